@@ -109,4 +109,12 @@ struct guest_image {
 };
 size_t guest_images(const struct guest *g, const struct guest_image **images);
 
+/* Profiling without timing: how often each block of instructions ran. Off by default, and then free. */
+void guest_count_blocks(struct guest *g, bool on);
+/* Calls visit for every block that ran: its start, its decoded instructions, how often. In pc order. */
+void guest_visit_blocks(const struct guest *g,
+			void (*visit)(void *ctx, uint64_t pc, const struct inst *insts,
+				      size_t count, uint64_t times),
+			void *ctx);
+
 #endif

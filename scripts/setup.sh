@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Installs what scripts/packages.txt lists and this machine lacks, and says what and why. Silent when
+# nothing is missing. Off Debian it prints the list and fails.
+#
+#   scripts/setup.sh [NEED…]      NEED: build demo test lint bench; default: all
+#   scripts/setup.sh --list       prints the list
+set -euo pipefail
+
+list=$(dirname "$0")/packages.txt
+
+# Prints "package<TAB>why" for every package that serves one of the needs given, or any.
+wanted() {
+	awk -v needs="$*" '
+		BEGIN { n = split(needs, need, " ") }
+		/^[[:space:]]*(#|$)/ { next }
+		{
+			hit = n == 0
+			for (i = 1; i <= n; i++)
+				if (("," $2 ",") ~ ("," need[i] ",")) hit = 1
+			if (!hit) next
+			package = $1
+			sub(/^[^[:space:]]+[[:space:]]+[^[:space:]]+[[:space:]]+/, "")
+			print package "\t" $0
+		}' "$list"
+}
+
+show() {
+	awk -F'\t' '{ printf "  %-28s %s\n", $1, $2 }'
+}
+
+for need in "$@"; do
+	case $need in
+	build | demo | test | lint | bench) ;;
+	--list)
+		wanted | show
+		exit 0
+		;;
+	*)
+		echo "setup: '$need' is not one of build, demo, test, lint, bench, --list" >&2
+		exit 2
+		;;
+	esac
+done
+
+packages=$(wanted "$@")
+
+os=unknown
+[ -r "${OS_RELEASE:=/etc/os-release}" ] && os=$(. "$OS_RELEASE" && echo "${ID:-unknown}")
+if [ "$os" != debian ] || ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+	echo "setup: this is not Debian ($os); install the equivalents of these packages:" >&2
+	show <<<"$packages" >&2
+	echo "setup: nothing was installed; once they are there, run make with SETUP=: to skip this step" >&2
+	exit 1
+fi
+
+names=$(cut -f1 <<<"$packages")
+# dpkg-query fails when it knows nothing of a package: that one is then missing from its answer.
+installed=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' $names 2>/dev/null |
+	awk '$1 == "installed" { sub(/:.*/, "", $2); print $2 }' || true)
+missing=$(awk -F'\t' 'NR == FNR { have[$1]; next } !($1 in have)' <(echo "$installed") <(echo "$packages"))
+[ -z "$missing" ] && exit 0
+
+echo "setup: installing from Debian:"
+show <<<"$missing"
+
+root=
+if [ "$(id -u)" != 0 ]; then
+	if ! command -v sudo >/dev/null; then
+		echo "setup: needs root; run as root: apt-get install $(cut -f1 <<<"$missing" | xargs)" >&2
+		exit 1
+	fi
+	root=sudo
+fi
+apt() {
+	$root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"
+}
+# A stale index of one source must not stop the install when the others answer.
+apt update || echo "setup: apt-get update had errors; trying to install all the same" >&2
+if ! apt install -y --no-install-recommends $(cut -f1 <<<"$missing"); then
+	echo "setup: apt-get could not install the packages above; see its message" >&2
+	exit 1
+fi
