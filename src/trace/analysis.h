@@ -3,8 +3,8 @@
  * What an analysis is: one const struct of this type and one line in analysis/list.c.
  *
  * The bus calls start once, then for every batch insts and then cycles (either may be NULL), then
- * finish once. All calls for one state come from one thread at a time. An analysis keeps everything in
- * its state; it never prints and never reaches into the core.
+ * finish once. All calls for one state come from one thread at a time. An analysis keeps everything
+ * in its state; it never prints and never reaches into the core.
  */
 #ifndef TRACE_ANALYSIS_H
 #define TRACE_ANALYSIS_H
@@ -17,24 +17,25 @@ struct store;
 
 /* What the user asked for that concerns all analyses: sampling, seed; and free-form options. */
 struct analysis_options {
-	uint64_t period;     /* sampling period in cycles; 0: default (1000) */
-	bool random;         /* sample at a random cycle within each period */
+	uint64_t period; /* sampling period in cycles; 0: default (1000) */
+	bool random;	 /* sample at a random cycle within each period */
 	uint64_t seed;
-	const char *const *params; /* "key=value" strings given for analyses, NULL-terminated; or NULL */
+	const char *const
+	    *params; /* "key=value" strings given for analyses, NULL-terminated; or NULL */
 };
 
 struct analysis {
 	const char *name;    /* as in --analyze */
 	const char *summary; /* one line for `culprit list` */
-	unsigned wants;      /* enum trace_want */
+	unsigned wants;	     /* enum trace_want */
 	size_t state_size;   /* zeroed memory that start gets */
-	bool (*start)(void *state, const struct trace_meta *meta, const struct analysis_options *options,
-		      struct err *e);
+	bool (*start)(void *state, const struct trace_meta *meta,
+		      const struct analysis_options *options, struct err *e);
 	/* false ends the run with e's message */
 	bool (*insts)(void *state, const struct rec_inst *insts, size_t count, struct err *e);
 	bool (*cycles)(void *state, const struct rec_cycle *cycles, size_t count, struct err *e);
-	/* If not NULL the analysis can be sharded: each shard sees every n-th batch; merges from into
-	 * into, which holds the earlier batches. */
+	/* If not NULL the analysis can be sharded: shard k of n sees batches k, k + n, k + 2n, …; adds what
+	 * `from` gathered to `into`. */
 	bool (*merge)(void *into, void *from, struct err *e);
 	/* Writes its results into the store. */
 	bool (*finish)(void *state, struct store *store, struct err *e);

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The narrow interface through which the core writes its records. The core fills slots of the current
- * batch in place; whoever listens (the bus, or a test) supplies the memory and takes full batches.
+ * The narrow interface through which the core writes its records. The core fills slots of the
+ * current batch in place; whoever listens (the bus, or a test) supplies the memory and takes full
+ * batches.
  *
- * Use, every cycle: emit_reserve() at its start with the most instructions that can leave in it, then
- * emit_inst() for each that leaves, then emit_cycle(). The batch changes only in emit_reserve(), so
- * invariant R3 of record.h holds by construction.
+ * Use, every cycle: emit_reserve() at its start with the most instructions that can leave in it,
+ * then emit_inst() for each that leaves, then emit_cycle(). The batch changes only in
+ * emit_reserve(), so invariant R3 of record.h holds by construction.
  */
 #ifndef TRACE_EMIT_H
 #define TRACE_EMIT_H
 
 #include "trace/record.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum trace_want {
-	WANT_CYCLES = 1 << 0,   /* cycle records */
-	WANT_INSTS = 1 << 1,    /* inst records of committed instructions */
-	WANT_SQUASHED = 1 << 2, /* … and of squashed ones */
+	WANT_CYCLES = 1 << 0,	 /* cycle records */
+	WANT_INSTS = 1 << 1,	 /* inst records of committed instructions */
+	WANT_SQUASHED = 1 << 2,	 /* … and of squashed ones */
 	WANT_PRODUCERS = 1 << 3, /* prod, prod_mem, prod_line filled in */
 	WANT_LATENCIES = 1 << 4, /* lat_* filled in */
-	WANT_FETCH = 1 << 5,    /* fetch_seq, fetch_po, fetch_pc in cycle records */
+	WANT_FETCH = 1 << 5,	 /* fetch_seq, fetch_po, fetch_pc in cycle records */
 };
 
 struct emit {
 	struct rec_cycle *cycles;
 	struct rec_inst *insts;
-	size_t ncycles, ninsts;           /* filled so far */
-	size_t max_cycles, max_insts;     /* room */
-	unsigned wants;                   /* enum trace_want; 0: nobody listens, nothing is computed */
-	void (*full)(struct emit *e);     /* hands the batch over and installs an empty one; may wait */
+	size_t ncycles, ninsts;	      /* filled so far */
+	size_t max_cycles, max_insts; /* room */
+	unsigned wants;		      /* enum trace_want; 0: nobody listens, nothing is computed */
+	void (*full)(struct emit *e); /* hands the batch over and installs an empty one; may wait */
+	bool stop; /* set in full(): the listener cannot go on, end the run soon */
 };
 
 static inline void emit_reserve(struct emit *e, size_t ninsts)

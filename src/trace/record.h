@@ -2,19 +2,20 @@
 /*
  * The core's signals: everything downstream is computed from these two record streams.
  *
- * Numbers. `seq` counts fetched instructions, right path or wrong: unique in a run, increasing in fetch
- * order. `po` counts instructions in program order on the instruction's own path: on the right path it
- * is contiguous from the start of the run; a wrong path goes on counting from its mispredicted branch,
- * so the same numbers come again on the right path. Distances to producers are differences of po.
- * A seq or po of 0 is "none"; the first instruction has 1.
+ * Numbers. `seq` counts fetched instructions, right path or wrong: unique in a run, increasing in
+ * fetch order. `po` counts instructions in program order on the instruction's own path: on the
+ * right path it is contiguous from the start of the run; a wrong path goes on counting from its
+ * mispredicted branch, so the same numbers come again on the right path. Distances to producers are
+ * differences of po. A seq or po of 0 is "none"; the first instruction has 1.
  *
  * Order and invariants (tests hold them):
- * R1  cycle records cover every cycle of the traced region exactly once, in order.
- * R2  committed inst records come in program order; squashed ones when they are squashed.
- * R3  an inst record is delivered in the same batch as, or an earlier batch than, the cycle record in
- *     which it commits; within a batch an analysis sees the insts first.
- * R4  fetch <= decode <= dispatch <= ready <= issue < complete <= commit for a committed instruction.
- * R5  the sum of ncommit over the cycle records is the number of committed inst records.
+ * R1  cycle records cover every cycle of the traced region exactly once, in order. A gap (a record
+ * whose cycle is not the end of the one before) is the boundary between two regions. R2  committed
+ * inst records come in program order; squashed ones when they are squashed. R3  an inst record is
+ * delivered in the same batch as, or an earlier batch than, the cycle record in which it commits;
+ * within a batch an analysis sees the insts first. R4  fetch <= decode <= dispatch <= ready <=
+ * issue < complete <= commit for a committed instruction. R5  the sum of ncommit over the cycle
+ * records is the number of committed inst records.
  */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
@@ -33,17 +34,17 @@ enum psv_event {
 	PSV_ST_TLB = 1 << 7, /* stalled: L1 D-TLB miss */
 	PSV_ST_LLC = 1 << 8, /* stalled: last-level-cache miss; implies ST_L1 */
 	PSV_TEA = (1 << 9) - 1,
-	PSV_FL_CSR = 1 << 9,    /* flushed: serialising CSR access or fence */
-	PSV_DR_L2 = 1 << 10,    /* I-fetch missed the L2 as well */
-	PSV_DR_LLC = 1 << 11,   /* I-fetch went to memory */
-	PSV_DR_STLB = 1 << 12,  /* I-TLB miss that missed the second-level TLB */
-	PSV_ST_L2 = 1 << 13,    /* D-access missed the L2 */
-	PSV_ST_STLB = 1 << 14,  /* D-TLB miss that missed the second-level TLB */
-	PSV_ST_FWD = 1 << 15,   /* load got its data from the store queue */
-	PSV_ST_MSHR = 1 << 16,  /* access waited for a free MSHR */
+	PSV_FL_CSR = 1 << 9,	/* flushed: serialising CSR access or fence */
+	PSV_DR_L2 = 1 << 10,	/* I-fetch missed the L2 as well */
+	PSV_DR_LLC = 1 << 11,	/* I-fetch went to memory */
+	PSV_DR_STLB = 1 << 12,	/* I-TLB miss that missed the second-level TLB */
+	PSV_ST_L2 = 1 << 13,	/* D-access missed the L2 */
+	PSV_ST_STLB = 1 << 14,	/* D-TLB miss that missed the second-level TLB */
+	PSV_ST_FWD = 1 << 15,	/* load got its data from the store queue */
+	PSV_ST_MSHR = 1 << 16,	/* access waited for a free MSHR */
 	PSV_ST_MERGE = 1 << 17, /* access merged into an earlier outstanding miss of the line */
-	PSV_ST_BUS = 1 << 18,   /* miss waited for a bus or DRAM queue */
-	PSV_SERIAL = 1 << 19,   /* serialised at dispatch: waited for an empty ROB */
+	PSV_ST_BUS = 1 << 18,	/* miss waited for a bus or DRAM queue */
+	PSV_SERIAL = 1 << 19,	/* serialised at dispatch: waited for an empty ROB */
 };
 
 /* Where an access was served. */
@@ -64,80 +65,89 @@ enum rec_inst_flag {
 	RI_RETURN = 1 << 4,
 	RI_INDIRECT = 1 << 5,
 	RI_TAKEN = 1 << 6,
-	RI_MISPREDICT = 1 << 7, /* direction or target; the front end was redirected when it resolved */
+	RI_MISPREDICT =
+	    1 << 7, /* direction or target; the front end was redirected when it resolved */
 	RI_LOAD = 1 << 8,
 	RI_STORE = 1 << 9,
-	RI_SERIAL = 1 << 10,    /* waits for an empty ROB, nothing dispatches until it commits */
-	RI_FLUSHES = 1 << 11,   /* the pipeline was flushed when it committed (CSR, exception, memory order) */
+	RI_SERIAL = 1 << 10, /* waits for an empty ROB, nothing dispatches until it commits */
+	RI_FLUSHES =
+	    1 << 11, /* the pipeline was flushed when it committed (CSR, exception, memory order) */
 	RI_EXCEPTION = 1 << 12, /* took an exception: system call, first-touch page fault */
 	RI_MARK_BEGIN = 1 << 13,
 	RI_MARK_END = 1 << 14,
 	RI_FETCH_HEAD = 1 << 15, /* first instruction of its fetch packet */
-	RI_REFETCH = 1 << 16,    /* fetched again after a memory-order flush or an exception */
-	RI_BTB_MISS = 1 << 17,   /* taken, but the front end learnt its target only at decode */
+	RI_REFETCH = 1 << 16,	 /* fetched again after a memory-order flush or an exception */
+	RI_BTB_MISS = 1 << 17,	 /* taken, but the front end learnt its target only at decode */
 };
 
-#define STAMP_NONE UINT32_MAX /* the instruction did not get that far (or the source does not know) */
+#define STAMP_NONE                                                                                 \
+	UINT32_MAX /* the instruction did not get that far (or the source does not know) */
 
 /* One per instruction that leaves the machine. Stamps but fetch are cycles after fetch. */
 struct rec_inst {
 	uint64_t seq, po;
 	uint64_t pc;
-	uint64_t fetch;    /* cycle in which it was fetched */
+	uint64_t fetch;	   /* cycle in which it was fetched */
 	uint32_t decode;   /* entered decode */
 	uint32_t dispatch; /* D: entered the ROB */
-	uint32_t ready;    /* R: all operands available */
-	uint32_t issue;    /* E: begins to execute */
+	uint32_t ready;	   /* R: all operands available */
+	uint32_t issue;	   /* E: begins to execute */
 	uint32_t complete; /* P: result available */
 	uint32_t commit;   /* C: committed, or squashed */
-	uint32_t word;     /* instruction word */
-	uint32_t psv;      /* enum psv_event */
-	uint32_t flags;    /* enum rec_inst_flag */
-	uint32_t tid;      /* guest thread */
-	uint64_t addr;     /* memory operand */
+	uint32_t word;	   /* instruction word */
+	uint32_t psv;	   /* enum psv_event */
+	uint32_t flags;	   /* enum rec_inst_flag */
+	uint32_t tid;	   /* guest thread */
+	uint64_t addr;	   /* memory operand */
 	uint64_t target;   /* control transfers: where it went; others: the next pc */
-	uint32_t prod[3];  /* producers of the source registers, as po distances; 0: none in flight when dispatched and beyond */
-	uint32_t prod_mem; /* store that a load depends on, as po distance; 0: none in the store queue */
-	uint32_t prod_line; /* earlier miss whose cache line it waited for, as po distance; 0: none */
-	uint16_t size;     /* bytes of the memory operand */
-	uint8_t ilevel;    /* enum mem_level that served its fetch packet (on RI_FETCH_HEAD, else L1) */
-	uint8_t dlevel;    /* enum mem_level that served its data */
+	uint32_t prod[3];  /* producers of the source registers, as po distances; 0: none in flight
+			      when dispatched and beyond */
+	uint32_t
+	    prod_mem; /* store that a load depends on, as po distance; 0: none in the store queue */
+	uint32_t
+	    prod_line; /* earlier miss whose cache line it waited for, as po distance; 0: none */
+	uint16_t size; /* bytes of the memory operand */
+	uint8_t
+	    ilevel; /* enum mem_level that served its fetch packet (on RI_FETCH_HEAD, else L1) */
+	uint8_t dlevel;	     /* enum mem_level that served its data */
 	uint16_t lat_icache; /* cycles its fetch packet waited for the I-cache beyond a hit */
 	uint16_t lat_itlb;   /* … for the I-TLB */
 	uint16_t lat_fu;     /* cycles ready but not issued: width or functional-unit contention */
 	uint16_t lat_exec;   /* execution latency without cache misses */
-	uint16_t lat_dmiss;  /* cycles beyond an L1 hit, D-TLB and queueing included in the next two apart */
+	uint16_t lat_dmiss;  /* cycles beyond an L1 hit, D-TLB and queueing included in the next two
+				apart */
 	uint16_t lat_dtlb;   /* … of those, address translation */
 	uint16_t lat_bus;    /* … of those, waiting for MSHRs, buses, DRAM queues */
 	uint8_t dispatch_stall; /* enum dispatch_stall: what held it at dispatch longest */
-	uint8_t cls;       /* enum op_class */
+	uint8_t cls;		/* enum op_class */
 };
 
 enum dispatch_stall {
-	DISPATCH_OK,       /* nothing waits, or width used up */
-	DISPATCH_EMPTY,    /* nothing to dispatch: the front end delivers nothing */
+	DISPATCH_OK,	/* nothing waits, or width used up */
+	DISPATCH_EMPTY, /* nothing to dispatch: the front end delivers nothing */
 	DISPATCH_ROB,
-	DISPATCH_IQ,       /* issue queue */
+	DISPATCH_IQ, /* issue queue */
 	DISPATCH_LQ,
 	DISPATCH_SQ,
-	DISPATCH_REGS,     /* physical registers */
+	DISPATCH_REGS,	   /* physical registers */
 	DISPATCH_BRANCHES, /* outstanding-branch limit */
 	DISPATCH_SERIAL,   /* serialising instruction: waits for, or holds up until, an empty ROB */
 	DISPATCH_STALL_COUNT,
 };
 
 enum fetch_stall {
-	FETCH_OK,          /* delivered at least one instruction */
-	FETCH_ICACHE_L2,   /* waits for an I-cache miss that hits the L2 */
-	FETCH_ICACHE_LLC,  /* … that misses the L2 and hits the LLC */
-	FETCH_ICACHE_MEM,  /* … that goes to memory */
+	FETCH_OK,	  /* delivered at least one instruction */
+	FETCH_ICACHE_L2,  /* waits for an I-cache miss that hits the L2 */
+	FETCH_ICACHE_LLC, /* … that misses the L2 and hits the LLC */
+	FETCH_ICACHE_MEM, /* … that goes to memory */
 	FETCH_ITLB,
-	FETCH_REDIRECT,    /* refilling after a redirect (mispredict, flush, BTB miss bubble) */
-	FETCH_BUFFER,      /* fetch buffer or fetch-target queue full */
-	FETCH_BRANCHES,    /* outstanding-branch limit */
-	FETCH_BLOCKED,     /* wrong path ran into what it cannot fetch; or waits for a serialising instruction */
-	FETCH_EXCEPTION,   /* the exception handler's time passes */
-	FETCH_END,         /* the program is over; the pipeline drains */
+	FETCH_REDIRECT,	 /* refilling after a redirect (mispredict, flush, BTB miss bubble) */
+	FETCH_BUFFER,	 /* fetch buffer or fetch-target queue full */
+	FETCH_BRANCHES,	 /* outstanding-branch limit */
+	FETCH_BLOCKED,	 /* wrong path ran into what it cannot fetch; or waits for a serialising
+			    instruction */
+	FETCH_EXCEPTION, /* the exception handler's time passes */
+	FETCH_END,	 /* the program is over; the pipeline drains */
 	FETCH_STALL_COUNT,
 };
 
@@ -145,48 +155,56 @@ enum flush_cause {
 	FLUSH_NONE,
 	FLUSH_MISPREDICT,
 	FLUSH_EXCEPTION,
-	FLUSH_ORDER,  /* memory-order violation */
-	FLUSH_CSR,    /* serialising CSR or fence */
+	FLUSH_ORDER, /* memory-order violation */
+	FLUSH_CSR,   /* serialising CSR or fence */
 	FLUSH_CAUSE_COUNT,
 };
 
 enum rec_cycle_flag {
-	RC_ROB_EMPTY = 1 << 0,   /* at the start of the cycle, before this cycle's dispatch */
-	RC_ROB_FULL = 1 << 1,    /* … */
-	RC_HEAD_DONE = 1 << 2,   /* the oldest has completed */
-	RC_WRONG_PATH = 1 << 3,  /* fetch is on a wrong path */
-	RC_FLUSH = 1 << 4,       /* a flush happened in this very cycle */
-	RC_SQ_FULL = 1 << 5,     /* the store queue is full of completed, undrained stores */
-	RC_DISPATCH_WRONG = 1 << 6, /* the first instruction that dispatches (or waits) is on a wrong path */
-	RC_DMISS_OUT = 1 << 7,   /* an L1 D-miss is outstanding */
-	RC_LONG_DMISS_OUT = 1 << 8, /* a miss of the last level is outstanding */
+	RC_ROB_EMPTY = 1 << 0,	/* at the start of the cycle, before this cycle's dispatch */
+	RC_ROB_FULL = 1 << 1,	/* … */
+	RC_HEAD_DONE = 1 << 2,	/* the oldest has completed */
+	RC_WRONG_PATH = 1 << 3, /* fetch is on a wrong path */
+	RC_FLUSH = 1 << 4,	/* a flush happened in this very cycle */
+	RC_SQ_FULL = 1 << 5,	/* the store queue is full of completed, undrained stores */
+	RC_DISPATCH_WRONG =
+	    1 << 6, /* the first instruction that dispatches (or waits) is on a wrong path */
+	RC_DMISS_OUT = 1 << 7,	     /* an L1 D-miss is outstanding */
+	RC_LONG_DMISS_OUT = 1 << 8,  /* a miss of the last level is outstanding */
 	RC_HEAD_LONG_DMISS = 1 << 9, /* the oldest is a load that waits for a last-level miss */
-	RC_HEAD_DTLB = 1 << 10,  /* … for a page walk */
-	RC_HEAD_L1MISS = 1 << 11, /* … for an L1 miss that a lower cache serves */
+	RC_HEAD_DTLB = 1 << 10,	     /* … for a page walk */
+	RC_HEAD_L1MISS = 1 << 11,    /* … for an L1 miss that a lower cache serves */
 };
 
-/* One per run of equal cycles: `repeat` folds cycles in which nothing here changes but the count. */
+/* One per run of equal cycles: `repeat` folds cycles in which nothing here changes but the count.
+ */
 struct rec_cycle {
-	uint64_t cycle;    /* first cycle of the run */
-	uint64_t head_po;  /* the oldest instruction at the start of the cycle (first to commit); 0: ROB empty */
+	uint64_t cycle;	  /* first cycle of the run */
+	uint64_t head_po; /* the oldest instruction at the start of the cycle (first to commit); 0:
+			     ROB empty */
 	uint64_t head_pc;
-	uint64_t dispatch_seq; /* first instruction that dispatches in this cycle, else the one that waits; 0: none */
+	uint64_t dispatch_seq; /* first instruction that dispatches in this cycle, else the one that
+				  waits; 0: none */
 	uint64_t dispatch_pc;
-	uint64_t fetch_seq; /* seq of the next instruction to be fetched at the start of the cycle */
-	uint64_t fetch_po;  /* po of the next right-path instruction to be fetched at the start of the cycle */
-	uint64_t fetch_pc;  /* pc being fetched, wrong path or right */
-	uint64_t flush_po;  /* instruction of the last flush */
+	uint64_t
+	    fetch_seq;	   /* seq of the next instruction to be fetched at the start of the cycle */
+	uint64_t fetch_po; /* po of the next right-path instruction to be fetched at the start of
+			      the cycle */
+	uint64_t fetch_pc; /* pc being fetched, wrong path or right */
+	uint64_t flush_po; /* instruction of the last flush */
 	uint64_t flush_pc;
-	uint32_t repeat;   /* cycles that this record stands for, >= 1; 1 if anything commits, dispatches or is fetched */
-	uint16_t flags;    /* enum rec_cycle_flag */
+	uint32_t repeat;   /* cycles that this record stands for, >= 1; 1 if anything commits,
+			      dispatches or is fetched */
+	uint16_t flags;	   /* enum rec_cycle_flag */
 	uint16_t rob_used; /* entries at the start of the cycle */
 	uint8_t ncommit;   /* po head_po … head_po + ncommit - 1 commit in this cycle */
 	uint8_t ndispatch;
 	uint8_t nfetch;
 	uint8_t nissue;
 	uint8_t dispatch_stall; /* enum dispatch_stall */
-	uint8_t fetch_stall;    /* enum fetch_stall */
-	uint8_t flush_cause;    /* enum flush_cause of the last flush; NONE again once its first right-path instruction has dispatched */
+	uint8_t fetch_stall;	/* enum fetch_stall */
+	uint8_t flush_cause;	/* enum flush_cause of the last flush; NONE again once its first
+				   right-path instruction has dispatched */
 	uint8_t pad;
 };
 
@@ -197,13 +215,16 @@ struct trace_meta {
 	uint32_t fetch_width, decode_width, dispatch_width, issue_width, commit_width;
 	uint32_t rob_entries, iq_entries, lq_entries, sq_entries;
 	uint32_t frontend_depth;  /* cycles from fetch to dispatch without stalls */
-	uint32_t mispredict_loop; /* cycles from a branch's completion to the dispatch of the first right-path instruction */
-	uint32_t wakeup_latency;  /* extra cycles between dependent one-cycle instructions (fields2004's issue-wakeup loop) */
-	uint32_t l1i_latency, l1d_latency, l2_latency, llc_latency, mem_latency; /* load-to-use, unloaded, to be hit there */
+	uint32_t mispredict_loop; /* cycles from a branch's completion to the dispatch of the first
+				     right-path instruction */
+	uint32_t wakeup_latency;  /* extra cycles between dependent one-cycle instructions
+				     (fields2004's issue-wakeup loop) */
+	uint32_t l1i_latency, l1d_latency, l2_latency, llc_latency,
+	    mem_latency;		     /* load-to-use, unloaded, to be hit there */
 	uint32_t itlb_penalty, dtlb_penalty; /* typical walk */
 	uint32_t line_bytes;
 	uint32_t outstanding_branches;
-	uint32_t in_order;        /* 1: inorder-2w */
+	uint32_t in_order;	  /* 1: inorder-2w */
 	uint32_t taken_per_fetch; /* fetch stops at this taken branch */
 	double clock_hz;
 	uint64_t seed;

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trace bus, after TraceDoctor (tracedoctor2023 section 3): fixed-size reference-counted
+ * buffers are filled by the core, broadcast in order to every worker's queue, and go back to the
+ * pool when the last worker has let go; when none is free the core waits, so that nothing is ever
+ * dropped.
+ *
+ * Threads. One producer (the core's thread) and any number of workers. A worker's queue is a ring
+ * with one producer and one consumer; the pool is a stack on which workers push and from which only
+ * the producer takes, all at once, so there is no ABA problem. Both are lock-free; a mutex and a
+ * condition variable are touched only by a side that found nothing to do, and by the other side
+ * when it sees that one asleep.
+ *
+ * Invariants:
+ * B1  a buffer is owned by exactly one of: the producer (being filled), the queues (references >
+ * 0), the pool. B2  every worker sees every buffer, in the order in which they were filled. B3  the
+ * queues have room for all buffers, so pushing never waits. B4  an analysis state is touched by one
+ * thread only, until bus_stop has joined it.
+ */
+#include "trace/bus.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CACHE_LINE 64
+
+struct buffer {
+	struct buffer *next; /* in the pool */
+	_Atomic unsigned references;
+	uint64_t index; /* 0, 1, …: for shards */
+	struct rec_cycle *cycles;
+	struct rec_inst *insts;
+	struct trigger_slice *slices;
+	size_t nslices;
+};
+
+struct instance {
+	const struct analysis *analysis;
+	void *state;
+	unsigned shard, shards;
+	bool started;
+};
+
+/* A side that has nothing to do sleeps here; the other wakes it if it is asleep. */
+struct gate {
+	_Atomic bool asleep;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+};
+
+struct worker {
+	alignas(CACHE_LINE) _Atomic size_t head; /* next to take; written by the worker */
+	alignas(CACHE_LINE) _Atomic size_t tail; /* next free; written by the producer */
+	struct gate gate;
+	struct buffer **ring; /* a power of two of slots, NULL as the end mark */
+	size_t mask;
+	struct bus *bus;
+	struct instance **instances;
+	size_t ninstances;
+	pthread_t thread;
+	bool running;
+};
+
+struct bus {
+	struct emit emit; /* first: emit.full gets back to the bus */
+	struct bus_config config;
+	struct trace_meta meta;
+	struct analysis_options options;
+	struct trigger_cutter cutter;
+
+	struct instance **instances;
+	size_t ninstances;
+	struct worker *workers;
+	size_t nworkers;
+
+	struct buffer *buffers;
+	size_t nbuffers, max_slices;
+	struct buffer *current;	  /* being filled */
+	struct buffer *free_list; /* the producer's own, refilled from pool */
+	_Atomic(struct buffer *) pool;
+	struct gate pool_gate;
+	uint64_t next_index;
+
+	_Atomic bool failed;
+	pthread_mutex_t error_lock;
+	struct err error;
+	struct bus_stats stats;
+	bool started, stopped;
+};
+
+static void gate_init(struct gate *g)
+{
+	atomic_init(&g->asleep, false);
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->wake, NULL);
+}
+
+static void gate_free(struct gate *g)
+{
+	pthread_mutex_destroy(&g->lock);
+	pthread_cond_destroy(&g->wake);
+}
+
+/* After work was published. The fence pairs with the one in gate_sleep: either the sleeper sees the
+ * work, or we see the sleeper. */
+static void gate_wake(struct gate *g)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&g->asleep, memory_order_relaxed)) {
+		pthread_mutex_lock(&g->lock);
+		atomic_store_explicit(&g->asleep, false, memory_order_relaxed);
+		pthread_cond_signal(&g->wake);
+		pthread_mutex_unlock(&g->lock);
+	}
+}
+
+static void gate_sleep(struct gate *g, bool (*has_work)(void *ctx), void *ctx)
+{
+	pthread_mutex_lock(&g->lock);
+	atomic_store_explicit(&g->asleep, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	while (!has_work(ctx) && atomic_load_explicit(&g->asleep, memory_order_relaxed))
+		pthread_cond_wait(&g->wake, &g->lock);
+	atomic_store_explicit(&g->asleep, false, memory_order_relaxed);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void fail(struct bus *b, const char *name, const struct err *e)
+{
+	pthread_mutex_lock(&b->error_lock);
+	if (!atomic_load(&b->failed))
+		err_set(&b->error, "analysis %s: %.450s", name, e->text[0] ? e->text : "failed");
+	atomic_store(&b->failed, true);
+	pthread_mutex_unlock(&b->error_lock);
+}
+
+static void run_instance(struct bus *b, struct instance *in, const struct buffer *buf)
+{
+	const struct analysis *a = in->analysis;
+	struct err e = { "" };
+	if (in->shards > 1 && buf->index % in->shards != in->shard)
+		return;
+	for (size_t i = 0; i < buf->nslices; i++) {
+		const struct trigger_slice *s = &buf->slices[i];
+		bool ok = true;
+		if (a->insts && s->inst1 > s->inst0)
+			ok = a->insts(in->state, buf->insts + s->inst0, s->inst1 - s->inst0, &e);
+		if (ok && a->cycles && s->cycle1 > s->cycle0)
+			ok = a->cycles(in->state, buf->cycles + s->cycle0, s->cycle1 - s->cycle0,
+				       &e);
+		if (!ok) {
+			fail(b, a->name, &e);
+			return;
+		}
+	}
+}
+
+static void buffer_release(struct bus *b, struct buffer *buf)
+{
+	if (atomic_fetch_sub_explicit(&buf->references, 1, memory_order_acq_rel) != 1)
+		return;
+	struct buffer *top = atomic_load_explicit(&b->pool, memory_order_relaxed);
+	do
+		buf->next = top;
+	while (!atomic_compare_exchange_weak_explicit(&b->pool, &top, buf, memory_order_release,
+						      memory_order_relaxed));
+	gate_wake(&b->pool_gate);
+}
+
+static bool worker_has_work(void *ctx)
+{
+	struct worker *w = ctx;
+	return atomic_load_explicit(&w->tail, memory_order_acquire) !=
+	       atomic_load_explicit(&w->head, memory_order_relaxed);
+}
+
+static void *worker_main(void *ctx)
+{
+	struct worker *w = ctx;
+	for (;;) {
+		while (!worker_has_work(w))
+			gate_sleep(&w->gate, worker_has_work, w);
+		size_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
+		struct buffer *buf = w->ring[head & w->mask];
+		atomic_store_explicit(&w->head, head + 1, memory_order_release);
+		if (!buf)
+			return NULL;
+		/* After a failure buffers are only handed back, so that the core never waits for
+		 * ever. */
+		for (size_t i = 0; i < w->ninstances; i++)
+			if (!atomic_load_explicit(&w->bus->failed, memory_order_relaxed))
+				run_instance(w->bus, w->instances[i], buf);
+		buffer_release(w->bus, buf);
+	}
+}
+
+static void worker_push(struct worker *w, struct buffer *buf)
+{
+	size_t tail = atomic_load_explicit(&w->tail, memory_order_relaxed);
+	w->ring[tail & w->mask] = buf;
+	atomic_store_explicit(&w->tail, tail + 1, memory_order_release);
+	gate_wake(&w->gate);
+}
+
+static bool pool_has_buffer(void *ctx)
+{
+	struct bus *b = ctx;
+	return atomic_load_explicit(&b->pool, memory_order_acquire) != NULL;
+}
+
+static struct buffer *take_free(struct bus *b)
+{
+	if (!b->free_list) {
+		b->free_list = atomic_exchange_explicit(&b->pool, NULL, memory_order_acquire);
+		if (!b->free_list) {
+			b->stats.waits++;
+			while (!(b->free_list = atomic_exchange_explicit(&b->pool, NULL,
+									 memory_order_acquire)))
+				gate_sleep(&b->pool_gate, pool_has_buffer, b);
+		}
+	}
+	struct buffer *buf = b->free_list;
+	b->free_list = buf->next;
+	return buf;
+}
+
+static void install(struct bus *b, struct buffer *buf)
+{
+	b->current = buf;
+	b->emit.cycles = buf->cycles;
+	b->emit.insts = buf->insts;
+	b->emit.ncycles = b->emit.ninsts = 0;
+}
+
+static void count(struct bus *b, const struct buffer *buf)
+{
+	for (size_t i = 0; i < buf->nslices; i++) {
+		const struct trigger_slice *s = &buf->slices[i];
+		b->stats.cycle_records += s->cycle1 - s->cycle0;
+		b->stats.inst_records += s->inst1 - s->inst0;
+		for (size_t k = s->cycle0; k < s->cycle1; k++) {
+			b->stats.cycles += buf->cycles[k].repeat;
+			b->stats.insts += buf->cycles[k].ncommit;
+		}
+	}
+	b->stats.batches++;
+}
+
+static void deliver(struct bus *b)
+{
+	struct buffer *buf = b->current;
+	size_t ncycles = b->emit.ncycles;
+	buf->nslices = trigger_cut(&b->cutter, buf->cycles, &ncycles, buf->insts, b->emit.ninsts,
+				   buf->slices, b->max_slices);
+	if (!buf->nslices) {
+		install(b, buf);
+		return;
+	}
+	buf->index = b->next_index++;
+	count(b, buf);
+	if (!b->nworkers) {
+		for (size_t i = 0; i < b->ninstances && !atomic_load(&b->failed); i++)
+			run_instance(b, b->instances[i], buf);
+		install(b, buf);
+	} else {
+		atomic_store_explicit(&buf->references, (unsigned)b->nworkers,
+				      memory_order_relaxed);
+		for (size_t i = 0; i < b->nworkers; i++)
+			worker_push(&b->workers[i], buf);
+		install(b, take_free(b));
+	}
+	if (atomic_load_explicit(&b->failed, memory_order_relaxed))
+		b->emit.stop = true;
+}
+
+static void bus_full(struct emit *e)
+{
+	deliver((struct bus *)e);
+}
+
+unsigned bus_default_workers(unsigned nanalyses)
+{
+	cpu_set_t set;
+	unsigned ncpus = sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
+	return (unsigned)min_u64(ncpus - 1, nanalyses);
+}
+
+struct bus *bus_new(const struct bus_config *config, const struct trace_meta *meta,
+		    const struct analysis_options *options)
+{
+	struct bus *b = x_calloc(1, sizeof(*b));
+	b->config = *config;
+	if (!b->config.memory_bytes)
+		b->config.memory_bytes = 64u << 20;
+	if (!b->config.batch_insts)
+		b->config.batch_insts = 4096;
+	b->meta = *meta;
+	b->options = *options;
+	if (!b->options.period)
+		b->options.period = 1000;
+	b->cutter.count = config->nregions > REGION_MAX ? REGION_MAX : config->nregions;
+	if (b->cutter.count)
+		memcpy(b->cutter.regions, config->regions, b->cutter.count * sizeof(struct region));
+	pthread_mutex_init(&b->error_lock, NULL);
+	gate_init(&b->pool_gate);
+	return b;
+}
+
+bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct err *e)
+{
+	if (shards > 1 && !a->merge)
+		return err_set(e, "analysis %s cannot be sharded: it does not know how to merge",
+			       a->name);
+	for (unsigned i = 0; i < (shards ? shards : 1); i++) {
+		struct instance *in = x_calloc(1, sizeof(*in));
+		*in = (struct instance){ .analysis = a, .shard = i, .shards = shards ? shards : 1 };
+		in->state = x_calloc(1, a->state_size);
+		b->instances = x_realloc(b->instances, (b->ninstances + 1) * sizeof(*b->instances));
+		b->instances[b->ninstances++] = in;
+		if (a->start && !a->start(in->state, &b->meta, &b->options, e))
+			return false;
+		in->started = true;
+	}
+	b->emit.wants |= a->wants;
+	return true;
+}
+
+static void make_buffers(struct bus *b)
+{
+	size_t ninsts = b->config.batch_insts, ncycles = ninsts + 2 * REGION_MAX;
+	size_t each = ninsts * sizeof(struct rec_inst) + ncycles * sizeof(struct rec_cycle);
+	size_t n = b->nworkers ? b->config.memory_bytes / each : 1;
+	if (b->nworkers && n < 2)
+		n = 2;
+	b->nbuffers = n;
+	b->max_slices = b->cutter.count ? ninsts + 2 : 1;
+	b->buffers = x_calloc(n, sizeof(*b->buffers));
+	for (size_t i = 0; i < n; i++) {
+		struct buffer *buf = &b->buffers[i];
+		buf->cycles = x_malloc(ncycles * sizeof(*buf->cycles));
+		buf->insts = x_malloc(ninsts * sizeof(*buf->insts));
+		buf->slices = x_malloc(b->max_slices * sizeof(*buf->slices));
+		buf->next = b->free_list;
+		b->free_list = buf;
+	}
+	b->emit.max_cycles = ninsts;
+	b->emit.max_insts = ninsts;
+	b->emit.full = bus_full;
+	struct buffer *first = b->free_list;
+	b->free_list = first->next;
+	install(b, first);
+}
+
+bool bus_start(struct bus *b, struct err *e)
+{
+	b->nworkers = min_u64(b->config.workers, b->ninstances);
+	make_buffers(b);
+	b->started = true;
+	if (!b->nworkers)
+		return true;
+	size_t slots = 2; /* all buffers and the end mark (B3) */
+	while (slots < b->nbuffers + 1)
+		slots *= 2;
+	size_t bytes =
+	    (b->nworkers * sizeof(*b->workers) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+	b->workers = aligned_alloc(CACHE_LINE, bytes);
+	if (!b->workers)
+		die("out of memory (%zu bytes asked for)", bytes);
+	memset(b->workers, 0, bytes);
+	for (size_t i = 0; i < b->nworkers; i++) {
+		struct worker *w = &b->workers[i];
+		gate_init(&w->gate);
+		w->ring = x_calloc(slots, sizeof(*w->ring));
+		w->mask = slots - 1;
+		w->bus = b;
+		w->instances = x_calloc(b->ninstances, sizeof(*w->instances));
+		for (size_t k = i; k < b->ninstances; k += b->nworkers)
+			w->instances[w->ninstances++] = b->instances[k];
+	}
+	for (size_t i = 0; i < b->nworkers; i++) {
+		if (pthread_create(&b->workers[i].thread, NULL, worker_main, &b->workers[i]))
+			return err_set(
+			    e, "cannot start worker thread %zu of %zu; use fewer with --workers",
+			    i + 1, b->nworkers);
+		b->workers[i].running = true;
+	}
+	return true;
+}
+
+struct emit *bus_emit(struct bus *b)
+{
+	return &b->emit;
+}
+
+static void join_workers(struct bus *b)
+{
+	for (size_t i = 0; i < b->nworkers; i++)
+		if (b->workers[i].running)
+			worker_push(&b->workers[i], NULL);
+	for (size_t i = 0; i < b->nworkers; i++)
+		if (b->workers[i].running) {
+			pthread_join(b->workers[i].thread, NULL);
+			b->workers[i].running = false;
+		}
+}
+
+bool bus_stop(struct bus *b, struct err *e)
+{
+	if (!b->stopped) {
+		b->stopped = true;
+		if (b->emit.ncycles || b->emit.ninsts)
+			deliver(b);
+		join_workers(b);
+	}
+	if (atomic_load(&b->failed))
+		return err_set(e, "%s", b->error.text);
+	return true;
+}
+
+bool bus_finish(struct bus *b, struct store *store, struct err *e)
+{
+	for (size_t i = 0; i < b->ninstances; i += b->instances[i]->shards) {
+		struct instance *in = b->instances[i];
+		for (unsigned k = 1; k < in->shards; k++)
+			if (!in->analysis->merge(in->state, b->instances[i + k]->state, e))
+				return false;
+		if (in->analysis->finish && !in->analysis->finish(in->state, store, e))
+			return false;
+	}
+	return true;
+}
+
+void bus_free(struct bus *b)
+{
+	if (!b)
+		return;
+	if (b->started && !b->stopped)
+		join_workers(b);
+	for (size_t i = 0; i < b->ninstances; i++) {
+		struct instance *in = b->instances[i];
+		if (in->started && in->analysis->free)
+			in->analysis->free(in->state);
+		free(in->state);
+		free(in);
+	}
+	for (size_t i = 0; i < b->nworkers; i++) {
+		gate_free(&b->workers[i].gate);
+		free(b->workers[i].ring);
+		free(b->workers[i].instances);
+	}
+	for (size_t i = 0; i < b->nbuffers; i++) {
+		free(b->buffers[i].cycles);
+		free(b->buffers[i].insts);
+		free(b->buffers[i].slices);
+	}
+	gate_free(&b->pool_gate);
+	pthread_mutex_destroy(&b->error_lock);
+	free(b->instances);
+	free(b->workers);
+	free(b->buffers);
+	free(b);
+}
+
+struct bus_stats bus_stats(const struct bus *b)
+{
+	return b->stats;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trace bus: takes the core's records and hands them to any number of analyses, in order,
+ * losing nothing, mostly on other threads.
+ *
+ *      struct bus *b = bus_new(&config, &meta, &options);
+ *      bus_add(b, &oracle, 1, &e); …           any number, before bus_start
+ *      bus_start(b, &e);
+ *      core_run(core with bus_emit(b)) …
+ *      bus_stop(b, &e);                        all records have been seen by all
+ *      bus_finish(b, store, &e);               results into the store, in the order of bus_add
+ *      bus_free(b);
+ */
+#ifndef TRACE_BUS_H
+#define TRACE_BUS_H
+
+#include "trace/analysis.h"
+#include "trace/emit.h"
+#include "trace/trigger.h"
+
+struct bus;
+
+struct bus_config {
+	unsigned workers;    /* threads that run analyses; 0: they run in the core's own thread */
+	size_t memory_bytes; /* limit for all buffers together; 0: 64 MiB; at least two buffers are
+				made */
+	size_t batch_insts; /* inst records in a buffer; 0: 4096; there are as many cycle records */
+	const struct region *regions; /* NULL: the whole run */
+	size_t nregions;
+};
+
+/* How many worker threads suit this host for so many analyses: one core is left for the simulator.
+ */
+unsigned bus_default_workers(unsigned nanalyses);
+
+struct bus *bus_new(const struct bus_config *config, const struct trace_meta *meta,
+		    const struct analysis_options *options);
+/* Attaches an analysis; shards > 1 spreads it over that many workers, and needs its merge function.
+ */
+bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct err *e);
+bool bus_start(struct bus *b, struct err *e);
+/* Where the core writes. Its `wants` is the union of what the analyses want. */
+struct emit *bus_emit(struct bus *b);
+/* Delivers what is left and waits for the workers. False with the first failing analysis' message.
+ */
+bool bus_stop(struct bus *b, struct err *e);
+bool bus_finish(struct bus *b, struct store *store, struct err *e);
+void bus_free(struct bus *b);
+
+struct bus_stats {
+	uint64_t batches, cycle_records, inst_records; /* inside regions */
+	uint64_t waits;		/* times the core had to wait for a free buffer */
+	uint64_t cycles, insts; /* cycles covered, instructions committed, inside regions */
+};
+struct bus_stats bus_stats(const struct bus *b);
+
+#endif
