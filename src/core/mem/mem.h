@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory hierarchy as a timing model: caches, TLBs, page walks, prefetchers, buses, DRAM.
+ *
+ * It knows cycles and addresses, not instructions, and holds tags, not data. Virtual addresses are
+ * physical addresses (identity); only page-table entries live at synthetic addresses of their own.
+ *
+ *     L1I ─┐
+ *          ├─ L2 (optional) ─ LLC (optional) ─ memory (flat latency, or DRAM with FR-FCFS)
+ *     L1D ─┘
+ *
+ * Time. The caller owns the clock. In cycle `now` it first calls memsys_advance(ms, now), which
+ * completes what is due (callbacks), then makes its requests with the same `now`. It may let cycles
+ * pass unseen as long as it does not go past memsys_next_event(): nothing is stepped per cycle.
+ *
+ * Latencies add up. A cache's `latency` is counted from the request's arrival at that cache, so an
+ * unloaded load that hits the L2 is usable after l1d.miss_latency + l2.latency cycles, one served
+ * by flat memory after l1d.miss_latency + l2.miss_latency + llc.miss_latency + mem.latency.
+ * miss_latency defaults to latency; a paper that counts "memory is 100 cycles away" from the L1
+ * miss on sets miss_latency of the L2 to 0 (l1d.miss_latency stays the L1 hit time: the penalty of
+ * a miss, beyond a hit, is then exactly the paper's figure).
+ *
+ * Tokens. A request carries a 64-bit token that comes back with its completion. The memory system
+ * never looks into it and never cancels: when a load is squashed its line still comes (wrong paths
+ * pollute, as they should) and its completion is delivered with the stale token. A caller puts a
+ * generation into the token (a unique sequence number does) and ignores completions that it does
+ * not know.
+ */
+#ifndef CORE_MEM_MEM_H
+#define CORE_MEM_MEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/record.h" /* enum mem_level */
+#include "util/util.h"
+
+#define MEM_NEVER UINT64_MAX /* a cycle that never comes */
+
+/* The caches, from the core outwards. */
+enum mem_cache {
+	MEM_L1I,
+	MEM_L1D,
+	MEM_L2,
+	MEM_LLC,
+	MEM_CACHES,
+};
+
+enum mem_replacement {
+	MEM_LRU,    /* least recently used */
+	MEM_PLRU,   /* binary tree of ways; ways a power of two, at most 64 */
+	MEM_RANDOM, /* seeded: the same seed gives the same victims */
+};
+
+enum mem_prefetcher {
+	MEM_PF_NONE,
+	MEM_PF_NEXT_LINE, /* the next `degree` lines after a miss or the first hit on a prefetched
+			     line */
+	MEM_PF_STRIDE, /* by pc: two equal strides in a row, then `degree` strides `distance` ahead
+			*/
+	MEM_PF_COUNT,
+};
+
+/* One prefetcher; its lines go into the cache at which it sits. */
+struct mem_prefetch_config {
+	uint32_t kind;	   /* enum mem_prefetcher; default none */
+	uint32_t degree;   /* lines per trigger, 1…8; default 1 */
+	uint32_t distance; /* stride: how many strides ahead, 1…64; default 1 */
+	uint32_t entries;  /* stride: table entries, power of two, 1…4096; default 64 */
+	bool cross_page;   /* may leave the 4 KB page of the trigger; default no */
+};
+
+/* The data bus by which a level delivers lines to the level(s) above it and takes write-backs. */
+struct mem_bus_config {
+	uint32_t width_bytes; /* bytes per beat, power of two, ≤ line; 0: a line at once, never busy
+				 (default) */
+	uint32_t interval;    /* cycles per beat, 1…64; default 1 */
+	bool trailing_edge;   /* data usable when the whole line is there; default no: critical word
+				 first */
+};
+/*
+ * The leading beat arrives at the end of the supplying level's latency (plus the wait for the bus);
+ * beat i arrives i × interval later, in wrap-around order from the critical word; the bus is busy
+ * for beats × interval. puzak2007 section 10: width 16, interval 2, line 128: busy 16 cycles.
+ */
+
+struct mem_cache_config {
+	uint32_t size_bytes; /* 0: this cache is absent (L2 and LLC only). sets = size/(line×ways):
+				power of two */
+	uint32_t ways;	     /* 1…64 */
+	uint32_t latency;    /* cycles from arrival to data on a hit, 1…1000 */
+	int32_t miss_latency; /* cycles from arrival until a miss is sent on, 0…1000; -1: = latency
+				 (default) */
+	uint32_t mshrs;	      /* outstanding lines, 1…256 */
+	uint32_t targets;     /* requests that may wait for one line, 1…256; default 16 (BOOM: RPQ
+				 entries) */
+	uint32_t ports;	      /* requests accepted per cycle; 0: unlimited (default). A full L1 says
+				 RETRY, others queue */
+	uint32_t banks;	      /* line-interleaved, power of two ≤ 64; each takes one request per
+				 bank_interval; 0: none */
+	uint32_t bank_interval; /* cycles, 1…64; default 1 */
+	uint32_t replacement;	/* enum mem_replacement; default LRU */
+	bool inclusive; /* holds all lines of the caches above it: evicting one invalidates it there
+			 */
+	bool write_through;	/* default no: write-back. L1D only */
+	bool no_write_allocate; /* a store that misses does not fetch the line; default no. L1D only
+				 */
+	struct mem_prefetch_config prefetch;
+	struct mem_bus_config bus; /* from this cache to the ones above it; unused for L1s */
+};
+
+struct mem_tlb_config {
+	uint32_t entries; /* 0: no such TLB: L1: every translation is free; STLB: every L1 TLB miss
+			     walks */
+	uint32_t ways;	  /* 0: fully associative. sets = entries/ways: power of two */
+	uint32_t latency; /* STLB only: cycles added to an L1 TLB miss that hits it, 0…1000 */
+};
+
+enum mem_walk {
+	MEM_WALK_FLAT, /* a walk takes `walk_latency` cycles, any number at a time (SimpleScalar) */
+	MEM_WALK_CACHES, /* sv39: three dependent loads of 8-byte entries that go through the caches
+			  */
+};
+
+struct mem_dram_config {
+	uint32_t channels;     /* power of two, 1…8; default 1; line-interleaved */
+	uint32_t ranks;	       /* power of two, 1…8; default 4 */
+	uint32_t banks;	       /* per rank, power of two, 1…32; default 8 */
+	uint32_t row_bytes;    /* row-buffer size per bank, power of two, ≥ line; default 8192 */
+	uint32_t cas, rcd, rp; /* DRAM clocks, 1…100; default 14 14 14 */
+	uint32_t ras; /* DRAM clocks from activate to precharge, 0…200; 0: not a limit (default) */
+	uint32_t clock_milli; /* core cycles per DRAM clock × 1000, 100…100000; default 3200 (3.2
+				 GHz core, 1 GHz) */
+	uint32_t overhead;    /* core cycles in the controller and on the way, both directions
+				 together, 0…1000; default 20 */
+	uint32_t queue_depth; /* oldest requests, per channel and direction, that the scheduler
+				 sees, 1…64; default 8 */
+	uint32_t max_reads,
+	    max_writes; /* requests that the controller holds per channel, 1…256; default 32 */
+	uint32_t max_bypass; /* row hits that may overtake the oldest request before it must go,
+				1…1000; default 16 */
+	bool fcfs;	     /* plain first come first served; default no: FR-FCFS */
+};
+
+enum mem_kind_config {
+	MEM_FLAT,
+	MEM_DRAM,
+};
+
+struct mem_memory_config {
+	uint32_t kind;	  /* enum mem_kind_config; default flat */
+	uint32_t latency; /* flat: cycles from the last cache's miss to the leading edge, 1…100000;
+			     default 100 */
+	uint32_t bytes_per_kcycle; /* peak bandwidth, bytes per 1000 core cycles and all channels
+				      together; 0: unlimited (flat only). 25.6 GB/s at 3.2 GHz:
+				      8000; 16 GB/s: 5000 */
+	struct mem_bus_config bus; /* flat: the memory bus. DRAM: only trailing_edge counts */
+	struct mem_dram_config dram;
+};
+
+struct memsys_config {
+	uint32_t line_bytes; /* of every cache, power of two, 16…1024; default 64 */
+	struct mem_cache_config cache[MEM_CACHES];
+	struct mem_tlb_config itlb, dtlb, stlb;
+	uint32_t page_bytes;   /* power of two, 4096 or more; default 4096 */
+	uint32_t walk;	       /* enum mem_walk; default flat */
+	uint32_t walk_latency; /* flat walk, cycles, 0…10000; default 30 */
+	uint32_t walkers;      /* concurrent walks through the caches, 1…16; default 1 */
+	uint32_t walk_cache; /* non-leaf entries kept by the walker, fully associative LRU, 0…64;
+				default 8 */
+	bool walk_from_l2; /* walker's loads start at the L2 (or the next cache there is); default:
+			      at the L1D */
+	struct mem_memory_config mem;
+	uint64_t seed; /* of random replacement */
+};
+
+/* The defaults above and a plain machine: 32 KB 8-way L1s (latency 3), 512 KB 8-way L2 (12), no
+ * LLC, flat memory of 100 cycles, 32-entry TLBs, flat walks of 30. A machine file overrides from
+ * here. */
+void memsys_config_default(struct memsys_config *cfg);
+/* False and a text that names the key ("l1d.ways = 3: …, valid: …") if the machine cannot work. The
+ * keys are SECTION.FIELD with sections l1i l1d l2 llc itlb dtlb stlb walk mem dram. */
+bool memsys_check(const struct memsys_config *cfg, struct err *e);
+
+struct memsys;
+
+/* What happened to a request. Bits of mem_result.events. */
+enum mem_event {
+	MEM_EV_L1_MISS = 1 << 0,
+	MEM_EV_L2_MISS = 1 << 1,
+	MEM_EV_LLC_MISS = 1 << 2,  /* missed the last cache there is: memory served it (or will) */
+	MEM_EV_TLB_MISS = 1 << 3,  /* L1 TLB */
+	MEM_EV_STLB_MISS = 1 << 4, /* second-level TLB too, or there is none: a walk was made */
+	MEM_EV_MERGED =
+	    1 << 5, /* waited for a line that an earlier request had already asked for */
+	MEM_EV_MSHR_WAIT = 1 << 6, /* waited for a free MSHR, at any level */
+	MEM_EV_BUS_WAIT = 1 << 7,  /* waited for a bus, a bank or in a DRAM queue */
+	MEM_EV_SPLIT = 1 << 8,	   /* crossed a line: two accesses, the slower counts */
+	MEM_EV_PF_HIT = 1 << 9,	   /* first use of a line that a prefetcher had brought */
+};
+
+enum mem_reply {
+	MEM_DONE,    /* result is complete: data usable at `ready` */
+	MEM_PENDING, /* accepted; done() will be called once, at or before the cycle at which data
+			is usable */
+	MEM_RETRY,   /* not accepted (no MSHR, port, bank or request slot free); nothing was changed
+			but   statistics. Try again at `ready` or later: it is the earliest cycle at
+			which it can help,   or MEM_NEVER: then wake() will be called when it can */
+};
+
+/* Flags of a request: what is ideal for it, and of what kind it is. */
+enum mem_flag {
+	MEM_IDEAL_DL1 =
+	    1
+	    << 0, /* an L1D hit takes 1 cycle (fields2004's dl1); misses start that much earlier */
+	MEM_IDEAL_DMISS = 1 << 1, /* a load or store hits the L1D; tags below are not touched */
+	MEM_IDEAL_IMISS = 1 << 2, /* a fetch hits the L1I */
+	MEM_IDEAL_ITLB = 1 << 3,  /* translation is free */
+	MEM_IDEAL_DTLB = 1 << 4,
+	MEM_IDEAL_BW =
+	    1 << 5, /* no waiting for buses, banks, ports and DRAM queues; latencies stay */
+	MEM_WRONG_PATH = 1 << 6, /* for statistics only */
+	MEM_EXCLUSIVE =
+	    1
+	    << 7, /* load: an atomic's or lr's: fetches the line as a store does (marks it dirty) */
+};
+
+/* How a request went. With PENDING only `reply` and the events so far are set; done() gets the
+ * whole. */
+struct mem_result {
+	uint64_t ready;	  /* cycle at which the data can be used (a dependent may execute in it);
+			     RETRY: see above */
+	uint64_t primary; /* MERGED: the token of the request whose miss it waited for;
+			     MEM_NO_TOKEN: a prefetch's or a page walk's */
+	uint32_t events;  /* enum mem_event */
+	uint32_t miss;	  /* cycles beyond an L1 hit, the next two included */
+	uint32_t xlat;	  /* … of those, address translation */
+	uint32_t queue;	  /* … of those, waiting for MSHRs, banks, buses and DRAM */
+	uint8_t reply;	  /* enum mem_reply */
+	uint8_t level; /* enum mem_level that served it. Without an L2 the LLC is LEVEL_LLC all the
+			  same */
+};
+
+#define MEM_NO_TOKEN 0 /* no caller may use this token */
+
+/* Called from memsys_advance() only (never from within a request). It may make new requests only
+ * for the cycle that is being advanced to, after memsys_advance() has returned. */
+struct memsys_callbacks {
+	void *ctx;
+	/* A PENDING request is (or will be, at r->ready) complete. r->ready >= the cycle of the
+	 * event. */
+	void (*done)(void *ctx, uint64_t token, const struct mem_result *r);
+	/* Something that a RETRY waited for has become free: 1 << enum mem_cache of the L1s. May be
+	 * NULL; then a caller retries whenever memsys_advance() has run. */
+	void (*wake)(void *ctx, uint32_t caches);
+};
+
+/* cfg must pass memsys_check(); it is copied. */
+struct memsys *memsys_new(const struct memsys_config *cfg, const struct memsys_callbacks *cb);
+void memsys_free(struct memsys *ms);
+
+/* Requests in cycle `now`, which must be ≥ every cycle seen so far and ≤ memsys_next_event(). size
+ * is 1…line_bytes bytes (stores and loads) or the fetch block, and may cross one line boundary. The
+ * reply is r->reply, also returned. A store is asked for when it drains; DONE or PENDING: the
+ * memory system has it; PENDING stores complete by done() like loads. */
+enum mem_reply memsys_load(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
+			   uint64_t pc, uint64_t token, uint32_t flags, struct mem_result *r);
+enum mem_reply memsys_store(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
+			    uint64_t pc, uint64_t token, uint32_t flags, struct mem_result *r);
+enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
+			     uint64_t token, uint32_t flags, struct mem_result *r);
+/* A hint: fetch the line of vaddr into an L1 (cache: MEM_L1D or MEM_L1I). No completion. Dropped
+ * (false) if it misses the TLB or no MSHR is free. */
+bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr);
+
+/* The cycle of the next thing that will happen by itself; MEM_NEVER if nothing is under way. */
+uint64_t memsys_next_event(const struct memsys *ms);
+/* Lets everything happen that is due at or before `now`, in order of time; calls done() and wake().
+ */
+void memsys_advance(struct memsys *ms, uint64_t now);
+/* Outstanding lines of a cache (demand and prefetch), for RC_DMISS_OUT and the like; *to_memory
+ * (may be NULL): how many of them have missed the last cache. */
+uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache, uint32_t *to_memory);
+
+enum mem_access {
+	MEM_ACCESS_FETCH,
+	MEM_ACCESS_LOAD,
+	MEM_ACCESS_STORE,
+};
+/* Functional warming: tags, replacement, TLBs, prefetchers as if the access had been made and had
+ * completed before the next one; no time passes, no statistics. Only while nothing is outstanding.
+ */
+void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size,
+		 uint64_t pc);
+/* Drops every outstanding request without completion, forgets bus, bank and queue state, keeps
+ * tags: for switching between functional and timing mode. */
+void memsys_quiesce(struct memsys *ms);
+
+/* Load-to-use cycles of an unloaded hit in each level, TLB hit, for trace_meta and reports: index
+ * by enum mem_level (LEVEL_L1 … LEVEL_MEM; 0 for an absent level). Memory: DRAM with a closed row.
+ */
+void memsys_latencies(const struct memsys *ms, bool fetch, uint32_t latency[LEVEL_MEM + 1]);
+/* Typical cost of an L1 TLB miss that misses the STLB too: flat, or three L2 hits. */
+uint32_t memsys_walk_latency(const struct memsys *ms);
+
+struct mem_cache_stats {
+	uint64_t accesses; /* demand: loads, stores, fetches, misses from above, walks */
+	uint64_t misses;   /* of those, tag misses (merges included) */
+	uint64_t merges;   /* … that found the line already asked for */
+	uint64_t fills;
+	uint64_t evictions;
+	uint64_t writebacks;	     /* dirty lines sent down (write-through: stores sent down) */
+	uint64_t invalidations;	     /* lines lost to an inclusive cache's eviction */
+	uint64_t prefetches;	     /* issued */
+	uint64_t prefetches_useful;  /* brought a line that was then asked for, in time or late */
+	uint64_t prefetches_dropped; /* no MSHR free */
+	uint64_t mshr_stalls; /* requests refused (L1) or made to wait (others) because MSHRs were
+				 full */
+	uint64_t bank_stalls; /* … because of ports or banks */
+	uint64_t bus_busy;    /* cycles in which this level's bus upwards carried something */
+	uint64_t bus_wait;    /* cycles that lines waited for it */
+};
+struct mem_tlb_stats {
+	uint64_t accesses, misses;
+};
+struct mem_memory_stats {
+	uint64_t reads, writes;
+	uint64_t row_hits, row_misses, row_conflicts; /* row_misses: no row was open */
+	uint64_t bus_busy;    /* cycles in which data moved, summed over channels */
+	uint64_t queue_delay; /* cycles that reads waited beyond their unloaded latency, summed */
+	uint64_t reordered;   /* requests served before an older one of their kind */
+};
+struct memsys_stats {
+	struct mem_cache_stats cache[MEM_CACHES];
+	struct mem_tlb_stats itlb, dtlb, stlb;
+	uint64_t walks;	      /* page walks made */
+	uint64_t walk_cycles; /* from L1 TLB miss to translation, summed over walks */
+	uint64_t walk_loads;  /* entries loaded by walks */
+	uint64_t wrong_path;  /* requests with MEM_WRONG_PATH */
+	uint64_t events;      /* internal events processed: the host's work */
+	struct mem_memory_stats mem;
+};
+const struct memsys_stats *memsys_stats(const struct memsys *ms);
+void memsys_stats_reset(struct memsys *ms);
+
+/* For tests and for assertions in debug builds. */
+/* True if the line of addr is in the cache's tags; nothing is touched. */
+bool memsys_probe(const struct memsys *ms, enum mem_cache cache, uint64_t addr);
+/* True if … and dirty. */
+bool memsys_probe_dirty(const struct memsys *ms, enum mem_cache cache, uint64_t addr);
+/* A hash over all tags, dirty bits, replacement and TLB state: equal states, equal hashes. */
+uint64_t memsys_state_hash(const struct memsys *ms);
+/* False and a text if an invariant is broken (inclusion, duplicate tags, lost MSHRs). Slow. */
+bool memsys_check_state(const struct memsys *ms, struct err *e);
+
+#endif
