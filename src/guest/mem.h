@@ -16,6 +16,10 @@
 
 #include "guest/guest.h"
 
+/* So much address space is reserved without access on either side of the guest's region: an access whose
+ * base register was checked may miss the region by its offset and size, and must fault. */
+#define GUEST_GUARD_BYTES (64ull << 10)
+
 enum mem_prot {
 	MEM_R = 1,
 	MEM_W = 2,
