@@ -59,6 +59,21 @@ enum op_flag {
 	OPF_CTRL = 1 << 9,     /* may change the pc: branch, jal, jalr */
 	OPF_FFLAGS = 1 << 10,  /* accrues into fflags */
 	OPF_USES_RM = 1 << 11, /* has a rounding-mode field; dynamic when it is 7 */
+
+	/* Shorthands for the table: destination, sources; X integer, F floating point, N none. */
+	OPF_X = OPF_RD_INT,
+	OPF_X_X = OPF_RD_INT | OPF_RS1_INT,
+	OPF_X_XX = OPF_RD_INT | OPF_RS1_INT | OPF_RS2_INT,
+	OPF_X_F = OPF_RD_INT | OPF_RS1_FP,
+	OPF_X_FF = OPF_RD_INT | OPF_RS1_FP | OPF_RS2_FP,
+	OPF_F_X = OPF_RD_FP | OPF_RS1_INT,
+	OPF_F_F = OPF_RD_FP | OPF_RS1_FP,
+	OPF_F_FF = OPF_RD_FP | OPF_RS1_FP | OPF_RS2_FP,
+	OPF_F_FFF = OPF_RD_FP | OPF_RS1_FP | OPF_RS2_FP | OPF_RS3_FP,
+	OPF_N_X = OPF_RS1_INT,
+	OPF_N_XX = OPF_RS1_INT | OPF_RS2_INT,
+	OPF_N_XF = OPF_RS1_INT | OPF_RS2_FP,
+	OPF_ROUND = OPF_FFLAGS | OPF_USES_RM,
 };
 
 struct op_info {
