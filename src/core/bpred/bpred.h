@@ -36,19 +36,18 @@ struct bpred;
 
 /* Sizes are numbers of entries. A plain struct: start from bpred_config_default and change. */
 struct bpred_config {
-	char direction[16];	  /* a name from bpred_direction_names; "tage" */
-	uint32_t bimodal_entries; /* 2-bit counters; power of two, 16..1048576; 8192 */
-	uint32_t gshare_entries;  /* 2-bit counters; power of two, 16..1048576; 8192 */
-	uint32_t gshare_history;  /* bits of global history, 1..32, at most log2 of entries; 13 */
-	uint32_t meta_entries;	  /* tournament's choosers; power of two, 16..1048576; 8192 */
-	uint32_t tage_tables;	  /* tagged tables, 1..8; 8 */
-	uint32_t
-	    tage_base_entries;	   /* 2-bit counters of the base; power of two, 16..1048576; 8192 */
-	uint32_t tage_min_history; /* bits seen by the shortest tagged table, 1..1024; 4 */
-	uint32_t tage_max_history; /* bits seen by the longest, geometric between, ..1024; 256 */
+	char direction[16];	    /* a name from bpred_direction_names; "tage" */
+	uint32_t bimodal_entries;   /* 2-bit counters; power of two, 16..1048576; 8192 */
+	uint32_t gshare_entries;    /* 2-bit counters; power of two, 16..1048576; 8192 */
+	uint32_t gshare_history;    /* bits of global history, 1..20, at most log2 of entries; 13 */
+	uint32_t meta_entries;	    /* tournament's choosers; power of two, 16..1048576; 8192 */
+	uint32_t tage_tables;	    /* tagged tables, 1..8; 8 */
+	uint32_t tage_base_entries; /* 2-bit base counters; power of two, 16..1048576; 8192 */
+	uint32_t tage_min_history;  /* bits seen by the shortest tagged table, 1..1024; 4 */
+	uint32_t tage_max_history;  /* bits seen by the longest, geometric between, ..1024; 256 */
 	uint32_t tage_entries[BPRED_TAGE_MAX]; /* per tagged table, shortest history first; power of
 						  two, 16..32768; 2048 ×6, 1024 ×2 */
-	uint32_t tage_tag_bits[BPRED_TAGE_MAX]; /* per tagged table, 4..15; 8 8 9 10 10 11 12 12 */
+	uint32_t tage_tag_bits[BPRED_TAGE_MAX]; /* per tagged table, 4..11; 8 8 9 10 10 11 11 11 */
 	uint32_t tage_useful_period; /* updates between two agings of the usefulness counters; power
 					of two, 1024..16777216; 262144 */
 	uint32_t loop_predictor;     /* TAGE: 1 adds a loop predictor, 0 not; 0 */
@@ -120,7 +119,7 @@ enum bpred_when {
 struct bpred_pred {
 	uint64_t target; /* next pc if taken; falls back to the next instruction if unknown */
 	uint8_t taken;	 /* 1: predicted taken; jumps always are */
-	uint8_t btb_hit; /* 1: the BTB knew this instruction */
+	uint8_t btb_hit; /* 1: predicted taken, and the BTB knew this instruction */
 	uint8_t when;	 /* enum bpred_when */
 	uint8_t kind;	 /* enum bpred_kind */
 

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Branch prediction as a whole: which part is asked for which instruction, the speculative state
+ * and its repair, training at commit, and the return-address stack.
+ *
+ * The kind of an instruction is taken from the instruction itself, as if predecode bits came with
+ * the cache line. Conditional branches ask the direction predictor; calls push and returns pop the
+ * return-address stack, by RISC-V's link-register rules (ra, t0); other indirect jumps ask the
+ * indirect predictor, and so do returns if there is no stack.
+ *
+ * The stack is circular: too deep a recursion overwrites the oldest entries, and too many returns
+ * read old ones again, as hardware does. Repair is complete: what wrong-path calls overwrote is put
+ * back from an undo log. Real stacks repair the pointer and at most the top entry; the difference
+ * is below what the papers' tables say about theirs.
+ */
+#include "core/bpred/bpred.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bpred/dir.h"
+#include "core/bpred/history.h"
+#include "core/bpred/target.h"
+#include "isa/isa.h"
+
+struct bpred {
+	struct history history;
+	const struct bpred_dir *dir;
+	void *dir_state;
+	bool dir_advance; /* the direction predictor has speculative state of its own */
+	struct spec_log log;
+	uint64_t *ras;
+	uint32_t ras_entries;
+	uint32_t ras_top; /* the youngest entry */
+	struct btb btb;
+	struct indirect indirect;
+};
+
+static const struct bpred_dir *const directions[] = {
+	&dir_tage, &dir_gshare, &dir_bimodal, &dir_tournament, &dir_perfect, &dir_taken,
+};
+
+const struct bpred_dir *bpred_dir_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(directions); i++)
+		if (strcmp(directions[i]->name, name) == 0)
+			return directions[i];
+	return NULL;
+}
+
+const char *bpred_direction_names(void)
+{
+	return "tage, gshare, bimodal, tournament, perfect, taken";
+}
+
+uint8_t *counter2_new(uint32_t entries)
+{
+	uint8_t *c = x_malloc(entries);
+
+	memset(c, 2, entries);
+	return c;
+}
+
+uint64_t bpred_hash_bytes(uint64_t h, const void *p, size_t size_bytes)
+{
+	const uint8_t *b = p;
+	uint64_t word;
+
+	for (; size_bytes >= 8; b += 8, size_bytes -= 8) {
+		memcpy(&word, b, 8);
+		h = hash_u64(h ^ word) + 1;
+	}
+	for (; size_bytes > 0; b++, size_bytes--)
+		h = hash_u64(h ^ *b) + 1;
+	return h;
+}
+
+struct bpred *bpred_new(const struct bpred_config *c)
+{
+	struct bpred *bp = x_calloc(1, sizeof(*bp));
+	uint32_t size = 1;
+
+	assert(bpred_check(c, NULL));
+	bp->dir = bpred_dir_find(c->direction);
+	history_init(&bp->history, c, bp->dir->folds);
+	bp->dir_state = bp->dir->create ? bp->dir->create(c) : NULL;
+	bp->dir_advance = bp->dir->advance && c->loop_predictor;
+	while (size < c->inflight + 1)
+		size *= 2;
+	bp->log.mask = size - 1;
+	bp->log.undo = x_calloc(size, sizeof(*bp->log.undo));
+	bp->ras_entries = c->ras_entries;
+	bp->ras = x_calloc(c->ras_entries + 1, sizeof(*bp->ras));
+	btb_init(&bp->btb, c);
+	indirect_init(&bp->indirect, c);
+	return bp;
+}
+
+void bpred_free(struct bpred *bp)
+{
+	if (bp == NULL)
+		return;
+	if (bp->dir->destroy)
+		bp->dir->destroy(bp->dir_state);
+	history_fini(&bp->history);
+	btb_fini(&bp->btb);
+	indirect_fini(&bp->indirect);
+	free(bp->log.undo);
+	free(bp->ras);
+	free(bp);
+}
+
+static bool is_link(unsigned reg)
+{
+	return reg == 1 || reg == 5;
+}
+
+static enum bpred_kind kind_of(const struct inst *in)
+{
+	const struct op_info *info = &op_info[in->op];
+
+	assert(info->flags & OPF_CTRL);
+	if (info->cls == CLASS_BRANCH)
+		return BPRED_COND;
+	if (!(info->flags & OPF_RS1_INT))
+		return is_link(in->rd) ? BPRED_CALL : BPRED_JUMP;
+	if (is_link(in->rs1) && in->rd != in->rs1)
+		return is_link(in->rd) ? BPRED_CORO : BPRED_RETURN;
+	return is_link(in->rd) ? BPRED_ICALL : BPRED_INDIRECT;
+}
+
+static void ras_pop(struct bpred *bp)
+{
+	bp->ras_top = bp->ras_top == 0 ? bp->ras_entries - 1 : bp->ras_top - 1;
+}
+
+static void ras_push(struct bpred *bp, uint64_t pc)
+{
+	bp->ras_top = bp->ras_top + 1 == bp->ras_entries ? 0 : bp->ras_top + 1;
+	spec_write(&bp->log, &bp->ras[bp->ras_top], pc);
+}
+
+/* Moves all speculative state over one instruction that went as told. */
+static void advance(struct bpred *bp, uint64_t pc, unsigned kind, unsigned len, bool taken,
+		    uint64_t target)
+{
+	if (bp->dir_advance && kind == BPRED_COND)
+		bp->dir->advance(bp->dir_state, pc, taken, &bp->log);
+	history_advance(&bp->history, pc, kind, taken, target);
+	if (kind < BPRED_CALL || kind == BPRED_INDIRECT || bp->ras_entries == 0)
+		return;
+	if (kind >= BPRED_RETURN)
+		ras_pop(bp);
+	if (kind != BPRED_RETURN)
+		ras_push(bp, pc + len);
+}
+
+/* Fills target, btb_hit and when of an instruction predicted taken. */
+static void predict_target(struct bpred *bp, uint64_t pc, const struct inst *in,
+			   struct bpred_pred *p)
+{
+	uint64_t btb = 0;
+
+	p->btb_hit = btb_find(&bp->btb, pc, &btb);
+	p->when = p->btb_hit ? BPRED_AT_FETCH : BPRED_AT_DECODE;
+	if (p->kind <= BPRED_CALL) {
+		p->target = pc + (uint64_t)(int64_t)in->imm;
+	} else if (p->kind >= BPRED_RETURN && bp->ras_entries > 0) {
+		p->target = bp->ras[bp->ras_top];
+	} else {
+		p->target = indirect_predict(&bp->indirect, pc, btb, p);
+		p->when = BPRED_AT_FETCH;
+		if (p->target == 0) {
+			p->target = pc + in->len;
+			p->when = BPRED_AT_EXECUTE;
+		}
+	}
+}
+
+void bpred_predict(struct bpred *bp, uint64_t pc, const struct inst *in,
+		   const struct bpred_truth *truth, struct bpred_pred *out)
+{
+	out->kind = (uint8_t)kind_of(in);
+	out->dir = 0;
+	out->dir2 = 0;
+	out->ras_top = (uint16_t)bp->ras_top;
+	out->ras_log = bp->log.pos;
+	history_save(&bp->history, out);
+	if (bp->dir->oracle && truth) {
+		out->taken = truth->taken;
+		out->target = truth->target;
+		out->btb_hit = truth->taken;
+		out->when = BPRED_AT_FETCH;
+	} else {
+		out->taken = out->kind != BPRED_COND || bp->dir->predict(bp->dir_state, pc, out);
+		if (out->taken) {
+			predict_target(bp, pc, in, out);
+		} else {
+			out->target = pc + (uint64_t)(int64_t)in->imm;
+			out->btb_hit = 0;
+			out->when = BPRED_AT_FETCH;
+		}
+	}
+	advance(bp, pc, out->kind, in->len, out->taken, out->target);
+}
+
+void bpred_restore(struct bpred *bp, const struct bpred_pred *p)
+{
+	struct spec_log *log = &bp->log;
+
+	assert(log->pos - p->ras_log <= log->mask + 1);
+	while (log->pos != p->ras_log) {
+		const struct spec_undo *u = &log->undo[--log->pos & log->mask];
+
+		*u->place = u->old;
+	}
+	bp->ras_top = p->ras_top;
+	history_restore(&bp->history, p);
+}
+
+void bpred_repair(struct bpred *bp, uint64_t pc, const struct inst *in, const struct bpred_pred *p,
+		  bool taken, uint64_t target)
+{
+	bpred_restore(bp, p);
+	advance(bp, pc, p->kind, in->len, taken, target);
+}
+
+void bpred_commit(struct bpred *bp, uint64_t pc, const struct inst *in, const struct bpred_pred *p,
+		  bool taken, uint64_t target)
+{
+	if (bp->dir->oracle)
+		return;
+	if (p->kind == BPRED_COND) {
+		if (bp->dir->update)
+			bp->dir->update(bp->dir_state, pc, p, taken);
+	} else if (p->kind == BPRED_INDIRECT || p->kind == BPRED_ICALL ||
+		   (p->kind >= BPRED_RETURN && bp->ras_entries == 0)) {
+		indirect_update(&bp->indirect, pc, p, target);
+	}
+	if (taken)
+		btb_update(&bp->btb, pc, target);
+}
+
+bool bpred_warm(struct bpred *bp, uint64_t pc, const struct inst *in, bool taken, uint64_t target)
+{
+	struct bpred_truth truth = { taken, target };
+	struct bpred_pred p;
+	bool right;
+
+	bpred_predict(bp, pc, in, &truth, &p);
+	right = bpred_right(&p, taken, target);
+	if (!right)
+		bpred_repair(bp, pc, in, &p, taken, target);
+	bpred_commit(bp, pc, in, &p, taken, target);
+	return right;
+}
+
+uint64_t bpred_direction_bits(const struct bpred_config *c)
+{
+	const struct bpred_dir *d = bpred_dir_find(c->direction);
+
+	return d->bits ? d->bits(c) : 0;
+}
+
+uint64_t bpred_btb_bits(const struct bpred_config *c)
+{
+	return btb_bits(c);
+}
+
+uint64_t bpred_indirect_bits(const struct bpred_config *c)
+{
+	return indirect_bits(c);
+}
+
+void bpred_print_storage(const struct bpred_config *c, FILE *f)
+{
+	const struct bpred_dir *d = bpred_dir_find(c->direction);
+	uint64_t bits = bpred_direction_bits(c);
+
+	fprintf(f, "%s: %llu bits, %.2f KB\n", d->name, (unsigned long long)bits,
+		(double)bits / 8192);
+	if (d->print)
+		d->print(c, f);
+	fprintf(f, "btb: %u entries, %u-way, %.2f KB\n", c->btb_entries, c->btb_ways,
+		(double)btb_bits(c) / 8192);
+	fprintf(f, "ras: %u entries\n", c->ras_entries);
+	fprintf(f, "indirect: %u tables of %u entries, %.2f KB\n",
+		c->indirect_entries ? INDIRECT_TABLES : 0, c->indirect_entries,
+		(double)indirect_bits(c) / 8192);
+}
+
+uint64_t bpred_hash_speculative(const struct bpred *bp)
+{
+	const struct history *hist = &bp->history;
+	uint64_t h = bpred_hash_bytes(1, bp->ras, bp->ras_entries * sizeof(*bp->ras));
+
+	h = hash_u64(h ^ bp->ras_top);
+	h = hash_u64(h ^ hist->ghist);
+	h = hash_u64(h ^ hist->thist);
+	h = hash_u64(h ^ ((uint64_t)hist->path << 32 | hist->pos));
+	h = bpred_hash_bytes(h, hist->fold, sizeof(hist->fold));
+	for (unsigned i = 0; i < BPRED_TAGE_MAX; i++)
+		for (uint32_t k = 1; k <= hist->length[i]; k++)
+			h = h * 3 + hist->ring[(hist->pos - k) & hist->mask];
+	return bp->dir->hash_spec ? bp->dir->hash_spec(bp->dir_state, h) : h;
+}
+
+uint64_t bpred_hash_tables(const struct bpred *bp)
+{
+	uint64_t h = btb_hash(&bp->btb, 2);
+
+	h = indirect_hash(&bp->indirect, h);
+	return bp->dir->hash ? bp->dir->hash(bp->dir_state, h) : h;
+}

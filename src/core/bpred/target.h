@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Where taken control instructions go: branch-target buffer and indirect-target predictor. */
+#ifndef CORE_BPRED_TARGET_H
+#define CORE_BPRED_TARGET_H
+
+#include "core/bpred/bpred.h"
+
+/* Virtual addresses of the modelled hardware, for storage figures: Sv39 without bit 0. */
+enum { TARGET_BITS = 38 };
+
+/* Branch-target buffer; see btb.c. */
+struct btb {
+	uint32_t set_mask, set_bits, ways;
+	uint32_t *tag; /* in a set from most to least recently used; 0: empty */
+	uint64_t *target;
+};
+void btb_init(struct btb *b, const struct bpred_config *c);
+void btb_fini(struct btb *b);
+/* Trains with a taken control instruction. */
+void btb_update(struct btb *b, uint64_t pc, uint64_t target);
+uint64_t btb_bits(const struct bpred_config *c);
+uint64_t btb_hash(const struct btb *b, uint64_t h);
+
+static inline uint32_t btb_set(const struct btb *b, uint64_t pc)
+{
+	return ((uint32_t)(pc >> 1) & b->set_mask) * b->ways;
+}
+
+static inline uint32_t btb_tag(const struct btb *b, uint64_t pc)
+{
+	uint64_t x = pc >> 1 >> b->set_bits;
+
+	return (uint32_t)(x ^ x >> 31) | 1u << 31;
+}
+
+/* True if the instruction has an entry; *target is then where it went last. */
+static inline bool btb_find(const struct btb *b, uint64_t pc, uint64_t *target)
+{
+	uint32_t set = btb_set(b, pc), tag = btb_tag(b, pc);
+
+	for (uint32_t w = 0; w < b->ways; w++)
+		if (b->tag[set + w] == tag) {
+			*target = b->target[set + w];
+			return true;
+		}
+	return false;
+}
+
+/* Indirect-target predictor; see indirect.c. */
+enum { INDIRECT_TABLES = 3 };
+struct indirect {
+	uint32_t index_bits; /* 0: none */
+	struct indirect_entry *entry;
+	uint32_t random;
+};
+void indirect_init(struct indirect *x, const struct bpred_config *c);
+void indirect_fini(struct indirect *x);
+/*
+ * Predicts from the history in p; base is the BTB's answer, or 0 if it has none. Returns the
+ * target or 0 and notes provider and alternate in p.
+ */
+uint64_t indirect_predict(struct indirect *x, uint64_t pc, uint64_t base, struct bpred_pred *p);
+/* Trains in program order with the p of indirect_predict. */
+void indirect_update(struct indirect *x, uint64_t pc, const struct bpred_pred *p, uint64_t target);
+uint64_t indirect_bits(const struct bpred_config *c);
+uint64_t indirect_hash(const struct indirect *x, uint64_t h);
+
+#endif
