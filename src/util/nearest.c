@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Edit distance with swaps of neighbours (optimal string alignment), by the usual table of prefix
- * distances, of which three rows are kept. Words longer than LONGEST are compared by their beginnings:
- * option names and keys are short.
+ * distances, of which three rows are kept. Words longer than LONGEST are compared by their
+ * beginnings: option names and keys are short.
  */
 #include "util/nearest.h"
 

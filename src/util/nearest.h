@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* Fewest single-character insertions, deletions, replacements and swaps of neighbours from a to b. */
+/* Fewest single-character insertions, deletions, replacements and swaps of neighbours from a to b.
+ */
 unsigned edit_distance(const char *a, const char *b);
 
 /*

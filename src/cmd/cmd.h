@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a command is: one const struct of type command in a file of its own, and one line in
+ * command_list (cmd.c). Option parsing, --help, man pages and the option lists of the documentation
+ * all come from that struct.
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/util.h"
+
+enum cmd_type {
+	CMD_SWITCH,  /* bool: given or not */
+	CMD_TEXT,    /* const char *: the last one given */
+	CMD_NUMBER,  /* uint64_t; decimal or 0x…, with an optional k, M or G (10^3, 10^6, 10^9) */
+	CMD_CHOICE,  /* int: index into choices */
+	CMD_STRINGS, /* struct cmd_strings: every one given, in order */
+};
+
+/* The values of an option that can be given more than once; NULL-terminated unless count is 0. */
+struct cmd_strings {
+	const char **items;
+	size_t count;
+};
+
+struct cmd_option {
+	const char *name; /* long name without dashes; NULL ends a table */
+	enum cmd_type type;
+	size_t offset;	  /* of the value in the command's values */
+	const char *arg;  /* what its argument is called in help; NULL for a switch */
+	const char *help; /* a sentence or more, without a full stop at the end of a single one */
+	const char *const *choices; /* CMD_CHOICE: the words, NULL-terminated */
+	char letter;		    /* one-letter form; 0: none */
+};
+
+struct cmd_example {
+	const char *line; /* what to type */
+	const char *text; /* what it does */
+};
+
+struct command {
+	const char *name;
+	const char *summary;	/* one line, lower case, no full stop */
+	const char *args;	/* positional arguments as in usage: "PROG [ARGS...]"; NULL: none */
+	int min_args, max_args; /* how many; max_args < 0: any number */
+	bool args_verbatim;	/* options end at the first positional argument: the rest is another
+				   program's */
+	const char *description; /* paragraphs, with a blank line between them */
+	const char *exit_status; /* the same */
+	const struct cmd_option *options;
+	const struct cmd_example *examples; /* ends with a NULL line */
+	size_t values_size; /* of the struct that options fill in; it starts zeroed */
+	/* Does the work. args is NULL-terminated. Returns the exit status. */
+	int (*run)(void *values, int nargs, char **args);
+};
+
+/* All of them, in the order of help, NULL-terminated. */
+extern const struct command *const command_list[];
+const struct command *cmd_find(const char *name);
+/* Warns that there is no command of that name, which is nearest, and returns exit status 2. */
+int cmd_unknown(const char *name);
+
+/* The whole program, less main. */
+int cmd_main(int argc, char **argv);
+
+/* options.c */
+struct cmd_parsed {
+	char **args; /* positional arguments, in argv's memory */
+	int nargs;
+	bool help; /* --help was given; nothing else is checked */
+};
+/* Fills values (of c->values_size, zeroed) from argv, which does not include the command's name. */
+bool cmd_parse(const struct command *c, int argc, char **argv, void *values, struct cmd_parsed *out,
+	       struct err *e);
+/* Releases what cmd_parse allocated inside values. */
+void cmd_values_free(const struct command *c, void *values);
+
+/* help.c: the same text for a terminal, as a man page and as Markdown. NULL: culprit as a whole. */
+void cmd_print_help(FILE *out, const struct command *c);
+void cmd_print_man(FILE *out, const struct command *c);
+void cmd_print_markdown(FILE *out);
+
+#endif

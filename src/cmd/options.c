@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parses a command line by a command's option table: --name value, --name=value, -x value, -xvalue;
+ * "--" ends options. Options and positional arguments may be mixed, unless the command hands its
+ * arguments on verbatim. --help and -h are known to every command. There are no abbreviations: a
+ * script that works today must not break when an option is added.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/nearest.h"
+
+static const struct cmd_option *find_long(const struct command *c, const char *name, size_t len)
+{
+	for (const struct cmd_option *o = c->options; o && o->name; o++)
+		if (!strncmp(o->name, name, len) && !o->name[len])
+			return o;
+	return NULL;
+}
+
+static const struct cmd_option *find_letter(const struct command *c, char letter)
+{
+	for (const struct cmd_option *o = c->options; o && o->name; o++)
+		if (letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static bool unknown_option(const struct command *c, const char *given, struct err *e)
+{
+	size_t len = strcspn(given, "=");
+	char word[64];
+	struct nearest near = { .word = word };
+
+	snprintf(word, sizeof(word), "%.*s", (int)len, given + strspn(given, "-"));
+	word[strcspn(word, "=")] = '\0';
+	for (const struct cmd_option *o = c->options; o && o->name; o++)
+		nearest_try(&near, o->name);
+	nearest_try(&near, "help");
+	return err_set(
+	    e, "unknown option '%.*s'; the nearest is '--%s' ('culprit %s --help' lists all)",
+	    (int)len, given, near.best, c->name);
+}
+
+static bool parse_number(const char *text, uint64_t *out)
+{
+	uint64_t scale = 1;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+	if (errno || end == text)
+		return false;
+	switch (*end) {
+	case 'G':
+		scale *= 1000;
+		/* fall through */
+	case 'M':
+		scale *= 1000;
+		/* fall through */
+	case 'k':
+		scale *= 1000;
+		end++;
+	}
+	return !*end && !__builtin_mul_overflow(*out, scale, out);
+}
+
+static bool parse_choice(const struct cmd_option *o, const char *text, int *out, struct err *e)
+{
+	struct nearest near = { .word = text };
+
+	for (int i = 0; o->choices[i]; i++) {
+		if (!strcmp(o->choices[i], text)) {
+			*out = i;
+			return true;
+		}
+		nearest_try(&near, o->choices[i]);
+	}
+	return err_set(e, "--%s has no choice '%s'; the nearest is '%s'", o->name, text, near.best);
+}
+
+static void add_string(struct cmd_strings *list, const char *text)
+{
+	list->items = x_realloc(list->items, (list->count + 2) * sizeof(*list->items));
+	list->items[list->count++] = text;
+	list->items[list->count] = NULL;
+}
+
+static bool set_value(const struct cmd_option *o, const char *text, void *values, struct err *e)
+{
+	void *field = (char *)values + o->offset;
+
+	switch (o->type) {
+	case CMD_SWITCH:
+		*(bool *)field = true;
+		return true;
+	case CMD_TEXT:
+		*(const char **)field = text;
+		return true;
+	case CMD_NUMBER:
+		if (parse_number(text, field))
+			return true;
+		return err_set(e, "--%s: '%s' is not a number (0 to 2^64-1; k, M, G may follow)",
+			       o->name, text);
+	case CMD_CHOICE:
+		return parse_choice(o, text, field, e);
+	case CMD_STRINGS:
+		add_string(field, text);
+		return true;
+	}
+	return err_set(e, "--%s cannot be parsed", o->name);
+}
+
+/* Takes the option at argv[*i] and moves *i to its last word. */
+static bool take_option(const struct command *c, int argc, char **argv, int *i, void *values,
+			struct err *e)
+{
+	const char *word = argv[*i], *value = NULL;
+	const struct cmd_option *o;
+
+	if (word[1] == '-') {
+		size_t len = strcspn(word + 2, "=");
+		o = find_long(c, word + 2, len);
+		if (word[2 + len])
+			value = word + 2 + len + 1;
+	} else {
+		o = find_letter(c, word[1]);
+		if (word[2])
+			value = word + 2;
+	}
+	if (!o)
+		return unknown_option(c, word, e);
+	if (o->type == CMD_SWITCH) {
+		if (value)
+			return err_set(e, "--%s takes no value, but '%s' was given", o->name, word);
+	} else if (!value) {
+		if (*i + 1 >= argc)
+			return err_set(e, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
+		value = argv[++*i];
+	}
+	return set_value(o, value, values, e);
+}
+
+bool cmd_parse(const struct command *c, int argc, char **argv, void *values, struct cmd_parsed *out,
+	       struct err *e)
+{
+	bool options = true;
+
+	/* Positional arguments gather at the front of argv, in the room of words already taken. */
+	*out = (struct cmd_parsed){ .args = argv };
+	for (int i = 0; i < argc; i++) {
+		char *word = argv[i];
+
+		if (!options || word[0] != '-' || !word[1]) {
+			argv[out->nargs++] = word;
+			if (c->args_verbatim)
+				options = false;
+		} else if (!strcmp(word, "--")) {
+			options = false;
+		} else if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+			out->help = true;
+			return true;
+		} else if (!take_option(c, argc, argv, &i, values, e)) {
+			return false;
+		}
+	}
+	argv[out->nargs] = NULL;
+	if (out->nargs < c->min_args)
+		return err_set(e, "an argument is missing: culprit %s [options] %s", c->name,
+			       c->args);
+	if (c->max_args >= 0 && out->nargs > c->max_args)
+		return err_set(e,
+			       "too many arguments, from '%s' on ('culprit %s --help' says which)",
+			       argv[c->max_args], c->name);
+	return true;
+}
+
+void cmd_values_free(const struct command *c, void *values)
+{
+	for (const struct cmd_option *o = c->options; o && o->name; o++)
+		if (o->type == CMD_STRINGS)
+			free(((struct cmd_strings *)((char *)values + o->offset))->items);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprit sim: loads a RISC-V program, runs it, and reports the run.
+ *
+ * The guest's standard output is the program's alone: whatever culprit says goes to standard error.
+ * The exit status is the guest's; 2 when there was nothing to run; 128 + n when signal n stopped
+ * culprit.
+ */
+#include "cmd/sim.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A signal handler can reach nothing else: which guest to interrupt, and by which signal it was. */
+static struct guest *volatile running_guest;
+static volatile sig_atomic_t stop_signal;
+
+static void on_stop(int signal)
+{
+	stop_signal = signal;
+	if (running_guest)
+		guest_interrupt(running_guest);
+}
+
+int sim_stop_signal(void)
+{
+	return stop_signal;
+}
+
+/* From now on the first SIGINT or SIGTERM ends the run cleanly; a second one ends culprit. */
+static void catch_stop(struct guest *g)
+{
+	struct sigaction action = { .sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND };
+
+	running_guest = g;
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static bool check_env(const struct cmd_strings *env, struct err *e)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		const char *equals = strchr(env->items[i], '=');
+		if (!equals || equals == env->items[i])
+			return err_set(e, "--env: '%s' is not NAME=VALUE", env->items[i]);
+	}
+	return true;
+}
+
+/* The guest's environment does not depend on the host's, so that runs repeat; --env adds to it. */
+static char **make_env(const struct cmd_strings *added)
+{
+	static const char *const fixed[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root",
+					     "LANG=C", "TZ=UTC" };
+	char **env = x_calloc(ARRAY_LEN(fixed) + added->count + 1, sizeof(*env));
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed) + added->count; i++) {
+		const char *item =
+		    i < ARRAY_LEN(fixed) ? fixed[i] : added->items[i - ARRAY_LEN(fixed)];
+		size_t name_len = strcspn(item, "=") + 1, at = 0;
+
+		while (at < n && strncmp(env[at], item, name_len))
+			at++;
+		env[at] = (char *)item;
+		n += at == n;
+	}
+	return env;
+}
+
+/* A bare name that is not a file here is looked for where a shell in the sysroot would. */
+static char *find_program(const char *name, const char *sysroot)
+{
+	static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin", "/usr/games" };
+
+	if (!sysroot || strchr(name, '/') || !access(name, F_OK))
+		return x_strdup(name);
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		char *host = x_asprintf("%s%s/%s", sysroot, dirs[i], name);
+		bool found = !access(host, X_OK);
+
+		free(host);
+		if (found)
+			return x_asprintf("%s/%s", dirs[i], name);
+	}
+	return x_strdup(name);
+}
+
+static int exit_status(const struct sim_run *run)
+{
+	if (run->stop_signal)
+		return 128 + run->stop_signal;
+	return run->status == GUEST_RUNNING ? 0 : run->exit_status;
+}
+
+static int run_guest(struct guest *g, const struct sim_options *o, FILE *json)
+{
+	struct sim_run run = { .machine = "functional" };
+	int status;
+
+	if (o->profile)
+		guest_count_blocks(g, true);
+	catch_stop(g);
+	sim_functional(g, o, &run);
+	running_guest = NULL;
+	run.stop_signal = run.status == GUEST_RUNNING ? sim_stop_signal() : 0;
+	status = exit_status(&run);
+
+	if (o->profile)
+		sim_print_profile(stderr, g);
+	sim_print_summary(stderr, &run);
+	if (json && !sim_write_json(json, g, &run)) {
+		warn("sim: cannot write '%s': %s", o->summary_json, strerror(errno));
+		status = 2;
+	}
+	return status;
+}
+
+static int sim_run_command(void *values, int nargs, char **args)
+{
+	const struct sim_options *o = values;
+	struct guest_config config = {
+		.argv = args,
+		.sysroot = o->sysroot,
+		.seed = o->seed,
+		.real_time = o->real_time,
+		.children = (enum guest_children)o->children,
+		.interpreter_only = o->interpreter,
+	};
+	char **env = NULL, *program = NULL;
+	struct guest *g = NULL;
+	FILE *json = NULL;
+	struct err e = { "" };
+	int status = 2;
+
+	if (!o->functional) {
+		warn("sim: only --functional can be run so far; add it before the program");
+		return 2;
+	}
+	if (!check_env(&o->env, &e))
+		goto out;
+	/* Before the run, so that a bad name costs nothing. */
+	if (o->summary_json && !(json = fopen(o->summary_json, "we"))) {
+		err_set(&e, "cannot write '%s': %s", o->summary_json, strerror(errno));
+		goto out;
+	}
+	config.envp = env = make_env(&o->env);
+	config.program = program = find_program(args[0], o->sysroot);
+	g = guest_new(&config, &e);
+	if (!g)
+		goto out;
+	status = run_guest(g, o, json);
+	guest_free(g);
+out:
+	if (e.text[0])
+		warn("sim: %s", e.text);
+	if (json && fclose(json) && status != 2) {
+		warn("sim: cannot write '%s': %s", o->summary_json, strerror(errno));
+		status = 2;
+	}
+	free(program);
+	free(env);
+	return status;
+}
+
+/* In the order of enum guest_children. */
+static const char *const children_choices[] = { "functional", "simulated", NULL };
+
+#define OPTION(field) .offset = offsetof(struct sim_options, field)
+static const struct cmd_option options[] = {
+	{ .name = "functional",
+	  .type = CMD_SWITCH,
+	  OPTION(functional),
+	  .help = "Runs the program for its result alone, as fast as the host allows, without a "
+		  "timing model." },
+	{ .name = "sysroot",
+	  .type = CMD_TEXT,
+	  OPTION(sysroot),
+	  .arg = "DIR",
+	  .help =
+	      "Looks absolute guest paths up under DIR first: the program, its interpreter, its "
+	      "libraries, the files that it opens." },
+	{ .name = "max-insts",
+	  .type = CMD_NUMBER,
+	  OPTION(max_insts),
+	  .arg = "N",
+	  .help = "Stops after exactly N instructions (k, M, G may follow: 10^3, 10^6, 10^9)." },
+	{ .name = "env",
+	  .type = CMD_STRINGS,
+	  OPTION(env),
+	  .arg = "NAME=VALUE",
+	  .help = "Sets a variable of the guest's environment, which otherwise is small and always "
+		  "the same. May be given more than once." },
+	{ .name = "seed",
+	  .type = CMD_NUMBER,
+	  OPTION(seed),
+	  .arg = "N",
+	  .help = "Changes what the guest gets as random numbers and process id; 0 unless given." },
+	{ .name = "real-time",
+	  .type = CMD_SWITCH,
+	  OPTION(real_time),
+	  .help = "Gives the guest the host's clock and random numbers: runs no longer repeat." },
+	{ .name = "children",
+	  .type = CMD_CHOICE,
+	  OPTION(children),
+	  .choices = children_choices,
+	  .help =
+	      "What becomes of processes that the guest forks: they run unmeasured (functional, "
+	      "the default), or each is measured and reported by itself (simulated)." },
+	{ .name = "interpreter",
+	  .type = CMD_SWITCH,
+	  OPTION(interpreter),
+	  .help = "Never generates host code. Slower, same result." },
+	{ .name = "profile",
+	  .type = CMD_SWITCH,
+	  OPTION(profile),
+	  .help = "Prints the instruction mix and the functions that executed most instructions." },
+	{ .name = "summary-json",
+	  .type = CMD_TEXT,
+	  OPTION(summary_json),
+	  .arg = "FILE",
+	  .help = "Writes the summary as JSON too: program, machine, instructions, cycles, ipc, "
+		  "exit_status, host_seconds, mips. What a run does not have is null." },
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit sim --functional -- ./program input", "Runs a statically linked program." },
+	{ "culprit sim --functional --sysroot root -- /usr/bin/bzip2 -k file",
+	  "Runs a dynamically linked one, with its libraries from root/." },
+	{ "culprit sim --functional --profile --max-insts 100M -- ./program",
+	  "Shows what the first 100 million instructions were." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_sim = {
+	.name = "sim",
+	.summary = "run a RISC-V program on the modelled machine",
+	.args = "[--] PROG [ARGS...]",
+	.min_args = 1,
+	.max_args = -1,
+	.args_verbatim = true,
+	.description =
+	    "Runs an unmodified RV64GC Linux program, static or dynamic. Its standard output is "
+	    "its "
+	    "own; a one-line summary (instructions, host speed, time) goes to standard error, and "
+	    "so "
+	    "does progress on a terminal when a run takes longer than two seconds.\n\n"
+	    "Runs repeat exactly: the guest's time comes from the count of instructions, its "
+	    "random "
+	    "numbers, process id and environment are fixed; see --seed, --real-time and --env.\n\n"
+	    "Ctrl-C ends the run cleanly, with the summary of what was run.",
+	.exit_status =
+	    "The program's own; 128 + n if signal n ended it, or culprit. 2 if there was nothing "
+	    "to "
+	    "run: wrong options, no such program, not a RISC-V program. 0 if --max-insts ended it.",
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct sim_options),
+	.run = sim_run_command,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of `culprit sim` share. sim.c parses and loads the guest; one file per way to run
+ * it drives it and fills in a struct sim_run; sim.c then reports that.
+ */
+#ifndef CMD_SIM_H
+#define CMD_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cmd/cmd.h"
+#include "guest/guest.h"
+
+struct sim_options {
+	bool functional;
+	bool interpreter;
+	bool profile;
+	bool real_time;
+	int children; /* enum guest_children */
+	uint64_t seed;
+	uint64_t max_insts; /* 0: no limit */
+	const char *sysroot;
+	const char *summary_json;
+	struct cmd_strings env;
+};
+
+/* How a run ended and what it took. */
+struct sim_run {
+	const char *machine; /* name of the machine model */
+	uint64_t insts;
+	uint64_t cycles; /* if has_cycles */
+	bool has_cycles;
+	double host_seconds;
+	enum guest_status status; /* GUEST_RUNNING: stopped by --max-insts or a signal to culprit */
+	int stop_signal;	  /* the signal that stopped it; 0: none */
+	int exit_status;	  /* of the guest, if it ended */
+};
+
+/* Runs the guest to its end, to --max-insts or to the first SIGINT or SIGTERM. */
+void sim_functional(struct guest *g, const struct sim_options *options, struct sim_run *run);
+
+/* The signal that asked culprit to end the run, or 0. */
+int sim_stop_signal(void);
+
+/* Instruction mix and hot functions, from the guest's block counts. */
+void sim_print_profile(FILE *out, const struct guest *g);
+
+/* sim_summary.c */
+void sim_print_summary(FILE *out, const struct sim_run *run);
+bool sim_write_json(FILE *out, const struct guest *g, const struct sim_run *run);
+/* Writes n with a comma between groups of three digits; returns buf. */
+#define COMMAS_BYTES 32
+const char *sim_commas(uint64_t n, char buf[COMMAS_BYTES]);
+/* Million instructions a second. */
+double sim_mips(uint64_t insts, double seconds);
+
+#endif

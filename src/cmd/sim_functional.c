@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprit sim --functional: the guest at full speed. Where progress is to be shown the run is cut
+ * into slices; guest_run is exact, so slices do not change what the guest does.
+ */
+#include "cmd/sim.h"
+
+#include "cmd/progress.h"
+
+#define SLICE_INSTS (32u << 20) /* a tenth of a second or so */
+
+void sim_functional(struct guest *g, const struct sim_options *options, struct sim_run *run)
+{
+	uint64_t limit = options->max_insts ? options->max_insts : UINT64_MAX;
+	struct progress progress;
+	double start;
+
+	progress_begin(&progress, options->max_insts);
+	start = host_now();
+	run->status = GUEST_RUNNING;
+	while (run->status == GUEST_RUNNING && guest_insts(g) < limit && !sim_stop_signal()) {
+		uint64_t left = limit - guest_insts(g);
+
+		run->status = guest_run(g, progress.on ? min_u64(left, SLICE_INSTS) : left);
+		progress_update(&progress, guest_insts(g));
+	}
+	run->host_seconds = host_now() - start;
+	run->insts = guest_insts(g);
+	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);
+	progress_end(&progress);
+}

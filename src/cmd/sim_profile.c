@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprit sim --profile: where the instructions went, from the guest's exact block counts: by class
+ * of instruction and by function. Counts, not time: a timing model says more.
+ *
+ * Instructions outside every known function are gathered under their file's name, or, for code that
+ * no file holds (generated at run time), under [anonymous].
+ */
+#include "cmd/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/symtab.h"
+
+#define HOT_FUNCTIONS 12
+
+/* A function, or what stands for one. Overlapping blocks may make several rows for one at first. */
+struct function {
+	const char *name;  /* NULL: not known */
+	const char *image; /* NULL: anonymous memory */
+	uint64_t start;	   /* guest address; 0 if the name is not known */
+	uint64_t insts;
+};
+
+struct profile {
+	const struct guest_image *images;
+	struct symtab **symtabs; /* one per image; NULL where it could not be read */
+	size_t nimages;
+	uint64_t by_class[CLASS_COUNT];
+	uint64_t total;
+	struct function *functions;
+	size_t nfunctions, room;
+	uint64_t start, end; /* guest addresses that the last row of functions stands for */
+};
+
+/* Makes the function around pc the last row of p->functions. */
+static void enter_function(struct profile *p, uint64_t pc)
+{
+	struct function f = { NULL, NULL, 0, 0 };
+	const struct function *last = p->nfunctions ? &p->functions[p->nfunctions - 1] : NULL;
+
+	p->start = pc;
+	p->end = pc + 1;
+	for (size_t i = 0; i < p->nimages; i++) {
+		const struct guest_image *image = &p->images[i];
+		const struct symbol *symbol;
+
+		if (pc < image->start || pc >= image->end)
+			continue;
+		f.image = image->name;
+		symbol = p->symtabs[i] ? symtab_find(p->symtabs[i], pc - image->bias) : NULL;
+		if (symbol) {
+			f.name = symbol->name;
+			f.start = p->start = symbol->start + image->bias;
+			p->end = symbol->end + image->bias;
+		}
+		break;
+	}
+	if (last && !f.name && !last->name && f.image == last->image)
+		return;
+	if (p->nfunctions == p->room) {
+		p->room = p->room ? 2 * p->room : 256;
+		p->functions = x_realloc(p->functions, p->room * sizeof(*p->functions));
+	}
+	p->functions[p->nfunctions++] = f;
+}
+
+static void count_block(void *ctx, uint64_t pc, const struct inst *insts, size_t count,
+			uint64_t times)
+{
+	struct profile *p = ctx;
+
+	for (size_t i = 0; i < count; i++) {
+		if (pc < p->start || pc >= p->end)
+			enter_function(p, pc);
+		p->functions[p->nfunctions - 1].insts += times;
+		p->by_class[op_info[insts[i].op].cls] += times;
+		p->total += times;
+		pc += insts[i].len;
+	}
+}
+
+static int by_place(const void *va, const void *vb)
+{
+	const struct function *a = va, *b = vb;
+	int image = strcmp(a->image ? a->image : "", b->image ? b->image : "");
+
+	if (image || a->start == b->start)
+		return image;
+	return a->start < b->start ? -1 : 1;
+}
+
+static int by_insts(const void *va, const void *vb)
+{
+	const struct function *a = va, *b = vb;
+
+	if (a->insts != b->insts)
+		return a->insts > b->insts ? -1 : 1;
+	return by_place(va, vb);
+}
+
+/* Makes one row per function, the one with most instructions first. */
+static void merge_functions(struct profile *p)
+{
+	size_t kept = 0;
+
+	if (!p->nfunctions)
+		return;
+	qsort(p->functions, p->nfunctions, sizeof(*p->functions), by_place);
+	for (size_t i = 1; i < p->nfunctions; i++) {
+		if (by_place(&p->functions[kept], &p->functions[i]))
+			p->functions[++kept] = p->functions[i];
+		else
+			p->functions[kept].insts += p->functions[i].insts;
+	}
+	p->nfunctions = kept + 1;
+	qsort(p->functions, p->nfunctions, sizeof(*p->functions), by_insts);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_mix(FILE *out, const struct profile *p)
+{
+	char number[COMMAS_BYTES];
+	bool done[CLASS_COUNT] = { false };
+
+	fprintf(out, "\ninstruction mix\n");
+	for (;;) {
+		int best = -1;
+
+		for (int c = 0; c < CLASS_COUNT; c++)
+			if (!done[c] && p->by_class[c] &&
+			    (best < 0 || p->by_class[c] > p->by_class[best]))
+				best = c;
+		if (best < 0)
+			return;
+		done[best] = true;
+		fprintf(out, "  %6.2f %%  %16s  %s\n", percent(p->by_class[best], p->total),
+			sim_commas(p->by_class[best], number), op_class_name[best]);
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void print_functions(FILE *out, const struct profile *p)
+{
+	char number[COMMAS_BYTES];
+	size_t shown = min_u64(p->nfunctions, HOT_FUNCTIONS);
+	uint64_t rest = p->total;
+
+	fprintf(out, "\nhot functions\n");
+	for (size_t i = 0; i < shown; i++) {
+		const struct function *f = &p->functions[i];
+
+		rest -= f->insts;
+		fprintf(out, "  %6.2f %%  %16s  %s", percent(f->insts, p->total),
+			sim_commas(f->insts, number), f->name ? f->name : "[no symbol]");
+		fprintf(out, "  (%s)\n", f->image ? base_name(f->image) : "anonymous");
+	}
+	if (p->nfunctions > shown)
+		fprintf(out, "  %6.2f %%  %16s  in %zu others\n", percent(rest, p->total),
+			sim_commas(rest, number), p->nfunctions - shown);
+	fputc('\n', out);
+}
+
+void sim_print_profile(FILE *out, const struct guest *g)
+{
+	struct profile p = { .start = 1, .end = 0 };
+	struct err e;
+
+	p.nimages = guest_images(g, &p.images);
+	p.symtabs = x_calloc(p.nimages, sizeof(*p.symtabs));
+	for (size_t i = 0; i < p.nimages; i++)
+		p.symtabs[i] = symtab_open(p.images[i].path, &e);
+	guest_visit_blocks(g, count_block, &p);
+	merge_functions(&p);
+	print_mix(out, &p);
+	print_functions(out, &p);
+	for (size_t i = 0; i < p.nimages; i++)
+		symtab_close(p.symtabs[i]);
+	free(p.symtabs);
+	free(p.functions);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* A finished run of `culprit sim` in one line for people and in one JSON object for programs. */
+#include "cmd/sim.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <string.h>
+
+const char *sim_commas(uint64_t n, char buf[COMMAS_BYTES])
+{
+	char digits[COMMAS_BYTES];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), at = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf[at++] = ',';
+		buf[at++] = digits[i];
+	}
+	buf[at] = '\0';
+	return buf;
+}
+
+double sim_mips(uint64_t insts, double seconds)
+{
+	return seconds > 0 ? (double)insts / seconds / 1e6 : 0;
+}
+
+void sim_print_summary(FILE *out, const struct sim_run *run)
+{
+	char insts[COMMAS_BYTES], cycles[COMMAS_BYTES];
+	double mips = sim_mips(run->insts, run->host_seconds);
+	const char *signal;
+
+	fprintf(out, "culprit: %s instructions", sim_commas(run->insts, insts));
+	if (run->has_cycles)
+		fprintf(out, ", %s cycles, IPC %.3f", sim_commas(run->cycles, cycles),
+			run->cycles ? (double)run->insts / (double)run->cycles : 0.0);
+	fprintf(out, ", %.*f MIPS, %.3f s, ", mips < 10 ? 2 : 0, mips, run->host_seconds);
+	switch (run->status) {
+	case GUEST_EXITED:
+		fprintf(out, "exit status %d\n", run->exit_status);
+		break;
+	case GUEST_KILLED:
+		signal = sigabbrev_np(run->exit_status - 128);
+		fprintf(out, "killed by SIG%s\n", signal ? signal : "?");
+		break;
+	case GUEST_RUNNING:
+		if (run->stop_signal)
+			fprintf(out, "stopped by SIG%s\n", sigabbrev_np(run->stop_signal));
+		else
+			fputs("stopped by --max-insts\n", out);
+		break;
+	}
+}
+
+bool sim_write_json(FILE *out, const struct guest *g, const struct sim_run *run)
+{
+	json_t *o = json_object(), *program = json_string(guest_program(g));
+	bool ok;
+
+	/* A path need not be UTF-8, a JSON string must. */
+	json_object_set_new(o, "program", program ? program : json_null());
+	json_object_set_new(o, "machine", json_string(run->machine));
+	json_object_set_new(o, "instructions", json_integer((json_int_t)run->insts));
+	json_object_set_new(o, "cycles",
+			    run->has_cycles ? json_integer((json_int_t)run->cycles) : json_null());
+	json_object_set_new(o, "ipc",
+			    run->has_cycles && run->cycles
+				? json_real((double)run->insts / (double)run->cycles)
+				: json_null());
+	json_object_set_new(o, "exit_status",
+			    run->status == GUEST_RUNNING ? json_null()
+							 : json_integer(run->exit_status));
+	json_object_set_new(o, "host_seconds", json_real(run->host_seconds));
+	json_object_set_new(o, "mips", json_real(sim_mips(run->insts, run->host_seconds)));
+	ok =
+	    !json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) && fputc('\n', out) != EOF;
+	json_decref(o);
+	return ok;
+}
