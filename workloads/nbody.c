@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pairwise forces between particles with a cutoff: for each pair a square root, and before it the
+ * compare that C asks for. sqrt() must set errno below zero without raising a flag for NaN; RISC-V
+ * has no quiet less-than, so the compiler saves and restores fflags around flt.d, and on cores that
+ * flush at such CSR accesses the fsqrt.d behind it always starts late.
+ *
+ * Built three times from this source: nbody (plain), nbody_finite (-ffinite-math-only: compare
+ * without fflags) and nbody_fast (-ffast-math: no compare, and one division instead of three). The
+ * checksums of the three may differ in rounding.
+ *
+ *      nbody PARTICLES STEPS
+ */
+#include <math.h>
+
+#include "workload.h"
+
+struct particle {
+	double x, y, z, charge, radius;
+	double fx, fy, fz;
+};
+
+static double __attribute__((noipa)) forces(struct particle *p, size_t count, double cutoff2)
+{
+	double energy = 0.0;
+
+	for (size_t i = 1; i < count; i++) {
+		double fx = 0.0, fy = 0.0, fz = 0.0;
+
+		for (size_t j = 0; j < i; j++) {
+			double dx = p[i].x - p[j].x, dy = p[i].y - p[j].y, dz = p[i].z - p[j].z;
+			double r2 = dx * dx + dy * dy + dz * dz;
+
+			if (isgreater(r2, cutoff2))
+				continue;
+
+			/* The compiler cannot see that the sum is positive, so the compare with
+			 * zero stays. */
+			double r = sqrt(r2 + p[i].radius * p[j].radius);
+			double pull = p[i].charge * p[j].charge * (1.0 - 0.05 * r);
+			double gx = dx * pull / r, gy = dy * pull / r, gz = dz * pull / r;
+
+			energy += pull;
+			fx += gx;
+			fy += gy;
+			fz += gz;
+			p[j].fx -= gx;
+			p[j].fy -= gy;
+			p[j].fz -= gz;
+		}
+		p[i].fx += fx;
+		p[i].fy += fy;
+		p[i].fz += fz;
+	}
+	return energy;
+}
+
+static void move(struct particle *p, size_t count, double dt)
+{
+	for (size_t i = 0; i < count; i++) {
+		p[i].x += p[i].fx * dt;
+		p[i].y += p[i].fy * dt;
+		p[i].z += p[i].fz * dt;
+		p[i].fx = p[i].fy = p[i].fz = 0.0;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	size_t count = workload_arg(argc, argv, 1, 256, 2, 1 << 20);
+	uint64_t steps = workload_arg(argc, argv, 2, 8, 1, UINT64_MAX), state = 1181783497, sum = 0;
+	struct particle *p = workload_array(count, sizeof(*p));
+
+	for (size_t i = 0; i < count; i++) {
+		p[i].x = (double)(workload_random(&state) >> 40) / 0x1p20;
+		p[i].y = (double)(workload_random(&state) >> 40) / 0x1p20;
+		p[i].z = (double)(workload_random(&state) >> 40) / 0x1p20;
+		p[i].charge = i % 2 ? 0.5 : -0.25;
+		p[i].radius = 0.5 + (double)(i % 4) * 0.25;
+	}
+	CULPRIT_BEGIN();
+	for (uint64_t i = 0; i < steps; i++) {
+		sum = workload_mix_double(sum, forces(p, count, 140.0));
+		move(p, count, 1e-3);
+	}
+	CULPRIT_END();
+	for (size_t i = 0; i < count; i++)
+		sum = workload_mix_double(sum, p[i].x + p[i].y + p[i].z);
+	return workload_print("nbody", sum);
+}
