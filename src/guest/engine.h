@@ -31,7 +31,8 @@ struct engine_fault {
 	uint64_t addr;
 	bool write;
 	bool mapped;  /* the page is mapped, but not so: SEGV_ACCERR rather than SEGV_MAPERR */
-	bool bus;     /* beyond the end of a mapped file: SIGBUS */
+	bool bus;     /* beyond the end of a mapped file, or misaligned: SIGBUS */
+	bool misaligned; /* an atomic access that is not aligned: BUS_ADRALN */
 };
 
 struct engine_config {
