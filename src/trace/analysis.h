@@ -2,9 +2,9 @@
 /*
  * What an analysis is: one const struct of this type and one line in analysis/list.c.
  *
- * The bus calls start once, then for every batch insts and then cycles (either may be NULL), then
- * finish once. All calls for one state come from one thread at a time. An analysis keeps everything
- * in its state; it never prints and never reaches into the core.
+ * The bus calls start once, then for every batch insts and then cycles (either may be NULL), or
+ * batch, then finish once. All calls for one state come from one thread at a time. An analysis
+ * keeps everything in its state; it never prints and never reaches into the core.
  */
 #ifndef TRACE_ANALYSIS_H
 #define TRACE_ANALYSIS_H
@@ -34,8 +34,11 @@ struct analysis {
 	/* false ends the run with e's message */
 	bool (*insts)(void *state, const struct rec_inst *insts, size_t count, struct err *e);
 	bool (*cycles)(void *state, const struct rec_cycle *cycles, size_t count, struct err *e);
-	/* If not NULL the analysis can be sharded: shard k of n sees batches k, k + n, k + 2n, …; adds what
-	 * `from` gathered to `into`. */
+	/* Instead of insts and cycles, for an analysis that walks both streams together. */
+	bool (*batch)(void *state, const struct rec_inst *insts, size_t ninsts,
+		      const struct rec_cycle *cycles, size_t ncycles, struct err *e);
+	/* If not NULL the analysis can be sharded: shard k of n sees batches k, k + n, k + 2n, …;
+	 * adds what `from` gathered to `into`. */
 	bool (*merge)(void *into, void *from, struct err *e);
 	/* Writes its results into the store. */
 	bool (*finish)(void *state, struct store *store, struct err *e);

@@ -148,7 +148,10 @@ static void run_instance(struct bus *b, struct instance *in, const struct buffer
 	for (size_t i = 0; i < buf->nslices; i++) {
 		const struct trigger_slice *s = &buf->slices[i];
 		bool ok = true;
-		if (a->insts && s->inst1 > s->inst0)
+		if (a->batch)
+			ok = a->batch(in->state, buf->insts + s->inst0, s->inst1 - s->inst0,
+				      buf->cycles + s->cycle0, s->cycle1 - s->cycle0, &e);
+		if (ok && a->insts && s->inst1 > s->inst0)
 			ok = a->insts(in->state, buf->insts + s->inst0, s->inst1 - s->inst0, &e);
 		if (ok && a->cycles && s->cycle1 > s->cycle0)
 			ok = a->cycles(in->state, buf->cycles + s->cycle0, s->cycle1 - s->cycle0,

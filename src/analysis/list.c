@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Every analysis, one line each. */
+#include <string.h>
+
+#include "analysis/profile/profile.h"
+#include "trace/analysis.h"
+
+const struct analysis *const analysis_list[] = {
+	&profile_analysis,
+	NULL,
+};
+
+const struct analysis *analysis_find(const char *name)
+{
+	for (const struct analysis *const *a = analysis_list; *a; a++)
+		if (!strcmp((*a)->name, name))
+			return *a;
+	return NULL;
+}

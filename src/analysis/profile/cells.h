@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sparse table of time: how many units of time, and how many executions, fell on each (pc,
+ * events, category). A unit is a cycle divided by the least common multiple of 1..commit width, so
+ * that shares are exact integers.
+ */
+#ifndef ANALYSIS_PROFILE_CELLS_H
+#define ANALYSIS_PROFILE_CELLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/util.h"
+
+/* What commit was doing, as in tip2021 figure A.7. */
+enum time_category {
+	TIME_EXECUTION, /* committing */
+	TIME_FRONTEND,	/* drained */
+	TIME_ALU_STALL, /* the oldest instruction is unfinished: neither load nor store */
+	TIME_LOAD_STALL,
+	TIME_STORE_STALL,
+	TIME_MISPREDICT, /* flushed by a mispredicted branch */
+	TIME_MISC_FLUSH, /* flushed by anything else */
+	TIME_CATEGORY_COUNT,
+};
+extern const char *const time_category_name[TIME_CATEGORY_COUNT];
+
+#define CELL_EVENT_BITS 10 /* TEA's nine and FL-CSR: the low bits of rec_inst.psv */
+#define CELL_EVENT_MASK ((1u << CELL_EVENT_BITS) - 1)
+
+struct cell {
+	uint64_t key;	/* pc, events, category; see cell_key. 0: free */
+	uint64_t units; /* time */
+	uint64_t count; /* executions, or samples */
+};
+
+static inline uint64_t cell_key(uint64_t pc, unsigned events, unsigned category)
+{
+	return pc << 14 | (uint64_t)(events & CELL_EVENT_MASK) << 4 | (category + 1);
+}
+static inline uint64_t cell_pc(const struct cell *c)
+{
+	return c->key >> 14;
+}
+static inline unsigned cell_events(const struct cell *c)
+{
+	return (unsigned)(c->key >> 4) & CELL_EVENT_MASK;
+}
+static inline unsigned cell_category(const struct cell *c)
+{
+	return (unsigned)(c->key & 15) - 1;
+}
+
+struct cells {
+	struct cell *slot; /* open addressing, a power of two */
+	size_t mask, used;
+};
+
+void cells_init(struct cells *c);
+void cells_free(struct cells *c);
+/* The cell for a key when the first probe misses; makes it, and grows the table, if need be. */
+struct cell *cells_find(struct cells *c, uint64_t key);
+/* All used cells, sorted by key; the caller frees the array. */
+struct cell *cells_sorted(const struct cells *c);
+
+static inline struct cell *cells_at(struct cells *c, uint64_t key)
+{
+	struct cell *s = &c->slot[(key * 0x9e3779b97f4a7c15ull >> 32) & c->mask];
+	return likely(s->key == key) ? s : cells_find(c, key);
+}
+static inline void cells_add(struct cells *c, uint64_t key, uint64_t units, uint64_t count)
+{
+	struct cell *s = cells_at(c, key);
+	s->units += units;
+	s->count += count;
+}
+
+#endif

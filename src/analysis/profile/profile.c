@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Oracle, the golden per-instruction cycle stacks, and the walk that drives the samplers.
+ *
+ * Every cycle of the run is handed to the instruction(s) whose latency commit exposes in it, by the
+ * four commit states (tip2021 section 2.2, tea2023 section 2): computing  shared by the n
+ * instructions that commit, 1/n each stalled    the oldest instruction flushed    the instruction
+ * that emptied the ROB: the last to commit, or the one that took an exception drained    the next
+ * instruction to enter the ROB Stalled and drained time waits until that instruction commits,
+ * because only then are its events complete. Time is in integer units of 1/lcm(1..width) cycle, so
+ * that the sum over all cells is exactly the run.
+ *
+ * Invariants:
+ * P1  units over all cells + scale * (stalled + drained + excepted) == scale * cycles, after every
+ * record. P2  executions over all cells == committed instructions.
+ */
+#include "analysis/profile/profile.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/isa.h"
+
+static uint64_t lcm_up_to(unsigned n)
+{
+	uint64_t l = 1;
+	for (unsigned i = 2; i <= n; i++) {
+		uint64_t a = l, b = i;
+		while (b) {
+			uint64_t t = a % b;
+			a = b;
+			b = t;
+		}
+		l = l / a * i;
+	}
+	return l;
+}
+
+/* The sweep of tip2021 figure 11 and tea2023 figure 8: multiples of the period, both methods. */
+static void add_sweep(struct profile *p, const struct analysis_options *o)
+{
+	static const uint64_t num[] = { 40, 20, 10, 4, 2, 1, 1, 1 },
+			      den[] = { 1, 1, 1, 1, 1, 1, 2, 5 };
+	for (size_t i = 0; i < ARRAY_LEN(num); i++)
+		for (int random = 0; random < 2; random++)
+			if (p->nsamplers < PROFILE_SAMPLERS_MAX)
+				sampler_init(&p->sampler[p->nsamplers++],
+					     max_u64(1, o->period * num[i] / den[i]), random,
+					     o->seed + 1 + i);
+}
+
+static bool profile_start(void *state, const struct trace_meta *meta,
+			  const struct analysis_options *o, struct err *e)
+{
+	struct profile *p = state;
+	if (!meta->commit_width || meta->commit_width > GROUP_MAX)
+		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width, GROUP_MAX);
+	p->meta = *meta;
+	p->scale = lcm_up_to(meta->commit_width);
+	for (unsigned n = 1; n <= meta->commit_width; n++)
+		p->share[n] = p->scale / n;
+	cells_init(&p->cells);
+	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed);
+	for (const char *const *s = o->params; s && *s; s++)
+		if (!strcmp(*s, "sweep=1"))
+			add_sweep(p, o);
+	return true;
+}
+
+static unsigned stall_category(unsigned cls)
+{
+	switch (cls) {
+	case CLASS_LOAD:
+		return TIME_LOAD_STALL;
+	case CLASS_STORE:
+	case CLASS_AMO:
+		return TIME_STORE_STALL;
+	default:
+		return TIME_ALU_STALL;
+	}
+}
+
+static unsigned flush_category(unsigned cause)
+{
+	return cause == FLUSH_MISPREDICT ? TIME_MISPREDICT : TIME_MISC_FLUSH;
+}
+
+/* The time that waited for the next instruction to commit goes to it. */
+static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsigned cls)
+{
+	if (p->stalled) {
+		cells_add(&p->cells, cell_key(pc, events, stall_category(cls)),
+			  p->stalled * p->scale, 0);
+		if (!(events & PSV_TEA))
+			p->stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
+	}
+	if (p->drained)
+		cells_add(&p->cells, cell_key(pc, events, TIME_FRONTEND), p->drained * p->scale, 0);
+	if (p->excepted)
+		cells_add(&p->cells, cell_key(pc, events, TIME_MISC_FLUSH), p->excepted * p->scale,
+			  0);
+	p->stalled = p->drained = p->excepted = 0;
+	p->pending_pc = 0;
+}
+
+static inline uint64_t inst_key(const struct rec_inst *r)
+{
+	return r->pc << CELL_EVENT_BITS | (r->psv & CELL_EVENT_MASK);
+}
+
+static void count_events(struct profile *p, unsigned events)
+{
+	p->with_event++;
+	p->with_combined += (events & (events - 1)) != 0;
+	for (unsigned b = 0; b < CELL_EVENT_BITS; b++)
+		p->event_count[b] += events >> b & 1;
+}
+
+static void commit_group(struct profile *p, const struct rec_inst *const *insts, struct group *g)
+{
+	const uint64_t units = p->share[g->n];
+	if (p->stalled | p->drained | p->excepted)
+		settle_pending(p, insts[0]->pc, insts[0]->psv & CELL_EVENT_MASK, insts[0]->cls);
+	for (unsigned i = 0; i < g->n; i++) {
+		const struct rec_inst *r = insts[i];
+		unsigned events = r->psv & CELL_EVENT_MASK;
+		g->key[i] = inst_key(r);
+		cells_add(&p->cells, cell_key(r->pc, events, TIME_EXECUTION), units, 1);
+		if (unlikely(events))
+			count_events(p, events);
+	}
+	p->insts += g->n;
+}
+
+static void sample(struct profile *p, const struct sampler_view *v,
+		   const struct rec_inst *const *insts)
+{
+	const uint64_t end = p->cycles + v->rec->repeat;
+	for (size_t i = 0; i < p->nsamplers; i++) {
+		struct sampler *s = &p->sampler[i];
+		while (unlikely(s->next < end))
+			sampler_take(s, s->next, v);
+		if (unlikely(sampler_waits(s)) && (v->commit->n || v->rec->ndispatch))
+			sampler_resolve(s, v, insts);
+	}
+}
+
+static bool profile_batch(void *state, const struct rec_inst *insts, size_t ninsts,
+			  const struct rec_cycle *cycles, size_t ncycles, struct err *e)
+{
+	struct profile *p = state;
+	size_t at = 0;
+	for (size_t i = 0; i < ncycles; i++) {
+		const struct rec_cycle *c = &cycles[i];
+		const struct rec_inst *committed[GROUP_MAX];
+		struct group g;
+		struct sampler_view v = { .rec = c, .commit = &g, .last_key = p->last_key };
+
+		if (unlikely(c->cycle != p->next_cycle) && (p->stalled | p->drained | p->excepted))
+			settle_pending(p, p->pending_pc, 0, CLASS_ALU);
+		p->next_cycle = c->cycle + c->repeat;
+		g.n = c->ncommit;
+		if (g.n) {
+			for (unsigned k = 0; k < g.n; k++) {
+				while (at < ninsts && !(insts[at].flags & RI_COMMITTED))
+					at++;
+				if (at == ninsts || insts[at].po != c->head_po + k)
+					return err_set(e,
+						       "cycle %llu commits instruction %llu, whose "
+						       "record is missing",
+						       (unsigned long long)c->cycle,
+						       (unsigned long long)(c->head_po + k));
+				committed[k] = &insts[at++];
+			}
+			commit_group(p, committed, &g);
+		} else if (!(c->flags & RC_ROB_EMPTY)) {
+			p->stalled += c->repeat;
+			p->pending_pc = c->head_pc;
+		} else if (c->flush_cause == FLUSH_NONE) {
+			p->drained += c->repeat;
+		} else if (c->flush_po <= p->last_po) {
+			v.flushed = true;
+			v.flush_key = c->flush_po == p->last_po ? p->last_key
+								: c->flush_pc << CELL_EVENT_BITS;
+			cells_add(&p->cells,
+				  cell_key(v.flush_key >> CELL_EVENT_BITS,
+					   (unsigned)v.flush_key & CELL_EVENT_MASK,
+					   flush_category(c->flush_cause)),
+				  c->repeat * p->scale, 0);
+		} else {
+			p->excepted += c->repeat;
+			p->pending_pc = c->flush_pc;
+		}
+		sample(p, &v, committed);
+		if (g.n) {
+			p->last_key = g.key[g.n - 1];
+			p->last_po = c->head_po + g.n - 1;
+		}
+		p->cycles += c->repeat;
+		if (i + 1 == ncycles) {
+			p->last_rec = *c;
+			p->last_commit = g;
+		}
+	}
+	return true;
+}
+
+static void profile_free(void *state)
+{
+	struct profile *p = state;
+	cells_free(&p->cells);
+	for (size_t i = 0; i < p->nsamplers; i++)
+		sampler_free(&p->sampler[i]);
+}
+
+/* What is still open when the run ends belongs to the instruction that was waited for. */
+static void profile_close(struct profile *p)
+{
+	struct sampler_view v = { .rec = &p->last_rec,
+				  .commit = &p->last_commit,
+				  .last_key = p->last_key };
+	settle_pending(p, p->pending_pc, 0, CLASS_ALU);
+	for (size_t i = 0; i < p->nsamplers; i++)
+		sampler_end(&p->sampler[i], p->cycles, p->cycles ? &v : NULL);
+}
+
+static bool profile_finish(void *state, struct store *store, struct err *e)
+{
+	struct profile *p = state;
+	profile_close(p);
+	return !store || profile_store(p, store, e);
+}
+
+const struct analysis profile_analysis = {
+	.name = "profile",
+	.summary = "golden per-instruction cycle stacks and every sampling profiler",
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_FETCH,
+	.state_size = sizeof(struct profile),
+	.start = profile_start,
+	.batch = profile_batch,
+	.finish = profile_finish,
+	.free = profile_free,
+};

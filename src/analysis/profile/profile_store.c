@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The profile's results as rows: golden stacks, what each profiler says, and sample by sample. */
+#include <stdlib.h>
+
+#include "analysis/profile/profile.h"
+#include "store/store.h"
+
+static const struct {
+	const char *name, *meaning;
+} events[CELL_EVENT_BITS] = {
+	{ "DR-L1", "L1 instruction cache miss" },
+	{ "DR-TLB", "L1 instruction TLB miss" },
+	{ "DR-SQ", "store held at dispatch by a full store queue" },
+	{ "FL-MB", "mispredicted branch" },
+	{ "FL-EX", "exception" },
+	{ "FL-MO", "memory ordering violation" },
+	{ "ST-L1", "L1 data cache miss" },
+	{ "ST-TLB", "L1 data TLB miss" },
+	{ "ST-LLC", "last-level cache miss" },
+	{ "FL-CSR", "pipeline flush by a status-register access or fence" },
+};
+
+static bool put_run(struct store *s, struct err *e, const char *key, uint64_t value)
+{
+	return store_insert(s, e, "run", "si", key, (int64_t)value);
+}
+
+static bool put_golden(struct profile *p, struct store *s, struct err *e)
+{
+	struct cell *all = cells_sorted(&p->cells);
+	bool ok = true;
+	for (size_t i = 0; ok && i < p->cells.used; i++)
+		ok = store_insert(s, e, "golden", "iiiii", (int64_t)cell_pc(&all[i]),
+				  (int64_t)cell_events(&all[i]), (int64_t)cell_category(&all[i]),
+				  (int64_t)all[i].units, (int64_t)all[i].count);
+	free(all);
+	return ok;
+}
+
+/* A sampler's pairs give each profiler's profile: the rule's weights, with the events that it
+ * reports. */
+static bool put_profile(struct profile *p, size_t index, const struct cell *pairs,
+			const struct profiler *f, size_t id, struct store *s, struct err *e)
+{
+	const struct sampler *sampler = &p->sampler[index];
+	struct cells sum;
+	cells_init(&sum);
+	for (size_t i = 0; i < sampler->pairs.used; i++) {
+		if (pair_rule(&pairs[i]) != (unsigned)f->rule)
+			continue;
+		const struct group *g = &sampler->groups[pair_group(&pairs[i])];
+		for (unsigned k = 0; k < g->n; k++)
+			cells_add(&sum,
+				  cell_key(g->key[k] >> CELL_EVENT_BITS,
+					   (unsigned)g->key[k] & f->events, 0),
+				  pairs[i].units * (p->scale / g->n), pairs[i].count);
+	}
+	struct cell *all = cells_sorted(&sum);
+	bool ok = true;
+	for (size_t i = 0; ok && i < sum.used; i++)
+		ok = store_insert(s, e, "profile", "iiiii", (int64_t)index, (int64_t)id,
+				  (int64_t)cell_pc(&all[i]), (int64_t)cell_events(&all[i]),
+				  (int64_t)all[i].units);
+	free(all);
+	cells_free(&sum);
+	return ok;
+}
+
+static bool put_sampler(struct profile *p, size_t index, struct store *s, struct err *e)
+{
+	const struct sampler *sampler = &p->sampler[index];
+	struct cell *pairs = cells_sorted(&sampler->pairs);
+	bool ok = store_insert(s, e, "sampler", "iiii", (int64_t)index, (int64_t)sampler->period,
+			       (int64_t)sampler->random, (int64_t)sampler->taken);
+	for (size_t f = 0; ok && f < nprofilers; f++)
+		ok = put_profile(p, index, pairs, &profilers[f], f, s, e);
+	for (size_t i = 0; ok && index == 0 && i < sampler->pairs.used; i++)
+		ok = store_insert(s, e, "sample_pair", "iiiii", (int64_t)pair_rule(&pairs[i]),
+				  (int64_t)pair_group(&pairs[i]), (int64_t)pair_truth(&pairs[i]),
+				  (int64_t)pairs[i].units, (int64_t)pairs[i].count);
+	for (size_t g = 0; ok && index == 0 && g < sampler->ngroups; g++)
+		for (unsigned k = 0; ok && k < sampler->groups[g].n; k++)
+			ok = store_insert(s, e, "sample_group", "iiii", (int64_t)g, (int64_t)k,
+					  (int64_t)(sampler->groups[g].key[k] >> CELL_EVENT_BITS),
+					  (int64_t)(sampler->groups[g].key[k] & CELL_EVENT_MASK));
+	free(pairs);
+	return ok;
+}
+
+bool profile_store(struct profile *p, struct store *s, struct err *e)
+{
+	bool ok = put_run(s, e, "scale", p->scale) && put_run(s, e, "profiled_cycles", p->cycles) &&
+		  put_run(s, e, "profiled_instructions", p->insts) &&
+		  put_run(s, e, "with_event", p->with_event) &&
+		  put_run(s, e, "with_combined_events", p->with_combined) && put_golden(p, s, e);
+	for (int64_t i = 0; ok && i < TIME_CATEGORY_COUNT; i++)
+		ok = store_insert(s, e, "category", "is", i, time_category_name[i]);
+	for (int64_t i = 0; ok && i < CELL_EVENT_BITS; i++)
+		ok = store_insert(s, e, "event", "issi", i, events[i].name, events[i].meaning,
+				  (int64_t)p->event_count[i]);
+	for (size_t i = 0; ok && i < nprofilers; i++)
+		ok = store_insert(s, e, "profiler", "issiii", (int64_t)i, profilers[i].name,
+				  profilers[i].summary, (int64_t)profilers[i].rule,
+				  (int64_t)profilers[i].events, (int64_t)profilers[i].sample_bytes);
+	for (size_t i = 0; ok && i < p->nsamplers; i++)
+		ok = put_sampler(p, i, s, e);
+	for (int64_t i = 0; ok && i < STALL_BUCKETS; i++)
+		if (p->stall_length[i])
+			ok = store_insert(s, e, "bare_stall", "ii", i, (int64_t)p->stall_length[i]);
+	return ok;
+}

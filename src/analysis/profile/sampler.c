@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sample selection of all profilers, after tip2021 sections 2, 3.1 and 5 and tea2023 sections 3
+ * and 5.
+ *
+ * A sample stands for all cycles since the one before it, so weights sum to the run. A rule that
+ * blames the next-committing instruction (NCI always; TIP when stalled or drained) waits for the
+ * next commit, and so sees the events as they are then. A rule that tags (dispatch, fetch) waits
+ * until that instruction commits; if a younger one commits first, it was squashed and its weight
+ * goes to the rule's next sample.
+ *
+ * Invariants:
+ * S1  for every rule, the weights of resolved samples, of waiting ones and the carry sum to the
+ * cycles that samples have stood for. S2  samples leave the ring in the order in which they were
+ * taken.
+ */
+#include "analysis/profile/sampler.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void schedule(struct sampler *s)
+{
+	uint64_t begin = s->period_end;
+	s->period_end += s->period;
+	s->next = begin + (s->random ? rng_below(&s->rng, s->period) : s->period - 1);
+}
+
+void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed)
+{
+	memset(s, 0, sizeof(*s));
+	s->period = period;
+	s->random = random;
+	rng_seed(&s->rng, seed);
+	s->capacity = 64;
+	s->ring = x_calloc(s->capacity, sizeof(*s->ring));
+	s->groups_capacity = 256;
+	s->groups = x_calloc(s->groups_capacity, sizeof(*s->groups));
+	s->ngroups = 1; /* GROUP_UNKNOWN */
+	s->groups[0].n = 1;
+	s->group_mask = 1023;
+	s->group_index = x_calloc(s->group_mask + 1, sizeof(*s->group_index));
+	cells_init(&s->pairs);
+	schedule(s);
+}
+
+void sampler_free(struct sampler *s)
+{
+	free(s->ring);
+	free(s->groups);
+	free(s->group_index);
+	cells_free(&s->pairs);
+}
+
+static uint64_t group_hash(const struct group *g)
+{
+	uint64_t h = g->n;
+	for (unsigned i = 0; i < g->n; i++)
+		h = hash_u64(h ^ g->key[i]);
+	return h;
+}
+
+static uint32_t *group_slot(const struct sampler *s, const struct group *g)
+{
+	size_t i = group_hash(g) & s->group_mask;
+	for (; s->group_index[i]; i = (i + 1) & s->group_mask) {
+		const struct group *o = &s->groups[s->group_index[i]];
+		if (o->n == g->n && !memcmp(o->key, g->key, g->n * sizeof(g->key[0])))
+			break;
+	}
+	return &s->group_index[i];
+}
+
+static uint32_t intern(struct sampler *s, const struct group *g)
+{
+	uint32_t *slot = group_slot(s, g);
+	if (*slot)
+		return *slot;
+	if (s->ngroups == s->groups_capacity) {
+		s->groups_capacity *= 2;
+		s->groups = x_realloc(s->groups, s->groups_capacity * sizeof(*s->groups));
+	}
+	s->groups[s->ngroups] = *g;
+	*slot = (uint32_t)s->ngroups++;
+	if (2 * s->ngroups > s->group_mask) {
+		free(s->group_index);
+		s->group_mask = 2 * s->group_mask + 1;
+		s->group_index = x_calloc(s->group_mask + 1, sizeof(*s->group_index));
+		for (size_t i = 1; i < s->ngroups; i++)
+			*group_slot(s, &s->groups[i]) = (uint32_t)i;
+	}
+	return (uint32_t)s->ngroups - 1;
+}
+
+static uint32_t intern_one(struct sampler *s, uint64_t key)
+{
+	struct group g = { .n = 1, .key = { key } };
+	return key ? intern(s, &g) : GROUP_UNKNOWN;
+}
+
+static struct sample *sample_at(struct sampler *s, size_t i)
+{
+	return &s->ring[(s->head + i) & (s->capacity - 1)];
+}
+
+static struct sample *push(struct sampler *s)
+{
+	if (s->count == s->capacity) {
+		struct sample *bigger = x_calloc(2 * s->capacity, sizeof(*bigger));
+		for (size_t i = 0; i < s->count; i++)
+			bigger[i] = *sample_at(s, i);
+		free(s->ring);
+		s->ring = bigger;
+		s->head = 0;
+		s->capacity *= 2;
+	}
+	struct sample *p = sample_at(s, s->count++);
+	memset(p, 0, sizeof(*p));
+	return p;
+}
+
+static void settle(struct sample *p, enum select_rule rule, uint32_t group)
+{
+	p->group[rule] = group;
+	p->pending &= ~(1u << rule);
+}
+
+static void drop(struct sampler *s, struct sample *p, enum select_rule rule)
+{
+	s->carry[rule] += p->weight;
+	s->dropped[rule]++;
+	p->group[rule] = UINT32_MAX; /* delivered nothing */
+	p->pending &= ~(1u << rule);
+}
+
+/* Hands the oldest samples over to the pair table as long as they are complete. */
+static void retire(struct sampler *s)
+{
+	while (s->count && !s->ring[s->head].pending) {
+		struct sample *p = &s->ring[s->head];
+		for (unsigned r = 0; r < SELECT_COUNT; r++) {
+			if (p->group[r] == UINT32_MAX)
+				continue;
+			uint64_t key = (uint64_t)(r + 1) << 60 | (uint64_t)p->group[r] << 30 |
+				       p->group[SELECT_TIP];
+			cells_add(&s->pairs, key, p->weight + s->carry[r], 1);
+			s->carry[r] = 0;
+		}
+		s->head = (s->head + 1) & (s->capacity - 1);
+		s->count--;
+	}
+}
+
+static void select_now(struct sampler *s, struct sample *p, const struct sampler_view *v)
+{
+	const struct rec_cycle *c = v->rec;
+	p->pending = (1u << SELECT_COUNT) - 1;
+	if (v->commit->n) {
+		uint32_t all = intern(s, v->commit), oldest = intern_one(s, v->commit->key[0]);
+		settle(p, SELECT_TIP, all);
+		settle(p, SELECT_TIP_OLDEST, oldest);
+		settle(p, SELECT_NCI, oldest);
+		settle(p, SELECT_NCI_ALL, all);
+	} else if (v->flushed) {
+		uint32_t culprit = intern_one(s, v->flush_key);
+		settle(p, SELECT_TIP, culprit);
+		settle(p, SELECT_TIP_OLDEST, culprit);
+	}
+	settle(p, SELECT_LCI, intern_one(s, v->last_key));
+	p->tag_dispatch = c->ndispatch ? c->dispatch_seq : 0;
+	p->tag_fetch = c->fetch_seq;
+	p->resume_po = c->fetch_po;
+}
+
+void sampler_take(struct sampler *s, uint64_t t, const struct sampler_view *view)
+{
+	struct sample *p = push(s);
+	p->weight = t + 1 - s->last;
+	s->last = t + 1;
+	s->taken++;
+	select_now(s, p, view);
+	schedule(s);
+}
+
+/* One waiting sample against the instructions that commit in this cycle. */
+static void resolve_one(struct sampler *s, struct sample *p, const struct group *commit,
+			const struct rec_inst *const *insts)
+{
+	const uint64_t youngest_seq = insts[commit->n - 1]->seq,
+		       youngest_po = insts[commit->n - 1]->po;
+	if (p->pending & (1u << SELECT_NCI | 1u << SELECT_TIP)) {
+		uint32_t oldest = intern_one(s, commit->key[0]);
+		if (p->pending & 1u << SELECT_TIP) {
+			settle(p, SELECT_TIP, oldest);
+			settle(p, SELECT_TIP_OLDEST, oldest);
+		}
+		if (p->pending & 1u << SELECT_NCI) {
+			settle(p, SELECT_NCI, oldest);
+			settle(p, SELECT_NCI_ALL, intern(s, commit));
+		}
+	}
+	if (p->pending & 1u << SELECT_RESUME && youngest_po >= p->resume_po) {
+		for (unsigned i = 0; i < commit->n; i++)
+			if (insts[i]->po == p->resume_po)
+				settle(p, SELECT_RESUME, intern_one(s, commit->key[i]));
+		if (p->pending &
+		    1u << SELECT_RESUME) /* it was in the past already: the program is over */
+			settle(p, SELECT_RESUME, GROUP_UNKNOWN);
+	}
+	const struct {
+		enum select_rule rule;
+		uint64_t tag;
+	} tags[] = { { SELECT_DISPATCH, p->tag_dispatch }, { SELECT_FETCH, p->tag_fetch } };
+	for (unsigned k = 0; k < ARRAY_LEN(tags); k++) {
+		if (!(p->pending & 1u << tags[k].rule) || !tags[k].tag ||
+		    youngest_seq < tags[k].tag)
+			continue;
+		for (unsigned i = 0; i < commit->n; i++)
+			if (insts[i]->seq == tags[k].tag)
+				settle(p, tags[k].rule, intern_one(s, commit->key[i]));
+		if (p->pending & 1u << tags[k].rule)
+			drop(s, p, tags[k].rule);
+	}
+}
+
+void sampler_resolve(struct sampler *s, const struct sampler_view *view,
+		     const struct rec_inst *const *insts)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct sample *p = sample_at(s, i);
+		if (view->commit->n)
+			resolve_one(s, p, view->commit, insts);
+		if (!p->tag_dispatch && view->rec->ndispatch)
+			p->tag_dispatch = view->rec->dispatch_seq;
+	}
+	retire(s);
+}
+
+void sampler_end(struct sampler *s, uint64_t total, const struct sampler_view *last)
+{
+	if (total > s->last && last)
+		sampler_take(s, total - 1, last);
+	for (size_t i = 0; i < s->count; i++) {
+		struct sample *p = sample_at(s, i);
+		for (unsigned r = 0; r < SELECT_COUNT; r++)
+			if (p->pending & 1u << r)
+				settle(p, r, GROUP_UNKNOWN);
+	}
+	retire(s);
+	for (unsigned r = 0; r < SELECT_COUNT; r++)
+		if (s->carry[r]) {
+			cells_add(&s->pairs, (uint64_t)(r + 1) << 60, s->carry[r], 0);
+			s->carry[r] = 0;
+		}
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Takes samples at given cycles and resolves, for every selection rule, which instruction(s) each
+ * blames. All rules sample the same cycles. The caller walks the records and says, cycle run by
+ * cycle run, what happened; the sampler does work only at samples and while a sample waits for its
+ * instruction.
+ */
+#ifndef ANALYSIS_PROFILE_SAMPLER_H
+#define ANALYSIS_PROFILE_SAMPLER_H
+
+#include "analysis/profile/cells.h"
+#include "analysis/profile/profilers.h"
+#include "trace/record.h"
+#include "util/util.h"
+
+#define GROUP_MAX 16 /* widest commit */
+
+/* The instructions that share a sample: an interned list of (pc, events). */
+struct group {
+	unsigned n;
+	uint64_t key[GROUP_MAX]; /* pc << CELL_EVENT_BITS | events */
+};
+
+enum { GROUP_UNKNOWN = 0 }; /* id of the group of samples that never found their instruction */
+
+struct sample {
+	uint64_t weight; /* cycles that it stands for */
+	uint32_t group[SELECT_COUNT];
+	unsigned pending;      /* bit per rule that is not resolved yet */
+	uint64_t tag_dispatch; /* seq; 0: waits for the next dispatch */
+	uint64_t tag_fetch;    /* seq */
+	uint64_t resume_po;
+};
+
+struct sampler {
+	uint64_t period;
+	bool random;
+	struct rng rng;
+	uint64_t next;	     /* time of the next sample */
+	uint64_t period_end; /* end of the period in which it lies */
+	uint64_t last;	     /* time up to which samples have stood for cycles */
+	uint64_t taken;	     /* samples so far */
+
+	struct sample *ring; /* samples not yet resolved, oldest first */
+	size_t head, count, capacity;
+	uint64_t carry[SELECT_COUNT]; /* weight of samples whose instruction was squashed */
+	uint64_t dropped[SELECT_COUNT];
+
+	struct group *groups;
+	size_t ngroups, groups_capacity;
+	uint32_t *group_index; /* open addressing over groups, 0: free */
+	size_t group_mask;
+
+	/* cycles by (rule, group that the rule blames, group that TIP blames); count is in samples
+	 */
+	struct cells pairs;
+};
+
+/* What the sampler must know of a run of equal cycles; commit is the group that commits in it. */
+struct sampler_view {
+	const struct rec_cycle *rec;
+	const struct group *commit; /* n = 0: nothing commits */
+	bool flushed; /* the ROB is empty because of a flush by an instruction that has committed */
+	uint64_t flush_key; /* … which one */
+	uint64_t last_key;  /* youngest committed before this cycle; 0: none */
+};
+
+void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed);
+void sampler_free(struct sampler *s);
+/* Takes a sample at time t, inside the run of cycles that view describes. */
+void sampler_take(struct sampler *s, uint64_t t, const struct sampler_view *view);
+/* Resolves what waits; call for every record in which something commits or dispatches, after
+ * sampler_take. */
+void sampler_resolve(struct sampler *s, const struct sampler_view *view,
+		     const struct rec_inst *const *insts);
+/* The run has `total` cycles: the last cycles get a sample of their own, what still waits stays
+ * unknown. */
+void sampler_end(struct sampler *s, uint64_t total, const struct sampler_view *last);
+
+static inline bool sampler_waits(const struct sampler *s)
+{
+	return s->count != 0;
+}
+
+/* The pieces of a pair's key. */
+static inline unsigned pair_rule(const struct cell *c)
+{
+	return (unsigned)(c->key >> 60) - 1;
+}
+static inline uint32_t pair_group(const struct cell *c)
+{
+	return (uint32_t)(c->key >> 30) & 0x3fffffff;
+}
+static inline uint32_t pair_truth(const struct cell *c)
+{
+	return (uint32_t)c->key & 0x3fffffff;
+}
+
+#endif

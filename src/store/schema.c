@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables. A change here raises STORE_VERSION, adds a migration, and is told in docs/store.md.
+ * Time is in integer units: cycles * run.scale, so that shares of a cycle are exact.
+ */
+#include "store/store.h"
+
+#include <stddef.h>
+
+const char store_schema[] =
+    /* key and value: program, machine, instructions, cycles, … */
+    "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    /* the whole resolved machine description */
+    "CREATE TABLE machine (section TEXT, key TEXT, value TEXT, PRIMARY KEY (section, key)) WITHOUT "
+    "ROWID;"
+    "CREATE TABLE image (id INTEGER PRIMARY KEY, path TEXT, name TEXT, build_id TEXT, start "
+    "INTEGER,"
+    " end INTEGER, bias INTEGER);"
+    "CREATE TABLE function (id INTEGER PRIMARY KEY, image INTEGER REFERENCES image, name TEXT,"
+    " start INTEGER, end INTEGER, file TEXT, line INTEGER);"
+    "CREATE TABLE block (id INTEGER PRIMARY KEY, function INTEGER REFERENCES function, start "
+    "INTEGER,"
+    " end INTEGER);"
+    "CREATE TABLE instruction (pc INTEGER PRIMARY KEY, function INTEGER REFERENCES function,"
+    " block INTEGER REFERENCES block, word INTEGER, disasm TEXT, file TEXT, line INTEGER, class "
+    "TEXT);"
+    /* frames inlined at an instruction, innermost first */
+    "CREATE TABLE inlined (pc INTEGER, depth INTEGER, name TEXT, file TEXT, line INTEGER,"
+    " PRIMARY KEY (pc, depth)) WITHOUT ROWID;"
+    /* the golden reference: every cycle of the run */
+    "CREATE TABLE golden (pc INTEGER, events INTEGER, category INTEGER, units INTEGER, executions "
+    "INTEGER,"
+    " PRIMARY KEY (pc, events, category)) WITHOUT ROWID;"
+    "CREATE TABLE category (id INTEGER PRIMARY KEY, name TEXT);"
+    "CREATE TABLE event (bit INTEGER PRIMARY KEY, name TEXT, meaning TEXT, executions INTEGER);"
+    "CREATE TABLE sampler (id INTEGER PRIMARY KEY, period INTEGER, random INTEGER, samples "
+    "INTEGER);"
+    /* sampler 0 is the one asked for; others belong to a sweep */
+    "CREATE TABLE profiler (id INTEGER PRIMARY KEY, name TEXT UNIQUE, summary TEXT, rule INTEGER,"
+    " events INTEGER, sample_bytes INTEGER);"
+    /* what each profiler says: time by instruction and set of events */
+    "CREATE TABLE profile (sampler INTEGER, profiler INTEGER REFERENCES profiler, pc INTEGER,"
+    " events INTEGER, units INTEGER, PRIMARY KEY (sampler, profiler, pc, events)) WITHOUT ROWID;"
+    /* sample by sample: whom a rule blames and whom the golden reference blames in the same cycle
+     */
+    "CREATE TABLE sample_group (id INTEGER, position INTEGER, pc INTEGER, events INTEGER,"
+    " PRIMARY KEY (id, position)) WITHOUT ROWID;"
+    "CREATE TABLE sample_pair (rule INTEGER, blamed INTEGER, truth INTEGER, cycles INTEGER,"
+    " samples INTEGER, PRIMARY KEY (rule, blamed, truth)) WITHOUT ROWID;"
+    /* instructions that stalled commit without any event, by how long */
+    "CREATE TABLE bare_stall (length INTEGER PRIMARY KEY, count INTEGER);"
+    /* counters of the simulated machine, for whoever wants them */
+    "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
+
+const char *const store_migrations[] = { NULL };

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SQLite behind a narrow interface. The journal is off while a new store is written: the file has
+ * no name that anybody knows until it is complete, so there is nothing to roll back to.
+ */
+#include "store/store.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CACHED_INSERTS 32
+
+struct store {
+	sqlite3 *db;
+	char *path;
+	char *temporary; /* while not committed */
+	struct {
+		char *table, *types;
+		sqlite3_stmt *stmt;
+	} inserts[CACHED_INSERTS];
+	size_t ninserts;
+};
+
+static bool sql_err(struct store *s, struct err *e, const char *what)
+{
+	return err_set(e, "%s: %s: %s", s->path, what, sqlite3_errmsg(s->db));
+}
+
+static bool exec(struct store *s, const char *sql, struct err *e, const char *what)
+{
+	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK || sql_err(s, e, what);
+}
+
+struct store *store_create(const char *path, struct err *e)
+{
+	struct store *s = x_calloc(1, sizeof(*s));
+	char setup[256];
+	s->path = x_strdup(path);
+	s->temporary = x_asprintf("%s.%d.tmp", path, (int)getpid());
+	unlink(s->temporary);
+	if (sqlite3_open(s->temporary, &s->db) != SQLITE_OK) {
+		err_set(e, "cannot create %s: %s; choose another place with -o", s->temporary,
+			sqlite3_errmsg(s->db));
+		store_close(s);
+		return NULL;
+	}
+	snprintf(setup, sizeof(setup),
+		 "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA page_size=8192;"
+		 "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;",
+		 STORE_APPLICATION_ID, STORE_VERSION);
+	if (!exec(s, setup, e, "cannot write") || !exec(s, store_schema, e, "cannot make tables")) {
+		store_close(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void forget_inserts(struct store *s)
+{
+	for (size_t i = 0; i < s->ninserts; i++) {
+		sqlite3_finalize(s->inserts[i].stmt);
+		free(s->inserts[i].table);
+		free(s->inserts[i].types);
+	}
+	s->ninserts = 0;
+}
+
+bool store_commit(struct store *s, struct err *e)
+{
+	forget_inserts(s);
+	if (!exec(s, "COMMIT", e, "cannot write"))
+		return false;
+	if (rename(s->temporary, s->path))
+		return err_set(e, "cannot rename %s to %s: %s", s->temporary, s->path,
+			       strerror(errno));
+	free(s->temporary);
+	s->temporary = NULL;
+	return true;
+}
+
+static bool bring_up_to_date(struct store *s, int version, struct err *e)
+{
+	sqlite3 *memory;
+	if (version == STORE_VERSION)
+		return true;
+	if (sqlite3_open(":memory:", &memory) != SQLITE_OK)
+		return err_set(e, "%s: out of memory", s->path);
+	sqlite3_backup *copy = sqlite3_backup_init(memory, "main", s->db, "main");
+	if (copy) {
+		sqlite3_backup_step(copy, -1);
+		sqlite3_backup_finish(copy);
+	}
+	sqlite3_close(s->db);
+	s->db = memory;
+	for (int v = version; v < STORE_VERSION; v++)
+		if (!exec(s, store_migrations[v], e, "cannot be brought up to date"))
+			return false;
+	return true;
+}
+
+struct store *store_open(const char *path, struct err *e)
+{
+	struct store *s = x_calloc(1, sizeof(*s));
+	s->path = x_strdup(path);
+	bool ok =
+	    !access(path, R_OK) || err_set(e, "cannot read %s: %s; `culprit sim` writes such files",
+					   path, strerror(errno));
+	if (ok)
+		ok = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ||
+		     sql_err(s, e, "cannot open");
+	int id = ok ? (int)store_number(s, "PRAGMA application_id", -1) : 0;
+	int version = ok ? (int)store_number(s, "PRAGMA user_version", -1) : 0;
+	if (ok && id != STORE_APPLICATION_ID)
+		ok = err_set(e, "%s is not a culprit profile; `culprit sim` writes them", path);
+	if (ok && version > STORE_VERSION)
+		ok = err_set(
+		    e, "%s has format version %d, this culprit reads up to %d; use a newer culprit",
+		    path, version, STORE_VERSION);
+	if (ok && version < 1)
+		ok = err_set(e, "%s has no valid format version; it is damaged", path);
+	if (ok) {
+		struct store_rows r = store_query(s, "PRAGMA quick_check(1)", "");
+		ok = store_next(&r) && !strcmp(store_text(&r, 0), "ok");
+		if (!store_done(&r, e) || !ok)
+			ok = err_set(e, "%s is damaged: run `culprit sim` again", path);
+	}
+	if (ok)
+		ok = bring_up_to_date(s, version, e);
+	if (!ok) {
+		store_close(s);
+		return NULL;
+	}
+	return s;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	forget_inserts(s);
+	sqlite3_close(s->db);
+	if (s->temporary)
+		unlink(s->temporary);
+	free(s->temporary);
+	free(s->path);
+	free(s);
+}
+
+const char *store_path(const struct store *s)
+{
+	return s->path;
+}
+
+static bool bind(sqlite3_stmt *stmt, const char *types, va_list ap)
+{
+	for (int i = 0; types[i]; i++) {
+		int rc = SQLITE_OK;
+		switch (types[i]) {
+		case 'i':
+			rc = sqlite3_bind_int64(stmt, i + 1, va_arg(ap, int64_t));
+			break;
+		case 'd':
+			rc = sqlite3_bind_double(stmt, i + 1, va_arg(ap, double));
+			break;
+		case 's':
+			rc = sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1,
+					       SQLITE_TRANSIENT);
+			break;
+		default:
+			rc = sqlite3_bind_null(stmt, i + 1);
+		}
+		if (rc != SQLITE_OK)
+			return false;
+	}
+	return true;
+}
+
+static sqlite3_stmt *insert_stmt(struct store *s, const char *table, const char *types)
+{
+	for (size_t i = 0; i < s->ninserts; i++)
+		if (!strcmp(s->inserts[i].table, table) && !strcmp(s->inserts[i].types, types))
+			return s->inserts[i].stmt;
+	if (s->ninserts == CACHED_INSERTS)
+		forget_inserts(s);
+	char sql[512];
+	int n = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES (", table);
+	for (size_t i = 0; types[i]; i++)
+		n += snprintf(sql + n, sizeof(sql) - (size_t)n, i ? ",?" : "?");
+	snprintf(sql + n, sizeof(sql) - (size_t)n, ")");
+	sqlite3_stmt *stmt;
+	if (sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL) != SQLITE_OK)
+		return NULL;
+	s->inserts[s->ninserts].table = x_strdup(table);
+	s->inserts[s->ninserts].types = x_strdup(types);
+	s->inserts[s->ninserts++].stmt = stmt;
+	return stmt;
+}
+
+bool store_insert(struct store *s, struct err *e, const char *table, const char *types, ...)
+{
+	sqlite3_stmt *stmt = insert_stmt(s, table, types);
+	if (!stmt)
+		return sql_err(s, e, table);
+	va_list ap;
+	va_start(ap, types);
+	bool ok = bind(stmt, types, ap);
+	va_end(ap);
+	ok = ok && sqlite3_step(stmt) == SQLITE_DONE;
+	if (!ok)
+		sql_err(s, e, table);
+	sqlite3_reset(stmt);
+	return ok;
+}
+
+struct store_rows store_query(struct store *s, const char *sql, const char *types, ...)
+{
+	struct store_rows r = { .store = s };
+	r.status = sqlite3_prepare_v2(s->db, sql, -1, &r.stmt, NULL);
+	if (r.status == SQLITE_OK) {
+		va_list ap;
+		va_start(ap, types);
+		if (!bind(r.stmt, types, ap))
+			r.status = SQLITE_ERROR;
+		va_end(ap);
+	}
+	return r;
+}
+
+bool store_next(struct store_rows *r)
+{
+	if (r->status == SQLITE_OK || r->status == SQLITE_ROW)
+		r->status = sqlite3_step(r->stmt);
+	return r->status == SQLITE_ROW;
+}
+
+int64_t store_int(const struct store_rows *r, int column)
+{
+	return sqlite3_column_int64(r->stmt, column);
+}
+
+double store_double(const struct store_rows *r, int column)
+{
+	return sqlite3_column_double(r->stmt, column);
+}
+
+const char *store_text(const struct store_rows *r, int column)
+{
+	return (const char *)sqlite3_column_text(r->stmt, column);
+}
+
+bool store_is_null(const struct store_rows *r, int column)
+{
+	return sqlite3_column_type(r->stmt, column) == SQLITE_NULL;
+}
+
+bool store_done(struct store_rows *r, struct err *e)
+{
+	bool ok = r->status == SQLITE_OK || r->status == SQLITE_ROW || r->status == SQLITE_DONE;
+	if (!ok)
+		sql_err(r->store, e, "cannot read");
+	sqlite3_finalize(r->stmt);
+	r->stmt = NULL;
+	return ok;
+}
+
+int64_t store_number(struct store *s, const char *sql, int64_t fallback)
+{
+	struct store_rows r = store_query(s, sql, "");
+	int64_t value = store_next(&r) ? store_int(&r, 0) : fallback;
+	store_done(&r, NULL);
+	return value;
+}
