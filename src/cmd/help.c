@@ -9,7 +9,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#define WIDTH 80
+#define WIDTH	    80
+#define TEXT_COLUMN 24 /* where the text of an item begins */
 
 /* How one kind of document writes the few things that a page consists of. */
 struct format {
@@ -23,10 +24,11 @@ struct format {
 
 /* Terminal. */
 
-static void put_wrapped(FILE *out, const char *text, size_t len, int indent)
+/* Fills lines up to WIDTH; the first goes on at column, the others begin at indent. */
+static void put_wrapped(FILE *out, const char *text, size_t len, int column, int indent)
 {
 	const char *end = text + len;
-	int column = 0;
+	bool first = true;
 
 	while (text < end) {
 		int word = 0;
@@ -37,11 +39,15 @@ static void put_wrapped(FILE *out, const char *text, size_t len, int indent)
 			word++;
 		if (!word)
 			break;
-		if (column && column + 1 + word > WIDTH) {
+		if (!first && column + 1 + word > WIDTH) {
 			fputc('\n', out);
 			column = 0;
+			first = true;
 		}
-		column += fprintf(out, "%*s%.*s", column ? 1 : indent, "", word, text);
+		if (first)
+			column += fprintf(out, "%*s", indent - column, "");
+		column += fprintf(out, "%s%.*s", first ? "" : " ", word, text);
+		first = false;
 		text += word;
 	}
 	fputc('\n', out);
@@ -64,13 +70,18 @@ static void text_usage(FILE *out, const char *line)
 
 static void text_paragraph(FILE *out, const char *text, size_t len)
 {
-	put_wrapped(out, text, len, 2);
+	put_wrapped(out, text, len, 0, 2);
 }
 
 static void text_item(FILE *out, const char *term, const char *arg, const char *text)
 {
-	fprintf(out, "  %s%s%s\n", term, arg ? " " : "", arg ? arg : "");
-	put_wrapped(out, text, strlen(text), 8);
+	int column = fprintf(out, "  %s%s%s", term, arg ? " " : "", arg ? arg : "");
+
+	if (column >= TEXT_COLUMN - 1) {
+		fputc('\n', out);
+		column = 0;
+	}
+	put_wrapped(out, text, strlen(text), column, TEXT_COLUMN);
 }
 
 static const struct format text_format = { text_title, text_heading, text_usage, text_paragraph,

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The checks of the source itself: they pass on the tree as it is, and fail on what they are there to find.
+. "$(dirname "$0")/lib.sh"
+
+# A small source tree with one file in it: tree PATH TEXT
+tree() {
+	rm -rf "$tmp/src"
+	mkdir -p "$tmp/src/util" "$tmp/src/guest" "$tmp/src/core" "$tmp/src/analysis"
+	touch "$tmp/src/util/util.h" "$tmp/src/guest/guest.h" "$tmp/src/core/core.h"
+	mkdir -p "$(dirname "$tmp/src/$1")"
+	printf '%s\n' "$2" >"$tmp/src/$1"
+}
+layers() {
+	status=0
+	"$ROOT/scripts/check-layers" "$tmp/src" >"$tmp/out" 2>&1 || status=$?
+}
+headers() {
+	status=0
+	"$ROOT/scripts/check-headers" "$tmp/src" >"$tmp/out" 2>&1 || status=$?
+}
+
+test_the_sources_keep_their_layers() {
+	"$ROOT/scripts/check-layers"
+}
+
+test_a_lower_layer_may_be_included() {
+	tree core/a.c '#include "guest/guest.h"'
+	layers
+	status_is 0
+}
+
+test_a_higher_layer_may_not() {
+	tree util/a.c '#include "guest/guest.h"'
+	layers
+	status_is 1
+	out_has "util/a.c:1: util must not include"
+}
+
+test_an_analysis_may_not_include_the_core() {
+	tree analysis/a.c '  #  include "core/core.h"'
+	layers
+	status_is 1
+}
+
+test_an_include_must_be_relative_to_src() {
+	tree guest/a.c '#include "guest.h"'
+	layers
+	status_is 1
+	out_has "is not a path from src/"
+}
+
+test_a_folder_must_be_in_the_table() {
+	tree newfolder/a.c ''
+	layers
+	status_is 1
+	out_has "newfolder"
+}
+
+test_a_header_that_needs_another_fails() {
+	tree util/a.h 'extern uint32_t a;'
+	headers
+	[ $status != 0 ]
+	out_has "util/a.h does not compile alone"
+}
+
+test_a_header_that_includes_what_it_needs_passes() {
+	tree util/a.h '#include <stdint.h>
+extern uint32_t a;'
+	headers
+	status_is 0
+}
+
+run_tests

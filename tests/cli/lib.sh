@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+#
+# For the tests in this folder: a test is a function named test_… as a sentence; it fails with the first
+# command that does. Output is TAP. Sourced with CULPRIT (the program), ROOT (the source tree) and GUESTS
+# (a folder of guest programs; empty where there is no cross compiler) set.
+set -euo pipefail
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# Runs culprit; leaves $status, and its output in $tmp/out and $tmp/err.
+run() {
+	status=0
+	"$CULPRIT" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+}
+
+fail() {
+	echo "$*"
+	for f in out err; do
+		[ ! -f "$tmp/$f" ] || sed "s/^/  std$f: /" "$tmp/$f" | head -20
+	done
+	return 1
+}
+
+status_is() {
+	[ "$status" = "$1" ] || fail "exit status is $status, not $1"
+}
+
+# The whole standard output, byte for byte but for newlines at the end.
+out_is() {
+	[ "$(cat "$tmp/out")" = "$1" ] || fail "standard output is not: $1"
+}
+
+err_has() {
+	grep -qF -- "$1" "$tmp/err" || fail "standard error lacks: $1"
+}
+
+err_lines() {
+	[ "$(wc -l <"$tmp/err")" = "$1" ] || fail "standard error has not $1 lines"
+}
+
+out_has() {
+	grep -qF -- "$1" "$tmp/out" || fail "standard output lacks: $1"
+}
+
+# Wrong use: exit status 2, nothing on standard output, one line on standard error with the words given.
+refuses() {
+	status_is 2
+	[ ! -s "$tmp/out" ] || fail "standard output is not empty"
+	err_lines 1
+	local word
+	for word in "$@"; do err_has "$word"; done
+}
+
+needs_guests() {
+	[ -n "${GUESTS:-}" ] || {
+		echo "1..0 # SKIP no riscv64 cross compiler: no guest programs"
+		exit 0
+	}
+}
+
+# Runs every test function, in the order of the file.
+run_tests() {
+	local number=0 failed=0 name output
+	for name in $(grep -o '^test_[a-z0-9_]*' "$0"); do
+		number=$((number + 1))
+		# A subshell of its own, outside any condition, so that set -e holds in it.
+		set +e
+		output=$( (set -e; "$name") 2>&1)
+		local result=$?
+		set -e
+		if [ $result = 0 ]; then
+			echo "ok $number - ${name#test_}"
+		else
+			failed=1
+			echo "not ok $number - ${name#test_}"
+			sed 's/^/# /' <<<"$output"
+		fi
+	done
+	echo "1..$number"
+	return $failed
+}
