@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Basic blocks of a function, from its code. A linear walk decodes every instruction; RISC-V code
+ * has no data between instructions within a function, so that the walk stays in step. Targets of
+ * indirect jumps (switch tables) are not known: such a target that nothing else jumps to stays
+ * inside the block before it, unless it follows a control transfer, as compilers place it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image_int.h"
+#include "isa/isa.h"
+
+bool images_word(struct images *s, uint64_t pc, uint32_t *word)
+{
+	size_t left = 0;
+	struct image *im = image_at(s, pc);
+	const uint8_t *code = im ? image_code(im, pc, &left) : NULL;
+	if (!code || left < 2)
+		return false;
+	*word = 0;
+	memcpy(word, code, left < 4 ? 2 : 4);
+	return true;
+}
+
+static void add_start(struct images *s, uint64_t pc)
+{
+	if (s->nblocks == s->blocks_capacity) {
+		s->blocks_capacity = s->blocks_capacity ? 2 * s->blocks_capacity : 64;
+		s->block_starts =
+		    x_realloc(s->block_starts, s->blocks_capacity * sizeof(*s->block_starts));
+	}
+	s->block_starts[s->nblocks++] = pc;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+size_t images_blocks(struct images *s, uint64_t pc, const uint64_t **starts)
+{
+	struct image *im = image_at(s, pc);
+	const struct function_range *f = im ? image_function(im, pc) : NULL;
+	if (!f)
+		return 0;
+	*starts = s->block_starts;
+	if (f->start == s->blocks_of)
+		return s->nblocks;
+	s->blocks_of = f->start;
+	s->nblocks = 0;
+	add_start(s, f->start);
+	uint32_t word;
+	for (uint64_t at = f->start; at < f->end && images_word(s, at, &word);) {
+		struct inst in = isa_decode(word);
+		uint64_t next = at + in.len;
+		if (in.op != OP_ILLEGAL && op_info[in.op].flags & OPF_CTRL) {
+			if (next < f->end)
+				add_start(s, next);
+			uint64_t target = at + (uint64_t)(int64_t)in.imm;
+			if (!isa_is_indirect(&in) && target >= f->start && target < f->end)
+				add_start(s, target);
+		}
+		at = next;
+	}
+	qsort(s->block_starts, s->nblocks, sizeof(*s->block_starts), by_address);
+	size_t kept = 0;
+	for (size_t i = 0; i < s->nblocks; i++)
+		if (!kept || s->block_starts[kept - 1] != s->block_starts[i])
+			s->block_starts[kept++] = s->block_starts[i];
+	s->nblocks = kept;
+	*starts = s->block_starts;
+	return kept;
+}

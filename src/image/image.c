@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The set of binaries that a program consists of, and the way from an address to what a person
+ * calls it. Every image is one libdwfl module reported at its own bias, so that addresses are those
+ * of the running program. Lines and inlined frames are looked up on demand; function ranges are
+ * gathered when an image is added (symbols.c).
+ */
+#include "image/image.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/image_int.h"
+
+static int no_elf(Dwfl_Module *m, void **data, const char *name, Dwarf_Addr base, char **file,
+		  Elf **elf)
+{
+	return -1; /* all modules are reported with their file */
+}
+
+struct images *images_new(const char *debug_root)
+{
+	struct images *s = x_calloc(1, sizeof(*s));
+	s->debug_path = debug_root
+			    ? x_asprintf(":.debug:%s/usr/lib/debug:/usr/lib/debug", debug_root)
+			    : x_strdup(":.debug:/usr/lib/debug");
+	s->callbacks = (Dwfl_Callbacks){ .find_elf = no_elf,
+					 .find_debuginfo = dwfl_standard_find_debuginfo,
+					 .section_address = dwfl_offline_section_address,
+					 .debuginfo_path = &s->debug_path };
+	s->dwfl = dwfl_begin(&s->callbacks);
+	s->blocks_of = UINT64_MAX;
+	return s;
+}
+
+void images_free(struct images *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->count; i++) {
+		struct image *im = &s->image[i];
+		for (size_t k = 0; k < im->nfunctions; k++)
+			if (im->functions[k].owned)
+				free((char *)im->functions[k].name);
+		free(im->functions);
+		free(im->path);
+		free(im->name);
+	}
+	free(s->image);
+	free(s->block_starts);
+	if (s->dwfl)
+		dwfl_end(s->dwfl);
+	free(s->debug_path);
+	free(s);
+}
+
+static void read_build_id(struct image *im)
+{
+	const unsigned char *bits;
+	GElf_Addr at;
+	int n = dwfl_module_build_id(im->module, &bits, &at);
+	for (int i = 0; i < n && 2 * i + 2 < (int)sizeof(im->build_id); i++)
+		snprintf(im->build_id + 2 * i, 3, "%02x", bits[i]);
+}
+
+/* Addresses covered by loadable segments. */
+static bool read_extent(Elf *elf, uint64_t bias, uint64_t *start, uint64_t *end)
+{
+	size_t n;
+	*start = UINT64_MAX;
+	*end = 0;
+	if (elf_getphdrnum(elf, &n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
+			continue;
+		*start = min_u64(*start, bias + ph.p_vaddr);
+		*end = max_u64(*end, bias + ph.p_vaddr + ph.p_memsz);
+	}
+	return *end > *start;
+}
+
+bool images_add(struct images *s, const char *path, const char *name, uint64_t bias, struct err *e)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->image[i].bias == bias && !strcmp(s->image[i].path, path))
+			return true;
+	uint64_t start, end;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, "cannot read symbols from %s: %s", path, strerror(errno));
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool ok = elf && elf_kind(elf) == ELF_K_ELF && read_extent(elf, bias, &start, &end);
+	elf_end(elf);
+	close(fd);
+	if (!ok)
+		return err_set(e, "cannot read symbols from %s: not an ELF program or library",
+			       path);
+
+	dwfl_report_begin_add(s->dwfl);
+	Dwfl_Module *module = dwfl_report_elf(s->dwfl, name, path, -1, bias, true);
+	dwfl_report_end(s->dwfl, NULL, NULL);
+	if (!module)
+		return err_set(e, "cannot read symbols from %s: %s", path, dwfl_errmsg(-1));
+	s->image = x_realloc(s->image, (s->count + 1) * sizeof(*s->image));
+	struct image *im = &s->image[s->count++];
+	*im = (struct image){ .path = x_strdup(path),
+			      .name = x_strdup(name),
+			      .bias = bias,
+			      .start = start,
+			      .end = end,
+			      .module = module };
+	read_build_id(im);
+	image_gather_functions(im);
+	return true;
+}
+
+size_t images_count(const struct images *s)
+{
+	return s->count;
+}
+
+struct image_info images_info(const struct images *s, size_t index)
+{
+	const struct image *im = &s->image[index];
+	return (
+	    struct image_info){ im->path, im->name, im->build_id, im->bias, im->start, im->end };
+}
+
+struct image *image_at(const struct images *s, uint64_t pc)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (pc >= s->image[i].start && pc < s->image[i].end)
+			return &s->image[i];
+	return NULL;
+}
+
+const struct function_range *image_function(const struct image *im, uint64_t pc)
+{
+	size_t lo = 0, hi = im->nfunctions;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (im->functions[mid].start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && pc < im->functions[lo - 1].end ? &im->functions[lo - 1] : NULL;
+}
+
+struct place images_place(struct images *s, uint64_t pc)
+{
+	struct place p = { .image = SIZE_MAX, .function = "[unknown]", .start = pc, .end = pc };
+	struct image *im = image_at(s, pc);
+	if (!im)
+		return p;
+	p.image = (size_t)(im - s->image);
+	const struct function_range *f = image_function(im, pc);
+	if (f) {
+		p.function = f->name;
+		p.start = f->start;
+		p.end = f->end;
+	}
+	Dwfl_Line *line = dwfl_module_getsrc(im->module, pc);
+	if (line)
+		p.file = dwfl_lineinfo(line, NULL, &p.line, NULL, NULL, NULL);
+	return p;
+}
+
+static const char *die_file(Dwarf_Die *cu, int index)
+{
+	Dwarf_Files *files;
+	size_t n;
+	if (dwarf_getsrcfiles(cu, &files, &n) || index < 0 || (size_t)index >= n)
+		return NULL;
+	return dwarf_filesrc(files, (size_t)index, NULL, NULL);
+}
+
+/* The scopes of an address, innermost first; the caller frees *scopes. */
+static int scopes_at(struct images *s, uint64_t pc, Dwarf_Die *cu, Dwarf_Die **scopes)
+{
+	struct image *im = image_at(s, pc);
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = im ? dwfl_module_addrdie(im->module, pc, &bias) : NULL;
+	if (!unit)
+		return 0;
+	*cu = *unit;
+	int n = dwarf_getscopes(unit, pc - bias, scopes);
+	return n > 0 ? n : 0;
+}
+
+bool images_declared(struct images *s, uint64_t pc, const char **file, int *line)
+{
+	Dwarf_Die cu, *scopes = NULL;
+	bool found = false;
+	int n = scopes_at(s, pc, &cu, &scopes);
+	for (int i = 0; i < n && !found; i++) {
+		if (dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
+			continue;
+		*file = dwarf_decl_file(&scopes[i]);
+		found = *file && dwarf_decl_line(&scopes[i], line) == 0;
+	}
+	if (n)
+		free(scopes);
+	return found;
+}
+
+size_t images_inlined(struct images *s, uint64_t pc, struct inline_frame *frames, size_t max)
+{
+	Dwarf_Die cu, *scopes = NULL;
+	size_t count = 0;
+	int n = scopes_at(s, pc, &cu, &scopes);
+	struct place here = n ? images_place(s, pc) : (struct place){ .file = NULL };
+	const char *file = here.file;
+	int line = here.line;
+	for (int i = 0; i < n && count < max; i++) {
+		Dwarf_Attribute attr;
+		Dwarf_Word number;
+		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+			break;
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		const char *name = dwarf_diename(&scopes[i]);
+		frames[count++] = (struct inline_frame){ name ? name : "[inlined]", file, line };
+		/* the next frame out is at the call */
+		if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attr), &number) == 0)
+			file = die_file(&cu, (int)number);
+		if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attr), &number) == 0)
+			line = (int)number;
+	}
+	if (n)
+		free(scopes);
+	return count;
+}
+
+bool images_find(struct images *s, const char *function, uint64_t *addr)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		Dwfl_Module *m = s->image[i].module;
+		int n = dwfl_module_getsymtab(m);
+		for (int k = 1; k < n; k++) {
+			GElf_Sym sym;
+			GElf_Addr at;
+			const char *name =
+			    dwfl_module_getsym_info(m, k, &sym, &at, NULL, NULL, NULL);
+			int type = GELF_ST_TYPE(sym.st_info);
+			if (name && sym.st_shndx != SHN_UNDEF && !strcmp(name, function) &&
+			    (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)) {
+				*addr = at;
+				return true;
+			}
+		}
+	}
+	return false;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which addresses belong to which function. Symbols of type function come first (.symtab where
+ * there is one, else .dynsym; libdwfl also reads .gnu_debugdata and separate debug files); a symbol
+ * without a size, as hand-written assembly has them, reaches to the next one. What symbols leave
+ * uncovered is taken from the ranges that .eh_frame describes and named by its offset in the file,
+ * as `[libfoo.so+0x1234]`.
+ */
+#include <elfutils/libdw.h>
+#include <inttypes.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image_int.h"
+
+static bool section_at(const struct image *im, uint64_t pc, GElf_Shdr *sh, Elf_Scn **out)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(im->module, &bias);
+	for (Elf_Scn *scn = NULL; elf && (scn = elf_nextscn(elf, scn));) {
+		if (!gelf_getshdr(scn, sh) || !(sh->sh_flags & SHF_EXECINSTR) ||
+		    sh->sh_type == SHT_NOBITS)
+			continue;
+		if (pc >= sh->sh_addr + im->bias && pc < sh->sh_addr + im->bias + sh->sh_size) {
+			*out = scn;
+			return true;
+		}
+	}
+	return false;
+}
+
+const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes)
+{
+	GElf_Shdr sh;
+	Elf_Scn *scn;
+	Elf_Data *data = section_at(im, pc, &sh, &scn) ? elf_rawdata(scn, NULL) : NULL;
+	if (!data || !data->d_buf)
+		return NULL;
+	size_t offset = pc - im->bias - sh.sh_addr;
+	if (offset >= data->d_size)
+		return NULL;
+	*left_bytes = data->d_size - offset;
+	return (const uint8_t *)data->d_buf + offset;
+}
+
+static void add(struct image *im, uint64_t start, uint64_t end, const char *name, bool owned)
+{
+	if (im->nfunctions == im->capacity) {
+		im->capacity = im->capacity ? 2 * im->capacity : 256;
+		im->functions = x_realloc(im->functions, im->capacity * sizeof(*im->functions));
+	}
+	im->functions[im->nfunctions++] = (struct function_range){ start, end, name, owned };
+}
+
+/* Of several names for one address the one that a user would call: fewer underscores in front, then
+ * the shorter, then by text. */
+static int by_start(const void *a, const void *b)
+{
+	const struct function_range *x = a, *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	size_t ux = strspn(x->name, "_"), uy = strspn(y->name, "_");
+	if (ux != uy)
+		return ux < uy ? -1 : 1;
+	size_t lx = strlen(x->name), ly = strlen(y->name);
+	return lx != ly ? (lx < ly ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static uint64_t section_end(const struct image *im, uint64_t pc)
+{
+	GElf_Shdr sh;
+	Elf_Scn *scn;
+	return section_at(im, pc, &sh, &scn) ? sh.sh_addr + im->bias + sh.sh_size : pc;
+}
+
+static void gather_symbols(struct image *im)
+{
+	int n = dwfl_module_getsymtab(im->module);
+	for (int i = 1; i < n; i++) {
+		GElf_Sym sym;
+		GElf_Addr addr;
+		GElf_Shdr sh;
+		Elf_Scn *scn;
+		const char *name =
+		    dwfl_module_getsym_info(im->module, i, &sym, &addr, NULL, NULL, NULL);
+		int type = name ? GELF_ST_TYPE(sym.st_info) : STT_OBJECT;
+		if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+			continue;
+		if (!*name || name[0] == '$' || sym.st_shndx == SHN_UNDEF ||
+		    !strncmp(name, ".L", 2))
+			continue;
+		if (section_at(im, addr, &sh, &scn))
+			add(im, addr, addr + sym.st_size, name, false);
+	}
+	if (!im->nfunctions)
+		return;
+	qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+	size_t kept = 0;
+	for (size_t i = 0; i < im->nfunctions; i++) {
+		struct function_range f = im->functions[i];
+		if (kept && im->functions[kept - 1].start == f.start)
+			im->functions[kept - 1].end = max_u64(im->functions[kept - 1].end, f.end);
+		else
+			im->functions[kept++] = f;
+	}
+	im->nfunctions = kept;
+	for (size_t i = 0; i < kept; i++) {
+		struct function_range *f = &im->functions[i];
+		uint64_t limit = i + 1 < kept ? min_u64(f[1].start, section_end(im, f->start))
+					      : section_end(im, f->start);
+		if (f->end == f->start || f->end > limit)
+			f->end = limit;
+	}
+}
+
+/* Pointers relative to themselves, four bytes, signed: what compilers emit for RISC-V. */
+#define PCREL_SDATA4 0x1b
+
+static bool cie_is_pcrel(const unsigned char *ident, Elf_Data *data, Dwarf_Off at)
+{
+	Dwarf_CFI_Entry cie;
+	Dwarf_Off next;
+	if (dwarf_next_cfi(ident, data, true, at, &next, &cie) || !dwarf_cfi_cie_p(&cie))
+		return false;
+	const char *r = strchr(cie.cie.augmentation, 'R');
+	const uint8_t *bytes = cie.cie.augmentation_data;
+	if (!r || cie.cie.augmentation[0] != 'z' || !bytes)
+		return false;
+	for (const char *c = cie.cie.augmentation + 1; c < r; c++)
+		bytes += *c == 'P'   ? 5
+			 : *c == 'L' ? 1
+				     : 0; /* personality: encoding and four bytes */
+	return *bytes == PCREL_SDATA4;
+}
+
+static void gather_unwind(struct image *im)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(im->module, &bias);
+	size_t names, known = im->nfunctions;
+	size_t ident_size;
+	const unsigned char *ident =
+	    elf ? (const unsigned char *)elf_getident(elf, &ident_size) : NULL;
+	if (!ident || elf_getshdrstrndx(elf, &names))
+		return;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		GElf_Shdr sh;
+		const char *name =
+		    gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
+		Elf_Data *data = name && !strcmp(name, ".eh_frame") ? elf_rawdata(scn, NULL) : NULL;
+		if (!data || !data->d_buf)
+			continue;
+		Dwarf_CFI_Entry fde;
+		for (Dwarf_Off at = 0, next;
+		     dwarf_next_cfi(ident, data, true, at, &next, &fde) == 0; at = next) {
+			int32_t location;
+			uint32_t size;
+			if (dwarf_cfi_cie_p(&fde) || fde.fde.end - fde.fde.start < 8 ||
+			    !cie_is_pcrel(ident, data, fde.fde.CIE_pointer))
+				continue;
+			memcpy(&location, fde.fde.start, 4);
+			memcpy(&size, fde.fde.start + 4, 4);
+			uint64_t from = im->bias + sh.sh_addr +
+					(uint64_t)(fde.fde.start - (const uint8_t *)data->d_buf);
+			uint64_t pc = from + (uint64_t)(int64_t)location;
+			struct image sorted = *im;
+			sorted.nfunctions = known; /* the part that is sorted */
+			GElf_Shdr code;
+			Elf_Scn *code_scn;
+			if (size && section_at(im, pc, &code, &code_scn) &&
+			    !image_function(&sorted, pc))
+				add(im, pc, pc + size,
+				    x_asprintf("[%s+0x%" PRIx64 "]", im->name, pc - im->bias),
+				    true);
+		}
+	}
+	if (im->nfunctions > known)
+		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+}
+
+void image_gather_functions(struct image *im)
+{
+	gather_symbols(im);
+	gather_unwind(im);
+}
