@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines change hands: fills, evictions, write-backs, back-invalidation; and functional warming,
+ * which makes the same changes without time.
+ *
+ * A victim is chosen when the line is filled, not when it is asked for. A dirty victim goes to the
+ * next level at once: it takes that level's bus for a line and marks its copy dirty, or, where
+ * there is none (a cache that is not inclusive), is put in there, which may evict in turn; at
+ * memory it enters the write queue. A line that leaves an inclusive cache is taken away from the
+ * caches above; dirty data there goes along. A line whose copy in an inclusive cache below was lost
+ * while it was on its way is used by those who wait for it but not kept, so inclusion holds at all
+ * times.
+ *
+ * Write-backs neither look at nor change recency in the cache below, take no port there, and wait
+ * in no buffer of limited size: the memory controller drains writes before reads once its queue
+ * fills.
+ */
+#include "core/mem/mem_int.h"
+
+static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64_t t, bool timed)
+{
+	struct cache *below = &ms->cache[c->next];
+	struct mshr *m;
+	int64_t index;
+
+	if (timed)
+		ms->stats.cache[c->id].writebacks++;
+	if (c->next == MEMORY) {
+		if (timed)
+			memory_write(ms, line, t);
+		return;
+	}
+	if (timed)
+		bus_grant(&below->bus, t, &ms->stats.cache[below->id].bus_busy);
+	index = tags_find(&below->t, line);
+	if (index >= 0) {
+		below->t.state[index] |= TS_DIRTY;
+		return;
+	}
+	m = mshr_find(below, line);
+	if (m)
+		m->dirty = true;
+	else
+		cache_install(ms, below, line, TS_DIRTY, t, timed);
+}
+
+/* Takes the line away from the caches above c; true if one of them had it dirty. */
+static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t line, bool timed)
+{
+	bool dirty = false;
+	int i;
+
+	for (i = MEM_L1I; i < c->id; i++) {
+		struct cache *up = &ms->cache[i];
+		int64_t index = up->present ? tags_find(&up->t, line) : -1;
+
+		if (index < 0)
+			continue;
+		dirty |= up->t.state[index] & TS_DIRTY;
+		up->t.tag[index] = TAG_NONE;
+		if (timed)
+			ms->stats.cache[i].invalidations++;
+	}
+	return dirty;
+}
+
+static bool inclusion_allows(const struct memsys *ms, const struct cache *c, uint64_t line)
+{
+	int i;
+
+	for (i = c->next; i < MEMORY; i = ms->cache[i].next) {
+		if (ms->cache[i].cfg.inclusive && tags_peek(&ms->cache[i].t, line) < 0)
+			return false;
+	}
+	return true;
+}
+
+void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t state, uint64_t t,
+		   bool timed)
+{
+	int64_t present = tags_find(&c->t, line);
+	struct mem_cache_stats *st = &ms->stats.cache[c->id];
+	uint64_t old;
+	uint32_t v;
+	bool dirty;
+
+	if (present >= 0) { /* a write-back from above came in between */
+		c->t.state[present] |= state & TS_DIRTY;
+		return;
+	}
+	if (!inclusion_allows(ms, c, line)) {
+		if (state & TS_DIRTY)
+			write_back(ms, c, line, t, timed);
+		return;
+	}
+	v = tags_victim(&c->t, line);
+	old = c->t.tag[v];
+	dirty = c->t.state[v] & TS_DIRTY;
+	/* the new line first: what the old one sets off must find it */
+	tags_put(&c->t, v, line, state);
+	if (timed)
+		st->fills++;
+	if (old == TAG_NONE)
+		return;
+	if (timed)
+		st->evictions++;
+	if (c->cfg.inclusive)
+		dirty |= invalidate_above(ms, c, old, timed);
+	if (dirty)
+		write_back(ms, c, old, t, timed);
+}
+
+/* Warming */
+
+static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, bool write,
+		      bool demand)
+{
+	struct cache *c = &ms->cache[cache];
+	struct pf_access a = { .line = line, .pc = pc };
+	uint64_t lines[8];
+	uint32_t n, i;
+	int64_t index;
+
+	if (cache == MEMORY)
+		return;
+	index = tags_find(&c->t, line);
+	if (index >= 0) {
+		tags_touch(&c->t, (uint32_t)index);
+		if (write && !c->cfg.write_through)
+			c->t.state[index] |= TS_DIRTY;
+		/* as in the timing model, a prefetch from above is an access here too */
+		a.first_use = c->t.state[index] & TS_PREFETCHED;
+		c->t.state[index] &= (uint8_t)~TS_PREFETCHED;
+		if (write && c->cfg.write_through)
+			warm_line(ms, c->next, line, pc, true, demand);
+	} else if (write && c->cfg.no_write_allocate) {
+		warm_line(ms, c->next, line, pc, true, demand);
+		return;
+	} else {
+		a.miss = true;
+		warm_line(ms, c->next, line, pc, write && c->cfg.write_through, demand);
+		cache_install(ms, c, line,
+			      (write && !c->cfg.write_through ? TS_DIRTY : 0) |
+				  (demand ? 0 : TS_PREFETCHED),
+			      0, false);
+	}
+	if (!c->pf || !demand || !(n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines)))
+		return;
+	for (i = 0; i < n; i++) {
+		uint64_t page_shift = ms->page_shift - ms->line_shift;
+
+		if (!c->cfg.prefetch.cross_page && lines[i] >> page_shift != line >> page_shift)
+			continue;
+		if (tags_peek(&c->t, lines[i]) < 0)
+			warm_line(ms, cache, lines[i], pc, false, false);
+	}
+}
+
+static void warm_walk(struct memsys *ms, uint64_t vpn)
+{
+	int first = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D;
+	int depth;
+
+	if (ms->cfg.walk != MEM_WALK_CACHES)
+		return;
+	for (depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
+		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> ms->line_shift, 0, false,
+			  true);
+		walk_cache_put(ms, vpn, depth);
+	}
+}
+
+static void warm_one(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint64_t pc)
+{
+	bool fetch = kind == MEM_ACCESS_FETCH;
+	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
+	uint64_t vpn = vaddr >> ms->page_shift;
+	int64_t index;
+
+	if (fetch ? ms->has_itlb : ms->has_dtlb) {
+		index = tags_find(tlb, vpn);
+		if (index >= 0) {
+			tags_touch(tlb, (uint32_t)index);
+		} else {
+			index = ms->has_stlb ? tags_find(&ms->stlb, vpn) : -1;
+			if (index >= 0) {
+				tags_touch(&ms->stlb, (uint32_t)index);
+			} else {
+				warm_walk(ms, vpn);
+				if (ms->has_stlb)
+					tlb_put(&ms->stlb, vpn);
+			}
+			tlb_put(tlb, vpn);
+		}
+	}
+	warm_line(ms, fetch ? MEM_L1I : MEM_L1D, vaddr >> ms->line_shift, pc,
+		  kind == MEM_ACCESS_STORE, true);
+}
+
+void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size,
+		 uint64_t pc)
+{
+	uint64_t end = vaddr + size - 1;
+
+	assert(!ms->nevents);
+	warm_one(ms, kind, vaddr, pc);
+	if ((vaddr ^ end) >> ms->line_shift)
+		warm_one(ms, kind, end & ~(uint64_t)(ms->cfg.line_bytes - 1), pc);
+}

@@ -1,0 +1,902 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way of a request through the hierarchy, driven by events, never by cycles.
+ *
+ * A request of the core that hits TLB and L1 is answered on the spot (access_now). Any other
+ * becomes a struct req: translated (tlb.c), looked up in its L1, then, as the request of an MSHR,
+ * in the cache below, and so on to memory (dram.c); the answer comes back by mem_respond, which
+ * passes it up through the MSHRs that wait, tells the core, and lets each cache fill when its last
+ * beat arrives.
+ *
+ * Timing of one level: arrival → (port and bank) → lookup; hit: data at the output `latency` later,
+ * then the bus upwards; miss: the MSHR's request arrives below `miss_latency` later. Buses are
+ * granted in the order in which data becomes ready. An MSHR is held from the miss to the trailing
+ * edge of its line (Kroft's lock-up free cache); requests to its line wait in it and get their own
+ * beat's time. A cache below the L1s with full MSHRs keeps further misses in a first-come list; the
+ * L1s refuse.
+ *
+ * Not modelled: coherence, request (address) buses, snoops, partial-line write buffers, data.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem/mem_int.h"
+
+/* Events: a binary heap by time, then by order of scheduling. */
+
+static inline bool event_before(const struct event *a, const struct event *b)
+{
+	return a->time < b->time || (a->time == b->time && a->order < b->order);
+}
+
+void mem_schedule(struct memsys *ms, uint64_t time, enum event_kind kind, void *p)
+{
+	struct event e = { .time = time, .order = ms->seq++ << 8 | kind, .p = p };
+	uint32_t i;
+
+	if (unlikely(ms->nevents == ms->events_cap)) {
+		ms->events_cap *= 2;
+		ms->heap = x_realloc(ms->heap, ms->events_cap * sizeof(*ms->heap));
+	}
+	for (i = ms->nevents++; i > 0; i = (i - 1) / 2) {
+		struct event *up = &ms->heap[(i - 1) / 2];
+
+		if (!event_before(&e, up))
+			break;
+		ms->heap[i] = *up;
+	}
+	ms->heap[i] = e;
+}
+
+static struct event event_pop(struct memsys *ms)
+{
+	struct event top = ms->heap[0], last = ms->heap[--ms->nevents];
+	uint32_t i = 0, n = ms->nevents;
+
+	for (;;) {
+		uint32_t kid = 2 * i + 1;
+
+		if (kid >= n)
+			break;
+		if (kid + 1 < n && event_before(&ms->heap[kid + 1], &ms->heap[kid]))
+			kid++;
+		if (!event_before(&ms->heap[kid], &last))
+			break;
+		ms->heap[i] = ms->heap[kid];
+		i = kid;
+	}
+	ms->heap[i] = last;
+	return top;
+}
+
+uint64_t memsys_next_event(const struct memsys *ms)
+{
+	return ms->nevents ? ms->heap[0].time : MEM_NEVER;
+}
+
+/* Requests and MSHRs */
+
+static struct req *req_alloc(struct memsys *ms)
+{
+	struct req *req = ms->free_req;
+
+	assert(req);
+	ms->free_req = req->next;
+	ms->nreq_free--;
+	memset(req, 0, sizeof(*req));
+	return req;
+}
+
+void req_free(struct memsys *ms, struct req *req)
+{
+	req->next = ms->free_req;
+	ms->free_req = req;
+	if (ms->nreq_free++ < 4) /* a request, or one that crosses a line, may have been refused */
+		ms->wake |= 1u << MEM_L1I | 1u << MEM_L1D;
+}
+
+struct mshr *mshr_find(struct cache *c, uint64_t line)
+{
+	uint32_t i, n = c->cfg.mshrs;
+
+	if (!c->nused)
+		return NULL;
+	for (i = 0; i < n; i++) {
+		if (c->mline[i] == line)
+			return &c->mshr[i];
+	}
+	return NULL;
+}
+
+static struct mshr *mshr_alloc(struct cache *c, const struct req *for_req)
+{
+	struct mshr *m = c->free_mshr;
+
+	c->free_mshr = m->next_free;
+	c->mline[m - c->mshr] = for_req->line;
+	c->nused++;
+	memset(m, 0, sizeof(*m));
+	m->used = true;
+	m->cache = c->id;
+	m->self = (struct req){ .line = for_req->line,
+				.addr = for_req->addr,
+				.pc = for_req->pc,
+				.token = for_req->token,
+				.flags = for_req->flags,
+				.kind = REQ_CHILD,
+				.cache = c->next,
+				.owner = m };
+	m->to_memory = c->next == MEMORY;
+	return m;
+}
+
+static void mshr_free(struct cache *c, struct mshr *m)
+{
+	m->used = false;
+	c->mline[m - c->mshr] = TAG_NONE;
+	m->next_free = c->free_mshr;
+	c->free_mshr = m;
+	c->nused--;
+}
+
+static void mshr_add_target(struct mshr *m, struct req *req)
+{
+	req->next = NULL;
+	req->parent = m;
+	if (m->tail)
+		m->tail->next = req;
+	else
+		m->head = req;
+	m->tail = req;
+	m->ntargets++;
+}
+
+/* When the word at addr arrives: beats come in wrap-around order from the critical one. */
+static uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t addr)
+{
+	uint64_t offset_mask = ms->cfg.line_bytes - 1;
+	uint64_t rank = ((addr & offset_mask) >> m->beat_shift) -
+			((m->self.addr & offset_mask) >> m->beat_shift);
+
+	rank &= offset_mask >> m->beat_shift;
+	return min_u64(m->lead + rank * m->step, m->trail);
+}
+
+/* Buses */
+
+uint64_t bus_grant(struct bus *b, uint64_t t, uint64_t *busy)
+{
+	uint64_t start_fp = t << FP_SHIFT;
+
+	if (!b->busy_fp)
+		return t;
+	if (b->free_fp > start_fp)
+		start_fp = b->free_fp;
+	*busy += ((start_fp + b->busy_fp) >> FP_SHIFT) - (start_fp >> FP_SHIFT);
+	b->free_fp = start_fp + b->busy_fp;
+	return (start_fp + (1u << FP_SHIFT) - 1) >> FP_SHIFT;
+}
+
+/* Completion of a request of the core */
+
+static void complete(struct memsys *ms, struct req *req, uint64_t ready)
+{
+	const struct cache *c = &ms->cache[req->kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
+	uint64_t hit = c->latency;
+	struct mem_result r = { .ready = ready,
+				.primary = req->primary,
+				.events = req->events,
+				.reply = MEM_DONE,
+				.level = req->level,
+				.xlat = req->xlat };
+	uint64_t token = req->token;
+	struct join *j = req->owner;
+
+	if (req->flags & MEM_IDEAL_DL1 && req->kind != REQ_FETCH)
+		hit = 1;
+	/* a line that is just arriving does not make an access faster than a hit */
+	r.ready = ready = max_u64(ready, req->start + req->xlat + hit);
+	r.miss = (uint32_t)(ready - req->start - hit);
+	r.queue = (uint32_t)min_u64(req->queue, r.miss - min_u64(r.xlat, r.miss));
+	req_free(ms, req);
+	if (j) {
+		/* the slower half gives the times, both give events */
+		uint32_t events = j->r.events | r.events;
+
+		if (r.ready >= j->r.ready)
+			j->r = r;
+		j->r.events = events;
+		if (--j->left)
+			return;
+		r = j->r;
+		j->next_free = ms->free_join;
+		ms->free_join = j;
+		ms->wake |= 1u << MEM_L1I | 1u << MEM_L1D;
+	}
+	ms->cb.done(ms->cb.ctx, token, &r);
+}
+
+/* Data on its way up */
+
+static void data_out(struct memsys *ms, struct cache *c, struct req *req, uint64_t when)
+{
+	if (req->kind != REQ_CHILD) {
+		/* at the L1: a load, store or fetch that hit, or a walk's load at any cache */
+		if (req->kind == REQ_WALK) {
+			mem_schedule(ms, when, EV_WALK_LOAD, req->owner);
+		} else {
+			req->level = c->level;
+			complete(ms, req, when);
+		}
+		return;
+	}
+	req->level = c->level;
+	if (!c->bus.busy_fp || req->flags & MEM_IDEAL_BW)
+		mem_respond(ms, req, when, when, 0, ms->line_shift, c->level);
+	else
+		mem_schedule(ms, when, EV_BUS, req);
+}
+
+static void data_on_bus(struct memsys *ms, struct req *req, uint64_t t)
+{
+	struct cache *c = &ms->cache[req->cache];
+	struct mem_cache_stats *st = &ms->stats.cache[req->cache];
+	uint64_t lead = bus_grant(&c->bus, t, &st->bus_busy);
+	uint64_t trail = lead + c->bus.tail;
+
+	if (lead > t) {
+		st->bus_wait += lead - t;
+		req->queue += (uint32_t)(lead - t);
+		req->events |= MEM_EV_BUS_WAIT;
+	}
+	mem_respond(ms, req, c->bus.trailing_edge ? trail : lead, trail,
+		    c->bus.trailing_edge ? 0 : c->bus.step, c->bus.beat_shift, req->level);
+}
+
+/* A child whose data is known to come through c's MSHR m: when c can pass it on. */
+static void pass_on(struct memsys *ms, struct cache *c, struct mshr *m, struct req *child,
+		    uint64_t t)
+{
+	struct mshr *up = child->owner;
+	uint64_t lead = max_u64(t, mshr_word_time(ms, m, child->addr));
+
+	child->level = m->self.level;
+	/* the line above cannot be complete before the line here is: M3 */
+	up->trail = max_u64(up->trail, m->trail);
+	if (!c->bus.busy_fp || child->flags & MEM_IDEAL_BW)
+		mem_respond(ms, child, lead, m->trail, m->step, m->beat_shift, child->level);
+	else
+		mem_schedule(ms, lead, EV_BUS, child);
+}
+
+static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uint64_t t)
+{
+	struct cache *c = &ms->cache[m->cache];
+
+	req->parent = NULL;
+	t = max_u64(t, req->since);
+	req->events |= m->self.events;
+	req->queue += m->self.queue;
+	if (req->kind == REQ_CHILD) {
+		pass_on(ms, c, m, req, t);
+		return;
+	}
+	if (req->kind == REQ_WRITE) {
+		req_free(ms, req);
+		return;
+	}
+	if (req->kind == REQ_WALK) {
+		mem_schedule(ms, max_u64(t, mshr_word_time(ms, m, req->addr)), EV_WALK_LOAD,
+			     req->owner);
+		return;
+	}
+	req->level = m->self.level;
+	if (!(req->events & MEM_EV_MERGED))
+		req->primary = m->self.primary;
+	complete(ms, req, max_u64(t, mshr_word_time(ms, m, req->addr)));
+}
+
+void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail, uint32_t step,
+		 uint8_t beat_shift, uint8_t level)
+{
+	struct mshr *m;
+	struct req *t, *next;
+
+	if (req->kind == REQ_WALK) { /* straight from memory: there is no cache */
+		mem_schedule(ms, lead, EV_WALK_LOAD, req->owner);
+		return;
+	}
+	if (req->kind == REQ_WRITE) {
+		req_free(ms, req);
+		return;
+	}
+	assert(req->kind == REQ_CHILD);
+	m = req->owner;
+	m->known = true;
+	m->lead = lead;
+	m->trail = max_u64(trail, m->trail);
+	m->step = step;
+	m->beat_shift = beat_shift;
+	m->self.level = level;
+	/* before those above, so that at equal times the cache below fills first (M3) */
+	mem_schedule(ms, m->trail, EV_FILL, m);
+	t = m->head;
+	m->head = m->tail = NULL;
+	m->ntargets = 0;
+	for (; t; t = next) {
+		next = t->next;
+		target_known(ms, m, t, lead);
+	}
+}
+
+/* Lookup */
+
+static bool is_write(const struct req *req)
+{
+	return req->kind == REQ_STORE || req->kind == REQ_WRITE ||
+	       (req->kind == REQ_LOAD && req->flags & MEM_EXCLUSIVE);
+}
+
+static bool trains(const struct req *req)
+{
+	return !req->prefetch && req->kind != REQ_WALK;
+}
+
+/* A posted write to the level below the L1D. */
+static void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
+		       uint32_t flags, uint64_t t)
+{
+	struct req *w = req_alloc(ms);
+
+	w->kind = REQ_WRITE;
+	w->addr = addr;
+	w->line = addr >> ms->line_shift;
+	w->pc = pc;
+	w->flags = flags;
+	w->cache = c->next;
+	ms->stats.cache[c->id].writebacks++;
+	mem_schedule(ms, t + c->miss_latency, EV_ARRIVE, w);
+}
+
+/* A tag hit of a demand access: recency, dirty bit, prefetch bookkeeping. Returns more events. */
+static inline uint32_t hit(struct memsys *ms, struct cache *c, uint32_t index, bool write)
+{
+	uint8_t state = c->t.state[index];
+
+	tags_touch(&c->t, index);
+	if (write && !(c->cfg.write_through))
+		c->t.state[index] = state | TS_DIRTY;
+	if (unlikely(state & TS_PREFETCHED)) {
+		c->t.state[index] &= (uint8_t)~TS_PREFETCHED;
+		ms->stats.cache[c->id].prefetches_useful++;
+		return MEM_EV_PF_HIT;
+	}
+	return 0;
+}
+
+static void wait_for_mshr(struct memsys *ms, struct cache *c, struct req *req, uint64_t t)
+{
+	ms->stats.cache[c->id].mshr_stalls++;
+	req->events |= MEM_EV_MSHR_WAIT;
+	req->since = t;
+	req->next = NULL;
+	if (c->wait_tail)
+		c->wait_tail->next = req;
+	else
+		c->wait_head = req;
+	c->wait_tail = req;
+}
+
+static uint32_t first_latency(const struct cache *c, const struct req *req)
+{
+	/* the ideal L1D answers in one cycle, and knows as much sooner that it misses */
+	if (req->flags & MEM_IDEAL_DL1 && c->id == MEM_L1D && req->kind <= REQ_STORE) {
+		uint32_t saved = c->latency - 1;
+
+		return c->miss_latency > saved ? c->miss_latency - saved : 0;
+	}
+	return c->miss_latency;
+}
+
+static void merge(struct memsys *ms, struct cache *c, struct mshr *m, struct req *req, uint64_t t)
+{
+	struct mem_cache_stats *st = &ms->stats.cache[c->id];
+
+	st->merges++;
+	req->since = t + c->latency; /* not sooner than a hit */
+	req->events |= c->miss_event;
+	if (!(req->events & MEM_EV_MERGED)) {
+		req->events |= MEM_EV_MERGED;
+		req->primary = m->prefetch ? MEM_NO_TOKEN : m->self.token;
+	}
+	if (m->prefetch && !req->prefetch) {
+		st->prefetches_useful++;
+		m->prefetch = false;
+		m->self.token = req->token;
+	}
+	if (is_write(req))
+		m->dirty = true;
+	if (m->known)
+		target_known(ms, m, req, t);
+	else
+		mshr_add_target(m, req);
+}
+
+/* req is at its cache in cycle t and has its port: hit, merge, miss, or wait for an MSHR. */
+void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
+{
+	struct cache *c = &ms->cache[req->cache];
+	struct mem_cache_stats *st = &ms->stats.cache[req->cache];
+	int64_t index = tags_find(&c->t, req->line);
+	struct mshr *m;
+	uint64_t latency = c->latency;
+
+	if (req->flags & MEM_IDEAL_DL1 && c->id == MEM_L1D && req->kind <= REQ_STORE)
+		latency = 1;
+	if (index >= 0) {
+		uint32_t ev;
+
+		st->accesses++;
+		ev = hit(ms, c, (uint32_t)index, is_write(req));
+		if (c->id <= MEM_L1D)
+			req->events |= ev;
+		if (trains(req))
+			prefetch_observe(ms, c, req->line, req->pc, false, ev, t);
+		if (req->kind == REQ_WRITE) {
+			req_free(ms, req);
+			return;
+		}
+		data_out(ms, c, req, t + latency);
+		return;
+	}
+	if (unlikely((req->flags & MEM_IDEAL_DMISS && c->id == MEM_L1D && req->kind <= REQ_STORE) ||
+		     (req->flags & MEM_IDEAL_IMISS && c->id == MEM_L1I))) {
+		st->accesses++;
+		data_out(ms, c, req, t + latency);
+		return;
+	}
+	m = mshr_find(c, req->line);
+	if (m ? !m->known && m->ntargets >= c->cfg.targets : !c->free_mshr) {
+		wait_for_mshr(ms, c, req, t);
+		return;
+	}
+	st->accesses++;
+	st->misses++;
+	if (m) {
+		bool pf = m->prefetch && !req->prefetch;
+
+		merge(ms, c, m, req, t);
+		if (pf)
+			prefetch_observe(ms, c, m->self.line, m->self.pc, false, true, t);
+		return;
+	}
+	req->events |= c->miss_event;
+	req->since = 0;
+	m = mshr_alloc(c, req);
+	m->dirty = is_write(req);
+	m->prefetch = req->prefetch; /* a prefetch from above fills here too */
+	m->self.prefetch = req->prefetch;
+	mshr_add_target(m, req);
+	mem_schedule(ms, t + first_latency(c, req), EV_ARRIVE, &m->self);
+	if (trains(req))
+		prefetch_observe(ms, c, req->line, req->pc, true, false, t);
+}
+
+/* The first cycle from t on in which c's port and the line's bank take a request; books it. */
+static uint64_t book_port(struct cache *c, uint64_t line, uint64_t t)
+{
+	if (c->cfg.ports) {
+		if (t > c->port_cycle) {
+			c->port_cycle = t;
+			c->port_count = 0;
+		} else if (c->port_count >= c->cfg.ports) {
+			c->port_cycle++;
+			c->port_count = 0;
+		}
+		t = c->port_cycle;
+		c->port_count++;
+	}
+	if (c->cfg.banks) {
+		uint64_t *bank = &c->bank_free[line & (c->cfg.banks - 1)];
+
+		t = max_u64(t, *bank);
+		*bank = t + c->cfg.bank_interval;
+	}
+	return t;
+}
+
+static void arrive(struct memsys *ms, struct req *req, uint64_t t)
+{
+	struct cache *c = &ms->cache[req->cache];
+	uint64_t start;
+
+	if (req->cache == MEMORY) {
+		if (req->kind == REQ_WRITE) {
+			memory_write(ms, req->line, t);
+			req_free(ms, req);
+		} else {
+			memory_read(ms, req, t);
+		}
+		return;
+	}
+	if (req->kind == REQ_WRITE && c->bus.busy_fp && !(req->flags & MEM_IDEAL_BW))
+		c->bus.free_fp =
+		    max_u64(c->bus.free_fp, t << FP_SHIFT) + ((uint64_t)c->bus.step << FP_SHIFT);
+	start = req->flags & MEM_IDEAL_BW || req->cache <= MEM_L1D ? t : book_port(c, req->line, t);
+	if (start == t) {
+		mem_lookup(ms, req, t);
+		return;
+	}
+	ms->stats.cache[req->cache].bank_stalls++;
+	req->events |= MEM_EV_BUS_WAIT;
+	req->queue += (uint32_t)(start - t);
+	mem_schedule(ms, start, EV_LOOKUP, req);
+}
+
+static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
+{
+	struct cache *c = &ms->cache[m->cache];
+	uint8_t state =
+	    (m->dirty && !c->cfg.write_through ? TS_DIRTY : 0) | (m->prefetch ? TS_PREFETCHED : 0);
+	uint64_t line = m->self.line;
+	bool timed = !(m->self.flags & MEM_IDEAL_BW);
+
+	mshr_free(c, m);
+	cache_install(ms, c, line, state, t, timed);
+	while (c->wait_head) {
+		struct req *req = c->wait_head;
+		uint64_t waited = t - req->since;
+
+		if (!c->free_mshr && tags_peek(&c->t, req->line) < 0 && !mshr_find(c, req->line))
+			break;
+		c->wait_head = req->next;
+		if (!c->wait_head)
+			c->wait_tail = NULL;
+		req->queue += (uint32_t)waited;
+		mem_lookup(ms, req, t);
+		if (c->wait_tail == req) /* its line has all the targets that it can have */
+			break;
+	}
+	if (c->id <= MEM_L1D)
+		ms->wake |= 1u << c->id;
+}
+
+bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, uint64_t t)
+{
+	struct req req = { .line = line, .addr = line << ms->line_shift, .pc = pc };
+	struct mshr *m;
+
+	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
+		return true;
+	if (!c->free_mshr || c->wait_head) {
+		ms->stats.cache[c->id].prefetches_dropped++;
+		return false;
+	}
+	ms->stats.cache[c->id].prefetches++;
+	m = mshr_alloc(c, &req);
+	m->prefetch = true;
+	m->self.prefetch = 1;
+	mem_schedule(ms, t + c->miss_latency, EV_ARRIVE, &m->self);
+	return true;
+}
+
+void memsys_advance(struct memsys *ms, uint64_t now)
+{
+	assert(now >= ms->now);
+	while (ms->nevents && ms->heap[0].time <= now) {
+		struct event e = event_pop(ms);
+
+		ms->stats.events++;
+		switch ((enum event_kind)(e.order & 0xff)) {
+		case EV_ARRIVE:
+			arrive(ms, e.p, e.time);
+			break;
+		case EV_LOOKUP:
+			mem_lookup(ms, e.p, e.time);
+			break;
+		case EV_BUS:
+			data_on_bus(ms, e.p, e.time);
+			break;
+		case EV_MEM_BUS:
+			memory_read(ms, e.p, e.time);
+			break;
+		case EV_FILL:
+			fill(ms, e.p, e.time);
+			break;
+		case EV_WALK:
+			walk_event(ms, e.p, e.time);
+			break;
+		case EV_WALK_LOAD:
+			walk_loaded(ms, e.p, e.time);
+			break;
+		case EV_DRAM:
+			dram_wake(ms, e.p, e.time);
+			break;
+		case EV_DRAM_DONE:
+			dram_done(ms, e.p, e.time);
+			break;
+		}
+	}
+	ms->now = now;
+	if (ms->wake) {
+		uint32_t wake = 0;
+		int i;
+
+		for (i = MEM_L1I; i <= MEM_L1D; i++) {
+			if (ms->wake >> i & 1 && ms->cache[i].refused) {
+				ms->cache[i].refused = false;
+				wake |= 1u << i;
+			}
+		}
+		ms->wake = 0;
+		if (wake && ms->cb.wake)
+			ms->cb.wake(ms->cb.ctx, wake);
+	}
+}
+
+/* The core's requests */
+
+enum now_reply {
+	NOW_DONE,  /* r is filled */
+	NOW_SLOW,  /* there is room for a struct req */
+	NOW_RETRY, /* r->ready is set */
+};
+
+static enum now_reply refuse(struct memsys *ms, struct cache *c, struct mem_result *r,
+			     uint64_t when)
+{
+	r->reply = MEM_RETRY;
+	r->ready = when;
+	r->events = MEM_EV_MSHR_WAIT;
+	if (when == MEM_NEVER) {
+		c->refused = true;
+		ms->stats.cache[c->id].mshr_stalls++;
+	} else {
+		r->events = MEM_EV_BUS_WAIT;
+		ms->stats.cache[c->id].bank_stalls++;
+	}
+	return NOW_RETRY;
+}
+
+/* 0, or the cycle at which an L1 that refuses now for its ports or banks will take the request. */
+static uint64_t port_refuses(const struct cache *c, uint64_t line, uint64_t now)
+{
+	if (c->cfg.ports && c->port_cycle == now && c->port_count >= c->cfg.ports)
+		return now + 1;
+	if (c->cfg.banks && c->bank_free[line & (c->cfg.banks - 1)] > now)
+		return c->bank_free[line & (c->cfg.banks - 1)];
+	return 0;
+}
+
+/* What can be said at once about an access within one line. */
+static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind kind,
+				 uint64_t vaddr, uint64_t pc, uint32_t flags, struct mem_result *r)
+{
+	bool fetch = kind == REQ_FETCH;
+	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
+	struct mem_cache_stats *st = &ms->stats.cache[c->id];
+	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
+	bool write = kind == REQ_STORE || flags & MEM_EXCLUSIVE;
+	uint64_t line = vaddr >> ms->line_shift;
+	uint64_t latency = unlikely(flags & MEM_IDEAL_DL1) && !fetch ? 1 : c->latency;
+	bool through = kind == REQ_STORE && c->cfg.write_through;
+	bool ported = (c->cfg.ports | c->cfg.banks) && !(flags & MEM_IDEAL_BW);
+	struct mshr *m;
+	int64_t index;
+
+	r->xlat = r->queue = r->miss = 0;
+	r->events = 0;
+	r->primary = MEM_NO_TOKEN;
+	r->level = LEVEL_L1;
+	if (unlikely(through) && ms->nreq_free < 4)
+		return refuse(ms, c, r, MEM_NEVER);
+	if (ported) {
+		uint64_t when = port_refuses(c, line, now);
+
+		if (when)
+			return refuse(ms, c, r, when);
+	}
+	if ((fetch ? ms->has_itlb : ms->has_dtlb) &&
+	    likely(!(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)))) {
+		uint64_t vpn = vaddr >> ms->page_shift;
+
+		index = tags_find(tlb, vpn);
+		if (unlikely(index < 0)) {
+			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn))
+				return refuse(ms, c, r, MEM_NEVER);
+			r->events = MEM_EV_TLB_MISS;
+			goto slow;
+		}
+		tags_touch(tlb, (uint32_t)index);
+		if (fetch)
+			ms->stats.itlb.accesses++;
+		else
+			ms->stats.dtlb.accesses++;
+	}
+	index = tags_find(&c->t, line);
+	if (likely(index >= 0)) {
+		r->events = hit(ms, c, (uint32_t)index, write);
+		if (c->pf)
+			prefetch_observe(ms, c, line, pc, false, r->events, now);
+		goto done;
+	}
+	if (flags & (fetch ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS))
+		goto done;
+	m = mshr_find(c, line);
+	if (m && m->known) {
+		uint64_t ready = max_u64(now + latency, mshr_word_time(ms, m, vaddr));
+
+		st->misses++;
+		st->merges++;
+		r->events = MEM_EV_MERGED | c->miss_event | m->self.events;
+		r->primary = m->prefetch ? MEM_NO_TOKEN : m->self.token;
+		r->level = m->self.level;
+		r->miss = (uint32_t)(ready - now - latency);
+		r->queue = min_u64(m->self.queue, r->miss);
+		r->ready = ready;
+		m->dirty |= write;
+		if (m->prefetch) {
+			m->prefetch = false;
+			st->prefetches_useful++;
+			prefetch_observe(ms, c, line, pc, false, true, now);
+		}
+		goto known;
+	}
+	if (kind == REQ_STORE && c->cfg.no_write_allocate && !m) {
+		if (ms->nreq_free < 4)
+			return refuse(ms, c, r, MEM_NEVER);
+		st->misses++;
+		r->events = c->miss_event;
+		through = true;
+		goto done;
+	}
+	if (!ms->nreq_free || (m ? m->ntargets >= c->cfg.targets : !c->free_mshr || c->wait_head))
+		return refuse(ms, c, r, MEM_NEVER);
+slow:
+	if (ported)
+		book_port(c, line, now);
+	if (unlikely(through))
+		post_write(ms, c, vaddr, pc, flags, now);
+	return NOW_SLOW;
+done:
+	r->ready = now + latency;
+known:
+	if (ported)
+		book_port(c, line, now);
+	if (unlikely(through))
+		post_write(ms, c, vaddr, pc, flags, now);
+	st->accesses++;
+	r->reply = MEM_DONE;
+	return NOW_DONE;
+}
+
+static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uint64_t vaddr,
+			uint64_t pc, uint64_t token, uint32_t flags, uint32_t events,
+			struct join *j)
+{
+	struct req *req = req_alloc(ms);
+
+	req->kind = kind;
+	req->cache = kind == REQ_FETCH ? MEM_L1I : MEM_L1D;
+	req->addr = vaddr;
+	req->line = vaddr >> ms->line_shift;
+	req->pc = pc;
+	req->token = token;
+	req->flags = flags;
+	req->events = events;
+	req->start = now;
+	req->owner = j;
+	if (events & MEM_EV_TLB_MISS)
+		tlb_miss(ms, req, now);
+	else
+		mem_lookup(ms, req, now);
+}
+
+/* An access that crosses a line: two accesses, complete when both are. */
+static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kind kind,
+				   uint64_t vaddr, uint64_t second, uint64_t pc, uint64_t token,
+				   uint32_t flags, struct mem_result *r)
+{
+	struct cache *c = &ms->cache[kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
+	struct mem_result a, b;
+	enum now_reply ra, rb;
+	struct join *j;
+
+	if (ms->nreq_free < 4 || !ms->free_join) {
+		refuse(ms, c, r, MEM_NEVER);
+		return MEM_RETRY;
+	}
+	ra = access_now(ms, now, kind, vaddr, pc, flags, &a);
+	if (ra == NOW_RETRY) {
+		*r = a;
+		return MEM_RETRY;
+	}
+	/* the second half takes a port of the next cycle if it must: it never refuses what is half
+	 * done */
+	rb = access_now(ms, now, kind, second, pc, flags | MEM_IDEAL_BW, &b);
+	if (ra == NOW_DONE && rb == NOW_DONE) {
+		*r = b.ready > a.ready ? b : a;
+		r->events = a.events | b.events | MEM_EV_SPLIT;
+		return MEM_DONE;
+	}
+	if (rb == NOW_RETRY) {
+		*r = b;
+		return MEM_RETRY;
+	}
+	j = ms->free_join;
+	ms->free_join = j->next_free;
+	memset(j, 0, sizeof(*j));
+	j->token = token;
+	j->r.events = MEM_EV_SPLIT;
+	j->left = (ra != NOW_DONE) + (rb != NOW_DONE);
+	if (ra == NOW_DONE || rb == NOW_DONE) {
+		j->r = ra == NOW_DONE ? a : b;
+		j->r.events |= MEM_EV_SPLIT;
+	}
+	/* with no MSHR left for the second half it waits inside, in the L1's list */
+	if (ra != NOW_DONE)
+		access_slow(ms, now, kind, vaddr, pc, token, flags, a.events & MEM_EV_TLB_MISS, j);
+	if (rb != NOW_DONE)
+		access_slow(ms, now, kind, second, pc, token, flags, b.events & MEM_EV_TLB_MISS, j);
+	r->reply = MEM_PENDING;
+	r->events = MEM_EV_SPLIT | a.events | b.events;
+	r->level = LEVEL_NONE;
+	r->ready = MEM_NEVER;
+	return MEM_PENDING;
+}
+
+static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_kind kind,
+				    uint64_t vaddr, uint32_t size, uint64_t pc, uint64_t token,
+				    uint32_t flags, struct mem_result *r)
+{
+	uint64_t end = vaddr + size - 1;
+
+	assert(now >= ms->now && memsys_next_event(ms) >= now);
+	if (unlikely(flags & MEM_WRONG_PATH))
+		ms->stats.wrong_path++;
+	if (unlikely((vaddr ^ end) >> ms->line_shift))
+		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),
+				    pc, token, flags, r);
+	switch (access_now(ms, now, kind, vaddr, pc, flags, r)) {
+	case NOW_DONE:
+		return MEM_DONE;
+	case NOW_RETRY:
+		return MEM_RETRY;
+	case NOW_SLOW:
+		break;
+	}
+	access_slow(ms, now, kind, vaddr, pc, token, flags, r->events & MEM_EV_TLB_MISS, NULL);
+	r->reply = MEM_PENDING;
+	r->level = LEVEL_NONE;
+	r->ready = MEM_NEVER;
+	return MEM_PENDING;
+}
+
+enum mem_reply memsys_load(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
+			   uint64_t pc, uint64_t token, uint32_t flags, struct mem_result *r)
+{
+	return access(ms, now, REQ_LOAD, vaddr, size, pc, token, flags, r);
+}
+
+enum mem_reply memsys_store(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
+			    uint64_t pc, uint64_t token, uint32_t flags, struct mem_result *r)
+{
+	return access(ms, now, REQ_STORE, vaddr, size, pc, token, flags, r);
+}
+
+enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
+			     uint64_t token, uint32_t flags, struct mem_result *r)
+{
+	return access(ms, now, REQ_FETCH, vaddr, size, vaddr, token, flags, r);
+}
+
+bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr)
+{
+	bool fetch = cache == MEM_L1I;
+
+	assert(cache <= MEM_L1D);
+	if ((fetch ? ms->has_itlb : ms->has_dtlb) &&
+	    tags_peek(fetch ? &ms->itlb : &ms->dtlb, vaddr >> ms->page_shift) < 0)
+		return false;
+	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0, now);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the memory system share: tag arrays, requests, MSHRs, buses, DRAM, events.
+ *
+ * A request (struct req) is in one place at a time: on its way (an event), waiting in a cache's
+ * list for an MSHR, waiting in an MSHR's target list, waiting in a walk's list, or in a DRAM queue.
+ * A cache's MSHR holds the request that it makes to the level below (mshr.self), so a miss of N
+ * levels is a chain of N MSHRs, and the answer runs back up the chain.
+ *
+ * Invariants (memsys_check_state holds them):
+ * M1  a line is at most once in a cache, and never in its tags while it is in its MSHRs and not
+ * filled M2  every line of a cache above an inclusive cache is in that cache M3  the fill of a
+ * cache below comes no later, and in the order of events earlier, than that above
+ */
+#ifndef CORE_MEM_MEM_INT_H
+#define CORE_MEM_MEM_INT_H
+
+#include <assert.h>
+
+#include "core/mem/mem.h"
+
+#define TAG_NONE  UINT64_MAX
+#define MEMORY	  MEM_CACHES /* the index after the last cache */
+#define FP_SHIFT  10 /* bus time is kept in 1/1024 cycles: bandwidths need not divide lines */
+#define MAX_WALKS 32 /* outstanding L1 TLB misses of different pages */
+#define MAX_JOINS 64 /* outstanding accesses that cross a line */
+#define MAX_BANKS 64
+
+enum tag_state {
+	TS_DIRTY = 1 << 0,
+	TS_PREFETCHED = 1 << 1, /* brought by a prefetch and not yet asked for */
+};
+
+/* A set-associative array of keys (line or page numbers), for caches and TLBs. */
+struct tags {
+	uint64_t *tag;	 /* [sets × ways] */
+	uint64_t *stamp; /* LRU: time of last use */
+	uint64_t *tree;	 /* PLRU: one word per set; bit n: node n points right */
+	uint32_t *hint; /* where a key was last seen, by its low bits: most hits need one compare */
+	uint8_t *state; /* enum tag_state */
+	uint64_t clock;
+	uint64_t hint_mask;
+	uint64_t set_mask;
+	uint32_t sets, ways;
+	uint32_t replacement;
+	struct rng rng;
+};
+
+void tags_init(struct tags *t, uint32_t sets, uint32_t ways, uint32_t replacement, uint64_t seed,
+	       uint32_t hints);
+void tags_fini(struct tags *t);
+/* Index or -1; nothing is touched. */
+int64_t tags_peek(const struct tags *t, uint64_t key);
+/* The way to be replaced in the key's set (an empty one if there is). */
+uint32_t tags_victim(struct tags *t, uint64_t key);
+void tags_touch_tree(struct tags *t, uint32_t index);
+uint64_t tags_hash(const struct tags *t, uint64_t h);
+
+static inline int64_t tags_find(struct tags *t, uint64_t key)
+{
+	uint32_t *hint = &t->hint[key & t->hint_mask];
+	uint32_t base, w;
+
+	if (likely(t->tag[*hint] == key))
+		return *hint;
+	base = (uint32_t)(key & t->set_mask) * t->ways;
+	for (w = 0; w < t->ways; w++) {
+		if (t->tag[base + w] == key) {
+			*hint = base + w;
+			return base + w;
+		}
+	}
+	return -1;
+}
+
+static inline void tags_touch(struct tags *t, uint32_t index)
+{
+	if (likely(t->replacement == MEM_LRU))
+		t->stamp[index] = ++t->clock;
+	else if (t->replacement == MEM_PLRU)
+		tags_touch_tree(t, index);
+}
+
+static inline void tags_put(struct tags *t, uint32_t index, uint64_t key, uint8_t state)
+{
+	t->tag[index] = key;
+	t->state[index] = state;
+	tags_touch(t, index);
+}
+
+enum req_kind {
+	REQ_LOAD,
+	REQ_STORE,
+	REQ_FETCH,
+	REQ_WALK,  /* a page walk's load; owner: struct walk */
+	REQ_CHILD, /* an MSHR's request to the level below; owner: struct mshr */
+	REQ_WRITE, /* a posted store of a write-through or non-allocating L1D */
+};
+
+struct mshr;
+struct walk;
+
+struct req {
+	struct req *next;
+	uint64_t line; /* line number */
+	uint64_t addr; /* byte address: the critical word */
+	uint64_t pc;
+	uint64_t token;
+	uint64_t start;	     /* cycle in which the core asked */
+	uint64_t since;	     /* cycle in which the present wait began */
+	uint64_t primary;    /* token of the request into whose miss it merged */
+	struct mshr *parent; /* the MSHR in whose target list it waits */
+	void *owner;	     /* struct mshr, struct walk or struct join */
+	uint32_t events;     /* enum mem_event */
+	uint32_t flags;	     /* enum mem_flag */
+	uint32_t xlat, queue;
+	uint8_t kind;  /* enum req_kind */
+	uint8_t cache; /* where it is or goes to */
+	uint8_t level;
+	uint8_t prefetch; /* REQ_CHILD: nobody waits for it (yet) */
+};
+
+struct mshr {
+	struct req self;
+	struct req *head, *tail; /* targets */
+	struct mshr *next_free;
+	uint64_t lead, trail; /* if known: arrival of the critical beat and of the last */
+	uint32_t ntargets;
+	uint32_t step;	    /* cycles from beat to beat */
+	uint8_t beat_shift; /* log2 of bytes per beat */
+	uint8_t cache;
+	bool used, known, dirty, prefetch;
+	bool to_memory; /* its request goes (went) straight to memory */
+};
+
+/* Two halves of an access that crosses a line. */
+struct join {
+	struct join *next_free;
+	struct mem_result r;
+	uint64_t token;
+	uint32_t left;
+};
+
+struct bus {
+	uint64_t free_fp; /* when it is free again, 1/1024 cycles */
+	uint64_t busy_fp; /* what a line takes; 0: never busy */
+	uint32_t step;	  /* cycles from beat to beat */
+	uint32_t tail;	  /* cycles from leading to trailing beat */
+	uint8_t beat_shift;
+	bool trailing_edge;
+};
+
+struct cache {
+	struct tags t;
+	struct mem_cache_config cfg;
+	uint64_t *mline; /* [mshrs] line of each MSHR, TAG_NONE if free */
+	struct mshr *mshr;
+	struct mshr *free_mshr;
+	uint32_t nused;
+	uint32_t latency, miss_latency;
+	uint8_t id, next; /* enum mem_cache; next: MEMORY if none */
+	uint8_t level;	  /* enum mem_level */
+	bool present;
+	bool refused;			   /* the core was told to wait for wake() */
+	uint32_t miss_event;		   /* enum mem_event of missing here */
+	struct req *wait_head, *wait_tail; /* for a free MSHR */
+	uint64_t bank_free[MAX_BANKS];
+	uint64_t port_cycle;
+	uint32_t port_count;
+	struct bus bus; /* upwards */
+	void *pf_state;
+	const struct prefetcher *pf;
+};
+
+enum walk_phase {
+	WALK_FREE,
+	WALK_FIXED,  /* a known number of cycles: STLB hit or flat walk */
+	WALK_QUEUED, /* for a walker */
+	WALK_LOADING,
+};
+
+/* An outstanding L1 TLB miss. */
+struct walk {
+	uint64_t vpn;
+	uint64_t start;
+	struct req *head, *tail;
+	struct walk *next; /* in the queue for a walker */
+	struct req load;
+	uint32_t missed_stlb;
+	int8_t depth; /* of the entry being loaded: 2 root … 0 leaf */
+	uint8_t phase;
+	bool fetch; /* I-TLB, else D-TLB */
+};
+
+struct dram_bank {
+	uint64_t row;	    /* TAG_NONE: closed */
+	uint64_t cas_ready; /* earliest column command */
+	uint64_t pre_ready; /* earliest precharge */
+	uint32_t opened;    /* 1: row miss, 2: conflict: the next column command is not a row hit */
+};
+
+struct dram_item {
+	struct req *req; /* NULL: a write */
+	uint64_t since;
+	uint64_t row;
+	uint32_t bank;
+};
+
+/* Oldest first; items are taken from the first few places, so removal moves those before it. */
+struct dram_queue {
+	struct dram_item *item;
+	uint32_t head, count, cap;
+};
+
+struct channel {
+	struct dram_bank *bank;
+	struct dram_queue rd, wr;
+	uint64_t bus_free_fp;
+	uint64_t wake;	   /* cycle of the valid wake-up event, MEM_NEVER if none */
+	uint32_t inflight; /* reads issued, data not yet delivered */
+	uint32_t bypassed; /* column commands since the oldest read could have gone */
+	bool draining;
+};
+
+struct memory {
+	struct mem_memory_config cfg;
+	struct bus bus; /* flat */
+	struct channel *ch;
+	uint64_t burst_fp;	    /* a line on a channel's data bus */
+	uint32_t burst;		    /* … rounded down, at least 1 */
+	uint32_t cas, rcd, rp, ras; /* core cycles */
+	uint32_t step, tail;	    /* as in struct bus */
+	uint8_t beat_shift;
+	uint32_t ch_mask, ch_shift, col_shift, bank_mask, bank_shift;
+};
+
+enum event_kind {
+	EV_ARRIVE,    /* req at its cache */
+	EV_LOOKUP,    /* req got its bank and port */
+	EV_BUS,	      /* req's data is at the output of its cache */
+	EV_MEM_BUS,   /* … of flat memory */
+	EV_FILL,      /* mshr's line is complete */
+	EV_WALK,      /* walk: the fixed time is over */
+	EV_WALK_LOAD, /* walk: an entry has been loaded */
+	EV_DRAM,      /* channel: look again */
+	EV_DRAM_DONE, /* channel: a read's data has been delivered */
+};
+
+struct event {
+	uint64_t time;
+	uint64_t
+	    order; /* sequence number << 8 | kind: equal times happen in the order of scheduling */
+	void *p;
+};
+
+struct memsys {
+	struct memsys_config cfg;
+	struct memsys_callbacks cb;
+	struct cache cache[MEM_CACHES];
+	struct tags itlb, dtlb, stlb;
+	bool has_itlb, has_dtlb, has_stlb;
+	uint8_t line_shift, page_shift;
+	struct memory mem;
+
+	uint64_t now;
+	struct event *heap;
+	uint32_t nevents, events_cap;
+	uint64_t seq;
+
+	struct req *free_req;
+	struct req *req_pool;
+	uint32_t nreq_free;
+	struct join *free_join;
+	struct join join_pool[MAX_JOINS];
+	struct walk walk[MAX_WALKS];
+	uint32_t nwalks, walkers_busy;
+	struct walk *walk_head, *walk_tail;
+	struct tags walk_cache;
+	bool has_walk_cache;
+	uint32_t wake; /* caches to report by wake() at the end of the event */
+
+	struct memsys_stats stats;
+};
+
+/* mem.c */
+void mem_schedule(struct memsys *ms, uint64_t time, enum event_kind kind, void *p);
+/* The data that req asked for below: leading edge, beats, trailing edge, level. */
+void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail, uint32_t step,
+		 uint8_t beat_shift, uint8_t level);
+void mem_lookup(struct memsys *ms, struct req *req, uint64_t t);
+bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, uint64_t t);
+void req_free(struct memsys *ms, struct req *req);
+/* Books a line on a bus; returns the cycle of its leading beat. */
+uint64_t bus_grant(struct bus *b, uint64_t t, uint64_t *busy);
+
+/* fill.c: tags change hands */
+struct mshr *mshr_find(struct cache *c, uint64_t line);
+/* Puts the line in, evicts, writes back, invalidates above. free_bw: write-backs take no bus time.
+ */
+void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t state, uint64_t t,
+		   bool timed);
+
+/* tlb.c */
+/* Joins or begins the handling of an L1 TLB miss. The caller has made sure that there is room. */
+void tlb_miss(struct memsys *ms, struct req *req, uint64_t t);
+bool tlb_can_miss(const struct memsys *ms, bool fetch, uint64_t vpn);
+void walk_event(struct memsys *ms, struct walk *w, uint64_t t);
+void walk_loaded(struct memsys *ms, struct walk *w, uint64_t t);
+/* Address of the page-table entry of a page: depth 2 root, 1, 0 leaf. */
+uint64_t walk_entry_addr(const struct memsys *ms, uint64_t vpn, int depth);
+/* The depth at which a walk of vpn starts, by the walk cache; updates its recency. */
+int walk_start_depth(struct memsys *ms, uint64_t vpn);
+void walk_cache_put(struct memsys *ms, uint64_t vpn, int depth);
+void tlb_put(struct tags *t, uint64_t vpn);
+
+/* dram.c */
+void memory_init(struct memsys *ms);
+void memory_fini(struct memsys *ms);
+void memory_reset(struct memsys *ms);
+void memory_read(struct memsys *ms, struct req *req, uint64_t t);
+void memory_write(struct memsys *ms, uint64_t line, uint64_t t);
+void dram_wake(struct memsys *ms, struct channel *ch, uint64_t t);
+void dram_done(struct memsys *ms, struct channel *ch, uint64_t t);
+uint32_t memory_unloaded(const struct memsys *ms);
+
+/* prefetch.c */
+struct pf_access {
+	uint64_t line, pc;
+	bool miss;
+	bool first_use; /* hit on a prefetched line for the first time */
+};
+struct prefetcher {
+	const char *name;
+	void *(*state_new)(const struct mem_prefetch_config *cfg);
+	void (*state_free)(void *state);
+	/* Fills lines[≤ 8] with what to fetch; returns how many. */
+	uint32_t (*observe)(void *state, const struct mem_prefetch_config *cfg,
+			    const struct pf_access *a, uint64_t *lines);
+	uint64_t (*hash)(const void *state, const struct mem_prefetch_config *cfg, uint64_t h);
+};
+extern const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT];
+/* Shows a demand access to c's prefetcher and issues what it asks for. */
+void prefetch_observe(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, bool miss,
+		      bool first_use, uint64_t t);
+
+#endif

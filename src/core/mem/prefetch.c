@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prefetchers: one const struct each, one list at the end. A prefetcher sees the demand accesses of
+ * the cache at which it sits and names lines to fetch into it; a line that is there or on its way
+ * is not asked for again, one that finds no free MSHR is dropped.
+ *
+ * next-line: tagged sequential prefetching (Smith 1982): a miss, or the first use of a line that
+ * was prefetched, fetches the `degree` lines that follow. stride: a table by pc (Chen and Baer
+ * 1995) of last line and stride in lines; after the same stride twice in a row each access fetches
+ * `degree` strides from `distance` ahead. Accesses within a line do not count. Below the L1s the pc
+ * is that of the instruction whose miss it is.
+ */
+#include <stdlib.h>
+
+#include "core/mem/mem_int.h"
+
+static uint32_t next_line_observe(void *state, const struct mem_prefetch_config *cfg,
+				  const struct pf_access *a, uint64_t *lines)
+{
+	uint32_t i;
+
+	if (!a->miss && !a->first_use)
+		return 0;
+	for (i = 0; i < cfg->degree; i++)
+		lines[i] = a->line + 1 + i;
+	return cfg->degree;
+}
+
+static const struct prefetcher next_line = {
+	.name = "next-line",
+	.observe = next_line_observe,
+};
+
+struct stride_entry {
+	uint64_t pc, line;
+	int64_t stride;
+	uint32_t confidence;
+};
+
+static void *stride_new(const struct mem_prefetch_config *cfg)
+{
+	return x_calloc(cfg->entries, sizeof(struct stride_entry));
+}
+
+static uint32_t stride_observe(void *state, const struct mem_prefetch_config *cfg,
+			       const struct pf_access *a, uint64_t *lines)
+{
+	struct stride_entry *e =
+	    (struct stride_entry *)state + (hash_u64(a->pc) & (cfg->entries - 1));
+	int64_t stride = (int64_t)(a->line - e->line);
+	uint32_t i;
+
+	if (e->pc != a->pc) {
+		*e = (struct stride_entry){ .pc = a->pc, .line = a->line };
+		return 0;
+	}
+	if (!stride)
+		return 0;
+	e->confidence = stride == e->stride ? e->confidence + (e->confidence < 2) : 0;
+	e->stride = stride;
+	e->line = a->line;
+	if (!e->confidence)
+		return 0;
+	for (i = 0; i < cfg->degree; i++)
+		lines[i] = a->line + (uint64_t)stride * (cfg->distance + i);
+	return cfg->degree;
+}
+
+static uint64_t stride_hash(const void *state, const struct mem_prefetch_config *cfg, uint64_t h)
+{
+	const struct stride_entry *e = state;
+	uint32_t i;
+
+	for (i = 0; i < cfg->entries; i++) {
+		h = hash_u64(h ^ e[i].pc);
+		h = hash_u64(h ^ e[i].line);
+		h = hash_u64(h ^ (uint64_t)e[i].stride ^ (uint64_t)e[i].confidence << 60);
+	}
+	return h;
+}
+
+static const struct prefetcher stride = {
+	.name = "stride",
+	.state_new = stride_new,
+	.state_free = free,
+	.observe = stride_observe,
+	.hash = stride_hash,
+};
+
+const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT] = {
+	[MEM_PF_NONE] = NULL,
+	[MEM_PF_NEXT_LINE] = &next_line,
+	[MEM_PF_STRIDE] = &stride,
+};
+
+void prefetch_observe(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, bool miss,
+		      bool first_use, uint64_t t)
+{
+	struct pf_access a = { .line = line, .pc = pc, .miss = miss, .first_use = first_use };
+	uint32_t page_shift = ms->page_shift - ms->line_shift;
+	uint64_t lines[8];
+	uint32_t n, i;
+
+	if (!c->pf)
+		return;
+	n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines);
+	for (i = 0; i < n; i++) {
+		if (c->cfg.prefetch.cross_page || lines[i] >> page_shift == line >> page_shift)
+			mem_issue_prefetch(ms, c, lines[i], pc, t);
+	}
+}
