@@ -9,12 +9,19 @@
 #include <string.h>
 
 #include "isa/isa.h"
+#include "trace/analysis.h"
 #include "util/nearest.h"
 
 static void print_commands(void)
 {
 	for (const struct command *const *c = command_list; *c; c++)
 		printf("%-16s %s\n", (*c)->name, (*c)->summary);
+}
+
+static void print_analyses(void)
+{
+	for (const struct analysis *const *a = analysis_list; *a; a++)
+		printf("%-16s %s\n", (*a)->name, (*a)->summary);
 }
 
 static void print_instructions(void)
@@ -29,6 +36,7 @@ static const struct kind {
 	void (*print)(void);
 } kinds[] = {
 	{ "commands", "what culprit can do", print_commands },
+	{ "analyses", "what can be computed from a run", print_analyses },
 	{ "instructions", "what the guest machine executes, with the class of each",
 	  print_instructions },
 };
@@ -60,7 +68,7 @@ static const struct cmd_example examples[] = {
 
 const struct command cmd_list = {
 	.name = "list",
-	.summary = "what is available: commands, instructions",
+	.summary = "what is available: commands, analyses, instructions",
 	.args = "[KIND]",
 	.max_args = 1,
 	.description =

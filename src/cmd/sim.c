@@ -111,7 +111,7 @@ static int run_guest(struct guest *g, const struct sim_options *o, FILE *json)
 	status = exit_status(&run);
 
 	if (o->profile)
-		sim_print_profile(stderr, g);
+		sim_print_profile(stderr, g, o->sysroot);
 	sim_print_summary(stderr, &run);
 	if (json && !sim_write_json(json, g, &run)) {
 		warn("sim: cannot write '%s': %s", o->summary_json, strerror(errno));

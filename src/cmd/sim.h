@@ -43,8 +43,8 @@ void sim_functional(struct guest *g, const struct sim_options *options, struct s
 /* The signal that asked culprit to end the run, or 0. */
 int sim_stop_signal(void);
 
-/* Instruction mix and hot functions, from the guest's block counts. */
-void sim_print_profile(FILE *out, const struct guest *g);
+/* Instruction mix and hot functions, from the guest's block counts; debug files from sysroot. */
+void sim_print_profile(FILE *out, const struct guest *g, const char *sysroot);
 
 /* sim_summary.c */
 void sim_print_summary(FILE *out, const struct sim_run *run);

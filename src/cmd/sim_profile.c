@@ -11,22 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/symtab.h"
+#include "image/image.h"
 
 #define HOT_FUNCTIONS 12
 
 /* A function, or what stands for one. Overlapping blocks may make several rows for one at first. */
 struct function {
-	const char *name;  /* NULL: not known */
-	const char *image; /* NULL: anonymous memory */
-	uint64_t start;	   /* guest address; 0 if the name is not known */
+	const char *name; /* NULL: not known */
+	size_t image;	  /* index in images; SIZE_MAX: in no file */
+	uint64_t start;	  /* guest address; 0 if the name is not known */
 	uint64_t insts;
 };
 
 struct profile {
-	const struct guest_image *images;
-	struct symtab **symtabs; /* one per image; NULL where it could not be read */
-	size_t nimages;
+	struct images *images;
 	uint64_t by_class[CLASS_COUNT];
 	uint64_t total;
 	struct function *functions;
@@ -37,25 +35,16 @@ struct profile {
 /* Makes the function around pc the last row of p->functions. */
 static void enter_function(struct profile *p, uint64_t pc)
 {
-	struct function f = { NULL, NULL, 0, 0 };
 	const struct function *last = p->nfunctions ? &p->functions[p->nfunctions - 1] : NULL;
+	struct place place = images_place(p->images, pc);
+	struct function f = { NULL, place.image, 0, 0 };
 
 	p->start = pc;
 	p->end = pc + 1;
-	for (size_t i = 0; i < p->nimages; i++) {
-		const struct guest_image *image = &p->images[i];
-		const struct symbol *symbol;
-
-		if (pc < image->start || pc >= image->end)
-			continue;
-		f.image = image->name;
-		symbol = p->symtabs[i] ? symtab_find(p->symtabs[i], pc - image->bias) : NULL;
-		if (symbol) {
-			f.name = symbol->name;
-			f.start = p->start = symbol->start + image->bias;
-			p->end = symbol->end + image->bias;
-		}
-		break;
+	if (place.start <= pc && pc < place.end) {
+		f.name = place.function;
+		f.start = p->start = place.start;
+		p->end = place.end;
 	}
 	if (last && !f.name && !last->name && f.image == last->image)
 		return;
@@ -84,11 +73,10 @@ static void count_block(void *ctx, uint64_t pc, const struct inst *insts, size_t
 static int by_place(const void *va, const void *vb)
 {
 	const struct function *a = va, *b = vb;
-	int image = strcmp(a->image ? a->image : "", b->image ? b->image : "");
 
-	if (image || a->start == b->start)
-		return image;
-	return a->start < b->start ? -1 : 1;
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
+	return a->start < b->start ? -1 : a->start > b->start;
 }
 
 static int by_insts(const void *va, const void *vb)
@@ -144,8 +132,9 @@ static void print_mix(FILE *out, const struct profile *p)
 	}
 }
 
-static const char *base_name(const char *path)
+static const char *image_name(const struct profile *p, size_t image)
 {
+	const char *path = image == SIZE_MAX ? "anonymous" : images_info(p->images, image).name;
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
@@ -164,7 +153,7 @@ static void print_functions(FILE *out, const struct profile *p)
 		rest -= f->insts;
 		fprintf(out, "  %6.2f %%  %16s  %s", percent(f->insts, p->total),
 			sim_commas(f->insts, number), f->name ? f->name : "[no symbol]");
-		fprintf(out, "  (%s)\n", f->image ? base_name(f->image) : "anonymous");
+		fprintf(out, "  (%s)\n", image_name(p, f->image));
 	}
 	if (p->nfunctions > shown)
 		fprintf(out, "  %6.2f %%  %16s  in %zu others\n", percent(rest, p->total),
@@ -172,21 +161,20 @@ static void print_functions(FILE *out, const struct profile *p)
 	fputc('\n', out);
 }
 
-void sim_print_profile(FILE *out, const struct guest *g)
+void sim_print_profile(FILE *out, const struct guest *g, const char *sysroot)
 {
-	struct profile p = { .start = 1, .end = 0 };
+	struct profile p = { .images = images_new(sysroot), .start = 1, .end = 0 };
+	const struct guest_image *images;
+	size_t count = guest_images(g, &images);
 	struct err e;
 
-	p.nimages = guest_images(g, &p.images);
-	p.symtabs = x_calloc(p.nimages, sizeof(*p.symtabs));
-	for (size_t i = 0; i < p.nimages; i++)
-		p.symtabs[i] = symtab_open(p.images[i].path, &e);
+	/* A file that cannot be read any more leaves its functions without names. */
+	for (size_t i = 0; i < count; i++)
+		images_add(p.images, images[i].path, images[i].name, images[i].bias, &e);
 	guest_visit_blocks(g, count_block, &p);
 	merge_functions(&p);
 	print_mix(out, &p);
 	print_functions(out, &p);
-	for (size_t i = 0; i < p.nimages; i++)
-		symtab_close(p.symtabs[i]);
-	free(p.symtabs);
+	images_free(p.images);
 	free(p.functions);
 }
