@@ -53,6 +53,11 @@ static void add(struct image *im, uint64_t start, uint64_t end, const char *name
 	im->functions[im->nfunctions++] = (struct function_range){ start, end, name, owned };
 }
 
+static void add_offset_named(struct image *im, uint64_t start, uint64_t end)
+{
+	add(im, start, end, x_asprintf("[%s+0x%" PRIx64 "]", im->name, start - im->bias), true);
+}
+
 /* Of several names for one address the one that a user would call: fewer underscores in front, then
  * the shorter, then by text. */
 static int by_start(const void *a, const void *b)
@@ -179,8 +184,35 @@ static void gather_unwind(struct image *im)
 		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
 }
 
+static void fill_gaps(struct image *im)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(im->module, &bias);
+	size_t known = im->nfunctions;
+	for (Elf_Scn *scn = NULL; elf && (scn = elf_nextscn(elf, scn));) {
+		GElf_Shdr sh;
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
+		    sh.sh_type == SHT_NOBITS)
+			continue;
+		uint64_t at = im->bias + sh.sh_addr, end = at + sh.sh_size;
+		for (size_t i = 0; i < known && at < end; i++) {
+			uint64_t start = im->functions[i].start, stop = im->functions[i].end;
+			if (stop <= at || start >= end)
+				continue;
+			if (start > at)
+				add_offset_named(im, at, start);
+			at = stop;
+		}
+		if (at < end)
+			add_offset_named(im, at, end);
+	}
+	if (im->nfunctions > known)
+		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+}
+
 void image_gather_functions(struct image *im)
 {
 	gather_symbols(im);
 	gather_unwind(im);
+	fill_gaps(im);
 }
