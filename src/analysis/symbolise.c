@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From addresses to names, once, when the run is over: what a view shows is all in the store, so
+ * that a profile can be read where the binaries are not.
+ */
+#include "analysis/symbolise.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/isa.h"
+
+struct work {
+	struct store *store;
+	struct images *images;
+	uint64_t *pcs;	/* sorted, unique */
+	int64_t *units; /* golden time of each */
+	size_t count;
+	uint64_t total;
+	int64_t next_function, next_block;
+	/* the function being written */
+	int64_t function, first_block;
+	const uint64_t *blocks;
+	size_t nblocks;
+};
+
+static bool read_pcs(struct work *w, struct err *e)
+{
+	size_t capacity = 1024;
+	w->pcs = x_malloc(capacity * sizeof(*w->pcs));
+	w->units = x_malloc(capacity * sizeof(*w->units));
+	struct store_rows r =
+	    store_query(w->store,
+			"SELECT pc, sum(units) FROM (SELECT pc, units FROM golden UNION ALL "
+			"SELECT pc, 0 FROM profile) WHERE pc != 0 GROUP BY pc ORDER BY pc",
+			"");
+	while (store_next(&r)) {
+		if (w->count == capacity) {
+			capacity *= 2;
+			w->pcs = x_realloc(w->pcs, capacity * sizeof(*w->pcs));
+			w->units = x_realloc(w->units, capacity * sizeof(*w->units));
+		}
+		w->pcs[w->count] = (uint64_t)store_int(&r, 0);
+		w->units[w->count] = store_int(&r, 1);
+		w->total += (uint64_t)w->units[w->count++];
+	}
+	return store_done(&r, e);
+}
+
+/* Direct targets get the name of where they lead, as a reader expects of a disassembly. */
+static void text_of(struct work *w, const struct inst *in, uint64_t pc, char *buf,
+		    size_t size_bytes)
+{
+	isa_disasm(in, pc, DISASM_ALIASES, buf, size_bytes);
+	if (in->op == OP_ILLEGAL || !(op_info[in->op].flags & OPF_CTRL) || isa_is_indirect(in))
+		return;
+	uint64_t target = pc + (uint64_t)(int64_t)in->imm;
+	struct place p = images_place(w->images, target);
+	size_t n = strlen(buf);
+	if (p.image == SIZE_MAX)
+		return;
+	if (target == p.start)
+		snprintf(buf + n, size_bytes - n, " <%s>", p.function);
+	else
+		snprintf(buf + n, size_bytes - n, " <%s+0x%" PRIx64 ">", p.function,
+			 target - p.start);
+}
+
+static int64_t block_of(const struct work *w, uint64_t pc)
+{
+	size_t lo = 0, hi = w->nblocks;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (w->blocks[mid] <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? w->first_block + (int64_t)lo - 1 : w->first_block;
+}
+
+static bool put_instruction(struct work *w, uint64_t pc, unsigned *len, struct err *e)
+{
+	struct place p = images_place(w->images, pc);
+	struct inline_frame frames[16];
+	char text[160] = "";
+	uint32_t word = 0;
+	const char *cls = NULL;
+	*len = 2;
+	if (images_word(w->images, pc, &word)) {
+		struct inst in = isa_decode(word);
+		*len = in.len;
+		text_of(w, &in, pc, text, sizeof(text));
+		word = in.word;
+		cls = in.op == OP_ILLEGAL ? NULL : op_class_name[op_info[in.op].cls];
+	}
+	bool ok = store_insert(w->store, e, "instruction", "iiiissis", (int64_t)pc, w->function,
+			       block_of(w, pc), (int64_t)word, text, p.file, (int64_t)p.line, cls);
+	size_t n = images_inlined(w->images, pc, frames, ARRAY_LEN(frames));
+	for (size_t i = 0; ok && i < n; i++)
+		ok = store_insert(w->store, e, "inlined", "iissi", (int64_t)pc, (int64_t)i,
+				  frames[i].function, frames[i].file, (int64_t)frames[i].line);
+	return ok;
+}
+
+/* Writes the function that holds pcs[at]; returns the index of the first pc after it, or SIZE_MAX.
+ */
+static size_t put_function(struct work *w, size_t at, struct err *e)
+{
+	struct place p = images_place(w->images, w->pcs[at]);
+	const char *file = NULL;
+	int line = 0;
+	size_t end = at + 1;
+	int64_t time = w->units[at];
+	unsigned len;
+	while (end < w->count && w->pcs[end] < p.end)
+		time += w->units[end++];
+	images_declared(w->images, w->pcs[at], &file, &line);
+	w->function = w->next_function++;
+	bool ok =
+	    store_insert(w->store, e, "function", "iisiisi", w->function,
+			 p.image == SIZE_MAX ? (int64_t)-1 : (int64_t)p.image, p.function,
+			 (int64_t)p.start, (int64_t)p.end, file ? file : p.file, (int64_t)line);
+	w->nblocks = images_blocks(w->images, w->pcs[at], &w->blocks);
+	w->first_block = w->next_block;
+	for (size_t i = 0; ok && i < w->nblocks; i++)
+		ok = store_insert(w->store, e, "block", "iiii", w->next_block++, w->function,
+				  (int64_t)w->blocks[i],
+				  (int64_t)(i + 1 < w->nblocks ? w->blocks[i + 1] : p.end));
+	if (ok && !w->nblocks) /* no code to look at: one block for all of it */
+		ok = store_insert(w->store, e, "block", "iiii", w->next_block++, w->function,
+				  (int64_t)p.start, (int64_t)p.end);
+	bool whole = p.image != SIZE_MAX && (uint64_t)time >= w->total / 2000;
+	for (uint64_t pc = p.start; ok && whole && pc < p.end; pc += len)
+		ok = put_instruction(w, pc, &len, e);
+	for (size_t i = at; ok && !whole && i < end; i++)
+		ok = put_instruction(w, w->pcs[i], &len, e);
+	return ok ? end : SIZE_MAX;
+}
+
+bool symbolise(struct store *store, struct images *images, struct err *e)
+{
+	struct work w = { .store = store, .images = images };
+	bool ok = read_pcs(&w, e);
+	for (size_t i = 0; ok && i < images_count(images); i++) {
+		struct image_info im = images_info(images, i);
+		ok =
+		    store_insert(store, e, "image", "isssiii", (int64_t)i, im.path, im.name,
+				 im.build_id, (int64_t)im.start, (int64_t)im.end, (int64_t)im.bias);
+	}
+	for (size_t i = 0; ok && i < w.count;) {
+		i = put_function(&w, i, e);
+		ok = i != SIZE_MAX;
+	}
+	free(w.pcs);
+	free(w.units);
+	return ok;
+}
