@@ -156,25 +156,33 @@ static void advance(struct bpred *bp, uint64_t pc, unsigned kind, unsigned len, 
 		ras_push(bp, pc + len);
 }
 
-/* Fills target, btb_hit and when of an instruction predicted taken. */
-static void predict_target(struct bpred *bp, uint64_t pc, const struct inst *in,
+/* Targets that stand in the instruction; no host branch depends on the predicted direction. */
+static void predict_direct(struct bpred *bp, uint64_t pc, const struct inst *in,
 			   struct bpred_pred *p)
+{
+	bool hit = btb_has(&bp->btb, pc);
+
+	p->target = pc + (uint64_t)(int64_t)in->imm;
+	p->btb_hit = p->taken & hit;
+	p->when = (p->taken & !hit) ? BPRED_AT_DECODE : BPRED_AT_FETCH;
+}
+
+static void predict_indirect(struct bpred *bp, uint64_t pc, const struct inst *in,
+			     struct bpred_pred *p)
 {
 	uint64_t btb = 0;
 
 	p->btb_hit = btb_find(&bp->btb, pc, &btb);
-	p->when = p->btb_hit ? BPRED_AT_FETCH : BPRED_AT_DECODE;
-	if (p->kind <= BPRED_CALL) {
-		p->target = pc + (uint64_t)(int64_t)in->imm;
-	} else if (p->kind >= BPRED_RETURN && bp->ras_entries > 0) {
+	if (p->kind >= BPRED_RETURN && bp->ras_entries > 0) {
 		p->target = bp->ras[bp->ras_top];
-	} else {
-		p->target = indirect_predict(&bp->indirect, pc, btb, p);
-		p->when = BPRED_AT_FETCH;
-		if (p->target == 0) {
-			p->target = pc + in->len;
-			p->when = BPRED_AT_EXECUTE;
-		}
+		p->when = p->btb_hit ? BPRED_AT_FETCH : BPRED_AT_DECODE;
+		return;
+	}
+	p->target = indirect_predict(&bp->indirect, pc, btb, p);
+	p->when = BPRED_AT_FETCH;
+	if (p->target == 0) {
+		p->target = pc + in->len;
+		p->when = BPRED_AT_EXECUTE;
 	}
 }
 
@@ -194,13 +202,10 @@ void bpred_predict(struct bpred *bp, uint64_t pc, const struct inst *in,
 		out->when = BPRED_AT_FETCH;
 	} else {
 		out->taken = out->kind != BPRED_COND || bp->dir->predict(bp->dir_state, pc, out);
-		if (out->taken) {
-			predict_target(bp, pc, in, out);
-		} else {
-			out->target = pc + (uint64_t)(int64_t)in->imm;
-			out->btb_hit = 0;
-			out->when = BPRED_AT_FETCH;
-		}
+		if (out->kind <= BPRED_CALL)
+			predict_direct(bp, pc, in, out);
+		else
+			predict_indirect(bp, pc, in, out);
 	}
 	advance(bp, pc, out->kind, in->len, out->taken, out->target);
 }

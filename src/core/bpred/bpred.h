@@ -46,7 +46,7 @@ struct bpred_config {
 	uint32_t tage_min_history;  /* bits seen by the shortest tagged table, 1..1024; 4 */
 	uint32_t tage_max_history;  /* bits seen by the longest, geometric between, ..1024; 256 */
 	uint32_t tage_entries[BPRED_TAGE_MAX]; /* per tagged table, shortest history first; power of
-						  two, 16..32768; 2048 ×6, 1024 ×2 */
+						  two, 16..8192; 2048 ×6, 1024 ×2 */
 	uint32_t tage_tag_bits[BPRED_TAGE_MAX]; /* per tagged table, 4..11; 8 8 9 10 10 11 11 11 */
 	uint32_t tage_useful_period; /* updates between two agings of the usefulness counters; power
 					of two, 1024..16777216; 262144 */
@@ -133,7 +133,7 @@ struct bpred_pred {
 	uint32_t loop;			  /* loop predictor: entry, way and iteration */
 	uint64_t ghist;			  /*   last 64 outcomes, youngest in bit 0 */
 	uint64_t thist;			  /*   targets of the last indirect jumps */
-	uint16_t fold[3][BPRED_TAGE_MAX]; /* folded histories: index, tag, second tag */
+	uint16_t fold[2][BPRED_TAGE_MAX]; /* folded histories, for indices and for tags */
 };
 
 /* A predictor after c, which must pass bpred_check. */

@@ -48,7 +48,7 @@ const struct bpred_key bpred_keys[] = {
 	KEY(tage_base_entries, 1, 16, 1 << 20, false, true, "entries", "TAGE: base counters"),
 	KEY(tage_min_history, 1, 1, 1024, false, false, "bits", "TAGE: shortest history"),
 	KEY(tage_max_history, 1, 1, 1024, false, false, "bits", "TAGE: longest history"),
-	KEY(tage_entries, BPRED_TAGE_MAX, 16, 1 << 15, false, true, "entries",
+	KEY(tage_entries, BPRED_TAGE_MAX, 16, 1 << 13, false, true, "entries",
 	    "TAGE: entries of each tagged table, shortest history first"),
 	KEY(tage_tag_bits, BPRED_TAGE_MAX, 4, 11, false, false, "bits",
 	    "TAGE: tag of each tagged table"),

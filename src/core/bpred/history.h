@@ -2,8 +2,14 @@
 /*
  * The speculative history that predictions are made from: outcomes of conditional branches (the
  * last 64 in a word, all that TAGE reaches in a ring), paths, indirect targets, and for TAGE the
- * folded histories, kept up to date bit by bit after Michaud's circular shift registers (PPM-like,
- * 2005). A snapshot is the words and the folds; the ring itself is restored by moving its place.
+ * folded histories, kept up to date bit by bit. A snapshot is the words and the folds; the ring
+ * itself is restored by moving its place.
+ *
+ * A fold is the window of history taken as a polynomial over GF(2), modulo a primitive polynomial
+ * of the fold's width: a bit enters, the bit that leaves is taken out at x^length. Michaud's
+ * circular registers (2005) are the same thing modulo x^width + 1. Those give outcomes that are a
+ * multiple of the width apart the same weight, and periodic histories then cancel: with widths 10,
+ * 11 and 9, the ends of loops of 54, 89, 98, 109, 119, 120, 125 and 163 are never found.
  *
  * The eight tables' folds are the eight 16-bit lanes of one vector: lanes without a table stay 0.
  */
@@ -16,7 +22,7 @@
 
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
 
-enum { FOLD_INDEX, FOLD_TAG, FOLD_TAG2, FOLD_COUNT };
+enum { FOLD_INDEX, FOLD_TAG, FOLD_COUNT };
 
 struct history {
 	uint64_t ghist; /* last 64 conditional outcomes, youngest in bit 0 */
@@ -29,14 +35,19 @@ struct history {
 	bool folds; /* somebody wants the ring and the folds */
 	uint32_t mask;
 	uint32_t length[BPRED_TAGE_MAX]; /* bits of history that each lane folds */
-	u16x8 out[FOLD_COUNT];		 /* where the bit that leaves the window sits in the fold */
+	u16x8 one;			 /* 1 in each lane that has a table */
+	u16x8 out[FOLD_COUNT];		 /* weight of the bit that leaves the window */
 	u16x8 top[FOLD_COUNT];		 /* the bit one above the fold */
-	u16x8 keep[FOLD_COUNT];		 /* the bits of the fold */
+	u16x8 poly[FOLD_COUNT];		 /* the polynomial, with top */
 	uint8_t *ring;			 /* one outcome a byte */
 };
 
 /* Bits of global history that TAGE's tagged table i (0 is the shortest) sees. */
 uint32_t history_tage_length(const struct bpred_config *c, uint32_t i);
+
+/* Bits of its fold (FOLD_INDEX, …), and the primitive polynomial of that many bits that it uses. */
+uint32_t history_fold_width(const struct bpred_config *c, uint32_t i, unsigned fold);
+uint32_t history_fold_poly(uint32_t width, unsigned fold);
 
 /* Sets up h for c; the ring and the folds only if asked for. */
 void history_init(struct history *h, const struct bpred_config *c, bool folds);
@@ -49,7 +60,7 @@ static inline void history_push(struct history *h, unsigned bit)
 {
 	const uint8_t *r = h->ring;
 	const uint32_t *len = h->length, pos = h->pos, m = h->mask;
-	u16x8 in = { 0 }, old;
+	u16x8 in, old;
 
 	if (!h->folds)
 		return;
@@ -57,12 +68,11 @@ static inline void history_push(struct history *h, unsigned bit)
 		       r[(pos - len[3]) & m], r[(pos - len[4]) & m], r[(pos - len[5]) & m],
 		       r[(pos - len[6]) & m], r[(pos - len[7]) & m] };
 	old = -old;
-	in += (uint16_t)bit;
+	in = h->one & (uint16_t)-bit;
 	for (int j = 0; j < FOLD_COUNT; j++) {
 		u16x8 f = (h->fold[j] + h->fold[j] + in) ^ (old & h->out[j]);
 
-		f ^= (u16x8)((f & h->top[j]) == h->top[j]) & 1;
-		h->fold[j] = f & h->keep[j];
+		h->fold[j] = f ^ ((u16x8)((f & h->top[j]) == h->top[j]) & h->poly[j]);
 	}
 	h->ring[pos & m] = (uint8_t)bit;
 	h->pos = pos + 1;

@@ -46,6 +46,17 @@ static inline bool btb_find(const struct btb *b, uint64_t pc, uint64_t *target)
 	return false;
 }
 
+/* True if the instruction has an entry. Compares all ways: the host cannot guess which hits. */
+static inline bool btb_has(const struct btb *b, uint64_t pc)
+{
+	uint32_t set = btb_set(b, pc), tag = btb_tag(b, pc);
+	bool hit = false;
+
+	for (uint32_t w = 0; w < b->ways; w++)
+		hit |= b->tag[set + w] == tag;
+	return hit;
+}
+
 /* Indirect-target predictor; see indirect.c. */
 enum { INDIRECT_TABLES = 3 };
 struct indirect {

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Branch prediction: configuration and storage, and that each predictor learns what it should and
+ * only that. Bounds are in mispredicts of a counted number of branches after a stated warm-up.
+ */
+#include "bpred_stream.h"
+
+#include "core/bpred/history.h"
+
+static void test_300_default_configuration_is_valid(void **state)
+{
+	struct err e = { "" };
+
+	assert_true(bpred_check(&bpred_config_default, &e));
+}
+
+static void test_301_a_value_out_of_range_names_its_key_and_range(void **state)
+{
+	for (size_t i = 0; i < bpred_keys_count; i++) {
+		const struct bpred_key *k = &bpred_keys[i];
+		struct bpred_config c = bpred_config_default;
+		struct err e = { "" };
+		char range[32];
+
+		if (k->count == 0) {
+			strcpy(c.direction, "oracle");
+			assert_false(bpred_check(&c, &e));
+			assert_non_null(strstr(e.text, "direction = oracle"));
+			assert_non_null(strstr(e.text, bpred_direction_names()));
+			continue;
+		}
+		*(uint32_t *)((char *)&c + k->offset_bytes) = k->max + 1;
+		assert_false(bpred_check(&c, &e));
+		assert_non_null(strstr(e.text, k->name));
+		snprintf(range, sizeof(range), "%u..%u", k->min, k->max);
+		assert_non_null(strstr(e.text, range));
+	}
+}
+
+static void test_302_keys_are_set_from_text(void **state)
+{
+	struct bpred_config c = bpred_config_default;
+	struct err e = { "" };
+
+	assert_true(bpred_config_set(&c, "direction", "gshare", &e));
+	assert_string_equal(c.direction, "gshare");
+	assert_true(bpred_config_set(&c, "btb_entries", "512", &e));
+	assert_int_equal(c.btb_entries, 512);
+	assert_true(bpred_config_set(&c, "tage_entries", "128, 256 512", &e));
+	assert_int_equal(c.tage_entries[0], 128);
+	assert_int_equal(c.tage_entries[2], 512);
+	assert_int_equal(c.tage_entries[3], bpred_config_default.tage_entries[3]);
+	assert_true(bpred_config_set(&c, "tage_tag_bits", "7", &e));
+	assert_int_equal(c.tage_tag_bits[7], 7);
+}
+
+static void test_303_bad_text_is_refused_and_changes_nothing(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "direction", "guess" },
+		{ "btb_entries", "513" },
+		{ "btb_entries", "many" },
+		{ "btb_entries", "512x" },
+		{ "btb_entries", "" },
+		{ "btb_entries", "512 512" },
+		{ "btb_entries", "-512" },
+		{ "tage_entries", "7" },
+		{ "no_such_key", "1" },
+		{ "tage_entries", "16 17" },
+		{ "ras_entries", "99999999999999999999" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct bpred_config c = bpred_config_default;
+		struct err e = { "" };
+
+		assert_false(bpred_config_set(&c, bad[i][0], bad[i][1], &e));
+		assert_non_null(strstr(e.text, bad[i][0]));
+		assert_memory_equal(&c, &bpred_config_default, sizeof(c));
+	}
+}
+
+static void test_304_values_that_do_not_fit_together_are_refused(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "gshare_history", "14" },
+		{ "tage_max_history", "3" },
+		{ "btb_entries", "1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct bpred_config c = bpred_config_default;
+		struct err e = { "" };
+
+		assert_true(bpred_config_set(&c, bad[i][0], bad[i][1], &e));
+		assert_false(bpred_check(&c, &e));
+	}
+}
+
+static void test_305_default_tage_needs_at_most_28_kilobytes(void **state)
+{
+	uint64_t bits = bpred_direction_bits(&bpred_config_default);
+	char text[2048] = "", want[64];
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	bpred_print_storage(&bpred_config_default, f);
+	fclose(f);
+	/* tables by hand: 8k x 2, 2k x (13 13 14 15 15 16), 1k x (16 16); the rest are registers */
+	assert_in_range(bits, 16384 + 2048 * 86 + 1024 * 32, 16384 + 2048 * 86 + 1024 * 32 + 1024);
+	assert_true(bits <= 28 * 1024 * 8);
+	snprintf(want, sizeof(want), "tage: %llu bits, ", (unsigned long long)bits);
+	assert_non_null(strstr(text, want));
+}
+
+static void test_306_tournament_storage_is_three_tables_of_8k_counters(void **state)
+{
+	struct bpred_config c = stream_config("tournament");
+
+	assert_int_equal(bpred_direction_bits(&c), 3 * 8192 * 2 + 13);
+}
+
+static void test_307_tage_histories_are_geometric(void **state)
+{
+	static const uint32_t want[] = { 4, 7, 13, 24, 43, 78, 141, 256 };
+
+	for (uint32_t i = 0; i < ARRAY_LEN(want); i++)
+		assert_int_equal(history_tage_length(&bpred_config_default, i), want[i]);
+}
+
+static void test_308_folds_kept_bit_by_bit_equal_folds_of_the_whole_history(void **state)
+{
+	struct history h;
+	u16x8 slow[FOLD_COUNT];
+	struct rng r;
+
+	rng_seed(&r, 308);
+	history_init(&h, &bpred_config_default, true);
+	for (int i = 0; i < 6000; i++) {
+		history_push(&h, rng_next(&r) & 1);
+		if (i % 13)
+			continue;
+		history_fold_slow(&h, slow);
+		assert_memory_equal(slow, h.fold, sizeof(slow));
+	}
+	history_fini(&h);
+}
+
+static void test_309_fold_polynomials_are_primitive(void **state)
+{
+	for (uint32_t width = 4; width <= 15; width++)
+		for (unsigned fold = 0; fold < FOLD_COUNT; fold++) {
+			uint32_t poly = history_fold_poly(width, fold), x = 1, order = 0;
+
+			do {
+				x <<= 1;
+				x ^= x >> width ? poly : 0;
+				order++;
+			} while (x != 1 && order < 1u << width);
+			assert_int_equal(order, (1u << width) - 1);
+		}
+}
+
+/* One branch, period of n outcomes; mispredicts in the last `count` after `warm`. */
+static unsigned run_period(struct bpred *bp, const char *pattern, unsigned warm, unsigned count)
+{
+	size_t n = strlen(pattern);
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < warm + count; i++) {
+		unsigned w = stream_cond(bp, 0x10000, pattern[i % n] == 'T');
+
+		wrong += i >= warm ? w : 0;
+	}
+	return wrong;
+}
+
+static unsigned learn_period(const char *direction, const char *pattern)
+{
+	struct bpred_config c = stream_config(direction);
+	struct bpred *bp = bpred_new(&c);
+	unsigned wrong = run_period(bp, pattern, 2000, 2000);
+
+	bpred_free(bp);
+	return wrong;
+}
+
+static void test_310_bimodal_learns_bias_but_no_pattern(void **state)
+{
+	assert_int_equal(learn_period("bimodal", "N"), 0);
+	assert_int_equal(learn_period("bimodal", "TTTTTTTTTN"), 200);
+	assert_true(learn_period("bimodal", "TN") >= 1000);
+}
+
+static void test_311_gshare_tournament_and_tage_learn_short_patterns(void **state)
+{
+	static const char *const pattern[] = { "TN", "TTNN", "TNTTN", "TTTTTTTTTN", "TNNTTTNTNN" };
+	static const char *const direction[] = { "gshare", "tournament", "tage" };
+
+	for (size_t d = 0; d < ARRAY_LEN(direction); d++)
+		for (size_t i = 0; i < ARRAY_LEN(pattern); i++)
+			assert_int_equal(learn_period(direction[d], pattern[i]), 0);
+}
+
+/* Two random branches, then one that is their xor, with `far` always-taken branches between. */
+static unsigned learn_xor(const char *direction, unsigned far)
+{
+	struct bpred_config c = stream_config(direction);
+	struct bpred *bp = bpred_new(&c);
+	unsigned wrong = 0;
+	struct rng r;
+
+	rng_seed(&r, 311);
+	for (unsigned i = 0; i < 40000; i++) {
+		bool a = rng_next(&r) >> 40 & 1, b = rng_next(&r) >> 40 & 1;
+		unsigned w;
+
+		stream_cond(bp, 0x20000, a);
+		stream_cond(bp, 0x20010, b);
+		for (unsigned k = 0; k < far; k++)
+			stream_cond(bp, 0x21000 + 16 * k, true);
+		w = stream_cond(bp, 0x20020, a ^ b);
+		wrong += i >= 38000 ? w : 0;
+	}
+	bpred_free(bp);
+	return wrong;
+}
+
+static void test_312_correlated_branches_are_learnt_within_reach_of_the_history(void **state)
+{
+	assert_true(learn_xor("bimodal", 0) > 800);
+	assert_true(learn_xor("gshare", 6) <= 20);
+	assert_true(learn_xor("tage", 0) <= 20);
+	assert_true(learn_xor("gshare", 40) > 800);
+	assert_true(learn_xor("tage", 40) <= 40);
+}
+
+/* A loop that takes its back edge trip times, again and again; mispredicts in 50 executions. */
+static unsigned learn_loop(const struct bpred_config *c, unsigned trip)
+{
+	struct bpred *bp = bpred_new(c);
+	unsigned wrong = 0;
+
+	for (unsigned run = 0; run < 250; run++)
+		for (unsigned i = 0; i <= trip; i++) {
+			unsigned w = stream_cond(bp, 0x30000, i < trip);
+
+			wrong += run >= 200 ? w : 0;
+		}
+	bpred_free(bp);
+	return wrong;
+}
+
+static void test_313_tage_knows_when_a_long_loop_ends_and_gshare_does_not(void **state)
+{
+	struct bpred_config tage = stream_config("tage"), gshare = stream_config("gshare");
+
+	for (unsigned trip = 14; trip <= 255; trip++) {
+		if (trip % 20 == 0)
+			assert_int_equal(learn_loop(&gshare, trip), 50);
+		assert_true(learn_loop(&tage, trip) <= 2);
+	}
+}
+
+static void test_314_loop_predictor_counts_beyond_the_history(void **state)
+{
+	struct bpred_config c = stream_config("tage");
+
+	assert_true(learn_loop(&c, 900) >= 45);
+	c.loop_predictor = 1;
+	assert_int_equal(learn_loop(&c, 900), 0);
+	assert_int_equal(learn_loop(&c, 5), 0);
+	assert_true(bpred_direction_bits(&c) > bpred_direction_bits(&bpred_config_default));
+}
+
+/* A loop of 30 with a random branch in its body: its history never repeats. */
+static unsigned learn_noisy_loop(const struct bpred_config *c)
+{
+	struct bpred *bp = bpred_new(c);
+	unsigned wrong = 0;
+	struct rng r;
+
+	rng_seed(&r, 315);
+	for (unsigned run = 0; run < 400; run++)
+		for (unsigned i = 0; i <= 30; i++) {
+			unsigned w;
+
+			stream_cond(bp, 0x31000, rng_next(&r) >> 33 & 1);
+			w = stream_cond(bp, 0x31040, i < 30);
+			wrong += run >= 300 ? w : 0;
+		}
+	bpred_free(bp);
+	return wrong;
+}
+
+static void test_315_loop_predictor_sees_through_a_noisy_body(void **state)
+{
+	struct bpred_config c = stream_config("tage");
+
+	assert_true(learn_noisy_loop(&c) >= 90);
+	c.loop_predictor = 1;
+	assert_true(learn_noisy_loop(&c) <= 2);
+}
+
+/* Biased branches among random ones (bimodal's case) and patterned ones (gshare's case). */
+static unsigned learn_mix(const char *direction)
+{
+	struct bpred_config c = stream_config(direction);
+	struct bpred *bp = bpred_new(&c);
+	unsigned wrong = 0;
+	struct rng r;
+
+	rng_seed(&r, 316);
+	for (unsigned i = 0; i < 20000; i++) {
+		unsigned w = 0;
+
+		/* many addresses, always the same way, after noise: gshare never warms up */
+		for (unsigned k = 0; k < 8; k++)
+			stream_cond(bp, 0x50000 + 2 * k, rng_next(&r) >> 33 & 1);
+		for (unsigned k = 0; k < 4; k++)
+			w += stream_cond(bp, 0x51000 + 2 * k, k & 1);
+		/* six in a row wash the noise out of a pattern's history */
+		for (unsigned k = 0; k < 20; k++)
+			w += stream_cond(bp, 0x52000, k % 2);
+		wrong += i >= 15000 ? w : 0;
+	}
+	bpred_free(bp);
+	return wrong;
+}
+
+static void test_316_tournament_picks_the_better_of_its_two(void **state)
+{
+	unsigned bimodal = learn_mix("bimodal"), gshare = learn_mix("gshare");
+	unsigned both = learn_mix("tournament");
+
+	assert_true(both < bimodal);
+	assert_true(both < gshare);
+}
+
+static void test_317_taken_is_right_exactly_when_a_branch_is_taken(void **state)
+{
+	assert_int_equal(learn_period("taken", "TTTN"), 500);
+}
+
+static void test_318_perfect_repeats_the_truth_at_fetch(void **state)
+{
+	struct bpred_config c = stream_config("perfect");
+	struct bpred *bp = bpred_new(&c);
+	struct rng r;
+
+	rng_seed(&r, 318);
+	for (int i = 0; i < 1000; i++) {
+		struct bpred_truth t = { rng_next(&r) >> 33 & 1, 0x40000 };
+		struct bpred_truth j = { true, rng_next(&r) & ~1ull };
+		struct bpred_pred p;
+
+		bpred_predict(bp, 0x3ffc0, &stream_branch, &t, &p);
+		assert_true(bpred_right(&p, t.taken, t.target));
+		bpred_predict(bp, 0x41000, &stream_indirect, &j, &p);
+		assert_true(bpred_right(&p, true, j.target));
+		assert_int_equal(p.when, BPRED_AT_FETCH);
+		bpred_predict(bp, 0x3ffc0, &stream_branch, NULL, &p);
+		assert_int_equal(p.taken, 1);
+	}
+	bpred_free(bp);
+}
+
+/* A synthetic program: calls in loops, biased and correlated branches, 5% coin flips. */
+static double run_program(const char *direction)
+{
+	struct bpred_config c = stream_config(direction);
+	struct bpred *bp = bpred_new(&c);
+	unsigned wrong = 0, count = 0;
+	struct rng r;
+
+	rng_seed(&r, 319);
+	for (unsigned i = 0; i < 4000; i++) {
+		unsigned w = 0, n = 0;
+		bool mode = i / 3 % 2;
+
+		for (unsigned k = 0; k <= 12; k++) {
+			bool rare = rng_below(&r, 64) == 0;
+
+			w += stream_cond(bp, 0x60100, rare);
+			w += stream_cond(bp, 0x60110, mode);
+			w += stream_cond(bp, 0x60120, mode != rare);
+			w += stream_cond(bp, 0x60130, k % 3 == 0);
+			w += stream_cond(bp, 0x60140, k < 12);
+			n += 5;
+		}
+		for (unsigned k = 0; k < 3; k++)
+			w += stream_cond(bp, 0x60200, rng_next(&r) >> 33 & 1);
+		n += 3;
+		wrong += i >= 1000 ? w : 0;
+		count += i >= 1000 ? n : 0;
+	}
+	bpred_free(bp);
+	return (double)wrong / count;
+}
+
+static void test_319_misprediction_rates_of_a_synthetic_program_are_within_bounds(void **state)
+{
+	/* unavoidable: 1/64 of a fifth of the loop's branches, half of the 3 coin flips in 68 */
+	const double floor_rate = (13.0 / 64 + 1.5) / 68;
+	double tage = run_program("tage"), gshare = run_program("gshare");
+	double tournament = run_program("tournament"), bimodal = run_program("bimodal");
+
+	assert_true(tage >= floor_rate * 0.9);
+	assert_true(tage <= floor_rate * 1.6);
+	assert_true(tage < gshare && gshare < bimodal);
+	assert_true(tournament <= gshare * 1.1 && tournament < bimodal);
+	assert_true(bimodal < 0.25);
+}
+
+static void test_320_a_coin_is_no_better_than_chance_for_anyone(void **state)
+{
+	static const char *const direction[] = { "tage", "gshare", "bimodal", "tournament" };
+
+	for (size_t d = 0; d < ARRAY_LEN(direction); d++) {
+		struct bpred_config c = stream_config(direction[d]);
+		struct bpred *bp = bpred_new(&c);
+		unsigned wrong = 0;
+		struct rng r;
+
+		rng_seed(&r, 320);
+		for (unsigned i = 0; i < 20000; i++)
+			wrong += stream_cond(bp, 0x70000, rng_next(&r) >> 33 & 1);
+		assert_in_range(wrong, 9500, 10500);
+		bpred_free(bp);
+	}
+}
+
+static void test_321_noise_costs_tage_little_more_than_the_noise(void **state)
+{
+	struct bpred_config c = stream_config("tage");
+	struct bpred *bp = bpred_new(&c);
+	unsigned wrong = 0;
+	struct rng r;
+
+	rng_seed(&r, 321);
+	for (unsigned i = 0; i < 40000; i++) {
+		unsigned w = stream_cond(bp, 0x71000, rng_below(&r, 10) != 0);
+
+		wrong += i >= 20000 ? w : 0;
+	}
+	assert_in_range(wrong, 1900, 2700);
+	bpred_free(bp);
+}
+
+static void test_322_training_that_lags_by_64_branches_still_learns(void **state)
+{
+	enum { LAG = 64 };
+	struct bpred *bp = bpred_new(&bpred_config_default);
+	struct bpred_pred p[LAG];
+	bool went[LAG];
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < 40000; i++) {
+		bool taken = i % 41 != 0;
+		unsigned k = i % LAG;
+
+		if (i >= LAG)
+			bpred_commit(bp, 0x72000, &stream_branch, &p[k], went[k], 0x72040);
+		bpred_predict(bp, 0x72000, &stream_branch, NULL, &p[k]);
+		went[k] = taken;
+		if (p[k].taken != taken) {
+			bpred_repair(bp, 0x72000, &stream_branch, &p[k], taken, 0x72040);
+			wrong += i >= 30000;
+		}
+	}
+	assert_true(wrong <= 10);
+	bpred_free(bp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_300_default_configuration_is_valid),
+		cmocka_unit_test(test_301_a_value_out_of_range_names_its_key_and_range),
+		cmocka_unit_test(test_302_keys_are_set_from_text),
+		cmocka_unit_test(test_303_bad_text_is_refused_and_changes_nothing),
+		cmocka_unit_test(test_304_values_that_do_not_fit_together_are_refused),
+		cmocka_unit_test(test_305_default_tage_needs_at_most_28_kilobytes),
+		cmocka_unit_test(test_306_tournament_storage_is_three_tables_of_8k_counters),
+		cmocka_unit_test(test_307_tage_histories_are_geometric),
+		cmocka_unit_test(test_308_folds_kept_bit_by_bit_equal_folds_of_the_whole_history),
+		cmocka_unit_test(test_309_fold_polynomials_are_primitive),
+		cmocka_unit_test(test_310_bimodal_learns_bias_but_no_pattern),
+		cmocka_unit_test(test_311_gshare_tournament_and_tage_learn_short_patterns),
+		cmocka_unit_test(
+		    test_312_correlated_branches_are_learnt_within_reach_of_the_history),
+		cmocka_unit_test(test_313_tage_knows_when_a_long_loop_ends_and_gshare_does_not),
+		cmocka_unit_test(test_314_loop_predictor_counts_beyond_the_history),
+		cmocka_unit_test(test_315_loop_predictor_sees_through_a_noisy_body),
+		cmocka_unit_test(test_316_tournament_picks_the_better_of_its_two),
+		cmocka_unit_test(test_317_taken_is_right_exactly_when_a_branch_is_taken),
+		cmocka_unit_test(test_318_perfect_repeats_the_truth_at_fetch),
+		cmocka_unit_test(
+		    test_319_misprediction_rates_of_a_synthetic_program_are_within_bounds),
+		cmocka_unit_test(test_320_a_coin_is_no_better_than_chance_for_anyone),
+		cmocka_unit_test(test_321_noise_costs_tage_little_more_than_the_noise),
+		cmocka_unit_test(test_322_training_that_lags_by_64_branches_still_learns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
