@@ -31,7 +31,7 @@ static void bimodal_free(void *state)
 	free(b);
 }
 
-static bool bimodal_predict(void *state, uint64_t pc, struct bpred_pred *p)
+static bool bimodal_predict(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p)
 {
 	struct bimodal *b = state;
 

@@ -201,7 +201,8 @@ void bpred_predict(struct bpred *bp, uint64_t pc, const struct inst *in,
 		out->btb_hit = truth->taken;
 		out->when = BPRED_AT_FETCH;
 	} else {
-		out->taken = out->kind != BPRED_COND || bp->dir->predict(bp->dir_state, pc, out);
+		out->taken = out->kind != BPRED_COND ||
+			     bp->dir->predict(bp->dir_state, pc, &bp->history, out);
 		if (out->kind <= BPRED_CALL)
 			predict_direct(bp, pc, in, out);
 		else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a direction predictor is: one const struct in one file, listed in bpred.c. Prediction and
- * training both see the history through the snapshot in struct bpred_pred, so that a predictor
+ * What a direction predictor is: one const struct in one file, listed in bpred.c. Training sees the
+ * history as it was at prediction, through the snapshot in struct bpred_pred, so that a predictor
  * computes the same indices at both times and carries nothing else in flight.
  */
 #ifndef CORE_BPRED_DIR_H
@@ -31,6 +31,7 @@ static inline void spec_write(struct spec_log *log, uint64_t *place, uint64_t va
 	*place = value;
 }
 
+struct history;
 struct bpred_dir {
 	const char *name;
 	const char *summary;
@@ -38,8 +39,11 @@ struct bpred_dir {
 	bool folds;  /* needs the folded histories */
 	void *(*create)(const struct bpred_config *c); /* NULL: no state */
 	void (*destroy)(void *state);
-	/* p holds the history; the predictor may note things in p->dir and p->dir2. */
-	bool (*predict)(void *state, uint64_t pc, struct bpred_pred *p);
+	/*
+	 * h is the history, which p holds, too; reading a vector of it just written to p costs the
+	 * host 2 ns more. The predictor may note things in p->dir and p->dir2.
+	 */
+	bool (*predict)(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p);
 	/* In program order, with the p of predict. */
 	void (*update)(void *state, uint64_t pc, const struct bpred_pred *p, bool taken);
 	/* Optional: speculative state of its own moves over a branch that went taken. */

@@ -42,7 +42,7 @@ static uint8_t *gshare_entry(struct gshare *g, uint64_t pc, const struct bpred_p
 	return &g->counter[((uint32_t)(pc >> 1) ^ hist << g->shift) & g->mask];
 }
 
-static bool gshare_predict(void *state, uint64_t pc, struct bpred_pred *p)
+static bool gshare_predict(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p)
 {
 	return *gshare_entry(state, pc, p) >> 1;
 }

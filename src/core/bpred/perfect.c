@@ -6,7 +6,7 @@
  */
 #include "core/bpred/dir.h"
 
-static bool perfect_predict(void *state, uint64_t pc, struct bpred_pred *p)
+static bool perfect_predict(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p)
 {
 	return true;
 }

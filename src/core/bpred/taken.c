@@ -5,7 +5,7 @@
  */
 #include "core/bpred/dir.h"
 
-static bool taken_predict(void *state, uint64_t pc, struct bpred_pred *p)
+static bool taken_predict(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p)
 {
 	return true;
 }

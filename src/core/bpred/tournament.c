@@ -38,11 +38,12 @@ static void tournament_free(void *state)
 	free(t);
 }
 
-static bool tournament_predict(void *state, uint64_t pc, struct bpred_pred *p)
+static bool tournament_predict(void *state, uint64_t pc, const struct history *h,
+			       struct bpred_pred *p)
 {
 	struct tournament *t = state;
-	bool b = dir_bimodal.predict(t->bimodal, pc, p);
-	bool g = dir_gshare.predict(t->gshare, pc, p);
+	bool b = dir_bimodal.predict(t->bimodal, pc, h, p);
+	bool g = dir_gshare.predict(t->gshare, pc, h, p);
 
 	p->dir = (uint8_t)(b * SAID_BIMODAL | g * SAID_GSHARE);
 	return t->meta[pc >> 1 & t->mask] >> 1 ? g : b;
