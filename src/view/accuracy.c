@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every profiler against the golden reference of the same run.
+ *
+ * Error of a profile (tea2023 section 4): E = (T - sum over symbols and components of min(C, Cref))
+ * / T, where a component is a set of events and the reference is reduced to the events that the
+ * profiler reports. It holds both what the profiler gets wrong and what sampling misses. The
+ * systematic error (tip2021 section 4) leaves sampling out: sample by sample, which share of it
+ * fell on a symbol that the golden reference blames in that very cycle; with it comes a 95%
+ * confidence interval over the samples.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/model.h"
+#include "view/term.h"
+
+enum level { LEVEL_INSTRUCTION, LEVEL_BLOCK, LEVEL_FUNCTION, LEVELS };
+static const char *const level_name[LEVELS] = { "instruction", "block", "function" };
+
+struct entry {
+	int64_t symbol;
+	unsigned events;
+	double units;
+};
+
+struct entries {
+	struct entry *list;
+	size_t count, capacity;
+};
+
+struct symbols {
+	uint64_t *pc; /* sorted */
+	int64_t *id[LEVELS];
+	size_t count;
+};
+
+struct row {
+	int64_t id, rule;
+	char name[32];
+	unsigned events;
+	double error[LEVELS], systematic[LEVELS], interval[LEVELS];
+};
+
+static void add_entry(struct entries *e, int64_t symbol, unsigned events, double units)
+{
+	if (e->count == e->capacity) {
+		e->capacity = e->capacity ? 2 * e->capacity : 1024;
+		e->list = x_realloc(e->list, e->capacity * sizeof(*e->list));
+	}
+	e->list[e->count++] = (struct entry){ symbol, events, units };
+}
+
+static bool read_symbols(struct store *s, struct symbols *y, struct err *e)
+{
+	size_t n = (size_t)store_number(s, "SELECT count(*) FROM instruction", 0), i = 0;
+	memset(y, 0, sizeof(*y));
+	y->pc = x_calloc(n, sizeof(*y->pc));
+	for (int l = 0; l < LEVELS; l++)
+		y->id[l] = x_calloc(n, sizeof(*y->id[l]));
+	struct store_rows r =
+	    store_query(s, "SELECT pc, block, function FROM instruction ORDER BY pc", "");
+	for (; store_next(&r) && i < n; i++) {
+		y->pc[i] = (uint64_t)store_int(&r, 0);
+		y->id[LEVEL_INSTRUCTION][i] = store_int(&r, 0);
+		y->id[LEVEL_BLOCK][i] = store_int(&r, 1);
+		y->id[LEVEL_FUNCTION][i] = store_int(&r, 2);
+	}
+	y->count = i;
+	return store_done(&r, e);
+}
+
+static void free_symbols(struct symbols *y)
+{
+	free(y->pc);
+	for (int l = 0; l < LEVELS; l++)
+		free(y->id[l]);
+}
+
+static int64_t symbol_of(const struct symbols *y, uint64_t pc, int level)
+{
+	size_t lo = 0, hi = y->count;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (y->pc[mid] < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < y->count && y->pc[lo] == pc ? y->id[level][lo] : -1;
+}
+
+static int by_symbol(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->symbol != y->symbol)
+		return x->symbol < y->symbol ? -1 : 1;
+	return (x->events > y->events) - (x->events < y->events);
+}
+
+/* The entries' pcs as symbols of a level, events reduced to a mask, equal ones added up. */
+static struct entries regroup(const struct entries *from, const struct symbols *y, int level,
+			      unsigned mask)
+{
+	struct entries out = { 0 };
+	for (size_t i = 0; i < from->count; i++)
+		add_entry(&out, symbol_of(y, (uint64_t)from->list[i].symbol, level),
+			  from->list[i].events & mask, from->list[i].units);
+	if (!out.count)
+		return out;
+	qsort(out.list, out.count, sizeof(*out.list), by_symbol);
+	size_t kept = 0;
+	for (size_t i = 1; i < out.count; i++) {
+		if (by_symbol(&out.list[kept], &out.list[i]))
+			out.list[++kept] = out.list[i];
+		else
+			out.list[kept].units += out.list[i].units;
+	}
+	out.count = kept + 1;
+	return out;
+}
+
+static double error_of(const struct entries *profile, const struct entries *golden,
+		       const struct symbols *y, int level, unsigned mask, double total)
+{
+	struct entries p = regroup(profile, y, level, mask), g = regroup(golden, y, level, mask);
+	double right = 0;
+	for (size_t i = 0, k = 0; i < p.count && k < g.count;) {
+		int c = by_symbol(&p.list[i], &g.list[k]);
+		if (!c)
+			right += fmin(p.list[i].units, g.list[k].units);
+		i += c <= 0;
+		k += c >= 0;
+	}
+	free(p.list);
+	free(g.list);
+	return total > 0 ? (total - right) / total : 0;
+}
+
+static bool read_golden(struct store *s, struct entries *g, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
+	while (store_next(&r))
+		add_entry(g, store_int(&r, 0), (unsigned)store_int(&r, 1),
+			  (double)store_int(&r, 2));
+	return store_done(&r, e);
+}
+
+static bool read_profile(struct store *s, int64_t sampler, int64_t profiler, struct entries *p,
+			 struct err *e)
+{
+	struct store_rows r = store_query(
+	    s, "SELECT pc, events, units FROM profile WHERE sampler = ?1 AND profiler = ?2", "ii",
+	    sampler, profiler);
+	p->count = 0;
+	while (store_next(&r))
+		add_entry(p, store_int(&r, 0), (unsigned)store_int(&r, 1),
+			  (double)store_int(&r, 2));
+	return store_done(&r, e);
+}
+
+static bool read_rows(struct store *s, struct row **rows, size_t *count, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT id, name, rule, events FROM profiler ORDER BY id", "");
+	*rows = NULL;
+	*count = 0;
+	while (store_next(&r)) {
+		*rows = x_realloc(*rows, (*count + 1) * sizeof(**rows));
+		struct row *row = &(*rows)[(*count)++];
+		*row = (struct row){ .id = store_int(&r, 0),
+				     .rule = store_int(&r, 2),
+				     .events = (unsigned)store_int(&r, 3) };
+		snprintf(row->name, sizeof(row->name), "%s", store_text(&r, 1));
+	}
+	return store_done(&r, e);
+}
+
+/* Interned sample groups: the members of group g are member[first[g] .. first[g + 1]). */
+struct groups {
+	struct entry *member;
+	size_t *first;
+	size_t count;
+};
+
+static bool read_groups(struct store *s, struct groups *g, struct err *e)
+{
+	size_t members = (size_t)store_number(s, "SELECT count(*) FROM sample_group", 0), at = 0;
+	g->count = (size_t)store_number(s, "SELECT coalesce(max(id) + 1, 0) FROM sample_group", 0);
+	g->member = x_calloc(members, sizeof(*g->member));
+	g->first = x_calloc(g->count + 1, sizeof(*g->first));
+	struct store_rows r =
+	    store_query(s, "SELECT id, pc, events FROM sample_group ORDER BY id, position", "");
+	while (store_next(&r) && at < members) {
+		size_t id = (size_t)store_int(&r, 0);
+		g->member[at++] = (struct entry){ store_int(&r, 1), (unsigned)store_int(&r, 2), 0 };
+		if (id < g->count)
+			g->first[id + 1] = at;
+	}
+	for (size_t i = 1; i <= g->count; i++)
+		if (g->first[i] < g->first[i - 1])
+			g->first[i] = g->first[i - 1];
+	return store_done(&r, e);
+}
+
+/* Which share of a sample blamed on group a is right if group b is the truth. */
+static double overlap(const struct groups *g, const struct symbols *y, size_t a, size_t b,
+		      int level, unsigned mask)
+{
+	size_t na = g->first[a + 1] - g->first[a], nb = g->first[b + 1] - g->first[b];
+	double right = 0;
+	for (size_t i = g->first[a]; i < g->first[a + 1]; i++) {
+		int64_t symbol = symbol_of(y, (uint64_t)g->member[i].symbol, level);
+		unsigned events = g->member[i].events & mask;
+		double mine = 0, truth = 0;
+		bool first = true;
+		for (size_t k = g->first[a]; k < g->first[a + 1]; k++)
+			if (symbol_of(y, (uint64_t)g->member[k].symbol, level) == symbol &&
+			    (g->member[k].events & mask) == events) {
+				first &= k >= i;
+				mine += 1.0 / (double)na;
+			}
+		for (size_t k = g->first[b]; k < g->first[b + 1]; k++)
+			if (symbol_of(y, (uint64_t)g->member[k].symbol, level) == symbol &&
+			    (g->member[k].events & mask) == events)
+				truth += 1.0 / (double)nb;
+		if (first)
+			right += fmin(mine, truth);
+	}
+	return right;
+}
+
+static bool systematic_errors(struct store *s, const struct symbols *y, struct row *rows,
+			      size_t count, struct err *e)
+{
+	struct groups g;
+	if (!read_groups(s, &g, e))
+		return false;
+	bool ok = true;
+	for (size_t i = 0; ok && i < count; i++) {
+		double sum[LEVELS] = { 0 }, squares[LEVELS] = { 0 }, weight = 0, samples = 0;
+		struct store_rows r = store_query(
+		    s, "SELECT blamed, truth, cycles, samples FROM sample_pair WHERE rule = ?1",
+		    "i", rows[i].rule);
+		while (store_next(&r)) {
+			size_t a = (size_t)store_int(&r, 0), b = (size_t)store_int(&r, 1);
+			double w = (double)store_int(&r, 2), n = (double)store_int(&r, 3);
+			if (a >= g.count || b >= g.count)
+				continue;
+			weight += w;
+			samples += n;
+			for (int l = 0; l < LEVELS; l++) {
+				double wrong = 1 - overlap(&g, y, a, b, l, rows[i].events);
+				sum[l] += w * wrong;
+				squares[l] += w * wrong * wrong;
+			}
+		}
+		ok = store_done(&r, e);
+		for (int l = 0; l < LEVELS && weight > 0; l++) {
+			double mean = sum[l] / weight, variance = squares[l] / weight - mean * mean;
+			rows[i].systematic[l] = mean;
+			rows[i].interval[l] =
+			    samples > 1 ? 1.96 * sqrt(fmax(variance, 0) / samples) : 0;
+		}
+	}
+	free(g.member);
+	free(g.first);
+	return ok;
+}
+
+static void print_table(const struct view_options *o, const struct row *rows, size_t count,
+			uint64_t samples, uint64_t period)
+{
+	char text[32];
+	fprintf(o->out,
+		"Error against the golden reference of this run, in %% (%s samples, one in %llu "
+		"cycles)\n\n",
+		term_count(samples, text), (unsigned long long)period);
+	fprintf(o->out, "%s%-14s %11s %11s %11s   %s%s\n", term_on(o, TERM_BOLD), "profiler",
+		"instruction", "block", "function", "systematic (instruction, 95% interval)",
+		term_off(o));
+	for (size_t i = 0; i < count; i++) {
+		fprintf(o->out, "%-14s", rows[i].name);
+		for (int l = 0; l < LEVELS; l++)
+			fprintf(o->out, " %11.2f", 100 * rows[i].error[l]);
+		fprintf(o->out, "   %6.2f ± %.2f\n", 100 * rows[i].systematic[0],
+			100 * rows[i].interval[0]);
+	}
+}
+
+static void print_bare_stalls(struct store *s, const struct view_options *o)
+{
+	int64_t all = store_number(s, "SELECT coalesce(sum(count), 0) FROM bare_stall", 0), at = 0,
+		length = 0;
+	if (!all)
+		return;
+	struct store_rows r =
+	    store_query(s, "SELECT length, count FROM bare_stall ORDER BY length", "");
+	while (store_next(&r) && at < all - all / 100) {
+		length = store_int(&r, 0);
+		at += store_int(&r, 1);
+	}
+	store_done(&r, NULL);
+	fprintf(o->out,
+		"\n99%% of the stalls without any event last at most %lld cycles (tea2023: 5.8).\n",
+		(long long)length);
+	double with = model_run_number(s, "with_event", 0),
+	       combined = model_run_number(s, "with_combined_events", 0);
+	if (with > 0)
+		fprintf(o->out,
+			"%.1f%% of the executions with an event have more than one (tea2023: "
+			"30.0%%).\n",
+			100 * combined / with);
+}
+
+static json_t *json_rows(const struct row *rows, size_t count)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++) {
+		json_t *row = json_object();
+		json_object_set_new(row, "name", json_string(rows[i].name));
+		for (int l = 0; l < LEVELS; l++)
+			json_object_set_new(row, level_name[l], json_real(100 * rows[i].error[l]));
+		json_object_set_new(row, "systematic", json_real(100 * rows[i].systematic[0]));
+		json_object_set_new(row, "systematic_block",
+				    json_real(100 * rows[i].systematic[1]));
+		json_object_set_new(row, "systematic_function",
+				    json_real(100 * rows[i].systematic[2]));
+		json_object_set_new(row, "interval", json_real(100 * rows[i].interval[0]));
+		json_array_append_new(list, row);
+	}
+	return list;
+}
+
+/* Errors by sampling period and method, for the profilers that tip2021 figure 11 and tea2023 figure
+ * 8 show. */
+static bool sweep(struct store *s, const struct view_options *o, const struct row *rows,
+		  size_t count, const struct entries *golden, const struct symbols *y, double total,
+		  json_t *json, struct err *e)
+{
+	struct entries p = { 0 };
+	bool ok = true, any = false;
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT id, period, random, samples FROM sampler WHERE id > 0 ORDER BY period DESC, "
+	    "random",
+	    "");
+	if (!json) {
+		fprintf(o->out, "\n%s%10s %-9s %9s", term_on(o, TERM_BOLD), "period", "method",
+			"samples");
+		for (size_t i = 0; i < count; i++)
+			if (rows[i].rule <= 2)
+				fprintf(o->out, " %9s", rows[i].name);
+		fprintf(o->out, "%s\n", term_off(o));
+	}
+	while (ok && store_next(&r)) {
+		any = true;
+		const char *method = store_int(&r, 2) ? "random" : "periodic";
+		json_t *errors = json_object();
+		if (!json)
+			fprintf(o->out, "%10lld %-9s %9lld", (long long)store_int(&r, 1), method,
+				(long long)store_int(&r, 3));
+		for (size_t i = 0; ok && i < count; i++) {
+			ok = read_profile(s, store_int(&r, 0), rows[i].id, &p, e);
+			double error = ok ? 100 * error_of(&p, golden, y, LEVEL_INSTRUCTION,
+							   rows[i].events, total)
+					  : 0;
+			json_object_set_new(errors, rows[i].name, json_real(error));
+			if (!json && rows[i].rule <= 2)
+				fprintf(o->out, " %9.2f", error);
+		}
+		if (json)
+			json_array_append_new(json, json_pack("{s:I, s:s, s:I, s:o}", "period",
+							      (json_int_t)store_int(&r, 1),
+							      "method", method, "samples",
+							      (json_int_t)store_int(&r, 3),
+							      "instruction", errors));
+		else {
+			fputc('\n', o->out);
+			json_decref(errors);
+		}
+	}
+	ok = store_done(&r, ok ? e : NULL) && ok;
+	free(p.list);
+	if (ok && !any)
+		ok = err_set(e, "%s holds no sweep: run `culprit sim` with --param sweep=1",
+			     store_path(s));
+	return ok;
+}
+
+/* How well the number of events of an instruction tells its cycles (tea2023 figure 7): Pearson's r.
+ */
+static bool event_correlation(struct store *s, const struct view_options *o, json_t *json,
+			      struct err *e)
+{
+	struct store_rows names = store_query(s, "SELECT bit, name FROM event ORDER BY bit", "");
+	bool ok = true;
+	if (!json)
+		fprintf(o->out,
+			"\n%sEvent      instructions  correlation of its count with its cycles%s\n",
+			term_on(o, TERM_BOLD), term_off(o));
+	while (ok && store_next(&names)) {
+		double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
+		struct store_rows r = store_query(s,
+						  "SELECT sum(executions), sum(units) FROM golden "
+						  "WHERE (events >> ?1) & 1 GROUP BY pc",
+						  "i", store_int(&names, 0));
+		while (store_next(&r)) {
+			double x = store_double(&r, 0), v = store_double(&r, 1);
+			n++;
+			sx += x;
+			sy += v;
+			sxx += x * x;
+			syy += v * v;
+			sxy += x * v;
+		}
+		ok = store_done(&r, e);
+		double spread = (n * sxx - sx * sx) * (n * syy - sy * sy);
+		double corr = spread > 0 ? (n * sxy - sx * sy) / sqrt(spread) : NAN;
+		if (json)
+			json_object_set_new(json, store_text(&names, 1),
+					    isnan(corr) ? json_null() : json_real(corr));
+		else if (n > 0)
+			fprintf(o->out, "%-10s %12.0f  %.3f\n", store_text(&names, 1), n, corr);
+	}
+	return store_done(&names, ok ? e : NULL) && ok;
+}
+
+bool view_accuracy(struct store *s, const struct view_options *o, const struct accuracy_options *a,
+		   struct err *e)
+{
+	struct symbols y;
+	struct entries golden = { 0 }, profile = { 0 };
+	struct row *rows = NULL;
+	size_t count = 0;
+	uint64_t samples = (uint64_t)store_number(s, "SELECT samples FROM sampler WHERE id = 0", 0);
+	uint64_t period = (uint64_t)store_number(s, "SELECT period FROM sampler WHERE id = 0", 0);
+	double total = model_run_number(s, "profiled_cycles", 0) * model_run_number(s, "scale", 1);
+	bool ok =
+	    read_symbols(s, &y, e) && read_golden(s, &golden, e) && read_rows(s, &rows, &count, e);
+	if (ok && total <= 0)
+		ok = err_set(e, "%s holds no profile: run `culprit sim` with --analyze profile",
+			     store_path(s));
+	for (size_t i = 0; ok && i < count; i++) {
+		ok = read_profile(s, 0, rows[i].id, &profile, e);
+		for (int l = 0; ok && l < LEVELS; l++)
+			rows[i].error[l] =
+			    error_of(&profile, &golden, &y, l, rows[i].events, total);
+	}
+	ok = ok && systematic_errors(s, &y, rows, count, e);
+	if (ok && o->format == VIEW_JSON) {
+		json_t *top = json_pack("{s:I, s:I, s:o}", "samples", (json_int_t)samples, "period",
+					(json_int_t)period, "profilers", json_rows(rows, count));
+		if (a->sweep) {
+			json_t *list = json_array();
+			ok = sweep(s, o, rows, count, &golden, &y, total, list, e);
+			json_object_set_new(top, "sweep", list);
+		}
+		if (ok && a->events) {
+			json_t *map = json_object();
+			ok = event_correlation(s, o, map, e);
+			json_object_set_new(top, "event_correlation", map);
+		}
+		if (ok) {
+			json_dumpf(top, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
+			fputc('\n', o->out);
+		}
+		json_decref(top);
+	} else if (ok && o->format == VIEW_CSV) {
+		fprintf(o->out, "profiler,instruction,block,function,systematic,interval\n");
+		for (size_t i = 0; i < count; i++)
+			fprintf(o->out, "%s,%.4f,%.4f,%.4f,%.4f,%.4f\n", rows[i].name,
+				100 * rows[i].error[0], 100 * rows[i].error[1],
+				100 * rows[i].error[2], 100 * rows[i].systematic[0],
+				100 * rows[i].interval[0]);
+	} else if (ok) {
+		print_table(o, rows, count, samples, period);
+		print_bare_stalls(s, o);
+		if (a->sweep)
+			ok = sweep(s, o, rows, count, &golden, &y, total, NULL, e);
+		if (ok && a->events)
+			ok = event_correlation(s, o, NULL, e);
+	}
+	free(rows);
+	free(golden.list);
+	free(profile.list);
+	free_symbols(&y);
+	return ok;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What a profile says, in sentences. */
+#ifndef VIEW_FINDINGS_H
+#define VIEW_FINDINGS_H
+
+#include "view/model.h"
+
+struct finding {
+	double share;		       /* of all cycles */
+	const struct model_inst *inst; /* NULL: about the run */
+	char text[1024];
+};
+
+/* Writes at most max findings, the most expensive first, and returns how many. */
+size_t findings_of(const struct model *m, struct finding *out, size_t max);
+/* "compute-intensive", "flush-intensive" or "stall-intensive", as tip2021 section 4 has it. */
+const char *findings_class(const struct model *m);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each direct branch inside the function gets a lane, the innermost one that no overlapping jump
+ * holds; short jumps come first so that they are drawn closest to the code. Jumps beyond the lanes
+ * are left out.
+ */
+#include "view/jumps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/isa.h"
+#include "util/util.h"
+
+struct jump {
+	size_t from, to; /* rows */
+	int lane;	 /* 0 is next to the code; -1: not drawn */
+};
+
+struct jumps {
+	struct jump *list;
+	size_t count;
+	int lanes;
+};
+
+static size_t row_of(const uint64_t *pcs, size_t count, uint64_t pc)
+{
+	size_t lo = 0, hi = count;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (pcs[mid] < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < count && pcs[lo] == pc ? lo : SIZE_MAX;
+}
+
+static size_t top(const struct jump *j)
+{
+	return j->from < j->to ? j->from : j->to;
+}
+
+static size_t bottom(const struct jump *j)
+{
+	return j->from < j->to ? j->to : j->from;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct jump *x = a, *y = b;
+	size_t lx = bottom(x) - top(x), ly = bottom(y) - top(y);
+	if (lx != ly)
+		return lx < ly ? -1 : 1;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static void place(struct jumps *j, size_t index)
+{
+	struct jump *x = &j->list[index];
+	for (x->lane = 0; x->lane < JUMP_LANES; x->lane++) {
+		bool free_lane = true;
+		for (size_t i = 0; i < index && free_lane; i++)
+			free_lane = j->list[i].lane != x->lane || bottom(&j->list[i]) < top(x) ||
+				    top(&j->list[i]) > bottom(x);
+		if (free_lane) {
+			if (x->lane + 1 > j->lanes)
+				j->lanes = x->lane + 1;
+			return;
+		}
+	}
+	x->lane = -1;
+}
+
+struct jumps *jumps_new(const uint64_t *pcs, const uint32_t *words, size_t count)
+{
+	struct jumps *j = x_calloc(1, sizeof(*j));
+	j->list = x_calloc(count, sizeof(*j->list));
+	for (size_t i = 0; i < count; i++) {
+		struct inst in = isa_decode(words[i]);
+		if (in.op == OP_ILLEGAL || !(op_info[in.op].flags & OPF_CTRL) ||
+		    isa_is_indirect(&in) || isa_is_call(&in))
+			continue;
+		size_t to = row_of(pcs, count, pcs[i] + (uint64_t)(int64_t)in.imm);
+		if (to != SIZE_MAX)
+			j->list[j->count++] = (struct jump){ .from = i, .to = to };
+	}
+	qsort(j->list, j->count, sizeof(*j->list), by_length);
+	for (size_t i = 0; i < j->count; i++)
+		place(j, i);
+	return j;
+}
+
+void jumps_free(struct jumps *j)
+{
+	free(j->list);
+	free(j);
+}
+
+int jumps_lanes(const struct jumps *j)
+{
+	return j->lanes;
+}
+
+char *jumps_draw(const struct jumps *j, size_t index, int at_inst, char *buf)
+{
+	const char *cell[JUMP_LANES + 1];
+	int columns = j->lanes + 1;
+	for (int i = 0; i < columns; i++)
+		cell[i] = " ";
+	for (size_t i = 0; i < j->count; i++) {
+		const struct jump *x = &j->list[i];
+		if (x->lane < 0 || index < top(x) || index > bottom(x))
+			continue;
+		int column = j->lanes - 1 - x->lane;
+		bool end = index == x->from || index == x->to;
+		if (!at_inst || !end) {
+			/* a row between: the line passes unless it has ended with the row above */
+			if (at_inst || index > top(x))
+				if (!strcmp(cell[column], " "))
+					cell[column] = "│";
+			if (!at_inst && index == top(x))
+				continue;
+			if (!end || !at_inst)
+				continue;
+		}
+		cell[column] = index == top(x) ? "╭" : "╰";
+		for (int k = column + 1; k < columns - 1; k++)
+			if (!strcmp(cell[k], " "))
+				cell[k] = "─";
+		cell[columns - 1] = index == x->to		     ? "▶"
+				    : strcmp(cell[columns - 1], "▶") ? "─"
+								     : "▶";
+	}
+	buf[0] = '\0';
+	for (int i = 0; i < columns; i++)
+		strcat(buf, cell[i]);
+	return buf;
+}

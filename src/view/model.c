@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/model.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT_ST_L1  6
+#define BIT_ST_LLC 8
+
+char *model_run_text(struct store *s, const char *key, const char *fallback)
+{
+	struct store_rows r = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
+	const char *text = store_next(&r) ? store_text(&r, 0) : NULL;
+	char *copy = x_strdup(text ? text : fallback);
+	store_done(&r, NULL);
+	return copy;
+}
+
+double model_run_number(struct store *s, const char *key, double fallback)
+{
+	struct store_rows r = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
+	double value = store_next(&r) ? store_double(&r, 0) : fallback;
+	store_done(&r, NULL);
+	return value;
+}
+
+static char *copy_text(const char *text)
+{
+	return text ? x_strdup(text) : NULL;
+}
+
+static bool read_functions(struct store *s, struct model *m, struct err *e)
+{
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT f.id, f.name, f.file, f.line, f.start, f.end, i.name FROM function f "
+	    "LEFT JOIN image i ON i.id = f.image ORDER BY f.id",
+	    "");
+	while (store_next(&r)) {
+		m->functions = x_realloc(m->functions, (m->nfunctions + 1) * sizeof(*m->functions));
+		m->functions[m->nfunctions++] = (struct model_function){
+			.id = store_int(&r, 0),
+			.name = x_strdup(store_text(&r, 1) ? store_text(&r, 1) : "[unknown]"),
+			.file = copy_text(store_text(&r, 2)),
+			.line = (int)store_int(&r, 3),
+			.start = (uint64_t)store_int(&r, 4),
+			.end = (uint64_t)store_int(&r, 5),
+			.image = copy_text(store_text(&r, 6)),
+		};
+	}
+	return store_done(&r, e);
+}
+
+static bool read_insts(struct store *s, struct model *m, struct err *e)
+{
+	size_t capacity = 0;
+	struct store_rows r =
+	    store_query(s,
+			"SELECT pc, function, block, disasm, file, line, class FROM instruction "
+			"ORDER BY pc",
+			"");
+	while (store_next(&r)) {
+		if (m->ninsts == capacity) {
+			capacity = capacity ? 2 * capacity : 1024;
+			m->insts = x_realloc(m->insts, capacity * sizeof(*m->insts));
+		}
+		m->insts[m->ninsts++] = (struct model_inst){
+			.pc = (uint64_t)store_int(&r, 0),
+			.function = store_int(&r, 1),
+			.block = store_int(&r, 2),
+			.disasm = copy_text(store_text(&r, 3)),
+			.file = copy_text(store_text(&r, 4)),
+			.line = (int)store_int(&r, 5),
+			.cls = copy_text(store_text(&r, 6)),
+		};
+	}
+	return store_done(&r, e);
+}
+
+static struct model_inst *inst_at(struct model *m, uint64_t pc)
+{
+	size_t lo = 0, hi = m->ninsts;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (m->insts[mid].pc < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < m->ninsts && m->insts[lo].pc == pc ? &m->insts[lo] : NULL;
+}
+
+static void add_time(struct model *m, struct model_inst *i, unsigned events, double cycles)
+{
+	i->cycles += cycles;
+	for (size_t k = 0; k < i->nstack; k++)
+		if (i->stack[k].events == events) {
+			i->stack[k].cycles += cycles;
+			return;
+		}
+	i->stack = x_realloc(i->stack, (i->nstack + 1) * sizeof(*i->stack));
+	i->stack[i->nstack++] = (struct model_component){ events, cycles };
+}
+
+static int by_cycles(const void *a, const void *b)
+{
+	const struct model_component *x = a, *y = b;
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? 1 : -1;
+	return (x->events > y->events) - (x->events < y->events);
+}
+
+static bool read_golden(struct store *s, struct model *m, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT pc, events, category, units, executions FROM golden", "");
+	while (store_next(&r)) {
+		struct model_inst *i = inst_at(m, (uint64_t)store_int(&r, 0));
+		unsigned category = (unsigned)store_int(&r, 2) & 7;
+		double cycles = (double)store_int(&r, 3) / m->scale;
+		m->category[category] += cycles;
+		if (!i)
+			continue;
+		add_time(m, i, (unsigned)store_int(&r, 1), cycles);
+		i->category[category] += cycles;
+		i->executions += (uint64_t)store_int(&r, 4);
+	}
+	return store_done(&r, e);
+}
+
+static bool read_sampled(struct store *s, struct model *m, const char *profiler, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT id FROM profiler WHERE name = ?1", "s", profiler);
+	int64_t id = store_next(&r) ? store_int(&r, 0) : -1;
+	if (!store_done(&r, e))
+		return false;
+	if (id < 0)
+		return err_set(e, "there is no profiler '%s' in %s; `culprit accuracy` lists them",
+			       profiler, store_path(s));
+	r = store_query(s,
+			"SELECT pc, events, units FROM profile WHERE sampler = 0 AND profiler = ?1",
+			"i", id);
+	while (store_next(&r)) {
+		struct model_inst *i = inst_at(m, (uint64_t)store_int(&r, 0));
+		if (i)
+			add_time(m, i, (unsigned)store_int(&r, 1),
+				 (double)store_int(&r, 2) / m->scale);
+	}
+	return store_done(&r, e);
+}
+
+static bool read_names(struct store *s, struct model *m, struct err *e)
+{
+	struct store_rows r = store_query(s, "SELECT id, name FROM category", "");
+	while (store_next(&r)) {
+		size_t id = (size_t)store_int(&r, 0) & 7;
+		free(m->category_name[id]);
+		m->category_name[id] = x_strdup(store_text(&r, 1));
+		m->ncategories = id + 1 > m->ncategories ? id + 1 : m->ncategories;
+	}
+	if (!store_done(&r, e))
+		return false;
+	r = store_query(s, "SELECT bit, name, meaning, executions FROM event", "");
+	while (store_next(&r)) {
+		size_t bit = (size_t)store_int(&r, 0);
+		if (bit >= MODEL_EVENTS || m->event_name[bit])
+			continue;
+		m->event_name[bit] = x_strdup(store_text(&r, 1));
+		m->event_meaning[bit] = x_strdup(store_text(&r, 2));
+		m->event_count[bit] = (uint64_t)store_int(&r, 3);
+	}
+	return store_done(&r, e);
+}
+
+static void read_run(struct store *s, struct model *m)
+{
+	char *program = model_run_text(s, "program", "?"),
+	     *machine = model_run_text(s, "machine", "?");
+	snprintf(m->program, sizeof(m->program), "%s", program);
+	snprintf(m->machine, sizeof(m->machine), "%s", machine);
+	free(program);
+	free(machine);
+	m->scale = model_run_number(s, "scale", 1);
+	m->instructions = (uint64_t)model_run_number(s, "profiled_instructions", 0);
+	m->cycles = (uint64_t)model_run_number(s, "profiled_cycles", 0);
+	m->ipc = m->cycles ? (double)m->instructions / (double)m->cycles : 0;
+	m->clock_hz = model_run_number(s, "clock_hz", 0);
+	m->host_seconds = model_run_number(s, "host_seconds", 0);
+	m->exit_status = (int)model_run_number(s, "exit_status", 0);
+	m->samples = (uint64_t)store_number(s, "SELECT samples FROM sampler WHERE id = 0", 0);
+	m->period = (uint64_t)store_number(s, "SELECT period FROM sampler WHERE id = 0", 0);
+}
+
+bool model_read(struct store *s, const char *profiler, struct model *m, struct err *e)
+{
+	memset(m, 0, sizeof(*m));
+	m->golden = !profiler || !strcmp(profiler, "oracle");
+	snprintf(m->profiler, sizeof(m->profiler), "%s", m->golden ? "oracle" : profiler);
+	read_run(s, m);
+	bool ok = read_names(s, m, e) && read_functions(s, m, e) && read_insts(s, m, e) &&
+		  (m->golden ? read_golden(s, m, e) : read_sampled(s, m, profiler, e));
+	if (ok && !m->cycles)
+		ok = err_set(e, "%s holds no profile: run `culprit sim` with --analyze profile",
+			     store_path(s));
+	for (size_t i = 0; ok && i < m->ninsts; i++) {
+		struct model_inst *in = &m->insts[i];
+		if (in->nstack)
+			qsort(in->stack, in->nstack, sizeof(*in->stack), by_cycles);
+		struct model_function *f =
+		    (struct model_function *)model_function_of(m, in->function);
+		if (f)
+			f->cycles += in->cycles;
+	}
+	if (!ok)
+		model_free(m);
+	return ok;
+}
+
+void model_free(struct model *m)
+{
+	for (size_t i = 0; i < m->ninsts; i++) {
+		free(m->insts[i].disasm);
+		free(m->insts[i].file);
+		free(m->insts[i].cls);
+		free(m->insts[i].stack);
+	}
+	for (size_t i = 0; i < m->nfunctions; i++) {
+		free(m->functions[i].name);
+		free(m->functions[i].file);
+		free(m->functions[i].image);
+	}
+	for (size_t i = 0; i < MODEL_EVENTS; i++) {
+		free(m->event_name[i]);
+		free(m->event_meaning[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(m->category_name); i++)
+		free(m->category_name[i]);
+	free(m->insts);
+	free(m->functions);
+	memset(m, 0, sizeof(*m));
+}
+
+char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes)
+{
+	size_t n = 0;
+	if (events & 1u << BIT_ST_LLC)
+		events &= ~(1u << BIT_ST_L1);
+	buf[0] = '\0';
+	for (unsigned b = 0; b < MODEL_EVENTS; b++)
+		if (events >> b & 1 && n < size_bytes)
+			n += (size_t)snprintf(buf + n, size_bytes - n, "%s%s", n ? "+" : "",
+					      m->event_name[b] ? m->event_name[b] : "?");
+	if (!events)
+		snprintf(buf, size_bytes, "base");
+	return buf;
+}
+
+int model_event_bit(const struct model *m, const char *name)
+{
+	for (int b = 0; b < MODEL_EVENTS; b++)
+		if (m->event_name[b] && !strcasecmp(m->event_name[b], name))
+			return b;
+	return -1;
+}
+
+/* The worst event of a set decides; the order is from what usually costs most to least. */
+static int worst(unsigned events)
+{
+	static const int order[] = { 8, 4, 9, 5, 3, 7, 6, 2, 1, 0 };
+	for (size_t i = 0; i < ARRAY_LEN(order); i++)
+		if (events >> order[i] & 1)
+			return order[i];
+	return -1;
+}
+
+enum term_colour model_colour(unsigned events)
+{
+	static const enum term_colour colour[MODEL_EVENTS] = {
+		TERM_CYAN,   TERM_CYAN,	  TERM_BLUE,  TERM_MAGENTA, TERM_YELLOW,
+		TERM_YELLOW, TERM_ORANGE, TERM_GREEN, TERM_RED,	    TERM_MAGENTA
+	};
+	int bit = worst(events);
+	return bit < 0 ? TERM_GREY : colour[bit];
+}
+
+char model_letter(unsigned events)
+{
+	int bit = worst(events);
+	return bit < 0 ? '=' : "itsbxmlTDf"[bit];
+}
+
+const struct model_function *model_function_of(const struct model *m, int64_t id)
+{
+	size_t lo = 0, hi = m->nfunctions;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (m->functions[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < m->nfunctions && m->functions[lo].id == id ? &m->functions[lo] : NULL;
+}
+
+const char *model_basename(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path;
+}
+
+void model_where(const struct model *m, const struct model_inst *i, char *symbol,
+		 size_t symbol_size, char *source, size_t source_size)
+{
+	const struct model_function *f = model_function_of(m, i->function);
+	if (f && i->pc > f->start)
+		snprintf(symbol, symbol_size, "%s+0x%" PRIx64, f->name, i->pc - f->start);
+	else
+		snprintf(symbol, symbol_size, "%s", f ? f->name : "[unknown]");
+	source[0] = '\0';
+	if (i->file && i->line)
+		snprintf(source, source_size, "%s:%d", model_basename(i->file), i->line);
+}

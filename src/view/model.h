@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* A run as the views see it: read once from the store, then sorted and filtered in memory. */
+#ifndef VIEW_MODEL_H
+#define VIEW_MODEL_H
+
+#include "store/store.h"
+#include "util/util.h"
+#include "view/term.h"
+
+#define MODEL_EVENTS 10
+
+struct model_component {
+	unsigned events; /* set of event bits; 0: base */
+	double cycles;
+};
+
+struct model_inst {
+	uint64_t pc;
+	int64_t function, block;
+	char *disasm, *file, *cls;
+	int line;
+	double cycles;
+	uint64_t executions;
+	struct model_component *stack; /* largest first */
+	size_t nstack;
+	double category[8]; /* cycles by time category; golden profile only */
+};
+
+struct model_function {
+	int64_t id;
+	char *name, *file, *image;
+	int line;
+	uint64_t start, end;
+	double cycles;
+};
+
+struct model {
+	char program[512], machine[128];
+	uint64_t instructions, cycles; /* of the profiled part */
+	double ipc, clock_hz, host_seconds, scale;
+	int exit_status;
+	uint64_t samples, period;
+	struct model_inst *insts; /* by pc */
+	size_t ninsts;
+	struct model_function *functions; /* by id */
+	size_t nfunctions;
+	char *category_name[8];
+	double category[8];
+	size_t ncategories;
+	char *event_name[MODEL_EVENTS], *event_meaning[MODEL_EVENTS];
+	uint64_t event_count[MODEL_EVENTS];
+	bool golden; /* the profile shown is the golden reference */
+	char profiler[32];
+};
+
+/* profiler: "oracle" or NULL for the golden reference, else one of the sampled profilers' names. */
+bool model_read(struct store *s, const char *profiler, struct model *m, struct err *e);
+void model_free(struct model *m);
+
+/* "ST-LLC", "ST-LLC+ST-TLB", "base". A miss of the last level hides its L1 miss. Returns buf. */
+char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes);
+/* The bit of a name like "ST-L1"; -1 if there is none. */
+int model_event_bit(const struct model *m, const char *name);
+enum term_colour model_colour(unsigned events);
+char model_letter(unsigned events);
+
+const struct model_function *model_function_of(const struct model *m, int64_t id);
+/* "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
+void model_where(const struct model *m, const struct model_inst *i, char *symbol,
+		 size_t symbol_size, char *source, size_t source_size);
+const char *model_basename(const char *path);
+
+/* A text from table run; fallback if it is not there. The caller frees. */
+char *model_run_text(struct store *s, const char *key, const char *fallback);
+double model_run_number(struct store *s, const char *key, double fallback);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/term.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+void view_defaults(struct view_options *o)
+{
+	struct winsize size;
+	bool terminal = isatty(fileno(o->out));
+	if (!o->width && terminal && !ioctl(fileno(o->out), TIOCGWINSZ, &size) && size.ws_col)
+		o->width = size.ws_col;
+	if (!o->width)
+		o->width = 100;
+	if (o->width < 60)
+		o->width = 60;
+	const char *no = getenv("NO_COLOR");
+	o->colour = terminal && !(no && *no);
+	if (!o->limit)
+		o->limit = 10;
+}
+
+const char *term_on(const struct view_options *o, enum term_colour c)
+{
+	static const char *const code[TERM_COLOUR_COUNT] = {
+		[TERM_PLAIN] = "",
+		[TERM_BOLD] = "\033[1m",
+		[TERM_DIM] = "\033[2m",
+		[TERM_RED] = "\033[31m",
+		[TERM_GREEN] = "\033[32m",
+		[TERM_YELLOW] = "\033[33m",
+		[TERM_BLUE] = "\033[34m",
+		[TERM_MAGENTA] = "\033[35m",
+		[TERM_CYAN] = "\033[36m",
+		[TERM_ORANGE] = "\033[38;5;208m",
+		[TERM_GREY] = "\033[38;5;245m",
+	};
+	return o->colour ? code[c] : "";
+}
+
+const char *term_off(const struct view_options *o)
+{
+	return o->colour ? "\033[0m" : "";
+}
+
+char *term_count(uint64_t n, char *buf)
+{
+	char digits[32];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), out = 0;
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf[out++] = ',';
+		buf[out++] = digits[i];
+	}
+	buf[out] = '\0';
+	return buf;
+}
+
+void term_bar(const struct view_options *o, double share, int cells, enum term_colour c)
+{
+	static const char *const eighth[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	int eighths = (int)lround(fmin(fmax(share, 0), 1) * cells * 8), full = eighths / 8;
+	fputs(term_on(o, c), o->out);
+	for (int i = 0; i < full; i++)
+		fputs("█", o->out);
+	fputs(eighth[eighths % 8], o->out);
+	fputs(term_off(o), o->out);
+	for (int i = full + (eighths % 8 != 0); i < cells; i++)
+		fputc(' ', o->out);
+}
+
+void term_stack(const struct view_options *o, const struct term_part *parts, size_t count,
+		int cells)
+{
+	double sum = 0;
+	int at = 0;
+	for (size_t i = 0; i < count; i++) {
+		sum += parts[i].share;
+		int end = (int)lround(fmin(sum, 1) * cells);
+		fputs(term_on(o, parts[i].colour), o->out);
+		for (; at < end; at++) {
+			if (o->colour)
+				fputs("█", o->out);
+			else
+				fputc(parts[i].letter, o->out);
+		}
+		fputs(term_off(o), o->out);
+	}
+	for (; at < cells; at++)
+		fputc(' ', o->out);
+}
+
+void term_text(const struct view_options *o, const char *text, int cells, bool pad)
+{
+	int columns = 0;
+	for (const char *c = text; *c; c++)
+		columns += ((unsigned char)*c & 0xc0) != 0x80;
+	int room = columns > cells ? cells - 1 : columns, at = 0;
+	const char *c = text;
+	for (; *c && (at < room || ((unsigned char)*c & 0xc0) == 0x80); c++) {
+		at += ((unsigned char)*c & 0xc0) != 0x80;
+		fputc(*c == '\t' ? ' ' : *c, o->out);
+	}
+	if (columns > cells && cells > 0) {
+		fputs("…", o->out);
+		at++;
+	}
+	for (; pad && at < cells; at++)
+		fputc(' ', o->out);
+}
+
+void term_wrap(const struct view_options *o, const char *text, int indent)
+{
+	int at = indent;
+	while (*text) {
+		size_t word = strcspn(text, " ");
+		int columns = 0;
+		for (size_t i = 0; i < word; i++)
+			columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+		if (at > indent && at + 1 + columns > o->width) {
+			fprintf(o->out, "\n%*s", indent, "");
+			at = indent;
+		} else if (at > indent) {
+			fputc(' ', o->out);
+			at++;
+		}
+		fwrite(text, 1, word, o->out);
+		at += columns;
+		text += word;
+		text += strspn(text, " ");
+	}
+	fputc('\n', o->out);
+}
+
+void csv_text(FILE *out, const char *text)
+{
+	if (!text)
+		return;
+	if (!strpbrk(text, ",\"\n")) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}

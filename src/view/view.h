@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Views: each reads one store (or several) and prints. Nothing here measures or computes a profile.
+ */
+#ifndef VIEW_VIEW_H
+#define VIEW_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "store/store.h"
+#include "util/util.h"
+
+enum view_format { VIEW_TEXT, VIEW_JSON, VIEW_CSV };
+
+struct view_options {
+	FILE *out;
+	enum view_format format;
+	int width; /* columns; 0: the terminal's, or 100 */
+	bool colour;
+	int limit;	      /* rows in a list; 0: 10 */
+	const char *function; /* only this function; NULL: all */
+	const char *event;    /* only instructions with this event */
+	const char *file;     /* only source files whose name ends so */
+	const char *sort;     /* "cycles" (default), "address", "executions" */
+	const char *profiler; /* "oracle" (default) or one of the sampled ones */
+};
+
+/* Fills in width and colour from what out is; NO_COLOR is respected. */
+void view_defaults(struct view_options *o);
+
+bool view_report(struct store *s, const struct view_options *o, struct err *e);
+bool view_annotate(struct store *s, const struct view_options *o, struct err *e);
+struct accuracy_options {
+	bool sweep;
+	bool events; /* correlation of event counts with cycles */
+};
+bool view_accuracy(struct store *s, const struct view_options *o, const struct accuracy_options *a,
+		   struct err *e);
+bool view_diff(struct store *before, struct store *after, const struct view_options *o,
+	       struct err *e);
+bool view_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e);
+
+#endif
