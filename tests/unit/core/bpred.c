@@ -442,7 +442,8 @@ static void test_321_noise_costs_tage_little_more_than_the_noise(void **state)
 
 		wrong += i >= 20000 ? w : 0;
 	}
-	assert_in_range(wrong, 1900, 2700);
+	/* 2000 are unavoidable; believing every new entry costs 600 */
+	assert_in_range(wrong, 1900, 2300);
 	bpred_free(bp);
 }
 
@@ -466,6 +467,30 @@ static void test_322_training_that_lags_by_64_branches_still_learns(void **state
 			bpred_repair(bp, 0x72000, &stream_branch, &p[k], taken, 0x72040);
 			wrong += i >= 30000;
 		}
+	}
+	assert_true(wrong <= 10);
+	bpred_free(bp);
+}
+
+static void test_323_what_tage_knows_survives_branches_that_cannot_be_learnt(void **state)
+{
+	struct bpred *bp = bpred_new(&bpred_config_default);
+	unsigned wrong = 0;
+	struct rng r;
+
+	rng_seed(&r, 323);
+	for (unsigned run = 0; run < 300; run++) {
+		/* a loop of 60 that is worth remembering, then 4000 coin flips at many addresses */
+		for (unsigned i = 0; i <= 60; i++) {
+			unsigned w = stream_cond(bp, 0x73000, i < 60);
+
+			wrong += run >= 100 && i == 60 ? w : 0;
+		}
+		for (unsigned i = 0; i < 4000; i++)
+			stream_cond(bp, 0x74000 + 6 * (i % 500), rng_next(&r) >> 33 & 1);
+		/* washes the flips out of what the loop's exit is seen from */
+		for (unsigned i = 0; i < 30; i++)
+			stream_cond(bp, 0x73800 + 2 * i, i < 29);
 	}
 	assert_true(wrong <= 10);
 	bpred_free(bp);
@@ -499,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_320_a_coin_is_no_better_than_chance_for_anyone),
 		cmocka_unit_test(test_321_noise_costs_tage_little_more_than_the_noise),
 		cmocka_unit_test(test_322_training_that_lags_by_64_branches_still_learns),
+		cmocka_unit_test(test_323_what_tage_knows_survives_branches_that_cannot_be_learnt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
