@@ -9,7 +9,7 @@
  * size in tip2021 table A.1 and tea2023 table B.2; that design's table geometry is not published.
  *
  * An entry is 16 bits: tag << 5 | usefulness << 3 | counter, counters 4 to 7 say taken. All tables
- * lie in one array, so the default design fits a host's first-level cache. Indices and tags of all
+ * lie in one array, 28 KB by default. Indices and tags of all
  * tables are computed in the eight lanes of a vector; a lane without a table has a tag that no
  * entry can hold.
  *
