@@ -9,8 +9,8 @@
  * size in tip2021 table A.1 and tea2023 table B.2, which say nothing of its tables.
  *
  * An entry is 16 bits: tag << 5 | usefulness << 3 | counter, counters 4 to 7 say taken. All tables
- * lie in one array, 28 KB by default. Indices and tags of all tables are computed in the eight lanes
- * of a vector; a lane without a table has a tag that no entry can hold.
+ * lie in one array, 28 KB by default. Indices and tags of all tables are computed in the eight
+ * lanes of a vector; a lane without a table has a tag that no entry can hold.
  *
  * Assumptions: every table is read at once and in the cycle of the fetch; training reads the
  * provider again at commit. Not modelled: banks, read ports, delayed table writes, the statistical
