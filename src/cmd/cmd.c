@@ -11,13 +11,12 @@
 
 #include "util/nearest.h"
 
-extern const struct command cmd_sim, cmd_list, cmd_help;
+extern const struct command cmd_sim, cmd_report, cmd_annotate, cmd_accuracy, cmd_diff, cmd_stats,
+    cmd_list, cmd_help;
 
 const struct command *const command_list[] = {
-	&cmd_sim,
-	&cmd_list,
-	&cmd_help,
-	NULL,
+	&cmd_sim,   &cmd_report, &cmd_annotate, &cmd_accuracy, &cmd_diff,
+	&cmd_stats, &cmd_list,	 &cmd_help,	NULL,
 };
 
 const struct command *cmd_find(const char *name)

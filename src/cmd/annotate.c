@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit annotate: source and disassembly with the time and the why of every instruction. */
+#include "cmd/reading.h"
+
+struct annotate_values {
+	struct reading reading;
+};
+
+static int annotate_run(void *values, int nargs, char **args)
+{
+	struct annotate_values *v = values;
+	struct view_options o;
+	struct store *s;
+	struct err e = { "" };
+
+	if (!v->reading.limit)
+		v->reading.limit = nargs > 1 ? 1 : 3;
+	if (!reading_options("annotate", &v->reading, &o) || !reading_open("annotate", args, 1, &s))
+		return 2;
+	o.function = nargs > 1 ? args[1] : NULL;
+	bool ok = view_annotate(s, &o, &e);
+	store_close(s);
+	return reading_status("annotate", ok, &e);
+}
+
+static const struct cmd_option options[] = {
+	READING_OPTIONS,
+	READING_PROFILER_OPTION,
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit annotate floorceil.culprit floor",
+	  "That function, instruction by instruction." },
+	{ "culprit annotate floorceil.culprit floor --profiler nci",
+	  "What a next-committing-instruction profiler would have said, beside the truth." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_annotate = {
+	.name = "annotate",
+	.summary = "source and disassembly with per-instruction cycle stacks",
+	.args = "FILE [SYMBOL]",
+	.min_args = 1,
+	.max_args = 2,
+	.description =
+	    "Prints functions with their source (where the files can be read) and their "
+	    "instructions, each with its share of all cycles, a stack of the events behind it, "
+	    "and the jumps. Without SYMBOL the three hottest functions, hottest first.",
+	.exit_status = READING_EXIT_STATUS,
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct annotate_values),
+	.run = annotate_run,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit diff: two runs, by what changed. */
+#include "cmd/reading.h"
+
+static int diff_run(void *values, int nargs, char **args)
+{
+	const struct reading *r = values;
+	struct view_options o;
+	struct store *s[2];
+	struct err e = { "" };
+
+	if (!reading_options("diff", r, &o) || !reading_open("diff", args, 2, s))
+		return 2;
+	bool ok = view_diff(s[0], s[1], &o, &e);
+	store_close(s[0]);
+	store_close(s[1]);
+	return reading_status("diff", ok, &e);
+}
+
+static const struct cmd_option options[] = {
+	READING_OPTIONS,
+	READING_PROFILER_OPTION,
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit diff before.culprit after.culprit",
+	  "What a change to program or machine brought." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.summary = "two runs, by function and instruction, sorted by change",
+	.args = "BEFORE AFTER",
+	.min_args = 2,
+	.max_args = 2,
+	.description =
+	    "Compares two profiles. Functions are matched by name, instructions by function "
+	    "and offset, so that two machines, two inputs or two builds can be compared.",
+	.exit_status = READING_EXIT_STATUS,
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct reading),
+	.run = diff_run,
+};

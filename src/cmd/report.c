@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit report: the run at a glance. */
+#include "cmd/reading.h"
+
+struct report_values {
+	struct reading reading;
+	const char *function, *event, *file;
+	int sort;
+};
+
+static const char *const sorts[] = { "cycles", "executions", "address", NULL };
+
+static int report_run(void *values, int nargs, char **args)
+{
+	const struct report_values *v = values;
+	struct view_options o;
+	struct store *s;
+	struct err e = { "" };
+
+	if (!reading_options("report", &v->reading, &o) || !reading_open("report", args, 1, &s))
+		return 2;
+	o.function = v->function;
+	o.event = v->event;
+	o.file = v->file;
+	o.sort = sorts[v->sort];
+	bool ok = view_report(s, &o, &e);
+	store_close(s);
+	return reading_status("report", ok, &e);
+}
+
+static const struct cmd_option options[] = {
+	READING_OPTIONS,
+	READING_PROFILER_OPTION,
+	{ .name = "function",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct report_values, function),
+	  .arg = "NAME",
+	  .help = "Only instructions of this function" },
+	{ .name = "event",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct report_values, event),
+	  .arg = "EVENT",
+	  .help = "Only instructions that suffered this event, such as ST-LLC" },
+	{ .name = "file",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct report_values, file),
+	  .arg = "FILE",
+	  .help = "Only instructions of this source file (the end of its name is enough)" },
+	{ .name = "sort",
+	  .type = CMD_CHOICE,
+	  .offset = offsetof(struct report_values, sort),
+	  .arg = "KEY",
+	  .choices = sorts,
+	  .help = "Order of the instructions" },
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit report floorceil.culprit", "Where the time of that run went, and why." },
+	{ "culprit report lbm.culprit --event ST-LLC", "The loads that wait for memory." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_report = {
+	.name = "report",
+	.summary = "the run at a glance: where the time went and why",
+	.args = "FILE",
+	.min_args = 1,
+	.max_args = 1,
+	.description =
+	    "Prints a profile that `culprit sim` wrote: what commit was doing in every cycle, "
+	    "the functions and the instructions that took the time, for each instruction a "
+	    "stack of the events that explain it, and a sentence per finding.",
+	.exit_status = READING_EXIT_STATUS,
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct report_values),
+	.run = report_run,
+};
