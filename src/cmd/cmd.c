@@ -14,10 +14,19 @@
 extern const struct command cmd_sim, cmd_report, cmd_annotate, cmd_accuracy, cmd_diff, cmd_stats,
     cmd_list, cmd_help;
 
+/* clang-format off */
 const struct command *const command_list[] = {
-	&cmd_sim,   &cmd_report, &cmd_annotate, &cmd_accuracy, &cmd_diff,
-	&cmd_stats, &cmd_list,	 &cmd_help,	NULL,
+	&cmd_sim,
+	&cmd_report,
+	&cmd_annotate,
+	&cmd_accuracy,
+	&cmd_diff,
+	&cmd_stats,
+	&cmd_list,
+	&cmd_help,
+	NULL,
 };
+/* clang-format on */
 
 const struct command *cmd_find(const char *name)
 {
