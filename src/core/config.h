@@ -37,8 +37,9 @@ enum ideal {
 	IDEAL_COUNT = 12,
 };
 #define IDEAL_WIN_FACTOR 20
-#define IDEAL_BW_WIDTH	 64 /* what "without limit" means for widths: as much as records can count \
-			     */
+#define IDEAL_BW_WIDTH                                                                             \
+	64 /* what "without limit" means for widths: as much as records can count                  \
+	    */
 #define IDEAL_PCS_MAX	  64
 #define CONFIG_PARAMS_MAX 320
 
@@ -139,6 +140,7 @@ struct core_config {
 	} ideal_pcs[IDEAL_PCS_MAX];
 	uint32_t nideal_pcs;
 
+	bool check;			  /* debug builds: core_check every cycle; slow */
 	char file[256];			  /* last file read, for messages */
 	uint16_t line[CONFIG_PARAMS_MAX]; /* where each parameter was set in it; 0: not there */
 };

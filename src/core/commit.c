@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commit: in order, up to its width. Exceptions are precise: the page fault of a load or store, and
+ * a load that read too early (memory order), act when they are the oldest; the instruction and
+ * everything younger are thrown away and fetched again. System calls and thread switches commit,
+ * then the kernel's time passes. Serialising CSR accesses, fences and atomics flush what follows,
+ * as BOOM's do.
+ *
+ * The kernel is not executed: its time is a number of cycles in which nothing is fetched.
+ */
+#include "core/pipe.h"
+
+/* The oldest cannot commit as it is: throws it away and fetches it again. */
+static void commit_exception(struct core *c, struct inflight *e)
+{
+	struct step *step = &c->steps[slot_of(c, c->head)];
+	const struct uop *u = e->u;
+
+	step->rec |= RI_FLUSHES;
+	if (e->state & ST_FAULT) {
+		step->psv |= PSV_FL_EX;
+		step->rec |= RI_EXCEPTION;
+		c->stats.exceptions++;
+		e->state &= (uint16_t)~ST_FAULT; /* the page stays touched */
+		squash_flush(c, c->head, u->pc, FLUSH_EXCEPTION, c->head, u->pc,
+			     c->cfg.page_fault_cycles);
+	} else {
+		step->psv |= PSV_FL_MO;
+		c->stats.violations++;
+		if (c->wait_table)
+			c->wait_table[hash_u64(u->pc) & (c->cfg.wait_entries - 1)] = 1;
+		squash_flush(c, c->head, u->pc, FLUSH_ORDER, c->head, u->pc, 0);
+	}
+	c->nevents++;
+}
+
+static void commit_control(struct core *c, const struct inflight *e, uint32_t slot)
+{
+	const struct uop *u = e->u;
+	bool taken = e->flags & RI_TAKEN;
+
+	c->stats.controls++;
+	c->stats.branches += u->cls == CLASS_BRANCH;
+	c->stats.mispredicts += !!(e->state & ST_MISPREDICT);
+	bpred_commit(c->bpred, u->pc, &u->in, &c->preds[slot], taken, e->next_pc);
+}
+
+/* A trap has committed: the kernel's time passes, then fetch goes on where the guest did. */
+static void commit_trap(struct core *c, const struct inflight *e, const struct step *step,
+			uint64_t po)
+{
+	c->stats.exceptions++;
+	if (step->flags & STEP_END)
+		return;
+	c->flush_cause = FLUSH_EXCEPTION;
+	c->flush_po = po;
+	c->flush_pc = e->u->pc;
+	c->flushed_now = true;
+	fetch_redirect(c, e->next_pc, false, c->now + c->cfg.syscall_cycles + c->cfg.fetch_flush,
+		       FETCH_EXCEPTION);
+}
+
+void commit_stage(struct core *c)
+{
+	while (c->ncommit < c->commit_width && c->head < c->disp) {
+		uint32_t slot = slot_of(c, c->head);
+		struct inflight *e = &c->ring[slot];
+		const struct uop *u = e->u;
+
+		if (!(e->state & ST_DONE))
+			return;
+		if (unlikely(e->state & (ST_FAULT | ST_VIOLATION))) {
+			if (!c->ncommit)
+				commit_exception(c, e);
+			return;
+		}
+		assert(!(e->state & ST_WRONG));
+		if (e->state & ST_MISPREDICT) {
+			e->psv |= PSV_FL_MB;
+			e->flags |= RI_MISPREDICT;
+		}
+		if (u->flags & UOP_FLUSH) {
+			e->psv |= PSV_FL_CSR;
+			e->flags |= RI_FLUSHES;
+		}
+		if (e->state & ST_TRAP) {
+			e->psv |= PSV_FL_EX;
+			e->flags |= RI_EXCEPTION | RI_FLUSHES;
+		}
+		if (c->wants & WANT_INSTS)
+			record_inst(c, c->head, true);
+
+		if (u->dst) {
+			if (u->flags & UOP_FP_DST)
+				c->fp_used--;
+			else
+				c->int_used--;
+		}
+		if (u->flags & UOP_LOAD) {
+			c->lq_used--;
+			c->stats.loads++;
+		}
+		if (u->flags & UOP_STORE) {
+			c->sq_commit++;
+			c->stats.stores++;
+		}
+		if (u->flags & UOP_CTRL)
+			commit_control(c, e, slot);
+		if (e->flags & RI_FETCH_HEAD)
+			c->packets_used--;
+		if (u->flags & UOP_SERIAL)
+			c->serial = false;
+		c->head++;
+		c->ncommit++;
+		if (unlikely(e->state & ST_TRAP)) {
+			commit_trap(c, e, &c->steps[slot], c->head - 1);
+			return;
+		}
+		if (unlikely(u->flags & UOP_FLUSH)) {
+			c->stats.serial_flushes++;
+			squash_flush(c, c->head, e->next_pc, FLUSH_CSR, c->head - 1, u->pc, 0);
+			return;
+		}
+	}
+}

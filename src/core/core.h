@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The timing model: a cycle-level out-of-order (or in-order) core that runs a guest.
+ *
+ * The guest executes at fetch and is the truth; the core says when. Whoever wants to know why gives
+ * an emit, into which the records of trace/record.h are written; without one nothing is computed
+ * for them.
+ */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/config.h"
+#include "guest/guest.h"
+#include "trace/emit.h"
+#include "util/util.h"
+
+struct core;
+
+/*
+ * A core after config, which must pass config_check, that runs g. Both emit (may be NULL) and g
+ * stay the caller's. NULL and e filled if config cannot work.
+ */
+struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
+		      struct err *e);
+void core_free(struct core *c);
+
+enum core_status {
+	CORE_RUNNING, /* the instructions asked for have committed, or core_interrupt was called */
+	CORE_ENDED,   /* the guest's process has ended and everything has committed */
+};
+
+/*
+ * Fetches at most max_insts more right-path instructions (0: no limit) and runs until all that was
+ * fetched has committed. The pipeline is empty when it returns CORE_RUNNING, unless interrupted.
+ */
+enum core_status core_run(struct core *c, uint64_t max_insts);
+/* Runs n instructions functionally and lets caches, TLBs and predictors learn from them. No time
+ * passes. Only while the pipeline is empty. */
+enum core_status core_warm(struct core *c, uint64_t n);
+/* The guest has moved on without the core (guest_run): fetch goes on from where it is now. Only
+ * while the pipeline is empty. */
+void core_attach(struct core *c);
+/* Async-signal-safe: makes core_run return at the next cycle. */
+void core_interrupt(struct core *c);
+
+/* What the run has cost so far. */
+struct core_stats {
+	uint64_t cycles;
+	uint64_t insts;		 /* committed */
+	uint64_t fetched;	 /* right path and wrong */
+	uint64_t squashed;	 /* … of those, thrown away */
+	uint64_t wrong_path;	 /* … of those, fetched on a wrong path */
+	uint64_t branches;	 /* committed conditional branches */
+	uint64_t controls;	 /* committed branches and jumps */
+	uint64_t mispredicts;	 /* committed and mispredicted, direction or target */
+	uint64_t loads, stores;	 /* committed */
+	uint64_t forwards;	 /* loads that the store queue served */
+	uint64_t violations;	 /* memory-order flushes */
+	uint64_t exceptions;	 /* system calls, page faults, thread switches */
+	uint64_t serial_flushes; /* CSR, fence, atomic */
+	uint64_t steps;		 /* cycles that the host stepped through; the others were skipped */
+	uint64_t
+	    dispatch_stall[DISPATCH_STALL_COUNT]; /* cycles in which nothing dispatched, by cause */
+};
+const struct core_stats *core_stats(const struct core *c);
+const struct memsys_stats *core_memory_stats(const struct core *c);
+
+/* Describes machine and run for analyses. */
+void core_meta(const struct core *c, struct trace_meta *meta);
+
+/* Prints the pipeline's state, for messages about bugs. */
+void core_dump(const struct core *c, FILE *f);
+
+#endif

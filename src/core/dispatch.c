@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decode, rename and dispatch: in order, up to the width, from the fetch buffer into reorder
+ * buffer, issue queue, load and store queues. An instruction can dispatch once it has passed the
+ * front end's stages (fetch.depth + decode.depth cycles after fetch). The first that finds no room
+ * stops dispatch, and the cause is kept.
+ *
+ * Renaming is a map from register to the youngest writer in flight; an instruction that needs a
+ * value that is not there yet enters its producer's list. Physical registers are counted: every
+ * writer in flight holds one beside the architectural ones, until it commits and so frees its
+ * predecessor.
+ */
+#include "core/pipe.h"
+
+/* Why e cannot dispatch now; DISPATCH_OK if it can. */
+static enum dispatch_stall dispatch_blocked(struct core *c, struct inflight *e)
+{
+	const struct uop *u = e->u;
+	uint64_t used = c->disp - c->head;
+
+	if (used >= c->rob_size)
+		return DISPATCH_ROB;
+	if (unlikely(c->serial || ((u->flags & UOP_SERIAL) && used))) {
+		if (u->flags & UOP_SERIAL)
+			e->psv |= PSV_SERIAL;
+		return DISPATCH_SERIAL;
+	}
+	if (c->iq_used[u->queue] >= c->iq_size[u->queue])
+		return DISPATCH_IQ;
+	if (u->dst &&
+	    (u->flags & UOP_FP_DST ? c->fp_used >= c->fp_size : c->int_used >= c->int_size))
+		return DISPATCH_REGS;
+	if ((u->flags & UOP_TAGGED) && c->branches_used >= c->branches_size)
+		return DISPATCH_BRANCHES;
+	if (u->flags & (UOP_LOAD | UOP_STORE)) {
+		uint32_t stores = (uint32_t)(c->sq_tail - c->sq_head);
+		bool shared_full = c->lq_used + stores >= c->shared_size;
+
+		if ((u->flags & UOP_STORE) && (stores >= c->sq_size || shared_full) &&
+		    !(u->ideal & IDEAL_SQ)) {
+			if (c->sq_complete == stores && stores)
+				e->psv |= PSV_DR_SQ;
+			return DISPATCH_SQ;
+		}
+		if ((u->flags & UOP_LOAD) && (c->lq_used >= c->lq_size || shared_full))
+			return DISPATCH_LQ;
+		if (stores > c->sq_mask)
+			return DISPATCH_SQ;
+	}
+	return DISPATCH_OK;
+}
+
+/* Makes source k of the instruction in slot wait for the producer p. */
+static void wait_for(struct core *c, struct inflight *e, uint32_t slot, unsigned k, uint64_t p)
+{
+	struct inflight *producer = at(c, p);
+
+	e->src_slot[k] = slot_of(c, p);
+	e->dep_next[k] = producer->dep_head;
+	producer->dep_head = slot << 2 | k;
+}
+
+static bool is_pending(const struct core *c, uint64_t p)
+{
+	return p >= c->head && !(at(c, p)->state & ST_AVAIL);
+}
+
+static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, uint64_t po)
+{
+	const struct uop *u = e->u;
+
+	e->pending = 0;
+	for (unsigned k = 0; k < 3; k++) {
+		uint64_t p = u->src[k] ? c->map[u->src[k]] : 0;
+		bool pending = p && is_pending(c, p);
+
+		e->src_slot[k] = SLOT_NONE;
+		if (pending) {
+			wait_for(c, e, slot, k, p);
+			if (!(k == 1 && (u->flags & UOP_SPLIT)))
+				e->pending++;
+		} else if (k == 1 && (u->flags & UOP_SPLIT)) {
+			e->state |= ST_DATA;
+		}
+		if (c->notes)
+			c->notes[slot].prod[k] = p >= c->head && p ? (uint32_t)(po - p) : 0;
+	}
+	e->src_slot[SRC_MEM] = SLOT_NONE;
+	if (unlikely(c->in_order) && u->dst && !u->src[2] && is_pending(c, c->map[u->dst]) &&
+	    c->map[u->dst]) {
+		wait_for(c, e, slot, 2, c->map[u->dst]);
+		e->pending++;
+	}
+}
+
+static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
+{
+	const struct uop *u = e->u;
+	uint64_t po = c->disp;
+
+	if (c->notes) {
+		struct notes *n = &c->notes[slot];
+
+		memset(&n->prod, 0, sizeof(n->prod) + sizeof(n->prod_mem) + sizeof(n->prod_line));
+		n->dispatch = c->now;
+		n->ready = n->issue = n->complete = NEVER;
+		n->lat_dmiss = n->lat_dtlb = n->lat_bus = 0;
+		n->dlevel = LEVEL_NONE;
+	}
+	e->dep_head = SLOT_NONE;
+	e->sq_pos = (uint32_t)c->sq_tail;
+	rename_sources(c, e, slot, po);
+	if (u->dst) {
+		e->prev_map = c->map[u->dst];
+		c->map[u->dst] = po;
+		if (u->flags & UOP_FP_DST)
+			c->fp_used++;
+		else
+			c->int_used++;
+	}
+	c->iq_used[u->queue]++;
+	if (u->flags & UOP_LOAD) {
+		lsu_dispatch_load(c, po);
+
+		uint64_t n = c->memops[slot].store;
+
+		if (n) {
+			uint64_t p = store_at(c, n)->po;
+
+			if (c->notes)
+				c->notes[slot].prod_mem = (uint32_t)(po - p);
+			if ((c->order == ORDER_PERFECT || (u->ideal & IDEAL_FLUSH)) &&
+			    n >= c->sq_commit && is_pending(c, p)) {
+				wait_for(c, e, slot, SRC_MEM, p);
+				e->pending++;
+			}
+		}
+	}
+	if (u->flags & UOP_STORE) {
+		lsu_dispatch_store(c, po);
+		if ((e->state & ST_DATA))
+			store_at(c, c->memops[slot].own)->data_ready = 1;
+	}
+	if (u->flags & UOP_TAGGED)
+		c->branches_used++;
+	if (u->flags & UOP_SERIAL)
+		c->serial = true;
+	if (!e->pending) {
+		e->state |= ST_READY;
+		ready_set(c, slot, u->queue);
+		if (c->notes)
+			c->notes[slot].ready = c->now + 1;
+	}
+	c->disp++;
+}
+
+void dispatch_stage(struct core *c)
+{
+	enum dispatch_stall stall = DISPATCH_OK;
+
+	while (c->ndispatch < c->decode_width) {
+		if (c->disp == c->tail) {
+			stall = DISPATCH_EMPTY;
+			break;
+		}
+
+		uint32_t slot = slot_of(c, c->disp);
+		struct inflight *e = &c->ring[slot];
+
+		if (e->fetch + c->depth > c->now) {
+			stall = DISPATCH_EMPTY;
+			break;
+		}
+		stall = dispatch_blocked(c, e);
+		if (stall != DISPATCH_OK)
+			break;
+		if (unlikely(c->wants)) {
+			if (!c->ndispatch) {
+				c->first_dispatch_seq = e->seq;
+				c->first_dispatch_pc = e->u->pc;
+				c->first_dispatch_wrong = e->state & ST_WRONG;
+			}
+			record_dispatch(c, e, slot);
+		}
+		dispatch_one(c, e, slot);
+		if (!(e->state & ST_WRONG))
+			c->flush_cause = FLUSH_NONE;
+		c->ndispatch++;
+	}
+	c->dispatch_stall = stall;
+	if (!c->ndispatch)
+		c->stats.dispatch_stall[stall]++;
+}

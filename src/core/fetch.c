@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fetch: a packet of instructions per cycle, from an aligned block, to the n-th taken branch, as
+ * far as the fetch buffer and the fetch-target queue have room.
+ *
+ * On the right path an instruction is executed by the guest as it is fetched, or taken from the
+ * steps that the guest has already made (after a flush). A control instruction is predicted; if the
+ * prediction leads elsewhere, fetch goes there: on a wrong path instructions are executed by
+ * spec.c, and their branches too can be mispredicted, resolve and redirect, within the wrong path.
+ * A wrong path that reaches what cannot be executed (system call, illegal instruction, unmapped
+ * address) waits there.
+ *
+ * The I-cache is asked once per line: a line buffer holds the line of the last access. An
+ * instruction that crosses a line belongs to the line in which it begins. Events of an access
+ * (miss, TLB miss) go to the first instruction of the packet that suffered them, as in TEA.
+ *
+ * After a system call, or where the guest switched threads, fetch waits until it has committed.
+ */
+#include "core/pipe.h"
+
+void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time, enum fetch_stall reason)
+{
+	c->fetch_state = FETCHING;
+	c->fetch_pc = pc;
+	c->wrong = wrong;
+	c->fetch_time = time;
+	c->fetch_reason = (uint8_t)reason;
+	c->fetch_token = 0;
+	c->fetch_line = ~0ull;
+	c->fetch_psv = 0;
+	c->fetch_lat_icache = c->fetch_lat_itlb = 0;
+	c->fetch_level = LEVEL_L1;
+}
+
+static enum fetch_stall stall_of(uint32_t events)
+{
+	if (events & MEM_EV_LLC_MISS)
+		return FETCH_ICACHE_MEM;
+	if (events & MEM_EV_L2_MISS)
+		return FETCH_ICACHE_LLC;
+	if (events & MEM_EV_L1_MISS)
+		return FETCH_ICACHE_L2;
+	return FETCH_ITLB;
+}
+
+/* An access has been answered: keeps what the packet's first instruction will carry. */
+static void fetch_note(struct core *c, const struct mem_result *r)
+{
+	if (r->events & MEM_EV_L1_MISS)
+		c->fetch_psv |= PSV_DR_L1;
+	if (r->events & MEM_EV_L2_MISS)
+		c->fetch_psv |= PSV_DR_L2;
+	if (r->events & MEM_EV_LLC_MISS)
+		c->fetch_psv |= PSV_DR_LLC;
+	if (r->events & MEM_EV_TLB_MISS)
+		c->fetch_psv |= PSV_DR_TLB;
+	if (r->events & MEM_EV_STLB_MISS)
+		c->fetch_psv |= PSV_DR_STLB;
+	c->fetch_level = r->level;
+	c->fetch_lat_itlb += r->xlat;
+	c->fetch_lat_icache += r->miss > r->xlat ? r->miss - r->xlat : 0;
+}
+
+void fetch_done(struct core *c, const struct mem_result *r)
+{
+	fetch_note(c, r);
+	c->fetch_token = 0;
+	c->fetch_state = FETCHING;
+	c->fetch_reason = (uint8_t)stall_of(r->events);
+	c->fetch_time = max_u64(c->now, r->ready - min_u64(r->ready, c->l1i_latency));
+}
+
+/* Makes the line of pc available; false if fetch has to wait for it. */
+static bool fetch_access(struct core *c, uint64_t pc)
+{
+	uint64_t line = pc & ~(uint64_t)(c->cfg.mem.line_bytes - 1);
+	uint32_t flags = 0;
+	struct mem_result r;
+
+	if (likely(line == c->fetch_line))
+		return true;
+
+	const struct uop *u = uop_get(c, pc, NULL);
+	uint32_t ideal = c->ideal;
+
+	if (unlikely(c->cfg.nideal_pcs) && u)
+		ideal = u->ideal;
+	if (unlikely(ideal))
+		flags = (ideal & IDEAL_IMISS ? MEM_IDEAL_IMISS : 0) |
+			(ideal & IDEAL_ITLB ? MEM_IDEAL_ITLB : 0) |
+			(ideal & IDEAL_BW ? MEM_IDEAL_BW : 0);
+	if (c->wrong)
+		flags |= MEM_WRONG_PATH;
+	c->fetch_token = TOKEN_FETCH | ++c->fetch_tokens;
+
+	uint64_t block = pc & ~(uint64_t)c->fetch_block_mask;
+
+	switch (memsys_ifetch(c->mem, c->now, block, c->fetch_block_mask + 1, c->fetch_token, flags,
+			      &r)) {
+	case MEM_DONE:
+		c->fetch_token = 0;
+		c->fetch_line = line;
+		if (likely(!r.events && r.ready <= c->now + c->l1i_latency))
+			return true;
+		fetch_note(c, &r);
+		if (r.ready <= c->now + c->l1i_latency)
+			return true;
+		c->fetch_time = r.ready - c->l1i_latency;
+		c->fetch_reason = (uint8_t)stall_of(r.events);
+		return false;
+	case MEM_PENDING:
+		c->fetch_line = line;
+		c->fetch_state = FETCH_WAIT_CACHE;
+		c->fetch_reason = (uint8_t)stall_of(r.events);
+		if (c->wants && c->fetch_reason == FETCH_ICACHE_L2 &&
+		    !memsys_probe(c->mem, MEM_L2, pc))
+			c->fetch_reason =
+			    memsys_probe(c->mem, MEM_LLC, pc) ? FETCH_ICACHE_LLC : FETCH_ICACHE_MEM;
+		return false;
+	case MEM_RETRY:
+		c->fetch_token = 0;
+		c->fetch_time = r.ready == MEM_NEVER ? NEVER : max_u64(r.ready, c->now + 1);
+		c->fetch_reason = FETCH_ICACHE_L2;
+		return false;
+	}
+	return false;
+}
+
+/* The registers are the guest's again: after a system call or a switch any of them may have
+ * changed. */
+static void reload_registers(struct core *c)
+{
+	c->hart = guest_hart(c->guest);
+	memcpy(c->regs, c->hart->x, sizeof(c->hart->x));
+	memcpy(c->regs + 32, c->hart->f, sizeof(c->hart->f));
+	c->regs[0] = 0;
+}
+
+/* The right path's next step: made by the guest now, or again from those that it has made. */
+static struct step *next_step(struct core *c, uint32_t slot)
+{
+	struct step *step = &c->steps[slot];
+	struct guest_step gs;
+
+	if (unlikely(c->tail < c->stream_end))
+		return step;
+	guest_step(c->guest, &gs);
+	assert(gs.pc == c->fetch_pc_now);
+	step->u = uop_get(c, gs.pc, gs.inst);
+	step->addr = gs.addr;
+	step->next_pc = gs.next_pc;
+	step->flags = gs.flags;
+	step->tid = gs.tid;
+	step->psv = step->rec = 0;
+
+	unsigned dst = step->u->dst;
+
+	step->value = dst < 32 ? c->hart->x[dst] : c->hart->f[dst - 32];
+	c->stream_end++;
+	return step;
+}
+
+#define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
+
+/* Predicts the control instruction just fetched; returns where fetch goes on. */
+static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool trap)
+{
+	const struct uop *u = e->u;
+	struct bpred_pred *p = &c->preds[slot];
+	bool taken = e->flags & RI_TAKEN;
+	struct bpred_truth truth = { .taken = taken, .target = e->next_pc };
+
+	bpred_predict(c->bpred, u->pc, &u->in, c->wrong ? NULL : &truth, p);
+	if (unlikely(trap))
+		return e->next_pc;
+
+	uint64_t next = p->taken ? p->target : u->pc + u->in.len;
+
+	if (likely(next == e->next_pc))
+		return next;
+	if (unlikely((u->ideal & IDEAL_BMISP) && !c->wrong)) {
+		bpred_repair(c->bpred, u->pc, &u->in, p, taken, e->next_pc);
+		p->taken = taken;
+		p->target = e->next_pc;
+		p->when = BPRED_AT_FETCH;
+		return e->next_pc;
+	}
+	e->state |= ST_MISPREDICT;
+	if (!c->wrong) {
+		c->wrong = true;
+		c->right_po = c->tail + 1;
+	}
+	return next;
+}
+
+static void note_fetch(struct core *c, uint32_t slot, bool first)
+{
+	struct notes *n = &c->notes[slot];
+
+	n->dispatch = n->ready = n->issue = n->complete = NEVER;
+	n->ilevel = first ? c->fetch_level : LEVEL_L1;
+	n->lat_icache = first ? c->fetch_lat_icache : 0;
+	n->lat_itlb = first ? c->fetch_lat_itlb : 0;
+	n->dispatch_stall = DISPATCH_OK;
+	n->dlevel = LEVEL_NONE;
+}
+
+/* Fetches one instruction at pc. False if there is none to be had. */
+static bool fetch_one(struct core *c, uint64_t pc)
+{
+	uint32_t slot = slot_of(c, c->tail);
+	struct inflight *e = &c->ring[slot];
+	const struct uop *u;
+
+	if (likely(!c->wrong)) {
+		bool again = c->tail < c->stream_end;
+
+		c->fetch_pc_now = pc;
+
+		const struct step *step = next_step(c, slot);
+
+		u = step->u;
+		e->u = u;
+		e->addr = step->addr;
+		e->next_pc = step->next_pc;
+		e->undo = c->regs[u->dst];
+		e->psv = step->psv;
+		e->flags = step->rec | (again ? RI_REFETCH : 0) |
+			   (step->flags & STEP_TAKEN ? RI_TAKEN : 0);
+		e->tid = step->tid;
+		e->state = 0;
+		if (unlikely(u->flags & UOP_HINT))
+			e->addr = c->regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
+		if (u->dst)
+			c->regs[u->dst] = step->value;
+		if (unlikely(step->flags & STEP_TRAPS)) {
+			bool last = c->tail + 1 == c->stream_end;
+
+			if (last)
+				reload_registers(c);
+			if (step->flags & STEP_END) {
+				c->ended = true;
+				e->state |= ST_TRAP;
+				c->fetch_state = FETCH_OVER;
+			} else if (!(u->ideal & IDEAL_FLUSH)) {
+				e->state |= ST_TRAP;
+				c->fetch_state = FETCH_WAIT_TRAP;
+			}
+		}
+	} else {
+		struct spec_result r;
+
+		u = uop_get(c, pc, NULL);
+		if (!u)
+			return false;
+		spec_execute(c, u, c->tail, &r);
+		if (r.stuck)
+			return false;
+		e->u = u;
+		e->addr = r.addr;
+		e->next_pc = r.next_pc;
+		e->undo = c->regs[u->dst];
+		e->psv = 0;
+		e->flags =
+		    (u->flags & UOP_CTRL) && (u->cls == CLASS_JUMP || r.next_pc != pc + u->in.len)
+			? RI_TAKEN
+			: 0;
+		e->tid = 0;
+		e->state = ST_WRONG;
+		if (u->dst)
+			c->regs[u->dst] = r.value;
+		c->stats.wrong_path++;
+	}
+	e->seq = c->seq++;
+	e->fetch = c->now;
+	return true;
+}
+
+/* Fetches a packet beginning at fetch_pc, whose line is there. */
+static void fetch_packet(struct core *c, uint32_t room)
+{
+	uint64_t pc = c->fetch_pc;
+	uint64_t end = (pc | c->fetch_block_mask) + 1;
+	uint32_t taken = 0;
+
+	if (!c->wrong)
+		guest_set_cycles(c->guest, c->now);
+	while (c->nfetch < room && (c->wrong || c->tail < c->fetch_limit)) {
+		uint32_t slot = slot_of(c, c->tail);
+		struct inflight *e = &c->ring[slot];
+
+		if (!fetch_one(c, pc)) {
+			c->fetch_state = FETCH_STUCK;
+			break;
+		}
+
+		const struct uop *u = e->u;
+		bool first = !c->nfetch;
+		bool trap = e->state & ST_TRAP;
+		bool bubble = false, jumped = false;
+
+		if (first) {
+			e->flags |= RI_FETCH_HEAD;
+			e->psv |= c->fetch_psv;
+			c->packets_used++;
+		}
+		if (c->notes)
+			note_fetch(c, slot, first);
+		if (u->flags & UOP_CTRL) {
+			pc = predict(c, e, slot, trap);
+			jumped = c->preds[slot].taken;
+			bubble = jumped && c->preds[slot].when == BPRED_AT_DECODE;
+		} else {
+			pc = trap || c->fetch_state == FETCH_OVER ? e->next_pc : pc + u->in.len;
+			/* An idealised trap goes straight on, wherever the guest went. */
+			if (unlikely(pc != e->next_pc && !(e->state & ST_WRONG))) {
+				pc = e->next_pc;
+				jumped = true;
+			}
+		}
+		c->tail++;
+		c->nfetch++;
+		if (unlikely(trap))
+			break;
+		if (unlikely(bubble)) {
+			e->flags |= RI_BTB_MISS;
+			if (!(u->ideal & IDEAL_BMISP)) {
+				c->fetch_time = c->now + 1 + c->cfg.fetch_btb_bubble;
+				c->fetch_reason = FETCH_REDIRECT;
+				break;
+			}
+		}
+		if (jumped) {
+			if (++taken >= c->fetch_taken)
+				break;
+		} else if (pc < end || c->fetch_through) {
+			if (likely(pc < end))
+				continue;
+		} else {
+			break;
+		}
+		/* On into another block in the same cycle. */
+		c->fetch_pc = pc;
+		end = (pc | c->fetch_block_mask) + 1;
+		if (c->nfetch < room && (c->wrong || c->tail < c->fetch_limit)) {
+			uint32_t psv = c->fetch_psv;
+
+			c->fetch_psv = 0;
+			if (!fetch_access(c, pc))
+				goto out;
+			c->fetch_psv = psv;
+		}
+	}
+	c->fetch_psv = 0;
+	c->fetch_lat_icache = c->fetch_lat_itlb = 0;
+	c->fetch_level = LEVEL_L1;
+out:
+	c->fetch_pc = pc;
+	c->stats.fetched += c->nfetch;
+}
+
+void fetch_stage(struct core *c)
+{
+	while (c->buffered < c->tail && at(c, c->buffered)->fetch + c->cfg.fetch_depth <= c->now)
+		c->buffered++;
+
+	switch (c->fetch_state) {
+	case FETCHING:
+		break;
+	case FETCH_WAIT_CACHE:
+		c->fetch_stall = c->fetch_reason;
+		return;
+	case FETCH_WAIT_TRAP:
+	case FETCH_STUCK:
+		c->fetch_stall = FETCH_BLOCKED;
+		return;
+	case FETCH_OVER:
+		c->fetch_stall = FETCH_END;
+		return;
+	}
+	if (c->fetch_time > c->now) {
+		c->fetch_stall = c->fetch_reason;
+		return;
+	}
+	if (!c->wrong && c->tail >= c->fetch_limit) {
+		c->fetch_stall = FETCH_END;
+		return;
+	}
+
+	uint64_t occupied = c->buffered > c->disp ? c->buffered - c->disp : 0;
+
+	if (occupied >= c->fetch_buffer || c->packets_used >= c->packets_size ||
+	    c->tail - c->head + c->fetch_width > c->mask) {
+		c->fetch_stall = FETCH_BUFFER;
+		return;
+	}
+	if (c->wrong && !uop_get(c, c->fetch_pc, NULL)) {
+		c->fetch_state = FETCH_STUCK;
+		c->fetch_stall = FETCH_BLOCKED;
+		return;
+	}
+	if (!fetch_access(c, c->fetch_pc)) {
+		c->fetch_stall = c->fetch_reason;
+		return;
+	}
+	fetch_packet(c, (uint32_t)min_u64(c->fetch_width, c->fetch_buffer - occupied));
+	c->fetch_stall = c->nfetch ? FETCH_OK : FETCH_BLOCKED;
+}

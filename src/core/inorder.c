@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * In-order issue, after the Alpha 21164 of dcpi1997: instructions begin execution in program order,
+ * up to the issue width per cycle; the first that cannot go holds up all behind it. They complete
+ * out of order, guarded by the same wake-up lists as the out-of-order core uses (a scoreboard),
+ * including the last writer of the destination, since there is no renaming.
+ */
+#include "core/pipe.h"
+
+void inorder_stage(struct core *c)
+{
+	c->issue_time = NEVER;
+	memset(c->unit_used, 0, sizeof(c->unit_used));
+	/* Loads that have issued, but were refused by the cache or waited for a store, go first. */
+	if (c->nready[0] | c->nready[1] | c->nready[2]) {
+		for (uint32_t w = 0; w <= c->mask / 64; w++) {
+			uint64_t bits = c->ready[0][w] | c->ready[1][w] | c->ready[2][w];
+
+			for (; bits; bits &= bits - 1) {
+				uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+				if ((c->ring[slot].state & ST_ISSUED) && issue_try(c, slot))
+					c->nissue++;
+			}
+		}
+	}
+	if (c->issue_po < c->head)
+		c->issue_po = c->head;
+	for (uint32_t left = c->issue_width; left && c->issue_po < c->disp; left--) {
+		uint32_t slot = slot_of(c, c->issue_po);
+
+		if (!(c->ring[slot].state & ST_READY) || !issue_try(c, slot))
+			return;
+		c->nissue++;
+		c->issue_po++;
+	}
+}

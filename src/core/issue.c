@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Issue: oldest ready first, within the width of each queue and of the machine, as units allow.
+ *
+ * Ready instructions are bits over the ring's slots, one mask per queue; selection walks the words
+ * from the oldest slot on. A queue whose width is used up drops out of the walk. An instruction
+ * that takes no time (idealised) completes on the spot; its dependents are younger, so the same
+ * walk finds them.
+ */
+#include "core/pipe.h"
+
+/* Takes a unit of the kind that u needs; false if all are busy. */
+static bool take_unit(struct core *c, const struct uop *u)
+{
+	unsigned kind = u->unit;
+
+	if (unlikely(u->flags & UOP_NO_UNIT))
+		return true;
+	if (likely(c->unit_pipelined[kind])) {
+		if (c->unit_used[kind] >= c->unit_count[kind])
+			return false;
+		c->unit_used[kind]++;
+		return true;
+	}
+	for (unsigned i = 0; i < c->unit_count[kind]; i++) {
+		if (c->unit_busy[kind][i] <= c->now) {
+			c->unit_busy[kind][i] = c->now + u->latency;
+			return true;
+		}
+		if (c->unit_busy[kind][i] < c->issue_time)
+			c->issue_time = c->unit_busy[kind][i];
+	}
+	return false;
+}
+
+static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
+{
+	ready_clear(c, slot, e->u->queue);
+	if (e->state & ST_ISSUED)
+		return;
+	e->state |= ST_ISSUED;
+	c->iq_used[e->u->queue]--;
+	if (c->notes)
+		c->notes[slot].issue = c->now;
+}
+
+bool issue_try(struct core *c, uint32_t slot)
+{
+	struct inflight *e = &c->ring[slot];
+	const struct uop *u = e->u;
+
+	if (unlikely((u->flags & UOP_DRAIN) && (uint32_t)c->sq_head != e->sq_pos))
+		return false;
+	if (!take_unit(c, u))
+		return false;
+	leave_issue_queue(c, slot, e);
+	if (u->flags & UOP_LOAD) {
+		lsu_load(c, slot);
+	} else if (u->flags & UOP_STORE) {
+		if (!(u->flags & UOP_SPLIT)) {
+			e->state |= ST_DATA;
+			lsu_store_data(c, slot);
+		}
+		if (c->touched && !(e->state & ST_WRONG) && !(u->ideal & IDEAL_FLUSH) &&
+		    lsu_first_touch(c, e->addr))
+			e->state |= ST_FAULT;
+		wheel_put(c, slot, EVENT_ADDR, c->now + 1);
+	} else if (u->flags & UOP_HINT) {
+		if (e->addr < GUEST_ADDR_LIMIT)
+			memsys_prefetch(c->mem, c->now,
+					u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D, e->addr);
+		wheel_put(c, slot, EVENT_COMPLETE, c->now + 1);
+	} else if (unlikely(!u->latency)) {
+		complete_now(c, slot);
+	} else {
+		wheel_put(c, slot, EVENT_COMPLETE, c->now + u->latency);
+	}
+	return true;
+}
+
+void issue_stage(struct core *c)
+{
+	uint32_t room[QUEUES], left = c->issue_width;
+	uint32_t first = slot_of(c, c->head);
+	uint32_t nwords = (c->mask + 1) / 64;
+	uint32_t w = first / 64;
+	uint64_t valid = ~0ull << (first & 63);
+	/* Words that the reorder buffer reaches into. */
+	uint32_t reach = ((first & 63) + (uint32_t)(c->disp - c->head) + 63) / 64;
+
+	c->issue_time = NEVER;
+	if (!(c->nready[0] | c->nready[1] | c->nready[2]))
+		return;
+	memcpy(room, c->iq_width, sizeof(room));
+	memset(c->unit_used, 0, sizeof(c->unit_used));
+	for (uint32_t i = 0; i < reach; i++) {
+		if (i == nwords)
+			valid = ~(~0ull << (first & 63));
+		for (;;) {
+			uint64_t bits = valid & ((room[0] ? c->ready[0][w] : 0) |
+						 (room[1] ? c->ready[1][w] : 0) |
+						 (room[2] ? c->ready[2][w] : 0));
+			if (!bits)
+				break;
+
+			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			unsigned queue = c->ring[slot].u->queue;
+
+			valid &= ~(bits ^ (bits - 1));
+			if (!issue_try(c, slot))
+				continue;
+			c->nissue++;
+			room[queue]--;
+			if (!--left)
+				return;
+		}
+		w = w + 1 == nwords ? 0 : w + 1;
+		valid = ~0ull;
+	}
+}

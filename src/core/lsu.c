@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loads, stores and the order between them.
+ *
+ * Addresses are known when an instruction is fetched (the guest has executed it), so the youngest
+ * older store that a load overlaps is found at dispatch, in a hash table of the granules (8 bytes)
+ * that stores in the queue touch, without searching the queue. What the machine would know is
+ * modelled on top: a store's address counts as known one cycle after it issues, its data when its
+ * producer is done.
+ *
+ *   store's address   load
+ *   known             forwards if the store has all its bytes, else waits until it is written
+ *   not known yet     speculative: goes to the cache; when the store's address comes, the load is
+ * marked and flushes when it is the oldest (BOOM). perfect: waits for that store alone.
+ *                     conservative, or a load that the wait table knows: waits for all older
+ * addresses
+ *
+ * Stores are written in order after they commit. By default the cache's MSHRs limit how many misses
+ * are under way, and a store leaves the queue when the cache has taken it.
+ *
+ * Not modelled: stores translate when they are written, not when their address is computed.
+ */
+#include "core/pipe.h"
+
+#define GRANULE_SHIFT 3
+#define LOWEST_MAPPED 0x10000 /* Linux maps nothing below: wrong paths through NULL stop here */
+
+static uint32_t granule_hash(uint64_t granule)
+{
+	return (uint32_t)((granule * 0x9e3779b97f4a7c15ull) >> 54) & (STORE_HASH - 1);
+}
+
+uint32_t lsu_psv(uint32_t events)
+{
+	static const struct {
+		uint32_t event, psv;
+	} table[] = {
+		{ MEM_EV_L1_MISS, PSV_ST_L1 },	   { MEM_EV_L2_MISS, PSV_ST_L2 },
+		{ MEM_EV_LLC_MISS, PSV_ST_LLC },   { MEM_EV_TLB_MISS, PSV_ST_TLB },
+		{ MEM_EV_STLB_MISS, PSV_ST_STLB }, { MEM_EV_MERGED, PSV_ST_MERGE },
+		{ MEM_EV_MSHR_WAIT, PSV_ST_MSHR }, { MEM_EV_BUS_WAIT, PSV_ST_BUS },
+	};
+	uint32_t psv = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (events & table[i].event)
+			psv |= table[i].psv;
+	return psv;
+}
+
+static uint32_t mem_flags(uint32_t ideal, uint32_t state, uint32_t uop)
+{
+	uint32_t flags = 0;
+
+	if (unlikely(ideal))
+		flags = (ideal & IDEAL_DL1 ? MEM_IDEAL_DL1 : 0) |
+			(ideal & IDEAL_DMISS ? MEM_IDEAL_DMISS : 0) |
+			(ideal & IDEAL_DTLB ? MEM_IDEAL_DTLB : 0) |
+			(ideal & IDEAL_BW ? MEM_IDEAL_BW : 0);
+	if (state & ST_WRONG)
+		flags |= MEM_WRONG_PATH;
+	if (uop & UOP_ATOMIC)
+		flags |= MEM_EXCLUSIVE;
+	return flags;
+}
+
+bool lsu_first_touch(struct core *c, uint64_t addr)
+{
+	uint64_t page = addr / GUEST_PAGE_BYTES;
+
+	if (!c->touched || addr >= GUEST_ADDR_LIMIT || (c->touched[page / 64] >> (page & 63) & 1))
+		return false;
+	c->touched[page / 64] |= 1ull << (page & 63);
+	return true;
+}
+
+/* ---- dispatch and squash ---- */
+
+/* Youngest store that touches the granule and overlaps [addr, addr + size); 0: none. */
+static uint64_t find_store(const struct core *c, uint64_t granule, uint64_t addr, uint32_t size)
+{
+	uint32_t h = granule_hash(granule);
+
+	for (uint64_t n = c->store_hash[h]; n >= c->sq_head;) {
+		const struct store *s = store_at(c, n);
+
+		if (s->addr < addr + size && addr < s->addr + s->size)
+			return n;
+		n = s->next[s->hash[0] != h];
+	}
+	return 0;
+}
+
+void lsu_dispatch_load(struct core *c, uint64_t po)
+{
+	uint32_t slot = slot_of(c, po);
+	struct inflight *e = &c->ring[slot];
+	struct memop *m = &c->memops[slot];
+	uint32_t size = e->u->mem_bytes;
+
+	c->lq_used++;
+	m->store = 0;
+	m->wait = WAIT_NONE;
+	if (c->sq_head == c->sq_tail)
+		return;
+
+	uint64_t first = e->addr >> GRANULE_SHIFT, last = (e->addr + size - 1) >> GRANULE_SHIFT;
+	uint64_t n = find_store(c, first, e->addr, size);
+
+	if (last != first)
+		n = max_u64(n, find_store(c, last, e->addr, size));
+	if (!n)
+		return;
+
+	struct store *s = store_at(c, n);
+
+	m->store = n;
+	m->covered = s->addr <= e->addr && e->addr + size <= s->addr + s->size;
+	m->next_load = s->loads;
+	s->loads = po;
+}
+
+void lsu_squash_load(struct core *c, uint64_t po)
+{
+	uint32_t slot = slot_of(c, po);
+	struct inflight *e = &c->ring[slot];
+	struct memop *m = &c->memops[slot];
+
+	c->lq_used--;
+	if (m->store >= c->sq_head && m->store) {
+		struct store *s = store_at(c, m->store);
+
+		assert(s->loads == po);
+		s->loads = m->next_load;
+	}
+	if (c->retry[slot / 64] >> (slot & 63) & 1)
+		c->retry[slot / 64] &= ~(1ull << (slot & 63));
+	if (c->order_wait[slot / 64] >> (slot & 63) & 1) {
+		c->order_wait[slot / 64] &= ~(1ull << (slot & 63));
+		c->norder_wait--;
+	}
+	if (unlikely(e->state & ST_FAULT)) {
+		uint64_t page = e->addr / GUEST_PAGE_BYTES;
+
+		c->touched[page / 64] &= ~(1ull << (page & 63));
+	}
+}
+
+void lsu_dispatch_store(struct core *c, uint64_t po)
+{
+	uint32_t slot = slot_of(c, po);
+	struct inflight *e = &c->ring[slot];
+	uint64_t n = c->sq_tail++;
+	struct store *s = store_at(c, n);
+	uint64_t first = e->addr >> GRANULE_SHIFT;
+	uint64_t last = (e->addr + e->u->mem_bytes - 1) >> GRANULE_SHIFT;
+
+	c->memops[slot].own = n;
+	s->addr = e->addr;
+	s->size = e->u->mem_bytes;
+	s->po = po;
+	s->pc = e->u->pc;
+	s->loads = 0;
+	s->addr_known = s->data_ready = s->done = 0;
+	s->ideal = e->u->ideal;
+	s->hash[0] = (uint16_t)granule_hash(first);
+	s->hash[1] = last != first ? (uint16_t)granule_hash(last) : s->hash[0];
+	s->granules = s->hash[0] == s->hash[1] ? 1 : 2;
+	for (unsigned k = 0; k < s->granules; k++) {
+		s->next[k] = c->store_hash[s->hash[k]];
+		c->store_hash[s->hash[k]] = n;
+	}
+}
+
+void lsu_squash_store(struct core *c, uint64_t po)
+{
+	uint32_t slot = slot_of(c, po);
+	struct inflight *e = &c->ring[slot];
+	uint64_t n = c->memops[slot].own;
+	struct store *s = store_at(c, n);
+
+	assert(n == c->sq_tail - 1 && n >= c->sq_commit);
+	assert(s->loads < c->head || !s->loads);
+	for (unsigned k = 0; k < s->granules; k++) {
+		assert(c->store_hash[s->hash[k]] == n);
+		c->store_hash[s->hash[k]] = s->next[k];
+	}
+	c->sq_tail--;
+	if (c->sq_known > c->sq_tail)
+		c->sq_known = c->sq_tail;
+	if (e->state & ST_DONE)
+		c->sq_complete--;
+	if (unlikely((e->state & ST_FAULT) && !(e->u->flags & UOP_LOAD))) {
+		uint64_t page = e->addr / GUEST_PAGE_BYTES;
+
+		c->touched[page / 64] &= ~(1ull << (page & 63));
+	}
+}
+
+/* ---- loads ---- */
+
+/* A load that waited for a store is ready again. */
+static void load_again(struct core *c, uint32_t slot)
+{
+	struct inflight *e = &c->ring[slot];
+
+	c->memops[slot].wait = WAIT_NONE;
+	e->state &= (uint16_t)~ST_WAIT_STORE;
+	ready_set(c, slot, e->u->queue);
+}
+
+static void wake_loads(struct core *c, const struct store *s, enum load_wait wait)
+{
+	for (uint64_t po = s->loads; po && po >= c->head;) {
+		uint32_t slot = slot_of(c, po);
+
+		if (c->memops[slot].wait == wait)
+			load_again(c, slot);
+		po = c->memops[slot].next_load;
+	}
+}
+
+void lsu_store_address(struct core *c, uint32_t slot)
+{
+	struct store *s = store_at(c, c->memops[slot].own);
+
+	s->addr_known = 1;
+	for (uint64_t po = s->loads; po && po >= c->head;) {
+		struct inflight *e = at(c, po);
+
+		if (e->state & ST_BYPASSED)
+			e->state |= ST_VIOLATION;
+		po = c->memops[slot_of(c, po)].next_load;
+	}
+	while (c->sq_known < c->sq_tail && store_at(c, c->sq_known)->addr_known)
+		c->sq_known++;
+	if (likely(!c->norder_wait))
+		return;
+	for (uint32_t w = 0; w <= c->mask / 64; w++) {
+		for (uint64_t bits = c->order_wait[w]; bits; bits &= bits - 1) {
+			uint32_t waiter = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			if ((int32_t)((uint32_t)c->sq_known - c->ring[waiter].sq_pos) < 0)
+				continue;
+			c->order_wait[w] &= ~(bits & -bits);
+			c->norder_wait--;
+			load_again(c, waiter);
+		}
+	}
+}
+
+void lsu_store_data(struct core *c, uint32_t slot)
+{
+	struct store *s = store_at(c, c->memops[slot].own);
+
+	s->data_ready = 1;
+	wake_loads(c, s, WAIT_DATA);
+}
+
+void lsu_retry(struct core *c)
+{
+	c->retrying = false;
+	c->retry_time = NEVER;
+	c->nevents++;
+	for (uint32_t w = 0; w <= c->mask / 64; w++) {
+		uint64_t bits = c->retry[w];
+
+		c->retry[w] = 0;
+		for (; bits; bits &= bits - 1) {
+			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			ready_set(c, slot, c->ring[slot].u->queue);
+		}
+	}
+}
+
+/* True if the load must wait until older stores know their addresses. */
+static bool must_wait_for_addresses(struct core *c, const struct inflight *e)
+{
+	if ((int32_t)((uint32_t)c->sq_known - e->sq_pos) >= 0)
+		return false;
+	if (c->order == ORDER_CONSERVATIVE)
+		return true;
+	if (!c->wait_table)
+		return false;
+	if (c->now >= c->wait_clear) {
+		memset(c->wait_table, 0, c->cfg.wait_entries);
+		while (c->wait_clear <= c->now)
+			c->wait_clear += c->cfg.wait_clear;
+	}
+	return c->wait_table[hash_u64(e->u->pc) & (c->cfg.wait_entries - 1)];
+}
+
+/* What is known of an access that has been answered. */
+static void note_result(struct core *c, uint32_t slot, const struct mem_result *r)
+{
+	struct inflight *e = &c->ring[slot];
+	struct notes *n = &c->notes[slot];
+
+	n->dlevel = r->level;
+	n->lat_dmiss = r->miss;
+	n->lat_dtlb = r->xlat;
+	n->lat_bus = r->queue;
+	n->prod_line = 0;
+	if (!(r->events & MEM_EV_MERGED) || (r->primary & TOKEN_KIND) != TOKEN_LOAD)
+		return;
+
+	/* Only an earlier instruction of this very path counts. */
+	uint32_t distance = (uint32_t)(po_of(c, slot) - token_po(r->primary)) & 0xfffff;
+	const struct inflight *p = at(c, po_of(c, slot) - distance);
+
+	if (distance && distance <= c->mask &&
+	    (p->seq & ((1ull << 42) - 1)) == token_seq(r->primary) && p->seq < e->seq)
+		n->prod_line = distance;
+}
+
+/* Where an access that has just missed will be served, for the cycle records until it is known. */
+static uint8_t level_to_come(const struct core *c, uint64_t addr)
+{
+	if (memsys_probe(c->mem, MEM_L1D, addr))
+		return LEVEL_L1;
+	if (memsys_probe(c->mem, MEM_L2, addr))
+		return LEVEL_L2;
+	return memsys_probe(c->mem, MEM_LLC, addr) ? LEVEL_LLC : LEVEL_MEM;
+}
+
+enum load_try lsu_load(struct core *c, uint32_t slot)
+{
+	struct inflight *e = &c->ring[slot];
+	struct memop *m = &c->memops[slot];
+	const struct uop *u = e->u;
+
+	e->state &= (uint16_t)~ST_BYPASSED;
+	if (unlikely(must_wait_for_addresses(c, e))) {
+		e->state |= ST_WAIT_STORE;
+		c->order_wait[slot / 64] |= 1ull << (slot & 63);
+		c->norder_wait++;
+		return LOAD_WAITS;
+	}
+	if (m->store && m->store >= c->sq_head) {
+		const struct store *s = store_at(c, m->store);
+
+		if (!s->addr_known) {
+			assert(c->order == ORDER_SPECULATIVE);
+			e->state |= ST_BYPASSED;
+		} else if (!m->covered || !s->data_ready || (u->flags & UOP_ATOMIC)) {
+			m->wait = m->covered && !s->data_ready ? WAIT_DATA : WAIT_WRITE;
+			e->state |= ST_WAIT_STORE;
+			return LOAD_WAITS;
+		} else {
+			e->psv |= PSV_ST_FWD;
+			c->stats.forwards++;
+			if (c->notes)
+				c->notes[slot].dlevel = LEVEL_FWD;
+			wheel_put(c, slot, EVENT_COMPLETE,
+				  c->now + (u->ideal & IDEAL_DL1 ? 1 : c->cfg.forward_latency));
+			return LOAD_GOES;
+		}
+	}
+	if (unlikely((e->state & ST_WRONG) &&
+		     (e->addr < LOWEST_MAPPED || e->addr + u->mem_bytes >= GUEST_ADDR_LIMIT))) {
+		wheel_put(c, slot, EVENT_COMPLETE, c->now + c->cfg.mem.cache[MEM_L1D].latency);
+		return LOAD_GOES;
+	}
+
+	struct mem_result r;
+	uint32_t flags = mem_flags(u->ideal, e->state, u->flags);
+
+	switch (memsys_load(c->mem, c->now, e->addr, u->mem_bytes, u->pc,
+			    token_of(e->seq, po_of(c, slot)), flags, &r)) {
+	case MEM_DONE:
+		if (unlikely(r.events))
+			e->psv |= lsu_psv(r.events);
+		if (c->notes)
+			note_result(c, slot, &r);
+		assert(r.ready > c->now);
+		wheel_put(c, slot, EVENT_COMPLETE, r.ready);
+		break;
+	case MEM_PENDING:
+		e->psv |= lsu_psv(r.events);
+		e->state |= ST_MEM;
+		if (c->notes)
+			c->notes[slot].dlevel = level_to_come(c, e->addr);
+		break;
+	case MEM_RETRY:
+		e->state &= (uint16_t)~ST_BYPASSED;
+		e->psv |= PSV_ST_MSHR;
+		c->retry[slot / 64] |= 1ull << (slot & 63);
+		c->retrying = true;
+		if (r.ready != MEM_NEVER && r.ready < c->retry_time)
+			c->retry_time = max_u64(r.ready, c->now + 1);
+		return LOAD_RETRY;
+	}
+	if (c->touched && !(e->state & ST_WRONG) && !(u->ideal & IDEAL_FLUSH) &&
+	    lsu_first_touch(c, e->addr))
+		e->state |= ST_FAULT;
+	return LOAD_GOES;
+}
+
+/* ---- callbacks ---- */
+
+void lsu_done(void *ctx, uint64_t token, const struct mem_result *r)
+{
+	struct core *c = ctx;
+
+	if ((token & TOKEN_KIND) == TOKEN_FETCH) {
+		if (token == c->fetch_token)
+			fetch_done(c, r);
+		return;
+	}
+	if ((token & TOKEN_KIND) == TOKEN_STORE) {
+		/* With store_misses 0 the store left the queue when the cache took it. */
+		if (c->cfg.store_misses) {
+			store_at(c, token & ~TOKEN_KIND)->done = 1;
+			c->sq_flight--;
+		}
+		return;
+	}
+
+	uint32_t slot = token_po(token) & c->mask;
+	struct inflight *e = &c->ring[slot];
+
+	if (!(e->state & ST_MEM) || (e->seq & ((1ull << 42) - 1)) != token_seq(token))
+		return;
+	e->state &= (uint16_t)~ST_MEM;
+	e->psv |= lsu_psv(r->events);
+	if (c->notes)
+		note_result(c, slot, r);
+	wheel_put(c, slot, EVENT_COMPLETE, max_u64(r->ready, c->now));
+}
+
+void lsu_wake(void *ctx, uint32_t caches)
+{
+	struct core *c = ctx;
+
+	if (caches & 1u << MEM_L1D) {
+		if (c->retrying)
+			c->retry_time = c->now;
+		if (c->drain_time == NEVER)
+			c->drain_time = c->now;
+	}
+	if ((caches & 1u << MEM_L1I) && c->fetch_state == FETCHING && c->fetch_time == NEVER)
+		c->fetch_time = c->now;
+}
+
+/* ---- stores ---- */
+
+static void leave_queue(struct core *c)
+{
+	while (c->sq_head < c->sq_next && store_at(c, c->sq_head)->done) {
+		struct store *s = store_at(c, c->sq_head++);
+
+		c->sq_complete--;
+		c->ndrain++;
+		if (s->loads >= c->head)
+			wake_loads(c, s, WAIT_WRITE);
+	}
+}
+
+void drain_stage(struct core *c)
+{
+	if (c->cfg.store_misses)
+		leave_queue(c);
+	for (uint32_t n = 0; n < c->store_ports && c->sq_next < c->sq_commit; n++) {
+		struct store *s = store_at(c, c->sq_next);
+		struct mem_result r;
+
+		if (c->drain_time > c->now)
+			return;
+		if (c->cfg.store_misses && c->sq_flight >= c->cfg.store_misses)
+			return;
+		switch (memsys_store(c->mem, c->now, s->addr, s->size, s->pc,
+				     TOKEN_STORE | c->sq_next, mem_flags(s->ideal, 0, 0), &r)) {
+		case MEM_DONE:
+			s->done = 1;
+			break;
+		case MEM_PENDING:
+			if (c->cfg.store_misses)
+				c->sq_flight++;
+			else
+				s->done = 1;
+			break;
+		case MEM_RETRY:
+			c->drain_time = r.ready == MEM_NEVER ? NEVER : max_u64(r.ready, c->now + 1);
+			return;
+		}
+		c->sq_next++;
+		c->ndrain++;
+		leave_queue(c);
+	}
+}

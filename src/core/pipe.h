@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything that passes between the stages of the core.
+ *
+ * All instructions in flight stand in one ring, in program order on the path being fetched, and
+ * never move. An instruction's place is its program-order number po; three numbers cut the ring:
+ *
+ *     head ─────────── disp ─────────── tail
+ *      │ reorder buffer │ front end      │ next to be fetched
+ *      next to commit   next to dispatch
+ *
+ * Invariants, checked every cycle in debug builds (core_check in check.c)
+ *   P1  head <= disp <= tail <= head + ring size; disp - head <= ROB entries.
+ *   P2  The rename map names, per register, the youngest dispatched writer; a name below head means
+ * that the value is architectural. So nothing has to be cleaned when an instruction commits. P3  An
+ * instruction is in its producers' lists of dependents exactly once per source that it still waits
+ * for; lists are youngest first, so a squash (youngest first) pops their heads. P4  At most one
+ * event per instruction is in the wheel. P5  regs holds the values after the last fetched
+ * instruction; every instruction keeps the value that it overwrote, so a squash restores regs by
+ * walking back. P6  On the right path the guest has executed exactly the instructions below
+ * stream_end, and steps[] holds those from head on, so that a flush can fetch them again.
+ */
+#ifndef CORE_PIPE_H
+#define CORE_PIPE_H
+
+#include <assert.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/bpred/bpred.h"
+#include "core/config.h"
+#include "core/core.h"
+#include "core/mem/mem.h"
+#include "guest/guest.h"
+#include "isa/isa.h"
+#include "trace/emit.h"
+#include "trace/record.h"
+#include "util/util.h"
+
+#define SLOT_NONE  UINT32_MAX
+#define NEVER	   UINT64_MAX
+#define WHEEL_SIZE 1024 /* cycles; a later event goes round more than once */
+#define SOURCES	   4 /* three registers, and a store (or, in order, the register's last writer) */
+#define SRC_MEM	   3 /* index of the fourth */
+#define QUEUES	   3
+#define STORE_HASH 1024
+
+/* What the core knows of a static instruction; made once, never moved, never changed. */
+struct uop {
+	struct inst in;
+	uint64_t pc;
+	uint32_t rec_flags; /* enum rec_inst_flag that follow from the encoding */
+	uint32_t ideal;	    /* enum ideal that hold for it */
+	uint16_t flags;	    /* enum uop_flag */
+	uint16_t latency;   /* cycles in its unit */
+	uint8_t cls;	    /* enum op_class */
+	uint8_t unit;	    /* enum unit_kind */
+	uint8_t queue;	    /* issue queue */
+	uint8_t mem_bytes;
+	uint8_t dst, src[3]; /* isa_operands */
+};
+
+enum uop_flag {
+	UOP_LOAD = 1 << 0,   /* reads data memory */
+	UOP_STORE = 1 << 1,  /* writes it; an atomic does both */
+	UOP_CTRL = 1 << 2,   /* is predicted */
+	UOP_TAGGED = 1 << 3, /* counts as an outstanding branch: conditional or indirect */
+	UOP_SERIAL = 1 << 4, /* waits for an empty ROB and holds dispatch */
+	UOP_FLUSH = 1 << 5,  /* what follows is fetched again when it commits */
+	UOP_DRAIN = 1 << 6,  /* executes only when all older stores are written */
+	UOP_TRAP = 1 << 7,   /* enters the kernel: fetch waits for it to commit */
+	UOP_HINT = 1 << 8,   /* prefetch */
+	UOP_ATOMIC = 1 << 9,
+	UOP_SPLIT =
+	    1 << 10, /* plain store: issues when its address is known, completes with its data */
+	UOP_FP_DST = 1 << 11,
+	UOP_NO_UNIT = 1 << 12, /* idealised: no unit is taken */
+};
+
+enum state_flag {
+	ST_READY = 1 << 0,	/* all operands available: is, or was, in a ready mask */
+	ST_ISSUED = 1 << 1,	/* has left its issue queue */
+	ST_DONE = 1 << 2,	/* result available */
+	ST_WRONG = 1 << 3,	/* on a wrong path */
+	ST_MISPREDICT = 1 << 4, /* fetch went elsewhere after it */
+	ST_RESOLVED = 1 << 5,	/* its outstanding-branch tag is free again */
+	ST_DATA = 1 << 6,	/* store: data available */
+	ST_ADDR = 1 << 7,	/* store: address known */
+	ST_FAULT = 1 << 8,	/* raises a page fault at commit */
+	ST_VIOLATION = 1 << 9,	/* load that must be executed again */
+	ST_TRAP = 1 << 10,	/* fetch waits for it to commit: system call, switch, end */
+	ST_BYPASSED = 1 << 11,	/* load that went before the store it depends on knew its address */
+	ST_EVENT = 1 << 12,	/* in the wheel */
+	ST_MEM = 1 << 13,	/* waits for the memory system */
+	ST_WAIT_STORE = 1 << 14, /* load that waits for its store: address, data or write */
+	ST_AVAIL = 1 << 15,	 /* dependents may use the result */
+};
+
+enum event_kind {
+	EVENT_COMPLETE, /* the result is there */
+	EVENT_WAKE,	/* … and now dependents may issue */
+	EVENT_ADDR,	/* a store's address is known */
+};
+
+/* An instruction in flight. First line: wake-up, select, completion. Second: fetch, commit, squash.
+ */
+struct inflight {
+	const struct uop *u;
+	uint64_t addr;		    /* memory operand */
+	uint32_t dep_head;	    /* first dependent: slot << 2 | source */
+	uint32_t dep_next[SOURCES]; /* next dependent of the same producer */
+	uint32_t src_slot[SOURCES]; /* producer that it waits for; SLOT_NONE: does not wait */
+	uint32_t ev_next, ev_prev;  /* neighbours in the wheel's bucket */
+	uint8_t pending;	    /* sources that are not yet available */
+	uint8_t event;		    /* enum event_kind */
+	uint16_t state;		    /* enum state_flag */
+
+	uint64_t ev_time;
+	uint64_t seq;
+	uint64_t fetch;	   /* cycle */
+	uint64_t next_pc;  /* where it really goes on */
+	uint64_t undo;	   /* value of its destination before it */
+	uint64_t prev_map; /* rename map of its destination before it */
+	uint32_t psv;	   /* enum psv_event */
+	uint32_t flags;	   /* enum rec_inst_flag that did not follow from the encoding */
+	uint32_t sq_pos;   /* low bits of sq_tail when it dispatched: older stores are below */
+	uint32_t tid;
+};
+_Static_assert(sizeof(struct inflight) == 128, "two cache lines");
+
+/* Memory side of a load in flight. */
+struct memop {
+	uint64_t own;	    /* stores: its number in the store queue */
+	uint64_t store;	    /* loads: number of the youngest older overlapping store, or 0 */
+	uint64_t next_load; /* po of the next older load that depends on the same store */
+	uint8_t covered;    /* the store has all bytes that the load wants */
+	uint8_t wait;	    /* enum load_wait */
+};
+
+enum load_wait {
+	WAIT_NONE,
+	WAIT_DATA,  /* for its data */
+	WAIT_WRITE, /* for it to be written: it has only some of the bytes */
+};
+
+/* A store from dispatch until it is written. Numbers count from 1; the array is indexed modulo
+ * size. */
+struct store {
+	uint64_t addr;
+	uint64_t po;
+	uint64_t pc;
+	uint64_t loads; /* po of the youngest load that depends on it; 0: none */
+	uint64_t
+	    next[2]; /* next older store in the hash chain of each granule it touches; 0: none */
+	uint16_t hash[2]; /* which chains; hash[1] is used only if it touches two granules */
+	uint8_t size;
+	uint8_t granules;
+	uint8_t addr_known, data_ready;
+	uint8_t done;	/* written, or taken by the cache */
+	uint32_t ideal; /* enum ideal */
+};
+
+/* What the guest did, kept until it commits so that it can be fetched again. */
+struct step {
+	const struct uop *u;
+	uint64_t addr;
+	uint64_t next_pc;
+	uint64_t value; /* of its destination */
+	uint32_t flags; /* enum guest_step_flag */
+	uint32_t tid;
+	uint32_t psv; /* events of its earlier lives */
+	uint32_t rec; /* RI_ flags of its earlier lives */
+};
+
+/* For records only; untouched when nobody listens. Cycles, absolute. */
+struct notes {
+	uint64_t dispatch, ready, issue, complete;
+	uint32_t prod[3], prod_mem, prod_line;
+	uint32_t lat_icache, lat_itlb, lat_dmiss, lat_dtlb, lat_bus, lat_exec;
+	uint8_t ilevel, dlevel, dispatch_stall;
+};
+
+/* Wrong-path stores that wrong-path loads must see. */
+struct overlay_store {
+	uint64_t addr, value, po;
+	uint32_t size;
+};
+
+enum fetch_state {
+	FETCHING,
+	FETCH_WAIT_CACHE, /* a token is out; fetch_time is set when it comes back */
+	FETCH_WAIT_TRAP,  /* until the last fetched instruction commits */
+	FETCH_STUCK,	  /* wrong path that leads nowhere: until a redirect */
+	FETCH_OVER,	  /* the guest has ended, or the instructions asked for are fetched */
+};
+
+struct core {
+	/* hot */
+	uint64_t now;
+	uint64_t head, disp, tail;
+	uint32_t mask; /* ring size - 1 */
+	uint32_t nready[QUEUES];
+	uint64_t *ready[QUEUES]; /* bit masks over slots */
+	struct inflight *ring;
+	struct memop *memops;
+	uint64_t map[64];  /* youngest dispatched writer of each register */
+	uint64_t regs[64]; /* values after the last fetched instruction */
+	uint64_t seq;	   /* next to be fetched */
+
+	/* resources */
+	uint32_t iq_used[QUEUES], iq_size[QUEUES], iq_width[QUEUES];
+	uint32_t int_used, fp_used, int_size,
+	    fp_size; /* writers in flight, and how many there can be */
+	uint32_t lq_used, lq_size, sq_size, shared_size;
+	uint32_t branches_used, branches_size;
+	uint32_t packets_used, packets_size;
+	uint32_t rob_size;
+	uint32_t fetch_width, decode_width, issue_width, commit_width;
+	uint32_t fetch_taken, fetch_block_mask, fetch_buffer;
+	bool fetch_through; /* goes on into the next block in the same cycle (idealised) */
+	uint32_t depth;	    /* fetch to dispatch */
+	bool serial;	    /* a serialising instruction is in the ROB */
+	bool in_order;
+	uint8_t order;	/* enum lsu_order */
+	uint32_t ideal; /* enum ideal of the whole run */
+
+	/* units */
+	uint8_t unit_count[UNIT_COUNT], unit_used[UNIT_COUNT];
+	uint8_t unit_pipelined[UNIT_COUNT];
+	uint64_t unit_busy[UNIT_COUNT][64]; /* unpipelined: until when */
+	uint64_t issue_po;		    /* in order: next to issue */
+	uint64_t issue_time; /* when a blocked ready instruction may find its unit free */
+
+	/* wheel */
+	uint32_t wheel[WHEEL_SIZE];
+	uint64_t wheel_used[WHEEL_SIZE / 64];
+	bool wheel_open; /* the present cycle's bucket has been emptied: events must lie ahead */
+
+	/* store queue: head..commit..tail are numbers */
+	struct store *stores;
+	uint32_t sq_mask;
+	uint64_t sq_head, sq_commit, sq_tail;
+	uint64_t sq_next;     /* next to be sent to the cache */
+	uint64_t sq_known;    /* all stores below know their addresses */
+	uint32_t sq_complete; /* stores in the queue that have address and data */
+	uint32_t sq_flight;   /* sent and not yet written */
+	uint64_t drain_time;  /* not before */
+	uint32_t store_ports;
+	uint64_t store_hash[STORE_HASH];
+	uint64_t *order_wait; /* loads that wait for sq_known to move, mask over slots */
+	uint32_t norder_wait;
+	uint64_t *retry; /* loads that the cache refused, mask over slots */
+	uint64_t retry_time;
+	bool retrying;
+	uint8_t *wait_table; /* 1: this load once violated order */
+	uint64_t wait_clear;
+
+	/* fetch */
+	enum fetch_state fetch_state;
+	uint64_t fetch_pc;
+	uint64_t fetch_time;   /* not before */
+	uint8_t fetch_reason;  /* enum fetch_stall while fetch_time lies ahead */
+	bool wrong;	       /* fetch is on a wrong path */
+	uint64_t fetch_line;   /* line that the last access delivered; ~0: none */
+	uint64_t fetch_token;  /* outstanding access; 0: none */
+	uint64_t fetch_tokens; /* handed out */
+	uint64_t fetch_pc_now; /* being fetched on the right path, for assertions */
+	uint32_t fetch_psv;    /* events that the next packet's first instruction has suffered */
+	uint32_t fetch_lat_icache, fetch_lat_itlb;
+	uint8_t fetch_level;
+	uint32_t l1i_latency;
+	uint64_t buffered;    /* instructions below have arrived in the fetch buffer */
+	uint64_t fetch_limit; /* po that must not be fetched yet */
+	uint64_t right_po;    /* wrong: where the right path goes on */
+	uint64_t stream_end;
+	struct step *steps;
+	struct bpred_pred *preds;
+	struct uop_table *uops;
+
+	/* wrong-path execution */
+	struct overlay_store *overlay;
+	uint32_t noverlay;
+	uint64_t overlay_filter;
+
+	/* parts */
+	struct guest *guest;
+	const struct hart *hart;
+	struct memsys *mem;
+	struct bpred *bpred;
+	struct emit *emit;
+	unsigned wants;
+	struct notes *notes;
+	uint64_t *touched; /* one bit per page */
+
+	/* of the present cycle, for its record and for skipping */
+	uint64_t start_head, start_head_pc, start_seq, start_fetch_po, start_fetch_pc;
+	uint32_t start_flags, start_rob;
+	uint32_t ncommit, ndispatch, nissue, nfetch;
+	uint32_t nevents, ndrain;
+	uint8_t dispatch_stall, fetch_stall;
+	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
+						     cause */
+	uint64_t disp_waiter;			  /* seq it belongs to */
+	uint64_t first_dispatch_seq, first_dispatch_pc;
+	bool first_dispatch_wrong;
+
+	/* last flush */
+	uint8_t flush_cause;
+	uint8_t flush_now_cause; /* as the cycle's record says it */
+	bool flushed_now;
+	uint64_t flush_po, flush_pc;
+
+	bool ended; /* the guest has ended */
+	volatile sig_atomic_t interrupted;
+	uint64_t progress; /* cycle of the last commit */
+	struct core_stats stats;
+	struct core_config cfg;
+};
+
+static inline uint32_t slot_of(const struct core *c, uint64_t po)
+{
+	return (uint32_t)po & c->mask;
+}
+static inline struct inflight *at(const struct core *c, uint64_t po)
+{
+	return &c->ring[slot_of(c, po)];
+}
+/* po of the instruction in a slot that is in flight. */
+static inline uint64_t po_of(const struct core *c, uint32_t slot)
+{
+	return c->head + ((slot - (uint32_t)c->head) & c->mask);
+}
+static inline struct store *store_at(const struct core *c, uint64_t number)
+{
+	return &c->stores[(uint32_t)number & c->sq_mask];
+}
+
+/* Tokens for the memory system: kind, sequence number, place. */
+#define TOKEN_LOAD  (1ull << 62)
+#define TOKEN_STORE (2ull << 62)
+#define TOKEN_FETCH (3ull << 62)
+#define TOKEN_KIND  (3ull << 62)
+static inline uint64_t token_of(uint64_t seq, uint64_t po)
+{
+	return TOKEN_LOAD | (seq & ((1ull << 42) - 1)) << 20 | (po & 0xfffff);
+}
+static inline uint64_t token_seq(uint64_t token)
+{
+	return token >> 20 & ((1ull << 42) - 1);
+}
+static inline uint32_t token_po(uint64_t token)
+{
+	return (uint32_t)token & 0xfffff;
+}
+
+/*
+ * The wheel: what happens in which cycle, for the next WHEEL_SIZE cycles. An event that lies
+ * further ahead is put into the last bucket and goes round again from there.
+ */
+#define WHEEL_FIRST 0x80000000u /* in ev_prev: first of the bucket whose number follows */
+
+static inline void wheel_put(struct core *c, uint32_t slot, enum event_kind kind, uint64_t time)
+{
+	struct inflight *e = &c->ring[slot];
+	uint64_t when = time - c->now < WHEEL_SIZE ? time : c->now + WHEEL_SIZE - 1;
+	uint32_t b = (uint32_t)when & (WHEEL_SIZE - 1);
+
+	assert(time > c->now || (time == c->now && !c->wheel_open));
+	assert(!(e->state & ST_EVENT));
+	e->event = kind;
+	e->state |= ST_EVENT;
+	e->ev_time = time;
+	e->ev_prev = WHEEL_FIRST | b;
+	e->ev_next = c->wheel[b];
+	if (e->ev_next != SLOT_NONE)
+		c->ring[e->ev_next].ev_prev = slot;
+	c->wheel[b] = slot;
+	c->wheel_used[b / 64] |= 1ull << (b & 63);
+}
+
+static inline void wheel_remove(struct core *c, struct inflight *e)
+{
+	e->state &= (uint16_t)~ST_EVENT;
+	if (e->ev_next != SLOT_NONE)
+		c->ring[e->ev_next].ev_prev = e->ev_prev;
+	if (!(e->ev_prev & WHEEL_FIRST)) {
+		c->ring[e->ev_prev].ev_next = e->ev_next;
+		return;
+	}
+	uint32_t b = e->ev_prev & ~WHEEL_FIRST;
+
+	c->wheel[b] = e->ev_next;
+	if (e->ev_next == SLOT_NONE)
+		c->wheel_used[b / 64] &= ~(1ull << (b & 63));
+}
+
+/* The first cycle after now in which the wheel has something; NEVER if it is empty. */
+uint64_t wheel_next(const struct core *c);
+
+/* Ready masks. */
+static inline void ready_set(struct core *c, uint32_t slot, unsigned queue)
+{
+	assert(!(c->ready[queue][slot / 64] >> (slot & 63) & 1));
+	c->ready[queue][slot / 64] |= 1ull << (slot & 63);
+	c->nready[queue]++;
+}
+static inline void ready_clear(struct core *c, uint32_t slot, unsigned queue)
+{
+	assert(c->ready[queue][slot / 64] >> (slot & 63) & 1);
+	c->ready[queue][slot / 64] &= ~(1ull << (slot & 63));
+	c->nready[queue]--;
+}
+static inline bool is_ready(const struct core *c, uint32_t slot, unsigned queue)
+{
+	return c->ready[queue][slot / 64] >> (slot & 63) & 1;
+}
+
+/* ---- stages, in the order in which a cycle runs them: from the back, so that what one stage frees
+ * the stage before it can use in the same cycle, and what a stage hands on is seen a cycle later
+ * ---- */
+
+void complete_stage(struct core *c); /* complete.c: events that are due; resolves branches */
+void commit_stage(struct core *c);   /* commit.c */
+void drain_stage(struct core *c);    /* lsu.c: committed stores go to the cache */
+void issue_stage(struct core *c);    /* issue.c */
+void inorder_stage(struct core *c);  /* inorder.c: instead of issue_stage */
+void dispatch_stage(struct core *c); /* dispatch.c: decode, rename, dispatch */
+void fetch_stage(struct core *c);    /* fetch.c */
+
+/* complete.c */
+/* The result of the instruction in slot is available now. */
+void complete_now(struct core *c, uint32_t slot);
+/* A store's address, or its data, has become known now. */
+void complete_store_address(struct core *c, uint32_t slot);
+
+/* issue.c */
+/* Tries to begin execution of a ready instruction; false if its unit or the cache has no room. */
+bool issue_try(struct core *c, uint32_t slot);
+
+/* lsu.c */
+enum load_try {
+	LOAD_GOES,  /* will complete by an event */
+	LOAD_WAITS, /* for a store; it becomes ready again by itself */
+	LOAD_RETRY, /* the cache refused it; it becomes ready again by itself */
+};
+enum load_try lsu_load(struct core *c, uint32_t slot);
+void lsu_dispatch_load(struct core *c, uint64_t po);
+void lsu_dispatch_store(struct core *c, uint64_t po);
+void lsu_squash_load(struct core *c, uint64_t po);
+void lsu_squash_store(struct core *c, uint64_t po);
+/* The address (data) of the store in slot is known now: loads that waited go on, loads that went
+ * too early are marked. */
+void lsu_store_address(struct core *c, uint32_t slot);
+void lsu_store_data(struct core *c, uint32_t slot);
+/* Lets refused loads try again. */
+void lsu_retry(struct core *c);
+/* Callbacks of the memory system. */
+void lsu_done(void *ctx, uint64_t token, const struct mem_result *r);
+void lsu_wake(void *ctx, uint32_t caches);
+/* True the first time that right-path code touches a page. */
+bool lsu_first_touch(struct core *c, uint64_t addr);
+uint32_t lsu_psv(uint32_t events);
+
+/* fetch.c */
+/* Fetch goes on at pc, on the right path or a wrong one, in cycle time at the earliest. */
+void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time,
+		    enum fetch_stall reason);
+void fetch_done(struct core *c, const struct mem_result *r);
+
+/* squash.c */
+/* Throws away everything from po on, restores registers and rename map. Returns the prediction of
+ * the oldest control instruction thrown away, or NULL. */
+const struct bpred_pred *squash_from(struct core *c, uint64_t po);
+/* Flush at commit: from po on, fetched again at pc after wait more cycles. */
+void squash_flush(struct core *c, uint64_t from, uint64_t pc, enum flush_cause cause,
+		  uint64_t cause_po, uint64_t cause_pc, uint32_t wait);
+
+/* spec.c */
+struct spec_result {
+	uint64_t next_pc;
+	uint64_t addr;
+	uint64_t value;
+	bool stuck; /* cannot be executed on a wrong path: system call, illegal instruction */
+};
+/* Executes u on c->regs, wrong-path stores into the overlay. Does not write the register. */
+void spec_execute(struct core *c, const struct uop *u, uint64_t po, struct spec_result *r);
+void spec_squash(struct core *c, uint64_t from);
+
+/* uop.c */
+struct uop_table *uop_table_new(void);
+void uop_table_free(struct uop_table *t);
+/* The predecoded instruction at pc, whose decoded form is in; in NULL: as last seen there, else
+ * asks the guest, NULL if pc is not executable. */
+const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in);
+
+/* record.c: everything that only listeners cause */
+void record_inst(struct core *c, uint64_t po, bool committed);
+void record_cycle(struct core *c, uint64_t repeat);
+/* e is about to dispatch: what held it. */
+void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
+void record_start(struct core *c); /* of a cycle: what the record says about its beginning */
+void record_head(struct core *c);  /* after completions: what the oldest waits for */
+
+/* check.c */
+void core_check(const struct core *c);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Throwing instructions away: youngest first, each undoing what fetch and dispatch did for it, so
+ * that registers, rename map, queues, lists and counters are what they were before it was fetched.
+ *
+ * What the memory system has begun for a squashed load goes on (wrong paths pollute); its
+ * completion finds nobody.
+ */
+#include "core/pipe.h"
+
+/* Undoes dispatch, and what happened after it. */
+static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
+{
+	const struct uop *u = e->u;
+	uint32_t slot = slot_of(c, po);
+
+	if (e->state & ST_EVENT)
+		wheel_remove(c, e);
+	if (is_ready(c, slot, u->queue))
+		ready_clear(c, slot, u->queue);
+	if (!(e->state & ST_ISSUED))
+		c->iq_used[u->queue]--;
+	/* Backwards, as they were linked forwards: each is the head of its producer's list. */
+	for (int k = SOURCES - 1; k >= 0; k--) {
+		if (e->src_slot[k] != SLOT_NONE) {
+			struct inflight *producer = &c->ring[e->src_slot[k]];
+
+			assert(producer->dep_head == (slot << 2 | (uint32_t)k));
+			producer->dep_head = e->dep_next[k];
+		}
+	}
+	if (u->dst) {
+		c->map[u->dst] = e->prev_map;
+		if (u->flags & UOP_FP_DST)
+			c->fp_used--;
+		else
+			c->int_used--;
+	}
+	if (u->flags & UOP_STORE)
+		lsu_squash_store(c, po);
+	if (u->flags & UOP_LOAD)
+		lsu_squash_load(c, po);
+	if ((u->flags & UOP_TAGGED) && !(e->state & ST_RESOLVED))
+		c->branches_used--;
+	if (u->flags & UOP_SERIAL)
+		c->serial = false;
+}
+
+const struct bpred_pred *squash_from(struct core *c, uint64_t from)
+{
+	const struct bpred_pred *oldest = NULL;
+
+	for (uint64_t po = c->tail; po-- > from;) {
+		struct inflight *e = at(c, po);
+		const struct uop *u = e->u;
+
+		if (c->wants & WANT_SQUASHED)
+			record_inst(c, po, false);
+		if (po < c->disp)
+			squash_dispatched(c, po, e);
+		if (u->dst)
+			c->regs[u->dst] = e->undo;
+		if (e->flags & RI_FETCH_HEAD)
+			c->packets_used--;
+		if (u->flags & UOP_CTRL)
+			oldest = &c->preds[slot_of(c, po)];
+		c->stats.squashed++;
+		e->state = 0;
+	}
+	if (c->tail > from)
+		c->tail = from;
+	if (c->disp > from)
+		c->disp = from;
+	if (c->buffered > from)
+		c->buffered = from;
+	if (c->issue_po > from)
+		c->issue_po = from;
+	if (c->noverlay)
+		spec_squash(c, from);
+	return oldest;
+}
+
+void squash_flush(struct core *c, uint64_t from, uint64_t pc, enum flush_cause cause,
+		  uint64_t cause_po, uint64_t cause_pc, uint32_t wait)
+{
+	const struct bpred_pred *oldest = squash_from(c, from);
+
+	if (oldest)
+		bpred_restore(c->bpred, oldest);
+	c->flush_cause = (uint8_t)cause;
+	c->flush_po = cause_po;
+	c->flush_pc = cause_pc;
+	c->flushed_now = true;
+	fetch_redirect(c, pc, false, c->now + wait + c->cfg.fetch_flush,
+		       wait ? FETCH_EXCEPTION : FETCH_REDIRECT);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Predecoded instructions: what the core knows of a static instruction, made when it is first
+ * fetched.
+ *
+ * A uop never moves and never changes, so that instructions in flight can point at it; if the code
+ * at an address changes, the address gets a new one. Lookup is two loads for an address in the page
+ * that was asked for last, which nearly all are.
+ */
+#include "core/pipe.h"
+
+#include <stdlib.h>
+
+#define PAGE_SHIFT 12
+#define DIR_BITS   13
+#define LEAF_BITS  (GUEST_ADDR_BITS - PAGE_SHIFT - DIR_BITS)
+#define CHUNK_UOPS 1024
+#define SLOTS	   (1u << (PAGE_SHIFT - 1))
+
+struct uop_page {
+	struct uop *slot[SLOTS];
+};
+
+struct uop_chunk {
+	struct uop_chunk *next;
+	struct uop uops[CHUNK_UOPS];
+};
+
+struct uop_table {
+	uint64_t last_page; /* number of the page that last points to */
+	struct uop_page *last;
+	struct uop_page **dir[1u << DIR_BITS];
+	struct uop_chunk *chunks;
+	uint32_t used; /* of the first chunk */
+};
+
+struct uop_table *uop_table_new(void)
+{
+	struct uop_table *t = x_calloc(1, sizeof(*t));
+
+	t->last_page = ~0ull;
+	t->used = CHUNK_UOPS;
+	return t;
+}
+
+void uop_table_free(struct uop_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(t->dir); i++) {
+		for (size_t k = 0; t->dir[i] && k < (1u << LEAF_BITS); k++)
+			free(t->dir[i][k]);
+		free(t->dir[i]);
+	}
+	while (t->chunks) {
+		struct uop_chunk *next = t->chunks->next;
+
+		free(t->chunks);
+		t->chunks = next;
+	}
+	free(t);
+}
+
+static struct uop_page *find_page(struct uop_table *t, uint64_t page)
+{
+	struct uop_page ***dir = &t->dir[page >> LEAF_BITS];
+
+	if (!*dir)
+		*dir = x_calloc(1u << LEAF_BITS, sizeof(**dir));
+
+	struct uop_page **leaf = &(*dir)[page & ((1u << LEAF_BITS) - 1)];
+
+	if (!*leaf)
+		*leaf = x_calloc(1, sizeof(**leaf));
+	t->last_page = page;
+	t->last = *leaf;
+	return *leaf;
+}
+
+static enum unit_kind unit_of(const struct core *c, enum op_class cls)
+{
+	const struct unit_config *unit = c->cfg.unit;
+
+	switch (cls) {
+	case CLASS_MUL:
+		return UNIT_MUL;
+	case CLASS_DIV:
+		return UNIT_DIV;
+	case CLASS_BRANCH:
+		return unit[UNIT_BRANCH].count ? UNIT_BRANCH : UNIT_ALU;
+	case CLASS_LOAD:
+	case CLASS_AMO:
+	case CLASS_HINT:
+		return UNIT_LOAD;
+	case CLASS_STORE:
+		return unit[UNIT_STORE].count ? UNIT_STORE : UNIT_LOAD;
+	case CLASS_FADD:
+		return UNIT_FADD;
+	case CLASS_FMUL:
+		return UNIT_FMUL;
+	case CLASS_FDIV:
+		return UNIT_FDIV;
+	case CLASS_FSQRT:
+		return unit[UNIT_FSQRT].count ? UNIT_FSQRT : UNIT_FDIV;
+	default:
+		return UNIT_ALU;
+	}
+}
+
+static uint32_t ideal_of(const struct core *c, uint64_t pc)
+{
+	uint32_t ideal = c->cfg.ideal_all;
+
+	for (uint32_t i = 0; i < c->cfg.nideal_pcs; i++)
+		if (c->cfg.ideal_pcs[i].pc == pc)
+			ideal |= c->cfg.ideal_pcs[i].mask;
+	return ideal;
+}
+
+static void set_policy(struct uop *u, enum serial_policy policy)
+{
+	if (u->ideal & IDEAL_FLUSH)
+		return;
+	if (policy != SERIAL_NONE)
+		u->flags |= UOP_SERIAL | UOP_DRAIN;
+	if (policy == SERIAL_FLUSH)
+		u->flags |= UOP_FLUSH;
+}
+
+static void predecode(const struct core *c, struct uop *u, uint64_t pc, const struct inst *in)
+{
+	const struct op_info *info = &op_info[in->op];
+	struct inst_operands operands = isa_operands(in);
+	const struct core_config *cfg = &c->cfg;
+
+	memset(u, 0, sizeof(*u));
+	u->in = *in;
+	u->pc = pc;
+	u->cls = info->cls;
+	u->mem_bytes = info->mem_bytes;
+	u->dst = operands.dst;
+	memcpy(u->src, operands.src, sizeof(u->src));
+	u->ideal = ideal_of(c, pc);
+	u->unit = (uint8_t)unit_of(c, u->cls);
+	u->latency = (uint16_t)cfg->unit[u->unit].latency;
+	if (u->cls == CLASS_FSQRT)
+		u->latency = (uint16_t)cfg->unit[UNIT_FSQRT].latency;
+
+	bool fp = u->cls == CLASS_FADD || u->cls == CLASS_FMUL || u->cls == CLASS_FDIV ||
+		  u->cls == CLASS_FSQRT;
+	u->queue = u->unit == UNIT_LOAD || u->unit == UNIT_STORE ? 1 : fp ? 2 : 0;
+	if (cfg->unified)
+		u->queue = 0;
+	if (u->dst >= 32)
+		u->flags |= UOP_FP_DST;
+	if (u->ideal & IDEAL_BW)
+		u->flags |= UOP_NO_UNIT;
+
+	switch (u->cls) {
+	case CLASS_LOAD:
+		u->flags |= UOP_LOAD;
+		break;
+	case CLASS_STORE:
+		u->flags |= UOP_STORE;
+		if (!c->in_order)
+			u->flags |= UOP_SPLIT;
+		u->latency = 1;
+		break;
+	case CLASS_AMO:
+		u->flags |= UOP_LOAD | UOP_STORE | UOP_ATOMIC;
+		set_policy(u, cfg->amo);
+		break;
+	case CLASS_BRANCH:
+		u->flags |= UOP_CTRL | UOP_TAGGED;
+		u->rec_flags |= RI_BRANCH;
+		break;
+	case CLASS_JUMP:
+		u->flags |= UOP_CTRL;
+		u->rec_flags |= RI_JUMP;
+		if (isa_is_call(in))
+			u->rec_flags |= RI_CALL;
+		if (isa_is_return(in))
+			u->rec_flags |= RI_RETURN;
+		if (isa_is_indirect(in)) {
+			u->flags |= UOP_TAGGED;
+			u->rec_flags |= RI_INDIRECT;
+		}
+		break;
+	case CLASS_CSR:
+		set_policy(u, cfg->csr);
+		u->flags &= (uint16_t)~UOP_DRAIN;
+		break;
+	case CLASS_FENCE:
+		set_policy(u, cfg->fence);
+		break;
+	case CLASS_SYSTEM:
+		u->flags |= UOP_TRAP;
+		break;
+	case CLASS_HINT:
+		if (in->op != OP_PAUSE)
+			u->flags |= UOP_HINT;
+		else
+			u->unit = UNIT_ALU, u->queue = 0;
+		u->latency = 1;
+		break;
+	default:
+		break;
+	}
+	if (u->flags & UOP_LOAD)
+		u->rec_flags |= RI_LOAD;
+	if (u->flags & UOP_STORE)
+		u->rec_flags |= RI_STORE;
+	if (u->flags & UOP_SERIAL)
+		u->rec_flags |= RI_SERIAL;
+	if (isa_is_mark_begin(in))
+		u->rec_flags |= RI_MARK_BEGIN;
+	if (isa_is_mark_end(in))
+		u->rec_flags |= RI_MARK_END;
+
+	bool memory = u->flags & (UOP_LOAD | UOP_STORE | UOP_HINT);
+	if (!memory && (u->ideal & (u->latency == 1 ? IDEAL_SHALU : IDEAL_LGALU)))
+		u->latency = 0;
+}
+
+const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in)
+{
+	struct uop_table *t = c->uops;
+	uint64_t page = pc >> PAGE_SHIFT;
+
+	if (unlikely(pc >= GUEST_ADDR_LIMIT))
+		return NULL;
+
+	struct uop_page *p = page == t->last_page ? t->last : find_page(t, page);
+	struct uop **slot = &p->slot[(pc & ((1u << PAGE_SHIFT) - 1)) >> 1];
+
+	if (likely(*slot && (!in || (*slot)->in.word == in->word)))
+		return *slot;
+	if (!in)
+		in = guest_fetch(c->guest, pc);
+	if (!in)
+		return NULL;
+	if (t->used == CHUNK_UOPS) {
+		struct uop_chunk *chunk = x_malloc(sizeof(*chunk));
+
+		chunk->next = t->chunks;
+		t->chunks = chunk;
+		t->used = 0;
+	}
+	*slot = &t->chunks->uops[t->used++];
+	predecode(c, *slot, pc, in);
+	return *slot;
+}
