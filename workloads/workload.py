@@ -89,7 +89,8 @@ def write_whole(path, data):
 class Runner:
     """Runs programs on the machines "culprit" and "qemu" (or any command) out of one build folder."""
 
-    def __init__(self, build):
+    def __init__(self, build, culprit=None):
+        self.culprit = culprit or pathlib.Path(build).resolve() / "src" / "culprit"
         self.build = pathlib.Path(build).resolve()
         self.inputs = self.build / "inputs"
         self.inputs.mkdir(parents=True, exist_ok=True)
@@ -157,29 +158,31 @@ class Runner:
         words = [TOKEN.sub(replace, word) for word in shlex.split(program.arguments[size])]
         return [str(self.binary(program, level))] + words, out
 
-    def machine(self, name):
-        """The command prefix of a machine: "culprit", "qemu", or a command line of its own, in which
-        {sysroot} stands for the sysroot."""
+    def machine(self, name, options=()):
+        """The command prefix of a machine: "culprit" (with further options), "qemu", or a command line of
+        its own, in which {sysroot} stands for the sysroot."""
         if name == "qemu":
-            name = "qemu-riscv64 -L {sysroot}"
-        elif name == "culprit":
-            name = "%s sim --functional --sysroot {sysroot} --" % shlex.quote(str(self.culprit()))
+            return ["qemu-riscv64", "-L", str(sysroot_path())]
+        if name == "culprit":
+            words = [str(self.culprit), "sim", "--functional", *options]
+            if sysroot_path().is_dir():
+                words += ["--sysroot", str(sysroot_path())]
+            # The guest's environment is culprit's own affair: nothing of the host's comes through.
+            for variable in self.environment.items():
+                words += ["--env", "%s=%s" % variable]
+            return words + ["--"]
         return [word.replace("{sysroot}", str(sysroot_path())) for word in shlex.split(name)]
 
-    def culprit(self):
-        for path in (self.build / "culprit", self.build / "src" / "culprit"):
-            if path.is_file():
-                return path
-        raise Missing("culprit is not built in %s" % self.build)
-
-    def run(self, program, size, machine, level="", timeout=None):
-        """Runs to the end; returns (exit status, output bytes, error text)."""
+    def run(self, program, size, machine, level="", timeout=None, options=()):
+        """Runs to the end; returns (exit status, output bytes, error text), the status as a shell has it:
+        128 + n for signal n."""
         argv, out = self.command(program, size, level)
-        done = subprocess.run(self.machine(machine) + argv, cwd=self.inputs, env=self.environment,
+        done = subprocess.run(self.machine(machine, options) + argv, cwd=self.inputs, env=self.environment,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
         output = done.stdout
         if out:
             path = self.inputs / out
             output = path.read_bytes() if path.exists() else b""
             path.unlink(missing_ok=True)
-        return done.returncode, output, done.stderr.decode(errors="replace")
+        status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+        return status, output, done.stderr.decode(errors="replace")
