@@ -151,16 +151,18 @@ enum engine_exit engine_run(struct engine *e, struct hart *h, uint64_t *budget)
 	/* volatile: read after the second return of sigsetjmp */
 	struct engine *volatile before = engine_enter(e);
 	enum engine_exit result;
+	int jumped;
 
 	e->hart = h;
 	e->budget_start = *budget;
 	e->reserve = *budget;
 	e->left = 0;
-	if (sigsetjmp(e->env, 0) == 0) {
+	jumped = sigsetjmp(e->env, 0);
+	if (jumped == 0) {
 		result = run_loop(e, h);
 	} else {
 		unwind_fault(e, h);
-		result = ENGINE_FAULT;
+		result = jumped == ENGINE_JMP_ILLEGAL ? ENGINE_ILLEGAL : ENGINE_FAULT;
 	}
 	*budget = e->reserve + e->left;
 	engine_leave(before);

@@ -171,9 +171,12 @@ static struct block *block_decode(struct engine *e, uint64_t pc)
 			break;
 		}
 		insts[count] = isa_decode(word);
+		enum block_end ends = inst_ends_block(&insts[count]);
+		if (count > 0 && (ends == BLOCK_END_KERNEL || ends == BLOCK_END_MARK))
+			break;
 		end += insts[count].len;
-		kind = inst_ends_block(&insts[count]);
 		count++;
+		kind = ends;
 		if (kind != BLOCK_END_SEQ)
 			break;
 	}

@@ -43,7 +43,7 @@ static void fill_fault(struct engine *e, uint64_t addr)
 void engine_raise(struct engine *e, uint64_t addr)
 {
 	fill_fault(e, addr);
-	siglongjmp(e->env, 1);
+	siglongjmp(e->env, ENGINE_JMP_FAULT);
 }
 
 void engine_raise_misaligned(struct engine *e, uint64_t addr)
@@ -51,7 +51,7 @@ void engine_raise_misaligned(struct engine *e, uint64_t addr)
 	fill_fault(e, addr);
 	e->fault.bus = true;
 	e->fault.misaligned = true;
-	siglongjmp(e->env, 1);
+	siglongjmp(e->env, ENGINE_JMP_FAULT);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *ucontext)
@@ -80,7 +80,7 @@ static void on_fault(int sig, siginfo_t *info, void *ucontext)
 		jit_recover(e->jit, e, ucontext);
 	fill_fault(e, addr);
 	e->fault.bus = sig == SIGBUS;
-	siglongjmp(e->env, 1);
+	siglongjmp(e->env, ENGINE_JMP_FAULT);
 }
 
 void engine_install_handlers(void)

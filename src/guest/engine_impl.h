@@ -40,6 +40,9 @@
 /* Internal reasons to leave an executor, beside enum engine_exit: look at hart->pc and go on. */
 #define RUN_AGAIN ((enum engine_exit)100)
 
+/* What siglongjmp to engine->env carries. */
+enum engine_jmp { ENGINE_JMP_FAULT = 1, ENGINE_JMP_ILLEGAL };
+
 /* Behind the last instruction of a block stands one with this operation. */
 #define OP_BLOCK_END ((enum op)OP_COUNT)
 
