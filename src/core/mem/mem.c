@@ -91,7 +91,7 @@ void req_free(struct memsys *ms, struct req *req)
 {
 	req->next = ms->free_req;
 	ms->free_req = req;
-	if (ms->nreq_free++ < 4) /* a request, or one that crosses a line, may have been refused */
+	if (ms->nreq_free++ < 8) /* a request, or one that crosses a line, may have been refused */
 		ms->wake |= 1u << MEM_L1I | 1u << MEM_L1D;
 }
 
@@ -318,6 +318,8 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 	m->step = step;
 	m->beat_shift = beat_shift;
 	m->self.level = level;
+	if (m->cache <= MEM_L1D) /* one that its full target list refused can be told now */
+		ms->wake |= 1u << m->cache;
 	/* before those above, so that at equal times the cache below fills first (M3) */
 	mem_schedule(ms, m->trail, EV_FILL, m);
 	t = m->head;
@@ -668,6 +670,17 @@ static uint64_t port_refuses(const struct cache *c, uint64_t line, uint64_t now)
 	return 0;
 }
 
+static inline void tlb_hit(struct memsys *ms, bool fetch, uint32_t index)
+{
+	if (fetch) {
+		tags_touch(&ms->itlb, index);
+		ms->stats.itlb.accesses++;
+	} else {
+		tags_touch(&ms->dtlb, index);
+		ms->stats.dtlb.accesses++;
+	}
+}
+
 /* What can be said at once about an access within one line. */
 static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind kind,
 				 uint64_t vaddr, uint64_t pc, uint32_t flags, struct mem_result *r)
@@ -682,7 +695,7 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	bool through = kind == REQ_STORE && c->cfg.write_through;
 	bool ported = (c->cfg.ports | c->cfg.banks) && !(flags & MEM_IDEAL_BW);
 	struct mshr *m;
-	int64_t index;
+	int64_t index, translated = -1;
 
 	r->xlat = r->queue = r->miss = 0;
 	r->events = 0;
@@ -707,11 +720,8 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 			r->events = MEM_EV_TLB_MISS;
 			goto slow;
 		}
-		tags_touch(tlb, (uint32_t)index);
-		if (fetch)
-			ms->stats.itlb.accesses++;
-		else
-			ms->stats.dtlb.accesses++;
+		translated = index; /* recency changes when the request is taken: a refusal leaves
+				       no trace */
 	}
 	index = tags_find(&c->t, line);
 	if (likely(index >= 0)) {
@@ -753,6 +763,8 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	if (!ms->nreq_free || (m ? m->ntargets >= c->cfg.targets : !c->free_mshr || c->wait_head))
 		return refuse(ms, c, r, MEM_NEVER);
 slow:
+	if (translated >= 0)
+		tlb_hit(ms, fetch, (uint32_t)translated);
 	if (ported)
 		book_port(c, line, now);
 	if (unlikely(through))
@@ -761,6 +773,8 @@ slow:
 done:
 	r->ready = now + latency;
 known:
+	if (translated >= 0)
+		tlb_hit(ms, fetch, (uint32_t)translated);
 	if (ported)
 		book_port(c, line, now);
 	if (unlikely(through))
@@ -792,6 +806,20 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 		mem_lookup(ms, req, now);
 }
 
+/* Half of an access that crosses a line finds its line, an MSHR to wait in, or a free one (if both
+ * halves need the last, the second waits inside). Translation may come first: then it is a guess.
+ */
+static bool line_can_wait(struct cache *c, uint64_t line, uint32_t flags)
+{
+	struct mshr *m;
+
+	if (flags & (c->id == MEM_L1I ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS) ||
+	    tags_peek(&c->t, line) >= 0)
+		return true;
+	m = mshr_find(c, line);
+	return m ? m->known || m->ntargets < c->cfg.targets : c->free_mshr && !c->wait_head;
+}
+
 /* An access that crosses a line: two accesses, complete when both are. */
 static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kind kind,
 				   uint64_t vaddr, uint64_t second, uint64_t pc, uint64_t token,
@@ -802,7 +830,10 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 	enum now_reply ra, rb;
 	struct join *j;
 
-	if (ms->nreq_free < 4 || !ms->free_join) {
+	/* all that may refuse but the ports, before anything is touched */
+	if (ms->nreq_free < 8 || !ms->free_join || ms->nwalks + 2 > MAX_WALKS ||
+	    !line_can_wait(c, vaddr >> ms->line_shift, flags) ||
+	    !line_can_wait(c, second >> ms->line_shift, flags)) {
 		refuse(ms, c, r, MEM_NEVER);
 		return MEM_RETRY;
 	}
@@ -811,17 +842,16 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 		*r = a;
 		return MEM_RETRY;
 	}
-	/* the second half takes a port of the next cycle if it must: it never refuses what is half
-	 * done */
+	/* ports count an access once */
 	rb = access_now(ms, now, kind, second, pc, flags | MEM_IDEAL_BW, &b);
+	if (rb == NOW_RETRY) { /* a prefetch that the first half set off took the last MSHR */
+		rb = NOW_SLOW;
+		b.events = 0;
+	}
 	if (ra == NOW_DONE && rb == NOW_DONE) {
 		*r = b.ready > a.ready ? b : a;
 		r->events = a.events | b.events | MEM_EV_SPLIT;
 		return MEM_DONE;
-	}
-	if (rb == NOW_RETRY) {
-		*r = b;
-		return MEM_RETRY;
 	}
 	j = ms->free_join;
 	ms->free_join = j->next_free;
