@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Integer semantics too long for a row of isa/insts.def. Registers are uint64_t; a 32-bit operation
- * ("w") uses the low halves and sign-extends its result. Nothing traps: division by zero and overflow
- * give what the M extension says.
+ * ("w") uses the low halves and sign-extends its result. Nothing traps: division by zero and
+ * overflow give what the M extension says.
  */
 #ifndef ISA_ALU_H
 #define ISA_ALU_H

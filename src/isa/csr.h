@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CSRs that user code can reach: fflags, frm, fcsr (read and write) and the Zicntr counters (read
- * only), whose values only the executor knows. Helps an executor to define CSR_READ and CSR_WRITE.
+ * The CSRs that user code can reach: fflags, frm, fcsr (read and write) and the Zicntr counters
+ * (read only), whose values only the executor knows. Helps an executor to define CSR_READ and
+ * CSR_WRITE.
  */
 #ifndef ISA_CSR_H
 #define ISA_CSR_H

@@ -2,9 +2,9 @@
 /*
  * From an instruction word to struct inst.
  *
- * The search is the table itself: each row becomes one comparison, in a function that is inlined once
- * per major opcode, where the compiler drops the rows of the others. No table is built at run time, and
- * a row that stands before another wins, which is what hints rely on.
+ * The search is the table itself: each row becomes one comparison, in a function that is inlined
+ * once per major opcode, where the compiler drops the rows of the others. No table is built at run
+ * time, and a row that stands before another wins, which is what hints rely on.
  */
 #include "isa/format.h"
 #include "isa/isa.h"
@@ -41,7 +41,7 @@ static uint32_t c_imm_4spn(uint32_t w)
 ALWAYS_INLINE enum op find_in_opcode(uint32_t w, uint32_t opcode)
 {
 #define INST(id, name, mask, match, ...)                                                           \
-	if (((match) & 0x7f) == opcode && (w & (mask)) == (match))                                 \
+	if (((match)&0x7f) == opcode && (w & (mask)) == (match))                                   \
 		return OP_##id;
 #define CINST(...)
 #include "isa/insts.def"
@@ -70,7 +70,7 @@ ALWAYS_INLINE enum c_row find_in_group(uint16_t w, uint32_t group)
 {
 #define INST(...)
 #define CINST(id, name, mask, match, format, target, constraint)                                   \
-	if ((((match) & 3) << 3 | (match) >> 13) == group && (w & (mask)) == (match) &&            \
+	if ((((match)&3) << 3 | (match) >> 13) == group && (w & (mask)) == (match) &&              \
 	    (constraint))                                                                          \
 		return ROW_##id;
 #include "isa/insts.def"
@@ -146,7 +146,7 @@ static void set_operands(struct inst *in, enum op_format format, uint32_t w)
 		in->rs1 = rs1;
 		in->rs2 = rs2;
 		in->imm = sext(field(w, 31, 1, 12) | field(w, 7, 1, 11) | field(w, 25, 6, 5) |
-				       field(w, 8, 4, 1),
+				   field(w, 8, 4, 1),
 			       13);
 		break;
 	case FMT_U:
@@ -156,7 +156,7 @@ static void set_operands(struct inst *in, enum op_format format, uint32_t w)
 	case FMT_J:
 		in->rd = rd;
 		in->imm = sext(field(w, 31, 1, 20) | field(w, 12, 8, 12) | field(w, 20, 1, 11) |
-				       field(w, 21, 10, 1),
+				   field(w, 21, 10, 1),
 			       21);
 		break;
 	case FMT_CSR:
@@ -189,7 +189,7 @@ static void set_c_operands(struct inst *in, enum op_format format, uint32_t w)
 	case FMT_C_16SP:
 		in->rd = in->rs1 = 2;
 		in->imm = sext(field(w, 12, 1, 9) | field(w, 6, 1, 4) | field(w, 5, 1, 6) |
-				       field(w, 3, 2, 7) | field(w, 2, 1, 5),
+				   field(w, 3, 2, 7) | field(w, 2, 1, 5),
 			       10);
 		break;
 	case FMT_C_I:
@@ -272,14 +272,14 @@ static void set_c_operands(struct inst *in, enum op_format format, uint32_t w)
 		break;
 	case FMT_C_J:
 		in->imm = sext(field(w, 12, 1, 11) | field(w, 11, 1, 4) | field(w, 9, 2, 8) |
-				       field(w, 8, 1, 10) | field(w, 7, 1, 6) | field(w, 6, 1, 7) |
-				       field(w, 3, 3, 1) | field(w, 2, 1, 5),
+				   field(w, 8, 1, 10) | field(w, 7, 1, 6) | field(w, 6, 1, 7) |
+				   field(w, 3, 3, 1) | field(w, 2, 1, 5),
 			       12);
 		break;
 	case FMT_C_B:
 		in->rs1 = rd_p;
 		in->imm = sext(field(w, 12, 1, 8) | field(w, 10, 2, 3) | field(w, 5, 2, 6) |
-				       field(w, 3, 2, 1) | field(w, 2, 1, 5),
+				   field(w, 3, 2, 1) | field(w, 2, 1, 5),
 			       9);
 		break;
 	case FMT_C_JALR:

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text of an instruction, letter for letter what binutils 2.40 prints. Names and operand strings come
- * from the rows (isa/insts.def, isa/format.h) and, for the friendlier names, from isa/aliases.def.
+ * Text of an instruction, letter for letter what binutils 2.40 prints. Names and operand strings
+ * come from the rows (isa/insts.def, isa/format.h) and, for the friendlier names, from
+ * isa/aliases.def.
  *
- * Letters of an operand string: d s t r registers rd rs1 rs2 rs3; i immediate, decimal; x shift amount,
- * hexadecimal; u upper immediate; p pc-relative target; c CSR; z the number in rs1; P Q what a fence
- * orders; m rounding mode, with its comma, nothing when dynamic. The rest prints itself.
+ * Letters of an operand string: d s t r registers rd rs1 rs2 rs3; i immediate, decimal; x shift
+ * amount, hexadecimal; u upper immediate; p pc-relative target; c CSR; z the number in rs1; P Q
+ * what a fence orders; m rounding mode, with its comma, nothing when dynamic. The rest prints
+ * itself.
  *
- * Not printed: symbols, and the addresses that objdump guesses in comments. Encodings that binutils does
- * not name though they are instructions (Zicond, reserved bits of fences, a rounding mode on exact
- * conversions) print as their rows say.
+ * Not printed: symbols, and the addresses that objdump guesses in comments. Encodings that binutils
+ * does not name though they are instructions (Zicond, reserved bits of fences, a rounding mode on
+ * exact conversions) print as their rows say.
  */
 #include <inttypes.h>
 #include <stdio.h>

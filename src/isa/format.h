@@ -3,8 +3,8 @@
  * Private to isa/: where operands stand in an instruction word and how they print.
  *
  * FORMAT(name, operands): operands is what the disassembler prints, each letter an operand (see
- * isa/disasm.c), anything else itself. Which register file a register operand names follows from the
- * flags of the operation.
+ * isa/disasm.c), anything else itself. Which register file a register operand names follows from
+ * the flags of the operation.
  */
 #ifndef ISA_FORMAT_H
 #define ISA_FORMAT_H
@@ -15,12 +15,12 @@
 	FORMAT(NONE, "")                                                                           \
 	FORMAT(R, "d,s,t")                                                                         \
 	FORMAT(R_RM, "d,s,tm")                                                                     \
-	FORMAT(R2, "d,s")         /* the rs2 field is part of the opcode */                        \
+	FORMAT(R2, "d,s") /* the rs2 field is part of the opcode */                                \
 	FORMAT(R2_RM, "d,sm")                                                                      \
 	FORMAT(R4, "d,s,t,rm")                                                                     \
 	FORMAT(I, "d,s,i")                                                                         \
-	FORMAT(SHIFT, "d,s,x")    /* six bits of shift amount */                                   \
-	FORMAT(SHIFTW, "d,s,x")   /* five */                                                       \
+	FORMAT(SHIFT, "d,s,x")	/* six bits of shift amount */                                     \
+	FORMAT(SHIFTW, "d,s,x") /* five */                                                         \
 	FORMAT(LOAD, "d,i(s)")                                                                     \
 	FORMAT(STORE, "t,i(s)")                                                                    \
 	FORMAT(PREFETCH, "i(s)")                                                                   \
@@ -29,7 +29,7 @@
 	FORMAT(J, "d,p")                                                                           \
 	FORMAT(JALR, "d,i(s)")                                                                     \
 	FORMAT(CSR, "d,c,s")                                                                       \
-	FORMAT(CSRI, "d,c,z")     /* the rs1 field is a number */                                  \
+	FORMAT(CSRI, "d,c,z") /* the rs1 field is a number */                                      \
 	FORMAT(FENCE, "P,Q")                                                                       \
 	FORMAT(LR, "d,(s)")                                                                        \
 	FORMAT(AMO, "d,t,(s)")                                                                     \
@@ -40,7 +40,7 @@
 	FORMAT(C_LI, "d,i")                                                                        \
 	FORMAT(C_LUI, "d,u")                                                                       \
 	FORMAT(C_SHIFT, "d,x")                                                                     \
-	FORMAT(C_SHIFTP, "d,x")   /* P: three-bit register fields, x8..x15 */                      \
+	FORMAT(C_SHIFTP, "d,x") /* P: three-bit register fields, x8..x15 */                        \
 	FORMAT(C_SHIFT64, "d")                                                                     \
 	FORMAT(C_SHIFTP64, "d")                                                                    \
 	FORMAT(C_ANDI, "d,i")                                                                      \
@@ -64,7 +64,7 @@ enum op_format {
 #define FORMAT(name, operands) FMT_##name,
 	FORMATS
 #undef FORMAT
-	FMT_COUNT,
+	    FMT_COUNT,
 };
 
 /* The rows for compressed encodings. */

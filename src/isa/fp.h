@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Floating-point semantics of the rows in isa/insts.def: the contracts are those of the fp_soft_
- * functions in isa/softfloat.h. Each function here first tries the host's FPU, where it can prove that
- * bits and flags come out the same, and else calls the soft one. The proofs:
+ * functions in isa/softfloat.h. Each function here first tries the host's FPU, where it can prove
+ * that bits and flags come out the same, and else calls the soft one. The proofs:
  *
- * H1  The host computes binary32 and binary64 in those formats, rounds to nearest-even, and does not
- *     contract or reassociate (asserted below; isa_dep passes -ffp-contract=off). So a fast path needs
- *     RNE, or a result that is exact.
- * H2  A finite result of + - * / sqrt fma has no NaN and no infinity among its operands, except a
- *     zero from x / inf. So with a finite, nonzero result there is no NV, DZ or OF.
- * H3  A result whose magnitude is at least twice the smallest normal number was not tiny: no UF.
- *     A tiny result of + and - is exact: no UF either.
- * H4  What is left is NX. Either it is accrued already, and need not be known, or it is found exactly:
- *     for + - by the error term of two-sum (exact while nothing overflows); for single precision by
- *     computing back in double precision, where a product of two 24-bit significands is exact.
+ * H1  The host computes binary32 and binary64 in those formats, rounds to nearest-even, and does
+ * not contract or reassociate (asserted below; isa_dep passes -ffp-contract=off). So a fast path
+ * needs RNE, or a result that is exact. H2  A finite result of + - * / sqrt fma has no NaN and no
+ * infinity among its operands, except a zero from x / inf. So with a finite, nonzero result there
+ * is no NV, DZ or OF. H3  A result whose magnitude is at least twice the smallest normal number was
+ * not tiny: no UF. A tiny result of + and - is exact: no UF either. H4  What is left is NX. Either
+ * it is accrued already, and need not be known, or it is found exactly: for + - by the error term
+ * of two-sum (exact while nothing overflows); for single precision by computing back in double
+ * precision, where a product of two 24-bit significands is exact; for double precision by counting
+ * the significant bits of a product.
  *
  * Fast paths are inline: a call costs as much as the operation.
  */
@@ -167,12 +167,34 @@ static inline uint32_t fp_sub_s(uint32_t a, uint32_t b, unsigned rm, uint32_t *f
 	return fp_add_s(a, fp_neg_s(b), rm, flags);
 }
 
+/* The significand of a finite, nonzero number without its trailing zeros: odd. */
+static inline uint64_t fp_odd_part_d(uint64_t v)
+{
+	uint64_t sig = v & ((1ull << 52) - 1);
+
+	sig |= v >> 52 & 0x7ff ? 1ull << 52 : 0;
+	return sig >> __builtin_ctzll(sig);
+}
+
+/* Finite, nonzero operands; a product that is not tiny is exact if it has at most 53 significant
+ * bits. */
+static inline bool fp_product_inexact_d(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(fp_odd_part_d(a), fp_odd_part_d(b), &product) ||
+	       product >> 53;
+}
+
 static inline uint64_t fp_mul_d(uint64_t a, uint64_t b, unsigned rm, uint32_t *flags)
 {
 	uint64_t r = fp_from_double(fp_to_double(a) * fp_to_double(b));
 
-	if (FP_LIKELY(rm == FP_RNE && *flags & FP_NX && fp_safe_d(r)))
+	if (FP_LIKELY(rm == FP_RNE && fp_safe_d(r))) {
+		if (!(*flags & FP_NX))
+			*flags |= fp_product_inexact_d(a, b) ? FP_NX : 0;
 		return r;
+	}
 	return fp_soft_mul_d(a, b, rm, flags);
 }
 
@@ -190,11 +212,20 @@ static inline uint32_t fp_mul_s(uint32_t a, uint32_t b, unsigned rm, uint32_t *f
 
 static inline uint64_t fp_div_d(uint64_t a, uint64_t b, unsigned rm, uint32_t *flags)
 {
-	if (FP_LIKELY(rm == FP_RNE && *flags & FP_NX)) {
-		uint64_t r = fp_from_double(fp_to_double(a) / fp_to_double(b));
+	if (FP_LIKELY(rm == FP_RNE)) {
+		double y = fp_to_double(b), q = fp_to_double(a) / y;
+		uint64_t r = fp_from_double(q);
 
-		if (FP_LIKELY(fp_safe_d(r)))
-			return r;
+		if (FP_LIKELY(fp_safe_d(r))) {
+			if (FP_LIKELY(*flags & FP_NX))
+				return r;
+			/* Exact if multiplying back is, and gives the dividend. */
+			if (fp_safe_d(a)) {
+				if (q * y != fp_to_double(a) || fp_product_inexact_d(r, b))
+					*flags |= FP_NX;
+				return r;
+			}
+		}
 	}
 	return fp_soft_div_d(a, b, rm, flags);
 }
@@ -216,8 +247,16 @@ static inline uint32_t fp_div_s(uint32_t a, uint32_t b, unsigned rm, uint32_t *f
 static inline uint64_t fp_sqrt_d(uint64_t a, unsigned rm, uint32_t *flags)
 {
 	/* A root is never tiny or too large; what is negative or not finite goes the soft way. */
-	if (FP_LIKELY(rm == FP_RNE && *flags & FP_NX && a < 0x7ffull << 52))
-		return fp_from_double(__builtin_sqrt(fp_to_double(a)));
+	if (FP_LIKELY(rm == FP_RNE && a - (2ull << 52) < 0x7fdull << 52)) {
+		double root = __builtin_sqrt(fp_to_double(a));
+		uint64_t r = fp_from_double(root);
+
+		if (!(*flags & FP_NX)) {
+			if (root * root != fp_to_double(a) || fp_product_inexact_d(r, r))
+				*flags |= FP_NX;
+		}
+		return r;
+	}
 	return fp_soft_sqrt_d(a, rm, flags);
 }
 
@@ -232,26 +271,63 @@ static inline uint32_t fp_sqrt_s(uint32_t a, unsigned rm, uint32_t *flags)
 	return fp_soft_sqrt_s(a, rm, flags);
 }
 
+/* p is the host's a * b: a zero that is one, or not tiny, finite and of at most 53 bits. */
+static inline bool fp_product_exact_d(uint64_t a, uint64_t b, uint64_t p)
+{
+	if (FP_LIKELY(fp_exp_in_d(p, 2, 0x7fd)))
+		return !fp_product_inexact_d(a, b);
+	return p << 1 == 0 && (a << 1 == 0 || b << 1 == 0);
+}
+
 static inline uint64_t fp_madd_d(uint64_t a, uint64_t b, uint64_t c, unsigned rm, uint32_t *flags)
 {
-	if (FP_LIKELY(rm == FP_RNE && *flags & FP_NX)) {
-		double sum = __builtin_fma(fp_to_double(a), fp_to_double(b), fp_to_double(c));
+	if (FP_LIKELY(rm == FP_RNE)) {
+		double x = fp_to_double(a), y = fp_to_double(b), z = fp_to_double(c);
+
+		if (FP_LIKELY(*flags & FP_NX)) {
+			uint64_t r = fp_from_double(__builtin_fma(x, y, z));
+
+			if (FP_LIKELY(fp_safe_d(r)))
+				return r;
+		}
+		/* With an exact product it is a sum. */
+		double product = x * y, sum = product + z;
 		uint64_t r = fp_from_double(sum);
 
-		if (FP_LIKELY(fp_safe_d(r)))
+		if (fp_product_exact_d(a, b, fp_from_double(product)) && fp_exp_in_d(c, 0, 0x7fd) &&
+		    fp_exp_in_d(r, 0, 0x7fe)) {
+			*flags |= fp_sum_inexact_d(product, z, sum) ? FP_NX : 0;
 			return r;
+		}
 	}
 	return fp_soft_madd_d(a, b, c, rm, flags);
 }
 
+/*
+ * The product is exact in double; the sum is rounded there to odd, with which rounding once more to
+ * single is as good as rounding once (53 >= 24 + 2).
+ */
 static inline uint32_t fp_madd_s(uint32_t a, uint32_t b, uint32_t c, unsigned rm, uint32_t *flags)
 {
-	if (FP_LIKELY(rm == FP_RNE && *flags & FP_NX)) {
-		float sum = __builtin_fmaf(fp_to_float(a), fp_to_float(b), fp_to_float(c));
-		uint32_t r = fp_from_float(sum);
+	if (FP_LIKELY(rm == FP_RNE)) {
+		double product = (double)fp_to_float(a) * (double)fp_to_float(b);
+		double z = fp_to_float(c), sum = product + z;
+		double z_part = sum - product, product_part = sum - z_part;
+		double error = (product - product_part) + (z - z_part);
 
-		if (FP_LIKELY(fp_safe_s(r)))
+		if (error != 0) {
+			uint64_t bits = fp_from_double(sum);
+
+			if (!(bits & 1))
+				bits += (error > 0) == (sum > 0) ? 1 : -1ull;
+			sum = fp_to_double(bits);
+		}
+		uint32_t r = fp_from_float((float)sum);
+
+		if (FP_LIKELY(fp_safe_s(r))) {
+			*flags |= fp_to_float(r) != sum ? FP_NX : 0;
 			return r;
+		}
 	}
 	return fp_soft_madd_s(a, b, c, rm, flags);
 }
@@ -334,8 +410,8 @@ FP_COMPARISONS(s, uint32_t, float, fp_to_float)
 #undef FP_COMPARISONS
 
 /*
- * To integer. x is rounded to an integral double, t, which is exact to convert; it is in range or the
- * soft way is taken. Adding and subtracting 1.5 * 2^52 rounds to nearest-even below 2^51.
+ * To integer. x is rounded to an integral double, t, which is exact to convert; it is in range or
+ * the soft way is taken. Adding and subtracting 1.5 * 2^52 rounds to nearest-even below 2^51.
  */
 static inline bool fp_integral(double x, unsigned rm, double *t)
 {
@@ -371,7 +447,8 @@ FP_TO_INTEGER(cvt_l_s, uint32_t, fp_to_float, -0x1p62, 0x1p62, int64_t)
 FP_TO_INTEGER(cvt_lu_s, uint32_t, fp_to_float, 0, 0x1p62, int64_t)
 #undef FP_TO_INTEGER
 
-/* From integer: 32 bits always fit a double; what fits 53 (24) bits is exact in any rounding mode. */
+/* From integer: 32 bits always fit a double; what fits 53 (24) bits is exact in any rounding mode.
+ */
 static inline uint64_t fp_cvt_d_w(uint64_t x, unsigned rm, uint32_t *flags)
 {
 	(void)rm;

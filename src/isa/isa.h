@@ -26,22 +26,22 @@ enum op {
 
 /* What kind of functional unit an operation needs; the timing model's view of it. */
 enum op_class {
-	CLASS_ALU,     /* one-cycle integer, including lui, auipc, Zba/Zbb/Zbs single-cycle ops */
-	CLASS_MUL,     /* integer multiply, and clmul-like long ops if any */
-	CLASS_DIV,     /* integer divide and remainder */
-	CLASS_BRANCH,  /* conditional branch */
-	CLASS_JUMP,    /* jal, jalr */
-	CLASS_LOAD,    /* integer and FP loads, lr */
-	CLASS_STORE,   /* integer and FP stores */
-	CLASS_AMO,     /* amo*, sc */
-	CLASS_FADD,    /* FP add, sub, compare, min/max, sign injection, class, convert, move */
-	CLASS_FMUL,    /* FP multiply and fused multiply-add */
-	CLASS_FDIV,    /* FP divide */
-	CLASS_FSQRT,   /* FP square root */
-	CLASS_CSR,     /* CSR access */
-	CLASS_FENCE,   /* fence, fence.i */
-	CLASS_SYSTEM,  /* ecall, ebreak */
-	CLASS_HINT,    /* prefetch.*: touches memory, never faults; also pause */
+	CLASS_ALU,    /* one-cycle integer, including lui, auipc, Zba/Zbb/Zbs single-cycle ops */
+	CLASS_MUL,    /* integer multiply, and clmul-like long ops if any */
+	CLASS_DIV,    /* integer divide and remainder */
+	CLASS_BRANCH, /* conditional branch */
+	CLASS_JUMP,   /* jal, jalr */
+	CLASS_LOAD,   /* integer and FP loads, lr */
+	CLASS_STORE,  /* integer and FP stores */
+	CLASS_AMO,    /* amo*, sc */
+	CLASS_FADD,   /* FP add, sub, compare, min/max, sign injection, class, convert, move */
+	CLASS_FMUL,   /* FP multiply and fused multiply-add */
+	CLASS_FDIV,   /* FP divide */
+	CLASS_FSQRT,  /* FP square root */
+	CLASS_CSR,    /* CSR access */
+	CLASS_FENCE,  /* fence, fence.i */
+	CLASS_SYSTEM, /* ecall, ebreak */
+	CLASS_HINT,   /* prefetch.*: touches memory, never faults; also pause */
 	CLASS_COUNT,
 };
 extern const char *const op_class_name[CLASS_COUNT];
@@ -77,22 +77,22 @@ enum op_flag {
 };
 
 struct op_info {
-	const char *name;    /* mnemonic, as objdump -M no-aliases prints it: "fcvt.w.d" */
+	const char *name;     /* mnemonic, as objdump -M no-aliases prints it: "fcvt.w.d" */
 	uint32_t mask, match; /* encoding: (word & mask) == match */
-	uint8_t format;      /* enum op_format, private to isa/ */
-	uint8_t cls;         /* enum op_class */
-	uint8_t mem_bytes;   /* bytes accessed in memory, 0 if none */
-	uint32_t flags;      /* enum op_flag */
+	uint8_t format;	      /* enum op_format, private to isa/ */
+	uint8_t cls;	      /* enum op_class */
+	uint8_t mem_bytes;    /* bytes accessed in memory, 0 if none */
+	uint32_t flags;	      /* enum op_flag */
 };
 extern const struct op_info op_info[OP_COUNT];
 
 /* A decoded instruction. Register numbers are 0..31; which file they name is in op_info flags. */
 struct inst {
-	uint16_t op;  /* enum op */
+	uint16_t op; /* enum op */
 	uint8_t rd, rs1, rs2, rs3;
-	uint8_t len;  /* bytes: 2 or 4 */
-	uint8_t rm;   /* rounding-mode field, or 7 for dynamic; csr ops: unused */
-	int32_t imm;  /* sign-extended immediate; shift amount; CSR number for csr ops */
+	uint8_t len;   /* bytes: 2 or 4 */
+	uint8_t rm;    /* rounding-mode field, or 7 for dynamic; csr ops: unused */
+	int32_t imm;   /* sign-extended immediate; shift amount; CSR number for csr ops */
 	uint32_t word; /* the raw encoding, 16 bits wide for len 2 */
 };
 
@@ -120,7 +120,7 @@ bool isa_is_mark_end(const struct inst *in);
 
 enum disasm_style {
 	DISASM_ALIASES, /* as objdump prints by default: li, mv, ret, beqz */
-	DISASM_RAW,     /* as objdump -M no-aliases */
+	DISASM_RAW,	/* as objdump -M no-aliases */
 };
 /* Writes the text of the instruction at pc, mnemonic, a tab, operands, as binutils prints it. */
 void isa_disasm(const struct inst *in, uint64_t pc, enum disasm_style style, char *buf,

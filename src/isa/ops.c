@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be said of an operation without its operands, read off the rows of isa/insts.def; and what
- * can be said of a decoded instruction: which registers it reads and writes, calls and returns after
- * the hints of the unprivileged specification (ra and t0 are link registers), marks.
+ * What can be said of an operation without its operands, read off the rows of isa/insts.def; and
+ * what can be said of a decoded instruction: which registers it reads and writes, calls and returns
+ * after the hints of the unprivileged specification (ra and t0 are link registers), marks.
  */
 #include "isa/format.h"
 #include "isa/isa.h"
@@ -52,8 +52,8 @@ const char *const isa_xreg_name[32] = {
 };
 
 const char *const isa_freg_name[32] = {
-	"ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6",  "ft7",  "fs0", "fs1", "fa0",
-	"fa1", "fa2", "fa3", "fa4", "fa5", "fa6", "fa7",  "fs2",  "fs3", "fs4", "fs5",
+	"ft0", "ft1", "ft2", "ft3", "ft4",  "ft5",  "ft6", "ft7", "fs0",  "fs1",  "fa0",
+	"fa1", "fa2", "fa3", "fa4", "fa5",  "fa6",  "fa7", "fs2", "fs3",  "fs4",  "fs5",
 	"fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
 };
 

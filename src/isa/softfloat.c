@@ -2,13 +2,14 @@
 /*
  * IEEE 754 arithmetic in integers; the contract is in isa/softfloat.h.
  *
- * A finite, nonzero operand is unpacked to sign, exponent and a 64-bit significand whose top bit is set:
- * value = (-1)^sign * sig * 2^(exp - 63), subnormals included. An operation computes its result in that
- * form, the lowest bit of sig standing for "and something more" (jamming), which is enough to round
- * because both formats leave at least eleven bits below their own. round_pack does all rounding.
+ * A finite, nonzero operand is unpacked to sign, exponent and a 64-bit significand whose top bit is
+ * set: value = (-1)^sign * sig * 2^(exp - 63), subnormals included. An operation computes its
+ * result in that form, the lowest bit of sig standing for "and something more" (jamming), which is
+ * enough to round because both formats leave at least eleven bits below their own. round_pack does
+ * all rounding.
  *
- * Invariants: only round_pack and the special cases raise flags; a NaN result is always canonical; both
- * formats go through the same code, specialised by inlining.
+ * Invariants: only round_pack and the special cases raise flags; a NaN result is always canonical;
+ * both formats go through the same code, specialised by inlining.
  */
 #include "isa/softfloat.h"
 
@@ -108,7 +109,8 @@ INLINE u128 jam_128(u128 v, int by)
 	return by ? v >> by | (v << (128 - by) != 0) : v;
 }
 
-/* Whether a magnitude grows when `low` of `half * 2` units are cut off below a digit that is odd or not. */
+/* Whether a magnitude grows when `low` of `half * 2` units are cut off below a digit that is odd or
+ * not. */
 INLINE bool rounds_up(unsigned rm, bool sign, bool odd, uint64_t low, uint64_t half)
 {
 	switch (rm) {
@@ -149,7 +151,8 @@ INLINE uint64_t round_pack(struct format f, bool sign, int exp, uint64_t sig, un
 		*flags |= tiny ? FP_NX | FP_UF : FP_NX;
 		kept += rounds_up(rm, sign, kept & 1, low, half);
 	}
-	/* The hidden bit counts into the exponent field, and so does a carry out of the significand. */
+	/* The hidden bit counts into the exponent field, and so does a carry out of the
+	 * significand. */
 	uint64_t r = ((uint64_t)(biased ? biased - 1 : 0) << (f.precision - 1)) + kept;
 
 	if (biased + 1 >= (1 << f.exp_bits) - 1 && r >= pack_infinity(f, false)) {
@@ -188,8 +191,9 @@ INLINE uint64_t propagate(struct format f, bool signalling, uint32_t *flags)
 }
 
 /*
- * Sum of two finite, nonzero terms with 128-bit significands, value = sig * 2^(exp - 125), bit 125 or 126
- * of sig set. Terms carry their bits so far up that jamming cannot reach a bit that survives cancellation.
+ * Sum of two finite, nonzero terms with 128-bit significands, value = sig * 2^(exp - 125), bit 125
+ * or 126 of sig set. Terms carry their bits so far up that jamming cannot reach a bit that survives
+ * cancellation.
  */
 INLINE uint64_t add_terms(struct format f, bool sign_a, int exp_a, u128 a, bool sign_b, int exp_b,
 			  u128 b, unsigned rm, uint32_t *flags)
@@ -256,10 +260,8 @@ INLINE uint64_t soft_madd(struct format f, uint64_t va, uint64_t vb, uint64_t vc
 	if ((a.kind == INFINITE && b.kind == ZERO) || (a.kind == ZERO && b.kind == INFINITE))
 		return invalid(f, flags);
 	if (is_nan(a) || is_nan(b) || is_nan(c))
-		return propagate(f,
-				 a.kind == SIGNALLING || b.kind == SIGNALLING ||
-					 c.kind == SIGNALLING,
-				 flags);
+		return propagate(
+		    f, a.kind == SIGNALLING || b.kind == SIGNALLING || c.kind == SIGNALLING, flags);
 	if (a.kind == INFINITE || b.kind == INFINITE) {
 		if (c.kind == INFINITE && c.sign != sign)
 			return invalid(f, flags);
@@ -413,8 +415,8 @@ INLINE uint64_t soft_to_int(struct format f, uint64_t va, uint64_t low, uint64_t
 		return 0;
 	if (a.kind == FINITE && a.exp < 64) {
 		/* 64 bits of integer, then what is cut off, as a fraction of 2^64. */
-		u128 fixed = a.exp >= 0 ? (u128)a.sig << (a.exp + 1) :
-					  (u128)jam_64(a.sig, -a.exp - 1);
+		u128 fixed =
+		    a.exp >= 0 ? (u128)a.sig << (a.exp + 1) : (u128)jam_64(a.sig, -a.exp - 1);
 		uint64_t magnitude = (uint64_t)(fixed >> 64), rest = (uint64_t)fixed;
 		bool up = rounds_up(rm, a.sign, magnitude & 1, rest, 1ull << 63);
 		uint64_t limit = a.sign ? low : high;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * IEEE 754-2019 binary32 and binary64 in integer arithmetic, as the RISC-V F and D extensions (2.2)
- * want it: five rounding modes, accrued exceptions, tininess detected after rounding, every NaN result
- * the canonical one. The reference for, and what is left over by, the fast paths in isa/fp.h.
+ * want it: five rounding modes, accrued exceptions, tininess detected after rounding, every NaN
+ * result the canonical one. The reference for, and what is left over by, the fast paths in
+ * isa/fp.h.
  */
 #ifndef ISA_SOFTFLOAT_H
 #define ISA_SOFTFLOAT_H

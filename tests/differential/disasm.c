@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our decoder and disassembler against binutils' objdump, in both styles (with aliases and without).
+ * Our decoder and disassembler against binutils' objdump, in both styles (with aliases and
+ * without).
  *
  *      disasm compressed        all 16-bit encodings: decoded or rejected alike, same text
- *      disasm rows [N] [SEED]   N random encodings of every row, registers and immediates often special
- *      disasm words [N] [SEED]  N random 32-bit words
- *      disasm elf FILE          the .text of a real program or library
+ *      disasm rows [N] [SEED]   N random encodings of every row, registers and immediates often
+ * special disasm words [N] [SEED]  N random 32-bit words disasm elf FILE          the .text of a
+ * real program or library
  *
- * The first three write an ELF file with nothing but code and an attribute that names our extensions.
- * Exits 0 when all agree, 1 when not, 77 when there is no objdump (or no FILE) to compare with.
+ * The first three write an ELF file with nothing but code and an attribute that names our
+ * extensions. Exits 0 when all agree, 1 when not, 77 when there is no objdump (or no FILE) to
+ * compare with.
  *
- * Known differences, checked for rather than skipped (see expected_difference): what binutils 2.40 does
- * not know, or knows only with reserved bits zero.
+ * Known differences, checked for rather than skipped (see expected_difference): what binutils 2.40
+ * does not know, or knows only with reserved bits zero.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -118,8 +120,8 @@ static void write_elf(FILE *out, const struct code *code)
 }
 
 /*
- * Instructions that binutils 2.40 prints as data: it does not know Zicond, wants reserved bits of fences
- * to be zero, and wants a rounding mode of zero where the conversion is exact in any.
+ * Instructions that binutils 2.40 prints as data: it does not know Zicond, wants reserved bits of
+ * fences to be zero, and wants a rounding mode of zero where the conversion is exact in any.
  */
 static bool expected_difference(const struct inst *in, const char *theirs)
 {
@@ -276,8 +278,8 @@ static int compare_compressed(void)
 static uint32_t random_word(struct rng *r)
 {
 	static const uint32_t regs[] = { 0, 0, 1, 2, 5, 31 };
-	static const uint32_t tops[] = { 0, 1, 2, 3, 0xff, 0xfff, 0x7ff, 0x800, 0xc00, 0xc01, 0xc02,
-					 0x833, 0x0ff };
+	static const uint32_t tops[] = { 0,	1,     2,     3,     0xff,  0xfff, 0x7ff,
+					 0x800, 0xc00, 0xc01, 0xc02, 0x833, 0x0ff };
 	uint32_t w = (uint32_t)rng_next(r);
 
 	for (unsigned at = 7; at <= 20; at += at == 7 ? 8 : 5) {
@@ -301,7 +303,8 @@ static int compare_rows(size_t count, uint64_t seed)
 	rng_seed(&rng, seed);
 	for (int op = OP_ILLEGAL + 1; op < OP_COUNT; op++) {
 		for (size_t i = 0; i < count; i++)
-			code_add(&code, (random_word(&rng) & ~op_info[op].mask) | op_info[op].match);
+			code_add(&code,
+				 (random_word(&rng) & ~op_info[op].mask) | op_info[op].match);
 	}
 	int status = compare_code(&code, count * (OP_COUNT - 1));
 
@@ -309,7 +312,8 @@ static int compare_rows(size_t count, uint64_t seed)
 	return status;
 }
 
-/* What binutils knows beyond our extensions would differ, but then the arch attribute leaves it out. */
+/* What binutils knows beyond our extensions would differ, but then the arch attribute leaves it
+ * out. */
 static int compare_words(size_t count, uint64_t seed)
 {
 	struct code code = { 0 };

@@ -28,7 +28,8 @@ static void test_100_rows_match_only_bits_that_they_mask(void **state)
 	}
 }
 
-/* Two rows share no encoding, but for a hint inside another instruction's space, which must come first. */
+/* Two rows share no encoding, but for a hint inside another instruction's space, which must come
+ * first. */
 static void test_101_rows_do_not_overlap(void **state)
 {
 	for (int a = OP_ILLEGAL + 1; a < OP_COUNT; a++) {
@@ -104,14 +105,14 @@ static void test_105_the_upper_half_of_a_compressed_word_does_not_count(void **s
 static void test_106_reserved_compressed_encodings_are_illegal(void **state)
 {
 	static const uint16_t reserved[] = {
-		0x0000, /* all zeros */
-		0x0004, /* c.addi4spn with no immediate */
-		0x8000, /* quadrant 0, funct3 4 */
-		0x2005, /* c.addiw zero */
-		0x6085 & ~0x7cu, /* c.lui with no immediate */
-		0x9c41, 0x9c61, /* beyond c.addw */
-		0x4002, 0x6002, /* c.lwsp, c.ldsp zero */
-		0x8002, /* c.jr zero */
+		0x0000,			 /* all zeros */
+		0x0004,			 /* c.addi4spn with no immediate */
+		0x8000,			 /* quadrant 0, funct3 4 */
+		0x2005,			 /* c.addiw zero */
+		0x6085 & ~0x7cu,	 /* c.lui with no immediate */
+		0x9c41,		 0x9c61, /* beyond c.addw */
+		0x4002,		 0x6002, /* c.lwsp, c.ldsp zero */
+		0x8002,			 /* c.jr zero */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
@@ -187,10 +188,10 @@ static void test_108_immediates_reach_both_ends_of_their_range(void **state)
 		uint32_t word;
 		int32_t imm;
 	} cases[] = {
-		{ 0x7ff00093, 2047 },	   { 0x80000093, -2048 }, { 0x7e000fa3, 2047 },
-		{ 0x80000023, -2048 },	   { 0x7e000fe3, 4094 },  { 0x80000063, -4096 },
+		{ 0x7ff00093, 2047 },	   { 0x80000093, -2048 },    { 0x7e000fa3, 2047 },
+		{ 0x80000023, -2048 },	   { 0x7e000fe3, 4094 },     { 0x80000063, -4096 },
 		{ 0x7ffff0ef, 1048574 },   { 0x800000ef, -1048576 }, { 0x7ffff0b7, 0x7ffff000 },
-		{ 0x800000b7, INT32_MIN }, { 0x03f09093, 63 },	  { 0x01f0909b, 31 },
+		{ 0x800000b7, INT32_MIN }, { 0x03f09093, 63 },	     { 0x01f0909b, 31 },
 		{ 0xfff01073, 0xfff },
 	};
 
@@ -211,15 +212,15 @@ static void check_operands(uint32_t word, unsigned dst, unsigned a, unsigned b, 
 
 static void test_109_operands_are_numbered_in_one_space(void **state)
 {
-	check_operands(0x00b50533, 10, 10, 11, 0);    /* add a0,a0,a1 */
-	check_operands(0x00000013, 0, 0, 0, 0);	      /* nop: x0 is no dependence */
-	check_operands(0x6ac5f543, 42, 43, 44, 45);   /* fmadd.d fa0,fa1,fa2,fa3 */
-	check_operands(0x00053007, 32, 10, 0, 0);     /* fld ft0,0(a0): f0 is one */
-	check_operands(0x00a5b027, 0, 11, 42, 0);     /* fsd fa0,0(a1) */
-	check_operands(0xa2b52553, 10, 42, 43, 0);    /* feq.d a0,fa0,fa1 */
-	check_operands(0x00b6252f, 10, 12, 11, 0);    /* amoadd.w a0,a1,(a2) */
-	check_operands(0x00255573, 10, 0, 0, 0);      /* csrrwi a0,frm,10: a number, no register */
-	check_operands(0x852e, 10, 0, 11, 0);	      /* c.mv a0,a1 */
+	check_operands(0x00b50533, 10, 10, 11, 0);  /* add a0,a0,a1 */
+	check_operands(0x00000013, 0, 0, 0, 0);	    /* nop: x0 is no dependence */
+	check_operands(0x6ac5f543, 42, 43, 44, 45); /* fmadd.d fa0,fa1,fa2,fa3 */
+	check_operands(0x00053007, 32, 10, 0, 0);   /* fld ft0,0(a0): f0 is one */
+	check_operands(0x00a5b027, 0, 11, 42, 0);   /* fsd fa0,0(a1) */
+	check_operands(0xa2b52553, 10, 42, 43, 0);  /* feq.d a0,fa0,fa1 */
+	check_operands(0x00b6252f, 10, 12, 11, 0);  /* amoadd.w a0,a1,(a2) */
+	check_operands(0x00255573, 10, 0, 0, 0);    /* csrrwi a0,frm,10: a number, no register */
+	check_operands(0x852e, 10, 0, 11, 0);	    /* c.mv a0,a1 */
 	check_operands(0x00000000, 0, 0, 0, 0);
 }
 
@@ -230,16 +231,20 @@ static struct inst decoded(uint32_t word)
 
 static void test_110_calls_and_returns_follow_the_link_registers(void **state)
 {
-	struct inst jal_ra = decoded(0x000000ef), jal_t0 = decoded(0x000002ef), j = decoded(0x0000006f);
-	struct inst ret = decoded(0x00008067), ret_t0 = decoded(0x00028067), jr_a0 = decoded(0x00050067);
-	struct inst jalr_ra_a0 = decoded(0x000500e7), swap = decoded(0x000082e7), c_ret = decoded(0x8082);
+	struct inst jal_ra = decoded(0x000000ef), jal_t0 = decoded(0x000002ef),
+		    j = decoded(0x0000006f);
+	struct inst ret = decoded(0x00008067), ret_t0 = decoded(0x00028067),
+		    jr_a0 = decoded(0x00050067);
+	struct inst jalr_ra_a0 = decoded(0x000500e7), swap = decoded(0x000082e7),
+		    c_ret = decoded(0x8082);
 
 	assert_true(isa_is_call(&jal_ra) && isa_is_call(&jal_t0) && isa_is_call(&jalr_ra_a0));
 	assert_true(isa_is_call(&swap));
 	assert_false(isa_is_call(&j) || isa_is_call(&ret) || isa_is_call(&jr_a0));
 	assert_true(isa_is_return(&ret) && isa_is_return(&ret_t0) && isa_is_return(&c_ret));
 	assert_false(isa_is_return(&jr_a0) || isa_is_return(&swap) || isa_is_return(&jal_ra));
-	assert_true(isa_is_indirect(&jr_a0) && isa_is_indirect(&jalr_ra_a0) && isa_is_indirect(&ret));
+	assert_true(isa_is_indirect(&jr_a0) && isa_is_indirect(&jalr_ra_a0) &&
+		    isa_is_indirect(&ret));
 	assert_false(isa_is_indirect(&jal_ra));
 }
 
@@ -261,9 +266,10 @@ static void test_112_flags_agree_with_class_and_size(void **state)
 		bool memory = i->flags & (OPF_LOAD | OPF_STORE);
 
 		assert_int_equal(memory, i->mem_bytes != 0);
-		assert_int_equal(!!(i->flags & OPF_CTRL), i->cls == CLASS_BRANCH || i->cls == CLASS_JUMP);
+		assert_int_equal(!!(i->flags & OPF_CTRL),
+				 i->cls == CLASS_BRANCH || i->cls == CLASS_JUMP);
 		assert_int_equal(memory, i->cls == CLASS_LOAD || i->cls == CLASS_STORE ||
-						 i->cls == CLASS_AMO);
+					     i->cls == CLASS_AMO);
 		assert_false((i->flags & OPF_RD_INT) && (i->flags & OPF_RD_FP));
 		if (i->flags & OPF_USES_RM)
 			assert_true(i->flags & OPF_FFLAGS);

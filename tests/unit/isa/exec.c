@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semantics of the rows: recorded vectors for what computes, and by hand what touches memory, the pc,
- * CSRs, reservations, or must leave no trace when it faults.
+ * Semantics of the rows: recorded vectors for what computes, and by hand what touches memory, the
+ * pc, CSRs, reservations, or must leave no trace when it faults.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,8 +33,8 @@ static uint32_t enc_b(enum op op, unsigned rs1, unsigned rs2, int imm)
 {
 	uint32_t u = (uint32_t)imm;
 
-	return op_info[op].match | rs1 << 15 | rs2 << 20 | (u >> 1 & 15) << 8 | (u >> 5 & 63) << 25 |
-	       (u >> 11 & 1) << 7 | u >> 12 << 31;
+	return op_info[op].match | rs1 << 15 | rs2 << 20 | (u >> 1 & 15) << 8 |
+	       (u >> 5 & 63) << 25 | (u >> 11 & 1) << 7 | u >> 12 << 31;
 }
 
 static uint32_t enc_csr(enum op op, unsigned rd, unsigned csr, unsigned rs1)
@@ -85,16 +85,17 @@ static void test_120_recorded_vectors_come_out_again(void **state)
 		uint64_t rd = op_info[in.op].flags & OPF_RD_FP ? m.f[13] : m.x[13];
 
 		if (rd != v->rd || m.fflags != v->fflags)
-			fail_msg("%s %#x (%#llx, %#llx, %#llx): %#llx flags %#x, not %#llx flags %#x",
-				 op_info[in.op].name, v->word, (unsigned long long)v->rs1,
-				 (unsigned long long)v->rs2, (unsigned long long)v->rs3,
-				 (unsigned long long)rd, m.fflags, (unsigned long long)v->rd,
-				 v->fflags);
+			fail_msg(
+			    "%s %#x (%#llx, %#llx, %#llx): %#llx flags %#x, not %#llx flags %#x",
+			    op_info[in.op].name, v->word, (unsigned long long)v->rs1,
+			    (unsigned long long)v->rs2, (unsigned long long)v->rs3,
+			    (unsigned long long)rd, m.fflags, (unsigned long long)v->rd, v->fflags);
 		assert_int_equal(m.pc, 0x1004);
 	}
 }
 
-/* Rows that compute from registers alone must be in the recording; the rest are tested by hand below. */
+/* Rows that compute from registers alone must be in the recording; the rest are tested by hand
+ * below. */
 static void test_121_every_computing_row_has_vectors(void **state)
 {
 	static const uint16_t ops[] = {
@@ -173,7 +174,7 @@ static void test_125_loads_extend_at_any_alignment(void **state)
 		enum op op;
 		bool sign;
 	} loads[] = {
-		{ OP_LB, true },   { OP_LH, true },   { OP_LW, true },	{ OP_LD, true },
+		{ OP_LB, true },   { OP_LH, true },   { OP_LW, true },	 { OP_LD, true },
 		{ OP_LBU, false }, { OP_LHU, false }, { OP_LWU, false },
 	};
 	struct machine m = new_machine();
@@ -185,7 +186,8 @@ static void test_125_loads_extend_at_any_alignment(void **state)
 			uint64_t want = peek(&m, (uint64_t)at, bytes);
 
 			if (loads[i].sign)
-				want = (uint64_t)((int64_t)(want << (64 - 8 * bytes)) >> (64 - 8 * bytes));
+				want = (uint64_t)((int64_t)(want << (64 - 8 * bytes)) >>
+						  (64 - 8 * bytes));
 			m.x[5] = 100;
 			assert_int_equal(machine_run(&m, enc_i(loads[i].op, 6, 5, at - 100)), DONE);
 			assert_int_equal(m.x[6], want);
@@ -277,7 +279,8 @@ static void test_129_jumps_link_the_next_instruction(void **state)
 	assert_int_equal(m.pc, 0x1000 - 0x100000);
 	m = new_machine();
 	m.x[5] = 0x2001;
-	machine_run(&m, enc_i(OP_JALR, 5, 5, -2)); /* target from the old value, lowest bit cleared */
+	machine_run(&m,
+		    enc_i(OP_JALR, 5, 5, -2)); /* target from the old value, lowest bit cleared */
 	assert_int_equal(m.x[5], 0x1004);
 	assert_int_equal(m.pc, 0x1ffe);
 	m = new_machine();
@@ -389,7 +392,8 @@ static void test_133_counters_can_be_read_but_not_written(void **state)
 	assert_int_equal(m.x[6], 77);
 	struct machine before = m;
 
-	assert_int_equal(machine_run(&m, enc_csr(OP_CSRRW, 6, CSR_INSTRET, 0)), ILLEGAL_INSTRUCTION);
+	assert_int_equal(machine_run(&m, enc_csr(OP_CSRRW, 6, CSR_INSTRET, 0)),
+			 ILLEGAL_INSTRUCTION);
 	assert_int_equal(machine_run(&m, enc_csr(OP_CSRRSI, 6, CSR_TIME, 1)), ILLEGAL_INSTRUCTION);
 	assert_int_equal(machine_run(&m, enc_csr(OP_CSRRS, 6, 0x300, 0)), ILLEGAL_INSTRUCTION);
 	assert_memory_equal(&m, &before, sizeof(m));
@@ -434,9 +438,9 @@ static void test_135_what_faults_leaves_no_trace(void **state)
 		m.lr_addr = MEMORY_BYTES; /* so that a store-conditional gets as far as memory */
 		struct machine before = m;
 
-		assert_int_equal(machine_run(&m, enc_r(op, 6, 5, 6) & ~(op_info[op].mask &
-									~op_info[op].match)),
-				 FAULT);
+		assert_int_equal(
+		    machine_run(&m, enc_r(op, 6, 5, 6) & ~(op_info[op].mask & ~op_info[op].match)),
+		    FAULT);
 		assert_memory_equal(&m, &before, sizeof(m));
 	}
 }

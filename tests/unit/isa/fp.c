@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Soft floating point against the host's FPU (in its four rounding modes), against exact arithmetic in
- * binary128 for ties away from zero, and the fast paths against the soft ones.
+ * Soft floating point against the host's FPU (in its four rounding modes), against exact arithmetic
+ * in binary128 for ties away from zero, and the fast paths against the soft ones.
  *
- * The host rounds and raises flags as RISC-V wants (SSE: tininess after rounding) but for two things: the
- * bits of NaNs, so a host NaN stands for the canonical one; and infinity times zero plus a quiet NaN, which
- * is invalid on RISC-V and quiet on x86. Compiled with -frounding-math; operands pass
- * through volatile variables so that nothing is computed before the rounding mode is set.
+ * The host rounds and raises flags as RISC-V wants (SSE: tininess after rounding) but for two
+ * things: the bits of NaNs, so a host NaN stands for the canonical one; and infinity times zero
+ * plus a quiet NaN, which is invalid on RISC-V and quiet on x86. Compiled with -frounding-math;
+ * operands pass through volatile variables so that nothing is computed before the rounding mode is
+ * set.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,13 +51,14 @@ enum operation {
 };
 static const char *const operation_name[] = { "add", "sub", "mul", "div", "sqrt", "madd" };
 
-static struct outcome soft(enum operation op, bool d, uint64_t a, uint64_t b, uint64_t c, unsigned rm)
+static struct outcome soft(enum operation op, bool d, uint64_t a, uint64_t b, uint64_t c,
+			   unsigned rm)
 {
 	struct outcome o = { 0, 0 };
 
 #define SOFT(name, ...)                                                                            \
-	o.bits = d ? fp_soft_##name##_d(__VA_ARGS__, rm, &o.flags) :                               \
-		     fp_soft_##name##_s(__VA_ARGS__, rm, &o.flags)
+	o.bits = d ? fp_soft_##name##_d(__VA_ARGS__, rm, &o.flags)                                 \
+		   : fp_soft_##name##_s(__VA_ARGS__, rm, &o.flags)
 	switch (op) {
 	case ADD:
 		SOFT(add, a, b);
@@ -80,14 +82,14 @@ static struct outcome soft(enum operation op, bool d, uint64_t a, uint64_t b, ui
 	return o;
 }
 
-static struct outcome fast(enum operation op, bool d, uint64_t a, uint64_t b, uint64_t c, unsigned rm,
-			   uint32_t flags)
+static struct outcome fast(enum operation op, bool d, uint64_t a, uint64_t b, uint64_t c,
+			   unsigned rm, uint32_t flags)
 {
 	struct outcome o = { 0, flags };
 
 #define FAST(name, ...)                                                                            \
-	o.bits = d ? fp_##name##_d(__VA_ARGS__, rm, &o.flags) :                                    \
-		     fp_##name##_s(__VA_ARGS__, rm, &o.flags)
+	o.bits = d ? fp_##name##_d(__VA_ARGS__, rm, &o.flags)                                      \
+		   : fp_##name##_s(__VA_ARGS__, rm, &o.flags)
 	switch (op) {
 	case ADD:
 		FAST(add, a, b);
@@ -185,9 +187,9 @@ static void check(const char *what, uint64_t a, uint64_t b, uint64_t c, unsigned
 		  struct outcome got, struct outcome want)
 {
 	if (got.bits != want.bits || got.flags != want.flags)
-		fail_msg("%s(%#llx, %#llx, %#llx) rm %u: %#llx flags %#x, not %#llx flags %#x", what,
-			 (unsigned long long)a, (unsigned long long)b, (unsigned long long)c, rm,
-			 (unsigned long long)got.bits, got.flags, (unsigned long long)want.bits,
+		fail_msg("%s(%#llx, %#llx, %#llx) rm %u: %#llx flags %#x, not %#llx flags %#x",
+			 what, (unsigned long long)a, (unsigned long long)b, (unsigned long long)c,
+			 rm, (unsigned long long)got.bits, got.flags, (unsigned long long)want.bits,
 			 want.flags);
 }
 
@@ -236,15 +238,16 @@ static void test_142_fused_products_that_cancel_keep_their_last_bits(void **stat
 		uint32_t cs = fp_from_float(product_s) + (uint32_t)rng_below(&r, 5) - 2;
 		unsigned rm = i & 3;
 
-		check("madd_d", a, b, c, rm, soft(MADD, true, a, b, c, rm), host_d(MADD, a, b, c, rm));
+		check("madd_d", a, b, c, rm, soft(MADD, true, a, b, c, rm),
+		      host_d(MADD, a, b, c, rm));
 		check("madd_s", as, bs, cs, rm, soft(MADD, false, as, bs, cs, rm),
 		      host_s(MADD, as, bs, cs, rm));
 	}
 }
 
 /*
- * Ties away from zero differ from ties to even only when the exact result stands in the middle between
- * its two neighbours, which the directed modes give. flags are those of ties to even.
+ * Ties away from zero differ from ties to even only when the exact result stands in the middle
+ * between its two neighbours, which the directed modes give. flags are those of ties to even.
  */
 static struct outcome ties_away(bool d, struct outcome even, struct outcome down, struct outcome up,
 				bool tie)
@@ -257,7 +260,8 @@ static struct outcome ties_away(bool d, struct outcome even, struct outcome down
 	return even;
 }
 
-static bool is_tie(enum operation op, __float128 a, __float128 b, __float128 c, __float128 twice_mid)
+static bool is_tie(enum operation op, __float128 a, __float128 b, __float128 c,
+		   __float128 twice_mid)
 {
 	switch (op) {
 	case ADD:
@@ -296,7 +300,8 @@ static void test_143_ties_away_in_double_are_those_of_binary128(void **state)
 
 		for (enum operation op = ADD; op < OPERATIONS; op++) {
 			if (op == MADD) {
-				/* Few bits and exponents near one keep a * b + c exact in 113 bits. */
+				/* Few bits and exponents near one keep a * b + c exact in 113 bits.
+				 */
 				a = (a & 0x800fffff00000000ull) | (1008 + rng_below(&r, 30)) << 52;
 				b = (b & 0x800fffff00000000ull) | (1008 + rng_below(&r, 30)) << 52;
 				c = (c & 0x800fffffffffffffull) | (1023 + rng_below(&r, 30)) << 52;
@@ -309,7 +314,7 @@ static void test_143_ties_away_in_double_are_those_of_binary128(void **state)
 			if (down.bits != up.bits && finite_d(down.bits) && finite_d(up.bits))
 				tie = is_tie(op, fp_to_double(a), fp_to_double(b), fp_to_double(c),
 					     (__float128)fp_to_double(down.bits) +
-						     fp_to_double(up.bits));
+						 fp_to_double(up.bits));
 			ties += tie;
 			check(operation_name[op], a, b, c, FP_RMM, soft(op, true, a, b, c, FP_RMM),
 			      ties_away(true, even, down, up, tie));
@@ -342,7 +347,7 @@ static void test_144_ties_away_in_single_are_those_of_binary128(void **state)
 			    finite_s((uint32_t)up.bits))
 				tie = is_tie(op, fp_to_float(a), fp_to_float(b), fp_to_float(c),
 					     (__float128)fp_to_float((uint32_t)down.bits) +
-						     fp_to_float((uint32_t)up.bits));
+						 fp_to_float((uint32_t)up.bits));
 			ties += tie;
 			check(operation_name[op], a, b, c, FP_RMM, soft(op, false, a, b, c, FP_RMM),
 			      ties_away(false, even, down, up, tie));
@@ -363,6 +368,22 @@ static void test_145_fast_paths_give_what_the_soft_ones_give(void **state)
 		unsigned rm = i & 1 ? FP_RNE : (unsigned)rng_below(&r, 5);
 		uint32_t before = i & 2 ? FP_NX : 0;
 
+		if (i % 5 == 0) { /* sums that nearly cancel */
+			c = fp_from_double(-fp_to_double(a) * fp_to_double(b)) + rng_below(&r, 3);
+			cs = fp_from_float(-fp_to_float(as) * fp_to_float(bs)) +
+			     (uint32_t)rng_below(&r, 3);
+		}
+		if (i % 5 == 1) { /* exact products, quotients and roots */
+			a = fp_from_double((double)(int32_t)rng_next(&r) /
+					   (1 << rng_below(&r, 30)));
+			b = fp_from_double((double)(int16_t)rng_next(&r));
+			if (i & 4)
+				a = fp_from_double(fp_to_double(a) * fp_to_double(b));
+			if (i & 8)
+				a = fp_from_double(fp_to_double(b) * fp_to_double(b));
+			as = fp_from_float((float)fp_to_double(a));
+			bs = fp_from_float((float)fp_to_double(b));
+		}
 		for (enum operation op = ADD; op < OPERATIONS; op++) {
 			struct outcome want = soft(op, true, a, b, c, rm);
 
@@ -442,7 +463,8 @@ static void test_146_fast_conversions_and_comparisons_give_what_the_soft_ones_gi
 	}
 }
 
-/* Rounds to an integer as rm says; exact, because binary128 holds every double and its neighbours. */
+/* Rounds to an integer as rm says; exact, because binary128 holds every double and its neighbours.
+ */
 static __float128 round_128(__float128 x, unsigned rm)
 {
 	__float128 magnitude = x < 0 ? -x : x;
@@ -510,8 +532,8 @@ static void test_147_conversions_to_integer_round_saturate_and_flag(void **state
 			struct outcome got[4] = { { 0 } }, want[4];
 
 #define GET(k, name)                                                                               \
-	got[k].bits = single ? fp_soft_##name##_s(as, rm, &got[k].flags) :                         \
-			       fp_soft_##name##_d(a, rm, &got[k].flags)
+	got[k].bits = single ? fp_soft_##name##_s(as, rm, &got[k].flags)                           \
+			     : fp_soft_##name##_d(a, rm, &got[k].flags)
 			GET(0, cvt_w);
 			GET(1, cvt_wu);
 			GET(2, cvt_l);
@@ -523,8 +545,8 @@ static void test_147_conversions_to_integer_round_saturate_and_flag(void **state
 			want[2] = want_integer(x, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, rm);
 			want[3] = want_integer(x, 0, UINT64_MAX, 0, UINT64_MAX, rm);
 			for (int k = 0; k < 4; k++)
-				check(single ? "cvt int s" : "cvt int d", single ? as : a, (uint64_t)k,
-				      0, rm, got[k], want[k]);
+				check(single ? "cvt int s" : "cvt int d", single ? as : a,
+				      (uint64_t)k, 0, rm, got[k], want[k]);
 		}
 	}
 }
@@ -572,7 +594,8 @@ static void test_148_conversions_to_floating_point_are_those_of_the_host(void **
 		SOFT(cvt_s_w, x);
 		HOST(l, s, fp_from_float, 0);
 		SOFT(cvt_s_l, x);
-		/* Compilers build the unsigned ones from several operations: only from those that fit. */
+		/* Compilers build the unsigned ones from several operations: only from those that
+		 * fit. */
 		if (x >> 63 == 0) {
 			HOST((int64_t)lu, d, fp_from_double, 0);
 			SOFT(cvt_d_lu, x);
@@ -590,7 +613,8 @@ static void test_148_conversions_to_floating_point_are_those_of_the_host(void **
 	}
 }
 
-/* The top bit of an unsigned 64-bit operand: the same as of half of it, jammed, but for the exponent. */
+/* The top bit of an unsigned 64-bit operand: the same as of half of it, jammed, but for the
+ * exponent. */
 static void test_149_large_unsigned_integers_convert_like_their_halves(void **state)
 {
 	struct rng r;
@@ -620,7 +644,8 @@ static void test_150_comparisons_are_those_of_the_host(void **state)
 
 	rng_seed(&r, 150);
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t a = random_d(&r), b = rng_below(&r, 4) ? random_d(&r) : a ^ rng_below(&r, 2) << 63;
+		uint64_t a = random_d(&r),
+			 b = rng_below(&r, 4) ? random_d(&r) : a ^ rng_below(&r, 2) << 63;
 		volatile double x = fp_to_double(a), y = fp_to_double(b);
 		struct outcome want, got;
 
@@ -679,8 +704,16 @@ static void test_151_minimum_and_maximum_prefer_numbers_and_order_zeros(void **s
 static void test_152_every_class_has_its_bit(void **state)
 {
 	static const uint64_t d[10] = {
-		0xfff0000000000000, 0xbff0000000000000, 0x8000000000000001, 0x8000000000000000, 0,
-		0x000fffffffffffff, 0x7fefffffffffffff, 0x7ff0000000000000, SNAN_D, 0xfff8000000000000,
+		0xfff0000000000000,
+		0xbff0000000000000,
+		0x8000000000000001,
+		0x8000000000000000,
+		0,
+		0x000fffffffffffff,
+		0x7fefffffffffffff,
+		0x7ff0000000000000,
+		SNAN_D,
+		0xfff8000000000000,
 	};
 	static const uint32_t s[10] = {
 		0xff800000, 0xbf800000, 0x80000001, 0x80000000, 0,
@@ -710,9 +743,11 @@ static void test_154_tininess_is_detected_after_rounding(void **state)
 	/* (1 - 2^-53) * least stands half a unit below least; nearest-even gives least itself. */
 	assert_int_equal(fp_soft_mul_d(below_one, least, FP_RNE, &flags), least);
 	assert_int_equal(flags, FP_NX | FP_UF);
-	/* least * (1 + 2^-52) * (1 - 2^-53) is above least - 2^-54 * least: full precision reaches it. */
+	/* least * (1 + 2^-52) * (1 - 2^-53) is above least - 2^-54 * least: full precision reaches
+	 * it. */
 	flags = 0;
-	assert_int_equal(fp_soft_mul_d(0x3ff0000000000001, 0x000fffffffffffff, FP_RUP, &flags), least);
+	assert_int_equal(fp_soft_mul_d(0x3ff0000000000001, 0x000fffffffffffff, FP_RUP, &flags),
+			 least);
 	assert_int_equal(flags, FP_NX);
 }
 
@@ -726,7 +761,7 @@ int main(void)
 		cmocka_unit_test(test_144_ties_away_in_single_are_those_of_binary128),
 		cmocka_unit_test(test_145_fast_paths_give_what_the_soft_ones_give),
 		cmocka_unit_test(
-			test_146_fast_conversions_and_comparisons_give_what_the_soft_ones_give),
+		    test_146_fast_conversions_and_comparisons_give_what_the_soft_ones_give),
 		cmocka_unit_test(test_147_conversions_to_integer_round_saturate_and_flag),
 		cmocka_unit_test(test_148_conversions_to_floating_point_are_those_of_the_host),
 		cmocka_unit_test(test_149_large_unsigned_integers_convert_like_their_halves),

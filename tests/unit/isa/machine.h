@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest executor of the table: one hart, a page of memory at address 0, one instruction at a time.
- * What leaves an instruction (fault, illegal, ecall, …) must leave the machine as it was; the tests
- * compare.
+ * The smallest executor of the table: one hart, a page of memory at address 0, one instruction at a
+ * time. What leaves an instruction (fault, illegal, ecall, …) must leave the machine as it was; the
+ * tests compare.
  */
 #ifndef TESTS_UNIT_ISA_MACHINE_H
 #define TESTS_UNIT_ISA_MACHINE_H
@@ -63,7 +63,7 @@ static inline enum outcome_kind machine_step(struct machine *m, const struct ins
 #define FFLAGS m->fflags
 #define CHECK_ADDRESS(a, bytes)                                                                    \
 	if ((a) > MEMORY_BYTES - (bytes))                                                          \
-		return FAULT
+	return FAULT
 #define LOAD(type, a)                                                                              \
 	({                                                                                         \
 		uint64_t from = (a);                                                               \
@@ -83,7 +83,7 @@ static inline enum outcome_kind machine_step(struct machine *m, const struct ins
 	} while (0)
 #define AMO_CHECK(a, n)                                                                            \
 	if ((a) % (n))                                                                             \
-		return MISALIGNED_AMO
+	return MISALIGNED_AMO
 #define PREFETCH(a)	 m->prefetches += (a) < MEMORY_BYTES
 #define LR_ADDR		 m->lr_addr
 #define LR_VALUE	 m->lr_value
@@ -97,8 +97,8 @@ static inline enum outcome_kind machine_step(struct machine *m, const struct ins
                                                                                                    \
 		if (!csr_is_fp(csr) && !csr_is_counter(csr))                                       \
 			return ILLEGAL_INSTRUCTION;                                                \
-		csr_is_fp(csr) ? csr_read_fp(csr, m->fflags, m->frm) :                             \
-				 m->counter[csr - CSR_CYCLE];                                      \
+		csr_is_fp(csr) ? csr_read_fp(csr, m->fflags, m->frm)                               \
+			       : m->counter[csr - CSR_CYCLE];                                      \
 	})
 #define CSR_WRITE(n, v)                                                                            \
 	do {                                                                                       \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random floating-point bit patterns for the tests: now and then uniform, mostly made of an exponent and
- * a significand that are each likely to be at an edge (zero, subnormal, tie, carry, overflow, NaN).
+ * Random floating-point bit patterns for the tests: now and then uniform, mostly made of an
+ * exponent and a significand that are each likely to be at an edge (zero, subnormal, tie, carry,
+ * overflow, NaN).
  */
 #ifndef TESTS_UNIT_ISA_NUMBERS_H
 #define TESTS_UNIT_ISA_NUMBERS_H
