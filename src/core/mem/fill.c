@@ -58,6 +58,7 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 			continue;
 		dirty |= up->t.state[index] & TS_DIRTY;
 		up->t.tag[index] = TAG_NONE;
+		up->t.stamp[index] = 0;
 		if (timed)
 			ms->stats.cache[i].invalidations++;
 	}

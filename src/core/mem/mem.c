@@ -318,7 +318,10 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 	m->step = step;
 	m->beat_shift = beat_shift;
 	m->self.level = level;
-	if (m->cache <= MEM_L1D) /* one that its full target list refused can be told now */
+	if (m->cache <= MEM_L1D &&
+	    m->ntargets >=
+		ms->cache[m->cache]
+		    .cfg.targets) /* one that its full target list refused can be told now */
 		ms->wake |= 1u << m->cache;
 	/* before those above, so that at equal times the cache below fills first (M3) */
 	mem_schedule(ms, m->trail, EV_FILL, m);
@@ -726,7 +729,7 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	index = tags_find(&c->t, line);
 	if (likely(index >= 0)) {
 		r->events = hit(ms, c, (uint32_t)index, write);
-		if (c->pf)
+		if (c->pf && (r->events || c->pf->hits))
 			prefetch_observe(ms, c, line, pc, false, r->events, now);
 		goto done;
 	}
@@ -875,6 +878,36 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 	return MEM_PENDING;
 }
 
+/* The short way: nothing special, both hints right. Saves about half the time of a hit. */
+static inline bool access_plain(struct memsys *ms, uint64_t now, enum req_kind kind, uint64_t vaddr,
+				uint64_t end, uint32_t flags, struct mem_result *r)
+{
+	bool fetch = kind == REQ_FETCH;
+	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
+	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
+	uint64_t line = vaddr >> ms->line_shift, vpn = vaddr >> ms->page_shift;
+	uint32_t page, index;
+
+	if (flags & ~MEM_WRONG_PATH || !c->plain || end >> ms->line_shift != line ||
+	    !(fetch ? ms->has_itlb : ms->has_dtlb))
+		return false;
+	page = tlb->hint[vpn & tlb->hint_mask];
+	index = c->t.hint[line & c->t.hint_mask];
+	if (tlb->tag[page] != vpn || c->t.tag[index] != line || c->t.state[index] & TS_PREFETCHED)
+		return false;
+	tlb->stamp[page] = ++tlb->clock;
+	c->t.stamp[index] = ++c->t.clock;
+	if (kind == REQ_STORE)
+		c->t.state[index] |= TS_DIRTY;
+	if (fetch)
+		ms->stats.itlb.accesses++;
+	else
+		ms->stats.dtlb.accesses++;
+	ms->stats.cache[fetch ? MEM_L1I : MEM_L1D].accesses++;
+	*r = (struct mem_result){ .ready = now + c->latency, .reply = MEM_DONE, .level = LEVEL_L1 };
+	return true;
+}
+
 static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_kind kind,
 				    uint64_t vaddr, uint32_t size, uint64_t pc, uint64_t token,
 				    uint32_t flags, struct mem_result *r)
@@ -882,8 +915,9 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 	uint64_t end = vaddr + size - 1;
 
 	assert(now >= ms->now && memsys_next_event(ms) >= now);
-	if (unlikely(flags & MEM_WRONG_PATH))
-		ms->stats.wrong_path++;
+	ms->stats.wrong_path += !!(flags & MEM_WRONG_PATH);
+	if (likely(access_plain(ms, now, kind, vaddr, end, flags, r)))
+		return MEM_DONE;
 	if (unlikely((vaddr ^ end) >> ms->line_shift))
 		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),
 				    pc, token, flags, r);

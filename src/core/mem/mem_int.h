@@ -34,7 +34,7 @@ enum tag_state {
 /* A set-associative array of keys (line or page numbers), for caches and TLBs. */
 struct tags {
 	uint64_t *tag;	 /* [sets × ways] */
-	uint64_t *stamp; /* LRU: time of last use */
+	uint64_t *stamp; /* LRU: time of last use; 0: empty */
 	uint64_t *tree;	 /* PLRU: one word per set; bit n: node n points right */
 	uint32_t *hint; /* where a key was last seen, by its low bits: most hits need one compare */
 	uint8_t *state; /* enum tag_state */
@@ -161,6 +161,8 @@ struct cache {
 	uint8_t id, next; /* enum mem_cache; next: MEMORY if none */
 	uint8_t level;	  /* enum mem_level */
 	bool present;
+	bool plain; /* LRU, no ports, banks, write-through or prefetcher of hits: the short way on a
+		       hit */
 	bool refused;			   /* the core was told to wait for wake() */
 	uint32_t miss_event;		   /* enum mem_event of missing here */
 	struct req *wait_head, *wait_tail; /* for a free MSHR */
@@ -331,6 +333,7 @@ struct pf_access {
 };
 struct prefetcher {
 	const char *name;
+	bool hits; /* wants to see hits too, not only misses and first uses */
 	void *(*state_new)(const struct mem_prefetch_config *cfg);
 	void (*state_free)(void *state);
 	/* Fills lines[≤ 8] with what to fetch; returns how many. */

@@ -81,6 +81,7 @@ static uint64_t stride_hash(const void *state, const struct mem_prefetch_config 
 
 static const struct prefetcher stride = {
 	.name = "stride",
+	.hits = true,
 	.state_new = stride_new,
 	.state_free = free,
 	.observe = stride_observe,

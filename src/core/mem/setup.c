@@ -82,6 +82,8 @@ static void cache_init(struct memsys *ms, int id)
 	c->mshr = x_calloc(c->cfg.mshrs, sizeof(*c->mshr));
 	bus_init(&c->bus, &c->cfg.bus, line);
 	c->pf = mem_prefetchers[c->cfg.prefetch.kind];
+	c->plain = c->cfg.replacement == MEM_LRU && !c->cfg.ports && !c->cfg.banks &&
+		   !c->cfg.write_through && !(c->pf && c->pf->hits);
 	if (c->pf && c->pf->state_new)
 		c->pf_state = c->pf->state_new(&c->cfg.prefetch);
 	cache_lists_reset(c);

@@ -86,22 +86,21 @@ uint32_t tags_victim(struct tags *t, uint64_t key)
 	uint64_t set = key & t->set_mask;
 	uint32_t base = (uint32_t)set * t->ways, w, best = 0;
 
-	for (w = 0; w < t->ways; w++) {
-		if (t->tag[base + w] == TAG_NONE)
-			return base + w;
-	}
-	switch (t->replacement) {
-	case MEM_LRU:
+	if (t->replacement == MEM_LRU) { /* an empty way's stamp is 0, before all others */
 		for (w = 1; w < t->ways; w++) {
 			if (t->stamp[base + w] < t->stamp[base + best])
 				best = w;
 		}
 		return base + best;
-	case MEM_PLRU:
-		return base + victim_tree(t, set);
-	default:
-		return base + (uint32_t)(((rng_next(&t->rng) >> 32) * t->ways) >> 32);
 	}
+	for (w = 0; w < t->ways; w++) {
+		if (t->tag[base + w] == TAG_NONE)
+			return base + w;
+	}
+	if (t->replacement == MEM_PLRU)
+		return base + victim_tree(t, set);
+
+	return base + (uint32_t)(((rng_next(&t->rng) >> 32) * t->ways) >> 32);
 }
 
 static uint64_t mix(uint64_t h, uint64_t x)
