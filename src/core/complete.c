@@ -117,7 +117,6 @@ void complete_store_address(struct core *c, uint32_t slot)
 	struct inflight *e = &c->ring[slot];
 
 	e->state |= ST_ADDR;
-	lsu_store_address(c, slot);
 	if (e->state & ST_DATA)
 		complete_now(c, slot);
 }

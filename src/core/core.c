@@ -251,8 +251,8 @@ static void step_cycle(struct core *c)
 	complete_stage(c);
 	if (unlikely(c->wants))
 		record_head(c);
-	commit_stage(c);
 	drain_stage(c);
+	commit_stage(c);
 	if (unlikely(c->in_order))
 		inorder_stage(c);
 	else

@@ -61,6 +61,7 @@ bool issue_try(struct core *c, uint32_t slot)
 			e->state |= ST_DATA;
 			lsu_store_data(c, slot);
 		}
+		lsu_store_address(c, slot);
 		if (c->touched && !(e->state & ST_WRONG) && !(u->ideal & IDEAL_FLUSH) &&
 		    lsu_first_touch(c, e->addr))
 			e->state |= ST_FAULT;

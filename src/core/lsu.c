@@ -5,8 +5,8 @@
  * Addresses are known when an instruction is fetched (the guest has executed it), so the youngest
  * older store that a load overlaps is found at dispatch, in a hash table of the granules (8 bytes)
  * that stores in the queue touch, without searching the queue. What the machine would know is
- * modelled on top: a store's address counts as known one cycle after it issues, its data when its
- * producer is done.
+ * modelled on top: a store's address is known to loads that issue with it or later, its data when
+ * its producer is done.
  *
  *   store's address   load
  *   known             forwards if the store has all its bytes, else waits until it is written

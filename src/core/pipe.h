@@ -422,8 +422,8 @@ static inline bool is_ready(const struct core *c, uint32_t slot, unsigned queue)
  * ---- */
 
 void complete_stage(struct core *c); /* complete.c: events that are due; resolves branches */
-void commit_stage(struct core *c);   /* commit.c */
 void drain_stage(struct core *c);    /* lsu.c: committed stores go to the cache */
+void commit_stage(struct core *c);   /* commit.c */
 void issue_stage(struct core *c);    /* issue.c */
 void inorder_stage(struct core *c);  /* inorder.c: instead of issue_stage */
 void dispatch_stage(struct core *c); /* dispatch.c: decode, rename, dispatch */
