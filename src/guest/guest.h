@@ -19,34 +19,53 @@
 #include "isa/isa.h"
 #include "util/util.h"
 
-#define GUEST_ADDR_BITS  38
+#define GUEST_ADDR_BITS	 38
 #define GUEST_ADDR_LIMIT (1ull << GUEST_ADDR_BITS)
 #define GUEST_PAGE_BYTES 4096ull
 
 struct guest;
+struct engine;
 
 enum guest_children {
 	GUEST_CHILDREN_FUNCTIONAL, /* fork'ed processes run, but only functionally and unmeasured */
-	GUEST_CHILDREN_SIMULATED,  /* fork'ed processes are measured too, each with an output of its own */
+	GUEST_CHILDREN_SIMULATED,  /* fork'ed processes are measured too, each with an output of its
+				      own */
+};
+
+enum guest_fork {
+	GUEST_FORK_PREPARE, /* in the parent, before */
+	GUEST_FORK_PARENT,  /* in the parent, after */
+	GUEST_FORK_CHILD,   /* in the child, after */
 };
 
 struct guest_config {
-	char **argv;             /* argv[0] is the program; NULL-terminated */
-	char **envp;             /* NULL: a fixed, small environment */
-	const char *program;     /* path of the ELF file; NULL: argv[0] */
-	const char *sysroot;     /* absolute guest paths are looked up here first; NULL: none */
-	uint64_t seed;           /* random numbers, pid; 0 is the default, and a valid seed */
-	bool real_time;          /* host clock and host randomness instead of deterministic ones */
-	uint64_t quantum;        /* instructions before a switch between threads; 0: default */
-	uint64_t stack_bytes;    /* main thread's stack limit; 0: 8 MiB */
-	double clock_hz;         /* guest time = instructions (or cycles, see guest_set_cycles) / clock_hz; 0: 1e9 */
+	char **argv;	      /* argv[0] is the program; NULL-terminated */
+	char **envp;	      /* NULL: a fixed, small environment */
+	const char *program;  /* path of the ELF file; NULL: argv[0] */
+	const char *sysroot;  /* absolute guest paths are looked up here first; NULL: none */
+	uint64_t seed;	      /* random numbers, pid; 0 is the default, and a valid seed */
+	bool real_time;	      /* host clock and host randomness instead of deterministic ones */
+	uint64_t quantum;     /* instructions before a switch between threads; 0: default */
+	uint64_t stack_bytes; /* main thread's stack limit; 0: 8 MiB */
+	double clock_hz; /* guest time = instructions (or cycles, see guest_set_cycles) / clock_hz;
+			    0: 1e9 */
 	enum guest_children children;
-	bool interpreter_only;   /* never use generated host code, even where it is available */
+	bool interpreter_only; /* never use generated host code, even where it is available */
 	void (*mark)(void *ctx, bool begin); /* called at the guest's marks; may be NULL */
 	void *mark_ctx;
+	/*
+	 * With GUEST_CHILDREN_SIMULATED a guest's fork returns twice from guest_run or guest_step,
+	 * once in each of two host processes. Called around it: host threads do not survive in the
+	 * child, buffers exist twice, and the child needs an output of its own. number counts all
+	 * children from 1. With GUEST_CHILDREN_FUNCTIONAL it is not called: the child never returns
+	 * to the caller.
+	 */
+	void (*forked)(void *ctx, enum guest_fork phase, unsigned number);
+	void *forked_ctx;
 };
 
-/* Loads the program. NULL and e filled on bad input (not an ELF, wrong machine, hostile headers, …). */
+/* Loads the program. NULL and e filled on bad input (not an ELF, wrong machine, hostile headers,
+ * …). */
 struct guest *guest_new(const struct guest_config *config, struct err *e);
 void guest_free(struct guest *g);
 
@@ -60,23 +79,25 @@ enum guest_status {
 enum guest_status guest_run(struct guest *g, uint64_t max_insts);
 
 enum guest_step_flag {
-	STEP_SYSCALL = 1 << 0,  /* an ecall that entered the (emulated) kernel */
-	STEP_SWITCH = 1 << 1,   /* after it another thread runs, or a signal handler was entered, or returned from */
-	STEP_FAULT = 1 << 2,    /* raised a synchronous signal instead of completing (illegal, bad address, ebreak) */
-	STEP_TAKEN = 1 << 3,    /* a control transfer that was taken */
-	STEP_END = 1 << 4,      /* the process has ended with it */
-	STEP_SC_FAIL = 1 << 5,  /* a store-conditional that did not store */
+	STEP_SYSCALL = 1 << 0, /* an ecall that entered the (emulated) kernel */
+	STEP_SWITCH = 1 << 1,  /* after it another thread runs, or a signal handler was entered, or
+				  returned from */
+	STEP_FAULT = 1 << 2,   /* raised a synchronous signal instead of completing (illegal, bad
+				  address, ebreak) */
+	STEP_TAKEN = 1 << 3,   /* a control transfer that was taken */
+	STEP_END = 1 << 4,     /* the process has ended with it */
+	STEP_SC_FAIL = 1 << 5, /* a store-conditional that did not store */
 };
 
 /* What one instruction did. Valid until the next guest_step or guest_run. */
 struct guest_step {
 	uint64_t pc;
-	uint64_t next_pc;        /* where the hart continues (after a switch: in the other context) */
+	uint64_t next_pc; /* where the hart continues (after a switch: in the other context) */
 	const struct inst *inst; /* decoded once and cached; stable until code changes */
-	uint64_t addr;           /* memory operand, if op_info says that there is one */
-	uint64_t store_value;    /* for stores, the bytes written (low mem_bytes) */
-	uint32_t flags;          /* enum guest_step_flag */
-	uint32_t tid;            /* the guest thread that executed it */
+	uint64_t addr;		 /* memory operand, if op_info says that there is one */
+	uint64_t store_value;	 /* for stores, the bytes written (low mem_bytes) */
+	uint32_t flags;		 /* enum guest_step_flag */
+	uint32_t tid;		 /* the guest thread that executed it */
 };
 
 /* Executes one instruction. Must not be called after the process has ended. */
@@ -87,8 +108,14 @@ const struct hart *guest_hart(const struct guest *g);
 uint64_t guest_insts(const struct guest *g);
 int guest_exit_status(const struct guest *g); /* 0..255, as a shell would see it */
 const char *guest_program(const struct guest *g);
+int guest_pid(const struct guest *g); /* as the guest sees it */
+/* Which child this process is: 0 for the first, then as in guest_config's forked. */
+unsigned guest_child_number(const struct guest *g);
+/* The engine, for what it counts (see engine_count_blocks). */
+struct engine *guest_engine(struct guest *g);
 
-/* From now on guest time is derived from cycles (the timing model says how many), not instructions. */
+/* From now on guest time is derived from cycles (the timing model says how many), not instructions.
+ */
 void guest_set_cycles(struct guest *g, uint64_t cycles);
 
 /* Async-signal-safe: makes guest_run return soon with GUEST_RUNNING. */
@@ -102,16 +129,18 @@ const struct inst *guest_fetch(struct guest *g, uint64_t pc);
 
 /* Where the program and its libraries stand in memory, for symbols. */
 struct guest_image {
-	const char *path;  /* host path of the ELF file */
-	const char *name;  /* path as the guest knows it */
+	const char *path;    /* host path of the ELF file */
+	const char *name;    /* path as the guest knows it */
 	uint64_t start, end; /* guest addresses of the mapping */
-	uint64_t bias;     /* guest address - ELF virtual address */
+	uint64_t bias;	     /* guest address - ELF virtual address */
 };
 size_t guest_images(const struct guest *g, const struct guest_image **images);
 
-/* Profiling without timing: how often each block of instructions ran. Off by default, and then free. */
+/* Profiling without timing: how often each block of instructions ran. Off by default, and then
+ * free. */
 void guest_count_blocks(struct guest *g, bool on);
-/* Calls visit for every block that ran: its start, its decoded instructions, how often. In pc order. */
+/* Calls visit for every block that ran: its start, its decoded instructions, how often. In pc
+ * order. */
 void guest_visit_blocks(const struct guest *g,
 			void (*visit)(void *ctx, uint64_t pc, const struct inst *insts,
 				      size_t count, uint64_t times),

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The guest's file descriptors.
+ *
+ * They are numbers of their own, mapped to host descriptors, so that the guest always gets the
+ * lowest free number (whatever this program has open itself), and execve closes only what belongs
+ * to the guest.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guest/process.h"
+
+struct fd_entry *fd_get(struct guest *g, uint64_t fd)
+{
+	/* The kernel takes an unsigned int: upper bits of the register do not count. */
+	fd = (uint32_t)fd;
+	return fd < g->nfds && g->fds[fd].kind != FD_CLOSED ? &g->fds[fd] : NULL;
+}
+
+int fd_host(const struct guest *g, uint64_t fd)
+{
+	fd = (uint32_t)fd;
+	return fd < g->nfds && g->fds[fd].kind != FD_CLOSED ? g->fds[fd].host : -1;
+}
+
+static void grow(struct guest *g, size_t n)
+{
+	size_t cap = g->nfds ? g->nfds : 16;
+
+	while (cap < n)
+		cap *= 2;
+	if (cap == g->nfds)
+		return;
+	g->fds = x_realloc(g->fds, cap * sizeof(*g->fds));
+	memset(g->fds + g->nfds, 0, (cap - g->nfds) * sizeof(*g->fds));
+	g->nfds = cap;
+}
+
+int64_t fd_install(struct guest *g, int host, int min, bool cloexec, enum fd_kind kind)
+{
+	size_t limit = g->limit[7 /* RLIMIT_NOFILE */].cur;
+	size_t fd = (size_t)min;
+
+	while (fd < g->nfds && g->fds[fd].kind != FD_CLOSED)
+		fd++;
+	if (fd >= limit) {
+		close(host);
+		return -EMFILE;
+	}
+	grow(g, fd + 1);
+	g->fds[fd] = (struct fd_entry){ .host = host, .kind = kind, .cloexec = cloexec };
+	return (int64_t)fd;
+}
+
+int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const struct fd_entry *like)
+{
+	struct fd_entry copy = *like;
+
+	grow(g, (size_t)fd + 1);
+	if (g->fds[fd].kind != FD_CLOSED)
+		fd_close(g, (uint64_t)fd);
+	copy.host = host;
+	copy.cloexec = cloexec;
+	g->fds[fd] = copy;
+	return fd;
+}
+
+int64_t fd_close(struct guest *g, uint64_t fd)
+{
+	struct fd_entry *f = fd_get(g, fd);
+	struct fd_entry old;
+
+	if (!f)
+		return -EBADF;
+	old = *f;
+	memset(f, 0, sizeof(*f));
+	if (old.kind == FD_TIMER) {
+		bool used = false;
+
+		for (size_t i = 0; i < g->nfds; i++)
+			used |= g->fds[i].kind == FD_TIMER && g->fds[i].timer == old.timer;
+		if (!used)
+			timer_release(g, old.timer);
+	}
+	return ret_errno(close(old.host));
+}
+
+void fd_close_on_exec(struct guest *g)
+{
+	for (size_t i = 0; i < g->nfds; i++)
+		if (g->fds[i].kind != FD_CLOSED && g->fds[i].cloexec)
+			fd_close(g, i);
+}
+
+void fds_init(struct guest *g)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		int host = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+		if (host < 0)
+			continue;
+		grow(g, 3);
+		g->fds[fd] = (struct fd_entry){ .host = host, .kind = FD_PLAIN };
+	}
+}
+
+void fds_free(struct guest *g)
+{
+	for (size_t i = 0; i < g->nfds; i++)
+		if (g->fds[i].kind != FD_CLOSED)
+			close(g->fds[i].host);
+	free(g->fds);
+	g->fds = NULL;
+	g->nfds = 0;
+}

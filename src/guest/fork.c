@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes: fork, exec, wait.
+ *
+ * A guest fork is a host fork: the child is a whole copy of this program that goes on with the
+ * guest's child. Process ids are numbers of the simulated tree, handed out in order from a table in
+ * memory shared by all of its processes, so that they repeat from run to run; the table also
+ * carries how a process ended and how much time it took.
+ *
+ * A child whose measuring was not asked for runs to its end inside the call that made it. vfork
+ * copies instead of sharing memory; the parent waits as it should.
+ */
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest/process.h"
+
+#define MAX_STRINGS (1u << 20)
+
+struct proc_slot *proc_slot(struct guest *g, int pid)
+{
+	int i = pid - g->pid_base;
+
+	return i < 0 ? NULL : &g->procs->slot[i % PROC_SLOTS];
+}
+
+int proc_new_id(struct guest *g)
+{
+	return g->pid_base + atomic_fetch_add(&g->procs->next, 1);
+}
+
+static void slot_take(struct guest *g, int pid, int host_pid, int pgid, int sid)
+{
+	struct proc_slot *s = proc_slot(g, pid);
+
+	s->host_pid = host_pid;
+	s->status = 0;
+	s->end_ns = s->cpu_ns = 0;
+	s->pgid = pgid;
+	s->sid = sid;
+	s->guest_pid = pid;
+}
+
+void procs_init(struct guest *g)
+{
+	g->procs = mmap(NULL, sizeof(*g->procs), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (g->procs == MAP_FAILED)
+		die("out of memory: cannot map the table of guest processes");
+	g->pid_base = 1000 + (g->config.seed ? (int)(hash_u64(g->config.seed) % 30000) : 0);
+	g->pid = proc_new_id(g);
+	g->ppid = g->pid_base - 1;
+	g->procs->processes = 1;
+	slot_take(g, g->pid, getpid(), g->pid, g->pid);
+}
+
+void procs_free(struct guest *g)
+{
+	for (size_t i = 0; i < g->nchildren; i++)
+		close(g->children[i].pidfd);
+	free(g->children);
+	g->children = NULL;
+	g->nchildren = 0;
+	if (g->procs)
+		munmap(g->procs, sizeof(*g->procs));
+	g->procs = NULL;
+}
+
+static void new_thread_state(struct guest *g, struct thread *n, const struct thread *t,
+			     uint64_t flags, uint64_t stack, uint64_t tls, uint64_t ctid)
+{
+	(void)g;
+	n->hart = t->hart;
+	n->hart.lr_addr = ~0ull;
+	n->hart.x[10] = 0;
+	if (stack)
+		n->hart.x[2] = stack;
+	if (flags & CLONE_SETTLS)
+		n->hart.x[4] = tls;
+	n->sigmask = t->sigmask;
+	if (flags & CLONE_CHILD_CLEARTID)
+		n->clear_tid = ctid;
+	memcpy(n->name, t->name, sizeof(n->name));
+}
+
+static int64_t clone_thread(struct guest *g, struct thread *t, uint64_t flags, uint64_t stack,
+			    uint64_t ptid, uint64_t tls, uint64_t ctid)
+{
+	struct thread *n;
+	uint32_t tid;
+
+	if (!(flags & CLONE_VM) || !(flags & CLONE_SIGHAND))
+		return -EINVAL;
+	tid = (uint32_t)proc_new_id(g);
+	if ((flags & CLONE_PARENT_SETTID) && copy_out(g, ptid, &tid, 4) < 0)
+		return -EFAULT;
+	if ((flags & CLONE_CHILD_SETTID) && copy_out(g, ctid, &tid, 4) < 0)
+		return -EFAULT;
+	n = thread_new(g);
+	n->tid = tid;
+	new_thread_state(g, n, t, flags, stack, tls, ctid);
+	g->event_at = 0;
+	return tid;
+}
+
+static void add_child(struct guest *g, int guest_pid, int host_pid, int exit_signal)
+{
+	g->children = x_realloc(g->children, (g->nchildren + 1) * sizeof(*g->children));
+	g->children[g->nchildren++] = (struct child){
+		.guest_pid = guest_pid,
+		.host_pid = host_pid,
+		.pidfd = (int)syscall(SYS_pidfd_open, host_pid, 0),
+		.exit_signal = exit_signal,
+	};
+}
+
+/* In the new process: everything that a child does not inherit. */
+static void become_child(struct guest *g, struct thread *t, int pid, unsigned number)
+{
+	threads_free(g, t);
+	for (size_t i = 0; i < g->nchildren; i++)
+		close(g->children[i].pidfd);
+	g->nchildren = 0;
+	g->children_cpu_ns = 0;
+	if (g->vfork_fd >= 0)
+		close(g->vfork_fd);
+	g->vfork_fd = -1;
+	g->ppid = g->pid;
+	g->pid = pid;
+	t->tid = (uint32_t)pid;
+	g->child_number = number;
+	signal_flush(&t->pending);
+	signal_flush(&g->pending);
+	timers_after_exec(g, true);
+	t->robust_head = 0;
+	/* The other end may now be in another process. */
+	for (size_t i = 0; i < g->nfds; i++)
+		g->fds[i].internal = false;
+	signal_reset_host(g);
+}
+
+static void tell_fork(struct guest *g, enum guest_fork phase, unsigned number)
+{
+	if (g->config.forked && g->config.children == GUEST_CHILDREN_SIMULATED)
+		g->config.forked(g->config.forked_ctx, phase, number);
+}
+
+int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t stack,
+		     uint64_t ptid, uint64_t tls, uint64_t ctid, int exit_signal,
+		     uint64_t pidfd_addr)
+{
+	int pid, pipe_fd[2] = { -1, -1 };
+	unsigned number;
+	pid_t host;
+	struct proc_slot *me = proc_slot(g, g->pid);
+
+	if (t->wait.started)
+		return (int64_t)t->wait.progress; /* vfork: the child has exec'ed or ended */
+	if (flags & CLONE_THREAD)
+		return clone_thread(g, t, flags, stack, ptid, tls, ctid);
+	if (flags & (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC |
+		     CLONE_NEWUTS))
+		return -EPERM;
+	if ((flags & CLONE_VFORK) && pipe2(pipe_fd, O_CLOEXEC) < 0)
+		return -EAGAIN;
+	signal_watch_host(g, SIGCHLD);
+	pid = proc_new_id(g);
+	number = (unsigned)atomic_fetch_add(&g->procs->processes, 1);
+	slot_take(g, pid, 0, me->pgid, me->sid);
+	fflush(NULL);
+	tell_fork(g, GUEST_FORK_PREPARE, number);
+	host = fork();
+	if (host < 0) {
+		proc_slot(g, pid)->guest_pid = 0;
+		tell_fork(g, GUEST_FORK_PARENT, number);
+		return -EAGAIN;
+	}
+	if (host == 0) {
+		proc_slot(g, pid)->host_pid = getpid();
+		become_child(g, t, pid, number);
+		if (pipe_fd[0] >= 0) {
+			close(pipe_fd[0]);
+			g->vfork_fd = pipe_fd[1];
+		}
+		if (stack)
+			t->hart.x[2] = stack;
+		if (flags & CLONE_SETTLS)
+			t->hart.x[4] = tls;
+		t->clear_tid = flags & CLONE_CHILD_CLEARTID ? ctid : 0;
+		if (flags & CLONE_CHILD_SETTID)
+			copy_out(g, ctid, &pid, 4);
+		tell_fork(g, GUEST_FORK_CHILD, number);
+		g->run_here = g->config.children == GUEST_CHILDREN_FUNCTIONAL;
+		return 0;
+	}
+	proc_slot(g, pid)->host_pid = host;
+	add_child(g, pid, host, exit_signal);
+	for (size_t i = 0; i < g->nfds; i++)
+		g->fds[i].internal = false;
+	tell_fork(g, GUEST_FORK_PARENT, number);
+	if (flags & CLONE_PARENT_SETTID)
+		copy_out(g, ptid, &pid, 4);
+	if (flags & CLONE_PIDFD) {
+		int fd = (int)syscall(SYS_pidfd_open, host, 0);
+		int32_t got = fd < 0 ? -1 : (int32_t)fd_install(g, fd, 0, true, FD_PLAIN);
+
+		copy_out(g, pidfd_addr, &got, 4);
+	}
+	if (flags & CLONE_VFORK) {
+		struct pollfd p = { .fd = pipe_fd[0], .events = POLLIN };
+
+		/* Short: until exec or exit. Other threads of a process that vforks wait with it.
+		 */
+		close(pipe_fd[1]);
+		while (poll(&p, 1, -1) < 0 && errno == EINTR && !g->interrupted)
+			;
+		close(pipe_fd[0]);
+	}
+	return pid;
+}
+
+int64_t sys_clone(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	uint64_t flags = a[0] & ~0xffull;
+
+	return process_fork(g, t, flags, a[1], a[2], a[3], a[4], (int)(a[0] & 0xff), a[2]);
+}
+
+int64_t sys_clone3(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	struct {
+		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls,
+		    set_tid, set_tid_size, cgroup;
+	} c;
+
+	memset(&c, 0, sizeof(c));
+	if (a[1] < 64)
+		return -EINVAL;
+	if (a[1] > GUEST_PAGE_BYTES)
+		return -E2BIG;
+	if (copy_in(g, &c, a[0], min_u64(a[1], sizeof(c))) < 0)
+		return -EFAULT;
+	if (c.set_tid_size || (c.flags & 0xff) || c.exit_signal > GUEST_SIGNALS)
+		return -EINVAL;
+	return process_fork(g, t, c.flags, c.stack ? c.stack + c.stack_size : 0, c.parent_tid,
+			    c.tls, c.child_tid, (int)c.exit_signal, c.pidfd);
+}
+
+/* ---- exec ---- */
+
+static void strings_drop(char **v)
+{
+	for (size_t i = 0; v && v[i]; i++)
+		free(v[i]);
+	free(v);
+}
+
+/* A vector of strings from guest memory; NULL and *err on failure. */
+static char **strings_in(struct guest *g, uint64_t addr, int *err)
+{
+	size_t n = 0, cap = 16;
+	char **v = x_calloc(cap + 1, sizeof(*v));
+	const size_t max_bytes = 131072;
+	char *buf = x_malloc(max_bytes);
+
+	*err = 0;
+	while (addr) {
+		uint64_t at;
+		int64_t len;
+
+		if (copy_in(g, &at, addr + n * 8, 8) < 0) {
+			*err = -EFAULT;
+			break;
+		}
+		if (!at)
+			break;
+		len = n < MAX_STRINGS ? mem_read_string(&g->mem, buf, at, max_bytes) : -E2BIG;
+		if (len < 0) {
+			*err = len == -ENAMETOOLONG ? -E2BIG : (int)len;
+			break;
+		}
+		if (n == cap) {
+			cap *= 2;
+			v = x_realloc(v, (cap + 1) * sizeof(*v));
+		}
+		v[n++] = x_strndup(buf, (size_t)len);
+		v[n] = NULL;
+	}
+	free(buf);
+	if (*err) {
+		strings_drop(v);
+		return NULL;
+	}
+	return v;
+}
+
+static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint64_t argv_at,
+		       uint64_t envp_at)
+{
+	char **argv, **envp = NULL;
+	struct err e = { { 0 } };
+	int err, code = 0;
+	char host[PATH_BYTES];
+
+	argv = strings_in(g, argv_at, &err);
+	if (argv)
+		envp = strings_in(g, envp_at, &err);
+	if (!argv || !envp) {
+		strings_drop(argv);
+		return err;
+	}
+	if (!argv[0]) {
+		argv[0] = x_strdup("");
+		argv = x_realloc(argv, 2 * sizeof(*argv));
+		argv[1] = NULL;
+	}
+	err = path_host(g, path, true, host);
+	if (!err && access(host, X_OK) < 0)
+		err = -errno;
+	if (err) {
+		strings_drop(argv);
+		strings_drop(envp);
+		return err;
+	}
+	fflush(NULL);
+	if (!exec_load(g, path, argv, envp, &e, &code)) {
+		strings_drop(argv);
+		strings_drop(envp);
+		if (g->mem.nregions && mem_page_has(&g->mem, t->hart.pc - 4, MEM_X))
+			return -code;
+		/* The old image is gone: Linux kills. */
+		warn("%s", e.text);
+		guest_end(g, SIGKILL);
+		return SYS_DONE;
+	}
+	strings_drop(argv);
+	strings_drop(envp);
+	threads_free(g, t);
+	g->cur = t;
+	t->tid = (uint32_t)g->pid;
+	t->clear_tid = t->robust_head = t->rseq_addr = 0;
+	t->alt_sp = t->alt_size = 0;
+	signal_after_exec(g);
+	timers_after_exec(g, false);
+	fd_close_on_exec(g);
+	if (g->vfork_fd >= 0)
+		close(g->vfork_fd);
+	g->vfork_fd = -1;
+	return SYS_DONE;
+}
+
+int64_t sys_execve(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	char path[PATH_BYTES];
+	int64_t n = mem_read_string(&g->mem, path, a[0], sizeof(path));
+
+	return n < 0 ? n : n == 0 ? -ENOENT : do_exec(g, t, path, a[1], a[2]);
+}
+
+int64_t sys_execveat(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	char path[PATH_BYTES], full[PATH_BYTES + 64];
+	int64_t n = mem_read_string(&g->mem, path, a[1], sizeof(path));
+	int host;
+
+	if (n < 0)
+		return n;
+	if (path[0] == '/' || (int)a[0] == AT_FDCWD)
+		return do_exec(g, t, path, a[2], a[3]);
+	host = fd_host(g, a[0]);
+	if (host < 0)
+		return -EBADF;
+	if (!*path && !((int)a[4] & AT_EMPTY_PATH))
+		return -ENOENT;
+	snprintf(full, sizeof(full), *path ? "/dev/fd/%d/%s" : "/dev/fd/%d", (int)a[0], path);
+	if (*path)
+		snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", host, path);
+	return strlen(full) < PATH_BYTES ? do_exec(g, t, full, a[2], a[3]) : -ENAMETOOLONG;
+}
+
+/* ---- wait ---- */
+
+#define WAIT_OPTIONS                                                                               \
+	(WNOHANG | WUNTRACED | WCONTINUED | WEXITED | WNOWAIT | __WNOTHREAD | __WALL | __WCLONE)
+
+struct wait_result {
+	int pid, status;
+	uint64_t cpu_ns;
+};
+
+static bool child_matches(struct guest *g, const struct child *c, int pid)
+{
+	const struct proc_slot *s = proc_slot(g, c->guest_pid), *me = proc_slot(g, g->pid);
+
+	if (pid > 0)
+		return c->guest_pid == pid;
+	if (pid == -1)
+		return true;
+	return s->pgid == (pid == 0 ? me->pgid : -pid);
+}
+
+/* A child that has ended (or stopped, if asked): 1, 0 for none yet, or -ECHILD. */
+static int reap(struct guest *g, int pid, int options, struct wait_result *r)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < g->nchildren; i++) {
+		struct child *c = &g->children[i];
+		struct proc_slot *s;
+		siginfo_t info;
+		int host_status;
+
+		if (!child_matches(g, c, pid))
+			continue;
+		any = true;
+		memset(&info, 0, sizeof(info));
+		if (options & WNOWAIT) {
+			if (waitid(P_PID, (id_t)c->host_pid, &info, WEXITED | WNOHANG | WNOWAIT) <
+				0 ||
+			    !info.si_pid)
+				continue;
+			host_status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+								 : info.si_status;
+		} else if (waitpid(c->host_pid, &host_status,
+				   WNOHANG | (options & (WUNTRACED | WCONTINUED))) <= 0) {
+			continue;
+		}
+		s = proc_slot(g, c->guest_pid);
+		r->pid = c->guest_pid;
+		r->status = s->status & PROC_ENDED ? s->status & 0xffff : host_status;
+		r->cpu_ns = s->cpu_ns;
+		if (WIFSTOPPED(host_status) || WIFCONTINUED(host_status)) {
+			r->status = host_status;
+			return 1;
+		}
+		if (options & WNOWAIT)
+			return 1;
+		/* What the child did took time that the parent waited for. */
+		if (!g->config.real_time && s->end_ns > clock_boot_ns(g))
+			g->skip_ns += s->end_ns - clock_boot_ns(g);
+		g->children_cpu_ns += s->cpu_ns;
+		s->guest_pid = 0;
+		close(c->pidfd);
+		g->children[i] = g->children[--g->nchildren];
+		return 1;
+	}
+	return any ? 0 : -ECHILD;
+}
+
+static void rusage_fill(int64_t ru[18], uint64_t cpu_ns)
+{
+	memset(ru, 0, 18 * sizeof(*ru));
+	ru[0] = (int64_t)(cpu_ns / NS_PER_SEC);
+	ru[1] = (int64_t)(cpu_ns % NS_PER_SEC / 1000);
+}
+
+int64_t sys_wait4(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	struct wait_result r;
+	int options = (int)a[2], got;
+	int64_t ru[18];
+
+	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | __WNOTHREAD | __WALL | (int)__WCLONE))
+		return -EINVAL;
+	got = reap(g, (int)a[0], options, &r);
+	if (got == 0)
+		return options & WNOHANG ? 0 : wait_begin(t, WAIT_CHILD, NO_TIME);
+	if (got < 0)
+		return got;
+	rusage_fill(ru, r.cpu_ns);
+	if (a[1] && copy_out(g, a[1], &r.status, 4) < 0)
+		return -EFAULT;
+	if (a[3] && copy_out(g, a[3], ru, sizeof(ru)) < 0)
+		return -EFAULT;
+	return r.pid;
+}
+
+int64_t sys_waitid(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	struct wait_result r;
+	int options = (int)a[3], pid = -1, got;
+	int64_t ru[18];
+	siginfo_t info;
+
+	if ((options & ~WAIT_OPTIONS) || !(options & (WEXITED | WSTOPPED | WCONTINUED)))
+		return -EINVAL;
+	switch ((int)a[0]) {
+	case P_ALL:
+		break;
+	case P_PID:
+		pid = (int)a[1];
+		break;
+	case P_PGID:
+		pid = a[1] ? -(int)a[1] : 0;
+		break;
+	case 3: { /* P_PIDFD: the descriptor's process is found by its host pid */
+		char path[64], line[64];
+		int host = fd_host(g, a[1]);
+		FILE *f;
+
+		if (host < 0)
+			return -EBADF;
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", host);
+		f = fopen(path, "re");
+		pid = 0;
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "Pid: %d", &host) == 1)
+				for (size_t i = 0; i < g->nchildren; i++)
+					if (g->children[i].host_pid == host)
+						pid = g->children[i].guest_pid;
+		if (f)
+			fclose(f);
+		if (pid <= 0)
+			return -ECHILD;
+		break;
+	}
+	default:
+		return -EINVAL;
+	}
+	got = reap(g, pid, options & ~WEXITED, &r);
+	if (got < 0)
+		return got;
+	if (got == 0 && !(options & WNOHANG))
+		return wait_begin(t, WAIT_CHILD, NO_TIME);
+	memset(&info, 0, sizeof(info));
+	if (got) {
+		info.si_signo = SIGCHLD;
+		info.si_pid = r.pid;
+		info.si_uid = GUEST_UID;
+		info.si_code = WIFEXITED(r.status) ? CLD_EXITED
+			       : r.status & 0x80   ? CLD_DUMPED
+						   : CLD_KILLED;
+		info.si_status = WIFEXITED(r.status) ? WEXITSTATUS(r.status) : WTERMSIG(r.status);
+	}
+	rusage_fill(ru, got ? r.cpu_ns : 0);
+	if (a[2] && copy_out(g, a[2], &info, 128) < 0)
+		return -EFAULT;
+	if (a[4] && copy_out(g, a[4], ru, sizeof(ru)) < 0)
+		return -EFAULT;
+	return 0;
+}

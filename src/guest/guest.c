@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The guest machine put together: loading, running, stepping.
+ *
+ * guest_run and guest_step look after threads, signals and timers at the same instructions: after
+ * every ecall and fault, and when the instruction count reaches event_at. A run in one piece, in
+ * many pieces or instruction by instruction is therefore the same run.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guest/process.h"
+
+#define DEFAULT_QUANTUM	    50000
+#define DEFAULT_STACK_BYTES (8ull << 20)
+
+static void code_changed(void *ctx, uint64_t start, uint64_t end)
+{
+	struct guest *g = ctx;
+
+	if (g->engine)
+		engine_invalidate(g->engine, start, end);
+}
+
+static void set_limits(struct guest *g)
+{
+	for (size_t i = 0; i < ARRAY_LEN(g->limit); i++)
+		g->limit[i] = (struct guest_limits){ UINT64_MAX, UINT64_MAX };
+	g->limit[3 /* STACK */].cur =
+	    g->config.stack_bytes ? g->config.stack_bytes : DEFAULT_STACK_BYTES;
+	g->limit[4 /* CORE */].cur = 0;
+	g->limit[6 /* NPROC */] = (struct guest_limits){ 32768, 32768 };
+	g->limit[7 /* NOFILE */] = (struct guest_limits){ 1024, 65536 };
+	g->limit[8 /* MEMLOCK */] = (struct guest_limits){ 8u << 20, 8u << 20 };
+	g->limit[11 /* SIGPENDING */] = (struct guest_limits){ 32768, 32768 };
+	g->limit[12 /* MSGQUEUE */] = (struct guest_limits){ 819200, 819200 };
+	g->limit[13 /* NICE */] = g->limit[14 /* RTPRIO */] = (struct guest_limits){ 0, 0 };
+}
+
+static bool open_sysroot(struct guest *g, struct err *e)
+{
+	const char *dir = g->config.sysroot;
+
+	g->sysroot_fd = -1;
+	if (!dir)
+		return true;
+	g->sysroot = realpath(dir, NULL);
+	if (g->sysroot)
+		g->sysroot_fd = open(g->sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (g->sysroot_fd < 0)
+		return err_set(e, "%s: not a usable sysroot: %s", dir, strerror(errno));
+	if (strcmp(g->sysroot, "/") == 0) {
+		free(g->sysroot);
+		g->sysroot = NULL;
+	}
+	return true;
+}
+
+struct guest *guest_new(const struct guest_config *config, struct err *e)
+{
+	static char *fixed_env[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/", "LANG=C",
+				     NULL };
+	struct guest *g = x_calloc(1, sizeof(*g));
+	struct engine_config ec = {
+		.interpreter_only = config->interpreter_only,
+		.counter = clock_counter,
+		.counter_ctx = g,
+	};
+	const char *program = config->program ? config->program : config->argv[0];
+	int code;
+
+	g->config = *config;
+	g->vfork_fd = -1;
+	g->sysroot_fd = -1;
+	g->ns_per_tick = 1e9 / (config->clock_hz > 0 ? config->clock_hz : 1e9);
+	g->quantum = config->quantum ? config->quantum : DEFAULT_QUANTUM;
+	g->umask_value = 022;
+	rng_seed(&g->rng, config->seed);
+	set_limits(g);
+	if (!program) {
+		err_set(e, "no program to run");
+		goto fail;
+	}
+	if (!open_sysroot(g, e) || !mem_init(&g->mem, e))
+		goto fail;
+	g->mem.code_changed = code_changed;
+	g->mem.code_changed_ctx = g;
+	g->engine = engine_new(&g->mem, &ec);
+	procs_init(g);
+	fds_init(g);
+	g->ntimers = TIMER_FIRST_POSIX;
+	g->timers = x_calloc(g->ntimers, sizeof(*g->timers));
+	g->cur = thread_new(g);
+	g->cur->tid = (uint32_t)g->pid;
+	g->cur->wait.deadline_ns = NO_TIME;
+	if (!exec_load(g, program, config->argv, config->envp ? config->envp : fixed_env, e, &code))
+		goto fail;
+	signal_adopt_host(g);
+	guest_settle(g);
+	return g;
+fail:
+	guest_free(g);
+	return NULL;
+}
+
+static void free_strings(char **v)
+{
+	for (size_t i = 0; v && v[i]; i++)
+		free(v[i]);
+	free(v);
+}
+
+void guest_free(struct guest *g)
+{
+	if (!g)
+		return;
+	signal_release_host(g);
+	threads_free(g, NULL);
+	free(g->threads);
+	signal_flush(&g->pending);
+	for (size_t i = TIMER_FIRST_POSIX; i < g->ntimers; i++)
+		if (g->timers[i].kind == TIMER_FD)
+			close(g->timers[i].host_fd);
+	free(g->timers);
+	fds_free(g);
+	if (g->procs)
+		procs_free(g);
+	if (g->engine)
+		engine_free(g->engine);
+	if (g->mem.base)
+		mem_fini(&g->mem);
+	images_clear(g);
+	free_strings(g->argv_now);
+	free_strings(g->envp_now);
+	free(g->exe_host);
+	free(g->exe_name);
+	if (g->sysroot_fd >= 0)
+		close(g->sysroot_fd);
+	free(g->sysroot);
+	free(g);
+}
+
+/* What follows an instruction that did not simply execute. */
+static void handle(struct guest *g, enum engine_exit why)
+{
+	struct thread *t = g->cur;
+	const struct engine_fault *f;
+	uint32_t word;
+
+	switch (why) {
+	case ENGINE_BUDGET:
+	case ENGINE_INTERRUPTED:
+		break;
+	case ENGINE_ECALL:
+		syscall_enter(g, t);
+		break;
+	case ENGINE_EBREAK:
+		signal_fault(g, t, SIGTRAP, TRAP_BRKPT, t->hart.pc);
+		break;
+	case ENGINE_ILLEGAL:
+		signal_fault(g, t, SIGILL, ILL_ILLOPC, t->hart.pc);
+		break;
+	case ENGINE_FAULT:
+		f = engine_last_fault(g->engine);
+		if (f->bus)
+			signal_fault(g, t, SIGBUS, f->misaligned ? BUS_ADRALN : BUS_ADRERR,
+				     f->addr);
+		else
+			signal_fault(g, t, SIGSEGV, f->mapped ? SEGV_ACCERR : SEGV_MAPERR, f->addr);
+		break;
+	case ENGINE_FETCH_FAULT:
+		/* The address is that of the page that is missing: the next one if two bytes are
+		 * there. */
+		word = mem_page_has(&g->mem, t->hart.pc, MEM_X) ? 2 : 0;
+		signal_fault(g, t, SIGSEGV,
+			     mem_page_has(&g->mem, t->hart.pc + word, MEM_MAPPED) ? SEGV_ACCERR
+										  : SEGV_MAPERR,
+			     t->hart.pc + word);
+		break;
+	case ENGINE_MARK_BEGIN:
+	case ENGINE_MARK_END:
+		if (g->config.mark)
+			g->config.mark(g->config.mark_ctx, why == ENGINE_MARK_BEGIN);
+		break;
+	}
+}
+
+/* A child that nobody measures lives and dies here. */
+static _Noreturn void run_to_the_end(struct guest *g)
+{
+	g->run_here = false;
+	while (guest_run(g, UINT64_MAX) == GUEST_RUNNING)
+		if (g->interrupted)
+			guest_end(g, SIGINT);
+	fflush(NULL);
+	_exit(g->exit_status);
+}
+
+static enum guest_status status(const struct guest *g)
+{
+	if (!g->ended)
+		return GUEST_RUNNING;
+	return (g->wait_status & 0x7f) ? GUEST_KILLED : GUEST_EXITED;
+}
+
+enum guest_status guest_run(struct guest *g, uint64_t max_insts)
+{
+	uint64_t left = max_insts;
+
+	if (g->stalled)
+		guest_settle(g);
+	while (left && !g->ended && !g->stalled) {
+		uint64_t slice = min_u64(left, g->event_at > g->insts ? g->event_at - g->insts : 1),
+			 budget = slice;
+		enum engine_exit why;
+
+		if (unlikely(g->event_at <= g->insts)) {
+			guest_settle(g);
+			continue;
+		}
+		why = engine_run(g->engine, &g->cur->hart, &budget);
+		g->insts += slice - budget;
+		left -= slice - budget;
+		if (g->cycle_mode)
+			g->tick_base += slice - budget;
+		if (unlikely(why == ENGINE_BUDGET && g->insts < g->event_at))
+			continue;
+		if (why == ENGINE_MARK_BEGIN || why == ENGINE_MARK_END) {
+			handle(g, why);
+			if (g->insts < g->event_at && !g->interrupted)
+				continue;
+		} else {
+			handle(g, why);
+		}
+		if (unlikely(g->run_here))
+			run_to_the_end(g);
+		if (!g->ended)
+			guest_settle(g);
+		if (g->interrupted)
+			break;
+	}
+	g->interrupted = 0;
+	return status(g);
+}
+
+void guest_step(struct guest *g, struct guest_step *out)
+{
+	struct thread *t;
+	enum engine_exit why;
+
+	if (unlikely(g->stalled))
+		guest_settle(g);
+	t = g->cur;
+	out->flags = 0;
+	why = engine_step(g->engine, &t->hart, out);
+	out->tid = t->tid;
+	if (likely(why == ENGINE_BUDGET)) {
+		if (likely(++g->insts < g->event_at))
+			return;
+	} else {
+		uint32_t flags = out->flags;
+
+		if (why == ENGINE_ECALL) {
+			g->insts++;
+			out->flags = flags | STEP_SYSCALL;
+		} else if (why == ENGINE_MARK_BEGIN || why == ENGINE_MARK_END) {
+			g->insts++;
+		} else if (why != ENGINE_INTERRUPTED) {
+			out->flags = flags | STEP_FAULT;
+		}
+		handle(g, why);
+		if (unlikely(g->run_here))
+			run_to_the_end(g);
+	}
+	{
+		uint64_t pc = t->hart.pc;
+
+		if (!g->ended)
+			guest_settle(g);
+		if (g->ended) {
+			out->flags |= STEP_END;
+			out->next_pc = pc;
+		} else {
+			bool returned = why == ENGINE_ECALL && pc != out->pc + 4;
+
+			if (g->cur != t || g->cur->hart.pc != pc || returned)
+				out->flags |= STEP_SWITCH;
+			out->next_pc = g->cur->hart.pc;
+		}
+	}
+}
+
+const struct hart *guest_hart(const struct guest *g)
+{
+	return &g->cur->hart;
+}
+
+uint64_t guest_insts(const struct guest *g)
+{
+	return g->insts;
+}
+
+int guest_exit_status(const struct guest *g)
+{
+	return g->exit_status;
+}
+
+const char *guest_program(const struct guest *g)
+{
+	return g->exe_name;
+}
+
+int guest_pid(const struct guest *g)
+{
+	return g->pid;
+}
+
+unsigned guest_child_number(const struct guest *g)
+{
+	return g->child_number;
+}
+
+struct engine *guest_engine(struct guest *g)
+{
+	return g->engine;
+}
+
+void guest_set_cycles(struct guest *g, uint64_t cycles)
+{
+	if (unlikely(!g->cycle_mode)) {
+		g->tick_base = g->insts - cycles;
+		g->cycle_mode = true;
+		g->event_at = 0;
+		g->event_cycles = UINT64_MAX;
+	}
+	g->cycles = cycles;
+	if (unlikely(cycles >= g->event_cycles))
+		g->event_at = 0;
+}
+
+void guest_interrupt(struct guest *g)
+{
+	g->interrupted = 1;
+	engine_interrupt(g->engine);
+}
+
+uint64_t guest_peek(const struct guest *g, uint64_t addr, unsigned size_bytes)
+{
+	return mem_peek(&g->mem, addr, size_bytes);
+}
+
+const struct inst *guest_fetch(struct guest *g, uint64_t pc)
+{
+	return engine_fetch(g->engine, pc);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a guest process, shared by the files of this folder and by nobody else.
+ *
+ * A system call is a function that returns a result or -errno. One that would block says what it
+ * waits for (struct wait) and returns SYS_BLOCK; it is called again, with wait.started set, once
+ * that happened. A guest thread therefore never blocks the host as long as another one can run.
+ */
+#ifndef GUEST_PROCESS_H
+#define GUEST_PROCESS_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "guest/engine.h"
+#include "guest/guest.h"
+#include "guest/mem.h"
+
+#define SYS_BLOCK INT64_MIN	  /* the thread waits: see struct wait */
+#define SYS_DONE  (INT64_MIN + 1) /* the registers are as they should be: sigreturn, execve */
+
+#define NS_PER_SEC 1000000000ull
+#define NO_TIME	   UINT64_MAX
+
+#define GUEST_STACK_TOP	 0x3ffffff000ull
+#define GUEST_PIE_BASE	 0x2aaaaaa000ull
+#define GUEST_TRAMPOLINE 0x3ffffff000ull /* li a7,139; ecall */
+#define GUEST_UID	 1000
+#define GUEST_SIGNALS	 64
+
+enum wait_kind {
+	WAIT_NONE,
+	WAIT_TIME,   /* only the deadline ends it */
+	WAIT_FUTEX,  /* a wake on futex_addr */
+	WAIT_FDS,    /* one of fds is ready */
+	WAIT_CHILD,  /* a child process changes state */
+	WAIT_SIGNAL, /* a signal */
+};
+
+struct wait {
+	enum wait_kind kind;
+	bool started;	      /* the call has waited before: do not compute the deadline again */
+	bool woken;	      /* futex: somebody woke it */
+	bool timed_out;	      /* the deadline has passed */
+	bool internal;	      /* fds: only this process can make them ready */
+	uint64_t deadline_ns; /* guest time since boot; NO_TIME: for ever */
+	uint64_t futex_addr;
+	uint32_t futex_bits;
+	uint64_t order;	    /* first come, first woken */
+	uint64_t progress;  /* bytes already moved by the blocked call */
+	uint64_t sigset;    /* rt_sigtimedwait: what it takes */
+	struct pollfd *fds; /* host file descriptors */
+	size_t nfds, cap_fds;
+};
+
+struct sig_node {
+	siginfo_t info;
+	struct sig_node *next;
+};
+
+struct sig_pending {
+	uint64_t set; /* bit n - 1: signal n */
+	struct sig_node *head;
+};
+
+struct sig_action {
+	uint64_t handler, flags, mask; /* the layout of the riscv64 kernel */
+};
+
+enum thread_state {
+	THREAD_READY,
+	THREAD_BLOCKED,
+	THREAD_DEAD,
+};
+
+struct thread {
+	struct hart hart; /* first: the engine works on it */
+	uint32_t tid;
+	enum thread_state state;
+	/* the system call it is in */
+	const struct syscall_row *row;
+	uint64_t args[6];
+	struct wait wait;
+	/* signals */
+	uint64_t sigmask;
+	uint64_t saved_sigmask; /* to put back after sigsuspend, ppoll, … */
+	bool restore_sigmask;
+	struct sig_pending pending;
+	uint64_t alt_sp, alt_size;
+	uint32_t alt_flags;
+	/* what the C library registered */
+	uint64_t clear_tid;
+	uint64_t robust_head, robust_len;
+	uint64_t rseq_addr;
+	uint32_t rseq_bytes, rseq_sig;
+	char name[16];
+};
+
+enum fd_kind {
+	FD_CLOSED,
+	FD_PLAIN,
+	FD_RANDOM, /* /dev/urandom from the seed */
+	FD_TIMER,  /* timerfd: an eventfd that a timer writes to */
+	FD_SIGNAL, /* signalfd: an eventfd that is readable while signals of the set are pending */
+	FD_PROCFD, /* a listing of /proc/self/fd */
+};
+
+struct fd_entry {
+	int host;
+	uint8_t kind; /* enum fd_kind */
+	bool cloexec;
+	bool internal;	 /* nobody outside this process is at the other end */
+	uint32_t timer;	 /* FD_TIMER: index into timers; FD_PROCFD: next entry to list; FD_SIGNAL:
+			    O_NONBLOCK */
+	uint64_t sigset; /* FD_SIGNAL */
+};
+
+enum timer_kind {
+	TIMER_FREE,
+	TIMER_SIGNAL,
+	TIMER_FD,
+};
+
+struct vtimer {
+	uint8_t kind; /* enum timer_kind */
+	bool cpu_clock;
+	bool posix;	  /* made by timer_create */
+	int clock;	  /* as given by the guest */
+	uint64_t next_ns; /* in its clock; NO_TIME: disarmed */
+	uint64_t interval_ns;
+	int signo;
+	bool notify_none;
+	uint64_t value; /* sigev_value */
+	uint32_t tid;	/* the thread to signal; 0: the process */
+	int overrun;
+	int host_fd;
+};
+enum { TIMER_ITIMER_REAL, TIMER_ITIMER_VIRTUAL, TIMER_ITIMER_PROF, TIMER_FIRST_POSIX };
+
+/* Shared between all processes of one simulated tree. */
+struct proc_slot {
+	_Atomic int guest_pid; /* 0: free */
+	_Atomic int host_pid;
+	_Atomic int status; /* wait status | PROC_ENDED, once the process has ended */
+	_Atomic uint64_t end_ns, cpu_ns;
+	_Atomic int pgid, sid;
+};
+#define PROC_ENDED 0x10000
+#define PROC_SLOTS 65536
+struct proc_table {
+	_Atomic int next; /* the next pid or tid to hand out, less pid_base */
+	_Atomic int processes;
+	struct proc_slot slot[PROC_SLOTS];
+};
+
+struct child {
+	int guest_pid, host_pid, pidfd;
+	int exit_signal;
+};
+
+struct guest_limits {
+	uint64_t cur, max;
+};
+
+struct guest {
+	/* what guest_step touches for every instruction */
+	struct engine *engine;
+	struct thread *cur;
+	uint64_t insts;
+	uint64_t event_at; /* when insts reaches it, guest_settle must look */
+	uint64_t cycles;
+	uint64_t event_cycles;
+	bool cycle_mode;
+	bool stalled; /* every thread waits: guest_settle was interrupted */
+	volatile sig_atomic_t interrupted;
+	uint64_t tick_base;
+
+	struct guest_mem mem;
+	struct guest_config config;
+	char *sysroot; /* without symbolic links */
+	int sysroot_fd;
+	struct rng rng;
+	double ns_per_tick;
+	uint64_t quantum, quantum_end;
+	uint64_t skip_ns; /* time that passed while every thread waited */
+	uint64_t real_start_ns;
+
+	struct thread **threads;
+	size_t nthreads;
+	size_t live;
+	bool resched;
+	uint64_t wait_order;
+
+	struct sig_action action[GUEST_SIGNALS + 1];
+	struct sig_pending pending;
+	_Atomic uint64_t host_pending; /* signals that came to the host process */
+	uint64_t host_caught;	       /* signals whose host handler is ours */
+
+	struct fd_entry *fds;
+	size_t nfds;
+
+	struct vtimer *timers;
+	size_t ntimers;
+
+	struct proc_table *procs;
+	int pid_base, pid, ppid;
+	struct child *children;
+	size_t nchildren;
+	uint64_t children_cpu_ns;
+	unsigned child_number; /* 0: the first process */
+	int vfork_fd;	       /* write end to close at exec or exit; -1 */
+	bool run_here;	       /* a child that nobody measures: runs to its end where it was made */
+
+	uint64_t brk_start, brk;
+	uint64_t entry;
+	struct guest_limits limit[16];
+	uint32_t umask_value;
+	uint64_t personality;
+
+	char *exe_host, *exe_name; /* the program: host path, and as the guest knows it */
+	char **argv_now, **envp_now;
+	uint64_t auxv[48];
+	size_t auxv_bytes;
+	struct guest_image *images;
+	size_t nimages;
+
+	bool ended;
+	int wait_status; /* as wait4 reports it */
+	int exit_status;
+	uint8_t named[512 / 8]; /* unknown system calls that were already named */
+	bool quiet;
+	uint64_t clock_offset_ns; /* clock_settime */
+};
+
+struct syscall_row {
+	const char *name; /* NULL: there is no such call */
+	int64_t (*fn)(struct guest *g, struct thread *t, const uint64_t *a);
+	unsigned flags;
+};
+#define SF_RESTART  1 /* begins again after a handler with SA_RESTART */
+#define SYSCALL_MAX 512
+extern const struct syscall_row syscall_table[SYSCALL_MAX];
+#define SYS(nr, name, flags)                                                                       \
+	int64_t sys_##name(struct guest *g, struct thread *t, const uint64_t *a);
+#include "guest/syscalls.def"
+#undef SYS
+
+/* syscall.c */
+void syscall_enter(struct guest *g, struct thread *t);
+/* Calls the blocked call again; true if it is done. */
+bool syscall_retry(struct guest *g, struct thread *t);
+void syscall_finish(struct guest *g, struct thread *t, int64_t result);
+
+/* sched.c */
+struct thread *thread_new(struct guest *g);
+void thread_exit(struct guest *g, struct thread *t);
+struct thread *thread_find(struct guest *g, uint32_t tid);
+void threads_free(struct guest *g, const struct thread *except);
+/* Ends the process; wait_status as wait4 reports it. */
+void guest_end(struct guest *g, int wait_status);
+/* Delivers signals, fires timers, chooses the thread that runs next, and if none can, waits. */
+void guest_settle(struct guest *g);
+int64_t wait_begin(struct thread *t, enum wait_kind kind, uint64_t deadline_ns);
+/* Blocks until one of the guest's host descriptors is ready. */
+int64_t wait_fd(struct guest *g, struct thread *t, int fd, short events, uint64_t deadline_ns);
+
+/* clock.c */
+uint64_t clock_boot_ns(const struct guest *g); /* guest time that deadlines are in */
+uint64_t clock_cpu_ns(const struct guest *g);
+uint64_t clock_real_ns(const struct guest *g); /* since 1970 */
+bool clock_read(const struct guest *g, int id, uint64_t *ns);
+uint64_t clock_counter(void *ctx, unsigned csr, uint64_t executed);
+/* Instructions until boot_ns is reached, from now. */
+uint64_t clock_insts_until(const struct guest *g, uint64_t boot_ns);
+uint64_t clock_cycles_at(const struct guest *g, uint64_t boot_ns);
+void timers_fire(struct guest *g);
+uint64_t timers_next_ns(const struct guest *g); /* boot time of the next expiry, NO_TIME: none */
+void timers_after_exec(struct guest *g, bool forked);
+void timer_release(struct guest *g, uint32_t index);
+/* deadline (boot time) of a relative struct timespec in guest memory; 0 and *ns, or -errno. */
+int timespec_in(struct guest *g, uint64_t addr, uint64_t *ns);
+int timespec_out(struct guest *g, uint64_t addr, uint64_t ns);
+uint64_t deadline_after(const struct guest *g, uint64_t ns);
+
+/* signal.c */
+void signal_send(struct guest *g, struct thread *t,
+		 const siginfo_t *info); /* t NULL: the process */
+void signal_send_kernel(struct guest *g, struct thread *t, int signo);
+void signal_fault(struct guest *g, struct thread *t, int signo, int code, uint64_t addr);
+void signal_deliver(struct guest *g, struct thread *t);
+bool signal_pending(const struct guest *g, const struct thread *t);
+void signal_collect_host(struct guest *g);
+void signal_update_fds(struct guest *g);
+void signal_flush(struct sig_pending *p);
+bool signal_take(struct guest *g, struct thread *t, uint64_t set, siginfo_t *info);
+void signal_after_exec(struct guest *g);
+void signal_adopt_host(struct guest *g);
+void signal_release_host(struct guest *g);
+/* From now on a host signal of this number is the guest's. */
+void signal_watch_host(struct guest *g, int signo);
+void signal_reset_host(struct guest *g); /* in a new child process */
+/* The thread loses the hart: a restartable sequence that it is in must begin again. */
+void rseq_abort(struct guest *g, struct thread *t);
+extern const char *const signal_name[GUEST_SIGNALS + 1];
+
+/* fd.c */
+int fd_host(const struct guest *g, uint64_t fd); /* host descriptor, or -1 */
+struct fd_entry *fd_get(struct guest *g, uint64_t fd);
+/* Takes over host; returns the guest descriptor >= min, or -EMFILE and closes host. */
+int64_t fd_install(struct guest *g, int host, int min, bool cloexec, enum fd_kind kind);
+int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const struct fd_entry *like);
+int64_t fd_close(struct guest *g, uint64_t fd);
+void fd_close_on_exec(struct guest *g);
+void fds_init(struct guest *g);
+void fds_free(struct guest *g);
+
+/* path.c */
+#define PATH_BYTES 4096
+/* The host path of a guest path relative to a guest directory descriptor: fills host and *dirfd
+ * (AT_FDCWD or a host descriptor), to be used together. 0 or -errno. */
+int path_in(struct guest *g, uint64_t dirfd, uint64_t addr, bool follow, char host[PATH_BYTES],
+	    int *host_dirfd);
+int path_host(struct guest *g, const char *guest_path, bool follow, char host[PATH_BYTES]);
+/* The name under which the guest knows a host path. */
+const char *path_guest(const struct guest *g, const char *host);
+/* A file of /proc, /sys or /dev that is made up: a host descriptor, -errno, or 0 if it is an
+ * ordinary one.*/
+int procfs_open(struct guest *g, const char *guest_path, int flags, enum fd_kind *kind);
+
+/* elf.c */
+struct elf_file {
+	int fd;
+	char *host, *name;
+	uint64_t size_bytes;
+	uint16_t type;
+	uint64_t entry;
+	uint64_t phoff;
+	unsigned phnum;
+	struct elf_segment {
+		uint64_t vaddr, offset, filesz, memsz;
+		uint8_t prot;
+	} * segment;
+	size_t nsegments;
+	uint64_t low, high;  /* span of all segments */
+	uint64_t phdr_vaddr; /* 0: the headers are not loaded */
+	bool stack_exec;
+	char *interp; /* NULL: none */
+};
+/* Checks headers and keeps what loading needs. Errors: false, e says why and *code is an errno. */
+bool elf_open(struct guest *g, struct elf_file *f, const char *name, const char *host,
+	      struct err *e, int *code);
+void elf_close(struct elf_file *f);
+/* Maps the segments at bias; false if they do not fit. */
+bool elf_map(struct guest *g, const struct elf_file *f, uint64_t bias, struct err *e);
+
+/* exec.c */
+/* Replaces the process image. On failure nothing has changed and *code is an errno. */
+bool exec_load(struct guest *g, const char *name, char **argv, char **envp, struct err *e,
+	       int *code);
+
+/* image.c */
+void images_add(struct guest *g, const char *host, const char *name, uint64_t start, uint64_t end,
+		uint64_t bias);
+void images_note_mmap(struct guest *g, int host_fd, uint64_t addr, uint64_t offset);
+void images_clear(struct guest *g);
+void image_describe(const struct guest *g, uint64_t pc, char *buf, size_t size_bytes);
+
+/* fork.c */
+int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t stack,
+		     uint64_t ptid, uint64_t tls, uint64_t ctid, int exit_signal,
+		     uint64_t pidfd_addr);
+int proc_new_id(struct guest *g);
+struct proc_slot *proc_slot(struct guest *g, int pid);
+void procs_init(struct guest *g);
+void procs_free(struct guest *g);
+
+/* futex.c */
+unsigned futex_wake(struct guest *g, uint64_t addr, unsigned count, uint32_t bits);
+
+/* checked copies, short forms for system calls: 0 or -EFAULT */
+static inline int copy_in(struct guest *g, void *dst, uint64_t addr, size_t n)
+{
+	return mem_read(&g->mem, dst, addr, n);
+}
+static inline int copy_out(struct guest *g, uint64_t addr, const void *src, size_t n)
+{
+	return mem_write(&g->mem, addr, src, n);
+}
+/* The host address of a guest buffer, for host calls that report EFAULT themselves; NULL if out of
+ * range. */
+static inline void *host_ptr(struct guest *g, uint64_t addr, uint64_t n)
+{
+	return addr < GUEST_ADDR_LIMIT && n <= GUEST_ADDR_LIMIT - addr ? g->mem.base + addr : NULL;
+}
+static inline int64_t ret_errno(int64_t r);
+
+#include <errno.h>
+static inline int64_t ret_errno(int64_t r)
+{
+	return r < 0 ? -errno : r;
+}
+
+#endif
