@@ -17,20 +17,23 @@
  */
 #include "core/mem/mem_int.h"
 
-static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64_t t, bool timed)
+static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64_t t,
+		       enum install_mode mode)
 {
 	struct cache *below = &ms->cache[c->next];
 	struct mshr *m;
 	int64_t index;
 
-	if (timed)
+	if (mode != INSTALL_WARM)
 		ms->stats.cache[c->id].writebacks++;
 	if (c->next == MEMORY) {
-		if (timed)
+		if (mode == INSTALL_TIMED)
 			memory_write(ms, line, t);
+		else if (mode == INSTALL_FREE)
+			ms->stats.mem.writes++;
 		return;
 	}
-	if (timed)
+	if (mode == INSTALL_TIMED)
 		bus_grant(&below->bus, t, &ms->stats.cache[below->id].bus_busy);
 	index = tags_find(&below->t, line);
 	if (index >= 0) {
@@ -41,11 +44,12 @@ static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64
 	if (m)
 		m->dirty = true;
 	else
-		cache_install(ms, below, line, TS_DIRTY, t, timed);
+		cache_install(ms, below, line, TS_DIRTY, t, mode);
 }
 
 /* Takes the line away from the caches above c; true if one of them had it dirty. */
-static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t line, bool timed)
+static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t line,
+			     enum install_mode mode)
 {
 	bool dirty = false;
 	int i;
@@ -59,7 +63,7 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 		dirty |= up->t.state[index] & TS_DIRTY;
 		up->t.tag[index] = TAG_NONE;
 		up->t.stamp[index] = 0;
-		if (timed)
+		if (mode != INSTALL_WARM)
 			ms->stats.cache[i].invalidations++;
 	}
 	return dirty;
@@ -77,7 +81,7 @@ static bool inclusion_allows(const struct memsys *ms, const struct cache *c, uin
 }
 
 void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t state, uint64_t t,
-		   bool timed)
+		   enum install_mode mode)
 {
 	int64_t present = tags_find(&c->t, line);
 	struct mem_cache_stats *st = &ms->stats.cache[c->id];
@@ -91,7 +95,7 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 	}
 	if (!inclusion_allows(ms, c, line)) {
 		if (state & TS_DIRTY)
-			write_back(ms, c, line, t, timed);
+			write_back(ms, c, line, t, mode);
 		return;
 	}
 	v = tags_victim(&c->t, line);
@@ -99,16 +103,16 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 	dirty = c->t.state[v] & TS_DIRTY;
 	/* the new line first: what the old one sets off must find it */
 	tags_put(&c->t, v, line, state);
-	if (timed)
+	if (mode != INSTALL_WARM)
 		st->fills++;
 	if (old == TAG_NONE)
 		return;
-	if (timed)
+	if (mode != INSTALL_WARM)
 		st->evictions++;
 	if (c->cfg.inclusive)
-		dirty |= invalidate_above(ms, c, old, timed);
+		dirty |= invalidate_above(ms, c, old, mode);
 	if (dirty)
-		write_back(ms, c, old, t, timed);
+		write_back(ms, c, old, t, mode);
 }
 
 /* Warming */
@@ -143,7 +147,7 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 		cache_install(ms, c, line,
 			      (write && !c->cfg.write_through ? TS_DIRTY : 0) |
 				  (demand ? 0 : TS_PREFETCHED),
-			      0, false);
+			      0, INSTALL_WARM);
 	}
 	if (!c->pf || !demand || !(n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines)))
 		return;

@@ -544,10 +544,10 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 	uint8_t state =
 	    (m->dirty && !c->cfg.write_through ? TS_DIRTY : 0) | (m->prefetch ? TS_PREFETCHED : 0);
 	uint64_t line = m->self.line;
-	bool timed = !(m->self.flags & MEM_IDEAL_BW);
+	enum install_mode mode = m->self.flags & MEM_IDEAL_BW ? INSTALL_FREE : INSTALL_TIMED;
 
 	mshr_free(c, m);
-	cache_install(ms, c, line, state, t, timed);
+	cache_install(ms, c, line, state, t, mode);
 	while (c->wait_head) {
 		struct req *req = c->wait_head;
 		uint64_t waited = t - req->since;

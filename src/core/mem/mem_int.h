@@ -297,10 +297,14 @@ uint64_t bus_grant(struct bus *b, uint64_t t, uint64_t *busy);
 
 /* fill.c: tags change hands */
 struct mshr *mshr_find(struct cache *c, uint64_t line);
-/* Puts the line in, evicts, writes back, invalidates above. free_bw: write-backs take no bus time.
- */
+enum install_mode {
+	INSTALL_WARM,  /* no time, no statistics */
+	INSTALL_TIMED, /* write-backs take bus time and enter memory's queue */
+	INSTALL_FREE,  /* bandwidth is ideal: they are counted, and take none */
+};
+/* Puts the line in, evicts, writes back, invalidates above. */
 void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t state, uint64_t t,
-		   bool timed);
+		   enum install_mode mode);
 
 /* tlb.c */
 /* Joins or begins the handling of an L1 TLB miss. The caller has made sure that there is room. */

@@ -235,6 +235,25 @@ static void test_434_write_backs_take_bus_time(void **state)
 	assert_in_range(cycles[1], 2 * 160 * 16 - 300, 2 * 160 * 16 + 150);
 }
 
+static void test_438_write_backs_under_ideal_bandwidth_are_counted_and_free(void **state)
+{
+	struct memsys_config c;
+	struct rig *g;
+	int i;
+
+	rig_config(&c);
+	L2(c).size_bytes = 0;
+	c.mem.bus = (struct mem_bus_config){ .width_bytes = 8, .interval = 2 };
+	g = rig_new(&c);
+	for (i = 0; i < 32; i++)
+		rig_access(g, RIG_STORE, g->now + 200, 64u * i, MEM_IDEAL_BW);
+	rig_drain(g);
+	assert_int_equal(memsys_stats(g->ms)->cache[MEM_L1D].writebacks, 16);
+	assert_int_equal(memsys_stats(g->ms)->mem.writes, 16);
+	assert_int_equal(memsys_stats(g->ms)->mem.bus_busy, 0);
+	rig_free(g);
+}
+
 static void test_435_an_inclusive_l2_takes_its_victims_from_the_l1s(void **state)
 {
 	int inclusive, i;
@@ -427,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_435_an_inclusive_l2_takes_its_victims_from_the_l1s),
 		cmocka_unit_test(test_436_a_store_that_does_not_allocate_goes_down),
 		cmocka_unit_test(test_437_write_through_keeps_the_l1_clean),
+		cmocka_unit_test(test_438_write_backs_under_ideal_bandwidth_are_counted_and_free),
 		cmocka_unit_test(test_440_next_line_brings_the_next_line_and_stays_in_its_page),
 		cmocka_unit_test(test_441_a_late_prefetch_shortens_a_miss),
 		cmocka_unit_test(test_442_a_prefetch_without_a_free_mshr_is_dropped),
