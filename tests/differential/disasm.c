@@ -4,11 +4,12 @@
  * without).
  *
  *      disasm compressed        all 16-bit encodings: decoded or rejected alike, same text
+ *      disasm numbers           every CSR number, every set that a fence can name
  *      disasm rows [N] [SEED]   N random encodings of every row, registers and immediates often
  * special disasm words [N] [SEED]  N random 32-bit words disasm elf FILE          the .text of a
  * real program or library
  *
- * The first three write an ELF file with nothing but code and an attribute that names our
+ * All but the last write an ELF file with nothing but code and an attribute that names our
  * extensions. Exits 0 when all agree, 1 when not, 77 when there is no objdump (or no FILE) to
  * compare with.
  *
@@ -274,6 +275,20 @@ static int compare_compressed(void)
 	return status;
 }
 
+static int compare_numbers(void)
+{
+	struct code code = { 0 };
+
+	for (uint32_t n = 0; n < 4096; n++) {
+		code_add(&code, op_info[OP_CSRRS].match | n << 20 | 5 << 15 | 6 << 7);
+		code_add(&code, op_info[OP_FENCE].match | n << 20);
+	}
+	int status = compare_code(&code, 2 * 4096);
+
+	free(code.bytes);
+	return status;
+}
+
 /* A word with random operands; special registers and immediates come up often. */
 static uint32_t random_word(struct rng *r)
 {
@@ -345,6 +360,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "compressed"))
 		return compare_compressed();
+	if (!strcmp(what, "numbers"))
+		return compare_numbers();
 	if (!strcmp(what, "rows"))
 		return compare_rows(count, seed);
 	if (!strcmp(what, "words"))
@@ -356,5 +373,5 @@ int main(int argc, char **argv)
 		}
 		return compare_file(argv[2], 0);
 	}
-	die("usage: disasm compressed | rows [N] [SEED] | words [N] [SEED] | elf FILE");
+	die("usage: disasm compressed | numbers | rows [N] [SEED] | words [N] [SEED] | elf FILE");
 }
