@@ -2,11 +2,13 @@
 /* Every analysis, one line each. */
 #include <string.h>
 
+#include "analysis/cpistack/cpistack.h"
 #include "analysis/profile/profile.h"
 #include "trace/analysis.h"
 
 const struct analysis *const analysis_list[] = {
 	&profile_analysis,
+	&cpistack_analysis,
 	NULL,
 };
 

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/walk.h"
 #include "isa/isa.h"
 
 static uint64_t lcm_up_to(unsigned n)
@@ -57,7 +58,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	if (!meta->commit_width || meta->commit_width > GROUP_MAX)
 		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width, GROUP_MAX);
 	p->meta = *meta;
-	p->scale = lcm_up_to(meta->commit_width);
+	p->scale = lcm_up_to((unsigned)min_u64(meta->commit_width, SHARE_WIDTH_MAX));
 	for (unsigned n = 1; n <= meta->commit_width; n++)
 		p->share[n] = p->scale / n;
 	cells_init(&p->cells);
@@ -119,14 +120,14 @@ static void count_events(struct profile *p, unsigned events)
 
 static void commit_group(struct profile *p, const struct rec_inst *const *insts, struct group *g)
 {
-	const uint64_t units = p->share[g->n];
+	const uint64_t units = p->share[g->n], first = p->scale - (g->n - 1) * units;
 	if (p->stalled | p->drained | p->excepted)
 		settle_pending(p, insts[0]->pc, insts[0]->psv & CELL_EVENT_MASK, insts[0]->cls);
 	for (unsigned i = 0; i < g->n; i++) {
 		const struct rec_inst *r = insts[i];
 		unsigned events = r->psv & CELL_EVENT_MASK;
 		g->key[i] = inst_key(r);
-		cells_add(&p->cells, cell_key(r->pc, events, TIME_EXECUTION), units, 1);
+		cells_add(&p->cells, cell_key(r->pc, events, TIME_EXECUTION), i ? units : first, 1);
 		if (unlikely(events))
 			count_events(p, events);
 	}
@@ -150,10 +151,10 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 			  const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct profile *p = state;
-	size_t at = 0;
+	struct walk walk = { insts, ninsts, 0 };
 	for (size_t i = 0; i < ncycles; i++) {
 		const struct rec_cycle *c = &cycles[i];
-		const struct rec_inst *committed[GROUP_MAX];
+		const struct rec_inst *committed[WALK_WIDTH_MAX];
 		struct group g;
 		struct sampler_view v = { .rec = c, .commit = &g, .last_key = p->last_key };
 
@@ -162,17 +163,8 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 		p->next_cycle = c->cycle + c->repeat;
 		g.n = c->ncommit;
 		if (g.n) {
-			for (unsigned k = 0; k < g.n; k++) {
-				while (at < ninsts && !(insts[at].flags & RI_COMMITTED))
-					at++;
-				if (at == ninsts || insts[at].po != c->head_po + k)
-					return err_set(e,
-						       "cycle %llu commits instruction %llu, whose "
-						       "record is missing",
-						       (unsigned long long)c->cycle,
-						       (unsigned long long)(c->head_po + k));
-				committed[k] = &insts[at++];
-			}
+			if (!walk_commit(&walk, c, committed, e))
+				return false;
 			commit_group(p, committed, &g);
 		} else if (!(c->flags & RC_ROB_EMPTY)) {
 			p->stalled += c->repeat;

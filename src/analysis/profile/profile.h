@@ -10,6 +10,7 @@
 #include "analysis/profile/sampler.h"
 #include "trace/analysis.h"
 
+#define SHARE_WIDTH_MAX	     16 /* groups up to this size share a cycle exactly evenly */
 #define PROFILE_SAMPLERS_MAX 24
 #define STALL_BUCKETS	     4096 /* lengths of event-free stalls, the last one "or more" */
 

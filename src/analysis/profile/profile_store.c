@@ -49,11 +49,13 @@ static bool put_profile(struct profile *p, size_t index, const struct cell *pair
 		if (pair_rule(&pairs[i]) != (unsigned)f->rule)
 			continue;
 		const struct group *g = &sampler->groups[pair_group(&pairs[i])];
+		const uint64_t each = p->scale / g->n;
 		for (unsigned k = 0; k < g->n; k++)
 			cells_add(&sum,
 				  cell_key(g->key[k] >> CELL_EVENT_BITS,
 					   (unsigned)g->key[k] & f->events, 0),
-				  pairs[i].units * (p->scale / g->n), pairs[i].count);
+				  pairs[i].units * (k ? each : p->scale - (g->n - 1) * each),
+				  pairs[i].count);
 	}
 	struct cell *all = cells_sorted(&sum);
 	bool ok = true;

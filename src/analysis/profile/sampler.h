@@ -13,7 +13,7 @@
 #include "trace/record.h"
 #include "util/util.h"
 
-#define GROUP_MAX 16 /* widest commit */
+#define GROUP_MAX 64 /* widest commit */
 
 /* The instructions that share a sample: an interned list of (pc, events). */
 struct group {

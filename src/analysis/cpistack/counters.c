@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The methods that counters of real machines allow (eyerman2006 section 2): events times a fixed
+ * penalty, with or without those of wrong paths, and POWER5's completion stalls, which look at
+ * commit alone.
+ */
+#include "analysis/cpistack/cpistack.h"
+
+static void count(uint64_t *events, const struct rec_inst *r)
+{
+	const uint32_t psv = r->psv;
+	if (psv & PSV_DR_L1)
+		events[psv & PSV_DR_LLC ? CPI_L2I : CPI_L1I]++;
+	events[CPI_ITLB] += (psv & PSV_DR_TLB) != 0;
+	/* a merged miss is not a miss of its own */
+	if (psv & PSV_ST_L1 && !(psv & PSV_ST_MERGE))
+		events[psv & PSV_ST_LLC ? CPI_L2D : CPI_L1D]++;
+	events[CPI_DTLB] += (psv & PSV_ST_TLB) != 0;
+	events[CPI_BMISP] += (r->flags & RI_MISPREDICT) != 0;
+}
+
+void counters_inst(struct cpistack *s, const struct rec_inst *r)
+{
+	count(s->events[0], r);
+	if (r->flags & RI_COMMITTED)
+		count(s->events[1], r);
+}
+
+void counters_cycle(struct cpistack *s, const struct rec_cycle *c)
+{
+	int64_t *stack = s->now.method[METHOD_POWER5];
+	if (c->ncommit)
+		stack[CPI_BASE] += c->repeat;
+	else if (!(c->flags & RC_ROB_EMPTY))
+		stack[cpi_head_reason(c)] += c->repeat;
+	else if (c->flush_cause == FLUSH_MISPREDICT)
+		stack[CPI_BMISP] += c->repeat;
+	else if (c->flush_cause != FLUSH_NONE)
+		stack[CPI_FLUSH] += c->repeat;
+	else
+		stack[s->front_reason == CPI_BASE ? CPI_FRONTEND : s->front_reason] += c->repeat;
+}
+
+/* The rest of the cycles is the base, negative if the penalties are more than the run. */
+static void fill_base(struct cpistack *s, enum cpi_method m)
+{
+	int64_t sum = 0;
+	s->now.method[m][CPI_BASE] = 0;
+	for (unsigned k = 0; k < CPI_COMPONENTS; k++)
+		sum += s->now.method[m][k];
+	s->now.method[m][CPI_BASE] = s->now.cycles - sum;
+}
+
+void counters_end(struct cpistack *s)
+{
+	const struct trace_meta *m = &s->meta;
+	const uint64_t penalty[CPI_COMPONENTS] = {
+		[CPI_L1I] = m->l2_latency,	 [CPI_L2I] = m->mem_latency,
+		[CPI_ITLB] = m->itlb_penalty,	 [CPI_L1D] = m->l2_latency,
+		[CPI_L2D] = m->mem_latency,	 [CPI_DTLB] = m->dtlb_penalty,
+		[CPI_BMISP] = m->frontend_depth,
+	};
+	for (unsigned k = 0; k < CPI_COMPONENTS; k++) {
+		s->now.method[METHOD_NAIVE][k] = (int64_t)(s->events[0][k] * penalty[k]);
+		s->now.method[METHOD_NAIVE_NON_SPEC][k] = (int64_t)(s->events[1][k] * penalty[k]);
+	}
+	fill_base(s, METHOD_NAIVE);
+	fill_base(s, METHOD_NAIVE_NON_SPEC);
+	fill_base(s, METHOD_FMT);
+	fill_base(s, METHOD_SFMT);
+}

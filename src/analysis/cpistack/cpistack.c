@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The analysis around the methods: walks the records, keeps a vector of all counters, and cuts the
+ * run into at most CPI_PHASES phases. Phases start short; when there are too many, pairs are joined
+ * and the length doubles, so memory is bounded and a short run still has a time axis.
+ *
+ * Invariant: every method but the naive ones hands out exactly the cycles of the run (slots: times
+ * the width).
+ */
+#include "analysis/cpistack/cpistack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cpi_component_name[CPI_COMPONENTS] = {
+	[CPI_BASE] = "base",	     [CPI_L1I] = "L1 I-cache",	 [CPI_L2I] = "L2 I-cache",
+	[CPI_ITLB] = "I-TLB",	     [CPI_BMISP] = "mispredict", [CPI_L1D] = "L1 D-cache",
+	[CPI_L2D] = "L2 D-cache",    [CPI_DTLB] = "D-TLB",	 [CPI_LONG] = "long latency",
+	[CPI_FLUSH] = "other flush", [CPI_SQ] = "store queue",	 [CPI_FRONTEND] = "front end",
+};
+
+const char *const topdown_name[TD_COMPONENTS] = {
+	[TD_RETIRING] = "retiring",
+	[TD_MISPREDICTS] = "bad speculation: mispredicts",
+	[TD_CLEARS] = "bad speculation: other flushes",
+	[TD_FETCH_LATENCY] = "front-end bound: latency",
+	[TD_FETCH_BANDWIDTH] = "front-end bound: bandwidth",
+	[TD_MEMORY] = "back-end bound: memory",
+	[TD_CORE] = "back-end bound: core",
+};
+
+static bool cpistack_start(void *state, const struct trace_meta *meta,
+			   const struct analysis_options *o, struct err *e)
+{
+	struct cpistack *s = state;
+	if (!meta->dispatch_width || meta->commit_width > WALK_WIDTH_MAX)
+		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width,
+			       WALK_WIDTH_MAX);
+	s->meta = *meta;
+	s->scale = 720720; /* divisible by 1..16 */
+	s->phase = x_calloc(CPI_PHASES, sizeof(*s->phase));
+	s->phase_cycles = s->phase_end = CPI_PHASE_BASE;
+	fmt_init(&s->fmt);
+	cells_init(&s->by_pc);
+	return true;
+}
+
+static void end_phase(struct cpistack *s)
+{
+	if (s->nphases == CPI_PHASES) {
+		for (size_t i = 0; i < CPI_PHASES / 2; i++)
+			s->phase[i] = s->phase[2 * i + 1];
+		s->nphases = CPI_PHASES / 2;
+		s->phase_cycles *= 2;
+		s->phase_end = (uint64_t)s->phase[s->nphases - 1].cycles + s->phase_cycles;
+		if ((uint64_t)s->now.cycles < s->phase_end)
+			return;
+	}
+	s->phase[s->nphases++] = s->now;
+	while (s->phase_end <= (uint64_t)s->now.cycles)
+		s->phase_end += s->phase_cycles;
+}
+
+static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t ninsts,
+			   const struct rec_cycle *cycles, size_t ncycles, struct err *e)
+{
+	struct cpistack *s = state;
+	struct walk walk = { insts, ninsts, 0 };
+	const struct rec_inst *group[WALK_WIDTH_MAX];
+	for (size_t i = 0; i < ninsts; i++)
+		if (insts[i].psv || insts[i].flags & RI_MISPREDICT)
+			counters_inst(s, &insts[i]);
+	for (size_t i = 0; i < ncycles; i++) {
+		const struct rec_cycle *c = &cycles[i];
+		if (!walk_commit(&walk, c, group, e))
+			return false;
+		fmt_cycle(s, c);
+		stages_cycle(s, c, group);
+		counters_cycle(s, c);
+		for (unsigned k = 0; k < c->ncommit; k++)
+			fmt_commit(s, c, group[k]);
+		s->now.cycles += c->repeat;
+		s->now.insts += c->ncommit;
+		s->dispatched += c->ndispatch;
+		if (unlikely((uint64_t)s->now.cycles >= s->phase_end))
+			end_phase(s);
+	}
+	return true;
+}
+
+static bool cpistack_finish(void *state, struct store *store, struct err *e)
+{
+	struct cpistack *s = state;
+	stages_end(s);
+	counters_end(s);
+	if (s->now.cycles && (!s->nphases || s->phase[s->nphases - 1].cycles != s->now.cycles)) {
+		s->phase_end = (uint64_t)s->now.cycles;
+		if (s->nphases == CPI_PHASES)
+			s->nphases--;
+		s->phase[s->nphases++] = s->now;
+	}
+	return !store || cpistack_store(s, store, e);
+}
+
+static void cpistack_free(void *state)
+{
+	struct cpistack *s = state;
+	fmt_free(&s->fmt);
+	cells_free(&s->by_pc);
+	free(s->phase);
+}
+
+const struct analysis cpistack_analysis = {
+	.name = "cpistack",
+	.summary = "CPI stacks: FMT, sFMT, naive, POWER5, by stage, and top-down",
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_SQUASHED | WANT_FETCH,
+	.state_size = sizeof(struct cpistack),
+	.start = cpistack_start,
+	.batch = cpistack_batch,
+	.finish = cpistack_finish,
+	.free = cpistack_free,
+};

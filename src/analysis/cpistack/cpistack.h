@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPI stacks by every method, in one walk over the records. A method is a set of counters; each
+ * cycle (or each slot of a cycle) goes to one of its components.
+ */
+#ifndef ANALYSIS_CPISTACK_CPISTACK_H
+#define ANALYSIS_CPISTACK_CPISTACK_H
+
+#include "analysis/profile/cells.h"
+#include "analysis/walk.h"
+#include "trace/analysis.h"
+
+/* The components of eyerman2006, and what else our machines can lose cycles to. */
+enum cpi_component {
+	CPI_BASE,
+	CPI_L1I, /* L1 I-cache misses that a lower cache serves */
+	CPI_L2I, /* I-cache misses that go to memory */
+	CPI_ITLB,
+	CPI_BMISP, /* mispredicted branches */
+	CPI_L1D,   /* L1 D-cache misses that a lower cache serves */
+	CPI_L2D,   /* D-cache misses that go to memory */
+	CPI_DTLB,
+	CPI_LONG,     /* long-latency operations and dependences: resource stalls */
+	CPI_FLUSH,    /* exceptions, serialising instructions, memory order */
+	CPI_SQ,	      /* store queue full */
+	CPI_FRONTEND, /* the front end delivers too little, with no miss */
+	CPI_COMPONENTS,
+};
+extern const char *const cpi_component_name[CPI_COMPONENTS];
+
+enum cpi_method {
+	METHOD_FMT,
+	METHOD_SFMT,
+	METHOD_NAIVE,
+	METHOD_NAIVE_NON_SPEC,
+	METHOD_POWER5,
+	METHOD_COMMIT,
+	METHOD_DISPATCH,
+	METHOD_ISSUE,
+	METHODS,
+};
+
+/* Top-down analysis has components of its own. */
+enum topdown {
+	TD_RETIRING,
+	TD_MISPREDICTS,	    /* bad speculation: mispredicted branches */
+	TD_CLEARS,	    /* bad speculation: other flushes */
+	TD_FETCH_LATENCY,   /* front-end bound: cycles without any instruction */
+	TD_FETCH_BANDWIDTH, /* front-end bound: too few */
+	TD_MEMORY,	    /* back-end bound: a miss is outstanding or the store queue is full */
+	TD_CORE,	    /* back-end bound: the rest */
+	TD_COMPONENTS,
+};
+extern const char *const topdown_name[TD_COMPONENTS];
+
+#define CPI_PHASES     256
+#define CPI_PHASE_BASE 4096 /* cycles of the shortest phase */
+
+/* Cycles up to a moment in which a mispredicted branch would be charged: neither is the ROB full
+ * nor does the right path wait for the I-cache. One entry per cycle record. */
+struct fmt_mark {
+	uint64_t cycle, charged;
+	bool charging;
+};
+#define FMT_MARKS (1u << 16)
+
+struct fmt {
+	struct fmt_mark *marks; /* ring */
+	uint64_t nmarks, charged;
+	bool have_branch; /* a mispredicted branch has committed; it waits for the next instruction
+			   */
+	uint64_t branch_dispatch;
+	/* sFMT's shared counters: I-cache and I-TLB cycles not yet claimed by an instruction that
+	 * completes */
+	uint64_t local[CPI_COMPONENTS];
+	uint64_t
+	    cleared_at; /* miss bits of instructions that dispatched before this cycle are reset */
+};
+
+/* A vector of all counters, so that phases are differences of vectors. */
+struct cpi_counts {
+	int64_t method[METHODS]
+		      [CPI_COMPONENTS]; /* cycles, or slots of a cycle for dispatch and issue */
+	int64_t topdown[TD_COMPONENTS]; /* slots */
+	int64_t cycles, insts;
+};
+
+struct cpistack {
+	struct trace_meta meta;
+	struct cpi_counts now;
+	struct cpi_counts *phase; /* cumulative, at the end of each phase */
+	size_t nphases;
+	uint64_t phase_cycles, phase_end;
+	struct fmt fmt;
+	struct cells by_pc;    /* commit-stage stack: units by (pc, component) */
+	uint64_t scale;	       /* of by_pc */
+	unsigned front_reason; /* enum cpi_component: why the front end last delivered nothing */
+	unsigned flush_reason;
+	uint64_t stalled[CPI_COMPONENTS]; /* by_pc: cycles that wait for the next to commit */
+	uint64_t pending_pc, last_pc, last_po;
+	uint64_t dispatched;
+	/* counts for the naive methods: all, and only committed */
+	uint64_t events[2][CPI_COMPONENTS];
+	/* penalties per event (eyerman2006 figures 4, 6 and 9): real cycles */
+	uint64_t imiss_cycles, overlap_cycles, long_misses, long_miss_cycles;
+};
+
+extern const struct analysis cpistack_analysis;
+
+/* fmt.c */
+void fmt_init(struct fmt *f);
+void fmt_free(struct fmt *f);
+void fmt_cycle(struct cpistack *s, const struct rec_cycle *c);
+void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r);
+
+/* stages.c: what holds up each stage. */
+void stages_cycle(struct cpistack *s, const struct rec_cycle *c,
+		  const struct rec_inst *const *group);
+void stages_end(struct cpistack *s);
+/* Why the oldest instruction does not commit. */
+enum cpi_component cpi_head_reason(const struct rec_cycle *c);
+/* Why fetch delivers nothing, or CPI_BASE if it does. */
+enum cpi_component cpi_fetch_reason(const struct rec_cycle *c);
+
+/* counters.c: event counts times penalties, and POWER5's completion stalls. */
+void counters_inst(struct cpistack *s, const struct rec_inst *r);
+void counters_cycle(struct cpistack *s, const struct rec_cycle *c);
+void counters_end(struct cpistack *s);
+
+bool cpistack_store(struct cpistack *s, struct store *store, struct err *e);
+
+#endif

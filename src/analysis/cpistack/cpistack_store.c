@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* CPI stacks as rows: per run, per phase and (commit stage) per instruction. */
+#include <stdlib.h>
+
+#include "analysis/cpistack/cpistack.h"
+#include "store/store.h"
+
+static const struct {
+	const char *name, *summary;
+	bool slots;
+} methods[METHODS] = {
+	[METHOD_FMT] = { "fmt", "front-end miss event table (eyerman2006)", false },
+	[METHOD_SFMT] = { "sfmt", "shared front-end miss event table (eyerman2006)", false },
+	[METHOD_NAIVE] = { "naive", "events times a fixed penalty, wrong paths counted", false },
+	[METHOD_NAIVE_NON_SPEC] = { "naive_non_spec",
+				    "events of committed instructions times a fixed penalty",
+				    false },
+	[METHOD_POWER5] = { "power5", "completion stalls", false },
+	[METHOD_COMMIT] = { "commit", "what commit waits for", false },
+	[METHOD_DISPATCH] = { "dispatch", "what keeps dispatch slots empty", true },
+	[METHOD_ISSUE] = { "issue", "what keeps issue slots empty", true },
+};
+
+static bool put_counts(struct store *store, struct err *e, int64_t phase,
+		       const struct cpi_counts *now, const struct cpi_counts *before)
+{
+	bool ok = store_insert(store, e, "cpi_phase", "iii", phase, now->cycles - before->cycles,
+			       now->insts - before->insts);
+	for (int64_t m = 0; ok && m < METHODS; m++)
+		for (int k = 0; ok && k < CPI_COMPONENTS; k++) {
+			int64_t units = now->method[m][k] - before->method[m][k];
+			if (units)
+				ok = store_insert(store, e, "cpi_component", "iisi", phase, m,
+						  cpi_component_name[k], units);
+		}
+	for (int k = 0; ok && k < TD_COMPONENTS; k++) {
+		int64_t units = now->topdown[k] - before->topdown[k];
+		if (units)
+			ok = store_insert(store, e, "cpi_component", "iisi", phase,
+					  (int64_t)METHODS, topdown_name[k], units);
+	}
+	return ok;
+}
+
+bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
+{
+	static const struct cpi_counts zero;
+	bool ok = true;
+	for (int64_t m = 0; ok && m < METHODS; m++)
+		ok = store_insert(store, e, "cpi_method", "issi", m, methods[m].name,
+				  methods[m].summary,
+				  methods[m].slots ? (int64_t)s->meta.dispatch_width : (int64_t)1);
+	ok = ok &&
+	     store_insert(store, e, "cpi_method", "issi", (int64_t)METHODS, "topdown",
+			  "top-down analysis of dispatch slots", (int64_t)s->meta.dispatch_width);
+	/* phase -1 is the whole run */
+	ok = ok && put_counts(store, e, -1, &s->now, &zero);
+	for (size_t i = 0; ok && i < s->nphases; i++) {
+		/* what is known only at the end (base of FMT, the naive methods) has no place on
+		 * the time axis */
+		struct cpi_counts now = s->phase[i], before = i ? s->phase[i - 1] : zero;
+		for (int m = METHOD_FMT; m <= METHOD_NAIVE_NON_SPEC; m++) {
+			int64_t sum = 0;
+			now.method[m][CPI_BASE] = before.method[m][CPI_BASE] = 0;
+			for (int k = 0; k < CPI_COMPONENTS; k++)
+				sum += now.method[m][k] - before.method[m][k];
+			if (m <= METHOD_SFMT)
+				now.method[m][CPI_BASE] = now.cycles - before.cycles - sum;
+			else
+				for (int k = 0; k < CPI_COMPONENTS; k++)
+					now.method[m][k] = before.method[m][k] = 0;
+		}
+		ok = put_counts(store, e, (int64_t)i, &now, &before);
+	}
+	struct cell *cells = cells_sorted(&s->by_pc);
+	for (size_t i = 0; ok && i < s->by_pc.used; i++)
+		ok = store_insert(store, e, "cpi_instruction", "isid", (int64_t)cell_pc(&cells[i]),
+				  cpi_component_name[cell_category(&cells[i])],
+				  (int64_t)cells[i].count,
+				  (double)cells[i].units / (double)s->scale);
+	free(cells);
+	for (int k = 0; ok && k < CPI_COMPONENTS; k++)
+		if (s->events[0][k])
+			ok = store_insert(store, e, "cpi_event", "sii", cpi_component_name[k],
+					  (int64_t)s->events[0][k], (int64_t)s->events[1][k]);
+	return ok && store_insert(store, e, "run", "si", "frontend_backend_overlap_cycles",
+				  (int64_t)s->overlap_cycles);
+}
