@@ -117,9 +117,16 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 
 /* Warming */
 
+enum warm_how {
+	WARM_DEMAND,
+	WARM_PREFETCH, /* by the prefetcher of this cache */
+	WARM_ABOVE,    /* by that of a cache above */
+};
+
 static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, bool write,
-		      bool demand)
+		      enum warm_how how)
 {
+	enum warm_how below = how == WARM_DEMAND ? WARM_DEMAND : WARM_ABOVE;
 	struct cache *c = &ms->cache[cache];
 	struct pf_access a = { .line = line, .pc = pc };
 	uint64_t lines[8];
@@ -137,19 +144,20 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 		a.first_use = c->t.state[index] & TS_PREFETCHED;
 		c->t.state[index] &= (uint8_t)~TS_PREFETCHED;
 		if (write && c->cfg.write_through)
-			warm_line(ms, c->next, line, pc, true, demand);
+			warm_line(ms, c->next, line, pc, true, below);
 	} else if (write && c->cfg.no_write_allocate) {
-		warm_line(ms, c->next, line, pc, true, demand);
+		warm_line(ms, c->next, line, pc, true, below);
 		return;
 	} else {
 		a.miss = true;
-		warm_line(ms, c->next, line, pc, write && c->cfg.write_through, demand);
+		warm_line(ms, c->next, line, pc, write && c->cfg.write_through, below);
 		cache_install(ms, c, line,
 			      (write && !c->cfg.write_through ? TS_DIRTY : 0) |
-				  (demand ? 0 : TS_PREFETCHED),
+				  (how == WARM_PREFETCH ? TS_PREFETCHED : 0),
 			      0, INSTALL_WARM);
 	}
-	if (!c->pf || !demand || !(n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines)))
+	if (!c->pf || how != WARM_DEMAND ||
+	    !(n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines)))
 		return;
 	for (i = 0; i < n; i++) {
 		uint64_t page_shift = ms->page_shift - ms->line_shift;
@@ -157,7 +165,7 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 		if (!c->cfg.prefetch.cross_page && lines[i] >> page_shift != line >> page_shift)
 			continue;
 		if (tags_peek(&c->t, lines[i]) < 0)
-			warm_line(ms, cache, lines[i], pc, false, false);
+			warm_line(ms, cache, lines[i], pc, false, WARM_PREFETCH);
 	}
 }
 
@@ -170,7 +178,7 @@ static void warm_walk(struct memsys *ms, uint64_t vpn)
 		return;
 	for (depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
 		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> ms->line_shift, 0, false,
-			  true);
+			  WARM_DEMAND);
 		walk_cache_put(ms, vpn, depth);
 	}
 }
@@ -199,7 +207,7 @@ static void warm_one(struct memsys *ms, enum mem_access kind, uint64_t vaddr, ui
 		}
 	}
 	warm_line(ms, fetch ? MEM_L1I : MEM_L1D, vaddr >> ms->line_shift, pc,
-		  kind == MEM_ACCESS_STORE, true);
+		  kind == MEM_ACCESS_STORE, WARM_DEMAND);
 }
 
 void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size,

@@ -461,6 +461,17 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		return;
 	}
 	m = mshr_find(c, req->line);
+	if (unlikely(req->kind == REQ_STORE && c->cfg.no_write_allocate && !m)) {
+		struct req store = *req;
+
+		st->accesses++;
+		st->misses++;
+		req->events |= c->miss_event;
+		data_out(ms, c, req, t + latency);
+		if (!c->cfg.write_through) /* else it was posted when the core asked */
+			post_write(ms, c, store.addr, store.pc, store.flags, t);
+		return;
+	}
 	if (m ? !m->known && m->ntargets >= c->cfg.targets : !c->free_mshr) {
 		wait_for_mshr(ms, c, req, t);
 		return;
@@ -479,7 +490,6 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	req->since = 0;
 	m = mshr_alloc(c, req);
 	m->dirty = is_write(req);
-	m->prefetch = req->prefetch; /* a prefetch from above fills here too */
 	m->self.prefetch = req->prefetch;
 	mshr_add_target(m, req);
 	mem_schedule(ms, t + first_latency(c, req), EV_ARRIVE, &m->self);

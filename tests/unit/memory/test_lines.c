@@ -296,6 +296,14 @@ static void test_436_a_store_that_does_not_allocate_goes_down(void **state)
 	rig_latency(g, RIG_STORE, 0x4000);
 	assert_true(memsys_probe_dirty(g->ms, MEM_L1D, 0x4000));
 	rig_free(g);
+	/* also after a TLB miss, which takes another way */
+	c.dtlb.entries = 4;
+	c.walk_latency = 30;
+	g = rig_new(&c);
+	assert_int_equal(rig_latency(g, RIG_STORE, 0x4000), 32);
+	assert_false(memsys_probe(g->ms, MEM_L1D, 0x4000));
+	assert_true(memsys_probe_dirty(g->ms, MEM_L2, 0x4000));
+	rig_free(g);
 }
 
 static void test_437_write_through_keeps_the_l1_clean(void **state)

@@ -198,6 +198,13 @@ static uint64_t play(const struct memsys_config *cfg, const struct want *w, uint
 		h = hash_u64(h ^ r->events ^ (uint64_t)r->level << 32 ^ (uint64_t)r->miss << 40);
 		h = hash_u64(h ^ r->primary ^ (uint64_t)r->xlat << 20 ^ (uint64_t)r->queue << 40);
 	}
+	for (i = 0; i < MEM_CACHES; i++) {
+		const struct mem_cache_stats *st = &memsys_stats(g->ms)->cache[i];
+
+		assert_true(st->prefetches_useful <= st->prefetches);
+		assert_true(st->merges <= st->misses && st->misses <= st->accesses);
+		assert_true(st->evictions <= st->fills);
+	}
 	*state = memsys_state_hash(g->ms);
 	assert_int_equal(memsys_outstanding(g->ms, MEM_L1D, NULL), 0);
 	free(token);
