@@ -108,12 +108,6 @@ static void gather_block(void *ctx, struct block *b)
 		gather_row(ctx, (struct row){ b->pc, b->insts, b->count, b->times });
 }
 
-static void reset_block(void *ctx, struct block *b)
-{
-	(void)ctx;
-	b->times = 0;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -128,10 +122,10 @@ static int compare_rows(const void *a, const void *b)
 void engine_count_blocks(struct engine *e, bool on)
 {
 	counts_free(e->counts);
-	e->counts = on ? counts_new() : NULL;
+	e->counts = NULL;
 	/* Generated code counts or does not: it is made anew. */
 	cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
-	cache_each(e->cache, reset_block, NULL);
+	e->counts = on ? counts_new() : NULL;
 }
 
 void engine_visit_blocks(const struct engine *e,

@@ -40,10 +40,17 @@ static void fill_fault(struct engine *e, uint64_t addr)
 	};
 }
 
+static _Noreturn void leave_executor(struct engine *e)
+{
+	if (e->stepping)
+		__builtin_longjmp(e->step_env, 1);
+	siglongjmp(e->env, ENGINE_JMP_FAULT);
+}
+
 void engine_raise(struct engine *e, uint64_t addr)
 {
 	fill_fault(e, addr);
-	siglongjmp(e->env, ENGINE_JMP_FAULT);
+	leave_executor(e);
 }
 
 void engine_raise_misaligned(struct engine *e, uint64_t addr)
@@ -51,7 +58,7 @@ void engine_raise_misaligned(struct engine *e, uint64_t addr)
 	fill_fault(e, addr);
 	e->fault.bus = true;
 	e->fault.misaligned = true;
-	siglongjmp(e->env, ENGINE_JMP_FAULT);
+	leave_executor(e);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *ucontext)
@@ -80,7 +87,7 @@ static void on_fault(int sig, siginfo_t *info, void *ucontext)
 		jit_recover(e->jit, e, ucontext);
 	fill_fault(e, addr);
 	e->fault.bus = sig == SIGBUS;
-	siglongjmp(e->env, ENGINE_JMP_FAULT);
+	leave_executor(e);
 }
 
 void engine_install_handlers(void)

@@ -101,6 +101,8 @@ struct engine {
 	sigjmp_buf env;	      /* where a fault in an executor goes */
 	sigjmp_buf fetch_env; /* where a fault while reading instructions goes */
 	volatile bool fetching;
+	volatile bool stepping; /* faults go to step_env */
+	void *step_env[5];	/* for __builtin_setjmp */
 
 	struct decode_view views[VIEW_ENTRIES]; /* by page number */
 	struct {
