@@ -355,3 +355,16 @@ const struct inst *guest_fetch(struct guest *g, uint64_t pc)
 {
 	return engine_fetch(g->engine, pc);
 }
+
+void guest_count_blocks(struct guest *g, bool on)
+{
+	engine_count_blocks(g->engine, on);
+}
+
+void guest_visit_blocks(const struct guest *g,
+			void (*visit)(void *ctx, uint64_t pc, const struct inst *insts,
+				      size_t count, uint64_t times),
+			void *ctx)
+{
+	engine_visit_blocks(g->engine, visit, ctx);
+}
