@@ -76,6 +76,7 @@ static void set_sizes(struct core *c)
 			c->iq_width[q] = UINT32_MAX;
 	}
 	c->depth = cfg->fetch_depth + cfg->decode_depth;
+	c->decode_stages = cfg->decode_depth * c->decode_width;
 	for (unsigned i = 0; i < UNIT_COUNT; i++) {
 		c->unit_count[i] = (uint8_t)cfg->unit[i].count;
 		c->unit_pipelined[i] = (uint8_t)cfg->unit[i].pipelined;
@@ -85,7 +86,7 @@ static void set_sizes(struct core *c)
 
 static void allocate(struct core *c)
 {
-	uint64_t need = (uint64_t)c->rob_size + c->fetch_buffer +
+	uint64_t need = (uint64_t)c->rob_size + c->fetch_buffer + c->decode_stages +
 			(uint64_t)c->fetch_width * (c->depth + 2 + 10);
 	uint32_t size = power_of_two_above(need);
 

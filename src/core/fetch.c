@@ -387,10 +387,14 @@ void fetch_stage(struct core *c)
 		return;
 	}
 
+	/* Arrived and not dispatched: in the buffer, or in the stages from decode to dispatch. */
 	uint64_t occupied = c->buffered > c->disp ? c->buffered - c->disp : 0;
+	uint32_t room = c->fetch_width < c->fetch_buffer ? c->fetch_width : c->fetch_buffer;
 
-	if (occupied >= c->fetch_buffer || c->packets_used >= c->packets_size ||
-	    c->tail - c->head + c->fetch_width > c->mask) {
+	/* A packet enters as a whole: half packets would waste entries of the fetch-target queue.
+	 */
+	if (occupied + room > c->fetch_buffer + c->decode_stages ||
+	    c->packets_used >= c->packets_size || c->tail - c->head + c->fetch_width > c->mask) {
 		c->fetch_stall = FETCH_BUFFER;
 		return;
 	}
@@ -403,6 +407,6 @@ void fetch_stage(struct core *c)
 		c->fetch_stall = c->fetch_reason;
 		return;
 	}
-	fetch_packet(c, (uint32_t)min_u64(c->fetch_width, c->fetch_buffer - occupied));
+	fetch_packet(c, room);
 	c->fetch_stall = c->nfetch ? FETCH_OK : FETCH_BLOCKED;
 }

@@ -219,9 +219,10 @@ struct core {
 	uint32_t rob_size;
 	uint32_t fetch_width, decode_width, issue_width, commit_width;
 	uint32_t fetch_taken, fetch_block_mask, fetch_buffer;
-	bool fetch_through; /* goes on into the next block in the same cycle (idealised) */
-	uint32_t depth;	    /* fetch to dispatch */
-	bool serial;	    /* a serialising instruction is in the ROB */
+	bool fetch_through;	/* goes on into the next block in the same cycle (idealised) */
+	uint32_t depth;		/* fetch to dispatch */
+	uint32_t decode_stages; /* instructions that stand between fetch buffer and dispatch */
+	bool serial;		/* a serialising instruction is in the ROB */
 	bool in_order;
 	uint8_t order;	/* enum lsu_order */
 	uint32_t ideal; /* enum ideal of the whole run */
