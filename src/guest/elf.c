@@ -192,6 +192,6 @@ bool elf_map(struct guest *g, const struct elf_file *f, uint64_t bias, struct er
 			memset(g->mem.base + file_end, 0, mapped - file_end);
 		}
 	}
-	images_add(g, f->host, f->name, f->low + bias, f->high + bias, bias);
+	mappings_add(g, f->host, f->name, f->low + bias, f->high + bias, bias);
 	return true;
 }

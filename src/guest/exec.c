@@ -322,7 +322,7 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 
 	/* From here on the old image is gone. */
 	mem_reset(&g->mem);
-	images_clear(g);
+	mappings_clear(g);
 	map_trampoline(g);
 	if (plan.program.type == ET_DYN)
 		bias = GUEST_PIE_BASE - plan.program.low;

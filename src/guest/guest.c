@@ -131,7 +131,7 @@ void guest_free(struct guest *g)
 		engine_free(g->engine);
 	if (g->mem.base)
 		mem_fini(&g->mem);
-	images_clear(g);
+	mappings_clear(g);
 	free_strings(g->argv_now);
 	free_strings(g->envp_now);
 	free(g->exe_host);

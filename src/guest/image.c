@@ -15,7 +15,7 @@
 
 #include "guest/process.h"
 
-void images_clear(struct guest *g)
+void mappings_clear(struct guest *g)
 {
 	for (size_t i = 0; i < g->nimages; i++) {
 		free((char *)g->images[i].path);
@@ -26,8 +26,8 @@ void images_clear(struct guest *g)
 	g->nimages = 0;
 }
 
-void images_add(struct guest *g, const char *host, const char *name, uint64_t start, uint64_t end,
-		uint64_t bias)
+void mappings_add(struct guest *g, const char *host, const char *name, uint64_t start, uint64_t end,
+		  uint64_t bias)
 {
 	size_t keep = 0;
 
@@ -51,7 +51,7 @@ void images_add(struct guest *g, const char *host, const char *name, uint64_t st
 	};
 }
 
-void images_note_mmap(struct guest *g, int host_fd, uint64_t addr, uint64_t offset)
+void mappings_note_mmap(struct guest *g, int host_fd, uint64_t addr, uint64_t offset)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr ph[64];
@@ -87,7 +87,7 @@ void images_note_mmap(struct guest *g, int host_fd, uint64_t addr, uint64_t offs
 	for (size_t i = 0; i < g->nimages; i++)
 		if (g->images[i].bias == bias && strcmp(g->images[i].path, path) == 0)
 			return;
-	images_add(g, path, path_guest(g, path), low + bias, high + bias, bias);
+	mappings_add(g, path, path_guest(g, path), low + bias, high + bias, bias);
 }
 
 size_t guest_images(const struct guest *g, const struct guest_image **images)

@@ -50,7 +50,7 @@ int64_t sys_mmap(struct guest *g, struct thread *t, const uint64_t *a)
 	}
 	got = mem_map(&g->mem, a[0], a[1], (int)a[2], flags, fd, a[5], name);
 	if (got >= 0 && fd >= 0 && ((int)a[2] & PROT_EXEC))
-		images_note_mmap(g, fd, (uint64_t)got, a[5]);
+		mappings_note_mmap(g, fd, (uint64_t)got, a[5]);
 	return got;
 }
 
