@@ -22,7 +22,7 @@
 #include "isa/fp.h"
 #include "numbers.h"
 
-#define ROUNDS 250000
+#define ROUNDS 150000
 
 static const int host_mode[4] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD };
 
