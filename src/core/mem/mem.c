@@ -76,7 +76,7 @@ uint64_t memsys_next_event(const struct memsys *ms)
 
 /* Requests and MSHRs */
 
-static struct req *req_alloc(struct memsys *ms)
+struct req *req_alloc(struct memsys *ms)
 {
 	struct req *req = ms->free_req;
 
@@ -151,8 +151,7 @@ static void mshr_add_target(struct mshr *m, struct req *req)
 	m->ntargets++;
 }
 
-/* When the word at addr arrives: beats come in wrap-around order from the critical one. */
-static uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t addr)
+uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t addr)
 {
 	uint64_t offset_mask = ms->cfg.line_bytes - 1;
 	uint64_t rank = ((addr & offset_mask) >> m->beat_shift) -
@@ -275,6 +274,8 @@ static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uin
 
 	req->parent = NULL;
 	t = max_u64(t, req->since);
+	if (!(req->events & MEM_EV_MERGED)) /* else it merged nearer to the core */
+		req->primary = m->self.primary;
 	req->events |= m->self.events;
 	req->queue += m->self.queue;
 	if (req->kind == REQ_CHILD) {
@@ -291,8 +292,6 @@ static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uin
 		return;
 	}
 	req->level = m->self.level;
-	if (!(req->events & MEM_EV_MERGED))
-		req->primary = m->self.primary;
 	complete(ms, req, max_u64(t, mshr_word_time(ms, m, req->addr)));
 }
 
@@ -347,9 +346,8 @@ static bool trains(const struct req *req)
 	return !req->prefetch && req->kind != REQ_WALK;
 }
 
-/* A posted write to the level below the L1D. */
-static void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
-		       uint32_t flags, uint64_t t)
+void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
+		uint32_t flags, uint64_t t)
 {
 	struct req *w = req_alloc(ms);
 
@@ -361,22 +359,6 @@ static void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, 
 	w->cache = c->next;
 	ms->stats.cache[c->id].writebacks++;
 	mem_schedule(ms, t + c->miss_latency, EV_ARRIVE, w);
-}
-
-/* A tag hit of a demand access: recency, dirty bit, prefetch bookkeeping. Returns more events. */
-static inline uint32_t hit(struct memsys *ms, struct cache *c, uint32_t index, bool write)
-{
-	uint8_t state = c->t.state[index];
-
-	tags_touch(&c->t, index);
-	if (write && !(c->cfg.write_through))
-		c->t.state[index] = state | TS_DIRTY;
-	if (unlikely(state & TS_PREFETCHED)) {
-		c->t.state[index] &= (uint8_t)~TS_PREFETCHED;
-		ms->stats.cache[c->id].prefetches_useful++;
-		return MEM_EV_PF_HIT;
-	}
-	return 0;
 }
 
 static void wait_for_mshr(struct memsys *ms, struct cache *c, struct req *req, uint64_t t)
@@ -442,7 +424,7 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		uint32_t ev;
 
 		st->accesses++;
-		ev = hit(ms, c, (uint32_t)index, is_write(req));
+		ev = cache_hit(ms, c, (uint32_t)index, is_write(req));
 		if (c->id <= MEM_L1D)
 			req->events |= ev;
 		if (trains(req))
@@ -497,8 +479,7 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		prefetch_observe(ms, c, req->line, req->pc, true, false, t);
 }
 
-/* The first cycle from t on in which c's port and the line's bank take a request; books it. */
-static uint64_t book_port(struct cache *c, uint64_t line, uint64_t t)
+uint64_t book_port(struct cache *c, uint64_t line, uint64_t t)
 {
 	if (c->cfg.ports) {
 		if (t > c->port_cycle) {
@@ -647,330 +628,4 @@ void memsys_advance(struct memsys *ms, uint64_t now)
 		if (wake && ms->cb.wake)
 			ms->cb.wake(ms->cb.ctx, wake);
 	}
-}
-
-/* The core's requests */
-
-enum now_reply {
-	NOW_DONE,  /* r is filled */
-	NOW_SLOW,  /* there is room for a struct req */
-	NOW_RETRY, /* r->ready is set */
-};
-
-static enum now_reply refuse(struct memsys *ms, struct cache *c, struct mem_result *r,
-			     uint64_t when)
-{
-	r->reply = MEM_RETRY;
-	r->ready = when;
-	r->events = MEM_EV_MSHR_WAIT;
-	if (when == MEM_NEVER) {
-		c->refused = true;
-		ms->stats.cache[c->id].mshr_stalls++;
-	} else {
-		r->events = MEM_EV_BUS_WAIT;
-		ms->stats.cache[c->id].bank_stalls++;
-	}
-	return NOW_RETRY;
-}
-
-/* 0, or the cycle at which an L1 that refuses now for its ports or banks will take the request. */
-static uint64_t port_refuses(const struct cache *c, uint64_t line, uint64_t now)
-{
-	if (c->cfg.ports && c->port_cycle == now && c->port_count >= c->cfg.ports)
-		return now + 1;
-	if (c->cfg.banks && c->bank_free[line & (c->cfg.banks - 1)] > now)
-		return c->bank_free[line & (c->cfg.banks - 1)];
-	return 0;
-}
-
-static inline void tlb_hit(struct memsys *ms, bool fetch, uint32_t index)
-{
-	if (fetch) {
-		tags_touch(&ms->itlb, index);
-		ms->stats.itlb.accesses++;
-	} else {
-		tags_touch(&ms->dtlb, index);
-		ms->stats.dtlb.accesses++;
-	}
-}
-
-/* What can be said at once about an access within one line. */
-static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind kind,
-				 uint64_t vaddr, uint64_t pc, uint32_t flags, struct mem_result *r)
-{
-	bool fetch = kind == REQ_FETCH;
-	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
-	struct mem_cache_stats *st = &ms->stats.cache[c->id];
-	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
-	bool write = kind == REQ_STORE || flags & MEM_EXCLUSIVE;
-	uint64_t line = vaddr >> ms->line_shift;
-	uint64_t latency = unlikely(flags & MEM_IDEAL_DL1) && !fetch ? 1 : c->latency;
-	bool through = kind == REQ_STORE && c->cfg.write_through;
-	bool ported = (c->cfg.ports | c->cfg.banks) && !(flags & MEM_IDEAL_BW);
-	struct mshr *m;
-	int64_t index, translated = -1;
-
-	r->xlat = r->queue = r->miss = 0;
-	r->events = 0;
-	r->primary = MEM_NO_TOKEN;
-	r->level = LEVEL_L1;
-	if (unlikely(through) && ms->nreq_free < 4)
-		return refuse(ms, c, r, MEM_NEVER);
-	if (ported) {
-		uint64_t when = port_refuses(c, line, now);
-
-		if (when)
-			return refuse(ms, c, r, when);
-	}
-	if ((fetch ? ms->has_itlb : ms->has_dtlb) &&
-	    likely(!(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)))) {
-		uint64_t vpn = vaddr >> ms->page_shift;
-
-		index = tags_find(tlb, vpn);
-		if (unlikely(index < 0)) {
-			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn))
-				return refuse(ms, c, r, MEM_NEVER);
-			r->events = MEM_EV_TLB_MISS;
-			goto slow;
-		}
-		translated = index; /* recency changes when the request is taken: a refusal leaves
-				       no trace */
-	}
-	index = tags_find(&c->t, line);
-	if (likely(index >= 0)) {
-		r->events = hit(ms, c, (uint32_t)index, write);
-		if (c->pf && (r->events || c->pf->hits))
-			prefetch_observe(ms, c, line, pc, false, r->events, now);
-		goto done;
-	}
-	if (flags & (fetch ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS))
-		goto done;
-	m = mshr_find(c, line);
-	if (m && m->known) {
-		uint64_t ready = max_u64(now + latency, mshr_word_time(ms, m, vaddr));
-
-		st->misses++;
-		st->merges++;
-		r->events = MEM_EV_MERGED | c->miss_event | m->self.events;
-		r->primary = m->prefetch ? MEM_NO_TOKEN : m->self.token;
-		r->level = m->self.level;
-		r->miss = (uint32_t)(ready - now - latency);
-		r->queue = min_u64(m->self.queue, r->miss);
-		r->ready = ready;
-		m->dirty |= write;
-		if (m->prefetch) {
-			m->prefetch = false;
-			st->prefetches_useful++;
-			prefetch_observe(ms, c, line, pc, false, true, now);
-		}
-		goto known;
-	}
-	if (kind == REQ_STORE && c->cfg.no_write_allocate && !m) {
-		if (ms->nreq_free < 4)
-			return refuse(ms, c, r, MEM_NEVER);
-		st->misses++;
-		r->events = c->miss_event;
-		through = true;
-		goto done;
-	}
-	if (!ms->nreq_free || (m ? m->ntargets >= c->cfg.targets : !c->free_mshr || c->wait_head))
-		return refuse(ms, c, r, MEM_NEVER);
-slow:
-	if (translated >= 0)
-		tlb_hit(ms, fetch, (uint32_t)translated);
-	if (ported)
-		book_port(c, line, now);
-	if (unlikely(through))
-		post_write(ms, c, vaddr, pc, flags, now);
-	return NOW_SLOW;
-done:
-	r->ready = now + latency;
-known:
-	if (translated >= 0)
-		tlb_hit(ms, fetch, (uint32_t)translated);
-	if (ported)
-		book_port(c, line, now);
-	if (unlikely(through))
-		post_write(ms, c, vaddr, pc, flags, now);
-	st->accesses++;
-	r->reply = MEM_DONE;
-	return NOW_DONE;
-}
-
-static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uint64_t vaddr,
-			uint64_t pc, uint64_t token, uint32_t flags, uint32_t events,
-			struct join *j)
-{
-	struct req *req = req_alloc(ms);
-
-	req->kind = kind;
-	req->cache = kind == REQ_FETCH ? MEM_L1I : MEM_L1D;
-	req->addr = vaddr;
-	req->line = vaddr >> ms->line_shift;
-	req->pc = pc;
-	req->token = token;
-	req->flags = flags;
-	req->events = events;
-	req->start = now;
-	req->owner = j;
-	if (events & MEM_EV_TLB_MISS)
-		tlb_miss(ms, req, now);
-	else
-		mem_lookup(ms, req, now);
-}
-
-/* Half of an access that crosses a line finds its line, an MSHR to wait in, or a free one (if both
- * halves need the last, the second waits inside). Translation may come first: then it is a guess.
- */
-static bool line_can_wait(struct cache *c, uint64_t line, uint32_t flags)
-{
-	struct mshr *m;
-
-	if (flags & (c->id == MEM_L1I ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS) ||
-	    tags_peek(&c->t, line) >= 0)
-		return true;
-	m = mshr_find(c, line);
-	return m ? m->known || m->ntargets < c->cfg.targets : c->free_mshr && !c->wait_head;
-}
-
-/* An access that crosses a line: two accesses, complete when both are. */
-static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kind kind,
-				   uint64_t vaddr, uint64_t second, uint64_t pc, uint64_t token,
-				   uint32_t flags, struct mem_result *r)
-{
-	struct cache *c = &ms->cache[kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
-	struct mem_result a, b;
-	enum now_reply ra, rb;
-	struct join *j;
-
-	/* all that may refuse but the ports, before anything is touched */
-	if (ms->nreq_free < 8 || !ms->free_join || ms->nwalks + 2 > MAX_WALKS ||
-	    !line_can_wait(c, vaddr >> ms->line_shift, flags) ||
-	    !line_can_wait(c, second >> ms->line_shift, flags)) {
-		refuse(ms, c, r, MEM_NEVER);
-		return MEM_RETRY;
-	}
-	ra = access_now(ms, now, kind, vaddr, pc, flags, &a);
-	if (ra == NOW_RETRY) {
-		*r = a;
-		return MEM_RETRY;
-	}
-	/* ports count an access once */
-	rb = access_now(ms, now, kind, second, pc, flags | MEM_IDEAL_BW, &b);
-	if (rb == NOW_RETRY) { /* a prefetch that the first half set off took the last MSHR */
-		rb = NOW_SLOW;
-		b.events = 0;
-	}
-	if (ra == NOW_DONE && rb == NOW_DONE) {
-		*r = b.ready > a.ready ? b : a;
-		r->events = a.events | b.events | MEM_EV_SPLIT;
-		return MEM_DONE;
-	}
-	j = ms->free_join;
-	ms->free_join = j->next_free;
-	memset(j, 0, sizeof(*j));
-	j->token = token;
-	j->r.events = MEM_EV_SPLIT;
-	j->left = (ra != NOW_DONE) + (rb != NOW_DONE);
-	if (ra == NOW_DONE || rb == NOW_DONE) {
-		j->r = ra == NOW_DONE ? a : b;
-		j->r.events |= MEM_EV_SPLIT;
-	}
-	/* with no MSHR left for the second half it waits inside, in the L1's list */
-	if (ra != NOW_DONE)
-		access_slow(ms, now, kind, vaddr, pc, token, flags, a.events & MEM_EV_TLB_MISS, j);
-	if (rb != NOW_DONE)
-		access_slow(ms, now, kind, second, pc, token, flags, b.events & MEM_EV_TLB_MISS, j);
-	r->reply = MEM_PENDING;
-	r->events = MEM_EV_SPLIT | a.events | b.events;
-	r->level = LEVEL_NONE;
-	r->ready = MEM_NEVER;
-	return MEM_PENDING;
-}
-
-/* The short way: nothing special, both hints right. Saves about half the time of a hit. */
-static inline bool access_plain(struct memsys *ms, uint64_t now, enum req_kind kind, uint64_t vaddr,
-				uint64_t end, uint32_t flags, struct mem_result *r)
-{
-	bool fetch = kind == REQ_FETCH;
-	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
-	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
-	uint64_t line = vaddr >> ms->line_shift, vpn = vaddr >> ms->page_shift;
-	uint32_t page, index;
-
-	if (flags & ~MEM_WRONG_PATH || !c->plain || end >> ms->line_shift != line ||
-	    !(fetch ? ms->has_itlb : ms->has_dtlb))
-		return false;
-	page = tlb->hint[vpn & tlb->hint_mask];
-	index = c->t.hint[line & c->t.hint_mask];
-	if (tlb->tag[page] != vpn || c->t.tag[index] != line || c->t.state[index] & TS_PREFETCHED)
-		return false;
-	tlb->stamp[page] = ++tlb->clock;
-	c->t.stamp[index] = ++c->t.clock;
-	if (kind == REQ_STORE)
-		c->t.state[index] |= TS_DIRTY;
-	if (fetch)
-		ms->stats.itlb.accesses++;
-	else
-		ms->stats.dtlb.accesses++;
-	ms->stats.cache[fetch ? MEM_L1I : MEM_L1D].accesses++;
-	*r = (struct mem_result){ .ready = now + c->latency, .reply = MEM_DONE, .level = LEVEL_L1 };
-	return true;
-}
-
-static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_kind kind,
-				    uint64_t vaddr, uint32_t size, uint64_t pc, uint64_t token,
-				    uint32_t flags, struct mem_result *r)
-{
-	uint64_t end = vaddr + size - 1;
-
-	assert(now >= ms->now && memsys_next_event(ms) >= now);
-	ms->stats.wrong_path += !!(flags & MEM_WRONG_PATH);
-	if (likely(access_plain(ms, now, kind, vaddr, end, flags, r)))
-		return MEM_DONE;
-	if (unlikely((vaddr ^ end) >> ms->line_shift))
-		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),
-				    pc, token, flags, r);
-	switch (access_now(ms, now, kind, vaddr, pc, flags, r)) {
-	case NOW_DONE:
-		return MEM_DONE;
-	case NOW_RETRY:
-		return MEM_RETRY;
-	case NOW_SLOW:
-		break;
-	}
-	access_slow(ms, now, kind, vaddr, pc, token, flags, r->events & MEM_EV_TLB_MISS, NULL);
-	r->reply = MEM_PENDING;
-	r->level = LEVEL_NONE;
-	r->ready = MEM_NEVER;
-	return MEM_PENDING;
-}
-
-enum mem_reply memsys_load(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
-			   uint64_t pc, uint64_t token, uint32_t flags, struct mem_result *r)
-{
-	return access(ms, now, REQ_LOAD, vaddr, size, pc, token, flags, r);
-}
-
-enum mem_reply memsys_store(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
-			    uint64_t pc, uint64_t token, uint32_t flags, struct mem_result *r)
-{
-	return access(ms, now, REQ_STORE, vaddr, size, pc, token, flags, r);
-}
-
-enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, uint32_t size,
-			     uint64_t token, uint32_t flags, struct mem_result *r)
-{
-	return access(ms, now, REQ_FETCH, vaddr, size, vaddr, token, flags, r);
-}
-
-bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr)
-{
-	bool fetch = cache == MEM_L1I;
-
-	assert(cache <= MEM_L1D);
-	if ((fetch ? ms->has_itlb : ms->has_dtlb) &&
-	    tags_peek(fetch ? &ms->itlb : &ms->dtlb, vaddr >> ms->page_shift) < 0)
-		return false;
-	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0, now);
 }

@@ -284,6 +284,22 @@ struct memsys {
 	struct memsys_stats stats;
 };
 
+/* A tag hit of a demand access: recency, dirty bit, prefetch bookkeeping. Returns more events. */
+static inline uint32_t cache_hit(struct memsys *ms, struct cache *c, uint32_t index, bool write)
+{
+	uint8_t state = c->t.state[index];
+
+	tags_touch(&c->t, index);
+	if (write && !(c->cfg.write_through))
+		c->t.state[index] = state | TS_DIRTY;
+	if (unlikely(state & TS_PREFETCHED)) {
+		c->t.state[index] &= (uint8_t)~TS_PREFETCHED;
+		ms->stats.cache[c->id].prefetches_useful++;
+		return MEM_EV_PF_HIT;
+	}
+	return 0;
+}
+
 /* mem.c */
 void mem_schedule(struct memsys *ms, uint64_t time, enum event_kind kind, void *p);
 /* The data that req asked for below: leading edge, beats, trailing edge, level. */
@@ -291,7 +307,16 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 		 uint8_t beat_shift, uint8_t level);
 void mem_lookup(struct memsys *ms, struct req *req, uint64_t t);
 bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, uint64_t t);
+/* A zeroed request; the caller has seen that ms->nreq_free is not 0. */
+struct req *req_alloc(struct memsys *ms);
 void req_free(struct memsys *ms, struct req *req);
+/* When the word at addr arrives: beats come in wrap-around order from the critical one. */
+uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t addr);
+/* The first cycle from t on in which c's port and the line's bank take a request; books it. */
+uint64_t book_port(struct cache *c, uint64_t line, uint64_t t);
+/* A posted write to the level below the L1D. */
+void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
+		uint32_t flags, uint64_t t);
 /* Books a line on a bus; returns the cycle of its leading beat. */
 uint64_t bus_grant(struct bus *b, uint64_t t, uint64_t *busy);
 

@@ -43,7 +43,7 @@ static struct memsys *machine(void)
 static void run(const char *name, uint64_t span, uint64_t stride, uint64_t n)
 {
 	struct memsys *ms = machine();
-	uint64_t i, addr = 0, t = 0, level = 0;
+	uint64_t i, addr = 0, t = 0;
 	struct mem_result r;
 	double start;
 
@@ -55,7 +55,6 @@ static void run(const char *name, uint64_t span, uint64_t stride, uint64_t n)
 			t = memsys_next_event(ms);
 			memsys_advance(ms, t);
 		}
-		level += r.level;
 		addr = (addr + stride) & (span - 1);
 		t++;
 		if (memsys_next_event(ms) <= t)

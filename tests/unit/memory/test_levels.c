@@ -543,6 +543,43 @@ static void test_423_too_many_targets_of_a_line_are_refused(void **state)
 	rig_free(g);
 }
 
+static void test_424_a_merge_in_the_l2_gets_its_own_word(void **state)
+{
+	struct memsys_config c;
+	struct rig *g;
+	uint64_t a, b;
+
+	rig_config(&c);
+	c.mem.bus = (struct mem_bus_config){ .width_bytes = 8, .interval = 4 };
+	g = rig_new(&c);
+	rig_to(g, 10);
+	rig_ask(g, RIG_LOAD, 0x4000, 8, 0, &a);
+	rig_ask(g, RIG_FETCH, 0x4020, 8, 0, &b);
+	rig_drain(g);
+	assert_int_equal(g->res[a].ready, 122);
+	assert_int_equal(g->res[b].ready, 122 + 4 * 4);
+	assert_int_equal(g->res[b].primary, a);
+	assert_int_equal(memsys_stats(g->ms)->mem.reads, 1);
+	rig_free(g);
+}
+
+static void test_425_a_late_merge_in_the_l2_is_no_faster_than_a_hit_there(void **state)
+{
+	struct memsys_config c;
+	struct rig *g;
+	uint64_t b;
+
+	rig_config(&c);
+	g = rig_new(&c);
+	rig_to(g, 10);
+	rig_ask(g, RIG_LOAD, 0x4000, 8, 0, NULL); /* comes at 122 */
+	rig_to(g, 118);
+	rig_ask(g, RIG_FETCH, 0x4000, 8, 0, &b);
+	rig_drain(g);
+	assert_int_equal(g->res[b].ready, 118 + 2 + 10);
+	rig_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +607,8 @@ int main(void)
 		cmocka_unit_test(
 		    test_422_outstanding_lines_to_memory_are_counted_when_they_miss_the_last_cache),
 		cmocka_unit_test(test_423_too_many_targets_of_a_line_are_refused),
+		cmocka_unit_test(test_424_a_merge_in_the_l2_gets_its_own_word),
+		cmocka_unit_test(test_425_a_late_merge_in_the_l2_is_no_faster_than_a_hit_there),
 	};
 
 	return cmocka_run_group_tests_name("memory: levels", tests, NULL, NULL);
