@@ -90,7 +90,7 @@ class Runner:
     """Runs programs on the machines "culprit" and "qemu" (or any command) out of one build folder."""
 
     def __init__(self, build, culprit=None):
-        self.culprit = culprit or pathlib.Path(build).resolve() / "src" / "culprit"
+        self.culprit = pathlib.Path(culprit or pathlib.Path(build) / "src" / "culprit").resolve()
         self.build = pathlib.Path(build).resolve()
         self.inputs = self.build / "inputs"
         self.inputs.mkdir(parents=True, exist_ok=True)
