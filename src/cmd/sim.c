@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/progress.h"
+
 /* A signal handler can reach nothing else: which guest to interrupt, and by which signal it was. */
 static struct guest *volatile running_guest;
 static volatile sig_atomic_t stop_signal;
@@ -90,6 +92,66 @@ static char *find_program(const char *name, const char *sysroot)
 	return x_strdup(name);
 }
 
+/* One run, from the options to the report. */
+struct sim {
+	const struct sim_options *options;
+	struct guest *guest;
+	FILE *json; /* where the summary goes; NULL: nowhere */
+	struct sim_run run;
+};
+
+static char *json_path(const struct sim *s)
+{
+	return s->run.child ? x_asprintf("%s.%u", s->options->summary_json, s->run.child)
+			    : x_strdup(s->options->summary_json);
+}
+
+static bool open_json(struct sim *s, struct err *e)
+{
+	char *path;
+
+	if (!s->options->summary_json)
+		return true;
+	path = json_path(s);
+	s->json = fopen(path, "we");
+	if (!s->json)
+		err_set(e, "cannot write '%s': %s", path, strerror(errno));
+	free(path);
+	return s->json;
+}
+
+static bool close_json(struct sim *s, bool write)
+{
+	bool ok;
+
+	if (!s->json)
+		return true;
+	ok = !write || sim_write_json(s->json, s->guest, &s->run);
+	ok = !fclose(s->json) && ok;
+	s->json = NULL;
+	if (!ok)
+		warn("sim: cannot write '%s': %s", s->options->summary_json, strerror(errno));
+	return ok;
+}
+
+/* A forked process that is measured begins anew, with an output of its own. */
+static void on_fork(void *ctx, enum guest_fork phase, unsigned number)
+{
+	struct sim *s = ctx;
+	struct err e;
+
+	if (phase != GUEST_FORK_CHILD)
+		return;
+	close_json(s, false);
+	s->run.child = number;
+	s->run.first_inst = guest_insts(s->guest);
+	s->run.first_second = host_now();
+	if (s->options->profile)
+		guest_count_blocks(s->guest, true);
+	if (!open_json(s, &e))
+		warn("sim: child %u: %s", number, e.text);
+}
+
 static int exit_status(const struct sim_run *run)
 {
 	if (run->stop_signal)
@@ -97,32 +159,26 @@ static int exit_status(const struct sim_run *run)
 	return run->status == GUEST_RUNNING ? 0 : run->exit_status;
 }
 
-static int run_guest(struct guest *g, const struct sim_options *o, FILE *json)
+static int run_guest(struct sim *s)
 {
-	struct sim_run run = { .machine = "functional" };
-	int status;
-
-	if (o->profile)
-		guest_count_blocks(g, true);
-	catch_stop(g);
-	sim_functional(g, o, &run);
+	if (s->options->profile)
+		guest_count_blocks(s->guest, true);
+	catch_stop(s->guest);
+	s->run.machine = "functional";
+	s->run.first_second = host_now();
+	sim_functional(s->guest, s->options, &s->run);
 	running_guest = NULL;
-	run.stop_signal = run.status == GUEST_RUNNING ? sim_stop_signal() : 0;
-	status = exit_status(&run);
 
-	if (o->profile)
-		sim_print_profile(stderr, g, o->sysroot);
-	sim_print_summary(stderr, &run);
-	if (json && !sim_write_json(json, g, &run)) {
-		warn("sim: cannot write '%s': %s", o->summary_json, strerror(errno));
-		status = 2;
-	}
-	return status;
+	if (s->options->profile)
+		sim_print_profile(stderr, s->guest, s->options->sysroot);
+	sim_print_summary(stderr, &s->run);
+	return close_json(s, true) ? exit_status(&s->run) : 2;
 }
 
 static int sim_run_command(void *values, int nargs, char **args)
 {
 	const struct sim_options *o = values;
+	struct sim s = { .options = o };
 	struct guest_config config = {
 		.argv = args,
 		.sysroot = o->sysroot,
@@ -130,37 +186,31 @@ static int sim_run_command(void *values, int nargs, char **args)
 		.real_time = o->real_time,
 		.children = (enum guest_children)o->children,
 		.interpreter_only = o->interpreter,
+		.forked = on_fork,
+		.forked_ctx = &s,
 	};
 	char **env = NULL, *program = NULL;
-	struct guest *g = NULL;
-	FILE *json = NULL;
-	struct err e = { "" };
+	struct err e;
 	int status = 2;
 
 	if (!o->functional) {
 		warn("sim: only --functional can be run so far; add it before the program");
 		return 2;
 	}
-	if (!check_env(&o->env, &e))
-		goto out;
-	/* Before the run, so that a bad name costs nothing. */
-	if (o->summary_json && !(json = fopen(o->summary_json, "we"))) {
-		err_set(&e, "cannot write '%s': %s", o->summary_json, strerror(errno));
-		goto out;
+	/* The output is opened before the run, so that a bad name costs nothing. */
+	if (!check_env(&o->env, &e) || !open_json(&s, &e)) {
+		warn("sim: %s", e.text);
+		return 2;
 	}
 	config.envp = env = make_env(&o->env);
 	config.program = program = find_program(args[0], o->sysroot);
-	g = guest_new(&config, &e);
-	if (!g)
-		goto out;
-	status = run_guest(g, o, json);
-	guest_free(g);
-out:
-	if (e.text[0])
+	s.guest = guest_new(&config, &e);
+	if (s.guest) {
+		status = run_guest(&s);
+		guest_free(s.guest);
+	} else {
 		warn("sim: %s", e.text);
-	if (json && fclose(json) && status != 2) {
-		warn("sim: cannot write '%s': %s", o->summary_json, strerror(errno));
-		status = 2;
+		close_json(&s, false);
 	}
 	free(program);
 	free(env);
@@ -210,7 +260,8 @@ static const struct cmd_option options[] = {
 	  .choices = children_choices,
 	  .help =
 	      "What becomes of processes that the guest forks: they run unmeasured (functional, "
-	      "the default), or each is measured and reported by itself (simulated)." },
+	      "the default), or each is measured and reported by itself, from its fork on, its "
+	      "JSON in FILE.NUMBER (simulated)." },
 	{ .name = "interpreter",
 	  .type = CMD_SWITCH,
 	  OPTION(interpreter),

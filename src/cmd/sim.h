@@ -27,6 +27,9 @@ struct sim_options {
 
 /* How a run ended and what it took. */
 struct sim_run {
+	unsigned child; /* 0: the program that was started; else the number of a forked process */
+	uint64_t first_inst; /* instructions that came before: a forked process' parent's */
+	double first_second; /* host time when it began */
 	const char *machine; /* name of the machine model */
 	uint64_t insts;
 	uint64_t cycles; /* if has_cycles */

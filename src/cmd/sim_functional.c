@@ -13,19 +13,21 @@ void sim_functional(struct guest *g, const struct sim_options *options, struct s
 {
 	uint64_t limit = options->max_insts ? options->max_insts : UINT64_MAX;
 	struct progress progress;
-	double start;
 
 	progress_begin(&progress, options->max_insts);
-	start = host_now();
 	run->status = GUEST_RUNNING;
 	while (run->status == GUEST_RUNNING && guest_insts(g) < limit && !sim_stop_signal()) {
 		uint64_t left = limit - guest_insts(g);
 
 		run->status = guest_run(g, progress.on ? min_u64(left, SLICE_INSTS) : left);
-		progress_update(&progress, guest_insts(g));
+		/* A forked process leaves the terminal to the first. */
+		if (!run->child)
+			progress_update(&progress, guest_insts(g));
 	}
-	run->host_seconds = host_now() - start;
-	run->insts = guest_insts(g);
+	run->host_seconds = host_now() - run->first_second;
+	run->insts = guest_insts(g) - run->first_inst;
 	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);
-	progress_end(&progress);
+	run->stop_signal = run->status == GUEST_RUNNING ? sim_stop_signal() : 0;
+	if (!run->child)
+		progress_end(&progress);
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *sim_commas(uint64_t n, char buf[COMMAS_BYTES])
@@ -25,24 +26,17 @@ double sim_mips(uint64_t insts, double seconds)
 	return seconds > 0 ? (double)insts / seconds / 1e6 : 0;
 }
 
-void sim_print_summary(FILE *out, const struct sim_run *run)
+static void put_end(FILE *out, const struct sim_run *run)
 {
-	char insts[COMMAS_BYTES], cycles[COMMAS_BYTES];
-	double mips = sim_mips(run->insts, run->host_seconds);
-	const char *signal;
+	const char *name;
 
-	fprintf(out, "culprit: %s instructions", sim_commas(run->insts, insts));
-	if (run->has_cycles)
-		fprintf(out, ", %s cycles, IPC %.3f", sim_commas(run->cycles, cycles),
-			run->cycles ? (double)run->insts / (double)run->cycles : 0.0);
-	fprintf(out, ", %.*f MIPS, %.3f s, ", mips < 10 ? 2 : 0, mips, run->host_seconds);
 	switch (run->status) {
 	case GUEST_EXITED:
 		fprintf(out, "exit status %d\n", run->exit_status);
 		break;
 	case GUEST_KILLED:
-		signal = sigabbrev_np(run->exit_status - 128);
-		fprintf(out, "killed by SIG%s\n", signal ? signal : "?");
+		name = sigabbrev_np(run->exit_status - 128);
+		fprintf(out, "killed by SIG%s\n", name ? name : "?");
 		break;
 	case GUEST_RUNNING:
 		if (run->stop_signal)
@@ -51,6 +45,31 @@ void sim_print_summary(FILE *out, const struct sim_run *run)
 			fputs("stopped by --max-insts\n", out);
 		break;
 	}
+}
+
+void sim_print_summary(FILE *out, const struct sim_run *run)
+{
+	char number[COMMAS_BYTES], *text = NULL;
+	double mips = sim_mips(run->insts, run->host_seconds);
+	size_t size_bytes;
+	/* Written in one piece: forked processes share the terminal. */
+	FILE *line = open_memstream(&text, &size_bytes);
+
+	if (!line)
+		die("out of memory");
+	fputs("culprit: ", line);
+	if (run->child)
+		fprintf(line, "child %u: ", run->child);
+	fprintf(line, "%s instructions", sim_commas(run->insts, number));
+	if (run->has_cycles)
+		fprintf(line, ", %s cycles, IPC %.3f", sim_commas(run->cycles, number),
+			run->cycles ? (double)run->insts / (double)run->cycles : 0.0);
+	fprintf(line, ", %.*f MIPS, %.3f s, ", mips < 10 ? 2 : 0, mips, run->host_seconds);
+	put_end(line, run);
+	if (fclose(line))
+		die("out of memory");
+	fputs(text, out);
+	free(text);
 }
 
 bool sim_write_json(FILE *out, const struct guest *g, const struct sim_run *run)

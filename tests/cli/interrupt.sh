@@ -61,20 +61,20 @@ test_terminal_shows_progress_and_control_c_ends_it() {
 		import os, pty, re, sys, time
 		pid, fd = pty.fork()
 		if pid == 0:
-			os.execv(sys.argv[1], [sys.argv[1], "sim", "--functional", "--", sys.argv[2], "spin"])
+		    os.execv(sys.argv[1], [sys.argv[1], "sim", "--functional", "--", sys.argv[2], "spin"])
 		seen, typed, start = b"", False, time.time()
 		while time.time() - start < 60:
-			if not typed and re.search(rb"M instructions, [0-9.]+ MIPS", seen):
-				assert time.time() - start > 1.9, "progress before two seconds"
-				os.write(fd, b"\x03")
-				typed = True
-			try:
-				data = os.read(fd, 4096)
-			except OSError:
-				break
-			if not data:
-				break
-			seen += data
+		    if not typed and re.search(rb"M instructions, [0-9.]+ MIPS", seen):
+		        assert time.time() - start > 1.9, "progress before two seconds"
+		        os.write(fd, b"\x03")
+		        typed = True
+		    try:
+		        data = os.read(fd, 4096)
+		    except OSError:
+		        break
+		    if not data:
+		        break
+		    seen += data
 		status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 		print(seen)
 		assert typed, "no progress"

@@ -167,8 +167,9 @@ test_summary_json_has_its_keys() {
 	python3 - "$tmp/json" "$GUESTS/answers" <<-'END'
 		import json, sys
 		run = json.load(open(sys.argv[1]))
-		assert list(run) == ["program", "machine", "instructions", "cycles", "ipc", "exit_status",
-				     "host_seconds", "mips"], list(run)
+		keys = ["program", "machine", "instructions", "cycles", "ipc", "exit_status", "host_seconds",
+		        "mips"]
+		assert list(run) == keys, list(run)
 		assert run["program"] == sys.argv[2], run["program"]
 		assert run["machine"] == "functional"
 		assert run["exit_status"] == 5
@@ -192,11 +193,11 @@ test_profile_counts_every_instruction() {
 		total = json.load(open(sys.argv[2]))["instructions"]
 		sums = []
 		for line in open(sys.argv[1]):
-			if re.match(r"(instruction mix|hot functions)$", line):
-				sums.append(0)
-			row = re.match(r" +[0-9.]+ % +([0-9,]+)  ", line)
-			if row:
-				sums[-1] += int(row[1].replace(",", ""))
+		    if re.match(r"(instruction mix|hot functions)$", line):
+		        sums.append(0)
+		    row = re.match(r" +[0-9.]+ % +([0-9,]+)  ", line)
+		    if row:
+		        sums[-1] += int(row[1].replace(",", ""))
 		assert sums == [total, total], (sums, total)
 	END
 }
@@ -204,6 +205,28 @@ test_profile_counts_every_instruction() {
 test_profile_names_the_hot_function() {
 	sim --profile -- "$GUESTS/answers" work
 	[ "$(sed -n '/^hot functions/{n;p}' "$tmp/err" | awk '{ print $4, $5 }')" = "hot_loop (answers)" ]
+}
+
+test_children_run_unmeasured_by_default() {
+	sim --summary-json "$tmp/json" -- "$GUESTS/answers" fork
+	status_is 4
+	out_is "$(printf 'child\nparent')"
+	err_lines 1
+	[ ! -e "$tmp/json.1" ]
+}
+
+test_simulated_children_report_for_themselves() {
+	sim --children simulated --summary-json "$tmp/json" -- "$GUESTS/answers" fork
+	status_is 4
+	out_is "$(printf 'child\nparent')"
+	err_lines 2
+	grep -qE '^culprit: child 1: [0-9,]+ instructions, .* exit status 5$' "$tmp/err"
+	grep -q '"exit_status": 4' "$tmp/json"
+	grep -q '"exit_status": 5' "$tmp/json.1"
+	python3 -c 'import json, sys
+parent, child = (json.load(open(f))["instructions"] for f in sys.argv[1:])
+# The child works, the parent only waits: its own instructions, not what came before the fork.
+assert 1000000 < child < 10000000 and parent < 100000, (parent, child)' "$tmp/json" "$tmp/json.1"
 }
 
 test_progress_is_for_terminals_only() {

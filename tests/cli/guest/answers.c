@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,6 +62,16 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "wait")) {
 		say_ready();
 		getchar();
+	} else if (!strcmp(what, "fork")) {
+		int status;
+
+		if (!fork()) {
+			puts(hot_loop(300000) ? "child" : "");
+			return 5;
+		}
+		wait(&status);
+		puts("parent");
+		return WEXITSTATUS(status) == 5 ? 4 : 1;
 	} else if (!strcmp(what, "abort")) {
 		abort();
 	} else if (!strcmp(what, "segv")) {

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a live run (`culprit sim`) and a replayed one (`culprit replay`) share: the options that
+ * concern analyses, a bus with those analyses on it, and the profile store at the end.
+ *
+ *      struct session *s = session_open(&options, &setup, &e);
+ *      … run, writing into session_emit(s) …
+ *      session_close(s, &result, &e);
+ */
+#ifndef CMD_SESSION_H
+#define CMD_SESSION_H
+
+#include <stddef.h>
+
+#include "cmd/cmd.h"
+#include "trace/bus.h"
+#include "trace/file.h"
+
+/* Filled from the command line by the rows of SESSION_OPTIONS. */
+struct session_options {
+	const char *analyze;	   /* "profile,bbv:4"; NULL: profile; "none" */
+	const char *output;	   /* of the store; NULL: basename(program).culprit here */
+	const char *workers;	   /* NULL: as the host has cores to spare */
+	const char *buffer_memory; /* bytes, k, M or G may follow (2^10, 2^20, 2^30) */
+	struct cmd_strings start, stop;
+	uint64_t period;
+	bool random;
+	struct cmd_strings params;
+	const char *trace;
+};
+
+/* Rows for the option table of a command whose values have a struct session_options `field`. */
+#define SESSION_ROW(type, field, member) .offset = offsetof(type, field.member)
+#define SESSION_OPTIONS(type, field)                                                               \
+	{ .name = "analyze",                                                                       \
+	  .type = CMD_TEXT,                                                                        \
+	  SESSION_ROW(type, field, analyze),                                                       \
+	  .arg = "LIST",                                                                           \
+	  .help = "What to compute: names with commas between ('culprit list analyses' shows "     \
+		  "them), profile by default, none for nothing. NAME:N spreads one over N "        \
+		  "workers." },                                                                    \
+	    { .name = "output",                                                                    \
+	      .type = CMD_TEXT,                                                                    \
+	      SESSION_ROW(type, field, output),                                                    \
+	      .arg = "FILE",                                                                       \
+	      .letter = 'o',                                                                       \
+	      .help = "Where the profile goes; the program's name with .culprit, in this folder, " \
+		      "by default." },                                                             \
+	    { .name = "workers",                                                                   \
+	      .type = CMD_TEXT,                                                                    \
+	      SESSION_ROW(type, field, workers),                                                   \
+	      .arg = "N",                                                                          \
+	      .help = "Threads that run analyses; 0: none but the main one. As many as there are " \
+		      "cores to spare by default." },                                              \
+	    { .name = "buffer-memory",                                                             \
+	      .type = CMD_TEXT,                                                                    \
+	      SESSION_ROW(type, field, buffer_memory),                                             \
+	      .arg = "BYTES",                                                                      \
+	      .help = "Memory for records on their way to analyses, 64M by default (k, M, G: "     \
+		      "2^10, 2^20, 2^30)." },                                                      \
+	    { .name = "start",                                                                     \
+	      .type = CMD_STRINGS,                                                                 \
+	      SESSION_ROW(type, field, start),                                                     \
+	      .arg = "TRIGGER",                                                                    \
+	      .help =                                                                              \
+		  "Measures from here on: cycle:N, inst:N, pc:ADDR[#n], symbol:NAME[#n] (n-th "    \
+		  "time, #0 every time) or mark. The n-th --start goes with the n-th --stop." },   \
+	    { .name = "stop",                                                                      \
+	      .type = CMD_STRINGS,                                                                 \
+	      SESSION_ROW(type, field, stop),                                                      \
+	      .arg = "TRIGGER",                                                                    \
+	      .help = "… up to here." },                                                           \
+	    { .name = "period",                                                                    \
+	      .type = CMD_NUMBER,                                                                  \
+	      SESSION_ROW(type, field, period),                                                    \
+	      .arg = "CYCLES",                                                                     \
+	      .help = "Cycles between two samples, 1000 by default." },                            \
+	    { .name = "random",                                                                    \
+	      .type = CMD_SWITCH,                                                                  \
+	      SESSION_ROW(type, field, random),                                                    \
+	      .help = "Samples at a random cycle of each period." },                               \
+	    { .name = "param",                                                                     \
+	      .type = CMD_STRINGS,                                                                 \
+	      SESSION_ROW(type, field, params),                                                    \
+	      .arg = "KEY=VALUE",                                                                  \
+	      .help = "Handed to the analyses." },                                                 \
+	{                                                                                          \
+		.name = "trace", .type = CMD_TEXT, SESSION_ROW(type, field, trace), .arg = "FILE", \
+		.help = "Writes all records to FILE, for 'culprit replay' and 'culprit pipeline'." \
+	}
+
+/* What is known before the run. Everything stays the caller's and is copied where needed. */
+struct session_setup {
+	const char *command; /* "sim": for messages */
+	const struct trace_meta *meta;
+	const struct trace_setting *settings; /* the resolved machine */
+	size_t nsettings;
+	const struct trace_image *images; /* that are loaded already: for --start symbol:… */
+	size_t nimages;
+	const char *debug_root; /* sysroot, or NULL */
+	uint64_t seed;		/* of sampling */
+	unsigned absent;	/* enum trace_want that the source cannot give */
+};
+
+/* What is known after it. */
+struct session_result {
+	uint64_t insts, cycles; /* of the whole run */
+	bool ended;		/* exit_status is valid */
+	int exit_status;
+	double host_seconds;
+	const struct trace_image *images; /* all that were loaded */
+	size_t nimages;
+	const struct trace_counter *counters; /* of the machine; become rows of table counter */
+	size_t ncounters;
+};
+
+struct session;
+
+/* NULL and e filled if an option is wrong, a file cannot be written or an analysis cannot start. */
+struct session *session_open(const struct session_options *o, const struct session_setup *setup,
+			     struct err *e);
+/* Where records go; NULL if no analysis wants any (--analyze none). */
+struct emit *session_emit(struct session *s);
+/*
+ * Ends the analyses and writes the store, unless result is NULL: then all is thrown away. Frees s
+ * in any case. False and e filled if an analysis failed or a file could not be written.
+ */
+bool session_close(struct session *s, const struct session_result *result, struct err *e);
+
+#endif
