@@ -284,7 +284,7 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 {
 	uint64_t end = vaddr + size - 1;
 
-	assert(now >= ms->now && memsys_next_event(ms) >= now);
+	assert(now >= ms->now && (!ms->nevents || ms->heap[0].time >= now));
 	ms->stats.wrong_path += !!(flags & MEM_WRONG_PATH);
 	if (likely(access_plain(ms, now, kind, vaddr, end, flags, r)))
 		return MEM_DONE;
