@@ -12,7 +12,7 @@
 #include "util/nearest.h"
 
 extern const struct command cmd_sim, cmd_report, cmd_annotate, cmd_accuracy, cmd_diff, cmd_stats,
-    cmd_list, cmd_help;
+    cmd_machines, cmd_list, cmd_help;
 
 /* clang-format off */
 const struct command *const command_list[] = {
@@ -22,6 +22,7 @@ const struct command *const command_list[] = {
 	&cmd_accuracy,
 	&cmd_diff,
 	&cmd_stats,
+	&cmd_machines,
 	&cmd_list,
 	&cmd_help,
 	NULL,

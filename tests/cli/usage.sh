@@ -56,6 +56,30 @@ test_unknown_kind_to_list_names_the_nearest() {
 	refuses "'commands'"
 }
 
+test_a_printed_machine_is_the_same_machine_when_read_back() {
+	local name
+	run machines
+	status_is 0
+	for name in $(awk '{ print $1 }' "$tmp/out"); do
+		run machines "$name"
+		status_is 0
+		cp "$tmp/out" "$tmp/$name.ini"
+		run machines "$tmp/$name.ini"
+		status_is 0
+		cmp "$tmp/$name.ini" "$tmp/out"
+	done
+}
+
+test_a_machine_can_be_changed_and_mistakes_are_named() {
+	run machines boom-tip --set window.rob=64
+	status_is 0
+	grep -qE '^rob = 64' "$tmp/out"
+	run machines boom-tip --set window.rbo=64
+	refuses window.rob
+	run machines bom-tip
+	refuses boom-tip
+}
+
 test_every_command_has_help_with_a_usage_line() {
 	run list commands
 	local names name
