@@ -67,7 +67,9 @@ class Comparison:
         if not theirs[1]:
             return ["prints nothing"]
         again, count_again = self.culprit(program, size, level)
-        if again[:2] != ours[:2] or count is None or count != count_again:
+        # Processes run side by side on the host: how a read of a pipe is cut into pieces is not repeatable.
+        alike = count == count_again or "processes" in program.classes
+        if again[:2] != ours[:2] or count is None or not alike:
             return ["a second run differs: %s and %s instructions" % (count, count_again)]
         low, high = TEST_INSTRUCTIONS
         if program.source == "suite" and size == "test" and not level and not low < count < high:
