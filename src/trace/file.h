@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trace files: all records of a run in independently decodable, compressed, checksummed blocks with
+ * an index by cycle and by instruction. docs/trace-format.md describes the bytes.
+ *
+ * Writing is an analysis (trace_analysis) so that a trace is one more listener on the bus. Reading
+ * gives blocks of records (trace_reader), or feeds an emit with them (replay.h).
+ */
+#ifndef TRACE_FILE_H
+#define TRACE_FILE_H
+
+#include "trace/analysis.h"
+#include "trace/record.h"
+#include "util/util.h"
+
+/* A parameter of the machine. */
+struct trace_setting {
+	const char *section, *key, *value;
+};
+/* A binary in the guest's memory. */
+struct trace_image {
+	const char *path;    /* host path */
+	const char *name;    /* as the guest knows it */
+	uint64_t start, end; /* addresses */
+	uint64_t bias;	     /* address - ELF virtual address */
+};
+struct trace_counter {
+	const char *name;
+	uint64_t value;
+};
+
+/*
+ * What a trace file says of the run beside its records. The writer reads it when it starts and,
+ * with what has become known by then, again when it finishes.
+ */
+struct trace_info {
+	struct trace_meta meta;
+	unsigned absent; /* enum trace_want that the source of the records did not fill in */
+	const struct trace_setting *settings;
+	size_t nsettings;
+	const struct trace_image *images;
+	size_t nimages;
+	const struct trace_counter *counters;
+	size_t ncounters;
+	uint64_t insts, cycles; /* of the whole run, traced or not */
+	bool ended;		/* exit_status is valid */
+	int exit_status;
+	double host_seconds;
+	bool complete; /* the run was traced to its end */
+};
+
+/* Writes what it is given to the file named by the parameter trace=FILE. */
+extern const struct analysis trace_analysis;
+
+#endif
