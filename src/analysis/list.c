@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "analysis/cpistack/cpistack.h"
+#include "analysis/icost/icost.h"
 #include "analysis/profile/profile.h"
 #include "trace/analysis.h"
 
 const struct analysis *const analysis_list[] = {
 	&profile_analysis,
 	&cpistack_analysis,
+	&icost_analysis,
 	NULL,
 };
 

@@ -84,10 +84,10 @@ uint64_t graph_count(const struct graph *g)
 	return g->count - 2 * (g->c_mask + 1);
 }
 
-/* The oldest D of the ring is no later than any time that can still matter in its lane. */
+/* The oldest C of the ring is no later than any time that can still matter in its lane. */
 static void rebase(struct graph *g)
 {
-	const uint32_t *oldest = graph_c(g, g->count - g->c_mask - 1 + 1);
+	const uint32_t *oldest = graph_c(g, g->count); /* the slot to be overwritten next */
 	graph_vector off;
 	memcpy(off, oldest, sizeof(off));
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
@@ -110,46 +110,57 @@ static uint32_t real(const struct graph_part *parts, unsigned n)
 	return sum;
 }
 
-uint64_t graph_next_dispatch(const struct graph *g, const struct graph_inst *in)
+/* An edge from beyond the ring is from an instruction that finished long ago. */
+static bool in_reach(const struct graph *g, uint32_t distance)
+{
+	return distance && distance <= g->p_mask;
+}
+
+struct graph_times graph_predict(const struct graph *g, const struct graph_inst *in)
 {
 	const uint64_t i = g->count;
-	uint64_t d = max_u64(graph_d(g, i - 1)[0], graph_d(g, i - g->config.fetch_width)[0] + 1ull);
-	d = max_u64(d, graph_c(g, i - g->config.window)[0] + (uint64_t)in->cd);
+	struct graph_times t;
+	t.d = max_u64(graph_d(g, i - 1)[0] + (uint64_t)real(in->dd, GRAPH_PARTS),
+		      graph_d(g, i - g->config.fetch_width)[0] + 1ull);
+	t.d = max_u64(t.d, graph_c(g, i - g->config.window)[0] + (uint64_t)in->cd);
 	if (in->after_mispredict)
-		d = max_u64(d, graph_p(g, i - 1)[0] + (uint64_t)in->pd);
-	return g->base[0] + d;
+		t.d = max_u64(t.d, graph_p(g, i - 1)[0] + (uint64_t)in->pd);
+	t.r = t.d + in->dr;
+	for (unsigned k = 0; k < in->nproducers; k++)
+		if (in_reach(g, in->producer[k].distance))
+			t.r = max_u64(t.r, graph_p(g, i - in->producer[k].distance)[0] +
+					       (uint64_t)in->producer[k].cycles);
+	t.e = t.r + real(&in->re, 1);
+	t.p = t.e + real(in->ep, GRAPH_PARTS);
+	if (in_reach(g, in->line))
+		t.p = max_u64(t.p, graph_p(g, i - in->line)[0]);
+	t.c = max_u64(t.p + real(&in->pc, 1), graph_c(g, i - 1)[0] + (uint64_t)real(&in->cc, 1));
+	t.c = max_u64(t.c, graph_c(g, i - g->config.commit_width)[0] + 1ull);
+	return (struct graph_times){ g->base[0] + t.d, g->base[0] + t.r, g->base[0] + t.e,
+				     g->base[0] + t.p, g->base[0] + t.c };
 }
 
 void graph_add(struct graph *g, const struct graph_inst *in)
 {
 	struct graph_inst near = *in;
-	/* Edges from beyond the ring are from instructions that finished long ago. */
 	near.nproducers = 0;
-	uint32_t r = 0;
 	for (unsigned k = 0; k < in->nproducers; k++)
-		if (in->producer[k].distance && in->producer[k].distance <= g->p_mask) {
+		if (in_reach(g, in->producer[k].distance))
 			near.producer[near.nproducers++] = in->producer[k];
-			uint32_t t = graph_p(g, g->count - in->producer[k].distance)[0] +
-				     in->producer[k].cycles;
-			r = t > r ? t : r;
-		}
-	if (near.line > g->p_mask)
+	if (!in_reach(g, in->line))
 		near.line = 0;
 	g->kernel->step(g, &near);
-	const uint64_t d = graph_d(g, g->count)[0];
-	r = (uint32_t)max_u64(r, d + in->dr);
-	g->last =
-	    (struct graph_times){ g->base[0] + d, g->base[0] + r, g->base[0] + r + real(&in->re, 1),
-				  g->base[0] + graph_p(g, g->count)[0],
-				  g->base[0] + graph_c(g, g->count)[0] };
-	if (unlikely(graph_c(g, g->count)[0] >= REBASE_AT))
-		rebase(g);
 	g->count++;
+	if (unlikely(graph_c(g, g->count - 1)[0] >= REBASE_AT))
+		rebase(g);
 }
 
 struct graph_times graph_base(const struct graph *g)
 {
-	return g->last;
+	const uint64_t i = g->count - 1, b = g->base[0];
+	return (struct graph_times){ .d = b + graph_d(g, i)[0],
+				     .p = b + graph_p(g, i)[0],
+				     .c = b + graph_c(g, i)[0] };
 }
 
 void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES])

@@ -78,8 +78,8 @@ struct graph_times {
 	uint64_t d, r, e, p, c;
 };
 struct graph_times graph_base(const struct graph *g);
-/* D of the next instruction in lane 0 by all edges but its DD parts: what the model can explain. */
-uint64_t graph_next_dispatch(const struct graph *g, const struct graph_inst *in);
+/* What the next instruction would get in the real machine, without adding it. */
+struct graph_times graph_predict(const struct graph *g, const struct graph_inst *in);
 /* The run's length in every lane: C of the last instruction. */
 void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES]);
 uint64_t graph_count(const struct graph *g);

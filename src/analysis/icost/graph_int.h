@@ -16,7 +16,6 @@ struct graph {
 	graph_vector *d, *p, *c;
 	size_t d_mask, p_mask, c_mask;
 	graph_vector mask[GRAPH_CATEGORIES + 1]; /* all ones where a category is not idealised */
-	struct graph_times last;
 };
 
 static inline uint32_t *graph_d(const struct graph *g, uint64_t i)
