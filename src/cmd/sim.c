@@ -96,7 +96,9 @@ static char *find_program(const char *name, const char *sysroot)
 struct sim {
 	const struct sim_options *options;
 	struct guest *guest;
+	struct core *core; /* NULL: functional */
 	FILE *json; /* where the summary goes; NULL: nowhere */
+	char machine[64];
 	struct sim_run run;
 };
 
@@ -144,7 +146,8 @@ static void on_fork(void *ctx, enum guest_fork phase, unsigned number)
 		return;
 	close_json(s, false);
 	s->run.child = number;
-	s->run.first_inst = guest_insts(s->guest);
+	s->run.first_inst = s->core ? core_stats(s->core)->insts : guest_insts(s->guest);
+	s->run.first_cycle = s->core ? core_stats(s->core)->cycles : 0;
 	s->run.first_second = host_now();
 	if (s->options->profile)
 		guest_count_blocks(s->guest, true);
@@ -164,9 +167,18 @@ static int run_guest(struct sim *s)
 	if (s->options->profile)
 		guest_count_blocks(s->guest, true);
 	catch_stop(s->guest);
-	s->run.machine = "functional";
 	s->run.first_second = host_now();
-	sim_functional(s->guest, s->options, &s->run);
+	if (s->core) {
+		struct trace_meta meta;
+
+		core_meta(s->core, &meta);
+		snprintf(s->machine, sizeof(s->machine), "%s", meta.machine);
+		s->run.machine = s->machine;
+		sim_timing(s->core, s->guest, s->options, &s->run);
+	} else {
+		s->run.machine = "functional";
+		sim_functional(s->guest, s->options, &s->run);
+	}
 	running_guest = NULL;
 
 	if (s->options->profile)
@@ -193,10 +205,6 @@ static int sim_run_command(void *values, int nargs, char **args)
 	struct err e;
 	int status = 2;
 
-	if (!o->functional) {
-		warn("sim: only --functional can be run so far; add it before the program");
-		return 2;
-	}
 	/* The output is opened before the run, so that a bad name costs nothing. */
 	if (!check_env(&o->env, &e) || !open_json(&s, &e)) {
 		warn("sim: %s", e.text);
@@ -205,13 +213,17 @@ static int sim_run_command(void *values, int nargs, char **args)
 	config.envp = env = make_env(&o->env);
 	config.program = program = find_program(args[0], o->sysroot);
 	s.guest = guest_new(&config, &e);
-	if (s.guest) {
+	if (s.guest && !o->functional)
+		s.core = sim_timing_new(s.guest, o, &e);
+	if (s.guest && (s.core || o->functional)) {
 		status = run_guest(&s);
-		guest_free(s.guest);
 	} else {
 		warn("sim: %s", e.text);
 		close_json(&s, false);
 	}
+	core_free(s.core);
+	if (s.guest)
+		guest_free(s.guest);
 	free(program);
 	free(env);
 	return status;
@@ -227,6 +239,27 @@ static const struct cmd_option options[] = {
 	  OPTION(functional),
 	  .help = "Runs the program for its result alone, as fast as the host allows, without a "
 		  "timing model." },
+	{ .name = "machine",
+	  .type = CMD_TEXT,
+	  OPTION(machine),
+	  .arg = "NAME|FILE.ini",
+	  .help = "The machine to model; 'culprit machines' lists them. boom-tip unless given." },
+	{ .name = "set",
+	  .type = CMD_STRINGS,
+	  OPTION(set),
+	  .arg = "SECTION.KEY=VALUE",
+	  .help = "Changes a parameter of the machine, or idealises a category of events "
+		  "(ideal.dmiss=on). May be given more than once." },
+	{ .name = "fast-forward",
+	  .type = CMD_NUMBER,
+	  OPTION(fast_forward),
+	  .arg = "N",
+	  .help = "Runs the first N instructions at full speed, untimed." },
+	{ .name = "warm",
+	  .type = CMD_NUMBER,
+	  OPTION(warm),
+	  .arg = "N",
+	  .help = "Then runs N instructions untimed while caches, TLBs and predictors learn." },
 	{ .name = "sysroot",
 	  .type = CMD_TEXT,
 	  OPTION(sysroot),

@@ -10,7 +10,10 @@
 #include <stdint.h>
 
 #include "cmd/cmd.h"
+#include "core/core.h"
 #include "guest/guest.h"
+
+#define SIM_DEFAULT_MACHINE "boom-tip"
 
 struct sim_options {
 	bool functional;
@@ -23,12 +26,16 @@ struct sim_options {
 	const char *sysroot;
 	const char *summary_json;
 	struct cmd_strings env;
+	const char *machine; /* name or file; NULL: SIM_DEFAULT_MACHINE */
+	struct cmd_strings set;
+	uint64_t fast_forward, warm; /* instructions before the timed part */
 };
 
 /* How a run ended and what it took. */
 struct sim_run {
 	unsigned child; /* 0: the program that was started; else the number of a forked process */
 	uint64_t first_inst; /* instructions that came before: a forked process' parent's */
+	uint64_t first_cycle; /* … and cycles */
 	double first_second; /* host time when it began */
 	const char *machine; /* name of the machine model */
 	uint64_t insts;
@@ -42,6 +49,12 @@ struct sim_run {
 
 /* Runs the guest to its end, to --max-insts or to the first SIGINT or SIGTERM. */
 void sim_functional(struct guest *g, const struct sim_options *options, struct sim_run *run);
+
+/* The same on a modelled core, which sim_timing_new makes from the options. */
+struct core *sim_timing_new(struct guest *g, const struct sim_options *options, struct err *e);
+bool sim_timing_config(const struct sim_options *options, struct core_config *config, struct err *e);
+void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
+		struct sim_run *run);
 
 /* The signal that asked culprit to end the run, or 0. */
 int sim_stop_signal(void);

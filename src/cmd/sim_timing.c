@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprit sim: the guest on a modelled core. Optionally a part is run at full speed first
+ * (--fast-forward), and another functionally while caches, TLBs and predictors learn (--warm). The
+ * instructions and cycles reported are those of the timed part.
+ */
+#include "cmd/sim.h"
+
+#include "cmd/progress.h"
+
+#define SLICE_CYCLES 100000 /* a fiftieth of a second or so */
+
+struct core *sim_timing_new(struct guest *g, const struct sim_options *options, struct err *e)
+{
+	struct core_config config;
+
+	if (!sim_timing_config(options, &config, e))
+		return NULL;
+	return core_new(&config, g, NULL, e);
+}
+
+bool sim_timing_config(const struct sim_options *options, struct core_config *config, struct err *e)
+{
+	if (!config_load(config, options->machine ? options->machine : SIM_DEFAULT_MACHINE, e))
+		return false;
+	for (size_t i = 0; i < options->set.count; i++) {
+		struct err inner;
+
+		if (!config_set(config, options->set.items[i], &inner))
+			return err_set(e, "--set %s: %s", options->set.items[i], inner.text);
+	}
+	return config_check(config, e);
+}
+
+/* Everything before the timed part. True if the guest is still there. */
+static bool run_up(struct core *c, struct guest *g, const struct sim_options *options)
+{
+	uint64_t left = options->fast_forward;
+
+	while (left && !sim_stop_signal()) {
+		uint64_t before = guest_insts(g);
+
+		if (guest_run(g, left) != GUEST_RUNNING)
+			return false;
+		left -= guest_insts(g) - before;
+	}
+	if (options->fast_forward)
+		core_attach(c);
+	return !options->warm || sim_stop_signal() || core_warm(c, options->warm) != CORE_ENDED;
+}
+
+void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
+		struct sim_run *run)
+{
+	enum core_status status = CORE_ENDED;
+	struct progress progress;
+
+	run->has_cycles = true;
+	progress_begin(&progress, options->max_insts);
+	if (run_up(c, g, options)) {
+		core_limit(c, options->max_insts);
+		do {
+			status = core_continue(c, SLICE_CYCLES);
+			/* A forked process leaves the terminal to the first. */
+			if (!run->child)
+				progress_update(&progress, core_stats(c)->insts);
+		} while (status == CORE_RUNNING && !sim_stop_signal());
+	}
+	run->host_seconds = host_now() - run->first_second;
+	run->insts = core_stats(c)->insts - run->first_inst;
+	run->cycles = core_stats(c)->cycles - run->first_cycle;
+	run->status = status == CORE_ENDED ? guest_run(g, 0) : GUEST_RUNNING;
+	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);
+	run->stop_signal = run->status == GUEST_RUNNING ? sim_stop_signal() : 0;
+	if (!run->child)
+		progress_end(&progress);
+}
