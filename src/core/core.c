@@ -113,8 +113,6 @@ static void allocate(struct core *c)
 		c->wait_table = x_calloc(c->cfg.wait_entries, 1);
 	if (c->cfg.page_faults)
 		c->touched = x_calloc(GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES / 64, sizeof(uint64_t));
-	if (c->wants)
-		c->notes = x_calloc(size, sizeof(*c->notes));
 	for (uint32_t i = 0; i < size; i++)
 		c->ring[i].dep_head = SLOT_NONE;
 }
@@ -133,8 +131,6 @@ struct core *core_new(const struct core_config *config, struct guest *g, struct 
 	c->cfg = *config;
 	c->ideal = config->ideal_all;
 	c->guest = g;
-	c->emit = emit;
-	c->wants = emit ? emit->wants : 0;
 	c->in_order = config->model == MODEL_INORDER;
 	c->order = (uint8_t)config->order;
 	if (c->ideal & IDEAL_FLUSH)
@@ -165,8 +161,18 @@ struct core *core_new(const struct core_config *config, struct guest *g, struct 
 	c->wait_clear = config->wait_clear;
 	for (unsigned i = 0; i < WHEEL_SIZE; i++)
 		c->wheel[i] = SLOT_NONE;
+	core_listen(c, emit);
 	core_attach(c);
 	return c;
+}
+
+void core_listen(struct core *c, struct emit *emit)
+{
+	assert(c->head == c->tail);
+	c->emit = emit;
+	c->wants = emit ? emit->wants : 0;
+	free(c->notes);
+	c->notes = c->wants ? x_calloc((size_t)c->mask + 1, sizeof(*c->notes)) : NULL;
 }
 
 void core_attach(struct core *c)
@@ -286,16 +292,32 @@ static void step_cycle(struct core *c)
 	c->stats.cycles += repeat;
 }
 
+void core_limit(struct core *c, uint64_t max_insts)
+{
+	uint64_t next = c->wrong ? c->right_po : c->tail;
+
+	c->fetch_limit = max_insts ? next + max_insts : NEVER;
+}
+
+enum core_status core_continue(struct core *c, uint64_t max_cycles)
+{
+	uint64_t end = max_cycles < NEVER - c->now ? c->now + max_cycles : NEVER;
+
+	c->progress = c->now;
+	while (!is_idle(c)) {
+		if (c->now >= end || unlikely(c->interrupted)) {
+			c->interrupted = 0;
+			return CORE_RUNNING;
+		}
+		step_cycle(c);
+	}
+	return c->fetch_state == FETCH_OVER ? CORE_ENDED : CORE_STOPPED;
+}
+
 enum core_status core_run(struct core *c, uint64_t max_insts)
 {
-	c->fetch_limit = max_insts ? c->tail + max_insts : NEVER;
-	if (max_insts && c->wrong)
-		c->fetch_limit = c->right_po + max_insts;
-	c->progress = c->now;
-	while (!is_idle(c) && !c->interrupted)
-		step_cycle(c);
-	c->interrupted = 0;
-	return c->fetch_state == FETCH_OVER && c->head == c->tail ? CORE_ENDED : CORE_RUNNING;
+	core_limit(c, max_insts);
+	return core_continue(c, NEVER);
 }
 
 enum core_status core_warm(struct core *c, uint64_t n)
@@ -328,7 +350,7 @@ enum core_status core_warm(struct core *c, uint64_t n)
 	if (c->fetch_state == FETCH_OVER)
 		return CORE_ENDED;
 	core_attach(c);
-	return CORE_RUNNING;
+	return CORE_STOPPED;
 }
 
 void core_interrupt(struct core *c)

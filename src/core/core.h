@@ -27,17 +27,24 @@ struct core;
 struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
 		      struct err *e);
 void core_free(struct core *c);
+/* From now on emit (NULL: nobody) gets the records. Only while the pipeline is empty: for a listener that
+ * must know core_meta first. */
+void core_listen(struct core *c, struct emit *emit);
 
 enum core_status {
-	CORE_RUNNING, /* the instructions asked for have committed, or core_interrupt was called */
+	CORE_RUNNING, /* out of cycles, or core_interrupt was called: there is more to do */
+	CORE_STOPPED, /* the instructions asked for have committed; the pipeline is empty */
 	CORE_ENDED,   /* the guest's process has ended and everything has committed */
 };
 
-/*
- * Fetches at most max_insts more right-path instructions (0: no limit) and runs until all that was
- * fetched has committed. The pipeline is empty when it returns CORE_RUNNING, unless interrupted.
- */
+/* Fetches at most max_insts more right-path instructions (0: no limit) and runs until all that was fetched
+ * has committed, or core_interrupt is called. */
 enum core_status core_run(struct core *c, uint64_t max_insts);
+/* Goes on for at least max_cycles, without a new limit of instructions: running in pieces changes
+ * nothing. */
+enum core_status core_continue(struct core *c, uint64_t max_cycles);
+/* Sets that limit without running. */
+void core_limit(struct core *c, uint64_t max_insts);
 /* Runs n instructions functionally and lets caches, TLBs and predictors learn from them. No time
  * passes. Only while the pipeline is empty. */
 enum core_status core_warm(struct core *c, uint64_t n);

@@ -25,6 +25,8 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 	const struct inflight *e = &c->ring[slot];
 	const struct notes *n = &c->notes[slot];
 	const struct uop *u = e->u;
+	/* One more than was reserved, if ever, opens a new batch: earlier than its cycle's, as R3 allows. */
+	emit_reserve(c->emit, 1);
 	struct rec_inst *r = emit_inst(c->emit);
 	uint32_t flags = u->rec_flags | e->flags | (committed ? RI_COMMITTED : 0);
 	bool memory = u->flags & (UOP_LOAD | UOP_STORE);
