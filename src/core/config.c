@@ -451,7 +451,7 @@ bool config_check(const struct core_config *c, struct err *e)
 	if (c->fetch_block_bytes > c->mem.line_bytes)
 		return bad_value(
 		    c, "fetch.block_bytes", e,
-		    "fetch.block_bytes = %u is larger than mem.line_bytes = %u; valid: 4…%u",
+		    "fetch.block_bytes = %u is larger than mem.line = %u; valid: 4…%u",
 		    c->fetch_block_bytes, c->mem.line_bytes, c->mem.line_bytes);
 	if (c->fetch_buffer < c->decode_width)
 		return bad_value(

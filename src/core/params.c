@@ -81,14 +81,14 @@ const char *const ideal_name[IDEAL_COUNT] = {
 	    YES8(sec, "prefetch_cross_page", at.cross_page, NULL, "may leave the trigger's page")
 
 #define BUS(sec, at)                                                                               \
-	NUM0(sec, "bus_width_bytes", at.width_bytes, "bytes", 1, 1024, NULL,                       \
+	NUM0(sec, "bus_width", at.width_bytes, "bytes", 1, 1024, NULL,                       \
 	     "bytes per beat of the bus to the level above; 0: a line at once, never busy"),       \
 	    NUM(sec, "bus_interval", at.interval, "cycles", 1, 64, NULL, "cycles per beat"),       \
 	    YES8(sec, "bus_trailing_edge", at.trailing_edge, NULL,                                 \
 		 "data usable only when the whole line is there")
 
 #define CACHE(sec, c)                                                                              \
-	NUM0(sec, "size_bytes", mem.cache[c].size_bytes, "bytes", 64, 1 << 30, NULL,               \
+	NUM0(sec, "size", mem.cache[c].size_bytes, "bytes", 64, 1 << 30, NULL,               \
 	     "capacity; 0: no such cache (l2, llc)"),                                              \
 	    NUM(sec, "ways", mem.cache[c].ways, "ways", 1, 64, NULL, "associativity"),             \
 	    NUM(sec, "latency", mem.cache[c].latency, "cycles", 1, 1000, NULL,                     \
@@ -240,8 +240,8 @@ static const struct param own[] = {
 	    "caches: upper-level entries kept"),
 	YES8("walk", "from_l2", mem.walk_from_l2, NULL,
 	     "caches: loads start at the L2, not at the L1D"),
-	NUM("walk", "page_bytes", mem.page_bytes, "bytes", 4096, 1 << 30, NULL, "page size"),
-	NUM("mem", "line_bytes", mem.line_bytes, "bytes", 16, 1024, NULL, "line of every cache"),
+	NUM("walk", "page", mem.page_bytes, "bytes", 4096, 1 << 30, NULL, "page size"),
+	NUM("mem", "line", mem.line_bytes, "bytes", 16, 1024, NULL, "line of every cache"),
 	PICK("mem", "kind", mem.mem.kind, memories, NULL, "a fixed latency, or DRAM"),
 	NUM("mem", "latency", mem.mem.latency, "cycles", 1, 100000, NULL,
 	    "flat: from the last cache's miss to the first data"),
