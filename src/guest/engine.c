@@ -26,10 +26,7 @@ struct engine *engine_new(struct guest_mem *mem, const struct engine_config *con
 	if (config)
 		e->config = *config;
 	e->cache = cache_new();
-	for (unsigned i = 0; i < VIEW_ENTRIES; i++)
-		e->views[i].pc = 1;
-	for (unsigned i = 0; i < LOOKUP_ENTRIES; i++)
-		e->lookup[i].pc = 1;
+	cache_clear_lookup(e);
 	if (!e->config.interpreter_only)
 		e->jit = jit_new(e);
 	engine_install_handlers();

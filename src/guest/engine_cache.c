@@ -24,10 +24,13 @@
 
 #define CHUNK_BYTES   (256u << 10)
 #define CHUNKS_MAX    64 /* 16 MiB of blocks, then all are dropped */
-#define HASH_ENTRIES  16384
+#define HASH_ENTRIES  65536
 #define RETIRED_PAGES 512 /* dropped pages kept alive at least */
 
+#define SEEN_PAGES 65536
+
 struct cache {
+	uint64_t seen[SEEN_PAGES / 64]; /* pages (modulo) from which anything was decoded */
 	struct block *hash[HASH_ENTRIES];
 	uint8_t *chunks[CHUNKS_MAX];
 	unsigned chunk_count;
@@ -74,6 +77,28 @@ void cache_each(const struct cache *c, void (*visit)(void *ctx, struct block *b)
 			visit(ctx, b);
 }
 
+static void note_seen(struct cache *c, uint64_t pc)
+{
+	uint64_t page = pc / GUEST_PAGE_BYTES % SEEN_PAGES;
+
+	c->seen[page / 64] |= 1ull << page % 64;
+}
+
+static bool was_seen(const struct cache *c, uint64_t start, uint64_t end)
+{
+	uint64_t first = start / GUEST_PAGE_BYTES;
+	uint64_t last = (end - 1) / GUEST_PAGE_BYTES;
+
+	if (end <= start)
+		return false;
+	if (last - first >= SEEN_PAGES)
+		return true;
+	for (uint64_t page = first; page <= last; page++)
+		if (c->seen[page % SEEN_PAGES / 64] >> page % 64 & 1)
+			return true;
+	return false;
+}
+
 /*
  * Reads the instruction word at pc: *word and true, or e->fault and false. A page that the guest
  * may execute can still fail on the host (a file that was truncated), hence the guard.
@@ -111,6 +136,8 @@ static bool fetch_word(struct engine *e, uint64_t pc, uint32_t *word)
 		return false;
 	}
 	*word = half[0] | (uint32_t)half[1] << 16;
+	note_seen(e->cache, pc);
+	note_seen(e->cache, next);
 	return true;
 }
 
@@ -218,6 +245,15 @@ struct block *cache_find(struct engine *e, uint64_t pc)
 	return b;
 }
 
+void cache_clear_lookup(struct engine *e)
+{
+	/* Zero is empty, but where pc 0 would look: there stands what would look elsewhere. */
+	memset(e->lookup, 0, sizeof(e->lookup));
+	e->lookup[0].pc = 2;
+	memset(e->views, 0, sizeof(e->views));
+	e->views[0].pc = GUEST_PAGE_BYTES;
+}
+
 static unsigned page_hash(uint64_t page_pc)
 {
 	return hash_u64(page_pc) % PAGE_ENTRIES;
@@ -293,8 +329,6 @@ static void invalidate_pages(struct engine *e, uint64_t start, uint64_t end)
 			link = &p->next;
 		}
 	}
-	for (unsigned i = 0; i < VIEW_ENTRIES; i++)
-		e->views[i].pc = 1; /* matches no pc */
 }
 
 void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
@@ -303,6 +337,9 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 	bool all = start == 0 && end >= GUEST_ADDR_LIMIT;
 	unsigned dropped = 0;
 
+	if (!was_seen(c, start, end))
+		return; /* a library is being mapped, a heap unmapped: no search through all blocks
+			 */
 	invalidate_pages(e, start, end);
 	for (unsigned i = 0; i < HASH_ENTRIES; i++) {
 		struct block **link = &c->hash[i];
@@ -323,6 +360,7 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 			free(c->chunks[i]);
 		c->chunk_count = min_u64(c->chunk_count, 1);
 		c->chunk_used = 0;
+		memset(c->seen, 0, sizeof(c->seen));
 		if (e->jit)
 			jit_reset(e->jit);
 	} else if (dropped) {
@@ -332,7 +370,5 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 		if (e->jit)
 			jit_unlink(e->jit);
 	}
-	if (all || dropped)
-		for (unsigned i = 0; i < LOOKUP_ENTRIES; i++)
-			e->lookup[i].pc = 1;
+	cache_clear_lookup(e);
 }

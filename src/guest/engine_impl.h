@@ -30,11 +30,11 @@
 
 #define BLOCK_MAX_INSTS 64
 #define DECODE_SLOTS	(GUEST_PAGE_BYTES / 2)
-#define LOOKUP_ENTRIES	4096
+#define LOOKUP_ENTRIES	16384
 #define PAGE_ENTRIES	256
 #define VIEW_ENTRIES	64
 #define HEAT_NEVER	INT64_MAX
-#define HEAT_TRANSLATE	24 /* runs of a block before it is worth translating */
+#define HEAT_TRANSLATE	12 /* runs of a block before it is worth translating */
 #define SLICE_INSTS	(1ull << 20)
 
 /* Internal reasons to leave an executor, beside enum engine_exit: look at hart->pc and go on. */
@@ -73,7 +73,7 @@ struct decode_page {
 
 /* Finds a decoded page without a search. */
 struct decode_view {
-	uint64_t pc; /* 1: empty */
+	uint64_t pc;
 	const struct inst *slots;
 };
 
@@ -136,6 +136,8 @@ struct block *cache_find(struct engine *e, uint64_t pc);
 const struct inst *cache_inst(struct engine *e, uint64_t pc);
 /* Drops what was decoded from [start, end). Not while an executor is in a block. */
 void cache_invalidate(struct engine *e, uint64_t start, uint64_t end);
+/* Empties the tables that find blocks and pages without a search. */
+void cache_clear_lookup(struct engine *e);
 bool cache_is_full(const struct cache *c);
 void cache_each(const struct cache *c, void (*visit)(void *ctx, struct block *b), void *ctx);
 

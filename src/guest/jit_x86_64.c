@@ -118,8 +118,8 @@ static void emit_stubs(struct jit *j, struct engine *e)
 
 static void clear_targets(struct jit *j)
 {
-	for (unsigned i = 0; i < JIT_TARGETS; i++)
-		j->data->targets[i].pc = 1;
+	memset(j->data->targets, 0, sizeof(j->data->targets));
+	j->data->targets[0].pc = 1;
 }
 
 static void fill_data(struct jit_data *d)
@@ -161,7 +161,7 @@ struct jit *jit_new(struct engine *e)
 	struct jit *j = x_calloc(1, sizeof(*j));
 	j->data = buffer;
 	fill_data(j->data);
-	clear_targets(j);
+	j->data->targets[0].pc = 1;
 	detect_cpu(j);
 	j->code.p = (uint8_t *)buffer + ((sizeof(*j->data) + 63) & ~(size_t)63);
 	j->code.end = (uint8_t *)buffer + JIT_BUFFER_BYTES;

@@ -24,7 +24,7 @@
 #include "guest/jit_asm.h"
 
 #define JIT_BUFFER_BYTES (24u << 20)
-#define JIT_TARGETS	 8192 /* entries of the indirect-jump table; a power of two */
+#define JIT_TARGETS	 32768 /* entries of the indirect-jump table; a power of two */
 #define JIT_BLOCK_ROOM	 (BLOCK_MAX_INSTS * 256 + 1024) /* more than any block's code takes */
 #define HART_BIAS	 128
 
@@ -45,7 +45,7 @@ struct jit_data {
 	uint32_t mxcsr; /* as generated code left it */
 	uint8_t fflags_of_mxcsr[64];
 	struct {
-		uint64_t pc; /* 1: empty */
+		uint64_t pc; /* 0: empty; in the first, which pc 0 would hit, 1 */
 		const void *code;
 	} targets[JIT_TARGETS];
 };

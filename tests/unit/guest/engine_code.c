@@ -132,6 +132,25 @@ static void test_243_what_is_not_executable_is_a_fetch_fault(void **state)
 	world_close(&w);
 }
 
+static void test_250_low_and_odd_addresses_are_not_executable(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w);
+	for (int by = 0; by < EXECUTORS; by++) {
+		for (uint64_t pc = 0; pc < 5; pc++) {
+			struct hart h = fresh_hart();
+			h.pc = pc;
+			assert_int_equal(world_run(&w, by, &h, 100, 0, NULL), ENGINE_FETCH_FAULT);
+			assert_int_equal(engine_last_fault(w.engine[by])->addr, pc);
+			assert_null(engine_fetch(w.engine[by], pc));
+			assert_null(engine_fetch(w.engine[by], CODE_PC + 1));
+		}
+	}
+	world_close(&w);
+}
+
 static void test_244_an_instruction_whose_second_half_is_not_executable_faults(void **state)
 {
 	struct world w;
@@ -357,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_246_a_reserved_rounding_mode_is_illegal_inside_a_hot_block),
 		cmocka_unit_test(test_247_an_interrupt_ends_an_endless_loop),
 		cmocka_unit_test(test_248_a_step_reports_address_value_and_direction),
+		cmocka_unit_test(test_250_low_and_odd_addresses_are_not_executable),
 		cmocka_unit_test(test_249_counts_of_blocks_add_up_to_what_was_executed),
 	};
 
