@@ -33,8 +33,10 @@ enum ideal {
 	IDEAL_FLUSH =
 	    1 << 10,	    /* exceptions, serialising CSRs and memory order never flush or wait */
 	IDEAL_SQ = 1 << 11, /* the store queue is never full */
-	IDEAL_ALL = (1 << 12) - 1,
-	IDEAL_COUNT = 12,
+	IDEAL_DMEM = 1 << 12, /* data that misses the L1 is always in a lower cache */
+	IDEAL_IMEM = 1 << 13, /* … and so are instructions */
+	IDEAL_ALL = (1 << 14) - 1,
+	IDEAL_COUNT = 14,
 };
 #define IDEAL_WIN_FACTOR 20
 #define IDEAL_BW_WIDTH                                                                             \

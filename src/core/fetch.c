@@ -70,6 +70,14 @@ void fetch_done(struct core *c, const struct mem_result *r)
 	c->fetch_time = max_u64(c->now, r->ready - min_u64(r->ready, c->l1i_latency));
 }
 
+/* Where an access that has missed the L1 will be served. */
+static enum fetch_stall level_to_come(const struct core *c, uint64_t pc)
+{
+	if (memsys_probe(c->mem, MEM_L2, pc))
+		return FETCH_ICACHE_L2;
+	return memsys_probe(c->mem, MEM_LLC, pc) ? FETCH_ICACHE_LLC : FETCH_ICACHE_MEM;
+}
+
 /* Makes the line of pc available; false if fetch has to wait for it. */
 static bool fetch_access(struct core *c, uint64_t pc)
 {
@@ -88,6 +96,7 @@ static bool fetch_access(struct core *c, uint64_t pc)
 	if (unlikely(ideal))
 		flags = (ideal & IDEAL_IMISS ? MEM_IDEAL_IMISS : 0) |
 			(ideal & IDEAL_ITLB ? MEM_IDEAL_ITLB : 0) |
+			(ideal & IDEAL_IMEM ? MEM_IDEAL_IMEM : 0) |
 			(ideal & IDEAL_BW ? MEM_IDEAL_BW : 0);
 	if (c->wrong)
 		flags |= MEM_WRONG_PATH;
@@ -112,10 +121,8 @@ static bool fetch_access(struct core *c, uint64_t pc)
 		c->fetch_line = line;
 		c->fetch_state = FETCH_WAIT_CACHE;
 		c->fetch_reason = (uint8_t)stall_of(r.events);
-		if (c->wants && c->fetch_reason == FETCH_ICACHE_L2 &&
-		    !memsys_probe(c->mem, MEM_L2, pc))
-			c->fetch_reason =
-			    memsys_probe(c->mem, MEM_LLC, pc) ? FETCH_ICACHE_LLC : FETCH_ICACHE_MEM;
+		if (c->wants && c->fetch_reason == FETCH_ICACHE_L2)
+			c->fetch_reason = (uint8_t)level_to_come(c, pc);
 		return false;
 	case MEM_RETRY:
 		c->fetch_token = 0;
@@ -368,6 +375,11 @@ void fetch_stage(struct core *c)
 	case FETCHING:
 		break;
 	case FETCH_WAIT_CACHE:
+		/* Translated, but then it missed the cache too. */
+		if (c->wants && c->fetch_reason == FETCH_ITLB &&
+		    !memsys_walking(c->mem, true, c->fetch_pc) &&
+		    !memsys_probe(c->mem, MEM_L1I, c->fetch_pc))
+			c->fetch_reason = (uint8_t)level_to_come(c, c->fetch_pc);
 		c->fetch_stall = c->fetch_reason;
 		return;
 	case FETCH_WAIT_TRAP:

@@ -56,6 +56,7 @@ static uint32_t mem_flags(uint32_t ideal, uint32_t state, uint32_t uop)
 		flags = (ideal & IDEAL_DL1 ? MEM_IDEAL_DL1 : 0) |
 			(ideal & IDEAL_DMISS ? MEM_IDEAL_DMISS : 0) |
 			(ideal & IDEAL_DTLB ? MEM_IDEAL_DTLB : 0) |
+			(ideal & IDEAL_DMEM ? MEM_IDEAL_DMEM : 0) |
 			(ideal & IDEAL_BW ? MEM_IDEAL_BW : 0);
 	if (state & ST_WRONG)
 		flags |= MEM_WRONG_PATH;

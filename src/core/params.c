@@ -17,8 +17,8 @@ static const char *const walks[] = { "flat", "caches", NULL };
 static const char *const memories[] = { "flat", "dram", NULL };
 
 const char *const ideal_name[IDEAL_COUNT] = {
-	"dl1",	 "win",	  "bw",	  "bmisp", "dmiss", "shalu",
-	"lgalu", "imiss", "itlb", "dtlb",  "flush", "sq",
+	"dl1",	 "win",	 "bw",	 "bmisp", "dmiss", "shalu", "lgalu",
+	"imiss", "itlb", "dtlb", "flush", "sq",	   "dmem",  "imem",
 };
 
 #define F(field) offsetof(struct core_config, field)
@@ -81,14 +81,14 @@ const char *const ideal_name[IDEAL_COUNT] = {
 	    YES8(sec, "prefetch_cross_page", at.cross_page, NULL, "may leave the trigger's page")
 
 #define BUS(sec, at)                                                                               \
-	NUM0(sec, "bus_width", at.width_bytes, "bytes", 1, 1024, NULL,                       \
+	NUM0(sec, "bus_width", at.width_bytes, "bytes", 1, 1024, NULL,                             \
 	     "bytes per beat of the bus to the level above; 0: a line at once, never busy"),       \
 	    NUM(sec, "bus_interval", at.interval, "cycles", 1, 64, NULL, "cycles per beat"),       \
 	    YES8(sec, "bus_trailing_edge", at.trailing_edge, NULL,                                 \
 		 "data usable only when the whole line is there")
 
 #define CACHE(sec, c)                                                                              \
-	NUM0(sec, "size", mem.cache[c].size_bytes, "bytes", 64, 1 << 30, NULL,               \
+	NUM0(sec, "size", mem.cache[c].size_bytes, "bytes", 64, 1 << 30, NULL,                     \
 	     "capacity; 0: no such cache (l2, llc)"),                                              \
 	    NUM(sec, "ways", mem.cache[c].ways, "ways", 1, 64, NULL, "associativity"),             \
 	    NUM(sec, "latency", mem.cache[c].latency, "cycles", 1, 1000, NULL,                     \
@@ -283,6 +283,8 @@ static const struct param own[] = {
 	IDEAL("flush", IDEAL_FLUSH,
 	      "exceptions, serialising instructions and memory order cost nothing"),
 	IDEAL("sq", IDEAL_SQ, "the store queue is never full"),
+	IDEAL("dmem", IDEAL_DMEM, "data never comes from memory: the last cache has it"),
+	IDEAL("imem", IDEAL_IMEM, "instructions never come from memory: the last cache has them"),
 };
 
 size_t config_params(void)

@@ -25,7 +25,8 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 	const struct inflight *e = &c->ring[slot];
 	const struct notes *n = &c->notes[slot];
 	const struct uop *u = e->u;
-	/* One more than was reserved, if ever, opens a new batch: earlier than its cycle's, as R3 allows. */
+	/* One more than was reserved, if ever, opens a new batch: earlier than its cycle's, as R3
+	 * allows. */
 	emit_reserve(c->emit, 1);
 	struct rec_inst *r = emit_inst(c->emit);
 	uint32_t flags = u->rec_flags | e->flags | (committed ? RI_COMMITTED : 0);
@@ -137,11 +138,16 @@ void record_head(struct core *c)
 
 	if (e->state & ST_DONE)
 		c->start_flags |= RC_HEAD_DONE;
-	if (!(e->state & ST_MEM))
+	/* A miss whose line's arrival was known when it was made does not wait for an answer. */
+	bool missed = (e->state & ST_MEM) || ((e->u->flags & UOP_LOAD) && (e->state & ST_ISSUED) &&
+					      (e->psv & (PSV_ST_L1 | PSV_ST_TLB)));
+	if ((e->state & ST_DONE) || !missed)
 		return;
-	if (c->notes[slot].dlevel == LEVEL_MEM)
+	if ((e->psv & PSV_ST_TLB) && memsys_walking(c->mem, false, e->addr))
+		c->start_flags |= RC_HEAD_DTLB;
+	else if (c->notes[slot].dlevel == LEVEL_MEM)
 		c->start_flags |= RC_HEAD_LONG_DMISS;
-	else if (e->psv & PSV_ST_TLB)
+	else if (c->notes[slot].dlevel <= LEVEL_L1 && (e->psv & PSV_ST_TLB))
 		c->start_flags |= RC_HEAD_DTLB;
 	else
 		c->start_flags |= RC_HEAD_L1MISS;

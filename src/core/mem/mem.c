@@ -420,6 +420,11 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 
 	if (req->flags & MEM_IDEAL_DL1 && c->id == MEM_L1D && req->kind <= REQ_STORE)
 		latency = 1;
+	if (unlikely(index < 0 && req->flags & (MEM_IDEAL_DMEM | MEM_IDEAL_IMEM) &&
+		     c->next == MEMORY)) {
+		cache_install(ms, c, req->line, is_write(req) ? TS_DIRTY : 0, t, INSTALL_FREE);
+		index = tags_find(&c->t, req->line);
+	}
 	if (index >= 0) {
 		uint32_t ev;
 

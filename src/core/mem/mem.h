@@ -223,6 +223,9 @@ enum mem_flag {
 	MEM_EXCLUSIVE =
 	    1
 	    << 7, /* load: an atomic's or lr's: fetches the line as a store does (marks it dirty) */
+	MEM_IDEAL_DMEM = 1 << 8, /* load or store: a miss of the last cache is a hit there: the line
+				    is put in at once, so that contents stay those of real misses */
+	MEM_IDEAL_IMEM = 1 << 9, /* the same for a fetch */
 };
 
 /* How a request went. With PENDING only `reply` and the events so far are set; done() gets the
@@ -278,6 +281,8 @@ uint64_t memsys_next_event(const struct memsys *ms);
 /* Lets everything happen that is due at or before `now`, in order of time; calls done() and wake().
  */
 void memsys_advance(struct memsys *ms, uint64_t now);
+/* True while the translation of vaddr, which missed its L1 TLB, is under way. */
+bool memsys_walking(const struct memsys *ms, bool fetch, uint64_t vaddr);
 /* Outstanding lines of a cache (demand and prefetch), for RC_DMISS_OUT and the like; *to_memory
  * (may be NULL): how many of them have missed the last cache. */
 uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache, uint32_t *to_memory);

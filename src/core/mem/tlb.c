@@ -82,6 +82,11 @@ static struct walk *walk_find(struct memsys *ms, bool fetch, uint64_t vpn)
 	return NULL;
 }
 
+bool memsys_walking(const struct memsys *ms, bool fetch, uint64_t vaddr)
+{
+	return walk_find((struct memsys *)ms, fetch, vaddr >> ms->page_shift);
+}
+
 bool tlb_can_miss(const struct memsys *ms, bool fetch, uint64_t vpn)
 {
 	return ms->nwalks < MAX_WALKS || walk_find((struct memsys *)ms, fetch, vpn);
