@@ -3,11 +3,12 @@
 """Whole programs on the functional machine and on qemu-riscv64: same output, same exit status; and on the
 functional machine twice: same output, same count of instructions. Reports in TAP.
 
-    compare.py BUILD CULPRIT GROUP SIZE [LEVEL]
+    compare.py BUILD CULPRIT GROUP SIZE [LEVEL] [--OPTION…]
 
 GROUP    suite (workloads/suite.txt), small or all (workloads/debian.txt)
 SIZE     quick, test or ref
 LEVEL    O0 or O3: the suite's builds at that level instead of -O2
+OPTION   a further option of culprit sim, such as --interpreter
 """
 import json
 import pathlib
@@ -38,8 +39,9 @@ def first_difference(a, b):
 
 
 class Comparison:
-    def __init__(self, runner, scratch):
+    def __init__(self, runner, scratch, options):
         self.runner = runner
+        self.options = options
         self.scratch = pathlib.Path(scratch)
 
     def culprit(self, program, size, level):
@@ -47,7 +49,7 @@ class Comparison:
         summary = self.scratch / "summary.json"
         summary.unlink(missing_ok=True)
         result = self.runner.run(program, size, "culprit", level, timeout=600,
-                                 options=("--summary-json", str(summary)))
+                                 options=("--summary-json", str(summary), *self.options))
         try:
             count = json.loads(summary.read_text())["instructions"]
         except (OSError, ValueError, KeyError):
@@ -78,8 +80,9 @@ class Comparison:
 
 
 def main():
-    build, culprit, group, size = sys.argv[1:5]
-    level = "." + sys.argv[5] if len(sys.argv) > 5 else ""
+    build, culprit, group, size, *level = [word for word in sys.argv[1:] if not word.startswith("--")]
+    options = [word for word in sys.argv[1:] if word.startswith("--")]
+    level = "." + level[0] if level else ""
     if not shutil.which("qemu-riscv64"):
         print("1..0 # SKIP no qemu-riscv64")
         return 0
@@ -94,7 +97,7 @@ def main():
     print("1..%d" % len(programs))
     failed = 0
     with tempfile.TemporaryDirectory() as scratch:
-        comparison = Comparison(runner, scratch)
+        comparison = Comparison(runner, scratch, options)
         for number, program in enumerate(programs, 1):
             problems = comparison.problems(program, size, level)
             failed += bool(problems)

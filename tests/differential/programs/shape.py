@@ -4,6 +4,7 @@
 
     shape.py WORKLOADS OBJDUMP
 """
+import functools
 import pathlib
 import re
 import subprocess
@@ -88,11 +89,12 @@ CHECKS = {
 
 def main():
     folder, objdump = pathlib.Path(sys.argv[1]), sys.argv[2]
+    dump = functools.cache(lambda name: disassemble(objdump, folder / name))
     print("1..%d" % len(CHECKS))
     failed = 0
     for number, (title, check) in enumerate(CHECKS.items(), 1):
         try:
-            check(lambda name: disassemble(objdump, folder / name))
+            check(dump)
             print("ok %d - %s" % (number, title))
         except (AssertionError, KeyError, ValueError) as problem:
             failed += 1
