@@ -97,7 +97,7 @@ struct sim {
 	const struct sim_options *options;
 	struct guest *guest;
 	struct core *core; /* NULL: functional */
-	FILE *json; /* where the summary goes; NULL: nowhere */
+	FILE *json;	   /* where the summary goes; NULL: nowhere */
 	char machine[64];
 	struct sim_run run;
 };

@@ -34,10 +34,10 @@ struct sim_options {
 /* How a run ended and what it took. */
 struct sim_run {
 	unsigned child; /* 0: the program that was started; else the number of a forked process */
-	uint64_t first_inst; /* instructions that came before: a forked process' parent's */
+	uint64_t first_inst;  /* instructions that came before: a forked process' parent's */
 	uint64_t first_cycle; /* … and cycles */
-	double first_second; /* host time when it began */
-	const char *machine; /* name of the machine model */
+	double first_second;  /* host time when it began */
+	const char *machine;  /* name of the machine model */
 	uint64_t insts;
 	uint64_t cycles; /* if has_cycles */
 	bool has_cycles;
@@ -52,7 +52,8 @@ void sim_functional(struct guest *g, const struct sim_options *options, struct s
 
 /* The same on a modelled core, which sim_timing_new makes from the options. */
 struct core *sim_timing_new(struct guest *g, const struct sim_options *options, struct err *e);
-bool sim_timing_config(const struct sim_options *options, struct core_config *config, struct err *e);
+bool sim_timing_config(const struct sim_options *options, struct core_config *config,
+		       struct err *e);
 void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
 		struct sim_run *run);
 

@@ -362,7 +362,7 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 
 /* image.c */
 void mappings_add(struct guest *g, const char *host, const char *name, uint64_t start, uint64_t end,
-		uint64_t bias);
+		  uint64_t bias);
 void mappings_note_mmap(struct guest *g, int host_fd, uint64_t addr, uint64_t offset);
 void mappings_clear(struct guest *g);
 void image_describe(const struct guest *g, uint64_t pc, char *buf, size_t size_bytes);

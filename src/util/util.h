@@ -14,7 +14,8 @@
 #define unlikely(x)  __builtin_expect(!!(x), 0)
 #define PRINTF(f, a) __attribute__((format(printf, f, a)))
 
-/* Ends the program with one line on stderr and exit status 2. Only for main, cmd/ and out of memory. */
+/* Ends the program with one line on stderr and exit status 2. Only for main, cmd/ and out of
+ * memory. */
 _Noreturn void die(const char *fmt, ...) PRINTF(1, 2);
 /* One line on stderr, prefixed "culprit: ". */
 void warn(const char *fmt, ...) PRINTF(1, 2);

@@ -74,7 +74,8 @@ run_tests() {
 		else
 			failed=1
 			echo "not ok $number - ${name#test_}"
-			sed 's/^/# /' <<<"$output"
+			# On standard error too: meson shows that, not TAP's comments.
+			sed "s/^/# /; 1i # $name" <<<"$output" | tee /dev/stderr
 		fi
 	done
 	echo "1..$number"
