@@ -19,7 +19,7 @@ static void write_maps(struct guest *g, FILE *out)
 		const char *name = r->name;
 		int n;
 
-		if (!name && r->start >= g->brk_start && r->end <= page_up(g->brk))
+		if (!name && !r->file && r->start < g->brk && r->end > g->brk_start)
 			name = "[heap]";
 		n = fprintf(out, "%08llx-%08llx %c%c%c%c %08llx %02x:%02x %llu",
 			    (unsigned long long)r->start, (unsigned long long)r->end,

@@ -294,9 +294,10 @@ static void report_deadlock(struct guest *g)
 
 	fflush(NULL);
 	image_describe(g, g->cur->hart.pc, where, sizeof(where));
-	warn("deadlock: all %zu threads of the guest wait for ever (thread %u at pc 0x%llx, %s); "
-	     "ending it",
-	     g->live, g->cur->tid, (unsigned long long)g->cur->hart.pc, where);
+	warn("deadlock: nothing can ever wake the guest's %zu thread%s (thread %u at pc 0x%llx, "
+	     "%s); ending it",
+	     g->live, g->live == 1 ? "" : "s", g->cur->tid, (unsigned long long)g->cur->hart.pc,
+	     where);
 	guest_end(g, SIGKILL);
 }
 

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls one at a time: hostile pointers, and answers that do not depend on the host. */
+#include "guest_world.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	NR_openat = 56,
+	NR_close = 57,
+	NR_pipe2 = 59,
+	NR_read = 63,
+	NR_write = 64,
+	NR_getpid = 172,
+	NR_clock_gettime = 113,
+	NR_getrandom = 278,
+	NR_uname = 160,
+	NR_mmap = 222,
+	NR_madvise = 233,
+};
+
+static int64_t call(struct guest *g, unsigned nr, uint64_t a0, uint64_t a1, uint64_t a2,
+		    uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	struct thread *t = g->cur;
+	const uint64_t a[6] = { a0, a1, a2, a3, a4, a5 };
+
+	memcpy(&t->hart.x[10], a, sizeof(a));
+	t->hart.x[17] = nr;
+	syscall_enter(g, t);
+	if (t->state == THREAD_BLOCKED)
+		syscall_finish(g, t, -EINTR);
+	t->restore_sigmask = false;
+	return (int64_t)t->hart.x[10];
+}
+
+/* Calls that end or leave this process, or that act on the host when all arguments are random. */
+static bool leaves(const char *name)
+{
+	static const char *const not_here[] = { "exit", "exit_group", "clone", "kill", "setsid" };
+
+	for (size_t i = 0; i < ARRAY_LEN(not_here); i++)
+		if (strcmp(name, not_here[i]) == 0)
+			return true;
+	return false;
+}
+
+static uint64_t page_of(struct guest *g, int prot)
+{
+	int64_t a =
+	    mem_map(&g->mem, 0, GUEST_PAGE_BYTES, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, NULL);
+
+	assert_true(a > 0);
+	return (uint64_t)a;
+}
+
+static void test_231_hostile_pointers_never_crash_the_host(void **state)
+{
+	const int quiet = dup(2), null = open("/dev/null", O_WRONLY);
+	struct rng r;
+	mode_t mask = umask(022);
+
+	dup2(null, 2);
+	rng_seed(&r, 231);
+	for (unsigned nr = 0; nr < SYSCALL_MAX; nr++) {
+		struct guest *g;
+		uint64_t bad[10], fd;
+
+		if (!syscall_table[nr].name || leaves(syscall_table[nr].name))
+			continue;
+		g = world_guest();
+		bad[0] = 0;
+		bad[1] = 1;
+		bad[2] = UINT64_MAX;
+		bad[3] = GUEST_ADDR_LIMIT - 1;
+		bad[4] = GUEST_ADDR_LIMIT;
+		bad[5] = page_of(g, PROT_NONE);
+		bad[6] = page_of(g, PROT_READ);
+		bad[7] = page_of(g, PROT_READ | PROT_WRITE) + GUEST_PAGE_BYTES - 3;
+		bad[8] = 1ull << 63;
+		bad[9] = GUEST_TRAMPOLINE;
+		assert_int_equal(call(g, NR_pipe2, bad[7] - 8, O_NONBLOCK, 0, 0, 0, 0), 0);
+		fd = 3;
+		for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+			call(g, nr, bad[i], bad[i], bad[i], bad[i], bad[i], bad[i]);
+			call(g, nr, fd, bad[i], 8, 8, 8, 8);
+			call(g, nr, fd, bad[i], bad[i], 8, bad[i], 8);
+			call(g, nr, 8, 8, bad[i], 0, bad[i], 0);
+			call(g, nr, 0, bad[i], bad[i], 8, 0, bad[i]);
+		}
+		for (int i = 0; i < 100; i++) {
+			uint64_t a[6];
+
+			for (int k = 0; k < 6; k++)
+				a[k] = rng_below(&r, 2) ? bad[rng_below(&r, ARRAY_LEN(bad))]
+							: rng_below(&r, 70);
+			call(g, nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+		}
+		guest_free(g);
+	}
+	umask(mask);
+	dup2(quiet, 2);
+	close(quiet);
+	close(null);
+}
+
+static void test_232_bad_pointers_give_efault_on_every_class_of_call(void **state)
+{
+	struct guest *g = world_guest();
+	const uint64_t bad[] = { 8, page_of(g, PROT_NONE), 0x1fffffffff, GUEST_ADDR_LIMIT,
+				 UINT64_MAX - 4 };
+	static const struct {
+		const char *name;
+		unsigned nr;
+		int pointer; /* which argument */
+		uint64_t a[6];
+	} calls[] = {
+		{ "openat", NR_openat, 1, { (uint64_t)AT_FDCWD, 0, 0 } },
+		{ "write", NR_write, 1, { 4, 0, 8 } },
+		{ "pipe2", NR_pipe2, 0, { 0 } },
+		{ "clock_gettime", NR_clock_gettime, 1, { 0 } },
+		{ "getrandom", NR_getrandom, 0, { 0, 8, 0 } },
+		{ "uname", NR_uname, 0, { 0 } },
+		{ "fstat", 80, 1, { 3 } },
+		{ "newfstatat", 79, 1, { (uint64_t)AT_FDCWD } },
+		{ "statx", 291, 1, { (uint64_t)AT_FDCWD } },
+		{ "readlinkat", 78, 1, { (uint64_t)AT_FDCWD, 0, 0x3fffffe000, 10 } },
+		{ "getcwd", 17, 0, { 0, 4096 } },
+		{ "rt_sigaction", 134, 1, { 10, 0, 0, 8 } },
+		{ "rt_sigprocmask", 135, 1, { 0, 0, 0, 8 } },
+		{ "sigaltstack", 132, 0, { 0 } },
+		{ "futex", 98, 0, { 0, 0, 0 } },
+		{ "nanosleep", 101, 0, { 0 } },
+		{ "ppoll", 73, 0, { 0, 1, 0, 0, 0 } },
+		{ "epoll_ctl", 21, 3, { 3, 1, 4 } },
+		{ "setitimer", 103, 1, { 0 } },
+		{ "timer_create", 107, 2, { 0 } },
+		{ "sysinfo", 179, 0, { 0 } },
+		{ "prlimit64", 261, 3, { 0, 3, 0 } },
+		{ "getrusage", 165, 1, { 0 } },
+		{ "sched_getaffinity", 123, 2, { 0, 8 } },
+		{ "execve", 221, 0, { 0 } },
+		{ "clone3", 435, 0, { 0, 88 } },
+		{ "riscv_hwprobe", 258, 0, { 0, 1 } },
+		{ "writev", 66, 1, { 4, 0, 1 } },
+		{ "bind", 200, 1, { 5, 0, 16 } },
+		{ "sendmsg", 211, 1, { 5, 0, 0 } },
+		{ "memfd_create", 279, 0, { 0 } },
+		{ "getdents64", 61, 1, { 6, 0, 100 } },
+	};
+
+	assert_int_equal(call(g, NR_pipe2, page_of(g, PROT_READ | PROT_WRITE), 0, 0, 0, 0, 0),
+			 0); /* 3, 4 */
+	assert_int_equal(call(g, 198 /* socket */, 1, 1, 0, 0, 0, 0), 5);
+	mem_write(&g->mem, 0x12300, "/tmp", 5);
+	assert_int_equal(call(g, NR_openat, 0, 0x12300, O_DIRECTORY, 0, 0, 0), 6);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		for (size_t k = 0; k < ARRAY_LEN(bad); k++) {
+			uint64_t a[6];
+			int64_t got;
+
+			memcpy(a, calls[i].a, sizeof(a));
+			a[calls[i].pointer] = bad[k];
+			if (calls[i].nr == 98)
+				a[0] &= ~3ull;
+			got = call(g, calls[i].nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+			if (got != -EFAULT)
+				print_message("%s with 0x%llx gave %lld\n", calls[i].name,
+					      (unsigned long long)bad[k], (long long)got);
+			assert_int_equal(got, -EFAULT);
+		}
+	}
+	guest_free(g);
+}
+
+static void test_233_unknown_calls_are_enosys_and_named_once(void **state)
+{
+	struct guest *g = world_guest();
+	int fd = memfd_create("err", 0), old = dup(2);
+	char text[512] = { 0 };
+
+	dup2(fd, 2);
+	assert_int_equal(call(g, 425 /* io_uring_setup */, 0, 0, 0, 0, 0, 0), -ENOSYS);
+	assert_int_equal(call(g, 425, 0, 0, 0, 0, 0, 0), -ENOSYS);
+	assert_int_equal(call(g, 100000, 0, 0, 0, 0, 0, 0), -ENOSYS);
+	dup2(old, 2);
+	close(old);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	close(fd);
+	assert_non_null(strstr(text, "io_uring_setup"));
+	assert_null(strstr(strstr(text, "io_uring_setup") + 1, "io_uring_setup"));
+	guest_free(g);
+}
+
+static void test_234_time_random_numbers_and_pid_are_fixed(void **state)
+{
+	uint64_t first[6] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		struct guest *g = world_guest();
+		uint64_t at = page_of(g, PROT_READ | PROT_WRITE), now[6] = { 0 };
+
+		assert_int_equal(call(g, NR_clock_gettime, 0, at, 0, 0, 0, 0), 0);
+		assert_int_equal(call(g, NR_getrandom, at + 16, 24, 0, 0, 0, 0), 24);
+		mem_read(&g->mem, now, at, 40);
+		now[5] = (uint64_t)call(g, NR_getpid, 0, 0, 0, 0, 0, 0);
+		if (i == 0)
+			memcpy(first, now, sizeof(now));
+		assert_memory_equal(first, now, sizeof(now));
+		guest_free(g);
+	}
+}
+
+static void test_235_descriptors_are_the_lowest_free_ones(void **state)
+{
+	struct guest *g = world_guest();
+	uint64_t at = page_of(g, PROT_READ | PROT_WRITE);
+	int mine = open("/dev/null", O_RDONLY);
+
+	assert_int_equal(call(g, NR_pipe2, at, 0, 0, 0, 0, 0), 0);
+	assert_int_equal(mem_peek(&g->mem, at, 4), 3);
+	assert_int_equal(mem_peek(&g->mem, at + 4, 4), 4);
+	assert_int_equal(call(g, NR_close, 3, 0, 0, 0, 0, 0), 0);
+	assert_int_equal(call(g, NR_pipe2, at, 0, 0, 0, 0, 0), 0);
+	assert_int_equal(mem_peek(&g->mem, at, 4), 3);
+	assert_int_equal(mem_peek(&g->mem, at + 4, 4), 5);
+	/* what this program has open is not the guest's */
+	assert_int_equal(call(g, NR_close, (uint64_t)mine + 100, 0, 0, 0, 0, 0), -EBADF);
+	close(mine);
+	guest_free(g);
+}
+
+static void test_236_madvise_dontneed_gives_zeroes(void **state)
+{
+	struct guest *g = world_guest();
+	uint64_t at = page_of(g, PROT_READ | PROT_WRITE);
+
+	mem_write(&g->mem, at, "x", 1);
+	assert_int_equal(call(g, NR_madvise, at, GUEST_PAGE_BYTES, MADV_DONTNEED, 0, 0, 0), 0);
+	assert_int_equal(mem_peek(&g->mem, at, 1), 0);
+	guest_free(g);
+}
+
+static void test_237_reading_an_empty_pipe_for_ever_is_a_deadlock_not_a_hang(void **state)
+{
+	struct guest *g = world_guest();
+	uint64_t at = page_of(g, PROT_READ | PROT_WRITE);
+	struct thread *t = g->cur;
+	int null = open("/dev/null", O_WRONLY), old = dup(2);
+
+	call(g, NR_pipe2, at, 0, 0, 0, 0, 0);
+	t->hart.x[10] = 3;
+	t->hart.x[11] = at;
+	t->hart.x[12] = 1;
+	t->hart.x[17] = NR_read;
+	syscall_enter(g, t);
+	assert_int_equal(t->state, THREAD_BLOCKED);
+	dup2(null, 2);
+	guest_settle(g);
+	dup2(old, 2);
+	close(old);
+	close(null);
+	assert_true(g->ended);
+	guest_free(g);
+}
+
+static int cleanup(void **state)
+{
+	unlink(world_file("", 0));
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_231_hostile_pointers_never_crash_the_host),
+		cmocka_unit_test(test_232_bad_pointers_give_efault_on_every_class_of_call),
+		cmocka_unit_test(test_233_unknown_calls_are_enosys_and_named_once),
+		cmocka_unit_test(test_234_time_random_numbers_and_pid_are_fixed),
+		cmocka_unit_test(test_235_descriptors_are_the_lowest_free_ones),
+		cmocka_unit_test(test_236_madvise_dontneed_gives_zeroes),
+		cmocka_unit_test(test_237_reading_an_empty_pipe_for_ever_is_a_deadlock_not_a_hang),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, cleanup);
+}
