@@ -8,10 +8,12 @@ needs_guests
 stop_with() {
 	local signal=$1 pid deadline
 	shift
+	# What an earlier guest said must not be taken for this one's.
+	rm -f "$tmp/out"
 	"$CULPRIT" sim --functional --summary-json "$tmp/json" "$@" >"$tmp/out" 2>"$tmp/err" < <(sleep 60) &
 	pid=$!
 	deadline=$((SECONDS + 30))
-	until grep -q ready "$tmp/out" || [ $SECONDS -ge $deadline ]; do sleep 0.02; done
+	until grep -qs ready "$tmp/out" || [ $SECONDS -ge $deadline ]; do sleep 0.02; done
 	kill -"$signal" $pid
 	status=0
 	wait $pid || status=$?
