@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* SHA-256 (FIPS 180-4): names results by what they were computed from. */
+#ifndef JOBS_DIGEST_H
+#define JOBS_DIGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct digest {
+	uint32_t h[8];
+	uint64_t bytes; /* taken so far */
+	uint8_t block[64];
+};
+
+#define DIGEST_HEX 65 /* 64 digits and a zero */
+
+void digest_init(struct digest *d);
+void digest_add(struct digest *d, const void *data, size_t bytes);
+/* A text with its length before it, so that "ab","c" and "a","bc" differ. NULL differs from "". */
+void digest_text(struct digest *d, const char *text);
+/* A file's content, with its length. False if it cannot be read; then only the fact is taken in. */
+bool digest_file(struct digest *d, const char *path);
+void digest_hex(struct digest *d, char hex[DIGEST_HEX]);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runner: looks into the cache, starts what is missing, collects what ends.
+ *
+ * A result is written under another name in the same folder and renamed when its job has ended
+ * well, so a file under its digest is whole, however many runners share the cache and whenever they
+ * are stopped. SIGINT and SIGTERM are held back while jobs run and looked for between waits.
+ */
+#include "jobs/jobs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_MS 100
+
+static double now_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void job_free(struct job *j)
+{
+	for (char **a = j->argv; a && *a; a++)
+		free(*a);
+	free(j->argv);
+	free(j->name);
+	free(j->dir);
+	free(j->input);
+	free(j->result);
+	free(j->message);
+	*j = (struct job){ .name = NULL };
+}
+
+char *jobs_cache_dir(void)
+{
+	const char *own = getenv("CULPRIT_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+
+	if (own && *own)
+		return x_strdup(own);
+	if (xdg && *xdg == '/')
+		return x_asprintf("%s/culprit", xdg);
+	return x_asprintf("%s/.cache/culprit", home && *home ? home : "/tmp");
+}
+
+static bool make_dirs(const char *path, struct err *e)
+{
+	char *copy = x_strdup(path);
+	bool ok = true;
+
+	for (char *p = copy + 1; ok && *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = 0;
+		ok = !mkdir(copy, 0777) || errno == EEXIST || errno == EISDIR || errno == EROFS;
+		*p = '/';
+	}
+	ok = ok && (!mkdir(copy, 0777) || errno == EEXIST);
+	if (!ok)
+		err_set(e, "cannot make the cache folder '%s': %s; CULPRIT_CACHE names another",
+			path, strerror(errno));
+	free(copy);
+	return ok;
+}
+
+/* One call of jobs_run. */
+struct runner {
+	struct job *jobs;
+	size_t count;
+	const struct jobs_options *o;
+	const struct job_place *place;
+	void *state; /* of place */
+	unsigned parallel;
+	char *dir;
+	struct started {
+		char **argv; /* with the result's name filled in; NULL: does not run */
+		char *temp, *log;
+		double since;
+	} * started;
+	struct jobs_progress p;
+	double begin;
+};
+
+static char *result_path(const struct runner *r, const struct job *j, const char *suffix)
+{
+	return x_asprintf("%s/%.2s/%s%s", r->dir, j->key, j->key + 2, suffix);
+}
+
+static bool take_cached(struct runner *r, struct job *j)
+{
+	char *path = result_path(r, j, "");
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size) {
+		free(path);
+		return false;
+	}
+	free(j->result);
+	j->result = path;
+	j->status = JOB_CACHED;
+	r->p.cached++;
+	return true;
+}
+
+static void show(struct runner *r)
+{
+	r->p.seconds = now_seconds() - r->begin;
+	r->p.name = NULL;
+	double sum = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->started[i].argv && !r->p.name)
+			r->p.name = r->jobs[i].name;
+		if (r->jobs[i].status == JOB_DONE)
+			sum += r->jobs[i].seconds;
+	}
+	r->p.seconds_left = -1;
+	if (r->p.done) {
+		size_t left = r->p.total - r->p.cached - r->p.done - r->p.failed;
+		double each = sum / (double)r->p.done;
+
+		/* those that run are taken to be half done */
+		r->p.seconds_left = ((double)left - (double)r->p.running / 2) * each / r->parallel;
+	}
+	if (r->o->progress)
+		r->o->progress(r->o->progress_ctx, &r->p);
+}
+
+static void forget(struct started *s)
+{
+	for (char **a = s->argv; a && *a; a++)
+		free(*a);
+	free(s->argv);
+	free(s->temp);
+	free(s->log);
+	*s = (struct started){ .argv = NULL };
+}
+
+static void fail(struct runner *r, struct job *j, char *message)
+{
+	free(j->message);
+	j->message = message;
+	j->status = JOB_FAILED;
+	r->p.failed++;
+}
+
+static char *replace(const char *word, const char *with)
+{
+	const char *at = strstr(word, JOB_RESULT);
+
+	return at ? x_asprintf("%.*s%s%s", (int)(at - word), word, with, at + strlen(JOB_RESULT))
+		  : x_strdup(word);
+}
+
+static void start(struct runner *r, size_t i)
+{
+	struct job *j = &r->jobs[i];
+	struct started *s = &r->started[i];
+	char *folder = x_asprintf("%s/%.2s", r->dir, j->key);
+	char *suffix = x_asprintf(".%ld-%zu", (long)getpid(), i);
+	struct err e = { "" };
+	size_t n = 0;
+
+	while (j->argv[n])
+		n++;
+	s->temp = result_path(r, j, suffix);
+	s->log = x_asprintf("%s.log", s->temp);
+	s->argv = x_calloc(n + 1, sizeof(*s->argv));
+	for (size_t k = 0; k < n; k++)
+		s->argv[k] = replace(j->argv[k], s->temp);
+	s->since = now_seconds();
+
+	struct job_task task = {
+		.name = j->name, .argv = s->argv, .dir = j->dir, .input = j->input, .log = s->log
+	};
+
+	if (make_dirs(folder, &e) && r->place->start(r->state, &task, i, &e)) {
+		r->p.running++;
+	} else {
+		fail(r, j, x_strdup(e.text));
+		forget(s);
+	}
+	free(folder);
+	free(suffix);
+}
+
+/* The last line that the job wrote, without "culprit: "; the caller frees. */
+static char *last_line(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char line[512], last[512] = "";
+
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\r\n")] = 0;
+		if (*line)
+			snprintf(last, sizeof(last), "%s", line);
+	}
+	if (f)
+		fclose(f);
+	return x_strdup(!strncmp(last, "culprit: ", 9) ? last + 9 : last);
+}
+
+static void finish(struct runner *r, const struct job_end *end)
+{
+	struct job *j = &r->jobs[end->id];
+	struct started *s = &r->started[end->id];
+	char *path = result_path(r, j, "");
+	struct stat st;
+	bool wrote = !stat(s->temp, &st) && S_ISREG(st.st_mode) && st.st_size;
+
+	r->p.running--;
+	j->seconds = now_seconds() - s->since;
+	if (j->want_status >= 0 && end->status != j->want_status) {
+		char *said = last_line(s->log);
+
+		fail(r, j,
+		     end->status > 128
+			 ? x_asprintf("signal %d ended it%s%s", end->status - 128,
+				      *said ? ": " : "", said)
+			 : x_asprintf("ended with status %d instead of %d%s%s", end->status,
+				      j->want_status, *said ? ": " : "", said));
+		free(said);
+	} else if (!wrote) {
+		char *said = last_line(s->log);
+
+		fail(r, j, x_asprintf("wrote no result%s%s", *said ? ": " : "", said));
+		free(said);
+	} else if (rename(s->temp, path)) {
+		fail(r, j, x_asprintf("its result cannot become '%s': %s", path, strerror(errno)));
+	} else {
+		j->status = JOB_DONE;
+		free(j->result);
+		j->result = path;
+		path = NULL;
+		r->p.done++;
+	}
+	unlink(s->temp);
+	unlink(s->log);
+	free(path);
+	forget(s);
+}
+
+/* Another job with the same digest runs: its result will serve this one too. */
+static bool twin_runs(const struct runner *r, size_t i)
+{
+	for (size_t k = 0; k < r->count; k++)
+		if (r->started[k].argv && !strcmp(r->jobs[k].key, r->jobs[i].key))
+			return true;
+	return false;
+}
+
+static bool interrupted(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
+}
+
+/* True if all jobs have ended one way or another. */
+static bool run_all(struct runner *r)
+{
+	for (;;) {
+		size_t waiting = 0;
+
+		for (size_t i = 0; i < r->count; i++) {
+			struct job *j = &r->jobs[i];
+
+			if (j->status != JOB_WAITING || r->started[i].argv)
+				continue;
+			waiting++;
+			if (r->p.running >= r->parallel || twin_runs(r, i))
+				continue;
+			/* a twin, or another runner, may have done it meanwhile */
+			if (take_cached(r, j))
+				continue;
+			start(r, i);
+		}
+		show(r);
+		if (!waiting && !r->p.running)
+			return true;
+
+		struct job_end end;
+
+		if (r->p.running && r->place->wait(r->state, POLL_MS, &end))
+			finish(r, &end);
+		if (interrupted())
+			return false;
+	}
+}
+
+static void stop_all(struct runner *r)
+{
+	r->place->cancel(r->state);
+	for (size_t i = 0; i < r->count; i++) {
+		if (!r->started[i].argv)
+			continue;
+		unlink(r->started[i].temp);
+		unlink(r->started[i].log);
+		forget(&r->started[i]);
+	}
+}
+
+bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, struct err *e)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	char *base = o->cache_dir ? x_strdup(o->cache_dir) : jobs_cache_dir();
+	struct runner r = { .jobs = jobs,
+			    .count = count,
+			    .o = o,
+			    .place = o->place ? o->place : &job_place_local,
+			    .parallel = o->parallel	 ? o->parallel
+					: processors > 0 ? (unsigned)processors
+							 : 1,
+			    .dir = x_asprintf("%s/jobs", base),
+			    .started = x_calloc(count ? count : 1, sizeof(*r.started)),
+			    .p = { .total = count },
+			    .begin = now_seconds() };
+	bool ok = make_dirs(r.dir, e);
+	size_t missing = 0;
+
+	for (size_t i = 0; ok && i < count; i++) {
+		jobs[i].status = JOB_WAITING;
+		if (o->again) {
+			char *path = result_path(&r, &jobs[i], "");
+
+			unlink(path);
+			free(path);
+		}
+		missing += !take_cached(&r, &jobs[i]);
+	}
+	if (ok && missing) {
+		sigset_t stop, before;
+
+		sigemptyset(&stop);
+		sigaddset(&stop, SIGINT);
+		sigaddset(&stop, SIGTERM);
+		sigprocmask(SIG_BLOCK, &stop, &before);
+		r.state = r.place->open(r.parallel, e);
+		ok = r.state;
+		if (ok && !run_all(&r)) {
+			stop_all(&r);
+			ok = err_set(e,
+				     "interrupted; %zu of %zu results are kept, the same command "
+				     "goes on from there",
+				     r.p.cached + r.p.done, count);
+			/* it has been heard */
+			while (interrupted())
+				sigtimedwait(&stop, NULL, &(struct timespec){ 0 });
+		}
+		if (r.state)
+			r.place->close(r.state);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	}
+	free(r.started);
+	free(r.dir);
+	free(base);
+	return ok;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many runs in parallel, each at most once: a job's result is one file, kept in a cache under a
+ * digest of everything that it depends on. What is there is not run again, so a second call is
+ * instant, and a call that was interrupted goes on where it stopped. A job that fails is named; the
+ * others go on.
+ */
+#ifndef JOBS_JOBS_H
+#define JOBS_JOBS_H
+
+#include "jobs/digest.h"
+#include "jobs/place.h"
+#include "util/util.h"
+
+#define JOB_RESULT "{result}" /* in argv: the file that the job has to write */
+
+enum job_status {
+	JOB_WAITING, /* not run: the runner was interrupted before */
+	JOB_CACHED,  /* its result was there */
+	JOB_DONE,
+	JOB_FAILED,
+};
+
+/* Allocated strings; see job_free. */
+struct job {
+	char *name;  /* in words */
+	char **argv; /* NULL-terminated */
+	char *dir;   /* working directory; NULL: this one */
+	char *input; /* standard input; NULL: empty */
+	char key[DIGEST_HEX];
+	int want_status; /* exit status of a job that went well; -1: any */
+
+	/* filled in by jobs_run */
+	enum job_status status;
+	char *result;  /* path of its result, if CACHED or DONE */
+	char *message; /* if FAILED: what went wrong, in a sentence */
+	double seconds;
+};
+
+void job_free(struct job *j);
+
+/* How far the runner is. */
+struct jobs_progress {
+	size_t total, cached, done, failed, running;
+	double seconds;	     /* since it began */
+	double seconds_left; /* by the jobs that were run so far; negative: not known */
+	const char *name;    /* a job that runs now, or NULL */
+};
+
+struct jobs_options {
+	unsigned parallel;	       /* jobs at a time; 0: as many as there are processors */
+	const char *cache_dir;	       /* NULL: jobs_cache_dir */
+	const struct job_place *place; /* NULL: local */
+	bool again;		       /* run also what is in the cache */
+	/* Called when a job begins or ends, and ten times a second; may be NULL. */
+	void (*progress)(void *ctx, const struct jobs_progress *p);
+	void *progress_ctx;
+};
+
+/*
+ * Runs what is not in the cache. True if it came to the end, even if jobs failed: see their status.
+ * False and e filled if the cache cannot be used or SIGINT or SIGTERM came; results so far are
+ * kept.
+ */
+bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, struct err *e);
+
+/* $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit or ~/.cache/culprit. The caller frees. */
+char *jobs_cache_dir(void);
+
+/* jobs_options.progress for a terminal: one line on standard error, nothing if that is none. ctx: a
+ * zeroed struct jobs_line. */
+struct jobs_line {
+	double shown; /* seconds at which it was last written */
+	int used;     /* columns of it */
+	bool is_tty, asked;
+};
+void jobs_line_show(void *ctx, const struct jobs_progress *p);
+/* Wipes it. */
+void jobs_line_end(struct jobs_line *l);
+
+#endif

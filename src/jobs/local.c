@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jobs as processes of this host. Each has a process group of its own, so that Ctrl-C reaches the
+ * runner alone, which then decides; and each dies with the runner.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "jobs/place.h"
+
+struct child {
+	pid_t pid; /* 0: free */
+	size_t id;
+};
+
+struct local {
+	unsigned count;
+	struct child *children;
+	struct pollfd *fds; /* of each child; fd -1: free */
+};
+
+static void *local_open(unsigned parallel, struct err *e)
+{
+	struct local *l = x_calloc(1, sizeof(*l));
+
+	l->count = parallel ? parallel : 1;
+	l->children = x_calloc(l->count, sizeof(*l->children));
+	l->fds = x_calloc(l->count, sizeof(*l->fds));
+	for (unsigned i = 0; i < l->count; i++)
+		l->fds[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	return l;
+}
+
+/* In the child, after fork: only what is safe there. Never returns. */
+static _Noreturn void become(const struct job_task *t, pid_t runner)
+{
+	sigset_t none;
+	int in = open(t->input ? t->input : "/dev/null", O_RDONLY);
+	int out = open(t->log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+
+	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+		_exit(127);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != runner)
+		_exit(127);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (!t->dir || !chdir(t->dir))
+		execv(t->argv[0], t->argv);
+	dprintf(2, "cannot run '%s': %s\n", t->argv[0], strerror(errno));
+	_exit(127);
+}
+
+static bool local_start(void *state, const struct job_task *task, size_t id, struct err *e)
+{
+	struct local *l = state;
+	unsigned at = 0;
+	pid_t runner = getpid();
+
+	while (at < l->count && l->children[at].pid)
+		at++;
+	if (at == l->count)
+		return err_set(e, "%s: no more than %u jobs can run at a time", task->name,
+			       l->count);
+
+	pid_t pid = fork();
+
+	if (!pid)
+		become(task, runner);
+	if (pid < 0)
+		return err_set(e, "%s: cannot start a process: %s", task->name, strerror(errno));
+
+	int fd = pidfd_open(pid, 0);
+
+	if (fd < 0) {
+		int error = errno;
+
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return err_set(e, "%s: cannot watch its process: %s", task->name, strerror(error));
+	}
+	l->children[at] = (struct child){ .pid = pid, .id = id };
+	l->fds[at].fd = fd;
+	return true;
+}
+
+static int reap(struct local *l, unsigned at)
+{
+	int status = 0;
+
+	while (waitpid(l->children[at].pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close(l->fds[at].fd);
+	l->fds[at].fd = -1;
+	l->children[at].pid = 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static bool local_wait(void *state, int timeout_ms, struct job_end *end)
+{
+	struct local *l = state;
+
+	if (poll(l->fds, l->count, timeout_ms) <= 0)
+		return false;
+	for (unsigned i = 0; i < l->count; i++) {
+		if (l->fds[i].fd >= 0 && l->fds[i].revents) {
+			end->id = l->children[i].id;
+			end->status = reap(l, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void local_cancel(void *state)
+{
+	struct local *l = state;
+
+	for (unsigned i = 0; i < l->count; i++) {
+		if (!l->children[i].pid)
+			continue;
+		kill(-l->children[i].pid, SIGKILL);
+		kill(l->children[i].pid, SIGKILL);
+		reap(l, i);
+	}
+}
+
+static void local_close(void *state)
+{
+	struct local *l = state;
+
+	local_cancel(l);
+	free(l->children);
+	free(l->fds);
+	free(l);
+}
+
+const struct job_place job_place_local = {
+	.name = "local",
+	.summary = "processes of this host",
+	.open = local_open,
+	.start = local_start,
+	.wait = local_wait,
+	.cancel = local_cancel,
+	.close = local_close,
+};
+
+const struct job_place *const job_places[] = { &job_place_local, NULL };

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows of table run that are read here, as `culprit sim` writes them: argv, env and sets are JSON
+ * lists of strings; sysroot, cwd and stdin are paths or absent; max_insts, fast_forward, warm and
+ * seed are numbers; children is a word; real_time says that the run cannot be repeated. The machine
+ * is the resolved one of table machine, so settings of the run are in it.
+ */
+#include "jobs/rerun.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct rerun {
+	char *program; /* culprit */
+	char *machine; /* file */
+	json_t *argv, *env;
+	char *sysroot, *cwd, *input, *children;
+	int64_t max_insts, fast_forward, warm, seed;
+	int exit_status;      /* -1: did not end by itself */
+	struct digest digest; /* of all but the settings */
+};
+
+static char *run_text(struct store *s, const char *key)
+{
+	struct store_rows q = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
+	char *text = NULL;
+
+	if (store_next(&q) && !store_is_null(&q, 0))
+		text = x_strdup(store_text(&q, 0));
+	store_done(&q, NULL);
+	return text;
+}
+
+static int64_t run_number(struct store *s, const char *key, int64_t fallback)
+{
+	struct store_rows q = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
+	int64_t n = fallback;
+
+	if (store_next(&q) && !store_is_null(&q, 0))
+		n = store_int(&q, 0);
+	store_done(&q, NULL);
+	return n;
+}
+
+static json_t *run_list(struct store *s, const char *key)
+{
+	char *text = run_text(s, key);
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	bool good = json_is_array(list);
+
+	for (size_t i = 0; good && i < json_array_size(list); i++)
+		good = json_is_string(json_array_get(list, i));
+	if (!good && list) {
+		json_decref(list);
+		list = NULL;
+	}
+	free(text);
+	return list;
+}
+
+/* The machine as an INI file, named by its digest. The caller frees. */
+static char *write_machine(struct store *s, const char *cache_dir, struct err *e)
+{
+	struct store_rows q = store_query(
+	    s,
+	    "SELECT section, key, value FROM machine ORDER BY section != 'machine', section, key",
+	    "");
+	char *text = NULL, section[64] = "", hex[DIGEST_HEX];
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	struct digest d;
+
+	while (f && store_next(&q)) {
+		const char *sec = store_text(&q, 0), *key = store_text(&q, 1),
+			   *value = store_text(&q, 2);
+
+		if (!sec || !key || !value || !*value ||
+		    (!strcmp(sec, "machine") && !strcmp(key, "base")))
+			continue;
+		if (strcmp(sec, section)) {
+			snprintf(section, sizeof(section), "%s", sec);
+			fprintf(f, "[%s]\n", section);
+		}
+		fprintf(f, "%s = %s\n", key, value);
+	}
+	if (!store_done(&q, e) || !f || fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	digest_init(&d);
+	digest_text(&d, text);
+	digest_hex(&d, hex);
+
+	char *dir = x_asprintf("%s/machines", cache_dir);
+	char *path = x_asprintf("%s/%.32s.ini", dir, hex);
+	char *temp = x_asprintf("%s.%ld", path, (long)getpid());
+
+	mkdir(cache_dir, 0777);
+	mkdir(dir, 0777);
+	f = fopen(temp, "we");
+
+	bool ok = f && fwrite(text, 1, size, f) == size;
+
+	if (f && fclose(f))
+		ok = false;
+	if (!ok || rename(temp, path)) {
+		err_set(e, "cannot write the machine to '%s': %s", path, strerror(errno));
+		free(path);
+		path = NULL;
+	}
+	free(temp);
+	free(dir);
+	free(text);
+	return path;
+}
+
+/* Where the guest's path leads on the host: in the sysroot, from the run's folder, or as it is. */
+static char *host_path(const struct rerun *r, const char *path)
+{
+	if (*path == '/' && r->sysroot) {
+		char *inside = x_asprintf("%s%s", r->sysroot, path);
+
+		if (!access(inside, R_OK))
+			return inside;
+		free(inside);
+	}
+	return *path == '/' || !r->cwd ? x_strdup(path) : x_asprintf("%s/%s", r->cwd, path);
+}
+
+static void digest_host_file(struct rerun *r, const char *path)
+{
+	char *host = host_path(r, path);
+	struct stat st;
+
+	if (!stat(host, &st) && S_ISREG(st.st_mode))
+		digest_file(&r->digest, host);
+	free(host);
+}
+
+/* Programs and libraries: what is executed, wherever its path came from. */
+static bool digest_images(struct rerun *r, struct store *s, struct err *e)
+{
+	struct store_rows q =
+	    store_query(s, "SELECT DISTINCT path, build_id FROM image ORDER BY path", "");
+
+	while (store_next(&q)) {
+		const char *path = store_text(&q, 0);
+
+		digest_text(&r->digest, path);
+		digest_text(&r->digest, store_text(&q, 1));
+		if (path && *path == '/')
+			digest_host_file(r, path);
+	}
+	return store_done(&q, e);
+}
+
+static void digest_list(struct digest *d, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		digest_text(d, json_string_value(json_array_get(list, i)));
+	digest_text(d, NULL);
+}
+
+static bool digest_run(struct rerun *r, struct store *s, struct err *e)
+{
+	struct digest *d = &r->digest;
+	char numbers[160];
+
+	digest_init(d);
+	digest_text(d, "culprit rerun 1");
+	if (!digest_file(d, r->program))
+		return err_set(e, "cannot read '%s'", r->program);
+	digest_list(d, r->argv);
+	digest_list(d, r->env);
+	digest_text(d, r->sysroot);
+	digest_text(d, r->children);
+	snprintf(numbers, sizeof(numbers), "%lld %lld %lld %lld", (long long)r->max_insts,
+		 (long long)r->fast_forward, (long long)r->warm, (long long)r->seed);
+	digest_text(d, numbers);
+	digest_file(d, r->machine);
+	/* The program, and whatever among the arguments is a file. */
+	for (size_t i = 0; i < json_array_size(r->argv); i++)
+		digest_host_file(r, json_string_value(json_array_get(r->argv, i)));
+	if (r->input)
+		digest_file(d, r->input);
+	return digest_images(r, s, e);
+}
+
+static char *this_program(void)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return NULL;
+	path[n] = 0;
+	return x_strdup(path);
+}
+
+struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir, struct err *e)
+{
+	struct rerun *r = x_calloc(1, sizeof(*r));
+	char *dir = cache_dir ? x_strdup(cache_dir) : jobs_cache_dir();
+	bool ok = true;
+
+	r->program = program ? x_strdup(program) : this_program();
+	r->argv = run_list(s, "argv");
+	r->env = run_list(s, "env");
+	r->sysroot = run_text(s, "sysroot");
+	r->cwd = run_text(s, "cwd");
+	r->input = run_text(s, "stdin");
+	r->children = run_text(s, "children");
+	r->max_insts = run_number(s, "max_insts", 0);
+	r->fast_forward = run_number(s, "fast_forward", 0);
+	r->warm = run_number(s, "warm", 0);
+	r->seed = run_number(s, "seed", 0);
+	r->exit_status = (int)run_number(s, "exit_status", -1);
+	if (!json_array_size(r->argv))
+		ok = err_set(e,
+			     "%s does not say which command it came from, so it cannot be "
+			     "simulated again; profiles of `culprit sim` do",
+			     store_path(s));
+	else if (run_number(s, "real_time", 0))
+		ok = err_set(e, "%s was made with --real-time: such a run cannot be repeated",
+			     store_path(s));
+	else if (!r->program)
+		ok = err_set(e, "cannot find culprit's own program");
+	ok = ok && (r->machine = write_machine(s, dir, e)) && digest_run(r, s, e);
+	free(dir);
+	if (!ok) {
+		rerun_close(r);
+		return NULL;
+	}
+	return r;
+}
+
+void rerun_close(struct rerun *r)
+{
+	if (!r)
+		return;
+	json_decref(r->argv);
+	json_decref(r->env);
+	free(r->program);
+	free(r->machine);
+	free(r->sysroot);
+	free(r->cwd);
+	free(r->input);
+	free(r->children);
+	free(r);
+}
+
+struct words {
+	char **items;
+	size_t count;
+};
+
+static void add(struct words *w, const char *word)
+{
+	w->items = x_realloc(w->items, (w->count + 2) * sizeof(*w->items));
+	w->items[w->count++] = x_strdup(word);
+	w->items[w->count] = NULL;
+}
+
+static void add_pair(struct words *w, const char *option, const char *value)
+{
+	add(w, option);
+	add(w, value);
+}
+
+static void add_number(struct words *w, const char *option, int64_t value)
+{
+	char text[32];
+
+	if (!value)
+		return;
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	add_pair(w, option, text);
+}
+
+struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
+		     size_t count)
+{
+	struct words w = { NULL, 0 };
+	struct digest d = r->digest;
+	struct job j = { .name = x_strdup(name),
+			 .dir = r->cwd ? x_strdup(r->cwd) : NULL,
+			 .input = r->input ? x_strdup(r->input) : NULL,
+			 .want_status = r->exit_status < 0 ? 0 : r->exit_status };
+
+	add(&w, r->program);
+	add(&w, "sim");
+	add_pair(&w, "--machine", r->machine);
+	for (size_t i = 0; i < count; i++) {
+		add_pair(&w, "--set", settings[i]);
+		digest_text(&d, settings[i]);
+	}
+	if (r->sysroot)
+		add_pair(&w, "--sysroot", r->sysroot);
+	for (size_t i = 0; i < json_array_size(r->env); i++)
+		add_pair(&w, "--env", json_string_value(json_array_get(r->env, i)));
+	add_number(&w, "--max-insts", r->max_insts);
+	add_number(&w, "--fast-forward", r->fast_forward);
+	add_number(&w, "--warm", r->warm);
+	add_number(&w, "--seed", r->seed);
+	if (r->children)
+		add_pair(&w, "--children", r->children);
+	add_pair(&w, "--analyze", "none");
+	add_pair(&w, "--summary-json", JOB_RESULT);
+	add(&w, "--");
+	for (size_t i = 0; i < json_array_size(r->argv); i++)
+		add(&w, json_string_value(json_array_get(r->argv, i)));
+	j.argv = w.items;
+	digest_hex(&d, j.key);
+	return j;
+}
+
+bool rerun_read(const struct job *j, struct rerun_result *out, struct err *e)
+{
+	json_error_t error;
+	json_t *o = j->result ? json_load_file(j->result, 0, &error) : NULL;
+	json_t *cycles = json_object_get(o, "cycles"), *insts = json_object_get(o, "instructions");
+	bool ok = json_is_integer(cycles) && json_is_integer(insts);
+
+	if (ok)
+		*out = (struct rerun_result){ (uint64_t)json_integer_value(cycles),
+					      (uint64_t)json_integer_value(insts) };
+	else
+		err_set(e, "'%s' is not the summary of a run: remove it",
+			j->result ? j->result : j->name);
+	json_decref(o);
+	return ok;
+}

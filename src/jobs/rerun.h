@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stored run, to be simulated again with other settings: what `culprit sim` was called with, read
+ * from a profile store, and jobs made from it.
+ */
+#ifndef JOBS_RERUN_H
+#define JOBS_RERUN_H
+
+#include "jobs/jobs.h"
+#include "store/store.h"
+
+struct rerun;
+
+/*
+ * Reads how the run came about. program: the culprit to call; NULL: this one. cache_dir as in
+ * jobs_options; the machine is written there. NULL and e filled if the store does not say (it came
+ * from a trace, or from an older version) or the program is no longer what it was.
+ */
+struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir,
+			 struct err *e);
+void rerun_close(struct rerun *r);
+
+/*
+ * The same run with the settings ("section.key=value") on top of its machine, nothing analysed. The
+ * job's digest covers program, arguments, files that they name, images loaded, environment,
+ * machine, settings and culprit itself.
+ */
+struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
+		     size_t count);
+
+/* What such a job found. */
+struct rerun_result {
+	uint64_t cycles, insts;
+};
+bool rerun_read(const struct job *j, struct rerun_result *out, struct err *e);
+
+#endif
