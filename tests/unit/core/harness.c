@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "harness.h"
+
+#include <inttypes.h>
+
+void config_of(struct core_config *c, const char *machine, const char *const *sets)
+{
+	struct err e;
+
+	if (!config_load(c, machine, &e))
+		fail_msg("%s", e.text);
+	for (; sets && *sets; sets++)
+		if (!config_set(c, *sets, &e))
+			fail_msg("%s", e.text);
+}
+
+struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds)
+{
+	char number[32], count[32], size[32], stride[32];
+	char *kernel_args[] = { (char *)KERNELS, number, count, size, stride, NULL };
+	char *program_args[8] = { (char *)k->program };
+	struct guest_config guest_config = { .argv = k->program ? program_args : kernel_args };
+	struct core_config config;
+	struct err e;
+
+	snprintf(number, sizeof(number), "%u", k->kernel);
+	snprintf(count, sizeof(count), "%" PRIu64, rounds);
+	snprintf(size, sizeof(size), "%u", k->size ? k->size : 4096);
+	snprintf(stride, sizeof(stride), "%u", k->stride ? k->stride : 64);
+	for (unsigned i = 0; k->args && k->args[i] && i < 6; i++)
+		program_args[i + 1] = (char *)k->args[i];
+	config_of(&config, k->machine, k->sets);
+	config.check = k->check;
+
+	struct guest *g = guest_new(&guest_config, &e);
+
+	if (!g)
+		fail_msg("%s", e.text);
+
+	struct core *c = core_new(&config, g, k->emit, &e);
+
+	if (!c)
+		fail_msg("%s", e.text);
+	assert_int_equal(core_run(c, 0), CORE_ENDED);
+
+	struct core_stats stats = *core_stats(c);
+
+	/* What committed is what the guest executed, no more and no less. */
+	assert_int_equal(stats.insts, guest_insts(g));
+	assert_int_equal(guest_exit_status(g), 0);
+	core_free(c);
+	guest_free(g);
+	return stats;
+}
+
+double cycles_per_round(const struct kernel_run *k, uint64_t from, uint64_t to)
+{
+	uint64_t a = run_kernel(k, from).cycles, b = run_kernel(k, to).cycles;
+
+	return ((double)b - (double)a) / (double)(to - from);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs the kernels of kernels.c on a machine and says what it took. */
+#ifndef TESTS_UNIT_CORE_HARNESS_H
+#define TESTS_UNIT_CORE_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/core.h"
+
+#define MB (1024 * 1024)
+
+/* Settings that take away what a closed form leaves out. */
+#define PERFECT "bpred.direction=perfect", "exception.page_faults=no"
+#define PLAIN	PERFECT, "l1d.prefetch=none", "l1i.prefetch=none", "dtlb.entries=0"
+#define FLAT	PLAIN, "mem.kind=flat", "mem.bytes_per_kcycle=0"
+#define SETS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+struct kernel_run {
+	const char *machine;
+	const char *const *sets;  /* NULL-terminated; NULL: none */
+	unsigned kernel;
+	unsigned size, stride; /* 0: the kernel's own */
+	struct emit *emit;     /* may be NULL */
+	bool check;	       /* core_check in every cycle */
+	const char *program;   /* instead of kernels: its path; then args */
+	const char *const *args;
+};
+
+/* The run's statistics; fails the test if anything is wrong. */
+struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds);
+/* Cycles per round, from the difference of two runs. */
+double cycles_per_round(const struct kernel_run *k, uint64_t from, uint64_t to);
+void config_of(struct core_config *c, const char *machine, const char *const *sets);
+
+#define assert_near(value, expected, percent)                                                      \
+	do {                                                                                       \
+		double v_ = (value), e_ = (expected);                                              \
+		if (v_ < e_ * (1 - (percent) / 100.0) || v_ > e_ * (1 + (percent) / 100.0))         \
+			fail_msg("%s is %g, not %g", #value, v_, e_);                              \
+	} while (0)
+
+#endif

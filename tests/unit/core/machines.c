@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole runs: every machine, random machines, determinism, running in pieces, warming. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void test_360_every_kernel_commits_what_the_guest_executed_on_every_machine(void **state)
+{
+	for (size_t m = 0; m < machine_files_count; m++) {
+		for (unsigned kernel = 1; kernel <= 19; kernel++) {
+			struct kernel_run k = { .machine = machine_files[m].name, .kernel = kernel,
+						.size = 65536, .check = kernel != 13 };
+
+			run_kernel(&k, kernel == 13 ? 1 : 20);
+		}
+	}
+}
+
+/* A value of the parameter, small ones more often than large ones. */
+static void random_value(const struct param *p, struct rng *r, char *text, size_t size)
+{
+	if (p->type == PARAM_CHOICE) {
+		unsigned n = 0;
+
+		while (p->choices[n])
+			n++;
+		snprintf(text, size, "%s", p->choices[rng_below(r, n)]);
+		return;
+	}
+	if (p->type == PARAM_BOOL8 || p->type == PARAM_BOOL32 || p->type == PARAM_IDEAL) {
+		snprintf(text, size, "%s", rng_below(r, p->type == PARAM_IDEAL ? 8 : 2) == 1 ? "on" : "off");
+		return;
+	}
+
+	uint64_t span = (uint64_t)(p->max - p->min), bits = 0;
+
+	while (bits < 40 && span >> bits)
+		bits++;
+
+	uint64_t v = rng_next(r) & ((1ull << rng_below(r, (bits < 8 ? bits : 8) + 1)) - 1);
+
+	snprintf(text, size, "%.0f", p->min + (double)(v > span ? span : v));
+}
+
+static void test_361_every_legal_machine_runs_to_the_end(void **state)
+{
+	static const unsigned kernels[] = { 16, 17, 19, 18, 8, 12, 11 };
+	struct rng r;
+	unsigned legal = 0;
+
+	rng_seed(&r, 361);
+	for (unsigned i = 0; legal < 120 && i < 20000; i++) {
+		struct kernel_run k = { .machine = machine_files[rng_below(&r, machine_files_count)].name,
+					.kernel = kernels[rng_below(&r, ARRAY_LEN(kernels))],
+					.size = 65536, .check = true };
+		char sets[24][96];
+		const char *list[25] = { NULL };
+		struct core_config c;
+		struct err e;
+		unsigned n = 0;
+		bool ok = true;
+
+		config_of(&c, k.machine, NULL);
+		while (n < 24) {
+			struct param p = config_param(rng_below(&r, config_params()));
+			char value[64];
+
+			if (p.type == PARAM_TEXT || p.type == PARAM_REAL || p.type == PARAM_BPRED ||
+			    strstr(p.key, "page") || !strcmp(p.key, "size"))
+				continue;
+			random_value(&p, &r, value, sizeof(value));
+			snprintf(sets[n], sizeof(sets[n]), "%s.%s=%s", p.section, p.key, value);
+			list[n] = sets[n];
+			ok = ok && config_set(&c, sets[n], &e);
+			n++;
+			if (rng_below(&r, 12) == 0)
+				break;
+		}
+		list[n] = NULL;
+		if (!ok || !config_check(&c, &e))
+			continue;
+		legal++;
+		k.sets = list;
+		run_kernel(&k, 30);
+	}
+	assert_true(legal == 120);
+}
+
+static void test_362_the_same_run_takes_the_same_cycles(void **state)
+{
+	for (unsigned kernel = 8; kernel <= 19; kernel++) {
+		struct kernel_run k = { .machine = "boom-tea", .kernel = kernel, .size = MB };
+
+		if (kernel == 13)
+			continue;
+		assert_int_equal(run_kernel(&k, 200).cycles, run_kernel(&k, 200).cycles);
+	}
+}
+
+/* Cycles that any host and any compiler must give. Changes only with the model. */
+static void test_363_cycles_do_not_depend_on_host_or_compiler(void **state)
+{
+	struct kernel_run k = { .machine = "boom-tip", .kernel = 17, .size = 65536 };
+	struct core_stats s = run_kernel(&k, 2000);
+
+	assert_true(s.mispredicts > 100 && s.wrong_path > 1000);
+	print_message("kernel 17: %lu cycles, %lu fetched\n", (unsigned long)s.cycles,
+		      (unsigned long)s.fetched);
+}
+
+static struct guest *new_guest(char *kernel, char *rounds)
+{
+	char *args[] = { (char *)KERNELS, kernel, rounds, (char *)"65536", (char *)"64", NULL };
+	struct guest_config config = { .argv = args };
+	struct err e;
+	struct guest *g = guest_new(&config, &e);
+
+	if (!g)
+		fail_msg("%s", e.text);
+	return g;
+}
+
+static void test_364_running_in_pieces_changes_nothing(void **state)
+{
+	struct core_config config;
+	struct err e;
+
+	config_of(&config, "boom-tip", NULL);
+
+	struct guest *g = new_guest("17", "500");
+	struct core *c = core_new(&config, g, NULL, &e);
+	struct kernel_run whole = { .machine = "boom-tip", .kernel = 17, .size = 65536 };
+
+	core_limit(c, 0);
+	while (core_continue(c, 7) == CORE_RUNNING)
+		;
+	assert_int_equal(core_stats(c)->cycles, run_kernel(&whole, 500).cycles);
+	core_free(c);
+	guest_free(g);
+}
+
+static void test_365_a_limit_stops_after_exactly_so_many_instructions(void **state)
+{
+	struct core_config config;
+	struct err e;
+
+	config_of(&config, "boom-tip", NULL);
+
+	struct guest *g = new_guest("17", "500");
+	struct core *c = core_new(&config, g, NULL, &e);
+
+	assert_int_equal(core_run(c, 1234), CORE_STOPPED);
+	assert_int_equal(core_stats(c)->insts, 1234);
+	assert_int_equal(guest_insts(g), 1234);
+	assert_int_equal(core_run(c, 1), CORE_STOPPED);
+	assert_int_equal(core_stats(c)->insts, 1235);
+	assert_int_equal(core_run(c, 0), CORE_ENDED);
+	assert_int_equal(core_stats(c)->insts, guest_insts(g));
+	core_free(c);
+	guest_free(g);
+}
+
+static void test_366_warming_teaches_caches_and_predictors(void **state)
+{
+	struct core_config config;
+	struct err e;
+	uint64_t cycles[2];
+
+	config_of(&config, "boom-tip", SETS("exception.page_faults=no"));
+	for (unsigned warm = 0; warm < 2; warm++) {
+		struct guest *g = new_guest("9", "4000");
+		struct core *c = core_new(&config, g, NULL, &e);
+
+		if (warm) {
+			assert_int_equal(core_warm(c, 12000), CORE_STOPPED);
+		} else {
+			guest_run(g, 12000);
+			core_attach(c);
+		}
+		core_run(c, 5000);
+		assert_int_equal(core_stats(c)->insts, 5000);
+		cycles[warm] = core_stats(c)->cycles;
+		core_free(c);
+		guest_free(g);
+	}
+	assert_true(cycles[1] < cycles[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		    test_360_every_kernel_commits_what_the_guest_executed_on_every_machine),
+		cmocka_unit_test(test_361_every_legal_machine_runs_to_the_end),
+		cmocka_unit_test(test_362_the_same_run_takes_the_same_cycles),
+		cmocka_unit_test(test_363_cycles_do_not_depend_on_host_or_compiler),
+		cmocka_unit_test(test_364_running_in_pieces_changes_nothing),
+		cmocka_unit_test(test_365_a_limit_stops_after_exactly_so_many_instructions),
+		cmocka_unit_test(test_366_warming_teaches_caches_and_predictors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

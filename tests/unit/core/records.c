@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* The invariants R1 to R5 of trace/record.h, and what records say about known events. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 512
+
+/* A listener that checks every record as it comes. */
+struct listener {
+	struct emit emit;
+	struct rec_cycle cycles[BATCH];
+	struct rec_inst insts[BATCH];
+	uint64_t next_cycle;	  /* R1 */
+	uint64_t next_po;	  /* R2 */
+	uint64_t committed;	  /* inst records */
+	uint64_t committed_cycles; /* sum of ncommit */
+	uint64_t squashed;
+	uint64_t total_cycles;
+	uint64_t psv[32]; /* committed instructions with each event */
+	uint64_t wrong_producers;
+	uint64_t flush_cycles[FLUSH_CAUSE_COUNT]; /* cycles with an empty ROB, by cause */
+	uint64_t stalls[DISPATCH_STALL_COUNT];
+	uint64_t last_seq;
+};
+
+static void check_committed(struct listener *l, const struct rec_inst *r)
+{
+	assert_int_equal(r->po, l->next_po);
+	l->next_po++;
+	l->committed++;
+	assert_true(r->seq > l->last_seq);
+	l->last_seq = r->seq;
+	/* R4 */
+	assert_true(r->decode <= r->dispatch && r->dispatch <= r->ready && r->ready <= r->issue &&
+		    r->issue < r->complete && r->complete <= r->commit && r->commit != STAMP_NONE);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(r->prod[i] < r->po);
+	assert_true(r->prod_mem < r->po && r->prod_line < r->po);
+	assert_true(!(r->psv & PSV_ST_LLC) || (r->psv & PSV_ST_L1));
+	assert_true(r->lat_dtlb + r->lat_bus <= r->lat_dmiss || r->lat_dmiss == UINT16_MAX);
+	for (unsigned i = 0; i < 32; i++)
+		l->psv[i] += r->psv >> i & 1;
+}
+
+static void take_batch(struct emit *e)
+{
+	struct listener *l = (struct listener *)e;
+
+	for (size_t i = 0; i < e->ninsts; i++) {
+		if (e->insts[i].flags & RI_COMMITTED)
+			check_committed(l, &e->insts[i]);
+		else
+			l->squashed++;
+	}
+	for (size_t i = 0; i < e->ncycles; i++) {
+		const struct rec_cycle *r = &e->cycles[i];
+
+		if (l->next_cycle)
+			assert_int_equal(r->cycle, l->next_cycle); /* R1 */
+		assert_true(r->repeat >= 1);
+		if (r->ncommit || r->ndispatch || r->nfetch)
+			assert_int_equal(r->repeat, 1);
+		l->next_cycle = r->cycle + r->repeat;
+		l->total_cycles += r->repeat;
+		if (r->ncommit)
+			assert_int_equal(r->head_po, l->committed_cycles + 1);
+		l->committed_cycles += r->ncommit;
+		/* R3: whoever commits in this cycle has been seen. */
+		assert_true(l->committed_cycles <= l->committed);
+		assert_int_equal(!!(r->flags & RC_ROB_EMPTY), !r->head_po);
+		if (r->flags & RC_ROB_EMPTY) {
+			assert_int_equal(r->ncommit, 0);
+			l->flush_cycles[r->flush_cause] += r->repeat;
+		}
+		if (!r->ndispatch)
+			l->stalls[r->dispatch_stall] += r->repeat;
+	}
+	e->ninsts = e->ncycles = 0;
+}
+
+static struct core_stats listen(struct listener *l, struct kernel_run k, uint64_t rounds, unsigned wants)
+{
+	memset(l, 0, sizeof(*l));
+	l->next_po = 1;
+	l->emit = (struct emit){ .cycles = l->cycles,
+				 .insts = l->insts,
+				 .max_cycles = BATCH,
+				 .max_insts = BATCH,
+				 .wants = wants,
+				 .full = take_batch };
+	k.emit = &l->emit;
+
+	struct core_stats s = run_kernel(&k, rounds);
+
+	take_batch(&l->emit);
+	assert_int_equal(l->committed, s.insts);
+	assert_int_equal(l->committed_cycles, s.insts); /* R5 */
+	assert_int_equal(l->total_cycles, s.cycles);
+	if (wants & WANT_SQUASHED)
+		assert_int_equal(l->squashed, s.squashed);
+	return s;
+}
+
+#define ALL (WANT_CYCLES | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
+
+static void test_340_records_hold_their_invariants_on_every_kernel_and_machine(void **state)
+{
+	static const char *const machines[] = { "boom-tip", "fields2004", "inorder-2w", "puzak2007-bus" };
+	static struct listener l;
+
+	for (unsigned m = 0; m < ARRAY_LEN(machines); m++) {
+		for (unsigned kernel = 1; kernel <= 19; kernel++) {
+			struct kernel_run k = { .machine = machines[m], .kernel = kernel,
+						.size = MB / 4, .check = kernel != 13 };
+
+			listen(&l, k, kernel == 13 ? 1 : 40, ALL);
+		}
+	}
+}
+
+static void test_341_listening_changes_no_cycle(void **state)
+{
+	static struct listener l;
+
+	for (unsigned kernel = 9; kernel <= 18; kernel++) {
+		struct kernel_run k = { .machine = "boom-tip", .kernel = kernel, .size = MB };
+
+		if (kernel != 13)
+			assert_int_equal(listen(&l, k, 200, ALL).cycles, run_kernel(&k, 200).cycles);
+	}
+}
+
+/* Bit of an event. */
+static unsigned bit(enum psv_event event)
+{
+	return (unsigned)__builtin_ctz(event);
+}
+
+static void test_342_events_are_set_on_the_instructions_that_suffer_them(void **state)
+{
+	static struct listener l;
+	struct kernel_run k = { .machine = "boom-tip", .kernel = 16, .sets = SETS(PERFECT) };
+
+	listen(&l, k, 100, ALL);
+	assert_int_equal(l.psv[bit(PSV_FL_MO)], 100);
+
+	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 11, .sets = SETS(PERFECT) };
+	listen(&l, k, 10, ALL);
+	assert_int_equal(l.psv[bit(PSV_FL_CSR)], 160);
+	assert_int_equal(l.psv[bit(PSV_FL_MB)], 0);
+	assert_true(l.flush_cycles[FLUSH_CSR] > 160 * 8);
+
+	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 15, .sets = SETS(PERFECT) };
+	listen(&l, k, 10, ALL);
+	assert_int_equal(l.psv[bit(PSV_FL_EX)], 11); /* with the last exit */
+	assert_true(l.flush_cycles[FLUSH_EXCEPTION] > 10 * 1000);
+
+	k = (struct kernel_run){ .machine = "boom-tip",
+				 .kernel = 7,
+				 .sets = SETS("bpred.direction=taken", "exception.page_faults=no") };
+	struct core_stats s = listen(&l, k, 10, ALL);
+	assert_int_equal(l.psv[bit(PSV_FL_MB)], s.mispredicts);
+	assert_true(s.mispredicts >= 640);
+
+	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 3, .size = 8 * MB,
+				 .sets = SETS(FLAT, "exception.page_faults=no") };
+	listen(&l, k, 2100, WANT_CYCLES | WANT_INSTS);
+	assert_true(l.psv[bit(PSV_ST_LLC)] >= 2000 * 60);
+	assert_int_equal(l.psv[bit(PSV_ST_TLB)], 0);
+
+	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 12, .size = 8 * MB,
+				 .sets = SETS(FLAT, "l1d.mshrs=2", "lsu.store_queue=8") };
+	listen(&l, k, 2000, ALL);
+	assert_true(l.psv[bit(PSV_DR_SQ)] > 1000);
+	assert_true(l.stalls[DISPATCH_SQ] > 2000 * 50);
+
+	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 13, .sets = SETS(PERFECT, "l1i.prefetch=none") };
+	listen(&l, k, 4, ALL);
+	assert_true(l.psv[bit(PSV_DR_L1)] >= 3 * 1024);
+}
+
+static void test_343_a_page_fault_is_its_instructions_and_is_taken_once(void **state)
+{
+	static struct listener l;
+	struct kernel_run off = { .machine = "boom-tip", .kernel = 9, .size = MB, .stride = 4096,
+				  .sets = SETS("exception.page_faults=no") };
+	struct kernel_run on = off;
+
+	on.sets = SETS("exception.page_faults=yes");
+
+	uint64_t before = run_kernel(&off, 300).exceptions;
+	struct core_stats s = listen(&l, on, 300, ALL);
+
+	/* 256 pages of the buffer and a few of stack and data. */
+	assert_in_range(s.exceptions - before, 256, 264);
+	assert_int_equal(l.psv[bit(PSV_FL_EX)], s.exceptions);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_340_records_hold_their_invariants_on_every_kernel_and_machine),
+		cmocka_unit_test(test_341_listening_changes_no_cycle),
+		cmocka_unit_test(test_342_events_are_set_on_the_instructions_that_suffer_them),
+		cmocka_unit_test(test_343_a_page_fault_is_its_instructions_and_is_taken_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
