@@ -10,21 +10,28 @@ import re
 import subprocess
 import sys
 
-FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
-INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+([0-9a-f]{4,8})\s+(\S+)\s*(.*)$")
+FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$", re.M)
+INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\s+([0-9a-f]{4,8})\s+(\S+)\s*(.*)$", re.M)
 
 
-def disassemble(objdump, path):
-    """Per function, the list of (address, encoding, mnemonic, operands)."""
-    text = subprocess.run([objdump, "-d", path], check=True, capture_output=True, text=True).stdout
-    functions, current = {}, None
-    for line in text.splitlines():
-        if match := FUNCTION.match(line):
-            current = functions.setdefault(match.group(2), [])
-        elif current is not None and (match := INSTRUCTION.match(line)):
-            address, word, mnemonic, operands = match.groups()
-            current.append((int(address, 16), int(word, 16), mnemonic, operands))
-    return functions
+class Functions:
+    """The functions of a binary by name, each a list of (address, encoding, mnemonic, operands); only those
+    that are asked for are taken apart."""
+
+    def __init__(self, objdump, path):
+        text = subprocess.run([objdump, "-d", path], check=True, capture_output=True, text=True).stdout
+        parts = FUNCTION.split(text)
+        self.text = dict(zip(parts[1::2], parts[2::2]))
+
+    def __contains__(self, name):
+        return name in self.text
+
+    def __iter__(self):
+        return iter(self.text)
+
+    def __getitem__(self, name):
+        return [(int(address, 16), int(word, 16), mnemonic, operands)
+                for address, word, mnemonic, operands in INSTRUCTION.findall(self.text[name])]
 
 
 def mnemonics(code):
@@ -42,7 +49,7 @@ def prefetches(code):
 def check_flags_of_libm(dump):
     code = dump("image_filter")
     for name in ("__floor", "__ceil"):
-        used = mnemonics(code.get(name) or code[name[2:]])
+        used = mnemonics(code[name if name in code else name[2:]])
         assert "frflags" in used and "fsflags" in used, "%s does not touch fflags: %s" % (name, used)
     assert calls(code["filter_libm"], "floor") == 3 and calls(code["filter_libm"], "ceil") == 1
     for name in ("filter_libm", "filter_free", "floor_free", "ceil_free"):
@@ -67,7 +74,8 @@ def check_prefetch_hints(dump):
 
 
 def check_size_of_call_web(dump):
-    web = [code for name, code in dump("call_web").items() if name.startswith("web_")]
+    functions = dump("call_web")
+    web = [functions[name] for name in functions if name.startswith("web_")]
     bytes_of_code = sum(code[-1][0] - code[0][0] for code in web)
     assert len(web) == 1024 and bytes_of_code > 64 * 1024, (len(web), bytes_of_code)
 
@@ -89,7 +97,7 @@ CHECKS = {
 
 def main():
     folder, objdump = pathlib.Path(sys.argv[1]), sys.argv[2]
-    dump = functools.cache(lambda name: disassemble(objdump, folder / name))
+    dump = functools.cache(lambda name: Functions(objdump, folder / name))
     print("1..%d" % len(CHECKS))
     failed = 0
     for number, (title, check) in enumerate(CHECKS.items(), 1):
