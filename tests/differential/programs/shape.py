@@ -4,34 +4,33 @@
 
     shape.py WORKLOADS OBJDUMP
 """
-import functools
 import pathlib
 import re
 import subprocess
 import sys
 
-FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$", re.M)
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\s+([0-9a-f]{4,8})\s+(\S+)\s*(.*)$", re.M)
+SYMBOL = re.compile(r"^[0-9a-f]+ .{7} \.text\s+([0-9a-f]+) (\S+)$", re.M)
 
 
-class Functions:
-    """The functions of a binary by name, each a list of (address, encoding, mnemonic, operands); only those
-    that are asked for are taken apart."""
+class Binary:
+    """A binary's functions: each a list of (address, encoding, mnemonic, operands)."""
 
     def __init__(self, objdump, path):
-        text = subprocess.run([objdump, "-d", path], check=True, capture_output=True, text=True).stdout
-        parts = FUNCTION.split(text)
-        self.text = dict(zip(parts[1::2], parts[2::2]))
+        self.objdump, self.path = objdump, path
 
-    def __contains__(self, name):
-        return name in self.text
-
-    def __iter__(self):
-        return iter(self.text)
+    def run(self, *options):
+        return subprocess.run([self.objdump, *options, self.path], check=True, capture_output=True, text=True).stdout
 
     def __getitem__(self, name):
-        return [(int(address, 16), int(word, 16), mnemonic, operands)
-                for address, word, mnemonic, operands in INSTRUCTION.findall(self.text[name])]
+        code = [(int(address, 16), int(word, 16), mnemonic, operands)
+                for address, word, mnemonic, operands in INSTRUCTION.findall(self.run("-d", "--disassemble=" + name))]
+        assert code, "no function %s in %s" % (name, self.path)
+        return code
+
+    def sizes(self):
+        """Bytes of each function."""
+        return {name: int(size, 16) for size, name in SYMBOL.findall(self.run("-t"))}
 
 
 def mnemonics(code):
@@ -49,7 +48,7 @@ def prefetches(code):
 def check_flags_of_libm(dump):
     code = dump("image_filter")
     for name in ("__floor", "__ceil"):
-        used = mnemonics(code[name if name in code else name[2:]])
+        used = mnemonics(code[name])
         assert "frflags" in used and "fsflags" in used, "%s does not touch fflags: %s" % (name, used)
     assert calls(code["filter_libm"], "floor") == 3 and calls(code["filter_libm"], "ceil") == 1
     for name in ("filter_libm", "filter_free", "floor_free", "ceil_free"):
@@ -74,10 +73,8 @@ def check_prefetch_hints(dump):
 
 
 def check_size_of_call_web(dump):
-    functions = dump("call_web")
-    web = [functions[name] for name in functions if name.startswith("web_")]
-    bytes_of_code = sum(code[-1][0] - code[0][0] for code in web)
-    assert len(web) == 1024 and bytes_of_code > 64 * 1024, (len(web), bytes_of_code)
+    web = [size for name, size in dump("call_web").sizes().items() if name.startswith("web_")]
+    assert len(web) == 1024 and sum(web) > 64 * 1024, (len(web), sum(web))
 
 
 def check_marks(dump):
@@ -97,12 +94,11 @@ CHECKS = {
 
 def main():
     folder, objdump = pathlib.Path(sys.argv[1]), sys.argv[2]
-    dump = functools.cache(lambda name: Functions(objdump, folder / name))
     print("1..%d" % len(CHECKS))
     failed = 0
     for number, (title, check) in enumerate(CHECKS.items(), 1):
         try:
-            check(dump)
+            check(lambda name: Binary(objdump, folder / name))
             print("ok %d - %s" % (number, title))
         except (AssertionError, KeyError, ValueError) as problem:
             failed += 1
