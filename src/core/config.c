@@ -449,10 +449,9 @@ bool config_check(const struct core_config *c, struct err *e)
 				 "fetch.block_bytes = %u: valid: powers of two, 4…256",
 				 c->fetch_block_bytes);
 	if (c->fetch_block_bytes > c->mem.line_bytes)
-		return bad_value(
-		    c, "fetch.block_bytes", e,
-		    "fetch.block_bytes = %u is larger than mem.line = %u; valid: 4…%u",
-		    c->fetch_block_bytes, c->mem.line_bytes, c->mem.line_bytes);
+		return bad_value(c, "fetch.block_bytes", e,
+				 "fetch.block_bytes = %u is larger than mem.line = %u; valid: 4…%u",
+				 c->fetch_block_bytes, c->mem.line_bytes, c->mem.line_bytes);
 	if (c->fetch_buffer < c->decode_width)
 		return bad_value(
 		    c, "fetch.buffer", e,

@@ -27,8 +27,8 @@ struct core;
 struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
 		      struct err *e);
 void core_free(struct core *c);
-/* From now on emit (NULL: nobody) gets the records. Only while the pipeline is empty: for a listener that
- * must know core_meta first. */
+/* From now on emit (NULL: nobody) gets the records. Only while the pipeline is empty: for a
+ * listener that must know core_meta first. */
 void core_listen(struct core *c, struct emit *emit);
 
 enum core_status {
@@ -37,8 +37,8 @@ enum core_status {
 	CORE_ENDED,   /* the guest's process has ended and everything has committed */
 };
 
-/* Fetches at most max_insts more right-path instructions (0: no limit) and runs until all that was fetched
- * has committed, or core_interrupt is called. */
+/* Fetches at most max_insts more right-path instructions (0: no limit) and runs until all that was
+ * fetched has committed, or core_interrupt is called. */
 enum core_status core_run(struct core *c, uint64_t max_insts);
 /* Goes on for at least max_cycles, without a new limit of instructions: running in pieces changes
  * nothing. */

@@ -410,11 +410,13 @@ void lsu_done(void *ctx, uint64_t token, const struct mem_result *r)
 		return;
 	}
 	if ((token & TOKEN_KIND) == TOKEN_STORE) {
-		/* With store_misses 0 the store left the queue when the cache took it. */
-		if (c->cfg.store_misses) {
-			store_at(c, token & ~TOKEN_KIND)->done = 1;
+		uint64_t n = token & ~TOKEN_KIND;
+
+		if (c->cfg.store_misses)
 			c->sq_flight--;
-		}
+		/* Most have left the queue when the cache took them. */
+		if (n >= c->sq_head)
+			store_at(c, n)->done = 1;
 		return;
 	}
 
@@ -460,7 +462,7 @@ static void leave_queue(struct core *c)
 
 void drain_stage(struct core *c)
 {
-	if (c->cfg.store_misses)
+	if (c->sq_head < c->sq_next)
 		leave_queue(c);
 	for (uint32_t n = 0; n < c->store_ports && c->sq_next < c->sq_commit; n++) {
 		struct store *s = store_at(c, c->sq_next);
@@ -476,9 +478,10 @@ void drain_stage(struct core *c)
 			s->done = 1;
 			break;
 		case MEM_PENDING:
+			/* Until it is translated the cache has not taken it: it keeps its place. */
 			if (c->cfg.store_misses)
 				c->sq_flight++;
-			else
+			else if (!(r.events & MEM_EV_TLB_MISS))
 				s->done = 1;
 			break;
 		case MEM_RETRY:

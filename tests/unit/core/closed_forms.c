@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels whose time is known without a simulator. Where the form is exact the test is; 2% is allowed
- * where the edges of a loop add something.
+ * Kernels whose time is known without a simulator. Where the form is exact the test is; 2% is
+ * allowed where the edges of a loop add something.
  */
 #include "harness.h"
 
@@ -12,7 +12,9 @@
 
 static struct kernel_run boom(unsigned kernel, const char *const *sets)
 {
-	return (struct kernel_run){ .machine = "boom-tip", .kernel = kernel, .sets = sets, .check = true };
+	return (struct kernel_run){
+		.machine = "boom-tip", .kernel = kernel, .sets = sets, .check = true
+	};
 }
 
 static void test_310_dependent_additions_take_a_cycle_each(void **state)
@@ -47,7 +49,8 @@ static void test_313_loads_that_hit_chain_at_the_l1_latency(void **state)
 
 static void test_314_a_pointer_chase_costs_the_latency_of_its_level(void **state)
 {
-	struct kernel_run l2 = boom(3, SETS(PLAIN)), llc = l2, memory = boom(3, SETS(FLAT, "mem.latency=200"));
+	struct kernel_run l2 = boom(3, SETS(PLAIN)), llc = l2,
+			  memory = boom(3, SETS(FLAT, "mem.latency=200"));
 
 	l2.size = 128 * 1024;
 	llc.size = MB;
@@ -68,7 +71,8 @@ static void test_315_multiplications_and_divisions_chain_at_their_latency(void *
 	assert_true(cycles_per_round(&fadd, 20, 60) == 64 * 4);
 }
 
-static void test_316_taken_branches_are_fetched_one_a_cycle_or_as_many_as_the_machine_says(void **state)
+static void
+test_316_taken_branches_are_fetched_one_a_cycle_or_as_many_as_the_machine_says(void **state)
 {
 	struct kernel_run one = boom(6, SETS(PERFECT));
 	struct kernel_run two = boom(6, SETS(PERFECT, "fetch.taken_branches=2"));
@@ -80,7 +84,8 @@ static void test_316_taken_branches_are_fetched_one_a_cycle_or_as_many_as_the_ma
 static void test_317_a_mispredict_costs_resolution_redirect_and_the_front_end(void **state)
 {
 	struct kernel_run k = boom(7, SETS("bpred.direction=taken", "exception.page_faults=no"));
-	/* Dispatched, issued a cycle later, resolved a cycle after that; one taken branch at the end. */
+	/* Dispatched, issued a cycle later, resolved a cycle after that; one taken branch at the
+	 * end. */
 	double penalty = BOOM_DEPTH + 1 + 1 + BOOM_REDIRECT;
 
 	assert_true(cycles_per_round(&k, 20, 60) == 64 * penalty + 1);
@@ -113,7 +118,8 @@ static void test_320_memory_bandwidth_limits_a_stream(void **state)
 	struct kernel_run k = boom(9, SETS(FLAT, "mem.bytes_per_kcycle=2000", "l1d.mshrs=32",
 					   "l2.mshrs=32", "llc.mshrs=32"));
 
-	/* The first lines push dirty ones out of the LLC; each is read once and written back once. */
+	/* The first lines push dirty ones out of the LLC; each is read once and written back once.
+	 */
 	k.size = 16 * MB;
 	k.check = false;
 	assert_near(cycles_per_round(&k, 10000, 14000), 2 * 64 * 1000 / 2000.0, 2);
@@ -128,10 +134,10 @@ static void test_321_memory_parallelism_grows_with_the_reorder_buffer(void **sta
 
 		snprintf(set, sizeof(set), "window.rob=%u", rob);
 
-		struct kernel_run k =
-		    boom(10, SETS(FLAT, set, "mem.latency=952", "window.int_queue=300",
-				  "window.mem_queue=300", "window.int_regs=600", "lsu.load_queue=300",
-				  "l1d.mshrs=32", "l2.mshrs=32", "llc.mshrs=32"));
+		struct kernel_run k = boom(10, SETS(FLAT, set, "mem.latency=952",
+						    "window.int_queue=300", "window.mem_queue=300",
+						    "window.int_regs=600", "lsu.load_queue=300",
+						    "l1d.mshrs=32", "l2.mshrs=32", "llc.mshrs=32"));
 
 		k.size = 8 * MB;
 		k.check = false;
@@ -144,8 +150,8 @@ static void test_322_a_tlb_reaches_as_far_as_its_entries(void **state)
 {
 	for (unsigned pages = 31; pages <= 33; pages++) {
 		struct kernel_run k =
-		    boom(3, SETS(PERFECT, "l1d.prefetch=none", "l1i.prefetch=none", "stlb.entries=0",
-				 "walk.kind=flat", "walk.latency=30"));
+		    boom(3, SETS(PERFECT, "l1d.prefetch=none", "l1i.prefetch=none",
+				 "stlb.entries=0", "walk.kind=flat", "walk.latency=30"));
 
 		k.stride = 4096 + 64; /* another set each, so that the lines stay in the L1 */
 		k.size = pages * k.stride;
@@ -166,7 +172,8 @@ static void test_323_code_larger_than_the_icache_waits_for_the_next_level(void *
 
 static void test_324_reading_fflags_drains_and_refills_the_pipeline(void **state)
 {
-	struct kernel_run k = boom(11, SETS(PERFECT)), none = boom(11, SETS(PERFECT, "exception.csr=none"));
+	struct kernel_run k = boom(11, SETS(PERFECT)),
+			  none = boom(11, SETS(PERFECT, "exception.csr=none"));
 
 	/* Front end, issue, completion and commit in one cycle, redirect. */
 	assert_near(cycles_per_round(&k, 20, 60), 16 * (BOOM_DEPTH + 1 + 1 + 2.0), 2);
@@ -199,7 +206,8 @@ static void test_326_a_system_call_costs_its_kernel_time_and_a_refill(void **sta
 
 static void test_327_a_load_that_passes_its_store_flushes_unless_it_knows_better(void **state)
 {
-	struct kernel_run k = boom(16, SETS(PERFECT)), perfect = boom(16, SETS(PERFECT, "lsu.order=perfect"));
+	struct kernel_run k = boom(16, SETS(PERFECT)),
+			  perfect = boom(16, SETS(PERFECT, "lsu.order=perfect"));
 	struct kernel_run careful = boom(16, SETS(PERFECT, "lsu.order=conservative"));
 	struct kernel_run learns = boom(16, SETS(PERFECT, "lsu.wait_entries=64"));
 
@@ -224,8 +232,12 @@ static void test_328_a_load_over_part_of_a_store_waits_until_it_is_written(void 
 
 static void test_329_in_order_issue_waits_for_the_first_use(void **state)
 {
-	struct kernel_run chain = { .machine = "inorder-2w", .kernel = 3, .sets = SETS(PERFECT), .check = true };
-	struct kernel_run wide = { .machine = "inorder-2w", .kernel = 2, .sets = SETS(PERFECT), .check = true };
+	struct kernel_run chain = {
+		.machine = "inorder-2w", .kernel = 3, .sets = SETS(PERFECT), .check = true
+	};
+	struct kernel_run wide = {
+		.machine = "inorder-2w", .kernel = 2, .sets = SETS(PERFECT), .check = true
+	};
 
 	assert_true(cycles_per_round(&chain, 20, 60) == 64 * 2);
 	assert_near(cycles_per_round(&wide, 20, 60), 66 / 2.0, 5);
@@ -252,7 +264,8 @@ int main(void)
 		cmocka_unit_test(test_324_reading_fflags_drains_and_refills_the_pipeline),
 		cmocka_unit_test(test_325_a_full_store_queue_drains_at_the_rate_of_the_mshrs),
 		cmocka_unit_test(test_326_a_system_call_costs_its_kernel_time_and_a_refill),
-		cmocka_unit_test(test_327_a_load_that_passes_its_store_flushes_unless_it_knows_better),
+		cmocka_unit_test(
+		    test_327_a_load_that_passes_its_store_flushes_unless_it_knows_better),
 		cmocka_unit_test(test_328_a_load_over_part_of_a_store_waits_until_it_is_written),
 		cmocka_unit_test(test_329_in_order_issue_waits_for_the_first_use),
 	};

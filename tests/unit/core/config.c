@@ -69,8 +69,9 @@ static void test_302_a_mistyped_key_is_named_with_its_line_and_the_nearest(void 
 {
 	struct err e;
 
-	assert_string_equal(message("[window]\n\nrobb = 3\n", &e),
-			    "m.ini:3: window.robb: there is no such key; the nearest is 'window.rob'");
+	assert_string_equal(
+	    message("[window]\n\nrobb = 3\n", &e),
+	    "m.ini:3: window.robb: there is no such key; the nearest is 'window.rob'");
 	assert_non_null(strstr(message("[windw]\nrob = 3\n", &e), "m.ini:2: "));
 	assert_non_null(strstr(e.text, "the nearest is 'window'"));
 }
@@ -91,10 +92,12 @@ static void test_304_parts_that_cannot_work_together_are_named(void **state)
 {
 	struct err e;
 
-	assert_string_equal(message("[window]\ncommit_width = 8\nrob = 4\n", &e),
-			    "m.ini:3: window.rob = 4 is smaller than window.commit_width = 8; valid: "
-			    "8…1024");
-	assert_non_null(strstr(message("[mem]\nline = 1024\n[l1d]\nsize = 512\nways = 1\n", &e), "l1d.size"));
+	assert_string_equal(
+	    message("[window]\ncommit_width = 8\nrob = 4\n", &e),
+	    "m.ini:3: window.rob = 4 is smaller than window.commit_width = 8; valid: "
+	    "8…1024");
+	assert_non_null(
+	    strstr(message("[mem]\nline = 1024\n[l1d]\nsize = 512\nways = 1\n", &e), "l1d.size"));
 	assert_non_null(strstr(message("[fetch]\nblock_bytes = 24\n", &e), "powers of two"));
 }
 
@@ -111,10 +114,12 @@ static void test_306_a_machine_can_start_from_another(void **state)
 	struct core_config c;
 	struct err e;
 
-	assert_true(config_parse(&c, "[machine]\nbase = fields2004\n[window]\nrob = 80\n", "m.ini", &e));
+	assert_true(
+	    config_parse(&c, "[machine]\nbase = fields2004\n[window]\nrob = 80\n", "m.ini", &e));
 	assert_int_equal(c.rob, 80);
 	assert_int_equal(c.issue_width, 6);
-	assert_false(config_parse(&c, "[window]\nrob = 80\n[machine]\nbase = fields2004\n", "m.ini", &e));
+	assert_false(
+	    config_parse(&c, "[window]\nrob = 80\n[machine]\nbase = fields2004\n", "m.ini", &e));
 	assert_false(config_parse(&c, "[machine]\nbase = nowhere\n", "m.ini", &e));
 }
 

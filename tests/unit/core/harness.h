@@ -14,14 +14,14 @@
 #define MB (1024 * 1024)
 
 /* Settings that take away what a closed form leaves out. */
-#define PERFECT "bpred.direction=perfect", "exception.page_faults=no"
-#define PLAIN	PERFECT, "l1d.prefetch=none", "l1i.prefetch=none", "dtlb.entries=0"
-#define FLAT	PLAIN, "mem.kind=flat", "mem.bytes_per_kcycle=0"
+#define PERFECT	  "bpred.direction=perfect", "exception.page_faults=no"
+#define PLAIN	  PERFECT, "l1d.prefetch=none", "l1i.prefetch=none", "dtlb.entries=0"
+#define FLAT	  PLAIN, "mem.kind=flat", "mem.bytes_per_kcycle=0"
 #define SETS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 struct kernel_run {
 	const char *machine;
-	const char *const *sets;  /* NULL-terminated; NULL: none */
+	const char *const *sets; /* NULL-terminated; NULL: none */
 	unsigned kernel;
 	unsigned size, stride; /* 0: the kernel's own */
 	struct emit *emit;     /* may be NULL */
@@ -39,7 +39,7 @@ void config_of(struct core_config *c, const char *machine, const char *const *se
 #define assert_near(value, expected, percent)                                                      \
 	do {                                                                                       \
 		double v_ = (value), e_ = (expected);                                              \
-		if (v_ < e_ * (1 - (percent) / 100.0) || v_ > e_ * (1 + (percent) / 100.0))         \
+		if (v_ < e_ * (1 - (percent) / 100.0) || v_ > e_ * (1 + (percent) / 100.0))        \
 			fail_msg("%s is %g, not %g", #value, v_, e_);                              \
 	} while (0)
 

@@ -10,7 +10,9 @@ static void test_350_no_idealised_category_slows_a_run_by_more_than_a_percent(vo
 
 	for (unsigned m = 0; m < ARRAY_LEN(machines); m++) {
 		for (unsigned i = 0; i < ARRAY_LEN(kernels); i++) {
-			struct kernel_run k = { .machine = machines[m], .kernel = kernels[i], .size = MB };
+			struct kernel_run k = { .machine = machines[m],
+						.kernel = kernels[i],
+						.size = MB };
 			uint64_t base = run_kernel(&k, 100).cycles;
 
 			for (unsigned c = 0; c < IDEAL_COUNT; c++) {
@@ -32,20 +34,31 @@ static void test_350_no_idealised_category_slows_a_run_by_more_than_a_percent(vo
 
 static void test_351_with_everything_ideal_the_width_is_the_limit(void **state)
 {
-	static const char *const all[] = { "ideal.dl1=on",   "ideal.win=on",   "ideal.bw=on",
-					   "ideal.bmisp=on", "ideal.dmiss=on", "ideal.shalu=on",
-					   "ideal.lgalu=on", "ideal.imiss=on", "ideal.itlb=on",
-					   "ideal.dtlb=on",  "ideal.flush=on", "ideal.sq=on", NULL };
+	static const char *const all[] = { "ideal.dl1=on",
+					   "ideal.win=on",
+					   "ideal.bw=on",
+					   "ideal.bmisp=on",
+					   "ideal.dmiss=on",
+					   "ideal.shalu=on",
+					   "ideal.lgalu=on",
+					   "ideal.imiss=on",
+					   "ideal.itlb=on",
+					   "ideal.dtlb=on",
+					   "ideal.flush=on",
+					   "ideal.sq=on",
+					   NULL };
 
 	for (unsigned i = 0; i < ARRAY_LEN(kernels); i++) {
-		struct kernel_run k = { .machine = "boom-tip", .kernel = kernels[i], .sets = all,
-					.size = MB / 4 };
+		struct kernel_run k = {
+			.machine = "boom-tip", .kernel = kernels[i], .sets = all, .size = MB / 4
+		};
 		struct core_stats s = run_kernel(&k, 400), t = run_kernel(&k, 800);
 		double ipc = (double)(t.insts - s.insts) / (double)(t.cycles - s.cycles);
 
 		/* Chains through memory keep the one cycle that a load takes; the rest flows. */
-		double limit = kernels[i] == 3 || kernels[i] == 8 || kernels[i] == 18 || kernels[i] == 19 ?
-				   0.9 : 8;
+		double limit = kernels[i] == 18						? 0.5
+			       : kernels[i] == 3 || kernels[i] == 8 || kernels[i] == 19 ? 0.9
+											: 8;
 		if (ipc < limit)
 			fail_msg("kernel %u: %g instructions a cycle, all ideal", kernels[i], ipc);
 	}
@@ -53,7 +66,9 @@ static void test_351_with_everything_ideal_the_width_is_the_limit(void **state)
 
 static void test_352_each_category_takes_its_own_cost_away(void **state)
 {
-	struct kernel_run k = { .machine = "boom-tip", .kernel = 1, .sets = SETS(PERFECT, "ideal.shalu=on") };
+	struct kernel_run k = { .machine = "boom-tip",
+				.kernel = 1,
+				.sets = SETS(PERFECT, "ideal.shalu=on") };
 
 	/* A chain of additions becomes as wide as the machine. */
 	assert_near(cycles_per_round(&k, 40, 240), 66 / 4.0, 2);
@@ -94,12 +109,19 @@ static void test_353_one_static_instruction_can_be_idealised_alone(void **state)
 {
 	static struct rec_cycle cycles[64];
 	static struct rec_inst insts[512];
-	struct emit emit = { .cycles = cycles, .insts = insts, .max_cycles = 64, .max_insts = 512,
-			     .wants = WANT_INSTS, .full = find_load };
-	struct kernel_run k = { .machine = "boom-tip", .kernel = 9, .size = 8 * MB, .emit = &emit,
+	struct emit emit = { .cycles = cycles,
+			     .insts = insts,
+			     .max_cycles = 64,
+			     .max_insts = 512,
+			     .wants = WANT_INSTS,
+			     .full = find_load };
+	struct kernel_run k = { .machine = "boom-tip",
+				.kernel = 9,
+				.size = 8 * MB,
+				.emit = &emit,
 				.sets = SETS(FLAT) };
 	char set[64], other[64];
-	uint64_t base = run_kernel(&k, 20000).cycles;
+	double base = cycles_per_round(&k, 10000, 20000);
 
 	find_load(&emit);
 	assert_true(load_pc != 0);
@@ -107,9 +129,9 @@ static void test_353_one_static_instruction_can_be_idealised_alone(void **state)
 	snprintf(other, sizeof(other), "ideal.dmiss=0x%lx", (unsigned long)load_pc + 4096);
 	k.emit = NULL;
 	k.sets = SETS(FLAT, set);
-	assert_true(run_kernel(&k, 20000).cycles < base * 3 / 4);
+	assert_true(cycles_per_round(&k, 10000, 20000) < base / 4);
 	k.sets = SETS(FLAT, other);
-	assert_int_equal(run_kernel(&k, 20000).cycles, base);
+	assert_true(cycles_per_round(&k, 10000, 20000) == base);
 }
 
 int main(void)

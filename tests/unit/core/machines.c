@@ -9,8 +9,10 @@ static void test_360_every_kernel_commits_what_the_guest_executed_on_every_machi
 {
 	for (size_t m = 0; m < machine_files_count; m++) {
 		for (unsigned kernel = 1; kernel <= 19; kernel++) {
-			struct kernel_run k = { .machine = machine_files[m].name, .kernel = kernel,
-						.size = 65536, .check = kernel != 13 };
+			struct kernel_run k = { .machine = machine_files[m].name,
+						.kernel = kernel,
+						.size = 65536,
+						.check = kernel != 13 };
 
 			run_kernel(&k, kernel == 13 ? 1 : 20);
 		}
@@ -29,7 +31,8 @@ static void random_value(const struct param *p, struct rng *r, char *text, size_
 		return;
 	}
 	if (p->type == PARAM_BOOL8 || p->type == PARAM_BOOL32 || p->type == PARAM_IDEAL) {
-		snprintf(text, size, "%s", rng_below(r, p->type == PARAM_IDEAL ? 8 : 2) == 1 ? "on" : "off");
+		snprintf(text, size, "%s",
+			 rng_below(r, p->type == PARAM_IDEAL ? 8 : 2) == 1 ? "on" : "off");
 		return;
 	}
 
@@ -51,9 +54,11 @@ static void test_361_every_legal_machine_runs_to_the_end(void **state)
 
 	rng_seed(&r, 361);
 	for (unsigned i = 0; legal < 120 && i < 20000; i++) {
-		struct kernel_run k = { .machine = machine_files[rng_below(&r, machine_files_count)].name,
+		struct kernel_run k = { .machine =
+					    machine_files[rng_below(&r, machine_files_count)].name,
 					.kernel = kernels[rng_below(&r, ARRAY_LEN(kernels))],
-					.size = 65536, .check = true };
+					.size = 65536,
+					.check = true };
 		char sets[24][96];
 		const char *list[25] = { NULL };
 		struct core_config c;

@@ -12,9 +12,9 @@ struct listener {
 	struct emit emit;
 	struct rec_cycle cycles[BATCH];
 	struct rec_inst insts[BATCH];
-	uint64_t next_cycle;	  /* R1 */
-	uint64_t next_po;	  /* R2 */
-	uint64_t committed;	  /* inst records */
+	uint64_t next_cycle;	   /* R1 */
+	uint64_t next_po;	   /* R2 */
+	uint64_t committed;	   /* inst records */
 	uint64_t committed_cycles; /* sum of ncommit */
 	uint64_t squashed;
 	uint64_t total_cycles;
@@ -80,7 +80,8 @@ static void take_batch(struct emit *e)
 	e->ninsts = e->ncycles = 0;
 }
 
-static struct core_stats listen(struct listener *l, struct kernel_run k, uint64_t rounds, unsigned wants)
+static struct core_stats listen(struct listener *l, struct kernel_run k, uint64_t rounds,
+				unsigned wants)
 {
 	memset(l, 0, sizeof(*l));
 	l->next_po = 1;
@@ -103,17 +104,21 @@ static struct core_stats listen(struct listener *l, struct kernel_run k, uint64_
 	return s;
 }
 
-#define ALL (WANT_CYCLES | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
+#define ALL                                                                                        \
+	(WANT_CYCLES | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
 
 static void test_340_records_hold_their_invariants_on_every_kernel_and_machine(void **state)
 {
-	static const char *const machines[] = { "boom-tip", "fields2004", "inorder-2w", "puzak2007-bus" };
+	static const char *const machines[] = { "boom-tip", "fields2004", "inorder-2w",
+						"puzak2007-bus" };
 	static struct listener l;
 
 	for (unsigned m = 0; m < ARRAY_LEN(machines); m++) {
 		for (unsigned kernel = 1; kernel <= 19; kernel++) {
-			struct kernel_run k = { .machine = machines[m], .kernel = kernel,
-						.size = MB / 4, .check = kernel != 13 };
+			struct kernel_run k = { .machine = machines[m],
+						.kernel = kernel,
+						.size = MB / 4,
+						.check = kernel != 13 };
 
 			listen(&l, k, kernel == 13 ? 1 : 40, ALL);
 		}
@@ -128,7 +133,8 @@ static void test_341_listening_changes_no_cycle(void **state)
 		struct kernel_run k = { .machine = "boom-tip", .kernel = kernel, .size = MB };
 
 		if (kernel != 13)
-			assert_int_equal(listen(&l, k, 200, ALL).cycles, run_kernel(&k, 200).cycles);
+			assert_int_equal(listen(&l, k, 200, ALL).cycles,
+					 run_kernel(&k, 200).cycles);
 	}
 }
 
@@ -159,24 +165,31 @@ static void test_342_events_are_set_on_the_instructions_that_suffer_them(void **
 
 	k = (struct kernel_run){ .machine = "boom-tip",
 				 .kernel = 7,
-				 .sets = SETS("bpred.direction=taken", "exception.page_faults=no") };
+				 .sets =
+				     SETS("bpred.direction=taken", "exception.page_faults=no") };
 	struct core_stats s = listen(&l, k, 10, ALL);
 	assert_int_equal(l.psv[bit(PSV_FL_MB)], s.mispredicts);
 	assert_true(s.mispredicts >= 640);
 
-	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 3, .size = 8 * MB,
+	k = (struct kernel_run){ .machine = "boom-tip",
+				 .kernel = 3,
+				 .size = 8 * MB,
 				 .sets = SETS(FLAT, "exception.page_faults=no") };
 	listen(&l, k, 2100, WANT_CYCLES | WANT_INSTS);
 	assert_true(l.psv[bit(PSV_ST_LLC)] >= 2000 * 60);
 	assert_int_equal(l.psv[bit(PSV_ST_TLB)], 0);
 
-	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 12, .size = 8 * MB,
+	k = (struct kernel_run){ .machine = "boom-tip",
+				 .kernel = 12,
+				 .size = 8 * MB,
 				 .sets = SETS(FLAT, "l1d.mshrs=2", "lsu.store_queue=8") };
 	listen(&l, k, 2000, ALL);
 	assert_true(l.psv[bit(PSV_DR_SQ)] > 1000);
 	assert_true(l.stalls[DISPATCH_SQ] > 2000 * 50);
 
-	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 13, .sets = SETS(PERFECT, "l1i.prefetch=none") };
+	k = (struct kernel_run){ .machine = "boom-tip",
+				 .kernel = 13,
+				 .sets = SETS(PERFECT, "l1i.prefetch=none") };
 	listen(&l, k, 4, ALL);
 	assert_true(l.psv[bit(PSV_DR_L1)] >= 3 * 1024);
 }
@@ -184,7 +197,10 @@ static void test_342_events_are_set_on_the_instructions_that_suffer_them(void **
 static void test_343_a_page_fault_is_its_instructions_and_is_taken_once(void **state)
 {
 	static struct listener l;
-	struct kernel_run off = { .machine = "boom-tip", .kernel = 9, .size = MB, .stride = 4096,
+	struct kernel_run off = { .machine = "boom-tip",
+				  .kernel = 9,
+				  .size = MB,
+				  .stride = 4096,
 				  .sets = SETS("exception.page_faults=no") };
 	struct kernel_run on = off;
 
@@ -201,7 +217,8 @@ static void test_343_a_page_fault_is_its_instructions_and_is_taken_once(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_340_records_hold_their_invariants_on_every_kernel_and_machine),
+		cmocka_unit_test(
+		    test_340_records_hold_their_invariants_on_every_kernel_and_machine),
 		cmocka_unit_test(test_341_listening_changes_no_cycle),
 		cmocka_unit_test(test_342_events_are_set_on_the_instructions_that_suffer_them),
 		cmocka_unit_test(test_343_a_page_fault_is_its_instructions_and_is_taken_once),
