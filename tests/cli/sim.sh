@@ -242,9 +242,26 @@ test_a_name_without_a_slash_is_found_in_the_sysroot() {
 	status_is 9
 }
 
-test_without_functional_it_says_what_is_missing() {
-	run sim -- "$GUESTS/answers" exit 0
-	refuses "--functional"
+test_the_modelled_core_gives_the_same_output_and_cycles_too() {
+	sim --summary-json "$tmp/functional" -- "$GUESTS/answers" echo one
+	cp "$tmp/out" "$tmp/expected"
+	run sim --machine boom-tea --summary-json "$tmp/json" -- "$GUESTS/answers" echo one
+	status_is 0
+	cmp "$tmp/expected" "$tmp/out"
+	grep -qE '^culprit: [0-9,]+ instructions, [0-9,]+ cycles, IPC [0-9.]+, [0-9.]+ MIPS, ' "$tmp/err"
+	cmp <(grep instructions "$tmp/functional") <(grep instructions "$tmp/json")
+	python3 - "$tmp/json" <<-'END'
+		import json, sys
+		run = json.load(open(sys.argv[1]))
+		assert run["machine"] == "boom-tea"
+		assert run["cycles"] > 0
+		assert abs(run["ipc"] - run["instructions"] / run["cycles"]) < 1e-6
+	END
+}
+
+test_a_wrong_machine_parameter_names_the_nearest() {
+	run sim --set window.rbo=3 -- "$GUESTS/answers" exit 0
+	refuses "window.rob"
 }
 
 run_tests
