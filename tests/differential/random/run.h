@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs one program in several machines at once and says where they disagree. */
+#ifndef RANDOM_RUN_H
+#define RANDOM_RUN_H
+
+#include "differential/random/program.h"
+
+enum machine {
+	MACHINE_TRANSLATED, /* culprit sim --functional */
+	MACHINE_INTERPRETED,
+	MACHINE_QEMU,
+	MACHINES,
+};
+extern const char *const machine_name[MACHINES];
+
+struct runner {
+	const char *culprit, *qemu; /* qemu NULL: not compared */
+	char folder[64];	    /* holds all files of a run */
+};
+
+#define OUTPUT_BYTES (DUMP_BYTES + DATA_BYTES)
+
+struct outcome {
+	uint8_t output[OUTPUT_BYTES + 1]; /* zero behind what was written */
+	size_t output_bytes;
+	int status; /* as wait reports it */
+	uint64_t insts;
+};
+
+struct outcomes {
+	struct outcome of[MACHINES];
+};
+
+/* Runs the program everywhere. The executed instructions, or 0 if a machine could not be run. */
+void run_everywhere(const struct runner *r, const struct program *p, struct outcomes *out);
+/* The machine that differs from the first, or MACHINES. */
+enum machine run_differs(const struct runner *r, const struct outcomes *out);
+/* One line per register, word of data, … that differs. */
+void run_print_difference(const struct outcomes *out, enum machine m);
+
+/* Switches items off, and iterations, for as long as the machines still disagree. */
+void program_minimise(const struct runner *r, struct program *p);
+void program_print(const struct program *p);
+/* Says after which instruction the machines disagree. */
+void locate(const struct runner *r, struct program *p, enum machine m);
+
+#endif
