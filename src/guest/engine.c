@@ -114,9 +114,11 @@ static enum engine_exit run_block(struct engine *e, struct hart *h, struct block
 static enum engine_exit run_loop(struct engine *e, struct hart *h)
 {
 	for (;;) {
-		struct block *b = cache_lookup(e, h->pc);
 		enum engine_exit result;
 
+		if (unlikely(cache_is_full(e->cache)))
+			cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
+		struct block *b = cache_lookup(e, h->pc);
 		if (e->left < BLOCK_MAX_INSTS && e->reserve) {
 			uint64_t more = min_u64(e->reserve, SLICE_INSTS);
 			e->reserve -= more;
@@ -132,12 +134,8 @@ static enum engine_exit run_loop(struct engine *e, struct hart *h)
 			return ENGINE_FETCH_FAULT;
 		if (e->left < b->count)
 			result = run_one(e, h);
-		else if (unlikely(cache_is_full(e->cache))) {
-			cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
-			result = RUN_AGAIN;
-		} else {
+		else
 			result = run_block(e, h, b);
-		}
 		if (result != RUN_AGAIN)
 			return result;
 	}

@@ -14,6 +14,7 @@
  * Invariants: (1) every block in the hash table was decoded from bytes that have not been
  * invalidated since; (2) a lookup entry or a link points only to blocks in the hash table.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,8 +173,7 @@ static struct block *block_alloc(struct cache *c, unsigned count)
 
 	size_bytes = (size_bytes + 15) & ~(size_t)15;
 	if (c->chunk_count == 0 || c->chunk_used + size_bytes > CHUNK_BYTES) {
-		if (c->chunk_count == CHUNKS_MAX)
-			die("the block cache is full"); /* engine_run empties it long before */
+		assert(c->chunk_count < CHUNKS_MAX); /* see cache_is_full */
 		c->chunks[c->chunk_count++] = x_malloc(CHUNK_BYTES);
 		c->chunk_used = 0;
 	}
@@ -233,6 +233,8 @@ struct block *cache_find(struct engine *e, uint64_t pc)
 	while (b && b->pc != pc)
 		b = b->hash_next;
 	if (!b) {
+		if (cache_is_full(c))
+			return NULL; /* engine_run empties it */
 		b = block_decode(e, pc);
 		if (!b)
 			return NULL;

@@ -130,7 +130,8 @@ void engine_unwind_block(struct engine *e, struct block *b, unsigned done);
 
 struct cache *cache_new(void);
 void cache_free(struct cache *c);
-/* Finds or decodes the block at pc; NULL and e->fault filled if pc is not executable. */
+/* Finds or decodes the block at pc; NULL if the cache is full, or with e->fault filled if pc is not
+ * executable. */
 struct block *cache_find(struct engine *e, uint64_t pc);
 /* Finds or decodes the instruction at pc; NULL as above. */
 const struct inst *cache_inst(struct engine *e, uint64_t pc);

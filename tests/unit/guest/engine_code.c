@@ -363,6 +363,48 @@ static void test_249_counts_of_blocks_add_up_to_what_was_executed(void **state)
 	world_close(&w);
 }
 
+/* rounds times through a chain of blocks of `fp` FP operations, an addition and a jump. */
+static void run_chain(struct world *w, uint64_t start, unsigned blocks, unsigned fp,
+		      unsigned rounds)
+{
+	uint32_t *at = (uint32_t *)(w->mem.base + start);
+
+	for (unsigned i = 0; i < blocks; i++) {
+		for (unsigned k = 0; k < fp; k++)
+			*at++ = enc_r(OP_FADD_S, 1 + k, 2 + k, 3 + k) | 7u << 12;
+		*at++ = enc_i(OP_ADDI, 10, 10, 1);
+		*at++ = enc_j(OP_JAL, 0, 4);
+	}
+	*at++ = enc_i(OP_ADDI, LOOP_COUNT, LOOP_COUNT, -1);
+	*at++ = enc_b(OP_BEQ, LOOP_COUNT, 0, 8);
+	*at++ = enc_i(OP_JALR, 0, 28, 0);
+	*at++ = ECALL_WORD;
+	for (int by = BY_INTERPRETER; by < EXECUTORS; by++) {
+		struct hart h = fresh_hart();
+		for (int i = 0; i < 32; i++)
+			h.f[i] = 0xffffffff3f800000;
+		h.pc = h.x[28] = start;
+		h.x[LOOP_COUNT] = rounds;
+		engine_invalidate(w->engine[by], 0, GUEST_ADDR_LIMIT);
+		assert_int_equal(world_run(w, by, &h, 1ull << 40, 0, NULL), ENGINE_ECALL);
+		assert_int_equal(h.x[10], blocks * rounds);
+		assert_int_equal(w->executed, (uint64_t)rounds * (blocks * (fp + 2) + 3));
+	}
+}
+
+static void test_251_code_larger_than_the_caches_still_runs(void **state)
+{
+	struct world w;
+	uint64_t start = 0x1000000;
+
+	(void)state;
+	world_open(&w);
+	world_map(&w, start, 8 << 20, MEM_R | MEM_W | MEM_X);
+	run_chain(&w, start, 400000, 0, 2);  /* more blocks than are kept */
+	run_chain(&w, start, 40000, 12, 20); /* more generated code than fits */
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_247_an_interrupt_ends_an_endless_loop),
 		cmocka_unit_test(test_248_a_step_reports_address_value_and_direction),
 		cmocka_unit_test(test_250_low_and_odd_addresses_are_not_executable),
+		cmocka_unit_test(test_251_code_larger_than_the_caches_still_runs),
 		cmocka_unit_test(test_249_counts_of_blocks_add_up_to_what_was_executed),
 	};
 
