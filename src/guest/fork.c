@@ -8,7 +8,7 @@
  * carries how a process ended and how much time it took.
  *
  * A child whose measuring was not asked for runs to its end inside the call that made it. vfork
- * copies instead of sharing memory; the parent waits as it should.
+ * copies instead of sharing memory; the parent waits as it should, and gets the child's last words.
  */
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -57,7 +57,8 @@ void procs_init(struct guest *g)
 	g->pid_base = 1000 + (g->config.seed ? (int)(hash_u64(g->config.seed) % 30000) : 0);
 	g->pid = proc_new_id(g);
 	g->ppid = g->pid_base - 1;
-	g->procs->processes = 1;
+	g->procs->processes = g->procs->alive = 1;
+	baton_init(g);
 	slot_take(g, g->pid, getpid(), g->pid, g->pid);
 }
 
@@ -71,6 +72,45 @@ void procs_free(struct guest *g)
 	if (g->procs)
 		munmap(g->procs, sizeof(*g->procs));
 	g->procs = NULL;
+}
+
+/* A vfork child that ends has written into its parent's frame, if it has something to say
+ * (posix_spawn does: why exec failed). With separate memories the part above the stack pointer is
+ * sent over. */
+void process_end_vfork(struct guest *g)
+{
+	uint8_t frame[4096];
+	size_t n = sizeof(frame);
+	ssize_t sent = 0;
+
+	if (g->vfork_fd < 0)
+		return;
+	if (g->vfork_sp && g->ended) {
+		n = min_u64(n, GUEST_STACK_TOP > g->vfork_sp ? GUEST_STACK_TOP - g->vfork_sp : n);
+		if (mem_read(&g->mem, frame, g->vfork_sp, n) == 0)
+			sent = write(g->vfork_fd, frame, n);
+	}
+	(void)sent;
+	close(g->vfork_fd);
+	g->vfork_fd = -1;
+	g->vfork_sp = 0;
+}
+
+/* Short: until exec or exit. Other threads of a process that vforks wait with it. */
+static void wait_vfork(struct guest *g, const struct thread *t, int fd)
+{
+	uint8_t frame[4096];
+	ssize_t n;
+
+	baton_drop(g);
+	while ((n = read(fd, frame, sizeof(frame))) != 0) {
+		if (n > 0)
+			mem_write(&g->mem, t->hart.x[2], frame, (size_t)n);
+		else if (errno != EINTR || g->interrupted)
+			break;
+	}
+	baton_take(g);
+	close(fd);
 }
 
 static void new_thread_state(struct guest *g, struct thread *n, const struct thread *t,
@@ -132,6 +172,9 @@ static void become_child(struct guest *g, struct thread *t, int pid, unsigned nu
 	if (g->vfork_fd >= 0)
 		close(g->vfork_fd);
 	g->vfork_fd = -1;
+	g->vfork_sp = 0;
+	g->baton = false; /* the parent's */
+	g->event_at = 0;
 	g->ppid = g->pid;
 	g->pid = pid;
 	t->tid = (uint32_t)pid;
@@ -161,8 +204,6 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 	pid_t host;
 	struct proc_slot *me = proc_slot(g, g->pid);
 
-	if (t->wait.started)
-		return (int64_t)t->wait.progress; /* vfork: the child has exec'ed or ended */
 	if (flags & CLONE_THREAD)
 		return clone_thread(g, t, flags, stack, ptid, tls, ctid);
 	if (flags & (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC |
@@ -173,12 +214,14 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 	signal_watch_host(g, SIGCHLD);
 	pid = proc_new_id(g);
 	number = (unsigned)atomic_fetch_add(&g->procs->processes, 1);
+	g->procs->alive++;
 	slot_take(g, pid, 0, me->pgid, me->sid);
 	fflush(NULL);
 	tell_fork(g, GUEST_FORK_PREPARE, number);
 	host = fork();
 	if (host < 0) {
 		proc_slot(g, pid)->guest_pid = 0;
+		g->procs->alive--;
 		tell_fork(g, GUEST_FORK_PARENT, number);
 		return -EAGAIN;
 	}
@@ -188,6 +231,7 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 		if (pipe_fd[0] >= 0) {
 			close(pipe_fd[0]);
 			g->vfork_fd = pipe_fd[1];
+			g->vfork_sp = flags & CLONE_VM ? t->hart.x[2] : 0;
 		}
 		if (stack)
 			t->hart.x[2] = stack;
@@ -214,14 +258,8 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 		copy_out(g, pidfd_addr, &got, 4);
 	}
 	if (flags & CLONE_VFORK) {
-		struct pollfd p = { .fd = pipe_fd[0], .events = POLLIN };
-
-		/* Short: until exec or exit. Other threads of a process that vforks wait with it.
-		 */
 		close(pipe_fd[1]);
-		while (poll(&p, 1, -1) < 0 && errno == EINTR && !g->interrupted)
-			;
-		close(pipe_fd[0]);
+		wait_vfork(g, t, pipe_fd[0]);
 	}
 	return pid;
 }
@@ -350,9 +388,7 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 	signal_after_exec(g);
 	timers_after_exec(g, false);
 	fd_close_on_exec(g);
-	if (g->vfork_fd >= 0)
-		close(g->vfork_fd);
-	g->vfork_fd = -1;
+	process_end_vfork(g);
 	return SYS_DONE;
 }
 
@@ -446,6 +482,8 @@ static int reap(struct guest *g, int pid, int options, struct wait_result *r)
 		if (!g->config.real_time && s->end_ns > clock_boot_ns(g))
 			g->skip_ns += s->end_ns - clock_boot_ns(g);
 		g->children_cpu_ns += s->cpu_ns;
+		if (!(s->status & PROC_ENDED))
+			g->procs->alive--; /* killed from outside: it could not say so itself */
 		s->guest_pid = 0;
 		close(c->pidfd);
 		g->children[i] = g->children[--g->nchildren];

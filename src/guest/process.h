@@ -10,6 +10,7 @@
 #define GUEST_PROCESS_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -150,8 +151,13 @@ struct proc_slot {
 #define PROC_ENDED 0x10000
 #define PROC_SLOTS 65536
 struct proc_table {
-	_Atomic int next; /* the next pid or tid to hand out, less pid_base */
-	_Atomic int processes;
+	_Atomic int next;      /* the next pid or tid to hand out, less pid_base */
+	_Atomic int processes; /* ever made */
+	_Atomic int alive;
+	_Atomic int shares;  /* somebody has mapped writable shared memory */
+	_Atomic int waiting; /* processes that want the baton */
+	_Atomic unsigned turn;
+	pthread_mutex_t baton;
 	struct proc_slot slot[PROC_SLOTS];
 };
 
@@ -209,6 +215,9 @@ struct guest {
 	struct child *children;
 	size_t nchildren;
 	uint64_t children_cpu_ns;
+	bool baton; /* this process holds it */
+	uint64_t
+	    vfork_sp; /* the parent's stack pointer, to give back what a vfork child wrote there */
 	unsigned child_number; /* 0: the first process */
 	int vfork_fd;	       /* write end to close at exec or exit; -1 */
 	bool run_here;	       /* a child that nobody measures: runs to its end where it was made */
@@ -372,9 +381,17 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 		     uint64_t ptid, uint64_t tls, uint64_t ctid, int exit_signal,
 		     uint64_t pidfd_addr);
 int proc_new_id(struct guest *g);
+void process_end_vfork(struct guest *g); /* the child has exec'ed or ended */
 struct proc_slot *proc_slot(struct guest *g, int pid);
 void procs_init(struct guest *g);
 void procs_free(struct guest *g);
+
+/* baton.c */
+void baton_init(struct guest *g);
+bool baton_used(const struct guest *g);
+void baton_take(struct guest *g);
+void baton_drop(struct guest *g);
+void baton_pass(struct guest *g); /* lets another process run, if one waits */
 
 /* futex.c */
 unsigned futex_wake(struct guest *g, uint64_t addr, unsigned count, uint32_t bits);

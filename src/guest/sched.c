@@ -138,9 +138,9 @@ void guest_end(struct guest *g, int wait_status)
 		slot->end_ns = clock_boot_ns(g);
 		slot->status = wait_status | PROC_ENDED;
 	}
-	if (g->vfork_fd >= 0)
-		close(g->vfork_fd);
-	g->vfork_fd = -1;
+	g->procs->alive--;
+	baton_drop(g);
+	process_end_vfork(g);
 }
 
 int64_t wait_begin(struct thread *t, enum wait_kind kind, uint64_t deadline_ns)
@@ -170,7 +170,7 @@ int64_t wait_fd(struct guest *g, struct thread *t, int fd, short events, uint64_
 
 /* Asks the host once about everything that blocked threads wait for; timeout as for ppoll. True if
  * a thread became ready. */
-static bool poll_host(struct guest *g, const struct timespec *timeout, bool *any)
+static bool poll_host(struct guest *g, const struct timespec *timeout)
 {
 	size_t n = 0, at = 0;
 	struct pollfd stack_fds[32], *fds = stack_fds;
@@ -187,12 +187,7 @@ static bool poll_host(struct guest *g, const struct timespec *timeout, bool *any
 			n += t->wait.nfds;
 		waits_child |= t->wait.kind == WAIT_CHILD;
 	}
-	*any = n > 0 || waits_child;
-	if (!*any && !timeout)
-		return false;
-	if (!timeout)
-		n += g->nchildren;
-	else if (waits_child)
+	if (waits_child)
 		n += g->nchildren;
 	if (n > ARRAY_LEN(stack_fds))
 		fds = x_calloc(n, sizeof(*fds));
@@ -207,6 +202,8 @@ static bool poll_host(struct guest *g, const struct timespec *timeout, bool *any
 	for (size_t i = 0; at < n && i < g->nchildren; i++)
 		fds[at++] = (struct pollfd){ .fd = g->children[i].pidfd, .events = POLLIN };
 
+	if (timeout->tv_sec || timeout->tv_nsec)
+		baton_drop(g);
 	/* Signals wait until ppoll: none is lost between the check and the sleep. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -215,6 +212,7 @@ static bool poll_host(struct guest *g, const struct timespec *timeout, bool *any
 	else
 		got = ppoll(fds, at, timeout, &old);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	baton_take(g);
 
 	if (got > 0) {
 		at = 0;
@@ -362,12 +360,12 @@ static bool idle(struct guest *g)
 		const struct timespec none = { 0, 0 };
 		struct timespec ts;
 		uint64_t next, now;
-		bool any, shared;
+		bool shared;
 
 		signal_collect_host(g);
 		timers_fire(g);
 		if (break_waits(g) || expire(g) || recheck_shared_futexes(g, &shared) ||
-		    poll_host(g, &none, &any))
+		    poll_host(g, &none))
 			return true;
 		if (g->ended)
 			return true;
@@ -399,7 +397,7 @@ static bool idle(struct guest *g)
 			uint64_t slept;
 
 			clock_gettime(CLOCK_MONOTONIC, &before);
-			if (poll_host(g, &ts, &any))
+			if (poll_host(g, &ts))
 				return true;
 			clock_gettime(CLOCK_MONOTONIC, &after);
 			slept = (uint64_t)(after.tv_sec - before.tv_sec) * NS_PER_SEC +
@@ -441,8 +439,10 @@ void guest_settle(struct guest *g)
 	uint64_t deadline;
 
 	g->stalled = false;
-	if (g->insts >= g->quantum_end)
+	if (g->insts >= g->quantum_end) {
 		g->resched = true;
+		baton_pass(g);
+	}
 	signal_collect_host(g);
 	timers_fire(g);
 	if (g->nthreads > 1) {
@@ -450,14 +450,13 @@ void guest_settle(struct guest *g)
 		break_waits(g);
 		if (g->resched || g->cur->state != THREAD_READY) {
 			const struct timespec none = { 0, 0 };
-			bool any = false;
 
 			for (size_t i = 0; i < g->nthreads; i++)
 				blocked |= g->threads[i]->state == THREAD_BLOCKED &&
 					   (g->threads[i]->wait.kind == WAIT_FDS ||
 					    g->threads[i]->wait.kind == WAIT_CHILD);
 			if (blocked)
-				poll_host(g, &none, &any);
+				poll_host(g, &none);
 		}
 	}
 	while (!g->ended) {
@@ -494,8 +493,10 @@ void guest_settle(struct guest *g)
 	}
 	if (g->nthreads > g->live)
 		bury(g);
+	baton_take(g);
 	deadline = g->nthreads > 1 ? next_deadline(g) : timers_next_ns(g);
-	g->event_at = g->nthreads > 1 ? g->quantum_end : g->insts + LOOK_AGAIN_INSTS;
+	g->event_at =
+	    g->nthreads > 1 || g->procs->alive > 1 ? g->quantum_end : g->insts + LOOK_AGAIN_INSTS;
 	g->event_cycles = UINT64_MAX;
 	if (deadline != NO_TIME) {
 		g->event_at = min_u64(g->event_at, g->insts + clock_insts_until(g, deadline));

@@ -20,6 +20,13 @@
 /* A pipe that is ready for writing takes so much without blocking. */
 #define PIPE_STEP 4096
 
+/* A call must not block the whole process if another thread, or a process that waits for
+ * its turn, has to run first. */
+static bool must_not_block(const struct guest *g)
+{
+	return g->live > 1 || baton_used(g);
+}
+
 /* 1: ready, 0: the caller must block, or -errno. */
 static int ready(int host, short events)
 {
@@ -139,7 +146,7 @@ static int64_t do_write(struct guest *g, struct thread *t, uint64_t fd, uint64_t
 	n = min_u64(n, MAX_IO);
 	if (!host_ptr(g, addr, n))
 		return -EFAULT;
-	if (g->live > 1 && n > PIPE_STEP && is_stream(f->host) &&
+	if (must_not_block(g) && n > PIPE_STEP && is_stream(f->host) &&
 	    !(fcntl(f->host, F_GETFL) & O_NONBLOCK)) {
 		while (t->wait.progress < n) {
 			uint64_t done = t->wait.progress;
@@ -154,7 +161,7 @@ static int64_t do_write(struct guest *g, struct thread *t, uint64_t fd, uint64_t
 		}
 		return (int64_t)n;
 	}
-	if (g->live > 1) {
+	if (must_not_block(g)) {
 		int r = ready(f->host, POLLOUT);
 
 		if (r == 0)
@@ -258,7 +265,7 @@ int64_t sys_writev(struct guest *g, struct thread *t, const uint64_t *a)
 	count = iov_in(g, a[1], a[2], iov);
 	if (count < 0)
 		return count;
-	if (g->live > 1 && is_stream(f->host)) {
+	if (must_not_block(g) && is_stream(f->host)) {
 		/* Entry by entry; progress counts over all of them. */
 		skip = t->wait.progress;
 		for (int64_t i = 0; i < count; i++) {
@@ -397,8 +404,8 @@ int64_t sys_sendfile(struct guest *g, struct thread *t, const uint64_t *a)
 	if (ready(out, POLLOUT) == 0)
 		return wait_fd(g, t, (int)a[0], POLLOUT, NO_TIME);
 	n = sendfile(out, in, a[2] ? &offset : NULL,
-		     g->live > 1 && is_stream(out) ? min_u64(a[3], PIPE_STEP)
-						   : min_u64(a[3], MAX_IO));
+		     must_not_block(g) && is_stream(out) ? min_u64(a[3], PIPE_STEP)
+							 : min_u64(a[3], MAX_IO));
 	if (n < 0)
 		return broken_pipe(g, t, -errno);
 	if (a[2] && copy_out(g, a[2], &offset, 8) < 0)
@@ -424,7 +431,7 @@ static int64_t between(struct guest *g, struct thread *t, const uint64_t *a, boo
 	n = copy ? copy_file_range(in, a[1] ? &in_at : NULL, out, a[3] ? &out_at : NULL,
 				   min_u64(a[4], MAX_IO), (unsigned)a[5])
 		 : splice(in, a[1] ? &in_at : NULL, out, a[3] ? &out_at : NULL,
-			  g->live > 1 ? min_u64(a[4], PIPE_STEP) : min_u64(a[4], MAX_IO),
+			  must_not_block(g) ? min_u64(a[4], PIPE_STEP) : min_u64(a[4], MAX_IO),
 			  (unsigned)a[5]);
 	if (n < 0)
 		return copy ? -errno : broken_pipe(g, t, -errno);

@@ -49,6 +49,8 @@ int64_t sys_mmap(struct guest *g, struct thread *t, const uint64_t *a)
 		}
 	}
 	got = mem_map(&g->mem, a[0], a[1], (int)a[2], flags, fd, a[5], name);
+	if (got >= 0 && (flags & MAP_TYPE) != MAP_PRIVATE && ((int)a[2] & PROT_WRITE))
+		g->procs->shares = 1;
 	if (got >= 0 && fd >= 0 && ((int)a[2] & PROT_EXEC))
 		mappings_note_mmap(g, fd, (uint64_t)got, a[5]);
 	return got;
