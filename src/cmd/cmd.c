@@ -11,12 +11,15 @@
 
 #include "util/nearest.h"
 
-extern const struct command cmd_sim, cmd_report, cmd_annotate, cmd_accuracy, cmd_diff, cmd_stats,
-    cmd_machines, cmd_list, cmd_help;
+extern const struct command cmd_sim, cmd_replay, cmd_pipeline, cmd_export, cmd_report, cmd_annotate,
+    cmd_accuracy, cmd_diff, cmd_stats, cmd_machines, cmd_list, cmd_help;
 
 /* clang-format off */
 const struct command *const command_list[] = {
 	&cmd_sim,
+	&cmd_replay,
+	&cmd_pipeline,
+	&cmd_export,
 	&cmd_report,
 	&cmd_annotate,
 	&cmd_accuracy,

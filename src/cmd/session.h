@@ -29,63 +29,64 @@ struct session_options {
 	const char *trace;
 };
 
-/* Rows for the option table of a command whose values have a struct session_options `field`. */
-#define SESSION_ROW(type, field, member) .offset = offsetof(type, field.member)
-#define SESSION_OPTIONS(type, field)                                                               \
+/* Rows for the option table of a command whose values have a struct session_options `session`. */
+#define SESSION_ROW(values, session, option) .offset = offsetof(values, session.option)
+#define SESSION_OPTIONS(values, session)                                                           \
 	{ .name = "analyze",                                                                       \
 	  .type = CMD_TEXT,                                                                        \
-	  SESSION_ROW(type, field, analyze),                                                       \
+	  SESSION_ROW(values, session, analyze),                                                   \
 	  .arg = "LIST",                                                                           \
 	  .help = "What to compute: names with commas between ('culprit list analyses' shows "     \
 		  "them), profile by default, none for nothing. NAME:N spreads one over N "        \
 		  "workers." },                                                                    \
 	    { .name = "output",                                                                    \
 	      .type = CMD_TEXT,                                                                    \
-	      SESSION_ROW(type, field, output),                                                    \
+	      SESSION_ROW(values, session, output),                                                \
 	      .arg = "FILE",                                                                       \
 	      .letter = 'o',                                                                       \
 	      .help = "Where the profile goes; the program's name with .culprit, in this folder, " \
 		      "by default." },                                                             \
 	    { .name = "workers",                                                                   \
 	      .type = CMD_TEXT,                                                                    \
-	      SESSION_ROW(type, field, workers),                                                   \
+	      SESSION_ROW(values, session, workers),                                               \
 	      .arg = "N",                                                                          \
 	      .help = "Threads that run analyses; 0: none but the main one. As many as there are " \
 		      "cores to spare by default." },                                              \
 	    { .name = "buffer-memory",                                                             \
 	      .type = CMD_TEXT,                                                                    \
-	      SESSION_ROW(type, field, buffer_memory),                                             \
+	      SESSION_ROW(values, session, buffer_memory),                                         \
 	      .arg = "BYTES",                                                                      \
 	      .help = "Memory for records on their way to analyses, 64M by default (k, M, G: "     \
 		      "2^10, 2^20, 2^30)." },                                                      \
 	    { .name = "start",                                                                     \
 	      .type = CMD_STRINGS,                                                                 \
-	      SESSION_ROW(type, field, start),                                                     \
+	      SESSION_ROW(values, session, start),                                                 \
 	      .arg = "TRIGGER",                                                                    \
 	      .help =                                                                              \
 		  "Measures from here on: cycle:N, inst:N, pc:ADDR[#n], symbol:NAME[#n] (n-th "    \
 		  "time, #0 every time) or mark. The n-th --start goes with the n-th --stop." },   \
 	    { .name = "stop",                                                                      \
 	      .type = CMD_STRINGS,                                                                 \
-	      SESSION_ROW(type, field, stop),                                                      \
+	      SESSION_ROW(values, session, stop),                                                  \
 	      .arg = "TRIGGER",                                                                    \
 	      .help = "… up to here." },                                                           \
 	    { .name = "period",                                                                    \
 	      .type = CMD_NUMBER,                                                                  \
-	      SESSION_ROW(type, field, period),                                                    \
+	      SESSION_ROW(values, session, period),                                                \
 	      .arg = "CYCLES",                                                                     \
 	      .help = "Cycles between two samples, 1000 by default." },                            \
 	    { .name = "random",                                                                    \
 	      .type = CMD_SWITCH,                                                                  \
-	      SESSION_ROW(type, field, random),                                                    \
+	      SESSION_ROW(values, session, random),                                                \
 	      .help = "Samples at a random cycle of each period." },                               \
 	    { .name = "param",                                                                     \
 	      .type = CMD_STRINGS,                                                                 \
-	      SESSION_ROW(type, field, params),                                                    \
+	      SESSION_ROW(values, session, params),                                                \
 	      .arg = "KEY=VALUE",                                                                  \
 	      .help = "Handed to the analyses." },                                                 \
 	{                                                                                          \
-		.name = "trace", .type = CMD_TEXT, SESSION_ROW(type, field, trace), .arg = "FILE", \
+		.name = "trace", .type = CMD_TEXT, SESSION_ROW(values, session, trace),            \
+		.arg = "FILE",                                                                     \
 		.help = "Writes all records to FILE, for 'culprit replay' and 'culprit pipeline'." \
 	}
 

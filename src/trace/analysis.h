@@ -9,11 +9,15 @@
 #ifndef TRACE_ANALYSIS_H
 #define TRACE_ANALYSIS_H
 
+#include <string.h>
+
 #include "trace/emit.h"
 #include "trace/record.h"
 #include "util/util.h"
 
+struct images;
 struct store;
+struct trace_info;
 
 /* What the user asked for that concerns all analyses: sampling, seed; and free-form options. */
 struct analysis_options {
@@ -21,8 +25,23 @@ struct analysis_options {
 	bool random;	 /* sample at a random cycle within each period */
 	uint64_t seed;
 	const char *const
-	    *params; /* "key=value" strings given for analyses, NULL-terminated; or NULL */
+	    *params;	  /* "key=value" strings given for analyses, NULL-terminated; or NULL */
+	const char *stem; /* how names of files begin that an analysis writes by itself; or NULL */
+	/* What is known of the run; complete, and all images there, when finish is called. */
+	const struct trace_info *info; /* trace/file.h; or NULL */
+	struct images *const *images;  /* image/image.h; or NULL */
 };
+
+/* The value of the last parameter of that name, or NULL. */
+static inline const char *analysis_param(const struct analysis_options *o, const char *key)
+{
+	const char *value = NULL;
+	size_t n = strlen(key);
+	for (const char *const *p = o->params; p && *p; p++)
+		if (!strncmp(*p, key, n) && (*p)[n] == '=')
+			value = *p + n + 1;
+	return value;
+}
 
 struct analysis {
 	const char *name;    /* as in --analyze */

@@ -362,6 +362,8 @@ static void make_buffers(struct bus *b)
 bool bus_start(struct bus *b, struct err *e)
 {
 	b->nworkers = min_u64(b->config.workers, b->ninstances);
+	if (b->cutter.count) /* regions are cut along these, even if no analysis wants them */
+		b->emit.wants |= WANT_CYCLES | WANT_INSTS;
 	make_buffers(b);
 	b->started = true;
 	if (!b->nworkers)

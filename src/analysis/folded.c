@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call stacks by cycles, in the folded format that flame-graph tools read: "main;parse;lex 1234".
+ *
+ * Every thread's stack follows its calls and returns. A call pushes the function that it enters and
+ * the address to come back to; a return goes back to the frame with that address, so that longjmp
+ * and frames that were left without a return do no harm. A plain jump changes the entry of the top
+ * frame: within a function that gives the same name in the end, at a tail call (or in a PLT stub)
+ * the name of the function that was jumped to. Names come when the run is over and all images are
+ * known.
+ *
+ * Every cycle goes to the stack of the next instruction to commit, or, where several commit, of the
+ * oldest; so the counts sum to the cycles measured. What was on the stack before measuring began is
+ * not known: stacks then begin at the function that was running.
+ */
+#include "analysis/folded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image.h"
+#include "trace/export_file.h"
+
+#define DEPTH_MAX 512 /* deeper frames are counted to the one at this depth */
+
+/* A stack as a path in a tree of entries. */
+struct node {
+	uint64_t entry;
+	uint32_t parent; /* 0: none; the root has no frame */
+	uint32_t next;	 /* in its hash bucket */
+	uint64_t cycles;
+};
+
+struct frame {
+	uint64_t back; /* return address */
+	uint32_t node;
+};
+
+struct thread {
+	uint32_t tid;
+	uint32_t depth;	   /* frames in use, at least 1 once it has run */
+	uint32_t too_deep; /* calls beyond DEPTH_MAX */
+	struct frame *frames;
+};
+
+struct folded {
+	struct node *nodes;
+	uint32_t nnodes, capacity;
+	uint32_t *buckets;
+	uint32_t nbuckets; /* a power of two */
+	struct thread *threads;
+	uint32_t nthreads, current;
+	uint64_t pending; /* cycles that wait for the next commit */
+	uint32_t last;	  /* node of the last instruction */
+	struct images *const *images;
+	char *path;
+};
+
+static void rehash(struct folded *f)
+{
+	f->nbuckets *= 2;
+	f->buckets = x_realloc(f->buckets, f->nbuckets * sizeof(*f->buckets));
+	memset(f->buckets, 0, f->nbuckets * sizeof(*f->buckets));
+	for (uint32_t i = 1; i < f->nnodes; i++) {
+		uint32_t *b =
+		    &f->buckets[hash_u64(f->nodes[i].entry ^ (uint64_t)f->nodes[i].parent << 40) &
+				(f->nbuckets - 1)];
+		f->nodes[i].next = *b;
+		*b = i;
+	}
+}
+
+static uint32_t child(struct folded *f, uint32_t parent, uint64_t entry)
+{
+	uint32_t *b = &f->buckets[hash_u64(entry ^ (uint64_t)parent << 40) & (f->nbuckets - 1)];
+	for (uint32_t i = *b; i; i = f->nodes[i].next)
+		if (f->nodes[i].entry == entry && f->nodes[i].parent == parent)
+			return i;
+	if (f->nnodes == f->capacity) {
+		f->capacity *= 2;
+		f->nodes = x_realloc(f->nodes, f->capacity * sizeof(*f->nodes));
+	}
+	f->nodes[f->nnodes] = (struct node){ .entry = entry, .parent = parent, .next = *b };
+	*b = f->nnodes;
+	if (f->nnodes++ >= f->nbuckets)
+		rehash(f);
+	return f->nnodes - 1;
+}
+
+static struct thread *thread_of(struct folded *f, uint32_t tid)
+{
+	if (likely(f->current < f->nthreads && f->threads[f->current].tid == tid))
+		return &f->threads[f->current];
+	for (f->current = 0; f->current < f->nthreads; f->current++)
+		if (f->threads[f->current].tid == tid)
+			return &f->threads[f->current];
+	f->threads = x_realloc(f->threads, (f->nthreads + 1) * sizeof(*f->threads));
+	f->threads[f->nthreads] = (struct thread){ .tid = tid };
+	f->threads[f->nthreads].frames = x_calloc(DEPTH_MAX, sizeof(struct frame));
+	return &f->threads[f->nthreads++];
+}
+
+static void call(struct folded *f, struct thread *t, uint64_t target, uint64_t back)
+{
+	if (t->depth == DEPTH_MAX) {
+		t->too_deep++;
+		return;
+	}
+	t->frames[t->depth] =
+	    (struct frame){ .back = back, .node = child(f, t->frames[t->depth - 1].node, target) };
+	t->depth++;
+}
+
+static void go_back(struct folded *f, struct thread *t, uint64_t target)
+{
+	if (t->too_deep) {
+		t->too_deep--;
+		return;
+	}
+	for (uint32_t d = t->depth; d-- > 1;)
+		if (t->frames[d].back == target) {
+			t->depth = d;
+			return;
+		}
+	/* Called before measuring began: the caller is now the bottom of the stack. */
+	t->depth = 1;
+	t->frames[0].node = child(f, 0, target);
+}
+
+/* The node in whose time the instruction ran; then follows it. */
+static inline uint32_t follow(struct folded *f, const struct rec_inst *r)
+{
+	struct thread *t = thread_of(f, r->tid);
+	if (unlikely(!t->depth)) {
+		t->depth = 1;
+		t->frames[0] = (struct frame){ .node = child(f, 0, r->pc) };
+	}
+	struct frame *top = &t->frames[t->depth - 1];
+	uint32_t node = top->node;
+	if (likely(!(r->flags & (RI_CALL | RI_RETURN | RI_JUMP))))
+		return node;
+	if (r->flags & RI_CALL)
+		call(f, t, r->target, r->pc + ((r->word & 3) == 3 ? 4 : 2));
+	else if (r->flags & RI_RETURN)
+		go_back(f, t, r->target);
+	else if (!t->too_deep)
+		top->node = child(f, f->nodes[top->node].parent, r->target);
+	return node;
+}
+
+static bool folded_start(void *state, const struct trace_meta *meta,
+			 const struct analysis_options *o, struct err *e)
+{
+	struct folded *f = state;
+	const char *param = analysis_param(o, "folded");
+	f->path = param ? x_strdup(param) : x_asprintf("%s.folded", o->stem ? o->stem : "culprit");
+	f->images = o->images;
+	f->capacity = 1024;
+	f->nodes = x_calloc(f->capacity, sizeof(*f->nodes));
+	f->nnodes = 1;
+	f->nbuckets = 1024;
+	f->buckets = x_calloc(f->nbuckets, sizeof(*f->buckets));
+	return true;
+}
+
+static bool folded_batch(void *state, const struct rec_inst *insts, size_t ninsts,
+			 const struct rec_cycle *cycles, size_t ncycles, struct err *e)
+{
+	struct folded *f = state;
+	size_t at = 0;
+	for (size_t i = 0; i < ncycles; i++) {
+		f->pending += cycles[i].repeat;
+		if (!cycles[i].ncommit)
+			continue;
+		uint32_t oldest = 0;
+		for (unsigned k = 0; k < cycles[i].ncommit; at++) {
+			if (at == ninsts)
+				return err_set(e,
+					       "cycle %llu commits an instruction whose record "
+					       "is missing",
+					       (unsigned long long)cycles[i].cycle);
+			if (!(insts[at].flags & RI_COMMITTED))
+				continue;
+			uint32_t node = follow(f, &insts[at]);
+			oldest = k++ ? oldest : node;
+		}
+		f->nodes[oldest].cycles += f->pending;
+		f->pending = 0;
+		f->last = oldest;
+	}
+	return true;
+}
+
+/* A line of the result, or part of one. */
+struct line {
+	char *stack;
+	uint64_t cycles;
+};
+
+static int by_stack(const void *a, const void *b)
+{
+	return strcmp(((const struct line *)a)->stack, ((const struct line *)b)->stack);
+}
+
+/* The stack of a node as names; a semicolon or line end in a name would break the format. */
+static char *stack_text(struct folded *f, uint32_t node)
+{
+	uint32_t path[DEPTH_MAX + 1];
+	size_t depth = 0, bytes = 1, used = 0;
+	char *text = NULL;
+	for (uint32_t n = node; n && depth < ARRAY_LEN(path); n = f->nodes[n].parent)
+		path[depth++] = n;
+	while (depth-- > 0) {
+		const char *name = "[unknown]";
+		if (f->images && *f->images)
+			name = images_place(*f->images, f->nodes[path[depth]].entry).function;
+		size_t n = strlen(name);
+		bytes += n + 1;
+		text = x_realloc(text, bytes);
+		if (used)
+			text[used++] = ';';
+		for (size_t i = 0; i < n; i++)
+			text[used++] = name[i] == ';' || name[i] == '\n' ? ':' : name[i];
+		text[used] = '\0';
+	}
+	return text ? text : x_strdup("[unknown]");
+}
+
+static bool folded_finish(void *state, struct store *store, struct err *e)
+{
+	struct folded *f = state;
+	struct export_file out;
+	size_t n = 0;
+	f->nodes[f->last].cycles += f->pending;
+	f->pending = 0;
+	if (!export_file_open(&out, f->path, e))
+		return false;
+	struct line *lines = x_calloc(f->nnodes, sizeof(*lines));
+	for (uint32_t i = 0; i < f->nnodes; i++)
+		if (f->nodes[i].cycles)
+			lines[n++] = (struct line){ stack_text(f, i), f->nodes[i].cycles };
+	qsort(lines, n, sizeof(*lines), by_stack);
+	bool ok = true;
+	for (size_t i = 0; i < n; i++) {
+		if (i + 1 < n && !strcmp(lines[i].stack, lines[i + 1].stack)) {
+			lines[i + 1].cycles += lines[i].cycles;
+			continue;
+		}
+		char count[32];
+		int digits =
+		    snprintf(count, sizeof(count), " %llu\n", (unsigned long long)lines[i].cycles);
+		ok = ok && export_file_text(&out, lines[i].stack, strlen(lines[i].stack), e) &&
+		     export_file_text(&out, count, (size_t)digits, e);
+	}
+	ok = export_file_finish(&out, ok ? e : NULL) && ok;
+	export_file_free(&out);
+	for (size_t i = 0; i < n; i++)
+		free(lines[i].stack);
+	free(lines);
+	return ok;
+}
+
+static void folded_free(void *state)
+{
+	struct folded *f = state;
+	for (uint32_t i = 0; i < f->nthreads; i++)
+		free(f->threads[i].frames);
+	free(f->threads);
+	free(f->nodes);
+	free(f->buckets);
+	free(f->path);
+}
+
+const struct analysis folded_analysis = {
+	.name = "folded",
+	.summary = "call stacks by cycles, for flame graphs (--param folded=FILE)",
+	.wants = WANT_CYCLES | WANT_INSTS,
+	.state_size = sizeof(struct folded),
+	.start = folded_start,
+	.batch = folded_batch,
+	.finish = folded_finish,
+	.free = folded_free,
+};

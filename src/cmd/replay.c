@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprit replay: the analyses of a run from its trace instead of the modelled core. What the store
+ * says of the run itself (program, machine, cycles, host time) comes from the trace, so that the
+ * store is the one that the run itself would have written.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/progress.h"
+#include "cmd/session.h"
+#include "trace/import.h"
+#include "trace/replay.h"
+
+struct replay_values {
+	struct session_options session;
+	bool salvage;
+	const char *seed;
+	const char *sysroot;
+};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_stop(int signal)
+{
+	stop_signal = signal;
+}
+
+static void catch_stop(void)
+{
+	struct sigaction action = { .sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND };
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static bool on_progress(void *ctx, uint64_t insts)
+{
+	progress_update(ctx, insts);
+	return !stop_signal;
+}
+
+static bool parse_seed(const struct replay_values *o, uint64_t *seed, struct err *e)
+{
+	char *end;
+	if (!o->seed)
+		return true;
+	errno = 0;
+	*seed = strtoull(o->seed, &end, 0);
+	return (*o->seed && *o->seed != '-' && !*end && !errno) ||
+	       err_set(e, "--seed: '%s' is not a number", o->seed);
+}
+
+static bool open_session(const struct replay_values *o, const struct trace_info *info,
+			 struct session **s, struct err *e)
+{
+	struct session_setup setup = { .command = "replay",
+				       .meta = &info->meta,
+				       .settings = info->settings,
+				       .nsettings = info->nsettings,
+				       .images = info->images,
+				       .nimages = info->nimages,
+				       .debug_root = o->sysroot,
+				       .seed = info->meta.seed,
+				       .absent = info->absent };
+	if (!parse_seed(o, &setup.seed, e))
+		return false;
+	*s = session_open(&o->session, &setup, e);
+	return *s != NULL;
+}
+
+static bool close_session(struct session *s, const struct trace_info *info, bool ok, struct err *e)
+{
+	struct session_result result = { .insts = info->insts,
+					 .cycles = info->cycles,
+					 .ended = info->ended,
+					 .exit_status = info->exit_status,
+					 .host_seconds = info->host_seconds,
+					 .images = info->images,
+					 .nimages = info->nimages,
+					 .counters = info->counters,
+					 .ncounters = info->ncounters };
+	return session_close(s, ok ? &result : NULL, e) && ok;
+}
+
+/* Every record is decoded once even if nobody wants any, so that damage is found. */
+static bool check_only(struct trace_reader *r, struct err *e)
+{
+	struct trace_records records;
+	bool ok = true;
+	for (size_t i = 0; ok && i < trace_reader_blocks(r); i++)
+		ok = trace_reader_read(r, i, &records, e);
+	return ok;
+}
+
+static bool replay_trace(const struct replay_values *o, const char *path, struct err *e)
+{
+	struct trace_reader *r = trace_reader_open(path, o->salvage, e);
+	struct session *s;
+	struct progress progress;
+	if (!r)
+		return false;
+	const struct trace_info *info = trace_reader_info(r);
+	bool ok = open_session(o, info, &s, e);
+	if (ok) {
+		if (*trace_reader_damage(r))
+			warn("replay: %s: %s", path, trace_reader_damage(r));
+		struct replay_options options = { .progress = on_progress, .ctx = &progress };
+		progress_begin(&progress, info->insts);
+		ok = session_emit(s) ? replay_feed(r, session_emit(s), &options, e)
+				     : check_only(r, e);
+		progress_end(&progress);
+		ok = close_session(s, info, ok, e);
+	}
+	trace_reader_close(r);
+	return ok;
+}
+
+static bool replay_o3pipeview(const struct replay_values *o, FILE *f, const char *name,
+			      struct err *e)
+{
+	struct o3_import *im = import_o3pipeview_open(f, name, e);
+	struct session *s;
+	if (!im)
+		return false;
+	struct trace_info info = *import_o3pipeview_info(im);
+	bool ok = open_session(o, &info, &s, e);
+	if (ok) {
+		ok = !session_emit(s) || import_o3pipeview_feed(im, session_emit(s), e);
+		import_o3pipeview_size(im, &info.insts, &info.cycles);
+		ok = close_session(s, &info, ok, e);
+	}
+	import_o3pipeview_close(im);
+	return ok;
+}
+
+static int replay_run(void *values, int nargs, char **args)
+{
+	const struct replay_values *o = values;
+	struct err e = { "" };
+	char head[16];
+	bool ok, standard_input = !strcmp(args[0], "-");
+	FILE *f = standard_input ? stdin : fopen(args[0], "re");
+	if (!f) {
+		warn("replay: cannot read %s: %s", args[0], strerror(errno));
+		return 2;
+	}
+	catch_stop();
+	if (standard_input) {
+		ok = replay_o3pipeview(o, f, "o3pipeview", &e);
+	} else {
+		size_t n = fread(head, 1, sizeof(head), f);
+		rewind(f);
+		ok = import_is_o3pipeview(head, n) ? replay_o3pipeview(o, f, args[0], &e)
+						   : replay_trace(o, args[0], &e);
+		fclose(f);
+	}
+	if (!ok)
+		warn("replay: %s", e.text);
+	return !ok ? 2 : stop_signal ? 128 + stop_signal : 0;
+}
+
+static const struct cmd_option options[] = {
+	SESSION_OPTIONS(struct replay_values, session),
+	{ .name = "salvage",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct replay_values, salvage),
+	  .help = "Uses what is readable of a truncated or damaged file." },
+	{ .name = "seed",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct replay_values, seed),
+	  .arg = "N",
+	  .help = "Seed of random sampling; the run's own by default." },
+	{ .name = "sysroot",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct replay_values, sysroot),
+	  .arg = "DIR",
+	  .help = "Where debug files of the program and its libraries are looked up first." },
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit sim --analyze none --trace program.trace -- ./program", "Records a run once …" },
+	{ "culprit replay program.trace --analyze profile,cpistack", "… and analyses it later." },
+	{ "culprit replay program.trace --start symbol:main --stop inst:5M", "Only part of it." },
+	{ "zcat gem5.txt.gz | culprit replay - --trace gem5.trace",
+	  "Turns gem5's O3PipeView text into a trace, for 'culprit pipeline'." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_replay = {
+	.name = "replay",
+	.summary = "run analyses over a trace",
+	.args = "TRACE",
+	.min_args = 1,
+	.max_args = 1,
+	.description =
+	    "Feeds the records of a trace that 'culprit sim --trace' wrote to analyses, which give "
+	    "exactly what they would have given in the run itself.\n\n"
+	    "The text of gem5's O3PipeView is a trace, too; - reads it from standard input. It "
+	    "lacks "
+	    "cycle records, dependences and latencies: an analysis that needs them says so.",
+	.exit_status =
+	    "0 on success, 2 if the trace cannot be read, an analysis failed or the command "
+	    "was used wrongly, 128 + n if signal n ended it (the store then holds what was "
+	    "replayed).",
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct replay_values),
+	.run = replay_run,
+};

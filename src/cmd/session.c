@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From options to a bus with analyses on it, and from a finished run to a profile store. Everything
+ * that goes into the store comes from the records, the machine and the run's result, in a fixed
+ * order: a replayed trace gives the same bytes as the run it was taken from.
+ */
+#include "cmd/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/symbolise.h"
+#include "image/image.h"
+#include "store/store.h"
+#include "util/nearest.h"
+
+#define ANALYSES_MAX 32
+
+struct chosen {
+	const struct analysis *analysis;
+	unsigned shards;
+};
+
+struct session {
+	struct trace_info info;
+	struct analysis_options options;
+	const char **params;
+	char *trace_param;
+	struct region regions[REGION_MAX];
+	size_t nregions;
+	struct chosen chosen[ANALYSES_MAX];
+	size_t nchosen;
+	char *stem, *debug_root;
+	struct images *images;
+	struct bus *bus;
+	struct store *store;
+};
+
+static bool parse_count(const char *option, const char *text, const char *units, uint64_t *out,
+			struct err *e)
+{
+	char *end;
+	errno = 0;
+	*out = strtoull(text, &end, 0);
+	const char *unit = *end && units ? strchr(units, *end) : NULL;
+	if (unit) {
+		unsigned shift = 10 * (unsigned)(unit - units + 1);
+		if (*out > UINT64_MAX >> shift)
+			errno = ERANGE;
+		*out <<= shift;
+		end++;
+	}
+	if (end == text || *end || errno || *text == '-')
+		return err_set(e, "--%s: '%s' is not a number%s", option, text,
+			       units ? " of bytes (k, M or G may follow)" : "");
+	return true;
+}
+
+static bool choose(struct session *s, const char *name, unsigned shards, unsigned absent,
+		   struct err *e)
+{
+	const struct analysis *a = analysis_find(name);
+	if (!a) {
+		struct nearest near = { .word = name };
+		for (const struct analysis *const *p = analysis_list; *p; p++)
+			nearest_try(&near, (*p)->name);
+		return err_set(e,
+			       "there is no analysis '%s'; the nearest is '%s' ('culprit list "
+			       "analyses' shows all)",
+			       name, near.best ? near.best : "profile");
+	}
+	for (size_t i = 0; i < s->nchosen; i++)
+		if (s->chosen[i].analysis == a)
+			return err_set(e, "analysis '%s' is asked for twice", name);
+	if (s->nchosen == ANALYSES_MAX)
+		return err_set(e, "more than %d analyses at once", ANALYSES_MAX);
+	if (a->wants & absent)
+		return err_set(e, "analysis '%s' needs %s, which these records do not have", name,
+			       a->wants & absent & WANT_CYCLES	    ? "cycle records"
+			       : a->wants & absent & WANT_PRODUCERS ? "dependences"
+			       : a->wants & absent & WANT_LATENCIES ? "latencies by cause"
+								    : "where fetch was");
+	s->chosen[s->nchosen++] = (struct chosen){ a, shards };
+	return true;
+}
+
+static bool choose_all(struct session *s, const struct session_options *o, unsigned absent,
+		       struct err *e)
+{
+	const char *list = o->analyze ? o->analyze : absent & WANT_CYCLES ? "none" : "profile";
+	bool ok = true;
+	if (!o->analyze && absent & WANT_CYCLES && !o->trace)
+		return err_set(e, "these records have no cycles, so no profile can be made; choose "
+				  "with --analyze (csv works) or --trace FILE");
+	if (strcmp(list, "none")) {
+		char *copy = x_strdup(list), *rest = copy, *word;
+		while (ok && (word = strsep(&rest, ","))) {
+			char *colon = strchr(word, ':');
+			uint64_t shards = 1;
+			if (colon) {
+				*colon = '\0';
+				ok = parse_count("analyze", colon + 1, NULL, &shards, e) &&
+				     ((shards && shards <= 64) ||
+				      err_set(e,
+					      "--analyze: '%s' over %s workers: 1 to 64 are valid",
+					      word, colon + 1));
+			}
+			ok = ok && choose(s, word, (unsigned)shards, absent, e);
+		}
+		free(copy);
+	}
+	if (ok && o->trace)
+		/* All that the source has goes into the file, what is absent stays so. */
+		ok = choose(s, "trace", 1, 0, e);
+	return ok;
+}
+
+static bool resolve_symbol(void *ctx, const char *name, uint64_t *addr)
+{
+	struct session *s = ctx;
+	return s->images && images_find(s->images, name, addr);
+}
+
+static bool parse_regions(struct session *s, const struct session_options *o, struct err *e)
+{
+	s->nregions = o->start.count > o->stop.count ? o->start.count : o->stop.count;
+	if (s->nregions > REGION_MAX)
+		return err_set(e, "more than %d regions (--start, --stop)", REGION_MAX);
+	for (size_t i = 0; i < s->nregions; i++) {
+		struct region *r = &s->regions[i];
+		if (i < o->start.count &&
+		    !trigger_parse(o->start.items[i], resolve_symbol, s, &r->start, e))
+			return false;
+		if (i < o->stop.count &&
+		    !trigger_parse(o->stop.items[i], resolve_symbol, s, &r->stop, e))
+			return false;
+	}
+	return true;
+}
+
+static void collect_params(struct session *s, const struct session_options *o)
+{
+	size_t n = 0;
+	s->params = x_calloc(o->params.count + 2, sizeof(*s->params));
+	for (size_t i = 0; i < o->params.count; i++)
+		s->params[n++] = o->params.items[i];
+	if (o->trace)
+		s->params[n++] = s->trace_param = x_asprintf("trace=%s", o->trace);
+}
+
+static bool check_params(const struct session_options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->params.count; i++)
+		if (!strchr(o->params.items[i], '='))
+			return err_set(e, "--param: '%s' is not KEY=VALUE", o->params.items[i]);
+	return true;
+}
+
+/* Images that cannot be read are known by their addresses alone. */
+static void load_images(struct session *s, const struct trace_image *images, size_t count)
+{
+	images_free(s->images);
+	s->images = images_new(s->debug_root);
+	for (size_t i = 0; i < count; i++)
+		images_add(s->images, images[i].path,
+			   images[i].name ? images[i].name : images[i].path, images[i].bias, NULL);
+}
+
+static bool open_bus(struct session *s, const struct session_options *o, struct err *e)
+{
+	struct bus_config config = { .regions = s->regions, .nregions = s->nregions };
+	uint64_t n;
+	if (o->workers && !parse_count("workers", o->workers, NULL, &n, e))
+		return false;
+	if (o->workers && n > 64)
+		return err_set(e, "--workers: at most 64 are valid");
+	config.workers = o->workers ? (unsigned)n : bus_default_workers((unsigned)s->nchosen);
+	if (o->buffer_memory) {
+		if (!parse_count("buffer-memory", o->buffer_memory, "kMG", &n, e))
+			return false;
+		config.memory_bytes = n ? n : 1;
+	}
+	s->bus = bus_new(&config, &s->info.meta, &s->options);
+	for (size_t i = 0; i < s->nchosen; i++)
+		if (!bus_add(s->bus, s->chosen[i].analysis, s->chosen[i].shards, e))
+			return false;
+	return bus_start(s->bus, e);
+}
+
+static bool open_all(struct session *s, const struct session_options *o,
+		     const struct session_setup *setup, struct err *e)
+{
+	if (!check_params(o, e) || !choose_all(s, o, setup->absent, e))
+		return false;
+	collect_params(s, o);
+	load_images(s, setup->images, setup->nimages);
+	if (!parse_regions(s, o, e) || !s->nchosen)
+		return !e->text[0];
+	char *path = o->output ? x_strdup(o->output) : x_asprintf("%s.culprit", s->stem);
+	s->store = store_create(path, e);
+	free(path);
+	s->options = (struct analysis_options){ .period = o->period ? o->period : 1000,
+						.random = o->random,
+						.seed = setup->seed,
+						.params = s->params,
+						.stem = s->stem,
+						.info = &s->info,
+						.images = &s->images };
+	return s->store && open_bus(s, o, e);
+}
+
+static void session_free(struct session *s)
+{
+	bus_free(s->bus);
+	store_close(s->store);
+	images_free(s->images);
+	free(s->params);
+	free(s->trace_param);
+	free(s->stem);
+	free(s->debug_root);
+	free(s);
+}
+
+struct session *session_open(const struct session_options *o, const struct session_setup *setup,
+			     struct err *e)
+{
+	struct session *s = x_calloc(1, sizeof(*s));
+	const char *slash = strrchr(setup->meta->program, '/');
+	e->text[0] = '\0';
+	s->stem = x_strdup(slash && slash[1] ? slash + 1 : setup->meta->program);
+	s->debug_root = setup->debug_root ? x_strdup(setup->debug_root) : NULL;
+	s->info = (struct trace_info){ .meta = *setup->meta,
+				       .absent = setup->absent,
+				       .settings = setup->settings,
+				       .nsettings = setup->nsettings,
+				       .images = setup->images,
+				       .nimages = setup->nimages };
+	if (open_all(s, o, setup, e))
+		return s;
+	session_free(s);
+	return NULL;
+}
+
+struct emit *session_emit(struct session *s)
+{
+	return s->bus ? bus_emit(s->bus) : NULL;
+}
+
+static bool put_run(struct session *s, struct err *e)
+{
+	const struct trace_info *i = &s->info;
+	struct store *db = s->store;
+	return store_insert(db, e, "run", "ss", "program", i->meta.program) &&
+	       store_insert(db, e, "run", "ss", "machine", i->meta.machine) &&
+	       store_insert(db, e, "run", "si", "instructions", (int64_t)i->insts) &&
+	       store_insert(db, e, "run", "si", "cycles", (int64_t)i->cycles) &&
+	       store_insert(db, e, "run", "sd", "ipc",
+			    i->cycles ? (double)i->insts / (double)i->cycles : 0.0) &&
+	       (i->ended ? store_insert(db, e, "run", "si", "exit_status", (int64_t)i->exit_status)
+			 : store_insert(db, e, "run", "sn", "exit_status")) &&
+	       store_insert(db, e, "run", "sd", "host_seconds", i->host_seconds) &&
+	       store_insert(db, e, "run", "sd", "clock_hz", i->meta.clock_hz) &&
+	       store_insert(db, e, "run", "si", "seed", (int64_t)s->options.seed) &&
+	       store_insert(db, e, "run", "si", "period", (int64_t)s->options.period) &&
+	       store_insert(db, e, "run", "si", "random", (int64_t)s->options.random);
+}
+
+static bool put_machine(struct session *s, struct err *e)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < s->info.nsettings; i++)
+		ok = store_insert(s->store, e, "machine", "sss", s->info.settings[i].section,
+				  s->info.settings[i].key, s->info.settings[i].value);
+	for (size_t i = 0; ok && i < s->info.ncounters; i++)
+		ok = store_insert(s->store, e, "counter", "si", s->info.counters[i].name,
+				  (int64_t)s->info.counters[i].value);
+	return ok;
+}
+
+static bool finish(struct session *s, const struct session_result *r, struct err *e)
+{
+	if (!s->bus)
+		return true;
+	s->info.insts = r->insts;
+	s->info.cycles = r->cycles;
+	s->info.ended = r->ended;
+	s->info.exit_status = r->exit_status;
+	s->info.host_seconds = r->host_seconds;
+	s->info.images = r->images;
+	s->info.nimages = r->nimages;
+	s->info.counters = r->counters;
+	s->info.ncounters = r->ncounters;
+	s->info.complete = true;
+	load_images(s, r->images, r->nimages);
+	return bus_stop(s->bus, e) && put_run(s, e) && put_machine(s, e) &&
+	       bus_finish(s->bus, s->store, e) && symbolise(s->store, s->images, e) &&
+	       store_commit(s->store, e);
+}
+
+bool session_close(struct session *s, const struct session_result *result, struct err *e)
+{
+	bool ok = !result || finish(s, result, e);
+	if (!result && s->bus)
+		bus_stop(s->bus, NULL);
+	session_free(s);
+	return ok;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* A text file that gets its name only when it is complete; for analyses that write one. */
+#ifndef TRACE_EXPORT_FILE_H
+#define TRACE_EXPORT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util/util.h"
+
+struct export_file {
+	int fd; /* + 1; 0: not open */
+	char *path, *temporary;
+	char *buffer;
+	size_t used;
+};
+#define EXPORT_BUFFER_BYTES (1u << 18)
+#define EXPORT_LINE_BYTES   256 /* the longest that may be written in place */
+
+bool export_file_open(struct export_file *f, const char *path, struct err *e);
+bool export_file_flush(struct export_file *f, struct err *e);
+/* Writes what is left and gives the file its name. */
+bool export_file_finish(struct export_file *f, struct err *e);
+/* Throws away a file that was not finished; does nothing to one that was. */
+void export_file_free(struct export_file *f);
+
+/* Where to write a line of at most EXPORT_LINE_BYTES; then add its length to used. NULL: failed. */
+static inline char *export_file_line(struct export_file *f, struct err *e)
+{
+	if (unlikely(f->used + EXPORT_LINE_BYTES > EXPORT_BUFFER_BYTES) && !export_file_flush(f, e))
+		return NULL;
+	return f->buffer + f->used;
+}
+bool export_file_text(struct export_file *f, const char *text, size_t size, struct err *e);
+
+#endif

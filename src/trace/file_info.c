@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a trace file says of its run, as text: one line per item, a key and its values with tabs
+ * between; a backslash escapes backslash, tab and newline (\\ \t \n). A reader skips keys that it
+ * does not know, so that keys can be added.
+ */
+#include "trace/file_format.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+uint64_t trace_checksum(uint64_t start, const uint8_t *data, size_t size)
+{
+	uint64_t h = start ^ (size * 0x9e3779b97f4a7c15ull);
+	for (; size >= 8; data += 8, size -= 8) {
+		h = (h ^ get_u64(data)) * 0xff51afd7ed558ccdull;
+		h ^= h >> 32;
+	}
+	uint8_t rest[8] = { 0 };
+	if (size)
+		memcpy(rest, data, size);
+	return hash_u64(h ^ get_u64(rest));
+}
+
+void block_head_put(uint8_t out[BLOCK_HEAD_BYTES], struct block_head *h, const uint8_t *payload)
+{
+	put_u32(out, BLOCK_MAGIC);
+	put_u32(out + 4, h->kind);
+	put_u32(out + 8, h->ninsts);
+	put_u32(out + 12, h->ncycles);
+	put_u64(out + 16, h->payload_bytes);
+	put_u64(out + 24, 0);
+	put_u64(out + 32, h->first_cycle);
+	put_u64(out + 40, h->end_cycle);
+	put_u64(out + 48, h->first_po);
+	put_u64(out + 56, h->end_po);
+	h->checksum = trace_checksum(trace_checksum(0, out, BLOCK_HEAD_BYTES), payload,
+				     (size_t)h->payload_bytes);
+	put_u64(out + 24, h->checksum);
+}
+
+bool block_head_get(const uint8_t in[BLOCK_HEAD_BYTES], struct block_head *h)
+{
+	*h = (struct block_head){ .kind = get_u32(in + 4),
+				  .ninsts = get_u32(in + 8),
+				  .ncycles = get_u32(in + 12),
+				  .payload_bytes = get_u64(in + 16),
+				  .checksum = get_u64(in + 24),
+				  .first_cycle = get_u64(in + 32),
+				  .end_cycle = get_u64(in + 40),
+				  .first_po = get_u64(in + 48),
+				  .end_po = get_u64(in + 56) };
+	return get_u32(in) == BLOCK_MAGIC && h->kind >= BLOCK_INFO && h->kind <= BLOCK_INDEX &&
+	       h->ninsts <= CODEC_INSTS_MAX && h->ncycles <= CODEC_CYCLES_MAX &&
+	       h->payload_bytes <= BLOCK_PAYLOAD_MAX;
+}
+
+bool block_check(const uint8_t head[BLOCK_HEAD_BYTES], const uint8_t *payload, size_t size)
+{
+	uint8_t plain[BLOCK_HEAD_BYTES];
+	memcpy(plain, head, sizeof(plain));
+	put_u64(plain + 24, 0);
+	return trace_checksum(trace_checksum(0, plain, sizeof(plain)), payload, size) ==
+	       get_u64(head + 24);
+}
+
+#define META_NUMBERS(X)                                                                            \
+	X(fetch_width)                                                                             \
+	X(decode_width)                                                                            \
+	X(dispatch_width)                                                                          \
+	X(issue_width)                                                                             \
+	X(commit_width)                                                                            \
+	X(rob_entries)                                                                             \
+	X(iq_entries)                                                                              \
+	X(lq_entries)                                                                              \
+	X(sq_entries)                                                                              \
+	X(frontend_depth)                                                                          \
+	X(mispredict_loop)                                                                         \
+	X(wakeup_latency)                                                                          \
+	X(l1i_latency)                                                                             \
+	X(l1d_latency)                                                                             \
+	X(l2_latency)                                                                              \
+	X(llc_latency)                                                                             \
+	X(mem_latency)                                                                             \
+	X(itlb_penalty)                                                                            \
+	X(dtlb_penalty)                                                                            \
+	X(line_bytes)                                                                              \
+	X(outstanding_branches)                                                                    \
+	X(in_order)                                                                                \
+	X(taken_per_fetch)                                                                         \
+	X(seed)
+
+static void put_text(struct bytes *out, const char *s)
+{
+	for (; s && *s; s++) {
+		char escaped = *s == '\\' ? '\\' : *s == '\t' ? 't' : *s == '\n' ? 'n' : 0;
+		if (escaped) {
+			bytes_put(out, "\\", 1);
+			bytes_put(out, &escaped, 1);
+		} else {
+			bytes_put(out, s, 1);
+		}
+	}
+}
+
+/* A line: key, then texts up to NULL. */
+static void put_line(struct bytes *out, const char *key, const char *const *values, size_t count)
+{
+	put_text(out, key);
+	for (size_t i = 0; i < count; i++) {
+		bytes_put(out, "\t", 1);
+		put_text(out, values[i]);
+	}
+	bytes_put(out, "\n", 1);
+}
+
+static void put_number(struct bytes *out, const char *key, uint64_t value)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	put_line(out, key, (const char *[]){ text }, 1);
+}
+
+static void put_real(struct bytes *out, const char *key, double value)
+{
+	char text[40];
+	snprintf(text, sizeof(text), "%a", value);
+	put_line(out, key, (const char *[]){ text }, 1);
+}
+
+void info_write(const struct trace_info *info, struct bytes *out)
+{
+	put_line(out, "program", (const char *[]){ info->meta.program }, 1);
+	put_line(out, "machine", (const char *[]){ info->meta.machine }, 1);
+#define X(name) put_number(out, #name, info->meta.name);
+	META_NUMBERS(X)
+#undef X
+	put_real(out, "clock_hz", info->meta.clock_hz);
+	put_number(out, "absent", info->absent);
+	put_number(out, "complete", info->complete);
+	put_number(out, "instructions", info->insts);
+	put_number(out, "cycles", info->cycles);
+	if (info->ended)
+		put_number(out, "exit_status", (uint64_t)info->exit_status);
+	put_real(out, "host_seconds", info->host_seconds);
+	for (size_t i = 0; i < info->nsettings; i++)
+		put_line(out, "setting",
+			 (const char *[]){ info->settings[i].section, info->settings[i].key,
+					   info->settings[i].value },
+			 3);
+	for (size_t i = 0; i < info->nimages; i++) {
+		const struct trace_image *im = &info->images[i];
+		char n[3][32];
+		snprintf(n[0], sizeof(n[0]), "%" PRIu64, im->start);
+		snprintf(n[1], sizeof(n[1]), "%" PRIu64, im->end);
+		snprintf(n[2], sizeof(n[2]), "%" PRIu64, im->bias);
+		put_line(
+		    out, "image",
+		    (const char *[]){ n[0], n[1], n[2], im->path, im->name ? im->name : im->path },
+		    5);
+	}
+	for (size_t i = 0; i < info->ncounters; i++) {
+		char n[32];
+		snprintf(n, sizeof(n), "%" PRIu64, info->counters[i].value);
+		put_line(out, "counter", (const char *[]){ info->counters[i].name, n }, 2);
+	}
+}
+
+#define VALUES_MAX 6
+
+/* Cuts a line in place into values, unescaped; returns how many. */
+static size_t cut_line(char *line, char **values)
+{
+	size_t n = 1;
+	char *to = line;
+	values[0] = line;
+	for (const char *from = line; *from; from++) {
+		if (*from == '\t' && n < VALUES_MAX) {
+			*to++ = '\0';
+			values[n++] = to;
+		} else if (*from == '\\' && from[1]) {
+			from++;
+			*to++ = *from == 't' ? '\t' : *from == 'n' ? '\n' : *from;
+		} else {
+			*to++ = *from;
+		}
+	}
+	*to = '\0';
+	return n;
+}
+
+static uint64_t number(const char *s)
+{
+	return strtoull(s, NULL, 10);
+}
+
+static void take_line(struct info_copy *c, char **v, size_t n)
+{
+	struct trace_info *info = &c->info;
+	const char *key = v[0];
+	if (n < 2)
+		return;
+	if (!strcmp(key, "program"))
+		snprintf(info->meta.program, sizeof(info->meta.program), "%s", v[1]);
+	else if (!strcmp(key, "machine"))
+		snprintf(info->meta.machine, sizeof(info->meta.machine), "%s", v[1]);
+#define X(name)                                                                                    \
+	else if (!strcmp(key, #name)) info->meta.name = (__typeof__(info->meta.name))number(v[1]);
+	META_NUMBERS(X)
+#undef X
+	else if (!strcmp(key, "clock_hz")) info->meta.clock_hz = strtod(v[1], NULL);
+	else if (!strcmp(key, "absent")) info->absent = (unsigned)number(v[1]);
+	else if (!strcmp(key, "complete")) info->complete = number(v[1]) != 0;
+	else if (!strcmp(key, "instructions")) info->insts = number(v[1]);
+	else if (!strcmp(key, "cycles")) info->cycles = number(v[1]);
+	else if (!strcmp(key, "exit_status"))
+	{
+		info->ended = true;
+		info->exit_status = (int)number(v[1]);
+	}
+	else if (!strcmp(key, "host_seconds")) info->host_seconds = strtod(v[1], NULL);
+	else if (!strcmp(key, "setting") && n >= 4)
+	{
+		c->settings = x_realloc(c->settings, (info->nsettings + 1) * sizeof(*c->settings));
+		c->settings[info->nsettings++] = (struct trace_setting){ v[1], v[2], v[3] };
+	}
+	else if (!strcmp(key, "image") && n >= 6)
+	{
+		c->images = x_realloc(c->images, (info->nimages + 1) * sizeof(*c->images));
+		c->images[info->nimages++] = (struct trace_image){ .path = v[4],
+								   .name = v[5],
+								   .start = number(v[1]),
+								   .end = number(v[2]),
+								   .bias = number(v[3]) };
+	}
+	else if (!strcmp(key, "counter") && n >= 3)
+	{
+		c->counters = x_realloc(c->counters, (info->ncounters + 1) * sizeof(*c->counters));
+		c->counters[info->ncounters++] = (struct trace_counter){ v[1], number(v[2]) };
+	}
+}
+
+bool info_parse(const uint8_t *text, size_t size, struct info_copy *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (size && (text[size - 1] != '\n' || memchr(text, 0, size)))
+		return false;
+	out->text = x_strndup((const char *)text, size);
+	for (char *line = out->text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		char *values[VALUES_MAX];
+		*end = '\0';
+		take_line(out, values, cut_line(line, values));
+	}
+	out->info.settings = out->settings;
+	out->info.images = out->images;
+	out->info.counters = out->counters;
+	return true;
+}
+
+void info_free(struct info_copy *c)
+{
+	free(c->settings);
+	free(c->images);
+	free(c->counters);
+	free(c->text);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader trusts nothing: heads are checked against the file's size, payloads against their
+ * checksums, and decoding stays within bounds even where both are right and the content is not.
+ */
+#include "trace/file_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/file_format.h"
+
+struct trace_reader {
+	int fd; /* + 1; 0: memory */
+	const uint8_t *memory;
+	uint64_t size;
+	char *name;
+	bool salvage;
+	struct info_copy info;
+	bool has_info;
+	struct trace_block *blocks;
+	size_t nblocks;
+	struct codec *codec;
+	uint8_t *buffer; /* head and payload of the block being read */
+	size_t capacity;
+	struct trace_records records;
+	char damage[256];
+};
+
+static bool read_at(struct trace_reader *r, uint64_t offset, uint8_t *out, size_t size)
+{
+	if (offset > r->size || size > r->size - offset)
+		return false;
+	if (!r->fd) {
+		memcpy(out, r->memory + offset, size);
+		return true;
+	}
+	while (size) {
+		ssize_t n = pread(r->fd - 1, out, size, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		out += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+/* Reads head and payload of the block at offset into buffer, and checks them. */
+static bool read_block(struct trace_reader *r, uint64_t offset, struct block_head *h)
+{
+	uint8_t head[BLOCK_HEAD_BYTES];
+	if (!read_at(r, offset, head, sizeof(head)) || !block_head_get(head, h) ||
+	    h->payload_bytes > r->size - offset - sizeof(head))
+		return false;
+	if (r->capacity < h->payload_bytes) {
+		free(r->buffer);
+		r->capacity = (size_t)h->payload_bytes;
+		r->buffer = x_malloc(r->capacity);
+	}
+	return read_at(r, offset + sizeof(head), r->buffer, (size_t)h->payload_bytes) &&
+	       block_check(head, r->buffer, (size_t)h->payload_bytes);
+}
+
+static bool take_info(struct trace_reader *r, const struct block_head *h)
+{
+	struct info_copy info;
+	if (!info_parse(r->buffer, (size_t)h->payload_bytes, &info))
+		return false;
+	if (r->has_info)
+		info_free(&r->info);
+	r->info = info;
+	r->has_info = true;
+	return true;
+}
+
+static bool truncated(struct trace_reader *r, struct err *e)
+{
+	return err_set(e,
+		       "%s is truncated: its %" PRIu64
+		       " bytes end without an index; add --salvage to use what is readable",
+		       r->name, r->size);
+}
+
+static bool damaged(struct trace_reader *r, const char *what, uint64_t offset, struct err *e)
+{
+	return err_set(e,
+		       "%s is damaged: %s at byte %" PRIu64
+		       " is not what was written; add --salvage to use the rest",
+		       r->name, what, offset);
+}
+
+static bool open_index(struct trace_reader *r, struct err *e)
+{
+	uint8_t foot[TRACE_FOOT_BYTES];
+	struct block_head h;
+	if (r->size < TRACE_HEAD_BYTES + TRACE_FOOT_BYTES ||
+	    !read_at(r, r->size - sizeof(foot), foot, sizeof(foot)) ||
+	    memcmp(foot + 16, TRACE_END_MAGIC, 8) || get_u64(foot) != ~get_u64(foot + 8))
+		return truncated(r, e);
+	uint64_t at = get_u64(foot), info_at;
+	if (at > r->size || !read_block(r, at, &h) || h.kind != BLOCK_INDEX ||
+	    h.payload_bytes < 8 || (h.payload_bytes - 8) % INDEX_ENTRY_BYTES)
+		return damaged(r, "the index", at, e);
+	info_at = get_u64(r->buffer);
+	r->nblocks = (size_t)(h.payload_bytes - 8) / INDEX_ENTRY_BYTES;
+	r->blocks = x_calloc(r->nblocks + 1, sizeof(*r->blocks));
+	for (size_t i = 0; i < r->nblocks; i++) {
+		const uint8_t *p = r->buffer + 8 + i * INDEX_ENTRY_BYTES;
+		r->blocks[i] = (struct trace_block){ .offset = get_u64(p),
+						     .first_cycle = get_u64(p + 8),
+						     .end_cycle = get_u64(p + 16),
+						     .first_po = get_u64(p + 24),
+						     .end_po = get_u64(p + 32),
+						     .ninsts = get_u32(p + 40),
+						     .ncycles = get_u32(p + 44),
+						     .payload_bytes = get_u64(p + 48) };
+	}
+	if (info_at > r->size || !read_block(r, info_at, &h) || h.kind != BLOCK_INFO ||
+	    !take_info(r, &h))
+		return damaged(r, "the description of the run", info_at, e);
+	return true;
+}
+
+/* The next offset from `at` on where a block's magic stands; the file's size if there is none. */
+static uint64_t next_magic(struct trace_reader *r, uint64_t at)
+{
+	uint8_t chunk[1 << 16];
+	while (at < r->size) {
+		size_t n = (size_t)min_u64(sizeof(chunk), r->size - at);
+		if (n < 4 || !read_at(r, at, chunk, n))
+			break;
+		for (size_t i = 0; i + 4 <= n; i++)
+			if (get_u32(chunk + i) == BLOCK_MAGIC)
+				return at + i;
+		at += n - 3;
+		if (n < sizeof(chunk))
+			break;
+	}
+	return r->size;
+}
+
+static bool add_block(struct trace_reader *r, uint64_t offset, const struct block_head *h)
+{
+	if (!r->codec)
+		return false;
+	if (!codec_decode(r->codec, r->buffer, (size_t)h->payload_bytes, r->records.insts,
+			  h->ninsts, r->records.cycles, h->ncycles))
+		return false;
+	if (!(r->nblocks & (r->nblocks + 1)))
+		r->blocks = x_realloc(r->blocks, 2 * (r->nblocks + 1) * sizeof(*r->blocks));
+	r->blocks[r->nblocks++] = (struct trace_block){ .offset = offset,
+							.first_cycle = h->first_cycle,
+							.end_cycle = h->end_cycle,
+							.first_po = h->first_po,
+							.end_po = h->end_po,
+							.ninsts = h->ninsts,
+							.ncycles = h->ncycles,
+							.payload_bytes = h->payload_bytes };
+	return true;
+}
+
+static void make_codec(struct trace_reader *r)
+{
+	r->codec = codec_new(&r->info.info.meta);
+	r->records.insts = x_calloc(CODEC_INSTS_MAX, sizeof(*r->records.insts));
+	r->records.cycles = x_calloc(CODEC_CYCLES_MAX, sizeof(*r->records.cycles));
+}
+
+/* Takes every whole block that is in its place or can be found again after a damaged stretch. */
+static bool scan_blocks(struct trace_reader *r, struct err *e)
+{
+	uint64_t at = TRACE_HEAD_BYTES, lost = 0;
+	bool index = false;
+	while (at < r->size) {
+		struct block_head h;
+		bool ok = read_block(r, at, &h);
+		if (ok && h.kind == BLOCK_INFO) {
+			ok = take_info(r, &h);
+			if (ok && !r->codec)
+				make_codec(r);
+		} else if (ok && h.kind == BLOCK_RECORDS) {
+			ok = add_block(r, at, &h);
+		} else if (ok) {
+			index = true;
+		}
+		if (ok) {
+			at += BLOCK_HEAD_BYTES + h.payload_bytes;
+			if (index && r->size - at == TRACE_FOOT_BYTES)
+				break;
+			continue;
+		}
+		uint64_t next = next_magic(r, at + 1);
+		lost += next - at;
+		at = next;
+	}
+	if (!r->has_info)
+		return err_set(e,
+			       "%s has no readable description of its run; nothing can be salvaged",
+			       r->name);
+	if (lost)
+		snprintf(r->damage, sizeof(r->damage),
+			 "%" PRIu64 " of %" PRIu64 " bytes are damaged and were left out", lost,
+			 r->size);
+	else if (!index)
+		snprintf(r->damage, sizeof(r->damage), "the file ends early");
+	return true;
+}
+
+static bool open_reader(struct trace_reader *r, struct err *e)
+{
+	uint8_t head[TRACE_HEAD_BYTES];
+	if (!read_at(r, 0, head, sizeof(head)) || memcmp(head, TRACE_MAGIC, 8))
+		return err_set(e,
+			       "%s is not a culprit trace; `culprit sim --trace FILE` writes them",
+			       r->name);
+	uint32_t version = get_u32(head + 8);
+	if (version > TRACE_VERSION)
+		return err_set(e,
+			       "%s has trace format version %u, this culprit reads up to %u; use a "
+			       "newer culprit",
+			       r->name, version, TRACE_VERSION);
+	if (!version)
+		return damaged(r, "the version", 8, e);
+	if (r->salvage)
+		return scan_blocks(r, e);
+	if (!open_index(r, e))
+		return false;
+	make_codec(r);
+	return true;
+}
+
+static struct trace_reader *finish_open(struct trace_reader *r, struct err *e)
+{
+	if (open_reader(r, e))
+		return r;
+	trace_reader_close(r);
+	return NULL;
+}
+
+struct trace_reader *trace_reader_open(const char *path, bool salvage, struct err *e)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		err_set(e, "cannot read %s: %s", path,
+			fd < 0 ? strerror(errno) : "it is not a regular file");
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	struct trace_reader *r = x_calloc(1, sizeof(*r));
+	r->fd = fd + 1;
+	r->size = (uint64_t)st.st_size;
+	r->name = x_strdup(path);
+	r->salvage = salvage;
+	return finish_open(r, e);
+}
+
+struct trace_reader *trace_reader_open_memory(const uint8_t *data, size_t size, const char *name,
+					      bool salvage, struct err *e)
+{
+	struct trace_reader *r = x_calloc(1, sizeof(*r));
+	r->memory = data;
+	r->size = size;
+	r->name = x_strdup(name);
+	r->salvage = salvage;
+	return finish_open(r, e);
+}
+
+void trace_reader_close(struct trace_reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd)
+		close(r->fd - 1);
+	if (r->has_info)
+		info_free(&r->info);
+	codec_free(r->codec);
+	free(r->records.insts);
+	free(r->records.cycles);
+	free(r->blocks);
+	free(r->buffer);
+	free(r->name);
+	free(r);
+}
+
+const struct trace_info *trace_reader_info(const struct trace_reader *r)
+{
+	return &r->info.info;
+}
+
+const char *trace_reader_damage(const struct trace_reader *r)
+{
+	return r->damage;
+}
+
+size_t trace_reader_blocks(const struct trace_reader *r)
+{
+	return r->nblocks;
+}
+
+const struct trace_block *trace_reader_block(const struct trace_reader *r, size_t index)
+{
+	return &r->blocks[index];
+}
+
+static size_t find(const struct trace_reader *r, uint64_t key, size_t end_offset)
+{
+	size_t lo = 0, hi = r->nblocks;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		uint64_t end;
+		memcpy(&end, (const char *)&r->blocks[mid] + end_offset, sizeof(end));
+		if (end <= key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+size_t trace_reader_find_cycle(const struct trace_reader *r, uint64_t cycle)
+{
+	return find(r, cycle, offsetof(struct trace_block, end_cycle));
+}
+
+size_t trace_reader_find_inst(const struct trace_reader *r, uint64_t po)
+{
+	return find(r, po, offsetof(struct trace_block, end_po));
+}
+
+bool trace_reader_read(struct trace_reader *r, size_t index, struct trace_records *out,
+		       struct err *e)
+{
+	const struct trace_block *b = &r->blocks[index];
+	struct block_head h;
+	if (!read_block(r, b->offset, &h) || h.kind != BLOCK_RECORDS ||
+	    !codec_decode(r->codec, r->buffer, (size_t)h.payload_bytes, r->records.insts, h.ninsts,
+			  r->records.cycles, h.ncycles)) {
+		char what[40];
+		snprintf(what, sizeof(what), "block %zu of %zu", index + 1, r->nblocks);
+		return damaged(r, what, b->offset, e);
+	}
+	r->records.ninsts = h.ninsts;
+	r->records.ncycles = h.ncycles;
+	*out = r->records;
+	return true;
+}

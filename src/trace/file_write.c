@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The analysis that writes a trace file. Records are coded as they come; when a block is full it is
+ * compressed and written in one go. The file has its name only when its index is there; if the disk
+ * fills up, or the run fails, it gets its name without an index: `--salvage` reads that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "trace/file_format.h"
+
+struct trace_writer {
+	int fd; /* + 1; 0: not open */
+	char *path, *temporary;
+	const struct trace_info *info;
+	struct trace_meta meta;
+	struct codec *codec;
+	struct bytes out; /* the block being put together: head and payload */
+	struct bytes index;
+	uint64_t offset; /* where the next block goes */
+	uint64_t info_offset;
+	struct block_head head; /* of the block being filled */
+	bool has_cycles, has_insts;
+};
+
+static bool write_all(struct trace_writer *w, const uint8_t *data, size_t size, struct err *e)
+{
+	while (size) {
+		ssize_t n = write(w->fd - 1, data, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(e,
+				       "cannot write %s: %s; what was written before can be used "
+				       "with --salvage",
+				       w->path, strerror(n ? errno : ENOSPC));
+		data += n;
+		size -= (size_t)n;
+		w->offset += (size_t)n;
+	}
+	return true;
+}
+
+/* out holds room for a head, and the payload. */
+static bool write_block(struct trace_writer *w, struct block_head *h, struct err *e)
+{
+	h->payload_bytes = w->out.size - BLOCK_HEAD_BYTES;
+	block_head_put(w->out.data, h, w->out.data + BLOCK_HEAD_BYTES);
+	return write_all(w, w->out.data, w->out.size, e);
+}
+
+static void begin_payload(struct trace_writer *w)
+{
+	w->out.size = 0;
+	bytes_reserve(&w->out, BLOCK_HEAD_BYTES);
+	w->out.size = BLOCK_HEAD_BYTES;
+}
+
+static bool write_info(struct trace_writer *w, struct err *e)
+{
+	struct block_head h = { .kind = BLOCK_INFO };
+	struct trace_info bare = { .meta = w->meta };
+	begin_payload(w);
+	info_write(w->info ? w->info : &bare, &w->out);
+	w->info_offset = w->offset;
+	return write_block(w, &h, e);
+}
+
+static void begin_records(struct trace_writer *w)
+{
+	codec_begin(w->codec);
+	w->head = (struct block_head){ .kind = BLOCK_RECORDS };
+	w->has_cycles = w->has_insts = false;
+}
+
+static bool flush_records(struct trace_writer *w, struct err *e)
+{
+	struct block_head *h = &w->head;
+	uint8_t entry[INDEX_ENTRY_BYTES];
+	h->ninsts = (uint32_t)codec_insts(w->codec);
+	h->ncycles = (uint32_t)codec_cycles(w->codec);
+	if (!h->ninsts && !h->ncycles)
+		return true;
+	begin_payload(w);
+	codec_finish(w->codec, &w->out);
+	put_u64(entry, w->offset);
+	if (!write_block(w, h, e))
+		return false;
+	put_u64(entry + 8, h->first_cycle);
+	put_u64(entry + 16, h->end_cycle);
+	put_u64(entry + 24, h->first_po);
+	put_u64(entry + 32, h->end_po);
+	put_u32(entry + 40, h->ninsts);
+	put_u32(entry + 44, h->ncycles);
+	put_u64(entry + 48, h->payload_bytes);
+	bytes_put(&w->index, entry, sizeof(entry));
+	begin_records(w);
+	return true;
+}
+
+static void trace_free(void *state);
+
+static bool trace_start(void *state, const struct trace_meta *meta,
+			const struct analysis_options *o, struct err *e)
+{
+	struct trace_writer *w = state;
+	uint8_t head[TRACE_HEAD_BYTES] = { 0 };
+	const char *path = analysis_param(o, "trace");
+	w->path = path ? x_strdup(path) : x_asprintf("%s.trace", o->stem ? o->stem : "culprit");
+	w->temporary = x_asprintf("%s.%d.tmp", w->path, (int)getpid());
+	w->info = o->info;
+	w->meta = *meta;
+	w->fd = 1 + open(w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (!w->fd)
+		return err_set(e, "cannot create %s: %s; choose another place with --trace",
+			       w->temporary, strerror(errno));
+	w->codec = codec_new(meta);
+	memcpy(head, TRACE_MAGIC, 8);
+	put_u32(head + 8, TRACE_VERSION);
+	begin_records(w);
+	if (write_all(w, head, sizeof(head), e) && write_info(w, e))
+		return true;
+	trace_free(w);
+	return false;
+}
+
+static void note_insts(struct trace_writer *w, const struct rec_inst *insts, size_t count)
+{
+	size_t last = count;
+	for (size_t i = 0; i < count && !w->has_insts; i++)
+		if (insts[i].flags & RI_COMMITTED) {
+			w->head.first_po = insts[i].po;
+			w->has_insts = true;
+		}
+	while (last-- > 0)
+		if (insts[last].flags & RI_COMMITTED) {
+			w->head.end_po = insts[last].po + 1;
+			break;
+		}
+}
+
+static bool trace_batch(void *state, const struct rec_inst *insts, size_t ninsts,
+			const struct rec_cycle *cycles, size_t ncycles, struct err *e)
+{
+	struct trace_writer *w = state;
+	if (codec_insts(w->codec) + ninsts > CODEC_INSTS_MAX ||
+	    codec_cycles(w->codec) + ncycles > CODEC_CYCLES_MAX)
+		if (!flush_records(w, e))
+			return false;
+	while (ninsts || ncycles) {
+		/* More than a block's worth at once: the rest goes into further blocks. */
+		size_t ni = min_u64(ninsts, CODEC_INSTS_MAX);
+		size_t nc = ni < ninsts ? 0 : min_u64(ncycles, CODEC_CYCLES_MAX);
+		codec_put_insts(w->codec, insts, ni);
+		note_insts(w, insts, ni);
+		if (nc) {
+			codec_put_cycles(w->codec, cycles, nc);
+			if (!w->has_cycles)
+				w->head.first_cycle = cycles[0].cycle;
+			w->has_cycles = true;
+			w->head.end_cycle = cycles[nc - 1].cycle + cycles[nc - 1].repeat;
+		}
+		insts += ni;
+		ninsts -= ni;
+		cycles += nc;
+		ncycles -= nc;
+		if ((ninsts || ncycles) && !flush_records(w, e))
+			return false;
+	}
+	return true;
+}
+
+static bool write_index(struct trace_writer *w, struct err *e)
+{
+	struct block_head h = { .kind = BLOCK_INDEX };
+	uint8_t foot[TRACE_FOOT_BYTES], first[8];
+	put_u64(foot, w->offset);
+	put_u64(foot + 8, ~w->offset);
+	memcpy(foot + 16, TRACE_END_MAGIC, 8);
+	begin_payload(w);
+	put_u64(first, w->info_offset);
+	bytes_put(&w->out, first, sizeof(first));
+	bytes_put(&w->out, w->index.data, w->index.size);
+	return write_block(w, &h, e) && write_all(w, foot, sizeof(foot), e);
+}
+
+static bool close_file(struct trace_writer *w, bool keep, struct err *e)
+{
+	int fd = w->fd - 1;
+	bool ok = true;
+	w->fd = 0;
+	if (close(fd))
+		ok = err_set(e, "cannot write %s: %s", w->path, strerror(errno));
+	if (!keep)
+		unlink(w->temporary);
+	else if (rename(w->temporary, w->path))
+		ok = err_set(e, "cannot rename %s to %s: %s", w->temporary, w->path,
+			     strerror(errno));
+	return ok;
+}
+
+static bool trace_finish(void *state, struct store *store, struct err *e)
+{
+	struct trace_writer *w = state;
+	bool ok = flush_records(w, e) && write_info(w, e) && write_index(w, e);
+	return close_file(w, true, ok ? e : NULL) && ok;
+}
+
+static void trace_free(void *state)
+{
+	struct trace_writer *w = state;
+	if (w->fd) { /* the run did not end well: what there is must be salvaged, if there is any */
+		flush_records(w, NULL);
+		close_file(w, w->index.size > 0, NULL);
+	}
+	codec_free(w->codec);
+	free(w->out.data);
+	free(w->index.data);
+	free(w->path);
+	free(w->temporary);
+}
+
+const struct analysis trace_analysis = {
+	.name = "trace",
+	.summary = "all records into a file (--trace FILE), for replay",
+	.wants =
+	    WANT_CYCLES | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH,
+	.state_size = sizeof(struct trace_writer),
+	.start = trace_start,
+	.batch = trace_batch,
+	.finish = trace_finish,
+	.free = trace_free,
+};

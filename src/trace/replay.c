@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A cycle's instructions go into the same batch as its record, as when the core writes them. Where
+ * a source has no cycle records, instructions come by themselves.
+ */
+#include "trace/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Instructions that wait for the cycle record in which they leave. */
+struct waiting {
+	struct rec_inst *insts;
+	size_t count, capacity;
+};
+
+static void put_insts(struct emit *out, const struct rec_inst *insts, size_t count)
+{
+	bool squashed = out->wants & WANT_SQUASHED;
+	for (size_t i = 0; i < count; i++)
+		if (squashed || insts[i].flags & RI_COMMITTED)
+			*emit_inst(out) = insts[i];
+}
+
+static void put_alone(struct emit *out, const struct rec_inst *insts, size_t count)
+{
+	for (size_t i = 0; i < count && !out->stop; i++) {
+		emit_reserve(out, 1);
+		put_insts(out, &insts[i], 1);
+	}
+}
+
+static void keep(struct waiting *w, const struct rec_inst *insts, size_t count)
+{
+	if (w->count + count > w->capacity) {
+		w->capacity = 2 * (w->count + count);
+		w->insts = x_realloc(w->insts, w->capacity * sizeof(*w->insts));
+	}
+	memcpy(w->insts + w->count, insts, count * sizeof(*insts));
+	w->count += count;
+}
+
+static void put_block(struct emit *out, const struct trace_records *b, struct waiting *w,
+		      bool cycles_wanted)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < b->ncycles && !out->stop; i++) {
+		const struct rec_cycle *c = &b->cycles[i];
+		size_t from = at;
+		while (at < b->ninsts &&
+		       b->insts[at].fetch + b->insts[at].commit < c->cycle + c->repeat)
+			at++;
+		size_t n = w->count + at - from;
+		if (unlikely(n > out->max_insts)) {
+			put_alone(out, w->insts, w->count);
+			put_alone(out, b->insts + from, at - from);
+			n = 0;
+			emit_reserve(out, 0);
+		} else {
+			emit_reserve(out, n);
+			put_insts(out, w->insts, w->count);
+			put_insts(out, b->insts + from, at - from);
+		}
+		w->count = 0;
+		if (cycles_wanted)
+			*emit_cycle(out) = *c;
+	}
+	if (at < b->ninsts && !out->stop)
+		keep(w, b->insts + at, b->ninsts - at);
+}
+
+bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_options *o,
+		 struct err *e)
+{
+	struct waiting w = { 0 };
+	bool alone = trace_reader_info(r)->absent & WANT_CYCLES, ok = true;
+	uint64_t insts = 0;
+	for (size_t i = 0; ok && i < trace_reader_blocks(r) && !out->stop; i++) {
+		struct trace_records b;
+		ok = trace_reader_read(r, i, &b, e);
+		if (!ok)
+			break;
+		if (alone)
+			put_alone(out, b.insts, b.ninsts);
+		else
+			put_block(out, &b, &w, out->wants & WANT_CYCLES);
+		const struct trace_block *block = trace_reader_block(r, i);
+		insts += block->end_po - block->first_po;
+		if (o && o->progress && !o->progress(o->ctx, insts))
+			break;
+	}
+	if (ok)
+		put_alone(out, w.insts, w.count);
+	free(w.insts);
+	return ok;
+}
