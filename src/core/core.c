@@ -225,6 +225,8 @@ static uint64_t next_cycle(const struct core *c)
 	if (c->sq_next < c->sq_commit && c->drain_time > c->now)
 		t = min_u64(t, c->drain_time);
 	t = min_u64(t, c->issue_time);
+	if (c->wants && c->head_known > c->now)
+		t = min_u64(t, c->head_known);
 	return t > c->now ? t : c->now + 1;
 }
 

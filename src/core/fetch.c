@@ -120,7 +120,7 @@ static bool fetch_access(struct core *c, uint64_t pc)
 	case MEM_PENDING:
 		c->fetch_line = line;
 		c->fetch_state = FETCH_WAIT_CACHE;
-		c->fetch_reason = (uint8_t)stall_of(r.events);
+		c->fetch_reason = r.events & MEM_EV_TLB_MISS ? FETCH_ITLB : FETCH_ICACHE_L2;
 		if (c->wants && c->fetch_reason == FETCH_ICACHE_L2)
 			c->fetch_reason = (uint8_t)level_to_come(c, pc);
 		return false;

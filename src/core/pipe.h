@@ -298,6 +298,7 @@ struct core {
 	/* of the present cycle, for its record and for skipping */
 	uint64_t start_head, start_head_pc, start_seq, start_fetch_po, start_fetch_pc;
 	uint32_t start_flags, start_rob;
+	uint64_t head_known; /* when the oldest's miss will be known to be one */
 	uint32_t ncommit, ndispatch, nissue, nfetch;
 	uint32_t nevents, ndrain;
 	uint8_t dispatch_stall, fetch_stall;

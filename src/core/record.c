@@ -143,6 +143,13 @@ void record_head(struct core *c)
 					      (e->psv & (PSV_ST_L1 | PSV_ST_TLB)));
 	if ((e->state & ST_DONE) || !missed)
 		return;
+	/* That it missed is known when a hit would have answered; a TLB miss at once. */
+	uint64_t known = c->notes[slot].issue + c->cfg.mem.cache[MEM_L1D].latency;
+
+	if (!(e->psv & PSV_ST_TLB) && known > c->now) {
+		c->head_known = known;
+		return;
+	}
 	if ((e->psv & PSV_ST_TLB) && memsys_walking(c->mem, false, e->addr))
 		c->start_flags |= RC_HEAD_DTLB;
 	else if (c->notes[slot].dlevel == LEVEL_MEM)
