@@ -143,8 +143,13 @@ static const char *image_name(const struct profile *p, size_t image)
 static void print_functions(FILE *out, const struct profile *p)
 {
 	char number[COMMAS_BYTES];
-	size_t shown = min_u64(p->nfunctions, HOT_FUNCTIONS);
+	size_t shown = 0;
 	uint64_t rest = p->total;
+
+	/* Most first; those of less than a ten-thousandth are not worth a line. */
+	while (shown < min_u64(p->nfunctions, HOT_FUNCTIONS) &&
+	       p->functions[shown].insts > p->total / 10000)
+		shown++;
 
 	fprintf(out, "\nhot functions\n");
 	for (size_t i = 0; i < shown; i++) {
