@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -257,6 +258,68 @@ static void compare_executors(unsigned seeds, unsigned first, unsigned count, ui
 	world_close(&w);
 }
 
+/*
+ * After a random number of instructions one page of data loses its protection: all executors must
+ * run into it at the same instruction, in the same state.
+ */
+static void compare_faults(unsigned seeds, unsigned first)
+{
+	static const unsigned prots[] = { 0, MEM_R };
+	uint64_t page = DATA_PC + 0x1000;
+	uint8_t *before = malloc(DATA_BYTES), *expected = malloc(DATA_BYTES);
+	unsigned faults = 0;
+	struct world w;
+
+	world_open(&w);
+	for (unsigned seed = first; seed < first + seeds; seed++) {
+		struct rng rng;
+		struct hart start, reference;
+		uint64_t executed = 0, fault_addr = 0;
+		enum engine_exit expected_result = ENGINE_BUDGET;
+
+		rng_seed(&rng, seed);
+		emit_random_program(&w, &rng, 30);
+		random_hart(&start, &rng);
+		for (uint64_t i = 0; i < DATA_BYTES; i += 8) {
+			uint64_t v = random_value(&rng);
+			memcpy(before + i, &v, 8);
+		}
+		uint64_t good_insts = rng_below(&rng, 1500);
+		unsigned prot = prots[rng_below(&rng, 2)];
+		for (int by = 0; by < EXECUTORS; by++) {
+			struct hart h = start;
+			int host = prot ? PROT_READ : PROT_NONE;
+			memcpy(w.mem.base + DATA_PC, before, DATA_BYTES);
+			if (world_run(&w, by, &h, good_insts, 0, &rng) != ENGINE_BUDGET)
+				break;
+			mprotect(w.mem.base + page, GUEST_PAGE_BYTES, host);
+			enum engine_exit result = world_run(&w, by, &h, 1000000, 0, &rng);
+			mprotect(w.mem.base + page, GUEST_PAGE_BYTES, PROT_READ | PROT_WRITE);
+			const struct engine_fault *fault = engine_last_fault(w.engine[by]);
+			if (by == BY_STEP) {
+				reference = h;
+				executed = w.executed;
+				expected_result = result;
+				fault_addr = fault->addr;
+				faults += result == ENGINE_FAULT;
+				memcpy(expected, w.mem.base + DATA_PC, DATA_BYTES);
+				continue;
+			}
+			assert_same_harts(&reference, &h, seed, by);
+			assert_int_equal(result, expected_result);
+			assert_int_equal(executed, w.executed);
+			if (result == ENGINE_FAULT)
+				assert_int_equal(fault->addr, fault_addr);
+			if (memcmp(expected, w.mem.base + DATA_PC, DATA_BYTES))
+				fail_msg("seed %u executor %d: memory differs", seed, by);
+		}
+	}
+	assert_true(faults > seeds / 3);
+	free(before);
+	free(expected);
+	world_close(&w);
+}
+
 static unsigned seeds_from_environment(unsigned otherwise)
 {
 	const char *text = getenv("CULPRIT_TEST_SEEDS");
@@ -282,12 +345,19 @@ static void test_222_short_random_programs_end_alike(void **state)
 	compare_executors(seeds_from_environment(600), 200001, 6, 0);
 }
 
+static void test_223_random_programs_run_into_a_lost_page_alike(void **state)
+{
+	(void)state;
+	compare_faults(seeds_from_environment(400), 300001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_220_random_programs_end_alike_in_all_executors),
 		cmocka_unit_test(test_221_random_budgets_stop_and_resume_exactly),
 		cmocka_unit_test(test_222_short_random_programs_end_alike),
+		cmocka_unit_test(test_223_random_programs_run_into_a_lost_page_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
