@@ -32,6 +32,7 @@ struct session {
 	struct chosen chosen[ANALYSES_MAX];
 	size_t nchosen;
 	char *stem, *debug_root;
+	struct trace_setting *settings; /* copies */
 	struct images *images;
 	struct bus *bus;
 	struct store *store;
@@ -210,11 +211,28 @@ static bool open_all(struct session *s, const struct session_options *o,
 	return s->store && open_bus(s, o, e);
 }
 
+static void copy_settings(struct session *s, const struct session_setup *setup)
+{
+	s->settings = x_calloc(setup->nsettings + 1, sizeof(*s->settings));
+	for (size_t i = 0; i < setup->nsettings; i++)
+		s->settings[i] = (struct trace_setting){ x_strdup(setup->settings[i].section),
+							 x_strdup(setup->settings[i].key),
+							 x_strdup(setup->settings[i].value) };
+	s->info.settings = s->settings;
+	s->info.nsettings = setup->nsettings;
+}
+
 static void session_free(struct session *s)
 {
 	bus_free(s->bus);
 	store_close(s->store);
 	images_free(s->images);
+	for (size_t i = 0; i < s->info.nsettings; i++) {
+		free((char *)s->settings[i].section);
+		free((char *)s->settings[i].key);
+		free((char *)s->settings[i].value);
+	}
+	free(s->settings);
 	free(s->params);
 	free(s->trace_param);
 	free(s->stem);
@@ -232,11 +250,13 @@ struct session *session_open(const struct session_options *o, const struct sessi
 	s->debug_root = setup->debug_root ? x_strdup(setup->debug_root) : NULL;
 	s->info = (struct trace_info){ .meta = *setup->meta,
 				       .absent = setup->absent,
-				       .settings = setup->settings,
-				       .nsettings = setup->nsettings,
 				       .images = setup->images,
 				       .nimages = setup->nimages };
-	if (open_all(s, o, setup, e))
+	copy_settings(s, setup);
+	bool ok = open_all(s, o, setup, e);
+	s->info.images = NULL; /* the caller's; session_close gets them anew */
+	s->info.nimages = 0;
+	if (ok)
 		return s;
 	session_free(s);
 	return NULL;
@@ -305,4 +325,16 @@ bool session_close(struct session *s, const struct session_result *result, struc
 		bus_stop(s->bus, NULL);
 	session_free(s);
 	return ok;
+}
+
+static void drop(struct emit *e)
+{
+	e->ninsts = e->ncycles = 0;
+}
+
+void session_forget(struct session *s)
+{
+	struct emit *e = session_emit(s);
+	if (e)
+		e->full = drop;
 }

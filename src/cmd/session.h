@@ -128,4 +128,10 @@ struct emit *session_emit(struct session *s);
  */
 bool session_close(struct session *s, const struct session_result *result, struct err *e);
 
+/*
+ * In a process forked during the run: threads and files are the parent's. What is emitted from now
+ * on is dropped; s must not be used any more.
+ */
+void session_forget(struct session *s);
+
 #endif

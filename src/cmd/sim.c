@@ -97,6 +97,7 @@ struct sim {
 	const struct sim_options *options;
 	struct guest *guest;
 	struct core *core; /* NULL: functional */
+	struct session *session; /* analyses; NULL: none */
 	FILE *json;	   /* where the summary goes; NULL: nowhere */
 	char machine[64];
 	struct sim_run run;
@@ -145,6 +146,10 @@ static void on_fork(void *ctx, enum guest_fork phase, unsigned number)
 	if (phase != GUEST_FORK_CHILD)
 		return;
 	close_json(s, false);
+	if (s->session) {
+		session_forget(s->session);
+		s->session = NULL;
+	}
 	s->run.child = number;
 	s->run.first_inst = s->core ? core_stats(s->core)->insts : guest_insts(s->guest);
 	s->run.first_cycle = s->core ? core_stats(s->core)->cycles : 0;
@@ -164,6 +169,9 @@ static int exit_status(const struct sim_run *run)
 
 static int run_guest(struct sim *s)
 {
+	struct err e = { "" };
+	bool ok = true;
+
 	if (s->options->profile)
 		guest_count_blocks(s->guest, true);
 	catch_stop(s->guest);
@@ -174,6 +182,7 @@ static int run_guest(struct sim *s)
 		core_meta(s->core, &meta);
 		snprintf(s->machine, sizeof(s->machine), "%s", meta.machine);
 		s->run.machine = s->machine;
+		s->run.emit = s->session ? session_emit(s->session) : NULL;
 		sim_timing(s->core, s->guest, s->options, &s->run);
 	} else {
 		s->run.machine = "functional";
@@ -183,8 +192,12 @@ static int run_guest(struct sim *s)
 
 	if (s->options->profile)
 		sim_print_profile(stderr, s->guest, s->options->sysroot);
+	if (s->session && !sim_session_close(s->session, s->core, s->guest, &s->run, &e)) {
+		warn("sim: %s", e.text);
+		ok = false;
+	}
 	sim_print_summary(stderr, &s->run);
-	return close_json(s, true) ? exit_status(&s->run) : 2;
+	return close_json(s, true) && ok ? exit_status(&s->run) : 2;
 }
 
 static int sim_run_command(void *values, int nargs, char **args)
@@ -215,7 +228,9 @@ static int sim_run_command(void *values, int nargs, char **args)
 	s.guest = guest_new(&config, &e);
 	if (s.guest && !o->functional)
 		s.core = sim_timing_new(s.guest, o, &e);
-	if (s.guest && (s.core || o->functional)) {
+	if (s.core)
+		s.session = sim_session_open(s.core, s.guest, o, &e);
+	if (s.guest && (s.session || o->functional)) {
 		status = run_guest(&s);
 	} else {
 		warn("sim: %s", e.text);
@@ -303,6 +318,7 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  OPTION(profile),
 	  .help = "Prints the instruction mix and the functions that executed most instructions." },
+	SESSION_OPTIONS(struct sim_options, session),
 	{ .name = "summary-json",
 	  .type = CMD_TEXT,
 	  OPTION(summary_json),

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cmd/cmd.h"
+#include "cmd/session.h"
 #include "core/core.h"
 #include "guest/guest.h"
 
@@ -29,6 +30,7 @@ struct sim_options {
 	const char *machine; /* name or file; NULL: SIM_DEFAULT_MACHINE */
 	struct cmd_strings set;
 	uint64_t fast_forward, warm; /* instructions before the timed part */
+	struct session_options session;
 };
 
 /* How a run ended and what it took. */
@@ -38,6 +40,7 @@ struct sim_run {
 	uint64_t first_cycle; /* … and cycles */
 	double first_second;  /* host time when it began */
 	const char *machine;  /* name of the machine model */
+	const struct emit *emit; /* where records go; it may ask to stop. NULL: nowhere */
 	uint64_t insts;
 	uint64_t cycles; /* if has_cycles */
 	bool has_cycles;
@@ -56,6 +59,12 @@ bool sim_timing_config(const struct sim_options *options, struct core_config *co
 		       struct err *e);
 void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
 		struct sim_run *run);
+
+/* sim_session.c: analyses on the records of a run. */
+struct session *sim_session_open(struct core *c, struct guest *g, const struct sim_options *options,
+				 struct err *e);
+bool sim_session_close(struct session *s, const struct core *c, const struct guest *g,
+		       const struct sim_run *run, struct err *e);
 
 /* The signal that asked culprit to end the run, or 0. */
 int sim_stop_signal(void);

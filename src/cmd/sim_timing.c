@@ -64,7 +64,8 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 			/* A forked process leaves the terminal to the first. */
 			if (!run->child)
 				progress_update(&progress, core_stats(c)->insts);
-		} while (status == CORE_RUNNING && !sim_stop_signal());
+		} while (status == CORE_RUNNING && !sim_stop_signal() &&
+			 !(run->emit && run->emit->stop));
 	}
 	run->host_seconds = host_now() - run->first_second;
 	run->insts = core_stats(c)->insts - run->first_inst;

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit sim: what a session must know of the machine, the guest and the run. */
+#include "cmd/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The resolved machine as rows; values are allocated. */
+static struct trace_setting *settings_new(const struct core_config *config, size_t *count)
+{
+	size_t n = config_params();
+	struct trace_setting *all = x_calloc(n + 1, sizeof(*all));
+
+	for (size_t i = 0; i < n; i++) {
+		struct param p = config_param(i);
+		char value[256];
+
+		config_value(config, &p, value, sizeof(value));
+		all[i] = (struct trace_setting){ p.section, p.key, x_strdup(value) };
+	}
+	*count = n;
+	return all;
+}
+
+static struct trace_image *images_of(const struct guest *g, size_t *count)
+{
+	const struct guest_image *images;
+	size_t n = guest_images(g, &images);
+	struct trace_image *all = x_calloc(n + 1, sizeof(*all));
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = (struct trace_image){ .path = images[i].path,
+					       .name = images[i].name,
+					       .start = images[i].start,
+					       .end = images[i].end,
+					       .bias = images[i].bias };
+	*count = n;
+	return all;
+}
+
+struct session *sim_session_open(struct core *c, struct guest *g, const struct sim_options *options,
+				 struct err *e)
+{
+	struct core_config config;
+	struct trace_meta meta;
+	struct session_setup setup = { .command = "sim",
+				       .meta = &meta,
+				       .debug_root = options->sysroot,
+				       .seed = options->seed };
+	struct session *s;
+
+	if (!sim_timing_config(options, &config, e))
+		return NULL;
+	core_meta(c, &meta);
+	meta.seed = options->seed;
+
+	struct trace_setting *settings = settings_new(&config, &setup.nsettings);
+	struct trace_image *images = images_of(g, &setup.nimages);
+
+	setup.settings = settings;
+	setup.images = images;
+	s = session_open(&options->session, &setup, e);
+	for (size_t i = 0; i < setup.nsettings; i++)
+		free((char *)settings[i].value);
+	free(settings);
+	free(images);
+	if (s && session_emit(s))
+		core_listen(c, session_emit(s));
+	return s;
+}
+
+bool sim_session_close(struct session *s, const struct core *c, const struct guest *g,
+		       const struct sim_run *run, struct err *e)
+{
+	struct session_result result = { .insts = run->insts,
+					 .cycles = run->cycles,
+					 .ended = run->status != GUEST_RUNNING,
+					 .exit_status = run->exit_status,
+					 .host_seconds = run->host_seconds };
+	struct trace_image *images = images_of(g, &result.nimages);
+	bool ok;
+
+	result.images = images;
+	ok = session_close(s, &result, e);
+	free(images);
+	return ok;
+}
