@@ -13,19 +13,18 @@
 /* The oldest cannot commit as it is: throws it away and fetches it again. */
 static void commit_exception(struct core *c, struct inflight *e)
 {
-	struct step *step = &c->steps[slot_of(c, c->head)];
 	const struct uop *u = e->u;
 
-	step->rec |= RI_FLUSHES;
+	e->flags |= RI_FLUSHES;
 	if (e->state & ST_FAULT) {
-		step->psv |= PSV_FL_EX;
-		step->rec |= RI_EXCEPTION;
+		e->psv |= PSV_FL_EX;
+		e->flags |= RI_EXCEPTION;
 		c->stats.exceptions++;
 		e->state &= (uint16_t)~ST_FAULT; /* the page stays touched */
 		squash_flush(c, c->head, u->pc, FLUSH_EXCEPTION, c->head, u->pc,
 			     c->cfg.page_fault_cycles);
 	} else {
-		step->psv |= PSV_FL_MO;
+		e->psv |= PSV_FL_MO;
 		c->stats.violations++;
 		if (c->wait_table)
 			c->wait_table[hash_u64(u->pc) & (c->cfg.wait_entries - 1)] = 1;
@@ -46,11 +45,10 @@ static void commit_control(struct core *c, const struct inflight *e, uint32_t sl
 }
 
 /* A trap has committed: the kernel's time passes, then fetch goes on where the guest did. */
-static void commit_trap(struct core *c, const struct inflight *e, const struct step *step,
-			uint64_t po)
+static void commit_trap(struct core *c, const struct inflight *e, uint64_t po)
 {
 	c->stats.exceptions++;
-	if (step->flags & STEP_END)
+	if (c->ended && po + 1 == c->stream_end)
 		return;
 	c->flush_cause = FLUSH_EXCEPTION;
 	c->flush_po = po;
@@ -113,7 +111,7 @@ void commit_stage(struct core *c)
 		c->head++;
 		c->ncommit++;
 		if (unlikely(e->state & ST_TRAP)) {
-			commit_trap(c, e, &c->steps[slot], c->head - 1);
+			commit_trap(c, e, c->head - 1);
 			return;
 		}
 		if (unlikely(u->flags & UOP_FLUSH)) {

@@ -86,8 +86,10 @@ static void set_sizes(struct core *c)
 
 static void allocate(struct core *c)
 {
+	/* What can be in flight; and an instruction that has committed may still have to wake
+	 * others. */
 	uint64_t need = (uint64_t)c->rob_size + c->fetch_buffer + c->decode_stages +
-			(uint64_t)c->fetch_width * (c->depth + 2 + 10);
+			(uint64_t)c->fetch_width * (c->cfg.fetch_depth + 1 + 2 * c->cfg.wakeup);
 	uint32_t size = power_of_two_above(need);
 
 	c->mask = size - 1;
@@ -147,6 +149,7 @@ struct core *core_new(const struct core_config *config, struct guest *g, struct 
 	bp.inflight = c->mask + 1;
 	c->bpred = bpred_new(&bp);
 	c->uops = uop_table_new();
+	c->uop_page_number = ~0ull;
 
 	uint32_t latency[LEVEL_MEM + 1];
 

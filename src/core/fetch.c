@@ -143,31 +143,92 @@ static void reload_registers(struct core *c)
 	c->regs[0] = 0;
 }
 
-/* The right path's next step: made by the guest now, or again from those that it has made. */
-static struct step *next_step(struct core *c, uint32_t slot)
+#define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
+
+/* The guest has entered the kernel, or goes on elsewhere: fetch waits until that has committed. */
+static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 {
-	struct step *step = &c->steps[slot];
-	struct guest_step gs;
-
-	if (unlikely(c->tail < c->stream_end))
-		return step;
-	guest_step(c->guest, &gs);
-	assert(gs.pc == c->fetch_pc_now);
-	step->u = uop_get(c, gs.pc, gs.inst);
-	step->addr = gs.addr;
-	step->next_pc = gs.next_pc;
-	step->flags = gs.flags;
-	step->tid = gs.tid;
-	step->psv = step->rec = 0;
-
-	unsigned dst = step->u->dst;
-
-	step->value = dst < 32 ? c->hart->x[dst] : c->hart->f[dst - 32];
-	c->stream_end++;
-	return step;
+	reload_registers(c);
+	if (flags & STEP_END)
+		c->ended = true;
+	if ((flags & STEP_END) || !(e->u->ideal & IDEAL_FLUSH))
+		e->state |= ST_TRAP;
 }
 
-#define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
+/* The right path's next instruction, executed by the guest now. */
+static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
+{
+	struct guest_step gs;
+
+	guest_step(c->guest, &gs);
+	assert(gs.pc == pc);
+
+	const struct uop *u = uop_get(c, pc, gs.inst);
+	unsigned dst = u->dst;
+
+	e->u = u;
+	e->addr = gs.addr;
+	e->next_pc = gs.next_pc;
+	e->psv = 0;
+	e->flags = gs.flags & STEP_TAKEN ? RI_TAKEN : 0;
+	e->tid = gs.tid;
+	e->state = 0;
+	if (unlikely(u->flags & UOP_HINT))
+		e->addr = c->regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
+	e->undo = c->regs[dst];
+	if (dst)
+		c->regs[dst] = dst < 32 ? c->hart->x[dst] : c->hart->f[dst - 32];
+	c->stream_end++;
+	if (unlikely(gs.flags & STEP_TRAPS))
+		fetch_trap(c, e, gs.flags);
+}
+
+/* … or one that the guest has executed and a flush has squashed. */
+static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
+{
+	const struct step *step = &c->steps[slot];
+	const struct uop *u = step->u;
+
+	e->u = u;
+	e->addr = step->addr;
+	e->next_pc = step->next_pc;
+	e->psv = step->psv;
+	e->flags = step->flags | RI_REFETCH;
+	e->tid = step->tid;
+	e->state = step->trap ? ST_TRAP : 0;
+	e->undo = c->regs[u->dst];
+	if (u->dst)
+		c->regs[u->dst] = step->value;
+	if (step->trap)
+		reload_registers(c);
+}
+
+/* … or a wrong path's. False if it cannot be executed. */
+static bool fetch_wrong(struct core *c, struct inflight *e, uint64_t pc)
+{
+	const struct uop *u = uop_get(c, pc, NULL);
+	struct spec_result r;
+
+	if (!u)
+		return false;
+	spec_execute(c, u, c->tail, &r);
+	if (r.stuck)
+		return false;
+	e->u = u;
+	e->addr = r.addr;
+	e->next_pc = r.next_pc;
+	e->undo = c->regs[u->dst];
+	e->psv = 0;
+	e->flags = 0;
+	if ((u->flags & UOP_CTRL) && (u->cls == CLASS_JUMP || r.next_pc != pc + u->in.len))
+		e->flags = RI_TAKEN;
+	e->tid = 0;
+	e->state = ST_WRONG;
+	if (u->dst)
+		c->regs[u->dst] = r.value;
+	c->stats.wrong_path++;
+	return true;
+}
 
 /* Predicts the control instruction just fetched; returns where fetch goes on. */
 static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool trap)
@@ -213,70 +274,18 @@ static void note_fetch(struct core *c, uint32_t slot, bool first)
 }
 
 /* Fetches one instruction at pc. False if there is none to be had. */
-static bool fetch_one(struct core *c, uint64_t pc)
+static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_t pc)
 {
-	uint32_t slot = slot_of(c, c->tail);
-	struct inflight *e = &c->ring[slot];
-	const struct uop *u;
-
 	if (likely(!c->wrong)) {
-		bool again = c->tail < c->stream_end;
-
-		c->fetch_pc_now = pc;
-
-		const struct step *step = next_step(c, slot);
-
-		u = step->u;
-		e->u = u;
-		e->addr = step->addr;
-		e->next_pc = step->next_pc;
-		e->undo = c->regs[u->dst];
-		e->psv = step->psv;
-		e->flags = step->rec | (again ? RI_REFETCH : 0) |
-			   (step->flags & STEP_TAKEN ? RI_TAKEN : 0);
-		e->tid = step->tid;
-		e->state = 0;
-		if (unlikely(u->flags & UOP_HINT))
-			e->addr = c->regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
-		if (u->dst)
-			c->regs[u->dst] = step->value;
-		if (unlikely(step->flags & STEP_TRAPS)) {
-			bool last = c->tail + 1 == c->stream_end;
-
-			if (last)
-				reload_registers(c);
-			if (step->flags & STEP_END) {
-				c->ended = true;
-				e->state |= ST_TRAP;
-				c->fetch_state = FETCH_OVER;
-			} else if (!(u->ideal & IDEAL_FLUSH)) {
-				e->state |= ST_TRAP;
-				c->fetch_state = FETCH_WAIT_TRAP;
-			}
-		}
-	} else {
-		struct spec_result r;
-
-		u = uop_get(c, pc, NULL);
-		if (!u)
-			return false;
-		spec_execute(c, u, c->tail, &r);
-		if (r.stuck)
-			return false;
-		e->u = u;
-		e->addr = r.addr;
-		e->next_pc = r.next_pc;
-		e->undo = c->regs[u->dst];
-		e->psv = 0;
-		e->flags =
-		    (u->flags & UOP_CTRL) && (u->cls == CLASS_JUMP || r.next_pc != pc + u->in.len)
-			? RI_TAKEN
-			: 0;
-		e->tid = 0;
-		e->state = ST_WRONG;
-		if (u->dst)
-			c->regs[u->dst] = r.value;
-		c->stats.wrong_path++;
+		if (likely(c->tail == c->stream_end))
+			fetch_right(c, e, pc);
+		else
+			fetch_again(c, e, slot);
+		if (unlikely(e->state & ST_TRAP))
+			c->fetch_state =
+			    c->ended && c->tail + 1 == c->stream_end ? FETCH_OVER : FETCH_WAIT_TRAP;
+	} else if (!fetch_wrong(c, e, pc)) {
+		return false;
 	}
 	e->seq = c->seq++;
 	e->fetch = c->now;
@@ -296,7 +305,7 @@ static void fetch_packet(struct core *c, uint32_t room)
 		uint32_t slot = slot_of(c, c->tail);
 		struct inflight *e = &c->ring[slot];
 
-		if (!fetch_one(c, pc)) {
+		if (!fetch_one(c, e, slot, pc)) {
 			c->fetch_state = FETCH_STUCK;
 			break;
 		}

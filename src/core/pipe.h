@@ -162,17 +162,19 @@ struct store {
 	uint32_t ideal; /* enum ideal */
 };
 
-/* What the guest did, kept until it commits so that it can be fetched again. */
+/* What the guest did, kept when a right-path instruction is squashed, to be fetched again. */
 struct step {
 	const struct uop *u;
 	uint64_t addr;
 	uint64_t next_pc;
 	uint64_t value; /* of its destination */
-	uint32_t flags; /* enum guest_step_flag */
+	uint32_t psv;	/* events of its earlier lives that it keeps */
+	uint32_t flags; /* RI_ flags, likewise, and RI_TAKEN */
 	uint32_t tid;
-	uint32_t psv; /* events of its earlier lives */
-	uint32_t rec; /* RI_ flags of its earlier lives */
+	bool trap;
 };
+#define STICKY_PSV   (PSV_FL_EX | PSV_FL_MO)
+#define STICKY_FLAGS (RI_FLUSHES | RI_EXCEPTION | RI_TAKEN)
 
 /* For records only; untouched when nobody listens. Cycles, absolute. */
 struct notes {
@@ -267,7 +269,6 @@ struct core {
 	uint64_t fetch_line;   /* line that the last access delivered; ~0: none */
 	uint64_t fetch_token;  /* outstanding access; 0: none */
 	uint64_t fetch_tokens; /* handed out */
-	uint64_t fetch_pc_now; /* being fetched on the right path, for assertions */
 	uint32_t fetch_psv;    /* events that the next packet's first instruction has suffered */
 	uint32_t fetch_lat_icache, fetch_lat_itlb;
 	uint8_t fetch_level;
@@ -279,6 +280,8 @@ struct core {
 	struct step *steps;
 	struct bpred_pred *preds;
 	struct uop_table *uops;
+	uint64_t uop_page_number; /* page that uop_page belongs to; ~0: none */
+	struct uop_page *uop_page;
 
 	/* wrong-path execution */
 	struct overlay_store *overlay;
@@ -491,11 +494,25 @@ void spec_execute(struct core *c, const struct uop *u, uint64_t po, struct spec_
 void spec_squash(struct core *c, uint64_t from);
 
 /* uop.c */
+#define UOP_PAGE_SHIFT 12
+struct uop_page {
+	const struct uop *slot[1u << (UOP_PAGE_SHIFT - 1)];
+};
 struct uop_table *uop_table_new(void);
 void uop_table_free(struct uop_table *t);
 /* The predecoded instruction at pc, whose decoded form is in; in NULL: as last seen there, else
  * asks the guest, NULL if pc is not executable. */
-const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in);
+const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in);
+static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in)
+{
+	if (likely(pc >> UOP_PAGE_SHIFT == c->uop_page_number)) {
+		const struct uop *u = c->uop_page->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1];
+
+		if (likely(u && (!in || u->in.word == in->word)))
+			return u;
+	}
+	return uop_find(c, pc, in);
+}
 
 /* record.c: everything that only listeners cause */
 void record_inst(struct core *c, uint64_t po, bool committed);

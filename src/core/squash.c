@@ -46,6 +46,21 @@ static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 		c->serial = false;
 }
 
+/* What is on the right path will be fetched again; the guest will not execute it again. */
+static void keep_step(struct core *c, uint64_t po, const struct inflight *e)
+{
+	struct step *step = &c->steps[slot_of(c, po)];
+
+	step->u = e->u;
+	step->addr = e->addr;
+	step->next_pc = e->next_pc;
+	step->value = c->regs[e->u->dst]; /* everything younger has been undone */
+	step->psv = e->psv & STICKY_PSV;
+	step->flags = e->flags & STICKY_FLAGS;
+	step->tid = e->tid;
+	step->trap = e->state & ST_TRAP;
+}
+
 const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 {
 	const struct bpred_pred *oldest = NULL;
@@ -58,6 +73,8 @@ const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 			record_inst(c, po, false);
 		if (po < c->disp)
 			squash_dispatched(c, po, e);
+		if (unlikely(!(e->state & ST_WRONG)))
+			keep_step(c, po, e);
 		if (u->dst)
 			c->regs[u->dst] = e->undo;
 		if (e->flags & RI_FETCH_HEAD)

@@ -11,15 +11,9 @@
 
 #include <stdlib.h>
 
-#define PAGE_SHIFT 12
 #define DIR_BITS   13
-#define LEAF_BITS  (GUEST_ADDR_BITS - PAGE_SHIFT - DIR_BITS)
+#define LEAF_BITS  (GUEST_ADDR_BITS - UOP_PAGE_SHIFT - DIR_BITS)
 #define CHUNK_UOPS 1024
-#define SLOTS	   (1u << (PAGE_SHIFT - 1))
-
-struct uop_page {
-	struct uop *slot[SLOTS];
-};
 
 struct uop_chunk {
 	struct uop_chunk *next;
@@ -27,8 +21,6 @@ struct uop_chunk {
 };
 
 struct uop_table {
-	uint64_t last_page; /* number of the page that last points to */
-	struct uop_page *last;
 	struct uop_page **dir[1u << DIR_BITS];
 	struct uop_chunk *chunks;
 	uint32_t used; /* of the first chunk */
@@ -38,7 +30,6 @@ struct uop_table *uop_table_new(void)
 {
 	struct uop_table *t = x_calloc(1, sizeof(*t));
 
-	t->last_page = ~0ull;
 	t->used = CHUNK_UOPS;
 	return t;
 }
@@ -61,8 +52,9 @@ void uop_table_free(struct uop_table *t)
 	free(t);
 }
 
-static struct uop_page *find_page(struct uop_table *t, uint64_t page)
+static struct uop_page *find_page(struct core *c, uint64_t page)
 {
+	struct uop_table *t = c->uops;
 	struct uop_page ***dir = &t->dir[page >> LEAF_BITS];
 
 	if (!*dir)
@@ -72,8 +64,8 @@ static struct uop_page *find_page(struct uop_table *t, uint64_t page)
 
 	if (!*leaf)
 		*leaf = x_calloc(1, sizeof(**leaf));
-	t->last_page = page;
-	t->last = *leaf;
+	c->uop_page_number = page;
+	c->uop_page = *leaf;
 	return *leaf;
 }
 
@@ -222,16 +214,15 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 		u->latency = 0;
 }
 
-const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in)
+const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in)
 {
 	struct uop_table *t = c->uops;
-	uint64_t page = pc >> PAGE_SHIFT;
 
 	if (unlikely(pc >= GUEST_ADDR_LIMIT))
 		return NULL;
 
-	struct uop_page *p = page == t->last_page ? t->last : find_page(t, page);
-	struct uop **slot = &p->slot[(pc & ((1u << PAGE_SHIFT) - 1)) >> 1];
+	struct uop_page *p = find_page(c, pc >> UOP_PAGE_SHIFT);
+	const struct uop **slot = &p->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1];
 
 	if (likely(*slot && (!in || (*slot)->in.word == in->word)))
 		return *slot;
@@ -246,7 +237,10 @@ const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in)
 		t->chunks = chunk;
 		t->used = 0;
 	}
-	*slot = &t->chunks->uops[t->used++];
-	predecode(c, *slot, pc, in);
-	return *slot;
+
+	struct uop *u = &t->chunks->uops[t->used++];
+
+	predecode(c, u, pc, in);
+	*slot = u;
+	return u;
 }
