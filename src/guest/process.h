@@ -191,7 +191,6 @@ struct guest {
 	double ns_per_tick;
 	uint64_t quantum, quantum_end;
 	uint64_t skip_ns; /* time that passed while every thread waited */
-	uint64_t real_start_ns;
 
 	struct thread **threads;
 	size_t nthreads;
@@ -238,8 +237,7 @@ struct guest {
 	bool ended;
 	int wait_status; /* as wait4 reports it */
 	int exit_status;
-	uint8_t named[512 / 8]; /* unknown system calls that were already named */
-	bool quiet;
+	uint8_t named[512 / 8];	  /* unknown system calls that were already named */
 	uint64_t clock_offset_ns; /* clock_settime */
 };
 

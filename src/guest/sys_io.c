@@ -167,9 +167,11 @@ static int64_t do_write(struct guest *g, struct thread *t, uint64_t fd, uint64_t
 		if (r == 0)
 			return wait_fd(g, t, (int)fd, POLLOUT, NO_TIME);
 	}
-	do {
-		put = write(f->host, g->mem.base + addr, n);
-	} while (put < 0 && errno == EINTR && !g->interrupted && !g->host_pending);
+	put = write(f->host, g->mem.base + addr, n);
+	/* A signal of the host, which the guest must not notice: begins again once it is dealt
+	 * with. */
+	if (put < 0 && errno == EINTR)
+		return wait_fd(g, t, (int)fd, POLLOUT, NO_TIME);
 	return put < 0 ? broken_pipe(g, t, -errno) : put;
 }
 

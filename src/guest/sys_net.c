@@ -12,7 +12,6 @@
 
 #include "guest/process.h"
 
-#define MAX_ADDR    256
 #define MAX_CONTROL 4096
 #define MAX_IOV	    1024
 

@@ -96,6 +96,42 @@ static void test_261_fork_exec_and_wait_work(void **state)
 	assert_int_equal(a.status, 0);
 }
 
+struct fork_log {
+	unsigned prepared, parents;
+};
+
+/* In a child nothing of the test may go on but the guest. */
+static void note_fork(void *ctx, enum guest_fork phase, unsigned number)
+{
+	struct fork_log *log = ctx;
+
+	if (phase == GUEST_FORK_PREPARE)
+		log->prepared++;
+	else if (phase == GUEST_FORK_PARENT)
+		log->parents++;
+	else
+		log->prepared = 1000 + number;
+}
+
+static void test_262_measured_children_return_to_their_caller(void **state)
+{
+	struct fork_log log = { 0 };
+	struct guest_config config = {
+		.children = GUEST_CHILDREN_SIMULATED,
+		.forked = note_fork,
+		.forked_ctx = &log,
+	};
+
+	assert_true(world_run(world_program("processes"), &config, true, &a));
+	if (log.prepared >= 1000)
+		_exit(a.status);
+	assert_int_equal(a.status, 0);
+	assert_int_equal(log.prepared, 7);
+	assert_int_equal(log.parents, 7);
+	assert_non_null(strstr(a.out, "exec'ed with argument, closed 1\nexec: 7\nkilled: 1010\n"));
+	assert_non_null(strstr(a.out, "shared: 42\n"));
+}
+
 static void test_271_files_and_proc_look_right(void **state)
 {
 	assert_true(world_run(world_program("files"), NULL, false, &a));
@@ -160,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_244_waiting_takes_no_real_time),
 		cmocka_unit_test(test_251_signals_go_round),
 		cmocka_unit_test(test_261_fork_exec_and_wait_work),
+		cmocka_unit_test(test_262_measured_children_return_to_their_caller),
 		cmocka_unit_test(test_271_files_and_proc_look_right),
 		cmocka_unit_test(test_281_a_crash_names_pc_symbol_and_address),
 		cmocka_unit_test(test_282_a_deadlock_is_reported_and_ends),
