@@ -40,7 +40,7 @@ static bool cpistack_start(void *state, const struct trace_meta *meta,
 	s->scale = 720720; /* divisible by 1..16 */
 	s->phase = x_calloc(CPI_PHASES, sizeof(*s->phase));
 	s->phase_cycles = s->phase_end = CPI_PHASE_BASE;
-	fmt_init(&s->fmt);
+	fmt_init(&s->fmt, meta);
 	cells_init(&s->by_pc);
 	return true;
 }

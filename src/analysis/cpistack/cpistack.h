@@ -64,9 +64,23 @@ struct fmt_mark {
 };
 #define FMT_MARKS (1u << 16)
 
+/* A run of cycles on its way from fetch to dispatch. */
+struct fmt_fed {
+	uint64_t cycles;
+	uint8_t cause; /* enum cpi_component: why fetch delivered nothing; CPI_BASE: it did, or no
+			  miss was the reason */
+	bool wrong;    /* fetch was on a wrong path */
+};
+#define FMT_FED 256 /* more than the stages from fetch to dispatch */
+
 struct fmt {
 	struct fmt_mark *marks; /* ring */
 	uint64_t nmarks, charged;
+	struct fmt_fed fed[FMT_FED]; /* ring: the front end's stages */
+	uint64_t fed_begin, fed_end;
+	uint32_t depth;
+	bool fetched;		   /* something was fetched since the last flush */
+	uint64_t long_miss_cycles; /* counted for long D-misses */
 	bool have_branch; /* a mispredicted branch has committed; it waits for the next instruction
 			   */
 	uint64_t branch_dispatch;
@@ -102,13 +116,13 @@ struct cpistack {
 	/* counts for the naive methods: all, and only committed */
 	uint64_t events[2][CPI_COMPONENTS];
 	/* penalties per event (eyerman2006 figures 4, 6 and 9): real cycles */
-	uint64_t imiss_cycles, overlap_cycles, long_misses, long_miss_cycles;
+	uint64_t overlap_cycles;
 };
 
 extern const struct analysis cpistack_analysis;
 
 /* fmt.c */
-void fmt_init(struct fmt *f);
+void fmt_init(struct fmt *f, const struct trace_meta *meta);
 void fmt_free(struct fmt *f);
 void fmt_cycle(struct cpistack *s, const struct rec_cycle *c);
 void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r);
