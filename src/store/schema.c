@@ -49,6 +49,23 @@ const char store_schema[] =
     " samples INTEGER, PRIMARY KEY (rule, blamed, truth)) WITHOUT ROWID;"
     /* instructions that stalled commit without any event, by how long */
     "CREATE TABLE bare_stall (length INTEGER PRIMARY KEY, count INTEGER);"
+    /* CPI stacks: units are cycles times cpi_method.scale; phase -1 is the whole run */
+    "CREATE TABLE cpi_method (id INTEGER PRIMARY KEY, name TEXT UNIQUE, summary TEXT, scale "
+    "INTEGER);"
+    "CREATE TABLE cpi_phase (phase INTEGER PRIMARY KEY, cycles INTEGER, instructions INTEGER);"
+    "CREATE TABLE cpi_component (phase INTEGER, method INTEGER REFERENCES cpi_method, component "
+    "TEXT,"
+    " units INTEGER, PRIMARY KEY (phase, method, component)) WITHOUT ROWID;"
+    /* the commit-stage stack by instruction, in cycles */
+    "CREATE TABLE cpi_instruction (pc INTEGER, component TEXT, executions INTEGER, cycles REAL,"
+    " PRIMARY KEY (pc, component)) WITHOUT ROWID;"
+    /* miss events, on all paths and on the right one */
+    "CREATE TABLE cpi_event (component TEXT PRIMARY KEY, fetched INTEGER, committed INTEGER) "
+    "WITHOUT ROWID;"
+    /* costs by set of categories (bit set and its name), in cycles; phase -1 is the whole run */
+    "CREATE TABLE icost_phase (phase INTEGER PRIMARY KEY, instructions INTEGER, cycles REAL);"
+    "CREATE TABLE icost (phase INTEGER, categories INTEGER, name TEXT, cost REAL, icost REAL,"
+    " PRIMARY KEY (phase, categories)) WITHOUT ROWID;"
     /* counters of the simulated machine, for whoever wants them */
     "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
 
