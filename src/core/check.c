@@ -51,19 +51,19 @@ void core_check(const struct core *c)
 		const struct inflight *e = at(c, po);
 		const struct uop *u = e->u;
 
-		iq[u->queue] += !(e->state & ST_ISSUED);
-		ints += u->dst && !(u->flags & UOP_FP_DST);
-		fps += u->dst && (u->flags & UOP_FP_DST);
-		loads += !!(u->flags & UOP_LOAD);
-		stores += !!(u->flags & UOP_STORE);
-		branches += (u->flags & UOP_TAGGED) && !(e->state & ST_RESOLVED);
-		serial |= !!(u->flags & UOP_SERIAL);
+		iq[e->queue] += !(e->state & ST_ISSUED);
+		ints += e->dst && !(e->uflags & UOP_FP_DST);
+		fps += e->dst && (e->uflags & UOP_FP_DST);
+		loads += !!(e->uflags & UOP_LOAD);
+		stores += !!(e->uflags & UOP_STORE);
+		branches += (e->uflags & UOP_TAGGED) && !(e->state & ST_RESOLVED);
+		serial |= !!(e->uflags & UOP_SERIAL);
 		assert(!(e->state & ST_DONE) || !e->pending);
 		assert(!(e->state & ST_ISSUED) || (e->state & ST_READY));
 		/* Whoever has issued and is not done waits for something that will come. */
 		assert(!(e->state & ST_ISSUED) || (e->state & ST_DONE) ||
 		       (e->state & (ST_EVENT | ST_MEM | ST_WAIT_STORE | ST_ADDR)) ||
-		       is_ready(c, slot_of(c, po), u->queue) ||
+		       is_ready(c, slot_of(c, po), e->queue) ||
 		       (c->retry[slot_of(c, po) / 64] >> (slot_of(c, po) & 63) & 1));
 		if (po > c->head && !(e->state & ST_WRONG) && !(at(c, po - 1)->state & ST_WRONG))
 			assert(at(c, po - 1)->next_pc == u->pc);

@@ -39,7 +39,7 @@ static void commit_control(struct core *c, const struct inflight *e, uint32_t sl
 	bool taken = e->flags & RI_TAKEN;
 
 	c->stats.controls++;
-	c->stats.branches += u->cls == CLASS_BRANCH;
+	c->stats.branches += e->cls == CLASS_BRANCH;
 	c->stats.mispredicts += !!(e->state & ST_MISPREDICT);
 	bpred_commit(c->bpred, u->pc, &u->in, &c->preds[slot], taken, e->next_pc);
 }
@@ -77,7 +77,7 @@ void commit_stage(struct core *c)
 			e->psv |= PSV_FL_MB;
 			e->flags |= RI_MISPREDICT;
 		}
-		if (u->flags & UOP_FLUSH) {
+		if (e->uflags & UOP_FLUSH) {
 			e->psv |= PSV_FL_CSR;
 			e->flags |= RI_FLUSHES;
 		}
@@ -88,25 +88,25 @@ void commit_stage(struct core *c)
 		if (c->wants & WANT_INSTS)
 			record_inst(c, c->head, true);
 
-		if (u->dst) {
-			if (u->flags & UOP_FP_DST)
+		if (e->dst) {
+			if (e->uflags & UOP_FP_DST)
 				c->fp_used--;
 			else
 				c->int_used--;
 		}
-		if (u->flags & UOP_LOAD) {
+		if (e->uflags & UOP_LOAD) {
 			c->lq_used--;
 			c->stats.loads++;
 		}
-		if (u->flags & UOP_STORE) {
+		if (e->uflags & UOP_STORE) {
 			c->sq_commit++;
 			c->stats.stores++;
 		}
-		if (u->flags & UOP_CTRL)
+		if (e->uflags & UOP_CTRL)
 			commit_control(c, e, slot);
 		if (e->flags & RI_FETCH_HEAD)
 			c->packets_used--;
-		if (u->flags & UOP_SERIAL)
+		if (e->uflags & UOP_SERIAL)
 			c->serial = false;
 		c->head++;
 		c->ncommit++;
@@ -114,7 +114,7 @@ void commit_stage(struct core *c)
 			commit_trap(c, e, c->head - 1);
 			return;
 		}
-		if (unlikely(u->flags & UOP_FLUSH)) {
+		if (unlikely(e->uflags & UOP_FLUSH)) {
 			c->stats.serial_flushes++;
 			squash_flush(c, c->head, e->next_pc, FLUSH_CSR, c->head - 1, u->pc, 0);
 			return;

@@ -34,7 +34,7 @@ static void become_ready(struct core *c, uint32_t slot)
 	struct inflight *e = &c->ring[slot];
 
 	e->state |= ST_READY;
-	ready_set(c, slot, e->u->queue);
+	ready_set(c, slot, e->queue);
 	if (c->notes)
 		c->notes[slot].ready = c->now;
 }
@@ -50,8 +50,8 @@ static void wake_dependents(struct core *c, struct inflight *e)
 		struct inflight *d = &c->ring[slot];
 
 		link = d->dep_next[k];
-		d->src_slot[k] = SLOT_NONE;
-		if (k == 1 && (d->u->flags & UOP_SPLIT)) {
+		d->src_slot[k] = SRC_NONE;
+		if (k == 1 && (d->uflags & UOP_SPLIT)) {
 			d->state |= ST_DATA;
 			lsu_store_data(c, slot);
 			if (d->state & ST_ADDR)
@@ -67,7 +67,7 @@ static void resolve(struct core *c, uint32_t slot)
 	struct inflight *e = &c->ring[slot];
 	const struct uop *u = e->u;
 
-	if (u->flags & UOP_TAGGED) {
+	if (e->uflags & UOP_TAGGED) {
 		e->state |= ST_RESOLVED;
 		c->branches_used--;
 	}
@@ -91,24 +91,23 @@ static void resolve(struct core *c, uint32_t slot)
 void complete_now(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
-	const struct uop *u = e->u;
 
 	e->state |= ST_DONE;
 	if (c->notes)
 		c->notes[slot].complete = c->now;
-	if (u->flags & UOP_STORE) {
-		if (u->flags & UOP_ATOMIC) {
+	if (e->uflags & UOP_STORE) {
+		if (e->uflags & UOP_ATOMIC) {
 			e->state |= ST_ADDR | ST_DATA;
 			lsu_store_address(c, slot);
 			lsu_store_data(c, slot);
 		}
 		c->sq_complete++;
 	}
-	if (unlikely(c->cfg.wakeup && !(u->flags & (UOP_LOAD | UOP_STORE)) && u->latency))
+	if (unlikely(c->cfg.wakeup && !(e->uflags & (UOP_LOAD | UOP_STORE)) && e->latency))
 		wheel_put(c, slot, EVENT_WAKE, c->now + c->cfg.wakeup);
 	else
 		wake_dependents(c, e);
-	if (u->flags & UOP_CTRL)
+	if (e->uflags & UOP_CTRL)
 		resolve(c, slot);
 }
 

@@ -183,7 +183,7 @@ static bool set_param(struct core_config *c, const struct param *p, const char *
 /* Index of a parameter, or -1 and a message with the nearest one. */
 static int find_param(const char *section, const char *key, struct err *e)
 {
-	struct nearest near_section = { .word = section };
+	struct nearest near_section = { .word = section }, near_key = { .word = key };
 	bool known = false;
 
 	for (size_t i = 0; i < config_params(); i++) {
@@ -194,22 +194,20 @@ static int find_param(const char *section, const char *key, struct err *e)
 			if (!strcmp(p.key, key))
 				return (int)i;
 		}
-		nearest_try(&near_section, p.section);
 	}
-	if (!known) {
-		err_set(e, "%s.%s: there is no section '%s'; the nearest is '%s'", section, key,
-			section, near_section.best);
-		return -1;
-	}
-	struct nearest near_key = { .word = key };
 	for (size_t i = 0; i < config_params(); i++) {
 		struct param p = config_param(i);
 
+		nearest_try(&near_section, p.section);
 		if (!strcmp(p.section, section))
 			nearest_try(&near_key, p.key);
 	}
-	err_set(e, "%s.%s: there is no such key; the nearest is '%s.%s'", section, key, section,
-		near_key.best);
+	if (known)
+		err_set(e, "%s.%s: there is no such key; the nearest is '%s.%s'", section, key,
+			section, near_key.best);
+	else
+		err_set(e, "%s.%s: there is no section '%s'; the nearest is '%s'", section, key,
+			section, near_section.best);
 	return -1;
 }
 

@@ -92,6 +92,8 @@ static void allocate(struct core *c)
 			(uint64_t)c->fetch_width * (c->cfg.fetch_depth + 1 + 2 * c->cfg.wakeup);
 	uint32_t size = power_of_two_above(need);
 
+	assert(size <= RING_MAX);
+
 	c->mask = size - 1;
 	c->ring = aligned_alloc(64, size * sizeof(*c->ring));
 	if (!c->ring)

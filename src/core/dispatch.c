@@ -15,34 +15,33 @@
 /* Why e cannot dispatch now; DISPATCH_OK if it can. */
 static enum dispatch_stall dispatch_blocked(struct core *c, struct inflight *e)
 {
-	const struct uop *u = e->u;
 	uint64_t used = c->disp - c->head;
 
 	if (used >= c->rob_size)
 		return DISPATCH_ROB;
-	if (unlikely(c->serial || ((u->flags & UOP_SERIAL) && used))) {
-		if (u->flags & UOP_SERIAL)
+	if (unlikely(c->serial || ((e->uflags & UOP_SERIAL) && used))) {
+		if (e->uflags & UOP_SERIAL)
 			e->psv |= PSV_SERIAL;
 		return DISPATCH_SERIAL;
 	}
-	if (c->iq_used[u->queue] >= c->iq_size[u->queue])
+	if (c->iq_used[e->queue] >= c->iq_size[e->queue])
 		return DISPATCH_IQ;
-	if (u->dst &&
-	    (u->flags & UOP_FP_DST ? c->fp_used >= c->fp_size : c->int_used >= c->int_size))
+	if (e->dst &&
+	    (e->uflags & UOP_FP_DST ? c->fp_used >= c->fp_size : c->int_used >= c->int_size))
 		return DISPATCH_REGS;
-	if ((u->flags & UOP_TAGGED) && c->branches_used >= c->branches_size)
+	if ((e->uflags & UOP_TAGGED) && c->branches_used >= c->branches_size)
 		return DISPATCH_BRANCHES;
-	if (u->flags & (UOP_LOAD | UOP_STORE)) {
+	if (e->uflags & (UOP_LOAD | UOP_STORE)) {
 		uint32_t stores = (uint32_t)(c->sq_tail - c->sq_head);
 		bool shared_full = c->lq_used + stores >= c->shared_size;
 
-		if ((u->flags & UOP_STORE) && (stores >= c->sq_size || shared_full) &&
-		    !(u->ideal & IDEAL_SQ)) {
+		if ((e->uflags & UOP_STORE) && (stores >= c->sq_size || shared_full) &&
+		    !(e->u->ideal & IDEAL_SQ)) {
 			if (c->sq_complete == stores && stores)
 				e->psv |= PSV_DR_SQ;
 			return DISPATCH_SQ;
 		}
-		if ((u->flags & UOP_LOAD) && (c->lq_used >= c->lq_size || shared_full))
+		if ((e->uflags & UOP_LOAD) && (c->lq_used >= c->lq_size || shared_full))
 			return DISPATCH_LQ;
 		if (stores > c->sq_mask)
 			return DISPATCH_SQ;
@@ -55,7 +54,7 @@ static void wait_for(struct core *c, struct inflight *e, uint32_t slot, unsigned
 {
 	struct inflight *producer = at(c, p);
 
-	e->src_slot[k] = slot_of(c, p);
+	e->src_slot[k] = (uint16_t)slot_of(c, p);
 	e->dep_next[k] = producer->dep_head;
 	producer->dep_head = slot << 2 | k;
 }
@@ -74,21 +73,21 @@ static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, ui
 		uint64_t p = u->src[k] ? c->map[u->src[k]] : 0;
 		bool pending = p && is_pending(c, p);
 
-		e->src_slot[k] = SLOT_NONE;
+		e->src_slot[k] = SRC_NONE;
 		if (pending) {
 			wait_for(c, e, slot, k, p);
-			if (!(k == 1 && (u->flags & UOP_SPLIT)))
+			if (!(k == 1 && (e->uflags & UOP_SPLIT)))
 				e->pending++;
-		} else if (k == 1 && (u->flags & UOP_SPLIT)) {
+		} else if (k == 1 && (e->uflags & UOP_SPLIT)) {
 			e->state |= ST_DATA;
 		}
 		if (c->notes)
 			c->notes[slot].prod[k] = p >= c->head && p ? (uint32_t)(po - p) : 0;
 	}
-	e->src_slot[SRC_MEM] = SLOT_NONE;
-	if (unlikely(c->in_order) && u->dst && !u->src[2] && is_pending(c, c->map[u->dst]) &&
-	    c->map[u->dst]) {
-		wait_for(c, e, slot, 2, c->map[u->dst]);
+	e->src_slot[SRC_MEM] = SRC_NONE;
+	if (unlikely(c->in_order) && e->dst && !u->src[2] && is_pending(c, c->map[e->dst]) &&
+	    c->map[e->dst]) {
+		wait_for(c, e, slot, 2, c->map[e->dst]);
 		e->pending++;
 	}
 }
@@ -110,16 +109,16 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	e->dep_head = SLOT_NONE;
 	e->sq_pos = (uint32_t)c->sq_tail;
 	rename_sources(c, e, slot, po);
-	if (u->dst) {
-		e->prev_map = c->map[u->dst];
-		c->map[u->dst] = po;
-		if (u->flags & UOP_FP_DST)
+	if (e->dst) {
+		e->prev_map = c->map[e->dst];
+		c->map[e->dst] = po;
+		if (e->uflags & UOP_FP_DST)
 			c->fp_used++;
 		else
 			c->int_used++;
 	}
-	c->iq_used[u->queue]++;
-	if (u->flags & UOP_LOAD) {
+	c->iq_used[e->queue]++;
+	if (e->uflags & UOP_LOAD) {
 		lsu_dispatch_load(c, po);
 
 		uint64_t n = c->memops[slot].store;
@@ -136,18 +135,18 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 			}
 		}
 	}
-	if (u->flags & UOP_STORE) {
+	if (e->uflags & UOP_STORE) {
 		lsu_dispatch_store(c, po);
 		if ((e->state & ST_DATA))
 			store_at(c, c->memops[slot].own)->data_ready = 1;
 	}
-	if (u->flags & UOP_TAGGED)
+	if (e->uflags & UOP_TAGGED)
 		c->branches_used++;
-	if (u->flags & UOP_SERIAL)
+	if (e->uflags & UOP_SERIAL)
 		c->serial = true;
 	if (!e->pending) {
 		e->state |= ST_READY;
-		ready_set(c, slot, u->queue);
+		ready_set(c, slot, e->queue);
 		if (c->notes)
 			c->notes[slot].ready = c->now + 1;
 	}

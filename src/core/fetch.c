@@ -287,6 +287,15 @@ static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_
 	} else if (!fetch_wrong(c, e, pc)) {
 		return false;
 	}
+
+	const struct uop *u = e->u;
+
+	e->uflags = u->flags;
+	e->latency = u->latency;
+	e->queue = u->queue;
+	e->unit = u->unit;
+	e->dst = u->dst;
+	e->cls = u->cls;
 	e->seq = c->seq++;
 	e->fetch = c->now;
 	return true;

@@ -9,12 +9,12 @@
  */
 #include "core/pipe.h"
 
-/* Takes a unit of the kind that u needs; false if all are busy. */
-static bool take_unit(struct core *c, const struct uop *u)
+/* Takes a unit of the kind that e needs; false if all are busy. */
+static bool take_unit(struct core *c, const struct inflight *e)
 {
-	unsigned kind = u->unit;
+	unsigned kind = e->unit;
 
-	if (unlikely(u->flags & UOP_NO_UNIT))
+	if (unlikely(e->uflags & UOP_NO_UNIT))
 		return true;
 	if (likely(c->unit_pipelined[kind])) {
 		if (c->unit_used[kind] >= c->unit_count[kind])
@@ -24,7 +24,7 @@ static bool take_unit(struct core *c, const struct uop *u)
 	}
 	for (unsigned i = 0; i < c->unit_count[kind]; i++) {
 		if (c->unit_busy[kind][i] <= c->now) {
-			c->unit_busy[kind][i] = c->now + u->latency;
+			c->unit_busy[kind][i] = c->now + e->latency;
 			return true;
 		}
 		if (c->unit_busy[kind][i] < c->issue_time)
@@ -35,11 +35,11 @@ static bool take_unit(struct core *c, const struct uop *u)
 
 static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
 {
-	ready_clear(c, slot, e->u->queue);
+	ready_clear(c, slot, e->queue);
 	if (e->state & ST_ISSUED)
 		return;
 	e->state |= ST_ISSUED;
-	c->iq_used[e->u->queue]--;
+	c->iq_used[e->queue]--;
 	if (c->notes)
 		c->notes[slot].issue = c->now;
 }
@@ -47,34 +47,33 @@ static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
 bool issue_try(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
-	const struct uop *u = e->u;
 
-	if (unlikely((u->flags & UOP_DRAIN) && (uint32_t)c->sq_head != e->sq_pos))
+	if (unlikely((e->uflags & UOP_DRAIN) && (uint32_t)c->sq_head != e->sq_pos))
 		return false;
-	if (!take_unit(c, u))
+	if (!take_unit(c, e))
 		return false;
 	leave_issue_queue(c, slot, e);
-	if (u->flags & UOP_LOAD) {
+	if (e->uflags & UOP_LOAD) {
 		lsu_load(c, slot);
-	} else if (u->flags & UOP_STORE) {
-		if (!(u->flags & UOP_SPLIT)) {
+	} else if (e->uflags & UOP_STORE) {
+		if (!(e->uflags & UOP_SPLIT)) {
 			e->state |= ST_DATA;
 			lsu_store_data(c, slot);
 		}
 		lsu_store_address(c, slot);
-		if (c->touched && !(e->state & ST_WRONG) && !(u->ideal & IDEAL_FLUSH) &&
+		if (c->touched && !(e->state & ST_WRONG) && !(e->u->ideal & IDEAL_FLUSH) &&
 		    lsu_first_touch(c, e->addr))
 			e->state |= ST_FAULT;
 		wheel_put(c, slot, EVENT_ADDR, c->now + 1);
-	} else if (u->flags & UOP_HINT) {
+	} else if (e->uflags & UOP_HINT) {
 		if (e->addr < GUEST_ADDR_LIMIT)
 			memsys_prefetch(c->mem, c->now,
-					u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D, e->addr);
+					e->u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D, e->addr);
 		wheel_put(c, slot, EVENT_COMPLETE, c->now + 1);
-	} else if (unlikely(!u->latency)) {
+	} else if (unlikely(!e->latency)) {
 		complete_now(c, slot);
 	} else {
-		wheel_put(c, slot, EVENT_COMPLETE, c->now + u->latency);
+		wheel_put(c, slot, EVENT_COMPLETE, c->now + e->latency);
 	}
 	return true;
 }
@@ -105,7 +104,7 @@ void issue_stage(struct core *c)
 				break;
 
 			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
-			unsigned queue = c->ring[slot].u->queue;
+			unsigned queue = c->ring[slot].queue;
 
 			valid &= ~(bits ^ (bits - 1));
 			if (!issue_try(c, slot))

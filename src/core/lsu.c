@@ -191,7 +191,7 @@ void lsu_squash_store(struct core *c, uint64_t po)
 		c->sq_known = c->sq_tail;
 	if (e->state & ST_DONE)
 		c->sq_complete--;
-	if (unlikely((e->state & ST_FAULT) && !(e->u->flags & UOP_LOAD))) {
+	if (unlikely((e->state & ST_FAULT) && !(e->uflags & UOP_LOAD))) {
 		uint64_t page = e->addr / GUEST_PAGE_BYTES;
 
 		c->touched[page / 64] &= ~(1ull << (page & 63));
@@ -207,7 +207,7 @@ static void load_again(struct core *c, uint32_t slot)
 
 	c->memops[slot].wait = WAIT_NONE;
 	e->state &= (uint16_t)~ST_WAIT_STORE;
-	ready_set(c, slot, e->u->queue);
+	ready_set(c, slot, e->queue);
 }
 
 static void wake_loads(struct core *c, const struct store *s, enum load_wait wait)
@@ -270,7 +270,7 @@ void lsu_retry(struct core *c)
 		for (; bits; bits &= bits - 1) {
 			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
 
-			ready_set(c, slot, c->ring[slot].u->queue);
+			ready_set(c, slot, c->ring[slot].queue);
 		}
 	}
 }
@@ -344,7 +344,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 		if (!s->addr_known) {
 			assert(c->order == ORDER_SPECULATIVE);
 			e->state |= ST_BYPASSED;
-		} else if (!m->covered || !s->data_ready || (u->flags & UOP_ATOMIC)) {
+		} else if (!m->covered || !s->data_ready || (e->uflags & UOP_ATOMIC)) {
 			m->wait = m->covered && !s->data_ready ? WAIT_DATA : WAIT_WRITE;
 			e->state |= ST_WAIT_STORE;
 			return LOAD_WAITS;
@@ -365,7 +365,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 	}
 
 	struct mem_result r;
-	uint32_t flags = mem_flags(u->ideal, e->state, u->flags);
+	uint32_t flags = mem_flags(u->ideal, e->state, e->uflags);
 
 	switch (memsys_load(c->mem, c->now, e->addr, u->mem_bytes, u->pc,
 			    token_of(e->seq, po_of(c, slot)), flags, &r)) {

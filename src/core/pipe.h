@@ -40,6 +40,8 @@
 #include "util/util.h"
 
 #define SLOT_NONE  UINT32_MAX
+#define SRC_NONE   UINT16_MAX
+#define RING_MAX   32768
 #define NEVER	   UINT64_MAX
 #define WHEEL_SIZE 1024 /* cycles; a later event goes round more than once */
 #define SOURCES	   4 /* three registers, and a store (or, in order, the register's last writer) */
@@ -111,11 +113,14 @@ struct inflight {
 	uint64_t addr;		    /* memory operand */
 	uint32_t dep_head;	    /* first dependent: slot << 2 | source */
 	uint32_t dep_next[SOURCES]; /* next dependent of the same producer */
-	uint32_t src_slot[SOURCES]; /* producer that it waits for; SLOT_NONE: does not wait */
 	uint32_t ev_next, ev_prev;  /* neighbours in the wheel's bucket */
-	uint8_t pending;	    /* sources that are not yet available */
-	uint8_t event;		    /* enum event_kind */
+	uint16_t src_slot[SOURCES]; /* producer that it waits for; SRC_NONE: does not wait */
 	uint16_t state;		    /* enum state_flag */
+	uint16_t uflags, latency;   /* the uop's, so that one line is enough to issue */
+	uint8_t queue, unit, dst;
+	uint8_t pending; /* sources that are not yet available */
+	uint8_t event;	 /* enum event_kind */
+	uint8_t cls;
 
 	uint64_t ev_time;
 	uint64_t seq;
@@ -232,13 +237,10 @@ struct core {
 	/* units */
 	uint8_t unit_count[UNIT_COUNT], unit_used[UNIT_COUNT];
 	uint8_t unit_pipelined[UNIT_COUNT];
-	uint64_t unit_busy[UNIT_COUNT][64]; /* unpipelined: until when */
-	uint64_t issue_po;		    /* in order: next to issue */
+	uint64_t issue_po;   /* in order: next to issue */
 	uint64_t issue_time; /* when a blocked ready instruction may find its unit free */
 
 	/* wheel */
-	uint32_t wheel[WHEEL_SIZE];
-	uint64_t wheel_used[WHEEL_SIZE / 64];
 	bool wheel_open; /* the present cycle's bucket has been emptied: events must lie ahead */
 
 	/* store queue: head..commit..tail are numbers */
@@ -251,7 +253,6 @@ struct core {
 	uint32_t sq_flight;   /* sent and not yet written */
 	uint64_t drain_time;  /* not before */
 	uint32_t store_ports;
-	uint64_t store_hash[STORE_HASH];
 	uint64_t *order_wait; /* loads that wait for sq_known to move, mask over slots */
 	uint32_t norder_wait;
 	uint64_t *retry; /* loads that the cache refused, mask over slots */
@@ -322,6 +323,12 @@ struct core {
 	uint64_t progress; /* cycle of the last commit */
 	struct core_stats stats;
 	struct core_config cfg;
+
+	/* large */
+	uint64_t wheel_used[WHEEL_SIZE / 64];
+	uint32_t wheel[WHEEL_SIZE];
+	uint64_t store_hash[STORE_HASH];
+	uint64_t unit_busy[UNIT_COUNT][64]; /* unpipelined: until when */
 };
 
 static inline uint32_t slot_of(const struct core *c, uint64_t po)

@@ -11,38 +11,37 @@
 /* Undoes dispatch, and what happened after it. */
 static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 {
-	const struct uop *u = e->u;
 	uint32_t slot = slot_of(c, po);
 
 	if (e->state & ST_EVENT)
 		wheel_remove(c, e);
-	if (is_ready(c, slot, u->queue))
-		ready_clear(c, slot, u->queue);
+	if (is_ready(c, slot, e->queue))
+		ready_clear(c, slot, e->queue);
 	if (!(e->state & ST_ISSUED))
-		c->iq_used[u->queue]--;
+		c->iq_used[e->queue]--;
 	/* Backwards, as they were linked forwards: each is the head of its producer's list. */
 	for (int k = SOURCES - 1; k >= 0; k--) {
-		if (e->src_slot[k] != SLOT_NONE) {
+		if (e->src_slot[k] != SRC_NONE) {
 			struct inflight *producer = &c->ring[e->src_slot[k]];
 
 			assert(producer->dep_head == (slot << 2 | (uint32_t)k));
 			producer->dep_head = e->dep_next[k];
 		}
 	}
-	if (u->dst) {
-		c->map[u->dst] = e->prev_map;
-		if (u->flags & UOP_FP_DST)
+	if (e->dst) {
+		c->map[e->dst] = e->prev_map;
+		if (e->uflags & UOP_FP_DST)
 			c->fp_used--;
 		else
 			c->int_used--;
 	}
-	if (u->flags & UOP_STORE)
+	if (e->uflags & UOP_STORE)
 		lsu_squash_store(c, po);
-	if (u->flags & UOP_LOAD)
+	if (e->uflags & UOP_LOAD)
 		lsu_squash_load(c, po);
-	if ((u->flags & UOP_TAGGED) && !(e->state & ST_RESOLVED))
+	if ((e->uflags & UOP_TAGGED) && !(e->state & ST_RESOLVED))
 		c->branches_used--;
-	if (u->flags & UOP_SERIAL)
+	if (e->uflags & UOP_SERIAL)
 		c->serial = false;
 }
 
@@ -67,7 +66,6 @@ const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 
 	for (uint64_t po = c->tail; po-- > from;) {
 		struct inflight *e = at(c, po);
-		const struct uop *u = e->u;
 
 		if (c->wants & WANT_SQUASHED)
 			record_inst(c, po, false);
@@ -75,11 +73,11 @@ const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 			squash_dispatched(c, po, e);
 		if (unlikely(!(e->state & ST_WRONG)))
 			keep_step(c, po, e);
-		if (u->dst)
-			c->regs[u->dst] = e->undo;
+		if (e->dst)
+			c->regs[e->dst] = e->undo;
 		if (e->flags & RI_FETCH_HEAD)
 			c->packets_used--;
-		if (u->flags & UOP_CTRL)
+		if (e->uflags & UOP_CTRL)
 			oldest = &c->preds[slot_of(c, po)];
 		c->stats.squashed++;
 		e->state = 0;
