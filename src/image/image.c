@@ -52,6 +52,9 @@ void images_free(struct images *s)
 		free(im->path);
 		free(im->name);
 	}
+	for (size_t i = 0; i < s->nfiles; i++)
+		free(s->files[i].joined);
+	free(s->files);
 	free(s->image);
 	free(s->block_starts);
 	if (s->dwfl)
@@ -156,6 +159,20 @@ const struct function_range *image_function(const struct image *im, uint64_t pc)
 	return lo && pc < im->functions[lo - 1].end ? &im->functions[lo - 1] : NULL;
 }
 
+/* Line tables name files as the compiler was told, often relative to where it ran. The joined name
+ * is kept for as long as the set lives; successive lines mostly share it. */
+static const char *absolute_file(struct images *s, const char *dir, const char *file)
+{
+	if (!file || file[0] == '/' || !dir)
+		return file;
+	for (size_t i = s->nfiles; i-- > 0;)
+		if (s->files[i].dir == dir && s->files[i].file == file)
+			return s->files[i].joined;
+	s->files = x_realloc(s->files, (s->nfiles + 1) * sizeof(*s->files));
+	s->files[s->nfiles] = (struct joined_file){ dir, file, x_asprintf("%s/%s", dir, file) };
+	return s->files[s->nfiles++].joined;
+}
+
 struct place images_place(struct images *s, uint64_t pc)
 {
 	struct place p = { .image = SIZE_MAX, .function = "[unknown]", .start = pc, .end = pc };
@@ -171,7 +188,8 @@ struct place images_place(struct images *s, uint64_t pc)
 	}
 	Dwfl_Line *line = dwfl_module_getsrc(im->module, pc);
 	if (line)
-		p.file = dwfl_lineinfo(line, NULL, &p.line, NULL, NULL, NULL);
+		p.file = absolute_file(s, dwfl_line_comp_dir(line),
+				       dwfl_lineinfo(line, NULL, &p.line, NULL, NULL, NULL));
 	return p;
 }
 

@@ -23,12 +23,19 @@ struct image {
 	size_t nfunctions, capacity;
 };
 
+struct joined_file {
+	const char *dir, *file; /* libdw's strings, known by their address */
+	char *joined;
+};
+
 struct images {
 	Dwfl *dwfl;
 	Dwfl_Callbacks callbacks;
 	char *debug_path;
 	struct image *image;
 	size_t count;
+	struct joined_file *files;
+	size_t nfiles;
 	uint64_t *block_starts;
 	size_t nblocks, blocks_capacity;
 	uint64_t blocks_of; /* start of the function that block_starts belongs to */

@@ -21,7 +21,7 @@
 #include "view/term.h"
 
 /* A run of instructions without time longer than this is folded. */
-#define COLD_RUN 12
+#define COLD_RUN 6
 
 struct listing {
 	const struct model *m,
@@ -77,9 +77,11 @@ static void close_listing(struct listing *l)
 	free(l->words);
 }
 
+/* Less than would show as 0.01%. */
 static bool cold(const struct listing *l, size_t i)
 {
-	return l->insts[i].cycles <= 0 && !(l->other && l->other_insts[i].cycles > 0);
+	const double least = 0.00005 * (double)l->m->cycles;
+	return l->insts[i].cycles < least && !(l->other && l->other_insts[i].cycles >= least);
 }
 
 static void print_heading(const struct listing *l, const struct view_options *o)
@@ -117,7 +119,7 @@ static void print_source(const struct listing *l, const struct view_options *o,
 static void print_share(const struct view_options *o, double share)
 {
 	enum term_colour c = share >= 0.05 ? TERM_RED : share >= 0.01 ? TERM_YELLOW : TERM_PLAIN;
-	if (share > 0)
+	if (share >= 0.00005)
 		fprintf(o->out, "%s%7.2f%%%s", term_on(o, c), 100 * share, term_off(o));
 	else
 		fprintf(o->out, "%8s", "");
