@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels whose cycles per round are known in closed form: a static RISC-V program without a C library.
- *     kernels NAME-NUMBER ROUNDS [SIZE STRIDE]
- * runs the kernel of that number. The difference of two runs with different rounds is free of start-up.
+ * Kernels whose cycles per round are known in closed form: a static RISC-V program without a C
+ * library. kernels NAME-NUMBER ROUNDS [SIZE STRIDE] runs the kernel of that number. The difference
+ * of two runs with different rounds is free of start-up.
  */
 typedef unsigned long u64;
 
-#define STR2(x) #x
-#define STR(x)	STR2(x)
+#define STR2(x)	     #x
+#define STR(x)	     STR2(x)
 #define REPT64(body) ".rept 64\n\t" body "\n\t.endr\n"
 /* A loop of n rounds around a body; t6 is the counter. */
 #define LOOP(n, body, ...)                                                                         \
-	asm volatile("mv t6, %0\n.p2align 6\n1:\n" body "addi t6, t6, -1\n\tbnez t6, 1b\n"          \
-		     :                                                                              \
-		     : "r"(n), ##__VA_ARGS__                                                        \
-		     : "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a2", "a3", "a4", "a5", "a6", "a7", \
-		       "ft0", "ft1", "ft2", "ft3", "memory")
+	asm volatile("mv t6, %0\n.p2align 6\n1:\n" body "addi t6, t6, -1\n\tbnez t6, 1b\n"         \
+		     :                                                                             \
+		     : "r"(n), ##__VA_ARGS__                                                       \
+		     : "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a2", "a3", "a4", "a5", "a6",     \
+		       "a7", "ft0", "ft1", "ft2", "ft3", "memory")
 
 static u64 buffer[32 << 17] __attribute__((aligned(1 << 21))); /* 32 MB */
 
@@ -105,8 +105,10 @@ static void run(u64 kernel, u64 n, u64 size, u64 stride)
 		}
 		break;
 	case 13: /* straight code of 64 KB */
-		LOOP(n, ".rept 16384\n\t.option push\n\t.option norvc\n\tli t0, 1\n\t.option pop\n\t.endr\n"
-			"addi t6, t6, -1\n\tbeqz t6, 4f\n\tla t5, 1b\n\tjr t5\n4:\taddi t6, t6, 1\n");
+		LOOP(n,
+		     ".rept 16384\n\t.option push\n\t.option norvc\n\tli t0, 1\n\t.option "
+		     "pop\n\t.endr\n"
+		     "addi t6, t6, -1\n\tbeqz t6, 4f\n\tla t5, 1b\n\tjr t5\n4:\taddi t6, t6, 1\n");
 		break;
 	case 14: /* 64 dependent FP additions */
 		asm volatile("fmv.d.x ft0, zero\n\tfmv.d.x ft1, zero");
@@ -152,5 +154,6 @@ __attribute__((used)) static void start(u64 *sp)
 	sys(94, 0);
 }
 
-asm(".globl _start\n_start:\n\t.option push\n\t.option norelax\n\tla gp, __global_pointer$\n\t.option "
+asm(".globl _start\n_start:\n\t.option push\n\t.option norelax\n\tla gp, "
+    "__global_pointer$\n\t.option "
     "pop\n\tmv a0, sp\n\tcall start\n");
