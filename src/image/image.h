@@ -19,8 +19,9 @@ struct images;
 /* debug_root: where /usr/lib/debug and its like are looked up first (a sysroot); may be NULL. */
 struct images *images_new(const char *debug_root);
 void images_free(struct images *set);
-/* Adds an ELF file that stands in memory with this bias (address - ELF virtual address). False if
- * it is no readable ELF file; the rest still works. name is what a user calls it. */
+/* Adds an ELF file that stands in memory with this bias (address - ELF virtual address; 0 for a
+ * program that is not position-independent). False if it is no readable ELF file; the rest still
+ * works. name is what a user calls it. */
 bool images_add(struct images *set, const char *path, const char *name, uint64_t bias,
 		struct err *e);
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* 840: from addresses to names, on a small RISC-V program in several states. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "image/image.h"
+#include "isa/isa.h"
+
+static const char *full_path, *bare_path, *source_path;
+
+static struct images *open_at(const char *path, uint64_t bias)
+{
+	struct images *s = images_new(NULL);
+	struct err e = { "" };
+	if (!images_add(s, path, "sample", bias, &e))
+		fail_msg("%s", e.text);
+	return s;
+}
+
+static void test_841_a_symbol_covers_its_code_at_any_bias(void **state)
+{
+	for (uint64_t bias = 0; bias <= 0x2a00000000; bias += 0x2a00000000) {
+		struct images *s = open_at(full_path, bias);
+		uint64_t at;
+		assert_true(images_find(s, "loop", &at));
+		assert_true(at >= bias);
+		struct place p = images_place(s, at + 2);
+		assert_string_equal(p.function, "loop");
+		assert_int_equal(p.start, at);
+		assert_true(p.end > at + 8);
+		assert_string_equal(images_place(s, p.end).function, "_start");
+		assert_int_equal(images_place(s, 16).image,
+				 bias ? SIZE_MAX : images_place(s, 16).image);
+		images_free(s);
+	}
+}
+
+static void test_842_lines_and_inlined_frames_are_those_of_the_source(void **state)
+{
+	struct images *s = open_at(full_path, 0);
+	uint64_t at;
+	bool inlined = false;
+	assert_true(images_find(s, "loop", &at));
+	struct place f = images_place(s, at);
+	for (uint64_t pc = f.start; pc < f.end;) {
+		struct inline_frame frames[4];
+		uint32_t word;
+		struct place p = images_place(s, pc);
+		size_t n = images_inlined(s, pc, frames, 4);
+		assert_non_null(p.file);
+		assert_non_null(strstr(p.file, "sample.c"));
+		assert_true(p.file[0] == '/');
+		if (n) {
+			inlined = true;
+			assert_int_equal(n, 1);
+			assert_string_equal(frames[0].function, "square");
+			assert_int_equal(frames[0].line, 5);
+		}
+		assert_true(images_word(s, pc, &word));
+		pc += isa_decode(word).len;
+	}
+	assert_true(inlined);
+	const char *file;
+	int line;
+	assert_true(images_declared(s, at, &file, &line));
+	assert_int_equal(line, 8);
+	images_free(s);
+}
+
+static void test_843_a_loop_has_a_block_of_its_own(void **state)
+{
+	struct images *s = open_at(full_path, 0);
+	const uint64_t *starts;
+	uint64_t at;
+	assert_true(images_find(s, "loop", &at));
+	size_t n = images_blocks(s, at, &starts);
+	assert_in_range(n, 3, 6);
+	assert_int_equal(starts[0], at);
+	for (size_t i = 1; i < n; i++)
+		assert_true(starts[i] > starts[i - 1]);
+	/* every control transfer ends a block */
+	struct place f = images_place(s, at);
+	for (uint64_t pc = f.start; pc < f.end;) {
+		uint32_t word;
+		assert_true(images_word(s, pc, &word));
+		struct inst in = isa_decode(word);
+		pc += in.len;
+		if (op_info[in.op].flags & OPF_CTRL && pc < f.end) {
+			bool found = false;
+			for (size_t i = 0; i < n; i++)
+				found |= starts[i] == pc;
+			assert_true(found);
+		}
+	}
+	images_free(s);
+}
+
+static void test_844_a_stripped_program_is_known_by_its_unwind_ranges(void **state)
+{
+	struct images *s = open_at(full_path, 0);
+	uint64_t loop;
+	assert_true(images_find(s, "loop", &loop));
+	struct place named = images_place(s, loop);
+	images_free(s);
+
+	s = open_at(bare_path, 0x1000000);
+	uint64_t nowhere;
+	assert_false(images_find(s, "loop", &nowhere));
+	struct place p = images_place(s, loop + 0x1000000 + 2);
+	char expect[64];
+	snprintf(expect, sizeof(expect), "[sample+0x%llx]", (unsigned long long)loop);
+	assert_string_equal(p.function, expect);
+	assert_int_equal(p.end - p.start, named.end - named.start);
+	assert_null(p.file);
+	images_free(s);
+}
+
+static void test_845_what_is_no_program_is_refused_with_a_reason(void **state)
+{
+	struct images *s = images_new(NULL);
+	struct err e = { "" };
+	assert_false(images_add(s, source_path, "sample", 0, &e));
+	assert_non_null(strstr(e.text, "not an ELF"));
+	assert_false(images_add(s, "/nonexistent", "sample", 0, &e));
+	assert_non_null(strstr(e.text, "cannot read"));
+	assert_string_equal(images_place(s, 0x1000).function, "[unknown]");
+	images_free(s);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 4)
+		return 2;
+	full_path = argv[1];
+	bare_path = argv[2];
+	source_path = argv[3];
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_841_a_symbol_covers_its_code_at_any_bias),
+		cmocka_unit_test(test_842_lines_and_inlined_frames_are_those_of_the_source),
+		cmocka_unit_test(test_843_a_loop_has_a_block_of_its_own),
+		cmocka_unit_test(test_844_a_stripped_program_is_known_by_its_unwind_ranges),
+		cmocka_unit_test(test_845_what_is_no_program_is_refused_with_a_reason),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
