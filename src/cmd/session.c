@@ -192,6 +192,8 @@ static bool open_bus(struct session *s, const struct session_options *o, struct 
 static bool open_all(struct session *s, const struct session_options *o,
 		     const struct session_setup *setup, struct err *e)
 {
+	if (o->frequency && o->period)
+		return err_set(e, "--period and --frequency exclude each other");
 	if (!check_params(o, e) || !choose_all(s, o, setup->absent, e))
 		return false;
 	collect_params(s, o);
@@ -201,7 +203,10 @@ static bool open_all(struct session *s, const struct session_options *o,
 	char *path = o->output ? x_strdup(o->output) : x_asprintf("%s.culprit", s->stem);
 	s->store = store_create(path, e);
 	free(path);
-	s->options = (struct analysis_options){ .period = o->period ? o->period : 1000,
+	uint64_t period = o->period ? o->period : 1000;
+	if (o->frequency)
+		period = max_u64(1, (uint64_t)(setup->meta->clock_hz / (double)o->frequency));
+	s->options = (struct analysis_options){ .period = period,
 						.random = o->random,
 						.seed = setup->seed,
 						.params = s->params,
@@ -289,9 +294,15 @@ static bool put_run(struct session *s, struct err *e)
 static bool put_machine(struct session *s, struct err *e)
 {
 	bool ok = true;
-	for (size_t i = 0; ok && i < s->info.nsettings; i++)
-		ok = store_insert(s->store, e, "machine", "sss", s->info.settings[i].section,
-				  s->info.settings[i].key, s->info.settings[i].value);
+	for (size_t i = 0; ok && i < s->info.nsettings; i++) {
+		const struct trace_setting *t = &s->info.settings[i];
+		/* how the run was called travels with the machine */
+		if (!strcmp(t->section, "run"))
+			ok = store_insert(s->store, e, "run", "ss", t->key, t->value);
+		else
+			ok = store_insert(s->store, e, "machine", "sss", t->section, t->key,
+					  t->value);
+	}
 	for (size_t i = 0; ok && i < s->info.ncounters; i++)
 		ok = store_insert(s->store, e, "counter", "si", s->info.counters[i].name,
 				  (int64_t)s->info.counters[i].value);

@@ -229,7 +229,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 	if (s.guest && !o->functional)
 		s.core = sim_timing_new(s.guest, o, &e);
 	if (s.core)
-		s.session = sim_session_open(s.core, s.guest, o, &e);
+		s.session = sim_session_open(s.core, s.guest, o, args, &e);
 	if (s.guest && (s.session || o->functional)) {
 		status = run_guest(&s);
 	} else {

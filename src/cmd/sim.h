@@ -62,7 +62,10 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 
 /* sim_session.c: analyses on the records of a run. */
 struct session *sim_session_open(struct core *c, struct guest *g, const struct sim_options *options,
-				 struct err *e);
+				 char *const *args, struct err *e);
+/* What the run was called with, as settings of section "run"; values and list are allocated. */
+struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
+				       size_t *count);
 bool sim_session_close(struct session *s, const struct core *c, const struct guest *g,
 		       const struct sim_run *run, struct err *e);
 

@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The resolved machine as rows; values are allocated. */
-static struct trace_setting *settings_new(const struct core_config *config, size_t *count)
+/* The resolved machine as rows, and how sim was called; values are allocated. */
+static struct trace_setting *settings_new(const struct core_config *config,
+					  const struct sim_options *options, char *const *args,
+					  size_t *count)
 {
-	size_t n = config_params();
-	struct trace_setting *all = x_calloc(n + 1, sizeof(*all));
+	size_t n = config_params(), ncommand;
+	struct trace_setting *command = sim_command_rows(options, args, &ncommand);
+	struct trace_setting *all = x_calloc(n + ncommand + 1, sizeof(*all));
 
 	for (size_t i = 0; i < n; i++) {
 		struct param p = config_param(i);
@@ -18,7 +21,10 @@ static struct trace_setting *settings_new(const struct core_config *config, size
 		config_value(config, &p, value, sizeof(value));
 		all[i] = (struct trace_setting){ p.section, p.key, x_strdup(value) };
 	}
-	*count = n;
+	if (ncommand)
+		memcpy(all + n, command, ncommand * sizeof(*all));
+	free(command);
+	*count = n + ncommand;
 	return all;
 }
 
@@ -39,7 +45,7 @@ static struct trace_image *images_of(const struct guest *g, size_t *count)
 }
 
 struct session *sim_session_open(struct core *c, struct guest *g, const struct sim_options *options,
-				 struct err *e)
+				 char *const *args, struct err *e)
 {
 	struct core_config config;
 	struct trace_meta meta;
@@ -54,7 +60,7 @@ struct session *sim_session_open(struct core *c, struct guest *g, const struct s
 	core_meta(c, &meta);
 	meta.seed = options->seed;
 
-	struct trace_setting *settings = settings_new(&config, &setup.nsettings);
+	struct trace_setting *settings = settings_new(&config, options, args, &setup.nsettings);
 	struct trace_image *images = images_of(g, &setup.nimages);
 
 	setup.settings = settings;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprit sim: what the run was called with, as settings of section "run". They travel with the
+ * machine's (a trace has them too) and become rows of table run, so that the run can be simulated
+ * again on another machine (jobs/rerun.h). Lists are JSON.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/sim.h"
+
+struct rows {
+	struct trace_setting *all;
+	size_t count;
+};
+
+static void put(struct rows *r, const char *key, char *value)
+{
+	if (!value)
+		return;
+	r->all = x_realloc(r->all, (r->count + 1) * sizeof(*r->all));
+	r->all[r->count++] = (struct trace_setting){ "run", key, value };
+}
+
+static void put_number(struct rows *r, const char *key, uint64_t n)
+{
+	if (n)
+		put(r, key, x_asprintf("%" PRIu64, n));
+}
+
+/* NULL if a word is not UTF-8: JSON cannot say it, and such a run cannot be repeated. */
+static char *list_text(const char *const *words, size_t count)
+{
+	json_t *list = json_array();
+	bool ok = true;
+
+	for (size_t i = 0; i < count; i++)
+		ok = !json_array_append_new(list, json_string(words[i])) && ok;
+
+	char *text = ok ? json_dumps(list, JSON_COMPACT) : NULL;
+
+	json_decref(list);
+	return text;
+}
+
+/* A file that standard input was redirected from. */
+static char *input_path(void)
+{
+	char path[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
+		return NULL;
+	n = readlink("/proc/self/fd/0", path, sizeof(path) - 1);
+	if (n <= 0 || path[0] != '/')
+		return NULL;
+	path[n] = '\0';
+	return x_strdup(path);
+}
+
+static char *absolute(const char *path)
+{
+	char *real = path ? realpath(path, NULL) : NULL;
+
+	return path && !real ? x_strdup(path) : real;
+}
+
+struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
+				       size_t *count)
+{
+	struct rows r = { NULL, 0 };
+	char cwd[4096];
+	size_t nargs = 0;
+
+	while (args[nargs])
+		nargs++;
+	put(&r, "argv", list_text((const char *const *)args, nargs));
+	if (o->env.count)
+		put(&r, "env", list_text(o->env.items, o->env.count));
+	if (o->set.count)
+		put(&r, "sets", list_text(o->set.items, o->set.count));
+	put(&r, "sysroot", absolute(o->sysroot));
+	if (getcwd(cwd, sizeof(cwd)))
+		put(&r, "cwd", x_strdup(cwd));
+	put(&r, "stdin", input_path());
+	put_number(&r, "max_insts", o->max_insts);
+	put_number(&r, "fast_forward", o->fast_forward);
+	put_number(&r, "warm", o->warm);
+	if (o->children)
+		put(&r, "children", x_strdup("simulated"));
+	put_number(&r, "real_time", o->real_time);
+	put_number(&r, "regions",
+		   o->session.start.count > o->session.stop.count ? o->session.start.count
+								  : o->session.stop.count);
+	*count = r.count;
+	return r.all;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit stack: CPI stacks by every method beside one that is simulated. */
+#include <stdlib.h>
+
+#include "cmd/reading.h"
+#include "cmd/stack_reference.h"
+#include "view/stack.h"
+
+struct stack_values {
+	struct reading reading;
+	bool phases, no_reference, again;
+	uint64_t jobs;
+	const char *method, *svg, *cache;
+};
+
+/* One file: its store, and its reference if there is to be one. */
+struct input {
+	struct store *store;
+	struct stack_reference references[STACK_REFERENCES];
+	size_t nreferences;
+};
+
+/* 0, or the exit status with which to stop. */
+static int make_references(const struct stack_values *v, struct input *in)
+{
+	struct stack_reference_options o = { .parallel = (unsigned)v->jobs,
+					     .cache_dir = v->cache,
+					     .again = v->again };
+	struct err e = { "" };
+
+	if (stack_reference_make(in->store, &o, in->references, &in->nreferences, &e)) {
+		if (in->nreferences == STACK_REFERENCES)
+			return 0;
+		warn("stack: %s", in->nreferences ? "one of the two simulated orders is missing"
+						  : "the simulated stack is missing");
+		return 1;
+	}
+	warn("stack: %s; --no-reference shows the other methods", e.text);
+	return 2;
+}
+
+static int stack_run(void *values, int nargs, char **args)
+{
+	const struct stack_values *v = values;
+	struct stack_options so = { .phases = v->phases || v->method,
+				    .method = v->method,
+				    .svg = v->svg };
+	struct store **stores = x_calloc((size_t)nargs, sizeof(struct store *));
+	struct input *inputs = x_calloc((size_t)nargs, sizeof(*inputs));
+	struct stack_input *shown = x_calloc((size_t)nargs, sizeof(*shown));
+	struct view_options o;
+	struct err e = { "" };
+	int status = 0;
+
+	if (v->jobs > 1024) {
+		warn("stack: --jobs %llu: at most 1024 are valid", (unsigned long long)v->jobs);
+		status = 2;
+	} else if (!reading_options("stack", &v->reading, &o) ||
+		   !reading_open("stack", args, nargs, stores)) {
+		status = 2;
+	} else {
+		int failed = 0;
+
+		for (int i = 0; i < nargs && failed < 2; i++) {
+			inputs[i].store = stores[i];
+			if (!v->no_reference &&
+			    store_number(stores[i],
+					 "SELECT count(*) FROM cpi_phase WHERE phase = -1", 0))
+				failed = make_references(v, &inputs[i]) | failed;
+			shown[i] = (struct stack_input){ stores[i], inputs[i].references,
+							 inputs[i].nreferences };
+		}
+		if (failed < 2)
+			status = reading_status("stack",
+						view_stack(shown, (size_t)nargs, &o, &so, &e), &e);
+		status = status ? status : failed;
+		for (int i = 0; i < nargs; i++)
+			store_close(stores[i]);
+	}
+	free(shown);
+	free(inputs);
+	free(stores);
+	return status;
+}
+
+#define OPTION(field) .offset = offsetof(struct stack_values, field)
+static const struct cmd_option options[] = {
+	READING_OPTIONS,
+	{ .name = "phases",
+	  .type = CMD_SWITCH,
+	  OPTION(phases),
+	  .help = "Shows the stack over time" },
+	{ .name = "method",
+	  .type = CMD_TEXT,
+	  OPTION(method),
+	  .arg = "NAME",
+	  .help = "Whose stack over time: fmt (default), sfmt, power5, commit, dispatch or issue" },
+	{ .name = "svg",
+	  .type = CMD_TEXT,
+	  OPTION(svg),
+	  .arg = "FILE",
+	  .help = "Writes the stacks as a picture too, a group of bars for each profile" },
+	{ .name = "no-reference",
+	  .type = CMD_SWITCH,
+	  OPTION(no_reference),
+	  .help = "Simulates nothing: the counting methods alone, without errors" },
+	{ .name = "jobs",
+	  .type = CMD_NUMBER,
+	  OPTION(jobs),
+	  .arg = "N",
+	  .letter = 'j',
+	  .help = "Simulations at a time, as many as there are processors by default" },
+	{ .name = "cache",
+	  .type = CMD_TEXT,
+	  OPTION(cache),
+	  .arg = "DIR",
+	  .help = "Where results of simulations are kept: $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit "
+		  "or ~/.cache/culprit by default" },
+	{ .name = "again",
+	  .type = CMD_SWITCH,
+	  OPTION(again),
+	  .help = "Simulates also what is in the cache" },
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit sim --machine eyerman2006 --analyze cpistack -- ./prog",
+	  "Makes a profile with CPI stacks." },
+	{ "culprit stack prog.culprit", "Shows them beside the simulated stack." },
+	{ "culprit stack prog.culprit --phases --no-reference", "How they change over time." },
+	{ "culprit stack a.culprit b.culprit --svg stacks.svg", "Draws two programs." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_stack = {
+	.name = "stack",
+	.summary = "CPI stacks, all methods side by side",
+	.args = "FILE...",
+	.min_args = 1,
+	.max_args = -1,
+	.description =
+	    "Shows where every cycle per instruction goes, by every method: counters as in "
+	    "eyerman2006 (FMT, sFMT), events times penalties (naive, naive_non_spec), completion "
+	    "stalls (POWER5), what holds up commit, dispatch and issue, and top-down analysis. "
+	    "Beside them stands a reference that is simulated: the run again with perfect caches, "
+	    "TLBs and branch prediction, then with one cause after the other made real, in two "
+	    "orders. Errors are in percent of all cycles.\n\n"
+	    "The eleven simulations run in parallel and are kept, so a second call is instant, and "
+	    "a call that was interrupted goes on where it stopped.",
+	.exit_status = "0 on success; 1 if a simulation failed, which is named, while the rest is "
+		       "shown; 2 if a file cannot be read, the run cannot be repeated, or the "
+		       "command was used wrongly.",
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct stack_values),
+	.run = stack_run,
+};

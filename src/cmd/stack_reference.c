@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reference is simulated: first with perfect caches, TLBs and branch prediction, then with one
+ * cause after the other made real; what a step adds is that cause's component. Cycles that two
+ * causes share go to the one that comes first, so there are two orders, which bound what a counting
+ * method can say: after the L1 D-cache and the branch predictor, the instruction side comes first,
+ * or the data side. The last step is the run itself.
+ */
+#include "cmd/stack_reference.h"
+
+#include <string.h>
+
+#include "jobs/rerun.h"
+
+/* What is still perfect after a step; bits of step.perfect. */
+enum perfect {
+	DMISS = 1 << 0,
+	DMEM = 1 << 1,
+	BMISP = 1 << 2,
+	IMISS = 1 << 3,
+	IMEM = 1 << 4,
+	ITLB = 1 << 5,
+	DTLB = 1 << 6,
+	PERFECTS = 7,
+};
+static const char *const setting[PERFECTS] = {
+	"ideal.dmiss=on", "ideal.dmem=on", "ideal.bmisp=on", "ideal.imiss=on",
+	"ideal.imem=on",  "ideal.itlb=on", "ideal.dtlb=on",
+};
+
+struct step {
+	enum stack_part part; /* what becomes real */
+	unsigned perfect;
+};
+static const struct step orders[STACK_REFERENCES][PART_SIMULATED] = {
+	{
+	    { PART_BASE, DMISS | BMISP | IMISS | ITLB | DTLB },
+	    { PART_L1D, DMEM | BMISP | IMISS | ITLB | DTLB },
+	    { PART_BMISP, DMEM | IMISS | ITLB | DTLB },
+	    { PART_L1I, DMEM | IMEM | ITLB | DTLB },
+	    { PART_L2I, DMEM | ITLB | DTLB },
+	    { PART_ITLB, DMEM | DTLB },
+	    { PART_L2D, DTLB },
+	    { PART_DTLB, 0 },
+	},
+	{
+	    { PART_BASE, DMISS | BMISP | IMISS | ITLB | DTLB },
+	    { PART_L1D, DMEM | BMISP | IMISS | ITLB | DTLB },
+	    { PART_BMISP, DMEM | IMISS | ITLB | DTLB },
+	    { PART_L2D, IMISS | ITLB | DTLB },
+	    { PART_DTLB, IMISS | ITLB },
+	    { PART_L1I, IMEM | ITLB },
+	    { PART_L2I, ITLB },
+	    { PART_ITLB, 0 },
+	},
+};
+static const struct {
+	const char *name, *summary;
+} names[STACK_REFERENCES] = {
+	{ "simulated", "simulated: L1D, branches, L1I, L2I, I-TLB, L2D, D-TLB made real in turn" },
+	{ "inverse", "simulated: L1D, branches, L2D, D-TLB, L1I, L2I, I-TLB made real in turn" },
+};
+
+#define JOBS_MAX (STACK_REFERENCES * PART_SIMULATED)
+
+/* A job per distinct set of perfect parts. */
+struct plan {
+	struct job jobs[JOBS_MAX];
+	unsigned perfect[JOBS_MAX];
+	size_t count;
+};
+
+static const struct job *job_of(const struct plan *p, unsigned perfect)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->perfect[i] == perfect)
+			return &p->jobs[i];
+	return NULL;
+}
+
+static void plan_step(struct plan *p, const struct rerun *r, const struct step *step)
+{
+	const char *settings[PERFECTS];
+	size_t n = 0;
+	char name[96];
+
+	if (!step->perfect || job_of(p, step->perfect))
+		return;
+	for (unsigned i = 0; i < PERFECTS; i++)
+		if (step->perfect >> i & 1)
+			settings[n++] = setting[i];
+	if (step->part == PART_BASE)
+		snprintf(name, sizeof(name), "everything perfect");
+	else
+		snprintf(name, sizeof(name), "%s real, %zu parts perfect",
+			 stack_part_words[step->part], n);
+	p->perfect[p->count] = step->perfect;
+	p->jobs[p->count++] = rerun_job(r, name, settings, n);
+}
+
+/* Cycles after each step become components; false if a run is missing. */
+static bool assemble(const struct plan *p, const struct step *steps, double cycles,
+		     double parts[PART_SIMULATED])
+{
+	double before = 0;
+
+	for (unsigned i = 0; i < PART_SIMULATED; i++) {
+		const struct job *j = steps[i].perfect ? job_of(p, steps[i].perfect) : NULL;
+		double now = cycles;
+
+		if (steps[i].perfect) {
+			struct rerun_result result;
+			struct err e;
+
+			if (!j || (j->status != JOB_DONE && j->status != JOB_CACHED))
+				return false;
+			if (!rerun_read(j, &result, &e)) {
+				warn("stack: %s: %s", j->name, e.text);
+				return false;
+			}
+			now = (double)result.cycles;
+		}
+		parts[steps[i].part] = now - before;
+		before = now;
+	}
+	return true;
+}
+
+bool stack_reference_make(struct store *s, const struct stack_reference_options *o,
+			  struct stack_reference out[STACK_REFERENCES], size_t *count,
+			  struct err *e)
+{
+	struct plan p = { .count = 0 };
+	struct jobs_line line = { 0 };
+	struct jobs_options jo = { .parallel = o->parallel,
+				   .cache_dir = o->cache_dir,
+				   .again = o->again,
+				   .progress = jobs_line_show,
+				   .progress_ctx = &line };
+	double cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
+
+	*count = 0;
+	if (store_number(s, "SELECT value FROM run WHERE key = 'regions'", 0))
+		return err_set(e,
+			       "%s covers a part of its run (--start, --stop), which cannot be "
+			       "simulated by itself",
+			       store_path(s));
+
+	struct rerun *r = rerun_open(s, NULL, o->cache_dir, e);
+
+	if (!r)
+		return false;
+	for (unsigned k = 0; k < STACK_REFERENCES; k++)
+		for (unsigned i = 0; i < PART_SIMULATED; i++)
+			plan_step(&p, r, &orders[k][i]);
+
+	bool ok = jobs_run(p.jobs, p.count, &jo, e);
+
+	jobs_line_end(&line);
+	for (size_t i = 0; ok && i < p.count; i++)
+		if (p.jobs[i].status == JOB_FAILED)
+			warn("stack: the run '%s' failed: %s", p.jobs[i].name, p.jobs[i].message);
+	for (unsigned k = 0; ok && k < STACK_REFERENCES; k++) {
+		struct stack_reference *ref = &out[*count];
+
+		*ref =
+		    (struct stack_reference){ .name = names[k].name, .summary = names[k].summary };
+		*count += assemble(&p, orders[k], cycles, ref->cycles);
+	}
+	for (size_t i = 0; i < p.count; i++)
+		job_free(&p.jobs[i]);
+	rerun_close(r);
+	return ok;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* CPI stacks that are simulated, cause by cause (eyerman2006 section 5.2). */
+#ifndef CMD_STACK_REFERENCE_H
+#define CMD_STACK_REFERENCE_H
+
+#include "jobs/jobs.h"
+#include "store/store.h"
+#include "view/stack.h"
+
+#define STACK_REFERENCES 2
+
+struct stack_reference_options {
+	unsigned parallel;     /* runs at a time; 0: as many as there are processors */
+	const char *cache_dir; /* NULL: the user's */
+	bool again;	       /* simulate also what is in the cache */
+};
+
+/*
+ * Simulates (or finds in the cache) the stacks of a run in both orders. Fills out and sets count to
+ * how many could be had: a run that failed is named on standard error, and an order that needs it
+ * is left out. False and e filled if the run cannot be repeated or the work was interrupted.
+ */
+bool stack_reference_make(struct store *s, const struct stack_reference_options *o,
+			  struct stack_reference out[STACK_REFERENCES], size_t *count,
+			  struct err *e);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* CPI stacks as the view reads them: by method and component, in cycles. */
+#ifndef VIEW_STACK_H
+#define VIEW_STACK_H
+
+#include "store/store.h"
+#include "view/view.h"
+
+/* The components that can be simulated one after the other; a method's others count as base. */
+enum stack_part {
+	PART_BASE,
+	PART_L1I,
+	PART_L2I,
+	PART_ITLB,
+	PART_BMISP,
+	PART_L1D,
+	PART_L2D,
+	PART_DTLB,
+	PART_SIMULATED,		    /* how many those are */
+	PART_LONG = PART_SIMULATED, /* long-latency operations */
+	PART_FLUSH,
+	PART_SQ,
+	PART_FRONTEND,
+	PART_COUNT,
+};
+
+/* A stack that was simulated; see cmd/stack_reference.h. */
+struct stack_reference {
+	const char *name, *summary;
+	double cycles[PART_SIMULATED];
+};
+
+/* One run and what it is compared with. */
+struct stack_input {
+	struct store *store;
+	const struct stack_reference *references; /* the first is the one that errors are against */
+	size_t nreferences;
+};
+
+struct stack_options {
+	bool phases;	    /* the stack over time */
+	const char *method; /* of the time axis; NULL: fmt */
+	const char *svg;    /* file for a picture; NULL: none */
+};
+
+bool view_stack(const struct stack_input *inputs, size_t count, const struct view_options *o,
+		const struct stack_options *so, struct err *e);
+
+/* In words, and as the store names it. */
+extern const char *const stack_part_words[PART_COUNT];
+extern const char *const stack_part_name[PART_COUNT];
+
+/* stack_model.c */
+#define STACK_METHODS 16
+
+struct stack_method {
+	char name[24];
+	char summary[96];
+	double cycles[PART_COUNT];
+	bool reference;		      /* simulated */
+	bool compared;		      /* there is a reference, and this is not the first */
+	double error[PART_SIMULATED]; /* in % of all cycles, with sign */
+	double max_error;
+	enum stack_part worst; /* the component that it is in */
+};
+
+struct stack_phase {
+	double cycles, insts;
+	double parts[PART_COUNT];
+};
+
+struct stack_function {
+	char *name;
+	double cycles, parts[PART_COUNT];
+};
+
+/* Slots by top-down analysis, in cycles. */
+struct stack_topdown {
+	char name[48];
+	double cycles;
+};
+
+struct stack_model {
+	char program[512], machine[128];
+	double cycles, insts;
+	double overlap_cycles;
+	struct stack_method methods[STACK_METHODS]; /* references first */
+	size_t nmethods;
+	struct stack_topdown topdown[12];
+	size_t ntopdown;
+	struct stack_phase *phases; /* of the method asked for */
+	size_t nphases;
+	struct stack_function *functions; /* most cycles first */
+	size_t nfunctions;
+};
+
+bool stack_read(const struct stack_input *in, const char *phase_method, struct stack_model *m,
+		struct err *e);
+void stack_free(struct stack_model *m);
+
+#endif

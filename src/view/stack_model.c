@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the stacks of a run. Methods that count slots are turned into cycles, so that every
+ * method's components sum to the cycles of the run (the naive ones, too: their base may be
+ * negative). Errors are differences to the simulated stack in percent of all cycles; what cannot be
+ * simulated (long latency, flushes, the store queue, the front end) is part of the base there.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/model.h"
+#include "view/stack.h"
+
+const char *const stack_part_name[PART_COUNT] = {
+	[PART_BASE] = "base",	      [PART_L1I] = "L1 I-cache",   [PART_L2I] = "L2 I-cache",
+	[PART_ITLB] = "I-TLB",	      [PART_BMISP] = "mispredict", [PART_L1D] = "L1 D-cache",
+	[PART_L2D] = "L2 D-cache",    [PART_DTLB] = "D-TLB",	   [PART_LONG] = "long latency",
+	[PART_FLUSH] = "other flush", [PART_SQ] = "store queue",   [PART_FRONTEND] = "front end",
+};
+
+const char *const stack_part_words[PART_COUNT] = {
+	[PART_BASE] = "base",
+	[PART_L1I] = "L1 I-cache misses",
+	[PART_L2I] = "L2 I-cache misses",
+	[PART_ITLB] = "I-TLB misses",
+	[PART_BMISP] = "mispredicted branches",
+	[PART_L1D] = "L1 D-cache misses",
+	[PART_L2D] = "L2 D-cache misses",
+	[PART_DTLB] = "D-TLB misses",
+	[PART_LONG] = "long-latency operations",
+	[PART_FLUSH] = "other flushes",
+	[PART_SQ] = "store queue full",
+	[PART_FRONTEND] = "front end too slow",
+};
+
+static int part_of(const char *name)
+{
+	for (int k = 0; name && k < PART_COUNT; k++)
+		if (!strcmp(name, stack_part_name[k]))
+			return k;
+	return -1;
+}
+
+static bool read_methods(struct stack_model *m, struct store *s, struct err *e)
+{
+	struct store_rows q = store_query(
+	    s,
+	    "SELECT m.id, m.name, m.summary, m.scale, c.component, c.units FROM cpi_method m LEFT "
+	    "JOIN cpi_component c ON c.method = m.id AND c.phase = -1 ORDER BY m.id, c.component",
+	    "");
+	int64_t last = -1;
+
+	while (store_next(&q)) {
+		const char *name = store_text(&q, 1), *component = store_text(&q, 4);
+		double cycles = (double)store_int(&q, 5) / (double)store_int(&q, 3);
+
+		if (!strcmp(name, "topdown")) {
+			if (component && m->ntopdown < ARRAY_LEN(m->topdown)) {
+				struct stack_topdown *t = &m->topdown[m->ntopdown++];
+
+				snprintf(t->name, sizeof(t->name), "%s", component);
+				t->cycles = cycles;
+			}
+			continue;
+		}
+		if (store_int(&q, 0) != last) {
+			if (m->nmethods == STACK_METHODS)
+				continue;
+			last = store_int(&q, 0);
+			struct stack_method *new = &m->methods[m->nmethods++];
+
+			snprintf(new->name, sizeof(new->name), "%s", name);
+			snprintf(new->summary, sizeof(new->summary), "%s", store_text(&q, 2));
+		}
+		int part = part_of(component);
+
+		if (part >= 0)
+			m->methods[m->nmethods - 1].cycles[part] = cycles;
+	}
+	return store_done(&q, e);
+}
+
+static bool read_phases(struct stack_model *m, struct store *s, const char *method, struct err *e)
+{
+	int64_t n = store_number(s, "SELECT count(*) FROM cpi_phase WHERE phase >= 0", 0);
+	bool known = false;
+
+	for (size_t i = 0; i < m->nmethods; i++)
+		known |= !m->methods[i].reference && !strcmp(m->methods[i].name, method);
+	if (!known)
+		return err_set(e,
+			       "there is no method '%s' with a time axis; fmt, sfmt, power5, "
+			       "commit, dispatch and issue have one",
+			       method);
+	m->phases = x_calloc((size_t)n + 1, sizeof(*m->phases));
+	struct store_rows q = store_query(
+	    s,
+	    "SELECT p.phase, p.cycles, p.instructions, c.component, c.units * 1.0 / m.scale FROM "
+	    "cpi_phase p, cpi_method m LEFT JOIN cpi_component c ON c.phase = p.phase AND c.method "
+	    "= m.id WHERE p.phase >= 0 AND m.name = ?1 ORDER BY p.phase",
+	    "s", method);
+	while (store_next(&q)) {
+		size_t i = (size_t)store_int(&q, 0);
+		int part = part_of(store_text(&q, 3));
+
+		if (i >= (size_t)n)
+			continue;
+		m->nphases = i + 1;
+		m->phases[i].cycles = store_double(&q, 1);
+		m->phases[i].insts = store_double(&q, 2);
+		if (part >= 0)
+			m->phases[i].parts[part] = store_double(&q, 4);
+	}
+	return store_done(&q, e);
+}
+
+static int by_cycles(const void *a, const void *b)
+{
+	const struct stack_function *x = a, *y = b;
+
+	return x->cycles != y->cycles ? (x->cycles < y->cycles ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static bool read_functions(struct stack_model *m, struct store *s, struct err *e)
+{
+	struct store_rows q = store_query(
+	    s,
+	    "SELECT coalesce(f.name, '(no symbol)'), c.component, sum(c.cycles) FROM "
+	    "cpi_instruction c LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = "
+	    "i.function GROUP BY f.id, c.component ORDER BY f.id",
+	    "");
+	size_t capacity = 0;
+
+	while (store_next(&q)) {
+		const char *name = store_text(&q, 0);
+		int part = part_of(store_text(&q, 1));
+
+		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
+			if (m->nfunctions == capacity) {
+				capacity = capacity ? 2 * capacity : 64;
+				m->functions =
+				    x_realloc(m->functions, capacity * sizeof(*m->functions));
+			}
+			m->functions[m->nfunctions++] =
+			    (struct stack_function){ .name = x_strdup(name) };
+		}
+		if (part < 0)
+			continue;
+		m->functions[m->nfunctions - 1].parts[part] += store_double(&q, 2);
+		m->functions[m->nfunctions - 1].cycles += store_double(&q, 2);
+	}
+	if (m->nfunctions)
+		qsort(m->functions, m->nfunctions, sizeof(*m->functions), by_cycles);
+	return store_done(&q, e);
+}
+
+static void add_references(struct stack_model *m, const struct stack_input *in)
+{
+	for (size_t i = 0; i < in->nreferences && m->nmethods < STACK_METHODS; i++) {
+		struct stack_method *r = &m->methods[m->nmethods++];
+
+		snprintf(r->name, sizeof(r->name), "%s", in->references[i].name);
+		snprintf(r->summary, sizeof(r->summary), "%s", in->references[i].summary);
+		r->reference = true;
+		memcpy(r->cycles, in->references[i].cycles, sizeof(in->references[i].cycles));
+	}
+}
+
+/* As if only what can be simulated were told apart. */
+static double comparable(const struct stack_method *s, int part)
+{
+	double sum = s->cycles[part];
+
+	for (int k = PART_SIMULATED; part == PART_BASE && k < PART_COUNT; k++)
+		sum += s->cycles[k];
+	return sum;
+}
+
+static void compare(struct stack_model *m)
+{
+	const struct stack_method *truth = &m->methods[0];
+
+	if (!truth->reference || m->cycles <= 0)
+		return;
+	for (size_t i = 1; i < m->nmethods; i++) {
+		struct stack_method *s = &m->methods[i];
+
+		s->compared = true;
+		for (int k = 0; k < PART_SIMULATED; k++) {
+			s->error[k] = 100 * (comparable(s, k) - comparable(truth, k)) / m->cycles;
+			if (fabs(s->error[k]) > s->max_error) {
+				s->max_error = fabs(s->error[k]);
+				s->worst = (enum stack_part)k;
+			}
+		}
+	}
+}
+
+bool stack_read(const struct stack_input *in, const char *phase_method, struct stack_model *m,
+		struct err *e)
+{
+	struct store *s = in->store;
+	char *text;
+
+	*m = (struct stack_model){ .nmethods = 0 };
+	if (store_number(s, "SELECT count(*) FROM cpi_phase WHERE phase = -1", 0) != 1)
+		return err_set(e,
+			       "%s has no CPI stacks: make it with `culprit sim --analyze "
+			       "cpistack` (or profile,cpistack)",
+			       store_path(s));
+	text = model_run_text(s, "program", "?");
+	snprintf(m->program, sizeof(m->program), "%s", text);
+	free(text);
+	text = model_run_text(s, "machine", "?");
+	snprintf(m->machine, sizeof(m->machine), "%s", text);
+	free(text);
+	m->cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
+	m->insts =
+	    (double)store_number(s, "SELECT instructions FROM cpi_phase WHERE phase = -1", 0);
+	m->overlap_cycles = model_run_number(s, "frontend_backend_overlap_cycles", 0);
+	add_references(m, in);
+	if (!read_methods(m, s, e) || !read_functions(m, s, e) ||
+	    (phase_method && !read_phases(m, s, phase_method, e))) {
+		stack_free(m);
+		return false;
+	}
+	compare(m);
+	return true;
+}
+
+void stack_free(struct stack_model *m)
+{
+	for (size_t i = 0; i < m->nfunctions; i++)
+		free(m->functions[i].name);
+	free(m->functions);
+	free(m->phases);
+	*m = (struct stack_model){ .nmethods = 0 };
+}

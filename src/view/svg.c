@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Layout: bars of 26 pixels, names of bars slanted under the axis, names of groups under those, the
+ * legend at the right, top of the stack first. The axis is scaled to the highest and the lowest
+ * stack, with round numbers at its ticks.
+ */
+#include "view/svg.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BAR	  26
+#define GAP	  6
+#define GROUP_GAP 22
+#define LEFT	  64
+#define TOP	  40
+#define PLOT	  300
+#define NAMES	  78 /* room for the names of bars */
+#define LEGEND	  196
+#define LETTER	  6.6 /* mean width of a letter at 12 pixels */
+
+static void text(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		switch (*s) {
+		case '<':
+			fputs("&lt;", f);
+			break;
+		case '>':
+			fputs("&gt;", f);
+			break;
+		case '&':
+			fputs("&amp;", f);
+			break;
+		case '"':
+			fputs("&quot;", f);
+			break;
+		default:
+			fputc(*s, f);
+		}
+	}
+}
+
+/* Sums of the positive and of the negative values of a bar. */
+static void extent(const struct svg_chart *c, const struct svg_bar *b, double *high, double *low)
+{
+	*high = *low = 0;
+	for (size_t k = 0; k < c->nparts; k++)
+		*(b->values[k] >= 0 ? high : low) += b->values[k];
+}
+
+/* A round step that gives four to eight ticks. */
+static double tick_step(double range)
+{
+	double step = pow(10, floor(log10(range / 4)));
+
+	if (range / step > 20)
+		step *= 5;
+	else if (range / step > 8)
+		step *= 2;
+	return range / step > 8 ? step * 2 : step;
+}
+
+struct plot {
+	double high, low; /* of the axis */
+	double width;
+};
+
+static double y_of(const struct plot *p, double value)
+{
+	return TOP + PLOT * (p->high - value) / (p->high - p->low);
+}
+
+static void axis(FILE *f, const struct svg_chart *c, const struct plot *p, double step)
+{
+	for (double v = ceil(p->low / step) * step; v <= p->high + step / 1e6; v += step) {
+		double y = y_of(p, v);
+
+		fprintf(f,
+			"<line x1=\"%d\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" "
+			"stroke=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+			LEFT, p->width, y, y, fabs(v) < step / 1e6 ? "#333" : "#ddd", LEFT - 7,
+			y + 4, fabs(v) < step / 1e6 ? 0 : v);
+	}
+	fprintf(f, "<text transform=\"translate(18 %d) rotate(-90)\" text-anchor=\"middle\">",
+		TOP + PLOT / 2);
+	text(f, c->y_label);
+	fputs("</text>\n", f);
+}
+
+static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
+		     const struct svg_bar *b, double x)
+{
+	double up = 0, down = 0;
+
+	for (size_t k = 0; k < c->nparts; k++) {
+		double v = b->values[k], *at = v >= 0 ? &up : &down;
+		double from = *at, to = *at + v;
+
+		*at = to;
+		if (fabs(v) * PLOT / (p->high - p->low) < 0.05)
+			continue;
+		fprintf(f,
+			"<rect x=\"%.1f\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" fill=\"%s\">"
+			"<title>",
+			x, y_of(p, fmax(from, to)), BAR, fabs(y_of(p, from) - y_of(p, to)),
+			c->parts[k].colour);
+		text(f, b->name);
+		fputs(": ", f);
+		text(f, c->parts[k].name);
+		fprintf(f, " %.4g</title></rect>\n", v);
+	}
+	fprintf(f, "<text transform=\"translate(%.1f %d) rotate(-50)\" text-anchor=\"end\">",
+		x + BAR * 0.75, TOP + PLOT + 14);
+	text(f, b->name);
+	fputs("</text>\n", f);
+}
+
+static void legend(FILE *f, const struct svg_chart *c, double x)
+{
+	for (size_t k = 0; k < c->nparts; k++) {
+		double y = TOP + 18.0 * (double)(c->nparts - 1 - k);
+
+		fprintf(f,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>"
+			"<text x=\"%.1f\" y=\"%.1f\">",
+			x, y, c->parts[k].colour, x + 18, y + 10);
+		text(f, c->parts[k].name);
+		fputs("</text>\n", f);
+	}
+}
+
+static double group_width(const struct svg_group *g)
+{
+	double bars = (double)g->nbars * (BAR + GAP) - GAP;
+	double name = LETTER * (double)strlen(g->name);
+
+	return fmax(bars, name);
+}
+
+bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
+{
+	FILE *f = fopen(path, "we");
+	struct plot p = { .width = LEFT };
+	double step, x = LEFT + GROUP_GAP / 2.0;
+
+	if (!f)
+		return err_set(e, "cannot write '%s': %s", path, strerror(errno));
+	for (size_t g = 0; g < c->ngroups; g++) {
+		p.width += group_width(&c->groups[g]) + GROUP_GAP;
+		for (size_t b = 0; b < c->groups[g].nbars; b++) {
+			double high, low;
+
+			extent(c, &c->groups[g].bars[b], &high, &low);
+			p.high = fmax(p.high, high);
+			p.low = fmin(p.low, low);
+		}
+	}
+	if (p.high - p.low <= 0)
+		p.high = 1;
+	step = tick_step(p.high - p.low);
+	p.high = ceil(p.high / step - 1e-9) * step;
+	p.low = floor(p.low / step + 1e-9) * step;
+
+	double height = TOP + PLOT + NAMES + 20, title = LETTER * 1.25 * (double)strlen(c->title);
+	double width = fmax(p.width + LEGEND, LEFT + title + 10);
+
+	fprintf(f,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+		"viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\" "
+		"fill=\"#222\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+		"<text x=\"%d\" y=\"22\" font-size=\"15\" font-weight=\"bold\">",
+		width, height, width, height, LEFT);
+	text(f, c->title);
+	fputs("</text>\n", f);
+	axis(f, c, &p, step);
+	for (size_t g = 0; g < c->ngroups; g++) {
+		const struct svg_group *group = &c->groups[g];
+		double bars = (double)group->nbars * (BAR + GAP) - GAP, room = group_width(group);
+
+		for (size_t b = 0; b < group->nbars; b++)
+			draw_bar(f, c, &p, &group->bars[b],
+				 x + (room - bars) / 2 + (double)b * (BAR + GAP));
+		fprintf(f,
+			"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
+			"font-weight=\"bold\">",
+			x + room / 2, height - 10);
+		text(f, group->name);
+		fputs("</text>\n", f);
+		x += room + GROUP_GAP;
+	}
+	legend(f, c, p.width + 14);
+	fputs("</svg>\n", f);
+
+	bool ok = !ferror(f);
+
+	return (!fclose(f) && ok) || err_set(e, "cannot write '%s'", path);
+}
