@@ -55,7 +55,9 @@ static void add(struct image *im, uint64_t start, uint64_t end, const char *name
 
 static void add_offset_named(struct image *im, uint64_t start, uint64_t end)
 {
-	add(im, start, end, x_asprintf("[%s+0x%" PRIx64 "]", im->name, start - im->bias), true);
+	const char *slash = strrchr(im->name, '/');
+	add(im, start, end,
+	    x_asprintf("[%s+0x%" PRIx64 "]", slash ? slash + 1 : im->name, start - im->bias), true);
 }
 
 /* Of several names for one address the one that a user would call: fewer underscores in front, then

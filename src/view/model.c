@@ -310,11 +310,24 @@ const char *model_basename(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* A function that is known by its offset alone ("[libfoo.so+0x1200]"): so are its instructions. */
+static bool offset_name(const struct model_function *f, uint64_t pc, char *buf, size_t size_bytes)
+{
+	const char *plus = f->name[0] == '[' ? strrchr(f->name, '+') : NULL;
+	if (!plus)
+		return false;
+	uint64_t offset = strtoull(plus + 1, NULL, 16) + (pc - f->start);
+	snprintf(buf, size_bytes, "%.*s+0x%" PRIx64 "]", (int)(plus - f->name), f->name, offset);
+	return true;
+}
+
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size)
 {
 	const struct model_function *f = model_function_of(m, i->function);
-	if (f && i->pc > f->start)
+	if (f && offset_name(f, i->pc, symbol, symbol_size))
+		;
+	else if (f && i->pc > f->start)
 		snprintf(symbol, symbol_size, "%s+0x%" PRIx64, f->name, i->pc - f->start);
 	else
 		snprintf(symbol, symbol_size, "%s", f ? f->name : "[unknown]");
