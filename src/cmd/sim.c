@@ -96,9 +96,9 @@ static char *find_program(const char *name, const char *sysroot)
 struct sim {
 	const struct sim_options *options;
 	struct guest *guest;
-	struct core *core; /* NULL: functional */
+	struct core *core;	 /* NULL: functional */
 	struct session *session; /* analyses; NULL: none */
-	FILE *json;	   /* where the summary goes; NULL: nowhere */
+	FILE *json;		 /* where the summary goes; NULL: nowhere */
 	char machine[64];
 	struct sim_run run;
 };

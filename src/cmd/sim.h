@@ -36,10 +36,10 @@ struct sim_options {
 /* How a run ended and what it took. */
 struct sim_run {
 	unsigned child; /* 0: the program that was started; else the number of a forked process */
-	uint64_t first_inst;  /* instructions that came before: a forked process' parent's */
-	uint64_t first_cycle; /* … and cycles */
-	double first_second;  /* host time when it began */
-	const char *machine;  /* name of the machine model */
+	uint64_t first_inst;	 /* instructions that came before: a forked process' parent's */
+	uint64_t first_cycle;	 /* … and cycles */
+	double first_second;	 /* host time when it began */
+	const char *machine;	 /* name of the machine model */
 	const struct emit *emit; /* where records go; it may ask to stop. NULL: nowhere */
 	uint64_t insts;
 	uint64_t cycles; /* if has_cycles */
