@@ -14,7 +14,10 @@
  * instruction that crosses a line belongs to the line in which it begins. Events of an access
  * (miss, TLB miss) go to the first instruction of the packet that suffered them, as in TEA.
  *
- * After a system call, or where the guest switched threads, fetch waits until it has committed.
+ * After a system call, where the guest switched threads, and after an instruction that flushes when
+ * it commits, fetch waits until it has: whatever it fetched would be thrown away. (A real front end
+ * goes on, which does nothing but ask the I-cache early for lines that follow. Waiting makes
+ * programs full of frflags twice as fast to simulate.)
  */
 #include "core/pipe.h"
 
@@ -347,6 +350,10 @@ static void fetch_packet(struct core *c, uint32_t room)
 		c->nfetch++;
 		if (unlikely(trap))
 			break;
+		if (unlikely(u->flags & UOP_FLUSH)) {
+			c->fetch_state = FETCH_STUCK;
+			break;
+		}
 		if (unlikely(bubble)) {
 			e->flags |= RI_BTB_MISS;
 			if (!(u->ideal & IDEAL_BMISP)) {
@@ -384,11 +391,22 @@ out:
 	c->stats.fetched += c->nfetch;
 }
 
-void fetch_stage(struct core *c)
+/* True if room more instructions, on top of what has arrived and not dispatched, exceed the fetch
+ * buffer and the stages from decode to dispatch. */
+static bool buffer_is_full(struct core *c, uint32_t room)
 {
+	uint64_t most = c->fetch_buffer + c->decode_stages;
+
+	if (likely(c->tail - c->disp + room <= most))
+		return false;
+	c->buffered = max_u64(c->buffered, c->disp);
 	while (c->buffered < c->tail && at(c, c->buffered)->fetch + c->cfg.fetch_depth <= c->now)
 		c->buffered++;
+	return c->buffered - c->disp + room > most;
+}
 
+void fetch_stage(struct core *c)
+{
 	switch (c->fetch_state) {
 	case FETCHING:
 		break;
@@ -417,14 +435,12 @@ void fetch_stage(struct core *c)
 		return;
 	}
 
-	/* Arrived and not dispatched: in the buffer, or in the stages from decode to dispatch. */
-	uint64_t occupied = c->buffered > c->disp ? c->buffered - c->disp : 0;
-	uint32_t room = c->fetch_width < c->fetch_buffer ? c->fetch_width : c->fetch_buffer;
-
 	/* A packet enters as a whole: half packets would waste entries of the fetch-target queue.
 	 */
-	if (occupied + room > c->fetch_buffer + c->decode_stages ||
-	    c->packets_used >= c->packets_size || c->tail - c->head + c->fetch_width > c->mask) {
+	uint32_t room = c->fetch_width < c->fetch_buffer ? c->fetch_width : c->fetch_buffer;
+
+	if (buffer_is_full(c, room) || c->packets_used >= c->packets_size ||
+	    c->tail - c->head + c->fetch_width > c->mask) {
 		c->fetch_stall = FETCH_BUFFER;
 		return;
 	}

@@ -316,7 +316,7 @@ static void note_result(struct core *c, uint32_t slot, const struct mem_result *
 }
 
 /* Where an access that has just missed will be served, for the cycle records until it is known. */
-static uint8_t level_to_come(const struct core *c, uint64_t addr)
+static uint8_t load_level_to_come(const struct core *c, uint64_t addr)
 {
 	if (memsys_probe(c->mem, MEM_L1D, addr))
 		return LEVEL_L1;
@@ -381,7 +381,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 		e->psv |= lsu_psv(r.events);
 		e->state |= ST_MEM;
 		if (c->notes)
-			c->notes[slot].dlevel = level_to_come(c, e->addr);
+			c->notes[slot].dlevel = load_level_to_come(c, e->addr);
 		break;
 	case MEM_RETRY:
 		e->state &= (uint16_t)~ST_BYPASSED;
