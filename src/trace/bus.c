@@ -81,7 +81,8 @@ struct bus {
 	struct buffer *buffers;
 	size_t nbuffers, max_slices;
 	struct buffer *current;	  /* being filled */
-	struct buffer *free_list; /* the producer's own, refilled from pool */
+	struct buffer *free_list; /* never used so far */
+	struct buffer *recent;	  /* the producer's own, refilled from pool */
 	_Atomic(struct buffer *) pool;
 	struct gate pool_gate;
 	uint64_t next_index;
@@ -216,19 +217,20 @@ static bool pool_has_buffer(void *ctx)
 	return atomic_load_explicit(&b->pool, memory_order_acquire) != NULL;
 }
 
+/* Buffers that came back last are taken first: they are still in a cache. */
 static struct buffer *take_free(struct bus *b)
 {
-	if (!b->free_list) {
-		b->free_list = atomic_exchange_explicit(&b->pool, NULL, memory_order_acquire);
-		if (!b->free_list) {
-			b->stats.waits++;
-			while (!(b->free_list = atomic_exchange_explicit(&b->pool, NULL,
-									 memory_order_acquire)))
-				gate_sleep(&b->pool_gate, pool_has_buffer, b);
-		}
+	if (!b->recent)
+		b->recent = atomic_exchange_explicit(&b->pool, NULL, memory_order_acquire);
+	if (!b->recent && !b->free_list) {
+		b->stats.waits++;
+		while (
+		    !(b->recent = atomic_exchange_explicit(&b->pool, NULL, memory_order_acquire)))
+			gate_sleep(&b->pool_gate, pool_has_buffer, b);
 	}
-	struct buffer *buf = b->free_list;
-	b->free_list = buf->next;
+	struct buffer **list = b->recent ? &b->recent : &b->free_list;
+	struct buffer *buf = *list;
+	*list = buf->next;
 	return buf;
 }
 
@@ -301,7 +303,7 @@ struct bus *bus_new(const struct bus_config *config, const struct trace_meta *me
 	if (!b->config.memory_bytes)
 		b->config.memory_bytes = 64u << 20;
 	if (!b->config.batch_insts)
-		b->config.batch_insts = 4096;
+		b->config.batch_insts = 1024;
 	b->meta = *meta;
 	b->options = *options;
 	if (!b->options.period)
@@ -393,6 +395,7 @@ bool bus_start(struct bus *b, struct err *e)
 			    e, "cannot start worker thread %zu of %zu; use fewer with --workers",
 			    i + 1, b->nworkers);
 		b->workers[i].running = true;
+		pthread_setname_np(b->workers[i].thread, "culprit worker");
 	}
 	return true;
 }

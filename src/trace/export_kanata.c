@@ -139,7 +139,8 @@ static void add_inst(struct log *l, const struct window_records *w, size_t id, u
 	const struct rec_inst *r = &w->insts[id];
 	struct inst in = isa_decode(r->word);
 	bool committed = r->flags & RI_COMMITTED;
-	char text[80] = "?";
+	char text[80];
+	snprintf(text, sizeof(text), "%s", r->cls < CLASS_COUNT ? op_class_name[r->cls] : "?");
 	if (r->word)
 		isa_disasm(&in, r->pc, DISASM_ALIASES, text, sizeof(text));
 	for (char *p = text; *p; p++)

@@ -21,7 +21,9 @@ bool export_o3pipeview(FILE *out, const struct trace_info *info, const struct wi
 		struct inst in = isa_decode(r->word);
 		bool committed = r->flags & RI_COMMITTED;
 		uint64_t retire = committed ? tick(r, r->commit, ticks) : 0;
-		char text[96] = "?";
+		char text[96];
+		snprintf(text, sizeof(text), "%s",
+			 r->cls < CLASS_COUNT ? op_class_name[r->cls] : "?");
 		if (r->word)
 			isa_disasm(&in, r->pc, DISASM_RAW, text, sizeof(text));
 		for (char *p = text; *p; p++)

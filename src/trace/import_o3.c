@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gem5's O3PipeView text: seven lines an instruction, written when it retires or is squashed.
+ * gem5's O3PipeView text: seven lines an instruction, written when gem5 is done with it, which is
+ * not quite in program order; a window of them is sorted by sequence number.
  *
  *      O3PipeView:fetch:TICK:PC:MICROPC:SEQ:DISASSEMBLY
  *      O3PipeView:decode:TICK      then rename, dispatch, issue, complete
@@ -23,7 +24,7 @@
 
 #include "isa/isa.h"
 
-#define LOOK_AHEAD 2000
+#define WINDOW 8192 /* how far from their places instructions may stand */
 
 enum o3_stage { FETCH, DECODE, RENAME, DISPATCH, ISSUE, COMPLETE, RETIRE, STAGES };
 static const char *const stage_name[STAGES] = { "fetch", "decode",   "rename", "dispatch",
@@ -41,8 +42,9 @@ struct o3_import {
 	uint64_t line;
 	char *text; /* of the line, with its room */
 	size_t room;
-	struct o3_inst ahead[LOOK_AHEAD];
-	size_t nahead, at;
+	struct o3_inst heap[WINDOW]; /* the lowest sequence number first */
+	size_t nheap;
+	bool ended;
 	uint64_t period; /* ticks a cycle */
 	struct trace_info info;
 	uint64_t first, last, insts;
@@ -141,23 +143,46 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 	return a;
 }
 
-static bool look_ahead(struct o3_import *im, struct err *e)
+static void heap_push(struct o3_import *im, const struct o3_inst *in)
 {
-	uint64_t g = 0;
-	while (im->nahead < LOOK_AHEAD) {
-		struct o3_inst *in = &im->ahead[im->nahead];
-		enum got got = read_inst(im, in, e);
+	size_t at = im->nheap++;
+	while (at && im->heap[(at - 1) / 2].seq > in->seq) {
+		im->heap[at] = im->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	im->heap[at] = *in;
+}
+
+static struct o3_inst heap_pop(struct o3_import *im)
+{
+	struct o3_inst first = im->heap[0], last = im->heap[--im->nheap];
+	size_t at = 0, child;
+	while ((child = 2 * at + 1) < im->nheap) {
+		child += child + 1 < im->nheap && im->heap[child + 1].seq < im->heap[child].seq;
+		if (last.seq <= im->heap[child].seq)
+			break;
+		im->heap[at] = im->heap[child];
+		at = child;
+	}
+	im->heap[at] = last;
+	return first;
+}
+
+/* Fills the window. */
+static bool look_ahead(struct o3_import *im, uint64_t *ticks, struct err *e)
+{
+	while (im->nheap < WINDOW && !im->ended) {
+		struct o3_inst in;
+		enum got got = read_inst(im, &in, e);
 		if (got == GOT_ERROR)
 			return false;
-		if (got == GOT_END)
+		im->ended = got == GOT_END;
+		if (im->ended)
 			break;
-		for (int i = 0; i < STAGES; i++)
-			g = gcd(g, in->tick[i]);
-		im->nahead++;
+		for (int i = 0; ticks && i < STAGES; i++)
+			*ticks = gcd(*ticks, in.tick[i]);
+		heap_push(im, &in);
 	}
-	if (!im->nahead)
-		return wrong(im, "there is no instruction", e);
-	im->period = g ? g : 1;
 	return true;
 }
 
@@ -169,11 +194,15 @@ struct o3_import *import_o3pipeview_open(FILE *f, const char *name, struct err *
 	snprintf(im->info.meta.program, sizeof(im->info.meta.program), "%s", name);
 	snprintf(im->info.meta.machine, sizeof(im->info.meta.machine), "gem5");
 	im->info.absent = WANT_CYCLES | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH;
-	if (!look_ahead(im, e)) {
+	bool ok = look_ahead(im, &im->period, e);
+	if (ok && !im->nheap)
+		ok = wrong(im, "there is no instruction", e);
+	if (!ok) {
 		import_o3pipeview_close(im);
 		return NULL;
 	}
-	im->first = im->ahead[0].tick[FETCH] / im->period;
+	im->period = im->period ? im->period : 1;
+	im->first = im->heap[0].tick[FETCH] / im->period;
 	im->info.meta.clock_hz = 1e12 / (double)im->period; /* gem5's ticks are picoseconds */
 	return im;
 }
@@ -199,11 +228,16 @@ void import_o3pipeview_close(struct o3_import *im)
 	free(im);
 }
 
-/* gem5 names compressed instructions c_…, and those on the stack pointer …sp. */
+static bool is_compressed(const char *mnemonic)
+{
+	return mnemonic[0] == 'c' && (mnemonic[1] == '_' || mnemonic[1] == '.');
+}
+
+/* gem5 names compressed instructions c_… (others c.…), and those on the stack pointer …sp. */
 static void classify(const char *mnemonic, struct rec_inst *r)
 {
 	char name[24];
-	bool compressed = !strncmp(mnemonic, "c_", 2);
+	bool compressed = is_compressed(mnemonic);
 	snprintf(name, sizeof(name), "%s", compressed ? mnemonic + 2 : mnemonic);
 	for (char *p = name; *p; p++)
 		*p = *p == '_' ? '.' : *p;
@@ -301,17 +335,18 @@ static void take(struct o3_import *im, const struct rec_inst *r, unsigned len, s
 
 bool import_o3pipeview_feed(struct o3_import *im, struct emit *out, struct err *e)
 {
-	enum got got = GOT_INST;
-	while (!out->stop) {
-		struct o3_inst in;
-		if (im->at < im->nahead)
-			in = im->ahead[im->at++];
-		else if ((got = read_inst(im, &in, e)) != GOT_INST)
-			break;
+	bool ok = true;
+	uint64_t last = 0;
+	while (ok && im->nheap && !out->stop) {
+		struct o3_inst in = heap_pop(im);
+		if (in.seq <= last && last)
+			ok = wrong(im, "instructions are too far from their order, or twice", e);
+		last = in.seq;
 		struct rec_inst r = convert(im, &in);
-		take(im, &r, strncmp(in.mnemonic, "c_", 2) ? 4 : 2, out);
+		take(im, &r, is_compressed(in.mnemonic) ? 2 : 4, out);
+		ok = ok && look_ahead(im, NULL, e);
 	}
 	hand_over(im, out);
 	im->info.insts = im->insts;
-	return got != GOT_ERROR;
+	return ok;
 }

@@ -143,7 +143,8 @@ static const char *note(const struct rec_inst *r, char buf[64])
 static void disasm(const struct rec_inst *r, char *buf, size_t size)
 {
 	struct inst in = isa_decode(r->word);
-	snprintf(buf, size, "?");
+	/* An imported record may lack the word. */
+	snprintf(buf, size, "%s", r->cls < CLASS_COUNT ? op_class_name[r->cls] : "?");
 	if (r->word)
 		isa_disasm(&in, r->pc, DISASM_ALIASES, buf, size);
 	for (char *p = buf; *p; p++)
