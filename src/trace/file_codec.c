@@ -130,7 +130,8 @@ void codec_put_insts(struct codec *c, const struct rec_inst *insts, size_t count
 
 void codec_put_cycles(struct codec *c, const struct rec_cycle *cycles, size_t count)
 {
-	memcpy(c->cycles + c->ncycles, cycles, count * sizeof(*cycles));
+	if (count)
+		memcpy(c->cycles + c->ncycles, cycles, count * sizeof(*cycles));
 	c->ncycles += count;
 }
 

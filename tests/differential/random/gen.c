@@ -149,7 +149,7 @@ static uint64_t random_double(struct gen *g)
 		frac = (r >> 8) << (44 + below(g, 8)) & 0xfffffffffffff;
 		return sign | (1023ull - 2 + below(g, 12)) << 52 | frac;
 	case 5: /* all ones or few bits: ties and carries in rounding */
-		frac = 0xfffffffffffff << below(g, 52) & 0xfffffffffffff;
+		frac = 0xfffffffffffffull << below(g, 52) & 0xfffffffffffff;
 		return sign | (1023ull - 30 + below(g, 60)) << 52 | frac;
 	case 6: /* subnormal */
 		return sign | frac >> below(g, 52);
