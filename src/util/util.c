@@ -4,13 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Names come from files and arguments: whatever they hold, a message is one line, and no command to
+ * the terminal. */
+static void make_one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+static void put_line(const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0) {
+		fputs("culprit: out of memory\n", stderr);
+		return;
+	}
+	make_one_line(text);
+	fprintf(stderr, "culprit: %s\n", text);
+	free(text);
+}
+
 void die(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	fputs("culprit: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	put_line(fmt, ap);
 	va_end(ap);
 	exit(2);
 }
@@ -19,9 +39,7 @@ void warn(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	fputs("culprit: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	put_line(fmt, ap);
 	va_end(ap);
 }
 
@@ -32,6 +50,7 @@ bool err_set(struct err *e, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(e->text, sizeof(e->text), fmt, ap);
 		va_end(ap);
+		make_one_line(e->text);
 	}
 	return false;
 }

@@ -30,6 +30,15 @@ static void test_012_a_long_error_is_cut_not_overrun(void **state)
 	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
 }
 
+/* A file name with a line feed made two lines of a message. */
+static void test_921_an_error_is_one_line_whatever_a_name_holds(void **state)
+{
+	struct err e;
+
+	err_set(&e, "%s: no such file", "a\nb\033[2J\x7f");
+	assert_string_equal(e.text, "a?b?[2J?: no such file");
+}
+
 /* xoshiro256** from the state 1, 2, 3, 4: the values that its authors' code gives. */
 static void test_013_random_numbers_are_those_of_xoshiro256starstar(void **state)
 {
@@ -109,6 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_011_err_set_formats_and_returns_false),
 		cmocka_unit_test(test_012_a_long_error_is_cut_not_overrun),
+		cmocka_unit_test(test_921_an_error_is_one_line_whatever_a_name_holds),
 		cmocka_unit_test(test_013_random_numbers_are_those_of_xoshiro256starstar),
 		cmocka_unit_test(test_014_seeds_give_different_repeatable_streams),
 		cmocka_unit_test(test_015_seed_zero_is_a_valid_seed),
