@@ -58,6 +58,7 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 	run->has_cycles = true;
 	progress_begin(&progress, options->max_insts);
 	if (run_up(c, g, options)) {
+		run->first_second = host_now();
 		core_limit(c, options->max_insts);
 		do {
 			status = core_continue(c, SLICE_CYCLES);
@@ -70,6 +71,7 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 	run->host_seconds = host_now() - run->first_second;
 	run->insts = core_stats(c)->insts - run->first_inst;
 	run->cycles = core_stats(c)->cycles - run->first_cycle;
+	run->stepped = core_stats(c)->steps;
 	run->status = status == CORE_ENDED ? guest_run(g, 0) : GUEST_RUNNING;
 	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);
 	run->stop_signal = run->status == GUEST_RUNNING ? sim_stop_signal() : 0;
