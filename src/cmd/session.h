@@ -23,7 +23,8 @@ struct session_options {
 	const char *workers;	   /* NULL: as the host has cores to spare */
 	const char *buffer_memory; /* bytes, k, M or G may follow (2^10, 2^20, 2^30) */
 	struct cmd_strings start, stop;
-	uint64_t period;
+	uint64_t period;    /* cycles; 0: by frequency, else the default */
+	uint64_t frequency; /* samples a second of the machine's time; 0: by period */
 	bool random;
 	struct cmd_strings params;
 	const char *trace;
@@ -75,6 +76,12 @@ struct session_options {
 	      SESSION_ROW(values, session, period),                                                \
 	      .arg = "CYCLES",                                                                     \
 	      .help = "Cycles between two samples, 1000 by default." },                            \
+	    { .name = "frequency",                                                                 \
+	      .type = CMD_NUMBER,                                                                  \
+	      SESSION_ROW(values, session, frequency),                                             \
+	      .arg = "HZ",                                                                         \
+	      .help = "Samples a second of the machine's time, instead of --period: 4000 is "      \
+		      "what perf takes." },                                                        \
 	    { .name = "random",                                                                    \
 	      .type = CMD_SWITCH,                                                                  \
 	      SESSION_ROW(values, session, random),                                                \
