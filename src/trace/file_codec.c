@@ -63,14 +63,8 @@ struct codec *codec_new(const struct trace_meta *meta)
 {
 	struct codec *c = x_calloc(1, sizeof(*c));
 	c->meta = *meta;
-	c->cycles = x_malloc(CODEC_CYCLES_MAX * sizeof(*c->cycles));
-	c->minis = x_malloc(CODEC_INSTS_MAX * sizeof(*c->minis));
 	c->statics = x_calloc(STATIC_SLOTS, sizeof(*c->statics));
 	c->flights = x_calloc(FLIGHT_SLOTS, sizeof(*c->flights));
-	c->moments = x_malloc(MOMENTS_MAX * sizeof(*c->moments));
-	c->by_seq = x_malloc(INDEX_MAX * sizeof(*c->by_seq));
-	c->next_right = x_malloc(INDEX_MAX * sizeof(*c->next_right));
-	c->by_po = x_malloc(INDEX_MAX * sizeof(*c->by_po));
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		c->sizes[i].name = column_names[i];
 	return c;
@@ -114,10 +108,24 @@ static void open_columns(struct codec *c)
 	}
 }
 
+void codec_room(struct codec *c, size_t ninsts)
+{
+	if (ninsts <= c->room_insts)
+		return;
+	c->room_insts = ninsts;
+	c->minis = x_realloc(c->minis, ninsts * sizeof(*c->minis));
+	c->by_seq = x_realloc(c->by_seq, INDEX_FACTOR * ninsts * sizeof(*c->by_seq));
+	c->next_right = x_realloc(c->next_right, INDEX_FACTOR * ninsts * sizeof(*c->next_right));
+	c->by_po = x_realloc(c->by_po, INDEX_FACTOR * ninsts * sizeof(*c->by_po));
+}
+
 void codec_begin(struct codec *c)
 {
+	codec_room(c, CODEC_INSTS_MAX);
 	if (!c->zc && !(c->zc = ZSTD_createCCtx()))
 		die("out of memory");
+	if (!c->cycles)
+		c->cycles = x_malloc(CODEC_CYCLES_MAX * sizeof(*c->cycles));
 	c->ninsts = c->ncycles = 0;
 	open_columns(c);
 	codec_inst_begin(c);
@@ -255,6 +263,7 @@ bool codec_decode(struct codec *c, const uint8_t *payload, size_t size, struct r
 	c->bad = false;
 	if (!unpack_columns(c, at, end, max_u64(ninsts, ncycles)))
 		return false;
+	codec_room(c, ninsts);
 	codec_inst_begin(c);
 	if (!codec_inst_decode(c, insts, ninsts) || !codec_cycle_decode(c, cycles, ncycles, base))
 		return false;

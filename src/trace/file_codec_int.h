@@ -145,8 +145,8 @@ struct moment {
 	uint32_t dispatch; /* 1 + index of the first that dispatches */
 	uint32_t squash;   /* 1 + index of the oldest that is squashed */
 };
-#define MOMENTS_MAX (1u << 20)
-#define INDEX_MAX   (4u * CODEC_INSTS_MAX) /* numbers that by_seq and by_po can span */
+#define MOMENTS_MAX  (1u << 20)
+#define INDEX_FACTOR 4 /* numbers that by_seq and by_po can span, per instruction of the block */
 
 struct inst_coder {
 	struct mini last, last_squashed; /* of the right path; of the present run */
@@ -186,6 +186,8 @@ struct codec {
 	struct flight *flights;
 	struct inst_coder inst;
 	struct moment *moments;
+	size_t nmoments;      /* room */
+	size_t room_insts;    /* instructions for which minis and indices have room */
 	uint32_t *by_seq;     /* 1 + index of the instruction with seq first_seq + i */
 	uint32_t *next_right; /* … of the first committed one from there on */
 	uint64_t first_seq;
@@ -276,6 +278,9 @@ static inline uint64_t unzigzag(uint64_t z)
 			lvalue = (__typeof__(lvalue))p_;                                           \
 		}                                                                                  \
 	} while (0)
+
+/* file_codec.c: makes room for a block of so many. */
+void codec_room(struct codec *c, size_t ninsts);
 
 /* file_inst.c */
 void codec_inst_begin(struct codec *c);

@@ -10,6 +10,7 @@
  */
 #include "trace/file_codec_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct cycle_coder {
@@ -69,10 +70,13 @@ static void index_numbers(struct codec *c)
 	}
 	c->first_seq = seq0;
 	c->first_po = po0;
-	c->nseq = c->ninsts && seq1 - seq0 < INDEX_MAX ? (size_t)(seq1 - seq0) + 1 : 0;
-	c->npo = po0 <= po1 && po1 - po0 < INDEX_MAX ? (size_t)(po1 - po0) + 1 : 0;
-	memset(c->by_seq, 0, c->nseq * sizeof(*c->by_seq));
-	memset(c->by_po, 0, c->npo * sizeof(*c->by_po));
+	c->nseq =
+	    c->ninsts && seq1 - seq0 < INDEX_FACTOR * c->ninsts ? (size_t)(seq1 - seq0) + 1 : 0;
+	c->npo = po0 <= po1 && po1 - po0 < INDEX_FACTOR * c->ninsts ? (size_t)(po1 - po0) + 1 : 0;
+	if (c->nseq)
+		memset(c->by_seq, 0, c->nseq * sizeof(*c->by_seq));
+	if (c->npo)
+		memset(c->by_po, 0, c->npo * sizeof(*c->by_po));
 	for (size_t i = 0; i < c->ninsts; i++) {
 		const struct mini *m = &c->minis[i];
 		if (c->nseq)
@@ -94,7 +98,13 @@ static void index_moments(struct codec *c, struct cycle_coder *k)
 	for (size_t i = 0; i < c->ninsts; i++)
 		end = max_u64(end, c->minis[i].leave);
 	k->span = (size_t)min_u64(end - k->base + (end < UINT64_MAX), MOMENTS_MAX);
-	memset(c->moments, 0, k->span * sizeof(*c->moments));
+	if (k->span > c->nmoments) {
+		free(c->moments);
+		c->nmoments = k->span;
+		c->moments = x_malloc(c->nmoments * sizeof(*c->moments));
+	}
+	if (k->span)
+		memset(c->moments, 0, k->span * sizeof(*c->moments));
 	for (size_t i = 0; i < c->ninsts; i++) {
 		const struct mini *m = &c->minis[i];
 		struct moment *at;

@@ -28,6 +28,7 @@ struct trace_reader {
 	uint8_t *buffer; /* head and payload of the block being read */
 	size_t capacity;
 	struct trace_records records;
+	size_t room_insts, room_cycles; /* of records */
 	char damage[256];
 };
 
@@ -146,12 +147,30 @@ static uint64_t next_magic(struct trace_reader *r, uint64_t at)
 	return r->size;
 }
 
+static bool decode(struct trace_reader *r, const struct block_head *h)
+{
+	struct trace_records *to = &r->records;
+	if (h->ninsts > r->room_insts) {
+		free(to->insts);
+		r->room_insts = h->ninsts;
+		to->insts = x_calloc(r->room_insts, sizeof(*to->insts));
+	}
+	if (h->ncycles > r->room_cycles) {
+		free(to->cycles);
+		r->room_cycles = h->ncycles;
+		to->cycles = x_calloc(r->room_cycles, sizeof(*to->cycles));
+	}
+	to->ninsts = h->ninsts;
+	to->ncycles = h->ncycles;
+	return codec_decode(r->codec, r->buffer, (size_t)h->payload_bytes, to->insts, h->ninsts,
+			    to->cycles, h->ncycles);
+}
+
 static bool add_block(struct trace_reader *r, uint64_t offset, const struct block_head *h)
 {
 	if (!r->codec)
 		return false;
-	if (!codec_decode(r->codec, r->buffer, (size_t)h->payload_bytes, r->records.insts,
-			  h->ninsts, r->records.cycles, h->ncycles))
+	if (!decode(r, h))
 		return false;
 	if (!(r->nblocks & (r->nblocks + 1)))
 		r->blocks = x_realloc(r->blocks, 2 * (r->nblocks + 1) * sizeof(*r->blocks));
@@ -169,8 +188,6 @@ static bool add_block(struct trace_reader *r, uint64_t offset, const struct bloc
 static void make_codec(struct trace_reader *r)
 {
 	r->codec = codec_new(&r->info.info.meta);
-	r->records.insts = x_calloc(CODEC_INSTS_MAX, sizeof(*r->records.insts));
-	r->records.cycles = x_calloc(CODEC_CYCLES_MAX, sizeof(*r->records.cycles));
 }
 
 /* Takes every whole block that is in its place or can be found again after a damaged stretch. */
@@ -341,15 +358,11 @@ bool trace_reader_read(struct trace_reader *r, size_t index, struct trace_record
 {
 	const struct trace_block *b = &r->blocks[index];
 	struct block_head h;
-	if (!read_block(r, b->offset, &h) || h.kind != BLOCK_RECORDS ||
-	    !codec_decode(r->codec, r->buffer, (size_t)h.payload_bytes, r->records.insts, h.ninsts,
-			  r->records.cycles, h.ncycles)) {
+	if (!read_block(r, b->offset, &h) || h.kind != BLOCK_RECORDS || !decode(r, &h)) {
 		char what[40];
 		snprintf(what, sizeof(what), "block %zu of %zu", index + 1, r->nblocks);
 		return damaged(r, what, b->offset, e);
 	}
-	r->records.ninsts = h.ninsts;
-	r->records.ncycles = h.ncycles;
 	*out = r->records;
 	return true;
 }

@@ -114,7 +114,7 @@ static void test_554_what_is_not_whole_is_refused_with_its_line(void **state)
 	struct err e = { "" };
 	char *cut = x_strndup(sample, sizeof(sample) - 40);
 	assert_false(import_text(cut, &k, &e));
-	assert_non_null(strstr(e.text, "ends within an instruction"));
+	assert_non_null(strstr(e.text, "not whole O3PipeView"));
 	assert_non_null(strstr(e.text, "text:3"));
 	free(cut);
 	assert_false(import_text("O3PipeView:decode:5\n", &k, &e));
