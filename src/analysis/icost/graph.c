@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The graph's memory and the lane arithmetic around the kernels. Times are 32 bits wide: before
- * they could overflow, every lane's earliest live time is taken off all its times and remembered.
+ * they could overflow, what no live time can be as old as is taken off all times of a lane and
+ * remembered.
  */
 #include "analysis/icost/graph.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/icost/graph_int.h"
 #include "util/util.h"
 
-#define REBASE_AT (1u << 30)
+#define REBASE_AT   (1u << 30)
+#define REBASE_KEEP (1u << 29) /* cycles: nothing that still matters is older */
 
 const char *const graph_category_name[GRAPH_CATEGORIES] = {
 	[CAT_DL1] = "dl1",     [CAT_BW] = "bw",	      [CAT_BMISP] = "bmisp", [CAT_DMISS] = "dmiss",
@@ -23,19 +26,26 @@ const struct graph_kernel *const graph_kernels[] = { &graph_kernel_avx512, &grap
 
 static size_t ring_for(uint64_t reach)
 {
-	size_t n = 64;
+	size_t n = 16;
 	while (n <= reach)
 		n *= 2;
 	return n;
 }
 
-static graph_vector *new_ring(size_t n)
+unsigned graph_category_set(unsigned category)
 {
-	graph_vector *r = aligned_alloc(64, n * sizeof(*r));
-	if (!r)
-		die("out of memory (%zu bytes asked for)", n * sizeof(*r));
-	memset(r, 0, n * sizeof(*r));
-	return r;
+	switch (category) {
+	case CAT_BW_LGALU:
+		return 1u << CAT_BW | 1u << CAT_LGALU;
+	case CAT_BW_BMISP:
+		return 1u << CAT_BW | 1u << CAT_BMISP;
+	case CAT_BW_DMISS:
+		return 1u << CAT_BW | 1u << CAT_DMISS;
+	case CAT_BW_IMISS:
+		return 1u << CAT_BW | 1u << CAT_IMISS;
+	default:
+		return category < GRAPH_CATEGORIES ? 1u << category : 0;
+	}
 }
 
 struct graph *graph_new(const struct graph_config *config)
@@ -45,32 +55,54 @@ struct graph *graph_new(const struct graph_config *config)
 		die("out of memory (%zu bytes asked for)", sizeof(*g));
 	memset(g, 0, sizeof(*g));
 	g->config = *config;
-	size_t d = ring_for(config->fetch_width + 1),
-	       c = ring_for(max_u64(config->window_ideal, config->commit_width) + 1);
-	g->d = new_ring(d);
-	g->d_mask = d - 1;
-	g->c = new_ring(c);
+	assert(config->fetch_width <= GRAPH_WIDTH_MAX && config->commit_width);
+	const size_t c = ring_for(max_u64(config->window, config->commit_width) + 1),
+		     grain = ring_for(config->window_ideal / GRAPH_WIN_GRAIN + 2),
+		     e = config->issue_edges ? c : 0,
+		     each = GRAPH_SLOTS + GRAPH_D_MASK + 1 + GRAPH_D_GRAIN_MASK + 1 + c + grain +
+			    e + LAST_COUNT;
 	g->c_mask = c - 1;
-	g->p = new_ring(c); /* a producer further back than the window has long been ready */
-	g->p_mask = c - 1;
-	for (unsigned k = 0; k <= GRAPH_CATEGORIES; k++)
+	g->c_grain_mask = grain - 1;
+	g->nrows = each * GRAPH_BLOCKS;
+	g->rows = aligned_alloc(64, g->nrows * sizeof(graph_row));
+	if (!g->rows)
+		die("out of memory (%zu bytes asked for)", g->nrows * sizeof(graph_row));
+	for (unsigned b = 0; b < GRAPH_BLOCKS; b++) {
+		graph_row *r = g->rows + b * each;
+		g->block[b] = (struct graph_block){ .slots = r };
+		g->block[b].d = r += GRAPH_SLOTS;
+		g->block[b].d_grain = r += GRAPH_D_MASK + 1;
+		g->block[b].c = r += GRAPH_D_GRAIN_MASK + 1;
+		g->block[b].c_grain = r += c;
+		r += grain;
+		if (e)
+			g->block[b].e = r;
+		g->block[b].last = r + e;
+	}
+	for (unsigned k = 0; k < GRAPH_MASKS; k++)
 		for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-			g->mask[k][lane] = k < GRAPH_CATEGORIES && lane >> k & 1 ? 0 : UINT32_MAX;
-	/* numbers start high enough that i - window is never negative */
-	g->count = 2 * (uint64_t)c;
+			g->mask[k][lane] = lane & graph_category_set(k) ? 0 : UINT32_MAX;
 	for (const struct graph_kernel *const *k = graph_kernels; !g->kernel; k++)
 		if ((*k)->supported())
 			g->kernel = *k;
+	/* numbers start high enough that none ever gets negative */
+	g->start = (GRAPH_D_GRAIN_MASK + 1) * GRAPH_GRAIN + c + grain * GRAPH_WIN_GRAIN;
+	graph_reset(g);
 	return g;
+}
+
+void graph_reset(struct graph *g)
+{
+	memset(g->rows, 0, g->nrows * sizeof(graph_row));
+	memset(g->base, 0, sizeof(g->base));
+	g->count = g->start;
 }
 
 void graph_free(struct graph *g)
 {
 	if (!g)
 		return;
-	free(g->d);
-	free(g->p);
-	free(g->c);
+	free(g->rows);
 	free(g);
 }
 
@@ -79,95 +111,67 @@ void graph_use(struct graph *g, const struct graph_kernel *k)
 	g->kernel = k;
 }
 
+void graph_set_mask(struct graph *g, unsigned row, const bool on[GRAPH_LANES])
+{
+	assert(row < GRAPH_MASKS);
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
+		g->mask[row][lane] = on[lane] ? UINT32_MAX : 0;
+}
+
 uint64_t graph_count(const struct graph *g)
 {
-	return g->count - 2 * (g->c_mask + 1);
+	return g->count - g->start;
 }
 
-/* The oldest C of the ring is no later than any time that can still matter in its lane. */
+static uint32_t last(const struct graph *g, enum graph_last node, unsigned lane)
+{
+	return g->block[lane / GRAPH_BLOCK].last[node][lane % GRAPH_BLOCK];
+}
+
 static void rebase(struct graph *g)
 {
-	const uint32_t *oldest = graph_c(g, g->count); /* the slot to be overwritten next */
-	graph_vector off;
-	memcpy(off, oldest, sizeof(off));
-	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-		g->base[lane] += off[lane];
-	graph_vector *const rings[] = { g->d, g->p, g->c };
-	const size_t masks[] = { g->d_mask, g->p_mask, g->c_mask };
-	for (unsigned r = 0; r < 3; r++)
-		for (size_t i = 0; i <= masks[r]; i++)
-			for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
-				uint32_t *t = &rings[r][i][lane];
-				*t = *t > off[lane] ? *t - off[lane] : 0;
-			}
+	const size_t each = g->nrows / GRAPH_BLOCKS;
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
+		const uint32_t c = last(g, LAST_C, lane),
+			       off = c > REBASE_KEEP ? c - REBASE_KEEP : 0;
+		graph_row *rows = g->rows + lane / GRAPH_BLOCK * each;
+		g->base[lane] += off;
+		for (size_t i = 0; i < each; i++) {
+			uint32_t *t = &rows[i][lane % GRAPH_BLOCK];
+			*t = *t > off ? *t - off : 0;
+		}
+	}
 }
 
-static uint32_t real(const struct graph_part *parts, unsigned n)
-{
-	uint32_t sum = 0;
-	for (unsigned i = 0; i < n; i++)
-		sum += parts[i].cycles;
-	return sum;
-}
+/* So few that times cannot overflow within a batch: an instruction adds less than 2^20. */
+#define BATCH 512
 
-/* An edge from beyond the ring is from an instruction that finished long ago. */
-static bool in_reach(const struct graph *g, uint32_t distance)
+void graph_add(struct graph *g, const struct graph_inst *in, size_t count)
 {
-	return distance && distance <= g->p_mask;
-}
-
-struct graph_times graph_predict(const struct graph *g, const struct graph_inst *in)
-{
-	const uint64_t i = g->count;
-	struct graph_times t;
-	t.d = max_u64(graph_d(g, i - 1)[0] + (uint64_t)real(in->dd, GRAPH_PARTS),
-		      graph_d(g, i - g->config.fetch_width)[0] + 1ull);
-	t.d = max_u64(t.d, graph_c(g, i - g->config.window)[0] + (uint64_t)in->cd);
-	if (in->after_mispredict)
-		t.d = max_u64(t.d, graph_p(g, i - 1)[0] + (uint64_t)in->pd);
-	t.r = t.d + in->dr;
-	for (unsigned k = 0; k < in->nproducers; k++)
-		if (in_reach(g, in->producer[k].distance))
-			t.r = max_u64(t.r, graph_p(g, i - in->producer[k].distance)[0] +
-					       (uint64_t)in->producer[k].cycles);
-	t.e = t.r + real(&in->re, 1);
-	t.p = t.e + real(in->ep, GRAPH_PARTS);
-	if (in_reach(g, in->line))
-		t.p = max_u64(t.p, graph_p(g, i - in->line)[0]);
-	t.c = max_u64(t.p + real(&in->pc, 1), graph_c(g, i - 1)[0] + (uint64_t)real(&in->cc, 1));
-	t.c = max_u64(t.c, graph_c(g, i - g->config.commit_width)[0] + 1ull);
-	return (struct graph_times){ g->base[0] + t.d, g->base[0] + t.r, g->base[0] + t.e,
-				     g->base[0] + t.p, g->base[0] + t.c };
-}
-
-void graph_add(struct graph *g, const struct graph_inst *in)
-{
-	struct graph_inst near = *in;
-	near.nproducers = 0;
-	for (unsigned k = 0; k < in->nproducers; k++)
-		if (in_reach(g, in->producer[k].distance))
-			near.producer[near.nproducers++] = in->producer[k];
-	if (!in_reach(g, in->line))
-		near.line = 0;
-	g->kernel->step(g, &near);
-	g->count++;
-	if (unlikely(graph_c(g, g->count - 1)[0] >= REBASE_AT))
-		rebase(g);
+	while (count) {
+		const size_t n = min_u64(count, BATCH);
+		g->kernel->run(g, in, n);
+		g->count += n;
+		in += n;
+		count -= n;
+		if (unlikely(last(g, LAST_C, 0) >= REBASE_AT))
+			rebase(g);
+	}
 }
 
 struct graph_times graph_base(const struct graph *g)
 {
-	const uint64_t i = g->count - 1, b = g->base[0];
-	return (struct graph_times){ .d = b + graph_d(g, i)[0],
-				     .p = b + graph_p(g, i)[0],
-				     .c = b + graph_c(g, i)[0] };
+	const uint64_t b = g->base[0];
+	return (struct graph_times){ .f = b + last(g, LAST_F, 0),
+				     .d = b + last(g, LAST_D, 0),
+				     .p = b + last(g, LAST_P, 0),
+				     .c = b + last(g, LAST_C, 0) };
 }
 
 void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES])
 {
-	const uint32_t *c = graph_c(g, g->count - 1);
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-		length[lane] = g->base[lane] + c[lane];
+		length[lane] = g->base[lane] + last(g, LAST_C, lane);
 }
 
 void graph_icosts(double cost[GRAPH_LANES])

@@ -2,11 +2,16 @@
 /*
  * The dependence graph of fields2004 (section 3, table II), evaluated as it streams by.
  *
- * Five nodes an instruction: D enters the window, R has its operands, E starts to execute, P has
- * its result, C commits. A node's time is the latest of its incoming edges. Every edge's latency is
- * a sum of parts, each of which belongs to a category or to none; idealising a set of categories
- * makes their parts zero and removes their edges. All 2^8 sets are evaluated at once: a node is a
- * vector of 256 times, lane s being the machine with the categories of bit set s idealised.
+ * Six nodes an instruction: F is fetched, D enters the window, R has its operands, E starts to
+ * execute, P has its result, C commits. A node's time is the latest of its incoming edges. Every
+ * edge's latency is a sum of parts, each of which belongs to a category or to none; idealising a
+ * set of categories makes their parts zero and removes their edges. All sets are evaluated at
+ * once: a node is a vector of 256 times, lane s being the machine with the categories of bit set s
+ * idealised.
+ *
+ * Results live in value slots (a register's name, or one of a pool for stores and missed lines): an
+ * instruction reads slots and its result goes into slots, so that only the youngest result of each
+ * name has to be kept, however far back it was made.
  */
 #ifndef ANALYSIS_ICOST_GRAPH_H
 #define ANALYSIS_ICOST_GRAPH_H
@@ -18,8 +23,8 @@
 #define GRAPH_CATEGORIES 8
 #define GRAPH_LANES	 (1 << GRAPH_CATEGORIES)
 
-/* fields2004 table I. The window is the highest bit, so that a lane's half says which ROB edge it
- * has. */
+/* fields2004 table I. The window is the highest bit, so that a lane's half says which reorder
+ * buffer it has. */
 enum graph_category {
 	CAT_DL1,   /* L1 D-cache hit latency */
 	CAT_BW,	   /* fetch, issue and commit bandwidth */
@@ -30,66 +35,114 @@ enum graph_category {
 	CAT_IMISS, /* I-cache misses */
 	CAT_WIN,   /* finite window */
 	CAT_NONE,  /* cannot be idealised */
+	/* goes with either of two */
+	CAT_BW_LGALU, /* a unit that is busy for long */
+	CAT_BW_BMISP, /* a fetch packet that a redirect cut short */
+	CAT_BW_DMISS, /* stores that are slow to be written */
+	CAT_BW_IMISS, /* a fetch packet that a miss cut short */
+	CAT_COUNT,
 };
 extern const char *const graph_category_name[GRAPH_CATEGORIES];
 
+/* Rows of masks: a category's own, none's, and some that only graphs with lanes of their own use
+ * (graph_set_mask). */
+#define GRAPH_MASKS 64
+
+/* The lanes' categories that make parts of this category zero, as a bit set. */
+unsigned graph_category_set(unsigned category);
+
 struct graph_part {
 	uint16_t cycles;
-	uint8_t category; /* enum graph_category */
+	uint8_t category; /* enum graph_category, or another row of masks */
+	uint8_t pad;
 };
 
-#define GRAPH_PARTS	4
-#define GRAPH_PRODUCERS 5
+#define GRAPH_SLOTS	 512 /* 0: always zero; 1..63 registers; then a pool, then ports */
+#define GRAPH_SLOT_POOL	 64
+#define GRAPH_SLOT_PORTS 448
+#define GRAPH_SOURCES	 4
+#define GRAPH_EP_PARTS	 3
+#define GRAPH_REACH	 480 /* furthest D(i - x) -> F(i) */
+#define GRAPH_GRAIN	 4   /* … x is rounded up to hit an instruction whose number is 3 mod 4 */
+#define GRAPH_WIN_GRAIN	 8   /* C(i - x) of idealised windows: rounded down, to 7 mod 8 */
+#define GRAPH_WIDTH_MAX	 15
+
+enum graph_flag {
+	GRAPH_HEAD = 1 << 0,   /* first of its fetch packet: has an F of its own */
+	GRAPH_PD = 1 << 1,     /* P(i-1) -> F(i) */
+	GRAPH_CF = 1 << 2,     /* C(i-1) -> F(i) */
+	GRAPH_SERIAL = 1 << 3, /* C(i-1) -> D(i) */
+	GRAPH_PORT = 1 << 4,   /* V(i) -> E(i): its port was free */
+};
 
 /* What the graph must know of an instruction. Distances are in instructions, 0: no edge. */
 struct graph_inst {
-	struct graph_part dd[GRAPH_PARTS]; /* D(i-1) -> D(i) */
-	struct graph_part ep[GRAPH_PARTS]; /* E -> P */
-	struct graph_part re;		   /* R -> E */
-	struct graph_part pc;		   /* P -> C */
-	struct graph_part cc;		   /* C(i-1) -> C(i) */
-	uint16_t dr;			   /* D -> R */
-	uint16_t pd;			   /* P(i-1) -> D(i), if after_mispredict */
-	uint16_t cd;			   /* C(i-w) -> D(i) */
-	bool after_mispredict;
-	uint8_t nproducers;
-	struct {
-		uint32_t distance;
-		uint16_t cycles; /* P(j) -> R(i): wake-up and forwarding beyond completion */
-	} producer[GRAPH_PRODUCERS];
-	uint32_t line; /* P(j) -> P(i): shares j's cache line; removed with dmiss */
+	uint8_t flags;	  /* enum graph_flag */
+	uint8_t pd_cat;	  /* the category that removes PD */
+	uint8_t line_cat; /* … that removes PP */
+	uint8_t pad;
+	/* heads only */
+	struct graph_part step[2];  /* F of the packet before -> F */
+	struct graph_part fetch[2]; /* what the fetch itself takes beyond a hit */
+	uint16_t pd, cf;	    /* latencies of PD and CF */
+	uint16_t buffer;	    /* D(i - x) -> F(i): the fetch buffer; removed with bandwidth */
+	/* all */
+	uint16_t cd[2];		   /* C(i - x) -> D(i), in the real window and the idealised one */
+	uint16_t iq;		   /* E(i - x) -> D(i), in the real window only */
+	struct graph_part cd_wait; /* on CD in the real window: the entry is freed after commit */
+	struct graph_part dd; /* D(i-1) -> D(i), and all other edges into D: what they do not say */
+	uint16_t src[GRAPH_SOURCES]; /* slots: PR */
+	uint16_t port; /* slot: V(i) is when its port is free, if used in order of dispatch; removed
+			  with bandwidth */
+	struct graph_part occupies; /* V -> the port is free for the next */
+	struct graph_part re;	    /* R -> E */
+	uint16_t ep;		    /* E -> P, belongs to no category */
+	struct graph_part ep_part[GRAPH_EP_PARTS];
+	uint16_t line;		/* slot -> P: PP, shares that miss's cache line */
+	uint16_t data;		/* slot -> P: a store's data */
+	uint16_t pc;		/* onto C: what the edges do not say */
+	uint16_t dst, mem;	/* slots that P goes into; 0: none */
+	struct graph_part wake; /* added in dst: wake-up beyond completion */
 };
 
 struct graph_config {
-	uint32_t window;       /* ROB entries */
-	uint32_t window_ideal; /* … with CAT_WIN idealised */
-	uint32_t fetch_width, commit_width;
+	uint32_t window;       /* reorder buffer entries: the largest cd[0] and iq */
+	uint32_t window_ideal; /* … with CAT_WIN idealised: the largest cd[1] */
+	uint32_t fetch_width;  /* of dispatch, in fact: D(i - width) -> D(i) + 1 */
+	uint32_t commit_width;
+	uint32_t depth;		   /* F -> D */
+	uint32_t dispatch_latency; /* D -> R */
+	uint32_t commit_latency;   /* E -> C at least */
+	uint32_t buffer_ideal;	   /* D(i - x) -> F(i) with CAT_BW idealised; 0: none */
+	bool issue_edges;	   /* some instruction will have iq != 0 */
+	bool one_window;	   /* no lane has the idealised window */
 };
 
 struct graph;
 
 struct graph *graph_new(const struct graph_config *config);
 void graph_free(struct graph *g);
-/* Adds the next instruction in program order. */
-void graph_add(struct graph *g, const struct graph_inst *in);
-/* What the last instruction added would get in the real machine (lane 0); for residuals and tests.
- */
+/* Forgets all instructions. */
+void graph_reset(struct graph *g);
+/* Adds the next instructions in program order. */
+void graph_add(struct graph *g, const struct graph_inst *in, size_t count);
+/* Times of the last instruction added in the real machine (lane 0). */
 struct graph_times {
-	uint64_t d, r, e, p, c;
+	uint64_t f, d, p, c;
 };
 struct graph_times graph_base(const struct graph *g);
-/* What the next instruction would get in the real machine, without adding it. */
-struct graph_times graph_predict(const struct graph *g, const struct graph_inst *in);
 /* The run's length in every lane: C of the last instruction. */
 void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES]);
 uint64_t graph_count(const struct graph *g);
+/* Gives a row of masks another meaning: parts of it count in the lanes where on[lane]. */
+void graph_set_mask(struct graph *g, unsigned row, const bool on[GRAPH_LANES]);
 
 /* The implementations, fastest first; tests compare them. supported() is false on hosts that lack
  * it. */
 struct graph_kernel {
 	const char *name;
 	bool (*supported)(void);
-	void (*step)(struct graph *g, const struct graph_inst *in);
+	void (*run)(struct graph *g, const struct graph_inst *in, size_t count);
 };
 extern const struct graph_kernel
     *const graph_kernels[]; /* NULL-terminated; the last always works */

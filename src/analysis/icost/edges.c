@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From inst records to edges: which edge stands for which mechanism of the core.
+ *
+ *   F <- F        the next packet, a cycle later (bw); a target learnt at decode (bmisp)
+ *   F <- P(i-1)   PD: mispredicted branch, redirect cycles after it resolves (bmisp)
+ *   F <- C(i-1)   flush or trap at commit: CSR, fence, atomic, exception, system call (none)
+ *   F <- D(i-x)   fetch buffer and decode stages are full (removed with bw)
+ *   F, own        I-cache miss (imiss), I-TLB miss (none)
+ *   D <- F        the front end's depth
+ *   D <- D(i-1)   DD: in order; D(i-width) + 1: FBW (bw)
+ *   D <- C(i-x)   CD: reorder buffer, load queue, physical registers: x instructions ago is who
+ *                 must have committed (win); store queue: … and been written (cd_wait)
+ *   D <- E(i-x)   issue queue: who must have issued (win)
+ *   D <- C(i-1)   serialising instruction: before it and after it
+ *   R <- D, P     DR and PR: registers; a load's store (memory order); wake-up in the producer
+ *   E <- V        units and ports: V is when the unit would be free if its operations came in
+ *                 the order and at the time of their dispatch; what that bounds is throughput (bw)
+ *   E <- R        RE: what units, ports and issue width took beyond that, as observed (bw)
+ *   P <- E        EP: the operation (shalu, lgalu), L1 hit beyond one cycle (dl1), what a miss adds
+ *                 (dmiss), D-TLB (none)
+ *   P <- P        PP: an earlier miss of the same line (dmiss); a store's data
+ *   C <- P, C     PC, CC; C(i-width) + 1: CBW (bw)
+ *
+ * Latencies are those observed. What the edges do not explain of a stamp is a residual on the node,
+ * in the category of what the record says was the cause; so by induction the base graph is the
+ * machine, but for edges that say later than it was, which are dropped where that can be seen.
+ *
+ * Dependences reach as far back as the idealised window: registers and memory are followed here,
+ * not taken from the record, which knows only producers that were still in flight.
+ *
+ * Not in the graph: misses that become hits free MSHRs and buses for others; a removed mispredict
+ * takes its wrong path's cache pollution (and prefetching) with it; contention for units is as
+ * observed in the base run, in every lane.
+ */
+#include "analysis/icost/edges.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/isa.h"
+#include "trace/file.h"
+
+#define HISTORY	      8192 /* instructions whose stamps are kept */
+#define WINDOW_MANY   20   /* an idealised window is so many times as large */
+#define BW_WIDTH      64   /* idealised widths */
+#define POOL	      (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL)
+#define PORTS_EACH    ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS)
+#define MAP	      1024 /* entries of the maps from addresses to slots */
+#define STATICS	      4096
+#define QUEUE_HISTORY 4096
+
+struct stamps {
+	uint64_t f, d, e, c;
+	uint8_t queue;
+};
+
+/* What an instruction word says. */
+struct decoded {
+	uint32_t word;
+	bool valid, split, store, load, amo;
+	uint8_t dst, src[3], queue;
+	uint8_t unit; /* enum unit; PORTS: none that could bind */
+};
+
+enum unit {
+	PORT_MEMORY,
+	PORT_STORE,
+	PORT_MUL,
+	PORT_DIV,
+	PORT_FADD,
+	PORT_FMUL,
+	PORT_FDIV,
+	PORT_FSQRT,
+	PORTS
+};
+_Static_assert(PORTS == EDGES_UNITS, "edges_machine.unit");
+
+struct edges {
+	struct edges_machine m;
+	bool started;
+	uint64_t origin, count; /* count: instructions so far; number of the next */
+	struct rec_inst prev;
+	struct stamps history[HISTORY];
+	uint64_t prev_p;
+	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
+	uint64_t arrived; /* numbers below had arrived in the fetch buffer at the last fetch */
+	uint64_t slot_time[GRAPH_SLOTS]; /* when its value became available */
+	struct {
+		uint64_t addr; /* store: address; line: line number */
+		uint32_t size; /* 0: a line */
+	} pool[GRAPH_SLOTS];
+	unsigned next_pool;
+	uint16_t store_map[MAP], line_map[MAP];
+	struct decoded statics[STATICS];
+	/* numbers of the last loads, stores and writers */
+	uint64_t loads[QUEUE_HISTORY], stores[QUEUE_HISTORY], ints[QUEUE_HISTORY],
+	    fps[QUEUE_HISTORY];
+	uint64_t nloads, nstores, nints, nfps;
+	unsigned next_port[PORTS];
+	const struct edges_rule *rules;
+	size_t nrules;
+	uint64_t residual[RESIDUAL_COUNT];
+};
+
+static uint16_t cut(uint64_t cycles)
+{
+	return (uint16_t)min_u64(cycles, UINT16_MAX);
+}
+
+/* ---- the machine ---- */
+
+static uint32_t setting(const struct trace_info *info, const char *section, const char *key,
+			uint32_t otherwise)
+{
+	for (size_t i = 0; info && i < info->nsettings; i++)
+		if (!strcmp(info->settings[i].section, section) &&
+		    !strcmp(info->settings[i].key, key))
+			return (uint32_t)strtoul(info->settings[i].value, NULL, 0);
+	return otherwise;
+}
+
+static bool setting_on(const struct trace_info *info, const char *section, const char *key)
+{
+	for (size_t i = 0; info && i < info->nsettings; i++)
+		if (!strcmp(info->settings[i].section, section) &&
+		    !strcmp(info->settings[i].key, key))
+			return !strcmp(info->settings[i].value, "yes") ||
+			       !strcmp(info->settings[i].value, "on") ||
+			       !strcmp(info->settings[i].value, "1");
+	return false;
+}
+
+static void read_units(struct edges_machine *m, const struct trace_info *info)
+{
+	static const char *const name[PORTS] = {
+		[PORT_MEMORY] = "load", [PORT_STORE] = "store", [PORT_MUL] = "mul",
+		[PORT_DIV] = "div",	[PORT_FADD] = "fadd",	[PORT_FMUL] = "fmul",
+		[PORT_FDIV] = "fdiv",	[PORT_FSQRT] = "fsqrt",
+	};
+	if (!info || setting_on(info, "ideal", "bw"))
+		return;
+	for (unsigned k = 0; k < PORTS; k++) {
+		char key[32];
+		snprintf(key, sizeof(key), "%s_pipelined", name[k]);
+		m->unit[k].count = setting(info, "units", name[k], 0);
+		m->unit[k].pipelined = k <= PORT_STORE || setting_on(info, "units", key);
+		if (m->unit[k].pipelined && m->unit[k].count >= m->dispatch_width)
+			m->unit[k].count = 0;
+		if (m->unit[k].count > PORTS_EACH)
+			m->unit[k].count = 0;
+	}
+	if (!m->unified) {
+		const uint32_t memory = setting(info, "window", "mem_issue", UINT32_MAX);
+		if (m->unit[PORT_STORE].count == 0 && memory < m->unit[PORT_MEMORY].count)
+			m->unit[PORT_MEMORY].count = memory;
+	}
+}
+
+bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
+			const struct trace_info *info, struct err *e)
+{
+	memset(m, 0, sizeof(*m));
+	if (!meta->rob_entries || !meta->dispatch_width || !meta->commit_width)
+		return err_set(e, "the trace does not say how large the machine's window is");
+	if (meta->in_order)
+		return err_set(e,
+			       "interaction costs need an out-of-order machine; %s issues in order",
+			       meta->machine);
+	m->rob = meta->rob_entries;
+	m->dispatch_width = meta->dispatch_width;
+	m->fetch_width = meta->fetch_width;
+	m->commit_width = meta->commit_width;
+	m->depth = meta->frontend_depth;
+	m->fetch_depth = setting(info, "fetch", "depth", m->depth > 3 ? m->depth - 3 : m->depth);
+	const uint32_t buffer = setting(info, "fetch", "buffer", 32);
+	m->front_entries = buffer + (m->depth - m->fetch_depth) * m->dispatch_width;
+	m->front_entries -= min_u64(m->front_entries, min_u64(m->fetch_width, buffer));
+	m->redirect = meta->mispredict_loop - min_u64(meta->mispredict_loop, m->depth);
+	m->flush = setting(info, "fetch", "flush", m->redirect);
+	m->btb_bubble = setting(info, "fetch", "btb_bubble", 0);
+	m->wakeup = meta->wakeup_latency;
+	m->l1d_latency = meta->l1d_latency;
+	m->forward_latency = setting(info, "lsu", "forward_latency", m->l1d_latency);
+	m->line_bytes = meta->line_bytes ? meta->line_bytes : 64;
+	m->lq = meta->lq_entries;
+	m->sq = meta->sq_entries;
+	m->int_regs = setting(info, "window", "int_regs", UINT32_MAX);
+	m->fp_regs = setting(info, "window", "fp_regs", UINT32_MAX);
+	m->int_regs = m->int_regs == UINT32_MAX ? 0 : m->int_regs - 32;
+	m->fp_regs = m->fp_regs == UINT32_MAX ? 0 : m->fp_regs - 32;
+	m->unified = !info || setting_on(info, "window", "unified");
+	m->iq[0] = m->unified ? setting(info, "window", "queue", m->rob)
+			      : setting(info, "window", "int_queue", m->rob);
+	m->iq[1] = setting(info, "window", "mem_queue", m->rob);
+	m->iq[2] = setting(info, "window", "fp_queue", m->rob);
+	m->taken_per_fetch = meta->taken_per_fetch;
+	read_units(m, info);
+	if (m->dispatch_width > GRAPH_WIDTH_MAX)
+		m->dispatch_width = GRAPH_WIDTH_MAX; /* an idealised machine: never binds */
+	return true;
+}
+
+static bool queues_bind(const struct edges_machine *m)
+{
+	return m->iq[0] < m->rob || (!m->unified && (m->iq[1] < m->rob || m->iq[2] < m->rob));
+}
+
+struct graph_config edges_graph_config(const struct edges_machine *m)
+{
+	const uint32_t ideal = BW_WIDTH * (m->depth - m->fetch_depth) + BW_WIDTH;
+	return (struct graph_config){
+		.window = m->rob,
+		.window_ideal = WINDOW_MANY * m->rob,
+		.fetch_width = m->dispatch_width,
+		.commit_width = m->commit_width,
+		.depth = m->depth,
+		.dispatch_latency = 1,
+		.commit_latency = 1,
+		.buffer_ideal = (uint32_t)min_u64(ideal, GRAPH_REACH),
+		.issue_edges = queues_bind(m),
+	};
+}
+
+struct edges *edges_new(const struct edges_machine *m)
+{
+	struct edges *s = x_calloc(1, sizeof(*s));
+	s->m = *m;
+	s->count = 2 * HISTORY; /* before the first there is a past in which nothing happened */
+	return s;
+}
+
+void edges_free(struct edges *s)
+{
+	free(s);
+}
+
+void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count)
+{
+	s->rules = rules;
+	s->nrules = count;
+}
+
+uint64_t edges_origin(const struct edges *s)
+{
+	return s->origin;
+}
+
+const uint64_t *edges_residuals(const struct edges *s)
+{
+	return s->residual;
+}
+
+/* ---- categories ---- */
+
+/* The part that `cycles` of a primitive class become for this instruction. What a rule leaves (all
+ * but the cycles that it names) is returned in *fixed. */
+static struct graph_part part_of(const struct edges *s, const struct rec_inst *r,
+				 enum graph_category event, unsigned level, uint64_t cycles,
+				 uint16_t *fixed)
+{
+	struct graph_part p = { .cycles = cut(cycles), .category = (uint8_t)event };
+	if (likely(!s->nrules))
+		return p;
+	for (size_t i = 0; i < s->nrules; i++) {
+		const struct edges_rule *u = &s->rules[i];
+		if (u->event != event || (u->level && u->level != level) ||
+		    (u->high && (r->pc < u->low || r->pc >= u->high)))
+			continue;
+		p.category = u->category;
+		if (u->cycles && u->cycles < p.cycles) {
+			*fixed = cut((uint64_t)*fixed + p.cycles - u->cycles);
+			p.cycles = u->cycles;
+		}
+		return p;
+	}
+	return p;
+}
+
+/* The category that an edge of a primitive class has for the instruction at r. */
+static uint8_t category_of(const struct edges *s, const struct rec_inst *r,
+			   enum graph_category event)
+{
+	uint16_t unused = 0;
+	return part_of(s, r, event, LEVEL_NONE, 1, &unused).category;
+}
+
+/* ---- what instructions are ---- */
+
+static enum unit unit_of(const struct edges_machine *m, unsigned cls);
+
+static const struct decoded *decode(struct edges *s, const struct rec_inst *r)
+{
+	struct decoded *d = &s->statics[(r->pc >> 1) % STATICS];
+	if (likely(d->valid && d->word == r->word))
+		return d;
+	const struct inst in = isa_decode(r->word);
+	const struct inst_operands o = isa_operands(&in);
+	*d = (struct decoded){ .word = r->word, .valid = true, .dst = o.dst };
+	memcpy(d->src, o.src, sizeof(d->src));
+	d->amo = r->cls == CLASS_AMO;
+	d->store = d->amo || r->cls == CLASS_STORE;
+	d->load = d->amo || r->cls == CLASS_LOAD;
+	d->split = r->cls == CLASS_STORE;
+	const bool fp = r->cls == CLASS_FADD || r->cls == CLASS_FMUL || r->cls == CLASS_FDIV ||
+			r->cls == CLASS_FSQRT;
+	d->queue = s->m.unified ? 0 : d->load || d->store || r->cls == CLASS_HINT ? 1 : fp ? 2 : 0;
+	d->unit = (uint8_t)unit_of(&s->m, r->cls);
+	if (d->unit < PORTS && !s->m.unit[d->unit].count)
+		d->unit = PORTS;
+	return d;
+}
+
+static enum unit unit_of(const struct edges_machine *m, unsigned cls)
+{
+	switch (cls) {
+	case CLASS_LOAD:
+	case CLASS_AMO:
+	case CLASS_HINT:
+		return PORT_MEMORY;
+	case CLASS_STORE:
+		return m->unit[PORT_STORE].count ? PORT_STORE : PORT_MEMORY;
+	case CLASS_MUL:
+		return PORT_MUL;
+	case CLASS_DIV:
+		return PORT_DIV;
+	case CLASS_FADD:
+		return PORT_FADD;
+	case CLASS_FMUL:
+		return PORT_FMUL;
+	case CLASS_FDIV:
+		return PORT_FDIV;
+	case CLASS_FSQRT:
+		return m->unit[PORT_FSQRT].count ? PORT_FSQRT : PORT_FDIV;
+	default:
+		return PORTS;
+	}
+}
+
+static bool is_long(const struct rec_inst *r, uint64_t latency)
+{
+	switch (r->cls) {
+	case CLASS_MUL:
+	case CLASS_DIV:
+	case CLASS_FADD:
+	case CLASS_FMUL:
+	case CLASS_FDIV:
+	case CLASS_FSQRT:
+		return latency != 1;
+	default:
+		return false;
+	}
+}
+
+static struct stamps *past(struct edges *s, uint64_t number)
+{
+	return &s->history[number % HISTORY];
+}
+
+/* Number of the n-th last of a kind; 0 if there were not so many. */
+static uint64_t nth_last(const uint64_t *ring, uint64_t count, uint64_t n)
+{
+	return n && n <= count && n <= QUEUE_HISTORY ? ring[(count - n) % QUEUE_HISTORY] : 0;
+}
+
+/* ---- F ---- */
+
+static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
+			struct graph_inst *out)
+{
+	const struct edges_machine *m = &s->m;
+	const struct rec_inst *b = &s->prev;
+	const uint64_t i = s->count, before = past(s, i - 1)->f;
+	uint16_t fixed = 0;
+	uint64_t t = before;
+	out->flags |= GRAPH_HEAD;
+	/* A packet that a redirect or a miss cut short would have gone on without it. */
+	const bool open =
+	    s->packet < m->fetch_width && s->taken < (m->taken_per_fetch ? m->taken_per_fetch : 1);
+	uint8_t ends = CAT_BW;
+	if (b->flags & RI_BTB_MISS) {
+		out->step[1] = part_of(s, b, CAT_BMISP, LEVEL_NONE, m->btb_bubble, &fixed);
+		t += m->btb_bubble;
+		if (open)
+			ends = CAT_BW_BMISP;
+	}
+	if (b->flags & RI_MISPREDICT) {
+		out->flags |= GRAPH_PD;
+		out->pd = cut(m->redirect);
+		out->pd_cat = category_of(s, b, CAT_BMISP);
+		if (open)
+			ends = CAT_BW_BMISP;
+	}
+	if (ends == CAT_BW && open && r->lat_icache)
+		ends = CAT_BW_IMISS;
+	out->step[0] = (struct graph_part){ .cycles = 1, .category = s->nrules ? CAT_BW : ends };
+	t += 1;
+	if (out->flags & GRAPH_PD)
+		t = max_u64(t, s->prev_p + m->redirect);
+
+	const uint64_t miss = (uint64_t)r->lat_icache + r->lat_itlb;
+	if ((b->flags & (RI_EXCEPTION | RI_FLUSHES) || r->flags & RI_REFETCH) &&
+	    f >= past(s, i - 1)->c + miss && f > t) {
+		out->flags |= GRAPH_CF;
+		out->cf = cut(f - miss - past(s, i - 1)->c);
+		t = max_u64(t, f - miss);
+	}
+	/* Those that have arrived in the buffer, less its size, must have been dispatched. */
+	if (s->arrived + HISTORY < i)
+		s->arrived = i - HISTORY + 1;
+	while (s->arrived < i && past(s, s->arrived)->f + m->fetch_depth <= f)
+		s->arrived++;
+	const uint64_t x = i - s->arrived + 1 + m->front_entries;
+	if (x <= GRAPH_REACH && past(s, i - x)->d <= f) {
+		/* which one the graph still has */
+		const uint64_t j =
+		    (i - x - (GRAPH_GRAIN - 1)) / GRAPH_GRAIN * GRAPH_GRAIN + GRAPH_GRAIN - 1;
+		out->buffer = (uint16_t)x;
+		t = max_u64(t, past(s, j)->d);
+	}
+
+	uint64_t rest = f > t ? f - t : 0;
+	if (f < t)
+		s->residual[RESIDUAL_STRICT] += t - f;
+	const uint64_t imiss = min_u64(rest, r->lat_icache);
+	rest -= imiss;
+	out->fetch[0] = part_of(s, r, CAT_IMISS, r->ilevel, imiss, &fixed);
+	const uint64_t itlb = min_u64(rest, r->lat_itlb);
+	rest -= itlb;
+	s->residual[RESIDUAL_FETCH] += rest;
+	if (rest && imiss) {
+		out->fetch[0].cycles = cut(out->fetch[0].cycles + rest);
+		rest = 0;
+	}
+	out->fetch[1] =
+	    (struct graph_part){ .cycles = cut(itlb + rest + fixed), .category = CAT_NONE };
+}
+
+/* ---- D ---- */
+
+static enum graph_category stall_category(const struct rec_inst *r)
+{
+	switch (r->dispatch_stall) {
+	case DISPATCH_ROB:
+	case DISPATCH_IQ:
+	case DISPATCH_LQ:
+	case DISPATCH_SQ:
+	case DISPATCH_REGS:
+	case DISPATCH_BRANCHES:
+		return CAT_WIN;
+	case DISPATCH_OK:
+	case DISPATCH_EMPTY:
+		return CAT_BW;
+	default:
+		return CAT_NONE;
+	}
+}
+
+/* How far back is who must have committed before this one can have its entry. */
+static uint64_t commit_distance(struct edges *s, const struct decoded *d, uint32_t times)
+{
+	const struct edges_machine *m = &s->m;
+	const uint64_t i = s->count;
+	uint64_t x = (uint64_t)m->rob * times, j = 0;
+	if (d->load && m->lq)
+		j = max_u64(j, nth_last(s->loads, s->nloads, (uint64_t)m->lq * times));
+	if (d->dst >= 32 && m->fp_regs)
+		j = max_u64(j, nth_last(s->fps, s->nfps, (uint64_t)m->fp_regs * times));
+	else if (d->dst && d->dst < 32 && m->int_regs)
+		j = max_u64(j, nth_last(s->ints, s->nints, (uint64_t)m->int_regs * times));
+	return j ? min_u64(x, i - j) : x;
+}
+
+static void dispatch_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
+			   uint64_t f, uint64_t t, struct graph_inst *out)
+{
+	const struct edges_machine *m = &s->m;
+	const uint64_t i = s->count;
+	uint64_t known = max_u64(past(s, i - 1)->d, f + m->depth);
+	known = max_u64(known, past(s, i - m->dispatch_width)->d + 1);
+	out->cd[0] = (uint16_t)commit_distance(s, d, 1);
+	out->cd[1] = (uint16_t)max_u64(commit_distance(s, d, WINDOW_MANY), GRAPH_WIN_GRAIN);
+	known = max_u64(known, past(s, i - out->cd[0])->c);
+	if (r->flags & RI_SERIAL || s->prev.flags & RI_SERIAL) {
+		out->flags |= GRAPH_SERIAL;
+		known = max_u64(known, past(s, i - 1)->c);
+	}
+	if (known > t) {
+		s->residual[RESIDUAL_STRICT] += known - t;
+		return;
+	}
+	uint64_t rest = t - known;
+	if (!rest)
+		return;
+	if (r->dispatch_stall == DISPATCH_SQ && d->store) {
+		/* The store that had the entry: committed, then written. */
+		const uint64_t j = nth_last(s->stores, s->nstores, m->sq);
+		if (j && i - j <= m->rob && i - j <= out->cd[0] && past(s, j)->c <= t) {
+			const uint64_t wait = t - past(s, j)->c;
+			out->cd[0] = (uint16_t)(i - j);
+			out->cd_wait =
+			    (struct graph_part){ .cycles = cut(wait), .category = CAT_BW_DMISS };
+			return;
+		}
+	}
+	if (r->dispatch_stall == DISPATCH_IQ) {
+		/* Who left the queue in that cycle made room. */
+		for (uint64_t x = 1; x <= m->rob; x++) {
+			const struct stamps *p = past(s, i - x);
+			if (p->queue == d->queue && p->e == t) {
+				out->iq = (uint16_t)x;
+				return;
+			}
+		}
+	}
+	s->residual[RESIDUAL_DISPATCH] += rest;
+	out->dd =
+	    (struct graph_part){ .cycles = cut(rest), .category = (uint8_t)stall_category(r) };
+}
+
+/* ---- R, E, P ---- */
+
+static unsigned map_index(uint64_t key)
+{
+	return (unsigned)(hash_u64(key) % MAP);
+}
+
+/* A slot of the pool that still holds the youngest store to any byte of [addr, addr + size). */
+static uint16_t find_store(const struct edges *s, uint64_t addr, uint32_t size)
+{
+	for (uint64_t g = addr >> 3; g <= (addr + size - 1) >> 3; g++) {
+		const uint16_t slot = s->store_map[map_index(g)];
+		if (slot && s->pool[slot].size && s->pool[slot].addr < addr + size &&
+		    addr < s->pool[slot].addr + s->pool[slot].size)
+			return slot;
+	}
+	return 0;
+}
+
+static uint16_t new_pool_slot(struct edges *s, uint64_t addr, uint32_t size)
+{
+	const uint16_t slot = (uint16_t)(GRAPH_SLOT_POOL + s->next_pool);
+	s->next_pool = (s->next_pool + 1) % POOL;
+	s->pool[slot].addr = addr;
+	s->pool[slot].size = size;
+	if (size)
+		for (uint64_t g = addr >> 3; g <= (addr + size - 1) >> 3; g++)
+			s->store_map[map_index(g)] = slot;
+	else
+		s->line_map[map_index(addr)] = slot;
+	return slot;
+}
+
+static void add_source(struct graph_inst *out, unsigned *n, uint16_t slot)
+{
+	if (slot && *n < GRAPH_SOURCES)
+		out->src[(*n)++] = slot;
+}
+
+static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t latency, uint64_t e,
+		       struct graph_inst *out)
+{
+	const struct edges_machine *m = &s->m;
+	const uint64_t hit = r->dlevel == LEVEL_FWD ? m->forward_latency : m->l1d_latency;
+	const uint64_t line = r->addr / m->line_bytes;
+	const uint16_t sharer = s->line_map[map_index(line)];
+	uint64_t rest = latency - min_u64(latency, 1);
+	unsigned n = 0;
+	uint64_t part = min_u64(rest, hit - min_u64(hit, 1));
+	rest -= part;
+	out->ep = 1;
+	out->ep_part[n++] = part_of(s, r, CAT_DL1, LEVEL_NONE, part, &out->ep);
+	part = min_u64(rest, r->lat_dtlb);
+	rest -= part;
+	out->ep = cut(out->ep + part);
+	if (sharer && !s->pool[sharer].size && s->pool[sharer].addr == line &&
+	    s->slot_time[sharer] <= e + latency && r->dlevel != LEVEL_FWD) {
+		out->line = sharer;
+		out->line_cat = category_of(s, r, CAT_DMISS);
+		if (s->slot_time[sharer] > e + latency - rest)
+			rest = e + latency - s->slot_time[sharer];
+	}
+	if (!rest)
+		return;
+	if (r->psv & (PSV_ST_L1 | PSV_ST_MSHR | PSV_ST_MERGE) || r->lat_dmiss) {
+		out->ep_part[n++] = part_of(s, r, CAT_DMISS, r->dlevel, rest, &out->ep);
+		if (!out->line)
+			out->mem = new_pool_slot(s, line, 0);
+	} else {
+		s->residual[RESIDUAL_EXECUTE] += rest;
+		out->ep = cut(out->ep + rest);
+	}
+}
+
+/* When the port that the instruction would get in order of dispatch is free; 0 if it was even
+ * earlier. */
+static uint64_t port_edge(struct edges *s, const struct rec_inst *r, const struct decoded *d,
+			  const struct stamps *now, uint64_t latency, struct graph_inst *out)
+{
+	const unsigned n = s->next_port[d->unit]++ % s->m.unit[d->unit].count;
+	const uint16_t slot = (uint16_t)(GRAPH_SLOT_PORTS + d->unit * PORTS_EACH + n);
+	const uint64_t v = max_u64(now->d + 1, s->slot_time[slot]);
+	uint16_t fixed = 0;
+	out->port = slot;
+	out->occupies = s->m.unit[d->unit].pipelined
+			    ? (struct graph_part){ .cycles = 1, .category = CAT_NONE }
+			    : part_of(s, r, is_long(r, latency) ? CAT_LGALU : CAT_SHALU, LEVEL_NONE,
+				      latency, &fixed);
+	/* One that overtook others does not say that the port is free sooner than now. */
+	s->slot_time[slot] = min_u64(v, now->e) + out->occupies.cycles;
+	if (v > now->e)
+		return 0;
+	out->flags |= GRAPH_PORT;
+	return v;
+}
+
+static void execute_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
+			  const struct stamps *now, uint64_t p, struct graph_inst *out)
+{
+	uint64_t ready = now->d + 1, latency = p - now->e;
+	unsigned n = 0;
+	for (unsigned k = 0; k < 3; k++)
+		if (d->src[k] && !(k == 1 && d->split)) {
+			add_source(out, &n, d->src[k]);
+			ready = max_u64(ready, s->slot_time[d->src[k]]);
+		}
+	if (d->load) {
+		const uint16_t store = find_store(s, r->addr, r->size);
+		if (store && s->slot_time[store] <= now->e) {
+			add_source(out, &n, store);
+			ready = max_u64(ready, s->slot_time[store]);
+		}
+	}
+	if (d->unit < PORTS)
+		ready = max_u64(ready, port_edge(s, r, d, now, latency, out));
+	if (ready > now->e)
+		s->residual[RESIDUAL_STRICT] += ready - now->e;
+	else if (now->e > ready)
+		out->re = (struct graph_part){ .cycles = cut(now->e - ready),
+					       .category = r->flags & RI_SERIAL ? CAT_NONE
+							   : d->unit < PORTS &&
+								   !s->m.unit[d->unit].pipelined
+							       ? CAT_BW_LGALU
+							       : CAT_BW };
+	if (d->load) {
+		load_parts(s, r, latency, now->e, out);
+	} else if (d->split) {
+		out->ep = 1;
+		out->data = d->src[1];
+		const uint64_t known = max_u64(now->e + 1, s->slot_time[d->src[1]]);
+		if (p > known)
+			out->ep = cut(p - now->e);
+	} else if (r->cls == CLASS_HINT) {
+		out->ep = cut(latency);
+	} else {
+		out->ep_part[0] = part_of(s, r, is_long(r, latency) ? CAT_LGALU : CAT_SHALU,
+					  LEVEL_NONE, latency, &out->ep);
+		if (s->m.wakeup && d->dst && latency)
+			out->wake = (struct graph_part){ .cycles = cut(s->m.wakeup),
+							 .category = out->ep_part[0].category };
+	}
+	out->dst = d->dst;
+	if (d->store)
+		out->mem = new_pool_slot(s, r->addr, r->size ? r->size : 8);
+	if (out->dst)
+		s->slot_time[out->dst] = p + out->wake.cycles;
+	if (out->mem)
+		s->slot_time[out->mem] = p;
+}
+
+/* ---- all ---- */
+
+static void note_queues(struct edges *s, const struct decoded *d)
+{
+	if (d->load)
+		s->loads[s->nloads++ % QUEUE_HISTORY] = s->count;
+	if (d->store)
+		s->stores[s->nstores++ % QUEUE_HISTORY] = s->count;
+	if (d->dst >= 32)
+		s->fps[s->nfps++ % QUEUE_HISTORY] = s->count;
+	else if (d->dst)
+		s->ints[s->nints++ % QUEUE_HISTORY] = s->count;
+}
+
+void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (!s->started) {
+		s->started = true;
+		s->origin = r->fetch;
+		s->arrived = s->count;
+	} else if (r->po != s->prev.po + 1 && r->fetch - s->origin > past(s, s->count - 1)->c) {
+		/* between two measured regions no time passes */
+		s->origin = r->fetch - past(s, s->count - 1)->c;
+	}
+	const struct decoded *d = decode(s, r);
+	const uint64_t f = r->fetch - s->origin, i = s->count;
+	const uint64_t p = f + r->complete, c = f + r->commit;
+	struct stamps now = {
+		.f = f, .d = f + r->dispatch, .e = f + r->issue, .c = c, .queue = d->queue
+	};
+	if (r->flags & RI_FETCH_HEAD || f != past(s, i - 1)->f) {
+		fetch_edges(s, r, f, out);
+		s->packet = s->taken = 0;
+	}
+	s->packet++;
+	s->taken += !!(r->flags & RI_TAKEN);
+	dispatch_edges(s, r, d, f, now.d, out);
+	execute_edges(s, r, d, &now, p, out);
+
+	uint64_t known = max_u64(max_u64(p, now.e + 1), past(s, i - 1)->c);
+	known = max_u64(known, past(s, i - s->m.commit_width)->c + 1);
+	if (c > known) {
+		out->pc = cut(c - known);
+		s->residual[RESIDUAL_COMMIT] += c - known;
+	} else {
+		s->residual[RESIDUAL_STRICT] += known - c;
+	}
+	*past(s, i) = now;
+	note_queues(s, d);
+	s->prev_p = p;
+	s->prev = *r;
+	s->count++;
+}

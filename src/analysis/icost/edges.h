@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The edges of the dependence graph, from inst records. edges.c says what each stands for.
+ */
+#ifndef ANALYSIS_ICOST_EDGES_H
+#define ANALYSIS_ICOST_EDGES_H
+
+#include "analysis/icost/graph.h"
+#include "trace/analysis.h"
+
+#define EDGES_QUEUES 3
+#define EDGES_UNITS  8 /* kinds of units or issue ports */
+
+/* What the edges need to know of the machine. */
+struct edges_machine {
+	uint32_t rob, dispatch_width, fetch_width, commit_width;
+	uint32_t depth;		/* fetch to dispatch */
+	uint32_t fetch_depth;	/* … of those, fetch to fetch buffer */
+	uint32_t front_entries; /* instructions between arrival in the fetch buffer and dispatch */
+	uint32_t redirect, flush; /* cycles from resolving (committing) to fetch */
+	uint32_t btb_bubble;
+	uint32_t wakeup;
+	uint32_t l1d_latency, forward_latency;
+	uint32_t line_bytes;
+	uint32_t lq, sq, int_regs, fp_regs; /* the registers beyond the architectural ones */
+	uint32_t iq[EDGES_QUEUES];	    /* integer, memory, FP; unified: the first */
+	bool unified;
+	struct {
+		uint32_t count; /* 0: never binds */
+		bool pipelined;
+	} unit[EDGES_UNITS];
+	uint32_t taken_per_fetch;
+};
+
+/* From the settings of the machine file (info may be NULL) and what every source says (meta). */
+bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
+			const struct trace_info *info, struct err *e);
+struct graph_config edges_graph_config(const struct edges_machine *m);
+
+/* Which kinds of cycles the edges did not explain, and how many; for tests and docs. */
+enum edges_residual {
+	RESIDUAL_FETCH,
+	RESIDUAL_DISPATCH,
+	RESIDUAL_EXECUTE,
+	RESIDUAL_COMMIT,
+	RESIDUAL_STRICT, /* an edge said later than it was */
+	RESIDUAL_COUNT,
+};
+
+/*
+ * Categories as the user wants them. An event is one of the primitive classes; where several
+ * definitions match, the first counts. Slots 0..7 are the lanes' categories; bandwidth and window
+ * keep theirs.
+ */
+struct edges_rule {
+	uint8_t event;	    /* enum graph_category: the primitive class */
+	uint8_t level;	    /* enum mem_level that served it; LEVEL_NONE: any */
+	uint8_t category;   /* what it becomes; CAT_NONE: nothing can idealise it */
+	uint16_t cycles;    /* only so many of each event's cycles; 0: all */
+	uint64_t low, high; /* only instructions at low <= pc < high; high 0: all */
+};
+
+struct edges;
+
+struct edges *edges_new(const struct edges_machine *m);
+void edges_free(struct edges *s);
+/* Rules in order of precedence; the array must outlive s. */
+void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count);
+/* The edges of the next committed instruction. */
+void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out);
+/* Cycle of the run that is time 0 in the graph. */
+uint64_t edges_origin(const struct edges *s);
+const uint64_t *edges_residuals(const struct edges *s);
+
+#endif
