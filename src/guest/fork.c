@@ -563,11 +563,11 @@ int64_t sys_waitid(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	}
 	got = reap(g, pid, options & ~WEXITED, &r);
-	if (got < 0)
-		return got;
 	if (got == 0 && !(options & WNOHANG))
 		return wait_begin(t, WAIT_CHILD, NO_TIME);
 	memset(&info, 0, sizeof(info));
+	if (got < 0) /* Linux clears the answer then, too */
+		return a[2] && copy_out(g, a[2], &info, 128) < 0 ? -EFAULT : got;
 	if (got) {
 		info.si_signo = SIGCHLD;
 		info.si_pid = r.pid;

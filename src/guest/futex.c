@@ -179,6 +179,9 @@ int64_t sys_futex(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (a[0] >= GUEST_ADDR_LIMIT)
 		return -EFAULT;
+	/* One that is shared is known by its page, so that there has to be one. */
+	if (!(a[1] & FUTEX_PRIVATE_FLAG) && !mem_page_has(&g->mem, a[0], MEM_R))
+		return -EFAULT;
 	switch (op) {
 	case FUTEX_WAIT:
 		return futex_wait(g, t, a, UINT32_MAX, false);

@@ -562,7 +562,8 @@ int64_t sys_sigaltstack(struct guest *g, struct thread *t, const uint64_t *a)
 			return -EINVAL;
 		if ((ss.flags & ~G_SS_AUTODISARM) == G_SS_DISABLE)
 			ss.sp = ss.size = ss.flags = 0;
-		else if (ss.size < 2048)
+		else if (ss.size < 2048 &&
+			 (ss.sp != t->alt_sp || ss.size != t->alt_size || ss.flags != t->alt_flags))
 			return -ENOMEM;
 	}
 	if (a[1] && copy_out(g, a[1], &old, sizeof(old)) < 0)

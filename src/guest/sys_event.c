@@ -238,6 +238,8 @@ static int64_t epoll_wait_until(struct guest *g, struct thread *t, const uint64_
 
 	if (max <= 0)
 		return -EINVAL;
+	if (!host_ptr(g, a[1], (uint64_t)max * sizeof(struct guest_epoll_event)))
+		return -EFAULT;
 	if (!ep)
 		return -EBADF;
 	result = mask_in(g, t, a[4], a[5]);

@@ -58,9 +58,11 @@ static int64_t random_out(struct guest *g, uint64_t addr, uint64_t n)
 		uint64_t part = min_u64(sizeof(buf), n - done);
 
 		fill_random(g, buf, part);
-		if (copy_out(g, addr + done, buf, part) < 0)
+		uint64_t copied = copy_out_some(g, addr + done, buf, part);
+
+		done += copied;
+		if (copied < part)
 			return done ? (int64_t)done : -EFAULT;
-		done += part;
 	}
 	return (int64_t)done;
 }

@@ -66,8 +66,6 @@ static int64_t addr_out(struct guest *g, uint64_t addr, uint64_t length_at, cons
 {
 	int32_t room;
 
-	if (!addr)
-		return 0;
 	if (copy_in(g, &room, length_at, 4) < 0)
 		return -EFAULT;
 	if (room < 0)
@@ -125,7 +123,7 @@ static int64_t do_accept(struct guest *g, struct thread *t, const uint64_t *a, i
 	if (fd < 0)
 		return -errno;
 	r = fd_install(g, fd, 0, flags & SOCK_CLOEXEC, FD_PLAIN);
-	err = r < 0 ? r : addr_out(g, a[1], a[2], &ss, n);
+	err = r < 0 ? r : a[1] ? addr_out(g, a[1], a[2], &ss, n) : 0;
 	if (err < 0 && r >= 0)
 		fd_close(g, (uint64_t)r);
 	return err < 0 ? err : r;
@@ -245,7 +243,7 @@ int64_t sys_recvfrom(struct guest *g, struct thread *t, const uint64_t *a)
 	if (got < 0)
 		return -errno;
 	mem_written(&g->mem, a[1], min_u64((uint64_t)got, length));
-	err = addr_out(g, a[4], a[5], &ss, n);
+	err = a[4] ? addr_out(g, a[4], a[5], &ss, n) : 0;
 	return err < 0 ? err : got;
 }
 

@@ -356,9 +356,11 @@ int64_t sys_getrandom(struct guest *g, struct thread *t, const uint64_t *a)
 				memcpy(buf + i, &v, min_u64(8, part - i));
 			}
 		}
-		if (copy_out(g, a[0] + done, buf, part) < 0)
+		uint64_t copied = copy_out_some(g, a[0] + done, buf, part);
+
+		done += copied;
+		if (copied < part)
 			return done ? (int64_t)done : -EFAULT;
-		done += part;
 	}
 	return (int64_t)done;
 }

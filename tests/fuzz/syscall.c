@@ -131,6 +131,7 @@ static void clean(void)
 {
 	umask(022);
 	signal(SIGXFSZ, SIG_IGN); /* here, because libFuzzer takes it first */
+	chmod(top, 0755);
 	if (chdir(top) < 0)
 		die("%s is gone", top);
 	mkdir("work", 0755);
