@@ -66,6 +66,26 @@ const char store_schema[] =
     "CREATE TABLE icost_phase (phase INTEGER PRIMARY KEY, instructions INTEGER, cycles REAL);"
     "CREATE TABLE icost (phase INTEGER, categories INTEGER, name TEXT, cost REAL, icost REAL,"
     " PRIMARY KEY (phase, categories)) WITHOUT ROWID;"
+    /* … per static instruction, estimated from segments: how often on the longest path, slack and
+     * what making an event of it free would save, in cycles */
+    "CREATE TABLE icost_instruction (pc INTEGER PRIMARY KEY, executions REAL, critical REAL, slack "
+    "REAL,"
+    " local_slack REAL, least_slack REAL, miss REAL, mispredict REAL, latency REAL, imiss REAL);"
+    /* cycles of the longest path by instruction and kind */
+    "CREATE TABLE icost_critical (pc INTEGER, kind TEXT, cycles REAL, PRIMARY KEY (pc, kind)) "
+    "WITHOUT ROWID;"
+    /* two events of static instructions: cost of both, and what is more (or less) than each alone */
+    "CREATE TABLE icost_pair (pc_a INTEGER, kind_a TEXT, pc_b INTEGER, kind_b TEXT, cost REAL, "
+    "icost REAL,"
+    " PRIMARY KEY (pc_a, kind_a, pc_b, kind_b)) WITHOUT ROWID;"
+    /* a function's share in the cost of a set of categories: pc is where it begins */
+    "CREATE TABLE icost_place (pc INTEGER, categories INTEGER, cost REAL, PRIMARY KEY (pc, "
+    "categories)) WITHOUT ROWID;"
+    /* shotgun profiling (fields2004 section 5): what each design found, by set of categories */
+    "CREATE TABLE shotgun (design INTEGER, categories INTEGER, name TEXT, cost REAL, icost REAL,"
+    " PRIMARY KEY (design, categories)) WITHOUT ROWID;"
+    "CREATE TABLE shotgun_count (design INTEGER, key TEXT, value REAL, PRIMARY KEY (design, key)) "
+    "WITHOUT ROWID;"
     /* counters of the simulated machine, for whoever wants them */
     "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
 

@@ -14,6 +14,8 @@
 
 #include "store/store.h"
 
+#define STATICS_EVERY 16 /* of so many segments one is looked at for static instructions */
+
 static bool icost_start(void *state, const struct trace_meta *meta,
 			const struct analysis_options *o, struct err *e)
 {
@@ -28,6 +30,9 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	s->batch = x_calloc(ICOST_BATCH, sizeof(*s->batch));
 	s->phase = x_calloc(ICOST_PHASES, sizeof(*s->phase));
 	s->phase_insts = s->phase_end = ICOST_PHASE_BASE;
+	const char *every = analysis_param(o, "icost.statics");
+	s->statics =
+	    statics_new(&config, every ? (uint32_t)strtoul(every, NULL, 0) : STATICS_EVERY);
 	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
 		snprintf(s->names[k], sizeof(s->names[k]), "%s", graph_category_name[k]);
 	return true;
@@ -63,6 +68,7 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 		if (!(r->flags & RI_COMMITTED))
 			continue;
 		edges_next(s->edges, r, &s->batch[s->nbatch]);
+		statics_add(s->statics, r->pc, &s->batch[s->nbatch]);
 		s->last_cycle = r->fetch + r->commit - edges_origin(s->edges);
 		if (++s->nbatch == ICOST_BATCH)
 			run_batch(s);
@@ -122,6 +128,7 @@ static bool icost_finish(void *state, struct store *store, struct err *e)
 		snprintf(key, sizeof(key), "graph_residual_%s", residual[k]);
 		ok = store_insert(store, e, "run", "sd", key, (double)edges_residuals(s->edges)[k]);
 	}
+	ok = ok && statics_store(s->statics, store, s->insts, length[0], e);
 	return ok && store_insert(store, e, "run", "sd", "graph_cycles", (double)length[0]) &&
 	       store_insert(store, e, "run", "sd", "graph_reference_cycles", (double)s->last_cycle);
 }
@@ -131,6 +138,7 @@ static void icost_free(void *state)
 	struct icost *s = state;
 	graph_free(s->graph);
 	edges_free(s->edges);
+	statics_free(s->statics);
 	free(s->batch);
 	free(s->phase);
 }

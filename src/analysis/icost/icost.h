@@ -5,6 +5,7 @@
 
 #include "analysis/icost/edges.h"
 #include "analysis/icost/graph.h"
+#include "analysis/icost/statics.h"
 #include "trace/analysis.h"
 
 #define ICOST_PHASES	 64
@@ -16,8 +17,6 @@ struct icost_phase {
 	uint64_t insts;
 	uint64_t length[GRAPH_LANES]; /* cumulative */
 };
-
-struct icost_critical;
 
 struct icost {
 	struct trace_meta meta;
@@ -33,7 +32,7 @@ struct icost {
 	uint64_t phase_insts, phase_end;
 	struct edges_rule rules[ICOST_RULES];
 	char names[GRAPH_CATEGORIES][32];
-	struct icost_critical *critical; /* per static instruction; or NULL */
+	struct statics *statics;
 };
 
 extern const struct analysis icost_analysis;

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each sampled segment is solved backwards (segment.c); the fixable events that have most of its
+ * longest path (a static instruction and a kind) become lanes of a graph of their own: lane 0 is
+ * the machine as it is, then one lane per event idealised, then one per pair. So one pass through
+ * the segment gives the costs of 22 events and of all their pairs, exactly as for categories.
+ *
+ * Memory is bounded: a segment, a table of static instructions and a table of pairs; what does not
+ * fit into the tables is counted and said.
+ */
+#include "analysis/icost/statics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/util.h"
+
+#define EVENTS	  22 /* 1 + 22 + 22 * 21 / 2 = 254 lanes */
+#define FIRST_ROW CAT_COUNT
+#define ROWS	  (1u << 16) /* static instructions */
+#define PAIRS	  (1u << 14)
+
+_Static_assert(1 + EVENTS + EVENTS * (EVENTS - 1) / 2 <= GRAPH_LANES, "a lane for every pair");
+_Static_assert(FIRST_ROW + EVENTS <= GRAPH_MASKS, "a row of masks for every event");
+
+struct row {
+	uint64_t pc; /* 0: free */
+	uint64_t executions, critical;
+	double slack, local; /* sums */
+	uint32_t slack_min;
+	uint64_t kind_cycles[KIND_COUNT];
+	double cost[KIND_FIXABLE];
+};
+
+struct event {
+	uint64_t pc;
+	unsigned kind;
+	uint64_t cycles;
+};
+
+struct pair {
+	struct event a, b; /* a.pc 0: free */
+	double icost, cost;
+};
+
+struct statics {
+	struct graph_config config;
+	uint32_t every;
+	uint64_t number; /* segments begun */
+	size_t position; /* in it */
+	bool wanted;
+	struct rng rng;
+	uint32_t chosen; /* which of the next `every` */
+	struct segment *segment;
+	struct graph *graph;
+	struct row *rows;
+	size_t nrows;
+	struct pair *pairs;
+	size_t npairs;
+	uint64_t lost;		/* instructions that found no row */
+	uint64_t insts, cycles; /* sampled */
+};
+
+struct statics *statics_new(const struct graph_config *config, uint32_t every)
+{
+	struct statics *s = x_calloc(1, sizeof(*s));
+	bool all[GRAPH_LANES];
+	memset(all, true, sizeof(all));
+	s->config = *config;
+	s->config.one_window = true;
+	s->config.buffer_ideal = 0;
+	s->every = every;
+	rng_seed(&s->rng, 1);
+	if (!every)
+		return s;
+	s->segment = x_calloc(1, sizeof(*s->segment));
+	s->graph = graph_new(&s->config);
+	for (unsigned k = 0; k < FIRST_ROW; k++)
+		graph_set_mask(s->graph, k, all);
+	s->rows = x_calloc(ROWS, sizeof(*s->rows));
+	s->pairs = x_calloc(PAIRS, sizeof(*s->pairs));
+	return s;
+}
+
+void statics_free(struct statics *s)
+{
+	if (!s)
+		return;
+	graph_free(s->graph);
+	free(s->segment);
+	free(s->rows);
+	free(s->pairs);
+	free(s);
+}
+
+static struct row *row_of(struct statics *s, uint64_t pc)
+{
+	size_t i = hash_u64(pc) % ROWS;
+	while (s->rows[i].pc && s->rows[i].pc != pc)
+		i = (i + 1) % ROWS;
+	if (!s->rows[i].pc) {
+		if (s->nrows > ROWS * 3 / 4)
+			return NULL;
+		s->nrows++;
+		s->rows[i].pc = pc;
+		s->rows[i].slack_min = UINT32_MAX;
+	}
+	return &s->rows[i];
+}
+
+static struct pair *pair_of(struct statics *s, const struct event *a, const struct event *b)
+{
+	if (a->pc > b->pc || (a->pc == b->pc && a->kind > b->kind)) {
+		const struct event *t = a;
+		a = b;
+		b = t;
+	}
+	size_t i = hash_u64(hash_u64(a->pc * 8 + a->kind) ^ (b->pc * 8 + b->kind)) % PAIRS;
+	for (;; i = (i + 1) % PAIRS) {
+		struct pair *p = &s->pairs[i];
+		if (p->a.pc == a->pc && p->a.kind == a->kind && p->b.pc == b->pc &&
+		    p->b.kind == b->kind)
+			return p;
+		if (p->a.pc)
+			continue;
+		if (s->npairs > PAIRS * 3 / 4)
+			return NULL;
+		s->npairs++;
+		p->a = *a;
+		p->b = *b;
+		return p;
+	}
+}
+
+/* The events with most of the segment's longest path; returns how many. */
+static unsigned choose(const struct segment *g, struct event *top)
+{
+	enum { TABLE = 4 * SEGMENT_INSTS };
+	static _Thread_local struct event table[TABLE];
+	unsigned n = 0;
+	memset(table, 0, sizeof(table));
+	for (size_t i = 0; i < g->count; i++)
+		for (unsigned k = 0; k < KIND_FIXABLE; k++) {
+			if (!g->inst[i].kind_cycles[k])
+				continue;
+			size_t h = hash_u64(g->inst[i].pc * 8 + k) % TABLE;
+			while (table[h].pc && (table[h].pc != g->inst[i].pc || table[h].kind != k))
+				h = (h + 1) % TABLE;
+			table[h].pc = g->inst[i].pc;
+			table[h].kind = k;
+			table[h].cycles += g->inst[i].kind_cycles[k];
+		}
+	for (size_t h = 0; h < TABLE; h++) {
+		if (!table[h].cycles)
+			continue;
+		unsigned at = n < EVENTS ? n++ : EVENTS;
+		while (at && top[at - 1].cycles < table[h].cycles) {
+			if (at < EVENTS)
+				top[at] = top[at - 1];
+			at--;
+		}
+		if (at < EVENTS)
+			top[at] = table[h];
+	}
+	return n;
+}
+
+static int find_event(const struct event *events, unsigned n, uint64_t pc, unsigned kind)
+{
+	for (unsigned e = 0; e < n; e++)
+		if (events[e].pc == pc && events[e].kind == kind)
+			return (int)e;
+	return -1;
+}
+
+static void relabel(struct graph_part *p, int event)
+{
+	if (event >= 0 && p->cycles)
+		p->category = (uint8_t)(FIRST_ROW + (unsigned)event);
+}
+
+/* Makes the parts of the chosen events lanes' own. */
+static void label(struct segment *g, const struct event *events, unsigned n)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		struct graph_inst *in = &g->in[i];
+		const uint64_t pc = g->inst[i].pc;
+		bool any = false;
+		for (unsigned e = 0; e < n && !any; e++)
+			any = events[e].pc == pc;
+		if (in->flags & GRAPH_PD) {
+			const int e =
+			    i ? find_event(events, n, g->inst[i - 1].pc, KIND_MISPREDICT) : -1;
+			in->pd_cat = e >= 0 ? (uint8_t)(FIRST_ROW + (unsigned)e) : CAT_NONE;
+		}
+		if (!any) {
+			if (in->line)
+				in->line_cat = CAT_NONE;
+			continue;
+		}
+		const int miss = find_event(events, n, pc, KIND_MISS),
+			  latency = find_event(events, n, pc, KIND_LATENCY);
+		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++) {
+			const unsigned c = in->ep_part[k].category;
+			if (c == CAT_DMISS)
+				relabel(&in->ep_part[k], miss);
+			else if (c == CAT_DL1 || c == CAT_SHALU || c == CAT_LGALU)
+				relabel(&in->ep_part[k], latency);
+		}
+		if (in->line)
+			in->line_cat = miss >= 0 ? (uint8_t)(FIRST_ROW + (unsigned)miss) : CAT_NONE;
+		if (in->wake.category == CAT_SHALU || in->wake.category == CAT_LGALU)
+			relabel(&in->wake, latency);
+		if (in->occupies.category == CAT_LGALU)
+			relabel(&in->occupies, latency);
+		if (in->fetch[0].category == CAT_IMISS)
+			relabel(&in->fetch[0], find_event(events, n, pc, KIND_IMISS));
+	}
+}
+
+static void cost_events(struct statics *s)
+{
+	struct event events[EVENTS];
+	uint64_t length[GRAPH_LANES];
+	const unsigned n = choose(s->segment, events);
+	if (!n)
+		return;
+	label(s->segment, events, n);
+	for (unsigned e = 0; e < n; e++) {
+		bool counts[GRAPH_LANES];
+		unsigned lane = 1 + n;
+		memset(counts, true, sizeof(counts));
+		counts[1 + e] = false;
+		for (unsigned a = 0; a < n; a++)
+			for (unsigned b = a + 1; b < n; b++, lane++)
+				if (a == e || b == e)
+					counts[lane] = false;
+		graph_set_mask(s->graph, FIRST_ROW + e, counts);
+	}
+	graph_reset(s->graph);
+	graph_add(s->graph, s->segment->in, s->segment->count);
+	graph_length(s->graph, length);
+	for (unsigned e = 0; e < n; e++) {
+		struct row *r = row_of(s, events[e].pc);
+		if (r)
+			r->cost[events[e].kind] += (double)(length[0] - length[1 + e]);
+	}
+	unsigned lane = 1 + n;
+	for (unsigned a = 0; a < n; a++)
+		for (unsigned b = a + 1; b < n; b++, lane++) {
+			const double both = (double)(length[0] - length[lane]),
+				     icost = both - (double)(length[0] - length[1 + a]) -
+					     (double)(length[0] - length[1 + b]);
+			struct pair *p = icost != 0 ? pair_of(s, &events[a], &events[b]) : NULL;
+			if (p) {
+				p->icost += icost;
+				p->cost += both;
+			}
+		}
+}
+
+static void finish_segment(struct statics *s)
+{
+	struct segment *g = s->segment;
+	segment_solve(g, &s->config);
+	s->insts += g->count;
+	s->cycles += g->length;
+	for (size_t i = 0; i < g->count; i++) {
+		const struct segment_inst *in = &g->inst[i];
+		struct row *r = row_of(s, in->pc);
+		if (!r) {
+			s->lost++;
+			continue;
+		}
+		r->executions++;
+		r->critical += in->critical;
+		r->slack += in->slack;
+		r->local += in->local == UINT32_MAX ? 0 : in->local;
+		r->slack_min = (uint32_t)min_u64(r->slack_min, in->slack);
+		for (unsigned k = 0; k < KIND_COUNT; k++)
+			r->kind_cycles[k] += in->kind_cycles[k];
+	}
+	cost_events(s);
+	g->count = 0;
+}
+
+void statics_add(struct statics *s, uint64_t pc, const struct graph_inst *in)
+{
+	if (!s->every)
+		return;
+	if (!s->position) {
+		if (s->number % s->every == 0)
+			s->chosen = (uint32_t)rng_below(&s->rng, s->every);
+		s->wanted = s->number++ % s->every == s->chosen;
+	}
+	s->position = (s->position + 1) % SEGMENT_INSTS;
+	if (!s->wanted)
+		return;
+	struct segment *g = s->segment;
+	g->in[g->count] = *in;
+	g->inst[g->count++].pc = pc;
+	if (g->count == SEGMENT_INSTS)
+		finish_segment(s);
+}
+
+static int by_cost(const void *x, const void *y)
+{
+	const struct pair *a = x, *b = y;
+	const double p = a->icost < 0 ? -a->icost : a->icost,
+		     q = b->icost < 0 ? -b->icost : b->icost;
+	return (p < q) - (p > q);
+}
+
+bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint64_t cycles,
+		   struct err *e)
+{
+	if (!s->every)
+		return true;
+	if (s->segment->count && !s->insts)
+		finish_segment(s); /* a run shorter than a segment */
+	if (!s->insts)
+		return true;
+	const double by_inst = (double)insts / (double)s->insts,
+		     by_cycle = (double)cycles / (double)s->cycles;
+	bool ok = true;
+	for (size_t i = 0; ok && i < ROWS; i++) {
+		const struct row *r = &s->rows[i];
+		if (!r->pc)
+			continue;
+		const double n = (double)r->executions;
+		ok = store_insert(store, e, "icost_instruction", "iddddddddd", (int64_t)r->pc,
+				  n * by_inst, (double)r->critical / n, r->slack / n, r->local / n,
+				  (double)r->slack_min, r->cost[KIND_MISS] * by_cycle,
+				  r->cost[KIND_MISPREDICT] * by_cycle,
+				  r->cost[KIND_LATENCY] * by_cycle, r->cost[KIND_IMISS] * by_cycle);
+		for (unsigned k = 0; ok && k < KIND_COUNT; k++)
+			if (r->kind_cycles[k])
+				ok = store_insert(store, e, "icost_critical", "isd", (int64_t)r->pc,
+						  segment_kind_name[k],
+						  (double)r->kind_cycles[k] * by_cycle);
+	}
+	size_t n = 0;
+	for (size_t i = 0; i < PAIRS; i++)
+		if (s->pairs[i].a.pc)
+			s->pairs[n++] = s->pairs[i];
+	qsort(s->pairs, n, sizeof(*s->pairs), by_cost);
+	for (size_t i = 0; ok && i < n && i < 1000; i++) {
+		const struct pair *p = &s->pairs[i];
+		ok = store_insert(store, e, "icost_pair", "isisdd", (int64_t)p->a.pc,
+				  segment_kind_name[p->a.kind], (int64_t)p->b.pc,
+				  segment_kind_name[p->b.kind], p->cost * by_cycle,
+				  p->icost * by_cycle);
+	}
+	return ok &&
+	       store_insert(store, e, "run", "sd", "icost_sampled_instructions", (double)s->insts);
+}
