@@ -48,7 +48,7 @@ static void fill_base(struct cpistack *s, enum cpi_method m)
 	s->now.method[m][CPI_BASE] = 0;
 	for (unsigned k = 0; k < CPI_COMPONENTS; k++)
 		sum += s->now.method[m][k];
-	s->now.method[m][CPI_BASE] = s->now.cycles - sum;
+	s->now.method[m][CPI_BASE] = s->now.cycles * cpi_scale(s, m) - sum;
 }
 
 void counters_end(struct cpistack *s)
@@ -68,4 +68,5 @@ void counters_end(struct cpistack *s)
 	fill_base(s, METHOD_NAIVE_NON_SPEC);
 	fill_base(s, METHOD_FMT);
 	fill_base(s, METHOD_SFMT);
+	fill_base(s, METHOD_FMT_PAPER);
 }

@@ -31,6 +31,7 @@ extern const char *const cpi_component_name[CPI_COMPONENTS];
 enum cpi_method {
 	METHOD_FMT,
 	METHOD_SFMT,
+	METHOD_FMT_PAPER,
 	METHOD_NAIVE,
 	METHOD_NAIVE_NON_SPEC,
 	METHOD_POWER5,
@@ -56,11 +57,21 @@ extern const char *const topdown_name[TD_COMPONENTS];
 #define CPI_PHASES     256
 #define CPI_PHASE_BASE 4096 /* cycles of the shortest phase */
 
-/* Cycles up to a moment in which a mispredicted branch would be charged: neither is the ROB full
- * nor does the right path wait for the I-cache. One entry per cycle record. */
+/* Slots up to a moment in which a mispredicted branch in the window would be charged: the window is
+ * not full, and the right path has not lost them to a miss; and those of them in which a long
+ * D-miss blocked the head. */
+struct fmt_sums {
+	uint64_t charged, shadow;
+	uint64_t paper; /* the same in whole cycles, by the paper's letter */
+};
+
+/* One per cycle record. */
 struct fmt_mark {
-	uint64_t cycle, charged;
-	bool charging;
+	uint64_t cycle;
+	struct fmt_sums before; /* at the start of it */
+	uint32_t cycles;
+	uint8_t charge; /* slots charged per cycle */
+	bool full, shadow, paper;
 };
 #define FMT_MARKS (1u << 16)
 
@@ -75,16 +86,23 @@ struct fmt_fed {
 
 struct fmt {
 	struct fmt_mark *marks; /* ring */
-	uint64_t nmarks, charged;
+	uint64_t nmarks;
+	struct fmt_sums sums;
+	uint32_t depth, width;	     /* of the front end, of dispatch */
 	struct fmt_fed fed[FMT_FED]; /* ring: the front end's stages */
 	uint64_t fed_begin, fed_end;
-	uint32_t depth;
-	bool fetched;		   /* something was fetched since the last flush */
-	uint64_t long_miss_cycles; /* counted for long D-misses */
-	bool have_branch; /* a mispredicted branch has committed; it waits for the next instruction
-			   */
-	uint64_t branch_dispatch;
-	/* sFMT's shared counters: I-cache and I-TLB cycles not yet claimed by an instruction that
+	bool fetched;	  /* something was fetched since the last flush */
+	uint32_t partial; /* slots left empty beside the last instructions that dispatched */
+	uint8_t bubble;	  /* enum cpi_component: the bubble that has just passed; CPI_BASE: none */
+	bool bubble_wrong;
+	uint32_t behind; /* slots left empty by a full window while something committed */
+	/* a mispredicted branch has committed and waits for the next instruction */
+	bool have_branch;
+	uint64_t branch_dispatch, branch_resolved;
+	uint32_t branch_rest; /* slots behind it in its own dispatch cycle */
+	uint64_t last_dispatch;
+	uint32_t group; /* committed instructions that dispatched in that cycle, so far */
+	/* sFMT's shared counters: I-cache and I-TLB slots not yet claimed by an instruction that
 	 * completes */
 	uint64_t local[CPI_COMPONENTS];
 	uint64_t
@@ -93,9 +111,8 @@ struct fmt {
 
 /* A vector of all counters, so that phases are differences of vectors. */
 struct cpi_counts {
-	int64_t method[METHODS]
-		      [CPI_COMPONENTS]; /* cycles, or slots of a cycle for dispatch and issue */
-	int64_t topdown[TD_COMPONENTS]; /* slots */
+	int64_t method[METHODS][CPI_COMPONENTS]; /* cycles times cpi_scale */
+	int64_t topdown[TD_COMPONENTS];		 /* slots */
 	int64_t cycles, insts;
 };
 
@@ -140,6 +157,9 @@ enum cpi_component cpi_fetch_reason(const struct rec_cycle *c);
 void counters_inst(struct cpistack *s, const struct rec_inst *r);
 void counters_cycle(struct cpistack *s, const struct rec_cycle *c);
 void counters_end(struct cpistack *s);
+
+/* Units of a cycle by a method: 1, or the dispatch width for those that count slots. */
+int64_t cpi_scale(const struct cpistack *s, enum cpi_method m);
 
 bool cpistack_store(struct cpistack *s, struct store *store, struct err *e);
 

@@ -9,8 +9,12 @@ static const struct {
 	const char *name, *summary;
 	bool slots;
 } methods[METHODS] = {
-	[METHOD_FMT] = { "fmt", "front-end miss event table (eyerman2006)", false },
-	[METHOD_SFMT] = { "sfmt", "shared front-end miss event table (eyerman2006)", false },
+	[METHOD_FMT] = { "fmt", "front-end miss event table (eyerman2006), in slots", true },
+	[METHOD_SFMT] = { "sfmt", "shared front-end miss event table (eyerman2006), in slots",
+			  true },
+	[METHOD_FMT_PAPER] = { "fmt_paper",
+			       "front-end miss event table to the letter: cycles, at fetch",
+			       false },
 	[METHOD_NAIVE] = { "naive", "events times a fixed penalty, wrong paths counted", false },
 	[METHOD_NAIVE_NON_SPEC] = { "naive_non_spec",
 				    "events of committed instructions times a fixed penalty",
@@ -20,6 +24,11 @@ static const struct {
 	[METHOD_DISPATCH] = { "dispatch", "what keeps dispatch slots empty", true },
 	[METHOD_ISSUE] = { "issue", "what keeps issue slots empty", true },
 };
+
+int64_t cpi_scale(const struct cpistack *s, enum cpi_method m)
+{
+	return methods[m].slots ? s->meta.dispatch_width : 1;
+}
 
 static bool put_counts(struct store *store, struct err *e, int64_t phase,
 		       const struct cpi_counts *now, const struct cpi_counts *before)
@@ -48,8 +57,7 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 	bool ok = true;
 	for (int64_t m = 0; ok && m < METHODS; m++)
 		ok = store_insert(store, e, "cpi_method", "issi", m, methods[m].name,
-				  methods[m].summary,
-				  methods[m].slots ? (int64_t)s->meta.dispatch_width : (int64_t)1);
+				  methods[m].summary, cpi_scale(s, (enum cpi_method)m));
 	ok = ok &&
 	     store_insert(store, e, "cpi_method", "issi", (int64_t)METHODS, "topdown",
 			  "top-down analysis of dispatch slots", (int64_t)s->meta.dispatch_width);
@@ -64,8 +72,10 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 			now.method[m][CPI_BASE] = before.method[m][CPI_BASE] = 0;
 			for (int k = 0; k < CPI_COMPONENTS; k++)
 				sum += now.method[m][k] - before.method[m][k];
-			if (m <= METHOD_SFMT)
-				now.method[m][CPI_BASE] = now.cycles - before.cycles - sum;
+			if (m < METHOD_NAIVE)
+				now.method[m][CPI_BASE] = (now.cycles - before.cycles) *
+							      cpi_scale(s, (enum cpi_method)m) -
+							  sum;
 			else
 				for (int k = 0; k < CPI_COMPONENTS; k++)
 					now.method[m][k] = before.method[m][k] = 0;

@@ -7,25 +7,30 @@
  *
  * What the table computes row by row is computed here when the branch completes; a test runs the
  * table itself beside it.
- * - A row's local I-cache and I-TLB counters hold the cycles in which nothing was fed into the
- *   pipeline on the way to its branch; rows past a mispredicted branch are thrown away. Their sum
- *   over completed branches is those cycles on the right path. The pipeline begins behind the fetch
- *   buffer: a miss that the buffer hides feeds on and costs nothing, so a bubble is counted where
- * it arrives, at dispatch, with the cause that it was given at fetch.
- * - A row's branch-penalty counter counts every cycle from the branch's dispatch on, unless the
+ * - A row's local I-cache and I-TLB counters hold what was not fed into the pipeline on the way to
+ *   its branch; rows past a mispredicted branch are thrown away. Their sum over completed branches
+ *   is what the right path lost.
+ * - A row's branch-penalty counter counts every cycle after the branch's dispatch, unless the
  *   window is full, and goes on after resolution until the first instruction of the right path
  *   enters. That is the difference of one running count (`charged`) between two dispatches: the
  *   branch's and its successor's. Penalties of successive mispredicted branches cannot overlap, so
- *   one counter serves all rows. A bubble of the right path that is counted as a miss is not
- * charged to the branch before it as well.
+ *   one counter serves all rows. What the right path loses to a miss is not charged to the branch
+ *   before it as well.
+ * - The sFMT has one set of local I-cache and I-TLB counters for all rows: an instruction with its
+ *   miss bit set that completes claims them all; a mispredicted branch that completes clears them.
+ * - Long back-end misses and long-latency stalls are counted while the window is full (the ROB, or
+ *   whatever else dispatch finds full) and its head is blocked.
+ *
+ * Where the text leaves room, or a machine has what SimpleScalar had not:
+ * - Units are dispatch slots, so that a cycle that is half used is half lost.
+ * - The pipeline begins behind the fetch buffer: a miss that the buffer hides costs nothing. So a
+ *   bubble is counted where it arrives, at dispatch, with the cause that it was given at fetch; the
+ *   slots that are empty beside the last instructions before it and the first after it are part of
+ *   it.
  * - A taken branch whose target the front end learns only at decode is a (small) misprediction too:
  *   its bubbles are counted like misses, for branches.
- *
- * The sFMT has one set of local I-cache and I-TLB counters for all rows: an instruction with its
- * miss bit set that completes claims them all; a mispredicted branch that completes clears them.
- *
- * Long back-end misses and long-latency stalls are counted while the window is full (the ROB, or
- * whatever else dispatch finds full) and its head is blocked.
+ * - A mispredicted branch that resolves after a long D-miss at the head of the ROB has returned
+ *   waited for it: those cycles are the miss's. One that resolves under the miss keeps them.
  */
 #include "analysis/cpistack/cpistack.h"
 
@@ -36,6 +41,7 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 {
 	f->marks = x_calloc(FMT_MARKS, sizeof(*f->marks));
 	f->depth = meta->frontend_depth;
+	f->width = meta->dispatch_width;
 	f->fetched = true;
 	/* what was fetched before the first record: nothing that is known */
 	f->fed[0] = (struct fmt_fed){ .cycles = f->depth, .cause = CPI_BASE };
@@ -47,9 +53,8 @@ void fmt_free(struct fmt *f)
 	free(f->marks);
 }
 
-/* The running count at the start of a cycle. Cycles older than the ring remembers read as its
- * oldest. */
-static uint64_t charged_at(const struct fmt *f, uint64_t cycle)
+/* The record that a cycle belongs to; cycles older than the ring remembers give its oldest. */
+static const struct fmt_mark *mark_of(const struct fmt *f, uint64_t cycle)
 {
 	uint64_t lo = f->nmarks > FMT_MARKS ? f->nmarks - FMT_MARKS : 0, hi = f->nmarks;
 	while (hi - lo > 1) {
@@ -59,8 +64,21 @@ static uint64_t charged_at(const struct fmt *f, uint64_t cycle)
 		else
 			hi = mid;
 	}
-	const struct fmt_mark *m = &f->marks[lo % FMT_MARKS];
-	return m->charged + (m->charging && cycle > m->cycle ? cycle - m->cycle : 0);
+	return &f->marks[lo % FMT_MARKS];
+}
+
+/* The running counts at the start of a cycle. */
+static struct fmt_sums sums_at(const struct fmt *f, uint64_t cycle)
+{
+	const struct fmt_mark *m = mark_of(f, cycle);
+	const uint64_t passed = cycle > m->cycle ? cycle - m->cycle : 0;
+	struct fmt_sums s = m->before;
+	s.charged += min_u64(passed, m->cycles) * m->charge;
+	if (m->shadow)
+		s.shadow += min_u64(passed, m->cycles) * m->charge;
+	if (m->paper)
+		s.paper += min_u64(passed, m->cycles);
+	return s;
 }
 
 /* What a bubble that begins at fetch in this cycle is due to; CPI_BASE: nothing to be counted. */
@@ -93,30 +111,42 @@ static enum cpi_component fetch_cause(struct fmt *f, const struct rec_cycle *c)
 	return cause;
 }
 
-/* Counts the bubbles of c's cycles by what was fetched (or not) depth cycles before; returns how
- * many of them were counted as misses of the right path. */
-static uint64_t take_bubbles(struct cpistack *s, uint64_t cycles, bool bubble)
+static void lose(struct cpistack *s, enum cpi_component cause, bool wrong, uint64_t slots)
+{
+	s->fmt.local[cause] += slots;
+	if (wrong)
+		return;
+	s->now.method[METHOD_FMT][cause] += (int64_t)slots;
+	/* a corrected target has a row of its own in both tables */
+	if (cause == CPI_BMISP)
+		s->now.method[METHOD_SFMT][CPI_BMISP] += (int64_t)slots;
+}
+
+/* Passes c's cycles through the front end: counts its bubbles by what was fetched (or not) depth
+ * cycles before. Returns how many slots the right path lost to misses. */
+static uint64_t feed(struct cpistack *s, const struct rec_cycle *c, bool bubble)
 {
 	struct fmt *f = &s->fmt;
-	uint64_t counted = 0;
-	while (cycles) {
+	uint64_t left = c->repeat, lost = 0;
+	while (left) {
 		struct fmt_fed *fed = &f->fed[f->fed_begin % FMT_FED];
-		const uint64_t n = min_u64(cycles, fed->cycles);
+		const uint64_t n = min_u64(left, fed->cycles);
 		if (bubble && fed->cause != CPI_BASE) {
-			f->local[fed->cause] += n;
-			if (!fed->wrong) {
-				s->now.method[METHOD_FMT][fed->cause] += (int64_t)n;
-				counted += n;
-			}
-			/* a corrected target has a row of its own in both tables */
-			if (fed->cause == CPI_BMISP && !fed->wrong)
-				s->now.method[METHOD_SFMT][CPI_BMISP] += (int64_t)n;
+			const uint64_t slots = n * f->width + f->partial;
+			lose(s, fed->cause, fed->wrong, slots);
+			lost += fed->wrong ? 0 : n * f->width;
+			f->partial = 0;
+			f->bubble = fed->cause;
+			f->bubble_wrong = fed->wrong;
+		} else if (bubble) {
+			f->partial = 0;
+			f->bubble = CPI_BASE;
 		}
 		fed->cycles -= n;
-		cycles -= n;
+		left -= n;
 		f->fed_begin += !fed->cycles;
 	}
-	return counted;
+	return lost;
 }
 
 static bool window_full(const struct rec_cycle *c)
@@ -127,18 +157,48 @@ static bool window_full(const struct rec_cycle *c)
 	       c->dispatch_stall != DISPATCH_SERIAL;
 }
 
+/* Slots that stay empty because the window is full, to what blocks its head. When something
+ * commits, it is the next to commit that blocks: the record after says why. */
+static void back_end(struct cpistack *s, const struct rec_cycle *c)
+{
+	struct fmt *f = &s->fmt;
+	const enum cpi_component head = cpi_head_reason(c);
+	uint64_t slots = c->flags & RC_HEAD_DONE ? 0 : f->behind;
+	f->behind = 0;
+	if (c->dispatch_stall > DISPATCH_EMPTY && c->dispatch_stall != DISPATCH_SERIAL &&
+	    f->width > c->ndispatch) {
+		if (c->ncommit)
+			f->behind = f->width - c->ndispatch;
+		else
+			slots += (uint64_t)c->repeat * (f->width - c->ndispatch);
+	} else if (c->flags & RC_ROB_FULL && !c->ncommit && !c->ndispatch) {
+		slots += (uint64_t)c->repeat * f->width;
+	}
+	s->now.method[METHOD_FMT][head] += (int64_t)slots;
+	s->now.method[METHOD_SFMT][head] += (int64_t)slots;
+}
+
+/* The table to the letter: whole cycles, misses counted at fetch, only the ROB can be full. Says if
+ * a mispredicted branch would be charged for the cycle. */
+static bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, enum cpi_component cause)
+{
+	int64_t *stack = s->now.method[METHOD_FMT_PAPER];
+	const bool full = c->flags & RC_ROB_FULL, wrong = c->flags & RC_WRONG_PATH;
+	const bool miss = cause != CPI_BASE && cause != CPI_BMISP;
+	if (full && !c->ncommit)
+		stack[cpi_head_reason(c)] += c->repeat;
+	if (miss && !full && !wrong)
+		stack[cause] += c->repeat;
+	return !full && !(miss && !wrong);
+}
+
 void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 {
 	struct fmt *f = &s->fmt;
 	const bool full = window_full(c), wrong = c->flags & RC_WRONG_PATH;
+	const bool starved = !full && c->dispatch_stall == DISPATCH_EMPTY;
 	const enum cpi_component cause = fetch_cause(f, c);
-	const bool bubble = !c->ndispatch && !full && c->dispatch_stall == DISPATCH_EMPTY;
-	if (full && !c->ncommit) {
-		const enum cpi_component head = cpi_head_reason(c);
-		s->now.method[METHOD_FMT][head] += c->repeat;
-		s->now.method[METHOD_SFMT][head] += c->repeat;
-		f->long_miss_cycles += head == CPI_L2D ? c->repeat : 0;
-	}
+	back_end(s, c);
 	/* What is fetched now arrives depth cycles later. */
 	struct fmt_fed *last = &f->fed[(f->fed_end - 1) % FMT_FED];
 	if (f->fed_end != f->fed_begin && last->cause == cause && last->wrong == wrong)
@@ -147,12 +207,40 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 		f->fed[f->fed_end++ % FMT_FED] = (struct fmt_fed){ .cycles = c->repeat,
 								   .cause = (uint8_t)cause,
 								   .wrong = wrong };
-	const uint64_t counted = take_bubbles(s, c->repeat, bubble);
-	/* a record whose cycles are partly counted is rare: it charges from its end */
-	f->marks[f->nmarks++ % FMT_MARKS] = (struct fmt_mark){ .cycle = c->cycle,
-							       .charged = f->charged,
-							       .charging = !full && !counted };
-	f->charged += full ? 0 : c->repeat - counted;
+	const uint64_t lost = feed(s, c, starved && !c->ndispatch);
+	/* Slots of each cycle that a mispredicted branch in the window would be charged for. */
+	uint64_t charge = 0;
+	if (!full && !c->ndispatch) {
+		charge = lost ? 0 : f->width;
+	} else if (!full && c->flags & RC_DISPATCH_WRONG) {
+		charge = f->width;
+	} else if (starved) {
+		const uint64_t empty = f->width > c->ndispatch ? f->width - c->ndispatch : 0;
+		if (f->bubble != CPI_BASE)
+			lose(s, f->bubble, f->bubble_wrong, empty);
+		else
+			charge = empty;
+		f->partial = f->bubble != CPI_BASE ? 0 : empty;
+	} else {
+		f->partial = 0;
+	}
+	if (c->ndispatch)
+		f->bubble = CPI_BASE;
+	struct fmt_mark *m = &f->marks[f->nmarks++ % FMT_MARKS];
+	*m = (struct fmt_mark){ .cycle = c->cycle,
+				.cycles = c->repeat,
+				.before = f->sums,
+				.charge = (uint8_t)charge,
+				.full = full,
+				.paper = paper_cycle(s, c, cause),
+				.shadow = c->flags & RC_HEAD_LONG_DMISS && !c->ncommit };
+	f->sums.charged += c->repeat * charge;
+	f->sums.paper += m->paper ? c->repeat : 0;
+	/* a record of which only a part was lost to misses: the rest is charged at its end */
+	if (lost && lost < (uint64_t)c->repeat * f->width)
+		f->sums.charged += (uint64_t)c->repeat * f->width - lost;
+	if (m->shadow)
+		f->sums.shadow += c->repeat * charge;
 	if ((cause != CPI_BASE || wrong) && c->flags & RC_HEAD_LONG_DMISS)
 		s->overlap_cycles += c->repeat;
 }
@@ -166,20 +254,37 @@ static void claim(struct cpistack *s)
 	}
 }
 
+/* The first instruction after a mispredicted branch completes: the branch's penalty is known. */
+static void charge_branch(struct cpistack *s, uint64_t dispatch)
+{
+	struct fmt *f = &s->fmt;
+	const struct fmt_sums from = sums_at(f, f->branch_dispatch + 1);
+	const struct fmt_sums until = sums_at(f, dispatch + 1);
+	uint64_t penalty = until.charged - from.charged, waited = 0;
+	if (!mark_of(f, f->branch_dispatch)->full)
+		penalty += f->branch_rest;
+	if (!mark_of(f, f->branch_resolved)->shadow)
+		waited = sums_at(f, f->branch_resolved).shadow - from.shadow;
+	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {
+		s->now.method[m][CPI_BMISP] += (int64_t)(penalty - waited);
+		s->now.method[m][CPI_L2D] += (int64_t)waited;
+	}
+	s->now.method[METHOD_FMT_PAPER][CPI_BMISP] +=
+	    (int64_t)(sums_at(f, dispatch).paper - from.paper);
+	f->have_branch = false;
+}
+
 void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r)
 {
 	struct fmt *f = &s->fmt;
-	if (likely(!f->have_branch && !(r->flags & (RI_MISPREDICT | RI_BTB_MISS)) &&
+	const uint64_t dispatch = r->fetch + r->dispatch;
+	f->group = dispatch == f->last_dispatch ? f->group + 1 : 1;
+	f->last_dispatch = dispatch;
+	if (likely(!f->have_branch && !(r->flags & RI_MISPREDICT) &&
 		   !(r->psv & (PSV_DR_L1 | PSV_DR_TLB))))
 		return;
-	const uint64_t dispatch = r->fetch + r->dispatch;
-	if (f->have_branch) {
-		const int64_t penalty =
-		    (int64_t)(charged_at(f, dispatch) - charged_at(f, f->branch_dispatch));
-		s->now.method[METHOD_FMT][CPI_BMISP] += penalty;
-		s->now.method[METHOD_SFMT][CPI_BMISP] += penalty;
-		f->have_branch = false;
-	}
+	if (f->have_branch)
+		charge_branch(s, dispatch);
 	if (r->psv & (PSV_DR_L1 | PSV_DR_TLB) && dispatch >= f->cleared_at) {
 		claim(s);
 		f->cleared_at = c->cycle;
@@ -187,6 +292,8 @@ void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_
 	if (r->flags & RI_MISPREDICT) {
 		f->have_branch = true;
 		f->branch_dispatch = dispatch;
+		f->branch_resolved = max_u64(r->fetch + r->complete, dispatch + 1);
+		f->branch_rest = f->group < f->width ? f->width - f->group : 0;
 		memset(f->local, 0, sizeof(f->local));
 	}
 }
