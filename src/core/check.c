@@ -49,7 +49,6 @@ void core_check(const struct core *c)
 	assert(c->disp - c->head <= c->rob_size);
 	for (uint64_t po = c->head; po < c->disp; po++) {
 		const struct inflight *e = at(c, po);
-		const struct uop *u = e->u;
 
 		iq[e->queue] += !(e->state & ST_ISSUED);
 		ints += e->dst && !(e->uflags & UOP_FP_DST);
@@ -66,7 +65,7 @@ void core_check(const struct core *c)
 		       is_ready(c, slot_of(c, po), e->queue) ||
 		       (c->retry[slot_of(c, po) / 64] >> (slot_of(c, po) & 63) & 1));
 		if (po > c->head && !(e->state & ST_WRONG) && !(at(c, po - 1)->state & ST_WRONG))
-			assert(at(c, po - 1)->next_pc == u->pc);
+			assert(at(c, po - 1)->next_pc == e->u->pc);
 	}
 	for (unsigned q = 0; q < QUEUES; q++) {
 		uint32_t n = 0;

@@ -68,7 +68,8 @@ bool issue_try(struct core *c, uint32_t slot)
 	} else if (e->uflags & UOP_HINT) {
 		if (e->addr < GUEST_ADDR_LIMIT)
 			memsys_prefetch(c->mem, c->now,
-					e->u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D, e->addr);
+					e->u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D, e->addr,
+					lsu_mem_flags(e->u->ideal, 0, 0));
 		wheel_put(c, slot, EVENT_COMPLETE, c->now + 1);
 	} else if (unlikely(!e->latency)) {
 		complete_now(c, slot);

@@ -48,7 +48,7 @@ uint32_t lsu_psv(uint32_t events)
 	return psv;
 }
 
-static uint32_t mem_flags(uint32_t ideal, uint32_t state, uint32_t uop)
+uint32_t lsu_mem_flags(uint32_t ideal, uint32_t state, uint32_t uop)
 {
 	uint32_t flags = 0;
 
@@ -56,6 +56,7 @@ static uint32_t mem_flags(uint32_t ideal, uint32_t state, uint32_t uop)
 		flags = (ideal & IDEAL_DL1 ? MEM_IDEAL_DL1 : 0) |
 			(ideal & IDEAL_DMISS ? MEM_IDEAL_DMISS : 0) |
 			(ideal & IDEAL_DTLB ? MEM_IDEAL_DTLB : 0) |
+			(ideal & IDEAL_ITLB ? MEM_IDEAL_ITLB : 0) |
 			(ideal & IDEAL_DMEM ? MEM_IDEAL_DMEM : 0) |
 			(ideal & IDEAL_BW ? MEM_IDEAL_BW : 0);
 	if (state & ST_WRONG)
@@ -365,7 +366,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 	}
 
 	struct mem_result r;
-	uint32_t flags = mem_flags(u->ideal, e->state, e->uflags);
+	uint32_t flags = lsu_mem_flags(u->ideal, e->state, e->uflags);
 
 	switch (memsys_load(c->mem, c->now, e->addr, u->mem_bytes, u->pc,
 			    token_of(e->seq, po_of(c, slot)), flags, &r)) {
@@ -473,7 +474,7 @@ void drain_stage(struct core *c)
 		if (c->cfg.store_misses && c->sq_flight >= c->cfg.store_misses)
 			return;
 		switch (memsys_store(c->mem, c->now, s->addr, s->size, s->pc,
-				     TOKEN_STORE | c->sq_next, mem_flags(s->ideal, 0, 0), &r)) {
+				     TOKEN_STORE | c->sq_next, lsu_mem_flags(s->ideal, 0, 0), &r)) {
 		case MEM_DONE:
 			s->done = 1;
 			break;

@@ -474,6 +474,8 @@ void lsu_wake(void *ctx, uint32_t caches);
 /* True the first time that right-path code touches a page. */
 bool lsu_first_touch(struct core *c, uint64_t addr);
 uint32_t lsu_psv(uint32_t events);
+/* enum mem_flag of an access, from enum ideal, enum state_flag and enum uop_flag. */
+uint32_t lsu_mem_flags(uint32_t ideal, uint32_t state, uint32_t uop);
 
 /* fetch.c */
 /* Fetch goes on at pc, on the right path or a wrong one, in cycle time at the earliest. */

@@ -324,12 +324,14 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
 	return access(ms, now, REQ_FETCH, vaddr, size, vaddr, token, flags, r);
 }
 
-bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr)
+bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
+		     uint32_t flags)
 {
 	bool fetch = cache == MEM_L1I;
 
 	assert(cache <= MEM_L1D);
 	if ((fetch ? ms->has_itlb : ms->has_dtlb) &&
+	    !(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)) &&
 	    tags_peek(fetch ? &ms->itlb : &ms->dtlb, vaddr >> ms->page_shift) < 0)
 		return false;
 	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0, now);

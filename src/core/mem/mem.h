@@ -274,7 +274,8 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
 			     uint64_t token, uint32_t flags, struct mem_result *r);
 /* A hint: fetch the line of vaddr into an L1 (cache: MEM_L1D or MEM_L1I). No completion. Dropped
  * (false) if it misses the TLB or no MSHR is free. */
-bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr);
+bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
+		     uint32_t flags);
 
 /* The cycle of the next thing that will happen by itself; MEM_NEVER if nothing is under way. */
 uint64_t memsys_next_event(const struct memsys *ms);
