@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* culprit annotate: source and disassembly with the time and the why of every instruction. */
 #include "cmd/reading.h"
+#include "view/icost.h"
 
 struct annotate_values {
 	struct reading reading;
+	bool icost;
 };
 
 static int annotate_run(void *values, int nargs, char **args)
@@ -18,7 +20,7 @@ static int annotate_run(void *values, int nargs, char **args)
 	if (!reading_options("annotate", &v->reading, &o) || !reading_open("annotate", args, 1, &s))
 		return 2;
 	o.function = nargs > 1 ? args[1] : NULL;
-	bool ok = view_annotate(s, &o, &e);
+	bool ok = v->icost ? view_icost_annotate(s, &o, &e) : view_annotate(s, &o, &e);
 	store_close(s);
 	return reading_status("annotate", ok, &e);
 }
@@ -26,6 +28,11 @@ static int annotate_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	{ .name = "icost",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct annotate_values, icost),
+	  .help = "Shows what fixing each instruction would save, its slack and how often it is "
+		  "critical (of a run with --analyze icost)" },
 	{ .name = NULL },
 };
 

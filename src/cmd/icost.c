@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit icost: what fixing it would buy, by the dependence graph and, if asked for, by
+ * simulation. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/reading.h"
+#include "jobs/rerun.h"
+#include "view/icost.h"
+
+#define WHAT_IF_MAX 32
+#define PCS_MAX	    64 /* as many as a machine takes */
+
+struct icost_values {
+	struct reading reading;
+	bool phases, multisim, all, verify, again;
+	uint64_t jobs;
+	const char *svg, *cache, *focus;
+	struct cmd_strings what_if;
+};
+
+/* Order of bits as the analysis has them. */
+static const char *const category[ICOST_CATEGORIES] = { "dl1",	 "bw",	  "bmisp", "dmiss",
+							"shalu", "lgalu", "imiss", "win" };
+
+/* Simulations to be made: which sets, and which of the what-ifs. */
+struct plan {
+	struct job jobs[ICOST_SETS + WHAT_IF_MAX];
+	unsigned set[ICOST_SETS + WHAT_IF_MAX]; /* 0: what_if */
+	size_t what_if[ICOST_SETS + WHAT_IF_MAX];
+	size_t count;
+};
+
+struct asked {
+	char event[16];
+	uint64_t pcs[PCS_MAX];
+};
+
+static void plan_set(struct plan *p, const struct rerun *r, unsigned set)
+{
+	char text[ICOST_CATEGORIES][32], name[96] = "";
+	const char *settings[ICOST_CATEGORIES];
+	size_t n = 0, used = 0;
+	for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
+		if (set >> k & 1) {
+			snprintf(text[n], sizeof(text[n]), "ideal.%s=on", category[k]);
+			settings[n] = text[n];
+			used += (size_t)snprintf(name + used, sizeof(name) - used, "%s%s",
+						 n ? "+" : "", category[k]);
+			n++;
+		}
+	p->set[p->count] = set;
+	p->jobs[p->count++] = rerun_job(r, name, settings, n);
+}
+
+static void plan_what_if(struct plan *p, const struct rerun *r, size_t index,
+			 const struct icost_what_if *w, const struct asked *a)
+{
+	char text[PCS_MAX * 20 + 32];
+	const char *settings[] = { text };
+	size_t n = (size_t)snprintf(text, sizeof(text), "ideal.%s=", a->event);
+	for (size_t i = 0; i < w->npcs; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s0x%llx", i ? "," : "",
+				      (unsigned long long)a->pcs[i]);
+	p->set[p->count] = 0;
+	p->what_if[p->count] = index;
+	p->jobs[p->count++] = rerun_job(r, w->text, settings, 1);
+}
+
+/* Runs what was planned and fills in what it found. False if it could not begin; *failed counts
+ * runs that went wrong. */
+static bool run_plan(struct plan *p, const struct icost_values *v, struct icost_truth *truth,
+		     struct icost_what_if *what_if, int *failed, struct err *e)
+{
+	struct jobs_line line = { 0 };
+	const struct jobs_options jo = { .parallel = (unsigned)v->jobs,
+					 .cache_dir = v->cache,
+					 .again = v->again,
+					 .progress = jobs_line_show,
+					 .progress_ctx = &line };
+	const bool ok = jobs_run(p->jobs, p->count, &jo, e);
+	jobs_line_end(&line);
+	for (size_t i = 0; i < p->count; i++) {
+		struct rerun_result result;
+		struct err inner = { "" };
+		struct job *j = &p->jobs[i];
+		if (ok && (j->status == JOB_DONE || j->status == JOB_CACHED) &&
+		    rerun_read(j, &result, &inner)) {
+			const double saved = truth->cycles - (double)result.cycles;
+			if (p->set[i]) {
+				truth->known[p->set[i]] = true;
+				truth->cost[p->set[i]] = saved;
+			} else {
+				what_if[p->what_if[i]].verified = true;
+				what_if[p->what_if[i]].simulated = saved;
+			}
+		} else if (ok) {
+			(*failed)++;
+			warn("icost: the run '%s' failed: %s", j->name,
+			     j->message ? j->message : inner.text);
+		}
+		job_free(j);
+	}
+	return ok;
+}
+
+static bool simulate(struct store *s, const struct icost_values *v, const struct asked *asked,
+		     struct icost_truth *truth, struct icost_what_if *what_if, size_t nwhat_if,
+		     int *failed, struct err *e)
+{
+	if (store_number(s, "SELECT value FROM run WHERE key = 'regions'", 0))
+		return err_set(e,
+			       "%s covers a part of its run (--start, --stop), which cannot be "
+			       "simulated by itself",
+			       store_path(s));
+	struct rerun *r = rerun_open(s, NULL, v->cache, e);
+	if (!r)
+		return false;
+	struct plan *p = x_calloc(1, sizeof(*p));
+	truth->cycles = (double)store_number(s, "SELECT value FROM run WHERE key = 'cycles'", 0);
+	for (unsigned set = 1; (v->multisim || v->all) && set < ICOST_SETS; set++)
+		if (v->all || __builtin_popcount(set) <= 2)
+			plan_set(p, r, set);
+	for (size_t i = 0; v->verify && i < nwhat_if; i++)
+		plan_what_if(p, r, i, &what_if[i], &asked[i]);
+	const bool ok = run_plan(p, v, truth, what_if, failed, e);
+	free(p);
+	rerun_close(r);
+	return ok;
+}
+
+static bool find_what_ifs(struct store *s, const struct icost_values *v, struct asked *asked,
+			  struct icost_what_if *what_if, struct err *e)
+{
+	for (size_t i = 0; i < v->what_if.count; i++) {
+		what_if[i].text = v->what_if.items[i];
+		if (!icost_find(s, v->what_if.items[i], asked[i].event, asked[i].pcs, PCS_MAX,
+				&what_if[i].npcs, &what_if[i].predicted, e))
+			return false;
+	}
+	return true;
+}
+
+static int icost_run(void *values, int nargs, char **args)
+{
+	struct icost_values *v = values;
+	struct view_options o;
+	struct store *s;
+	struct err e = { "" };
+	int failed = 0;
+	if (v->what_if.count > WHAT_IF_MAX) {
+		warn("icost: at most %d --what-if at a time", WHAT_IF_MAX);
+		return 2;
+	}
+	if (v->verify && !v->what_if.count) {
+		warn("icost: --verify needs a --what-if to verify");
+		return 2;
+	}
+	if (v->jobs > 1024) {
+		warn("icost: --jobs %llu: at most 1024 are valid", (unsigned long long)v->jobs);
+		return 2;
+	}
+	if (!reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
+		return 2;
+	struct icost_truth *truth = x_calloc(1, sizeof(*truth));
+	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
+	struct asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
+	bool ok = find_what_ifs(s, v, asked, what_if, &e);
+	if (ok && (v->multisim || v->all || v->verify))
+		ok = simulate(s, v, asked, truth, what_if, v->what_if.count, &failed, &e);
+	const struct icost_options io = { .focus = v->focus,
+					  .svg = v->svg,
+					  .truth = v->multisim || v->all ? truth : NULL,
+					  .what_if = what_if,
+					  .nwhat_if = v->what_if.count,
+					  .phases = v->phases };
+	ok = ok && view_icost(s, &o, &io, &e);
+	store_close(s);
+	free(truth);
+	free(asked);
+	const int status = reading_status("icost", ok, &e);
+	return status ? status : failed ? 1 : 0;
+}
+
+#define OPTION(field) .offset = offsetof(struct icost_values, field)
+static const struct cmd_option options[] = {
+	READING_OPTIONS,
+	{ .name = "focus",
+	  .type = CMD_TEXT,
+	  OPTION(focus),
+	  .arg = "CATEGORY",
+	  .help =
+	      "Shows all interactions of one category, as the tables of fields2004 do: dl1, bw, "
+	      "bmisp, dmiss, shalu, lgalu, imiss or win" },
+	{ .name = "phases", .type = CMD_SWITCH, OPTION(phases), .help = "Shows costs over time" },
+	{ .name = "svg",
+	  .type = CMD_TEXT,
+	  OPTION(svg),
+	  .arg = "FILE",
+	  .help = "Draws the signed stacked bar" },
+	{ .name = "multisim",
+	  .type = CMD_SWITCH,
+	  OPTION(multisim),
+	  .help = "Simulates the run again with every category and every pair idealised, and shows "
+		  "those costs beside the graph's" },
+	{ .name = "multisim-all", .type = CMD_SWITCH, OPTION(all), .help = "… with all 255 sets" },
+	{ .name = "what-if",
+	  .type = CMD_STRINGS,
+	  OPTION(what_if),
+	  .arg = "EVENT@PLACE",
+	  .help =
+	      "What it would save to be rid of an event (dmiss, bmisp, imiss, dl1, shalu, lgalu) "
+	      "of the instructions at an address, source line (file.c:88) or function" },
+	{ .name = "verify",
+	  .type = CMD_SWITCH,
+	  OPTION(verify),
+	  .help = "Simulates every --what-if and prints the truth beside the prediction" },
+	{ .name = "jobs",
+	  .type = CMD_NUMBER,
+	  OPTION(jobs),
+	  .arg = "N",
+	  .letter = 'j',
+	  .help = "Simulations at a time, as many as there are processors by default" },
+	{ .name = "cache",
+	  .type = CMD_TEXT,
+	  OPTION(cache),
+	  .arg = "DIR",
+	  .help = "Where results of simulations are kept: $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit "
+		  "or ~/.cache/culprit by default" },
+	{ .name = "again",
+	  .type = CMD_SWITCH,
+	  OPTION(again),
+	  .help = "Simulates also what is in the cache" },
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit sim --machine fields2004 --analyze icost -- ./prog",
+	  "Makes a profile with costs." },
+	{ "culprit icost prog.culprit", "What each category costs, alone and with others." },
+	{ "culprit icost prog.culprit --focus dl1 --multisim",
+	  "The interactions of L1 latency, beside simulated ones." },
+	{ "culprit icost prog.culprit --what-if dmiss@lbm.c:88 --verify",
+	  "What no misses at that line would save; then simulates it." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_icost = {
+	.name = "icost",
+	.summary = "costs, interaction costs, slack, critical instructions",
+	.args = "FILE",
+	.min_args = 1,
+	.max_args = 1,
+	.description =
+	    "Says how many cycles would go away if something were fixed, alone and together with "
+	    "something else (fields2004). The cost of a category is the time that idealising it "
+	    "saves. The interaction cost of two is what idealising both saves beyond each alone: "
+	    "positive where they overlap (parallel: fix both), negative where one hides the other "
+	    "(serial: fix either). All come from the dependence graph of the run, made in one pass "
+	    "by `culprit sim --analyze icost`.",
+	.exit_status = "0 on success; 1 if a simulation failed, which is named, while the rest is "
+		       "shown; 2 if the file cannot be read or the command was used wrongly.",
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct icost_values),
+	.run = icost_run,
+};

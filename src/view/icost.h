@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Costs and interaction costs as the view reads them. */
+#ifndef VIEW_ICOST_H
+#define VIEW_ICOST_H
+
+#include "store/store.h"
+#include "view/view.h"
+
+#define ICOST_CATEGORIES 8
+#define ICOST_SETS	 (1 << ICOST_CATEGORIES)
+
+/* The same costs from simulations with those categories idealised. */
+struct icost_truth {
+	bool known[ICOST_SETS];
+	double cost[ICOST_SETS]; /* cycles */
+	double cycles;		 /* of the run itself */
+};
+
+/* What fixing an event of some instructions would save. */
+struct icost_what_if {
+	const char *text; /* as asked for */
+	size_t npcs;
+	double predicted; /* cycles, by the graph */
+	bool verified;
+	double simulated; /* cycles */
+};
+
+struct icost_options {
+	const char *focus;		 /* only pairs with this category; NULL: all */
+	const char *svg;		 /* file for a picture; NULL: none */
+	const struct icost_truth *truth; /* or NULL */
+	const struct icost_what_if *what_if;
+	size_t nwhat_if;
+	bool phases;
+};
+
+bool view_icost(struct store *s, const struct view_options *o, const struct icost_options *io,
+		struct err *e);
+/* Instructions of a function (NULL: those with most cost) with cost, slack and criticality. */
+bool view_icost_annotate(struct store *s, const struct view_options *o, struct err *e);
+
+/*
+ * Finds instructions by "EVENT@PLACE": EVENT one of dmiss bmisp imiss dl1 shalu lgalu; PLACE an
+ * address (0x…), file.c:line or a function. Fills event and pcs (at most max) and what the graph
+ * says that idealising them all saves. False and e filled if nothing is there.
+ */
+bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs, size_t max,
+		size_t *npcs, double *predicted, struct err *e);
+
+/* icost_model.c */
+struct icost_inst {
+	uint64_t pc;
+	char *disasm, *function, *file;
+	int line;
+	double executions, critical, slack, local_slack, least_slack;
+	double cost[4]; /* miss, mispredict, latency, imiss */
+	double path;	/* cycles of the longest path */
+};
+extern const char *const icost_kind_name[4];
+
+struct icost_pair {
+	uint64_t a, b;
+	char kind_a[16], kind_b[16];
+	double cost, icost;
+};
+
+struct icost_function {
+	char *name;
+	double cycles;
+	double cost[ICOST_CATEGORIES];
+};
+
+struct icost_model {
+	char program[512], machine[128];
+	double insts, cycles, graph_cycles; /* graph_cycles: of the base graph */
+	char name[ICOST_SETS][160];
+	double cost[ICOST_SETS], icost[ICOST_SETS];
+	struct icost_inst *instructions; /* most cost first */
+	size_t ninsts;
+	struct icost_pair *pairs; /* strongest first */
+	size_t npairs;
+	struct icost_function *functions; /* most cycles first */
+	size_t nfunctions;
+};
+
+bool icost_read(struct store *s, struct icost_model *m, struct err *e);
+void icost_free(struct icost_model *m);
+double icost_inst_cost(const struct icost_inst *i);
+const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads costs, interaction costs and what is known of static instructions from a store. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/icost.h"
+#include "view/model.h"
+
+const char *const icost_kind_name[4] = { "miss", "mispredict", "latency", "imiss" };
+
+double icost_inst_cost(const struct icost_inst *i)
+{
+	return i->cost[0] + i->cost[1] + i->cost[2] + i->cost[3];
+}
+
+static char *copy(const char *text)
+{
+	return text ? x_strdup(text) : NULL;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct icost_inst *x = a, *y = b;
+	const double p = icost_inst_cost(x), q = icost_inst_cost(y);
+	if (p != q)
+		return p < q ? 1 : -1;
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+static bool read_sets(struct store *s, struct icost_model *m, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT categories, name, cost, icost FROM icost WHERE phase = -1", "");
+	while (store_next(&r)) {
+		const int64_t set = store_int(&r, 0);
+		if (set <= 0 || set >= ICOST_SETS)
+			continue;
+		snprintf(m->name[set], sizeof(m->name[set]), "%s", store_text(&r, 1));
+		m->cost[set] = store_double(&r, 2);
+		m->icost[set] = store_double(&r, 3);
+	}
+	return store_done(&r, e);
+}
+
+static bool read_instructions(struct store *s, struct icost_model *m, struct err *e)
+{
+	size_t room = 0;
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT c.pc, i.disasm, f.name, i.file, i.line, c.executions, c.critical, c.slack, "
+	    "c.local_slack, c.least_slack, c.miss, c.mispredict, c.latency, c.imiss, "
+	    "(SELECT sum(cycles) FROM icost_critical p WHERE p.pc = c.pc) "
+	    "FROM icost_instruction c LEFT JOIN instruction i ON i.pc = c.pc "
+	    "LEFT JOIN function f ON f.id = i.function",
+	    "");
+	while (store_next(&r)) {
+		if (m->ninsts == room) {
+			room = room ? 2 * room : 1024;
+			m->instructions =
+			    x_realloc(m->instructions, room * sizeof(*m->instructions));
+		}
+		struct icost_inst *i = &m->instructions[m->ninsts++];
+		*i = (struct icost_inst){ .pc = (uint64_t)store_int(&r, 0),
+					  .disasm = copy(store_text(&r, 1)),
+					  .function = copy(store_text(&r, 2)),
+					  .file = copy(store_text(&r, 3)),
+					  .line = (int)store_int(&r, 4),
+					  .executions = store_double(&r, 5),
+					  .critical = store_double(&r, 6),
+					  .slack = store_double(&r, 7),
+					  .local_slack = store_double(&r, 8),
+					  .least_slack = store_double(&r, 9),
+					  .path = store_double(&r, 14) };
+		for (int k = 0; k < 4; k++)
+			i->cost[k] = store_double(&r, 10 + k);
+	}
+	if (m->ninsts)
+		qsort(m->instructions, m->ninsts, sizeof(*m->instructions), by_cost);
+	return store_done(&r, e);
+}
+
+static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
+{
+	size_t room = 0;
+	struct store_rows r = store_query(s,
+					  "SELECT pc_a, kind_a, pc_b, kind_b, cost, icost FROM "
+					  "icost_pair ORDER BY abs(icost) DESC",
+					  "");
+	while (store_next(&r)) {
+		if (m->npairs == room) {
+			room = room ? 2 * room : 256;
+			m->pairs = x_realloc(m->pairs, room * sizeof(*m->pairs));
+		}
+		struct icost_pair *p = &m->pairs[m->npairs++];
+		p->a = (uint64_t)store_int(&r, 0);
+		p->b = (uint64_t)store_int(&r, 2);
+		snprintf(p->kind_a, sizeof(p->kind_a), "%s", store_text(&r, 1));
+		snprintf(p->kind_b, sizeof(p->kind_b), "%s", store_text(&r, 3));
+		p->cost = store_double(&r, 4);
+		p->icost = store_double(&r, 5);
+	}
+	return store_done(&r, e);
+}
+
+static bool read_functions(struct store *s, struct icost_model *m, struct err *e)
+{
+	size_t room = 0;
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT coalesce(f.name, '[unknown]'), p.categories, sum(p.cost) FROM icost_place p "
+	    "LEFT JOIN instruction i ON i.pc = p.pc LEFT JOIN function f ON f.id = i.function "
+	    "GROUP BY f.id, p.categories ORDER BY sum(CASE WHEN p.categories = 0 THEN p.cost ELSE "
+	    "0 "
+	    "END) OVER (PARTITION BY f.id) DESC, f.id, p.categories",
+	    "");
+	while (store_next(&r)) {
+		const char *name = store_text(&r, 0);
+		const int64_t set = store_int(&r, 1);
+		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
+			if (m->nfunctions == room) {
+				room = room ? 2 * room : 64;
+				m->functions =
+				    x_realloc(m->functions, room * sizeof(*m->functions));
+			}
+			m->functions[m->nfunctions++] =
+			    (struct icost_function){ .name = x_strdup(name) };
+		}
+		struct icost_function *f = &m->functions[m->nfunctions - 1];
+		if (!set)
+			f->cycles = store_double(&r, 2);
+		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
+			if (set == 1 << k)
+				f->cost[k] = store_double(&r, 2);
+	}
+	return store_done(&r, e);
+}
+
+bool icost_read(struct store *s, struct icost_model *m, struct err *e)
+{
+	memset(m, 0, sizeof(*m));
+	if (!store_number(s, "SELECT count(*) FROM icost WHERE phase = -1", 0))
+		return err_set(
+		    e, "%s has no costs; `culprit sim --analyze icost -- PROG` measures them",
+		    store_path(s));
+	char *program = model_run_text(s, "program", "?"),
+	     *machine = model_run_text(s, "machine", "?");
+	snprintf(m->program, sizeof(m->program), "%s", model_basename(program));
+	snprintf(m->machine, sizeof(m->machine), "%s", machine);
+	free(program);
+	free(machine);
+	m->insts =
+	    (double)store_number(s, "SELECT instructions FROM icost_phase WHERE phase = -1", 0);
+	m->graph_cycles = model_run_number(s, "graph_cycles", 0);
+	m->cycles = model_run_number(s, "graph_reference_cycles", m->graph_cycles);
+	return read_sets(s, m, e) && read_instructions(s, m, e) && read_pairs(s, m, e) &&
+	       read_functions(s, m, e);
+}
+
+void icost_free(struct icost_model *m)
+{
+	for (size_t i = 0; i < m->ninsts; i++) {
+		free(m->instructions[i].disasm);
+		free(m->instructions[i].function);
+		free(m->instructions[i].file);
+	}
+	for (size_t i = 0; i < m->nfunctions; i++)
+		free(m->functions[i].name);
+	free(m->functions);
+	free(m->instructions);
+	free(m->pairs);
+}
+
+const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc)
+{
+	for (size_t i = 0; i < m->ninsts; i++)
+		if (m->instructions[i].pc == pc)
+			return &m->instructions[i];
+	return NULL;
+}
+
+/* ---- what if ---- */
+
+static int kind_of_event(const char *event)
+{
+	static const struct {
+		const char *event;
+		int kind;
+	} kinds[] = { { "dmiss", 0 }, { "bmisp", 1 }, { "dl1", 2 },
+		      { "shalu", 2 }, { "lgalu", 2 }, { "imiss", 3 } };
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (!strcmp(kinds[i].event, event))
+			return kinds[i].kind;
+	return -1;
+}
+
+/* "dir/lbm.c" for "lbm.c" and "dir/lbm.c". */
+static bool is_file(const char *path, const char *wanted)
+{
+	const size_t n = strlen(path), w = strlen(wanted);
+	return path && w <= n && !strcmp(path + n - w, wanted) &&
+	       (n == w || path[n - w - 1] == '/');
+}
+
+static bool matches(const struct icost_inst *i, const char *place)
+{
+	char *end;
+	const char *colon = strrchr(place, ':');
+	if (!strncmp(place, "0x", 2))
+		return i->pc == strtoull(place, &end, 16);
+	if (!colon)
+		return i->function && !strcmp(i->function, place);
+	char *file = x_strndup(place, (size_t)(colon - place));
+	const bool yes = i->file && i->line == atoi(colon + 1) && is_file(i->file, file);
+	free(file);
+	return yes;
+}
+
+static bool holds(const uint64_t *pcs, size_t n, uint64_t pc)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pcs[i] == pc)
+			return true;
+	return false;
+}
+
+bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs, size_t max,
+		size_t *npcs, double *predicted, struct err *e)
+{
+	const char *at = strchr(text, '@');
+	struct icost_model m;
+	*npcs = 0;
+	*predicted = 0;
+	if (!at || at == text || at - text > 15 || !at[1])
+		return err_set(e,
+			       "'%s' is not EVENT@PLACE; e.g. dmiss@lbm.c:88, bmisp@0x10656, "
+			       "lgalu@main",
+			       text);
+	snprintf(event, 16, "%.*s", (int)(at - text), text);
+	const int kind = kind_of_event(event);
+	if (kind < 0)
+		return err_set(e,
+			       "'%s': there is no event '%s'; they are dmiss bmisp imiss dl1 shalu "
+			       "lgalu",
+			       text, event);
+	if (!icost_read(s, &m, e)) {
+		icost_free(&m);
+		return false;
+	}
+	/* Instructions come with the most costly first, so that a limit drops the least. */
+	size_t found = 0;
+	for (size_t i = 0; i < m.ninsts; i++)
+		if (matches(&m.instructions[i], at + 1)) {
+			found++;
+			if (m.instructions[i].cost[kind] != 0 && *npcs < max) {
+				pcs[(*npcs)++] = m.instructions[i].pc;
+				*predicted += m.instructions[i].cost[kind];
+			}
+		}
+	/* Together they save what each does, and what pairs do more or less. */
+	for (size_t i = 0; i < m.npairs; i++)
+		if (!strcmp(m.pairs[i].kind_a, icost_kind_name[kind]) &&
+		    !strcmp(m.pairs[i].kind_b, icost_kind_name[kind]) &&
+		    holds(pcs, *npcs, m.pairs[i].a) && holds(pcs, *npcs, m.pairs[i].b))
+			*predicted += m.pairs[i].icost;
+	icost_free(&m);
+	if (!found)
+		return err_set(e, "'%s': no instruction that was executed is at %s", text, at + 1);
+	if (!*npcs)
+		return err_set(e,
+			       "'%s': no %s of an instruction at %s is ever critical: fixing it "
+			       "saves nothing",
+			       text, event, at + 1);
+	return true;
+}
