@@ -340,6 +340,12 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 			interp_bias =
 			    page_down(g->mem.map_top - (plan.interp.high - plan.interp.low)) -
 			    plan.interp.low;
+		if (!mem_is_free(&g->mem, plan.interp.low + interp_bias,
+				 plan.interp.high + interp_bias)) {
+			err_set(e, "%s: no room in memory for it and its interpreter %s", name,
+				plan.interp.name);
+			goto out;
+		}
 		if (!elf_map(g, &plan.interp, interp_bias, e))
 			goto out;
 		g->entry = plan.interp.entry + interp_bias;

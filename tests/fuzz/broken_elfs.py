@@ -105,6 +105,9 @@ FILES = {
     'an interpreter for another machine': interp(b'./other\0'),
     'a program that is its own interpreter': interp(b'./program\0'),
     'two programs that interpret each other': interp(b'./back\0'),
+    'a program so large that its interpreter does not fit': elf(
+        [segment(PT_INTERP, 4, 64 + 2 * 56, 64 + 2 * 56, 10, 10, 1), segment(vaddr=0, flags=6, memsz=2**36 - 4096)],
+        type=ET_DYN, extra=b'./program\0'),
     'a script that interprets itself': b'#!./program\n',
     'two scripts that interpret each other': b'#!./script\n',
     'a script without an interpreter': b'#!\n',
