@@ -274,7 +274,7 @@ static void folded_free(void *state)
 const struct analysis folded_analysis = {
 	.name = "folded",
 	.summary = "call stacks by cycles, for flame graphs (--param folded=FILE)",
-	.wants = WANT_CYCLES | WANT_INSTS,
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_BRIEF,
 	.state_size = sizeof(struct folded),
 	.start = folded_start,
 	.batch = folded_batch,

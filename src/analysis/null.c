@@ -8,15 +8,13 @@
 #include "store/store.h"
 
 struct null {
-	uint64_t cycle_records, inst_records, cycles, insts;
+	uint64_t cycles, insts;
 };
 
 static bool null_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 		       const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct null *n = state;
-	n->inst_records += ninsts;
-	n->cycle_records += ncycles;
 	for (size_t i = 0; i < ninsts; i++)
 		n->insts += insts[i].flags & RI_COMMITTED;
 	for (size_t i = 0; i < ncycles; i++)
@@ -27,8 +25,6 @@ static bool null_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 static bool null_merge(void *into, void *from, struct err *e)
 {
 	struct null *a = into, *b = from;
-	a->cycle_records += b->cycle_records;
-	a->inst_records += b->inst_records;
 	a->cycles += b->cycles;
 	a->insts += b->insts;
 	return true;
@@ -38,18 +34,14 @@ static bool null_finish(void *state, struct store *store, struct err *e)
 {
 	struct null *n = state;
 	return !store ||
-	       (store_insert(store, e, "counter", "si", "null.cycle_records",
-			     (int64_t)n->cycle_records) &&
-		store_insert(store, e, "counter", "si", "null.cycles", (int64_t)n->cycles) &&
-		store_insert(store, e, "counter", "si", "null.inst_records",
-			     (int64_t)n->inst_records) &&
+	       (store_insert(store, e, "counter", "si", "null.cycles", (int64_t)n->cycles) &&
 		store_insert(store, e, "counter", "si", "null.instructions", (int64_t)n->insts));
 }
 
 const struct analysis null_analysis = {
 	.name = "null",
 	.summary = "counts records: what tracing itself costs",
-	.wants = WANT_CYCLES | WANT_INSTS,
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_BRIEF,
 	.state_size = sizeof(struct null),
 	.batch = null_batch,
 	.merge = null_merge,

@@ -172,6 +172,8 @@ static bool open_bus(struct session *s, const struct session_options *o, struct 
 {
 	struct bus_config config = { .regions = s->regions, .nregions = s->nregions };
 	uint64_t n;
+	/* A flush can throw away all that is in flight in one cycle: several of those must fit. */
+	config.batch_insts = max_u64(2048, 16 * (uint64_t)s->info.meta.rob_entries);
 	if (o->workers && !parse_count("workers", o->workers, NULL, &n, e))
 		return false;
 	if (o->workers && n > 64)

@@ -177,7 +177,9 @@ void core_listen(struct core *c, struct emit *emit)
 	c->emit = emit;
 	c->wants = emit ? emit->wants : 0;
 	free(c->notes);
-	c->notes = c->wants ? x_calloc((size_t)c->mask + 1, sizeof(*c->notes)) : NULL;
+	bool brief = !c->wants || (c->wants & WANT_BRIEF);
+
+	c->notes = brief ? NULL : x_calloc((size_t)c->mask + 1, sizeof(*c->notes));
 }
 
 void core_attach(struct core *c)

@@ -5,7 +5,7 @@
  * Stages keep notes per instruction (core.notes, absent when nobody listens); an instruction's
  * record is put together when it leaves. A cycle's record says what held at its beginning
  * (record_start) and what happened in it; cycles that were skipped are the repeat of the last one,
- * in which nothing moved.
+ * in which nothing moved. Where all listeners are content with brief records there are no notes.
  */
 #include "core/pipe.h"
 
@@ -19,11 +19,23 @@ static uint16_t clip(uint64_t x)
 	return x < UINT16_MAX ? (uint16_t)x : UINT16_MAX;
 }
 
+/* Nobody looks at the rest, but it must not be a former record's. */
+static void record_brief(struct rec_inst *r)
+{
+	r->decode = r->dispatch = r->ready = r->issue = r->complete = STAMP_NONE;
+	memset(r->prod, 0, sizeof(r->prod));
+	r->prod_mem = r->prod_line = 0;
+	r->ilevel = r->dlevel = LEVEL_NONE;
+	r->lat_icache = r->lat_itlb = r->lat_fu = r->lat_exec = 0;
+	r->lat_dmiss = r->lat_dtlb = r->lat_bus = 0;
+	r->dispatch_stall = DISPATCH_OK;
+}
+
 void record_inst(struct core *c, uint64_t po, bool committed)
 {
 	uint32_t slot = slot_of(c, po);
 	const struct inflight *e = &c->ring[slot];
-	const struct notes *n = &c->notes[slot];
+	const struct notes *n = c->notes ? &c->notes[slot] : NULL;
 	const struct uop *u = e->u;
 	/* One more than was reserved, if ever, opens a new batch: earlier than its cycle's, as R3
 	 * allows. */
@@ -38,12 +50,6 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 	r->po = po;
 	r->pc = u->pc;
 	r->fetch = e->fetch;
-	r->decode =
-	    n->dispatch == NEVER ? STAMP_NONE : stamp(n->dispatch - c->cfg.decode_depth, e->fetch);
-	r->dispatch = stamp(n->dispatch, e->fetch);
-	r->ready = stamp(n->ready, e->fetch);
-	r->issue = stamp(n->issue, e->fetch);
-	r->complete = stamp(n->complete, e->fetch);
 	r->commit = (uint32_t)(c->now - e->fetch);
 	r->word = u->in.word;
 	r->psv = e->psv;
@@ -51,6 +57,18 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 	r->tid = e->tid;
 	r->addr = memory || (u->flags & UOP_HINT) ? e->addr : 0;
 	r->target = e->next_pc;
+	r->size = u->mem_bytes;
+	r->cls = u->cls;
+	if (!n) {
+		record_brief(r);
+		return;
+	}
+	r->decode =
+	    n->dispatch == NEVER ? STAMP_NONE : stamp(n->dispatch - c->cfg.decode_depth, e->fetch);
+	r->dispatch = stamp(n->dispatch, e->fetch);
+	r->ready = stamp(n->ready, e->fetch);
+	r->issue = stamp(n->issue, e->fetch);
+	r->complete = stamp(n->complete, e->fetch);
 	memset(r->prod, 0, sizeof(r->prod));
 	r->prod_mem = r->prod_line = 0;
 	if ((c->wants & WANT_PRODUCERS) && n->dispatch != NEVER) {
@@ -58,7 +76,6 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 		r->prod_mem = n->prod_mem;
 		r->prod_line = n->prod_line;
 	}
-	r->size = u->mem_bytes;
 	r->ilevel = n->ilevel;
 	r->dlevel = n->dlevel;
 	r->lat_icache = clip(n->lat_icache);
@@ -80,7 +97,6 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 		}
 	}
 	r->dispatch_stall = n->dispatch_stall;
-	r->cls = u->cls;
 }
 
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)
@@ -141,7 +157,7 @@ void record_head(struct core *c)
 	/* A miss whose line's arrival was known when it was made does not wait for an answer. */
 	bool missed = (e->state & ST_MEM) || ((e->u->flags & UOP_LOAD) && (e->state & ST_ISSUED) &&
 					      (e->psv & (PSV_ST_L1 | PSV_ST_TLB)));
-	if ((e->state & ST_DONE) || !missed)
+	if ((e->state & ST_DONE) || !missed || !c->notes)
 		return;
 	/* That it missed is known when a hit would have answered; a TLB miss at once. */
 	uint64_t known = c->notes[slot].issue + c->cfg.mem.cache[MEM_L1D].latency;
@@ -162,7 +178,7 @@ void record_head(struct core *c)
 
 void record_cycle(struct core *c, uint64_t repeat)
 {
-	if (c->disp < c->tail && c->dispatch_stall > DISPATCH_EMPTY) {
+	if (c->notes && c->disp < c->tail && c->dispatch_stall > DISPATCH_EMPTY) {
 		uint64_t waiter = at(c, c->disp)->seq;
 
 		if (c->disp_waiter != waiter) {

@@ -325,7 +325,7 @@ struct bus *bus_new(const struct bus_config *config, const struct trace_meta *me
 	if (!b->config.memory_bytes)
 		b->config.memory_bytes = 64u << 20;
 	if (!b->config.batch_insts)
-		b->config.batch_insts = 1024;
+		b->config.batch_insts = 2048;
 	b->meta = *meta;
 	b->options = *options;
 	if (!b->options.period)
@@ -353,7 +353,9 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 			return false;
 		in->started = true;
 	}
-	b->emit.wants |= a->wants;
+	unsigned brief =
+	    b->emit.wants ? b->emit.wants & a->wants & WANT_BRIEF : a->wants & WANT_BRIEF;
+	b->emit.wants = ((b->emit.wants | a->wants) & ~(unsigned)WANT_BRIEF) | brief;
 	return true;
 }
 

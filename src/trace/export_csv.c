@@ -111,7 +111,7 @@ static void csv_free(void *state)
 const struct analysis csv_analysis = {
 	.name = "csv",
 	.summary = "committed instructions with their cycles, as text (--param csv=FILE)",
-	.wants = WANT_INSTS,
+	.wants = WANT_INSTS | WANT_BRIEF,
 	.state_size = sizeof(struct csv),
 	.start = csv_start,
 	.insts = csv_insts,
