@@ -34,7 +34,8 @@ static bool read_pcs(struct work *w, struct err *e)
 	    store_query(w->store,
 			"SELECT pc, sum(units) FROM (SELECT pc, units FROM golden UNION ALL "
 			"SELECT pc, 0 FROM profile UNION ALL SELECT pc, 0 FROM cpi_instruction "
-			"UNION ALL SELECT pc, 0 FROM icost_instruction) "
+			"UNION ALL SELECT pc, 0 FROM icost_instruction "
+			"UNION ALL SELECT pc, 0 FROM icost_place) "
 			"WHERE pc != 0 GROUP BY pc ORDER BY pc",
 			"");
 	while (store_next(&r)) {

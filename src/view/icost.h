@@ -50,7 +50,7 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 /* icost_model.c */
 struct icost_inst {
 	uint64_t pc;
-	char *disasm, *function, *file;
+	char *disasm, *function, *file, *cls;
 	int line;
 	double executions, critical, slack, local_slack, least_slack;
 	double cost[4]; /* miss, mispredict, latency, imiss */

@@ -50,7 +50,7 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 	    s,
 	    "SELECT c.pc, i.disasm, f.name, i.file, i.line, c.executions, c.critical, c.slack, "
 	    "c.local_slack, c.least_slack, c.miss, c.mispredict, c.latency, c.imiss, "
-	    "(SELECT sum(cycles) FROM icost_critical p WHERE p.pc = c.pc) "
+	    "(SELECT sum(cycles) FROM icost_critical p WHERE p.pc = c.pc), i.class "
 	    "FROM icost_instruction c LEFT JOIN instruction i ON i.pc = c.pc "
 	    "LEFT JOIN function f ON f.id = i.function",
 	    "");
@@ -71,7 +71,8 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 					  .slack = store_double(&r, 7),
 					  .local_slack = store_double(&r, 8),
 					  .least_slack = store_double(&r, 9),
-					  .path = store_double(&r, 14) };
+					  .path = store_double(&r, 14),
+					  .cls = copy(store_text(&r, 15)) };
 		for (int k = 0; k < 4; k++)
 			i->cost[k] = store_double(&r, 10 + k);
 	}
@@ -163,6 +164,7 @@ void icost_free(struct icost_model *m)
 		free(m->instructions[i].disasm);
 		free(m->instructions[i].function);
 		free(m->instructions[i].file);
+		free(m->instructions[i].cls);
 	}
 	for (size_t i = 0; i < m->nfunctions; i++)
 		free(m->functions[i].name);
@@ -198,8 +200,21 @@ static int kind_of_event(const char *event)
 static bool is_file(const char *path, const char *wanted)
 {
 	const size_t n = strlen(path), w = strlen(wanted);
-	return path && w <= n && !strcmp(path + n - w, wanted) &&
-	       (n == w || path[n - w - 1] == '/');
+	return w <= n && !strcmp(path + n - w, wanted) && (n == w || path[n - w - 1] == '/');
+}
+
+/* Whether the instruction can have the event: what latency is called depends on the operation. */
+static bool can_have(const struct icost_inst *i, const char *event)
+{
+	const char *cls = i->cls ? i->cls : "";
+	const bool load = !strcmp(cls, "load") || !strcmp(cls, "amo"),
+		   memory = load || !strcmp(cls, "store"),
+		   longer = !strcmp(cls, "mul") || !strcmp(cls, "div") || cls[0] == 'f';
+	if (!strcmp(event, "dl1"))
+		return load;
+	if (!strcmp(event, "lgalu"))
+		return longer;
+	return strcmp(event, "shalu") || (!memory && !longer);
 }
 
 static bool matches(const struct icost_inst *i, const char *place)
@@ -250,7 +265,7 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 	/* Instructions come with the most costly first, so that a limit drops the least. */
 	size_t found = 0;
 	for (size_t i = 0; i < m.ninsts; i++)
-		if (matches(&m.instructions[i], at + 1)) {
+		if (can_have(&m.instructions[i], event) && matches(&m.instructions[i], at + 1)) {
 			found++;
 			if (m.instructions[i].cost[kind] != 0 && *npcs < max) {
 				pcs[(*npcs)++] = m.instructions[i].pc;

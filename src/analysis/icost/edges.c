@@ -614,6 +614,15 @@ static uint64_t port_edge(struct edges *s, const struct rec_inst *r, const struc
 	return v;
 }
 
+static enum graph_category contention_category(const struct edges *s, const struct rec_inst *r,
+					       const struct decoded *d)
+{
+	if (r->flags & RI_SERIAL)
+		return CAT_NONE;
+	return d->unit < PORTS && !s->m.unit[d->unit].pipelined && !s->nrules ? CAT_BW_LGALU
+									      : CAT_BW;
+}
+
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
 			  const struct stamps *now, uint64_t p, struct graph_inst *out)
 {
@@ -637,11 +646,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		s->residual[RESIDUAL_STRICT] += ready - now->e;
 	else if (now->e > ready)
 		out->re = (struct graph_part){ .cycles = cut(now->e - ready),
-					       .category = r->flags & RI_SERIAL ? CAT_NONE
-							   : d->unit < PORTS &&
-								   !s->m.unit[d->unit].pipelined
-							       ? CAT_BW_LGALU
-							       : CAT_BW };
+					       .category = (uint8_t)contention_category(s, r, d) };
 	if (d->load) {
 		load_parts(s, r, latency, now->e, out);
 	} else if (d->split) {

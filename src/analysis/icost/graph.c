@@ -168,6 +168,11 @@ struct graph_times graph_base(const struct graph *g)
 				     .c = b + last(g, LAST_C, 0) };
 }
 
+uint64_t graph_commit(const struct graph *g, unsigned lane)
+{
+	return g->base[lane] + last(g, LAST_C, lane);
+}
+
 void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES])
 {
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)

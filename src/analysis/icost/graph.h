@@ -133,6 +133,8 @@ struct graph_times {
 struct graph_times graph_base(const struct graph *g);
 /* The run's length in every lane: C of the last instruction. */
 void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES]);
+/* … in one. */
+uint64_t graph_commit(const struct graph *g, unsigned lane);
 uint64_t graph_count(const struct graph *g);
 /* Gives a row of masks another meaning: parts of it count in the lanes where on[lane]. */
 void graph_set_mask(struct graph *g, unsigned row, const bool on[GRAPH_LANES]);

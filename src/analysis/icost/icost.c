@@ -14,28 +14,47 @@
 
 #include "store/store.h"
 
-#define STATICS_EVERY 16 /* of so many segments one is looked at for static instructions */
+#define STATICS_EVERY 16   /* of so many segments one is looked at for static instructions */
+#define PLACES_EVERY  16   /* … batches, for functions */
+#define FRAGMENT      8192 /* instructions of a sampled fragment */
+
+static uint32_t number_param(const struct analysis_options *o, const char *key, uint32_t otherwise)
+{
+	const char *text = analysis_param(o, key);
+	return text ? (uint32_t)strtoul(text, NULL, 0) : otherwise;
+}
 
 static bool icost_start(void *state, const struct trace_meta *meta,
 			const struct analysis_options *o, struct err *e)
 {
 	struct icost *s = state;
-	struct edges_machine machine;
-	if (!edges_machine_read(&machine, meta, o->info, e))
+	if (!edges_machine_read(&s->machine, meta, o->info, e))
 		return false;
-	const struct graph_config config = edges_graph_config(&machine);
-	s->meta = *meta;
-	s->edges = edges_new(&machine);
+	const struct graph_config config = edges_graph_config(&s->machine);
+	s->edges = edges_new(&s->machine);
 	s->graph = graph_new(&config);
 	s->batch = x_calloc(ICOST_BATCH, sizeof(*s->batch));
 	s->phase = x_calloc(ICOST_PHASES, sizeof(*s->phase));
 	s->phase_insts = s->phase_end = ICOST_PHASE_BASE;
-	const char *every = analysis_param(o, "icost.statics");
-	s->statics =
-	    statics_new(&config, every ? (uint32_t)strtoul(every, NULL, 0) : STATICS_EVERY);
+	s->sample = number_param(o, "icost.sample", 1);
+	if (!s->sample)
+		return err_set(e, "icost.sample=0: one fragment in how many? 1 takes everything");
+	rng_seed(&s->rng, o->seed + 1);
+	s->statics = statics_new(
+	    &config, number_param(o, "icost.statics", s->sample > 1 ? 0 : STATICS_EVERY));
+	s->places = places_new();
+	s->images = o->images;
 	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
 		snprintf(s->names[k], sizeof(s->names[k]), "%s", graph_category_name[k]);
-	return true;
+	const char *rules = analysis_param(o, "icost.categories");
+	return !rules || icost_rules_read(s, rules, e);
+}
+
+static void all_lengths(const struct icost *s, uint64_t length[GRAPH_LANES])
+{
+	graph_length(s->graph, length);
+	for (unsigned k = 0; k < GRAPH_LANES; k++)
+		length[k] += s->length[k];
 }
 
 static void end_phase(struct icost *s)
@@ -47,17 +66,54 @@ static void end_phase(struct icost *s)
 		s->phase_insts *= 2;
 	}
 	s->phase[s->nphases].insts = s->insts;
-	graph_length(s->graph, s->phase[s->nphases++].length);
+	all_lengths(s, s->phase[s->nphases++].length);
 	s->phase_end = s->insts + s->phase_insts;
 }
 
 static void run_batch(struct icost *s)
 {
-	graph_add(s->graph, s->batch, s->nbatch);
+	if (s->nbatches++ % PLACES_EVERY == 0)
+		places_add(s->places, s->graph, s->batch, s->pc, s->nbatch);
+	else
+		graph_add(s->graph, s->batch, s->nbatch);
 	s->insts += s->nbatch;
 	s->nbatch = 0;
 	if (s->insts >= s->phase_end)
 		end_phase(s);
+}
+
+/* The fragment being looked at is over: keeps its lengths and forgets the rest. */
+static void end_fragment(struct icost *s)
+{
+	if (s->nbatch)
+		run_batch(s);
+	uint64_t length[GRAPH_LANES];
+	all_lengths(s, length);
+	memcpy(s->length, length, sizeof(length));
+	s->reference += s->now_cycle;
+	for (unsigned k = 0; k < RESIDUAL_COUNT; k++)
+		s->residual[k] += edges_residuals(s->edges)[k];
+	s->now_cycle = 0;
+	graph_reset(s->graph);
+	edges_free(s->edges);
+	s->edges = edges_new(&s->machine);
+	if (s->nrules)
+		edges_rules(s->edges, s->rules, s->nrules);
+}
+
+/* Whether the next instruction is looked at. */
+static bool wanted(struct icost *s)
+{
+	if (s->sample == 1)
+		return true;
+	if (s->position++ % FRAGMENT == 0) {
+		if (s->wanted)
+			end_fragment(s);
+		if (s->fragment % s->sample == 0)
+			s->chosen = (uint32_t)rng_below(&s->rng, s->sample);
+		s->wanted = s->fragment++ % s->sample == s->chosen;
+	}
+	return s->wanted;
 }
 
 static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, struct err *e)
@@ -67,9 +123,15 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 		const struct rec_inst *r = &insts[i];
 		if (!(r->flags & RI_COMMITTED))
 			continue;
+		if (!s->position && !s->nbatch && !s->insts)
+			s->first_cycle = r->fetch;
+		s->last_cycle = r->fetch + r->commit;
+		if (!wanted(s))
+			continue;
 		edges_next(s->edges, r, &s->batch[s->nbatch]);
 		statics_add(s->statics, r->pc, &s->batch[s->nbatch]);
-		s->last_cycle = r->fetch + r->commit - edges_origin(s->edges);
+		s->pc[s->nbatch] = r->pc;
+		s->now_cycle = r->fetch + r->commit - edges_origin(s->edges);
 		if (++s->nbatch == ICOST_BATCH)
 			run_batch(s);
 	}
@@ -89,19 +151,20 @@ char *icost_set_name(const char names[GRAPH_CATEGORIES][32], unsigned set, char 
 }
 
 static bool put_costs(struct icost *s, struct store *store, int64_t phase, uint64_t insts,
-		      const uint64_t *now, const uint64_t *before, struct err *e)
+		      const uint64_t *now, const uint64_t *before, double scale, struct err *e)
 {
-	double icost[GRAPH_LANES];
-	const double t = (double)(now[0] - before[0]);
-	bool ok = store_insert(store, e, "icost_phase", "iid", phase, (int64_t)insts, t);
+	double cost[GRAPH_LANES], icost[GRAPH_LANES];
+	const double t = (double)(now[0] - before[0]) * scale;
+	bool ok = store_insert(store, e, "icost_phase", "iid", phase,
+			       (int64_t)((double)insts * scale), t);
 	for (unsigned set = 0; set < GRAPH_LANES; set++)
-		icost[set] = t - (double)(now[set] - before[set]);
+		icost[set] = cost[set] = t - (double)(now[set] - before[set]) * scale;
 	graph_icosts(icost);
 	for (unsigned set = 1; ok && set < GRAPH_LANES; set++) {
 		char name[300];
 		icost_set_name(s->names, set, name, sizeof(name));
-		ok = store_insert(store, e, "icost", "iisdd", phase, (int64_t)set, name,
-				  t - (double)(now[set] - before[set]), icost[set]);
+		ok = store_insert(store, e, "icost", "iisdd", phase, (int64_t)set, name, cost[set],
+				  icost[set]);
 	}
 	return ok;
 }
@@ -112,25 +175,28 @@ static bool icost_finish(void *state, struct store *store, struct err *e)
 	static const char *const residual[RESIDUAL_COUNT] = { "fetch", "dispatch", "execute",
 							      "commit", "strict" };
 	struct icost *s = state;
-	uint64_t length[GRAPH_LANES];
-	if (s->nbatch)
-		run_batch(s);
+	if (s->sample == 1 || s->wanted)
+		end_fragment(s);
 	if (!s->insts || !store)
 		return true;
-	graph_length(s->graph, length);
-	bool ok = put_costs(s, store, -1, s->insts, length, zero, e);
+	/* Fragments stand for the whole run. */
+	const uint64_t cycles = s->sample == 1 ? s->reference : s->last_cycle - s->first_cycle;
+	const double scale = s->sample == 1 ? 1 : (double)cycles / (double)s->reference;
+	const uint64_t graph = (uint64_t)((double)s->length[0] * scale);
+	bool ok = put_costs(s, store, -1, s->insts, s->length, zero, scale, e);
 	for (size_t i = 0; ok && i < s->nphases; i++)
 		ok = put_costs(s, store, (int64_t)i,
 			       s->phase[i].insts - (i ? s->phase[i - 1].insts : 0),
-			       s->phase[i].length, i ? s->phase[i - 1].length : zero, e);
+			       s->phase[i].length, i ? s->phase[i - 1].length : zero, scale, e);
 	for (unsigned k = 0; ok && k < RESIDUAL_COUNT; k++) {
 		char key[48];
 		snprintf(key, sizeof(key), "graph_residual_%s", residual[k]);
-		ok = store_insert(store, e, "run", "sd", key, (double)edges_residuals(s->edges)[k]);
+		ok = store_insert(store, e, "run", "sd", key, (double)s->residual[k]);
 	}
-	ok = ok && statics_store(s->statics, store, s->insts, length[0], e);
-	return ok && store_insert(store, e, "run", "sd", "graph_cycles", (double)length[0]) &&
-	       store_insert(store, e, "run", "sd", "graph_reference_cycles", (double)s->last_cycle);
+	return ok && statics_store(s->statics, store, s->insts, graph, e) &&
+	       places_store(s->places, store, s->images ? *s->images : NULL, graph, e) &&
+	       store_insert(store, e, "run", "sd", "graph_cycles", (double)graph) &&
+	       store_insert(store, e, "run", "sd", "graph_reference_cycles", (double)cycles);
 }
 
 static void icost_free(void *state)
@@ -139,6 +205,7 @@ static void icost_free(void *state)
 	graph_free(s->graph);
 	edges_free(s->edges);
 	statics_free(s->statics);
+	places_free(s->places);
 	free(s->batch);
 	free(s->phase);
 }

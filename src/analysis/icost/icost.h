@@ -5,6 +5,7 @@
 
 #include "analysis/icost/edges.h"
 #include "analysis/icost/graph.h"
+#include "analysis/icost/places.h"
 #include "analysis/icost/statics.h"
 #include "trace/analysis.h"
 
@@ -19,20 +20,34 @@ struct icost_phase {
 };
 
 struct icost {
-	struct trace_meta meta;
+	struct edges_machine machine;
 	struct edges *edges;
 	struct graph *graph;
 	struct graph_inst *batch;
+	uint64_t pc[ICOST_BATCH]; /* of the batch */
 	size_t nbatch;
-	bool started;
-	uint64_t last_cycle; /* of the run, by commit stamps */
-	uint64_t insts;
+	uint64_t nbatches;
+	/* The stretches that were looked at: all, or fragments of the run. */
+	uint32_t sample;   /* one fragment in so many; 1: everything */
+	uint64_t position; /* instructions seen */
+	uint64_t fragment; /* number of the present one, and whether it is looked at */
+	uint32_t chosen;
+	bool wanted;
+	uint64_t length[GRAPH_LANES]; /* of the fragments that are over */
+	uint64_t reference;	      /* cycles of those, by commit stamps */
+	uint64_t first_cycle, last_cycle, insts;
+	uint64_t now_cycle, began_cycle; /* of the present fragment */
+	uint64_t residual[RESIDUAL_COUNT];
+	struct rng rng;
 	struct icost_phase *phase;
 	size_t nphases;
 	uint64_t phase_insts, phase_end;
 	struct edges_rule rules[ICOST_RULES];
+	size_t nrules;
 	char names[GRAPH_CATEGORIES][32];
 	struct statics *statics;
+	struct places *places;
+	struct images *const *images;
 };
 
 extern const struct analysis icost_analysis;
@@ -40,5 +55,8 @@ extern const struct analysis icost_analysis;
 /* "dl1+win" for a set of categories. Returns buf. */
 char *icost_set_name(const char names[GRAPH_CATEGORIES][32], unsigned set, char *buf,
 		     size_t size_bytes);
+
+/* rules.c: fills rules and names from the parameter icost.categories. */
+bool icost_rules_read(struct icost *s, const char *text, struct err *e);
 
 #endif
