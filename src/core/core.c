@@ -261,11 +261,13 @@ static void step_cycle(struct core *c)
 		size_t most = c->wants & WANT_SQUASHED ? (size_t)c->mask + 1 : c->commit_width;
 
 		emit_reserve(c->emit, min_u64(most, c->emit->max_insts));
-		record_start(c);
-		c->flush_now_cause = c->flush_cause;
+		if (c->wants & WANT_CYCLES) {
+			record_start(c);
+			c->flush_now_cause = c->flush_cause;
+		}
 	}
 	complete_stage(c);
-	if (unlikely(c->wants))
+	if (unlikely(c->wants & WANT_CYCLES))
 		record_head(c);
 	drain_stage(c);
 	commit_stage(c);
