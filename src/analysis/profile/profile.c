@@ -110,10 +110,13 @@ static inline uint64_t inst_key(const struct rec_inst *r)
 	return r->pc << CELL_EVENT_BITS | (r->psv & CELL_EVENT_MASK);
 }
 
+/* Combined are events that happened independently of each other: a miss of the last level always is
+ * one of the first, and counts as one. */
 static void count_events(struct profile *p, unsigned events)
 {
-	p->with_event++;
-	p->with_combined += (events & (events - 1)) != 0;
+	unsigned apart = events & PSV_TEA & ~(events & PSV_ST_LLC ? (unsigned)PSV_ST_L1 : 0);
+	p->with_event += apart != 0;
+	p->with_combined += (apart & (apart - 1)) != 0;
 	for (unsigned b = 0; b < CELL_EVENT_BITS; b++)
 		p->event_count[b] += events >> b & 1;
 }

@@ -30,7 +30,7 @@ struct profile {
 
 	uint64_t stall_length[STALL_BUCKETS]; /* instructions that stalled commit with no event, by
 						 length */
-	uint64_t with_event, with_combined;   /* executions with at least one event, with several */
+	uint64_t with_event, with_combined; /* executions with one of TEA's events, with several */
 	uint64_t event_count[CELL_EVENT_BITS]; /* executions by event */
 
 	struct sampler

@@ -401,6 +401,20 @@ static void test_610_a_missing_record_is_an_error(void **state)
 	done(p);
 }
 
+static void test_611_a_miss_of_the_last_level_alone_is_no_combined_event(void **state)
+{
+	static struct stream s;
+	begin(&s);
+	commit(&s, 1, PSV_ST_L1 | PSV_ST_LLC, CLASS_LOAD);
+	commit(&s, 1, PSV_FL_CSR, CLASS_CSR);
+	commit(&s, 1, PSV_ST_L1 | PSV_ST_LLC | PSV_ST_TLB, CLASS_LOAD);
+	commit(&s, 1, PSV_FL_MB | PSV_FL_CSR, CLASS_BRANCH);
+	struct profile *p = analyse(&s, 4, 1);
+	assert_int_equal(p->with_event, 3);
+	assert_int_equal(p->with_combined, 1);
+	done(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_608_software_blames_where_execution_resumes),
 		cmocka_unit_test(test_609_random_streams_conserve_every_cycle),
 		cmocka_unit_test(test_610_a_missing_record_is_an_error),
+		cmocka_unit_test(test_611_a_miss_of_the_last_level_alone_is_no_combined_event),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
