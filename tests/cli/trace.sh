@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+# Traces as their user meets them: written, replayed, cut, damaged, looked into, exported, imported.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+cd "$tmp"
+"$CULPRIT" sim --analyze profile,folded,csv,null --trace whole.trace -o live.culprit -- "$GUESTS/answers" \
+	>/dev/null 2>&1 </dev/null || true
+mv answers.csv live.csv
+mv answers.folded live.folded
+
+# Replays with the arguments given and compares all that it writes with the run itself, byte for byte.
+replays_the_same() {
+	run replay whole.trace -o other.culprit --param csv=other.csv --param folded=other.folded "$@"
+	status_is 0
+	cmp live.culprit other.culprit
+	cmp live.csv other.csv
+	cmp live.folded other.folded
+}
+
+test_a_replay_writes_the_same_bytes_as_the_run() {
+	replays_the_same --analyze profile,folded,csv,null
+	replays_the_same --analyze profile,folded,csv,null --workers 0
+	replays_the_same --analyze profile,folded,csv,null --workers 4
+	replays_the_same --analyze profile,folded,csv,null:3 --workers 4 --buffer-memory 1M
+	replays_the_same --analyze profile,folded,csv,null --salvage
+}
+
+test_a_run_without_a_trace_gives_the_same_profile() {
+	"$CULPRIT" sim --analyze profile,folded,csv,null --workers 0 -o plain.culprit -- "$GUESTS/answers" \
+		>/dev/null 2>&1 </dev/null || true
+	command -v sqlite3 >/dev/null || return 0
+	for f in live plain; do sqlite3 $f.culprit .dump | grep -v host_seconds >$f.sql; done
+	cmp live.sql plain.sql
+	cmp live.csv answers.csv
+	cmp live.folded answers.folded
+}
+
+test_a_trace_of_a_replay_is_as_good_as_the_first() {
+	run replay whole.trace --analyze none --trace again.trace
+	status_is 0
+	run replay again.trace --analyze profile,folded,csv,null -o other.culprit --param csv=other.csv \
+		--param folded=other.folded
+	status_is 0
+	cmp live.culprit other.culprit
+	cmp live.csv other.csv
+}
+
+test_a_region_begins_at_a_function() {
+	run replay whole.trace --analyze csv --param csv=part.csv --start symbol:main --stop inst:100000000 -o part.culprit
+	status_is 0
+	[ "$(wc -l <part.csv)" -lt "$(wc -l <live.csv)" ] || fail "the region is the whole run"
+	tail -n +2 part.csv | cut -d, -f4 >part.pcs
+	[ -s part.pcs ] || fail "the region is empty"
+}
+
+test_folded_stacks_have_main_on_them_and_no_empty_lines() {
+	grep -q ';main' live.folded || fail "main is on no stack"
+	awk '{ if ($NF < 1) exit 1 }' live.folded
+}
+
+test_a_truncated_trace_is_refused_and_salvaged() {
+	head -c $(($(stat -c %s whole.trace) - 10)) whole.trace >short.trace
+	run replay short.trace -o short.culprit
+	refuses truncated --salvage
+	[ ! -e short.culprit ] || fail "a store was written"
+	run replay short.trace -o short.culprit --salvage
+	status_is 0
+	err_lines 1
+	[ -s short.culprit ]
+}
+
+test_a_damaged_trace_is_refused() {
+	cp whole.trace bad.trace
+	printf x | dd of=bad.trace bs=1 seek=$(($(stat -c %s whole.trace) / 2)) conv=notrunc 2>/dev/null
+	run replay bad.trace -o bad.culprit
+	refuses damaged --salvage
+}
+
+test_a_trace_from_the_future_is_refused() {
+	cp whole.trace future.trace
+	printf '\007' | dd of=future.trace bs=1 seek=8 conv=notrunc 2>/dev/null
+	run replay future.trace
+	refuses "version 7" "newer culprit"
+	run replay --salvage future.trace
+	refuses "version 7"
+}
+
+test_what_is_no_trace_is_refused() {
+	echo something else >text
+	run replay text
+	refuses "not a culprit trace"
+	run replay missing.trace
+	refuses missing.trace
+	run pipeline text
+	refuses "not a culprit trace"
+}
+
+test_an_unknown_analysis_names_the_nearest() {
+	run replay whole.trace --analyze profil
+	refuses profil profile
+	run replay whole.trace --analyze profile,profile
+	refuses twice
+	run replay whole.trace --analyze profile:2
+	refuses shard
+	run replay whole.trace --start nowhere
+	refuses nowhere
+	run replay whole.trace --workers many
+	refuses many
+}
+
+test_the_pipeline_view_fits_its_width() {
+	run pipeline whole.trace --width 120 --from 2000 --count 200
+	status_is 0
+	awk 'length($0) > 120 { exit 1 }' "$tmp/out" || fail "a line is wider than 120 columns"
+	out_has "F-"
+	[ "$(grep -cE '^ +[0-9]+ +[0-9a-f]+  ' "$tmp/out")" = 200 ] || fail "not 200 committed instructions"
+	grep -qE '^ +- .*x' "$tmp/out" || fail "no squashed instruction"
+}
+
+test_the_pipeline_view_as_json_is_json() {
+	run pipeline whole.trace --json --count 10
+	status_is 0
+	python3 -c 'import json, sys; rows = json.load(open(sys.argv[1]))["instructions"]
+assert sum(r["committed"] for r in rows) == 10' "$tmp/out"
+}
+
+test_exports_have_their_formats() {
+	run export whole.trace --count 100
+	status_is 0
+	[ "$(head -1 "$tmp/out")" = "$(printf 'Kanata\t0004')" ] || fail "not a Kanata log"
+	grep -q '^W' "$tmp/out" || fail "no dependence"
+	run export whole.trace -f csv --from 50 --count 7
+	[ "$(wc -l <"$tmp/out")" = 8 ] || fail "not seven instructions"
+	run export whole.trace -f csv --from cycle:10000 --count 3000
+	status_is 0
+	run export whole.trace --from 999999999999
+	refuses "no instructions"
+}
+
+test_gem5_text_is_a_source_and_says_what_it_lacks() {
+	run export whole.trace -f o3pipeview --count 3000 -o gem5.txt
+	status_is 0
+	run replay gem5.txt --analyze csv --param csv=gem5.csv -o gem5.culprit --trace gem5.trace
+	status_is 0
+	[ "$(wc -l <gem5.csv)" = 3001 ] || fail "not 3000 instructions"
+	run pipeline gem5.trace --from 100 --count 10
+	status_is 0
+	run replay gem5.txt --analyze profile
+	refuses profile "cycle records"
+	head -5 gem5.txt >half.txt
+	run replay half.txt --analyze csv --param csv=half.csv -o half.culprit
+	refuses half.txt:5
+}
+
+run_tests
