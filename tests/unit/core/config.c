@@ -170,6 +170,26 @@ static void test_308_the_papers_tables_are_in_the_machines(void **state)
 	assert_int_equal(c.mem.line_bytes, 128);
 }
 
+static void test_309_no_text_is_too_strange_to_be_read(void **state)
+{
+	struct rng r;
+
+	rng_seed(&r, 309);
+	for (unsigned i = 0; i < 400; i++) {
+		char *text = x_strdup(machine_files[rng_below(&r, machine_files_count)].text);
+		size_t n = strlen(text);
+		struct core_config c;
+		struct err e;
+
+		for (unsigned k = 0; k < 1 + i % 8; k++)
+			text[rng_below(&r, n)] = (char)(1 + rng_below(&r, 255));
+		e.text[0] = 0;
+		if (!config_parse(&c, text, "m.ini", &e) || !config_check(&c, &e))
+			assert_true(e.text[0]);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +202,7 @@ int main(void)
 		cmocka_unit_test(test_306_a_machine_can_start_from_another),
 		cmocka_unit_test(test_307_set_needs_section_key_and_value),
 		cmocka_unit_test(test_308_the_papers_tables_are_in_the_machines),
+		cmocka_unit_test(test_309_no_text_is_too_strange_to_be_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
