@@ -22,6 +22,7 @@
 #define BLOCK_MAGIC	  0x4b4c4243u /* "CBLK" */
 #define BLOCK_HEAD_BYTES  64
 #define BLOCK_PAYLOAD_MAX (1u << 28)
+#define INFO_TEXT_MAX	  (1u << 24)
 #define INDEX_ENTRY_BYTES 56
 
 enum block_kind {
@@ -68,6 +69,9 @@ bool block_check(const uint8_t head[BLOCK_HEAD_BYTES], const uint8_t *payload, s
 
 /* file_info.c: a trace_info as lines of text. */
 void info_write(const struct trace_info *info, struct bytes *out);
+/* Compresses what follows `from` in place; unpacks to new memory, NULL if it is no such thing. */
+void info_pack(struct bytes *b, size_t from);
+uint8_t *info_unpack(const uint8_t *data, size_t size, size_t *unpacked_size);
 /* A parsed info owns its strings. */
 struct info_copy {
 	struct trace_info info;

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <zstd.h>
 
 uint64_t trace_checksum(uint64_t start, const uint8_t *data, size_t size)
 {
@@ -164,6 +165,33 @@ void info_write(const struct trace_info *info, struct bytes *out)
 		snprintf(n, sizeof(n), "%" PRIu64, info->counters[i].value);
 		put_line(out, "counter", (const char *[]){ info->counters[i].name, n }, 2);
 	}
+}
+
+void info_pack(struct bytes *b, size_t from)
+{
+	size_t size = b->size - from, bound = ZSTD_compressBound(size);
+	uint8_t *room = x_malloc(bound);
+	size_t n = ZSTD_compress(room, bound, b->data + from, size, 3);
+	if (ZSTD_isError(n))
+		die("out of memory");
+	b->size = from;
+	bytes_put(b, room, n);
+	free(room);
+}
+
+uint8_t *info_unpack(const uint8_t *data, size_t size, size_t *unpacked_size)
+{
+	unsigned long long n = ZSTD_getFrameContentSize(data, size);
+	if (n > INFO_TEXT_MAX) /* the two error values are, too */
+		return NULL;
+	uint8_t *text = x_malloc((size_t)n + 1);
+	size_t got = ZSTD_decompress(text, (size_t)n, data, size);
+	if (ZSTD_isError(got) || got != n) {
+		free(text);
+		return NULL;
+	}
+	*unpacked_size = got;
+	return text;
 }
 
 #define VALUES_MAX 6

@@ -72,7 +72,11 @@ static bool read_block(struct trace_reader *r, uint64_t offset, struct block_hea
 static bool take_info(struct trace_reader *r, const struct block_head *h)
 {
 	struct info_copy info;
-	if (!info_parse(r->buffer, (size_t)h->payload_bytes, &info))
+	size_t size;
+	uint8_t *text = info_unpack(r->buffer, (size_t)h->payload_bytes, &size);
+	bool ok = text && info_parse(text, size, &info);
+	free(text);
+	if (!ok)
 		return false;
 	if (r->has_info)
 		info_free(&r->info);

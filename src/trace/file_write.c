@@ -64,6 +64,7 @@ static bool write_info(struct trace_writer *w, struct err *e)
 	struct trace_info bare = { .meta = w->meta };
 	begin_payload(w);
 	info_write(w->info ? w->info : &bare, &w->out);
+	info_pack(&w->out, BLOCK_HEAD_BYTES);
 	w->info_offset = w->offset;
 	return write_block(w, &h, e);
 }
