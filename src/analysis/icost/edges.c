@@ -60,21 +60,8 @@ struct decoded {
 	uint32_t word;
 	bool valid, split, store, load, amo;
 	uint8_t dst, src[3], queue;
-	uint8_t unit; /* enum unit; PORTS: none that could bind */
+	uint8_t unit; /* enum edges_unit; EDGES_UNITS: none that could bind */
 };
-
-enum unit {
-	PORT_MEMORY,
-	PORT_STORE,
-	PORT_MUL,
-	PORT_DIV,
-	PORT_FADD,
-	PORT_FMUL,
-	PORT_FDIV,
-	PORT_FSQRT,
-	PORTS
-};
-_Static_assert(PORTS == EDGES_UNITS, "edges_machine.unit");
 
 struct edges {
 	struct edges_machine m;
@@ -97,7 +84,7 @@ struct edges {
 	uint64_t loads[QUEUE_HISTORY], stores[QUEUE_HISTORY], ints[QUEUE_HISTORY],
 	    fps[QUEUE_HISTORY];
 	uint64_t nloads, nstores, nints, nfps;
-	unsigned next_port[PORTS];
+	unsigned next_port[EDGES_UNITS];
 	const struct edges_rule *rules;
 	size_t nrules;
 	uint64_t residual[RESIDUAL_COUNT];
@@ -133,17 +120,20 @@ static bool setting_on(const struct trace_info *info, const char *section, const
 
 static void read_units(struct edges_machine *m, const struct trace_info *info)
 {
-	static const char *const name[PORTS] = {
+	static const char *const name[EDGES_UNITS] = {
 		[PORT_MEMORY] = "load", [PORT_STORE] = "store", [PORT_MUL] = "mul",
 		[PORT_DIV] = "div",	[PORT_FADD] = "fadd",	[PORT_FMUL] = "fmul",
 		[PORT_FDIV] = "fdiv",	[PORT_FSQRT] = "fsqrt",
 	};
 	if (!info || setting_on(info, "ideal", "bw"))
 		return;
-	for (unsigned k = 0; k < PORTS; k++) {
+	for (unsigned k = 0; k < EDGES_UNITS; k++) {
 		char key[32];
 		snprintf(key, sizeof(key), "%s_pipelined", name[k]);
 		m->unit[k].count = setting(info, "units", name[k], 0);
+		char latency[32];
+		snprintf(latency, sizeof(latency), "%s_latency", name[k]);
+		m->unit[k].latency = setting(info, "units", latency, 1);
 		m->unit[k].pipelined = k <= PORT_STORE || setting_on(info, "units", key);
 		if (m->unit[k].pipelined && m->unit[k].count >= m->dispatch_width)
 			m->unit[k].count = 0;
@@ -181,6 +171,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->btb_bubble = setting(info, "fetch", "btb_bubble", 0);
 	m->wakeup = meta->wakeup_latency;
 	m->l1d_latency = meta->l1d_latency;
+	m->l2_latency = meta->l2_latency;
+	m->mem_latency = meta->mem_latency;
 	m->forward_latency = setting(info, "lsu", "forward_latency", m->l1d_latency);
 	m->line_bytes = meta->line_bytes ? meta->line_bytes : 64;
 	m->lq = meta->lq_entries;
@@ -194,7 +186,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 			      : setting(info, "window", "int_queue", m->rob);
 	m->iq[1] = setting(info, "window", "mem_queue", m->rob);
 	m->iq[2] = setting(info, "window", "fp_queue", m->rob);
-	m->taken_per_fetch = meta->taken_per_fetch;
+	m->taken_per_fetch = meta->taken_per_fetch ? meta->taken_per_fetch : 1;
+	m->block_bytes = setting(info, "fetch", "block_bytes", 32);
 	read_units(m, info);
 	if (m->dispatch_width > GRAPH_WIDTH_MAX)
 		m->dispatch_width = GRAPH_WIDTH_MAX; /* an idealised machine: never binds */
@@ -287,8 +280,6 @@ static uint8_t category_of(const struct edges *s, const struct rec_inst *r,
 
 /* ---- what instructions are ---- */
 
-static enum unit unit_of(const struct edges_machine *m, unsigned cls);
-
 static const struct decoded *decode(struct edges *s, const struct rec_inst *r)
 {
 	struct decoded *d = &s->statics[(r->pc >> 1) % STATICS];
@@ -305,13 +296,13 @@ static const struct decoded *decode(struct edges *s, const struct rec_inst *r)
 	const bool fp = r->cls == CLASS_FADD || r->cls == CLASS_FMUL || r->cls == CLASS_FDIV ||
 			r->cls == CLASS_FSQRT;
 	d->queue = s->m.unified ? 0 : d->load || d->store || r->cls == CLASS_HINT ? 1 : fp ? 2 : 0;
-	d->unit = (uint8_t)unit_of(&s->m, r->cls);
-	if (d->unit < PORTS && !s->m.unit[d->unit].count)
-		d->unit = PORTS;
+	d->unit = (uint8_t)edges_unit_of(&s->m, r->cls);
+	if (d->unit < EDGES_UNITS && !s->m.unit[d->unit].count)
+		d->unit = EDGES_UNITS;
 	return d;
 }
 
-static enum unit unit_of(const struct edges_machine *m, unsigned cls)
+enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls)
 {
 	switch (cls) {
 	case CLASS_LOAD:
@@ -333,7 +324,7 @@ static enum unit unit_of(const struct edges_machine *m, unsigned cls)
 	case CLASS_FSQRT:
 		return m->unit[PORT_FSQRT].count ? PORT_FSQRT : PORT_FDIV;
 	default:
-		return PORTS;
+		return EDGES_UNITS;
 	}
 }
 
@@ -619,8 +610,8 @@ static enum graph_category contention_category(const struct edges *s, const stru
 {
 	if (r->flags & RI_SERIAL)
 		return CAT_NONE;
-	return d->unit < PORTS && !s->m.unit[d->unit].pipelined && !s->nrules ? CAT_BW_LGALU
-									      : CAT_BW;
+	return d->unit < EDGES_UNITS && !s->m.unit[d->unit].pipelined && !s->nrules ? CAT_BW_LGALU
+										    : CAT_BW;
 }
 
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
@@ -640,7 +631,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 			ready = max_u64(ready, s->slot_time[store]);
 		}
 	}
-	if (d->unit < PORTS)
+	if (d->unit < EDGES_UNITS)
 		ready = max_u64(ready, port_edge(s, r, d, now, latency, out));
 	if (ready > now->e)
 		s->residual[RESIDUAL_STRICT] += ready - now->e;

@@ -9,7 +9,18 @@
 #include "trace/analysis.h"
 
 #define EDGES_QUEUES 3
-#define EDGES_UNITS  8 /* kinds of units or issue ports */
+/* Kinds of units and ports that can hold an instruction up. */
+enum edges_unit {
+	PORT_MEMORY,
+	PORT_STORE,
+	PORT_MUL,
+	PORT_DIV,
+	PORT_FADD,
+	PORT_FMUL,
+	PORT_FDIV,
+	PORT_FSQRT,
+	EDGES_UNITS,
+};
 
 /* What the edges need to know of the machine. */
 struct edges_machine {
@@ -20,7 +31,7 @@ struct edges_machine {
 	uint32_t redirect, flush; /* cycles from resolving (committing) to fetch */
 	uint32_t btb_bubble;
 	uint32_t wakeup;
-	uint32_t l1d_latency, forward_latency;
+	uint32_t l1d_latency, l2_latency, mem_latency, forward_latency;
 	uint32_t line_bytes;
 	uint32_t lq, sq, int_regs, fp_regs; /* the registers beyond the architectural ones */
 	uint32_t iq[EDGES_QUEUES];	    /* integer, memory, FP; unified: the first */
@@ -28,11 +39,15 @@ struct edges_machine {
 	struct {
 		uint32_t count; /* 0: never binds */
 		bool pipelined;
-	} unit[EDGES_UNITS];
+		uint32_t latency;
+	} unit[EDGES_UNITS]; /* enum edges_unit */
 	uint32_t taken_per_fetch;
+	uint32_t block_bytes; /* aligned, of a fetch packet */
 };
 
 /* From the settings of the machine file (info may be NULL) and what every source says (meta). */
+/* The unit that an operation of this class takes; EDGES_UNITS: one that never binds. */
+enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls);
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 			const struct trace_info *info, struct err *e);
 struct graph_config edges_graph_config(const struct edges_machine *m);

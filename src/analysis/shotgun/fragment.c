@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fragments of the graph by the algorithm of fields2004 figure 7, from samples, the binary and the
+ * machine's description. Along a signature sample (design 4), instruction by instruction: of the
+ * detailed samples of its PC the one whose signature has most bits in common is pasted in; the next
+ * PC follows from the binary, from the taken bit, from a stack of calls, or from the sample's
+ * target. Bits that the instruction there cannot have end the fragment, and it is thrown away.
+ *
+ * What the samples do not say comes from the machine's description: packets of fetch, queues,
+ * registers, the front end's depth. An instruction without any sample gets the latencies of its
+ * kind and what its two bits tell.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/shotgun/shotgun.h"
+#include "isa/isa.h"
+
+#define CALLS	    64
+#define CODE	    (1u << 16) /* entries of the cache of decoded instructions */
+#define LOOK_MAX    512	       /* samples of one PC that are compared */
+#define FRONT_SLACK 2	       /* packets under way between fetch and its buffer, in the mean */
+#define WINDOW_MANY 20
+
+struct code {
+	uint64_t pc;
+	bool known;
+	struct inst in;
+	struct inst_operands operands;
+	uint8_t cls;
+};
+
+struct fragments {
+	struct edges_machine m;
+	struct images *images;
+	const struct shotgun_detail *details;
+	size_t ndetails;
+	struct code *code;
+	struct rng rng;
+	struct fragment_counts counts;
+	/* of the fragment being built */
+	uint64_t calls[CALLS];
+	unsigned ncalls;
+	unsigned packet, taken;
+	uint64_t block;
+	size_t loads[SHOTGUN_LONG], ints[SHOTGUN_LONG], fps[SHOTGUN_LONG];
+	size_t nloads, nints, nfps;
+	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
+	unsigned next_pool;
+	unsigned next_port[EDGES_UNITS];
+};
+
+struct fragments *fragments_new(const struct edges_machine *m, struct images *images,
+				const struct shotgun_detail *details, size_t ndetails,
+				uint64_t seed)
+{
+	struct fragments *f = x_calloc(1, sizeof(*f));
+	f->m = *m;
+	f->images = images;
+	f->details = details;
+	f->ndetails = ndetails;
+	f->code = x_calloc(CODE, sizeof(*f->code));
+	rng_seed(&f->rng, seed);
+	return f;
+}
+
+void fragments_free(struct fragments *f)
+{
+	if (!f)
+		return;
+	free(f->code);
+	free(f);
+}
+
+struct fragment_counts fragments_counts(const struct fragments *f)
+{
+	return f->counts;
+}
+
+/* ---- the binary ---- */
+
+static const struct code *code_at(struct fragments *f, uint64_t pc)
+{
+	struct code *c = &f->code[hash_u64(pc) % CODE];
+	uint32_t word;
+	if (c->known && c->pc == pc)
+		return c;
+	if (!images_word(f->images, pc, &word))
+		return NULL;
+	*c = (struct code){ .pc = pc, .known = true, .in = isa_decode(word) };
+	if (c->in.op == OP_ILLEGAL) {
+		c->known = false;
+		return NULL;
+	}
+	c->operands = isa_operands(&c->in);
+	c->cls = op_info[c->in.op].cls;
+	return c;
+}
+
+static bool is_memory(const struct code *c)
+{
+	return c->cls == CLASS_LOAD || c->cls == CLASS_STORE || c->cls == CLASS_AMO;
+}
+
+/* Step 2e: bits that this instruction cannot have. */
+static bool is_legal(const struct code *c, unsigned bits)
+{
+	const bool branch = c->cls == CLASS_BRANCH || c->cls == CLASS_JUMP;
+	if (bits & SHOTGUN_BIT1 && !branch && !is_memory(c))
+		return false;
+	if (c->cls == CLASS_JUMP && !(bits & SHOTGUN_BIT1))
+		return false;
+	/* Bit 1 of an access is 0 only if it missed, which bit 2 says. */
+	return !is_memory(c) || bits & SHOTGUN_BIT1 || bits & SHOTGUN_BIT2;
+}
+
+/* ---- samples ---- */
+
+static size_t first_of(const struct fragments *f, uint64_t pc)
+{
+	size_t low = 0, high = f->ndetails;
+	while (low < high) {
+		const size_t mid = (low + high) / 2;
+		if (f->details[mid].pc < pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Steps 2a and 2b: the sample of pc that has most of the masked bits in common. */
+static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, uint64_t signature,
+					    uint64_t mask, int *differs)
+{
+	const size_t first = first_of(f, pc);
+	const struct shotgun_detail *best = NULL;
+	size_t n = 0;
+	*differs = 99;
+	while (first + n < f->ndetails && f->details[first + n].pc == pc)
+		n++;
+	/* Of very many a random stretch is compared; equal ones are equally likely to be taken. */
+	const size_t from = n > LOOK_MAX ? rng_below(&f->rng, n) : 0, look = min_u64(n, LOOK_MAX);
+	unsigned equal = 0;
+	for (size_t i = 0; i < look; i++) {
+		const struct shotgun_detail *d = &f->details[first + (from + i) % n];
+		const int bits = __builtin_popcountll((d->signature ^ signature) & mask);
+		if (bits < *differs) {
+			*differs = bits;
+			equal = 0;
+		}
+		if (bits == *differs && rng_below(&f->rng, ++equal) == 0)
+			best = d;
+	}
+	return best;
+}
+
+/* What the two bits and the binary say of an instruction that was never sampled. */
+static struct shotgun_detail guess(const struct fragments *f, const struct code *c, unsigned bits)
+{
+	struct shotgun_detail d = { .pc = c->pc, .bits = (uint8_t)bits, .level = LEVEL_NONE };
+	d.latency = 1;
+	switch (c->cls) {
+	case CLASS_LOAD:
+	case CLASS_AMO:
+		d.latency = (uint16_t)f->m.l1d_latency;
+		d.level = LEVEL_L1;
+		if (bits & SHOTGUN_BIT2) {
+			d.miss =
+			    (uint16_t)((bits & SHOTGUN_BIT1 ? f->m.l2_latency : f->m.mem_latency) -
+				       f->m.l1d_latency);
+			d.level = bits & SHOTGUN_BIT1 ? LEVEL_L2 : LEVEL_MEM;
+			d.latency = (uint16_t)(d.latency + d.miss);
+		}
+		break;
+	case CLASS_BRANCH:
+	case CLASS_JUMP:
+		if (bits & SHOTGUN_BIT2)
+			d.flags |= RI_MISPREDICT;
+		break;
+	case CLASS_MUL:
+	case CLASS_DIV:
+	case CLASS_FADD:
+	case CLASS_FMUL:
+	case CLASS_FDIV:
+	case CLASS_FSQRT:
+		d.latency = (uint16_t)f->m.unit[edges_unit_of(&f->m, c->cls)].latency;
+		break;
+	default:
+		if (bits & SHOTGUN_BIT2)
+			d.icache = (uint16_t)f->m.l2_latency;
+	}
+	return d;
+}
+
+/* ---- nodes and edges ---- */
+
+static void reset(struct fragments *f)
+{
+	f->ncalls = 0;
+	f->packet = f->taken = 0;
+	f->nloads = f->nints = f->nfps = 0;
+	f->next_pool = 0;
+}
+
+static uint16_t pool_slot(struct fragments *f)
+{
+	const unsigned n = f->next_pool++ % (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL);
+	return (uint16_t)(GRAPH_SLOT_POOL + n);
+}
+
+static bool ends_packet(const struct fragments *f, uint64_t pc)
+{
+	const uint64_t block = f->m.block_bytes ? f->m.block_bytes : 16;
+	return f->packet >= f->m.fetch_width || f->taken >= f->m.taken_per_fetch ||
+	       (!f->taken && pc / block != f->block) || (f->taken && pc / block != f->block);
+}
+
+static void fetch_edges(struct fragments *f, size_t i, uint64_t pc, const struct shotgun_detail *d,
+			const struct shotgun_detail *before, bool jumped, struct graph_inst *out)
+{
+	const struct edges_machine *m = &f->m;
+	const uint64_t block = m->block_bytes ? m->block_bytes : 16;
+	const bool redirected = before && before->flags & RI_MISPREDICT,
+		   bubble = before && before->flags & RI_BTB_MISS,
+		   flushed = before && before->flags & (RI_FLUSHES | RI_EXCEPTION);
+	/* A jump within the limit of taken branches goes on in the block where it leads. */
+	if (jumped && f->taken < m->taken_per_fetch)
+		f->block = pc / block;
+	const bool full = ends_packet(f, pc);
+	if (before && !redirected && !bubble && !flushed && !full && !d->icache && !d->itlb)
+		return;
+	out->flags |= GRAPH_HEAD;
+	out->step[0] = (struct graph_part){ .cycles = 1,
+					    .category = full		       ? CAT_BW
+							: redirected || bubble ? CAT_BW_BMISP
+							: d->icache	       ? CAT_BW_IMISS
+									       : CAT_BW };
+	if (bubble)
+		out->step[1] =
+		    (struct graph_part){ .cycles = (uint16_t)m->btb_bubble, .category = CAT_BMISP };
+	if (redirected) {
+		out->flags |= GRAPH_PD;
+		out->pd = (uint16_t)m->redirect;
+		out->pd_cat = CAT_BMISP;
+	}
+	if (flushed) {
+		out->flags |= GRAPH_CF;
+		out->cf = d->flush ? d->flush : (uint16_t)m->flush;
+	}
+	out->fetch[0] = (struct graph_part){ .cycles = d->icache, .category = CAT_IMISS };
+	out->fetch[1] = (struct graph_part){ .cycles = d->itlb, .category = CAT_NONE };
+	const uint64_t x = 1 + m->front_entries + (uint64_t)FRONT_SLACK * m->fetch_width;
+	out->buffer = (uint16_t)min_u64(x, GRAPH_REACH);
+	f->packet = f->taken = 0;
+	f->block = pc / block;
+	(void)i;
+}
+
+static uint16_t distance(const size_t *of, size_t n, uint64_t entries, size_t i, uint64_t otherwise)
+{
+	if (!entries || n < entries)
+		return (uint16_t)otherwise;
+	return (uint16_t)min_u64(otherwise, i - of[n - entries]);
+}
+
+static void window_edges(struct fragments *f, size_t i, const struct code *c,
+			 struct graph_inst *out)
+{
+	const struct edges_machine *m = &f->m;
+	for (unsigned k = 0; k < 2; k++) {
+		const uint64_t times = k ? WINDOW_MANY : 1;
+		uint16_t x = (uint16_t)(m->rob * times);
+		if (c->cls == CLASS_LOAD || c->cls == CLASS_AMO)
+			x = distance(f->loads, f->nloads, m->lq * times, i, x);
+		if (c->operands.dst >= 32)
+			x = distance(f->fps, f->nfps, m->fp_regs * times, i, x);
+		else if (c->operands.dst)
+			x = distance(f->ints, f->nints, m->int_regs * times, i, x);
+		out->cd[k] = k && x < GRAPH_WIN_GRAIN ? GRAPH_WIN_GRAIN : x;
+	}
+	if (c->cls == CLASS_LOAD || c->cls == CLASS_AMO)
+		f->loads[f->nloads++] = i;
+	if (c->operands.dst >= 32)
+		f->fps[f->nfps++] = i;
+	else if (c->operands.dst)
+		f->ints[f->nints++] = i;
+}
+
+static uint16_t slot_before(const struct fragments *f, size_t i, uint32_t distance_back)
+{
+	return distance_back && distance_back <= i ? f->slot[i - distance_back] : 0;
+}
+
+static void execute_edges(struct fragments *f, size_t i, const struct code *c,
+			  const struct shotgun_detail *d, struct graph_inst *out)
+{
+	const struct edges_machine *m = &f->m;
+	const bool store = c->cls == CLASS_STORE,
+		   load = c->cls == CLASS_LOAD || c->cls == CLASS_AMO;
+	unsigned n = 0;
+	for (unsigned k = 0; k < 3; k++)
+		if (c->operands.src[k] && !(k == 1 && store))
+			out->src[n++] = c->operands.src[k];
+	f->slot[i] = 0;
+	if (load && slot_before(f, i, d->prod_mem) && n < GRAPH_SOURCES)
+		out->src[n++] = slot_before(f, i, d->prod_mem);
+	const enum edges_unit unit = edges_unit_of(m, c->cls);
+	if (unit < EDGES_UNITS && m->unit[unit].count && !m->unit[unit].pipelined) {
+		/* The description says how long the unit is taken; that explains the waiting. */
+		out->port = (uint16_t)(GRAPH_SLOT_PORTS +
+				       unit * ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) +
+				       f->next_port[unit]++ % m->unit[unit].count);
+		out->flags |= GRAPH_PORT;
+		out->occupies = (struct graph_part){ .cycles = d->latency, .category = CAT_LGALU };
+	} else {
+		out->re = (struct graph_part){ .cycles = d->contention, .category = CAT_BW };
+	}
+	if (load) {
+		const uint32_t hit = d->level == LEVEL_FWD ? m->forward_latency : m->l1d_latency;
+		const uint32_t l1 = (uint32_t)min_u64(d->latency, hit);
+		uint32_t rest = d->latency - l1, tlb = (uint32_t)min_u64(rest, d->dtlb);
+		rest -= tlb;
+		out->ep = (uint16_t)((l1 ? 1 : 0) + tlb);
+		out->ep_part[0] = (struct graph_part){ .cycles = (uint16_t)(l1 ? l1 - 1 : 0),
+						       .category = CAT_DL1 };
+		n = out->ep_part[0].cycles ? 1 : 0;
+		if (slot_before(f, i, d->prod_line)) {
+			out->line = slot_before(f, i, d->prod_line);
+			out->line_cat = CAT_DMISS;
+			f->slot[i] = out->line;
+		} else if (rest) {
+			out->ep_part[n] =
+			    (struct graph_part){ .cycles = (uint16_t)rest, .category = CAT_DMISS };
+			out->mem = f->slot[i] = pool_slot(f);
+		}
+	} else if (store) {
+		out->ep = 1;
+		out->data = c->operands.src[1];
+		out->mem = f->slot[i] = pool_slot(f);
+	} else if (c->cls == CLASS_HINT) {
+		out->ep = d->latency;
+	} else {
+		const bool longer =
+		    (c->cls == CLASS_MUL || c->cls == CLASS_DIV || c->cls == CLASS_FADD ||
+		     c->cls == CLASS_FMUL || c->cls == CLASS_FDIV || c->cls == CLASS_FSQRT) &&
+		    d->latency != 1;
+		out->ep_part[0] = (struct graph_part){ .cycles = d->latency,
+						       .category = longer ? CAT_LGALU : CAT_SHALU };
+		if (c->operands.dst)
+			out->wake = (struct graph_part){ .cycles = (uint16_t)m->wakeup,
+							 .category = out->ep_part[0].category };
+	}
+	if (c->cls == CLASS_AMO && !out->mem)
+		out->mem = f->slot[i] = pool_slot(f);
+	out->dst = c->operands.dst;
+}
+
+/* ---- the path ---- */
+
+/* Step 2d: the PC after this one; 0 if it cannot be known. */
+static uint64_t next_pc(struct fragments *f, const struct code *c, unsigned bits,
+			const struct shotgun_detail *d, bool *jumped)
+{
+	const uint64_t after = c->pc + c->in.len;
+	*jumped = false;
+	if (c->cls != CLASS_BRANCH && c->cls != CLASS_JUMP) {
+		/* a system call may go on elsewhere, as a signal does */
+		return after;
+	}
+	if (c->cls == CLASS_BRANCH) {
+		*jumped = bits & SHOTGUN_BIT1;
+		return *jumped ? c->pc + (uint64_t)(int64_t)c->in.imm : after;
+	}
+	*jumped = true;
+	const bool returns = isa_is_return(&c->in);
+	uint64_t to = 0;
+	if (!isa_is_indirect(&c->in))
+		to = c->pc + (uint64_t)(int64_t)c->in.imm;
+	else if (returns && f->ncalls)
+		to = f->calls[--f->ncalls % CALLS];
+	else if (d)
+		to = d->target;
+	if (isa_is_call(&c->in))
+		f->calls[f->ncalls++ % CALLS] = after;
+	return to;
+}
+
+/* The bits around instruction i of a skeleton, and which of them it has. */
+static uint64_t signature_at(const struct shotgun_long *on, size_t i, uint64_t *mask)
+{
+	uint64_t bits = 0;
+	*mask = 0;
+	for (int k = -SHOTGUN_CONTEXT; k <= SHOTGUN_CONTEXT; k++) {
+		const int64_t at = (int64_t)i + k;
+		if (at < 0 || at >= SHOTGUN_LONG)
+			continue;
+		bits |= (uint64_t)on->bits[at] << 2 * (k + SHOTGUN_CONTEXT);
+		*mask |= 3ull << 2 * (k + SHOTGUN_CONTEXT);
+	}
+	return bits;
+}
+
+static const struct shotgun_detail *sample_for(struct fragments *f, enum shotgun_design design,
+					       uint64_t pc, uint64_t signature, uint64_t mask)
+{
+	int differs;
+	if (design == DESIGN_STATIC) {
+		/* always the same one */
+		const size_t at = first_of(f, pc);
+		size_t n = 0;
+		while (at + n < f->ndetails && f->details[at + n].pc == pc)
+			n++;
+		return n ? &f->details[at + hash_u64(pc) % n] : NULL;
+	}
+	const struct shotgun_detail *d = closest(f, pc, signature, mask, &differs);
+	f->counts.inexact += d && differs;
+	return d;
+}
+
+size_t fragments_build(struct fragments *f, enum shotgun_design design,
+		       const struct shotgun_long *on, struct graph_inst *out)
+{
+	const struct fragment_counts before_counts = f->counts;
+	struct shotgun_detail now, before;
+	uint64_t pc = on->start, signature = 0, mask = 0;
+	size_t right = 0, missing = 0, i;
+	bool jumped = false;
+	reset(f);
+	for (i = 0; i < SHOTGUN_LONG; i++) {
+		const struct code *c = pc ? code_at(f, pc) : NULL;
+		if (!c)
+			break;
+		if (design != DESIGN_SHORT || i == 0)
+			signature = signature_at(on, i, &mask);
+		const struct shotgun_detail *d = sample_for(f, design, pc, signature, mask);
+		const unsigned bits = design != DESIGN_SHORT ? on->bits[i]
+				      : d		     ? d->bits
+				      : c->cls == CLASS_JUMP ? SHOTGUN_BIT1
+							     : signature >> 2 * SHOTGUN_CONTEXT & 3;
+		if (design != DESIGN_SHORT && !is_legal(c, bits))
+			break;
+		now = d ? *d : guess(f, c, bits);
+		missing += !d;
+		right += pc == on->pcs[i];
+		memset(&out[i], 0, sizeof(out[i]));
+		fetch_edges(f, i, pc, &now, i ? &before : NULL, jumped, &out[i]);
+		window_edges(f, i, c, &out[i]);
+		execute_edges(f, i, c, &now, &out[i]);
+		f->packet++;
+		pc = next_pc(f, c, bits, d, &jumped);
+		f->taken += jumped;
+		before = now;
+		if (design == DESIGN_SHORT) {
+			/* What the sample saw around it is what the next one must have seen. */
+			signature = (d ? d->signature : signature) >> 2;
+			mask = (1ull << 2 * (SHOTGUN_SPAN - 1)) - 1;
+		}
+	}
+	if (i < SHOTGUN_LONG) {
+		f->counts = before_counts;
+		f->counts.discarded++;
+		return 0;
+	}
+	f->counts.built++;
+	f->counts.insts += i;
+	f->counts.no_sample += missing;
+	f->counts.right_pc += right;
+	f->counts.wrong_built += right < i;
+	return i;
+}

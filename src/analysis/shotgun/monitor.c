@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The performance monitors of fields2004 figure 6(a), as hardware would be: at most one detailed
+ * and one signature sample are under way at a time; periods are random around their mean, so that
+ * samples do not fall into step with loops. When the buffers are full a new sample takes a random
+ * place with the probability that keeps all equally likely.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/shotgun/shotgun.h"
+
+struct monitor {
+	struct monitor_config config;
+	struct rng rng;
+	uint64_t recent; /* bits of the last SHOTGUN_CONTEXT instructions, the oldest lowest */
+	unsigned nrecent;
+	uint32_t to_detail, to_long; /* instructions until the next sample begins */
+	bool in_detail, in_long;
+	unsigned after; /* instructions seen after the detailed one */
+	size_t position;
+	struct shotgun_detail detail;
+	struct shotgun_long now;
+	struct shotgun_detail *details;
+	size_t ndetails;
+	uint64_t seen_details;
+	struct shotgun_long *longs;
+	size_t nlongs;
+	uint64_t seen_longs;
+	uint64_t prev_commit;
+	uint32_t prev_flags;
+};
+
+unsigned shotgun_bits(const struct rec_inst *r)
+{
+	const bool memory = r->flags & (RI_LOAD | RI_STORE),
+		   taken = r->flags & RI_TAKEN && r->flags & (RI_BRANCH | RI_JUMP),
+		   l2_miss = r->psv & PSV_ST_L2;
+	unsigned bits = 0;
+	if ((memory || taken) && !l2_miss)
+		bits |= SHOTGUN_BIT1;
+	if (r->psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_L2 | PSV_ST_LLC | PSV_ST_TLB) ||
+	    r->flags & RI_MISPREDICT)
+		bits |= SHOTGUN_BIT2;
+	return bits;
+}
+
+static uint32_t next_period(struct monitor *m, uint32_t mean)
+{
+	return (uint32_t)(mean / 2 + rng_below(&m->rng, mean) + 1);
+}
+
+struct monitor *monitor_new(const struct monitor_config *c)
+{
+	struct monitor *m = x_calloc(1, sizeof(*m));
+	m->config = *c;
+	rng_seed(&m->rng, c->seed);
+	m->details = x_calloc(c->max_details, sizeof(*m->details));
+	m->longs = x_calloc(c->max_longs, sizeof(*m->longs));
+	m->to_detail = next_period(m, c->detail_period);
+	m->to_long = next_period(m, c->long_period);
+	return m;
+}
+
+void monitor_free(struct monitor *m)
+{
+	if (!m)
+		return;
+	free(m->details);
+	free(m->longs);
+	free(m);
+}
+
+/* Where the next of `seen` samples goes; max if it is not kept. */
+static size_t place_for(struct monitor *m, size_t *count, size_t max, uint64_t *seen)
+{
+	(*seen)++;
+	if (*count < max)
+		return (*count)++;
+	const uint64_t at = rng_below(&m->rng, *seen);
+	return at < max ? (size_t)at : max;
+}
+
+static void begin_detail(struct monitor *m, const struct rec_inst *r, unsigned bits)
+{
+	const uint32_t latency = r->complete - r->issue;
+	m->in_detail = true;
+	m->after = 0;
+	m->detail = (struct shotgun_detail){
+		.pc = r->pc,
+		.target = r->target,
+		.signature = m->recent | (uint64_t)bits << 2 * SHOTGUN_CONTEXT,
+		.flags =
+		    r->flags & (RI_MISPREDICT | RI_BTB_MISS | RI_EXCEPTION | RI_FLUSHES | RI_TAKEN),
+		.prod_mem = r->prod_mem,
+		.prod_line = r->prod_line,
+		.icache = r->lat_icache,
+		.itlb = r->lat_itlb,
+		.contention = r->lat_fu,
+		.latency = (uint16_t)min_u64(latency, UINT16_MAX),
+		.miss = r->lat_dmiss,
+		.dtlb = r->lat_dtlb,
+		.level = r->dlevel,
+		.bits = (uint8_t)bits,
+	};
+	if (m->prev_flags & (RI_FLUSHES | RI_EXCEPTION) && r->fetch > m->prev_commit)
+		m->detail.flush = (uint16_t)min_u64(r->fetch - m->prev_commit, UINT16_MAX);
+}
+
+static void end_detail(struct monitor *m)
+{
+	const size_t at = place_for(m, &m->ndetails, m->config.max_details, &m->seen_details);
+	if (at < m->config.max_details)
+		m->details[at] = m->detail;
+	m->in_detail = false;
+	m->to_detail = next_period(m, m->config.detail_period);
+}
+
+bool monitor_add(struct monitor *m, const struct rec_inst *r)
+{
+	const unsigned bits = shotgun_bits(r);
+	bool begins = false;
+	if (m->in_detail) {
+		m->after++;
+		m->detail.signature |= (uint64_t)bits << 2 * (SHOTGUN_CONTEXT + m->after);
+		if (m->after == SHOTGUN_CONTEXT)
+			end_detail(m);
+	} else if (m->to_detail) {
+		m->to_detail--;
+	} else if (m->nrecent == SHOTGUN_CONTEXT) {
+		begin_detail(m, r, bits);
+	}
+	if (!m->in_long && m->to_long) {
+		m->to_long--;
+	} else if (!m->in_long) {
+		m->in_long = begins = true;
+		m->position = 0;
+		m->now.start = r->pc;
+	}
+	if (m->in_long) {
+		m->now.bits[m->position] = (uint8_t)bits;
+		m->now.pcs[m->position] = r->pc;
+		if (++m->position == SHOTGUN_LONG) {
+			const size_t at =
+			    place_for(m, &m->nlongs, m->config.max_longs, &m->seen_longs);
+			if (at < m->config.max_longs)
+				m->longs[at] = m->now;
+			m->in_long = false;
+			m->to_long = next_period(m, m->config.long_period);
+		}
+	}
+	m->recent = m->recent >> 2 | (uint64_t)bits << 2 * (SHOTGUN_CONTEXT - 1);
+	m->nrecent += m->nrecent < SHOTGUN_CONTEXT;
+	m->prev_commit = r->fetch + r->commit;
+	m->prev_flags = r->flags;
+	return begins;
+}
+
+static int by_pc(const void *x, const void *y)
+{
+	const struct shotgun_detail *a = x, *b = y;
+	if (a->pc != b->pc)
+		return a->pc < b->pc ? -1 : 1;
+	return (a->signature > b->signature) - (a->signature < b->signature);
+}
+
+void monitor_finish(struct monitor *m)
+{
+	if (m->ndetails)
+		qsort(m->details, m->ndetails, sizeof(*m->details), by_pc);
+}
+
+const struct shotgun_detail *monitor_details(const struct monitor *m, size_t *count)
+{
+	*count = m->ndetails;
+	return m->details;
+}
+
+const struct shotgun_long *monitor_longs(const struct monitor *m, size_t *count)
+{
+	*count = m->nlongs;
+	return m->longs;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shotgun profiling as an analysis: samples during the run, fragments at its end, by designs 2, 3
+ * and 4 of fields2004 table IV, and costs from them as from the whole graph. Design 0 is not a
+ * profiler: the same stretches of the run with the edges as they really were, so that the error of
+ * sampling and that of building fragments can be told apart (table IX).
+ *
+ * Parameters: shotgun.detail and shotgun.signature, instructions between samples in the mean.
+ */
+#include "analysis/shotgun/shotgun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store.h"
+
+#define DETAIL_PERIOD 200
+#define LONG_PERIOD   20000
+#define MAX_DETAILS   (1u << 20)
+#define MAX_LONGS     1024
+
+struct shotgun {
+	struct edges_machine machine;
+	struct monitor *monitor;
+	struct graph *graph;
+	struct edges *edges;
+	struct graph_inst *batch;
+	size_t nbatch; /* of the stretch under way, as it really is */
+	bool within;
+	uint64_t perfect[GRAPH_LANES]; /* lengths of all stretches */
+	uint64_t nperfect;
+	uint64_t insts, first_cycle, last_cycle;
+	uint64_t seed;
+	struct images *const *images;
+};
+
+static uint32_t number_param(const struct analysis_options *o, const char *key, uint32_t otherwise)
+{
+	const char *text = analysis_param(o, key);
+	return text ? (uint32_t)strtoul(text, NULL, 0) : otherwise;
+}
+
+static bool shotgun_start(void *state, const struct trace_meta *meta,
+			  const struct analysis_options *o, struct err *e)
+{
+	struct shotgun *s = state;
+	if (!edges_machine_read(&s->machine, meta, o->info, e))
+		return false;
+	const struct monitor_config mc = {
+		.detail_period = number_param(o, "shotgun.detail", DETAIL_PERIOD),
+		.long_period = number_param(o, "shotgun.signature", LONG_PERIOD),
+		.max_details = MAX_DETAILS,
+		.max_longs = MAX_LONGS,
+		.seed = o->seed + 7,
+	};
+	if (mc.detail_period < SHOTGUN_SPAN || !mc.long_period)
+		return err_set(
+		    e,
+		    "shotgun.detail=%u: one sample is under way at a time, so at least %d "
+		    "instructions lie between two",
+		    mc.detail_period, SHOTGUN_SPAN);
+	const struct graph_config gc = edges_graph_config(&s->machine);
+	s->seed = o->seed;
+	s->images = o->images;
+	s->monitor = monitor_new(&mc);
+	s->graph = graph_new(&gc);
+	s->edges = edges_new(&s->machine);
+	s->batch = x_calloc(SHOTGUN_LONG, sizeof(*s->batch));
+	return true;
+}
+
+static void add_lengths(struct shotgun *s, const struct graph_inst *in, size_t n,
+			uint64_t sum[GRAPH_LANES])
+{
+	uint64_t length[GRAPH_LANES];
+	graph_reset(s->graph);
+	graph_add(s->graph, in, n);
+	graph_length(s->graph, length);
+	for (unsigned k = 0; k < GRAPH_LANES; k++)
+		sum[k] += length[k];
+}
+
+static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, struct err *e)
+{
+	struct shotgun *s = state;
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_inst *r = &insts[i];
+		struct graph_inst edges;
+		if (!(r->flags & RI_COMMITTED))
+			continue;
+		if (!s->insts++)
+			s->first_cycle = r->fetch;
+		s->last_cycle = r->fetch + r->commit;
+		edges_next(s->edges, r, &edges);
+		if (monitor_add(s->monitor, r))
+			s->within = true;
+		if (!s->within)
+			continue;
+		s->batch[s->nbatch++] = edges;
+		if (s->nbatch < SHOTGUN_LONG)
+			continue;
+		add_lengths(s, s->batch, s->nbatch, s->perfect);
+		s->nperfect++;
+		s->nbatch = 0;
+		s->within = false;
+	}
+	return true;
+}
+
+static bool put_lengths(const struct shotgun *s, struct store *store, int design,
+			const uint64_t length[GRAPH_LANES], struct err *e)
+{
+	static char names[GRAPH_CATEGORIES][32];
+	const double scale = (double)(s->last_cycle - s->first_cycle) / (double)length[0];
+	double cost[GRAPH_LANES], icost[GRAPH_LANES];
+	bool ok = true;
+	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
+		snprintf(names[k], sizeof(names[k]), "%s", graph_category_name[k]);
+	for (unsigned set = 0; set < GRAPH_LANES; set++)
+		cost[set] = icost[set] = ((double)length[0] - (double)length[set]) * scale;
+	graph_icosts(icost);
+	for (unsigned set = 1; ok && set < GRAPH_LANES; set++) {
+		char name[300];
+		size_t n = 0;
+		for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
+			if (set >> k & 1)
+				n += (size_t)snprintf(name + n, sizeof(name) - n, "%s%s",
+						      n ? "+" : "", names[k]);
+		ok = store_insert(store, e, "shotgun", "iisdd", (int64_t)design, (int64_t)set, name,
+				  cost[set], icost[set]);
+	}
+	return ok;
+}
+
+static bool put_counts(struct store *store, int design, const struct fragment_counts *c,
+		       struct err *e)
+{
+	const struct {
+		const char *key;
+		double value;
+	} rows[] = {
+		{ "fragments_built", (double)c->built },
+		{ "fragments_discarded", (double)c->discarded },
+		{ "fragments_wrong", (double)c->wrong_built },
+		{ "instructions", (double)c->insts },
+		{ "pcs_right", (double)c->right_pc },
+		{ "no_sample", (double)c->no_sample },
+		{ "inexact", (double)c->inexact },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!store_insert(store, e, "shotgun_count", "isd", (int64_t)design, rows[i].key,
+				  rows[i].value))
+			return false;
+	return true;
+}
+
+static bool shotgun_finish(void *state, struct store *store, struct err *e)
+{
+	struct shotgun *s = state;
+	size_t ndetails, nlongs;
+	bool ok = true;
+	if (!store || !s->images || !*s->images)
+		return true;
+	monitor_finish(s->monitor);
+	const struct shotgun_detail *details = monitor_details(s->monitor, &ndetails);
+	const struct shotgun_long *longs = monitor_longs(s->monitor, &nlongs);
+	for (int design = DESIGN_STATIC; ok && design <= DESIGN_LONG; design++) {
+		uint64_t length[GRAPH_LANES] = { 0 };
+		struct fragments *f =
+		    fragments_new(&s->machine, *s->images, details, ndetails, s->seed + 11);
+		for (size_t i = 0; i < nlongs; i++) {
+			const size_t n =
+			    fragments_build(f, (enum shotgun_design)design, &longs[i], s->batch);
+			if (n)
+				add_lengths(s, s->batch, n, length);
+		}
+		const struct fragment_counts c = fragments_counts(f);
+		ok = put_counts(store, design, &c, e) &&
+		     (!c.built || put_lengths(s, store, design, length, e));
+		fragments_free(f);
+	}
+	return ok && (!s->nperfect || put_lengths(s, store, 0, s->perfect, e)) &&
+	       store_insert(store, e, "run", "si", "shotgun_details", (int64_t)ndetails) &&
+	       store_insert(store, e, "run", "si", "shotgun_signatures", (int64_t)nlongs);
+}
+
+static void shotgun_free(void *state)
+{
+	struct shotgun *s = state;
+	monitor_free(s->monitor);
+	graph_free(s->graph);
+	edges_free(s->edges);
+	free(s->batch);
+}
+
+const struct analysis shotgun_analysis = {
+	.name = "shotgun",
+	.summary = "costs from what hardware could sample, by the designs of fields2004 table IV",
+	.wants = WANT_INSTS | WANT_PRODUCERS | WANT_LATENCIES,
+	.state_size = sizeof(struct shotgun),
+	.start = shotgun_start,
+	.insts = shotgun_insts,
+	.finish = shotgun_finish,
+	.free = shotgun_free,
+};

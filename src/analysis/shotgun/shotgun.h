@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shotgun profiling (fields2004 section 5): costs and interaction costs from what hardware could
+ * sample. monitor.c is the hardware: it sees every instruction and keeps samples. fragment.c is the
+ * software: from samples, the binary and the machine's description alone it builds fragments of the
+ * dependence graph. shotgun.c joins them and scores the result.
+ */
+#ifndef ANALYSIS_SHOTGUN_SHOTGUN_H
+#define ANALYSIS_SHOTGUN_SHOTGUN_H
+
+#include "analysis/icost/edges.h"
+#include "analysis/icost/graph.h"
+#include "image/image.h"
+#include "trace/analysis.h"
+
+#define SHOTGUN_CONTEXT 10   /* instructions before and after a detailed sample */
+#define SHOTGUN_LONG	2000 /* instructions of a signature sample */
+#define SHOTGUN_SPAN	(2 * SHOTGUN_CONTEXT + 1)
+
+/* Table VI. */
+enum shotgun_bit {
+	SHOTGUN_BIT1 = 1 << 0, /* taken branch, load or store; 0 if it missed the L2 D-cache */
+	SHOTGUN_BIT2 = 1 << 1, /* I-cache miss, D-cache miss, TLB miss or mispredict */
+};
+unsigned shotgun_bits(const struct rec_inst *r);
+
+/* A detailed sample: what table V has to be measured, and the signature around it. */
+struct shotgun_detail {
+	uint64_t pc;
+	uint64_t target;    /* indirect branches: where it went */
+	uint64_t signature; /* two bits an instruction, the oldest lowest; the sample's own in the
+			       middle */
+	uint32_t flags;	    /* RI_MISPREDICT, RI_BTB_MISS, RI_EXCEPTION, RI_FLUSHES, RI_TAKEN */
+	uint32_t prod_mem, prod_line; /* distances */
+	uint16_t icache, itlb;	      /* DD */
+	uint16_t contention;	      /* RE */
+	uint16_t latency, miss, dtlb; /* EP: all of it; of that a miss; of that translation */
+	uint16_t flush; /* commit of the one before to its fetch, if that one flushed */
+	uint8_t level;	/* where its data came from */
+	uint8_t bits;	/* its own */
+};
+
+/* A signature sample. */
+struct shotgun_long {
+	uint64_t start; /* PC of the first */
+	uint8_t bits[SHOTGUN_LONG];
+	uint64_t pcs[SHOTGUN_LONG]; /* not the hardware's: to score what the software infers */
+};
+
+/* ---- monitor.c ---- */
+
+struct monitor_config {
+	uint32_t detail_period;	       /* instructions between detailed samples, in the mean */
+	uint32_t long_period;	       /* … signature samples */
+	size_t max_details, max_longs; /* more replace random earlier ones */
+	uint64_t seed;
+};
+
+struct monitor;
+struct monitor *monitor_new(const struct monitor_config *c);
+void monitor_free(struct monitor *m);
+/* The next committed instruction. True if it is the first of a signature sample. */
+bool monitor_add(struct monitor *m, const struct rec_inst *r);
+/* Samples that are complete; details sorted by PC after monitor_finish. */
+void monitor_finish(struct monitor *m);
+const struct shotgun_detail *monitor_details(const struct monitor *m, size_t *count);
+const struct shotgun_long *monitor_longs(const struct monitor *m, size_t *count);
+
+/* ---- fragment.c ---- */
+
+/* How fragments came out. */
+struct fragment_counts {
+	uint64_t built, discarded;
+	uint64_t insts;	      /* in fragments that were built */
+	uint64_t no_sample;   /* of those, without any detailed sample of their PC */
+	uint64_t inexact;     /* … whose signature is not exactly a sample's */
+	uint64_t right_pc;    /* … whose PC was inferred right */
+	uint64_t wrong_built; /* fragments with a wrong PC that were built all the same */
+};
+
+enum shotgun_design {
+	DESIGN_STATIC = 2, /* one sample per static instruction, along the inferred path */
+	DESIGN_SHORT = 3,  /* short signatures alone: samples that overlap are chained */
+	DESIGN_LONG = 4,   /* short signatures patched into a long one */
+};
+
+struct fragments;
+struct fragments *fragments_new(const struct edges_machine *m, struct images *images,
+				const struct shotgun_detail *details, size_t ndetails,
+				uint64_t seed);
+void fragments_free(struct fragments *f);
+/*
+ * Builds a fragment on the skeleton `on` (DESIGN_SHORT uses only its start) into out, which has
+ * room for SHOTGUN_LONG. Returns its instructions; 0 if it was discarded.
+ */
+size_t fragments_build(struct fragments *f, enum shotgun_design design,
+		       const struct shotgun_long *on, struct graph_inst *out);
+struct fragment_counts fragments_counts(const struct fragments *f);
+
+extern const struct analysis shotgun_analysis;
+
+#endif
