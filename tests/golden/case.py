@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""The case studies of docs/case-*.md from end to end: simulate, store, read back, and find the culprit.
+
+    case.py CULPRIT WORKLOADS imagick|lbm|nab
+
+Small sizes, and bounds that are wide enough for a better core model, not for a wrong profiler. Output is TAP.
+"""
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+
+class Run:
+    """One program on the modelled core, and what its profile says."""
+
+    def __init__(self, machine, words, options=()):
+        self.path = pathlib.Path(SCRATCH) / ("%d.culprit" % len(list(pathlib.Path(SCRATCH).iterdir())))
+        done = subprocess.run([CULPRIT, "sim", "--machine", machine, "--period", "100", *options, "-o", str(self.path), "--",
+                               str(WORKLOADS / words[0]), *words[1:]], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        self.output = done.stdout
+        self.db = sqlite3.connect("file:%s?mode=ro" % self.path, uri=True)
+        self.cycles = int(float(self.one("SELECT value FROM run WHERE key = 'profiled_cycles'")))
+        self.instructions = int(float(self.one("SELECT value FROM run WHERE key = 'profiled_instructions'")))
+        self.units = self.one("SELECT sum(units) FROM golden")
+
+    def one(self, sql, *values):
+        return self.db.execute(sql, values).fetchone()[0]
+
+    def shares(self, profiler, where="1"):
+        """{mnemonic and address: share of all cycles}, biggest first, as a profiler (or "oracle") sees it."""
+        source = "golden" if profiler == "oracle" else (
+            "(SELECT * FROM profile WHERE sampler = 0 AND profiler = (SELECT id FROM profiler WHERE name = '%s'))" % profiler)
+        rows = self.db.execute("SELECT i.disasm, t.pc, sum(t.units) FROM %s t JOIN instruction i USING (pc) JOIN function f "
+                               "ON f.id = i.function WHERE %s GROUP BY t.pc ORDER BY 3 DESC" % (source, where))
+        return {(disasm.split()[0], pc): units / self.units for disasm, pc, units in rows}
+
+    def event_share(self, name, where="1"):
+        """Share of all cycles of instructions that suffered an event."""
+        return self.one("SELECT coalesce(sum(g.units), 0) FROM golden g JOIN instruction i USING (pc) WHERE (g.events >> "
+                        "(SELECT bit FROM event WHERE name = ?)) & 1 AND %s" % where, name) / self.units
+
+    def event_count(self, name):
+        return self.one("SELECT executions FROM event WHERE name = ?", name)
+
+    def error(self, profiler):
+        done = subprocess.run([CULPRIT, "accuracy", str(self.path), "--csv"], capture_output=True, text=True, check=True)
+        rows = [line.split(",") for line in done.stdout.splitlines()]
+        return next(float(row[1]) for row in rows if row[0] == profiler)
+
+
+def total(shares, *mnemonics):
+    return sum(share for (mnemonic, _), share in shares.items() if mnemonic in mnemonics)
+
+
+def between(low, value, high, what):
+    assert low <= value <= high, "%s is %.3f, not in %g..%g" % (what, value, low, high)
+
+
+MARKED = ("--start", "mark", "--stop", "mark")
+
+
+def imagick():
+    run = Run("boom-tip", ["mean_shift", "60"], MARKED)
+    free = Run("boom-tip", ["mean_shift", "60", "1"], MARKED)
+    for function in ("floor", "ceil"):
+        where = "f.name = '%s'" % function
+        oracle, tip, nci = (run.shares(p, where) for p in ("oracle", "tip", "nci"))
+        whole = sum(oracle.values())
+        between(0.15, whole, 0.35, "the share of %s" % function)
+        flags = total(oracle, "frflags", "fsflags")
+        assert {m for m, _ in list(oracle)[:2]} == {"frflags", "fsflags"}, "Oracle blames %s" % list(oracle)[:2]
+        assert {m for m, _ in list(tip)[:2]} == {"frflags", "fsflags"}, "TIP blames %s" % list(tip)[:2]
+        between(0.5, flags / whole, 0.75, "the flags' part of %s" % function)
+        between(-0.02, total(tip, "frflags", "fsflags") - flags, 0.02, "TIP's error on the flags")
+        assert {m for m, _ in list(nci)[:2]} == {"feq.d", "ret"}, "NCI blames %s" % list(nci)[:2]
+        between(0.0, total(nci, "frflags", "fsflags") / flags, 0.35, "what NCI sees of the flags")
+    assert run.output == free.output, "the two variants compute different things"
+    assert run.event_count("FL-CSR") > 1000 and free.event_count("FL-CSR") == 0
+    between(1.6, run.cycles / free.cycles, 3.2, "the speed-up")
+
+
+def lbm():
+    # A box whose two grids (20 MB) do not fit the last level, after the grids have been filled.
+    steps = {d: Run("boom-tea", ["lbm", "40", "2", str(d)],
+                    ("--set", "exception.page_faults=no", "--fast-forward", "25M", "--warm", "4M", "--max-insts", "400k"))
+             for d in (0, 1, 2, 4)}
+    hottest = {d: next(iter(run.shares("oracle").items())) for d, run in steps.items()}
+    (mnemonic, pc), share = hottest[0]
+    assert mnemonic == "ld", "the hottest is %s" % mnemonic
+    between(0.3, share, 0.6, "the share of the load of the flags")
+    assert share > 5 * list(steps[0].shares("oracle").values())[1], "the second is nearly as hot"
+    between(0.9, steps[0].event_share("ST-LLC", "pc = %d" % pc) / share, 1.0, "the part of it that waits for memory")
+    (seen, at), told = next(iter(steps[0].shares("tip").items()))
+    assert at == pc and abs(told - share) < 0.03, "TIP blames %s with %.3f" % (seen, told)
+    # Dispatch-tagging sees the instructions that pile up behind it instead.
+    between(0.0, steps[0].shares("ibs").get(("ld", pc), 0), share / 4, "what IBS sees of the load")
+    cost = {d: run.cycles / run.instructions for d, run in steps.items()}
+    best = min(cost, key=cost.get)
+    assert best != 0, "prefetching does not help"
+    between(1.2, cost[0] / cost[best], 1.8, "the best speed-up per instruction")
+    loads = {d: run.event_share("ST-LLC", "i.class = 'load'") for d, run in steps.items()}
+    assert loads[2] < loads[1] < loads[0], "time of missing loads by distance: %s" % loads
+
+
+def nab():
+    plain, finite, fast = (Run("boom-tea", [name, "60", "3"], MARKED) for name in ("nbody", "nbody_finite", "nbody_fast"))
+    shares = plain.shares("oracle")
+    root = next(key for key in shares if key[0] == "fsqrt.d")
+    assert list(shares).index(root) == 0, "fsqrt.d is not the hottest: %s" % list(shares)[:3]
+    assert plain.one("SELECT coalesce(sum(units), 0) FROM golden WHERE pc = ? AND events & 511", root[1]) == 0
+    flags = plain.db.execute("SELECT i.disasm FROM instruction i WHERE i.pc < ? ORDER BY i.pc DESC LIMIT 4", (root[1],)).fetchall()
+    assert any("fsflags" in disasm for disasm, in flags), "no fsflags right before fsqrt.d: %s" % flags
+    between(0.12, total(shares, "frflags", "fsflags"), 0.3, "the flags' share")
+    tea = plain.shares("tea")
+    between(-0.02, tea[root] - shares[root], 0.02, "TEA's error on fsqrt.d")
+    assert abs(plain.shares("ibs").get(root, 0) - shares[root]) > 0.05, "IBS sees fsqrt.d as it is"
+    later = total(finite.shares("oracle"), "fsqrt.d")
+    assert later < shares[root] / 2, "fsqrt.d is not hidden without the flush: %.3f" % later
+    assert finite.event_count("FL-CSR") == 0 and fast.event_count("FL-CSR") == 0
+    between(1.3, plain.cycles / finite.cycles, 2.4, "the speed-up of -ffinite-math-only")
+    between(2.0, plain.cycles / fast.cycles, 3.5, "the speed-up of -ffast-math")
+    assert plain.error("tip") < 5 < plain.error("nci")
+
+
+CULPRIT, WORKLOADS, NAME = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+with tempfile.TemporaryDirectory() as SCRATCH:
+    print("1..1")
+    try:
+        {"imagick": imagick, "lbm": lbm, "nab": nab}[NAME]()
+        print("ok 1 - %s" % NAME)
+    except (AssertionError, StopIteration, KeyError) as problem:
+        print("not ok 1 - %s\n# %r" % (NAME, problem))
+        sys.exit(1)
