@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""What the scripts in papers/ share: a set of workloads, runs that are kept, and what a run says.
+
+A run is one profile (a .culprit file) in BUILD/papers, named by its workload and a digest of all that it
+depends on: the simulator, the program, its inputs and the options. It appears there when it is whole, so an
+interrupted script goes on where it stopped, and a run serves every script that asks for the same one.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "workloads"))
+import workload  # noqa: E402
+
+# Half of them are Debian's own binaries. The first half is there for its character: dense arithmetic, data
+# misses, mispredicted branches, indirect jumps, status-register flushes.
+OWN = ["matmul", "stream", "quicksort", "hash_join", "interp", "lbm", "nbody"]
+DEBIAN = ["bzip2", "xz", "lua", "sqlite", "perl", "povray", "magick"]
+CATEGORIES = ["execution", "front end", "ALU stall", "load stall", "store stall", "mispredict", "misc. flush"]
+TEA_EVENTS = ["DR-L1", "DR-TLB", "DR-SQ", "FL-MB", "FL-EX", "FL-MO", "ST-L1", "ST-TLB", "ST-LLC"]
+
+
+class Failed(Exception):
+    pass
+
+
+def parser(text):
+    p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", default=str(ROOT / "build"), help="build folder (build)")
+    p.add_argument("--quick", action="store_true", help="5 million instructions each, test-sized inputs")
+    p.add_argument("--insts", type=int, metavar="MILLIONS", help="instructions measured of each (200)")
+    p.add_argument("--skip", type=int, metavar="MILLIONS", help="instructions before that, untimed (100)")
+    p.add_argument("--only", metavar="NAMES", help="these workloads, with commas between")
+    p.add_argument("--jobs", type=int, default=1, help="runs at a time (1)")
+    p.add_argument("--cached", action="store_true", help="only what has been run before; the rest is left out")
+    p.add_argument("--json", metavar="FILE", help="writes all figures there as well")
+    return p
+
+
+def digest(*parts):
+    h = hashlib.sha256()
+    for part in parts:
+        h.update(len(part).to_bytes(8, "little"))
+        h.update(part)
+    return h.hexdigest()[:16]
+
+
+class Lab:
+    """Runs workloads on one machine and keeps the results."""
+
+    def __init__(self, options, machine):
+        self.options = options
+        self.machine = machine
+        self.runner = workload.Runner(options.build)
+        self.cache = self.runner.build / "papers"
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.programs = workload.load()
+        self.insts = (options.insts or (5 if options.quick else 200)) * 1000000
+        self.skip = (1 if options.quick else 100) * 1000000 if options.skip is None else options.skip * 1000000
+        self.size = "test" if options.quick else "ref"
+        self.names = options.only.split(",") if options.only else OWN + DEBIAN
+        unknown = [n for n in self.names if n not in self.programs]
+        if unknown:
+            raise SystemExit("no such workload: %s (workloads/run --list names them)" % " ".join(unknown))
+        self.culprit_digest = digest(self.runner.culprit.read_bytes()).encode()
+
+    def sim_options(self, extra=()):
+        # Pages that the skipped part touched have had their faults; the core would take them now.
+        words = ["--machine", self.machine, "--set", "exception.page_faults=no", "--fast-forward", str(self.skip),
+                 "--max-insts", str(self.insts), "--analyze", "profile", *extra]
+        if workload.sysroot_path().is_dir():
+            words += ["--sysroot", str(workload.sysroot_path())]
+        for variable in self.runner.environment.items():
+            words += ["--env", "%s=%s" % variable]
+        return words
+
+    def run(self, name, extra=()):
+        """Path of the finished profile of one workload."""
+        program = self.programs[name]
+        argv, out = self.runner.command(program, self.size)
+        words = self.sim_options(extra)
+        # The name of an output file holds a process id; everything else that a run depends on is in its key.
+        stable = [w.replace(out, "@out") if out else w for w in argv[1:]]
+        inputs = [(self.runner.inputs / w).read_bytes() for w in stable if (self.runner.inputs / w).is_file()]
+        key = digest(self.culprit_digest, pathlib.Path(argv[0]).read_bytes(), json.dumps([words, stable]).encode(),
+                     *inputs)
+        path = self.cache / ("%s-%s-%s.culprit" % (name, self.machine, key))
+        if path.exists():
+            return path
+        if self.options.cached:
+            raise workload.Missing("not run yet")
+        scratch = path.with_suffix(".%d.part" % os.getpid())
+        start = time.monotonic()
+        try:
+            done = subprocess.run([str(self.runner.culprit), "sim", *words, "-o", str(scratch), "--", *argv],
+                                  cwd=self.runner.inputs, env=self.runner.environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if not scratch.exists():
+                raise Failed("%s: %s" % (name, done.stderr.strip()[-300:]))
+            os.replace(scratch, path)
+        finally:
+            scratch.unlink(missing_ok=True)
+            if out:
+                (self.runner.inputs / out).unlink(missing_ok=True)
+        print("%s on %s: %.0f s" % (name, self.machine, time.monotonic() - start), file=sys.stderr)
+        return path
+
+    def run_all(self, extra=()):
+        """{name: facts} of all workloads that could be run, in their order."""
+        def one(name):
+            try:
+                return name, self.facts(self.run(name, extra))
+            except workload.Missing as missing:
+                print("%s is left out: %s" % (name, missing), file=sys.stderr)
+            except Failed as failed:
+                print("%s is left out: %s" % (name, failed), file=sys.stderr)
+            return name, None
+
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            found = dict(pool.map(one, self.names))
+        return {n: f for n, f in found.items() if f}
+
+    def facts(self, path):
+        """What a profile says, as plain numbers; kept beside it."""
+        kept = path.with_suffix(".json")
+        if kept.exists():
+            return json.loads(kept.read_text())
+        has_sweep = query(path, "SELECT count(*) FROM sampler")[0][0] > 1
+        accuracy = json.loads(subprocess.run(
+            [str(self.runner.culprit), "accuracy", str(path), "--json", "--events", *(["--sweep"] if has_sweep else [])],
+            check=True, capture_output=True, text=True).stdout)
+        facts = {"run": dict(query(path, "SELECT key, value FROM run")), "accuracy": accuracy}
+        for number in ("cycles", "instructions", "profiled_cycles", "profiled_instructions", "with_event",
+                       "with_combined_events", "scale"):
+            facts["run"][number] = int(float(facts["run"].get(number, 0)))
+        total = facts["run"]["profiled_cycles"] * facts["run"]["scale"]
+        units = dict(query(path, "SELECT c.name, sum(g.units) FROM golden g JOIN category c ON c.id = g.category "
+                                 "GROUP BY c.name"))
+        facts["time"] = {c: units.get(c, 0) / total for c in CATEGORIES}
+        facts["events"] = dict(query(path, "SELECT name, executions FROM event ORDER BY bit"))
+        facts["bare_stalls"] = query(path, "SELECT length, count FROM bare_stall ORDER BY length")
+        facts["branches"] = query(path, "SELECT coalesce(sum(g.executions), 0) FROM golden g JOIN instruction i "
+                                        "USING (pc) WHERE i.class = 'branch'")[0][0]
+        facts["footprint"] = query(path, "SELECT count(DISTINCT pc) FROM golden")[0][0]
+        kept.write_text(json.dumps(facts))
+        return facts
+
+
+def query(path, sql):
+    with sqlite3.connect("file:%s?mode=ro" % path, uri=True) as db:
+        return [list(row) for row in db.execute(sql)]
+
+
+def klass(time_shares):
+    """tip2021 section 4: compute-, flush- or stall-intensive."""
+    if time_shares["execution"] > 0.5:
+        return "compute"
+    return "flush" if time_shares["mispredict"] + time_shares["misc. flush"] > 0.03 else "stall"
+
+
+def errors(facts, level):
+    return {p["name"]: p[level] for p in facts["accuracy"]["profilers"]}
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values) if values else float("nan")
+
+
+def quantile(values, share):
+    """Linear between the two nearest."""
+    values = sorted(values)
+    at = share * (len(values) - 1)
+    low = int(at)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (values[high] - values[low]) * (at - low)
+
+
+def bare_stall_length(all_facts, share):
+    """The length, in cycles, that this share of the stalls without an event do not exceed; all runs together."""
+    counts = {}
+    for facts in all_facts:
+        for length, count in facts["bare_stalls"]:
+            counts[length] = counts.get(length, 0) + count
+    total, seen = sum(counts.values()), 0
+    for length in sorted(counts):
+        seen += counts[length]
+        if seen >= share * total:
+            return length
+    return 0
+
+
+def table(heading, rows, first=14, width=9):
+    print("%-*s" % (first, heading[0]) + "".join("%*s" % (width, h) for h in heading[1:]))
+    for row in rows:
+        cells = ["%*s" % (width, c if isinstance(c, str) else "" if c is None else "%.1f" % c) for c in row[1:]]
+        print(("%-*s" % (first, row[0]) + "".join(cells)).rstrip())
+
+
+def heading(text):
+    print("\n" + text + "\n" + "-" * len(text))
+
+
+def order_note(names, ours, paper):
+    """Pairs of profilers whose order differs from the paper's, as text."""
+    notes = []
+    for i, a in enumerate(names):
+        for b in names[i + 1:]:
+            if (paper[a] < paper[b]) != (ours[a] < ours[b]) and abs(ours[a] - ours[b]) > 0.15:
+                low, high = (a, b) if ours[a] < ours[b] else (b, a)
+                notes.append("%s (%.1f) is better than %s (%.1f) here; in the paper it is %.1f against %.1f" % (
+                    low, ours[low], high, ours[high], paper[low], paper[high]))
+    return notes
+
+
+def write_json(options, value):
+    if options.json:
+        with tempfile.NamedTemporaryFile("w", dir=pathlib.Path(options.json).resolve().parent, delete=False) as out:
+            json.dump(value, out, indent=1)
+            out.write("\n")
+        os.chmod(out.name, 0o644)
+        os.replace(out.name, options.json)
