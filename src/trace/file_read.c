@@ -60,9 +60,9 @@ static bool read_block(struct trace_reader *r, uint64_t offset, struct block_hea
 	if (!read_at(r, offset, head, sizeof(head)) || !block_head_get(head, h) ||
 	    h->payload_bytes > r->size - offset - sizeof(head))
 		return false;
-	if (r->capacity < h->payload_bytes) {
+	if (!r->buffer || r->capacity < h->payload_bytes) {
 		free(r->buffer);
-		r->capacity = (size_t)h->payload_bytes;
+		r->capacity = (size_t)max_u64(h->payload_bytes, 4096);
 		r->buffer = x_malloc(r->capacity);
 	}
 	return read_at(r, offset + sizeof(head), r->buffer, (size_t)h->payload_bytes) &&
