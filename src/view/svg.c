@@ -17,7 +17,7 @@
 #define LEFT	  64
 #define TOP	  40
 #define PLOT	  300
-#define NAMES	  78 /* room for the names of bars */
+#define NAMES	  98 /* room for the names of bars */
 #define LEGEND	  196
 #define LETTER	  6.6 /* mean width of a letter at 12 pixels */
 

@@ -16,7 +16,9 @@ static void count(uint64_t *events, const struct rec_inst *r)
 	if (psv & PSV_ST_L1 && !(psv & PSV_ST_MERGE))
 		events[psv & PSV_ST_LLC ? CPI_L2D : CPI_L1D]++;
 	events[CPI_DTLB] += (psv & PSV_ST_TLB) != 0;
-	events[CPI_BMISP] += (r->flags & RI_MISPREDICT) != 0;
+	/* a squashed branch is known to be mispredicted only if it was executed */
+	events[CPI_BMISP] +=
+	    r->flags & RI_MISPREDICT && (r->flags & RI_COMMITTED || r->complete <= r->commit);
 }
 
 void counters_inst(struct cpistack *s, const struct rec_inst *r)
@@ -54,10 +56,18 @@ static void fill_base(struct cpistack *s, enum cpi_method m)
 void counters_end(struct cpistack *s)
 {
 	const struct trace_meta *m = &s->meta;
+	/* beyond a hit in the L1; a machine without an L2 goes to the LLC */
+	const uint32_t lower = m->l2_latency ? m->l2_latency : m->llc_latency;
+	const uint64_t to_l2 = lower > m->l1d_latency ? lower - m->l1d_latency : 0;
+	const uint64_t to_memory =
+	    m->mem_latency > m->l1d_latency ? m->mem_latency - m->l1d_latency : 0;
 	const uint64_t penalty[CPI_COMPONENTS] = {
-		[CPI_L1I] = m->l2_latency,	 [CPI_L2I] = m->mem_latency,
-		[CPI_ITLB] = m->itlb_penalty,	 [CPI_L1D] = m->l2_latency,
-		[CPI_L2D] = m->mem_latency,	 [CPI_DTLB] = m->dtlb_penalty,
+		[CPI_L1I] = to_l2,
+		[CPI_L2I] = to_memory,
+		[CPI_ITLB] = m->itlb_penalty,
+		[CPI_L1D] = to_l2,
+		[CPI_L2D] = to_memory,
+		[CPI_DTLB] = m->dtlb_penalty,
 		[CPI_BMISP] = m->frontend_depth,
 	};
 	for (unsigned k = 0; k < CPI_COMPONENTS; k++) {

@@ -71,6 +71,7 @@ struct fmt_mark {
 	struct fmt_sums before; /* at the start of it */
 	uint32_t cycles;
 	uint8_t charge; /* slots charged per cycle */
+	uint8_t beside; /* slots lost to the bubble before it */
 	bool full, shadow, paper;
 };
 #define FMT_MARKS (1u << 16)
@@ -94,8 +95,7 @@ struct fmt {
 	bool fetched;	  /* something was fetched since the last flush */
 	uint32_t partial; /* slots left empty beside the last instructions that dispatched */
 	uint8_t bubble;	  /* enum cpi_component: the bubble that has just passed; CPI_BASE: none */
-	bool bubble_wrong;
-	uint32_t behind; /* slots left empty by a full window while something committed */
+	uint32_t behind;  /* slots left empty by a full window while something committed */
 	/* a mispredicted branch has committed and waits for the next instruction */
 	bool have_branch;
 	uint64_t branch_dispatch, branch_resolved;

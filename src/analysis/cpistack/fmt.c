@@ -136,8 +136,7 @@ static uint64_t feed(struct cpistack *s, const struct rec_cycle *c, bool bubble)
 			lose(s, fed->cause, fed->wrong, slots);
 			lost += fed->wrong ? 0 : n * f->width;
 			f->partial = 0;
-			f->bubble = fed->cause;
-			f->bubble_wrong = fed->wrong;
+			f->bubble = fed->wrong ? CPI_BASE : fed->cause;
 		} else if (bubble) {
 			f->partial = 0;
 			f->bubble = CPI_BASE;
@@ -209,7 +208,7 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 								   .wrong = wrong };
 	const uint64_t lost = feed(s, c, starved && !c->ndispatch);
 	/* Slots of each cycle that a mispredicted branch in the window would be charged for. */
-	uint64_t charge = 0;
+	uint64_t charge = 0, beside = 0;
 	if (!full && !c->ndispatch) {
 		charge = lost ? 0 : f->width;
 	} else if (!full && c->flags & RC_DISPATCH_WRONG) {
@@ -217,7 +216,7 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 	} else if (starved) {
 		const uint64_t empty = f->width > c->ndispatch ? f->width - c->ndispatch : 0;
 		if (f->bubble != CPI_BASE)
-			lose(s, f->bubble, f->bubble_wrong, empty);
+			lose(s, f->bubble, false, beside = empty);
 		else
 			charge = empty;
 		f->partial = f->bubble != CPI_BASE ? 0 : empty;
@@ -231,6 +230,7 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 				.cycles = c->repeat,
 				.before = f->sums,
 				.charge = (uint8_t)charge,
+				.beside = (uint8_t)beside,
 				.full = full,
 				.paper = paper_cycle(s, c, cause),
 				.shadow = c->flags & RC_HEAD_LONG_DMISS && !c->ncommit };
@@ -261,8 +261,9 @@ static void charge_branch(struct cpistack *s, uint64_t dispatch)
 	const struct fmt_sums from = sums_at(f, f->branch_dispatch + 1);
 	const struct fmt_sums until = sums_at(f, dispatch + 1);
 	uint64_t penalty = until.charged - from.charged, waited = 0;
-	if (!mark_of(f, f->branch_dispatch)->full)
-		penalty += f->branch_rest;
+	const struct fmt_mark *own = mark_of(f, f->branch_dispatch);
+	if (!own->full && f->branch_rest > own->beside)
+		penalty += f->branch_rest - own->beside;
 	if (!mark_of(f, f->branch_resolved)->shadow)
 		waited = sums_at(f, f->branch_resolved).shadow - from.shadow;
 	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPI stacks on a pipeline that can be followed by hand (scene.h): 4 wide, 5 cycles from fetch to
+ * dispatch, so that a run of n independent steps takes 5 + n / 4 cycles and a few to drain.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene.h"
+
+#define W SCENE_WIDTH
+
+/* Fills a program with plain steps. */
+static void plain(struct step *steps, size_t count)
+{
+	memset(steps, 0, count * sizeof(*steps));
+}
+
+/* A method's component in cycles. */
+static double cycles_of(const struct cpistack *a, enum cpi_method m, enum cpi_component k)
+{
+	return (double)a->now.method[m][k] / (double)cpi_scale(a, m);
+}
+
+static void assert_conserved(const struct cpistack *a)
+{
+	for (unsigned m = 0; m < METHODS; m++) {
+		int64_t sum = 0;
+		for (unsigned k = 0; k < CPI_COMPONENTS; k++) {
+			sum += a->now.method[m][k];
+			/* only the naive methods may go below zero, and only in their base */
+			if (m != METHOD_NAIVE && m != METHOD_NAIVE_NON_SPEC)
+				assert_true(a->now.method[m][k] >= 0);
+		}
+		assert_int_equal(sum, a->now.cycles * cpi_scale(a, m));
+	}
+	int64_t slots = 0;
+	for (unsigned k = 0; k < TD_COMPONENTS; k++)
+		slots += a->now.topdown[k];
+	assert_int_equal(slots, a->now.cycles * W);
+}
+
+static void test_640_an_isolated_i_miss_costs_its_delay(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[32].imiss = 9;
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L1I) == 9);
+	assert_true(cycles_of(a, METHOD_SFMT, CPI_L1I) == 9);
+	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_L1I) == 9);
+	assert_true(cycles_of(a, METHOD_NAIVE, CPI_L1I) == 9);
+	/* the ROB drains for two cycles before completion notices */
+	assert_true(cycles_of(a, METHOD_POWER5, CPI_L1I) == 7);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 0);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_641_the_level_that_serves_an_i_miss_names_its_component(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[16].imiss = 40;
+	steps[16].icause = FETCH_ICACHE_MEM;
+	steps[40].imiss = 30;
+	steps[40].icause = FETCH_ITLB;
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L2I) == 40);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_ITLB) == 30);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L1I) == 0);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_642_power5_sees_no_i_miss_that_is_shorter_than_the_drain(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	/* a chain keeps the ROB busy for longer than the miss lasts */
+	for (unsigned i = 24; i < 32; i++) {
+		steps[i].depends = 1;
+		steps[i].latency = 3;
+	}
+	steps[32].imiss = 9;
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_true(cycles_of(a, METHOD_POWER5, CPI_L1I) == 0);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L1I) == 9);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_643_a_mispredict_costs_its_resolution_and_the_refill(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	/* the branch is the last of its dispatch group and waits for a division */
+	steps[30].latency = 20;
+	steps[31] = (struct step){ .branch = true, .mispredict = true, .depends = 1 };
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	/* dispatched in d: the division is done in d + 21, the branch in d + 22; fetch goes on in
+	 * d + 23, dispatch in d + 28: 27 cycles lie between */
+	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 27);
+	assert_true(cycles_of(a, METHOD_SFMT, CPI_BMISP) == 27);
+	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) == 27);
+	/* the length of the front end, and what is left of it when the branch has committed */
+	assert_true(cycles_of(a, METHOD_NAIVE, CPI_BMISP) == SCENE_DEPTH);
+	assert_true(cycles_of(a, METHOD_POWER5, CPI_BMISP) < 7);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_644_slots_behind_a_mispredicted_branch_are_lost_too(void **state)
+{
+	struct step steps[64];
+	double cost[4];
+	for (unsigned place = 0; place < 4; place++) {
+		struct scene s;
+		plain(steps, 64);
+		steps[28 + place] = (struct step){ .branch = true, .mispredict = true };
+		scene_run(&s, steps, 64, 128);
+		struct cpistack *a = scene_analyse(&s);
+		assert_conserved(a);
+		cost[place] = cycles_of(a, METHOD_FMT, CPI_BMISP);
+		scene_done(a);
+		scene_free(&s);
+	}
+	assert_true(cost[0] - cost[3] == 0.75);
+	assert_true(cost[1] - cost[3] == 0.5);
+}
+
+static void test_645_two_overlapping_long_misses_cost_one(void **state)
+{
+	struct step steps[256];
+	double one, two;
+	for (unsigned both = 0; both < 2; both++) {
+		struct scene s;
+		plain(steps, 256);
+		steps[32].latency = steps[32].dlevel = 0;
+		steps[32] = (struct step){ .latency = 250, .dlevel = LEVEL_MEM };
+		if (both)
+			steps[44] = steps[32];
+		scene_run(&s, steps, 256, 32);
+		struct cpistack *a = scene_analyse(&s);
+		assert_conserved(a);
+		*(both ? &two : &one) = cycles_of(a, METHOD_FMT, CPI_L2D);
+		/* naive counts both in full */
+		assert_true(cycles_of(a, METHOD_NAIVE, CPI_L2D) == (both ? 500 : 250));
+		scene_done(a);
+		scene_free(&s);
+	}
+	/* from the full ROB to the data; the second's last cycles are hidden by its refill */
+	assert_true(one > 235 && one < 250);
+	assert_true(two >= one && two < one + 4);
+}
+
+static void test_646_only_naive_counts_an_i_miss_on_the_wrong_path(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[30].latency = 30;
+	steps[31] =
+	    (struct step){ .branch = true, .mispredict = true, .depends = 1, .wrong_imiss = 9 };
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_true(cycles_of(a, METHOD_NAIVE, CPI_L1I) >= 9);
+	assert_true(cycles_of(a, METHOD_NAIVE_NON_SPEC, CPI_L1I) == 0);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L1I) == 0);
+	assert_true(cycles_of(a, METHOD_SFMT, CPI_L1I) == 0);
+	assert_true(cycles_of(a, METHOD_POWER5, CPI_L1I) == 0);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 37);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_647_a_mispredict_that_resolves_under_a_long_miss_keeps_its_cycles(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[24] = (struct step){ .latency = 250, .dlevel = LEVEL_MEM };
+	steps[31] = (struct step){ .branch = true, .mispredict = true };
+	scene_run(&s, steps, 64, 256);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	/* one cycle to resolve, then redirect and refill: 7 cycles lie between the dispatches */
+	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 7);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_648_a_mispredict_that_waits_for_a_long_miss_leaves_it_the_cycles(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[30] = (struct step){ .latency = 250, .dlevel = LEVEL_MEM };
+	steps[31] = (struct step){ .branch = true, .mispredict = true, .depends = 1 };
+	/* a ROB that wrong-path instructions cannot fill */
+	scene_run(&s, steps, 64, 2048);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L2D) > 240);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) < 15);
+	/* by the paper's letter they are the branch's */
+	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) > 250);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_649_a_full_rob_charges_the_miss_and_not_the_branch(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[30] = (struct step){ .latency = 250, .dlevel = LEVEL_MEM };
+	steps[31] = (struct step){ .branch = true, .mispredict = true, .depends = 1 };
+	scene_run(&s, steps, 64, 32);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_L2D) > 235);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L2D) > 235);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_650_an_i_miss_after_a_mispredict_is_not_counted_twice(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[31] = (struct step){ .branch = true, .mispredict = true };
+	steps[32].imiss = 9;
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L1I) == 9);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 7);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_651_short_misses_count_when_the_rob_is_full(void **state)
+{
+	struct step steps[400];
+	struct scene s;
+	plain(steps, 400);
+	/* a chain of L1 misses: 9 of each load's 11 cycles are the miss's */
+	for (unsigned i = 100; i < 300; i++)
+		steps[i] = (struct step){ .latency = 11, .dlevel = LEVEL_L2, .depends = 1 };
+	scene_run(&s, steps, 400, 32);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	double each = cycles_of(a, METHOD_FMT, CPI_L1D) / 200;
+	assert_true(each > 8 && each <= 9);
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void random_steps(struct rng *r, struct step *steps, size_t count)
+{
+	plain(steps, count);
+	for (size_t i = 1; i < count; i++) {
+		struct step *s = &steps[i];
+		uint64_t what = rng_below(r, 100);
+		if (what < 6) {
+			static const unsigned causes[] = { FETCH_ICACHE_L2, FETCH_ICACHE_MEM,
+							   FETCH_ITLB };
+			s->imiss = 1 + (unsigned)rng_below(r, 30);
+			s->icause = causes[rng_below(r, 3)];
+		} else if (what < 24) {
+			s->branch = true;
+			s->mispredict = rng_below(r, 3) == 0;
+			s->wrong_imiss = rng_below(r, 3) ? 0 : 1 + (unsigned)rng_below(r, 20);
+		} else if (what < 30) {
+			s->latency = 2 + (unsigned)rng_below(r, 20);
+		} else if (what < 34) {
+			s->dlevel = rng_below(r, 2) ? LEVEL_MEM : LEVEL_L2;
+			s->latency = s->dlevel == LEVEL_MEM ? 120 : 11;
+		}
+		s->depends = rng_below(r, 3) ? 0 : 1 + (unsigned)rng_below(r, i < 8 ? i : 8);
+	}
+	/* what is lost on the way to the last branch is in its row */
+	steps[count - 1] = (struct step){ .branch = true };
+}
+
+static void test_652_the_running_counts_are_those_of_the_table(void **state)
+{
+	enum { STEPS = 3000 };
+	struct step steps[STEPS];
+	struct rng r;
+	rng_seed(&r, 653);
+	for (unsigned round = 0; round < 24; round++) {
+		static const unsigned robs[] = { 16, 32, 64, 128, 512 };
+		struct scene s;
+		random_steps(&r, steps, STEPS);
+		scene_run(&s, steps, STEPS, robs[round % 5]);
+		struct cpistack *a = scene_analyse(&s);
+		assert_conserved(a);
+		assert_int_equal(a->now.insts, STEPS);
+		for (unsigned k = CPI_L1I; k <= CPI_ITLB; k++)
+			assert_int_equal(a->now.method[METHOD_FMT][k], s.table[k]);
+		assert_int_equal(a->now.method[METHOD_FMT][CPI_BMISP], s.table_branch);
+		assert_true(s.table_branch > 0 && s.table[CPI_L1I] > 0);
+		scene_done(a);
+		scene_free(&s);
+	}
+}
+
+static void test_653_phases_sum_to_the_run(void **state)
+{
+	enum { STEPS = 60000 };
+	static struct step steps[STEPS];
+	struct scene s;
+	struct rng r;
+	rng_seed(&r, 654);
+	random_steps(&r, steps, STEPS);
+	scene_run(&s, steps, STEPS, 64);
+	struct cpistack *a = scene_analyse(&s);
+	assert_true(a->nphases > 10);
+	const struct cpi_counts *last = &a->phase[a->nphases - 1];
+	assert_int_equal(last->cycles, a->now.cycles);
+	assert_int_equal(last->insts, a->now.insts);
+	for (size_t i = 1; i < a->nphases; i++) {
+		assert_true(a->phase[i].cycles > a->phase[i - 1].cycles);
+		assert_true(a->phase[i].method[METHOD_COMMIT][CPI_BASE] >=
+			    a->phase[i - 1].method[METHOD_COMMIT][CPI_BASE]);
+	}
+	scene_done(a);
+	scene_free(&s);
+}
+
+static void test_654_the_stack_by_instruction_sums_to_the_run(void **state)
+{
+	enum { STEPS = 5000 };
+	static struct step steps[STEPS];
+	struct scene s;
+	struct rng r;
+	rng_seed(&r, 655);
+	random_steps(&r, steps, STEPS);
+	scene_run(&s, steps, STEPS, 64);
+	struct cpistack *a = scene_analyse(&s);
+	struct cell *cells = cells_sorted(&a->by_pc);
+	uint64_t units = 0;
+	for (size_t i = 0; i < a->by_pc.used; i++)
+		units += cells[i].units;
+	assert_int_equal(units, (uint64_t)a->now.cycles * a->scale);
+	free(cells);
+	scene_done(a);
+	scene_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_640_an_isolated_i_miss_costs_its_delay),
+		cmocka_unit_test(test_641_the_level_that_serves_an_i_miss_names_its_component),
+		cmocka_unit_test(test_642_power5_sees_no_i_miss_that_is_shorter_than_the_drain),
+		cmocka_unit_test(test_643_a_mispredict_costs_its_resolution_and_the_refill),
+		cmocka_unit_test(test_644_slots_behind_a_mispredicted_branch_are_lost_too),
+		cmocka_unit_test(test_645_two_overlapping_long_misses_cost_one),
+		cmocka_unit_test(test_646_only_naive_counts_an_i_miss_on_the_wrong_path),
+		cmocka_unit_test(
+		    test_647_a_mispredict_that_resolves_under_a_long_miss_keeps_its_cycles),
+		cmocka_unit_test(
+		    test_648_a_mispredict_that_waits_for_a_long_miss_leaves_it_the_cycles),
+		cmocka_unit_test(test_649_a_full_rob_charges_the_miss_and_not_the_branch),
+		cmocka_unit_test(test_650_an_i_miss_after_a_mispredict_is_not_counted_twice),
+		cmocka_unit_test(test_651_short_misses_count_when_the_rob_is_full),
+		cmocka_unit_test(test_652_the_running_counts_are_those_of_the_table),
+		cmocka_unit_test(test_653_phases_sum_to_the_run),
+		cmocka_unit_test(test_654_the_stack_by_instruction_sums_to_the_run),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
