@@ -51,7 +51,7 @@ char *jobs_cache_dir(void)
 	return x_asprintf("%s/.cache/culprit", home && *home ? home : "/tmp");
 }
 
-static bool make_dirs(const char *path, struct err *e)
+bool jobs_make_dirs(const char *path, struct err *e)
 {
 	char *copy = x_strdup(path);
 	bool ok = true;
@@ -181,7 +181,7 @@ static void start(struct runner *r, size_t i)
 		.name = j->name, .argv = s->argv, .dir = j->dir, .input = j->input, .log = s->log
 	};
 
-	if (make_dirs(folder, &e) && r->place->start(r->state, &task, i, &e)) {
+	if (jobs_make_dirs(folder, &e) && r->place->start(r->state, &task, i, &e)) {
 		r->p.running++;
 	} else {
 		fail(r, j, x_strdup(e.text));
@@ -323,7 +323,7 @@ bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, stru
 			    .started = x_calloc(count ? count : 1, sizeof(*r.started)),
 			    .p = { .total = count },
 			    .begin = now_seconds() };
-	bool ok = make_dirs(r.dir, e);
+	bool ok = jobs_make_dirs(r.dir, e);
 	size_t missing = 0;
 
 	for (size_t i = 0; ok && i < count; i++) {

@@ -66,6 +66,8 @@ bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, stru
 
 /* $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit or ~/.cache/culprit. The caller frees. */
 char *jobs_cache_dir(void);
+/* Makes a folder of the cache, with all above it. */
+bool jobs_make_dirs(const char *path, struct err *e);
 
 /* jobs_options.progress for a terminal: one line on standard error, nothing if that is none. ctx: a
  * zeroed struct jobs_line. */

@@ -99,16 +99,17 @@ static char *write_machine(struct store *s, const char *cache_dir, struct err *e
 	char *path = x_asprintf("%s/%.32s.ini", dir, hex);
 	char *temp = x_asprintf("%s.%ld", path, (long)getpid());
 
-	mkdir(cache_dir, 0777);
-	mkdir(dir, 0777);
-	f = fopen(temp, "we");
+	bool made = jobs_make_dirs(dir, e);
+
+	f = made ? fopen(temp, "we") : NULL;
 
 	bool ok = f && fwrite(text, 1, size, f) == size;
 
 	if (f && fclose(f))
 		ok = false;
 	if (!ok || rename(temp, path)) {
-		err_set(e, "cannot write the machine to '%s': %s", path, strerror(errno));
+		if (made)
+			err_set(e, "cannot write the machine to '%s': %s", path, strerror(errno));
 		free(path);
 		path = NULL;
 	}
