@@ -105,6 +105,7 @@ static void allocate(struct core *c)
 	c->overlay = x_calloc((size_t)size + 1, sizeof(*c->overlay));
 	for (unsigned q = 0; q < QUEUES; q++)
 		c->ready[q] = x_calloc(size / 64, sizeof(uint64_t));
+	c->slot_kind = x_calloc(size, 1);
 	c->retry = x_calloc(size / 64, sizeof(uint64_t));
 	c->order_wait = x_calloc(size / 64, sizeof(uint64_t));
 
@@ -205,6 +206,7 @@ void core_free(struct core *c)
 	free(c->steps);
 	free(c->preds);
 	free(c->overlay);
+	free(c->slot_kind);
 	free(c->retry);
 	free(c->order_wait);
 	free(c->stores);

@@ -118,6 +118,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 			c->int_used++;
 	}
 	c->iq_used[e->queue]++;
+	c->slot_kind[slot] = (uint8_t)(e->unit | e->queue << 4);
 	if (e->uflags & UOP_LOAD) {
 		lsu_dispatch_load(c, po);
 

@@ -17,8 +17,10 @@ static bool take_unit(struct core *c, const struct inflight *e)
 	if (unlikely(e->uflags & UOP_NO_UNIT))
 		return true;
 	if (likely(c->unit_pipelined[kind])) {
-		if (c->unit_used[kind] >= c->unit_count[kind])
+		if (c->unit_used[kind] >= c->unit_count[kind]) {
+			c->units_full |= 1u << kind;
 			return false;
+		}
 		c->unit_used[kind]++;
 		return true;
 	}
@@ -30,6 +32,7 @@ static bool take_unit(struct core *c, const struct inflight *e)
 		if (c->unit_busy[kind][i] < c->issue_time)
 			c->issue_time = c->unit_busy[kind][i];
 	}
+	c->units_full |= 1u << kind;
 	return false;
 }
 
@@ -94,6 +97,7 @@ void issue_stage(struct core *c)
 		return;
 	memcpy(room, c->iq_width, sizeof(room));
 	memset(c->unit_used, 0, sizeof(c->unit_used));
+	c->units_full = 0;
 	for (uint32_t i = 0; i < reach; i++) {
 		if (i == nwords)
 			valid = ~(~0ull << (first & 63));
@@ -105,13 +109,15 @@ void issue_stage(struct core *c)
 				break;
 
 			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
-			unsigned queue = c->ring[slot].queue;
+			unsigned kind = c->slot_kind[slot];
 
 			valid &= ~(bits ^ (bits - 1));
-			if (!issue_try(c, slot))
+			/* A byte instead of the instruction's line: a window full of
+			 * multiplications behind one multiplier is walked every cycle. */
+			if ((c->units_full >> (kind & 15) & 1) || !issue_try(c, slot))
 				continue;
 			c->nissue++;
-			room[queue]--;
+			room[kind >> 4]--;
 			if (!--left)
 				return;
 		}

@@ -210,6 +210,7 @@ struct core {
 	uint32_t mask; /* ring size - 1 */
 	uint32_t nready[QUEUES];
 	uint64_t *ready[QUEUES]; /* bit masks over slots */
+	uint8_t *slot_kind;	 /* of the instruction in each slot: unit | queue << 4 */
 	struct inflight *ring;
 	struct memop *memops;
 	uint64_t map[64];  /* youngest dispatched writer of each register */
@@ -237,6 +238,7 @@ struct core {
 	/* units */
 	uint8_t unit_count[UNIT_COUNT], unit_used[UNIT_COUNT];
 	uint8_t unit_pipelined[UNIT_COUNT];
+	uint32_t units_full; /* kinds of which none is left in this cycle, one bit each */
 	uint64_t issue_po;   /* in order: next to issue */
 	uint64_t issue_time; /* when a blocked ready instruction may find its unit free */
 
