@@ -320,6 +320,10 @@ static enum path_node before_d(struct segment *s, const struct graph_config *g, 
 		*i = packet;
 		return AT_F;
 	}
+	if (packet < 0 && t == (int64_t)g->depth) { /* fetched before the segment's first packet */
+		give(s, here, KIND_OTHER, g->depth);
+		return AT_START;
+	}
 	if (here && t == s->node[here - 1].d) {
 		*i = here - 1;
 		return AT_D;
@@ -423,6 +427,7 @@ static void walk(struct segment *s, const struct graph_config *g)
 				     by->occupies.cycles);
 				i = s->node[i].port;
 			} else {
+				give(s, i, KIND_OTHER, g->dispatch_latency);
 				at = AT_D;
 			}
 			break;
