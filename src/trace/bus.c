@@ -11,7 +11,8 @@
  * condition variable are touched only by a side that found nothing to do, and by the other side
  * when it sees that one asleep. Nobody is in a hurry: a sleeping worker is woken when several
  * buffers wait for it, a waiting core when a quarter of them are free, so that neither is woken for
- * every buffer (which took 3% of a fast core's time).
+ * every
+ * buffer.
  *
  * Invariants:
  * B1  a buffer is owned by exactly one of: the producer (being filled), the queues (references >
