@@ -84,6 +84,8 @@ struct stack_model {
 	char program[512], machine[128];
 	double cycles, insts;
 	double overlap_cycles;
+	/* miss events: on all paths, and of instructions that committed */
+	double events[PART_SIMULATED], committed[PART_SIMULATED];
 	struct stack_method methods[STACK_METHODS]; /* references first */
 	size_t nmethods;
 	struct stack_topdown topdown[12];

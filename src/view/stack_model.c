@@ -115,6 +115,22 @@ static bool read_phases(struct stack_model *m, struct store *s, const char *meth
 	return store_done(&q, e);
 }
 
+static bool read_events(struct stack_model *m, struct store *s, struct err *e)
+{
+	struct store_rows q =
+	    store_query(s, "SELECT component, fetched, committed FROM cpi_event", "");
+
+	while (store_next(&q)) {
+		int part = part_of(store_text(&q, 0));
+
+		if (part < 0 || part >= PART_SIMULATED)
+			continue;
+		m->events[part] = store_double(&q, 1);
+		m->committed[part] = store_double(&q, 2);
+	}
+	return store_done(&q, e);
+}
+
 static int by_cycles(const void *a, const void *b)
 {
 	const struct stack_function *x = a, *y = b;
@@ -220,7 +236,7 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 	    (double)store_number(s, "SELECT instructions FROM cpi_phase WHERE phase = -1", 0);
 	m->overlap_cycles = model_run_number(s, "frontend_backend_overlap_cycles", 0);
 	add_references(m, in);
-	if (!read_methods(m, s, e) || !read_functions(m, s, e) ||
+	if (!read_methods(m, s, e) || !read_events(m, s, e) || !read_functions(m, s, e) ||
 	    (phase_method && !read_phases(m, s, phase_method, e))) {
 		stack_free(m);
 		return false;

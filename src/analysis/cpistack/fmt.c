@@ -241,7 +241,9 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 		f->sums.charged += (uint64_t)c->repeat * f->width - lost;
 	if (m->shadow)
 		f->sums.shadow += c->repeat * charge;
-	if ((cause != CPI_BASE || wrong) && c->flags & RC_HEAD_LONG_DMISS)
+	/* eyerman2006 table 1: a long D-miss blocks a full window while the front end loses cycles
+	 */
+	if (full && !c->ncommit && (cause != CPI_BASE || wrong) && c->flags & RC_HEAD_LONG_DMISS)
 		s->overlap_cycles += c->repeat;
 }
 
