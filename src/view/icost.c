@@ -502,7 +502,7 @@ static json_t *json_sentences(const struct icost_model *m, const struct order *t
 	return list;
 }
 
-static void print_json(const struct icost_model *m, const struct view_options *o,
+static void print_json(struct store *s, const struct icost_model *m, const struct view_options *o,
 		       const struct icost_options *io, const struct order *t)
 {
 	json_t *top = json_object(), *costs = json_object(), *icosts = json_object(),
@@ -547,6 +547,9 @@ static void print_json(const struct icost_model *m, const struct view_options *o
 		json_array_append_new(what_if, row);
 	}
 	json_object_set_new(top, "what_if", what_if);
+	json_t *shotgun = icost_shotgun_json(s, m);
+	if (shotgun)
+		json_object_set_new(top, "shotgun", shotgun);
 	json_dumpf(top, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
 	fputc('\n', o->out);
 	json_decref(top);
@@ -585,7 +588,7 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 		ok = !io->svg || write_svg(&m, &t, io->svg, e);
 	}
 	if (ok && o->format == VIEW_JSON) {
-		print_json(&m, o, io, &t);
+		print_json(s, &m, o, io, &t);
 	} else if (ok && o->format == VIEW_CSV) {
 		print_csv(&m, o, io);
 	} else if (ok) {
@@ -601,6 +604,7 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 		print_functions(&m, o);
 		print_instructions(&m, o);
 		print_what_if(&m, o, io);
+		icost_shotgun_print(s, &m, o);
 		if (io->phases)
 			print_phases(s, &m, o);
 	}

@@ -3,6 +3,8 @@
 #ifndef VIEW_ICOST_H
 #define VIEW_ICOST_H
 
+#include <jansson.h>
+
 #include "store/store.h"
 #include "view/view.h"
 
@@ -87,5 +89,11 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e);
 void icost_free(struct icost_model *m);
 double icost_inst_cost(const struct icost_inst *i);
 const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc);
+
+/* icost_shotgun.c */
+/* Prints nothing, or gives NULL, if the run had no shotgun profiler. */
+void icost_shotgun_print(struct store *s, const struct icost_model *m,
+			 const struct view_options *o);
+json_t *icost_shotgun_json(struct store *s, const struct icost_model *m);
 
 #endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* 690: shotgun profiling: signature bits, samples, and fragments of a program that is made here. */
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analysis/shotgun/shotgun.h"
+#include "isa/isa.h"
+
+#define BASE 0x10000
+
+/* A loop of eight: three operations, a load, an operation, a branch over the next one, it, a jump
+ * back. */
+static const uint32_t program[] = {
+	0x00150513, /* addi a0, a0, 1 */
+	0x00a58633, /* add a2, a1, a0 */
+	0x00c606b3, /* add a3, a2, a2 */
+	0x0006b703, /* ld a4, 0(a3) */
+	0x00e707b3, /* add a5, a4, a4 */
+	0x00078463, /* beqz a5, +8 */
+	0x00178793, /* addi a5, a5, 1 */
+	0xfe5ff06f, /* j -28 */
+};
+#define LENGTH ARRAY_LEN(program)
+
+/* An ELF file with the program as its only segment and section. */
+static void write_program(char *name)
+{
+	static struct {
+		Elf64_Ehdr head;
+		Elf64_Phdr segment;
+		Elf64_Shdr section[3];
+		char names[24];
+		uint32_t code[LENGTH];
+	} file;
+	file.head = (Elf64_Ehdr){ .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					       ELFDATA2LSB, EV_CURRENT },
+				  .e_type = ET_EXEC,
+				  .e_machine = EM_RISCV,
+				  .e_version = EV_CURRENT,
+				  .e_entry = BASE,
+				  .e_phoff = offsetof(__typeof__(file), segment),
+				  .e_shoff = offsetof(__typeof__(file), section),
+				  .e_ehsize = sizeof(Elf64_Ehdr),
+				  .e_phentsize = sizeof(Elf64_Phdr),
+				  .e_phnum = 1,
+				  .e_shentsize = sizeof(Elf64_Shdr),
+				  .e_shnum = 3,
+				  .e_shstrndx = 2 };
+	file.segment = (Elf64_Phdr){ .p_type = PT_LOAD,
+				     .p_flags = PF_R | PF_X,
+				     .p_offset = offsetof(__typeof__(file), code),
+				     .p_vaddr = BASE,
+				     .p_paddr = BASE,
+				     .p_filesz = sizeof(program),
+				     .p_memsz = sizeof(program),
+				     .p_align = 4 };
+	memcpy(file.names, "\0.text\0.shstrtab", 17);
+	file.section[1] = (Elf64_Shdr){ .sh_name = 1,
+					.sh_type = SHT_PROGBITS,
+					.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+					.sh_addr = BASE,
+					.sh_offset = offsetof(__typeof__(file), code),
+					.sh_size = sizeof(program),
+					.sh_addralign = 4 };
+	file.section[2] = (Elf64_Shdr){ .sh_name = 7,
+					.sh_type = SHT_STRTAB,
+					.sh_offset = offsetof(__typeof__(file), names),
+					.sh_size = sizeof(file.names),
+					.sh_addralign = 1 };
+	memcpy(file.code, program, sizeof(program));
+	strcpy(name, "/tmp/shotgun.XXXXXX");
+	const int fd = mkstemp(name);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
+	close(fd);
+}
+
+static char path[64]; /* the file of the test that runs */
+
+static struct images *load(void)
+{
+	struct err e;
+	write_program(path);
+	struct images *set = images_new(NULL);
+	assert_true(images_add(set, path, "program", 0, &e));
+	return set;
+}
+
+/* The n-th instruction of the loop's execution; the branch is taken every other time, the load
+ * misses to memory every fourth, and then the branch is mispredicted. */
+static struct rec_inst step_of(uint64_t n, uint64_t *pc)
+{
+	static uint64_t round;
+	struct rec_inst r = { .po = n + 1, .pc = *pc, .flags = RI_COMMITTED, .fetch = 3 * n };
+	const unsigned at = (unsigned)(*pc - BASE) / 4;
+	r.word = program[at];
+	r.cls = CLASS_ALU;
+	uint64_t next = *pc + 4;
+	r.dispatch = 8;
+	r.ready = r.issue = 9;
+	r.complete = 10;
+	if (at == 0)
+		round++;
+	if (at == 3) {
+		r.cls = CLASS_LOAD;
+		r.flags |= RI_LOAD;
+		r.complete = 11;
+		r.dlevel = LEVEL_L1;
+		if (round % 4 == 0) {
+			r.psv = PSV_ST_L1 | PSV_ST_L2 | PSV_ST_LLC;
+			r.lat_dmiss = 100;
+			r.complete += 100;
+			r.dlevel = LEVEL_MEM;
+		}
+	} else if (at == 5) {
+		r.cls = CLASS_BRANCH;
+		r.flags |=
+		    RI_BRANCH | (round % 2 ? RI_TAKEN : 0) | (round % 4 == 0 ? RI_MISPREDICT : 0);
+		next = round % 2 ? *pc + 8 : next;
+	} else if (at == 7) {
+		r.cls = CLASS_JUMP;
+		r.flags |= RI_JUMP | RI_TAKEN;
+		next = BASE;
+	}
+	r.commit = r.complete;
+	r.target = next;
+	*pc = next;
+	return r;
+}
+
+static void test_691_signature_bits_are_those_of_table_6(void **state)
+{
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ 0 }), 0);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD }), SHOTGUN_BIT1);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_STORE }), SHOTGUN_BIT1);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH }), 0);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH | RI_TAKEN }),
+			 SHOTGUN_BIT1);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD, .psv = PSV_ST_L1 }),
+			 SHOTGUN_BIT1 | SHOTGUN_BIT2);
+	assert_int_equal(
+	    shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD, .psv = PSV_ST_L1 | PSV_ST_L2 }),
+	    SHOTGUN_BIT2);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .psv = PSV_DR_L1 }), SHOTGUN_BIT2);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .psv = PSV_DR_TLB }), SHOTGUN_BIT2);
+	assert_int_equal(
+	    shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH | RI_TAKEN | RI_MISPREDICT }),
+	    SHOTGUN_BIT1 | SHOTGUN_BIT2);
+}
+
+static struct monitor *watch(uint64_t insts)
+{
+	const struct monitor_config c = { .detail_period = 30,
+					  .long_period = 3000,
+					  .max_details = 100000,
+					  .max_longs = 100,
+					  .seed = 3 };
+	struct monitor *m = monitor_new(&c);
+	uint64_t pc = BASE;
+	for (uint64_t n = 0; n < insts; n++) {
+		const struct rec_inst r = step_of(n, &pc);
+		monitor_add(m, &r);
+	}
+	monitor_finish(m);
+	return m;
+}
+
+static void test_692_a_detailed_sample_has_the_bits_around_it(void **state)
+{
+	struct monitor *m = watch(100000);
+	size_t n;
+	const struct shotgun_detail *d = monitor_details(m, &n);
+	assert_in_range(n, 1000, 5000);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(d[i].signature >> 2 * SHOTGUN_CONTEXT & 3, d[i].bits);
+		if (i)
+			assert_true(d[i - 1].pc <= d[i].pc);
+		/* the jump back is always taken: where it is in the signature follows from the path
+		 */
+		if (d[i].pc == BASE + 4 * 7)
+			assert_int_equal(d[i].bits, SHOTGUN_BIT1);
+		if (d[i].pc == BASE)
+			assert_int_equal(d[i].signature >> 2 * (SHOTGUN_CONTEXT - 1) & 3,
+					 SHOTGUN_BIT1);
+	}
+	monitor_free(m);
+}
+
+static void test_693_full_buffers_keep_a_sample_of_all_samples(void **state)
+{
+	const struct monitor_config c = { .detail_period = 30,
+					  .long_period = 2000,
+					  .max_details = 50,
+					  .max_longs = 4,
+					  .seed = 3 };
+	struct monitor *m = monitor_new(&c);
+	uint64_t pc = BASE;
+	size_t n;
+	for (uint64_t i = 0; i < 200000; i++) {
+		const struct rec_inst r = step_of(i, &pc);
+		monitor_add(m, &r);
+	}
+	monitor_finish(m);
+	monitor_details(m, &n);
+	assert_int_equal(n, 50);
+	monitor_longs(m, &n);
+	assert_int_equal(n, 4);
+	monitor_free(m);
+}
+
+static struct edges_machine machine(void)
+{
+	return (struct edges_machine){ .rob = 64,
+				       .dispatch_width = 6,
+				       .fetch_width = 6,
+				       .commit_width = 6,
+				       .depth = 8,
+				       .fetch_depth = 5,
+				       .front_entries = 36,
+				       .redirect = 2,
+				       .flush = 2,
+				       .btb_bubble = 2,
+				       .l1d_latency = 2,
+				       .l2_latency = 14,
+				       .mem_latency = 102,
+				       .forward_latency = 2,
+				       .line_bytes = 64,
+				       .unified = true,
+				       .taken_per_fetch = 2,
+				       .block_bytes = 32 };
+}
+
+static void test_694_the_path_is_inferred_from_bits_and_binary(void **state)
+{
+	static struct graph_inst out[SHOTGUN_LONG];
+	struct monitor *m = watch(100000);
+	struct images *images = load();
+	const struct edges_machine em = machine();
+	size_t nd, nl;
+	const struct shotgun_detail *d = monitor_details(m, &nd);
+	const struct shotgun_long *l = monitor_longs(m, &nl);
+	struct fragments *f = fragments_new(&em, images, d, nd, 1);
+	assert_true(nl > 3);
+	for (size_t i = 0; i < nl; i++)
+		assert_int_equal(fragments_build(f, DESIGN_LONG, &l[i], out), SHOTGUN_LONG);
+	const struct fragment_counts c = fragments_counts(f);
+	assert_int_equal(c.built, nl);
+	assert_int_equal(c.right_pc, c.insts);
+	assert_int_equal(c.no_sample, 0);
+	/* misses and mispredicts are where they were: every fourth round of 7 or 8 */
+	unsigned misses = 0, redirects = 0, loads = 0;
+	for (size_t i = 0; i < SHOTGUN_LONG; i++) {
+		loads += out[i].ep_part[0].category == CAT_DL1 && out[i].ep_part[0].cycles;
+		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
+			misses += out[i].ep_part[k].category == CAT_DMISS &&
+				  out[i].ep_part[k].cycles == 100;
+		redirects += !!(out[i].flags & GRAPH_PD);
+	}
+	assert_in_range(loads, SHOTGUN_LONG / 8, SHOTGUN_LONG / 7 + 1);
+	assert_in_range(misses, loads / 4 - 1, loads / 4 + 1);
+	assert_in_range(redirects, loads / 4 - 1, loads / 4 + 1);
+	fragments_free(f);
+	images_free(images);
+	unlink(path);
+	monitor_free(m);
+}
+
+static void test_695_bits_that_cannot_be_end_a_fragment(void **state)
+{
+	static struct graph_inst out[SHOTGUN_LONG];
+	struct monitor *m = watch(50000);
+	struct images *images = load();
+	const struct edges_machine em = machine();
+	size_t nd, nl;
+	const struct shotgun_detail *d = monitor_details(m, &nd);
+	struct shotgun_long wrong = monitor_longs(m, &nl)[0];
+	struct fragments *f = fragments_new(&em, images, d, nd, 1);
+	for (size_t i = 100; i < SHOTGUN_LONG; i++)
+		if (wrong.pcs[i] == BASE) { /* an addition that was taken */
+			wrong.bits[i] = SHOTGUN_BIT1;
+			break;
+		}
+	assert_int_equal(fragments_build(f, DESIGN_LONG, &wrong, out), 0);
+	assert_int_equal(fragments_counts(f).discarded, 1);
+	assert_int_equal(fragments_counts(f).built, 0);
+	wrong.start = 0x999000; /* not in the program */
+	assert_int_equal(fragments_build(f, DESIGN_LONG, &wrong, out), 0);
+	fragments_free(f);
+	images_free(images);
+	unlink(path);
+	monitor_free(m);
+}
+
+static void test_696_without_samples_bits_and_binary_say_what_they_can(void **state)
+{
+	static struct graph_inst out[SHOTGUN_LONG];
+	struct monitor *m = watch(50000);
+	struct images *images = load();
+	const struct edges_machine em = machine();
+	size_t nl;
+	const struct shotgun_long *l = monitor_longs(m, &nl);
+	struct fragments *f = fragments_new(&em, images, NULL, 0, 1);
+	assert_int_equal(fragments_build(f, DESIGN_LONG, &l[0], out), SHOTGUN_LONG);
+	const struct fragment_counts c = fragments_counts(f);
+	assert_int_equal(c.no_sample, SHOTGUN_LONG);
+	assert_int_equal(c.right_pc, SHOTGUN_LONG); /* no indirect jump in it */
+	unsigned redirects = 0;
+	for (size_t i = 0; i < SHOTGUN_LONG; i++)
+		redirects += !!(out[i].flags & GRAPH_PD);
+	assert_in_range(redirects, SHOTGUN_LONG / 40, SHOTGUN_LONG / 25);
+	fragments_free(f);
+	images_free(images);
+	unlink(path);
+	monitor_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_691_signature_bits_are_those_of_table_6),
+		cmocka_unit_test(test_692_a_detailed_sample_has_the_bits_around_it),
+		cmocka_unit_test(test_693_full_buffers_keep_a_sample_of_all_samples),
+		cmocka_unit_test(test_694_the_path_is_inferred_from_bits_and_binary),
+		cmocka_unit_test(test_695_bits_that_cannot_be_end_a_fragment),
+		cmocka_unit_test(test_696_without_samples_bits_and_binary_say_what_they_can),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
