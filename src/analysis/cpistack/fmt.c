@@ -156,12 +156,23 @@ static bool window_full(const struct rec_cycle *c)
 	       c->dispatch_stall != DISPATCH_SERIAL;
 }
 
+/* What blocks a full window: the oldest instruction, or, where the queue of loads and stores is
+ * full of stores that wait to be written, their misses. */
+static enum cpi_component full_reason(const struct rec_cycle *c)
+{
+	const enum cpi_component head = cpi_head_reason(c);
+	if (head != CPI_LONG ||
+	    (c->dispatch_stall != DISPATCH_SQ && c->dispatch_stall != DISPATCH_LQ))
+		return head;
+	return c->flags & RC_LONG_DMISS_OUT ? CPI_L2D : c->flags & RC_DMISS_OUT ? CPI_L1D : CPI_SQ;
+}
+
 /* Slots that stay empty because the window is full, to what blocks its head. When something
  * commits, it is the next to commit that blocks: the record after says why. */
 static void back_end(struct cpistack *s, const struct rec_cycle *c)
 {
 	struct fmt *f = &s->fmt;
-	const enum cpi_component head = cpi_head_reason(c);
+	const enum cpi_component head = full_reason(c);
 	uint64_t slots = c->flags & RC_HEAD_DONE ? 0 : f->behind;
 	f->behind = 0;
 	if (c->dispatch_stall > DISPATCH_EMPTY && c->dispatch_stall != DISPATCH_SERIAL &&

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPI stacks of real programs on the modelled core (machine eyerman2006): each kernel has one cause
+ * of lost cycles, whose cost is what idealising it gains.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../core/harness.h"
+#include "analysis/cpistack/cpistack.h"
+
+#define BATCH 4096
+
+/* Hands batches to the analysis as the bus does. */
+struct listener {
+	struct emit emit; /* first: full() gets a pointer to it */
+	struct rec_cycle cycles[BATCH];
+	struct rec_inst insts[BATCH];
+	struct cpistack stack;
+};
+
+static void deliver(struct emit *e)
+{
+	struct listener *l = (struct listener *)e;
+	struct err err = { "" };
+	if (!cpistack_analysis.batch(&l->stack, l->insts, e->ninsts, l->cycles, e->ncycles, &err))
+		fail_msg("%s", err.text);
+	e->ninsts = e->ncycles = 0;
+}
+
+/* Runs a kernel and analyses it; free with cpistack_analysis.free and free. */
+static struct listener *analyse(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride)
+{
+	struct listener *l = x_calloc(1, sizeof(*l));
+	struct analysis_options o = { .period = 0 };
+	char text[4][32];
+	char *args[] = { (char *)KERNELS, text[0], text[1], text[2], text[3], NULL };
+	struct guest_config gc = { .argv = args };
+	struct core_config config;
+	struct trace_meta meta;
+	struct err e = { "" };
+	snprintf(text[0], sizeof(text[0]), "%u", kernel);
+	snprintf(text[1], sizeof(text[1]), "%" PRIu64, rounds);
+	snprintf(text[2], sizeof(text[2]), "%u", size);
+	snprintf(text[3], sizeof(text[3]), "%u", stride);
+	config_of(&config, "eyerman2006", NULL);
+	struct guest *g = guest_new(&gc, &e);
+	assert_non_null(g);
+	l->emit = (struct emit){ .cycles = l->cycles,
+				 .insts = l->insts,
+				 .max_cycles = BATCH,
+				 .max_insts = BATCH,
+				 .wants = cpistack_analysis.wants,
+				 .full = deliver };
+	struct core *c = core_new(&config, g, &l->emit, &e);
+	assert_non_null(c);
+	core_meta(c, &meta);
+	assert_true(cpistack_analysis.start(&l->stack, &meta, &o, &e));
+	assert_int_equal(core_run(c, 0), CORE_ENDED);
+	deliver(&l->emit);
+	assert_true(cpistack_analysis.finish(&l->stack, NULL, &e));
+	assert_int_equal(l->stack.now.cycles, core_stats(c)->cycles);
+	assert_int_equal(l->stack.now.insts, core_stats(c)->insts);
+	core_free(c);
+	guest_free(g);
+	for (unsigned m = 0; m < METHODS; m++) {
+		int64_t sum = 0;
+		for (unsigned k = 0; k < CPI_COMPONENTS; k++)
+			sum += l->stack.now.method[m][k];
+		assert_int_equal(sum, l->stack.now.cycles * cpi_scale(&l->stack, m));
+	}
+	return l;
+}
+
+static double share(const struct listener *l, enum cpi_method m, enum cpi_component k)
+{
+	return (double)l->stack.now.method[m][k] / (double)cpi_scale(&l->stack, m) /
+	       (double)l->stack.now.cycles;
+}
+
+/* What the cause costs by simulation, as a share of the cycles. */
+static double simulated(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride,
+			const char *ideal)
+{
+	struct kernel_run real = {
+		.machine = "eyerman2006", .kernel = kernel, .size = size, .stride = stride
+	};
+	struct kernel_run perfect = real;
+	perfect.sets = SETS(ideal);
+	double cycles = (double)run_kernel(&real, rounds).cycles;
+	return (cycles - (double)run_kernel(&perfect, rounds).cycles) / cycles;
+}
+
+static void done(struct listener *l)
+{
+	cpistack_analysis.free(&l->stack);
+	free(l);
+}
+
+static void assert_within(double counted, double truth, double tolerance)
+{
+	if (counted < truth - tolerance || counted > truth + tolerance)
+		fail_msg("counted %.4f of the cycles, simulated %.4f", counted, truth);
+}
+
+static void test_660_i_misses_of_straight_code(void **state)
+{
+	struct listener *l = analyse(13, 6, 4096, 64);
+	double truth = simulated(13, 6, 4096, 64, "ideal.imiss=on");
+	double lines = (double)l->stack.events[1][CPI_L1I] + (double)l->stack.events[1][CPI_L2I];
+	assert_true(truth > 0.5);
+	assert_true(lines > 5000);
+	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++)
+		assert_within(share(l, m, CPI_L1I) + share(l, m, CPI_L2I), truth, 0.04);
+	/* between 8 and 9 cycles for an L2 hit (figure 4) */
+	double each = share(l, METHOD_FMT, CPI_L1I) * (double)l->stack.now.cycles /
+		      (double)l->stack.events[1][CPI_L1I];
+	assert_true(each > 7 && each < 9.5);
+	done(l);
+}
+
+static void test_661_mispredicted_branches(void **state)
+{
+	struct listener *l = analyse(17, 3000, 4096, 64);
+	double truth = simulated(17, 3000, 4096, 64, "ideal.bmisp=on");
+	assert_true(truth > 0.3);
+	assert_within(share(l, METHOD_FMT, CPI_BMISP), truth, 0.04);
+	assert_within(share(l, METHOD_SFMT, CPI_BMISP), truth, 0.04);
+	/* an empty ROB is only a part of it (figure 6) */
+	assert_true(share(l, METHOD_POWER5, CPI_BMISP) < truth - 0.1);
+	done(l);
+}
+
+static void test_662_isolated_long_misses(void **state)
+{
+	struct listener *l = analyse(3, 200, 2 * MB, 64);
+	double truth = simulated(3, 200, 2 * MB, 64, "ideal.dmem=on");
+	assert_true(truth > 0.5);
+	assert_within(share(l, METHOD_FMT, CPI_L2D), truth, 0.04);
+	done(l);
+}
+
+static void test_663_overlapping_long_misses_cost_one_penalty(void **state)
+{
+	struct listener *l = analyse(9, 20000, 2 * MB, 64);
+	double truth = simulated(9, 20000, 2 * MB, 64, "ideal.dmiss=on");
+	assert_true(truth > 0.2);
+	/* what the L1 misses alone would cost is hidden by the long ones */
+	assert_within(share(l, METHOD_FMT, CPI_L1D) + share(l, METHOD_FMT, CPI_L2D), truth, 0.04);
+	/* naive counts every miss in full (figure 9) */
+	assert_true(share(l, METHOD_NAIVE, CPI_L2D) > 2 * truth);
+	assert_true(l->stack.now.method[METHOD_NAIVE][CPI_BASE] < 0);
+	done(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_660_i_misses_of_straight_code),
+		cmocka_unit_test(test_661_mispredicted_branches),
+		cmocka_unit_test(test_662_isolated_long_misses),
+		cmocka_unit_test(test_663_overlapping_long_misses_cost_one_penalty),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
