@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# culprit stack as its user sees it, and the job runner behind it.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+export CULPRIT_CACHE=$tmp/cache
+
+# A profile of a small program; made once for all tests.
+profile=$tmp/p.culprit
+"$CULPRIT" sim --machine eyerman2006 --analyze cpistack --max-insts 30k -o "$profile" -- \
+	"$GUESTS/answers" exit 0 >/dev/null 2>&1
+
+# Python on the JSON in $tmp/out, as `j`; fails where the expression is false.
+json_holds() {
+	python3 -c "
+import json, sys
+j = json.load(open('$tmp/out'))
+m = {x['name']: x for x in j['methods']}
+total = lambda name: sum(m[name]['components'].values())
+assert $1, '''$1'''"
+}
+
+test_every_method_sums_to_the_cpi() {
+	run stack "$profile" --json
+	status_is 0
+	json_holds 'all(abs(total(n) - j["cpi"]) < 1e-6 for n in m)'
+}
+
+test_the_reference_comes_first_and_has_no_error() {
+	run stack "$profile" --json
+	json_holds 'j["methods"][0]["name"] == "simulated" and j["methods"][0]["reference"]'
+	json_holds 'j["methods"][0]["max_error"] is None and m["inverse"]["reference"]'
+	json_holds 'm["fmt"]["max_error"] == max(abs(e) for e in m["fmt"]["errors"].values())'
+}
+
+test_a_second_call_simulates_nothing() {
+	run stack "$profile" --json
+	cp "$tmp/out" "$tmp/first"
+	find "$CULPRIT_CACHE/jobs" -type f | sort >"$tmp/before"
+	[ "$(wc -l <"$tmp/before")" = 11 ] || fail "not 11 results are kept"
+	find "$CULPRIT_CACHE/jobs" -type f -exec touch -d '2001-01-01' {} +
+	run stack "$profile" --json
+	cmp "$tmp/first" "$tmp/out"
+	[ -z "$(find "$CULPRIT_CACHE/jobs" -type f -newermt '2002-01-01')" ] || fail "it simulated again"
+}
+
+test_a_setting_of_the_run_is_another_run() {
+	run sim --machine eyerman2006 --set l2.latency=20 --analyze cpistack --max-insts 30k -o "$tmp/q.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run stack "$tmp/q.culprit" --json
+	status_is 0
+	[ "$(find "$CULPRIT_CACHE/jobs" -type f | wc -l)" -ge 22 ] || fail "results of another machine were taken"
+}
+
+test_what_cannot_be_simulated_again_is_said() {
+	run sim --machine eyerman2006 --real-time --analyze cpistack --max-insts 30k -o "$tmp/r.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run stack "$tmp/r.culprit"
+	refuses --real-time --no-reference
+	run stack "$tmp/r.culprit" --no-reference
+	status_is 0
+	out_has "mispredicted branches"
+}
+
+test_a_failed_simulation_is_named_and_the_rest_shown() {
+	cp "$GUESTS/answers" "$tmp/gone"
+	run sim --machine eyerman2006 --analyze cpistack --max-insts 30k -o "$tmp/g.culprit" -- "$tmp/gone" exit 0
+	rm "$tmp/gone"
+	run stack "$tmp/g.culprit"
+	status_is 1
+	err_has "everything perfect"
+	out_has "mispredicted branches"
+}
+
+test_a_profile_without_stacks_says_how_to_get_them() {
+	run sim --analyze profile --max-insts 10k -o "$tmp/n.culprit" -- "$GUESTS/answers" exit 0
+	run stack "$tmp/n.culprit"
+	refuses "--analyze cpistack"
+}
+
+test_the_text_has_the_components_in_words() {
+	run stack "$profile" --phases
+	status_is 0
+	out_has "L2 D-cache misses"
+	out_has "Over time (fmt)"
+	out_has "Top-down"
+	out_has "largest"
+}
+
+test_csv_has_a_row_for_every_component() {
+	run stack "$profile" --csv
+	[ "$(head -1 "$tmp/out")" = "program,machine,method,reference,component,cycles,cpi,error_percent" ]
+	[ "$(grep -c ',fmt,' "$tmp/out")" = 12 ]
+	[ "$(grep -c ',simulated,' "$tmp/out")" = 8 ]
+}
+
+test_the_picture_is_svg_with_a_bar_for_every_method() {
+	run stack "$profile" --csv --svg "$tmp/s.svg"
+	status_is 0
+	python3 -c "
+import xml.etree.ElementTree as t
+root = t.parse('$tmp/s.svg').getroot()
+assert root.tag.endswith('svg')
+names = [e.text for e in root.iter() if e.tag.endswith('text')]
+assert {'simulated', 'inverse', 'fmt', 'sfmt', 'naive', 'naive_non_spec', 'power5'} <= set(names)"
+}
+
+test_a_picture_that_cannot_be_written_is_said() {
+	run stack "$profile" --csv --svg "$tmp/nowhere/s.svg"
+	status_is 2
+	err_has "$tmp/nowhere/s.svg"
+}
+
+test_an_unknown_method_of_the_time_axis_is_said() {
+	run stack "$profile" --no-reference --method fmd
+	status_is 2
+	err_has fmd
+}
+
+run_tests
