@@ -38,6 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/icost/shadow.h"
 #include "isa/isa.h"
 #include "trace/file.h"
 
@@ -88,6 +89,8 @@ struct edges {
 	const struct edges_rule *rules;
 	size_t nrules;
 	uint64_t residual[RESIDUAL_COUNT];
+	struct shadow *shadow;
+	uint64_t fetch_line; /* of the last instruction */
 };
 
 static uint16_t cut(uint64_t cycles)
@@ -232,6 +235,11 @@ void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count)
 {
 	s->rules = rules;
 	s->nrules = count;
+}
+
+void edges_shadow(struct edges *s, struct shadow *shadow)
+{
+	s->shadow = shadow;
 }
 
 uint64_t edges_origin(const struct edges *s)
@@ -427,6 +435,34 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	    (struct graph_part){ .cycles = cut(itlb + rest + fixed), .category = CAT_NONE };
 }
 
+/* What the fetch would have been without wrong paths before it. */
+static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
+{
+	const uint64_t line = r->pc / s->m.line_bytes;
+	struct graph_part *miss = &out->fetch[0];
+	if (line == s->fetch_line && !r->lat_icache)
+		return;
+	s->fetch_line = line;
+	const enum mem_level level =
+	    shadow_access(s->shadow, SHADOW_INST, r->pc, r->lat_icache != 0);
+	if (r->lat_icache && r->ilevel > LEVEL_L1)
+		shadow_learn(s->shadow, SHADOW_INST, (enum mem_level)r->ilevel, r->lat_icache);
+	if (level == LEVEL_NONE)
+		return;
+	if (level == LEVEL_L1) {
+		if (miss->cycles)
+			miss->category = CAT_BMISP_IMISS;
+		return;
+	}
+	const uint16_t whole = shadow_latency(s->shadow, SHADOW_INST, level);
+	if (whole <= r->lat_icache + 2u)
+		return;
+	/* F of one that is no head has been its packet's so far: no step to itself. */
+	out->flags |= GRAPH_HEAD;
+	out->fetch[2] = (struct graph_part){ .cycles = (uint16_t)(whole - r->lat_icache),
+					     .category = CAT_SAVED_IMISS };
+}
+
 /* ---- D ---- */
 
 static enum graph_category stall_category(const struct rec_inst *r)
@@ -614,6 +650,34 @@ static enum graph_category contention_category(const struct edges *s, const stru
 										    : CAT_BW;
 }
 
+/* The same for a load's data; stores only leave their traces. */
+static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
+{
+	const bool missed = r->psv & (PSV_ST_L1 | PSV_ST_MERGE);
+	const enum mem_level level = shadow_access(s->shadow, SHADOW_DATA, r->addr, missed);
+	const uint16_t seen = r->lat_dmiss > r->lat_dtlb ? r->lat_dmiss - r->lat_dtlb : 0;
+	unsigned n = 0;
+	if (!(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD)
+		return;
+	if (r->psv & PSV_ST_L1 && !(r->psv & (PSV_ST_MERGE | PSV_ST_MSHR)) && r->dlevel > LEVEL_L1)
+		shadow_learn(s->shadow, SHADOW_DATA, (enum mem_level)r->dlevel, seen);
+	if (level == LEVEL_NONE)
+		return;
+	while (n < GRAPH_EP_PARTS && out->ep_part[n].cycles) {
+		if (level == LEVEL_L1 && out->ep_part[n].category == CAT_DMISS)
+			out->ep_part[n].category = CAT_BMISP_DMISS;
+		n++;
+	}
+	const uint16_t whole =
+	    level == LEVEL_L1 ? 0 : shadow_latency(s->shadow, SHADOW_DATA, level);
+	if (whole <= seen + 2u || out->line || n == GRAPH_EP_PARTS)
+		return;
+	out->ep_part[n] =
+	    (struct graph_part){ .cycles = (uint16_t)(whole - seen), .category = CAT_SAVED_DMISS };
+	if (!out->mem) /* those that share the line would wait for it */
+		out->mem = new_pool_slot(s, r->addr / s->m.line_bytes, 0);
+}
+
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
 			  const struct stamps *now, uint64_t p, struct graph_inst *out)
 {
@@ -655,6 +719,8 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 			out->wake = (struct graph_part){ .cycles = cut(s->m.wakeup),
 							 .category = out->ep_part[0].category };
 	}
+	if ((d->load || d->store) && s->shadow && !s->nrules)
+		shadow_data(s, r, out);
 	out->dst = d->dst;
 	if (d->store)
 		out->mem = new_pool_slot(s, r->addr, r->size ? r->size : 8);
@@ -699,6 +765,8 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 		fetch_edges(s, r, f, out);
 		s->packet = s->taken = 0;
 	}
+	if (s->shadow && !s->nrules)
+		shadow_fetch(s, r, out);
 	s->packet++;
 	s->taken += !!(r->flags & RI_TAKEN);
 	dispatch_edges(s, r, d, f, now.d, out);

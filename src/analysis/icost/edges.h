@@ -78,6 +78,9 @@ struct edges_rule {
 struct edges;
 
 struct edges *edges_new(const struct edges_machine *m);
+/* Caches of the right path alone, which outlive s; NULL: wrong paths' effects stay unknown. */
+struct shadow;
+void edges_shadow(struct edges *s, struct shadow *shadow);
 void edges_free(struct edges *s);
 /* Rules in order of precedence; the array must outlive s. */
 void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count);

@@ -32,20 +32,23 @@ static size_t ring_for(uint64_t reach)
 	return n;
 }
 
-unsigned graph_category_set(unsigned category)
+bool graph_counts(unsigned category, unsigned lane)
 {
-	switch (category) {
-	case CAT_BW_LGALU:
-		return 1u << CAT_BW | 1u << CAT_LGALU;
-	case CAT_BW_BMISP:
-		return 1u << CAT_BW | 1u << CAT_BMISP;
-	case CAT_BW_DMISS:
-		return 1u << CAT_BW | 1u << CAT_DMISS;
-	case CAT_BW_IMISS:
-		return 1u << CAT_BW | 1u << CAT_IMISS;
-	default:
-		return category < GRAPH_CATEGORIES ? 1u << category : 0;
-	}
+	static const unsigned either[CAT_COUNT] = {
+		[CAT_BW_LGALU] = 1u << CAT_BW | 1u << CAT_LGALU,
+		[CAT_BW_BMISP] = 1u << CAT_BW | 1u << CAT_BMISP,
+		[CAT_BW_DMISS] = 1u << CAT_BW | 1u << CAT_DMISS,
+		[CAT_BW_IMISS] = 1u << CAT_BW | 1u << CAT_IMISS,
+		[CAT_BMISP_DMISS] = 1u << CAT_BMISP | 1u << CAT_DMISS,
+		[CAT_BMISP_IMISS] = 1u << CAT_BMISP | 1u << CAT_IMISS,
+		[CAT_SAVED_DMISS] = 1u << CAT_DMISS,
+		[CAT_SAVED_IMISS] = 1u << CAT_IMISS,
+	};
+	if (category < GRAPH_CATEGORIES)
+		return !(lane >> category & 1);
+	if (category >= CAT_COUNT || lane & either[category])
+		return category >= CAT_COUNT;
+	return category < CAT_SAVED_DMISS || lane >> CAT_BMISP & 1;
 }
 
 struct graph *graph_new(const struct graph_config *config)
@@ -81,7 +84,7 @@ struct graph *graph_new(const struct graph_config *config)
 	}
 	for (unsigned k = 0; k < GRAPH_MASKS; k++)
 		for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-			g->mask[k][lane] = lane & graph_category_set(k) ? 0 : UINT32_MAX;
+			g->mask[k][lane] = graph_counts(k, lane) ? UINT32_MAX : 0;
 	for (const struct graph_kernel *const *k = graph_kernels; !g->kernel; k++)
 		if ((*k)->supported())
 			g->kernel = *k;

@@ -36,10 +36,15 @@ enum graph_category {
 	CAT_WIN,   /* finite window */
 	CAT_NONE,  /* cannot be idealised */
 	/* goes with either of two */
-	CAT_BW_LGALU, /* a unit that is busy for long */
-	CAT_BW_BMISP, /* a fetch packet that a redirect cut short */
-	CAT_BW_DMISS, /* stores that are slow to be written */
-	CAT_BW_IMISS, /* a fetch packet that a miss cut short */
+	CAT_BW_LGALU,	 /* a unit that is busy for long */
+	CAT_BW_BMISP,	 /* a fetch packet that a redirect cut short */
+	CAT_BW_DMISS,	 /* stores that are slow to be written */
+	CAT_BW_IMISS,	 /* a fetch packet that a miss cut short */
+	CAT_BMISP_DMISS, /* a line that a wrong path threw out */
+	CAT_BMISP_IMISS,
+	/* only with mispredicts idealised: the miss that a wrong path had saved */
+	CAT_SAVED_DMISS,
+	CAT_SAVED_IMISS,
 	CAT_COUNT,
 };
 extern const char *const graph_category_name[GRAPH_CATEGORIES];
@@ -48,8 +53,8 @@ extern const char *const graph_category_name[GRAPH_CATEGORIES];
  * (graph_set_mask). */
 #define GRAPH_MASKS 64
 
-/* The lanes' categories that make parts of this category zero, as a bit set. */
-unsigned graph_category_set(unsigned category);
+/* Whether parts of this category count in this lane. */
+bool graph_counts(unsigned category, unsigned lane);
 
 struct graph_part {
 	uint16_t cycles;
@@ -61,7 +66,7 @@ struct graph_part {
 #define GRAPH_SLOT_POOL	 64
 #define GRAPH_SLOT_PORTS 448
 #define GRAPH_SOURCES	 4
-#define GRAPH_EP_PARTS	 3
+#define GRAPH_EP_PARTS	 4
 #define GRAPH_REACH	 480 /* furthest D(i - x) -> F(i) */
 #define GRAPH_GRAIN	 4   /* … x is rounded up to hit an instruction whose number is 3 mod 4 */
 #define GRAPH_WIN_GRAIN	 8   /* C(i - x) of idealised windows: rounded down, to 7 mod 8 */
@@ -83,7 +88,7 @@ struct graph_inst {
 	uint8_t pad;
 	/* heads only */
 	struct graph_part step[2];  /* F of the packet before -> F */
-	struct graph_part fetch[2]; /* what the fetch itself takes beyond a hit */
+	struct graph_part fetch[3]; /* what the fetch itself takes beyond a hit */
 	uint16_t pd, cf;	    /* latencies of PD and CF */
 	uint16_t buffer;	    /* D(i - x) -> F(i): the fetch buffer; removed with bandwidth */
 	/* all */
@@ -94,10 +99,10 @@ struct graph_inst {
 	uint16_t src[GRAPH_SOURCES]; /* slots: PR */
 	uint16_t port; /* slot: V(i) is when its port is free, if used in order of dispatch; removed
 			  with bandwidth */
-	struct graph_part occupies; /* V -> the port is free for the next */
-	struct graph_part re;	    /* R -> E */
-	uint16_t ep;		    /* E -> P, belongs to no category */
-	struct graph_part ep_part[GRAPH_EP_PARTS];
+	struct graph_part occupies;		   /* V -> the port is free for the next */
+	struct graph_part re;			   /* R -> E */
+	uint16_t ep;				   /* E -> P, belongs to no category */
+	struct graph_part ep_part[GRAPH_EP_PARTS]; /* filled from the first on */
 	uint16_t line;		/* slot -> P: PP, shares that miss's cache line */
 	uint16_t data;		/* slot -> P: a store's data */
 	uint16_t pc;		/* onto C: what the edges do not say */

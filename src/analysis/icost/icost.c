@@ -31,12 +31,15 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	if (!edges_machine_read(&s->machine, meta, o->info, e))
 		return false;
 	const struct graph_config config = edges_graph_config(&s->machine);
+	s->sample = number_param(o, "icost.sample", 1);
+	/* between fragments caches go on without us */
+	s->shadow = s->sample == 1 ? shadow_new(o->info, meta) : NULL;
 	s->edges = edges_new(&s->machine);
+	edges_shadow(s->edges, s->shadow);
 	s->graph = graph_new(&config);
 	s->batch = x_calloc(ICOST_BATCH, sizeof(*s->batch));
 	s->phase = x_calloc(ICOST_PHASES, sizeof(*s->phase));
 	s->phase_insts = s->phase_end = ICOST_PHASE_BASE;
-	s->sample = number_param(o, "icost.sample", 1);
 	if (!s->sample)
 		return err_set(e, "icost.sample=0: one fragment in how many? 1 takes everything");
 	rng_seed(&s->rng, o->seed + 1);
@@ -97,6 +100,7 @@ static void end_fragment(struct icost *s)
 	graph_reset(s->graph);
 	edges_free(s->edges);
 	s->edges = edges_new(&s->machine);
+	edges_shadow(s->edges, s->shadow);
 	if (s->nrules)
 		edges_rules(s->edges, s->rules, s->nrules);
 }
@@ -204,6 +208,7 @@ static void icost_free(void *state)
 	struct icost *s = state;
 	graph_free(s->graph);
 	edges_free(s->edges);
+	shadow_free(s->shadow);
 	statics_free(s->statics);
 	places_free(s->places);
 	free(s->batch);

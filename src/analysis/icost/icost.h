@@ -6,6 +6,7 @@
 #include "analysis/icost/edges.h"
 #include "analysis/icost/graph.h"
 #include "analysis/icost/places.h"
+#include "analysis/icost/shadow.h"
 #include "analysis/icost/statics.h"
 #include "trace/analysis.h"
 
@@ -22,6 +23,7 @@ struct icost_phase {
 struct icost {
 	struct edges_machine machine;
 	struct edges *edges;
+	struct shadow *shadow;
 	struct graph *graph;
 	struct graph_inst *batch;
 	uint64_t pc[ICOST_BATCH]; /* of the batch */

@@ -78,6 +78,7 @@ static inline void fetch_node(const struct graph *g, const struct view *w,
 	}
 	add_part(f, w, in->fetch[0]);
 	add_part(f, w, in->fetch[1]);
+	add_part(f, w, in->fetch[2]);
 }
 
 static inline void dispatch_node(const struct graph *g, const struct view *w,

@@ -45,7 +45,7 @@ static uint32_t latency(const struct graph_inst *in)
 {
 	uint32_t sum = in->ep;
 	for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
-		sum += in->ep_part[k].cycles;
+		sum += graph_counts(in->ep_part[k].category, 0) ? in->ep_part[k].cycles : 0;
 	return sum;
 }
 
@@ -246,8 +246,10 @@ static enum segment_kind kind_of(const struct graph_part *p)
 {
 	switch (p->category) {
 	case CAT_DMISS:
+	case CAT_BMISP_DMISS:
 		return KIND_MISS;
 	case CAT_IMISS:
+	case CAT_BMISP_IMISS:
 		return KIND_IMISS;
 	case CAT_BMISP:
 		return KIND_MISPREDICT;
@@ -366,7 +368,8 @@ static enum path_node before_p(struct segment *s, int64_t *i)
 	if (s->node[here].e + latency(in) == s->node[here].p) {
 		s->inst[here].critical = true;
 		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
-			give(s, here, kind_of(&in->ep_part[k]), in->ep_part[k].cycles);
+			if (graph_counts(in->ep_part[k].category, 0))
+				give(s, here, kind_of(&in->ep_part[k]), in->ep_part[k].cycles);
 		give(s, here, KIND_OTHER, in->ep);
 		return AT_E;
 	}

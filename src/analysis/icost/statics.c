@@ -65,7 +65,6 @@ struct statics *statics_new(const struct graph_config *config, uint32_t every)
 {
 	struct statics *s = x_calloc(1, sizeof(*s));
 	bool all[GRAPH_LANES];
-	memset(all, true, sizeof(all));
 	s->config = *config;
 	s->config.one_window = true;
 	s->config.buffer_ideal = 0;
@@ -75,8 +74,10 @@ struct statics *statics_new(const struct graph_config *config, uint32_t every)
 		return s;
 	s->segment = x_calloc(1, sizeof(*s->segment));
 	s->graph = graph_new(&s->config);
-	for (unsigned k = 0; k < FIRST_ROW; k++)
+	for (unsigned k = 0; k < FIRST_ROW; k++) {
+		memset(all, graph_counts(k, 0), sizeof(all));
 		graph_set_mask(s->graph, k, all);
+	}
 	s->rows = x_calloc(ROWS, sizeof(*s->rows));
 	s->pairs = x_calloc(PAIRS, sizeof(*s->pairs));
 	return s;
@@ -202,7 +203,7 @@ static void label(struct segment *g, const struct event *events, unsigned n)
 			  latency = find_event(events, n, pc, KIND_LATENCY);
 		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++) {
 			const unsigned c = in->ep_part[k].category;
-			if (c == CAT_DMISS)
+			if (c == CAT_DMISS || c == CAT_BMISP_DMISS)
 				relabel(&in->ep_part[k], miss);
 			else if (c == CAT_DL1 || c == CAT_SHALU || c == CAT_LGALU)
 				relabel(&in->ep_part[k], latency);
@@ -213,7 +214,7 @@ static void label(struct segment *g, const struct event *events, unsigned n)
 			relabel(&in->wake, latency);
 		if (in->occupies.category == CAT_LGALU)
 			relabel(&in->occupies, latency);
-		if (in->fetch[0].category == CAT_IMISS)
+		if (in->fetch[0].category == CAT_IMISS || in->fetch[0].category == CAT_BMISP_IMISS)
 			relabel(&in->fetch[0], find_event(events, n, pc, KIND_IMISS));
 	}
 }

@@ -16,7 +16,7 @@
 
 static uint32_t part(struct graph_part p, unsigned lane)
 {
-	return lane & graph_category_set(p.category) ? 0 : p.cycles;
+	return graph_counts(p.category, lane) ? p.cycles : 0;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -44,7 +44,7 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 		const int64_t k = i - 1;
 		if (in->flags & GRAPH_HEAD) {
 			f += part(in->step[0], lane) + part(in->step[1], lane);
-			if (in->flags & GRAPH_PD && !(lane & graph_category_set(in->pd_cat)))
+			if (in->flags & GRAPH_PD && graph_counts(in->pd_cat, lane))
 				f = later(f, p + in->pd);
 			if (in->flags & GRAPH_CF)
 				f = later(f, c[i - 1] + in->cf);
@@ -58,7 +58,8 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 				j--;
 			if (g->buffer_ideal)
 				f = later(f, at(d, j + 1));
-			f += part(in->fetch[0], lane) + part(in->fetch[1], lane);
+			f += part(in->fetch[0], lane) + part(in->fetch[1], lane) +
+			     part(in->fetch[2], lane);
 		}
 		d[i] = later(d[i - 1], f + g->depth);
 		if (bw)
@@ -93,7 +94,7 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 		p = e[i] + in->ep;
 		for (unsigned s = 0; s < GRAPH_EP_PARTS; s++)
 			p += part(in->ep_part[s], lane);
-		if (in->line && !(lane & graph_category_set(in->line_cat)))
+		if (in->line && graph_counts(in->line_cat, lane))
 			p = later(p, slot[in->line]);
 		p = later(p, slot[in->data]);
 		c[i] = later(later(p, e[i] + g->commit_latency), c[i - 1]);
@@ -131,6 +132,7 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 			in->step[k] = random_part(rng, 2, 4);
 			in->fetch[k] = random_part(rng, 4, 30);
 		}
+		in->fetch[2] = random_part(rng, 4, 30);
 		in->pd = (uint16_t)rng_below(rng, 15);
 		in->cf = (uint16_t)rng_below(rng, 15);
 		in->buffer = rng_below(rng, 2) ? 0 : (uint16_t)(1 + rng_below(rng, 40));

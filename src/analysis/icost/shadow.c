@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tags of the L1s, the L2 and the last level, LRU, touched by committed instructions alone. Where
+ * the real access hit and this one misses, a wrong path had fetched the line; where the real one
+ * missed and this one hits, a wrong path had thrown it out. Both would not be so if branches were
+ * predicted right, so the graph treats them with mispredicts.
+ *
+ * The order is that of the program, not of execution. A run may begin with warm caches: whether it
+ * does shows in its first misses here, and then a set says nothing until it is full.
+ *
+ * Does not model prefetchers: a side whose L1 has one is not looked at.
+ */
+#include "analysis/icost/shadow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIAL 200 /* misses after which it is known whether the caches were cold */
+
+struct tags {
+	uint32_t sets, ways; /* sets 0: no such cache */
+	uint64_t *line;	     /* line + 1; 0: free; most recent first */
+};
+
+struct shadow {
+	struct tags l1[2], l2, llc;
+	bool usable[2];
+	uint32_t line_shift;
+	uint32_t trial, trial_missed;
+	uint16_t latency[2][LEVEL_MEM + 1];
+};
+
+static const char *text_of(const struct trace_info *info, const char *section, const char *key)
+{
+	for (size_t i = 0; i < info->nsettings; i++)
+		if (!strcmp(info->settings[i].section, section) &&
+		    !strcmp(info->settings[i].key, key))
+			return info->settings[i].value;
+	return "";
+}
+
+static uint64_t bytes_of(const char *text)
+{
+	char *end;
+	const uint64_t n = strtoull(text, &end, 0);
+	switch (*end) {
+	case 'k':
+		return n << 10;
+	case 'M':
+		return n << 20;
+	default:
+		return n;
+	}
+}
+
+static struct tags tags_of(const struct trace_info *info, const char *section, uint32_t line)
+{
+	struct tags t = { .ways = (uint32_t)strtoul(text_of(info, section, "ways"), NULL, 0) };
+	const uint64_t size = bytes_of(text_of(info, section, "size"));
+	if (t.ways && size >= (uint64_t)line * t.ways) {
+		t.sets = (uint32_t)(size / line / t.ways);
+		t.line = x_calloc((size_t)t.sets * t.ways, sizeof(*t.line));
+	}
+	return t;
+}
+
+static bool has_prefetcher(const struct trace_info *info, const char *section)
+{
+	const char *kind = text_of(info, section, "prefetch");
+	return kind[0] && strcmp(kind, "none");
+}
+
+struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta *meta)
+{
+	const uint32_t line = meta->line_bytes ? meta->line_bytes : 64;
+	if (!info || !info->nsettings)
+		return NULL;
+	struct shadow *s = x_calloc(1, sizeof(*s));
+	s->line_shift = (uint32_t)__builtin_ctz(line);
+	s->l1[SHADOW_INST] = tags_of(info, "l1i", line);
+	s->l1[SHADOW_DATA] = tags_of(info, "l1d", line);
+	s->l2 = tags_of(info, "l2", line);
+	s->llc = tags_of(info, "llc", line);
+	s->usable[SHADOW_INST] = s->l1[SHADOW_INST].sets && !has_prefetcher(info, "l1i");
+	s->usable[SHADOW_DATA] = s->l1[SHADOW_DATA].sets && !has_prefetcher(info, "l1d");
+	for (unsigned side = 0; side < 2; side++) {
+		const uint32_t hit = side == SHADOW_DATA ? meta->l1d_latency : meta->l1i_latency;
+		s->latency[side][LEVEL_L2] = (uint16_t)(meta->l2_latency - hit);
+		s->latency[side][LEVEL_LLC] = (uint16_t)(meta->llc_latency - hit);
+		s->latency[side][LEVEL_MEM] = (uint16_t)(meta->mem_latency - hit);
+	}
+	return s;
+}
+
+void shadow_free(struct shadow *s)
+{
+	if (!s)
+		return;
+	free(s->l1[0].line);
+	free(s->l1[1].line);
+	free(s->l2.line);
+	free(s->llc.line);
+	free(s);
+}
+
+/* Makes the line the most recent of its set. True if it was there; *full: the set had no free way.
+ */
+static bool touch(struct tags *t, uint64_t line, bool *full)
+{
+	uint64_t *set = t->line + (size_t)(line % t->sets) * t->ways;
+	uint32_t k = 0;
+	while (k < t->ways && set[k] != line + 1)
+		k++;
+	const bool hit = k < t->ways;
+	*full = set[t->ways - 1] != 0;
+	if (!hit)
+		k = t->ways - 1;
+	memmove(set + 1, set, k * sizeof(*set));
+	set[0] = line + 1;
+	return hit;
+}
+
+enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr, bool missed)
+{
+	const uint64_t line = addr >> s->line_shift;
+	bool full, full2 = true;
+	if (!s->usable[side])
+		return LEVEL_NONE;
+	if (touch(&s->l1[side], line, &full))
+		return LEVEL_L1;
+	enum mem_level level = LEVEL_MEM;
+	if (s->l2.sets && touch(&s->l2, line, &full2))
+		level = LEVEL_L2;
+	else if (s->llc.sets && touch(&s->llc, line, &full2))
+		level = LEVEL_LLC;
+	if (s->trial < TRIAL) {
+		s->trial++;
+		s->trial_missed += missed;
+		return LEVEL_NONE;
+	}
+	if (s->trial_missed * 5 >= TRIAL * 2)
+		return level;
+	if (!full)
+		return LEVEL_NONE;
+	return level == LEVEL_MEM && !full2 ? LEVEL_L2 : level;
+}
+
+void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles)
+{
+	/* a running mean: single ones are shortened by merging or lengthened by queues */
+	uint16_t *l = &s->latency[side][level <= LEVEL_MEM ? level : LEVEL_MEM];
+	*l = (uint16_t)((7u * *l + cycles + 4) / 8);
+}
+
+uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level)
+{
+	return s->latency[side][level];
+}

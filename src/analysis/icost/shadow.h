@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The caches as they would be if only the right path had used them. */
+#ifndef ANALYSIS_ICOST_SHADOW_H
+#define ANALYSIS_ICOST_SHADOW_H
+
+#include "trace/file.h"
+#include "trace/record.h"
+
+struct shadow;
+
+/* NULL if the machine's caches are not known. */
+struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta *meta);
+void shadow_free(struct shadow *s);
+
+enum shadow_side { SHADOW_INST, SHADOW_DATA };
+
+/*
+ * The right path's next access to the line of addr, which really missed the L1 or not: where it
+ * would have been served; LEVEL_NONE if that cannot be told (a prefetcher, or too little has been
+ * seen).
+ */
+enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr, bool missed);
+/* What a miss that is served there adds to a hit; learnt from those that happened. */
+void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles);
+uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level);
+
+#endif
