@@ -230,7 +230,7 @@ static bool profile_finish(void *state, struct store *store, struct err *e)
 const struct analysis profile_analysis = {
 	.name = "profile",
 	.summary = "golden per-instruction cycle stacks and every sampling profiler",
-	.wants = WANT_CYCLES | WANT_INSTS | WANT_FETCH,
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_FETCH | WANT_BRIEF,
 	.state_size = sizeof(struct profile),
 	.start = profile_start,
 	.batch = profile_batch,
