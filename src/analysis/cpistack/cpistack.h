@@ -58,10 +58,10 @@ extern const char *const topdown_name[TD_COMPONENTS];
 #define CPI_PHASE_BASE 4096 /* cycles of the shortest phase */
 
 /* Slots up to a moment in which a mispredicted branch in the window would be charged: the window is
- * not full, and the right path has not lost them to a miss; and those of them in which a long
- * D-miss blocked the head. */
+ * not full, and the right path has not lost them to a miss; and those of them in which a long or a
+ * short D-miss blocked the head. */
 struct fmt_sums {
-	uint64_t charged, shadow;
+	uint64_t charged, under_long, under_short;
 	uint64_t paper; /* the same in whole cycles, by the paper's letter */
 };
 
@@ -72,7 +72,7 @@ struct fmt_mark {
 	uint32_t cycles;
 	uint8_t charge; /* slots charged per cycle */
 	uint8_t beside; /* slots lost to the bubble before it */
-	bool full, shadow, paper;
+	bool full, under_long, under_short, paper;
 };
 #define FMT_MARKS (1u << 16)
 
@@ -133,7 +133,7 @@ struct cpistack {
 	/* counts for the naive methods: all, and only committed */
 	uint64_t events[2][CPI_COMPONENTS];
 	/* penalties per event (eyerman2006 figures 4, 6 and 9): real cycles */
-	uint64_t overlap_cycles;
+	uint64_t overlap; /* slots lost by the front end while a long D-miss blocked the head */
 };
 
 extern const struct analysis cpistack_analysis;

@@ -29,8 +29,9 @@
  *   it.
  * - A taken branch whose target the front end learns only at decode is a (small) misprediction too:
  *   its bubbles are counted like misses, for branches.
- * - A mispredicted branch that resolves after a long D-miss at the head of the ROB has returned
- *   waited for it: those cycles are the miss's. One that resolves under the miss keeps them.
+ * - A mispredicted branch that resolves after a D-miss at the head of the ROB has returned waited
+ * for it: those cycles are the miss's. One that resolves under the miss keeps them.
+ * - Slots that wrong-path instructions take are the branch's, also where they fill a full window.
  */
 #include "analysis/cpistack/cpistack.h"
 
@@ -74,8 +75,10 @@ static struct fmt_sums sums_at(const struct fmt *f, uint64_t cycle)
 	const uint64_t passed = cycle > m->cycle ? cycle - m->cycle : 0;
 	struct fmt_sums s = m->before;
 	s.charged += min_u64(passed, m->cycles) * m->charge;
-	if (m->shadow)
-		s.shadow += min_u64(passed, m->cycles) * m->charge;
+	if (m->under_long)
+		s.under_long += min_u64(passed, m->cycles) * m->charge;
+	if (m->under_short)
+		s.under_short += min_u64(passed, m->cycles) * m->charge;
 	if (m->paper)
 		s.paper += min_u64(passed, m->cycles);
 	return s;
@@ -222,8 +225,9 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 	uint64_t charge = 0, beside = 0;
 	if (!full && !c->ndispatch) {
 		charge = lost ? 0 : f->width;
-	} else if (!full && c->flags & RC_DISPATCH_WRONG) {
-		charge = f->width;
+	} else if (c->ndispatch && c->flags & RC_DISPATCH_WRONG) {
+		/* a full window is the head's matter, but what enters it is wasted all the same */
+		charge = full ? c->ndispatch : f->width;
 	} else if (starved) {
 		const uint64_t empty = f->width > c->ndispatch ? f->width - c->ndispatch : 0;
 		if (f->bubble != CPI_BASE)
@@ -244,18 +248,20 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 				.beside = (uint8_t)beside,
 				.full = full,
 				.paper = paper_cycle(s, c, cause),
-				.shadow = c->flags & RC_HEAD_LONG_DMISS && !c->ncommit };
+				.under_long = c->flags & RC_HEAD_LONG_DMISS && !c->ncommit,
+				.under_short = c->flags & RC_HEAD_L1MISS && !c->ncommit };
 	f->sums.charged += c->repeat * charge;
 	f->sums.paper += m->paper ? c->repeat : 0;
 	/* a record of which only a part was lost to misses: the rest is charged at its end */
 	if (lost && lost < (uint64_t)c->repeat * f->width)
 		f->sums.charged += (uint64_t)c->repeat * f->width - lost;
-	if (m->shadow)
-		f->sums.shadow += c->repeat * charge;
-	/* eyerman2006 table 1: a long D-miss blocks a full window while the front end loses cycles
-	 */
-	if (full && !c->ncommit && (cause != CPI_BASE || wrong) && c->flags & RC_HEAD_LONG_DMISS)
-		s->overlap_cycles += c->repeat;
+	if (m->under_long)
+		f->sums.under_long += c->repeat * charge;
+	if (m->under_short)
+		f->sums.under_short += c->repeat * charge;
+	/* eyerman2006 table 1 */
+	if (lost && c->flags & RC_HEAD_LONG_DMISS)
+		s->overlap += lost;
 }
 
 /* An instruction with its miss bit set completes: sFMT's shared counters are the run's. */
@@ -273,15 +279,21 @@ static void charge_branch(struct cpistack *s, uint64_t dispatch)
 	struct fmt *f = &s->fmt;
 	const struct fmt_sums from = sums_at(f, f->branch_dispatch + 1);
 	const struct fmt_sums until = sums_at(f, dispatch + 1);
-	uint64_t penalty = until.charged - from.charged, waited = 0;
+	const struct fmt_sums resolved = sums_at(f, f->branch_resolved);
 	const struct fmt_mark *own = mark_of(f, f->branch_dispatch);
+	const struct fmt_mark *then = mark_of(f, f->branch_resolved);
+	uint64_t penalty = until.charged - from.charged;
 	if (!own->full && f->branch_rest > own->beside)
 		penalty += f->branch_rest - own->beside;
-	if (!mark_of(f, f->branch_resolved)->shadow)
-		waited = sums_at(f, f->branch_resolved).shadow - from.shadow;
+	const uint64_t under_long = resolved.under_long - from.under_long;
+	const uint64_t under_short = resolved.under_short - from.under_short;
+	const uint64_t long_waited = then->under_long ? 0 : under_long;
+	const uint64_t short_waited = then->under_short ? 0 : under_short;
+	s->overlap += under_long - long_waited;
 	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {
-		s->now.method[m][CPI_BMISP] += (int64_t)(penalty - waited);
-		s->now.method[m][CPI_L2D] += (int64_t)waited;
+		s->now.method[m][CPI_BMISP] += (int64_t)(penalty - long_waited - short_waited);
+		s->now.method[m][CPI_L2D] += (int64_t)long_waited;
+		s->now.method[m][CPI_L1D] += (int64_t)short_waited;
 	}
 	s->now.method[METHOD_FMT_PAPER][CPI_BMISP] +=
 	    (int64_t)(sums_at(f, dispatch).paper - from.paper);

@@ -19,7 +19,7 @@ struct flight {
 struct row {
 	uint64_t seq;
 	int64_t local[CPI_COMPONENTS]; /* lost on the way to it */
-	int64_t penalty, shadow;
+	int64_t penalty, under_long, under_short;
 	uint64_t dispatch;
 	bool resolved;
 };
@@ -88,7 +88,7 @@ static void put_inst(struct pipe *p, const struct flight *f, bool committed)
 }
 
 /* The branch at index i has resolved: everything younger goes. */
-static void resolve(struct pipe *p, size_t i, bool shadow)
+static void resolve(struct pipe *p, size_t i, unsigned head)
 {
 	struct table *t = &p->table;
 	for (size_t k = p->nflight; k-- > i + 1;)
@@ -114,10 +114,11 @@ static void resolve(struct pipe *p, size_t i, bool shadow)
 	row->resolved = true;
 	t->open = true;
 	t->open_penalty = row->penalty;
-	t->open_waited = shadow ? 0 : row->shadow;
+	t->open_waited = (head & RC_HEAD_LONG_DMISS ? 0 : row->under_long) +
+			 (head & RC_HEAD_L1MISS ? 0 : row->under_short);
 }
 
-static void complete(struct pipe *p, bool shadow_before)
+static void complete(struct pipe *p, unsigned head)
 {
 	for (size_t i = 0; i < p->ndispatched; i++) {
 		struct flight *f = &p->flight[i];
@@ -125,7 +126,7 @@ static void complete(struct pipe *p, bool shadow_before)
 			continue;
 		f->done = true;
 		if (!f->wrong && f->step->mispredict)
-			resolve(p, i, shadow_before);
+			resolve(p, i, head);
 	}
 }
 
@@ -287,13 +288,15 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 	}
 	if (c->ndispatch)
 		t->bubble = CPI_BASE;
-	const bool shadow = c->flags & RC_HEAD_LONG_DMISS && !c->ncommit;
 	for (size_t i = 0; i < t->count; i++) {
 		struct row *row = &t->rows[i];
-		if (row->resolved || row->dispatch == c->cycle || full)
+		if (row->resolved || row->dispatch == c->cycle)
 			continue;
-		row->penalty += SCENE_WIDTH;
-		row->shadow += shadow ? SCENE_WIDTH : 0;
+		row->penalty += full ? c->ndispatch : SCENE_WIDTH;
+		if (c->flags & RC_HEAD_LONG_DMISS && !c->ncommit)
+			row->under_long += full ? c->ndispatch : SCENE_WIDTH;
+		if (c->flags & RC_HEAD_L1MISS && !c->ncommit)
+			row->under_short += full ? c->ndispatch : SCENE_WIDTH;
 	}
 	for (size_t i = 0; full && i < t->count; i++)
 		if (t->rows[i].dispatch == c->cycle)
@@ -345,7 +348,6 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 	p->count = count;
 	p->rob = rob;
 	p->now = 1;
-	bool shadow = false;
 	while (p->next < count || p->nflight) {
 		assert(p->now < 10000000);
 		if (!(s->ncycles & (s->ncycles - 1)))
@@ -360,12 +362,12 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 			   (p->ndispatched >= rob ? RC_ROB_FULL : 0) |
 			   (p->wrong ? RC_WRONG_PATH : 0);
 		p->flushed = false;
-		/* whether a long miss blocks the head now decides what a branch that resolves now
-		 * has waited for */
-		for (size_t i = 0; i < p->ndispatched && i < 1; i++)
-			shadow = !p->flight[0].done && p->flight[0].complete != p->now &&
-				 (head_flags(p) & RC_HEAD_LONG_DMISS);
-		complete(p, shadow);
+		/* whether a miss blocks the head now decides what a branch that resolves now has
+		 * waited for */
+		unsigned head = 0;
+		if (p->ndispatched && p->flight[0].complete != p->now)
+			head = head_flags(p);
+		complete(p, head);
 		c->flags |= head_flags(p);
 		c->ncommit = (uint8_t)commit_steps(p);
 		uint8_t stall;
