@@ -79,17 +79,8 @@ static bool local_start(void *state, const struct job_task *task, size_t id, str
 	if (pid < 0)
 		return err_set(e, "%s: cannot start a process: %s", task->name, strerror(errno));
 
-	int fd = pidfd_open(pid, 0);
-
-	if (fd < 0) {
-		int error = errno;
-
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		return err_set(e, "%s: cannot watch its process: %s", task->name, strerror(error));
-	}
 	l->children[at] = (struct child){ .pid = pid, .id = id };
-	l->fds[at].fd = fd;
+	l->fds[at].fd = pidfd_open(pid, 0);
 	return true;
 }
 
@@ -99,7 +90,8 @@ static int reap(struct local *l, unsigned at)
 
 	while (waitpid(l->children[at].pid, &status, 0) < 0 && errno == EINTR)
 		;
-	close(l->fds[at].fd);
+	if (l->fds[at].fd >= 0)
+		close(l->fds[at].fd);
 	l->fds[at].fd = -1;
 	l->children[at].pid = 0;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -109,10 +101,17 @@ static bool local_wait(void *state, int timeout_ms, struct job_end *end)
 {
 	struct local *l = state;
 
-	if (poll(l->fds, l->count, timeout_ms) <= 0)
-		return false;
+	bool blind = false; /* a kernel without pidfds: look again soon */
+
+	for (unsigned i = 0; i < l->count; i++)
+		blind |= l->children[i].pid && l->fds[i].fd < 0;
+	poll(l->fds, l->count, blind && timeout_ms > 10 ? 10 : timeout_ms);
 	for (unsigned i = 0; i < l->count; i++) {
-		if (l->fds[i].fd >= 0 && l->fds[i].revents) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (l->children[i].pid &&
+		    !waitid(P_PID, (id_t)l->children[i].pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+		    info.si_pid) {
 			end->id = l->children[i].id;
 			end->status = reap(l, i);
 			return true;
