@@ -260,7 +260,8 @@ static void step_cycle(struct core *c)
 	c->ncommit = c->ndispatch = c->nissue = c->nfetch = c->nevents = c->ndrain = 0;
 	c->flushed_now = false;
 	if (unlikely(c->wants)) {
-		size_t most = c->wants & WANT_SQUASHED ? (size_t)c->mask + 1 : c->commit_width;
+		bool squashed = c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
+		size_t most = squashed ? (size_t)c->mask + 1 : c->commit_width;
 
 		emit_reserve(c->emit, min_u64(most, c->emit->max_insts));
 		if (c->wants & WANT_CYCLES) {

@@ -60,6 +60,11 @@ static void keep_step(struct core *c, uint64_t po, const struct inflight *e)
 	step->trap = e->state & ST_TRAP;
 }
 
+static bool wants_squashed(const struct core *c, const struct inflight *e)
+{
+	return c->wants & WANT_SQUASHED || e->psv || e->state & ST_MISPREDICT;
+}
+
 const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 {
 	const struct bpred_pred *oldest = NULL;
@@ -67,7 +72,7 @@ const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 	for (uint64_t po = c->tail; po-- > from;) {
 		struct inflight *e = at(c, po);
 
-		if (c->wants & WANT_SQUASHED)
+		if (c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS) && wants_squashed(c, e))
 			record_inst(c, po, false);
 		if (po < c->disp)
 			squash_dispatched(c, po, e);

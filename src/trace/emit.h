@@ -27,6 +27,8 @@ enum trace_want {
 	 * of cycle records not what the oldest waits for (RC_HEAD_… but DONE). Holds only if every
 	 * listener says so. */
 	WANT_BRIEF = 1 << 6,
+	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
+					  event or were mispredicted */
 };
 
 struct emit {

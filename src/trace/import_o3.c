@@ -302,7 +302,8 @@ static struct rec_inst convert(struct o3_import *im, const struct o3_inst *in)
 static void hand_over(struct o3_import *im, struct emit *out)
 {
 	for (size_t i = 0; i < im->nwaiting && !out->stop; i++) {
-		if (!(im->waiting[i].flags & RI_COMMITTED) && !(out->wants & WANT_SQUASHED))
+		if (!(im->waiting[i].flags & RI_COMMITTED) &&
+		    !(out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS)))
 			continue;
 		emit_reserve(out, 1);
 		*emit_inst(out) = im->waiting[i];

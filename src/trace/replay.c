@@ -16,7 +16,7 @@ struct waiting {
 
 static void put_insts(struct emit *out, const struct rec_inst *insts, size_t count)
 {
-	bool squashed = out->wants & WANT_SQUASHED;
+	bool squashed = out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
 	for (size_t i = 0; i < count; i++)
 		if (squashed || insts[i].flags & RI_COMMITTED)
 			*emit_inst(out) = insts[i];

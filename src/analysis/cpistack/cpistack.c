@@ -113,7 +113,7 @@ static void cpistack_free(void *state)
 const struct analysis cpistack_analysis = {
 	.name = "cpistack",
 	.summary = "CPI stacks: FMT, sFMT, naive, POWER5, by stage, and top-down",
-	.wants = WANT_CYCLES | WANT_INSTS | WANT_SQUASHED,
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_SQUASHED_EVENTS,
 	.state_size = sizeof(struct cpistack),
 	.start = cpistack_start,
 	.batch = cpistack_batch,
