@@ -36,7 +36,7 @@ static void become_ready(struct core *c, uint32_t slot)
 	e->state |= ST_READY;
 	ready_set(c, slot, e->queue);
 	if (c->notes)
-		c->notes[slot].ready = c->now;
+		c->notes[slot].ready = (uint32_t)(c->now - e->fetch);
 }
 
 static void wake_dependents(struct core *c, struct inflight *e)
@@ -94,7 +94,7 @@ void complete_now(struct core *c, uint32_t slot)
 
 	e->state |= ST_DONE;
 	if (c->notes)
-		c->notes[slot].complete = c->now;
+		c->notes[slot].complete = (uint32_t)(c->now - e->fetch);
 	if (e->uflags & UOP_STORE) {
 		if (e->uflags & UOP_ATOMIC) {
 			e->state |= ST_ADDR | ST_DATA;

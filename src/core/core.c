@@ -178,9 +178,14 @@ void core_listen(struct core *c, struct emit *emit)
 	c->emit = emit;
 	c->wants = emit ? emit->wants : 0;
 	free(c->notes);
-	bool brief = !c->wants || (c->wants & WANT_BRIEF);
-
-	c->notes = brief ? NULL : x_calloc((size_t)c->mask + 1, sizeof(*c->notes));
+	free(c->held);
+	c->notes = NULL;
+	c->held = NULL;
+	if (c->wants && !(c->wants & WANT_BRIEF)) {
+		c->notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->notes));
+		memset(c->notes, 0, ((size_t)c->mask + 1) * sizeof(*c->notes));
+		c->held = x_calloc((size_t)c->mask + 1, sizeof(*c->held));
+	}
 }
 
 void core_attach(struct core *c)
@@ -213,6 +218,7 @@ void core_free(struct core *c)
 	free(c->wait_table);
 	free(c->touched);
 	free(c->notes);
+	free(c->held);
 	free(c);
 }
 

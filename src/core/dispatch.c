@@ -98,13 +98,8 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	uint64_t po = c->disp;
 
 	if (c->notes) {
-		struct notes *n = &c->notes[slot];
-
-		memset(&n->prod, 0, sizeof(n->prod) + sizeof(n->prod_mem) + sizeof(n->prod_line));
-		n->dispatch = c->now;
-		n->ready = n->issue = n->complete = NEVER;
-		n->lat_dmiss = n->lat_dtlb = n->lat_bus = 0;
-		n->dlevel = LEVEL_NONE;
+		c->notes[slot].dispatch = (uint32_t)(c->now - e->fetch);
+		c->notes[slot].decode = c->notes[slot].dispatch - c->cfg.decode_depth;
 	}
 	e->dep_head = SLOT_NONE;
 	e->sq_pos = (uint32_t)c->sq_tail;
@@ -149,7 +144,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 		e->state |= ST_READY;
 		ready_set(c, slot, e->queue);
 		if (c->notes)
-			c->notes[slot].ready = c->now + 1;
+			c->notes[slot].ready = (uint32_t)(c->now + 1 - e->fetch);
 	}
 	c->disp++;
 }

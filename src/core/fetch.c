@@ -266,14 +266,20 @@ static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool 
 
 static void note_fetch(struct core *c, uint32_t slot, bool first)
 {
-	struct notes *n = &c->notes[slot];
+	struct rec_notes *n = &c->notes[slot];
 
-	n->dispatch = n->ready = n->issue = n->complete = NEVER;
-	n->ilevel = first ? c->fetch_level : LEVEL_L1;
-	n->lat_icache = first ? c->fetch_lat_icache : 0;
-	n->lat_itlb = first ? c->fetch_lat_itlb : 0;
-	n->dispatch_stall = DISPATCH_OK;
-	n->dlevel = LEVEL_NONE;
+	*n = (struct rec_notes){ .decode = STAMP_NONE,
+				 .dispatch = STAMP_NONE,
+				 .ready = STAMP_NONE,
+				 .issue = STAMP_NONE,
+				 .complete = STAMP_NONE,
+				 .ilevel = LEVEL_L1 };
+	c->held[slot] = DISPATCH_OK;
+	if (first) {
+		n->ilevel = c->fetch_level;
+		n->lat_icache = clip_u16(c->fetch_lat_icache);
+		n->lat_itlb = clip_u16(c->fetch_lat_itlb);
+	}
 }
 
 /* Fetches one instruction at pc. False if there is none to be had. */

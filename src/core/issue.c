@@ -44,7 +44,7 @@ static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
 	e->state |= ST_ISSUED;
 	c->iq_used[e->queue]--;
 	if (c->notes)
-		c->notes[slot].issue = c->now;
+		c->notes[slot].issue = (uint32_t)(c->now - e->fetch);
 }
 
 bool issue_try(struct core *c, uint32_t slot)

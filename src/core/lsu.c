@@ -297,12 +297,12 @@ static bool must_wait_for_addresses(struct core *c, const struct inflight *e)
 static void note_result(struct core *c, uint32_t slot, const struct mem_result *r)
 {
 	struct inflight *e = &c->ring[slot];
-	struct notes *n = &c->notes[slot];
+	struct rec_notes *n = &c->notes[slot];
 
 	n->dlevel = r->level;
-	n->lat_dmiss = r->miss;
-	n->lat_dtlb = r->xlat;
-	n->lat_bus = r->queue;
+	n->lat_dmiss = clip_u16(r->miss);
+	n->lat_dtlb = clip_u16(r->xlat);
+	n->lat_bus = clip_u16(r->queue);
 	n->prod_line = 0;
 	if (!(r->events & MEM_EV_MERGED) || (r->primary & TOKEN_KIND) != TOKEN_LOAD)
 		return;

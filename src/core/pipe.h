@@ -181,14 +181,6 @@ struct step {
 #define STICKY_PSV   (PSV_FL_EX | PSV_FL_MO)
 #define STICKY_FLAGS (RI_FLUSHES | RI_EXCEPTION | RI_TAKEN)
 
-/* For records only; untouched when nobody listens. Cycles, absolute. */
-struct notes {
-	uint64_t dispatch, ready, issue, complete;
-	uint32_t prod[3], prod_mem, prod_line;
-	uint32_t lat_icache, lat_itlb, lat_dmiss, lat_dtlb, lat_bus, lat_exec;
-	uint8_t ilevel, dlevel, dispatch_stall;
-};
-
 /* Wrong-path stores that wrong-path loads must see. */
 struct overlay_store {
 	uint64_t addr, value, po;
@@ -298,7 +290,8 @@ struct core {
 	struct bpred *bpred;
 	struct emit *emit;
 	unsigned wants;
-	struct notes *notes;
+	struct rec_notes *notes; /* by slot; NULL: nobody wants them */
+	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL with notes */
 	uint64_t *touched; /* one bit per page */
 
 	/* of the present cycle, for its record and for skipping */

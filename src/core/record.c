@@ -9,40 +9,36 @@
  */
 #include "core/pipe.h"
 
-static uint32_t stamp(uint64_t cycle, uint64_t fetch)
+/* What is left to say of an instruction that leaves, beside what was noted on its way. */
+static void finish_notes(const struct core *c, const struct inflight *e, const struct uop *u,
+			 struct rec_notes *n)
 {
-	return cycle == NEVER ? STAMP_NONE : (uint32_t)(cycle - fetch);
-}
+	if (u->flags & (UOP_LOAD | UOP_STORE | UOP_HINT))
+		n->addr = e->addr;
+	if (n->issue == STAMP_NONE || !(c->wants & WANT_LATENCIES))
+		return;
+	n->lat_fu = clip_u16(n->issue > n->ready ? n->issue - n->ready : 0);
+	if (n->complete != STAMP_NONE) {
+		uint32_t exec = n->complete - n->issue;
 
-static uint16_t clip(uint64_t x)
-{
-	return x < UINT16_MAX ? (uint16_t)x : UINT16_MAX;
-}
-
-/* Nobody looks at the rest, but it must not be a former record's. */
-static void record_brief(struct rec_inst *r)
-{
-	r->decode = r->dispatch = r->ready = r->issue = r->complete = STAMP_NONE;
-	memset(r->prod, 0, sizeof(r->prod));
-	r->prod_mem = r->prod_line = 0;
-	r->ilevel = r->dlevel = LEVEL_NONE;
-	r->lat_icache = r->lat_itlb = r->lat_fu = r->lat_exec = 0;
-	r->lat_dmiss = r->lat_dtlb = r->lat_bus = 0;
-	r->dispatch_stall = DISPATCH_OK;
+		if (u->flags & UOP_SPLIT)
+			exec = 1; /* the rest was waiting for its data */
+		else if (u->flags & UOP_LOAD)
+			exec -= exec < n->lat_dmiss ? exec : n->lat_dmiss;
+		n->lat_exec = clip_u16(exec);
+	}
 }
 
 void record_inst(struct core *c, uint64_t po, bool committed)
 {
 	uint32_t slot = slot_of(c, po);
 	const struct inflight *e = &c->ring[slot];
-	const struct notes *n = c->notes ? &c->notes[slot] : NULL;
 	const struct uop *u = e->u;
 	/* One more than was reserved, if ever, opens a new batch: earlier than its cycle's, as R3
 	 * allows. */
 	emit_reserve(c->emit, 1);
 	struct rec_inst *r = emit_inst(c->emit);
 	uint32_t flags = u->rec_flags | e->flags | (committed ? RI_COMMITTED : 0);
-	bool memory = u->flags & (UOP_LOAD | UOP_STORE);
 
 	if (e->state & ST_MISPREDICT)
 		flags |= RI_MISPREDICT;
@@ -50,59 +46,26 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 	r->po = po;
 	r->pc = u->pc;
 	r->fetch = e->fetch;
+	r->target = e->next_pc;
 	r->commit = (uint32_t)(c->now - e->fetch);
 	r->word = u->in.word;
 	r->psv = e->psv;
 	r->flags = flags;
 	r->tid = e->tid;
-	r->addr = memory || (u->flags & UOP_HINT) ? e->addr : 0;
-	r->target = e->next_pc;
 	r->size = u->mem_bytes;
 	r->cls = u->cls;
-	if (!n) {
-		record_brief(r);
+	r->dispatch_stall = DISPATCH_OK;
+	if (!c->notes)
 		return;
-	}
-	r->decode =
-	    n->dispatch == NEVER ? STAMP_NONE : stamp(n->dispatch - c->cfg.decode_depth, e->fetch);
-	r->dispatch = stamp(n->dispatch, e->fetch);
-	r->ready = stamp(n->ready, e->fetch);
-	r->issue = stamp(n->issue, e->fetch);
-	r->complete = stamp(n->complete, e->fetch);
-	memset(r->prod, 0, sizeof(r->prod));
-	r->prod_mem = r->prod_line = 0;
-	if ((c->wants & WANT_PRODUCERS) && n->dispatch != NEVER) {
-		memcpy(r->prod, n->prod, sizeof(r->prod));
-		r->prod_mem = n->prod_mem;
-		r->prod_line = n->prod_line;
-	}
-	r->ilevel = n->ilevel;
-	r->dlevel = n->dlevel;
-	r->lat_icache = clip(n->lat_icache);
-	r->lat_itlb = clip(n->lat_itlb);
-	r->lat_fu = r->lat_exec = r->lat_dmiss = r->lat_dtlb = r->lat_bus = 0;
-	if ((c->wants & WANT_LATENCIES) && n->issue != NEVER) {
-		r->lat_fu = clip(n->issue > n->ready ? n->issue - n->ready : 0);
-		r->lat_dmiss = clip(n->lat_dmiss);
-		r->lat_dtlb = clip(n->lat_dtlb);
-		r->lat_bus = clip(n->lat_bus);
-		if (n->complete != NEVER) {
-			uint64_t exec = n->complete - n->issue;
-
-			if (u->flags & UOP_SPLIT)
-				exec = 1; /* the rest was waiting for its data */
-			else if (u->flags & UOP_LOAD)
-				exec -= min_u64(exec, n->lat_dmiss);
-			r->lat_exec = clip(exec);
-		}
-	}
-	r->dispatch_stall = n->dispatch_stall;
+	r->dispatch_stall = c->held[slot];
+	/* Copied first: a wide load right after narrow stores into the notes would have to wait for
+	 * them. */
+	r->notes = c->notes[slot];
+	finish_notes(c, e, u, &r->notes);
 }
 
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)
 {
-	struct notes *n = c->notes ? &c->notes[slot] : NULL;
-
 	if (c->disp_waiter != e->seq)
 		return;
 
@@ -116,8 +79,8 @@ void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)
 	}
 	memset(c->disp_wait, 0, sizeof(c->disp_wait));
 	c->disp_waiter = 0;
-	if (n)
-		n->dispatch_stall = (uint8_t)longest;
+	if (c->held)
+		c->held[slot] = (uint8_t)longest;
 }
 
 void record_start(struct core *c)
@@ -160,7 +123,7 @@ void record_head(struct core *c)
 	if ((e->state & ST_DONE) || !missed || !c->notes)
 		return;
 	/* That it missed is known when a hit would have answered; a TLB miss at once. */
-	uint64_t known = c->notes[slot].issue + c->cfg.mem.cache[MEM_L1D].latency;
+	uint64_t known = e->fetch + c->notes[slot].issue + c->cfg.mem.cache[MEM_L1D].latency;
 
 	if (!(e->psv & PSV_ST_TLB) && known > c->now) {
 		c->head_known = known;

@@ -374,8 +374,8 @@ static void make_buffers(struct bus *b)
 	b->buffers = x_calloc(n, sizeof(*b->buffers));
 	for (size_t i = 0; i < n; i++) {
 		struct buffer *buf = &b->buffers[i];
-		buf->cycles = x_malloc(ncycles * sizeof(*buf->cycles));
-		buf->insts = x_malloc(ninsts * sizeof(*buf->insts));
+		buf->cycles = x_aligned(ncycles * sizeof(*buf->cycles));
+		buf->insts = x_aligned(ninsts * sizeof(*buf->insts));
 		buf->slices = x_malloc(b->max_slices * sizeof(*buf->slices));
 		buf->next = b->free_list;
 		b->free_list = buf;

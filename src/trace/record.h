@@ -83,44 +83,61 @@ enum rec_inst_flag {
 #define STAMP_NONE                                                                                 \
 	UINT32_MAX /* the instruction did not get that far (or the source does not know) */
 
-/* One per instruction that leaves the machine. Stamps but fetch are cycles after fetch. */
+/*
+ * What is noted of an instruction on its way through the machine; absent from brief records. Stamps
+ * are cycles after fetch.
+ */
+#define REC_NOTES                                                                                  \
+	uint64_t addr;	   /* memory operand */                                                    \
+	uint32_t decode;   /* entered decode */                                                    \
+	uint32_t dispatch; /* D: entered the ROB */                                                \
+	uint32_t ready;	   /* R: all operands available */                                         \
+	uint32_t issue;	   /* E: begins to execute */                                              \
+	uint32_t complete; /* P: result available */                                               \
+	uint32_t                                                                                   \
+	    prod[3]; /* producers of the source registers, as po distances; 0: none in flight */   \
+	uint32_t prod_mem; /* store that a load depends on, as po distance; 0: none in the store   \
+			      queue */                                                             \
+	uint32_t                                                                                   \
+	    prod_line; /* earlier miss whose cache line it waited for, as po distance; 0: none */  \
+	uint16_t lat_icache; /* cycles its fetch packet waited for the I-cache beyond a hit */     \
+	uint16_t lat_itlb;   /* … for the I-TLB */                                               \
+	uint16_t lat_fu;    /* cycles ready but not issued: width or functional-unit contention */ \
+	uint16_t lat_exec;  /* execution latency without cache misses */                           \
+	uint16_t lat_dmiss; /* cycles beyond an L1 hit, D-TLB and queueing included in the next    \
+			       two apart */                                                        \
+	uint16_t lat_dtlb;  /* … of those, address translation */                                \
+	uint16_t lat_bus;   /* … of those, waiting for MSHRs, buses, DRAM queues */              \
+	uint8_t ilevel; /* enum mem_level that served its fetch packet (RI_FETCH_HEAD, else L1) */ \
+	uint8_t dlevel; /* enum mem_level that served its data */
+
+struct rec_notes {
+	REC_NOTES
+};
+
+/* One per instruction that leaves the machine. */
 struct rec_inst {
 	uint64_t seq, po;
 	uint64_t pc;
-	uint64_t fetch;	   /* cycle in which it was fetched */
-	uint32_t decode;   /* entered decode */
-	uint32_t dispatch; /* D: entered the ROB */
-	uint32_t ready;	   /* R: all operands available */
-	uint32_t issue;	   /* E: begins to execute */
-	uint32_t complete; /* P: result available */
-	uint32_t commit;   /* C: committed, or squashed */
-	uint32_t word;	   /* instruction word */
-	uint32_t psv;	   /* enum psv_event */
-	uint32_t flags;	   /* enum rec_inst_flag */
-	uint32_t tid;	   /* guest thread */
-	uint64_t addr;	   /* memory operand */
-	uint64_t target;   /* control transfers: where it went; others: the next pc */
-	uint32_t prod[3];  /* producers of the source registers, as po distances; 0: none in flight
-			      when dispatched and beyond */
-	uint32_t
-	    prod_mem; /* store that a load depends on, as po distance; 0: none in the store queue */
-	uint32_t
-	    prod_line; /* earlier miss whose cache line it waited for, as po distance; 0: none */
-	uint16_t size; /* bytes of the memory operand */
-	uint8_t
-	    ilevel; /* enum mem_level that served its fetch packet (on RI_FETCH_HEAD, else L1) */
-	uint8_t dlevel;	     /* enum mem_level that served its data */
-	uint16_t lat_icache; /* cycles its fetch packet waited for the I-cache beyond a hit */
-	uint16_t lat_itlb;   /* … for the I-TLB */
-	uint16_t lat_fu;     /* cycles ready but not issued: width or functional-unit contention */
-	uint16_t lat_exec;   /* execution latency without cache misses */
-	uint16_t lat_dmiss;  /* cycles beyond an L1 hit, D-TLB and queueing included in the next two
-				apart */
-	uint16_t lat_dtlb;   /* … of those, address translation */
-	uint16_t lat_bus;    /* … of those, waiting for MSHRs, buses, DRAM queues */
-	uint8_t dispatch_stall; /* enum dispatch_stall: what held it at dispatch longest */
+	uint64_t fetch;		/* cycle in which it was fetched */
+	uint64_t target;	/* control transfers: where it went; others: the next pc */
+	uint32_t commit;	/* C: committed, or squashed, in cycles after fetch */
+	uint32_t word;		/* instruction word */
+	uint32_t psv;		/* enum psv_event */
+	uint32_t flags;		/* enum rec_inst_flag */
+	uint32_t tid;		/* guest thread */
+	uint16_t size;		/* bytes of the memory operand */
 	uint8_t cls;		/* enum op_class */
+	uint8_t dispatch_stall; /* enum dispatch_stall: what held it at dispatch longest */
+	union {
+		struct {
+			REC_NOTES
+		};
+		struct rec_notes notes; /* the same, as one */
+	};
 };
+/* Each half is a cache line: a brief record writes only the first. */
+_Static_assert(sizeof(struct rec_notes) == 64 && sizeof(struct rec_inst) == 128, "two cache lines");
 
 enum dispatch_stall {
 	DISPATCH_OK,	/* nothing waits, or width used up */

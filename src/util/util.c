@@ -77,6 +77,11 @@ void *x_realloc(void *p, size_t size_bytes)
 	return checked(realloc(p, size_bytes ? size_bytes : 1), size_bytes);
 }
 
+void *x_aligned(size_t size_bytes)
+{
+	return checked(aligned_alloc(64, (size_bytes + 63) & ~(size_t)63), size_bytes);
+}
+
 char *x_strdup(const char *s)
 {
 	return checked(strdup(s), strlen(s));

@@ -31,6 +31,8 @@ bool err_set(struct err *e, const char *fmt, ...) PRINTF(2, 3);
 void *x_malloc(size_t size_bytes);
 void *x_calloc(size_t count, size_t size_bytes);
 void *x_realloc(void *p, size_t size_bytes);
+/* Not zeroed, at the start of a cache line. */
+void *x_aligned(size_t size_bytes);
 char *x_strdup(const char *s);
 char *x_strndup(const char *s, size_t n);
 char *x_asprintf(const char *fmt, ...) PRINTF(1, 2);
@@ -51,6 +53,10 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+static inline uint16_t clip_u16(uint64_t x)
+{
+	return x < UINT16_MAX ? (uint16_t)x : UINT16_MAX;
 }
 /* Mixes all bits of a key; for hash tables. */
 static inline uint64_t hash_u64(uint64_t x)
