@@ -21,6 +21,8 @@
 #define LOOK_MAX    512	       /* samples of one PC that are compared */
 #define FRONT_SLACK 2	       /* packets under way between fetch and its buffer, in the mean */
 #define WINDOW_MANY 20
+#define TRIES	    12	 /* targets of one indirect branch */
+#define BACK_MAX    4000 /* wrong guesses in one fragment */
 
 struct code {
 	uint64_t pc;
@@ -28,6 +30,30 @@ struct code {
 	struct inst in;
 	struct inst_operands operands;
 	uint8_t cls;
+};
+
+/* How far the path has come; what a wrong guess takes back. */
+struct path {
+	uint64_t pc; /* the next */
+	size_t i;
+	bool jumped;
+	uint64_t calls[CALLS];
+	unsigned ncalls;
+	unsigned packet, taken;
+	uint64_t block;
+	size_t nloads, nints, nfps;
+	unsigned next_pool;
+	unsigned next_port[EDGES_UNITS];
+	size_t right, missing, inexact;
+	struct shotgun_detail before; /* the last instruction's sample */
+};
+
+/* An indirect branch whose target was a sample's. */
+struct guess {
+	struct path after; /* it, all but where it went */
+	uint64_t of, signature, mask;
+	uint64_t tried[TRIES];
+	unsigned ntried;
 };
 
 struct fragments {
@@ -39,15 +65,11 @@ struct fragments {
 	struct rng rng;
 	struct fragment_counts counts;
 	/* of the fragment being built */
-	uint64_t calls[CALLS];
-	unsigned ncalls;
-	unsigned packet, taken;
-	uint64_t block;
+	struct path at;
 	size_t loads[SHOTGUN_LONG], ints[SHOTGUN_LONG], fps[SHOTGUN_LONG];
-	size_t nloads, nints, nfps;
 	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
-	unsigned next_pool;
-	unsigned next_port[EDGES_UNITS];
+	struct guess *guesses;	     /* SHOTGUN_LONG */
+	size_t nguesses;
 };
 
 struct fragments *fragments_new(const struct edges_machine *m, struct images *images,
@@ -60,6 +82,7 @@ struct fragments *fragments_new(const struct edges_machine *m, struct images *im
 	f->details = details;
 	f->ndetails = ndetails;
 	f->code = x_calloc(CODE, sizeof(*f->code));
+	f->guesses = x_calloc(SHOTGUN_LONG, sizeof(*f->guesses));
 	rng_seed(&f->rng, seed);
 	return f;
 }
@@ -69,6 +92,7 @@ void fragments_free(struct fragments *f)
 	if (!f)
 		return;
 	free(f->code);
+	free(f->guesses);
 	free(f);
 }
 
@@ -129,9 +153,19 @@ static size_t first_of(const struct fragments *f, uint64_t pc)
 	return low;
 }
 
-/* Steps 2a and 2b: the sample of pc that has most of the masked bits in common. */
+static bool holds(const uint64_t *list, unsigned n, uint64_t x)
+{
+	while (n)
+		if (list[--n] == x)
+			return true;
+	return false;
+}
+
+/* Steps 2a and 2b: the sample of pc that has most of the masked bits in common, and none of these
+ * targets. */
 static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, uint64_t signature,
-					    uint64_t mask, int *differs)
+					    uint64_t mask, const uint64_t *not_to, unsigned nnot,
+					    int *differs)
 {
 	const size_t first = first_of(f, pc);
 	const struct shotgun_detail *best = NULL;
@@ -145,6 +179,8 @@ static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, ui
 	for (size_t i = 0; i < look; i++) {
 		const struct shotgun_detail *d = &f->details[first + (from + i) % n];
 		const int bits = __builtin_popcountll((d->signature ^ signature) & mask);
+		if (nnot && holds(not_to, nnot, d->target))
+			continue;
 		if (bits < *differs) {
 			*differs = bits;
 			equal = 0;
@@ -195,28 +231,20 @@ static struct shotgun_detail guess(const struct fragments *f, const struct code 
 
 /* ---- nodes and edges ---- */
 
-static void reset(struct fragments *f)
-{
-	f->ncalls = 0;
-	f->packet = f->taken = 0;
-	f->nloads = f->nints = f->nfps = 0;
-	f->next_pool = 0;
-}
-
 static uint16_t pool_slot(struct fragments *f)
 {
-	const unsigned n = f->next_pool++ % (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL);
+	const unsigned n = f->at.next_pool++ % (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL);
 	return (uint16_t)(GRAPH_SLOT_POOL + n);
 }
 
 static bool ends_packet(const struct fragments *f, uint64_t pc)
 {
 	const uint64_t block = f->m.block_bytes ? f->m.block_bytes : 16;
-	return f->packet >= f->m.fetch_width || f->taken >= f->m.taken_per_fetch ||
-	       (!f->taken && pc / block != f->block) || (f->taken && pc / block != f->block);
+	return f->at.packet >= f->m.fetch_width || f->at.taken >= f->m.taken_per_fetch ||
+	       pc / block != f->at.block;
 }
 
-static void fetch_edges(struct fragments *f, size_t i, uint64_t pc, const struct shotgun_detail *d,
+static void fetch_edges(struct fragments *f, uint64_t pc, const struct shotgun_detail *d,
 			const struct shotgun_detail *before, bool jumped, struct graph_inst *out)
 {
 	const struct edges_machine *m = &f->m;
@@ -225,8 +253,8 @@ static void fetch_edges(struct fragments *f, size_t i, uint64_t pc, const struct
 		   bubble = before && before->flags & RI_BTB_MISS,
 		   flushed = before && before->flags & (RI_FLUSHES | RI_EXCEPTION);
 	/* A jump within the limit of taken branches goes on in the block where it leads. */
-	if (jumped && f->taken < m->taken_per_fetch)
-		f->block = pc / block;
+	if (jumped && f->at.taken < m->taken_per_fetch)
+		f->at.block = pc / block;
 	const bool full = ends_packet(f, pc);
 	if (before && !redirected && !bubble && !flushed && !full && !d->icache && !d->itlb)
 		return;
@@ -252,9 +280,8 @@ static void fetch_edges(struct fragments *f, size_t i, uint64_t pc, const struct
 	out->fetch[1] = (struct graph_part){ .cycles = d->itlb, .category = CAT_NONE };
 	const uint64_t x = 1 + m->front_entries + (uint64_t)FRONT_SLACK * m->fetch_width;
 	out->buffer = (uint16_t)min_u64(x, GRAPH_REACH);
-	f->packet = f->taken = 0;
-	f->block = pc / block;
-	(void)i;
+	f->at.packet = f->at.taken = 0;
+	f->at.block = pc / block;
 }
 
 static uint16_t distance(const size_t *of, size_t n, uint64_t entries, size_t i, uint64_t otherwise)
@@ -272,19 +299,19 @@ static void window_edges(struct fragments *f, size_t i, const struct code *c,
 		const uint64_t times = k ? WINDOW_MANY : 1;
 		uint16_t x = (uint16_t)(m->rob * times);
 		if (c->cls == CLASS_LOAD || c->cls == CLASS_AMO)
-			x = distance(f->loads, f->nloads, m->lq * times, i, x);
+			x = distance(f->loads, f->at.nloads, m->lq * times, i, x);
 		if (c->operands.dst >= 32)
-			x = distance(f->fps, f->nfps, m->fp_regs * times, i, x);
+			x = distance(f->fps, f->at.nfps, m->fp_regs * times, i, x);
 		else if (c->operands.dst)
-			x = distance(f->ints, f->nints, m->int_regs * times, i, x);
+			x = distance(f->ints, f->at.nints, m->int_regs * times, i, x);
 		out->cd[k] = k && x < GRAPH_WIN_GRAIN ? GRAPH_WIN_GRAIN : x;
 	}
 	if (c->cls == CLASS_LOAD || c->cls == CLASS_AMO)
-		f->loads[f->nloads++] = i;
+		f->loads[f->at.nloads++] = i;
 	if (c->operands.dst >= 32)
-		f->fps[f->nfps++] = i;
+		f->fps[f->at.nfps++] = i;
 	else if (c->operands.dst)
-		f->ints[f->nints++] = i;
+		f->ints[f->at.nints++] = i;
 }
 
 static uint16_t slot_before(const struct fragments *f, size_t i, uint32_t distance_back)
@@ -310,7 +337,7 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 		/* The description says how long the unit is taken; that explains the waiting. */
 		out->port = (uint16_t)(GRAPH_SLOT_PORTS +
 				       unit * ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) +
-				       f->next_port[unit]++ % m->unit[unit].count);
+				       f->at.next_port[unit]++ % m->unit[unit].count);
 		out->flags |= GRAPH_PORT;
 		out->occupies = (struct graph_part){ .cycles = d->latency, .category = CAT_LGALU };
 	} else {
@@ -358,31 +385,25 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 
 /* ---- the path ---- */
 
-/* Step 2d: the PC after this one; 0 if it cannot be known. */
-static uint64_t next_pc(struct fragments *f, const struct code *c, unsigned bits,
-			const struct shotgun_detail *d, bool *jumped)
+/* Step 2d: the PC after this one; 0 if only a sample can say. */
+static uint64_t next_pc(struct fragments *f, const struct code *c, unsigned bits)
 {
 	const uint64_t after = c->pc + c->in.len;
-	*jumped = false;
-	if (c->cls != CLASS_BRANCH && c->cls != CLASS_JUMP) {
-		/* a system call may go on elsewhere, as a signal does */
+	f->at.jumped = false;
+	if (c->cls != CLASS_BRANCH && c->cls != CLASS_JUMP)
 		return after;
-	}
 	if (c->cls == CLASS_BRANCH) {
-		*jumped = bits & SHOTGUN_BIT1;
-		return *jumped ? c->pc + (uint64_t)(int64_t)c->in.imm : after;
+		f->at.jumped = bits & SHOTGUN_BIT1;
+		return f->at.jumped ? c->pc + (uint64_t)(int64_t)c->in.imm : after;
 	}
-	*jumped = true;
-	const bool returns = isa_is_return(&c->in);
+	f->at.jumped = true;
 	uint64_t to = 0;
 	if (!isa_is_indirect(&c->in))
 		to = c->pc + (uint64_t)(int64_t)c->in.imm;
-	else if (returns && f->ncalls)
-		to = f->calls[--f->ncalls % CALLS];
-	else if (d)
-		to = d->target;
+	else if (isa_is_return(&c->in) && f->at.ncalls)
+		to = f->at.calls[--f->at.ncalls % CALLS];
 	if (isa_is_call(&c->in))
-		f->calls[f->ncalls++ % CALLS] = after;
+		f->at.calls[f->at.ncalls++ % CALLS] = after;
 	return to;
 }
 
@@ -413,59 +434,105 @@ static const struct shotgun_detail *sample_for(struct fragments *f, enum shotgun
 			n++;
 		return n ? &f->details[at + hash_u64(pc) % n] : NULL;
 	}
-	const struct shotgun_detail *d = closest(f, pc, signature, mask, &differs);
-	f->counts.inexact += d && differs;
+	const struct shotgun_detail *d = closest(f, pc, signature, mask, NULL, 0, &differs);
+	f->at.inexact += d && differs;
 	return d;
+}
+
+/* Goes where a sample says that the indirect branch just built went. */
+static bool guess_target(struct fragments *f, struct guess *g)
+{
+	int differs;
+	f->at = g->after;
+	const struct shotgun_detail *d =
+	    g->ntried < TRIES
+		? closest(f, g->of, g->signature, g->mask, g->tried, g->ntried, &differs)
+		: NULL;
+	if (!d)
+		return false;
+	g->tried[g->ntried++] = d->target;
+	f->at.pc = d->target;
+	return true;
+}
+
+/* The last guess was wrong, or the one before it: another way. False if there is none. */
+static bool go_back(struct fragments *f)
+{
+	while (f->nguesses) {
+		if (guess_target(f, &f->guesses[f->nguesses - 1]))
+			return true;
+		f->nguesses--;
+	}
+	return false;
+}
+
+/* The next instruction of the path. False if it cannot be what the bits say. */
+static bool build_one(struct fragments *f, enum shotgun_design design,
+		      const struct shotgun_long *on, uint64_t *signature, uint64_t *mask,
+		      struct graph_inst *out)
+{
+	const size_t i = f->at.i;
+	const uint64_t pc = f->at.pc;
+	const struct code *c = pc ? code_at(f, pc) : NULL;
+	if (!c)
+		return false;
+	if (design != DESIGN_SHORT || i == 0)
+		*signature = signature_at(on, i, mask);
+	const struct shotgun_detail *d = sample_for(f, design, pc, *signature, *mask);
+	const unsigned bits = design != DESIGN_SHORT ? on->bits[i]
+			      : d		     ? d->bits
+			      : c->cls == CLASS_JUMP ? SHOTGUN_BIT1
+						     : *signature >> 2 * SHOTGUN_CONTEXT & 3;
+	if (design != DESIGN_SHORT && !is_legal(c, bits))
+		return false;
+	const struct shotgun_detail now = d ? *d : guess(f, c, bits);
+	f->at.missing += !d;
+	f->at.right += pc == on->pcs[i];
+	memset(out, 0, sizeof(*out));
+	fetch_edges(f, pc, &now, i ? &f->at.before : NULL, f->at.jumped, out);
+	window_edges(f, i, c, out);
+	execute_edges(f, i, c, &now, out);
+	f->at.packet++;
+	f->at.before = now;
+	f->at.i++;
+	f->at.pc = next_pc(f, c, bits);
+	f->at.taken += f->at.jumped;
+	if (!f->at.pc && design == DESIGN_SHORT) {
+		f->at.pc = d ? d->target : 0;
+	} else if (!f->at.pc) {
+		struct guess *g = &f->guesses[f->nguesses++];
+		*g = (struct guess){
+			.after = f->at, .of = pc, .signature = *signature, .mask = *mask
+		};
+		if (!guess_target(f, g))
+			f->nguesses--;
+	}
+	if (design == DESIGN_SHORT) {
+		/* What the sample saw around it is what the next one must have seen. */
+		*signature = (d ? d->signature : *signature) >> 2;
+		*mask = (1ull << 2 * (SHOTGUN_SPAN - 1)) - 1;
+	}
+	return true;
 }
 
 size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		       const struct shotgun_long *on, struct graph_inst *out)
 {
-	const struct fragment_counts before_counts = f->counts;
-	struct shotgun_detail now, before;
-	uint64_t pc = on->start, signature = 0, mask = 0;
-	size_t right = 0, missing = 0, i;
-	bool jumped = false;
-	reset(f);
-	for (i = 0; i < SHOTGUN_LONG; i++) {
-		const struct code *c = pc ? code_at(f, pc) : NULL;
-		if (!c)
-			break;
-		if (design != DESIGN_SHORT || i == 0)
-			signature = signature_at(on, i, &mask);
-		const struct shotgun_detail *d = sample_for(f, design, pc, signature, mask);
-		const unsigned bits = design != DESIGN_SHORT ? on->bits[i]
-				      : d		     ? d->bits
-				      : c->cls == CLASS_JUMP ? SHOTGUN_BIT1
-							     : signature >> 2 * SHOTGUN_CONTEXT & 3;
-		if (design != DESIGN_SHORT && !is_legal(c, bits))
-			break;
-		now = d ? *d : guess(f, c, bits);
-		missing += !d;
-		right += pc == on->pcs[i];
-		memset(&out[i], 0, sizeof(out[i]));
-		fetch_edges(f, i, pc, &now, i ? &before : NULL, jumped, &out[i]);
-		window_edges(f, i, c, &out[i]);
-		execute_edges(f, i, c, &now, &out[i]);
-		f->packet++;
-		pc = next_pc(f, c, bits, d, &jumped);
-		f->taken += jumped;
-		before = now;
-		if (design == DESIGN_SHORT) {
-			/* What the sample saw around it is what the next one must have seen. */
-			signature = (d ? d->signature : signature) >> 2;
-			mask = (1ull << 2 * (SHOTGUN_SPAN - 1)) - 1;
+	uint64_t signature = 0, mask = 0;
+	unsigned back = 0;
+	f->at = (struct path){ .pc = on->start };
+	f->nguesses = 0;
+	while (f->at.i < SHOTGUN_LONG)
+		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&
+		    (back++ == BACK_MAX || !go_back(f))) {
+			f->counts.discarded++;
+			return 0;
 		}
-	}
-	if (i < SHOTGUN_LONG) {
-		f->counts = before_counts;
-		f->counts.discarded++;
-		return 0;
-	}
 	f->counts.built++;
-	f->counts.insts += i;
-	f->counts.no_sample += missing;
-	f->counts.right_pc += right;
-	f->counts.wrong_built += right < i;
-	return i;
+	f->counts.insts += f->at.i;
+	f->counts.no_sample += f->at.missing;
+	f->counts.inexact += f->at.inexact;
+	f->counts.right_pc += f->at.right;
+	f->counts.wrong_built += f->at.right < f->at.i;
+	return f->at.i;
 }
