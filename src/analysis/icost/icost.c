@@ -15,7 +15,7 @@
 #include "store/store.h"
 
 #define STATICS_EVERY 16   /* of so many segments one is looked at for static instructions */
-#define PLACES_EVERY  16   /* … batches, for functions */
+#define PLACES_EVERY  64   /* … batches, for functions */
 #define FRAGMENT      8192 /* instructions of a sampled fragment */
 
 static uint32_t number_param(const struct analysis_options *o, const char *key, uint32_t otherwise)
