@@ -9,6 +9,23 @@
  */
 #include "analysis/icost/graph_int.h"
 
+#ifndef VEC_LANES /* the plain one: vectors as the compiler sees fit */
+typedef uint32_t vec __attribute__((vector_size(16), may_alias));
+#define VEC_LANES     4
+#define VECS	      2
+#define v_load(p)     (*(const vec *)(const void *)(p))
+#define v_store(p, x) (*(vec *)(void *)(p) = (x))
+#define v_all(x)      ((vec){ (uint32_t)(x), (uint32_t)(x), (uint32_t)(x), (uint32_t)(x) })
+#define v_add(a, b)   ((a) + (b))
+#define v_and(a, b)   ((a) & (b))
+
+static inline vec v_max(vec a, vec b)
+{
+	const vec larger = (vec)(a > b);
+	return (a & larger) | (b & ~larger);
+}
+#endif
+
 #define EACH_VEC for (unsigned v = 0; v < VECS; v++)
 
 /* What a block of lanes sees of the graph. */
