@@ -10,9 +10,9 @@
  *   D <- F        the front end's depth
  *   D <- D(i-1)   DD: in order; D(i-width) + 1: FBW (bw)
  *   D <- C(i-x)   CD: reorder buffer, load queue, physical registers: x instructions ago is who
- *                 must have committed (win); store queue: … and been written (cd_wait)
- *   D <- E(i-x)   issue queue: who must have issued (win)
- *   D <- C(i-1)   serialising instruction: before it and after it
+ *                 must have committed (win); store queue: … and been written (cd_wait). Where
+ * stores are written so slowly that the queue only delays it: DD (dmiss) D <- E(i-x)   issue
+ * queue: who must have issued (win) D <- C(i-1)   serialising instruction: before it and after it
  *   R <- D, P     DR and PR: registers; a load's store (memory order); wake-up in the producer
  *   E <- V        units and ports: V is when the unit would be free if its operations came in
  *                 the order and at the time of their dispatch; what that bounds is throughput (bw)
@@ -50,6 +50,7 @@
 #define MAP	      1024 /* entries of the maps from addresses to slots */
 #define STATICS	      4096
 #define QUEUE_HISTORY 4096
+#define DRAIN_SOON    8 /* cycles from commit in which a store is usually written */
 
 struct stamps {
 	uint64_t f, d, e, c;
@@ -522,13 +523,19 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 	if (r->dispatch_stall == DISPATCH_SQ && d->store) {
 		/* The store that had the entry: committed, then written. */
 		const uint64_t j = nth_last(s->stores, s->nstores, m->sq);
-		if (j && i - j <= m->rob && i - j <= out->cd[0] && past(s, j)->c <= t) {
-			const uint64_t wait = t - past(s, j)->c;
+		const uint64_t wait =
+		    j && i - j <= out->cd[0] ? t - min_u64(t, past(s, j)->c) : UINT64_MAX;
+		if (wait <= DRAIN_SOON) {
 			out->cd[0] = (uint16_t)(i - j);
 			out->cd_wait =
-			    (struct graph_part){ .cycles = cut(wait), .category = CAT_BW_DMISS };
-			return;
+			    (struct graph_part){ .cycles = cut(wait), .category = CAT_BW };
+		} else {
+			/* Stores are written more slowly than they come: no queue is long enough.
+			 */
+			out->dd = (struct graph_part){ .cycles = cut(rest),
+						       .category = category_of(s, r, CAT_DMISS) };
 		}
+		return;
 	}
 	if (r->dispatch_stall == DISPATCH_IQ) {
 		/* Who left the queue in that cycle made room. */
