@@ -444,8 +444,8 @@ static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph
 	if (line == s->fetch_line && !r->lat_icache)
 		return;
 	s->fetch_line = line;
-	const enum mem_level level =
-	    shadow_access(s->shadow, SHADOW_INST, r->pc, r->lat_icache != 0);
+	const enum mem_level level = shadow_access(
+	    s->shadow, SHADOW_INST, r->pc, r->lat_icache ? (enum mem_level)r->ilevel : LEVEL_L1);
 	if (r->lat_icache && r->ilevel > LEVEL_L1)
 		shadow_learn(s->shadow, SHADOW_INST, (enum mem_level)r->ilevel, r->lat_icache);
 	if (level == LEVEL_NONE)
@@ -661,7 +661,8 @@ static enum graph_category contention_category(const struct edges *s, const stru
 static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
 	const bool missed = r->psv & (PSV_ST_L1 | PSV_ST_MERGE);
-	const enum mem_level level = shadow_access(s->shadow, SHADOW_DATA, r->addr, missed);
+	const enum mem_level level = shadow_access(s->shadow, SHADOW_DATA, r->addr,
+						   missed ? (enum mem_level)r->dlevel : LEVEL_L1);
 	const uint16_t seen = r->lat_dmiss > r->lat_dtlb ? r->lat_dmiss - r->lat_dtlb : 0;
 	unsigned n = 0;
 	if (!(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD)

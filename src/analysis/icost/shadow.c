@@ -5,8 +5,9 @@
  * missed and this one hits, a wrong path had thrown it out. Both would not be so if branches were
  * predicted right, so the graph treats them with mispredicts.
  *
- * The order is that of the program, not of execution. A run may begin with warm caches: whether it
- * does shows in its first misses here, and then a set says nothing until it is full.
+ * The order is that of the program, not of execution. A run may begin with warm caches, so a set of
+ * an L1 says nothing until it is full; whether lines that were not seen before are in a lower cache
+ * is learnt from those that really missed.
  *
  * Does not model prefetchers: a side whose L1 has one is not looked at.
  */
@@ -14,8 +15,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define TRIAL 200 /* misses after which it is known whether the caches were cold */
 
 struct tags {
 	uint32_t sets, ways; /* sets 0: no such cache */
@@ -26,7 +25,7 @@ struct shadow {
 	struct tags l1[2], l2, llc;
 	bool usable[2];
 	uint32_t line_shift;
-	uint32_t trial, trial_missed;
+	uint32_t strange[2]; /* misses of lines not seen before: served by a cache, by memory */
 	uint16_t latency[2][LEVEL_MEM + 1];
 };
 
@@ -120,7 +119,8 @@ static bool touch(struct tags *t, uint64_t line, bool *full)
 	return hit;
 }
 
-enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr, bool missed)
+enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
+			     enum mem_level really)
 {
 	const uint64_t line = addr >> s->line_shift;
 	bool full, full2 = true;
@@ -133,16 +133,14 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 		level = LEVEL_L2;
 	else if (s->llc.sets && touch(&s->llc, line, &full2))
 		level = LEVEL_LLC;
-	if (s->trial < TRIAL) {
-		s->trial++;
-		s->trial_missed += missed;
-		return LEVEL_NONE;
+	if (level == LEVEL_MEM && !full2) {
+		/* Was it there before? As most of those were that really missed. */
+		if (really > LEVEL_L1)
+			s->strange[really == LEVEL_MEM]++;
+		if (s->strange[0] >= s->strange[1])
+			level = s->llc.sets ? LEVEL_LLC : LEVEL_L2;
 	}
-	if (s->trial_missed * 5 >= TRIAL * 2)
-		return level;
-	if (!full)
-		return LEVEL_NONE;
-	return level == LEVEL_MEM && !full2 ? LEVEL_L2 : level;
+	return full ? level : LEVEL_NONE;
 }
 
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles)

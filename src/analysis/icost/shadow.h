@@ -15,11 +15,12 @@ void shadow_free(struct shadow *s);
 enum shadow_side { SHADOW_INST, SHADOW_DATA };
 
 /*
- * The right path's next access to the line of addr, which really missed the L1 or not: where it
- * would have been served; LEVEL_NONE if that cannot be told (a prefetcher, or too little has been
- * seen).
+ * The right path's next access to the line of addr, which was really served by that level: where it
+ * would have been served without wrong paths; LEVEL_NONE if that cannot be told (a prefetcher, or
+ * too little has been seen).
  */
-enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr, bool missed);
+enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
+			     enum mem_level really);
 /* What a miss that is served there adds to a hit; learnt from those that happened. */
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles);
 uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level);
