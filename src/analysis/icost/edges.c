@@ -42,9 +42,9 @@
 #include "isa/isa.h"
 #include "trace/file.h"
 
-#define HISTORY	      8192 /* instructions whose stamps are kept */
-#define WINDOW_MANY   20   /* an idealised window is so many times as large */
-#define BW_WIDTH      64   /* idealised widths */
+#define HISTORY	      512 /* instructions whose stamps are kept, at least */
+#define WINDOW_MANY   20  /* an idealised window is so many times as large */
+#define BW_WIDTH      64  /* idealised widths */
 #define POOL	      (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL)
 #define PORTS_EACH    ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS)
 #define MAP	      1024 /* entries of the maps from addresses to slots */
@@ -69,8 +69,12 @@ struct edges {
 	struct edges_machine m;
 	bool started;
 	uint64_t origin, count; /* count: instructions so far; number of the next */
-	struct rec_inst prev;
-	struct stamps history[HISTORY];
+	struct {
+		uint64_t po, pc;
+		uint32_t flags;
+	} prev;			/* the last instruction */
+	struct stamps *history; /* of the last instructions, by number modulo a power of two */
+	uint64_t history_mask;
 	uint64_t prev_p;
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
 	uint64_t arrived; /* numbers below had arrived in the fetch buffer at the last fetch */
@@ -223,12 +227,20 @@ struct edges *edges_new(const struct edges_machine *m)
 {
 	struct edges *s = x_calloc(1, sizeof(*s));
 	s->m = *m;
-	s->count = 2 * HISTORY; /* before the first there is a past in which nothing happened */
+	uint64_t history = HISTORY;
+	while (history <= m->rob + 1)
+		history *= 2;
+	s->history = x_calloc(history, sizeof(*s->history));
+	s->history_mask = history - 1;
+	s->count = 2 * history; /* before the first there is a past in which nothing happened */
 	return s;
 }
 
 void edges_free(struct edges *s)
 {
+	if (!s)
+		return;
+	free(s->history);
 	free(s);
 }
 
@@ -257,9 +269,8 @@ const uint64_t *edges_residuals(const struct edges *s)
 
 /* The part that `cycles` of a primitive class become for this instruction. What a rule leaves (all
  * but the cycles that it names) is returned in *fixed. */
-static struct graph_part part_of(const struct edges *s, const struct rec_inst *r,
-				 enum graph_category event, unsigned level, uint64_t cycles,
-				 uint16_t *fixed)
+static struct graph_part part_of(const struct edges *s, uint64_t pc, enum graph_category event,
+				 unsigned level, uint64_t cycles, uint16_t *fixed)
 {
 	struct graph_part p = { .cycles = cut(cycles), .category = (uint8_t)event };
 	if (likely(!s->nrules))
@@ -267,7 +278,7 @@ static struct graph_part part_of(const struct edges *s, const struct rec_inst *r
 	for (size_t i = 0; i < s->nrules; i++) {
 		const struct edges_rule *u = &s->rules[i];
 		if (u->event != event || (u->level && u->level != level) ||
-		    (u->high && (r->pc < u->low || r->pc >= u->high)))
+		    (u->high && (pc < u->low || pc >= u->high)))
 			continue;
 		p.category = u->category;
 		if (u->cycles && u->cycles < p.cycles) {
@@ -280,11 +291,10 @@ static struct graph_part part_of(const struct edges *s, const struct rec_inst *r
 }
 
 /* The category that an edge of a primitive class has for the instruction at r. */
-static uint8_t category_of(const struct edges *s, const struct rec_inst *r,
-			   enum graph_category event)
+static uint8_t category_of(const struct edges *s, uint64_t pc, enum graph_category event)
 {
 	uint16_t unused = 0;
-	return part_of(s, r, event, LEVEL_NONE, 1, &unused).category;
+	return part_of(s, pc, event, LEVEL_NONE, 1, &unused).category;
 }
 
 /* ---- what instructions are ---- */
@@ -354,7 +364,7 @@ static bool is_long(const struct rec_inst *r, uint64_t latency)
 
 static struct stamps *past(struct edges *s, uint64_t number)
 {
-	return &s->history[number % HISTORY];
+	return &s->history[number & s->history_mask];
 }
 
 /* Number of the n-th last of a kind; 0 if there were not so many. */
@@ -369,7 +379,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 			struct graph_inst *out)
 {
 	const struct edges_machine *m = &s->m;
-	const struct rec_inst *b = &s->prev;
+	const __typeof__(s->prev) *b = &s->prev;
 	const uint64_t i = s->count, before = past(s, i - 1)->f;
 	uint16_t fixed = 0;
 	uint64_t t = before;
@@ -379,7 +389,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	    s->packet < m->fetch_width && s->taken < (m->taken_per_fetch ? m->taken_per_fetch : 1);
 	uint8_t ends = CAT_BW;
 	if (b->flags & RI_BTB_MISS) {
-		out->step[1] = part_of(s, b, CAT_BMISP, LEVEL_NONE, m->btb_bubble, &fixed);
+		out->step[1] = part_of(s, b->pc, CAT_BMISP, LEVEL_NONE, m->btb_bubble, &fixed);
 		t += m->btb_bubble;
 		if (open)
 			ends = CAT_BW_BMISP;
@@ -387,7 +397,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	if (b->flags & RI_MISPREDICT) {
 		out->flags |= GRAPH_PD;
 		out->pd = cut(m->redirect);
-		out->pd_cat = category_of(s, b, CAT_BMISP);
+		out->pd_cat = category_of(s, b->pc, CAT_BMISP);
 		if (open)
 			ends = CAT_BW_BMISP;
 	}
@@ -406,8 +416,8 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 		t = max_u64(t, f - miss);
 	}
 	/* Those that have arrived in the buffer, less its size, must have been dispatched. */
-	if (s->arrived + HISTORY < i)
-		s->arrived = i - HISTORY + 1;
+	if (s->arrived + s->history_mask < i)
+		s->arrived = i - s->history_mask;
 	while (s->arrived < i && past(s, s->arrived)->f + m->fetch_depth <= f)
 		s->arrived++;
 	const uint64_t x = i - s->arrived + 1 + m->front_entries;
@@ -424,7 +434,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 		s->residual[RESIDUAL_STRICT] += t - f;
 	const uint64_t imiss = min_u64(rest, r->lat_icache);
 	rest -= imiss;
-	out->fetch[0] = part_of(s, r, CAT_IMISS, r->ilevel, imiss, &fixed);
+	out->fetch[0] = part_of(s, r->pc, CAT_IMISS, r->ilevel, imiss, &fixed);
 	const uint64_t itlb = min_u64(rest, r->lat_itlb);
 	rest -= itlb;
 	s->residual[RESIDUAL_FETCH] += rest;
@@ -532,8 +542,9 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 		} else {
 			/* Stores are written more slowly than they come: no queue is long enough.
 			 */
-			out->dd = (struct graph_part){ .cycles = cut(rest),
-						       .category = category_of(s, r, CAT_DMISS) };
+			out->dd =
+			    (struct graph_part){ .cycles = cut(rest),
+						 .category = category_of(s, r->pc, CAT_DMISS) };
 		}
 		return;
 	}
@@ -603,21 +614,21 @@ static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t laten
 	uint64_t part = min_u64(rest, hit - min_u64(hit, 1));
 	rest -= part;
 	out->ep = 1;
-	out->ep_part[n++] = part_of(s, r, CAT_DL1, LEVEL_NONE, part, &out->ep);
+	out->ep_part[n++] = part_of(s, r->pc, CAT_DL1, LEVEL_NONE, part, &out->ep);
 	part = min_u64(rest, r->lat_dtlb);
 	rest -= part;
 	out->ep = cut(out->ep + part);
 	if (sharer && !s->pool[sharer].size && s->pool[sharer].addr == line &&
 	    s->slot_time[sharer] <= e + latency && r->dlevel != LEVEL_FWD) {
 		out->line = sharer;
-		out->line_cat = category_of(s, r, CAT_DMISS);
+		out->line_cat = category_of(s, r->pc, CAT_DMISS);
 		if (s->slot_time[sharer] > e + latency - rest)
 			rest = e + latency - s->slot_time[sharer];
 	}
 	if (!rest)
 		return;
 	if (r->psv & (PSV_ST_L1 | PSV_ST_MSHR | PSV_ST_MERGE) || r->lat_dmiss) {
-		out->ep_part[n++] = part_of(s, r, CAT_DMISS, r->dlevel, rest, &out->ep);
+		out->ep_part[n++] = part_of(s, r->pc, CAT_DMISS, r->dlevel, rest, &out->ep);
 		if (!out->line)
 			out->mem = new_pool_slot(s, line, 0);
 	} else {
@@ -638,8 +649,8 @@ static uint64_t port_edge(struct edges *s, const struct rec_inst *r, const struc
 	out->port = slot;
 	out->occupies = s->m.unit[d->unit].pipelined
 			    ? (struct graph_part){ .cycles = 1, .category = CAT_NONE }
-			    : part_of(s, r, is_long(r, latency) ? CAT_LGALU : CAT_SHALU, LEVEL_NONE,
-				      latency, &fixed);
+			    : part_of(s, r->pc, is_long(r, latency) ? CAT_LGALU : CAT_SHALU,
+				      LEVEL_NONE, latency, &fixed);
 	/* One that overtook others does not say that the port is free sooner than now. */
 	s->slot_time[slot] = min_u64(v, now->e) + out->occupies.cycles;
 	if (v > now->e)
@@ -721,7 +732,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 	} else if (r->cls == CLASS_HINT) {
 		out->ep = cut(latency);
 	} else {
-		out->ep_part[0] = part_of(s, r, is_long(r, latency) ? CAT_LGALU : CAT_SHALU,
+		out->ep_part[0] = part_of(s, r->pc, is_long(r, latency) ? CAT_LGALU : CAT_SHALU,
 					  LEVEL_NONE, latency, &out->ep);
 		if (s->m.wakeup && d->dst && latency)
 			out->wake = (struct graph_part){ .cycles = cut(s->m.wakeup),
@@ -791,6 +802,8 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	*past(s, i) = now;
 	note_queues(s, d);
 	s->prev_p = p;
-	s->prev = *r;
+	s->prev.po = r->po;
+	s->prev.pc = r->pc;
+	s->prev.flags = r->flags;
 	s->count++;
 }
