@@ -32,8 +32,7 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 		return false;
 	const struct graph_config config = edges_graph_config(&s->machine);
 	s->sample = number_param(o, "icost.sample", 1);
-	/* between fragments caches go on without us */
-	s->shadow = s->sample == 1 ? shadow_new(o->info, meta) : NULL;
+	s->shadow = shadow_new(o->info, meta);
 	s->edges = edges_new(&s->machine);
 	edges_shadow(s->edges, s->shadow);
 	s->graph = graph_new(&config);
@@ -130,8 +129,11 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 		if (!s->position && !s->nbatch && !s->insts)
 			s->first_cycle = r->fetch;
 		s->last_cycle = r->fetch + r->commit;
-		if (!wanted(s))
+		if (!wanted(s)) {
+			if (s->shadow)
+				shadow_watch(s->shadow, r);
 			continue;
+		}
 		edges_next(s->edges, r, &s->batch[s->nbatch]);
 		statics_add(s->statics, r->pc, &s->batch[s->nbatch]);
 		s->pc[s->nbatch] = r->pc;

@@ -25,6 +25,7 @@ struct shadow {
 	struct tags l1[2], l2, llc;
 	bool usable[2];
 	uint32_t line_shift;
+	uint64_t watched;    /* the line of the last instruction that was only watched */
 	uint32_t strange[2]; /* misses of lines not seen before: served by a cache, by memory */
 	uint16_t latency[2][LEVEL_MEM + 1];
 };
@@ -141,6 +142,20 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 			level = s->llc.sets ? LEVEL_LLC : LEVEL_L2;
 	}
 	return full ? level : LEVEL_NONE;
+}
+
+void shadow_watch(struct shadow *s, const struct rec_inst *r)
+{
+	const uint64_t line = r->pc >> s->line_shift;
+	if (line != s->watched || r->lat_icache) {
+		s->watched = line;
+		shadow_access(s, SHADOW_INST, r->pc,
+			      r->lat_icache ? (enum mem_level)r->ilevel : LEVEL_L1);
+	}
+	if (r->flags & (RI_LOAD | RI_STORE))
+		shadow_access(s, SHADOW_DATA, r->addr,
+			      r->psv & (PSV_ST_L1 | PSV_ST_MERGE) ? (enum mem_level)r->dlevel
+								  : LEVEL_L1);
 }
 
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles)

@@ -21,6 +21,8 @@ enum shadow_side { SHADOW_INST, SHADOW_DATA };
  */
 enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
 			     enum mem_level really);
+/* An instruction that nothing more is asked about. */
+void shadow_watch(struct shadow *s, const struct rec_inst *r);
 /* What a miss that is served there adds to a hit; learnt from those that happened. */
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles);
 uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level);
