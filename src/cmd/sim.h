@@ -42,7 +42,7 @@ struct sim_run {
 	const char *machine;	 /* name of the machine model */
 	const struct emit *emit; /* where records go; it may ask to stop. NULL: nowhere */
 	uint64_t insts;
-	uint64_t cycles; /* if has_cycles */
+	uint64_t cycles;  /* if has_cycles */
 	uint64_t stepped; /* … of those, that the host went through one by one */
 	bool has_cycles;
 	double host_seconds;

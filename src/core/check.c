@@ -73,6 +73,7 @@ void core_check(const struct core *c)
 		for (uint32_t w = 0; w <= c->mask / 64; w++)
 			n += (uint32_t)__builtin_popcountll(c->ready[q][w]);
 		assert(n == c->nready[q]);
+		(void)n;
 		assert(iq[q] == c->iq_used[q] && iq[q] <= c->iq_size[q]);
 	}
 	assert(ints == c->int_used && ints <= c->int_size && fps == c->fp_used &&

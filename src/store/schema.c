@@ -74,7 +74,8 @@ const char store_schema[] =
     /* cycles of the longest path by instruction and kind */
     "CREATE TABLE icost_critical (pc INTEGER, kind TEXT, cycles REAL, PRIMARY KEY (pc, kind)) "
     "WITHOUT ROWID;"
-    /* two events of static instructions: cost of both, and what is more (or less) than each alone */
+    /* two events of static instructions: cost of both, and what is more (or less) than each alone
+     */
     "CREATE TABLE icost_pair (pc_a INTEGER, kind_a TEXT, pc_b INTEGER, kind_b TEXT, cost REAL, "
     "icost REAL,"
     " PRIMARY KEY (pc_a, kind_a, pc_b, kind_b)) WITHOUT ROWID;"
