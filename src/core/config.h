@@ -42,6 +42,7 @@ enum ideal {
 #define IDEAL_BW_WIDTH                                                                             \
 	64 /* what "without limit" means for widths: as much as records can count                  \
 	    */
+#define HINTS_MAX	  64 /* largest queue of prefetch hints */
 #define IDEAL_PCS_MAX	  64
 #define CONFIG_PARAMS_MAX 320
 
@@ -125,6 +126,7 @@ struct core_config {
 	uint32_t forward_latency;
 	uint32_t store_ports;
 	uint32_t store_misses;
+	uint32_t hint_queue;
 
 	/* exceptions and serialisation */
 	uint32_t syscall_cycles;

@@ -53,6 +53,8 @@ bool issue_try(struct core *c, uint32_t slot)
 
 	if (unlikely((e->uflags & UOP_DRAIN) && (uint32_t)c->sq_head != e->sq_pos))
 		return false;
+	if (unlikely(e->uflags & UOP_HINT) && !lsu_hint_fits(c, e->u))
+		return false;
 	if (!take_unit(c, e))
 		return false;
 	leave_issue_queue(c, slot, e);
@@ -69,10 +71,7 @@ bool issue_try(struct core *c, uint32_t slot)
 			e->state |= ST_FAULT;
 		wheel_put(c, slot, EVENT_ADDR, c->now + 1);
 	} else if (e->uflags & UOP_HINT) {
-		if (e->addr < GUEST_ADDR_LIMIT)
-			memsys_prefetch(c->mem, c->now,
-					e->u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D, e->addr,
-					lsu_mem_flags(e->u->ideal, 0, 0));
+		lsu_hint(c, e);
 		wheel_put(c, slot, EVENT_COMPLETE, c->now + 1);
 	} else if (unlikely(!e->latency)) {
 		complete_now(c, slot);

@@ -259,10 +259,56 @@ void lsu_store_data(struct core *c, uint32_t slot)
 	wake_loads(c, s, WAIT_DATA);
 }
 
+/* Hints go to the cache as loads that nobody waits for, in order, as it has MSHRs for them. */
+static void send_hints(struct core *c)
+{
+	uint32_t sent = 0;
+	struct mem_result r;
+
+	while (sent < c->nhints && memsys_load(c->mem, c->now, c->hints[sent].addr, 1, 0,
+					       TOKEN_HINT, c->hints[sent].flags, &r) != MEM_RETRY)
+		sent++;
+	c->nhints -= sent;
+	if (!c->nhints)
+		return;
+	memmove(c->hints, c->hints + sent, c->nhints * sizeof(c->hints[0]));
+	c->retrying = true;
+	if (r.ready != MEM_NEVER && r.ready < c->retry_time)
+		c->retry_time = max_u64(r.ready, c->now + 1);
+}
+
+/* Prefetches of instructions, and all where there is no queue, are dropped if they cannot start at
+ * once. */
+static bool hint_waits(const struct core *c, const struct uop *u)
+{
+	return c->cfg.hint_queue && u->in.op != OP_PREFETCH_I;
+}
+
+bool lsu_hint_fits(const struct core *c, const struct uop *u)
+{
+	return !hint_waits(c, u) || c->nhints < c->cfg.hint_queue;
+}
+
+void lsu_hint(struct core *c, const struct inflight *e)
+{
+	uint32_t flags = lsu_mem_flags(e->u->ideal, 0, 0);
+
+	if (e->addr < LOWEST_MAPPED || e->addr >= GUEST_ADDR_LIMIT)
+		return;
+	if (!hint_waits(c, e->u)) {
+		memsys_prefetch(c->mem, c->now, e->u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D,
+				e->addr, flags);
+		return;
+	}
+	c->hints[c->nhints++] = (struct hint){ e->addr, flags };
+	send_hints(c);
+}
+
 void lsu_retry(struct core *c)
 {
 	c->retrying = false;
 	c->retry_time = NEVER;
+	send_hints(c);
 	c->nevents++;
 	for (uint32_t w = 0; w <= c->mask / 64; w++) {
 		uint64_t bits = c->retry[w];
@@ -405,6 +451,8 @@ void lsu_done(void *ctx, uint64_t token, const struct mem_result *r)
 {
 	struct core *c = ctx;
 
+	if (token == TOKEN_HINT)
+		return;
 	if ((token & TOKEN_KIND) == TOKEN_FETCH) {
 		if (token == c->fetch_token)
 			fetch_done(c, r);

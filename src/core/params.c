@@ -213,6 +213,8 @@ static const struct param own[] = {
 	     "store misses under way before the next store waits; 0: the cache's MSHRs are the "
 	     "limit "
 	     "and a store leaves the queue when the cache has taken it"),
+	NUM0("lsu", "hint_queue", hint_queue, "entries", 1, HINTS_MAX, "16",
+	     "prefetch hints that may wait for an MSHR or a page walk; 0: such a hint is dropped"),
 
 	NUM("exception", "syscall_cycles", syscall_cycles, "cycles", 0, 1000000, "500",
 	    "time in the kernel for a system call"),

@@ -292,6 +292,11 @@ struct core {
 	unsigned wants;
 	struct rec_notes *notes; /* by slot; NULL: nobody wants them */
 	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL with notes */
+	struct hint {  /* data prefetches that the cache has not taken yet, oldest first */
+		uint64_t addr;
+		uint32_t flags; /* enum mem_flag */
+	} hints[HINTS_MAX];
+	uint32_t nhints;
 	uint64_t *touched; /* one bit per page */
 
 	/* of the present cycle, for its record and for skipping */
@@ -349,6 +354,7 @@ static inline struct store *store_at(const struct core *c, uint64_t number)
 #define TOKEN_STORE (2ull << 62)
 #define TOKEN_FETCH (3ull << 62)
 #define TOKEN_KIND  (3ull << 62)
+#define TOKEN_HINT  1ull /* nobody waits for it */
 static inline uint64_t token_of(uint64_t seq, uint64_t po)
 {
 	return TOKEN_LOAD | (seq & ((1ull << 42) - 1)) << 20 | (po & 0xfffff);
@@ -461,8 +467,11 @@ void lsu_squash_store(struct core *c, uint64_t po);
  * too early are marked. */
 void lsu_store_address(struct core *c, uint32_t slot);
 void lsu_store_data(struct core *c, uint32_t slot);
-/* Lets refused loads try again. */
+/* Lets refused loads and hints try again. */
 void lsu_retry(struct core *c);
+/* Whether a prefetch hint can leave its issue queue, and what happens when it does. */
+bool lsu_hint_fits(const struct core *c, const struct uop *u);
+void lsu_hint(struct core *c, const struct inflight *e);
 /* Callbacks of the memory system. */
 void lsu_done(void *ctx, uint64_t token, const struct mem_result *r);
 void lsu_wake(void *ctx, uint32_t caches);
