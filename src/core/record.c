@@ -104,7 +104,7 @@ void record_head(struct core *c)
 {
 	uint32_t to_memory;
 
-	if (memsys_outstanding(c->mem, MEM_L1D, &to_memory)) {
+	if (c->notes && memsys_outstanding(c->mem, MEM_L1D, &to_memory)) {
 		c->start_flags |= RC_DMISS_OUT;
 		if (to_memory)
 			c->start_flags |= RC_LONG_DMISS_OUT;

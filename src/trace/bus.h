@@ -49,8 +49,8 @@ void bus_free(struct bus *b);
 
 struct bus_stats {
 	uint64_t batches, cycle_records, inst_records; /* inside regions */
-	uint64_t waits;		/* times the core had to wait for a free buffer */
-	uint64_t cycles, insts; /* cycles covered, instructions committed, inside regions */
+	uint64_t waits;	 /* times the core had to wait for a free buffer */
+	uint64_t cycles; /* covered, inside regions */
 };
 struct bus_stats bus_stats(const struct bus *b);
 

@@ -24,8 +24,8 @@ enum trace_want {
 	WANT_LATENCIES = 1 << 4, /* lat_* filled in */
 	WANT_FETCH = 1 << 5,	 /* fetch_seq, fetch_po, fetch_pc in cycle records */
 	/* Of inst records only what comes before the notes, which are not even written; of cycle
-	 * records not what the oldest waits for (RC_HEAD_… but DONE). Holds only if every listener
-	 * says so. */
+	 * records not what the oldest waits for or what misses are out (RC_HEAD_… but DONE,
+	 * RC_…_OUT). Holds only if every listener says so. */
 	WANT_BRIEF = 1 << 6,
 	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
 					  event or were mispredicted */

@@ -177,7 +177,7 @@ static void test_501_every_thread_count_sees_the_same(void **state)
 	assert_true(base.probe[0].ordered);
 	assert_int_equal(base.probe[0].gaps, 0);
 	assert_int_equal(base.probe[0].commits, base.probe[0].insts);
-	assert_int_equal(stats.insts, base.probe[0].insts);
+	assert_int_equal(stats.inst_records, base.probe[0].insts);
 	assert_int_equal(stats.cycles, base.probe[0].cycles);
 	for (unsigned workers = 1; workers <= 4; workers++) {
 		assert_true(
