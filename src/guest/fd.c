@@ -55,6 +55,31 @@ int64_t fd_install(struct guest *g, int host, int min, bool cloexec, enum fd_kin
 	return (int64_t)fd;
 }
 
+int64_t fd_install_pair(struct guest *g, const int host[2], bool cloexec, uint64_t at)
+{
+	int64_t first = fd_install(g, host[0], 0, cloexec, FD_PLAIN), second;
+
+	if (first < 0) {
+		close(host[1]);
+		return first;
+	}
+	second = fd_install(g, host[1], 0, cloexec, FD_PLAIN);
+	if (second < 0) {
+		fd_close(g, (uint64_t)first);
+		return second;
+	}
+	g->fds[first].internal = g->fds[second].internal = true;
+
+	int32_t out[2] = { (int32_t)first, (int32_t)second };
+
+	if (copy_out(g, at, out, sizeof(out)) < 0) {
+		fd_close(g, (uint64_t)first);
+		fd_close(g, (uint64_t)second);
+		return -EFAULT;
+	}
+	return 0;
+}
+
 int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const struct fd_entry *like)
 {
 	struct fd_entry copy = *like;

@@ -180,33 +180,13 @@ int64_t sys_close_range(struct guest *g, struct thread *t, const uint64_t *a)
 int64_t sys_pipe2(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	int host[2];
-	int64_t fd[2];
-	int32_t out[2];
 
 	(void)t;
 	if ((int)a[1] & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
 		return -EINVAL;
 	if (pipe2(host, (int)a[1] | O_CLOEXEC) < 0)
 		return -errno;
-	fd[0] = fd_install(g, host[0], 0, (int)a[1] & O_CLOEXEC, FD_PLAIN);
-	if (fd[0] < 0) {
-		close(host[1]);
-		return fd[0];
-	}
-	fd[1] = fd_install(g, host[1], 0, (int)a[1] & O_CLOEXEC, FD_PLAIN);
-	if (fd[1] < 0) {
-		fd_close(g, (uint64_t)fd[0]);
-		return fd[1];
-	}
-	g->fds[fd[0]].internal = g->fds[fd[1]].internal = true;
-	out[0] = (int32_t)fd[0];
-	out[1] = (int32_t)fd[1];
-	if (copy_out(g, a[0], out, sizeof(out)) < 0) {
-		fd_close(g, (uint64_t)fd[0]);
-		fd_close(g, (uint64_t)fd[1]);
-		return -EFAULT;
-	}
-	return 0;
+	return fd_install_pair(g, host, (int)a[1] & O_CLOEXEC, a[0]);
 }
 
 int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
