@@ -2,8 +2,9 @@
 /*
  * The set of binaries that a program consists of, and the way from an address to what a person
  * calls it. Every image is one libdwfl module reported at its own bias, so that addresses are those
- * of the running program. Lines and inlined frames are looked up on demand; function ranges are
- * gathered when an image is added (symbols.c).
+ * of the running program. Nothing of an image is read before an address in it is asked for: its
+ * function ranges then (symbols.c), the scopes of a compilation unit with its first address
+ * (scopes.c), lines one by one.
  */
 #include "image/image.h"
 
@@ -49,6 +50,8 @@ void images_free(struct images *s)
 			if (im->functions[k].owned)
 				free((char *)im->functions[k].name);
 		free(im->functions);
+		free(im->code);
+		image_free_scopes(im);
 		free(im->path);
 		free(im->name);
 	}
@@ -122,7 +125,6 @@ bool images_add(struct images *s, const char *path, const char *name, uint64_t b
 			      .end = end,
 			      .module = module };
 	read_build_id(im);
-	image_gather_functions(im);
 	return true;
 }
 
@@ -140,9 +142,15 @@ struct image_info images_info(const struct images *s, size_t index)
 
 struct image *image_at(const struct images *s, uint64_t pc)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (pc >= s->image[i].start && pc < s->image[i].end)
-			return &s->image[i];
+	for (size_t i = 0; i < s->count; i++) {
+		struct image *im = &s->image[i];
+		if (pc < im->start || pc >= im->end)
+			continue;
+		if (!im->gathered)
+			image_gather_functions(im);
+		im->gathered = true;
+		return im;
+	}
 	return NULL;
 }
 
@@ -193,69 +201,53 @@ struct place images_place(struct images *s, uint64_t pc)
 	return p;
 }
 
-static const char *die_file(Dwarf_Die *cu, int index)
+static const char *unit_file(struct images *s, Dwarf_Die *unit, Dwarf_Word index)
 {
+	Dwarf_Attribute attr;
 	Dwarf_Files *files;
 	size_t n;
-	if (dwarf_getsrcfiles(cu, &files, &n) || index < 0 || (size_t)index >= n)
+	if (dwarf_getsrcfiles(unit, &files, &n) || index >= n)
 		return NULL;
-	return dwarf_filesrc(files, (size_t)index, NULL, NULL);
-}
-
-/* The scopes of an address, innermost first; the caller frees *scopes. */
-static int scopes_at(struct images *s, uint64_t pc, Dwarf_Die *cu, Dwarf_Die **scopes)
-{
-	struct image *im = image_at(s, pc);
-	Dwarf_Addr bias;
-	Dwarf_Die *unit = im ? dwfl_module_addrdie(im->module, pc, &bias) : NULL;
-	if (!unit)
-		return 0;
-	*cu = *unit;
-	int n = dwarf_getscopes(unit, pc - bias, scopes);
-	return n > 0 ? n : 0;
+	return absolute_file(s, dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr)),
+			     dwarf_filesrc(files, index, NULL, NULL));
 }
 
 bool images_declared(struct images *s, uint64_t pc, const char **file, int *line)
 {
-	Dwarf_Die cu, *scopes = NULL;
-	bool found = false;
-	int n = scopes_at(s, pc, &cu, &scopes);
-	for (int i = 0; i < n && !found; i++) {
-		if (dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
-			continue;
-		*file = dwarf_decl_file(&scopes[i]);
-		found = *file && dwarf_decl_line(&scopes[i], line) == 0;
-	}
-	if (n)
-		free(scopes);
-	return found;
+	Dwarf_Die unit;
+	struct image *im = image_at(s, pc);
+	struct scope *at = im ? image_scope(im, pc, &unit) : NULL;
+	while (at && dwarf_tag(&at->die) != DW_TAG_subprogram)
+		at = image_outer_scope(im, &unit, at);
+	if (!at)
+		return false;
+	*file = dwarf_decl_file(&at->die);
+	return *file && dwarf_decl_line(&at->die, line) == 0;
 }
 
 size_t images_inlined(struct images *s, uint64_t pc, struct inline_frame *frames, size_t max)
 {
-	Dwarf_Die cu, *scopes = NULL;
+	Dwarf_Die unit;
 	size_t count = 0;
-	int n = scopes_at(s, pc, &cu, &scopes);
-	struct place here = n ? images_place(s, pc) : (struct place){ .file = NULL };
+	struct image *im = image_at(s, pc);
+	struct scope *at = im ? image_scope(im, pc, &unit) : NULL;
+	if (!at || dwarf_tag(&at->die) == DW_TAG_subprogram)
+		return 0;
+	struct place here = images_place(s, pc);
 	const char *file = here.file;
 	int line = here.line;
-	for (int i = 0; i < n && count < max; i++) {
+	while (at && dwarf_tag(&at->die) != DW_TAG_subprogram && count < max) {
 		Dwarf_Attribute attr;
 		Dwarf_Word number;
-		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
-			break;
-		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
-			continue;
-		const char *name = dwarf_diename(&scopes[i]);
+		const char *name = dwarf_diename(&at->die);
 		frames[count++] = (struct inline_frame){ name ? name : "[inlined]", file, line };
 		/* the next frame out is at the call */
-		if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attr), &number) == 0)
-			file = die_file(&cu, (int)number);
-		if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attr), &number) == 0)
+		if (dwarf_formudata(dwarf_attr(&at->die, DW_AT_call_file, &attr), &number) == 0)
+			file = unit_file(s, &unit, number);
+		if (dwarf_formudata(dwarf_attr(&at->die, DW_AT_call_line, &attr), &number) == 0)
 			line = (int)number;
+		at = image_outer_scope(im, &unit, at);
 	}
-	if (n)
-		free(scopes);
 	return count;
 }
 

@@ -14,13 +14,45 @@ struct function_range {
 	bool owned; /* name is ours to free */
 };
 
+/* A function in DWARF, or one inlined into it. */
+struct scope {
+	Dwarf_Die die;
+	int parent; /* index in the unit; -1: none */
+	unsigned depth;
+};
+
+/* From here to the next span this is the innermost scope; -1: none. */
+struct scope_span {
+	uint64_t start; /* the file's address */
+	int scope;
+};
+
+struct unit_scopes {
+	const void *id; /* where libdw has the unit's entry */
+	struct scope *scope;
+	size_t nscopes;
+	struct scope_span *span; /* sorted */
+	size_t nspans;
+};
+
+/* An executable section. */
+struct code {
+	uint64_t start, end; /* addresses */
+	Elf_Scn *scn;
+};
+
 struct image {
 	char *path, *name;
 	char build_id[65];
 	uint64_t bias, start, end;
 	Dwfl_Module *module;
+	bool gathered;			  /* functions and code are filled */
 	struct function_range *functions; /* sorted, not overlapping */
 	size_t nfunctions, capacity;
+	struct code *code; /* in the file's order */
+	size_t ncode;
+	struct unit_scopes *unit; /* those that were asked for */
+	size_t nunits;
 };
 
 struct joined_file {
@@ -41,10 +73,18 @@ struct images {
 	uint64_t blocks_of; /* start of the function that block_starts belongs to */
 };
 
+/* The image that holds an address, with its functions gathered. */
 struct image *image_at(const struct images *set, uint64_t pc);
 const struct function_range *image_function(const struct image *im, uint64_t pc);
+/* Fills code and functions. */
 void image_gather_functions(struct image *im);
 /* The code section that holds an address: its contents and address; NULL if there is none. */
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes);
+
+/* The innermost scope at an address, and its compilation unit; NULL: DWARF has none there. */
+struct scope *image_scope(struct image *im, uint64_t pc, Dwarf_Die *unit);
+/* The scope around it; NULL: none. */
+struct scope *image_outer_scope(struct image *im, const Dwarf_Die *unit, const struct scope *scope);
+void image_free_scopes(struct image *im);
 
 #endif

@@ -14,34 +14,37 @@
 
 #include "image/image_int.h"
 
-static bool section_at(const struct image *im, uint64_t pc, GElf_Shdr *sh, Elf_Scn **out)
+static void gather_code(struct image *im)
 {
 	GElf_Addr bias;
+	GElf_Shdr sh;
 	Elf *elf = dwfl_module_getelf(im->module, &bias);
 	for (Elf_Scn *scn = NULL; elf && (scn = elf_nextscn(elf, scn));) {
-		if (!gelf_getshdr(scn, sh) || !(sh->sh_flags & SHF_EXECINSTR) ||
-		    sh->sh_type == SHT_NOBITS)
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
+		    sh.sh_type == SHT_NOBITS)
 			continue;
-		if (pc >= sh->sh_addr + im->bias && pc < sh->sh_addr + im->bias + sh->sh_size) {
-			*out = scn;
-			return true;
-		}
+		im->code = x_realloc(im->code, (im->ncode + 1) * sizeof(*im->code));
+		uint64_t start = sh.sh_addr + im->bias;
+		im->code[im->ncode++] = (struct code){ start, start + sh.sh_size, scn };
 	}
-	return false;
+}
+
+static const struct code *code_at(const struct image *im, uint64_t pc)
+{
+	for (size_t i = 0; i < im->ncode; i++)
+		if (pc >= im->code[i].start && pc < im->code[i].end)
+			return &im->code[i];
+	return NULL;
 }
 
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes)
 {
-	GElf_Shdr sh;
-	Elf_Scn *scn;
-	Elf_Data *data = section_at(im, pc, &sh, &scn) ? elf_rawdata(scn, NULL) : NULL;
-	if (!data || !data->d_buf)
+	const struct code *code = code_at(im, pc);
+	Elf_Data *data = code ? elf_rawdata(code->scn, NULL) : NULL;
+	if (!data || !data->d_buf || pc - code->start >= data->d_size)
 		return NULL;
-	size_t offset = pc - im->bias - sh.sh_addr;
-	if (offset >= data->d_size)
-		return NULL;
-	*left_bytes = data->d_size - offset;
-	return (const uint8_t *)data->d_buf + offset;
+	*left_bytes = data->d_size - (pc - code->start);
+	return (const uint8_t *)data->d_buf + (pc - code->start);
 }
 
 static void add(struct image *im, uint64_t start, uint64_t end, const char *name, bool owned)
@@ -76,9 +79,8 @@ static int by_start(const void *a, const void *b)
 
 static uint64_t section_end(const struct image *im, uint64_t pc)
 {
-	GElf_Shdr sh;
-	Elf_Scn *scn;
-	return section_at(im, pc, &sh, &scn) ? sh.sh_addr + im->bias + sh.sh_size : pc;
+	const struct code *code = code_at(im, pc);
+	return code ? code->end : pc;
 }
 
 static void gather_symbols(struct image *im)
@@ -87,8 +89,6 @@ static void gather_symbols(struct image *im)
 	for (int i = 1; i < n; i++) {
 		GElf_Sym sym;
 		GElf_Addr addr;
-		GElf_Shdr sh;
-		Elf_Scn *scn;
 		const char *name =
 		    dwfl_module_getsym_info(im->module, i, &sym, &addr, NULL, NULL, NULL);
 		int type = name ? GELF_ST_TYPE(sym.st_info) : STT_OBJECT;
@@ -97,7 +97,7 @@ static void gather_symbols(struct image *im)
 		if (!*name || name[0] == '$' || sym.st_shndx == SHN_UNDEF ||
 		    !strncmp(name, ".L", 2))
 			continue;
-		if (section_at(im, addr, &sh, &scn))
+		if (code_at(im, addr))
 			add(im, addr, addr + sym.st_size, name, false);
 	}
 	if (!im->nfunctions)
@@ -173,10 +173,7 @@ static void gather_unwind(struct image *im)
 			uint64_t pc = from + (uint64_t)(int64_t)location;
 			struct image sorted = *im;
 			sorted.nfunctions = known; /* the part that is sorted */
-			GElf_Shdr code;
-			Elf_Scn *code_scn;
-			if (size && section_at(im, pc, &code, &code_scn) &&
-			    !image_function(&sorted, pc))
+			if (size && code_at(im, pc) && !image_function(&sorted, pc))
 				add(im, pc, pc + size,
 				    x_asprintf("[%s+0x%" PRIx64 "]", im->name, pc - im->bias),
 				    true);
@@ -188,15 +185,9 @@ static void gather_unwind(struct image *im)
 
 static void fill_gaps(struct image *im)
 {
-	GElf_Addr bias;
-	Elf *elf = dwfl_module_getelf(im->module, &bias);
 	size_t known = im->nfunctions;
-	for (Elf_Scn *scn = NULL; elf && (scn = elf_nextscn(elf, scn));) {
-		GElf_Shdr sh;
-		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
-		    sh.sh_type == SHT_NOBITS)
-			continue;
-		uint64_t at = im->bias + sh.sh_addr, end = at + sh.sh_size;
+	for (size_t c = 0; c < im->ncode; c++) {
+		uint64_t at = im->code[c].start, end = im->code[c].end;
 		for (size_t i = 0; i < known && at < end; i++) {
 			uint64_t start = im->functions[i].start, stop = im->functions[i].end;
 			if (stop <= at || start >= end)
@@ -214,6 +205,7 @@ static void fill_gaps(struct image *im)
 
 void image_gather_functions(struct image *im)
 {
+	gather_code(im);
 	gather_symbols(im);
 	gather_unwind(im);
 	fill_gaps(im);

@@ -135,6 +135,42 @@ static void test_845_what_is_no_program_is_refused_with_a_reason(void **state)
 	images_free(s);
 }
 
+/* innermost first, every frame at the line of the call in it, up to the function itself */
+static void test_846_frames_inlined_into_inlined_ones_are_all_named(void **state)
+{
+	struct images *s = open_at(full_path, 0x40000000);
+	uint64_t at;
+	bool both = false;
+	assert_true(images_find(s, "nested", &at));
+	struct place f = images_place(s, at);
+	for (uint64_t pc = f.start; pc < f.end;) {
+		struct inline_frame frames[4];
+		uint32_t word;
+		const char *file;
+		int line;
+		size_t n = images_inlined(s, pc, frames, 4);
+		assert_true(n <= 2);
+		if (n == 2) {
+			both = true;
+			assert_string_equal(frames[0].function, "square");
+			assert_int_equal(frames[0].line, 5);
+			assert_string_equal(frames[1].function, "twice");
+			assert_int_equal(frames[1].line, 25);
+			assert_string_equal(frames[1].file, frames[0].file);
+			assert_int_equal(images_inlined(s, pc, frames, 1), 1);
+			assert_string_equal(frames[0].function, "square");
+		} else if (n == 1) {
+			assert_string_equal(frames[0].function, "twice");
+		}
+		assert_true(images_declared(s, pc, &file, &line));
+		assert_int_equal(line, 28);
+		assert_true(images_word(s, pc, &word));
+		pc += isa_decode(word).len;
+	}
+	assert_true(both);
+	images_free(s);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 4)
@@ -148,6 +184,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_843_a_loop_has_a_block_of_its_own),
 		cmocka_unit_test(test_844_a_stripped_program_is_known_by_its_unwind_ranges),
 		cmocka_unit_test(test_845_what_is_no_program_is_refused_with_a_reason),
+		cmocka_unit_test(test_846_frames_inlined_into_inlined_ones_are_all_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,3 +19,16 @@ void _start(void)
 	for (;;)
 		;
 }
+
+static inline __attribute__((always_inline)) int twice(int x)
+{
+	return 2 * square(x); /* line 25 */
+}
+
+__attribute__((noinline, used)) int nested(int n)
+{
+	int sum = n;
+	for (int i = 0; i < n; i++)
+		sum ^= twice(sum); /* line 32 */
+	return sum;
+}
