@@ -36,8 +36,10 @@ const struct command cmd_diff = {
 	.min_args = 2,
 	.max_args = 2,
 	.description =
-	    "Compares two profiles. Functions are matched by name, instructions by function "
-	    "and offset, so that two machines, two inputs or two builds can be compared.",
+	    "Compares two profiles of two machines, two inputs or two builds. Functions are "
+	    "matched "
+	    "by name; the instructions of a function by what they are and which source line they "
+	    "come from, in order, wherever they stand. A dash marks what only one of the two has.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

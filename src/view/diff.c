@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two runs side by side, by function and by instruction, sorted by how much they changed; and
- * several runs as mean and spread. Functions are matched by name; instructions by function name and
- * offset, so that two builds or two machines can be compared.
+ * several runs as mean and spread. Functions are matched by name, instructions by what they are and
+ * where in the source they come from (match.c), so that two machines, inputs or builds can be
+ * compared. What only one of the builds has stands for itself.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -10,111 +11,149 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/match.h"
 #include "view/model.h"
 #include "view/term.h"
 
+enum side { BEFORE, AFTER, SIDES };
+
+/* A function or an instruction in both runs. */
 struct line {
-	char key[200];
-	const char *disasm;
-	double before, after;
-	double event_before[MODEL_EVENTS], event_after[MODEL_EVENTS];
+	bool in[SIDES];
+	char symbol[SIDES][160];
+	char source[96];
+	const char *disasm[SIDES]; /* NULL: a function */
+	double cycles[SIDES];
+	double event[SIDES][MODEL_EVENTS];
 };
 
 struct lines {
 	struct line *list;
-	size_t count, capacity;
+	size_t count;
 };
 
-static struct line *new_line(struct lines *l, const char *key)
+static double change(const struct line *l)
 {
-	if (l->count == l->capacity) {
-		l->capacity = l->capacity ? 2 * l->capacity : 256;
-		l->list = x_realloc(l->list, l->capacity * sizeof(*l->list));
-	}
-	struct line *n = &l->list[l->count++];
-	memset(n, 0, sizeof(*n));
-	snprintf(n->key, sizeof(n->key), "%s", key);
-	return n;
+	return l->cycles[AFTER] - l->cycles[BEFORE];
 }
 
-static int by_key(const void *a, const void *b)
+static const char *symbol(const struct line *l)
 {
-	return strcmp(((const struct line *)a)->key, ((const struct line *)b)->key);
+	return l->symbol[l->in[BEFORE] ? BEFORE : AFTER];
+}
+
+static const char *disasm(const struct line *l)
+{
+	return l->disasm[l->in[BEFORE] ? BEFORE : AFTER];
+}
+
+static const char *where(const struct line *l)
+{
+	return l->in[BEFORE] && l->in[AFTER] ? "both" : l->in[BEFORE] ? "before" : "after";
 }
 
 static int by_change(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	double dx = fabs(x->after - x->before), dy = fabs(y->after - y->before);
+	double dx = fabs(change(x)), dy = fabs(change(y));
 	if (dx != dy)
 		return dx < dy ? 1 : -1;
-	return strcmp(x->key, y->key);
+	int order = strcmp(symbol(x), symbol(y));
+	return order ? order : strcmp(where(x), where(y));
 }
 
-static void merge_equal(struct lines *l)
+static void put_function(struct line *l, enum side side, const struct model *m, size_t index)
 {
-	if (!l->count)
+	if (index == MATCH_NONE)
 		return;
-	qsort(l->list, l->count, sizeof(*l->list), by_key);
-	size_t kept = 0;
-	for (size_t i = 1; i < l->count; i++) {
-		if (by_key(&l->list[kept], &l->list[i])) {
-			l->list[++kept] = l->list[i];
-			continue;
-		}
-		l->list[kept].before += l->list[i].before;
-		l->list[kept].after += l->list[i].after;
-		for (int b = 0; b < MODEL_EVENTS; b++) {
-			l->list[kept].event_before[b] += l->list[i].event_before[b];
-			l->list[kept].event_after[b] += l->list[i].event_after[b];
-		}
-		if (l->list[i].disasm)
-			l->list[kept].disasm = l->list[i].disasm;
-	}
-	l->count = kept + 1;
-	qsort(l->list, l->count, sizeof(*l->list), by_change);
+	l->in[side] = true;
+	l->cycles[side] = m->functions[index].cycles;
+	snprintf(l->symbol[side], sizeof(l->symbol[side]), "%s", m->functions[index].name);
 }
 
-static void add_run(struct lines *functions, struct lines *insts, const struct model *m, bool after)
+static void put_inst(struct line *l, enum side side, const struct model *m, size_t index)
 {
-	for (size_t i = 0; i < m->nfunctions; i++)
-		if (m->functions[i].cycles > 0) {
-			struct line *n = new_line(functions, m->functions[i].name);
-			*(after ? &n->after : &n->before) = m->functions[i].cycles;
-		}
-	for (size_t i = 0; i < m->ninsts; i++) {
-		const struct model_inst *in = &m->insts[i];
-		char symbol[160], source[96];
-		if (in->cycles <= 0)
-			continue;
-		model_where(m, in, symbol, sizeof(symbol), source, sizeof(source));
-		struct line *n = new_line(insts, symbol);
-		n->disasm = in->disasm;
-		*(after ? &n->after : &n->before) = in->cycles;
-		for (size_t k = 0; k < in->nstack; k++)
-			for (int b = 0; b < MODEL_EVENTS; b++)
-				if (in->stack[k].events >> b & 1)
-					(after ? n->event_after : n->event_before)[b] +=
-					    in->stack[k].cycles;
+	if (index == MATCH_NONE)
+		return;
+	const struct model_inst *in = &m->insts[index];
+	l->in[side] = true;
+	l->cycles[side] = in->cycles;
+	l->disasm[side] = in->disasm ? in->disasm : "";
+	model_where(m, in, l->symbol[side], sizeof(l->symbol[side]), l->source, sizeof(l->source));
+	for (size_t k = 0; k < in->nstack; k++)
+		for (int b = 0; b < MODEL_EVENTS; b++)
+			if (in->stack[k].events >> b & 1)
+				l->event[side][b] += in->stack[k].cycles;
+}
+
+typedef void put_fn(struct line *l, enum side side, const struct model *m, size_t index);
+
+/* The pairs that took time in either run, by change. */
+static struct lines make_lines(const struct model *a, const struct model *b,
+			       struct match_pair *pairs, size_t count, put_fn *put)
+{
+	struct lines l = { x_calloc(count + 1, sizeof(*l.list)), 0 };
+	for (size_t i = 0; i < count; i++) {
+		struct line *n = &l.list[l.count];
+		memset(n, 0, sizeof(*n));
+		put(n, BEFORE, a, pairs[i].before);
+		put(n, AFTER, b, pairs[i].after);
+		l.count += n->cycles[BEFORE] > 0 || n->cycles[AFTER] > 0;
 	}
+	qsort(l.list, l.count, sizeof(*l.list), by_change);
+	free(pairs);
+	return l;
 }
 
 /* The event whose time changed most on this line, if it explains a good part of the change. */
 static void main_event(const struct model *m, const struct line *l, char *buf, size_t size_bytes)
 {
 	int best = -1;
-	double most = 0.2 * fabs(l->after - l->before);
+	double most = 0.2 * fabs(change(l));
 	for (int b = 0; b < MODEL_EVENTS; b++) {
-		double change = fabs(l->event_after[b] - l->event_before[b]);
-		if (change > most) {
-			most = change;
+		double by = fabs(l->event[AFTER][b] - l->event[BEFORE][b]);
+		if (by > most) {
+			most = by;
 			best = b;
 		}
 	}
 	buf[0] = '\0';
 	if (best >= 0 && m->event_name[best])
-		snprintf(buf, size_bytes, "%s %+.0f", m->event_name[best],
-			 l->event_after[best] - l->event_before[best]);
+		snprintf(buf, size_bytes, "  (%s %+.0f)", m->event_name[best],
+			 l->event[AFTER][best] - l->event[BEFORE][best]);
+}
+
+/* Without where a jump leads: that is another address in every build. */
+static int operands_length(const char *text)
+{
+	const char *target = strstr(text, " <");
+	return (int)(target ? target - text : (long)strlen(text));
+}
+
+/* "f+0x12 x.c:88  ld a0,8(a1)", and what it is afterwards where that differs. */
+static void describe(const struct line *l, char *buf, size_t size_bytes)
+{
+	const char *text = disasm(l), *later = l->disasm[AFTER];
+	int n = snprintf(buf, size_bytes, "%s", symbol(l));
+	bool both = l->in[BEFORE] && l->in[AFTER];
+	if (both && strcmp(l->symbol[BEFORE], l->symbol[AFTER]) && strchr(l->symbol[AFTER], '+'))
+		n += snprintf(buf + n, size_bytes - (size_t)n, "→%s",
+			      strrchr(l->symbol[AFTER], '+'));
+	if (!text)
+		return;
+	n += snprintf(buf + n, size_bytes - (size_t)n, "%s%s  %s", l->source[0] ? " " : "",
+		      l->source, text);
+	struct match_key was = match_key(text, NULL, 0);
+	if (both && was.text != match_key(later, NULL, 0).text)
+		snprintf(buf + n, size_bytes - (size_t)n, " → %.*s", operands_length(later), later);
+}
+
+static void print_cycles(const struct view_options *o, const struct line *l, enum side side)
+{
+	if (l->in[side])
+		fprintf(o->out, " %14.0f", l->cycles[side]);
+	else
+		fprintf(o->out, " %14s", "-");
 }
 
 static void print_lines(const struct view_options *o, const char *title, const struct lines *l,
@@ -124,15 +163,16 @@ static void print_lines(const struct view_options *o, const char *title, const s
 	fprintf(o->out, "  %14s %14s %14s %8s\n", "before", "after", "change", "of run");
 	for (size_t i = 0; i < l->count && i < (size_t)o->limit; i++) {
 		const struct line *n = &l->list[i];
-		char event[64], text[320];
-		double change = n->after - n->before;
+		char event[64], text[640];
+		describe(n, text, sizeof(text) - sizeof(event));
 		main_event(m, n, event, sizeof(event));
-		fprintf(o->out, "  %14.0f %14.0f %s%+14.0f %+7.2f%%%s  ", n->before, n->after,
-			term_on(o, change < 0 ? TERM_GREEN : TERM_RED), change,
-			100 * change / total, term_off(o));
-		snprintf(text, sizeof(text), "%s%s%s%s%s%s", n->key, n->disasm ? "  " : "",
-			 n->disasm ? n->disasm : "", event[0] ? "  (" : "", event,
-			 event[0] ? ")" : "");
+		strcat(text, event);
+		fputc(' ', o->out);
+		print_cycles(o, n, BEFORE);
+		print_cycles(o, n, AFTER);
+		fprintf(o->out, " %s%+14.0f %+7.2f%%%s  ",
+			term_on(o, change(n) < 0 ? TERM_GREEN : TERM_RED), change(n),
+			100 * change(n) / total, term_off(o));
 		term_text(o, text, o->width - 58, false);
 		fputc('\n', o->out);
 	}
@@ -141,30 +181,53 @@ static void print_lines(const struct view_options *o, const char *title, const s
 static json_t *json_lines(const struct lines *l)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; i < l->count; i++)
-		json_array_append_new(
-		    list, json_pack("{s:s, s:s, s:f, s:f, s:f}", "symbol", l->list[i].key, "disasm",
-				    l->list[i].disasm ? l->list[i].disasm : "", "before",
-				    l->list[i].before, "after", l->list[i].after, "change",
-				    l->list[i].after - l->list[i].before));
+	for (size_t i = 0; i < l->count; i++) {
+		const struct line *n = &l->list[i];
+		json_t *row =
+		    json_pack("{s:s, s:s, s:f, s:f, s:f, s:s}", "symbol", symbol(n), "disasm",
+			      disasm(n) ? disasm(n) : "", "before", n->cycles[BEFORE], "after",
+			      n->cycles[AFTER], "change", change(n), "in", where(n));
+		if (disasm(n))
+			json_object_set_new(row, "source", json_string(n->source));
+		if (disasm(n) && n->in[BEFORE] && n->in[AFTER]) {
+			json_object_set_new(row, "symbol_after", json_string(n->symbol[AFTER]));
+			json_object_set_new(row, "disasm_after", json_string(n->disasm[AFTER]));
+		}
+		json_array_append_new(list, row);
+	}
 	return list;
+}
+
+static void print_csv(const struct view_options *o, const struct lines *l)
+{
+	fprintf(o->out, "symbol,disasm,before,after,change,in,source\n");
+	for (size_t i = 0; i < l->count; i++) {
+		const struct line *n = &l->list[i];
+		csv_text(o->out, symbol(n));
+		fputc(',', o->out);
+		csv_text(o->out, disasm(n));
+		fprintf(o->out, ",%.3f,%.3f,%.3f,%s,", n->cycles[BEFORE], n->cycles[AFTER],
+			change(n), where(n));
+		csv_text(o->out, n->source);
+		fputc('\n', o->out);
+	}
 }
 
 bool view_diff(struct store *before, struct store *after, const struct view_options *o,
 	       struct err *e)
 {
 	struct model a, b;
-	struct lines functions = { 0 }, insts = { 0 };
+	struct match_pair *pairs;
 	if (!model_read(before, o->profiler, &a, e))
 		return false;
 	if (!model_read(after, o->profiler, &b, e)) {
 		model_free(&a);
 		return false;
 	}
-	add_run(&functions, &insts, &a, false);
-	add_run(&functions, &insts, &b, true);
-	merge_equal(&functions);
-	merge_equal(&insts);
+	size_t count = match_functions(&a, &b, &pairs);
+	struct lines functions = make_lines(&a, &b, pairs, count, put_function);
+	count = match_insts(&a, &b, &pairs);
+	struct lines insts = make_lines(&a, &b, pairs, count, put_inst);
 	double ca = (double)a.cycles, cb = (double)b.cycles;
 	if (o->format == VIEW_JSON) {
 		json_t *top = json_pack("{s:f, s:f, s:f, s:o, s:o}", "cycles_before", ca,
@@ -174,14 +237,7 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 		fputc('\n', o->out);
 		json_decref(top);
 	} else if (o->format == VIEW_CSV) {
-		fprintf(o->out, "symbol,disasm,before,after,change\n");
-		for (size_t i = 0; i < insts.count; i++) {
-			csv_text(o->out, insts.list[i].key);
-			fputc(',', o->out);
-			csv_text(o->out, insts.list[i].disasm);
-			fprintf(o->out, ",%.3f,%.3f,%.3f\n", insts.list[i].before,
-				insts.list[i].after, insts.list[i].after - insts.list[i].before);
-		}
+		print_csv(o, &insts);
 	} else {
 		char x[32], y[32];
 		fprintf(o->out, "%s on %s: %s cycles\n%s on %s: %s cycles, %.2fx %s\n",

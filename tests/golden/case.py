@@ -5,6 +5,7 @@
 
 Small sizes, and bounds that are wide enough for a better core model, not for a wrong profiler. Output is TAP.
 """
+import json
 import pathlib
 import sqlite3
 import subprocess
@@ -49,6 +50,11 @@ class Run:
         done = subprocess.run([CULPRIT, "accuracy", str(self.path), "--csv"], capture_output=True, text=True, check=True)
         rows = [line.split(",") for line in done.stdout.splitlines()]
         return next(float(row[1]) for row in rows if row[0] == profiler)
+
+
+def compare(before, after):
+    done = subprocess.run([CULPRIT, "diff", str(before.path), str(after.path), "--json"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 def total(shares, *mnemonics):
@@ -129,6 +135,18 @@ def nab():
     between(1.3, plain.cycles / finite.cycles, 2.4, "the speed-up of -ffinite-math-only")
     between(2.0, plain.cycles / fast.cycles, 3.5, "the speed-up of -ffast-math")
     assert plain.error("tip") < 5 < plain.error("nci")
+    # Two builds: what the flag changes is named, and what merely moved is the same instruction.
+    moved = compare(plain, finite)
+    assert moved["cycles_before"] == plain.cycles and moved["cycles_after"] == finite.cycles
+    for rows in ("functions", "instructions"):
+        change = sum(row["change"] for row in moved[rows])
+        assert abs(change - (finite.cycles - plain.cycles)) < 1, "the %s add up to %.1f" % (rows, change)
+    forces = [row for row in moved["instructions"] if row["symbol"].startswith("forces")]
+    gone = {row["disasm"].split()[0] for row in forces if row["in"] == "before"}
+    assert {"frflags", "fsflags"} <= gone and not gone & {"fsqrt.d", "fdiv.d"}, "only before: %s" % gone
+    pair, = (row for row in forces if row["disasm"].startswith("fsqrt.d") and row["in"] == "both")
+    assert pair["symbol"] != pair["symbol_after"] and pair["disasm_after"].startswith("fsqrt.d"), pair
+    assert pair is forces[0] and pair["change"] < -0.1 * plain.cycles, forces[0]
 
 
 CULPRIT, WORKLOADS, NAME = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
