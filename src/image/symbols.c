@@ -174,9 +174,7 @@ static void gather_unwind(struct image *im)
 			struct image sorted = *im;
 			sorted.nfunctions = known; /* the part that is sorted */
 			if (size && code_at(im, pc) && !image_function(&sorted, pc))
-				add(im, pc, pc + size,
-				    x_asprintf("[%s+0x%" PRIx64 "]", im->name, pc - im->bias),
-				    true);
+				add_offset_named(im, pc, pc + size);
 		}
 	}
 	if (im->nfunctions > known)

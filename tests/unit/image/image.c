@@ -20,7 +20,7 @@ static struct images *open_at(const char *path, uint64_t bias)
 {
 	struct images *s = images_new(NULL);
 	struct err e = { "" };
-	if (!images_add(s, path, "sample", bias, &e))
+	if (!images_add(s, path, "/usr/lib/sample", bias, &e))
 		fail_msg("%s", e.text);
 	return s;
 }
