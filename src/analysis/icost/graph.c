@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The graph's memory and the lane arithmetic around the kernels. Times are 32 bits wide: before
- * they could overflow, what no live time can be as old as is taken off all times of a lane and
- * remembered.
+ * The graph's memory and the arithmetic around the kernels: what has gone by is taken off all times
+ * of a lane before they could get too large, and remembered; lanes get broader when that is not
+ * enough.
+ *
+ * Nothing that is older than a lane's last F matters: F, D and C never go back, every other node is
+ * at least its D, and D at least F. So times before F are clipped to a little before it.
  */
 #include "analysis/icost/graph.h"
 
@@ -13,8 +16,9 @@
 #include "analysis/icost/graph_int.h"
 #include "util/util.h"
 
-#define REBASE_AT   (1u << 30)
-#define REBASE_KEEP (1u << 29) /* cycles: nothing that still matters is older */
+#define ROOM	   16384      /* cycles that a batch should have before it */
+#define BROAD_STAY 4096	      /* instructions before narrow lanes are tried again */
+#define FURTHEST   (1u << 30) /* cycles that a lane's C may be before its F */
 
 const char *const graph_category_name[GRAPH_CATEGORIES] = {
 	[CAT_DL1] = "dl1",     [CAT_BW] = "bw",	      [CAT_BMISP] = "bmisp", [CAT_DMISS] = "dmiss",
@@ -51,40 +55,74 @@ bool graph_counts(unsigned category, unsigned lane)
 	return category < CAT_SAVED_DMISS || lane >> CAT_BMISP & 1;
 }
 
-struct graph *graph_new(const struct graph_config *config)
+static void *rows_new(const struct graph *g, size_t lane_bytes)
 {
-	struct graph *g = aligned_alloc(64, (sizeof(*g) + 63) & ~(size_t)63);
-	if (!g)
-		die("out of memory (%zu bytes asked for)", sizeof(*g));
-	memset(g, 0, sizeof(*g));
-	g->config = *config;
-	assert(config->fetch_width <= GRAPH_WIDTH_MAX && config->commit_width);
-	const size_t c = ring_for(max_u64(config->window, config->commit_width) + 1),
-		     grain = ring_for(config->window_ideal / GRAPH_WIN_GRAIN + 2),
-		     e = config->issue_edges ? c : 0,
-		     each = GRAPH_SLOTS + GRAPH_D_MASK + 1 + GRAPH_D_GRAIN_MASK + 1 + c + grain +
-			    e + LAST_COUNT;
-	g->c_mask = c - 1;
-	g->c_grain_mask = grain - 1;
-	g->nrows = each * GRAPH_BLOCKS;
-	g->rows = aligned_alloc(64, g->nrows * sizeof(graph_row));
-	if (!g->rows)
-		die("out of memory (%zu bytes asked for)", g->nrows * sizeof(graph_row));
-	for (unsigned b = 0; b < GRAPH_BLOCKS; b++) {
-		graph_row *r = g->rows + b * each;
-		g->block[b] = (struct graph_block){ .slots = r };
-		g->block[b].d = r += GRAPH_SLOTS;
-		g->block[b].d_grain = r += GRAPH_D_MASK + 1;
-		g->block[b].c = r += GRAPH_D_GRAIN_MASK + 1;
-		g->block[b].c_grain = r += c;
-		r += grain;
-		if (e)
-			g->block[b].e = r;
-		g->block[b].last = r + e;
-	}
+	const size_t size = (size_t)g->rows.count * GRAPH_LANES * lane_bytes;
+	void *rows = x_aligned(size);
+	memset(rows, 0, size);
+	return rows;
+}
+
+static uint64_t get(const struct graph *g, unsigned row, unsigned lane)
+{
+	const void *at = graph_row(g, lane, row);
+	return g->width == BROAD ? *(const uint32_t *)at : *(const uint16_t *)at;
+}
+
+static void set(const struct graph *g, unsigned row, unsigned lane, uint64_t value)
+{
+	void *at = graph_row(g, lane, row);
+	if (g->width == BROAD)
+		*(uint32_t *)at = (uint32_t)value;
+	else
+		*(uint16_t *)at = (uint16_t)value;
+}
+
+static void write_masks(struct graph *g)
+{
 	for (unsigned k = 0; k < GRAPH_MASKS; k++)
 		for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-			g->mask[k][lane] = graph_counts(k, lane) ? UINT32_MAX : 0;
+			set(g, g->rows.masks + k, lane, g->counts[k][lane] ? UINT64_MAX : 0);
+	graph_forget_delays(g);
+}
+
+struct graph *graph_new(const struct graph_config *config)
+{
+	struct graph *g = x_calloc(1, sizeof(*g));
+	g->config = *config;
+	assert(config->fetch_width <= GRAPH_WIDTH_MAX && config->commit_width);
+	assert(config->depth < GRAPH_MARGIN(NARROW));
+	const size_t c = ring_for(max_u64(config->window, config->commit_width) + 1),
+		     grain = ring_for(config->window_ideal / GRAPH_WIN_GRAIN + 2),
+		     e = config->issue_edges ? c : 0;
+	const size_t size[] = { GRAPH_SLOTS,
+				GRAPH_D_MASK + 1,
+				GRAPH_D_GRAIN_MASK + 1,
+				c,
+				grain,
+				e,
+				LAST_COUNT,
+				1,
+				GRAPH_MASKS,
+				GRAPH_SINGLES,
+				(size_t)3 * GRAPH_SETS * GRAPH_WAYS };
+	uint16_t *const first[] = { &g->rows.d,	      &g->rows.d_grain, &g->rows.c,
+				    &g->rows.c_grain, &g->rows.e,	&g->rows.last,
+				    &g->rows.unread,  &g->rows.masks,	&g->rows.singles,
+				    &g->rows.delays,  &g->rows.count };
+	size_t rows = 0;
+	for (unsigned k = 0; k < ARRAY_LEN(size); k++) {
+		rows += size[k];
+		assert(rows <= UINT16_MAX);
+		*first[k] = (uint16_t)rows;
+	}
+	g->c_mask = (uint32_t)c - 1;
+	g->c_grain_mask = (uint32_t)grain - 1;
+	g->memory[NARROW] = rows_new(g, sizeof(uint16_t));
+	for (unsigned k = 0; k < GRAPH_MASKS; k++)
+		for (unsigned s = 0; s < GRAPH_LANES; s++)
+			g->counts[k][graph_inside(s)] = graph_counts(k, s);
+	write_masks(g);
 	for (const struct graph_kernel *const *k = graph_kernels; !g->kernel; k++)
 		if ((*k)->supported())
 			g->kernel = *k;
@@ -96,16 +134,33 @@ struct graph *graph_new(const struct graph_config *config)
 
 void graph_reset(struct graph *g)
 {
-	memset(g->rows, 0, g->nrows * sizeof(graph_row));
+	if (g->width == BROAD) {
+		g->width = NARROW;
+		write_masks(g);
+	}
 	memset(g->base, 0, sizeof(g->base));
+	memset(g->ports, 0, sizeof(g->ports));
 	g->count = g->start;
+	g->wake = 0;
+	g->highest = g->config.depth + 1;
+	/* Before the first there is nothing: zeros, but for what the rows of D hold, and D itself,
+	 * which is F or later. */
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK)
+		memset(graph_row(g, lane, 0), 0,
+		       (size_t)g->rows.masks * GRAPH_BLOCK * sizeof(uint16_t));
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
+		for (unsigned k = 0; k <= GRAPH_D_MASK; k++)
+			set(g, g->rows.d + k, lane, 1);
+		set(g, g->rows.last + LAST_D, lane, g->config.depth);
+	}
 }
 
 void graph_free(struct graph *g)
 {
 	if (!g)
 		return;
-	free(g->rows);
+	free(g->memory[NARROW]);
+	free(g->memory[BROAD]);
 	free(g);
 }
 
@@ -117,8 +172,12 @@ void graph_use(struct graph *g, const struct graph_kernel *k)
 void graph_set_mask(struct graph *g, unsigned row, const bool on[GRAPH_LANES])
 {
 	assert(row < GRAPH_MASKS);
-	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-		g->mask[row][lane] = on[lane] ? UINT32_MAX : 0;
+	for (unsigned s = 0; s < GRAPH_LANES; s++) {
+		const unsigned lane = graph_inside(s);
+		g->counts[row][lane] = on[s];
+		set(g, g->rows.masks + row, lane, on[s] ? UINT64_MAX : 0);
+	}
+	graph_forget_delays(g);
 }
 
 uint64_t graph_count(const struct graph *g)
@@ -126,60 +185,133 @@ uint64_t graph_count(const struct graph *g)
 	return g->count - g->start;
 }
 
-static uint32_t last(const struct graph *g, enum graph_last node, unsigned lane)
+/* ---- room for times to grow ---- */
+
+/* What the latest time of any lane can be: none but a port's is after C and what wake-up adds. */
+static void measure(struct graph *g)
 {
-	return g->block[lane / GRAPH_BLOCK].last[node][lane % GRAPH_BLOCK];
+	uint64_t most = 0;
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
+		most = max_u64(most, get(g, g->rows.last + LAST_C, lane));
+	most += g->wake + 1;
+	for (unsigned slot = 0; slot < GRAPH_SLOTS; slot++)
+		for (unsigned lane = 0; g->ports[slot / 64] >> slot % 64 & 1 && lane < GRAPH_LANES;
+		     lane++)
+			most = max_u64(most, get(g, slot, lane));
+	g->highest = min_u64(g->highest, most);
 }
 
 static void rebase(struct graph *g)
 {
-	const size_t each = g->nrows / GRAPH_BLOCKS;
+	uint32_t off[GRAPH_LANES];
+	const uint64_t margin = GRAPH_MARGIN(g->width);
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
-		const uint32_t c = last(g, LAST_C, lane),
-			       off = c > REBASE_KEEP ? c - REBASE_KEEP : 0;
-		graph_row *rows = g->rows + lane / GRAPH_BLOCK * each;
-		g->base[lane] += off;
-		for (size_t i = 0; i < each; i++) {
-			uint32_t *t = &rows[i][lane % GRAPH_BLOCK];
-			*t = *t > off ? *t - off : 0;
-		}
+		uint64_t keep = get(g, g->rows.last + LAST_F, lane);
+		const uint64_t c = get(g, g->rows.last + LAST_C, lane);
+		/* only broad lanes can be so far apart; F is then as good as never */
+		keep = max_u64(keep, c - min_u64(c, FURTHEST));
+		off[lane] = (uint32_t)(keep - min_u64(keep, margin));
+		g->base[lane] += off[lane];
+	}
+	g->highest = g->kernel->rebase[g->width](g, off) + g->config.depth + 1;
+	if (unlikely(g->highest + ROOM >= GRAPH_LIMIT(BROAD))) {
+		/* … and so is when a port is free that runs so far ahead */
+		for (unsigned slot = 0; slot < GRAPH_SLOTS; slot++)
+			for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
+				set(g, slot, lane, min_u64(get(g, slot, lane), FURTHEST + margin));
+		g->highest = FURTHEST + margin;
 	}
 }
 
-/* So few that times cannot overflow within a batch: an instruction adds less than 2^20. */
-#define BATCH 512
+static void change_width(struct graph *g, enum graph_width to)
+{
+	if (!g->memory[to])
+		g->memory[to] = rows_new(g, sizeof(uint32_t));
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK) {
+		g->width = NARROW;
+		uint16_t *narrow = graph_row(g, lane, 0);
+		g->width = BROAD;
+		uint32_t *broad = graph_row(g, lane, 0);
+		for (size_t k = 0; k < (size_t)g->rows.masks * GRAPH_BLOCK; k++)
+			if (to == BROAD)
+				broad[k] = narrow[k];
+			else
+				narrow[k] = (uint16_t)broad[k];
+	}
+	g->width = to;
+	write_masks(g);
+	g->broad_until = g->count + BROAD_STAY;
+}
+
+static uint64_t room(const struct graph *g)
+{
+	return GRAPH_LIMIT(g->width) - min_u64(GRAPH_LIMIT(g->width), g->highest);
+}
+
+/* Before a batch. */
+static void make_room(struct graph *g)
+{
+	if (unlikely(g->width == BROAD && g->count >= g->broad_until)) {
+		rebase(g);
+		g->broad_until = g->count + BROAD_STAY;
+		if (g->highest + 2 * ROOM < GRAPH_LIMIT(NARROW))
+			change_width(g, NARROW);
+	}
+	if (room(g) < ROOM)
+		measure(g);
+	if (room(g) < ROOM)
+		rebase(g);
+	if (room(g) < ROOM && g->width == NARROW)
+		change_width(g, BROAD);
+}
 
 void graph_add(struct graph *g, const struct graph_inst *in, size_t count)
 {
 	while (count) {
-		const size_t n = min_u64(count, BATCH);
-		g->kernel->run(g, in, n);
+		uint64_t growth;
+		make_room(g);
+		size_t n = graph_steps(g, in, count, &growth);
+		if (unlikely(!n)) {
+			/* one that is longer than all the room there is */
+			rebase(g);
+			n = graph_steps(g, in, count, &growth);
+		}
+		if (unlikely(!n)) {
+			assert(g->width == NARROW);
+			change_width(g, BROAD);
+			continue;
+		}
+		g->kernel->run[g->width](g, n);
+		g->highest += growth;
 		g->count += n;
 		in += n;
 		count -= n;
-		if (unlikely(last(g, LAST_C, 0) >= REBASE_AT))
-			rebase(g);
 	}
+}
+
+static uint64_t time_of(const struct graph *g, enum graph_last node, unsigned set)
+{
+	const unsigned lane = graph_inside(set);
+	return g->base[lane] + get(g, g->rows.last + node, lane);
 }
 
 struct graph_times graph_base(const struct graph *g)
 {
-	const uint64_t b = g->base[0];
-	return (struct graph_times){ .f = b + last(g, LAST_F, 0),
-				     .d = b + last(g, LAST_D, 0),
-				     .p = b + last(g, LAST_P, 0),
-				     .c = b + last(g, LAST_C, 0) };
+	return (struct graph_times){ .f = time_of(g, LAST_F, 0),
+				     .d = time_of(g, LAST_D, 0),
+				     .p = time_of(g, LAST_P, 0),
+				     .c = time_of(g, LAST_C, 0) };
 }
 
 uint64_t graph_commit(const struct graph *g, unsigned lane)
 {
-	return g->base[lane] + last(g, LAST_C, lane);
+	return time_of(g, LAST_C, lane);
 }
 
 void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES])
 {
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-		length[lane] = g->base[lane] + last(g, LAST_C, lane);
+		length[lane] = time_of(g, LAST_C, lane);
 }
 
 void graph_icosts(double cost[GRAPH_LANES])

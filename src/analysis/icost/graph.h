@@ -121,6 +121,7 @@ struct graph_config {
 	uint32_t buffer_ideal;	   /* D(i - x) -> F(i) with CAT_BW idealised; 0: none */
 	bool issue_edges;	   /* some instruction will have iq != 0 */
 	bool one_window;	   /* no lane has the idealised window */
+	bool one_width;		   /* … is without the edges that bandwidth removes */
 };
 
 struct graph;
@@ -149,7 +150,9 @@ void graph_set_mask(struct graph *g, unsigned row, const bool on[GRAPH_LANES]);
 struct graph_kernel {
 	const char *name;
 	bool (*supported)(void);
-	void (*run)(struct graph *g, const struct graph_inst *in, size_t count);
+	/* for lanes of 16 and of 32 bits */
+	void (*run[2])(struct graph *g, size_t count);
+	uint64_t (*rebase[2])(struct graph *g, const uint32_t *off);
 };
 extern const struct graph_kernel
     *const graph_kernels[]; /* NULL-terminated; the last always works */

@@ -1,48 +1,147 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The graph's memory, for graph.c and the kernels. Lanes are independent, so a kernel takes a block
- * of them through a whole batch of instructions before the next: a block's share of the rings and
- * slots stays in the L1 and L2, and the last D, P and C in registers.
+ * The graph's memory, for graph.c, steps.c and the kernels.
+ *
+ * Everything that is a vector over lanes is a row: times of the past, masks, and delays (what parts
+ * add in each lane). A block of lanes has all its rows in one array, so that a row is a 16-bit
+ * number, the same in every block; lanes are independent, and a kernel takes some of them through a
+ * whole batch of steps before the next: their share of the rows stays in the L1 and L2, and the
+ * last F, D, P and C in registers.
+ *
+ * Inside, lanes are in another order than sets of categories: bandwidth is bit 6 and window bit 7,
+ * so that which edges a vector has is known when the kernel is compiled.
+ *
+ * Lanes have 16 bits, each lane relative to a base of its own. A batch is run only if no time can
+ * pass what 16 bits hold, whatever path is longest (steps.c); before that, what has gone by is
+ * taken off. Where times that still matter are too far apart, lanes have 32 bits for a while.
  */
 #ifndef ANALYSIS_ICOST_GRAPH_INT_H
 #define ANALYSIS_ICOST_GRAPH_INT_H
 
 #include "analysis/icost/graph.h"
 
-#define GRAPH_BLOCK  64 /* lanes whose rows lie together */
+#define GRAPH_BLOCK  128 /* lanes whose rows lie together */
 #define GRAPH_BLOCKS (GRAPH_LANES / GRAPH_BLOCK)
-
-typedef uint32_t graph_row[GRAPH_BLOCK] __attribute__((aligned(64)));
-
-enum graph_last { LAST_F, LAST_D, LAST_P, LAST_C, LAST_COUNT };
-
-/* Rings by instruction number; a row of instructions before the first is all zero. */
-struct graph_block {
-	graph_row *slots;   /* GRAPH_SLOTS */
-	graph_row *d;	    /* the last 16 */
-	graph_row *d_grain; /* every GRAPH_GRAIN-th, for GRAPH_REACH */
-	graph_row *c;	    /* for window and commit width */
-	graph_row *c_grain; /* every GRAPH_WIN_GRAIN-th, for window_ideal */
-	graph_row *e;	    /* for window, if issue_edges; else NULL */
-	graph_row *last;    /* LAST_COUNT */
-};
 
 #define GRAPH_D_MASK	   15
 #define GRAPH_D_GRAIN_MASK 127
 
+#define GRAPH_BATCH   256 /* steps */
+#define GRAPH_SINGLES 128 /* rows for delays of one small part */
+#define GRAPH_SMALL   16  /* … of less than so many cycles */
+#define GRAPH_SETS    32  /* of delays of executions, GRAPH_WAYS each: … */
+#define GRAPH_WAYS    8	  /* … as many as one instruction can ask for, or more */
+
+enum graph_last { LAST_F, LAST_D, LAST_P, LAST_C, LAST_COUNT };
+enum graph_width { NARROW, BROAD, WIDTHS }; /* 16 and 32 bits */
+
+/* First row of each kind. Rings are by instruction number. */
+struct graph_rows {
+	uint16_t d;	  /* D + 1 of the last 16; slots are the rows before these */
+	uint16_t d_grain; /* D of every GRAPH_GRAIN-th, for GRAPH_REACH */
+	uint16_t c;	  /* for window and commit width */
+	uint16_t c_grain; /* every GRAPH_WIN_GRAIN-th, for window_ideal */
+	uint16_t e;	  /* for window, if issue_edges */
+	uint16_t last;	  /* LAST_COUNT */
+	uint16_t unread;  /* where what nobody wants goes */
+	uint16_t masks;	  /* GRAPH_MASKS; those before these are times */
+	uint16_t singles, delays, count;
+};
+
+enum step_flag {
+	STEP_HEAD = 1 << 0,
+	STEP_PD = 1 << 1,
+	STEP_CF = 1 << 2,
+	STEP_SERIAL = 1 << 3,
+	STEP_PORT = 1 << 4,
+	STEP_PORT_BINDS = 1 << 5,
+	STEP_WAIT = 1 << 6, /* on CD */
+	STEP_IQ = 1 << 7,
+	STEP_DD = 1 << 8,
+	STEP_SOURCES = 1 << 9, /* more than two */
+	STEP_RE = 1 << 10,
+	STEP_P = 1 << 11,      /* P is more than E and a delay, or goes into mem */
+	STEP_P_KEPT = 1 << 12, /* the next one may ask for P */
+	STEP_PC = 1 << 13,
+	STEP_D_GRAIN = 1 << 14,
+	STEP_C_GRAIN = 1 << 15,
+};
+
+/* An instruction as the kernels take it: rows (0: one of zeros), and flags for what few have. */
+struct graph_step {
+	uint16_t flags;
+	uint16_t d_before, d; /* D(i - width) + 1, and where that of this one goes */
+	uint16_t cd[2];	      /* C(i - x), in the real window and the idealised one */
+	uint16_t src[GRAPH_SOURCES];
+	uint16_t c_before, c;
+	uint16_t to_p, to_c, to_dst; /* delays: E to P, to C, to dst */
+	uint16_t dst;		     /* slot; 0: none */
+	uint16_t line, line_mask, data, mem, wake;
+	uint16_t re, port, occupies;
+	uint16_t wait, iq, e, dd, pc; /* pc: cycles */
+	uint16_t d_grain, c_grain;    /* where D and C go if they are kept for longer */
+	/* heads */
+	uint16_t step, fetch, buffer, buffer_ideal;
+	uint16_t pd, pd_mask, cf; /* pd, cf: cycles */
+};
+
+/* The delays of an execution: E to P, to C and to the destination. */
+struct graph_delay {
+	uint64_t key[3];
+	uint64_t batch; /* that it was last used in */
+	uint16_t to_p, to_c, to_dst;
+	bool valid;
+};
+
 struct graph {
 	struct graph_config config;
 	const struct graph_kernel *kernel;
-	uint64_t count;		    /* instructions so far, and as many as the rings hold */
-	uint64_t start;		    /* value of count at reset */
+	uint64_t count; /* instructions so far, and as many as the rings hold */
+	uint64_t start; /* value of count at reset */
+	enum graph_width width;
 	uint64_t base[GRAPH_LANES]; /* what was taken off all times of a lane so far */
-	struct graph_block block[GRAPH_BLOCKS];
-	graph_row *rows; /* all of them */
-	size_t nrows;
-	uint64_t c_mask, c_grain_mask;
-	uint32_t mask[GRAPH_MASKS][GRAPH_LANES]
-	    __attribute__((aligned(64))); /* all ones where a part counts */
+	struct graph_rows rows;
+	void *memory[WIDTHS]; /* rows.count rows for each block; BROAD: NULL until needed */
+	uint32_t c_mask, c_grain_mask;
+	uint64_t highest; /* no time of any lane is above */
+	uint32_t wake;	  /* … and no slot but a port's above C by more than this */
+	uint64_t ports[GRAPH_SLOTS / 64]; /* slots that are ports */
+	uint64_t broad_until;		  /* count from which on narrow lanes may be tried again */
+	bool counts[GRAPH_MASKS][GRAPH_LANES]; /* the masks; lanes as inside */
+	uint64_t batches;
+	struct graph_delay delay[GRAPH_SETS][GRAPH_WAYS];
+	unsigned next_way;
+	uint16_t single[GRAPH_MASKS][GRAPH_SMALL]; /* rows; 0: none yet */
+	unsigned nsingles;
+	struct graph_step steps[GRAPH_BATCH];
 };
+
+/* A set of categories as lanes are numbered inside, and back. */
+static inline unsigned graph_inside(unsigned set)
+{
+	const unsigned low = 1u << CAT_BW, between = (1u << CAT_WIN) - 2 * low;
+	return (set & (low - 1)) | (set & between) >> 1 | (set & low) << (CAT_WIN - 1 - CAT_BW) |
+	       (set & 1u << CAT_WIN);
+}
+
+static inline void *graph_row(const struct graph *g, unsigned lane, unsigned row)
+{
+	const size_t at =
+	    ((size_t)(lane / GRAPH_BLOCK) * g->rows.count + row) * GRAPH_BLOCK + lane % GRAPH_BLOCK;
+	return (char *)g->memory[g->width] + (at << (g->width == BROAD ? 2 : 1));
+}
+
+/* How far above everything else a time must lie so that clipping older ones cannot be seen: no
+ * latency is added to a time of the past that is larger. */
+#define GRAPH_MARGIN(width) ((width) == BROAD ? 1u << 16 : 256u)
+/* Times stay below. */
+#define GRAPH_LIMIT(width) ((width) == BROAD ? 1u << 31 : (1u << 16) - 1)
+
+/* steps.c: the next instructions as steps of one batch. Returns how many, at most GRAPH_BATCH; 0:
+ * not even one without room for its cycles. *growth: how much g->highest may grow by them. */
+size_t graph_steps(struct graph *g, const struct graph_inst *in, size_t count, uint64_t *growth);
+/* Forgets all delays: masks or width have changed. */
+void graph_forget_delays(struct graph *g);
 
 extern const struct graph_kernel graph_kernel_c, graph_kernel_avx2, graph_kernel_avx512;
 

@@ -1,226 +1,210 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch of instructions through the graph, written once over a vector type that each kernel_*.c
- * defines: vec, VEC_LANES, VECS (how many go together), v_load, v_store, v_all, v_add, v_max,
- * v_and.
+ * A batch of steps through the graph, written once over vectors of lanes. Each kernel_*.c includes
+ * this twice, with LANE (the type of a time), NAME(x) (x with the width in it), VEC_BYTES, VECS
+ * (vectors that go together) and V_MAX(a, b).
  *
- * Lanes are independent: VECS * VEC_LANES of them go through the whole batch together, and what the
- * next instruction needs of this one (F, D, P, C) stays in registers.
+ * What the next instruction needs of this one (F, D, P, C) stays in registers. The rest is rows;
+ * a row of zeros stands for an edge that is not there where that is cheaper than a branch. Edges of
+ * bandwidth and window are there or not for whole vectors, which the compiler knows.
  */
 #include "analysis/icost/graph_int.h"
 
-#ifndef VEC_LANES /* the plain one: vectors as the compiler sees fit */
-typedef uint32_t vec __attribute__((vector_size(16), may_alias));
-#define VEC_LANES     4
-#define VECS	      2
-#define v_load(p)     (*(const vec *)(const void *)(p))
-#define v_store(p, x) (*(vec *)(void *)(p) = (x))
-#define v_all(x)      ((vec){ (uint32_t)(x), (uint32_t)(x), (uint32_t)(x), (uint32_t)(x) })
-#define v_add(a, b)   ((a) + (b))
-#define v_and(a, b)   ((a) & (b))
+#ifndef LANE /* compiled alone: the plain one */
+#define LANE	  uint16_t
+#define NAME(x)	  x##_16
+#define VEC_BYTES 16
+#define VECS	  4
+#endif
 
-static inline vec v_max(vec a, vec b)
+typedef LANE NAME(vec) __attribute__((vector_size(VEC_BYTES), may_alias));
+#define VEC	  NAME(vec)
+#define VEC_LANES (VEC_BYTES / sizeof(LANE))
+#define TOGETHER  (VECS * VEC_LANES)
+#define EACH_VEC  for (unsigned v = 0; v < VECS; v++)
+#define ROW(r)	  ((VEC *)(void *)(lanes + (size_t)(r)*GRAPH_BLOCK))
+#define ALL(x)	  ((VEC){ 0 } + (LANE)(x))
+
+#ifdef V_MAX
+static inline VEC NAME(max)(VEC a, VEC b)
 {
-	const vec larger = (vec)(a > b);
+	return V_MAX(a, b);
+}
+#else
+static inline VEC NAME(max)(VEC a, VEC b)
+{
+	const VEC larger = (VEC)(a > b);
 	return (a & larger) | (b & ~larger);
 }
 #endif
+#define MAX(a, b) NAME(max)(a, b)
 
-#define EACH_VEC for (unsigned v = 0; v < VECS; v++)
-
-/* What a block of lanes sees of the graph. */
-struct view {
-	uint32_t *slots, *d, *d_grain, *c, *c_grain, *e;
-	const uint32_t *mask;
-	bool wide; /* lanes whose window is idealised */
-};
-
-static inline uint32_t *row(uint32_t *rows, uint64_t index)
+/* One pass of TOGETHER lanes. wide: their window is idealised; bw: so many of the vectors have
+ * bandwidth's edges. */
+static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LANE *lanes,
+							     const struct graph_step *s,
+							     const struct graph_step *end,
+							     const bool wide, const unsigned bw)
 {
-	return rows + index * GRAPH_BLOCK;
-}
-static inline const uint32_t *mask_row(const struct view *w, unsigned category)
-{
-	return w->mask + (size_t)category * GRAPH_LANES;
-}
-
-static inline void add_part(vec *into, const struct view *w, struct graph_part p)
-{
-	if (!p.cycles)
-		return;
-	const uint32_t *m = mask_row(w, p.category);
-	const vec cycles = v_all(p.cycles);
-	EACH_VEC into[v] = v_add(into[v], v_and(cycles, v_load(m + v * VEC_LANES)));
-}
-
-static inline void max_row(vec *into, const uint32_t *from)
-{
-	EACH_VEC into[v] = v_max(into[v], v_load(from + v * VEC_LANES));
-}
-
-static inline void max_row_masked(vec *into, const uint32_t *from, uint32_t add, const uint32_t *m)
-{
-	const vec a = v_all(add);
-	EACH_VEC into[v] = v_max(
-	    into[v], v_and(v_add(v_load(from + v * VEC_LANES), a), v_load(m + v * VEC_LANES)));
-}
-
-static inline void store_row(uint32_t *to, const vec *from)
-{
-	EACH_VEC v_store(to + v * VEC_LANES, from[v]);
-}
-
-static inline void fetch_node(const struct graph *g, const struct view *w,
-			      const struct graph_inst *in, uint64_t i, vec *f, const vec *p,
-			      const vec *c)
-{
-	add_part(f, w, in->step[0]);
-	add_part(f, w, in->step[1]);
-	if (in->flags & GRAPH_PD) {
-		const uint32_t *m = mask_row(w, in->pd_cat);
-		const vec pd = v_all(in->pd);
-		EACH_VEC f[v] = v_max(f[v], v_and(v_add(p[v], pd), v_load(m + v * VEC_LANES)));
-	}
-	if (in->flags & GRAPH_CF) {
-		const vec cf = v_all(in->cf);
-		EACH_VEC f[v] = v_max(f[v], v_add(c[v], cf));
-	}
-	if (in->buffer) {
-		const uint64_t j = (i - in->buffer - (GRAPH_GRAIN - 1)) / GRAPH_GRAIN;
-		max_row_masked(f, row(w->d_grain, j & GRAPH_D_GRAIN_MASK), 0, mask_row(w, CAT_BW));
-	}
-	if (g->config.buffer_ideal) {
-		const uint64_t j = (i - g->config.buffer_ideal - (GRAPH_GRAIN - 1)) / GRAPH_GRAIN;
-		max_row(f, row(w->d_grain, j & GRAPH_D_GRAIN_MASK));
-	}
-	add_part(f, w, in->fetch[0]);
-	add_part(f, w, in->fetch[1]);
-	add_part(f, w, in->fetch[2]);
-}
-
-static inline void dispatch_node(const struct graph *g, const struct view *w,
-				 const struct graph_inst *in, uint64_t i, vec *d, const vec *f,
-				 const vec *c)
-{
-	const vec depth = v_all(g->config.depth);
-	EACH_VEC d[v] = v_max(d[v], v_add(f[v], depth));
-	max_row_masked(d, row(w->d, (i - g->config.fetch_width) & GRAPH_D_MASK), 1,
-		       mask_row(w, CAT_BW));
-	if (w->wide) {
-		const uint64_t j = (i - in->cd[1]) / GRAPH_WIN_GRAIN;
-		if (in->cd[1])
-			max_row(d, row(w->c_grain, j & g->c_grain_mask));
-	} else {
-		if (in->cd_wait.cycles) {
-			const uint32_t *from = row(w->c, (i - in->cd[0]) & g->c_mask);
-			vec t[VECS];
-			EACH_VEC t[v] = v_load(from + v * VEC_LANES);
-			add_part(t, w, in->cd_wait);
-			EACH_VEC d[v] = v_max(d[v], t[v]);
-		} else if (in->cd[0]) {
-			max_row(d, row(w->c, (i - in->cd[0]) & g->c_mask));
-		}
-		if (in->iq)
-			max_row(d, row(w->e, (i - in->iq) & g->c_mask));
-	}
-	if (in->flags & GRAPH_SERIAL)
-		EACH_VEC d[v] = v_max(d[v], c[v]);
-	add_part(d, w, in->dd);
-}
-
-static inline void run_lanes(struct graph *g, const struct graph_inst *insts, size_t count,
-			     unsigned lane)
-{
-	const struct graph_block *b = &g->block[lane / GRAPH_BLOCK];
-	const unsigned off = lane % GRAPH_BLOCK;
-	const struct view w = {
-		.slots = b->slots[0] + off,
-		.d = b->d[0] + off,
-		.d_grain = b->d_grain[0] + off,
-		.c = b->c[0] + off,
-		.c_grain = b->c_grain[0] + off,
-		.e = b->e ? b->e[0] + off : NULL,
-		.mask = &g->mask[0][lane],
-		.wide = lane >> CAT_WIN & 1 && !g->config.one_window,
-	};
-	const uint32_t *bw = mask_row(&w, CAT_BW);
-	const vec ready = v_all(g->config.dispatch_latency), done = v_all(g->config.commit_latency);
-	vec f[VECS], d[VECS], p[VECS], c[VECS];
+	const VEC ready = ALL(g->config.dispatch_latency), done = ALL(g->config.commit_latency),
+		  depth = ALL(g->config.depth), one = ALL(1);
+	const bool issue = g->config.issue_edges && !wide;
+	const unsigned last = g->rows.last;
+	VEC f[VECS], d[VECS], p[VECS], c[VECS];
 	EACH_VEC
 	{
-		f[v] = v_load(b->last[LAST_F] + off + v * VEC_LANES);
-		d[v] = v_load(b->last[LAST_D] + off + v * VEC_LANES);
-		p[v] = v_load(b->last[LAST_P] + off + v * VEC_LANES);
-		c[v] = v_load(b->last[LAST_C] + off + v * VEC_LANES);
+		f[v] = ROW(last + LAST_F)[v];
+		d[v] = ROW(last + LAST_D)[v];
+		p[v] = ROW(last + LAST_P)[v];
+		c[v] = ROW(last + LAST_C)[v];
 	}
-	for (size_t k = 0; k < count; k++) {
-		const struct graph_inst *in = &insts[k];
-		const uint64_t i = g->count + k;
-		vec t[VECS];
-		if (in->flags & GRAPH_HEAD)
-			fetch_node(g, &w, in, i, f, p, c);
-		dispatch_node(g, &w, in, i, d, f, c);
-		store_row(row(w.d, i & GRAPH_D_MASK), d);
-		if (i % GRAPH_GRAIN == GRAPH_GRAIN - 1)
-			store_row(row(w.d_grain, i / GRAPH_GRAIN & GRAPH_D_GRAIN_MASK), d);
-
-		EACH_VEC t[v] = v_add(d[v], ready);
-		max_row(t, row(w.slots, in->src[0])); /* slot 0 is zero */
-		if (in->src[1])
-			max_row(t, row(w.slots, in->src[1]));
-		for (unsigned s = 2; s < GRAPH_SOURCES && in->src[s]; s++)
-			max_row(t, row(w.slots, in->src[s]));
-		if (in->port) {
-			uint32_t *port = row(w.slots, in->port);
-			vec free[VECS];
-			EACH_VEC free[v] = v_add(d[v], ready);
-			max_row_masked(free, port, 0, bw);
-			if (in->flags & GRAPH_PORT)
-				EACH_VEC t[v] = v_max(t[v], free[v]);
-			add_part(free, &w, in->occupies);
-			store_row(port, free);
+	for (; s < end; s++) {
+		const unsigned flags = s->flags;
+		VEC t[VECS];
+		if (flags & STEP_HEAD) {
+			EACH_VEC f[v] += ROW(s->step)[v];
+			if (flags & STEP_PD)
+				EACH_VEC f[v] = MAX(f[v], (p[v] + ALL(s->pd)) & ROW(s->pd_mask)[v]);
+			if (flags & STEP_CF)
+				EACH_VEC f[v] = MAX(f[v], c[v] + ALL(s->cf));
+			for (unsigned v = 0; v < bw; v++)
+				f[v] = MAX(f[v], ROW(s->buffer)[v]);
+			EACH_VEC f[v] = MAX(f[v], ROW(s->buffer_ideal)[v]) + ROW(s->fetch)[v];
+			EACH_VEC d[v] = MAX(d[v], f[v] + depth);
 		}
-		add_part(t, &w, in->re);
-		if (w.e)
-			store_row(row(w.e, i & g->c_mask), t);
-
-		const vec ep = v_all(in->ep);
-		EACH_VEC p[v] = v_add(t[v], ep);
-		for (unsigned s = 0; s < GRAPH_EP_PARTS && in->ep_part[s].cycles; s++)
-			add_part(p, &w, in->ep_part[s]);
-		if (in->line)
-			max_row_masked(p, row(w.slots, in->line), 0, mask_row(&w, in->line_cat));
-		if (in->data)
-			max_row(p, row(w.slots, in->data));
-
-		EACH_VEC c[v] = v_max(c[v], v_max(p[v], v_add(t[v], done)));
-		max_row_masked(c, row(w.c, (i - g->config.commit_width) & g->c_mask), 1, bw);
-		if (in->pc) {
-			const vec pc = v_all(in->pc);
-			EACH_VEC c[v] = v_add(c[v], pc);
+		for (unsigned v = 0; v < bw; v++)
+			d[v] = MAX(d[v], ROW(s->d_before)[v]);
+		if (wide) {
+			EACH_VEC d[v] = MAX(d[v], ROW(s->cd[1])[v]);
+		} else {
+			if (flags & STEP_WAIT)
+				EACH_VEC d[v] = MAX(d[v], ROW(s->cd[0])[v] + ROW(s->wait)[v]);
+			else
+				EACH_VEC d[v] = MAX(d[v], ROW(s->cd[0])[v]);
+			if (flags & STEP_IQ)
+				EACH_VEC d[v] = MAX(d[v], ROW(s->iq)[v]);
 		}
-		store_row(row(w.c, i & g->c_mask), c);
-		if (w.wide && i % GRAPH_WIN_GRAIN == GRAPH_WIN_GRAIN - 1)
-			store_row(row(w.c_grain, i / GRAPH_WIN_GRAIN & g->c_grain_mask), c);
-		if (in->mem)
-			store_row(row(w.slots, in->mem), p);
-		if (in->dst) {
-			EACH_VEC t[v] = p[v];
-			add_part(t, &w, in->wake);
-			store_row(row(w.slots, in->dst), t);
+		if (flags & STEP_SERIAL)
+			EACH_VEC d[v] = MAX(d[v], c[v]);
+		if (flags & STEP_DD)
+			EACH_VEC d[v] += ROW(s->dd)[v];
+		for (unsigned v = 0; v < bw; v++)
+			ROW(s->d)[v] = d[v] + one;
+		if (flags & STEP_D_GRAIN)
+			EACH_VEC ROW(s->d_grain)[v] = d[v];
+
+		EACH_VEC t[v] = MAX(MAX(d[v] + ready, ROW(s->src[0])[v]), ROW(s->src[1])[v]);
+		if (flags & STEP_SOURCES)
+			EACH_VEC t[v] = MAX(MAX(t[v], ROW(s->src[2])[v]), ROW(s->src[3])[v]);
+		if (flags & STEP_PORT) {
+			VEC free[VECS];
+			EACH_VEC free[v] = d[v] + ready;
+			for (unsigned v = 0; v < bw; v++)
+				free[v] = MAX(free[v], ROW(s->port)[v]);
+			if (flags & STEP_PORT_BINDS)
+				EACH_VEC t[v] = MAX(t[v], free[v]);
+			EACH_VEC ROW(s->port)[v] = free[v] + ROW(s->occupies)[v];
 		}
+		if (flags & STEP_RE)
+			EACH_VEC t[v] += ROW(s->re)[v];
+		if (issue)
+			EACH_VEC ROW(s->e)[v] = t[v];
+
+		if (flags & STEP_P) {
+			EACH_VEC p[v] = MAX(t[v] + ROW(s->to_p)[v], ROW(s->data)[v]);
+			EACH_VEC p[v] = MAX(p[v], ROW(s->line)[v] & ROW(s->line_mask)[v]);
+			EACH_VEC c[v] = MAX(c[v], MAX(p[v], t[v] + done));
+			EACH_VEC ROW(s->mem)[v] = p[v];
+			if (s->dst)
+				EACH_VEC ROW(s->dst)[v] = p[v] + ROW(s->wake)[v];
+		} else {
+			if (flags & STEP_P_KEPT)
+				EACH_VEC p[v] = t[v] + ROW(s->to_p)[v];
+			EACH_VEC c[v] = MAX(c[v], t[v] + ROW(s->to_c)[v]);
+			if (s->dst)
+				EACH_VEC ROW(s->dst)[v] = t[v] + ROW(s->to_dst)[v];
+		}
+		for (unsigned v = 0; v < bw; v++)
+			c[v] = MAX(c[v], ROW(s->c_before)[v] + one);
+		if (flags & STEP_PC)
+			EACH_VEC c[v] += ALL(s->pc);
+		EACH_VEC ROW(s->c)[v] = c[v];
+		if (wide && flags & STEP_C_GRAIN)
+			EACH_VEC ROW(s->c_grain)[v] = c[v];
 	}
 	EACH_VEC
 	{
-		v_store(b->last[LAST_F] + off + v * VEC_LANES, f[v]);
-		v_store(b->last[LAST_D] + off + v * VEC_LANES, d[v]);
-		v_store(b->last[LAST_P] + off + v * VEC_LANES, p[v]);
-		v_store(b->last[LAST_C] + off + v * VEC_LANES, c[v]);
+		ROW(last + LAST_F)[v] = f[v];
+		ROW(last + LAST_D)[v] = d[v];
+		ROW(last + LAST_P)[v] = p[v];
+		ROW(last + LAST_C)[v] = c[v];
 	}
 }
 
-static void kernel_run(struct graph *g, const struct graph_inst *insts, size_t count)
+/* How many of the vectors from lane on have bandwidth's edges. */
+static unsigned NAME(with_bandwidth)(const struct graph *g, unsigned lane)
 {
-	for (unsigned lane = 0; lane < GRAPH_LANES; lane += VECS * VEC_LANES)
-		run_lanes(g, insts, count, lane);
+	if (g->config.one_width)
+		return VECS;
+	if (TOGETHER == GRAPH_BLOCK)
+		return VECS / 2;
+	return lane % GRAPH_BLOCK < GRAPH_BLOCK / 2 ? VECS : 0;
 }
+
+static void NAME(run)(struct graph *g, size_t count)
+{
+	const struct graph_step *s = g->steps, *end = s + count;
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane += TOGETHER) {
+		LANE *lanes = graph_row(g, lane, 0);
+		const bool wide = lane >= GRAPH_LANES / 2 && !g->config.one_window;
+		const unsigned bw = NAME(with_bandwidth)(g, lane);
+		if (wide && bw == 0)
+			NAME(pass)(g, lanes, s, end, true, 0);
+		else if (wide && bw == VECS)
+			NAME(pass)(g, lanes, s, end, true, VECS);
+		else if (wide)
+			NAME(pass)(g, lanes, s, end, true, VECS / 2);
+		else if (bw == 0)
+			NAME(pass)(g, lanes, s, end, false, 0);
+		else if (bw == VECS)
+			NAME(pass)(g, lanes, s, end, false, VECS);
+		else
+			NAME(pass)(g, lanes, s, end, false, VECS / 2);
+	}
+}
+
+/* Takes off[lane] off all times, down to 0, and says what the latest is after that. */
+static uint64_t NAME(rebase)(struct graph *g, const uint32_t *off)
+{
+	VEC most = ALL(0);
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane += TOGETHER) {
+		LANE *lanes = graph_row(g, lane, 0);
+		VEC by[VECS];
+		for (unsigned k = 0; k < TOGETHER; k++)
+			by[k / VEC_LANES][k % VEC_LANES] = (LANE)off[lane + k];
+		for (unsigned row = 0; row < g->rows.masks; row++)
+			EACH_VEC
+			{
+				const VEC t = MAX(ROW(row)[v], by[v]) - by[v];
+				ROW(row)[v] = t;
+				most = MAX(most, t);
+			}
+	}
+	uint64_t latest = 0;
+	for (unsigned k = 0; k < VEC_LANES; k++)
+		latest = most[k] > latest ? most[k] : latest;
+	return latest;
+}
+
+#undef LANE
+#undef NAME
+#undef VEC
+#undef VEC_LANES
+#undef TOGETHER
+#undef EACH_VEC
+#undef ROW
+#undef ALL
+#undef MAX
+#undef V_MAX
+#undef VEC_BYTES
+#undef VECS

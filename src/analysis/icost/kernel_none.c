@@ -7,5 +7,5 @@ static bool supported(void)
 	return false;
 }
 
-const struct graph_kernel graph_kernel_avx2 = { "avx2", supported, NULL };
-const struct graph_kernel graph_kernel_avx512 = { "avx512", supported, NULL };
+const struct graph_kernel graph_kernel_avx2 = { .name = "avx2", .supported = supported };
+const struct graph_kernel graph_kernel_avx512 = { .name = "avx512", .supported = supported };

@@ -66,7 +66,7 @@ struct statics *statics_new(const struct graph_config *config, uint32_t every)
 	struct statics *s = x_calloc(1, sizeof(*s));
 	bool all[GRAPH_LANES];
 	s->config = *config;
-	s->config.one_window = true;
+	s->config.one_window = s->config.one_width = true;
 	s->config.buffer_ideal = 0;
 	s->every = every;
 	rng_seed(&s->rng, 1);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From edges to steps: what is the same in every lane is worked out once, here: which rows an
+ * instruction reads and writes, and what its parts add in each lane. Sums of parts are rows, too
+ * (delays); few differ, so they are kept: one small part in a table, the parts of an execution in a
+ * cache. A cache entry that a step of the batch needs must stay until the batch has run; where one
+ * would have to go, the batch ends.
+ *
+ * Times cannot overflow: every node is at most the latest time so far plus all that the
+ * instruction's edges add, so the sum of those bounds how far a batch can get. F moves only at
+ * heads, so only they add the front end's depth.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "analysis/icost/graph_int.h"
+#include "util/util.h"
+
+void graph_forget_delays(struct graph *g)
+{
+	memset(g->delay, 0, sizeof(g->delay));
+	memset(g->single, 0, sizeof(g->single));
+	g->nsingles = 0;
+}
+
+/* Adds a part to what a row's lanes of a block hold. */
+static void add_part(const struct graph *g, unsigned lane, unsigned row, struct graph_part p)
+{
+	if (!p.cycles)
+		return;
+	if (g->width == BROAD) {
+		uint32_t *to = graph_row(g, lane, row);
+		const uint32_t *mask = graph_row(g, lane, g->rows.masks + p.category);
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
+			to[k] += p.cycles & mask[k];
+	} else {
+		uint16_t *to = graph_row(g, lane, row);
+		const uint16_t *mask = graph_row(g, lane, g->rows.masks + p.category);
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
+			to[k] = (uint16_t)(to[k] + (p.cycles & mask[k]));
+	}
+}
+
+static void fill(const struct graph *g, unsigned lane, unsigned row, uint32_t value)
+{
+	if (g->width == BROAD) {
+		uint32_t *to = graph_row(g, lane, row);
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
+			to[k] = value;
+	} else {
+		uint16_t *to = graph_row(g, lane, row);
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
+			to[k] = (uint16_t)value;
+	}
+}
+
+static void copy(const struct graph *g, unsigned lane, unsigned to, unsigned from)
+{
+	memcpy(graph_row(g, lane, to), graph_row(g, lane, from),
+	       (size_t)GRAPH_BLOCK * (g->width == BROAD ? 4 : 2));
+}
+
+static void at_least(const struct graph *g, unsigned lane, unsigned row, uint32_t value)
+{
+	if (g->width == BROAD) {
+		uint32_t *to = graph_row(g, lane, row);
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
+			to[k] = to[k] > value ? to[k] : value;
+	} else {
+		uint16_t *to = graph_row(g, lane, row);
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
+			to[k] = to[k] > value ? to[k] : (uint16_t)value;
+	}
+}
+
+/* An entry of the cache for these parts, which stays for this batch; NULL: the batch must end. */
+static struct graph_delay *delay_for(struct graph *g, const uint64_t key[3], bool *found)
+{
+	const uint64_t h = (key[0] * 0x9e3779b97f4a7c15ull ^ key[1] * 0xc2b2ae3d27d4eb4full) +
+			   key[2] * 0x165667b19e3779f9ull;
+	struct graph_delay *set = g->delay[(h ^ h >> 32) >> 20 & (GRAPH_SETS - 1)];
+	*found = true;
+	for (unsigned w = 0; w < GRAPH_WAYS; w++)
+		if (set[w].valid && set[w].key[0] == key[0] && set[w].key[1] == key[1] &&
+		    set[w].key[2] == key[2]) {
+			set[w].batch = g->batches;
+			return &set[w];
+		}
+	*found = false;
+	struct graph_delay *free = NULL;
+	for (unsigned w = 0; w < GRAPH_WAYS; w++) {
+		struct graph_delay *d = &set[(g->next_way + w) % GRAPH_WAYS];
+		if (!free || !d->valid)
+			free = d->valid && d->batch == g->batches ? free : d;
+	}
+	g->next_way++;
+	if (free)
+		free->batch = g->batches;
+	return free;
+}
+
+#define PART_KEY 0x00ffffff00ffffffull /* of two parts, without padding */
+
+/* Delays of an execution: ep and its parts; wake in to_dst; at least the commit latency in to_c. */
+static const struct graph_delay *execution(struct graph *g, const struct graph_inst *in)
+{
+	uint64_t key[3], two[2];
+	uint32_t wake;
+	bool found;
+	memcpy(two, in->ep_part, sizeof(two));
+	memcpy(&wake, &in->wake, sizeof(wake));
+	key[0] = two[0] & PART_KEY;
+	key[1] = two[1] & PART_KEY;
+	key[2] = (wake & (uint32_t)PART_KEY) | (uint64_t)in->ep << 32;
+	struct graph_delay *d = delay_for(g, key, &found);
+	if (!d || likely(found))
+		return d;
+	const unsigned row = g->rows.delays + 3 * (unsigned)(d - g->delay[0]);
+	memcpy(d->key, key, sizeof(d->key));
+	d->valid = true;
+	d->to_p = d->to_c = d->to_dst = (uint16_t)row;
+	if (in->ep < g->config.commit_latency)
+		d->to_c = (uint16_t)(row + 1);
+	if (in->wake.cycles)
+		d->to_dst = (uint16_t)(row + 2);
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK) {
+		fill(g, lane, row, in->ep);
+		for (unsigned k = 0; k < GRAPH_EP_PARTS && in->ep_part[k].cycles; k++)
+			add_part(g, lane, row, in->ep_part[k]);
+		if (d->to_c != row) {
+			copy(g, lane, d->to_c, row);
+			at_least(g, lane, d->to_c, g->config.commit_latency);
+		}
+		if (d->to_dst != row) {
+			copy(g, lane, d->to_dst, row);
+			add_part(g, lane, d->to_dst, in->wake);
+		}
+	}
+	return d;
+}
+
+/* Row for parts that are not an execution's. False: the batch must end. */
+static bool parts_row(struct graph *g, const struct graph_part *p, unsigned n, uint16_t *row)
+{
+	unsigned used = 0;
+	struct graph_part only = { 0 };
+	for (unsigned k = 0; k < n; k++)
+		if (p[k].cycles) {
+			only = p[k];
+			used++;
+		}
+	*row = 0;
+	if (!used)
+		return true;
+	if (likely(used == 1 && only.cycles < GRAPH_SMALL)) {
+		uint16_t *r = &g->single[only.category][only.cycles];
+		if (likely(*r)) {
+			*row = *r;
+			return true;
+		}
+		if (g->nsingles < GRAPH_SINGLES) {
+			*row = *r = (uint16_t)(g->rows.singles + g->nsingles++);
+			for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK) {
+				fill(g, lane, *r, 0);
+				add_part(g, lane, *r, only);
+			}
+			return true;
+		}
+	}
+	struct graph_inst as = { 0 };
+	for (unsigned k = 0, to = 0; k < n; k++)
+		if (p[k].cycles)
+			as.ep_part[to++] = p[k];
+	const struct graph_delay *d = execution(g, &as);
+	if (d)
+		*row = d->to_p;
+	return d;
+}
+
+/* What the instruction can add to the latest time, at most. */
+static uint64_t growth_of(const struct graph *g, const struct graph_inst *in)
+{
+	uint64_t sum = 2 + g->config.dispatch_latency + g->config.commit_latency;
+	sum += (uint64_t)in->cd_wait.cycles + in->dd.cycles + in->occupies.cycles + in->re.cycles;
+	sum += (uint64_t)in->ep + in->wake.cycles + in->pc;
+	for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
+		sum += in->ep_part[k].cycles;
+	if (in->flags & GRAPH_HEAD)
+		sum += (uint64_t)in->step[0].cycles + in->step[1].cycles + in->pd + in->cf +
+		       in->fetch[0].cycles + in->fetch[1].cycles + in->fetch[2].cycles +
+		       g->config.depth;
+	return sum;
+}
+
+static uint16_t grain_row(const struct graph *g, uint64_t i, uint32_t back)
+{
+	const uint64_t j = (i - back - (GRAPH_GRAIN - 1)) / GRAPH_GRAIN;
+	return (uint16_t)(g->rows.d_grain + (j & GRAPH_D_GRAIN_MASK));
+}
+
+static bool head(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s)
+{
+	s->flags |= STEP_HEAD;
+	if (!parts_row(g, in->step, 2, &s->step) || !parts_row(g, in->fetch, 3, &s->fetch))
+		return false;
+	if (in->flags & GRAPH_PD) {
+		s->flags |= STEP_PD;
+		s->pd = in->pd;
+		s->pd_mask = (uint16_t)(g->rows.masks + in->pd_cat);
+	}
+	if (in->flags & GRAPH_CF) {
+		s->flags |= STEP_CF;
+		s->cf = in->cf;
+	}
+	s->buffer = in->buffer ? grain_row(g, i, in->buffer) : 0;
+	s->buffer_ideal = g->config.buffer_ideal ? grain_row(g, i, g->config.buffer_ideal) : 0;
+	return true;
+}
+
+/* False: the batch must end before this instruction. */
+static bool step(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s)
+{
+	const struct graph_rows *r = &g->rows;
+	s->flags = 0;
+	if (in->flags & GRAPH_HEAD && !head(g, in, i, s))
+		return false;
+	s->d_before = (uint16_t)(r->d + ((i - g->config.fetch_width) & GRAPH_D_MASK));
+	s->d = (uint16_t)(r->d + (i & GRAPH_D_MASK));
+	s->cd[0] = in->cd[0] ? (uint16_t)(r->c + ((i - in->cd[0]) & g->c_mask)) : 0;
+	s->cd[1] =
+	    in->cd[1]
+		? (uint16_t)(r->c_grain + ((i - in->cd[1]) / GRAPH_WIN_GRAIN & g->c_grain_mask))
+		: 0;
+	if (unlikely(in->cd_wait.cycles && in->cd[0])) {
+		s->flags |= STEP_WAIT;
+		if (!parts_row(g, &in->cd_wait, 1, &s->wait))
+			return false;
+	}
+	if (in->iq) {
+		s->flags |= STEP_IQ;
+		s->iq = (uint16_t)(r->e + ((i - in->iq) & g->c_mask));
+	}
+	s->e = (uint16_t)(r->e + (i & g->c_mask));
+	if (in->flags & GRAPH_SERIAL)
+		s->flags |= STEP_SERIAL;
+	if (in->dd.cycles) {
+		s->flags |= STEP_DD;
+		if (!parts_row(g, &in->dd, 1, &s->dd))
+			return false;
+	}
+	if (i % GRAPH_GRAIN == GRAPH_GRAIN - 1) {
+		s->flags |= STEP_D_GRAIN;
+		s->d_grain = (uint16_t)(r->d_grain + (i / GRAPH_GRAIN & GRAPH_D_GRAIN_MASK));
+	}
+	memcpy(s->src, in->src, sizeof(s->src));
+	if (in->src[2])
+		s->flags |= STEP_SOURCES;
+	if (in->port) {
+		s->flags |= STEP_PORT | (in->flags & GRAPH_PORT ? STEP_PORT_BINDS : 0);
+		s->port = in->port;
+		g->ports[in->port / 64] |= 1ull << in->port % 64;
+		if (!parts_row(g, &in->occupies, 1, &s->occupies))
+			return false;
+	}
+	if (in->re.cycles) {
+		s->flags |= STEP_RE;
+		if (!parts_row(g, &in->re, 1, &s->re))
+			return false;
+	}
+	const struct graph_delay *d = execution(g, in);
+	if (!d)
+		return false;
+	s->to_p = d->to_p;
+	s->to_c = d->to_c;
+	s->to_dst = d->to_dst;
+	s->dst = in->dst;
+	if (in->line | in->data | in->mem) {
+		s->flags |= STEP_P;
+		s->line = in->line;
+		s->line_mask = (uint16_t)(r->masks + in->line_cat);
+		s->data = in->data;
+		s->mem = in->mem ? in->mem : r->unread;
+		if (!parts_row(g, &in->wake, 1, &s->wake))
+			return false;
+	}
+	if (in->pc) {
+		s->flags |= STEP_PC;
+		s->pc = in->pc;
+	}
+	s->c_before = (uint16_t)(r->c + ((i - g->config.commit_width) & g->c_mask));
+	s->c = (uint16_t)(r->c + (i & g->c_mask));
+	if (i % GRAPH_WIN_GRAIN == GRAPH_WIN_GRAIN - 1) {
+		s->flags |= STEP_C_GRAIN;
+		s->c_grain = (uint16_t)(r->c_grain + (i / GRAPH_WIN_GRAIN & g->c_grain_mask));
+	}
+	g->wake = (uint32_t)max_u64(g->wake, in->wake.cycles);
+	return true;
+}
+
+size_t graph_steps(struct graph *g, const struct graph_inst *in, size_t count, uint64_t *growth)
+{
+	const uint64_t room = GRAPH_LIMIT(g->width) - g->highest;
+	const size_t most = min_u64(count, GRAPH_BATCH);
+	uint64_t sum = 0;
+	size_t n = 0;
+	g->batches++;
+	for (; n < most; n++) {
+		const uint64_t more = growth_of(g, &in[n]);
+		if (sum + more > room || in[n].cd_wait.cycles > GRAPH_MARGIN(g->width) ||
+		    !step(g, &in[n], g->count + n, &g->steps[n]))
+			break;
+		sum += more;
+		if (n && in[n].flags & GRAPH_PD)
+			g->steps[n - 1].flags |= STEP_P_KEPT;
+	}
+	if (n)
+		g->steps[n - 1].flags |= STEP_P_KEPT;
+	*growth = sum;
+	return n;
+}
