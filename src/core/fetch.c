@@ -384,6 +384,9 @@ static void fetch_packet(struct core *c, uint32_t room)
 			uint32_t psv = c->fetch_psv;
 
 			c->fetch_psv = 0;
+			/* the packet's first has what the packet waited for */
+			c->fetch_lat_icache = c->fetch_lat_itlb = 0;
+			c->fetch_level = LEVEL_L1;
 			if (!fetch_access(c, pc))
 				goto out;
 			c->fetch_psv = psv;

@@ -39,6 +39,7 @@
 #include <string.h>
 
 #include "analysis/icost/shadow.h"
+#include "analysis/icost/slots.h"
 #include "isa/isa.h"
 #include "trace/file.h"
 
@@ -50,7 +51,8 @@
 #define MAP	      1024 /* entries of the maps from addresses to slots */
 #define STATICS	      4096
 #define QUEUE_HISTORY 4096
-#define DRAIN_SOON    8 /* cycles from commit in which a store is usually written */
+#define FRONT_PACKETS 32 /* whose first instruction is kept */
+#define DRAIN_SOON    8	 /* cycles from commit in which a store is usually written */
 
 struct stamps {
 	uint64_t f, d, e, c;
@@ -77,6 +79,8 @@ struct edges {
 	uint64_t history_mask;
 	uint64_t prev_p;
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
+	uint64_t packets[FRONT_PACKETS]; /* first of the last packets */
+	uint64_t npackets;
 	uint64_t arrived; /* numbers below had arrived in the fetch buffer at the last fetch */
 	uint64_t slot_time[GRAPH_SLOTS]; /* when its value became available */
 	struct {
@@ -91,6 +95,7 @@ struct edges {
 	    fps[QUEUE_HISTORY];
 	uint64_t nloads, nstores, nints, nfps;
 	unsigned next_port[EDGES_UNITS];
+	struct slots slots;
 	const struct edges_rule *rules;
 	size_t nrules;
 	uint64_t residual[RESIDUAL_COUNT];
@@ -197,6 +202,11 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->taken_per_fetch = meta->taken_per_fetch ? meta->taken_per_fetch : 1;
 	m->block_bytes = setting(info, "fetch", "block_bytes", 32);
 	read_units(m, info);
+	if (info && !setting_on(info, "ideal", "bw"))
+		m->issue_slots =
+		    (uint32_t)min_u64(m->unified ? setting(info, "window", "issue_width", 0)
+						 : setting(info, "window", "int_issue", 0),
+				      setting(info, "units", "alu", UINT32_MAX));
 	if (m->dispatch_width > GRAPH_WIDTH_MAX)
 		m->dispatch_width = GRAPH_WIDTH_MAX; /* an idealised machine: never binds */
 	return true;
@@ -232,6 +242,7 @@ struct edges *edges_new(const struct edges_machine *m)
 		history *= 2;
 	s->history = x_calloc(history, sizeof(*s->history));
 	s->history_mask = history - 1;
+	slots_reset(&s->slots, m->issue_slots, m->rob);
 	s->count = 2 * history; /* before the first there is a past in which nothing happened */
 	return s;
 }
@@ -403,30 +414,38 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	}
 	if (ends == CAT_BW && open && r->lat_icache)
 		ends = CAT_BW_IMISS;
-	out->step[0] = (struct graph_part){ .cycles = 1, .category = s->nrules ? CAT_BW : ends };
-	t += 1;
+	/* A miss in the middle of a packet began in its cycle. */
+	const uint64_t miss = (uint64_t)r->lat_icache + r->lat_itlb;
+	if (!miss || f != before + miss || out->flags & GRAPH_PD) {
+		out->step[0] =
+		    (struct graph_part){ .cycles = 1, .category = s->nrules ? CAT_BW : ends };
+		t += 1;
+	}
 	if (out->flags & GRAPH_PD)
 		t = max_u64(t, s->prev_p + m->redirect);
 
-	const uint64_t miss = (uint64_t)r->lat_icache + r->lat_itlb;
 	if ((b->flags & (RI_EXCEPTION | RI_FLUSHES) || r->flags & RI_REFETCH) &&
 	    f >= past(s, i - 1)->c + miss && f > t) {
 		out->flags |= GRAPH_CF;
 		out->cf = cut(f - miss - past(s, i - 1)->c);
 		t = max_u64(t, f - miss);
 	}
+	s->packets[s->npackets++ % FRONT_PACKETS] = i;
 	/* Those that have arrived in the buffer, less its size, must have been dispatched. */
 	if (s->arrived + s->history_mask < i)
 		s->arrived = i - s->history_mask;
 	while (s->arrived < i && past(s, s->arrived)->f + m->fetch_depth <= f)
 		s->arrived++;
 	const uint64_t x = i - s->arrived + 1 + m->front_entries;
+	const bool full =
+	    x <= s->history_mask && past(s, i - x)->d <= f && f - past(s, i - x)->d <= 2;
+	/* What is under way between fetch and dispatch at full speed must not be held up: as many
+	 * packets as there are stages. */
+	const uint64_t stages = min_u64(m->depth, FRONT_PACKETS - 1),
+		       most = i - s->packets[(s->npackets - 1 - stages) % FRONT_PACKETS];
 	if (x <= GRAPH_REACH && past(s, i - x)->d <= f) {
-		/* which one the graph still has */
-		const uint64_t j =
-		    (i - x - (GRAPH_GRAIN - 1)) / GRAPH_GRAIN * GRAPH_GRAIN + GRAPH_GRAIN - 1;
-		out->buffer = (uint16_t)x;
-		t = max_u64(t, past(s, j)->d);
+		out->buffer = (uint16_t)min_u64(max_u64(x, most), GRAPH_REACH);
+		t = max_u64(t, past(s, i - out->buffer)->d);
 	}
 
 	uint64_t rest = f > t ? f - t : 0;
@@ -437,6 +456,9 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	out->fetch[0] = part_of(s, r->pc, CAT_IMISS, r->ilevel, imiss, &fixed);
 	const uint64_t itlb = min_u64(rest, r->lat_itlb);
 	rest -= itlb;
+	/* Earlier than it was, which does no harm: dispatch is what holds it up. */
+	if (full && !miss)
+		rest = 0;
 	s->residual[RESIDUAL_FETCH] += rest;
 	if (rest && imiss) {
 		out->fetch[0].cycles = cut(out->fetch[0].cycles + rest);
@@ -466,7 +488,8 @@ static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph
 		return;
 	}
 	const uint16_t whole = shadow_latency(s->shadow, SHADOW_INST, level);
-	if (whole <= r->lat_icache + 2u)
+	if (whole <= r->lat_icache + 2u ||
+	    r->lat_icache >= shadow_least(s->shadow, SHADOW_INST, level))
 		return;
 	/* F of one that is no head has been its packet's so far: no step to itself. */
 	out->flags |= GRAPH_HEAD;
@@ -689,7 +712,8 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 	}
 	const uint16_t whole =
 	    level == LEVEL_L1 ? 0 : shadow_latency(s->shadow, SHADOW_DATA, level);
-	if (whole <= seen + 2u || out->line || n == GRAPH_EP_PARTS)
+	if (whole <= seen + 2u || seen >= shadow_least(s->shadow, SHADOW_DATA, level) ||
+	    out->line || n == GRAPH_EP_PARTS)
 		return;
 	out->ep_part[n] =
 	    (struct graph_part){ .cycles = (uint16_t)(whole - seen), .category = CAT_SAVED_DMISS };
@@ -743,6 +767,8 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 	out->dst = d->dst;
 	if (d->store)
 		out->mem = new_pool_slot(s, r->addr, r->size ? r->size : 8);
+	if (!s->nrules)
+		slots_next(&s->slots, !d->load && !d->store && !is_long(r, latency), out);
 	if (out->dst)
 		s->slot_time[out->dst] = p + out->wake.cycles;
 	if (out->mem)

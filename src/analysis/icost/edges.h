@@ -40,7 +40,8 @@ struct edges_machine {
 		uint32_t count; /* 0: never binds */
 		bool pipelined;
 		uint32_t latency;
-	} unit[EDGES_UNITS]; /* enum edges_unit */
+	} unit[EDGES_UNITS];  /* enum edges_unit */
+	uint32_t issue_slots; /* a cycle, for operations of one cycle; 0: never binds */
 	uint32_t taken_per_fetch;
 	uint32_t block_bytes; /* aligned, of a fetch packet */
 };

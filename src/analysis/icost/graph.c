@@ -47,12 +47,18 @@ bool graph_counts(unsigned category, unsigned lane)
 		[CAT_BMISP_IMISS] = 1u << CAT_BMISP | 1u << CAT_IMISS,
 		[CAT_SAVED_DMISS] = 1u << CAT_DMISS,
 		[CAT_SAVED_IMISS] = 1u << CAT_IMISS,
+		[CAT_SLOTS_SHALU] = 1u << CAT_BW,
+	};
+	static const unsigned only[CAT_COUNT] = {
+		[CAT_SAVED_DMISS] = 1u << CAT_BMISP,
+		[CAT_SAVED_IMISS] = 1u << CAT_BMISP,
+		[CAT_SLOTS_SHALU] = 1u << CAT_SHALU,
 	};
 	if (category < GRAPH_CATEGORIES)
 		return !(lane >> category & 1);
 	if (category >= CAT_COUNT || lane & either[category])
 		return category >= CAT_COUNT;
-	return category < CAT_SAVED_DMISS || lane >> CAT_BMISP & 1;
+	return (lane & only[category]) == only[category];
 }
 
 static void *rows_new(const struct graph *g, size_t lane_bytes)

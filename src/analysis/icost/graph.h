@@ -45,6 +45,9 @@ enum graph_category {
 	/* only with mispredicts idealised: the miss that a wrong path had saved */
 	CAT_SAVED_DMISS,
 	CAT_SAVED_IMISS,
+	/* only with these idealised and bandwidth not: waiting for an issue slot that the operation
+	   took while it took time */
+	CAT_SLOTS_SHALU,
 	CAT_COUNT,
 };
 extern const char *const graph_category_name[GRAPH_CATEGORIES];

@@ -27,7 +27,8 @@ struct shadow {
 	uint32_t line_shift;
 	uint64_t watched;    /* the line of the last instruction that was only watched */
 	uint32_t strange[2]; /* misses of lines not seen before: served by a cache, by memory */
-	uint16_t latency[2][LEVEL_MEM + 1];
+	uint32_t sixteenths[2][LEVEL_MEM + 1]; /* of a cycle: what a miss adds, in the mean */
+	uint16_t least[2][LEVEL_MEM + 1];
 };
 
 static const char *text_of(const struct trace_info *info, const char *section, const char *key)
@@ -83,11 +84,13 @@ struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta
 	s->llc = tags_of(info, "llc", line);
 	s->usable[SHADOW_INST] = s->l1[SHADOW_INST].sets && !has_prefetcher(info, "l1i");
 	s->usable[SHADOW_DATA] = s->l1[SHADOW_DATA].sets && !has_prefetcher(info, "l1d");
+	/* what the levels add to a hit is the same for both sides */
 	for (unsigned side = 0; side < 2; side++) {
-		const uint32_t hit = side == SHADOW_DATA ? meta->l1d_latency : meta->l1i_latency;
-		s->latency[side][LEVEL_L2] = (uint16_t)(meta->l2_latency - hit);
-		s->latency[side][LEVEL_LLC] = (uint16_t)(meta->llc_latency - hit);
-		s->latency[side][LEVEL_MEM] = (uint16_t)(meta->mem_latency - hit);
+		s->least[side][LEVEL_L2] = (uint16_t)(meta->l2_latency - meta->l1d_latency);
+		s->least[side][LEVEL_LLC] = (uint16_t)(meta->llc_latency - meta->l1d_latency);
+		s->least[side][LEVEL_MEM] = (uint16_t)(meta->mem_latency - meta->l1d_latency);
+		for (unsigned level = LEVEL_L2; level <= LEVEL_MEM; level++)
+			s->sixteenths[side][level] = 16u * s->least[side][level];
 	}
 	return s;
 }
@@ -161,11 +164,16 @@ void shadow_watch(struct shadow *s, const struct rec_inst *r)
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles)
 {
 	/* a running mean: single ones are shortened by merging or lengthened by queues */
-	uint16_t *l = &s->latency[side][level <= LEVEL_MEM ? level : LEVEL_MEM];
-	*l = (uint16_t)((7u * *l + cycles + 4) / 8);
+	uint32_t *l = &s->sixteenths[side][level <= LEVEL_MEM ? level : LEVEL_MEM];
+	*l = (15 * *l + 16u * cycles + 8) / 16;
 }
 
 uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level)
 {
-	return s->latency[side][level];
+	return (uint16_t)((s->sixteenths[side][level] + 8) / 16);
+}
+
+uint16_t shadow_least(const struct shadow *s, enum shadow_side side, enum mem_level level)
+{
+	return s->least[side][level];
 }

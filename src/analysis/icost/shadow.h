@@ -26,5 +26,7 @@ void shadow_watch(struct shadow *s, const struct rec_inst *r);
 /* What a miss that is served there adds to a hit; learnt from those that happened. */
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles);
 uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level);
+/* … and adds at least, when nothing else is under way: less was already begun by another. */
+uint16_t shadow_least(const struct shadow *s, enum shadow_side side, enum mem_level level);
 
 #endif
