@@ -791,7 +791,7 @@ static void note_queues(struct edges *s, const struct decoded *d)
 
 void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
-	memset(out, 0, sizeof(*out));
+	graph_inst_clear(out);
 	if (!s->started) {
 		s->started = true;
 		s->origin = r->fetch;

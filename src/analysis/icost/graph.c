@@ -101,17 +101,10 @@ struct graph *graph_new(const struct graph_config *config)
 	const size_t c = ring_for(max_u64(config->window, config->commit_width) + 1),
 		     grain = ring_for(config->window_ideal / GRAPH_WIN_GRAIN + 2),
 		     e = config->issue_edges ? c : 0;
-	const size_t size[] = { GRAPH_SLOTS,
-				GRAPH_D_MASK + 1,
-				GRAPH_D_GRAIN_MASK + 1,
-				c,
-				grain,
-				e,
-				LAST_COUNT,
-				1,
-				GRAPH_MASKS,
-				GRAPH_SINGLES,
-				(size_t)3 * GRAPH_SETS * GRAPH_WAYS };
+	const size_t size[] = {
+		GRAPH_SLOTS, GRAPH_D_MASK + 1, GRAPH_D_GRAIN_MASK + 1,	c, grain, e, LAST_COUNT, 1,
+		GRAPH_MASKS, GRAPH_SINGLES,    (size_t)3 * GRAPH_DELAYS
+	};
 	uint16_t *const first[] = { &g->rows.d,	      &g->rows.d_grain, &g->rows.c,
 				    &g->rows.c_grain, &g->rows.e,	&g->rows.last,
 				    &g->rows.unread,  &g->rows.masks,	&g->rows.singles,
@@ -271,27 +264,48 @@ static void make_room(struct graph *g)
 		change_width(g, BROAD);
 }
 
+/* Adds at most `count` instructions, all with the same bases. Returns how many. */
+static size_t add_batch(struct graph *g, const struct graph_inst *in, size_t count)
+{
+	uint64_t growth;
+	make_room(g);
+	size_t n = graph_steps(g, in, count, &growth);
+	if (unlikely(!n)) {
+		/* one that is longer than all the room there is */
+		rebase(g);
+		n = graph_steps(g, in, count, &growth);
+	}
+	if (unlikely(!n)) {
+		assert(g->width == NARROW);
+		change_width(g, BROAD);
+		n = graph_steps(g, in, count, &growth);
+	}
+	assert(n);
+	g->kernel->run[g->width](g, n);
+	g->highest += growth;
+	g->count += n;
+	return n;
+}
+
 void graph_add(struct graph *g, const struct graph_inst *in, size_t count)
 {
-	while (count) {
-		uint64_t growth;
-		make_room(g);
-		size_t n = graph_steps(g, in, count, &growth);
-		if (unlikely(!n)) {
-			/* one that is longer than all the room there is */
-			rebase(g);
-			n = graph_steps(g, in, count, &growth);
-		}
-		if (unlikely(!n)) {
-			assert(g->width == NARROW);
-			change_width(g, BROAD);
-			continue;
-		}
-		g->kernel->run[g->width](g, n);
-		g->highest += growth;
-		g->count += n;
-		in += n;
-		count -= n;
+	for (size_t n; count; in += n, count -= n)
+		n = add_batch(g, in, count);
+}
+
+void graph_add_commits(struct graph *g, const struct graph_inst *in, size_t count,
+		       const unsigned *lanes, size_t n, uint64_t *commits)
+{
+	/* as many as the ring of C still has */
+	for (size_t added; count; in += added, count -= added) {
+		const uint64_t first = g->count;
+		added = add_batch(g, in, min_u64(count, g->c_mask + 1));
+		for (uint64_t i = first; i < g->count; i++)
+			for (size_t k = 0; k < n; k++) {
+				const unsigned lane = graph_inside(lanes[k]);
+				*commits++ = g->base[lane] +
+					     get(g, g->rows.c + (unsigned)(i & g->c_mask), lane);
+			}
 	}
 }
 

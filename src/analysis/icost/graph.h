@@ -111,7 +111,18 @@ struct graph_inst {
 	uint16_t pc;		/* onto C: what the edges do not say */
 	uint16_t dst, mem;	/* slots that P goes into; 0: none */
 	struct graph_part wake; /* added in dst: wake-up beyond completion */
-};
+} __attribute__((aligned(16)));
+
+_Static_assert(sizeof(struct graph_inst) == 6 * 16, "what graph_inst_clear writes");
+
+/* No edges at all. One by one: compilers make a string instruction of a loop, which is slower than
+ * all that is written into it afterwards. */
+static inline void graph_inst_clear(struct graph_inst *in)
+{
+	typedef uint64_t part __attribute__((vector_size(16), may_alias));
+	part *to = (part *)in;
+	to[0] = to[1] = to[2] = to[3] = to[4] = to[5] = (part){ 0 };
+}
 
 struct graph_config {
 	uint32_t window;       /* reorder buffer entries: the largest cd[0] and iq */
@@ -135,6 +146,9 @@ void graph_free(struct graph *g);
 void graph_reset(struct graph *g);
 /* Adds the next instructions in program order. */
 void graph_add(struct graph *g, const struct graph_inst *in, size_t count);
+/* … and gives when each commits in some lanes: n for every instruction. */
+void graph_add_commits(struct graph *g, const struct graph_inst *in, size_t count,
+		       const unsigned *lanes, size_t n, uint64_t *commits);
 /* Times of the last instruction added in the real machine (lane 0). */
 struct graph_times {
 	uint64_t f, d, p, c;

@@ -29,8 +29,8 @@
 #define GRAPH_BATCH   256 /* steps */
 #define GRAPH_SINGLES 128 /* rows for delays of one small part */
 #define GRAPH_SMALL   16  /* … of less than so many cycles */
-#define GRAPH_SETS    32  /* of delays of executions, GRAPH_WAYS each: … */
-#define GRAPH_WAYS    8	  /* … as many as one instruction can ask for, or more */
+#define GRAPH_DELAYS  512 /* of executions … */
+#define GRAPH_PROBES  8	  /* … looked for in so many places: what one instruction can ask for */
 
 enum graph_last { LAST_F, LAST_D, LAST_P, LAST_C, LAST_COUNT };
 enum graph_width { NARROW, BROAD, WIDTHS }; /* 16 and 32 bits */
@@ -87,10 +87,10 @@ struct graph_step {
 
 /* The delays of an execution: E to P, to C and to the destination. */
 struct graph_delay {
-	uint64_t key[3];
-	uint64_t batch; /* that it was last used in */
+	uint64_t key[3]; /* the last is 0: free */
+	uint64_t batch;	 /* that it was last used in */
+	uint32_t most;	 /* cycles in any lane */
 	uint16_t to_p, to_c, to_dst;
-	bool valid;
 };
 
 struct graph {
@@ -109,8 +109,8 @@ struct graph {
 	uint64_t broad_until;		  /* count from which on narrow lanes may be tried again */
 	bool counts[GRAPH_MASKS][GRAPH_LANES]; /* the masks; lanes as inside */
 	uint64_t batches;
-	struct graph_delay delay[GRAPH_SETS][GRAPH_WAYS];
-	unsigned next_way;
+	struct graph_delay delay[GRAPH_DELAYS];
+	unsigned next_probe;
 	uint16_t single[GRAPH_MASKS][GRAPH_SMALL]; /* rows; 0: none yet */
 	unsigned nsingles;
 	struct graph_step steps[GRAPH_BATCH];

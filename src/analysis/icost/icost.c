@@ -74,6 +74,7 @@ static void end_phase(struct icost *s)
 
 static void run_batch(struct icost *s)
 {
+	statics_add(s->statics, s->pc, s->batch, s->nbatch);
 	if (s->nbatches++ % PLACES_EVERY == 0)
 		places_add(s->places, s->graph, s->batch, s->pc, s->nbatch);
 	else
@@ -92,7 +93,7 @@ static void end_fragment(struct icost *s)
 	uint64_t length[GRAPH_LANES];
 	all_lengths(s, length);
 	memcpy(s->length, length, sizeof(length));
-	s->reference += s->now_cycle;
+	s->reference += s->now_cycle - edges_origin(s->edges);
 	for (unsigned k = 0; k < RESIDUAL_COUNT; k++)
 		s->residual[k] += edges_residuals(s->edges)[k];
 	s->now_cycle = 0;
@@ -135,9 +136,8 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 			continue;
 		}
 		edges_next(s->edges, r, &s->batch[s->nbatch]);
-		statics_add(s->statics, r->pc, &s->batch[s->nbatch]);
 		s->pc[s->nbatch] = r->pc;
-		s->now_cycle = r->fetch + r->commit - edges_origin(s->edges);
+		s->now_cycle = s->last_cycle;
 		if (++s->nbatch == ICOST_BATCH)
 			run_batch(s);
 	}

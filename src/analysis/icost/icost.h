@@ -38,7 +38,7 @@ struct icost {
 	uint64_t length[GRAPH_LANES]; /* of the fragments that are over */
 	uint64_t reference;	      /* cycles of those, by commit stamps */
 	uint64_t first_cycle, last_cycle, insts;
-	uint64_t now_cycle, began_cycle; /* of the present fragment */
+	uint64_t now_cycle; /* of the present fragment's last commit */
 	uint64_t residual[RESIDUAL_COUNT];
 	struct rng rng;
 	struct icost_phase *phase;

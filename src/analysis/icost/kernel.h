@@ -88,49 +88,66 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 			EACH_VEC d[v] = MAX(d[v], c[v]);
 		if (flags & STEP_DD)
 			EACH_VEC d[v] += ROW(s->dd)[v];
+		VEC *const d_to = ROW(s->d);
 		for (unsigned v = 0; v < bw; v++)
-			ROW(s->d)[v] = d[v] + one;
-		if (flags & STEP_D_GRAIN)
-			EACH_VEC ROW(s->d_grain)[v] = d[v];
+			d_to[v] = d[v] + one;
+		if (flags & STEP_D_GRAIN) {
+			VEC *const to = ROW(s->d_grain);
+			EACH_VEC to[v] = d[v];
+		}
 
 		EACH_VEC t[v] = MAX(MAX(d[v] + ready, ROW(s->src[0])[v]), ROW(s->src[1])[v]);
 		if (flags & STEP_SOURCES)
 			EACH_VEC t[v] = MAX(MAX(t[v], ROW(s->src[2])[v]), ROW(s->src[3])[v]);
 		if (flags & STEP_PORT) {
+			VEC *const port = ROW(s->port);
 			VEC free[VECS];
+			const VEC *const occupies = ROW(s->occupies);
 			EACH_VEC free[v] = d[v] + ready;
 			for (unsigned v = 0; v < bw; v++)
-				free[v] = MAX(free[v], ROW(s->port)[v]);
+				free[v] = MAX(free[v], port[v]);
 			if (flags & STEP_PORT_BINDS)
 				EACH_VEC t[v] = MAX(t[v], free[v]);
-			EACH_VEC ROW(s->port)[v] = free[v] + ROW(s->occupies)[v];
+			EACH_VEC port[v] = free[v] + occupies[v];
 		}
 		if (flags & STEP_RE)
 			EACH_VEC t[v] += ROW(s->re)[v];
-		if (issue)
-			EACH_VEC ROW(s->e)[v] = t[v];
+		if (issue) {
+			VEC *const to = ROW(s->e);
+			EACH_VEC to[v] = t[v];
+		}
 
 		if (flags & STEP_P) {
 			EACH_VEC p[v] = MAX(t[v] + ROW(s->to_p)[v], ROW(s->data)[v]);
 			EACH_VEC p[v] = MAX(p[v], ROW(s->line)[v] & ROW(s->line_mask)[v]);
 			EACH_VEC c[v] = MAX(c[v], MAX(p[v], t[v] + done));
-			EACH_VEC ROW(s->mem)[v] = p[v];
-			if (s->dst)
-				EACH_VEC ROW(s->dst)[v] = p[v] + ROW(s->wake)[v];
+			VEC *const mem = ROW(s->mem);
+			EACH_VEC mem[v] = p[v];
+			if (s->dst) {
+				VEC *const to = ROW(s->dst);
+				const VEC *const wake = ROW(s->wake);
+				EACH_VEC to[v] = p[v] + wake[v];
+			}
 		} else {
 			if (flags & STEP_P_KEPT)
 				EACH_VEC p[v] = t[v] + ROW(s->to_p)[v];
 			EACH_VEC c[v] = MAX(c[v], t[v] + ROW(s->to_c)[v]);
-			if (s->dst)
-				EACH_VEC ROW(s->dst)[v] = t[v] + ROW(s->to_dst)[v];
+			if (s->dst) {
+				VEC *const to = ROW(s->dst);
+				const VEC *const after = ROW(s->to_dst);
+				EACH_VEC to[v] = t[v] + after[v];
+			}
 		}
 		for (unsigned v = 0; v < bw; v++)
 			c[v] = MAX(c[v], ROW(s->c_before)[v] + one);
 		if (flags & STEP_PC)
 			EACH_VEC c[v] += ALL(s->pc);
-		EACH_VEC ROW(s->c)[v] = c[v];
-		if (wide && flags & STEP_C_GRAIN)
-			EACH_VEC ROW(s->c_grain)[v] = c[v];
+		VEC *const c_to = ROW(s->c);
+		EACH_VEC c_to[v] = c[v];
+		if (wide && flags & STEP_C_GRAIN) {
+			VEC *const to = ROW(s->c_grain);
+			EACH_VEC to[v] = c[v];
+		}
 	}
 	EACH_VEC
 	{

@@ -2,8 +2,7 @@
 /*
  * An instruction's share of a lane's time is how much later it commits there than the one before
  * it; its share of a cost is the difference between its shares of the real machine and of the
- * idealised one. Sums over a function add up to the run's cost. Sampled batches only: stepping
- * through the graph by single instructions is slower than by batches.
+ * idealised one. Sums over a function add up to the run's cost. Sampled batches only.
  */
 #include "analysis/icost/places.h"
 
@@ -12,8 +11,9 @@
 
 #include "util/util.h"
 
-#define SETS (1 + GRAPH_CATEGORIES + GRAPH_CATEGORIES * (GRAPH_CATEGORIES - 1) / 2)
-#define ROWS (1u << 15)
+#define SETS	 (1 + GRAPH_CATEGORIES + GRAPH_CATEGORIES * (GRAPH_CATEGORIES - 1) / 2)
+#define ROWS	 (1u << 15)
+#define TOGETHER 64 /* instructions that go through the graph at once */
 
 struct place_row {
 	uint64_t pc; /* 0: free */
@@ -66,16 +66,18 @@ void places_add(struct places *p, struct graph *g, const struct graph_inst *in, 
 	uint64_t before[SETS];
 	for (unsigned k = 0; k < SETS; k++)
 		before[k] = graph_commit(g, p->lane[k]);
-	for (size_t i = 0; i < count; i++) {
-		struct place_row *r = row_of(p, pcs[i]);
-		graph_add(g, &in[i], 1);
-		p->lost += !r;
-		for (unsigned k = 0; k < SETS; k++) {
-			const uint64_t now = graph_commit(g, p->lane[k]);
-			if (r)
-				r->time[k] += (double)(now - before[k]);
-			before[k] = now;
+	for (size_t i = 0, n; i < count; i += n) {
+		uint64_t commits[TOGETHER][SETS];
+		n = min_u64(count - i, TOGETHER);
+		graph_add_commits(g, in + i, n, p->lane, SETS, commits[0]);
+		for (size_t j = 0; j < n; j++) {
+			struct place_row *r = row_of(p, pcs[i + j]);
+			const uint64_t *now = commits[j], *then = j ? commits[j - 1] : before;
+			p->lost += !r;
+			for (unsigned k = 0; r && k < SETS; k++)
+				r->time[k] += (double)(now[k] - then[k]);
 		}
+		memcpy(before, commits[n - 1], sizeof(before));
 	}
 }
 

@@ -11,7 +11,7 @@ struct places;
 
 struct places *places_new(void);
 void places_free(struct places *p);
-/* Adds the instructions to the graph one by one, and what each adds to every lane to its place. */
+/* Adds the instructions to the graph, and what each adds to every lane to its place. */
 void places_add(struct places *p, struct graph *g, const struct graph_inst *in, const uint64_t *pcs,
 		size_t count);
 /* Scaled to a run of so many cycles; by function if images are there, else by instruction. */

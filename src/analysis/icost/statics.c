@@ -285,23 +285,30 @@ static void finish_segment(struct statics *s)
 	g->count = 0;
 }
 
-void statics_add(struct statics *s, uint64_t pc, const struct graph_inst *in)
+void statics_add(struct statics *s, const uint64_t *pcs, const struct graph_inst *in, size_t count)
 {
 	if (!s->every)
 		return;
-	if (!s->position) {
-		if (s->number % s->every == 0)
-			s->chosen = (uint32_t)rng_below(&s->rng, s->every);
-		s->wanted = s->number++ % s->every == s->chosen;
+	while (count) {
+		if (!s->position) {
+			if (s->number % s->every == 0)
+				s->chosen = (uint32_t)rng_below(&s->rng, s->every);
+			s->wanted = s->number++ % s->every == s->chosen;
+		}
+		const size_t n = min_u64(count, SEGMENT_INSTS - s->position);
+		s->position = (s->position + n) % SEGMENT_INSTS;
+		if (s->wanted) {
+			struct segment *g = s->segment;
+			memcpy(g->in + g->count, in, n * sizeof(*in));
+			for (size_t i = 0; i < n; i++)
+				g->inst[g->count++].pc = pcs[i];
+			if (g->count == SEGMENT_INSTS)
+				finish_segment(s);
+		}
+		pcs += n;
+		in += n;
+		count -= n;
 	}
-	s->position = (s->position + 1) % SEGMENT_INSTS;
-	if (!s->wanted)
-		return;
-	struct segment *g = s->segment;
-	g->in[g->count] = *in;
-	g->inst[g->count++].pc = pc;
-	if (g->count == SEGMENT_INSTS)
-		finish_segment(s);
 }
 
 static int by_cost(const void *x, const void *y)

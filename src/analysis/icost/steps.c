@@ -73,123 +73,136 @@ static void at_least(const struct graph *g, unsigned lane, unsigned row, uint32_
 	}
 }
 
-/* An entry of the cache for these parts, which stays for this batch; NULL: the batch must end. */
-static struct graph_delay *delay_for(struct graph *g, const uint64_t key[3], bool *found)
+/* An entry of the cache, which stays for this batch; NULL: the batch must end. *known: it is these
+ * parts' already. */
+static inline struct graph_delay *delay_for(struct graph *g, const uint64_t key[3], bool *known)
 {
 	const uint64_t h = (key[0] * 0x9e3779b97f4a7c15ull ^ key[1] * 0xc2b2ae3d27d4eb4full) +
 			   key[2] * 0x165667b19e3779f9ull;
-	struct graph_delay *set = g->delay[(h ^ h >> 32) >> 20 & (GRAPH_SETS - 1)];
-	*found = true;
-	for (unsigned w = 0; w < GRAPH_WAYS; w++)
-		if (set[w].valid && set[w].key[0] == key[0] && set[w].key[1] == key[1] &&
-		    set[w].key[2] == key[2]) {
-			set[w].batch = g->batches;
-			return &set[w];
+	const unsigned home = (unsigned)(h >> 48);
+	struct graph_delay *d;
+	for (unsigned k = 0; k < GRAPH_PROBES; k++) {
+		d = &g->delay[(home + k) % GRAPH_DELAYS];
+		if (likely(!((d->key[0] ^ key[0]) | (d->key[1] ^ key[1]) | (d->key[2] ^ key[2])))) {
+			d->batch = g->batches;
+			*known = true;
+			return d;
 		}
-	*found = false;
-	struct graph_delay *free = NULL;
-	for (unsigned w = 0; w < GRAPH_WAYS; w++) {
-		struct graph_delay *d = &set[(g->next_way + w) % GRAPH_WAYS];
-		if (!free || !d->valid)
-			free = d->valid && d->batch == g->batches ? free : d;
 	}
-	g->next_way++;
-	if (free)
-		free->batch = g->batches;
-	return free;
+	*known = false;
+	for (unsigned k = 0; k < GRAPH_PROBES; k++) {
+		d = &g->delay[(home + g->next_probe++ % GRAPH_PROBES) % GRAPH_DELAYS];
+		if (d->batch != g->batches || !d->key[2]) {
+			d->batch = g->batches;
+			return d;
+		}
+	}
+	return NULL;
 }
 
-#define PART_KEY 0x00ffffff00ffffffull /* of two parts, without padding */
-
-/* Delays of an execution: ep and its parts; wake in to_dst; at least the commit latency in to_c. */
-static const struct graph_delay *execution(struct graph *g, const struct graph_inst *in)
+/* Works the rows of a new entry out. */
+static void add_up(const struct graph *g, struct graph_delay *d, uint16_t ep,
+		   const struct graph_part parts[GRAPH_EP_PARTS], struct graph_part wake)
 {
-	uint64_t key[3], two[2];
-	uint32_t wake;
-	bool found;
-	memcpy(two, in->ep_part, sizeof(two));
-	memcpy(&wake, &in->wake, sizeof(wake));
-	key[0] = two[0] & PART_KEY;
-	key[1] = two[1] & PART_KEY;
-	key[2] = (wake & (uint32_t)PART_KEY) | (uint64_t)in->ep << 32;
-	struct graph_delay *d = delay_for(g, key, &found);
-	if (!d || likely(found))
-		return d;
-	const unsigned row = g->rows.delays + 3 * (unsigned)(d - g->delay[0]);
-	memcpy(d->key, key, sizeof(d->key));
-	d->valid = true;
+	const unsigned row = g->rows.delays + 3 * (unsigned)(d - g->delay);
 	d->to_p = d->to_c = d->to_dst = (uint16_t)row;
-	if (in->ep < g->config.commit_latency)
+	if (ep < g->config.commit_latency)
 		d->to_c = (uint16_t)(row + 1);
-	if (in->wake.cycles)
+	if (wake.cycles)
 		d->to_dst = (uint16_t)(row + 2);
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK) {
-		fill(g, lane, row, in->ep);
-		for (unsigned k = 0; k < GRAPH_EP_PARTS && in->ep_part[k].cycles; k++)
-			add_part(g, lane, row, in->ep_part[k]);
+		fill(g, lane, row, ep);
+		for (unsigned k = 0; k < GRAPH_EP_PARTS && parts[k].cycles; k++)
+			add_part(g, lane, row, parts[k]);
 		if (d->to_c != row) {
 			copy(g, lane, d->to_c, row);
 			at_least(g, lane, d->to_c, g->config.commit_latency);
 		}
 		if (d->to_dst != row) {
 			copy(g, lane, d->to_dst, row);
-			add_part(g, lane, d->to_dst, in->wake);
+			add_part(g, lane, d->to_dst, wake);
 		}
 	}
+}
+
+#define PART_KEY 0x00ffffff00ffffffull /* of two parts, without padding */
+#define USED	 (1ull << 63)
+
+/* Delays of an execution: ep and its parts; wake in to_dst; at least the commit latency in to_c.
+ * NULL: the batch must end. */
+static inline const struct graph_delay *delays(struct graph *g, uint16_t ep,
+					       const struct graph_part parts[GRAPH_EP_PARTS],
+					       struct graph_part wake)
+{
+	uint64_t key[3], two[2];
+	uint32_t wakes;
+	memcpy(two, parts, sizeof(two));
+	memcpy(&wakes, &wake, sizeof(wakes));
+	key[0] = two[0] & PART_KEY;
+	key[1] = two[1] & PART_KEY;
+	key[2] = (wakes & (uint32_t)PART_KEY) | (uint64_t)ep << 32 | USED;
+	bool known;
+	struct graph_delay *d = delay_for(g, key, &known);
+	if (likely(known) || !d)
+		return d;
+	uint32_t most = ep + wake.cycles;
+	for (unsigned k = 0; k < GRAPH_EP_PARTS && parts[k].cycles; k++)
+		most += parts[k].cycles;
+	d->key[2] = 0;
+	if (most > GRAPH_LIMIT(g->width)) /* more than a sum of narrow lanes holds */
+		return NULL;
+	memcpy(d->key, key, sizeof(d->key));
+	d->most = most;
+	add_up(g, d, ep, parts, wake);
 	return d;
 }
 
-/* Row for parts that are not an execution's. False: the batch must end. */
-static bool parts_row(struct graph *g, const struct graph_part *p, unsigned n, uint16_t *row)
+/* Row for a part that is not an execution's, of which there are some cycles. False: the batch must
+ * end. */
+static bool part_row(struct graph *g, struct graph_part p, uint16_t *row)
 {
-	unsigned used = 0;
-	struct graph_part only = { 0 };
-	for (unsigned k = 0; k < n; k++)
-		if (p[k].cycles) {
-			only = p[k];
-			used++;
-		}
-	*row = 0;
-	if (!used)
-		return true;
-	if (likely(used == 1 && only.cycles < GRAPH_SMALL)) {
-		uint16_t *r = &g->single[only.category][only.cycles];
-		if (likely(*r)) {
-			*row = *r;
+	if (likely(p.cycles < GRAPH_SMALL)) {
+		uint16_t *r = &g->single[p.category][p.cycles];
+		*row = *r;
+		if (likely(*r))
 			return true;
-		}
 		if (g->nsingles < GRAPH_SINGLES) {
 			*row = *r = (uint16_t)(g->rows.singles + g->nsingles++);
 			for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK) {
 				fill(g, lane, *r, 0);
-				add_part(g, lane, *r, only);
+				add_part(g, lane, *r, p);
 			}
 			return true;
 		}
 	}
-	struct graph_inst as = { 0 };
-	for (unsigned k = 0, to = 0; k < n; k++)
-		if (p[k].cycles)
-			as.ep_part[to++] = p[k];
-	const struct graph_delay *d = execution(g, &as);
+	const struct graph_part parts[GRAPH_EP_PARTS] = { p };
+	const struct graph_delay *d = delays(g, 0, parts, (struct graph_part){ 0 });
 	if (d)
 		*row = d->to_p;
 	return d;
 }
 
-/* What the instruction can add to the latest time, at most. */
-static uint64_t growth_of(const struct graph *g, const struct graph_inst *in)
+/* … for up to three, of which there may be none. */
+static bool parts_row(struct graph *g, const struct graph_part *p, unsigned n, uint16_t *row)
 {
-	uint64_t sum = 2 + g->config.dispatch_latency + g->config.commit_latency;
-	sum += (uint64_t)in->cd_wait.cycles + in->dd.cycles + in->occupies.cycles + in->re.cycles;
-	sum += (uint64_t)in->ep + in->wake.cycles + in->pc;
-	for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
-		sum += in->ep_part[k].cycles;
-	if (in->flags & GRAPH_HEAD)
-		sum += (uint64_t)in->step[0].cycles + in->step[1].cycles + in->pd + in->cf +
-		       in->fetch[0].cycles + in->fetch[1].cycles + in->fetch[2].cycles +
-		       g->config.depth;
-	return sum;
+	unsigned used = 0, at = 0;
+	for (unsigned k = 0; k < n; k++)
+		if (p[k].cycles) {
+			used++;
+			at = k;
+		}
+	*row = 0;
+	if (likely(used <= 1))
+		return !used || part_row(g, p[at], row);
+	struct graph_part parts[GRAPH_EP_PARTS] = { 0 };
+	used = 0;
+	for (unsigned k = 0; k < n; k++)
+		if (p[k].cycles)
+			parts[used++] = p[k];
+	const struct graph_delay *d = delays(g, 0, parts, (struct graph_part){ 0 });
+	if (d)
+		*row = d->to_p;
+	return d;
 }
 
 static uint16_t grain_row(const struct graph *g, uint64_t i, uint32_t back)
@@ -198,32 +211,35 @@ static uint16_t grain_row(const struct graph *g, uint64_t i, uint32_t back)
 	return (uint16_t)(g->rows.d_grain + (j & GRAPH_D_GRAIN_MASK));
 }
 
-static bool head(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s)
+/* False: the batch must end before this instruction. *growth: what it can add to the latest time
+ * so far, at most. */
+static bool head(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s,
+		 uint64_t *growth)
 {
-	s->flags |= STEP_HEAD;
-	if (!parts_row(g, in->step, 2, &s->step) || !parts_row(g, in->fetch, 3, &s->fetch))
-		return false;
+	uint16_t flags = STEP_HEAD;
+	*growth += (uint64_t)in->step[0].cycles + in->step[1].cycles + in->fetch[0].cycles +
+		   in->fetch[1].cycles + in->fetch[2].cycles + g->config.depth;
 	if (in->flags & GRAPH_PD) {
-		s->flags |= STEP_PD;
+		flags |= STEP_PD;
 		s->pd = in->pd;
 		s->pd_mask = (uint16_t)(g->rows.masks + in->pd_cat);
+		*growth += in->pd;
 	}
 	if (in->flags & GRAPH_CF) {
-		s->flags |= STEP_CF;
+		flags |= STEP_CF;
 		s->cf = in->cf;
+		*growth += in->cf;
 	}
 	s->buffer = in->buffer ? grain_row(g, i, in->buffer) : 0;
 	s->buffer_ideal = g->config.buffer_ideal ? grain_row(g, i, g->config.buffer_ideal) : 0;
-	return true;
+	s->flags |= flags;
+	return parts_row(g, in->step, 2, &s->step) && parts_row(g, in->fetch, 3, &s->fetch);
 }
 
-/* False: the batch must end before this instruction. */
-static bool step(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s)
+static bool dispatch(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s,
+		     uint64_t *growth)
 {
 	const struct graph_rows *r = &g->rows;
-	s->flags = 0;
-	if (in->flags & GRAPH_HEAD && !head(g, in, i, s))
-		return false;
 	s->d_before = (uint16_t)(r->d + ((i - g->config.fetch_width) & GRAPH_D_MASK));
 	s->d = (uint16_t)(r->d + (i & GRAPH_D_MASK));
 	s->cd[0] = in->cd[0] ? (uint16_t)(r->c + ((i - in->cd[0]) & g->c_mask)) : 0;
@@ -231,45 +247,57 @@ static bool step(struct graph *g, const struct graph_inst *in, uint64_t i, struc
 	    in->cd[1]
 		? (uint16_t)(r->c_grain + ((i - in->cd[1]) / GRAPH_WIN_GRAIN & g->c_grain_mask))
 		: 0;
-	if (unlikely(in->cd_wait.cycles && in->cd[0])) {
-		s->flags |= STEP_WAIT;
-		if (!parts_row(g, &in->cd_wait, 1, &s->wait))
-			return false;
-	}
 	if (in->iq) {
 		s->flags |= STEP_IQ;
 		s->iq = (uint16_t)(r->e + ((i - in->iq) & g->c_mask));
 	}
-	s->e = (uint16_t)(r->e + (i & g->c_mask));
 	if (in->flags & GRAPH_SERIAL)
 		s->flags |= STEP_SERIAL;
-	if (in->dd.cycles) {
-		s->flags |= STEP_DD;
-		if (!parts_row(g, &in->dd, 1, &s->dd))
-			return false;
-	}
 	if (i % GRAPH_GRAIN == GRAPH_GRAIN - 1) {
 		s->flags |= STEP_D_GRAIN;
 		s->d_grain = (uint16_t)(r->d_grain + (i / GRAPH_GRAIN & GRAPH_D_GRAIN_MASK));
 	}
+	if (unlikely(in->cd_wait.cycles && in->cd[0])) {
+		s->flags |= STEP_WAIT;
+		*growth += in->cd_wait.cycles;
+		if (in->cd_wait.cycles > GRAPH_MARGIN(g->width) ||
+		    !part_row(g, in->cd_wait, &s->wait))
+			return false;
+	}
+	if (in->dd.cycles) {
+		s->flags |= STEP_DD;
+		*growth += in->dd.cycles;
+		if (!part_row(g, in->dd, &s->dd))
+			return false;
+	}
+	return true;
+}
+
+static bool execute(struct graph *g, const struct graph_inst *in, struct graph_step *s,
+		    uint64_t *growth)
+{
 	memcpy(s->src, in->src, sizeof(s->src));
 	if (in->src[2])
 		s->flags |= STEP_SOURCES;
 	if (in->port) {
 		s->flags |= STEP_PORT | (in->flags & GRAPH_PORT ? STEP_PORT_BINDS : 0);
 		s->port = in->port;
+		s->occupies = 0;
+		*growth += in->occupies.cycles;
 		g->ports[in->port / 64] |= 1ull << in->port % 64;
-		if (!parts_row(g, &in->occupies, 1, &s->occupies))
+		if (in->occupies.cycles && !part_row(g, in->occupies, &s->occupies))
 			return false;
 	}
 	if (in->re.cycles) {
 		s->flags |= STEP_RE;
-		if (!parts_row(g, &in->re, 1, &s->re))
+		*growth += in->re.cycles;
+		if (!part_row(g, in->re, &s->re))
 			return false;
 	}
-	const struct graph_delay *d = execution(g, in);
+	const struct graph_delay *d = delays(g, in->ep, in->ep_part, in->wake);
 	if (!d)
 		return false;
+	*growth += d->most;
 	s->to_p = d->to_p;
 	s->to_c = d->to_c;
 	s->to_dst = d->to_dst;
@@ -277,12 +305,28 @@ static bool step(struct graph *g, const struct graph_inst *in, uint64_t i, struc
 	if (in->line | in->data | in->mem) {
 		s->flags |= STEP_P;
 		s->line = in->line;
-		s->line_mask = (uint16_t)(r->masks + in->line_cat);
+		s->line_mask = (uint16_t)(g->rows.masks + in->line_cat);
 		s->data = in->data;
-		s->mem = in->mem ? in->mem : r->unread;
-		if (!parts_row(g, &in->wake, 1, &s->wake))
+		s->mem = in->mem ? in->mem : g->rows.unread;
+		s->wake = 0;
+		if (in->wake.cycles && !part_row(g, in->wake, &s->wake))
 			return false;
 	}
+	g->wake = (uint32_t)max_u64(g->wake, in->wake.cycles);
+	return true;
+}
+
+static bool step(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s,
+		 uint64_t *growth)
+{
+	const struct graph_rows *r = &g->rows;
+	*growth = 2 + g->config.dispatch_latency + g->config.commit_latency + in->pc;
+	s->flags = 0;
+	if (in->flags & GRAPH_HEAD && !head(g, in, i, s, growth))
+		return false;
+	if (!dispatch(g, in, i, s, growth) || !execute(g, in, s, growth))
+		return false;
+	s->e = (uint16_t)(r->e + (i & g->c_mask));
 	if (in->pc) {
 		s->flags |= STEP_PC;
 		s->pc = in->pc;
@@ -293,7 +337,6 @@ static bool step(struct graph *g, const struct graph_inst *in, uint64_t i, struc
 		s->flags |= STEP_C_GRAIN;
 		s->c_grain = (uint16_t)(r->c_grain + (i / GRAPH_WIN_GRAIN & g->c_grain_mask));
 	}
-	g->wake = (uint32_t)max_u64(g->wake, in->wake.cycles);
 	return true;
 }
 
@@ -305,9 +348,8 @@ size_t graph_steps(struct graph *g, const struct graph_inst *in, size_t count, u
 	size_t n = 0;
 	g->batches++;
 	for (; n < most; n++) {
-		const uint64_t more = growth_of(g, &in[n]);
-		if (sum + more > room || in[n].cd_wait.cycles > GRAPH_MARGIN(g->width) ||
-		    !step(g, &in[n], g->count + n, &g->steps[n]))
+		uint64_t more;
+		if (!step(g, &in[n], g->count + n, &g->steps[n], &more) || sum + more > room)
 			break;
 		sum += more;
 		if (n && in[n].flags & GRAPH_PD)
