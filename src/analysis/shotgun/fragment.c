@@ -13,15 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/icost/slots.h"
 #include "analysis/shotgun/shotgun.h"
 #include "isa/isa.h"
 
 #define CALLS	    64
 #define CODE	    (1u << 16) /* entries of the cache of decoded instructions */
-#define LOOK_MAX    512	       /* samples of one PC that are compared */
-#define FRONT_SLACK 2	       /* packets under way between fetch and its buffer, in the mean */
+#define LOOK_MAX    4096       /* samples of one PC that are compared */
+#define WHOLE	    ((1ull << 2 * SHOTGUN_SPAN) - 1)
+#define FRONT_SLACK 2 /* packets under way between fetch and its buffer, in the mean */
 #define WINDOW_MANY 20
-#define TRIES	    12	 /* targets of one indirect branch */
+#define TRIES	    24	 /* targets of one indirect branch */
+#define AHEAD	    48	 /* instructions that a target is tried on */
 #define BACK_MAX    4000 /* wrong guesses in one fragment */
 
 struct code {
@@ -62,13 +65,16 @@ struct fragments {
 	const struct shotgun_detail *details;
 	size_t ndetails;
 	struct code *code;
+	uint64_t *targets; /* of all indirect branches that were sampled, and behind all calls */
+	size_t ntargets;
 	struct rng rng;
 	struct fragment_counts counts;
 	/* of the fragment being built */
 	struct path at;
 	size_t loads[SHOTGUN_LONG], ints[SHOTGUN_LONG], fps[SHOTGUN_LONG];
 	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
-	struct guess *guesses;	     /* SHOTGUN_LONG */
+	struct slots slots;
+	struct guess *guesses; /* SHOTGUN_LONG */
 	size_t nguesses;
 };
 
@@ -92,6 +98,7 @@ void fragments_free(struct fragments *f)
 	if (!f)
 		return;
 	free(f->code);
+	free(f->targets);
 	free(f->guesses);
 	free(f);
 }
@@ -140,12 +147,14 @@ static bool is_legal(const struct code *c, unsigned bits)
 
 /* ---- samples ---- */
 
-static size_t first_of(const struct fragments *f, uint64_t pc)
+/* The first sample at or after this one in order: by PC, then signature. */
+static size_t first_of(const struct fragments *f, uint64_t pc, uint64_t signature)
 {
 	size_t low = 0, high = f->ndetails;
 	while (low < high) {
 		const size_t mid = (low + high) / 2;
-		if (f->details[mid].pc < pc)
+		const struct shotgun_detail *d = &f->details[mid];
+		if (d->pc < pc || (d->pc == pc && d->signature < signature))
 			low = mid + 1;
 		else
 			high = mid;
@@ -167,17 +176,22 @@ static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, ui
 					    uint64_t mask, const uint64_t *not_to, unsigned nnot,
 					    int *differs)
 {
-	const size_t first = first_of(f, pc);
+	const size_t exact = first_of(f, pc, signature),
+		     after = mask == WHOLE ? first_of(f, pc, signature + 1) : exact;
+	if (after > exact && !nnot) {
+		*differs = 0;
+		return &f->details[exact + rng_below(&f->rng, after - exact)];
+	}
+	const size_t first = first_of(f, pc, 0), n = first_of(f, pc + 1, 0) - first;
 	const struct shotgun_detail *best = NULL;
-	size_t n = 0;
 	*differs = 99;
-	while (first + n < f->ndetails && f->details[first + n].pc == pc)
-		n++;
-	/* Of very many a random stretch is compared; equal ones are equally likely to be taken. */
-	const size_t from = n > LOOK_MAX ? rng_below(&f->rng, n) : 0, look = min_u64(n, LOOK_MAX);
+	if (!n)
+		return NULL;
+	/* Of very many some are compared; equal ones are equally likely to be taken. */
+	const size_t step = (n + LOOK_MAX - 1) / LOOK_MAX, from = rng_below(&f->rng, step);
 	unsigned equal = 0;
-	for (size_t i = 0; i < look; i++) {
-		const struct shotgun_detail *d = &f->details[first + (from + i) % n];
+	for (size_t i = from; i < n; i += step) {
+		const struct shotgun_detail *d = &f->details[first + i];
 		const int bits = __builtin_popcountll((d->signature ^ signature) & mask);
 		if (nnot && holds(not_to, nnot, d->target))
 			continue;
@@ -259,11 +273,12 @@ static void fetch_edges(struct fragments *f, uint64_t pc, const struct shotgun_d
 	if (before && !redirected && !bubble && !flushed && !full && !d->icache && !d->itlb)
 		return;
 	out->flags |= GRAPH_HEAD;
-	out->step[0] = (struct graph_part){ .cycles = 1,
-					    .category = full		       ? CAT_BW
-							: redirected || bubble ? CAT_BW_BMISP
-							: d->icache	       ? CAT_BW_IMISS
-									       : CAT_BW };
+	/* A miss in the middle of a packet begins in its cycle. */
+	if (full || redirected || bubble || flushed || !before)
+		out->step[0] =
+		    (struct graph_part){ .cycles = 1,
+					 .category = !full && (redirected || bubble) ? CAT_BW_BMISP
+										     : CAT_BW };
 	if (bubble)
 		out->step[1] =
 		    (struct graph_part){ .cycles = (uint16_t)m->btb_bubble, .category = CAT_BMISP };
@@ -278,6 +293,7 @@ static void fetch_edges(struct fragments *f, uint64_t pc, const struct shotgun_d
 	}
 	out->fetch[0] = (struct graph_part){ .cycles = d->icache, .category = CAT_IMISS };
 	out->fetch[1] = (struct graph_part){ .cycles = d->itlb, .category = CAT_NONE };
+	out->fetch[2] = (struct graph_part){ .cycles = d->isaved, .category = CAT_SAVED_IMISS };
 	const uint64_t x = 1 + m->front_entries + (uint64_t)FRONT_SLACK * m->fetch_width;
 	out->buffer = (uint16_t)min_u64(x, GRAPH_REACH);
 	f->at.packet = f->at.taken = 0;
@@ -359,7 +375,13 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 		} else if (rest) {
 			out->ep_part[n] =
 			    (struct graph_part){ .cycles = (uint16_t)rest, .category = CAT_DMISS };
+			n += out->ep_part[n].cycles != 0;
 			out->mem = f->slot[i] = pool_slot(f);
+		}
+		if (d->dsaved && !out->line) {
+			out->ep_part[n] =
+			    (struct graph_part){ .cycles = d->dsaved, .category = CAT_SAVED_DMISS };
+			out->mem = f->slot[i] = f->slot[i] ? f->slot[i] : pool_slot(f);
 		}
 	} else if (store) {
 		out->ep = 1;
@@ -381,6 +403,7 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 	if (c->cls == CLASS_AMO && !out->mem)
 		out->mem = f->slot[i] = pool_slot(f);
 	out->dst = c->operands.dst;
+	slots_next(&f->slots, !load && !store && out->ep_part[0].category == CAT_SHALU, out);
 }
 
 /* ---- the path ---- */
@@ -428,10 +451,7 @@ static const struct shotgun_detail *sample_for(struct fragments *f, enum shotgun
 	int differs;
 	if (design == DESIGN_STATIC) {
 		/* always the same one */
-		const size_t at = first_of(f, pc);
-		size_t n = 0;
-		while (at + n < f->ndetails && f->details[at + n].pc == pc)
-			n++;
+		const size_t at = first_of(f, pc, 0), n = first_of(f, pc + 1, 0) - at;
 		return n ? &f->details[at + hash_u64(pc) % n] : NULL;
 	}
 	const struct shotgun_detail *d = closest(f, pc, signature, mask, NULL, 0, &differs);
@@ -439,27 +459,90 @@ static const struct shotgun_detail *sample_for(struct fragments *f, enum shotgun
 	return d;
 }
 
-/* Goes where a sample says that the indirect branch just built went. */
-static bool guess_target(struct fragments *f, struct guess *g)
+static int by_number(const void *x, const void *y)
+{
+	const uint64_t *a = x, *b = y;
+	return (*a > *b) - (*a < *b);
+}
+
+static void find_targets(struct fragments *f)
+{
+	size_t n = 0;
+	f->targets = x_calloc(f->ndetails + 1, sizeof(*f->targets));
+	for (size_t k = 0; k < f->ndetails; k++) {
+		const struct code *c = code_at(f, f->details[k].pc);
+		if (!c || c->cls != CLASS_JUMP)
+			continue;
+		if (isa_is_call(&c->in))
+			f->targets[n++] = c->pc + c->in.len;
+		else if (isa_is_indirect(&c->in))
+			f->targets[n++] = f->details[k].target;
+	}
+	qsort(f->targets, n, sizeof(*f->targets), by_number);
+	for (size_t k = 0; k < n; k++)
+		if (!k || f->targets[k] != f->targets[k - 1])
+			f->targets[f->ntargets++] = f->targets[k];
+}
+
+/* How many instructions from pc on can be what the skeleton's bits say, up to the next branch whose
+ * target is not in the binary; 0 if one of them cannot. */
+static unsigned plausible(struct fragments *f, const struct shotgun_long *on, size_t i, uint64_t pc)
+{
+	unsigned n = 0;
+	for (; n < AHEAD && i + n < SHOTGUN_LONG; n++) {
+		const unsigned bits = on->bits[i + n];
+		const struct code *c = code_at(f, pc);
+		if (!c || !is_legal(c, bits))
+			return 0;
+		if (c->cls == CLASS_JUMP && isa_is_indirect(&c->in))
+			return n + 1;
+		pc += (c->cls == CLASS_JUMP || (c->cls == CLASS_BRANCH && bits & SHOTGUN_BIT1))
+			  ? (uint64_t)(int64_t)c->in.imm
+			  : c->in.len;
+	}
+	return n + 1;
+}
+
+/*
+ * Goes where a sample says that the indirect branch just built went; if none is left, where any
+ * such branch went, if what follows there fits the skeleton best.
+ */
+static bool guess_target(struct fragments *f, const struct shotgun_long *on, struct guess *g)
 {
 	int differs;
+	uint64_t to = 0;
 	f->at = g->after;
-	const struct shotgun_detail *d =
-	    g->ntried < TRIES
-		? closest(f, g->of, g->signature, g->mask, g->tried, g->ntried, &differs)
-		: NULL;
-	if (!d)
+	while (g->ntried < TRIES) {
+		const struct shotgun_detail *d =
+		    closest(f, g->of, g->signature, g->mask, g->tried, g->ntried, &differs);
+		if (!d)
+			break;
+		g->tried[g->ntried++] = d->target;
+		if (plausible(f, on, f->at.i, d->target)) {
+			f->at.pc = d->target;
+			return true;
+		}
+	}
+	unsigned best = 0;
+	for (size_t k = 0; g->ntried < TRIES && k < f->ntargets; k++) {
+		const unsigned n = plausible(f, on, f->at.i, f->targets[k]);
+		if (n > best && !holds(g->tried, g->ntried, f->targets[k])) {
+			best = n;
+			to = f->targets[k];
+		}
+	}
+	if (!best)
 		return false;
-	g->tried[g->ntried++] = d->target;
-	f->at.pc = d->target;
+	g->tried[g->ntried++] = to;
+	f->at.pc = to;
 	return true;
 }
 
 /* The last guess was wrong, or the one before it: another way. False if there is none. */
-static bool go_back(struct fragments *f)
+static bool go_back(struct fragments *f, const struct shotgun_long *on)
 {
 	while (f->nguesses) {
-		if (guess_target(f, &f->guesses[f->nguesses - 1]))
+		if (guess_target(f, on, &f->guesses[f->nguesses - 1]))
 			return true;
 		f->nguesses--;
 	}
@@ -504,7 +587,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 		*g = (struct guess){
 			.after = f->at, .of = pc, .signature = *signature, .mask = *mask
 		};
-		if (!guess_target(f, g))
+		if (!guess_target(f, on, g))
 			f->nguesses--;
 	}
 	if (design == DESIGN_SHORT) {
@@ -520,11 +603,14 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 {
 	uint64_t signature = 0, mask = 0;
 	unsigned back = 0;
+	if (!f->targets)
+		find_targets(f);
 	f->at = (struct path){ .pc = on->start };
+	slots_reset(&f->slots, f->m.issue_slots, f->m.rob);
 	f->nguesses = 0;
 	while (f->at.i < SHOTGUN_LONG)
 		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&
-		    (back++ == BACK_MAX || !go_back(f))) {
+		    (back++ == BACK_MAX || !go_back(f, on))) {
 			f->counts.discarded++;
 			return 0;
 		}

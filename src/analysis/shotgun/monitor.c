@@ -116,7 +116,7 @@ static void end_detail(struct monitor *m)
 	m->to_detail = next_period(m, m->config.detail_period);
 }
 
-bool monitor_add(struct monitor *m, const struct rec_inst *r)
+bool monitor_add(struct monitor *m, const struct rec_inst *r, uint16_t isaved, uint16_t dsaved)
 {
 	const unsigned bits = shotgun_bits(r);
 	bool begins = false;
@@ -129,6 +129,8 @@ bool monitor_add(struct monitor *m, const struct rec_inst *r)
 		m->to_detail--;
 	} else if (m->nrecent == SHOTGUN_CONTEXT) {
 		begin_detail(m, r, bits);
+		m->detail.isaved = isaved;
+		m->detail.dsaved = dsaved;
 	}
 	if (!m->in_long && m->to_long) {
 		m->to_long--;

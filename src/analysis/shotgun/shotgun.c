@@ -5,6 +5,9 @@
  * profiler: the same stretches of the run with the edges as they really were, so that the error of
  * sampling and that of building fragments can be told apart (table IX).
  *
+ * Fragments are laid end to end: each starts with the machine as the one before left it, not with
+ * an empty one, so that filling and draining a window are not costs of anything.
+ *
  * Parameters: shotgun.detail and shotgun.signature, instructions between samples in the mean.
  */
 #include "analysis/shotgun/shotgun.h"
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/icost/shadow.h"
 #include "store/store.h"
 
 #define DETAIL_PERIOD 200
@@ -24,6 +28,7 @@ struct shotgun {
 	struct monitor *monitor;
 	struct graph *graph;
 	struct edges *edges;
+	struct shadow *shadow;
 	struct graph_inst *batch;
 	size_t nbatch; /* of the stretch under way, as it really is */
 	bool within;
@@ -65,19 +70,21 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 	s->monitor = monitor_new(&mc);
 	s->graph = graph_new(&gc);
 	s->edges = edges_new(&s->machine);
+	s->shadow = shadow_new(o->info, meta);
+	edges_shadow(s->edges, s->shadow);
 	s->batch = x_calloc(SHOTGUN_LONG, sizeof(*s->batch));
 	return true;
 }
 
-static void add_lengths(struct shotgun *s, const struct graph_inst *in, size_t n,
-			uint64_t sum[GRAPH_LANES])
+/* Cycles that a wrong path's fetching of the line saved. */
+static uint16_t saved(const struct graph_inst *in, enum graph_category category)
 {
-	uint64_t length[GRAPH_LANES];
-	graph_reset(s->graph);
-	graph_add(s->graph, in, n);
-	graph_length(s->graph, length);
-	for (unsigned k = 0; k < GRAPH_LANES; k++)
-		sum[k] += length[k];
+	if (category == CAT_SAVED_IMISS)
+		return in->fetch[2].category == category ? in->fetch[2].cycles : 0;
+	for (unsigned k = 0; k < GRAPH_EP_PARTS && in->ep_part[k].cycles; k++)
+		if (in->ep_part[k].category == category)
+			return in->ep_part[k].cycles;
+	return 0;
 }
 
 static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, struct err *e)
@@ -92,14 +99,15 @@ static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, s
 			s->first_cycle = r->fetch;
 		s->last_cycle = r->fetch + r->commit;
 		edges_next(s->edges, r, &edges);
-		if (monitor_add(s->monitor, r))
+		if (monitor_add(s->monitor, r, saved(&edges, CAT_SAVED_IMISS),
+				saved(&edges, CAT_SAVED_DMISS)))
 			s->within = true;
 		if (!s->within)
 			continue;
 		s->batch[s->nbatch++] = edges;
 		if (s->nbatch < SHOTGUN_LONG)
 			continue;
-		add_lengths(s, s->batch, s->nbatch, s->perfect);
+		graph_add(s->graph, s->batch, s->nbatch);
 		s->nperfect++;
 		s->nbatch = 0;
 		s->within = false;
@@ -161,19 +169,22 @@ static bool shotgun_finish(void *state, struct store *store, struct err *e)
 	bool ok = true;
 	if (!store || !s->images || !*s->images)
 		return true;
+	graph_length(s->graph, s->perfect);
 	monitor_finish(s->monitor);
 	const struct shotgun_detail *details = monitor_details(s->monitor, &ndetails);
 	const struct shotgun_long *longs = monitor_longs(s->monitor, &nlongs);
 	for (int design = DESIGN_STATIC; ok && design <= DESIGN_LONG; design++) {
-		uint64_t length[GRAPH_LANES] = { 0 };
+		uint64_t length[GRAPH_LANES];
+		graph_reset(s->graph);
 		struct fragments *f =
 		    fragments_new(&s->machine, *s->images, details, ndetails, s->seed + 11);
 		for (size_t i = 0; i < nlongs; i++) {
 			const size_t n =
 			    fragments_build(f, (enum shotgun_design)design, &longs[i], s->batch);
 			if (n)
-				add_lengths(s, s->batch, n, length);
+				graph_add(s->graph, s->batch, n);
 		}
+		graph_length(s->graph, length);
 		const struct fragment_counts c = fragments_counts(f);
 		ok = put_counts(store, design, &c, e) &&
 		     (!c.built || put_lengths(s, store, design, length, e));
@@ -190,6 +201,7 @@ static void shotgun_free(void *state)
 	monitor_free(s->monitor);
 	graph_free(s->graph);
 	edges_free(s->edges);
+	shadow_free(s->shadow);
 	free(s->batch);
 }
 

@@ -35,6 +35,8 @@ struct shotgun_detail {
 	uint16_t icache, itlb;	      /* DD */
 	uint16_t contention;	      /* RE */
 	uint16_t latency, miss, dtlb; /* EP: all of it; of that a miss; of that translation */
+	uint16_t isaved,
+	    dsaved;	/* what it would have waited, had a wrong path not fetched the line */
 	uint16_t flush; /* commit of the one before to its fetch, if that one flushed */
 	uint8_t level;	/* where its data came from */
 	uint8_t bits;	/* its own */
@@ -59,8 +61,10 @@ struct monitor_config {
 struct monitor;
 struct monitor *monitor_new(const struct monitor_config *c);
 void monitor_free(struct monitor *m);
-/* The next committed instruction. True if it is the first of a signature sample. */
-bool monitor_add(struct monitor *m, const struct rec_inst *r);
+/* The next committed instruction; cycles that a wrong path's fetching of its line, and of its
+ * data's, has saved (a bit in the tag tells that a squashed instruction filled it). True if it is
+ * the first of a signature sample. */
+bool monitor_add(struct monitor *m, const struct rec_inst *r, uint16_t isaved, uint16_t dsaved);
 /* Samples that are complete; details sorted by PC after monitor_finish. */
 void monitor_finish(struct monitor *m);
 const struct shotgun_detail *monitor_details(const struct monitor *m, size_t *count);

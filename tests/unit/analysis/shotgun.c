@@ -167,7 +167,7 @@ static struct monitor *watch(uint64_t insts)
 	uint64_t pc = BASE;
 	for (uint64_t n = 0; n < insts; n++) {
 		const struct rec_inst r = step_of(n, &pc);
-		monitor_add(m, &r);
+		monitor_add(m, &r, 0, 0);
 	}
 	monitor_finish(m);
 	return m;
@@ -206,7 +206,7 @@ static void test_693_full_buffers_keep_a_sample_of_all_samples(void **state)
 	size_t n;
 	for (uint64_t i = 0; i < 200000; i++) {
 		const struct rec_inst r = step_of(i, &pc);
-		monitor_add(m, &r);
+		monitor_add(m, &r, 0, 0);
 	}
 	monitor_finish(m);
 	monitor_details(m, &n);
