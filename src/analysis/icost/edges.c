@@ -77,6 +77,7 @@ struct edges {
 	} prev;			/* the last instruction */
 	struct stamps *history; /* of the last instructions, by number modulo a power of two */
 	uint64_t history_mask;
+	unsigned line_shift;
 	uint64_t prev_p;
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
 	uint64_t packets[FRONT_PACKETS]; /* first of the last packets */
@@ -242,6 +243,7 @@ struct edges *edges_new(const struct edges_machine *m)
 		history *= 2;
 	s->history = x_calloc(history, sizeof(*s->history));
 	s->history_mask = history - 1;
+	s->line_shift = (unsigned)__builtin_ctz(m->line_bytes);
 	slots_reset(&s->slots, m->issue_slots, m->rob);
 	s->count = 2 * history; /* before the first there is a past in which nothing happened */
 	return s;
@@ -471,7 +473,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 /* What the fetch would have been without wrong paths before it. */
 static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
-	const uint64_t line = r->pc / s->m.line_bytes;
+	const uint64_t line = r->pc >> s->line_shift;
 	struct graph_part *miss = &out->fetch[0];
 	if (line == s->fetch_line && !r->lat_icache)
 		return;
@@ -517,19 +519,32 @@ static enum graph_category stall_category(const struct rec_inst *r)
 	}
 }
 
-/* How far back is who must have committed before this one can have its entry. */
-static uint64_t commit_distance(struct edges *s, const struct decoded *d, uint32_t times)
+/* Where the n-th last of a kind is younger than *from, it is that. */
+static void bring(uint64_t *from, const uint64_t *ring, uint64_t count, uint64_t n)
+{
+	*from = max_u64(*from, nth_last(ring, count, n));
+}
+
+/* How far back is who must have committed before this one can have its entry, in the real window
+ * and in one that is WINDOW_MANY times as large. */
+static void commit_distances(const struct edges *s, const struct decoded *d, uint16_t x[2])
 {
 	const struct edges_machine *m = &s->m;
-	const uint64_t i = s->count;
-	uint64_t x = (uint64_t)m->rob * times, j = 0;
-	if (d->load && m->lq)
-		j = max_u64(j, nth_last(s->loads, s->nloads, (uint64_t)m->lq * times));
-	if (d->dst >= 32 && m->fp_regs)
-		j = max_u64(j, nth_last(s->fps, s->nfps, (uint64_t)m->fp_regs * times));
-	else if (d->dst && d->dst < 32 && m->int_regs)
-		j = max_u64(j, nth_last(s->ints, s->nints, (uint64_t)m->int_regs * times));
-	return j ? min_u64(x, i - j) : x;
+	const uint64_t i = s->count, far = (uint64_t)m->rob * WINDOW_MANY;
+	uint64_t j[2] = { 0, 0 };
+	if (d->load && m->lq) {
+		bring(&j[0], s->loads, s->nloads, m->lq);
+		bring(&j[1], s->loads, s->nloads, (uint64_t)m->lq * WINDOW_MANY);
+	}
+	if (d->dst >= 32 && m->fp_regs) {
+		bring(&j[0], s->fps, s->nfps, m->fp_regs);
+		bring(&j[1], s->fps, s->nfps, (uint64_t)m->fp_regs * WINDOW_MANY);
+	} else if (d->dst && d->dst < 32 && m->int_regs) {
+		bring(&j[0], s->ints, s->nints, m->int_regs);
+		bring(&j[1], s->ints, s->nints, (uint64_t)m->int_regs * WINDOW_MANY);
+	}
+	x[0] = (uint16_t)(j[0] ? min_u64(m->rob, i - j[0]) : m->rob);
+	x[1] = (uint16_t)max_u64(j[1] ? min_u64(far, i - j[1]) : far, GRAPH_WIN_GRAIN);
 }
 
 static void dispatch_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
@@ -539,8 +554,7 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 	const uint64_t i = s->count;
 	uint64_t known = max_u64(past(s, i - 1)->d, f + m->depth);
 	known = max_u64(known, past(s, i - m->dispatch_width)->d + 1);
-	out->cd[0] = (uint16_t)commit_distance(s, d, 1);
-	out->cd[1] = (uint16_t)max_u64(commit_distance(s, d, WINDOW_MANY), GRAPH_WIN_GRAIN);
+	commit_distances(s, d, out->cd);
 	known = max_u64(known, past(s, i - out->cd[0])->c);
 	if (r->flags & RI_SERIAL || s->prev.flags & RI_SERIAL) {
 		out->flags |= GRAPH_SERIAL;
@@ -630,7 +644,7 @@ static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t laten
 {
 	const struct edges_machine *m = &s->m;
 	const uint64_t hit = r->dlevel == LEVEL_FWD ? m->forward_latency : m->l1d_latency;
-	const uint64_t line = r->addr / m->line_bytes;
+	const uint64_t line = r->addr >> s->line_shift;
 	const uint16_t sharer = s->line_map[map_index(line)];
 	uint64_t rest = latency - min_u64(latency, 1);
 	unsigned n = 0;
@@ -665,7 +679,8 @@ static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t laten
 static uint64_t port_edge(struct edges *s, const struct rec_inst *r, const struct decoded *d,
 			  const struct stamps *now, uint64_t latency, struct graph_inst *out)
 {
-	const unsigned n = s->next_port[d->unit]++ % s->m.unit[d->unit].count;
+	const unsigned n = s->next_port[d->unit];
+	s->next_port[d->unit] = n + 1 < s->m.unit[d->unit].count ? n + 1 : 0;
 	const uint16_t slot = (uint16_t)(GRAPH_SLOT_PORTS + d->unit * PORTS_EACH + n);
 	const uint64_t v = max_u64(now->d + 1, s->slot_time[slot]);
 	uint16_t fixed = 0;
@@ -718,7 +733,7 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 	out->ep_part[n] =
 	    (struct graph_part){ .cycles = (uint16_t)(whole - seen), .category = CAT_SAVED_DMISS };
 	if (!out->mem) /* those that share the line would wait for it */
-		out->mem = new_pool_slot(s, r->addr / s->m.line_bytes, 0);
+		out->mem = new_pool_slot(s, r->addr >> s->line_shift, 0);
 }
 
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,

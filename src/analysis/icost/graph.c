@@ -186,17 +186,30 @@ uint64_t graph_count(const struct graph *g)
 
 /* ---- room for times to grow ---- */
 
+static uint32_t latest(const struct graph *g, unsigned row)
+{
+	uint32_t most = 0;
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK) {
+		const void *at = graph_row(g, lane, row);
+		const uint16_t *narrow = at;
+		const uint32_t *broad = at;
+		uint16_t m = 0;
+		for (unsigned k = 0; g->width == NARROW && k < GRAPH_BLOCK; k++)
+			m = narrow[k] > m ? narrow[k] : m;
+		most = m > most ? m : most;
+		for (unsigned k = 0; g->width == BROAD && k < GRAPH_BLOCK; k++)
+			most = broad[k] > most ? broad[k] : most;
+	}
+	return most;
+}
+
 /* What the latest time of any lane can be: none but a port's is after C and what wake-up adds. */
 static void measure(struct graph *g)
 {
-	uint64_t most = 0;
-	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-		most = max_u64(most, get(g, g->rows.last + LAST_C, lane));
-	most += g->wake + 1;
-	for (unsigned slot = 0; slot < GRAPH_SLOTS; slot++)
-		for (unsigned lane = 0; g->ports[slot / 64] >> slot % 64 & 1 && lane < GRAPH_LANES;
-		     lane++)
-			most = max_u64(most, get(g, slot, lane));
+	uint64_t most = (uint64_t)latest(g, g->rows.last + LAST_C) + g->wake + 1;
+	for (unsigned k = 0; k < GRAPH_SLOTS / 64; k++)
+		for (uint64_t left = g->ports[k]; left; left &= left - 1)
+			most = max_u64(most, latest(g, k * 64 + (unsigned)__builtin_ctzll(left)));
 	g->highest = min_u64(g->highest, most);
 }
 

@@ -17,6 +17,7 @@
 #define STATICS_EVERY 16   /* of so many segments one is looked at for static instructions */
 #define PLACES_EVERY  64   /* … batches, for functions */
 #define FRAGMENT      8192 /* instructions of a sampled fragment */
+#define AHEAD	      12   /* records that are on their way from memory */
 
 static uint32_t number_param(const struct analysis_options *o, const char *key, uint32_t otherwise)
 {
@@ -125,6 +126,9 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 	struct icost *s = state;
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_inst *r = &insts[i];
+		/* records were written by another processor */
+		__builtin_prefetch(&r[AHEAD]);
+		__builtin_prefetch((const char *)&r[AHEAD + 1] - 1);
 		if (!(r->flags & RI_COMMITTED))
 			continue;
 		if (!s->position && !s->nbatch && !s->insts)

@@ -163,9 +163,9 @@ static unsigned NAME(with_bandwidth)(const struct graph *g, unsigned lane)
 {
 	if (g->config.one_width)
 		return VECS;
-	if (TOGETHER == GRAPH_BLOCK)
+	if (TOGETHER > GRAPH_LANES / 4)
 		return VECS / 2;
-	return lane % GRAPH_BLOCK < GRAPH_BLOCK / 2 ? VECS : 0;
+	return lane & GRAPH_LANES / 4 ? 0 : VECS;
 }
 
 static void NAME(run)(struct graph *g, size_t count)

@@ -18,6 +18,7 @@
 
 struct tags {
 	uint32_t sets, ways; /* sets 0: no such cache */
+	uint32_t mask;	     /* sets - 1 if that is a power of two, else 0 */
 	uint64_t *line;	     /* line + 1; 0: free; most recent first */
 };
 
@@ -60,6 +61,7 @@ static struct tags tags_of(const struct trace_info *info, const char *section, u
 	const uint64_t size = bytes_of(text_of(info, section, "size"));
 	if (t.ways && size >= (uint64_t)line * t.ways) {
 		t.sets = (uint32_t)(size / line / t.ways);
+		t.mask = t.sets & (t.sets - 1) ? 0 : t.sets - 1;
 		t.line = x_calloc((size_t)t.sets * t.ways, sizeof(*t.line));
 	}
 	return t;
@@ -110,15 +112,16 @@ void shadow_free(struct shadow *s)
  */
 static bool touch(struct tags *t, uint64_t line, bool *full)
 {
-	uint64_t *set = t->line + (size_t)(line % t->sets) * t->ways;
+	uint64_t *set = t->line + (size_t)(t->mask ? line & t->mask : line % t->sets) * t->ways;
 	uint32_t k = 0;
+	*full = set[t->ways - 1] != 0;
+	if (likely(set[0] == line + 1))
+		return true;
 	while (k < t->ways && set[k] != line + 1)
 		k++;
 	const bool hit = k < t->ways;
-	*full = set[t->ways - 1] != 0;
-	if (!hit)
-		k = t->ways - 1;
-	memmove(set + 1, set, k * sizeof(*set));
+	for (k = hit ? k : t->ways - 1; k; k--)
+		set[k] = set[k - 1];
 	set[0] = line + 1;
 	return hit;
 }

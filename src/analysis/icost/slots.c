@@ -19,24 +19,26 @@ void slots_reset(struct slots *s, uint32_t width, uint32_t reach)
 {
 	memset(s, 0, sizeof(*s));
 	s->width = width;
+	s->per = width ? (UINT32_MAX + (uint64_t)width) / width : 0;
 	s->reach = reach < ROOTS ? reach : (uint32_t)ROOTS - 1;
 	s->count = s->reach + 1; /* a root of 0 is too far away */
 }
 
 void slots_next(struct slots *s, bool timeless, struct graph_inst *in)
 {
-	struct slots_chain from = { 0, 0 }, c = { 0, 0 };
+	uint64_t from = 0, chain = 0;
 	const uint32_t i = s->count++;
 	if (!s->width)
 		return;
 	for (unsigned k = 0; k < GRAPH_SOURCES && in->src[k]; k++) {
-		const struct slots_chain *b = &s->chain[in->src[k]];
-		if (b->root > from.root || (b->root == from.root && b->rank > from.rank))
-			from = *b;
+		const uint64_t b = s->chain[in->src[k]];
+		from = b > from ? b : from;
 	}
-	if (i - from.root <= s->reach) {
-		c = (struct slots_chain){ from.root, ++s->waiting[from.root % ROOTS] };
-		const uint32_t wait = c.rank / s->width - from.rank / s->width;
+	const uint32_t root = (uint32_t)(from >> 32), rank = (uint32_t)from;
+	if (i - root <= s->reach) {
+		const uint32_t mine = ++s->waiting[root % ROOTS];
+		const uint32_t wait = (uint32_t)((mine * s->per >> 32) - (rank * s->per >> 32));
+		chain = (uint64_t)root << 32 | mine;
 		unsigned n = 0;
 		while (n < GRAPH_EP_PARTS && in->ep_part[n].cycles)
 			n++;
@@ -45,9 +47,10 @@ void slots_next(struct slots *s, bool timeless, struct graph_inst *in)
 							      .category = CAT_SLOTS_SHALU };
 	}
 	if (!timeless) {
-		c = (struct slots_chain){ i, 0 };
+		chain = (uint64_t)i << 32;
 		s->waiting[i % ROOTS] = 0;
 	}
-	s->chain[in->dst] = s->chain[in->mem] = c;
-	s->chain[0] = (struct slots_chain){ 0, 0 };
+	s->chain[in->mem] = chain;
+	s->chain[in->dst] = chain;
+	s->chain[0] = 0;
 }

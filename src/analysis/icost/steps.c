@@ -211,99 +211,107 @@ static uint16_t grain_row(const struct graph *g, uint64_t i, uint32_t back)
 	return (uint16_t)(g->rows.d_grain + (j & GRAPH_D_GRAIN_MASK));
 }
 
-/* False: the batch must end before this instruction. *growth: what it can add to the latest time
- * so far, at most. */
-static bool head(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s,
-		 uint64_t *growth)
+/* What the steps of a batch have in common. */
+struct batch {
+	struct graph *g;
+	uint32_t width, commit_width, c_mask, c_grain_mask, constant;
+	uint32_t growth; /* what the present instruction can add to the latest time, at most */
+};
+
+/* These return false where the batch must end before the instruction, and the flags of what it has
+ * in *flags. */
+static inline bool head(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
+			struct graph_step *restrict s, unsigned *flags)
 {
-	uint16_t flags = STEP_HEAD;
-	*growth += (uint64_t)in->step[0].cycles + in->step[1].cycles + in->fetch[0].cycles +
-		   in->fetch[1].cycles + in->fetch[2].cycles + g->config.depth;
+	struct graph *g = b->g;
+	*flags |= STEP_HEAD;
+	b->growth += (uint32_t)in->step[0].cycles + in->step[1].cycles + in->fetch[0].cycles +
+		     in->fetch[1].cycles + in->fetch[2].cycles + g->config.depth;
 	if (in->flags & GRAPH_PD) {
-		flags |= STEP_PD;
+		*flags |= STEP_PD;
 		s->pd = in->pd;
 		s->pd_mask = (uint16_t)(g->rows.masks + in->pd_cat);
-		*growth += in->pd;
+		b->growth += in->pd;
 	}
 	if (in->flags & GRAPH_CF) {
-		flags |= STEP_CF;
+		*flags |= STEP_CF;
 		s->cf = in->cf;
-		*growth += in->cf;
+		b->growth += in->cf;
 	}
 	s->buffer = in->buffer ? grain_row(g, i, in->buffer) : 0;
 	s->buffer_ideal = g->config.buffer_ideal ? grain_row(g, i, g->config.buffer_ideal) : 0;
-	s->flags |= flags;
 	return parts_row(g, in->step, 2, &s->step) && parts_row(g, in->fetch, 3, &s->fetch);
 }
 
-static bool dispatch(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s,
-		     uint64_t *growth)
+static inline bool dispatch(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
+			    struct graph_step *restrict s, unsigned *flags)
 {
-	const struct graph_rows *r = &g->rows;
-	s->d_before = (uint16_t)(r->d + ((i - g->config.fetch_width) & GRAPH_D_MASK));
+	const struct graph_rows *r = &b->g->rows;
+	s->d_before = (uint16_t)(r->d + ((i - b->width) & GRAPH_D_MASK));
 	s->d = (uint16_t)(r->d + (i & GRAPH_D_MASK));
-	s->cd[0] = in->cd[0] ? (uint16_t)(r->c + ((i - in->cd[0]) & g->c_mask)) : 0;
+	s->cd[0] = in->cd[0] ? (uint16_t)(r->c + ((i - in->cd[0]) & b->c_mask)) : 0;
 	s->cd[1] =
 	    in->cd[1]
-		? (uint16_t)(r->c_grain + ((i - in->cd[1]) / GRAPH_WIN_GRAIN & g->c_grain_mask))
+		? (uint16_t)(r->c_grain + ((i - in->cd[1]) / GRAPH_WIN_GRAIN & b->c_grain_mask))
 		: 0;
 	if (in->iq) {
-		s->flags |= STEP_IQ;
-		s->iq = (uint16_t)(r->e + ((i - in->iq) & g->c_mask));
+		*flags |= STEP_IQ;
+		s->iq = (uint16_t)(r->e + ((i - in->iq) & b->c_mask));
 	}
 	if (in->flags & GRAPH_SERIAL)
-		s->flags |= STEP_SERIAL;
+		*flags |= STEP_SERIAL;
 	if (i % GRAPH_GRAIN == GRAPH_GRAIN - 1) {
-		s->flags |= STEP_D_GRAIN;
+		*flags |= STEP_D_GRAIN;
 		s->d_grain = (uint16_t)(r->d_grain + (i / GRAPH_GRAIN & GRAPH_D_GRAIN_MASK));
 	}
 	if (unlikely(in->cd_wait.cycles && in->cd[0])) {
-		s->flags |= STEP_WAIT;
-		*growth += in->cd_wait.cycles;
-		if (in->cd_wait.cycles > GRAPH_MARGIN(g->width) ||
-		    !part_row(g, in->cd_wait, &s->wait))
+		*flags |= STEP_WAIT;
+		b->growth += in->cd_wait.cycles;
+		if (in->cd_wait.cycles > GRAPH_MARGIN(b->g->width) ||
+		    !part_row(b->g, in->cd_wait, &s->wait))
 			return false;
 	}
 	if (in->dd.cycles) {
-		s->flags |= STEP_DD;
-		*growth += in->dd.cycles;
-		if (!part_row(g, in->dd, &s->dd))
+		*flags |= STEP_DD;
+		b->growth += in->dd.cycles;
+		if (!part_row(b->g, in->dd, &s->dd))
 			return false;
 	}
 	return true;
 }
 
-static bool execute(struct graph *g, const struct graph_inst *in, struct graph_step *s,
-		    uint64_t *growth)
+static inline bool execute(struct batch *b, const struct graph_inst *restrict in,
+			   struct graph_step *restrict s, unsigned *flags)
 {
+	struct graph *g = b->g;
 	memcpy(s->src, in->src, sizeof(s->src));
 	if (in->src[2])
-		s->flags |= STEP_SOURCES;
+		*flags |= STEP_SOURCES;
 	if (in->port) {
-		s->flags |= STEP_PORT | (in->flags & GRAPH_PORT ? STEP_PORT_BINDS : 0);
+		*flags |= STEP_PORT | (in->flags & GRAPH_PORT ? STEP_PORT_BINDS : 0);
 		s->port = in->port;
 		s->occupies = 0;
-		*growth += in->occupies.cycles;
+		b->growth += in->occupies.cycles;
 		g->ports[in->port / 64] |= 1ull << in->port % 64;
 		if (in->occupies.cycles && !part_row(g, in->occupies, &s->occupies))
 			return false;
 	}
 	if (in->re.cycles) {
-		s->flags |= STEP_RE;
-		*growth += in->re.cycles;
+		*flags |= STEP_RE;
+		b->growth += in->re.cycles;
 		if (!part_row(g, in->re, &s->re))
 			return false;
 	}
 	const struct graph_delay *d = delays(g, in->ep, in->ep_part, in->wake);
 	if (!d)
 		return false;
-	*growth += d->most;
+	b->growth += d->most;
 	s->to_p = d->to_p;
 	s->to_c = d->to_c;
 	s->to_dst = d->to_dst;
 	s->dst = in->dst;
 	if (in->line | in->data | in->mem) {
-		s->flags |= STEP_P;
+		*flags |= STEP_P;
 		s->line = in->line;
 		s->line_mask = (uint16_t)(g->rows.masks + in->line_cat);
 		s->data = in->data;
@@ -312,31 +320,34 @@ static bool execute(struct graph *g, const struct graph_inst *in, struct graph_s
 		if (in->wake.cycles && !part_row(g, in->wake, &s->wake))
 			return false;
 	}
-	g->wake = (uint32_t)max_u64(g->wake, in->wake.cycles);
+	if (unlikely(in->wake.cycles > g->wake))
+		g->wake = in->wake.cycles;
 	return true;
 }
 
-static bool step(struct graph *g, const struct graph_inst *in, uint64_t i, struct graph_step *s,
-		 uint64_t *growth)
+static inline bool step(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
+			struct graph_step *restrict s)
 {
-	const struct graph_rows *r = &g->rows;
-	*growth = 2 + g->config.dispatch_latency + g->config.commit_latency + in->pc;
-	s->flags = 0;
-	if (in->flags & GRAPH_HEAD && !head(g, in, i, s, growth))
+	const struct graph_rows *r = &b->g->rows;
+	unsigned flags = 0;
+	b->growth = b->constant + in->pc;
+	if (in->flags & GRAPH_HEAD && !head(b, in, i, s, &flags))
 		return false;
-	if (!dispatch(g, in, i, s, growth) || !execute(g, in, s, growth))
+	if (!dispatch(b, in, i, s, &flags) || !execute(b, in, s, &flags))
 		return false;
-	s->e = (uint16_t)(r->e + (i & g->c_mask));
+	const uint16_t slot = (uint16_t)(i & b->c_mask);
+	s->e = (uint16_t)(r->e + slot);
+	s->c = (uint16_t)(r->c + slot);
+	s->c_before = (uint16_t)(r->c + ((i - b->commit_width) & b->c_mask));
 	if (in->pc) {
-		s->flags |= STEP_PC;
+		flags |= STEP_PC;
 		s->pc = in->pc;
 	}
-	s->c_before = (uint16_t)(r->c + ((i - g->config.commit_width) & g->c_mask));
-	s->c = (uint16_t)(r->c + (i & g->c_mask));
 	if (i % GRAPH_WIN_GRAIN == GRAPH_WIN_GRAIN - 1) {
-		s->flags |= STEP_C_GRAIN;
-		s->c_grain = (uint16_t)(r->c_grain + (i / GRAPH_WIN_GRAIN & g->c_grain_mask));
+		flags |= STEP_C_GRAIN;
+		s->c_grain = (uint16_t)(r->c_grain + (i / GRAPH_WIN_GRAIN & b->c_grain_mask));
 	}
+	s->flags = (uint16_t)flags;
 	return true;
 }
 
@@ -344,14 +355,19 @@ size_t graph_steps(struct graph *g, const struct graph_inst *in, size_t count, u
 {
 	const uint64_t room = GRAPH_LIMIT(g->width) - g->highest;
 	const size_t most = min_u64(count, GRAPH_BATCH);
+	struct batch b = { .g = g,
+			   .width = g->config.fetch_width,
+			   .commit_width = g->config.commit_width,
+			   .c_mask = g->c_mask,
+			   .c_grain_mask = g->c_grain_mask,
+			   .constant = 2 + g->config.dispatch_latency + g->config.commit_latency };
 	uint64_t sum = 0;
 	size_t n = 0;
 	g->batches++;
 	for (; n < most; n++) {
-		uint64_t more;
-		if (!step(g, &in[n], g->count + n, &g->steps[n], &more) || sum + more > room)
+		if (!step(&b, &in[n], g->count + n, &g->steps[n]) || sum + b.growth > room)
 			break;
-		sum += more;
+		sum += b.growth;
 		if (n && in[n].flags & GRAPH_PD)
 			g->steps[n - 1].flags |= STEP_P_KEPT;
 	}
