@@ -361,6 +361,8 @@ static bool print_json(const struct stack_model *m, const struct view_options *o
 	json_object_set_new(j, "cycles", json_integer((json_int_t)m->cycles));
 	json_object_set_new(j, "instructions", json_integer((json_int_t)m->insts));
 	json_object_set_new(j, "overlap_cycles", json_integer((json_int_t)m->overlap_cycles));
+	json_object_set_new(j, "beside_long_miss_cycles",
+			    json_integer((json_int_t)m->beside_long_cycles));
 	json_object_set_new(j, "events", parts_json(m->events, 1, PART_SIMULATED, false));
 	json_object_set_new(j, "committed_events",
 			    parts_json(m->committed, 1, PART_SIMULATED, false));

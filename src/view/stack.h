@@ -83,7 +83,8 @@ struct stack_topdown {
 struct stack_model {
 	char program[512], machine[128];
 	double cycles, insts;
-	double overlap_cycles;
+	/* the front end lost them while a long D-miss blocked the head; was outstanding */
+	double overlap_cycles, beside_long_cycles;
 	/* miss events: on all paths, and of instructions that committed */
 	double events[PART_SIMULATED], committed[PART_SIMULATED];
 	struct stack_method methods[STACK_METHODS]; /* references first */

@@ -235,6 +235,7 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 	m->insts =
 	    (double)store_number(s, "SELECT instructions FROM cpi_phase WHERE phase = -1", 0);
 	m->overlap_cycles = model_run_number(s, "frontend_backend_overlap_cycles", 0);
+	m->beside_long_cycles = model_run_number(s, "frontend_beside_long_miss_cycles", 0);
 	add_references(m, in);
 	if (!read_methods(m, s, e) || !read_events(m, s, e) || !read_functions(m, s, e) ||
 	    (phase_method && !read_phases(m, s, phase_method, e))) {

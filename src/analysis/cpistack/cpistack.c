@@ -78,7 +78,8 @@ static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t nin
 		stages_cycle(s, c, group);
 		counters_cycle(s, c);
 		for (unsigned k = 0; k < c->ncommit; k++)
-			fmt_commit(s, c, group[k]);
+			if (unlikely(fmt_wants(&s->fmt, group[k])))
+				fmt_commit(s, c, group[k]);
 		s->now.cycles += c->repeat;
 		s->now.insts += c->ncommit;
 		s->dispatched += c->ndispatch;

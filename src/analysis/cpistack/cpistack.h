@@ -57,24 +57,41 @@ extern const char *const topdown_name[TD_COMPONENTS];
 #define CPI_PHASES     256
 #define CPI_PHASE_BASE 4096 /* cycles of the shortest phase */
 
-/* Slots up to a moment in which a mispredicted branch in the window would be charged: the window is
- * not full, and the right path has not lost them to a miss; and those of them in which a long or a
- * short D-miss blocked the head. */
+/* Running counts. The first are slots in which a mispredicted branch in the window would be
+ * charged: the window is not full, and the right path has not lost them to a miss; the rest are
+ * parts of them. */
 struct fmt_sums {
-	uint64_t charged, under_long, under_short;
-	uint64_t paper; /* the same in whole cycles, by the paper's letter */
+	uint64_t charged;
+	uint64_t under_short; /* a short D-miss blocked the head, or what it had delayed */
+	uint64_t bound[2];    /* lost to a slow head anyway: to long latency, to short D-misses */
+	uint64_t under_long;  /* a long D-miss blocked the head */
+	uint64_t beside_long; /* a long D-miss was outstanding */
+	uint64_t paper;	      /* charged in whole cycles, by the paper's letter */
 };
 
-/* One per cycle record. */
-struct fmt_mark {
-	uint64_t cycle;
-	struct fmt_sums before; /* at the start of it */
-	uint32_t cycles;
-	uint8_t charge; /* slots charged per cycle */
+/* Instructions that entered the window in one cycle. The window's content is made of such groups,
+ * as the rows of the table are of branches. */
+struct fmt_group {
+	uint64_t po; /* of the first */
+	struct fmt_sums after;
 	uint8_t beside; /* slots lost to the bubble before it */
-	bool full, under_long, under_short, paper;
+	bool full, paper;
 };
-#define FMT_MARKS (1u << 16)
+
+/* A mispredicted branch that has resolved; found by its number in program order. */
+struct fmt_resolved {
+	uint64_t po;
+	uint64_t under_short; /* of fmt_sums, when it resolved */
+	bool blocked;	      /* a short D-miss blocked the head then */
+};
+
+/* A D-miss that blocks, or has blocked, the head of the window. */
+struct fmt_miss {
+	uint64_t po;
+	uint64_t until; /* instructions in the window while it blocked are older than this */
+	uint64_t left;	/* slots of its delay that have not been seen yet */
+	enum cpi_component cause;
+};
 
 /* A run of cycles on its way from fetch to dispatch. */
 struct fmt_fed {
@@ -86,8 +103,11 @@ struct fmt_fed {
 #define FMT_FED 256 /* more than the stages from fetch to dispatch */
 
 struct fmt {
-	struct fmt_mark *marks; /* ring */
-	uint64_t nmarks;
+	struct fmt_group
+	    *groups; /* ring, as many as instructions fit in the window and then some */
+	struct fmt_resolved *resolved;
+	uint64_t mask; /* of both */
+	uint64_t groups_begin, groups_end;
 	struct fmt_sums sums;
 	uint32_t depth, width;	     /* of the front end, of dispatch */
 	struct fmt_fed fed[FMT_FED]; /* ring: the front end's stages */
@@ -96,17 +116,22 @@ struct fmt {
 	uint32_t partial; /* slots left empty beside the last instructions that dispatched */
 	uint8_t bubble;	  /* enum cpi_component: the bubble that has just passed; CPI_BASE: none */
 	uint32_t behind;  /* slots left empty by a full window while something committed */
+	uint64_t next_po; /* what commits next */
+	struct fmt_miss miss;
+	uint32_t penalty[CPI_COMPONENTS]; /* delay of a D-miss, by its cause */
+	uint64_t long_until;		  /* as miss.until, of the last long miss */
+	/* The window was full behind a slow head, no long miss: what was in it then is older than
+	 * this. */
+	uint64_t bound_until;
+	enum cpi_component bound_cause;
 	/* a mispredicted branch has committed and waits for the next instruction */
 	bool have_branch;
-	uint64_t branch_dispatch, branch_resolved;
-	uint32_t branch_rest; /* slots behind it in its own dispatch cycle */
-	uint64_t last_dispatch;
-	uint32_t group; /* committed instructions that dispatched in that cycle, so far */
+	uint64_t branch_po;
+	struct fmt_group branch_group;
 	/* sFMT's shared counters: I-cache and I-TLB slots not yet claimed by an instruction that
 	 * completes */
 	uint64_t local[CPI_COMPONENTS];
-	uint64_t
-	    cleared_at; /* miss bits of instructions that dispatched before this cycle are reset */
+	uint64_t cleared_po; /* miss bits of older instructions are reset */
 };
 
 /* A vector of all counters, so that phases are differences of vectors. */
@@ -133,7 +158,8 @@ struct cpistack {
 	/* counts for the naive methods: all, and only committed */
 	uint64_t events[2][CPI_COMPONENTS];
 	/* penalties per event (eyerman2006 figures 4, 6 and 9): real cycles */
-	uint64_t overlap; /* slots lost by the front end while a long D-miss blocked the head */
+	/* slots lost by the front end while a long D-miss blocked the head; was outstanding */
+	uint64_t overlap, beside_long;
 };
 
 extern const struct analysis cpistack_analysis;
@@ -143,6 +169,11 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta);
 void fmt_free(struct fmt *f);
 void fmt_cycle(struct cpistack *s, const struct rec_cycle *c);
 void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r);
+/* If fmt_commit has anything to do for an instruction. */
+static inline bool fmt_wants(const struct fmt *f, const struct rec_inst *r)
+{
+	return f->have_branch || r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB);
+}
 
 /* stages.c: what holds up each stage. */
 void stages_cycle(struct cpistack *s, const struct rec_cycle *c,

@@ -93,6 +93,9 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 		if (s->events[0][k])
 			ok = store_insert(store, e, "cpi_event", "sii", cpi_component_name[k],
 					  (int64_t)s->events[0][k], (int64_t)s->events[1][k]);
-	return ok && store_insert(store, e, "run", "si", "frontend_backend_overlap_cycles",
-				  (int64_t)(s->overlap / s->meta.dispatch_width));
+	return ok &&
+	       store_insert(store, e, "run", "si", "frontend_backend_overlap_cycles",
+			    (int64_t)(s->overlap / s->meta.dispatch_width)) &&
+	       store_insert(store, e, "run", "si", "frontend_beside_long_miss_cycles",
+			    (int64_t)(s->beside_long / s->meta.dispatch_width));
 }

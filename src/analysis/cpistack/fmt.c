@@ -15,7 +15,7 @@
  *   enters. That is the difference of one running count (`charged`) between two dispatches: the
  *   branch's and its successor's. Penalties of successive mispredicted branches cannot overlap, so
  *   one counter serves all rows. What the right path loses to a miss is not charged to the branch
- *   before it as well.
+ *   before it as well. What overlaps a long D-miss is the branch's (section 3.3.2).
  * - The sFMT has one set of local I-cache and I-TLB counters for all rows: an instruction with its
  *   miss bit set that completes claims them all; a mispredicted branch that completes clears them.
  * - Long back-end misses and long-latency stalls are counted while the window is full (the ROB, or
@@ -29,9 +29,17 @@
  *   it.
  * - A taken branch whose target the front end learns only at decode is a (small) misprediction too:
  *   its bubbles are counted like misses, for branches.
- * - A mispredicted branch that resolves after a D-miss at the head of the ROB has returned waited
- * for it: those cycles are the miss's. One that resolves under the miss keeps them.
  * - Slots that wrong-path instructions take are the branch's, also where they fill a full window.
+ *
+ * Two pointers into the ROB say whose doing a stall is that is not a miss itself:
+ * - What a D-miss at the head delays is not only the window that is full behind it, but also what
+ *   was in that window and waits for it, one instruction after the other. Until all that has
+ *   committed, slots lost to no other miss are the miss's, up to its whole delay.
+ * - Where slow instructions (or short misses) had filled the window before a mispredicted branch
+ *   came, they are waited for in any case: as many slots as do not commit would not have been
+ *   filled either. Only the rest is the branch's.
+ * And a mispredicted branch that resolves after a short D-miss at the head has returned waited for
+ * it: those cycles are the miss's. One that resolves under the miss keeps them.
  */
 #include "analysis/cpistack/cpistack.h"
 
@@ -40,10 +48,21 @@
 
 void fmt_init(struct fmt *f, const struct trace_meta *meta)
 {
-	f->marks = x_calloc(FMT_MARKS, sizeof(*f->marks));
+	const uint32_t lower = meta->l2_latency ? meta->l2_latency : meta->llc_latency;
+	uint64_t size = 64;
+	while (size < 2 * (uint64_t)meta->rob_entries)
+		size *= 2;
+	f->groups = x_calloc(size, sizeof(*f->groups));
+	f->resolved = x_calloc(size, sizeof(*f->resolved));
+	f->mask = size - 1;
 	f->depth = meta->frontend_depth;
 	f->width = meta->dispatch_width;
 	f->fetched = true;
+	f->next_po = 1;
+	f->penalty[CPI_L1D] = lower > meta->l1d_latency ? lower - meta->l1d_latency : 0;
+	f->penalty[CPI_L2D] =
+	    meta->mem_latency > meta->l1d_latency ? meta->mem_latency - meta->l1d_latency : 0;
+	f->penalty[CPI_DTLB] = meta->dtlb_penalty;
 	/* what was fetched before the first record: nothing that is known */
 	f->fed[0] = (struct fmt_fed){ .cycles = f->depth, .cause = CPI_BASE };
 	f->fed_end = f->depth ? 1 : 0;
@@ -51,45 +70,8 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 
 void fmt_free(struct fmt *f)
 {
-	free(f->marks);
-}
-
-/* The record that a cycle belongs to; cycles older than the ring remembers give its oldest. */
-static const struct fmt_mark *mark_of(const struct fmt *f, uint64_t cycle)
-{
-	const uint64_t first = f->nmarks > FMT_MARKS ? f->nmarks - FMT_MARKS : 0;
-	/* it is nearly always one of the last hundred: steps that double find the range (a search
-	 * of the whole ring took a tenth of the run) */
-	uint64_t hi = f->nmarks, lo = hi - 1, step = 4;
-	while (lo > first && f->marks[lo % FMT_MARKS].cycle > cycle) {
-		hi = lo;
-		lo = lo - first > step ? lo - step : first;
-		step *= 2;
-	}
-	while (hi - lo > 1) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		if (f->marks[mid % FMT_MARKS].cycle <= cycle)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &f->marks[lo % FMT_MARKS];
-}
-
-/* The running counts at the start of a cycle. */
-static struct fmt_sums sums_at(const struct fmt *f, uint64_t cycle)
-{
-	const struct fmt_mark *m = mark_of(f, cycle);
-	const uint64_t passed = cycle > m->cycle ? cycle - m->cycle : 0;
-	struct fmt_sums s = m->before;
-	s.charged += min_u64(passed, m->cycles) * m->charge;
-	if (m->under_long)
-		s.under_long += min_u64(passed, m->cycles) * m->charge;
-	if (m->under_short)
-		s.under_short += min_u64(passed, m->cycles) * m->charge;
-	if (m->paper)
-		s.paper += min_u64(passed, m->cycles);
-	return s;
+	free(f->groups);
+	free(f->resolved);
 }
 
 /* What a bubble that begins at fetch in this cycle is due to; CPI_BASE: nothing to be counted. */
@@ -178,13 +160,55 @@ static enum cpi_component full_reason(const struct rec_cycle *c)
 	return c->flags & RC_LONG_DMISS_OUT ? CPI_L2D : c->flags & RC_DMISS_OUT ? CPI_L1D : CPI_SQ;
 }
 
+static void give(struct cpistack *s, enum cpi_component cause, uint64_t slots)
+{
+	s->now.method[METHOD_FMT][cause] += (int64_t)slots;
+	s->now.method[METHOD_SFMT][cause] += (int64_t)slots;
+}
+
+/* Notes what blocks the head: a D-miss, or a slow instruction at the head of a full window. `slots`
+ * are those that are lost meanwhile. */
+static void note_head(struct fmt *f, const struct rec_cycle *c, bool full, uint64_t slots)
+{
+	const enum cpi_component head = cpi_head_reason(c);
+	const uint64_t until = c->head_po + c->rob_used;
+	if (head != CPI_LONG) {
+		if (f->miss.po != c->head_po || f->miss.cause != head)
+			f->miss = (struct fmt_miss){ .po = c->head_po,
+						     .left = (uint64_t)f->penalty[head] * f->width,
+						     .cause = head };
+		f->miss.left -= min_u64(f->miss.left, slots);
+		f->miss.until = until;
+	}
+	if (!full)
+		return;
+	if (head == CPI_L2D || head == CPI_DTLB) {
+		f->long_until = until;
+	} else if (c->head_po >= f->long_until && !(c->flags & RC_DISPATCH_WRONG)) {
+		f->bound_until = until;
+		f->bound_cause = head;
+	}
+}
+
+/* How many of the slots that the head's successors lose are what is left of the last miss's delay:
+ * they were in the window with it. */
+static uint64_t delayed(struct fmt *f, const struct rec_cycle *c, uint64_t slots)
+{
+	if (c->head_po >= f->miss.until)
+		return 0;
+	const uint64_t n = min_u64(f->miss.left, slots);
+	f->miss.left -= n;
+	return n;
+}
+
 /* Slots that stay empty because the window is full, to what blocks its head. When something
  * commits, it is the next to commit that blocks: the record after says why. */
 static void back_end(struct cpistack *s, const struct rec_cycle *c)
 {
 	struct fmt *f = &s->fmt;
-	const enum cpi_component head = full_reason(c);
-	uint64_t slots = c->flags & RC_HEAD_DONE ? 0 : f->behind;
+	const bool done = c->flags & RC_HEAD_DONE;
+	const enum cpi_component cause = done ? CPI_BASE : full_reason(c);
+	uint64_t slots = f->behind;
 	f->behind = 0;
 	if (c->dispatch_stall > DISPATCH_EMPTY && c->dispatch_stall != DISPATCH_SERIAL &&
 	    f->width > c->ndispatch) {
@@ -195,8 +219,15 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c)
 	} else if (c->flags & RC_ROB_FULL && !c->ncommit && !c->ndispatch) {
 		slots += (uint64_t)c->repeat * f->width;
 	}
-	s->now.method[METHOD_FMT][head] += (int64_t)slots;
-	s->now.method[METHOD_SFMT][head] += (int64_t)slots;
+	if (!slots)
+		return;
+	if ((cause == CPI_BASE || cause == CPI_LONG) && !(c->flags & RC_DISPATCH_WRONG)) {
+		const uint64_t late = delayed(f, c, slots);
+		give(s, f->miss.cause, late);
+		slots -= late;
+	}
+	if (cause != CPI_BASE)
+		give(s, cause, slots);
 }
 
 /* The table to the letter: whole cycles, misses counted at fetch, only the ROB can be full. Says if
@@ -213,13 +244,57 @@ static bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, enum cpi_
 	return !full && !(miss && !wrong);
 }
 
+/* Some of the slots for which a mispredicted branch would be charged were lost without it. */
+static void split_charge(struct fmt *f, const struct rec_cycle *c, uint64_t charge)
+{
+	const uint64_t slots = c->repeat * charge;
+	if (c->flags & (RC_HEAD_DTLB | RC_HEAD_LONG_DMISS)) {
+		if (!c->ncommit)
+			f->sums.under_long += slots;
+		return;
+	}
+	if (c->head_po < f->bound_until) {
+		/* as many would have entered as committed */
+		const uint64_t stuck =
+		    min_u64(charge, c->ncommit < f->width ? f->width - c->ncommit : 0);
+		const bool miss =
+		    c->ncommit ? f->bound_cause == CPI_L1D : c->flags & RC_HEAD_L1MISS;
+		f->sums.bound[miss] += c->repeat * stuck;
+	} else if (c->ncommit) {
+		return;
+	} else if (c->flags & RC_HEAD_L1MISS) {
+		f->sums.under_short += slots;
+	} else if (!(c->flags & RC_HEAD_DONE) && f->miss.cause == CPI_L1D) {
+		f->sums.under_short += delayed(f, c, slots);
+	}
+}
+
+/* What enters the window in this cycle; what had entered with the same numbers was flushed. */
+static void add_group(struct fmt *f, const struct rec_cycle *c, bool full, bool paper,
+		      uint64_t beside)
+{
+	const uint64_t po = c->head_po ? c->head_po + c->rob_used : f->next_po;
+	while (f->groups_end > f->groups_begin && f->groups[(f->groups_end - 1) & f->mask].po >= po)
+		f->groups_end--;
+	f->cleared_po = min_u64(f->cleared_po, po);
+	f->groups[f->groups_end++ & f->mask] = (struct fmt_group){
+		.po = po, .after = f->sums, .beside = (uint8_t)beside, .full = full, .paper = paper
+	};
+	if (f->groups_end - f->groups_begin > f->mask)
+		f->groups_begin = f->groups_end - f->mask;
+}
+
 void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 {
 	struct fmt *f = &s->fmt;
 	const bool full = window_full(c), wrong = c->flags & RC_WRONG_PATH;
 	const bool starved = !full && c->dispatch_stall == DISPATCH_EMPTY;
 	const enum cpi_component cause = fetch_cause(f, c);
-	back_end(s, c);
+	if (unlikely(c->flags & RC_FLUSH) && c->flush_cause == FLUSH_MISPREDICT)
+		f->resolved[c->flush_po & f->mask] =
+		    (struct fmt_resolved){ .po = c->flush_po,
+					   .under_short = f->sums.under_short,
+					   .blocked = c->flags & RC_HEAD_L1MISS && !c->ncommit };
 	/* What is fetched now arrives depth cycles later. */
 	struct fmt_fed *last = &f->fed[(f->fed_end - 1) % FMT_FED];
 	if (f->fed_end != f->fed_begin && last->cause == cause && last->wrong == wrong)
@@ -248,28 +323,34 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 	}
 	if (c->ndispatch)
 		f->bubble = CPI_BASE;
-	struct fmt_mark *m = &f->marks[f->nmarks++ % FMT_MARKS];
-	*m = (struct fmt_mark){ .cycle = c->cycle,
-				.cycles = c->repeat,
-				.before = f->sums,
-				.charge = (uint8_t)charge,
-				.beside = (uint8_t)beside,
-				.full = full,
-				.paper = paper_cycle(s, c, cause),
-				.under_long = c->flags & RC_HEAD_LONG_DMISS && !c->ncommit,
-				.under_short = c->flags & RC_HEAD_L1MISS && !c->ncommit };
-	f->sums.charged += c->repeat * charge;
-	f->sums.paper += m->paper ? c->repeat : 0;
+	const bool blocked = !(c->flags & (RC_ROB_EMPTY | RC_HEAD_DONE)) && !c->ncommit;
+	if (blocked)
+		note_head(f, c, full, c->repeat * (full ? f->width : charge));
+	if (f->behind || full || c->dispatch_stall > DISPATCH_EMPTY)
+		back_end(s, c);
+	if (charge) {
+		const uint64_t slots = c->repeat * charge;
+		f->sums.charged += slots;
+		if (!(c->flags & RC_ROB_EMPTY))
+			split_charge(f, c, charge);
+		if (c->flags & RC_LONG_DMISS_OUT)
+			f->sums.beside_long += slots;
+	}
 	/* a record of which only a part was lost to misses: the rest is charged at its end */
 	if (lost && lost < (uint64_t)c->repeat * f->width)
 		f->sums.charged += (uint64_t)c->repeat * f->width - lost;
-	if (m->under_long)
-		f->sums.under_long += c->repeat * charge;
-	if (m->under_short)
-		f->sums.under_short += c->repeat * charge;
+	const bool paper = paper_cycle(s, c, cause);
+	f->sums.paper += paper ? c->repeat : 0;
+	if (c->ndispatch)
+		add_group(f, c, full, paper, beside);
+	if (c->ncommit)
+		f->next_po = c->head_po + c->ncommit;
 	/* eyerman2006 table 1 */
-	if (lost && c->flags & RC_HEAD_LONG_DMISS)
-		s->overlap += lost;
+	if (lost && c->flags & RC_LONG_DMISS_OUT) {
+		s->beside_long += lost;
+		if (c->flags & RC_HEAD_LONG_DMISS)
+			s->overlap += lost;
+	}
 }
 
 /* An instruction with its miss bit set completes: sFMT's shared counters are the run's. */
@@ -281,53 +362,57 @@ static void claim(struct cpistack *s)
 	}
 }
 
+/* The group with which an instruction that commits had entered; NULL: before the first record. */
+static const struct fmt_group *group_of(struct fmt *f, uint64_t po)
+{
+	/* what is older has committed */
+	while (f->groups_end - f->groups_begin > 1 &&
+	       f->groups[(f->groups_begin + 1) & f->mask].po <= po)
+		f->groups_begin++;
+	const struct fmt_group *g = &f->groups[f->groups_begin & f->mask];
+	return f->groups_end > f->groups_begin && g->po <= po ? g : NULL;
+}
+
 /* The first instruction after a mispredicted branch completes: the branch's penalty is known. */
-static void charge_branch(struct cpistack *s, uint64_t dispatch)
+static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 {
 	struct fmt *f = &s->fmt;
-	const struct fmt_sums from = sums_at(f, f->branch_dispatch + 1);
-	const struct fmt_sums until = sums_at(f, dispatch + 1);
-	const struct fmt_sums resolved = sums_at(f, f->branch_resolved);
-	const struct fmt_mark *own = mark_of(f, f->branch_dispatch);
-	const struct fmt_mark *then = mark_of(f, f->branch_resolved);
-	uint64_t penalty = until.charged - from.charged;
-	if (!own->full && f->branch_rest > own->beside)
-		penalty += f->branch_rest - own->beside;
-	const uint64_t under_long = resolved.under_long - from.under_long;
-	const uint64_t under_short = resolved.under_short - from.under_short;
-	const uint64_t long_waited = then->under_long ? 0 : under_long;
-	const uint64_t short_waited = then->under_short ? 0 : under_short;
-	s->overlap += under_long - long_waited;
-	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {
-		s->now.method[m][CPI_BMISP] += (int64_t)(penalty - long_waited - short_waited);
-		s->now.method[m][CPI_L2D] += (int64_t)long_waited;
-		s->now.method[m][CPI_L1D] += (int64_t)short_waited;
-	}
+	const struct fmt_group *own = &f->branch_group;
+	const struct fmt_sums *from = &own->after, *until = &next->after;
+	const struct fmt_resolved *then = &f->resolved[f->branch_po & f->mask];
+	const uint64_t entered = f->branch_po - own->po + 1;
+	uint64_t penalty = until->charged - from->charged;
+	if (!own->full && f->width > entered + own->beside)
+		penalty += f->width - entered - own->beside;
+	const uint64_t latency = until->bound[0] - from->bound[0];
+	uint64_t misses = until->bound[1] - from->bound[1];
+	if (then->po == f->branch_po && !then->blocked && then->under_short > from->under_short)
+		misses += then->under_short - from->under_short;
+	give(s, CPI_BMISP, penalty - latency - misses);
+	give(s, CPI_LONG, latency);
+	give(s, CPI_L1D, misses);
 	s->now.method[METHOD_FMT_PAPER][CPI_BMISP] +=
-	    (int64_t)(sums_at(f, dispatch).paper - from.paper);
-	f->have_branch = false;
+	    (int64_t)(until->paper - next->paper - from->paper);
+	s->overlap += until->under_long - from->under_long;
+	s->beside_long += until->beside_long - from->beside_long;
 }
 
 void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r)
 {
 	struct fmt *f = &s->fmt;
-	const uint64_t dispatch = r->fetch + r->dispatch;
-	f->group = dispatch == f->last_dispatch ? f->group + 1 : 1;
-	f->last_dispatch = dispatch;
-	if (likely(!f->have_branch && !(r->flags & RI_MISPREDICT) &&
-		   !(r->psv & (PSV_DR_L1 | PSV_DR_TLB))))
-		return;
-	if (f->have_branch)
-		charge_branch(s, dispatch);
-	if (r->psv & (PSV_DR_L1 | PSV_DR_TLB) && dispatch >= f->cleared_at) {
+	const struct fmt_group *g = group_of(f, r->po);
+	if (f->have_branch && g)
+		charge_branch(s, g);
+	f->have_branch = false;
+	if (r->psv & (PSV_DR_L1 | PSV_DR_TLB) && r->po >= f->cleared_po) {
 		claim(s);
-		f->cleared_at = c->cycle;
+		f->cleared_po = c->head_po + c->rob_used;
 	}
 	if (r->flags & RI_MISPREDICT) {
-		f->have_branch = true;
-		f->branch_dispatch = dispatch;
-		f->branch_resolved = max_u64(r->fetch + r->complete, dispatch + 1);
-		f->branch_rest = f->group < f->width ? f->width - f->group : 0;
+		f->have_branch = g != NULL;
+		f->branch_po = r->po;
+		if (g)
+			f->branch_group = *g;
 		memset(f->local, 0, sizeof(f->local));
 	}
 }

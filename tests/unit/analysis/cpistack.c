@@ -209,23 +209,30 @@ static void test_647_a_mispredict_that_resolves_under_a_long_miss_keeps_its_cycl
 	scene_free(&s);
 }
 
-static void test_648_a_mispredict_that_waits_for_a_long_miss_leaves_it_the_cycles(void **state)
+static void test_648_a_mispredict_that_waits_for_a_long_miss_keeps_what_overlaps(void **state)
 {
+	static const unsigned robs[] = { 64, 2048 };
 	struct step steps[64];
-	struct scene s;
-	plain(steps, 64);
-	steps[30] = (struct step){ .latency = 250, .dlevel = LEVEL_MEM };
-	steps[31] = (struct step){ .branch = true, .mispredict = true, .depends = 1 };
-	/* a ROB that wrong-path instructions cannot fill */
-	scene_run(&s, steps, 64, 2048);
-	struct cpistack *a = scene_analyse(&s);
-	assert_conserved(a);
-	assert_true(cycles_of(a, METHOD_FMT, CPI_L2D) > 240);
-	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) < 15);
-	/* by the paper's letter they are the branch's */
-	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) > 250);
-	scene_done(a);
-	scene_free(&s);
+	for (unsigned k = 0; k < 2; k++) {
+		struct scene s;
+		plain(steps, 64);
+		steps[30] = (struct step){ .latency = 250, .dlevel = LEVEL_MEM };
+		steps[31] = (struct step){ .branch = true, .mispredict = true, .depends = 1 };
+		scene_run(&s, steps, 64, robs[k]);
+		struct cpistack *a = scene_analyse(&s);
+		double branch = cycles_of(a, METHOD_FMT, CPI_BMISP);
+		assert_conserved(a);
+		/* until wrong-path instructions have filled the ROB, if ever */
+		if (k)
+			assert_true(branch > 250 && cycles_of(a, METHOD_FMT, CPI_L2D) == 0);
+		else
+			assert_true(branch > 20 && branch < 32 &&
+				    cycles_of(a, METHOD_FMT, CPI_L2D) > 225);
+		/* what enters the last slots of a full ROB is less than a cycle */
+		assert_true(branch - cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) < 1);
+		scene_done(a);
+		scene_free(&s);
+	}
 }
 
 static void test_649_a_full_rob_charges_the_miss_and_not_the_branch(void **state)
@@ -318,10 +325,10 @@ static void test_652_the_running_counts_are_those_of_the_table(void **state)
 		struct cpistack *a = scene_analyse(&s);
 		assert_conserved(a);
 		assert_int_equal(a->now.insts, STEPS);
-		for (unsigned k = CPI_L1I; k <= CPI_ITLB; k++)
+		for (unsigned k = CPI_L1I; k < CPI_COMPONENTS; k++)
 			assert_int_equal(a->now.method[METHOD_FMT][k], s.table[k]);
-		assert_int_equal(a->now.method[METHOD_FMT][CPI_BMISP], s.table_branch);
-		assert_true(s.table_branch > 0 && s.table[CPI_L1I] > 0);
+		for (unsigned k = CPI_L1I; k <= CPI_BMISP; k++)
+			assert_true(s.table[k] > 0);
 		scene_done(a);
 		scene_free(&s);
 	}
@@ -370,6 +377,74 @@ static void test_654_the_stack_by_instruction_sums_to_the_run(void **state)
 	scene_free(&s);
 }
 
+static void test_655_what_a_long_miss_has_delayed_is_its_own(void **state)
+{
+	struct step steps[256];
+	double cost[2];
+	for (unsigned chain = 0; chain < 2; chain++) {
+		struct scene s;
+		plain(steps, 256);
+		steps[64] = (struct step){ .latency = 252, .dlevel = LEVEL_MEM };
+		/* of what fills the window behind the miss, some wait for it and for each other */
+		for (unsigned i = 65; i < 69; i++)
+			steps[i] = (struct step){ .latency = 5, .depends = chain };
+		scene_run(&s, steps, 256, 32);
+		struct cpistack *a = scene_analyse(&s);
+		assert_conserved(a);
+		cost[chain] = cycles_of(a, METHOD_FMT, CPI_L2D);
+		/* the rest of the chain is slow by itself */
+		assert_true(cycles_of(a, METHOD_FMT, CPI_LONG) <=
+			    cycles_of(a, METHOD_FMT_PAPER, CPI_LONG));
+		scene_done(a);
+		scene_free(&s);
+	}
+	/* but never more than the miss's whole delay */
+	assert_true(cost[0] == 245 && cost[1] == 250);
+}
+
+static void test_656_a_mispredict_costs_nothing_that_a_full_slow_window_hides(void **state)
+{
+	struct step steps[400];
+	double branch[2], cycles[2];
+	for (unsigned mispredict = 0; mispredict < 2; mispredict++) {
+		struct scene s;
+		plain(steps, 400);
+		/* a chain of divisions; the branch waits for none of them */
+		for (unsigned i = 100; i < 300; i += 4)
+			steps[i] = (struct step){ .latency = 20, .depends = i > 100 ? 4 : 0 };
+		steps[201] = (struct step){ .branch = true, .mispredict = mispredict };
+		scene_run(&s, steps, 400, 64);
+		struct cpistack *a = scene_analyse(&s);
+		assert_conserved(a);
+		branch[mispredict] = cycles_of(a, METHOD_FMT, CPI_BMISP);
+		cycles[mispredict] = (double)a->now.cycles;
+		if (mispredict)
+			assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) == 5);
+		scene_done(a);
+		scene_free(&s);
+	}
+	assert_true(cycles[0] == cycles[1]);
+	assert_true(branch[0] == 0 && branch[1] < 1);
+}
+
+static void test_657_a_mispredict_that_waits_for_short_misses_leaves_them_their_delay(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	steps[30] = (struct step){ .latency = 11, .dlevel = LEVEL_L2 };
+	steps[31] = (struct step){ .branch = true, .mispredict = true, .depends = 1 };
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	/* with a hit it would be 9 cycles less */
+	assert_true(cycles_of(a, METHOD_FMT, CPI_L1D) == 9);
+	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 9);
+	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) == 18);
+	scene_done(a);
+	scene_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,13 +458,17 @@ int main(void)
 		cmocka_unit_test(
 		    test_647_a_mispredict_that_resolves_under_a_long_miss_keeps_its_cycles),
 		cmocka_unit_test(
-		    test_648_a_mispredict_that_waits_for_a_long_miss_leaves_it_the_cycles),
+		    test_648_a_mispredict_that_waits_for_a_long_miss_keeps_what_overlaps),
 		cmocka_unit_test(test_649_a_full_rob_charges_the_miss_and_not_the_branch),
 		cmocka_unit_test(test_650_an_i_miss_after_a_mispredict_is_not_counted_twice),
 		cmocka_unit_test(test_651_short_misses_count_when_the_rob_is_full),
 		cmocka_unit_test(test_652_the_running_counts_are_those_of_the_table),
 		cmocka_unit_test(test_653_phases_sum_to_the_run),
 		cmocka_unit_test(test_654_the_stack_by_instruction_sums_to_the_run),
+		cmocka_unit_test(test_655_what_a_long_miss_has_delayed_is_its_own),
+		cmocka_unit_test(test_656_a_mispredict_costs_nothing_that_a_full_slow_window_hides),
+		cmocka_unit_test(
+		    test_657_a_mispredict_that_waits_for_short_misses_leaves_them_their_delay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,18 @@ static double share(const struct listener *l, enum cpi_method m, enum cpi_compon
 	       (double)l->stack.now.cycles;
 }
 
+/* Cycles without long D-misses and page walks, and without mispredictions if `ideal` says so. */
+static double cycles_without_misses(unsigned kernel, uint64_t rounds, unsigned size,
+				    unsigned stride, const char *ideal)
+{
+	struct kernel_run k = { .machine = "eyerman2006",
+				.kernel = kernel,
+				.size = size,
+				.stride = stride,
+				.sets = SETS("ideal.dmem=on", "ideal.dtlb=on", ideal) };
+	return (double)run_kernel(&k, rounds).cycles;
+}
+
 /* What the cause costs by simulation, as a share of the cycles. */
 static double simulated(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride,
 			const char *ideal)
@@ -162,6 +174,77 @@ static void test_663_overlapping_long_misses_cost_one_penalty(void **state)
 	done(l);
 }
 
+/* A long miss and a mispredicted branch at once, in the order of eyerman2006 section 5.2: what the
+ * branch costs without the miss is the branch's, the rest the miss's. Fills in both costs by
+ * simulation. */
+static struct listener *analyse_both(unsigned kernel, double *branch, double *miss)
+{
+	enum { ROUNDS = 3000 };
+	struct listener *l = analyse(kernel, ROUNDS, 4 * MB, 1024);
+	double without_miss =
+	    cycles_without_misses(kernel, ROUNDS, 4 * MB, 1024, "ideal.bmisp=off");
+	double without_both = cycles_without_misses(kernel, ROUNDS, 4 * MB, 1024, "ideal.bmisp=on");
+	*branch = without_miss - without_both;
+	*miss = (double)l->stack.now.cycles - without_miss;
+	/* each cycle has one cause: a full ROB is the miss's and not the branch's too */
+	assert_true(l->stack.overlap > 0);
+	return l;
+}
+
+static double cycles_of(const struct listener *l, enum cpi_method m, enum cpi_component k)
+{
+	return share(l, m, k) * (double)l->stack.now.cycles;
+}
+
+static void test_664_a_mispredict_that_resolves_under_a_long_miss_costs_what_it_costs(void **state)
+{
+	double branch, miss;
+	struct listener *l = analyse_both(20, &branch, &miss);
+	double each = branch / (double)l->stack.events[1][CPI_BMISP];
+	double cycles = (double)l->stack.now.cycles;
+	assert_true(each > 5 && each < 10);
+	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {
+		assert_within(cycles_of(l, m, CPI_BMISP) / branch, 1, 0.1);
+		assert_within(share(l, m, CPI_L2D) + share(l, m, CPI_DTLB), miss / cycles, 0.01);
+	}
+	/* the ROB is not empty: completion sees nothing of it */
+	assert_true(cycles_of(l, METHOD_POWER5, CPI_BMISP) < 0.1 * branch);
+	done(l);
+}
+
+static void test_665_a_mispredict_that_waits_for_a_long_miss_keeps_what_overlaps(void **state)
+{
+	double branch, miss;
+	struct listener *l = analyse_both(21, &branch, &miss);
+	double events = (double)l->stack.events[1][CPI_BMISP];
+	double cycles = (double)l->stack.now.cycles;
+	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {
+		/* at most the time in which the ROB fills */
+		assert_true(cycles_of(l, m, CPI_BMISP) > 0.9 * branch);
+		assert_true(cycles_of(l, m, CPI_BMISP) < branch + events * 128 / 4);
+		/* which is not counted for the miss as well */
+		assert_within(share(l, m, CPI_BMISP) + share(l, m, CPI_L2D) + share(l, m, CPI_DTLB),
+			      (branch + miss) / cycles, 0.01);
+	}
+	done(l);
+}
+
+static void test_666_i_misses_of_wrong_paths_are_counted_by_naive_only(void **state)
+{
+	struct listener *l = analyse(22, 4000, 4096, 64);
+	double truth = simulated(22, 4000, 4096, 64, "ideal.imiss=on");
+	double all = (double)l->stack.events[0][CPI_L1I],
+	       right = (double)l->stack.events[1][CPI_L1I];
+	/* most mispredictions fetch the other block, and so throw out the right one */
+	assert_true(right > 1000);
+	assert_true(all - right > 1000);
+	assert_within(share(l, METHOD_FMT, CPI_L1I), truth, 0.04);
+	assert_within(share(l, METHOD_NAIVE_NON_SPEC, CPI_L1I), truth, 0.04);
+	assert_true(share(l, METHOD_NAIVE, CPI_L1I) > truth + 0.1);
+	assert_true(share(l, METHOD_FMT, CPI_L1I) * (double)l->stack.now.cycles < 10 * right);
+	done(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +252,11 @@ int main(void)
 		cmocka_unit_test(test_661_mispredicted_branches),
 		cmocka_unit_test(test_662_isolated_long_misses),
 		cmocka_unit_test(test_663_overlapping_long_misses_cost_one_penalty),
+		cmocka_unit_test(
+		    test_664_a_mispredict_that_resolves_under_a_long_miss_costs_what_it_costs),
+		cmocka_unit_test(
+		    test_665_a_mispredict_that_waits_for_a_long_miss_keeps_what_overlaps),
+		cmocka_unit_test(test_666_i_misses_of_wrong_paths_are_counted_by_naive_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

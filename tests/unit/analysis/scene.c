@@ -19,12 +19,20 @@ struct flight {
 struct row {
 	uint64_t seq;
 	int64_t local[CPI_COMPONENTS]; /* lost on the way to it */
-	int64_t penalty, under_long, under_short;
+	int64_t penalty, under_short, bound[2];
 	uint64_t dispatch;
 	bool resolved;
 };
 
+/* What hardware remembers of the window's head. */
+struct window {
+	uint64_t miss_po, miss_until, long_until, bound_until;
+	int64_t left, behind;
+	enum cpi_component miss_cause, bound_cause;
+};
+
 struct table {
+	struct window window;
 	struct row rows[FLIGHT_MAX];
 	size_t count;
 	int64_t next[CPI_COMPONENTS]; /* of the row of the next branch to dispatch */
@@ -32,7 +40,7 @@ struct table {
 	int64_t partial;
 	uint8_t bubble;
 	bool open; /* a mispredicted branch has resolved and nothing has entered since */
-	int64_t open_penalty, open_waited;
+	int64_t open_penalty, open_short, open_bound[2];
 };
 
 struct pipe {
@@ -114,8 +122,8 @@ static void resolve(struct pipe *p, size_t i, unsigned head)
 	row->resolved = true;
 	t->open = true;
 	t->open_penalty = row->penalty;
-	t->open_waited = (head & RC_HEAD_LONG_DMISS ? 0 : row->under_long) +
-			 (head & RC_HEAD_L1MISS ? 0 : row->under_short);
+	t->open_short = head & RC_HEAD_L1MISS ? 0 : row->under_short;
+	memcpy(t->open_bound, row->bound, sizeof(t->open_bound));
 }
 
 static void complete(struct pipe *p, unsigned head)
@@ -255,6 +263,84 @@ static unsigned fetch(struct pipe *p, unsigned *nfetch)
 	return FETCH_OK;
 }
 
+static enum cpi_component head_cause(const struct rec_cycle *c)
+{
+	return c->flags & RC_HEAD_LONG_DMISS ? CPI_L2D
+	       : c->flags & RC_HEAD_L1MISS   ? CPI_L1D
+					     : CPI_LONG;
+}
+
+/* Takes up to `slots` of what the last miss still delays. */
+static int64_t take_delayed(struct window *w, const struct rec_cycle *c, int64_t slots)
+{
+	int64_t n = c->head_po >= w->miss_until ? 0 : slots < w->left ? slots : w->left;
+	w->left -= n;
+	return n;
+}
+
+/* Counts the slots of a full window, and says which of `charge` a short miss delayed (returned),
+ * and which were lost to long latency or short misses of a full window (bound). */
+static int64_t table_window(struct pipe *p, const struct rec_cycle *c, bool full, int64_t charge,
+			    int64_t bound[2])
+{
+	struct window *w = &p->table.window;
+	const uint64_t until = c->head_po + c->rob_used;
+	const bool done = c->flags & RC_HEAD_DONE, wrong = c->flags & RC_DISPATCH_WRONG;
+	const enum cpi_component cause = head_cause(c);
+	bound[0] = bound[1] = 0;
+	if (c->head_po && !done && cause != CPI_LONG) {
+		if (w->miss_po != c->head_po)
+			w->left = SCENE_WIDTH * (cause == CPI_L2D ? 250 : 9);
+		w->miss_po = c->head_po;
+		w->miss_cause = cause;
+		w->miss_until = until;
+		w->left -= full ? SCENE_WIDTH : charge;
+		w->left = w->left < 0 ? 0 : w->left;
+	}
+	if (c->head_po && !done && full && cause == CPI_L2D)
+		w->long_until = until;
+	else if (c->head_po && !done && full && !wrong && c->head_po >= w->long_until) {
+		w->bound_until = until;
+		w->bound_cause = cause;
+	}
+	int64_t slots = w->behind;
+	w->behind = 0;
+	if (c->dispatch_stall == DISPATCH_ROB && c->ncommit)
+		w->behind = SCENE_WIDTH - c->ndispatch;
+	else if (c->dispatch_stall == DISPATCH_ROB ||
+		 (c->flags & RC_ROB_FULL && !c->ncommit && !c->ndispatch))
+		slots += SCENE_WIDTH - c->ndispatch;
+	if (slots && (done || cause == CPI_LONG) && !wrong) {
+		int64_t late = take_delayed(w, c, slots);
+		p->out->table[w->miss_cause] += late;
+		slots -= late;
+	}
+	if (!done)
+		p->out->table[cause] += slots;
+	if (!c->head_po || c->flags & RC_HEAD_LONG_DMISS)
+		return 0;
+	if (c->head_po < w->bound_until) {
+		int64_t stuck = SCENE_WIDTH - c->ncommit;
+		bound[(c->ncommit ? w->bound_cause : cause) == CPI_L1D] =
+		    stuck < charge ? stuck : charge;
+		return 0;
+	}
+	if (c->ncommit || done)
+		return 0;
+	return cause == CPI_L1D		  ? charge
+	       : w->miss_cause == CPI_L1D ? take_delayed(w, c, charge)
+					  : 0;
+}
+
+/* If a mispredicted branch is in the window. */
+static bool past_branch(const struct pipe *p)
+{
+	for (size_t i = 0; i < p->ndispatched; i++)
+		if (!p->flight[i].wrong && p->flight[i].step->mispredict && !p->flight[i].done)
+			return true;
+	return false;
+}
+
 /* The table's view of a cycle. */
 static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 {
@@ -288,15 +374,23 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 	}
 	if (c->ndispatch)
 		t->bubble = CPI_BASE;
+	const bool wrong = c->ndispatch && c->flags & RC_DISPATCH_WRONG;
+	int64_t bound[2], charge = 0;
+	if (wrong)
+		charge = full ? c->ndispatch : SCENE_WIDTH;
+	else if (!full && !c->ndispatch)
+		charge = miss && !past_branch(p) ? 0 : SCENE_WIDTH;
+	else if (refill)
+		charge = empty;
+	const int64_t by_short = table_window(p, c, full, charge, bound);
 	for (size_t i = 0; i < t->count; i++) {
 		struct row *row = &t->rows[i];
 		if (row->resolved || row->dispatch == c->cycle)
 			continue;
 		row->penalty += full ? c->ndispatch : SCENE_WIDTH;
-		if (c->flags & RC_HEAD_LONG_DMISS && !c->ncommit)
-			row->under_long += full ? c->ndispatch : SCENE_WIDTH;
-		if (c->flags & RC_HEAD_L1MISS && !c->ncommit)
-			row->under_short += full ? c->ndispatch : SCENE_WIDTH;
+		row->under_short += by_short;
+		row->bound[0] += bound[0];
+		row->bound[1] += bound[1];
 	}
 	for (size_t i = 0; full && i < t->count; i++)
 		if (t->rows[i].dispatch == c->cycle)
@@ -305,10 +399,14 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 		const bool entered = c->ndispatch && !(c->flags & RC_DISPATCH_WRONG);
 		if (!entered && !full && !miss)
 			t->open_penalty += SCENE_WIDTH;
+		t->open_bound[0] += bound[0];
+		t->open_bound[1] += bound[1];
 		if (entered) {
 			t->open_penalty += refill ? empty : 0;
-			p->out->table_branch += t->open_penalty - t->open_waited;
-			p->out->table_waited += t->open_waited;
+			p->out->table[CPI_BMISP] +=
+			    t->open_penalty - t->open_short - t->open_bound[0] - t->open_bound[1];
+			p->out->table[CPI_L1D] += t->open_short + t->open_bound[1];
+			p->out->table[CPI_LONG] += t->open_bound[0];
 			t->open = false;
 		}
 	}

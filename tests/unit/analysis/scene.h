@@ -36,8 +36,6 @@ struct scene {
 	struct rec_inst *insts;
 	size_t ncycles, ninsts;
 	int64_t table[CPI_COMPONENTS]; /* what the table has counted, in slots */
-	int64_t table_branch;	       /* … for mispredicted branches */
-	int64_t table_waited;	       /* … of their time, for long D-misses */
 	struct trace_meta meta;
 };
 

@@ -129,6 +129,38 @@ static void run(u64 kernel, u64 n, u64 size, u64 stride)
 	case 18: /* atomics */
 		LOOP(n, ".rept 16\n\tamoadd.d t0, t1, (%1)\n\t.endr\n", "r"(p));
 		break;
+	case 20: /* a load miss, and under it a branch that is taken or not, from a shift register
+		  */
+	case 21: /* the same, but the branch tests what was loaded */
+		for (u64 i = 0, x = 0xace1; i < n; i++, x = x >> 1 ^ (-(x & 1) & 0xb400))
+			buffer[i * stride / 8] = x;
+		asm volatile("mv t6, %0\n\tmv a2, %1\n\tli t0, 0xace1\n\tli t5, 0xb400\n"
+			     ".p2align 6\n"
+			     "1:\tld t3, 0(a2)\n\tadd a2, a2, %2\n"
+			     "andi t1, t0, 1\n\tneg t2, t1\n\tand t2, t2, t5\n"
+			     "srli t0, t0, 1\n\txor t0, t0, t2\n"
+			     "beqz %3, 2f\n\tandi t1, t3, 1\n2:\n"
+			     "beqz t1, 3f\n\tli t4, 1\n3:\n"
+			     ".rept 100\n\tli t4, 1\n\t.endr\n"
+			     "addi t6, t6, -1\n\tbnez t6, 1b\n"
+			     :
+			     : "r"(n), "r"(p), "r"(stride), "r"(kernel == 21)
+			     : "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a2", "memory");
+		break;
+	case 22: /* a late branch to one of two blocks 8 KB apart, from a shift register */
+		asm volatile("mv t6, %0\n\tli t0, 0xace1\n\tli t5, 0xb400\n\tli t4, 1\n\tj 1f\n"
+			     ".p2align 13\n2:\t.rept 8\n\tli t2, 1\n\t.endr\n\tj 4f\n"
+			     ".p2align 13\n3:\t.rept 8\n\tli t2, 2\n\t.endr\n\tj 4f\n"
+			     ".p2align 6\n"
+			     "1:\tandi t1, t0, 1\n\tneg t2, t1\n\tand t2, t2, t5\n"
+			     "srli t0, t0, 1\n\txor t0, t0, t2\n"
+			     "mul t3, t1, t4\n\t.rept 4\n\tmul t3, t3, t4\n\t.endr\n"
+			     "bnez t3, 3b\n\tj 2b\n"
+			     "4:\taddi t6, t6, -1\n\tbnez t6, 1b\n"
+			     :
+			     : "r"(n)
+			     : "t0", "t1", "t2", "t3", "t4", "t5", "t6", "memory");
+		break;
 	case 19: /* byte stores, then a load over them: the store queue has only a part */
 		LOOP(n, ".rept 16\n\tsb t0, 0(%1)\n\tld t0, 0(%1)\n\t.endr\n", "r"(p));
 		break;
