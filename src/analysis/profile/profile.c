@@ -137,16 +137,28 @@ static void commit_group(struct profile *p, const struct rec_inst *const *insts,
 	p->insts += g->n;
 }
 
+/* Of the samplers only those are looked at that take a sample now or wait for an instruction. */
 static void sample(struct profile *p, const struct sampler_view *v,
 		   const struct rec_inst *const *insts)
 {
 	const uint64_t end = p->cycles + v->rec->repeat;
-	for (size_t i = 0; i < p->nsamplers; i++) {
-		struct sampler *s = &p->sampler[i];
-		while (unlikely(s->next < end))
-			sampler_take(s, s->next, v);
-		if (unlikely(sampler_waits(s)) && (v->commit->n || v->rec->ndispatch))
-			sampler_resolve(s, v, insts);
+	if (unlikely(p->next_sample < end)) {
+		p->next_sample = UINT64_MAX;
+		for (size_t i = 0; i < p->nsamplers; i++) {
+			struct sampler *s = &p->sampler[i];
+			while (s->next < end)
+				sampler_take(s, s->next, v);
+			p->next_sample = min_u64(p->next_sample, s->next);
+			p->waiting |= (uint32_t)sampler_waits(s) << i;
+		}
+	}
+	if (likely(!p->waiting) || !(v->commit->n || v->rec->ndispatch))
+		return;
+	for (uint32_t left = p->waiting; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+		sampler_resolve(&p->sampler[i], v, insts);
+		if (!sampler_waits(&p->sampler[i]))
+			p->waiting &= ~(1u << i);
 	}
 }
 

@@ -10,8 +10,8 @@
 #include "analysis/profile/sampler.h"
 #include "trace/analysis.h"
 
-#define SHARE_WIDTH_MAX	     16 /* groups up to this size share a cycle exactly evenly */
-#define PROFILE_SAMPLERS_MAX 24
+#define SHARE_WIDTH_MAX	     16	  /* groups up to this size share a cycle exactly evenly */
+#define PROFILE_SAMPLERS_MAX 24	  /* at most 32: bits of profile.waiting */
 #define STALL_BUCKETS	     4096 /* lengths of event-free stalls, the last one "or more" */
 
 struct profile {
@@ -36,6 +36,8 @@ struct profile {
 	struct sampler
 	    sampler[PROFILE_SAMPLERS_MAX]; /* the first is the user's, the rest are a sweep */
 	size_t nsamplers;
+	uint64_t next_sample;	   /* the earliest of any */
+	uint32_t waiting;	   /* bit per sampler whose samples wait for an instruction */
 	struct rec_cycle last_rec; /* for the sample at the end */
 	struct group last_commit;
 };
