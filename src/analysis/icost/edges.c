@@ -29,15 +29,19 @@
  * Dependences reach as far back as the idealised window: registers and memory are followed here,
  * not taken from the record, which knows only producers that were still in flight.
  *
- * Not in the graph: misses that become hits free MSHRs and buses for others; a removed mispredict
- * takes its wrong path's cache pollution (and prefetching) with it; contention for units is as
- * observed in the base run, in every lane.
+ * Wrong paths: which lines they brought or threw out is known from tags of the right path alone
+ * (shadow.c); what they would bring in a larger window is estimated (reach.c). Issue slots of
+ * operations that are idealised away: slots.c.
+ *
+ * Not in the graph: misses that become hits free MSHRs and buses for others; contention for units
+ * and other contention for issue slots is as observed in the base run, in every lane.
  */
 #include "analysis/icost/edges.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/icost/reach.h"
 #include "analysis/icost/shadow.h"
 #include "analysis/icost/slots.h"
 #include "isa/isa.h"
@@ -52,6 +56,7 @@
 #define STATICS	      4096
 #define QUEUE_HISTORY 4096
 #define FRONT_PACKETS 32 /* whose first instruction is kept */
+#define RECENT	      8	 /* packets that say how fast fetch is */
 #define DRAIN_SOON    8	 /* cycles from commit in which a store is usually written */
 
 struct stamps {
@@ -97,6 +102,7 @@ struct edges {
 	uint64_t nloads, nstores, nints, nfps;
 	unsigned next_port[EDGES_UNITS];
 	struct slots slots;
+	struct reach reach;
 	const struct edges_rule *rules;
 	size_t nrules;
 	uint64_t residual[RESIDUAL_COUNT];
@@ -727,6 +733,11 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 	}
 	const uint16_t whole =
 	    level == LEVEL_L1 ? 0 : shadow_latency(s->shadow, SHADOW_DATA, level);
+	if (level != LEVEL_L1)
+		reach_line(&s->reach, s->count, !seen);
+	if (n && out->ep_part[n - 1].category == CAT_DMISS &&
+	    reach_saves(&s->reach, s->count, s->slots.count))
+		out->ep_part[n - 1].category = CAT_REACH_DMISS;
 	if (whole <= seen + 2u || seen >= shadow_least(s->shadow, SHADOW_DATA, level) ||
 	    out->line || n == GRAPH_EP_PARTS)
 		return;
@@ -804,6 +815,17 @@ static void note_queues(struct edges *s, const struct decoded *d)
 		s->ints[s->nints++ % QUEUE_HISTORY] = s->count;
 }
 
+static void note_mispredict(struct edges *s, const struct rec_inst *r, const struct graph_inst *out)
+{
+	/* Fetched from the next cycle on, as fast as of late; the last cannot execute. */
+	const uint64_t recent = s->count - s->packets[(s->npackets - RECENT) % FRONT_PACKETS],
+		       cycles = r->complete - min_u64(r->complete, s->m.depth + 1);
+	/* In a larger window it would not have waited for a miss that is saved there. */
+	const bool soon = reach_was_saved(&s->reach, slots_root(&s->slots, out));
+	reach_branch(&s->reach, s->count, cycles * recent / RECENT, s->m.rob,
+		     soon ? s->m.rob : WINDOW_MANY * s->m.rob);
+}
+
 void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
 	graph_inst_clear(out);
@@ -841,6 +863,8 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 		s->residual[RESIDUAL_STRICT] += known - c;
 	}
 	*past(s, i) = now;
+	if (r->flags & RI_MISPREDICT)
+		note_mispredict(s, r, out);
 	note_queues(s, d);
 	s->prev_p = p;
 	s->prev.po = r->po;

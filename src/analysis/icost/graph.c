@@ -48,6 +48,7 @@ bool graph_counts(unsigned category, unsigned lane)
 		[CAT_SAVED_DMISS] = 1u << CAT_DMISS,
 		[CAT_SAVED_IMISS] = 1u << CAT_IMISS,
 		[CAT_SLOTS_SHALU] = 1u << CAT_BW,
+		[CAT_REACH_DMISS] = 1u << CAT_DMISS,
 	};
 	static const unsigned only[CAT_COUNT] = {
 		[CAT_SAVED_DMISS] = 1u << CAT_BMISP,
@@ -58,6 +59,8 @@ bool graph_counts(unsigned category, unsigned lane)
 		return !(lane >> category & 1);
 	if (category >= CAT_COUNT || lane & either[category])
 		return category >= CAT_COUNT;
+	if (category == CAT_REACH_DMISS)
+		return !(lane >> CAT_WIN & 1) || lane >> CAT_BMISP & 1;
 	return (lane & only[category]) == only[category];
 }
 

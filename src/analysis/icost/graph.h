@@ -48,6 +48,9 @@ enum graph_category {
 	/* only with these idealised and bandwidth not: waiting for an issue slot that the operation
 	   took while it took time */
 	CAT_SLOTS_SHALU,
+	/* a miss that a wrong path would save in a larger window: idealised with the window, if
+	   mispredicts are not */
+	CAT_REACH_DMISS,
 	CAT_COUNT,
 };
 extern const char *const graph_category_name[GRAPH_CATEGORIES];

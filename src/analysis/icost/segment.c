@@ -247,6 +247,7 @@ static enum segment_kind kind_of(const struct graph_part *p)
 	switch (p->category) {
 	case CAT_DMISS:
 	case CAT_BMISP_DMISS:
+	case CAT_REACH_DMISS:
 		return KIND_MISS;
 	case CAT_IMISS:
 	case CAT_BMISP_IMISS:

@@ -28,8 +28,6 @@ void slots_next(struct slots *s, bool timeless, struct graph_inst *in)
 {
 	uint64_t from = 0, chain = 0;
 	const uint32_t i = s->count++;
-	if (!s->width)
-		return;
 	for (unsigned k = 0; k < GRAPH_SOURCES && in->src[k]; k++) {
 		const uint64_t b = s->chain[in->src[k]];
 		from = b > from ? b : from;
@@ -53,4 +51,14 @@ void slots_next(struct slots *s, bool timeless, struct graph_inst *in)
 	s->chain[in->mem] = chain;
 	s->chain[in->dst] = chain;
 	s->chain[0] = 0;
+}
+
+uint32_t slots_root(const struct slots *s, const struct graph_inst *in)
+{
+	uint64_t from = 0;
+	for (unsigned k = 0; k < GRAPH_SOURCES && in->src[k]; k++) {
+		const uint64_t b = s->chain[in->src[k]];
+		from = b > from ? b : from;
+	}
+	return (uint32_t)(from >> 32);
 }

@@ -24,5 +24,7 @@ void slots_reset(struct slots *s, uint32_t width, uint32_t reach);
  * are in `in`; timeless: it takes no time when operations of one cycle are idealised.
  */
 void slots_next(struct slots *s, bool timeless, struct graph_inst *in);
+/* The root that an instruction with these sources waits for; 0: none. */
+uint32_t slots_root(const struct slots *s, const struct graph_inst *in);
 
 #endif

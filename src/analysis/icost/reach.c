@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A wrong path fetches lines that the right path wants later, if the two meet again: the next key
+ * of a hash join, the next element of a sort. In a larger window it runs further ahead while a
+ * branch waits for a miss, so there are fewer misses, which no graph of the right path can know.
+ *
+ * How likely a wrong path is to meet what follows is learnt from the run: of the lines that the
+ * right path wanted within the reach of a wrong path of the real window, and that would have been
+ * missed without wrong paths (shadow.c), some were there. A line beyond that reach, but within that
+ * of a larger window, has the same chance from each of the wrong paths that get there. Chances are
+ * summed and handed out whole.
+ */
+#include "analysis/icost/reach.h"
+
+#include "util/util.h"
+
+#define ENOUGH 64 /* lines, before chances are believed */
+
+void reach_branch(struct reach *s, uint64_t number, uint64_t fetched, uint32_t room,
+		  uint32_t larger)
+{
+	s->branch[s->next].number = number;
+	s->branch[s->next].real = (uint32_t)min_u64(fetched, room);
+	s->branch[s->next].larger = (uint32_t)min_u64(fetched, larger);
+	s->next = (s->next + 1) % REACH_BRANCHES;
+}
+
+void reach_line(struct reach *s, uint64_t number, bool saved)
+{
+	unsigned n = 0;
+	for (unsigned k = 0; k < REACH_BRANCHES; k++)
+		n += number - s->branch[k].number <= s->branch[k].real;
+	s->tried += n;
+	s->found += n && saved;
+	if (s->tried > 1 << 16) {
+		s->tried /= 2;
+		s->found /= 2;
+	}
+}
+
+bool reach_was_saved(const struct reach *s, uint32_t root)
+{
+	return root && s->saved[root % ARRAY_LEN(s->saved)] == root;
+}
+
+bool reach_saves(struct reach *s, uint64_t number, uint32_t root)
+{
+	double left = 1;
+	if (s->tried < ENOUGH)
+		return false;
+	for (unsigned k = 0; k < REACH_BRANCHES; k++) {
+		const uint64_t back = number - s->branch[k].number;
+		if (back > s->branch[k].real && back <= s->branch[k].larger)
+			left *= 1 - s->found / s->tried;
+	}
+	s->owed += 1 - left;
+	if (s->owed < 1)
+		return false;
+	s->owed -= 1;
+	s->saved[root % ARRAY_LEN(s->saved)] = root;
+	return true;
+}
