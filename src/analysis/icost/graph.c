@@ -16,9 +16,10 @@
 #include "analysis/icost/graph_int.h"
 #include "util/util.h"
 
-#define ROOM	   16384      /* cycles that a batch should have before it */
-#define BROAD_STAY 4096	      /* instructions before narrow lanes are tried again */
-#define FURTHEST   (1u << 30) /* cycles that a lane's C may be before its F */
+#define ROOM	       16384	  /* cycles that a batch should have before it */
+#define BROAD_STAY     4096	  /* instructions before narrow lanes are tried again */
+#define BROAD_STAY_MAX (1u << 16) /* … each time twice as many */
+#define FURTHEST       (1u << 30) /* cycles that a lane's C may be before its F */
 
 const char *const graph_category_name[GRAPH_CATEGORIES] = {
 	[CAT_DL1] = "dl1",     [CAT_BW] = "bw",	      [CAT_BMISP] = "bmisp", [CAT_DMISS] = "dmiss",
@@ -100,7 +101,6 @@ struct graph *graph_new(const struct graph_config *config)
 	struct graph *g = x_calloc(1, sizeof(*g));
 	g->config = *config;
 	assert(config->fetch_width <= GRAPH_WIDTH_MAX && config->commit_width);
-	assert(config->depth < GRAPH_MARGIN(NARROW));
 	const size_t c = ring_for(max_u64(config->window, config->commit_width) + 1),
 		     grain = ring_for(config->window_ideal / GRAPH_WIN_GRAIN + 2),
 		     e = config->issue_edges ? c : 0;
@@ -219,13 +219,12 @@ static void measure(struct graph *g)
 static void rebase(struct graph *g)
 {
 	uint32_t off[GRAPH_LANES];
-	const uint64_t margin = GRAPH_MARGIN(g->width);
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
 		uint64_t keep = get(g, g->rows.last + LAST_F, lane);
 		const uint64_t c = get(g, g->rows.last + LAST_C, lane);
 		/* only broad lanes can be so far apart; F is then as good as never */
 		keep = max_u64(keep, c - min_u64(c, FURTHEST));
-		off[lane] = (uint32_t)(keep - min_u64(keep, margin));
+		off[lane] = (uint32_t)(keep - min_u64(keep, GRAPH_MARGIN));
 		g->base[lane] += off[lane];
 	}
 	g->highest = g->kernel->rebase[g->width](g, off) + g->config.depth + 1;
@@ -233,8 +232,9 @@ static void rebase(struct graph *g)
 		/* … and so is when a port is free that runs so far ahead */
 		for (unsigned slot = 0; slot < GRAPH_SLOTS; slot++)
 			for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
-				set(g, slot, lane, min_u64(get(g, slot, lane), FURTHEST + margin));
-		g->highest = FURTHEST + margin;
+				set(g, slot, lane,
+				    min_u64(get(g, slot, lane), FURTHEST + GRAPH_MARGIN));
+		g->highest = FURTHEST + GRAPH_MARGIN;
 	}
 }
 
@@ -255,7 +255,8 @@ static void change_width(struct graph *g, enum graph_width to)
 	}
 	g->width = to;
 	write_masks(g);
-	g->broad_until = g->count + BROAD_STAY;
+	g->stay = BROAD_STAY;
+	g->broad_until = g->count + g->stay;
 }
 
 static uint64_t room(const struct graph *g)
@@ -268,7 +269,8 @@ static void make_room(struct graph *g)
 {
 	if (unlikely(g->width == BROAD && g->count >= g->broad_until)) {
 		rebase(g);
-		g->broad_until = g->count + BROAD_STAY;
+		g->stay = (uint32_t)min_u64(2 * g->stay, BROAD_STAY_MAX);
+		g->broad_until = g->count + g->stay;
 		if (g->highest + 2 * ROOM < GRAPH_LIMIT(NARROW))
 			change_width(g, NARROW);
 	}

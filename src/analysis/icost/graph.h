@@ -77,6 +77,7 @@ struct graph_part {
 #define GRAPH_GRAIN	 4   /* … x is rounded up to hit an instruction whose number is 3 mod 4 */
 #define GRAPH_WIN_GRAIN	 8   /* C(i - x) of idealised windows: rounded down, to 7 mod 8 */
 #define GRAPH_WIDTH_MAX	 15
+#define GRAPH_WAIT_MAX	 255
 
 enum graph_flag {
 	GRAPH_HEAD = 1 << 0,   /* first of its fetch packet: has an F of its own */
@@ -100,7 +101,8 @@ struct graph_inst {
 	/* all */
 	uint16_t cd[2];		   /* C(i - x) -> D(i), in the real window and the idealised one */
 	uint16_t iq;		   /* E(i - x) -> D(i), in the real window only */
-	struct graph_part cd_wait; /* on CD in the real window: the entry is freed after commit */
+	struct graph_part cd_wait; /* on CD in the real window: the entry is freed after commit; at
+				      most GRAPH_WAIT_MAX */
 	struct graph_part dd; /* D(i-1) -> D(i), and all other edges into D: what they do not say */
 	uint16_t src[GRAPH_SOURCES]; /* slots: PR */
 	uint16_t port; /* slot: V(i) is when its port is free, if used in order of dispatch; removed

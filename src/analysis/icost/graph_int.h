@@ -107,6 +107,7 @@ struct graph {
 	uint32_t wake;	  /* … and no slot but a port's above C by more than this */
 	uint64_t ports[GRAPH_SLOTS / 64]; /* slots that are ports */
 	uint64_t broad_until;		  /* count from which on narrow lanes may be tried again */
+	uint32_t stay;			  /* instructions until then */
 	bool counts[GRAPH_MASKS][GRAPH_LANES]; /* the masks; lanes as inside */
 	uint64_t batches;
 	struct graph_delay delay[GRAPH_DELAYS];
@@ -131,9 +132,9 @@ static inline void *graph_row(const struct graph *g, unsigned lane, unsigned row
 	return (char *)g->memory[g->width] + (at << (g->width == BROAD ? 2 : 1));
 }
 
-/* How far above everything else a time must lie so that clipping older ones cannot be seen: no
- * latency is added to a time of the past that is larger. */
-#define GRAPH_MARGIN(width) ((width) == BROAD ? 1u << 16 : 256u)
+/* Times are clipped so much before F that what is added to a time of the past (cd_wait, one cycle)
+ * cannot make a clipped one matter. */
+#define GRAPH_MARGIN (GRAPH_WAIT_MAX + 1)
 /* Times stay below. */
 #define GRAPH_LIMIT(width) ((width) == BROAD ? 1u << 31 : (1u << 16) - 1)
 

@@ -267,8 +267,8 @@ static inline bool dispatch(struct batch *b, const struct graph_inst *restrict i
 	if (unlikely(in->cd_wait.cycles && in->cd[0])) {
 		*flags |= STEP_WAIT;
 		b->growth += in->cd_wait.cycles;
-		if (in->cd_wait.cycles > GRAPH_MARGIN(b->g->width) ||
-		    !part_row(b->g, in->cd_wait, &s->wait))
+		assert(in->cd_wait.cycles <= GRAPH_WAIT_MAX);
+		if (!part_row(b->g, in->cd_wait, &s->wait))
 			return false;
 	}
 	if (in->dd.cycles) {

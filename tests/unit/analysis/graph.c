@@ -12,7 +12,8 @@
 #include "analysis/icost/graph.h"
 #include "util/util.h"
 
-#define MAX_INSTS 400
+#define MAX_INSTS  400
+#define LONG_INSTS 16384
 
 static uint32_t part(struct graph_part p, unsigned lane)
 {
@@ -33,8 +34,9 @@ static uint64_t at(const uint64_t *t, int64_t i)
 static uint64_t brute_force(const struct graph_config *g, const struct graph_inst *insts, size_t n,
 			    unsigned lane)
 {
-	static uint64_t d[MAX_INSTS + 1], c[MAX_INSTS + 1], e[MAX_INSTS + 1], slot[GRAPH_SLOTS];
-	const bool bw = !(lane >> CAT_BW & 1), wide = lane >> CAT_WIN & 1 && !g->one_window;
+	static uint64_t d[LONG_INSTS + 1], c[LONG_INSTS + 1], e[LONG_INSTS + 1], slot[GRAPH_SLOTS];
+	const bool bw = !(lane >> CAT_BW & 1) || g->one_width,
+		   wide = lane >> CAT_WIN & 1 && !g->one_window;
 	uint64_t f = 0, p = 0;
 	memset(slot, 0, sizeof(slot));
 	d[0] = c[0] = e[0] = 0;
@@ -174,7 +176,8 @@ static struct graph_config random_config(struct rng *rng)
 				  .commit_latency = (uint32_t)rng_below(rng, 2),
 				  .buffer_ideal = rng_below(rng, 2) ? 0 : 100,
 				  .issue_edges = rng_below(rng, 2),
-				  .one_window = !rng_below(rng, 4) };
+				  .one_window = !rng_below(rng, 4),
+				  .one_width = !rng_below(rng, 4) };
 	g.window_ideal = 20 * g.window;
 	return g;
 }
@@ -209,6 +212,32 @@ static void test_651_every_lane_of_every_kernel_is_the_longest_path(void **state
 						 brute_force(&config, insts, n, lane));
 			graph_free(g);
 		}
+	}
+}
+
+/* Every kernel's lanes against brute force; `insts` goes in by batches of up to `most`. */
+static void check(const struct graph_config *config, const struct graph_inst *insts, size_t n,
+		  size_t most, struct rng *rng)
+{
+	static uint64_t want[GRAPH_LANES];
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
+		want[lane] = brute_force(config, insts, n, lane);
+	for (const struct graph_kernel *const *k = graph_kernels; *k; k++) {
+		uint64_t length[GRAPH_LANES];
+		if (!(*k)->supported())
+			continue;
+		struct graph *g = graph_new(config);
+		graph_use(g, *k);
+		for (size_t i = 0, step; i < n; i += step) {
+			step = min_u64(1 + rng_below(rng, most), n - i);
+			graph_add(g, insts + i, step);
+		}
+		graph_length(g, length);
+		graph_free(g);
+		for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
+			if (length[lane] != want[lane])
+				fail_msg("kernel %s, lane %u: %lu instead of %lu", (*k)->name, lane,
+					 length[lane], want[lane]);
 	}
 }
 
@@ -253,7 +282,158 @@ static void test_653_a_graph_that_is_reset_starts_anew(void **state)
 	assert_memory_equal(first, second, sizeof(first));
 }
 
-/* Times have 32 bits: a run of more than 2^32 cycles must not wrap. */
+/* Lanes have 16 bits while they can: stretches with long latencies, among others without. */
+static void test_655_long_latencies_are_exact_however_narrow_lanes_are(void **state)
+{
+	static struct graph_inst insts[LONG_INSTS];
+	struct rng rng;
+	rng_seed(&rng, 5);
+	for (int round = 0; round < 3; round++) {
+		struct graph_config config = random_config(&rng);
+		config.buffer_ideal = 100; /* F keeps up, so lanes can be narrow again */
+		random_insts(&rng, &config, insts, LONG_INSTS);
+		for (size_t i = 0; i < LONG_INSTS; i++) {
+			struct graph_inst *in = &insts[i];
+			const unsigned stretch = (unsigned)(i / 1024);
+			in->buffer = (uint16_t)(1 + rng_below(&rng, 40));
+			if (stretch % 8 || rng_below(&rng, 1 + 40 * round))
+				continue;
+			const uint16_t cycles =
+			    (uint16_t)rng_below(&rng, stretch % 16 ? 65536 : 6000);
+			switch (rng_below(&rng, 9)) {
+			case 0: /* page fault, system call */
+				in->flags |= GRAPH_HEAD | GRAPH_CF;
+				in->cf = cycles;
+				break;
+			case 1:
+				in->ep_part[0] = (struct graph_part){ cycles, CAT_DMISS, 0 };
+				break;
+			case 2:
+				in->dd = (struct graph_part){ cycles, CAT_WIN, 0 };
+				break;
+			case 3:
+				in->fetch[0] = (struct graph_part){ cycles, CAT_IMISS, 0 };
+				break;
+			case 4:
+				in->cd_wait.cycles = in->cd[0] ? cycles % (GRAPH_WAIT_MAX + 1) : 0;
+				break;
+			case 5:
+				in->occupies = (struct graph_part){ cycles, CAT_LGALU, 0 };
+				break;
+			case 6:
+				in->wake = (struct graph_part){ cycles, CAT_SHALU, 0 };
+				break;
+			case 7:
+				in->pc = cycles;
+				break;
+			default:
+				in->ep = cycles;
+				break;
+			}
+		}
+		check(&config, insts, LONG_INSTS, 700, &rng);
+	}
+}
+
+/* Fetch that nothing holds up falls far behind, and then catches up. */
+static void test_656_fetch_may_lag_behind_dispatch_by_any_time(void **state)
+{
+	static struct graph_inst insts[LONG_INSTS];
+	const struct graph_config config = { .window = 16,
+					     .window_ideal = 320,
+					     .fetch_width = 4,
+					     .commit_width = 4,
+					     .depth = 5,
+					     .dispatch_latency = 1,
+					     .commit_latency = 1 };
+	struct rng rng;
+	rng_seed(&rng, 6);
+	memset(insts, 0, sizeof(insts));
+	for (size_t i = 0; i < LONG_INSTS; i++) {
+		struct graph_inst *in = &insts[i];
+		const bool late = i >= LONG_INSTS / 2;
+		in->cd[0] = 16;
+		in->cd[1] = 320;
+		in->src[0] = in->dst = 1;
+		in->flags = GRAPH_HEAD;
+		in->step[0] = (struct graph_part){ 1, CAT_BW, 0 };
+		in->ep_part[0] = (struct graph_part){ late ? 1 : 30, CAT_DMISS, 0 };
+		in->fetch[0] = (struct graph_part){ late ? 45 : 0, CAT_IMISS, 0 };
+	}
+	check(&config, insts, LONG_INSTS, 512, &rng);
+	/* the longer of both, in the real machine, with some cycles at the ends */
+	const uint64_t c = brute_force(&config, insts, LONG_INSTS, 0);
+	assert_in_range(c, LONG_INSTS / 2 * 47, LONG_INSTS / 2 * 47 + 100);
+}
+
+/* Ports that nobody waits for may be taken for ever further ahead. */
+static void test_657_ports_may_run_ahead_by_any_time(void **state)
+{
+	static struct graph_inst insts[LONG_INSTS];
+	const struct graph_config config = { .window = 16,
+					     .window_ideal = 320,
+					     .fetch_width = 4,
+					     .commit_width = 4,
+					     .dispatch_latency = 1,
+					     .commit_latency = 1 };
+	struct rng rng;
+	rng_seed(&rng, 7);
+	memset(insts, 0, sizeof(insts));
+	for (size_t i = 0; i < LONG_INSTS; i++) {
+		struct graph_inst *in = &insts[i];
+		in->cd[0] = 16;
+		in->cd[1] = 320;
+		in->port = (uint16_t)(GRAPH_SLOT_PORTS + i % 2);
+		in->occupies = (struct graph_part){ 20, CAT_LGALU, 0 };
+		in->flags = i == LONG_INSTS - 1 ? GRAPH_PORT : 0;
+	}
+	check(&config, insts, LONG_INSTS, 512, &rng);
+	assert_true(brute_force(&config, insts, LONG_INSTS, 0) > LONG_INSTS / 2 * 20 - 40);
+}
+
+static void test_658_commits_are_those_of_single_instructions(void **state)
+{
+	enum { LANES = 5 };
+	static const unsigned lanes[LANES] = { 0, 1, 2, 128, 255 };
+	static struct graph_inst insts[MAX_INSTS];
+	static uint64_t commits[MAX_INSTS][LANES];
+	struct rng rng;
+	rng_seed(&rng, 8);
+	const struct graph_config config = random_config(&rng);
+	random_insts(&rng, &config, insts, MAX_INSTS);
+	insts[MAX_INSTS / 2].ep = 60000; /* bases change in between */
+	insts[MAX_INSTS / 2 + 50].ep = 60000;
+	struct graph *together = graph_new(&config), *single = graph_new(&config);
+	graph_add_commits(together, insts, MAX_INSTS, lanes, LANES, commits[0]);
+	for (size_t i = 0; i < MAX_INSTS; i++) {
+		graph_add(single, &insts[i], 1);
+		for (unsigned k = 0; k < LANES; k++)
+			assert_int_equal(commits[i][k], graph_commit(single, lanes[k]));
+	}
+	graph_free(together);
+	graph_free(single);
+}
+
+/* More kinds of parts than there is room for their sums. */
+static void test_659_any_number_of_different_latencies(void **state)
+{
+	static struct graph_inst insts[LONG_INSTS];
+	struct rng rng;
+	rng_seed(&rng, 9);
+	const struct graph_config config = random_config(&rng);
+	random_insts(&rng, &config, insts, LONG_INSTS / 4);
+	for (size_t i = 0; i < LONG_INSTS / 4; i++) {
+		struct graph_inst *in = &insts[i];
+		in->ep = (uint16_t)rng_below(&rng, 300);
+		in->re = random_part(&rng, 1, 300);
+		in->dd = random_part(&rng, 1, 100);
+		in->step[0] = random_part(&rng, 1, 100);
+		in->fetch[1] = random_part(&rng, 1, 100);
+	}
+	check(&config, insts, LONG_INSTS / 4, 600, &rng);
+}
+
+/* Times have 32 bits at most: a run of more than 2^32 cycles must not wrap. */
 static void test_654_times_go_beyond_32_bits(void **state)
 {
 	static struct graph_inst insts[512];
@@ -287,6 +467,11 @@ int main(void)
 		cmocka_unit_test(test_652_icosts_of_all_sets_sum_to_the_time_that_can_go),
 		cmocka_unit_test(test_653_a_graph_that_is_reset_starts_anew),
 		cmocka_unit_test(test_654_times_go_beyond_32_bits),
+		cmocka_unit_test(test_655_long_latencies_are_exact_however_narrow_lanes_are),
+		cmocka_unit_test(test_656_fetch_may_lag_behind_dispatch_by_any_time),
+		cmocka_unit_test(test_657_ports_may_run_ahead_by_any_time),
+		cmocka_unit_test(test_658_commits_are_those_of_single_instructions),
+		cmocka_unit_test(test_659_any_number_of_different_latencies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
