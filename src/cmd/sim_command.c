@@ -98,6 +98,10 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 	put_number(&r, "regions",
 		   o->session.start.count > o->session.stop.count ? o->session.start.count
 								  : o->session.stop.count);
+	if (o->session.start.count)
+		put(&r, "start", list_text(o->session.start.items, o->session.start.count));
+	if (o->session.stop.count)
+		put(&r, "stop", list_text(o->session.stop.items, o->session.stop.count));
 	*count = r.count;
 	return r.all;
 }

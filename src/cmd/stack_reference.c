@@ -4,7 +4,8 @@
  * cause after the other made real; what a step adds is that cause's component. Cycles that two
  * causes share go to the one that comes first, so there are two orders, which bound what a counting
  * method can say: after the L1 D-cache and the branch predictor, the instruction side comes first,
- * or the data side. The last step is the run itself.
+ * or the data side. The last step is the run itself. Of a run that was looked at only in regions
+ * (--start, --stop) the same regions are simulated.
  */
 #include "cmd/stack_reference.h"
 
@@ -140,12 +141,6 @@ bool stack_reference_make(struct store *s, const struct stack_reference_options 
 	double cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
 
 	*count = 0;
-	if (store_number(s, "SELECT value FROM run WHERE key = 'regions'", 0))
-		return err_set(e,
-			       "%s covers a part of its run (--start, --stop), which cannot be "
-			       "simulated by itself",
-			       store_path(s));
-
 	struct rerun *r = rerun_open(s, NULL, o->cache_dir, e);
 
 	if (!r)

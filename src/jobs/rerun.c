@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of table run that are read here, as `culprit sim` writes them: argv, env and sets are JSON
- * lists of strings; sysroot, cwd and stdin are paths or absent; max_insts, fast_forward, warm and
- * seed are numbers; children is a word; real_time says that the run cannot be repeated. The machine
- * is the resolved one of table machine, so settings of the run are in it.
+ * Rows of table run that are read here, as `culprit sim` writes them: argv, env, sets, start and
+ * stop are JSON lists of strings; sysroot, cwd and stdin are paths or absent; max_insts,
+ * fast_forward, warm and seed are numbers; children is a word; real_time says that the run cannot
+ * be repeated. The machine is the resolved one of table machine, so settings of the run are in it.
  */
 #include "jobs/rerun.h"
 
@@ -18,6 +18,7 @@ struct rerun {
 	char *program; /* culprit */
 	char *machine; /* file */
 	json_t *argv, *env;
+	json_t *start, *stop; /* of regions; NULL: the whole run */
 	char *sysroot, *cwd, *input, *children;
 	int64_t max_insts, fast_forward, warm, seed;
 	int exit_status;      /* -1: did not end by itself */
@@ -166,6 +167,11 @@ static void digest_list(struct digest *d, const json_t *list)
 	digest_text(d, NULL);
 }
 
+bool rerun_regions(const struct rerun *r)
+{
+	return r->start || r->stop;
+}
+
 static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 {
 	struct digest *d = &r->digest;
@@ -179,6 +185,11 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 	digest_list(d, r->env);
 	digest_text(d, r->sysroot);
 	digest_text(d, r->children);
+	if (rerun_regions(r)) {
+		digest_text(d, "regions");
+		digest_list(d, r->start);
+		digest_list(d, r->stop);
+	}
 	snprintf(numbers, sizeof(numbers), "%lld %lld %lld %lld", (long long)r->max_insts,
 		 (long long)r->fast_forward, (long long)r->warm, (long long)r->seed);
 	digest_text(d, numbers);
@@ -202,6 +213,15 @@ static char *this_program(void)
 	return x_strdup(path);
 }
 
+/* If one of the conditions is at a cycle. */
+static bool by_cycle(const json_t *triggers)
+{
+	for (size_t i = 0; i < json_array_size(triggers); i++)
+		if (!strncmp(json_string_value(json_array_get(triggers, i)), "cycle:", 6))
+			return true;
+	return false;
+}
+
 struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir, struct err *e)
 {
 	struct rerun *r = x_calloc(1, sizeof(*r));
@@ -211,6 +231,8 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	r->program = program ? x_strdup(program) : this_program();
 	r->argv = run_list(s, "argv");
 	r->env = run_list(s, "env");
+	r->start = run_list(s, "start");
+	r->stop = run_list(s, "stop");
 	r->sysroot = run_text(s, "sysroot");
 	r->cwd = run_text(s, "cwd");
 	r->input = run_text(s, "stdin");
@@ -227,6 +249,16 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 			     store_path(s));
 	else if (run_number(s, "real_time", 0))
 		ok = err_set(e, "%s was made with --real-time: such a run cannot be repeated",
+			     store_path(s));
+	else if (run_number(s, "regions", 0) && !rerun_regions(r))
+		ok = err_set(e,
+			     "%s covers a part of its run and does not say which: make it again, "
+			     "this version does",
+			     store_path(s));
+	else if (by_cycle(r->start) || by_cycle(r->stop))
+		ok = err_set(e,
+			     "%s covers a part of its run by cycles (cycle:N), which are others in "
+			     "every run; by instructions, addresses or marks it could be repeated",
 			     store_path(s));
 	else if (!r->program)
 		ok = err_set(e, "cannot find culprit's own program");
@@ -245,6 +277,8 @@ void rerun_close(struct rerun *r)
 		return;
 	json_decref(r->argv);
 	json_decref(r->env);
+	json_decref(r->start);
+	json_decref(r->stop);
 	free(r->program);
 	free(r->machine);
 	free(r->sysroot);
@@ -309,8 +343,13 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	add_number(&w, "--seed", r->seed);
 	if (r->children)
 		add_pair(&w, "--children", r->children);
-	add_pair(&w, "--analyze", "none");
-	add_pair(&w, "--summary-json", JOB_RESULT);
+	/* a summary is of the whole run; what lies in regions is counted on the bus */
+	for (size_t i = 0; i < json_array_size(r->start); i++)
+		add_pair(&w, "--start", json_string_value(json_array_get(r->start, i)));
+	for (size_t i = 0; i < json_array_size(r->stop); i++)
+		add_pair(&w, "--stop", json_string_value(json_array_get(r->stop, i)));
+	add_pair(&w, "--analyze", rerun_regions(r) ? "null" : "none");
+	add_pair(&w, rerun_regions(r) ? "--output" : "--summary-json", JOB_RESULT);
 	add(&w, "--");
 	for (size_t i = 0; i < json_array_size(r->argv); i++)
 		add(&w, json_string_value(json_array_get(r->argv, i)));
@@ -319,8 +358,41 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	return j;
 }
 
+/* The profile that a run with regions leaves. */
+static bool read_regions(const struct job *j, struct rerun_result *out, struct err *e)
+{
+	struct store *s = store_open(j->result, e);
+
+	if (!s)
+		return false;
+	*out = (struct rerun_result){
+		.cycles = (uint64_t)store_number(
+		    s, "SELECT value FROM counter WHERE name = 'null.cycles'", 0),
+		.insts =
+		    (uint64_t)store_number(s, "SELECT value FROM run WHERE key = 'instructions'", 0)
+	};
+	store_close(s);
+	return out->cycles || err_set(e, "'%s' counts no cycles: remove it", j->result);
+}
+
+/* A job with regions leaves a profile, any other a summary. */
+static bool is_profile(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	char head[sizeof(magic)];
+	FILE *f = fopen(path, "re");
+	bool is = f && fread(head, sizeof(head), 1, f) == 1 && !memcmp(head, magic, sizeof(magic));
+
+	if (f)
+		fclose(f);
+	return is;
+}
+
 bool rerun_read(const struct job *j, struct rerun_result *out, struct err *e)
 {
+	if (j->result && is_profile(j->result))
+		return read_regions(j, out, e);
+
 	json_error_t error;
 	json_t *o = j->result ? json_load_file(j->result, 0, &error) : NULL;
 	json_t *cycles = json_object_get(o, "cycles"), *insts = json_object_get(o, "instructions");

@@ -28,9 +28,13 @@ void rerun_close(struct rerun *r);
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count);
 
+/* If the run was looked at only in regions (--start, --stop); then so are the jobs'. */
+bool rerun_regions(const struct rerun *r);
+
 /* What such a job found. */
 struct rerun_result {
-	uint64_t cycles, insts;
+	uint64_t cycles; /* in regions, if there are any */
+	uint64_t insts;	 /* of the whole run */
 };
 bool rerun_read(const struct job *j, struct rerun_result *out, struct err *e);
 

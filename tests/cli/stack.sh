@@ -53,6 +53,28 @@ test_a_setting_of_the_run_is_another_run() {
 	[ "$(find "$CULPRIT_CACHE/jobs" -type f | wc -l)" -ge 22 ] || fail "results of another machine were taken"
 }
 
+test_a_part_of_a_run_has_a_reference_of_the_same_part() {
+	run sim --machine eyerman2006 --analyze cpistack --start 1000 --stop 5000 -o "$tmp/part.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run stack "$tmp/part.culprit" --json
+	status_is 0
+	json_holds 'abs(j["instructions"] - 4000) < 8'
+	json_holds 'all(abs(total(n) - j["cpi"]) < 1e-6 for n in m)'
+	json_holds 'm["simulated"]["components"]["base"] > 0.2 and m["fmt"]["max_error"] < 100'
+	cp "$tmp/out" "$tmp/part"
+	run sim --machine eyerman2006 --analyze cpistack --start 1000 --stop 3000 -o "$tmp/part.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run stack "$tmp/part.culprit" --json
+	! cmp -s "$tmp/part" "$tmp/out" || fail "another part has the same stacks"
+}
+
+test_a_part_by_cycles_cannot_be_simulated_again() {
+	run sim --machine eyerman2006 --analyze cpistack --start cycle:5000 -o "$tmp/cycles.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run stack "$tmp/cycles.culprit"
+	refuses cycle:N --no-reference
+}
+
 test_what_cannot_be_simulated_again_is_said() {
 	run sim --machine eyerman2006 --real-time --analyze cpistack --max-insts 30k -o "$tmp/r.culprit" -- \
 		"$GUESTS/answers" exit 0
