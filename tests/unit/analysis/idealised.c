@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* What an idealised machine does that the run did not show: issue slots, and how far wrong paths
+ * get. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/icost/reach.h"
+#include "analysis/icost/slots.h"
+#include "util/util.h"
+
+enum { REG_LOAD = 5, REG_A = 6, REG_B = 7 };
+
+/* An operation dst <- src; the cycles that it waits for a slot. */
+static unsigned wait_of(struct slots *s, bool timeless, uint16_t dst, uint16_t src)
+{
+	struct graph_inst in = { .dst = dst, .src = { src } };
+	slots_next(s, timeless, &in);
+	for (unsigned k = 0; k < GRAPH_EP_PARTS && in.ep_part[k].cycles; k++)
+		if (in.ep_part[k].category == CAT_SLOTS_SHALU)
+			return in.ep_part[k].cycles;
+	return 0;
+}
+
+static void test_684_those_that_wait_for_a_load_get_slots_in_order(void **state)
+{
+	static const unsigned expected[] = { 0, 0, 1, 1, 1, 2, 2, 2, 3 };
+	struct slots s;
+	slots_reset(&s, 3, 64);
+	wait_of(&s, false, REG_LOAD, 0);
+	for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+		assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), expected[i]);
+	(void)state;
+}
+
+static void test_685_along_a_chain_the_waits_add_up_to_rank_over_width(void **state)
+{
+	struct slots s;
+	unsigned sum = 0;
+	slots_reset(&s, 4, 64);
+	wait_of(&s, false, REG_A, 0);
+	for (unsigned n = 1; n <= 40; n++) {
+		sum += wait_of(&s, true, REG_A, REG_A);
+		assert_int_equal(sum, n / 4);
+	}
+	(void)state;
+}
+
+static void test_686_what_does_not_wait_for_anything_near_gets_its_slot_at_once(void **state)
+{
+	struct slots s;
+	slots_reset(&s, 1, 8);
+	assert_int_equal(wait_of(&s, true, REG_A, 0), 0);
+	assert_int_equal(wait_of(&s, true, REG_B, REG_A), 0);
+	wait_of(&s, false, REG_LOAD, 0);
+	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 1);
+	for (unsigned n = 0; n < 8; n++) /* by then the load has left the window */
+		wait_of(&s, true, 0, 0);
+	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 0);
+	(void)state;
+}
+
+static void test_687_slots_count_only_where_operations_take_no_time_and_width_is_real(void **state)
+{
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
+		assert_int_equal(graph_counts(CAT_SLOTS_SHALU, lane),
+				 (lane >> CAT_SHALU & 1) && !(lane >> CAT_BW & 1));
+	(void)state;
+}
+
+static void test_688_a_larger_window_saves_a_miss_if_mispredicts_are_real(void **state)
+{
+	for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
+		const bool saved = (lane >> CAT_WIN & 1) && !(lane >> CAT_BMISP & 1);
+		assert_int_equal(graph_counts(CAT_REACH_DMISS, lane),
+				 !(lane >> CAT_DMISS & 1) && !saved);
+	}
+	(void)state;
+}
+
+/* Lines within the reach of a wrong path of the real window, of which one in `of` was there. */
+static uint64_t learn(struct reach *s, unsigned of)
+{
+	uint64_t number = 1000;
+	for (unsigned i = 0; i < 1000; i++) {
+		number += 1000;
+		reach_branch(s, number, 500, 64, 1280);
+		reach_line(s, number + 10, i % of == 0);
+	}
+	return number;
+}
+
+static void test_689_misses_go_as_often_as_wrong_paths_were_right(void **state)
+{
+	struct reach s = { .next = 0 };
+	const uint64_t number = learn(&s, 4);
+	unsigned saved = 0;
+	for (unsigned i = 0; i < 400; i++)
+		saved += reach_saves(&s, number + 200, i);
+	assert_in_range(saved, 99, 101);
+	(void)state;
+}
+
+static void
+test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing(void **state)
+{
+	struct reach s = { .next = 0 };
+	const uint64_t number = learn(&s, 1);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_false(reach_saves(&s, number + 20, i));	/* did not in the run, either */
+		assert_false(reach_saves(&s, number + 501, i)); /* resolved by then */
+	}
+	assert_true(reach_saves(&s, number + 65, 7));
+	assert_true(reach_was_saved(&s, 7));
+	assert_false(reach_was_saved(&s, 8));
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_684_those_that_wait_for_a_load_get_slots_in_order),
+		cmocka_unit_test(test_685_along_a_chain_the_waits_add_up_to_rank_over_width),
+		cmocka_unit_test(
+		    test_686_what_does_not_wait_for_anything_near_gets_its_slot_at_once),
+		cmocka_unit_test(
+		    test_687_slots_count_only_where_operations_take_no_time_and_width_is_real),
+		cmocka_unit_test(test_688_a_larger_window_saves_a_miss_if_mispredicts_are_real),
+		cmocka_unit_test(test_689_misses_go_as_often_as_wrong_paths_were_right),
+		cmocka_unit_test(
+		    test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
