@@ -50,8 +50,9 @@ struct folded {
 	uint32_t nbuckets; /* a power of two */
 	struct thread *threads;
 	uint32_t nthreads, current;
-	uint64_t pending; /* cycles that wait for the next commit */
-	uint32_t last;	  /* node of the last instruction */
+	uint64_t now;  /* end of the last cycle that has been given to a stack */
+	uint64_t seen; /* … that records have told of */
+	uint32_t last; /* node of the last instruction that got cycles */
 	struct images *const *images;
 	char *path;
 };
@@ -155,6 +156,7 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	const char *param = analysis_param(o, "folded");
 	f->path = param ? x_strdup(param) : x_asprintf("%s.folded", o->stem ? o->stem : "culprit");
 	f->images = o->images;
+	f->now = f->seen = 1; /* a run's first cycle */
 	f->capacity = 1024;
 	f->nodes = x_calloc(f->capacity, sizeof(*f->nodes));
 	f->nnodes = 1;
@@ -163,31 +165,40 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	return true;
 }
 
+/* Time up to `end` goes to the last stack. */
+static void settle(struct folded *f, uint64_t end)
+{
+	if (end > f->now)
+		f->nodes[f->last].cycles += end - f->now;
+	f->now = end;
+}
+
+/*
+ * The cycles after the last commit, and that of the commit itself, are the committed one's. Cycle
+ * records are there only if somebody else wants them, or if there are regions, whose first cycle
+ * and end they tell.
+ */
 static bool folded_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			 const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct folded *f = state;
-	size_t at = 0;
-	for (size_t i = 0; i < ncycles; i++) {
-		f->pending += cycles[i].repeat;
-		if (!cycles[i].ncommit)
-			continue;
-		uint32_t oldest = 0;
-		for (unsigned k = 0; k < cycles[i].ncommit; at++) {
-			if (at == ninsts)
-				return err_set(e,
-					       "cycle %llu commits an instruction whose record "
-					       "is missing",
-					       (unsigned long long)cycles[i].cycle);
-			if (!(insts[at].flags & RI_COMMITTED))
-				continue;
-			uint32_t node = follow(f, &insts[at]);
-			oldest = k++ ? oldest : node;
-		}
-		f->nodes[oldest].cycles += f->pending;
-		f->pending = 0;
-		f->last = oldest;
+	if (ncycles && cycles[0].cycle != f->seen) {
+		settle(f, f->seen);
+		f->now = cycles[0].cycle;
 	}
+	for (size_t i = 0; i < ninsts; i++) {
+		const struct rec_inst *r = &insts[i];
+		if (!(r->flags & RI_COMMITTED))
+			continue;
+		const uint64_t end = r->fetch + r->commit + 1;
+		const uint32_t node = follow(f, r);
+		if (end == f->now)
+			continue;
+		f->nodes[node].cycles += end - f->now;
+		f->now = end;
+		f->last = node;
+	}
+	f->seen = ncycles ? cycles[ncycles - 1].cycle + cycles[ncycles - 1].repeat : f->now;
 	return true;
 }
 
@@ -231,8 +242,7 @@ static bool folded_finish(void *state, struct store *store, struct err *e)
 	struct folded *f = state;
 	struct export_file out;
 	size_t n = 0;
-	f->nodes[f->last].cycles += f->pending;
-	f->pending = 0;
+	settle(f, f->seen);
 	if (!export_file_open(&out, f->path, e))
 		return false;
 	struct line *lines = x_calloc(f->nnodes, sizeof(*lines));
@@ -274,7 +284,7 @@ static void folded_free(void *state)
 const struct analysis folded_analysis = {
 	.name = "folded",
 	.summary = "call stacks by cycles, for flame graphs (--param folded=FILE)",
-	.wants = WANT_CYCLES | WANT_INSTS | WANT_BRIEF,
+	.wants = WANT_INSTS | WANT_BRIEF,
 	.state_size = sizeof(struct folded),
 	.start = folded_start,
 	.batch = folded_batch,

@@ -57,7 +57,7 @@ struct session_options {
 	      .type = CMD_TEXT,                                                                    \
 	      SESSION_ROW(values, session, buffer_memory),                                         \
 	      .arg = "BYTES",                                                                      \
-	      .help = "Memory for records on their way to analyses, 64M by default (k, M, G: "     \
+	      .help = "Memory for records on their way to analyses, 16M by default (k, M, G: "     \
 		      "2^10, 2^20, 2^30)." },                                                      \
 	    { .name = "start",                                                                     \
 	      .type = CMD_STRINGS,                                                                 \

@@ -73,10 +73,8 @@ void commit_stage(struct core *c)
 			return;
 		}
 		assert(!(e->state & ST_WRONG));
-		if (e->state & ST_MISPREDICT) {
+		if (e->state & ST_MISPREDICT)
 			e->psv |= PSV_FL_MB;
-			e->flags |= RI_MISPREDICT;
-		}
 		if (e->uflags & UOP_FLUSH) {
 			e->psv |= PSV_FL_CSR;
 			e->flags |= RI_FLUSHES;
@@ -85,7 +83,7 @@ void commit_stage(struct core *c)
 			e->psv |= PSV_FL_EX;
 			e->flags |= RI_EXCEPTION | RI_FLUSHES;
 		}
-		if (c->wants & WANT_INSTS)
+		if (c->record_insts)
 			record_inst(c, c->head, true);
 
 		if (e->dst) {

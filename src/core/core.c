@@ -177,10 +177,18 @@ void core_listen(struct core *c, struct emit *emit)
 	assert(c->head == c->tail);
 	c->emit = emit;
 	c->wants = emit ? emit->wants : 0;
+	c->record_insts = c->wants & WANT_INSTS && !(c->wants & WANT_EMPTY);
+	c->record_cycles = c->wants & WANT_CYCLES && !(c->wants & WANT_EMPTY);
 	free(c->notes);
 	free(c->held);
 	c->notes = NULL;
 	c->held = NULL;
+	if (c->wants) {
+		bool squashed = c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
+
+		c->reserve =
+		    (uint32_t)min_u64(squashed ? c->mask + 1 : c->commit_width, emit->max_insts);
+	}
 	if (c->wants && !(c->wants & WANT_BRIEF)) {
 		c->notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->notes));
 		memset(c->notes, 0, ((size_t)c->mask + 1) * sizeof(*c->notes));
@@ -266,17 +274,12 @@ static void step_cycle(struct core *c)
 	c->ncommit = c->ndispatch = c->nissue = c->nfetch = c->nevents = c->ndrain = 0;
 	c->flushed_now = false;
 	if (unlikely(c->wants)) {
-		bool squashed = c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
-		size_t most = squashed ? (size_t)c->mask + 1 : c->commit_width;
-
-		emit_reserve(c->emit, min_u64(most, c->emit->max_insts));
-		if (c->wants & WANT_CYCLES) {
+		emit_reserve(c->emit, c->reserve);
+		if (c->record_cycles)
 			record_start(c);
-			c->flush_now_cause = c->flush_cause;
-		}
 	}
 	complete_stage(c);
-	if (unlikely(c->wants & WANT_CYCLES))
+	if (unlikely(c->record_cycles))
 		record_head(c);
 	drain_stage(c);
 	commit_stage(c);
@@ -303,11 +306,8 @@ static void step_cycle(struct core *c)
 		repeat = next - c->now;
 		c->stats.dispatch_stall[c->dispatch_stall] += repeat - 1;
 	}
-	if (unlikely(c->wants)) {
-		if (c->flushed_now)
-			c->flush_now_cause = c->flush_cause;
+	if (unlikely(c->wants))
 		record_cycle(c, repeat);
-	}
 	c->now += repeat;
 	c->stats.cycles += repeat;
 }

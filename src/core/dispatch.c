@@ -169,14 +169,15 @@ void dispatch_stage(struct core *c)
 		stall = dispatch_blocked(c, e);
 		if (stall != DISPATCH_OK)
 			break;
-		if (unlikely(c->wants)) {
+		if (unlikely(c->record_cycles)) {
 			if (!c->ndispatch) {
 				c->first_dispatch_seq = e->seq;
-				c->first_dispatch_pc = e->u->pc;
+				c->first_dispatch = e->u;
 				c->first_dispatch_wrong = e->state & ST_WRONG;
 			}
-			record_dispatch(c, e, slot);
 		}
+		if (unlikely(c->notes != NULL))
+			record_dispatch(c, e, slot);
 		dispatch_one(c, e, slot);
 		if (!(e->state & ST_WRONG))
 			c->flush_cause = FLUSH_NONE;

@@ -257,6 +257,7 @@ static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool 
 		return e->next_pc;
 	}
 	e->state |= ST_MISPREDICT;
+	e->flags |= RI_MISPREDICT;
 	if (!c->wrong) {
 		c->wrong = true;
 		c->right_po = c->tail + 1;
@@ -305,6 +306,7 @@ static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_
 	e->unit = u->unit;
 	e->dst = u->dst;
 	e->cls = u->cls;
+	e->flags |= u->rec_flags;
 	e->seq = c->seq++;
 	e->fetch = c->now;
 	return true;

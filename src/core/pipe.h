@@ -26,6 +26,7 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -122,18 +123,25 @@ struct inflight {
 	uint8_t event;	 /* enum event_kind */
 	uint8_t cls;
 
-	uint64_t ev_time;
+	/* As its record begins. */
 	uint64_t seq;
-	uint64_t fetch;	   /* cycle */
-	uint64_t next_pc;  /* where it really goes on */
+	uint64_t fetch;	  /* cycle */
+	uint64_t next_pc; /* where it really goes on */
+	uint32_t psv;	  /* enum psv_event */
+	uint32_t flags;	  /* enum rec_inst_flag */
+
+	uint64_t ev_time;
 	uint64_t undo;	   /* value of its destination before it */
 	uint64_t prev_map; /* rename map of its destination before it */
-	uint32_t psv;	   /* enum psv_event */
-	uint32_t flags;	   /* enum rec_inst_flag that did not follow from the encoding */
 	uint32_t sq_pos;   /* low bits of sq_tail when it dispatched: older stores are below */
 	uint32_t tid;
 };
 _Static_assert(sizeof(struct inflight) == 128, "two cache lines");
+#define INFLIGHT_RECORD_BYTES 32
+_Static_assert(offsetof(struct inflight, flags) - offsetof(struct inflight, seq) ==
+		       offsetof(struct rec_inst, flags) - offsetof(struct rec_inst, seq) &&
+		   offsetof(struct rec_inst, po) == INFLIGHT_RECORD_BYTES,
+	       "as its record begins");
 
 /* Memory side of a load in flight. */
 struct memop {
@@ -290,7 +298,9 @@ struct core {
 	struct bpred *bpred;
 	struct emit *emit;
 	unsigned wants;
-	struct rec_notes *notes; /* by slot; NULL: nobody wants them */
+	bool record_insts, record_cycles; /* with something in them */
+	uint32_t reserve;		  /* most that can leave in a cycle and are wanted */
+	struct rec_notes *notes;	  /* by slot; NULL: nobody wants them */
 	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL with notes */
 	struct hint {  /* data prefetches that the cache has not taken yet, oldest first */
 		uint64_t addr;
@@ -300,8 +310,8 @@ struct core {
 	uint64_t *touched; /* one bit per page */
 
 	/* of the present cycle, for its record and for skipping */
-	uint64_t start_head, start_head_pc, start_seq, start_fetch_po, start_fetch_pc;
-	uint32_t start_flags, start_rob;
+	struct rec_cycle *rec; /* being filled */
+	uint32_t start_flags;
 	uint64_t head_known; /* when the oldest's miss will be known to be one */
 	uint32_t ncommit, ndispatch, nissue, nfetch;
 	uint32_t nevents, ndrain;
@@ -309,7 +319,8 @@ struct core {
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */
 	uint64_t disp_waiter;			  /* seq it belongs to */
-	uint64_t first_dispatch_seq, first_dispatch_pc;
+	uint64_t first_dispatch_seq;
+	const struct uop *first_dispatch;
 	bool first_dispatch_wrong;
 
 	/* last flush */

@@ -9,6 +9,8 @@
  */
 #include "core/pipe.h"
 
+#define RECORD_AHEAD 8 /* records whose memory is fetched before it is written */
+
 /* What is left to say of an instruction that leaves, beside what was noted on its way. */
 static void finish_notes(const struct core *c, const struct inflight *e, const struct uop *u,
 			 struct rec_notes *n)
@@ -29,39 +31,53 @@ static void finish_notes(const struct core *c, const struct inflight *e, const s
 	}
 }
 
+/* More leave in this cycle than a batch holds: they go ahead of their cycle, as R3 allows. */
+static __attribute__((noinline, cold)) void next_batch(struct core *c)
+{
+	const bool cycles = c->wants & WANT_CYCLES;
+	struct rec_cycle begun = cycles ? *c->rec : (struct rec_cycle){ 0 };
+
+	c->emit->full(c->emit);
+	if (cycles) {
+		c->rec = &c->emit->cycles[c->emit->ncycles];
+		*c->rec = begun;
+	}
+}
+
+static __attribute__((noinline)) void record_notes(const struct core *c, const struct inflight *e,
+						   uint32_t slot, struct rec_inst *r)
+{
+	r->dispatch_stall = c->held[slot];
+	/* Copied first: a wide load right after narrow stores into the notes would have to wait for
+	 * them. */
+	r->notes = c->notes[slot];
+	finish_notes(c, e, e->u, &r->notes);
+}
+
 void record_inst(struct core *c, uint64_t po, bool committed)
 {
 	uint32_t slot = slot_of(c, po);
 	const struct inflight *e = &c->ring[slot];
 	const struct uop *u = e->u;
-	/* One more than was reserved, if ever, opens a new batch: earlier than its cycle's, as R3
-	 * allows. */
-	emit_reserve(c->emit, 1);
-	struct rec_inst *r = emit_inst(c->emit);
-	uint32_t flags = u->rec_flags | e->flags | (committed ? RI_COMMITTED : 0);
 
-	if (e->state & ST_MISPREDICT)
-		flags |= RI_MISPREDICT;
-	r->seq = e->seq;
+	if (unlikely(c->emit->ninsts == c->emit->max_insts))
+		next_batch(c);
+
+	struct rec_inst *r = emit_inst(c->emit);
+
+	__builtin_prefetch(r + RECORD_AHEAD, 1);
+	memcpy(r, &e->seq, INFLIGHT_RECORD_BYTES);
+	r->flags = e->flags | (committed ? RI_COMMITTED : 0);
 	r->po = po;
 	r->pc = u->pc;
-	r->fetch = e->fetch;
-	r->target = e->next_pc;
 	r->commit = (uint32_t)(c->now - e->fetch);
 	r->word = u->in.word;
-	r->psv = e->psv;
-	r->flags = flags;
 	r->tid = e->tid;
 	r->size = u->mem_bytes;
 	r->cls = u->cls;
 	r->dispatch_stall = DISPATCH_OK;
-	if (!c->notes)
-		return;
-	r->dispatch_stall = c->held[slot];
-	/* Copied first: a wide load right after narrow stores into the notes would have to wait for
-	 * them. */
-	r->notes = c->notes[slot];
-	finish_notes(c, e, u, &r->notes);
+	if (c->notes)
+		record_notes(c, e, slot, r);
 }
 
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)
@@ -79,24 +95,39 @@ void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)
 	}
 	memset(c->disp_wait, 0, sizeof(c->disp_wait));
 	c->disp_waiter = 0;
-	if (c->held)
-		c->held[slot] = (uint8_t)longest;
+	c->held[slot] = (uint8_t)longest;
 }
 
 void record_start(struct core *c)
 {
+	struct rec_cycle *r = &c->emit->cycles[c->emit->ncycles];
 	uint64_t used = c->disp - c->head;
+	uint32_t flags = 0;
 
-	c->start_head = used ? c->head : 0;
-	c->start_rob = (uint32_t)used;
-	c->start_flags = (!used ? RC_ROB_EMPTY : 0) | (used >= c->rob_size ? RC_ROB_FULL : 0) |
-			 (c->wrong ? RC_WRONG_PATH : 0);
+	c->rec = r;
+	__builtin_prefetch(r + RECORD_AHEAD, 1);
+	r->cycle = c->now;
+	if (likely(used)) {
+		r->head_po = c->head;
+		r->head_pc = at(c, c->head)->u->pc;
+		if (used >= c->rob_size)
+			flags = RC_ROB_FULL;
+	} else {
+		r->head_po = r->head_pc = 0;
+		flags = RC_ROB_EMPTY;
+	}
+	r->rob_used = (uint16_t)min_u64(used, UINT16_MAX);
+	if (c->wrong)
+		flags |= RC_WRONG_PATH;
 	if (c->sq_tail - c->sq_head >= c->sq_size && c->sq_complete == c->sq_tail - c->sq_head)
-		c->start_flags |= RC_SQ_FULL;
-	c->start_seq = c->seq;
-	c->start_fetch_po = c->wrong ? c->right_po : c->tail;
-	c->start_fetch_pc = c->fetch_pc;
-	c->start_head_pc = used ? at(c, c->head)->u->pc : 0;
+		flags |= RC_SQ_FULL;
+	c->start_flags = flags;
+	if (c->wants & WANT_FETCH) {
+		r->fetch_seq = c->seq;
+		r->fetch_po = c->wrong ? c->right_po : c->tail;
+		r->fetch_pc = c->fetch_pc;
+	}
+	c->flush_now_cause = c->flush_cause;
 }
 
 /* What the oldest waits for. Called when completions are done and nothing has committed yet. */
@@ -109,18 +140,22 @@ void record_head(struct core *c)
 		if (to_memory)
 			c->start_flags |= RC_LONG_DMISS_OUT;
 	}
-	if (!c->start_head)
+	if (c->start_flags & RC_ROB_EMPTY)
 		return;
 
 	uint32_t slot = slot_of(c, c->head);
 	const struct inflight *e = &c->ring[slot];
 
-	if (e->state & ST_DONE)
+	if (e->state & ST_DONE) {
 		c->start_flags |= RC_HEAD_DONE;
+		return;
+	}
+	if (!c->notes)
+		return;
 	/* A miss whose line's arrival was known when it was made does not wait for an answer. */
 	bool missed = (e->state & ST_MEM) || ((e->u->flags & UOP_LOAD) && (e->state & ST_ISSUED) &&
 					      (e->psv & (PSV_ST_L1 | PSV_ST_TLB)));
-	if ((e->state & ST_DONE) || !missed || !c->notes)
+	if (!missed)
 		return;
 	/* That it missed is known when a hit would have answered; a TLB miss at once. */
 	uint64_t known = e->fetch + c->notes[slot].issue + c->cfg.mem.cache[MEM_L1D].latency;
@@ -139,8 +174,37 @@ void record_head(struct core *c)
 		c->start_flags |= RC_HEAD_L1MISS;
 }
 
+/* `repeat` has 32 bits; a longer silence takes several records. */
+static void record_more(struct core *c, struct rec_cycle r, uint64_t repeat)
+{
+	while (repeat) {
+		r.cycle += r.repeat;
+		r.repeat = (uint32_t)min_u64(repeat, UINT32_MAX);
+		repeat -= r.repeat;
+		emit_reserve(c->emit, 0);
+		*emit_cycle(c->emit) = r;
+	}
+}
+
+/* For listeners that want to know no more than how many there are. */
+static void count_cycle(struct core *c, uint64_t repeat)
+{
+	struct rec_cycle *r = &c->emit->cycles[c->emit->ncycles];
+
+	r->cycle = c->now;
+	r->repeat = (uint32_t)min_u64(repeat, UINT32_MAX);
+	c->emit->ninsts += c->ncommit;
+	c->emit->ncycles++;
+	if (unlikely(repeat > UINT32_MAX))
+		record_more(c, *r, repeat - UINT32_MAX);
+}
+
 void record_cycle(struct core *c, uint64_t repeat)
 {
+	if (c->wants & WANT_EMPTY) {
+		count_cycle(c, repeat);
+		return;
+	}
 	if (c->notes && c->disp < c->tail && c->dispatch_stall > DISPATCH_EMPTY) {
 		uint64_t waiter = at(c, c->disp)->seq;
 
@@ -150,43 +214,44 @@ void record_cycle(struct core *c, uint64_t repeat)
 		}
 		c->disp_wait[c->dispatch_stall] += repeat;
 	}
-	if (!(c->wants & WANT_CYCLES))
+	if (!c->record_cycles)
 		return;
 
-	uint64_t first = c->now;
+	struct rec_cycle *r = c->rec;
+	uint32_t flags = c->start_flags | (c->flushed_now ? RC_FLUSH : 0);
+	const struct uop *u = NULL;
 
-	/* `repeat` has 32 bits; a longer silence takes several records. */
-	while (repeat) {
-		struct rec_cycle *r = emit_cycle(c->emit);
-		const struct inflight *waits = c->disp < c->tail ? at(c, c->disp) : NULL;
-		bool ripe = waits && waits->fetch + c->depth <= c->now;
+	r->repeat = (uint32_t)min_u64(repeat, UINT32_MAX);
+	r->dispatch_seq = 0;
+	if (c->ndispatch) {
+		r->dispatch_seq = c->first_dispatch_seq;
+		u = c->first_dispatch;
+		if (c->first_dispatch_wrong)
+			flags |= RC_DISPATCH_WRONG;
+	} else if (c->disp < c->tail) {
+		const struct inflight *waits = at(c, c->disp);
 
-		r->cycle = first;
-		r->repeat = (uint32_t)min_u64(repeat, UINT32_MAX);
-		r->head_po = c->start_head;
-		r->head_pc = c->start_head_pc;
-		r->dispatch_seq = c->ndispatch ? c->first_dispatch_seq : ripe ? waits->seq : 0;
-		r->dispatch_pc = c->ndispatch ? c->first_dispatch_pc : ripe ? waits->u->pc : 0;
-		r->fetch_seq = c->start_seq;
-		r->fetch_po = c->start_fetch_po;
-		r->fetch_pc = c->start_fetch_pc;
-		r->flush_po = c->flush_po;
-		r->flush_pc = c->flush_pc;
-		r->flags = (uint16_t)(c->start_flags | (c->flushed_now ? RC_FLUSH : 0));
-		if (c->ndispatch ? c->first_dispatch_wrong : ripe && (waits->state & ST_WRONG))
-			r->flags |= RC_DISPATCH_WRONG;
-		r->rob_used = (uint16_t)min_u64(c->start_rob, UINT16_MAX);
-		r->ncommit = (uint8_t)c->ncommit;
-		r->ndispatch = (uint8_t)c->ndispatch;
-		r->nfetch = (uint8_t)c->nfetch;
-		r->nissue = (uint8_t)min_u64(c->nissue, UINT8_MAX);
-		r->dispatch_stall = c->dispatch_stall;
-		r->fetch_stall = c->fetch_stall;
-		r->flush_cause = c->flush_now_cause;
-		r->pad = 0;
-		first += r->repeat;
-		repeat -= r->repeat;
-		if (repeat)
-			emit_reserve(c->emit, 0);
+		if (waits->fetch + c->depth <= c->now) {
+			r->dispatch_seq = waits->seq;
+			u = waits->u;
+			if (waits->state & ST_WRONG)
+				flags |= RC_DISPATCH_WRONG;
+		}
 	}
+	r->flush_po = c->flush_po;
+	r->flush_pc = c->flush_pc;
+	r->flags = (uint16_t)flags;
+	r->ncommit = (uint8_t)c->ncommit;
+	r->ndispatch = (uint8_t)c->ndispatch;
+	r->nfetch = (uint8_t)c->nfetch;
+	r->nissue = (uint8_t)min_u64(c->nissue, UINT8_MAX);
+	r->dispatch_stall = c->dispatch_stall;
+	r->fetch_stall = c->fetch_stall;
+	r->flush_cause = c->flushed_now ? c->flush_cause : c->flush_now_cause;
+	r->pad = 0;
+	if (c->wants & WANT_FETCH)
+		r->dispatch_pc = u ? u->pc : 0;
+	c->emit->ncycles++;
+	if (unlikely(repeat > UINT32_MAX))
+		record_more(c, *r, repeat - UINT32_MAX);
 }

@@ -11,8 +11,8 @@
  * condition variable are touched only by a side that found nothing to do, and by the other side
  * when it sees that one asleep. Nobody is in a hurry: a sleeping worker is woken when several
  * buffers wait for it, a waiting core when a quarter of them are free, so that neither is woken for
- * every
- * buffer.
+ * every buffer. Those few buffers stay in the core's nearer caches, which is why they are small and
+ * the last that came back is the first to be used again.
  *
  * Invariants:
  * B1  a buffer is owned by exactly one of: the producer (being filled), the queues (references >
@@ -30,7 +30,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CACHE_LINE 64
+#define CACHE_LINE     64
+#define BATCH	       256  /* inst records in a buffer … */
+#define BATCH_SQUASHED 2048 /* … if there are squashed ones among them */
+#define WAKE_INSTS     4096 /* of which so many wait before a worker is woken */
 
 struct buffer {
 	struct buffer *next; /* in the pool */
@@ -326,9 +329,7 @@ struct bus *bus_new(const struct bus_config *config, const struct trace_meta *me
 	struct bus *b = x_calloc(1, sizeof(*b));
 	b->config = *config;
 	if (!b->config.memory_bytes)
-		b->config.memory_bytes = 64u << 20;
-	if (!b->config.batch_insts)
-		b->config.batch_insts = 2048;
+		b->config.memory_bytes = 16u << 20;
 	b->meta = *meta;
 	b->options = *options;
 	if (!b->options.period)
@@ -356,21 +357,25 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 			return false;
 		in->started = true;
 	}
-	unsigned brief =
-	    b->emit.wants ? b->emit.wants & a->wants & WANT_BRIEF : a->wants & WANT_BRIEF;
-	b->emit.wants = ((b->emit.wants | a->wants) & ~(unsigned)WANT_BRIEF) | brief;
+	unsigned less = a->wants & WANT_LESS & (b->emit.wants ? b->emit.wants : WANT_LESS);
+	b->emit.wants = ((b->emit.wants | a->wants) & ~(unsigned)WANT_LESS) | less;
 	return true;
 }
 
 static void make_buffers(struct bus *b)
 {
-	size_t ninsts = b->config.batch_insts, ncycles = ninsts + 2 * REGION_MAX;
+	/* All that can be squashed at once must fit, many times. */
+	bool squashed = b->emit.wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
+	size_t ninsts = b->config.batch_insts ? b->config.batch_insts
+			: squashed ? max_u64(BATCH_SQUASHED, (size_t)4 * b->meta.rob_entries)
+				   : BATCH;
+	size_t ncycles = ninsts + 2 * REGION_MAX;
 	size_t each = ninsts * sizeof(struct rec_inst) + ncycles * sizeof(struct rec_cycle);
 	size_t n = b->nworkers ? b->config.memory_bytes / each : 1;
 	if (b->nworkers && n < 2)
 		n = 2;
 	b->nbuffers = n;
-	b->wake_worker = min_u64(8, max_u64(1, n / 4));
+	b->wake_worker = max_u64(1, min_u64(WAKE_INSTS / ninsts, n / 4));
 	b->wake_core = max_u64(1, n / 4);
 	b->max_slices = b->cutter.count ? ninsts + 2 : 1;
 	b->buffers = x_calloc(n, sizeof(*b->buffers));
@@ -394,7 +399,7 @@ bool bus_start(struct bus *b, struct err *e)
 {
 	b->nworkers = min_u64(b->config.workers, b->ninstances);
 	if (b->cutter.count) /* regions are cut along these, even if no analysis wants them */
-		b->emit.wants |= WANT_CYCLES | WANT_INSTS;
+		b->emit.wants = (b->emit.wants | WANT_CYCLES | WANT_INSTS) & ~(unsigned)WANT_EMPTY;
 	make_buffers(b);
 	b->started = true;
 	if (!b->nworkers)

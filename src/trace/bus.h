@@ -22,9 +22,10 @@ struct bus;
 
 struct bus_config {
 	unsigned workers;    /* threads that run analyses; 0: they run in the core's own thread */
-	size_t memory_bytes; /* limit for all buffers together; 0: 64 MiB; at least two buffers are
+	size_t memory_bytes; /* limit for all buffers together; 0: 16 MiB; at least two buffers are
 				made */
-	size_t batch_insts; /* inst records in a buffer; 0: 2048; there are as many cycle records */
+	size_t
+	    batch_insts; /* inst records in a buffer, and cycle records; 0: as suits the records */
 	const struct region *regions; /* NULL: the whole run */
 	size_t nregions;
 };

@@ -22,11 +22,14 @@ enum trace_want {
 	WANT_SQUASHED = 1 << 2,	 /* … and of squashed ones */
 	WANT_PRODUCERS = 1 << 3, /* prod, prod_mem, prod_line filled in */
 	WANT_LATENCIES = 1 << 4, /* lat_* filled in */
-	WANT_FETCH = 1 << 5,	 /* fetch_seq, fetch_po, fetch_pc in cycle records */
+	WANT_FETCH = 1 << 5, /* fetch_seq, fetch_po, fetch_pc and dispatch_pc in cycle records */
 	/* Of inst records only what comes before the notes, which are not even written; of cycle
 	 * records not what the oldest waits for or what misses are out (RC_HEAD_… but DONE,
 	 * RC_…_OUT). Holds only if every listener says so. */
 	WANT_BRIEF = 1 << 6,
+	WANT_EMPTY = 1 << 8, /* only how many: nothing is written but cycle and repeat of cycle
+				records. Holds only if every listener says so. */
+	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
 	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
 					  event or were mispredicted */
 };

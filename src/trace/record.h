@@ -115,16 +115,17 @@ struct rec_notes {
 	REC_NOTES
 };
 
-/* One per instruction that leaves the machine. */
+/* One per instruction that leaves the machine. Its members stand as the core has them together. */
 struct rec_inst {
-	uint64_t seq, po;
+	uint64_t seq;
+	uint64_t fetch;	 /* cycle in which it was fetched */
+	uint64_t target; /* control transfers: where it went; others: the next pc */
+	uint32_t psv;	 /* enum psv_event */
+	uint32_t flags;	 /* enum rec_inst_flag */
+	uint64_t po;
 	uint64_t pc;
-	uint64_t fetch;		/* cycle in which it was fetched */
-	uint64_t target;	/* control transfers: where it went; others: the next pc */
 	uint32_t commit;	/* C: committed, or squashed, in cycles after fetch */
 	uint32_t word;		/* instruction word */
-	uint32_t psv;		/* enum psv_event */
-	uint32_t flags;		/* enum rec_inst_flag */
 	uint32_t tid;		/* guest thread */
 	uint16_t size;		/* bytes of the memory operand */
 	uint8_t cls;		/* enum op_class */
@@ -193,7 +194,9 @@ enum rec_cycle_flag {
 	RC_HEAD_L1MISS = 1 << 11,    /* … for an L1 miss that a lower cache serves */
 };
 
-/* One per run of equal cycles: `repeat` folds cycles in which nothing here changes but the count.
+/*
+ * One per run of equal cycles: `repeat` folds cycles in which nothing here changes but the count.
+ * The first cache line is always written, the second only for WANT_FETCH.
  */
 struct rec_cycle {
 	uint64_t cycle;	  /* first cycle of the run */
@@ -202,13 +205,7 @@ struct rec_cycle {
 	uint64_t head_pc;
 	uint64_t dispatch_seq; /* first instruction that dispatches in this cycle, else the one that
 				  waits; 0: none */
-	uint64_t dispatch_pc;
-	uint64_t
-	    fetch_seq;	   /* seq of the next instruction to be fetched at the start of the cycle */
-	uint64_t fetch_po; /* po of the next right-path instruction to be fetched at the start of
-			      the cycle */
-	uint64_t fetch_pc; /* pc being fetched, wrong path or right */
-	uint64_t flush_po; /* instruction of the last flush */
+	uint64_t flush_po;     /* instruction of the last flush */
 	uint64_t flush_pc;
 	uint32_t repeat;   /* cycles that this record stands for, >= 1; 1 if anything commits,
 			      dispatches or is fetched */
@@ -223,7 +220,16 @@ struct rec_cycle {
 	uint8_t flush_cause;	/* enum flush_cause of the last flush; NONE again once its first
 				   right-path instruction has dispatched */
 	uint8_t pad;
+
+	uint64_t
+	    fetch_seq;	   /* seq of the next instruction to be fetched at the start of the cycle */
+	uint64_t fetch_po; /* po of the next right-path instruction to be fetched at the start of
+			      the cycle */
+	uint64_t fetch_pc; /* pc being fetched, wrong path or right */
+	uint64_t dispatch_pc; /* of dispatch_seq */
+	uint64_t unused[4];
 };
+_Static_assert(sizeof(struct rec_cycle) == 128, "two cache lines");
 
 /* What an analysis may need to know of the machine and the run; fixed before the first record. */
 struct trace_meta {
