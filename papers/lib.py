@@ -33,16 +33,18 @@ class Failed(Exception):
     pass
 
 
-def parser(text):
+def parser(text, insts=200):
+    """insts: millions of instructions of each workload, where the user does not say."""
     p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default=str(ROOT / "build"), help="build folder (build)")
     p.add_argument("--quick", action="store_true", help="5 million instructions each, test-sized inputs")
-    p.add_argument("--insts", type=int, metavar="MILLIONS", help="instructions measured of each (200)")
+    p.add_argument("--insts", type=int, metavar="MILLIONS", help="instructions measured of each (%d)" % insts)
     p.add_argument("--skip", type=int, metavar="MILLIONS", help="instructions before that, untimed (100)")
     p.add_argument("--only", metavar="NAMES", help="these workloads, with commas between")
     p.add_argument("--jobs", type=int, default=1, help="runs at a time (1)")
     p.add_argument("--cached", action="store_true", help="only what has been run before; the rest is left out")
     p.add_argument("--json", metavar="FILE", help="writes all figures there as well")
+    p.set_defaults(full_insts=insts)
     return p
 
 
@@ -64,7 +66,7 @@ class Lab:
         self.cache = self.runner.build / "papers"
         self.cache.mkdir(parents=True, exist_ok=True)
         self.programs = workload.load()
-        self.insts = (options.insts or (5 if options.quick else 200)) * 1000000
+        self.insts = (options.insts or (5 if options.quick else options.full_insts)) * 1000000
         self.skip = (1 if options.quick else 100) * 1000000 if options.skip is None else options.skip * 1000000
         self.size = "test" if options.quick else "ref"
         self.names = options.only.split(",") if options.only else OWN + DEBIAN
