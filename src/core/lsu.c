@@ -66,6 +66,12 @@ uint32_t lsu_mem_flags(uint32_t ideal, uint32_t state, uint32_t uop)
 	return flags;
 }
 
+/* Misses of one static instruction that become hits leave their lines behind for others. */
+static uint32_t put_flag(const struct core *c, uint32_t ideal)
+{
+	return unlikely(ideal & ~c->ideal & IDEAL_DMISS) ? MEM_IDEAL_PUT : 0;
+}
+
 bool lsu_first_touch(struct core *c, uint64_t addr)
 {
 	uint64_t page = addr / GUEST_PAGE_BYTES;
@@ -412,7 +418,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 	}
 
 	struct mem_result r;
-	uint32_t flags = lsu_mem_flags(u->ideal, e->state, e->uflags);
+	uint32_t flags = lsu_mem_flags(u->ideal, e->state, e->uflags) | put_flag(c, u->ideal);
 
 	switch (memsys_load(c->mem, c->now, e->addr, u->mem_bytes, u->pc,
 			    token_of(e->seq, po_of(c, slot)), flags, &r)) {
@@ -522,7 +528,8 @@ void drain_stage(struct core *c)
 		if (c->cfg.store_misses && c->sq_flight >= c->cfg.store_misses)
 			return;
 		switch (memsys_store(c->mem, c->now, s->addr, s->size, s->pc,
-				     TOKEN_STORE | c->sq_next, lsu_mem_flags(s->ideal, 0, 0), &r)) {
+				     TOKEN_STORE | c->sq_next,
+				     lsu_mem_flags(s->ideal, 0, 0) | put_flag(c, s->ideal), &r)) {
 		case MEM_DONE:
 			s->done = 1;
 			break;

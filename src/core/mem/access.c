@@ -103,8 +103,11 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 			prefetch_observe(ms, c, line, pc, false, r->events, now);
 		goto done;
 	}
-	if (flags & (fetch ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS))
+	if (flags & (fetch ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS)) {
+		if (unlikely(flags & MEM_IDEAL_PUT) && !fetch)
+			cache_put(ms, c, line, write, now);
 		goto done;
+	}
 	m = mshr_find(c, line);
 	if (m && m->known) {
 		uint64_t ready = max_u64(now + latency, mshr_word_time(ms, m, vaddr));

@@ -115,6 +115,18 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 		write_back(ms, c, old, t, mode);
 }
 
+void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, uint64_t t)
+{
+	bool dirty = write && !c->cfg.write_through;
+
+	/* A miss that is under way brings it. */
+	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
+		return;
+	if (c->next != MEMORY)
+		cache_put(ms, &ms->cache[c->next], line, false, t);
+	cache_install(ms, c, line, dirty ? TS_DIRTY : 0, t, INSTALL_FREE);
+}
+
 /* Warming */
 
 enum warm_how {

@@ -444,6 +444,8 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	if (unlikely((req->flags & MEM_IDEAL_DMISS && c->id == MEM_L1D && req->kind <= REQ_STORE) ||
 		     (req->flags & MEM_IDEAL_IMISS && c->id == MEM_L1I))) {
 		st->accesses++;
+		if (req->flags & MEM_IDEAL_PUT && c->id == MEM_L1D)
+			cache_put(ms, c, req->line, is_write(req), t);
 		data_out(ms, c, req, t + latency);
 		return;
 	}

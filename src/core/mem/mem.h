@@ -226,6 +226,8 @@ enum mem_flag {
 	MEM_IDEAL_DMEM = 1 << 8, /* load or store: a miss of the last cache is a hit there: the line
 				    is put in at once, so that contents stay those of real misses */
 	MEM_IDEAL_IMEM = 1 << 9, /* the same for a fetch */
+	MEM_IDEAL_PUT = 1 << 10, /* with MEM_IDEAL_DMISS: the line is put in at once, as a perfect
+				    prefetch would: who shares it does not miss instead */
 };
 
 /* How a request went. With PENDING only `reply` and the events so far are set; done() gets the

@@ -330,6 +330,8 @@ enum install_mode {
 /* Puts the line in, evicts, writes back, invalidates above. */
 void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t state, uint64_t t,
 		   enum install_mode mode);
+/* Puts a line into the cache and those below it, in no time, unless it is there or on its way. */
+void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, uint64_t t);
 
 /* tlb.c */
 /* Joins or begins the handling of an L1 TLB miss. The caller has made sure that there is room. */

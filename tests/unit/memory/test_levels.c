@@ -381,6 +381,24 @@ static void test_416_ideal_dmiss_hits_and_leaves_no_trace(void **state)
 	rig_free(g);
 }
 
+static void test_439_an_ideal_miss_that_puts_its_line_saves_others_the_miss(void **state)
+{
+	struct memsys_config c;
+	const struct mem_result *r;
+	struct rig *g;
+
+	rig_config(&c);
+	g = rig_new(&c);
+	r = rig_access(g, RIG_LOAD, 10, 0x4000, MEM_IDEAL_DMISS | MEM_IDEAL_PUT);
+	assert_int_equal(r->ready, 12);
+	assert_true(memsys_probe(g->ms, MEM_L1D, 0x4000));
+	assert_true(memsys_probe(g->ms, MEM_L2, 0x4000));
+	assert_int_equal(memsys_next_event(g->ms), MEM_NEVER);
+	r = rig_access(g, RIG_LOAD, 20, 0x4008, 0);
+	assert_int_equal(r->ready, 22);
+	rig_free(g);
+}
+
 static void test_417_ideal_dl1_makes_hits_one_cycle_and_misses_as_much_sooner(void **state)
 {
 	struct memsys_config c;
@@ -599,6 +617,7 @@ int main(void)
 		cmocka_unit_test(test_414_an_access_across_lines_is_as_slow_as_its_slower_half),
 		cmocka_unit_test(test_415_a_split_access_works_with_a_single_mshr),
 		cmocka_unit_test(test_416_ideal_dmiss_hits_and_leaves_no_trace),
+		cmocka_unit_test(test_439_an_ideal_miss_that_puts_its_line_saves_others_the_miss),
 		cmocka_unit_test(test_417_ideal_dl1_makes_hits_one_cycle_and_misses_as_much_sooner),
 		cmocka_unit_test(test_418_ideal_bandwidth_waits_for_no_bus),
 		cmocka_unit_test(test_419_time_in_queues_is_told_apart),
