@@ -263,6 +263,13 @@ void edges_free(struct edges *s)
 	free(s);
 }
 
+void edges_learnt(struct edges *s, const struct edges *from)
+{
+	s->reach.tried = from->reach.tried;
+	s->reach.found = from->reach.found;
+	s->reach.owed = from->reach.owed;
+}
+
 void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count)
 {
 	s->rules = rules;

@@ -83,6 +83,8 @@ struct edges *edges_new(const struct edges_machine *m);
 struct shadow;
 void edges_shadow(struct edges *s, struct shadow *shadow);
 void edges_free(struct edges *s);
+/* Of a new one: knows what another has learnt of wrong paths. */
+void edges_learnt(struct edges *s, const struct edges *from);
 /* Rules in order of precedence; the array must outlive s. */
 void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count);
 /* The edges of the next committed instruction. */

@@ -99,8 +99,10 @@ static void end_fragment(struct icost *s)
 		s->residual[k] += edges_residuals(s->edges)[k];
 	s->now_cycle = 0;
 	graph_reset(s->graph);
+	struct edges *next = edges_new(&s->machine);
+	edges_learnt(next, s->edges);
 	edges_free(s->edges);
-	s->edges = edges_new(&s->machine);
+	s->edges = next;
 	edges_shadow(s->edges, s->shadow);
 	if (s->nrules)
 		edges_rules(s->edges, s->rules, s->nrules);

@@ -19,7 +19,7 @@
 
 #define CALLS	    64
 #define CODE	    (1u << 16) /* entries of the cache of decoded instructions */
-#define LOOK_MAX    4096       /* samples of one PC that are compared */
+#define LOOK_MAX    1024       /* samples of one PC that are compared */
 #define WHOLE	    ((1ull << 2 * SHOTGUN_SPAN) - 1)
 #define FRONT_SLACK 2 /* packets under way between fetch and its buffer, in the mean */
 #define WINDOW_MANY 20
@@ -162,6 +162,31 @@ static size_t first_of(const struct fragments *f, uint64_t pc, uint64_t signatur
 	return low;
 }
 
+/* One of the samples of pc with exactly the masked bits, if the mask has all, or all but those of
+ * the last instruction: then these are ranges in the order of samples. */
+static const struct shotgun_detail *exact(struct fragments *f, uint64_t pc, uint64_t signature,
+					  uint64_t mask)
+{
+	const unsigned top = 2 * (SHOTGUN_SPAN - 1), ranges = mask == WHOLE ? 1 : 4;
+	size_t from[4], count[4], n = 0;
+	if (mask != WHOLE && mask != WHOLE >> 2)
+		return NULL;
+	for (unsigned k = 0; k < ranges; k++) {
+		const uint64_t bits =
+		    ranges == 1 ? signature : (signature & mask) | (uint64_t)k << top;
+		from[k] = first_of(f, pc, bits);
+		count[k] = first_of(f, pc, bits + 1) - from[k];
+		n += count[k];
+	}
+	if (!n)
+		return NULL;
+	size_t chosen = rng_below(&f->rng, n);
+	unsigned k = 0;
+	while (chosen >= count[k])
+		chosen -= count[k++];
+	return &f->details[from[k] + chosen];
+}
+
 static bool holds(const uint64_t *list, unsigned n, uint64_t x)
 {
 	while (n)
@@ -176,11 +201,10 @@ static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, ui
 					    uint64_t mask, const uint64_t *not_to, unsigned nnot,
 					    int *differs)
 {
-	const size_t exact = first_of(f, pc, signature),
-		     after = mask == WHOLE ? first_of(f, pc, signature + 1) : exact;
-	if (after > exact && !nnot) {
+	const struct shotgun_detail *same = nnot ? NULL : exact(f, pc, signature, mask);
+	if (same) {
 		*differs = 0;
-		return &f->details[exact + rng_below(&f->rng, after - exact)];
+		return same;
 	}
 	const size_t first = first_of(f, pc, 0), n = first_of(f, pc + 1, 0) - first;
 	const struct shotgun_detail *best = NULL;
