@@ -189,9 +189,11 @@ void core_listen(struct core *c, struct emit *emit)
 		c->reserve =
 		    (uint32_t)min_u64(squashed ? c->mask + 1 : c->commit_width, emit->max_insts);
 	}
-	if (c->wants && !(c->wants & WANT_BRIEF)) {
+	if (c->wants && (!(c->wants & WANT_BRIEF) || c->wants & WANT_HEAD)) {
 		c->notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->notes));
 		memset(c->notes, 0, ((size_t)c->mask + 1) * sizeof(*c->notes));
+	}
+	if (c->wants && !(c->wants & WANT_BRIEF)) {
 		c->held = x_calloc((size_t)c->mask + 1, sizeof(*c->held));
 	}
 }

@@ -176,7 +176,7 @@ void dispatch_stage(struct core *c)
 				c->first_dispatch_wrong = e->state & ST_WRONG;
 			}
 		}
-		if (unlikely(c->notes != NULL))
+		if (unlikely(c->held != NULL))
 			record_dispatch(c, e, slot);
 		dispatch_one(c, e, slot);
 		if (!(e->state & ST_WRONG))

@@ -275,7 +275,8 @@ static void note_fetch(struct core *c, uint32_t slot, bool first)
 				 .issue = STAMP_NONE,
 				 .complete = STAMP_NONE,
 				 .ilevel = LEVEL_L1 };
-	c->held[slot] = DISPATCH_OK;
+	if (c->held)
+		c->held[slot] = DISPATCH_OK;
 	if (first) {
 		n->ilevel = c->fetch_level;
 		n->lat_icache = clip_u16(c->fetch_lat_icache);

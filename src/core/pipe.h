@@ -301,7 +301,8 @@ struct core {
 	bool record_insts, record_cycles; /* with something in them */
 	uint32_t reserve;		  /* most that can leave in a cycle and are wanted */
 	struct rec_notes *notes;	  /* by slot; NULL: nobody wants them */
-	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL with notes */
+	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL:
+			nobody wants that or the notes in records */
 	struct hint {  /* data prefetches that the cache has not taken yet, oldest first */
 		uint64_t addr;
 		uint32_t flags; /* enum mem_flag */
@@ -312,7 +313,9 @@ struct core {
 	/* of the present cycle, for its record and for skipping */
 	struct rec_cycle *rec; /* being filled */
 	uint32_t start_flags;
-	uint64_t head_known; /* when the oldest's miss will be known to be one */
+	uint64_t out_changes; /* memsys_changes that out_flags tell of */
+	uint32_t out_flags;   /* RC_…_OUT */
+	uint64_t head_known;  /* when the oldest's miss will be known to be one */
 	uint32_t ncommit, ndispatch, nissue, nfetch;
 	uint32_t nevents, ndrain;
 	uint8_t dispatch_stall, fetch_stall;

@@ -54,6 +54,11 @@ static __attribute__((noinline)) void record_notes(const struct core *c, const s
 	finish_notes(c, e, e->u, &r->notes);
 }
 
+static bool is_resolved(const struct inflight *e)
+{
+	return (e->state & (ST_MISPREDICT | ST_DONE)) == (ST_MISPREDICT | ST_DONE);
+}
+
 void record_inst(struct core *c, uint64_t po, bool committed)
 {
 	uint32_t slot = slot_of(c, po);
@@ -67,7 +72,7 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 
 	__builtin_prefetch(r + RECORD_AHEAD, 1);
 	memcpy(r, &e->seq, INFLIGHT_RECORD_BYTES);
-	r->flags = e->flags | (committed ? RI_COMMITTED : 0);
+	r->flags = e->flags | (committed ? RI_COMMITTED : is_resolved(e) ? RI_RESOLVED : 0);
 	r->po = po;
 	r->pc = u->pc;
 	r->commit = (uint32_t)(c->now - e->fetch);
@@ -76,7 +81,7 @@ void record_inst(struct core *c, uint64_t po, bool committed)
 	r->size = u->mem_bytes;
 	r->cls = u->cls;
 	r->dispatch_stall = DISPATCH_OK;
-	if (c->notes)
+	if (c->held)
 		record_notes(c, e, slot, r);
 }
 
@@ -130,16 +135,27 @@ void record_start(struct core *c)
 	c->flush_now_cause = c->flush_cause;
 }
 
+static uint32_t misses_out(struct core *c)
+{
+	uint64_t changes = memsys_changes(c->mem);
+	uint32_t to_memory;
+
+	if (unlikely(changes != c->out_changes)) {
+		c->out_changes = changes;
+		c->out_flags = 0;
+		if (memsys_outstanding(c->mem, MEM_L1D, &to_memory))
+			c->out_flags = RC_DMISS_OUT | (to_memory ? RC_LONG_DMISS_OUT : 0);
+	}
+	return c->out_flags;
+}
+
 /* What the oldest waits for. Called when completions are done and nothing has committed yet. */
 void record_head(struct core *c)
 {
-	uint32_t to_memory;
+	const bool all = c->wants & WANT_HEAD;
 
-	if (c->notes && memsys_outstanding(c->mem, MEM_L1D, &to_memory)) {
-		c->start_flags |= RC_DMISS_OUT;
-		if (to_memory)
-			c->start_flags |= RC_LONG_DMISS_OUT;
-	}
+	if (all)
+		c->start_flags |= misses_out(c);
 	if (c->start_flags & RC_ROB_EMPTY)
 		return;
 
@@ -150,7 +166,7 @@ void record_head(struct core *c)
 		c->start_flags |= RC_HEAD_DONE;
 		return;
 	}
-	if (!c->notes)
+	if (!all)
 		return;
 	/* A miss whose line's arrival was known when it was made does not wait for an answer. */
 	bool missed = (e->state & ST_MEM) || ((e->u->flags & UOP_LOAD) && (e->state & ST_ISSUED) &&
@@ -205,7 +221,7 @@ void record_cycle(struct core *c, uint64_t repeat)
 		count_cycle(c, repeat);
 		return;
 	}
-	if (c->notes && c->disp < c->tail && c->dispatch_stall > DISPATCH_EMPTY) {
+	if (c->held && c->disp < c->tail && c->dispatch_stall > DISPATCH_EMPTY) {
 		uint64_t waiter = at(c, c->disp)->seq;
 
 		if (c->disp_waiter != waiter) {

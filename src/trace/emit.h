@@ -23,13 +23,14 @@ enum trace_want {
 	WANT_PRODUCERS = 1 << 3, /* prod, prod_mem, prod_line filled in */
 	WANT_LATENCIES = 1 << 4, /* lat_* filled in */
 	WANT_FETCH = 1 << 5, /* fetch_seq, fetch_po, fetch_pc and dispatch_pc in cycle records */
-	/* Of inst records only what comes before the notes, which are not even written; of cycle
-	 * records not what the oldest waits for or what misses are out (RC_HEAD_… but DONE,
-	 * RC_…_OUT). Holds only if every listener says so. */
+	/* Of inst records only what comes before the notes, which are not even written, without
+	 * dispatch_stall. Holds only if every listener says so. */
 	WANT_BRIEF = 1 << 6,
 	WANT_EMPTY = 1 << 8, /* only how many: nothing is written but cycle and repeat of cycle
 				records. Holds only if every listener says so. */
 	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
+	WANT_HEAD = 1 << 9, /* in cycle records what the oldest waits for and what misses are out
+			       (RC_HEAD_… but DONE, RC_…_OUT) */
 	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
 					  event or were mispredicted */
 };

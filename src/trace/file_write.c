@@ -226,8 +226,8 @@ static void trace_free(void *state)
 const struct analysis trace_analysis = {
 	.name = "trace",
 	.summary = "all records into a file (--trace FILE), for replay",
-	.wants =
-	    WANT_CYCLES | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH,
+	.wants = WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS |
+		 WANT_LATENCIES | WANT_FETCH,
 	.state_size = sizeof(struct trace_writer),
 	.start = trace_start,
 	.batch = trace_batch,

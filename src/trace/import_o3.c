@@ -193,7 +193,7 @@ struct o3_import *import_o3pipeview_open(FILE *f, const char *name, struct err *
 	im->name = x_strdup(name);
 	snprintf(im->info.meta.program, sizeof(im->info.meta.program), "%s", name);
 	snprintf(im->info.meta.machine, sizeof(im->info.meta.machine), "gem5");
-	im->info.absent = WANT_CYCLES | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH;
+	im->info.absent = WANT_CYCLES | WANT_HEAD | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH;
 	bool ok = look_ahead(im, &im->period, e);
 	if (ok && !im->nheap)
 		ok = wrong(im, "there is no instruction", e);

@@ -78,6 +78,7 @@ enum rec_inst_flag {
 	RI_FETCH_HEAD = 1 << 15, /* first instruction of its fetch packet */
 	RI_REFETCH = 1 << 16,	 /* fetched again after a memory-order flush or an exception */
 	RI_BTB_MISS = 1 << 17,	 /* taken, but the front end learnt its target only at decode */
+	RI_RESOLVED = 1 << 18,	 /* squashed and mispredicted, as was known: it had executed */
 };
 
 #define STAMP_NONE                                                                                 \

@@ -17,8 +17,7 @@ static void count(uint64_t *events, const struct rec_inst *r)
 		events[psv & PSV_ST_LLC ? CPI_L2D : CPI_L1D]++;
 	events[CPI_DTLB] += (psv & PSV_ST_TLB) != 0;
 	/* a squashed branch is known to be mispredicted only if it was executed */
-	events[CPI_BMISP] +=
-	    r->flags & RI_MISPREDICT && (r->flags & RI_COMMITTED || r->complete <= r->commit);
+	events[CPI_BMISP] += r->flags & RI_MISPREDICT && r->flags & (RI_COMMITTED | RI_RESOLVED);
 }
 
 void counters_inst(struct cpistack *s, const struct rec_inst *r)

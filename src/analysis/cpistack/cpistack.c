@@ -114,7 +114,7 @@ static void cpistack_free(void *state)
 const struct analysis cpistack_analysis = {
 	.name = "cpistack",
 	.summary = "CPI stacks: FMT, sFMT, naive, POWER5, by stage, and top-down",
-	.wants = WANT_CYCLES | WANT_INSTS | WANT_SQUASHED_EVENTS,
+	.wants = WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED_EVENTS | WANT_BRIEF,
 	.state_size = sizeof(struct cpistack),
 	.start = cpistack_start,
 	.batch = cpistack_batch,

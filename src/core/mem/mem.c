@@ -272,6 +272,7 @@ static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uin
 {
 	struct cache *c = &ms->cache[m->cache];
 
+	ms->changes++;
 	req->parent = NULL;
 	t = max_u64(t, req->since);
 	if (!(req->events & MEM_EV_MERGED)) /* else it merged nearer to the core */
@@ -310,6 +311,7 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 		return;
 	}
 	assert(req->kind == REQ_CHILD);
+	ms->changes++;
 	m = req->owner;
 	m->known = true;
 	m->lead = lead;
@@ -407,6 +409,7 @@ static void merge(struct memsys *ms, struct cache *c, struct mshr *m, struct req
 		target_known(ms, m, req, t);
 	else
 		mshr_add_target(m, req);
+	ms->changes++;
 }
 
 /* req is at its cache in cycle t and has its port: hit, merge, miss, or wait for an MSHR. */
@@ -477,6 +480,7 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	}
 	req->events |= c->miss_event;
 	req->since = 0;
+	ms->changes++;
 	m = mshr_alloc(c, req);
 	m->dirty = is_write(req);
 	m->self.prefetch = req->prefetch;
@@ -544,6 +548,7 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 	uint64_t line = m->self.line;
 	enum install_mode mode = m->self.flags & MEM_IDEAL_BW ? INSTALL_FREE : INSTALL_TIMED;
 
+	ms->changes++;
 	mshr_free(c, m);
 	cache_install(ms, c, line, state, t, mode);
 	while (c->wait_head) {
@@ -576,6 +581,7 @@ bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint6
 		return false;
 	}
 	ms->stats.cache[c->id].prefetches++;
+	ms->changes++;
 	m = mshr_alloc(c, &req);
 	m->prefetch = true;
 	m->self.prefetch = 1;

@@ -289,6 +289,8 @@ bool memsys_walking(const struct memsys *ms, bool fetch, uint64_t vaddr);
 /* Outstanding lines of a cache (demand and prefetch), for RC_DMISS_OUT and the like; *to_memory
  * (may be NULL): how many of them have missed the last cache. */
 uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache, uint32_t *to_memory);
+/* Another number whenever the answer to that may have changed. */
+uint64_t memsys_changes(const struct memsys *ms);
 
 enum mem_access {
 	MEM_ACCESS_FETCH,

@@ -265,6 +265,7 @@ struct memsys {
 	struct memory mem;
 
 	uint64_t now;
+	uint64_t changes; /* of what is outstanding, and of what is known of it */
 	struct event *heap;
 	uint32_t nevents, events_cap;
 	uint64_t seq;

@@ -183,7 +183,13 @@ void memsys_quiesce(struct memsys *ms)
 		if (ms->cache[i].present)
 			cache_lists_reset(&ms->cache[i]);
 	}
+	ms->changes++;
 	memory_reset(ms);
+}
+
+uint64_t memsys_changes(const struct memsys *ms)
+{
+	return ms->changes;
 }
 
 uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache, uint32_t *to_memory)

@@ -105,7 +105,8 @@ static struct core_stats listen(struct listener *l, struct kernel_run k, uint64_
 }
 
 #define ALL                                                                                        \
-	(WANT_CYCLES | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
+	(WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES |  \
+	 WANT_FETCH)
 
 static void test_340_records_hold_their_invariants_on_every_kernel_and_machine(void **state)
 {
