@@ -740,8 +740,10 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 	}
 	const uint16_t whole =
 	    level == LEVEL_L1 ? 0 : shadow_latency(s->shadow, SHADOW_DATA, level);
-	if (level != LEVEL_L1)
-		reach_line(&s->reach, s->count, !seen);
+	/* Begun by a wrong path, if not by another of this one: it came sooner than it could. */
+	if (level != LEVEL_L1 && !out->line)
+		reach_line(&s->reach, s->count,
+			   seen + 2 < shadow_least(s->shadow, SHADOW_DATA, level));
 	if (n && out->ep_part[n - 1].category == CAT_DMISS &&
 	    reach_saves(&s->reach, s->count, s->slots.count))
 		out->ep_part[n - 1].category = CAT_REACH_DMISS;

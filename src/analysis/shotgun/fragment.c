@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/icost/reach.h"
 #include "analysis/icost/slots.h"
 #include "analysis/shotgun/shotgun.h"
 #include "isa/isa.h"
@@ -23,7 +24,8 @@
 #define WHOLE	    ((1ull << 2 * SHOTGUN_SPAN) - 1)
 #define FRONT_SLACK 2 /* packets under way between fetch and its buffer, in the mean */
 #define WINDOW_MANY 20
-#define TRIES	    24	 /* targets of one indirect branch */
+#define TRIES	    24 /* targets of one indirect branch */
+#define APART	    (1u << 20)
 #define AHEAD	    48	 /* instructions that a target is tried on */
 #define BACK_MAX    4000 /* wrong guesses in one fragment */
 
@@ -43,6 +45,7 @@ struct path {
 	uint64_t calls[CALLS];
 	unsigned ncalls;
 	unsigned packet, taken;
+	size_t heads; /* packets */
 	uint64_t block;
 	size_t nloads, nints, nfps;
 	unsigned next_pool;
@@ -74,6 +77,8 @@ struct fragments {
 	size_t loads[SHOTGUN_LONG], ints[SHOTGUN_LONG], fps[SHOTGUN_LONG];
 	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
 	struct slots slots;
+	struct reach reach;
+	uint64_t before; /* instructions of fragments before, and as many as keep them apart */
 	struct guess *guesses; /* SHOTGUN_LONG */
 	size_t nguesses;
 };
@@ -397,11 +402,15 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 			out->line_cat = CAT_DMISS;
 			f->slot[i] = out->line;
 		} else if (rest) {
+			const bool saved = reach_saves(&f->reach, f->before + i, f->slots.count);
 			out->ep_part[n] =
-			    (struct graph_part){ .cycles = (uint16_t)rest, .category = CAT_DMISS };
+			    (struct graph_part){ .cycles = (uint16_t)rest,
+						 .category = saved ? CAT_REACH_DMISS : CAT_DMISS };
 			n += out->ep_part[n].cycles != 0;
 			out->mem = f->slot[i] = pool_slot(f);
 		}
+		if ((d->dsaved || rest) && !out->line)
+			reach_line(&f->reach, f->before + i, d->dsaved);
 		if (d->dsaved && !out->line) {
 			out->ep_part[n] =
 			    (struct graph_part){ .cycles = d->dsaved, .category = CAT_SAVED_DMISS };
@@ -573,6 +582,17 @@ static bool go_back(struct fragments *f, const struct shotgun_long *on)
 	return false;
 }
 
+/* How far its wrong path got, and would get in a larger window; as in the whole graph. */
+static void note_mispredict(struct fragments *f, size_t i, const struct shotgun_detail *d,
+			    const struct graph_inst *out)
+{
+	const uint64_t cycles = d->resolve - min_u64(d->resolve, f->m.depth + 1),
+		       fetched = cycles * (i + 1) / (f->at.heads ? f->at.heads : 1);
+	const bool soon = reach_was_saved(&f->reach, slots_root(&f->slots, out));
+	reach_branch(&f->reach, f->before + i, fetched, f->m.rob,
+		     soon ? f->m.rob : WINDOW_MANY * f->m.rob);
+}
+
 /* The next instruction of the path. False if it cannot be what the bits say. */
 static bool build_one(struct fragments *f, enum shotgun_design design,
 		      const struct shotgun_long *on, uint64_t *signature, uint64_t *mask,
@@ -599,6 +619,9 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	fetch_edges(f, pc, &now, i ? &f->at.before : NULL, f->at.jumped, out);
 	window_edges(f, i, c, out);
 	execute_edges(f, i, c, &now, out);
+	f->at.heads += out->flags & GRAPH_HEAD ? 1 : 0;
+	if (now.flags & RI_MISPREDICT)
+		note_mispredict(f, i, &now, out);
 	f->at.packet++;
 	f->at.before = now;
 	f->at.i++;
@@ -631,6 +654,7 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		find_targets(f);
 	f->at = (struct path){ .pc = on->start };
 	slots_reset(&f->slots, f->m.issue_slots, f->m.rob);
+	f->before += APART;
 	f->nguesses = 0;
 	while (f->at.i < SHOTGUN_LONG)
 		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&

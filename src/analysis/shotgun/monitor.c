@@ -101,6 +101,7 @@ static void begin_detail(struct monitor *m, const struct rec_inst *r, unsigned b
 		.miss = r->lat_dmiss,
 		.dtlb = r->lat_dtlb,
 		.level = r->dlevel,
+		.resolve = (uint16_t)min_u64(r->complete, UINT16_MAX),
 		.bits = (uint8_t)bits,
 	};
 	if (m->prev_flags & (RI_FLUSHES | RI_EXCEPTION) && r->fetch > m->prev_commit)

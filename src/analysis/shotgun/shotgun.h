@@ -36,10 +36,11 @@ struct shotgun_detail {
 	uint16_t contention;	      /* RE */
 	uint16_t latency, miss, dtlb; /* EP: all of it; of that a miss; of that translation */
 	uint16_t isaved,
-	    dsaved;	/* what it would have waited, had a wrong path not fetched the line */
-	uint16_t flush; /* commit of the one before to its fetch, if that one flushed */
-	uint8_t level;	/* where its data came from */
-	uint8_t bits;	/* its own */
+	    dsaved;	  /* what it would have waited, had a wrong path not fetched the line */
+	uint16_t resolve; /* fetch to completion */
+	uint16_t flush;	  /* commit of the one before to its fetch, if that one flushed */
+	uint8_t level;	  /* where its data came from */
+	uint8_t bits;	  /* its own */
 };
 
 /* A signature sample. */
