@@ -39,7 +39,8 @@
  *   came, they are waited for in any case: as many slots as do not commit would not have been
  *   filled either. Only the rest is the branch's.
  * And a mispredicted branch that resolves after a short D-miss at the head has returned waited for
- * it: those cycles are the miss's. One that resolves under the miss keeps them.
+ * it: those cycles are the miss's, with what it had delayed. One that resolves under the miss keeps
+ * them.
  */
 #include "analysis/cpistack/cpistack.h"
 
@@ -247,25 +248,18 @@ static bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, enum cpi_
 /* Some of the slots for which a mispredicted branch would be charged were lost without it. */
 static void split_charge(struct fmt *f, const struct rec_cycle *c, uint64_t charge)
 {
-	const uint64_t slots = c->repeat * charge;
+	/* as many would have entered as committed */
+	const uint64_t stuck = min_u64(charge, c->ncommit < f->width ? f->width - c->ncommit : 0);
 	if (c->flags & (RC_HEAD_DTLB | RC_HEAD_LONG_DMISS)) {
-		if (!c->ncommit)
-			f->sums.under_long += slots;
-		return;
-	}
-	if (c->head_po < f->bound_until) {
-		/* as many would have entered as committed */
-		const uint64_t stuck =
-		    min_u64(charge, c->ncommit < f->width ? f->width - c->ncommit : 0);
+		f->sums.under_long += c->ncommit ? 0 : c->repeat * charge;
+	} else if (c->head_po < f->bound_until) {
 		const bool miss =
 		    c->ncommit ? f->bound_cause == CPI_L1D : c->flags & RC_HEAD_L1MISS;
 		f->sums.bound[miss] += c->repeat * stuck;
-	} else if (c->ncommit) {
-		return;
 	} else if (c->flags & RC_HEAD_L1MISS) {
-		f->sums.under_short += slots;
-	} else if (!(c->flags & RC_HEAD_DONE) && f->miss.cause == CPI_L1D) {
-		f->sums.under_short += delayed(f, c, slots);
+		f->sums.under_short += c->repeat * stuck;
+	} else if (f->miss.cause == CPI_L1D) {
+		f->sums.under_short += delayed(f, c, c->repeat * stuck);
 	}
 }
 

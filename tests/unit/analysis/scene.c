@@ -325,11 +325,10 @@ static int64_t table_window(struct pipe *p, const struct rec_cycle *c, bool full
 		    stuck < charge ? stuck : charge;
 		return 0;
 	}
-	if (c->ncommit || done)
-		return 0;
-	return cause == CPI_L1D		  ? charge
-	       : w->miss_cause == CPI_L1D ? take_delayed(w, c, charge)
-					  : 0;
+	if (cause == CPI_L1D)
+		return charge;
+	int64_t stuck = SCENE_WIDTH - c->ncommit;
+	return w->miss_cause == CPI_L1D ? take_delayed(w, c, stuck < charge ? stuck : charge) : 0;
 }
 
 /* If a mispredicted branch is in the window. */
