@@ -26,7 +26,7 @@
 #define GRAPH_D_MASK	   15
 #define GRAPH_D_GRAIN_MASK 127
 
-#define GRAPH_BATCH   256 /* steps */
+#define GRAPH_BATCH   512 /* steps */
 #define GRAPH_SINGLES 128 /* rows for delays of one small part */
 #define GRAPH_SMALL   16  /* … of less than so many cycles */
 #define GRAPH_DELAYS  512 /* of executions … */
