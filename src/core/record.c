@@ -11,26 +11,6 @@
 
 #define RECORD_AHEAD 8 /* records whose memory is fetched before it is written */
 
-/* What is left to say of an instruction that leaves, beside what was noted on its way. */
-static void finish_notes(const struct core *c, const struct inflight *e, const struct uop *u,
-			 struct rec_notes *n)
-{
-	if (u->flags & (UOP_LOAD | UOP_STORE | UOP_HINT))
-		n->addr = e->addr;
-	if (n->issue == STAMP_NONE || !(c->wants & WANT_LATENCIES))
-		return;
-	n->lat_fu = clip_u16(n->issue > n->ready ? n->issue - n->ready : 0);
-	if (n->complete != STAMP_NONE) {
-		uint32_t exec = n->complete - n->issue;
-
-		if (u->flags & UOP_SPLIT)
-			exec = 1; /* the rest was waiting for its data */
-		else if (u->flags & UOP_LOAD)
-			exec -= exec < n->lat_dmiss ? exec : n->lat_dmiss;
-		n->lat_exec = clip_u16(exec);
-	}
-}
-
 /* More leave in this cycle than a batch holds: they go ahead of their cycle, as R3 allows. */
 static __attribute__((noinline, cold)) void next_batch(struct core *c)
 {
@@ -44,14 +24,34 @@ static __attribute__((noinline, cold)) void next_batch(struct core *c)
 	}
 }
 
-static __attribute__((noinline)) void record_notes(const struct core *c, const struct inflight *e,
-						   uint32_t slot, struct rec_inst *r)
+/*
+ * What was noted of an instruction on its way, and what is left to say. Nothing is read from the
+ * record, whose memory may still be on its way here; and the notes are copied before anything is
+ * written, because a wide load right after narrow stores would have to wait for them.
+ */
+static void record_notes(const struct core *c, const struct inflight *e, uint32_t slot,
+			 struct rec_inst *r)
 {
+	const struct rec_notes *n = &c->notes[slot];
+	const struct uop *u = e->u;
+
+	__builtin_prefetch(&r[RECORD_AHEAD].notes, 1);
+	r->notes = *n;
 	r->dispatch_stall = c->held[slot];
-	/* Copied first: a wide load right after narrow stores into the notes would have to wait for
-	 * them. */
-	r->notes = c->notes[slot];
-	finish_notes(c, e, e->u, &r->notes);
+	if (u->flags & (UOP_LOAD | UOP_STORE | UOP_HINT))
+		r->addr = e->addr;
+	if (n->issue == STAMP_NONE || !(c->wants & WANT_LATENCIES))
+		return;
+	r->lat_fu = clip_u16(n->issue > n->ready ? n->issue - n->ready : 0);
+	if (n->complete != STAMP_NONE) {
+		uint32_t exec = n->complete - n->issue;
+
+		if (u->flags & UOP_SPLIT)
+			exec = 1; /* the rest was waiting for its data */
+		else if (u->flags & UOP_LOAD)
+			exec -= exec < n->lat_dmiss ? exec : n->lat_dmiss;
+		r->lat_exec = clip_u16(exec);
+	}
 }
 
 static bool is_resolved(const struct inflight *e)
