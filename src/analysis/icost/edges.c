@@ -740,12 +740,14 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 	}
 	const uint16_t whole =
 	    level == LEVEL_L1 ? 0 : shadow_latency(s->shadow, SHADOW_DATA, level);
+	const uint64_t after =
+	    reach_after(&s->reach, s->count, slots_root(&s->slots, out), s->slots.count);
 	/* Begun by a wrong path, if not by another of this one: it came sooner than it could. */
 	if (level != LEVEL_L1 && !out->line)
-		reach_line(&s->reach, s->count,
+		reach_line(&s->reach, s->count, after,
 			   seen + 2 < shadow_least(s->shadow, SHADOW_DATA, level));
 	if (n && out->ep_part[n - 1].category == CAT_DMISS &&
-	    reach_saves(&s->reach, s->count, s->slots.count))
+	    reach_saves(&s->reach, s->count, after, s->slots.count))
 		out->ep_part[n - 1].category = CAT_REACH_DMISS;
 	if (whole <= seen + 2u || seen >= shadow_least(s->shadow, SHADOW_DATA, level) ||
 	    out->line || n == GRAPH_EP_PARTS)

@@ -7,8 +7,9 @@
  * How likely a wrong path is to meet what follows is learnt from the run: of the lines that the
  * right path wanted within the reach of a wrong path of the real window, and that would have been
  * missed without wrong paths (shadow.c), some were there. A line beyond that reach, but within that
- * of a larger window, has the same chance from each of the wrong paths that get there. Chances are
- * summed and handed out whole.
+ * of a larger window, has the same chance from each of the wrong paths that get there. A wrong path
+ * does not get to an address that comes from a miss behind its branch: that has not arrived.
+ * Chances are summed and handed out whole.
  */
 #include "analysis/icost/reach.h"
 
@@ -25,11 +26,12 @@ void reach_branch(struct reach *s, uint64_t number, uint64_t fetched, uint32_t r
 	s->next = (s->next + 1) % REACH_BRANCHES;
 }
 
-void reach_line(struct reach *s, uint64_t number, bool saved)
+void reach_line(struct reach *s, uint64_t number, uint64_t after, bool saved)
 {
 	unsigned n = 0;
 	for (unsigned k = 0; k < REACH_BRANCHES; k++)
-		n += number - s->branch[k].number <= s->branch[k].real;
+		n += number - s->branch[k].number <= s->branch[k].real &&
+		     s->branch[k].number >= after;
 	s->tried += n;
 	s->found += n && saved;
 	if (s->tried > 1 << 16) {
@@ -43,14 +45,21 @@ bool reach_was_saved(const struct reach *s, uint32_t root)
 	return root && s->saved[root % ARRAY_LEN(s->saved)] == root;
 }
 
-bool reach_saves(struct reach *s, uint64_t number, uint32_t root)
+uint64_t reach_after(const struct reach *s, uint64_t number, uint32_t root, uint32_t now)
+{
+	return root && s->missed[root % ARRAY_LEN(s->missed)] == root ? number - (now - root) : 0;
+}
+
+bool reach_saves(struct reach *s, uint64_t number, uint64_t after, uint32_t root)
 {
 	double left = 1;
+	s->missed[root % ARRAY_LEN(s->missed)] = root;
 	if (s->tried < ENOUGH)
 		return false;
 	for (unsigned k = 0; k < REACH_BRANCHES; k++) {
 		const uint64_t back = number - s->branch[k].number;
-		if (back > s->branch[k].real && back <= s->branch[k].larger)
+		if (back > s->branch[k].real && back <= s->branch[k].larger &&
+		    s->branch[k].number >= after)
 			left *= 1 - s->found / s->tried;
 	}
 	s->owed += 1 - left;
@@ -58,5 +67,6 @@ bool reach_saves(struct reach *s, uint64_t number, uint32_t root)
 		return false;
 	s->owed -= 1;
 	s->saved[root % ARRAY_LEN(s->saved)] = root;
+	s->missed[root % ARRAY_LEN(s->missed)] = 0;
 	return true;
 }

@@ -389,6 +389,8 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 		out->re = (struct graph_part){ .cycles = d->contention, .category = CAT_BW };
 	}
 	if (load) {
+		const uint64_t after = reach_after(&f->reach, f->before + i,
+						   slots_root(&f->slots, out), f->slots.count);
 		const uint32_t hit = d->level == LEVEL_FWD ? m->forward_latency : m->l1d_latency;
 		const uint32_t l1 = (uint32_t)min_u64(d->latency, hit);
 		uint32_t rest = d->latency - l1, tlb = (uint32_t)min_u64(rest, d->dtlb);
@@ -402,7 +404,8 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 			out->line_cat = CAT_DMISS;
 			f->slot[i] = out->line;
 		} else if (rest) {
-			const bool saved = reach_saves(&f->reach, f->before + i, f->slots.count);
+			const bool saved =
+			    reach_saves(&f->reach, f->before + i, after, f->slots.count);
 			out->ep_part[n] =
 			    (struct graph_part){ .cycles = (uint16_t)rest,
 						 .category = saved ? CAT_REACH_DMISS : CAT_DMISS };
@@ -410,7 +413,7 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 			out->mem = f->slot[i] = pool_slot(f);
 		}
 		if ((d->dsaved || rest) && !out->line)
-			reach_line(&f->reach, f->before + i, d->dsaved);
+			reach_line(&f->reach, f->before + i, after, d->dsaved);
 		if (d->dsaved && !out->line) {
 			out->ep_part[n] =
 			    (struct graph_part){ .cycles = d->dsaved, .category = CAT_SAVED_DMISS };

@@ -90,7 +90,7 @@ static uint64_t learn(struct reach *s, unsigned of)
 	for (unsigned i = 0; i < 1000; i++) {
 		number += 1000;
 		reach_branch(s, number, 500, 64, 1280);
-		reach_line(s, number + 10, i % of == 0);
+		reach_line(s, number + 10, 0, i % of == 0);
 	}
 	return number;
 }
@@ -101,7 +101,7 @@ static void test_689_misses_go_as_often_as_wrong_paths_were_right(void **state)
 	const uint64_t number = learn(&s, 4);
 	unsigned saved = 0;
 	for (unsigned i = 0; i < 400; i++)
-		saved += reach_saves(&s, number + 200, i);
+		saved += reach_saves(&s, number + 200, 0, i);
 	assert_in_range(saved, 99, 101);
 	(void)state;
 }
@@ -112,18 +112,35 @@ test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing
 	struct reach s = { .next = 0 };
 	const uint64_t number = learn(&s, 1);
 	for (unsigned i = 0; i < 100; i++) {
-		assert_false(reach_saves(&s, number + 20, i));	/* did not in the run, either */
-		assert_false(reach_saves(&s, number + 501, i)); /* resolved by then */
+		assert_false(reach_saves(&s, number + 20, 0, i));  /* did not in the run, either */
+		assert_false(reach_saves(&s, number + 501, 0, i)); /* resolved by then */
 	}
-	assert_true(reach_saves(&s, number + 65, 7));
+	assert_true(reach_saves(&s, number + 65, 0, 7));
 	assert_true(reach_was_saved(&s, 7));
 	assert_false(reach_was_saved(&s, 8));
+	(void)state;
+}
+
+static void
+test_680_a_wrong_path_does_not_get_to_an_address_that_a_miss_behind_its_branch_gives(void **state)
+{
+	struct reach s = { .next = 0 };
+	const uint64_t number = learn(&s, 1);
+	const uint32_t root = 500, now = 540; /* 40 instructions apart */
+	assert_int_equal(reach_after(&s, number + 200, root, now), 0);
+	assert_false(reach_saves(&s, number + 20, 0, root)); /* a miss that remains */
+	const uint64_t after = reach_after(&s, number + 200, root, now);
+	assert_int_equal(after, number + 160);
+	assert_false(reach_saves(&s, number + 200, after, now));
+	assert_true(reach_saves(&s, number + 200, 0, now));
 	(void)state;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		    test_680_a_wrong_path_does_not_get_to_an_address_that_a_miss_behind_its_branch_gives),
 		cmocka_unit_test(test_684_those_that_wait_for_a_load_get_slots_in_order),
 		cmocka_unit_test(test_685_along_a_chain_the_waits_add_up_to_rank_over_width),
 		cmocka_unit_test(
