@@ -90,7 +90,13 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 		       struct err *e)
 {
 	const char *list = o->analyze ? o->analyze : absent & WANT_CYCLES ? "none" : "profile";
-	bool ok = true;
+	bool ok = true, committed = o->trace_records && !strcmp(o->trace_records, "committed");
+	if (o->trace_records && !committed && strcmp(o->trace_records, "all"))
+		return err_set(e, "--trace-records: '%s' is neither all nor committed",
+			       o->trace_records);
+	if (o->trace_records && !o->trace)
+		return err_set(e, "--trace-records says what goes into a trace; name it with "
+				  "--trace FILE");
 	if (!o->analyze && absent & WANT_CYCLES && !o->trace)
 		return err_set(e, "these records have no cycles, so no profile can be made; choose "
 				  "with --analyze (csv works) or --trace FILE");
@@ -113,7 +119,7 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 	}
 	if (ok && o->trace)
 		/* All that the source has goes into the file, what is absent stays so. */
-		ok = choose(s, "trace", 1, 0, e);
+		ok = choose(s, committed ? "committed" : "trace", 1, 0, e);
 	return ok;
 }
 

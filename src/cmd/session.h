@@ -28,6 +28,7 @@ struct session_options {
 	bool random;
 	struct cmd_strings params;
 	const char *trace;
+	const char *trace_records; /* NULL: all; "committed" */
 };
 
 /* Rows for the option table of a command whose values have a struct session_options `session`. */
@@ -91,10 +92,17 @@ struct session_options {
 	      SESSION_ROW(values, session, params),                                                \
 	      .arg = "KEY=VALUE",                                                                  \
 	      .help = "Handed to the analyses." },                                                 \
+	    { .name = "trace",                                                                     \
+	      .type = CMD_TEXT,                                                                    \
+	      SESSION_ROW(values, session, trace),                                                 \
+	      .arg = "FILE",                                                                       \
+	      .help =                                                                              \
+		  "Writes all records to FILE, for 'culprit replay' and 'culprit pipeline'." },    \
 	{                                                                                          \
-		.name = "trace", .type = CMD_TEXT, SESSION_ROW(values, session, trace),            \
-		.arg = "FILE",                                                                     \
-		.help = "Writes all records to FILE, for 'culprit replay' and 'culprit pipeline'." \
+		.name = "trace-records", .type = CMD_TEXT,                                         \
+		SESSION_ROW(values, session, trace_records), .arg = "all|committed",               \
+		.help = "What --trace writes: all records, or committed instructions alone, for "  \
+			"less time and space; csv and folded can be made from those."              \
 	}
 
 /* What is known before the run. Everything stays the caller's and is copied where needed. */

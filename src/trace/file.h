@@ -51,5 +51,7 @@ struct trace_info {
 
 /* Writes what it is given to the file named by the parameter trace=FILE. */
 extern const struct analysis trace_analysis;
+/* … of committed instructions the first line of each record alone; the rest is absent. */
+extern const struct analysis trace_committed_analysis;
 
 #endif

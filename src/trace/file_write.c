@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The analysis that writes a trace file. Records are coded as they come; when a block is full it is
- * compressed and written in one go. The file has its name only when its index is there; if the disk
- * fills up, or the run fails, it gets its name without an index: `--salvage` reads that.
+ * The analyses that write a trace file: all records, or the committed instructions alone. Records
+ * are coded as they come; when a block is full it is compressed and written in one go. The file has
+ * its name only when its index is there; if the disk fills up, or the run fails, it gets its name
+ * without an index: `--salvage` reads that.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -23,7 +25,12 @@ struct trace_writer {
 	uint64_t info_offset;
 	struct block_head head; /* of the block being filled */
 	bool has_cycles, has_insts;
+	struct rec_inst *brief; /* committed instructions alone: on their way to the codec */
 };
+
+#define BRIEF_INSTS 512
+#define BRIEF_ABSENT                                                                               \
+	(WANT_CYCLES | WANT_HEAD | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
 
 static bool write_all(struct trace_writer *w, const uint8_t *data, size_t size, struct err *e)
 {
@@ -61,9 +68,11 @@ static void begin_payload(struct trace_writer *w)
 static bool write_info(struct trace_writer *w, struct err *e)
 {
 	struct block_head h = { .kind = BLOCK_INFO };
-	struct trace_info bare = { .meta = w->meta };
+	struct trace_info info = w->info ? *w->info : (struct trace_info){ .meta = w->meta };
+	if (w->brief)
+		info.absent |= BRIEF_ABSENT;
 	begin_payload(w);
-	info_write(w->info ? w->info : &bare, &w->out);
+	info_write(&info, &w->out);
 	info_pack(&w->out, BLOCK_HEAD_BYTES);
 	w->info_offset = w->offset;
 	return write_block(w, &h, e);
@@ -173,6 +182,39 @@ static bool trace_batch(void *state, const struct rec_inst *insts, size_t ninsts
 	return true;
 }
 
+static bool committed_start(void *state, const struct trace_meta *meta,
+			    const struct analysis_options *o, struct err *e)
+{
+	struct trace_writer *w = state;
+	w->brief = x_calloc(BRIEF_INSTS, sizeof(*w->brief));
+	return trace_start(state, meta, o, e);
+}
+
+/* What a record holds beyond its first line depends on who else listens: it is left out. */
+static bool committed_insts(void *state, const struct rec_inst *insts, size_t count, struct err *e)
+{
+	static const struct rec_notes none = { .decode = STAMP_NONE,
+					       .dispatch = STAMP_NONE,
+					       .ready = STAMP_NONE,
+					       .issue = STAMP_NONE,
+					       .complete = STAMP_NONE };
+	struct trace_writer *w = state;
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!(insts[i].flags & RI_COMMITTED))
+			continue;
+		memcpy(&w->brief[n], &insts[i], offsetof(struct rec_inst, notes));
+		w->brief[n].notes = none;
+		w->brief[n++].dispatch_stall = DISPATCH_OK;
+		if (n == BRIEF_INSTS) {
+			if (!trace_batch(w, w->brief, n, NULL, 0, e))
+				return false;
+			n = 0;
+		}
+	}
+	return trace_batch(w, w->brief, n, NULL, 0, e);
+}
+
 static bool write_index(struct trace_writer *w, struct err *e)
 {
 	struct block_head h = { .kind = BLOCK_INDEX };
@@ -218,6 +260,7 @@ static void trace_free(void *state)
 	}
 	codec_free(w->codec);
 	free(w->out.data);
+	free(w->brief);
 	free(w->index.data);
 	free(w->path);
 	free(w->temporary);
@@ -231,6 +274,17 @@ const struct analysis trace_analysis = {
 	.state_size = sizeof(struct trace_writer),
 	.start = trace_start,
 	.batch = trace_batch,
+	.finish = trace_finish,
+	.free = trace_free,
+};
+
+const struct analysis trace_committed_analysis = {
+	.name = "committed",
+	.summary = "committed instructions into a file (--trace FILE --trace-records committed)",
+	.wants = WANT_INSTS | WANT_BRIEF,
+	.state_size = sizeof(struct trace_writer),
+	.start = committed_start,
+	.insts = committed_insts,
 	.finish = trace_finish,
 	.free = trace_free,
 };

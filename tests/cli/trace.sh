@@ -46,6 +46,20 @@ test_a_trace_of_a_replay_is_as_good_as_the_first() {
 	cmp live.csv other.csv
 }
 
+test_a_trace_of_committed_instructions_is_smaller_and_gives_the_same_text() {
+	"$CULPRIT" sim --analyze none --trace few.trace --trace-records committed -- "$GUESTS/answers" \
+		>/dev/null 2>&1 </dev/null || true
+	[ "$(wc -c <few.trace)" -lt "$(wc -c <whole.trace)" ] || fail "it is not smaller"
+	run replay few.trace --analyze csv,folded --param csv=few.csv --param folded=few.folded -o few.culprit
+	status_is 0
+	cmp live.csv few.csv
+	cmp live.folded few.folded
+	run replay few.trace --analyze profile
+	refuses 'cycle records'
+	run sim --trace x.trace --trace-records some -- "$GUESTS/answers"
+	refuses 'neither all nor committed'
+}
+
 test_a_region_begins_at_a_function() {
 	run replay whole.trace --analyze csv --param csv=part.csv --start symbol:main --stop inst:100000000 -o part.culprit
 	status_is 0
