@@ -55,6 +55,7 @@
 #define MAP	      1024 /* entries of the maps from addresses to slots */
 #define STATICS	      4096
 #define QUEUE_HISTORY 4096
+#define HELD_LONG     2	 /* cycles: dispatch is slower than fetch by far */
 #define FRONT_PACKETS 32 /* whose first instruction is kept */
 #define RECENT	      8	 /* packets that say how fast fetch is */
 #define DRAIN_SOON    8	 /* cycles from commit in which a store is usually written */
@@ -454,12 +455,13 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	const uint64_t x = i - s->arrived + 1 + m->front_entries;
 	const bool full =
 	    x <= s->history_mask && past(s, i - x)->d <= f && f - past(s, i - x)->d <= 2;
-	/* What is under way between fetch and dispatch at full speed must not be held up: as many
-	 * packets as there are stages. */
+	/* What is under way between fetch and dispatch at full speed must not be held up where
+	 * fetch could be much faster: as many packets as there are stages. */
 	const uint64_t stages = min_u64(m->depth, FRONT_PACKETS - 1),
 		       most = i - s->packets[(s->npackets - 1 - stages) % FRONT_PACKETS];
 	if (x <= GRAPH_REACH && past(s, i - x)->d <= f) {
-		out->buffer = (uint16_t)min_u64(max_u64(x, most), GRAPH_REACH);
+		out->buffer =
+		    (uint16_t)min_u64(f > t + HELD_LONG ? max_u64(x, most) : x, GRAPH_REACH);
 		t = max_u64(t, past(s, i - out->buffer)->d);
 	}
 
