@@ -17,8 +17,32 @@
 
 static const char heading[] = "cycle,instruction,thread,pc,word\n";
 
+/* A number as text. Those of one line are mostly a little more than those of the line before. */
+struct number {
+	uint64_t value;
+	uint32_t size;
+	char text[20];
+};
+
+/* What every line of a static instruction ends with. */
+struct ending {
+	uint64_t pc;
+	uint32_t word;
+	uint32_t size; /* 0: unused */
+	char text[32]; /* ",0x", 16 digits, ",0x", 8 digits, line end */
+};
+#define ENDINGS	   4096 /* a power of two */
+#define LINE_BYTES (3 * 21 + 32)
+_Static_assert(LINE_BYTES <= EXPORT_LINE_BYTES, "a line fits");
+
+struct lines {
+	struct number cycle, po, tid;
+	struct ending *endings; /* by pc */
+};
+
 struct csv {
 	struct export_file file;
+	struct lines lines;
 };
 
 static char *put_decimal(char *p, uint64_t v)
@@ -55,19 +79,60 @@ static char *put_hex(char *p, uint64_t v)
 	return p + digits;
 }
 
-static char *put_line(char *p, const struct rec_inst *r)
+static void set_number(struct number *n, uint64_t v)
 {
-	p = put_decimal(p, r->fetch + r->commit);
-	*p++ = ',';
-	p = put_decimal(p, r->po);
-	*p++ = ',';
-	p = put_decimal(p, r->tid);
+	const uint64_t more = v - n->value;
+	if (!more && n->size)
+		return;
+	n->value = v;
+	if (more < 10 && n->size) {
+		char *p = n->text + n->size - 1;
+		*p = (char)(*p + more);
+		while (*p > '9' && p > n->text) {
+			*p = (char)(*p - 10);
+			++*--p;
+		}
+		if (*p <= '9')
+			return;
+	}
+	n->size = (uint32_t)(put_decimal(n->text, v) - n->text);
+}
+
+/* Copies as much as there can be: the length of what counts is not known to the compiler. */
+static char *put_number(char *p, struct number *n, uint64_t v)
+{
+	set_number(n, v);
+	memcpy(p, n->text, sizeof(n->text));
+	return p + n->size;
+}
+
+static const struct ending *ending_of(struct lines *c, const struct rec_inst *r)
+{
+	struct ending *t = &c->endings[r->pc >> 1 & (ENDINGS - 1)];
+	if (likely(t->size && t->pc == r->pc && t->word == r->word))
+		return t;
+	char *p = t->text;
 	*p++ = ',';
 	p = put_hex(p, r->pc);
 	*p++ = ',';
 	p = put_hex(p, r->word);
 	*p++ = '\n';
-	return p;
+	t->pc = r->pc;
+	t->word = r->word;
+	t->size = (uint32_t)(p - t->text);
+	return t;
+}
+
+static char *put_line(struct lines *c, char *p, const struct rec_inst *r)
+{
+	const struct ending *end = ending_of(c, r);
+	p = put_number(p, &c->cycle, r->fetch + r->commit);
+	*p++ = ',';
+	p = put_number(p, &c->po, r->po);
+	*p++ = ',';
+	p = put_number(p, &c->tid, r->tid);
+	memcpy(p, end->text, sizeof(end->text));
+	return p + end->size;
 }
 
 static bool csv_start(void *state, const struct trace_meta *meta, const struct analysis_options *o,
@@ -79,6 +144,7 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 	bool ok = export_file_open(&c->file, path, e) &&
 		  export_file_text(&c->file, heading, strlen(heading), e);
 	free(path);
+	c->lines.endings = x_calloc(ENDINGS, sizeof(struct ending));
 	return ok;
 }
 
@@ -91,7 +157,7 @@ static bool csv_insts(void *state, const struct rec_inst *insts, size_t count, s
 		char *line = export_file_line(&c->file, e);
 		if (!line)
 			return false;
-		c->file.used += (size_t)(put_line(line, &insts[i]) - line);
+		c->file.used += (size_t)(put_line(&c->lines, line, &insts[i]) - line);
 	}
 	return true;
 }
@@ -106,6 +172,7 @@ static void csv_free(void *state)
 {
 	struct csv *c = state;
 	export_file_free(&c->file);
+	free(c->lines.endings);
 }
 
 const struct analysis csv_analysis = {
@@ -121,10 +188,12 @@ const struct analysis csv_analysis = {
 
 bool export_csv(FILE *out, const struct trace_info *info, const struct window_records *w)
 {
+	struct lines lines = { .endings = x_calloc(ENDINGS, sizeof(struct ending)) };
 	char line[EXPORT_LINE_BYTES];
 	fputs(heading, out);
 	for (size_t i = 0; i < w->ninsts; i++)
 		if (w->insts[i].flags & RI_COMMITTED)
-			fwrite(line, 1, (size_t)(put_line(line, &w->insts[i]) - line), out);
+			fwrite(line, 1, (size_t)(put_line(&lines, line, &w->insts[i]) - line), out);
+	free(lines.endings);
 	return !ferror(out);
 }
