@@ -310,6 +310,8 @@ static void begin(struct codec *c, struct cycle_coder *k, uint64_t base)
 void codec_cycle_encode(struct codec *c, uint64_t base)
 {
 	struct cycle_coder k;
+	if (!c->ncycles)
+		return;
 	begin(c, &k, base);
 	for (size_t i = 0; i < c->ncycles; i++)
 		code_cycle(c, &k, &c->cycles[i], true);
@@ -318,6 +320,8 @@ void codec_cycle_encode(struct codec *c, uint64_t base)
 bool codec_cycle_decode(struct codec *c, struct rec_cycle *cycles, size_t count, uint64_t base)
 {
 	struct cycle_coder k;
+	if (!count)
+		return !c->bad;
 	begin(c, &k, base);
 	for (size_t i = 0; i < count && !c->bad; i++)
 		code_cycle(c, &k, &cycles[i], false);
