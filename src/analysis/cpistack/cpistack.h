@@ -119,7 +119,8 @@ struct fmt {
 	uint64_t next_po; /* what commits next */
 	struct fmt_miss miss;
 	uint32_t penalty[CPI_COMPONENTS]; /* delay of a D-miss, by its cause */
-	uint64_t long_until;		  /* as miss.until, of the last long miss */
+	uint64_t walked_po, walked; /* slots that passed while it blocked a window with room */
+	uint64_t long_until;	    /* as miss.until, of the last long miss */
 	/* The window was full behind a slow head, no long miss: what was in it then is older than
 	 * this. */
 	uint64_t bound_until;

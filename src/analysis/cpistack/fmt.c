@@ -180,6 +180,11 @@ static void note_head(struct fmt *f, const struct rec_cycle *c, bool full, uint6
 						     .cause = head };
 		f->miss.left -= min_u64(f->miss.left, slots);
 		f->miss.until = until;
+		if (head == CPI_DTLB && !full) {
+			f->walked = f->walked_po == c->head_po ? f->walked : 0;
+			f->walked += (uint64_t)c->repeat * f->width;
+			f->walked_po = c->head_po;
+		}
 	}
 	if (!full)
 		return;
@@ -226,6 +231,13 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c)
 		const uint64_t late = delayed(f, c, slots);
 		give(s, f->miss.cause, late);
 		slots -= late;
+	}
+	if ((cause == CPI_L1D || cause == CPI_L2D) && f->walked && f->walked_po == c->head_po) {
+		/* the walk made the miss longer, though it was over before the window was full */
+		const uint64_t walk = min_u64(f->walked, slots);
+		give(s, CPI_DTLB, walk);
+		f->walked -= walk;
+		slots -= walk;
 	}
 	if (cause != CPI_BASE)
 		give(s, cause, slots);
