@@ -177,8 +177,9 @@ void core_listen(struct core *c, struct emit *emit)
 	assert(c->head == c->tail);
 	c->emit = emit;
 	c->wants = emit ? emit->wants : 0;
-	c->record_insts = c->wants & WANT_INSTS && !(c->wants & WANT_EMPTY);
-	c->record_cycles = c->wants & WANT_CYCLES && !(c->wants & WANT_EMPTY);
+	c->record_any = c->wants && !(c->wants & WANT_EMPTY);
+	c->record_insts = c->record_any && c->wants & WANT_INSTS;
+	c->record_cycles = c->record_any && c->wants & WANT_CYCLES;
 	free(c->notes);
 	free(c->held);
 	c->notes = NULL;
@@ -275,13 +276,13 @@ static void step_cycle(struct core *c)
 
 	c->ncommit = c->ndispatch = c->nissue = c->nfetch = c->nevents = c->ndrain = 0;
 	c->flushed_now = false;
-	if (unlikely(c->wants)) {
+	if (c->record_any) {
 		emit_reserve(c->emit, c->reserve);
 		if (c->record_cycles)
 			record_start(c);
 	}
 	complete_stage(c);
-	if (unlikely(c->record_cycles))
+	if (c->record_cycles)
 		record_head(c);
 	drain_stage(c);
 	commit_stage(c);
@@ -308,8 +309,10 @@ static void step_cycle(struct core *c)
 		repeat = next - c->now;
 		c->stats.dispatch_stall[c->dispatch_stall] += repeat - 1;
 	}
-	if (unlikely(c->wants))
+	if (c->record_any)
 		record_cycle(c, repeat);
+	else if (c->wants)
+		record_count(c, repeat);
 	c->now += repeat;
 	c->stats.cycles += repeat;
 }

@@ -298,12 +298,12 @@ struct core {
 	struct bpred *bpred;
 	struct emit *emit;
 	unsigned wants;
-	bool record_insts, record_cycles; /* with something in them */
-	uint32_t reserve;		  /* most that can leave in a cycle and are wanted */
-	struct rec_notes *notes;	  /* by slot; NULL: nobody wants them */
-	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL:
-			nobody wants that or the notes in records */
-	struct hint {  /* data prefetches that the cache has not taken yet, oldest first */
+	bool record_any, record_insts, record_cycles; /* with something in them */
+	uint32_t reserve;	 /* most that can leave in a cycle and are wanted */
+	struct rec_notes *notes; /* by slot; NULL: nobody wants them */
+	uint8_t *held;		 /* enum dispatch_stall by slot: what held it at dispatch; NULL:
+				  nobody wants that or the notes in records */
+	struct hint { /* data prefetches that the cache has not taken yet, oldest first */
 		uint64_t addr;
 		uint32_t flags; /* enum mem_flag */
 	} hints[HINTS_MAX];
@@ -544,6 +544,8 @@ static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struc
 /* record.c: everything that only listeners cause */
 void record_inst(struct core *c, uint64_t po, bool committed);
 void record_cycle(struct core *c, uint64_t repeat);
+/* For listeners that want to know no more than how many there are: all cycles alike. */
+void record_count(struct core *c, uint64_t repeat);
 /* e is about to dispatch: what held it. */
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
 void record_start(struct core *c); /* of a cycle: what the record says about its beginning */

@@ -202,25 +202,20 @@ static void record_more(struct core *c, struct rec_cycle r, uint64_t repeat)
 	}
 }
 
-/* For listeners that want to know no more than how many there are. */
-static void count_cycle(struct core *c, uint64_t repeat)
+void record_count(struct core *c, uint64_t repeat)
 {
-	struct rec_cycle *r = &c->emit->cycles[c->emit->ncycles];
+	struct emit *e = c->emit;
 
-	r->cycle = c->now;
-	r->repeat = (uint32_t)min_u64(repeat, UINT32_MAX);
-	c->emit->ninsts += c->ncommit;
-	c->emit->ncycles++;
-	if (unlikely(repeat > UINT32_MAX))
-		record_more(c, *r, repeat - UINT32_MAX);
+	emit_reserve(e, c->ncommit);
+	e->ninsts += c->ncommit;
+	if (likely(e->ncycles && repeat <= UINT32_MAX - e->cycles[e->ncycles - 1].repeat))
+		e->cycles[e->ncycles - 1].repeat += (uint32_t)repeat;
+	else
+		record_more(c, (struct rec_cycle){ .cycle = c->now }, repeat);
 }
 
 void record_cycle(struct core *c, uint64_t repeat)
 {
-	if (c->wants & WANT_EMPTY) {
-		count_cycle(c, repeat);
-		return;
-	}
 	if (c->held && c->disp < c->tail && c->dispatch_stall > DISPATCH_EMPTY) {
 		uint64_t waiter = at(c, c->disp)->seq;
 

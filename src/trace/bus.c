@@ -31,9 +31,9 @@
 #include <unistd.h>
 
 #define CACHE_LINE     64
-#define BATCH	       256  /* inst records in a buffer … */
-#define BATCH_SQUASHED 2048 /* … if there are squashed ones among them */
-#define WAKE_INSTS     4096 /* of which so many wait before a worker is woken */
+#define BATCH	       1024  /* inst records in a buffer … */
+#define BATCH_SQUASHED 2048  /* … if there are squashed ones among them */
+#define WAKE_INSTS     16384 /* of which so many wait before a worker is woken */
 
 struct buffer {
 	struct buffer *next; /* in the pool */

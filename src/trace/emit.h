@@ -27,7 +27,8 @@ enum trace_want {
 	 * dispatch_stall. Holds only if every listener says so. */
 	WANT_BRIEF = 1 << 6,
 	WANT_EMPTY = 1 << 8, /* only how many: nothing is written but cycle and repeat of cycle
-				records. Holds only if every listener says so. */
+				records, which stand for as many as they can. Holds only if every
+				listener says so. */
 	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
 	WANT_HEAD = 1 << 9, /* in cycle records what the oldest waits for and what misses are out
 			       (RC_HEAD_… but DONE, RC_…_OUT) */
