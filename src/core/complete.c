@@ -35,7 +35,7 @@ static void become_ready(struct core *c, uint32_t slot)
 
 	e->state |= ST_READY;
 	ready_set(c, slot, e->queue);
-	if (c->notes)
+	if (c->held)
 		c->notes[slot].ready = (uint32_t)(c->now - e->fetch);
 }
 
@@ -93,7 +93,7 @@ void complete_now(struct core *c, uint32_t slot)
 	struct inflight *e = &c->ring[slot];
 
 	e->state |= ST_DONE;
-	if (c->notes)
+	if (c->held)
 		c->notes[slot].complete = (uint32_t)(c->now - e->fetch);
 	if (e->uflags & UOP_STORE) {
 		if (e->uflags & UOP_ATOMIC) {

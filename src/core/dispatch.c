@@ -81,7 +81,7 @@ static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, ui
 		} else if (k == 1 && (e->uflags & UOP_SPLIT)) {
 			e->state |= ST_DATA;
 		}
-		if (c->notes)
+		if (c->held)
 			c->notes[slot].prod[k] = p >= c->head && p ? (uint32_t)(po - p) : 0;
 	}
 	e->src_slot[SRC_MEM] = SRC_NONE;
@@ -97,9 +97,11 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	const struct uop *u = e->u;
 	uint64_t po = c->disp;
 
-	if (c->notes) {
+	if (c->held) {
 		c->notes[slot].dispatch = (uint32_t)(c->now - e->fetch);
 		c->notes[slot].decode = c->notes[slot].dispatch - c->cfg.decode_depth;
+	} else if (c->notes) {
+		c->notes[slot].dlevel = LEVEL_NONE;
 	}
 	e->dep_head = SLOT_NONE;
 	e->sq_pos = (uint32_t)c->sq_tail;
@@ -122,7 +124,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 		if (n) {
 			uint64_t p = store_at(c, n)->po;
 
-			if (c->notes)
+			if (c->held)
 				c->notes[slot].prod_mem = (uint32_t)(po - p);
 			if ((c->order == ORDER_PERFECT || (u->ideal & IDEAL_FLUSH)) &&
 			    n >= c->sq_commit && is_pending(c, p)) {
@@ -143,7 +145,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	if (!e->pending) {
 		e->state |= ST_READY;
 		ready_set(c, slot, e->queue);
-		if (c->notes)
+		if (c->held)
 			c->notes[slot].ready = (uint32_t)(c->now + 1 - e->fetch);
 	}
 	c->disp++;

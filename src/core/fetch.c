@@ -275,8 +275,7 @@ static void note_fetch(struct core *c, uint32_t slot, bool first)
 				 .issue = STAMP_NONE,
 				 .complete = STAMP_NONE,
 				 .ilevel = LEVEL_L1 };
-	if (c->held)
-		c->held[slot] = DISPATCH_OK;
+	c->held[slot] = DISPATCH_OK;
 	if (first) {
 		n->ilevel = c->fetch_level;
 		n->lat_icache = clip_u16(c->fetch_lat_icache);
@@ -341,7 +340,7 @@ static void fetch_packet(struct core *c, uint32_t room)
 			e->psv |= c->fetch_psv;
 			c->packets_used++;
 		}
-		if (c->notes)
+		if (c->held)
 			note_fetch(c, slot, first);
 		if (u->flags & UOP_CTRL) {
 			pc = predict(c, e, slot, trap);

@@ -299,11 +299,13 @@ struct core {
 	struct emit *emit;
 	unsigned wants;
 	bool record_any, record_insts, record_cycles; /* with something in them */
-	uint32_t reserve;	 /* most that can leave in a cycle and are wanted */
-	struct rec_notes *notes; /* by slot; NULL: nobody wants them */
-	uint8_t *held;		 /* enum dispatch_stall by slot: what held it at dispatch; NULL:
-				  nobody wants that or the notes in records */
-	struct hint { /* data prefetches that the cache has not taken yet, oldest first */
+	uint32_t reserve; /* most that can leave in a cycle and are wanted */
+	/* By slot; NULL: nobody wants them. Without held only issue and dlevel, for what the oldest
+	 * waits for. */
+	struct rec_notes *notes;
+	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL:
+			nobody wants that or the notes in records */
+	struct hint {  /* data prefetches that the cache has not taken yet, oldest first */
 		uint64_t addr;
 		uint32_t flags; /* enum mem_flag */
 	} hints[HINTS_MAX];
