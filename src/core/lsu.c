@@ -352,6 +352,8 @@ static void note_result(struct core *c, uint32_t slot, const struct mem_result *
 	struct rec_notes *n = &c->notes[slot];
 
 	n->dlevel = r->level;
+	if (!c->held)
+		return;
 	n->lat_dmiss = clip_u16(r->miss);
 	n->lat_dtlb = clip_u16(r->xlat);
 	n->lat_bus = clip_u16(r->queue);
