@@ -22,7 +22,7 @@ all: setup-build configure
 	@$(ninja)
 
 demo: setup-demo configure
-	@$(ninja) --quiet
+	@$(ninja) --quiet src/culprit workloads/mean_shift
 	@scripts/demo $(BUILD)
 
 test: setup-test configure
