@@ -1,26 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The trace bus, after TraceDoctor (tracedoctor2023 section 3): fixed-size reference-counted
- * buffers are filled by the core, broadcast in order to every worker's queue, and go back to the
- * pool when the last worker has let go; when none is free the core waits, so that nothing is ever
+ * buffers are filled by the core, broadcast in order to every analysis' queue, and go back to the
+ * pool when the last analysis has let go; when none is free the core waits, so that nothing is ever
  * dropped.
  *
- * Threads. One producer (the core's thread) and any number of workers. A worker's queue is a ring
- * with one producer and one consumer; the pool is a stack on which workers push and from which only
- * the producer takes, all at once, so there is no ABA problem. Both are lock-free; a mutex and a
- * condition variable are touched only by a side that found nothing to do, and by the other side
- * when it sees that one asleep. Nobody is in a hurry: a sleeping worker is woken when several
- * buffers wait for it, a waiting core when a quarter of them are free, so that neither is woken for
- * every buffer. Those few buffers stay in the core's nearer caches, which is why they are small and
- * the last that came back is the first to be used again.
+ * Threads. One producer (the core's thread) and any number of workers. A buffer has a number, and
+ * an analysis' queue is the number of the buffer that it sees next. A thread with nothing to do
+ * takes the analysis that is furthest behind and that nobody holds, gives it one buffer, and lets
+ * it go: so all analyses see a buffer while it is in a near cache, and no worker is idle while
+ * another has two analyses to serve. A core that would have to wait for a buffer does the same
+ * where there are more analyses than workers. Workers begin with the first analysis, the core with
+ * the last, so that an analysis seldom moves from cache to cache.
+ *
+ * The pool is a stack on which all push and from which only the producer takes, all at once, so
+ * there is no ABA problem. Everything is lock-free; a mutex and a condition variable are touched
+ * only by a side that found nothing to do, and by the other side when it sees that one asleep
+ * (gate.h). Nobody is in a hurry: a sleeping worker is woken when several buffers wait for it, a
+ * waiting core goes on when a quarter of them are free, so that neither is woken for every buffer.
+ * Those few buffers stay in the core's nearer caches, which is why they are small and the last that
+ * came back is the first to be used again.
  *
  * Invariants:
  * B1  a buffer is owned by exactly one of: the producer (being filled), the queues (references >
- * 0), the pool. B2  every worker sees every buffer, in the order in which they were filled. B3  the
- * queues have room for all buffers, so pushing never waits. B4  an analysis state is touched by one
- * thread only, until bus_stop has joined it.
+ *     0), the pool.
+ * B2  every analysis sees every buffer, in the order in which they were filled.
+ * B3  the ring has room for all buffers, so pushing never waits.
+ * B4  an analysis' state is touched only by who holds it, until bus_stop has joined the workers.
+ * B5  who found work looks for more before it sleeps: what one left undone when it took something
+ *     else is found by itself, and what the core left undone by the workers it wakes.
  */
 #include "trace/bus.h"
+
+#include "trace/gate.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -38,7 +50,7 @@
 struct buffer {
 	struct buffer *next; /* in the pool */
 	_Atomic unsigned references;
-	uint64_t index; /* 0, 1, …: for shards */
+	uint64_t index; /* 0, 1, …: its place in the ring, and for shards */
 	struct rec_cycle *cycles;
 	struct rec_inst *insts;
 	struct trigger_slice *slices;
@@ -46,28 +58,18 @@ struct buffer {
 };
 
 struct instance {
+	alignas(CACHE_LINE) _Atomic size_t
+	    next; /* the buffer that it sees next; moved by who holds it */
+	_Atomic bool held;
 	const struct analysis *analysis;
 	void *state;
 	unsigned shard, shards;
 	bool started;
 };
 
-/* A side that has nothing to do sleeps here; the other wakes it if it is asleep. */
-struct gate {
-	_Atomic bool asleep;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-};
-
 struct worker {
-	alignas(CACHE_LINE) _Atomic size_t head; /* next to take; written by the worker */
-	alignas(CACHE_LINE) _Atomic size_t tail; /* next free; written by the producer */
-	struct gate gate;
-	struct buffer **ring; /* a power of two of slots, NULL as the end mark */
-	size_t mask;
+	alignas(CACHE_LINE) struct gate gate;
 	struct bus *bus;
-	struct instance **instances;
-	size_t ninstances;
 	pthread_t thread;
 	bool running;
 };
@@ -90,11 +92,14 @@ struct bus {
 	struct buffer *free_list; /* never used so far */
 	struct buffer *recent;	  /* the producer's own, refilled from pool */
 	_Atomic(struct buffer *) pool;
+	struct buffer **ring; /* a power of two of slots, by number */
+	size_t mask;
+	_Atomic size_t tail;		 /* number of the buffer that is filled next */
+	_Atomic bool closing;		 /* nothing comes any more */
 	_Atomic size_t released, reused; /* buffers put into the pool, and taken from there, ever */
 	size_t wake_worker,
 	    wake_core; /* buffers that must wait, be free, before a sleeper is woken */
 	struct gate pool_gate;
-	uint64_t next_index;
 
 	_Atomic bool failed;
 	pthread_mutex_t error_lock;
@@ -102,43 +107,6 @@ struct bus {
 	struct bus_stats stats;
 	bool started, stopped;
 };
-
-static void gate_init(struct gate *g)
-{
-	atomic_init(&g->asleep, false);
-	pthread_mutex_init(&g->lock, NULL);
-	pthread_cond_init(&g->wake, NULL);
-}
-
-static void gate_free(struct gate *g)
-{
-	pthread_mutex_destroy(&g->lock);
-	pthread_cond_destroy(&g->wake);
-}
-
-/* After work was published. The fence pairs with the one in gate_sleep: either the sleeper sees the
- * work, or we see the sleeper. */
-static void gate_wake(struct gate *g)
-{
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&g->asleep, memory_order_relaxed)) {
-		pthread_mutex_lock(&g->lock);
-		atomic_store_explicit(&g->asleep, false, memory_order_relaxed);
-		pthread_cond_signal(&g->wake);
-		pthread_mutex_unlock(&g->lock);
-	}
-}
-
-static void gate_sleep(struct gate *g, bool (*has_work)(void *ctx), void *ctx)
-{
-	pthread_mutex_lock(&g->lock);
-	atomic_store_explicit(&g->asleep, true, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst);
-	while (!has_work(ctx) && atomic_load_explicit(&g->asleep, memory_order_relaxed))
-		pthread_cond_wait(&g->wake, &g->lock);
-	atomic_store_explicit(&g->asleep, false, memory_order_relaxed);
-	pthread_mutex_unlock(&g->lock);
-}
 
 static void fail(struct bus *b, const char *name, const struct err *e)
 {
@@ -200,41 +168,110 @@ static void buffer_release(struct bus *b, struct buffer *buf)
 		gate_wake(&b->pool_gate);
 }
 
+/* Buffers that it has not seen; below 0 where it has seen more than were known to be filled. */
+static ptrdiff_t backlog(const struct instance *in, size_t tail)
+{
+	return (ptrdiff_t)(tail - atomic_load_explicit(&in->next, memory_order_relaxed));
+}
+
+static bool is_held(const struct instance *in)
+{
+	return atomic_load_explicit(&in->held, memory_order_relaxed);
+}
+
+/* The analysis that is furthest behind and free, now held; NULL: there is none with work. */
+static struct instance *take_behind(struct bus *b, bool last_first)
+{
+	for (;;) {
+		size_t tail = atomic_load_explicit(&b->tail, memory_order_acquire);
+		struct instance *best = NULL;
+		ptrdiff_t behind = 0;
+		for (size_t k = 0; k < b->ninstances; k++) {
+			struct instance *in = b->instances[last_first ? b->ninstances - 1 - k : k];
+			if (backlog(in, tail) > behind && !is_held(in)) {
+				best = in;
+				behind = backlog(in, tail);
+			}
+		}
+		if (!best)
+			return NULL;
+		if (atomic_exchange_explicit(&best->held, true, memory_order_acquire))
+			continue;
+		if (backlog(best, tail) > 0)
+			return best;
+		atomic_store_explicit(&best->held, false, memory_order_release);
+	}
+}
+
+/* Gives one analysis one buffer. False if there was nothing to do. After a failure buffers are only
+ * handed back, so that the core never waits for ever. */
+static bool serve_one(struct bus *b, bool last_first)
+{
+	struct instance *in = take_behind(b, last_first);
+	if (!in)
+		return false;
+	size_t next = atomic_load_explicit(&in->next, memory_order_relaxed);
+	struct buffer *buf = b->ring[next & b->mask];
+	if (!atomic_load_explicit(&b->failed, memory_order_relaxed))
+		run_instance(b, in, buf);
+	atomic_store_explicit(&in->next, next + 1, memory_order_relaxed);
+	atomic_store_explicit(&in->held, false, memory_order_release);
+	buffer_release(b, buf);
+	return true;
+}
+
 static bool worker_has_work(void *ctx)
 {
-	struct worker *w = ctx;
-	return atomic_load_explicit(&w->tail, memory_order_acquire) !=
-	       atomic_load_explicit(&w->head, memory_order_relaxed);
+	struct bus *b = ((struct worker *)ctx)->bus;
+	size_t tail = atomic_load_explicit(&b->tail, memory_order_acquire);
+	for (size_t i = 0; i < b->ninstances; i++)
+		if (backlog(b->instances[i], tail) > 0 && !is_held(b->instances[i]))
+			return true;
+	return atomic_load(&b->closing);
 }
 
 static void *worker_main(void *ctx)
 {
 	struct worker *w = ctx;
 	for (;;) {
-		while (!worker_has_work(w))
-			gate_sleep(&w->gate, worker_has_work, w);
-		size_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
-		struct buffer *buf = w->ring[head & w->mask];
-		atomic_store_explicit(&w->head, head + 1, memory_order_release);
-		if (!buf)
+		while (serve_one(w->bus, false))
+			;
+		if (atomic_load(&w->bus->closing) && !serve_one(w->bus, false))
 			return NULL;
-		/* After a failure buffers are only handed back, so that the core never waits for
-		 * ever. */
-		for (size_t i = 0; i < w->ninstances; i++)
-			if (!atomic_load_explicit(&w->bus->failed, memory_order_relaxed))
-				run_instance(w->bus, w->instances[i], buf);
-		buffer_release(w->bus, buf);
+		gate_sleep(&w->gate, worker_has_work, w);
 	}
 }
 
-static void worker_push(struct worker *w, struct buffer *buf)
+static void wake_workers(struct bus *b)
 {
-	size_t tail = atomic_load_explicit(&w->tail, memory_order_relaxed);
-	w->ring[tail & w->mask] = buf;
-	atomic_store_explicit(&w->tail, tail + 1, memory_order_release);
-	if (!buf ||
-	    tail + 1 - atomic_load_explicit(&w->head, memory_order_relaxed) >= w->bus->wake_worker)
-		gate_wake(&w->gate);
+	for (size_t i = 0; i < b->nworkers; i++)
+		gate_wake(&b->workers[i].gate);
+}
+
+static void publish(struct bus *b, struct buffer *buf)
+{
+	size_t tail = buf->index;
+	atomic_store_explicit(&buf->references, (unsigned)b->ninstances, memory_order_relaxed);
+	b->ring[tail & b->mask] = buf;
+	atomic_store_explicit(&b->tail, tail + 1, memory_order_release);
+	if ((tail + 1) % b->wake_worker == 0)
+		wake_workers(b);
+}
+
+/* Until a quarter of the buffers are free. */
+static void wait_for_buffers(struct bus *b)
+{
+	b->stats.waits++;
+	wake_workers(b);
+	uint64_t helped = b->stats.helped;
+	while (!pool_has_enough(b)) {
+		if (b->ninstances > b->nworkers && serve_one(b, true))
+			b->stats.helped++;
+		else
+			gate_sleep(&b->pool_gate, pool_has_enough, b);
+	}
+	if (b->stats.helped != helped) /* B5 */
+		wake_workers(b);
 }
 
 /* Buffers that came back last are taken first: they are still in a cache. */
@@ -242,15 +279,9 @@ static struct buffer *take_free(struct bus *b)
 {
 	if (!b->recent)
 		b->recent = atomic_exchange_explicit(&b->pool, NULL, memory_order_acquire);
-	if (!b->recent && !b->free_list) {
-		b->stats.waits++;
-		for (size_t i = 0; i < b->nworkers; i++)
-			gate_wake(&b->workers[i].gate);
-		do {
-			while (!pool_has_enough(b))
-				gate_sleep(&b->pool_gate, pool_has_enough, b);
-			b->recent = atomic_exchange_explicit(&b->pool, NULL, memory_order_acquire);
-		} while (!b->recent);
+	while (!b->recent && !b->free_list) {
+		wait_for_buffers(b);
+		b->recent = atomic_exchange_explicit(&b->pool, NULL, memory_order_acquire);
 	}
 	struct buffer **list = b->recent ? &b->recent : &b->free_list;
 	struct buffer *buf = *list;
@@ -294,17 +325,15 @@ static void deliver(struct bus *b)
 		install(b, buf);
 		return;
 	}
-	buf->index = b->next_index++;
+	buf->index = atomic_load_explicit(&b->tail, memory_order_relaxed);
 	count(b, buf);
 	if (!b->nworkers) {
 		for (size_t i = 0; i < b->ninstances && !atomic_load(&b->failed); i++)
 			run_instance(b, b->instances[i], buf);
+		atomic_store_explicit(&b->tail, buf->index + 1, memory_order_relaxed);
 		install(b, buf);
 	} else {
-		atomic_store_explicit(&buf->references, (unsigned)b->nworkers,
-				      memory_order_relaxed);
-		for (size_t i = 0; i < b->nworkers; i++)
-			worker_push(&b->workers[i], buf);
+		publish(b, buf);
 		install(b, take_free(b));
 	}
 	if (atomic_load_explicit(&b->failed, memory_order_relaxed))
@@ -348,7 +377,7 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 		return err_set(e, "analysis %s cannot be sharded: it does not know how to merge",
 			       a->name);
 	for (unsigned i = 0; i < (shards ? shards : 1); i++) {
-		struct instance *in = x_calloc(1, sizeof(*in));
+		struct instance *in = x_aligned(sizeof(*in));
 		*in = (struct instance){ .analysis = a, .shard = i, .shards = shards ? shards : 1 };
 		in->state = x_calloc(1, a->state_size);
 		b->instances = x_realloc(b->instances, (b->ninstances + 1) * sizeof(*b->instances));
@@ -404,24 +433,16 @@ bool bus_start(struct bus *b, struct err *e)
 	b->started = true;
 	if (!b->nworkers)
 		return true;
-	size_t slots = 2; /* all buffers and the end mark (B3) */
-	while (slots < b->nbuffers + 1)
+	size_t slots = 2; /* B3 */
+	while (slots < b->nbuffers)
 		slots *= 2;
-	size_t bytes =
-	    (b->nworkers * sizeof(*b->workers) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
-	b->workers = aligned_alloc(CACHE_LINE, bytes);
-	if (!b->workers)
-		die("out of memory (%zu bytes asked for)", bytes);
-	memset(b->workers, 0, bytes);
+	b->ring = x_calloc(slots, sizeof(struct buffer *));
+	b->mask = slots - 1;
+	b->workers = x_aligned(b->nworkers * sizeof(*b->workers));
+	memset(b->workers, 0, b->nworkers * sizeof(*b->workers));
 	for (size_t i = 0; i < b->nworkers; i++) {
-		struct worker *w = &b->workers[i];
-		gate_init(&w->gate);
-		w->ring = x_calloc(slots, sizeof(*w->ring));
-		w->mask = slots - 1;
-		w->bus = b;
-		w->instances = x_calloc(b->ninstances, sizeof(*w->instances));
-		for (size_t k = i; k < b->ninstances; k += b->nworkers)
-			w->instances[w->ninstances++] = b->instances[k];
+		gate_init(&b->workers[i].gate);
+		b->workers[i].bus = b;
 	}
 	for (size_t i = 0; i < b->nworkers; i++) {
 		if (pthread_create(&b->workers[i].thread, NULL, worker_main, &b->workers[i]))
@@ -441,9 +462,12 @@ struct emit *bus_emit(struct bus *b)
 
 static void join_workers(struct bus *b)
 {
-	for (size_t i = 0; i < b->nworkers; i++)
-		if (b->workers[i].running)
-			worker_push(&b->workers[i], NULL);
+	if (!b->nworkers)
+		return;
+	atomic_store(&b->closing, true);
+	wake_workers(b);
+	while (b->ninstances > b->nworkers && serve_one(b, true))
+		;
 	for (size_t i = 0; i < b->nworkers; i++)
 		if (b->workers[i].running) {
 			pthread_join(b->workers[i].thread, NULL);
@@ -490,11 +514,8 @@ void bus_free(struct bus *b)
 		free(in->state);
 		free(in);
 	}
-	for (size_t i = 0; i < b->nworkers; i++) {
+	for (size_t i = 0; i < b->nworkers; i++)
 		gate_free(&b->workers[i].gate);
-		free(b->workers[i].ring);
-		free(b->workers[i].instances);
-	}
 	for (size_t i = 0; i < b->nbuffers; i++) {
 		free(b->buffers[i].cycles);
 		free(b->buffers[i].insts);
@@ -504,6 +525,7 @@ void bus_free(struct bus *b)
 	pthread_mutex_destroy(&b->error_lock);
 	free(b->instances);
 	free(b->workers);
+	free(b->ring);
 	free(b->buffers);
 	free(b);
 }

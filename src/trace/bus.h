@@ -51,6 +51,7 @@ void bus_free(struct bus *b);
 struct bus_stats {
 	uint64_t batches, cycle_records, inst_records; /* inside regions */
 	uint64_t waits;	 /* times the core had to wait for a free buffer */
+	uint64_t helped; /* times that it gave an analysis a buffer meanwhile */
 	uint64_t cycles; /* covered, inside regions */
 };
 struct bus_stats bus_stats(const struct bus *b);

@@ -217,6 +217,25 @@ static void test_503_a_slow_analysis_makes_the_core_wait_and_loses_nothing(void 
 	assert_int_equal(r.probe[0].cycles, base.probe[0].cycles);
 }
 
+static void
+test_512_a_core_that_must_wait_helps_where_there_are_more_analyses_than_workers(void **state)
+{
+	static const char *const slow[] = { "slow=1", NULL };
+	struct err e = { "" };
+	struct results base, r;
+	struct bus_stats stats;
+	assert_true(run(&(struct setup){ .workers = 0 }, 20000, &base, NULL, &e));
+	for (unsigned copies = 1; copies <= 3; copies++) {
+		struct setup s = {
+			.workers = 1, .copies = copies, .memory_bytes = 1, .params = slow
+		};
+		assert_true(run(&s, 20000, &r, &stats, &e));
+		assert_int_equal(stats.helped > 0, copies > 1);
+		for (size_t i = 0; i < r.count; i++)
+			assert_int_equal(r.probe[i].hash, base.probe[0].hash);
+	}
+}
+
 static void test_504_an_error_in_a_worker_ends_the_run_with_its_message(void **state)
 {
 	static const char *const fail[] = { "fail_at=5000", NULL };
@@ -363,6 +382,8 @@ int main(void)
 		    test_507_an_instruction_region_starts_and_stops_at_its_commit_cycles),
 		cmocka_unit_test(test_508_marks_open_a_region_each_time),
 		cmocka_unit_test(test_509_the_nth_commit_of_a_pc_opens_a_region),
+		cmocka_unit_test(
+		    test_512_a_core_that_must_wait_helps_where_there_are_more_analyses_than_workers),
 		cmocka_unit_test(test_510_bad_triggers_say_what_is_wrong),
 		cmocka_unit_test(test_511_random_cycle_regions_match_brute_force),
 	};
