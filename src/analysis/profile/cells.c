@@ -54,6 +54,70 @@ struct cell *cells_find(struct cells *c, uint64_t key)
 	return s;
 }
 
+void execs_init(struct execs *x)
+{
+	*x = (struct execs){ .mask = 63 };
+	x->chunks = x_calloc(x->mask + 1, sizeof(*x->chunks));
+}
+
+void execs_free(struct execs *x)
+{
+	for (size_t i = 0; x->chunks && i <= x->mask; i++)
+		free(x->chunks[i].at);
+	free(x->chunks);
+	x->chunks = NULL;
+}
+
+static struct exec_chunk *find_chunk(struct exec_chunk *chunks, size_t mask, uint64_t number)
+{
+	size_t i = hash_u64(number) & mask;
+	while (chunks[i].at && chunks[i].number != number)
+		i = (i + 1) & mask;
+	return &chunks[i];
+}
+
+static void grow_chunks(struct execs *x)
+{
+	const size_t mask = 2 * x->mask + 1;
+	struct exec_chunk *bigger = x_calloc(mask + 1, sizeof(*bigger));
+	for (size_t i = 0; i <= x->mask; i++)
+		if (x->chunks[i].at)
+			*find_chunk(bigger, mask, x->chunks[i].number) = x->chunks[i];
+	free(x->chunks);
+	x->chunks = bigger;
+	x->mask = mask;
+}
+
+struct exec *execs_chunk(struct execs *x, uint64_t number)
+{
+	struct exec_chunk *k = find_chunk(x->chunks, x->mask, number);
+	if (!k->at) {
+		if (2 * ++x->used > x->mask) {
+			grow_chunks(x);
+			k = find_chunk(x->chunks, x->mask, number);
+		}
+		k->number = number;
+		k->at = x_aligned(EXEC_CHUNK * sizeof(*k->at));
+		memset(k->at, 0, EXEC_CHUNK * sizeof(*k->at));
+	}
+	x->near[number % EXEC_NEAR] = *k;
+	return k->at;
+}
+
+void execs_move(struct execs *x, struct cells *into, unsigned category)
+{
+	for (size_t i = 0; i <= x->mask; i++) {
+		struct exec_chunk *k = &x->chunks[i];
+		for (uint64_t j = 0; k->at && j < EXEC_CHUNK; j++) {
+			const uint64_t place = k->number * EXEC_CHUNK + j;
+			if (k->at[j].count)
+				cells_add(into, cell_key(place << 1 | place >> 63, 0, category),
+					  k->at[j].units, k->at[j].count);
+			k->at[j] = (struct exec){ 0, 0 };
+		}
+	}
+}
+
 static int by_key(const void *a, const void *b)
 {
 	uint64_t x = ((const struct cell *)a)->key, y = ((const struct cell *)b)->key;

@@ -75,4 +75,51 @@ static inline void cells_add(struct cells *c, uint64_t key, uint64_t units, uint
 	s->count += count;
 }
 
+/*
+ * Executions without events, which are most, by address: what is near in the code is near here,
+ * which a hash table cannot say. Tables of EXEC_CHUNK addresses are made where code runs.
+ */
+struct exec {
+	uint64_t units, count;
+};
+#define EXEC_CHUNK 512 /* addresses, of two bytes */
+#define EXEC_NEAR  512 /* chunks that are found at once */
+
+struct exec_chunk {
+	uint64_t number; /* execs_place / EXEC_CHUNK */
+	struct exec *at; /* EXEC_CHUNK of them; NULL: free */
+};
+
+struct execs {
+	struct exec_chunk near[EXEC_NEAR]; /* by number */
+	struct exec_chunk *chunks;	   /* all; open addressing, a power of two */
+	size_t mask, used;
+};
+
+void execs_init(struct execs *x);
+void execs_free(struct execs *x);
+/* The addresses of a chunk that is not near: made if need be, and near from now on. */
+struct exec *execs_chunk(struct execs *x, uint64_t number);
+/* Adds everything to the cells of that category without events, and forgets it. */
+void execs_move(struct execs *x, struct cells *into, unsigned category);
+
+/* Even addresses, those of instructions here, and then odd ones, which other machines' may have. */
+static inline uint64_t execs_place(uint64_t pc)
+{
+	return pc >> 1 | pc << 63;
+}
+static inline struct exec *execs_at(struct execs *x, uint64_t pc)
+{
+	const uint64_t place = execs_place(pc), number = place / EXEC_CHUNK;
+	const struct exec_chunk *k = &x->near[number % EXEC_NEAR];
+	struct exec *at = likely(k->number == number && k->at) ? k->at : execs_chunk(x, number);
+	return &at[place % EXEC_CHUNK];
+}
+static inline void execs_add(struct execs *x, uint64_t pc, uint64_t units)
+{
+	struct exec *at = execs_at(x, pc);
+	at->units += units;
+	at->count++;
+}
+
 #endif

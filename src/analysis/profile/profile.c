@@ -11,8 +11,8 @@
  * that the sum over all cells is exactly the run.
  *
  * Invariants:
- * P1  units over all cells + scale * (stalled + drained + excepted) == scale * cycles, after every
- * record. P2  executions over all cells == committed instructions.
+ * P1  units over all cells and execs + scale * (stalled + drained + excepted) == scale * cycles,
+ * after every record. P2  executions over all cells == committed instructions.
  */
 #include "analysis/profile/profile.h"
 
@@ -59,9 +59,12 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width, GROUP_MAX);
 	p->meta = *meta;
 	p->scale = lcm_up_to((unsigned)min_u64(meta->commit_width, SHARE_WIDTH_MAX));
-	for (unsigned n = 1; n <= meta->commit_width; n++)
+	for (unsigned n = 1; n <= meta->commit_width; n++) {
 		p->share[n] = p->scale / n;
+		p->first[n] = p->scale - (n - 1) * p->share[n];
+	}
 	cells_init(&p->cells);
+	execs_init(&p->execs);
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed);
 	for (const char *const *s = o->params; s && *s; s++)
 		if (!strcmp(*s, "sweep=1"))
@@ -121,20 +124,62 @@ static void count_events(struct profile *p, unsigned events)
 		p->event_count[b] += events >> b & 1;
 }
 
-static void commit_group(struct profile *p, const struct rec_inst *const *insts, struct group *g)
+/* The instructions that commit in c, and their time. Notes them in group and keys, if not NULL. */
+static inline __attribute__((always_inline)) bool commit(struct profile *p, struct walk *w,
+							 const struct rec_cycle *c,
+							 const struct rec_inst **group,
+							 uint64_t *keys, struct err *e)
 {
-	const uint64_t units = p->share[g->n], first = p->scale - (g->n - 1) * units;
-	if (p->stalled | p->drained | p->excepted)
-		settle_pending(p, insts[0]->pc, insts[0]->psv & CELL_EVENT_MASK, insts[0]->cls);
-	for (unsigned i = 0; i < g->n; i++) {
-		const struct rec_inst *r = insts[i];
-		unsigned events = r->psv & CELL_EVENT_MASK;
-		g->key[i] = inst_key(r);
-		cells_add(&p->cells, cell_key(r->pc, events, TIME_EXECUTION), i ? units : first, 1);
-		if (unlikely(events))
+	const unsigned n = c->ncommit;
+	const uint64_t share = p->share[n];
+	uint64_t units = p->first[n];
+	for (unsigned i = 0; i < n; i++, units = share) {
+		const struct rec_inst *r = walk_next(w, c, i, e);
+		if (unlikely(!r))
+			return false;
+		const unsigned events = r->psv & CELL_EVENT_MASK;
+		if (!i && p->stalled | p->drained | p->excepted)
+			settle_pending(p, r->pc, events, r->cls);
+		if (group) {
+			group[i] = r;
+			keys[i] = inst_key(r);
+		}
+		if (likely(!events)) {
+			execs_add(&p->execs, r->pc, units);
+		} else {
+			cells_add(&p->cells, cell_key(r->pc, events, TIME_EXECUTION), units, 1);
 			count_events(p, events);
+		}
 	}
-	p->insts += g->n;
+	p->insts += n;
+	p->last_key = inst_key(&w->insts[w->at - 1]);
+	p->last_po = c->head_po + n - 1;
+	return true;
+}
+
+/* A cycle in which nothing commits. True, and whose it is, if an instruction that has committed
+ * emptied the ROB. */
+static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *flush_key)
+{
+	if (!(c->flags & RC_ROB_EMPTY)) {
+		p->stalled += c->repeat;
+		p->pending_pc = c->head_pc;
+	} else if (c->flush_cause == FLUSH_NONE) {
+		p->drained += c->repeat;
+	} else if (c->flush_po <= p->last_po) {
+		const uint64_t key =
+		    c->flush_po == p->last_po ? p->last_key : c->flush_pc << CELL_EVENT_BITS;
+		cells_add(&p->cells,
+			  cell_key(key >> CELL_EVENT_BITS, (unsigned)key & CELL_EVENT_MASK,
+				   flush_category(c->flush_cause)),
+			  c->repeat * p->scale, 0);
+		*flush_key = key;
+		return true;
+	} else {
+		p->excepted += c->repeat;
+		p->pending_pc = c->flush_pc;
+	}
+	return false;
 }
 
 /* Of the samplers only those are looked at that take a sample now or wait for an instruction. */
@@ -162,6 +207,26 @@ static void sample(struct profile *p, const struct sampler_view *v,
 	}
 }
 
+/* A cycle that a sampler may want to know of, or the last of a batch, which may be the run's. */
+static bool sampled_cycle(struct profile *p, struct walk *w, const struct rec_cycle *c, bool last,
+			  struct err *e)
+{
+	const struct rec_inst *committed[WALK_WIDTH_MAX];
+	struct group g;
+	struct sampler_view v = { .rec = c, .commit = &g, .last_key = p->last_key };
+	g.n = c->ncommit;
+	if (!g.n)
+		v.flushed = idle(p, c, &v.flush_key);
+	else if (!commit(p, w, c, committed, g.key, e))
+		return false;
+	sample(p, &v, committed);
+	if (last) {
+		p->last_rec = *c;
+		p->last_commit = g;
+	}
+	return true;
+}
+
 static bool profile_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			  const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
@@ -169,46 +234,22 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 	struct walk walk = { insts, ninsts, 0 };
 	for (size_t i = 0; i < ncycles; i++) {
 		const struct rec_cycle *c = &cycles[i];
-		const struct rec_inst *committed[WALK_WIDTH_MAX];
-		struct group g;
-		struct sampler_view v = { .rec = c, .commit = &g, .last_key = p->last_key };
+		const bool last = i + 1 == ncycles;
+		uint64_t flush_key;
 
+		walk_fetch(&cycles[i + WALK_AHEAD]);
 		if (unlikely(c->cycle != p->next_cycle) && (p->stalled | p->drained | p->excepted))
 			settle_pending(p, p->pending_pc, 0, CLASS_ALU);
 		p->next_cycle = c->cycle + c->repeat;
-		g.n = c->ncommit;
-		if (g.n) {
-			if (!walk_commit(&walk, c, committed, e))
+		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last)) {
+			if (!sampled_cycle(p, &walk, c, last, e))
 				return false;
-			commit_group(p, committed, &g);
-		} else if (!(c->flags & RC_ROB_EMPTY)) {
-			p->stalled += c->repeat;
-			p->pending_pc = c->head_pc;
-		} else if (c->flush_cause == FLUSH_NONE) {
-			p->drained += c->repeat;
-		} else if (c->flush_po <= p->last_po) {
-			v.flushed = true;
-			v.flush_key = c->flush_po == p->last_po ? p->last_key
-								: c->flush_pc << CELL_EVENT_BITS;
-			cells_add(&p->cells,
-				  cell_key(v.flush_key >> CELL_EVENT_BITS,
-					   (unsigned)v.flush_key & CELL_EVENT_MASK,
-					   flush_category(c->flush_cause)),
-				  c->repeat * p->scale, 0);
-		} else {
-			p->excepted += c->repeat;
-			p->pending_pc = c->flush_pc;
-		}
-		sample(p, &v, committed);
-		if (g.n) {
-			p->last_key = g.key[g.n - 1];
-			p->last_po = c->head_po + g.n - 1;
+		} else if (!c->ncommit) {
+			idle(p, c, &flush_key);
+		} else if (!commit(p, &walk, c, NULL, NULL, e)) {
+			return false;
 		}
 		p->cycles += c->repeat;
-		if (i + 1 == ncycles) {
-			p->last_rec = *c;
-			p->last_commit = g;
-		}
 	}
 	return true;
 }
@@ -217,6 +258,7 @@ static void profile_free(void *state)
 {
 	struct profile *p = state;
 	cells_free(&p->cells);
+	execs_free(&p->execs);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_free(&p->sampler[i]);
 }
@@ -228,6 +270,7 @@ static void profile_close(struct profile *p)
 				  .commit = &p->last_commit,
 				  .last_key = p->last_key };
 	settle_pending(p, p->pending_pc, 0, CLASS_ALU);
+	execs_move(&p->execs, &p->cells, TIME_EXECUTION);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_end(&p->sampler[i], p->cycles, p->cycles ? &v : NULL);
 }

@@ -18,7 +18,9 @@ struct profile {
 	struct trace_meta meta;
 	uint64_t scale;		       /* units in a cycle: lcm(1..commit width) */
 	uint64_t share[GROUP_MAX + 1]; /* scale / n */
-	struct cells cells;	       /* golden: time and executions by pc, events, category */
+	uint64_t first[GROUP_MAX + 1]; /* what is left of scale for the oldest of n */
+	struct cells cells; /* golden: time and executions by pc, events, category; without … */
+	struct execs execs; /* … executions without events, until the end */
 	uint64_t cycles, insts;
 
 	/* time whose instruction is not known yet: it goes to the next to commit */
