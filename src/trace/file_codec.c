@@ -83,6 +83,7 @@ void codec_free(struct codec *c)
 	free(c->cycles);
 	free(c->minis);
 	free(c->statics);
+	free(c->briefs);
 	free(c->flights);
 	free(c->moments);
 	free(c->by_seq);

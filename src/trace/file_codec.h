@@ -32,6 +32,8 @@ void codec_free(struct codec *c);
 void codec_begin(struct codec *c);
 void codec_put_insts(struct codec *c, const struct rec_inst *insts, size_t count);
 void codec_put_cycles(struct codec *c, const struct rec_cycle *cycles, size_t count);
+/* Committed instructions of which only what precedes the notes counts. A block has nothing else. */
+void codec_put_brief(struct codec *c, const struct rec_inst *const *insts, size_t count);
 size_t codec_insts(const struct codec *c);
 size_t codec_cycles(const struct codec *c);
 

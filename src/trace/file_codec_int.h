@@ -118,6 +118,24 @@ struct static_inst {
 };
 
 #define STATIC_SLOTS 8192
+static inline size_t static_slot(uint64_t pc)
+{
+	return (pc * 0x9e3779b97f4a7c15ull >> 40) & (STATIC_SLOTS - 1);
+}
+
+/* Stages that an instruction did not reach. */
+enum reach_bit {
+	REACH_DECODE = 1,
+	REACH_DISPATCH = 2,
+	REACH_READY = 4,
+	REACH_ISSUE = 8,
+	REACH_COMPLETE = 16,
+	REACH_NONE = 31,
+};
+
+/* Flags that say what happened this time rather than what the instruction is. */
+#define FLAGS_ONCE (RI_MISPREDICT | RI_REFETCH | RI_BTB_MISS)
+
 #define FLIGHT_SLOTS 2048 /* committed instructions whose stamps are remembered */
 #define FLUSH_SLOTS  64
 #define TAKEN_SLOTS  4096
@@ -183,6 +201,8 @@ struct codec {
 	struct mini *minis;
 	uint32_t epoch;
 	struct static_inst *statics;
+	struct brief_inst *briefs; /* file_brief.c */
+	uint8_t brief_epoch;
 	struct flight *flights;
 	struct inst_coder inst;
 	struct moment *moments;
@@ -246,17 +266,24 @@ static inline uint64_t unzigzag(uint64_t z)
 
 /*
  * One field: DIFF codes value - prediction, BITS value ^ prediction. In a function with `c`, the
- * columns' number `first`, `mask` and the constant `encoding`.
+ * columns' number `first`, `mask` and, but for PUT_…, the constant `encoding`.
  */
+#define PUT(id, residual, coded)                                                                   \
+	do {                                                                                       \
+		uint64_t d_ = (residual);                                                          \
+		if (d_) {                                                                          \
+			mask |= 1u << (id);                                                        \
+			column_put(&c->column[first + (id)], coded);                               \
+		}                                                                                  \
+	} while (0)
+#define PUT_DIFF(id, value, prediction)                                                            \
+	PUT(id, (uint64_t)(value) - (uint64_t)(prediction), zigzag(d_))
+#define PUT_BITS(id, value, prediction) PUT(id, (uint64_t)(value) ^ (uint64_t)(prediction), d_)
 #define DIFF(id, lvalue, prediction)                                                               \
 	do {                                                                                       \
 		uint64_t p_ = (uint64_t)(prediction);                                              \
 		if (encoding) {                                                                    \
-			uint64_t d_ = (uint64_t)(lvalue)-p_;                                       \
-			if (d_) {                                                                  \
-				mask |= 1u << (id);                                                \
-				column_put(&c->column[first + (id)], zigzag(d_));                  \
-			}                                                                          \
+			PUT_DIFF(id, lvalue, p_);                                                  \
 		} else {                                                                           \
 			if (mask >> (id)&1)                                                        \
 				p_ += unzigzag(column_get(c, &c->column[first + (id)]));           \
@@ -267,11 +294,7 @@ static inline uint64_t unzigzag(uint64_t z)
 	do {                                                                                       \
 		uint64_t p_ = (uint64_t)(prediction);                                              \
 		if (encoding) {                                                                    \
-			uint64_t d_ = (uint64_t)(lvalue) ^ p_;                                     \
-			if (d_) {                                                                  \
-				mask |= 1u << (id);                                                \
-				column_put(&c->column[first + (id)], d_);                          \
-			}                                                                          \
+			PUT_BITS(id, lvalue, p_);                                                  \
 		} else {                                                                           \
 			if (mask >> (id)&1)                                                        \
 				p_ ^= column_get(c, &c->column[first + (id)]);                     \

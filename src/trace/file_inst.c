@@ -20,17 +20,6 @@
 
 #define NEVER UINT64_MAX
 
-enum reach_bit {
-	REACH_DECODE = 1,
-	REACH_DISPATCH = 2,
-	REACH_READY = 4,
-	REACH_ISSUE = 8,
-	REACH_COMPLETE = 16,
-};
-
-/* Flags that say what happened this time rather than what the instruction is. */
-#define FLAGS_ONCE (RI_MISPREDICT | RI_REFETCH | RI_BTB_MISS)
-
 void codec_inst_begin(struct codec *c)
 {
 	memset(&c->inst, 0, sizeof(c->inst));
@@ -41,8 +30,7 @@ void codec_inst_begin(struct codec *c)
 
 static inline struct static_inst *static_at(struct codec *c, uint64_t pc)
 {
-	struct static_inst *s =
-	    &c->statics[(pc * 0x9e3779b97f4a7c15ull >> 40) & (STATIC_SLOTS - 1)];
+	struct static_inst *s = &c->statics[static_slot(pc)];
 	if (s->pc != pc || s->epoch != c->epoch) {
 		memset(s, 0, sizeof(*s));
 		s->pc = pc;

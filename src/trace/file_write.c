@@ -25,10 +25,11 @@ struct trace_writer {
 	uint64_t info_offset;
 	struct block_head head; /* of the block being filled */
 	bool has_cycles, has_insts;
-	struct rec_inst *brief; /* committed instructions alone: on their way to the codec */
+	bool brief; /* committed instructions alone */
 };
 
-#define BRIEF_INSTS 512
+#define BRIEF_INSTS 512 /* on their way to the codec */
+#define BRIEF_AHEAD 16	/* records that are asked for before they are needed */
 #define BRIEF_ABSENT                                                                               \
 	(WANT_CYCLES | WANT_HEAD | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
 
@@ -185,34 +186,42 @@ static bool trace_batch(void *state, const struct rec_inst *insts, size_t ninsts
 static bool committed_start(void *state, const struct trace_meta *meta,
 			    const struct analysis_options *o, struct err *e)
 {
-	struct trace_writer *w = state;
-	w->brief = x_calloc(BRIEF_INSTS, sizeof(*w->brief));
+	((struct trace_writer *)state)->brief = true;
 	return trace_start(state, meta, o, e);
+}
+
+static bool put_brief(struct trace_writer *w, const struct rec_inst *const *insts, size_t count,
+		      struct err *e)
+{
+	if (!count)
+		return true;
+	if (codec_insts(w->codec) + count > CODEC_INSTS_MAX && !flush_records(w, e))
+		return false;
+	if (!w->has_insts)
+		w->head.first_po = insts[0]->po;
+	w->has_insts = true;
+	w->head.end_po = insts[count - 1]->po + 1;
+	codec_put_brief(w->codec, insts, count);
+	return true;
 }
 
 /* What a record holds beyond its first line depends on who else listens: it is left out. */
 static bool committed_insts(void *state, const struct rec_inst *insts, size_t count, struct err *e)
 {
-	static const struct rec_notes none = { .decode = STAMP_NONE,
-					       .dispatch = STAMP_NONE,
-					       .ready = STAMP_NONE,
-					       .issue = STAMP_NONE,
-					       .complete = STAMP_NONE };
 	struct trace_writer *w = state;
+	const struct rec_inst *committed[BRIEF_INSTS];
 	size_t n = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!(insts[i].flags & RI_COMMITTED))
-			continue;
-		memcpy(&w->brief[n], &insts[i], offsetof(struct rec_inst, notes));
-		w->brief[n].notes = none;
-		w->brief[n++].dispatch_stall = DISPATCH_OK;
+		__builtin_prefetch(&insts[i + BRIEF_AHEAD]);
+		committed[n] = &insts[i];
+		n += insts[i].flags & RI_COMMITTED;
 		if (n == BRIEF_INSTS) {
-			if (!trace_batch(w, w->brief, n, NULL, 0, e))
+			if (!put_brief(w, committed, n, e))
 				return false;
 			n = 0;
 		}
 	}
-	return trace_batch(w, w->brief, n, NULL, 0, e);
+	return put_brief(w, committed, n, e);
 }
 
 static bool write_index(struct trace_writer *w, struct err *e)
@@ -260,7 +269,6 @@ static void trace_free(void *state)
 	}
 	codec_free(w->codec);
 	free(w->out.data);
-	free(w->brief);
 	free(w->index.data);
 	free(w->path);
 	free(w->temporary);

@@ -169,6 +169,72 @@ static void test_525_damaged_payloads_are_refused_or_decode_within_bounds(void *
 	keep_free(&k);
 }
 
+/* The same committed instructions by the coder for brief records, and without their notes. */
+static void check_brief(struct codec *brief, struct codec *whole, const struct rec_inst *insts,
+			size_t ninsts)
+{
+	struct rec_inst *bare = x_calloc(ninsts, sizeof(*bare));
+	const struct rec_inst **list = x_calloc(ninsts, sizeof(*list));
+	struct bytes a = { 0 }, b = { 0 };
+	size_t n = 0;
+	for (size_t i = 0; i < ninsts; i++) {
+		if (!(insts[i].flags & RI_COMMITTED))
+			continue;
+		list[n] = &insts[i];
+		bare[n] = insts[i];
+		bare[n].dispatch_stall = DISPATCH_OK;
+		memset(&bare[n].notes, 0, sizeof(bare[n].notes));
+		bare[n].decode = bare[n].dispatch = bare[n].ready = bare[n].issue =
+		    bare[n].complete = STAMP_NONE;
+		n++;
+	}
+	assert_true(n > 0);
+	codec_begin(brief);
+	codec_begin(whole);
+	for (size_t i = 0; i < n; i += 300) {
+		size_t some = n - i < 300 ? n - i : 300;
+		codec_put_brief(brief, list + i, some);
+		codec_put_insts(whole, bare + i, some);
+	}
+	assert_int_equal(codec_insts(brief), n);
+	codec_finish(brief, &a);
+	codec_finish(whole, &b);
+	assert_int_equal(a.size, b.size);
+	assert_memory_equal(a.data, b.data, a.size);
+	free(bare);
+	free(list);
+	free(a.data);
+	free(b.data);
+}
+
+static void test_526_brief_records_are_coded_as_records_without_notes(void **state)
+{
+	struct trace_meta meta;
+	struct rng rng;
+	static struct rec_inst insts[100];
+	synth_meta(&meta);
+	struct codec *brief = codec_new(&meta), *whole = codec_new(&meta);
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct keep k = keep_run(seed, 20000);
+		check_brief(brief, whole, k.insts, k.ninsts);
+		keep_free(&k);
+	}
+	/* anything at all, at few addresses, in more blocks than a table can tell apart */
+	rng_seed(&rng, 6);
+	for (int round = 0; round < 300; round++) {
+		for (size_t i = 0; i < sizeof(insts); i++)
+			((uint8_t *)insts)[i] = (uint8_t)rng_next(&rng);
+		for (size_t i = 0; i < ARRAY_LEN(insts); i++) {
+			insts[i].flags |= RI_COMMITTED;
+			insts[i].pc = 0x1000 + 2 * (insts[i].pc % 16);
+			insts[i].word = 0x100 + insts[i].word % 4;
+		}
+		check_brief(brief, whole, insts, ARRAY_LEN(insts));
+	}
+	codec_free(brief);
+	codec_free(whole);
+}
+
 /* Not a test: prints sizes by column and speed, when asked for by CODEC_SIZES=1. */
 static void print_sizes(void)
 {
@@ -216,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_523_an_empty_block_is_a_block),
 		cmocka_unit_test(test_524_committed_instructions_take_less_than_eight_bytes),
 		cmocka_unit_test(test_525_damaged_payloads_are_refused_or_decode_within_bounds),
+		cmocka_unit_test(test_526_brief_records_are_coded_as_records_without_notes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
