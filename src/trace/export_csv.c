@@ -17,26 +17,29 @@
 
 static const char heading[] = "cycle,instruction,thread,pc,word\n";
 
-/* A number as text. Those of one line are mostly a little more than those of the line before. */
+/* A number that is seldom much more than the one before: its digits but the last two, as text. */
 struct number {
-	uint64_t value;
-	uint32_t size;
+	uint64_t hundreds; /* what the text says, times 100 */
+	uint32_t size;	   /* of the text; 0: below 100, there is none */
 	char text[20];
 };
 
-/* What every line of a static instruction ends with. */
+/* What every line of a static instruction ends with, in a thread. */
 struct ending {
 	uint64_t pc;
 	uint32_t word;
-	uint32_t size; /* 0: unused */
-	char text[32]; /* ",0x", 16 digits, ",0x", 8 digits, line end */
+	uint32_t tid;
+	uint16_t size; /* 0: unused */
+	char text[46]; /* ",", 10 digits, ",0x", 16 digits, ",0x", 8 digits, line end: 42 */
 };
-#define ENDINGS	   4096 /* a power of two */
-#define LINE_BYTES (3 * 21 + 32)
+_Static_assert(sizeof(struct ending) == 64, "a cache line");
+#define ENDINGS	   4096			    /* a power of two */
+#define LINE_BYTES (2 * (20 + 1) + 20 + 48) /* and what is copied beyond it */
 _Static_assert(LINE_BYTES <= EXPORT_LINE_BYTES, "a line fits");
+#define AHEAD 16 /* records that are asked for before they are needed */
 
 struct lines {
-	struct number cycle, po, tid;
+	struct number cycle, po;
 	struct ending *endings; /* by pc */
 };
 
@@ -45,13 +48,14 @@ struct csv {
 	struct lines lines;
 };
 
+static const char pairs[] = "0001020304050607080910111213141516171819"
+			    "2021222324252627282930313233343536373839"
+			    "4041424344454647484950515253545556575859"
+			    "6061626364656667686970717273747576777879"
+			    "8081828384858687888990919293949596979899";
+
 static char *put_decimal(char *p, uint64_t v)
 {
-	static const char pairs[] = "0001020304050607080910111213141516171819"
-				    "2021222324252627282930313233343536373839"
-				    "4041424344454647484950515253545556575859"
-				    "6061626364656667686970717273747576777879"
-				    "8081828384858687888990919293949596979899";
 	char digits[20];
 	unsigned at = sizeof(digits);
 	while (v >= 100) {
@@ -69,49 +73,54 @@ static char *put_decimal(char *p, uint64_t v)
 	return p + sizeof(digits) - at;
 }
 
+/* Eight hexadecimal digits, the first in the lowest byte. */
+static uint64_t hex_digits(uint32_t v)
+{
+	uint64_t x = v;
+	x = (x << 16 | x) & 0x0000ffff0000ffff;
+	x = (x << 8 | x) & 0x00ff00ff00ff00ff;
+	x = (x << 4 | x) & 0x0f0f0f0f0f0f0f0f;
+	const uint64_t letters = (x + 0x0606060606060606) >> 4 & 0x0101010101010101;
+	return __builtin_bswap64(x + 0x3030303030303030 + letters * ('a' - '9' - 1));
+}
+
+/* Writes eight bytes at a time: there must be room for seven more than count. */
 static char *put_hex(char *p, uint64_t v)
 {
-	unsigned digits = v ? (67u - (unsigned)__builtin_clzll(v)) / 4 : 1;
+	const unsigned digits = v ? (67u - (unsigned)__builtin_clzll(v)) / 4 : 1;
+	const unsigned high = digits > 8 ? digits - 8 : 0, low = digits - high;
+	uint64_t text = hex_digits((uint32_t)(v >> 32)) >> (high ? 64 - 8 * high : 0);
 	*p++ = '0';
 	*p++ = 'x';
-	for (unsigned i = digits; i-- > 0; v >>= 4)
-		p[i] = "0123456789abcdef"[v & 15];
+	memcpy(p, &text, 8);
+	text = hex_digits((uint32_t)v) >> (64 - 8 * low);
+	memcpy(p + high, &text, 8);
 	return p + digits;
 }
 
 static void set_number(struct number *n, uint64_t v)
 {
-	const uint64_t more = v - n->value;
-	if (!more && n->size)
-		return;
-	n->value = v;
-	if (more < 10 && n->size) {
-		char *p = n->text + n->size - 1;
-		*p = (char)(*p + more);
-		while (*p > '9' && p > n->text) {
-			*p = (char)(*p - 10);
-			++*--p;
-		}
-		if (*p <= '9')
-			return;
-	}
-	n->size = (uint32_t)(put_decimal(n->text, v) - n->text);
+	n->hundreds = v - v % 100;
+	n->size = v < 100 ? 0 : (uint32_t)(put_decimal(n->text, v / 100) - n->text);
 }
 
 /* Copies as much as there can be: the length of what counts is not known to the compiler. */
-static char *put_number(char *p, struct number *n, uint64_t v)
+static inline char *put_number(char *p, struct number *n, uint64_t v)
 {
-	set_number(n, v);
+	if (unlikely(v - n->hundreds >= 100))
+		set_number(n, v);
+	if (unlikely(!n->size))
+		return put_decimal(p, v);
 	memcpy(p, n->text, sizeof(n->text));
-	return p + n->size;
+	memcpy(p + n->size, pairs + 2 * (v - n->hundreds), 2);
+	return p + n->size + 2;
 }
 
-static const struct ending *ending_of(struct lines *c, const struct rec_inst *r)
+static void set_ending(struct ending *t, const struct rec_inst *r)
 {
-	struct ending *t = &c->endings[r->pc >> 1 & (ENDINGS - 1)];
-	if (likely(t->size && t->pc == r->pc && t->word == r->word))
-		return t;
 	char *p = t->text;
+	*p++ = ',';
+	p = put_decimal(p, r->tid);
 	*p++ = ',';
 	p = put_hex(p, r->pc);
 	*p++ = ',';
@@ -119,20 +128,27 @@ static const struct ending *ending_of(struct lines *c, const struct rec_inst *r)
 	*p++ = '\n';
 	t->pc = r->pc;
 	t->word = r->word;
-	t->size = (uint32_t)(p - t->text);
-	return t;
+	t->tid = r->tid;
+	t->size = (uint16_t)(p - t->text);
 }
 
-static char *put_line(struct lines *c, char *p, const struct rec_inst *r)
+static inline char *put_line(struct lines *c, char *p, const struct rec_inst *r)
 {
-	const struct ending *end = ending_of(c, r);
+	struct ending *end = &c->endings[r->pc >> 1 & (ENDINGS - 1)];
+	if (unlikely(end->pc != r->pc || end->word != r->word || end->tid != r->tid || !end->size))
+		set_ending(end, r);
 	p = put_number(p, &c->cycle, r->fetch + r->commit);
 	*p++ = ',';
 	p = put_number(p, &c->po, r->po);
-	*p++ = ',';
-	p = put_number(p, &c->tid, r->tid);
 	memcpy(p, end->text, sizeof(end->text));
 	return p + end->size;
+}
+
+static struct ending *new_endings(void)
+{
+	struct ending *all = x_aligned(ENDINGS * sizeof(*all));
+	memset(all, 0, ENDINGS * sizeof(*all));
+	return all;
 }
 
 static bool csv_start(void *state, const struct trace_meta *meta, const struct analysis_options *o,
@@ -144,7 +160,7 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 	bool ok = export_file_open(&c->file, path, e) &&
 		  export_file_text(&c->file, heading, strlen(heading), e);
 	free(path);
-	c->lines.endings = x_calloc(ENDINGS, sizeof(struct ending));
+	c->lines.endings = new_endings();
 	return ok;
 }
 
@@ -152,6 +168,7 @@ static bool csv_insts(void *state, const struct rec_inst *insts, size_t count, s
 {
 	struct csv *c = state;
 	for (size_t i = 0; i < count; i++) {
+		__builtin_prefetch(&insts[i + AHEAD]);
 		if (!(insts[i].flags & RI_COMMITTED))
 			continue;
 		char *line = export_file_line(&c->file, e);
@@ -188,7 +205,7 @@ const struct analysis csv_analysis = {
 
 bool export_csv(FILE *out, const struct trace_info *info, const struct window_records *w)
 {
-	struct lines lines = { .endings = x_calloc(ENDINGS, sizeof(struct ending)) };
+	struct lines lines = { .endings = new_endings() };
 	char line[EXPORT_LINE_BYTES];
 	fputs(heading, out);
 	for (size_t i = 0; i < w->ninsts; i++)

@@ -18,14 +18,14 @@ bool export_file_open(struct export_file *f, const char *path, struct err *e)
 		export_file_free(f);
 		return false;
 	}
-	f->buffer = x_malloc(EXPORT_BUFFER_BYTES);
+	f->buffer = x_aligned(EXPORT_BUFFER_BYTES + EXPORT_LINE_BYTES);
 	return true;
 }
 
-bool export_file_flush(struct export_file *f, struct err *e)
+static bool write_out(struct export_file *f, size_t size, struct err *e)
 {
-	for (size_t done = 0; done < f->used;) {
-		ssize_t n = write(f->fd - 1, f->buffer + done, f->used - done);
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(f->fd - 1, f->buffer + done, size - done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -33,27 +33,34 @@ bool export_file_flush(struct export_file *f, struct err *e)
 				       strerror(n ? errno : ENOSPC));
 		done += (size_t)n;
 	}
-	f->used = 0;
+	f->used -= size;
+	memmove(f->buffer, f->buffer + size, f->used);
 	return true;
+}
+
+bool export_file_spill(struct export_file *f, struct err *e)
+{
+	return write_out(f, EXPORT_BUFFER_BYTES, e);
 }
 
 bool export_file_text(struct export_file *f, const char *text, size_t size, struct err *e)
 {
 	while (size) {
-		size_t n = min_u64(size, EXPORT_BUFFER_BYTES - f->used);
-		memcpy(f->buffer + f->used, text, n);
+		size_t n = min_u64(size, EXPORT_LINE_BYTES);
+		char *line = export_file_line(f, e);
+		if (!line)
+			return false;
+		memcpy(line, text, n);
 		f->used += n;
 		text += n;
 		size -= n;
-		if (f->used == EXPORT_BUFFER_BYTES && !export_file_flush(f, e))
-			return false;
 	}
 	return true;
 }
 
 bool export_file_finish(struct export_file *f, struct err *e)
 {
-	bool ok = export_file_flush(f, e);
+	bool ok = write_out(f, f->used, e);
 	if (close(f->fd - 1) && ok)
 		ok = err_set(e, "cannot write %s: %s", f->path, strerror(errno));
 	f->fd = 0;

@@ -14,11 +14,13 @@ struct export_file {
 	char *buffer;
 	size_t used;
 };
-#define EXPORT_BUFFER_BYTES (1u << 18)
-#define EXPORT_LINE_BYTES   256 /* the longest that may be written in place */
+#define EXPORT_BUFFER_BYTES                                                                        \
+	(1u << 18)	      /* what is written at once, in whole pages: a third cheaper */
+#define EXPORT_LINE_BYTES 256 /* the longest that may be written in place */
 
 bool export_file_open(struct export_file *f, const char *path, struct err *e);
-bool export_file_flush(struct export_file *f, struct err *e);
+/* Writes EXPORT_BUFFER_BYTES of what there is, which is at least that. */
+bool export_file_spill(struct export_file *f, struct err *e);
 /* Writes what is left and gives the file its name. */
 bool export_file_finish(struct export_file *f, struct err *e);
 /* Throws away a file that was not finished; does nothing to one that was. */
@@ -27,7 +29,7 @@ void export_file_free(struct export_file *f);
 /* Where to write a line of at most EXPORT_LINE_BYTES; then add its length to used. NULL: failed. */
 static inline char *export_file_line(struct export_file *f, struct err *e)
 {
-	if (unlikely(f->used + EXPORT_LINE_BYTES > EXPORT_BUFFER_BYTES) && !export_file_flush(f, e))
+	if (unlikely(f->used >= EXPORT_BUFFER_BYTES) && !export_file_spill(f, e))
 		return NULL;
 	return f->buffer + f->used;
 }

@@ -470,6 +470,55 @@ static void test_542_a_window_holds_its_committed_and_the_squashed_between(void 
 	trace_reader_close(r);
 }
 
+static void test_543_every_line_of_values_is_what_printf_would_write(void **state)
+{
+	enum { COUNT = 20000 };
+	char *path = in_folder("lines.csv"), *param = x_asprintf("csv=%s", path);
+	const char *params[] = { param, NULL };
+	const struct analysis_options o = { .params = params };
+	struct rec_inst *insts = x_calloc(COUNT, sizeof(*insts));
+	char *expected = x_malloc(COUNT * 100), *at = expected;
+	void *csv = x_calloc(1, csv_analysis.state_size);
+	struct err e = { "" };
+	struct rng rng;
+	rng_seed(&rng, 9);
+	at += sprintf(at, "cycle,instruction,thread,pc,word\n");
+	for (size_t i = 0; i < COUNT; i++) {
+		struct rec_inst *r = &insts[i];
+		/* a little more than before; now and then anything, also less */
+		bool any = rng_below(&rng, 64) == 0;
+		r->flags = rng_below(&rng, 16) ? RI_COMMITTED : 0;
+		r->po = any || !i ? rng_next(&rng) >> rng_below(&rng, 64) : insts[i - 1].po + 1;
+		r->fetch = any || !i ? rng_next(&rng) >> rng_below(&rng, 64)
+				     : insts[i - 1].fetch + rng_below(&rng, 150);
+		r->commit = (uint32_t)rng_below(&rng, 30);
+		r->tid = 1000 + (uint32_t)rng_below(&rng, 2);
+		r->pc = rng_below(&rng, 8) ? 0x10000 + 2 * rng_below(&rng, 100)
+					   : rng_next(&rng) >> rng_below(&rng, 64);
+		r->word = (uint32_t)(r->pc * 0x9e3779b9) >> r->pc % 31;
+		if (r->flags & RI_COMMITTED)
+			at += sprintf(at, "%llu,%llu,%u,0x%llx,0x%x\n",
+				      (unsigned long long)(r->fetch + r->commit),
+				      (unsigned long long)r->po, r->tid, (unsigned long long)r->pc,
+				      r->word);
+	}
+	assert_true(csv_analysis.start(csv, NULL, &o, &e));
+	for (size_t i = 0; i < COUNT; i += 500)
+		assert_true(csv_analysis.insts(csv, insts + i, 500, &e));
+	assert_true(csv_analysis.finish(csv, NULL, &e));
+	csv_analysis.free(csv);
+	size_t size;
+	uint8_t *data = slurp(path, &size);
+	assert_int_equal(size, at - expected);
+	assert_memory_equal(data, expected, size);
+	free(data);
+	free(csv);
+	free(insts);
+	free(expected);
+	free(param);
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +535,7 @@ int main(void)
 		cmocka_unit_test(test_540_a_trace_that_nobody_finished_leaves_no_file_behind),
 		cmocka_unit_test(test_541_folded_stacks_sum_to_the_cycles_of_the_run),
 		cmocka_unit_test(test_542_a_window_holds_its_committed_and_the_squashed_between),
+		cmocka_unit_test(test_543_every_line_of_values_is_what_printf_would_write),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
