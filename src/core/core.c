@@ -180,10 +180,11 @@ void core_listen(struct core *c, struct emit *emit)
 	c->record_any = c->wants && !(c->wants & WANT_EMPTY);
 	c->record_insts = c->record_any && c->wants & WANT_INSTS;
 	c->record_cycles = c->record_any && c->wants & WANT_CYCLES;
-	free(c->notes);
-	free(c->held);
-	c->notes = NULL;
-	c->held = NULL;
+	free(c->all_notes);
+	free(c->all_held);
+	c->all_notes = NULL;
+	c->all_held = NULL;
+	c->switch_po = NEVER;
 	if (c->wants) {
 		bool squashed = c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
 
@@ -191,11 +192,16 @@ void core_listen(struct core *c, struct emit *emit)
 		    (uint32_t)min_u64(squashed ? c->mask + 1 : c->commit_width, emit->max_insts);
 	}
 	if (c->wants && (!(c->wants & WANT_BRIEF) || c->wants & WANT_HEAD)) {
-		c->notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->notes));
-		memset(c->notes, 0, ((size_t)c->mask + 1) * sizeof(*c->notes));
+		c->all_notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->all_notes));
+		memset(c->all_notes, 0, ((size_t)c->mask + 1) * sizeof(*c->all_notes));
 	}
-	if (c->wants && !(c->wants & WANT_BRIEF)) {
-		c->held = x_calloc((size_t)c->mask + 1, sizeof(*c->held));
+	if (c->wants && !(c->wants & WANT_BRIEF))
+		c->all_held = x_calloc((size_t)c->mask + 1, sizeof(*c->all_held));
+	c->notes = c->all_notes;
+	c->held = c->all_held;
+	if (c->wants && emit->schedule.one_in) {
+		c->stretch = (struct stretch){ 0 };
+		record_switch(c);
 	}
 }
 
@@ -228,8 +234,8 @@ void core_free(struct core *c)
 	free(c->stores);
 	free(c->wait_table);
 	free(c->touched);
-	free(c->notes);
-	free(c->held);
+	free(c->all_notes);
+	free(c->all_held);
 	free(c);
 }
 
@@ -276,6 +282,8 @@ static void step_cycle(struct core *c)
 
 	c->ncommit = c->ndispatch = c->nissue = c->nfetch = c->nevents = c->ndrain = 0;
 	c->flushed_now = false;
+	if (unlikely(c->head >= c->switch_po))
+		record_switch(c);
 	if (c->record_any) {
 		emit_reserve(c->emit, c->reserve);
 		if (c->record_cycles)
@@ -311,7 +319,7 @@ static void step_cycle(struct core *c)
 	}
 	if (c->record_any)
 		record_cycle(c, repeat);
-	else if (c->wants)
+	else if (c->wants & WANT_EMPTY)
 		record_count(c, repeat);
 	c->now += repeat;
 	c->stats.cycles += repeat;

@@ -299,6 +299,12 @@ struct core {
 	struct emit *emit;
 	unsigned wants;
 	bool record_any, record_insts, record_cycles; /* with something in them */
+	/* Records of some stretches alone (emit.schedule). The next change comes when this one is
+	 * the oldest; NEVER: none. */
+	uint64_t switch_po;
+	struct stretch stretch;
+	struct rec_notes *all_notes; /* memory of notes and held, also while they are off */
+	uint8_t *all_held;
 	uint32_t reserve; /* most that can leave in a cycle and are wanted */
 	/* By slot; NULL: nobody wants them. Without held only issue and dlevel, for what the oldest
 	 * waits for. */
@@ -550,6 +556,8 @@ void record_cycle(struct core *c, uint64_t repeat);
 void record_count(struct core *c, uint64_t repeat);
 /* e is about to dispatch: what held it. */
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
+/* A stretch of which records are wanted begins or ends. */
+void record_switch(struct core *c);
 void record_start(struct core *c); /* of a cycle: what the record says about its beginning */
 void record_head(struct core *c);  /* after completions: what the oldest waits for */
 

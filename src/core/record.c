@@ -92,15 +92,33 @@ void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)
 
 	unsigned longest = DISPATCH_OK;
 
-	for (unsigned i = 1; i < DISPATCH_STALL_COUNT; i++) {
-		if (c->disp_wait[i] > (longest ? c->disp_wait[longest] : 0))
+	for (unsigned i = DISPATCH_OK + 1; i < DISPATCH_STALL_COUNT; i++)
+		if (c->disp_wait[i] > c->disp_wait[longest])
 			longest = i;
-		if (longest != i)
-			c->disp_wait[i] = 0;
-	}
 	memset(c->disp_wait, 0, sizeof(c->disp_wait));
 	c->disp_waiter = 0;
 	c->held[slot] = (uint8_t)longest;
+}
+
+/*
+ * Notes are taken some time before records are made, so that all that leave then have whole ones:
+ * when they begin, so many are in flight that were fetched before.
+ */
+void record_switch(struct core *c)
+{
+	const uint64_t fly = (uint64_t)c->mask + 1 + c->commit_width;
+
+	if (c->head >= c->stretch.end)
+		c->stretch = schedule_next(&c->emit->schedule, c->head);
+
+	const uint64_t lead = c->stretch.lead;
+	const bool notes = c->head + fly >= lead, insts = c->head + c->commit_width >= lead;
+
+	c->record_any = notes;
+	c->notes = notes ? c->all_notes : NULL;
+	c->held = notes ? c->all_held : NULL;
+	c->record_insts = insts;
+	c->switch_po = insts ? c->stretch.end : lead - (notes ? c->commit_width : fly);
 }
 
 void record_start(struct core *c)

@@ -50,6 +50,9 @@ struct analysis {
 	size_t state_size;   /* zeroed memory that start gets */
 	bool (*start)(void *state, const struct trace_meta *meta,
 		      const struct analysis_options *options, struct err *e);
+	/* If not NULL: which stretches it looks at, after start. What it is given besides must not
+	 * change its results. Not for an analysis of cycles or squashed instructions. */
+	struct schedule (*schedule)(const void *state);
 	/* false ends the run with e's message */
 	bool (*insts)(void *state, const struct rec_inst *insts, size_t count, struct err *e);
 	bool (*cycles)(void *state, const struct rec_cycle *cycles, size_t count, struct err *e);

@@ -391,6 +391,24 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 	return true;
 }
 
+/* Where all listeners look at the same stretches alone, only those need records. */
+static void join_schedules(struct bus *b)
+{
+	for (size_t i = 0; i < b->ninstances; i++) {
+		const struct instance *in = b->instances[i];
+		const struct schedule mine = in->analysis->schedule
+						 ? in->analysis->schedule(in->state)
+						 : (struct schedule){ 0 };
+		if (!i)
+			b->emit.schedule = mine;
+		else if (!schedule_same(&b->emit.schedule, &mine))
+			b->emit.schedule.one_in = 0;
+	}
+	if (b->cutter.count ||
+	    b->emit.wants & (WANT_CYCLES | WANT_SQUASHED | WANT_SQUASHED_EVENTS | WANT_EMPTY))
+		b->emit.schedule.one_in = 0;
+}
+
 static void make_buffers(struct bus *b)
 {
 	/* All that can be squashed at once must fit, many times. */
@@ -429,6 +447,7 @@ bool bus_start(struct bus *b, struct err *e)
 	b->nworkers = min_u64(b->config.workers, b->ninstances);
 	if (b->cutter.count) /* regions are cut along these, even if no analysis wants them */
 		b->emit.wants = (b->emit.wants | WANT_CYCLES | WANT_INSTS) & ~(unsigned)WANT_EMPTY;
+	join_schedules(b);
 	make_buffers(b);
 	b->started = true;
 	if (!b->nworkers)

@@ -12,6 +12,7 @@
 #define TRACE_EMIT_H
 
 #include "trace/record.h"
+#include "trace/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,14 +27,14 @@ enum trace_want {
 	/* Of inst records only what comes before the notes, which are not even written, without
 	 * dispatch_stall. Holds only if every listener says so. */
 	WANT_BRIEF = 1 << 6,
+	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
+					  event or were mispredicted */
 	WANT_EMPTY = 1 << 8, /* only how many: nothing is written but cycle and repeat of cycle
 				records, which stand for as many as they can. Holds only if every
 				listener says so. */
+	WANT_HEAD = 1 << 9,  /* in cycle records what the oldest waits for and what misses are out
+				(RC_HEAD_… but DONE, RC_…_OUT) */
 	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
-	WANT_HEAD = 1 << 9, /* in cycle records what the oldest waits for and what misses are out
-			       (RC_HEAD_… but DONE, RC_…_OUT) */
-	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
-					  event or were mispredicted */
 };
 
 struct emit {
@@ -42,6 +43,7 @@ struct emit {
 	size_t ncycles, ninsts;	      /* filled so far */
 	size_t max_cycles, max_insts; /* room */
 	unsigned wants;		      /* enum trace_want; 0: nobody listens, nothing is computed */
+	struct schedule schedule;     /* records of other stretches need not be made */
 	void (*full)(struct emit *e); /* hands the batch over and installs an empty one; may wait */
 	bool stop; /* set in full(): the listener cannot go on, end the run soon */
 };

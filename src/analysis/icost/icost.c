@@ -17,6 +17,7 @@
 #define STATICS_EVERY 16   /* of so many segments one is looked at for static instructions */
 #define PLACES_EVERY  64   /* … batches, for functions */
 #define FRAGMENT      8192 /* instructions of a sampled fragment */
+#define LEAD	      4096 /* … before it, for what the caches would be without wrong paths */
 #define AHEAD	      12   /* records that are on their way from memory */
 
 static uint32_t number_param(const struct analysis_options *o, const char *key, uint32_t otherwise)
@@ -32,7 +33,7 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	if (!edges_machine_read(&s->machine, meta, o->info, e))
 		return false;
 	const struct graph_config config = edges_graph_config(&s->machine);
-	s->sample = number_param(o, "icost.sample", 1);
+	const uint32_t sample = number_param(o, "icost.sample", 1);
 	s->shadow = shadow_new(o->info, meta);
 	s->edges = edges_new(&s->machine);
 	edges_shadow(s->edges, s->shadow);
@@ -40,11 +41,15 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	s->batch = x_calloc(ICOST_BATCH, sizeof(*s->batch));
 	s->phase = x_calloc(ICOST_PHASES, sizeof(*s->phase));
 	s->phase_insts = s->phase_end = ICOST_PHASE_BASE;
-	if (!s->sample)
+	if (!sample)
 		return err_set(e, "icost.sample=0: one fragment in how many? 1 takes everything");
-	rng_seed(&s->rng, o->seed + 1);
-	s->statics = statics_new(
-	    &config, number_param(o, "icost.statics", s->sample > 1 ? 0 : STATICS_EVERY));
+	if (sample > 1)
+		s->schedule = (struct schedule){
+			.one_in = sample, .insts = FRAGMENT, .lead = LEAD, .seed = o->seed + 1
+		};
+	s->info = o->info;
+	s->statics =
+	    statics_new(&config, number_param(o, "icost.statics", sample > 1 ? 0 : STATICS_EVERY));
 	s->places = places_new();
 	s->images = o->images;
 	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
@@ -108,19 +113,25 @@ static void end_fragment(struct icost *s)
 		edges_rules(s->edges, s->rules, s->nrules);
 }
 
-/* Whether the next instruction is looked at. */
-static bool wanted(struct icost *s)
+static struct schedule icost_schedule(const void *state)
 {
-	if (s->sample == 1)
+	return ((const struct icost *)state)->schedule;
+}
+
+/* Whether the next instruction is looked at. */
+static bool wanted(struct icost *s, const struct rec_inst *r)
+{
+	if (!s->schedule.one_in)
 		return true;
-	if (s->position++ % FRAGMENT == 0) {
-		if (s->wanted)
+	if (r->po >= s->stretch.end) {
+		if (s->begun)
 			end_fragment(s);
-		if (s->fragment % s->sample == 0)
-			s->chosen = (uint32_t)rng_below(&s->rng, s->sample);
-		s->wanted = s->fragment++ % s->sample == s->chosen;
+		s->stretch = schedule_next(&s->schedule, r->po);
 	}
-	return s->wanted;
+	s->begun = r->po >= s->stretch.from;
+	if (!s->begun && s->shadow && r->po >= s->stretch.lead)
+		shadow_watch(s->shadow, r);
+	return s->begun;
 }
 
 static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, struct err *e)
@@ -133,17 +144,11 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 		__builtin_prefetch((const char *)&r[AHEAD + 1] - 1);
 		if (!(r->flags & RI_COMMITTED))
 			continue;
-		if (!s->position && !s->nbatch && !s->insts)
-			s->first_cycle = r->fetch;
-		s->last_cycle = r->fetch + r->commit;
-		if (!wanted(s)) {
-			if (s->shadow)
-				shadow_watch(s->shadow, r);
+		if (!wanted(s, r))
 			continue;
-		}
 		edges_next(s->edges, r, &s->batch[s->nbatch]);
 		s->pc[s->nbatch] = r->pc;
-		s->now_cycle = s->last_cycle;
+		s->now_cycle = r->fetch + r->commit;
 		if (++s->nbatch == ICOST_BATCH)
 			run_batch(s);
 	}
@@ -187,13 +192,14 @@ static bool icost_finish(void *state, struct store *store, struct err *e)
 	static const char *const residual[RESIDUAL_COUNT] = { "fetch", "dispatch", "execute",
 							      "commit", "strict" };
 	struct icost *s = state;
-	if (s->sample == 1 || s->wanted)
+	const bool whole = !s->schedule.one_in;
+	if (whole || s->begun)
 		end_fragment(s);
 	if (!s->insts || !store)
 		return true;
 	/* Fragments stand for the whole run. */
-	const uint64_t cycles = s->sample == 1 ? s->reference : s->last_cycle - s->first_cycle;
-	const double scale = s->sample == 1 ? 1 : (double)cycles / (double)s->reference;
+	const uint64_t cycles = whole || !s->info ? s->reference : s->info->cycles;
+	const double scale = whole ? 1 : (double)cycles / (double)s->reference;
 	const uint64_t graph = (uint64_t)((double)s->length[0] * scale);
 	bool ok = put_costs(s, store, -1, s->insts, s->length, zero, scale, e);
 	for (size_t i = 0; ok && i < s->nphases; i++)
@@ -230,6 +236,7 @@ const struct analysis icost_analysis = {
 	.wants = WANT_INSTS | WANT_PRODUCERS | WANT_LATENCIES,
 	.state_size = sizeof(struct icost),
 	.start = icost_start,
+	.schedule = icost_schedule,
 	.insts = icost_insts,
 	.finish = icost_finish,
 	.free = icost_free,

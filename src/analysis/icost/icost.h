@@ -30,17 +30,14 @@ struct icost {
 	size_t nbatch;
 	uint64_t nbatches;
 	/* The stretches that were looked at: all, or fragments of the run. */
-	uint32_t sample;   /* one fragment in so many; 1: everything */
-	uint64_t position; /* instructions seen */
-	uint64_t fragment; /* number of the present one, and whether it is looked at */
-	uint32_t chosen;
-	bool wanted;
+	struct schedule schedule;
+	struct stretch stretch; /* the present one, and whether its fragment has begun */
+	bool begun;
 	uint64_t length[GRAPH_LANES]; /* of the fragments that are over */
 	uint64_t reference;	      /* cycles of those, by commit stamps */
-	uint64_t first_cycle, last_cycle, insts;
+	uint64_t insts;
 	uint64_t now_cycle; /* of the present fragment's last commit */
 	uint64_t residual[RESIDUAL_COUNT];
-	struct rng rng;
 	struct icost_phase *phase;
 	size_t nphases;
 	uint64_t phase_insts, phase_end;
@@ -50,6 +47,7 @@ struct icost {
 	struct statics *statics;
 	struct places *places;
 	struct images *const *images;
+	const struct trace_info *info;
 };
 
 extern const struct analysis icost_analysis;

@@ -28,6 +28,7 @@ struct shadow {
 	uint32_t line_shift;
 	uint64_t watched;    /* the line of the last instruction that was only watched */
 	uint32_t strange[2]; /* misses of lines not seen before: served by a cache, by memory */
+	uint64_t owed;	     /* of those, not yet said to come from memory, times their number */
 	uint32_t sixteenths[2][LEVEL_MEM + 1]; /* of a cycle: what a miss adds, in the mean */
 	uint16_t least[2][LEVEL_MEM + 1];
 };
@@ -141,11 +142,15 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 	else if (s->llc.sets && touch(&s->llc, line, &full2))
 		level = LEVEL_LLC;
 	if (level == LEVEL_MEM && !full2) {
-		/* Was it there before? As most of those were that really missed. */
+		/* Was it there before? As often as those were that really missed. */
 		if (really > LEVEL_L1)
 			s->strange[really == LEVEL_MEM]++;
-		if (s->strange[0] >= s->strange[1])
+		const uint32_t all = s->strange[0] + s->strange[1];
+		s->owed += s->strange[1];
+		if (s->owed < all)
 			level = s->llc.sets ? LEVEL_LLC : LEVEL_L2;
+		else
+			s->owed -= all;
 	}
 	return full ? level : LEVEL_NONE;
 }

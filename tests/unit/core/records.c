@@ -215,6 +215,73 @@ static void test_343_a_page_fault_is_its_instructions_and_is_taken_once(void **s
 	assert_int_equal(l.psv[bit(PSV_FL_EX)], s.exceptions);
 }
 
+/* Keeps the records of a schedule's stretches. */
+struct keeper {
+	struct emit emit;
+	struct rec_inst insts[BATCH];
+	struct schedule schedule;
+	struct rec_inst *kept;
+	size_t nkept, nseen;
+};
+
+static void keep_batch(struct emit *e)
+{
+	struct keeper *k = (struct keeper *)e;
+
+	for (size_t i = 0; i < e->ninsts; i++) {
+		const struct rec_inst *r = &e->insts[i];
+		const struct stretch t = schedule_next(&k->schedule, r->po);
+
+		k->nseen++;
+		if (r->po < t.lead)
+			continue;
+		k->kept = x_realloc(k->kept, (k->nkept + 1) * sizeof(*k->kept));
+		k->kept[k->nkept++] = *r;
+	}
+	e->ninsts = e->ncycles = 0;
+}
+
+static void keep(struct keeper *k, struct kernel_run run, const struct schedule *asked)
+{
+	memset(k, 0, sizeof(*k));
+	k->schedule = (struct schedule){ .one_in = 10, .insts = 700, .lead = 300, .seed = 5 };
+	k->emit = (struct emit){ .insts = k->insts,
+				 .max_cycles = 1,
+				 .max_insts = BATCH,
+				 .wants = WANT_INSTS | WANT_PRODUCERS | WANT_LATENCIES,
+				 .full = keep_batch };
+	if (asked)
+		k->emit.schedule = *asked;
+	run.emit = &k->emit;
+	run_kernel(&run, 150);
+	keep_batch(&k->emit);
+}
+
+static void test_344_records_of_scheduled_stretches_are_those_of_the_whole_run(void **state)
+{
+	static const char *const machines[] = { "boom-tip", "fields2004" };
+	static struct keeper all, some;
+
+	for (unsigned m = 0; m < ARRAY_LEN(machines); m++) {
+		for (unsigned kernel = 1; kernel <= 12; kernel++) {
+			struct kernel_run k = { .machine = machines[m],
+						.kernel = kernel,
+						.size = MB / 4 };
+
+			keep(&all, k, NULL);
+			keep(&some, k, &all.schedule);
+			assert_int_equal(some.nkept, all.nkept);
+			if (all.nkept)
+				assert_memory_equal(some.kept, all.kept,
+						    all.nkept * sizeof(*all.kept));
+			if (all.nseen > 14000) /* what is between them is mostly not made */
+				assert_true(some.nseen < all.nseen / 3);
+			free(all.kept);
+			free(some.kept);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +289,8 @@ int main(void)
 		    test_340_records_hold_their_invariants_on_every_kernel_and_machine),
 		cmocka_unit_test(test_341_listening_changes_no_cycle),
 		cmocka_unit_test(test_342_events_are_set_on_the_instructions_that_suffer_them),
+		cmocka_unit_test(
+		    test_344_records_of_scheduled_stretches_are_those_of_the_whole_run),
 		cmocka_unit_test(test_343_a_page_fault_is_its_instructions_and_is_taken_once),
 	};
 

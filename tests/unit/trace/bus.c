@@ -236,6 +236,26 @@ test_512_a_core_that_must_wait_helps_where_there_are_more_analyses_than_workers(
 	}
 }
 
+static void test_513_of_every_group_of_fragments_one_is_chosen_and_found(void **state)
+{
+	const struct schedule s = { .one_in = 7, .insts = 100, .lead = 250, .seed = 3 };
+	unsigned chosen[7] = { 0 };
+	for (uint64_t group = 0; group < 7000; group++) {
+		const struct stretch t = schedule_stretch(&s, group);
+		assert_true(t.from > group * 700 && t.end <= (group + 1) * 700 + 1);
+		assert_int_equal(t.end - t.from, 100);
+		assert_int_equal(t.lead, t.from > 250 ? t.from - 250 : 1);
+		chosen[(t.from - 1) / 100 % 7]++;
+		const struct stretch found = schedule_next(&s, group * 700 + 1);
+		assert_int_equal(found.from, t.from);
+		assert_int_equal(schedule_next(&s, t.end - 1).from, t.from);
+		assert_int_equal(schedule_next(&s, t.end).from,
+				 schedule_stretch(&s, group + 1).from);
+	}
+	for (unsigned i = 0; i < 7; i++)
+		assert_in_range(chosen[i], 850, 1150);
+}
+
 static void test_504_an_error_in_a_worker_ends_the_run_with_its_message(void **state)
 {
 	static const char *const fail[] = { "fail_at=5000", NULL };
@@ -384,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_509_the_nth_commit_of_a_pc_opens_a_region),
 		cmocka_unit_test(
 		    test_512_a_core_that_must_wait_helps_where_there_are_more_analyses_than_workers),
+		cmocka_unit_test(test_513_of_every_group_of_fragments_one_is_chosen_and_found),
 		cmocka_unit_test(test_510_bad_triggers_say_what_is_wrong),
 		cmocka_unit_test(test_511_random_cycle_regions_match_brute_force),
 	};
