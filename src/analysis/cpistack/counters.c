@@ -27,19 +27,15 @@ void counters_inst(struct cpistack *s, const struct rec_inst *r)
 		count(s->events[1], r);
 }
 
-void counters_cycle(struct cpistack *s, const struct rec_cycle *c)
+enum cpi_component counters_reason(const struct cpistack *s, const struct rec_cycle *c)
 {
-	int64_t *stack = s->now.method[METHOD_POWER5];
-	if (c->ncommit)
-		stack[CPI_BASE] += c->repeat;
-	else if (!(c->flags & RC_ROB_EMPTY))
-		stack[cpi_head_reason(c)] += c->repeat;
-	else if (c->flush_cause == FLUSH_MISPREDICT)
-		stack[CPI_BMISP] += c->repeat;
-	else if (c->flush_cause != FLUSH_NONE)
-		stack[CPI_FLUSH] += c->repeat;
-	else
-		stack[s->front_reason == CPI_BASE ? CPI_FRONTEND : s->front_reason] += c->repeat;
+	if (!(c->flags & RC_ROB_EMPTY))
+		return cpi_head_reason(c);
+	if (c->flush_cause == FLUSH_MISPREDICT)
+		return CPI_BMISP;
+	if (c->flush_cause != FLUSH_NONE)
+		return CPI_FLUSH;
+	return s->front_reason == CPI_BASE ? CPI_FRONTEND : (enum cpi_component)s->front_reason;
 }
 
 /* The rest of the cycles is the base, negative if the penalties are more than the run. */

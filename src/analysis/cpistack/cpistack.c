@@ -42,6 +42,7 @@ static bool cpistack_start(void *state, const struct trace_meta *meta,
 	s->phase_cycles = s->phase_end = CPI_PHASE_BASE;
 	fmt_init(&s->fmt, meta);
 	cells_init(&s->by_pc);
+	s->stages = stages_new(s);
 	return true;
 }
 
@@ -67,16 +68,18 @@ static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t nin
 	struct cpistack *s = state;
 	struct walk walk = { insts, ninsts, 0 };
 	const struct rec_inst *group[WALK_WIDTH_MAX];
-	for (size_t i = 0; i < ninsts; i++)
+	for (size_t i = 0; i < ninsts; i++) {
+		walk_fetch(&insts[i + WALK_AHEAD]);
 		if (insts[i].psv || insts[i].flags & RI_MISPREDICT)
 			counters_inst(s, &insts[i]);
+	}
 	for (size_t i = 0; i < ncycles; i++) {
 		const struct rec_cycle *c = &cycles[i];
+		walk_fetch(&cycles[i + WALK_AHEAD]);
 		if (!walk_commit(&walk, c, group, e))
 			return false;
 		fmt_cycle(s, c);
 		stages_cycle(s, c, group);
-		counters_cycle(s, c);
 		for (unsigned k = 0; k < c->ncommit; k++)
 			if (unlikely(fmt_wants(&s->fmt, group[k])))
 				fmt_commit(s, c, group[k]);
@@ -108,6 +111,7 @@ static void cpistack_free(void *state)
 	struct cpistack *s = state;
 	fmt_free(&s->fmt);
 	cells_free(&s->by_pc);
+	stages_free(s->stages);
 	free(s->phase);
 }
 

@@ -149,7 +149,8 @@ struct cpistack {
 	size_t nphases;
 	uint64_t phase_cycles, phase_end;
 	struct fmt fmt;
-	struct cells by_pc;    /* commit-stage stack: units by (pc, component) */
+	struct cells by_pc;    /* commit-stage stack: units by (pc, component), once all is over */
+	struct stages *stages; /* stages.c */
 	uint64_t scale;	       /* of by_pc */
 	unsigned front_reason; /* enum cpi_component: why the front end last delivered nothing */
 	unsigned flush_reason;
@@ -177,6 +178,8 @@ static inline bool fmt_wants(const struct fmt *f, const struct rec_inst *r)
 }
 
 /* stages.c: what holds up each stage. */
+struct stages *stages_new(const struct cpistack *s);
+void stages_free(struct stages *g);
 void stages_cycle(struct cpistack *s, const struct rec_cycle *c,
 		  const struct rec_inst *const *group);
 void stages_end(struct cpistack *s);
@@ -187,7 +190,8 @@ enum cpi_component cpi_fetch_reason(const struct rec_cycle *c);
 
 /* counters.c: event counts times penalties, and POWER5's completion stalls. */
 void counters_inst(struct cpistack *s, const struct rec_inst *r);
-void counters_cycle(struct cpistack *s, const struct rec_cycle *c);
+/* What POWER5 blames for a cycle in which nothing completes. */
+enum cpi_component counters_reason(const struct cpistack *s, const struct rec_cycle *c);
 void counters_end(struct cpistack *s);
 
 /* Units of a cycle by a method: 1, or the dispatch width for those that count slots. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* 658: who gets what a cycle loses at each stage, where it is looked up in a table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cpistack/cpistack.h"
+
+static const struct trace_meta meta = { .dispatch_width = 4, .commit_width = 4, .rob_entries = 64 };
+
+static struct cpistack *fresh(void)
+{
+	struct cpistack *s = x_calloc(1, sizeof(*s));
+	struct err e = { "" };
+	assert_true(cpistack_analysis.start(s, &meta, &(struct analysis_options){ 0 }, &e));
+	return s;
+}
+
+static void done(struct cpistack *s)
+{
+	cpistack_analysis.free(s);
+	free(s);
+}
+
+/* What a cycle in which nothing commits adds to the stages' stacks, after one that dispatches. */
+static struct cpi_counts charge(struct cpistack *s, const struct rec_cycle *c)
+{
+	const struct rec_cycle before = { .repeat = 1, .ndispatch = 1, .nfetch = 1 };
+	struct cpi_counts was, is;
+	struct err e = { "" };
+	assert_true(cpistack_analysis.batch(s, NULL, 0, &before, 1, &e));
+	was = s->now;
+	assert_true(cpistack_analysis.batch(s, NULL, 0, c, 1, &e));
+	is = s->now;
+	for (unsigned m = 0; m < METHODS; m++)
+		for (unsigned k = 0; k < CPI_COMPONENTS; k++)
+			is.method[m][k] -= was.method[m][k];
+	for (unsigned k = 0; k < TD_COMPONENTS; k++)
+		is.topdown[k] -= was.topdown[k];
+	return is;
+}
+
+static void test_658_whose_a_cycle_is_does_not_depend_on_those_before(void **state)
+{
+	static const enum cpi_method methods[] = { METHOD_COMMIT, METHOD_DISPATCH, METHOD_ISSUE,
+						   METHOD_POWER5 };
+	struct cpistack *old = fresh();
+	struct rng rng;
+	rng_seed(&rng, 3);
+	for (int i = 0; i < 20000; i++) {
+		struct rec_cycle c = { .repeat = 1 + (uint32_t)rng_below(&rng, 3),
+				       .flags = (uint16_t)rng_below(&rng, 1 << 12),
+				       .ndispatch = (uint8_t)rng_below(&rng, 5),
+				       .nissue = (uint8_t)rng_below(&rng, 7),
+				       .dispatch_stall =
+					   (uint8_t)rng_below(&rng, DISPATCH_STALL_COUNT),
+				       .fetch_stall = (uint8_t)rng_below(&rng, FETCH_STALL_COUNT),
+				       .flush_cause = (uint8_t)rng_below(&rng, FLUSH_CAUSE_COUNT) };
+		/* one that has seen many others, one that has seen none */
+		const struct cpi_counts a = charge(old, &c);
+		if (i % 10)
+			continue;
+		struct cpistack *young = fresh();
+		const struct cpi_counts b = charge(young, &c);
+		for (size_t m = 0; m < ARRAY_LEN(methods); m++) {
+			int64_t sum = 0;
+			for (unsigned k = 0; k < CPI_COMPONENTS; k++) {
+				assert_int_equal(a.method[methods[m]][k], b.method[methods[m]][k]);
+				sum += a.method[methods[m]][k];
+			}
+			assert_int_equal(sum, c.repeat * cpi_scale(old, methods[m]));
+		}
+		assert_memory_equal(a.topdown, b.topdown, sizeof(a.topdown));
+		done(young);
+	}
+	done(old);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_658_whose_a_cycle_is_does_not_depend_on_those_before),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
