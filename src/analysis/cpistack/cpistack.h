@@ -81,8 +81,9 @@ struct fmt_group {
 /* A mispredicted branch that has resolved; found by its number in program order. */
 struct fmt_resolved {
 	uint64_t po;
-	uint64_t under_short; /* of fmt_sums, when it resolved */
-	bool blocked;	      /* a short D-miss blocked the head then */
+	uint64_t under_short;  /* of fmt_sums, when it resolved */
+	bool blocked;	       /* a short D-miss blocked the head then */
+	struct fmt_group next; /* with which the right path went on; po 0: not yet */
 };
 
 /* A D-miss that blocks, or has blocked, the head of the window. */
@@ -117,6 +118,7 @@ struct fmt {
 	uint8_t bubble;	  /* enum cpi_component: the bubble that has just passed; CPI_BASE: none */
 	uint32_t behind;  /* slots left empty by a full window while something committed */
 	uint64_t next_po; /* what commits next */
+	uint64_t entering_po; /* a resolved branch: the right path is still to enter; 0: none */
 	struct fmt_miss miss;
 	uint32_t penalty[CPI_COMPONENTS]; /* delay of a D-miss, by its cause */
 	uint64_t walked_po, walked; /* slots that passed while it blocked a window with room */

@@ -288,6 +288,21 @@ static void add_group(struct fmt *f, const struct rec_cycle *c, bool full, bool 
 	};
 	if (f->groups_end - f->groups_begin > f->mask)
 		f->groups_begin = f->groups_end - f->mask;
+	if (f->entering_po && f->entering_po == po - 1) {
+		f->resolved[f->entering_po & f->mask].next =
+		    f->groups[(f->groups_end - 1) & f->mask];
+		f->entering_po = 0;
+	}
+}
+
+/* The mispredicted branch flush_po resolves. */
+static void resolve(struct fmt *f, const struct rec_cycle *c)
+{
+	f->resolved[c->flush_po & f->mask] =
+	    (struct fmt_resolved){ .po = c->flush_po,
+				   .under_short = f->sums.under_short,
+				   .blocked = c->flags & RC_HEAD_L1MISS && !c->ncommit };
+	f->entering_po = c->flush_po;
 }
 
 void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
@@ -296,11 +311,11 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 	const bool full = window_full(c), wrong = c->flags & RC_WRONG_PATH;
 	const bool starved = !full && c->dispatch_stall == DISPATCH_EMPTY;
 	const enum cpi_component cause = fetch_cause(f, c);
-	if (unlikely(c->flags & RC_FLUSH) && c->flush_cause == FLUSH_MISPREDICT)
-		f->resolved[c->flush_po & f->mask] =
-		    (struct fmt_resolved){ .po = c->flush_po,
-					   .under_short = f->sums.under_short,
-					   .blocked = c->flags & RC_HEAD_L1MISS && !c->ncommit };
+	if (unlikely(c->flags & RC_FLUSH)) {
+		f->entering_po = 0;
+		if (c->flush_cause == FLUSH_MISPREDICT)
+			resolve(f, c);
+	}
 	/* What is fetched now arrives depth cycles later. */
 	struct fmt_fed *last = &f->fed[(f->fed_end - 1) % FMT_FED];
 	if (f->fed_end != f->fed_begin && last->cause == cause && last->wrong == wrong)
@@ -384,8 +399,12 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 {
 	struct fmt *f = &s->fmt;
 	const struct fmt_group *own = &f->branch_group;
-	const struct fmt_sums *from = &own->after, *until = &next->after;
 	const struct fmt_resolved *then = &f->resolved[f->branch_po & f->mask];
+	/* what was flushed and has entered again is no longer the branch's matter */
+	if (then->po == f->branch_po && then->next.po &&
+	    then->next.after.charged > own->after.charged)
+		next = &then->next;
+	const struct fmt_sums *from = &own->after, *until = &next->after;
 	const uint64_t entered = f->branch_po - own->po + 1;
 	uint64_t penalty = until->charged - from->charged;
 	if (!own->full && f->width > entered + own->beside)

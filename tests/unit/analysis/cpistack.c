@@ -445,6 +445,91 @@ static void test_657_a_mispredict_that_waits_for_short_misses_leaves_them_their_
 	scene_free(&s);
 }
 
+/* Branch 1 is mispredicted, 2 is the first of the right path; it may take an exception at once. */
+static void one_branch(struct scene *s, bool exception)
+{
+	static const struct rec_inst insts[] = {
+		{ .po = 1, .flags = RI_COMMITTED | RI_BRANCH | RI_MISPREDICT },
+		{ .po = 2, .flags = RI_COMMITTED },
+	};
+	const uint8_t empty = DISPATCH_EMPTY, out = FETCH_REDIRECT;
+	const struct rec_cycle cycles[] = {
+		{ .repeat = 1, .flags = RC_ROB_EMPTY, .ndispatch = 1, .dispatch_stall = empty },
+		{ .repeat = 5,
+		  .head_po = 1,
+		  .rob_used = 1,
+		  .flags = RC_WRONG_PATH,
+		  .dispatch_stall = empty },
+		{ .repeat = 1,
+		  .head_po = 1,
+		  .rob_used = 1,
+		  .flags = RC_FLUSH | RC_HEAD_DONE,
+		  .flush_po = 1,
+		  .flush_cause = FLUSH_MISPREDICT,
+		  .dispatch_stall = empty,
+		  .fetch_stall = out },
+		{ .repeat = 4,
+		  .head_po = 1,
+		  .rob_used = 1,
+		  .flags = RC_HEAD_DONE,
+		  .dispatch_stall = empty,
+		  .fetch_stall = out },
+		{ .repeat = 1,
+		  .head_po = 1,
+		  .rob_used = 1,
+		  .flags = RC_HEAD_DONE,
+		  .ncommit = 1,
+		  .ndispatch = 1,
+		  .dispatch_stall = empty },
+		/* the exception */
+		{ .repeat = 1,
+		  .head_po = 2,
+		  .rob_used = 1,
+		  .flags = RC_FLUSH,
+		  .flush_po = 2,
+		  .flush_cause = FLUSH_EXCEPTION,
+		  .dispatch_stall = empty,
+		  .fetch_stall = FETCH_EXCEPTION },
+		{ .repeat = 1000,
+		  .flags = RC_ROB_EMPTY,
+		  .dispatch_stall = empty,
+		  .fetch_stall = FETCH_EXCEPTION },
+		{ .repeat = 1, .flags = RC_ROB_EMPTY, .ndispatch = 1, .dispatch_stall = empty },
+		{ .repeat = 1,
+		  .head_po = 2,
+		  .rob_used = 1,
+		  .flags = RC_HEAD_DONE,
+		  .ncommit = 1,
+		  .dispatch_stall = empty },
+	};
+	*s = (struct scene){ .cycles = x_calloc(ARRAY_LEN(cycles), sizeof(cycles[0])),
+			     .insts = x_calloc(ARRAY_LEN(insts), sizeof(insts[0])),
+			     .ninsts = ARRAY_LEN(insts),
+			     .meta = { .dispatch_width = SCENE_WIDTH,
+				       .commit_width = SCENE_WIDTH,
+				       .issue_width = SCENE_WIDTH,
+				       .rob_entries = 32,
+				       .frontend_depth = SCENE_DEPTH } };
+	memcpy(s->insts, insts, sizeof(insts));
+	for (size_t i = 0; i < ARRAY_LEN(cycles); i++)
+		if (exception || i < 5 || i > 7)
+			s->cycles[s->ncycles++] = cycles[i];
+}
+
+static void test_658_an_exception_right_behind_a_mispredict_is_not_the_branchs(void **state)
+{
+	for (int exception = 0; exception < 2; exception++) {
+		struct scene s;
+		one_branch(&s, exception);
+		struct cpistack *a = scene_analyse(&s);
+		assert_conserved(a);
+		assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 11.5);
+		assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) == 10);
+		scene_done(a);
+		scene_free(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +554,8 @@ int main(void)
 		cmocka_unit_test(test_656_a_mispredict_costs_nothing_that_a_full_slow_window_hides),
 		cmocka_unit_test(
 		    test_657_a_mispredict_that_waits_for_short_misses_leaves_them_their_delay),
+		cmocka_unit_test(
+		    test_658_an_exception_right_behind_a_mispredict_is_not_the_branchs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
