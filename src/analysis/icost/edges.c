@@ -48,20 +48,17 @@
 #include "trace/file.h"
 
 #define HISTORY	      512 /* instructions whose stamps are kept, at least */
-#define WINDOW_MANY   20  /* an idealised window is so many times as large */
-#define BW_WIDTH      64  /* idealised widths */
 #define POOL	      (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL)
-#define PORTS_EACH    ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS)
 #define MAP	      1024 /* entries of the maps from addresses to slots */
 #define STATICS	      4096
 #define QUEUE_HISTORY 4096
-#define HELD_LONG     2	 /* cycles: dispatch is slower than fetch by far */
-#define FRONT_PACKETS 32 /* whose first instruction is kept */
-#define RECENT	      8	 /* packets that say how fast fetch is */
-#define DRAIN_SOON    8	 /* cycles from commit in which a store is usually written */
+#define HELD_LONG     2 /* cycles: dispatch is slower than fetch by far */
+#define RECENT	      8 /* packets that say how fast fetch is */
+#define DRAIN_SOON    8 /* cycles from commit in which a store is usually written */
 
 struct stamps {
 	uint64_t f, d, e, c;
+	uint16_t mem; /* slot of a store's result */
 	uint8_t queue;
 };
 
@@ -86,22 +83,27 @@ struct edges {
 	unsigned line_shift;
 	uint64_t prev_p;
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
-	uint64_t packets[FRONT_PACKETS]; /* first of the last packets */
+	uint64_t packets[EDGES_PACKETS]; /* first of the last packets */
 	uint64_t npackets;
 	uint64_t arrived; /* numbers below had arrived in the fetch buffer at the last fetch */
 	uint64_t slot_time[GRAPH_SLOTS]; /* when its value became available */
 	struct {
-		uint64_t addr; /* store: address; line: line number */
-		uint32_t size; /* 0: a line */
+		uint64_t addr;	 /* store: address; line: line number */
+		uint32_t size;	 /* 0: a line */
+		uint64_t number; /* store: its instruction */
 	} pool[GRAPH_SLOTS];
 	unsigned next_pool;
-	uint16_t store_map[MAP], line_map[MAP];
+	uint16_t store_map[MAP], byte_map[MAP], line_map[MAP]; /* by granule, address, line */
 	struct decoded statics[STATICS];
 	/* numbers of the last loads, stores and writers */
 	uint64_t loads[QUEUE_HISTORY], stores[QUEUE_HISTORY], ints[QUEUE_HISTORY],
 	    fps[QUEUE_HISTORY];
 	uint64_t nloads, nstores, nints, nfps;
 	unsigned next_port[EDGES_UNITS];
+	/* Operations of units that are not pipelined, by port: from when to when. */
+	struct {
+		uint64_t from, to;
+	} busy[EDGES_UNITS][EDGES_PORTS];
 	struct slots slots;
 	struct reach reach;
 	const struct edges_rule *rules;
@@ -116,137 +118,12 @@ static uint16_t cut(uint64_t cycles)
 	return (uint16_t)min_u64(cycles, UINT16_MAX);
 }
 
-/* ---- the machine ---- */
-
-static uint32_t setting(const struct trace_info *info, const char *section, const char *key,
-			uint32_t otherwise)
-{
-	for (size_t i = 0; info && i < info->nsettings; i++)
-		if (!strcmp(info->settings[i].section, section) &&
-		    !strcmp(info->settings[i].key, key))
-			return (uint32_t)strtoul(info->settings[i].value, NULL, 0);
-	return otherwise;
-}
-
-static bool setting_on(const struct trace_info *info, const char *section, const char *key)
-{
-	for (size_t i = 0; info && i < info->nsettings; i++)
-		if (!strcmp(info->settings[i].section, section) &&
-		    !strcmp(info->settings[i].key, key))
-			return !strcmp(info->settings[i].value, "yes") ||
-			       !strcmp(info->settings[i].value, "on") ||
-			       !strcmp(info->settings[i].value, "1");
-	return false;
-}
-
-static void read_units(struct edges_machine *m, const struct trace_info *info)
-{
-	static const char *const name[EDGES_UNITS] = {
-		[PORT_MEMORY] = "load", [PORT_STORE] = "store", [PORT_MUL] = "mul",
-		[PORT_DIV] = "div",	[PORT_FADD] = "fadd",	[PORT_FMUL] = "fmul",
-		[PORT_FDIV] = "fdiv",	[PORT_FSQRT] = "fsqrt",
-	};
-	if (!info || setting_on(info, "ideal", "bw"))
-		return;
-	for (unsigned k = 0; k < EDGES_UNITS; k++) {
-		char key[32];
-		snprintf(key, sizeof(key), "%s_pipelined", name[k]);
-		m->unit[k].count = setting(info, "units", name[k], 0);
-		char latency[32];
-		snprintf(latency, sizeof(latency), "%s_latency", name[k]);
-		m->unit[k].latency = setting(info, "units", latency, 1);
-		m->unit[k].pipelined = k <= PORT_STORE || setting_on(info, "units", key);
-		if (m->unit[k].pipelined && m->unit[k].count >= m->dispatch_width)
-			m->unit[k].count = 0;
-		if (m->unit[k].count > PORTS_EACH)
-			m->unit[k].count = 0;
-	}
-	if (!m->unified) {
-		const uint32_t memory = setting(info, "window", "mem_issue", UINT32_MAX);
-		if (m->unit[PORT_STORE].count == 0 && memory < m->unit[PORT_MEMORY].count)
-			m->unit[PORT_MEMORY].count = memory;
-	}
-}
-
-bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
-			const struct trace_info *info, struct err *e)
-{
-	memset(m, 0, sizeof(*m));
-	if (!meta->rob_entries || !meta->dispatch_width || !meta->commit_width)
-		return err_set(e, "the trace does not say how large the machine's window is");
-	if (meta->in_order)
-		return err_set(e,
-			       "interaction costs need an out-of-order machine; %s issues in order",
-			       meta->machine);
-	m->rob = meta->rob_entries;
-	m->dispatch_width = meta->dispatch_width;
-	m->fetch_width = meta->fetch_width;
-	m->commit_width = meta->commit_width;
-	m->depth = meta->frontend_depth;
-	m->fetch_depth = setting(info, "fetch", "depth", m->depth > 3 ? m->depth - 3 : m->depth);
-	const uint32_t buffer = setting(info, "fetch", "buffer", 32);
-	m->front_entries = buffer + (m->depth - m->fetch_depth) * m->dispatch_width;
-	m->front_entries -= min_u64(m->front_entries, min_u64(m->fetch_width, buffer));
-	m->redirect = meta->mispredict_loop - min_u64(meta->mispredict_loop, m->depth);
-	m->flush = setting(info, "fetch", "flush", m->redirect);
-	m->btb_bubble = setting(info, "fetch", "btb_bubble", 0);
-	m->wakeup = meta->wakeup_latency;
-	m->l1d_latency = meta->l1d_latency;
-	m->l2_latency = meta->l2_latency;
-	m->mem_latency = meta->mem_latency;
-	m->forward_latency = setting(info, "lsu", "forward_latency", m->l1d_latency);
-	m->line_bytes = meta->line_bytes ? meta->line_bytes : 64;
-	m->lq = meta->lq_entries;
-	m->sq = meta->sq_entries;
-	m->int_regs = setting(info, "window", "int_regs", UINT32_MAX);
-	m->fp_regs = setting(info, "window", "fp_regs", UINT32_MAX);
-	m->int_regs = m->int_regs == UINT32_MAX ? 0 : m->int_regs - 32;
-	m->fp_regs = m->fp_regs == UINT32_MAX ? 0 : m->fp_regs - 32;
-	m->unified = !info || setting_on(info, "window", "unified");
-	m->iq[0] = m->unified ? setting(info, "window", "queue", m->rob)
-			      : setting(info, "window", "int_queue", m->rob);
-	m->iq[1] = setting(info, "window", "mem_queue", m->rob);
-	m->iq[2] = setting(info, "window", "fp_queue", m->rob);
-	m->taken_per_fetch = meta->taken_per_fetch ? meta->taken_per_fetch : 1;
-	m->block_bytes = setting(info, "fetch", "block_bytes", 32);
-	read_units(m, info);
-	if (info && !setting_on(info, "ideal", "bw"))
-		m->issue_slots =
-		    (uint32_t)min_u64(m->unified ? setting(info, "window", "issue_width", 0)
-						 : setting(info, "window", "int_issue", 0),
-				      setting(info, "units", "alu", UINT32_MAX));
-	if (m->dispatch_width > GRAPH_WIDTH_MAX)
-		m->dispatch_width = GRAPH_WIDTH_MAX; /* an idealised machine: never binds */
-	return true;
-}
-
-static bool queues_bind(const struct edges_machine *m)
-{
-	return m->iq[0] < m->rob || (!m->unified && (m->iq[1] < m->rob || m->iq[2] < m->rob));
-}
-
-struct graph_config edges_graph_config(const struct edges_machine *m)
-{
-	const uint32_t ideal = BW_WIDTH * (m->depth - m->fetch_depth) + BW_WIDTH;
-	return (struct graph_config){
-		.window = m->rob,
-		.window_ideal = WINDOW_MANY * m->rob,
-		.fetch_width = m->dispatch_width,
-		.commit_width = m->commit_width,
-		.depth = m->depth,
-		.dispatch_latency = 1,
-		.commit_latency = 1,
-		.buffer_ideal = (uint32_t)min_u64(ideal, GRAPH_REACH),
-		.issue_edges = queues_bind(m),
-	};
-}
-
 struct edges *edges_new(const struct edges_machine *m)
 {
 	struct edges *s = x_calloc(1, sizeof(*s));
 	s->m = *m;
 	uint64_t history = HISTORY;
-	while (history <= m->rob + 1)
+	while (history <= edges_past(m) + 1)
 		history *= 2;
 	s->history = x_calloc(history, sizeof(*s->history));
 	s->history_mask = history - 1;
@@ -339,39 +216,11 @@ static const struct decoded *decode(struct edges *s, const struct rec_inst *r)
 	d->store = d->amo || r->cls == CLASS_STORE;
 	d->load = d->amo || r->cls == CLASS_LOAD;
 	d->split = r->cls == CLASS_STORE;
-	const bool fp = r->cls == CLASS_FADD || r->cls == CLASS_FMUL || r->cls == CLASS_FDIV ||
-			r->cls == CLASS_FSQRT;
-	d->queue = s->m.unified ? 0 : d->load || d->store || r->cls == CLASS_HINT ? 1 : fp ? 2 : 0;
+	d->queue = (uint8_t)edges_queue_of(&s->m, r->cls);
 	d->unit = (uint8_t)edges_unit_of(&s->m, r->cls);
 	if (d->unit < EDGES_UNITS && !s->m.unit[d->unit].count)
 		d->unit = EDGES_UNITS;
 	return d;
-}
-
-enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls)
-{
-	switch (cls) {
-	case CLASS_LOAD:
-	case CLASS_AMO:
-	case CLASS_HINT:
-		return PORT_MEMORY;
-	case CLASS_STORE:
-		return m->unit[PORT_STORE].count ? PORT_STORE : PORT_MEMORY;
-	case CLASS_MUL:
-		return PORT_MUL;
-	case CLASS_DIV:
-		return PORT_DIV;
-	case CLASS_FADD:
-		return PORT_FADD;
-	case CLASS_FMUL:
-		return PORT_FMUL;
-	case CLASS_FDIV:
-		return PORT_FDIV;
-	case CLASS_FSQRT:
-		return m->unit[PORT_FSQRT].count ? PORT_FSQRT : PORT_FDIV;
-	default:
-		return EDGES_UNITS;
-	}
 }
 
 static bool is_long(const struct rec_inst *r, uint64_t latency)
@@ -443,10 +292,19 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	if ((b->flags & (RI_EXCEPTION | RI_FLUSHES) || r->flags & RI_REFETCH) &&
 	    f >= past(s, i - 1)->c + miss && f > t) {
 		out->flags |= GRAPH_CF;
-		out->cf = cut(f - miss - past(s, i - 1)->c);
+		const uint64_t after = f - miss - past(s, i - 1)->c, known = m->fault + m->flush;
+		out->cf = cut(after);
+		/* A load that is to fault has first missed. */
+		if (r->psv & PSV_FL_EX && r->flags & RI_LOAD && r->flags & RI_REFETCH && !miss &&
+		    after > known && after <= known + 4 * (uint64_t)m->mem_latency) {
+			out->cf = cut(known);
+			out->fetch[0] =
+			    (struct graph_part){ .cycles = cut(after - known),
+						 .category = category_of(s, r->pc, CAT_DMISS) };
+		}
 		t = max_u64(t, f - miss);
 	}
-	s->packets[s->npackets++ % FRONT_PACKETS] = i;
+	s->packets[s->npackets++ % EDGES_PACKETS] = i;
 	/* Those that have arrived in the buffer, less its size, must have been dispatched. */
 	if (s->arrived + s->history_mask < i)
 		s->arrived = i - s->history_mask;
@@ -457,12 +315,21 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	    x <= s->history_mask && past(s, i - x)->d <= f && f - past(s, i - x)->d <= 2;
 	/* What is under way between fetch and dispatch at full speed must not be held up where
 	 * fetch could be much faster: as many packets as there are stages. */
-	const uint64_t stages = min_u64(m->depth, FRONT_PACKETS - 1),
-		       most = i - s->packets[(s->npackets - 1 - stages) % FRONT_PACKETS];
+	const uint64_t stages = min_u64(m->depth, EDGES_PACKETS - 1),
+		       most = i - s->packets[(s->npackets - 1 - stages) % EDGES_PACKETS];
 	if (x <= GRAPH_REACH && past(s, i - x)->d <= f) {
 		out->buffer =
 		    (uint16_t)min_u64(f > t + HELD_LONG ? max_u64(x, most) : x, GRAPH_REACH);
 		t = max_u64(t, past(s, i - out->buffer)->d);
+	}
+
+	/* The queue of packets that have not committed. */
+	if (m->targets && s->npackets > m->targets) {
+		const uint64_t j = s->packets[(s->npackets - 1 - m->targets) % EDGES_PACKETS];
+		if (i - j <= edges_past(m) && past(s, j)->c <= f) {
+			out->targets = (uint16_t)(i - j);
+			t = max_u64(t, past(s, j)->c);
+		}
 	}
 
 	uint64_t rest = f > t ? f - t : 0;
@@ -470,7 +337,8 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 		s->residual[RESIDUAL_STRICT] += t - f;
 	const uint64_t imiss = min_u64(rest, r->lat_icache);
 	rest -= imiss;
-	out->fetch[0] = part_of(s, r->pc, CAT_IMISS, r->ilevel, imiss, &fixed);
+	if (imiss)
+		out->fetch[0] = part_of(s, r->pc, CAT_IMISS, r->ilevel, imiss, &fixed);
 	const uint64_t itlb = min_u64(rest, r->lat_itlb);
 	rest -= itlb;
 	/* Earlier than it was, which does no harm: dispatch is what holds it up. */
@@ -497,7 +365,7 @@ static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph
 	    s->shadow, SHADOW_INST, r->pc, r->lat_icache ? (enum mem_level)r->ilevel : LEVEL_L1);
 	if (r->lat_icache && r->ilevel > LEVEL_L1)
 		shadow_learn(s->shadow, SHADOW_INST, (enum mem_level)r->ilevel, r->lat_icache);
-	if (level == LEVEL_NONE)
+	if (level == LEVEL_NONE || r->flags & RI_REFETCH)
 		return;
 	if (level == LEVEL_L1) {
 		if (miss->cycles)
@@ -541,22 +409,22 @@ static void bring(uint64_t *from, const uint64_t *ring, uint64_t count, uint64_t
 }
 
 /* How far back is who must have committed before this one can have its entry, in the real window
- * and in one that is WINDOW_MANY times as large. */
+ * and in one that is EDGES_WINDOW_MANY times as large. */
 static void commit_distances(const struct edges *s, const struct decoded *d, uint16_t x[2])
 {
 	const struct edges_machine *m = &s->m;
-	const uint64_t i = s->count, far = (uint64_t)m->rob * WINDOW_MANY;
+	const uint64_t i = s->count, far = (uint64_t)m->rob * EDGES_WINDOW_MANY;
 	uint64_t j[2] = { 0, 0 };
 	if (d->load && m->lq) {
 		bring(&j[0], s->loads, s->nloads, m->lq);
-		bring(&j[1], s->loads, s->nloads, (uint64_t)m->lq * WINDOW_MANY);
+		bring(&j[1], s->loads, s->nloads, (uint64_t)m->lq * EDGES_WINDOW_MANY);
 	}
 	if (d->dst >= 32 && m->fp_regs) {
 		bring(&j[0], s->fps, s->nfps, m->fp_regs);
-		bring(&j[1], s->fps, s->nfps, (uint64_t)m->fp_regs * WINDOW_MANY);
+		bring(&j[1], s->fps, s->nfps, (uint64_t)m->fp_regs * EDGES_WINDOW_MANY);
 	} else if (d->dst && d->dst < 32 && m->int_regs) {
 		bring(&j[0], s->ints, s->nints, m->int_regs);
-		bring(&j[1], s->ints, s->nints, (uint64_t)m->int_regs * WINDOW_MANY);
+		bring(&j[1], s->ints, s->nints, (uint64_t)m->int_regs * EDGES_WINDOW_MANY);
 	}
 	x[0] = (uint16_t)(j[0] ? min_u64(m->rob, i - j[0]) : m->rob);
 	x[1] = (uint16_t)max_u64(j[1] ? min_u64(far, i - j[1]) : far, GRAPH_WIN_GRAIN);
@@ -622,16 +490,31 @@ static unsigned map_index(uint64_t key)
 	return (unsigned)(hash_u64(key) % MAP);
 }
 
-/* A slot of the pool that still holds the youngest store to any byte of [addr, addr + size). */
-static uint16_t find_store(const struct edges *s, uint64_t addr, uint32_t size)
+static bool overlaps(const struct edges *s, uint16_t slot, uint64_t addr, uint32_t size)
 {
-	for (uint64_t g = addr >> 3; g <= (addr + size - 1) >> 3; g++) {
-		const uint16_t slot = s->store_map[map_index(g)];
-		if (slot && s->pool[slot].size && s->pool[slot].addr < addr + size &&
-		    addr < s->pool[slot].addr + s->pool[slot].size)
+	return slot && s->pool[slot].size && s->pool[slot].addr < addr + size &&
+	       addr < s->pool[slot].addr + s->pool[slot].size;
+}
+
+/* A slot of the pool that still holds the youngest store to any byte of a load's: as the queue had
+ * it, else as far as the maps know. */
+static uint16_t find_store(struct edges *s, const struct rec_inst *r)
+{
+	const uint64_t addr = r->addr;
+	const uint32_t size = r->size;
+	if (r->prod_mem && r->prod_mem <= s->history_mask) {
+		const uint16_t slot = past(s, s->count - r->prod_mem)->mem;
+		if (overlaps(s, slot, addr, size) && s->pool[slot].number == s->count - r->prod_mem)
 			return slot;
 	}
-	return 0;
+	for (uint64_t g = addr >> 3; g <= (addr + size - 1) >> 3; g++) {
+		const uint16_t slot = s->store_map[map_index(g)];
+		if (overlaps(s, slot, addr, size))
+			return slot;
+	}
+	/* An older one than the youngest to its granule. */
+	const uint16_t slot = s->byte_map[map_index(addr)];
+	return overlaps(s, slot, addr, size) ? slot : 0;
 }
 
 static uint16_t new_pool_slot(struct edges *s, uint64_t addr, uint32_t size)
@@ -640,9 +523,10 @@ static uint16_t new_pool_slot(struct edges *s, uint64_t addr, uint32_t size)
 	s->next_pool = (s->next_pool + 1) % POOL;
 	s->pool[slot].addr = addr;
 	s->pool[slot].size = size;
+	s->pool[slot].number = s->count;
 	if (size)
 		for (uint64_t g = addr >> 3; g <= (addr + size - 1) >> 3; g++)
-			s->store_map[map_index(g)] = slot;
+			s->store_map[map_index(g)] = s->byte_map[map_index(addr)] = slot;
 	else
 		s->line_map[map_index(addr)] = slot;
 	return slot;
@@ -652,6 +536,31 @@ static void add_source(struct graph_inst *out, unsigned *n, uint16_t slot)
 {
 	if (slot && *n < GRAPH_SOURCES)
 		out->src[(*n)++] = slot;
+}
+
+/* A load that overlaps a store in the queue and has issued waits for its data, or, if that has not
+ * all of its bytes, until it is written. Returns when that was over: the access begins. */
+static uint64_t late_edge(struct edges *s, const struct rec_inst *r, uint16_t store,
+			  const struct stamps *now, uint64_t p, struct graph_inst *out)
+{
+	const struct edges_machine *m = &s->m;
+	if (r->dlevel == LEVEL_FWD) {
+		if (s->slot_time[store] <= now->e || s->slot_time[store] >= p)
+			return now->e;
+		out->late = store;
+		return s->slot_time[store];
+	}
+	const uint64_t back = s->count - s->pool[store].number, c = past(s, s->count - back)->c,
+		       took = m->l1d_latency + (uint64_t)r->lat_dmiss;
+	if (back > edges_past(m) || p < now->e + took + 1 || p <= c + took ||
+	    p - took - c > GRAPH_WAIT_MAX)
+		return now->e;
+	out->written = (uint16_t)back;
+	out->drain = (struct graph_part){ .cycles = (uint16_t)(p - took - c),
+					  .category = p - took - c <= DRAIN_SOON
+							  ? CAT_NONE
+							  : category_of(s, r->pc, CAT_DMISS) };
+	return p - took;
 }
 
 static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t latency, uint64_t e,
@@ -667,7 +576,8 @@ static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t laten
 	rest -= part;
 	out->ep = 1;
 	out->ep_part[n++] = part_of(s, r->pc, CAT_DL1, LEVEL_NONE, part, &out->ep);
-	part = min_u64(rest, r->lat_dtlb);
+	/* Entries of page tables that were not in the L2 would be, if it had no data to hold. */
+	part = min_u64(rest, min_u64(r->lat_dtlb, m->walk));
 	rest -= part;
 	out->ep = cut(out->ep + part);
 	if (sharer && !s->pool[sharer].size && s->pool[sharer].addr == line &&
@@ -680,7 +590,14 @@ static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t laten
 	if (!rest)
 		return;
 	if (r->psv & (PSV_ST_L1 | PSV_ST_MSHR | PSV_ST_MERGE) || r->lat_dmiss) {
-		out->ep_part[n++] = part_of(s, r->pc, CAT_DMISS, r->dlevel, rest, &out->ep);
+		/* Waiting for MSHRs and buses ends with more of these, too. */
+		part = out->line || s->nrules ? 0 : min_u64(rest, r->lat_bus);
+		if (rest > part)
+			out->ep_part[n++] =
+			    part_of(s, r->pc, CAT_DMISS, r->dlevel, rest - part, &out->ep);
+		if (part)
+			out->ep_part[n++] =
+			    (struct graph_part){ .cycles = cut(part), .category = CAT_BW_DMISS };
 		if (!out->line)
 			out->mem = new_pool_slot(s, line, 0);
 	} else {
@@ -689,21 +606,55 @@ static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t laten
 	}
 }
 
+/* … where an operation takes its unit for long: the order is that of execution, since a younger one
+ * that is ready goes first. Of the older ones that began before it, the last but as many as there
+ * are other units must be over. */
+static uint64_t busy_edge(struct edges *s, const struct rec_inst *r, const struct decoded *d,
+			  const struct stamps *now, uint64_t latency, struct graph_inst *out)
+{
+	const unsigned n = s->next_port[d->unit], units = s->m.unit[d->unit].count;
+	const uint16_t first = (uint16_t)(GRAPH_SLOT_PORTS + d->unit * EDGES_PORTS);
+	uint64_t v = now->d + 1, last = 0;
+	unsigned seen = 0, at = 0;
+	uint16_t fixed = 0;
+	for (unsigned k = 0; k < units; k++) {
+		last = 0;
+		for (unsigned j = 0; j < EDGES_PORTS; j++)
+			if (!(seen >> j & 1) && s->busy[d->unit][j].from <= now->e &&
+			    s->busy[d->unit][j].to > last) {
+				last = s->busy[d->unit][j].to;
+				at = j;
+			}
+		seen |= 1u << at;
+	}
+	if (last && last <= now->e) {
+		out->after = (uint16_t)(first + at);
+		v = max_u64(v, s->slot_time[out->after]);
+	}
+	s->next_port[d->unit] = (n + 1) % EDGES_PORTS;
+	out->port = (uint16_t)(first + n);
+	out->flags |= GRAPH_PORT;
+	out->occupies = part_of(s, r->pc, is_long(r, latency) ? CAT_LGALU : CAT_SHALU, LEVEL_NONE,
+				latency, &fixed);
+	s->busy[d->unit][n].from = now->e;
+	s->busy[d->unit][n].to = now->e + latency;
+	s->slot_time[out->port] = v + out->occupies.cycles;
+	return v;
+}
+
 /* When the port that the instruction would get in order of dispatch is free; 0 if it was even
  * earlier. */
 static uint64_t port_edge(struct edges *s, const struct rec_inst *r, const struct decoded *d,
 			  const struct stamps *now, uint64_t latency, struct graph_inst *out)
 {
+	if (!s->m.unit[d->unit].pipelined)
+		return busy_edge(s, r, d, now, latency, out);
 	const unsigned n = s->next_port[d->unit];
 	s->next_port[d->unit] = n + 1 < s->m.unit[d->unit].count ? n + 1 : 0;
-	const uint16_t slot = (uint16_t)(GRAPH_SLOT_PORTS + d->unit * PORTS_EACH + n);
+	const uint16_t slot = (uint16_t)(GRAPH_SLOT_PORTS + d->unit * EDGES_PORTS + n);
 	const uint64_t v = max_u64(now->d + 1, s->slot_time[slot]);
-	uint16_t fixed = 0;
-	out->port = slot;
-	out->occupies = s->m.unit[d->unit].pipelined
-			    ? (struct graph_part){ .cycles = 1, .category = CAT_NONE }
-			    : part_of(s, r->pc, is_long(r, latency) ? CAT_LGALU : CAT_SHALU,
-				      LEVEL_NONE, latency, &fixed);
+	out->port = out->after = slot;
+	out->occupies = (struct graph_part){ .cycles = 1, .category = CAT_NONE };
 	/* One that overtook others does not say that the port is free sooner than now. */
 	s->slot_time[slot] = min_u64(v, now->e) + out->occupies.cycles;
 	if (v > now->e)
@@ -729,14 +680,17 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 						   missed ? (enum mem_level)r->dlevel : LEVEL_L1);
 	const uint16_t seen = r->lat_dmiss > r->lat_dtlb ? r->lat_dmiss - r->lat_dtlb : 0;
 	unsigned n = 0;
-	if (!(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD)
+	/* What a flush threw away has fetched its line already. */
+	if (!(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD || r->flags & RI_REFETCH)
 		return;
 	if (r->psv & PSV_ST_L1 && !(r->psv & (PSV_ST_MERGE | PSV_ST_MSHR)) && r->dlevel > LEVEL_L1)
 		shadow_learn(s->shadow, SHADOW_DATA, (enum mem_level)r->dlevel, seen);
 	if (level == LEVEL_NONE)
 		return;
+	/* A line that is on its way was not thrown out. */
+	const bool lost = level == LEVEL_L1 && !(r->psv & PSV_ST_MERGE);
 	while (n < GRAPH_EP_PARTS && out->ep_part[n].cycles) {
-		if (level == LEVEL_L1 && out->ep_part[n].category == CAT_DMISS)
+		if (lost && out->ep_part[n].category == CAT_DMISS)
 			out->ep_part[n].category = CAT_BMISP_DMISS;
 		n++;
 	}
@@ -748,11 +702,19 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 	if (level != LEVEL_L1 && !out->line)
 		reach_line(&s->reach, s->count, after,
 			   seen + 2 < shadow_least(s->shadow, SHADOW_DATA, level));
-	if (n && out->ep_part[n - 1].category == CAT_DMISS &&
-	    reach_saves(&s->reach, s->count, after, s->slots.count))
-		out->ep_part[n - 1].category = CAT_REACH_DMISS;
-	if (whole <= seen + 2u || seen >= shadow_least(s->shadow, SHADOW_DATA, level) ||
-	    out->line || n == GRAPH_EP_PARTS)
+	const unsigned at = n > 1 && out->ep_part[n - 1].category == CAT_BW_DMISS ? n - 2 : n - 1;
+	if (n && out->ep_part[at].category == CAT_DMISS &&
+	    reach_saves(&s->reach, s->count, after, s->slots.count)) {
+		if (at + 1 < n)
+			out->ep_part[at].cycles =
+			    cut(out->ep_part[at].cycles + out->ep_part[at + 1].cycles);
+		memset(&out->ep_part[at + 1], 0, sizeof(*out->ep_part) * (n - at - 1));
+		n = at + 1;
+		out->ep_part[at].category = CAT_REACH_DMISS;
+	}
+	/* One that was missed is where it would have been. */
+	if ((missed && !(r->psv & PSV_ST_MERGE)) || whole <= seen + 2u ||
+	    seen >= shadow_least(s->shadow, SHADOW_DATA, level) || out->line || n == GRAPH_EP_PARTS)
 		return;
 	out->ep_part[n] =
 	    (struct graph_part){ .cycles = (uint16_t)(whole - seen), .category = CAT_SAVED_DMISS };
@@ -763,7 +725,7 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
 			  const struct stamps *now, uint64_t p, struct graph_inst *out)
 {
-	uint64_t ready = now->d + 1, latency = p - now->e;
+	uint64_t ready = now->d + 1, latency = p - now->e, begun = now->e;
 	unsigned n = 0;
 	for (unsigned k = 0; k < 3; k++)
 		if (d->src[k] && !(k == 1 && d->split)) {
@@ -771,11 +733,13 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 			ready = max_u64(ready, s->slot_time[d->src[k]]);
 		}
 	if (d->load) {
-		const uint16_t store = find_store(s, r->addr, r->size);
+		const uint16_t store = find_store(s, r);
 		if (store && s->slot_time[store] <= now->e) {
 			add_source(out, &n, store);
 			ready = max_u64(ready, s->slot_time[store]);
 		}
+		if (store)
+			begun = late_edge(s, r, store, now, p, out);
 	}
 	if (d->unit < EDGES_UNITS)
 		ready = max_u64(ready, port_edge(s, r, d, now, latency, out));
@@ -784,8 +748,13 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 	else if (now->e > ready)
 		out->re = (struct graph_part){ .cycles = cut(now->e - ready),
 					       .category = (uint8_t)contention_category(s, r, d) };
+	/* Ready, but the unit was not: others had it, of a wrong path or younger. */
+	if (out->re.cycles && d->unit < EDGES_UNITS && !s->m.unit[d->unit].pipelined) {
+		out->occupies.cycles = cut((uint64_t)out->occupies.cycles + out->re.cycles);
+		s->slot_time[out->port] += out->re.cycles;
+	}
 	if (d->load) {
-		load_parts(s, r, latency, now->e, out);
+		load_parts(s, r, p - begun, begun, out);
 	} else if (d->split) {
 		out->ep = 1;
 		out->data = d->src[1];
@@ -807,7 +776,8 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 	if (d->store)
 		out->mem = new_pool_slot(s, r->addr, r->size ? r->size : 8);
 	if (!s->nrules)
-		slots_next(&s->slots, !d->load && !d->store && !is_long(r, latency), out);
+		slots_next(&s->slots, !d->load && !d->store && !is_long(r, latency), !d->queue,
+			   out);
 	if (out->dst)
 		s->slot_time[out->dst] = p + out->wake.cycles;
 	if (out->mem)
@@ -831,12 +801,12 @@ static void note_queues(struct edges *s, const struct decoded *d)
 static void note_mispredict(struct edges *s, const struct rec_inst *r, const struct graph_inst *out)
 {
 	/* Fetched from the next cycle on, as fast as of late; the last cannot execute. */
-	const uint64_t recent = s->count - s->packets[(s->npackets - RECENT) % FRONT_PACKETS],
+	const uint64_t recent = s->count - s->packets[(s->npackets - RECENT) % EDGES_PACKETS],
 		       cycles = r->complete - min_u64(r->complete, s->m.depth + 1);
 	/* In a larger window it would not have waited for a miss that is saved there. */
 	const bool soon = reach_was_saved(&s->reach, slots_root(&s->slots, out));
 	reach_branch(&s->reach, s->count, cycles * recent / RECENT, s->m.rob,
-		     soon ? s->m.rob : WINDOW_MANY * s->m.rob);
+		     soon ? s->m.rob : EDGES_WINDOW_MANY * s->m.rob);
 }
 
 void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
@@ -875,6 +845,7 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	} else {
 		s->residual[RESIDUAL_STRICT] += known - c;
 	}
+	now.mem = d->store ? out->mem : 0;
 	*past(s, i) = now;
 	if (r->flags & RI_MISPREDICT)
 		note_mispredict(s, r, out);

@@ -22,6 +22,10 @@ enum edges_unit {
 	EDGES_UNITS,
 };
 
+#define EDGES_WINDOW_MANY 20 /* an idealised window is so many times as large */
+#define EDGES_PORTS	  ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) /* slots for each unit */
+#define EDGES_PACKETS	  128 /* fetch packets whose first instruction is kept */
+
 /* What the edges need to know of the machine. */
 struct edges_machine {
 	uint32_t rob, dispatch_width, fetch_width, commit_width;
@@ -29,9 +33,11 @@ struct edges_machine {
 	uint32_t fetch_depth;	/* … of those, fetch to fetch buffer */
 	uint32_t front_entries; /* instructions between arrival in the fetch buffer and dispatch */
 	uint32_t redirect, flush; /* cycles from resolving (committing) to fetch */
+	uint32_t fault;		  /* … and those of a page fault */
 	uint32_t btb_bubble;
 	uint32_t wakeup;
 	uint32_t l1d_latency, l2_latency, mem_latency, forward_latency;
+	uint32_t walk; /* a page walk whose entry is in the L2; more is a miss */
 	uint32_t line_bytes;
 	uint32_t lq, sq, int_regs, fp_regs; /* the registers beyond the architectural ones */
 	uint32_t iq[EDGES_QUEUES];	    /* integer, memory, FP; unified: the first */
@@ -43,14 +49,19 @@ struct edges_machine {
 	} unit[EDGES_UNITS];  /* enum edges_unit */
 	uint32_t issue_slots; /* a cycle, for operations of one cycle; 0: never binds */
 	uint32_t taken_per_fetch;
+	uint32_t targets;     /* packets between fetch and commit; 0: never binds */
 	uint32_t block_bytes; /* aligned, of a fetch packet */
 };
 
-/* From the settings of the machine file (info may be NULL) and what every source says (meta). */
 /* The unit that an operation of this class takes; EDGES_UNITS: one that never binds. */
+/* … and the issue queue that it waits in: 0 integer or unified, 1 memory, 2 FP. */
+unsigned edges_queue_of(const struct edges_machine *m, unsigned cls);
 enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls);
+/* From the settings of the machine file (info may be NULL) and what every source says (meta). */
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 			const struct trace_info *info, struct err *e);
+/* How far back C is asked for: all that can be in flight, with one packet more. */
+uint32_t edges_past(const struct edges_machine *m);
 struct graph_config edges_graph_config(const struct edges_machine *m);
 
 /* Which kinds of cycles the edges did not explain, and how many; for tests and docs. */

@@ -101,7 +101,8 @@ struct graph *graph_new(const struct graph_config *config)
 	struct graph *g = x_calloc(1, sizeof(*g));
 	g->config = *config;
 	assert(config->fetch_width <= GRAPH_WIDTH_MAX && config->commit_width);
-	const size_t c = ring_for(max_u64(config->window, config->commit_width) + 1),
+	const size_t c = ring_for(
+			 max_u64(max_u64(config->window, config->past), config->commit_width) + 1),
 		     grain = ring_for(config->window_ideal / GRAPH_WIN_GRAIN + 2),
 		     e = config->issue_edges ? c : 0;
 	const size_t size[] = {

@@ -98,6 +98,8 @@ struct graph_inst {
 	struct graph_part fetch[3]; /* what the fetch itself takes beyond a hit */
 	uint16_t pd, cf;	    /* latencies of PD and CF */
 	uint16_t buffer;	    /* D(i - x) -> F(i): the fetch buffer; removed with bandwidth */
+	uint16_t targets; /* C(i - x) -> F(i): the fetch-target queue, in the real window only;
+			     removed with bandwidth */
 	/* all */
 	uint16_t cd[2];		   /* C(i - x) -> D(i), in the real window and the idealised one */
 	uint16_t iq;		   /* E(i - x) -> D(i), in the real window only */
@@ -105,20 +107,23 @@ struct graph_inst {
 				      most GRAPH_WAIT_MAX */
 	struct graph_part dd; /* D(i-1) -> D(i), and all other edges into D: what they do not say */
 	uint16_t src[GRAPH_SOURCES]; /* slots: PR */
-	uint16_t port; /* slot: V(i) is when its port is free, if used in order of dispatch; removed
-			  with bandwidth */
+	uint16_t port;	/* slot: V(i) is when its port is free; removed with bandwidth */
+	uint16_t after; /* slot: the port of who had it before */
 	struct graph_part occupies;		   /* V -> the port is free for the next */
 	struct graph_part re;			   /* R -> E */
 	uint16_t ep;				   /* E -> P, belongs to no category */
 	struct graph_part ep_part[GRAPH_EP_PARTS]; /* filled from the first on */
-	uint16_t line;		/* slot -> P: PP, shares that miss's cache line */
-	uint16_t data;		/* slot -> P: a store's data */
-	uint16_t pc;		/* onto C: what the edges do not say */
-	uint16_t dst, mem;	/* slots that P goes into; 0: none */
-	struct graph_part wake; /* added in dst: wake-up beyond completion */
+	uint16_t late;		 /* slot -> the begin of EP: a load waits for that store's data */
+	uint16_t written;	 /* C(i - x) -> the begin of EP: … for that store to be written */
+	struct graph_part drain; /* … so long after it commits; at most GRAPH_WAIT_MAX */
+	uint16_t line;		 /* slot -> P: PP, shares that miss's cache line */
+	uint16_t data;		 /* slot -> P: a store's data */
+	uint16_t pc;		 /* onto C: what the edges do not say */
+	uint16_t dst, mem;	 /* slots that P goes into; 0: none */
+	struct graph_part wake;	 /* added in dst: wake-up beyond completion */
 } __attribute__((aligned(16)));
 
-_Static_assert(sizeof(struct graph_inst) == 6 * 16, "what graph_inst_clear writes");
+_Static_assert(sizeof(struct graph_inst) == 7 * 16, "what graph_inst_clear writes");
 
 /* No edges at all. One by one: compilers make a string instruction of a loop, which is slower than
  * all that is written into it afterwards. */
@@ -126,11 +131,12 @@ static inline void graph_inst_clear(struct graph_inst *in)
 {
 	typedef uint64_t part __attribute__((vector_size(16), may_alias));
 	part *to = (part *)in;
-	to[0] = to[1] = to[2] = to[3] = to[4] = to[5] = (part){ 0 };
+	to[0] = to[1] = to[2] = to[3] = to[4] = to[5] = to[6] = (part){ 0 };
 }
 
 struct graph_config {
 	uint32_t window;       /* reorder buffer entries: the largest cd[0] and iq */
+	uint32_t past;	       /* the largest targets and written, if that is larger */
 	uint32_t window_ideal; /* … with CAT_WIN idealised: the largest cd[1] */
 	uint32_t fetch_width;  /* of dispatch, in fact: D(i - width) -> D(i) + 1 */
 	uint32_t commit_width;

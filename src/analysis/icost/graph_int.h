@@ -65,11 +65,12 @@ enum step_flag {
 	STEP_PC = 1 << 13,
 	STEP_D_GRAIN = 1 << 14,
 	STEP_C_GRAIN = 1 << 15,
+	STEP_LATE = 1 << 16,
 };
 
 /* An instruction as the kernels take it: rows (0: one of zeros), and flags for what few have. */
 struct graph_step {
-	uint16_t flags;
+	uint32_t flags;
 	uint16_t d_before, d; /* D(i - width) + 1, and where that of this one goes */
 	uint16_t cd[2];	      /* C(i - x), in the real window and the idealised one */
 	uint16_t src[GRAPH_SOURCES];
@@ -77,11 +78,12 @@ struct graph_step {
 	uint16_t to_p, to_c, to_dst; /* delays: E to P, to C, to dst */
 	uint16_t dst;		     /* slot; 0: none */
 	uint16_t line, line_mask, data, mem, wake;
-	uint16_t re, port, occupies;
+	uint16_t late, drain; /* a store that a load waits for, and until it is written */
+	uint16_t re, port, after, occupies;
 	uint16_t wait, iq, e, dd, pc; /* pc: cycles */
 	uint16_t d_grain, c_grain;    /* where D and C go if they are kept for longer */
 	/* heads */
-	uint16_t step, fetch, buffer, buffer_ideal;
+	uint16_t step, fetch, buffer, buffer_ideal, targets;
 	uint16_t pd, pd_mask, cf; /* pd, cf: cycles */
 };
 

@@ -69,6 +69,8 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 				EACH_VEC f[v] = MAX(f[v], c[v] + ALL(s->cf));
 			for (unsigned v = 0; v < bw; v++)
 				f[v] = MAX(f[v], ROW(s->buffer)[v]);
+			for (unsigned v = 0; !wide && v < bw; v++)
+				f[v] = MAX(f[v], ROW(s->targets)[v]);
 			EACH_VEC f[v] = MAX(f[v], ROW(s->buffer_ideal)[v]) + ROW(s->fetch)[v];
 			EACH_VEC d[v] = MAX(d[v], f[v] + depth);
 		}
@@ -105,7 +107,7 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 			const VEC *const occupies = ROW(s->occupies);
 			EACH_VEC free[v] = d[v] + ready;
 			for (unsigned v = 0; v < bw; v++)
-				free[v] = MAX(free[v], port[v]);
+				free[v] = MAX(free[v], ROW(s->after)[v]);
 			if (flags & STEP_PORT_BINDS)
 				EACH_VEC t[v] = MAX(t[v], free[v]);
 			EACH_VEC port[v] = free[v] + occupies[v];
@@ -117,6 +119,8 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 			EACH_VEC to[v] = t[v];
 		}
 
+		if (flags & STEP_LATE)
+			EACH_VEC t[v] = MAX(t[v], ROW(s->late)[v] + ROW(s->drain)[v]);
 		if (flags & STEP_P) {
 			EACH_VEC p[v] = MAX(t[v] + ROW(s->to_p)[v], ROW(s->data)[v]);
 			EACH_VEC p[v] = MAX(p[v], ROW(s->line)[v] & ROW(s->line_mask)[v]);

@@ -76,6 +76,8 @@ static void forwards(struct segment *s, const struct graph_config *g)
 			const int64_t j = in->buffer ? buffer_source(i, in->buffer) : -1;
 			if (j >= 0)
 				f = later(f, s->node[j].d);
+			if (in->targets && i >= in->targets)
+				f = later(f, s->node[i - in->targets].c);
 			f += own_fetch(in);
 			head = (int32_t)i;
 		}
@@ -100,14 +102,20 @@ static void forwards(struct segment *s, const struct graph_config *g)
 								 ? s->in[j].wake.cycles
 								 : 0));
 		}
-		s->node[i].port = in->port ? writer[in->port] : -1;
+		s->node[i].port = in->port && in->after ? writer[in->after] : -1;
 		if (s->node[i].port >= 0)
 			v = later(v, s->node[s->node[i].port].v +
 					 s->in[s->node[i].port].occupies.cycles);
 		if (in->port && in->flags & GRAPH_PORT)
 			e = later(e, v);
 		e += in->re.cycles;
-		int64_t p = e + latency(in);
+		int64_t p = e;
+		s->node[i].late = in->late && !in->written ? writer[in->late] : -1;
+		if (s->node[i].late >= 0)
+			p = later(p, s->node[s->node[i].late].p);
+		if (in->written && i >= in->written)
+			p = later(p, s->node[i - in->written].c + in->drain.cycles);
+		p += latency(in);
 		s->node[i].line = in->line ? writer[in->line] : -1;
 		s->node[i].data = in->data ? writer[in->data] : -1;
 		if (s->node[i].line >= 0)
@@ -172,6 +180,9 @@ static void backwards(struct segment *s, const struct graph_config *g)
 		by = s->node[i].lp;
 		at = s->node[i].p;
 		sooner(&s->node[i].le, by - latency(in));
+		out_of_p(s, s->node[i].late, by - latency(in), at - latency(in));
+		if (in->written && i >= in->written)
+			sooner(&s->node[i - in->written].lc, by - latency(in) - in->drain.cycles);
 		out_of_p(s, s->node[i].line, by, at);
 		if (s->node[i].data >= 0) {
 			const struct graph_inst *from = &s->in[s->node[i].data];
@@ -224,6 +235,8 @@ static void backwards(struct segment *s, const struct graph_config *g)
 		const int64_t j = in->buffer ? buffer_source(i, in->buffer) : -1;
 		if (j >= 0)
 			sooner(&s->node[j].ld, by);
+		if (in->targets && i >= in->targets)
+			sooner(&s->node[i - in->targets].lc, by);
 	}
 	for (int64_t i = 0; i < n; i++) {
 		const int64_t slack = s->node[i].lp - s->node[i].p;
@@ -289,6 +302,10 @@ static enum path_node before_f(struct segment *s, int64_t *i)
 	if (j >= 0 && t == s->node[j].d) {
 		*i = j;
 		return AT_D;
+	}
+	if (in->targets && here >= in->targets && t == s->node[here - in->targets].c) {
+		*i = here - in->targets;
+		return AT_C;
 	}
 	if (s->node[here].head < 0)
 		return AT_START;
@@ -362,19 +379,37 @@ static enum path_node before_e(struct segment *s, const struct graph_config *g, 
 	return AT_V;
 }
 
+/* The cycles that its execution took. */
+static void own_latency(struct segment *s, int64_t i)
+{
+	const struct graph_inst *in = &s->in[i];
+	s->inst[i].critical = true;
+	for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
+		if (graph_counts(in->ep_part[k].category, 0))
+			give(s, i, kind_of(&in->ep_part[k]), in->ep_part[k].cycles);
+	give(s, i, KIND_OTHER, in->ep);
+}
+
 static enum path_node before_p(struct segment *s, int64_t *i)
 {
 	const struct graph_inst *in = &s->in[*i];
 	const int64_t here = *i;
 	if (s->node[here].e + latency(in) == s->node[here].p) {
-		s->inst[here].critical = true;
-		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
-			if (graph_counts(in->ep_part[k].category, 0))
-				give(s, here, kind_of(&in->ep_part[k]), in->ep_part[k].cycles);
-		give(s, here, KIND_OTHER, in->ep);
+		own_latency(s, here);
 		return AT_E;
 	}
-	const int32_t line = s->node[here].line;
+	const int64_t begun = s->node[here].p - latency(in);
+	const int32_t line = s->node[here].line, late = s->node[here].late;
+	const bool waited = late >= 0 && s->node[late].p == begun,
+		   written = in->written && here >= in->written &&
+			     s->node[here - in->written].c + in->drain.cycles == begun;
+	if (waited || written) {
+		own_latency(s, here);
+		*i = waited ? late : here - in->written;
+		if (!waited)
+			give(s, here, kind_of(&in->drain), in->drain.cycles);
+		return waited ? AT_P : AT_C;
+	}
 	if (line >= 0 && s->node[line].p == s->node[here].p) {
 		*i = line;
 		return AT_P;

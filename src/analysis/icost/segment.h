@@ -42,7 +42,7 @@ struct segment {
 	struct {
 		int64_t f, d, v, e, p, c;	/* times in the real machine */
 		int64_t lf, ld, lv, le, lp, lc; /* latest that do not lengthen the segment */
-		int32_t src[GRAPH_SOURCES], line, data, port, head; /* indices; -1: none */
+		int32_t src[GRAPH_SOURCES], line, data, late, port, head; /* indices; -1: none */
 	} node[SEGMENT_INSTS];
 };
 

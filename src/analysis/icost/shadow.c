@@ -9,7 +9,9 @@
  * an L1 says nothing until it is full; whether lines that were not seen before are in a lower cache
  * is learnt from those that really missed.
  *
- * Does not model prefetchers: a side whose L1 has one is not looked at.
+ * A next-line prefetcher at an L1 brings lines here as there; whether it is in time is not known,
+ * so nothing is said of a line that is used for the first time since. A side with another
+ * prefetcher is not looked at.
  */
 #include "analysis/icost/shadow.h"
 
@@ -19,12 +21,15 @@
 struct tags {
 	uint32_t sets, ways; /* sets 0: no such cache */
 	uint32_t mask;	     /* sets - 1 if that is a power of two, else 0 */
-	uint64_t *line;	     /* line + 1; 0: free; most recent first */
+	uint64_t
+	    *line; /* 2 * (line + 1), + 1: prefetched and not used; 0: free; most recent first */
 };
 
 struct shadow {
 	struct tags l1[2], l2, llc;
 	bool usable[2];
+	uint32_t ahead[2];   /* lines that the prefetcher brings */
+	uint32_t page_shift; /* from lines to pages, which it does not cross */
 	uint32_t line_shift;
 	uint64_t watched;    /* the line of the last instruction that was only watched */
 	uint32_t strange[2]; /* misses of lines not seen before: served by a cache, by memory */
@@ -68,10 +73,16 @@ static struct tags tags_of(const struct trace_info *info, const char *section, u
 	return t;
 }
 
-static bool has_prefetcher(const struct trace_info *info, const char *section)
+/* Lines that a prefetcher brings with a miss; more than there are: one that is not known. */
+static uint32_t lines_ahead(const struct trace_info *info, const char *section)
 {
 	const char *kind = text_of(info, section, "prefetch");
-	return kind[0] && strcmp(kind, "none");
+	if (!kind[0] || !strcmp(kind, "none"))
+		return 0;
+	if (strcmp(kind, "next-line"))
+		return UINT32_MAX;
+	const char *degree = text_of(info, section, "prefetch_degree");
+	return degree[0] ? (uint32_t)strtoul(degree, NULL, 0) : 1;
 }
 
 struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta *meta)
@@ -85,8 +96,11 @@ struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta
 	s->l1[SHADOW_DATA] = tags_of(info, "l1d", line);
 	s->l2 = tags_of(info, "l2", line);
 	s->llc = tags_of(info, "llc", line);
-	s->usable[SHADOW_INST] = s->l1[SHADOW_INST].sets && !has_prefetcher(info, "l1i");
-	s->usable[SHADOW_DATA] = s->l1[SHADOW_DATA].sets && !has_prefetcher(info, "l1d");
+	s->page_shift = 12 - s->line_shift;
+	for (unsigned side = 0; side < 2; side++) {
+		s->ahead[side] = lines_ahead(info, side == SHADOW_INST ? "l1i" : "l1d");
+		s->usable[side] = s->l1[side].sets && s->ahead[side] != UINT32_MAX;
+	}
 	/* what the levels add to a hit is the same for both sides */
 	for (unsigned side = 0; side < 2; side++) {
 		s->least[side][LEVEL_L2] = (uint16_t)(meta->l2_latency - meta->l1d_latency);
@@ -109,22 +123,46 @@ void shadow_free(struct shadow *s)
 	free(s);
 }
 
-/* Makes the line the most recent of its set. True if it was there; *full: the set had no free way.
- */
-static bool touch(struct tags *t, uint64_t line, bool *full)
+enum touch { TOUCH_MISS, TOUCH_HIT, TOUCH_FIRST /* use of a line that was prefetched */ };
+
+/* Makes the line the most recent of its set. *full: the set had no free way. */
+static enum touch touch(struct tags *t, uint64_t line, bool *full)
 {
 	uint64_t *set = t->line + (size_t)(t->mask ? line & t->mask : line % t->sets) * t->ways;
+	const uint64_t tag = 2 * (line + 1);
 	uint32_t k = 0;
 	*full = set[t->ways - 1] != 0;
-	if (likely(set[0] == line + 1))
-		return true;
-	while (k < t->ways && set[k] != line + 1)
+	if (likely(set[0] == tag))
+		return TOUCH_HIT;
+	while (k < t->ways && (set[k] & ~1ull) != tag)
 		k++;
-	const bool hit = k < t->ways;
+	const enum touch hit = k == t->ways ? TOUCH_MISS : set[k] == tag ? TOUCH_HIT : TOUCH_FIRST;
 	for (k = hit ? k : t->ways - 1; k; k--)
 		set[k] = set[k - 1];
-	set[0] = line + 1;
+	set[0] = tag;
 	return hit;
+}
+
+/* The prefetcher's next lines, after a miss or the first use of one. */
+static void prefetch(struct shadow *s, enum shadow_side side, uint64_t line)
+{
+	struct tags *t = &s->l1[side];
+	for (uint64_t next = line + 1; next <= line + s->ahead[side]; next++) {
+		uint64_t *set =
+		    t->line + (size_t)(t->mask ? next & t->mask : next % t->sets) * t->ways;
+		uint32_t k = 0;
+		bool full;
+		if (next >> s->page_shift != line >> s->page_shift)
+			return;
+		while (k < t->ways && (set[k] & ~1ull) != 2 * (next + 1))
+			k++;
+		if (k < t->ways)
+			continue;
+		touch(t, next, &full);
+		set[0] |= 1;
+		if ((!s->l2.sets || !touch(&s->l2, next, &full)) && s->llc.sets)
+			touch(&s->llc, next, &full);
+	}
 }
 
 enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
@@ -134,8 +172,11 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 	bool full, full2 = true;
 	if (!s->usable[side])
 		return LEVEL_NONE;
-	if (touch(&s->l1[side], line, &full))
-		return LEVEL_L1;
+	const enum touch found = touch(&s->l1[side], line, &full);
+	if (found != TOUCH_HIT && s->ahead[side])
+		prefetch(s, side, line);
+	if (found)
+		return found == TOUCH_HIT ? LEVEL_L1 : LEVEL_NONE;
 	enum mem_level level = LEVEL_MEM;
 	if (s->l2.sets && touch(&s->l2, line, &full2))
 		level = LEVEL_L2;

@@ -24,7 +24,7 @@ void slots_reset(struct slots *s, uint32_t width, uint32_t reach)
 	s->count = s->reach + 1; /* a root of 0 is too far away */
 }
 
-void slots_next(struct slots *s, bool timeless, struct graph_inst *in)
+void slots_next(struct slots *s, bool timeless, bool slot, struct graph_inst *in)
 {
 	uint64_t from = 0, chain = 0;
 	const uint32_t i = s->count++;
@@ -34,7 +34,7 @@ void slots_next(struct slots *s, bool timeless, struct graph_inst *in)
 	}
 	const uint32_t root = (uint32_t)(from >> 32), rank = (uint32_t)from;
 	if (i - root <= s->reach) {
-		const uint32_t mine = ++s->waiting[root % ROOTS];
+		const uint32_t mine = slot ? ++s->waiting[root % ROOTS] : rank;
 		const uint32_t wait = (uint32_t)((mine * s->per >> 32) - (rank * s->per >> 32));
 		chain = (uint64_t)root << 32 | mine;
 		unsigned n = 0;

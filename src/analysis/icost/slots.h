@@ -21,9 +21,10 @@ struct slots {
 void slots_reset(struct slots *s, uint32_t width, uint32_t reach);
 /*
  * The next instruction: gives it the part that it waits for a slot. Its sources, results and parts
- * are in `in`; timeless: it takes no time when operations of one cycle are idealised.
+ * are in `in`; timeless: it takes no time when operations of one cycle are idealised; slot: it
+ * takes one of theirs.
  */
-void slots_next(struct slots *s, bool timeless, struct graph_inst *in);
+void slots_next(struct slots *s, bool timeless, bool slot, struct graph_inst *in);
 /* The root that an instruction with these sources waits for; 0: none. */
 uint32_t slots_root(const struct slots *s, const struct graph_inst *in);
 

@@ -239,6 +239,7 @@ static inline bool head(struct batch *b, const struct graph_inst *restrict in, u
 		b->growth += in->cf;
 	}
 	s->buffer = in->buffer ? grain_row(g, i, in->buffer) : 0;
+	s->targets = in->targets ? (uint16_t)(g->rows.c + ((i - in->targets) & b->c_mask)) : 0;
 	s->buffer_ideal = g->config.buffer_ideal ? grain_row(g, i, g->config.buffer_ideal) : 0;
 	return parts_row(g, in->step, 2, &s->step) && parts_row(g, in->fetch, 3, &s->fetch);
 }
@@ -280,7 +281,7 @@ static inline bool dispatch(struct batch *b, const struct graph_inst *restrict i
 	return true;
 }
 
-static inline bool execute(struct batch *b, const struct graph_inst *restrict in,
+static inline bool execute(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
 			   struct graph_step *restrict s, unsigned *flags)
 {
 	struct graph *g = b->g;
@@ -290,6 +291,7 @@ static inline bool execute(struct batch *b, const struct graph_inst *restrict in
 	if (in->port) {
 		*flags |= STEP_PORT | (in->flags & GRAPH_PORT ? STEP_PORT_BINDS : 0);
 		s->port = in->port;
+		s->after = in->after;
 		s->occupies = 0;
 		b->growth += in->occupies.cycles;
 		g->ports[in->port / 64] |= 1ull << in->port % 64;
@@ -300,6 +302,16 @@ static inline bool execute(struct batch *b, const struct graph_inst *restrict in
 		*flags |= STEP_RE;
 		b->growth += in->re.cycles;
 		if (!part_row(g, in->re, &s->re))
+			return false;
+	}
+	if (unlikely(in->late | in->written)) {
+		*flags |= STEP_LATE;
+		s->late = in->written ? (uint16_t)(g->rows.c + ((i - in->written) & b->c_mask))
+				      : in->late;
+		s->drain = 0;
+		assert(in->drain.cycles <= GRAPH_WAIT_MAX);
+		b->growth += in->drain.cycles;
+		if (in->drain.cycles && !part_row(g, in->drain, &s->drain))
 			return false;
 	}
 	const struct graph_delay *d = delays(g, in->ep, in->ep_part, in->wake);
@@ -333,7 +345,7 @@ static inline bool step(struct batch *b, const struct graph_inst *restrict in, u
 	b->growth = b->constant + in->pc;
 	if (in->flags & GRAPH_HEAD && !head(b, in, i, s, &flags))
 		return false;
-	if (!dispatch(b, in, i, s, &flags) || !execute(b, in, s, &flags))
+	if (!dispatch(b, in, i, s, &flags) || !execute(b, in, i, s, &flags))
 		return false;
 	const uint16_t slot = (uint16_t)(i & b->c_mask);
 	s->e = (uint16_t)(r->e + slot);
@@ -347,7 +359,7 @@ static inline bool step(struct batch *b, const struct graph_inst *restrict in, u
 		flags |= STEP_C_GRAIN;
 		s->c_grain = (uint16_t)(r->c_grain + (i / GRAPH_WIN_GRAIN & b->c_grain_mask));
 	}
-	s->flags = (uint16_t)flags;
+	s->flags = flags;
 	return true;
 }
 

@@ -22,8 +22,7 @@
 #define CODE	    (1u << 16) /* entries of the cache of decoded instructions */
 #define LOOK_MAX    1024       /* samples of one PC that are compared */
 #define WHOLE	    ((1ull << 2 * SHOTGUN_SPAN) - 1)
-#define FRONT_SLACK 2 /* packets under way between fetch and its buffer, in the mean */
-#define WINDOW_MANY 20
+#define FRONT_SLACK 2  /* packets under way between fetch and its buffer, in the mean */
 #define TRIES	    24 /* targets of one indirect branch */
 #define APART	    (1u << 20)
 #define AHEAD	    48	 /* instructions that a target is tried on */
@@ -341,7 +340,7 @@ static void window_edges(struct fragments *f, size_t i, const struct code *c,
 {
 	const struct edges_machine *m = &f->m;
 	for (unsigned k = 0; k < 2; k++) {
-		const uint64_t times = k ? WINDOW_MANY : 1;
+		const uint64_t times = k ? EDGES_WINDOW_MANY : 1;
 		uint16_t x = (uint16_t)(m->rob * times);
 		if (c->cls == CLASS_LOAD || c->cls == CLASS_AMO)
 			x = distance(f->loads, f->at.nloads, m->lq * times, i, x);
@@ -380,9 +379,9 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 	const enum edges_unit unit = edges_unit_of(m, c->cls);
 	if (unit < EDGES_UNITS && m->unit[unit].count && !m->unit[unit].pipelined) {
 		/* The description says how long the unit is taken; that explains the waiting. */
-		out->port = (uint16_t)(GRAPH_SLOT_PORTS +
-				       unit * ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) +
+		out->port = (uint16_t)(GRAPH_SLOT_PORTS + unit * EDGES_PORTS +
 				       f->at.next_port[unit]++ % m->unit[unit].count);
+		out->after = out->port;
 		out->flags |= GRAPH_PORT;
 		out->occupies = (struct graph_part){ .cycles = d->latency, .category = CAT_LGALU };
 	} else {
@@ -439,7 +438,8 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 	if (c->cls == CLASS_AMO && !out->mem)
 		out->mem = f->slot[i] = pool_slot(f);
 	out->dst = c->operands.dst;
-	slots_next(&f->slots, !load && !store && out->ep_part[0].category == CAT_SHALU, out);
+	slots_next(&f->slots, !load && !store && out->ep_part[0].category == CAT_SHALU,
+		   m->unified || edges_queue_of(m, c->cls) == 0, out);
 }
 
 /* ---- the path ---- */
@@ -593,7 +593,7 @@ static void note_mispredict(struct fragments *f, size_t i, const struct shotgun_
 		       fetched = cycles * (i + 1) / (f->at.heads ? f->at.heads : 1);
 	const bool soon = reach_was_saved(&f->reach, slots_root(&f->slots, out));
 	reach_branch(&f->reach, f->before + i, fetched, f->m.rob,
-		     soon ? f->m.rob : WINDOW_MANY * f->m.rob);
+		     soon ? f->m.rob : EDGES_WINDOW_MANY * f->m.rob);
 }
 
 /* The next instruction of the path. False if it cannot be what the bits say. */

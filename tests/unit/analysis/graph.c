@@ -60,6 +60,8 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 				j--;
 			if (g->buffer_ideal)
 				f = later(f, at(d, j + 1));
+			if (bw && !wide && in->targets)
+				f = later(f, at(c, i - in->targets));
 			f += part(in->fetch[0], lane) + part(in->fetch[1], lane) +
 			     part(in->fetch[2], lane);
 		}
@@ -87,19 +89,23 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 			r = later(r, slot[in->src[s]]);
 		if (in->port) {
 			if (bw)
-				port = later(port, slot[in->port]);
+				port = later(port, slot[in->after]);
 			if (in->flags & GRAPH_PORT)
 				r = later(r, port);
 			slot[in->port] = port + part(in->occupies, lane);
 		}
 		e[i] = r + part(in->re, lane);
-		p = e[i] + in->ep;
+		p = later(e[i], slot[in->late]);
+		if (in->written)
+			p = later(e[i], at(c, i - in->written) + part(in->drain, lane));
+		const uint64_t begun = p;
+		p += in->ep;
 		for (unsigned s = 0; s < GRAPH_EP_PARTS; s++)
 			p += part(in->ep_part[s], lane);
 		if (in->line && graph_counts(in->line_cat, lane))
 			p = later(p, slot[in->line]);
 		p = later(p, slot[in->data]);
-		c[i] = later(later(p, e[i] + g->commit_latency), c[i - 1]);
+		c[i] = later(later(p, begun + g->commit_latency), c[i - 1]);
 		if (bw)
 			c[i] = later(c[i], at(c, i - g->commit_width) + 1);
 		c[i] += in->pc;
@@ -138,6 +144,7 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 		in->pd = (uint16_t)rng_below(rng, 15);
 		in->cf = (uint16_t)rng_below(rng, 15);
 		in->buffer = rng_below(rng, 2) ? 0 : (uint16_t)(1 + rng_below(rng, 40));
+		in->targets = rng_below(rng, 3) ? 0 : (uint16_t)(1 + rng_below(rng, g->past));
 		in->cd[0] =
 		    rng_below(rng, 8) ? (uint16_t)g->window : (uint16_t)rng_below(rng, g->window);
 		in->cd[1] = (uint16_t)g->window_ideal;
@@ -150,6 +157,8 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 		for (unsigned k = 0; k < nsrc; k++)
 			in->src[k] = (uint16_t)(1 + rng_below(rng, 20));
 		in->port = rng_below(rng, 3) ? 0 : (uint16_t)(GRAPH_SLOT_PORTS + rng_below(rng, 3));
+		in->after =
+		    rng_below(rng, 9) ? (uint16_t)(GRAPH_SLOT_PORTS + rng_below(rng, 3)) : 0;
 		in->occupies = random_part(rng, 1, 9);
 		in->re = random_part(rng, 4, 5);
 		in->ep = (uint16_t)rng_below(rng, 3);
@@ -157,6 +166,9 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 			in->ep_part[k] = random_part(rng, 1, 50);
 			in->ep_part[k].cycles++;
 		}
+		in->late = rng_below(rng, 7) ? 0 : (uint16_t)(GRAPH_SLOT_POOL + rng_below(rng, 8));
+		in->written = rng_below(rng, 9) ? 0 : (uint16_t)(1 + rng_below(rng, g->past));
+		in->drain = in->written ? random_part(rng, 2, 20) : (struct graph_part){ 0 };
 		in->line = rng_below(rng, 5) ? 0 : (uint16_t)(GRAPH_SLOT_POOL + rng_below(rng, 8));
 		in->data = rng_below(rng, 5) ? 0 : (uint16_t)(1 + rng_below(rng, 20));
 		in->pc = rng_below(rng, 9) ? 0 : (uint16_t)rng_below(rng, 9);
@@ -179,6 +191,7 @@ static struct graph_config random_config(struct rng *rng)
 				  .one_window = !rng_below(rng, 4),
 				  .one_width = !rng_below(rng, 4) };
 	g.window_ideal = 20 * g.window;
+	g.past = g.window + (uint32_t)rng_below(rng, 50);
 	return g;
 }
 
@@ -383,7 +396,7 @@ static void test_657_ports_may_run_ahead_by_any_time(void **state)
 		struct graph_inst *in = &insts[i];
 		in->cd[0] = 16;
 		in->cd[1] = 320;
-		in->port = (uint16_t)(GRAPH_SLOT_PORTS + i % 2);
+		in->port = in->after = (uint16_t)(GRAPH_SLOT_PORTS + i % 2);
 		in->occupies = (struct graph_part){ 20, CAT_LGALU, 0 };
 		in->flags = i == LONG_INSTS - 1 ? GRAPH_PORT : 0;
 	}

@@ -279,7 +279,7 @@ static void test_675_a_unit_that_is_not_pipelined_bounds_throughput(void **state
 	struct small *s = new_small(64, 15);
 	for (int i = 0; i < 3; i++) {
 		struct graph_inst *in = op(s, 0, 0, 10, CAT_LGALU);
-		in->port = (uint16_t)(GRAPH_SLOT_PORTS + i % 2);
+		in->port = in->after = (uint16_t)(GRAPH_SLOT_PORTS + i % 2);
 		in->occupies = (struct graph_part){ .cycles = 10, .category = CAT_LGALU };
 		in->flags = GRAPH_PORT;
 	}
@@ -303,6 +303,54 @@ static void test_676_the_fetch_buffer_hides_an_instruction_miss_behind_a_full_wi
 	assert_int_equal(cost(s, SET(IMISS)), 0);
 	assert_int_equal(cost(s, SET(DMISS)), 52 - 31);
 	assert_int_equal(cost(s, SET(DMISS) | SET(IMISS)), 52 - 2);
+	free(s);
+}
+
+static void test_678_a_load_waits_for_the_data_of_its_store(void **state)
+{
+	struct small *s = new_small(64, 15);
+	struct graph_inst *load;
+	op(s, 0, 1, 30, CAT_LGALU);
+	op(s, 0, 0, 1, CAT_NONE)->data = 1; /* the store's address is there at once */
+	s->in[1].mem = GRAPH_SLOT_POOL;
+	load = op(s, 0, 2, 4, CAT_DL1);
+	load->late = GRAPH_SLOT_POOL;
+	solve(s);
+	assert_int_equal(s->length[0], 1 + 30 + 4);
+	assert_int_equal(cost(s, SET(LGALU)), 35 - (2 + 4));
+	assert_int_equal(cost(s, SET(DL1)), 4);
+	free(s);
+}
+
+static void test_679_a_load_with_some_of_a_stores_bytes_waits_until_it_is_written(void **state)
+{
+	struct small *s = new_small(64, 15);
+	struct graph_inst *load;
+	op(s, 0, 1, 30, CAT_DMISS);
+	op(s, 0, 0, 1, CAT_NONE); /* the store: done at once, commits behind the miss */
+	load = op(s, 0, 2, 4, CAT_DL1);
+	load->written = 1;
+	load->drain = (struct graph_part){ .cycles = 3, .category = CAT_NONE };
+	solve(s);
+	assert_int_equal(s->length[0], 1 + 30 + 3 + 4);
+	assert_int_equal(cost(s, SET(DMISS)), 38 - (2 + 3 + 4));
+	free(s);
+}
+
+static void test_699_fetch_waits_for_a_packet_to_leave_the_target_queue(void **state)
+{
+	struct small *s = new_small(64, 15);
+	struct graph_inst *head;
+	op(s, 0, 1, 50, CAT_DMISS);
+	op(s, 0, 0, 1, CAT_NONE);
+	head = op(s, 0, 0, 6, CAT_NONE);
+	head->flags = GRAPH_HEAD;
+	head->targets = 2;
+	solve(s);
+	assert_int_equal(s->length[0], 1 + 50 + 6);
+	assert_int_equal(cost(s, SET(DMISS)), 50);
+	assert_int_equal(cost(s, SET(WIN)), 6);
+	assert_int_equal(cost(s, SET(BW)), 1 + 6); /* … and dispatch begins a cycle earlier */
 	free(s);
 }
 
@@ -460,6 +508,10 @@ int main(void)
 		cmocka_unit_test(
 		    test_676_the_fetch_buffer_hides_an_instruction_miss_behind_a_full_window),
 		cmocka_unit_test(test_677_icosts_and_rest_are_the_run),
+		cmocka_unit_test(test_678_a_load_waits_for_the_data_of_its_store),
+		cmocka_unit_test(
+		    test_679_a_load_with_some_of_a_stores_bytes_waits_until_it_is_written),
+		cmocka_unit_test(test_699_fetch_waits_for_a_packet_to_leave_the_target_queue),
 		cmocka_unit_test(test_681_slack_is_what_a_result_can_be_late),
 		cmocka_unit_test(test_682_local_slack_is_never_more_than_global),
 		cmocka_unit_test(test_683_slack_holds_when_it_is_used_up),

@@ -20,7 +20,7 @@ enum { REG_LOAD = 5, REG_A = 6, REG_B = 7 };
 static unsigned wait_of(struct slots *s, bool timeless, uint16_t dst, uint16_t src)
 {
 	struct graph_inst in = { .dst = dst, .src = { src } };
-	slots_next(s, timeless, &in);
+	slots_next(s, timeless, true, &in);
 	for (unsigned k = 0; k < GRAPH_EP_PARTS && in.ep_part[k].cycles; k++)
 		if (in.ep_part[k].category == CAT_SLOTS_SHALU)
 			return in.ep_part[k].cycles;
@@ -62,6 +62,20 @@ static void test_686_what_does_not_wait_for_anything_near_gets_its_slot_at_once(
 	for (unsigned n = 0; n < 8; n++) /* by then the load has left the window */
 		wait_of(&s, true, 0, 0);
 	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 0);
+	(void)state;
+}
+
+static void test_698_what_waits_in_another_queue_takes_no_slot(void **state)
+{
+	struct slots s;
+	struct graph_inst load = { .dst = REG_B, .src = { REG_LOAD } };
+	slots_reset(&s, 2, 64);
+	wait_of(&s, false, REG_LOAD, 0);
+	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 0);
+	slots_next(&s, false, false, &load);
+	assert_int_equal(load.ep_part[0].cycles, 0);
+	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 1); /* the second, not the third */
+	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 1);
 	(void)state;
 }
 
@@ -147,6 +161,7 @@ int main(void)
 		    test_686_what_does_not_wait_for_anything_near_gets_its_slot_at_once),
 		cmocka_unit_test(
 		    test_687_slots_count_only_where_operations_take_no_time_and_width_is_real),
+		cmocka_unit_test(test_698_what_waits_in_another_queue_takes_no_slot),
 		cmocka_unit_test(test_688_a_larger_window_saves_a_miss_if_mispredicts_are_real),
 		cmocka_unit_test(test_689_misses_go_as_often_as_wrong_paths_were_right),
 		cmocka_unit_test(

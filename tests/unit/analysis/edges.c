@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* 620: from records to edges, for mechanisms that need more than one record to be seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/icost/edges.h"
+#include "analysis/icost/shadow.h"
+#include "isa/isa.h"
+#include "trace/file.h"
+
+#define DIVU(rd, rs1, rs2) (0x02005033u | (rd) << 7 | (rs1) << 15 | (rs2) << 20)
+#define SB(rs2, rs1)	   (0x00000023u | (rs1) << 15 | (rs2) << 20)
+#define LBU(rd, rs1)	   (0x00004003u | (rd) << 7 | (rs1) << 15)
+
+#define DIV_CYCLES 34
+#define FORWARD	   4
+#define FIRST	   1 /* the graph's first packet takes a cycle that the run's does not */
+
+static const struct trace_meta meta = {
+	.machine = "test",
+	.fetch_width = 4,
+	.dispatch_width = 4,
+	.commit_width = 4,
+	.rob_entries = 64,
+	.frontend_depth = 5,
+	.mispredict_loop = 7,
+	.l1d_latency = 4,
+	.l2_latency = 18,
+	.mem_latency = 150,
+	.llc_latency = 48,
+	.line_bytes = 64,
+};
+
+struct run {
+	struct edges *edges;
+	struct graph *graph;
+	struct graph_inst last;
+	uint64_t po, commit;
+};
+
+static struct run run_new(void)
+{
+	struct edges_machine m;
+	struct err e = { 0 };
+	struct run r = { 0 };
+	assert_true(edges_machine_read(&m, &meta, NULL, &e));
+	m.forward_latency = FORWARD;
+	m.unit[PORT_DIV].count = 1;
+	m.unit[PORT_DIV].latency = DIV_CYCLES;
+	const struct graph_config config = edges_graph_config(&m);
+	r.edges = edges_new(&m);
+	r.graph = graph_new(&config);
+	return r;
+}
+
+static void run_free(struct run *r)
+{
+	edges_free(r->edges);
+	graph_free(r->graph);
+}
+
+/* The next instruction: all in one packet, dispatched together; executes from issue to complete. */
+static struct rec_inst inst(struct run *r, uint32_t word, enum op_class cls, uint32_t issue,
+			    uint32_t complete)
+{
+	r->commit = max_u64(r->commit, complete);
+	return (struct rec_inst){ .po = ++r->po,
+				  .pc = 0x1000 + 4 * r->po,
+				  .word = word,
+				  .cls = (uint8_t)cls,
+				  .flags = RI_COMMITTED | (r->po == 1 ? RI_FETCH_HEAD : 0) |
+					   (cls == CLASS_LOAD	 ? RI_LOAD
+					    : cls == CLASS_STORE ? RI_STORE
+								 : 0),
+				  .fetch = 100,
+				  .dispatch = 5,
+				  .issue = issue,
+				  .complete = complete,
+				  .commit = (uint32_t)r->commit };
+}
+
+static void add(struct run *r, const struct rec_inst *i)
+{
+	edges_next(r->edges, i, &r->last);
+	graph_add(r->graph, &r->last, 1);
+}
+
+static void test_621_a_division_that_overtakes_another_does_not_wait_for_it(void **state)
+{
+	struct run r = run_new();
+	/* The first waits for an operand until 100; the second goes at once, the third after it. */
+	const uint32_t begin[] = { 100, 6, 6 + DIV_CYCLES };
+	for (unsigned k = 0; k < 3; k++) {
+		const struct rec_inst i =
+		    inst(&r, DIVU(5 + k, 8 + k, 9), CLASS_DIV, begin[k], begin[k] + DIV_CYCLES);
+		add(&r, &i);
+	}
+	assert_int_equal(graph_base(r.graph).c, 100 + DIV_CYCLES);
+	/* but for the cycle of the first packet */
+	assert_int_equal(edges_residuals(r.edges)[RESIDUAL_STRICT], FIRST);
+	run_free(&r);
+}
+
+static void test_622_a_divider_that_others_had_stays_busy_in_a_larger_window(void **state)
+{
+	struct run r = run_new();
+	struct graph_inst first;
+	/* Between the two a division of a wrong path had the unit. */
+	struct rec_inst i = inst(&r, DIVU(5, 8, 9), CLASS_DIV, 6, 6 + DIV_CYCLES);
+	add(&r, &i);
+	first = r.last;
+	i = inst(&r, DIVU(6, 8, 9), CLASS_DIV, 6 + 2 * DIV_CYCLES, 6 + 3 * DIV_CYCLES);
+	add(&r, &i);
+	assert_int_equal(r.last.after, first.port);
+	assert_int_equal(r.last.re.cycles, DIV_CYCLES);
+	assert_int_equal(r.last.re.category, CAT_BW_LGALU);
+	assert_int_equal(r.last.occupies.cycles, 2 * DIV_CYCLES);
+	assert_int_equal(graph_base(r.graph).c, 6 + 3 * DIV_CYCLES);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_WIN), 6 + 3 * DIV_CYCLES);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_LGALU), FIRST + 6 + 1);
+	run_free(&r);
+}
+
+static void test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest(void **state)
+{
+	struct run r = run_new();
+	struct rec_inst i = inst(&r, DIVU(5, 8, 9), CLASS_DIV, 6, 6 + DIV_CYCLES);
+	add(&r, &i);
+	i = inst(&r, SB(5, 2), CLASS_STORE, 6, 6 + DIV_CYCLES); /* data: the division's */
+	i.addr = 0x8000;
+	i.size = 1;
+	add(&r, &i);
+	const uint16_t store = r.last.mem;
+	i = inst(&r, SB(0, 2), CLASS_STORE, 6, 7);
+	i.addr = 0x8001;
+	i.size = 1;
+	add(&r, &i);
+	i = inst(&r, LBU(7, 2), CLASS_LOAD, 6, 6 + DIV_CYCLES + FORWARD);
+	i.addr = 0x8000;
+	i.size = 1;
+	i.prod_mem = 2;
+	i.dlevel = LEVEL_FWD;
+	add(&r, &i);
+	assert_int_equal(r.last.late, store);
+	assert_int_equal(edges_residuals(r.edges)[RESIDUAL_EXECUTE], 0);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_LGALU), FIRST + 6 + 1 + FORWARD);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_DL1), 6 + DIV_CYCLES + 1);
+	run_free(&r);
+}
+
+/* ---- tags of the right path, with a prefetcher ---- */
+
+static void test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought(void **state)
+{
+	static const struct trace_setting settings[] = {
+		{ "l1d", "size", "4k" },
+		{ "l1d", "ways", "1" },
+		{ "l1d", "prefetch", "next-line" },
+	};
+	const struct trace_info info = { .settings = settings, .nsettings = 3 };
+	struct shadow *s = shadow_new(&info, &meta);
+	for (uint64_t line = 0; line < 64; line++) /* no set says anything before it is full */
+		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
+	assert_true(shadow_access(s, SHADOW_DATA, 0x200000, LEVEL_L1) > LEVEL_L1);
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200000, LEVEL_L1), LEVEL_L1);
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200040, LEVEL_L1), LEVEL_NONE);
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200040, LEVEL_L1), LEVEL_L1);
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200080, LEVEL_L1), LEVEL_NONE);
+	assert_true(shadow_access(s, SHADOW_DATA, 0x200200, LEVEL_L1) > LEVEL_L1);
+	shadow_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_621_a_division_that_overtakes_another_does_not_wait_for_it),
+		cmocka_unit_test(test_622_a_divider_that_others_had_stays_busy_in_a_larger_window),
+		cmocka_unit_test(
+		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
+		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
