@@ -6,7 +6,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#define STREAM_BYTES (8 << 20) /* what is passed on to the disk at once */
+#define DEAR_NS	     0.5       /* for a byte: twice what it takes to copy it */
+#define SLOW_NS	     100000000 /* longest wait for the disk */
 
 bool export_file_open(struct export_file *f, const char *path, struct err *e)
 {
@@ -22,8 +27,38 @@ bool export_file_open(struct export_file *f, const char *path, struct err *e)
 	return true;
 }
 
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * A long run fills memory with pages that nobody has used for long, and in a virtual machine the
+ * host may have taken them: then a page costs ten times what copying into it does. Where that is
+ * seen, what has been written goes to the disk at once, and what is there leaves memory, so that
+ * the next pages are those of a moment ago. A disk that makes us wait for that is left in peace.
+ */
+static void pass_on(struct export_file *f)
+{
+	const off_t end = (off_t)f->written;
+	if (f->pages == EXPORT_CACHE && f->cost_ns > STREAM_BYTES * DEAR_NS)
+		f->pages = EXPORT_PASS_ON;
+	f->cost_ns = 0;
+	if (f->pages != EXPORT_PASS_ON)
+		return;
+	const uint64_t from = now_ns(CLOCK_MONOTONIC);
+	sync_file_range(f->fd - 1, end - STREAM_BYTES, STREAM_BYTES, SYNC_FILE_RANGE_WRITE);
+	if (now_ns(CLOCK_MONOTONIC) - from > SLOW_NS)
+		f->pages = EXPORT_KEEP;
+	if (end >= 4 * STREAM_BYTES) /* by now on the disk; what is not stays */
+		posix_fadvise(f->fd - 1, end - 4 * STREAM_BYTES, STREAM_BYTES, POSIX_FADV_DONTNEED);
+}
+
 static bool write_out(struct export_file *f, size_t size, struct err *e)
 {
+	const uint64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (size_t done = 0; done < size;) {
 		ssize_t n = write(f->fd - 1, f->buffer + done, size - done);
 		if (n < 0 && errno == EINTR)
@@ -34,6 +69,10 @@ static bool write_out(struct export_file *f, size_t size, struct err *e)
 		done += (size_t)n;
 	}
 	f->used -= size;
+	f->written += size;
+	f->cost_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+	if (f->written && f->written % STREAM_BYTES == 0)
+		pass_on(f);
 	memmove(f->buffer, f->buffer + size, f->used);
 	return true;
 }

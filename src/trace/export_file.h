@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "util/util.h"
 
@@ -13,6 +14,9 @@ struct export_file {
 	char *path, *temporary;
 	char *buffer;
 	size_t used;
+	uint64_t written; /* bytes … */
+	uint64_t cost_ns; /* … of which the last few took so long */
+	enum { EXPORT_CACHE, EXPORT_PASS_ON, EXPORT_KEEP } pages; /* export_file.c */
 };
 #define EXPORT_BUFFER_BYTES                                                                        \
 	(1u << 18)	      /* what is written at once, in whole pages: a third cheaper */
