@@ -276,27 +276,36 @@ static void print_bar(const struct icost_model *m, const struct view_options *o,
 	fprintf(o->out, "+ pairs  o other  . rest\n");
 }
 
+/* A category as everywhere, also one that the user named; a set of two in stripes of both. */
+static struct svg_part set_look(const struct icost_model *m, unsigned set)
+{
+	struct svg_part part = { .name = m->name[set] };
+	const unsigned one = set & -set, two = set & (set - 1);
+	const int row = category_row(m->name[one]);
+	part.colour = categories[row >= 0 ? row : __builtin_ctz(one)].rgb;
+	if (two) {
+		const int other = category_row(m->name[two & -two]);
+		part.stripe = categories[other >= 0 ? other : __builtin_ctz(two)].rgb;
+	}
+	return part;
+}
+
 static bool write_svg(const struct icost_model *m, const struct order *t, const char *path,
 		      struct err *e)
 {
-	static const char *const shades[] = { "#b8b8d1", "#d8c3a5", "#a5c3b8",
-					      "#d1b8c9", "#c3d1b8", "#b8cdd1" };
 	struct svg_part parts[PARTS];
 	double values[PARTS];
 	size_t n = 0;
 	char title[700];
 	for (size_t i = 0; i < t->count && n < PARTS - 2; i++) {
-		const int c = is_single(t->sets[i]) ? category_row(m->name[t->sets[i]]) : -1;
-		parts[n] =
-		    (struct svg_part){ m->name[t->sets[i]],
-				       c >= 0 ? categories[c].rgb : shades[i % ARRAY_LEN(shades)] };
+		parts[n] = set_look(m, t->sets[i]);
 		values[n++] = 100 * m->icost[t->sets[i]] / m->graph_cycles;
 	}
-	parts[n] = (struct svg_part){ "other", "#e0e0e0" };
+	parts[n] = (struct svg_part){ .name = "other", .colour = "#e0e0e0" };
 	values[n++] = 100 * t->other / m->graph_cycles;
-	parts[n] = (struct svg_part){ "rest", "#f4f4f4" };
+	parts[n] = (struct svg_part){ .name = "rest", .colour = "#f4f4f4" };
 	values[n++] = 100 * (1 - m->cost[ICOST_SETS - 1] / m->graph_cycles);
-	const struct svg_bar bar = { m->program, values };
+	const struct svg_bar bar = { "", values };
 	const struct svg_group group = { m->program, &bar, 1 };
 	snprintf(title, sizeof(title), "Interaction costs of %s on %s", m->program, m->machine);
 	const struct svg_chart chart = { .title = title,
@@ -304,7 +313,8 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 					 .parts = parts,
 					 .nparts = n,
 					 .groups = &group,
-					 .ngroups = 1 };
+					 .ngroups = 1,
+					 .bar = 90 };
 	return svg_write(path, &chart, e);
 }
 

@@ -468,7 +468,8 @@ static bool draw(const struct stack_model *models, size_t count, const char *pat
 		if (!any)
 			continue;
 		used[nparts] = k;
-		parts[nparts++] = (struct svg_part){ stack_part_words[k], look[k].rgb };
+		parts[nparts++] =
+		    (struct svg_part){ .name = stack_part_words[k], .colour = look[k].rgb };
 	}
 	for (size_t i = 0, at = 0; i < count; i++) {
 		groups[i].name = model_basename(models[i].program);

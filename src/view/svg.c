@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layout: bars of 26 pixels, names of bars slanted under the axis, names of groups under those, the
- * legend at the right, top of the stack first. The axis is scaled to the highest and the lowest
- * stack, with round numbers at its ticks.
+ * Layout: names of bars slanted under the axis, names of groups under those, the legend at the
+ * right, top of the stack first. The axis is scaled to the highest and the lowest stack, with round
+ * numbers at its ticks.
  */
 #include "view/svg.h"
 
@@ -18,8 +18,10 @@
 #define TOP	  40
 #define PLOT	  300
 #define NAMES	  98 /* room for the names of bars */
+#define ROW	  18 /* of the legend */
 #define LEGEND	  196
 #define LETTER	  6.6 /* mean width of a letter at 12 pixels */
+#define TITLE	  9.4 /* … of one of the title */
 
 static void text(FILE *f, const char *s)
 {
@@ -66,6 +68,7 @@ static double tick_step(double range)
 struct plot {
 	double high, low; /* of the axis */
 	double width;
+	int bar;
 };
 
 static double y_of(const struct plot *p, double value)
@@ -90,6 +93,28 @@ static void axis(FILE *f, const struct svg_chart *c, const struct plot *p, doubl
 	fputs("</text>\n", f);
 }
 
+static void patterns(FILE *f, const struct svg_chart *c)
+{
+	fputs("<defs>\n", f);
+	for (size_t k = 0; k < c->nparts; k++)
+		if (c->parts[k].stripe)
+			fprintf(f,
+				"<pattern id=\"part%zu\" width=\"8\" height=\"8\" "
+				"patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+				"<rect width=\"8\" height=\"8\" fill=\"%s\"/>"
+				"<rect width=\"4\" height=\"8\" fill=\"%s\"/></pattern>\n",
+				k, c->parts[k].colour, c->parts[k].stripe);
+	fputs("</defs>\n", f);
+}
+
+static void fill(FILE *f, const struct svg_chart *c, size_t part)
+{
+	if (c->parts[part].stripe)
+		fprintf(f, "fill=\"url(#part%zu)\"", part);
+	else
+		fprintf(f, "fill=\"%s\"", c->parts[part].colour);
+}
+
 static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
 		     const struct svg_bar *b, double x)
 {
@@ -102,18 +127,17 @@ static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
 		*at = to;
 		if (fabs(v) * PLOT / (p->high - p->low) < 0.05)
 			continue;
-		fprintf(f,
-			"<rect x=\"%.1f\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" fill=\"%s\">"
-			"<title>",
-			x, y_of(p, fmax(from, to)), BAR, fabs(y_of(p, from) - y_of(p, to)),
-			c->parts[k].colour);
+		fprintf(f, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" ", x,
+			y_of(p, fmax(from, to)), p->bar, fabs(y_of(p, from) - y_of(p, to)));
+		fill(f, c, k);
+		fputs("><title>", f);
 		text(f, b->name);
-		fputs(": ", f);
+		fputs(b->name[0] ? ": " : "", f);
 		text(f, c->parts[k].name);
 		fprintf(f, " %.4g</title></rect>\n", v);
 	}
 	fprintf(f, "<text transform=\"translate(%.1f %d) rotate(-50)\" text-anchor=\"end\">",
-		x + BAR * 0.75, TOP + PLOT + 14);
+		x + p->bar * 0.75, TOP + PLOT + 14);
 	text(f, b->name);
 	fputs("</text>\n", f);
 }
@@ -121,20 +145,19 @@ static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
 static void legend(FILE *f, const struct svg_chart *c, double x)
 {
 	for (size_t k = 0; k < c->nparts; k++) {
-		double y = TOP + 18.0 * (double)(c->nparts - 1 - k);
+		double y = TOP + ROW * (double)(c->nparts - 1 - k);
 
-		fprintf(f,
-			"<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>"
-			"<text x=\"%.1f\" y=\"%.1f\">",
-			x, y, c->parts[k].colour, x + 18, y + 10);
+		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" ", x, y);
+		fill(f, c, k);
+		fprintf(f, "/><text x=\"%.1f\" y=\"%.1f\">", x + 18, y + 10);
 		text(f, c->parts[k].name);
 		fputs("</text>\n", f);
 	}
 }
 
-static double group_width(const struct svg_group *g)
+static double group_width(const struct svg_group *g, int bar)
 {
-	double bars = (double)g->nbars * (BAR + GAP) - GAP;
+	double bars = (double)g->nbars * (bar + GAP) - GAP;
 	double name = LETTER * (double)strlen(g->name);
 
 	return fmax(bars, name);
@@ -143,13 +166,13 @@ static double group_width(const struct svg_group *g)
 bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 {
 	FILE *f = fopen(path, "we");
-	struct plot p = { .width = LEFT };
+	struct plot p = { .width = LEFT, .bar = c->bar ? c->bar : BAR };
 	double step, x = LEFT + GROUP_GAP / 2.0;
 
 	if (!f)
 		return err_set(e, "cannot write '%s': %s", path, strerror(errno));
 	for (size_t g = 0; g < c->ngroups; g++) {
-		p.width += group_width(&c->groups[g]) + GROUP_GAP;
+		p.width += group_width(&c->groups[g], p.bar) + GROUP_GAP;
 		for (size_t b = 0; b < c->groups[g].nbars; b++) {
 			double high, low;
 
@@ -162,9 +185,10 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 		p.high = 1;
 	step = tick_step(p.high - p.low);
 	p.high = ceil(p.high / step - 1e-9) * step;
-	p.low = floor(p.low / step + 1e-9) * step;
+	p.low = floor(p.low / step + 0.02) * step; /* not for what could not be seen */
 
-	double height = TOP + PLOT + NAMES + 20, title = LETTER * 1.25 * (double)strlen(c->title);
+	double height = fmax(TOP + PLOT + NAMES + 20, TOP + ROW * (double)c->nparts + 10);
+	double title = TITLE * (double)strlen(c->title);
 	double width = fmax(p.width + LEGEND, LEFT + title + 10);
 
 	fprintf(f,
@@ -175,18 +199,20 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 		width, height, width, height, LEFT);
 	text(f, c->title);
 	fputs("</text>\n", f);
+	patterns(f, c);
 	axis(f, c, &p, step);
 	for (size_t g = 0; g < c->ngroups; g++) {
 		const struct svg_group *group = &c->groups[g];
-		double bars = (double)group->nbars * (BAR + GAP) - GAP, room = group_width(group);
+		double bars = (double)group->nbars * (p.bar + GAP) - GAP,
+		       room = group_width(group, p.bar);
 
 		for (size_t b = 0; b < group->nbars; b++)
 			draw_bar(f, c, &p, &group->bars[b],
-				 x + (room - bars) / 2 + (double)b * (BAR + GAP));
+				 x + (room - bars) / 2 + (double)b * (p.bar + GAP));
 		fprintf(f,
 			"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
 			"font-weight=\"bold\">",
-			x + room / 2, height - 10);
+			x + room / 2, TOP + PLOT + NAMES + 10.0);
 		text(f, group->name);
 		fputs("</text>\n", f);
 		x += room + GROUP_GAP;

@@ -12,6 +12,7 @@
 struct svg_part {
 	const char *name;
 	const char *colour; /* "#rrggbb" */
+	const char *stripe; /* stripes of this colour over it; NULL: plain */
 };
 
 /* One bar; values of the parts, negative ones go below the axis. */
@@ -32,6 +33,7 @@ struct svg_chart {
 	size_t nparts;
 	const struct svg_group *groups;
 	size_t ngroups;
+	int bar; /* width of one in pixels; 0: 26 */
 };
 
 bool svg_write(const char *path, const struct svg_chart *chart, struct err *e);

@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 CULPRIT, WORKLOADS = sys.argv[1], pathlib.Path(sys.argv[2])
 SCRATCH = pathlib.Path(tempfile.mkdtemp())
@@ -44,7 +45,7 @@ def icost(store, *options):
 
 
 def main():
-    print("1..%d" % (4 * len(PROGRAMS) + 10))
+    print("1..%d" % (4 * len(PROGRAMS) + 11))
     for program in PROGRAMS:
         store = SCRATCH / (program + ".culprit")
         cycles = sim(program, "--analyze", "icost,shotgun", "--param", "icost.statics=1", store=store)
@@ -69,6 +70,13 @@ def main():
     check(abs(w["predicted"] - w["simulated"]) < 0.15 * w["simulated"], "what-if of its mispredicts is what simulation saves", str(w))
     check(all(0 <= i["critical"] <= 1 and i["slack"] >= i["local_slack"] - 1e-9 for i in said["instructions"]),
           "slack is at least local slack")
+
+    icost(SCRATCH / "hash_join.culprit", "--svg", str(SCRATCH / "bar.svg"))
+    root = xml.etree.ElementTree.parse(SCRATCH / "bar.svg").getroot()
+    inside = [float(t.get("y")) < float(root.get("height")) and float(t.get("x")) < float(root.get("width"))
+              for t in root.iter("{http://www.w3.org/2000/svg}text") if t.get("y")]
+    stripes = list(root.iter("{http://www.w3.org/2000/svg}pattern"))
+    check(len(inside) > 10 and all(inside) and stripes, "the picture holds its legend, pairs are striped")
 
     full = icost(SCRATCH / "hash_join.culprit")
     sim("hash_join", "--analyze", "icost", "--param", "icost.sample=3", store=SCRATCH / "sampled.culprit")
