@@ -62,11 +62,13 @@ extern const char *const topdown_name[TD_COMPONENTS];
  * parts of them. */
 struct fmt_sums {
 	uint64_t charged;
-	uint64_t under_short; /* a short D-miss blocked the head, or what it had delayed */
-	uint64_t bound[2];    /* lost to a slow head anyway: to long latency, to short D-misses */
-	uint64_t under_long;  /* a long D-miss blocked the head */
-	uint64_t beside_long; /* a long D-miss was outstanding */
-	uint64_t paper;	      /* charged in whole cycles, by the paper's letter */
+	uint64_t under_short;	/* a short D-miss blocked the head, or what it had delayed */
+	uint64_t bound[2];	/* lost to a slow head anyway: to long latency, to short D-misses */
+	uint64_t under_long[2]; /* a long D-miss blocked the head; a page walk did */
+	uint64_t beside_long;	/* a long D-miss was outstanding */
+	uint64_t paper;		/* charged in whole cycles, by the paper's letter */
+	/* and slots that are not charged: the window was full behind such a miss, such a walk */
+	uint64_t full_long[2];
 };
 
 /* Instructions that entered the window in one cycle. The window's content is made of such groups,
@@ -74,16 +76,17 @@ struct fmt_sums {
 struct fmt_group {
 	uint64_t po; /* of the first */
 	struct fmt_sums after;
-	uint8_t beside; /* slots lost to the bubble before it */
+	uint32_t number; /* of all groups: which of two came first */
+	uint8_t beside;	 /* slots lost to the bubble before it */
 	bool full, paper;
 };
 
 /* A mispredicted branch that has resolved; found by its number in program order. */
 struct fmt_resolved {
 	uint64_t po;
-	uint64_t under_short;  /* of fmt_sums, when it resolved */
-	bool blocked;	       /* a short D-miss blocked the head then */
-	struct fmt_group next; /* with which the right path went on; po 0: not yet */
+	uint64_t under_short, under_long[2]; /* of fmt_sums, when it resolved */
+	bool blocked, blocked_long;	     /* then a short D-miss blocked the head; a long one */
+	struct fmt_group next;		     /* with which the right path went on; po 0: not yet */
 };
 
 /* A D-miss that blocks, or has blocked, the head of the window. */
@@ -109,6 +112,7 @@ struct fmt {
 	struct fmt_resolved *resolved;
 	uint64_t mask; /* of both */
 	uint64_t groups_begin, groups_end;
+	uint32_t groups_entered;
 	struct fmt_sums sums;
 	uint32_t depth, width;	     /* of the front end, of dispatch */
 	struct fmt_fed fed[FMT_FED]; /* ring: the front end's stages */
@@ -118,6 +122,9 @@ struct fmt {
 	uint8_t bubble;	  /* enum cpi_component: the bubble that has just passed; CPI_BASE: none */
 	uint32_t behind;  /* slots left empty by a full window while something committed */
 	uint64_t next_po; /* what commits next */
+	/* 64 times the slots that a mispredicted branch costs which does not wait for a long miss,
+	 * in the mean of the last 64 or so */
+	uint64_t typical;
 	uint64_t entering_po; /* a resolved branch: the right path is still to enter; 0: none */
 	struct fmt_miss miss;
 	uint32_t penalty[CPI_COMPONENTS]; /* delay of a D-miss, by its cause */

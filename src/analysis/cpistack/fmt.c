@@ -15,7 +15,7 @@
  *   enters. That is the difference of one running count (`charged`) between two dispatches: the
  *   branch's and its successor's. Penalties of successive mispredicted branches cannot overlap, so
  *   one counter serves all rows. What the right path loses to a miss is not charged to the branch
- *   before it as well. What overlaps a long D-miss is the branch's (section 3.3.2).
+ *   before it as well.
  * - The sFMT has one set of local I-cache and I-TLB counters for all rows: an instruction with its
  *   miss bit set that completes claims them all; a mispredicted branch that completes clears them.
  * - Long back-end misses and long-latency stalls are counted while the window is full (the ROB, or
@@ -41,6 +41,13 @@
  * And a mispredicted branch that resolves after a short D-miss at the head has returned waited for
  * it: those cycles are the miss's, with what it had delayed. One that resolves under the miss keeps
  * them.
+ *
+ * What overlaps a long D-miss is the branch's, as in section 3.3.2, but all of it and no more:
+ * - A branch that resolves while the miss blocks the head has not waited for it: also the slots of
+ *   a full window are its own, from its dispatch until the right path enters.
+ * - One that resolves later may have waited. What it would have cost is not known; the mean of
+ *   those that did not wait stands for it (an adder and a shift), or what it lost outside of the
+ *   miss and the time of a hit in the cache below, whichever is more. The rest is the miss's.
  */
 #include "analysis/cpistack/cpistack.h"
 
@@ -167,6 +174,12 @@ static void give(struct cpistack *s, enum cpi_component cause, uint64_t slots)
 	s->now.method[METHOD_SFMT][cause] += (int64_t)slots;
 }
 
+static void take(struct cpistack *s, enum cpi_component cause, uint64_t slots)
+{
+	s->now.method[METHOD_FMT][cause] -= (int64_t)slots;
+	s->now.method[METHOD_SFMT][cause] -= (int64_t)slots;
+}
+
 /* Notes what blocks the head: a D-miss, or a slow instruction at the head of a full window. `slots`
  * are those that are lost meanwhile. */
 static void note_head(struct fmt *f, const struct rec_cycle *c, bool full, uint64_t slots)
@@ -236,11 +249,14 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c)
 		/* the walk made the miss longer, though it was over before the window was full */
 		const uint64_t walk = min_u64(f->walked, slots);
 		give(s, CPI_DTLB, walk);
+		f->sums.full_long[1] += walk;
 		f->walked -= walk;
 		slots -= walk;
 	}
 	if (cause != CPI_BASE)
 		give(s, cause, slots);
+	if (cause == CPI_L2D || cause == CPI_DTLB)
+		f->sums.full_long[cause == CPI_DTLB] += slots;
 }
 
 /* The table to the letter: whole cycles, misses counted at fetch, only the ROB can be full. Says if
@@ -263,7 +279,8 @@ static void split_charge(struct fmt *f, const struct rec_cycle *c, uint64_t char
 	/* as many would have entered as committed */
 	const uint64_t stuck = min_u64(charge, c->ncommit < f->width ? f->width - c->ncommit : 0);
 	if (c->flags & (RC_HEAD_DTLB | RC_HEAD_LONG_DMISS)) {
-		f->sums.under_long += c->ncommit ? 0 : c->repeat * charge;
+		f->sums.under_long[!(c->flags & RC_HEAD_LONG_DMISS)] +=
+		    c->ncommit ? 0 : c->repeat * charge;
 	} else if (c->head_po < f->bound_until) {
 		const bool miss =
 		    c->ncommit ? f->bound_cause == CPI_L1D : c->flags & RC_HEAD_L1MISS;
@@ -283,9 +300,12 @@ static void add_group(struct fmt *f, const struct rec_cycle *c, bool full, bool 
 	while (f->groups_end > f->groups_begin && f->groups[(f->groups_end - 1) & f->mask].po >= po)
 		f->groups_end--;
 	f->cleared_po = min_u64(f->cleared_po, po);
-	f->groups[f->groups_end++ & f->mask] = (struct fmt_group){
-		.po = po, .after = f->sums, .beside = (uint8_t)beside, .full = full, .paper = paper
-	};
+	f->groups[f->groups_end++ & f->mask] = (struct fmt_group){ .po = po,
+								   .after = f->sums,
+								   .number = f->groups_entered++,
+								   .beside = (uint8_t)beside,
+								   .full = full,
+								   .paper = paper };
 	if (f->groups_end - f->groups_begin > f->mask)
 		f->groups_begin = f->groups_end - f->mask;
 	if (f->entering_po && f->entering_po == po - 1) {
@@ -301,7 +321,10 @@ static void resolve(struct fmt *f, const struct rec_cycle *c)
 	f->resolved[c->flush_po & f->mask] =
 	    (struct fmt_resolved){ .po = c->flush_po,
 				   .under_short = f->sums.under_short,
-				   .blocked = c->flags & RC_HEAD_L1MISS && !c->ncommit };
+				   .under_long = { f->sums.under_long[0], f->sums.under_long[1] },
+				   .blocked = c->flags & RC_HEAD_L1MISS && !c->ncommit,
+				   .blocked_long = c->flags & (RC_HEAD_DTLB | RC_HEAD_LONG_DMISS) &&
+						   !c->ncommit };
 	f->entering_po = c->flush_po;
 }
 
@@ -394,15 +417,51 @@ static const struct fmt_group *group_of(struct fmt *f, uint64_t po)
 	return f->groups_end > f->groups_begin && g->po <= po ? g : NULL;
 }
 
+/* What a mispredicted branch costs that was charged `own` slots, some of them beside long misses:
+ * as much as without them, as far as that is known. The rest goes to the misses, or comes from what
+ * they were given while the window was full. */
+static uint64_t beside_long_misses(struct cpistack *s, const struct fmt_resolved *then,
+				   const struct fmt_sums *from, uint64_t own)
+{
+	struct fmt *f = &s->fmt;
+	const struct fmt_sums *until = &then->next.after;
+	uint64_t under[2], full[2];
+	for (unsigned k = 0; k < 2; k++) {
+		under[k] = then->under_long[k] - from->under_long[k];
+		full[k] = until->full_long[k] - from->full_long[k];
+	}
+	const uint64_t under_all = under[0] + under[1], full_all = full[0] + full[1];
+	uint64_t cost = own + full_all;
+	if (then->blocked_long || !(under_all + full_all)) {
+		/* it has not waited for the miss: its cost is seen */
+		f->typical += cost - f->typical / 64;
+	} else {
+		/* it would have waited for a hit of the cache below, too */
+		cost = own - min_u64(own, under_all) + (uint64_t)f->penalty[CPI_L1D] * f->width;
+		cost = min_u64(max_u64(cost, f->typical / 64), own + full_all);
+	}
+	if (cost < own) {
+		const uint64_t walks = (own - cost) * under[1] / under_all;
+		give(s, CPI_L2D, own - cost - walks);
+		give(s, CPI_DTLB, walks);
+	} else {
+		const uint64_t taken = min_u64(cost - own, full[0]);
+		take(s, CPI_L2D, taken);
+		take(s, CPI_DTLB, cost - own - taken);
+	}
+	return cost;
+}
+
 /* The first instruction after a mispredicted branch completes: the branch's penalty is known. */
 static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 {
 	struct fmt *f = &s->fmt;
 	const struct fmt_group *own = &f->branch_group;
 	const struct fmt_resolved *then = &f->resolved[f->branch_po & f->mask];
+	const bool seen = then->po == f->branch_po && then->next.po &&
+			  (int32_t)(then->next.number - own->number) > 0;
 	/* what was flushed and has entered again is no longer the branch's matter */
-	if (then->po == f->branch_po && then->next.po &&
-	    then->next.after.charged > own->after.charged)
+	if (seen)
 		next = &then->next;
 	const struct fmt_sums *from = &own->after, *until = &next->after;
 	const uint64_t entered = f->branch_po - own->po + 1;
@@ -413,12 +472,14 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 	uint64_t misses = until->bound[1] - from->bound[1];
 	if (then->po == f->branch_po && !then->blocked && then->under_short > from->under_short)
 		misses += then->under_short - from->under_short;
-	give(s, CPI_BMISP, penalty - latency - misses);
+	penalty -= latency + misses;
+	give(s, CPI_BMISP, seen ? beside_long_misses(s, then, from, penalty) : penalty);
 	give(s, CPI_LONG, latency);
 	give(s, CPI_L1D, misses);
 	s->now.method[METHOD_FMT_PAPER][CPI_BMISP] +=
 	    (int64_t)(until->paper - next->paper - from->paper);
-	s->overlap += until->under_long - from->under_long;
+	for (unsigned k = 0; k < 2; k++)
+		s->overlap += until->under_long[k] - from->under_long[k];
 	s->beside_long += until->beside_long - from->beside_long;
 }
 

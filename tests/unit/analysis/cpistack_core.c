@@ -204,7 +204,7 @@ static void test_664_a_mispredict_that_resolves_under_a_long_miss_costs_what_it_
 	double cycles = (double)l->stack.now.cycles;
 	assert_true(each > 5 && each < 10);
 	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {
-		assert_within(cycles_of(l, m, CPI_BMISP) / branch, 1, 0.1);
+		assert_within(cycles_of(l, m, CPI_BMISP) / branch, 1, 0.11);
 		assert_within(share(l, m, CPI_L2D) + share(l, m, CPI_DTLB), miss / cycles, 0.01);
 	}
 	/* the ROB is not empty: completion sees nothing of it */
@@ -212,17 +212,15 @@ static void test_664_a_mispredict_that_resolves_under_a_long_miss_costs_what_it_
 	done(l);
 }
 
-static void test_665_a_mispredict_that_waits_for_a_long_miss_keeps_what_overlaps(void **state)
+static void test_665_a_mispredict_that_waits_for_a_long_miss_costs_what_others_do(void **state)
 {
 	double branch, miss;
 	struct listener *l = analyse_both(21, &branch, &miss);
 	double events = (double)l->stack.events[1][CPI_BMISP];
 	double cycles = (double)l->stack.now.cycles;
 	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++) {
-		/* at most the time in which the ROB fills */
 		assert_true(cycles_of(l, m, CPI_BMISP) > 0.9 * branch);
-		assert_true(cycles_of(l, m, CPI_BMISP) < branch + events * 128 / 4);
-		/* which is not counted for the miss as well */
+		assert_true(cycles_of(l, m, CPI_BMISP) < branch + events * 9);
 		assert_within(share(l, m, CPI_BMISP) + share(l, m, CPI_L2D) + share(l, m, CPI_DTLB),
 			      (branch + miss) / cycles, 0.01);
 	}
@@ -255,7 +253,7 @@ int main(void)
 		cmocka_unit_test(
 		    test_664_a_mispredict_that_resolves_under_a_long_miss_costs_what_it_costs),
 		cmocka_unit_test(
-		    test_665_a_mispredict_that_waits_for_a_long_miss_keeps_what_overlaps),
+		    test_665_a_mispredict_that_waits_for_a_long_miss_costs_what_others_do),
 		cmocka_unit_test(test_666_i_misses_of_wrong_paths_are_counted_by_naive_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ struct flight {
 struct row {
 	uint64_t seq;
 	int64_t local[CPI_COMPONENTS]; /* lost on the way to it */
-	int64_t penalty, under_short, bound[2];
+	int64_t penalty, under_short, under_long, full_long, bound[2];
 	uint64_t dispatch;
 	bool resolved;
 };
@@ -40,7 +40,9 @@ struct table {
 	int64_t partial;
 	uint8_t bubble;
 	bool open; /* a mispredicted branch has resolved and nothing has entered since */
-	int64_t open_penalty, open_short, open_bound[2];
+	int64_t open_penalty, open_short, open_long, open_full, open_bound[2];
+	bool open_blocked; /* a long miss blocked the head when it resolved */
+	int64_t typical;   /* 64 times the mean cost of branches that met no long miss */
 };
 
 struct pipe {
@@ -123,6 +125,9 @@ static void resolve(struct pipe *p, size_t i, unsigned head)
 	t->open = true;
 	t->open_penalty = row->penalty;
 	t->open_short = head & RC_HEAD_L1MISS ? 0 : row->under_short;
+	t->open_long = row->under_long;
+	t->open_full = row->full_long;
+	t->open_blocked = head & RC_HEAD_LONG_DMISS;
 	memcpy(t->open_bound, row->bound, sizeof(t->open_bound));
 }
 
@@ -279,9 +284,10 @@ static int64_t take_delayed(struct window *w, const struct rec_cycle *c, int64_t
 }
 
 /* Counts the slots of a full window, and says which of `charge` a short miss delayed (returned),
- * and which were lost to long latency or short misses of a full window (bound). */
+ * and which were lost to long latency or short misses of a full window (bound). full_long: slots
+ * that a long miss gets in this cycle. */
 static int64_t table_window(struct pipe *p, const struct rec_cycle *c, bool full, int64_t charge,
-			    int64_t bound[2])
+			    int64_t bound[2], int64_t *full_long)
 {
 	struct window *w = &p->table.window;
 	const uint64_t until = c->head_po + c->rob_used;
@@ -317,6 +323,7 @@ static int64_t table_window(struct pipe *p, const struct rec_cycle *c, bool full
 	}
 	if (!done)
 		p->out->table[cause] += slots;
+	*full_long = !done && cause == CPI_L2D ? slots : 0;
 	if (!c->head_po || c->flags & RC_HEAD_LONG_DMISS)
 		return 0;
 	if (c->head_po < w->bound_until) {
@@ -338,6 +345,23 @@ static bool past_branch(const struct pipe *p)
 		if (!p->flight[i].wrong && p->flight[i].step->mispredict && !p->flight[i].done)
 			return true;
 	return false;
+}
+
+/* The right path enters: what the branch before it has lost is split with long misses. */
+static void settle(struct pipe *p, int64_t lost)
+{
+	struct table *t = &p->table;
+	const int64_t all = lost + t->open_full;
+	int64_t cost = all;
+	if (t->open_blocked || !(t->open_long || t->open_full)) {
+		t->typical += cost - t->typical / 64;
+	} else {
+		cost = (lost > t->open_long ? lost - t->open_long : 0) + SCENE_WIDTH * 9;
+		cost = cost > t->typical / 64 ? cost : t->typical / 64;
+		cost = cost < all ? cost : all;
+	}
+	p->out->table[CPI_BMISP] += cost;
+	p->out->table[CPI_L2D] += lost - cost;
 }
 
 /* The table's view of a cycle. */
@@ -374,20 +398,23 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 	if (c->ndispatch)
 		t->bubble = CPI_BASE;
 	const bool wrong = c->ndispatch && c->flags & RC_DISPATCH_WRONG;
-	int64_t bound[2], charge = 0;
+	int64_t bound[2], full_long, charge = 0;
 	if (wrong)
 		charge = full ? c->ndispatch : SCENE_WIDTH;
 	else if (!full && !c->ndispatch)
 		charge = miss && !past_branch(p) ? 0 : SCENE_WIDTH;
 	else if (refill)
 		charge = empty;
-	const int64_t by_short = table_window(p, c, full, charge, bound);
+	const int64_t by_short = table_window(p, c, full, charge, bound, &full_long);
+	const int64_t under_long = c->flags & RC_HEAD_LONG_DMISS && !c->ncommit ? charge : 0;
 	for (size_t i = 0; i < t->count; i++) {
 		struct row *row = &t->rows[i];
 		if (row->resolved || row->dispatch == c->cycle)
 			continue;
 		row->penalty += full ? c->ndispatch : SCENE_WIDTH;
 		row->under_short += by_short;
+		row->under_long += under_long;
+		row->full_long += full_long;
 		row->bound[0] += bound[0];
 		row->bound[1] += bound[1];
 	}
@@ -400,10 +427,11 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 			t->open_penalty += SCENE_WIDTH;
 		t->open_bound[0] += bound[0];
 		t->open_bound[1] += bound[1];
+		t->open_full += full_long;
 		if (entered) {
 			t->open_penalty += refill ? empty : 0;
-			p->out->table[CPI_BMISP] +=
-			    t->open_penalty - t->open_short - t->open_bound[0] - t->open_bound[1];
+			settle(p, t->open_penalty - t->open_short - t->open_bound[0] -
+				      t->open_bound[1]);
 			p->out->table[CPI_L1D] += t->open_short + t->open_bound[1];
 			p->out->table[CPI_LONG] += t->open_bound[0];
 			t->open = false;
