@@ -10,7 +10,7 @@ struct stack_values {
 	struct reading reading;
 	bool phases, no_reference, again;
 	uint64_t jobs;
-	const char *method, *svg, *cache;
+	const char *method, *svg, *cache, *simulator;
 };
 
 /* One file: its store, and its reference if there is to be one. */
@@ -25,6 +25,7 @@ static int make_references(const struct stack_values *v, struct input *in)
 {
 	struct stack_reference_options o = { .parallel = (unsigned)v->jobs,
 					     .cache_dir = v->cache,
+					     .simulator = v->simulator,
 					     .again = v->again };
 	struct err e = { "" };
 
@@ -116,6 +117,12 @@ static const struct cmd_option options[] = {
 	  .arg = "DIR",
 	  .help = "Where results of simulations are kept: $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit "
 		  "or ~/.cache/culprit by default" },
+	{ .name = "simulator",
+	  .type = CMD_TEXT,
+	  OPTION(simulator),
+	  .arg = "FILE",
+	  .help = "Another build of culprit for the simulations, which depend on it: what it has "
+		  "simulated stays in the cache while this one changes" },
 	{ .name = "again",
 	  .type = CMD_SWITCH,
 	  OPTION(again),

@@ -141,7 +141,7 @@ bool stack_reference_make(struct store *s, const struct stack_reference_options 
 	double cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
 
 	*count = 0;
-	struct rerun *r = rerun_open(s, NULL, o->cache_dir, e);
+	struct rerun *r = rerun_open(s, o->simulator, o->cache_dir, e);
 
 	if (!r)
 		return false;

@@ -12,6 +12,7 @@
 struct stack_reference_options {
 	unsigned parallel;     /* runs at a time; 0: as many as there are processors */
 	const char *cache_dir; /* NULL: the user's */
+	const char *simulator; /* the culprit to call; NULL: this one */
 	bool again;	       /* simulate also what is in the cache */
 };
 

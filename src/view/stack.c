@@ -130,6 +130,17 @@ static void print_errors(const struct stack_model *m, const struct view_options 
 	fputc('\n', o->out);
 }
 
+/* Cycles that two causes share, which is how much of a stack is a matter of whose they are. */
+static void print_overlap(const struct stack_model *m, const struct view_options *o)
+{
+	if (m->beside_long_cycles <= 0)
+		return;
+	fprintf(o->out,
+		"\nFront-end losses beside a long data miss: %.2f%% of cycles (%.2f%% with it at "
+		"the ROB's head)\n",
+		100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
+}
+
 static void print_legend(const struct stack_model *m, const struct view_options *o)
 {
 	int at = 2;
@@ -314,6 +325,7 @@ static void print_text(const struct stack_model *m, const struct view_options *o
 		print_cpi(m, o, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
 	for (size_t i = 0; i < m->nmethods; i += per_block)
 		print_errors(m, o, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
+	print_overlap(m, o);
 	print_bars(m, o);
 	if (so->phases)
 		print_strip(m, o, so->method ? so->method : "fmt");

@@ -53,6 +53,27 @@ test_a_setting_of_the_run_is_another_run() {
 	[ "$(find "$CULPRIT_CACHE/jobs" -type f | wc -l)" -ge 22 ] || fail "results of another machine were taken"
 }
 
+test_another_build_can_simulate() {
+	run stack "$profile" --json
+	cp "$tmp/out" "$tmp/own"
+	cp "$CULPRIT" "$tmp/other"
+	echo >>"$tmp/other"
+	find "$CULPRIT_CACHE/jobs" -type f | sort >"$tmp/before"
+	run stack "$profile" --json --simulator "$tmp/other"
+	status_is 0
+	cmp "$tmp/own" "$tmp/out"
+	find "$CULPRIT_CACHE/jobs" -type f | sort >"$tmp/after"
+	[ "$(comm -13 "$tmp/before" "$tmp/after" | wc -l)" = 11 ] || fail "the other build did not simulate"
+	run stack "$profile" --simulator "$tmp/nowhere"
+	refuses "$tmp/nowhere"
+}
+
+test_overlap_is_said_where_there_is_some() {
+	run sim --machine eyerman2006 --analyze cpistack --max-insts 300k -o "$tmp/o.culprit" -- "$GUESTS/answers" exit 0
+	run stack "$tmp/o.culprit" --no-reference
+	out_has "Front-end losses beside a long data miss:"
+}
+
 test_a_part_of_a_run_has_a_reference_of_the_same_part() {
 	run sim --machine eyerman2006 --analyze cpistack --start 1000 --stop 5000 -o "$tmp/part.culprit" -- \
 		"$GUESTS/answers" exit 0
