@@ -35,15 +35,30 @@ static inline const struct rec_inst *walk_next(struct walk *w, const struct rec_
 	return NULL;
 }
 
-/* Fills group with the ncommit instructions that commit in c. False if the streams are out of step.
+/*
+ * The ncommit instructions that commit in c, one after the other: where they stand, or, if squashed
+ * ones stand between them, copied to room (WALK_WIDTH_MAX). NULL if the streams are out of step.
  */
-static inline bool walk_commit(struct walk *w, const struct rec_cycle *c,
-			       const struct rec_inst **group, struct err *e)
+static inline const struct rec_inst *walk_group(struct walk *w, const struct rec_cycle *c,
+						struct rec_inst *room, struct err *e)
 {
-	for (unsigned k = 0; k < c->ncommit; k++)
-		if (unlikely(!(group[k] = walk_next(w, c, k, e))))
-			return false;
-	return true;
+	const unsigned n = c->ncommit;
+	while (w->at < w->count && !(w->insts[w->at].flags & RI_COMMITTED))
+		w->at++;
+	const struct rec_inst *first = &w->insts[w->at], *last = first + n - 1;
+	/* committed ones come in program order: if the last is the n-th, all are there */
+	if (likely(w->at + n <= w->count && first->po == c->head_po &&
+		   last->po == c->head_po + n - 1 && last->flags & RI_COMMITTED)) {
+		w->at += n;
+		return first;
+	}
+	for (unsigned k = 0; k < n; k++) {
+		const struct rec_inst *r = walk_next(w, c, k, e);
+		if (!r)
+			return NULL;
+		room[k] = *r;
+	}
+	return room;
 }
 
 #endif

@@ -62,33 +62,68 @@ static void end_phase(struct cpistack *s)
 		s->phase_end += s->phase_cycles;
 }
 
+/* The instructions of a batch, looked at before their cycles. */
+struct look {
+	const struct rec_inst *insts;
+	size_t count, at;
+	uint64_t special; /* the next that fmt_commit has to do with; none: UINT64_MAX */
+};
+
+/* Counts events up to the next special one. */
+static void look_ahead(struct cpistack *s, struct look *l)
+{
+	for (; l->at < l->count; l->at++) {
+		const struct rec_inst *r = &l->insts[l->at];
+		walk_fetch(r + WALK_AHEAD);
+		if (likely(!r->psv && !(r->flags & RI_MISPREDICT)))
+			continue;
+		counters_inst(s, r);
+		if (r->flags & RI_COMMITTED && fmt_special(r)) {
+			l->special = r->po;
+			l->at++;
+			return;
+		}
+	}
+	l->special = UINT64_MAX;
+}
+
+static void commit_special(struct cpistack *s, struct look *l, const struct rec_cycle *c,
+			   const struct rec_inst *group)
+{
+	for (unsigned k = 0; k < c->ncommit; k++) {
+		if (fmt_wants(&s->fmt, &group[k]))
+			fmt_commit(s, c, &group[k]);
+		while (group[k].po >= l->special)
+			look_ahead(s, l);
+	}
+}
+
 static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			   const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct cpistack *s = state;
 	struct walk walk = { insts, ninsts, 0 };
-	const struct rec_inst *group[WALK_WIDTH_MAX];
-	for (size_t i = 0; i < ninsts; i++) {
-		walk_fetch(&insts[i + WALK_AHEAD]);
-		if (insts[i].psv || insts[i].flags & RI_MISPREDICT)
-			counters_inst(s, &insts[i]);
-	}
+	struct look look = { insts, ninsts, 0, 0 };
+	struct rec_inst room[WALK_WIDTH_MAX];
+	look_ahead(s, &look);
 	for (size_t i = 0; i < ncycles; i++) {
 		const struct rec_cycle *c = &cycles[i];
-		walk_fetch(&cycles[i + WALK_AHEAD]);
-		if (!walk_commit(&walk, c, group, e))
+		const struct rec_inst *group = NULL;
+		walk_fetch(c + WALK_AHEAD);
+		if (c->ncommit && !(group = walk_group(&walk, c, room, e)))
 			return false;
 		fmt_cycle(s, c);
 		stages_cycle(s, c, group);
-		for (unsigned k = 0; k < c->ncommit; k++)
-			if (unlikely(fmt_wants(&s->fmt, group[k])))
-				fmt_commit(s, c, group[k]);
+		if (group && (s->fmt.have_branch || c->head_po + c->ncommit > look.special))
+			commit_special(s, &look, c, group);
 		s->now.cycles += c->repeat;
 		s->now.insts += c->ncommit;
 		s->dispatched += c->ndispatch;
 		if (unlikely((uint64_t)s->now.cycles >= s->phase_end))
 			end_phase(s);
 	}
+	while (look.at < look.count)
+		look_ahead(s, &look);
 	return true;
 }
 

@@ -181,16 +181,19 @@ void fmt_free(struct fmt *f);
 void fmt_cycle(struct cpistack *s, const struct rec_cycle *c);
 void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r);
 /* If fmt_commit has anything to do for an instruction. */
+static inline bool fmt_special(const struct rec_inst *r)
+{
+	return r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB);
+}
 static inline bool fmt_wants(const struct fmt *f, const struct rec_inst *r)
 {
-	return f->have_branch || r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB);
+	return f->have_branch || fmt_special(r);
 }
 
 /* stages.c: what holds up each stage. */
-struct stages *stages_new(const struct cpistack *s);
+struct stages *stages_new(struct cpistack *s);
 void stages_free(struct stages *g);
-void stages_cycle(struct cpistack *s, const struct rec_cycle *c,
-		  const struct rec_inst *const *group);
+void stages_cycle(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *group);
 void stages_end(struct cpistack *s);
 /* Why the oldest instruction does not commit. */
 enum cpi_component cpi_head_reason(const struct rec_cycle *c);

@@ -174,10 +174,10 @@ static unsigned stall_key(unsigned stall)
 	}
 }
 
-struct stages *stages_new(const struct cpistack *s)
+struct stages *stages_new(struct cpistack *s)
 {
 	struct stages *g = x_calloc(1, sizeof(*g));
-	execs_init(&g->execs);
+	execs_init(&g->execs, &s->by_pc, CPI_BASE);
 	for (unsigned n = 1; n <= WALK_WIDTH_MAX; n++) {
 		g->share[n] = s->scale / n;
 		g->first[n] = s->scale - (n - 1) * g->share[n];
@@ -236,7 +236,7 @@ static void settle(struct cpistack *s, uint64_t pc)
 }
 
 static inline void commit_stage(struct cpistack *s, const struct rec_cycle *c,
-				const struct rec_inst *const *group, const struct causes *k)
+				const struct rec_inst *group, const struct causes *k)
 {
 	struct stages *g = s->stages;
 	const unsigned n = c->ncommit;
@@ -246,11 +246,11 @@ static inline void commit_stage(struct cpistack *s, const struct rec_cycle *c,
 	if (n) {
 		uint64_t units = g->first[n];
 		if (g->waiting)
-			settle(s, group[0]->pc);
+			settle(s, group[0].pc);
 		for (unsigned i = 0; i < n; i++, units = g->share[n])
-			execs_add(&g->execs, group[i]->pc, units);
-		s->last_pc = group[n - 1]->pc;
-		s->last_po = group[n - 1]->po;
+			execs_add(&g->execs, group[i].pc, units);
+		s->last_pc = group[n - 1].pc;
+		s->last_po = group[n - 1].po;
 	} else if (c->flags & RC_ROB_EMPTY && c->flush_cause != FLUSH_NONE &&
 		   c->flush_po <= s->last_po) {
 		cells_add(&s->by_pc, cell_key(c->flush_pc, 0, why), c->repeat * s->scale, 0);
@@ -277,8 +277,7 @@ static inline void slot_stages(struct cpistack *s, const struct rec_cycle *c,
 	issue[k->issue] += width * repeat - issued;
 }
 
-void stages_cycle(struct cpistack *s, const struct rec_cycle *c,
-		  const struct rec_inst *const *group)
+void stages_cycle(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *group)
 {
 	const unsigned fetch = s->stages->front_of_fetch[c->fetch_stall];
 	if (c->ndispatch)
@@ -293,5 +292,5 @@ void stages_cycle(struct cpistack *s, const struct rec_cycle *c,
 void stages_end(struct cpistack *s)
 {
 	settle(s, s->last_pc);
-	execs_move(&s->stages->execs, &s->by_pc, CPI_BASE);
+	execs_move(&s->stages->execs);
 }

@@ -54,9 +54,9 @@ struct cell *cells_find(struct cells *c, uint64_t key)
 	return s;
 }
 
-void execs_init(struct execs *x)
+void execs_init(struct execs *x, struct cells *into, unsigned category)
 {
-	*x = (struct execs){ .mask = 63 };
+	*x = (struct execs){ .mask = 63, .into = into, .category = category };
 	x->chunks = x_calloc(x->mask + 1, sizeof(*x->chunks));
 }
 
@@ -88,7 +88,7 @@ static void grow_chunks(struct execs *x)
 	x->mask = mask;
 }
 
-struct exec *execs_chunk(struct execs *x, uint64_t number)
+uint64_t *execs_chunk(struct execs *x, uint64_t number)
 {
 	struct exec_chunk *k = find_chunk(x->chunks, x->mask, number);
 	if (!k->at) {
@@ -104,17 +104,20 @@ struct exec *execs_chunk(struct execs *x, uint64_t number)
 	return k->at;
 }
 
-void execs_move(struct execs *x, struct cells *into, unsigned category)
+void execs_spill(struct execs *x, uint64_t place, uint64_t *at)
+{
+	cells_add(x->into, cell_key(place << 1 | place >> 63, 0, x->category), *at % EXEC_ONE,
+		  *at / EXEC_ONE);
+	*at = 0;
+}
+
+void execs_move(struct execs *x)
 {
 	for (size_t i = 0; i <= x->mask; i++) {
-		struct exec_chunk *k = &x->chunks[i];
-		for (uint64_t j = 0; k->at && j < EXEC_CHUNK; j++) {
-			const uint64_t place = k->number * EXEC_CHUNK + j;
-			if (k->at[j].count)
-				cells_add(into, cell_key(place << 1 | place >> 63, 0, category),
-					  k->at[j].units, k->at[j].count);
-			k->at[j] = (struct exec){ 0, 0 };
-		}
+		const struct exec_chunk *k = &x->chunks[i];
+		for (uint64_t j = 0; k->at && j < EXEC_CHUNK; j++)
+			if (k->at[j])
+				execs_spill(x, k->number * EXEC_CHUNK + j, &k->at[j]);
 	}
 }
 

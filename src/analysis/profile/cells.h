@@ -77,49 +77,51 @@ static inline void cells_add(struct cells *c, uint64_t key, uint64_t units, uint
 
 /*
  * Executions without events, which are most, by address: what is near in the code is near here,
- * which a hash table cannot say. Tables of EXEC_CHUNK addresses are made where code runs.
+ * which a hash table cannot say. Tables of EXEC_CHUNK addresses are made where code runs; units and
+ * executions share a word each, which goes to the cells before it overflows.
  */
-struct exec {
-	uint64_t units, count;
-};
-#define EXEC_CHUNK 512 /* addresses, of two bytes */
-#define EXEC_NEAR  512 /* chunks that are found at once */
+#define EXEC_CHUNK 512		/* addresses, of two bytes */
+#define EXEC_NEAR  512		/* chunks that are found at once */
+#define EXEC_ONE   (1ull << 32) /* an execution; below it, units */
+#define EXEC_FULL  (1u << 31)	/* units that are too many */
 
 struct exec_chunk {
 	uint64_t number; /* execs_place / EXEC_CHUNK */
-	struct exec *at; /* EXEC_CHUNK of them; NULL: free */
+	uint64_t *at;	 /* EXEC_CHUNK of them; NULL: free */
 };
 
 struct execs {
 	struct exec_chunk near[EXEC_NEAR]; /* by number */
 	struct exec_chunk *chunks;	   /* all; open addressing, a power of two */
 	size_t mask, used;
+	struct cells *into; /* where all goes in the end, */
+	unsigned category;  /* in this category without events */
 };
 
-void execs_init(struct execs *x);
+void execs_init(struct execs *x, struct cells *into, unsigned category);
 void execs_free(struct execs *x);
 /* The addresses of a chunk that is not near: made if need be, and near from now on. */
-struct exec *execs_chunk(struct execs *x, uint64_t number);
-/* Adds everything to the cells of that category without events, and forgets it. */
-void execs_move(struct execs *x, struct cells *into, unsigned category);
+uint64_t *execs_chunk(struct execs *x, uint64_t number);
+/* Adds what an address has to its cell, and forgets it. */
+void execs_spill(struct execs *x, uint64_t place, uint64_t *at);
+/* … all addresses. */
+void execs_move(struct execs *x);
 
 /* Even addresses, those of instructions here, and then odd ones, which other machines' may have. */
 static inline uint64_t execs_place(uint64_t pc)
 {
 	return pc >> 1 | pc << 63;
 }
-static inline struct exec *execs_at(struct execs *x, uint64_t pc)
+/* One execution of the instruction at pc; fewer units than EXEC_FULL, and at least one. */
+static inline void execs_add(struct execs *x, uint64_t pc, uint64_t units)
 {
 	const uint64_t place = execs_place(pc), number = place / EXEC_CHUNK;
 	const struct exec_chunk *k = &x->near[number % EXEC_NEAR];
-	struct exec *at = likely(k->number == number && k->at) ? k->at : execs_chunk(x, number);
-	return &at[place % EXEC_CHUNK];
-}
-static inline void execs_add(struct execs *x, uint64_t pc, uint64_t units)
-{
-	struct exec *at = execs_at(x, pc);
-	at->units += units;
-	at->count++;
+	uint64_t *at = likely(k->number == number && k->at) ? k->at : execs_chunk(x, number);
+	at += place % EXEC_CHUNK;
+	*at += units + EXEC_ONE;
+	if (unlikely(*at & EXEC_FULL))
+		execs_spill(x, place, at);
 }
 
 #endif

@@ -64,7 +64,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 		p->first[n] = p->scale - (n - 1) * p->share[n];
 	}
 	cells_init(&p->cells);
-	execs_init(&p->execs);
+	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed);
 	for (const char *const *s = o->params; s && *s; s++)
 		if (!strcmp(*s, "sweep=1"))
@@ -270,7 +270,7 @@ static void profile_close(struct profile *p)
 				  .commit = &p->last_commit,
 				  .last_key = p->last_key };
 	settle_pending(p, p->pending_pc, 0, CLASS_ALU);
-	execs_move(&p->execs, &p->cells, TIME_EXECUTION);
+	execs_move(&p->execs);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_end(&p->sampler[i], p->cycles, p->cycles ? &v : NULL);
 }

@@ -419,22 +419,22 @@ static void test_612_executions_of_every_address_are_counted_apart(void **state)
 {
 	struct execs x;
 	struct cells c;
-	execs_init(&x);
 	cells_init(&c);
+	execs_init(&x, &c, TIME_EXECUTION);
 	/* neighbours, odd ones too, and chunks that share a near slot, more than the first table
-	 * has room for */
+	 * has room for; more units than a word holds */
 	for (uint64_t far = 0; far < 200; far++)
 		for (uint64_t near = 0; near < 5; near++)
 			for (uint64_t n = 0; n <= near; n++)
-				execs_add(&x, (far << 19) + 0x1000 + near, far + 1);
-	execs_move(&x, &c, TIME_EXECUTION);
+				execs_add(&x, (far << 19) + 0x1000 + near, (far + 1) << 23);
+	execs_move(&x);
 	assert_int_equal(c.used, 1000);
-	execs_move(&x, &c, TIME_EXECUTION); /* nothing is counted twice */
+	execs_move(&x); /* nothing is counted twice */
 	struct cell *all = cells_sorted(&c);
 	for (uint64_t i = 0; i < 1000; i++) {
 		assert_int_equal(cell_pc(&all[i]), (i / 5 << 19) + 0x1000 + i % 5);
 		assert_int_equal(all[i].count, i % 5 + 1);
-		assert_int_equal(all[i].units, (i / 5 + 1) * (i % 5 + 1));
+		assert_int_equal(all[i].units, ((i / 5 + 1) << 23) * (i % 5 + 1));
 	}
 	free(all);
 	execs_free(&x);
