@@ -31,6 +31,7 @@ struct listing {
 	size_t count;
 	uint64_t *pcs;
 	uint32_t *words;
+	char **inlined; /* the innermost function that was inlined there, or NULL */
 	struct jumps *jumps;
 };
 
@@ -42,6 +43,23 @@ static void read_words(struct store *s, struct listing *l)
 	for (size_t i = 0; store_next(&r) && i < l->count; i++) {
 		l->pcs[i] = (uint64_t)store_int(&r, 0);
 		l->words[i] = (uint32_t)store_int(&r, 1);
+	}
+	store_done(&r, NULL);
+}
+
+static void read_inlined(struct store *s, struct listing *l)
+{
+	struct store_rows r = store_query(s,
+					  "SELECT pc, name FROM inlined WHERE pc >= ?1 AND pc < ?2 "
+					  "AND depth = 0 ORDER BY pc",
+					  "ii", (int64_t)l->f->start, (int64_t)l->f->end);
+	size_t i = 0;
+	while (store_next(&r)) {
+		const uint64_t pc = (uint64_t)store_int(&r, 0);
+		while (i < l->count && l->insts[i].pc < pc)
+			i++;
+		if (i < l->count && l->insts[i].pc == pc && !l->inlined[i])
+			l->inlined[i] = x_strdup(store_text(&r, 1));
 	}
 	store_done(&r, NULL);
 }
@@ -66,13 +84,18 @@ static void open_listing(struct store *s, struct listing *l)
 		l->other_insts = insts_of(l->other, l->f, &same);
 	l->pcs = x_calloc(l->count, sizeof(*l->pcs));
 	l->words = x_calloc(l->count, sizeof(*l->words));
+	l->inlined = x_calloc(l->count, sizeof(*l->inlined));
 	read_words(s, l);
+	read_inlined(s, l);
 	l->jumps = jumps_new(l->pcs, l->words, l->count);
 }
 
 static void close_listing(struct listing *l)
 {
 	jumps_free(l->jumps);
+	for (size_t i = 0; i < l->count; i++)
+		free(l->inlined[i]);
+	free(l->inlined);
 	free(l->pcs);
 	free(l->words);
 }
@@ -105,9 +128,11 @@ static void print_source(const struct listing *l, const struct view_options *o,
 	fprintf(o->out, "%*s%s", left, "", jumps_draw(l->jumps, i, 0, lanes));
 	fprintf(o->out, " %s", term_on(o, TERM_CYAN));
 	if (text) {
-		char number[24];
-		int n = snprintf(number, sizeof(number), "%d  ", in->line);
-		fputs(number, o->out);
+		char place[96];
+		int n = snprintf(place, sizeof(place), "%.70s%s%d  ",
+				 l->inlined[i] ? l->inlined[i] : "", l->inlined[i] ? ":" : "",
+				 in->line);
+		fputs(place, o->out);
 		text += strspn(text, " \t");
 		term_text(o, text, o->width - left - jumps_lanes(l->jumps) - 2 - n, false);
 	} else {
@@ -237,6 +262,28 @@ static int compare_functions(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
+static bool not_found(struct store *s, const char *name, struct err *e)
+{
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT f.name, count(*) FROM inlined i JOIN instruction n ON n.pc = i.pc JOIN "
+	    "function f "
+	    "ON f.id = n.function WHERE i.name = ?1 GROUP BY f.id ORDER BY 2 DESC LIMIT 1",
+	    "s", name);
+	char host[200] = "";
+	if (store_next(&r))
+		snprintf(host, sizeof(host), "%s", store_text(&r, 0));
+	store_done(&r, NULL);
+	if (host[0])
+		return err_set(e,
+			       "'%s' has no code of its own in %s: it is inlined; its lines are in "
+			       "`culprit annotate %s %s`",
+			       name, store_path(s), store_path(s), host);
+	return err_set(
+	    e, "no function '%s' has any time in %s; `culprit report` lists those that have", name,
+	    store_path(s));
+}
+
 static bool annotate_functions(struct store *s, const struct view_options *o, const struct model *m,
 			       const struct model *other, struct err *e)
 {
@@ -266,10 +313,7 @@ static bool annotate_functions(struct store *s, const struct view_options *o, co
 	json_decref(json);
 	sources_free(sources);
 	free(order);
-	return n ||
-	       err_set(
-		   e, "no function '%s' has any time in %s; `culprit report` lists those that have",
-		   o->function ? o->function : "", store_path(s));
+	return n || not_found(s, o->function ? o->function : "", e);
 }
 
 bool view_annotate(struct store *s, const struct view_options *o, struct err *e)

@@ -81,6 +81,8 @@ static void make(int64_t load_cycles)
 				 I(0x0005b503), "ld\ta0,0(a1)", "/src/hot.c", I(8), "load"));
 	assert_true(store_insert(s, &e, "instruction", "iiiissis", I(0x1004), I(0), I(0),
 				 I(0x00b50533), "add\ta0,a0,a1", "/src/hot.c", I(9), "alu"));
+	assert_true(
+	    store_insert(s, &e, "inlined", "iissi", I(0x1004), I(0), "within", "a.c", I(3)));
 	assert_true(store_insert(s, &e, "instruction", "iiiissis", I(0x2000), I(1), I(1),
 				 I(0x00008067), "ret", NULL, I(0), "jump"));
 	for (int64_t i = 0; i < 7; i++)
@@ -259,6 +261,21 @@ static void test_825_errors_are_those_computed_by_hand(void **state)
 	store_close(s);
 }
 
+static void test_833_annotate_says_into_what_a_function_was_inlined(void **state)
+{
+	make(60);
+	struct store *s = open_store();
+	struct err e = { "" };
+	struct view_options o = options(VIEW_TEXT, 120);
+	o.function = "within";
+	assert_false(view_annotate(s, &o, &e));
+	fclose(o.out);
+	free(text);
+	assert_non_null(strstr(e.text, "inlined"));
+	assert_non_null(strstr(e.text, " hot`"));
+	store_close(s);
+}
+
 static void test_826_annotate_shows_the_other_profiler_beside_the_truth(void **state)
 {
 	make(60);
@@ -375,6 +392,7 @@ int main(void)
 		cmocka_unit_test(test_823_the_finding_names_load_line_and_memory),
 		cmocka_unit_test(test_824_filters_leave_only_what_they_ask_for),
 		cmocka_unit_test(test_825_errors_are_those_computed_by_hand),
+		cmocka_unit_test(test_833_annotate_says_into_what_a_function_was_inlined),
 		cmocka_unit_test(test_826_annotate_shows_the_other_profiler_beside_the_truth),
 		cmocka_unit_test(test_827_diff_of_a_run_with_itself_is_nothing),
 		cmocka_unit_test(test_828_diff_sorts_by_change),
