@@ -99,6 +99,7 @@ struct edges {
 	uint64_t loads[QUEUE_HISTORY], stores[QUEUE_HISTORY], ints[QUEUE_HISTORY],
 	    fps[QUEUE_HISTORY];
 	uint64_t nloads, nstores, nints, nfps;
+	uint64_t ninsts, nbranches;
 	unsigned next_port[EDGES_UNITS];
 	/* Operations of units that are not pipelined, by port: from when to when. */
 	struct {
@@ -145,7 +146,7 @@ void edges_learnt(struct edges *s, const struct edges *from)
 {
 	s->reach.tried = from->reach.tried;
 	s->reach.found = from->reach.found;
-	s->reach.owed = from->reach.owed;
+	memcpy(s->reach.owed, from->reach.owed, sizeof(s->reach.owed));
 }
 
 void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count)
@@ -341,9 +342,13 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 		out->fetch[0] = part_of(s, r->pc, CAT_IMISS, r->ilevel, imiss, &fixed);
 	const uint64_t itlb = min_u64(rest, r->lat_itlb);
 	rest -= itlb;
-	/* Earlier than it was, which does no harm: dispatch is what holds it up. */
-	if (full && !miss)
+	/* Earlier than it was, which does no harm where dispatch is what holds it up. */
+	if (full && !miss && rest) {
+		if (r->dispatch == m->depth)
+			out->fetch[0] =
+			    (struct graph_part){ .cycles = cut(rest), .category = CAT_BW };
 		rest = 0;
+	}
 	s->residual[RESIDUAL_FETCH] += rest;
 	if (rest && imiss) {
 		out->fetch[0].cycles = cut(out->fetch[0].cycles + rest);
@@ -703,14 +708,24 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 		reach_line(&s->reach, s->count, after,
 			   seen + 2 < shadow_least(s->shadow, SHADOW_DATA, level));
 	const unsigned at = n > 1 && out->ep_part[n - 1].category == CAT_BW_DMISS ? n - 2 : n - 1;
-	if (n && out->ep_part[at].category == CAT_DMISS &&
-	    reach_saves(&s->reach, s->count, after, s->slots.count)) {
+	enum graph_category as = CAT_DMISS;
+	uint32_t most = 0;
+	if (n && out->ep_part[at].category == CAT_DMISS)
+		as = reach_saves(&s->reach, s->count, after, s->slots.count, &most);
+	if (as != CAT_DMISS) {
 		if (at + 1 < n)
 			out->ep_part[at].cycles =
 			    cut(out->ep_part[at].cycles + out->ep_part[at + 1].cycles);
 		memset(&out->ep_part[at + 1], 0, sizeof(*out->ep_part) * (n - at - 1));
+		/* It may be on its way when it is wanted, and not there yet. */
+		const uint16_t left =
+		    (uint16_t)(out->ep_part[at].cycles - min_u64(out->ep_part[at].cycles, most));
 		n = at + 1;
-		out->ep_part[at].category = CAT_REACH_DMISS;
+		out->ep_part[at].cycles = (uint16_t)(out->ep_part[at].cycles - left);
+		out->ep_part[at].category = (uint8_t)as;
+		if (left)
+			out->ep_part[n++] =
+			    (struct graph_part){ .cycles = left, .category = CAT_DMISS };
 	}
 	/* One that was missed is where it would have been. */
 	if ((missed && !(r->psv & PSV_ST_MERGE)) || whole <= seen + 2u ||
@@ -720,6 +735,21 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_
 	    (struct graph_part){ .cycles = (uint16_t)(whole - seen), .category = CAT_SAVED_DMISS };
 	if (!out->mem) /* those that share the line would wait for it */
 		out->mem = new_pool_slot(s, r->addr >> s->line_shift, 0);
+}
+
+/* … and its page's. */
+static void shadow_page(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
+{
+	const uint16_t walk = shadow_translate(s->shadow, r->addr, r->lat_dtlb);
+	unsigned n = 0;
+	/* A walk that took time was as long as it would be. */
+	if (!walk || r->lat_dtlb || !(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD ||
+	    r->flags & RI_REFETCH)
+		return;
+	while (n < GRAPH_EP_PARTS && out->ep_part[n].cycles)
+		n++;
+	if (n < GRAPH_EP_PARTS)
+		out->ep_part[n] = (struct graph_part){ .cycles = walk, .category = CAT_SAVED_DTLB };
 }
 
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct decoded *d,
@@ -770,8 +800,10 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 			out->wake = (struct graph_part){ .cycles = cut(s->m.wakeup),
 							 .category = out->ep_part[0].category };
 	}
-	if ((d->load || d->store) && s->shadow && !s->nrules)
+	if ((d->load || d->store) && s->shadow && !s->nrules) {
 		shadow_data(s, r, out);
+		shadow_page(s, r, out);
+	}
 	out->dst = d->dst;
 	if (d->store)
 		out->mem = new_pool_slot(s, r->addr, r->size ? r->size : 8);
@@ -786,8 +818,10 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 
 /* ---- all ---- */
 
-static void note_queues(struct edges *s, const struct decoded *d)
+static void note_queues(struct edges *s, const struct rec_inst *r, const struct decoded *d)
 {
+	s->ninsts++;
+	s->nbranches += !!(r->flags & (RI_BRANCH | RI_INDIRECT));
 	if (d->load)
 		s->loads[s->nloads++ % QUEUE_HISTORY] = s->count;
 	if (d->store)
@@ -805,8 +839,12 @@ static void note_mispredict(struct edges *s, const struct rec_inst *r, const str
 		       cycles = r->complete - min_u64(r->complete, s->m.depth + 1);
 	/* In a larger window it would not have waited for a miss that is saved there. */
 	const bool soon = reach_was_saved(&s->reach, slots_root(&s->slots, out));
-	reach_branch(&s->reach, s->count, cycles * recent / RECENT, s->m.rob,
-		     soon ? s->m.rob : EDGES_WINDOW_MANY * s->m.rob);
+	/* Room for as many instructions as come with the branches that there is room for. */
+	const uint32_t room =
+	    (uint32_t)min_u64(s->m.rob, s->m.branches * (s->ninsts / (s->nbranches + 1) + 1));
+	reach_branch(&s->reach, s->count, cycles * recent / RECENT, cycles * EDGES_BW_WIDTH,
+		     (uint32_t)(cycles + s->m.depth + s->m.redirect), room,
+		     soon ? room : EDGES_WINDOW_MANY * room);
 }
 
 void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
@@ -845,11 +883,17 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	} else {
 		s->residual[RESIDUAL_STRICT] += known - c;
 	}
-	now.mem = d->store ? out->mem : 0;
-	*past(s, i) = now;
+	/* One by one: a copy reads halves that were written apart, 5 ns an instruction. */
+	struct stamps *const to = past(s, i);
+	to->f = now.f;
+	to->d = now.d;
+	to->e = now.e;
+	to->c = now.c;
+	to->mem = d->store ? out->mem : 0;
+	to->queue = d->queue;
 	if (r->flags & RI_MISPREDICT)
 		note_mispredict(s, r, out);
-	note_queues(s, d);
+	note_queues(s, r, d);
 	s->prev_p = p;
 	s->prev.po = r->po;
 	s->prev.pc = r->pc;

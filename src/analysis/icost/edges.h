@@ -24,6 +24,7 @@ enum edges_unit {
 
 #define EDGES_WINDOW_MANY 20 /* an idealised window is so many times as large */
 #define EDGES_PORTS	  ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) /* slots for each unit */
+#define EDGES_BW_WIDTH	  64						   /* idealised widths */
 #define EDGES_PACKETS	  128 /* fetch packets whose first instruction is kept */
 
 /* What the edges need to know of the machine. */
@@ -49,6 +50,7 @@ struct edges_machine {
 	} unit[EDGES_UNITS];  /* enum edges_unit */
 	uint32_t issue_slots; /* a cycle, for operations of one cycle; 0: never binds */
 	uint32_t taken_per_fetch;
+	uint32_t branches;    /* that are not resolved, in the window */
 	uint32_t targets;     /* packets between fetch and commit; 0: never binds */
 	uint32_t block_bytes; /* aligned, of a fetch packet */
 };

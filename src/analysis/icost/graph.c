@@ -50,18 +50,34 @@ bool graph_counts(unsigned category, unsigned lane)
 		[CAT_SAVED_IMISS] = 1u << CAT_IMISS,
 		[CAT_SLOTS_SHALU] = 1u << CAT_BW,
 		[CAT_REACH_DMISS] = 1u << CAT_DMISS,
+		[CAT_REACH_BW_DMISS] = 1u << CAT_DMISS,
+		[CAT_REACH_EITHER_DMISS] = 1u << CAT_DMISS,
+		[CAT_REACH_BOTH_DMISS] = 1u << CAT_DMISS,
 	};
 	static const unsigned only[CAT_COUNT] = {
 		[CAT_SAVED_DMISS] = 1u << CAT_BMISP,
 		[CAT_SAVED_IMISS] = 1u << CAT_BMISP,
+		[CAT_SAVED_DTLB] = 1u << CAT_BMISP,
 		[CAT_SLOTS_SHALU] = 1u << CAT_SHALU,
 	};
 	if (category < GRAPH_CATEGORIES)
 		return !(lane >> category & 1);
 	if (category >= CAT_COUNT || lane & either[category])
 		return category >= CAT_COUNT;
-	if (category == CAT_REACH_DMISS)
-		return !(lane >> CAT_WIN & 1) || lane >> CAT_BMISP & 1;
+	const bool win = lane >> CAT_WIN & 1, bw = lane >> CAT_BW & 1,
+		   bmisp = lane >> CAT_BMISP & 1;
+	switch (category) {
+	case CAT_REACH_DMISS:
+		return bmisp || !win;
+	case CAT_REACH_BW_DMISS:
+		return bmisp || !bw;
+	case CAT_REACH_EITHER_DMISS:
+		return bmisp || !(win || bw);
+	case CAT_REACH_BOTH_DMISS:
+		return bmisp || !(win && bw);
+	default:
+		break;
+	}
 	return (lane & only[category]) == only[category];
 }
 

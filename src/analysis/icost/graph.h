@@ -45,12 +45,16 @@ enum graph_category {
 	/* only with mispredicts idealised: the miss that a wrong path had saved */
 	CAT_SAVED_DMISS,
 	CAT_SAVED_IMISS,
+	CAT_SAVED_DTLB, /* … the page walk */
 	/* only with these idealised and bandwidth not: waiting for an issue slot that the operation
 	   took while it took time */
 	CAT_SLOTS_SHALU,
 	/* a miss that a wrong path would save in a larger window: idealised with the window, if
 	   mispredicts are not */
 	CAT_REACH_DMISS,
+	CAT_REACH_BW_DMISS,	/* … with bandwidth, if mispredicts are not */
+	CAT_REACH_EITHER_DMISS, /* … with either */
+	CAT_REACH_BOTH_DMISS,	/* … with both together */
 	CAT_COUNT,
 };
 extern const char *const graph_category_name[GRAPH_CATEGORIES];

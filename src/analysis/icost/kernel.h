@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 				EACH_VEC f[v] = MAX(f[v], c[v] + ALL(s->cf));
 			for (unsigned v = 0; v < bw; v++)
 				f[v] = MAX(f[v], ROW(s->buffer)[v]);
-			for (unsigned v = 0; !wide && v < bw; v++)
+			for (unsigned v = 0; !wide && s->targets && v < bw; v++)
 				f[v] = MAX(f[v], ROW(s->targets)[v]);
 			EACH_VEC f[v] = MAX(f[v], ROW(s->buffer_ideal)[v]) + ROW(s->fetch)[v];
 			EACH_VEC d[v] = MAX(d[v], f[v] + depth);

@@ -14,8 +14,6 @@
 #include "isa/isa.h"
 #include "trace/file.h"
 
-#define BW_WIDTH 64 /* idealised widths */
-
 static uint32_t setting(const struct trace_info *info, const char *section, const char *key,
 			uint32_t otherwise)
 {
@@ -117,6 +115,7 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->taken_per_fetch = meta->taken_per_fetch ? meta->taken_per_fetch : 1;
 	m->block_bytes = setting(info, "fetch", "block_bytes", 32);
 	m->targets = setting(info, "fetch", "targets", 0);
+	m->branches = setting(info, "decode", "branches", m->rob);
 	/* All that can be between fetch and commit, at one packet a cycle: more never binds. */
 	if (m->targets >= EDGES_PACKETS || setting_on(info, "ideal", "bw"))
 		m->targets = 0;
@@ -143,7 +142,7 @@ uint32_t edges_past(const struct edges_machine *m)
 
 struct graph_config edges_graph_config(const struct edges_machine *m)
 {
-	const uint32_t ideal = BW_WIDTH * (m->depth - m->fetch_depth) + BW_WIDTH;
+	const uint32_t ideal = EDGES_BW_WIDTH * (m->depth - m->fetch_depth) + EDGES_BW_WIDTH;
 	return (struct graph_config){
 		.window = m->rob,
 		.window_ideal = EDGES_WINDOW_MANY * m->rob,

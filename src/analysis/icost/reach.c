@@ -17,12 +17,15 @@
 
 #define ENOUGH 64 /* lines, before chances are believed */
 
-void reach_branch(struct reach *s, uint64_t number, uint64_t fetched, uint32_t room,
-		  uint32_t larger)
+void reach_branch(struct reach *s, uint64_t number, uint64_t fetched, uint64_t wide, uint32_t ahead,
+		  uint32_t room, uint32_t larger)
 {
 	s->branch[s->next].number = number;
 	s->branch[s->next].real = (uint32_t)min_u64(fetched, room);
 	s->branch[s->next].larger = (uint32_t)min_u64(fetched, larger);
+	s->branch[s->next].wide = (uint32_t)min_u64(wide, room);
+	s->branch[s->next].both = (uint32_t)min_u64(wide, larger);
+	s->branch[s->next].ahead = ahead;
 	s->next = (s->next + 1) % REACH_BRANCHES;
 }
 
@@ -50,23 +53,39 @@ uint64_t reach_after(const struct reach *s, uint64_t number, uint32_t root, uint
 	return root && s->missed[root % ARRAY_LEN(s->missed)] == root ? number - (now - root) : 0;
 }
 
-bool reach_saves(struct reach *s, uint64_t number, uint64_t after, uint32_t root)
+enum graph_category reach_saves(struct reach *s, uint64_t number, uint64_t after, uint32_t root,
+				uint32_t *saved)
 {
-	double left = 1;
+	double left[3] = { 1, 1, 1 };
+	bool saves[3];
+	*saved = 0;
 	s->missed[root % ARRAY_LEN(s->missed)] = root;
 	if (s->tried < ENOUGH)
-		return false;
+		return CAT_DMISS;
+	const double fails = 1 - s->found / s->tried;
 	for (unsigned k = 0; k < REACH_BRANCHES; k++) {
 		const uint64_t back = number - s->branch[k].number;
-		if (back > s->branch[k].real && back <= s->branch[k].larger &&
-		    s->branch[k].number >= after)
-			left *= 1 - s->found / s->tried;
+		if (back <= s->branch[k].real || back > s->branch[k].both ||
+		    s->branch[k].number < after)
+			continue;
+		left[0] *= back <= s->branch[k].larger ? fails : 1;
+		left[1] *= back <= s->branch[k].wide ? fails : 1;
+		left[2] *= fails;
+		*saved = s->branch[k].ahead > *saved ? s->branch[k].ahead : *saved;
 	}
-	s->owed += 1 - left;
-	if (s->owed < 1)
-		return false;
-	s->owed -= 1;
-	s->saved[root % ARRAY_LEN(s->saved)] = root;
-	s->missed[root % ARRAY_LEN(s->missed)] = 0;
-	return true;
+	for (unsigned k = 0; k < 3; k++) {
+		s->owed[k] += 1 - left[k];
+		/* What one saves, both together save. */
+		saves[k] = s->owed[k] >= 1 || (k == 2 && (saves[0] || saves[1]));
+		s->owed[k] -= saves[k];
+	}
+	if (saves[0]) {
+		s->saved[root % ARRAY_LEN(s->saved)] = root;
+		s->missed[root % ARRAY_LEN(s->missed)] = 0;
+	}
+	return saves[0] && saves[1] ? CAT_REACH_EITHER_DMISS
+	       : saves[0]	    ? CAT_REACH_DMISS
+	       : saves[1]	    ? CAT_REACH_BW_DMISS
+	       : saves[2]	    ? CAT_REACH_BOTH_DMISS
+				    : CAT_DMISS;
 }

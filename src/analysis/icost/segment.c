@@ -261,6 +261,9 @@ static enum segment_kind kind_of(const struct graph_part *p)
 	case CAT_DMISS:
 	case CAT_BMISP_DMISS:
 	case CAT_REACH_DMISS:
+	case CAT_REACH_BW_DMISS:
+	case CAT_REACH_EITHER_DMISS:
+	case CAT_REACH_BOTH_DMISS:
 		return KIND_MISS;
 	case CAT_IMISS:
 	case CAT_BMISP_IMISS:

@@ -25,8 +25,19 @@ struct tags {
 	    *line; /* 2 * (line + 1), + 1: prefetched and not used; 0: free; most recent first */
 };
 
+#define TLB_MOST 512 /* entries that are looked at */
+
+struct tlb {
+	uint32_t entries, used; /* entries 0: no such TLB, or not looked at */
+	uint64_t clock;
+	uint64_t page[TLB_MOST], last[TLB_MOST]; /* page, and when it was last used */
+	uint16_t at[1024];			 /* where a page was, by its number */
+	uint32_t sixteenths;			 /* of a cycle: a walk, in the mean */
+};
+
 struct shadow {
 	struct tags l1[2], l2, llc;
+	struct tlb dtlb;
 	bool usable[2];
 	uint32_t ahead[2];   /* lines that the prefetcher brings */
 	uint32_t page_shift; /* from lines to pages, which it does not cross */
@@ -96,6 +107,9 @@ struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta
 	s->l1[SHADOW_DATA] = tags_of(info, "l1d", line);
 	s->l2 = tags_of(info, "l2", line);
 	s->llc = tags_of(info, "llc", line);
+	s->dtlb.entries = (uint32_t)strtoul(text_of(info, "dtlb", "entries"), NULL, 0);
+	if (s->dtlb.entries > TLB_MOST || strtoul(text_of(info, "dtlb", "ways"), NULL, 0))
+		s->dtlb.entries = 0;
 	s->page_shift = 12 - s->line_shift;
 	for (unsigned side = 0; side < 2; side++) {
 		s->ahead[side] = lines_ahead(info, side == SHADOW_INST ? "l1i" : "l1d");
@@ -186,6 +200,8 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 		/* Was it there before? As often as those were that really missed. */
 		if (really > LEVEL_L1)
 			s->strange[really == LEVEL_MEM]++;
+		if (really == LEVEL_MEM)
+			return full ? LEVEL_MEM : LEVEL_NONE;
 		const uint32_t all = s->strange[0] + s->strange[1];
 		s->owed += s->strange[1];
 		if (s->owed < all)
@@ -196,6 +212,42 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 	return full ? level : LEVEL_NONE;
 }
 
+/* True if the page is there; it is now. */
+static bool translate(struct tlb *t, uint64_t page)
+{
+	uint16_t *at = &t->at[page % ARRAY_LEN(t->at)];
+	uint32_t k = *at, oldest = 0;
+	t->clock++;
+	if (likely(k < t->used && t->page[k] == page)) {
+		t->last[k] = t->clock;
+		return true;
+	}
+	for (k = 0; k < t->used && t->page[k] != page; k++)
+		if (t->last[k] < t->last[oldest])
+			oldest = k;
+	const bool hit = k < t->used;
+	if (!hit)
+		k = t->used < t->entries ? t->used++ : oldest;
+	t->page[k] = page;
+	t->last[k] = t->clock;
+	*at = (uint16_t)k;
+	return hit;
+}
+
+uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took)
+{
+	struct tlb *t = &s->dtlb;
+	if (!t->entries)
+		return 0;
+	const bool full = t->used == t->entries, hit = translate(t, addr >> 12);
+	if (hit || !full)
+		return 0;
+	if (took)
+		t->sixteenths = (15 * t->sixteenths + 16u * took + 8) / 16;
+	const uint32_t walk = (t->sixteenths + 8) / 16;
+	return walk > took ? (uint16_t)(walk - took) : 0;
+}
+
 void shadow_watch(struct shadow *s, const struct rec_inst *r)
 {
 	const uint64_t line = r->pc >> s->line_shift;
@@ -204,6 +256,8 @@ void shadow_watch(struct shadow *s, const struct rec_inst *r)
 		shadow_access(s, SHADOW_INST, r->pc,
 			      r->lat_icache ? (enum mem_level)r->ilevel : LEVEL_L1);
 	}
+	if (r->flags & (RI_LOAD | RI_STORE))
+		shadow_translate(s, r->addr, r->lat_dtlb);
 	if (r->flags & (RI_LOAD | RI_STORE))
 		shadow_access(s, SHADOW_DATA, r->addr,
 			      r->psv & (PSV_ST_L1 | PSV_ST_MERGE) ? (enum mem_level)r->dlevel

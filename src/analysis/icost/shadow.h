@@ -21,6 +21,9 @@ enum shadow_side { SHADOW_INST, SHADOW_DATA };
  */
 enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
 			     enum mem_level really);
+/* … to the page of addr, which really took so many cycles to translate: those that it would have
+ * taken beyond them; 0 also where that cannot be told (a TLB that is not fully associative). */
+uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took);
 /* An instruction that nothing more is asked about. */
 void shadow_watch(struct shadow *s, const struct rec_inst *r);
 /* What a miss that is served there adds to a hit; learnt from those that happened. */

@@ -203,7 +203,8 @@ static void label(struct segment *g, const struct event *events, unsigned n)
 			  latency = find_event(events, n, pc, KIND_LATENCY);
 		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++) {
 			const unsigned c = in->ep_part[k].category;
-			if (c == CAT_DMISS || c == CAT_BMISP_DMISS || c == CAT_REACH_DMISS)
+			if (c == CAT_DMISS || c == CAT_BMISP_DMISS ||
+			    (c >= CAT_REACH_DMISS && c <= CAT_REACH_BOTH_DMISS))
 				relabel(&in->ep_part[k], miss);
 			else if (c == CAT_DL1 || c == CAT_SHALU || c == CAT_LGALU)
 				relabel(&in->ep_part[k], latency);

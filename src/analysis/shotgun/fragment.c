@@ -403,12 +403,16 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 			out->line_cat = CAT_DMISS;
 			f->slot[i] = out->line;
 		} else if (rest) {
-			const bool saved =
-			    reach_saves(&f->reach, f->before + i, after, f->slots.count);
-			out->ep_part[n] =
-			    (struct graph_part){ .cycles = (uint16_t)rest,
-						 .category = saved ? CAT_REACH_DMISS : CAT_DMISS };
-			n += out->ep_part[n].cycles != 0;
+			uint32_t most;
+			const enum graph_category as =
+			    reach_saves(&f->reach, f->before + i, after, f->slots.count, &most);
+			const uint16_t left =
+			    as == CAT_DMISS ? 0 : (uint16_t)(rest - min_u64(rest, most));
+			out->ep_part[n++] = (struct graph_part){ .cycles = (uint16_t)(rest - left),
+								 .category = (uint8_t)as };
+			if (left)
+				out->ep_part[n++] =
+				    (struct graph_part){ .cycles = left, .category = CAT_DMISS };
 			out->mem = f->slot[i] = pool_slot(f);
 		}
 		if ((d->dsaved || rest) && !out->line)
@@ -592,7 +596,8 @@ static void note_mispredict(struct fragments *f, size_t i, const struct shotgun_
 	const uint64_t cycles = d->resolve - min_u64(d->resolve, f->m.depth + 1),
 		       fetched = cycles * (i + 1) / (f->at.heads ? f->at.heads : 1);
 	const bool soon = reach_was_saved(&f->reach, slots_root(&f->slots, out));
-	reach_branch(&f->reach, f->before + i, fetched, f->m.rob,
+	reach_branch(&f->reach, f->before + i, fetched, cycles * EDGES_BW_WIDTH,
+		     (uint32_t)(cycles + f->m.depth + f->m.redirect), f->m.rob,
 		     soon ? f->m.rob : EDGES_WINDOW_MANY * f->m.rob);
 }
 

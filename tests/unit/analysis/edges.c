@@ -175,6 +175,23 @@ static void test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought(void **
 	shadow_free(s);
 }
 
+static void test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk(void **state)
+{
+	static const struct trace_setting settings[] = { { "dtlb", "entries", "4" },
+							 { "dtlb", "ways", "0" } };
+	const struct trace_info info = { .settings = settings, .nsettings = 2 };
+	struct shadow *s = shadow_new(&info, &meta);
+	for (uint64_t page = 0; page < 64; page++) /* all walk: 30 cycles is what is learnt */
+		shadow_translate(s, page << 12, 30);
+	assert_int_equal(shadow_translate(s, 63 << 12, 0), 0); /* there */
+	assert_int_equal(shadow_translate(s, 60 << 12 | 0x80, 0), 0);
+	assert_int_equal(shadow_translate(s, 7 << 12, 30), 0); /* took all of it */
+	assert_in_range(shadow_translate(s, 8 << 12, 0), 28, 30);
+	assert_int_equal(shadow_translate(s, 60 << 12, 0), 0); /* used last but these */
+	assert_in_range(shadow_translate(s, 61 << 12, 0), 28, 30);
+	shadow_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +199,8 @@ int main(void)
 		cmocka_unit_test(test_622_a_divider_that_others_had_stays_busy_in_a_larger_window),
 		cmocka_unit_test(
 		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
+		cmocka_unit_test(
+		    test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,12 +87,17 @@ static void test_687_slots_count_only_where_operations_take_no_time_and_width_is
 	(void)state;
 }
 
-static void test_688_a_larger_window_saves_a_miss_if_mispredicts_are_real(void **state)
+static void test_688_a_larger_window_or_width_saves_a_miss_if_mispredicts_are_real(void **state)
 {
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
-		const bool saved = (lane >> CAT_WIN & 1) && !(lane >> CAT_BMISP & 1);
-		assert_int_equal(graph_counts(CAT_REACH_DMISS, lane),
-				 !(lane >> CAT_DMISS & 1) && !saved);
+		const bool wrong = !(lane >> CAT_BMISP & 1), miss = !(lane >> CAT_DMISS & 1),
+			   win = lane >> CAT_WIN & 1, bw = lane >> CAT_BW & 1;
+		assert_int_equal(graph_counts(CAT_REACH_DMISS, lane), miss && !(wrong && win));
+		assert_int_equal(graph_counts(CAT_REACH_BW_DMISS, lane), miss && !(wrong && bw));
+		assert_int_equal(graph_counts(CAT_REACH_EITHER_DMISS, lane),
+				 miss && !(wrong && (win || bw)));
+		assert_int_equal(graph_counts(CAT_REACH_BOTH_DMISS, lane),
+				 miss && !(wrong && win && bw));
 	}
 	(void)state;
 }
@@ -103,7 +108,7 @@ static uint64_t learn(struct reach *s, unsigned of)
 	uint64_t number = 1000;
 	for (unsigned i = 0; i < 1000; i++) {
 		number += 1000;
-		reach_branch(s, number, 500, 64, 1280);
+		reach_branch(s, number, 500, 500, 100, 64, 1280);
 		reach_line(s, number + 10, 0, i % of == 0);
 	}
 	return number;
@@ -111,25 +116,55 @@ static uint64_t learn(struct reach *s, unsigned of)
 
 static void test_689_misses_go_as_often_as_wrong_paths_were_right(void **state)
 {
+	uint32_t left;
 	struct reach s = { .next = 0 };
 	const uint64_t number = learn(&s, 4);
 	unsigned saved = 0;
 	for (unsigned i = 0; i < 400; i++)
-		saved += reach_saves(&s, number + 200, 0, i);
+		saved += reach_saves(&s, number + 200, 0, i, &left) == CAT_REACH_DMISS;
 	assert_in_range(saved, 99, 101);
+	(void)state;
+}
+
+/* Twenty are fetched before the branch resolves, in a window of 64; at the idealised width 100 are,
+ * which only a larger window holds. */
+static void test_625_a_wrong_path_that_is_fetched_faster_gets_further(void **state)
+{
+	uint32_t left;
+	struct reach s = { .next = 0 };
+	const uint64_t number = learn(&s, 1) + 1000;
+	reach_branch(&s, number, 20, 100, 30, 64, 1280);
+	assert_int_equal(reach_saves(&s, number + 10, 0, 1, &left), CAT_DMISS);
+	assert_int_equal(reach_saves(&s, number + 40, 0, 2, &left), CAT_REACH_BW_DMISS);
+	assert_int_equal(reach_saves(&s, number + 80, 0, 3, &left), CAT_REACH_BOTH_DMISS);
+	assert_int_equal(reach_saves(&s, number + 120, 0, 4, &left), CAT_DMISS);
+	(void)state;
+}
+
+static void test_626_a_wrong_path_saves_no_more_than_it_is_ahead(void **state)
+{
+	struct reach s = { .next = 0 };
+	const uint64_t number = learn(&s, 1) + 1000;
+	uint32_t saved;
+	reach_branch(&s, number, 20, 100, 33, 64, 1280);
+	assert_int_equal(reach_saves(&s, number + 40, 0, 2, &saved), CAT_REACH_BW_DMISS);
+	assert_int_equal(saved, 33);
 	(void)state;
 }
 
 static void
 test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing(void **state)
 {
+	uint32_t left;
 	struct reach s = { .next = 0 };
 	const uint64_t number = learn(&s, 1);
 	for (unsigned i = 0; i < 100; i++) {
-		assert_false(reach_saves(&s, number + 20, 0, i));  /* did not in the run, either */
-		assert_false(reach_saves(&s, number + 501, 0, i)); /* resolved by then */
+		assert_int_equal(reach_saves(&s, number + 20, 0, i, &left),
+				 CAT_DMISS); /* did not in the run, either */
+		assert_int_equal(reach_saves(&s, number + 501, 0, i, &left),
+				 CAT_DMISS); /* resolved by then */
 	}
-	assert_true(reach_saves(&s, number + 65, 0, 7));
+	assert_int_equal(reach_saves(&s, number + 65, 0, 7, &left), CAT_REACH_DMISS);
 	assert_true(reach_was_saved(&s, 7));
 	assert_false(reach_was_saved(&s, 8));
 	(void)state;
@@ -138,15 +173,17 @@ test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing
 static void
 test_680_a_wrong_path_does_not_get_to_an_address_that_a_miss_behind_its_branch_gives(void **state)
 {
+	uint32_t left;
 	struct reach s = { .next = 0 };
 	const uint64_t number = learn(&s, 1);
 	const uint32_t root = 500, now = 540; /* 40 instructions apart */
 	assert_int_equal(reach_after(&s, number + 200, root, now), 0);
-	assert_false(reach_saves(&s, number + 20, 0, root)); /* a miss that remains */
+	assert_int_equal(reach_saves(&s, number + 20, 0, root, &left),
+			 CAT_DMISS); /* a miss that remains */
 	const uint64_t after = reach_after(&s, number + 200, root, now);
 	assert_int_equal(after, number + 160);
-	assert_false(reach_saves(&s, number + 200, after, now));
-	assert_true(reach_saves(&s, number + 200, 0, now));
+	assert_int_equal(reach_saves(&s, number + 200, after, now, &left), CAT_DMISS);
+	assert_int_equal(reach_saves(&s, number + 200, 0, now, &left), CAT_REACH_DMISS);
 	(void)state;
 }
 
@@ -162,7 +199,10 @@ int main(void)
 		cmocka_unit_test(
 		    test_687_slots_count_only_where_operations_take_no_time_and_width_is_real),
 		cmocka_unit_test(test_698_what_waits_in_another_queue_takes_no_slot),
-		cmocka_unit_test(test_688_a_larger_window_saves_a_miss_if_mispredicts_are_real),
+		cmocka_unit_test(
+		    test_688_a_larger_window_or_width_saves_a_miss_if_mispredicts_are_real),
+		cmocka_unit_test(test_625_a_wrong_path_that_is_fetched_faster_gets_further),
+		cmocka_unit_test(test_626_a_wrong_path_saves_no_more_than_it_is_ahead),
 		cmocka_unit_test(test_689_misses_go_as_often_as_wrong_paths_were_right),
 		cmocka_unit_test(
 		    test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing),
