@@ -4,21 +4,27 @@
  *
  *   F <- F        the next packet, a cycle later (bw); a target learnt at decode (bmisp)
  *   F <- P(i-1)   PD: mispredicted branch, redirect cycles after it resolves (bmisp)
- *   F <- C(i-1)   flush or trap at commit: CSR, fence, atomic, exception, system call (none)
+ *   F <- C(i-1)   flush or trap at commit: CSR, fence, atomic, exception, system call (none);
+ *                 a load that faults has missed before that (dmiss)
  *   F <- D(i-x)   fetch buffer and decode stages are full (removed with bw)
+ *   F <- C(i-x)   the queue of fetch targets is full (removed with win, bw)
  *   F, own        I-cache miss (imiss), I-TLB miss (none)
  *   D <- F        the front end's depth
  *   D <- D(i-1)   DD: in order; D(i-width) + 1: FBW (bw)
  *   D <- C(i-x)   CD: reorder buffer, load queue, physical registers: x instructions ago is who
- *                 must have committed (win); store queue: … and been written (cd_wait). Where
- * stores are written so slowly that the queue only delays it: DD (dmiss) D <- E(i-x)   issue
- * queue: who must have issued (win) D <- C(i-1)   serialising instruction: before it and after it
+ *                 must have committed (win); store queue: … and been written (cd_wait), or
+ *                 where stores are written so slowly that it only delays them: DD (dmiss)
+ *   D <- E(i-x)   issue queue: who must have issued (win)
+ *   D <- C(i-1)   serialising instruction: before it and after it
  *   R <- D, P     DR and PR: registers; a load's store (memory order); wake-up in the producer
- *   E <- V        units and ports: V is when the unit would be free if its operations came in
- *                 the order and at the time of their dispatch; what that bounds is throughput (bw)
+ *   E <- V        units and ports: V is when the unit would be free if its operations came at
+ *                 the time of their dispatch, in that order or, where they take it for long, in
+ *                 that of execution; what that bounds is throughput (bw, the operation's own)
  *   E <- R        RE: what units, ports and issue width took beyond that, as observed (bw)
- *   P <- E        EP: the operation (shalu, lgalu), L1 hit beyond one cycle (dl1), what a miss adds
- *                 (dmiss), D-TLB (none)
+ *   P <- E        EP: the operation (shalu, lgalu), L1 hit beyond one cycle (dl1), what a miss
+ *                 adds (dmiss; its waiting for buses: bw, too), D-TLB (none; what page tables
+ *                 miss: dmiss)
+ *   EP <- P, C    a load that has issued waits for a store's data, or for it to be written
  *   P <- P        PP: an earlier miss of the same line (dmiss); a store's data
  *   C <- P, C     PC, CC; C(i-width) + 1: CBW (bw)
  *
