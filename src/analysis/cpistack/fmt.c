@@ -377,7 +377,7 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 		f->sums.charged += slots;
 		if (!(c->flags & RC_ROB_EMPTY))
 			split_charge(f, c, charge);
-		if (c->flags & RC_LONG_DMISS_OUT)
+		if (c->flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB))
 			f->sums.beside_long += slots;
 	}
 	/* a record of which only a part was lost to misses: the rest is charged at its end */
@@ -390,10 +390,10 @@ void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
 	if (c->ncommit)
 		f->next_po = c->head_po + c->ncommit;
 	/* eyerman2006 table 1 */
-	if (lost && c->flags & RC_LONG_DMISS_OUT) {
-		s->beside_long += lost;
-		if (c->flags & RC_HEAD_LONG_DMISS)
-			s->overlap += lost;
+	if ((lost || beside) && c->flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB)) {
+		s->beside_long += lost + beside;
+		if (c->flags & (RC_HEAD_LONG_DMISS | RC_HEAD_DTLB))
+			s->overlap += lost + beside;
 	}
 }
 
