@@ -85,7 +85,7 @@ def main():
                 for c in ("dl1", "bw", "dmiss", "shalu", "lgalu"))
     check(worst < 0.06, "sampled fragments say what the whole run says", "%.3f" % worst)
     # Beside an analysis of everything no record is left out.
-    sim("hash_join", "--analyze", "icost,folded", "--param", "icost.sample=3", store=SCRATCH / "beside.culprit")
+    sim("hash_join", "--analyze", "icost,profile", "--param", "icost.sample=3", store=SCRATCH / "beside.culprit")
     check(icost(SCRATCH / "beside.culprit")["costs"] == sampled["costs"], "… and the same beside another analysis")
 
     design = {d["design"]: d for d in full["shotgun"]}
