@@ -146,6 +146,7 @@ void record_start(struct core *c)
 		flags |= RC_SQ_FULL;
 	c->start_flags = flags;
 	if (c->wants & WANT_FETCH) {
+		__builtin_prefetch(&r[RECORD_AHEAD].fetch_seq, 1);
 		r->fetch_seq = c->seq;
 		r->fetch_po = c->wrong ? c->right_po : c->tail;
 		r->fetch_pc = c->fetch_pc;
