@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/reading.h"
+#include "cmd/simulating.h"
 #include "jobs/rerun.h"
 #include "view/icost.h"
 
@@ -13,9 +14,9 @@
 
 struct icost_values {
 	struct reading reading;
-	bool phases, multisim, all, verify, again;
-	uint64_t jobs;
-	const char *svg, *cache, *focus;
+	struct simulating simulating;
+	bool phases, multisim, all, verify;
+	const char *svg, *focus;
 	struct cmd_strings what_if;
 };
 
@@ -73,9 +74,9 @@ static bool run_plan(struct plan *p, const struct icost_values *v, struct icost_
 		     struct icost_what_if *what_if, int *failed, struct err *e)
 {
 	struct jobs_line line = { 0 };
-	const struct jobs_options jo = { .parallel = (unsigned)v->jobs,
-					 .cache_dir = v->cache,
-					 .again = v->again,
+	const struct jobs_options jo = { .parallel = (unsigned)v->simulating.jobs,
+					 .cache_dir = v->simulating.cache,
+					 .again = v->simulating.again,
 					 .progress = jobs_line_show,
 					 .progress_ctx = &line };
 	const bool ok = jobs_run(p->jobs, p->count, &jo, e);
@@ -113,7 +114,7 @@ static bool simulate(struct store *s, const struct icost_values *v, const struct
 			       "%s covers a part of its run (--start, --stop), which cannot be "
 			       "simulated by itself",
 			       store_path(s));
-	struct rerun *r = rerun_open(s, NULL, v->cache, e);
+	struct rerun *r = rerun_open(s, v->simulating.simulator, v->simulating.cache, e);
 	if (!r)
 		return false;
 	struct plan *p = x_calloc(1, sizeof(*p));
@@ -156,11 +157,8 @@ static int icost_run(void *values, int nargs, char **args)
 		warn("icost: --verify needs a --what-if to verify");
 		return 2;
 	}
-	if (v->jobs > 1024) {
-		warn("icost: --jobs %llu: at most 1024 are valid", (unsigned long long)v->jobs);
-		return 2;
-	}
-	if (!reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
+	if (!simulating_check("icost", &v->simulating) ||
+	    !reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
 		return 2;
 	struct icost_truth *truth = x_calloc(1, sizeof(*truth));
 	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
@@ -215,22 +213,7 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  OPTION(verify),
 	  .help = "Simulates every --what-if and prints the truth beside the prediction" },
-	{ .name = "jobs",
-	  .type = CMD_NUMBER,
-	  OPTION(jobs),
-	  .arg = "N",
-	  .letter = 'j',
-	  .help = "Simulations at a time, as many as there are processors by default" },
-	{ .name = "cache",
-	  .type = CMD_TEXT,
-	  OPTION(cache),
-	  .arg = "DIR",
-	  .help = "Where results of simulations are kept: $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit "
-		  "or ~/.cache/culprit by default" },
-	{ .name = "again",
-	  .type = CMD_SWITCH,
-	  OPTION(again),
-	  .help = "Simulates also what is in the cache" },
+	SIMULATING_OPTIONS(struct icost_values),
 	{ .name = NULL },
 };
 

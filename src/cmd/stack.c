@@ -8,9 +8,9 @@
 
 struct stack_values {
 	struct reading reading;
-	bool phases, no_reference, again;
-	uint64_t jobs;
-	const char *method, *svg, *cache, *simulator;
+	struct simulating simulating;
+	bool phases, no_reference;
+	const char *method, *svg;
 };
 
 /* One file: its store, and its reference if there is to be one. */
@@ -23,13 +23,9 @@ struct input {
 /* 0, or the exit status with which to stop. */
 static int make_references(const struct stack_values *v, struct input *in)
 {
-	struct stack_reference_options o = { .parallel = (unsigned)v->jobs,
-					     .cache_dir = v->cache,
-					     .simulator = v->simulator,
-					     .again = v->again };
 	struct err e = { "" };
 
-	if (stack_reference_make(in->store, &o, in->references, &in->nreferences, &e)) {
+	if (stack_reference_make(in->store, &v->simulating, in->references, &in->nreferences, &e)) {
 		if (in->nreferences == STACK_REFERENCES)
 			return 0;
 		warn("stack: %s", in->nreferences ? "one of the two simulated orders is missing"
@@ -53,11 +49,9 @@ static int stack_run(void *values, int nargs, char **args)
 	struct err e = { "" };
 	int status = 0;
 
-	if (v->jobs > 1024) {
-		warn("stack: --jobs %llu: at most 1024 are valid", (unsigned long long)v->jobs);
-		status = 2;
-	} else if (!reading_options("stack", &v->reading, &o) ||
-		   !reading_open("stack", args, nargs, stores)) {
+	if (!simulating_check("stack", &v->simulating) ||
+	    !reading_options("stack", &v->reading, &o) ||
+	    !reading_open("stack", args, nargs, stores)) {
 		status = 2;
 	} else {
 		int failed = 0;
@@ -105,28 +99,7 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  OPTION(no_reference),
 	  .help = "Simulates nothing: the counting methods alone, without errors" },
-	{ .name = "jobs",
-	  .type = CMD_NUMBER,
-	  OPTION(jobs),
-	  .arg = "N",
-	  .letter = 'j',
-	  .help = "Simulations at a time, as many as there are processors by default" },
-	{ .name = "cache",
-	  .type = CMD_TEXT,
-	  OPTION(cache),
-	  .arg = "DIR",
-	  .help = "Where results of simulations are kept: $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit "
-		  "or ~/.cache/culprit by default" },
-	{ .name = "simulator",
-	  .type = CMD_TEXT,
-	  OPTION(simulator),
-	  .arg = "FILE",
-	  .help = "Another build of culprit for the simulations, which depend on it: what it has "
-		  "simulated stays in the cache while this one changes" },
-	{ .name = "again",
-	  .type = CMD_SWITCH,
-	  OPTION(again),
-	  .help = "Simulates also what is in the cache" },
+	SIMULATING_OPTIONS(struct stack_values),
 	{ .name = NULL },
 };
 

@@ -127,21 +127,21 @@ static bool assemble(const struct plan *p, const struct step *steps, double cycl
 	return true;
 }
 
-bool stack_reference_make(struct store *s, const struct stack_reference_options *o,
+bool stack_reference_make(struct store *s, const struct simulating *o,
 			  struct stack_reference out[STACK_REFERENCES], size_t *count,
 			  struct err *e)
 {
 	struct plan p = { .count = 0 };
 	struct jobs_line line = { 0 };
-	struct jobs_options jo = { .parallel = o->parallel,
-				   .cache_dir = o->cache_dir,
+	struct jobs_options jo = { .parallel = (unsigned)o->jobs,
+				   .cache_dir = o->cache,
 				   .again = o->again,
 				   .progress = jobs_line_show,
 				   .progress_ctx = &line };
 	double cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
 
 	*count = 0;
-	struct rerun *r = rerun_open(s, o->simulator, o->cache_dir, e);
+	struct rerun *r = rerun_open(s, o->simulator, o->cache, e);
 
 	if (!r)
 		return false;

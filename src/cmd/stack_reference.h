@@ -3,25 +3,19 @@
 #ifndef CMD_STACK_REFERENCE_H
 #define CMD_STACK_REFERENCE_H
 
+#include "cmd/simulating.h"
 #include "jobs/jobs.h"
 #include "store/store.h"
 #include "view/stack.h"
 
 #define STACK_REFERENCES 2
 
-struct stack_reference_options {
-	unsigned parallel;     /* runs at a time; 0: as many as there are processors */
-	const char *cache_dir; /* NULL: the user's */
-	const char *simulator; /* the culprit to call; NULL: this one */
-	bool again;	       /* simulate also what is in the cache */
-};
-
 /*
  * Simulates (or finds in the cache) the stacks of a run in both orders. Fills out and sets count to
  * how many could be had: a run that failed is named on standard error, and an order that needs it
  * is left out. False and e filled if the run cannot be repeated or the work was interrupted.
  */
-bool stack_reference_make(struct store *s, const struct stack_reference_options *o,
+bool stack_reference_make(struct store *s, const struct simulating *o,
 			  struct stack_reference out[STACK_REFERENCES], size_t *count,
 			  struct err *e);
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands that simulate a stored run again share: options of how and where. */
+#ifndef CMD_SIMULATING_H
+#define CMD_SIMULATING_H
+
+#include <stddef.h>
+
+#include "cmd/cmd.h"
+
+/* A member named `simulating` of the values of such a command. */
+struct simulating {
+	uint64_t jobs;	       /* runs at a time; 0: as many as there are processors */
+	const char *cache;     /* NULL: the user's */
+	const char *simulator; /* the culprit to call; NULL: this one */
+	bool again;	       /* simulate also what is in the cache */
+};
+
+#define SIMULATING_JOBS_MAX 1024
+
+#define SIMULATING_OPTIONS(values)                                                                 \
+	{ .name = "jobs",                                                                          \
+	  .type = CMD_NUMBER,                                                                      \
+	  .offset = offsetof(values, simulating.jobs),                                             \
+	  .arg = "N",                                                                              \
+	  .letter = 'j',                                                                           \
+	  .help = "Simulations at a time, as many as there are processors by default" },           \
+	    { .name = "cache",                                                                     \
+	      .type = CMD_TEXT,                                                                    \
+	      .offset = offsetof(values, simulating.cache),                                        \
+	      .arg = "DIR",                                                                        \
+	      .help = "Where results of simulations are kept: $CULPRIT_CACHE, "                    \
+		      "$XDG_CACHE_HOME/culprit or ~/.cache/culprit by default" },                  \
+	    { .name = "simulator",                                                                 \
+	      .type = CMD_TEXT,                                                                    \
+	      .offset = offsetof(values, simulating.simulator),                                    \
+	      .arg = "FILE",                                                                       \
+	      .help = "Another build of culprit for the simulations, which depend on it: what it " \
+		      "has simulated stays in the cache while this one changes" },                 \
+	{                                                                                          \
+		.name = "again", .type = CMD_SWITCH, .offset = offsetof(values, simulating.again), \
+		.help = "Simulates also what is in the cache"                                      \
+	}
+
+/* False, and a line on stderr, if the options cannot be. */
+bool simulating_check(const char *command, const struct simulating *s);
+
+#endif
