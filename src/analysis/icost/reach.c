@@ -68,9 +68,13 @@ enum graph_category reach_saves(struct reach *s, uint64_t number, uint64_t after
 		if (back <= s->branch[k].real || back > s->branch[k].both ||
 		    s->branch[k].number < after)
 			continue;
+		/* At the idealised width it gets many times as far, where it is less likely to be
+		 * still beside the right path. */
+		const double near = (double)s->branch[k].real / (double)back;
+		const double wide = 1 - (1 - fails) * near * near;
 		left[0] *= back <= s->branch[k].larger ? fails : 1;
-		left[1] *= back <= s->branch[k].wide ? fails : 1;
-		left[2] *= fails;
+		left[1] *= back <= s->branch[k].wide ? wide : 1;
+		left[2] *= back <= s->branch[k].larger ? fails : wide;
 		*saved = s->branch[k].ahead > *saved ? s->branch[k].ahead : *saved;
 	}
 	for (unsigned k = 0; k < 3; k++) {
