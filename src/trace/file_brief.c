@@ -135,18 +135,7 @@ void codec_put_brief(struct codec *c, const struct rec_inst *const *insts, size_
 				s->taken_target = r->target;
 				s->has_target = true;
 			}
-			if (r->flags & RI_BRANCH) {
-				const bool taken = r->flags & RI_TAKEN;
-				if (taken && *counter < 3)
-					++*counter;
-				else if (!taken && *counter)
-					--*counter;
-				k->history = k->history << 1 | taken;
-			}
-			if (r->flags & RI_RETURN)
-				k->ras_top--;
-			if (r->flags & RI_CALL)
-				k->ras[++k->ras_top % RAS_SLOTS] = after;
+			inst_coder_learn(k, r->flags, counter, after);
 		}
 		commit_count = leave == commit_cycle ? commit_count + 1 : 1;
 		commit_cycle = leave;

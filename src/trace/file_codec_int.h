@@ -223,6 +223,25 @@ struct codec {
 	struct codec_column_size sizes[COLUMN_COUNT];
 };
 
+/* What a committed instruction teaches the predictions of directions and return addresses. counter:
+ * its branch's; after: the address behind it. */
+static inline void inst_coder_learn(struct inst_coder *k, uint32_t flags, uint8_t *counter,
+				    uint64_t after)
+{
+	if (flags & RI_BRANCH) {
+		const bool taken = flags & RI_TAKEN;
+		if (taken && *counter < 3)
+			++*counter;
+		else if (!taken && *counter)
+			--*counter;
+		k->history = k->history << 1 | taken;
+	}
+	if (flags & RI_RETURN)
+		k->ras_top--;
+	if (flags & RI_CALL)
+		k->ras[++k->ras_top % RAS_SLOTS] = after;
+}
+
 static inline void column_byte(struct column *c, uint8_t v)
 {
 	*c->at++ = v;

@@ -322,18 +322,7 @@ static inline __attribute__((always_inline)) void code_inst(struct codec *c, str
 		k->redirect[how] = r->fetch - redirect;
 	else
 		s->fetch_delta = (int32_t)(r->fetch - prev->fetch);
-	if (r->flags & RI_BRANCH) {
-		bool taken = r->flags & RI_TAKEN;
-		if (taken && *counter < 3)
-			++*counter;
-		else if (!taken && *counter)
-			--*counter;
-		k->history = k->history << 1 | taken;
-	}
-	if (r->flags & RI_RETURN)
-		k->ras_top--;
-	if (r->flags & RI_CALL)
-		k->ras[++k->ras_top % RAS_SLOTS] = after;
+	inst_coder_learn(k, r->flags, counter, after);
 	if (s->dst)
 		k->writer[s->dst] = r->po;
 	c->flights[r->po & (FLIGHT_SLOTS - 1)] =
