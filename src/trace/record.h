@@ -123,14 +123,16 @@ struct rec_inst {
 	uint64_t target; /* control transfers: where it went; others: the next pc */
 	uint32_t psv;	 /* enum psv_event */
 	uint32_t flags;	 /* enum rec_inst_flag */
-	uint64_t po;
+
 	uint64_t pc;
-	uint32_t commit;	/* C: committed, or squashed, in cycles after fetch */
 	uint32_t word;		/* instruction word */
-	uint32_t tid;		/* guest thread */
 	uint16_t size;		/* bytes of the memory operand */
 	uint8_t cls;		/* enum op_class */
 	uint8_t dispatch_stall; /* enum dispatch_stall: what held it at dispatch longest */
+
+	uint64_t po;
+	uint32_t commit; /* C: committed, or squashed, in cycles after fetch */
+	uint32_t tid;	 /* guest thread */
 	union {
 		struct {
 			REC_NOTES
