@@ -333,6 +333,8 @@ struct core {
 	/* of the present cycle, for its record and for skipping */
 	struct rec_cycle *rec; /* being filled */
 	uint32_t rec_flags;    /* enum rec_cycle_flag, its own so far */
+	bool rec_quiet; /* the record before it stands for this cycle, too, if this is the same */
+	uint64_t quiet_state;
 	uint64_t counted_po,
 	    counted_to;	      /* instructions and cycles below are counted (WANT_EMPTY) */
 	uint64_t out_changes; /* memsys_changes that out_flags tell of */

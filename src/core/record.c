@@ -22,6 +22,7 @@ static __attribute__((noinline, cold)) void next_batch(struct core *c)
 	if (cycles) {
 		c->rec = &c->emit->cycles[c->emit->ncycles];
 		*c->rec = begun;
+		c->rec_quiet = false;
 	}
 }
 
@@ -168,11 +169,10 @@ static inline void begin_cycle(struct core *c, struct rec_cycle *r)
 		r->head_po = r->head_pc = 0;
 		flags |= RC_ROB_EMPTY;
 	}
-	r->rob_used = (uint16_t)used;
 	if (unlikely(c->sq_tail - c->sq_head >= c->sq_size) &&
 	    c->sq_complete == c->sq_tail - c->sq_head)
 		flags |= RC_SQ_FULL;
-	c->rec_flags = flags;
+	c->rec_flags = flags | (uint32_t)used << 16;
 	c->rec_flush_cause = c->flush_cause;
 	if (c->wants & WANT_FETCH) {
 		__builtin_prefetch(&r[RECORD_AHEAD].fetch_seq, 1);
@@ -254,31 +254,63 @@ void record_count(struct core *c)
 }
 
 /*
+ * Nothing commits, dispatches or is fetched in this cycle. If all that a record tells is as it was
+ * in the cycle before, that one's record stands for this cycle, too; what issues is added up. Who
+ * waits for dispatch is then the same, or nobody.
+ */
+static inline bool fold_cycle(struct core *c, struct rec_cycle *r, uint64_t repeat)
+{
+	const uint64_t state = c->rec_flags | (uint64_t)c->dispatch_stall << 32 |
+			       (uint64_t)c->fetch_stall << 40 | (uint64_t)c->rec_flush_cause << 48;
+	const bool small = c->nissue <= c->decode_width;
+
+	if (c->rec_quiet && small && state == c->quiet_state &&
+	    r[-1].nissue + c->nissue <= UINT16_MAX && repeat <= UINT32_MAX - r[-1].repeat &&
+	    !(c->wants & WANT_FETCH && r[-1].fetch_pc != r->fetch_pc)) {
+		r[-1].repeat += (uint32_t)repeat;
+		r[-1].nissue += (uint16_t)c->nissue;
+		return true;
+	}
+	c->rec_quiet = small && !(c->rec_flags & RC_FLUSH);
+	c->quiet_state = state;
+	return false;
+}
+
+/*
  * What the cycle did; all of its stages are over. Without branches where a processor could not
  * foresee them.
  */
 static inline void end_cycle(struct core *c, struct rec_cycle *r, uint64_t repeat)
 {
+	assert(repeat <= UINT32_MAX);
+	if (c->ncommit | c->ndispatch | c->nfetch)
+		c->rec_quiet = false;
+	else if (fold_cycle(c, r, repeat))
+		return;
+
 	const struct inflight *first = at(c, c->disp - c->ndispatch);
 	const uint64_t some = -(uint64_t) !!(c->ndispatch | c->dispatch_stall >> 1);
+	const uint32_t flags =
+	    c->rec_flags | (first->state & ST_WRONG & some) / ST_WRONG * RC_DISPATCH_WRONG;
 
 	_Static_assert(DISPATCH_OK == 0 && DISPATCH_EMPTY == 1, "from 2 on, one waits");
-	assert(repeat <= UINT32_MAX);
-	r->dispatch_seq = first->seq & some;
+	_Static_assert(offsetof(struct rec_cycle, rob_used) ==
+			   offsetof(struct rec_cycle, flags) + 2,
+		       "together");
+	memcpy(&r->flags, &flags, sizeof(flags));
 	memcpy(&r->flush_po, &c->flush_po, sizeof(r->flush_po) + sizeof(r->flush_pc));
+	r->dispatch_seq = first->seq & some;
 	r->repeat = (uint32_t)repeat;
-	r->flags = (uint16_t)(c->rec_flags |
-			      (first->state & ST_WRONG & some) / ST_WRONG * RC_DISPATCH_WRONG);
 	r->ncommit = (uint8_t)c->ncommit;
 	r->ndispatch = (uint8_t)c->ndispatch;
+	r->nissue = (uint16_t)min_u64(c->nissue, UINT16_MAX);
 	r->nfetch = (uint8_t)c->nfetch;
-	r->nissue = (uint8_t)min_u64(c->nissue, UINT8_MAX);
 	r->dispatch_stall = c->dispatch_stall;
 	r->fetch_stall = c->fetch_stall;
 	r->flush_cause = c->rec_flush_cause;
-	r->pad = 0;
 	if (c->wants & WANT_FETCH)
 		r->dispatch_pc = some ? first->u->pc : 0;
+	c->emit->ncycles++;
 }
 
 /* What waits for dispatch: how long for what. */
@@ -296,21 +328,19 @@ static void count_wait(struct core *c, uint64_t repeat)
 void record_begin(struct core *c)
 {
 	emit_reserve(c->emit, c->reserve);
+	c->rec_quiet = false;
 	begin_cycle(c, &c->emit->cycles[c->emit->ncycles]);
 }
 
 void record_cycle(struct core *c, uint64_t repeat)
 {
-	struct rec_cycle *r = c->rec;
-
 	if (c->notes && c->disp < c->tail && c->dispatch_stall > DISPATCH_EMPTY)
 		count_wait(c, repeat);
 	if (!c->record_cycles)
 		return;
-	end_cycle(c, r, repeat);
-	c->emit->ncycles++;
+	end_cycle(c, c->rec, repeat);
 	if (likely(emit_has_room(c->emit, c->reserve)))
-		begin_cycle(c, r + 1);
+		begin_cycle(c, &c->emit->cycles[c->emit->ncycles]);
 	else
 		record_begin(c);
 }

@@ -265,7 +265,7 @@ static inline void slot_stages(struct cpistack *s, const struct rec_cycle *c,
 {
 	const int64_t width = s->meta.dispatch_width, repeat = c->repeat;
 	const int64_t dispatched = (c->ndispatch < width ? c->ndispatch : width) * repeat;
-	const int64_t issued = (c->nissue < width ? c->nissue : width) * repeat;
+	const int64_t issued = c->nissue < width * repeat ? c->nissue : width * repeat;
 	const bool wrong = c->flags & RC_DISPATCH_WRONG;
 	int64_t *dispatch = s->now.method[METHOD_DISPATCH], *td = s->now.topdown;
 	int64_t *issue = s->now.method[METHOD_ISSUE];
