@@ -46,6 +46,7 @@ enum kind_key {
 _Static_assert(CPI_COMPONENTS <= 16, "four bits");
 
 struct stages {
+	struct cells_later later; /* by_pc's time besides */
 	struct execs execs;				    /* by_pc's executions, until the end */
 	uint32_t units[WALK_WIDTH_MAX + 1][WALK_WIDTH_MAX]; /* of a cycle, for each of n */
 	uint16_t key_of_flags[RC_HEAD_L1MISS << 1];
@@ -179,6 +180,7 @@ struct stages *stages_new(struct cpistack *s)
 	g->capacity = 64;
 	g->kinds = x_calloc(g->capacity, sizeof(*g->kinds));
 	execs_init(&g->execs, &s->by_pc, CPI_BASE);
+	g->later.into = &s->by_pc;
 	for (unsigned n = 1; n <= WALK_WIDTH_MAX; n++) {
 		const uint64_t share = s->scale / n;
 		g->units[n][0] = (uint32_t)(s->scale - (n - 1) * share);
@@ -241,7 +243,7 @@ static void settle(struct cpistack *s, uint64_t pc)
 {
 	for (uint32_t left = s->stages->waiting; left; left &= left - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(left);
-		cells_add(&s->by_pc, cell_key(pc, 0, k), s->stalled[k] * s->scale, 0);
+		cells_add_later(&s->stages->later, cell_key(pc, 0, k), s->stalled[k] * s->scale);
 		s->stalled[k] = 0;
 	}
 	s->stages->waiting = 0;
@@ -281,8 +283,8 @@ void stages_runs(struct cpistack *s, size_t at)
 			s->last_po = c->head_po + n - 1;
 		} else if (c->flags & RC_ROB_EMPTY && c->flush_cause != FLUSH_NONE &&
 			   c->flush_po <= s->last_po) {
-			cells_add(&s->by_pc, cell_key(c->flush_pc, 0, k->commit),
-				  r->repeat * s->scale, 0);
+			cells_add_later(&g->later, cell_key(c->flush_pc, 0, k->commit),
+					r->repeat * s->scale);
 		} else {
 			s->stalled[k->commit] += r->repeat;
 			g->waiting |= 1u << k->commit;
@@ -323,5 +325,6 @@ void stages_fold(struct cpistack *s)
 void stages_end(struct cpistack *s)
 {
 	settle(s, s->last_pc);
+	cells_later_flush(&s->stages->later);
 	execs_move(&s->stages->execs);
 }
