@@ -9,9 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STREAM_BYTES (8 << 20) /* what is passed on to the disk at once */
-#define DEAR_NS	     0.5       /* for a byte: twice what it takes to copy it */
-#define SLOW_NS	     100000000 /* longest wait for the disk */
+#define STREAM_BYTES  (8 << 20)	 /* what is passed on to the disk at once */
+#define RESERVE_BYTES (16 << 20) /* of a file that is not small, at once */
+#define DEAR_NS	      0.5	 /* for a byte: twice what it takes to copy it */
+#define SLOW_NS	      100000000	 /* longest wait for the disk */
 
 bool export_file_open(struct export_file *f, const char *path, struct err *e)
 {
@@ -56,6 +57,19 @@ static void pass_on(struct export_file *f)
 		posix_fadvise(f->fd - 1, end - 4 * STREAM_BYTES, STREAM_BYTES, POSIX_FADV_DONTNEED);
 }
 
+/*
+ * To find room on the disk block by block costs a file system as much as copying what goes there,
+ * so it is asked for much at once: writing takes half the time. Where that is not possible, because
+ * the disk is nearly full or the file system does not know how, nothing is lost.
+ */
+static void reserve(struct export_file *f)
+{
+	if (fallocate(f->fd - 1, FALLOC_FL_KEEP_SIZE, (off_t)f->reserved, RESERVE_BYTES))
+		f->reserved = UINT64_MAX;
+	else
+		f->reserved += RESERVE_BYTES;
+}
+
 static bool write_out(struct export_file *f, size_t size, struct err *e)
 {
 	const uint64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -79,6 +93,8 @@ static bool write_out(struct export_file *f, size_t size, struct err *e)
 
 bool export_file_spill(struct export_file *f, struct err *e)
 {
+	while (f->reserved < f->written + EXPORT_BUFFER_BYTES)
+		reserve(f);
 	return write_out(f, EXPORT_BUFFER_BYTES, e);
 }
 
@@ -100,6 +116,9 @@ bool export_file_text(struct export_file *f, const char *text, size_t size, stru
 bool export_file_finish(struct export_file *f, struct err *e)
 {
 	bool ok = write_out(f, f->used, e);
+	/* What was reserved and is not needed goes back: but for that the file is as it was. */
+	if (f->reserved && ftruncate(f->fd - 1, (off_t)f->written) && ok)
+		ok = err_set(e, "cannot write %s: %s", f->path, strerror(errno));
 	if (close(f->fd - 1) && ok)
 		ok = err_set(e, "cannot write %s: %s", f->path, strerror(errno));
 	f->fd = 0;
