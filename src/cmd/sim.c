@@ -356,8 +356,8 @@ const struct command cmd_sim = {
 	    "Ctrl-C ends the run cleanly, with the summary of what was run.",
 	.exit_status =
 	    "The program's own; 128 + n if signal n ended it, or culprit. 2 if there was nothing "
-	    "to "
-	    "run: wrong options, no such program, not a RISC-V program. 0 if --max-insts ended it.",
+	    "to run (wrong options, no such program, not a RISC-V program) or a result could not "
+	    "be written. 0 if --max-insts ended it.",
 	.options = options,
 	.examples = examples,
 	.values_size = sizeof(struct sim_options),

@@ -46,8 +46,9 @@ struct sim_run {
 	uint64_t stepped; /* … of those, that the host went through one by one */
 	bool has_cycles;
 	double host_seconds;
-	enum guest_status status; /* GUEST_RUNNING: stopped by --max-insts or a signal to culprit */
+	enum guest_status status; /* GUEST_RUNNING: stopped, by the two below or --max-insts */
 	int stop_signal;	  /* the signal that stopped it; 0: none */
+	bool failed;		  /* stopped because an analysis could not go on */
 	int exit_status;	  /* of the guest, if it ended */
 };
 

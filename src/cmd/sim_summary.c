@@ -41,6 +41,8 @@ static void put_end(FILE *out, const struct sim_run *run)
 	case GUEST_RUNNING:
 		if (run->stop_signal)
 			fprintf(out, "stopped by SIG%s\n", sigabbrev_np(run->stop_signal));
+		else if (run->failed)
+			fputs("stopped because an analysis failed\n", out);
 		else
 			fputs("stopped by --max-insts\n", out);
 		break;

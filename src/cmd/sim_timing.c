@@ -75,6 +75,7 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 	run->status = status == CORE_ENDED ? guest_run(g, 0) : GUEST_RUNNING;
 	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);
 	run->stop_signal = run->status == GUEST_RUNNING ? sim_stop_signal() : 0;
+	run->failed = run->status == GUEST_RUNNING && run->emit && run->emit->stop;
 	if (!run->child)
 		progress_end(&progress);
 }
