@@ -43,6 +43,7 @@ static void slot_take(struct guest *g, int pid, int host_pid, int pgid, int sid)
 	s->host_pid = host_pid;
 	s->status = 0;
 	s->end_ns = s->cpu_ns = 0;
+	s->killed = 0;
 	s->pgid = pgid;
 	s->sid = sid;
 	s->guest_pid = pid;
@@ -389,6 +390,7 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 	timers_after_exec(g, false);
 	fd_close_on_exec(g);
 	process_end_vfork(g);
+	tell_fork(g, GUEST_FORK_EXEC, g->child_number);
 	return SYS_DONE;
 }
 

@@ -366,6 +366,11 @@ struct bus *bus_new(const struct bus_config *config, const struct trace_meta *me
 	b->cutter.count = config->nregions > REGION_MAX ? REGION_MAX : config->nregions;
 	if (b->cutter.count)
 		memcpy(b->cutter.regions, config->regions, b->cutter.count * sizeof(struct region));
+	if (config->before) {
+		b->cutter.inside = config->before->inside;
+		b->cutter.current = config->before->current;
+		b->cutter.seen = config->before->seen;
+	}
 	pthread_mutex_init(&b->error_lock, NULL);
 	gate_init(&b->pool_gate);
 	return b;
@@ -547,6 +552,18 @@ void bus_free(struct bus *b)
 	free(b->ring);
 	free(b->buffers);
 	free(b);
+}
+
+void bus_forget(struct bus *b)
+{
+	b->ninstances = b->nworkers = 0;
+}
+
+struct trigger_cutter bus_regions(struct bus *b)
+{
+	if (b->emit.ncycles || b->emit.ninsts)
+		deliver(b);
+	return b->cutter;
 }
 
 struct bus_stats bus_stats(const struct bus *b)

@@ -119,8 +119,7 @@ static bool trace_start(void *state, const struct trace_meta *meta,
 {
 	struct trace_writer *w = state;
 	uint8_t head[TRACE_HEAD_BYTES] = { 0 };
-	const char *path = analysis_param(o, "trace");
-	w->path = path ? x_strdup(path) : x_asprintf("%s.trace", o->stem ? o->stem : "culprit");
+	w->path = analysis_path(o, "trace", "trace");
 	w->temporary = output_temporary(w->path);
 	w->info = o->info;
 	w->meta = *meta;
