@@ -126,18 +126,18 @@ static int run_guest(struct sim *s)
 
 	if (s->options->profile)
 		sim_print_profile(stderr, s->guest, s->options->sysroot);
-	if (s->session) {
-		bool writes = session_emit(s->session);
+	bool writes = s->session && session_emit(s->session);
 
+	if (s->session) {
 		ok = sim_session_close(s, &e);
 		if (!ok)
 			warn("sim: %s%s%s%s", s->run.child ? "child " : "",
 			     s->run.child ? s->run.child : "", s->run.child ? ": " : "", e.text);
-		if (writes)
-			sim_children_wrote(s, ok);
 	}
 	sim_print_summary(stderr, s->guest, &s->run);
 	ok = sim_close_json(s, true) && ok;
+	if (writes || !ok)
+		sim_children_wrote(s, ok);
 	ok = sim_children_report(stderr, s) && ok;
 	return ok ? exit_status(&s->run) : 2;
 }

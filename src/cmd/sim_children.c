@@ -153,8 +153,11 @@ bool sim_children_report(FILE *out, const struct sim *s)
 			"each by itself\n",
 			forks, were);
 	else if (s->store_path)
-		fprintf(out, "culprit: %u of %u forked process%s measured, in %s.1%s%s\n", wrote,
-			forks, were, s->store_path, forks == 1 ? "" : " and so on",
+		fprintf(out, "culprit: %u of %u forked process%s measured%s%s%s%s\n", wrote, forks,
+			were, wrote ? ", in " : "", wrote ? s->store_path : "",
+			!wrote	     ? ""
+			: forks == 1 ? ".1"
+				     : ".1 and so on",
 			wrote + failed < forks ? "; the rest has not ended" : "");
 	return !failed;
 }

@@ -216,8 +216,16 @@ test_a_child_whose_results_cannot_be_written_is_one_line_and_fails_the_run() {
 	status_is 2
 	out_is "$(printf 'child\nparent')"
 	[ "$(grep -c 'child 1: .*blocked.culprit.1' "$tmp/err")" = 1 ] || fail "not one line names it"
-	err_has "0 of 1 forked process was measured"
+	grep -qx "culprit: 0 of 1 forked process was measured" "$tmp/err" || fail "the first process does not say so"
 	[ -s blocked.culprit ] || fail "the first process' store is not there"
+}
+
+test_a_summary_of_a_child_that_cannot_be_written_fails_the_run() {
+	mkdir -p blocked.json.1
+	run sim --functional --children simulated --summary-json blocked.json -- "$GUESTS/answers" fork
+	status_is 2
+	[ "$(grep -c "child 1: .*blocked.json.1" "$tmp/err")" = 1 ] || fail "not one line names it"
+	grep -q '"exit_status": 4' blocked.json
 }
 
 test_a_child_cannot_be_simulated_again_alone() {
