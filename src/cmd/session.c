@@ -367,6 +367,12 @@ const char *session_path(const struct session *s)
 	return s->store ? store_path(s->store) : NULL;
 }
 
+void session_quiet(struct session *s)
+{
+	if (s->bus)
+		bus_quiet(s->bus);
+}
+
 void session_forget(struct session *s)
 {
 	if (s->bus)

@@ -150,6 +150,8 @@ bool session_close(struct session *s, const struct session_result *result, struc
 /* Where its store goes; NULL if none is written. */
 const char *session_path(const struct session *s);
 
+/* Before this process is forked: lets its threads come to rest. */
+void session_quiet(struct session *s);
 /*
  * In a process forked during the run: threads and files are the parent's. What is emitted from now
  * on is dropped; s is good for session_regions alone.

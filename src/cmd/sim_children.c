@@ -91,6 +91,8 @@ void sim_on_fork(void *ctx, enum guest_fork phase, unsigned number)
 	switch (phase) {
 	case GUEST_FORK_PREPARE:
 		s->forks++;
+		if (s->session)
+			session_quiet(s->session);
 		break;
 	case GUEST_FORK_PARENT:
 		break;

@@ -192,7 +192,8 @@ static void become_child(struct guest *g, struct thread *t, int pid, unsigned nu
 
 static void tell_fork(struct guest *g, enum guest_fork phase, unsigned number)
 {
-	if (g->config.forked && g->config.children == GUEST_CHILDREN_SIMULATED)
+	if (g->config.forked &&
+	    (g->config.children == GUEST_CHILDREN_SIMULATED || phase == GUEST_FORK_PREPARE))
 		g->config.forked(g->config.forked_ctx, phase, number);
 }
 

@@ -59,7 +59,7 @@ struct guest_config {
 	 * once in each of two host processes. Called around it: host threads do not survive in the
 	 * child, buffers exist twice, and the child needs an output of its own. number counts all
 	 * children from 1; at exec it is that of the process. With GUEST_CHILDREN_FUNCTIONAL it is
-	 * not called: the child never returns to the caller.
+	 * only called before the fork: the child never returns to the caller.
 	 */
 	void (*forked)(void *ctx, enum guest_fork phase, unsigned number);
 	void *forked_ctx;

@@ -49,6 +49,9 @@ bool bus_stop(struct bus *b, struct err *e);
 bool bus_finish(struct bus *b, struct store *store, struct err *e);
 void bus_free(struct bus *b);
 
+/* Before this process is forked: returns when every worker sleeps. In an analysis it may hold a
+ * lock (of an allocator, say), for which the child would wait for ever. */
+void bus_quiet(struct bus *b);
 /* In a process forked meanwhile: the workers and what the analyses have opened are the parent's.
  * From now on b only follows its regions, for bus_regions; it must not be stopped or freed. */
 void bus_forget(struct bus *b);
