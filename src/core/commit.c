@@ -15,6 +15,7 @@ static void commit_exception(struct core *c, struct inflight *e)
 {
 	const struct uop *u = e->u;
 
+	c->rec_flags |= RC_HEAD_DONE;
 	e->flags |= RI_FLUSHES;
 	if (e->state & ST_FAULT) {
 		e->psv |= PSV_FL_EX;
@@ -50,10 +51,7 @@ static void commit_trap(struct core *c, const struct inflight *e, uint64_t po)
 	c->stats.exceptions++;
 	if (c->ended && po + 1 == c->stream_end)
 		return;
-	c->flush_cause = FLUSH_EXCEPTION;
-	c->flush_po = po;
-	c->flush_pc = e->u->pc;
-	c->flushed_now = true;
+	note_flush(c, FLUSH_EXCEPTION, po, e->u->pc);
 	fetch_redirect(c, e->next_pc, false, c->now + c->cfg.syscall_cycles + c->cfg.fetch_flush,
 		       FETCH_EXCEPTION);
 }
@@ -66,11 +64,11 @@ void commit_stage(struct core *c)
 		const struct uop *u = e->u;
 
 		if (!(e->state & ST_DONE))
-			return;
+			break;
 		if (unlikely(e->state & (ST_FAULT | ST_VIOLATION))) {
 			if (!c->ncommit)
 				commit_exception(c, e);
-			return;
+			break;
 		}
 		assert(!(e->state & ST_WRONG));
 		if (e->state & ST_MISPREDICT)
@@ -83,9 +81,6 @@ void commit_stage(struct core *c)
 			e->psv |= PSV_FL_EX;
 			e->flags |= RI_EXCEPTION | RI_FLUSHES;
 		}
-		if (c->record_insts)
-			record_inst(c, c->head, true);
-
 		if (e->dst) {
 			if (e->uflags & UOP_FP_DST)
 				c->fp_used--;
@@ -110,12 +105,16 @@ void commit_stage(struct core *c)
 		c->ncommit++;
 		if (unlikely(e->state & ST_TRAP)) {
 			commit_trap(c, e, c->head - 1);
-			return;
+			break;
 		}
 		if (unlikely(e->uflags & UOP_FLUSH)) {
 			c->stats.serial_flushes++;
+			if (c->record_insts)
+				record_commits(c); /* ahead of what is squashed */
 			squash_flush(c, c->head, e->next_pc, FLUSH_CSR, c->head - 1, u->pc, 0);
 			return;
 		}
 	}
+	if (c->record_insts && c->ncommit)
+		record_commits(c);
 }

@@ -35,7 +35,7 @@ static void become_ready(struct core *c, uint32_t slot)
 
 	e->state |= ST_READY;
 	ready_set(c, slot, e->queue);
-	if (c->held)
+	if (c->notes)
 		c->notes[slot].ready = (uint32_t)(c->now - e->fetch);
 }
 
@@ -78,12 +78,8 @@ static void resolve(struct core *c, uint32_t slot)
 
 	squash_from(c, po + 1);
 	bpred_repair(c->bpred, u->pc, &u->in, &c->preds[slot], !!(e->flags & RI_TAKEN), e->next_pc);
-	if (!(e->state & ST_WRONG)) {
-		c->flush_cause = FLUSH_MISPREDICT;
-		c->flush_po = po;
-		c->flush_pc = u->pc;
-		c->flushed_now = true;
-	}
+	if (!(e->state & ST_WRONG))
+		note_flush(c, FLUSH_MISPREDICT, po, u->pc);
 	fetch_redirect(c, e->next_pc, e->state & ST_WRONG, c->now + c->cfg.fetch_redirect,
 		       FETCH_REDIRECT);
 }
@@ -93,7 +89,7 @@ void complete_now(struct core *c, uint32_t slot)
 	struct inflight *e = &c->ring[slot];
 
 	e->state |= ST_DONE;
-	if (c->held)
+	if (c->notes)
 		c->notes[slot].complete = (uint32_t)(c->now - e->fetch);
 	if (e->uflags & UOP_STORE) {
 		if (e->uflags & UOP_ATOMIC) {

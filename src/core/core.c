@@ -177,9 +177,8 @@ void core_listen(struct core *c, struct emit *emit)
 	assert(c->head == c->tail);
 	c->emit = emit;
 	c->wants = emit ? emit->wants : 0;
-	c->record_any = c->wants && !(c->wants & WANT_EMPTY);
-	c->record_insts = c->record_any && c->wants & WANT_INSTS;
-	c->record_cycles = c->record_any && c->wants & WANT_CYCLES;
+	c->record_insts = !(c->wants & WANT_EMPTY) && c->wants & WANT_INSTS;
+	c->record_cycles = !(c->wants & WANT_EMPTY) && c->wants & WANT_CYCLES;
 	free(c->all_notes);
 	free(c->all_held);
 	c->all_notes = NULL;
@@ -191,15 +190,18 @@ void core_listen(struct core *c, struct emit *emit)
 		c->reserve =
 		    (uint32_t)min_u64(squashed ? c->mask + 1 : c->commit_width, emit->max_insts);
 	}
-	if (c->wants && (!(c->wants & WANT_BRIEF) || c->wants & WANT_HEAD)) {
+	if (c->wants && !(c->wants & WANT_LESS)) {
 		c->all_notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->all_notes));
 		memset(c->all_notes, 0, ((size_t)c->mask + 1) * sizeof(*c->all_notes));
-	}
-	if (c->wants && !(c->wants & WANT_BRIEF))
 		c->all_held = x_calloc((size_t)c->mask + 1, sizeof(*c->all_held));
+	}
 	c->notes = c->all_notes;
 	c->held = c->all_held;
-	if (c->wants && emit->schedule.one_in) {
+	c->record_steps = c->record_cycles || c->notes;
+	if (c->wants & WANT_EMPTY) {
+		c->counted_po = c->switch_po = c->head;
+		c->counted_to = c->now;
+	} else if (c->wants && emit->schedule.one_in) {
 		c->stretch = (struct stretch){ 0 };
 		record_switch(c);
 	}
@@ -281,19 +283,15 @@ static void step_cycle(struct core *c)
 	uint64_t repeat = 1;
 
 	c->ncommit = c->ndispatch = c->nissue = c->nfetch = c->nevents = c->ndrain = 0;
-	c->flushed_now = false;
 	if (unlikely(c->head >= c->switch_po))
 		record_switch(c);
-	if (c->record_any) {
-		emit_reserve(c->emit, c->reserve);
-		if (c->record_cycles)
-			record_start(c);
-	}
 	complete_stage(c);
-	if (c->record_cycles)
-		record_head(c);
+	if (c->wants & WANT_HEAD)
+		record_misses(c);
 	drain_stage(c);
 	commit_stage(c);
+	if (c->wants & WANT_HEAD && !c->ncommit)
+		record_head(c);
 	if (unlikely(c->in_order))
 		inorder_stage(c);
 	else
@@ -306,8 +304,10 @@ static void step_cycle(struct core *c)
 #endif
 	c->stats.steps++;
 	c->stats.insts += c->ncommit;
-	if (c->ncommit)
+	if (c->ncommit) {
 		c->progress = c->now;
+		c->rec_flags |= RC_HEAD_DONE;
+	}
 	if (!(c->nevents | c->ncommit | c->ndrain | c->nissue | c->ndispatch | c->nfetch) &&
 	    !is_idle(c)) {
 		uint64_t next = next_cycle(c);
@@ -317,12 +317,10 @@ static void step_cycle(struct core *c)
 		repeat = next - c->now;
 		c->stats.dispatch_stall[c->dispatch_stall] += repeat - 1;
 	}
-	if (c->record_any)
-		record_cycle(c, repeat);
-	else if (c->wants & WANT_EMPTY)
-		record_count(c, repeat);
 	c->now += repeat;
 	c->stats.cycles += repeat;
+	if (c->record_steps)
+		record_cycle(c, repeat);
 }
 
 void core_limit(struct core *c, uint64_t max_insts)
@@ -337,13 +335,19 @@ enum core_status core_continue(struct core *c, uint64_t max_cycles)
 	uint64_t end = max_cycles < NEVER - c->now ? c->now + max_cycles : NEVER;
 
 	c->progress = c->now;
+	if (c->record_cycles)
+		record_begin(c);
 	while (!is_idle(c)) {
 		if (c->now >= end || unlikely(c->interrupted)) {
 			c->interrupted = 0;
-			return CORE_RUNNING;
+			break;
 		}
 		step_cycle(c);
 	}
+	if (c->wants & WANT_EMPTY)
+		record_count(c);
+	if (!is_idle(c))
+		return CORE_RUNNING;
 	return c->fetch_state == FETCH_OVER ? CORE_ENDED : CORE_STOPPED;
 }
 

@@ -81,7 +81,7 @@ static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, ui
 		} else if (k == 1 && (e->uflags & UOP_SPLIT)) {
 			e->state |= ST_DATA;
 		}
-		if (c->held)
+		if (c->notes)
 			c->notes[slot].prod[k] = p >= c->head && p ? (uint32_t)(po - p) : 0;
 	}
 	e->src_slot[SRC_MEM] = SRC_NONE;
@@ -97,11 +97,9 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	const struct uop *u = e->u;
 	uint64_t po = c->disp;
 
-	if (c->held) {
+	if (c->notes) {
 		c->notes[slot].dispatch = (uint32_t)(c->now - e->fetch);
 		c->notes[slot].decode = c->notes[slot].dispatch - c->cfg.decode_depth;
-	} else if (c->notes) {
-		c->notes[slot].dlevel = LEVEL_NONE;
 	}
 	e->dep_head = SLOT_NONE;
 	e->sq_pos = (uint32_t)c->sq_tail;
@@ -124,7 +122,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 		if (n) {
 			uint64_t p = store_at(c, n)->po;
 
-			if (c->held)
+			if (c->notes)
 				c->notes[slot].prod_mem = (uint32_t)(po - p);
 			if ((c->order == ORDER_PERFECT || (u->ideal & IDEAL_FLUSH)) &&
 			    n >= c->sq_commit && is_pending(c, p)) {
@@ -145,7 +143,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	if (!e->pending) {
 		e->state |= ST_READY;
 		ready_set(c, slot, e->queue);
-		if (c->held)
+		if (c->notes)
 			c->notes[slot].ready = (uint32_t)(c->now + 1 - e->fetch);
 	}
 	c->disp++;
@@ -171,14 +169,7 @@ void dispatch_stage(struct core *c)
 		stall = dispatch_blocked(c, e);
 		if (stall != DISPATCH_OK)
 			break;
-		if (unlikely(c->record_cycles)) {
-			if (!c->ndispatch) {
-				c->first_dispatch_seq = e->seq;
-				c->first_dispatch = e->u;
-				c->first_dispatch_wrong = e->state & ST_WRONG;
-			}
-		}
-		if (unlikely(c->held != NULL))
+		if (unlikely(c->notes != NULL))
 			record_dispatch(c, e, slot);
 		dispatch_one(c, e, slot);
 		if (!(e->state & ST_WRONG))

@@ -340,7 +340,7 @@ static void fetch_packet(struct core *c, uint32_t room)
 			e->psv |= c->fetch_psv;
 			c->packets_used++;
 		}
-		if (c->held)
+		if (c->notes)
 			note_fetch(c, slot, first);
 		if (u->flags & UOP_CTRL) {
 			pc = predict(c, e, slot, trap);

@@ -45,6 +45,8 @@ static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
 	c->iq_used[e->queue]--;
 	if (c->notes)
 		c->notes[slot].issue = (uint32_t)(c->now - e->fetch);
+	if (c->wants & WANT_HEAD)
+		c->memops[slot].issue = (uint32_t)(c->now - e->fetch);
 }
 
 bool issue_try(struct core *c, uint32_t slot)

@@ -345,14 +345,21 @@ static bool must_wait_for_addresses(struct core *c, const struct inflight *e)
 	return c->wait_table[hash_u64(e->u->pc) & (c->cfg.wait_entries - 1)];
 }
 
+static void note_level(struct core *c, uint32_t slot, uint8_t level)
+{
+	c->memops[slot].level = level;
+	if (c->notes)
+		c->notes[slot].dlevel = level;
+}
+
 /* What is known of an access that has been answered. */
 static void note_result(struct core *c, uint32_t slot, const struct mem_result *r)
 {
 	struct inflight *e = &c->ring[slot];
 	struct rec_notes *n = &c->notes[slot];
 
-	n->dlevel = r->level;
-	if (!c->held)
+	note_level(c, slot, r->level);
+	if (!c->notes)
 		return;
 	n->lat_dmiss = clip_u16(r->miss);
 	n->lat_dtlb = clip_u16(r->xlat);
@@ -406,8 +413,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 		} else {
 			e->psv |= PSV_ST_FWD;
 			c->stats.forwards++;
-			if (c->notes)
-				c->notes[slot].dlevel = LEVEL_FWD;
+			note_level(c, slot, LEVEL_FWD);
 			wheel_put(c, slot, EVENT_COMPLETE,
 				  c->now + (u->ideal & IDEAL_DL1 ? 1 : c->cfg.forward_latency));
 			return LOAD_GOES;
@@ -427,16 +433,15 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 	case MEM_DONE:
 		if (unlikely(r.events))
 			e->psv |= lsu_psv(r.events);
-		if (c->notes)
-			note_result(c, slot, &r);
+		note_result(c, slot, &r);
 		assert(r.ready > c->now);
 		wheel_put(c, slot, EVENT_COMPLETE, r.ready);
 		break;
 	case MEM_PENDING:
 		e->psv |= lsu_psv(r.events);
 		e->state |= ST_MEM;
-		if (c->notes)
-			c->notes[slot].dlevel = load_level_to_come(c, e->addr);
+		if (c->notes || c->wants & WANT_HEAD)
+			note_level(c, slot, load_level_to_come(c, e->addr));
 		break;
 	case MEM_RETRY:
 		e->state &= (uint16_t)~ST_BYPASSED;
@@ -484,8 +489,7 @@ void lsu_done(void *ctx, uint64_t token, const struct mem_result *r)
 		return;
 	e->state &= (uint16_t)~ST_MEM;
 	e->psv |= lsu_psv(r->events);
-	if (c->notes)
-		note_result(c, slot, r);
+	note_result(c, slot, r);
 	wheel_put(c, slot, EVENT_COMPLETE, max_u64(r->ready, c->now));
 }
 

@@ -53,15 +53,20 @@
 /* What the core knows of a static instruction; made once, never moved, never changed. */
 struct uop {
 	struct inst in;
+
+	/* As they stand in its record. */
 	uint64_t pc;
-	uint32_t rec_flags; /* enum rec_inst_flag that follow from the encoding */
-	uint32_t ideal;	    /* enum ideal that hold for it */
-	uint16_t flags;	    /* enum uop_flag */
-	uint16_t latency;   /* cycles in its unit */
-	uint8_t cls;	    /* enum op_class */
-	uint8_t unit;	    /* enum unit_kind */
-	uint8_t queue;	    /* issue queue */
-	uint8_t mem_bytes;
+	uint32_t word;	      /* of in */
+	uint16_t mem_bytes;   /* of the memory operand */
+	uint8_t cls;	      /* enum op_class */
+	uint8_t rec_no_stall; /* DISPATCH_OK */
+
+	uint32_t rec_flags;  /* enum rec_inst_flag that follow from the encoding */
+	uint32_t ideal;	     /* enum ideal that hold for it */
+	uint16_t flags;	     /* enum uop_flag */
+	uint16_t latency;    /* cycles in its unit */
+	uint8_t unit;	     /* enum unit_kind */
+	uint8_t queue;	     /* issue queue */
 	uint8_t dst, src[3]; /* isa_operands */
 };
 
@@ -138,10 +143,16 @@ struct inflight {
 };
 _Static_assert(sizeof(struct inflight) == 128, "two cache lines");
 #define INFLIGHT_RECORD_BYTES 32
+#define UOP_RECORD_BYTES      16
 _Static_assert(offsetof(struct inflight, flags) - offsetof(struct inflight, seq) ==
 		       offsetof(struct rec_inst, flags) - offsetof(struct rec_inst, seq) &&
-		   offsetof(struct rec_inst, po) == INFLIGHT_RECORD_BYTES,
+		   offsetof(struct rec_inst, pc) == INFLIGHT_RECORD_BYTES,
 	       "as its record begins");
+_Static_assert(offsetof(struct uop, rec_no_stall) - offsetof(struct uop, pc) ==
+		       offsetof(struct rec_inst, dispatch_stall) - offsetof(struct rec_inst, pc) &&
+		   offsetof(struct uop, rec_flags) - offsetof(struct uop, pc) == UOP_RECORD_BYTES &&
+		   !DISPATCH_OK,
+	       "as they stand in its record");
 
 /* Memory side of a load in flight. */
 struct memop {
@@ -150,6 +161,8 @@ struct memop {
 	uint64_t next_load; /* po of the next older load that depends on the same store */
 	uint8_t covered;    /* the store has all bytes that the load wants */
 	uint8_t wait;	    /* enum load_wait */
+	uint8_t level;	    /* loads: enum mem_level that serves, or will serve, it (WANT_HEAD) */
+	uint32_t issue;	    /* loads: cycles from fetch to issue (WANT_HEAD) */
 };
 
 enum load_wait {
@@ -298,7 +311,8 @@ struct core {
 	struct bpred *bpred;
 	struct emit *emit;
 	unsigned wants;
-	bool record_any, record_insts, record_cycles; /* with something in them */
+	bool record_insts, record_cycles; /* with something in them */
+	bool record_steps;		  /* there is something to do every cycle */
 	/* Records of some stretches alone (emit.schedule). The next change comes when this one is
 	 * the oldest; NEVER: none. */
 	uint64_t switch_po;
@@ -306,11 +320,9 @@ struct core {
 	struct rec_notes *all_notes; /* memory of notes and held, also while they are off */
 	uint8_t *all_held;
 	uint32_t reserve; /* most that can leave in a cycle and are wanted */
-	/* By slot; NULL: nobody wants them. Without held only issue and dlevel, for what the oldest
-	 * waits for. */
+	/* By slot; NULL: nobody wants them. */
 	struct rec_notes *notes;
-	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; NULL:
-			nobody wants that or the notes in records */
+	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; goes with notes */
 	struct hint {  /* data prefetches that the cache has not taken yet, oldest first */
 		uint64_t addr;
 		uint32_t flags; /* enum mem_flag */
@@ -320,7 +332,11 @@ struct core {
 
 	/* of the present cycle, for its record and for skipping */
 	struct rec_cycle *rec; /* being filled */
-	uint32_t start_flags;
+	uint32_t rec_flags;    /* enum rec_cycle_flag, its own so far */
+	bool rec_quiet; /* the record before it stands for this cycle, too, if this is the same */
+	uint64_t quiet_state;
+	uint64_t counted_po,
+	    counted_to;	      /* instructions and cycles below are counted (WANT_EMPTY) */
 	uint64_t out_changes; /* memsys_changes that out_flags tell of */
 	uint32_t out_flags;   /* RC_…_OUT */
 	uint64_t head_known;  /* when the oldest's miss will be known to be one */
@@ -330,14 +346,10 @@ struct core {
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */
 	uint64_t disp_waiter;			  /* seq it belongs to */
-	uint64_t first_dispatch_seq;
-	const struct uop *first_dispatch;
-	bool first_dispatch_wrong;
 
 	/* last flush */
 	uint8_t flush_cause;
-	uint8_t flush_now_cause; /* as the cycle's record says it */
-	bool flushed_now;
+	uint8_t rec_flush_cause; /* as the cycle's record says it */
 	uint64_t flush_po, flush_pc;
 
 	bool ended; /* the guest has ended */
@@ -369,6 +381,15 @@ static inline uint64_t po_of(const struct core *c, uint32_t slot)
 static inline struct store *store_at(const struct core *c, uint64_t number)
 {
 	return &c->stores[(uint32_t)number & c->sq_mask];
+}
+
+/* The pipeline is flushed in this cycle. */
+static inline void note_flush(struct core *c, enum flush_cause cause, uint64_t po, uint64_t pc)
+{
+	c->flush_cause = c->rec_flush_cause = (uint8_t)cause;
+	c->flush_po = po;
+	c->flush_pc = pc;
+	c->rec_flags |= RC_FLUSH;
 }
 
 /* Tokens for the memory system: kind, sequence number, place. */
@@ -550,16 +571,22 @@ static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struc
 }
 
 /* record.c: everything that only listeners cause */
-void record_inst(struct core *c, uint64_t po, bool committed);
+void record_squashed(struct core *c, uint64_t po);
+void record_commits(struct core *c); /* those of this cycle */
+/* The record of the cycle that has passed, and of as many after it as repeat says; then that of the
+ * next cycle is begun. */
 void record_cycle(struct core *c, uint64_t repeat);
-/* For listeners that want to know no more than how many there are: all cycles alike. */
-void record_count(struct core *c, uint64_t repeat);
+/* Begins the record of a cycle. */
+void record_begin(struct core *c);
+/* For listeners that want to know no more than how many there are: those that are not yet counted.
+ */
+void record_count(struct core *c);
 /* e is about to dispatch: what held it. */
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
 /* A stretch of which records are wanted begins or ends. */
 void record_switch(struct core *c);
-void record_start(struct core *c); /* of a cycle: what the record says about its beginning */
-void record_head(struct core *c);  /* after completions: what the oldest waits for */
+void record_misses(struct core *c); /* after completions: what misses are out */
+void record_head(struct core *c);   /* when nothing has committed: what the oldest waits for */
 
 /* check.c */
 void core_check(const struct core *c);

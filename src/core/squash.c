@@ -73,7 +73,7 @@ const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 		struct inflight *e = at(c, po);
 
 		if (c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS) && wants_squashed(c, e))
-			record_inst(c, po, false);
+			record_squashed(c, po);
 		if (po < c->disp)
 			squash_dispatched(c, po, e);
 		if (unlikely(!(e->state & ST_WRONG)))
@@ -107,10 +107,7 @@ void squash_flush(struct core *c, uint64_t from, uint64_t pc, enum flush_cause c
 
 	if (oldest)
 		bpred_restore(c->bpred, oldest);
-	c->flush_cause = (uint8_t)cause;
-	c->flush_po = cause_po;
-	c->flush_pc = cause_pc;
-	c->flushed_now = true;
+	note_flush(c, cause, cause_po, cause_pc);
 	fetch_redirect(c, pc, false, c->now + wait + c->cfg.fetch_flush,
 		       wait ? FETCH_EXCEPTION : FETCH_REDIRECT);
 }

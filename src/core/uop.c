@@ -128,6 +128,7 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 	memset(u, 0, sizeof(*u));
 	u->in = *in;
 	u->pc = pc;
+	u->word = in->word;
 	u->cls = info->cls;
 	u->mem_bytes = info->mem_bytes;
 	u->dst = operands.dst;

@@ -48,9 +48,14 @@ struct emit {
 	bool stop; /* set in full(): the listener cannot go on, end the run soon */
 };
 
+/* For one more cycle, and so many instructions. */
+static inline bool emit_has_room(const struct emit *e, size_t ninsts)
+{
+	return e->ncycles < e->max_cycles && e->ninsts + ninsts <= e->max_insts;
+}
 static inline void emit_reserve(struct emit *e, size_t ninsts)
 {
-	if (__builtin_expect(e->ncycles == e->max_cycles || e->ninsts + ninsts > e->max_insts, 0))
+	if (__builtin_expect(!emit_has_room(e, ninsts), 0))
 		e->full(e);
 }
 static inline struct rec_inst *emit_inst(struct emit *e)

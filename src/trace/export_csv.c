@@ -19,8 +19,8 @@ static const char heading[] = "cycle,instruction,thread,pc,word\n";
 
 /* A number that is seldom much more than the one before: its digits but the last two, as text. */
 struct number {
-	uint64_t hundreds; /* what the text says, times 100 */
-	uint32_t size;	   /* of the text; 0: below 100, there is none */
+	uint64_t hundreds; /* what the text says, times 100; 0: nothing */
+	size_t size;	   /* of the text */
 	char text[20];
 };
 
@@ -41,6 +41,9 @@ _Static_assert(LINE_BYTES <= EXPORT_LINE_BYTES, "a line fits");
 struct lines {
 	struct number cycle, po;
 	struct ending *endings; /* by pc */
+	/* What all endings in a thread begin with: ",", 10 digits, ",0x". */
+	uint32_t tid, begin_size; /* 0: none yet */
+	char begin[16];
 };
 
 struct csv {
@@ -84,47 +87,65 @@ static uint64_t hex_digits(uint32_t v)
 	return __builtin_bswap64(x + 0x3030303030303030 + letters * ('a' - '9' - 1));
 }
 
-/* Writes eight bytes at a time: there must be room for seven more than count. */
-static char *put_hex(char *p, uint64_t v)
+/* Hexadecimal digits; eight bytes at a time, so there must be room for seven more. */
+static inline char *put_hex32(char *p, uint32_t v)
 {
-	const unsigned digits = v ? (67u - (unsigned)__builtin_clzll(v)) / 4 : 1;
-	const unsigned high = digits > 8 ? digits - 8 : 0, low = digits - high;
-	uint64_t text = hex_digits((uint32_t)(v >> 32)) >> (high ? 64 - 8 * high : 0);
-	*p++ = '0';
-	*p++ = 'x';
+	const unsigned digits = (35u - (unsigned)__builtin_clz(v | 1)) / 4;
+	const uint64_t text = hex_digits(v) >> (64 - 8 * digits);
 	memcpy(p, &text, 8);
-	text = hex_digits((uint32_t)v) >> (64 - 8 * low);
-	memcpy(p + high, &text, 8);
 	return p + digits;
 }
 
-static void set_number(struct number *n, uint64_t v)
+static inline char *put_hex(char *p, uint64_t v)
+{
+	const uint64_t low = hex_digits((uint32_t)v);
+	if (likely(!(v >> 32)))
+		return put_hex32(p, (uint32_t)v);
+	p = put_hex32(p, (uint32_t)(v >> 32));
+	memcpy(p, &low, 8);
+	return p + 8;
+}
+
+/* A number with other hundreds, or without: seldom needed. */
+static __attribute__((noinline)) char *put_other(char *p, struct number *n, uint64_t v)
 {
 	n->hundreds = v - v % 100;
-	n->size = v < 100 ? 0 : (uint32_t)(put_decimal(n->text, v / 100) - n->text);
+	if (n->hundreds)
+		n->size = (size_t)(put_decimal(n->text, v / 100) - n->text);
+	return put_decimal(p, v);
 }
 
 /* Copies as much as there can be: the length of what counts is not known to the compiler. */
 static inline char *put_number(char *p, struct number *n, uint64_t v)
 {
-	if (unlikely(v - n->hundreds >= 100))
-		set_number(n, v);
-	if (unlikely(!n->size))
-		return put_decimal(p, v);
+	const uint64_t rest = v - n->hundreds;
+	if (unlikely(rest >= 100 || !n->hundreds))
+		return put_other(p, n, v);
 	memcpy(p, n->text, sizeof(n->text));
-	memcpy(p + n->size, pairs + 2 * (v - n->hundreds), 2);
-	return p + n->size + 2;
+	p += n->size;
+	memcpy(p, pairs + 2 * rest, 2);
+	return p + 2;
 }
 
-static void set_ending(struct ending *t, const struct rec_inst *r)
+static void set_begin(struct lines *c, uint32_t tid)
+{
+	char *p = c->begin;
+	*p++ = ',';
+	p = put_decimal(p, tid);
+	memcpy(p, ",0x", 3);
+	c->begin_size = (uint32_t)(p + 3 - c->begin);
+	c->tid = tid;
+}
+
+static void set_ending(struct lines *c, struct ending *t, const struct rec_inst *r)
 {
 	char *p = t->text;
-	*p++ = ',';
-	p = put_decimal(p, r->tid);
-	*p++ = ',';
-	p = put_hex(p, r->pc);
-	*p++ = ',';
-	p = put_hex(p, r->word);
+	if (unlikely(c->tid != r->tid || !c->begin_size))
+		set_begin(c, r->tid);
+	memcpy(p, c->begin, sizeof(c->begin));
+	p = put_hex(p + c->begin_size, r->pc);
+	memcpy(p, ",0x", 3);
+	p = put_hex32(p + 3, r->word);
 	*p++ = '\n';
 	t->pc = r->pc;
 	t->word = r->word;
@@ -136,7 +157,7 @@ static inline char *put_line(struct lines *c, char *p, const struct rec_inst *r)
 {
 	struct ending *end = &c->endings[r->pc >> 1 & (ENDINGS - 1)];
 	if (unlikely(end->pc != r->pc || end->word != r->word || end->tid != r->tid || !end->size))
-		set_ending(end, r);
+		set_ending(c, end, r);
 	p = put_number(p, &c->cycle, r->fetch + r->commit);
 	*p++ = ',';
 	p = put_number(p, &c->po, r->po);
@@ -166,15 +187,20 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 static bool csv_insts(void *state, const struct rec_inst *insts, size_t count, struct err *e)
 {
 	struct csv *c = state;
+	char *p = c->file.buffer + c->file.used;
 	for (size_t i = 0; i < count; i++) {
 		__builtin_prefetch(&insts[i + AHEAD]);
 		if (!(insts[i].flags & RI_COMMITTED))
 			continue;
-		char *line = export_file_line(&c->file, e);
-		if (!line)
-			return false;
-		c->file.used += (size_t)(put_line(&c->lines, line, &insts[i]) - line);
+		if (unlikely(p >= c->file.buffer + EXPORT_BUFFER_BYTES)) {
+			c->file.used = (size_t)(p - c->file.buffer);
+			if (!export_file_spill(&c->file, e))
+				return false;
+			p = c->file.buffer + c->file.used;
+		}
+		p = put_line(&c->lines, p, &insts[i]);
 	}
+	c->file.used = (size_t)(p - c->file.buffer);
 	return true;
 }
 

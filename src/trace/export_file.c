@@ -9,9 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STREAM_BYTES (8 << 20) /* what is passed on to the disk at once */
-#define DEAR_NS	     0.5       /* for a byte: twice what it takes to copy it */
-#define SLOW_NS	     100000000 /* longest wait for the disk */
+#define STREAM_BYTES  (8 << 20)	 /* what is passed on to the disk at once */
+#define RESERVE_BYTES (16 << 20) /* of a file that is not small, at once */
+#define DEAR_NS	      0.5	 /* for a byte: twice what it takes to copy it */
+#define SLOW_NS	      100000000	 /* longest wait for the disk */
 
 bool export_file_open(struct export_file *f, const char *path, struct err *e)
 {
@@ -65,14 +66,33 @@ static void note_written(struct export_file *f, size_t size)
 	f->written += size;
 }
 
+/* Ends the file there; what was reserved beyond goes back. A device cannot be cut, and need not. */
+static void cut(struct export_file *f, uint64_t size)
+{
+	int done = ftruncate(f->fd - 1, (off_t)size);
+	(void)done;
+}
+
 /* Nobody should take half a line for a whole one. */
 static bool fail(struct export_file *f, int cause, struct err *e)
 {
-	int cut = ftruncate(f->fd - 1, (off_t)f->whole);
-	(void)cut; /* a device cannot be cut */
+	cut(f, f->whole);
 	f->full = true;
 	return err_set(e, "cannot write %s: %s; what could be written is there", f->path,
 		       strerror(cause));
+}
+
+/*
+ * To find room on the disk block by block costs a file system as much as copying what goes there,
+ * so it is asked for much at once: writing takes half the time. Where that is not possible, because
+ * the disk is nearly full or the file system does not know how, nothing is lost.
+ */
+static void reserve(struct export_file *f)
+{
+	if (fallocate(f->fd - 1, FALLOC_FL_KEEP_SIZE, (off_t)f->reserved, RESERVE_BYTES))
+		f->reserved = UINT64_MAX;
+	else
+		f->reserved += RESERVE_BYTES;
 }
 
 static bool write_out(struct export_file *f, size_t size, struct err *e)
@@ -100,6 +120,8 @@ static bool write_out(struct export_file *f, size_t size, struct err *e)
 
 bool export_file_spill(struct export_file *f, struct err *e)
 {
+	while (f->reserved < f->written + EXPORT_BUFFER_BYTES)
+		reserve(f);
 	return write_out(f, EXPORT_BUFFER_BYTES, e);
 }
 
@@ -133,6 +155,9 @@ static bool close_file(struct export_file *f, struct err *e)
 bool export_file_finish(struct export_file *f, struct err *e)
 {
 	bool ok = !f->full && write_out(f, f->used, e);
+	/* What was reserved and is not needed goes back: but for that the file is as it was. */
+	if (ok && f->reserved)
+		cut(f, f->written);
 	return close_file(f, ok ? e : NULL) && ok;
 }
 

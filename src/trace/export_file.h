@@ -15,10 +15,11 @@ struct export_file {
 	char *path, *temporary;
 	char *buffer;
 	size_t used;
-	uint64_t written; /* bytes … */
-	uint64_t whole;	  /* … of which so many are whole lines */
-	uint64_t cost_ns; /* … and the last few took so long */
-	bool full;	  /* something could not be written */
+	uint64_t written;  /* bytes … */
+	uint64_t whole;	   /* … of which so many are whole lines */
+	uint64_t cost_ns;  /* … and the last few took so long */
+	uint64_t reserved; /* bytes for which the disk has room set aside; UINT64_MAX: it cannot */
+	bool full;	   /* something could not be written */
 	enum { EXPORT_CACHE, EXPORT_PASS_ON, EXPORT_KEEP } pages; /* export_file.c */
 };
 #define EXPORT_BUFFER_BYTES                                                                        \

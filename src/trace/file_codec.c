@@ -42,6 +42,26 @@ void bytes_varint(struct bytes *b, uint64_t v)
 	b->data[b->size++] = (uint8_t)v;
 }
 
+/*
+ * How long numbers are cannot be guessed, so up to 56 bits are spread over eight bytes, all of
+ * which are written. There is room for them: for every number of a column there are VARINT_MAX
+ * bytes.
+ */
+void column_put_long(struct column *c, uint64_t v)
+{
+	while (unlikely(v >> 56)) {
+		*c->at++ = (uint8_t)v | 128;
+		v >>= 7;
+	}
+	const unsigned bytes = (70u - (unsigned)__builtin_clzll(v | 1)) / 7;
+	v = (v & 0x0fffffff) | (v & 0x0fffffffull << 28) << 4;
+	v = (v & 0x00003fff00003fff) | (v & 0x0fffc0000fffc000) << 2;
+	v = (v & 0x007f007f007f007f) | (v & 0x3f803f803f803f80) << 1;
+	v |= 0x8080808080808080 & ((1ull << 8 * (bytes - 1)) - 1);
+	memcpy(c->at, &v, sizeof(v)); /* the lowest byte comes first */
+	c->at += bytes;
+}
+
 static const char *const column_names[COLUMN_COUNT] = { [COLUMN_RUNS] = "runs",
 							[COLUMN_INST_MASK] = "inst mask 0",
 							[COLUMN_INST_MASK + 1] = "inst mask 1",

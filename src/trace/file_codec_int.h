@@ -246,13 +246,14 @@ static inline void column_byte(struct column *c, uint8_t v)
 {
 	*c->at++ = v;
 }
+/* file_codec.c: a number of more than seven bits. */
+void column_put_long(struct column *c, uint64_t v);
 static inline void column_put(struct column *c, uint64_t v)
 {
-	while (v >= 128) {
-		*c->at++ = (uint8_t)v | 128;
-		v >>= 7;
-	}
-	*c->at++ = (uint8_t)v;
+	if (likely(v < 128))
+		*c->at++ = (uint8_t)v;
+	else
+		column_put_long(c, v);
 }
 static inline uint8_t column_get_byte(struct codec *c, struct column *k)
 {

@@ -276,7 +276,8 @@ code_cycle(struct codec *c, struct cycle_coder *k, struct rec_cycle *r, const bo
 			    (prev->fetch_stall & 15) << 2 | !!(r->flags & RC_FLUSH) << 6];
 	DIFF(C_DISPATCH_STALL, r->dispatch_stall, *dstall);
 	DIFF(C_FETCH_STALL, r->fetch_stall, *fstall);
-	DIFF(C_PAD, r->pad, 0);
+	uint8_t pad = 0; /* a column without a member */
+	DIFF(C_PAD, pad, 0);
 
 	if (encoding)
 		for (int i = 0; i < 4; i++)

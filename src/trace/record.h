@@ -123,14 +123,16 @@ struct rec_inst {
 	uint64_t target; /* control transfers: where it went; others: the next pc */
 	uint32_t psv;	 /* enum psv_event */
 	uint32_t flags;	 /* enum rec_inst_flag */
-	uint64_t po;
+
 	uint64_t pc;
-	uint32_t commit;	/* C: committed, or squashed, in cycles after fetch */
 	uint32_t word;		/* instruction word */
-	uint32_t tid;		/* guest thread */
 	uint16_t size;		/* bytes of the memory operand */
 	uint8_t cls;		/* enum op_class */
 	uint8_t dispatch_stall; /* enum dispatch_stall: what held it at dispatch longest */
+
+	uint64_t po;
+	uint32_t commit; /* C: committed, or squashed, in cycles after fetch */
+	uint32_t tid;	 /* guest thread */
 	union {
 		struct {
 			REC_NOTES
@@ -196,7 +198,7 @@ enum rec_cycle_flag {
 };
 
 /*
- * One per run of equal cycles: `repeat` folds cycles in which nothing here changes but the count.
+ * One per run of equal cycles: `repeat` folds cycles in which nothing here changes but counts.
  * The first cache line is always written, the second only for WANT_FETCH.
  */
 struct rec_cycle {
@@ -208,19 +210,19 @@ struct rec_cycle {
 				  waits; 0: none */
 	uint64_t flush_po;     /* instruction of the last flush */
 	uint64_t flush_pc;
-	uint32_t repeat;   /* cycles that this record stands for, >= 1; 1 if anything commits,
-			      dispatches or is fetched */
+	uint32_t repeat; /* cycles that this record stands for, >= 1; 1 if anything commits,
+			    dispatches or is fetched */
+	uint8_t ncommit; /* po head_po … head_po + ncommit - 1 commit in this cycle */
+	uint8_t ndispatch;
+	uint16_t nissue;   /* in all of these cycles together; in none of several more than can
+			      dispatch */
 	uint16_t flags;	   /* enum rec_cycle_flag */
 	uint16_t rob_used; /* entries at the start of the cycle */
-	uint8_t ncommit;   /* po head_po … head_po + ncommit - 1 commit in this cycle */
-	uint8_t ndispatch;
 	uint8_t nfetch;
-	uint8_t nissue;
 	uint8_t dispatch_stall; /* enum dispatch_stall */
 	uint8_t fetch_stall;	/* enum fetch_stall */
 	uint8_t flush_cause;	/* enum flush_cause of the last flush; NONE again once its first
 				   right-path instruction has dispatched */
-	uint8_t pad;
 
 	uint64_t
 	    fetch_seq;	   /* seq of the next instruction to be fetched at the start of the cycle */

@@ -125,9 +125,12 @@ static size_t split_at(struct rec_cycle *cycles, size_t *n, size_t from, uint64_
 	memmove(&cycles[lo + 1], &cycles[lo], (*n - lo) * sizeof(*cycles));
 	++*n;
 	uint32_t before = (uint32_t)(when - cycles[lo].cycle);
+	uint16_t issued = (uint16_t)((uint64_t)cycles[lo].nissue * before / cycles[lo].repeat);
 	cycles[lo].repeat = before;
+	cycles[lo].nissue = issued;
 	cycles[lo + 1].cycle = when;
 	cycles[lo + 1].repeat -= before;
+	cycles[lo + 1].nissue -= issued;
 	return lo + 1;
 }
 

@@ -46,8 +46,16 @@ static bool cpistack_start(void *state, const struct trace_meta *meta,
 	return true;
 }
 
+/* Counts that the methods keep for a while where it costs less. */
+static void bring_up_to_date(struct cpistack *s)
+{
+	fmt_fold(s);
+	stages_fold(s);
+}
+
 static void end_phase(struct cpistack *s)
 {
+	bring_up_to_date(s);
 	if (s->nphases == CPI_PHASES) {
 		for (size_t i = 0; i < CPI_PHASES / 2; i++)
 			s->phase[i] = s->phase[2 * i + 1];
@@ -62,68 +70,62 @@ static void end_phase(struct cpistack *s)
 		s->phase_end += s->phase_cycles;
 }
 
-/* The instructions of a batch, looked at before their cycles. */
-struct look {
-	const struct rec_inst *insts;
-	size_t count, at;
-	uint64_t special; /* the next that fmt_commit has to do with; none: UINT64_MAX */
-};
-
-/* Counts events up to the next special one. */
-static void look_ahead(struct cpistack *s, struct look *l)
+static void room_for(struct cpi_insts *in, size_t count)
 {
-	for (; l->at < l->count; l->at++) {
-		const struct rec_inst *r = &l->insts[l->at];
-		walk_fetch(r + WALK_AHEAD);
-		if (likely(!r->psv && !(r->flags & RI_MISPREDICT)))
-			continue;
-		counters_inst(s, r);
-		if (r->flags & RI_COMMITTED && fmt_special(r)) {
-			l->special = r->po;
-			l->at++;
-			return;
-		}
-	}
-	l->special = UINT64_MAX;
+	if (count <= in->capacity)
+		return;
+	in->capacity = count;
+	in->po = x_realloc(in->po, count * sizeof(*in->po));
+	in->pc = x_realloc(in->pc, count * sizeof(*in->pc));
+	in->units = x_realloc(in->units, count * sizeof(*in->units));
+	in->special = x_realloc(in->special, count * sizeof(*in->special));
 }
 
-static void commit_special(struct cpistack *s, struct look *l, const struct rec_cycle *c,
-			   const struct rec_inst *group)
+/* Takes what is needed of the batch's instructions, and counts their events. */
+static void take_insts(struct cpistack *s, const struct rec_inst *insts, size_t count)
 {
-	for (unsigned k = 0; k < c->ncommit; k++) {
-		if (fmt_wants(&s->fmt, &group[k]))
-			fmt_commit(s, c, &group[k]);
-		while (group[k].po >= l->special)
-			look_ahead(s, l);
+	struct cpi_insts *in = &s->insts;
+	size_t n = 0;
+	in->nspecial = in->next_special = in->next = 0;
+	room_for(in, count + CPI_UNITS);
+	for (size_t i = 0; i < count; i++) {
+		const struct rec_inst *r = &insts[i];
+		walk_fetch(r + WALK_AHEAD);
+		in->po[n] = r->po;
+		in->pc[n] = r->pc;
+		if (unlikely(r->psv || r->flags & RI_MISPREDICT)) {
+			counters_inst(s, r);
+			if (r->flags & RI_COMMITTED && fmt_special(r))
+				in->special[in->nspecial++] =
+				    (struct cpi_special){ n, r->psv, r->flags };
+		}
+		n += r->flags & RI_COMMITTED;
 	}
+	_Static_assert(RI_COMMITTED == 1, "counts one");
+	in->count = n;
+	in->special[in->nspecial].at = SIZE_MAX;
 }
 
 static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			   const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct cpistack *s = state;
-	struct walk walk = { insts, ninsts, 0 };
-	struct look look = { insts, ninsts, 0, 0 };
-	struct rec_inst room[WALK_WIDTH_MAX];
-	look_ahead(s, &look);
-	for (size_t i = 0; i < ncycles; i++) {
-		const struct rec_cycle *c = &cycles[i];
-		const struct rec_inst *group = NULL;
-		walk_fetch(c + WALK_AHEAD);
-		if (c->ncommit && !(group = walk_group(&walk, c, room, e)))
+	take_insts(s, insts, ninsts);
+	for (size_t i = 0; i < ncycles;) {
+		const size_t at = s->insts.next;
+		const size_t n = fmt_cycles(s, cycles + i, ncycles - i,
+					    s->phase_end - (uint64_t)s->now.cycles, e);
+		if (!n)
 			return false;
-		fmt_cycle(s, c);
-		stages_cycle(s, c, group);
-		if (group && (s->fmt.have_branch || c->head_po + c->ncommit > look.special))
-			commit_special(s, &look, c, group);
-		s->now.cycles += c->repeat;
-		s->now.insts += c->ncommit;
-		s->dispatched += c->ndispatch;
-		if (unlikely((uint64_t)s->now.cycles >= s->phase_end))
+		stages_runs(s, at);
+		for (size_t k = 0; k < s->nruns; k++)
+			s->now.cycles += (int64_t)s->runs[k].repeat;
+		s->now.insts += (int64_t)(s->insts.next - at);
+		if ((uint64_t)s->now.cycles >= s->phase_end)
 			end_phase(s);
+		i += n;
 	}
-	while (look.at < look.count)
-		look_ahead(s, &look);
+	bring_up_to_date(s);
 	return true;
 }
 
@@ -148,6 +150,10 @@ static void cpistack_free(void *state)
 	cells_free(&s->by_pc);
 	stages_free(s->stages);
 	free(s->phase);
+	free(s->insts.po);
+	free(s->insts.pc);
+	free(s->insts.units);
+	free(s->insts.special);
 }
 
 const struct analysis cpistack_analysis = {

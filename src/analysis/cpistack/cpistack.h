@@ -97,12 +97,15 @@ struct fmt_miss {
 	enum cpi_component cause;
 };
 
-/* A run of cycles on its way from fetch to dispatch. */
+/* What passes from fetch to dispatch: enum cpi_component, why fetch delivered nothing (CPI_BASE: it
+ * did, or no miss was the reason), and if it was on a wrong path. */
+enum { FMT_FED_CAUSE = 15, FMT_FED_WRONG = 16 };
+_Static_assert(CPI_COMPONENTS <= FMT_FED_CAUSE + 1, "four bits");
+
+/* A run of cycles on its way from fetch to dispatch. It ends where the next begins. */
 struct fmt_fed {
-	uint64_t cycles;
-	uint8_t cause; /* enum cpi_component: why fetch delivered nothing; CPI_BASE: it did, or no
-			  miss was the reason */
-	bool wrong;    /* fetch was on a wrong path */
+	uint64_t begin; /* when it arrives at dispatch */
+	unsigned what;
 };
 #define FMT_FED 256 /* more than the stages from fetch to dispatch */
 
@@ -114,10 +117,19 @@ struct fmt {
 	uint64_t groups_begin, groups_end;
 	uint32_t groups_entered;
 	struct fmt_sums sums;
-	uint32_t depth, width;	     /* of the front end, of dispatch */
+	uint32_t depth, width; /* of the front end, of dispatch */
+	uint64_t newest_po;    /* of the last group */
+	/* Slots given to components, by the table and its shared variant alike, since fmt_fold */
+	int64_t given[CPI_COMPONENTS];
 	struct fmt_fed fed[FMT_FED]; /* ring: the front end's stages */
 	uint64_t fed_begin, fed_end;
-	bool fetched;	  /* something was fetched since the last flush */
+	uint64_t fed_time;   /* cycles that have arrived at dispatch */
+	uint64_t fed_change; /* when the next run begins to arrive; none: UINT64_MAX */
+	unsigned fed_last;   /* what the last run is */
+	bool fetched;	     /* something was fetched since the last flush */
+	/* fetch_stall: what begins at fetch, if nothing has been fetched since a flush; if
+	 * something has */
+	uint8_t cause_of_fetch[2][UINT8_MAX + 1];
 	uint32_t partial; /* slots left empty beside the last instructions that dispatched */
 	uint8_t bubble;	  /* enum cpi_component: the bubble that has just passed; CPI_BASE: none */
 	uint32_t behind;  /* slots left empty by a full window while something committed */
@@ -151,9 +163,38 @@ struct cpi_counts {
 	int64_t cycles, insts;
 };
 
+/* What the methods need of a batch's committed instructions, side by side: they are walked by
+ * cycles, in which none, one or several commit. */
+struct cpi_insts {
+	size_t count, capacity;
+	uint64_t *po, *pc;
+	uint32_t *units; /* by_pc: what each gets of its cycle */
+	size_t next;	 /* to commit */
+	/* those that fmt_commit has to do with, by their place in the arrays above; one more than
+	 * there are, at SIZE_MAX */
+	struct cpi_special {
+		size_t at;
+		uint32_t psv, flags;
+	} * special;
+	size_t nspecial, next_special;
+};
+#define CPI_UNITS 8 /* written at once: there is room for so many more */
+
+/* A run of cycles in which the methods see the same: several records, of which c is the first. */
+struct cpi_run {
+	const struct rec_cycle *c;
+	uint64_t repeat;
+	uint64_t issued; /* slots, in all of them */
+};
+#define CPI_BLOCK                                                                                  \
+	256 /* records that are turned into runs at once: they stay in the nearest cache */
+
 struct cpistack {
 	struct trace_meta meta;
-	struct cpi_counts now;
+	struct cpi_insts insts;
+	struct cpi_run runs[CPI_BLOCK];
+	size_t nruns;
+	struct cpi_counts now;	  /* after a batch; within it see fmt_fold, stages_fold */
 	struct cpi_counts *phase; /* cumulative, at the end of each phase */
 	size_t nphases;
 	uint64_t phase_cycles, phase_end;
@@ -162,10 +203,8 @@ struct cpistack {
 	struct stages *stages; /* stages.c */
 	uint64_t scale;	       /* of by_pc */
 	unsigned front_reason; /* enum cpi_component: why the front end last delivered nothing */
-	unsigned flush_reason;
 	uint64_t stalled[CPI_COMPONENTS]; /* by_pc: cycles that wait for the next to commit */
-	uint64_t pending_pc, last_pc, last_po;
-	uint64_t dispatched;
+	uint64_t last_pc, last_po;
 	/* counts for the naive methods: all, and only committed */
 	uint64_t events[2][CPI_COMPONENTS];
 	/* penalties per event (eyerman2006 figures 4, 6 and 9): real cycles */
@@ -179,25 +218,40 @@ extern const struct analysis cpistack_analysis;
 /* fmt.c */
 void fmt_init(struct fmt *f, const struct trace_meta *meta);
 void fmt_free(struct fmt *f);
-void fmt_cycle(struct cpistack *s, const struct rec_cycle *c);
-void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r);
-/* If fmt_commit has anything to do for an instruction. */
+/*
+ * Looks at records up to the one with which `limit` cycles are reached, at most CPI_BLOCK and at
+ * least one; leaves them in s->runs and returns how many there were. 0: one of the instructions
+ * that commit is missing.
+ */
+size_t fmt_cycles(struct cpistack *s, const struct rec_cycle *cycles, size_t count, uint64_t limit,
+		  struct err *e);
+/* Brings s->now up to date. */
+void fmt_fold(struct cpistack *s);
+/* If the table has anything to do with an instruction that commits. */
 static inline bool fmt_special(const struct rec_inst *r)
 {
 	return r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB);
-}
-static inline bool fmt_wants(const struct fmt *f, const struct rec_inst *r)
-{
-	return f->have_branch || fmt_special(r);
 }
 
 /* stages.c: what holds up each stage. */
 struct stages *stages_new(struct cpistack *s);
 void stages_free(struct stages *g);
-void stages_cycle(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *group);
+/* s->runs, in which the instructions from `at` to s->insts.next commit. */
+void stages_runs(struct cpistack *s, size_t at);
+/* Brings s->now up to date. */
+void stages_fold(struct cpistack *s);
 void stages_end(struct cpistack *s);
-/* Why the oldest instruction does not commit. */
-enum cpi_component cpi_head_reason(const struct rec_cycle *c);
+/* Why the oldest instruction does not commit. A page walk comes before a miss of the last level,
+ * and that before one of the first. */
+static inline enum cpi_component cpi_head_reason(const struct rec_cycle *c)
+{
+	static const uint8_t reason[] = { CPI_LONG, CPI_L2D, CPI_DTLB, CPI_DTLB,
+					  CPI_L1D,  CPI_L2D, CPI_DTLB, CPI_DTLB };
+	_Static_assert(RC_HEAD_LONG_DMISS == 1 << 9 && RC_HEAD_DTLB == 1 << 10 &&
+			   RC_HEAD_L1MISS == 1 << 11,
+		       "three bits");
+	return (enum cpi_component)reason[c->flags / RC_HEAD_LONG_DMISS % 8];
+}
 /* Why fetch delivers nothing, or CPI_BASE if it does. */
 enum cpi_component cpi_fetch_reason(const struct rec_cycle *c);
 

@@ -54,6 +54,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a bubble that begins at fetch is due to; CPI_BASE: nothing to be counted. */
+static enum cpi_component fetch_cause(unsigned fetch_stall, bool fetched)
+{
+	switch (fetch_stall) {
+	case FETCH_ICACHE_L2:
+	case FETCH_ICACHE_LLC:
+		return CPI_L1I;
+	case FETCH_ICACHE_MEM:
+		return CPI_L2I;
+	case FETCH_ITLB:
+		return CPI_ITLB;
+	case FETCH_REDIRECT:
+		/* after a flush the front end refills, which the flush is charged for; later it is
+		 * a target that decode corrected */
+		return fetched ? CPI_BMISP : CPI_BASE;
+	default:
+		return CPI_BASE;
+	}
+}
+
 void fmt_init(struct fmt *f, const struct trace_meta *meta)
 {
 	const uint32_t lower = meta->l2_latency ? meta->l2_latency : meta->llc_latency;
@@ -71,9 +91,13 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 	f->penalty[CPI_L2D] =
 	    meta->mem_latency > meta->l1d_latency ? meta->mem_latency - meta->l1d_latency : 0;
 	f->penalty[CPI_DTLB] = meta->dtlb_penalty;
+	for (unsigned i = 0; i <= UINT8_MAX; i++)
+		for (unsigned fetched = 0; fetched < 2; fetched++)
+			f->cause_of_fetch[fetched][i] = (uint8_t)fetch_cause(i, fetched);
 	/* what was fetched before the first record: nothing that is known */
-	f->fed[0] = (struct fmt_fed){ .cycles = f->depth, .cause = CPI_BASE };
-	f->fed_end = f->depth ? 1 : 0;
+	f->fed_last = f->fed[0].what = CPI_BASE;
+	f->fed_end = 1;
+	f->fed_change = UINT64_MAX;
 }
 
 void fmt_free(struct fmt *f)
@@ -82,34 +106,24 @@ void fmt_free(struct fmt *f)
 	free(f->resolved);
 }
 
-/* What a bubble that begins at fetch in this cycle is due to; CPI_BASE: nothing to be counted. */
-static enum cpi_component fetch_cause(struct fmt *f, const struct rec_cycle *c)
+/* Of what begins at fetch now: it arrives depth cycles later. */
+static __attribute__((noinline)) void fed_push(struct fmt *f, unsigned what)
 {
-	enum cpi_component cause = CPI_BASE;
-	switch (c->fetch_stall) {
-	case FETCH_ICACHE_L2:
-	case FETCH_ICACHE_LLC:
-		cause = CPI_L1I;
-		break;
-	case FETCH_ICACHE_MEM:
-		cause = CPI_L2I;
-		break;
-	case FETCH_ITLB:
-		cause = CPI_ITLB;
-		break;
-	case FETCH_REDIRECT:
-		/* after a flush the front end refills, which the flush is charged for; later it is
-		 * a target that decode corrected */
-		cause = f->fetched ? CPI_BMISP : CPI_BASE;
-		break;
-	default:
-		break;
+	const uint64_t begin = f->fed_time + f->depth;
+	f->fed[f->fed_end++ % FMT_FED] = (struct fmt_fed){ .begin = begin, .what = what };
+	f->fed_last = what;
+	f->fed_change = min_u64(f->fed_change, begin);
+}
+
+/* To the run that arrives in cycle `at`. */
+static void fed_seek(struct fmt *f, uint64_t at)
+{
+	while (f->fed_change <= at) {
+		f->fed_begin++;
+		f->fed_change = f->fed_end - f->fed_begin > 1
+				    ? f->fed[(f->fed_begin + 1) % FMT_FED].begin
+				    : UINT64_MAX;
 	}
-	if (c->nfetch)
-		f->fetched = true;
-	if (c->flags & RC_FLUSH)
-		f->fetched = false;
-	return cause;
 }
 
 static void lose(struct cpistack *s, enum cpi_component cause, bool wrong, uint64_t slots)
@@ -123,38 +137,35 @@ static void lose(struct cpistack *s, enum cpi_component cause, bool wrong, uint6
 		s->now.method[METHOD_SFMT][CPI_BMISP] += (int64_t)slots;
 }
 
-/* Passes c's cycles through the front end: counts its bubbles by what was fetched (or not) depth
- * cycles before. Returns how many slots the right path lost to misses. */
-static uint64_t feed(struct cpistack *s, const struct rec_cycle *c, bool bubble)
+/* Cycles, up to `end`, in which nothing dispatches because nothing arrives: counts bubbles by what
+ * was fetched (or not) depth cycles before. Returns how many slots the right path lost to misses.
+ */
+static __attribute__((noinline)) uint64_t feed(struct cpistack *s, uint64_t end)
 {
 	struct fmt *f = &s->fmt;
-	uint64_t left = c->repeat, lost = 0;
-	while (left) {
-		struct fmt_fed *fed = &f->fed[f->fed_begin % FMT_FED];
-		const uint64_t n = min_u64(left, fed->cycles);
-		if (bubble && fed->cause != CPI_BASE) {
-			const uint64_t slots = n * f->width + f->partial;
-			lose(s, fed->cause, fed->wrong, slots);
-			lost += fed->wrong ? 0 : n * f->width;
-			f->partial = 0;
-			f->bubble = fed->wrong ? CPI_BASE : fed->cause;
-		} else if (bubble) {
-			f->partial = 0;
-			f->bubble = CPI_BASE;
+	uint64_t lost = 0, at = f->fed_time;
+	while (at < end) {
+		fed_seek(f, at);
+		const unsigned what = f->fed[f->fed_begin % FMT_FED].what;
+		const enum cpi_component cause = (enum cpi_component)(what & FMT_FED_CAUSE);
+		const bool wrong = what & FMT_FED_WRONG;
+		const uint64_t until = min_u64(end, f->fed_change);
+		if (cause != CPI_BASE) {
+			const uint64_t slots = (until - at) * f->width;
+			lose(s, cause, wrong, slots + f->partial);
+			lost += wrong ? 0 : slots;
 		}
-		fed->cycles -= n;
-		left -= n;
-		f->fed_begin += !fed->cycles;
+		f->partial = 0;
+		f->bubble = wrong ? CPI_BASE : cause;
+		at = until;
 	}
 	return lost;
 }
 
-static bool window_full(const struct rec_cycle *c)
+/* If it is a queue or buffer that is full. */
+static inline bool is_full(unsigned dispatch_stall)
 {
-	if (c->flags & RC_ROB_FULL)
-		return true;
-	return !c->ndispatch && c->dispatch_stall > DISPATCH_EMPTY &&
-	       c->dispatch_stall != DISPATCH_SERIAL;
+	return dispatch_stall > DISPATCH_EMPTY && dispatch_stall != DISPATCH_SERIAL;
 }
 
 /* What blocks a full window: the oldest instruction, or, where the queue of loads and stores is
@@ -170,19 +181,27 @@ static enum cpi_component full_reason(const struct rec_cycle *c)
 
 static void give(struct cpistack *s, enum cpi_component cause, uint64_t slots)
 {
-	s->now.method[METHOD_FMT][cause] += (int64_t)slots;
-	s->now.method[METHOD_SFMT][cause] += (int64_t)slots;
+	s->fmt.given[cause] += (int64_t)slots;
 }
 
 static void take(struct cpistack *s, enum cpi_component cause, uint64_t slots)
 {
-	s->now.method[METHOD_FMT][cause] -= (int64_t)slots;
-	s->now.method[METHOD_SFMT][cause] -= (int64_t)slots;
+	s->fmt.given[cause] -= (int64_t)slots;
+}
+
+void fmt_fold(struct cpistack *s)
+{
+	for (unsigned k = 0; k < CPI_COMPONENTS; k++) {
+		s->now.method[METHOD_FMT][k] += s->fmt.given[k];
+		s->now.method[METHOD_SFMT][k] += s->fmt.given[k];
+		s->fmt.given[k] = 0;
+	}
 }
 
 /* Notes what blocks the head: a D-miss, or a slow instruction at the head of a full window. `slots`
  * are those that are lost meanwhile. */
-static void note_head(struct fmt *f, const struct rec_cycle *c, bool full, uint64_t slots)
+static void note_head(struct fmt *f, const struct rec_cycle *c, uint64_t repeat, bool full,
+		      uint64_t slots)
 {
 	const enum cpi_component head = cpi_head_reason(c);
 	const uint64_t until = c->head_po + c->rob_used;
@@ -195,7 +214,7 @@ static void note_head(struct fmt *f, const struct rec_cycle *c, bool full, uint6
 		f->miss.until = until;
 		if (head == CPI_DTLB && !full) {
 			f->walked = f->walked_po == c->head_po ? f->walked : 0;
-			f->walked += (uint64_t)c->repeat * f->width;
+			f->walked += repeat * f->width;
 			f->walked_po = c->head_po;
 		}
 	}
@@ -222,21 +241,20 @@ static uint64_t delayed(struct fmt *f, const struct rec_cycle *c, uint64_t slots
 
 /* Slots that stay empty because the window is full, to what blocks its head. When something
  * commits, it is the next to commit that blocks: the record after says why. */
-static void back_end(struct cpistack *s, const struct rec_cycle *c)
+static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t repeat)
 {
 	struct fmt *f = &s->fmt;
 	const bool done = c->flags & RC_HEAD_DONE;
 	const enum cpi_component cause = done ? CPI_BASE : full_reason(c);
 	uint64_t slots = f->behind;
 	f->behind = 0;
-	if (c->dispatch_stall > DISPATCH_EMPTY && c->dispatch_stall != DISPATCH_SERIAL &&
-	    f->width > c->ndispatch) {
+	if (is_full(c->dispatch_stall) && f->width > c->ndispatch) {
 		if (c->ncommit)
 			f->behind = f->width - c->ndispatch;
 		else
-			slots += (uint64_t)c->repeat * (f->width - c->ndispatch);
+			slots += repeat * (f->width - c->ndispatch);
 	} else if (c->flags & RC_ROB_FULL && !c->ncommit && !c->ndispatch) {
-		slots += (uint64_t)c->repeat * f->width;
+		slots += repeat * f->width;
 	}
 	if (!slots)
 		return;
@@ -261,63 +279,80 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c)
 
 /* The table to the letter: whole cycles, misses counted at fetch, only the ROB can be full. Says if
  * a mispredicted branch would be charged for the cycle. */
-static bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, enum cpi_component cause)
+static inline bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, uint64_t repeat,
+			       unsigned fed)
 {
 	int64_t *stack = s->now.method[METHOD_FMT_PAPER];
-	const bool full = c->flags & RC_ROB_FULL, wrong = c->flags & RC_WRONG_PATH;
-	const bool miss = cause != CPI_BASE && cause != CPI_BMISP;
-	if (full && !c->ncommit)
-		stack[cpi_head_reason(c)] += c->repeat;
-	if (miss && !full && !wrong)
-		stack[cause] += c->repeat;
-	return !full && !(miss && !wrong);
+	if (c->flags & RC_ROB_FULL) {
+		if (!c->ncommit)
+			stack[cpi_head_reason(c)] += (int64_t)repeat;
+		return false;
+	}
+	/* a miss, and not on a wrong path */
+	_Static_assert(CPI_L1I == 1 && CPI_L2I == 2 && CPI_ITLB == 3, "a range");
+	if (unlikely(fed - CPI_L1I <= CPI_ITLB - CPI_L1I)) {
+		stack[fed] += (int64_t)repeat;
+		return false;
+	}
+	s->fmt.sums.paper += repeat;
+	return true;
 }
 
 /* Some of the slots for which a mispredicted branch would be charged were lost without it. */
-static void split_charge(struct fmt *f, const struct rec_cycle *c, uint64_t charge)
+static void split_charge(struct fmt *f, const struct rec_cycle *c, uint64_t repeat, uint64_t charge)
 {
 	/* as many would have entered as committed */
 	const uint64_t stuck = min_u64(charge, c->ncommit < f->width ? f->width - c->ncommit : 0);
 	if (c->flags & (RC_HEAD_DTLB | RC_HEAD_LONG_DMISS)) {
 		f->sums.under_long[!(c->flags & RC_HEAD_LONG_DMISS)] +=
-		    c->ncommit ? 0 : c->repeat * charge;
+		    c->ncommit ? 0 : repeat * charge;
 	} else if (c->head_po < f->bound_until) {
 		const bool miss =
 		    c->ncommit ? f->bound_cause == CPI_L1D : c->flags & RC_HEAD_L1MISS;
-		f->sums.bound[miss] += c->repeat * stuck;
+		f->sums.bound[miss] += repeat * stuck;
 	} else if (c->flags & RC_HEAD_L1MISS) {
-		f->sums.under_short += c->repeat * stuck;
+		f->sums.under_short += repeat * stuck;
 	} else if (f->miss.cause == CPI_L1D) {
-		f->sums.under_short += delayed(f, c, c->repeat * stuck);
+		f->sums.under_short += delayed(f, c, repeat * stuck);
 	}
 }
 
-/* What enters the window in this cycle; what had entered with the same numbers was flushed. */
-static void add_group(struct fmt *f, const struct rec_cycle *c, bool full, bool paper,
-		      uint64_t beside)
+/* What had entered with the same numbers was flushed. */
+static __attribute__((noinline)) void drop_groups(struct fmt *f, uint64_t po)
 {
-	const uint64_t po = c->head_po ? c->head_po + c->rob_used : f->next_po;
 	while (f->groups_end > f->groups_begin && f->groups[(f->groups_end - 1) & f->mask].po >= po)
 		f->groups_end--;
+}
+
+/* What enters the window in this cycle. */
+static inline void add_group(struct fmt *f, const struct rec_cycle *c, bool full, bool paper,
+			     uint64_t beside)
+{
+	const uint64_t po = c->head_po ? c->head_po + c->rob_used : f->next_po;
+	if (unlikely(f->newest_po >= po))
+		drop_groups(f, po);
+	struct fmt_group *g = &f->groups[f->groups_end++ & f->mask];
+	g->po = f->newest_po = po;
+	g->after = f->sums;
+	g->number = f->groups_entered++;
+	g->beside = (uint8_t)beside;
+	g->full = full;
+	g->paper = paper;
 	f->cleared_po = min_u64(f->cleared_po, po);
-	f->groups[f->groups_end++ & f->mask] = (struct fmt_group){ .po = po,
-								   .after = f->sums,
-								   .number = f->groups_entered++,
-								   .beside = (uint8_t)beside,
-								   .full = full,
-								   .paper = paper };
-	if (f->groups_end - f->groups_begin > f->mask)
+	if (unlikely(f->groups_end - f->groups_begin > f->mask))
 		f->groups_begin = f->groups_end - f->mask;
-	if (f->entering_po && f->entering_po == po - 1) {
-		f->resolved[f->entering_po & f->mask].next =
-		    f->groups[(f->groups_end - 1) & f->mask];
+	if (unlikely(f->entering_po) && f->entering_po == po - 1) {
+		f->resolved[f->entering_po & f->mask].next = *g;
 		f->entering_po = 0;
 	}
 }
 
-/* The mispredicted branch flush_po resolves. */
-static void resolve(struct fmt *f, const struct rec_cycle *c)
+/* A flush: if flush_po is a mispredicted branch, it resolves. */
+static __attribute__((noinline)) void resolve(struct fmt *f, const struct rec_cycle *c)
 {
+	f->entering_po = 0;
+	if (c->flush_cause != FLUSH_MISPREDICT)
+		return;
 	f->resolved[c->flush_po & f->mask] =
 	    (struct fmt_resolved){ .po = c->flush_po,
 				   .under_short = f->sums.under_short,
@@ -328,73 +363,129 @@ static void resolve(struct fmt *f, const struct rec_cycle *c)
 	f->entering_po = c->flush_po;
 }
 
-void fmt_cycle(struct cpistack *s, const struct rec_cycle *c)
+/* What the methods see of two records is the same, but for how long, and what is fetched or issued
+ * meanwhile. */
+static inline bool is_same(const struct rec_cycle *a, const struct rec_cycle *b)
+{
+	return a->flags == b->flags && a->dispatch_stall == b->dispatch_stall &&
+	       a->fetch_stall == b->fetch_stall && a->ndispatch == b->ndispatch &&
+	       a->ncommit == b->ncommit && a->flush_cause == b->flush_cause &&
+	       a->rob_used == b->rob_used && a->head_po == b->head_po && a->flush_po == b->flush_po;
+}
+
+static inline unsigned fed_at(const struct fmt *f, const struct rec_cycle *c)
+{
+	return f->cause_of_fetch[f->fetched][c->fetch_stall] |
+	       (c->flags & RC_WRONG_PATH ? FMT_FED_WRONG : 0);
+}
+
+static inline uint64_t issued_slots(const struct fmt *f, const struct rec_cycle *c)
+{
+	return min_u64(c->nissue, (uint64_t)f->width * c->repeat);
+}
+
+/*
+ * Records like the first, as one. Nothing dispatches and nothing commits in them, so all counts are
+ * proportional to their cycles; but not if the front end delivers nothing because of a miss, or may
+ * begin to: what a record loses in part is the miss's as a whole.
+ */
+static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool starved,
+			  uint64_t limit)
+{
+	const struct rec_cycle *c = run->c;
+	const unsigned fed = f->fed_last;
+	size_t n = 1;
+	if (starved) {
+		fed_seek(f, f->fed_time);
+		if (f->fed[f->fed_begin % FMT_FED].what & FMT_FED_CAUSE)
+			return n;
+		limit = min_u64(limit, f->fed_change - f->fed_time);
+	}
+	for (; n < count && is_same(c, c + n) && fed_at(f, c + n) == fed; n++) {
+		if (run->repeat + c[n].repeat > limit)
+			break;
+		walk_fetch(c + n + WALK_AHEAD);
+		run->repeat += c[n].repeat;
+		run->issued += issued_slots(f, c + n);
+		f->fetched |= c[n].nfetch != 0;
+	}
+	return n;
+}
+
+/* Returns how many records were looked at. */
+static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t count, uint64_t limit)
 {
 	struct fmt *f = &s->fmt;
-	const bool full = window_full(c), wrong = c->flags & RC_WRONG_PATH;
-	const bool starved = !full && c->dispatch_stall == DISPATCH_EMPTY;
-	const enum cpi_component cause = fetch_cause(f, c);
-	if (unlikely(c->flags & RC_FLUSH)) {
-		f->entering_po = 0;
-		if (c->flush_cause == FLUSH_MISPREDICT)
-			resolve(f, c);
-	}
-	/* What is fetched now arrives depth cycles later. */
-	struct fmt_fed *last = &f->fed[(f->fed_end - 1) % FMT_FED];
-	if (f->fed_end != f->fed_begin && last->cause == cause && last->wrong == wrong)
-		last->cycles += c->repeat;
-	else
-		f->fed[f->fed_end++ % FMT_FED] = (struct fmt_fed){ .cycles = c->repeat,
-								   .cause = (uint8_t)cause,
-								   .wrong = wrong };
-	const uint64_t lost = feed(s, c, starved && !c->ndispatch);
+	const struct rec_cycle *c = run->c;
+	const unsigned flags = c->flags, stall = c->dispatch_stall;
+	const bool blocks = is_full(stall);
+	const bool full = flags & RC_ROB_FULL || (blocks && !c->ndispatch);
+	const bool starved = !full && stall == DISPATCH_EMPTY;
+	const unsigned fed = fed_at(f, c);
+	size_t n = 1;
+	f->fetched = (f->fetched || c->nfetch) && !(flags & RC_FLUSH);
+	if (unlikely(flags & RC_FLUSH))
+		resolve(f, c);
+	if (unlikely(fed != f->fed_last))
+		fed_push(f, fed);
+	if (!(c->ndispatch | c->ncommit) && !(flags & RC_FLUSH))
+		n = join(f, run, count, starved, limit);
+	const uint64_t repeat = run->repeat;
 	/* Slots of each cycle that a mispredicted branch in the window would be charged for. */
-	uint64_t charge = 0, beside = 0;
-	if (!full && !c->ndispatch) {
-		charge = lost ? 0 : f->width;
-	} else if (c->ndispatch && c->flags & RC_DISPATCH_WRONG) {
-		/* a full window is the head's matter, but what enters it is wasted all the same */
-		charge = full ? c->ndispatch : f->width;
-	} else if (starved) {
-		const uint64_t empty = f->width > c->ndispatch ? f->width - c->ndispatch : 0;
-		if (f->bubble != CPI_BASE)
-			lose(s, f->bubble, false, beside = empty);
+	uint64_t charge = 0, beside = 0, lost = 0;
+	if (!c->ndispatch) {
+		if (starved)
+			lost = feed(s, f->fed_time + repeat);
+		if (full)
+			f->partial = 0;
 		else
-			charge = empty;
-		f->partial = f->bubble != CPI_BASE ? 0 : empty;
+			charge = lost ? 0 : f->width;
 	} else {
-		f->partial = 0;
-	}
-	if (c->ndispatch)
+		if (flags & RC_DISPATCH_WRONG) {
+			/* a full window is the head's matter, but what enters it is wasted all the
+			 * same */
+			charge = full ? c->ndispatch : f->width;
+		} else if (starved) {
+			const uint64_t empty =
+			    f->width > c->ndispatch ? f->width - c->ndispatch : 0;
+			if (f->bubble != CPI_BASE)
+				lose(s, f->bubble, false, beside = empty);
+			else
+				charge = empty;
+			f->partial = f->bubble != CPI_BASE ? 0 : empty;
+		} else {
+			f->partial = 0;
+		}
 		f->bubble = CPI_BASE;
-	const bool blocked = !(c->flags & (RC_ROB_EMPTY | RC_HEAD_DONE)) && !c->ncommit;
-	if (blocked)
-		note_head(f, c, full, c->repeat * (full ? f->width : charge));
-	if (f->behind || full || c->dispatch_stall > DISPATCH_EMPTY)
-		back_end(s, c);
+	}
+	f->fed_time += repeat;
+	if (!(flags & (RC_ROB_EMPTY | RC_HEAD_DONE)) && !c->ncommit)
+		note_head(f, c, repeat, full, repeat * (full ? f->width : charge));
+	if (f->behind || full || blocks)
+		back_end(s, c, repeat);
 	if (charge) {
-		const uint64_t slots = c->repeat * charge;
+		const uint64_t slots = repeat * charge;
 		f->sums.charged += slots;
-		if (!(c->flags & RC_ROB_EMPTY))
-			split_charge(f, c, charge);
-		if (c->flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB))
+		if (!(flags & RC_ROB_EMPTY))
+			split_charge(f, c, repeat, charge);
+		if (flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB))
 			f->sums.beside_long += slots;
 	}
 	/* a record of which only a part was lost to misses: the rest is charged at its end */
-	if (lost && lost < (uint64_t)c->repeat * f->width)
-		f->sums.charged += (uint64_t)c->repeat * f->width - lost;
-	const bool paper = paper_cycle(s, c, cause);
-	f->sums.paper += paper ? c->repeat : 0;
+	if (unlikely(lost) && lost < repeat * f->width)
+		f->sums.charged += repeat * f->width - lost;
+	const bool paper = paper_cycle(s, c, repeat, fed);
 	if (c->ndispatch)
 		add_group(f, c, full, paper, beside);
 	if (c->ncommit)
 		f->next_po = c->head_po + c->ncommit;
 	/* eyerman2006 table 1 */
-	if ((lost || beside) && c->flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB)) {
+	if (unlikely(lost || beside) && flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB)) {
 		s->beside_long += lost + beside;
-		if (c->flags & (RC_HEAD_LONG_DMISS | RC_HEAD_DTLB))
+		if (flags & (RC_HEAD_LONG_DMISS | RC_HEAD_DTLB))
 			s->overlap += lost + beside;
 	}
+	return n;
 }
 
 /* An instruction with its miss bit set completes: sFMT's shared counters are the run's. */
@@ -483,22 +574,77 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 	s->beside_long += until->beside_long - from->beside_long;
 }
 
-void fmt_commit(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *r)
+/* An instruction commits that is special, or follows a mispredicted branch. */
+static void commit_one(struct cpistack *s, const struct rec_cycle *c, uint64_t po,
+		       const struct cpi_special *special)
 {
 	struct fmt *f = &s->fmt;
-	const struct fmt_group *g = group_of(f, r->po);
+	const struct fmt_group *g = group_of(f, po);
 	if (f->have_branch && g)
 		charge_branch(s, g);
 	f->have_branch = false;
-	if (r->psv & (PSV_DR_L1 | PSV_DR_TLB) && r->po >= f->cleared_po) {
+	if (!special)
+		return;
+	if (special->psv & (PSV_DR_L1 | PSV_DR_TLB) && po >= f->cleared_po) {
 		claim(s);
 		f->cleared_po = c->head_po + c->rob_used;
 	}
-	if (r->flags & RI_MISPREDICT) {
+	if (special->flags & RI_MISPREDICT) {
 		f->have_branch = g != NULL;
-		f->branch_po = r->po;
+		f->branch_po = po;
 		if (g)
 			f->branch_group = *g;
 		memset(f->local, 0, sizeof(f->local));
 	}
+}
+
+static __attribute__((noinline)) void commit_special(struct cpistack *s, const struct rec_cycle *c)
+{
+	struct cpi_insts *in = &s->insts;
+	for (size_t at = in->next; at < in->next + c->ncommit; at++) {
+		const struct cpi_special *special = &in->special[in->next_special];
+		if (special->at != at)
+			special = NULL;
+		if (special || s->fmt.have_branch)
+			commit_one(s, c, in->po[at], special);
+		in->next_special += special != NULL;
+	}
+}
+
+/* The instructions that commit in c. False if the streams are out of step. */
+static inline bool commit(struct cpistack *s, const struct rec_cycle *c, struct err *e)
+{
+	struct cpi_insts *in = &s->insts;
+	const size_t end = in->next + c->ncommit;
+	/* they come in program order: if the last is the n-th, all are there */
+	if (unlikely(end > in->count || in->po[in->next] != c->head_po ||
+		     in->po[end - 1] != c->head_po + c->ncommit - 1))
+		return err_set(e,
+			       "cycle %llu commits instructions from %llu on, and not all of "
+			       "their records are there",
+			       (unsigned long long)c->cycle, (unsigned long long)c->head_po);
+	if (unlikely(s->fmt.have_branch || in->special[in->next_special].at < end))
+		commit_special(s, c);
+	in->next = end;
+	return true;
+}
+
+size_t fmt_cycles(struct cpistack *s, const struct rec_cycle *cycles, size_t count, uint64_t limit,
+		  struct err *e)
+{
+	uint64_t passed = 0;
+	size_t i = 0;
+	count = min_u64(count, CPI_BLOCK);
+	s->nruns = 0;
+	while (i < count && passed < limit) {
+		const struct rec_cycle *c = &cycles[i];
+		struct cpi_run *run = &s->runs[s->nruns++];
+		walk_fetch(c + WALK_AHEAD);
+		*run = (struct cpi_run){ c, c->repeat, issued_slots(&s->fmt, c) };
+		i += fmt_run(s, run, count - i, limit - passed);
+		passed += run->repeat;
+		if (c->ncommit && !commit(s, c, e))
+			return 0;
+	}
+	return i;
 }

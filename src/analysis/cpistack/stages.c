@@ -8,24 +8,29 @@
  *
  * Commit counts cycles; dispatch, issue and top-down count slots: cycles times dispatch width.
  *
- * Who gets the slots that a cycle loses depends on few things, so it is looked up: a table by all
- * of them, filled where it is asked for the first time.
+ * Who gets the slots that a cycle loses depends on few things. So there are few kinds of cycles: a
+ * table by all of these things, filled where it is asked for the first time, says which kind a
+ * cycle is of, and what happens in it is added up by kind, in one place instead of eight. Only when
+ * somebody asks for the stacks is it handed out.
  */
 #include "analysis/cpistack/cpistack.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "isa/isa.h"
 
-/* Who gets what is lost in a cycle. */
-struct causes {
-	bool known;
+/* Cycles that lose what they lose to the same causes. */
+struct kind {
 	uint8_t commit, dispatch, issue, power5; /* enum cpi_component */
 	uint8_t topdown;			 /* enum topdown */
+	bool wrong;				 /* what dispatches is on a wrong path */
+	/* since stages_fold: cycles, those in which something commits, slots that were used */
+	uint64_t cycles, committing, dispatched, issued;
 };
 
 /* All that causes depend on, as bits of a number. */
-enum cause_key {
+enum kind_key {
 	KEY_IDLE = 1 << 0, /* nothing dispatches */
 	KEY_EMPTY = 1 << 1,
 	KEY_DONE = 1 << 2,
@@ -41,25 +46,19 @@ enum cause_key {
 _Static_assert(CPI_COMPONENTS <= 16, "four bits");
 
 struct stages {
-	struct execs execs; /* by_pc's executions, until the end */
-	uint64_t share[WALK_WIDTH_MAX + 1], first[WALK_WIDTH_MAX + 1]; /* of a cycle, for n */
-	uint8_t key_of_flags[RC_HEAD_L1MISS << 1];
-	uint8_t key_of_stall[UINT8_MAX + 1];   /* dispatch_stall */
+	struct cells_later later; /* by_pc's time besides */
+	struct execs execs;				    /* by_pc's executions, until the end */
+	uint32_t units[WALK_WIDTH_MAX + 1][WALK_WIDTH_MAX]; /* of a cycle, for each of n */
+	uint16_t key_of_flags[RC_HEAD_L1MISS << 1];
+	uint16_t key_of_stall[UINT8_MAX + 1];  /* dispatch_stall */
+	uint16_t key_of_flush[UINT8_MAX + 1];  /* flush_cause */
 	uint8_t front_of_fetch[UINT8_MAX + 1]; /* fetch_stall: a miss that it waits for, or 0 */
 	uint32_t waiting;		       /* components that are not 0 in stalled */
-	struct causes causes[KEY_COUNT];
+	uint16_t kind_of_key[KEY_COUNT];       /* 0: not known yet */
+	struct kind *kinds;
+	unsigned nkinds, capacity;
 };
-
-enum cpi_component cpi_head_reason(const struct rec_cycle *c)
-{
-	if (c->flags & RC_HEAD_DTLB)
-		return CPI_DTLB;
-	if (c->flags & RC_HEAD_LONG_DMISS)
-		return CPI_L2D;
-	if (c->flags & RC_HEAD_L1MISS)
-		return CPI_L1D;
-	return CPI_LONG;
-}
+_Static_assert(KEY_COUNT <= UINT16_MAX + 1, "fewer kinds than keys, as the first is none");
 
 enum cpi_component cpi_fetch_reason(const struct rec_cycle *c)
 {
@@ -177,17 +176,24 @@ static unsigned stall_key(unsigned stall)
 struct stages *stages_new(struct cpistack *s)
 {
 	struct stages *g = x_calloc(1, sizeof(*g));
+	g->nkinds = 1;
+	g->capacity = 64;
+	g->kinds = x_calloc(g->capacity, sizeof(*g->kinds));
 	execs_init(&g->execs, &s->by_pc, CPI_BASE);
+	g->later.into = &s->by_pc;
 	for (unsigned n = 1; n <= WALK_WIDTH_MAX; n++) {
-		g->share[n] = s->scale / n;
-		g->first[n] = s->scale - (n - 1) * g->share[n];
+		const uint64_t share = s->scale / n;
+		g->units[n][0] = (uint32_t)(s->scale - (n - 1) * share);
+		for (unsigned i = 1; i < WALK_WIDTH_MAX; i++)
+			g->units[n][i] = (uint32_t)share;
 	}
 	for (unsigned i = 0; i < ARRAY_LEN(g->key_of_flags); i++)
-		g->key_of_flags[i] = (uint8_t)flags_key(i);
+		g->key_of_flags[i] = (uint16_t)flags_key(i);
 	for (unsigned i = 0; i <= UINT8_MAX; i++) {
 		const struct rec_cycle c = { .fetch_stall = (uint8_t)i };
 		const enum cpi_component fetch = cpi_fetch_reason(&c);
-		g->key_of_stall[i] = (uint8_t)stall_key(i);
+		g->key_of_stall[i] = (uint16_t)(stall_key(i) << KEY_STALL);
+		g->key_of_flush[i] = (uint16_t)(min_u64(i, 2) << KEY_FLUSH);
 		g->front_of_fetch[i] = fetch == CPI_FRONTEND ? 0 : (uint8_t)fetch;
 	}
 	return g;
@@ -195,33 +201,41 @@ struct stages *stages_new(struct cpistack *s)
 
 void stages_free(struct stages *g)
 {
-	if (g)
-		execs_free(&g->execs);
+	if (!g)
+		return;
+	execs_free(&g->execs);
+	free(g->kinds);
 	free(g);
 }
 
-static const struct causes *learn(const struct cpistack *s, const struct rec_cycle *c,
-				  struct causes *k)
-{
-	enum topdown td;
-	*k = (struct causes){ .known = true,
-			      .commit = (uint8_t)commit_reason(s, c),
-			      .dispatch = (uint8_t)dispatch_reason(s, c, &td),
-			      .issue = (uint8_t)issue_reason(s, c),
-			      .power5 = (uint8_t)counters_reason(s, c) };
-	k->topdown = (uint8_t)td;
-	return k;
-}
-
-static inline const struct causes *causes_of(const struct cpistack *s, const struct rec_cycle *c)
+static __attribute__((noinline)) unsigned learn(const struct cpistack *s, const struct rec_cycle *c)
 {
 	struct stages *g = s->stages;
-	const unsigned flush = c->flush_cause < 2 ? c->flush_cause : 2;
-	struct causes *k = &g->causes[g->key_of_flags[c->flags % ARRAY_LEN(g->key_of_flags)] |
-				      (c->ndispatch ? 0 : KEY_IDLE) |
-				      (unsigned)g->key_of_stall[c->dispatch_stall] << KEY_STALL |
-				      flush << KEY_FLUSH | s->front_reason << KEY_FRONT];
-	return likely(k->known) ? k : learn(s, c, k);
+	enum topdown td;
+	if (g->nkinds == g->capacity) {
+		g->capacity *= 2;
+		g->kinds = x_realloc(g->kinds, g->capacity * sizeof(*g->kinds));
+	}
+	struct kind *k = &g->kinds[g->nkinds];
+	*k = (struct kind){ .commit = (uint8_t)commit_reason(s, c),
+			    .dispatch = (uint8_t)dispatch_reason(s, c, &td),
+			    .issue = (uint8_t)issue_reason(s, c),
+			    .power5 = (uint8_t)counters_reason(s, c),
+			    .wrong = c->flags & RC_DISPATCH_WRONG };
+	k->topdown = (uint8_t)td;
+	return g->nkinds++;
+}
+
+static inline struct kind *kind_of(const struct cpistack *s, const struct rec_cycle *c)
+{
+	struct stages *g = s->stages;
+	uint16_t *k =
+	    &g->kind_of_key[g->key_of_flags[c->flags % ARRAY_LEN(g->key_of_flags)] |
+			    g->key_of_stall[c->dispatch_stall] | g->key_of_flush[c->flush_cause] |
+			    s->front_reason << KEY_FRONT | !c->ndispatch * KEY_IDLE];
+	if (unlikely(!*k))
+		*k = (uint16_t)learn(s, c);
+	return &g->kinds[*k];
 }
 
 /* What waited for the next to commit is its. */
@@ -229,68 +243,88 @@ static void settle(struct cpistack *s, uint64_t pc)
 {
 	for (uint32_t left = s->stages->waiting; left; left &= left - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(left);
-		cells_add(&s->by_pc, cell_key(pc, 0, k), s->stalled[k] * s->scale, 0);
+		cells_add_later(&s->stages->later, cell_key(pc, 0, k), s->stalled[k] * s->scale);
 		s->stalled[k] = 0;
 	}
 	s->stages->waiting = 0;
 }
 
-static inline void commit_stage(struct cpistack *s, const struct rec_cycle *c,
-				const struct rec_inst *group, const struct causes *k)
+/* What each of n instructions gets of a cycle: of CPI_UNITS at once, whatever n, so that nothing
+ * depends on it. What is too much is written again. */
+static inline void share_cycle(const struct stages *g, uint32_t *units, unsigned n)
+{
+	memcpy(units, g->units[n], CPI_UNITS * sizeof(*units));
+	if (unlikely(n > CPI_UNITS))
+		memcpy(units, g->units[n], n * sizeof(*units));
+}
+
+void stages_runs(struct cpistack *s, size_t at)
 {
 	struct stages *g = s->stages;
-	const unsigned n = c->ncommit;
-	const unsigned why = n ? CPI_BASE : k->commit;
-	s->now.method[METHOD_COMMIT][why] += c->repeat;
-	s->now.method[METHOD_POWER5][n ? CPI_BASE : k->power5] += c->repeat;
-	if (n) {
-		uint64_t units = g->first[n];
-		if (g->waiting)
-			settle(s, group[0].pc);
-		for (unsigned i = 0; i < n; i++, units = g->share[n])
-			execs_add(&g->execs, group[i].pc, units);
-		s->last_pc = group[n - 1].pc;
-		s->last_po = group[n - 1].po;
-	} else if (c->flags & RC_ROB_EMPTY && c->flush_cause != FLUSH_NONE &&
-		   c->flush_po <= s->last_po) {
-		cells_add(&s->by_pc, cell_key(c->flush_pc, 0, why), c->repeat * s->scale, 0);
-	} else {
-		s->stalled[why] += c->repeat;
-		g->waiting |= 1u << why;
+	struct cpi_insts *in = &s->insts;
+	const uint64_t width = s->meta.dispatch_width;
+	size_t next = at;
+	for (size_t i = 0; i < s->nruns; i++) {
+		const struct cpi_run *r = &s->runs[i];
+		const struct rec_cycle *c = r->c;
+		const unsigned n = c->ncommit, fetch = g->front_of_fetch[c->fetch_stall];
+		const unsigned front = c->ndispatch ? CPI_BASE : s->front_reason;
+		s->front_reason = fetch ? fetch : front;
+		struct kind *k = kind_of(s, c);
+		k->cycles += r->repeat;
+		k->dispatched += min_u64(c->ndispatch, width) * r->repeat;
+		k->issued += r->issued;
+		if (n) {
+			k->committing += r->repeat;
+			if (g->waiting)
+				settle(s, in->pc[next]);
+			share_cycle(g, &in->units[next], n);
+			next += n;
+			s->last_po = c->head_po + n - 1;
+		} else if (c->flags & RC_ROB_EMPTY && c->flush_cause != FLUSH_NONE &&
+			   c->flush_po <= s->last_po) {
+			cells_add_later(&g->later, cell_key(c->flush_pc, 0, k->commit),
+					r->repeat * s->scale);
+		} else {
+			s->stalled[k->commit] += r->repeat;
+			g->waiting |= 1u << k->commit;
+		}
 	}
+	for (size_t i = at; i < next; i++)
+		execs_add(&g->execs, in->pc[i], in->units[i]);
+	if (next > at)
+		s->last_pc = in->pc[next - 1];
 }
 
-static inline void slot_stages(struct cpistack *s, const struct rec_cycle *c,
-			       const struct causes *k)
+void stages_fold(struct cpistack *s)
 {
-	const int64_t width = s->meta.dispatch_width, repeat = c->repeat;
-	const int64_t dispatched = (c->ndispatch < width ? c->ndispatch : width) * repeat;
-	const int64_t issued = (c->nissue < width ? c->nissue : width) * repeat;
-	const bool wrong = c->flags & RC_DISPATCH_WRONG;
-	int64_t *dispatch = s->now.method[METHOD_DISPATCH], *td = s->now.topdown;
-	int64_t *issue = s->now.method[METHOD_ISSUE];
-	dispatch[wrong ? CPI_BMISP : CPI_BASE] += dispatched;
-	td[wrong ? TD_MISPREDICTS : TD_RETIRING] += dispatched;
-	dispatch[k->dispatch] += width * repeat - dispatched;
-	td[k->topdown] += width * repeat - dispatched;
-	issue[CPI_BASE] += issued;
-	issue[k->issue] += width * repeat - issued;
-}
-
-void stages_cycle(struct cpistack *s, const struct rec_cycle *c, const struct rec_inst *group)
-{
-	const unsigned fetch = s->stages->front_of_fetch[c->fetch_stall];
-	if (c->ndispatch)
-		s->front_reason = CPI_BASE;
-	if (fetch)
-		s->front_reason = fetch;
-	const struct causes *k = causes_of(s, c);
-	commit_stage(s, c, group, k);
-	slot_stages(s, c, k);
+	const int64_t width = s->meta.dispatch_width;
+	int64_t *commit = s->now.method[METHOD_COMMIT], *power5 = s->now.method[METHOD_POWER5];
+	int64_t *dispatch = s->now.method[METHOD_DISPATCH], *issue = s->now.method[METHOD_ISSUE];
+	int64_t *td = s->now.topdown;
+	for (unsigned i = 1; i < s->stages->nkinds; i++) {
+		struct kind *k = &s->stages->kinds[i];
+		if (!k->cycles)
+			continue;
+		const int64_t cycles = (int64_t)k->cycles, committing = (int64_t)k->committing;
+		const int64_t dispatched = (int64_t)k->dispatched, issued = (int64_t)k->issued;
+		commit[CPI_BASE] += committing;
+		commit[k->commit] += cycles - committing;
+		power5[CPI_BASE] += committing;
+		power5[k->power5] += cycles - committing;
+		dispatch[k->wrong ? CPI_BMISP : CPI_BASE] += dispatched;
+		dispatch[k->dispatch] += width * cycles - dispatched;
+		td[k->wrong ? TD_MISPREDICTS : TD_RETIRING] += dispatched;
+		td[k->topdown] += width * cycles - dispatched;
+		issue[CPI_BASE] += issued;
+		issue[k->issue] += width * cycles - issued;
+		k->cycles = k->committing = k->dispatched = k->issued = 0;
+	}
 }
 
 void stages_end(struct cpistack *s)
 {
 	settle(s, s->last_pc);
+	cells_later_flush(&s->stages->later);
 	execs_move(&s->stages->execs);
 }

@@ -54,6 +54,13 @@ struct cell *cells_find(struct cells *c, uint64_t key)
 	return s;
 }
 
+void cells_later_flush(struct cells_later *l)
+{
+	for (unsigned i = 0; i < l->count; i++)
+		cells_add(l->into, l->add[i].key, l->add[i].units, 0);
+	l->count = 0;
+}
+
 void execs_init(struct execs *x, struct cells *into, unsigned category)
 {
 	*x = (struct execs){ .mask = 63, .into = into, .category = category };

@@ -63,9 +63,14 @@ struct cell *cells_find(struct cells *c, uint64_t key);
 /* All used cells, sorted by key; the caller frees the array. */
 struct cell *cells_sorted(const struct cells *c);
 
+/* Where a key's cell is, unless another has taken its place. */
+static inline struct cell *cells_slot(const struct cells *c, uint64_t key)
+{
+	return &c->slot[(key * 0x9e3779b97f4a7c15ull >> 32) & c->mask];
+}
 static inline struct cell *cells_at(struct cells *c, uint64_t key)
 {
-	struct cell *s = &c->slot[(key * 0x9e3779b97f4a7c15ull >> 32) & c->mask];
+	struct cell *s = cells_slot(c, key);
 	return likely(s->key == key) ? s : cells_find(c, key);
 }
 static inline void cells_add(struct cells *c, uint64_t key, uint64_t units, uint64_t count)
@@ -73,6 +78,31 @@ static inline void cells_add(struct cells *c, uint64_t key, uint64_t units, uint
 	struct cell *s = cells_at(c, key);
 	s->units += units;
 	s->count += count;
+}
+
+/*
+ * Time that goes to cells a little later, many at once: where there is much code a cell is in no
+ * near cache, and so all are asked for before the first is needed.
+ */
+#define CELLS_LATER 64
+
+struct cells_later {
+	struct cells *into;
+	unsigned count;
+	struct {
+		uint64_t key, units;
+	} add[CELLS_LATER];
+};
+
+void cells_later_flush(struct cells_later *l);
+
+static inline void cells_add_later(struct cells_later *l, uint64_t key, uint64_t units)
+{
+	__builtin_prefetch(cells_slot(l->into, key), 1);
+	l->add[l->count].key = key;
+	l->add[l->count++].units = units;
+	if (unlikely(l->count == CELLS_LATER))
+		cells_later_flush(l);
 }
 
 /*

@@ -65,6 +65,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	}
 	cells_init(&p->cells);
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
+	p->later.into = &p->cells;
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed);
 	for (const char *const *s = o->params; s && *s; s++)
 		if (!strcmp(*s, "sweep=1"))
@@ -94,16 +95,17 @@ static unsigned flush_category(unsigned cause)
 static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsigned cls)
 {
 	if (p->stalled) {
-		cells_add(&p->cells, cell_key(pc, events, stall_category(cls)),
-			  p->stalled * p->scale, 0);
+		cells_add_later(&p->later, cell_key(pc, events, stall_category(cls)),
+				p->stalled * p->scale);
 		if (!(events & PSV_TEA))
 			p->stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
 	}
 	if (p->drained)
-		cells_add(&p->cells, cell_key(pc, events, TIME_FRONTEND), p->drained * p->scale, 0);
+		cells_add_later(&p->later, cell_key(pc, events, TIME_FRONTEND),
+				p->drained * p->scale);
 	if (p->excepted)
-		cells_add(&p->cells, cell_key(pc, events, TIME_MISC_FLUSH), p->excepted * p->scale,
-			  0);
+		cells_add_later(&p->later, cell_key(pc, events, TIME_MISC_FLUSH),
+				p->excepted * p->scale);
 	p->stalled = p->drained = p->excepted = 0;
 	p->pending_pc = 0;
 }
@@ -169,10 +171,10 @@ static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *
 	} else if (c->flush_po <= p->last_po) {
 		const uint64_t key =
 		    c->flush_po == p->last_po ? p->last_key : c->flush_pc << CELL_EVENT_BITS;
-		cells_add(&p->cells,
-			  cell_key(key >> CELL_EVENT_BITS, (unsigned)key & CELL_EVENT_MASK,
-				   flush_category(c->flush_cause)),
-			  c->repeat * p->scale, 0);
+		cells_add_later(&p->later,
+				cell_key(key >> CELL_EVENT_BITS, (unsigned)key & CELL_EVENT_MASK,
+					 flush_category(c->flush_cause)),
+				c->repeat * p->scale);
 		*flush_key = key;
 		return true;
 	} else {
@@ -251,6 +253,7 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 		}
 		p->cycles += c->repeat;
 	}
+	cells_later_flush(&p->later);
 	return true;
 }
 
@@ -270,6 +273,7 @@ static void profile_close(struct profile *p)
 				  .commit = &p->last_commit,
 				  .last_key = p->last_key };
 	settle_pending(p, p->pending_pc, 0, CLASS_ALU);
+	cells_later_flush(&p->later);
 	execs_move(&p->execs);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_end(&p->sampler[i], p->cycles, p->cycles ? &v : NULL);

@@ -20,7 +20,8 @@ struct profile {
 	uint64_t share[GROUP_MAX + 1]; /* scale / n */
 	uint64_t first[GROUP_MAX + 1]; /* what is left of scale for the oldest of n */
 	struct cells cells; /* golden: time and executions by pc, events, category; without … */
-	struct execs execs; /* … executions without events, until the end */
+	struct execs execs; /* … executions without events, until the end, and … */
+	struct cells_later later; /* … the last few stalls, until the batch ends */
 	uint64_t cycles, insts;
 
 	/* time whose instruction is not known yet: it goes to the next to commit */

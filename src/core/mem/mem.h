@@ -286,10 +286,11 @@ uint64_t memsys_next_event(const struct memsys *ms);
 void memsys_advance(struct memsys *ms, uint64_t now);
 /* True while the translation of vaddr, which missed its L1 TLB, is under way. */
 bool memsys_walking(const struct memsys *ms, bool fetch, uint64_t vaddr);
-/* Outstanding lines of a cache (demand and prefetch), for RC_DMISS_OUT and the like; *to_memory
- * (may be NULL): how many of them have missed the last cache. */
-uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache, uint32_t *to_memory);
-/* Another number whenever the answer to that may have changed. */
+/* Outstanding lines of a cache (demand and prefetch), for RC_DMISS_OUT and the like; whether one of
+ * them has missed the last cache. */
+uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache);
+bool memsys_long_outstanding(struct memsys *ms, enum mem_cache cache);
+/* Another number whenever the answer to these may have changed. */
 uint64_t memsys_changes(const struct memsys *ms);
 
 enum mem_access {

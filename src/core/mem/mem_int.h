@@ -157,6 +157,7 @@ struct cache {
 	struct mshr *mshr;
 	struct mshr *free_mshr;
 	uint32_t nused;
+	uint32_t long_mshr; /* one that went to memory, when that was last asked */
 	uint32_t latency, miss_latency;
 	uint8_t id, next; /* enum mem_cache; next: MEMORY if none */
 	uint8_t level;	  /* enum mem_level */

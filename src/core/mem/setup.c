@@ -192,30 +192,40 @@ uint64_t memsys_changes(const struct memsys *ms)
 	return ms->changes;
 }
 
-uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache, uint32_t *to_memory)
+uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache)
 {
-	const struct cache *c = &ms->cache[cache];
-	uint32_t i, seen = 0;
+	return ms->cache[cache].nused;
+}
 
-	if (to_memory)
-		*to_memory = 0;
-	if (!to_memory || !c->nused)
-		return c->nused;
-	for (i = 0; seen < c->nused; i++) {
-		const struct mshr *m = &c->mshr[i];
+static bool goes_to_memory(const struct mshr *m)
+{
+	if (m->known)
+		return m->self.level == LEVEL_MEM;
+	while (!m->to_memory && m->self.parent)
+		m = m->self.parent;
+	return m->to_memory;
+}
 
-		if (!m->used)
+bool memsys_long_outstanding(struct memsys *ms, enum mem_cache cache)
+{
+	struct cache *c = &ms->cache[cache];
+	uint32_t left = c->nused;
+
+	if (!left)
+		return false;
+	/* The one that did last time mostly still does. */
+	if (c->mshr[c->long_mshr].used && goes_to_memory(&c->mshr[c->long_mshr]))
+		return true;
+	for (uint32_t i = 0; left; i++) {
+		if (c->mline[i] == TAG_NONE)
 			continue;
-		seen++;
-		if (m->known) {
-			*to_memory += m->self.level == LEVEL_MEM;
-			continue;
+		if (goes_to_memory(&c->mshr[i])) {
+			c->long_mshr = i;
+			return true;
 		}
-		while (!m->to_memory && m->self.parent)
-			m = m->self.parent;
-		*to_memory += m->to_memory;
+		left--;
 	}
-	return seen;
+	return false;
 }
 
 void memsys_latencies(const struct memsys *ms, bool fetch, uint32_t latency[LEVEL_MEM + 1])

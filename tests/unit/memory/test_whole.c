@@ -206,7 +206,7 @@ static uint64_t play(const struct memsys_config *cfg, const struct want *w, uint
 		assert_true(st->evictions <= st->fills);
 	}
 	*state = memsys_state_hash(g->ms);
-	assert_int_equal(memsys_outstanding(g->ms, MEM_L1D, NULL), 0);
+	assert_int_equal(memsys_outstanding(g->ms, MEM_L1D), 0);
 	free(token);
 	rig_free(g);
 	return h;
@@ -331,7 +331,7 @@ static void test_484_quiescing_drops_what_is_under_way_and_keeps_tags(void **sta
 	rig_to(g, 1005);
 	memsys_quiesce(g->ms);
 	assert_int_equal(memsys_next_event(g->ms), MEM_NEVER);
-	assert_int_equal(memsys_outstanding(g->ms, MEM_L1D, NULL), 0);
+	assert_int_equal(memsys_outstanding(g->ms, MEM_L1D), 0);
 	assert_true(memsys_probe(g->ms, MEM_L1D, 0x4000));
 	memsys_warm(g->ms, MEM_ACCESS_LOAD, 0x4100, 8, 0);
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x4100), 2);
