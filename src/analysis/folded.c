@@ -20,6 +20,7 @@
 
 #include "image/image.h"
 #include "trace/export_file.h"
+#include "trace/file.h"
 
 #define DEPTH_MAX 512 /* deeper frames are counted to the one at this depth */
 
@@ -153,10 +154,11 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 			 const struct analysis_options *o, struct err *e)
 {
 	struct folded *f = state;
-	const char *param = analysis_param(o, "folded");
-	f->path = param ? x_strdup(param) : x_asprintf("%s.folded", o->stem ? o->stem : "culprit");
+	const char *first = o->info ? trace_setting_find(o->info, "run", "first_cycle") : NULL;
+	f->path = analysis_path(o, "folded", "folded");
 	f->images = o->images;
-	f->now = f->seen = 1; /* a run's first cycle */
+	/* A run begins with cycle 1; that of a forked process says where it does. */
+	f->now = f->seen = first ? strtoull(first, NULL, 10) : 1;
 	f->capacity = 1024;
 	f->nodes = x_calloc(f->capacity, sizeof(*f->nodes));
 	f->nnodes = 1;

@@ -74,6 +74,19 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return status;
 }
 
+bool cmd_flush(void)
+{
+	bool failed_before = ferror(stdout);
+
+	if (!fflush(stdout) && !failed_before)
+		return true;
+	clearerr(stdout);
+	if (errno == EPIPE) /* who reads has seen enough */
+		return true;
+	warn("cannot write to standard output: %s", strerror(errno));
+	return false;
+}
+
 int cmd_main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "help";
@@ -89,10 +102,7 @@ int cmd_main(int argc, char **argv)
 	else
 		status = cmd_unknown(name);
 
-	errno = 0;
-	if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) {
-		warn("cannot write to standard output: %s", strerror(errno));
+	if (!cmd_flush())
 		status = status ? status : 2;
-	}
 	return status;
 }

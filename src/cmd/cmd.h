@@ -58,6 +58,10 @@ struct command {
 	int (*run)(void *values, int nargs, char **args);
 };
 
+/* Writes out standard output. False, and one line on standard error, if some of it could not be
+ * written since the last call; to be called soon after the output, while errno says why. */
+bool cmd_flush(void);
+
 /* All of them, in the order of help, NULL-terminated. */
 extern const struct command *const command_list[];
 const struct command *cmd_find(const char *name);

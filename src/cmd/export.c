@@ -41,9 +41,10 @@ static int export_run(void *values, int nargs, char **args)
 	bool ok = out && write_format(out, o, trace_reader_info(r), &w);
 	if (out && out != stdout && fclose(out))
 		ok = false;
-	if (!ok)
-		warn("export: cannot write %s: %s", o->output ? o->output : "to standard output",
-		     strerror(errno));
+	if (out == stdout)
+		ok = cmd_flush() && ok;
+	else if (!ok)
+		warn("export: cannot write %s: %s", o->output, strerror(errno));
 	window_free(&w);
 	trace_reader_close(r);
 	return ok ? 0 : 2;

@@ -25,7 +25,9 @@ static int pipeline_run(void *values, int nargs, char **args)
 		return 2;
 	view_defaults(&view);
 	bool ok = view_pipeline(trace_reader_info(r), &w, &view, &e);
-	if (!ok)
+	if (ferror(stdout))
+		ok = cmd_flush();
+	else if (!ok)
 		warn("pipeline: %s", e.text);
 	window_free(&w);
 	trace_reader_close(r);

@@ -35,8 +35,8 @@ bool reading_open(const char *command, char **paths, int count, struct store **s
 
 int reading_status(const char *command, bool ok, const struct err *e)
 {
-	if (ok && fflush(stdout) == 0)
-		return 0;
-	warn("%s: %s", command, ok ? "cannot write the output" : e->text);
+	if (ok || ferror(stdout))
+		return cmd_flush() ? 0 : 2;
+	warn("%s: %s", command, e->text);
 	return 2;
 }

@@ -7,6 +7,7 @@
 #include "cmd/session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ struct session {
 	size_t nregions;
 	struct chosen chosen[ANALYSES_MAX];
 	size_t nchosen;
-	char *stem, *debug_root;
+	char *stem, *suffix, *debug_root;
 	struct trace_setting *settings; /* copies */
 	struct images *images;
 	struct bus *bus;
@@ -174,9 +175,12 @@ static void load_images(struct session *s, const struct trace_image *images, siz
 			   images[i].name ? images[i].name : images[i].path, images[i].bias, NULL);
 }
 
-static bool open_bus(struct session *s, const struct session_options *o, struct err *e)
+static bool open_bus(struct session *s, const struct session_options *o,
+		     const struct session_setup *setup, struct err *e)
 {
-	struct bus_config config = { .regions = s->regions, .nregions = s->nregions };
+	struct bus_config config = { .regions = s->regions,
+				     .nregions = s->nregions,
+				     .before = setup->before };
 	uint64_t n;
 	/* A flush can throw away all that is in flight in one cycle: several of those must fit. */
 	config.batch_insts = max_u64(2048, 16 * (uint64_t)s->info.meta.rob_entries);
@@ -194,7 +198,14 @@ static bool open_bus(struct session *s, const struct session_options *o, struct 
 	for (size_t i = 0; i < s->nchosen; i++)
 		if (!bus_add(s->bus, s->chosen[i].analysis, s->chosen[i].shards, e))
 			return false;
-	return bus_start(s->bus, e);
+	/* Signals are for the main thread, which may be about to wait for one: a worker that took
+	 * it would not wake it. */
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	bool ok = bus_start(s->bus, e);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ok;
 }
 
 static bool open_all(struct session *s, const struct session_options *o,
@@ -208,7 +219,8 @@ static bool open_all(struct session *s, const struct session_options *o,
 	load_images(s, setup->images, setup->nimages);
 	if (!parse_regions(s, o, e) || !s->nchosen)
 		return !e->text[0];
-	char *path = o->output ? x_strdup(o->output) : x_asprintf("%s.culprit", s->stem);
+	char *path = o->output ? x_asprintf("%s%s", o->output, s->suffix)
+			       : x_asprintf("%s.culprit%s", s->stem, s->suffix);
 	s->store = store_create(path, e);
 	free(path);
 	uint64_t period = o->period ? o->period : 1000;
@@ -219,9 +231,10 @@ static bool open_all(struct session *s, const struct session_options *o,
 						.seed = setup->seed,
 						.params = s->params,
 						.stem = s->stem,
+						.suffix = s->suffix,
 						.info = &s->info,
 						.images = &s->images };
-	return s->store && open_bus(s, o, e);
+	return s->store && open_bus(s, o, setup, e);
 }
 
 static void copy_settings(struct session *s, const struct session_setup *setup)
@@ -249,6 +262,7 @@ static void session_free(struct session *s)
 	free(s->params);
 	free(s->trace_param);
 	free(s->stem);
+	free(s->suffix);
 	free(s->debug_root);
 	free(s);
 }
@@ -257,9 +271,11 @@ struct session *session_open(const struct session_options *o, const struct sessi
 			     struct err *e)
 {
 	struct session *s = x_calloc(1, sizeof(*s));
-	const char *slash = strrchr(setup->meta->program, '/');
+	const char *program = setup->program ? setup->program : setup->meta->program;
+	const char *slash = strrchr(program, '/');
 	e->text[0] = '\0';
-	s->stem = x_strdup(slash && slash[1] ? slash + 1 : setup->meta->program);
+	s->stem = x_strdup(slash && slash[1] ? slash + 1 : program);
+	s->suffix = x_strdup(setup->suffix ? setup->suffix : "");
 	s->debug_root = setup->debug_root ? x_strdup(setup->debug_root) : NULL;
 	s->info = (struct trace_info){ .meta = *setup->meta,
 				       .absent = setup->absent,
@@ -346,14 +362,24 @@ bool session_close(struct session *s, const struct session_result *result, struc
 	return ok;
 }
 
-static void drop(struct emit *e)
+const char *session_path(const struct session *s)
 {
-	e->ninsts = e->ncycles = 0;
+	return s->store ? store_path(s->store) : NULL;
+}
+
+void session_quiet(struct session *s)
+{
+	if (s->bus)
+		bus_quiet(s->bus);
 }
 
 void session_forget(struct session *s)
 {
-	struct emit *e = session_emit(s);
-	if (e)
-		e->full = drop;
+	if (s->bus)
+		bus_forget(s->bus);
+}
+
+struct trigger_cutter session_regions(struct session *s)
+{
+	return s->bus ? bus_regions(s->bus) : (struct trigger_cutter){ 0 };
 }

@@ -116,6 +116,10 @@ struct session_setup {
 	const char *debug_root; /* sysroot, or NULL */
 	uint64_t seed;		/* of sampling */
 	unsigned absent;	/* enum trace_want that the source cannot give */
+	/* For a process that was forked during the run; otherwise NULL. */
+	const char *suffix;  /* is added to the name of every file that is written */
+	const char *program; /* whose name names begin with by default; NULL: meta's */
+	const struct trigger_cutter *before; /* regions go on from there (session_regions) */
 };
 
 /* What is known after it. */
@@ -143,10 +147,17 @@ struct emit *session_emit(struct session *s);
  */
 bool session_close(struct session *s, const struct session_result *result, struct err *e);
 
+/* Where its store goes; NULL if none is written. */
+const char *session_path(const struct session *s);
+
+/* Before this process is forked: lets its threads come to rest. */
+void session_quiet(struct session *s);
 /*
  * In a process forked during the run: threads and files are the parent's. What is emitted from now
- * on is dropped; s must not be used any more.
+ * on is dropped; s is good for session_regions alone.
  */
 void session_forget(struct session *s);
+/* Where the regions (--start, --stop) are after all that was emitted. */
+struct trigger_cutter session_regions(struct session *s);
 
 #endif

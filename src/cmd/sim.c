@@ -92,74 +92,6 @@ static char *find_program(const char *name, const char *sysroot)
 	return x_strdup(name);
 }
 
-/* One run, from the options to the report. */
-struct sim {
-	const struct sim_options *options;
-	struct guest *guest;
-	struct core *core;	 /* NULL: functional */
-	struct session *session; /* analyses; NULL: none */
-	FILE *json;		 /* where the summary goes; NULL: nowhere */
-	char machine[64];
-	struct sim_run run;
-};
-
-static char *json_path(const struct sim *s)
-{
-	return s->run.child ? x_asprintf("%s.%u", s->options->summary_json, s->run.child)
-			    : x_strdup(s->options->summary_json);
-}
-
-static bool open_json(struct sim *s, struct err *e)
-{
-	char *path;
-
-	if (!s->options->summary_json)
-		return true;
-	path = json_path(s);
-	s->json = fopen(path, "we");
-	if (!s->json)
-		err_set(e, "cannot write '%s': %s", path, strerror(errno));
-	free(path);
-	return s->json;
-}
-
-static bool close_json(struct sim *s, bool write)
-{
-	bool ok;
-
-	if (!s->json)
-		return true;
-	ok = !write || sim_write_json(s->json, s->guest, &s->run);
-	ok = !fclose(s->json) && ok;
-	s->json = NULL;
-	if (!ok)
-		warn("sim: cannot write '%s': %s", s->options->summary_json, strerror(errno));
-	return ok;
-}
-
-/* A forked process that is measured begins anew, with an output of its own. */
-static void on_fork(void *ctx, enum guest_fork phase, unsigned number)
-{
-	struct sim *s = ctx;
-	struct err e;
-
-	if (phase != GUEST_FORK_CHILD)
-		return;
-	close_json(s, false);
-	if (s->session) {
-		session_forget(s->session);
-		s->session = NULL;
-	}
-	s->run.child = number;
-	s->run.first_inst = s->core ? core_stats(s->core)->insts : guest_insts(s->guest);
-	s->run.first_cycle = s->core ? core_stats(s->core)->cycles : 0;
-	s->run.first_second = host_now();
-	if (s->options->profile)
-		guest_count_blocks(s->guest, true);
-	if (!open_json(s, &e))
-		warn("sim: child %u: %s", number, e.text);
-}
-
 static int exit_status(const struct sim_run *run)
 {
 	if (run->stop_signal)
@@ -183,6 +115,8 @@ static int run_guest(struct sim *s)
 		snprintf(s->machine, sizeof(s->machine), "%s", meta.machine);
 		s->run.machine = s->machine;
 		s->run.emit = s->session ? session_emit(s->session) : NULL;
+		s->run.begin = sim_begin;
+		s->run.begin_ctx = s;
 		sim_timing(s->core, s->guest, s->options, &s->run);
 	} else {
 		s->run.machine = "functional";
@@ -192,18 +126,26 @@ static int run_guest(struct sim *s)
 
 	if (s->options->profile)
 		sim_print_profile(stderr, s->guest, s->options->sysroot);
-	if (s->session && !sim_session_close(s->session, s->core, s->guest, &s->run, &e)) {
-		warn("sim: %s", e.text);
-		ok = false;
+	bool writes = s->session && session_emit(s->session);
+
+	if (s->session) {
+		ok = sim_session_close(s, &e);
+		if (!ok)
+			warn("sim: %s%s%s%s", s->run.child ? "child " : "",
+			     s->run.child ? s->run.child : "", s->run.child ? ": " : "", e.text);
 	}
-	sim_print_summary(stderr, &s->run);
-	return close_json(s, true) && ok ? exit_status(&s->run) : 2;
+	sim_print_summary(stderr, s->guest, &s->run);
+	ok = sim_close_json(s, true) && ok;
+	if (writes || !ok)
+		sim_children_wrote(s, ok);
+	ok = sim_children_report(stderr, s) && ok;
+	return ok ? exit_status(&s->run) : 2;
 }
 
 static int sim_run_command(void *values, int nargs, char **args)
 {
 	const struct sim_options *o = values;
-	struct sim s = { .options = o };
+	struct sim s = { .options = o, .args = args };
 	struct guest_config config = {
 		.argv = args,
 		.sysroot = o->sysroot,
@@ -211,7 +153,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 		.real_time = o->real_time,
 		.children = (enum guest_children)o->children,
 		.interpreter_only = o->interpreter,
-		.forked = on_fork,
+		.forked = sim_on_fork,
 		.forked_ctx = &s,
 	};
 	char **env = NULL, *program = NULL;
@@ -219,26 +161,35 @@ static int sim_run_command(void *values, int nargs, char **args)
 	int status = 2;
 
 	/* The output is opened before the run, so that a bad name costs nothing. */
-	if (!check_env(&o->env, &e) || !open_json(&s, &e)) {
+	if (!check_env(&o->env, &e) || !sim_open_json(&s, &e)) {
 		warn("sim: %s", e.text);
 		return 2;
 	}
+	sim_children_init(&s);
 	config.envp = env = make_env(&o->env);
 	config.program = program = find_program(args[0], o->sysroot);
 	s.guest = guest_new(&config, &e);
 	if (s.guest && !o->functional)
 		s.core = sim_timing_new(s.guest, o, &e);
 	if (s.core)
-		s.session = sim_session_open(s.core, s.guest, o, args, &e);
+		s.session = sim_session_open(&s, NULL, &e);
+	if (s.session && session_path(s.session))
+		s.store_path = x_strdup(session_path(s.session));
 	if (s.guest && (s.session || o->functional)) {
 		status = run_guest(&s);
 	} else {
 		warn("sim: %s", e.text);
-		close_json(&s, false);
+		sim_close_json(&s, false);
+	}
+	if (s.run.child) {
+		/* What was the parent's at the fork is neither used nor freed. */
+		fflush(NULL);
+		_exit(status);
 	}
 	core_free(s.core);
 	if (s.guest)
 		guest_free(s.guest);
+	sim_children_free(&s);
 	free(program);
 	free(env);
 	return status;
@@ -308,8 +259,10 @@ static const struct cmd_option options[] = {
 	  .choices = children_choices,
 	  .help =
 	      "What becomes of processes that the guest forks: they run unmeasured (functional, "
-	      "the default), or each is measured and reported by itself, from its fork on, its "
-	      "JSON in FILE.NUMBER (simulated)." },
+	      "the default), or each is measured and reported by itself, from its fork or the "
+	      "program that it executes on (simulated). What it writes has the name of the "
+	      "first process' file and a number: FILE.2 is the second child's, FILE.2.1 the "
+	      "first child's of that one." },
 	{ .name = "interpreter",
 	  .type = CMD_SWITCH,
 	  OPTION(interpreter),
@@ -334,6 +287,8 @@ static const struct cmd_example examples[] = {
 	  "Runs a dynamically linked one, with its libraries from root/." },
 	{ "culprit sim --functional --profile --max-insts 100M -- ./program",
 	  "Shows what the first 100 million instructions were." },
+	{ "culprit sim --children simulated --sysroot root -- /bin/sh -c 'sort x | uniq'",
+	  "Measures the shell in sh.culprit, sort in sh.culprit.1, uniq in sh.culprit.2." },
 	{ NULL, NULL },
 };
 
@@ -353,11 +308,13 @@ const struct command cmd_sim = {
 	    "Runs repeat exactly: the guest's time comes from the count of instructions, its "
 	    "random "
 	    "numbers, process id and environment are fixed; see --seed, --real-time and --env.\n\n"
+	    "Processes that the program forks run, too, but are measured only with --children "
+	    "simulated; the last line of the run says how many there were.\n\n"
 	    "Ctrl-C ends the run cleanly, with the summary of what was run.",
 	.exit_status =
 	    "The program's own; 128 + n if signal n ended it, or culprit. 2 if there was nothing "
-	    "to "
-	    "run: wrong options, no such program, not a RISC-V program. 0 if --max-insts ended it.",
+	    "to run (wrong options, no such program, not a RISC-V program) or a result could not "
+	    "be written. 0 if --max-insts ended it.",
 	.options = options,
 	.examples = examples,
 	.values_size = sizeof(struct sim_options),

@@ -35,9 +35,13 @@ struct sim_options {
 
 /* How a run ended and what it took. */
 struct sim_run {
-	unsigned child; /* 0: the program that was started; else the number of a forked process */
+	char *child; /* NULL: the program that was started; else which forked process: "2.1" */
+	bool anew;   /* measuring begins when the core has nothing in flight, by calling … */
+	void (*begin)(void *ctx);
+	void *begin_ctx;
 	uint64_t first_inst;	 /* instructions that came before: a forked process' parent's */
 	uint64_t first_cycle;	 /* … and cycles */
+	uint64_t first_step;	 /* … of those, that the host went through one by one */
 	double first_second;	 /* host time when it began */
 	const char *machine;	 /* name of the machine model */
 	const struct emit *emit; /* where records go; it may ask to stop. NULL: nowhere */
@@ -46,9 +50,30 @@ struct sim_run {
 	uint64_t stepped; /* … of those, that the host went through one by one */
 	bool has_cycles;
 	double host_seconds;
-	enum guest_status status; /* GUEST_RUNNING: stopped by --max-insts or a signal to culprit */
+	enum guest_status status; /* GUEST_RUNNING: stopped, by the two below or --max-insts */
 	int stop_signal;	  /* the signal that stopped it; 0: none */
+	bool failed;		  /* stopped because an analysis could not go on */
 	int exit_status;	  /* of the guest, if it ended */
+};
+
+/* One run, from the options to the report. */
+struct sim {
+	const struct sim_options *options;
+	char *const *args; /* of the first process: the program and its arguments */
+	struct guest *guest;
+	struct core *core;	 /* NULL: functional */
+	struct session *session; /* analyses; NULL: none */
+	FILE *json;		 /* where the summary goes; NULL: nowhere */
+	char machine[64];
+	struct sim_run run;
+	/* sim_children.c */
+	struct sim_tree *tree;
+	unsigned forks;		 /* made by this process */
+	char *suffix;		 /* of what a forked process writes: ".2.1"; NULL: the first */
+	char *program;		 /* of the first process, when measuring began */
+	char *store_path;	 /* of the first process; NULL: none */
+	struct session *parents; /* of the process that forked this one; its threads are not here */
+	uint64_t fork_cycle;	 /* when this one was forked */
 };
 
 /* Runs the guest to its end, to --max-insts or to the first SIGINT or SIGTERM. */
@@ -61,14 +86,28 @@ bool sim_timing_config(const struct sim_options *options, struct core_config *co
 void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
 		struct sim_run *run);
 
-/* sim_session.c: analyses on the records of a run. */
-struct session *sim_session_open(struct core *c, struct guest *g, const struct sim_options *options,
-				 char *const *args, struct err *e);
+/* sim_session.c: analyses on the records of a run, from where its core is now. */
+struct session *sim_session_open(struct sim *s, const struct trigger_cutter *before, struct err *e);
+/* Writes what was measured. Whatever comes of it, s has no session any more. */
+bool sim_session_close(struct sim *s, struct err *e);
 /* What the run was called with, as settings of section "run"; values and list are allocated. */
 struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
 				       size_t *count);
-bool sim_session_close(struct session *s, const struct core *c, const struct guest *g,
-		       const struct sim_run *run, struct err *e);
+/* … what a forked process has instead: it cannot be run alone. */
+struct trace_setting *sim_child_rows(const struct sim *s, size_t *count);
+
+/* sim_children.c: processes that the guest forks. */
+void sim_children_init(struct sim *s);
+void sim_children_free(struct sim *s);
+/* For guest_config's forked; ctx is a struct sim. */
+void sim_on_fork(void *ctx, enum guest_fork phase, unsigned number);
+/* Measuring begins, with whatever comes next. Nothing must be in flight. ctx is a struct sim. */
+void sim_begin(void *ctx);
+/* This process has written its results, or failed to; counts if it was forked. */
+void sim_children_wrote(struct sim *s, bool ok);
+/* One line about all forked processes, if there are any and this is the first one. False if one
+ * could not write its results. */
+bool sim_children_report(FILE *out, const struct sim *s);
 
 /* The signal that asked culprit to end the run, or 0. */
 int sim_stop_signal(void);
@@ -77,8 +116,11 @@ int sim_stop_signal(void);
 void sim_print_profile(FILE *out, const struct guest *g, const char *sysroot);
 
 /* sim_summary.c */
-void sim_print_summary(FILE *out, const struct sim_run *run);
-bool sim_write_json(FILE *out, const struct guest *g, const struct sim_run *run);
+void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *run);
+/* --summary-json: opened before the run, so that a bad name costs nothing. */
+bool sim_open_json(struct sim *s, struct err *e);
+/* … written if asked for, and closed. False, and a line on standard error, if that failed. */
+bool sim_close_json(struct sim *s, bool write);
 /* Writes n with a comma between groups of three digits; returns buf. */
 #define COMMAS_BYTES 32
 const char *sim_commas(uint64_t n, char buf[COMMAS_BYTES]);

@@ -105,3 +105,14 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 	*count = r.count;
 	return r.all;
 }
+
+struct trace_setting *sim_child_rows(const struct sim *s, size_t *count)
+{
+	struct rows r = { NULL, 0 };
+
+	put(&r, "child", x_strdup(s->run.child));
+	put(&r, "fork_cycle", x_asprintf("%" PRIu64, s->fork_cycle));
+	put(&r, "first_cycle", x_asprintf("%" PRIu64, s->run.first_cycle + 1));
+	*count = r.count;
+	return r.all;
+}

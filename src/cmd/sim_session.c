@@ -6,12 +6,13 @@
 #include <string.h>
 
 /* The resolved machine as rows, and how sim was called; values are allocated. */
-static struct trace_setting *settings_new(const struct core_config *config,
-					  const struct sim_options *options, char *const *args,
+static struct trace_setting *settings_new(const struct core_config *config, const struct sim *s,
 					  size_t *count)
 {
 	size_t n = config_params(), ncommand;
-	struct trace_setting *command = sim_command_rows(options, args, &ncommand);
+	struct trace_setting *command = s->run.child
+					    ? sim_child_rows(s, &ncommand)
+					    : sim_command_rows(s->options, s->args, &ncommand);
 	struct trace_setting *all = x_calloc(n + ncommand + 1, sizeof(*all));
 
 	for (size_t i = 0; i < n; i++) {
@@ -44,50 +45,55 @@ static struct trace_image *images_of(const struct guest *g, size_t *count)
 	return all;
 }
 
-struct session *sim_session_open(struct core *c, struct guest *g, const struct sim_options *options,
-				 char *const *args, struct err *e)
+struct session *sim_session_open(struct sim *s, const struct trigger_cutter *before, struct err *e)
 {
 	struct core_config config;
 	struct trace_meta meta;
 	struct session_setup setup = { .command = "sim",
 				       .meta = &meta,
-				       .debug_root = options->sysroot,
-				       .seed = options->seed };
-	struct session *s;
+				       .debug_root = s->options->sysroot,
+				       .seed = s->options->seed,
+				       .suffix = s->suffix,
+				       .program = s->program,
+				       .before = before };
 
-	if (!sim_timing_config(options, &config, e))
+	if (!sim_timing_config(s->options, &config, e))
 		return NULL;
-	core_meta(c, &meta);
-	meta.seed = options->seed;
+	core_meta(s->core, &meta);
+	meta.seed = s->options->seed;
+	if (!s->program)
+		s->program = x_strdup(meta.program);
 
-	struct trace_setting *settings = settings_new(&config, options, args, &setup.nsettings);
-	struct trace_image *images = images_of(g, &setup.nimages);
+	struct trace_setting *settings = settings_new(&config, s, &setup.nsettings);
+	struct trace_image *images = images_of(s->guest, &setup.nimages);
+	struct session *session;
 
 	setup.settings = settings;
 	setup.images = images;
-	s = session_open(&options->session, &setup, e);
+	session = session_open(&s->options->session, &setup, e);
 	for (size_t i = 0; i < setup.nsettings; i++)
 		free((char *)settings[i].value);
 	free(settings);
 	free(images);
-	if (s && session_emit(s))
-		core_listen(c, session_emit(s));
-	return s;
+	if (session && session_emit(session))
+		core_listen(s->core, session_emit(session));
+	return session;
 }
 
-bool sim_session_close(struct session *s, const struct core *c, const struct guest *g,
-		       const struct sim_run *run, struct err *e)
+bool sim_session_close(struct sim *s, struct err *e)
 {
+	const struct sim_run *run = &s->run;
 	struct session_result result = { .insts = run->insts,
 					 .cycles = run->cycles,
 					 .ended = run->status != GUEST_RUNNING,
 					 .exit_status = run->exit_status,
 					 .host_seconds = run->host_seconds };
-	struct trace_image *images = images_of(g, &result.nimages);
+	struct trace_image *images = images_of(s->guest, &result.nimages);
 	bool ok;
 
 	result.images = images;
-	ok = session_close(s, &result, e);
+	ok = session_close(s->session, &result, e);
+	s->session = NULL;
 	free(images);
 	return ok;
 }

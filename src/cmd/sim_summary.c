@@ -2,6 +2,7 @@
 /* A finished run of `culprit sim` in one line for people and in one JSON object for programs. */
 #include "cmd/sim.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -41,13 +42,22 @@ static void put_end(FILE *out, const struct sim_run *run)
 	case GUEST_RUNNING:
 		if (run->stop_signal)
 			fprintf(out, "stopped by SIG%s\n", sigabbrev_np(run->stop_signal));
+		else if (run->failed)
+			fputs("stopped because an analysis failed\n", out);
 		else
 			fputs("stopped by --max-insts\n", out);
 		break;
 	}
 }
 
-void sim_print_summary(FILE *out, const struct sim_run *run)
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *run)
 {
 	char number[COMMAS_BYTES], *text = NULL;
 	double mips = sim_mips(run->insts, run->host_seconds);
@@ -59,7 +69,7 @@ void sim_print_summary(FILE *out, const struct sim_run *run)
 		die("out of memory");
 	fputs("culprit: ", line);
 	if (run->child)
-		fprintf(line, "child %u: ", run->child);
+		fprintf(line, "child %s (%s): ", run->child, base_name(guest_program(g)));
 	fprintf(line, "%s instructions", sim_commas(run->insts, number));
 	if (run->has_cycles)
 		fprintf(line, ", %s cycles, IPC %.3f", sim_commas(run->cycles, number),
@@ -72,7 +82,7 @@ void sim_print_summary(FILE *out, const struct sim_run *run)
 	free(text);
 }
 
-bool sim_write_json(FILE *out, const struct guest *g, const struct sim_run *run)
+static bool write_json(FILE *out, const struct guest *g, const struct sim_run *run)
 {
 	json_t *o = json_object(), *program = json_string(guest_program(g));
 	bool ok;
@@ -97,5 +107,44 @@ bool sim_write_json(FILE *out, const struct guest *g, const struct sim_run *run)
 	ok =
 	    !json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) && fputc('\n', out) != EOF;
 	json_decref(o);
+	return ok;
+}
+
+static char *json_path(const struct sim *s)
+{
+	return x_asprintf("%s%s", s->options->summary_json, s->suffix ? s->suffix : "");
+}
+
+bool sim_open_json(struct sim *s, struct err *e)
+{
+	char *path;
+
+	if (!s->options->summary_json)
+		return true;
+	path = json_path(s);
+	s->json = fopen(path, "we");
+	if (!s->json)
+		err_set(e, "cannot write '%s': %s", path, strerror(errno));
+	free(path);
+	return s->json;
+}
+
+bool sim_close_json(struct sim *s, bool write)
+{
+	char *path;
+	bool ok;
+
+	if (!s->json)
+		return true;
+	ok = !write || write_json(s->json, s->guest, &s->run);
+	ok = !fclose(s->json) && ok;
+	s->json = NULL;
+	if (!ok) {
+		int cause = errno;
+
+		path = json_path(s);
+		warn("sim: cannot write '%s': %s", path, strerror(cause));
+		free(path);
+	}
 	return ok;
 }

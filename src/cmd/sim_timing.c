@@ -49,6 +49,19 @@ static bool run_up(struct core *c, struct guest *g, const struct sim_options *op
 	return !options->warm || sim_stop_signal() || core_warm(c, options->warm) != CORE_ENDED;
 }
 
+/* A forked process has come to where it is measured from. */
+static enum core_status begin(struct core *c, const struct sim_options *options,
+			      struct sim_run *run)
+{
+	uint64_t done = core_stats(c)->insts;
+
+	run->begin(run->begin_ctx);
+	if (options->max_insts && done >= options->max_insts)
+		return CORE_STOPPED;
+	core_limit(c, options->max_insts ? options->max_insts - done : 0);
+	return CORE_RUNNING;
+}
+
 void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
 		struct sim_run *run)
 {
@@ -57,11 +70,18 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 
 	run->has_cycles = true;
 	progress_begin(&progress, options->max_insts);
-	if (run_up(c, g, options)) {
+
+	bool is_there = run_up(c, g, options);
+
+	if (run->anew)
+		run->begin(run->begin_ctx);
+	if (is_there) {
 		run->first_second = host_now();
 		core_limit(c, options->max_insts);
 		do {
 			status = core_continue(c, SLICE_CYCLES);
+			if (unlikely(run->anew) && status == CORE_STOPPED)
+				status = begin(c, options, run);
 			/* A forked process leaves the terminal to the first. */
 			if (!run->child)
 				progress_update(&progress, core_stats(c)->insts);
@@ -71,10 +91,11 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 	run->host_seconds = host_now() - run->first_second;
 	run->insts = core_stats(c)->insts - run->first_inst;
 	run->cycles = core_stats(c)->cycles - run->first_cycle;
-	run->stepped = core_stats(c)->steps;
+	run->stepped = core_stats(c)->steps - run->first_step;
 	run->status = status == CORE_ENDED ? guest_run(g, 0) : GUEST_RUNNING;
 	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);
 	run->stop_signal = run->status == GUEST_RUNNING ? sim_stop_signal() : 0;
+	run->failed = run->status == GUEST_RUNNING && run->emit && run->emit->stop;
 	if (!run->child)
 		progress_end(&progress);
 }

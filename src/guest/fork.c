@@ -43,6 +43,7 @@ static void slot_take(struct guest *g, int pid, int host_pid, int pgid, int sid)
 	s->host_pid = host_pid;
 	s->status = 0;
 	s->end_ns = s->cpu_ns = 0;
+	s->killed = 0;
 	s->pgid = pgid;
 	s->sid = sid;
 	s->guest_pid = pid;
@@ -191,7 +192,8 @@ static void become_child(struct guest *g, struct thread *t, int pid, unsigned nu
 
 static void tell_fork(struct guest *g, enum guest_fork phase, unsigned number)
 {
-	if (g->config.forked && g->config.children == GUEST_CHILDREN_SIMULATED)
+	if (g->config.forked &&
+	    (g->config.children == GUEST_CHILDREN_SIMULATED || phase == GUEST_FORK_PREPARE))
 		g->config.forked(g->config.forked_ctx, phase, number);
 }
 
@@ -389,6 +391,7 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 	timers_after_exec(g, false);
 	fd_close_on_exec(g);
 	process_end_vfork(g);
+	tell_fork(g, GUEST_FORK_EXEC, g->child_number);
 	return SYS_DONE;
 }
 

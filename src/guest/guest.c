@@ -322,6 +322,11 @@ unsigned guest_child_number(const struct guest *g)
 	return g->child_number;
 }
 
+unsigned guest_forks(const struct guest *g)
+{
+	return (unsigned)g->procs->processes - 1;
+}
+
 struct engine *guest_engine(struct guest *g)
 {
 	return g->engine;

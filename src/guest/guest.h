@@ -36,6 +36,7 @@ enum guest_fork {
 	GUEST_FORK_PREPARE, /* in the parent, before */
 	GUEST_FORK_PARENT,  /* in the parent, after */
 	GUEST_FORK_CHILD,   /* in the child, after */
+	GUEST_FORK_EXEC,    /* in any process: it has loaded another program */
 };
 
 struct guest_config {
@@ -57,8 +58,8 @@ struct guest_config {
 	 * With GUEST_CHILDREN_SIMULATED a guest's fork returns twice from guest_run or guest_step,
 	 * once in each of two host processes. Called around it: host threads do not survive in the
 	 * child, buffers exist twice, and the child needs an output of its own. number counts all
-	 * children from 1. With GUEST_CHILDREN_FUNCTIONAL it is not called: the child never returns
-	 * to the caller.
+	 * children from 1; at exec it is that of the process. With GUEST_CHILDREN_FUNCTIONAL it is
+	 * only called before the fork: the child never returns to the caller.
 	 */
 	void (*forked)(void *ctx, enum guest_fork phase, unsigned number);
 	void *forked_ctx;
@@ -111,6 +112,8 @@ const char *guest_program(const struct guest *g);
 int guest_pid(const struct guest *g); /* as the guest sees it */
 /* Which child this process is: 0 for the first, then as in guest_config's forked. */
 unsigned guest_child_number(const struct guest *g);
+/* How many processes have been forked so far, by this one or any other of the tree. */
+unsigned guest_forks(const struct guest *g);
 /* The engine, for what it counts (see engine_count_blocks). */
 struct engine *guest_engine(struct guest *g);
 

@@ -147,6 +147,7 @@ struct proc_slot {
 	_Atomic int status; /* wait status | PROC_ENDED, once the process has ended */
 	_Atomic uint64_t end_ns, cpu_ns;
 	_Atomic int pgid, sid;
+	_Atomic int killed; /* SIGKILL was sent; only where processes are measured */
 };
 #define PROC_ENDED 0x10000
 #define PROC_SLOTS 65536
@@ -307,6 +308,8 @@ void signal_adopt_host(struct guest *g);
 void signal_release_host(struct guest *g);
 /* From now on a host signal of this number is the guest's. */
 void signal_watch_host(struct guest *g, int signo);
+/* What the host is sent to end a measured process, which still has results to write. */
+#define SIGNAL_KILLED SIGURG
 void signal_reset_host(struct guest *g); /* in a new child process */
 /* The thread loses the hart: a restartable sequence that it is in must begin again. */
 void rseq_abort(struct guest *g, struct thread *t);

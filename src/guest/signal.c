@@ -451,6 +451,8 @@ void signal_adopt_host(struct guest *g)
 	if (sigaction(SIGPIPE, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
 	    old.sa_handler == SIG_DFL)
 		signal(SIGPIPE, SIG_IGN);
+	if (g->config.children == GUEST_CHILDREN_SIMULATED)
+		signal_watch_host(g, SIGNAL_KILLED);
 }
 
 void signal_release_host(struct guest *g)
@@ -472,6 +474,15 @@ void signal_reset_host(struct guest *g)
 	for (size_t i = 0; i < ARRAY_LEN(of_the_user); i++)
 		if (!(g->host_caught & BIT(of_the_user[i])))
 			signal(of_the_user[i], SIG_DFL);
+	if (g->config.children != GUEST_CHILDREN_SIMULATED)
+		return;
+	/* What ends a measured process must not end the host's before it has written its results.
+	 */
+	for (int s = 1; s <= GUEST_SIGNALS; s++)
+		if (s != SIGPIPE) /* the guest's calls raise it themselves */
+			signal_watch_host(g, s);
+	if (proc_slot(g, g->pid)->killed)
+		g->host_pending |= BIT(SIGNAL_KILLED);
 }
 
 void signal_collect_host(struct guest *g)
@@ -489,6 +500,8 @@ void signal_collect_host(struct guest *g)
 		memset(&info, 0, sizeof(info));
 		info.si_signo = signo;
 		info.si_code = SI_USER;
+		if (signo == SIGNAL_KILLED && proc_slot(g, g->pid)->killed)
+			info.si_signo = SIGKILL;
 		if (signo == SIGCHLD) {
 			memset(&host, 0, sizeof(host));
 			info.si_code = CLD_EXITED;

@@ -119,7 +119,7 @@ static void describe_sender(struct guest *g, siginfo_t *info, int signo, int cod
 /* A process of the simulated tree other than this one. */
 static int64_t send_to_process(struct guest *g, int pid, int signo)
 {
-	const struct proc_slot *slot = proc_slot(g, pid);
+	struct proc_slot *slot = proc_slot(g, pid);
 	int host;
 
 	if (!slot || slot->guest_pid != pid)
@@ -129,6 +129,11 @@ static int64_t send_to_process(struct guest *g, int pid, int signo)
 		return 0; /* a zombie takes signals */
 	if (host <= 0)
 		return -ESRCH;
+	if (signo == SIGKILL && g->config.children == GUEST_CHILDREN_SIMULATED) {
+		slot->killed = 1;
+		kill(host, SIGCONT);
+		signo = SIGNAL_KILLED;
+	}
 	return signo ? ret_errno(kill(host, signo)) : 0;
 }
 

@@ -242,7 +242,12 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	r->warm = run_number(s, "warm", 0);
 	r->seed = run_number(s, "seed", 0);
 	r->exit_status = (int)run_number(s, "exit_status", -1);
-	if (!json_array_size(r->argv))
+	if (run_number(s, "first_cycle", 0))
+		ok = err_set(e,
+			     "%s is of a forked process, which cannot be simulated without the "
+			     "one that forked it",
+			     store_path(s));
+	else if (!json_array_size(r->argv))
 		ok = err_set(e,
 			     "%s does not say which command it came from, so it cannot be "
 			     "simulated again; profiles of `culprit sim` do",

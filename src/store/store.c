@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CACHED_INSERTS 32
@@ -27,7 +28,10 @@ struct store {
 
 static bool sql_err(struct store *s, struct err *e, const char *what)
 {
-	return err_set(e, "%s: %s: %s", s->path, what, sqlite3_errmsg(s->db));
+	/* SQLite's own words leave open which of the two is full. */
+	bool full = sqlite3_errcode(s->db) == SQLITE_FULL;
+	return err_set(e, "%s: %s: %s", s->path, what,
+		       full ? strerror(ENOSPC) : sqlite3_errmsg(s->db));
 }
 
 static bool exec(struct store *s, const char *sql, struct err *e, const char *what)
@@ -37,6 +41,12 @@ static bool exec(struct store *s, const char *sql, struct err *e, const char *wh
 
 struct store *store_create(const char *path, struct err *e)
 {
+	struct stat st;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		err_set(e, "cannot replace %s, which is not a file; choose another place with -o",
+			path);
+		return NULL;
+	}
 	struct store *s = x_calloc(1, sizeof(*s));
 	char setup[256];
 	s->path = x_strdup(path);

@@ -27,6 +27,7 @@ struct analysis_options {
 	const char *const
 	    *params;	  /* "key=value" strings given for analyses, NULL-terminated; or NULL */
 	const char *stem; /* how names of files begin that an analysis writes by itself; or NULL */
+	const char *suffix; /* … and how they end, whoever named them; or NULL */
 	/* What is known of the run; complete, and all images there, when finish is called. */
 	const struct trace_info *info; /* trace/file.h; or NULL */
 	struct images *const *images;  /* image/image.h; or NULL */
@@ -41,6 +42,16 @@ static inline const char *analysis_param(const struct analysis_options *o, const
 		if (!strncmp(*p, key, n) && (*p)[n] == '=')
 			value = *p + n + 1;
 	return value;
+}
+
+/* Where to write: what the parameter says or, without one, the stem and the extension. The caller
+ * frees. */
+static inline char *analysis_path(const struct analysis_options *o, const char *key,
+				  const char *extension)
+{
+	const char *given = analysis_param(o, key), *suffix = o->suffix ? o->suffix : "";
+	return given ? x_asprintf("%s%s", given, suffix)
+		     : x_asprintf("%s.%s%s", o->stem ? o->stem : "culprit", extension, suffix);
 }
 
 struct analysis {

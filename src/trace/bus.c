@@ -366,6 +366,11 @@ struct bus *bus_new(const struct bus_config *config, const struct trace_meta *me
 	b->cutter.count = config->nregions > REGION_MAX ? REGION_MAX : config->nregions;
 	if (b->cutter.count)
 		memcpy(b->cutter.regions, config->regions, b->cutter.count * sizeof(struct region));
+	if (config->before) {
+		b->cutter.inside = config->before->inside;
+		b->cutter.current = config->before->current;
+		b->cutter.seen = config->before->seen;
+	}
 	pthread_mutex_init(&b->error_lock, NULL);
 	gate_init(&b->pool_gate);
 	return b;
@@ -547,6 +552,48 @@ void bus_free(struct bus *b)
 	free(b->ring);
 	free(b->buffers);
 	free(b);
+}
+
+static bool is_behind(const struct bus *b)
+{
+	size_t tail = atomic_load_explicit(&b->tail, memory_order_relaxed);
+	for (size_t i = 0; i < b->ninstances; i++)
+		if (backlog(b->instances[i], tail) > 0)
+			return true;
+	return false;
+}
+
+/* A worker that has nothing to do and says that it sleeps does, or is about to. */
+static bool is_quiet(const struct bus *b)
+{
+	for (size_t i = 0; i < b->ninstances; i++)
+		if (is_held(b->instances[i]))
+			return false;
+	for (size_t i = 0; i < b->nworkers; i++)
+		if (!atomic_load(&b->workers[i].gate.asleep))
+			return false;
+	return true;
+}
+
+void bus_quiet(struct bus *b)
+{
+	while (b->nworkers && (is_behind(b) || !is_quiet(b))) {
+		if (is_behind(b))
+			wake_workers(b);
+		sched_yield();
+	}
+}
+
+void bus_forget(struct bus *b)
+{
+	b->ninstances = b->nworkers = 0;
+}
+
+struct trigger_cutter bus_regions(struct bus *b)
+{
+	if (b->emit.ncycles || b->emit.ninsts)
+		deliver(b);
+	return b->cutter;
 }
 
 struct bus_stats bus_stats(const struct bus *b)

@@ -28,6 +28,7 @@ struct bus_config {
 	    batch_insts; /* inst records in a buffer, and cycle records; 0: as suits the records */
 	const struct region *regions; /* NULL: the whole run */
 	size_t nregions;
+	const struct trigger_cutter *before; /* regions go on from there (bus_regions); or NULL */
 };
 
 /* How many worker threads suit this host for so many analyses: one core is left for the simulator.
@@ -47,6 +48,15 @@ struct emit *bus_emit(struct bus *b);
 bool bus_stop(struct bus *b, struct err *e);
 bool bus_finish(struct bus *b, struct store *store, struct err *e);
 void bus_free(struct bus *b);
+
+/* Before this process is forked: returns when every worker sleeps. In an analysis it may hold a
+ * lock (of an allocator, say), for which the child would wait for ever. */
+void bus_quiet(struct bus *b);
+/* In a process forked meanwhile: the workers and what the analyses have opened are the parent's.
+ * From now on b only follows its regions, for bus_regions; it must not be stopped or freed. */
+void bus_forget(struct bus *b);
+/* Where the regions are after all that was emitted. */
+struct trigger_cutter bus_regions(struct bus *b);
 
 struct bus_stats {
 	uint64_t batches, cycle_records, inst_records; /* inside regions */

@@ -176,8 +176,7 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 		      struct err *e)
 {
 	struct csv *c = state;
-	const char *param = analysis_param(o, "csv");
-	char *path = param ? x_strdup(param) : x_asprintf("%s.csv", o->stem ? o->stem : "culprit");
+	char *path = analysis_path(o, "csv", "csv");
 	bool ok = export_file_open(&c->file, path, e) &&
 		  export_file_text(&c->file, heading, strlen(heading), e);
 	free(path);

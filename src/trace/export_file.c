@@ -17,7 +17,7 @@
 bool export_file_open(struct export_file *f, const char *path, struct err *e)
 {
 	*f = (struct export_file){ .path = x_strdup(path) };
-	f->temporary = x_asprintf("%s.%d.tmp", path, (int)getpid());
+	f->temporary = output_temporary(path);
 	f->fd = 1 + open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (!f->fd) {
 		err_set(e, "cannot create %s: %s", f->temporary, strerror(errno));
@@ -57,6 +57,31 @@ static void pass_on(struct export_file *f)
 		posix_fadvise(f->fd - 1, end - 4 * STREAM_BYTES, STREAM_BYTES, POSIX_FADV_DONTNEED);
 }
 
+/* The first size bytes of the buffer have been written. */
+static void note_written(struct export_file *f, size_t size)
+{
+	const char *end = memrchr(f->buffer, '\n', size);
+	if (end)
+		f->whole = f->written + (uint64_t)(end + 1 - f->buffer);
+	f->written += size;
+}
+
+/* Ends the file there; what was reserved beyond goes back. A device cannot be cut, and need not. */
+static void cut(struct export_file *f, uint64_t size)
+{
+	int done = ftruncate(f->fd - 1, (off_t)size);
+	(void)done;
+}
+
+/* Nobody should take half a line for a whole one. */
+static bool fail(struct export_file *f, int cause, struct err *e)
+{
+	cut(f, f->whole);
+	f->full = true;
+	return err_set(e, "cannot write %s: %s; what could be written is there", f->path,
+		       strerror(cause));
+}
+
 /*
  * To find room on the disk block by block costs a file system as much as copying what goes there,
  * so it is asked for much at once: writing takes half the time. Where that is not possible, because
@@ -77,13 +102,15 @@ static bool write_out(struct export_file *f, size_t size, struct err *e)
 		ssize_t n = write(f->fd - 1, f->buffer + done, size - done);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return err_set(e, "cannot write %s: %s", f->path,
-				       strerror(n ? errno : ENOSPC));
+		if (n <= 0) {
+			const int cause = n ? errno : ENOSPC;
+			note_written(f, done);
+			return fail(f, cause, e);
+		}
 		done += (size_t)n;
 	}
+	note_written(f, size);
 	f->used -= size;
-	f->written += size;
 	f->cost_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 	if (f->written && f->written % STREAM_BYTES == 0)
 		pass_on(f);
@@ -113,27 +140,34 @@ bool export_file_text(struct export_file *f, const char *text, size_t size, stru
 	return true;
 }
 
-bool export_file_finish(struct export_file *f, struct err *e)
+static bool close_file(struct export_file *f, struct err *e)
 {
-	bool ok = write_out(f, f->used, e);
-	/* What was reserved and is not needed goes back: but for that the file is as it was. */
-	if (f->reserved && ftruncate(f->fd - 1, (off_t)f->written) && ok)
-		ok = err_set(e, "cannot write %s: %s", f->path, strerror(errno));
-	if (close(f->fd - 1) && ok)
+	bool ok = true;
+	if (close(f->fd - 1))
 		ok = err_set(e, "cannot write %s: %s", f->path, strerror(errno));
 	f->fd = 0;
-	/* A full disk leaves what was written, under its name. */
 	if (rename(f->temporary, f->path) && ok)
 		ok = err_set(e, "cannot rename %s to %s: %s", f->temporary, f->path,
 			     strerror(errno));
 	return ok;
 }
 
+bool export_file_finish(struct export_file *f, struct err *e)
+{
+	bool ok = !f->full && write_out(f, f->used, e);
+	/* What was reserved and is not needed goes back: but for that the file is as it was. */
+	if (ok && f->reserved)
+		cut(f, f->written);
+	return close_file(f, ok ? e : NULL) && ok;
+}
+
 void export_file_free(struct export_file *f)
 {
-	if (f->fd) {
+	if (f->fd && f->full) {
+		close_file(f, NULL);
+	} else if (f->fd) {
 		close(f->fd - 1);
-		unlink(f->temporary);
+		output_discard(f->temporary, f->path);
 	}
 	free(f->path);
 	free(f->temporary);

@@ -49,6 +49,17 @@ struct trace_info {
 	bool complete; /* the run was traced to its end */
 };
 
+/* The value of a setting, or NULL. */
+static inline const char *trace_setting_find(const struct trace_info *info, const char *section,
+					     const char *key)
+{
+	for (size_t i = 0; i < info->nsettings; i++)
+		if (!strcmp(info->settings[i].section, section) &&
+		    !strcmp(info->settings[i].key, key))
+			return info->settings[i].value;
+	return NULL;
+}
+
 /* Writes what it is given to the file named by the parameter trace=FILE. */
 extern const struct analysis trace_analysis;
 /* … of committed instructions the first line of each record alone; the rest is absent. */

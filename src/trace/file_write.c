@@ -40,10 +40,11 @@ static bool write_all(struct trace_writer *w, const uint8_t *data, size_t size, 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return err_set(e,
-				       "cannot write %s: %s; what was written before can be used "
-				       "with --salvage",
-				       w->path, strerror(n ? errno : ENOSPC));
+			return err_set(e, "cannot write %s: %s%s", w->path,
+				       strerror(n ? errno : ENOSPC),
+				       w->index.size ? "; what was written before can be used "
+						       "with --salvage"
+						     : "");
 		data += n;
 		size -= (size_t)n;
 		w->offset += (size_t)n;
@@ -118,9 +119,8 @@ static bool trace_start(void *state, const struct trace_meta *meta,
 {
 	struct trace_writer *w = state;
 	uint8_t head[TRACE_HEAD_BYTES] = { 0 };
-	const char *path = analysis_param(o, "trace");
-	w->path = path ? x_strdup(path) : x_asprintf("%s.trace", o->stem ? o->stem : "culprit");
-	w->temporary = x_asprintf("%s.%d.tmp", w->path, (int)getpid());
+	w->path = analysis_path(o, "trace", "trace");
+	w->temporary = output_temporary(w->path);
 	w->info = o->info;
 	w->meta = *meta;
 	w->fd = 1 + open(w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -246,7 +246,7 @@ static bool close_file(struct trace_writer *w, bool keep, struct err *e)
 	if (close(fd))
 		ok = err_set(e, "cannot write %s: %s", w->path, strerror(errno));
 	if (!keep)
-		unlink(w->temporary);
+		output_discard(w->temporary, w->path);
 	else if (rename(w->temporary, w->path))
 		ok = err_set(e, "cannot rename %s to %s: %s", w->temporary, w->path,
 			     strerror(errno));

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Names come from files and arguments: whatever they hold, a message is one line, and no command to
  * the terminal. */
@@ -101,6 +103,20 @@ char *x_asprintf(const char *fmt, ...)
 		die("out of memory");
 	va_end(ap);
 	return s;
+}
+
+char *output_temporary(const char *path)
+{
+	struct stat st;
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
+		return x_strdup(path);
+	return x_asprintf("%s.%d.tmp", path, (int)getpid());
+}
+
+void output_discard(const char *temporary, const char *path)
+{
+	if (strcmp(temporary, path))
+		unlink(temporary);
 }
 
 static uint64_t rotl(uint64_t x, int k)

@@ -222,5 +222,5 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 
 	bool ok = !ferror(f);
 
-	return (!fclose(f) && ok) || err_set(e, "cannot write '%s'", path);
+	return (!fclose(f) && ok) || err_set(e, "cannot write '%s': %s", path, strerror(errno));
 }

@@ -211,8 +211,11 @@ test_children_run_unmeasured_by_default() {
 	sim --summary-json "$tmp/json" -- "$GUESTS/answers" fork
 	status_is 4
 	out_is "$(printf 'child\nparent')"
-	err_lines 1
+	err_lines 2
+	grep -qx 'culprit: 1 forked process was not measured; --children simulated measures each by itself' "$tmp/err"
 	[ ! -e "$tmp/json.1" ]
+	run sim --functional -- "$GUESTS/answers" family
+	grep -q '^culprit: 3 forked processes were not measured; ' "$tmp/err"
 }
 
 test_simulated_children_report_for_themselves() {
@@ -220,7 +223,7 @@ test_simulated_children_report_for_themselves() {
 	status_is 4
 	out_is "$(printf 'child\nparent')"
 	err_lines 2
-	grep -qE '^culprit: child 1: [0-9,]+ instructions, .* exit status 5$' "$tmp/err"
+	grep -qE '^culprit: child 1 \(answers\): [0-9,]+ instructions, .* exit status 5$' "$tmp/err"
 	grep -q '"exit_status": 4' "$tmp/json"
 	grep -q '"exit_status": 5' "$tmp/json.1"
 	python3 -c 'import json, sys

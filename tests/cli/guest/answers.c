@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A guest that does what its first argument says, for the tests of the command line. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,91 @@ static void say_ready(void)
 {
 	puts("ready");
 	fflush(stdout);
+}
+
+__attribute__((noinline)) unsigned of_the_child(unsigned n)
+{
+	return hot_loop(n);
+}
+
+__attribute__((noinline)) unsigned of_the_grandchild(unsigned n)
+{
+	return hot_loop(n);
+}
+
+/* A child with a child of its own, then one that executes another program (this one). */
+static int family(char *self)
+{
+	char *words[] = { self, "work", "50000", NULL };
+	int status[3] = { -1, -1, -1 };
+	unsigned sum;
+	pid_t pid = fork();
+
+	if (!pid) {
+		pid = fork();
+		if (!pid)
+			_exit(of_the_grandchild(20000) ? 7 : 1);
+		sum = of_the_child(40000);
+		waitpid(pid, &status[0], 0);
+		_exit(sum && WEXITSTATUS(status[0]) == 7 ? 6 : 1);
+	}
+	waitpid(pid, &status[1], 0);
+	pid = vfork();
+	if (!pid) {
+		execv(self, words);
+		_exit(127);
+	}
+	waitpid(pid, &status[2], 0);
+	sum = hot_loop(10000);
+	return sum && WEXITSTATUS(status[1]) == 6 && status[2] == 0 ? 4 : 1;
+}
+
+/* A child that works, says so, and never ends by itself. */
+static int kill_child(int signo)
+{
+	int fds[2], status;
+	char c = 0;
+	pid_t pid;
+
+	if (pipe(fds))
+		return 1;
+	pid = fork();
+	if (!pid) {
+		c = (char)(of_the_child(20000) | 1);
+		if (write(fds[1], &c, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	if (read(fds[0], &c, 1) != 1 || kill(pid, signo))
+		return 1;
+	waitpid(pid, &status, 0);
+	return WIFSIGNALED(status) && WTERMSIG(status) == signo ? 4 : 1;
+}
+
+/* Both work at the same time, and the child reads what its parent writes. */
+static int pipe_to_child(void)
+{
+	int fds[2], status;
+	unsigned sum = 0;
+	pid_t pid;
+
+	if (pipe(fds))
+		return 1;
+	pid = fork();
+	if (!pid) {
+		close(fds[1]);
+		for (unsigned n; read(fds[0], &n, sizeof(n)) == sizeof(n);)
+			sum += of_the_child(n);
+		_exit(sum ? 5 : 1);
+	}
+	close(fds[0]);
+	for (unsigned n = 1000; n < 1010; n++)
+		if (!hot_loop(n) || write(fds[1], &n, sizeof(n)) != sizeof(n))
+			return 1;
+	close(fds[1]);
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status) == 5 ? 4 : 1;
 }
 
 int main(int argc, char **argv)
@@ -54,7 +140,7 @@ int main(int argc, char **argv)
 		clock_gettime(CLOCK_REALTIME, &now);
 		printf("%lx %ld.%09ld %d\n", random, (long)now.tv_sec, now.tv_nsec, getpid());
 	} else if (!strcmp(what, "work")) {
-		printf("%u\n", hot_loop(1000000));
+		printf("%u\n", hot_loop(argc > 2 ? (unsigned)atoi(argv[2]) : 1000000));
 	} else if (!strcmp(what, "spin")) {
 		say_ready();
 		for (;;)
@@ -72,6 +158,12 @@ int main(int argc, char **argv)
 		wait(&status);
 		puts("parent");
 		return WEXITSTATUS(status) == 5 ? 4 : 1;
+	} else if (!strcmp(what, "family")) {
+		return family(argv[0]);
+	} else if (!strcmp(what, "kill")) {
+		return kill_child(atoi(argv[2]));
+	} else if (!strcmp(what, "pipe")) {
+		return pipe_to_child();
 	} else if (!strcmp(what, "abort")) {
 		abort();
 	} else if (!strcmp(what, "segv")) {

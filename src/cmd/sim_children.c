@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * culprit sim --children simulated: forked processes are measured too, each by itself.
+ *
+ * A fork of the guest is a fork of culprit: the child has a copy of everything, but the threads of
+ * the bus, the files and the database behind it are the parent's. So it leaves them alone, lets
+ * what was in flight in its copy of the core commit, and then begins anew: with a session of its
+ * own, on a core as warm as its parent's, with cycles and instructions counted from there. The
+ * first thing measured is the first instruction after the fork.
+ *
+ * A child that executes another program begins anew with that: its addresses mean something else
+ * from then on, and what came before is the parent's program still. The first process does not.
+ *
+ * Names. The n-th child of the first process is "n", the m-th of that one "n.m"; what it writes has
+ * the name that the parent's has, and that number after it. It depends on the order of forks alone.
+ */
+#include "cmd/sim.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cmd/progress.h"
+
+/* In memory that all processes of the tree share. */
+struct sim_tree {
+	_Atomic unsigned wrote;	 /* children that have written all that was asked for */
+	_Atomic unsigned failed; /* … that could not */
+};
+
+void sim_children_init(struct sim *s)
+{
+	s->tree =
+	    mmap(NULL, sizeof(*s->tree), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->tree == MAP_FAILED)
+		die("out of memory: cannot map what the processes share");
+}
+
+void sim_children_free(struct sim *s)
+{
+	munmap(s->tree, sizeof(*s->tree));
+	free(s->run.child);
+	free(s->suffix);
+	free(s->program);
+	free(s->store_path);
+}
+
+static void become_child(struct sim *s)
+{
+	char *name =
+	    s->run.child ? x_asprintf("%s.%u", s->run.child, s->forks) : x_asprintf("%u", s->forks);
+	struct err e;
+
+	sim_close_json(s, false);
+	free(s->run.child);
+	free(s->suffix);
+	s->run.child = name;
+	s->suffix = x_asprintf(".%s", name);
+	s->forks = 0;
+	s->run.emit = NULL;
+	if (s->session) {
+		session_forget(s->session);
+		s->parents = s->session;
+		s->session = NULL;
+	}
+	if (!sim_open_json(s, &e)) {
+		warn("sim: child %s: %s", name, e.text);
+		s->tree->failed++;
+	}
+}
+
+/* Counting, and on a core everything else, begins with the next instruction. */
+static void begin_soon(struct sim *s)
+{
+	s->run.anew = true;
+	if (s->core) {
+		/* The system call is the last to be fetched before. */
+		core_limit(s->core, 1);
+		return;
+	}
+	sim_begin(s);
+}
+
+void sim_on_fork(void *ctx, enum guest_fork phase, unsigned number)
+{
+	struct sim *s = ctx;
+
+	(void)number;
+	switch (phase) {
+	case GUEST_FORK_PREPARE:
+		s->forks++;
+		if (s->session)
+			session_quiet(s->session);
+		break;
+	case GUEST_FORK_PARENT:
+		break;
+	case GUEST_FORK_CHILD:
+		become_child(s);
+		s->fork_cycle = s->core ? core_stats(s->core)->cycles : 0;
+		begin_soon(s);
+		break;
+	case GUEST_FORK_EXEC:
+		if (s->run.child)
+			begin_soon(s);
+		break;
+	}
+}
+
+void sim_begin(void *ctx)
+{
+	struct sim *s = ctx;
+	struct err e = { "" };
+
+	s->run.anew = false;
+	s->run.first_second = host_now();
+	s->run.first_inst = s->core ? core_stats(s->core)->insts : guest_insts(s->guest);
+	s->run.first_cycle = s->core ? core_stats(s->core)->cycles : 0;
+	s->run.first_step = s->core ? core_stats(s->core)->steps : 0;
+	if (s->options->profile)
+		guest_count_blocks(s->guest, true);
+	if (!s->session && !s->parents)
+		return;
+
+	struct trigger_cutter before = session_regions(s->session ? s->session : s->parents);
+
+	core_listen(s->core, NULL);
+	if (s->session)
+		session_close(s->session, NULL, NULL);
+	s->session = sim_session_open(s, &before, &e);
+	s->run.emit = s->session ? session_emit(s->session) : NULL;
+	if (s->session)
+		return;
+	warn("sim: child %s: %s", s->run.child, e.text);
+	s->tree->failed++;
+}
+
+void sim_children_wrote(struct sim *s, bool ok)
+{
+	if (s->run.child)
+		(*(ok ? &s->tree->wrote : &s->tree->failed))++;
+}
+
+bool sim_children_report(FILE *out, const struct sim *s)
+{
+	unsigned forks = guest_forks(s->guest), wrote = s->tree->wrote, failed = s->tree->failed;
+	const char *were = forks == 1 ? " was" : "es were";
+
+	if (!forks || s->run.child)
+		return true;
+	if (s->options->children == GUEST_CHILDREN_FUNCTIONAL)
+		fprintf(out,
+			"culprit: %u forked process%s not measured; --children simulated measures "
+			"each by itself\n",
+			forks, were);
+	else if (s->store_path)
+		fprintf(out, "culprit: %u of %u forked process%s measured%s%s%s%s\n", wrote, forks,
+			were, wrote ? ", in " : "", wrote ? s->store_path : "",
+			!wrote	     ? ""
+			: forks == 1 ? ".1"
+				     : ".1 and so on",
+			wrote + failed < forks ? "; the rest has not ended" : "");
+	return !failed;
+}
