@@ -46,7 +46,7 @@ enum kind_key {
 _Static_assert(CPI_COMPONENTS <= 16, "four bits");
 
 struct stages {
-	struct cells_later later; /* by_pc's time besides */
+	struct cells_later later;			    /* by_pc's time besides */
 	struct execs execs;				    /* by_pc's executions, until the end */
 	uint32_t units[WALK_WIDTH_MAX + 1][WALK_WIDTH_MAX]; /* of a cycle, for each of n */
 	uint16_t key_of_flags[RC_HEAD_L1MISS << 1];
