@@ -205,10 +205,11 @@ void record_head(struct core *c)
 	uint32_t slot = slot_of(c, c->head);
 	const struct inflight *e = &c->ring[slot];
 
+	if (!(e->uflags & UOP_LOAD))
+		return;
 	/* A miss whose line's arrival was known when it was made does not wait for an answer. */
-	bool missed = (e->state & ST_MEM) || ((e->u->flags & UOP_LOAD) && (e->state & ST_ISSUED) &&
-					      (e->psv & (PSV_ST_L1 | PSV_ST_TLB)));
-	if (!missed)
+	if (!(e->state & ST_MEM) &&
+	    !((e->state & ST_ISSUED) && (e->psv & (PSV_ST_L1 | PSV_ST_TLB))))
 		return;
 	/* That it missed is known when a hit would have answered; a TLB miss at once. */
 	uint64_t known = e->fetch + c->memops[slot].issue + c->cfg.mem.cache[MEM_L1D].latency;
