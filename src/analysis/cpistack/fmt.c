@@ -106,7 +106,7 @@ void fmt_free(struct fmt *f)
 	free(f->resolved);
 }
 
-/* Of what begins at fetch now: it arrives depth cycles later. */
+/* What is fetched now arrives depth cycles later. */
 static __attribute__((noinline)) void fed_push(struct fmt *f, unsigned what)
 {
 	const uint64_t begin = f->fed_time + f->depth;

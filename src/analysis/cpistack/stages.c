@@ -46,7 +46,7 @@ enum kind_key {
 _Static_assert(CPI_COMPONENTS <= 16, "four bits");
 
 struct stages {
-	struct cells_later later; /* by_pc's time besides */
+	struct cells_later later;			    /* by_pc's time besides */
 	struct execs execs;				    /* by_pc's executions, until the end */
 	uint32_t units[WALK_WIDTH_MAX + 1][WALK_WIDTH_MAX]; /* of a cycle, for each of n */
 	uint16_t key_of_flags[RC_HEAD_L1MISS << 1];
@@ -290,8 +290,7 @@ void stages_runs(struct cpistack *s, size_t at)
 			g->waiting |= 1u << k->commit;
 		}
 	}
-	for (size_t i = at; i < next; i++)
-		execs_add(&g->execs, in->pc[i], in->units[i]);
+	execs_add_all(&g->execs, in->pc + at, in->units + at, next - at);
 	if (next > at)
 		s->last_pc = in->pc[next - 1];
 }
