@@ -25,29 +25,50 @@ struct work {
 	size_t nblocks;
 };
 
+struct timed_pc {
+	uint64_t pc;
+	int64_t units;
+};
+
+static int by_pc(const void *a, const void *b)
+{
+	uint64_t x = ((const struct timed_pc *)a)->pc, y = ((const struct timed_pc *)b)->pc;
+	return (x > y) - (x < y);
+}
+
+/* Sorted and added up here: tables come in runs that are sorted already, of which a database that
+ * groups and orders them knows nothing; it took a fifth of the time from the last record on. */
 static bool read_pcs(struct work *w, struct err *e)
 {
-	size_t capacity = 1024;
-	w->pcs = x_malloc(capacity * sizeof(*w->pcs));
-	w->units = x_malloc(capacity * sizeof(*w->units));
+	size_t capacity = 1024, n = 0;
+	struct timed_pc *all = x_malloc(capacity * sizeof(*all));
 	struct store_rows r =
 	    store_query(w->store,
-			"SELECT pc, sum(units) FROM (SELECT pc, units FROM golden UNION ALL "
-			"SELECT pc, 0 FROM profile UNION ALL SELECT pc, 0 FROM cpi_instruction "
+			"SELECT pc, units FROM golden UNION ALL SELECT pc, 0 FROM profile "
+			"UNION ALL SELECT pc, 0 FROM cpi_instruction "
 			"UNION ALL SELECT pc, 0 FROM icost_instruction "
-			"UNION ALL SELECT pc, 0 FROM icost_place) "
-			"WHERE pc != 0 GROUP BY pc ORDER BY pc",
+			"UNION ALL SELECT pc, 0 FROM icost_place",
 			"");
 	while (store_next(&r)) {
-		if (w->count == capacity) {
+		if (n == capacity) {
 			capacity *= 2;
-			w->pcs = x_realloc(w->pcs, capacity * sizeof(*w->pcs));
-			w->units = x_realloc(w->units, capacity * sizeof(*w->units));
+			all = x_realloc(all, capacity * sizeof(*all));
 		}
-		w->pcs[w->count] = (uint64_t)store_int(&r, 0);
-		w->units[w->count] = store_int(&r, 1);
-		w->total += (uint64_t)w->units[w->count++];
+		all[n] = (struct timed_pc){ (uint64_t)store_int(&r, 0), store_int(&r, 1) };
+		n += all[n].pc != 0;
 	}
+	qsort(all, n, sizeof(*all), by_pc);
+	w->pcs = x_malloc((n + 1) * sizeof(*w->pcs));
+	w->units = x_malloc((n + 1) * sizeof(*w->units));
+	for (size_t i = 0; i < n; i++) {
+		if (!w->count || w->pcs[w->count - 1] != all[i].pc) {
+			w->pcs[w->count] = all[i].pc;
+			w->units[w->count++] = 0;
+		}
+		w->units[w->count - 1] += all[i].units;
+		w->total += (uint64_t)all[i].units;
+	}
+	free(all);
 	return store_done(&r, e);
 }
 

@@ -24,6 +24,7 @@ struct store {
 		sqlite3_stmt *stmt;
 	} inserts[CACHED_INSERTS];
 	size_t ninserts;
+	size_t last_insert; /* the one used last */
 };
 
 static bool sql_err(struct store *s, struct err *e, const char *what)
@@ -52,7 +53,9 @@ struct store *store_create(const char *path, struct err *e)
 	s->path = x_strdup(path);
 	s->temporary = x_asprintf("%s.%d.tmp", path, (int)getpid());
 	unlink(s->temporary);
-	if (sqlite3_open(s->temporary, &s->db) != SQLITE_OK) {
+	/* a store is used by one thread at a time */
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+	if (sqlite3_open_v2(s->temporary, &s->db, flags, NULL) != SQLITE_OK) {
 		err_set(e, "cannot create %s: %s; choose another place with -o", s->temporary,
 			sqlite3_errmsg(s->db));
 		store_close(s);
@@ -165,7 +168,8 @@ const char *store_path(const struct store *s)
 	return s->path;
 }
 
-static bool bind(sqlite3_stmt *stmt, const char *types, va_list ap)
+/* texts: if they stay where they are until the statement is done, SQLITE_STATIC. */
+static bool bind(sqlite3_stmt *stmt, const char *types, sqlite3_destructor_type texts, va_list ap)
 {
 	for (int i = 0; types[i]; i++) {
 		int rc = SQLITE_OK;
@@ -177,8 +181,7 @@ static bool bind(sqlite3_stmt *stmt, const char *types, va_list ap)
 			rc = sqlite3_bind_double(stmt, i + 1, va_arg(ap, double));
 			break;
 		case 's':
-			rc = sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1,
-					       SQLITE_TRANSIENT);
+			rc = sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1, texts);
 			break;
 		default:
 			rc = sqlite3_bind_null(stmt, i + 1);
@@ -191,9 +194,14 @@ static bool bind(sqlite3_stmt *stmt, const char *types, va_list ap)
 
 static sqlite3_stmt *insert_stmt(struct store *s, const char *table, const char *types)
 {
-	for (size_t i = 0; i < s->ninserts; i++)
-		if (!strcmp(s->inserts[i].table, table) && !strcmp(s->inserts[i].types, types))
+	/* most rows go where the one before went */
+	for (size_t n = 0, i = s->last_insert; n < s->ninserts; n++, i++) {
+		i = i < s->ninserts ? i : 0;
+		if (!strcmp(s->inserts[i].table, table) && !strcmp(s->inserts[i].types, types)) {
+			s->last_insert = i;
 			return s->inserts[i].stmt;
+		}
+	}
 	if (s->ninserts == CACHED_INSERTS)
 		forget_inserts(s);
 	char sql[512];
@@ -217,7 +225,7 @@ bool store_insert(struct store *s, struct err *e, const char *table, const char 
 		return sql_err(s, e, table);
 	va_list ap;
 	va_start(ap, types);
-	bool ok = bind(stmt, types, ap);
+	bool ok = bind(stmt, types, SQLITE_STATIC, ap);
 	va_end(ap);
 	ok = ok && sqlite3_step(stmt) == SQLITE_DONE;
 	if (!ok)
@@ -233,7 +241,7 @@ struct store_rows store_query(struct store *s, const char *sql, const char *type
 	if (r.status == SQLITE_OK) {
 		va_list ap;
 		va_start(ap, types);
-		if (!bind(r.stmt, types, ap))
+		if (!bind(r.stmt, types, SQLITE_TRANSIENT, ap))
 			r.status = SQLITE_ERROR;
 		va_end(ap);
 	}

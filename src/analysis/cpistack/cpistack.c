@@ -88,11 +88,12 @@ static void take_insts(struct cpistack *s, const struct rec_inst *insts, size_t 
 	size_t n = 0;
 	in->nspecial = in->next_special = in->next = 0;
 	room_for(in, count + CPI_UNITS);
+	uint64_t *restrict po = in->po, *restrict pc = in->pc;
 	for (size_t i = 0; i < count; i++) {
 		const struct rec_inst *r = &insts[i];
 		walk_fetch(r + WALK_AHEAD);
-		in->po[n] = r->po;
-		in->pc[n] = r->pc;
+		po[n] = r->po;
+		pc[n] = r->pc;
 		if (unlikely(r->psv || r->flags & RI_MISPREDICT)) {
 			counters_inst(s, r);
 			if (r->flags & RI_COMMITTED && fmt_special(r))

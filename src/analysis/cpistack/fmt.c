@@ -106,7 +106,7 @@ void fmt_free(struct fmt *f)
 	free(f->resolved);
 }
 
-/* Of what begins at fetch now: it arrives depth cycles later. */
+/* What is fetched now arrives depth cycles later. */
 static __attribute__((noinline)) void fed_push(struct fmt *f, unsigned what)
 {
 	const uint64_t begin = f->fed_time + f->depth;
@@ -386,8 +386,8 @@ static inline uint64_t issued_slots(const struct fmt *f, const struct rec_cycle 
 
 /*
  * Records like the first, as one. Nothing dispatches and nothing commits in them, so all counts are
- * proportional to their cycles; but not if the front end delivers nothing because of a miss, or may
- * begin to: what a record loses in part is the miss's as a whole.
+ * proportional to their cycles; where the front end delivers nothing, as long as it is for the same
+ * reason: a record that is lost in part is another matter.
  */
 static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool starved,
 			  uint64_t limit)
@@ -397,8 +397,6 @@ static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool
 	size_t n = 1;
 	if (starved) {
 		fed_seek(f, f->fed_time);
-		if (f->fed[f->fed_begin % FMT_FED].what & FMT_FED_CAUSE)
-			return n;
 		limit = min_u64(limit, f->fed_change - f->fed_time);
 	}
 	for (; n < count && is_same(c, c + n) && fed_at(f, c + n) == fed; n++) {

@@ -290,8 +290,7 @@ void stages_runs(struct cpistack *s, size_t at)
 			g->waiting |= 1u << k->commit;
 		}
 	}
-	for (size_t i = at; i < next; i++)
-		execs_add(&g->execs, in->pc[i], in->units[i]);
+	execs_add_all(&g->execs, in->pc + at, in->units + at, next - at);
 	if (next > at)
 		s->last_pc = in->pc[next - 1];
 }

@@ -142,16 +142,38 @@ static inline uint64_t execs_place(uint64_t pc)
 {
 	return pc >> 1 | pc << 63;
 }
-/* One execution of the instruction at pc; fewer units than EXEC_FULL, and at least one. */
-static inline void execs_add(struct execs *x, uint64_t pc, uint64_t units)
+/* The addresses of a chunk. */
+static inline uint64_t *execs_find(struct execs *x, uint64_t number)
 {
-	const uint64_t place = execs_place(pc), number = place / EXEC_CHUNK;
 	const struct exec_chunk *k = &x->near[number % EXEC_NEAR];
-	uint64_t *at = likely(k->number == number && k->at) ? k->at : execs_chunk(x, number);
-	at += place % EXEC_CHUNK;
+	return likely(k->number == number && k->at) ? k->at : execs_chunk(x, number);
+}
+static inline void execs_count(struct execs *x, uint64_t *chunk, uint64_t place, uint64_t units)
+{
+	uint64_t *at = &chunk[place % EXEC_CHUNK];
 	*at += units + EXEC_ONE;
 	if (unlikely(*at & EXEC_FULL))
 		execs_spill(x, place, at);
+}
+/* One execution of the instruction at pc; fewer units than EXEC_FULL, and at least one. */
+static inline void execs_add(struct execs *x, uint64_t pc, uint64_t units)
+{
+	const uint64_t place = execs_place(pc);
+	execs_count(x, execs_find(x, place / EXEC_CHUNK), place, units);
+}
+/* … of many instructions, most of which are in the same chunk as the one before. */
+static inline void execs_add_all(struct execs *x, const uint64_t *pc, const uint32_t *units,
+				 size_t count)
+{
+	uint64_t number = UINT64_MAX, *chunk = NULL; /* which no chunk has */
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t place = execs_place(pc[i]);
+		if (unlikely(place / EXEC_CHUNK != number)) {
+			number = place / EXEC_CHUNK;
+			chunk = execs_find(x, number);
+		}
+		execs_count(x, chunk, place, units[i]);
+	}
 }
 
 #endif

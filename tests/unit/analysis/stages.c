@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 658: who gets what a cycle loses at each stage, where it is looked up in a table. */
+/* 658 and 697: who gets what a cycle loses at each stage, where it is looked up in a table, and
+ * where several cycles are looked at as one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,9 @@
 
 #include "analysis/cpistack/cpistack.h"
 
-static const struct trace_meta meta = { .dispatch_width = 4, .commit_width = 4, .rob_entries = 64 };
+static const struct trace_meta meta = {
+	.dispatch_width = 4, .commit_width = 4, .rob_entries = 64, .frontend_depth = 8
+};
 
 static struct cpistack *fresh(void)
 {
@@ -45,6 +48,17 @@ static struct cpi_counts charge(struct cpistack *s, const struct rec_cycle *c)
 	return is;
 }
 
+static struct rec_cycle any_cycle(struct rng *rng)
+{
+	return (struct rec_cycle){ .repeat = 1 + (uint32_t)rng_below(rng, 3),
+				   .flags = (uint16_t)rng_below(rng, 1 << 12),
+				   .ndispatch = (uint8_t)rng_below(rng, 5),
+				   .nissue = (uint8_t)rng_below(rng, 7),
+				   .dispatch_stall = (uint8_t)rng_below(rng, DISPATCH_STALL_COUNT),
+				   .fetch_stall = (uint8_t)rng_below(rng, FETCH_STALL_COUNT),
+				   .flush_cause = (uint8_t)rng_below(rng, FLUSH_CAUSE_COUNT) };
+}
+
 static void test_658_whose_a_cycle_is_does_not_depend_on_those_before(void **state)
 {
 	static const enum cpi_method methods[] = { METHOD_COMMIT, METHOD_DISPATCH, METHOD_ISSUE,
@@ -53,14 +67,7 @@ static void test_658_whose_a_cycle_is_does_not_depend_on_those_before(void **sta
 	struct rng rng;
 	rng_seed(&rng, 3);
 	for (int i = 0; i < 20000; i++) {
-		struct rec_cycle c = { .repeat = 1 + (uint32_t)rng_below(&rng, 3),
-				       .flags = (uint16_t)rng_below(&rng, 1 << 12),
-				       .ndispatch = (uint8_t)rng_below(&rng, 5),
-				       .nissue = (uint8_t)rng_below(&rng, 7),
-				       .dispatch_stall =
-					   (uint8_t)rng_below(&rng, DISPATCH_STALL_COUNT),
-				       .fetch_stall = (uint8_t)rng_below(&rng, FETCH_STALL_COUNT),
-				       .flush_cause = (uint8_t)rng_below(&rng, FLUSH_CAUSE_COUNT) };
+		const struct rec_cycle c = any_cycle(&rng);
 		/* one that has seen many others, one that has seen none */
 		const struct cpi_counts a = charge(old, &c);
 		if (i % 10)
@@ -81,10 +88,52 @@ static void test_658_whose_a_cycle_is_does_not_depend_on_those_before(void **sta
 	done(old);
 }
 
+static void test_697_equal_cycles_count_the_same_together_and_one_by_one(void **state)
+{
+	enum { CYCLES = 40000 };
+	struct rec_cycle *c = x_calloc(CYCLES, sizeof(*c));
+	struct cpistack *together = fresh(), *alone = fresh();
+	struct err e = { "" };
+	struct rng rng;
+	size_t runs = 0;
+	rng_seed(&rng, 4);
+	for (size_t i = 0; i < CYCLES; i++) {
+		c[i] = any_cycle(&rng);
+		if (i && rng_below(&rng, 4)) { /* what changes while all else is the same */
+			const struct rec_cycle now = c[i];
+			c[i] = c[i - 1];
+			c[i].repeat = now.repeat;
+			c[i].nissue = now.nissue;
+			c[i].nfetch = (uint8_t)rng_below(&rng, 3);
+		} else if (rng_below(&rng, 2)) {
+			c[i].ndispatch = 0;
+			c[i].flags &= (uint16_t)~RC_FLUSH;
+		}
+		assert_true(cpistack_analysis.batch(alone, NULL, 0, &c[i], 1, &e));
+	}
+	for (size_t i = 0; i < CYCLES; i += 1000) {
+		assert_true(cpistack_analysis.batch(together, NULL, 0, &c[i], 1000, &e));
+		runs += together->nruns;
+	}
+	/* the last blocks of the batches: they would be as many as their records */
+	assert_true(runs < CYCLES / 1000 * (1000 % CPI_BLOCK) * 3 / 4);
+	assert_memory_equal(&together->now, &alone->now, sizeof(alone->now));
+	assert_int_equal(together->nphases, alone->nphases);
+	assert_memory_equal(together->phase, alone->phase, alone->nphases * sizeof(*alone->phase));
+	assert_memory_equal(&together->fmt.sums, &alone->fmt.sums, sizeof(alone->fmt.sums));
+	assert_memory_equal(together->stalled, alone->stalled, sizeof(alone->stalled));
+	assert_int_equal(together->overlap, alone->overlap);
+	assert_int_equal(together->beside_long, alone->beside_long);
+	done(together);
+	done(alone);
+	free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_658_whose_a_cycle_is_does_not_depend_on_those_before),
+		cmocka_unit_test(test_697_equal_cycles_count_the_same_together_and_one_by_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
