@@ -59,6 +59,7 @@ void cells_later_flush(struct cells_later *l)
 	for (unsigned i = 0; i < l->count; i++)
 		cells_add(l->into, l->add[i].key, l->add[i].units, 0);
 	l->count = 0;
+	l->last_key = 0;
 }
 
 void execs_init(struct execs *x, struct cells *into, unsigned category)

@@ -88,6 +88,7 @@ static inline void cells_add(struct cells *c, uint64_t key, uint64_t units, uint
 
 struct cells_later {
 	struct cells *into;
+	uint64_t last_key; /* 0: there is none */
 	unsigned count;
 	struct {
 		uint64_t key, units;
@@ -98,11 +99,16 @@ void cells_later_flush(struct cells_later *l);
 
 static inline void cells_add_later(struct cells_later *l, uint64_t key, uint64_t units)
 {
-	__builtin_prefetch(cells_slot(l->into, key), 1);
-	l->add[l->count].key = key;
-	l->add[l->count++].units = units;
+	/* a flush is paid for in many records, one after the other */
+	if (l->last_key == key) {
+		l->add[l->count - 1].units += units;
+		return;
+	}
 	if (unlikely(l->count == CELLS_LATER))
 		cells_later_flush(l);
+	__builtin_prefetch(cells_slot(l->into, key), 1);
+	l->add[l->count].key = l->last_key = key;
+	l->add[l->count++].units = units;
 }
 
 /*
