@@ -43,9 +43,10 @@
 #include <unistd.h>
 
 #define CACHE_LINE     64
-#define BATCH	       1024  /* inst records in a buffer … */
-#define BATCH_SQUASHED 2048  /* … if there are squashed ones among them */
-#define WAKE_INSTS     16384 /* of which so many wait before a worker is woken */
+#define BATCH	       1024	  /* inst records in a buffer … */
+#define BATCH_SQUASHED 2048	  /* … if there are squashed ones among them */
+#define BATCH_EMPTY    (1u << 20) /* … if they are only counted */
+#define WAKE_INSTS     16384	  /* of which so many wait before a worker is woken */
 
 struct buffer {
 	struct buffer *next; /* in the pool */
@@ -422,7 +423,10 @@ static void make_buffers(struct bus *b)
 			: squashed ? max_u64(BATCH_SQUASHED, (size_t)4 * b->meta.rob_entries)
 				   : BATCH;
 	size_t ncycles = ninsts + 2 * REGION_MAX;
-	size_t each = ninsts * sizeof(struct rec_inst) + ncycles * sizeof(struct rec_cycle);
+	/* What is only counted takes no room, and nobody need be woken for it often. */
+	const bool empty = b->emit.wants & WANT_EMPTY;
+	size_t each =
+	    (empty ? 0 : ninsts * sizeof(struct rec_inst)) + ncycles * sizeof(struct rec_cycle);
 	size_t n = b->nworkers ? b->config.memory_bytes / each : 1;
 	if (b->nworkers && n < 2)
 		n = 2;
@@ -434,13 +438,13 @@ static void make_buffers(struct bus *b)
 	for (size_t i = 0; i < n; i++) {
 		struct buffer *buf = &b->buffers[i];
 		buf->cycles = x_aligned(ncycles * sizeof(*buf->cycles));
-		buf->insts = x_aligned(ninsts * sizeof(*buf->insts));
+		buf->insts = x_aligned((empty ? 1 : ninsts) * sizeof(*buf->insts));
 		buf->slices = x_malloc(b->max_slices * sizeof(*buf->slices));
 		buf->next = b->free_list;
 		b->free_list = buf;
 	}
 	b->emit.max_cycles = ninsts;
-	b->emit.max_insts = ninsts;
+	b->emit.max_insts = empty ? max_u64(ninsts, BATCH_EMPTY) : ninsts;
 	b->emit.full = bus_full;
 	struct buffer *first = b->free_list;
 	b->free_list = first->next;

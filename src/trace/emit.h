@@ -30,8 +30,8 @@ enum trace_want {
 	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
 					  event or were mispredicted */
 	WANT_EMPTY = 1 << 8, /* only how many: nothing is written but cycle and repeat of cycle
-				records, which stand for as many as they can. Holds only if every
-				listener says so. */
+				records, which stand for as many as they can; there is no memory of
+				inst records. Holds only if every listener says so. */
 	WANT_HEAD = 1 << 9,  /* in cycle records what the oldest waits for and what misses are out
 				(RC_HEAD_… but DONE, RC_…_OUT) */
 	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
@@ -61,6 +61,14 @@ static inline void emit_reserve(struct emit *e, size_t ninsts)
 static inline struct rec_inst *emit_inst(struct emit *e)
 {
 	return &e->insts[e->ninsts++];
+}
+/* … of one that is there already. */
+static inline void emit_copy_inst(struct emit *e, const struct rec_inst *r)
+{
+	if (e->wants & WANT_EMPTY)
+		e->ninsts++;
+	else
+		*emit_inst(e) = *r;
 }
 static inline struct rec_cycle *emit_cycle(struct emit *e)
 {

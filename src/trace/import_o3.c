@@ -306,7 +306,7 @@ static void hand_over(struct o3_import *im, struct emit *out)
 		    !(out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS)))
 			continue;
 		emit_reserve(out, 1);
-		*emit_inst(out) = im->waiting[i];
+		emit_copy_inst(out, &im->waiting[i]);
 	}
 	im->nwaiting = 0;
 }

@@ -19,7 +19,7 @@ static void put_insts(struct emit *out, const struct rec_inst *insts, size_t cou
 	bool squashed = out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
 	for (size_t i = 0; i < count; i++)
 		if (squashed || insts[i].flags & RI_COMMITTED)
-			*emit_inst(out) = insts[i];
+			emit_copy_inst(out, &insts[i]);
 }
 
 static void put_alone(struct emit *out, const struct rec_inst *insts, size_t count)

@@ -84,7 +84,7 @@ static bool sum_finish(void *state, struct store *store, struct err *e)
 
 static const struct analysis sum_analysis = {
 	.name = "sum",
-	.wants = ~0u,
+	.wants = ~(unsigned)WANT_LESS,
 	.state_size = sizeof(struct sum),
 	.batch = sum_batch,
 	.finish = sum_finish,
