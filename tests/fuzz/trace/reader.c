@@ -42,7 +42,7 @@ static struct room *room_new(void)
 				 .cycles = r->cycles,
 				 .max_insts = MAX_RECORDS,
 				 .max_cycles = MAX_RECORDS,
-				 .wants = ~0u,
+				 .wants = ~(unsigned)WANT_LESS,
 				 .full = empty };
 	return r;
 }

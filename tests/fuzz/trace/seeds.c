@@ -50,7 +50,7 @@ static void write_payload_and_text(const char *folder)
 			  .cycles = cycles,
 			  .max_insts = 4096,
 			  .max_cycles = 4096,
-			  .wants = ~0u,
+			  .wants = ~(unsigned)WANT_LESS,
 			  .full = keep_all };
 	struct trace_meta meta;
 	struct bytes out = { 0 };

@@ -29,7 +29,7 @@ static void keep_full(struct emit *e)
 
 static struct keep keep_run(uint64_t seed, size_t insts)
 {
-	struct keep k = { .emit = { .wants = ~0u, .full = keep_full } };
+	struct keep k = { .emit = { .wants = ~(unsigned)WANT_LESS, .full = keep_full } };
 	k.insts = x_calloc(4 * insts + 4096, sizeof(*k.insts));
 	k.cycles = x_calloc(4 * insts + 4096, sizeof(*k.cycles));
 	k.emit.insts = k.insts;
