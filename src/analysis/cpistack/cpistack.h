@@ -252,8 +252,21 @@ static inline enum cpi_component cpi_head_reason(const struct rec_cycle *c)
 		       "three bits");
 	return (enum cpi_component)reason[c->flags / RC_HEAD_LONG_DMISS % 8];
 }
-/* Why fetch delivers nothing, or CPI_BASE if it does. */
-enum cpi_component cpi_fetch_reason(const struct rec_cycle *c);
+/* The miss that fetch waits for, or CPI_BASE. */
+static inline enum cpi_component cpi_fetch_miss(unsigned fetch_stall)
+{
+	switch (fetch_stall) {
+	case FETCH_ICACHE_L2:
+	case FETCH_ICACHE_LLC:
+		return CPI_L1I;
+	case FETCH_ICACHE_MEM:
+		return CPI_L2I;
+	case FETCH_ITLB:
+		return CPI_ITLB;
+	default:
+		return CPI_BASE;
+	}
+}
 
 /* counters.c: event counts times penalties, and POWER5's completion stalls. */
 void counters_inst(struct cpistack *s, const struct rec_inst *r);

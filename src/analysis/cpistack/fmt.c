@@ -57,21 +57,11 @@
 /* What a bubble that begins at fetch is due to; CPI_BASE: nothing to be counted. */
 static enum cpi_component fetch_cause(unsigned fetch_stall, bool fetched)
 {
-	switch (fetch_stall) {
-	case FETCH_ICACHE_L2:
-	case FETCH_ICACHE_LLC:
-		return CPI_L1I;
-	case FETCH_ICACHE_MEM:
-		return CPI_L2I;
-	case FETCH_ITLB:
-		return CPI_ITLB;
-	case FETCH_REDIRECT:
-		/* after a flush the front end refills, which the flush is charged for; later it is
-		 * a target that decode corrected */
+	/* after a flush the front end refills, which the flush is charged for; later it is a target
+	 * that decode corrected */
+	if (fetch_stall == FETCH_REDIRECT)
 		return fetched ? CPI_BMISP : CPI_BASE;
-	default:
-		return CPI_BASE;
-	}
+	return cpi_fetch_miss(fetch_stall);
 }
 
 void fmt_init(struct fmt *f, const struct trace_meta *meta)

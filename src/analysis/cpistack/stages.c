@@ -52,33 +52,13 @@ struct stages {
 	uint16_t key_of_flags[RC_HEAD_L1MISS << 1];
 	uint16_t key_of_stall[UINT8_MAX + 1];  /* dispatch_stall */
 	uint16_t key_of_flush[UINT8_MAX + 1];  /* flush_cause */
-	uint8_t front_of_fetch[UINT8_MAX + 1]; /* fetch_stall: a miss that it waits for, or 0 */
+	uint8_t front_of_fetch[UINT8_MAX + 1]; /* fetch_stall: what it waits for, or CPI_BASE */
 	uint32_t waiting;		       /* components that are not 0 in stalled */
 	uint16_t kind_of_key[KEY_COUNT];       /* 0: not known yet */
 	struct kind *kinds;
 	unsigned nkinds, capacity;
 };
 _Static_assert(KEY_COUNT <= UINT16_MAX + 1, "fewer kinds than keys, as the first is none");
-
-enum cpi_component cpi_fetch_reason(const struct rec_cycle *c)
-{
-	switch (c->fetch_stall) {
-	case FETCH_ICACHE_L2:
-	case FETCH_ICACHE_LLC:
-		return CPI_L1I;
-	case FETCH_ICACHE_MEM:
-		return CPI_L2I;
-	case FETCH_ITLB:
-		return CPI_ITLB;
-	case FETCH_EXCEPTION:
-		return CPI_FLUSH;
-	case FETCH_OK:
-	case FETCH_BUFFER:
-		return CPI_BASE;
-	default:
-		return CPI_FRONTEND;
-	}
-}
 
 /* Why nothing reaches the window: a flush that is not over, else the last thing that fetch waited
  * for. */
@@ -190,11 +170,10 @@ struct stages *stages_new(struct cpistack *s)
 	for (unsigned i = 0; i < ARRAY_LEN(g->key_of_flags); i++)
 		g->key_of_flags[i] = (uint16_t)flags_key(i);
 	for (unsigned i = 0; i <= UINT8_MAX; i++) {
-		const struct rec_cycle c = { .fetch_stall = (uint8_t)i };
-		const enum cpi_component fetch = cpi_fetch_reason(&c);
 		g->key_of_stall[i] = (uint16_t)(stall_key(i) << KEY_STALL);
 		g->key_of_flush[i] = (uint16_t)(min_u64(i, 2) << KEY_FLUSH);
-		g->front_of_fetch[i] = fetch == CPI_FRONTEND ? 0 : (uint8_t)fetch;
+		g->front_of_fetch[i] =
+		    (uint8_t)(i == FETCH_EXCEPTION ? CPI_FLUSH : cpi_fetch_miss(i));
 	}
 	return g;
 }
