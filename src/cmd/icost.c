@@ -26,9 +26,9 @@ static const char *const category[ICOST_CATEGORIES] = { "dl1",	 "bw",	  "bmisp",
 
 /* Simulations to be made: which sets, and which of the what-ifs. */
 struct plan {
-	struct job jobs[ICOST_SETS + WHAT_IF_MAX];
-	unsigned set[ICOST_SETS + WHAT_IF_MAX]; /* 0: what_if */
-	size_t what_if[ICOST_SETS + WHAT_IF_MAX];
+	struct job jobs[1 + ICOST_SETS + WHAT_IF_MAX]; /* the first is the run as it was */
+	unsigned set[1 + ICOST_SETS + WHAT_IF_MAX];    /* 0: what_if */
+	size_t what_if[1 + ICOST_SETS + WHAT_IF_MAX];
 	size_t count;
 };
 
@@ -81,6 +81,10 @@ static bool run_plan(struct plan *p, const struct icost_values *v, struct icost_
 					 .progress_ctx = &line };
 	const bool ok = jobs_run(p->jobs, p->count, &jo, e);
 	jobs_line_end(&line);
+	const bool repeats = ok && p->jobs[0].status != JOB_FAILED &&
+			     simulating_repeats("icost", &p->jobs[0], truth->cycles);
+	if (ok && !repeats)
+		(*failed)++;
 	for (size_t i = 0; i < p->count; i++) {
 		struct rerun_result result;
 		struct err inner = { "" };
@@ -88,7 +92,9 @@ static bool run_plan(struct plan *p, const struct icost_values *v, struct icost_
 		if (ok && (j->status == JOB_DONE || j->status == JOB_CACHED) &&
 		    rerun_read(j, &result, &inner)) {
 			const double saved = truth->cycles - (double)result.cycles;
-			if (p->set[i]) {
+			if (!i || !repeats) {
+				/* tells nothing of the others, or they nothing of the run */
+			} else if (p->set[i]) {
 				truth->known[p->set[i]] = true;
 				truth->cost[p->set[i]] = saved;
 			} else {
@@ -119,6 +125,7 @@ static bool simulate(struct store *s, const struct icost_values *v, const struct
 		return false;
 	struct plan *p = x_calloc(1, sizeof(*p));
 	truth->cycles = (double)store_number(s, "SELECT value FROM run WHERE key = 'cycles'", 0);
+	p->jobs[p->count++] = simulating_itself(r);
 	for (unsigned set = 1; (v->multisim || v->all) && set < ICOST_SETS; set++)
 		if (v->all || __builtin_popcount(set) <= 2)
 			plan_set(p, r, set);

@@ -157,18 +157,24 @@ static int sim_run_command(void *values, int nargs, char **args)
 		.forked_ctx = &s,
 	};
 	char **env = NULL, *program = NULL;
+	int streams[3];
 	struct err e;
 	int status = 2;
 
 	/* The output is opened before the run, so that a bad name costs nothing. */
-	if (!check_env(&o->env, &e) || !sim_open_json(&s, &e)) {
+	if (!check_env(&o->env, &e) || (o->streams && !sim_streams_open(o->streams, streams, &e)) ||
+	    !sim_open_json(&s, &e)) {
 		warn("sim: %s", e.text);
 		return 2;
 	}
 	sim_children_init(&s);
 	config.envp = env = make_env(&o->env);
 	config.program = program = find_program(args[0], o->sysroot);
+	if (o->streams)
+		config.streams = streams;
 	s.guest = guest_new(&config, &e);
+	if (o->streams)
+		sim_streams_close(streams);
 	if (s.guest && !o->functional)
 		s.core = sim_timing_new(s.guest, o, &e);
 	if (s.core)
@@ -244,6 +250,14 @@ static const struct cmd_option options[] = {
 	  .arg = "NAME=VALUE",
 	  .help = "Sets a variable of the guest's environment, which otherwise is small and always "
 		  "the same. May be given more than once." },
+	{ .name = "streams",
+	  .type = CMD_TEXT,
+	  OPTION(streams),
+	  .arg = "IN,OUT,ERR",
+	  .help =
+	      "Gives the guest standard streams of its own, each null, file, pipe, terminal "
+	      "(terminal:COLUMNSxROWS), closed, or - for culprit's. Nothing is to be read there, "
+	      "and what is written is thrown away. For programs that look at where they write." },
 	{ .name = "seed",
 	  .type = CMD_NUMBER,
 	  OPTION(seed),

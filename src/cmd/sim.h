@@ -25,6 +25,7 @@ struct sim_options {
 	uint64_t seed;
 	uint64_t max_insts; /* 0: no limit */
 	const char *sysroot;
+	const char *streams; /* IN,OUT,ERR; NULL: culprit's own */
 	const char *summary_json;
 	struct cmd_strings env;
 	const char *machine; /* name or file; NULL: SIM_DEFAULT_MACHINE */
@@ -93,8 +94,18 @@ bool sim_session_close(struct sim *s, struct err *e);
 /* What the run was called with, as settings of section "run"; values and list are allocated. */
 struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
 				       size_t *count);
+/* A JSON list; the caller frees. NULL if a word is not UTF-8, which JSON cannot say: what depends
+ * on it cannot be repeated. */
+char *sim_list_text(const char *const *words, size_t count);
 /* … what a forked process has instead: it cannot be run alone. */
 struct trace_setting *sim_child_rows(const struct sim *s, size_t *count);
+
+/* sim_streams.c: the guest's standard streams. What culprit's own are, as --streams takes it; the
+ * caller frees. */
+char *sim_streams_text(void);
+/* Opens others: descriptors, or -1 for one that is closed. */
+bool sim_streams_open(const char *text, int fds[3], struct err *e);
+void sim_streams_close(const int fds[3]);
 
 /* sim_children.c: processes that the guest forks. */
 void sim_children_init(struct sim *s);

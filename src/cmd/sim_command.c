@@ -33,8 +33,7 @@ static void put_number(struct rows *r, const char *key, uint64_t n)
 		put(r, key, x_asprintf("%" PRIu64, n));
 }
 
-/* NULL if a word is not UTF-8: JSON cannot say it, and such a run cannot be repeated. */
-static char *list_text(const char *const *words, size_t count)
+char *sim_list_text(const char *const *words, size_t count)
 {
 	json_t *list = json_array();
 	bool ok = true;
@@ -80,15 +79,16 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 
 	while (args[nargs])
 		nargs++;
-	put(&r, "argv", list_text((const char *const *)args, nargs));
+	put(&r, "argv", sim_list_text((const char *const *)args, nargs));
 	if (o->env.count)
-		put(&r, "env", list_text(o->env.items, o->env.count));
+		put(&r, "env", sim_list_text(o->env.items, o->env.count));
 	if (o->set.count)
-		put(&r, "sets", list_text(o->set.items, o->set.count));
+		put(&r, "sets", sim_list_text(o->set.items, o->set.count));
 	put(&r, "sysroot", absolute(o->sysroot));
 	if (getcwd(cwd, sizeof(cwd)))
 		put(&r, "cwd", x_strdup(cwd));
 	put(&r, "stdin", input_path());
+	put(&r, "streams", o->streams ? x_strdup(o->streams) : sim_streams_text());
 	put_number(&r, "max_insts", o->max_insts);
 	put_number(&r, "fast_forward", o->fast_forward);
 	put_number(&r, "warm", o->warm);
@@ -99,9 +99,9 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 		   o->session.start.count > o->session.stop.count ? o->session.start.count
 								  : o->session.stop.count);
 	if (o->session.start.count)
-		put(&r, "start", list_text(o->session.start.items, o->session.start.count));
+		put(&r, "start", sim_list_text(o->session.start.items, o->session.start.count));
 	if (o->session.stop.count)
-		put(&r, "stop", list_text(o->session.stop.items, o->session.stop.count));
+		put(&r, "stop", sim_list_text(o->session.stop.items, o->session.stop.count));
 	*count = r.count;
 	return r.all;
 }

@@ -9,3 +9,28 @@ bool simulating_check(const char *command, const struct simulating *s)
 	     SIMULATING_JOBS_MAX);
 	return false;
 }
+
+struct job simulating_itself(const struct rerun *r)
+{
+	return rerun_job(r, "as it was", NULL, 0);
+}
+
+bool simulating_repeats(const char *command, const struct job *itself, double cycles)
+{
+	struct rerun_result result;
+	struct err e;
+
+	if (!rerun_read(itself, &result, &e)) {
+		warn("%s: the run as it was: %s", command, e.text);
+		return false;
+	}
+	if ((double)result.cycles == cycles)
+		return true;
+	warn("%s: the run does not repeat: it took %.0f cycles and now takes %llu, so what is "
+	     "simulated "
+	     "is not what was measured. Measure again; what the program reads from a pipe or a "
+	     "terminal cannot be given to it twice, and --simulator must be a build with the same "
+	     "timing.",
+	     command, cycles, (unsigned long long)result.cycles);
+	return false;
+}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "cmd/cmd.h"
+#include "jobs/rerun.h"
 
 /* A member named `simulating` of the values of such a command. */
 struct simulating {
@@ -40,6 +41,14 @@ struct simulating {
 		.name = "again", .type = CMD_SWITCH, .offset = offsetof(values, simulating.again), \
 		.help = "Simulates also what is in the cache"                                      \
 	}
+
+/*
+ * The run as it was, to be simulated beside the others, and whether it was: if it takes other
+ * cycles than the stored one, the rest are not of the stored run either, which a line on stderr
+ * says.
+ */
+struct job simulating_itself(const struct rerun *r);
+bool simulating_repeats(const char *command, const struct job *itself, double cycles);
 
 /* False, and a line on stderr, if the options cannot be. */
 bool simulating_check(const char *command, const struct simulating *s);

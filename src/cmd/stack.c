@@ -125,7 +125,7 @@ const struct command cmd_stack = {
 	    "Beside them stands a reference that is simulated: the run again with perfect caches, "
 	    "TLBs and branch prediction, then with one cause after the other made real, in two "
 	    "orders. Errors are in percent of all cycles.\n\n"
-	    "The eleven simulations run in parallel and are kept, so a second call is instant, and "
+	    "The twelve simulations run in parallel and are kept, so a second call is instant, and "
 	    "a call that was interrupted goes on where it stopped.",
 	.exit_status = "0 on success; 1 if a simulation failed, which is named, while the rest is "
 		       "shown; 2 if a file cannot be read, the run cannot be repeated, or the "

@@ -4,7 +4,8 @@
  * cause after the other made real; what a step adds is that cause's component. Cycles that two
  * causes share go to the one that comes first, so there are two orders, which bound what a counting
  * method can say: after the L1 D-cache and the branch predictor, the instruction side comes first,
- * or the data side. The last step is the run itself. Of a run that was looked at only in regions
+ * or the data side. The last step is the run itself, which is simulated too: it has to take as long
+ * as it did. Of a run that was looked at only in regions
  * (--start, --stop) the same regions are simulated.
  */
 #include "cmd/stack_reference.h"
@@ -62,7 +63,7 @@ static const struct {
 	{ "inverse", "simulated: L1D, branches, L2D, D-TLB, L1I, L2I, I-TLB made real in turn" },
 };
 
-#define JOBS_MAX (STACK_REFERENCES * PART_SIMULATED)
+#define JOBS_MAX (STACK_REFERENCES * PART_SIMULATED + 1)
 
 /* A job per distinct set of perfect parts. */
 struct plan {
@@ -148,6 +149,9 @@ bool stack_reference_make(struct store *s, const struct simulating *o,
 	for (unsigned k = 0; k < STACK_REFERENCES; k++)
 		for (unsigned i = 0; i < PART_SIMULATED; i++)
 			plan_step(&p, r, &orders[k][i]);
+	struct job *itself = &p.jobs[p.count++];
+
+	*itself = simulating_itself(r);
 
 	bool ok = jobs_run(p.jobs, p.count, &jo, e);
 
@@ -155,7 +159,10 @@ bool stack_reference_make(struct store *s, const struct simulating *o,
 	for (size_t i = 0; ok && i < p.count; i++)
 		if (p.jobs[i].status == JOB_FAILED)
 			warn("stack: the run '%s' failed: %s", p.jobs[i].name, p.jobs[i].message);
-	for (unsigned k = 0; ok && k < STACK_REFERENCES; k++) {
+	bool repeats =
+	    ok && itself->status != JOB_FAILED && simulating_repeats("stack", itself, cycles);
+
+	for (unsigned k = 0; repeats && k < STACK_REFERENCES; k++) {
 		struct stack_reference *ref = &out[*count];
 
 		*ref =

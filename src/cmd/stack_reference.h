@@ -13,7 +13,8 @@
 /*
  * Simulates (or finds in the cache) the stacks of a run in both orders. Fills out and sets count to
  * how many could be had: a run that failed is named on standard error, and an order that needs it
- * is left out. False and e filled if the run cannot be repeated or the work was interrupted.
+ * is left out; all are if the run does not repeat. False and e filled if the run cannot be repeated
+ * or the work was interrupted.
  */
 bool stack_reference_make(struct store *s, const struct simulating *o,
 			  struct stack_reference out[STACK_REFERENCES], size_t *count,

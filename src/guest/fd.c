@@ -123,7 +123,8 @@ void fd_close_on_exec(struct guest *g)
 void fds_init(struct guest *g)
 {
 	for (int fd = 0; fd < 3; fd++) {
-		int host = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		int own = g->config.streams ? g->config.streams[fd] : fd;
+		int host = own < 0 ? -1 : fcntl(own, F_DUPFD_CLOEXEC, 3);
 
 		if (host < 0)
 			continue;

@@ -44,6 +44,8 @@ struct guest_config {
 	char **envp;	      /* NULL: a fixed, small environment */
 	const char *program;  /* path of the ELF file; NULL: argv[0] */
 	const char *sysroot;  /* absolute guest paths are looked up here first; NULL: none */
+	const int *streams;   /* host descriptors of the three standard streams, duplicated; -1: not
+				 open. NULL: this process' */
 	uint64_t seed;	      /* random numbers, pid; 0 is the default, and a valid seed */
 	bool real_time;	      /* host clock and host randomness instead of deterministic ones */
 	uint64_t quantum;     /* instructions before a switch between threads; 0: default */
@@ -138,6 +140,10 @@ struct guest_image {
 	uint64_t bias;	     /* guest address - ELF virtual address */
 };
 size_t guest_images(const struct guest *g, const struct guest_image **images);
+
+/* Host paths of the files that this process has read and not written. The list is allocated, its
+ * items live as long as the guest. */
+size_t guest_inputs(const struct guest *g, const char ***paths);
 
 /* Profiling without timing: how often each block of instructions ran. Off by default, and then
  * free. */

@@ -234,6 +234,8 @@ struct guest {
 	size_t auxv_bytes;
 	struct guest_image *images;
 	size_t nimages;
+	struct input *inputs;
+	size_t ninputs;
 
 	bool ended;
 	int wait_status; /* as wait4 reports it */
@@ -328,6 +330,10 @@ int64_t fd_close(struct guest *g, uint64_t fd);
 void fd_close_on_exec(struct guest *g);
 void fds_init(struct guest *g);
 void fds_free(struct guest *g);
+
+/* inputs.c */
+void inputs_opened(struct guest *g, int host, int flags);
+void inputs_free(struct guest *g);
 
 /* path.c */
 #define PATH_BYTES 4096

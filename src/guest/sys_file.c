@@ -46,6 +46,7 @@ static int64_t open_path(struct guest *g, uint64_t dirfd, uint64_t addr, int fla
 			return -errno;
 		if ((flags & O_TRUNC) && fstat(fd, &st) == 0)
 			mem_file_cut(&g->mem, st.st_dev, st.st_ino);
+		inputs_opened(g, fd, flags);
 	}
 	return fd_install(g, fd, 0, flags & O_CLOEXEC, kind);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rows of table run that are read here, as `culprit sim` writes them: argv, env, sets, start and
- * stop are JSON lists of strings; sysroot, cwd and stdin are paths or absent; max_insts,
- * fast_forward, warm and seed are numbers; children is a word; real_time says that the run cannot
- * be repeated. The machine is the resolved one of table machine, so settings of the run are in it.
+ * stop are JSON lists of strings; sysroot, cwd and stdin are paths or absent; streams says what the
+ * standard streams were; inputs lists the files that were read; max_insts, fast_forward, warm and
+ * seed are numbers; children is a word; real_time says that the run cannot be repeated. The machine
+ * is the resolved one of table machine, so settings of the run are in it.
  */
 #include "jobs/rerun.h"
 
@@ -19,7 +20,8 @@ struct rerun {
 	char *machine; /* file */
 	json_t *argv, *env;
 	json_t *start, *stop; /* of regions; NULL: the whole run */
-	char *sysroot, *cwd, *input, *children;
+	json_t *inputs;
+	char *sysroot, *cwd, *input, *streams, *children;
 	int64_t max_insts, fast_forward, warm, seed;
 	int exit_status;      /* -1: did not end by itself */
 	struct digest digest; /* of all but the settings */
@@ -184,6 +186,8 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 	digest_list(d, r->argv);
 	digest_list(d, r->env);
 	digest_text(d, r->sysroot);
+	digest_text(d, r->cwd);
+	digest_text(d, r->streams);
 	digest_text(d, r->children);
 	if (rerun_regions(r)) {
 		digest_text(d, "regions");
@@ -199,6 +203,12 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 		digest_host_file(r, json_string_value(json_array_get(r->argv, i)));
 	if (r->input)
 		digest_file(d, r->input);
+	for (size_t i = 0; i < json_array_size(r->inputs); i++) {
+		const char *path = json_string_value(json_array_get(r->inputs, i));
+
+		digest_text(d, path);
+		digest_file(d, path); /* one that is gone counts by its name */
+	}
 	return digest_images(r, s, e);
 }
 
@@ -222,6 +232,19 @@ static bool by_cycle(const json_t *triggers)
 	return false;
 }
 
+/* As they were; but standard input, if a file or nothing, is the job's. */
+static char *job_streams(char *streams)
+{
+	const char *rest = streams ? strchr(streams, ',') : NULL;
+	char *own = NULL;
+
+	if (!rest || (strncmp(streams, "file,", 5) && strncmp(streams, "null,", 5)))
+		return streams;
+	own = x_asprintf("-%s", rest);
+	free(streams);
+	return own;
+}
+
 struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir, struct err *e)
 {
 	struct rerun *r = x_calloc(1, sizeof(*r));
@@ -236,6 +259,8 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	r->sysroot = run_text(s, "sysroot");
 	r->cwd = run_text(s, "cwd");
 	r->input = run_text(s, "stdin");
+	r->streams = job_streams(run_text(s, "streams"));
+	r->inputs = run_list(s, "inputs");
 	r->children = run_text(s, "children");
 	r->max_insts = run_number(s, "max_insts", 0);
 	r->fast_forward = run_number(s, "fast_forward", 0);
@@ -284,11 +309,13 @@ void rerun_close(struct rerun *r)
 	json_decref(r->env);
 	json_decref(r->start);
 	json_decref(r->stop);
+	json_decref(r->inputs);
 	free(r->program);
 	free(r->machine);
 	free(r->sysroot);
 	free(r->cwd);
 	free(r->input);
+	free(r->streams);
 	free(r->children);
 	free(r);
 }
@@ -346,6 +373,8 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	add_number(&w, "--fast-forward", r->fast_forward);
 	add_number(&w, "--warm", r->warm);
 	add_number(&w, "--seed", r->seed);
+	if (r->streams)
+		add_pair(&w, "--streams", r->streams);
 	if (r->children)
 		add_pair(&w, "--children", r->children);
 	/* a summary is of the whole run; what lies in regions is counted on the bus */

@@ -22,8 +22,8 @@ void rerun_close(struct rerun *r);
 
 /*
  * The same run with the settings ("section.key=value") on top of its machine, nothing analysed. The
- * job's digest covers program, arguments, files that they name, images loaded, environment,
- * machine, settings and culprit itself.
+ * job's digest covers program, arguments, files that they name or that were read, images loaded,
+ * environment, folder, kind of standard streams, machine, settings and culprit itself.
  */
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count);

@@ -89,6 +89,26 @@ test_standard_input_reaches_the_guest() {
 	[ "$(printf 'a line\n' | "$CULPRIT" sim --functional -- "$GUESTS/answers" cat 2>/dev/null)" = "a line" ]
 }
 
+test_the_guest_can_have_other_streams_than_culprit() {
+	sim --streams terminal:90x30,pipe,file -- "$GUESTS/answers" streams "$tmp/seen"
+	status_is 0
+	[ "$(cat "$tmp/seen")" = "$(printf '20000 tty 90x30\n10000 no 0x0\n100000 no 0x0\nread 0')" ] || fail "$(cat "$tmp/seen")"
+	[ ! -s "$tmp/out" ] || fail "it wrote to culprit's output"
+	err_lines 1
+	sim --streams closed,terminal,null -- "$GUESTS/answers" streams "$tmp/seen"
+	[ "$(cat "$tmp/seen")" = "$(printf 'closed\n20000 tty 0x0\n20000 no 0x0')" ] || fail "$(cat "$tmp/seen")"
+	sim --streams pipe,-,- -- "$GUESTS/answers" cat
+	out_is ""
+	status_is 0
+}
+
+test_streams_that_do_not_exist_are_refused() {
+	sim --streams null,null -- "$GUESTS/answers" exit 0
+	refuses IN,OUT,ERR
+	sim --streams null,printer,null -- "$GUESTS/answers" exit 0
+	refuses printer terminal
+}
+
 test_summary_is_one_line_with_instructions_speed_and_time() {
 	sim -- "$GUESTS/answers" exit 3
 	err_lines 1

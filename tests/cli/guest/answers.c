@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,6 +113,42 @@ static int pipe_to_child(void)
 	return WEXITSTATUS(status) == 5 ? 4 : 1;
 }
 
+/* What the standard streams look like from here, into a file. */
+static int describe_streams(const char *path)
+{
+	char text[256], buf[4];
+	size_t n = 0;
+	FILE *f;
+
+	for (int fd = 0; fd < 3; fd++) {
+		struct winsize w = { 0 };
+		struct stat st;
+
+		if (fstat(fd, &st)) {
+			n += (size_t)sprintf(text + n, "closed\n");
+			continue;
+		}
+		ioctl(fd, TIOCGWINSZ, &w);
+		n += (size_t)sprintf(text + n, "%o %s %ux%u\n", st.st_mode & S_IFMT,
+				     isatty(fd) ? "tty" : "no", w.ws_col, w.ws_row);
+	}
+	if (isatty(0))
+		n += (size_t)sprintf(text + n, "read %d\n", (int)read(0, buf, sizeof(buf)));
+	for (int i = 0; i < 10000; i++)
+		puts("more than a pipe holds");
+	f = fopen(path, "w");
+	return !f || fwrite(text, n, 1, f) != 1 || fclose(f);
+}
+
+/* As much work as a file says, whose name comes after "x=". */
+static int work_by_file(const char *word)
+{
+	FILE *f = fopen(word + 2, "r");
+	unsigned n = 0;
+
+	return !f || fscanf(f, "%u", &n) != 1 || !hot_loop(n);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -128,6 +166,10 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "cat")) {
 		for (int c; (c = getchar()) != EOF;)
 			putchar(c);
+	} else if (!strcmp(what, "streams")) {
+		return describe_streams(argv[2]);
+	} else if (!strcmp(what, "work-by")) {
+		return work_by_file(argv[2]);
 	} else if (!strcmp(what, "env")) {
 		for (char **e = environ; *e; e++)
 			puts(*e);
