@@ -208,8 +208,9 @@ struct cpistack {
 	/* counts for the naive methods: all, and only committed */
 	uint64_t events[2][CPI_COMPONENTS];
 	/* penalties per event (eyerman2006 figures 4, 6 and 9): real cycles */
-	/* slots lost by the front end while a long D-miss or a page walk blocked the head; while
-	 * one was outstanding (walks count at the head alone) */
+	/* slots of front-end penalties (fetch waits for a miss; a mispredicted branch) while a long
+	 * D-miss or a page walk blocked the head; while one was outstanding (walks count at the
+	 * head alone) */
 	uint64_t overlap, beside_long;
 };
 

@@ -267,6 +267,13 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 		f->sums.full_long[cause == CPI_DTLB] += slots;
 }
 
+/* Fetch waits for a miss, and not on a wrong path. */
+static inline bool is_miss(unsigned fed)
+{
+	_Static_assert(CPI_L1I == 1 && CPI_L2I == 2 && CPI_ITLB == 3, "a range");
+	return fed - CPI_L1I <= CPI_ITLB - CPI_L1I;
+}
+
 /* The table to the letter: whole cycles, misses counted at fetch, only the ROB can be full. Says if
  * a mispredicted branch would be charged for the cycle. */
 static inline bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, uint64_t repeat,
@@ -278,9 +285,7 @@ static inline bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, ui
 			stack[cpi_head_reason(c)] += (int64_t)repeat;
 		return false;
 	}
-	/* a miss, and not on a wrong path */
-	_Static_assert(CPI_L1I == 1 && CPI_L2I == 2 && CPI_ITLB == 3, "a range");
-	if (unlikely(fed - CPI_L1I <= CPI_ITLB - CPI_L1I)) {
+	if (unlikely(is_miss(fed))) {
 		stack[fed] += (int64_t)repeat;
 		return false;
 	}
@@ -467,11 +472,12 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 		add_group(f, c, full, paper, beside);
 	if (c->ncommit)
 		f->next_po = c->head_po + c->ncommit;
-	/* eyerman2006 table 1 */
-	if (unlikely(lost || beside) && flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB)) {
-		s->beside_long += lost + beside;
+	/* eyerman2006 table 1: misses where they are counted there, at fetch, so that those count
+	 * too that a full window hides */
+	if (unlikely(is_miss(fed)) && flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB)) {
+		s->beside_long += repeat * f->width;
 		if (flags & (RC_HEAD_LONG_DMISS | RC_HEAD_DTLB))
-			s->overlap += lost + beside;
+			s->overlap += repeat * f->width;
 	}
 	return n;
 }
