@@ -78,7 +78,7 @@ static bool close_session(struct session *s, const struct trace_info *info, bool
 					 .ended = info->ended,
 					 .exit_status = info->exit_status,
 					 .host_seconds = info->host_seconds,
-					 .inputs = info->inputs,
+					 .files = info->files,
 					 .images = info->images,
 					 .nimages = info->nimages,
 					 .counters = info->counters,

@@ -309,7 +309,7 @@ static bool put_run(struct session *s, struct err *e)
 	       (i->ended ? store_insert(db, e, "run", "si", "exit_status", (int64_t)i->exit_status)
 			 : store_insert(db, e, "run", "sn", "exit_status")) &&
 	       store_insert(db, e, "run", "sd", "host_seconds", i->host_seconds) &&
-	       (!i->inputs || store_insert(db, e, "run", "ss", "inputs", i->inputs)) &&
+	       (!i->files || store_insert(db, e, "run", "ss", "files", i->files)) &&
 	       store_insert(db, e, "run", "sd", "clock_hz", i->meta.clock_hz) &&
 	       store_insert(db, e, "run", "si", "seed", (int64_t)s->options.seed) &&
 	       store_insert(db, e, "run", "si", "period", (int64_t)s->options.period) &&
@@ -343,7 +343,7 @@ static bool finish(struct session *s, const struct session_result *r, struct err
 	s->info.ended = r->ended;
 	s->info.exit_status = r->exit_status;
 	s->info.host_seconds = r->host_seconds;
-	s->info.inputs = r->inputs;
+	s->info.files = r->files;
 	s->info.images = r->images;
 	s->info.nimages = r->nimages;
 	s->info.counters = r->counters;

@@ -128,7 +128,7 @@ struct session_result {
 	bool ended;		/* exit_status is valid */
 	int exit_status;
 	double host_seconds;
-	const char *inputs;		  /* JSON list of files that it read; NULL: not known */
+	const char *files;		  /* JSON: which it read and wrote; NULL: not known */
 	const struct trace_image *images; /* all that were loaded */
 	size_t nimages;
 	const struct trace_counter *counters; /* of the machine; become rows of table counter */

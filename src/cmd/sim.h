@@ -94,9 +94,8 @@ bool sim_session_close(struct sim *s, struct err *e);
 /* What the run was called with, as settings of section "run"; values and list are allocated. */
 struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
 				       size_t *count);
-/* A JSON list; the caller frees. NULL if a word is not UTF-8, which JSON cannot say: what depends
- * on it cannot be repeated. */
-char *sim_list_text(const char *const *words, size_t count);
+/* Which files the guest has read and written, as JSON; the caller frees. */
+char *sim_files_text(const struct guest *g);
 /* … what a forked process has instead: it cannot be run alone. */
 struct trace_setting *sim_child_rows(const struct sim *s, size_t *count);
 

@@ -33,7 +33,8 @@ static void put_number(struct rows *r, const char *key, uint64_t n)
 		put(r, key, x_asprintf("%" PRIu64, n));
 }
 
-char *sim_list_text(const char *const *words, size_t count)
+/* NULL if a word is not UTF-8: JSON cannot say it, and such a run cannot be repeated. */
+static char *list_text(const char *const *words, size_t count)
 {
 	json_t *list = json_array();
 	bool ok = true;
@@ -44,6 +45,29 @@ char *sim_list_text(const char *const *words, size_t count)
 	char *text = ok ? json_dumps(list, JSON_COMPACT) : NULL;
 
 	json_decref(list);
+	return text;
+}
+
+/* For run's row "files": {"read": […], "changed": […], "made": […]}. The caller frees. */
+char *sim_files_text(const struct guest *g)
+{
+	static const char *const names[] = { "read", "changed", "made" };
+	json_t *all = json_object();
+
+	for (unsigned k = 0; k < ARRAY_LEN(names); k++) {
+		json_t *list = json_array();
+		const char **paths;
+		size_t n = guest_files(g, (enum guest_use)(1 << k), &paths);
+
+		for (size_t i = 0; i < n; i++)
+			json_array_append_new(list, json_string(paths[i]));
+		free(paths);
+		json_object_set_new(all, names[k], list);
+	}
+
+	char *text = json_dumps(all, JSON_COMPACT);
+
+	json_decref(all);
 	return text;
 }
 
@@ -79,11 +103,11 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 
 	while (args[nargs])
 		nargs++;
-	put(&r, "argv", sim_list_text((const char *const *)args, nargs));
+	put(&r, "argv", list_text((const char *const *)args, nargs));
 	if (o->env.count)
-		put(&r, "env", sim_list_text(o->env.items, o->env.count));
+		put(&r, "env", list_text(o->env.items, o->env.count));
 	if (o->set.count)
-		put(&r, "sets", sim_list_text(o->set.items, o->set.count));
+		put(&r, "sets", list_text(o->set.items, o->set.count));
 	put(&r, "sysroot", absolute(o->sysroot));
 	if (getcwd(cwd, sizeof(cwd)))
 		put(&r, "cwd", x_strdup(cwd));
@@ -99,9 +123,9 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 		   o->session.start.count > o->session.stop.count ? o->session.start.count
 								  : o->session.stop.count);
 	if (o->session.start.count)
-		put(&r, "start", sim_list_text(o->session.start.items, o->session.start.count));
+		put(&r, "start", list_text(o->session.start.items, o->session.start.count));
 	if (o->session.stop.count)
-		put(&r, "stop", sim_list_text(o->session.stop.items, o->session.stop.count));
+		put(&r, "stop", list_text(o->session.stop.items, o->session.stop.count));
 	*count = r.count;
 	return r.all;
 }

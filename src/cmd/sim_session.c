@@ -89,17 +89,14 @@ bool sim_session_close(struct sim *s, struct err *e)
 					 .exit_status = run->exit_status,
 					 .host_seconds = run->host_seconds };
 	struct trace_image *images = images_of(s->guest, &result.nimages);
-	const char **paths = NULL;
-	size_t npaths = guest_inputs(s->guest, &paths);
-	char *inputs = s->run.child ? NULL : sim_list_text(paths, npaths);
+	char *files = s->run.child ? NULL : sim_files_text(s->guest);
 	bool ok;
 
 	result.images = images;
-	result.inputs = inputs;
+	result.files = files;
 	ok = session_close(s->session, &result, e);
 	s->session = NULL;
-	free(inputs);
-	free(paths);
+	free(files);
 	free(images);
 	return ok;
 }

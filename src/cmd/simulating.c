@@ -28,9 +28,11 @@ bool simulating_repeats(const char *command, const struct job *itself, double cy
 		return true;
 	warn("%s: the run does not repeat: it took %.0f cycles and now takes %llu, so what is "
 	     "simulated "
-	     "is not what was measured. Measure again; what the program reads from a pipe or a "
-	     "terminal cannot be given to it twice, and --simulator must be a build with the same "
-	     "timing.",
+	     "is not what was measured. What it read from a pipe or a terminal cannot be given to "
+	     "it "
+	     "twice; a file that it reads may have changed since, or one that it wrote may be in "
+	     "its "
+	     "way; and --simulator must be a build with the same timing.",
 	     command, cycles, (unsigned long long)result.cycles);
 	return false;
 }

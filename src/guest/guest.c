@@ -125,7 +125,7 @@ void guest_free(struct guest *g)
 			close(g->timers[i].host_fd);
 	free(g->timers);
 	fds_free(g);
-	inputs_free(g);
+	files_free(g);
 	if (g->procs)
 		procs_free(g);
 	if (g->engine)

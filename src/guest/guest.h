@@ -141,9 +141,14 @@ struct guest_image {
 };
 size_t guest_images(const struct guest *g, const struct guest_image **images);
 
-/* Host paths of the files that this process has read and not written. The list is allocated, its
- * items live as long as the guest. */
-size_t guest_inputs(const struct guest *g, const char ***paths);
+enum guest_use {
+	GUEST_READ = 1 << 0,	/* and not written */
+	GUEST_CHANGED = 1 << 1, /* was there, and was opened to be written, or replaced */
+	GUEST_MADE = 1 << 2,	/* was not there */
+};
+/* Host paths of the files that this process has used so. The list is allocated, its items live as
+ * long as the guest. */
+size_t guest_files(const struct guest *g, enum guest_use use, const char ***paths);
 
 /* Profiling without timing: how often each block of instructions ran. Off by default, and then
  * free. */

@@ -3,7 +3,8 @@
  * From guest paths to host paths.
  *
  * An absolute path is looked up under the sysroot first, with symbolic links followed as if the
- * sysroot were "/"; what is not there is the host's own path. Relative paths are the host's,
+ * sysroot were "/"; what is not there is the host's own path, but for what belongs to its dynamic
+ * loader. Relative paths are the host's,
  * relative to the host's current directory. /proc/self, /dev/fd and the like name this program's
  * own things on the host and are therefore replaced by what the guest means.
  */
@@ -92,6 +93,13 @@ static bool names_exe(const struct guest *g, const char *path)
 	       strcmp(path, own) == 0;
 }
 
+/* What the host's dynamic loader keeps for itself: of no use to another's, which would still read
+ * it, so that a run would depend on what is installed here. */
+static bool is_hosts_loader(const char *path)
+{
+	return !strcmp(path, "/etc/ld.so.cache") || !strcmp(path, "/etc/ld.so.preload");
+}
+
 int path_host(struct guest *g, const char *path, bool follow, char host[PATH_BYTES])
 {
 	int fd;
@@ -110,6 +118,8 @@ int path_host(struct guest *g, const char *path, bool follow, char host[PATH_BYT
 		}
 		if (g->sysroot && under_sysroot(g, path, follow, host) == 0)
 			return 0;
+		if (is_hosts_loader(path))
+			return -ENOENT;
 	}
 	if (strlen(path) >= PATH_BYTES)
 		return -ENAMETOOLONG;

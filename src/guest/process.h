@@ -234,8 +234,8 @@ struct guest {
 	size_t auxv_bytes;
 	struct guest_image *images;
 	size_t nimages;
-	struct input *inputs;
-	size_t ninputs;
+	struct file_use *files;
+	size_t nfiles;
 
 	bool ended;
 	int wait_status; /* as wait4 reports it */
@@ -331,9 +331,14 @@ void fd_close_on_exec(struct guest *g);
 void fds_init(struct guest *g);
 void fds_free(struct guest *g);
 
-/* inputs.c */
-void inputs_opened(struct guest *g, int host, int flags);
-void inputs_free(struct guest *g);
+/* files.c */
+/* If nothing of that name is there. */
+bool files_new(int dir, const char *path);
+/* A file was opened; made: it was not there before. */
+void files_opened(struct guest *g, int host, int flags, bool made);
+/* A name has appeared, or stands for something else than before. */
+void files_named(struct guest *g, int dir, const char *path, bool made);
+void files_free(struct guest *g);
 
 /* path.c */
 #define PATH_BYTES 4096

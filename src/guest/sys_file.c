@@ -21,6 +21,7 @@ static int64_t open_path(struct guest *g, uint64_t dirfd, uint64_t addr, int fla
 	int dir, fd, err;
 	bool follow = !(flags & O_NOFOLLOW) && !((flags & O_CREAT) && (flags & O_EXCL));
 	int64_t n = mem_read_string(&g->mem, guest_path, addr, sizeof(guest_path));
+	bool made = false;
 	struct stat st;
 
 	if (n < 0)
@@ -32,6 +33,7 @@ static int64_t open_path(struct guest *g, uint64_t dirfd, uint64_t addr, int fla
 		err = path_in(g, dirfd, addr, follow, path, &dir);
 		if (err)
 			return err;
+		made = flags & O_CREAT && files_new(dir, path);
 		if (resolve) {
 			struct open_how how = { .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
 						.mode = flags & (O_CREAT | O_TMPFILE) ? mode & 07777
@@ -46,7 +48,7 @@ static int64_t open_path(struct guest *g, uint64_t dirfd, uint64_t addr, int fla
 			return -errno;
 		if ((flags & O_TRUNC) && fstat(fd, &st) == 0)
 			mem_file_cut(&g->mem, st.st_dev, st.st_ino);
-		inputs_opened(g, fd, flags);
+		files_opened(g, fd, flags, made);
 	}
 	return fd_install(g, fd, 0, flags & O_CLOEXEC, kind);
 }
@@ -314,7 +316,12 @@ int64_t sys_mkdirat(struct guest *g, struct thread *t, const uint64_t *a)
 	int dir, err = path_in(g, a[0], a[1], false, path, &dir);
 
 	(void)t;
-	return err ? err : ret_errno(mkdirat(dir, path, (mode_t)a[2]));
+	if (err)
+		return err;
+	if (mkdirat(dir, path, (mode_t)a[2]) < 0)
+		return -errno;
+	files_named(g, dir, path, true);
+	return 0;
 }
 
 int64_t sys_unlinkat(struct guest *g, struct thread *t, const uint64_t *a)
@@ -336,7 +343,12 @@ int64_t sys_symlinkat(struct guest *g, struct thread *t, const uint64_t *a)
 	if (n < 0)
 		return n;
 	err = path_in(g, a[1], a[2], false, path, &dir);
-	return err ? err : ret_errno(symlinkat(target, dir, path));
+	if (err)
+		return err;
+	if (symlinkat(target, dir, path) < 0)
+		return -errno;
+	files_named(g, dir, path, true);
+	return 0;
 }
 
 int64_t sys_linkat(struct guest *g, struct thread *t, const uint64_t *a)
@@ -348,7 +360,12 @@ int64_t sys_linkat(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (!err)
 		err = path_in(g, a[2], a[3], false, to, &to_dir);
-	return err ? err : ret_errno(linkat(from_dir, from, to_dir, to, (int)a[4]));
+	if (err)
+		return err;
+	if (linkat(from_dir, from, to_dir, to, (int)a[4]) < 0)
+		return -errno;
+	files_named(g, to_dir, to, true);
+	return 0;
 }
 
 int64_t sys_renameat2(struct guest *g, struct thread *t, const uint64_t *a)
@@ -359,7 +376,15 @@ int64_t sys_renameat2(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (!err)
 		err = path_in(g, a[2], a[3], false, to, &to_dir);
-	return err ? err : ret_errno(renameat2(from_dir, from, to_dir, to, (unsigned)a[4]));
+	if (err)
+		return err;
+
+	bool made = files_new(to_dir, to);
+
+	if (renameat2(from_dir, from, to_dir, to, (unsigned)a[4]) < 0)
+		return -errno;
+	files_named(g, to_dir, to, made);
+	return 0;
 }
 
 int64_t sys_renameat(struct guest *g, struct thread *t, const uint64_t *a)

@@ -26,11 +26,18 @@ static double now_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static void free_list(char **list)
+{
+	for (char **a = list; a && *a; a++)
+		free(*a);
+	free(list);
+}
+
 void job_free(struct job *j)
 {
-	for (char **a = j->argv; a && *a; a++)
-		free(*a);
-	free(j->argv);
+	free_list(j->argv);
+	free_list(j->folders);
+	free_list(j->absent);
 	free(j->name);
 	free(j->dir);
 	free(j->input);
@@ -135,9 +142,7 @@ static void show(struct runner *r)
 
 static void forget(struct started *s)
 {
-	for (char **a = s->argv; a && *a; a++)
-		free(*a);
-	free(s->argv);
+	free_list(s->argv);
 	free(s->temp);
 	free(s->log);
 	*s = (struct started){ .argv = NULL };
@@ -159,6 +164,21 @@ static char *replace(const char *word, const char *with)
 		  : x_strdup(word);
 }
 
+/* Results are for everybody. */
+static bool is_inside(const char *path, char *const *folders)
+{
+	char *real = realpath(path, NULL);
+	bool inside = !real;
+
+	for (; !inside && folders && *folders; folders++) {
+		size_t n = strlen(*folders);
+
+		inside = !strncmp(real, *folders, n) && (!real[n] || real[n] == '/');
+	}
+	free(real);
+	return inside;
+}
+
 static void start(struct runner *r, size_t i)
 {
 	struct job *j = &r->jobs[i];
@@ -178,7 +198,13 @@ static void start(struct runner *r, size_t i)
 	s->since = now_seconds();
 
 	struct job_task task = {
-		.name = j->name, .argv = s->argv, .dir = j->dir, .input = j->input, .log = s->log
+		.name = j->name,
+		.argv = s->argv,
+		.dir = j->dir,
+		.input = j->input,
+		.log = s->log,
+		.folders = is_inside(r->dir, j->folders) ? NULL : j->folders,
+		.absent = j->absent,
 	};
 
 	if (jobs_make_dirs(folder, &e) && r->place->start(r->state, &task, i, &e)) {

@@ -2,9 +2,9 @@
 /*
  * Rows of table run that are read here, as `culprit sim` writes them: argv, env, sets, start and
  * stop are JSON lists of strings; sysroot, cwd and stdin are paths or absent; streams says what the
- * standard streams were; inputs lists the files that were read; max_insts, fast_forward, warm and
- * seed are numbers; children is a word; real_time says that the run cannot be repeated. The machine
- * is the resolved one of table machine, so settings of the run are in it.
+ * standard streams were, files which files were read, changed and made; max_insts, fast_forward,
+ * warm and seed are numbers; children is a word; real_time says that the run cannot be repeated.
+ * The machine is the resolved one of table machine, so settings of the run are in it.
  */
 #include "jobs/rerun.h"
 
@@ -20,7 +20,7 @@ struct rerun {
 	char *machine; /* file */
 	json_t *argv, *env;
 	json_t *start, *stop; /* of regions; NULL: the whole run */
-	json_t *inputs;
+	json_t *files;	      /* read, changed, made; may be NULL */
 	char *sysroot, *cwd, *input, *streams, *children;
 	int64_t max_insts, fast_forward, warm, seed;
 	int exit_status;      /* -1: did not end by itself */
@@ -63,6 +63,38 @@ static json_t *run_list(struct store *s, const char *key)
 	}
 	free(text);
 	return list;
+}
+
+/* How files were used; lists of absolute paths. */
+enum { FILES_READ, FILES_CHANGED, FILES_MADE, FILE_USES };
+static const char *const file_uses[FILE_USES] = { "read", "changed", "made" };
+
+static bool are_paths(const json_t *list)
+{
+	bool good = json_is_array(list);
+
+	for (size_t i = 0; good && i < json_array_size(list); i++) {
+		const char *path = json_string_value(json_array_get(list, i));
+
+		good = path && *path == '/';
+	}
+	return good;
+}
+
+/* NULL: not known. */
+static json_t *run_files(struct store *s)
+{
+	char *text = run_text(s, "files");
+	json_t *all = text ? json_loads(text, 0, NULL) : NULL;
+	bool good = true;
+
+	for (unsigned k = 0; k < FILE_USES; k++)
+		good = good && are_paths(json_object_get(all, file_uses[k]));
+	free(text);
+	if (good)
+		return all;
+	json_decref(all);
+	return NULL;
 }
 
 /* The machine as an INI file, named by its digest. The caller frees. */
@@ -203,8 +235,10 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 		digest_host_file(r, json_string_value(json_array_get(r->argv, i)));
 	if (r->input)
 		digest_file(d, r->input);
-	for (size_t i = 0; i < json_array_size(r->inputs); i++) {
-		const char *path = json_string_value(json_array_get(r->inputs, i));
+	const json_t *read = json_object_get(r->files, file_uses[FILES_READ]);
+
+	for (size_t i = 0; i < json_array_size(read); i++) {
+		const char *path = json_string_value(json_array_get(read, i));
 
 		digest_text(d, path);
 		digest_file(d, path); /* one that is gone counts by its name */
@@ -260,7 +294,7 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	r->cwd = run_text(s, "cwd");
 	r->input = run_text(s, "stdin");
 	r->streams = job_streams(run_text(s, "streams"));
-	r->inputs = run_list(s, "inputs");
+	r->files = run_files(s);
 	r->children = run_text(s, "children");
 	r->max_insts = run_number(s, "max_insts", 0);
 	r->fast_forward = run_number(s, "fast_forward", 0);
@@ -309,7 +343,7 @@ void rerun_close(struct rerun *r)
 	json_decref(r->env);
 	json_decref(r->start);
 	json_decref(r->stop);
-	json_decref(r->inputs);
+	json_decref(r->files);
 	free(r->program);
 	free(r->machine);
 	free(r->sysroot);
@@ -346,6 +380,70 @@ static void add_number(struct words *w, const char *option, int64_t value)
 		return;
 	snprintf(text, sizeof(text), "%lld", (long long)value);
 	add_pair(w, option, text);
+}
+
+/* Without symbolic links in its folder; NULL: that is gone. The caller frees. */
+static char *real_name(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	char *folder = x_strndup(path, (size_t)(name - path) + 1), *real = realpath(folder, NULL);
+	char *whole = real ? x_asprintf("%s%s", strcmp(real, "/") ? real : "", name) : NULL;
+
+	free(real);
+	free(folder);
+	return whole;
+}
+
+static bool is_in(const char *folder, const char *path)
+{
+	size_t n = strlen(folder);
+
+	return !strncmp(path, folder, n) && (!path[n] || path[n] == '/');
+}
+
+/* One that lies in another is covered with that. */
+static void add_folder(struct words *w, const char *path)
+{
+	char *folder = x_strndup(path, (size_t)(strrchr(path, '/') - path));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->count || !*folder; i++)
+		if (!*folder || is_in(w->items[i], folder)) {
+			free(folder);
+			return;
+		}
+	for (size_t i = 0; i < w->count; i++) {
+		if (is_in(folder, w->items[i]))
+			free(w->items[i]);
+		else
+			w->items[kept++] = w->items[i];
+	}
+	w->count = kept;
+	add(w, folder);
+	free(folder);
+}
+
+/* Where the run writes: the folders, and what it made there. */
+static void find_writes(const struct rerun *r, struct job *j)
+{
+	struct words folders = { NULL, 0 }, absent = { NULL, 0 };
+
+	for (unsigned k = FILES_CHANGED; k <= FILES_MADE; k++) {
+		const json_t *list = json_object_get(r->files, file_uses[k]);
+
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			char *path = real_name(json_string_value(json_array_get(list, i)));
+
+			if (!path)
+				continue;
+			add_folder(&folders, path);
+			if (k == FILES_MADE)
+				add(&absent, path);
+			free(path);
+		}
+	}
+	j->folders = folders.items;
+	j->absent = absent.items;
 }
 
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
@@ -388,6 +486,7 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	for (size_t i = 0; i < json_array_size(r->argv); i++)
 		add(&w, json_string_value(json_array_get(r->argv, i)));
 	j.argv = w.items;
+	find_writes(r, &j);
 	digest_hex(&d, j.key);
 	return j;
 }

@@ -46,8 +46,8 @@ struct trace_info {
 	bool ended;		/* exit_status is valid */
 	int exit_status;
 	double host_seconds;
-	const char *inputs; /* JSON list of the files that it read; NULL: not known */
-	bool complete;	    /* the run was traced to its end */
+	const char *files; /* JSON: which it read and wrote; NULL: not known */
+	bool complete;	   /* the run was traced to its end */
 };
 
 /* The value of a setting, or NULL. */

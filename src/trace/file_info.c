@@ -144,8 +144,8 @@ void info_write(const struct trace_info *info, struct bytes *out)
 	if (info->ended)
 		put_number(out, "exit_status", (uint64_t)info->exit_status);
 	put_real(out, "host_seconds", info->host_seconds);
-	if (info->inputs)
-		put_line(out, "inputs", (const char *[]){ info->inputs }, 1);
+	if (info->files)
+		put_line(out, "files", (const char *[]){ info->files }, 1);
 	for (size_t i = 0; i < info->nsettings; i++)
 		put_line(out, "setting",
 			 (const char *[]){ info->settings[i].section, info->settings[i].key,
@@ -249,7 +249,7 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 		info->exit_status = (int)number(v[1]);
 	}
 	else if (!strcmp(key, "host_seconds")) info->host_seconds = strtod(v[1], NULL);
-	else if (!strcmp(key, "inputs")) info->inputs = v[1];
+	else if (!strcmp(key, "files")) info->files = v[1];
 	else if (!strcmp(key, "setting") && n >= 4)
 	{
 		c->settings = x_realloc(c->settings, (info->nsettings + 1) * sizeof(*c->settings));

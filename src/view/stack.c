@@ -135,10 +135,11 @@ static void print_overlap(const struct stack_model *m, const struct view_options
 {
 	if (m->beside_long_cycles <= 0)
 		return;
-	fprintf(o->out,
-		"\nFront-end losses beside a long data miss: %.2f%% of cycles (%.2f%% with it at "
-		"the ROB's head)\n",
-		100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
+	fprintf(
+	    o->out,
+	    "\nFront-end penalties beside a long data miss: %.2f%% of cycles (%.2f%% with it at "
+	    "the ROB's head)\n",
+	    100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
 }
 
 static void print_legend(const struct stack_model *m, const struct view_options *o)

@@ -265,6 +265,18 @@ test_a_name_without_a_slash_is_found_in_the_sysroot() {
 	status_is 9
 }
 
+test_the_hosts_loader_has_nothing_to_say() {
+	[ -e /etc/ld.so.cache ] || return 0
+	sim -- "$GUESTS/answers" exists /etc/ld.so.cache
+	status_is 1
+	mkdir -p "$tmp/root/etc"
+	echo >"$tmp/root/etc/ld.so.cache"
+	sim --sysroot "$tmp/root" -- "$GUESTS/answers" exists /etc/ld.so.cache
+	status_is 0
+	sim -- "$GUESTS/answers" exists /etc/passwd
+	status_is 0
+}
+
 test_the_modelled_core_gives_the_same_output_and_cycles_too() {
 	sim --summary-json "$tmp/functional" -- "$GUESTS/answers" echo one
 	cp "$tmp/out" "$tmp/expected"

@@ -99,6 +99,22 @@ test_what_was_read_is_part_of_the_run() {
 	status_is 0
 }
 
+# It refuses to write over what is there; so would its simulations, if they saw the first run's file, or each other's.
+test_what_a_run_makes_is_its_own() {
+	mkdir -p "$tmp/work" "$tmp/over"
+	unshare --mount sh -c 'mount -t tmpfs none "$1" && mkdir "$1/u" "$1/w" &&
+		mount -t overlay none -o "lowerdir=$2,upperdir=$1/u,workdir=$1/w" "$2"' sh "$tmp/over" "$tmp/work" 2>/dev/null ||
+		return 0 # this system does not let us
+	run sim --machine eyerman2006 --analyze cpistack -o "$tmp/m.culprit" -- "$GUESTS/answers" make "$tmp/work/file"
+	status_is 0
+	echo kept >"$tmp/work/file"
+	run stack "$tmp/m.culprit" --json --jobs 2
+	status_is 0
+	json_holds 'm["simulated"]["reference"]'
+	[ "$(cat "$tmp/work/file")" = kept ] || fail "a simulation wrote into the file"
+	[ "$(ls "$tmp/work")" = file ] || fail "something else is there"
+}
+
 test_what_came_through_a_pipe_does_not_repeat() {
 	printf '%9999s' x | "$CULPRIT" sim --machine eyerman2006 --analyze cpistack -o "$tmp/i.culprit" -- "$GUESTS/answers" cat \
 		>/dev/null 2>&1
@@ -110,7 +126,7 @@ test_what_came_through_a_pipe_does_not_repeat() {
 test_overlap_is_said_where_there_is_some() {
 	run sim --machine eyerman2006 --analyze cpistack --max-insts 300k -o "$tmp/o.culprit" -- "$GUESTS/answers" exit 0
 	run stack "$tmp/o.culprit" --no-reference
-	out_has "Front-end losses beside a long data miss:"
+	out_has "Front-end penalties beside a long data miss:"
 }
 
 test_a_part_of_a_run_has_a_reference_of_the_same_part() {

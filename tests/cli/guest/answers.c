@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A guest that does what its first argument says, for the tests of the command line. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,12 @@ int main(int argc, char **argv)
 			putchar(c);
 	} else if (!strcmp(what, "streams")) {
 		return describe_streams(argv[2]);
+	} else if (!strcmp(what, "exists")) {
+		return access(argv[2], F_OK) ? 1 : 0;
+	} else if (!strcmp(what, "make")) {
+		int fd = open(argv[2], O_CREAT | O_EXCL | O_WRONLY, 0666);
+
+		return fd < 0 || !hot_loop(1000) || write(fd, "made", 4) != 4;
 	} else if (!strcmp(what, "work-by")) {
 		return work_by_file(argv[2]);
 	} else if (!strcmp(what, "env")) {
