@@ -84,18 +84,20 @@ struct graph_part {
 #define GRAPH_WAIT_MAX	 255
 
 enum graph_flag {
-	GRAPH_HEAD = 1 << 0,   /* first of its fetch packet: has an F of its own */
-	GRAPH_PD = 1 << 1,     /* P(i-1) -> F(i) */
-	GRAPH_CF = 1 << 2,     /* C(i-1) -> F(i) */
-	GRAPH_SERIAL = 1 << 3, /* C(i-1) -> D(i) */
-	GRAPH_PORT = 1 << 4,   /* V(i) -> E(i): its port was free */
+	GRAPH_HEAD = 1 << 0,	/* first of its fetch packet: has an F of its own */
+	GRAPH_PD = 1 << 1,	/* P(i-1) -> F(i) */
+	GRAPH_CF = 1 << 2,	/* C(i-1) -> F(i) */
+	GRAPH_SERIAL = 1 << 3,	/* C(i-1) -> D(i) */
+	GRAPH_PORT = 1 << 4,	/* V(i) -> E(i): its port was free */
+	GRAPH_LINE = 1 << 5,	/* late is a line that a store brings; removed with line_cat */
+	GRAPH_FORWARD = 1 << 6, /* … and before that the store's data is there */
 };
 
 /* What the graph must know of an instruction. Distances are in instructions, 0: no edge. */
 struct graph_inst {
 	uint8_t flags;	  /* enum graph_flag */
 	uint8_t pd_cat;	  /* the category that removes PD */
-	uint8_t line_cat; /* … that removes PP */
+	uint8_t line_cat; /* … that removes PP, or the wait for a store's line */
 	uint8_t pad;
 	/* heads only */
 	struct graph_part step[2];  /* F of the packet before -> F */
@@ -117,7 +119,8 @@ struct graph_inst {
 	struct graph_part re;			   /* R -> E */
 	uint16_t ep;				   /* E -> P, belongs to no category */
 	struct graph_part ep_part[GRAPH_EP_PARTS]; /* filled from the first on */
-	uint16_t late;		 /* slot -> the begin of EP: a load waits for that store's data */
+	uint16_t late;		 /* slot -> the begin of EP: a load waits for that store's data,
+				    or its line, which is there drain after the slot says */
 	uint16_t written;	 /* C(i - x) -> the begin of EP: … for that store to be written */
 	struct graph_part drain; /* … so long after it commits; at most GRAPH_WAIT_MAX */
 	uint16_t line;		 /* slot -> P: PP, shares that miss's cache line */
@@ -125,6 +128,7 @@ struct graph_inst {
 	uint16_t pc;		 /* onto C: what the edges do not say */
 	uint16_t dst, mem;	 /* slots that P goes into; 0: none */
 	struct graph_part wake;	 /* added in dst: wake-up beyond completion */
+	uint16_t brings, fill;	 /* slot that C goes into, and so many cycles: a store's line */
 } __attribute__((aligned(16)));
 
 _Static_assert(sizeof(struct graph_inst) == 7 * 16, "what graph_inst_clear writes");

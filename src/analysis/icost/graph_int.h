@@ -66,6 +66,9 @@ enum step_flag {
 	STEP_D_GRAIN = 1 << 14,
 	STEP_C_GRAIN = 1 << 15,
 	STEP_LATE = 1 << 16,
+	STEP_BRINGS = 1 << 17,
+	STEP_LINE = 1 << 18, /* late is a line */
+	STEP_FORWARD = 1 << 19,
 };
 
 /* An instruction as the kernels take it: rows (0: one of zeros), and flags for what few have. */
@@ -79,6 +82,8 @@ struct graph_step {
 	uint16_t dst;		     /* slot; 0: none */
 	uint16_t line, line_mask, data, mem, wake;
 	uint16_t late, drain; /* a store that a load waits for, and until it is written */
+	uint16_t late_mask;
+	uint16_t brings, fill; /* fill: cycles */
 	uint16_t re, port, after, occupies;
 	uint16_t wait, iq, e, dd, pc; /* pc: cycles */
 	uint16_t d_grain, c_grain;    /* where D and C go if they are kept for longer */

@@ -119,8 +119,22 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 			EACH_VEC to[v] = t[v];
 		}
 
-		if (flags & STEP_LATE)
-			EACH_VEC t[v] = MAX(t[v], ROW(s->late)[v] + ROW(s->drain)[v]);
+		if (flags & STEP_LATE) {
+			const VEC most = ALL(s->fill);
+			VEC late[VECS];
+			EACH_VEC late[v] = ROW(s->late)[v] + ROW(s->drain)[v];
+			if (!(flags & STEP_LINE))
+				EACH_VEC t[v] = MAX(t[v], late[v]);
+			else
+				EACH_VEC
+				{
+					const VEC wait =
+					    MAX(late[v] & ROW(s->late_mask)[v], t[v]) - t[v];
+					t[v] += flags & STEP_FORWARD
+						    ? wait & (VEC)(wait <= most)
+						    : wait + most - MAX(wait, most);
+				}
+		}
 		if (flags & STEP_P) {
 			EACH_VEC p[v] = MAX(t[v] + ROW(s->to_p)[v], ROW(s->data)[v]);
 			EACH_VEC p[v] = MAX(p[v], ROW(s->line)[v] & ROW(s->line_mask)[v]);
@@ -144,8 +158,13 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 		}
 		for (unsigned v = 0; v < bw; v++)
 			c[v] = MAX(c[v], ROW(s->c_before)[v] + one);
-		if (flags & STEP_PC)
+		if (flags & (STEP_PC | STEP_BRINGS)) {
 			EACH_VEC c[v] += ALL(s->pc);
+			if (flags & STEP_BRINGS) {
+				VEC *const to = ROW(s->brings);
+				EACH_VEC to[v] = c[v] + ALL(s->fill);
+			}
+		}
 		VEC *const c_to = ROW(s->c);
 		EACH_VEC c_to[v] = c[v];
 		if (wide && flags & STEP_C_GRAIN) {

@@ -58,6 +58,26 @@ static int64_t buffer_source(int64_t i, uint16_t x)
 	return j;
 }
 
+/* When a line is there that a store brings and this load wants. */
+static int64_t line_there(const struct segment *s, int64_t i)
+{
+	const int32_t j = s->node[i].late;
+	return s->node[j].c + s->in[j].fill + s->in[i].drain.cycles;
+}
+
+static bool wants_line(const struct segment *s, int64_t i)
+{
+	return s->in[i].flags & GRAPH_LINE && s->node[i].late >= 0;
+}
+
+/* … the cycles that it waits for that; at most what it takes to bring it by itself, if its bytes
+ * are not in the store queue. */
+static int64_t line_wait(const struct segment *s, int64_t i)
+{
+	const int64_t wait = later(line_there(s, i) - s->node[i].e, 0), most = s->in[i].fill;
+	return wait <= most ? wait : s->in[i].flags & GRAPH_FORWARD ? 0 : most;
+}
+
 static void forwards(struct segment *s, const struct graph_config *g)
 {
 	int32_t writer[GRAPH_SLOTS];
@@ -111,7 +131,10 @@ static void forwards(struct segment *s, const struct graph_config *g)
 		e += in->re.cycles;
 		int64_t p = e;
 		s->node[i].late = in->late && !in->written ? writer[in->late] : -1;
-		if (s->node[i].late >= 0)
+		s->node[i].e = e;
+		if (wants_line(s, i))
+			p += line_wait(s, i);
+		else if (s->node[i].late >= 0)
 			p = later(p, s->node[s->node[i].late].p);
 		if (in->written && i >= in->written)
 			p = later(p, s->node[i - in->written].c + in->drain.cycles);
@@ -134,13 +157,14 @@ static void forwards(struct segment *s, const struct graph_config *g)
 		s->node[i].f = f;
 		s->node[i].d = d;
 		s->node[i].v = v;
-		s->node[i].e = e;
 		s->node[i].p = p;
 		s->node[i].c = c;
 		if (in->port)
 			writer[in->port] = (int32_t)i;
 		if (in->mem)
 			writer[in->mem] = (int32_t)i;
+		if (in->brings)
+			writer[in->brings] = (int32_t)i;
 		if (in->dst)
 			writer[in->dst] = (int32_t)i;
 	}
@@ -180,7 +204,13 @@ static void backwards(struct segment *s, const struct graph_config *g)
 		by = s->node[i].lp;
 		at = s->node[i].p;
 		sooner(&s->node[i].le, by - latency(in));
-		out_of_p(s, s->node[i].late, by - latency(in), at - latency(in));
+		if (!wants_line(s, i))
+			out_of_p(s, s->node[i].late, by - latency(in), at - latency(in));
+		else if (line_there(s, i) - s->node[i].e <= in->fill)
+			sooner(&s->node[s->node[i].late].lc,
+			       by - latency(in) - in->drain.cycles - s->in[s->node[i].late].fill);
+		else if (!(in->flags & GRAPH_FORWARD))
+			sooner(&s->node[i].le, by - latency(in) - in->fill);
 		if (in->written && i >= in->written)
 			sooner(&s->node[i - in->written].lc, by - latency(in) - in->drain.cycles);
 		out_of_p(s, s->node[i].line, by, at);
@@ -403,7 +433,14 @@ static enum path_node before_p(struct segment *s, int64_t *i)
 	}
 	const int64_t begun = s->node[here].p - latency(in);
 	const int32_t line = s->node[here].line, late = s->node[here].late;
-	const bool waited = late >= 0 && s->node[late].p == begun,
+	if (wants_line(s, here) && s->node[here].e + line_wait(s, here) == begun) {
+		const bool there = line_there(s, here) == begun;
+		own_latency(s, here);
+		give(s, here, KIND_MISS, there ? s->in[late].fill + in->drain.cycles : in->fill);
+		*i = there ? late : here;
+		return there ? AT_C : AT_E;
+	}
+	const bool waited = late >= 0 && !(in->flags & GRAPH_LINE) && s->node[late].p == begun,
 		   written = in->written && here >= in->written &&
 			     s->node[here - in->written].c + in->drain.cycles == begun;
 	if (waited || written) {

@@ -195,7 +195,7 @@ static void label(struct segment *g, const struct event *events, unsigned n)
 			in->pd_cat = e >= 0 ? (uint8_t)(FIRST_ROW + (unsigned)e) : CAT_NONE;
 		}
 		if (!any) {
-			if (in->line)
+			if (in->line || in->flags & GRAPH_LINE)
 				in->line_cat = CAT_NONE;
 			continue;
 		}
@@ -209,7 +209,7 @@ static void label(struct segment *g, const struct event *events, unsigned n)
 			else if (c == CAT_DL1 || c == CAT_SHALU || c == CAT_LGALU)
 				relabel(&in->ep_part[k], latency);
 		}
-		if (in->line)
+		if (in->line || in->flags & GRAPH_LINE)
 			in->line_cat = miss >= 0 ? (uint8_t)(FIRST_ROW + (unsigned)miss) : CAT_NONE;
 		if (in->wake.category == CAT_SHALU || in->wake.category == CAT_LGALU)
 			relabel(&in->wake, latency);

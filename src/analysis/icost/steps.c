@@ -305,9 +305,12 @@ static inline bool execute(struct batch *b, const struct graph_inst *restrict in
 			return false;
 	}
 	if (unlikely(in->late | in->written)) {
-		*flags |= STEP_LATE;
+		*flags |= STEP_LATE | (in->flags & GRAPH_LINE ? STEP_LINE : 0) |
+			  (in->flags & GRAPH_FORWARD ? STEP_FORWARD : 0);
+		s->fill = in->fill;
 		s->late = in->written ? (uint16_t)(g->rows.c + ((i - in->written) & b->c_mask))
 				      : in->late;
+		s->late_mask = (uint16_t)(g->rows.masks + in->line_cat);
 		s->drain = 0;
 		assert(in->drain.cycles <= GRAPH_WAIT_MAX);
 		b->growth += in->drain.cycles;
@@ -334,6 +337,14 @@ static inline bool execute(struct batch *b, const struct graph_inst *restrict in
 	}
 	if (unlikely(in->wake.cycles > g->wake))
 		g->wake = in->wake.cycles;
+	if (unlikely(in->brings)) {
+		*flags |= STEP_BRINGS;
+		s->brings = in->brings;
+		s->pc = in->pc;
+		s->fill = in->fill;
+		b->growth += in->fill;
+		g->wake = (uint32_t)max_u64(g->wake, in->fill);
+	}
 	return true;
 }
 

@@ -95,7 +95,16 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 			slot[in->port] = port + part(in->occupies, lane);
 		}
 		e[i] = r + part(in->re, lane);
-		p = later(e[i], slot[in->late]);
+		p = e[i];
+		if (in->flags & GRAPH_LINE) {
+			const uint64_t line = graph_counts(in->line_cat, lane)
+						  ? slot[in->late] + part(in->drain, lane)
+						  : 0,
+				       wait = later(line, p) - p;
+			p += wait <= in->fill ? wait : in->flags & GRAPH_FORWARD ? 0 : in->fill;
+		} else {
+			p = later(p, slot[in->late]);
+		}
 		if (in->written)
 			p = later(e[i], at(c, i - in->written) + part(in->drain, lane));
 		const uint64_t begun = p;
@@ -111,6 +120,8 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 		c[i] += in->pc;
 		if (in->mem)
 			slot[in->mem] = p;
+		if (in->brings)
+			slot[in->brings] = c[i] + in->fill;
 		if (in->dst)
 			slot[in->dst] = p + part(in->wake, lane);
 	}
@@ -175,6 +186,14 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 		in->dst = rng_below(rng, 4) ? (uint16_t)(1 + rng_below(rng, 20)) : 0;
 		in->mem = rng_below(rng, 4) ? 0 : (uint16_t)(GRAPH_SLOT_POOL + rng_below(rng, 8));
 		in->wake = random_part(rng, 2, 3);
+		if (in->late && !in->written && rng_below(rng, 3)) {
+			in->flags |= (uint8_t)(GRAPH_LINE | rng_below(rng, 2) * GRAPH_FORWARD);
+			in->drain = random_part(rng, 2, 200);
+			in->fill = (uint16_t)rng_below(rng, 200);
+		} else if (!rng_below(rng, 4)) {
+			in->brings = (uint16_t)(GRAPH_SLOT_POOL + rng_below(rng, 8));
+			in->fill = (uint16_t)rng_below(rng, 300);
+		}
 	}
 }
 

@@ -337,6 +337,47 @@ static void test_679_a_load_with_some_of_a_stores_bytes_waits_until_it_is_writte
 	free(s);
 }
 
+/* An operation of 20 cycles, a store behind it, and a load of the line that the store brings, which
+ * is fetched so many cycles later for an instruction miss. */
+static struct small *store_line(unsigned cycles, unsigned flags)
+{
+	struct small *s = new_small(64, 15);
+	op(s, 0, 1, 20, CAT_LGALU);
+	struct graph_inst *in = op(s, 0, 0, 1, CAT_NONE);
+	in->brings = GRAPH_SLOT_POOL;
+	in->fill = 101;
+	in = op(s, 0, 2, 4, CAT_DL1);
+	in->flags |= (uint8_t)(GRAPH_HEAD | GRAPH_LINE | flags);
+	in->fetch[0] = (struct graph_part){ .cycles = (uint16_t)cycles, .category = CAT_IMISS };
+	in->late = GRAPH_SLOT_POOL;
+	in->line_cat = CAT_DMISS;
+	in->fill = 100;
+	solve(s);
+	return s;
+}
+
+static void test_632_a_line_that_a_store_brings_comes_after_the_store_commits(void **state)
+{
+	/* The store commits at 21, the line is there at 122. */
+	struct small *s = store_line(200, 0);
+	assert_int_equal(s->length[0], 200 + 4);
+	assert_int_equal(s->length[SET(DMISS)], 200 + 4);
+	assert_int_equal(s->length[SET(DMISS) | SET(IMISS)], 21);
+	/* Sooner than the store it brings the line itself. */
+	assert_int_equal(s->length[SET(IMISS)], 1 + 100 + 4);
+	free(s);
+	s = store_line(50, 0);
+	assert_int_equal(s->length[0], 21 + 101 + 4);
+	assert_int_equal(s->length[SET(DMISS)], 50 + 4);
+	assert_int_equal(s->length[SET(LGALU)], 2 + 101 + 4);
+	free(s);
+	/* … or has the store's own bytes. */
+	s = store_line(50, GRAPH_FORWARD);
+	assert_int_equal(s->length[0], 21 + 101 + 4);
+	assert_int_equal(s->length[SET(IMISS)], 21);
+	free(s);
+}
+
 static void test_699_fetch_waits_for_a_packet_to_leave_the_target_queue(void **state)
 {
 	struct small *s = new_small(64, 15);
@@ -456,6 +497,17 @@ static void test_683_slack_holds_when_it_is_used_up(void **state)
 				    (struct graph_part){ .cycles = 2, .category = CAT_NONE };
 			}
 			in->pc = !rng_below(&rng, 10);
+			if (!rng_below(&rng, 4)) {
+				in->brings = (uint16_t)(GRAPH_SLOT_POOL + rng_below(&rng, 2));
+				in->fill = (uint16_t)(10 + rng_below(&rng, 20));
+			} else if (!rng_below(&rng, 3)) {
+				in->flags |= GRAPH_LINE;
+				in->late = (uint16_t)(GRAPH_SLOT_POOL + rng_below(&rng, 2));
+				in->line_cat = CAT_NONE;
+				in->drain =
+				    (struct graph_part){ .cycles = 2, .category = CAT_NONE };
+				in->fill = UINT16_MAX;
+			}
 		}
 		struct segment *g = segment_of(s);
 		solve(s);
@@ -511,6 +563,7 @@ int main(void)
 		cmocka_unit_test(test_678_a_load_waits_for_the_data_of_its_store),
 		cmocka_unit_test(
 		    test_679_a_load_with_some_of_a_stores_bytes_waits_until_it_is_written),
+		cmocka_unit_test(test_632_a_line_that_a_store_brings_comes_after_the_store_commits),
 		cmocka_unit_test(test_699_fetch_waits_for_a_packet_to_leave_the_target_queue),
 		cmocka_unit_test(test_681_slack_is_what_a_result_can_be_late),
 		cmocka_unit_test(test_682_local_slack_is_never_more_than_global),
