@@ -24,7 +24,8 @@
  *   P <- E        EP: the operation (shalu, lgalu), L1 hit beyond one cycle (dl1), what a miss
  *                 adds (dmiss; its waiting for buses: bw, too), D-TLB (none; what page tables
  *                 miss: dmiss)
- *   EP <- P, C    a load that has issued waits for a store's data, or for it to be written
+ *   EP <- P, C    a load that has issued waits for a store's data, or for it to be written, or
+ *                 for the line that the store missed when it was written (dmiss)
  *   P <- P        PP: an earlier miss of the same line (dmiss); a store's data
  *   C <- P, C     PC, CC; C(i-width) + 1: CBW (bw)
  *
@@ -95,8 +96,10 @@ struct edges {
 	uint64_t slot_time[GRAPH_SLOTS]; /* when its value became available */
 	struct {
 		uint64_t addr;	 /* store: address; line: line number */
-		uint32_t size;	 /* 0: a line */
 		uint64_t number; /* store: its instruction */
+		uint32_t size;	 /* 0: a line */
+		uint16_t fill;	 /* line: so long after a store commits; 0: no store's */
+		bool asked;	 /* … and it is known whether that was right */
 	} pool[GRAPH_SLOTS];
 	unsigned next_pool;
 	uint16_t store_map[MAP], byte_map[MAP], line_map[MAP]; /* by granule, address, line */
@@ -535,6 +538,8 @@ static uint16_t new_pool_slot(struct edges *s, uint64_t addr, uint32_t size)
 	s->pool[slot].addr = addr;
 	s->pool[slot].size = size;
 	s->pool[slot].number = s->count;
+	s->pool[slot].fill = 0;
+	s->pool[slot].asked = false;
 	if (size)
 		for (uint64_t g = addr >> 3; g <= (addr + size - 1) >> 3; g++)
 			s->store_map[map_index(g)] = s->byte_map[map_index(addr)] = slot;
@@ -574,13 +579,45 @@ static uint64_t late_edge(struct edges *s, const struct rec_inst *r, uint16_t st
 	return p - took;
 }
 
-static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t latency, uint64_t e,
-		       struct graph_inst *out)
+/* A line that a store misses comes so long after it commits. Those who come between wait for it;
+ * before that its own bytes are in the queue, and who wants others brings the line itself. Returns
+ * when the access begins that then hits. */
+static uint64_t line_edge(struct edges *s, const struct rec_inst *r, uint16_t slot, uint16_t store,
+			  const struct stamps *now, uint64_t p, struct graph_inst *out)
+{
+	__typeof__(&s->pool[0]) from = &s->pool[slot];
+	if (from->addr != r->addr >> s->line_shift || r->dlevel == LEVEL_FWD)
+		return now->e;
+	const bool merged = r->psv & PSV_ST_MERGE, missed = r->psv & PSV_ST_L1 && !merged;
+	const uint64_t there = s->slot_time[slot], commit = there - from->fill,
+		       hit = s->m.l1d_latency + (uint64_t)r->lat_dtlb,
+		       begun = merged && p > now->e + hit ? p - hit : now->e,
+		       wait = begun > now->e ? begun - there : 0;
+	if (!from->asked && now->e > commit && (merged || now->e < commit + s->m.mem_latency)) {
+		from->asked = true;
+		shadow_stored(s->shadow, merged && r->dlevel == LEVEL_MEM);
+	}
+	if (missed || there > begun || wait > GRAPH_WAIT_MAX) {
+		from->fill = 0; /* it is another's */
+		from->addr = UINT64_MAX;
+		return now->e;
+	}
+	out->flags |= GRAPH_LINE;
+	if (store && s->pool[store].number >= from->number)
+		out->flags |= GRAPH_FORWARD;
+	out->late = slot;
+	out->line_cat = category_of(s, r->pc, CAT_DMISS);
+	out->drain = (struct graph_part){ .cycles = (uint16_t)wait, .category = CAT_NONE };
+	out->fill = (uint16_t)(from->fill - 1 + wait);
+	return begun;
+}
+
+static void load_parts(struct edges *s, const struct rec_inst *r, uint16_t sharer, uint64_t latency,
+		       uint64_t e, struct graph_inst *out)
 {
 	const struct edges_machine *m = &s->m;
 	const uint64_t hit = r->dlevel == LEVEL_FWD ? m->forward_latency : m->l1d_latency;
 	const uint64_t line = r->addr >> s->line_shift;
-	const uint16_t sharer = s->line_map[map_index(line)];
 	uint64_t rest = latency - min_u64(latency, 1);
 	unsigned n = 0;
 	uint64_t part = min_u64(rest, hit - min_u64(hit, 1));
@@ -592,7 +629,8 @@ static void load_parts(struct edges *s, const struct rec_inst *r, uint64_t laten
 	rest -= part;
 	out->ep = cut(out->ep + part);
 	if (sharer && !s->pool[sharer].size && s->pool[sharer].addr == line &&
-	    s->slot_time[sharer] <= e + latency && r->dlevel != LEVEL_FWD) {
+	    !s->pool[sharer].fill && s->slot_time[sharer] <= e + latency &&
+	    r->dlevel != LEVEL_FWD) {
 		out->line = sharer;
 		out->line_cat = category_of(s, r->pc, CAT_DMISS);
 		if (s->slot_time[sharer] > e + latency - rest)
@@ -683,7 +721,18 @@ static enum graph_category contention_category(const struct edges *s, const stru
 										    : CAT_BW;
 }
 
-/* The same for a load's data; stores only leave their traces. */
+/* A store's line is on its way from the cycle after commit, if it is not there. */
+static void shadow_line(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
+{
+	const enum mem_level level = shadow_store(s->shadow, r->addr);
+	if (level <= LEVEL_L1)
+		return;
+	out->brings = new_pool_slot(s, r->addr >> s->line_shift, 0);
+	out->fill = (uint16_t)(1 + shadow_least(s->shadow, SHADOW_DATA, level));
+	s->pool[out->brings].fill = out->fill;
+}
+
+/* The same for a load's data. */
 static void shadow_data(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
 	const bool missed = r->psv & (PSV_ST_L1 | PSV_ST_MERGE);
@@ -762,6 +811,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 			  const struct stamps *now, uint64_t p, struct graph_inst *out)
 {
 	uint64_t ready = now->d + 1, latency = p - now->e, begun = now->e;
+	uint16_t sharer = 0;
 	unsigned n = 0;
 	for (unsigned k = 0; k < 3; k++)
 		if (d->src[k] && !(k == 1 && d->split)) {
@@ -776,6 +826,9 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		}
 		if (store)
 			begun = late_edge(s, r, store, now, p, out);
+		sharer = s->line_map[map_index(r->addr >> s->line_shift)];
+		if (s->pool[sharer].fill && !out->late && !out->written)
+			begun = line_edge(s, r, sharer, store, now, p, out);
 	}
 	if (d->unit < EDGES_UNITS)
 		ready = max_u64(ready, port_edge(s, r, d, now, latency, out));
@@ -790,7 +843,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		s->slot_time[out->port] += out->re.cycles;
 	}
 	if (d->load) {
-		load_parts(s, r, p - begun, begun, out);
+		load_parts(s, r, sharer, p - begun, begun, out);
 	} else if (d->split) {
 		out->ep = 1;
 		out->data = d->src[1];
@@ -807,7 +860,10 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 							 .category = out->ep_part[0].category };
 	}
 	if ((d->load || d->store) && s->shadow && !s->nrules) {
-		shadow_data(s, r, out);
+		if (d->split)
+			shadow_line(s, r, out);
+		else
+			shadow_data(s, r, out);
 		shadow_page(s, r, out);
 	}
 	out->dst = d->dst;
@@ -897,6 +953,8 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	to->c = now.c;
 	to->mem = d->store ? out->mem : 0;
 	to->queue = d->queue;
+	if (out->brings)
+		s->slot_time[out->brings] = c + out->fill;
 	if (r->flags & RI_MISPREDICT)
 		note_mispredict(s, r, out);
 	note_queues(s, r, d);

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/isa.h"
+
 struct tags {
 	uint32_t sets, ways; /* sets 0: no such cache */
 	uint32_t mask;	     /* sets - 1 if that is a power of two, else 0 */
@@ -39,12 +41,15 @@ struct shadow {
 	struct tags l1[2], l2, llc;
 	struct tlb dtlb;
 	bool usable[2];
+	bool ideal;	     /* the machine has no data misses, or none that go to memory */
 	uint32_t ahead[2];   /* lines that the prefetcher brings */
 	uint32_t page_shift; /* from lines to pages, which it does not cross */
 	uint32_t line_shift;
-	uint64_t watched;    /* the line of the last instruction that was only watched */
-	uint32_t strange[2]; /* misses of lines not seen before: served by a cache, by memory */
-	uint64_t owed;	     /* of those, not yet said to come from memory, times their number */
+	uint64_t watched; /* the line of the last instruction that was only watched */
+	struct strange {
+		uint32_t by[2]; /* misses of lines not seen before: served by a cache, by memory */
+		uint64_t owed;	/* of those, not yet said to come from memory, times their number */
+	} strange, stores;
 	uint32_t sixteenths[2][LEVEL_MEM + 1]; /* of a cycle: what a miss adds, in the mean */
 	uint16_t least[2][LEVEL_MEM + 1];
 };
@@ -56,6 +61,12 @@ static const char *text_of(const struct trace_info *info, const char *section, c
 		    !strcmp(info->settings[i].key, key))
 			return info->settings[i].value;
 	return "";
+}
+
+static bool is_on(const struct trace_info *info, const char *ideal)
+{
+	const char *text = text_of(info, "ideal", ideal);
+	return !strcmp(text, "yes") || !strcmp(text, "on") || !strcmp(text, "1");
 }
 
 static uint64_t bytes_of(const char *text)
@@ -111,6 +122,7 @@ struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta
 	if (s->dtlb.entries > TLB_MOST || strtoul(text_of(info, "dtlb", "ways"), NULL, 0))
 		s->dtlb.entries = 0;
 	s->page_shift = 12 - s->line_shift;
+	s->ideal = is_on(info, "dmiss") || is_on(info, "dmem");
 	for (unsigned side = 0; side < 2; side++) {
 		s->ahead[side] = lines_ahead(info, side == SHADOW_INST ? "l1i" : "l1d");
 		s->usable[side] = s->l1[side].sets && s->ahead[side] != UINT32_MAX;
@@ -179,8 +191,8 @@ static void prefetch(struct shadow *s, enum shadow_side side, uint64_t line)
 	}
 }
 
-enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
-			     enum mem_level really)
+static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint64_t addr,
+				  enum mem_level really, struct strange *strange)
 {
 	const uint64_t line = addr >> s->line_shift;
 	bool full, full2 = true;
@@ -199,17 +211,34 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 	if (level == LEVEL_MEM && !full2) {
 		/* Was it there before? As often as those were that really missed. */
 		if (really > LEVEL_L1)
-			s->strange[really == LEVEL_MEM]++;
+			strange->by[really == LEVEL_MEM]++;
 		if (really == LEVEL_MEM)
 			return full ? LEVEL_MEM : LEVEL_NONE;
-		const uint32_t all = s->strange[0] + s->strange[1];
-		s->owed += s->strange[1];
-		if (s->owed < all)
+		const uint32_t all = strange->by[0] + strange->by[1];
+		strange->owed += strange->by[1];
+		if (strange->owed < all)
 			level = s->llc.sets ? LEVEL_LLC : LEVEL_L2;
 		else
-			s->owed -= all;
+			strange->owed -= all;
 	}
 	return full ? level : LEVEL_NONE;
+}
+
+enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
+			     enum mem_level really)
+{
+	return access_line(s, side, addr, really, &s->strange);
+}
+
+enum mem_level shadow_store(struct shadow *s, uint64_t addr)
+{
+	const enum mem_level level = access_line(s, SHADOW_DATA, addr, LEVEL_NONE, &s->stores);
+	return s->ideal ? LEVEL_NONE : level;
+}
+
+void shadow_stored(struct shadow *s, bool memory)
+{
+	s->stores.by[memory]++;
 }
 
 /* True if the page is there; it is now. */
@@ -258,7 +287,9 @@ void shadow_watch(struct shadow *s, const struct rec_inst *r)
 	}
 	if (r->flags & (RI_LOAD | RI_STORE))
 		shadow_translate(s, r->addr, r->lat_dtlb);
-	if (r->flags & (RI_LOAD | RI_STORE))
+	if (r->cls == CLASS_STORE)
+		shadow_store(s, r->addr);
+	else if (r->flags & (RI_LOAD | RI_STORE))
 		shadow_access(s, SHADOW_DATA, r->addr,
 			      r->psv & (PSV_ST_L1 | PSV_ST_MERGE) ? (enum mem_level)r->dlevel
 								  : LEVEL_L1);

@@ -21,6 +21,11 @@ enum shadow_side { SHADOW_INST, SHADOW_DATA };
  */
 enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
 			     enum mem_level really);
+/* … by a store, which is really served after its record is made. LEVEL_NONE also where misses are
+ * idealised. */
+enum mem_level shadow_store(struct shadow *s, uint64_t addr);
+/* The line of such a store did come from memory, as a load saw that waited for it, or did not. */
+void shadow_stored(struct shadow *s, bool memory);
 /* … to the page of addr, which really took so many cycles to translate: those that it would have
  * taken beyond them; 0 also where that cannot be told (a TLB that is not fully associative). */
 uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took);

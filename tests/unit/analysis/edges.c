@@ -192,6 +192,123 @@ static void test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk(v
 	shadow_free(s);
 }
 
+/* ---- lines that stores bring ---- */
+
+#define SET(a) (1u << CAT_##a)
+
+/* A store of a line that no cache has commits at 8; a load of another word of it is fetched, an
+ * instruction miss later, `later` cycles after the store, and has its data so many cycles after it
+ * issues. */
+static struct run store_and_load(struct shadow *s, uint32_t later, uint32_t took, uint32_t psv)
+{
+	struct run r = run_new();
+	for (uint64_t line = 0; line < 64; line++)
+		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
+	edges_shadow(r.edges, s);
+	struct rec_inst i = inst(&r, SB(5, 6), CLASS_STORE, 6, 7);
+	i.addr = 0x200000;
+	i.size = 1;
+	i.commit = 8;
+	i.flags &= ~(uint32_t)RI_FETCH_HEAD; /* as if its packet had begun before */
+	add(&r, &i);
+	assert_int_equal(r.last.fill, 1 + 150 - 4);
+	i = inst(&r, LBU(7, 8), CLASS_LOAD, 6, 6 + took);
+	i.flags |= RI_FETCH_HEAD;
+	i.fetch += later;
+	i.lat_icache = (uint16_t)(later - 1);
+	i.ilevel = LEVEL_MEM;
+	i.commit = 6 + took;
+	i.addr = 0x200008;
+	i.size = 1;
+	i.psv = psv;
+	i.dlevel = psv ? LEVEL_MEM : LEVEL_L1;
+	i.lat_dmiss = (uint16_t)(took - 4);
+	add(&r, &i);
+	return r;
+}
+
+static struct shadow *small_shadow(void)
+{
+	static const struct trace_setting settings[] = { { "l1d", "size", "4k" },
+							 { "l1d", "ways", "1" } };
+	const struct trace_info info = { .settings = settings, .nsettings = 2 };
+	return shadow_new(&info, &meta);
+}
+
+static void test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store(void **state)
+{
+	struct shadow *s = small_shadow();
+	/* It hit: the line had come long before. */
+	struct run r = store_and_load(s, 300, 4, 0);
+	assert_int_equal(graph_base(r.graph).c, 300 + 6 + 4);
+	assert_int_equal(graph_commit(r.graph, SET(DMISS)), 300 + 6 + 4);
+	/* Without instruction misses it is ready before the store commits: a miss of its own. */
+	assert_int_equal(graph_commit(r.graph, SET(IMISS)), 6 + 150);
+	assert_int_equal(graph_commit(r.graph, SET(IMISS) | SET(DMISS)), 6 + 4);
+	run_free(&r);
+	shadow_free(s);
+}
+
+static void test_629_a_load_that_waits_for_a_stores_line_has_it_when_it_comes(void **state)
+{
+	struct shadow *s = small_shadow();
+	/* The store is written at 9 + 3, for some reason; its line is there at 9 + 3 + 150. */
+	struct run r = store_and_load(s, 60, 9 + 3 + 150 - 66, PSV_ST_L1 | PSV_ST_MERGE);
+	assert_int_equal(graph_base(r.graph).c, 9 + 3 + 150);
+	assert_int_equal(graph_commit(r.graph, SET(DMISS)), 60 + 6 + 4);
+	assert_int_equal(graph_commit(r.graph, SET(DL1)), 9 + 3 + 150 - 3);
+	/* Before the store has committed nothing is on its way. */
+	assert_int_equal(graph_commit(r.graph, SET(IMISS)), 6 + 3 + 150);
+	run_free(&r);
+	shadow_free(s);
+}
+
+static void test_630_a_load_that_misses_itself_does_not_wait_for_a_stores_line(void **state)
+{
+	struct shadow *s = small_shadow();
+	struct run r = store_and_load(s, 300, 150, PSV_ST_L1);
+	assert_int_equal(r.last.late, 0);
+	assert_int_equal(graph_base(r.graph).c, 300 + 6 + 150);
+	assert_int_equal(graph_commit(r.graph, SET(DMISS)), 300 + 6 + 4);
+	run_free(&r);
+	shadow_free(s);
+}
+
+static void test_631_where_lines_of_stores_come_from_is_learnt(void **state)
+{
+	static const struct trace_setting settings[] = { { "l1d", "size", "4k" },
+							 { "l1d", "ways", "1" },
+							 { "l2", "size", "1M" },
+							 { "l2", "ways", "8" } };
+	const struct trace_info info = { .settings = settings, .nsettings = 4 };
+	struct shadow *s = shadow_new(&info, &meta);
+	unsigned memory = 0;
+	for (uint64_t line = 0; line < 64; line++)
+		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_L2);
+	shadow_stored(s, true);
+	for (unsigned k = 0; k < 3; k++)
+		shadow_stored(s, false);
+	for (uint64_t line = 0; line < 64; line++)
+		memory += shadow_store(s, 0x200000 + 64 * line) == LEVEL_MEM;
+	assert_int_equal(memory, 64 / 4);
+	shadow_free(s);
+}
+
+static void test_633_without_data_misses_stores_bring_no_lines(void **state)
+{
+	static const struct trace_setting settings[] = { { "l1d", "size", "4k" },
+							 { "l1d", "ways", "1" },
+							 { "ideal", "dmiss", "on" } };
+	for (size_t n = 2; n <= 3; n++) {
+		const struct trace_info info = { .settings = settings, .nsettings = n };
+		struct shadow *s = shadow_new(&info, &meta);
+		for (uint64_t line = 0; line < 64; line++)
+			shadow_store(s, 0x100000 + 64 * line);
+		assert_int_equal(shadow_store(s, 0x200000), n == 2 ? LEVEL_MEM : LEVEL_NONE);
+		shadow_free(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +318,12 @@ int main(void)
 		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
 		cmocka_unit_test(
 		    test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk),
+		cmocka_unit_test(test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store),
+		cmocka_unit_test(test_629_a_load_that_waits_for_a_stores_line_has_it_when_it_comes),
+		cmocka_unit_test(
+		    test_630_a_load_that_misses_itself_does_not_wait_for_a_stores_line),
+		cmocka_unit_test(test_633_without_data_misses_stores_bring_no_lines),
+		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
