@@ -505,7 +505,9 @@ static bool draw(const struct stack_model *models, size_t count, const char *pat
 				   .parts = parts,
 				   .nparts = nparts,
 				   .groups = groups,
-				   .ngroups = count };
+				   .ngroups = count,
+				   .most = 1.5,
+				   .least = -0.5 };
 	bool ok = svg_write(path, &chart, e);
 
 	free(title);

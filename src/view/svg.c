@@ -2,7 +2,7 @@
 /*
  * Layout: names of bars slanted under the axis, names of groups under those, the legend at the
  * right, top of the stack first. The axis is scaled to the highest and the lowest stack, with round
- * numbers at its ticks.
+ * numbers at its ticks; stacks beyond a limit are cut, so that one does not flatten all others.
  */
 #include "view/svg.h"
 
@@ -56,13 +56,12 @@ static void extent(const struct svg_chart *c, const struct svg_bar *b, double *h
 /* A round step that gives four to eight ticks. */
 static double tick_step(double range)
 {
-	double step = pow(10, floor(log10(range / 4)));
+	const double unit = pow(10, floor(log10(range / 8)));
 
-	if (range / step > 20)
-		step *= 5;
-	else if (range / step > 8)
-		step *= 2;
-	return range / step > 8 ? step * 2 : step;
+	return unit * (range <= 8 * unit    ? 1
+		       : range <= 16 * unit ? 2
+		       : range <= 40 * unit ? 5
+					    : 10);
 }
 
 struct plot {
@@ -115,6 +114,19 @@ static void fill(FILE *f, const struct svg_chart *c, size_t part)
 		fprintf(f, "fill=\"%s\"", c->parts[part].colour);
 }
 
+/* A bar goes on to `value` beyond the end of the axis at y. */
+static void draw_cut(FILE *f, const struct plot *p, double x, double value, double y)
+{
+	const double step = p->bar / 4.0, at = value > 0 ? y + 16 : y - 16;
+
+	fprintf(f,
+		"<path d=\"M%.1f %.1f l%.1f -4 l%.1f 4 l%.1f -4 l%.1f 4\" fill=\"none\" "
+		"stroke=\"#fff\" stroke-width=\"3\"/><text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" "
+		"text-anchor=\"middle\" fill=\"#fff\">%.3g</text>\n",
+		x, at + 2, step, step, step, step, x + p->bar / 2.0, value > 0 ? y + 10 : y - 3,
+		value);
+}
+
 static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
 		     const struct svg_bar *b, double x)
 {
@@ -125,7 +137,9 @@ static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
 		double from = *at, to = *at + v;
 
 		*at = to;
-		if (fabs(v) * PLOT / (p->high - p->low) < 0.05)
+		from = fmax(fmin(from, p->high), p->low);
+		to = fmax(fmin(to, p->high), p->low);
+		if (fabs(to - from) * PLOT / (p->high - p->low) < 0.05)
 			continue;
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" ", x,
 			y_of(p, fmax(from, to)), p->bar, fabs(y_of(p, from) - y_of(p, to)));
@@ -136,6 +150,10 @@ static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
 		text(f, c->parts[k].name);
 		fprintf(f, " %.4g</title></rect>\n", v);
 	}
+	if (up > p->high * (1 + 1e-9))
+		draw_cut(f, p, x, up, TOP);
+	if (down < p->low * (1 + 1e-9))
+		draw_cut(f, p, x, down, TOP + PLOT);
 	fprintf(f, "<text transform=\"translate(%.1f %d) rotate(-50)\" text-anchor=\"end\">",
 		x + p->bar * 0.75, TOP + PLOT + 14);
 	text(f, b->name);
@@ -181,6 +199,10 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 			p.low = fmin(p.low, low);
 		}
 	}
+	if (c->most > 0)
+		p.high = fmin(p.high, c->most);
+	if (c->least < 0)
+		p.low = fmax(p.low, c->least);
 	if (p.high - p.low <= 0)
 		p.high = 1;
 	step = tick_step(p.high - p.low);

@@ -33,7 +33,9 @@ struct svg_chart {
 	size_t nparts;
 	const struct svg_group *groups;
 	size_t ngroups;
-	int bar; /* width of one in pixels; 0: 26 */
+	int bar;	    /* width of one in pixels; 0: 26 */
+	double most, least; /* the axis goes no further: what does is cut and says how far; 0: all
+			       is shown */
 };
 
 bool svg_write(const char *path, const struct svg_chart *chart, struct err *e);
