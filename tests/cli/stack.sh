@@ -27,6 +27,15 @@ test_every_method_sums_to_the_cpi() {
 	json_holds 'all(abs(total(n) - j["cpi"]) < 1e-6 for n in m)'
 }
 
+# Writing the flags flushes what has entered behind it, which enters twice.
+test_what_retires_is_what_committed() {
+	run sim --analyze cpistack -o "$tmp/t.culprit" -- "$GUESTS/answers" flush
+	run stack "$tmp/t.culprit" --no-reference --json
+	status_is 0
+	json_holds 'abs(m["topdown"]["components"]["retiring"] - 1 / 4) < 1e-6'
+	json_holds 'm["topdown"]["components"]["bad speculation: other flushes"] > 0'
+}
+
 test_the_reference_comes_first_and_has_no_error() {
 	run stack "$profile" --json
 	json_holds 'j["methods"][0]["name"] == "simulated" and j["methods"][0]["reference"]'

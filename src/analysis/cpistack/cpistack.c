@@ -130,6 +130,26 @@ static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t nin
 	return true;
 }
 
+/*
+ * Instructions of the right path that entered and were flushed, to enter again, had their slots
+ * counted as retiring. How many there were by the end of a phase is at most what had entered and
+ * not committed by then, and no more than by the end of the next.
+ */
+static void count_clears(struct cpistack *s)
+{
+	int64_t flushed = INT64_MAX;
+	for (size_t i = s->nphases; i-- > 0;) {
+		struct cpi_counts *c = &s->phase[i];
+		const int64_t left = c->topdown[TD_RETIRING] - c->insts;
+		flushed = left < flushed ? left : flushed;
+		flushed = flushed < 0 ? 0 : flushed;
+		c->topdown[TD_RETIRING] -= flushed;
+		c->topdown[TD_CLEARS] += flushed;
+	}
+	if (s->nphases)
+		memcpy(s->now.topdown, s->phase[s->nphases - 1].topdown, sizeof(s->now.topdown));
+}
+
 static bool cpistack_finish(void *state, struct store *store, struct err *e)
 {
 	struct cpistack *s = state;
@@ -141,6 +161,7 @@ static bool cpistack_finish(void *state, struct store *store, struct err *e)
 			s->nphases--;
 		s->phase[s->nphases++] = s->now;
 	}
+	count_clears(s);
 	return !store || cpistack_store(s, store, e);
 }
 

@@ -190,6 +190,9 @@ int main(int argc, char **argv)
 		printf("%lx %ld.%09ld %d\n", random, (long)now.tv_sec, now.tv_nsec, getpid());
 	} else if (!strcmp(what, "work")) {
 		printf("%u\n", hot_loop(argc > 2 ? (unsigned)atoi(argv[2]) : 1000000));
+	} else if (!strcmp(what, "flush")) {
+		for (int i = 0; i < 1000; i++)
+			__asm__ volatile("fsflags zero");
 	} else if (!strcmp(what, "spin")) {
 		say_ready();
 		for (;;)
