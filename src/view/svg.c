@@ -68,6 +68,7 @@ struct plot {
 	double high, low; /* of the axis */
 	double width;
 	int bar;
+	int names; /* room for them */
 };
 
 static double y_of(const struct plot *p, double value)
@@ -184,7 +185,7 @@ static double group_width(const struct svg_group *g, int bar)
 bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 {
 	FILE *f = fopen(path, "we");
-	struct plot p = { .width = LEFT, .bar = c->bar ? c->bar : BAR };
+	struct plot p = { .width = LEFT, .bar = c->bar ? c->bar : BAR, .names = 10 };
 	double step, x = LEFT + GROUP_GAP / 2.0;
 
 	if (!f)
@@ -195,6 +196,8 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 			double high, low;
 
 			extent(c, &c->groups[g].bars[b], &high, &low);
+			if (c->groups[g].bars[b].name[0])
+				p.names = NAMES;
 			p.high = fmax(p.high, high);
 			p.low = fmin(p.low, low);
 		}
@@ -209,7 +212,7 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 	p.high = ceil(p.high / step - 1e-9) * step;
 	p.low = floor(p.low / step + 0.02) * step; /* not for what could not be seen */
 
-	double height = fmax(TOP + PLOT + NAMES + 20, TOP + ROW * (double)c->nparts + 10);
+	double height = fmax(TOP + PLOT + p.names + 20.0, TOP + ROW * (double)c->nparts + 10);
 	double title = TITLE * (double)strlen(c->title);
 	double width = fmax(p.width + LEGEND, LEFT + title + 10);
 
@@ -234,7 +237,7 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 		fprintf(f,
 			"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
 			"font-weight=\"bold\">",
-			x + room / 2, TOP + PLOT + NAMES + 10.0);
+			x + room / 2, TOP + PLOT + p.names + 10.0);
 		text(f, group->name);
 		fputs("</text>\n", f);
 		x += room + GROUP_GAP;
