@@ -92,12 +92,10 @@ static bool run_plan(struct plan *p, const struct icost_values *v, struct icost_
 		if (ok && (j->status == JOB_DONE || j->status == JOB_CACHED) &&
 		    rerun_read(j, &result, &inner)) {
 			const double saved = truth->cycles - (double)result.cycles;
-			if (!i || !repeats) {
-				/* tells nothing of the others, or they nothing of the run */
-			} else if (p->set[i]) {
+			if (i && repeats && p->set[i]) {
 				truth->known[p->set[i]] = true;
 				truth->cost[p->set[i]] = saved;
-			} else {
+			} else if (i && repeats) {
 				what_if[p->what_if[i]].verified = true;
 				what_if[p->what_if[i]].simulated = saved;
 			}

@@ -43,19 +43,6 @@ static void note(struct guest *g, const char *path, unsigned uses)
 	g->files[g->nfiles++] = (struct file_use){ x_strdup(path), uses };
 }
 
-static bool path_of(int fd, char *path)
-{
-	char link[32];
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, path, PATH_BYTES - 1);
-
-	if (n <= 0 || path[0] != '/')
-		return false;
-	path[n] = 0;
-	return true;
-}
-
 bool files_new(int dir, const char *path)
 {
 	return faccessat(dir, path, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
@@ -68,7 +55,7 @@ void files_opened(struct guest *g, int host, int flags, bool made)
 	struct stat st;
 
 	if (flags & (O_PATH | O_DIRECTORY) || fstat(host, &st) || !S_ISREG(st.st_mode) ||
-	    !path_of(host, path))
+	    path_of_fd(host, path) < 0)
 		return;
 	note(g, path, made ? GUEST_MADE : writes ? GUEST_CHANGED : GUEST_READ);
 }
@@ -79,7 +66,8 @@ void files_named(struct guest *g, int dir, const char *path, bool made)
 
 	if (*path == '/')
 		snprintf(whole, sizeof(whole), "%s", path);
-	else if (dir == AT_FDCWD ? getcwd(folder, sizeof(folder)) != NULL : path_of(dir, folder))
+	else if (dir == AT_FDCWD ? getcwd(folder, sizeof(folder)) != NULL
+				 : path_of_fd(dir, folder) == 0)
 		snprintf(whole, sizeof(whole), "%s/%s", folder, path);
 	else
 		return;

@@ -18,7 +18,7 @@
 
 #include "guest/process.h"
 
-static int fd_path(int fd, char host[PATH_BYTES])
+int path_of_fd(int fd, char host[PATH_BYTES])
 {
 	char link[64];
 	ssize_t n;
@@ -52,7 +52,7 @@ static int under_sysroot(struct guest *g, const char *path, bool follow, char ho
 	}
 	if (fd < 0)
 		return -errno;
-	err = fd_path(fd, host);
+	err = path_of_fd(fd, host);
 	close(fd);
 	return err;
 }

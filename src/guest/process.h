@@ -342,6 +342,8 @@ void files_free(struct guest *g);
 
 /* path.c */
 #define PATH_BYTES 4096
+/* Of an open file; 0 or -errno. */
+int path_of_fd(int fd, char host[PATH_BYTES]);
 /* The host path of a guest path relative to a guest directory descriptor: fills host and *dirfd
  * (AT_FDCWD or a host descriptor), to be used together. 0 or -errno. */
 int path_in(struct guest *g, uint64_t dirfd, uint64_t addr, bool follow, char host[PATH_BYTES],

@@ -170,11 +170,8 @@ static bool is_inside(const char *path, char *const *folders)
 	char *real = realpath(path, NULL);
 	bool inside = !real;
 
-	for (; !inside && folders && *folders; folders++) {
-		size_t n = strlen(*folders);
-
-		inside = !strncmp(real, *folders, n) && (!real[n] || real[n] == '/');
-	}
+	for (; !inside && folders && *folders; folders++)
+		inside = path_below(real, *folders);
 	free(real);
 	return inside;
 }

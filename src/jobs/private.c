@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "util/util.h"
+
 static bool write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -48,21 +50,18 @@ static bool new_namespace(void)
 	return !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
-static bool is_below(const char *path, const char *folder)
-{
-	size_t n = strlen(folder);
-
-	return !strncmp(path, folder, n) && path[n] == '/';
-}
-
 static bool has_mounts(const char *folder)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	char line[4096], at[4096];
 	bool found = !f;
 
-	while (!found && fgets(line, sizeof(line), f))
-		found = sscanf(line, "%*s %*s %*s %*s %4095s", at) != 1 || is_below(at, folder);
+	while (!found && fgets(line, sizeof(line), f)) {
+		bool known = sscanf(line, "%*s %*s %*s %*s %4095s", at) == 1;
+		const char *rest = known ? path_below(at, folder) : NULL;
+
+		found = !known || (rest && *rest);
+	}
 	if (f)
 		fclose(f);
 	return found;
@@ -133,9 +132,12 @@ void private_folders(char *const *folders, char *const *absent, const char *scra
 		int root = cover(folders[i], scratch, i);
 
 		/* the last first: folders come before what is in them */
-		for (size_t k = count; root >= 0 && k-- > 0;)
-			if (is_below(absent[k], folders[i]))
-				take_away(root, absent[k] + strlen(folders[i]) + 1);
+		for (size_t k = count; root >= 0 && k-- > 0;) {
+			const char *rest = path_below(absent[k], folders[i]);
+
+			if (rest && *rest)
+				take_away(root, rest);
+		}
 		if (root >= 0)
 			close(root);
 	}

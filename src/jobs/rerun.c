@@ -394,32 +394,25 @@ static char *real_name(const char *path)
 	return whole;
 }
 
-static bool is_in(const char *folder, const char *path)
-{
-	size_t n = strlen(folder);
-
-	return !strncmp(path, folder, n) && (!path[n] || path[n] == '/');
-}
-
 /* One that lies in another is covered with that. */
 static void add_folder(struct words *w, const char *path)
 {
 	char *folder = x_strndup(path, (size_t)(strrchr(path, '/') - path));
+	bool covered = !*folder; /* the root: never */
 	size_t kept = 0;
 
-	for (size_t i = 0; i < w->count || !*folder; i++)
-		if (!*folder || is_in(w->items[i], folder)) {
-			free(folder);
-			return;
-		}
-	for (size_t i = 0; i < w->count; i++) {
-		if (is_in(folder, w->items[i]))
+	for (size_t i = 0; i < w->count; i++)
+		covered = covered || path_below(folder, w->items[i]);
+	for (size_t i = 0; !covered && i < w->count; i++) {
+		if (path_below(w->items[i], folder))
 			free(w->items[i]);
 		else
 			w->items[kept++] = w->items[i];
 	}
-	w->count = kept;
-	add(w, folder);
+	if (!covered) {
+		w->count = kept;
+		add(w, folder);
+	}
 	free(folder);
 }
 

@@ -105,6 +105,15 @@ char *x_asprintf(const char *fmt, ...)
 	return s;
 }
 
+const char *path_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	if (strncmp(path, folder, n) || (path[n] && path[n] != '/'))
+		return NULL;
+	return path + n + (path[n] == '/');
+}
+
 char *output_temporary(const char *path)
 {
 	struct stat st;

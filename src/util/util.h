@@ -37,6 +37,8 @@ char *x_strdup(const char *s);
 char *x_strndup(const char *s, size_t n);
 char *x_asprintf(const char *fmt, ...) PRINTF(1, 2);
 
+/* What follows the folder in a path: "" for the folder itself, NULL if it does not lie there. */
+const char *path_below(const char *path, const char *folder);
 /* Where to write what is to be called path: a name of its own beside it, to be renamed when it is
  * complete; path itself if something stands there that must not be replaced: a device, a pipe, a
  * symbolic link. */

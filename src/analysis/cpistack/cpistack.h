@@ -207,7 +207,6 @@ struct cpistack {
 	uint64_t last_pc, last_po;
 	/* counts for the naive methods: all, and only committed */
 	uint64_t events[2][CPI_COMPONENTS];
-	/* penalties per event (eyerman2006 figures 4, 6 and 9): real cycles */
 	/* slots of front-end penalties (fetch waits for a miss; a mispredicted branch) while a long
 	 * D-miss or a page walk blocked the head; while one was outstanding (walks count at the
 	 * head alone) */

@@ -151,6 +151,15 @@ static void test_019_what_is_not_a_plain_file_is_written_in_place(void **state)
 	free(path);
 }
 
+static void test_020_a_path_lies_below_a_folder_or_does_not(void **state)
+{
+	assert_string_equal(path_below("/a/b/c", "/a/b"), "c");
+	assert_string_equal(path_below("/a/b/c/d", "/a/b"), "c/d");
+	assert_string_equal(path_below("/a/b", "/a/b"), "");
+	assert_null(path_below("/a/bc", "/a/b"));
+	assert_null(path_below("/a", "/a/b"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +173,7 @@ int main(void)
 		cmocka_unit_test(test_017_allocation_of_nothing_is_not_null),
 		cmocka_unit_test(test_018_hash_u64_spreads_neighbours),
 		cmocka_unit_test(test_019_what_is_not_a_plain_file_is_written_in_place),
+		cmocka_unit_test(test_020_a_path_lies_below_a_folder_or_does_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
