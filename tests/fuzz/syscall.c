@@ -17,13 +17,11 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -33,6 +31,7 @@
 #include <unistd.h>
 
 #include "guest/process.h"
+#include "cage.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 const char *__asan_default_options(void);
@@ -49,7 +48,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size_bytes, size_t room, un
 #define HOLE_BYTES  0x1000ull
 #define DATA_END    (DATA + 0x10000)
 #define CALLS_MAX   64
-#define NOBODY	    65534
 #define STOPPERS    (1ull << 18 | 1ull << 19 | 1ull << 20 | 1ull << 21) /* STOP TSTP TTIN TTOU */
 #define WATCHDOG_NS 20000000
 
@@ -74,7 +72,6 @@ static void confine(void)
 {
 	char made[] = "/tmp/culprit-fuzz.XXXXXX";
 	const char *root = getenv("FUZZ_ROOT");
-	struct rlimit size = { 1 << 24, 1 << 24 };
 
 	if (!root)
 		root = mkdtemp(made);
@@ -84,22 +81,11 @@ static void confine(void)
 		die("cannot make a folder to work in");
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	last = open("last", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	setrlimit(RLIMIT_FSIZE, &size);
 	top = getenv("FUZZ_UNCONFINED") ? x_strdup(root) : "/";
-	if (getenv("FUZZ_UNCONFINED"))
-		return;
-	if (geteuid() != 0) {
-		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0 || chroot(".") < 0)
-			goto skip;
-		return;
+	if (!getenv("FUZZ_UNCONFINED") && !cage_enter(".")) {
+		fprintf(stderr, "skipped: no right to confine itself\n");
+		exit(77);
 	}
-	if (unshare(CLONE_NEWNET) < 0 || chown(".", NOBODY, NOBODY) < 0 || chroot(".") < 0 ||
-	    setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
-		goto skip;
-	return;
-skip:
-	fprintf(stderr, "skipped: no right to confine itself\n");
-	exit(77);
 }
 
 static void start_watchdog(void)
