@@ -25,8 +25,6 @@ import workload  # noqa: E402
 # misses, mispredicted branches, indirect jumps, status-register flushes.
 OWN = ["matmul", "stream", "quicksort", "hash_join", "interp", "lbm", "nbody"]
 DEBIAN = ["bzip2", "xz", "lua", "sqlite", "perl", "povray", "magick"]
-CATEGORIES = ["execution", "front end", "ALU stall", "load stall", "store stall", "mispredict", "misc. flush"]
-TEA_EVENTS = ["DR-L1", "DR-TLB", "DR-SQ", "FL-MB", "FL-EX", "FL-MO", "ST-L1", "ST-TLB", "ST-LLC"]
 
 
 class Failed(Exception):
@@ -145,9 +143,10 @@ class Lab:
                        "with_combined_events", "scale"):
             facts["run"][number] = int(float(facts["run"].get(number, 0)))
         total = facts["run"]["profiled_cycles"] * facts["run"]["scale"]
-        units = dict(query(path, "SELECT c.name, sum(g.units) FROM golden g JOIN category c ON c.id = g.category "
-                                 "GROUP BY c.name"))
-        facts["time"] = {c: units.get(c, 0) / total for c in CATEGORIES}
+        facts["time"] = dict(query(path, "SELECT c.name, coalesce(sum(g.units), 0) * 1.0 / %d FROM category c "
+                                         "LEFT JOIN golden g ON c.id = g.category GROUP BY c.id ORDER BY c.id" % total))
+        facts["tea_events"] = [name for (name,) in query(
+            path, "SELECT e.name FROM event e, profiler p WHERE p.name = 'tea' AND (p.events >> e.bit) & 1 ORDER BY e.bit")]
         facts["events"] = dict(query(path, "SELECT name, executions FROM event ORDER BY bit"))
         facts["bare_stalls"] = query(path, "SELECT length, count FROM bare_stall ORDER BY length")
         facts["branches"] = query(path, "SELECT coalesce(sum(g.executions), 0) FROM golden g JOIN instruction i "

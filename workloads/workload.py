@@ -5,6 +5,7 @@ Used by workloads/run, bench/guest and the tests, so that all of them run the sa
 in the folder of the inputs, with relative names and a fixed environment.
 """
 import bz2
+import json
 import os
 import pathlib
 import re
@@ -99,6 +100,11 @@ class Runner:
         for coders in sysroot_path().glob("usr/lib/*/ImageMagick-*/modules-*/coders"):
             self.environment["MAGICK_CODER_MODULE_PATH"] = str(coders)
         self.generate = runpy.run_path(str(HERE / "make-input"))["make"]
+
+    def names(self, kind):
+        """The names that `culprit list KIND` has, in its order."""
+        rows = subprocess.run([str(self.culprit), "list", kind, "--json"], check=True, capture_output=True).stdout
+        return [row["name"] for row in json.loads(rows)]
 
     def input(self, kind, size):
         """The name, in the inputs folder, of a generated file."""

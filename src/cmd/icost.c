@@ -20,10 +20,6 @@ struct icost_values {
 	struct cmd_strings what_if;
 };
 
-/* Order of bits as the analysis has them. */
-static const char *const category[ICOST_CATEGORIES] = { "dl1",	 "bw",	  "bmisp", "dmiss",
-							"shalu", "lgalu", "imiss", "win" };
-
 /* Simulations to be made: which sets, and which of the what-ifs. */
 struct plan {
 	struct job jobs[1 + ICOST_SETS + WHAT_IF_MAX]; /* the first is the run as it was */
@@ -44,10 +40,10 @@ static void plan_set(struct plan *p, const struct rerun *r, unsigned set)
 	size_t n = 0, used = 0;
 	for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
 		if (set >> k & 1) {
-			snprintf(text[n], sizeof(text[n]), "ideal.%s=on", category[k]);
+			snprintf(text[n], sizeof(text[n]), "ideal.%s=on", words_costs[k].name);
 			settings[n] = text[n];
 			used += (size_t)snprintf(name + used, sizeof(name) - used, "%s%s",
-						 n ? "+" : "", category[k]);
+						 n ? "+" : "", words_costs[k].name);
 			n++;
 		}
 	p->set[p->count] = set;
@@ -192,9 +188,8 @@ static const struct cmd_option options[] = {
 	  .type = CMD_TEXT,
 	  OPTION(focus),
 	  .arg = "CATEGORY",
-	  .help =
-	      "Shows all interactions of one category, as the tables of fields2004 do: dl1, bw, "
-	      "bmisp, dmiss, shalu, lgalu, imiss or win" },
+	  .help = "Shows all interactions of one category, as the tables of fields2004 do; "
+		  "`culprit list categories` has them" },
 	{ .name = "phases", .type = CMD_SWITCH, OPTION(phases), .help = "Shows costs over time" },
 	{ .name = "svg",
 	  .type = CMD_TEXT,

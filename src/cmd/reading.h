@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "store/store.h"
 #include "view/view.h"
+#include "words/words.h"
 
 /* First member of the values of every reading command. */
 struct reading {
@@ -41,9 +42,8 @@ struct reading {
 	{                                                                                          \
 		.name = "profiler", .type = CMD_TEXT,                                              \
 		.offset = offsetof(struct reading, profiler), .arg = "NAME",                       \
-		.help =                                                                            \
-		    "Whose profile: oracle (the golden reference, default), tip, tip-ilp, nci, "   \
-		    "nci+ilp, lci, dispatch, software, tea, nci-tea, ibs, spe, ris, tea-dispatch"  \
+		.help = "Whose profile: oracle (the golden reference, default)" WORDS_PROFILERS(   \
+		    WORDS_COMMA)                                                                   \
 	}
 
 #define READING_EXIT_STATUS                                                                        \

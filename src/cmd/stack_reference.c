@@ -31,29 +31,29 @@ static const char *const setting[PERFECTS] = {
 };
 
 struct step {
-	enum stack_part part; /* what becomes real */
+	enum cpi_component part; /* what becomes real */
 	unsigned perfect;
 };
-static const struct step orders[STACK_REFERENCES][PART_SIMULATED] = {
+static const struct step orders[STACK_REFERENCES][CPI_SIMULATED] = {
 	{
-	    { PART_BASE, DMISS | BMISP | IMISS | ITLB | DTLB },
-	    { PART_L1D, DMEM | BMISP | IMISS | ITLB | DTLB },
-	    { PART_BMISP, DMEM | IMISS | ITLB | DTLB },
-	    { PART_L1I, DMEM | IMEM | ITLB | DTLB },
-	    { PART_L2I, DMEM | ITLB | DTLB },
-	    { PART_ITLB, DMEM | DTLB },
-	    { PART_L2D, DTLB },
-	    { PART_DTLB, 0 },
+	    { CPI_BASE, DMISS | BMISP | IMISS | ITLB | DTLB },
+	    { CPI_L1D, DMEM | BMISP | IMISS | ITLB | DTLB },
+	    { CPI_BMISP, DMEM | IMISS | ITLB | DTLB },
+	    { CPI_L1I, DMEM | IMEM | ITLB | DTLB },
+	    { CPI_L2I, DMEM | ITLB | DTLB },
+	    { CPI_ITLB, DMEM | DTLB },
+	    { CPI_L2D, DTLB },
+	    { CPI_DTLB, 0 },
 	},
 	{
-	    { PART_BASE, DMISS | BMISP | IMISS | ITLB | DTLB },
-	    { PART_L1D, DMEM | BMISP | IMISS | ITLB | DTLB },
-	    { PART_BMISP, DMEM | IMISS | ITLB | DTLB },
-	    { PART_L2D, IMISS | ITLB | DTLB },
-	    { PART_DTLB, IMISS | ITLB },
-	    { PART_L1I, IMEM | ITLB },
-	    { PART_L2I, ITLB },
-	    { PART_ITLB, 0 },
+	    { CPI_BASE, DMISS | BMISP | IMISS | ITLB | DTLB },
+	    { CPI_L1D, DMEM | BMISP | IMISS | ITLB | DTLB },
+	    { CPI_BMISP, DMEM | IMISS | ITLB | DTLB },
+	    { CPI_L2D, IMISS | ITLB | DTLB },
+	    { CPI_DTLB, IMISS | ITLB },
+	    { CPI_L1I, IMEM | ITLB },
+	    { CPI_L2I, ITLB },
+	    { CPI_ITLB, 0 },
 	},
 };
 static const struct {
@@ -63,7 +63,7 @@ static const struct {
 	{ "inverse", "simulated: L1D, branches, L2D, D-TLB, L1I, L2I, I-TLB made real in turn" },
 };
 
-#define JOBS_MAX (STACK_REFERENCES * PART_SIMULATED + 1)
+#define JOBS_MAX (STACK_REFERENCES * CPI_SIMULATED + 1)
 
 /* A job per distinct set of perfect parts. */
 struct plan {
@@ -91,22 +91,22 @@ static void plan_step(struct plan *p, const struct rerun *r, const struct step *
 	for (unsigned i = 0; i < PERFECTS; i++)
 		if (step->perfect >> i & 1)
 			settings[n++] = setting[i];
-	if (step->part == PART_BASE)
+	if (step->part == CPI_BASE)
 		snprintf(name, sizeof(name), "everything perfect");
 	else
 		snprintf(name, sizeof(name), "%s real, %zu parts perfect",
-			 stack_part_words[step->part], n);
+			 words_components[step->part].words, n);
 	p->perfect[p->count] = step->perfect;
 	p->jobs[p->count++] = rerun_job(r, name, settings, n);
 }
 
 /* Cycles after each step become components; false if a run is missing. */
 static bool assemble(const struct plan *p, const struct step *steps, double cycles,
-		     double parts[PART_SIMULATED])
+		     double parts[CPI_SIMULATED])
 {
 	double before = 0;
 
-	for (unsigned i = 0; i < PART_SIMULATED; i++) {
+	for (unsigned i = 0; i < CPI_SIMULATED; i++) {
 		const struct job *j = steps[i].perfect ? job_of(p, steps[i].perfect) : NULL;
 		double now = cycles;
 
@@ -147,7 +147,7 @@ bool stack_reference_make(struct store *s, const struct simulating *o,
 	if (!r)
 		return false;
 	for (unsigned k = 0; k < STACK_REFERENCES; k++)
-		for (unsigned i = 0; i < PART_SIMULATED; i++)
+		for (unsigned i = 0; i < CPI_SIMULATED; i++)
 			plan_step(&p, r, &orders[k][i]);
 	struct job *itself = &p.jobs[p.count++];
 

@@ -17,26 +17,21 @@
 #include "core/bpred/bpred.h"
 #include "core/mem/mem.h"
 #include "util/util.h"
+#include "words/words.h"
 
-/* What can be idealised; bits of core_config.ideal_all and of one static instruction's mask. */
+/* What can be idealised (words.h); bits of core_config.ideal_all and of one static instruction's
+ * mask. */
+enum ideal_index {
+#define X(id, ...) IDEAL_AT_##id,
+	WORDS_COSTS(X) WORDS_IDEALS(X)
+#undef X
+	    IDEAL_COUNT
+};
 enum ideal {
-	IDEAL_DL1 = 1 << 0,   /* L1 D-cache hits take one cycle */
-	IDEAL_WIN = 1 << 1,   /* ROB, queues and registers 20 times as large */
-	IDEAL_BW = 1 << 2,    /* fetch, issue, commit and transfer bandwidth without limit */
-	IDEAL_BMISP = 1 << 3, /* mispredicts become right predictions */
-	IDEAL_DMISS = 1 << 4, /* D-cache misses become hits */
-	IDEAL_SHALU = 1 << 5, /* one-cycle operations take none */
-	IDEAL_LGALU = 1 << 6, /* longer integer and FP operations take none */
-	IDEAL_IMISS = 1 << 7, /* I-cache misses become hits */
-	IDEAL_ITLB = 1 << 8,
-	IDEAL_DTLB = 1 << 9,
-	IDEAL_FLUSH =
-	    1 << 10,	    /* exceptions, serialising CSRs and memory order never flush or wait */
-	IDEAL_SQ = 1 << 11, /* the store queue is never full */
-	IDEAL_DMEM = 1 << 12, /* data that misses the L1 is always in a lower cache */
-	IDEAL_IMEM = 1 << 13, /* … and so are instructions */
-	IDEAL_ALL = (1 << 14) - 1,
-	IDEAL_COUNT = 14,
+#define X(id, ...) IDEAL_##id = 1 << IDEAL_AT_##id,
+	WORDS_COSTS(X) WORDS_IDEALS(X)
+#undef X
+	    IDEAL_ALL = (1 << IDEAL_COUNT) - 1,
 };
 #define IDEAL_WIN_FACTOR 20
 #define IDEAL_BW_WIDTH                                                                             \

@@ -17,8 +17,9 @@ static const char *const walks[] = { "flat", "caches", NULL };
 static const char *const memories[] = { "flat", "dram", NULL };
 
 const char *const ideal_name[IDEAL_COUNT] = {
-	"dl1",	 "win",	 "bw",	 "bmisp", "dmiss", "shalu", "lgalu",
-	"imiss", "itlb", "dtlb", "flush", "sq",	   "dmem",  "imem",
+#define X(id, name, ...) name,
+	WORDS_COSTS(X) WORDS_IDEALS(X)
+#undef X
 };
 
 #define F(field) offsetof(struct core_config, field)
@@ -272,21 +273,13 @@ static const struct param own[] = {
 	YES8("dram", "fcfs", mem.mem.dram.fcfs, NULL,
 	     "first come first served instead of row hits first"),
 
-	IDEAL("dl1", IDEAL_DL1, "L1 D-cache hits take one cycle"),
-	IDEAL("win", IDEAL_WIN, "ROB, queues and registers 20 times as large"),
-	IDEAL("bw", IDEAL_BW, "no limit on fetch, issue, commit and transfer bandwidth"),
-	IDEAL("bmisp", IDEAL_BMISP, "branches are predicted right"),
-	IDEAL("dmiss", IDEAL_DMISS, "data accesses hit the L1"),
-	IDEAL("shalu", IDEAL_SHALU, "one-cycle operations take none"),
-	IDEAL("lgalu", IDEAL_LGALU, "multi-cycle integer and FP operations take none"),
-	IDEAL("imiss", IDEAL_IMISS, "fetches hit the L1"),
-	IDEAL("itlb", IDEAL_ITLB, "fetches hit the TLB"),
-	IDEAL("dtlb", IDEAL_DTLB, "data accesses hit the TLB"),
-	IDEAL("flush", IDEAL_FLUSH,
-	      "exceptions, serialising instructions and memory order cost nothing"),
-	IDEAL("sq", IDEAL_SQ, "the store queue is never full"),
-	IDEAL("dmem", IDEAL_DMEM, "data never comes from memory: the last cache has it"),
-	IDEAL("imem", IDEAL_IMEM, "instructions never come from memory: the last cache has them"),
+#define X(id, name, bit, letter, colour, rgb, kind, words, better, verb, meaning)                  \
+	IDEAL(name, IDEAL_##id, meaning),
+	WORDS_COSTS(X)
+#undef X
+#define X(id, name, meaning) IDEAL(name, IDEAL_##id, meaning),
+	    WORDS_IDEALS(X)
+#undef X
 };
 
 size_t config_params(void)

@@ -56,12 +56,6 @@ struct stage {
 	uint32_t from;
 };
 
-static const char *const stall_name[DISPATCH_STALL_COUNT] = {
-	[DISPATCH_ROB] = "rob",	      [DISPATCH_IQ] = "iq",	[DISPATCH_LQ] = "lq",
-	[DISPATCH_SQ] = "sq",	      [DISPATCH_REGS] = "regs", [DISPATCH_BRANCHES] = "br",
-	[DISPATCH_SERIAL] = "serial",
-};
-
 static void add_lane(struct log *l, size_t id, int lane, const char *name, uint64_t from,
 		     uint64_t to)
 {
@@ -103,7 +97,9 @@ static void add_stages(struct log *l, size_t id, const struct rec_inst *r)
 static void add_stalls(struct log *l, size_t id, const struct rec_inst *r)
 {
 	const char *held =
-	    r->dispatch_stall < DISPATCH_STALL_COUNT ? stall_name[r->dispatch_stall] : NULL;
+	    r->dispatch_stall > DISPATCH_EMPTY && r->dispatch_stall < DISPATCH_STALL_COUNT
+		? words_dispatch_stalls[r->dispatch_stall].name
+		: NULL;
 	add_lane(l, id, 1, "im", begin(r), r->fetch);
 	if (held && r->decode != STAMP_NONE && r->dispatch != STAMP_NONE)
 		add_lane(l, id, 1, held, r->fetch + r->decode, r->fetch + r->dispatch);

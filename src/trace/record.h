@@ -9,52 +9,33 @@
  * differences of po. A seq or po of 0 is "none"; the first instruction has 1.
  *
  * Order and invariants (tests hold them):
- * R1  cycle records cover every cycle of the traced region exactly once, in order. A gap (a record
- * whose cycle is not the end of the one before) is the boundary between two regions. R2  committed
- * inst records come in program order; squashed ones when they are squashed. R3  an inst record is
- * delivered in the same batch as, or an earlier batch than, the cycle record in which it commits;
- * within a batch an analysis sees the insts first. R4  fetch <= decode <= dispatch <= ready <=
- * issue < complete <= commit for a committed instruction. R5  the sum of ncommit over the cycle
- * records is the number of committed inst records.
+ *
+ * R1  Cycle records cover every cycle of the traced region exactly once, in order. A gap (a record
+ *     whose cycle is not the end of the one before) is the boundary between two regions.
+ *
+ * R2  Committed inst records come in program order; squashed ones when they are squashed.
+ *
+ * R3  An inst record is delivered in the same batch as, or an earlier batch than, the cycle record
+ *     in which it commits; within a batch an analysis sees the insts first.
+ *
+ * R4  fetch <= decode <= dispatch <= ready <= issue < complete <= commit for a committed
+ *     instruction.
+ *
+ * R5  The sum of ncommit over the cycle records is the number of committed inst records.
  */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
 
 #include <stdint.h>
 
-/* The nine events of TEA, then the finer ones that the core knows. Bits of rec_inst.psv. */
-enum psv_event {
-	PSV_DR_L1 = 1 << 0,  /* drained: L1 I-cache miss */
-	PSV_DR_TLB = 1 << 1, /* drained: L1 I-TLB miss */
-	PSV_DR_SQ = 1 << 2,  /* drained: store stalled at dispatch, store queue full */
-	PSV_FL_MB = 1 << 3,  /* flushed: mispredicted branch */
-	PSV_FL_EX = 1 << 4,  /* flushed: exception */
-	PSV_FL_MO = 1 << 5,  /* flushed: memory-order violation */
-	PSV_ST_L1 = 1 << 6,  /* stalled: L1 D-cache miss */
-	PSV_ST_TLB = 1 << 7, /* stalled: L1 D-TLB miss */
-	PSV_ST_LLC = 1 << 8, /* stalled: last-level-cache miss; implies ST_L1 */
-	PSV_TEA = (1 << 9) - 1,
-	PSV_FL_CSR = 1 << 9,	/* flushed: serialising CSR access or fence */
-	PSV_DR_L2 = 1 << 10,	/* I-fetch missed the L2 as well */
-	PSV_DR_LLC = 1 << 11,	/* I-fetch went to memory */
-	PSV_DR_STLB = 1 << 12,	/* I-TLB miss that missed the second-level TLB */
-	PSV_ST_L2 = 1 << 13,	/* D-access missed the L2 */
-	PSV_ST_STLB = 1 << 14,	/* D-TLB miss that missed the second-level TLB */
-	PSV_ST_FWD = 1 << 15,	/* load got its data from the store queue */
-	PSV_ST_MSHR = 1 << 16,	/* access waited for a free MSHR */
-	PSV_ST_MERGE = 1 << 17, /* access merged into an earlier outstanding miss of the line */
-	PSV_ST_BUS = 1 << 18,	/* miss waited for a bus or DRAM queue */
-	PSV_SERIAL = 1 << 19,	/* serialised at dispatch: waited for an empty ROB */
-};
+#include "words/words.h"
 
-/* Where an access was served. */
-enum mem_level {
-	LEVEL_NONE, /* no access */
-	LEVEL_FWD,  /* store queue */
-	LEVEL_L1,
-	LEVEL_L2,
-	LEVEL_LLC,
-	LEVEL_MEM,
+/* Events of words.h as bits of rec_inst.psv. */
+enum psv_event {
+#define X(id, ...) PSV_##id = 1 << EVENT_##id,
+	WORDS_EVENTS(X)
+#undef X
+	    PSV_TEA = (1 << EVENT_TEA_COUNT) - 1,
 };
 
 enum rec_inst_flag {
@@ -143,44 +124,6 @@ struct rec_inst {
 /* Each half is a cache line: a brief record writes only the first. */
 _Static_assert(sizeof(struct rec_notes) == 64 && sizeof(struct rec_inst) == 128, "two cache lines");
 
-enum dispatch_stall {
-	DISPATCH_OK,	/* nothing waits, or width used up */
-	DISPATCH_EMPTY, /* nothing to dispatch: the front end delivers nothing */
-	DISPATCH_ROB,
-	DISPATCH_IQ, /* issue queue */
-	DISPATCH_LQ,
-	DISPATCH_SQ,
-	DISPATCH_REGS,	   /* physical registers */
-	DISPATCH_BRANCHES, /* outstanding-branch limit */
-	DISPATCH_SERIAL,   /* serialising instruction: waits for, or holds up until, an empty ROB */
-	DISPATCH_STALL_COUNT,
-};
-
-enum fetch_stall {
-	FETCH_OK,	  /* delivered at least one instruction */
-	FETCH_ICACHE_L2,  /* waits for an I-cache miss that hits the L2 */
-	FETCH_ICACHE_LLC, /* … that misses the L2 and hits the LLC */
-	FETCH_ICACHE_MEM, /* … that goes to memory */
-	FETCH_ITLB,
-	FETCH_REDIRECT,	 /* refilling after a redirect (mispredict, flush, BTB miss bubble) */
-	FETCH_BUFFER,	 /* fetch buffer or fetch-target queue full */
-	FETCH_BRANCHES,	 /* outstanding-branch limit */
-	FETCH_BLOCKED,	 /* wrong path ran into what it cannot fetch; or waits for a serialising
-			    instruction */
-	FETCH_EXCEPTION, /* the exception handler's time passes */
-	FETCH_END,	 /* the program is over; the pipeline drains */
-	FETCH_STALL_COUNT,
-};
-
-enum flush_cause {
-	FLUSH_NONE,
-	FLUSH_MISPREDICT,
-	FLUSH_EXCEPTION,
-	FLUSH_ORDER, /* memory-order violation */
-	FLUSH_CSR,   /* serialising CSR or fence */
-	FLUSH_CAUSE_COUNT,
-};
-
 enum rec_cycle_flag {
 	RC_ROB_EMPTY = 1 << 0,	/* at the start of the cycle, before this cycle's dispatch */
 	RC_ROB_FULL = 1 << 1,	/* … */
@@ -214,8 +157,8 @@ struct rec_cycle {
 			    dispatches or is fetched */
 	uint8_t ncommit; /* po head_po … head_po + ncommit - 1 commit in this cycle */
 	uint8_t ndispatch;
-	uint16_t nissue;   /* in all of these cycles together; in none of several more than can
-			      dispatch */
+	uint16_t nissue;   /* in all of these cycles together; if repeat > 1, at most
+			      dispatch_width in each */
 	uint16_t flags;	   /* enum rec_cycle_flag */
 	uint16_t rob_used; /* entries at the start of the cycle */
 	uint8_t nfetch;

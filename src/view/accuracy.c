@@ -353,8 +353,24 @@ static json_t *json_rows(const struct row *rows, size_t count)
 	return list;
 }
 
-/* Errors by sampling period and method, for the profilers that tip2021 figure 11 and tea2023 figure
- * 8 show. */
+/* The profilers that tip2021 figure 11 and tea2023 figure 8 show. */
+static bool in_chart(const char *profiler)
+{
+	static const struct {
+		const char *name;
+		bool chart;
+	} all[] = {
+#define X(id, name, rule, events, bytes, chart, meaning) { name, chart },
+		WORDS_PROFILERS(X)
+#undef X
+	};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (!strcmp(all[i].name, profiler))
+			return all[i].chart;
+	return false;
+}
+
+/* Errors by sampling period and method. */
 static bool sweep(struct store *s, const struct view_options *o, const struct row *rows,
 		  size_t count, const struct entries *golden, const struct symbols *y, double total,
 		  json_t *json, struct err *e)
@@ -370,7 +386,7 @@ static bool sweep(struct store *s, const struct view_options *o, const struct ro
 		fprintf(o->out, "\n%s%10s %-9s %9s", term_on(o, TERM_BOLD), "period", "method",
 			"samples");
 		for (size_t i = 0; i < count; i++)
-			if (rows[i].rule <= 2)
+			if (in_chart(rows[i].name))
 				fprintf(o->out, " %9s", rows[i].name);
 		fprintf(o->out, "%s\n", term_off(o));
 	}
@@ -387,7 +403,7 @@ static bool sweep(struct store *s, const struct view_options *o, const struct ro
 							   rows[i].events, total)
 					  : 0;
 			json_object_set_new(errors, rows[i].name, json_real(error));
-			if (!json && rows[i].rule <= 2)
+			if (!json && in_chart(rows[i].name))
 				fprintf(o->out, " %9.2f", error);
 		}
 		if (json)

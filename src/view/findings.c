@@ -11,26 +11,12 @@
 
 #define MIN_SHARE 0.04
 
-enum { CAT_EXECUTION, CAT_FRONTEND, CAT_ALU, CAT_LOAD, CAT_STORE, CAT_MISPREDICT, CAT_FLUSH };
-enum {
-	EV_DR_L1,
-	EV_DR_TLB,
-	EV_DR_SQ,
-	EV_FL_MB,
-	EV_FL_EX,
-	EV_FL_MO,
-	EV_ST_L1,
-	EV_ST_TLB,
-	EV_ST_LLC,
-	EV_FL_CSR
-};
-
 const char *findings_class(const struct model *m)
 {
 	double total = (double)m->cycles;
-	if (m->category[CAT_EXECUTION] > 0.5 * total)
+	if (m->category[TIME_EXECUTION] > 0.5 * total)
 		return "compute-intensive";
-	if (m->category[CAT_MISPREDICT] + m->category[CAT_FLUSH] > 0.03 * total)
+	if (m->category[TIME_MISPREDICT] + m->category[TIME_MISC_FLUSH] > 0.03 * total)
 		return "flush-intensive";
 	return "stall-intensive";
 }
@@ -47,8 +33,8 @@ static double with_event(const struct model_inst *i, int event)
 
 static int main_category(const struct model_inst *i)
 {
-	int best = CAT_EXECUTION;
-	for (int c = 1; c <= CAT_FLUSH; c++)
+	int best = TIME_EXECUTION;
+	for (int c = 1; c < TIME_CATEGORY_COUNT; c++)
 		if (i->category[c] > i->category[best])
 			best = c;
 	return best;
@@ -62,8 +48,8 @@ static void mnemonic(const struct model_inst *i, char *buf, size_t size_bytes)
 
 static void explain_load(const struct model_inst *i, char *buf, size_t n)
 {
-	double llc = with_event(i, EV_ST_LLC), l1 = with_event(i, EV_ST_L1),
-	       tlb = with_event(i, EV_ST_TLB);
+	double llc = with_event(i, EVENT_ST_LLC), l1 = with_event(i, EVENT_ST_L1),
+	       tlb = with_event(i, EVENT_ST_TLB);
 	const char *translation = tlb > 0.3 * i->cycles ? " and for address translation" : "";
 	if (llc > 0.4 * i->cycles)
 		snprintf(buf, n, "waits for memory%s: its last-level-cache misses are not hidden",
@@ -83,47 +69,47 @@ static void explain_load(const struct model_inst *i, char *buf, size_t n)
 static void explain(const struct model_inst *i, char *buf, size_t n)
 {
 	switch (main_category(i)) {
-	case CAT_LOAD:
+	case TIME_LOAD_STALL:
 		explain_load(i, buf, n);
 		break;
-	case CAT_STORE:
+	case TIME_STORE_STALL:
 		snprintf(buf, n, "stalls commit as a store or atomic%s",
-			 with_event(i, EV_ST_TLB) > 0.4 * i->cycles
+			 with_event(i, EVENT_ST_TLB) > 0.4 * i->cycles
 			     ? " that waits for address translation"
 			     : "");
 		break;
-	case CAT_ALU:
+	case TIME_ALU_STALL:
 		snprintf(buf, n,
 			 "exposes its own latency: no event, and not enough independent work to "
 			 "hide it");
 		break;
-	case CAT_FRONTEND:
-		if (with_event(i, EV_DR_SQ) > 0.3 * i->cycles)
+	case TIME_FRONTEND:
+		if (with_event(i, EVENT_DR_SQ) > 0.3 * i->cycles)
 			snprintf(buf, n,
 				 "cannot enter because the store queue is full: store bandwidth is "
 				 "the limit");
-		else if (with_event(i, EV_DR_L1) > 0.3 * i->cycles)
+		else if (with_event(i, EVENT_DR_L1) > 0.3 * i->cycles)
 			snprintf(buf, n, "starves the core: its code misses the instruction cache");
-		else if (with_event(i, EV_DR_TLB) > 0.3 * i->cycles)
+		else if (with_event(i, EVENT_DR_TLB) > 0.3 * i->cycles)
 			snprintf(buf, n, "starves the core: its page misses the instruction TLB");
 		else
 			snprintf(buf, n, "starves the core: the front end delivers it late");
 		break;
-	case CAT_MISPREDICT:
+	case TIME_MISPREDICT:
 		snprintf(buf, n,
 			 "is a branch that is often mispredicted: refilling the pipeline takes the "
 			 "time");
 		break;
-	case CAT_FLUSH:
-		if (with_event(i, EV_FL_CSR) > 0.3 * i->cycles)
+	case TIME_MISC_FLUSH:
+		if (with_event(i, EVENT_FL_CSR) > 0.3 * i->cycles)
 			snprintf(buf, n,
 				 "flushes the pipeline every time it commits; without it, the core "
 				 "could look ahead");
-		else if (with_event(i, EV_FL_MO) > 0.3 * i->cycles)
+		else if (with_event(i, EVENT_FL_MO) > 0.3 * i->cycles)
 			snprintf(buf, n,
 				 "was executed too early, before an older store to the same "
 				 "address, and is replayed");
-		else if (with_event(i, EV_FL_EX) > 0.3 * i->cycles)
+		else if (with_event(i, EVENT_FL_EX) > 0.3 * i->cycles)
 			snprintf(buf, n, "takes an exception (system call or page fault)");
 		else
 			snprintf(buf, n, "flushes the pipeline");
@@ -131,7 +117,7 @@ static void explain(const struct model_inst *i, char *buf, size_t n)
 	default:
 		snprintf(buf, n,
 			 "is simply executed very often (%.0f%% of its time is commit bandwidth)",
-			 100 * i->category[CAT_EXECUTION] / (i->cycles ? i->cycles : 1));
+			 100 * i->category[TIME_EXECUTION] / (i->cycles ? i->cycles : 1));
 	}
 }
 
@@ -157,7 +143,7 @@ size_t findings_of(const struct model *m, struct finding *out, size_t max)
 		char symbol[160], source[96], name[32], why[256];
 		if (in->cycles < MIN_SHARE * total)
 			break;
-		if (main_category(in) == CAT_EXECUTION)
+		if (main_category(in) == TIME_EXECUTION)
 			continue;
 		model_where(m, in, symbol, sizeof(symbol), source, sizeof(source));
 		mnemonic(in, name, sizeof(name));
@@ -173,7 +159,7 @@ size_t findings_of(const struct model *m, struct finding *out, size_t max)
 	}
 	free(order);
 	if (!count && max) {
-		out[0] = (struct finding){ .share = m->category[CAT_EXECUTION] / total };
+		out[0] = (struct finding){ .share = m->category[TIME_EXECUTION] / total };
 		snprintf(out[0].text, sizeof(out[0].text),
 			 "No single instruction stands out: %.0f%% of all cycles commit "
 			 "instructions, and the time is "

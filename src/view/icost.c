@@ -36,20 +36,10 @@ static const struct {
 	char letter;
 	const char *rgb;
 } categories[] = {
-	{ "dl1", "L1 latency", "a faster L1", "making the L1 faster", TERM_YELLOW, 'd', "#f2d06b" },
-	{ "win", "the window", "a larger window", "enlarging the window", TERM_BLUE, 'w',
-	  "#3c7fb1" },
-	{ "bw", "bandwidth", "more bandwidth", "widening the machine", TERM_CYAN, 'b', "#9ad0d3" },
-	{ "bmisp", "mispredicts", "better prediction", "predicting branches better", TERM_RED, 'B',
-	  "#d1495b" },
-	{ "dmiss", "data misses", "fewer data misses", "avoiding data misses", TERM_ORANGE, 'D',
-	  "#e08e45" },
-	{ "shalu", "one-cycle operations", "faster one-cycle operations",
-	  "speeding up one-cycle operations", TERM_GREEN, 's', "#7fb77e" },
-	{ "lgalu", "long operations", "faster long operations", "speeding up long operations",
-	  TERM_MAGENTA, 'l', "#8f5fbf" },
-	{ "imiss", "instruction misses", "fewer instruction misses", "avoiding instruction misses",
-	  TERM_GREY, 'i', "#9b9b9b" },
+#define X(id, name, bit, letter, colour, rgb, kind, words, better, verb, meaning)                  \
+	{ name, words, better, verb, TERM_##colour, letter, rgb },
+	WORDS_COSTS(X)
+#undef X
 };
 
 static int category_row(const char *name)
@@ -338,7 +328,7 @@ static void cost_words(const struct icost_model *m, const struct icost_inst *i, 
 	for (int k = 0; k < 4; k++)
 		if (i->cost[k] >= 0.0005 * m->graph_cycles && used < size_bytes)
 			used += (size_t)snprintf(buf + used, size_bytes - used, "%s%s %.1f%%",
-						 used ? ", " : "", icost_kind_name[k],
+						 used ? ", " : "", words_kinds[k].name,
 						 100 * i->cost[k] / m->graph_cycles);
 }
 
@@ -481,7 +471,7 @@ static json_t *json_inst(const struct icost_model *m, const struct icost_inst *i
 	json_object_set_new(row, "least_slack", json_real(i->least_slack));
 	json_object_set_new(row, "path_cycles", json_real(i->path));
 	for (int k = 0; k < 4; k++)
-		json_object_set_new(cost, icost_kind_name[k], json_real(i->cost[k]));
+		json_object_set_new(cost, words_kinds[k].name, json_real(i->cost[k]));
 	json_object_set_new(row, "costs", cost);
 	unsigned n = 0;
 	for (size_t k = 0; k < m->npairs && n < 5; k++) {
@@ -590,8 +580,8 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 	bool ok = icost_read(s, &m, e);
 	if (ok && io->focus && !has_focus(&m, ICOST_SETS - 1, io->focus))
 		ok = err_set(e,
-			     "there is no category '%s'; they are dl1 bw bmisp dmiss shalu lgalu "
-			     "imiss win unless --param icost.categories said otherwise",
+			     "there is no category '%s'; they are" WORDS_COSTS(
+				 WORDS_SPACED) " unless --param icost.categories said otherwise",
 			     io->focus);
 	if (ok) {
 		choose_sets(&m, io, &t);

@@ -7,8 +7,9 @@
 
 #include "store/store.h"
 #include "view/view.h"
+#include "words/words.h"
 
-#define ICOST_CATEGORIES 8
+#define ICOST_CATEGORIES COST_COUNT
 #define ICOST_SETS	 (1 << ICOST_CATEGORIES)
 
 /* The same costs from simulations with those categories idealised. */
@@ -55,10 +56,9 @@ struct icost_inst {
 	char *disasm, *function, *file, *cls;
 	int line;
 	double executions, critical, slack, local_slack, least_slack;
-	double cost[4]; /* miss, mispredict, latency, imiss */
-	double path;	/* cycles of the longest path */
+	double cost[KIND_FIXABLE]; /* by enum cost_kind */
+	double path;		   /* cycles of the longest path */
 };
-extern const char *const icost_kind_name[4];
 
 struct icost_pair {
 	uint64_t a, b;

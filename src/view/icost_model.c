@@ -7,8 +7,6 @@
 #include "view/icost.h"
 #include "view/model.h"
 
-const char *const icost_kind_name[4] = { "miss", "mispredict", "latency", "imiss" };
-
 double icost_inst_cost(const struct icost_inst *i)
 {
 	return i->cost[0] + i->cost[1] + i->cost[2] + i->cost[3];
@@ -183,13 +181,23 @@ const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc)
 
 /* ---- what if ---- */
 
+#define NAME_WITH_KIND(id, name, bit, letter, colour, rgb, kind, ...) NAME_IF_##kind(name)
+#define NAME_IF_NONE(name)
+#define NAME_IF_MISS(name)	 " " name
+#define NAME_IF_MISPREDICT(name) " " name
+#define NAME_IF_LATENCY(name)	 " " name
+#define NAME_IF_IMISS(name)	 " " name
+
 static int kind_of_event(const char *event)
 {
 	static const struct {
 		const char *event;
 		int kind;
-	} kinds[] = { { "dmiss", 0 }, { "bmisp", 1 }, { "dl1", 2 },
-		      { "shalu", 2 }, { "lgalu", 2 }, { "imiss", 3 } };
+	} kinds[] = {
+#define X(id, name, bit, letter, colour, rgb, kind, ...) { name, KIND_##kind },
+		WORDS_COSTS(X)
+#undef X
+	};
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (!strcmp(kinds[i].event, event))
 			return kinds[i].kind;
@@ -255,8 +263,7 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 	const int kind = kind_of_event(event);
 	if (kind < 0)
 		return err_set(e,
-			       "'%s': there is no event '%s'; they are dmiss bmisp imiss dl1 shalu "
-			       "lgalu",
+			       "'%s': there is no event '%s'; they are" WORDS_COSTS(NAME_WITH_KIND),
 			       text, event);
 	if (!icost_read(s, &m, e)) {
 		icost_free(&m);
@@ -274,8 +281,8 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 		}
 	/* Together they save what each does, and what pairs do more or less. */
 	for (size_t i = 0; i < m.npairs; i++)
-		if (!strcmp(m.pairs[i].kind_a, icost_kind_name[kind]) &&
-		    !strcmp(m.pairs[i].kind_b, icost_kind_name[kind]) &&
+		if (!strcmp(m.pairs[i].kind_a, words_kinds[kind].name) &&
+		    !strcmp(m.pairs[i].kind_b, words_kinds[kind].name) &&
 		    holds(pcs, *npcs, m.pairs[i].a) && holds(pcs, *npcs, m.pairs[i].b))
 			*predicted += m.pairs[i].icost;
 	icost_free(&m);

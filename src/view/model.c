@@ -5,8 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BIT_ST_L1  6
-#define BIT_ST_LLC 8
+_Static_assert(TIME_CATEGORY_COUNT <= 8, "the model has room for 8 time categories");
+
+/* How an event looks and which other one it makes superfluous; see words.h. */
+static const struct {
+	char letter;
+	enum term_colour colour;
+	int rank;
+	unsigned hides; /* set of events */
+} look[MODEL_EVENTS] = {
+#define HIDES_NONE  0
+#define HIDES_ST_L1 (1u << EVENT_ST_L1)
+#define X(id, name, letter, colour, rank, hides, meaning)                                          \
+	{ letter, TERM_##colour, rank, HIDES_##hides },
+	WORDS_PROFILED_EVENTS(X)
+#undef X
+};
 
 char *model_run_text(struct store *s, const char *key, const char *fallback)
 {
@@ -245,8 +259,9 @@ void model_free(struct model *m)
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes)
 {
 	size_t n = 0;
-	if (events & 1u << BIT_ST_LLC)
-		events &= ~(1u << BIT_ST_L1);
+	for (unsigned b = 0; b < MODEL_EVENTS; b++)
+		if (events >> b & 1)
+			events &= ~look[b].hides;
 	buf[0] = '\0';
 	for (unsigned b = 0; b < MODEL_EVENTS; b++)
 		if (events >> b & 1 && n < size_bytes)
@@ -265,30 +280,26 @@ int model_event_bit(const struct model *m, const char *name)
 	return -1;
 }
 
-/* The worst event of a set decides; the order is from what usually costs most to least. */
+/* The event of a set that decides how it looks; -1 if the set is empty. */
 static int worst(unsigned events)
 {
-	static const int order[] = { 8, 4, 9, 5, 3, 7, 6, 2, 1, 0 };
-	for (size_t i = 0; i < ARRAY_LEN(order); i++)
-		if (events >> order[i] & 1)
-			return order[i];
-	return -1;
+	int best = -1;
+	for (int b = 0; b < MODEL_EVENTS; b++)
+		if (events >> b & 1 && (best < 0 || look[b].rank < look[best].rank))
+			best = b;
+	return best;
 }
 
 enum term_colour model_colour(unsigned events)
 {
-	static const enum term_colour colour[MODEL_EVENTS] = {
-		TERM_CYAN,   TERM_CYAN,	  TERM_BLUE,  TERM_MAGENTA, TERM_YELLOW,
-		TERM_YELLOW, TERM_ORANGE, TERM_GREEN, TERM_RED,	    TERM_MAGENTA
-	};
 	int bit = worst(events);
-	return bit < 0 ? TERM_GREY : colour[bit];
+	return bit < 0 ? TERM_GREY : look[bit].colour;
 }
 
 char model_letter(unsigned events)
 {
 	int bit = worst(events);
-	return bit < 0 ? '=' : "itsbxmlTDf"[bit];
+	return bit < 0 ? '=' : look[bit].letter;
 }
 
 const struct model_function *model_function_of(const struct model *m, int64_t id)

@@ -6,8 +6,9 @@
 #include "store/store.h"
 #include "util/util.h"
 #include "view/term.h"
+#include "words/words.h"
 
-#define MODEL_EVENTS 10
+#define MODEL_EVENTS EVENT_PROFILED_COUNT
 
 struct model_component {
 	unsigned events; /* set of event bits; 0: base */

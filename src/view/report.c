@@ -112,9 +112,10 @@ static void print_summary(const struct model *m, const struct view_options *o)
 
 static void print_categories(const struct model *m, const struct view_options *o)
 {
-	static const enum term_colour colour[] = {
-		TERM_GREEN, TERM_CYAN,	  TERM_GREY,   TERM_RED,
-		TERM_BLUE,  TERM_MAGENTA, TERM_YELLOW, TERM_PLAIN
+	static const enum term_colour colour[8] = {
+#define X(id, name, colour, meaning) [TIME_##id] = TERM_##colour,
+		WORDS_TIMES(X)
+#undef X
 	};
 	char title[96];
 	snprintf(title, sizeof(title), "Where the time went (%s)", findings_class(m));
@@ -360,9 +361,7 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 	if (!model_read(s, o->profiler, &m, e))
 		return false;
 	bool ok = !o->event || model_event_bit(&m, o->event) >= 0 ||
-		  err_set(e,
-			  "there is no event '%s'; they are DR-L1 DR-TLB DR-SQ FL-MB FL-EX FL-MO "
-			  "ST-L1 ST-TLB ST-LLC FL-CSR",
+		  err_set(e, "there is no event '%s'; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),
 			  o->event);
 	if (ok && o->format == VIEW_JSON) {
 		print_json(&m, o);

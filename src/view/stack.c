@@ -28,19 +28,11 @@ static const struct {
 	enum term_colour colour;
 	char letter;
 	const char *rgb;
-} look[PART_COUNT] = {
-	[PART_BASE] = { TERM_GREEN, '.', "#7fb77e" },
-	[PART_L1I] = { TERM_CYAN, 'i', "#9ad0d3" },
-	[PART_L2I] = { TERM_BLUE, 'I', "#3c7fb1" },
-	[PART_ITLB] = { TERM_MAGENTA, 't', "#c9a0dc" },
-	[PART_BMISP] = { TERM_RED, 'B', "#d1495b" },
-	[PART_L1D] = { TERM_YELLOW, 'd', "#f2d06b" },
-	[PART_L2D] = { TERM_ORANGE, 'D', "#e08e45" },
-	[PART_DTLB] = { TERM_BOLD, 'T', "#8f5fbf" },
-	[PART_LONG] = { TERM_GREY, 'L', "#9b9b9b" },
-	[PART_FLUSH] = { TERM_DIM, 'F', "#5c5c5c" },
-	[PART_SQ] = { TERM_PLAIN, 'S', "#c7a17a" },
-	[PART_FRONTEND] = { TERM_DIM, 'f', "#cfd8dc" },
+} look[CPI_COMPONENTS] = {
+#define X(id, name, letter, colour, rgb, words, meaning)                                           \
+	[CPI_##id] = { TERM_##colour, letter, rgb },
+	WORDS_COMPONENTS(X)
+#undef X
 };
 
 static void heading(const struct view_options *o, const char *text)
@@ -53,7 +45,7 @@ static bool part_used(const struct stack_model *m, int part)
 	for (size_t i = 0; i < m->nmethods; i++)
 		if (fabs(m->methods[i].cycles[part]) >= 0.5)
 			return true;
-	return part < PART_SIMULATED;
+	return part < CPI_SIMULATED;
 }
 
 /* Fits the head of a column. */
@@ -75,14 +67,14 @@ static void print_cpi(const struct stack_model *m, const struct view_options *o,
 		      size_t to)
 {
 	column_heads(m, o, "Cycles per instruction", from, to);
-	for (int k = 0; k < PART_COUNT; k++) {
+	for (int k = 0; k < CPI_COMPONENTS; k++) {
 		if (!part_used(m, k))
 			continue;
-		fprintf(o->out, "  %-23s", stack_part_words[k]);
+		fprintf(o->out, "  %-23s", words_components[k].words);
 		for (size_t i = from; i < to; i++) {
 			const struct stack_method *s = &m->methods[i];
 
-			if (s->reference && k >= PART_SIMULATED)
+			if (s->reference && k >= CPI_SIMULATED)
 				fprintf(o->out, " %9s", "in base");
 			else
 				fprintf(o->out, " %9.3f", s->cycles[k] / m->insts);
@@ -93,7 +85,7 @@ static void print_cpi(const struct stack_model *m, const struct view_options *o,
 	for (size_t i = from; i < to; i++) {
 		double sum = 0;
 
-		for (int k = 0; k < PART_COUNT; k++)
+		for (int k = 0; k < CPI_COMPONENTS; k++)
 			sum += m->methods[i].cycles[k];
 		fprintf(o->out, " %9.3f", sum / m->insts);
 	}
@@ -106,11 +98,11 @@ static void print_errors(const struct stack_model *m, const struct view_options 
 	if (!m->methods[0].reference)
 		return;
 	column_heads(m, o, "Error, % of all cycles", from, to);
-	for (int k = 0; k < PART_SIMULATED; k++) {
-		fprintf(o->out, "  %-23s", stack_part_words[k]);
+	for (int k = 0; k < CPI_SIMULATED; k++) {
+		fprintf(o->out, "  %-23s", words_components[k].words);
 		for (size_t i = from; i < to; i++) {
 			const struct stack_method *s = &m->methods[i];
-			bool worst = s->compared && s->worst == (enum stack_part)k;
+			bool worst = s->compared && s->worst == (enum cpi_component)k;
 
 			if (!s->compared)
 				fprintf(o->out, " %9s", "");
@@ -147,8 +139,8 @@ static void print_legend(const struct stack_model *m, const struct view_options 
 	int at = 2;
 
 	fputs("  ", o->out);
-	for (int k = 0; k < PART_COUNT; k++) {
-		int columns = (int)strlen(stack_part_words[k]) + 4;
+	for (int k = 0; k < CPI_COMPONENTS; k++) {
+		int columns = (int)strlen(words_components[k].words) + 4;
 
 		if (!part_used(m, k))
 			continue;
@@ -161,7 +153,7 @@ static void print_legend(const struct stack_model *m, const struct view_options 
 			fputs("█", o->out);
 		else
 			fputc(look[k].letter, o->out);
-		fprintf(o->out, "%s %s  ", term_off(o), stack_part_words[k]);
+		fprintf(o->out, "%s %s  ", term_off(o), words_components[k].words);
 		at += columns;
 	}
 	fputc('\n', o->out);
@@ -169,10 +161,10 @@ static void print_legend(const struct stack_model *m, const struct view_options 
 
 static void put_bar(const struct view_options *o, const double *cycles, double full, int cells)
 {
-	struct term_part parts[PART_COUNT];
+	struct term_part parts[CPI_COMPONENTS];
 	size_t n = 0;
 
-	for (int k = 0; k < PART_COUNT; k++)
+	for (int k = 0; k < CPI_COMPONENTS; k++)
 		if (cycles[k] > 0)
 			parts[n++] =
 			    (struct term_part){ cycles[k] / full, look[k].colour, look[k].letter };
@@ -189,7 +181,7 @@ static void print_bars(const struct stack_model *m, const struct view_options *o
 	for (size_t i = 0; i < m->nmethods; i++) {
 		double high = 0;
 
-		for (int k = 0; k < PART_COUNT; k++)
+		for (int k = 0; k < CPI_COMPONENTS; k++)
 			high += fmax(m->methods[i].cycles[k], 0);
 		full = fmax(full, high);
 	}
@@ -198,8 +190,8 @@ static void print_bars(const struct stack_model *m, const struct view_options *o
 
 		fprintf(o->out, "  %-14s ", s->name);
 		put_bar(o, s->cycles, full, cells > 10 ? cells : 10);
-		if (s->cycles[PART_BASE] < 0)
-			fprintf(o->out, " base %.2f", s->cycles[PART_BASE] / m->insts);
+		if (s->cycles[CPI_BASE] < 0)
+			fprintf(o->out, " base %.2f", s->cycles[CPI_BASE] / m->insts);
 		fputc('\n', o->out);
 	}
 	print_legend(m, o);
@@ -250,7 +242,7 @@ static struct stack_phase *strip_columns(const struct stack_model *m, size_t col
 		at += m->phases[i].cycles;
 		out[c].cycles += m->phases[i].cycles;
 		out[c].insts += m->phases[i].insts;
-		for (int k = 0; k < PART_COUNT; k++)
+		for (int k = 0; k < CPI_COMPONENTS; k++)
 			out[c].parts[k] += m->phases[i].parts[k];
 	}
 	*count = columns;
@@ -262,7 +254,7 @@ static int part_at(const struct stack_phase *p, double height)
 {
 	double sum = 0, want = height * p->cycles;
 
-	for (int k = 0; k < PART_COUNT; k++) {
+	for (int k = 0; k < CPI_COMPONENTS; k++) {
 		sum += fmax(p->parts[k], 0);
 		if (want < sum)
 			return k;
@@ -340,7 +332,8 @@ static json_t *parts_json(const double *cycles, double divisor, int count, bool 
 
 	for (int k = 0; k < count; k++)
 		if (all || cycles[k] != 0)
-			json_object_set_new(j, stack_part_name[k], json_real(cycles[k] / divisor));
+			json_object_set_new(j, words_components[k].name,
+					    json_real(cycles[k] / divisor));
 	return j;
 }
 
@@ -353,12 +346,12 @@ static json_t *method_json(const struct stack_model *m, const struct stack_metho
 	json_object_set_new(j, "reference", json_boolean(s->reference));
 	json_object_set_new(
 	    j, "components",
-	    parts_json(s->cycles, m->insts, s->reference ? PART_SIMULATED : PART_COUNT, true));
+	    parts_json(s->cycles, m->insts, s->reference ? CPI_SIMULATED : CPI_COMPONENTS, true));
 	json_object_set_new(j, "max_error", s->compared ? json_real(s->max_error) : json_null());
 	if (s->compared) {
 		json_object_set_new(j, "max_error_component",
-				    json_string(stack_part_name[s->worst]));
-		json_object_set_new(j, "errors", parts_json(s->error, 1, PART_SIMULATED, true));
+				    json_string(words_components[s->worst].name));
+		json_object_set_new(j, "errors", parts_json(s->error, 1, CPI_SIMULATED, true));
 	}
 	return j;
 }
@@ -376,9 +369,9 @@ static bool print_json(const struct stack_model *m, const struct view_options *o
 	json_object_set_new(j, "overlap_cycles", json_integer((json_int_t)m->overlap_cycles));
 	json_object_set_new(j, "beside_long_miss_cycles",
 			    json_integer((json_int_t)m->beside_long_cycles));
-	json_object_set_new(j, "events", parts_json(m->events, 1, PART_SIMULATED, false));
+	json_object_set_new(j, "events", parts_json(m->events, 1, CPI_SIMULATED, false));
 	json_object_set_new(j, "committed_events",
-			    parts_json(m->committed, 1, PART_SIMULATED, false));
+			    parts_json(m->committed, 1, CPI_SIMULATED, false));
 	for (size_t i = 0; i < m->nmethods; i++)
 		json_array_append_new(methods, method_json(m, &m->methods[i]));
 	if (m->ntopdown) {
@@ -401,7 +394,7 @@ static bool print_json(const struct stack_model *m, const struct view_options *o
 		json_object_set_new(f, "cycles", json_real(m->functions[i].cycles));
 		json_object_set_new(f, "share", json_real(m->functions[i].cycles / m->cycles));
 		json_object_set_new(f, "stack",
-				    parts_json(m->functions[i].parts, 1, PART_COUNT, false));
+				    parts_json(m->functions[i].parts, 1, CPI_COMPONENTS, false));
 		json_array_append_new(functions, f);
 	}
 	json_object_set_new(j, "functions", functions);
@@ -416,7 +409,7 @@ static bool print_json(const struct stack_model *m, const struct view_options *o
 			json_object_set_new(one, "instructions",
 					    json_integer((json_int_t)p->insts));
 			json_object_set_new(one, "stack",
-					    parts_json(p->parts, 1, PART_COUNT, false));
+					    parts_json(p->parts, 1, CPI_COMPONENTS, false));
 			json_array_append_new(phases, one);
 		}
 		json_object_set_new(j, "phase_method",
@@ -437,13 +430,13 @@ static void print_csv(const struct stack_model *m, const struct view_options *o,
 	for (size_t i = 0; i < m->nmethods; i++) {
 		const struct stack_method *s = &m->methods[i];
 
-		for (int k = 0; k < (s->reference ? PART_SIMULATED : PART_COUNT); k++) {
+		for (int k = 0; k < (s->reference ? CPI_SIMULATED : CPI_COMPONENTS); k++) {
 			csv_text(o->out, model_basename(m->program));
 			fputc(',', o->out);
 			csv_text(o->out, m->machine);
 			fprintf(o->out, ",%s,%d,%s,%.4f,%.6f,", s->name, s->reference,
-				stack_part_name[k], s->cycles[k], s->cycles[k] / m->insts);
-			if (s->compared && k < PART_SIMULATED)
+				words_components[k].name, s->cycles[k], s->cycles[k] / m->insts);
+			if (s->compared && k < CPI_SIMULATED)
 				fprintf(o->out, "%.4f", s->error[k]);
 			fputc('\n', o->out);
 		}
@@ -464,14 +457,14 @@ static bool in_picture(const struct stack_method *s)
 /* Figure 11: normalised to the cycles of the run, a group per program. */
 static bool draw(const struct stack_model *models, size_t count, const char *path, struct err *e)
 {
-	struct svg_part parts[PART_COUNT];
+	struct svg_part parts[CPI_COMPONENTS];
 	struct svg_group *groups = x_calloc(count, sizeof(*groups));
-	double(*values)[PART_COUNT] = x_calloc(count * STACK_METHODS, sizeof(*values));
+	double(*values)[CPI_COMPONENTS] = x_calloc(count * STACK_METHODS, sizeof(*values));
 	struct svg_bar *bars = x_calloc(count * STACK_METHODS, sizeof(*bars));
 	size_t nparts = 0;
-	int used[PART_COUNT];
+	int used[CPI_COMPONENTS];
 
-	for (int k = 0; k < PART_COUNT; k++) {
+	for (int k = 0; k < CPI_COMPONENTS; k++) {
 		bool any = false;
 
 		for (size_t i = 0; i < count; i++)
@@ -482,7 +475,7 @@ static bool draw(const struct stack_model *models, size_t count, const char *pat
 			continue;
 		used[nparts] = k;
 		parts[nparts++] =
-		    (struct svg_part){ .name = stack_part_words[k], .colour = look[k].rgb };
+		    (struct svg_part){ .name = words_components[k].words, .colour = look[k].rgb };
 	}
 	for (size_t i = 0, at = 0; i < count; i++) {
 		groups[i].name = model_basename(models[i].program);

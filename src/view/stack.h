@@ -5,29 +5,12 @@
 
 #include "store/store.h"
 #include "view/view.h"
-
-/* The components that can be simulated one after the other; a method's others count as base. */
-enum stack_part {
-	PART_BASE,
-	PART_L1I,
-	PART_L2I,
-	PART_ITLB,
-	PART_BMISP,
-	PART_L1D,
-	PART_L2D,
-	PART_DTLB,
-	PART_SIMULATED,		    /* how many those are */
-	PART_LONG = PART_SIMULATED, /* long-latency operations */
-	PART_FLUSH,
-	PART_SQ,
-	PART_FRONTEND,
-	PART_COUNT,
-};
+#include "words/words.h"
 
 /* A stack that was simulated; see cmd/stack_reference.h. */
 struct stack_reference {
 	const char *name, *summary;
-	double cycles[PART_SIMULATED];
+	double cycles[CPI_SIMULATED];
 };
 
 /* One run and what it is compared with. */
@@ -46,32 +29,28 @@ struct stack_options {
 bool view_stack(const struct stack_input *inputs, size_t count, const struct view_options *o,
 		const struct stack_options *so, struct err *e);
 
-/* In words, and as the store names it. */
-extern const char *const stack_part_words[PART_COUNT];
-extern const char *const stack_part_name[PART_COUNT];
-
 /* stack_model.c */
 #define STACK_METHODS 16
 
 struct stack_method {
 	char name[24];
 	char summary[96];
-	double cycles[PART_COUNT];
-	bool reference;		      /* simulated */
-	bool compared;		      /* there is a reference, and this is not the first */
-	double error[PART_SIMULATED]; /* in % of all cycles, with sign */
+	double cycles[CPI_COMPONENTS];
+	bool reference;		     /* simulated */
+	bool compared;		     /* there is a reference, and this is not the first */
+	double error[CPI_SIMULATED]; /* in % of all cycles, with sign */
 	double max_error;
-	enum stack_part worst; /* the component that it is in */
+	enum cpi_component worst; /* the component that it is in */
 };
 
 struct stack_phase {
 	double cycles, insts;
-	double parts[PART_COUNT];
+	double parts[CPI_COMPONENTS];
 };
 
 struct stack_function {
 	char *name;
-	double cycles, parts[PART_COUNT];
+	double cycles, parts[CPI_COMPONENTS];
 };
 
 /* Slots by top-down analysis, in cycles. */
@@ -86,7 +65,7 @@ struct stack_model {
 	/* the front end lost them while a long D-miss blocked the head; was outstanding */
 	double overlap_cycles, beside_long_cycles;
 	/* miss events: on all paths, and of instructions that committed */
-	double events[PART_SIMULATED], committed[PART_SIMULATED];
+	double events[CPI_SIMULATED], committed[CPI_SIMULATED];
 	struct stack_method methods[STACK_METHODS]; /* references first */
 	size_t nmethods;
 	struct stack_topdown topdown[12];

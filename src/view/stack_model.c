@@ -12,32 +12,14 @@
 #include "view/model.h"
 #include "view/stack.h"
 
-const char *const stack_part_name[PART_COUNT] = {
-	[PART_BASE] = "base",	      [PART_L1I] = "L1 I-cache",   [PART_L2I] = "L2 I-cache",
-	[PART_ITLB] = "I-TLB",	      [PART_BMISP] = "mispredict", [PART_L1D] = "L1 D-cache",
-	[PART_L2D] = "L2 D-cache",    [PART_DTLB] = "D-TLB",	   [PART_LONG] = "long latency",
-	[PART_FLUSH] = "other flush", [PART_SQ] = "store queue",   [PART_FRONTEND] = "front end",
-};
-
-const char *const stack_part_words[PART_COUNT] = {
-	[PART_BASE] = "base",
-	[PART_L1I] = "L1 I-cache misses",
-	[PART_L2I] = "L2 I-cache misses",
-	[PART_ITLB] = "I-TLB misses",
-	[PART_BMISP] = "mispredicted branches",
-	[PART_L1D] = "L1 D-cache misses",
-	[PART_L2D] = "L2 D-cache misses",
-	[PART_DTLB] = "D-TLB misses",
-	[PART_LONG] = "long-latency operations",
-	[PART_FLUSH] = "other flushes",
-	[PART_SQ] = "store queue full",
-	[PART_FRONTEND] = "front end too slow",
-};
+#define NAME_WITH_AXIS(id, name, slots, axis, meaning) NAME_IF_##axis(name)
+#define NAME_IF_0(name)
+#define NAME_IF_1(name) " " name
 
 static int part_of(const char *name)
 {
-	for (int k = 0; name && k < PART_COUNT; k++)
-		if (!strcmp(name, stack_part_name[k]))
+	for (int k = 0; name && k < CPI_COMPONENTS; k++)
+		if (!strcmp(name, words_components[k].name))
 			return k;
 	return -1;
 }
@@ -90,8 +72,8 @@ static bool read_phases(struct stack_model *m, struct store *s, const char *meth
 		known |= !m->methods[i].reference && !strcmp(m->methods[i].name, method);
 	if (!known)
 		return err_set(e,
-			       "there is no method '%s' with a time axis; fmt, sfmt, power5, "
-			       "commit, dispatch and issue have one",
+			       "there is no method '%s' with a time axis; there are" WORDS_METHODS(
+				   NAME_WITH_AXIS),
 			       method);
 	m->phases = x_calloc((size_t)n + 1, sizeof(*m->phases));
 	struct store_rows q = store_query(
@@ -123,7 +105,7 @@ static bool read_events(struct stack_model *m, struct store *s, struct err *e)
 	while (store_next(&q)) {
 		int part = part_of(store_text(&q, 0));
 
-		if (part < 0 || part >= PART_SIMULATED)
+		if (part < 0 || part >= CPI_SIMULATED)
 			continue;
 		m->events[part] = store_double(&q, 1);
 		m->committed[part] = store_double(&q, 2);
@@ -188,7 +170,7 @@ static double comparable(const struct stack_method *s, int part)
 {
 	double sum = s->cycles[part];
 
-	for (int k = PART_SIMULATED; part == PART_BASE && k < PART_COUNT; k++)
+	for (int k = CPI_SIMULATED; part == CPI_BASE && k < CPI_COMPONENTS; k++)
 		sum += s->cycles[k];
 	return sum;
 }
@@ -203,11 +185,11 @@ static void compare(struct stack_model *m)
 		struct stack_method *s = &m->methods[i];
 
 		s->compared = true;
-		for (int k = 0; k < PART_SIMULATED; k++) {
+		for (int k = 0; k < CPI_SIMULATED; k++) {
 			s->error[k] = 100 * (comparable(s, k) - comparable(truth, k)) / m->cycles;
 			if (fabs(s->error[k]) > s->max_error) {
 				s->max_error = fabs(s->error[k]);
-				s->worst = (enum stack_part)k;
+				s->worst = (enum cpi_component)k;
 			}
 		}
 	}

@@ -12,23 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cpi_component_name[CPI_COMPONENTS] = {
-	[CPI_BASE] = "base",	     [CPI_L1I] = "L1 I-cache",	 [CPI_L2I] = "L2 I-cache",
-	[CPI_ITLB] = "I-TLB",	     [CPI_BMISP] = "mispredict", [CPI_L1D] = "L1 D-cache",
-	[CPI_L2D] = "L2 D-cache",    [CPI_DTLB] = "D-TLB",	 [CPI_LONG] = "long latency",
-	[CPI_FLUSH] = "other flush", [CPI_SQ] = "store queue",	 [CPI_FRONTEND] = "front end",
-};
-
-const char *const topdown_name[TD_COMPONENTS] = {
-	[TD_RETIRING] = "retiring",
-	[TD_MISPREDICTS] = "bad speculation: mispredicts",
-	[TD_CLEARS] = "bad speculation: other flushes",
-	[TD_FETCH_LATENCY] = "front-end bound: latency",
-	[TD_FETCH_BANDWIDTH] = "front-end bound: bandwidth",
-	[TD_MEMORY] = "back-end bound: memory",
-	[TD_CORE] = "back-end bound: core",
-};
-
 static bool cpistack_start(void *state, const struct trace_meta *meta,
 			   const struct analysis_options *o, struct err *e)
 {

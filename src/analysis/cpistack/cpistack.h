@@ -9,50 +9,7 @@
 #include "analysis/profile/cells.h"
 #include "analysis/walk.h"
 #include "trace/analysis.h"
-
-/* The components of eyerman2006, and what else our machines can lose cycles to. */
-enum cpi_component {
-	CPI_BASE,
-	CPI_L1I, /* L1 I-cache misses that a lower cache serves */
-	CPI_L2I, /* I-cache misses that go to memory */
-	CPI_ITLB,
-	CPI_BMISP, /* mispredicted branches */
-	CPI_L1D,   /* L1 D-cache misses that a lower cache serves */
-	CPI_L2D,   /* D-cache misses that go to memory */
-	CPI_DTLB,
-	CPI_LONG,     /* long-latency operations and dependences: resource stalls */
-	CPI_FLUSH,    /* exceptions, serialising instructions, memory order */
-	CPI_SQ,	      /* store queue full */
-	CPI_FRONTEND, /* the front end delivers too little, with no miss */
-	CPI_COMPONENTS,
-};
-extern const char *const cpi_component_name[CPI_COMPONENTS];
-
-enum cpi_method {
-	METHOD_FMT,
-	METHOD_SFMT,
-	METHOD_FMT_PAPER,
-	METHOD_NAIVE,
-	METHOD_NAIVE_NON_SPEC,
-	METHOD_POWER5,
-	METHOD_COMMIT,
-	METHOD_DISPATCH,
-	METHOD_ISSUE,
-	METHODS,
-};
-
-/* Top-down analysis has components of its own. */
-enum topdown {
-	TD_RETIRING,
-	TD_MISPREDICTS,	    /* bad speculation: mispredicted branches */
-	TD_CLEARS,	    /* bad speculation: other flushes */
-	TD_FETCH_LATENCY,   /* front-end bound: cycles without any instruction */
-	TD_FETCH_BANDWIDTH, /* front-end bound: too few */
-	TD_MEMORY,	    /* back-end bound: a miss is outstanding or the store queue is full */
-	TD_CORE,	    /* back-end bound: the rest */
-	TD_COMPONENTS,
-};
-extern const char *const topdown_name[TD_COMPONENTS];
+#include "words/words.h"
 
 #define CPI_PHASES     256
 #define CPI_PHASE_BASE 4096 /* cycles of the shortest phase */

@@ -5,29 +5,15 @@
 #include "analysis/cpistack/cpistack.h"
 #include "store/store.h"
 
-static const struct {
-	const char *name, *summary;
-	bool slots;
-} methods[METHODS] = {
-	[METHOD_FMT] = { "fmt", "front-end miss event table (eyerman2006), in slots", true },
-	[METHOD_SFMT] = { "sfmt", "shared front-end miss event table (eyerman2006), in slots",
-			  true },
-	[METHOD_FMT_PAPER] = { "fmt_paper",
-			       "front-end miss event table to the letter: cycles, at fetch",
-			       false },
-	[METHOD_NAIVE] = { "naive", "events times a fixed penalty, wrong paths counted", false },
-	[METHOD_NAIVE_NON_SPEC] = { "naive_non_spec",
-				    "events of committed instructions times a fixed penalty",
-				    false },
-	[METHOD_POWER5] = { "power5", "completion stalls", false },
-	[METHOD_COMMIT] = { "commit", "what commit waits for", false },
-	[METHOD_DISPATCH] = { "dispatch", "what keeps dispatch slots empty", true },
-	[METHOD_ISSUE] = { "issue", "what keeps issue slots empty", true },
+static const bool in_slots[METHODS] = {
+#define X(id, name, slots, axis, meaning) [METHOD_##id] = slots,
+	WORDS_METHODS(X)
+#undef X
 };
 
 int64_t cpi_scale(const struct cpistack *s, enum cpi_method m)
 {
-	return methods[m].slots ? s->meta.dispatch_width : 1;
+	return in_slots[m] ? s->meta.dispatch_width : 1;
 }
 
 static bool put_counts(struct store *store, struct err *e, int64_t phase,
@@ -40,13 +26,13 @@ static bool put_counts(struct store *store, struct err *e, int64_t phase,
 			int64_t units = now->method[m][k] - before->method[m][k];
 			if (units)
 				ok = store_insert(store, e, "cpi_component", "iisi", phase, m,
-						  cpi_component_name[k], units);
+						  words_components[k].name, units);
 		}
 	for (int k = 0; ok && k < TD_COMPONENTS; k++) {
 		int64_t units = now->topdown[k] - before->topdown[k];
 		if (units)
 			ok = store_insert(store, e, "cpi_component", "iisi", phase,
-					  (int64_t)METHODS, topdown_name[k], units);
+					  (int64_t)METHODS, words_topdown[k].name, units);
 	}
 	return ok;
 }
@@ -56,8 +42,8 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 	static const struct cpi_counts zero;
 	bool ok = true;
 	for (int64_t m = 0; ok && m < METHODS; m++)
-		ok = store_insert(store, e, "cpi_method", "issi", m, methods[m].name,
-				  methods[m].summary, cpi_scale(s, (enum cpi_method)m));
+		ok = store_insert(store, e, "cpi_method", "issi", m, words_methods[m].name,
+				  words_methods[m].meaning, cpi_scale(s, (enum cpi_method)m));
 	ok = ok &&
 	     store_insert(store, e, "cpi_method", "issi", (int64_t)METHODS, "topdown",
 			  "top-down analysis of dispatch slots", (int64_t)s->meta.dispatch_width);
@@ -85,13 +71,13 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 	struct cell *cells = cells_sorted(&s->by_pc);
 	for (size_t i = 0; ok && i < s->by_pc.used; i++)
 		ok = store_insert(store, e, "cpi_instruction", "isid", (int64_t)cell_pc(&cells[i]),
-				  cpi_component_name[cell_category(&cells[i])],
+				  words_components[cell_category(&cells[i])].name,
 				  (int64_t)cells[i].count,
 				  (double)cells[i].units / (double)s->scale);
 	free(cells);
 	for (int k = 0; ok && k < CPI_COMPONENTS; k++)
 		if (s->events[0][k])
-			ok = store_insert(store, e, "cpi_event", "sii", cpi_component_name[k],
+			ok = store_insert(store, e, "cpi_event", "sii", words_components[k].name,
 					  (int64_t)s->events[0][k], (int64_t)s->events[1][k]);
 	return ok &&
 	       store_insert(store, e, "run", "si", "frontend_backend_overlap_cycles",

@@ -16,12 +16,6 @@
 
 #define FAR (INT64_MAX / 4)
 
-const char *const segment_kind_name[KIND_COUNT] = {
-	[KIND_MISS] = "miss",	[KIND_MISPREDICT] = "mispredict", [KIND_LATENCY] = "latency",
-	[KIND_IMISS] = "imiss", [KIND_BANDWIDTH] = "bandwidth",	  [KIND_WINDOW] = "window",
-	[KIND_OTHER] = "other",
-};
-
 static int64_t later(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
@@ -278,14 +272,14 @@ static void backwards(struct segment *s, const struct graph_config *g)
 
 enum path_node { AT_C, AT_P, AT_E, AT_V, AT_D, AT_F, AT_START };
 
-static void give(struct segment *s, int64_t i, enum segment_kind kind, int64_t cycles)
+static void give(struct segment *s, int64_t i, enum cost_kind kind, int64_t cycles)
 {
 	if (cycles > 0)
 		s->inst[i].kind_cycles[kind] = (uint16_t)min_u64(
 		    (uint64_t)s->inst[i].kind_cycles[kind] + (uint64_t)cycles, UINT16_MAX);
 }
 
-static enum segment_kind kind_of(const struct graph_part *p)
+static enum cost_kind kind_of(const struct graph_part *p)
 {
 	switch (p->category) {
 	case CAT_DMISS:

@@ -7,22 +7,9 @@
 #define ANALYSIS_ICOST_SEGMENT_H
 
 #include "analysis/icost/graph.h"
+#include "words/words.h"
 
 #define SEGMENT_INSTS 4096
-
-/* Why a critical cycle is one; what of a static instruction can be fixed. */
-enum segment_kind {
-	KIND_MISS,	 /* D-cache miss */
-	KIND_MISPREDICT, /* … of the branch */
-	KIND_LATENCY,	 /* L1 hit or operation */
-	KIND_IMISS,	 /* I-cache miss */
-	KIND_FIXABLE,	 /* kinds from here on belong to the machine */
-	KIND_BANDWIDTH = KIND_FIXABLE,
-	KIND_WINDOW,
-	KIND_OTHER,
-	KIND_COUNT,
-};
-extern const char *const segment_kind_name[KIND_COUNT];
 
 struct segment_inst {
 	uint64_t pc;

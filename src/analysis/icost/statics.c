@@ -345,7 +345,7 @@ bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint6
 		for (unsigned k = 0; ok && k < KIND_COUNT; k++)
 			if (r->kind_cycles[k])
 				ok = store_insert(store, e, "icost_critical", "isd", (int64_t)r->pc,
-						  segment_kind_name[k],
+						  words_kinds[k].name,
 						  (double)r->kind_cycles[k] * by_cycle);
 	}
 	size_t n = 0;
@@ -356,8 +356,8 @@ bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint6
 	for (size_t i = 0; ok && i < n && i < 1000; i++) {
 		const struct pair *p = &s->pairs[i];
 		ok = store_insert(store, e, "icost_pair", "isisdd", (int64_t)p->a.pc,
-				  segment_kind_name[p->a.kind], (int64_t)p->b.pc,
-				  segment_kind_name[p->b.kind], p->cost * by_cycle,
+				  words_kinds[p->a.kind].name, (int64_t)p->b.pc,
+				  words_kinds[p->b.kind].name, p->cost * by_cycle,
 				  p->icost * by_cycle);
 	}
 	return ok &&

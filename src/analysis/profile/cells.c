@@ -6,13 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const time_category_name[TIME_CATEGORY_COUNT] = {
-	[TIME_EXECUTION] = "execution",	    [TIME_FRONTEND] = "front end",
-	[TIME_ALU_STALL] = "ALU stall",	    [TIME_LOAD_STALL] = "load stall",
-	[TIME_STORE_STALL] = "store stall", [TIME_MISPREDICT] = "mispredict",
-	[TIME_MISC_FLUSH] = "misc. flush",
-};
-
 void cells_init(struct cells *c)
 {
 	c->mask = 1023;

@@ -11,22 +11,12 @@
 #include <stdint.h>
 
 #include "util/util.h"
+#include "words/words.h"
 
-/* What commit was doing, as in tip2021 figure A.7. */
-enum time_category {
-	TIME_EXECUTION, /* committing */
-	TIME_FRONTEND,	/* drained */
-	TIME_ALU_STALL, /* the oldest instruction is unfinished: neither load nor store */
-	TIME_LOAD_STALL,
-	TIME_STORE_STALL,
-	TIME_MISPREDICT, /* flushed by a mispredicted branch */
-	TIME_MISC_FLUSH, /* flushed by anything else */
-	TIME_CATEGORY_COUNT,
-};
-extern const char *const time_category_name[TIME_CATEGORY_COUNT];
-
-#define CELL_EVENT_BITS 10 /* TEA's nine and FL-CSR: the low bits of rec_inst.psv */
-#define CELL_EVENT_MASK ((1u << CELL_EVENT_BITS) - 1)
+#define CELL_EVENT_BITS	   EVENT_PROFILED_COUNT /* the low bits of rec_inst.psv */
+#define CELL_CATEGORY_BITS 4
+#define CELL_PC_SHIFT	   (CELL_EVENT_BITS + CELL_CATEGORY_BITS)
+#define CELL_EVENT_MASK	   ((1u << CELL_EVENT_BITS) - 1)
 
 struct cell {
 	uint64_t key;	/* pc, events, category; see cell_key. 0: free */
@@ -36,15 +26,16 @@ struct cell {
 
 static inline uint64_t cell_key(uint64_t pc, unsigned events, unsigned category)
 {
-	return pc << 14 | (uint64_t)(events & CELL_EVENT_MASK) << 4 | (category + 1);
+	return pc << CELL_PC_SHIFT | (uint64_t)(events & CELL_EVENT_MASK) << CELL_CATEGORY_BITS |
+	       (category + 1);
 }
 static inline uint64_t cell_pc(const struct cell *c)
 {
-	return c->key >> 14;
+	return c->key >> CELL_PC_SHIFT;
 }
 static inline unsigned cell_events(const struct cell *c)
 {
-	return (unsigned)(c->key >> 4) & CELL_EVENT_MASK;
+	return (unsigned)(c->key >> CELL_CATEGORY_BITS) & CELL_EVENT_MASK;
 }
 static inline unsigned cell_category(const struct cell *c)
 {

@@ -5,21 +5,6 @@
 #include "analysis/profile/profile.h"
 #include "store/store.h"
 
-static const struct {
-	const char *name, *meaning;
-} events[CELL_EVENT_BITS] = {
-	{ "DR-L1", "L1 instruction cache miss" },
-	{ "DR-TLB", "L1 instruction TLB miss" },
-	{ "DR-SQ", "store held at dispatch by a full store queue" },
-	{ "FL-MB", "mispredicted branch" },
-	{ "FL-EX", "exception" },
-	{ "FL-MO", "memory ordering violation" },
-	{ "ST-L1", "L1 data cache miss" },
-	{ "ST-TLB", "L1 data TLB miss" },
-	{ "ST-LLC", "last-level cache miss" },
-	{ "FL-CSR", "pipeline flush by a status-register access or fence" },
-};
-
 static bool put_run(struct store *s, struct err *e, const char *key, uint64_t value)
 {
 	return store_insert(s, e, "run", "si", key, (int64_t)value);
@@ -74,7 +59,7 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 	struct cell *pairs = cells_sorted(&sampler->pairs);
 	bool ok = store_insert(s, e, "sampler", "iiii", (int64_t)index, (int64_t)sampler->period,
 			       (int64_t)sampler->random, (int64_t)sampler->taken);
-	for (size_t f = 0; ok && f < nprofilers; f++)
+	for (size_t f = 0; ok && f < PROFILER_COUNT; f++)
 		ok = put_profile(p, index, pairs, &profilers[f], f, s, e);
 	for (size_t i = 0; ok && index == 0 && i < sampler->pairs.used; i++)
 		ok = store_insert(s, e, "sample_pair", "iiiii", (int64_t)pair_rule(&pairs[i]),
@@ -96,11 +81,11 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 		  put_run(s, e, "with_event", p->with_event) &&
 		  put_run(s, e, "with_combined_events", p->with_combined) && put_golden(p, s, e);
 	for (int64_t i = 0; ok && i < TIME_CATEGORY_COUNT; i++)
-		ok = store_insert(s, e, "category", "is", i, time_category_name[i]);
+		ok = store_insert(s, e, "category", "is", i, words_times[i].name);
 	for (int64_t i = 0; ok && i < CELL_EVENT_BITS; i++)
-		ok = store_insert(s, e, "event", "issi", i, events[i].name, events[i].meaning,
-				  (int64_t)p->event_count[i]);
-	for (size_t i = 0; ok && i < nprofilers; i++)
+		ok = store_insert(s, e, "event", "issi", i, words_events[i].name,
+				  words_events[i].meaning, (int64_t)p->event_count[i]);
+	for (size_t i = 0; ok && i < PROFILER_COUNT; i++)
 		ok = store_insert(s, e, "profiler", "issiii", (int64_t)i, profilers[i].name,
 				  profilers[i].summary, (int64_t)profilers[i].rule,
 				  (int64_t)profilers[i].events, (int64_t)profilers[i].sample_bytes);

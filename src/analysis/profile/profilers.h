@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "words/words.h"
+
 /* Which instruction a sample selects. */
 enum select_rule {
 	SELECT_TIP,	   /* by the four commit states; a committing group shares */
@@ -31,7 +33,6 @@ struct profiler {
 	    sample_bytes; /* as tip2021 section 3.2 counts them, 40 bytes of metadata included */
 };
 
-extern const struct profiler profilers[];
-extern const size_t nprofilers;
+extern const struct profiler profilers[PROFILER_COUNT];
 
 #endif

@@ -16,6 +16,7 @@
 #include "view/model.h"
 #include "view/term.h"
 #include "view/view.h"
+#include "words/words.h"
 
 #define SCALE 12
 
@@ -57,11 +58,6 @@ static void row(struct store *s, const char *table, const char *types, ...)
  * in all. */
 static void make(int64_t load_cycles)
 {
-	static const char *const events[] = { "DR-L1", "DR-TLB", "DR-SQ",  "FL-MB",  "FL-EX",
-					      "FL-MO", "ST-L1",	 "ST-TLB", "ST-LLC", "FL-CSR" };
-	static const char *const categories[] = { "execution",	"front end",   "ALU stall",
-						  "load stall", "store stall", "mispredict",
-						  "misc. flush" };
 	struct err e = { "" };
 	struct store *s = store_create(path, &e);
 	assert_non_null(s);
@@ -86,10 +82,10 @@ static void make(int64_t load_cycles)
 	assert_true(store_insert(s, &e, "instruction", "iiiissis", I(0x2000), I(1), I(1),
 				 I(0x00008067), "ret", NULL, I(0), "jump"));
 	for (int64_t i = 0; i < 7; i++)
-		assert_true(store_insert(s, &e, "category", "is", i, categories[i]));
+		assert_true(store_insert(s, &e, "category", "is", i, words_times[i].name));
 	for (int64_t i = 0; i < 10; i++)
-		assert_true(store_insert(s, &e, "event", "issi", i, events[i], "what it is",
-					 I(i == 6 || i == 8 ? 10 : 0)));
+		assert_true(store_insert(s, &e, "event", "issi", i, words_events[i].name,
+					 "what it is", I(i == 6 || i == 8 ? 10 : 0)));
 	/* golden: the load's time misses the last level (bits 6 and 8), in category load stall */
 	row(s, "golden", "iiiii", I(0x1000), I(1 << 6 | 1 << 8), I(3), load_cycles * SCALE, I(0));
 	row(s, "golden", "iiiii", I(0x1000), I(0), I(0), I(10 * SCALE), I(30));

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* The lists of words.h as arrays. */
+#include "words/words.h"
+
+#include <stddef.h>
+
+const struct word words_events[EVENT_COUNT] = {
+#define X(id, name, letter, colour, rank, hides, meaning) { name, NULL, meaning },
+	WORDS_EVENTS(X)
+#undef X
+};
+
+const struct word words_states[STATE_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_STATES(X)
+#undef X
+};
+
+const struct word words_times[TIME_CATEGORY_COUNT] = {
+#define X(id, name, colour, meaning) { name, NULL, meaning },
+	WORDS_TIMES(X)
+#undef X
+};
+
+const struct word words_costs[COST_COUNT] = {
+#define X(id, name, bit, letter, colour, rgb, kind, words, better, verb, meaning)                  \
+	[bit] = { name, words, meaning },
+	WORDS_COSTS(X)
+#undef X
+};
+
+const struct word words_kinds[KIND_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_KINDS(X)
+#undef X
+};
+
+const struct word words_components[CPI_COMPONENTS] = {
+#define X(id, name, letter, colour, rgb, words, meaning) { name, words, meaning },
+	WORDS_COMPONENTS(X)
+#undef X
+};
+
+const struct word words_methods[METHODS] = {
+#define X(id, name, slots, axis, meaning) { name, NULL, meaning },
+	WORDS_METHODS(X)
+#undef X
+};
+
+const struct word words_topdown[TD_COMPONENTS] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_TOPDOWN(X)
+#undef X
+};
+
+const struct word words_profilers[PROFILER_COUNT] = {
+#define X(id, name, rule, events, bytes, chart, meaning) { name, NULL, meaning },
+	WORDS_PROFILERS(X)
+#undef X
+};
+
+const struct word words_dispatch_stalls[DISPATCH_STALL_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_DISPATCH_STALLS(X)
+#undef X
+};
+
+const struct word words_fetch_stalls[FETCH_STALL_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_FETCH_STALLS(X)
+#undef X
+};
+
+#define LIST(kind, summary, rows)                                                                  \
+	{                                                                                          \
+		kind, summary, rows, sizeof(rows) / sizeof((rows)[0])                              \
+	}
+const struct words_list words_lists[] = {
+	LIST("events", "why an instruction took its time", words_events),
+	LIST("states", "what commit does in a cycle, and who is blamed for it", words_states),
+	LIST("times", "where the time of a run went", words_times),
+	LIST("categories", "what can be idealised, for costs and interaction costs", words_costs),
+	LIST("kinds", "what of one instruction has a cost", words_kinds),
+	LIST("components", "what a CPI stack is made of", words_components),
+	LIST("methods", "what makes CPI stacks", words_methods),
+	LIST("topdown", "what top-down analysis divides slots into", words_topdown),
+	LIST("profilers", "what samples the run, beside the golden reference", words_profilers),
+	LIST("dispatch-stalls", "why an instruction waits at dispatch", words_dispatch_stalls),
+	LIST("fetch-stalls", "why fetch delivers nothing", words_fetch_stalls),
+};
+const unsigned words_lists_count = sizeof(words_lists) / sizeof(words_lists[0]);

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The vocabulary: every name that records, analyses, store, views, options, help and papers share
+ * is one row of a list here, and stands nowhere else. A list is a macro that calls its argument
+ * once per row; enums, tables, error texts and `culprit list` are made from it.
+ *
+ * To add a name, add a row: its place is its number, so stores and traces that exist keep their
+ * meaning only if it comes last in its group. Columns that every list has:
+ *
+ *   ID       the end of the enumerator's name
+ *   name     as options, JSON keys, stores and tables have it
+ *   letter   fills a bar on a terminal without colour
+ *   colour   on a terminal: the end of a TERM_ name of view/term.h
+ *   rgb      in a picture
+ *   words    for people, where the name is short
+ *   meaning  what it stands for, as `culprit list` and the glossary print it
+ */
+#ifndef WORDS_WORDS_H
+#define WORDS_WORDS_H
+
+/* clang-format off */
+
+/*
+ * Events (tea2023): why an instruction took its time; bits of rec_inst.psv. TEA's nine come first,
+ * then what else profiles keep, then what only records have. rank: which event of a set decides
+ * how a bar looks; 0 is the one that usually costs most. hides: an event that this one implies, so
+ * that it is not named beside it.
+ *
+ *	ID       name       letter colour   rank hides  meaning
+ */
+#define WORDS_TEA_EVENTS(X) \
+	X(DR_L1,    "DR-L1",    'i', CYAN,    9, NONE,  "L1 instruction cache miss") \
+	X(DR_TLB,   "DR-TLB",   't', CYAN,    8, NONE,  "L1 instruction TLB miss") \
+	X(DR_SQ,    "DR-SQ",    's', BLUE,    7, NONE,  "store held at dispatch by a full store queue") \
+	X(FL_MB,    "FL-MB",    'b', MAGENTA, 4, NONE,  "mispredicted branch") \
+	X(FL_EX,    "FL-EX",    'x', YELLOW,  1, NONE,  "exception") \
+	X(FL_MO,    "FL-MO",    'm', YELLOW,  3, NONE,  "memory ordering violation") \
+	X(ST_L1,    "ST-L1",    'l', ORANGE,  6, NONE,  "L1 data cache miss") \
+	X(ST_TLB,   "ST-TLB",   'T', GREEN,   5, NONE,  "L1 data TLB miss") \
+	X(ST_LLC,   "ST-LLC",   'D', RED,     0, ST_L1, "last-level cache miss")
+#define WORDS_PROFILED_EVENTS(X) \
+	WORDS_TEA_EVENTS(X) \
+	X(FL_CSR,   "FL-CSR",   'f', MAGENTA, 2, NONE,  "pipeline flush by a status-register access or fence")
+#define WORDS_EVENTS(X) \
+	WORDS_PROFILED_EVENTS(X) \
+	X(DR_L2,    "DR-L2",    ' ', CYAN,   19, NONE,  "instruction fetch that missed the L2 as well") \
+	X(DR_LLC,   "DR-LLC",   ' ', CYAN,   19, NONE,  "instruction fetch that went to memory") \
+	X(DR_STLB,  "DR-STLB",  ' ', CYAN,   19, NONE,  "instruction TLB miss that missed the second-level TLB") \
+	X(ST_L2,    "ST-L2",    ' ', ORANGE, 19, NONE,  "data access that missed the L2") \
+	X(ST_STLB,  "ST-STLB",  ' ', GREEN,  19, NONE,  "data TLB miss that missed the second-level TLB") \
+	X(ST_FWD,   "ST-FWD",   ' ', GREY,   19, NONE,  "load that got its data from the store queue") \
+	X(ST_MSHR,  "ST-MSHR",  ' ', GREY,   19, NONE,  "access that waited for a free miss register (MSHR)") \
+	X(ST_MERGE, "ST-MERGE", ' ', GREY,   19, NONE,  "access that merged into an outstanding miss of its line") \
+	X(ST_BUS,   "ST-BUS",   ' ', GREY,   19, NONE,  "miss that waited for a bus or a DRAM queue") \
+	X(SERIAL,   "SERIAL",   ' ', GREY,   19, NONE,  "serialised at dispatch: waited for an empty ROB")
+
+/*
+ * Commit states (tip2021 section 2.2): what commit does in a cycle, and which instruction the
+ * golden reference blames for it.
+ *
+ *	ID         name         meaning
+ */
+#define WORDS_STATES(X) \
+	X(COMPUTING, "computing", "instructions commit: the n that do share the cycle, 1/n each") \
+	X(STALLED,   "stalled",   "the oldest instruction is not finished: it is blamed") \
+	X(FLUSHED,   "flushed",   "the ROB was emptied by a flush: blamed is the instruction that caused it, which is the last that committed, or the one that took an exception") \
+	X(DRAINED,   "drained",   "the ROB is empty because the front end delivers nothing: blamed is the next instruction to enter it")
+
+/*
+ * Time categories: the commit states, finer (tip2021 figure A.7).
+ *
+ *	ID           name           colour   meaning
+ */
+#define WORDS_TIMES(X) \
+	X(EXECUTION,   "execution",   GREEN,   "instructions commit") \
+	X(FRONTEND,    "front end",   CYAN,    "drained: the front end delivers nothing") \
+	X(ALU_STALL,   "ALU stall",   GREY,    "the oldest instruction is unfinished, and neither load nor store") \
+	X(LOAD_STALL,  "load stall",  RED,     "the oldest instruction is an unfinished load") \
+	X(STORE_STALL, "store stall", BLUE,    "the oldest instruction is an unfinished store or atomic") \
+	X(MISPREDICT,  "mispredict",  MAGENTA, "flushed by a mispredicted branch") \
+	X(MISC_FLUSH,  "misc. flush", YELLOW,  "flushed by anything else")
+
+/*
+ * Cost categories (fields2004 table I), in reading order. bit: in a set of categories as the graph
+ * has it. kind: which per-instruction cost it is a part of, as `what-if` asks for it. better, verb:
+ * how to be rid of it, as a noun and as a gerund. meaning: what idealising it does.
+ *
+ *	ID     name  bit letter colour rgb  kind  words  better  verb  meaning
+ */
+#define WORDS_COSTS(X) \
+	X(DL1,   "dl1",   0, 'd', YELLOW,  "#f2d06b", LATENCY,    "L1 latency", \
+	  "a faster L1", "making the L1 faster", "L1 D-cache hits take one cycle") \
+	X(WIN,   "win",   7, 'w', BLUE,    "#3c7fb1", NONE,       "the window", \
+	  "a larger window", "enlarging the window", "ROB, queues and registers 20 times as large") \
+	X(BW,    "bw",    1, 'b', CYAN,    "#9ad0d3", NONE,       "bandwidth", \
+	  "more bandwidth", "widening the machine", "no limit on fetch, issue, commit and transfer bandwidth") \
+	X(BMISP, "bmisp", 2, 'B', RED,     "#d1495b", MISPREDICT, "mispredicts", \
+	  "better prediction", "predicting branches better", "branches are predicted right") \
+	X(DMISS, "dmiss", 3, 'D', ORANGE,  "#e08e45", MISS,       "data misses", \
+	  "fewer data misses", "avoiding data misses", "data accesses hit the L1") \
+	X(SHALU, "shalu", 4, 's', GREEN,   "#7fb77e", LATENCY,    "one-cycle operations", \
+	  "faster one-cycle operations", "speeding up one-cycle operations", "one-cycle operations take none") \
+	X(LGALU, "lgalu", 5, 'l', MAGENTA, "#8f5fbf", LATENCY,    "long operations", \
+	  "faster long operations", "speeding up long operations", "multi-cycle integer and FP operations take none") \
+	X(IMISS, "imiss", 6, 'i', GREY,    "#9b9b9b", IMISS,      "instruction misses", \
+	  "fewer instruction misses", "avoiding instruction misses", "fetches hit the L1")
+
+/* What else a machine can have idealised (`--set ideal.NAME=on`), beside the cost categories. */
+#define WORDS_IDEALS(X) \
+	X(ITLB,  "itlb",  "fetches hit the TLB") \
+	X(DTLB,  "dtlb",  "data accesses hit the TLB") \
+	X(FLUSH, "flush", "exceptions, serialising instructions and memory order cost nothing") \
+	X(SQ,    "sq",    "the store queue is never full") \
+	X(DMEM,  "dmem",  "data never comes from memory: the last cache has it") \
+	X(IMEM,  "imem",  "instructions never come from memory: the last cache has them")
+
+/* What the critical path passes through at an instruction. The first are costs that can be fixed. */
+#define WORDS_COST_KINDS(X) \
+	X(MISS,       "miss",       "its data misses") \
+	X(MISPREDICT, "mispredict", "its mispredicts") \
+	X(LATENCY,    "latency",    "its latency, without misses") \
+	X(IMISS,      "imiss",      "the instruction misses of its fetch packet")
+#define WORDS_KINDS(X) \
+	WORDS_COST_KINDS(X) \
+	X(BANDWIDTH,  "bandwidth",  "the widths of the machine") \
+	X(WINDOW,     "window",     "the size of the window") \
+	X(OTHER,      "other",      "the length of the pipeline and the rest")
+
+/*
+ * Components of CPI stacks (eyerman2006), and what else our machines lose cycles to. The first can
+ * be simulated one after the other; in a simulated stack the rest is part of the base.
+ *
+ *	ID         name           letter colour rgb     words  meaning
+ */
+#define WORDS_SIMULATED_COMPONENTS(X) \
+	X(BASE,     "base",         '.', GREEN,   "#7fb77e", "base",                    "all that is no other component") \
+	X(L1I,      "L1 I-cache",   'i', CYAN,    "#9ad0d3", "L1 I-cache misses",       "L1 I-cache misses that a lower cache serves") \
+	X(L2I,      "L2 I-cache",   'I', BLUE,    "#3c7fb1", "L2 I-cache misses",       "I-cache misses that go to memory") \
+	X(ITLB,     "I-TLB",        't', MAGENTA, "#c9a0dc", "I-TLB misses",            "page walks for fetches") \
+	X(BMISP,    "mispredict",   'B', RED,     "#d1495b", "mispredicted branches",   "mispredicted branches: their resolution and the refill") \
+	X(L1D,      "L1 D-cache",   'd', YELLOW,  "#f2d06b", "L1 D-cache misses",       "L1 D-cache misses that a lower cache serves") \
+	X(L2D,      "L2 D-cache",   'D', ORANGE,  "#e08e45", "L2 D-cache misses",       "D-cache misses that go to memory") \
+	X(DTLB,     "D-TLB",        'T', BOLD,    "#8f5fbf", "D-TLB misses",            "page walks for data")
+#define WORDS_COMPONENTS(X) \
+	WORDS_SIMULATED_COMPONENTS(X) \
+	X(LONG,     "long latency", 'L', GREY,    "#9b9b9b", "long-latency operations", "long-latency operations and dependences: resource stalls") \
+	X(FLUSH,    "other flush",  'F', DIM,     "#5c5c5c", "other flushes",           "exceptions, serialising instructions, memory order") \
+	X(SQ,       "store queue",  'S', PLAIN,   "#c7a17a", "store queue full",        "the store queue is full") \
+	X(FRONTEND, "front end",    'f', DIM,     "#cfd8dc", "front end too slow",      "the front end delivers too little, with no miss")
+
+/*
+ * Methods that make CPI stacks. slots: counts dispatch slots, not cycles. axis: says how the stack
+ * changes over time; the naive ones know only totals.
+ *
+ *	ID              name              slots axis  meaning
+ */
+#define WORDS_METHODS(X) \
+	X(FMT,            "fmt",            1, 1, "front-end miss event table (eyerman2006), in slots") \
+	X(SFMT,           "sfmt",           1, 1, "shared front-end miss event table (eyerman2006), in slots") \
+	X(FMT_PAPER,      "fmt_paper",      0, 1, "front-end miss event table to the letter: cycles, at fetch") \
+	X(NAIVE,          "naive",          0, 0, "events times a fixed penalty, wrong paths counted") \
+	X(NAIVE_NON_SPEC, "naive_non_spec", 0, 0, "events of committed instructions times a fixed penalty") \
+	X(POWER5,         "power5",         0, 1, "completion stalls") \
+	X(COMMIT,         "commit",         0, 1, "what commit waits for") \
+	X(DISPATCH,       "dispatch",       1, 1, "what keeps dispatch slots empty") \
+	X(ISSUE,          "issue",          1, 1, "what keeps issue slots empty")
+
+/* Top-down analysis has components of its own. */
+#define WORDS_TOPDOWN(X) \
+	X(RETIRING,        "retiring",                       "slots of instructions that committed") \
+	X(MISPREDICTS,     "bad speculation: mispredicts",   "slots of wrong paths and of the refill") \
+	X(CLEARS,          "bad speculation: other flushes", "the same for exceptions, serialising instructions, memory order") \
+	X(FETCH_LATENCY,   "front-end bound: latency",       "cycles in which fetch delivers nothing") \
+	X(FETCH_BANDWIDTH, "front-end bound: bandwidth",     "cycles in which fetch delivers too few") \
+	X(MEMORY,          "back-end bound: memory",         "a miss is outstanding or the store queue is full") \
+	X(CORE,            "back-end bound: core",           "the rest")
+
+/*
+ * Profilers (tip2021 section 5, tea2023 table B.1). rule: which instruction a sample selects, the
+ * end of a SELECT_ name of analysis/profile. events: the end of an EVENTS_ name there. bytes: of a
+ * sample. chart: shown by `accuracy --sweep`, as the papers' figures do.
+ *
+ *	ID            name            rule        events bytes chart meaning
+ */
+#define WORDS_PROFILERS(X) \
+	X(TIP,          "tip",          TIP,        NONE, 88, 1, "time-proportional: the four commit states") \
+	X(TIP_ILP,      "tip-ilp",      TIP_OLDEST, NONE, 56, 1, "TIP that gives a committing group to its oldest") \
+	X(NCI,          "nci",          NCI,        NONE, 56, 1, "next-committing instruction, as Intel PEBS") \
+	X(NCI_ILP,      "nci+ilp",      NCI_ALL,    NONE, 88, 0, "all of the next-committing group share") \
+	X(LCI,          "lci",          LCI,        NONE, 56, 0, "last-committed instruction, as external monitors") \
+	X(DISPATCH,     "dispatch",     DISPATCH,   NONE, 56, 0, "tagged at dispatch, as AMD IBS and Arm SPE") \
+	X(SOFTWARE,     "software",     RESUME,     NONE, 56, 0, "where execution resumes after an interrupt, as perf") \
+	X(TEA,          "tea",          TIP,        TEA,  88, 1, "TIP with all nine events") \
+	X(NCI_TEA,      "nci-tea",      NCI,        TEA,  56, 1, "NCI with all nine events") \
+	X(IBS,          "ibs",          DISPATCH,   IBS,  56, 0, "tagged at dispatch, IBS's events") \
+	X(SPE,          "spe",          DISPATCH,   SPE,  56, 0, "tagged at dispatch, SPE's events") \
+	X(RIS,          "ris",          FETCH,      RIS,  56, 0, "tagged at fetch, RIS's events") \
+	X(TEA_DISPATCH, "tea-dispatch", DISPATCH,   TEA,  56, 0, "tagged at dispatch, all nine events")
+
+/* Why the instruction at dispatch waits. */
+#define WORDS_DISPATCH_STALLS(X) \
+	X(OK,       "ok",     "nothing waits, or the width is used up") \
+	X(EMPTY,    "empty",  "nothing to dispatch: the front end delivers nothing") \
+	X(ROB,      "rob",    "the reorder buffer is full") \
+	X(IQ,       "iq",     "the issue queue is full") \
+	X(LQ,       "lq",     "the load queue is full") \
+	X(SQ,       "sq",     "the store queue is full") \
+	X(REGS,     "regs",   "no physical register is free") \
+	X(BRANCHES, "br",     "as many branches are outstanding as may be") \
+	X(SERIAL,   "serial", "a serialising instruction waits for an empty ROB, or holds up what comes after it")
+
+/* Why fetch delivers nothing. */
+#define WORDS_FETCH_STALLS(X) \
+	X(OK,         "ok",        "delivers at least one instruction") \
+	X(ICACHE_L2,  "l2",        "waits for an I-cache miss that hits the L2") \
+	X(ICACHE_LLC, "llc",       "waits for an I-cache miss that misses the L2 and hits the last-level cache") \
+	X(ICACHE_MEM, "memory",    "waits for an I-cache miss that goes to memory") \
+	X(ITLB,       "itlb",      "waits for a page walk") \
+	X(REDIRECT,   "redirect",  "refills after a redirect: mispredict, flush, or a bubble of the BTB") \
+	X(BUFFER,     "buffer",    "the fetch buffer or the fetch-target queue is full") \
+	X(BRANCHES,   "br",        "as many branches are outstanding as may be") \
+	X(BLOCKED,    "blocked",   "a wrong path ran into what it cannot fetch; or a serialising instruction is waited for") \
+	X(EXCEPTION,  "exception", "the exception handler's time passes") \
+	X(END,        "end",       "the program is over; the pipeline drains")
+
+/* Why the pipeline was flushed. */
+#define WORDS_FLUSHES(X) \
+	X(NONE,       "none",       "it was not") \
+	X(MISPREDICT, "mispredict", "mispredicted branch") \
+	X(EXCEPTION,  "exception",  "exception") \
+	X(ORDER,      "order",      "memory ordering violation") \
+	X(CSR,        "csr",        "serialising status-register access or fence")
+
+/* Where an access was served. */
+#define WORDS_LEVELS(X) \
+	X(NONE, "none",    "no access") \
+	X(FWD,  "forward", "the store queue") \
+	X(L1,   "l1",      "the L1 cache") \
+	X(L2,   "l2",      "the L2 cache") \
+	X(LLC,  "llc",     "the last-level cache") \
+	X(MEM,  "memory",  "memory")
+
+/* clang-format on */
+
+enum event_bit {
+#define X(id, ...) EVENT_##id,
+	WORDS_EVENTS(X)
+#undef X
+	    EVENT_COUNT
+};
+
+#define WORDS_ONE(...) +1
+enum {
+	EVENT_TEA_COUNT = 0 WORDS_TEA_EVENTS(WORDS_ONE),
+	EVENT_PROFILED_COUNT = 0 WORDS_PROFILED_EVENTS(WORDS_ONE),
+};
+
+enum commit_state {
+#define X(id, ...) STATE_##id,
+	WORDS_STATES(X)
+#undef X
+	    STATE_COUNT
+};
+
+enum time_category {
+#define X(id, ...) TIME_##id,
+	WORDS_TIMES(X)
+#undef X
+	    TIME_CATEGORY_COUNT
+};
+
+/* The numbers are bits of a set; the list has the order in which people read them. */
+enum cost_category {
+#define X(id, name, bit, ...) COST_##id = bit,
+	WORDS_COSTS(X)
+#undef X
+	    COST_COUNT = 0 WORDS_COSTS(WORDS_ONE)
+};
+
+enum cost_kind {
+	KIND_NONE = -1,
+#define X(id, ...) KIND_##id,
+	WORDS_KINDS(X)
+#undef X
+	    KIND_COUNT,
+	KIND_FIXABLE = 0 WORDS_COST_KINDS(WORDS_ONE)
+};
+
+enum cpi_component {
+#define X(id, ...) CPI_##id,
+	WORDS_COMPONENTS(X)
+#undef X
+	    CPI_COMPONENTS,
+	CPI_SIMULATED = 0 WORDS_SIMULATED_COMPONENTS(WORDS_ONE)
+};
+
+enum cpi_method {
+#define X(id, ...) METHOD_##id,
+	WORDS_METHODS(X)
+#undef X
+	    METHODS
+};
+
+enum topdown {
+#define X(id, ...) TD_##id,
+	WORDS_TOPDOWN(X)
+#undef X
+	    TD_COMPONENTS
+};
+
+enum mem_level {
+#define X(id, ...) LEVEL_##id,
+	WORDS_LEVELS(X)
+#undef X
+	    LEVEL_COUNT
+};
+
+enum dispatch_stall {
+#define X(id, ...) DISPATCH_##id,
+	WORDS_DISPATCH_STALLS(X)
+#undef X
+	    DISPATCH_STALL_COUNT
+};
+
+enum fetch_stall {
+#define X(id, ...) FETCH_##id,
+	WORDS_FETCH_STALLS(X)
+#undef X
+	    FETCH_STALL_COUNT
+};
+
+enum flush_cause {
+#define X(id, ...) FLUSH_##id,
+	WORDS_FLUSHES(X)
+#undef X
+	    FLUSH_CAUSE_COUNT
+};
+
+enum profiler_id {
+#define X(id, ...) PROFILER_##id,
+	WORDS_PROFILERS(X)
+#undef X
+	    PROFILER_COUNT
+};
+
+/* One row of a list, as it is printed. */
+struct word {
+	const char *name;
+	const char *words; /* NULL: the name says it */
+	const char *meaning;
+};
+extern const struct word words_events[EVENT_COUNT];
+extern const struct word words_states[STATE_COUNT];
+extern const struct word words_times[TIME_CATEGORY_COUNT];
+extern const struct word words_costs[COST_COUNT]; /* by bit */
+extern const struct word words_kinds[KIND_COUNT];
+extern const struct word words_components[CPI_COMPONENTS];
+extern const struct word words_methods[METHODS];
+extern const struct word words_topdown[TD_COMPONENTS];
+extern const struct word words_profilers[PROFILER_COUNT];
+extern const struct word words_dispatch_stalls[DISPATCH_STALL_COUNT];
+extern const struct word words_fetch_stalls[FETCH_STALL_COUNT];
+
+/* All lists, for `culprit list` and the glossary. */
+struct words_list {
+	const char *kind;    /* as `culprit list KIND` has it */
+	const char *summary; /* what these are */
+	const struct word *rows;
+	unsigned count;
+};
+extern const struct words_list words_lists[];
+extern const unsigned words_lists_count;
+
+/* For texts that name all of a list: "they are" WORDS_EVENTS(WORDS_SPACED). */
+#define WORDS_SPACED(id, name, ...) " " name
+#define WORDS_COMMA(id, name, ...)  ", " name
+
+#endif
