@@ -11,14 +11,15 @@
  *   store's address   load
  *   known             forwards if the store has all its bytes, else waits until it is written
  *   not known yet     speculative: goes to the cache; when the store's address comes, the load is
- * marked and flushes when it is the oldest (BOOM). perfect: waits for that store alone.
+ *                     marked and flushes when it is the oldest (BOOM)
+ *                     perfect: waits for that store alone
  *                     conservative, or a load that the wait table knows: waits for all older
- * addresses
+ *                     addresses
  *
  * Stores are written in order after they commit. By default the cache's MSHRs limit how many misses
  * are under way, and a store leaves the queue when the cache has taken it.
  *
- * Not modelled: stores translate when they are written, not when their address is computed.
+ * Simplified: a store translates when it is written, not when its address is computed.
  */
 #include "core/pipe.h"
 

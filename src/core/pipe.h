@@ -9,16 +9,18 @@
  *      │ reorder buffer │ front end      │ next to be fetched
  *      next to commit   next to dispatch
  *
- * Invariants, checked every cycle in debug builds (core_check in check.c)
+ * Invariants, checked every cycle in debug builds (core_check in check.c):
+ *
  *   P1  head <= disp <= tail <= head + ring size; disp - head <= ROB entries.
- *   P2  The rename map names, per register, the youngest dispatched writer; a name below head means
- * that the value is architectural. So nothing has to be cleaned when an instruction commits. P3  An
- * instruction is in its producers' lists of dependents exactly once per source that it still waits
- * for; lists are youngest first, so a squash (youngest first) pops their heads. P4  At most one
- * event per instruction is in the wheel. P5  regs holds the values after the last fetched
- * instruction; every instruction keeps the value that it overwrote, so a squash restores regs by
- * walking back. P6  On the right path the guest has executed exactly the instructions below
- * stream_end, and steps[] holds those from head on, so that a flush can fetch them again.
+ *   P2  The rename map names, per register, the youngest dispatched writer; a name below head
+ *       means that the value is architectural. So commit has nothing to clean up.
+ *   P3  An instruction is in its producers' lists of dependents exactly once per source that it
+ *       still waits for; lists are youngest first, so a squash (youngest first) pops their heads.
+ *   P4  At most one event per instruction is in the wheel.
+ *   P5  regs holds the values after the last fetched instruction; every instruction keeps the
+ *       value that it overwrote, so a squash restores regs by walking back.
+ *   P6  On the right path the guest has executed exactly the instructions below stream_end, and
+ *       steps[] holds those from head on, so that a flush can fetch them again.
  */
 #ifndef CORE_PIPE_H
 #define CORE_PIPE_H

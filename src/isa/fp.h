@@ -4,16 +4,17 @@
  * functions in isa/softfloat.h. Each function here first tries the host's FPU, where it can prove
  * that bits and flags come out the same, and else calls the soft one. The proofs:
  *
- * H1  The host computes binary32 and binary64 in those formats, rounds to nearest-even, and does
- * not contract or reassociate (asserted below; isa_dep passes -ffp-contract=off). So a fast path
- * needs RNE, or a result that is exact. H2  A finite result of + - * / sqrt fma has no NaN and no
- * infinity among its operands, except a zero from x / inf. So with a finite, nonzero result there
- * is no NV, DZ or OF. H3  A result whose magnitude is at least twice the smallest normal number was
- * not tiny: no UF. A tiny result of + and - is exact: no UF either. H4  What is left is NX. Either
- * it is accrued already, and need not be known, or it is found exactly: for + - by the error term
- * of two-sum (exact while nothing overflows); for single precision by computing back in double
- * precision, where a product of two 24-bit significands is exact; for double precision by counting
- * the significant bits of a product.
+ *   H1  The host computes binary32 and binary64 in those formats, rounds to nearest-even, and does
+ *       not contract or reassociate (asserted below; isa_dep passes -ffp-contract=off). So a fast
+ *       path needs RNE, or a result that is exact.
+ *   H2  A finite result of + - * / sqrt fma has no NaN and no infinity among its operands, except
+ *       a zero from x / inf. So with a finite, nonzero result there is no NV, DZ or OF.
+ *   H3  A result whose magnitude is at least twice the smallest normal number was not tiny: no UF.
+ *       A tiny result of + and - is exact: no UF either.
+ *   H4  What is left is NX. Either it is accrued already, and need not be known, or it is found
+ *       exactly: for + - by the error term of two-sum (exact while nothing overflows); for single
+ *       precision by computing back in double precision, where a product of two 24-bit
+ *       significands is exact; for double precision by counting the significant bits of a product.
  *
  * Fast paths are inline: a call costs as much as the operation.
  */

@@ -46,13 +46,11 @@ enum rec_inst_flag {
 	RI_RETURN = 1 << 4,
 	RI_INDIRECT = 1 << 5,
 	RI_TAKEN = 1 << 6,
-	RI_MISPREDICT =
-	    1 << 7, /* direction or target; the front end was redirected when it resolved */
+	RI_MISPREDICT = 1 << 7, /* direction or target: fetch was redirected when it resolved */
 	RI_LOAD = 1 << 8,
 	RI_STORE = 1 << 9,
-	RI_SERIAL = 1 << 10, /* waits for an empty ROB, nothing dispatches until it commits */
-	RI_FLUSHES =
-	    1 << 11, /* the pipeline was flushed when it committed (CSR, exception, memory order) */
+	RI_SERIAL = 1 << 10,	/* waits for an empty ROB, nothing dispatches until it commits */
+	RI_FLUSHES = 1 << 11,	/* its commit flushed the pipeline: CSR, exception, memory order */
 	RI_EXCEPTION = 1 << 12, /* took an exception: system call, first-touch page fault */
 	RI_MARK_BEGIN = 1 << 13,
 	RI_MARK_END = 1 << 14,
@@ -62,36 +60,34 @@ enum rec_inst_flag {
 	RI_RESOLVED = 1 << 18,	 /* squashed and mispredicted, as was known: it had executed */
 };
 
-#define STAMP_NONE                                                                                 \
-	UINT32_MAX /* the instruction did not get that far (or the source does not know) */
+/* The instruction did not get that far, or the source does not know. */
+#define STAMP_NONE UINT32_MAX
 
 /*
  * What is noted of an instruction on its way through the machine; absent from brief records. Stamps
  * are cycles after fetch.
  */
-#define REC_NOTES                                                                                  \
-	uint64_t addr;	   /* memory operand */                                                    \
-	uint32_t decode;   /* entered decode */                                                    \
-	uint32_t dispatch; /* D: entered the ROB */                                                \
-	uint32_t ready;	   /* R: all operands available */                                         \
-	uint32_t issue;	   /* E: begins to execute */                                              \
-	uint32_t complete; /* P: result available */                                               \
-	uint32_t                                                                                   \
-	    prod[3]; /* producers of the source registers, as po distances; 0: none in flight */   \
-	uint32_t prod_mem; /* store that a load depends on, as po distance; 0: none in the store   \
-			      queue */                                                             \
-	uint32_t                                                                                   \
-	    prod_line; /* earlier miss whose cache line it waited for, as po distance; 0: none */  \
-	uint16_t lat_icache; /* cycles its fetch packet waited for the I-cache beyond a hit */     \
-	uint16_t lat_itlb;   /* … for the I-TLB */                                               \
-	uint16_t lat_fu;    /* cycles ready but not issued: width or functional-unit contention */ \
-	uint16_t lat_exec;  /* execution latency without cache misses */                           \
-	uint16_t lat_dmiss; /* cycles beyond an L1 hit, D-TLB and queueing included in the next    \
-			       two apart */                                                        \
-	uint16_t lat_dtlb;  /* … of those, address translation */                                \
-	uint16_t lat_bus;   /* … of those, waiting for MSHRs, buses, DRAM queues */              \
-	uint8_t ilevel; /* enum mem_level that served its fetch packet (RI_FETCH_HEAD, else L1) */ \
-	uint8_t dlevel; /* enum mem_level that served its data */
+/* clang-format off */
+#define REC_NOTES \
+	uint64_t addr;        /* memory operand */ \
+	uint32_t decode;      /* entered decode */ \
+	uint32_t dispatch;    /* D: entered the ROB */ \
+	uint32_t ready;       /* R: all operands available */ \
+	uint32_t issue;       /* E: begins to execute */ \
+	uint32_t complete;    /* P: result available */ \
+	uint32_t prod[3];     /* producers of the source registers, as po distances; 0: none in flight */ \
+	uint32_t prod_mem;    /* store that a load depends on, as po distance; 0: none is queued */ \
+	uint32_t prod_line;   /* earlier miss whose line it waited for, as po distance; 0: none */ \
+	uint16_t lat_icache;  /* cycles its fetch packet waited for the I-cache beyond a hit */ \
+	uint16_t lat_itlb;    /* cycles its fetch packet waited for the I-TLB */ \
+	uint16_t lat_fu;      /* cycles ready but not issued: width or functional units */ \
+	uint16_t lat_exec;    /* execution latency without cache misses */ \
+	uint16_t lat_dmiss;   /* cycles beyond an L1 hit; the next two are parts of it */ \
+	uint16_t lat_dtlb;    /* address translation */ \
+	uint16_t lat_bus;     /* waiting for MSHRs, buses, DRAM queues */ \
+	uint8_t ilevel;       /* enum mem_level that served its fetch packet (RI_FETCH_HEAD, else L1) */ \
+	uint8_t dlevel;       /* enum mem_level that served its data */
+/* clang-format on */
 
 struct rec_notes {
 	REC_NOTES
@@ -125,14 +121,13 @@ struct rec_inst {
 _Static_assert(sizeof(struct rec_notes) == 64 && sizeof(struct rec_inst) == 128, "two cache lines");
 
 enum rec_cycle_flag {
-	RC_ROB_EMPTY = 1 << 0,	/* at the start of the cycle, before this cycle's dispatch */
-	RC_ROB_FULL = 1 << 1,	/* … */
-	RC_HEAD_DONE = 1 << 2,	/* the oldest has completed */
-	RC_WRONG_PATH = 1 << 3, /* fetch is on a wrong path */
-	RC_FLUSH = 1 << 4,	/* a flush happened in this very cycle */
-	RC_SQ_FULL = 1 << 5,	/* the store queue is full of completed, undrained stores */
-	RC_DISPATCH_WRONG =
-	    1 << 6, /* the first instruction that dispatches (or waits) is on a wrong path */
+	RC_ROB_EMPTY = 1 << 0,	     /* at the start of the cycle, before this cycle's dispatch */
+	RC_ROB_FULL = 1 << 1,	     /* … */
+	RC_HEAD_DONE = 1 << 2,	     /* the oldest has completed */
+	RC_WRONG_PATH = 1 << 3,	     /* fetch is on a wrong path */
+	RC_FLUSH = 1 << 4,	     /* a flush happened in this very cycle */
+	RC_SQ_FULL = 1 << 5,	     /* the store queue is full of completed, undrained stores */
+	RC_DISPATCH_WRONG = 1 << 6,  /* the first that dispatches (or waits) is on a wrong path */
 	RC_DMISS_OUT = 1 << 7,	     /* an L1 D-miss is outstanding */
 	RC_LONG_DMISS_OUT = 1 << 8,  /* a miss of the last level is outstanding */
 	RC_HEAD_LONG_DMISS = 1 << 9, /* the oldest is a load that waits for a last-level miss */

@@ -6,8 +6,7 @@
  *
  *        share  why                       address
  *                                                        37  double r = floor(x);
- *       21.30%  ffffffffffffff=           2a3f0      ╭─  fsflags  a5              FL-CSR 93%, base
- * 7%
+ *       21.30%  ffffffffffffff=           2a3f0      ╭─  fsflags  a5     FL-CSR 93%, base 7%
  */
 #include <inttypes.h>
 #include <jansson.h>

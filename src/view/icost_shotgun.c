@@ -4,8 +4,7 @@
  *
  *      Shotgun profiler    graph  stretches  design 2  design 3  design 4
  *        bmisp              49.6       49.4      74.3      47.3      50.8
- *      design 4: 38 fragments built, 0 discarded; 100.00% of PCs inferred right, 0.02% without
- * sample
+ *      design 4: 38 fragments built, 0 discarded; 100.00% of PCs inferred right, …
  */
 #include <math.h>
 #include <string.h>

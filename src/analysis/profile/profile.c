@@ -3,16 +3,23 @@
  * Oracle, the golden per-instruction cycle stacks, and the walk that drives the samplers.
  *
  * Every cycle of the run is handed to the instruction(s) whose latency commit exposes in it, by the
- * four commit states (tip2021 section 2.2, tea2023 section 2): computing  shared by the n
- * instructions that commit, 1/n each stalled    the oldest instruction flushed    the instruction
- * that emptied the ROB: the last to commit, or the one that took an exception drained    the next
- * instruction to enter the ROB Stalled and drained time waits until that instruction commits,
- * because only then are its events complete. Time is in integer units of 1/lcm(1..width) cycle, so
- * that the sum over all cells is exactly the run.
+ * four commit states (tip2021 section 2.2, tea2023 section 2):
+ *
+ *   computing  the n instructions that commit share the cycle, 1/n each
+ *   stalled    the oldest instruction
+ *   flushed    the instruction that emptied the ROB: the last that committed, or the one that took
+ *              an exception
+ *   drained    the next instruction to enter the ROB
+ *
+ * Stalled and drained time waits until that instruction commits, because only then are its events
+ * complete. Time is in integer units of 1/lcm(1..width) cycle, so that the sum over all cells is
+ * exactly the run.
  *
  * Invariants:
- * P1  units over all cells and execs + scale * (stalled + drained + excepted) == scale * cycles,
- * after every record. P2  executions over all cells == committed instructions.
+ *
+ *   P1  units over all cells and execs + scale * (stalled + drained + excepted) == scale * cycles,
+ *       after every record.
+ *   P2  executions over all cells == committed instructions.
  */
 #include "analysis/profile/profile.h"
 

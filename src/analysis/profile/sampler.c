@@ -10,9 +10,10 @@
  * goes to the rule's next sample.
  *
  * Invariants:
- * S1  for every rule, the weights of resolved samples, of waiting ones and the carry sum to the
- * cycles that samples have stood for. S2  samples leave the ring in the order in which they were
- * taken.
+ *
+ *   S1  For every rule, the weights of resolved samples, of waiting ones and the carry sum to the
+ *       cycles that samples have stood for.
+ *   S2  Samples leave the ring in the order in which they were taken.
  */
 #include "analysis/profile/sampler.h"
 

@@ -203,26 +203,21 @@ enum mem_reply {
 	MEM_DONE,    /* result is complete: data usable at `ready` */
 	MEM_PENDING, /* accepted; done() will be called once, at or before the cycle at which data
 			is usable */
-	MEM_RETRY,   /* not accepted (no MSHR, port, bank or request slot free); nothing was changed
-			but   statistics. Try again at `ready` or later: it is the earliest cycle at
-			which it can help,   or MEM_NEVER: then wake() will be called when it can */
+	MEM_RETRY,   /* not accepted (no MSHR, port, bank or request slot free); nothing has changed
+			but statistics. Try again at `ready` or later: that is the earliest cycle at
+			which it can help, or MEM_NEVER: then wake() will be called when it can */
 };
 
 /* Flags of a request: what is ideal for it, and of what kind it is. */
 enum mem_flag {
-	MEM_IDEAL_DL1 =
-	    1
-	    << 0, /* an L1D hit takes 1 cycle (fields2004's dl1); misses start that much earlier */
+	MEM_IDEAL_DL1 = 1 << 0,	  /* an L1D hit takes 1 cycle; misses start that much earlier */
 	MEM_IDEAL_DMISS = 1 << 1, /* a load or store hits the L1D; tags below are not touched */
 	MEM_IDEAL_IMISS = 1 << 2, /* a fetch hits the L1I */
 	MEM_IDEAL_ITLB = 1 << 3,  /* translation is free */
 	MEM_IDEAL_DTLB = 1 << 4,
-	MEM_IDEAL_BW =
-	    1 << 5, /* no waiting for buses, banks, ports and DRAM queues; latencies stay */
+	MEM_IDEAL_BW = 1 << 5,	 /* no wait for buses, banks, ports, DRAM queues; latencies stay */
 	MEM_WRONG_PATH = 1 << 6, /* for statistics only */
-	MEM_EXCLUSIVE =
-	    1
-	    << 7, /* load: an atomic's or lr's: fetches the line as a store does (marks it dirty) */
+	MEM_EXCLUSIVE = 1 << 7,	 /* an atomic's or lr's load: fetches the line as a store does */
 	MEM_IDEAL_DMEM = 1 << 8, /* load or store: a miss of the last cache is a hit there: the line
 				    is put in at once, so that contents stay those of real misses */
 	MEM_IDEAL_IMEM = 1 << 9, /* the same for a fetch */

@@ -8,9 +8,11 @@
  * levels is a chain of N MSHRs, and the answer runs back up the chain.
  *
  * Invariants (memsys_check_state holds them):
- * M1  a line is at most once in a cache, and never in its tags while it is in its MSHRs and not
- * filled M2  every line of a cache above an inclusive cache is in that cache M3  the fill of a
- * cache below comes no later, and in the order of events earlier, than that above
+ *
+ *   M1  A line is at most once in a cache, and not in its tags while an MSHR of the cache waits
+ *       for it.
+ *   M2  Every line of a cache above an inclusive cache is in that cache.
+ *   M3  A lower cache is filled no later than the one above it, and by an earlier event.
  */
 #ifndef CORE_MEM_MEM_INT_H
 #define CORE_MEM_MEM_INT_H
