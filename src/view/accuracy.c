@@ -10,16 +10,14 @@
  * confidence interval over the samples.
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/doc.h"
 #include "view/model.h"
-#include "view/term.h"
 
 enum level { LEVEL_INSTRUCTION, LEVEL_BLOCK, LEVEL_FUNCTION, LEVELS };
-static const char *const level_name[LEVELS] = { "instruction", "block", "function" };
 
 struct entry {
 	int64_t symbol;
@@ -284,31 +282,76 @@ static double sample_rate(struct store *s)
 			  : 0;
 }
 
-static void print_table(struct store *s, const struct view_options *o, const struct row *rows,
-			size_t count, uint64_t samples, uint64_t period)
+static void add_table(struct doc *d, struct store *s, const struct row *rows, size_t count,
+		      uint64_t samples, uint64_t period)
 {
-	char text[32];
-	double rate = sample_rate(s);
-	fprintf(o->out,
-		"Error against the golden reference of this run, in %% (%s samples, one in %llu "
-		"cycles)\n\n",
-		term_count(samples, text), (unsigned long long)period);
-	fprintf(o->out, "%s%-14s %11s %11s %11s   %-18s %9s%s\n", term_on(o, TERM_BOLD), "profiler",
-		"instruction", "block", "function", "systematic", "MB/s", term_off(o));
+	static const struct doc_column columns[] = {
+		{ .key = "name",
+		  .csv = "profiler",
+		  .head = "profiler",
+		  .before = "",
+		  .width = -14 },
+		{ .key = "instruction",
+		  .csv = "instruction",
+		  .csv_format = "%.4f",
+		  .head = "instruction",
+		  .format = "%.2f",
+		  .width = 11 },
+		{ .key = "block",
+		  .csv = "block",
+		  .csv_format = "%.4f",
+		  .head = "block",
+		  .format = "%.2f",
+		  .width = 11 },
+		{ .key = "function",
+		  .csv = "function",
+		  .csv_format = "%.4f",
+		  .head = "function",
+		  .format = "%.2f",
+		  .width = 11 },
+		{ .key = "systematic", .csv = "systematic", .csv_format = "%.4f" },
+		{ .key = "systematic_block" },
+		{ .key = "systematic_function" },
+		{ .key = "interval", .csv = "interval", .csv_format = "%.4f" },
+		{ .key = "sample_bytes" },
+		{ .head = "systematic", .before = "   ", .width = -18 },
+		{ .head = "MB/s", .format = "%.2f", .width = 9 },
+	};
+	const double rate = sample_rate(s);
+	char text[64];
+
+	doc_integer(d, "samples", (int64_t)samples);
+	doc_integer(d, "period", (int64_t)period);
+	doc_line(d, NULL,
+		 "Error against the golden reference of this run, in %% (%s samples, one in %llu "
+		 "cycles)\n",
+		 term_count(samples, text), (unsigned long long)period);
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns),
+		      &(struct doc_table_options){ .key = "profilers", .heads = true });
+
 	for (size_t i = 0; i < count; i++) {
-		fprintf(o->out, "%-14s", rows[i].name);
+		doc_row(t);
+		cell_text(t, rows[i].name);
 		for (int l = 0; l < LEVELS; l++)
-			fprintf(o->out, " %11.2f", 100 * rows[i].error[l]);
-		fprintf(o->out, "   %6.2f ± %-9.2f %9.2f\n", 100 * rows[i].systematic[0],
-			100 * rows[i].interval[0], rows[i].sample_bytes * rate / 1e6);
+			cell_real(t, 100 * rows[i].error[l]);
+		for (int l = 0; l < LEVELS; l++)
+			cell_real(t, 100 * rows[i].systematic[l]);
+		cell_real(t, 100 * rows[i].interval[0]);
+		cell_real(t, rows[i].sample_bytes);
+		snprintf(text, sizeof(text), "%6.2f ± %.2f", 100 * rows[i].systematic[0],
+			 100 * rows[i].interval[0]);
+		cell_text(t, text);
+		cell_real(t, rows[i].sample_bytes * rate / 1e6);
 	}
-	fprintf(o->out, "\nSystematic: instruction level, sample by sample, with a 95%% interval. "
-			"MB/s: what the samples\n"
-			"of this period are on the machine (at perf's 4 kHz: TIP 352 KB/s, one "
-			"address 224 KB/s).\n");
+	doc_line(d, NULL,
+		 "\nSystematic: instruction level, sample by sample, with a 95%% interval. "
+		 "MB/s: what the samples\n"
+		 "of this period are on the machine (at perf's 4 kHz: TIP 352 KB/s, one "
+		 "address 224 KB/s).");
 }
 
-static void print_bare_stalls(struct store *s, const struct view_options *o)
+static void add_bare_stalls(struct doc *d, struct store *s)
 {
 	int64_t all = store_number(s, "SELECT coalesce(sum(count), 0) FROM bare_stall", 0), at = 0,
 		length = 0;
@@ -321,36 +364,16 @@ static void print_bare_stalls(struct store *s, const struct view_options *o)
 		at += store_int(&r, 1);
 	}
 	store_done(&r, NULL);
-	fprintf(o->out,
-		"\n99%% of the stalls without any event last at most %lld cycles (tea2023: 5.8).\n",
-		(long long)length);
+	doc_line(d, NULL,
+		 "\n99%% of the stalls without any event last at most %lld cycles (tea2023: 5.8).",
+		 (long long)length);
 	double with = model_run_number(s, "with_event", 0),
 	       combined = model_run_number(s, "with_combined_events", 0);
 	if (with > 0)
-		fprintf(o->out,
-			"%.1f%% of the executions with an event have more than one (tea2023: "
-			"30.0%%).\n",
-			100 * combined / with);
-}
-
-static json_t *json_rows(const struct row *rows, size_t count)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < count; i++) {
-		json_t *row = json_object();
-		json_object_set_new(row, "name", json_string(rows[i].name));
-		for (int l = 0; l < LEVELS; l++)
-			json_object_set_new(row, level_name[l], json_real(100 * rows[i].error[l]));
-		json_object_set_new(row, "systematic", json_real(100 * rows[i].systematic[0]));
-		json_object_set_new(row, "systematic_block",
-				    json_real(100 * rows[i].systematic[1]));
-		json_object_set_new(row, "systematic_function",
-				    json_real(100 * rows[i].systematic[2]));
-		json_object_set_new(row, "interval", json_real(100 * rows[i].interval[0]));
-		json_object_set_new(row, "sample_bytes", json_real(rows[i].sample_bytes));
-		json_array_append_new(list, row);
-	}
-	return list;
+		doc_line(d, NULL,
+			 "%.1f%% of the executions with an event have more than one (tea2023: "
+			 "30.0%%).",
+			 100 * combined / with);
 }
 
 /* The profilers that tip2021 figure 11 and tea2023 figure 8 show. */
@@ -371,10 +394,17 @@ static bool in_chart(const char *profiler)
 }
 
 /* Errors by sampling period and method. */
-static bool sweep(struct store *s, const struct view_options *o, const struct row *rows,
-		  size_t count, const struct entries *golden, const struct symbols *y, double total,
-		  json_t *json, struct err *e)
+static bool add_sweep(struct doc *d, struct store *s, const struct row *rows, size_t count,
+		      const struct entries *golden, const struct symbols *y, double total,
+		      struct err *e)
 {
+	struct doc_column columns[4 + PROFILER_COUNT] = {
+		{ .key = "period", .head = "period", .before = "", .format = "%.0f", .width = 10 },
+		{ .key = "method", .head = "method", .width = -9 },
+		{ .key = "samples", .head = "samples", .format = "%.0f", .width = 9 },
+		{ .key = "instruction" },
+	};
+	size_t ncolumns = 4;
 	struct entries p = { 0 };
 	bool ok = true, any = false;
 	struct store_rows r = store_query(
@@ -382,40 +412,37 @@ static bool sweep(struct store *s, const struct view_options *o, const struct ro
 	    "SELECT id, period, random, samples FROM sampler WHERE id > 0 ORDER BY period DESC, "
 	    "random",
 	    "");
-	if (!json) {
-		fprintf(o->out, "\n%s%10s %-9s %9s", term_on(o, TERM_BOLD), "period", "method",
-			"samples");
-		for (size_t i = 0; i < count; i++)
-			if (in_chart(rows[i].name))
-				fprintf(o->out, " %9s", rows[i].name);
-		fprintf(o->out, "%s\n", term_off(o));
-	}
+
+	for (size_t i = 0; i < count && ncolumns < ARRAY_LEN(columns); i++)
+		if (in_chart(rows[i].name))
+			columns[ncolumns++] = (struct doc_column){ .head = rows[i].name,
+								   .format = "%.2f",
+								   .width = 9 };
+	doc_blank(d);
+	struct doc_table *t = doc_table(
+	    d, columns, ncolumns, &(struct doc_table_options){ .key = "sweep", .heads = true });
+
 	while (ok && store_next(&r)) {
+		double shown[PROFILER_COUNT];
+		size_t n = 0;
+
 		any = true;
-		const char *method = store_int(&r, 2) ? "random" : "periodic";
-		json_t *errors = json_object();
-		if (!json)
-			fprintf(o->out, "%10lld %-9s %9lld", (long long)store_int(&r, 1), method,
-				(long long)store_int(&r, 3));
+		doc_row(t);
+		cell_integer(t, store_int(&r, 1));
+		cell_text(t, store_int(&r, 2) ? "random" : "periodic");
+		cell_integer(t, store_int(&r, 3));
+		cell_map(t);
 		for (size_t i = 0; ok && i < count; i++) {
 			ok = read_profile(s, store_int(&r, 0), rows[i].id, &p, e);
 			double error = ok ? 100 * error_of(&p, golden, y, LEVEL_INSTRUCTION,
 							   rows[i].events, total)
 					  : 0;
-			json_object_set_new(errors, rows[i].name, json_real(error));
-			if (!json && in_chart(rows[i].name))
-				fprintf(o->out, " %9.2f", error);
+			cell_put(t, rows[i].name, error);
+			if (in_chart(rows[i].name) && n < ncolumns - 4)
+				shown[n++] = error;
 		}
-		if (json)
-			json_array_append_new(json, json_pack("{s:I, s:s, s:I, s:o}", "period",
-							      (json_int_t)store_int(&r, 1),
-							      "method", method, "samples",
-							      (json_int_t)store_int(&r, 3),
-							      "instruction", errors));
-		else {
-			fputc('\n', o->out);
-			json_decref(errors);
-		}
+		for (size_t i = 0; i < ncolumns - 4; i++)
+			cell_real(t, i < n ? shown[i] : 0);
 	}
 	ok = store_done(&r, ok ? e : NULL) && ok;
 	free(p.list);
@@ -425,41 +452,51 @@ static bool sweep(struct store *s, const struct view_options *o, const struct ro
 	return ok;
 }
 
-/* How well the number of events of an instruction tells its cycles (tea2023 figure 7): Pearson's r.
- */
-static bool event_correlation(struct store *s, const struct view_options *o, json_t *json,
-			      struct err *e)
+/* Pearson's r between executions with the event and cycles, over the instructions that have it;
+ * NAN if there is none. */
+static double correlation(struct store *s, int64_t bit, double *instructions, bool *ok,
+			  struct err *e)
+{
+	double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
+	struct store_rows r = store_query(s,
+					  "SELECT sum(executions), sum(units) FROM golden "
+					  "WHERE (events >> ?1) & 1 GROUP BY pc",
+					  "i", bit);
+	while (store_next(&r)) {
+		double x = store_double(&r, 0), v = store_double(&r, 1);
+		n++;
+		sx += x;
+		sy += v;
+		sxx += x * x;
+		syy += v * v;
+		sxy += x * v;
+	}
+	*ok = store_done(&r, e);
+	*instructions = n;
+	double spread = (n * sxx - sx * sx) * (n * syy - sy * sy);
+	return spread > 0 ? (n * sxy - sx * sy) / sqrt(spread) : NAN;
+}
+
+/* How well the number of events of an instruction tells its cycles (tea2023 figure 7). */
+static bool add_correlation(struct doc *d, struct store *s, struct err *e)
 {
 	struct store_rows names = store_query(s, "SELECT bit, name FROM event ORDER BY bit", "");
 	bool ok = true;
-	if (!json)
-		fprintf(o->out,
-			"\n%sEvent      instructions  correlation of its count with its cycles%s\n",
-			term_on(o, TERM_BOLD), term_off(o));
+
+	doc_heading(d, "Event      instructions  correlation of its count with its cycles");
+	doc_object(d, "event_correlation");
 	while (ok && store_next(&names)) {
-		double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
-		struct store_rows r = store_query(s,
-						  "SELECT sum(executions), sum(units) FROM golden "
-						  "WHERE (events >> ?1) & 1 GROUP BY pc",
-						  "i", store_int(&names, 0));
-		while (store_next(&r)) {
-			double x = store_double(&r, 0), v = store_double(&r, 1);
-			n++;
-			sx += x;
-			sy += v;
-			sxx += x * x;
-			syy += v * v;
-			sxy += x * v;
-		}
-		ok = store_done(&r, e);
-		double spread = (n * sxx - sx * sx) * (n * syy - sy * sy);
-		double corr = spread > 0 ? (n * sxy - sx * sy) / sqrt(spread) : NAN;
-		if (json)
-			json_object_set_new(json, store_text(&names, 1),
-					    isnan(corr) ? json_null() : json_real(corr));
-		else if (n > 0)
-			fprintf(o->out, "%-10s %12.0f  %.3f\n", store_text(&names, 1), n, corr);
+		const char *name = store_text(&names, 1);
+		double n, corr = correlation(s, store_int(&names, 0), &n, &ok, e);
+
+		if (isnan(corr))
+			doc_null(d, name);
+		else
+			doc_real(d, name, corr);
+		if (n > 0)
+			doc_line(d, NULL, "%-10s %12.0f  %.3f", name, n, corr);
 	}
+	doc_close(d);
 	return store_done(&names, ok ? e : NULL) && ok;
 }
 
@@ -475,6 +512,7 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 	double total = model_run_number(s, "profiled_cycles", 0) * model_run_number(s, "scale", 1);
 	bool ok =
 	    read_symbols(s, &y, e) && read_golden(s, &golden, e) && read_rows(s, &rows, &count, e);
+
 	if (ok && total <= 0)
 		ok = err_set(e, "%s holds no profile: run `culprit sim` with --analyze profile",
 			     store_path(s));
@@ -485,38 +523,17 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 			    error_of(&profile, &golden, &y, l, rows[i].events, total);
 	}
 	ok = ok && systematic_errors(s, &y, rows, count, e);
-	if (ok && o->format == VIEW_JSON) {
-		json_t *top = json_pack("{s:I, s:I, s:o}", "samples", (json_int_t)samples, "period",
-					(json_int_t)period, "profilers", json_rows(rows, count));
-		if (a->sweep) {
-			json_t *list = json_array();
-			ok = sweep(s, o, rows, count, &golden, &y, total, list, e);
-			json_object_set_new(top, "sweep", list);
-		}
-		if (ok && a->events) {
-			json_t *map = json_object();
-			ok = event_correlation(s, o, map, e);
-			json_object_set_new(top, "event_correlation", map);
-		}
-		if (ok) {
-			json_dumpf(top, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
-			fputc('\n', o->out);
-		}
-		json_decref(top);
-	} else if (ok && o->format == VIEW_CSV) {
-		fprintf(o->out, "profiler,instruction,block,function,systematic,interval\n");
-		for (size_t i = 0; i < count; i++)
-			fprintf(o->out, "%s,%.4f,%.4f,%.4f,%.4f,%.4f\n", rows[i].name,
-				100 * rows[i].error[0], 100 * rows[i].error[1],
-				100 * rows[i].error[2], 100 * rows[i].systematic[0],
-				100 * rows[i].interval[0]);
-	} else if (ok) {
-		print_table(s, o, rows, count, samples, period);
-		print_bare_stalls(s, o);
+	if (ok) {
+		struct doc *d = doc_new();
+
+		add_table(d, s, rows, count, samples, period);
+		add_bare_stalls(d, s);
 		if (a->sweep)
-			ok = sweep(s, o, rows, count, &golden, &y, total, NULL, e);
+			ok = add_sweep(d, s, rows, count, &golden, &y, total, e);
 		if (ok && a->events)
-			ok = event_correlation(s, o, NULL, e);
+			ok = add_correlation(d, s, e);
+		ok = ok && doc_print(d, o, e);
+		doc_free(d);
 	}
 	free(rows);
 	free(golden.list);

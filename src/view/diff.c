@@ -6,14 +6,13 @@
  * compared. What only one of the builds has stands for itself.
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/doc.h"
 #include "view/match.h"
 #include "view/model.h"
-#include "view/term.h"
 
 enum side { BEFORE, AFTER, SIDES };
 
@@ -148,68 +147,70 @@ static void describe(const struct line *l, char *buf, size_t size_bytes)
 		snprintf(buf + n, size_bytes - (size_t)n, " → %.*s", operands_length(later), later);
 }
 
-static void print_cycles(const struct view_options *o, const struct line *l, enum side side)
+static void put_cycles(struct doc_table *t, const struct line *l, enum side side)
 {
 	if (l->in[side])
-		fprintf(o->out, " %14.0f", l->cycles[side]);
+		cell_real(t, l->cycles[side]);
 	else
-		fprintf(o->out, " %14s", "-");
+		cell_words(t, "-");
+	cell_real(t, l->cycles[side]);
 }
 
-static void print_lines(const struct view_options *o, const char *title, const struct lines *l,
-			const struct model *m, double total)
+/* insts: instructions, which alone go into CSV; m: of the run before, for the names of events. */
+static void add_lines(struct doc *d, const struct view_options *o, const struct lines *l,
+		      const struct model *m, bool insts)
 {
-	fprintf(o->out, "\n%s%s%s\n", term_on(o, TERM_BOLD), title, term_off(o));
-	fprintf(o->out, "  %14s %14s %14s %8s\n", "before", "after", "change", "of run");
-	for (size_t i = 0; i < l->count && i < (size_t)o->limit; i++) {
+	const struct doc_column columns[] = {
+		{ .key = "symbol", .csv = insts ? "symbol" : NULL },
+		{ .key = "disasm", .csv = insts ? "disasm" : NULL },
+		{ .head = "before", .before = "  ", .format = "%.0f", .width = 14 },
+		{ .key = "before", .csv = insts ? "before" : NULL, .csv_format = "%.3f" },
+		{ .head = "after", .format = "%.0f", .width = 14 },
+		{ .key = "after", .csv = insts ? "after" : NULL, .csv_format = "%.3f" },
+		{ .key = "change",
+		  .csv = insts ? "change" : NULL,
+		  .csv_format = "%.3f",
+		  .head = "change",
+		  .format = "%+.0f",
+		  .width = 14 },
+		{ .key = "in", .csv = insts ? "in" : NULL },
+		{ .key = insts ? "source" : NULL, .csv = insts ? "source" : NULL },
+		{ .key = insts ? "symbol_after" : NULL },
+		{ .key = insts ? "disasm_after" : NULL },
+		{ .head = "of run", .format = "%+.2f%%", .width = 8 },
+		{ .before = "  ", .width = -(o->width - 58), .ragged = true },
+	};
+
+	doc_heading(d, "%s, by change", insts ? "Instructions" : "Functions");
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns),
+		      &(struct doc_table_options){ .key = insts ? "instructions" : "functions",
+						   .heads = true,
+						   .limit = (size_t)o->limit });
+
+	for (size_t i = 0; i < l->count; i++) {
 		const struct line *n = &l->list[i];
+		const bool both = n->in[BEFORE] && n->in[AFTER];
+		const enum term_colour colour = change(n) < 0 ? TERM_GREEN : TERM_RED;
 		char event[64], text[640];
+
 		describe(n, text, sizeof(text) - sizeof(event));
 		main_event(m, n, event, sizeof(event));
 		strcat(text, event);
-		fputc(' ', o->out);
-		print_cycles(o, n, BEFORE);
-		print_cycles(o, n, AFTER);
-		fprintf(o->out, " %s%+14.0f %+7.2f%%%s  ",
-			term_on(o, change(n) < 0 ? TERM_GREEN : TERM_RED), change(n),
-			100 * change(n) / total, term_off(o));
-		term_text(o, text, o->width - 58, false);
-		fputc('\n', o->out);
-	}
-}
-
-static json_t *json_lines(const struct lines *l)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < l->count; i++) {
-		const struct line *n = &l->list[i];
-		json_t *row =
-		    json_pack("{s:s, s:s, s:f, s:f, s:f, s:s}", "symbol", symbol(n), "disasm",
-			      disasm(n) ? disasm(n) : "", "before", n->cycles[BEFORE], "after",
-			      n->cycles[AFTER], "change", change(n), "in", where(n));
-		if (disasm(n))
-			json_object_set_new(row, "source", json_string(n->source));
-		if (disasm(n) && n->in[BEFORE] && n->in[AFTER]) {
-			json_object_set_new(row, "symbol_after", json_string(n->symbol[AFTER]));
-			json_object_set_new(row, "disasm_after", json_string(n->disasm[AFTER]));
-		}
-		json_array_append_new(list, row);
-	}
-	return list;
-}
-
-static void print_csv(const struct view_options *o, const struct lines *l)
-{
-	fprintf(o->out, "symbol,disasm,before,after,change,in,source\n");
-	for (size_t i = 0; i < l->count; i++) {
-		const struct line *n = &l->list[i];
-		csv_text(o->out, symbol(n));
-		fputc(',', o->out);
-		csv_text(o->out, disasm(n));
-		fprintf(o->out, ",%.3f,%.3f,%.3f,%s,", n->cycles[BEFORE], n->cycles[AFTER],
-			change(n), where(n));
-		csv_text(o->out, n->source);
-		fputc('\n', o->out);
+		doc_row(t);
+		cell_text(t, symbol(n));
+		cell_text(t, disasm(n) ? disasm(n) : "");
+		put_cycles(t, n, BEFORE);
+		put_cycles(t, n, AFTER);
+		cell_real(t, change(n));
+		cell_colour(t, colour);
+		cell_text(t, where(n));
+		cell_text(t, n->source);
+		cell_text(t, both && insts ? n->symbol[AFTER] : NULL);
+		cell_text(t, both && insts ? n->disasm[AFTER] : NULL);
+		cell_real(t, 100 * change(n) / (double)m->cycles);
+		cell_colour(t, colour);
+		cell_text(t, text);
 	}
 }
 
@@ -218,6 +219,7 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 {
 	struct model a, b;
 	struct match_pair *pairs;
+
 	if (!model_read(before, o->profiler, &a, e))
 		return false;
 	if (!model_read(after, o->profiler, &b, e)) {
@@ -228,30 +230,28 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	struct lines functions = make_lines(&a, &b, pairs, count, put_function);
 	count = match_insts(&a, &b, &pairs);
 	struct lines insts = make_lines(&a, &b, pairs, count, put_inst);
-	double ca = (double)a.cycles, cb = (double)b.cycles;
-	if (o->format == VIEW_JSON) {
-		json_t *top = json_pack("{s:f, s:f, s:f, s:o, s:o}", "cycles_before", ca,
-					"cycles_after", cb, "speedup", ca / cb, "functions",
-					json_lines(&functions), "instructions", json_lines(&insts));
-		json_dumpf(top, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-		fputc('\n', o->out);
-		json_decref(top);
-	} else if (o->format == VIEW_CSV) {
-		print_csv(o, &insts);
-	} else {
-		char x[32], y[32];
-		fprintf(o->out, "%s on %s: %s cycles\n%s on %s: %s cycles, %.2fx %s\n",
-			model_basename(a.program), a.machine, term_count(a.cycles, x),
-			model_basename(b.program), b.machine, term_count(b.cycles, y),
-			ca >= cb ? ca / cb : cb / ca, ca >= cb ? "faster" : "slower");
-		print_lines(o, "Functions, by change", &functions, &a, ca);
-		print_lines(o, "Instructions, by change", &insts, &a, ca);
-	}
+	const double ca = (double)a.cycles, cb = (double)b.cycles;
+	char x[32], y[32];
+	struct doc *d = doc_new();
+
+	doc_line(d, NULL, "%s on %s: %s cycles", model_basename(a.program), a.machine,
+		 term_count(a.cycles, x));
+	doc_line(d, NULL, "%s on %s: %s cycles, %.2fx %s", model_basename(b.program), b.machine,
+		 term_count(b.cycles, y), ca >= cb ? ca / cb : cb / ca,
+		 ca >= cb ? "faster" : "slower");
+	doc_real(d, "cycles_before", ca);
+	doc_real(d, "cycles_after", cb);
+	doc_real(d, "speedup", ca / cb);
+	add_lines(d, o, &functions, &a, false);
+	add_lines(d, o, &insts, &a, true);
+	const bool ok = doc_print(d, o, e);
+
+	doc_free(d);
 	free(functions.list);
 	free(insts.list);
 	model_free(&a);
 	model_free(&b);
-	return true;
+	return ok;
 }
 
 struct stat_line {
@@ -273,22 +273,28 @@ static int by_stat_sum(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-bool view_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e)
+/* The cycles of the run and of each function, run after run. */
+static struct stat_line *read_stats(struct store **stores, size_t count, const char *profiler,
+				    size_t *lines, struct err *e)
 {
-	struct stat_line *all = NULL;
+	struct stat_line *all = x_calloc(1, sizeof(*all));
 	size_t n = 0;
+
 	for (size_t s = 0; s < count; s++) {
 		struct model m;
-		if (!model_read(stores[s], o->profiler, &m, e)) {
+
+		if (!model_read(stores[s], profiler, &m, e)) {
 			free(all);
-			return false;
+			return NULL;
 		}
 		all = x_realloc(all, (n + m.nfunctions + 1) * sizeof(*all));
 		for (size_t i = 0; i <= m.nfunctions; i++) {
-			double c = i ? m.functions[i - 1].cycles : (double)m.cycles;
+			const double c = i ? m.functions[i - 1].cycles : (double)m.cycles;
+
 			if (c <= 0)
 				continue;
 			struct stat_line *l = &all[n++];
+
 			*l = (struct stat_line){
 				.sum = c, .squares = c * c, .least = c, .most = c, .runs = 1
 			};
@@ -297,8 +303,16 @@ bool view_stats(struct store **stores, size_t count, const struct view_options *
 		}
 		model_free(&m);
 	}
-	qsort(all, n, sizeof(*all), by_stat_key);
+	*lines = n;
+	return all;
+}
+
+/* Adds up lines of the same name; returns how many are left. */
+static size_t merge_stats(struct stat_line *all, size_t n)
+{
 	size_t kept = 0;
+
+	qsort(all, n, sizeof(*all), by_stat_key);
 	for (size_t i = 1; i < n; i++) {
 		if (by_stat_key(&all[kept], &all[i])) {
 			all[++kept] = all[i];
@@ -312,41 +326,71 @@ bool view_stats(struct store **stores, size_t count, const struct view_options *
 	}
 	n = n ? kept + 1 : 0;
 	qsort(all, n, sizeof(*all), by_stat_sum);
-	json_t *json = o->format == VIEW_JSON ? json_array() : NULL;
-	if (o->format == VIEW_TEXT)
-		fprintf(o->out, "%s%zu runs: cycles by function%s\n  %14s %10s %14s %14s  runs\n",
-			term_on(o, TERM_BOLD), count, term_off(o), "mean", "spread", "least",
-			"most");
-	else if (o->format == VIEW_CSV)
-		fprintf(o->out, "symbol,runs,mean,deviation,least,most\n");
-	for (size_t i = 0; i < n && (o->format != VIEW_TEXT || i <= (size_t)o->limit); i++) {
+	return n;
+}
+
+bool view_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e)
+{
+	const struct doc_column columns[] = {
+		{ .key = "symbol", .csv = "symbol" },
+		{ .key = "runs", .csv = "runs" },
+		{ .key = "mean",
+		  .csv = "mean",
+		  .csv_format = "%.3f",
+		  .head = "mean",
+		  .before = "  ",
+		  .format = "%.0f",
+		  .width = 14 },
+		{ .head = "spread", .format = "%.2f%%", .factor = 100, .width = 10 },
+		{ .key = "deviation", .csv = "deviation", .csv_format = "%.3f" },
+		{ .key = "least",
+		  .csv = "least",
+		  .csv_format = "%.3f",
+		  .head = "least",
+		  .format = "%.0f",
+		  .width = 14 },
+		{ .key = "most",
+		  .csv = "most",
+		  .csv_format = "%.3f",
+		  .head = "most",
+		  .format = "%.0f",
+		  .width = 14 },
+		{ .head = "runs", .before = "  ", .format = "%.0f", .width = 4 },
+		{ .before = "  ", .width = -(o->width - 68), .ragged = true },
+	};
+	size_t n;
+	struct stat_line *all = read_stats(stores, count, o->profiler, &n, e);
+
+	if (!all)
+		return false;
+	n = merge_stats(all, n);
+	struct doc *d = doc_new();
+
+	doc_line(d, NULL, "%zu runs: cycles by function", count);
+	struct doc_table *t = doc_table(
+	    d, columns, ARRAY_LEN(columns),
+	    &(struct doc_table_options){ .key = "", .heads = true, .limit = (size_t)o->limit + 1 });
+
+	for (size_t i = 0; i < n; i++) {
 		/* a function that a run does not have took no time in it */
-		double mean = all[i].sum / (double)count,
-		       var = all[i].squares / (double)count - mean * mean;
-		double deviation = sqrt(fmax(var, 0)),
-		       least = all[i].runs < count ? 0 : all[i].least;
-		if (json) {
-			json_array_append_new(json,
-					      json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "symbol",
-							all[i].key, "runs", (json_int_t)all[i].runs,
-							"mean", mean, "deviation", deviation,
-							"least", least, "most", all[i].most));
-		} else if (o->format == VIEW_CSV) {
-			csv_text(o->out, all[i].key);
-			fprintf(o->out, ",%zu,%.3f,%.3f,%.3f,%.3f\n", all[i].runs, mean, deviation,
-				least, all[i].most);
-		} else {
-			fprintf(o->out, "  %14.0f %9.2f%% %14.0f %14.0f  %4zu  ", mean,
-				100 * deviation / mean, least, all[i].most, all[i].runs);
-			term_text(o, all[i].key, o->width - 68, false);
-			fputc('\n', o->out);
-		}
+		const double mean = all[i].sum / (double)count,
+			     var = all[i].squares / (double)count - mean * mean,
+			     deviation = sqrt(fmax(var, 0));
+
+		doc_row(t);
+		cell_text(t, all[i].key);
+		cell_integer(t, (int64_t)all[i].runs);
+		cell_real(t, mean);
+		cell_real(t, deviation / mean);
+		cell_real(t, deviation);
+		cell_real(t, all[i].runs < count ? 0 : all[i].least);
+		cell_real(t, all[i].most);
+		cell_integer(t, (int64_t)all[i].runs);
+		cell_text(t, all[i].key);
 	}
-	if (json) {
-		json_dumpf(json, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-		fputc('\n', o->out);
-		json_decref(json);
-	}
+	const bool ok = doc_print(d, o, e);
+
+	doc_free(d);
 	free(all);
-	return true;
+	return ok;
 }

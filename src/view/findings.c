@@ -21,16 +21,6 @@ const char *findings_class(const struct model *m)
 	return "stall-intensive";
 }
 
-/* Cycles of an instruction whose event set contains the event. */
-static double with_event(const struct model_inst *i, int event)
-{
-	double sum = 0;
-	for (size_t k = 0; k < i->nstack; k++)
-		if (i->stack[k].events >> event & 1)
-			sum += i->stack[k].cycles;
-	return sum;
-}
-
 static int main_category(const struct model_inst *i)
 {
 	int best = TIME_EXECUTION;
@@ -48,8 +38,8 @@ static void mnemonic(const struct model_inst *i, char *buf, size_t size_bytes)
 
 static void explain_load(const struct model_inst *i, char *buf, size_t n)
 {
-	double llc = with_event(i, EVENT_ST_LLC), l1 = with_event(i, EVENT_ST_L1),
-	       tlb = with_event(i, EVENT_ST_TLB);
+	double llc = model_with_event(i, EVENT_ST_LLC), l1 = model_with_event(i, EVENT_ST_L1),
+	       tlb = model_with_event(i, EVENT_ST_TLB);
 	const char *translation = tlb > 0.3 * i->cycles ? " and for address translation" : "";
 	if (llc > 0.4 * i->cycles)
 		snprintf(buf, n, "waits for memory%s: its last-level-cache misses are not hidden",
@@ -74,7 +64,7 @@ static void explain(const struct model_inst *i, char *buf, size_t n)
 		break;
 	case TIME_STORE_STALL:
 		snprintf(buf, n, "stalls commit as a store or atomic%s",
-			 with_event(i, EVENT_ST_TLB) > 0.4 * i->cycles
+			 model_with_event(i, EVENT_ST_TLB) > 0.4 * i->cycles
 			     ? " that waits for address translation"
 			     : "");
 		break;
@@ -84,13 +74,13 @@ static void explain(const struct model_inst *i, char *buf, size_t n)
 			 "hide it");
 		break;
 	case TIME_FRONTEND:
-		if (with_event(i, EVENT_DR_SQ) > 0.3 * i->cycles)
+		if (model_with_event(i, EVENT_DR_SQ) > 0.3 * i->cycles)
 			snprintf(buf, n,
 				 "cannot enter because the store queue is full: store bandwidth is "
 				 "the limit");
-		else if (with_event(i, EVENT_DR_L1) > 0.3 * i->cycles)
+		else if (model_with_event(i, EVENT_DR_L1) > 0.3 * i->cycles)
 			snprintf(buf, n, "starves the core: its code misses the instruction cache");
-		else if (with_event(i, EVENT_DR_TLB) > 0.3 * i->cycles)
+		else if (model_with_event(i, EVENT_DR_TLB) > 0.3 * i->cycles)
 			snprintf(buf, n, "starves the core: its page misses the instruction TLB");
 		else
 			snprintf(buf, n, "starves the core: the front end delivers it late");
@@ -101,15 +91,15 @@ static void explain(const struct model_inst *i, char *buf, size_t n)
 			 "time");
 		break;
 	case TIME_MISC_FLUSH:
-		if (with_event(i, EVENT_FL_CSR) > 0.3 * i->cycles)
+		if (model_with_event(i, EVENT_FL_CSR) > 0.3 * i->cycles)
 			snprintf(buf, n,
 				 "flushes the pipeline every time it commits; without it, the core "
 				 "could look ahead");
-		else if (with_event(i, EVENT_FL_MO) > 0.3 * i->cycles)
+		else if (model_with_event(i, EVENT_FL_MO) > 0.3 * i->cycles)
 			snprintf(buf, n,
 				 "was executed too early, before an older store to the same "
 				 "address, and is replayed");
-		else if (with_event(i, EVENT_FL_EX) > 0.3 * i->cycles)
+		else if (model_with_event(i, EVENT_FL_EX) > 0.3 * i->cycles)
 			snprintf(buf, n, "takes an exception (system call or page fault)");
 		else
 			snprintf(buf, n, "flushes the pipeline");

@@ -302,6 +302,25 @@ char model_letter(unsigned events)
 	return bit < 0 ? '=' : look[bit].letter;
 }
 
+double model_with_event(const struct model_inst *i, unsigned bit)
+{
+	double sum = 0;
+	for (size_t k = 0; k < i->nstack; k++)
+		if (i->stack[k].events >> bit & 1)
+			sum += i->stack[k].cycles;
+	return sum;
+}
+
+size_t model_parts(const struct model_inst *i, double full, struct term_part *parts, size_t max)
+{
+	size_t n = 0;
+	for (; n < i->nstack && n < max; n++)
+		parts[n] =
+		    (struct term_part){ i->stack[n].cycles / full, model_colour(i->stack[n].events),
+					model_letter(i->stack[n].events) };
+	return n;
+}
+
 const struct model_function *model_function_of(const struct model *m, int64_t id)
 {
 	size_t lo = 0, hi = m->nfunctions;

@@ -60,6 +60,10 @@ void model_free(struct model *m);
 
 /* "ST-LLC", "ST-LLC+ST-TLB", "base". A miss of the last level hides its L1 miss. Returns buf. */
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes);
+/* Cycles of an instruction whose set of events has the one with this bit. */
+double model_with_event(const struct model_inst *i, unsigned bit);
+/* An instruction's stack as parts of a bar that is `full` cycles long; how many there are. */
+size_t model_parts(const struct model_inst *i, double full, struct term_part *parts, size_t max);
 /* The bit of a name like "ST-L1"; -1 if there is none. */
 int model_event_bit(const struct model *m, const char *name);
 enum term_colour model_colour(unsigned events);

@@ -10,13 +10,12 @@
  *      Functions … Instructions … Findings …
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/doc.h"
 #include "view/findings.h"
 #include "view/model.h"
-#include "view/term.h"
 
 static bool matches(const struct model *m, const struct model_inst *i, const struct view_options *o)
 {
@@ -30,11 +29,7 @@ static bool matches(const struct model *m, const struct model_inst *i, const str
 	}
 	if (o->event) {
 		int bit = model_event_bit(m, o->event);
-		double sum = 0;
-		for (size_t k = 0; k < i->nstack; k++)
-			if (bit >= 0 && i->stack[k].events >> bit & 1)
-				sum += i->stack[k].cycles;
-		return sum > 0;
+		return bit >= 0 && model_with_event(i, (unsigned)bit) > 0;
 	}
 	return true;
 }
@@ -86,73 +81,101 @@ static const struct model_function **select_functions(const struct model *m,
 	return list;
 }
 
-static void heading(const struct view_options *o, const char *text)
+static void add_summary(struct doc *d, const struct model *m)
 {
-	fprintf(o->out, "\n%s%s%s\n", term_on(o, TERM_BOLD), text, term_off(o));
-}
+	char insts[32], cycles[32], time[64] = "";
 
-static void print_summary(const struct model *m, const struct view_options *o)
-{
-	char insts[32], cycles[32];
-	fprintf(o->out, "%s%s%s on %s: %s instructions in %s cycles, IPC %.2f",
-		term_on(o, TERM_BOLD), model_basename(m->program), term_off(o), m->machine,
-		term_count(m->instructions, insts), term_count(m->cycles, cycles), m->ipc);
 	if (m->clock_hz > 0)
-		fprintf(o->out, " (%.3g ms at %.3g GHz)", 1e3 * (double)m->cycles / m->clock_hz,
-			m->clock_hz / 1e9);
-	fputc('\n', o->out);
+		snprintf(time, sizeof(time), " (%.3g ms at %.3g GHz)",
+			 1e3 * (double)m->cycles / m->clock_hz, m->clock_hz / 1e9);
+	doc_line(d, model_basename(m->program), " on %s: %s instructions in %s cycles, IPC %.2f%s",
+		 m->machine, term_count(m->instructions, insts), term_count(m->cycles, cycles),
+		 m->ipc, time);
 	if (m->exit_status)
-		fprintf(o->out, "%sThe program ended with exit status %d.%s\n",
-			term_on(o, TERM_RED), m->exit_status, term_off(o));
+		doc_note(d, TERM_RED, "The program ended with exit status %d.", m->exit_status);
 	if (!m->golden)
-		fprintf(o->out,
-			"Profile by %s, %llu samples; the golden reference is the default.\n",
-			m->profiler, (unsigned long long)m->samples);
+		doc_line(d, NULL,
+			 "Profile by %s, %llu samples; the golden reference is the default.",
+			 m->profiler, (unsigned long long)m->samples);
+	doc_object(d, "run");
+	doc_text(d, "program", m->program);
+	doc_text(d, "machine", m->machine);
+	doc_integer(d, "instructions", (int64_t)m->instructions);
+	doc_integer(d, "cycles", (int64_t)m->cycles);
+	doc_real(d, "ipc", m->ipc);
+	doc_integer(d, "exit_status", m->exit_status);
+	doc_real(d, "host_seconds", m->host_seconds);
+	doc_text(d, "class", m->golden ? findings_class(m) : "");
+	doc_text(d, "profiler", m->profiler);
+	doc_close(d);
 }
 
-static void print_categories(const struct model *m, const struct view_options *o)
+static void add_times(struct doc *d, const struct model *m, const struct view_options *o)
 {
 	static const enum term_colour colour[8] = {
 #define X(id, name, colour, meaning) [TIME_##id] = TERM_##colour,
 		WORDS_TIMES(X)
 #undef X
 	};
-	char title[96];
-	snprintf(title, sizeof(title), "Where the time went (%s)", findings_class(m));
-	heading(o, title);
+	const bool shown = m->golden; /* samples do not say what commit did */
+	const struct doc_column columns[] = {
+		{ .before = "  ", .width = shown ? -12 : 0 },
+		{ 0 },
+		{ .format = "%.2f%%", .width = shown ? 7 : 0 },
+		{ .before = "  ", .width = shown ? o->width - 26 : 0 },
+	};
+
+	if (shown)
+		doc_heading(d, "Where the time went (%s)", findings_class(m));
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns),
+		      &(struct doc_table_options){ .key = "cycle_stack", .map = true });
+
 	for (size_t c = 0; c < m->ncategories; c++) {
-		double share = m->category[c] / (double)m->cycles;
-		fprintf(o->out, "  %-12s %6.2f%%  ", m->category_name[c], 100 * share);
-		term_bar(o, share, o->width - 26, colour[c]);
-		fputc('\n', o->out);
+		const double share = m->category[c] / (double)m->cycles;
+
+		doc_row(t);
+		cell_text(t, m->category_name[c]);
+		cell_real(t, m->category[c]);
+		cell_real(t, 100 * share);
+		cell_bar(t, share, colour[c]);
 	}
 }
 
-static void print_functions(const struct model *m, const struct view_options *o)
+static void add_functions(struct doc *d, const struct model *m, const struct view_options *o)
 {
+	const struct doc_column columns[] = {
+		{ .format = "%.2f%%", .factor = 100, .before = "  ", .width = 7, .key = "share" },
+		{ .before = "  ", .width = 12 },
+		{ .key = "symbol", .before = "  ", .width = -(o->width - 13 - 12 - 26) },
+		{ .width = -26, .ragged = true, .colour = TERM_DIM },
+		{ .key = "cycles" },
+	};
 	size_t count;
 	const struct model_function **list = select_functions(m, o, &count);
-	int name_columns = o->width - 13 - 12 - 26;
-	heading(o, "Functions");
-	for (size_t i = 0; i < count && i < (size_t)o->limit; i++) {
+
+	doc_heading(d, "Functions");
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns),
+		      &(struct doc_table_options){
+			  .key = "functions", .limit = (size_t)o->limit, .more = true });
+
+	for (size_t i = 0; i < count; i++) {
 		const struct model_function *f = list[i];
-		char where[128];
-		fprintf(o->out, "  %6.2f%%  ", 100 * f->cycles / (double)m->cycles);
-		term_bar(o, f->cycles / (double)m->cycles, 12, TERM_GREEN);
-		fputs("  ", o->out);
-		term_text(o, f->name, name_columns, true);
+		const double share = f->cycles / (double)m->cycles;
+		char where[128] = "";
+
 		if (f->file && f->line)
 			snprintf(where, sizeof(where), "%s:%d", model_basename(f->file), f->line);
-		else
-			snprintf(where, sizeof(where), "%s",
-				 f->image ? model_basename(f->image) : "");
-		fprintf(o->out, " %s", term_on(o, TERM_DIM));
-		term_text(o, where, 26, false);
-		fprintf(o->out, "%s\n", term_off(o));
+		else if (f->image)
+			snprintf(where, sizeof(where), "%s", model_basename(f->image));
+		doc_row(t);
+		cell_real(t, share);
+		cell_bar(t, share, TERM_GREEN);
+		cell_text(t, f->name);
+		cell_text(t, where);
+		cell_real(t, f->cycles);
 	}
-	if (count > (size_t)o->limit)
-		fprintf(o->out, "  %s… and %zu more%s\n", term_on(o, TERM_DIM),
-			count - (size_t)o->limit, term_off(o));
 	free(list);
 }
 
@@ -173,210 +196,159 @@ static void stack_words(const struct model *m, const struct model_inst *i, char 
 	}
 }
 
-static void print_stack_bar(const struct view_options *o, const struct model_inst *i, double full,
-			    int cells)
+#define INST_PARTS 16
+
+static void put_inst(struct doc_table *t, const struct model *m, const struct model_inst *i,
+		     double most, bool wide)
 {
-	struct term_part parts[16];
-	size_t n = 0;
-	for (size_t k = 0; k < i->nstack && n < ARRAY_LEN(parts); k++)
-		parts[n++] =
-		    (struct term_part){ i->stack[k].cycles / full, model_colour(i->stack[k].events),
-					model_letter(i->stack[k].events) };
-	term_stack(o, parts, n, cells);
+	const struct model_function *f = model_function_of(m, i->function);
+	struct term_part parts[INST_PARTS];
+	char pc[32], symbol[160], source[96], path[512] = "", where[260], stack[192], events[96];
+	size_t n = model_parts(i, most, parts, ARRAY_LEN(parts));
+
+	model_where(m, i, symbol, sizeof(symbol), source, sizeof(source));
+	snprintf(pc, sizeof(pc), "0x%" PRIx64, i->pc);
+	snprintf(where, sizeof(where), "%s%s%s", source[0] && !wide ? source : symbol,
+		 source[0] && wide ? "  " : "", source[0] && wide ? source : "");
+	if (i->file && i->line)
+		snprintf(path, sizeof(path), "%s:%d", i->file, i->line);
+	stack_words(m, i, stack, sizeof(stack));
+	doc_row(t);
+	cell_text(t, pc);
+	cell_text(t, f ? f->name : "[unknown]");
+	cell_text(t, path);
+	cell_text(t, source);
+	cell_text(t, i->disasm ? i->disasm : "");
+	cell_integer(t, (int64_t)i->executions);
+	cell_real(t, i->cycles);
+	cell_real(t, i->cycles / (double)m->cycles);
+	cell_map(t);
+	for (size_t k = 0; k < i->nstack; k++)
+		cell_put(t, model_events(m, i->stack[k].events, events, sizeof(events)),
+			 i->stack[k].cycles);
+	cell_stack(t, parts, n);
+	cell_text(t, where);
+	cell_text(t, i->disasm ? i->disasm : "");
+	cell_text(t, stack);
+	for (unsigned b = 0; b < MODEL_EVENTS; b++)
+		cell_real(t, model_with_event(i, b));
 }
 
-static void print_insts(const struct model *m, const struct view_options *o)
+static void add_insts(struct doc *d, const struct model *m, const struct view_options *o)
 {
+	const bool wide = o->width >= 140;
+	const int bar = wide ? 24 : 10, words = wide ? 34 : 24;
+	const int rest = o->width - 11 - bar - 1 - words - 1, where = rest * 45 / 100;
+	struct doc_column columns[13 + MODEL_EVENTS] = {
+		{ .key = "pc", .csv = "pc" },
+		{ .key = "symbol", .csv = "symbol" },
+		{ .key = "source" },
+		{ .csv = "source" },
+		{ .key = "disasm", .csv = "disasm" },
+		{ .key = "executions", .csv = "executions" },
+		{ .key = "cycles", .csv = "cycles" },
+		{ .key = "share",
+		  .csv = "share",
+		  .csv_format = "%.8f",
+		  .before = "  ",
+		  .format = "%.2f%%",
+		  .factor = 100,
+		  .width = 7 },
+		{ .key = "stack" },
+		{ .before = "  ", .width = bar },
+		{ .width = -where },
+		{ .width = -(rest - where - 1) },
+		{ .width = -words, .ragged = true, .colour = TERM_DIM },
+	};
 	size_t count;
 	const struct model_inst **list = select_insts(m, o, &count);
-	int bar = o->width >= 140 ? 24 : 10, words = o->width >= 140 ? 34 : 24;
-	int rest = o->width - 11 - bar - 1 - words - 1;
-	int where_columns = rest * 45 / 100, text_columns = rest - where_columns - 1;
 	double most = 1;
-	heading(o, "Instructions");
+
+	for (unsigned b = 0; b < MODEL_EVENTS; b++)
+		columns[13 + b].csv = m->event_name[b] ? m->event_name[b] : "?";
+	doc_heading(d, "Instructions");
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns),
+		      &(struct doc_table_options){
+			  .key = "instructions", .limit = (size_t)o->limit, .more = true });
+
 	for (size_t i = 0; i < count; i++)
 		most = list[i]->cycles > most ? list[i]->cycles : most;
-	for (size_t i = 0; i < count && i < (size_t)o->limit; i++) {
-		char symbol[160], source[96], stack[192], where[260];
-		model_where(m, list[i], symbol, sizeof(symbol), source, sizeof(source));
-		snprintf(where, sizeof(where), "%s%s%s",
-			 source[0] && o->width < 140 ? source : symbol,
-			 source[0] && o->width >= 140 ? "  " : "",
-			 source[0] && o->width >= 140 ? source : "");
-		stack_words(m, list[i], stack, sizeof(stack));
-		fprintf(o->out, "  %6.2f%%  ", 100 * list[i]->cycles / (double)m->cycles);
-		print_stack_bar(o, list[i], most, bar);
-		fputc(' ', o->out);
-		term_text(o, where, where_columns, true);
-		fputc(' ', o->out);
-		term_text(o, list[i]->disasm ? list[i]->disasm : "", text_columns, true);
-		fprintf(o->out, " %s", term_on(o, TERM_DIM));
-		term_text(o, stack, words, false);
-		fprintf(o->out, "%s\n", term_off(o));
-	}
-	if (count > (size_t)o->limit)
-		fprintf(o->out, "  %s… and %zu more%s\n", term_on(o, TERM_DIM),
-			count - (size_t)o->limit, term_off(o));
+	for (size_t i = 0; i < count; i++)
+		put_inst(t, m, list[i], most, wide);
 	free(list);
 }
 
-static void print_events(const struct model *m, const struct view_options *o)
+static void add_events(struct doc *d, const struct model *m)
 {
-	double cycles[MODEL_EVENTS] = { 0 };
-	bool any = false;
-	for (size_t i = 0; i < m->ninsts; i++)
-		for (size_t k = 0; k < m->insts[i].nstack; k++)
-			for (unsigned b = 0; b < MODEL_EVENTS; b++)
-				if (m->insts[i].stack[k].events >> b & 1)
-					cycles[b] += m->insts[i].stack[k].cycles;
+	static const struct doc_column columns[] = {
+		{ .before = "  ", .width = -7 },
+		{ .format = "%.2f%%", .width = 7 },
+		{ .before = "  ", .width = 14 },
+		{ .before = " times  ", .width = -200, .ragged = true },
+	};
+	struct doc_table *t = NULL;
+
 	for (unsigned b = 0; b < MODEL_EVENTS; b++) {
-		char count[32];
+		double cycles = 0;
+
 		if (!m->event_name[b] || !m->event_count[b])
 			continue;
-		if (!any)
-			heading(o, "Events (time of instructions that suffered one; sets overlap)");
-		any = true;
-		fprintf(o->out, "  %-7s %6.2f%%  %14s times  %s\n", m->event_name[b],
-			100 * cycles[b] / (double)m->cycles, term_count(m->event_count[b], count),
-			m->event_meaning[b] ? m->event_meaning[b] : "");
+		if (!t) {
+			doc_heading(
+			    d, "Events (time of instructions that suffered one; sets overlap)");
+			t = doc_table(d, columns, ARRAY_LEN(columns),
+				      &(struct doc_table_options){ 0 });
+		}
+		for (size_t i = 0; i < m->ninsts; i++)
+			cycles += model_with_event(&m->insts[i], b);
+		doc_row(t);
+		cell_text(t, m->event_name[b]);
+		cell_real(t, 100 * cycles / (double)m->cycles);
+		cell_integer(t, (int64_t)m->event_count[b]);
+		cell_text(t, m->event_meaning[b] ? m->event_meaning[b] : "");
 	}
 }
 
-static void print_findings(const struct model *m, const struct view_options *o)
+static void add_findings(struct doc *d, const struct model *m)
 {
 	struct finding list[5];
-	size_t n = findings_of(m, list, ARRAY_LEN(list));
-	heading(o, "Findings");
+	size_t n = m->golden ? findings_of(m, list, ARRAY_LEN(list)) : 0;
+
+	if (m->golden)
+		doc_heading(d, "Findings");
+	doc_array(d, "findings");
 	for (size_t i = 0; i < n; i++) {
-		fprintf(o->out, "  %zu. ", i + 1);
-		term_wrap(o, list[i].text, 5);
-	}
-}
+		char label[32];
 
-static json_t *json_insts(const struct model *m, const struct view_options *o)
-{
-	size_t count;
-	const struct model_inst **list = select_insts(m, o, &count);
-	json_t *array = json_array();
-	for (size_t i = 0; i < count; i++) {
-		const struct model_function *f = model_function_of(m, list[i]->function);
-		json_t *stack = json_object(), *row = json_object();
-		char pc[32], source[512] = "", events[96];
-		for (size_t k = 0; k < list[i]->nstack; k++) {
-			const char *name =
-			    model_events(m, list[i]->stack[k].events, events, sizeof(events));
-			double before = json_number_value(json_object_get(stack, name));
-			json_object_set_new(stack, name,
-					    json_real(before + list[i]->stack[k].cycles));
-		}
-		snprintf(pc, sizeof(pc), "0x%" PRIx64, list[i]->pc);
-		if (list[i]->file && list[i]->line)
-			snprintf(source, sizeof(source), "%s:%d", list[i]->file, list[i]->line);
-		json_object_set_new(row, "pc", json_string(pc));
-		json_object_set_new(row, "symbol", json_string(f ? f->name : "[unknown]"));
-		json_object_set_new(row, "source", json_string(source));
-		json_object_set_new(row, "disasm",
-				    json_string(list[i]->disasm ? list[i]->disasm : ""));
-		json_object_set_new(row, "cycles", json_real(list[i]->cycles));
-		json_object_set_new(row, "share", json_real(list[i]->cycles / (double)m->cycles));
-		json_object_set_new(row, "executions",
-				    json_integer((json_int_t)list[i]->executions));
-		json_object_set_new(row, "stack", stack);
-		json_array_append_new(array, row);
+		snprintf(label, sizeof(label), "  %zu. ", i + 1);
+		doc_sentence(d, label, list[i].text, 5);
+		doc_text(d, NULL, list[i].text);
 	}
-	free(list);
-	return array;
-}
-
-static void print_json(const struct model *m, const struct view_options *o)
-{
-	json_t *top = json_object(), *run = json_object(), *stack = json_object(),
-	       *functions = json_array();
-	json_t *findings = json_array();
-	struct finding list[5];
-	size_t count;
-	json_object_set_new(run, "program", json_string(m->program));
-	json_object_set_new(run, "machine", json_string(m->machine));
-	json_object_set_new(run, "instructions", json_integer((json_int_t)m->instructions));
-	json_object_set_new(run, "cycles", json_integer((json_int_t)m->cycles));
-	json_object_set_new(run, "ipc", json_real(m->ipc));
-	json_object_set_new(run, "exit_status", json_integer(m->exit_status));
-	json_object_set_new(run, "host_seconds", json_real(m->host_seconds));
-	json_object_set_new(run, "class", json_string(m->golden ? findings_class(m) : ""));
-	json_object_set_new(run, "profiler", json_string(m->profiler));
-	for (size_t c = 0; c < m->ncategories; c++)
-		json_object_set_new(stack, m->category_name[c], json_real(m->category[c]));
-	const struct model_function **f = select_functions(m, o, &count);
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(functions, json_pack("{s:s, s:f, s:f}", "symbol", f[i]->name,
-							   "cycles", f[i]->cycles, "share",
-							   f[i]->cycles / (double)m->cycles));
-	free(f);
-	count = m->golden ? findings_of(m, list, ARRAY_LEN(list)) : 0;
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(findings, json_string(list[i].text));
-	json_object_set_new(top, "run", run);
-	json_object_set_new(top, "cycle_stack", stack);
-	json_object_set_new(top, "functions", functions);
-	json_object_set_new(top, "instructions", json_insts(m, o));
-	json_object_set_new(top, "findings", findings);
-	json_dumpf(top, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-	fputc('\n', o->out);
-	json_decref(top);
-}
-
-static void print_csv(const struct model *m, const struct view_options *o)
-{
-	size_t count;
-	const struct model_inst **list = select_insts(m, o, &count);
-	fprintf(o->out, "pc,symbol,source,disasm,executions,cycles,share");
-	for (unsigned b = 0; b < MODEL_EVENTS; b++)
-		fprintf(o->out, ",%s", m->event_name[b] ? m->event_name[b] : "?");
-	fputc('\n', o->out);
-	for (size_t i = 0; i < count; i++) {
-		const struct model_function *f = model_function_of(m, list[i]->function);
-		char symbol[160], source[96];
-		model_where(m, list[i], symbol, sizeof(symbol), source, sizeof(source));
-		fprintf(o->out, "0x%" PRIx64 ",", list[i]->pc);
-		csv_text(o->out, f ? f->name : "[unknown]");
-		fprintf(o->out, ",%s,", source);
-		csv_text(o->out, list[i]->disasm);
-		fprintf(o->out, ",%llu,%.6f,%.8f", (unsigned long long)list[i]->executions,
-			list[i]->cycles, list[i]->cycles / (double)m->cycles);
-		for (unsigned b = 0; b < MODEL_EVENTS; b++) {
-			double sum = 0;
-			for (size_t k = 0; k < list[i]->nstack; k++)
-				if (list[i]->stack[k].events >> b & 1)
-					sum += list[i]->stack[k].cycles;
-			fprintf(o->out, ",%.6f", sum);
-		}
-		fputc('\n', o->out);
-	}
-	free(list);
+	doc_close(d);
 }
 
 bool view_report(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m;
+
 	if (!model_read(s, o->profiler, &m, e))
 		return false;
 	bool ok = !o->event || model_event_bit(&m, o->event) >= 0 ||
 		  err_set(e, "there is no event '%s'; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),
 			  o->event);
-	if (ok && o->format == VIEW_JSON) {
-		print_json(&m, o);
-	} else if (ok && o->format == VIEW_CSV) {
-		print_csv(&m, o);
-	} else if (ok) {
-		print_summary(&m, o);
+	if (ok) {
+		struct doc *d = doc_new();
+
+		add_summary(d, &m);
+		add_times(d, &m, o);
+		add_functions(d, &m, o);
+		add_insts(d, &m, o);
 		if (m.golden)
-			print_categories(&m, o);
-		print_functions(&m, o);
-		print_insts(&m, o);
-		if (m.golden) {
-			print_events(&m, o);
-			print_findings(&m, o);
-		}
+			add_events(d, &m);
+		add_findings(d, &m);
+		ok = doc_print(d, o, e);
+		doc_free(d);
 	}
 	model_free(&m);
 	return ok;
