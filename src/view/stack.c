@@ -11,15 +11,14 @@
  *      bars, functions, and with --phases a strip over time
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/doc.h"
 #include "view/model.h"
 #include "view/stack.h"
 #include "view/svg.h"
-#include "view/term.h"
 
 #define STRIP_ROWS 12
 
@@ -35,11 +34,6 @@ static const struct {
 #undef X
 };
 
-static void heading(const struct view_options *o, const char *text)
-{
-	fprintf(o->out, "\n%s%s%s\n", term_on(o, TERM_BOLD), text, term_off(o));
-}
-
 static bool part_used(const struct stack_model *m, int part)
 {
 	for (size_t i = 0; i < m->nmethods; i++)
@@ -54,129 +48,120 @@ static const char *short_name(const struct stack_method *s)
 	return strcmp(s->name, "naive_non_spec") ? s->name : "non_spec";
 }
 
-static void column_heads(const struct stack_model *m, const struct view_options *o,
-			 const char *title, size_t from, size_t to)
+/* A column per method, in blocks that fit the width. */
+static struct doc_table *methods_table(struct doc *d, const struct stack_model *m,
+				       const char *title, const char *format, size_t from,
+				       size_t to)
 {
-	fprintf(o->out, "\n%s%-25s", term_on(o, TERM_BOLD), title);
+	struct doc_column columns[1 + STACK_METHODS] = {
+		{ .head = title, .before = "", .width = -25 },
+	};
+
 	for (size_t i = from; i < to; i++)
-		fprintf(o->out, " %9s", short_name(&m->methods[i]));
-	fprintf(o->out, "%s\n", term_off(o));
+		columns[1 + i - from] = (struct doc_column){ .head = short_name(&m->methods[i]),
+							     .format = format,
+							     .width = 9 };
+	doc_blank(d);
+	return doc_table(d, columns, 1 + to - from, &(struct doc_table_options){ .heads = true });
 }
 
-static void print_cpi(const struct stack_model *m, const struct view_options *o, size_t from,
-		      size_t to)
+static void label_row(struct doc_table *t, const char *words)
 {
-	column_heads(m, o, "Cycles per instruction", from, to);
+	char label[64];
+
+	snprintf(label, sizeof(label), "  %s", words);
+	doc_row(t);
+	cell_text(t, label);
+}
+
+static void add_cpi(struct doc *d, const struct stack_model *m, size_t from, size_t to)
+{
+	struct doc_table *t = methods_table(d, m, "Cycles per instruction", "%.3f", from, to);
+
 	for (int k = 0; k < CPI_COMPONENTS; k++) {
 		if (!part_used(m, k))
 			continue;
-		fprintf(o->out, "  %-23s", words_components[k].words);
+		label_row(t, words_components[k].words);
 		for (size_t i = from; i < to; i++) {
 			const struct stack_method *s = &m->methods[i];
 
 			if (s->reference && k >= CPI_SIMULATED)
-				fprintf(o->out, " %9s", "in base");
+				cell_words(t, "in base");
 			else
-				fprintf(o->out, " %9.3f", s->cycles[k] / m->insts);
+				cell_real(t, s->cycles[k] / m->insts);
 		}
-		fputc('\n', o->out);
 	}
-	fprintf(o->out, "  %-23s", "sum");
+	label_row(t, "sum");
 	for (size_t i = from; i < to; i++) {
 		double sum = 0;
 
 		for (int k = 0; k < CPI_COMPONENTS; k++)
 			sum += m->methods[i].cycles[k];
-		fprintf(o->out, " %9.3f", sum / m->insts);
+		cell_real(t, sum / m->insts);
 	}
-	fputc('\n', o->out);
 }
 
-static void print_errors(const struct stack_model *m, const struct view_options *o, size_t from,
-			 size_t to)
+static void add_errors(struct doc *d, const struct stack_model *m, size_t from, size_t to)
 {
 	if (!m->methods[0].reference)
 		return;
-	column_heads(m, o, "Error, % of all cycles", from, to);
+	struct doc_table *t = methods_table(d, m, "Error, % of all cycles", "%+.2f", from, to);
+
 	for (int k = 0; k < CPI_SIMULATED; k++) {
-		fprintf(o->out, "  %-23s", words_components[k].words);
+		label_row(t, words_components[k].words);
 		for (size_t i = from; i < to; i++) {
 			const struct stack_method *s = &m->methods[i];
-			bool worst = s->compared && s->worst == (enum cpi_component)k;
 
-			if (!s->compared)
-				fprintf(o->out, " %9s", "");
-			else
-				fprintf(o->out, "%s %+9.2f%s", worst ? term_on(o, TERM_BOLD) : "",
-					s->error[k], worst ? term_off(o) : "");
+			if (!s->compared) {
+				cell_none(t);
+				continue;
+			}
+			cell_real(t, s->error[k]);
+			if (s->worst == (enum cpi_component)k)
+				cell_colour(t, TERM_BOLD);
 		}
-		fputc('\n', o->out);
 	}
-	fprintf(o->out, "  %-23s", "largest");
+	label_row(t, "largest");
 	for (size_t i = from; i < to; i++) {
+		char text[32] = "reference";
+
 		if (m->methods[i].compared)
-			fprintf(o->out, " %9.2f", m->methods[i].max_error);
-		else
-			fprintf(o->out, " %9s", "reference");
+			snprintf(text, sizeof(text), "%.2f", m->methods[i].max_error);
+		cell_words(t, text);
 	}
-	fputc('\n', o->out);
 }
 
-/* Cycles that two causes share, which is how much of a stack is a matter of whose they are. */
-static void print_overlap(const struct stack_model *m, const struct view_options *o)
+/* Cycles that two causes share: for so much of a stack it is arbitrary which one has them. */
+static void add_overlap(struct doc *d, const struct stack_model *m)
 {
 	if (m->beside_long_cycles <= 0)
 		return;
-	fprintf(
-	    o->out,
-	    "\nFront-end penalties beside a long data miss: %.2f%% of cycles (%.2f%% with it at "
-	    "the ROB's head)\n",
-	    100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
+	doc_line(d, NULL,
+		 "\nFront-end penalties beside a long data miss: %.2f%% of cycles (%.2f%% with it "
+		 "at the ROB's head)",
+		 100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
 }
 
-static void print_legend(const struct stack_model *m, const struct view_options *o)
+static size_t parts_of(const double *cycles, double full, struct term_part parts[CPI_COMPONENTS])
 {
-	int at = 2;
-
-	fputs("  ", o->out);
-	for (int k = 0; k < CPI_COMPONENTS; k++) {
-		int columns = (int)strlen(words_components[k].words) + 4;
-
-		if (!part_used(m, k))
-			continue;
-		if (at + columns > o->width) {
-			fputs("\n  ", o->out);
-			at = 2;
-		}
-		fprintf(o->out, "%s", term_on(o, look[k].colour));
-		if (o->colour)
-			fputs("█", o->out);
-		else
-			fputc(look[k].letter, o->out);
-		fprintf(o->out, "%s %s  ", term_off(o), words_components[k].words);
-		at += columns;
-	}
-	fputc('\n', o->out);
-}
-
-static void put_bar(const struct view_options *o, const double *cycles, double full, int cells)
-{
-	struct term_part parts[CPI_COMPONENTS];
 	size_t n = 0;
 
 	for (int k = 0; k < CPI_COMPONENTS; k++)
 		if (cycles[k] > 0)
 			parts[n++] =
 			    (struct term_part){ cycles[k] / full, look[k].colour, look[k].letter };
-	term_stack(o, parts, n, cells);
+	return n;
 }
 
-static void print_bars(const struct stack_model *m, const struct view_options *o)
+static void add_bars(struct doc *d, const struct stack_model *m, const struct view_options *o)
 {
+	const int cells = o->width - 28 > 10 ? o->width - 28 : 10;
+	struct term_part parts[CPI_COMPONENTS];
+	const char *names[CPI_COMPONENTS];
 	double full = m->cycles;
-	int cells = o->width - 28;
+	size_t n = 0;
 
-	heading(o, "Stacks");
+	doc_heading(d, "Stacks");
 	/* naive stacks may be higher than the run: all are drawn to the highest's scale */
 	for (size_t i = 0; i < m->nmethods; i++) {
 		double high = 0;
@@ -187,45 +172,81 @@ static void print_bars(const struct stack_model *m, const struct view_options *o
 	}
 	for (size_t i = 0; i < m->nmethods; i++) {
 		const struct stack_method *s = &m->methods[i];
+		char label[40], base[40] = "";
 
-		fprintf(o->out, "  %-14s ", s->name);
-		put_bar(o, s->cycles, full, cells > 10 ? cells : 10);
+		snprintf(label, sizeof(label), "  %-14s ", s->name);
 		if (s->cycles[CPI_BASE] < 0)
-			fprintf(o->out, " base %.2f", s->cycles[CPI_BASE] / m->insts);
-		fputc('\n', o->out);
+			snprintf(base, sizeof(base), " base %.2f", s->cycles[CPI_BASE] / m->insts);
+		doc_stack(d, label, parts, parts_of(s->cycles, full, parts), cells, base);
 	}
-	print_legend(m, o);
+	for (int k = 0; k < CPI_COMPONENTS; k++)
+		if (part_used(m, k)) {
+			parts[n] = (struct term_part){ 0, look[k].colour, look[k].letter };
+			names[n++] = words_components[k].words;
+		}
+	doc_legend(d, parts, names, n);
 }
 
-static void print_topdown(const struct stack_model *m, const struct view_options *o)
+static void add_topdown(struct doc *d, const struct stack_model *m, const struct view_options *o)
 {
+	const struct doc_column columns[] = {
+		{ .before = "  ", .width = -32 },
+		{ .format = "%.2f%%", .factor = 100, .width = 7 },
+		{ .before = "  ", .width = o->width - 46 > 10 ? o->width - 46 : 10 },
+	};
+
 	if (!m->ntopdown)
 		return;
-	heading(o, "Top-down (dispatch slots)");
-	for (size_t i = 0; i < m->ntopdown; i++) {
-		double share = m->topdown[i].cycles / m->cycles;
+	doc_heading(d, "Top-down (dispatch slots)");
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ 0 });
 
-		fprintf(o->out, "  %-32s %6.2f%%  ", m->topdown[i].name, 100 * share);
-		term_bar(o, share, o->width - 46 > 10 ? o->width - 46 : 10, TERM_BLUE);
-		fputc('\n', o->out);
+	for (size_t i = 0; i < m->ntopdown; i++) {
+		const double share = m->topdown[i].cycles / m->cycles;
+
+		doc_row(t);
+		cell_text(t, m->topdown[i].name);
+		cell_real(t, share);
+		cell_bar(t, share, TERM_BLUE);
 	}
 }
 
-static void print_functions(const struct stack_model *m, const struct view_options *o)
+/* The components that have cycles, in the cell's map. */
+static void put_parts(struct doc_table *t, const double *cycles)
 {
-	int cells = o->width - 46;
+	cell_map(t);
+	for (int k = 0; k < CPI_COMPONENTS; k++)
+		if (cycles[k] != 0)
+			cell_put(t, words_components[k].name, cycles[k]);
+}
 
-	if (!m->nfunctions)
-		return;
-	heading(o, "Functions (commit stage)");
-	for (size_t i = 0; i < m->nfunctions && i < (size_t)o->limit; i++) {
+static void add_functions(struct doc *d, const struct stack_model *m, const struct view_options *o)
+{
+	const struct doc_column columns[] = {
+		{ .key = "cycles" },
+		{ .key = "share", .before = "  ", .format = "%.2f%%", .factor = 100, .width = 7 },
+		{ .key = "symbol", .before = "  ", .width = -30 },
+		{ .before = "  ", .width = o->width - 46 > 10 ? o->width - 46 : 10 },
+		{ .key = "stack" },
+	};
+
+	if (m->nfunctions)
+		doc_heading(d, "Functions (commit stage)");
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns),
+		      &(struct doc_table_options){
+			  .key = "functions", .limit = (size_t)o->limit, .json_limit = true });
+
+	for (size_t i = 0; i < m->nfunctions; i++) {
 		const struct stack_function *f = &m->functions[i];
+		struct term_part parts[CPI_COMPONENTS];
 
-		fprintf(o->out, "  %6.2f%%  ", 100 * f->cycles / m->cycles);
-		term_text(o, f->name, 30, true);
-		fputs("  ", o->out);
-		put_bar(o, f->parts, f->cycles, cells > 10 ? cells : 10);
-		fputc('\n', o->out);
+		doc_row(t);
+		cell_real(t, f->cycles);
+		cell_real(t, f->cycles / m->cycles);
+		cell_text(t, f->name);
+		cell_stack(t, parts, parts_of(f->parts, f->cycles, parts));
+		put_parts(t, f->parts);
 	}
 }
 
@@ -262,185 +283,185 @@ static int part_at(const struct stack_phase *p, double height)
 	return -1;
 }
 
-static void print_strip(const struct stack_model *m, const struct view_options *o,
-			const char *method)
+static void add_strip(struct doc *d, const struct stack_model *m, const struct view_options *o,
+		      const char *method)
 {
 	static const char *const level[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	size_t columns = o->width > 40 ? (size_t)o->width - 12 : 28, count;
 	double top = 0;
-	char title[96];
 
 	if (columns > m->nphases)
 		columns = m->nphases ? m->nphases : 1;
 
 	struct stack_phase *p = strip_columns(m, columns, &count);
+	struct term_part *row = x_calloc(count, sizeof(*row));
+	char *line = x_calloc(count + 1, 4), *at = line;
 
-	snprintf(title, sizeof(title), "Over time (%s): shares of each interval", method);
-	heading(o, title);
-	for (int row = STRIP_ROWS - 1; row >= 0; row--) {
-		fprintf(o->out, "  %6s  ", row == STRIP_ROWS - 1 ? "100%" : row ? "" : "0%");
+	doc_heading(d, "Over time (%s): shares of each interval", method);
+	for (int r = STRIP_ROWS - 1; r >= 0; r--) {
+		char label[32];
+
 		for (size_t c = 0; c < count; c++) {
-			int k = part_at(&p[c], (row + 0.5) / STRIP_ROWS);
+			const int k = part_at(&p[c], (r + 0.5) / STRIP_ROWS);
 
-			if (k < 0)
-				fputc(' ', o->out);
-			else if (o->colour)
-				fprintf(o->out, "%s█%s", term_on(o, look[k].colour), term_off(o));
-			else
-				fputc(look[k].letter, o->out);
+			row[c] = k < 0 ? (struct term_part){ 0 }
+				       : (struct term_part){ 0, look[k].colour, look[k].letter };
 		}
-		fputc('\n', o->out);
+		snprintf(label, sizeof(label), "  %6s  ",
+			 r == STRIP_ROWS - 1 ? "100%"
+			 : r		     ? ""
+					     : "0%");
+		doc_cells(d, label, row, count);
 	}
 	for (size_t c = 0; c < count; c++)
 		top = fmax(top, p[c].insts > 0 ? p[c].cycles / p[c].insts : 0);
-	fprintf(o->out, "  %6s  ", "CPI");
 	for (size_t c = 0; c < count; c++) {
-		double cpi = p[c].insts > 0 ? p[c].cycles / p[c].insts : top;
+		const double cpi = p[c].insts > 0 ? p[c].cycles / p[c].insts : top;
 
-		fputs(level[top > 0 ? (int)lround(8 * cpi / top) : 0], o->out);
+		at = stpcpy(at, level[top > 0 ? (int)lround(8 * cpi / top) : 0]);
 	}
-	fprintf(o->out, "\n  %6s  each column about %.3g cycles; CPI up to %.3g\n", "",
-		m->cycles / (double)count, top);
+	doc_line(d, NULL, "  %6s  %s", "CPI", line);
+	doc_line(d, NULL, "  %6s  each column about %.3g cycles; CPI up to %.3g", "",
+		 m->cycles / (double)count, top);
+	free(line);
+	free(row);
 	free(p);
 }
 
-static void print_text(const struct stack_model *m, const struct view_options *o,
-		       const struct stack_options *so)
+/* JSON: components as an object. all: also those without cycles. */
+static void add_parts(struct doc *d, const char *key, const double *cycles, double divisor,
+		      int count, bool all)
 {
-	char insts[32], cycles[32];
-	size_t per_block = o->width > 56 ? (size_t)(o->width - 26) / 10 : 3;
-
-	fprintf(o->out, "%s%s%s on %s: %s instructions in %s cycles, CPI %.3f\n",
-		term_on(o, TERM_BOLD), model_basename(m->program), term_off(o), m->machine,
-		term_count((uint64_t)m->insts, insts), term_count((uint64_t)m->cycles, cycles),
-		m->cycles / m->insts);
-	for (size_t i = 0; i < m->nmethods; i += per_block)
-		print_cpi(m, o, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
-	for (size_t i = 0; i < m->nmethods; i += per_block)
-		print_errors(m, o, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
-	print_overlap(m, o);
-	print_bars(m, o);
-	if (so->phases)
-		print_strip(m, o, so->method ? so->method : "fmt");
-	print_topdown(m, o);
-	print_functions(m, o);
-}
-
-static json_t *parts_json(const double *cycles, double divisor, int count, bool all)
-{
-	json_t *j = json_object();
-
+	doc_object(d, key);
 	for (int k = 0; k < count; k++)
 		if (all || cycles[k] != 0)
-			json_object_set_new(j, words_components[k].name,
-					    json_real(cycles[k] / divisor));
-	return j;
+			doc_real(d, words_components[k].name, cycles[k] / divisor);
+	doc_close(d);
 }
 
-static json_t *method_json(const struct stack_model *m, const struct stack_method *s)
+static void add_method(struct doc *d, const struct stack_model *m, const struct stack_method *s)
 {
-	json_t *j = json_object();
-
-	json_object_set_new(j, "name", json_string(s->name));
-	json_object_set_new(j, "summary", json_string(s->summary));
-	json_object_set_new(j, "reference", json_boolean(s->reference));
-	json_object_set_new(
-	    j, "components",
-	    parts_json(s->cycles, m->insts, s->reference ? CPI_SIMULATED : CPI_COMPONENTS, true));
-	json_object_set_new(j, "max_error", s->compared ? json_real(s->max_error) : json_null());
+	doc_object(d, NULL);
+	doc_text(d, "name", s->name);
+	doc_text(d, "summary", s->summary);
+	doc_boolean(d, "reference", s->reference);
+	add_parts(d, "components", s->cycles, m->insts,
+		  s->reference ? CPI_SIMULATED : CPI_COMPONENTS, true);
 	if (s->compared) {
-		json_object_set_new(j, "max_error_component",
-				    json_string(words_components[s->worst].name));
-		json_object_set_new(j, "errors", parts_json(s->error, 1, CPI_SIMULATED, true));
+		doc_real(d, "max_error", s->max_error);
+		doc_text(d, "max_error_component", words_components[s->worst].name);
+		add_parts(d, "errors", s->error, 1, CPI_SIMULATED, true);
+	} else {
+		doc_null(d, "max_error");
 	}
-	return j;
+	doc_close(d);
 }
 
-static bool print_json(const struct stack_model *m, const struct view_options *o,
-		       const struct stack_options *so, struct err *e)
+/* JSON: the whole run, and each method with its components. */
+static void add_values(struct doc *d, const struct stack_model *m)
 {
-	json_t *j = json_object(), *methods = json_array(), *functions = json_array();
-
-	json_object_set_new(j, "program", json_string(m->program));
-	json_object_set_new(j, "machine", json_string(m->machine));
-	json_object_set_new(j, "cpi", json_real(m->cycles / m->insts));
-	json_object_set_new(j, "cycles", json_integer((json_int_t)m->cycles));
-	json_object_set_new(j, "instructions", json_integer((json_int_t)m->insts));
-	json_object_set_new(j, "overlap_cycles", json_integer((json_int_t)m->overlap_cycles));
-	json_object_set_new(j, "beside_long_miss_cycles",
-			    json_integer((json_int_t)m->beside_long_cycles));
-	json_object_set_new(j, "events", parts_json(m->events, 1, CPI_SIMULATED, false));
-	json_object_set_new(j, "committed_events",
-			    parts_json(m->committed, 1, CPI_SIMULATED, false));
+	doc_text(d, "program", m->program);
+	doc_text(d, "machine", m->machine);
+	doc_real(d, "cpi", m->cycles / m->insts);
+	doc_integer(d, "cycles", (int64_t)m->cycles);
+	doc_integer(d, "instructions", (int64_t)m->insts);
+	doc_integer(d, "overlap_cycles", (int64_t)m->overlap_cycles);
+	doc_integer(d, "beside_long_miss_cycles", (int64_t)m->beside_long_cycles);
+	add_parts(d, "events", m->events, 1, CPI_SIMULATED, false);
+	add_parts(d, "committed_events", m->committed, 1, CPI_SIMULATED, false);
+	doc_array(d, "methods");
 	for (size_t i = 0; i < m->nmethods; i++)
-		json_array_append_new(methods, method_json(m, &m->methods[i]));
+		add_method(d, m, &m->methods[i]);
 	if (m->ntopdown) {
-		json_t *t = json_object(), *parts = json_object();
-
+		doc_object(d, NULL);
+		doc_text(d, "name", "topdown");
+		doc_boolean(d, "reference", false);
+		doc_object(d, "components");
 		for (size_t i = 0; i < m->ntopdown; i++)
-			json_object_set_new(parts, m->topdown[i].name,
-					    json_real(m->topdown[i].cycles / m->insts));
-		json_object_set_new(t, "name", json_string("topdown"));
-		json_object_set_new(t, "reference", json_false());
-		json_object_set_new(t, "components", parts);
-		json_object_set_new(t, "max_error", json_null());
-		json_array_append_new(methods, t);
+			doc_real(d, m->topdown[i].name, m->topdown[i].cycles / m->insts);
+		doc_close(d);
+		doc_null(d, "max_error");
+		doc_close(d);
 	}
-	json_object_set_new(j, "methods", methods);
-	for (size_t i = 0; i < m->nfunctions && i < (size_t)o->limit; i++) {
-		json_t *f = json_object();
-
-		json_object_set_new(f, "symbol", json_string(m->functions[i].name));
-		json_object_set_new(f, "cycles", json_real(m->functions[i].cycles));
-		json_object_set_new(f, "share", json_real(m->functions[i].cycles / m->cycles));
-		json_object_set_new(f, "stack",
-				    parts_json(m->functions[i].parts, 1, CPI_COMPONENTS, false));
-		json_array_append_new(functions, f);
-	}
-	json_object_set_new(j, "functions", functions);
-	if (so->phases) {
-		json_t *phases = json_array();
-
-		for (size_t i = 0; i < m->nphases; i++) {
-			const struct stack_phase *p = &m->phases[i];
-			json_t *one = json_object();
-
-			json_object_set_new(one, "cycles", json_integer((json_int_t)p->cycles));
-			json_object_set_new(one, "instructions",
-					    json_integer((json_int_t)p->insts));
-			json_object_set_new(one, "stack",
-					    parts_json(p->parts, 1, CPI_COMPONENTS, false));
-			json_array_append_new(phases, one);
-		}
-		json_object_set_new(j, "phase_method",
-				    json_string(so->method ? so->method : "fmt"));
-		json_object_set_new(j, "phases", phases);
-	}
-	bool ok = !json_dumpf(j, o->out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) &&
-		  fputc('\n', o->out) != EOF;
-	json_decref(j);
-	return ok || err_set(e, "cannot write the output");
+	doc_close(d);
 }
 
-static void print_csv(const struct stack_model *m, const struct view_options *o, bool head)
+static void add_phases(struct doc *d, const struct stack_model *m, const char *method)
 {
-	if (head)
-		fputs("program,machine,method,reference,component,cycles,cpi,error_percent\n",
-		      o->out);
+	static const struct doc_column columns[] = {
+		{ .key = "cycles" },
+		{ .key = "instructions" },
+		{ .key = "stack" },
+	};
+
+	doc_text(d, "phase_method", method);
+	struct doc_table *t = doc_table(d, columns, ARRAY_LEN(columns),
+					&(struct doc_table_options){ .key = "phases" });
+
+	for (size_t i = 0; i < m->nphases; i++) {
+		doc_row(t);
+		cell_integer(t, (int64_t)m->phases[i].cycles);
+		cell_integer(t, (int64_t)m->phases[i].insts);
+		put_parts(t, m->phases[i].parts);
+	}
+}
+
+/* CSV: a row per method and component. */
+static void add_rows(struct doc *d, const struct stack_model *m)
+{
+	static const struct doc_column columns[] = {
+		{ .csv = "program" },	{ .csv = "machine" },
+		{ .csv = "method" },	{ .csv = "reference" },
+		{ .csv = "component" }, { .csv = "cycles", .csv_format = "%.4f" },
+		{ .csv = "cpi" },	{ .csv = "error_percent", .csv_format = "%.4f" },
+	};
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ 0 });
+
 	for (size_t i = 0; i < m->nmethods; i++) {
 		const struct stack_method *s = &m->methods[i];
 
 		for (int k = 0; k < (s->reference ? CPI_SIMULATED : CPI_COMPONENTS); k++) {
-			csv_text(o->out, model_basename(m->program));
-			fputc(',', o->out);
-			csv_text(o->out, m->machine);
-			fprintf(o->out, ",%s,%d,%s,%.4f,%.6f,", s->name, s->reference,
-				words_components[k].name, s->cycles[k], s->cycles[k] / m->insts);
+			doc_row(t);
+			cell_text(t, model_basename(m->program));
+			cell_text(t, m->machine);
+			cell_text(t, s->name);
+			cell_integer(t, s->reference);
+			cell_text(t, words_components[k].name);
+			cell_real(t, s->cycles[k]);
+			cell_real(t, s->cycles[k] / m->insts);
 			if (s->compared && k < CPI_SIMULATED)
-				fprintf(o->out, "%.4f", s->error[k]);
-			fputc('\n', o->out);
+				cell_real(t, s->error[k]);
+			else
+				cell_none(t);
 		}
 	}
+}
+
+static void add_model(struct doc *d, const struct stack_model *m, const struct view_options *o,
+		      const struct stack_options *so)
+{
+	const size_t per_block = o->width > 56 ? (size_t)(o->width - 26) / 10 : 3;
+	const char *method = so->method ? so->method : "fmt";
+	char insts[32], cycles[32];
+
+	doc_line(d, model_basename(m->program), " on %s: %s instructions in %s cycles, CPI %.3f",
+		 m->machine, term_count((uint64_t)m->insts, insts),
+		 term_count((uint64_t)m->cycles, cycles), m->cycles / m->insts);
+	add_values(d, m);
+	for (size_t i = 0; i < m->nmethods; i += per_block)
+		add_cpi(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
+	for (size_t i = 0; i < m->nmethods; i += per_block)
+		add_errors(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
+	add_overlap(d, m);
+	add_bars(d, m, o);
+	if (so->phases)
+		add_strip(d, m, o, method);
+	add_topdown(d, m, o);
+	add_functions(d, m, o);
+	if (so->phases)
+		add_phases(d, m, method);
+	add_rows(d, m);
 }
 
 /* Stacks that a picture shows: those of the paper, which all have the same components. */
@@ -517,23 +538,20 @@ bool view_stack(const struct stack_input *inputs, size_t count, const struct vie
 	const char *phases = so->phases ? (so->method ? so->method : "fmt") : NULL;
 	bool ok =
 	    o->format != VIEW_JSON || count == 1 || err_set(e, "--json takes one file at a time");
+	struct doc *d = doc_new();
 
 	for (size_t i = 0; ok && i < count; i++) {
 		ok = stack_read(&inputs[i], phases, &models[i], e);
 		if (!ok)
 			break;
-		if (o->format == VIEW_JSON) {
-			ok = print_json(&models[i], o, so, e);
-		} else if (o->format == VIEW_CSV) {
-			print_csv(&models[i], o, i == 0);
-		} else {
-			if (i)
-				fputc('\n', o->out);
-			print_text(&models[i], o, so);
-		}
+		if (i)
+			doc_blank(d);
+		add_model(d, &models[i], o, so);
 	}
+	ok = ok && doc_print(d, o, e);
 	if (ok && so->svg)
 		ok = draw(models, count, so->svg, e);
+	doc_free(d);
 	for (size_t i = 0; i < count; i++)
 		stack_free(&models[i]);
 	free(models);
