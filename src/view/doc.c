@@ -32,7 +32,10 @@ static void free_table(struct doc_table *t)
 		free_names(t->cells[i].names, t->cells[i].count);
 	}
 	free(t->cells);
-	free(t->gap);
+	for (size_t i = 0; i < t->nbetween; i++)
+		free(t->between[i].text);
+	free(t->between);
+	free(t->rows);
 	free(t->columns);
 	free(t);
 }
@@ -219,17 +222,33 @@ void doc_row(struct doc_table *t)
 	if (t->nrows + 1 >= t->rows_room) {
 		size_t room = t->rows_room ? 2 * t->rows_room : 16;
 
-		t->gap = x_realloc(t->gap, room * sizeof(*t->gap));
-		memset(t->gap + t->rows_room, 0, (room - t->rows_room) * sizeof(*t->gap));
+		t->rows = x_realloc(t->rows, room * sizeof(*t->rows));
+		memset(t->rows + t->rows_room, 0, (room - t->rows_room) * sizeof(*t->rows));
 		t->rows_room = room;
 	}
 	t->nrows++;
 }
 
+void doc_above(struct doc_table *t, enum term_colour colour, const char *format, ...)
+{
+	va_list ap;
+
+	t->between = x_realloc(t->between, (t->nbetween + 1) * sizeof(*t->between));
+	va_start(ap, format);
+	t->between[t->nbetween++] =
+	    (struct doc_between){ t->nrows, colour, format_text(format, ap) };
+	va_end(ap);
+}
+
+void doc_hide(struct doc_table *t)
+{
+	t->rows[t->nrows - 1].hidden = true;
+}
+
 void doc_gap(struct doc_table *t)
 {
 	if (t->rows_room)
-		t->gap[t->nrows] = true;
+		t->rows[t->nrows].gap = true;
 }
 
 static struct doc_cell *add_cell(struct doc_table *t, enum cell_kind kind)
@@ -314,6 +333,11 @@ void cell_put(struct doc_table *t, const char *name, double value)
 	c->values = x_realloc(c->values, (c->count + 1) * sizeof(*c->values));
 	c->names[c->count] = x_strdup(name);
 	c->values[c->count++] = value;
+}
+
+void cell_width(struct doc_table *t, int width)
+{
+	last_cell(t)->width = width;
 }
 
 void cell_colour(struct doc_table *t, enum term_colour colour)

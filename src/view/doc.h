@@ -98,6 +98,11 @@ struct doc_table *doc_table(struct doc *d, const struct doc_column *columns, siz
 			    const struct doc_table_options *o);
 /* Begins a row; its cells follow, one per column. */
 void doc_row(struct doc_table *t);
+/* Text only: a line between the row made last and the next. */
+void doc_above(struct doc_table *t, enum term_colour colour, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The row made last is not in text. */
+void doc_hide(struct doc_table *t);
 /* Text only: an empty line before the next row. */
 void doc_gap(struct doc_table *t);
 /* Nothing: blank in text, no member in JSON. */
@@ -114,5 +119,7 @@ void cell_map(struct doc_table *t);
 void cell_put(struct doc_table *t, const char *name, double value);
 /* The cell made last stands out in text. */
 void cell_colour(struct doc_table *t, enum term_colour colour);
+/* The cell made last has another width than its column, and is not padded to it. */
+void cell_width(struct doc_table *t, int width);
 
 #endif

@@ -8,6 +8,7 @@
 struct doc_cell {
 	enum cell_kind kind;
 	enum term_colour colour; /* of this cell; PLAIN: the column's */
+	int width;		 /* of this cell; 0: the column's */
 	char *text;		 /* TEXT, and words instead of a number */
 	double real;		 /* REAL; BAR: share */
 	int64_t integer;
@@ -24,7 +25,15 @@ struct doc_table {
 	struct doc_table_options options;
 	struct doc_cell *cells; /* row after row */
 	size_t ncells, room;
-	bool *gap; /* per row */
+	struct doc_row {
+		bool gap, hidden;
+	} * rows;
+	struct doc_between {
+		size_t row; /* it stands above */
+		enum term_colour colour;
+		char *text;
+	} * between; /* lines, by row */
+	size_t nbetween;
 	size_t nrows, rows_room;
 };
 

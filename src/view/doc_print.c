@@ -51,7 +51,7 @@ static void text_cell(const struct view_options *o, const struct doc_column *k,
 		      const struct doc_cell *c)
 {
 	const enum term_colour colour = c->colour != TERM_PLAIN ? c->colour : k->colour;
-	const int cells = k->width < 0 ? -k->width : k->width;
+	const int width = c->width ? c->width : k->width, cells = width < 0 ? -width : width;
 
 	fputs(k->before ? k->before : " ", o->out);
 	if (c->kind == CELL_BAR) {
@@ -65,7 +65,7 @@ static void text_cell(const struct view_options *o, const struct doc_column *k,
 	if (colour != TERM_PLAIN)
 		fputs(term_on(o, colour), o->out);
 	if (c->kind == CELL_TEXT)
-		term_text(o, c->text, cells, !k->ragged);
+		term_text(o, c->text, cells, !k->ragged && !c->width);
 	else
 		text_number(o, k, c);
 	if (colour != TERM_PLAIN)
@@ -94,6 +94,7 @@ static void text_heads(const struct view_options *o, const struct doc_table *t)
 static void text_table(const struct view_options *o, const struct doc_table *t)
 {
 	const size_t limit = t->options.limit ? t->options.limit : SIZE_MAX;
+	size_t line = 0;
 	bool any = false;
 
 	for (size_t k = 0; k < t->ncolumns; k++)
@@ -102,9 +103,16 @@ static void text_table(const struct view_options *o, const struct doc_table *t)
 		return;
 	if (t->options.heads)
 		text_heads(o, t);
-	for (size_t i = 0; i < t->nrows && i < limit; i++) {
-		if (t->gap && t->gap[i])
+	for (size_t i = 0; i <= t->nrows && i <= limit; i++) {
+		for (; line < t->nbetween && t->between[line].row == i; line++)
+			fprintf(o->out, "%s%s%s\n", term_on(o, t->between[line].colour),
+				t->between[line].text, term_off(o));
+		if (i == t->nrows || i == limit)
+			break;
+		if (t->rows[i].gap)
 			fputc('\n', o->out);
+		if (t->rows[i].hidden)
+			continue;
 		for (size_t k = 0; k < t->ncolumns; k++)
 			if (t->columns[k].width)
 				text_cell(o, &t->columns[k], &t->cells[i * t->ncolumns + k]);
@@ -191,10 +199,37 @@ static void text_node(const struct view_options *o, const struct doc_node *n)
 	}
 }
 
+/* Bars and padded columns end in blanks, which nobody wants at the end of a line. */
+static void put_without_blanks(FILE *out, const char *text)
+{
+	while (*text) {
+		const size_t line = strcspn(text, "\n");
+		size_t n = line;
+
+		while (n && text[n - 1] == ' ')
+			n--;
+		fwrite(text, 1, n, out);
+		text += line;
+		if (*text)
+			fputc(*text++, out);
+	}
+}
+
 static void print_text(const struct doc *d, const struct view_options *o)
 {
+	struct view_options into = *o;
+	char *text = NULL;
+	size_t size;
+
+	into.out = open_memstream(&text, &size);
+	if (!into.out)
+		die("out of memory");
 	for (size_t i = 0; i < d->count; i++)
-		text_node(o, &d->nodes[i]);
+		text_node(&into, &d->nodes[i]);
+	if (fclose(into.out))
+		die("out of memory");
+	put_without_blanks(o->out, text);
+	free(text);
 }
 
 /* ---- JSON ---- */

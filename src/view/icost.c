@@ -16,14 +16,13 @@
 #include "view/icost.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/doc.h"
 #include "view/model.h"
 #include "view/svg.h"
-#include "view/term.h"
 
 #define STRONG	0.02  /* an interaction worth a sentence, as a share of all cycles */
 #define VISIBLE 0.005 /* … worth a row */
@@ -57,11 +56,6 @@ static bool is_single(unsigned set)
 static bool is_pair(unsigned set)
 {
 	return __builtin_popcount(set) == 2;
-}
-
-static void heading(const struct view_options *o, const char *text)
-{
-	fprintf(o->out, "\n%s%s%s\n", term_on(o, TERM_BOLD), text, term_off(o));
 }
 
 /* Sets in the order of the table: singles, then pairs by strength. */
@@ -117,45 +111,69 @@ static bool true_icost(const struct icost_truth *truth, unsigned set, double *ic
 	return truth != NULL;
 }
 
-static void print_row(const struct icost_model *m, const struct view_options *o,
-		      const struct icost_options *io, unsigned set)
+static void add_breakdown(struct doc *d, const struct icost_model *m,
+			  const struct icost_options *io, const struct order *t)
 {
-	const double share = m->icost[set] / m->graph_cycles;
-	double real;
-	fprintf(o->out, "  %-14s %s%8.1f%s", m->name[set],
-		fabs(share) >= STRONG && is_pair(set) ? term_on(o, TERM_BOLD) : "", 100 * share,
-		fabs(share) >= STRONG && is_pair(set) ? term_off(o) : "");
-	if (true_icost(io->truth, set, &real))
-		fprintf(o->out, " %10.1f %+7.1f", 100 * real / io->truth->cycles,
-			100 * (share - real / io->truth->cycles));
-	else if (io->truth)
-		fprintf(o->out, " %18s", "");
-	fputs("   ", o->out);
-	const int c = is_single(set) ? category_row(m->name[set]) : -1;
-	term_bar(o, fmin(fabs(share), 1), 30,
-		 c >= 0	     ? categories[c].colour
-		 : share < 0 ? TERM_DIM
-			     : TERM_PLAIN);
-	fputc('\n', o->out);
-}
+	const struct doc_column columns[] = {
+		{ .head = "Breakdown", .before = "", .width = -16 },
+		{ .head = "% cycles", .format = "%.1f", .factor = 100, .width = 8 },
+		{ .head = "simulated",
+		  .format = "%.1f",
+		  .factor = 100,
+		  .width = io->truth ? 10 : 0 },
+		{ .head = "error", .format = "%+.1f", .factor = 100, .width = io->truth ? 7 : 0 },
+		{ .before = "   ", .width = 30 },
+	};
+	const struct {
+		const char *name;
+		double share;
+		const char *words;
+	} sums[] = {
+		{ "  other", t->other / m->graph_cycles, "all other interactions" },
+		{ "  rest", 1 - m->cost[ICOST_SETS - 1] / m->graph_cycles,
+		  "with all of them idealised" },
+		{ "  total", 1, NULL },
+	};
 
-static void print_table(const struct icost_model *m, const struct view_options *o,
-			const struct icost_options *io, const struct order *t)
-{
-	fprintf(o->out, "\n%s%-16s %8s", term_on(o, TERM_BOLD), "Breakdown", "% cycles");
-	if (io->truth)
-		fprintf(o->out, " %10s %7s", "simulated", "error");
-	fprintf(o->out, "%s\n", term_off(o));
+	doc_blank(d);
+	struct doc_table *table =
+	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ .heads = true });
+
 	for (size_t i = 0; i < t->count; i++) {
+		const unsigned set = t->sets[i];
+		const double share = m->icost[set] / m->graph_cycles;
+		const int c = is_single(set) ? category_row(m->name[set]) : -1;
+		char label[170];
+		double real;
+
 		if (i == ICOST_CATEGORIES)
-			fputc('\n', o->out);
-		print_row(m, o, io, t->sets[i]);
+			doc_gap(table);
+		snprintf(label, sizeof(label), "  %s", m->name[set]);
+		doc_row(table);
+		cell_text(table, label);
+		cell_real(table, share);
+		if (fabs(share) >= STRONG && is_pair(set))
+			cell_colour(table, TERM_BOLD);
+		if (true_icost(io->truth, set, &real)) {
+			cell_real(table, real / io->truth->cycles);
+			cell_real(table, share - real / io->truth->cycles);
+		} else {
+			cell_none(table);
+			cell_none(table);
+		}
+		cell_bar(table, fmin(fabs(share), 1),
+			 c >= 0	     ? categories[c].colour
+			 : share < 0 ? TERM_DIM
+				     : TERM_PLAIN);
 	}
-	fprintf(o->out, "  %-14s %8.1f   all other interactions\n", "other",
-		100 * t->other / m->graph_cycles);
-	fprintf(o->out, "  %-14s %8.1f   with all of them idealised\n", "rest",
-		100 * (1 - m->cost[ICOST_SETS - 1] / m->graph_cycles));
-	fprintf(o->out, "  %-14s %8.1f\n", "total", 100.0);
+	for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
+		doc_row(table);
+		cell_text(table, sums[i].name);
+		cell_real(table, sums[i].share);
+		cell_none(table);
+		cell_none(table);
+		cell_text(table, sums[i].words);
+	}
 }
 
 /* The sentence for a pair; buf is filled and returned. */
@@ -198,20 +216,29 @@ static char *sentence(const struct icost_model *m, unsigned set, char *buf, size
 	return buf;
 }
 
-static void print_sentences(const struct icost_model *m, const struct view_options *o,
-			    const struct order *t)
+static bool is_strong(const struct icost_model *m, unsigned set)
+{
+	return is_pair(set) && fabs(m->icost[set]) >= STRONG * m->graph_cycles;
+}
+
+static void add_sentences(struct doc *d, const struct icost_model *m, const struct order *t)
 {
 	bool any = false;
+
+	doc_array(d, "interactions");
 	for (size_t i = 0; i < t->count; i++) {
 		char text[300];
-		if (!is_pair(t->sets[i]) || fabs(m->icost[t->sets[i]]) < STRONG * m->graph_cycles)
+
+		if (!is_strong(m, t->sets[i]))
 			continue;
 		if (!any)
-			heading(o, "Interactions");
+			doc_heading(d, "Interactions");
 		any = true;
-		fputs("  ", o->out);
-		term_wrap(o, sentence(m, t->sets[i], text, sizeof(text)), 4);
+		sentence(m, t->sets[i], text, sizeof(text));
+		doc_sentence(d, "  ", text, 4);
+		doc_text(d, NULL, text);
 	}
+	doc_close(d);
 }
 
 /* ---- the signed bar ---- */
@@ -243,27 +270,35 @@ static void collect_parts(const struct icost_model *m, const struct order *t, bo
 	}
 }
 
-static void print_bar(const struct icost_model *m, const struct view_options *o,
-		      const struct order *t)
+static void add_bar(struct doc *d, const struct icost_model *m, const struct view_options *o,
+		    const struct order *t)
 {
-	struct term_part parts[PARTS];
+	struct term_part parts[PARTS], legend[ARRAY_LEN(categories) + 3];
+	const char *names[ARRAY_LEN(categories) + 3];
+	const int cells = o->width - 24;
+	char label[32];
 	size_t n;
 	double above, below;
+
 	collect_parts(m, t, false, 1, parts, &n, &above);
-	const int cells = o->width - 24;
-	heading(o, "Signed bar: what adds, above; what interacts serially, below");
+	doc_heading(d, "Signed bar: what adds, above; what interacts serially, below");
 	collect_parts(m, t, false, above, parts, &n, &above);
-	fprintf(o->out, "  %+7.1f%%  ", 100 * above);
-	term_stack(o, parts, n, cells);
-	fputc('\n', o->out);
+	snprintf(label, sizeof(label), "  %+7.1f%%  ", 100 * above);
+	doc_stack(d, label, parts, n, cells, NULL);
 	collect_parts(m, t, true, above, parts, &n, &below);
-	fprintf(o->out, "  %+7.1f%%  ", -100 * below);
-	term_stack(o, parts, n, cells);
-	fputs("\n  ", o->out);
-	for (size_t i = 0; i < ARRAY_LEN(categories); i++)
-		fprintf(o->out, "%s%c %s%s  ", term_on(o, categories[i].colour),
-			categories[i].letter, categories[i].name, term_off(o));
-	fprintf(o->out, "+ pairs  o other  . rest\n");
+	snprintf(label, sizeof(label), "  %+7.1f%%  ", -100 * below);
+	doc_stack(d, label, parts, n, cells, NULL);
+	for (n = 0; n < ARRAY_LEN(categories); n++) {
+		legend[n] = (struct term_part){ 0, categories[n].colour, categories[n].letter };
+		names[n] = categories[n].name;
+	}
+	legend[n] = (struct term_part){ 0, TERM_PLAIN, '+' };
+	names[n++] = "pairs";
+	legend[n] = (struct term_part){ 0, TERM_DIM, 'o' };
+	names[n++] = "other";
+	legend[n] = (struct term_part){ 0, TERM_DIM, '.' };
+	names[n++] = "rest";
+	doc_legend(d, legend, names, n);
 }
 
 /* A category as everywhere, also one that the user named; a set of two in stripes of both. */
@@ -296,8 +331,9 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 	parts[n] = (struct svg_part){ .name = "rest", .colour = "#f4f4f4" };
 	values[n++] = 100 * (1 - m->cost[ICOST_SETS - 1] / m->graph_cycles);
 	const struct svg_bar bar = { "", values };
-	const struct svg_group group = { m->program, &bar, 1 };
-	snprintf(title, sizeof(title), "Interaction costs of %s on %s", m->program, m->machine);
+	const char *program = model_basename(m->program);
+	const struct svg_group group = { program, &bar, 1 };
+	snprintf(title, sizeof(title), "Interaction costs of %s on %s", program, m->machine);
 	const struct svg_chart chart = { .title = title,
 					 .y_label = "% of cycles",
 					 .parts = parts,
@@ -325,250 +361,320 @@ static void cost_words(const struct icost_model *m, const struct icost_inst *i, 
 {
 	size_t used = 0;
 	buf[0] = '\0';
-	for (int k = 0; k < 4; k++)
+	for (int k = 0; k < KIND_FIXABLE; k++)
 		if (i->cost[k] >= 0.0005 * m->graph_cycles && used < size_bytes)
 			used += (size_t)snprintf(buf + used, size_bytes - used, "%s%s %.1f%%",
 						 used ? ", " : "", words_kinds[k].name,
 						 100 * i->cost[k] / m->graph_cycles);
 }
 
-static void print_inst_pairs(const struct icost_model *m, const struct view_options *o,
-			     const struct icost_inst *i)
+/* The pairs that an instruction is in, strongest first: the next one from *at on, or NULL. */
+static const struct icost_pair *next_pair(const struct icost_model *m, const struct icost_inst *i,
+					  size_t *at)
 {
-	unsigned shown = 0;
-	for (size_t k = 0; k < m->npairs && shown < 2; k++) {
-		const struct icost_pair *p = &m->pairs[k];
-		if ((p->a != i->pc && p->b != i->pc) || fabs(p->icost) < 0.002 * m->graph_cycles)
-			continue;
+	for (; *at < m->npairs; ++*at)
+		if (m->pairs[*at].a == i->pc || m->pairs[*at].b == i->pc)
+			return &m->pairs[(*at)++];
+	return NULL;
+}
+
+static void add_pair_lines(struct doc_table *t, const struct icost_model *m,
+			   const struct icost_inst *i)
+{
+	const struct icost_pair *p;
+	size_t at = 0;
+
+	for (unsigned shown = 0; shown < 2 && (p = next_pair(m, i, &at));) {
 		const bool first = p->a == i->pc;
 		char where[300];
+
+		if (fabs(p->icost) < 0.002 * m->graph_cycles)
+			continue;
 		place_of(icost_inst_at(m, first ? p->b : p->a), where, sizeof(where));
-		fprintf(o->out, "  %*s%s%s with the %s of %s (%" PRIx64 "): %+.1f%%, fix %s%s\n",
-			37, "", term_on(o, TERM_DIM), first ? p->kind_a : p->kind_b,
-			first ? p->kind_b : p->kind_a, where, first ? p->b : p->a,
-			100 * p->icost / m->graph_cycles, p->icost < 0 ? "either" : "both",
-			term_off(o));
+		doc_above(t, TERM_DIM, "%39s%s with the %s of %s (%" PRIx64 "): %+.1f%%, fix %s",
+			  "", first ? p->kind_a : p->kind_b, first ? p->kind_b : p->kind_a, where,
+			  first ? p->b : p->a, 100 * p->icost / m->graph_cycles,
+			  p->icost < 0 ? "either" : "both");
 		shown++;
 	}
 }
 
-static void print_instructions(const struct icost_model *m, const struct view_options *o)
+static void add_instructions(struct doc *d, const struct icost_model *m,
+			     const struct view_options *o)
 {
+	const struct doc_column columns[] = {
+		{ .head = "saves", .before = "  ", .format = "%.1f%%", .factor = 100, .width = 6 },
+		{ .head = "critical", .format = "%.0f%%", .factor = 100, .width = 8 },
+		{ .head = "slack", .format = "%.1f", .width = 9 },
+		{ .head = "local", .format = "%.1f", .width = 9 },
+		{ .before = "  ", .width = -22 },
+		{ .width = -28 },
+		{ .width = -(o->width > 95 ? o->width - 92 : 20),
+		  .ragged = true,
+		  .colour = TERM_DIM },
+	};
 	const size_t n = min_u64(m->ninsts, (uint64_t)o->limit);
+
 	if (!n || icost_inst_cost(&m->instructions[0]) <= 0)
 		return;
-	heading(o, "Critical instructions (what fixing each alone saves; slack in cycles)");
-	fprintf(o->out, "  %6s %8s %9s %9s  %s\n", "saves", "critical", "slack", "local", "");
+	doc_heading(d, "Critical instructions (what fixing each alone saves; slack in cycles)");
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ .heads = true });
+
 	for (size_t k = 0; k < n; k++) {
 		const struct icost_inst *i = &m->instructions[k];
 		char where[300], words[160];
+
 		if (icost_inst_cost(i) < 0.0005 * m->graph_cycles)
 			break;
 		place_of(i, where, sizeof(where));
 		cost_words(m, i, words, sizeof(words));
-		fprintf(o->out, "  %5.1f%% %7.0f%% %9.1f %9.1f  ",
-			100 * icost_inst_cost(i) / m->graph_cycles, 100 * i->critical, i->slack,
-			i->local_slack);
-		term_text(o, where, 22, true);
-		fputc(' ', o->out);
-		term_text(o, i->disasm ? i->disasm : "", 28, true);
-		fprintf(o->out, " %s", term_on(o, TERM_DIM));
-		term_text(o, words, o->width > 95 ? o->width - 92 : 20, false);
-		fprintf(o->out, "%s\n", term_off(o));
-		print_inst_pairs(m, o, i);
+		doc_row(t);
+		cell_real(t, icost_inst_cost(i) / m->graph_cycles);
+		cell_real(t, i->critical);
+		cell_real(t, i->slack);
+		cell_real(t, i->local_slack);
+		cell_text(t, where);
+		cell_text(t, i->disasm ? i->disasm : "");
+		cell_text(t, words);
+		add_pair_lines(t, m, i);
 	}
 }
 
-static void print_functions(const struct icost_model *m, const struct view_options *o)
+/* Columns of all categories behind `fixed` others, which are there already. */
+static size_t category_columns(const struct icost_model *m, struct doc_column *columns,
+			       size_t fixed, double factor)
 {
-	if (!m->nfunctions)
-		return;
-	heading(o, "Functions (share of all cycles; what each category costs there)");
-	fprintf(o->out, "  %-22s %6s", "", "cycles");
 	for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
-		fprintf(o->out, " %6s", m->name[1u << k]);
-	fputc('\n', o->out);
+		columns[fixed + k] = (struct doc_column){
+			.head = m->name[1u << k], .format = "%.1f", .factor = factor, .width = 6
+		};
+	return fixed + ICOST_CATEGORIES;
+}
+
+static void add_functions(struct doc *d, const struct icost_model *m, const struct view_options *o)
+{
+	struct doc_column columns[4 + ICOST_CATEGORIES] = {
+		{ .key = "symbol", .before = "  ", .width = -22 },
+		{ .key = "cycles" },
+		{ .key = "costs" },
+		{ .head = "cycles", .format = "%.1f", .width = 6 },
+	};
+	const size_t n = category_columns(m, columns, 4, 0);
+	size_t shown = 0;
+
+	while (shown < m->nfunctions && shown < (size_t)o->limit &&
+	       m->functions[shown].cycles >= 0.001 * m->graph_cycles)
+		shown++;
+	if (m->nfunctions)
+		doc_heading(d, "Functions (share of all cycles; what each category costs there)");
+	/* JSON has a row more than text where one takes next to no time */
+	struct doc_table *t =
+	    doc_table(d, columns, n,
+		      &(struct doc_table_options){ .key = "functions",
+						   .heads = m->nfunctions > 0,
+						   .limit = shown ? shown : SIZE_MAX });
+
 	for (size_t i = 0; i < m->nfunctions && i < (size_t)o->limit; i++) {
 		const struct icost_function *f = &m->functions[i];
-		if (f->cycles < 0.001 * m->graph_cycles)
-			break;
-		fputs("  ", o->out);
-		term_text(o, f->name, 22, true);
-		fprintf(o->out, " %6.1f", 100 * f->cycles / m->graph_cycles);
+
+		doc_row(t);
+		cell_text(t, f->name);
+		cell_real(t, f->cycles);
+		cell_map(t);
 		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
-			fprintf(o->out, " %6.1f", 100 * f->cost[k] / m->graph_cycles);
-		fputc('\n', o->out);
+			cell_put(t, m->name[1u << k], f->cost[k]);
+		cell_real(t, 100 * f->cycles / m->graph_cycles);
+		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
+			cell_real(t, 100 * f->cost[k] / m->graph_cycles);
 	}
 }
 
-static void print_what_if(const struct icost_model *m, const struct view_options *o,
-			  const struct icost_options *io)
+static void add_what_if(struct doc *d, const struct icost_model *m, const struct icost_options *io)
 {
-	if (!io->nwhat_if)
-		return;
-	heading(o, "What if");
+	static const struct doc_column columns[] = {
+		{ .key = "what_if" },
+		{ .key = "instructions" },
+		{ .key = "predicted" },
+		{ .key = "simulated" },
+	};
+
+	if (io->nwhat_if)
+		doc_heading(d, "What if");
+	struct doc_table *t = doc_table(d, columns, ARRAY_LEN(columns),
+					&(struct doc_table_options){ .key = "what_if" });
+
 	for (size_t i = 0; i < io->nwhat_if; i++) {
 		const struct icost_what_if *w = &io->what_if[i];
-		char cycles[32];
-		fprintf(o->out, "  %s (%zu instruction%s): saves %s cycles, %.2f%%, by the graph",
-			w->text, w->npcs, w->npcs == 1 ? "" : "s",
-			term_count((uint64_t)fmax(w->predicted, 0), cycles),
-			100 * w->predicted / m->graph_cycles);
+		char cycles[32], real[32], simulated[96] = "";
+
 		if (w->verified)
-			fprintf(o->out, "; %s, %.2f%%, simulated",
-				term_count((uint64_t)fmax(w->simulated, 0), cycles),
-				100 * w->simulated / m->cycles);
-		fputc('\n', o->out);
+			snprintf(simulated, sizeof(simulated), "; %s, %.2f%%, simulated",
+				 term_count((uint64_t)fmax(w->simulated, 0), real),
+				 100 * w->simulated / m->cycles);
+		doc_line(d, NULL,
+			 "  %s (%zu instruction%s): saves %s cycles, %.2f%%, by the graph%s",
+			 w->text, w->npcs, w->npcs == 1 ? "" : "s",
+			 term_count((uint64_t)fmax(w->predicted, 0), cycles),
+			 100 * w->predicted / m->graph_cycles, simulated);
+		doc_row(t);
+		cell_text(t, w->text);
+		cell_integer(t, (int64_t)w->npcs);
+		cell_real(t, w->predicted);
+		if (w->verified)
+			cell_real(t, w->simulated);
+		else
+			cell_none(t);
 	}
 }
 
-static void print_phases(struct store *s, const struct icost_model *m, const struct view_options *o)
+static void add_phases(struct doc *d, const struct icost_model *m)
 {
-	heading(o, "Phases (% of each phase's cycles)");
-	fprintf(o->out, "  %5s %12s %7s", "phase", "instructions", "IPC");
-	for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
-		fprintf(o->out, " %6s", m->name[1u << k]);
-	fputc('\n', o->out);
-	struct store_rows r =
-	    store_query(s,
-			"SELECT p.phase, p.instructions, p.cycles, c.categories, c.cost FROM "
-			"icost_phase p JOIN "
-			"icost c ON c.phase = p.phase WHERE p.phase >= 0 AND c.categories IN "
-			"(1,2,4,8,16,32,64,128) ORDER BY p.phase, c.categories",
-			"");
-	while (store_next(&r)) {
-		const double cycles = store_double(&r, 2);
-		char count[32];
-		if (store_int(&r, 3) == 1)
-			fprintf(o->out, "  %5" PRId64 " %12s %7.3f", store_int(&r, 0),
-				term_count((uint64_t)store_int(&r, 1), count),
-				(double)store_int(&r, 1) / (cycles > 0 ? cycles : 1));
-		fprintf(o->out, " %6.1f", 100 * store_double(&r, 4) / (cycles > 0 ? cycles : 1));
-		if (store_int(&r, 3) == 128)
-			fputc('\n', o->out);
+	struct doc_column columns[3 + ICOST_CATEGORIES] = {
+		{ .head = "phase", .before = "  ", .format = "%.0f", .width = 5 },
+		{ .head = "instructions", .width = 12 },
+		{ .head = "IPC", .format = "%.3f", .width = 7 },
+	};
+	const size_t n = category_columns(m, columns, 3, 100);
+
+	doc_heading(d, "Phases (%% of each phase's cycles)");
+	struct doc_table *t =
+	    doc_table(d, columns, n, &(struct doc_table_options){ .heads = true });
+
+	for (size_t i = 0; i < m->nphases; i++) {
+		const struct icost_phase *p = &m->phases[i];
+		const double cycles = p->cycles > 0 ? p->cycles : 1;
+
+		doc_row(t);
+		cell_integer(t, p->phase);
+		cell_integer(t, p->insts);
+		cell_real(t, (double)p->insts / cycles);
+		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
+			cell_real(t, p->cost[k] / cycles);
 	}
-	store_done(&r, NULL);
 }
 
-/* ---- JSON and CSV ---- */
+/* ---- values for JSON, rows for CSV ---- */
 
-static json_t *json_inst(const struct icost_model *m, const struct icost_inst *i)
+static void add_inst_values(struct doc *d, const struct icost_model *m, const struct icost_inst *i)
 {
-	json_t *row = json_object(), *cost = json_object(), *pairs = json_array();
+	const struct icost_pair *p;
+	size_t at = 0;
 	char text[600];
+
+	doc_object(d, NULL);
 	snprintf(text, sizeof(text), "0x%" PRIx64, i->pc);
-	json_object_set_new(row, "pc", json_string(text));
-	json_object_set_new(row, "symbol", json_string(i->function ? i->function : "[unknown]"));
+	doc_text(d, "pc", text);
+	doc_text(d, "symbol", i->function ? i->function : "[unknown]");
 	text[0] = '\0';
 	if (i->file && i->line)
 		snprintf(text, sizeof(text), "%s:%d", i->file, i->line);
-	json_object_set_new(row, "source", json_string(text));
-	json_object_set_new(row, "disasm", json_string(i->disasm ? i->disasm : ""));
-	json_object_set_new(row, "executions", json_real(i->executions));
-	json_object_set_new(row, "critical", json_real(i->critical));
-	json_object_set_new(row, "slack", json_real(i->slack));
-	json_object_set_new(row, "local_slack", json_real(i->local_slack));
-	json_object_set_new(row, "least_slack", json_real(i->least_slack));
-	json_object_set_new(row, "path_cycles", json_real(i->path));
-	for (int k = 0; k < 4; k++)
-		json_object_set_new(cost, words_kinds[k].name, json_real(i->cost[k]));
-	json_object_set_new(row, "costs", cost);
-	unsigned n = 0;
-	for (size_t k = 0; k < m->npairs && n < 5; k++) {
-		const struct icost_pair *p = &m->pairs[k];
-		if (p->a != i->pc && p->b != i->pc)
-			continue;
+	doc_text(d, "source", text);
+	doc_text(d, "disasm", i->disasm);
+	doc_real(d, "executions", i->executions);
+	doc_real(d, "critical", i->critical);
+	doc_real(d, "slack", i->slack);
+	doc_real(d, "local_slack", i->local_slack);
+	doc_real(d, "least_slack", i->least_slack);
+	doc_real(d, "path_cycles", i->path);
+	doc_object(d, "costs");
+	for (int k = 0; k < KIND_FIXABLE; k++)
+		doc_real(d, words_kinds[k].name, i->cost[k]);
+	doc_close(d);
+	doc_array(d, "pairs");
+	for (unsigned n = 0; n < 5 && (p = next_pair(m, i, &at)); n++) {
 		const bool first = p->a == i->pc;
+
+		doc_object(d, NULL);
 		snprintf(text, sizeof(text), "0x%" PRIx64, first ? p->b : p->a);
-		json_array_append_new(pairs, json_pack("{s:s, s:s, s:s, s:f, s:f}", "event",
-						       first ? p->kind_a : p->kind_b, "with", text,
-						       "with_event", first ? p->kind_b : p->kind_a,
-						       "cost", p->cost, "icost", p->icost));
-		n++;
+		doc_text(d, "event", first ? p->kind_a : p->kind_b);
+		doc_text(d, "with", text);
+		doc_text(d, "with_event", first ? p->kind_b : p->kind_a);
+		doc_real(d, "cost", p->cost);
+		doc_real(d, "icost", p->icost);
+		doc_close(d);
 	}
-	json_object_set_new(row, "pairs", pairs);
-	return row;
+	doc_close(d);
+	doc_close(d);
 }
 
-static json_t *json_sentences(const struct icost_model *m, const struct order *t)
+static void add_values(struct doc *d, const struct icost_model *m, const struct view_options *o,
+		       const struct icost_options *io)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < t->count; i++) {
-		char text[300];
-		if (is_pair(t->sets[i]) && fabs(m->icost[t->sets[i]]) >= STRONG * m->graph_cycles)
-			json_array_append_new(
-			    list, json_string(sentence(m, t->sets[i], text, sizeof(text))));
-	}
-	return list;
-}
-
-static void print_json(struct store *s, const struct icost_model *m, const struct view_options *o,
-		       const struct icost_options *io, const struct order *t)
-{
-	json_t *top = json_object(), *costs = json_object(), *icosts = json_object(),
-	       *simulated = json_object(), *insts = json_array(), *what_if = json_array(),
-	       *functions = json_array();
-	json_object_set_new(top, "program", json_string(m->program));
-	json_object_set_new(top, "machine", json_string(m->machine));
-	json_object_set_new(top, "instructions_executed", json_real(m->insts));
-	json_object_set_new(top, "cycles", json_real(m->cycles));
-	json_object_set_new(top, "graph_cycles", json_real(m->graph_cycles));
-	for (unsigned set = 1; set < ICOST_SETS; set++) {
-		json_object_set_new(costs, m->name[set], json_real(m->cost[set]));
-		json_object_set_new(icosts, m->name[set], json_real(m->icost[set]));
+	doc_text(d, "program", m->program);
+	doc_text(d, "machine", m->machine);
+	doc_real(d, "instructions_executed", m->insts);
+	doc_real(d, "cycles", m->cycles);
+	doc_real(d, "graph_cycles", m->graph_cycles);
+	doc_object(d, "costs");
+	for (unsigned set = 1; set < ICOST_SETS; set++)
+		doc_real(d, m->name[set], m->cost[set]);
+	doc_close(d);
+	doc_object(d, "icosts");
+	for (unsigned set = 1; set < ICOST_SETS; set++)
+		doc_real(d, m->name[set], m->icost[set]);
+	doc_close(d);
+	doc_real(d, "rest", m->graph_cycles - m->cost[ICOST_SETS - 1]);
+	doc_object(d, "simulated_costs");
+	for (unsigned set = 1; set < ICOST_SETS; set++)
 		if (io->truth && io->truth->known[set])
-			json_object_set_new(simulated, m->name[set],
-					    json_real(io->truth->cost[set]));
-	}
-	json_object_set_new(top, "costs", costs);
-	json_object_set_new(top, "icosts", icosts);
-	json_object_set_new(top, "rest", json_real(m->graph_cycles - m->cost[ICOST_SETS - 1]));
-	json_object_set_new(top, "simulated_costs", simulated);
-	json_object_set_new(top, "interactions", json_sentences(m, t));
+			doc_real(d, m->name[set], io->truth->cost[set]);
+	doc_close(d);
+	doc_array(d, "instructions");
 	for (size_t i = 0; i < m->ninsts && i < (size_t)o->limit; i++)
-		json_array_append_new(insts, json_inst(m, &m->instructions[i]));
-	json_object_set_new(top, "instructions", insts);
-	for (size_t i = 0; i < m->nfunctions && i < (size_t)o->limit; i++) {
-		json_t *c = json_object();
-		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
-			json_object_set_new(c, m->name[1u << k],
-					    json_real(m->functions[i].cost[k]));
-		json_array_append_new(functions,
-				      json_pack("{s:s, s:f, s:o}", "symbol", m->functions[i].name,
-						"cycles", m->functions[i].cycles, "costs", c));
-	}
-	json_object_set_new(top, "functions", functions);
-	for (size_t i = 0; i < io->nwhat_if; i++) {
-		const struct icost_what_if *w = &io->what_if[i];
-		json_t *row = json_pack("{s:s, s:i, s:f}", "what_if", w->text, "instructions",
-					(int)w->npcs, "predicted", w->predicted);
-		if (w->verified)
-			json_object_set_new(row, "simulated", json_real(w->simulated));
-		json_array_append_new(what_if, row);
-	}
-	json_object_set_new(top, "what_if", what_if);
-	json_t *shotgun = icost_shotgun_json(s, m);
-	if (shotgun)
-		json_object_set_new(top, "shotgun", shotgun);
-	json_dumpf(top, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-	fputc('\n', o->out);
-	json_decref(top);
+		add_inst_values(d, m, &m->instructions[i]);
+	doc_close(d);
 }
 
-static void print_csv(const struct icost_model *m, const struct view_options *o,
-		      const struct icost_options *io)
+static void add_rows(struct doc *d, const struct icost_model *m, const struct icost_options *io)
 {
-	fprintf(o->out, "categories,cost,icost,cost_share,icost_share%s\n",
-		io->truth ? ",simulated_cost" : "");
+	const struct doc_column columns[] = {
+		{ .csv = "categories" },
+		{ .csv = "cost", .csv_format = "%.0f" },
+		{ .csv = "icost", .csv_format = "%.0f" },
+		{ .csv = "cost_share" },
+		{ .csv = "icost_share" },
+		{ .csv = io->truth ? "simulated_cost" : NULL, .csv_format = "%.0f" },
+	};
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ 0 });
+
 	for (unsigned set = 1; set < ICOST_SETS; set++) {
-		fprintf(o->out, "%s,%.0f,%.0f,%.6f,%.6f", m->name[set], m->cost[set], m->icost[set],
-			m->cost[set] / m->graph_cycles, m->icost[set] / m->graph_cycles);
+		doc_row(t);
+		cell_text(t, m->name[set]);
+		cell_real(t, m->cost[set]);
+		cell_real(t, m->icost[set]);
+		cell_real(t, m->cost[set] / m->graph_cycles);
+		cell_real(t, m->icost[set] / m->graph_cycles);
 		if (io->truth && io->truth->known[set])
-			fprintf(o->out, ",%.0f", io->truth->cost[set]);
-		else if (io->truth)
-			fputc(',', o->out);
-		fputc('\n', o->out);
+			cell_real(t, io->truth->cost[set]);
+		else
+			cell_none(t);
 	}
+}
+
+static void add_model(struct doc *d, struct store *s, const struct icost_model *m,
+		      const struct view_options *o, const struct icost_options *io,
+		      const struct order *t)
+{
+	char insts[32], cycles[32], graph[32];
+
+	doc_line(d, model_basename(m->program),
+		 " on %s: %s instructions in %s cycles; the graph has %s (%+.3f%%)", m->machine,
+		 term_count((uint64_t)m->insts, insts), term_count((uint64_t)m->cycles, cycles),
+		 term_count((uint64_t)m->graph_cycles, graph),
+		 100 * (m->graph_cycles / m->cycles - 1));
+	add_values(d, m, o, io);
+	add_breakdown(d, m, io, t);
+	add_sentences(d, m, t);
+	add_bar(d, m, o, t);
+	add_functions(d, m, o);
+	add_instructions(d, m, o);
+	add_what_if(d, m, io);
+	icost_shotgun_add(d, s, m);
+	if (io->phases)
+		add_phases(d, m);
+	add_rows(d, m, io);
 }
 
 bool view_icost(struct store *s, const struct view_options *o, const struct icost_options *io,
@@ -576,8 +682,8 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 {
 	struct icost_model m;
 	struct order t;
-	char insts[32], cycles[32], graph[32];
 	bool ok = icost_read(s, &m, e);
+
 	if (ok && io->focus && !has_focus(&m, ICOST_SETS - 1, io->focus))
 		ok = err_set(e,
 			     "there is no category '%s'; they are" WORDS_COSTS(
@@ -587,26 +693,12 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 		choose_sets(&m, io, &t);
 		ok = !io->svg || write_svg(&m, &t, io->svg, e);
 	}
-	if (ok && o->format == VIEW_JSON) {
-		print_json(s, &m, o, io, &t);
-	} else if (ok && o->format == VIEW_CSV) {
-		print_csv(&m, o, io);
-	} else if (ok) {
-		fprintf(o->out,
-			"%s on %s: %s instructions in %s cycles; the graph has %s (%+.3f%%)\n",
-			m.program, m.machine, term_count((uint64_t)m.insts, insts),
-			term_count((uint64_t)m.cycles, cycles),
-			term_count((uint64_t)m.graph_cycles, graph),
-			100 * (m.graph_cycles / m.cycles - 1));
-		print_table(&m, o, io, &t);
-		print_sentences(&m, o, &t);
-		print_bar(&m, o, &t);
-		print_functions(&m, o);
-		print_instructions(&m, o);
-		print_what_if(&m, o, io);
-		icost_shotgun_print(s, &m, o);
-		if (io->phases)
-			print_phases(s, &m, o);
+	if (ok) {
+		struct doc *d = doc_new();
+
+		add_model(d, s, &m, o, io, &t);
+		ok = doc_print(d, o, e);
+		doc_free(d);
 	}
 	icost_free(&m);
 	return ok;
@@ -631,43 +723,69 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 	const char *function = o->function;
 	for (size_t i = 0; !function && i < m.ninsts; i++)
 		function = m.instructions[i].function;
+	static const struct doc_column columns[] = {
+		{ .csv = "saves",
+		  .head = "saves",
+		  .before = "  ",
+		  .format = "%.2f%%",
+		  .factor = 100,
+		  .width = 7 },
+		{ .csv = "critical",
+		  .head = "critical",
+		  .format = "%.0f%%",
+		  .factor = 100,
+		  .width = 8 },
+		{ .csv = "slack", .head = "slack", .format = "%.1f", .width = 8 },
+		{ .csv = "local_slack", .head = "local", .format = "%.1f", .width = 8 },
+		{ .csv = "pc" },
+		{ .before = "  ", .width = -8 },
+		{ .csv = "disasm", .before = "  ", .width = -34 },
+		{ .width = -160, .ragged = true, .colour = TERM_DIM },
+	};
 	const struct icost_inst **list = x_calloc(m.ninsts + 1, sizeof(*list));
-	json_t *rows = o->format == VIEW_JSON ? json_array() : NULL;
 	size_t n = 0;
+
 	for (size_t i = 0; function && i < m.ninsts; i++)
 		if (m.instructions[i].function && !strcmp(m.instructions[i].function, function))
 			list[n++] = &m.instructions[i];
 	if (n)
 		qsort(list, n, sizeof(*list), by_pc);
-	if (n && !rows)
-		fprintf(o->out, "%s%s%s\n  %7s %8s %8s %8s\n", term_on(o, TERM_BOLD), function,
-			term_off(o), "saves", "critical", "slack", "local");
+	struct doc *d = doc_new();
+
+	doc_array(d, NULL);
+	doc_line(d, function ? function : "", "%s", "");
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ .heads = true });
+
 	for (size_t i = 0; i < n; i++) {
-		char words[160];
-		if (rows) {
-			json_array_append_new(rows, json_inst(&m, list[i]));
-			continue;
-		}
-		if (list[i]->file && list[i]->line &&
-		    (!i || !list[i - 1]->file || list[i]->line != list[i - 1]->line))
-			fprintf(o->out, "  %36s%s%s:%d%s\n", "", term_on(o, TERM_CYAN),
-				model_basename(list[i]->file), list[i]->line, term_off(o));
-		cost_words(&m, list[i], words, sizeof(words));
-		fprintf(o->out, "  %6.2f%% %7.0f%% %8.1f %8.1f  %8" PRIx64 "  ",
-			100 * icost_inst_cost(list[i]) / m.graph_cycles, 100 * list[i]->critical,
-			list[i]->slack, list[i]->local_slack, list[i]->pc);
-		term_text(o, list[i]->disasm ? list[i]->disasm : "", 34, true);
-		fprintf(o->out, " %s%s%s\n", term_on(o, TERM_DIM), words, term_off(o));
+		const struct icost_inst *in = list[i];
+		char words[160], pc[24];
+
+		add_inst_values(d, &m, in);
+		if (in->file && in->line &&
+		    (!i || !list[i - 1]->file || in->line != list[i - 1]->line))
+			doc_above(t, TERM_CYAN, "%38s%s:%d", "", model_basename(in->file),
+				  in->line);
+		cost_words(&m, in, words, sizeof(words));
+		snprintf(pc, sizeof(pc), "0x%" PRIx64, in->pc);
+		doc_row(t);
+		cell_real(t, icost_inst_cost(in) / m.graph_cycles);
+		cell_real(t, in->critical);
+		cell_real(t, in->slack);
+		cell_real(t, in->local_slack);
+		cell_text(t, pc);
+		snprintf(pc, sizeof(pc), "%8" PRIx64, in->pc);
+		cell_text(t, pc);
+		cell_text(t, in->disasm ? in->disasm : "");
+		cell_text(t, words);
 	}
-	if (rows && n) {
-		json_dumpf(rows, o->out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-		fputc('\n', o->out);
-	}
-	json_decref(rows);
-	const bool ok = n || err_set(e,
-				     "no instruction of '%s' was looked at in %s; `culprit icost` "
-				     "lists those that cost most",
-				     function ? function : "", store_path(s));
+	const bool ok = n ? doc_print(d, o, e)
+			  : err_set(e,
+				    "no instruction of '%s' was looked at in %s; `culprit icost` "
+				    "lists those that cost most",
+				    function ? function : "", store_path(s));
+
+	doc_free(d);
 	free(list);
 	icost_free(&m);
 	return ok;

@@ -3,9 +3,8 @@
 #ifndef VIEW_ICOST_H
 #define VIEW_ICOST_H
 
-#include <jansson.h>
-
 #include "store/store.h"
+#include "view/doc.h"
 #include "view/view.h"
 #include "words/words.h"
 
@@ -72,6 +71,11 @@ struct icost_function {
 	double cost[ICOST_CATEGORIES];
 };
 
+struct icost_phase {
+	int64_t phase, insts;
+	double cycles, cost[ICOST_CATEGORIES];
+};
+
 struct icost_model {
 	char program[512], machine[128];
 	double insts, cycles, graph_cycles; /* graph_cycles: of the base graph */
@@ -83,6 +87,8 @@ struct icost_model {
 	size_t npairs;
 	struct icost_function *functions; /* most cycles first */
 	size_t nfunctions;
+	struct icost_phase *phases;
+	size_t nphases;
 };
 
 bool icost_read(struct store *s, struct icost_model *m, struct err *e);
@@ -91,9 +97,7 @@ double icost_inst_cost(const struct icost_inst *i);
 const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc);
 
 /* icost_shotgun.c */
-/* Prints nothing, or gives NULL, if the run had no shotgun profiler. */
-void icost_shotgun_print(struct store *s, const struct icost_model *m,
-			 const struct view_options *o);
-json_t *icost_shotgun_json(struct store *s, const struct icost_model *m);
+/* Adds nothing if the run had no shotgun profiler. */
+void icost_shotgun_add(struct doc *d, struct store *s, const struct icost_model *m);
 
 #endif

@@ -9,7 +9,11 @@
 
 double icost_inst_cost(const struct icost_inst *i)
 {
-	return i->cost[0] + i->cost[1] + i->cost[2] + i->cost[3];
+	double sum = 0;
+
+	for (int k = 0; k < KIND_FIXABLE; k++)
+		sum += i->cost[k];
+	return sum;
 }
 
 static char *copy(const char *text)
@@ -135,6 +139,37 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 	return store_done(&r, e);
 }
 
+static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
+{
+	size_t room = 0;
+	struct store_rows r =
+	    store_query(s,
+			"SELECT p.phase, p.instructions, p.cycles, c.categories, c.cost FROM "
+			"icost_phase p JOIN icost c ON c.phase = p.phase WHERE p.phase >= 0 AND "
+			"c.categories & (c.categories - 1) = 0 ORDER BY p.phase, c.categories",
+			"");
+
+	while (store_next(&r)) {
+		const int64_t phase = store_int(&r, 0), set = store_int(&r, 3);
+
+		if (set <= 0 || set >= ICOST_SETS)
+			continue;
+		if (!m->nphases || m->phases[m->nphases - 1].phase != phase) {
+			if (m->nphases == room) {
+				room = room ? 2 * room : 64;
+				m->phases = x_realloc(m->phases, room * sizeof(*m->phases));
+			}
+			m->phases[m->nphases++] =
+			    (struct icost_phase){ .phase = phase,
+						  .insts = store_int(&r, 1),
+						  .cycles = store_double(&r, 2) };
+		}
+		m->phases[m->nphases - 1].cost[__builtin_ctzll((uint64_t)set)] =
+		    store_double(&r, 4);
+	}
+	return store_done(&r, e);
+}
+
 bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 {
 	memset(m, 0, sizeof(*m));
@@ -144,7 +179,7 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 		    store_path(s));
 	char *program = model_run_text(s, "program", "?"),
 	     *machine = model_run_text(s, "machine", "?");
-	snprintf(m->program, sizeof(m->program), "%s", model_basename(program));
+	snprintf(m->program, sizeof(m->program), "%s", program);
 	snprintf(m->machine, sizeof(m->machine), "%s", machine);
 	free(program);
 	free(machine);
@@ -153,7 +188,7 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 	m->graph_cycles = model_run_number(s, "graph_cycles", 0);
 	m->cycles = model_run_number(s, "graph_reference_cycles", m->graph_cycles);
 	return read_sets(s, m, e) && read_instructions(s, m, e) && read_pairs(s, m, e) &&
-	       read_functions(s, m, e);
+	       read_functions(s, m, e) && read_phases(s, m, e);
 }
 
 void icost_free(struct icost_model *m)
@@ -169,6 +204,7 @@ void icost_free(struct icost_model *m)
 	free(m->functions);
 	free(m->instructions);
 	free(m->pairs);
+	free(m->phases);
 }
 
 const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc)

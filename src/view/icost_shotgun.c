@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "view/icost.h"
-#include "view/term.h"
 
 #define DESIGNS 5
 static const int designs[] = { 0, 2, 3, 4 };
@@ -64,62 +63,80 @@ static bool read_shotgun(struct store *s, struct shotgun_model *m)
 	return any || m->discarded[4] > 0;
 }
 
-void icost_shotgun_print(struct store *s, const struct icost_model *m, const struct view_options *o)
+static void add_table(struct doc *d, const struct icost_model *m, const struct shotgun_model *g)
 {
-	struct shotgun_model g;
-	if (!read_shotgun(s, &g))
-		return;
-	fprintf(o->out, "\n%s%-18s %8s %9s %9s %9s %9s%s\n", term_on(o, TERM_BOLD),
-		"Shotgun profiler", "graph", "stretches", "design 2", "design 3", "design 4",
-		term_off(o));
+	static const struct doc_column columns[] = {
+		{ .head = "Shotgun profiler", .before = "", .width = -18 },
+		{ .head = "graph", .format = "%.1f", .factor = 100, .width = 8 },
+		{ .head = "stretches", .format = "%.1f", .factor = 100, .width = 9 },
+		{ .head = "design 2", .format = "%.1f", .factor = 100, .width = 9 },
+		{ .head = "design 3", .format = "%.1f", .factor = 100, .width = 9 },
+		{ .head = "design 4", .format = "%.1f", .factor = 100, .width = 9 },
+	};
+
+	doc_blank(d);
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ .heads = true });
+
 	for (unsigned set = 1; set < ICOST_SETS; set++) {
 		const int n = __builtin_popcount(set);
+		char label[170];
+
 		if (n > 2 || (n == 2 && fabs(m->icost[set]) < 0.02 * m->graph_cycles))
 			continue;
-		fprintf(o->out, "  %-16s %8.1f", m->name[set],
-			100 * m->icost[set] / m->graph_cycles);
+		snprintf(label, sizeof(label), "  %s", m->name[set]);
+		doc_row(t);
+		cell_text(t, label);
+		cell_real(t, m->icost[set] / m->graph_cycles);
 		for (size_t i = 0; i < ARRAY_LEN(designs); i++)
-			if (g.known[designs[i]])
-				fprintf(o->out, " %9.1f",
-					100 * g.icost[designs[i]][set] / m->cycles);
+			if (g->known[designs[i]])
+				cell_real(t, g->icost[designs[i]][set] / m->cycles);
 			else
-				fprintf(o->out, " %9s", "-");
-		fputc('\n', o->out);
+				cell_words(t, "-");
 	}
-	for (int d = 2; d < DESIGNS; d++)
-		fprintf(o->out,
-			"  design %d: %.0f fragments built, %.0f discarded; %.2f%% of PCs inferred "
-			"right, %.2f%% without a sample\n",
-			d, g.built[d], g.discarded[d], 100 * g.right[d] / fmax(g.insts[d], 1),
-			100 * g.none[d] / fmax(g.insts[d], 1));
+	for (int i = 2; i < DESIGNS; i++)
+		doc_line(
+		    d, NULL,
+		    "  design %d: %.0f fragments built, %.0f discarded; %.2f%% of PCs inferred "
+		    "right, %.2f%% without a sample",
+		    i, g->built[i], g->discarded[i], 100 * g->right[i] / fmax(g->insts[i], 1),
+		    100 * g->none[i] / fmax(g->insts[i], 1));
 }
 
-json_t *icost_shotgun_json(struct store *s, const struct icost_model *m)
+static void add_sets(struct doc *d, const char *key, const struct icost_model *m, bool known,
+		     const double *values)
+{
+	doc_object(d, key);
+	for (unsigned set = 1; known && set < ICOST_SETS; set++)
+		doc_real(d, m->name[set], values[set]);
+	doc_close(d);
+}
+
+void icost_shotgun_add(struct doc *d, struct store *s, const struct icost_model *m)
 {
 	struct shotgun_model g;
+
 	if (!read_shotgun(s, &g))
-		return NULL;
-	json_t *list = json_array();
+		return;
+	add_table(d, m, &g);
+	doc_array(d, "shotgun");
 	for (size_t i = 0; i < ARRAY_LEN(designs); i++) {
-		const int d = designs[i];
-		json_t *row = json_object(), *cost = json_object(), *icost = json_object();
-		for (unsigned set = 1; g.known[d] && set < ICOST_SETS; set++) {
-			json_object_set_new(cost, m->name[set], json_real(g.cost[d][set]));
-			json_object_set_new(icost, m->name[set], json_real(g.icost[d][set]));
+		const int k = designs[i];
+
+		doc_object(d, NULL);
+		doc_integer(d, "design", k);
+		add_sets(d, "costs", m, g.known[k], g.cost[k]);
+		add_sets(d, "icosts", m, g.known[k], g.icost[k]);
+		if (k) {
+			doc_real(d, "fragments_built", g.built[k]);
+			doc_real(d, "fragments_discarded", g.discarded[k]);
+			doc_real(d, "fragments_wrong", g.wrong[k]);
+			doc_real(d, "instructions", g.insts[k]);
+			doc_real(d, "pcs_right", g.right[k]);
+			doc_real(d, "no_sample", g.none[k]);
+			doc_real(d, "inexact", g.inexact[k]);
 		}
-		json_object_set_new(row, "design", json_integer(d));
-		json_object_set_new(row, "costs", cost);
-		json_object_set_new(row, "icosts", icost);
-		if (d) {
-			json_object_set_new(row, "fragments_built", json_real(g.built[d]));
-			json_object_set_new(row, "fragments_discarded", json_real(g.discarded[d]));
-			json_object_set_new(row, "fragments_wrong", json_real(g.wrong[d]));
-			json_object_set_new(row, "instructions", json_real(g.insts[d]));
-			json_object_set_new(row, "pcs_right", json_real(g.right[d]));
-			json_object_set_new(row, "no_sample", json_real(g.none[d]));
-			json_object_set_new(row, "inexact", json_real(g.inexact[d]));
-		}
-		json_array_append_new(list, row);
+		doc_close(d);
 	}
-	return list;
+	doc_close(d);
 }

@@ -69,11 +69,11 @@ static bool read_functions(struct store *s, struct model *m, struct err *e)
 static bool read_insts(struct store *s, struct model *m, struct err *e)
 {
 	size_t capacity = 0;
-	struct store_rows r =
-	    store_query(s,
-			"SELECT pc, function, block, disasm, file, line, class FROM instruction "
-			"ORDER BY pc",
-			"");
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT pc, function, block, disasm, file, line, class, word FROM instruction "
+	    "ORDER BY pc",
+	    "");
 	while (store_next(&r)) {
 		if (m->ninsts == capacity) {
 			capacity = capacity ? 2 * capacity : 1024;
@@ -87,12 +87,14 @@ static bool read_insts(struct store *s, struct model *m, struct err *e)
 			.file = copy_text(store_text(&r, 4)),
 			.line = (int)store_int(&r, 5),
 			.cls = copy_text(store_text(&r, 6)),
+			.word = (uint32_t)store_int(&r, 7),
 		};
 	}
 	return store_done(&r, e);
 }
 
-static struct model_inst *inst_at(struct model *m, uint64_t pc)
+/* Index of the first instruction that is not before pc. */
+static size_t inst_from(const struct model *m, uint64_t pc)
 {
 	size_t lo = 0, hi = m->ninsts;
 	while (lo < hi) {
@@ -102,7 +104,25 @@ static struct model_inst *inst_at(struct model *m, uint64_t pc)
 		else
 			hi = mid;
 	}
-	return lo < m->ninsts && m->insts[lo].pc == pc ? &m->insts[lo] : NULL;
+	return lo;
+}
+
+static struct model_inst *inst_at(struct model *m, uint64_t pc)
+{
+	size_t i = inst_from(m, pc);
+	return i < m->ninsts && m->insts[i].pc == pc ? &m->insts[i] : NULL;
+}
+
+static bool read_inlined(struct store *s, struct model *m, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT pc, name FROM inlined WHERE depth = 0 ORDER BY pc", "");
+	while (store_next(&r)) {
+		struct model_inst *i = inst_at(m, (uint64_t)store_int(&r, 0));
+		if (i && !i->inlined)
+			i->inlined = copy_text(store_text(&r, 1));
+	}
+	return store_done(&r, e);
 }
 
 static void add_time(struct model *m, struct model_inst *i, unsigned events, double cycles)
@@ -214,6 +234,7 @@ bool model_read(struct store *s, const char *profiler, struct model *m, struct e
 	snprintf(m->profiler, sizeof(m->profiler), "%s", m->golden ? "oracle" : profiler);
 	read_run(s, m);
 	bool ok = read_names(s, m, e) && read_functions(s, m, e) && read_insts(s, m, e) &&
+		  read_inlined(s, m, e) &&
 		  (m->golden ? read_golden(s, m, e) : read_sampled(s, m, profiler, e));
 	if (ok && !m->cycles)
 		ok = err_set(e, "%s holds no profile: run `culprit sim` with --analyze profile",
@@ -238,6 +259,7 @@ void model_free(struct model *m)
 		free(m->insts[i].disasm);
 		free(m->insts[i].file);
 		free(m->insts[i].cls);
+		free(m->insts[i].inlined);
 		free(m->insts[i].stack);
 	}
 	for (size_t i = 0; i < m->nfunctions; i++) {
@@ -319,6 +341,29 @@ size_t model_parts(const struct model_inst *i, double full, struct term_part *pa
 		    (struct term_part){ i->stack[n].cycles / full, model_colour(i->stack[n].events),
 					model_letter(i->stack[n].events) };
 	return n;
+}
+
+const struct model_inst *model_insts_of(const struct model *m, const struct model_function *f,
+					size_t *count)
+{
+	size_t first = inst_from(m, f->start), end = inst_from(m, f->end);
+	*count = end > first ? end - first : 0;
+	return &m->insts[first];
+}
+
+bool model_inlined_into(struct store *s, const char *name, char *host, size_t size_bytes)
+{
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT f.name, count(*) FROM inlined i JOIN instruction n ON n.pc = i.pc JOIN "
+	    "function f "
+	    "ON f.id = n.function WHERE i.name = ?1 GROUP BY f.id ORDER BY 2 DESC LIMIT 1",
+	    "s", name);
+	bool found = store_next(&r);
+	if (found)
+		snprintf(host, size_bytes, "%s", store_text(&r, 0));
+	store_done(&r, NULL);
+	return found;
 }
 
 const struct model_function *model_function_of(const struct model *m, int64_t id)

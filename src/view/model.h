@@ -19,6 +19,8 @@ struct model_inst {
 	uint64_t pc;
 	int64_t function, block;
 	char *disasm, *file, *cls;
+	char *inlined; /* the innermost function that was inlined here, or NULL */
+	uint32_t word;
 	int line;
 	double cycles;
 	uint64_t executions;
@@ -60,6 +62,11 @@ void model_free(struct model *m);
 
 /* "ST-LLC", "ST-LLC+ST-TLB", "base". A miss of the last level hides its L1 miss. Returns buf. */
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes);
+/* The instructions of a function, in order of address. */
+const struct model_inst *model_insts_of(const struct model *m, const struct model_function *f,
+					size_t *count);
+/* The function that holds most code of one that was inlined everywhere; false if there is none. */
+bool model_inlined_into(struct store *s, const char *name, char *host, size_t size_bytes);
 /* Cycles of an instruction whose set of events has the one with this bit. */
 double model_with_event(const struct model_inst *i, unsigned bit);
 /* An instruction's stack as parts of a bar that is `full` cycles long; how many there are. */

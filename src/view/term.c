@@ -112,6 +112,17 @@ void term_text(const struct view_options *o, const char *text, int cells, bool p
 		fputc(' ', o->out);
 }
 
+void term_cut(const char *text, int cells, char *buf, size_t size_bytes)
+{
+	FILE *f = fmemopen(buf, size_bytes, "w");
+
+	if (!f)
+		die("out of memory");
+	term_text(&(struct view_options){ .out = f }, text, cells, false);
+	fclose(f);
+	buf[size_bytes - 1] = '\0';
+}
+
 void term_wrap(const struct view_options *o, const char *text, int indent)
 {
 	int at = indent;

@@ -42,6 +42,8 @@ void term_stack(const struct view_options *o, const struct term_part *parts, siz
 
 /* Prints text cut to `cells` columns (… at the end if cut), padded to it if pad. UTF-8 aware. */
 void term_text(const struct view_options *o, const char *text, int cells, bool pad);
+/* The same into a buffer, not padded. */
+void term_cut(const char *text, int cells, char *buf, size_t size_bytes);
 /* Prints words wrapped at the width, every line but the first indented. */
 void term_wrap(const struct view_options *o, const char *text, int indent);
 /* A CSV field, quoted if need be. */
