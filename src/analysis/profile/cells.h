@@ -40,7 +40,7 @@ static inline uint64_t cell_key(uint64_t pc, unsigned events, unsigned category)
 }
 static inline uint64_t cell_pc(const struct cell *c)
 {
-	return c->key >> 14;
+	return (uint64_t)((int64_t)c->key >> 14);
 }
 static inline unsigned cell_events(const struct cell *c)
 {
