@@ -421,8 +421,8 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 		}
 	}
 	if (unlikely((e->flags & RI_FAULT) ||
-		     ((e->state & ST_WRONG) && (e->addr < LOWEST_MAPPED ||
-						e->addr >= GUEST_ADDR_LIMIT - u->mem_bytes)))) {
+		     ((e->state & ST_WRONG) &&
+		      (e->addr < LOWEST_MAPPED || e->addr >= GUEST_ADDR_LIMIT - u->mem_bytes)))) {
 		wheel_put(c, slot, EVENT_COMPLETE, c->now + c->cfg.mem.cache[MEM_L1D].latency);
 		return LOAD_GOES;
 	}

@@ -36,7 +36,7 @@ struct uop_table {
 	struct retired {
 		struct uop *u;
 		uint64_t po; /* what may point at it is below */
-	} *retired;
+	} * retired;
 	uint64_t first, next, size;
 };
 
@@ -304,7 +304,8 @@ const struct uop *uop_missing(struct core *c, uint64_t pc)
 	struct inst none = isa_decode(0);
 	struct uop *u = new_uop(c);
 
-	predecode(c, u, (uint64_t)((int64_t)(pc << (64 - REC_PC_BITS)) >> (64 - REC_PC_BITS)), &none);
+	predecode(c, u, (uint64_t)((int64_t)(pc << (64 - REC_PC_BITS)) >> (64 - REC_PC_BITS)),
+		  &none);
 	retire(c, u, c->tail + 1);
 	return u;
 }

@@ -23,10 +23,10 @@
 #include "isa/csr.h"
 #include "util/util.h"
 
-#define CHUNK_BYTES   (256u << 10)
-#define CHUNKS_MAX    64 /* 16 MiB of blocks, then all are dropped */
-#define HASH_ENTRIES  65536
-#define PAGES_MAX     8192 /* decoded pages, 256 MiB; then all are dropped */
+#define CHUNK_BYTES  (256u << 10)
+#define CHUNKS_MAX   64 /* 16 MiB of blocks, then all are dropped */
+#define HASH_ENTRIES 65536
+#define PAGES_MAX    8192 /* decoded pages, 256 MiB; then all are dropped */
 
 #define SEEN_PAGES 65536
 

@@ -129,7 +129,7 @@ struct rec_inst {
 	uint32_t psv;	 /* enum psv_event */
 	uint32_t flags;	 /* enum rec_inst_flag */
 
-	uint64_t pc; /* REC_PC_BITS, sign-extended */
+	uint64_t pc;		/* REC_PC_BITS, sign-extended */
 	uint32_t word;		/* instruction word */
 	uint16_t size;		/* bytes of the memory operand */
 	uint8_t cls;		/* enum op_class */
