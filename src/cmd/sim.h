@@ -43,12 +43,14 @@ struct sim_run {
 	uint64_t first_inst;	 /* instructions that came before: a forked process' parent's */
 	uint64_t first_cycle;	 /* … and cycles */
 	uint64_t first_step;	 /* … of those, that the host went through one by one */
+	uint64_t first_fault;	 /* … and faults */
 	double first_second;	 /* host time when it began */
 	const char *machine;	 /* name of the machine model */
 	const struct emit *emit; /* where records go; it may ask to stop. NULL: nowhere */
 	uint64_t insts;
 	uint64_t cycles;  /* if has_cycles */
 	uint64_t stepped; /* … of those, that the host went through one by one */
+	uint64_t faults;  /* of insts, those that raised a signal; the guest does not count them */
 	bool has_cycles;
 	double host_seconds;
 	enum guest_status status; /* GUEST_RUNNING: stopped, by the two below or --max-insts */

@@ -118,6 +118,7 @@ void sim_begin(void *ctx)
 	s->run.first_inst = s->core ? core_stats(s->core)->insts : guest_insts(s->guest);
 	s->run.first_cycle = s->core ? core_stats(s->core)->cycles : 0;
 	s->run.first_step = s->core ? core_stats(s->core)->steps : 0;
+	s->run.first_fault = s->core ? core_stats(s->core)->faults : 0;
 	if (s->options->profile)
 		guest_count_blocks(s->guest, true);
 	if (!s->session && !s->parents)

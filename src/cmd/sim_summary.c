@@ -97,8 +97,10 @@ static bool write_json(FILE *out, const struct guest *g, const struct sim_run *r
 			    run->has_cycles && run->cycles
 				? json_real((double)run->insts / (double)run->cycles)
 				: json_null());
-	if (run->has_cycles)
+	if (run->has_cycles) {
+		json_object_set_new(o, "faults", json_integer((json_int_t)run->faults));
 		json_object_set_new(o, "stepped_cycles", json_integer((json_int_t)run->stepped));
+	}
 	json_object_set_new(o, "exit_status",
 			    run->status == GUEST_RUNNING ? json_null()
 							 : json_integer(run->exit_status));

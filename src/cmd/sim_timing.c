@@ -91,6 +91,7 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 	run->host_seconds = host_now() - run->first_second;
 	run->insts = core_stats(c)->insts - run->first_inst;
 	run->cycles = core_stats(c)->cycles - run->first_cycle;
+	run->faults = core_stats(c)->faults - run->first_fault;
 	run->stepped = core_stats(c)->steps - run->first_step;
 	run->status = status == CORE_ENDED ? guest_run(g, 0) : GUEST_RUNNING;
 	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);

@@ -65,7 +65,7 @@ void core_check(const struct core *c)
 		       is_ready(c, slot_of(c, po), e->queue) ||
 		       (c->retry[slot_of(c, po) / 64] >> (slot_of(c, po) & 63) & 1));
 		if (po > c->head && !(e->state & ST_WRONG) && !(at(c, po - 1)->state & ST_WRONG))
-			assert(at(c, po - 1)->next_pc == e->u->pc);
+			assert(((at(c, po - 1)->next_pc ^ e->u->pc) << (64 - REC_PC_BITS)) == 0);
 	}
 	for (unsigned q = 0; q < QUEUES; q++) {
 		uint32_t n = 0;

@@ -77,6 +77,8 @@ void commit_stage(struct core *c)
 			e->psv |= PSV_FL_CSR;
 			e->flags |= RI_FLUSHES;
 		}
+		if (unlikely(e->flags & RI_FAULT))
+			c->stats.faults++;
 		if (e->state & ST_TRAP) {
 			e->psv |= PSV_FL_EX;
 			e->flags |= RI_EXCEPTION | RI_FLUSHES;

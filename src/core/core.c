@@ -213,6 +213,7 @@ void core_attach(struct core *c)
 	memcpy(c->regs, c->hart->x, sizeof(c->hart->x));
 	memcpy(c->regs + 32, c->hart->f, sizeof(c->hart->f));
 	c->regs[0] = 0;
+	c->code_version = guest_code_version(c->guest);
 	fetch_redirect(c, c->hart->pc, false, c->now, FETCH_REDIRECT);
 }
 
@@ -367,6 +368,12 @@ enum core_status core_warm(struct core *c, uint64_t n)
 	for (; n && c->fetch_state != FETCH_OVER; n--) {
 		guest_step(c->guest, &s);
 
+		if (s.flags & STEP_END)
+			c->fetch_state = FETCH_OVER;
+		/* What raises a signal reaches neither caches nor predictors. */
+		if (s.flags & STEP_FAULT)
+			continue;
+
 		const struct uop *u = uop_get(c, s.pc, s.inst);
 		uint64_t l = s.pc & ~(uint64_t)(c->cfg.mem.line_bytes - 1);
 
@@ -379,10 +386,8 @@ enum core_status core_warm(struct core *c, uint64_t n)
 				    u->flags & UOP_STORE ? MEM_ACCESS_STORE : MEM_ACCESS_LOAD,
 				    s.addr, u->mem_bytes, s.pc);
 		}
-		if ((u->flags & UOP_CTRL) && !(s.flags & (STEP_SWITCH | STEP_FAULT)))
+		if ((u->flags & UOP_CTRL) && !(s.flags & STEP_SWITCH))
 			bpred_warm(c->bpred, s.pc, &u->in, !!(s.flags & STEP_TAKEN), s.next_pc);
-		if (s.flags & STEP_END)
-			c->fetch_state = FETCH_OVER;
 	}
 	if (c->fetch_state == FETCH_OVER)
 		return CORE_ENDED;

@@ -67,7 +67,9 @@ struct core_stats {
 	uint64_t loads, stores;	 /* committed */
 	uint64_t forwards;	 /* loads that the store queue served */
 	uint64_t violations;	 /* memory-order flushes */
-	uint64_t exceptions;	 /* system calls, page faults, thread switches */
+	uint64_t exceptions;	 /* system calls, page faults, thread switches, faults */
+	uint64_t faults;	 /* of insts, those that raised a signal instead of executing: the
+				    guest does not count them (guest_insts) */
 	uint64_t serial_flushes; /* CSR, fence, atomic */
 	uint64_t steps;		 /* cycles that the host stepped through; the others were skipped */
 	uint64_t

@@ -8,7 +8,8 @@
  * prediction leads elsewhere, fetch goes there: on a wrong path instructions are executed by
  * spec.c, and their branches too can be mispredicted, resolve and redirect, within the wrong path.
  * A wrong path that reaches what cannot be executed (system call, illegal instruction, unmapped
- * address) waits there.
+ * address) waits there. Where the right path finds no instruction the guest has got its signal:
+ * what stands for the missing instruction goes through the pipeline and traps when it commits.
  *
  * The I-cache is asked once per line: a line buffer holds the line of the last access. An
  * instruction that crosses a line belongs to the line in which it begins. Events of an access
@@ -94,7 +95,9 @@ static bool fetch_access(struct core *c, uint64_t pc)
 	const struct uop *u = uop_get(c, pc, NULL);
 	uint32_t ideal = c->ideal;
 
-	if (unlikely(c->cfg.nideal_pcs) && u)
+	if (unlikely(!u))
+		return true; /* there is no line to ask for */
+	if (unlikely(c->cfg.nideal_pcs))
 		ideal = u->ideal;
 	if (unlikely(ideal))
 		flags = (ideal & IDEAL_IMISS ? MEM_IDEAL_IMISS : 0) |
@@ -144,6 +147,7 @@ static void reload_registers(struct core *c)
 	memcpy(c->regs, c->hart->x, sizeof(c->hart->x));
 	memcpy(c->regs + 32, c->hart->f, sizeof(c->hart->f));
 	c->regs[0] = 0;
+	c->code_version = guest_code_version(c->guest);
 }
 
 #define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
@@ -154,6 +158,8 @@ static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 	reload_registers(c);
 	if (flags & STEP_END)
 		c->ended = true;
+	if (flags & STEP_FAULT)
+		e->flags |= RI_FAULT;
 	if ((flags & STEP_END) || !(e->u->ideal & IDEAL_FLUSH))
 		e->state |= ST_TRAP;
 }
@@ -166,7 +172,7 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 	guest_step(c->guest, &gs);
 	assert(gs.pc == pc);
 
-	const struct uop *u = uop_get(c, pc, gs.inst);
+	const struct uop *u = likely(gs.inst) ? uop_get(c, pc, gs.inst) : uop_missing(c, pc);
 	unsigned dst = u->dst;
 
 	e->u = u;
@@ -176,8 +182,12 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 	e->flags = gs.flags & STEP_TAKEN ? RI_TAKEN : 0;
 	e->tid = gs.tid;
 	e->state = 0;
-	if (unlikely(u->flags & UOP_HINT))
-		e->addr = c->regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
+	if (unlikely(u->flags & (UOP_HINT | UOP_CODE))) {
+		if (u->flags & UOP_HINT)
+			e->addr = c->regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
+		else
+			c->code_version = guest_code_version(c->guest);
+	}
 	e->undo = c->regs[dst];
 	if (dst)
 		c->regs[dst] = dst < 32 ? c->hart->x[dst] : c->hart->f[dst - 32];

@@ -171,6 +171,7 @@ void lsu_dispatch_store(struct core *c, uint64_t po)
 	s->pc = e->u->pc;
 	s->loads = 0;
 	s->addr_known = s->data_ready = s->done = 0;
+	s->fault = !!(e->flags & RI_FAULT);
 	s->ideal = e->u->ideal;
 	s->hash[0] = (uint16_t)granule_hash(first);
 	s->hash[1] = last != first ? (uint16_t)granule_hash(last) : s->hash[0];
@@ -420,8 +421,9 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 			return LOAD_GOES;
 		}
 	}
-	if (unlikely((e->state & ST_WRONG) &&
-		     (e->addr < LOWEST_MAPPED || e->addr + u->mem_bytes >= GUEST_ADDR_LIMIT))) {
+	if (unlikely((e->flags & RI_FAULT) ||
+		     ((e->state & ST_WRONG) &&
+		      (e->addr < LOWEST_MAPPED || e->addr >= GUEST_ADDR_LIMIT - u->mem_bytes)))) {
 		wheel_put(c, slot, EVENT_COMPLETE, c->now + c->cfg.mem.cache[MEM_L1D].latency);
 		return LOAD_GOES;
 	}
@@ -530,6 +532,13 @@ void drain_stage(struct core *c)
 		struct store *s = store_at(c, c->sq_next);
 		struct mem_result r;
 
+		if (unlikely(s->fault)) {
+			s->done = 1;
+			c->sq_next++;
+			c->ndrain++;
+			leave_queue(c);
+			continue;
+		}
 		if (c->drain_time > c->now)
 			return;
 		if (c->cfg.store_misses && c->sq_flight >= c->cfg.store_misses)

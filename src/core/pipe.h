@@ -52,7 +52,8 @@
 #define QUEUES	   3
 #define STORE_HASH 1024
 
-/* What the core knows of a static instruction; made once, never moved, never changed. */
+/* What the core knows of a static instruction; never moved, never changed while an instruction in
+ * flight points at it. */
 struct uop {
 	struct inst in;
 
@@ -70,6 +71,7 @@ struct uop {
 	uint8_t unit;	     /* enum unit_kind */
 	uint8_t queue;	     /* issue queue */
 	uint8_t dst, src[3]; /* isa_operands */
+	uint64_t version;    /* guest_code_version when the guest had it at pc */
 };
 
 enum uop_flag {
@@ -87,6 +89,7 @@ enum uop_flag {
 	    1 << 10, /* plain store: issues when its address is known, completes with its data */
 	UOP_FP_DST = 1 << 11,
 	UOP_NO_UNIT = 1 << 12, /* idealised: no unit is taken */
+	UOP_CODE = 1 << 13,    /* fence.i: the guest's code may be another after it */
 };
 
 enum state_flag {
@@ -187,6 +190,7 @@ struct store {
 	uint8_t granules;
 	uint8_t addr_known, data_ready;
 	uint8_t done;	/* written, or taken by the cache */
+	uint8_t fault;	/* raises a signal instead: is not written */
 	uint32_t ideal; /* enum ideal */
 };
 
@@ -202,7 +206,7 @@ struct step {
 	bool trap;
 };
 #define STICKY_PSV   (PSV_FL_EX | PSV_FL_MO)
-#define STICKY_FLAGS (RI_FLUSHES | RI_EXCEPTION | RI_TAKEN)
+#define STICKY_FLAGS (RI_FLUSHES | RI_EXCEPTION | RI_TAKEN | RI_FAULT)
 
 /* Wrong-path stores that wrong-path loads must see. */
 struct overlay_store {
@@ -300,6 +304,7 @@ struct core {
 	struct uop_table *uops;
 	uint64_t uop_page_number; /* page that uop_page belongs to; ~0: none */
 	struct uop_page *uop_page;
+	uint64_t code_version; /* guest_code_version after the last fetched instruction */
 
 	/* wrong-path execution */
 	struct overlay_store *overlay;
@@ -558,15 +563,18 @@ struct uop_page {
 };
 struct uop_table *uop_table_new(void);
 void uop_table_free(struct uop_table *t);
-/* The predecoded instruction at pc, whose decoded form is in; in NULL: as last seen there, else
- * asks the guest, NULL if pc is not executable. */
+/* The predecoded instruction at pc, whose decoded form is in; in NULL: what the guest has there
+ * now, NULL if pc is not executable. */
 const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in);
+/* What stands for the instruction that the guest did not find at pc, any number; for the next
+ * instruction to be fetched alone. */
+const struct uop *uop_missing(struct core *c, uint64_t pc);
 static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in)
 {
 	if (likely(pc >> UOP_PAGE_SHIFT == c->uop_page_number)) {
 		const struct uop *u = c->uop_page->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1];
 
-		if (likely(u && (!in || u->in.word == in->word)))
+		if (likely(u && (in ? u->in.word == in->word : u->version == c->code_version)))
 			return u;
 	}
 	return uop_find(c, pc, in);

@@ -4,8 +4,13 @@
  * fetched.
  *
  * A uop never moves and never changes, so that instructions in flight can point at it; if the code
- * at an address changes, the address gets a new one. Lookup is two loads for an address in the page
- * that was asked for last, which nearly all are.
+ * at an address changes, the address gets a new one. The old one is used again once all that may
+ * point at it have left: those fetched before it was replaced, and those that the guest has
+ * executed and a flush will fetch again. So a guest that changes its code for ever needs no more
+ * than a window of uops, and one that executes everywhere at most UOPS_MAX of them: then all are
+ * made anew.
+ *
+ * Lookup is two loads for an address in the page that was asked for last, which nearly all are.
  */
 #include "core/pipe.h"
 
@@ -14,6 +19,8 @@
 #define DIR_BITS   13
 #define LEAF_BITS  (GUEST_ADDR_BITS - UOP_PAGE_SHIFT - DIR_BITS)
 #define CHUNK_UOPS 1024
+#define UOPS_MAX   (4u << 20)
+#define PAGES_MAX  16384
 
 struct uop_chunk {
 	struct uop_chunk *next;
@@ -22,8 +29,15 @@ struct uop_chunk {
 
 struct uop_table {
 	struct uop_page **dir[1u << DIR_BITS];
+	uint32_t npages, nuops;
 	struct uop_chunk *chunks;
 	uint32_t used; /* of the first chunk */
+	/* Replaced ones, oldest first: a ring of `size` (a power of two). */
+	struct retired {
+		struct uop *u;
+		uint64_t po; /* what may point at it is below */
+	} * retired;
+	uint64_t first, next, size;
 };
 
 struct uop_table *uop_table_new(void)
@@ -49,24 +63,92 @@ void uop_table_free(struct uop_table *t)
 		free(t->chunks);
 		t->chunks = next;
 	}
+	free(t->retired);
 	free(t);
 }
 
+static void retire(struct core *c, const struct uop *u, uint64_t po)
+{
+	struct uop_table *t = c->uops;
+
+	if (t->next - t->first == t->size) {
+		uint64_t size = t->size ? 2 * t->size : 64;
+		struct retired *ring = x_calloc(size, sizeof(*ring));
+
+		for (uint64_t i = t->first; i < t->next; i++)
+			ring[i & (size - 1)] = t->retired[i & (t->size - 1)];
+		free(t->retired);
+		t->retired = ring;
+		t->size = size;
+	}
+	t->retired[t->next++ & (t->size - 1)] = (struct retired){ (struct uop *)u, po };
+}
+
+static struct uop *new_uop(struct core *c)
+{
+	struct uop_table *t = c->uops;
+
+	if (t->first < t->next && t->retired[t->first & (t->size - 1)].po <= c->head)
+		return t->retired[t->first++ & (t->size - 1)].u;
+	if (t->used == CHUNK_UOPS) {
+		struct uop_chunk *chunk = x_malloc(sizeof(*chunk));
+
+		chunk->next = t->chunks;
+		t->chunks = chunk;
+		t->used = 0;
+	}
+	return &t->chunks->uops[t->used++];
+}
+
+/* The first instruction in program order that cannot point at what is replaced now. */
+static uint64_t next_po(const struct core *c)
+{
+	return max_u64(c->tail, c->stream_end);
+}
+
+static void drop_all(struct core *c)
+{
+	struct uop_table *t = c->uops;
+
+	for (size_t i = 0; i < ARRAY_LEN(t->dir); i++) {
+		for (size_t k = 0; t->dir[i] && k < (1u << LEAF_BITS); k++) {
+			struct uop_page *p = t->dir[i][k];
+
+			for (size_t n = 0; p && n < ARRAY_LEN(p->slot); n++)
+				if (p->slot[n])
+					retire(c, p->slot[n], next_po(c));
+			free(p);
+		}
+		free(t->dir[i]);
+		t->dir[i] = NULL;
+	}
+	t->npages = t->nuops = 0;
+	c->uop_page_number = ~0ull;
+}
+
+/* The page with that number, or NULL; the one asked for last is found without a search. */
 static struct uop_page *find_page(struct core *c, uint64_t page)
+{
+	struct uop_page **dir = c->uops->dir[page >> LEAF_BITS];
+	struct uop_page *p = dir ? dir[page & ((1u << LEAF_BITS) - 1)] : NULL;
+
+	if (p) {
+		c->uop_page_number = page;
+		c->uop_page = p;
+	}
+	return p;
+}
+
+static struct uop_page *add_page(struct core *c, uint64_t page)
 {
 	struct uop_table *t = c->uops;
 	struct uop_page ***dir = &t->dir[page >> LEAF_BITS];
 
 	if (!*dir)
 		*dir = x_calloc(1u << LEAF_BITS, sizeof(**dir));
-
-	struct uop_page **leaf = &(*dir)[page & ((1u << LEAF_BITS) - 1)];
-
-	if (!*leaf)
-		*leaf = x_calloc(1, sizeof(**leaf));
-	c->uop_page_number = page;
-	c->uop_page = *leaf;
-	return *leaf;
+	(*dir)[page & ((1u << LEAF_BITS) - 1)] = x_calloc(1, sizeof(struct uop_page));
+	t->npages++;
+	return find_page(c, page);
 }
 
 static enum unit_kind unit_of(const struct core *c, enum op_class cls)
@@ -185,6 +267,8 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 		break;
 	case CLASS_FENCE:
 		set_policy(u, cfg->fence);
+		if (in->op == OP_FENCE_I)
+			u->flags |= UOP_CODE;
 		break;
 	case CLASS_SYSTEM:
 		u->flags |= UOP_TRAP;
@@ -215,33 +299,55 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 		u->latency = 0;
 }
 
+const struct uop *uop_missing(struct core *c, uint64_t pc)
+{
+	struct inst none = isa_decode(0);
+	struct uop *u = new_uop(c);
+
+	predecode(c, u, (uint64_t)((int64_t)(pc << (64 - REC_PC_BITS)) >> (64 - REC_PC_BITS)),
+		  &none);
+	retire(c, u, c->tail + 1);
+	return u;
+}
+
 const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in)
 {
 	struct uop_table *t = c->uops;
+	bool ask = !in;
 
-	if (unlikely(pc >= GUEST_ADDR_LIMIT))
+	if (unlikely(pc >= GUEST_ADDR_LIMIT || (pc & 1)))
 		return NULL;
 
-	struct uop_page *p = find_page(c, pc >> UOP_PAGE_SHIFT);
-	const struct uop **slot = &p->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1];
+	const uint64_t page = pc >> UOP_PAGE_SHIFT;
+	const size_t n = (pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1;
+	struct uop_page *p = find_page(c, page);
+	struct uop *u = p ? (struct uop *)p->slot[n] : NULL;
 
-	if (likely(*slot && (!in || (*slot)->in.word == in->word)))
-		return *slot;
-	if (!in)
+	if (likely(u && (in ? u->in.word == in->word : u->version == c->code_version)))
+		return u;
+	if (ask)
 		in = guest_fetch(c->guest, pc);
 	if (!in)
 		return NULL;
-	if (t->used == CHUNK_UOPS) {
-		struct uop_chunk *chunk = x_malloc(sizeof(*chunk));
-
-		chunk->next = t->chunks;
-		t->chunks = chunk;
-		t->used = 0;
+	if (u && u->in.word == in->word) {
+		u->version = c->code_version;
+		return u;
 	}
-
-	struct uop *u = &t->chunks->uops[t->used++];
-
+	if (unlikely(t->nuops >= UOPS_MAX || (!p && t->npages >= PAGES_MAX))) {
+		drop_all(c);
+		p = NULL;
+		u = NULL;
+	}
+	if (!p)
+		p = add_page(c, page);
+	if (u)
+		retire(c, u, next_po(c));
+	else
+		t->nuops++;
+	u = new_uop(c);
 	predecode(c, u, pc, in);
-	*slot = u;
+	/* An instruction of the right path may have changed the code that it was. */
+	u->version = ask ? c->code_version : 0;
+	p->slot[n] = u;
 	return u;
 }

@@ -278,6 +278,11 @@ const struct inst *engine_fetch(struct engine *e, uint64_t pc)
 	return in;
 }
 
+uint64_t engine_code_version(const struct engine *e)
+{
+	return cache_version(e->cache);
+}
+
 void engine_invalidate(struct engine *e, uint64_t start, uint64_t end)
 {
 	cache_invalidate(e, start, end);

@@ -56,7 +56,8 @@ enum engine_exit engine_step(struct engine *e, struct hart *h, struct guest_step
 
 const struct engine_fault *engine_last_fault(const struct engine *e);
 const struct inst *engine_fetch(struct engine *e,
-				uint64_t pc); /* decoded, cached; NULL if not executable */
+				uint64_t pc);	      /* decoded, cached; NULL if not executable */
+uint64_t engine_code_version(const struct engine *e); /* see guest_code_version */
 void engine_invalidate(struct engine *e, uint64_t start, uint64_t end);
 void engine_interrupt(struct engine *e); /* async-signal-safe */
 

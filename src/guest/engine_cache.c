@@ -7,9 +7,9 @@
  * needs the kernel, or must see exact counts. Blocks may overlap: each is found by its first pc
  * alone. They stand in an arena that is emptied as a whole; a block that invalidation drops keeps
  * its memory until then. A decoded page has a slot for each halfword, so that an instruction has
- * one address for as long as the code stands: the timing model holds on to it. A dropped page is
- * freed only after at least RETIRED_PAGES others were dropped in later invalidations: more than a
- * reorder buffer can span.
+ * one address for as long as the code stands. A dropped page is freed when the next instruction is
+ * looked up in the pages: who was handed an instruction of it may use it until then. Dropping
+ * empties the views, so that lookup comes before any further instruction is handed out.
  *
  * Invariants: (1) every block in the hash table was decoded from bytes that have not been
  * invalidated since; (2) a lookup entry or a link points only to blocks in the hash table.
@@ -23,10 +23,10 @@
 #include "isa/csr.h"
 #include "util/util.h"
 
-#define CHUNK_BYTES   (256u << 10)
-#define CHUNKS_MAX    64 /* 16 MiB of blocks, then all are dropped */
-#define HASH_ENTRIES  65536
-#define RETIRED_PAGES 512 /* dropped pages kept alive at least */
+#define CHUNK_BYTES  (256u << 10)
+#define CHUNKS_MAX   64 /* 16 MiB of blocks, then all are dropped */
+#define HASH_ENTRIES 65536
+#define PAGES_MAX    8192 /* decoded pages, 256 MiB; then all are dropped */
 
 #define SEEN_PAGES 65536
 
@@ -37,8 +37,9 @@ struct cache {
 	unsigned chunk_count;
 	size_t chunk_used;
 	struct decode_page *pages[PAGE_ENTRIES];
-	struct decode_page *retired, *retired_older;
-	unsigned retired_count;
+	unsigned page_count;
+	struct decode_page *retired; /* dropped, and not yet freed */
+	uint64_t version;	     /* counts invalidations of what was decoded */
 };
 
 struct cache *cache_new(void)
@@ -62,8 +63,12 @@ void cache_free(struct cache *c)
 	for (unsigned i = 0; i < PAGE_ENTRIES; i++)
 		free_pages(c->pages[i]);
 	free_pages(c->retired);
-	free_pages(c->retired_older);
 	free(c);
+}
+
+uint64_t cache_version(const struct cache *c)
+{
+	return c->version;
 }
 
 bool cache_is_full(const struct cache *c)
@@ -270,21 +275,48 @@ static struct decode_page *page_find(struct cache *c, uint64_t page_pc)
 	return p;
 }
 
+static void drop_page(struct cache *c, struct decode_page **link)
+{
+	struct decode_page *p = *link;
+
+	*link = p->next;
+	p->next = c->retired;
+	c->retired = p;
+	c->page_count--;
+}
+
+static struct decode_page *page_add(struct engine *e, uint64_t page_pc)
+{
+	struct cache *c = e->cache;
+	struct decode_page *p = x_calloc(1, sizeof(*p));
+
+	if (c->page_count >= PAGES_MAX) {
+		for (unsigned i = 0; i < PAGE_ENTRIES; i++)
+			while (c->pages[i])
+				drop_page(c, &c->pages[i]);
+		cache_clear_lookup(e);
+	}
+	p->pc = page_pc;
+	p->next = c->pages[page_hash(page_pc)];
+	c->pages[page_hash(page_pc)] = p;
+	c->page_count++;
+	return p;
+}
+
 const struct inst *cache_inst(struct engine *e, uint64_t pc)
 {
 	uint64_t page_pc = pc & ~(GUEST_PAGE_BYTES - 1);
 	struct decode_page *p = page_find(e->cache, page_pc);
 	struct inst *in = p ? &p->slots[(pc - page_pc) / 2] : NULL;
 
+	free_pages(e->cache->retired);
+	e->cache->retired = NULL;
 	if (!in || in->len == 0 || (pc & 1)) {
 		uint32_t word;
 		if (!fetch_word(e, pc, &word))
 			return NULL;
 		if (!p) {
-			p = x_calloc(1, sizeof(*p));
-			p->pc = page_pc;
-			p->next = e->cache->pages[page_hash(page_pc)];
-			e->cache->pages[page_hash(page_pc)] = p;
+			p = page_add(e, page_pc);
 			in = &p->slots[(pc - page_pc) / 2];
 		}
 		*in = isa_decode(word);
@@ -294,41 +326,21 @@ const struct inst *cache_inst(struct engine *e, uint64_t pc)
 	return in;
 }
 
-static void retire_page(struct cache *c, struct decode_page *p)
-{
-	p->next = c->retired;
-	c->retired = p;
-	c->retired_count++;
-}
-
-static void free_retired(struct cache *c)
-{
-	if (c->retired_count < RETIRED_PAGES)
-		return;
-	free_pages(c->retired_older);
-	c->retired_older = c->retired;
-	c->retired = NULL;
-	c->retired_count = 0;
-}
-
 static void invalidate_pages(struct engine *e, uint64_t start, uint64_t end)
 {
 	struct cache *c = e->cache;
 
-	free_retired(c);
 	for (unsigned i = 0; i < PAGE_ENTRIES; i++) {
 		struct decode_page **link = &c->pages[i];
 		while (*link) {
 			struct decode_page *p = *link;
-			if (p->pc < end && p->pc + GUEST_PAGE_BYTES > start) {
-				*link = p->next;
-				retire_page(c, p);
-				continue;
-			}
-			/* Its last instruction may reach into the next page. */
-			if (p->pc + GUEST_PAGE_BYTES == start)
-				p->slots[DECODE_SLOTS - 1].len = 0;
-			link = &p->next;
+			/* The last instruction may reach into the next page. */
+			uint64_t reach = p->slots[DECODE_SLOTS - 1].len == 4 ? 2 : 0;
+
+			if (p->pc < end && p->pc + GUEST_PAGE_BYTES + reach > start)
+				drop_page(c, link);
+			else
+				link = &p->next;
 		}
 	}
 }
@@ -342,6 +354,7 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 	if (!was_seen(c, start, end))
 		return; /* a library is being mapped, a heap unmapped: no search through all blocks
 			 */
+	c->version++;
 	invalidate_pages(e, start, end);
 	for (unsigned i = 0; i < HASH_ENTRIES; i++) {
 		struct block **link = &c->hash[i];

@@ -133,13 +133,14 @@ void cache_free(struct cache *c);
 /* Finds or decodes the block at pc; NULL if the cache is full, or with e->fault filled if pc is not
  * executable. */
 struct block *cache_find(struct engine *e, uint64_t pc);
-/* Finds or decodes the instruction at pc; NULL as above. */
+/* Finds or decodes the instruction at pc, valid until the next call; NULL as above. */
 const struct inst *cache_inst(struct engine *e, uint64_t pc);
 /* Drops what was decoded from [start, end). Not while an executor is in a block. */
 void cache_invalidate(struct engine *e, uint64_t start, uint64_t end);
 /* Empties the tables that find blocks and pages without a search. */
 void cache_clear_lookup(struct engine *e);
 bool cache_is_full(const struct cache *c);
+uint64_t cache_version(const struct cache *c);
 void cache_each(const struct cache *c, void (*visit)(void *ctx, struct block *b), void *ctx);
 
 struct counts *counts_new(void);

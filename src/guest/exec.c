@@ -364,7 +364,7 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 		 strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
 	memset(&t->hart, 0, sizeof(t->hart));
 	t->hart.lr_addr = ~0ull;
-	t->hart.pc = g->entry;
+	t->hart.pc = g->entry & ~1ull; /* as sepc has no lowest bit */
 	t->hart.x[2] = sp;
 	ok = true;
 out:

@@ -362,6 +362,11 @@ const struct inst *guest_fetch(struct guest *g, uint64_t pc)
 	return engine_fetch(g->engine, pc);
 }
 
+uint64_t guest_code_version(const struct guest *g)
+{
+	return engine_code_version(g->engine);
+}
+
 void guest_count_blocks(struct guest *g, bool on)
 {
 	engine_count_blocks(g->engine, on);

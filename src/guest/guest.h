@@ -86,17 +86,29 @@ enum guest_step_flag {
 	STEP_SWITCH = 1 << 1,  /* after it another thread runs, or a signal handler was entered, or
 				  returned from */
 	STEP_FAULT = 1 << 2,   /* raised a synchronous signal instead of completing (illegal, bad
-				  address, ebreak) */
+				  address, ebreak, no instruction at pc); not in guest_insts */
 	STEP_TAKEN = 1 << 3,   /* a control transfer that was taken */
 	STEP_END = 1 << 4,     /* the process has ended with it */
 	STEP_SC_FAIL = 1 << 5, /* a store-conditional that did not store */
 };
 
-/* What one instruction did. Valid until the next guest_step or guest_run. */
+/*
+ * What one instruction did. Valid until the next guest_step, guest_run or guest_fetch, inst too:
+ * it is not the code that stands at pc now, if the instruction itself has changed that (fence.i,
+ * munmap, execve).
+ *
+ * Where no instruction can be fetched (pc is odd, not executable, or only half of the instruction
+ * is in a page that is) the step is that of the fault alone: inst is NULL, flags have STEP_FAULT,
+ * nothing was executed. pc is then any 64-bit number. This can happen at any step, the first of the
+ * process, of a thread or of a signal handler included.
+ *
+ * Code that was written takes effect with fence.i. Before that each of the executors may see the
+ * old instructions, the new ones, or some of each.
+ */
 struct guest_step {
 	uint64_t pc;
 	uint64_t next_pc; /* where the hart continues (after a switch: in the other context) */
-	const struct inst *inst; /* decoded once and cached; stable until code changes */
+	const struct inst *inst; /* decoded once and cached; NULL: none could be fetched */
 	uint64_t addr;		 /* memory operand, if op_info says that there is one */
 	uint64_t store_value;	 /* for stores, the bytes written (low mem_bytes) */
 	uint32_t flags;		 /* enum guest_step_flag */
@@ -129,8 +141,12 @@ void guest_interrupt(struct guest *g);
 /* For wrong paths: never faults. */
 /* Reads up to 8 bytes as a zero-extended value; what is not mapped and readable reads as zero. */
 uint64_t guest_peek(const struct guest *g, uint64_t addr, unsigned size_bytes);
-/* The decoded instruction at pc, from the same cache as execution; NULL if pc is not executable. */
+/* The decoded instruction at pc, from the same cache as execution; NULL if pc is not executable.
+ * Valid until the next guest_step, guest_run or guest_fetch. */
 const struct inst *guest_fetch(struct guest *g, uint64_t pc);
+/* Another number when guest_fetch may answer otherwise than before for a pc where it has found an
+ * instruction. */
+uint64_t guest_code_version(const struct guest *g);
 
 /* Where the program and its libraries stand in memory, for symbols. */
 struct guest_image {

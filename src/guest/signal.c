@@ -270,6 +270,9 @@ static void enter_handler(struct guest *g, struct thread *t, const siginfo_t *in
 		rseq_abort(g, t);
 	if ((act->flags & G_SA_ONSTACK) && t->alt_size && !on_alt_stack(t, sp))
 		sp = t->alt_sp + t->alt_size;
+	/* On the alternate stack, and no room is left there: Linux writes nothing below it. */
+	if (on_alt_stack(t, h->x[2]) && !on_alt_stack(t, h->x[2] - sizeof(frame)))
+		sp = 0;
 	sp = (sp - sizeof(frame)) & ~15ull;
 	memset(&frame, 0, sizeof(frame));
 	memcpy(frame.info, info, sizeof(frame.info));
@@ -308,7 +311,7 @@ static void enter_handler(struct guest *g, struct thread *t, const siginfo_t *in
 	h->x[12] = sp + offsetof(struct guest_sigframe, uc);
 	h->x[1] = GUEST_TRAMPOLINE;
 	h->x[2] = sp;
-	h->pc = handler;
+	h->pc = handler & ~1ull; /* as sepc has no lowest bit */
 	h->lr_addr = ~0ull;
 }
 

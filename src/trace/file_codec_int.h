@@ -134,7 +134,7 @@ enum reach_bit {
 };
 
 /* Flags that say what happened this time rather than what the instruction is. */
-#define FLAGS_ONCE (RI_MISPREDICT | RI_REFETCH | RI_BTB_MISS)
+#define FLAGS_ONCE (RI_MISPREDICT | RI_REFETCH | RI_BTB_MISS | RI_FAULT)
 
 #define FLIGHT_SLOTS 2048 /* committed instructions whose stamps are remembered */
 #define FLUSH_SLOTS  64

@@ -58,7 +58,12 @@ enum rec_inst_flag {
 	RI_REFETCH = 1 << 16,	 /* fetched again after a memory-order flush or an exception */
 	RI_BTB_MISS = 1 << 17,	 /* taken, but the front end learnt its target only at decode */
 	RI_RESOLVED = 1 << 18,	 /* squashed and mispredicted, as was known: it had executed */
+	RI_FAULT = 1 << 19,	 /* raised a signal instead of executing: bad address, illegal
+				    instruction, ebreak; word 0: no instruction at pc */
 };
+
+/* A guest can jump to any 64-bit number; of one that has no instruction so many bits are kept. */
+#define REC_PC_BITS 50
 
 /* The instruction did not get that far, or the source does not know. */
 #define STAMP_NONE UINT32_MAX
@@ -101,7 +106,7 @@ struct rec_inst {
 	uint32_t psv;	 /* enum psv_event */
 	uint32_t flags;	 /* enum rec_inst_flag */
 
-	uint64_t pc;
+	uint64_t pc;		/* REC_PC_BITS, sign-extended */
 	uint32_t word;		/* instruction word */
 	uint16_t size;		/* bytes of the memory operand */
 	uint8_t cls;		/* enum op_class */

@@ -404,8 +404,10 @@ void model_where(const struct model *m, const struct model_inst *i, char *symbol
 		;
 	else if (f && i->pc > f->start)
 		snprintf(symbol, symbol_size, "%s+0x%" PRIx64, f->name, i->pc - f->start);
+	else if (f && f->image)
+		snprintf(symbol, symbol_size, "%s", f->name);
 	else
-		snprintf(symbol, symbol_size, "%s", f ? f->name : "[unknown]");
+		snprintf(symbol, symbol_size, "[0x%" PRIx64 "]", i->pc);
 	source[0] = '\0';
 	if (i->file && i->line)
 		snprintf(source, source_size, "%s:%d", model_basename(i->file), i->line);

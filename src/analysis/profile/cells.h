@@ -10,13 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/record.h"
 #include "util/util.h"
 #include "words/words.h"
 
 #define CELL_EVENT_BITS	   EVENT_PROFILED_COUNT /* the low bits of rec_inst.psv */
 #define CELL_CATEGORY_BITS 4
 #define CELL_PC_SHIFT	   (CELL_EVENT_BITS + CELL_CATEGORY_BITS)
-#define CELL_EVENT_MASK	   ((1u << CELL_EVENT_BITS) - 1)
+_Static_assert(CELL_PC_SHIFT + REC_PC_BITS <= 64, "a pc, its events and a category fit in a key");
+#define CELL_EVENT_MASK ((1u << CELL_EVENT_BITS) - 1)
 
 struct cell {
 	uint64_t key;	/* pc, events, category; see cell_key. 0: free */
@@ -31,7 +33,7 @@ static inline uint64_t cell_key(uint64_t pc, unsigned events, unsigned category)
 }
 static inline uint64_t cell_pc(const struct cell *c)
 {
-	return c->key >> CELL_PC_SHIFT;
+	return (uint64_t)((int64_t)c->key >> CELL_PC_SHIFT);
 }
 static inline unsigned cell_events(const struct cell *c)
 {

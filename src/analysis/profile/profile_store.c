@@ -68,7 +68,7 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 	for (size_t g = 0; ok && index == 0 && g < sampler->ngroups; g++)
 		for (unsigned k = 0; ok && k < sampler->groups[g].n; k++)
 			ok = store_insert(s, e, "sample_group", "iiii", (int64_t)g, (int64_t)k,
-					  (int64_t)(sampler->groups[g].key[k] >> CELL_EVENT_BITS),
+					  (int64_t)sampler->groups[g].key[k] >> CELL_EVENT_BITS,
 					  (int64_t)(sampler->groups[g].key[k] & CELL_EVENT_MASK));
 	free(pairs);
 	return ok;

@@ -239,20 +239,21 @@ void code_free(struct code *c)
 	free(c->at);
 }
 
-bool program_write(const struct program *p, const struct code *c, const char *path)
+bool image_write(const char *path, uint64_t entry, const void *code, size_t code_bytes,
+		 const void *pool, const void *data)
 {
 	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 				       EV_CURRENT },
 			  .e_type = ET_EXEC,
 			  .e_machine = EM_RISCV,
 			  .e_version = EV_CURRENT,
-			  .e_entry = CODE_ADDR,
+			  .e_entry = entry,
 			  .e_phoff = sizeof(eh),
 			  .e_flags = EF_RISCV_RVC | EF_RISCV_FLOAT_ABI_DOUBLE,
 			  .e_ehsize = sizeof(eh),
 			  .e_phentsize = sizeof(Elf64_Phdr),
 			  .e_phnum = 2 };
-	uint64_t code_at = 4096, pool_at = code_at + ((c->size_bytes + 4095) & ~4095ull);
+	uint64_t code_at = 4096, pool_at = code_at + ((code_bytes + 4095) & ~4095ull);
 	uint64_t data_bytes = 4096 + DATA_BYTES;
 	Elf64_Phdr ph[2] = {
 		{ .p_type = PT_LOAD,
@@ -260,8 +261,8 @@ bool program_write(const struct program *p, const struct code *c, const char *pa
 		  .p_offset = code_at,
 		  .p_vaddr = CODE_ADDR,
 		  .p_paddr = CODE_ADDR,
-		  .p_filesz = c->size_bytes,
-		  .p_memsz = c->size_bytes,
+		  .p_filesz = code_bytes,
+		  .p_memsz = code_bytes,
 		  .p_align = 4096 },
 		{ .p_type = PT_LOAD,
 		  .p_flags = PF_R | PF_W,
@@ -279,13 +280,18 @@ bool program_write(const struct program *p, const struct code *c, const char *pa
 
 	memcpy(image, &eh, sizeof(eh));
 	memcpy(image + sizeof(eh), ph, sizeof(ph));
-	memcpy(image + code_at, c->bytes, c->size_bytes);
-	memcpy(image + pool_at, p->pool, sizeof(p->pool));
-	memcpy(image + pool_at + 4096, p->data, sizeof(p->data));
+	memcpy(image + code_at, code, code_bytes);
+	memcpy(image + pool_at, pool, POOL_BYTES);
+	memcpy(image + pool_at + 4096, data, DATA_BYTES);
 	if (f) {
 		ok = fwrite(image, size, 1, f) == 1;
 		ok = fclose(f) == 0 && ok;
 	}
 	free(image);
 	return ok;
+}
+
+bool program_write(const struct program *p, const struct code *c, const char *path)
+{
+	return image_write(path, CODE_ADDR, c->bytes, c->size_bytes, p->pool, p->data);
 }

@@ -101,6 +101,9 @@ void program_layout(const struct program *p, struct code *code);
 void code_free(struct code *code);
 /* A static ELF file; false and errno if it cannot be written. */
 bool program_write(const struct program *p, const struct code *code, const char *path);
+/* The same of any code, POOL_BYTES of constants and DATA_BYTES of data. */
+bool image_write(const char *path, uint64_t entry, const void *code, size_t code_bytes,
+		 const void *pool, const void *data);
 
 /* Encoders by operation (enum op). */
 uint32_t enc_r(unsigned op, unsigned rd, unsigned rs1, unsigned rs2);

@@ -25,39 +25,33 @@ static const char *path_of(const struct runner *r, const char *name, char buf[12
 	return buf;
 }
 
-static pid_t start(const struct runner *r, enum machine m)
+pid_t run_start(const struct runner *r, unsigned number, const char *const *argv)
 {
-	static const char *const output[MACHINES] = { "out.0", "out.1", "out.2" };
-	static const char *const errors[MACHINES] = { "err.0", "err.1", "err.2" };
-	static const char *const summary[MACHINES] = { "sum.0", "sum.1", "sum.2" };
-	char elf[128], out[128], err[128], sum[128];
+	char name[16], path[128];
 	struct rlimit limit = { CPU_SECONDS, CPU_SECONDS };
 	pid_t pid = fork();
-	int fd;
 
 	if (pid < 0)
 		die("fork: %s", strerror(errno));
 	if (pid)
 		return pid;
-	path_of(r, "program", elf);
-	path_of(r, summary[m], sum);
 	setrlimit(RLIMIT_CPU, &limit);
-	fd = open(path_of(r, output[m], out), O_RDWR | O_CREAT | O_TRUNC, 0600);
-	dup2(fd, 1);
-	fd = open(path_of(r, errors[m], err), O_RDWR | O_CREAT | O_TRUNC, 0600);
-	dup2(fd, 2);
-	if (m == MACHINE_QEMU)
-		execl(r->qemu, r->qemu, elf, NULL);
-	else if (m == MACHINE_INTERPRETED)
-		execl(r->culprit, r->culprit, "sim", "--functional", "--interpreter",
-		      "--summary-json", sum, "--", elf, NULL);
-	else
-		execl(r->culprit, r->culprit, "sim", "--functional", "--summary-json", sum, "--",
-		      elf, NULL);
+	for (int stream = 1; stream <= 2; stream++) {
+		snprintf(name, sizeof(name), "%s.%u", stream == 1 ? "out" : "err", number);
+		dup2(open(path_of(r, name, path), O_RDWR | O_CREAT | O_TRUNC, 0600), stream);
+	}
+	execv(argv[0], (char *const *)argv);
 	_exit(127);
 }
 
-static void collect(const struct runner *r, enum machine m, pid_t pid, struct outcome *o)
+static uint64_t number_of(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+void run_collect(const struct runner *r, unsigned number, pid_t pid, struct outcome *o)
 {
 	char path[128], name[16], text[4096];
 	FILE *f;
@@ -67,23 +61,42 @@ static void collect(const struct runner *r, enum machine m, pid_t pid, struct ou
 		if (errno != EINTR)
 			die("waitpid: %s", strerror(errno));
 	if (WIFEXITED(o->status) && WEXITSTATUS(o->status) == 127)
-		die("cannot run %s", m == MACHINE_QEMU ? r->qemu : r->culprit);
-	snprintf(name, sizeof(name), "out.%d", m);
+		die("run %u could not be started", number);
+	snprintf(name, sizeof(name), "out.%u", number);
 	f = fopen(path_of(r, name, path), "rb");
 	if (!f)
 		die("%s: %s", path, strerror(errno));
 	o->output_bytes = fread(o->output, 1, sizeof(o->output), f);
 	fclose(f);
-	if (m == MACHINE_QEMU)
-		return;
-	snprintf(name, sizeof(name), "sum.%d", m);
+	snprintf(name, sizeof(name), "sum.%u", number);
 	f = fopen(path_of(r, name, path), "r");
 	if (!f)
 		return; /* the status says why */
 	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
 	fclose(f);
-	const char *key = strstr(text, "\"instructions\":");
-	o->insts = key ? strtoull(key + strlen("\"instructions\":"), NULL, 10) : 0;
+	o->insts = number_of(text, "\"instructions\":");
+	o->faults = number_of(text, "\"faults\":");
+}
+
+static pid_t start(const struct runner *r, enum machine m)
+{
+	char elf[128], sum[128], name[16];
+	const char *argv[] = { r->culprit, "sim", "--functional", "--summary-json", sum, "--", elf,
+			       NULL,	   NULL };
+
+	path_of(r, "program", elf);
+	snprintf(name, sizeof(name), "sum.%u", (unsigned)m);
+	path_of(r, name, sum);
+	if (m == MACHINE_QEMU) {
+		argv[0] = r->qemu;
+		argv[1] = elf;
+		argv[2] = NULL;
+	} else if (m == MACHINE_INTERPRETED) {
+		argv[5] = "--interpreter";
+		argv[6] = "--";
+		argv[7] = elf;
+	}
+	return run_start(r, m, argv);
 }
 
 void run_everywhere(const struct runner *r, const struct program *p, struct outcomes *out)
@@ -101,11 +114,10 @@ void run_everywhere(const struct runner *r, const struct program *p, struct outc
 	for (enum machine m = 0; m < n; m++)
 		pid[m] = start(r, m);
 	for (enum machine m = 0; m < n; m++)
-		collect(r, m, pid[m], &out->of[m]);
+		run_collect(r, m, pid[m], &out->of[m]);
 }
 
-/* A guest killed by a signal is a status for us and a signal for qemu. */
-static int status_of(int status)
+int run_status(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -117,7 +129,7 @@ enum machine run_differs(const struct runner *r, const struct outcomes *out)
 	for (enum machine m = 1; m < (r->qemu ? MACHINES : MACHINE_QEMU); m++) {
 		const struct outcome *b = &out->of[m];
 
-		if (status_of(a->status) != status_of(b->status) ||
+		if (run_status(a->status) != run_status(b->status) ||
 		    a->output_bytes != b->output_bytes ||
 		    memcmp(a->output, b->output, OUTPUT_BYTES))
 			return m;
@@ -141,8 +153,8 @@ void run_print_difference(const struct outcomes *out, enum machine m)
 	const struct outcome *a = &out->of[0], *b = &out->of[m];
 	unsigned lines = 0;
 
-	printf("status %d and %d, bytes %zu and %zu\n", status_of(a->status), status_of(b->status),
-	       a->output_bytes, b->output_bytes);
+	printf("status %d and %d, bytes %zu and %zu\n", run_status(a->status),
+	       run_status(b->status), a->output_bytes, b->output_bytes);
 	if (m != MACHINE_QEMU && a->insts != b->insts)
 		printf("instructions %llu and %llu\n", (unsigned long long)a->insts,
 		       (unsigned long long)b->insts);

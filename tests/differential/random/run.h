@@ -3,6 +3,8 @@
 #ifndef RANDOM_RUN_H
 #define RANDOM_RUN_H
 
+#include <sys/types.h>
+
 #include "differential/random/program.h"
 
 enum machine {
@@ -25,11 +27,20 @@ struct outcome {
 	size_t output_bytes;
 	int status; /* as wait reports it */
 	uint64_t insts;
+	uint64_t faults; /* of insts; only with a timing model */
 };
 
 struct outcomes {
 	struct outcome of[MACHINES];
 };
+
+/* Starts a command with its output in out.number and err.number of the folder. */
+pid_t run_start(const struct runner *r, unsigned number, const char *const *argv);
+/* Waits for it; counts are those of sum.number, if there is such a file. */
+void run_collect(const struct runner *r, unsigned number, pid_t pid, struct outcome *o);
+/* Exit status as a shell has it: a guest killed by a signal is a status for us and a signal for
+ * qemu. */
+int run_status(int status);
 
 /* Runs the program everywhere. The executed instructions, or 0 if a machine could not be run. */
 void run_everywhere(const struct runner *r, const struct program *p, struct outcomes *out);
