@@ -124,11 +124,12 @@ static void insert_at(struct guest_mem *m, size_t i, struct mem_region r)
 	m->nregions++;
 }
 
-static void remove_at(struct guest_mem *m, size_t i)
+static void remove_at(struct guest_mem *m, size_t i, size_t count)
 {
-	free(m->regions[i].name);
-	m->nregions--;
-	memmove(&m->regions[i], &m->regions[i + 1], (m->nregions - i) * sizeof(*m->regions));
+	for (size_t k = i; k < i + count; k++)
+		free(m->regions[k].name);
+	m->nregions -= count;
+	memmove(&m->regions[i], &m->regions[i + count], (m->nregions - i) * sizeof(*m->regions));
 }
 
 /* Makes addr a boundary between regions. */
@@ -151,15 +152,15 @@ static void split_at(struct guest_mem *m, uint64_t addr)
 static bool cut(struct guest_mem *m, uint64_t start, uint64_t end)
 {
 	bool code = false;
-	size_t i;
+	size_t first, i;
 
 	split_at(m, start);
 	split_at(m, end);
-	i = region_index(m, start);
-	while (i < m->nregions && m->regions[i].start < end) {
+	first = region_index(m, start);
+	for (i = first; i < m->nregions && m->regions[i].start < end; i++)
 		code |= m->regions[i].prot & MEM_X;
-		remove_at(m, i);
-	}
+	if (i > first)
+		remove_at(m, first, i - first);
 	return code;
 }
 
@@ -182,7 +183,7 @@ static void merge_around(struct guest_mem *m, uint64_t start, uint64_t end)
 	while (i + 1 < m->nregions && m->regions[i].start <= end) {
 		if (same_kind(&m->regions[i], &m->regions[i + 1])) {
 			m->regions[i].end = m->regions[i + 1].end;
-			remove_at(m, i + 1);
+			remove_at(m, i + 1, 1);
 		} else {
 			i++;
 		}
