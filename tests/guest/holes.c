@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define PAGE  4096ul
-#define RANGE (64ul << 20)
+#define RANGE (16ul << 20)
 #define MARK  0x5a
 
 static sigjmp_buf out;
@@ -30,7 +30,7 @@ static void on_fault(int signo)
 /* Blocks that were never executed before: the machine keeps decoded and translated forms. */
 static void run_new_code(void)
 {
-	enum { BLOCKS = 3000, LENGTH = 48 };
+	enum { BLOCKS = 1500, LENGTH = 48 };
 	static unsigned long at = 0x1000000000; /* not where mmap would put it: into the hole */
 	uint32_t *code = mmap((void *)at, BLOCKS * LENGTH * 4, PROT_READ | PROT_WRITE | PROT_EXEC,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
