@@ -288,6 +288,28 @@ void engine_invalidate(struct engine *e, uint64_t start, uint64_t end)
 	cache_invalidate(e, start, end);
 }
 
+void engine_fork_begin(struct engine *e)
+{
+	if (e->jit)
+		jit_fork_begin(e->jit);
+}
+
+void engine_fork_end(struct engine *e)
+{
+	if (e->jit)
+		jit_fork_end(e->jit);
+}
+
+void engine_fork_child(struct engine *e)
+{
+	if (!e->jit || jit_fork_child(e->jit))
+		return;
+	/* Blocks point to code that is not there any more. */
+	cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
+	jit_free(e->jit);
+	e->jit = NULL;
+}
+
 void engine_interrupt(struct engine *e)
 {
 	e->interrupted = 1;

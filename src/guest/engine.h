@@ -61,6 +61,11 @@ uint64_t engine_code_version(const struct engine *e); /* see guest_code_version 
 void engine_invalidate(struct engine *e, uint64_t start, uint64_t end);
 void engine_interrupt(struct engine *e); /* async-signal-safe */
 
+/* Around a fork: begin, then in the parent end, in the child child. */
+void engine_fork_begin(struct engine *e);
+void engine_fork_end(struct engine *e);
+void engine_fork_child(struct engine *e);
+
 /* Dynamic counts for profiling without timing: how often each block ran. Off by default, and then
  * free. */
 void engine_count_blocks(struct engine *e, bool on);

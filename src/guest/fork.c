@@ -220,7 +220,14 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 	slot_take(g, pid, 0, me->pgid, me->sid);
 	fflush(NULL);
 	tell_fork(g, GUEST_FORK_PREPARE, number);
+	engine_fork_begin(g->engine);
 	host = fork();
+	if (host == 0) {
+		engine_fork_child(g->engine);
+		mem_after_fork(&g->mem);
+	} else {
+		engine_fork_end(g->engine);
+	}
 	if (host < 0) {
 		proc_slot(g, pid)->guest_pid = 0;
 		g->procs->alive--;

@@ -25,6 +25,12 @@ void jit_unlink(struct jit *j);
 /* Drops all generated code. */
 void jit_reset(struct jit *j);
 
+/* Around a fork, which generated code does not survive by itself: begin and end in the parent,
+ * child in the child. False if the child has no code; the translator must then be freed. */
+void jit_fork_begin(struct jit *j);
+void jit_fork_end(struct jit *j);
+bool jit_fork_child(struct jit *j);
+
 /* In the signal handler: if generated code faulted, brings hart, e->cur and e->left up to date. */
 void jit_recover(struct jit *j, struct engine *e, void *ucontext);
 

@@ -8,6 +8,7 @@
 #define GUEST_JIT_ASM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -68,8 +69,11 @@ enum host_shift {
 	SHIFT_ARITH = 7,
 };
 
+/* Code is written at one address and executed at another: p is where it will run, and its bytes go
+ * to p + alias. */
 struct code {
 	uint8_t *p, *end;
+	ptrdiff_t alias;
 	bool full;
 };
 
@@ -106,14 +110,14 @@ static inline struct opnd asm_near(const void *at)
 static inline void asm_u8(struct code *c, unsigned v)
 {
 	if (c->p < c->end)
-		*c->p++ = (uint8_t)v;
+		*(c->p++ + c->alias) = (uint8_t)v;
 	else
 		c->full = true;
 }
 static inline void asm_u32(struct code *c, uint32_t v)
 {
 	if (c->p + 4 <= c->end) {
-		memcpy(c->p, &v, 4);
+		memcpy(c->p + c->alias, &v, 4);
 		c->p += 4;
 	} else {
 		c->full = true;
@@ -281,25 +285,25 @@ static inline uint8_t *asm_jcc(struct code *c, enum host_cc cc)
 	asm_u32(c, 0);
 	return c->p - 4;
 }
-static inline void asm_patch(uint8_t *at, const void *target)
+static inline void asm_patch(const struct code *c, uint8_t *at, const void *target)
 {
 	int32_t d = (int32_t)((intptr_t)target - (intptr_t)at - 4);
 
-	memcpy(at, &d, 4);
+	memcpy(at + c->alias, &d, 4);
 }
 static inline void asm_jmp_to(struct code *c, const void *target)
 {
 	uint8_t *at = asm_jmp(c);
 
 	if (!c->full)
-		asm_patch(at, target);
+		asm_patch(c, at, target);
 }
 static inline void asm_call(struct code *c, const void *target)
 {
 	asm_u8(c, 0xe8);
 	asm_u32(c, 0);
 	if (!c->full)
-		asm_patch(c->p - 4, target);
+		asm_patch(c, c->p - 4, target);
 }
 
 /* Scalar SSE: prefix 0xf2 double, 0xf3 single. */

@@ -41,6 +41,22 @@ void jit_reset(struct jit *j)
 	(void)j;
 }
 
+void jit_fork_begin(struct jit *j)
+{
+	(void)j;
+}
+
+void jit_fork_end(struct jit *j)
+{
+	(void)j;
+}
+
+bool jit_fork_child(struct jit *j)
+{
+	(void)j;
+	return true;
+}
+
 void jit_recover(struct jit *j, struct engine *e, void *ucontext)
 {
 	(void)j, (void)e, (void)ucontext;

@@ -10,15 +10,23 @@
  * that need the soft floating point, addresses outside of the guest's) goes to a slow path at the
  * end of the block, which calls the operation's C function and comes back.
  *
- * The buffer is mapped readable, writable and executable; where the host forbids that there is no
- * translator.
+ * The code stands in a file in memory that is mapped twice: where it runs, executable and not
+ * writable, and somewhere else, writable and not executable. (On x86 a store through one address is
+ * seen by fetches from the other; no call is needed after writing.) Before the executable mapping,
+ * in reach of its code, stands the data, which is not executable. Where the host does not allow
+ * such mappings there is no translator.
+ *
+ * The file is shared memory, so a forked process must not go on with it: both mappings are left out
+ * of a fork, and the child puts a file of its own in their places, which was filled before.
  */
 #include <assert.h>
 #include <cpuid.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "guest/jit_x86_64.h"
 #include "util/util.h"
@@ -151,32 +159,121 @@ static void detect_cpu(struct jit *j)
 	j->has_lzcnt = __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & 1u << 5);
 }
 
+#define DATA_BYTES ((sizeof(struct jit_data) + 4095) & ~(size_t)4095)
+#define CODE_BYTES (JIT_BUFFER_BYTES - DATA_BYTES)
+
+/* A file in memory for the code; -1 if the host has none for us. */
+static int code_file(void)
+{
+#ifdef MFD_NOEXEC_SEAL
+	int fd = memfd_create("culprit-code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+#else
+	int fd = memfd_create("culprit-code", MFD_CLOEXEC | 8u); /* the same, in newer headers */
+#endif
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("culprit-code", MFD_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, (off_t)CODE_BYTES) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Maps the file for execution at code, and for writing at alias (NULL: anywhere); where, or NULL.
+ */
+static uint8_t *map_code(int fd, uint8_t *code, uint8_t *alias)
+{
+	int fixed = alias ? MAP_FIXED : 0;
+
+	if (mmap(code, CODE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	    MAP_FAILED)
+		return NULL;
+	alias = mmap(alias, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, fd, 0);
+	if (alias == MAP_FAILED)
+		return NULL;
+	if (madvise(code, CODE_BYTES, MADV_DONTFORK) == 0 &&
+	    madvise(alias, CODE_BYTES, MADV_DONTFORK) == 0)
+		return alias;
+	munmap(alias, CODE_BYTES);
+	return NULL;
+}
+
 struct jit *jit_new(struct engine *e)
 {
-	void *buffer = mmap(NULL, JIT_BUFFER_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *buffer = mmap(NULL, JIT_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *alias = NULL;
+	int fd = code_file();
 
-	if (buffer == MAP_FAILED)
+	if (buffer != MAP_FAILED && fd >= 0)
+		alias = map_code(fd, buffer + DATA_BYTES, NULL);
+	if (fd >= 0)
+		close(fd);
+	if (!alias) {
+		if (buffer != MAP_FAILED)
+			munmap(buffer, JIT_BUFFER_BYTES);
 		return NULL;
+	}
 	struct jit *j = x_calloc(1, sizeof(*j));
-	j->data = buffer;
+	j->fork_fd = -1;
+	j->data = (struct jit_data *)buffer;
 	fill_data(j->data);
 	j->data->targets[0].pc = 1;
 	detect_cpu(j);
-	j->code.p = (uint8_t *)buffer + ((sizeof(*j->data) + 63) & ~(size_t)63);
-	j->code.end = (uint8_t *)buffer + JIT_BUFFER_BYTES;
+	j->code.p = buffer + DATA_BYTES;
+	j->code.end = buffer + JIT_BUFFER_BYTES;
+	j->code.alias = alias - j->code.p;
 	emit_stubs(j, e);
 	j->code_start = j->code.p;
 	return j;
 }
 
+static uint8_t *code_begin(const struct jit *j)
+{
+	return (uint8_t *)j->data + DATA_BYTES;
+}
+
 void jit_free(struct jit *j)
 {
+	munmap(code_begin(j) + j->code.alias, CODE_BYTES);
 	munmap(j->data, JIT_BUFFER_BYTES);
 	free(j->links);
 	free(j->blocks);
 	free(j->map);
 	free(j);
+}
+
+void jit_fork_begin(struct jit *j)
+{
+	size_t used = (size_t)(j->code.p - code_begin(j)), done = 0;
+	ssize_t n = 0;
+
+	j->fork_fd = code_file();
+	while (j->fork_fd >= 0 && done < used) {
+		n = pwrite(j->fork_fd, code_begin(j) + j->code.alias + done, used - done,
+			   (off_t)done);
+		if (n <= 0)
+			jit_fork_end(j);
+		else
+			done += (size_t)n;
+	}
+}
+
+void jit_fork_end(struct jit *j)
+{
+	if (j->fork_fd >= 0)
+		close(j->fork_fd);
+	j->fork_fd = -1;
+}
+
+bool jit_fork_child(struct jit *j)
+{
+	bool ok = j->fork_fd >= 0 &&
+		  map_code(j->fork_fd, code_begin(j), code_begin(j) + j->code.alias) != NULL;
+
+	jit_fork_end(j);
+	return ok;
 }
 
 bool jit_can_run(const struct jit *j, const struct hart *h)
@@ -188,7 +285,7 @@ bool jit_can_run(const struct jit *j, const struct hart *h)
 void jit_unlink(struct jit *j)
 {
 	for (size_t i = 0; i < j->link_count; i++)
-		asm_patch(j->links[i].at, j->links[i].stub);
+		asm_patch(&j->code, j->links[i].at, j->links[i].stub);
 	clear_targets(j);
 }
 
@@ -287,7 +384,7 @@ static void emit_jalr(struct trans *t)
 	asm_alu(c, ALU_CMP, ASM_W, RAX, asm_index(RDX, RCX, 3, 0));
 	uint8_t *miss = asm_jcc(c, CC_NE);
 	if (!c->full)
-		asm_patch(miss, t->j->exit_indirect);
+		asm_patch(c, miss, t->j->exit_indirect);
 	asm_op(c, 0, 0, 0xff, 4, asm_index(RDX, RCX, 3, 8), 0); /* jmp */
 }
 
@@ -324,7 +421,7 @@ static void emit_cold(struct trans *t, uint8_t *unpaid)
 		}
 		for (unsigned k = 0; k < t->fixup_count; k++)
 			if (t->fixups[k].inst == i)
-				asm_patch(t->fixups[k].at, c->p);
+				asm_patch(c, t->fixups[k].at, c->p);
 		emit_slow_call(t, i);
 		pc += t->b->insts[i].len;
 		if (s->leaves && i + 1 < t->b->count) {
@@ -338,12 +435,12 @@ static void emit_cold(struct trans *t, uint8_t *unpaid)
 				asm_sse(c, 0xf3, 0x0f7e, s->xmm_of[f], trans_f(f)); /* movq */
 		asm_jmp_to(c, s->resume);
 	}
-	asm_patch(unpaid, c->p);
+	asm_patch(c, unpaid, c->p);
 	asm_alu_imm(c, ALU_ADD, ASM_W, asm_reg(R14), (int32_t)t->b->count);
 	emit_exit_at(t, t->b->pc, JIT_EXIT_PLAIN);
 	for (unsigned i = 0; i < t->link_count; i++) {
 		if (t->links[i].target == t->b->pc) {
-			asm_patch(t->links[i].at, t->b->code); /* a loop of one block */
+			asm_patch(c, t->links[i].at, t->b->code); /* a loop of one block */
 			continue;
 		}
 		if (j->link_count == j->link_capacity) {
@@ -351,7 +448,7 @@ static void emit_cold(struct trans *t, uint8_t *unpaid)
 			j->links = x_realloc(j->links, j->link_capacity * sizeof(j->links[0]));
 		}
 		j->links[j->link_count] = (struct jit_link){ .at = t->links[i].at, .stub = c->p };
-		asm_patch(t->links[i].at, c->p);
+		asm_patch(c, t->links[i].at, c->p);
 		emit_exit_at(t, t->links[i].target, JIT_LINK_FIRST + (uint32_t)j->link_count++);
 	}
 }
@@ -434,7 +531,7 @@ enum engine_exit jit_run(struct jit *j, struct engine *e, struct hart *h, struct
 			j->data->targets[i].pc = h->pc;
 			j->data->targets[i].code = b->code;
 		} else {
-			asm_patch(j->links[link - JIT_LINK_FIRST].at, b->code);
+			asm_patch(&j->code, j->links[link - JIT_LINK_FIRST].at, b->code);
 		}
 	}
 }

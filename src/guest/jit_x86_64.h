@@ -35,7 +35,7 @@
 
 #define MXCSR_DEFAULT 0x1f80u
 
-/* At the start of the buffer, so that code reaches it relative to its own place. */
+/* Before the code, which reaches it relative to its own place. */
 struct jit_data {
 	uint64_t sign_d[2], abs_d[2], sign_s[2], abs_s[2]; /* aligned: operands of andps, xorps */
 	uint64_t box[2];				   /* a boxed +0.0 */
@@ -64,6 +64,7 @@ struct jit_block {
 
 struct jit {
 	struct jit_data *data; /* the buffer */
+	int fork_fd;	       /* a copy of the code for the child of a fork; -1 */
 	uint8_t *code_start;   /* first byte after the fixed stubs */
 	struct code code;
 	uint32_t (*enter)(const void *code, struct hart *h, uint8_t *base, uint64_t left);

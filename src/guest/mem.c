@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guest memory: which pages are mapped, how, and checked copies for system calls.
+ * Guest memory: which pages are mapped, and how.
  *
- * The whole guest address space is one host reservation without access; a guest mapping is a host
- * mapping fixed inside it, so files, shared memory, copy-on-write and lazy zero pages are the host
- * kernel's work. The list of regions is kept because the host's own list cannot be asked cheaply.
+ * The whole guest address space is one host reservation without access (reserve.c); a guest mapping
+ * is a host mapping inside it, so files, shared memory, copy-on-write and lazy zero pages are the
+ * host kernel's work. The list of regions is kept because the host's own list cannot be asked
+ * cheaply; debug builds compare the two after every call.
+ *
+ * What a child process does not inherit is kept in the list and taken away after the fork, because
+ * the host's own MADV_DONTFORK would leave a hole in the child. For the same reason only files and
+ * /dev/zero can be mapped: other devices may choose not to be inherited.
  *
  * Write implies read, and execute implies read on the host side (instructions are fetched as data),
  * as on Linux for riscv64 but for execute-only pages, whose loads do not fault here. Not modelled:
@@ -12,38 +17,26 @@
  */
 #include "guest/mem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include <sys/sysmacros.h>
 
 #include "util/util.h"
 
-#define RESERVED_BYTES	(GUEST_ADDR_LIMIT + 2 * GUEST_GUARD_BYTES)
 #define MAP_LOW		0x10000ull
 #define MAP_BELOW_STACK 0x3f00000000ull
-
-static void *reserve(void *at, uint64_t length)
-{
-	return mmap(at, length, PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
-}
 
 bool mem_init(struct guest_mem *m, struct err *e)
 {
 	memset(m, 0, sizeof(*m));
 	m->map_top = MAP_BELOW_STACK;
-	m->base = reserve(NULL, RESERVED_BYTES);
-	if (m->base == MAP_FAILED) {
-		m->base = NULL;
-		return err_set(
-		    e, "cannot reserve %llu GiB of address space for the guest: %s (see ulimit -v)",
-		    GUEST_ADDR_LIMIT >> 30, strerror(errno));
-	}
-	m->base += GUEST_GUARD_BYTES;
+	if (!reserve_open(&m->reserve, e))
+		return false;
+	m->base = m->reserve.base;
 	m->prot = mmap(NULL, GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m->prot == MAP_FAILED) {
@@ -63,8 +56,7 @@ static void forget_regions(struct guest_mem *m)
 
 void mem_fini(struct guest_mem *m)
 {
-	if (m->base)
-		munmap(m->base - GUEST_GUARD_BYTES, RESERVED_BYTES);
+	reserve_close(&m->reserve);
 	if (m->prot)
 		munmap(m->prot, GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES);
 	forget_regions(m);
@@ -80,8 +72,8 @@ static void changed(struct guest_mem *m, uint64_t start, uint64_t end)
 
 void mem_reset(struct guest_mem *m)
 {
-	if (reserve(m->base, GUEST_ADDR_LIMIT) == MAP_FAILED)
-		die("out of memory: cannot clear the guest's address space");
+	reserve_clear(&m->reserve, 0, GUEST_ADDR_LIMIT);
+	m->reserve.maps = 1;
 	for (size_t i = 0; i < m->nregions; i++)
 		memset(m->prot + m->regions[i].start / GUEST_PAGE_BYTES, 0,
 		       (m->regions[i].end - m->regions[i].start) / GUEST_PAGE_BYTES);
@@ -132,11 +124,12 @@ static void insert_at(struct guest_mem *m, size_t i, struct mem_region r)
 	m->nregions++;
 }
 
-static void remove_at(struct guest_mem *m, size_t i)
+static void remove_at(struct guest_mem *m, size_t i, size_t count)
 {
-	free(m->regions[i].name);
-	m->nregions--;
-	memmove(&m->regions[i], &m->regions[i + 1], (m->nregions - i) * sizeof(*m->regions));
+	for (size_t k = i; k < i + count; k++)
+		free(m->regions[k].name);
+	m->nregions -= count;
+	memmove(&m->regions[i], &m->regions[i + count], (m->nregions - i) * sizeof(*m->regions));
 }
 
 /* Makes addr a boundary between regions. */
@@ -159,23 +152,28 @@ static void split_at(struct guest_mem *m, uint64_t addr)
 static bool cut(struct guest_mem *m, uint64_t start, uint64_t end)
 {
 	bool code = false;
-	size_t i;
+	size_t first, i;
 
 	split_at(m, start);
 	split_at(m, end);
-	i = region_index(m, start);
-	while (i < m->nregions && m->regions[i].start < end) {
+	first = region_index(m, start);
+	for (i = first; i < m->nregions && m->regions[i].start < end; i++)
 		code |= m->regions[i].prot & MEM_X;
-		remove_at(m, i);
-	}
+	if (i > first)
+		remove_at(m, first, i - first);
 	return code;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 static bool same_kind(const struct mem_region *a, const struct mem_region *b)
 {
-	return a->end == b->start && a->prot == b->prot && a->shared == b->shared && !a->file &&
-	       !b->file &&
-	       ((!a->name && !b->name) || (a->name && b->name && strcmp(a->name, b->name) == 0));
+	return a->end == b->start && a->prot == b->prot && !b->shared && !a->file && !b->file &&
+	       !a->shared && a->no_fork == b->no_fork && a->wipe_on_fork == b->wipe_on_fork &&
+	       same_name(a->name, b->name);
 }
 
 static void merge_around(struct guest_mem *m, uint64_t start, uint64_t end)
@@ -185,7 +183,7 @@ static void merge_around(struct guest_mem *m, uint64_t start, uint64_t end)
 	while (i + 1 < m->nregions && m->regions[i].start <= end) {
 		if (same_kind(&m->regions[i], &m->regions[i + 1])) {
 			m->regions[i].end = m->regions[i + 1].end;
-			remove_at(m, i + 1);
+			remove_at(m, i + 1, 1);
 		} else {
 			i++;
 		}
@@ -237,9 +235,56 @@ static uint64_t find_free(const struct guest_mem *m, uint64_t length)
 	}
 }
 
-static bool range_ok(uint64_t addr, uint64_t length)
+/* A debug build looks after every call, or with many regions after some: each look reads them all.
+ */
+static void checked(struct guest_mem *m)
 {
-	return addr < GUEST_ADDR_LIMIT && length <= GUEST_ADDR_LIMIT - addr;
+#ifndef NDEBUG
+	const char *why;
+
+	if (++m->reserve.unchecked <= m->nregions / 32)
+		return;
+	m->reserve.unchecked = 0;
+	why = mem_verify(m);
+	if (why)
+		warn("the guest's address space is not as it should be: %s", why);
+	assert(!why);
+#else
+	(void)m;
+#endif
+}
+
+/* The list and the table forget [start, end), which the host has cleared. */
+static void forget(struct guest_mem *m, uint64_t start, uint64_t end)
+{
+	/* Only what was mapped has entries to clear; a huge range may be mostly empty. */
+	for (size_t i = region_index(m, start); i < m->nregions && m->regions[i].start < end; i++)
+		set_prot(m, max_u64(start, m->regions[i].start), min_u64(end, m->regions[i].end),
+			 0);
+	if (cut(m, start, end))
+		changed(m, start, end);
+}
+
+/* What of a file's mapping of length bytes from offset on can be touched without SIGBUS; -errno if
+ * it is no file that can be mapped (see the top). */
+static int64_t describe_file(struct mem_region *r, int fd, uint64_t offset, uint64_t length)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) && !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 5)))
+		return -ENODEV;
+	r->file = true;
+	r->offset = offset;
+	r->dev = st.st_dev;
+	r->ino = st.st_ino;
+	if (S_ISREG(st.st_mode)) {
+		uint64_t size = page_up((uint64_t)st.st_size);
+
+		return (int64_t)(offset >= size ? 0 : min_u64(size - offset, length));
+	}
+	return (int64_t)length;
 }
 
 int64_t mem_map(struct guest_mem *m, uint64_t addr, uint64_t length, int prot, int flags,
@@ -249,8 +294,9 @@ int64_t mem_map(struct guest_mem *m, uint64_t addr, uint64_t length, int prot, i
 	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
 	unsigned p = mem_from_prot(prot);
 	struct mem_region r = { .prot = (uint8_t)p, .shared = shared };
-	int host_flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED | MAP_NORESERVE;
-	uint64_t bus_from = UINT64_MAX;
+	int host_flags = shared ? MAP_SHARED : MAP_PRIVATE, err;
+	int64_t backed;
+	enum reserve_lost lost;
 	bool code;
 
 	if (length == 0 || (flags & MAP_TYPE) == 0 || (flags & MAP_TYPE) > MAP_SHARED_VALIDATE)
@@ -264,39 +310,39 @@ int64_t mem_map(struct guest_mem *m, uint64_t addr, uint64_t length, int prot, i
 		return -EINVAL;
 	addr = page_down(addr);
 	if (fixed) {
-		if (!range_ok(addr, length))
+		if (!mem_range_ok(addr, length))
 			return -ENOMEM;
 		if ((flags & MAP_FIXED_NOREPLACE) && !mem_is_free(m, addr, addr + length))
 			return -EEXIST;
-	} else if (addr < MAP_LOW || !range_ok(addr, length) ||
+	} else if (addr < MAP_LOW || !mem_range_ok(addr, length) ||
 		   !mem_is_free(m, addr, addr + length)) {
 		addr = find_free(m, length);
 		if (!addr)
 			return -ENOMEM;
 	}
 
+	backed = (int64_t)length;
 	if (flags & MAP_ANONYMOUS) {
 		host_flags |= MAP_ANONYMOUS;
 		host_fd = -1;
 		offset = 0;
 	} else {
-		struct stat st;
-
-		if (fstat(host_fd, &st) < 0)
-			return -errno;
-		r.file = true;
-		r.offset = offset;
-		r.dev = st.st_dev;
-		r.ino = st.st_ino;
-		if (S_ISREG(st.st_mode)) {
-			uint64_t size = page_up((uint64_t)st.st_size);
-
-			bus_from = offset >= size ? 0 : size - offset;
-		}
+		if (offset > INT64_MAX - length)
+			return -EOVERFLOW;
+		backed = describe_file(&r, host_fd, offset, length);
+		if (backed < 0)
+			return backed;
 	}
-	if (mmap(m->base + addr, length, host_prot(p), host_flags, host_fd, (off_t)offset) ==
-	    MAP_FAILED)
-		return -errno;
+	if (!reserve_has_room(&m->reserve, 2))
+		return -ENOMEM;
+	err = reserve_map(&m->reserve, addr, length, host_prot(p), host_flags, host_fd, offset,
+			  &lost);
+	if (err) {
+		if (lost)
+			forget(m, addr, addr + length);
+		checked(m);
+		return err;
+	}
 
 	code = cut(m, addr, addr + length);
 	r.start = addr;
@@ -304,38 +350,50 @@ int64_t mem_map(struct guest_mem *m, uint64_t addr, uint64_t length, int prot, i
 	r.name = name ? x_strdup(name) : NULL;
 	insert_at(m, region_index(m, addr), r);
 	set_prot(m, addr, addr + length, p | MEM_MAPPED);
-	if (bus_from < length)
-		set_prot(m, addr + bus_from, addr + length, p | MEM_MAPPED | MEM_BUS);
+	if ((uint64_t)backed < length)
+		set_prot(m, addr + (uint64_t)backed, addr + length, p | MEM_MAPPED | MEM_BUS);
 	merge_around(m, addr, addr + length);
 	if (code || (p & MEM_X))
 		changed(m, addr, addr + length);
+	checked(m);
 	return (int64_t)addr;
+}
+
+/* Whether the host has one mapping on this side of addr and another one on that side for certain.
+ * Pages without a region are private and without access. */
+static bool is_host_edge(const struct guest_mem *m, uint64_t addr)
+{
+	static const struct mem_region none = { 0 };
+	const struct mem_region *right = mem_region_at(m, addr), *left = &none;
+
+	if (addr > 0) {
+		left = mem_region_at(m, addr - 1);
+		if (!left || left->start >= addr)
+			left = &none;
+	}
+	if (!right || right->start > addr)
+		right = &none;
+	return host_prot(left->prot) != host_prot(right->prot) || left->shared != right->shared ||
+	       left->file != right->file;
 }
 
 int64_t mem_unmap(struct guest_mem *m, uint64_t addr, uint64_t length)
 {
-	bool code;
-
 	if ((addr & (GUEST_PAGE_BYTES - 1)) || length == 0 || length > GUEST_ADDR_LIMIT)
 		return -EINVAL;
 	length = page_up(length);
-	if (!range_ok(addr, length))
+	if (!mem_range_ok(addr, length))
 		return -EINVAL;
 	if (mem_is_free(m, addr, addr + length))
 		return 0;
-	if (reserve(m->base + addr, length) == MAP_FAILED)
-		return -errno;
-	/* Only what was mapped has entries to clear; a huge range may be mostly empty. */
-	for (size_t i = region_index(m, addr);
-	     i < m->nregions && m->regions[i].start < addr + length; i++) {
-		uint64_t start = max_u64(addr, m->regions[i].start);
-		uint64_t end = min_u64(addr + length, m->regions[i].end);
-
-		set_prot(m, start, end, 0);
-	}
-	code = cut(m, addr, addr + length);
-	if (code)
-		changed(m, addr, addr + length);
+	/* Where there is an edge already unmapping adds none: a guest that has reached the limit
+	 * can free what it has. */
+	if (!reserve_has_room(&m->reserve,
+			      (size_t)!is_host_edge(m, addr) + !is_host_edge(m, addr + length)))
+		return -ENOMEM;
+	reserve_clear(&m->reserve, addr, length);
+	forget(m, addr, addr + length);
+	checked(m);
 	return 0;
 }
 
@@ -352,67 +410,114 @@ static bool covered(const struct guest_mem *m, uint64_t start, uint64_t end)
 	return false;
 }
 
+int64_t mem_check_mapped(const struct guest_mem *m, uint64_t addr, uint64_t length)
+{
+	if (addr & (GUEST_PAGE_BYTES - 1))
+		return -EINVAL;
+	if (length == 0)
+		return 0;
+	if (length > GUEST_ADDR_LIMIT || !mem_range_ok(addr, page_up(length)))
+		return -ENOMEM;
+	return covered(m, addr, addr + page_up(length)) ? 0 : -ENOMEM;
+}
+
 int64_t mem_protect(struct guest_mem *m, uint64_t addr, uint64_t length, int prot)
 {
 	unsigned p = mem_from_prot(prot);
+	uint64_t end;
+	int64_t err;
 	bool code = p & MEM_X;
 
-	if (addr & (GUEST_PAGE_BYTES - 1))
-		return -EINVAL;
-	if (length > GUEST_ADDR_LIMIT)
+	err = mem_check_mapped(m, addr, length);
+	if (err || length == 0)
+		return err;
+	end = addr + page_up(length);
+	if (!reserve_has_room(&m->reserve, 2))
 		return -ENOMEM;
-	length = page_up(length);
-	if (length == 0)
-		return 0;
-	if (!range_ok(addr, length) || !covered(m, addr, addr + length))
-		return -ENOMEM;
-	if (mprotect(m->base + addr, length, host_prot(p)) < 0)
-		return -errno;
 	split_at(m, addr);
-	split_at(m, addr + length);
-	for (size_t i = region_index(m, addr);
-	     i < m->nregions && m->regions[i].start < addr + length; i++) {
-		code |= m->regions[i].prot & MEM_X;
-		m->regions[i].prot = (uint8_t)p;
+	split_at(m, end);
+	/* One by one: a read-only file refuses what the regions before it allow, which Linux has
+	 * changed by then. */
+	for (size_t i = region_index(m, addr); i < m->nregions && m->regions[i].start < end; i++) {
+		struct mem_region *r = &m->regions[i];
+
+		err = reserve_protect(&m->reserve, r->start, r->end - r->start, host_prot(p));
+		if (err) {
+			end = r->start;
+			break;
+		}
+		code |= r->prot & MEM_X;
+		r->prot = (uint8_t)p;
 	}
-	for (uint64_t page = addr / GUEST_PAGE_BYTES; page < (addr + length) / GUEST_PAGE_BYTES;
-	     page++)
-		m->prot[page] = (uint8_t)((m->prot[page] & MEM_BUS) | p | MEM_MAPPED);
-	merge_around(m, addr, addr + length);
-	if (code)
-		changed(m, addr, addr + length);
-	return 0;
+	for (uint64_t page = addr / GUEST_PAGE_BYTES; page < end / GUEST_PAGE_BYTES; page++)
+		m->prot[page] = (uint8_t)(p | MEM_MAPPED | (m->prot[page] & MEM_BUS));
+	merge_around(m, addr, end);
+	if (code && end > addr)
+		changed(m, addr, end);
+	checked(m);
+	return err;
 }
 
-/* Moves pages and leaves the old place reserved, so that nothing of the host can settle there. */
-static int move_pages(struct guest_mem *m, uint64_t from, uint64_t to, uint64_t length)
+/* Adds length anonymous private bytes like those of region r at addr. */
+static int64_t map_more(struct guest_mem *m, const struct mem_region *r, uint64_t addr,
+			uint64_t length)
 {
-	if (mremap(m->base + from, length, length, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
-		   m->base + to) != MAP_FAILED)
-		return reserve(m->base + from, length) == MAP_FAILED ? -errno : 0;
-	if (errno != EINVAL)
-		return -errno;
-	/* An older kernel, or a kind of mapping that it cannot keep: there is a moment without
-	 * reservation. */
-	if (mremap(m->base + from, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, m->base + to) ==
-	    MAP_FAILED)
-		return -errno;
-	return mmap(m->base + from, length, PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-		    0) == MAP_FAILED
-		   ? -errno
-		   : 0;
-}
-
-/* Adds length bytes behind region r, which ends at end, where [end, end + length) is free. */
-static int64_t extend(struct guest_mem *m, const struct mem_region *r, uint64_t end,
-		      uint64_t length)
-{
-	int flags = (r->shared ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED;
 	int prot = (r->prot & MEM_R ? PROT_READ : 0) | (r->prot & MEM_W ? PROT_WRITE : 0) |
 		   (r->prot & MEM_X ? PROT_EXEC : 0);
+	int64_t got =
+	    mem_map(m, addr, length, prot, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0, r->name);
 
-	return mem_map(m, end, length, prot, flags | MAP_ANONYMOUS, -1, 0, r->name);
+	if (got >= 0 && r->no_fork)
+		mem_advise(m, addr, length, MADV_DONTFORK);
+	if (got >= 0 && r->wipe_on_fork)
+		mem_advise(m, addr, length, MADV_WIPEONFORK);
+	return got;
+}
+
+/* Moves length bytes of region r from `from` to `to`, where new_length bytes are free. */
+static int64_t move_region(struct guest_mem *m, const struct mem_region *r, uint64_t from,
+			   uint64_t to, uint64_t length, uint64_t new_length)
+{
+	bool object = r->file || r->shared;
+	struct mem_region moved = *r;
+	unsigned lost = LOST_NOTHING;
+	int64_t err = 0;
+
+	if (!object && new_length > length) {
+		err = map_more(m, r, to + length, new_length - length);
+		if (err < 0)
+			return err;
+	}
+	if (!reserve_has_room(&m->reserve, 4))
+		err = -ENOMEM;
+	else if (object)
+		err = reserve_move_object(&m->reserve, from, to, length, new_length, &lost);
+	else
+		err = reserve_move(&m->reserve, from, to, length, &lost);
+	if (err) {
+		if (lost & LOST_SOURCE)
+			forget(m, from, from + length);
+		if (!object && new_length > length)
+			mem_unmap(m, to + length, new_length - length);
+		checked(m);
+		return err;
+	}
+
+	memcpy(m->prot + to / GUEST_PAGE_BYTES, m->prot + from / GUEST_PAGE_BYTES,
+	       length / GUEST_PAGE_BYTES);
+	moved.offset += from - r->start;
+	moved.start = to;
+	moved.end = to + (object ? new_length : length);
+	moved.name = r->name ? x_strdup(r->name) : NULL;
+	forget(m, from, from + length);
+	insert_at(m, region_index(m, to), moved);
+	if (object && new_length > length)
+		set_prot(m, to + length, to + new_length, r->prot | MEM_MAPPED | MEM_BUS);
+	merge_around(m, to, to + new_length);
+	if (r->prot & MEM_X)
+		changed(m, to, to + new_length);
+	checked(m);
+	return (int64_t)to;
 }
 
 int64_t mem_remap(struct guest_mem *m, uint64_t addr, uint64_t old_length, uint64_t new_length,
@@ -420,9 +525,8 @@ int64_t mem_remap(struct guest_mem *m, uint64_t addr, uint64_t old_length, uint6
 {
 	struct mem_region r;
 	const struct mem_region *at;
-	uint64_t to, kept;
-	int64_t got;
-	int err;
+	uint64_t to;
+	int64_t got = -ENOMEM;
 
 	if ((flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)) ||
 	    (addr & (GUEST_PAGE_BYTES - 1)))
@@ -438,88 +542,213 @@ int64_t mem_remap(struct guest_mem *m, uint64_t addr, uint64_t old_length, uint6
 	if (old_length == 0)
 		return -EINVAL;
 	at = mem_region_at(m, addr);
-	if (!range_ok(addr, old_length) || !at || at->start > addr ||
+	if (!mem_range_ok(addr, old_length) || !at || at->start > addr ||
 	    !covered(m, addr, addr + old_length))
 		return -EFAULT;
 	if (flags & MREMAP_FIXED) {
-		if ((new_addr & (GUEST_PAGE_BYTES - 1)) || !range_ok(new_addr, new_length) ||
+		if ((new_addr & (GUEST_PAGE_BYTES - 1)) || !mem_range_ok(new_addr, new_length) ||
 		    (new_addr < addr + old_length && addr < new_addr + new_length))
 			return -EINVAL;
 	} else if (new_length <= old_length) {
 		if (new_length < old_length)
-			mem_unmap(m, addr + new_length, old_length - new_length);
-		return (int64_t)addr;
+			got = mem_unmap(m, addr + new_length, old_length - new_length);
+		return new_length < old_length && got < 0 ? got : (int64_t)addr;
 	}
 	if (at->end < addr + old_length)
 		return -EFAULT; /* spans mappings of different kinds */
 
 	r = *at;
 	r.name = r.name ? x_strdup(r.name) : NULL;
-	got = -ENOMEM;
 	if (!(flags & MREMAP_FIXED) && r.end == addr + old_length && !r.file && !r.shared &&
-	    range_ok(addr, new_length) && mem_is_free(m, addr + old_length, addr + new_length)) {
-		got = extend(m, &r, addr + old_length, new_length - old_length);
+	    mem_range_ok(addr, new_length) &&
+	    mem_is_free(m, addr + old_length, addr + new_length)) {
+		got = map_more(m, &r, addr + old_length, new_length - old_length);
 		if (got >= 0)
 			got = (int64_t)addr;
 		goto out;
 	}
 	if (!(flags & MREMAP_MAYMOVE))
 		goto out;
-
 	to = flags & MREMAP_FIXED ? new_addr : find_free(m, new_length);
 	if (!to && !(flags & MREMAP_FIXED))
 		goto out;
-	if (flags & MREMAP_FIXED)
-		mem_unmap(m, to, new_length);
-	kept = min_u64(old_length, new_length);
-	if (new_length < old_length)
-		mem_unmap(m, addr + new_length, old_length - new_length);
-	if (r.file || r.shared) {
-		/* The host knows what lies behind the end of the file mapping; let it grow it while
-		 * moving. */
-		if (mremap(m->base + addr, kept, new_length, MREMAP_MAYMOVE | MREMAP_FIXED,
-			   m->base + to) == MAP_FAILED) {
-			got = -errno;
-			goto out;
-		}
-		mmap(m->base + addr, kept, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-	} else {
-		err = move_pages(m, addr, to, kept);
-		if (err) {
-			got = err;
-			goto out;
-		}
-	}
-	for (size_t i = 0; i < kept / GUEST_PAGE_BYTES; i++)
-		m->prot[to / GUEST_PAGE_BYTES + i] = m->prot[addr / GUEST_PAGE_BYTES + i];
-	set_prot(m, addr, addr + kept, 0);
-	r.offset += addr - r.start;
-	cut(m, addr, addr + kept);
-	insert_at(m, region_index(m, to),
-		  (struct mem_region){ .start = to,
-				       .end = to + (r.file || r.shared ? new_length : kept),
-				       .prot = r.prot,
-				       .shared = r.shared,
-				       .file = r.file,
-				       .offset = r.offset,
-				       .dev = r.dev,
-				       .ino = r.ino,
-				       .name = r.name ? x_strdup(r.name) : NULL });
-	if (r.prot & MEM_X) {
-		changed(m, addr, addr + old_length);
-		changed(m, to, to + new_length);
-	}
-	got = (int64_t)to;
-	if (new_length > kept) {
-		if (r.file || r.shared)
-			set_prot(m, to + kept, to + new_length, r.prot | MEM_MAPPED | MEM_BUS);
-		else if (extend(m, &r, to + kept, new_length - kept) < 0)
-			got = -ENOMEM;
-	}
+	got = flags & MREMAP_FIXED ? mem_unmap(m, to, new_length) : 0;
+	if (got == 0 && new_length < old_length)
+		got = mem_unmap(m, addr + new_length, old_length - new_length);
+	if (got == 0)
+		got = move_region(m, &r, addr, to, min_u64(old_length, new_length), new_length);
 out:
 	free(r.name);
 	return got;
+}
+
+static bool is_private_anonymous(const struct guest_mem *m, uint64_t start, uint64_t end)
+{
+	for (size_t i = region_index(m, start); i < m->nregions && m->regions[i].start < end; i++)
+		if (m->regions[i].file || m->regions[i].shared)
+			return false;
+	return true;
+}
+
+static int64_t advise_fork(struct guest_mem *m, uint64_t start, uint64_t end, int advice)
+{
+	if (advice == MADV_WIPEONFORK && !is_private_anonymous(m, start, end))
+		return -EINVAL;
+	if (advice == MADV_DONTFORK || advice == MADV_DOFORK) {
+		int err;
+
+		if (!reserve_has_room(&m->reserve, 2))
+			return -ENOMEM;
+		/* Some difference on the host, so that these pages are a mapping of their own there
+		 * as on Linux: taking them away in a child then needs no further ones. */
+		err = reserve_advise(&m->reserve, start, end - start,
+				     advice == MADV_DONTFORK ? MADV_DONTDUMP : MADV_DODUMP);
+		if (err)
+			return err;
+	}
+	split_at(m, start);
+	split_at(m, end);
+	for (size_t i = region_index(m, start); i < m->nregions && m->regions[i].start < end; i++) {
+		struct mem_region *r = &m->regions[i];
+
+		r->no_fork = advice == MADV_DONTFORK || (advice != MADV_DOFORK && r->no_fork);
+		r->wipe_on_fork =
+		    advice == MADV_WIPEONFORK || (advice != MADV_KEEPONFORK && r->wipe_on_fork);
+	}
+	merge_around(m, start, end);
+	return 0;
+}
+
+int64_t mem_advise(struct guest_mem *m, uint64_t addr, uint64_t length, int advice)
+{
+	int64_t err = mem_check_mapped(m, addr, length);
+
+	if (err || length == 0)
+		return err;
+	length = page_up(length);
+	switch (advice) {
+	case MADV_FREE: /* at once, so that what a later read gives does not depend on the host */
+		if (!is_private_anonymous(m, addr, addr + length))
+			return -EINVAL;
+		advice = MADV_DONTNEED;
+		/* fall through */
+	case MADV_DONTNEED:
+	case MADV_REMOVE:
+		err = reserve_advise(&m->reserve, addr, length, advice);
+		if (!err)
+			mem_written(m, addr, length);
+		break;
+	case MADV_DONTFORK:
+	case MADV_DOFORK:
+	case MADV_WIPEONFORK:
+	case MADV_KEEPONFORK:
+		err = advise_fork(m, addr, addr + length, advice);
+		break;
+	case MADV_NORMAL:
+	case MADV_RANDOM:
+	case MADV_SEQUENTIAL:
+	case MADV_WILLNEED:
+	case MADV_MERGEABLE:
+	case MADV_UNMERGEABLE:
+	case MADV_HUGEPAGE:
+	case MADV_NOHUGEPAGE:
+	case MADV_DONTDUMP:
+	case MADV_DODUMP:
+	case MADV_COLD:
+	case MADV_PAGEOUT:
+	case 22: /* MADV_POPULATE_READ */
+	case 23: /* MADV_POPULATE_WRITE */
+	case 25: /* MADV_COLLAPSE */
+		return 0;
+	default:
+		return -EINVAL;
+	}
+	checked(m);
+	return err;
+}
+
+void mem_after_fork(struct guest_mem *m)
+{
+	for (size_t i = m->nregions; i-- > 0;) {
+		const struct mem_region *r = &m->regions[i];
+		uint64_t start = r->start, end = r->end;
+
+		/* A file may have refused to be inherited. */
+		if (r->no_fork ||
+		    (r->file && !reserve_is_whole(&m->reserve, (int64_t)start, end - start))) {
+			reserve_clear(&m->reserve, start, end - start);
+			forget(m, start, end);
+		} else if (r->wipe_on_fork) {
+			if (reserve_advise(&m->reserve, start, end - start, MADV_DONTNEED))
+				die("out of memory: cannot empty memory of a forked process");
+			mem_written(m, start, end - start);
+		}
+	}
+	if (!reserve_is_whole(&m->reserve, -(int64_t)GUEST_GUARD_BYTES,
+			      GUEST_ADDR_LIMIT + 2 * GUEST_GUARD_BYTES))
+		die("the address space of a forked process has a hole");
+	checked(m);
+}
+
+struct verify {
+	const struct guest_mem *m;
+	int64_t at; /* everything before it has been seen */
+	const char *why;
+};
+
+static void verify_mapping(void *ctx, const struct reserve_mapping *map)
+{
+	struct verify *v = ctx;
+	const struct guest_mem *m = v->m;
+	int64_t at = map->start;
+
+	if (map->start > v->at)
+		v->why = "there is a hole in it";
+	v->at = map->end;
+	if (map->prot[2] != '-')
+		v->why = "something in it can be executed on the host";
+	while (!v->why && at < map->end) {
+		const struct mem_region *r = at < 0 ? NULL : mem_region_at(m, (uint64_t)at);
+		int64_t end = at < 0 ? 0 : map->end;
+		int prot = 0;
+
+		if (r && r->start <= (uint64_t)at) {
+			prot = host_prot(r->prot);
+			end = min_u64((uint64_t)end, r->end);
+		} else {
+			if (r)
+				end = min_u64((uint64_t)end, r->start);
+			r = NULL;
+		}
+		if ((map->prot[0] == 'r') != !!(prot & PROT_READ) ||
+		    (map->prot[1] == 'w') != !!(prot & PROT_WRITE))
+			v->why = "the host's protection is not the guest's";
+		else if ((map->prot[3] == 's') != (r && r->shared))
+			v->why = "shared memory and private memory are confused";
+		else if ((map->inode != 0) != (r && (r->file || r->shared)))
+			v->why = "a file stands where none should, or none where one should";
+		at = end;
+	}
+}
+
+const char *mem_verify(const struct guest_mem *m)
+{
+	struct verify v = { .m = m, .at = -(int64_t)GUEST_GUARD_BYTES };
+
+	if (!reserve_each(&m->reserve, verify_mapping, &v))
+		return NULL;
+	if (!v.why && v.at < (int64_t)(GUEST_ADDR_LIMIT + GUEST_GUARD_BYTES))
+		v.why = "its end is missing";
+	for (size_t i = 0; !v.why && i < m->nregions; i++) {
+		const struct mem_region *r = &m->regions[i];
+
+		if (r->start >= r->end || (i && m->regions[i - 1].end > r->start))
+			v.why = "regions overlap";
+		if (!mem_page_has(m, r->start, r->prot | MEM_MAPPED) ||
+		    !mem_page_has(m, r->end - 1, r->prot | MEM_MAPPED))
+			v.why = "the table of pages and the list of regions differ";
+	}
+	return v.why;
 }
 
 void mem_file_cut(struct guest_mem *m, uint64_t dev, uint64_t ino)
@@ -530,119 +759,4 @@ void mem_file_cut(struct guest_mem *m, uint64_t dev, uint64_t ino)
 		if (r->file && r->dev == dev && r->ino == ino)
 			set_prot(m, r->start, r->end, r->prot | MEM_MAPPED | MEM_BUS);
 	}
-}
-
-/* Every page of the range has want; *bus if touching one may raise SIGBUS. */
-static bool check(const struct guest_mem *m, uint64_t addr, size_t n, unsigned want, bool *bus)
-{
-	unsigned seen = 0;
-
-	if (!range_ok(addr, n))
-		return false;
-	for (uint64_t page = addr / GUEST_PAGE_BYTES; page <= (addr + n - 1) / GUEST_PAGE_BYTES;
-	     page++) {
-		if ((m->prot[page] & want) != want)
-			return false;
-		seen |= m->prot[page];
-	}
-	*bus = seen & MEM_BUS;
-	return true;
-}
-
-/* Copies that the host kernel makes: it answers a page beyond the end of a file with an error. */
-static int copy_by_kernel(const void *host, void *buf, size_t n, bool write)
-{
-	struct iovec local = { buf, n }, remote = { (void *)(uintptr_t)host, n };
-	ssize_t got = write ? process_vm_writev(getpid(), &local, 1, &remote, 1, 0)
-			    : process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-
-	return got == (ssize_t)n ? 0 : -EFAULT;
-}
-
-int mem_read(const struct guest_mem *m, void *dst, uint64_t addr, size_t n)
-{
-	bool bus;
-
-	if (n == 0)
-		return 0;
-	if (!check(m, addr, n, MEM_R, &bus))
-		return -EFAULT;
-	if (unlikely(bus))
-		return copy_by_kernel(m->base + addr, dst, n, false);
-	memcpy(dst, m->base + addr, n);
-	return 0;
-}
-
-int mem_write(struct guest_mem *m, uint64_t addr, const void *src, size_t n)
-{
-	bool bus;
-
-	if (n == 0)
-		return 0;
-	if (!check(m, addr, n, MEM_R | MEM_W, &bus))
-		return -EFAULT;
-	if (unlikely(bus)) {
-		if (copy_by_kernel(m->base + addr, (void *)(uintptr_t)src, n, true) < 0)
-			return -EFAULT;
-	} else {
-		memcpy(m->base + addr, src, n);
-	}
-	mem_written(m, addr, n);
-	return 0;
-}
-
-void mem_written(struct guest_mem *m, uint64_t addr, uint64_t n)
-{
-	if (n == 0 || !range_ok(addr, n))
-		return;
-	for (uint64_t page = addr / GUEST_PAGE_BYTES; page <= (addr + n - 1) / GUEST_PAGE_BYTES;
-	     page++) {
-		if (m->prot[page] & MEM_X) {
-			changed(m, addr, addr + n);
-			return;
-		}
-	}
-}
-
-int64_t mem_read_string(const struct guest_mem *m, char *dst, uint64_t addr, size_t size_bytes)
-{
-	size_t done = 0;
-
-	while (done < size_bytes) {
-		size_t n = GUEST_PAGE_BYTES - ((addr + done) & (GUEST_PAGE_BYTES - 1));
-		const char *zero;
-
-		if (n > size_bytes - done)
-			n = size_bytes - done;
-		if (mem_read(m, dst + done, addr + done, n) < 0)
-			return -EFAULT;
-		zero = memchr(dst + done, 0, n);
-		if (zero)
-			return zero - dst;
-		done += n;
-	}
-	return -ENAMETOOLONG;
-}
-
-uint64_t mem_peek(const struct guest_mem *m, uint64_t addr, unsigned size_bytes)
-{
-	uint64_t value = 0;
-	bool bus;
-
-	if (size_bytes > 8)
-		size_bytes = 8;
-	if (likely(size_bytes && check(m, addr, size_bytes, MEM_R, &bus))) {
-		if (unlikely(bus))
-			return copy_by_kernel(m->base + addr, &value, size_bytes, false) ? 0
-											 : value;
-		memcpy(&value, m->base + addr, size_bytes);
-		return value;
-	}
-	for (unsigned i = 0; i < size_bytes; i++) {
-		uint8_t byte = 0;
-
-		if (mem_read(m, &byte, addr + i, 1) == 0)
-			value |= (uint64_t)byte << (8 * i);
-	}
-	return value;
 }

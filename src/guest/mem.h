@@ -15,10 +15,7 @@
 #include <stdint.h>
 
 #include "guest/guest.h"
-
-/* So much address space is reserved without access on either side of the guest's region: an access
- * whose base register was checked may miss the region by its offset and size, and must fault. */
-#define GUEST_GUARD_BYTES (64ull << 10)
+#include "guest/reserve.h"
 
 enum mem_prot {
 	MEM_R = 1,
@@ -34,13 +31,16 @@ struct mem_region {
 	uint8_t prot; /* enum mem_prot: R, W, X */
 	bool shared;
 	bool file;
+	bool no_fork;	   /* MADV_DONTFORK: a child does not have it */
+	bool wipe_on_fork; /* MADV_WIPEONFORK: a child has it empty */
 	uint64_t offset;   /* of start, in the file */
 	uint64_t dev, ino; /* of the file */
 	char *name;	   /* path as the guest knows it, "[stack]", …; NULL: anonymous */
 };
 
 struct guest_mem {
-	uint8_t *base; /* host address of guest address 0 */
+	uint8_t *base; /* host address of guest address 0: reserve.base */
+	struct reserve reserve;
 	uint8_t *prot; /* enum mem_prot per page; lazily committed */
 	/* Called when instructions in [start, end) may have changed: unmapped, remapped, protection
 	 * changed, or written by the kernel into an executable page. */
@@ -54,6 +54,12 @@ struct guest_mem {
 static inline bool mem_page_has(const struct guest_mem *m, uint64_t addr, unsigned want)
 {
 	return addr < GUEST_ADDR_LIMIT && (m->prot[addr / GUEST_PAGE_BYTES] & want) == want;
+}
+
+/* The whole of [addr, addr + length) is below the limit; no sum overflows. */
+static inline bool mem_range_ok(uint64_t addr, uint64_t length)
+{
+	return addr < GUEST_ADDR_LIMIT && length <= GUEST_ADDR_LIMIT - addr;
 }
 
 static inline uint64_t page_up(uint64_t n)
@@ -79,6 +85,16 @@ int64_t mem_unmap(struct guest_mem *m, uint64_t addr, uint64_t length);
 int64_t mem_protect(struct guest_mem *m, uint64_t addr, uint64_t length, int prot);
 int64_t mem_remap(struct guest_mem *m, uint64_t addr, uint64_t old_length, uint64_t new_length,
 		  int flags, uint64_t new_addr);
+/* As madvise, for advice that the guest could notice; other known advice is accepted. */
+int64_t mem_advise(struct guest_mem *m, uint64_t addr, uint64_t length, int advice);
+/* In a new child process, before anything of the guest's runs: takes away what it does not inherit.
+ */
+void mem_after_fork(struct guest_mem *m);
+/* 0 if every page of the range is mapped, or what Linux's calls answer then. */
+int64_t mem_check_mapped(const struct guest_mem *m, uint64_t addr, uint64_t length);
+/* Compares the host's mappings with the invariants of reserve.h and with the regions. Why not, or
+ * NULL; also where the kernel does not tell. */
+const char *mem_verify(const struct guest_mem *m);
 /* True if [start, end) is free of mappings. */
 bool mem_is_free(const struct guest_mem *m, uint64_t start, uint64_t end);
 /* The region that holds addr, or the first one after it; NULL if there is none. */

@@ -21,7 +21,8 @@ int64_t sys_brk(struct guest *g, struct thread *t, const uint64_t *a)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, NULL) < 0)
 			return (int64_t)g->brk;
 	} else if (want < old) {
-		mem_unmap(&g->mem, want, old - want);
+		if (mem_unmap(&g->mem, want, old - want) < 0)
+			return (int64_t)g->brk;
 	}
 	g->brk = a[0];
 	return (int64_t)g->brk;
@@ -74,32 +75,14 @@ int64_t sys_mprotect(struct guest *g, struct thread *t, const uint64_t *a)
 	return mem_protect(&g->mem, a[0], a[1], (int)a[2] & 7);
 }
 
-/* Are all pages of the range mapped? 0, or what Linux answers. */
-static int64_t check_mapped(struct guest *g, uint64_t addr, uint64_t length)
-{
-	if (addr & (GUEST_PAGE_BYTES - 1))
-		return -EINVAL;
-	if (addr >= GUEST_ADDR_LIMIT || length > GUEST_ADDR_LIMIT - addr)
-		return -ENOMEM;
-	for (uint64_t at = addr; at < addr + length;) {
-		const struct mem_region *r = mem_region_at(&g->mem, at);
-
-		if (!r || r->start > at)
-			return -ENOMEM;
-		at = r->end;
-	}
-	return 0;
-}
-
 int64_t sys_msync(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	uint64_t length = page_up(a[1]);
-	int64_t err = check_mapped(g, a[0], length);
+	int64_t err = mem_check_mapped(&g->mem, a[0], a[1]);
 
 	(void)t;
 	if (err)
 		return err;
-	return length ? ret_errno(msync(g->mem.base + a[0], length, (int)a[2])) : 0;
+	return a[1] ? ret_errno(msync(g->mem.base + a[0], page_up(a[1]), (int)a[2])) : 0;
 }
 
 /* Locking changes nothing that a guest can see. */
@@ -108,7 +91,7 @@ static int64_t lock(struct guest *g, const uint64_t *a)
 	uint64_t start = page_down(a[0]);
 
 	return a[1] > GUEST_ADDR_LIMIT ? -ENOMEM
-				       : check_mapped(g, start, page_up(a[0] - start + a[1]));
+				       : mem_check_mapped(&g->mem, start, a[0] - start + a[1]);
 }
 
 int64_t sys_mlock(struct guest *g, struct thread *t, const uint64_t *a)
@@ -145,7 +128,7 @@ int64_t sys_mincore(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	uint64_t pages = page_up(a[1]) / GUEST_PAGE_BYTES;
 	uint8_t one[256];
-	int64_t err = check_mapped(g, a[0], page_up(a[1]));
+	int64_t err = mem_check_mapped(&g->mem, a[0], a[1]);
 
 	(void)t;
 	if (err)
@@ -161,48 +144,10 @@ int64_t sys_mincore(struct guest *g, struct thread *t, const uint64_t *a)
 
 int64_t sys_madvise(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	uint64_t length = page_up(a[1]);
-	int64_t err;
-
 	(void)t;
 	if (a[1] > GUEST_ADDR_LIMIT)
 		return -EINVAL;
-	err = check_mapped(g, a[0], length);
-	if (err || !length)
-		return err;
-	switch ((int)a[2]) {
-	case MADV_DONTNEED:
-	case MADV_REMOVE:
-	case MADV_FREE: /* at once, so that what a later read gives does not depend on the host */
-		if (madvise(g->mem.base + a[0], length,
-			    (int)a[2] == MADV_REMOVE ? MADV_REMOVE : MADV_DONTNEED))
-			return -errno;
-		mem_written(&g->mem, a[0], length);
-		return 0;
-	case MADV_DONTFORK:
-	case MADV_DOFORK:
-	case MADV_WIPEONFORK:
-	case MADV_KEEPONFORK:
-		return ret_errno(madvise(g->mem.base + a[0], length, (int)a[2]));
-	case MADV_NORMAL:
-	case MADV_RANDOM:
-	case MADV_SEQUENTIAL:
-	case MADV_WILLNEED:
-	case MADV_MERGEABLE:
-	case MADV_UNMERGEABLE:
-	case MADV_HUGEPAGE:
-	case MADV_NOHUGEPAGE:
-	case MADV_DONTDUMP:
-	case MADV_DODUMP:
-	case MADV_COLD:
-	case MADV_PAGEOUT:
-	case 22: /* MADV_POPULATE_READ */
-	case 23: /* MADV_POPULATE_WRITE */
-	case 25: /* MADV_COLLAPSE */
-		return 0;
-	default:
-		return -EINVAL;
-	}
+	return mem_advise(&g->mem, a[0], a[1], (int)a[2]);
 }
 
 int64_t sys_riscv_flush_icache(struct guest *g, struct thread *t, const uint64_t *a)

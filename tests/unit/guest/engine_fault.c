@@ -232,6 +232,204 @@ static void test_235_a_base_outside_with_an_offset_inside_is_no_fault(void **sta
 	world_close(&w);
 }
 
+/*
+ * The first and the last page of the guest's addresses are mapped; outside of the guards stand
+ * pages that can be read and written, so that an access that gets past the guards is no fault.
+ */
+enum { OUTSIDE_BYTES = 0x20000, EDGE_BYTES = 0x1000 };
+
+static void open_edges(struct world *w, uint8_t *outside[2])
+{
+	world_open(w);
+	world_map(w, 0, EDGE_BYTES, MEM_R | MEM_W);
+	world_map(w, GUEST_ADDR_LIMIT - EDGE_BYTES, EDGE_BYTES, MEM_R | MEM_W);
+	outside[0] = w->mem.base - GUEST_GUARD_BYTES - OUTSIDE_BYTES;
+	outside[1] = w->mem.base + GUEST_ADDR_LIMIT + GUEST_GUARD_BYTES;
+	for (int i = 0; i < 2; i++) {
+		assert_ptr_equal(mmap(outside[i], OUTSIDE_BYTES, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+				 outside[i]);
+		memset(outside[i], 0xa5, OUTSIDE_BYTES);
+	}
+}
+
+static void close_edges(struct world *w, uint8_t *outside[2])
+{
+	for (int i = 0; i < 2; i++) {
+		for (unsigned k = 0; k < OUTSIDE_BYTES; k++)
+			if (outside[i][k] != 0xa5)
+				fail_msg("a store got past the guard, to byte %u", k);
+		munmap(outside[i], OUTSIDE_BYTES);
+	}
+	world_close(w);
+}
+
+static bool is_there(uint64_t addr)
+{
+	return addr < EDGE_BYTES ||
+	       (addr < GUEST_ADDR_LIMIT && addr >= GUEST_ADDR_LIMIT - EDGE_BYTES);
+}
+
+/* Where an access of so many bytes faults; false: it does not. The host reports one of the bytes
+ * that are not there. */
+static bool faults(uint64_t addr, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		if (!is_there(addr + i))
+			return true;
+	return false;
+}
+
+/* Atomic operations have no offset, and must be aligned. */
+static bool is_atomic(enum op op)
+{
+	return (op_info[op].match & 0x7f) == 0x2f;
+}
+
+/* Executes word, whose base register is x10, at the end of a block that ran before. */
+static void try_edge(struct world *w, uint32_t word, uint64_t base)
+{
+	struct inst in = isa_decode(word);
+	const struct op_info *info = &op_info[in.op];
+	unsigned bytes = info->mem_bytes;
+	uint64_t addr = base + (is_atomic(in.op) ? 0 : (uint64_t)(int64_t)in.imm);
+	bool aligned = !is_atomic(in.op) || addr % bytes == 0;
+
+	for (int by = 0; by < EXECUTORS; by++) {
+		struct hart h = start_hart(10, 64, base);
+		uint64_t value = h.f[13];
+		enum engine_exit result;
+
+		if (!is_atomic(in.op))
+			h.x[10] = (uint64_t)(64 - (int64_t)in.imm);
+		h.x[LOOP_COUNT] = 20;
+		result = world_run(w, by, &h, 100000, 0, NULL);
+		const struct engine_fault *f = engine_last_fault(w->engine[by]);
+
+		assert_int_equal(h.f[13], value);
+		if (!aligned) {
+			assert_int_equal(result, ENGINE_FAULT);
+			assert_true(f->misaligned);
+		} else if (faults(addr, bytes)) {
+			if (result != ENGINE_FAULT || h.x[10] != base || f->addr - addr >= bytes ||
+			    is_there(f->addr))
+				fail_msg("%s at %lx by %d: exit %d, address %lx", info->name, addr,
+					 by, result, f->addr);
+		} else if (result != ENGINE_ECALL) {
+			fail_msg("%s at %lx by %d: exit %d", info->name, addr, by, result);
+		}
+	}
+}
+
+/* 20 times with a good base, then once with the bad one, then ecall. */
+static void emit_edge(struct world *w, uint32_t word)
+{
+	uint64_t loop;
+
+	world_restart(w);
+	loop = world_pc(w);
+	world_emit(w, word);
+	world_emit(w, enc_i(OP_ADDI, LOOP_COUNT, LOOP_COUNT, -1));
+	world_emit(w, enc_b(OP_BLT, 0, LOOP_COUNT, (int)(loop - world_pc(w))));
+	world_emit(w, enc_r(OP_ADD, 10, 0, 30));
+	world_emit(w, enc_b(OP_BEQ, LOOP_COUNT, 0, (int)(loop - world_pc(w))));
+	world_emit(w, enc_i(OP_ECALL, 0, 0, 0));
+}
+
+static void test_275_accesses_at_the_ends_of_the_reservation_fault_or_are_the_guests(void **state)
+{
+	static const int offsets[] = { -2048, -9, -8, -1, 0, 1, 7, 8, 2047 };
+	static const uint64_t places[] = { 0,
+					   EDGE_BYTES,
+					   GUEST_ADDR_LIMIT - EDGE_BYTES,
+					   GUEST_ADDR_LIMIT,
+					   GUEST_ADDR_LIMIT + GUEST_GUARD_BYTES,
+					   GUEST_ADDR_LIMIT + GUEST_GUARD_BYTES + OUTSIDE_BYTES,
+					   -GUEST_GUARD_BYTES,
+					   -GUEST_GUARD_BYTES - OUTSIDE_BYTES };
+	static const int near[] = { -2048, -2047, -16, -8, -7, -4, -1, 0, 1, 4, 8, 2040, 2048 };
+	uint8_t *outside[2];
+	struct world w;
+
+	(void)state;
+	open_edges(&w, outside);
+	for (unsigned op = 1; op < OP_COUNT; op++) {
+		const struct op_info *info = &op_info[op];
+		bool amo = is_atomic((enum op)op);
+
+		/* A store-conditional without a reservation does not touch memory. */
+		if (!(info->flags & (OPF_LOAD | OPF_STORE)) || op == OP_SC_W || op == OP_SC_D)
+			continue;
+		for (unsigned o = 0; o < (amo ? 1 : ARRAY_LEN(offsets)); o++) {
+			uint32_t word = memory_word((enum op)op, 10);
+
+			if (!amo && info->flags & OPF_LOAD)
+				word |= (uint32_t)offsets[o] << 20;
+			else if (!amo)
+				word |= ((uint32_t)offsets[o] & 31) << 7 |
+					((uint32_t)offsets[o] >> 5 & 127) << 25;
+			emit_edge(&w, word);
+			for (unsigned p = 0; p < ARRAY_LEN(places); p++)
+				for (unsigned n = 0; n < ARRAY_LEN(near); n++)
+					try_edge(&w, word, places[p] + (uint64_t)(int64_t)near[n]);
+		}
+	}
+	close_edges(&w, outside);
+}
+
+/*
+ * Generated code checks a base register once and then knows how far additions can have taken it: a
+ * register that walks off either end in one block, in steps of all sizes, by additions and moves.
+ */
+static void test_276_a_checked_base_cannot_walk_past_the_guards(void **state)
+{
+	uint8_t *outside[2];
+	struct world w;
+
+	(void)state;
+	open_edges(&w, outside);
+	for (unsigned stores = 0; stores < 2; stores++) {
+		for (unsigned steps = 0; steps < 56; steps++) {
+			for (unsigned kind = 0; kind < 6; kind++) {
+				int by = kind & 1 ? -2048 : 2047;
+				uint64_t start = by < 0 ? 0 : GUEST_ADDR_LIMIT - 8;
+				uint64_t end = start + (uint64_t)((int64_t)by * steps);
+				unsigned reg = 10;
+
+				world_restart(&w);
+				world_emit(&w, enc_i(OP_LD, 12, 10, 0));
+				for (unsigned i = 0; i < steps; i++) {
+					/* the same register, or from one to the next */
+					unsigned to = kind < 2 ? reg : 10 + (i + 1) % 2 * 18;
+					if (kind >= 4 && i % 4 == 3)
+						world_emit(&w, enc_r(OP_ADD, 18, reg, 0)), reg = 18;
+					world_emit(&w, enc_i(OP_ADDI, to, reg, by));
+					reg = to;
+				}
+				world_emit(&w, stores ? enc_s(OP_SD, reg, 12, 0)
+						      : enc_i(OP_LD, 13, reg, 0));
+				world_emit(&w, enc_i(OP_ECALL, 0, 0, 0));
+				for (int x = 0; x < EXECUTORS; x++) {
+					enum engine_exit result = ENGINE_BUDGET;
+					/* often enough to be translated */
+					for (int times = 0; times < 16; times++) {
+						struct hart h = start_hart(10, start, 0);
+						result = world_run(&w, x, &h, 1000, 0, NULL);
+					}
+					const struct engine_fault *f =
+					    engine_last_fault(w.engine[x]);
+					if (faults(end, 8)
+						? result != ENGINE_FAULT || f->addr - end >= 8
+						: result != ENGINE_ECALL)
+						fail_msg("%u steps of %d by %d: exit %d, %lx",
+							 steps, by, x, result, f->addr);
+				}
+			}
+		}
+	}
+	close_edges(&w, outside);
+}
+
 static void test_236_a_misaligned_atomic_is_a_bus_error(void **state)
 {
 	struct world w;
@@ -348,6 +546,9 @@ int main(void)
 		cmocka_unit_test(test_233_an_access_across_pages_faults_at_the_second),
 		cmocka_unit_test(test_234_an_access_across_the_last_address_faults),
 		cmocka_unit_test(test_235_a_base_outside_with_an_offset_inside_is_no_fault),
+		cmocka_unit_test(
+		    test_275_accesses_at_the_ends_of_the_reservation_fault_or_are_the_guests),
+		cmocka_unit_test(test_276_a_checked_base_cannot_walk_past_the_guards),
 		cmocka_unit_test(test_236_a_misaligned_atomic_is_a_bus_error),
 		cmocka_unit_test(test_237_a_mapped_file_that_ends_early_is_a_bus_error),
 		cmocka_unit_test(test_238_misaligned_accesses_work_also_across_pages),

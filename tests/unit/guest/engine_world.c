@@ -20,16 +20,11 @@ static uint64_t counter(void *ctx, unsigned csr, uint64_t executed)
 
 void world_open(struct world *w)
 {
-	uint64_t all = GUEST_ADDR_LIMIT + 2 * GUEST_GUARD_BYTES;
+	struct err e;
 
 	memset(w, 0, sizeof(*w));
-	w->mem.base =
-	    mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_ptr_not_equal(w->mem.base, MAP_FAILED);
-	w->mem.base += GUEST_GUARD_BYTES;
-	w->mem.prot = mmap(NULL, GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_ptr_not_equal(w->mem.prot, MAP_FAILED);
+	if (!mem_init(&w->mem, &e))
+		fail_msg("%s", e.text);
 	world_map(w, CODE_PC, CODE_BYTES, MEM_R | MEM_W | MEM_X);
 	world_map(w, DATA_PC, DATA_BYTES, MEM_R | MEM_W);
 	for (int by = 0; by < EXECUTORS; by++) {
@@ -45,8 +40,7 @@ void world_close(struct world *w)
 {
 	for (int by = 0; by < EXECUTORS; by++)
 		engine_free(w->engine[by]);
-	munmap(w->mem.base - GUEST_GUARD_BYTES, GUEST_ADDR_LIMIT + 2 * GUEST_GUARD_BYTES);
-	munmap(w->mem.prot, GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES);
+	mem_fini(&w->mem);
 }
 
 void world_map(struct world *w, uint64_t addr, uint64_t length, unsigned prot)
