@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = ROOT / "workloads"
 SIZES = ("quick", "test", "ref")
 TOKEN = re.compile(r"@([a-z0-9]+):([0-9]+)|@([a-z]+\.[a-z]+)|@out")
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/root", "LC_ALL": "C", "TZ": "UTC", "OMP_NUM_THREADS": "1",
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/home/guest", "LC_ALL": "C", "TZ": "UTC", "OMP_NUM_THREADS": "1",
                "MAGICK_THREAD_LIMIT": "1"}
 
 

@@ -56,14 +56,14 @@ static bool check_env(const struct cmd_strings *env, struct err *e)
 /* The guest's environment does not depend on the host's, so that runs repeat; --env adds to it. */
 static char **make_env(const struct cmd_strings *added)
 {
-	static const char *const fixed[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root",
-					     "LANG=C", "TZ=UTC" };
-	char **env = x_calloc(ARRAY_LEN(fixed) + added->count + 1, sizeof(*env));
-	size_t n = 0;
+	size_t fixed = 0, n = 0;
+	char **env;
 
-	for (size_t i = 0; i < ARRAY_LEN(fixed) + added->count; i++) {
-		const char *item =
-		    i < ARRAY_LEN(fixed) ? fixed[i] : added->items[i - ARRAY_LEN(fixed)];
+	while (guest_environment[fixed])
+		fixed++;
+	env = x_calloc(fixed + added->count + 1, sizeof(*env));
+	for (size_t i = 0; i < fixed + added->count; i++) {
+		const char *item = i < fixed ? guest_environment[i] : added->items[i - fixed];
 		size_t name_len = strcspn(item, "=") + 1, at = 0;
 
 		while (at < n && strncmp(env[at], item, name_len))

@@ -7,7 +7,6 @@
  * headers are not read here.
  */
 #include <elf.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -80,24 +79,20 @@ static const char *read_interp(struct elf_file *f, const Elf64_Phdr *p)
 	return NULL;
 }
 
-bool elf_open(struct guest *g, struct elf_file *f, const char *name, const char *host,
-	      struct err *e, int *code)
+bool elf_open(struct elf_file *f, const char *name, const char *host, int fd, struct err *e,
+	      int *code)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr *ph;
 	struct stat st;
 	const char *why = NULL;
 
-	(void)g;
 	memset(f, 0, sizeof(*f));
 	f->name = x_strdup(name);
 	f->host = x_strdup(host);
-	f->fd = open(host, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (f->fd < 0) {
-		int error = errno;
-
-		return refuse(f, e, code, error, strerror(error));
-	}
+	f->fd = fd;
+	if (f->fd < 0)
+		return refuse(f, e, code, -fd, strerror(-fd));
 	if (fstat(f->fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return refuse(f, e, code, EACCES, "not a regular file");
 	f->size_bytes = (uint64_t)st.st_size;
@@ -165,6 +160,9 @@ void elf_close(struct elf_file *f)
 
 bool elf_map(struct guest *g, const struct elf_file *f, uint64_t bias, struct err *e)
 {
+	char path[PATH_BYTES];
+	const char *name = path_of_fd(f->fd, path) == 0 ? path_guest(g, path) : f->name;
+
 	for (size_t i = 0; i < f->nsegments; i++) {
 		const struct elf_segment *s = &f->segment[i];
 		uint64_t start = page_down(s->vaddr + bias);
@@ -176,7 +174,7 @@ bool elf_map(struct guest *g, const struct elf_file *f, uint64_t bias, struct er
 		if (s->filesz)
 			got = mem_map(&g->mem, start, mapped - start, s->prot,
 				      MAP_PRIVATE | MAP_FIXED, f->fd,
-				      s->offset - (s->vaddr + bias - start), f->name);
+				      s->offset - (s->vaddr + bias - start), name);
 		else
 			mapped = start;
 		if (got >= 0 && end > mapped)

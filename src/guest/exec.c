@@ -57,16 +57,11 @@ static void strings_free(char **v)
 
 /* The line behind "#!" split into interpreter and optional argument; false if there is no such
  * line. */
-static bool read_shebang(const char *host, char line[SHEBANG_BYTES], char **interp, char **arg)
+static bool read_shebang(int fd, char line[SHEBANG_BYTES], char **interp, char **arg)
 {
-	int fd = open(host, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n;
+	ssize_t n = fd < 0 ? -1 : pread(fd, line, SHEBANG_BYTES - 1, 0);
 	char *p, *end;
 
-	if (fd < 0)
-		return false;
-	n = pread(fd, line, SHEBANG_BYTES - 1, 0);
-	close(fd);
 	if (n < 3 || line[0] != '#' || line[1] != '!')
 		return false;
 	line[n] = 0;
@@ -89,6 +84,39 @@ static bool read_shebang(const char *host, char line[SHEBANG_BYTES], char **inte
 	return true;
 }
 
+/* Opens what a name leads to: a host descriptor, or -errno. host is its name for messages and for
+ * reading symbols later. */
+static int open_program(struct guest *g, const char *name, char host[PATH_BYTES])
+{
+	struct path_at at;
+	int fd = path_find(g, (uint64_t)AT_FDCWD, name, PATH_FOLLOW, &at);
+
+	snprintf(host, PATH_BYTES, "%s", name);
+	if (fd < 0)
+		return fd;
+	fd = at.node.row ? -EACCES : path_open(g, &at, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	/* The name as it was given, where that means the same to the host. */
+	if (fd >= 0 && (at.in_sysroot || !*at.name || g->cwd.row) && path_of_fd(fd, host) < 0)
+		snprintf(host, PATH_BYTES, "%s", name);
+	path_done(&at);
+	return fd;
+}
+
+int exec_check(struct guest *g, const char *name)
+{
+	struct path_at at;
+	struct stat st;
+	int err = path_find(g, (uint64_t)AT_FDCWD, name, PATH_FOLLOW, &at);
+
+	if (err)
+		return err;
+	err = path_stat(g, &at, &st);
+	if (!err)
+		err = at.node.row || !S_ISREG(st.st_mode) ? -EACCES : path_access(g, &at, X_OK);
+	path_done(&at);
+	return err;
+}
+
 static bool plan_open(struct guest *g, struct exec_plan *plan, const char *name, char **argv,
 		      struct err *e, int *code)
 {
@@ -103,19 +131,15 @@ static bool plan_open(struct guest *g, struct exec_plan *plan, const char *name,
 		char *interp, *arg;
 		char **next;
 		size_t n, at = 0;
-		int err = path_host(g, path, true, host);
+		int fd = open_program(g, path, host);
 
-		if (err < 0) {
-			*code = -err;
-			err_set(e, "%s: %s", path, strerror(-err));
-			break;
-		}
-		if (!read_shebang(host, line, &interp, &arg)) {
-			if (!elf_open(g, &plan->program, path, host, e, code))
+		if (!read_shebang(fd, line, &interp, &arg)) {
+			if (!elf_open(&plan->program, path, host, fd, e, code))
 				break;
 			free(path);
 			return true;
 		}
+		close(fd);
 		if (depth == SHEBANG_DEPTH) {
 			*code = ELOOP;
 			err_set(e,
@@ -152,18 +176,18 @@ static bool plan_interp(struct guest *g, struct exec_plan *plan, struct err *e, 
 {
 	const char *name = plan->program.interp;
 	char host[PATH_BYTES];
-	int err;
+	int fd;
 
 	if (!name)
 		return true;
-	err = path_host(g, name, true, host);
-	if (err < 0 || access(host, F_OK) < 0) {
+	fd = open_program(g, name, host);
+	if (fd == -ENOENT || fd == -ENOTDIR) {
 		*code = ENOENT;
 		return err_set(e, "%s: its interpreter %s is not there%s", plan->program.name, name,
 			       g->sysroot ? " (looked under the sysroot and on this machine)"
 					  : "; name the folder that has it with --sysroot");
 	}
-	if (!elf_open(g, &plan->interp, name, host, e, code))
+	if (!elf_open(&plan->interp, name, host, fd, e, code))
 		return false;
 	if (plan->interp.type != ET_DYN && plan->interp.low < plan->program.high &&
 	    plan->program.low < plan->interp.high) {
@@ -288,13 +312,11 @@ static void map_trampoline(struct guest *g)
 	mem_protect(&g->mem, GUEST_TRAMPOLINE, GUEST_PAGE_BYTES, PROT_READ | PROT_EXEC);
 }
 
-static char *absolute(const struct guest *g, const char *host)
+static char *absolute(const struct guest *g, const struct elf_file *f)
 {
-	char *real = realpath(host, NULL);
-	char *name = x_strdup(path_guest(g, real ? real : host));
+	char path[PATH_BYTES];
 
-	free(real);
-	return name;
+	return x_strdup(path_of_fd(f->fd, path) == 0 ? path_guest(g, path) : f->name);
 }
 
 bool exec_load(struct guest *g, const char *name, char **argv, char **envp, struct err *e,
@@ -355,13 +377,17 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 	free(g->exe_host);
 	free(g->exe_name);
 	g->exe_host = x_strdup(plan.program.host);
-	g->exe_name = absolute(g, plan.program.host);
+	g->exe_name = absolute(g, &plan.program);
+	if (g->exe_fd >= 0)
+		close(g->exe_fd);
+	g->exe_fd = fcntl(plan.program.fd, F_DUPFD_CLOEXEC, 3);
 	strings_free(g->argv_now);
 	strings_free(g->envp_now);
 	g->argv_now = strings_dup(plan.argv);
 	g->envp_now = strings_dup(envp);
 	snprintf(t->name, sizeof(t->name), "%.15s",
 		 strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+	proc_note(g);
 	memset(&t->hart, 0, sizeof(t->hart));
 	t->hart.lr_addr = ~0ull;
 	t->hart.pc = g->entry & ~1ull; /* as sepc has no lowest bit */

@@ -102,6 +102,8 @@ int64_t fd_close(struct guest *g, uint64_t fd)
 		return -EBADF;
 	old = *f;
 	memset(f, 0, sizeof(*f));
+	if (old.node.row)
+		node_closed(g, &old);
 	if (old.kind == FD_TIMER) {
 		bool used = false;
 
@@ -120,6 +122,16 @@ void fd_close_on_exec(struct guest *g)
 			fd_close(g, i);
 }
 
+bool fd_is_harmless(int host)
+{
+	struct stat st;
+
+	if (fstat(host, &st) < 0 || S_ISBLK(st.st_mode))
+		return false;
+	/* Terminals lie in a file system of the kernel's. */
+	return S_ISCHR(st.st_mode) || !path_is_kernels(host);
+}
+
 void fds_init(struct guest *g)
 {
 	for (int fd = 0; fd < 3; fd++) {
@@ -128,6 +140,13 @@ void fds_init(struct guest *g)
 
 		if (host < 0)
 			continue;
+		if (!fd_is_harmless(host)) {
+			warn("descriptor %d is a file of this machine's kernel, which a guest does "
+			     "not get: it is closed for the guest; pass a copy",
+			     fd);
+			close(host);
+			continue;
+		}
 		grow(g, 3);
 		g->fds[fd] = (struct fd_entry){ .host = host, .kind = FD_PLAIN };
 	}

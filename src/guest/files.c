@@ -68,7 +68,8 @@ void files_named(struct guest *g, int dir, const char *path, bool made)
 		snprintf(whole, sizeof(whole), "%s", path);
 	else if (dir == AT_FDCWD ? getcwd(folder, sizeof(folder)) != NULL
 				 : path_of_fd(dir, folder) == 0)
-		snprintf(whole, sizeof(whole), "%s/%s", folder, path);
+		snprintf(whole, sizeof(whole), "%s/%.*s", folder[1] ? folder : "",
+			 (int)strcspn(path, "/"), path);
 	else
 		return;
 	note(g, whole, made ? GUEST_MADE : GUEST_CHANGED);

@@ -180,6 +180,7 @@ static void become_child(struct guest *g, struct thread *t, int pid, unsigned nu
 	g->pid = pid;
 	t->tid = (uint32_t)pid;
 	g->child_number = number;
+	proc_note(g);
 	signal_flush(&t->pending);
 	signal_flush(&g->pending);
 	timers_after_exec(g, true);
@@ -218,6 +219,9 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 	number = (unsigned)atomic_fetch_add(&g->procs->processes, 1);
 	g->procs->alive++;
 	slot_take(g, pid, 0, me->pgid, me->sid);
+	g->procs->note[(pid - g->pid_base) % PROC_SLOTS] =
+	    g->procs->note[(g->pid - g->pid_base) % PROC_SLOTS];
+	g->procs->note[(pid - g->pid_base) % PROC_SLOTS].ppid = g->pid;
 	fflush(NULL);
 	tell_fork(g, GUEST_FORK_PREPARE, number);
 	engine_fork_begin(g->engine);
@@ -354,7 +358,6 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 	char **argv, **envp = NULL;
 	struct err e = { { 0 } };
 	int err, code = 0;
-	char host[PATH_BYTES];
 
 	argv = strings_in(g, argv_at, &err);
 	if (argv)
@@ -368,9 +371,7 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 		argv = x_realloc(argv, 2 * sizeof(*argv));
 		argv[1] = NULL;
 	}
-	err = path_host(g, path, true, host);
-	if (!err && access(host, X_OK) < 0)
-		err = -errno;
+	err = exec_check(g, path);
 	if (err) {
 		strings_drop(argv);
 		strings_drop(envp);
@@ -414,20 +415,16 @@ int64_t sys_execveat(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	char path[PATH_BYTES], full[PATH_BYTES + 64];
 	int64_t n = mem_read_string(&g->mem, path, a[1], sizeof(path));
-	int host;
 
 	if (n < 0)
 		return n;
 	if (path[0] == '/' || (int)a[0] == AT_FDCWD)
 		return do_exec(g, t, path, a[2], a[3]);
-	host = fd_host(g, a[0]);
-	if (host < 0)
+	if (fd_host(g, a[0]) < 0)
 		return -EBADF;
 	if (!*path && !((int)a[4] & AT_EMPTY_PATH))
 		return -ENOENT;
 	snprintf(full, sizeof(full), *path ? "/dev/fd/%d/%s" : "/dev/fd/%d", (int)a[0], path);
-	if (*path)
-		snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", host, path);
 	return strlen(full) < PATH_BYTES ? do_exec(g, t, full, a[2], a[3]) : -ENAMETOOLONG;
 }
 

@@ -16,6 +16,11 @@
 #define DEFAULT_QUANTUM	    50000
 #define DEFAULT_STACK_BYTES (8ull << 20)
 
+/* Not the host's, so that runs repeat; what it names is there on every host (nodes.c). */
+const char *const guest_environment[] = {
+	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/guest", "LANG=C", "TZ=UTC", NULL,
+};
+
 static void code_changed(void *ctx, uint64_t start, uint64_t end)
 {
 	struct guest *g = ctx;
@@ -60,8 +65,6 @@ static bool open_sysroot(struct guest *g, struct err *e)
 
 struct guest *guest_new(const struct guest_config *config, struct err *e)
 {
-	static char *fixed_env[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/", "LANG=C",
-				     NULL };
 	struct guest *g = x_calloc(1, sizeof(*g));
 	struct engine_config ec = {
 		.interpreter_only = config->interpreter_only,
@@ -73,7 +76,7 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 
 	g->config = *config;
 	g->vfork_fd = -1;
-	g->sysroot_fd = -1;
+	g->sysroot_fd = g->exe_fd = g->world.root_fd = -1;
 	g->ns_per_tick = 1e9 / (config->clock_hz > 0 ? config->clock_hz : 1e9);
 	g->quantum = config->quantum ? config->quantum : DEFAULT_QUANTUM;
 	g->umask_value = 022;
@@ -88,6 +91,7 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 	g->mem.code_changed = code_changed;
 	g->mem.code_changed_ctx = g;
 	g->engine = engine_new(&g->mem, &ec);
+	path_world_init(g);
 	procs_init(g);
 	fds_init(g);
 	g->ntimers = TIMER_FIRST_POSIX;
@@ -95,7 +99,9 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 	g->cur = thread_new(g);
 	g->cur->tid = (uint32_t)g->pid;
 	g->cur->wait.deadline_ns = NO_TIME;
-	if (!exec_load(g, program, config->argv, config->envp ? config->envp : fixed_env, e, &code))
+	if (!exec_load(g, program, config->argv,
+		       config->envp ? config->envp : (char **)(uintptr_t)guest_environment, e,
+		       &code))
 		goto fail;
 	signal_adopt_host(g);
 	guest_settle(g);
@@ -137,6 +143,9 @@ void guest_free(struct guest *g)
 	free_strings(g->envp_now);
 	free(g->exe_host);
 	free(g->exe_name);
+	if (g->exe_fd >= 0)
+		close(g->exe_fd);
+	path_world_free(g);
 	if (g->sysroot_fd >= 0)
 		close(g->sysroot_fd);
 	free(g->sysroot);

@@ -39,9 +39,12 @@ enum guest_fork {
 	GUEST_FORK_EXEC,    /* in any process: it has loaded another program */
 };
 
+/* The environment of a guest for which no other is asked. */
+extern const char *const guest_environment[];
+
 struct guest_config {
 	char **argv;	      /* argv[0] is the program; NULL-terminated */
-	char **envp;	      /* NULL: a fixed, small environment */
+	char **envp;	      /* NULL: guest_environment */
 	const char *program;  /* path of the ELF file; NULL: argv[0] */
 	const char *sysroot;  /* absolute guest paths are looked up here first; NULL: none */
 	const int *streams;   /* host descriptors of the three standard streams, duplicated; -1: not

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "guest/engine.h"
@@ -105,17 +106,25 @@ enum fd_kind {
 	FD_RANDOM, /* /dev/urandom from the seed */
 	FD_TIMER,  /* timerfd: an eventfd that a timer writes to */
 	FD_SIGNAL, /* signalfd: an eventfd that is readable while signals of the set are pending */
-	FD_PROCFD, /* a listing of /proc/self/fd */
+};
+
+/* Something of /proc, /sys, /dev and the like that is made up: a row of the table in nodes.c and
+ * the numbers in its name. */
+struct node {
+	uint16_t row; /* 0: none */
+	int pid, tid; /* tid 0: not of one thread */
+	int num;      /* a descriptor, a terminal */
 };
 
 struct fd_entry {
 	int host;
 	uint8_t kind; /* enum fd_kind */
 	bool cloexec;
-	bool internal;	 /* nobody outside this process is at the other end */
-	uint32_t timer;	 /* FD_TIMER: index into timers; FD_PROCFD: next entry to list; FD_SIGNAL:
-			    O_NONBLOCK */
-	uint64_t sigset; /* FD_SIGNAL */
+	bool internal;	  /* nobody outside this process is at the other end */
+	uint32_t timer;	  /* FD_TIMER: index into timers; FD_SIGNAL: O_NONBLOCK */
+	uint64_t sigset;  /* FD_SIGNAL */
+	uint64_t list_at; /* of a folder that is made up: where its listing goes on */
+	struct node node; /* what it is, if it is made up */
 };
 
 enum timer_kind {
@@ -160,6 +169,13 @@ struct proc_table {
 	_Atomic unsigned turn;
 	pthread_mutex_t baton;
 	struct proc_slot slot[PROC_SLOTS];
+	/* What /proc tells the others about a process. Each writes its own. */
+	struct proc_note {
+		_Atomic int ppid;
+		char comm[16];
+		char cmdline[256]; /* the beginning of it, as in /proc/PID/cmdline */
+		uint16_t cmdline_bytes;
+	} note[PROC_SLOTS];
 };
 
 struct child {
@@ -169,6 +185,20 @@ struct child {
 
 struct guest_limits {
 	uint64_t cur, max;
+};
+
+struct file_id {
+	uint64_t dev, ino;
+};
+
+/* Where the guest's names begin, and whose files are whose. Fixed when the guest is made. */
+struct path_world {
+	int root_fd;				      /* the host's "/", O_PATH */
+	struct file_id root, sysroot, dev, etc, home; /* ino 0: there is none */
+	struct file_id shm;
+	bool super;	    /* the host would let this program pass over mode bits */
+	bool root_unmapped; /* in a user namespace in which root's files are nobody's */
+	uint32_t uid, gid;  /* of this program */
 };
 
 struct guest {
@@ -188,6 +218,8 @@ struct guest {
 	struct guest_config config;
 	char *sysroot; /* without symbolic links */
 	int sysroot_fd;
+	struct path_world world;
+	struct node cwd; /* the working folder, if it is made up */
 	struct rng rng;
 	double ns_per_tick;
 	uint64_t quantum, quantum_end;
@@ -229,6 +261,7 @@ struct guest {
 	uint64_t personality;
 
 	char *exe_host, *exe_name; /* the program: host path, and as the guest knows it */
+	int exe_fd;		   /* and open, O_PATH */
 	char **argv_now, **envp_now;
 	uint64_t auxv[48];
 	size_t auxv_bytes;
@@ -326,6 +359,9 @@ int64_t fd_install(struct guest *g, int host, int min, bool cloexec, enum fd_kin
  * memory at `at`; on failure both are closed. 0 or -errno. */
 int64_t fd_install_pair(struct guest *g, const int host[2], bool cloexec, uint64_t at);
 int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const struct fd_entry *like);
+/* May a descriptor that was not opened through the guest's paths be the guest's? Not if it is part
+ * of an interface of the host's kernel. */
+bool fd_is_harmless(int host);
 int64_t fd_close(struct guest *g, uint64_t fd);
 void fd_close_on_exec(struct guest *g);
 void fds_init(struct guest *g);
@@ -342,18 +378,118 @@ void files_free(struct guest *g);
 
 /* path.c */
 #define PATH_BYTES 4096
-/* Of an open file; 0 or -errno. */
+/* What a path stands for: a name in a folder of the host, or something that is made up. */
+struct path_at {
+	int dir;	    /* host descriptor of the folder; -1: see node */
+	bool own;	    /* dir is to be closed */
+	bool in_sysroot;    /* found there */
+	bool is_dir;	    /* name is "" and dir a folder */
+	char name[256 + 2]; /* in dir, never followed; "": what dir is open on. May end in '/' */
+	uint64_t dev;	    /* of the folder's file system */
+	struct node node;
+};
+enum path_flag {
+	PATH_FOLLOW = 1 << 0, /* the last name, too, if it is a symbolic link */
+	PATH_EMPTY = 1 << 1,  /* "" is the descriptor itself */
+	PATH_NAME = 1 << 2,   /* for calls that make, move or remove the last name */
+	PATH_MAKE = 1 << 3,   /* the last name is made if it is not there */
+	/* RESOLVE_* of openat2 from bit 8 on */
+	PATH_RESOLVE_SHIFT = 8,
+};
+/*
+ * Every path of a guest comes through here. Decides on what it leads to, not on how it is spelt:
+ * component by component, with symbolic links followed in the guest's name space. 0, then
+ * path_done is due; or -errno. The last name need not be there.
+ */
+int path_find(struct guest *g, uint64_t dirfd, const char *path, unsigned flags,
+	      struct path_at *at);
+/* The same with a path in guest memory. */
+int path_find_at(struct guest *g, uint64_t dirfd, uint64_t addr, unsigned flags,
+		 struct path_at *at);
+void path_done(struct path_at *at);
+/* struct stat of what was found. -EACCES if it belongs to the host's kernel. */
+int path_stat(struct guest *g, const struct path_at *at, struct stat *st);
+/* 0 if the guest may use it so (R_OK, W_OK, X_OK): by the mode bits of the owner on every host, and
+ * where this program is an ordinary user, by what the host says. */
+int path_access(struct guest *g, const struct path_at *at, int want);
+/* Opens it on the host; flags and mode as open takes them. -errno, or a descriptor that may be
+ * given to the guest. Not for what is made up. */
+int path_open(struct guest *g, const struct path_at *at, int flags, mode_t mode);
+/* An O_PATH descriptor of it, or a copy of the descriptor that it is. Not for what is made up. */
+int path_object(struct guest *g, const struct path_at *at);
+/* Is an open file part of an interface of the host's kernel: procfs, sysfs, …? */
+bool path_is_kernels(int host_fd);
+void path_world_init(struct guest *g);
+void path_world_free(struct guest *g);
+/* The name of an open file on the host; 0 or -errno. */
 int path_of_fd(int fd, char host[PATH_BYTES]);
-/* The host path of a guest path relative to a guest directory descriptor: fills host and *dirfd
- * (AT_FDCWD or a host descriptor), to be used together. 0 or -errno. */
-int path_in(struct guest *g, uint64_t dirfd, uint64_t addr, bool follow, char host[PATH_BYTES],
-	    int *host_dirfd);
-int path_host(struct guest *g, const char *guest_path, bool follow, char host[PATH_BYTES]);
+#define FD_PATH_BYTES 48
+/* A host path that leads to what is open, for host calls that take no descriptor. */
+void path_to_fd(int fd, char host[FD_PATH_BYTES]);
 /* The name under which the guest knows a host path. */
 const char *path_guest(const struct guest *g, const char *host);
-/* A file of /proc, /sys or /dev that is made up: a host descriptor, -errno, or 0 if it is an
- * ordinary one.*/
-int procfs_open(struct guest *g, const char *guest_path, int flags, enum fd_kind *kind);
+int path_cwd(const struct guest *g, char path[PATH_BYTES]); /* as the guest knows it */
+
+/* owner.c: whose a file is, as the guest sees it */
+void owner_init(struct path_world *w);
+uint32_t owner_uid(const struct guest *g, uint32_t host);
+uint32_t owner_gid(const struct guest *g, uint32_t host);
+/* From the host's struct stat to the guest's. */
+void owner_show(struct guest *g, struct stat *st);
+/* By the mode bits of the owner; want is of R_OK, W_OK and X_OK. */
+bool owner_may(const struct guest *g, const struct stat *st, int want);
+/* 0 or -errno of a change of owner: only to what it is. st as the guest sees it. */
+int owner_change(const struct stat *st, uint32_t uid, uint32_t gid);
+/* Without what makes a program run as its owner, who may be root. */
+mode_t owner_mode(mode_t mode);
+
+/* nodes.c: what is made up */
+#define NODE_PATH_BYTES 128
+/* The node of an absolute path in normal form; false: there is none. */
+bool node_find(struct guest *g, const char *path, struct node *n);
+int node_child(struct guest *g, const struct node *dir, const char *name, struct node *child);
+bool node_of_device(struct guest *g, uint64_t rdev, struct node *n);
+void node_path(const struct node *n, char path[NODE_PATH_BYTES]);
+mode_t node_mode(const struct node *n);
+/* A symbolic link that leads to a file whatever its text says: exe, cwd, root, fd/N. */
+bool node_is_magic(const struct node *n);
+/* /dev/shm, which stands for the host's. */
+bool node_is_shm(const struct node *n);
+int node_readlink(struct guest *g, const struct node *n, char text[PATH_BYTES]);
+void node_stat(struct guest *g, const struct node *n, struct stat *st);
+struct statfs;
+void node_statfs(const struct node *n, struct statfs *s);
+int node_open(struct guest *g, const struct node *n, int flags, enum fd_kind *kind);
+int64_t node_list(struct guest *g, struct fd_entry *f, uint64_t addr, uint64_t size_bytes);
+/* The guest has closed its last descriptor of it. */
+void node_closed(struct guest *g, const struct fd_entry *f);
+
+/* procfs.c: what files about processes and the machine say */
+#define PROC_TEXT(name) void proc_##name(struct guest *g, const struct node *n, FILE *out);
+PROC_TEXT(maps)
+PROC_TEXT(smaps)
+PROC_TEXT(smaps_rollup)
+PROC_TEXT(auxv)
+PROC_TEXT(stat)
+PROC_TEXT(status)
+PROC_TEXT(statm)
+PROC_TEXT(cmdline)
+PROC_TEXT(environ)
+PROC_TEXT(comm)
+PROC_TEXT(limits)
+PROC_TEXT(io)
+PROC_TEXT(mounts)
+PROC_TEXT(mountinfo)
+PROC_TEXT(schedstat)
+PROC_TEXT(fdinfo)
+PROC_TEXT(uptime)
+PROC_TEXT(loadavg)
+PROC_TEXT(cpu_stat)
+PROC_TEXT(boot_id)
+PROC_TEXT(uuid)
+#undef PROC_TEXT
+/* What others will read about this process; after fork, exec and a change of name. */
+void proc_note(struct guest *g);
 
 /* elf.c */
 struct elf_file {
@@ -374,9 +510,10 @@ struct elf_file {
 	bool stack_exec;
 	char *interp; /* NULL: none */
 };
-/* Checks headers and keeps what loading needs. Errors: false, e says why and *code is an errno. */
-bool elf_open(struct guest *g, struct elf_file *f, const char *name, const char *host,
-	      struct err *e, int *code);
+/* Checks headers and keeps what loading needs. fd is taken over; -errno if the file could not be
+ * opened. Errors: false, e says why and *code is an errno. */
+bool elf_open(struct elf_file *f, const char *name, const char *host, int fd, struct err *e,
+	      int *code);
 void elf_close(struct elf_file *f);
 /* Maps the segments at bias; false if they do not fit. */
 bool elf_map(struct guest *g, const struct elf_file *f, uint64_t bias, struct err *e);
@@ -385,6 +522,8 @@ bool elf_map(struct guest *g, const struct elf_file *f, uint64_t bias, struct er
 /* Replaces the process image. On failure nothing has changed and *code is an errno. */
 bool exec_load(struct guest *g, const char *name, char **argv, char **envp, struct err *e,
 	       int *code);
+/* 0 or -errno: may the guest execute it? */
+int exec_check(struct guest *g, const char *name);
 
 /* image.c */
 void mappings_add(struct guest *g, const char *host, const char *name, uint64_t start, uint64_t end,

@@ -1,39 +1,166 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that the host's kernel would make up about itself or about this program, made up here about
- * the guest: the part of /proc and /sys that C libraries, language runtimes and common programs
- * read. Each is written into an anonymous file when it is opened.
+ * What the files of /proc say about the guest's processes, in the formats of Linux 6.12. Numbers
+ * that the guest machine does not have (faults, switches, pages in memory) are zero, or what holds
+ * if every mapped page is present.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "guest/process.h"
 
-static void write_maps(struct guest *g, FILE *out)
+#define WRITER(name) void proc_##name(struct guest *g, const struct node *n, FILE *out)
+
+static bool is_other(const struct guest *g, const struct node *n)
 {
+	return n->pid != g->pid;
+}
+
+static struct proc_note *note_of(struct guest *g, int pid)
+{
+	return &g->procs->note[(pid - g->pid_base) % PROC_SLOTS];
+}
+
+void proc_note(struct guest *g)
+{
+	struct proc_note *note = note_of(g, g->pid);
+	size_t used = 0;
+
+	for (char **v = g->argv_now; v && *v && used < sizeof(note->cmdline); v++) {
+		size_t n = min_u64(strlen(*v) + 1, sizeof(note->cmdline) - used);
+
+		memcpy(note->cmdline + used, *v, n);
+		used += n;
+	}
+	note->cmdline_bytes = (uint16_t)used;
+	memcpy(note->comm, g->threads[0]->name, sizeof(note->comm));
+	note->ppid = g->ppid;
+}
+
+/* The thread that a file is about. */
+static const struct thread *thread_of(struct guest *g, const struct node *n)
+{
+	const struct thread *t = n->tid ? thread_find(g, (uint32_t)n->tid) : NULL;
+
+	return t ? t : g->threads[0];
+}
+
+/* ---- memory ---- */
+
+static const char *region_name(const struct guest *g, const struct mem_region *r)
+{
+	if (!r->name && !r->file && r->start < g->brk && r->end > g->brk_start)
+		return "[heap]";
+	return r->name;
+}
+
+static void region_line(const struct guest *g, const struct mem_region *r, FILE *out)
+{
+	const char *name = region_name(g, r);
+	int n =
+	    fprintf(out, "%08" PRIx64 "-%08" PRIx64 " %c%c%c%c %08" PRIx64 " %02x:%02x %" PRIu64,
+		    r->start, r->end, r->prot & MEM_R ? 'r' : '-', r->prot & MEM_W ? 'w' : '-',
+		    r->prot & MEM_X ? 'x' : '-', r->shared ? 's' : 'p', r->offset,
+		    r->file ? 8u : 0u, r->file ? 1u : 0u, r->ino);
+
+	fprintf(out, name ? "%*s%s\n" : " \n", 73 - n, " ", name);
+}
+
+WRITER(maps)
+{
+	(void)n;
+	for (size_t i = 0; i < g->mem.nregions; i++)
+		region_line(g, &g->mem.regions[i], out);
+}
+
+struct usage {
+	uint64_t kib, anonymous_kib, shared_kib;
+};
+
+static void usage_lines(const struct usage *u, FILE *out)
+{
+	const struct {
+		const char *name;
+		uint64_t kib;
+	} line[] = {
+		{ "Rss", u->kib },
+		{ "Pss", u->kib },
+		{ "Pss_Dirty", u->anonymous_kib },
+		{ "Shared_Clean", 0 },
+		{ "Shared_Dirty", u->shared_kib },
+		{ "Private_Clean", u->kib - u->anonymous_kib - u->shared_kib },
+		{ "Private_Dirty", u->anonymous_kib },
+		{ "Referenced", u->kib },
+		{ "Anonymous", u->anonymous_kib },
+		{ "LazyFree", 0 },
+		{ "AnonHugePages", 0 },
+		{ "ShmemPmdMapped", 0 },
+		{ "FilePmdMapped", 0 },
+		{ "Shared_Hugetlb", 0 },
+		{ "Private_Hugetlb", 0 },
+		{ "Swap", 0 },
+		{ "SwapPss", 0 },
+		{ "Locked", 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(line); i++)
+		fprintf(out, "%s:%*s%8" PRIu64 " kB\n", line[i].name,
+			(int)(15 - strlen(line[i].name)), "", line[i].kib);
+}
+
+static struct usage usage_of(const struct mem_region *r)
+{
+	uint64_t kib = r->prot & (MEM_R | MEM_W | MEM_X) ? (r->end - r->start) / 1024 : 0;
+
+	return (struct usage){ kib, r->file || r->shared ? 0 : kib, r->shared ? kib : 0 };
+}
+
+WRITER(smaps)
+{
+	(void)n;
 	for (size_t i = 0; i < g->mem.nregions; i++) {
 		const struct mem_region *r = &g->mem.regions[i];
-		const char *name = r->name;
-		int n;
+		struct usage u = usage_of(r);
 
-		if (!name && !r->file && r->start < g->brk && r->end > g->brk_start)
-			name = "[heap]";
-		n = fprintf(out, "%08llx-%08llx %c%c%c%c %08llx %02x:%02x %llu",
-			    (unsigned long long)r->start, (unsigned long long)r->end,
-			    r->prot & MEM_R ? 'r' : '-', r->prot & MEM_W ? 'w' : '-',
-			    r->prot & MEM_X ? 'x' : '-', r->shared ? 's' : 'p',
-			    (unsigned long long)r->offset, r->file ? 8u : 0u, r->file ? 1u : 0u,
-			    (unsigned long long)r->ino);
-		fprintf(out, name ? "%*s%s\n" : "\n", 73 - n, " ", name);
+		region_line(g, r, out);
+		fprintf(out,
+			"Size:           %8" PRIu64 " kB\nKernelPageSize:        4 kB\n"
+			"MMUPageSize:           4 kB\n",
+			(r->end - r->start) / 1024);
+		usage_lines(&u, out);
+		fprintf(out, "THPeligible:           0\nVmFlags:%s%s%s%s mr mw me\n",
+			r->prot & MEM_R ? " rd" : "", r->prot & MEM_W ? " wr" : "",
+			r->prot & MEM_X ? " ex" : "", r->shared ? " sh" : "");
 	}
 }
 
-static void write_auxv(struct guest *g, FILE *out)
+static struct usage usage_of_all(const struct guest *g)
 {
-	fwrite(g->auxv, 1, g->auxv_bytes, out);
+	struct usage all = { 0 };
+
+	for (size_t i = 0; i < g->mem.nregions; i++) {
+		struct usage u = usage_of(&g->mem.regions[i]);
+
+		all.kib += u.kib;
+		all.anonymous_kib += u.anonymous_kib;
+		all.shared_kib += u.shared_kib;
+	}
+	return all;
+}
+
+WRITER(smaps_rollup)
+{
+	struct usage all = usage_of_all(g);
+	const struct guest_mem *m = &g->mem;
+
+	(void)n;
+	if (m->nregions)
+		fprintf(out, "%08" PRIx64 "-%08" PRIx64 " ---p 00000000 00:00 0%*s[rollup]\n",
+			m->regions[0].start, m->regions[m->nregions - 1].end, 28, " ");
+	usage_lines(&all, out);
 }
 
 static uint64_t mapped_bytes(const struct guest *g)
@@ -45,32 +172,162 @@ static uint64_t mapped_bytes(const struct guest *g)
 	return n;
 }
 
-static void write_stat(struct guest *g, FILE *out)
+WRITER(statm)
 {
-	uint64_t ticks = clock_cpu_ns(g) / 10000000;
-	uint64_t vsize = mapped_bytes(g);
+	uint64_t pages = is_other(g, n) ? 0 : mapped_bytes(g) / GUEST_PAGE_BYTES;
+	struct usage u = is_other(g, n) ? (struct usage){ 0 } : usage_of_all(g);
+	uint64_t code = 0;
 
-	fprintf(out,
-		"%d (%s) R %d %d %d 0 -1 4194304 0 0 0 0 %llu 0 0 0 20 0 %zu 0 10000 %llu %llu "
-		"18446744073709551615 0 0 %llu 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-		g->pid, g->threads[0]->name, g->ppid, g->pid, g->pid, (unsigned long long)ticks,
-		g->live, (unsigned long long)vsize, (unsigned long long)(vsize / GUEST_PAGE_BYTES),
-		(unsigned long long)GUEST_STACK_TOP);
+	for (size_t i = 0; i < g->mem.nregions && !is_other(g, n); i++)
+		if (g->mem.regions[i].prot & MEM_X)
+			code +=
+			    (g->mem.regions[i].end - g->mem.regions[i].start) / GUEST_PAGE_BYTES;
+	fprintf(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " 0 %" PRIu64 " 0\n", pages,
+		u.kib / 4, (u.kib - u.anonymous_kib) / 4, code, pages - code);
 }
 
-static void write_status(struct guest *g, FILE *out)
+WRITER(auxv)
 {
-	unsigned long long kib = mapped_bytes(g) / 1024;
+	(void)n;
+	fwrite(g->auxv, 1, g->auxv_bytes, out);
+}
 
+/* ---- who it is ---- */
+
+struct identity {
+	int pid, tid, ppid, pgid, sid;
+	char comm[16];
+	char state;
+	const char *state_word;
+	size_t threads;
+	uint64_t cpu_ns;
+};
+
+static struct identity identity_of(struct guest *g, const struct node *n)
+{
+	const struct proc_slot *s = proc_slot(g, n->pid);
+	const struct proc_note *note = note_of(g, n->pid);
+	struct identity id = { .pid = n->pid,
+			       .tid = n->tid ? n->tid : n->pid,
+			       .pgid = s->pgid,
+			       .sid = s->sid,
+			       .state = 'S',
+			       .state_word = "sleeping",
+			       .threads = 1,
+			       .ppid = note->ppid,
+			       .cpu_ns = s->cpu_ns };
+
+	if (is_other(g, n)) {
+		memcpy(id.comm, note->comm, sizeof(id.comm));
+		id.comm[15] = 0;
+		if (s->status & PROC_ENDED) {
+			id.state = 'Z';
+			id.state_word = "zombie";
+		}
+		return id;
+	}
+	memcpy(id.comm, thread_of(g, n)->name, sizeof(id.comm));
+	id.ppid = g->ppid;
+	id.threads = g->live;
+	id.cpu_ns = clock_cpu_ns(g);
+	if (thread_of(g, n) == g->cur || !n->tid) {
+		id.state = 'R';
+		id.state_word = "running";
+	}
+	return id;
+}
+
+static void signal_sets(const struct guest *g, uint64_t *ignored, uint64_t *caught)
+{
+	*ignored = *caught = 0;
+	for (int s = 1; s <= GUEST_SIGNALS; s++) {
+		uint64_t bit = 1ull << (s - 1);
+
+		if (g->action[s].handler == 1)
+			*ignored |= bit;
+		else if (g->action[s].handler)
+			*caught |= bit;
+	}
+}
+
+WRITER(stat)
+{
+	struct identity id = identity_of(g, n);
+	bool other = is_other(g, n);
+	uint64_t ignored, caught, low = 0, high = 0, vsize = other ? 0 : mapped_bytes(g);
+	uint64_t ticks = id.cpu_ns / 10000000;
+	const struct thread *t = thread_of(g, n);
+
+	signal_sets(g, &ignored, &caught);
+	for (size_t i = 0; i < g->nimages && !other; i++)
+		if (g->exe_host && !strcmp(g->images[i].path, g->exe_host)) {
+			low = g->images[i].start;
+			high = g->images[i].end;
+		}
 	fprintf(out,
-		"Name:\t%s\nUmask:\t%04o\nState:\tR "
-		"(running)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n"
-		"Uid:\t%d\t%d\t%d\t%d\nGid:\t%d\t%d\t%d\t%d\nVmPeak:\t%llu kB\nVmSize:\t%llu kB\n"
-		"VmHWM:\t%llu kB\nVmRSS:\t%llu "
-		"kB\nThreads:\t%zu\nCpus_allowed:\t1\nCpus_allowed_list:\t0\n",
-		g->threads[0]->name, g->umask_value, g->pid, g->pid, g->ppid, GUEST_UID, GUEST_UID,
-		GUEST_UID, GUEST_UID, GUEST_UID, GUEST_UID, GUEST_UID, GUEST_UID, kib, kib, kib,
-		kib, g->live);
+		"%d (%s) %c %d %d %d 0 -1 4194304 0 0 0 0 %" PRIu64 " 0 0 0 20 0 %zu 0 0 %" PRIu64
+		" %" PRIu64 " 18446744073709551615",
+		id.tid, id.comm, id.state, id.ppid, id.pgid, id.sid, ticks, id.threads, vsize,
+		(uint64_t)(vsize / GUEST_PAGE_BYTES));
+	fprintf(out,
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " 0 0 %" PRIu64 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " 0 0 0 17 0 0 0 0 0 0 %" PRIu64 " %" PRIu64 " %" PRIu64 " 0 0 0 0 0\n",
+		low, high, other ? 0 : (uint64_t)GUEST_STACK_TOP,
+		other ? 0 : (t->pending.set | g->pending.set) & 0x7fffffff,
+		other ? 0 : t->sigmask & 0x7fffffff, other ? 0 : ignored & 0x7fffffff,
+		other ? 0 : caught & 0x7fffffff, low, high, other ? 0 : g->brk_start);
+}
+
+WRITER(status)
+{
+	struct identity id = identity_of(g, n);
+	uint64_t ignored, caught;
+	const struct thread *t = thread_of(g, n);
+	struct usage u = usage_of_all(g);
+	size_t fds = 0;
+
+	for (size_t i = 0; i < g->nfds; i++)
+		if (g->fds[i].kind != FD_CLOSED)
+			fds = i + 1;
+	fprintf(out, "Name:\t%s\n", id.comm);
+	if (!is_other(g, n))
+		fprintf(out, "Umask:\t%04o\n", g->umask_value);
+	fprintf(out,
+		"State:\t%c (%s)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n"
+		"Uid:\t%d\t%d\t%d\t%d\nGid:\t%d\t%d\t%d\t%d\nFDSize:\t%zu\nGroups:\t%d \n"
+		"NStgid:\t%d\nNSpid:\t%d\nNSpgid:\t%d\nNSsid:\t%d\nKthread:\t0\n",
+		id.state, id.state_word, id.pid, id.tid, id.ppid, GUEST_UID, GUEST_UID, GUEST_UID,
+		GUEST_UID, GUEST_UID, GUEST_UID, GUEST_UID, GUEST_UID, (fds + 63) & ~(size_t)63,
+		GUEST_UID, id.pid, id.tid, id.pgid, id.sid);
+	if (!is_other(g, n)) {
+		uint64_t kib = mapped_bytes(g) / 1024, stack = g->limit[3].cur / 1024;
+
+		fprintf(out,
+			"VmPeak:\t%8" PRIu64 " kB\nVmSize:\t%8" PRIu64 " kB\nVmLck:\t       0 kB\n"
+			"VmPin:\t       0 kB\nVmHWM:\t%8" PRIu64 " kB\nVmRSS:\t%8" PRIu64 " kB\n"
+			"RssAnon:\t%8" PRIu64 " kB\nRssFile:\t%8" PRIu64 " kB\nRssShmem:\t%8" PRIu64
+			" kB\n",
+			kib, kib, u.kib, u.kib, u.anonymous_kib,
+			u.kib - u.anonymous_kib - u.shared_kib, u.shared_kib);
+		fprintf(out,
+			"VmData:\t%8" PRIu64 " kB\nVmStk:\t%8" PRIu64 " kB\nVmExe:\t       0 kB\n"
+			"VmLib:\t       0 kB\nVmPTE:\t       0 kB\nVmSwap:\t       0 kB\n",
+			u.anonymous_kib, stack);
+	}
+	fprintf(out, "Threads:\t%zu\n", id.threads);
+	if (!is_other(g, n)) {
+		signal_sets(g, &ignored, &caught);
+		fprintf(
+		    out,
+		    "SigQ:\t0/%" PRIu64 "\nSigPnd:\t%016" PRIx64 "\nShdPnd:\t%016" PRIx64
+		    "\nSigBlk:\t%016" PRIx64 "\nSigIgn:\t%016" PRIx64 "\nSigCgt:\t%016" PRIx64 "\n",
+		    g->limit[11].cur, t->pending.set, g->pending.set, t->sigmask, ignored, caught);
+	}
+	fputs("CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
+	      "CapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t0\n"
+	      "Cpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\n"
+	      "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
+	      out);
 }
 
 static void write_strings(FILE *out, char **v)
@@ -79,233 +336,171 @@ static void write_strings(FILE *out, char **v)
 		fwrite(*v, 1, strlen(*v) + 1, out);
 }
 
-static void write_cmdline(struct guest *g, FILE *out)
+WRITER(cmdline)
 {
-	write_strings(out, g->argv_now);
+	const struct proc_note *note = note_of(g, n->pid);
+
+	if (!is_other(g, n))
+		write_strings(out, g->argv_now);
+	else if (!(proc_slot(g, n->pid)->status & PROC_ENDED))
+		fwrite(note->cmdline, 1, min_u64(note->cmdline_bytes, sizeof(note->cmdline)), out);
 }
 
-static void write_environ(struct guest *g, FILE *out)
+WRITER(environ)
 {
+	(void)n;
 	write_strings(out, g->envp_now);
 }
 
-static void write_comm(struct guest *g, FILE *out)
+WRITER(comm)
 {
-	fprintf(out, "%s\n", g->cur->name);
+	struct identity id = identity_of(g, n);
+
+	fprintf(out, "%s\n", id.comm);
 }
 
-static void write_statm(struct guest *g, FILE *out)
-{
-	unsigned long long pages = mapped_bytes(g) / GUEST_PAGE_BYTES;
+/* ---- what it may and has ---- */
 
-	fprintf(out, "%llu %llu 0 0 0 %llu 0\n", pages, pages, pages);
+static const char *limit_text(uint64_t value, char text[24])
+{
+	if (value == UINT64_MAX)
+		return "unlimited";
+	snprintf(text, 24, "%" PRIu64, value);
+	return text;
 }
 
-static void write_limits(struct guest *g, FILE *out)
+WRITER(limits)
 {
-	fprintf(out,
-		"Limit                     Soft Limit           Hard Limit           Units     \n");
-	fprintf(out, "Max stack size            %-20llu %-20s bytes     \n",
-		(unsigned long long)g->limit[3].cur, "unlimited");
-	fprintf(out, "Max open files            %-20llu %-20llu files     \n",
-		(unsigned long long)g->limit[7].cur, (unsigned long long)g->limit[7].max);
+	static const struct {
+		const char *name, *unit;
+	} line[16] = {
+		{ "Max cpu time", "seconds" },	   { "Max file size", "bytes" },
+		{ "Max data size", "bytes" },	   { "Max stack size", "bytes" },
+		{ "Max core file size", "bytes" }, { "Max resident set", "bytes" },
+		{ "Max processes", "processes" },  { "Max open files", "files" },
+		{ "Max locked memory", "bytes" },  { "Max address space", "bytes" },
+		{ "Max file locks", "locks" },	   { "Max pending signals", "signals" },
+		{ "Max msgqueue size", "bytes" },  { "Max nice priority", NULL },
+		{ "Max realtime priority", NULL }, { "Max realtime timeout", "us" },
+	};
+	char soft[24], hard[24];
+
+	(void)n;
+	fprintf(out, "%-25s %-20s %-20s %-10s\n", "Limit", "Soft Limit", "Hard Limit", "Units");
+	for (size_t i = 0; i < ARRAY_LEN(line); i++) {
+		fprintf(out, "%-25s %-20s %-20s ", line[i].name, limit_text(g->limit[i].cur, soft),
+			limit_text(g->limit[i].max, hard));
+		fprintf(out, line[i].unit ? "%-10s\n" : "\n", line[i].unit);
+	}
 }
 
-static void write_cpuinfo(struct guest *g, FILE *out)
+WRITER(io)
 {
-	(void)g;
-	fprintf(
-	    out,
-	    "processor\t: 0\nhart\t\t: 0\nisa\t\t: rv64imafdc_zicbop_zicntr_zicond_zicsr_zifencei"
-	    "_zba_zbb_zbs\nmmu\t\t: sv39\nuarch\t\t: culprit\n\n");
+	(void)g, (void)n;
+	fputs("rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\n"
+	      "cancelled_write_bytes: 0\n",
+	      out);
 }
 
-static void write_meminfo(struct guest *g, FILE *out)
+WRITER(schedstat)
 {
-	(void)g;
-	fprintf(out, "MemTotal:        8388608 kB\nMemFree:         6291456 kB\nMemAvailable:    "
-		     "7340032 kB\n"
-		     "Buffers:               0 kB\nCached:                0 kB\nSwapTotal:         "
-		     "    0 kB\n"
-		     "SwapFree:              0 kB\n");
+	(void)n;
+	fprintf(out, "%" PRIu64 " 0 1\n", clock_cpu_ns(g));
 }
 
-static void write_uptime(struct guest *g, FILE *out)
+WRITER(fdinfo)
 {
-	uint64_t ms = clock_boot_ns(g) / 10000000;
+	const struct fd_entry *f = fd_get(g, (uint64_t)n->num);
+	struct stat st = { 0 };
+	off_t at;
+	int flags;
 
-	fprintf(out, "%llu.%02llu 0.00\n", (unsigned long long)(ms / 100),
-		(unsigned long long)(ms % 100));
+	if (!f)
+		return;
+	at = lseek(f->host, 0, SEEK_CUR);
+	flags = fcntl(f->host, F_GETFL);
+	if (f->node.row)
+		node_stat(g, &f->node, &st);
+	else if (fstat(f->host, &st) < 0)
+		st.st_ino = 0;
+	fprintf(out, "pos:\t%lld\nflags:\t0%o\nmnt_id:\t%d\nino:\t%llu\n",
+		(long long)(at < 0 ? 0 : at),
+		((unsigned)flags & ~(unsigned)O_CLOEXEC) | (f->cloexec ? (unsigned)O_CLOEXEC : 0),
+		20, (unsigned long long)st.st_ino);
 }
 
-static void write_loadavg(struct guest *g, FILE *out)
-{
-	fprintf(out, "0.00 0.00 0.00 1/1 %d\n", g->pid);
-}
-
-static void write_cpu_stat(struct guest *g, FILE *out)
-{
-	unsigned long long ticks = clock_cpu_ns(g) / 10000000;
-
-	fprintf(
-	    out,
-	    "cpu  %llu 0 0 0 0 0 0 0 0 0\ncpu0 %llu 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime %llu\n"
-	    "processes 1\nprocs_running 1\nprocs_blocked 0\n",
-	    ticks, ticks, (unsigned long long)((clock_real_ns(g) - clock_boot_ns(g)) / NS_PER_SEC));
-}
-
-static void write_one_cpu(struct guest *g, FILE *out)
-{
-	(void)g;
-	fputs("0\n", out);
-}
-
-static void write_version(struct guest *g, FILE *out)
-{
-	(void)g;
-	fputs("Linux version 6.12.0 (culprit) #1 SMP\n", out);
-}
-
-static void write_osrelease(struct guest *g, FILE *out)
-{
-	(void)g;
-	fputs("6.12.0\n", out);
-}
-
-static void write_pid_max(struct guest *g, FILE *out)
-{
-	(void)g;
-	fputs("4194304\n", out);
-}
-
-static void write_overcommit(struct guest *g, FILE *out)
-{
-	(void)g;
-	fputs("0\n", out);
-}
-
-static void write_cgroup(struct guest *g, FILE *out)
-{
-	(void)g;
-	fputs("0::/\n", out);
-}
-
-static void write_hugepages(struct guest *g, FILE *out)
-{
-	(void)g;
-	fputs("always madvise [never]\n", out);
-}
-
-static void write_boot_id(struct guest *g, FILE *out)
-{
-	fprintf(out, "%08llx-0000-4000-8000-000000000000\n",
-		(unsigned long long)(uint32_t)g->config.seed);
-}
-
-/* A name that begins with "self/" stands for this process under any of its names. */
 static const struct {
-	const char *path;
-	void (*write)(struct guest *g, FILE *out);
-} made_up[] = {
-	{ "self/maps", write_maps },
-	{ "self/smaps", write_maps },
-	{ "self/auxv", write_auxv },
-	{ "self/stat", write_stat },
-	{ "self/status", write_status },
-	{ "self/cmdline", write_cmdline },
-	{ "self/environ", write_environ },
-	{ "self/comm", write_comm },
-	{ "self/statm", write_statm },
-	{ "self/limits", write_limits },
-	{ "self/cgroup", write_cgroup },
-	{ "/proc/cpuinfo", write_cpuinfo },
-	{ "/proc/meminfo", write_meminfo },
-	{ "/proc/uptime", write_uptime },
-	{ "/proc/loadavg", write_loadavg },
-	{ "/proc/stat", write_cpu_stat },
-	{ "/proc/version", write_version },
-	{ "/proc/sys/kernel/osrelease", write_osrelease },
-	{ "/proc/sys/kernel/pid_max", write_pid_max },
-	{ "/proc/sys/kernel/random/boot_id", write_boot_id },
-	{ "/proc/sys/vm/overcommit_memory", write_overcommit },
-	{ "/sys/devices/system/cpu/online", write_one_cpu },
-	{ "/sys/devices/system/cpu/possible", write_one_cpu },
-	{ "/sys/devices/system/cpu/present", write_one_cpu },
-	{ "/sys/kernel/mm/transparent_hugepage/enabled", write_hugepages },
+	const char *from, *at, *type, *options;
+	unsigned device;
+} mounts[] = {
+	{ "/dev/root", "/", "ext4", "rw,relatime", 1 },
+	{ "proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime", 21 },
+	{ "sysfs", "/sys", "sysfs", "rw,nosuid,nodev,noexec,relatime", 22 },
+	{ "tmpfs", "/dev", "tmpfs", "rw,nosuid,mode=755", 5 },
+	{ "devpts", "/dev/pts", "devpts", "rw,nosuid,noexec,relatime,mode=620", 23 },
+	{ "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev", 24 },
 };
 
-/* The part behind "/proc/self/", if path is about this process. */
-static const char *about_self(const struct guest *g, const char *path)
+WRITER(mounts)
 {
-	unsigned pid, tid;
-	int n = 0;
-
-	if (strncmp(path, "/proc/", 6) != 0)
-		return NULL;
-	path += 6;
-	if (strncmp(path, "self/", 5) == 0)
-		path += 5;
-	else if (strncmp(path, "thread-self/", 12) == 0)
-		path += 12;
-	else if (sscanf(path, "%u/%n", &pid, &n) == 1 && n && pid == (unsigned)g->pid)
-		path += n;
-	else
-		return NULL;
-	n = 0;
-	if (sscanf(path, "task/%u/%n", &tid, &n) == 1 && n)
-		path += n;
-	return path;
+	(void)g, (void)n;
+	for (size_t i = 0; i < ARRAY_LEN(mounts); i++)
+		fprintf(out, "%s %s %s %s 0 0\n", mounts[i].from, mounts[i].at, mounts[i].type,
+			mounts[i].options);
 }
 
-static int made_up_file(struct guest *g, void (*write)(struct guest *g, FILE *out))
+WRITER(mountinfo)
 {
-	int fd = memfd_create("procfs", MFD_CLOEXEC);
-	FILE *out = fd < 0 ? NULL : fdopen(dup(fd), "w");
-
-	if (!out) {
-		if (fd >= 0)
-			close(fd);
-		return -ENOMEM;
-	}
-	write(g, out);
-	fclose(out);
-	lseek(fd, 0, SEEK_SET);
-	return fd;
+	(void)g, (void)n;
+	for (size_t i = 0; i < ARRAY_LEN(mounts); i++)
+		fprintf(out, "%zu %d 0:%u / %s %s - %s %s rw\n", 20 + i,
+			i == 0	? 1
+			: i < 4 ? 20
+				: 23,
+			mounts[i].device, mounts[i].at, mounts[i].options, mounts[i].type,
+			mounts[i].from);
 }
 
-int procfs_open(struct guest *g, const char *path, int flags, enum fd_kind *kind)
+/* ---- the machine ---- */
+
+WRITER(uptime)
 {
-	const char *self;
+	uint64_t hundredths = clock_boot_ns(g) / 10000000;
 
-	*kind = FD_PLAIN;
-	if (path[0] != '/')
-		return 0;
-	if (!g->config.real_time &&
-	    (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0)) {
-		int fd = open("/dev/zero", (flags & O_ACCMODE) | O_CLOEXEC);
+	(void)n;
+	fprintf(out, "%" PRIu64 ".%02" PRIu64 " 0.00\n", hundredths / 100, hundredths % 100);
+}
 
-		*kind = FD_RANDOM;
-		return fd < 0 ? -errno : fd;
-	}
-	if (strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
-	    strcmp(path, "/dev/fd") != 0)
-		return 0;
-	self = about_self(g, path);
-	if (strcmp(path, "/dev/fd") == 0 ||
-	    (self && (strcmp(self, "fd") == 0 || strcmp(self, "fd/") == 0))) {
-		int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+WRITER(loadavg)
+{
+	(void)n;
+	fprintf(out, "0.00 0.00 0.00 1/%d %d\n", g->procs->alive, g->pid);
+}
 
-		*kind = FD_PROCFD;
-		return fd < 0 ? -errno : fd;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(made_up); i++) {
-		bool of_self = made_up[i].path[0] != '/';
+WRITER(cpu_stat)
+{
+	uint64_t ticks = clock_cpu_ns(g) / 10000000;
 
-		if (of_self ? self && strcmp(self, made_up[i].path + 5) == 0
-			    : strcmp(path, made_up[i].path) == 0)
-			return made_up_file(g, made_up[i].write);
-	}
-	if (self)
-		return -ENOENT; /* the host's answer would be about this program */
-	return 0;
+	(void)n;
+	fprintf(out,
+		"cpu  %" PRIu64 " 0 0 0 0 0 0 0 0 0\ncpu0 %" PRIu64 " 0 0 0 0 0 0 0 0 0\nintr 0\n"
+		"ctxt 0\nbtime %" PRIu64 "\nprocesses %d\nprocs_running 1\nprocs_blocked 0\n",
+		ticks, ticks, (uint64_t)((clock_real_ns(g) - clock_boot_ns(g)) / NS_PER_SEC),
+		g->procs->processes);
+}
+
+WRITER(boot_id)
+{
+	(void)n;
+	fprintf(out, "%08x-0000-4000-8000-000000000000\n", (unsigned)(uint32_t)g->config.seed);
+}
+
+WRITER(uuid)
+{
+	uint64_t a = rng_next(&g->rng), b = rng_next(&g->rng);
+
+	(void)n;
+	fprintf(out, "%08x-%04x-4%03x-%04x-%012" PRIx64 "\n", (unsigned)(a >> 32),
+		(unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
+		((unsigned)(b >> 48) & 0x3fff) | 0x8000, b & 0xffffffffffff);
 }

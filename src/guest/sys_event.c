@@ -341,14 +341,29 @@ int64_t sys_inotify_init1(struct guest *g, struct thread *t, const uint64_t *a)
 
 int64_t sys_inotify_add_watch(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	int host = fd_host(g, a[0]), dir, err;
+	int host = fd_host(g, a[0]), fd, err;
+	char path[FD_PATH_BYTES];
+	struct path_at at;
 
 	(void)t;
 	if (host < 0)
 		return -EBADF;
-	err = path_in(g, (uint64_t)AT_FDCWD, a[1], true, path, &dir);
-	return err ? err : ret_errno(inotify_add_watch(host, path, (uint32_t)a[2]));
+	err =
+	    path_find_at(g, (uint64_t)AT_FDCWD, a[1], a[2] & IN_DONT_FOLLOW ? 0 : PATH_FOLLOW, &at);
+	if (err)
+		return err;
+	/* What is made up never changes: nothing to watch. */
+	fd = at.node.row ? -EACCES : path_access(g, &at, R_OK);
+	if (!fd)
+		fd = path_object(g, &at);
+	path_done(&at);
+	if (fd < 0)
+		return fd;
+	path_to_fd(fd, path);
+	err = inotify_add_watch(host, path, (uint32_t)a[2] & ~(uint32_t)IN_DONT_FOLLOW);
+	err = err < 0 ? -errno : err;
+	close(fd);
+	return err;
 }
 
 int64_t sys_inotify_rm_watch(struct guest *g, struct thread *t, const uint64_t *a)

@@ -2,7 +2,6 @@
 /* System calls about descriptors themselves: duplicating, flags, locks, pipes, ioctl, listing
  * folders. */
 #include <asm/ioctls.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/fs.h>
@@ -259,41 +258,6 @@ int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 	return -ENOTTY;
 }
 
-/* The folder /proc/self/fd with the guest's numbers. */
-static int64_t list_fds(struct guest *g, struct fd_entry *f, const uint64_t *a)
-{
-	uint64_t used = 0;
-
-	while (f->timer < g->nfds + 2) {
-		uint8_t rec[40] = { 0 };
-		uint64_t ino = 1000 + f->timer, next = f->timer + 1;
-		uint16_t size = 24 + 8;
-		char *name = (char *)rec + 19;
-
-		if (f->timer < 2) {
-			strcpy(name, f->timer ? ".." : ".");
-			rec[18] = DT_DIR;
-		} else {
-			if (g->fds[f->timer - 2].kind == FD_CLOSED) {
-				f->timer++;
-				continue;
-			}
-			snprintf(name, 13, "%u", f->timer - 2);
-			rec[18] = DT_LNK;
-		}
-		if (used + size > (uint32_t)a[2])
-			return used ? (int64_t)used : -EINVAL;
-		memcpy(rec, &ino, 8);
-		memcpy(rec + 8, &next, 8);
-		memcpy(rec + 16, &size, 2);
-		if (copy_out(g, a[1] + used, rec, size) < 0)
-			return used ? (int64_t)used : -EFAULT;
-		used += size;
-		f->timer++;
-	}
-	return (int64_t)used;
-}
-
 int64_t sys_getdents64(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	struct fd_entry *f = fd_get(g, a[0]);
@@ -303,8 +267,8 @@ int64_t sys_getdents64(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (!f)
 		return -EBADF;
-	if (f->kind == FD_PROCFD)
-		return list_fds(g, f, a);
+	if (f->node.row)
+		return node_list(g, f, a[1], n);
 	if (!host_ptr(g, a[1], n))
 		return -EFAULT;
 	got = syscall(SYS_getdents64, f->host, g->mem.base + a[1], n);

@@ -13,44 +13,70 @@
 
 #include "guest/process.h"
 
+#define RESOLVE_KNOWN                                                                              \
+	(RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH |         \
+	 RESOLVE_IN_ROOT | RESOLVE_CACHED)
+
+static unsigned find_flags(int flags)
+{
+	return (flags & AT_SYMLINK_NOFOLLOW ? 0 : PATH_FOLLOW) |
+	       (flags & AT_EMPTY_PATH ? PATH_EMPTY : 0);
+}
+
+static int64_t open_node(struct guest *g, const struct node *n, int flags)
+{
+	enum fd_kind kind;
+	int host = node_open(g, n, flags, &kind);
+	int64_t fd = host < 0 ? host : fd_install(g, host, 0, flags & O_CLOEXEC, kind);
+
+	if (fd >= 0)
+		g->fds[fd].node = *n;
+	return fd;
+}
+
 static int64_t open_path(struct guest *g, uint64_t dirfd, uint64_t addr, int flags, mode_t mode,
 			 uint64_t resolve)
 {
-	char guest_path[PATH_BYTES], path[PATH_BYTES];
-	enum fd_kind kind = FD_PLAIN;
-	int dir, fd, err;
 	bool follow = !(flags & O_NOFOLLOW) && !((flags & O_CREAT) && (flags & O_EXCL));
-	int64_t n = mem_read_string(&g->mem, guest_path, addr, sizeof(guest_path));
-	bool made = false;
+	struct path_at at;
+	struct node device;
+	int64_t fd;
 	struct stat st;
+	bool made = false;
+	int err = path_find_at(g, dirfd, addr,
+			       (follow ? PATH_FOLLOW : 0) | (flags & O_CREAT ? PATH_MAKE : 0) |
+				   (unsigned)(resolve << PATH_RESOLVE_SHIFT),
+			       &at);
 
-	if (n < 0)
-		return n;
-	fd = procfs_open(g, guest_path, flags, &kind);
+	if (err)
+		return err;
+	if (at.node.row) {
+		fd = open_node(g, &at.node, flags);
+		path_done(&at);
+		return fd;
+	}
+	err = path_stat(g, &at, &st);
+	if (!err && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) && (*at.name || flags & O_PATH)) {
+		/* Wherever its node lies: one of the guest's own devices, or none. */
+		fd = S_ISCHR(st.st_mode) && node_of_device(g, st.st_rdev, &device)
+			 ? open_node(g, &device, flags)
+			 : -EACCES;
+		path_done(&at);
+		return fd;
+	}
+	if (err == -EACCES) {
+		path_done(&at);
+		return err;
+	}
+	made = flags & O_CREAT && err == -ENOENT;
+	fd = path_open(g, &at, flags, mode);
+	path_done(&at);
 	if (fd < 0)
 		return fd;
-	if (fd == 0) {
-		err = path_in(g, dirfd, addr, follow, path, &dir);
-		if (err)
-			return err;
-		made = flags & O_CREAT && files_new(dir, path);
-		if (resolve) {
-			struct open_how how = { .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-						.mode = flags & (O_CREAT | O_TMPFILE) ? mode & 07777
-										      : 0,
-						.resolve = resolve };
-
-			fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-		} else {
-			fd = openat(dir, path, flags | O_CLOEXEC, mode);
-		}
-		if (fd < 0)
-			return -errno;
-		if ((flags & O_TRUNC) && fstat(fd, &st) == 0)
-			mem_file_cut(&g->mem, st.st_dev, st.st_ino);
-		files_opened(g, fd, flags, made);
-	}
-	return fd_install(g, fd, 0, flags & O_CLOEXEC, kind);
+	if ((flags & O_TRUNC) && fstat((int)fd, &st) == 0)
+		mem_file_cut(&g->mem, st.st_dev, st.st_ino);
+	files_opened(g, (int)fd, flags, made);
+	return fd_install(g, (int)fd, 0, flags & O_CLOEXEC, FD_PLAIN);
 }
 
 int64_t sys_openat(struct guest *g, struct thread *t, const uint64_t *a)
@@ -68,8 +94,11 @@ int64_t sys_openat2(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (copy_in(g, &how, a[2], sizeof(how)) < 0)
 		return -EFAULT;
-	if (how.flags >> 32)
+	if (how.flags >> 32 || how.mode & ~07777ull || how.resolve & ~(uint64_t)RESOLVE_KNOWN ||
+	    (how.resolve & RESOLVE_BENEATH && how.resolve & RESOLVE_IN_ROOT))
 		return -EINVAL;
+	if (how.resolve & RESOLVE_CACHED)
+		return -EAGAIN; /* "not without waiting" is always a right answer */
 	return open_path(g, a[0], a[1], (int)how.flags, (mode_t)how.mode, how.resolve);
 }
 
@@ -110,179 +139,219 @@ static int64_t stat_out(struct guest *g, uint64_t addr, const struct stat *st)
 	return copy_out(g, addr, &s, sizeof(s));
 }
 
-/* A made-up file of /proc is described by what opening it would give. */
-static int procfs_fd(struct guest *g, uint64_t addr)
-{
-	char path[PATH_BYTES];
-	enum fd_kind kind;
-
-	if (mem_read_string(&g->mem, path, addr, sizeof(path)) < 0 ||
-	    strncmp(path, "/proc/", 6) != 0)
-		return 0;
-	return procfs_open(g, path, O_RDONLY, &kind);
-}
-
 int64_t sys_newfstatat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
+	struct path_at at;
 	struct stat st;
-	int dir, err, flags = (int)a[3];
+	int err, flags = (int)a[3];
 
 	(void)t;
 	if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT))
 		return -EINVAL;
-	err = procfs_fd(g, a[1]);
-	if (err > 0) {
-		int r = fstat(err, &st);
-
-		close(err);
-		st.st_mode = S_ISDIR(st.st_mode) ? st.st_mode : S_IFREG | 0444;
-		st.st_size = 0;
-		return r < 0 ? -EIO : stat_out(g, a[2], &st);
-	}
-	err = path_in(g, a[0], a[1], !(flags & AT_SYMLINK_NOFOLLOW), path, &dir);
-	/* glibc's fstat passes "", Linux 6.11 on also a null pointer. */
-	if (err == -EFAULT && a[1] == 0 && (flags & AT_EMPTY_PATH)) {
-		path[0] = 0;
-		dir = (int)a[0] == AT_FDCWD ? AT_FDCWD : fd_host(g, a[0]);
-		err = dir == -1 ? -EBADF : 0;
-	}
+	err = path_find_at(g, a[0], a[1], find_flags(flags), &at);
 	if (err)
 		return err;
-	if (fstatat(dir, path, &st, flags) < 0)
-		return -errno;
-	return stat_out(g, a[2], &st);
+	err = path_stat(g, &at, &st);
+	path_done(&at);
+	return err ? err : stat_out(g, a[2], &st);
 }
 
 int64_t sys_fstat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	int host = fd_host(g, a[0]);
+	const struct fd_entry *f = fd_get(g, a[0]);
 	struct stat st;
 
 	(void)t;
-	if (host < 0)
+	if (!f)
 		return -EBADF;
-	return fstat(host, &st) < 0 ? -errno : stat_out(g, a[1], &st);
+	if (f->node.row) {
+		node_stat(g, &f->node, &st);
+	} else {
+		if (fstat(f->host, &st) < 0)
+			return -errno;
+		owner_show(g, &st);
+	}
+	return stat_out(g, a[1], &st);
+}
+
+/* What path_stat says, in the fields that they share. */
+static void statx_show(struct statx *x, const struct stat *st)
+{
+	x->stx_mode = (uint16_t)st->st_mode;
+	x->stx_nlink = (uint32_t)st->st_nlink;
+	x->stx_uid = st->st_uid;
+	x->stx_gid = st->st_gid;
+	x->stx_ino = st->st_ino;
+	x->stx_size = (uint64_t)st->st_size;
+	x->stx_blocks = (uint64_t)st->st_blocks;
+	x->stx_blksize = (uint32_t)st->st_blksize;
+	x->stx_dev_major = major(st->st_dev);
+	x->stx_dev_minor = minor(st->st_dev);
+	x->stx_rdev_major = major(st->st_rdev);
+	x->stx_rdev_minor = minor(st->st_rdev);
+	x->stx_atime =
+	    (struct statx_timestamp){ st->st_atim.tv_sec, (uint32_t)st->st_atim.tv_nsec, 0 };
+	x->stx_mtime =
+	    (struct statx_timestamp){ st->st_mtim.tv_sec, (uint32_t)st->st_mtim.tv_nsec, 0 };
+	x->stx_ctime =
+	    (struct statx_timestamp){ st->st_ctim.tv_sec, (uint32_t)st->st_ctim.tv_nsec, 0 };
 }
 
 int64_t sys_statx(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	struct statx stx;
-	int dir, flags = (int)a[2];
-	int err = path_in(g, a[0], a[1], !(flags & AT_SYMLINK_NOFOLLOW), path, &dir);
+	int flags = (int)a[2];
+	struct path_at at;
+	struct statx stx = { .stx_mask = STATX_BASIC_STATS };
+	struct stat st;
+	int err;
 
 	(void)t;
-	if (err == -EFAULT && a[1] == 0 && (flags & AT_EMPTY_PATH)) {
-		path[0] = 0;
-		dir = (int)a[0] == AT_FDCWD ? AT_FDCWD : fd_host(g, a[0]);
-		err = dir == -1 ? -EBADF : 0;
-	}
+	if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_SYNC_TYPE) ||
+	    (unsigned)a[3] & STATX__RESERVED)
+		return -EINVAL;
+	err = path_find_at(g, a[0], a[1], find_flags(flags), &at);
 	if (err)
 		return err;
-	if (statx(dir, path, flags, (unsigned)a[3], &stx) < 0)
-		return -errno;
+	err = path_stat(g, &at, &st);
+	if (!err && !at.node.row &&
+	    statx(at.dir, at.name,
+		  AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | (flags & AT_STATX_SYNC_TYPE),
+		  (unsigned)a[3] | STATX_BASIC_STATS, &stx) < 0)
+		err = -errno;
+	path_done(&at);
+	if (err)
+		return err;
+	statx_show(&stx, &st);
 	return copy_out(g, a[4], &stx, sizeof(stx));
 }
 
 int64_t sys_statfs(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
+	struct path_at at;
 	struct statfs s;
-	int dir, err = path_in(g, (uint64_t)AT_FDCWD, a[0], true, path, &dir);
+	int err = path_find_at(g, (uint64_t)AT_FDCWD, a[0], PATH_FOLLOW, &at), fd;
 
 	(void)t;
 	if (err)
 		return err;
-	return statfs(path, &s) < 0 ? -errno : copy_out(g, a[1], &s, 120);
+	if (at.node.row) {
+		node_statfs(&at.node, &s);
+	} else {
+		fd = path_object(g, &at);
+		err = fd < 0 ? fd : fstatfs(fd, &s) < 0 ? -errno : 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	path_done(&at);
+	return err ? err : copy_out(g, a[1], &s, 120);
 }
 
 int64_t sys_fstatfs(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	int host = fd_host(g, a[0]);
+	const struct fd_entry *f = fd_get(g, a[0]);
 	struct statfs s;
 
 	(void)t;
-	if (host < 0)
+	if (!f)
 		return -EBADF;
-	return fstatfs(host, &s) < 0 ? -errno : copy_out(g, a[1], &s, 120);
+	if (f->node.row)
+		node_statfs(&f->node, &s);
+	else if (fstatfs(f->host, &s) < 0)
+		return -errno;
+	return copy_out(g, a[1], &s, 120);
 }
 
 int64_t sys_readlinkat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char guest_path[PATH_BYTES], path[PATH_BYTES], target[PATH_BYTES], own[64];
-	const char *result = target;
-	int dir, err;
+	char target[PATH_BYTES];
+	struct path_at at;
 	ssize_t n;
-	int64_t len = mem_read_string(&g->mem, guest_path, a[1], sizeof(guest_path));
+	int err;
 
 	(void)t;
-	if (len < 0)
-		return len;
 	if ((int)a[3] <= 0)
 		return -EINVAL;
-	snprintf(own, sizeof(own), "/proc/%d/exe", g->pid);
-	if (strcmp(guest_path, "/proc/self/exe") == 0 || strcmp(guest_path, own) == 0) {
-		result = g->exe_name;
-		n = (ssize_t)strlen(result);
-	} else if (strcmp(guest_path, "/proc/self") == 0) {
-		n = snprintf(target, sizeof(target), "%d", g->pid);
-	} else {
-		err = path_in(g, a[0], a[1], false, path, &dir);
-		if (err)
-			return err;
-		n = readlinkat(dir, path, target, sizeof(target) - 1);
-		if (n < 0)
-			return -errno;
-		target[n] = 0;
-		if (strncmp(path, "/proc/self/", 11) == 0) {
-			result = path_guest(g, target);
-			n = (ssize_t)strlen(result);
-		}
-	}
+	err = path_find_at(g, a[0], a[1], PATH_EMPTY, &at);
+	if (err)
+		return err;
+	if (at.node.row)
+		n = node_readlink(g, &at.node, target);
+	else if (at.is_dir)
+		n = -EINVAL;
+	else if ((n = readlinkat(at.dir, at.name, target, sizeof(target))) < 0)
+		n = -errno;
+	path_done(&at);
+	if (n < 0)
+		return n;
 	n = (ssize_t)min_u64((uint64_t)n, (uint64_t)(int)a[3]);
-	return copy_out(g, a[2], result, (size_t)n) < 0 ? -EFAULT : n;
+	return copy_out(g, a[2], target, (size_t)n) < 0 ? -EFAULT : n;
 }
 
 int64_t sys_getcwd(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char host[PATH_BYTES];
-	const char *path;
+	char path[PATH_BYTES];
+	int err = path_cwd(g, path);
 	size_t n;
 
 	(void)t;
-	if (!getcwd(host, sizeof(host)))
-		return -errno;
-	path = path_guest(g, host);
+	if (err)
+		return err;
 	n = strlen(path) + 1;
 	if (n > a[1])
 		return -ERANGE;
 	return copy_out(g, a[0], path, n) < 0 ? -EFAULT : (int64_t)n;
 }
 
+static int64_t enter(struct guest *g, struct path_at *at)
+{
+	struct stat st;
+	int err = path_stat(g, at, &st);
+
+	if (!err && !S_ISDIR(st.st_mode))
+		err = -ENOTDIR;
+	if (!err && g->world.super && !owner_may(g, &st, X_OK))
+		err = -EACCES;
+	if (!err && !at->node.row && fchdir(at->dir) < 0)
+		err = -errno;
+	if (!err)
+		g->cwd = at->node;
+	path_done(at);
+	return err;
+}
+
 int64_t sys_chdir(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	int dir, err = path_in(g, (uint64_t)AT_FDCWD, a[0], true, path, &dir);
+	struct path_at at;
+	int err = path_find_at(g, (uint64_t)AT_FDCWD, a[0], PATH_FOLLOW, &at);
 
 	(void)t;
-	return err ? err : ret_errno(chdir(path));
+	return err ? err : enter(g, &at);
 }
 
 int64_t sys_fchdir(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	int host = fd_host(g, a[0]);
+	struct path_at at;
+	/* "." of it, so that it is looked at like any folder on a path's way */
+	int err = path_find(g, (int)a[0] == AT_FDCWD ? UINT32_MAX : a[0], ".", 0, &at);
 
 	(void)t;
-	return host < 0 ? -EBADF : ret_errno(fchdir(host));
+	return err ? err : enter(g, &at);
 }
 
 static int64_t do_access(struct guest *g, const uint64_t *a, int flags)
 {
-	char path[PATH_BYTES];
-	int dir, err = path_in(g, a[0], a[1], !(flags & AT_SYMLINK_NOFOLLOW), path, &dir);
+	struct path_at at;
+	int err;
 
-	return err ? err : ret_errno(faccessat(dir, path, (int)a[2], flags));
+	if ((int)a[2] & ~(R_OK | W_OK | X_OK) ||
+	    flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	err = path_find_at(g, a[0], a[1], find_flags(flags), &at);
+	if (err)
+		return err;
+	err = path_access(g, &at, (int)a[2]);
+	path_done(&at);
+	return err;
 }
 
 int64_t sys_faccessat(struct guest *g, struct thread *t, const uint64_t *a)
@@ -297,94 +366,159 @@ int64_t sys_faccessat2(struct guest *g, struct thread *t, const uint64_t *a)
 	return do_access(g, a, (int)a[3]);
 }
 
+/* For calls that make, move or remove a name. 0: at is a name in a folder of the host in which the
+ * guest may do that. */
+static int find_name(struct guest *g, uint64_t dirfd, uint64_t addr, bool make, struct path_at *at)
+{
+	int err = path_find_at(g, dirfd, addr, PATH_NAME, at);
+	struct stat st;
+
+	if (err)
+		return err;
+	if (!at->node.row && !*at->name) /* "/", "." or ".." */
+		err = make ? -EEXIST : -EBUSY;
+	else if (at->node.row)
+		err = make ? -EEXIST : -EACCES;
+	else if (g->world.super && fstat(at->dir, &st) == 0 && !owner_may(g, &st, W_OK | X_OK) &&
+		 !(make && path_stat(g, at, &st) == 0))
+		err = -EACCES;
+	if (err)
+		path_done(at);
+	return err;
+}
+
 int64_t sys_mknodat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	int dir, err = path_in(g, a[0], a[1], false, path, &dir);
+	struct path_at at;
+	int err = find_name(g, a[0], a[1], true, &at);
 
 	(void)t;
 	if (err)
 		return err;
 	if (S_ISCHR((mode_t)a[2]) || S_ISBLK((mode_t)a[2]))
-		return -EPERM;
-	return ret_errno(mknodat(dir, path, (mode_t)a[2], (dev_t)a[3]));
+		err = -EPERM;
+	else if (mknodat(at.dir, at.name, owner_mode((mode_t)a[2]), 0) < 0)
+		err = -errno;
+	path_done(&at);
+	return err;
 }
 
 int64_t sys_mkdirat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	int dir, err = path_in(g, a[0], a[1], false, path, &dir);
+	struct path_at at;
+	int err = find_name(g, a[0], a[1], true, &at);
 
 	(void)t;
 	if (err)
 		return err;
-	if (mkdirat(dir, path, (mode_t)a[2]) < 0)
-		return -errno;
-	files_named(g, dir, path, true);
-	return 0;
+	if (mkdirat(at.dir, at.name, (mode_t)a[2]) < 0)
+		err = -errno;
+	else
+		files_named(g, at.dir, at.name, true);
+	path_done(&at);
+	return err;
 }
 
 int64_t sys_unlinkat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	int dir, err = path_in(g, a[0], a[1], false, path, &dir);
+	struct path_at at;
+	int err = find_name(g, a[0], a[1], false, &at);
 
 	(void)t;
-	return err ? err : ret_errno(unlinkat(dir, path, (int)a[2]));
+	if (err)
+		return err;
+	if (unlinkat(at.dir, at.name, (int)a[2]) < 0)
+		err = -errno;
+	path_done(&at);
+	return err;
 }
 
 int64_t sys_symlinkat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char target[PATH_BYTES], path[PATH_BYTES];
-	int dir, err;
+	char target[PATH_BYTES];
+	struct path_at at;
+	int err;
 	int64_t n = mem_read_string(&g->mem, target, a[0], sizeof(target));
 
 	(void)t;
 	if (n < 0)
 		return n;
-	err = path_in(g, a[1], a[2], false, path, &dir);
+	err = find_name(g, a[1], a[2], true, &at);
 	if (err)
 		return err;
-	if (symlinkat(target, dir, path) < 0)
-		return -errno;
-	files_named(g, dir, path, true);
-	return 0;
+	if (symlinkat(target, at.dir, at.name) < 0)
+		err = -errno;
+	else
+		files_named(g, at.dir, at.name, true);
+	path_done(&at);
+	return err;
+}
+
+/* Names of device nodes stay where they are. */
+static bool is_device_name(struct guest *g, const struct path_at *at)
+{
+	struct stat st;
+
+	return path_stat(g, at, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
 }
 
 int64_t sys_linkat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char from[PATH_BYTES], to[PATH_BYTES];
-	int from_dir, to_dir,
-	    err = path_in(g, a[0], a[1], (int)a[4] & AT_SYMLINK_FOLLOW, from, &from_dir);
+	struct path_at from, to;
+	int flags = (int)a[4], err, r;
+	char link[FD_PATH_BYTES];
 
 	(void)t;
-	if (!err)
-		err = path_in(g, a[2], a[3], false, to, &to_dir);
+	if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	err = path_find_at(g, a[0], a[1],
+			   (flags & AT_SYMLINK_FOLLOW ? PATH_FOLLOW : 0) |
+			       (flags & AT_EMPTY_PATH ? PATH_EMPTY : 0),
+			   &from);
 	if (err)
 		return err;
-	if (linkat(from_dir, from, to_dir, to, (int)a[4]) < 0)
-		return -errno;
-	files_named(g, to_dir, to, true);
-	return 0;
+	err = from.node.row ? -EXDEV : from.is_dir || is_device_name(g, &from) ? -EPERM : 0;
+	if (!err)
+		err = find_name(g, a[2], a[3], true, &to);
+	if (!err) {
+		if (*from.name) {
+			r = linkat(from.dir, from.name, to.dir, to.name, 0);
+		} else {
+			path_to_fd(from.dir, link);
+			r = linkat(AT_FDCWD, link, to.dir, to.name, AT_SYMLINK_FOLLOW);
+		}
+		if (r < 0)
+			err = -errno;
+		else
+			files_named(g, to.dir, to.name, true);
+		path_done(&to);
+	}
+	path_done(&from);
+	return err;
 }
 
 int64_t sys_renameat2(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char from[PATH_BYTES], to[PATH_BYTES];
-	int from_dir, to_dir, err = path_in(g, a[0], a[1], false, from, &from_dir);
+	struct path_at from, to;
+	bool made;
+	int err = find_name(g, a[0], a[1], false, &from);
 
 	(void)t;
-	if (!err)
-		err = path_in(g, a[2], a[3], false, to, &to_dir);
 	if (err)
 		return err;
-
-	bool made = files_new(to_dir, to);
-
-	if (renameat2(from_dir, from, to_dir, to, (unsigned)a[4]) < 0)
-		return -errno;
-	files_named(g, to_dir, to, made);
-	return 0;
+	err = is_device_name(g, &from) ? -EPERM : find_name(g, a[2], a[3], false, &to);
+	if (!err) {
+		made = files_new(to.dir, to.name);
+		if (is_device_name(g, &to))
+			err = -EPERM;
+		else if (renameat2(from.dir, from.name, to.dir, to.name, (unsigned)a[4]) < 0)
+			err = -errno;
+		else
+			files_named(g, to.dir, to.name, made);
+		path_done(&to);
+	}
+	path_done(&from);
+	return err;
 }
 
 int64_t sys_renameat(struct guest *g, struct thread *t, const uint64_t *a)
@@ -394,55 +528,135 @@ int64_t sys_renameat(struct guest *g, struct thread *t, const uint64_t *a)
 	return sys_renameat2(g, t, b);
 }
 
+/* May its mode be changed? 0 or -errno, and st. */
+static int may_change(struct guest *g, const struct path_at *at, struct stat *st)
+{
+	int err = path_stat(g, at, st);
+
+	if (err)
+		return err;
+	if (at->node.row || S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode) || st->st_uid != GUEST_UID)
+		return -EPERM;
+	return 0;
+}
+
+/* fd may be O_PATH, which fchmod does not take. */
+static int host_chmod(int fd, mode_t mode)
+{
+	char link[FD_PATH_BYTES];
+
+	if (syscall(452 /* fchmodat2 */, fd, "", mode, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno != ENOSYS && errno != EPERM)
+		return -errno;
+	path_to_fd(fd, link);
+	return chmod(link, mode) < 0 ? -errno : 0;
+}
+
+static int64_t change_mode(struct guest *g, struct path_at *at, mode_t mode)
+{
+	struct stat st;
+	int err = may_change(g, at, &st), fd;
+
+	if (!err && S_ISLNK(st.st_mode))
+		err = -EOPNOTSUPP;
+	if (!err) {
+		if (!S_ISDIR(st.st_mode))
+			mode = owner_mode(mode);
+		fd = path_object(g, at);
+		err = fd < 0 ? fd : host_chmod(fd, mode & 07777);
+		if (fd >= 0)
+			close(fd);
+	}
+	path_done(at);
+	return err;
+}
+
 int64_t sys_fchmod(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	int host = fd_host(g, a[0]);
+	struct path_at at;
+	int err = (int)a[0] < 0 ? -EBADF : path_find(g, a[0], "", PATH_EMPTY, &at);
 
 	(void)t;
-	return host < 0 ? -EBADF : ret_errno(fchmod(host, (mode_t)a[1]));
+	return err ? err : change_mode(g, &at, (mode_t)a[1]);
 }
 
 int64_t sys_fchmodat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	int dir, err = path_in(g, a[0], a[1], true, path, &dir);
+	struct path_at at;
+	int err = path_find_at(g, a[0], a[1], PATH_FOLLOW, &at);
 
 	(void)t;
-	return err ? err : ret_errno(fchmodat(dir, path, (mode_t)a[2], 0));
+	return err ? err : change_mode(g, &at, (mode_t)a[2]);
+}
+
+/* The host's owner never changes: the guest's user has what it may have. */
+static int64_t change_owner(struct guest *g, struct path_at *at, uint64_t uid, uint64_t gid)
+{
+	struct stat st;
+	int err = path_stat(g, at, &st);
+
+	path_done(at);
+	return err ? err : owner_change(&st, (uint32_t)uid, (uint32_t)gid);
 }
 
 int64_t sys_fchownat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	int dir, err = path_in(g, a[0], a[1], !((int)a[4] & AT_SYMLINK_NOFOLLOW), path, &dir);
+	struct path_at at;
+	int flags = (int)a[4], err;
 
 	(void)t;
-	return err ? err : ret_errno(fchownat(dir, path, (uid_t)a[2], (gid_t)a[3], (int)a[4]));
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	err = path_find_at(g, a[0], a[1], find_flags(flags), &at);
+	return err ? err : change_owner(g, &at, a[2], a[3]);
 }
 
 int64_t sys_fchown(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	int host = fd_host(g, a[0]);
+	struct path_at at;
+	int err = (int)a[0] < 0 ? -EBADF : path_find(g, a[0], "", PATH_EMPTY, &at);
 
 	(void)t;
-	return host < 0 ? -EBADF : ret_errno(fchown(host, (uid_t)a[1], (gid_t)a[2]));
+	return err ? err : change_owner(g, &at, a[1], a[2]);
+}
+
+static bool sets_now(const struct timespec *ts)
+{
+	return !ts || (ts[0].tv_nsec == UTIME_NOW && ts[1].tv_nsec == UTIME_NOW);
 }
 
 int64_t sys_utimensat(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
-	struct timespec ts[2];
-	int dir, err;
+	struct timespec ts[2], *times = a[2] ? ts : NULL;
+	int flags = (int)a[3], err;
+	struct path_at at;
+	struct stat st;
 
 	(void)t;
 	if (a[2] && copy_in(g, ts, a[2], sizeof(ts)) < 0)
 		return -EFAULT;
-	if (!a[1]) {
-		dir = fd_host(g, a[0]);
-		return dir < 0 ? -EBADF : ret_errno(futimens(dir, a[2] ? ts : NULL));
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	if (!a[1])
+		err = (int)a[0] < 0 ? -EBADF : path_find(g, a[0], "", PATH_EMPTY, &at);
+	else
+		err = path_find_at(g, a[0], a[1], find_flags(flags), &at);
+	if (err)
+		return err;
+	err = path_stat(g, &at, &st);
+	if (!err && (at.node.row || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))) {
+		/* touch /dev/null works for everybody, and leaves it as it is. */
+		err = sets_now(times) && st.st_mode & 0200 ? 0 : -EPERM;
+	} else if (!err) {
+		if (g->world.super && st.st_uid != GUEST_UID && !sets_now(times))
+			err = -EPERM;
+		else if (utimensat(at.dir, at.name, times,
+				   *at.name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH) < 0)
+			err = -errno;
 	}
-	err = path_in(g, a[0], a[1], !((int)a[3] & AT_SYMLINK_NOFOLLOW), path, &dir);
-	return err ? err : ret_errno(utimensat(dir, path, a[2] ? ts : NULL, (int)a[3]));
+	path_done(&at);
+	return err;
 }
 
 int64_t sys_umask(struct guest *g, struct thread *t, const uint64_t *a)
@@ -451,82 +665,3 @@ int64_t sys_umask(struct guest *g, struct thread *t, const uint64_t *a)
 	g->umask_value = (uint32_t)a[0] & 0777;
 	return umask((mode_t)a[0]);
 }
-
-/* ---- extended attributes: names and values pass through ---- */
-
-#define XATTR_MAX 65536
-
-static int64_t xattr_get(struct guest *g, const uint64_t *a, int host, const char *path,
-			 bool follow)
-{
-	char name[256];
-	uint64_t n = min_u64(a[3], XATTR_MAX);
-	void *buf;
-	ssize_t got;
-
-	if (mem_read_string(&g->mem, name, a[1], sizeof(name)) < 0)
-		return -EFAULT;
-	buf = n ? host_ptr(g, a[2], n) : NULL;
-	if (n && !buf)
-		return -EFAULT;
-	got = !path    ? fgetxattr(host, name, buf, n)
-	      : follow ? getxattr(path, name, buf, n)
-		       : lgetxattr(path, name, buf, n);
-	return ret_errno(got);
-}
-
-static int64_t xattr_set(struct guest *g, const uint64_t *a, int host, const char *path,
-			 bool follow)
-{
-	char name[256];
-	void *buf = host_ptr(g, a[2], min_u64(a[3], XATTR_MAX));
-
-	if (mem_read_string(&g->mem, name, a[1], sizeof(name)) < 0 || !buf)
-		return -EFAULT;
-	if (a[3] > XATTR_MAX)
-		return -E2BIG;
-	return ret_errno(!path	  ? fsetxattr(host, name, buf, a[3], (int)a[4])
-			 : follow ? setxattr(path, name, buf, a[3], (int)a[4])
-				  : lsetxattr(path, name, buf, a[3], (int)a[4]));
-}
-
-static int64_t xattr_list(struct guest *g, const uint64_t *a, int host, const char *path,
-			  bool follow)
-{
-	uint64_t n = min_u64(a[2], XATTR_MAX);
-	char *buf = n ? host_ptr(g, a[1], n) : NULL;
-
-	if (n && !buf)
-		return -EFAULT;
-	return ret_errno(!path	  ? flistxattr(host, buf, n)
-			 : follow ? listxattr(path, buf, n)
-				  : llistxattr(path, buf, n));
-}
-
-#define XATTR(call, work, follow)                                                                  \
-	int64_t sys_##call(struct guest *g, struct thread *t, const uint64_t *a)                   \
-	{                                                                                          \
-		char path[PATH_BYTES];                                                             \
-		int dir, err = path_in(g, (uint64_t)AT_FDCWD, a[0], follow, path, &dir);           \
-                                                                                                   \
-		(void)t;                                                                           \
-		return err ? err : work(g, a, -1, path, follow);                                   \
-	}
-#define FXATTR(call, work)                                                                         \
-	int64_t sys_##call(struct guest *g, struct thread *t, const uint64_t *a)                   \
-	{                                                                                          \
-		int host = fd_host(g, a[0]);                                                       \
-                                                                                                   \
-		(void)t;                                                                           \
-		return host < 0 ? -EBADF : work(g, a, host, NULL, true);                           \
-	}
-
-XATTR(getxattr, xattr_get, true)
-XATTR(lgetxattr, xattr_get, false)
-FXATTR(fgetxattr, xattr_get)
-XATTR(setxattr, xattr_set, true)
-XATTR(lsetxattr, xattr_set, false)
-FXATTR(fsetxattr, xattr_set)
-XATTR(listxattr, xattr_list, true)
-XATTR(llistxattr, xattr_list, false)
-FXATTR(flistxattr, xattr_list)

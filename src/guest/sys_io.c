@@ -388,9 +388,12 @@ int64_t sys_lseek(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (!f)
 		return -EBADF;
-	if (f->kind == FD_PROCFD) {
-		f->timer = (uint32_t)a[1];
-		return (int64_t)a[1];
+	if (f->node.row && S_ISDIR(node_mode(&f->node))) {
+		if ((int)a[2] == SEEK_SET)
+			f->list_at = a[1];
+		else if ((int)a[2] != SEEK_CUR || a[1])
+			return -EINVAL;
+		return (int64_t)f->list_at;
 	}
 	return ret_errno(lseek(f->host, (off_t)a[1], (int)a[2]));
 }
@@ -491,18 +494,28 @@ int64_t sys_fallocate(struct guest *g, struct thread *t, const uint64_t *a)
 
 int64_t sys_truncate(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	char path[PATH_BYTES];
+	struct path_at at;
 	struct stat st;
-	int dir, err = path_in(g, (uint64_t)AT_FDCWD, a[0], true, path, &dir);
+	int fd, err = path_find_at(g, (uint64_t)AT_FDCWD, a[0], PATH_FOLLOW, &at);
 
 	(void)t;
 	if (err)
 		return err;
-	if (truncate(path, (off_t)a[1]) < 0)
-		return -errno;
-	if (stat(path, &st) == 0)
+	err = path_stat(g, &at, &st);
+	if (!err && !S_ISREG(st.st_mode))
+		err = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	else if (!err && at.node.row)
+		err = -EACCES;
+	if (!err) {
+		fd = path_open(g, &at, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
+		err = fd < 0 ? fd : ftruncate(fd, (off_t)a[1]) < 0 ? -errno : 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	path_done(&at);
+	if (!err)
 		note_cut(g, &st);
-	return 0;
+	return err;
 }
 
 int64_t sys_ftruncate(struct guest *g, struct thread *t, const uint64_t *a)

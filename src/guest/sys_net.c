@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets: the host's, with descriptors translated (also those that travel in messages).
- * Structures are the same on riscv64 and x86-64.
+ * Sockets: the host's, with descriptors translated (also those that travel in messages), and with
+ * names in the file system looked up like every other path. Structures are the same on riscv64 and
+ * x86-64.
+ *
+ * A socket is bound by the guest's own path, because others will read it from the socket, after
+ * it was seen that the path's folder is the one that the guest means.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "guest/process.h"
@@ -33,12 +38,85 @@ int64_t sys_socketpair(struct guest *g, struct thread *t, const uint64_t *a)
 	return fd_install_pair(g, host, (int)a[1] & SOCK_CLOEXEC, a[3]);
 }
 
-/* An address from guest memory: its length, or -errno. */
-static int64_t addr_in(struct guest *g, uint64_t addr, uint64_t length, struct sockaddr_storage *ss)
+/* An address as the host takes it. */
+struct address {
+	struct sockaddr_storage ss;
+	socklen_t n;
+	struct path_at at; /* to be closed after the call */
+};
+
+/* Does the host mean the same folder by the path as the guest does? */
+static bool same_folder(const char *path, const struct path_at *at)
 {
-	if ((int)length < 0 || length > sizeof(*ss))
+	char folder[sizeof(struct sockaddr_un)];
+	const char *slash = strrchr(path, '/');
+	struct stat a, b;
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
+	return stat(folder, &a) == 0 && fstat(at->dir, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* A name in the file system. */
+static int64_t find_socket(struct guest *g, struct address *ad, bool binds)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)&ad->ss;
+	size_t head = offsetof(struct sockaddr_un, sun_path), n = ad->n - head;
+	char path[sizeof(un->sun_path) + 1], link[FD_PATH_BYTES];
+	struct stat st;
+	int err, len;
+
+	if (n > sizeof(un->sun_path))
 		return -EINVAL;
-	return copy_in(g, ss, addr, length) < 0 ? -EFAULT : (int64_t)length;
+	memcpy(path, un->sun_path, n);
+	path[n] = 0;
+	err = path_find(g, (uint64_t)AT_FDCWD, path, binds ? PATH_NAME : PATH_FOLLOW, &ad->at);
+	if (err)
+		return err;
+	if (ad->at.node.row)
+		return binds ? -EADDRINUSE : -ECONNREFUSED;
+	if (binds && !*ad->at.name)
+		return -EADDRINUSE;
+	if (binds && g->world.super && fstat(ad->at.dir, &st) == 0 &&
+	    !owner_may(g, &st, W_OK | X_OK))
+		return -EACCES;
+	if (!binds) {
+		err = path_access(g, &ad->at, W_OK);
+		if (err)
+			return err;
+	}
+	if (binds && !g->cwd.row && same_folder(path, &ad->at))
+		return 0;
+	path_to_fd(ad->at.dir, link);
+	len = snprintf(un->sun_path, sizeof(un->sun_path), *ad->at.name ? "%s/%s" : "%s", link,
+		       ad->at.name);
+	if (len >= (int)sizeof(un->sun_path))
+		return -ENAMETOOLONG;
+	ad->n = (socklen_t)(head + (size_t)len + 1);
+	return 0;
+}
+
+/* An address from guest memory; 0 or -errno, and address_done is due. */
+static int64_t addr_in(struct guest *g, uint64_t addr, uint64_t length, bool binds,
+		       struct address *ad)
+{
+	memset(ad, 0, sizeof(*ad));
+	ad->at.dir = -1;
+	if ((int)length < 0 || length > sizeof(ad->ss))
+		return -EINVAL;
+	ad->n = (socklen_t)length;
+	if (copy_in(g, &ad->ss, addr, length) < 0)
+		return -EFAULT;
+	if (ad->ss.ss_family != AF_UNIX || length <= offsetof(struct sockaddr_un, sun_path) ||
+	    !((struct sockaddr_un *)&ad->ss)->sun_path[0])
+		return 0;
+	return find_socket(g, ad, binds);
+}
+
+static void address_done(struct address *ad)
+{
+	path_done(&ad->at);
 }
 
 static int64_t addr_out(struct guest *g, uint64_t addr, uint64_t length_at, const void *ss,
@@ -57,15 +135,18 @@ static int64_t addr_out(struct guest *g, uint64_t addr, uint64_t length_at, cons
 
 int64_t sys_bind(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	struct sockaddr_storage ss;
 	int host = fd_host(g, a[0]);
-	int64_t n;
+	struct address ad;
+	int64_t r;
 
 	(void)t;
 	if (host < 0)
 		return -EBADF;
-	n = addr_in(g, a[1], a[2], &ss);
-	return n < 0 ? n : ret_errno(bind(host, (struct sockaddr *)&ss, (socklen_t)n));
+	r = addr_in(g, a[1], a[2], true, &ad);
+	if (!r)
+		r = ret_errno(bind(host, (struct sockaddr *)&ad.ss, ad.n));
+	address_done(&ad);
+	return r;
 }
 
 int64_t sys_listen(struct guest *g, struct thread *t, const uint64_t *a)
@@ -121,10 +202,10 @@ int64_t sys_accept4(struct guest *g, struct thread *t, const uint64_t *a)
 
 int64_t sys_connect(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	struct sockaddr_storage ss;
 	int host = fd_host(g, a[0]), flags, r, error = 0;
 	socklen_t length = sizeof(error);
-	int64_t n;
+	struct address ad;
+	int64_t err;
 
 	if (host < 0)
 		return -EBADF;
@@ -132,13 +213,16 @@ int64_t sys_connect(struct guest *g, struct thread *t, const uint64_t *a)
 		getsockopt(host, SOL_SOCKET, SO_ERROR, &error, &length);
 		return -error;
 	}
-	n = addr_in(g, a[1], a[2], &ss);
-	if (n < 0)
-		return n;
+	err = addr_in(g, a[1], a[2], false, &ad);
+	if (err) {
+		address_done(&ad);
+		return err;
+	}
 	flags = fcntl(host, F_GETFL);
 	fcntl(host, F_SETFL, flags | O_NONBLOCK);
-	r = connect(host, (struct sockaddr *)&ss, (socklen_t)n);
+	r = connect(host, (struct sockaddr *)&ad.ss, ad.n);
 	error = errno;
+	address_done(&ad);
 	fcntl(host, F_SETFL, flags);
 	if (r < 0 && error == EINPROGRESS && !(flags & O_NONBLOCK))
 		return wait_fd(g, t, (int)a[0], POLLOUT, NO_TIME);
@@ -180,27 +264,28 @@ static int64_t broken_pipe(struct guest *g, struct thread *t, int error, int fla
 
 int64_t sys_sendto(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	struct sockaddr_storage ss;
 	int host = fd_host(g, a[0]);
 	uint64_t length = min_u64(a[2], 0x7ffff000);
 	const void *buf = host_ptr(g, a[1], length);
-	int64_t n = 0;
-	ssize_t sent;
+	struct address ad = { .at.dir = -1 };
+	int64_t r = 0;
 
 	if (host < 0)
 		return -EBADF;
 	if (!buf)
 		return -EFAULT;
-	if (a[4]) {
-		n = addr_in(g, a[4], a[5], &ss);
-		if (n < 0)
-			return n;
+	if (a[4])
+		r = addr_in(g, a[4], a[5], false, &ad);
+	if (!r && must_wait(host, POLLOUT, (int)a[3])) {
+		r = wait_fd(g, t, (int)a[0], POLLOUT, NO_TIME);
+	} else if (!r) {
+		r = sendto(host, buf, length, (int)a[3] | MSG_NOSIGNAL,
+			   a[4] ? (struct sockaddr *)&ad.ss : NULL, ad.n);
+		if (r < 0)
+			r = broken_pipe(g, t, errno, (int)a[3]);
 	}
-	if (must_wait(host, POLLOUT, (int)a[3]))
-		return wait_fd(g, t, (int)a[0], POLLOUT, NO_TIME);
-	sent = sendto(host, buf, length, (int)a[3] | MSG_NOSIGNAL,
-		      n ? (struct sockaddr *)&ss : NULL, (socklen_t)n);
-	return sent < 0 ? broken_pipe(g, t, errno, (int)a[3]) : sent;
+	address_done(&ad);
+	return r;
 }
 
 int64_t sys_recvfrom(struct guest *g, struct thread *t, const uint64_t *a)
@@ -227,6 +312,31 @@ int64_t sys_recvfrom(struct guest *g, struct thread *t, const uint64_t *a)
 	return err < 0 ? err : got;
 }
 
+/* Options that hand out descriptors of processes; older headers lack them. */
+enum { OPTION_PASSPIDFD = 76, OPTION_PEERPIDFD = 77 };
+
+/* From the host's numbers of a process and its user to the guest's. */
+static void credentials_in(struct guest *g, struct ucred *c)
+{
+	int pid = 0;
+
+	for (int i = 0; i < g->procs->next && i < PROC_SLOTS; i++)
+		if (g->procs->slot[i].guest_pid && g->procs->slot[i].host_pid == c->pid)
+			pid = g->procs->slot[i].guest_pid;
+	c->pid = c->pid == getpid() ? g->pid : pid;
+	c->uid = owner_uid(g, c->uid);
+	c->gid = owner_gid(g, c->gid);
+}
+
+/* And back; 0 or -errno. */
+static int64_t credentials_out(struct guest *g, struct ucred *c)
+{
+	if (c->pid != g->pid || c->uid != GUEST_UID || c->gid != GUEST_UID)
+		return -EPERM;
+	*c = (struct ucred){ getpid(), geteuid(), getegid() };
+	return 0;
+}
+
 int64_t sys_setsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	uint8_t buf[1024];
@@ -243,6 +353,8 @@ int64_t sys_setsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 	if ((int)a[1] == SOL_SOCKET &&
 	    ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == SO_ATTACH_REUSEPORT_CBPF))
 		return -EPERM;
+	if ((int)a[1] == SOL_SOCKET && (int)a[2] == OPTION_PASSPIDFD)
+		return -ENOPROTOOPT;
 	return ret_errno(setsockopt(host, (int)a[1], (int)a[2], buf, (socklen_t)a[4]));
 }
 
@@ -261,8 +373,14 @@ int64_t sys_getsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 	if (room < 0)
 		return -EINVAL;
 	n = (socklen_t)min_u64((uint64_t)room, sizeof(buf));
+	/* Descriptors and groups of the host's. */
+	if ((int)a[1] == SOL_SOCKET &&
+	    ((int)a[2] == OPTION_PEERPIDFD || (int)a[2] == SO_PEERGROUPS))
+		return -ENOPROTOOPT;
 	if (getsockopt(host, (int)a[1], (int)a[2], buf, &n) < 0)
 		return -errno;
+	if ((int)a[1] == SOL_SOCKET && (int)a[2] == SO_PEERCRED && n == sizeof(struct ucred))
+		credentials_in(g, (struct ucred *)buf);
 	if (copy_out(g, a[3], buf, n) < 0)
 		return -EFAULT;
 	return copy_out(g, a[4], &n, 4);
@@ -279,14 +397,16 @@ int64_t sys_shutdown(struct guest *g, struct thread *t, const uint64_t *a)
 /* A message of the guest with everything that it points to in host memory. */
 struct message {
 	struct msghdr host;
-	struct msghdr guest; /* its pointers are guest addresses */
-	struct sockaddr_storage name;
+	struct msghdr guest;	      /* its pointers are guest addresses */
+	struct sockaddr_storage name; /* received */
+	struct address to;
 	struct iovec iov[MAX_IOV];
 	_Alignas(struct cmsghdr) uint8_t control[MAX_CONTROL];
 };
 
 static int64_t message_in(struct guest *g, uint64_t addr, struct message *m)
 {
+	m->to.at = (struct path_at){ .dir = -1 };
 	if (copy_in(g, &m->guest, addr, sizeof(m->guest)) < 0)
 		return -EFAULT;
 	memset(&m->host, 0, sizeof(m->host));
@@ -309,29 +429,76 @@ static int64_t message_in(struct guest *g, uint64_t addr, struct message *m)
 	return 0;
 }
 
-/* Descriptors in a control message: to the host's numbers, or (received) to new ones of the guest.
- */
-static int64_t translate_rights(struct guest *g, struct msghdr *h, bool received, bool cloexec)
+/* Descriptors in a control message that is sent: to the host's numbers. */
+static int64_t rights_out(struct guest *g, struct cmsghdr *c)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
-		size_t n;
+	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
-		if (c->cmsg_len < sizeof(*c) || c->cmsg_level != SOL_SOCKET ||
-		    c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
+	for (size_t i = 0; i < n; i++) {
+		int fd;
 
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			fd = received ? (int)fd_install(g, fd, 0, cloexec, FD_PLAIN)
-				      : fd_host(g, (uint64_t)fd);
-			if (!received && fd < 0)
-				return -EBADF;
-			memcpy(CMSG_DATA(c) + i * sizeof(int), &fd, sizeof(int));
-		}
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		fd = fd_host(g, (uint64_t)fd);
+		if (fd < 0)
+			return -EBADF;
+		memcpy(CMSG_DATA(c) + i * sizeof(int), &fd, sizeof(int));
 	}
 	return 0;
+}
+
+/* And received: to new ones of the guest. From the first that it may not have, or has no room for,
+ * on they are closed, and false says that the message is cut. */
+static bool rights_in(struct guest *g, struct cmsghdr *c, bool cloexec)
+{
+	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int host;
+		int64_t fd = -1;
+
+		memcpy(&host, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		if (kept < i || !fd_is_harmless(host))
+			close(host);
+		else
+			fd = fd_install(g, host, 0, cloexec, FD_PLAIN);
+		if (fd >= 0) {
+			int number = (int)fd;
+
+			memcpy(CMSG_DATA(c) + kept++ * sizeof(int), &number, sizeof(int));
+		}
+	}
+	if (kept < n)
+		c->cmsg_len = CMSG_LEN(kept * sizeof(int));
+	return kept == n;
+}
+
+/* What control messages say about descriptors and processes, from one side to the other. */
+static int64_t translate_control(struct guest *g, struct msghdr *h, bool received, bool cloexec)
+{
+	int64_t err = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h), *next; c && !err; c = next) {
+		struct ucred cred;
+
+		next = CMSG_NXTHDR(h, c);
+		if (c->cmsg_len < sizeof(*c) || c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS) {
+			if (!received)
+				err = rights_out(g, c);
+			else if (!rights_in(g, c, cloexec))
+				h->msg_flags |= MSG_CTRUNC;
+		} else if (c->cmsg_type == SCM_CREDENTIALS &&
+			   c->cmsg_len >= CMSG_LEN(sizeof(cred))) {
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			if (received)
+				credentials_in(g, &cred);
+			else
+				err = credentials_out(g, &cred);
+			memcpy(CMSG_DATA(c), &cred, sizeof(cred));
+		}
+	}
+	return err;
 }
 
 int64_t sys_sendmsg(struct guest *g, struct thread *t, const uint64_t *a)
@@ -345,10 +512,10 @@ int64_t sys_sendmsg(struct guest *g, struct thread *t, const uint64_t *a)
 	m = x_malloc(sizeof(*m));
 	r = message_in(g, a[1], m);
 	if (r == 0 && m->guest.msg_name) {
-		r = addr_in(g, (uint64_t)(uintptr_t)m->guest.msg_name, m->guest.msg_namelen,
-			    &m->name);
-		m->host.msg_name = &m->name;
-		m->host.msg_namelen = m->guest.msg_namelen;
+		r = addr_in(g, (uint64_t)(uintptr_t)m->guest.msg_name, m->guest.msg_namelen, false,
+			    &m->to);
+		m->host.msg_name = &m->to.ss;
+		m->host.msg_namelen = m->to.n;
 	}
 	if (r >= 0 && m->guest.msg_control && m->guest.msg_controllen) {
 		r = copy_in(g, m->control, (uint64_t)(uintptr_t)m->guest.msg_control,
@@ -356,7 +523,7 @@ int64_t sys_sendmsg(struct guest *g, struct thread *t, const uint64_t *a)
 		m->host.msg_control = m->control;
 		m->host.msg_controllen = m->guest.msg_controllen;
 		if (r == 0)
-			r = translate_rights(g, &m->host, false, false);
+			r = translate_control(g, &m->host, false, false);
 	}
 	if (r >= 0) {
 		if (must_wait(host, POLLOUT, (int)a[2]))
@@ -364,6 +531,7 @@ int64_t sys_sendmsg(struct guest *g, struct thread *t, const uint64_t *a)
 		else if ((r = sendmsg(host, &m->host, (int)a[2] | MSG_NOSIGNAL)) < 0)
 			r = broken_pipe(g, t, errno, (int)a[2]);
 	}
+	address_done(&m->to);
 	free(m);
 	return r;
 }
@@ -399,7 +567,7 @@ int64_t sys_recvmsg(struct guest *g, struct thread *t, const uint64_t *a)
 					    n);
 				rest -= n;
 			}
-			translate_rights(g, &m->host, true, (int)a[2] & MSG_CMSG_CLOEXEC);
+			translate_control(g, &m->host, true, (int)a[2] & MSG_CMSG_CLOEXEC);
 			if (m->guest.msg_name &&
 			    copy_out(g, (uint64_t)(uintptr_t)m->guest.msg_name, &m->name,
 				     min_u64(m->guest.msg_namelen, m->host.msg_namelen)) < 0)

@@ -269,6 +269,7 @@ int64_t sys_prctl(struct guest *g, struct thread *t, const uint64_t *a)
 		}
 		name[15] = 0;
 		memcpy(t->name, name, sizeof(name));
+		proc_note(g);
 		return 0;
 	case PR_GET_NAME:
 		return copy_out(g, a[1], t->name, sizeof(t->name));

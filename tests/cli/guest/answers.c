@@ -167,6 +167,15 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "cat")) {
 		for (int c; (c = getchar()) != EOF;)
 			putchar(c);
+	} else if (!strcmp(what, "read")) {
+		FILE *f = fopen(argv[2], "r");
+
+		if (!f) {
+			perror(argv[2]);
+			return 1;
+		}
+		for (int c; (c = getc(f)) != EOF;)
+			putchar(c);
 	} else if (!strcmp(what, "streams")) {
 		return describe_streams(argv[2]);
 	} else if (!strcmp(what, "exists")) {

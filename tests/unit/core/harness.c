@@ -14,12 +14,16 @@ void config_of(struct core_config *c, const char *machine, const char *const *se
 			fail_msg("%s", e.text);
 }
 
+char *const kernel_environment[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/", "LANG=C",
+				     NULL };
+
 struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds)
 {
 	char number[32], count[32], size[32], stride[32];
 	char *kernel_args[] = { (char *)KERNELS, number, count, size, stride, NULL };
 	char *program_args[8] = { (char *)k->program };
 	struct guest_config guest_config = { .argv = k->program ? program_args : kernel_args,
+					     .envp = (char **)kernel_environment,
 					     .streams = k->streams };
 	struct core_config config;
 	struct err e;

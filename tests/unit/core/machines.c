@@ -117,7 +117,7 @@ static void test_363_cycles_do_not_depend_on_host_or_compiler(void **state)
 static struct guest *new_guest(char *kernel, char *rounds)
 {
 	char *args[] = { (char *)KERNELS, kernel, rounds, (char *)"65536", (char *)"64", NULL };
-	struct guest_config config = { .argv = args };
+	struct guest_config config = { .argv = args, .envp = (char **)kernel_environment };
 	struct err e;
 	struct guest *g = guest_new(&config, &e);
 
