@@ -14,6 +14,10 @@
 
 #define MAX_CONTROL 4096
 #define MAX_IOV	    1024
+#define NOBODY	    65534u
+
+/* Newer than the C library's headers. */
+enum { OPT_PASSPIDFD = 76, OPT_PEERPIDFD = 77 };
 
 int64_t sys_socket(struct guest *g, struct thread *t, const uint64_t *a)
 {
@@ -227,6 +231,32 @@ int64_t sys_recvfrom(struct guest *g, struct thread *t, const uint64_t *a)
 	return err < 0 ? err : got;
 }
 
+/* Who is at the other end, as the guest knows it: a process of the tree has a pid, the user that
+ * this program runs as is the guest's; all others are nobody. */
+static void credentials_out(struct guest *g, void *at)
+{
+	struct ucred c;
+
+	memcpy(&c, at, sizeof(c));
+	c.pid = proc_of_host(g, c.pid);
+	c.uid = c.uid == geteuid() ? GUEST_UID : NOBODY;
+	c.gid = c.gid == getegid() ? GUEST_UID : NOBODY;
+	memcpy(at, &c, sizeof(c));
+}
+
+/* A process may say only of itself who it is. */
+static int64_t credentials_in(struct guest *g, void *at)
+{
+	struct ucred c;
+
+	memcpy(&c, at, sizeof(c));
+	if (c.pid != g->pid || c.uid != GUEST_UID || c.gid != GUEST_UID)
+		return -EPERM;
+	c = (struct ucred){ .pid = getpid(), .uid = geteuid(), .gid = getegid() };
+	memcpy(at, &c, sizeof(c));
+	return 0;
+}
+
 int64_t sys_setsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	uint8_t buf[1024];
@@ -239,10 +269,14 @@ int64_t sys_setsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (copy_in(g, buf, a[3], a[4]) < 0)
 		return -EFAULT;
-	/* Filters hold pointers. */
+	/* Filters hold pointers, or name descriptors of the host. */
 	if ((int)a[1] == SOL_SOCKET &&
-	    ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == SO_ATTACH_REUSEPORT_CBPF))
+	    ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == SO_ATTACH_REUSEPORT_CBPF ||
+	     (int)a[2] == SO_ATTACH_BPF || (int)a[2] == SO_ATTACH_REUSEPORT_EBPF))
 		return -EPERM;
+	/* It would make recvmsg hand out descriptors of processes that the kernel chooses. */
+	if ((int)a[1] == SOL_SOCKET && (int)a[2] == OPT_PASSPIDFD)
+		return -ENOPROTOOPT;
 	return ret_errno(setsockopt(host, (int)a[1], (int)a[2], buf, (socklen_t)a[4]));
 }
 
@@ -261,8 +295,12 @@ int64_t sys_getsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 	if (room < 0)
 		return -EINVAL;
 	n = (socklen_t)min_u64((uint64_t)room, sizeof(buf));
+	if ((int)a[1] == SOL_SOCKET && (int)a[2] == OPT_PEERPIDFD)
+		return -ENOPROTOOPT;
 	if (getsockopt(host, (int)a[1], (int)a[2], buf, &n) < 0)
 		return -errno;
+	if ((int)a[1] == SOL_SOCKET && (int)a[2] == SO_PEERCRED && n == sizeof(struct ucred))
+		credentials_out(g, buf);
 	if (copy_out(g, a[3], buf, n) < 0)
 		return -EFAULT;
 	return copy_out(g, a[4], &n, 4);
@@ -309,15 +347,27 @@ static int64_t message_in(struct guest *g, uint64_t addr, struct message *m)
 	return 0;
 }
 
-/* Descriptors in a control message: to the host's numbers, or (received) to new ones of the guest.
- */
+/* Descriptors in a control message: to the host's numbers, or (received) to new ones of the guest;
+ * and the sender's identity. */
 static int64_t translate_rights(struct guest *g, struct msghdr *h, bool received, bool cloexec)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
 		size_t n;
 
-		if (c->cmsg_len < sizeof(*c) || c->cmsg_level != SOL_SOCKET ||
-		    c->cmsg_type != SCM_RIGHTS)
+		if (c->cmsg_len < sizeof(*c) || c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(struct ucred))) {
+			int64_t err = 0;
+
+			if (received)
+				credentials_out(g, CMSG_DATA(c));
+			else
+				err = credentials_in(g, CMSG_DATA(c));
+			if (err)
+				return err;
+		}
+		if (c->cmsg_type != SCM_RIGHTS)
 			continue;
 		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (size_t i = 0; i < n; i++) {
