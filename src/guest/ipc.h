@@ -59,6 +59,7 @@ struct ipc_segment {
 struct ipc_attach {
 	int pid; /* 0: free */
 	int id;
+	unsigned parts; /* mappings that are left of it; Linux counts each as an attach */
 	uint64_t addr;
 };
 

@@ -163,6 +163,7 @@ struct proc_slot {
 	_Atomic int status; /* wait status | PROC_ENDED, once the process has ended */
 	_Atomic uint64_t end_ns, cpu_ns;
 	_Atomic uint64_t wake_ns; /* when it will go on by itself; 0: it runs, NO_TIME: never */
+	_Atomic bool waits_child; /* all that it waits for is a child */
 	_Atomic int ppid, pgid, sid, nice;
 	_Atomic int death_signal; /* sent when the parent ends */
 	_Atomic int execed;
@@ -443,8 +444,9 @@ bool proc_alive(struct guest *g, int pid);
 bool proc_group_exists(struct guest *g, int pgid, int sid); /* sid 0: in any session */
 /* The guest's pid of a process of the host, 0: not one of the tree. */
 int proc_of_host(struct guest *g, pid_t host);
-/* Does another process run, or will one go on by itself before this time? */
-bool proc_others_before(struct guest *g, uint64_t boot_ns);
+/* Does another process run, or will one go on by itself before this time? *any: one could be on its
+ * way to run without showing it, because something came for it a moment ago. */
+bool proc_others_before(struct guest *g, uint64_t boot_ns, bool *any);
 /* A pidfd of the host for a process of the tree, or -ESRCH. */
 int proc_open(struct guest *g, int pid);
 /* Sends a signal to process pid, or (tid not 0) one of its threads: 0 or -errno. */

@@ -242,7 +242,7 @@ int proc_open(struct guest *g, int pid)
 	return fd;
 }
 
-bool proc_others_before(struct guest *g, uint64_t boot_ns)
+bool proc_others_before(struct guest *g, uint64_t boot_ns, bool *any)
 {
 	int n = (int)min_u64((uint64_t)g->procs->next, PROC_SLOTS);
 
@@ -250,9 +250,11 @@ bool proc_others_before(struct guest *g, uint64_t boot_ns)
 		const struct proc_slot *s = &g->procs->slot[i];
 		int pid = s->guest_pid;
 
-		if (pid && s->tgid == pid && pid != g->pid && !(s->status & PROC_ENDED) &&
-		    s->wake_ns < boot_ns)
+		if (!pid || s->tgid != pid || pid == g->pid || (s->status & PROC_ENDED))
+			continue;
+		if (s->wake_ns < boot_ns)
 			return true;
+		*any |= !s->waits_child;
 	}
 	return false;
 }
@@ -290,6 +292,7 @@ void proc_look(struct guest *g, int pid)
 
 	if (fd < 0)
 		return;
+	proc_slot(g, pid)->wake_ns = 0;
 	syscall(SYS_pidfd_send_signal, fd, SIGNAL_LOOK, NULL, 0);
 	close(fd);
 }
@@ -334,6 +337,7 @@ int64_t proc_signal(struct guest *g, int pid, uint32_t tid, const siginfo_t *inf
 		close(fd);
 		return -EAGAIN;
 	}
+	s->wake_ns = 0;
 	/* SIGKILL, too, is carried out by the receiver, which may have results to write, locks to
 	 * give up, and children to tell. */
 	if (info->si_signo == SIGKILL || info->si_signo == SIGCONT)

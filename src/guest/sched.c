@@ -19,6 +19,8 @@
 #include "guest/process.h"
 
 #define LOOK_AGAIN_INSTS 1000000000ull
+/* Time jumps only after all other processes of the tree have slept for so long. */
+#define QUIET_NS 5000000ull
 
 struct thread *thread_new(struct guest *g)
 {
@@ -390,7 +392,7 @@ static uint64_t sleep_on_host(struct guest *g, const struct timespec *ts, bool *
  */
 static bool idle_until(struct guest *g, struct proc_slot *me)
 {
-	uint64_t held = 0;
+	uint64_t held = 0, quiet = 0;
 
 	for (;;) {
 		const struct timespec none = { 0, 0 };
@@ -417,15 +419,21 @@ static bool idle_until(struct guest *g, struct proc_slot *me)
 				return true;
 			}
 			me->wake_ns = next;
-			if (held < next - now && g->procs->alive > 1 &&
-			    proc_others_before(g, next)) {
-				ts = (struct timespec){ 0, (long)min_u64(next - now, 200000) };
-				held += sleep_on_host(g, &ts, &woke);
-				if (woke)
-					return true;
-				continue;
+			if (held < next - now && g->procs->alive > 1) {
+				bool any = false, busy = proc_others_before(g, next, &any);
+
+				if (busy || (any && quiet < QUIET_NS)) {
+					ts = (struct timespec){ 0,
+								(long)min_u64(next - now, 500000) };
+					slept = sleep_on_host(g, &ts, &woke);
+					if (woke)
+						return true;
+					held += slept;
+					quiet = busy ? 0 : quiet + slept;
+					continue;
+				}
 			}
-			held = 0;
+			held = quiet = 0;
 			g->skip_ns += next - now;
 			continue;
 		}
@@ -450,8 +458,13 @@ static bool idle_until(struct guest *g, struct proc_slot *me)
 static bool idle(struct guest *g)
 {
 	struct proc_slot *me = proc_slot(g, g->pid);
-	bool go_on = idle_until(g, me);
+	bool children = true, go_on;
 
+	for (size_t i = 0; i < g->nthreads; i++)
+		children &= g->threads[i]->state != THREAD_BLOCKED ||
+			    g->threads[i]->wait.kind == WAIT_CHILD;
+	me->waits_child = children;
+	go_on = idle_until(g, me);
 	me->wake_ns = 0;
 	return go_on;
 }

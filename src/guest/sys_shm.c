@@ -38,7 +38,8 @@ static uint64_t attaches(struct guest *g, int id)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < g->ipc->nattaches; i++)
-		n += g->ipc->attach[i].pid && g->ipc->attach[i].id == id;
+		if (g->ipc->attach[i].pid && g->ipc->attach[i].id == id)
+			n += g->ipc->attach[i].parts;
 	return n;
 }
 
@@ -74,17 +75,18 @@ void shm_detach_all(struct guest *g, int pid)
 			drop_attach(g, &g->ipc->attach[i]);
 }
 
-/* Is a part of the segment still mapped where it was attached? */
-static bool still_mapped(struct guest *g, const struct ipc_attach *a, const struct ipc_segment *s)
+/* How many parts of the segment are still mapped where it was attached? */
+static unsigned still_mapped(struct guest *g, const struct ipc_attach *a, const struct ipc_segment *s)
 {
 	const struct mem_region *r = mem_region_at(&g->mem, a->addr);
+	unsigned n = 0;
 
 	for (; r && r < g->mem.regions + g->mem.nregions && r->start < a->addr + s->size_bytes; r++)
 		if (r->file && r->shared && r->offset - s->offset == r->start - a->addr &&
 		    r->offset - s->offset < page_up(s->size_bytes) && r->name &&
 		    strncmp(r->name, "/SYSV", 5) == 0)
-			return true;
-	return false;
+			n++;
+	return n;
 }
 
 /* What this process has unmapped by other calls, and what processes had that are gone. */
@@ -94,7 +96,9 @@ static void tidy(struct guest *g)
 		struct ipc_attach *a = &g->ipc->attach[i];
 		const struct ipc_segment *s = a->pid ? segment_of(g, a->id) : NULL;
 
-		if (s && (a->pid == g->pid ? !still_mapped(g, a, s) : !proc_alive(g, a->pid)))
+		if (s && a->pid == g->pid)
+			a->parts = still_mapped(g, a, s);
+		if (s && (a->pid == g->pid ? !a->parts : !proc_alive(g, a->pid)))
 			drop_attach(g, a);
 	}
 }
@@ -225,7 +229,9 @@ static int64_t attach(struct guest *g, const uint64_t *a)
 		return got;
 	if (prot & PROT_WRITE)
 		g->procs->shares = 1;
-	*slot = (struct ipc_attach){ .pid = g->pid, .id = s->head.id, .addr = (uint64_t)got };
+	*slot = (struct ipc_attach){
+		.pid = g->pid, .id = s->head.id, .parts = 1, .addr = (uint64_t)got
+	};
 	if (i >= g->ipc->nattaches)
 		g->ipc->nattaches = i + 1;
 	tidy(g); /* SHM_REMAP may have covered another */

@@ -11,6 +11,7 @@ packages do when they are installed (maintainer scripts) is not done, but for wh
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,13 +36,23 @@ def load():
     return [Section(head, body) for head, body in zip(parts[::2], parts[1::2])]
 
 
-def prepare(sysroot):
-    """What the installation of the packages would have made, for all of them alike: the links of the alternatives
-    system that programs are called by, and an /etc/passwd."""
-    for link, target in {
+def copy_if_absent(source, target):
+    if source.exists() and not target.exists():
+        shutil.copy(source, target)
+
+
+def prepare(culprit, sysroot):
+    """What the installation of the packages would have made: the links of the alternatives system, an /etc/passwd,
+    and indexes, which the programs make themselves."""
+    library = "usr/lib/riscv64-linux-gnu"
+    links = {
         "usr/bin/awk": "gawk", "usr/bin/vim": "vim.basic", "usr/bin/emacs": "emacs-nox", "usr/bin/php": "php8.4",
-        "usr/bin/editor": "vim.basic", "usr/bin/pager": "more", "usr/bin/cc": "gcc",
-    }.items():
+        "usr/bin/guile": "../lib/riscv64-linux-gnu/guile/3.0/bin/guile", "usr/bin/pike8.0": "pike",
+        f"{library}/liblapack.so.3": "lapack/liblapack.so.3", f"{library}/libblas.so.3": "blas/libblas.so.3",
+    }
+    for tool in sysroot.glob("usr/lib/jvm/java-21-openjdk-riscv64/bin/*"):
+        links[f"usr/bin/{tool.name}"] = f"../lib/jvm/java-21-openjdk-riscv64/bin/{tool.name}"
+    for link, target in links.items():
         path = sysroot / link
         if (path.parent / target).exists() and not path.is_symlink() and not path.exists():
             path.symlink_to(target)
@@ -53,6 +64,22 @@ def prepare(sysroot):
         path = sysroot / name
         if not path.exists():
             path.write_text(text)
+    copy_if_absent(sysroot / "usr/lib/R/etc/Renviron.ucf", sysroot / "etc/R/Renviron")
+    # Indexes of a folder, which their programs make: in a copy of it, for a guest makes no files in the sysroot.
+    for folder, made, needs, command in (
+        (f"{library}/graphviz", "config6a", "usr/bin/dot", "GVBINDIR=$PWD dot -c"),
+        ("usr/lib/swi-prolog/library", "INDEX.pl", "usr/bin/swipl",
+         "swipl -g \"make_library_index('.')\" -t halt"),
+    ):
+        if not (sysroot / needs).exists() or (sysroot / folder / made).exists():
+            continue
+        with tempfile.TemporaryDirectory() as copy:
+            for file in (sysroot / folder).iterdir():
+                if file.is_file():
+                    shutil.copy(file, copy)
+            subprocess.run([culprit, "sim", "--functional", "--sysroot", str(sysroot), "--", "/bin/sh", "-c", command],
+                           cwd=copy, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            copy_if_absent(pathlib.Path(copy, made), sysroot / folder / made)
 
 
 def run(culprit, sysroot, section):
@@ -98,7 +125,7 @@ def main():
     if fetched.returncode:
         return 1
     sysroot = pathlib.Path(fetched.stdout.strip())
-    prepare(sysroot)
+    prepare(culprit, sysroot)
     print(f"1..{len(sections)}", flush=True)
     failed = 0
     for number, section in enumerate(sections, 1):
