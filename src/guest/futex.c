@@ -149,10 +149,10 @@ static int64_t take_pi(struct guest *g, const struct thread *t, uint64_t addr)
 		       (first_heir(g, addr, false) ? FUTEX_WAITERS : 0);
 		return copy_out(g, addr, &word, 4);
 	}
-	if (!proc_find_task(g, (int)owner))
-		return -ESRCH;
 	word |= FUTEX_WAITERS;
-	return copy_out(g, addr, &word, 4) < 0 ? -EFAULT : 1;
+	if (copy_out(g, addr, &word, 4) < 0)
+		return -EFAULT;
+	return proc_find_task(g, (int)owner) ? 1 : -ESRCH;
 }
 
 static int64_t lock_pi(struct guest *g, struct thread *t, const uint64_t *a, bool try, bool wall)

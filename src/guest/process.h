@@ -234,7 +234,8 @@ struct guest {
 
 	struct proc_table *procs;
 	struct ipc_table *ipc;
-	bool ipc_look; /* what a thread of this process waits for has changed */
+	bool child_look; /* a child has ended, stopped or gone on */
+	bool ipc_look;	 /* what a thread of this process waits for has changed */
 	int shared_fd; /* a file without a name: locks of procs.c, memory of sys_shm.c */
 	int pid_base, pid, ppid;
 	struct child *children;

@@ -351,6 +351,21 @@ static bool waits_for_outside(const struct guest *g)
 	return false;
 }
 
+/* A child that stops or goes on tells by a signal only, which the guest may have no use for. */
+static bool retry_children(struct guest *g)
+{
+	bool woke = false;
+
+	if (!g->child_look)
+		return false;
+	g->child_look = false;
+	for (size_t i = 0; i < g->nthreads; i++)
+		if (g->threads[i]->state == THREAD_BLOCKED &&
+		    g->threads[i]->wait.kind == WAIT_CHILD)
+			woke |= syscall_retry(g, g->threads[i]);
+	return woke;
+}
+
 /* A futex in memory shared with another process may have been changed by it: look again. */
 static bool recheck_shared_futexes(struct guest *g, bool *any)
 {
@@ -402,7 +417,7 @@ static bool idle_until(struct guest *g, struct proc_slot *me)
 
 		signal_collect_host(g);
 		timers_fire(g);
-		if (break_waits(g) || expire(g) || ipc_retry(g) ||
+		if (break_waits(g) || expire(g) || retry_children(g) || ipc_retry(g) ||
 		    recheck_shared_futexes(g, &shared) || poll_host(g, &none))
 			return true;
 		if (g->ended)
@@ -509,6 +524,7 @@ void guest_settle(struct guest *g)
 	if (g->nthreads > 1) {
 		expire(g);
 		break_waits(g);
+		retry_children(g);
 		if (g->ipc_look)
 			ipc_retry(g);
 		if (g->resched || g->cur->state != THREAD_READY) {

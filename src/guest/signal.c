@@ -241,7 +241,9 @@ static void default_act(struct guest *g, struct thread *t, const siginfo_t *info
 		break;
 	case ACT_STOP:
 		fflush(NULL);
+		baton_drop(g); /* the others go on meanwhile */
 		kill(getpid(), SIGSTOP);
+		baton_take(g);
 		break;
 	case ACT_CORE:
 		report_crash(g, t, info);
@@ -503,6 +505,7 @@ void signal_collect_host(struct guest *g)
 		info.si_signo = signo;
 		info.si_code = SI_USER;
 		if (signo == SIGCHLD) {
+			g->child_look = true;
 			memset(&host, 0, sizeof(host));
 			info.si_code = CLD_EXITED;
 			if (waitid(P_ALL, 0, &host, WEXITED | WNOHANG | WNOWAIT) == 0 &&

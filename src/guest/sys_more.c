@@ -167,7 +167,8 @@ int64_t sys_tee(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (!a[2])
 		return 0;
-	if (in < 0 || out < 0)
+	if (in < 0 || out < 0 || (fcntl(in, F_GETFL) & O_ACCMODE) == O_WRONLY ||
+	    (fcntl(out, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	if (fcntl(in, F_GETPIPE_SZ) < 0 || fcntl(out, F_GETPIPE_SZ) < 0)
 		return -EINVAL;

@@ -76,7 +76,8 @@ void shm_detach_all(struct guest *g, int pid)
 }
 
 /* How many parts of the segment are still mapped where it was attached? */
-static unsigned still_mapped(struct guest *g, const struct ipc_attach *a, const struct ipc_segment *s)
+static unsigned still_mapped(struct guest *g, const struct ipc_attach *a,
+			     const struct ipc_segment *s)
 {
 	const struct mem_region *r = mem_region_at(&g->mem, a->addr);
 	unsigned n = 0;

@@ -361,9 +361,23 @@ static void msg(void)
 	SAY(msgctl(id, IPC_STAT, &ds));
 }
 
-int main(void)
+/* ipc keep: leaves objects behind; ipc ids: prints their numbers. */
+int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 1) {
+		int ids[3] = { shmget(1, 4096, IPC_CREAT | 0600), semget(1, 1, IPC_CREAT | 0600),
+			       msgget(1, IPC_CREAT | 0600) };
+
+		if (!strcmp(argv[1], "keep")) {
+			puts(ids[0] >= 0 && ids[1] >= 0 && ids[2] >= 0 ? "kept" : "none");
+			return 0;
+		}
+		printf("%d %d %d %d\n", ids[0], ids[1], ids[2], getpid());
+		shmctl(ids[0], IPC_RMID, NULL);
+		printf("%d\n", shmget(1, 4096, IPC_CREAT | 0600));
+		return 0;
+	}
 	shm();
 	sem();
 	msg();
