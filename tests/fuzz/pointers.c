@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -77,6 +78,15 @@ static const struct row rows[] = {
 	ROW(newfstatat, "-dz-", { AT_FDCWD, 0, 0, 0 }),
 	ROW(fstat, "-z", { FOLDER }),
 	ROW(statx, "-d--z", { AT_FDCWD, 0, 0, STATX_SIZE }),
+	ROW(msgsnd, "-z--", { 0x7fff0000, 0, 8, IPC_NOWAIT }),
+	ROW(semop, "-z-", { 0x7fff0000, 0, 1 }),
+	ROW(semtimedop, "-z-t", { 0x7fff0000, 0, 1, 0 }),
+	ROW(shmctl, "--z", { 0, 3 /* IPC_INFO */ }),
+	ROW(semctl, "---z", { 0, 0, 3 }),
+	ROW(msgctl, "--z", { 0, 3 }),
+	ROW(recvmmsg, "-m---", { SOCK_B, 0, 1, MSG_DONTWAIT, 0 }),
+	ROW(vmsplice, "-v--", { PIPE_W, 0, 1, 0 }),
+	ROW(capget, "z-", { 0, 0 }),
 	ROW(statfs, "dz", { 0 }),
 	ROW(fstatfs, "-z", { FOLDER }),
 	ROW(utimensat, "-pz-", { FOLDER, 0, 0, 0 }),
