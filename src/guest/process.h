@@ -236,7 +236,7 @@ struct guest {
 	struct ipc_table *ipc;
 	bool child_look; /* a child has ended, stopped or gone on */
 	bool ipc_look;	 /* what a thread of this process waits for has changed */
-	int shared_fd; /* a file without a name: locks of procs.c, memory of sys_shm.c */
+	int shared_fd;	 /* a file without a name: locks of procs.c, memory of sys_shm.c */
 	int pid_base, pid, ppid;
 	struct child *children;
 	size_t nchildren;

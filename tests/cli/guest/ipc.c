@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* System V IPC: prints what each call answers. Compiled for this machine and for the guest; both must
- * print the same. Ids, addresses and times are not printed, only what they must fulfil. */
+/* System V IPC: prints what each call answers. Compiled for this machine and for the guest; both
+ * must print the same. Ids, addresses and times are not printed, only what they must fulfil. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -62,8 +62,8 @@ static void shm(void)
 	SAY(shmctl(other, IPC_STAT, &ds));
 	printf("%zu bytes, mode %o, key %d, %lu attached, creator %d, last %d, times %d %d %d\n",
 	       ds.shm_segsz, ds.shm_perm.mode, ds.shm_perm.__key == key,
-	       (unsigned long)ds.shm_nattch, ds.shm_cpid == getpid(), ds.shm_lpid, ds.shm_atime != 0,
-	       ds.shm_dtime != 0, ds.shm_ctime != 0);
+	       (unsigned long)ds.shm_nattch, ds.shm_cpid == getpid(), ds.shm_lpid,
+	       ds.shm_atime != 0, ds.shm_dtime != 0, ds.shm_ctime != 0);
 	a = shmat(id, NULL, 0);
 	b = shmat(id, NULL, SHM_RDONLY);
 	strcpy(a, "written");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals from one process to another: what arrives. Compiled for this machine and for the guest; both
- * must print the same. With an argument: a busy process and one that sleeps. */
+/* Signals from one process to another: what arrives. Compiled for this machine and for the guest;
+ * both must print the same. With an argument: a busy process and one that sleeps. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -57,7 +57,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc > 1) {
-		/* About a quarter of a second of work, in another process, while this one sleeps. */
+		/* About a quarter of a second of work, in another process, while this one sleeps.
+		 */
 		pid = fork();
 		if (!pid) {
 			for (volatile long i = 0; i < 20000000; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that are seldom made: prints what each answers. Compiled for this machine and for the guest;
- * both must print the same. With an argument: the calls that libraries try in vain. */
+/* Calls that are seldom made: prints what each answers. Compiled for this machine and for the
+ * guest; both must print the same. With an argument: the calls that libraries try in vain. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -173,7 +173,8 @@ static void relatives(void)
 
 int main(int argc, char **argv)
 {
-	static const int probed[] = { 0, 425, 444, 272, 449, 454, 451, 462, 289, 453, 241, 219, 235, 457 };
+	static const int probed[] = { 0,   425, 444, 272, 449, 454, 451,
+				      462, 289, 453, 241, 219, 235, 457 };
 
 	(void)argv;
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Futexes that have an owner (PI), by the calls and through the C library. Compiled for this machine
- * and for the guest; both must print the same. Thread ids are printed as whose they are. */
+/* Futexes that have an owner (PI), by the calls and through the C library. Compiled for this
+ * machine and for the guest; both must print the same. Thread ids are printed as whose they are. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -31,9 +31,9 @@ static void say(const char *what, long result)
 
 	printf("%s: %ld %s; owner %s%s%s\n", what, result, result < 0 ? strerrorname_np(errno) : "",
 	       owner == (uint32_t)syscall(SYS_gettid) ? "me"
-	       : owner == other_tid && owner	       ? "other"
-	       : owner			       ? "somebody"
-					       : "nobody",
+	       : owner == other_tid && owner	      ? "other"
+	       : owner				      ? "somebody"
+						      : "nobody",
 	       word & FUTEX_WAITERS ? ", waiters" : "", word & FUTEX_OWNER_DIED ? ", died" : "");
 }
 #define SAY(call) say(#call, call)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * strangers PID [SOCKET]: makes every call that names a process with the number of one that is not
- * the guest's, and prints a line for each that is not answered as for a process that does not exist.
- * SOCKET is the number of a descriptor of a Unix socket on which a pidfd of it waits.
+ * the guest's, and prints a line for each that is not answered as for a process that does not
+ * exist. SOCKET is the number of a descriptor of a Unix socket on which a pidfd of it waits.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,10 +28,10 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
-#define NR_PIDFD_GETFD	      438
-#define NR_PROCESS_MADVISE    440
-#define NR_PROCESS_MRELEASE   448
-#define PIDFD_GROUP	      4
+#define NR_PIDFD_GETFD	    438
+#define NR_PROCESS_MADVISE  440
+#define NR_PROCESS_MRELEASE 448
+#define PIDFD_GROUP	    4
 
 static int tried, wrong;
 
@@ -63,8 +63,8 @@ static void signals(int pid)
 		expect("tgkill, own group", syscall(SYS_tgkill, getpid(), pid, signo), 0);
 		info.si_signo = signo;
 		expect("rt_sigqueueinfo", syscall(SYS_rt_sigqueueinfo, pid, signo, &info), 0);
-		expect("rt_tgsigqueueinfo",
-		       syscall(SYS_rt_tgsigqueueinfo, pid, pid, signo, &info), 0);
+		expect("rt_tgsigqueueinfo", syscall(SYS_rt_tgsigqueueinfo, pid, pid, signo, &info),
+		       0);
 	}
 	/* The whole tree but this one: nobody. */
 	expect("kill of all", kill(-1, SIGKILL), 0);
@@ -79,7 +79,8 @@ static void as_pidfd(const char *name, int fd)
 		return;
 	expect(name, syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0), EBADF);
 	expect(name, syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, PIDFD_GROUP), EBADF);
-	expect(name, waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG), errno == ECHILD ? ECHILD : EINVAL);
+	expect(name, waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG),
+	       errno == ECHILD ? ECHILD : EINVAL);
 	expect(name, syscall(NR_PIDFD_GETFD, fd, 0, 0), EBADF);
 	expect(name, syscall(NR_PROCESS_MRELEASE, fd, 0), ENOSYS);
 	expect(name, syscall(NR_PROCESS_MADVISE, fd, NULL, 0, 20, 0), ENOSYS);
@@ -87,8 +88,9 @@ static void as_pidfd(const char *name, int fd)
 
 static void pidfds(int pid, int sock)
 {
-	static const char *const folders[] = { "/proc/%d",	 "/proc//%d",	     "/proc/./%d",
-					       "/proc/%d/",	 "/proc/%d/task/%d", "/proc/%d/stat",
+	static const char *const folders[] = { "/proc/%d",	   "/proc//%d",
+					       "/proc/./%d",	   "/proc/%d/",
+					       "/proc/%d/task/%d", "/proc/%d/stat",
 					       "/proc/self/../%d" };
 	char path[64];
 	struct iovec iov;
@@ -167,9 +169,9 @@ static void questions(int pid)
 	expect("kcmp", syscall(SYS_kcmp, pid, getpid(), 0, 0, 0), ENOSYS);
 	expect("migrate_pages", syscall(SYS_migrate_pages, pid, 1, &mask, &mask), ENOSYS);
 	expect("move_pages", syscall(SYS_move_pages, pid, 0, NULL, NULL, NULL, 0), ENOSYS);
-	expect("clock_gettime", syscall(SYS_clock_gettime, (~(clockid_t)pid << 3) | 2, &ts), EINVAL);
-	expect("futex owned by it",
-	       syscall(SYS_futex, &pid, FUTEX_LOCK_PI, 0, NULL, NULL, 0), 0);
+	expect("clock_gettime", syscall(SYS_clock_gettime, (~(clockid_t)pid << 3) | 2, &ts),
+	       EINVAL);
+	expect("futex owned by it", syscall(SYS_futex, &pid, FUTEX_LOCK_PI, 0, NULL, NULL, 0), 0);
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd))
 		return;
 	expect("F_SETOWN", fcntl(fd[0], F_SETOWN, pid), 0);
