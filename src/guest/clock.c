@@ -83,8 +83,11 @@ bool clock_read(const struct guest *g, int id, uint64_t *ns)
 		/* Negative ids name the CPU time of a process or thread: those that exist share the
 		 * hart. */
 		if (id < 0 && (id & 4) == 0 && (id & 3) != 3) {
+			int pid = (int)(~(uint32_t)id >> 3);
+			const struct proc_slot *s = pid > 0 ? proc_slot(g, pid) : NULL;
+
 			*ns = clock_cpu_ns(g);
-			return true;
+			return !pid || (s && s->guest_pid == pid);
 		}
 		return false;
 	}

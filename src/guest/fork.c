@@ -3,9 +3,8 @@
  * Processes: fork, exec, wait.
  *
  * A guest fork is a host fork: the child is a whole copy of this program that goes on with the
- * guest's child. Process ids are numbers of the simulated tree, handed out in order from a table in
- * memory shared by all of its processes, so that they repeat from run to run; the table also
- * carries how a process ended and how much time it took.
+ * guest's child. The table of processes (procs.c) carries how a process ended and how much time it
+ * took.
  *
  * A child whose measuring was not asked for runs to its end inside the call that made it. vfork
  * copies instead of sharing memory; the parent waits as it should, and gets the child's last words.
@@ -23,57 +22,6 @@
 #include "guest/process.h"
 
 #define MAX_STRINGS (1u << 20)
-
-struct proc_slot *proc_slot(struct guest *g, int pid)
-{
-	int i = pid - g->pid_base;
-
-	return i < 0 ? NULL : &g->procs->slot[i % PROC_SLOTS];
-}
-
-int proc_new_id(struct guest *g)
-{
-	return g->pid_base + atomic_fetch_add(&g->procs->next, 1);
-}
-
-static void slot_take(struct guest *g, int pid, int host_pid, int pgid, int sid)
-{
-	struct proc_slot *s = proc_slot(g, pid);
-
-	s->host_pid = host_pid;
-	s->status = 0;
-	s->end_ns = s->cpu_ns = 0;
-	s->killed = 0;
-	s->pgid = pgid;
-	s->sid = sid;
-	s->guest_pid = pid;
-}
-
-void procs_init(struct guest *g)
-{
-	g->procs = mmap(NULL, sizeof(*g->procs), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (g->procs == MAP_FAILED)
-		die("out of memory: cannot map the table of guest processes");
-	g->pid_base = 1000 + (g->config.seed ? (int)(hash_u64(g->config.seed) % 30000) : 0);
-	g->pid = proc_new_id(g);
-	g->ppid = g->pid_base - 1;
-	g->procs->processes = g->procs->alive = 1;
-	baton_init(g);
-	slot_take(g, g->pid, getpid(), g->pid, g->pid);
-}
-
-void procs_free(struct guest *g)
-{
-	for (size_t i = 0; i < g->nchildren; i++)
-		close(g->children[i].pidfd);
-	free(g->children);
-	g->children = NULL;
-	g->nchildren = 0;
-	if (g->procs)
-		munmap(g->procs, sizeof(*g->procs));
-	g->procs = NULL;
-}
 
 /* A vfork child that ends has written into its parent's frame, if it has something to say
  * (posix_spawn does: why exec failed). With separate memories the part above the stack pointer is
@@ -104,12 +52,17 @@ static void wait_vfork(struct guest *g, const struct thread *t, int fd)
 	ssize_t n;
 
 	baton_drop(g);
+	proc_slot(g, g->pid)->wake_ns = NO_TIME;
 	while ((n = read(fd, frame, sizeof(frame))) != 0) {
 		if (n > 0)
 			mem_write(&g->mem, t->hart.x[2], frame, (size_t)n);
 		else if (errno != EINTR || g->interrupted)
 			break;
+		signal_collect_host(g);
+		if (g->pending.set & (1ull << (SIGKILL - 1)))
+			break;
 	}
+	proc_slot(g, g->pid)->wake_ns = 0;
 	baton_take(g);
 	close(fd);
 }
@@ -135,17 +88,20 @@ static int64_t clone_thread(struct guest *g, struct thread *t, uint64_t flags, u
 			    uint64_t ptid, uint64_t tls, uint64_t ctid)
 {
 	struct thread *n;
-	uint32_t tid;
+	int tid;
 
 	if (!(flags & CLONE_VM) || !(flags & CLONE_SIGHAND))
 		return -EINVAL;
-	tid = (uint32_t)proc_new_id(g);
+	tid = proc_new_id(g);
+	if (tid < 0)
+		return tid;
 	if ((flags & CLONE_PARENT_SETTID) && copy_out(g, ptid, &tid, 4) < 0)
 		return -EFAULT;
 	if ((flags & CLONE_CHILD_SETTID) && copy_out(g, ctid, &tid, 4) < 0)
 		return -EFAULT;
+	proc_slot_take(g, tid, g->pid, proc_slot(g, g->pid));
 	n = thread_new(g);
-	n->tid = tid;
+	n->tid = (uint32_t)tid;
 	new_thread_state(g, n, t, flags, stack, tls, ctid);
 	g->event_at = 0;
 	return tid;
@@ -179,6 +135,8 @@ static void become_child(struct guest *g, struct thread *t, int pid, unsigned nu
 	g->ppid = g->pid;
 	g->pid = pid;
 	t->tid = (uint32_t)pid;
+	proc_slot_mine(g);
+	ipc_forked(g, g->ppid);
 	g->child_number = number;
 	proc_note(g);
 	signal_flush(&t->pending);
@@ -216,9 +174,16 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 		return -EAGAIN;
 	signal_watch_host(g, SIGCHLD);
 	pid = proc_new_id(g);
+	if (pid < 0) {
+		if (pipe_fd[0] >= 0) {
+			close(pipe_fd[0]);
+			close(pipe_fd[1]);
+		}
+		return pid;
+	}
 	number = (unsigned)atomic_fetch_add(&g->procs->processes, 1);
 	g->procs->alive++;
-	slot_take(g, pid, 0, me->pgid, me->sid);
+	proc_slot_take(g, pid, pid, me);
 	g->procs->note[(pid - g->pid_base) % PROC_SLOTS] =
 	    g->procs->note[(g->pid - g->pid_base) % PROC_SLOTS];
 	g->procs->note[(pid - g->pid_base) % PROC_SLOTS].ppid = g->pid;
@@ -233,13 +198,12 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 		engine_fork_end(g->engine);
 	}
 	if (host < 0) {
-		proc_slot(g, pid)->guest_pid = 0;
+		proc_slot_drop(g, pid);
 		g->procs->alive--;
 		tell_fork(g, GUEST_FORK_PARENT, number);
 		return -EAGAIN;
 	}
 	if (host == 0) {
-		proc_slot(g, pid)->host_pid = getpid();
 		become_child(g, t, pid, number);
 		if (pipe_fd[0] >= 0) {
 			close(pipe_fd[0]);
@@ -265,9 +229,11 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 	if (flags & CLONE_PARENT_SETTID)
 		copy_out(g, ptid, &pid, 4);
 	if (flags & CLONE_PIDFD) {
-		int fd = (int)syscall(SYS_pidfd_open, host, 0);
-		int32_t got = fd < 0 ? -1 : (int32_t)fd_install(g, fd, 0, true, FD_PLAIN);
+		int fd = proc_open(g, pid);
+		int32_t got = fd < 0 ? -1 : (int32_t)fd_install(g, fd, 0, true, FD_PIDFD);
 
+		if (got >= 0)
+			g->fds[got].pid = pid;
 		copy_out(g, pidfd_addr, &got, 4);
 	}
 	if (flags & CLONE_VFORK) {
@@ -390,9 +356,14 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 	}
 	strings_drop(argv);
 	strings_drop(envp);
+	for (size_t i = 0; i < g->nthreads; i++)
+		if (g->threads[i]->tid != (uint32_t)g->pid)
+			proc_slot_drop(g, (int)g->threads[i]->tid);
 	threads_free(g, t);
 	g->cur = t;
 	t->tid = (uint32_t)g->pid;
+	proc_slot(g, g->pid)->execed = 1;
+	ipc_forget_memory(g);
 	t->clear_tid = t->robust_head = t->rseq_addr = 0;
 	t->alt_sp = t->alt_size = 0;
 	signal_after_exec(g);
@@ -491,7 +462,8 @@ static int reap(struct guest *g, int pid, int options, struct wait_result *r)
 		g->children_cpu_ns += s->cpu_ns;
 		if (!(s->status & PROC_ENDED))
 			g->procs->alive--; /* killed from outside: it could not say so itself */
-		s->guest_pid = 0;
+		ipc_process_gone(g, c->guest_pid);
+		proc_slot_drop(g, c->guest_pid);
 		close(c->pidfd);
 		g->children[i] = g->children[--g->nchildren];
 		return 1;
@@ -545,25 +517,14 @@ int64_t sys_waitid(struct guest *g, struct thread *t, const uint64_t *a)
 	case P_PGID:
 		pid = a[1] ? -(int)a[1] : 0;
 		break;
-	case 3: { /* P_PIDFD: the descriptor's process is found by its host pid */
-		char path[64], line[64];
-		int host = fd_host(g, a[1]);
-		FILE *f;
+	case P_PIDFD: {
+		const struct fd_entry *f = fd_get(g, a[1]);
 
-		if (host < 0)
+		if (!f)
 			return -EBADF;
-		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", host);
-		f = fopen(path, "re");
-		pid = 0;
-		while (f && fgets(line, sizeof(line), f))
-			if (sscanf(line, "Pid: %d", &host) == 1)
-				for (size_t i = 0; i < g->nchildren; i++)
-					if (g->children[i].host_pid == host)
-						pid = g->children[i].guest_pid;
-		if (f)
-			fclose(f);
+		pid = pidfd_process(g, f);
 		if (pid <= 0)
-			return -ECHILD;
+			return pid == -EBADF ? -EINVAL : -ECHILD;
 		break;
 	}
 	default:

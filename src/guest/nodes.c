@@ -309,7 +309,7 @@ static bool is_process(struct guest *g, int pid)
 {
 	const struct proc_slot *s = proc_slot(g, pid);
 
-	return pid > 0 && s && s->guest_pid == pid;
+	return pid > 0 && s && s->guest_pid == pid && s->tgid == pid;
 }
 
 static bool is_thread(struct guest *g, int pid, int tid)

@@ -680,7 +680,7 @@ int path_find_at(struct guest *g, uint64_t dirfd, uint64_t addr, unsigned flags,
 	int64_t n = mem_read_string(&g->mem, path, addr, sizeof(path));
 
 	/* glibc's fstat passes "", Linux 6.11 on also a null pointer. */
-	if (n == -EFAULT && addr == 0 && flags & PATH_EMPTY) {
+	if (n == -EFAULT && addr == 0 && flags & PATH_NULL) {
 		path[0] = 0;
 		n = 0;
 	}

@@ -39,6 +39,7 @@ enum wait_kind {
 	WAIT_FDS,    /* one of fds is ready */
 	WAIT_CHILD,  /* a child process changes state */
 	WAIT_SIGNAL, /* a signal */
+	WAIT_IPC,    /* a semaphore or message queue */
 };
 
 struct wait {
@@ -50,10 +51,12 @@ struct wait {
 	uint64_t deadline_ns; /* guest time since boot; NO_TIME: for ever */
 	uint64_t futex_addr;
 	uint32_t futex_bits;
-	uint64_t order;	    /* first come, first woken */
-	uint64_t progress;  /* bytes already moved by the blocked call */
-	uint64_t sigset;    /* rt_sigtimedwait: what it takes */
-	struct pollfd *fds; /* host file descriptors */
+	bool futex_pi;	     /* it wants to own the word, not to be told of a change */
+	uint64_t futex_then; /* FUTEX_WAIT_REQUEUE_PI: the word that it wants to own once woken */
+	uint64_t order;	     /* first come, first woken */
+	uint64_t progress;   /* bytes already moved by the blocked call */
+	uint64_t sigset;     /* rt_sigtimedwait: what it takes */
+	struct pollfd *fds;  /* host file descriptors */
 	size_t nfds, cap_fds;
 };
 
@@ -106,6 +109,7 @@ enum fd_kind {
 	FD_RANDOM, /* /dev/urandom from the seed */
 	FD_TIMER,  /* timerfd: an eventfd that a timer writes to */
 	FD_SIGNAL, /* signalfd: an eventfd that is readable while signals of the set are pending */
+	FD_PIDFD,  /* a process of the tree */
 };
 
 /* Something of /proc, /sys, /dev and the like that is made up: a row of the table in nodes.c and
@@ -123,6 +127,7 @@ struct fd_entry {
 	bool internal;	  /* nobody outside this process is at the other end */
 	uint32_t timer;	  /* FD_TIMER: index into timers; FD_SIGNAL: O_NONBLOCK */
 	uint64_t sigset;  /* FD_SIGNAL */
+	int pid;	  /* FD_PIDFD: guest pid; otherwise F_SETOWN's */
 	uint64_t list_at; /* of a folder that is made up: where its listing goes on */
 	struct node node; /* what it is, if it is made up */
 };
@@ -149,14 +154,30 @@ struct vtimer {
 };
 enum { TIMER_ITIMER_REAL, TIMER_ITIMER_VIRTUAL, TIMER_ITIMER_PROF, TIMER_FIRST_POSIX };
 
-/* Shared between all processes of one simulated tree. */
+/* A signal on its way to another process. */
+struct sig_mail {
+	_Atomic int state;
+	uint32_t tid; /* the thread that it is for; 0: the process */
+	unsigned order;
+	uint8_t info[48]; /* of siginfo_t, all that a sender can say */
+};
+
+/* Shared between all processes of one simulated tree: see procs.c. */
+#define PROC_MAILS 40
 struct proc_slot {
-	_Atomic int guest_pid; /* 0: free */
+	_Atomic int guest_pid; /* of a process or a thread; 0: free */
+	_Atomic int tgid;      /* the process that it belongs to */
 	_Atomic int host_pid;
+	_Atomic int ready;  /* the process holds its lock */
 	_Atomic int status; /* wait status | PROC_ENDED, once the process has ended */
 	_Atomic uint64_t end_ns, cpu_ns;
-	_Atomic int pgid, sid;
-	_Atomic int killed; /* SIGKILL was sent; only where processes are measured */
+	_Atomic uint64_t wake_ns; /* when it will go on by itself; 0: it runs, NO_TIME: never */
+	_Atomic bool waits_child; /* all that it waits for is a child */
+	_Atomic int ppid, pgid, sid, nice;
+	_Atomic int death_signal; /* sent when the parent ends */
+	_Atomic int execed;
+	_Atomic unsigned mails; /* ever sent to it */
+	struct sig_mail mail[PROC_MAILS];
 };
 #define PROC_ENDED 0x10000
 #define PROC_SLOTS 65536
@@ -164,8 +185,9 @@ struct proc_table {
 	_Atomic int next;      /* the next pid or tid to hand out, less pid_base */
 	_Atomic int processes; /* ever made */
 	_Atomic int alive;
-	_Atomic int shares;  /* somebody has mapped writable shared memory */
-	_Atomic int waiting; /* processes that want the baton */
+	_Atomic int shares;	/* somebody has mapped writable shared memory */
+	_Atomic int waiting;	/* processes that want the baton */
+	_Atomic int foreground; /* process group of the terminal */
 	_Atomic unsigned turn;
 	pthread_mutex_t baton;
 	struct proc_slot slot[PROC_SLOTS];
@@ -243,6 +265,10 @@ struct guest {
 	size_t ntimers;
 
 	struct proc_table *procs;
+	struct ipc_table *ipc;
+	bool child_look; /* a child has ended, stopped or gone on */
+	bool ipc_look;	 /* what a thread of this process waits for has changed */
+	int shared_fd;	 /* a file without a name: locks of procs.c, memory of sys_shm.c */
 	int pid_base, pid, ppid;
 	struct child *children;
 	size_t nchildren;
@@ -343,8 +369,9 @@ void signal_adopt_host(struct guest *g);
 void signal_release_host(struct guest *g);
 /* From now on a host signal of this number is the guest's. */
 void signal_watch_host(struct guest *g, int signo);
-/* What the host is sent to end a measured process, which still has results to write. */
-#define SIGNAL_KILLED SIGURG
+/* What the host's process is sent when there is something to look at: mail, or a resource that one
+ * of its threads waits for. */
+#define SIGNAL_LOOK SIGURG
 void signal_reset_host(struct guest *g); /* in a new child process */
 /* The thread loses the hart: a restartable sequence that it is in must begin again. */
 void rseq_abort(struct guest *g, struct thread *t);
@@ -391,6 +418,7 @@ struct path_at {
 enum path_flag {
 	PATH_FOLLOW = 1 << 0, /* the last name, too, if it is a symbolic link */
 	PATH_EMPTY = 1 << 1,  /* "" is the descriptor itself */
+	PATH_NULL = 1 << 6,   /* a null pointer is "" */
 	PATH_NAME = 1 << 2,   /* for calls that make, move or remove the last name */
 	PATH_MAKE = 1 << 3,   /* the last name is made if it is not there */
 	/* RESOLVE_* of openat2 from bit 8 on */
@@ -536,11 +564,49 @@ void image_describe(const struct guest *g, uint64_t pc, char *buf, size_t size_b
 int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t stack,
 		     uint64_t ptid, uint64_t tls, uint64_t ctid, int exit_signal,
 		     uint64_t pidfd_addr);
-int proc_new_id(struct guest *g);
 void process_end_vfork(struct guest *g); /* the child has exec'ed or ended */
-struct proc_slot *proc_slot(struct guest *g, int pid);
+
+/* procs.c */
 void procs_init(struct guest *g);
 void procs_free(struct guest *g);
+/* A number for a process or thread, or -EAGAIN. */
+int proc_new_id(struct guest *g);
+/* Where an id's entry is, whether or not it is there. */
+struct proc_slot *proc_slot(const struct guest *g, int pid);
+/* Enters id, a thread of process tgid (id itself: a process), with group and session of `like`. */
+void proc_slot_take(struct guest *g, int id, int tgid, const struct proc_slot *like);
+void proc_slot_drop(struct guest *g, int id);
+void proc_slot_mine(struct guest *g); /* this process of the host is now g->pid */
+/* A process of the tree, zombies too, or NULL. */
+struct proc_slot *proc_find(struct guest *g, int pid);
+/* A thread of any process of the tree, or NULL. */
+struct proc_slot *proc_find_task(struct guest *g, int id);
+bool proc_alive(struct guest *g, int pid);
+bool proc_group_exists(struct guest *g, int pgid, int sid); /* sid 0: in any session */
+/* The guest's pid of a process of the host, 0: not one of the tree. */
+int proc_of_host(struct guest *g, pid_t host);
+/* Does another process run, or will one go on by itself before this time? *any: one could be on its
+ * way to run without showing it, because something came for it a moment ago. */
+bool proc_others_before(struct guest *g, uint64_t boot_ns, bool *any);
+/* A pidfd of the host for a process of the tree, or -ESRCH. */
+int proc_open(struct guest *g, int pid);
+/* Sends a signal to process pid, or (tid not 0) one of its threads: 0 or -errno. */
+int64_t proc_signal(struct guest *g, int pid, uint32_t tid, const siginfo_t *info);
+void proc_tell_children(struct guest *g, int parent);
+void proc_look(struct guest *g, int pid); /* has it look at what its threads wait for */
+void proc_read_mail(struct guest *g);
+/* The process that a descriptor stands for: its pid, -EBADF: none at all, -ESRCH: none of the tree.
+ */
+int pidfd_process(struct guest *g, const struct fd_entry *f);
+
+/* ipc.c */
+void ipc_init(struct guest *g);
+void ipc_free(struct guest *g);
+void ipc_forked(struct guest *g, int parent);	 /* in the child: what it inherits */
+void ipc_forget_memory(struct guest *g);	 /* exec: attached segments are gone */
+void ipc_process_gone(struct guest *g, int pid); /* ended: detaches, undoes */
+void ipc_wait_end(struct guest *g, struct thread *t);
+bool ipc_retry(struct guest *g); /* threads that wait for a queue or semaphore; true: one goes on */
 
 /* baton.c */
 void baton_init(struct guest *g);
@@ -551,6 +617,8 @@ void baton_pass(struct guest *g); /* lets another process run, if one waits */
 
 /* futex.c */
 unsigned futex_wake(struct guest *g, uint64_t addr, unsigned count, uint32_t bits);
+/* The thread ends: what it owned goes to others. */
+void futex_release_owned(struct guest *g, struct thread *t);
 
 /* checked copies, short forms for system calls: 0 or -EFAULT */
 static inline int copy_in(struct guest *g, void *dst, uint64_t addr, size_t n)

@@ -19,6 +19,8 @@
 #include "guest/process.h"
 
 #define LOOK_AGAIN_INSTS 1000000000ull
+/* Time jumps only after all other processes of the tree have slept for so long. */
+#define QUIET_NS 5000000ull
 
 struct thread *thread_new(struct guest *g)
 {
@@ -75,14 +77,15 @@ static void bury(struct guest *g)
 }
 
 /* A mutex that died with its owner: marks it and wakes a waiter, as the kernel does. */
-static void release_robust(struct guest *g, struct thread *t, uint64_t addr)
+static void release_robust(struct guest *g, struct thread *t, uint64_t addr, bool pi)
 {
 	uint32_t word;
 
 	if ((addr & 3) || copy_in(g, &word, addr, 4) < 0 || (word & 0x3fffffff) != t->tid)
 		return;
 	word = (word & 0x80000000u) | 0x40000000u;
-	if (copy_out(g, addr, &word, 4) == 0 && (word & 0x80000000u))
+	/* One with an owner is handed over below, or taken by who comes next. */
+	if (copy_out(g, addr, &word, 4) == 0 && (word & 0x80000000u) && !pi)
 		futex_wake(g, addr, 1, UINT32_MAX);
 }
 
@@ -100,15 +103,16 @@ static void walk_robust_list(struct guest *g, struct thread *t)
 		if (copy_in(g, &next, entry & ~1ull, 8) < 0)
 			break;
 		if (entry != head[2])
-			release_robust(g, t, (entry & ~1ull) + head[1]);
+			release_robust(g, t, (entry & ~1ull) + head[1], entry & 1);
 		entry = next;
 	}
 	if (head[2])
-		release_robust(g, t, (head[2] & ~1ull) + head[1]);
+		release_robust(g, t, (head[2] & ~1ull) + head[1], head[2] & 1);
 }
 
 void thread_exit(struct guest *g, struct thread *t)
 {
+	futex_release_owned(g, t);
 	walk_robust_list(g, t);
 	if (t->clear_tid && g->live > 1) {
 		uint32_t zero = 0;
@@ -116,6 +120,8 @@ void thread_exit(struct guest *g, struct thread *t)
 		if (copy_out(g, t->clear_tid, &zero, 4) == 0)
 			futex_wake(g, t->clear_tid, 1, UINT32_MAX);
 	}
+	if (t->tid != (uint32_t)g->pid)
+		proc_slot_drop(g, (int)t->tid);
 	t->state = THREAD_DEAD;
 	g->live--;
 	g->resched = true;
@@ -132,6 +138,15 @@ void guest_end(struct guest *g, int wait_status)
 	g->exit_status =
 	    WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 	g->event_at = 0;
+	for (size_t i = 0; i < g->nthreads; i++)
+		if (g->threads[i]->tid != (uint32_t)g->pid)
+			proc_slot_drop(g, (int)g->threads[i]->tid);
+	/* Other processes may wait for what is in shared memory. */
+	for (size_t i = 0; g->procs->shares && i < g->nthreads; i++)
+		if (g->threads[i]->state != THREAD_DEAD)
+			walk_robust_list(g, g->threads[i]);
+	ipc_process_gone(g, g->pid);
+	proc_tell_children(g, g->pid);
 	slot = proc_slot(g, g->pid);
 	if (slot) {
 		slot->cpu_ns = clock_cpu_ns(g) + g->children_cpu_ns;
@@ -319,6 +334,10 @@ static bool waits_for_outside(const struct guest *g)
 			if (t->wait.deadline_ns == NO_TIME || g->nchildren)
 				return true;
 			break;
+		case WAIT_IPC:
+			if (g->procs->alive > 1)
+				return true;
+			break;
 		case WAIT_FUTEX:
 			r = mem_region_at(&g->mem, t->wait.futex_addr);
 			if (r && r->start <= t->wait.futex_addr && r->shared &&
@@ -330,6 +349,21 @@ static bool waits_for_outside(const struct guest *g)
 		}
 	}
 	return false;
+}
+
+/* A child that stops or goes on tells by a signal only, which the guest may have no use for. */
+static bool retry_children(struct guest *g)
+{
+	bool woke = false;
+
+	if (!g->child_look)
+		return false;
+	g->child_look = false;
+	for (size_t i = 0; i < g->nthreads; i++)
+		if (g->threads[i]->state == THREAD_BLOCKED &&
+		    g->threads[i]->wait.kind == WAIT_CHILD)
+			woke |= syscall_retry(g, g->threads[i]);
+	return woke;
 }
 
 /* A futex in memory shared with another process may have been changed by it: look again. */
@@ -353,19 +387,38 @@ static bool recheck_shared_futexes(struct guest *g, bool *any)
 	return woke;
 }
 
-/* No thread can run: lets time pass until one can. False if interrupted. */
-static bool idle(struct guest *g)
+static uint64_t sleep_on_host(struct guest *g, const struct timespec *ts, bool *woke)
 {
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	*woke = poll_host(g, ts);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	return (uint64_t)(after.tv_sec - before.tv_sec) * NS_PER_SEC + (uint64_t)after.tv_nsec -
+	       (uint64_t)before.tv_nsec;
+}
+
+/*
+ * No thread can run: lets time pass until one can. False if interrupted.
+ *
+ * Time jumps to the deadline, but not while another process of the tree is still busy with what
+ * comes before it: "server & sleep 1; client" gives the server its second. It never takes longer
+ * than it would by the clock, and the guest cannot tell: its time is the same either way.
+ */
+static bool idle_until(struct guest *g, struct proc_slot *me)
+{
+	uint64_t held = 0, quiet = 0;
+
 	for (;;) {
 		const struct timespec none = { 0, 0 };
 		struct timespec ts;
-		uint64_t next, now;
-		bool shared;
+		uint64_t next, now, slept;
+		bool shared, woke;
 
 		signal_collect_host(g);
 		timers_fire(g);
-		if (break_waits(g) || expire(g) || recheck_shared_futexes(g, &shared) ||
-		    poll_host(g, &none))
+		if (break_waits(g) || expire(g) || retry_children(g) || ipc_retry(g) ||
+		    recheck_shared_futexes(g, &shared) || poll_host(g, &none))
 			return true;
 		if (g->ended)
 			return true;
@@ -380,9 +433,26 @@ static bool idle(struct guest *g)
 				report_deadlock(g);
 				return true;
 			}
+			me->wake_ns = next;
+			if (held < next - now && g->procs->alive > 1) {
+				bool any = false, busy = proc_others_before(g, next, &any);
+
+				if (busy || (any && quiet < QUIET_NS)) {
+					ts = (struct timespec){ 0,
+								(long)min_u64(next - now, 500000) };
+					slept = sleep_on_host(g, &ts, &woke);
+					if (woke)
+						return true;
+					held += slept;
+					quiet = busy ? 0 : quiet + slept;
+					continue;
+				}
+			}
+			held = quiet = 0;
 			g->skip_ns += next - now;
 			continue;
 		}
+		me->wake_ns = next;
 		/* The outside decides: sleep, but not past the deadline, which guest time then
 		 * jumps to. */
 		if (shared && (next == NO_TIME || next - now > 1000000))
@@ -392,20 +462,26 @@ static bool idle(struct guest *g)
 						(long)((next - now) % NS_PER_SEC) };
 		else
 			ts = (struct timespec){ 3600, 0 };
-		{
-			struct timespec before, after;
-			uint64_t slept;
-
-			clock_gettime(CLOCK_MONOTONIC, &before);
-			if (poll_host(g, &ts))
-				return true;
-			clock_gettime(CLOCK_MONOTONIC, &after);
-			slept = (uint64_t)(after.tv_sec - before.tv_sec) * NS_PER_SEC +
-				(uint64_t)after.tv_nsec - (uint64_t)before.tv_nsec;
-			if (!g->config.real_time && next != NO_TIME)
-				g->skip_ns += min_u64(slept, next - now);
-		}
+		slept = sleep_on_host(g, &ts, &woke);
+		if (woke)
+			return true;
+		if (!g->config.real_time && next != NO_TIME)
+			g->skip_ns += min_u64(slept, next - now);
 	}
+}
+
+static bool idle(struct guest *g)
+{
+	struct proc_slot *me = proc_slot(g, g->pid);
+	bool children = true, go_on;
+
+	for (size_t i = 0; i < g->nthreads; i++)
+		children &= g->threads[i]->state != THREAD_BLOCKED ||
+			    g->threads[i]->wait.kind == WAIT_CHILD;
+	me->waits_child = children;
+	go_on = idle_until(g, me);
+	me->wake_ns = 0;
+	return go_on;
 }
 
 static size_t index_of(const struct guest *g, const struct thread *t)
@@ -448,6 +524,9 @@ void guest_settle(struct guest *g)
 	if (g->nthreads > 1) {
 		expire(g);
 		break_waits(g);
+		retry_children(g);
+		if (g->ipc_look)
+			ipc_retry(g);
 		if (g->resched || g->cur->state != THREAD_READY) {
 			const struct timespec none = { 0, 0 };
 

@@ -241,7 +241,9 @@ static void default_act(struct guest *g, struct thread *t, const siginfo_t *info
 		break;
 	case ACT_STOP:
 		fflush(NULL);
+		baton_drop(g); /* the others go on meanwhile */
 		kill(getpid(), SIGSTOP);
+		baton_take(g);
 		break;
 	case ACT_CORE:
 		report_crash(g, t, info);
@@ -454,8 +456,7 @@ void signal_adopt_host(struct guest *g)
 	if (sigaction(SIGPIPE, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
 	    old.sa_handler == SIG_DFL)
 		signal(SIGPIPE, SIG_IGN);
-	if (g->config.children == GUEST_CHILDREN_SIMULATED)
-		signal_watch_host(g, SIGNAL_KILLED);
+	signal_watch_host(g, SIGNAL_LOOK);
 }
 
 void signal_release_host(struct guest *g)
@@ -473,7 +474,8 @@ void signal_reset_host(struct guest *g)
 	static const int of_the_user[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 	host_target = g;
-	g->host_pending = 0;
+	g->host_pending =
+	    BIT(SIGNAL_LOOK); /* mail may have come before there was anybody to read it */
 	for (size_t i = 0; i < ARRAY_LEN(of_the_user); i++)
 		if (!(g->host_caught & BIT(of_the_user[i])))
 			signal(of_the_user[i], SIG_DFL);
@@ -484,8 +486,6 @@ void signal_reset_host(struct guest *g)
 	for (int s = 1; s <= GUEST_SIGNALS; s++)
 		if (s != SIGPIPE) /* the guest's calls raise it themselves */
 			signal_watch_host(g, s);
-	if (proc_slot(g, g->pid)->killed)
-		g->host_pending |= BIT(SIGNAL_KILLED);
 }
 
 void signal_collect_host(struct guest *g)
@@ -495,6 +495,10 @@ void signal_collect_host(struct guest *g)
 	if (likely(!set))
 		return;
 	set = atomic_exchange(&g->host_pending, 0);
+	proc_read_mail(g);
+	if (set & BIT(SIGNAL_LOOK))
+		g->ipc_look = true;
+	set &= ~BIT(SIGNAL_LOOK);
 	while (set) {
 		int signo = __builtin_ctzll(set) + 1;
 		siginfo_t info, host;
@@ -503,9 +507,8 @@ void signal_collect_host(struct guest *g)
 		memset(&info, 0, sizeof(info));
 		info.si_signo = signo;
 		info.si_code = SI_USER;
-		if (signo == SIGNAL_KILLED && proc_slot(g, g->pid)->killed)
-			info.si_signo = SIGKILL;
 		if (signo == SIGCHLD) {
+			g->child_look = true;
 			memset(&host, 0, sizeof(host));
 			info.si_code = CLD_EXITED;
 			if (waitid(P_ALL, 0, &host, WEXITED | WNOHANG | WNOWAIT) == 0 &&

@@ -85,9 +85,24 @@ static int64_t lock(struct guest *g, struct thread *t, const struct fd_entry *f,
 	return r;
 }
 
+/* Who would be sent SIGIO, which nothing here sends: remembered, if it is of the tree. */
+static int64_t set_owner(struct guest *g, struct fd_entry *f, int type, int64_t id)
+{
+	if ((type != F_OWNER_TID && type != F_OWNER_PID && type != F_OWNER_PGRP) || id < 0 ||
+	    id > INT32_MAX)
+		return -EINVAL;
+	if (id && !(type == F_OWNER_PGRP ? proc_group_exists(g, (int)id, 0)
+					 : proc_find_task(g, (int)id) != NULL))
+		return -ESRCH;
+	if (f->kind != FD_PIDFD)
+		f->pid = type == F_OWNER_PGRP ? -(int)id : (int)id;
+	return 0;
+}
+
 int64_t sys_fcntl(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	struct fd_entry *f = fd_get(g, a[0]);
+	int32_t ex[2];
 
 	if (!f)
 		return -EBADF;
@@ -118,9 +133,11 @@ int64_t sys_fcntl(struct guest *g, struct thread *t, const uint64_t *a)
 	case F_OFD_SETLKW:
 		return lock(g, t, f, a);
 	case F_SETOWN:
-	case F_SETSIG:
-		return 0;
+		return set_owner(g, f, (int)a[2] < 0 ? F_OWNER_PGRP : F_OWNER_PID,
+				 (int)a[2] < 0 ? -(int64_t)(int)a[2] : (int)a[2]);
 	case F_GETOWN:
+		return f->kind == FD_PIDFD ? 0 : f->pid;
+	case F_SETSIG:
 	case F_GETSIG:
 		return 0;
 	case F_SETPIPE_SZ:
@@ -129,8 +146,13 @@ int64_t sys_fcntl(struct guest *g, struct thread *t, const uint64_t *a)
 	case F_GET_SEALS:
 		return ret_errno(fcntl(f->host, (int)a[1], (int)a[2]));
 	case F_GETOWN_EX:
+		ex[0] = f->pid < 0 ? F_OWNER_PGRP : F_OWNER_PID;
+		ex[1] = f->kind == FD_PIDFD ? 0 : f->pid < 0 ? -f->pid : f->pid;
+		return copy_out(g, a[2], ex, sizeof(ex));
 	case F_SETOWN_EX:
-		return mem_page_has(&g->mem, a[2], MEM_R) ? 0 : -EFAULT;
+		if (copy_in(g, ex, a[2], sizeof(ex)) < 0)
+			return -EFAULT;
+		return set_owner(g, f, ex[0], ex[1]);
 	default:
 		return -EINVAL;
 	}
@@ -188,6 +210,30 @@ int64_t sys_pipe2(struct guest *g, struct thread *t, const uint64_t *a)
 	return fd_install_pair(g, host, (int)a[1] & O_CLOEXEC, a[0]);
 }
 
+/* The guest's groups and sessions are not the host's: only whether it is a terminal is asked there.
+ */
+static int64_t terminal_group(struct guest *g, const struct fd_entry *f, uint32_t request,
+			      uint64_t addr)
+{
+	const struct proc_slot *me = proc_slot(g, g->pid);
+	int32_t group = request == TIOCGSID ? (int)me->sid : (int)g->procs->foreground;
+
+	if (!isatty(f->host))
+		return -ENOTTY;
+	if (request != TIOCSPGRP)
+		return copy_out(g, addr, &group, sizeof(group));
+	if (copy_in(g, &group, addr, sizeof(group)) < 0)
+		return -EFAULT;
+	if (group < 0)
+		return -EINVAL;
+	if (!proc_group_exists(g, group, 0))
+		return -ESRCH;
+	if (!proc_group_exists(g, group, me->sid))
+		return -EPERM;
+	g->procs->foreground = group;
+	return 0;
+}
+
 int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	/* Requests by what they move: numbers and structures are the same on riscv64 and x86-64. */
@@ -195,23 +241,13 @@ int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 		uint32_t request;
 		uint16_t in, out;
 	} known[] = {
-		{ TCGETS, 0, 36 },
-		{ TCSETS, 36, 0 },
-		{ TCSETSW, 36, 0 },
-		{ TCSETSF, 36, 0 },
-		{ TIOCGWINSZ, 0, 8 },
-		{ TIOCSWINSZ, 8, 0 },
-		{ FIONREAD, 0, 4 },
-		{ TIOCOUTQ, 0, 4 },
-		{ TIOCGPGRP, 0, 4 },
-		{ TIOCSPGRP, 4, 0 },
-		{ FIONBIO, 4, 0 },
-		{ FIOASYNC, 4, 0 },
-		{ TIOCGSID, 0, 4 },
-		{ FS_IOC_GETFLAGS, 0, 4 },
-		{ TIOCGPTN, 0, 4 },
-		{ TIOCSPTLCK, 4, 0 },
-		{ 0x802c542a /* TCGETS2 */, 0, 44 },
+		{ TCGETS, 0, 36 },	   { TCSETS, 36, 0 },
+		{ TCSETSW, 36, 0 },	   { TCSETSF, 36, 0 },
+		{ TIOCGWINSZ, 0, 8 },	   { TIOCSWINSZ, 8, 0 },
+		{ FIONREAD, 0, 4 },	   { TIOCOUTQ, 0, 4 },
+		{ FIONBIO, 4, 0 },	   { FIOASYNC, 4, 0 },
+		{ FS_IOC_GETFLAGS, 0, 4 }, { TIOCGPTN, 0, 4 },
+		{ TIOCSPTLCK, 4, 0 },	   { 0x802c542a /* TCGETS2 */, 0, 44 },
 	};
 	struct fd_entry *f = fd_get(g, a[0]);
 	uint32_t request = (uint32_t)a[1];
@@ -233,6 +269,10 @@ int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 	case TIOCSCTTY:
 	case TIOCNOTTY:
 		return -EPERM;
+	case TIOCGPGRP:
+	case TIOCSPGRP:
+	case TIOCGSID:
+		return terminal_group(g, f, request, a[2]);
 	case FICLONE: {
 		int from = fd_host(g, a[2]);
 
@@ -249,8 +289,6 @@ int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 		r = ioctl(f->host, request, buf);
 		if (r < 0)
 			return -errno;
-		if (request == TIOCGPGRP || request == TIOCGSID)
-			memcpy(buf, &g->pid, 4);
 		if (known[i].out && copy_out(g, a[2], buf, known[i].out) < 0)
 			return -EFAULT;
 		return r;

@@ -20,7 +20,7 @@
 static unsigned find_flags(int flags)
 {
 	return (flags & AT_SYMLINK_NOFOLLOW ? 0 : PATH_FOLLOW) |
-	       (flags & AT_EMPTY_PATH ? PATH_EMPTY : 0);
+	       (flags & AT_EMPTY_PATH ? PATH_EMPTY | PATH_NULL : 0);
 }
 
 static int64_t open_node(struct guest *g, const struct node *n, int flags)
@@ -587,6 +587,18 @@ int64_t sys_fchmodat(struct guest *g, struct thread *t, const uint64_t *a)
 	int err = path_find_at(g, a[0], a[1], PATH_FOLLOW, &at);
 
 	(void)t;
+	return err ? err : change_mode(g, &at, (mode_t)a[2]);
+}
+
+int64_t sys_fchmodat2(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	struct path_at at;
+	int flags = (int)a[3], err;
+
+	(void)t;
+	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	err = path_find_at(g, a[0], a[1], find_flags(flags), &at);
 	return err ? err : change_mode(g, &at, (mode_t)a[2]);
 }
 

@@ -315,20 +315,16 @@ int64_t sys_recvfrom(struct guest *g, struct thread *t, const uint64_t *a)
 /* Options that hand out descriptors of processes; older headers lack them. */
 enum { OPTION_PASSPIDFD = 76, OPTION_PEERPIDFD = 77 };
 
-/* From the host's numbers of a process and its user to the guest's. */
+/* From the host's numbers of a process and its user to the guest's; a process that is not of the
+ * tree has none. */
 static void credentials_in(struct guest *g, struct ucred *c)
 {
-	int pid = 0;
-
-	for (int i = 0; i < g->procs->next && i < PROC_SLOTS; i++)
-		if (g->procs->slot[i].guest_pid && g->procs->slot[i].host_pid == c->pid)
-			pid = g->procs->slot[i].guest_pid;
-	c->pid = c->pid == getpid() ? g->pid : pid;
+	c->pid = proc_of_host(g, c->pid);
 	c->uid = owner_uid(g, c->uid);
 	c->gid = owner_gid(g, c->gid);
 }
 
-/* And back; 0 or -errno. */
+/* And back: a process may say only of itself who it is. 0 or -errno. */
 static int64_t credentials_out(struct guest *g, struct ucred *c)
 {
 	if (c->pid != g->pid || c->uid != GUEST_UID || c->gid != GUEST_UID)
@@ -349,10 +345,12 @@ int64_t sys_setsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (copy_in(g, buf, a[3], a[4]) < 0)
 		return -EFAULT;
-	/* Filters hold pointers. */
+	/* Filters hold pointers, or name descriptors of the host. */
 	if ((int)a[1] == SOL_SOCKET &&
-	    ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == SO_ATTACH_REUSEPORT_CBPF))
+	    ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == SO_ATTACH_REUSEPORT_CBPF ||
+	     (int)a[2] == SO_ATTACH_BPF || (int)a[2] == SO_ATTACH_REUSEPORT_EBPF))
 		return -EPERM;
+	/* It would make recvmsg hand out descriptors of processes that the kernel chooses. */
 	if ((int)a[1] == SOL_SOCKET && (int)a[2] == OPTION_PASSPIDFD)
 		return -ENOPROTOOPT;
 	return ret_errno(setsockopt(host, (int)a[1], (int)a[2], buf, (socklen_t)a[4]));

@@ -41,7 +41,6 @@ int64_t sys_exit_group(struct guest *g, struct thread *t, const uint64_t *a)
 	}
 
 CONSTANT(getpid, g->pid)
-CONSTANT(getppid, g->ppid)
 CONSTANT(gettid, t->tid)
 CONSTANT(getuid, GUEST_UID)
 CONSTANT(geteuid, GUEST_UID)
@@ -49,15 +48,9 @@ CONSTANT(getgid, GUEST_UID)
 CONSTANT(getegid, GUEST_UID)
 CONSTANT(setfsuid, GUEST_UID)
 CONSTANT(setfsgid, GUEST_UID)
-CONSTANT(setpriority, 0)
-CONSTANT(getpriority, 20)
-CONSTANT(ioprio_set, 0)
-CONSTANT(ioprio_get, 0)
 CONSTANT(capset, -EPERM)
 CONSTANT(setgroups, -EPERM)
 CONSTANT(seccomp, -EINVAL)
-CONSTANT(process_vm_writev, -EPERM)
-CONSTANT(process_vm_readv, -EPERM)
 
 /* An unprivileged process may set an identity to what it is, or leave it (-1). */
 static int64_t keep_identity(const uint64_t *a, int n)
@@ -100,30 +93,51 @@ int64_t sys_getgroups(struct guest *g, struct thread *t, const uint64_t *a)
 	return copy_out(g, a[1], &id, 4) < 0 ? -EFAULT : 1;
 }
 
-/* The slot of a process of the tree, 0 meaning the caller; NULL if there is none. */
+/* The entry of a process of the tree, 0 meaning the caller; NULL if there is none. */
 static struct proc_slot *slot_of(struct guest *g, uint64_t pid)
 {
-	struct proc_slot *s = proc_slot(g, (int)pid ? (int)pid : g->pid);
-
-	return s && s->guest_pid == ((int)pid ? (int)pid : g->pid) ? s : NULL;
+	return (int)pid ? proc_find(g, (int)pid) : proc_slot(g, g->pid);
 }
+
+/* … or of a thread's. */
+static struct proc_slot *task_of(struct guest *g, uint64_t id)
+{
+	struct proc_slot *s = (int)id ? proc_find_task(g, (int)id) : proc_slot(g, g->pid);
+
+	return s ? proc_slot(g, s->tgid) : NULL;
+}
+
+/* An orphan belongs to the system's first process. */
+CONSTANT(getppid, g->pid == g->pid_base || proc_alive(g, g->ppid) ? g->ppid : 1)
 
 int64_t sys_setpgid(struct guest *g, struct thread *t, const uint64_t *a)
 {
+	const struct proc_slot *me = proc_slot(g, g->pid);
 	struct proc_slot *s = slot_of(g, a[0]);
+	int pgid = (int)a[1];
 
 	(void)t;
-	if ((int)a[1] < 0)
+	if (pgid < 0)
 		return -EINVAL;
-	if (!s)
+	if (!s || (s != me && s->ppid != g->pid))
 		return -ESRCH;
-	s->pgid = (int)a[1] ? (int)a[1] : s->guest_pid;
+	if (!pgid)
+		pgid = s->guest_pid;
+	if (s != me && s->sid != me->sid)
+		return -EPERM;
+	if (s != me && s->execed)
+		return -EACCES;
+	if (s->sid == s->guest_pid)
+		return -EPERM;
+	if (pgid != s->guest_pid && !proc_group_exists(g, pgid, me->sid))
+		return -EPERM;
+	s->pgid = pgid;
 	return 0;
 }
 
 int64_t sys_getpgid(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	const struct proc_slot *s = slot_of(g, a[0]);
+	const struct proc_slot *s = task_of(g, a[0]);
 
 	(void)t;
 	return s ? s->pgid : -ESRCH;
@@ -131,7 +145,7 @@ int64_t sys_getpgid(struct guest *g, struct thread *t, const uint64_t *a)
 
 int64_t sys_getsid(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	const struct proc_slot *s = slot_of(g, a[0]);
+	const struct proc_slot *s = task_of(g, a[0]);
 
 	(void)t;
 	return s ? s->sid : -ESRCH;
@@ -142,11 +156,116 @@ int64_t sys_setsid(struct guest *g, struct thread *t, const uint64_t *a)
 	struct proc_slot *s = slot_of(g, 0);
 
 	(void)t, (void)a;
-	if (s->pgid == g->pid)
+	if (proc_group_exists(g, g->pid, 0))
 		return -EPERM;
 	s->pgid = s->sid = g->pid;
 	return g->pid;
 }
+
+/* The processes that `which` and `who` name (PRIO_PROCESS, PRIO_PGRP, PRIO_USER; ioprio_get's
+ * numbers are greater by one), called one by one; how many they were. */
+static int each_named(struct guest *g, int which, int who,
+		      void (*fn)(struct proc_slot *s, void *ctx), void *ctx)
+{
+	int n = (int)min_u64((uint64_t)g->procs->next, PROC_SLOTS), found = 0;
+	const struct proc_slot *me = proc_slot(g, g->pid);
+
+	if (which == PRIO_PROCESS) {
+		struct proc_slot *s = task_of(g, (uint64_t)who);
+
+		if (s)
+			fn(s, ctx);
+		return s != NULL;
+	}
+	for (int i = 0; i < n; i++) {
+		struct proc_slot *s = &g->procs->slot[i];
+		int pid = s->guest_pid;
+
+		if (!pid || s->tgid != pid || !proc_find(g, pid))
+			continue;
+		if (which == PRIO_PGRP ? s->pgid == (who ? who : (int)me->pgid)
+				       : !who || who == GUEST_UID) {
+			fn(s, ctx);
+			found++;
+		}
+	}
+	return found;
+}
+
+struct niceness {
+	int value;
+	int64_t result;
+};
+
+static void nice_get(struct proc_slot *s, void *ctx)
+{
+	int64_t *best = ctx;
+
+	*best = max_u64((uint64_t)*best, (uint64_t)(20 - s->nice));
+}
+
+/* Only root may make a process less nice. */
+static void nice_set(struct proc_slot *s, void *ctx)
+{
+	struct niceness *n = ctx;
+
+	if (n->value < s->nice)
+		n->result = -EACCES;
+	else
+		s->nice = n->value;
+}
+
+int64_t sys_getpriority(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	int64_t best = 0;
+
+	(void)t;
+	if ((unsigned)a[0] > PRIO_USER)
+		return -EINVAL;
+	return each_named(g, (int)a[0], (int)a[1], nice_get, &best) ? best : -ESRCH;
+}
+
+int64_t sys_setpriority(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	struct niceness n = { (int)a[2] < -20 ? -20 : (int)a[2] > 19 ? 19 : (int)a[2], 0 };
+
+	(void)t;
+	if ((unsigned)a[0] > PRIO_USER)
+		return -EINVAL;
+	return each_named(g, (int)a[0], (int)a[1], nice_set, &n) ? n.result : -ESRCH;
+}
+
+static void nothing(struct proc_slot *s, void *ctx)
+{
+	(void)s, (void)ctx;
+}
+
+/* There is no disk to be first at: the default of everybody, and setting it changes nothing. */
+int64_t sys_ioprio_get(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	(void)t;
+	if ((int)a[0] < 1 || (int)a[0] > 3)
+		return -EINVAL;
+	return each_named(g, (int)a[0] - 1, (int)a[1], nothing, NULL) ? 0 : -ESRCH;
+}
+
+int64_t sys_ioprio_set(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	unsigned class = ((unsigned)a[2] >> 13) & 7;
+
+	if (class > 3)
+		return -EINVAL;
+	return class == 1 ? -EPERM : sys_ioprio_get(g, t, a);
+}
+
+/* The memory of another process is not offered; not even its own, which needs no call. */
+static int64_t foreign_memory(struct guest *g, const uint64_t *a)
+{
+	return task_of(g, a[0]) && (int)a[0] > 0 ? -EPERM : -ESRCH;
+}
+
+CONSTANT(process_vm_writev, foreign_memory(g, a))
+CONSTANT(process_vm_readv, foreign_memory(g, a))
 
 int64_t sys_uname(struct guest *g, struct thread *t, const uint64_t *a)
 {
@@ -218,8 +337,8 @@ int64_t sys_prlimit64(struct guest *g, struct thread *t, const uint64_t *a)
 	int64_t r = 0;
 
 	(void)t;
-	if ((int)a[0] && (int)a[0] != g->pid)
-		return -ESRCH;
+	if ((int)a[0] && !thread_find(g, (uint32_t)a[0]))
+		return proc_find_task(g, (int)a[0]) ? -EPERM : -ESRCH;
 	if ((uint32_t)a[1] >= ARRAY_LEN(g->limit))
 		return -EINVAL;
 	old = g->limit[(uint32_t)a[1]];
@@ -257,7 +376,7 @@ int64_t sys_prctl(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	char name[16] = { 0 };
 	int64_t n;
-	int32_t zero = 0;
+	int32_t number;
 
 	switch ((int)a[0]) {
 	case PR_SET_NAME:
@@ -274,8 +393,13 @@ int64_t sys_prctl(struct guest *g, struct thread *t, const uint64_t *a)
 	case PR_GET_NAME:
 		return copy_out(g, a[1], t->name, sizeof(t->name));
 	case PR_GET_PDEATHSIG:
-		return copy_out(g, a[1], &zero, 4);
+		number = proc_slot(g, g->pid)->death_signal;
+		return copy_out(g, a[1], &number, 4);
 	case PR_SET_PDEATHSIG:
+		if (a[1] > GUEST_SIGNALS)
+			return -EINVAL;
+		proc_slot(g, g->pid)->death_signal = (int)a[1];
+		return 0;
 	case PR_SET_DUMPABLE:
 	case PR_SET_NO_NEW_PRIVS:
 	case PR_SET_KEEPCAPS:
@@ -332,6 +456,10 @@ int64_t sys_capget(struct guest *g, struct thread *t, const uint64_t *a)
 			return -EFAULT;
 		return a[1] ? -EINVAL : 0;
 	}
+	if (h.pid < 0)
+		return -EINVAL;
+	if (!task_of(g, (uint64_t)h.pid))
+		return -ESRCH;
 	return a[1] ? copy_out(g, a[1], none, sizeof(none)) : 0;
 }
 
@@ -411,32 +539,4 @@ int64_t sys_riscv_hwprobe(struct guest *g, struct thread *t, const uint64_t *a)
 			return -EFAULT;
 	}
 	return 0;
-}
-
-int64_t sys_pidfd_open(struct guest *g, struct thread *t, const uint64_t *a)
-{
-	const struct proc_slot *s = proc_slot(g, (int)a[0]);
-	int fd;
-
-	(void)t;
-	if ((unsigned)a[1] & ~04000u)
-		return -EINVAL;
-	if ((int)a[0] <= 0)
-		return -EINVAL;
-	if (!s || s->guest_pid != (int)a[0] || s->host_pid <= 0)
-		return -ESRCH;
-	fd = (int)syscall(SYS_pidfd_open, s->host_pid, (unsigned)a[1]);
-	return fd < 0 ? -errno : fd_install(g, fd, 0, true, FD_PLAIN);
-}
-
-int64_t sys_pidfd_send_signal(struct guest *g, struct thread *t, const uint64_t *a)
-{
-	int host = fd_host(g, a[0]);
-
-	(void)t;
-	if (host < 0)
-		return -EBADF;
-	if ((unsigned)a[1] > GUEST_SIGNALS)
-		return -EINVAL;
-	return ret_errno(syscall(SYS_pidfd_send_signal, host, (int)a[1], NULL, 0));
 }

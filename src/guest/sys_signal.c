@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls about signals; sending, delivery and the frame are in signal.c. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -116,133 +118,213 @@ static void describe_sender(struct guest *g, siginfo_t *info, int signo, int cod
 	info->si_uid = GUEST_UID;
 }
 
-/* A process of the simulated tree other than this one. */
-static int64_t send_to_process(struct guest *g, int pid, int signo)
-{
-	struct proc_slot *slot = proc_slot(g, pid);
-	int host;
-
-	if (!slot || slot->guest_pid != pid)
-		return -ESRCH;
-	host = slot->host_pid;
-	if (slot->status & PROC_ENDED)
-		return 0; /* a zombie takes signals */
-	if (host <= 0)
-		return -ESRCH;
-	if (signo == SIGKILL && g->config.children == GUEST_CHILDREN_SIMULATED) {
-		slot->killed = 1;
-		kill(host, SIGCONT);
-		signo = SIGNAL_KILLED;
-	}
-	return signo ? ret_errno(kill(host, signo)) : 0;
-}
-
-static int64_t send_to_group(struct guest *g, int pgid, int signo)
+/* Every process of the tree that `pgid` names: a group, or -1 for all but the caller. The caller
+ * itself comes last, for it may end by this. */
+static int64_t send_to_group(struct guest *g, int pgid, const siginfo_t *info)
 {
 	int64_t result = -ESRCH;
 	bool self = false;
-	siginfo_t info;
-	int n = g->procs->next;
+	int n = (int)min_u64((uint64_t)g->procs->next, PROC_SLOTS);
 
-	for (int i = 0; i < n && i < PROC_SLOTS; i++) {
-		struct proc_slot *s = &g->procs->slot[i];
+	for (int i = 0; i < n; i++) {
+		const struct proc_slot *s = &g->procs->slot[i];
+		int pid = s->guest_pid;
 
-		if (!s->guest_pid || (s->status & PROC_ENDED) || (pgid != -1 && s->pgid != pgid))
+		if (!pid || s->tgid != pid || (pgid != -1 && s->pgid != pgid))
 			continue;
-		if (s->guest_pid == g->pid) {
+		if (pid == g->pid) {
 			self = pgid != -1;
-			result = 0;
-		} else if (send_to_process(g, s->guest_pid, signo) == 0) {
+			if (self)
+				result = 0;
+		} else if (proc_signal(g, pid, 0, info) == 0) {
 			result = 0;
 		}
 	}
-	if (self && signo) {
-		describe_sender(g, &info, signo, SI_USER);
-		signal_send(g, NULL, &info);
-	}
+	if (self)
+		proc_signal(g, g->pid, 0, info);
 	return result;
 }
 
 int64_t sys_kill(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	int pid = (int)a[0], signo = (int)a[1];
+	const struct proc_slot *s;
 	siginfo_t info;
 
 	(void)t;
 	if (signo < 0 || signo > GUEST_SIGNALS)
 		return -EINVAL;
-	if (pid == g->pid) {
-		if (signo) {
-			describe_sender(g, &info, signo, SI_USER);
-			signal_send(g, NULL, &info);
-		}
-		return 0;
+	describe_sender(g, &info, signo, SI_USER);
+	if (pid > 0) {
+		/* A thread's number stands for its process. */
+		s = proc_find_task(g, pid);
+		return s ? proc_signal(g, s->tgid, 0, &info) : -ESRCH;
 	}
-	if (pid > 0)
-		return send_to_process(g, pid, signo);
-	if (pid == 0)
-		return send_to_group(g, proc_slot(g, g->pid)->pgid, signo);
-	return send_to_group(g, pid == -1 ? -1 : -pid, signo);
+	if (pid == INT32_MIN)
+		return -ESRCH;
+	return send_to_group(g,
+			     pid == 0	 ? (int)proc_slot(g, g->pid)->pgid
+			     : pid == -1 ? -1
+					 : -pid,
+			     &info);
 }
 
-static int64_t send_to_thread(struct guest *g, uint32_t tid, int signo)
+/* tgid 0: of whichever process. */
+static int64_t send_to_thread(struct guest *g, int tgid, int tid, const siginfo_t *info)
 {
-	struct thread *to = thread_find(g, tid);
-	siginfo_t info;
+	const struct proc_slot *s;
 
-	if (signo < 0 || signo > GUEST_SIGNALS)
+	if (info->si_signo < 0 || info->si_signo > GUEST_SIGNALS)
 		return -EINVAL;
-	if (!to)
+	s = proc_find_task(g, tid);
+	if (!s || (tgid && s->tgid != tgid))
 		return -ESRCH;
-	if (signo) {
-		describe_sender(g, &info, signo, SI_TKILL);
-		signal_send(g, to, &info);
-	}
-	return 0;
+	return proc_signal(g, s->tgid, (uint32_t)tid, info);
 }
 
 int64_t sys_tkill(struct guest *g, struct thread *t, const uint64_t *a)
 {
+	siginfo_t info;
+
 	(void)t;
-	return (int)a[0] <= 0 ? -EINVAL : send_to_thread(g, (uint32_t)a[0], (int)a[1]);
+	describe_sender(g, &info, (int)a[1], SI_TKILL);
+	return (int)a[0] <= 0 ? -EINVAL : send_to_thread(g, 0, (int)a[0], &info);
 }
 
 int64_t sys_tgkill(struct guest *g, struct thread *t, const uint64_t *a)
 {
+	siginfo_t info;
+
 	(void)t;
 	if ((int)a[0] <= 0 || (int)a[1] <= 0)
 		return -EINVAL;
-	return (int)a[0] == g->pid ? send_to_thread(g, (uint32_t)a[1], (int)a[2]) : -ESRCH;
+	describe_sender(g, &info, (int)a[2], SI_TKILL);
+	return send_to_thread(g, (int)a[0], (int)a[1], &info);
 }
 
-static int64_t queue_info(struct guest *g, struct thread *to, int signo, uint64_t addr)
+/* What the sender says of itself; to others it cannot pretend to be the kernel or kill(). */
+static int64_t info_in(struct guest *g, siginfo_t *info, int signo, uint64_t addr, int to)
 {
-	siginfo_t info;
-
-	if (signo < 0 || signo > GUEST_SIGNALS)
-		return -EINVAL;
-	if (copy_in(g, &info, addr, 128) < 0)
+	memset(info, 0, sizeof(*info));
+	if (copy_in(g, info, addr, 128) < 0)
 		return -EFAULT;
-	info.si_signo = signo;
-	if (signo)
-		signal_send(g, to, &info);
-	return 0;
+	info->si_signo = signo;
+	return (info->si_code >= 0 || info->si_code == SI_TKILL) && to != g->pid ? -EPERM : 0;
 }
 
 int64_t sys_rt_sigqueueinfo(struct guest *g, struct thread *t, const uint64_t *a)
 {
+	const struct proc_slot *s;
+	siginfo_t info;
+	int64_t err = info_in(g, &info, (int)a[1], a[2], (int)a[0]);
+
 	(void)t;
-	if ((int)a[0] == g->pid)
-		return queue_info(g, NULL, (int)a[1], a[2]);
-	return send_to_process(g, (int)a[0], (int)a[1]);
+	if (err)
+		return err;
+	s = (int)a[0] > 0 ? proc_find_task(g, (int)a[0]) : NULL;
+	if (info.si_signo < 0 || info.si_signo > GUEST_SIGNALS)
+		return s ? -EINVAL : -ESRCH;
+	return s ? proc_signal(g, s->tgid, 0, &info) : -ESRCH;
 }
 
 int64_t sys_rt_tgsigqueueinfo(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	struct thread *to = thread_find(g, (uint32_t)a[1]);
+	siginfo_t info;
+	int64_t err;
 
 	(void)t;
-	if ((int)a[0] != g->pid || !to)
+	err = info_in(g, &info, (int)a[2], a[3], (int)a[0]);
+	if (err)
+		return err;
+	if ((int)a[0] <= 0 || (int)a[1] <= 0)
+		return -EINVAL;
+	return send_to_thread(g, (int)a[0], (int)a[1], &info);
+}
+
+/* ---- descriptors of processes ---- */
+
+/* A pidfd that came over a socket is not marked as one. The kernel knows of which process it is;
+ * whether that is one of the tree, the table does. */
+int pidfd_process(struct guest *g, const struct fd_entry *f)
+{
+	char path[64], line[128];
+	int host = 0;
+	bool is_pidfd = false;
+	FILE *info;
+
+	if (f->kind == FD_PIDFD)
+		return f->pid;
+	if (f->kind != FD_PLAIN)
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", f->host);
+	info = fopen(path, "re");
+	while (info && fgets(line, sizeof(line), info))
+		is_pidfd |= sscanf(line, "Pid: %d", &host) == 1;
+	if (info)
+		fclose(info);
+	if (!is_pidfd)
+		return -EBADF;
+	host = proc_of_host(g, host);
+	return host ? host : -ESRCH;
+}
+
+int64_t sys_pidfd_open(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	const struct proc_slot *s;
+	int host;
+	int64_t fd;
+
+	(void)t;
+	if (((unsigned)a[1] & ~(unsigned)O_NONBLOCK) || (int)a[0] <= 0)
+		return -EINVAL;
+	s = proc_find_task(g, (int)a[0]);
+	if (!s)
 		return -ESRCH;
-	return queue_info(g, to, (int)a[2], a[3]);
+	if (s->tgid != (int)a[0])
+		return -EINVAL; /* a thread, not a process */
+	host = proc_open(g, (int)a[0]);
+	if (host < 0)
+		return host;
+	if ((unsigned)a[1] & O_NONBLOCK)
+		fcntl(host, F_SETFL, fcntl(host, F_GETFL) | O_NONBLOCK);
+	fd = fd_install(g, host, 0, true, FD_PIDFD);
+	if (fd >= 0)
+		g->fds[fd].pid = (int)a[0];
+	return fd;
+}
+
+int64_t sys_pidfd_send_signal(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	const struct fd_entry *f = fd_get(g, a[0]);
+	int signo = (int)a[1], pid;
+	siginfo_t info;
+
+	(void)t;
+	if ((unsigned)a[3] & ~4u) /* PIDFD_SIGNAL_PROCESS_GROUP */
+		return -EINVAL;
+	if (!f)
+		return -EBADF;
+	pid = pidfd_process(g, f);
+	if (pid < 0)
+		return pid;
+	describe_sender(g, &info, signo, SI_USER);
+	if (a[2]) {
+		int64_t err = info_in(g, &info, signo, a[2], pid);
+		int32_t named;
+
+		if (err == -EFAULT)
+			return err;
+		if (copy_in(g, &named, a[2], 4) == 0 && named != signo)
+			return -EINVAL;
+		if (err)
+			return err;
+	}
+	if (signo < 0 || signo > GUEST_SIGNALS)
+		return -EINVAL;
+	if ((unsigned)a[3]) {
+		const struct proc_slot *s = proc_find(g, pid);
+
+		return s ? send_to_group(g, s->pgid, &info) : -ESRCH;
+	}
+	return proc_signal(g, pid, 0, &info);
 }

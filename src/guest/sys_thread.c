@@ -23,7 +23,7 @@ int64_t sys_sched_yield(struct guest *g, struct thread *t, const uint64_t *a)
 /* Thread or process that a scheduler call is about. */
 static bool known_thread(struct guest *g, uint64_t tid)
 {
-	return (int)tid == 0 || thread_find(g, (uint32_t)tid);
+	return (int)tid == 0 || proc_find_task(g, (int)tid);
 }
 
 int64_t sys_sched_getaffinity(struct guest *g, struct thread *t, const uint64_t *a)

@@ -49,6 +49,18 @@ static int64_t set(struct guest *g, const char *file, const uint64_t *a)
 	return ret_errno(setxattr(file, name, buf, a[3], (int)a[4]));
 }
 
+static int64_t take_away(struct guest *g, const char *file, const uint64_t *a)
+{
+	char name[256];
+	int64_t n = mem_read_string(&g->mem, name, a[1], sizeof(name));
+
+	if (n < 0)
+		return n == -ENAMETOOLONG ? -ERANGE : n;
+	if (!is_users(name))
+		return strncmp(name, "user.", 5) ? -EPERM : -EINVAL;
+	return ret_errno(removexattr(file, name));
+}
+
 static int64_t list(struct guest *g, const char *file, const uint64_t *a)
 {
 	char *all = x_malloc(XATTR_MAX);
@@ -104,14 +116,36 @@ static int64_t on(struct guest *g, const uint64_t *a, int found, struct path_at 
 	return r;
 }
 
+/* Linux looks at what is to be set before it looks for the file. */
+static int check(struct guest *g, const uint64_t *a,
+		 int64_t (*work)(struct guest *g, const char *file, const uint64_t *a))
+{
+	char name[256], *value;
+	int err = 0;
+
+	if (work != set)
+		return 0;
+	if (mem_read_string(&g->mem, name, a[1], sizeof(name)) == -EFAULT)
+		return -EFAULT;
+	if (a[3] > XATTR_MAX)
+		return -E2BIG;
+	value = x_malloc(a[3] + 1);
+	err = copy_in(g, value, a[2], a[3]);
+	free(value);
+	return err;
+}
+
 #define XATTR(call, work, changes, flags)                                                          \
 	int64_t sys_##call(struct guest *g, struct thread *t, const uint64_t *a)                   \
 	{                                                                                          \
 		struct path_at at;                                                                 \
                                                                                                    \
 		(void)t;                                                                           \
-		return on(g, a, path_find_at(g, (uint64_t)AT_FDCWD, a[0], flags, &at), &at,        \
-			  changes, work);                                                          \
+		int err = check(g, a, work);                                                       \
+                                                                                                   \
+		if (!err)                                                                          \
+			err = path_find_at(g, (uint64_t)AT_FDCWD, a[0], flags, &at);               \
+		return on(g, a, err, &at, changes, work);                                          \
 	}
 #define FXATTR(call, work, changes)                                                                \
 	int64_t sys_##call(struct guest *g, struct thread *t, const uint64_t *a)                   \
@@ -130,6 +164,9 @@ FXATTR(fgetxattr, get, false)
 XATTR(setxattr, set, true, PATH_FOLLOW)
 XATTR(lsetxattr, set, true, 0)
 FXATTR(fsetxattr, set, true)
+XATTR(removexattr, take_away, true, PATH_FOLLOW)
+XATTR(lremovexattr, take_away, true, 0)
+FXATTR(fremovexattr, take_away, true)
 XATTR(listxattr, list, false, PATH_FOLLOW)
 XATTR(llistxattr, list, false, 0)
 FXATTR(flistxattr, list, false)

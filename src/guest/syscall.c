@@ -19,26 +19,33 @@ const struct syscall_row syscall_table[SYSCALL_MAX] = {
 static const struct {
 	unsigned nr;
 	const char *name;
+	bool probed;
+	const char *why;
 } other[] = {
-#define NOSYS(nr, call) { nr, #call },
+#define NOSYS(nr, call, probed, why) { nr, #call, probed, why },
 #include "guest/nosyscalls.def"
 #undef NOSYS
 };
 
 static int64_t unknown(struct guest *g, uint64_t nr)
 {
-	const char *name = NULL;
+	const char *name = "no such call in Linux 6.12", *why = "";
 
 	if (nr < SYSCALL_MAX) {
 		if (g->named[nr / 8] & (1 << (nr % 8)))
 			return -ENOSYS;
 		g->named[nr / 8] |= (uint8_t)(1 << (nr % 8));
-		for (size_t i = 0; i < ARRAY_LEN(other); i++)
-			if (other[i].nr == nr)
-				name = other[i].name;
+		for (size_t i = 0; i < ARRAY_LEN(other); i++) {
+			if (other[i].nr != nr)
+				continue;
+			if (other[i].probed)
+				return -ENOSYS;
+			name = other[i].name;
+			why = other[i].why;
+		}
 	}
-	warn("system call %llu (%s) is not there; the guest gets ENOSYS", (unsigned long long)nr,
-	     name ? name : "no such call in Linux 6.12");
+	warn("system call %llu (%s) is not there%s%s; the guest gets ENOSYS",
+	     (unsigned long long)nr, name, *why ? ": " : "", why);
 	return -ENOSYS;
 }
 
@@ -55,7 +62,8 @@ static void clear_wait(struct wait *w)
 
 void syscall_finish(struct guest *g, struct thread *t, int64_t result)
 {
-	(void)g;
+	if (t->wait.kind == WAIT_IPC)
+		ipc_wait_end(g, t);
 	if (t->state == THREAD_BLOCKED)
 		t->state = THREAD_READY;
 	if (result != SYS_DONE)

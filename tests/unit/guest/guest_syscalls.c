@@ -227,15 +227,18 @@ static void test_233_unknown_calls_are_enosys_and_named_once(void **state)
 	char text[512] = { 0 };
 
 	dup2(fd, 2);
+	assert_int_equal(call(g, 180 /* mq_open */, 0, 0, 0, 0, 0, 0), -ENOSYS);
+	assert_int_equal(call(g, 180, 0, 0, 0, 0, 0, 0), -ENOSYS);
+	/* Libraries try this one and have another way: not worth a word. */
 	assert_int_equal(call(g, 425 /* io_uring_setup */, 0, 0, 0, 0, 0, 0), -ENOSYS);
-	assert_int_equal(call(g, 425, 0, 0, 0, 0, 0, 0), -ENOSYS);
 	assert_int_equal(call(g, 100000, 0, 0, 0, 0, 0, 0), -ENOSYS);
 	dup2(old, 2);
 	close(old);
 	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
 	close(fd);
-	assert_non_null(strstr(text, "io_uring_setup"));
-	assert_null(strstr(strstr(text, "io_uring_setup") + 1, "io_uring_setup"));
+	assert_non_null(strstr(text, "mq_open"));
+	assert_null(strstr(strstr(text, "mq_open") + 1, "mq_open"));
+	assert_null(strstr(text, "io_uring_setup"));
 	guest_free(g);
 }
 
