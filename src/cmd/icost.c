@@ -66,8 +66,9 @@ static void plan_what_if(struct plan *p, const struct rerun *r, size_t index,
 
 /* Runs what was planned and fills in what it found. False if it could not begin; *failed counts
  * runs that went wrong. */
-static bool run_plan(struct plan *p, const struct icost_values *v, struct icost_truth *truth,
-		     struct icost_what_if *what_if, int *failed, struct err *e)
+static bool run_plan(struct plan *p, const struct rerun *r, const struct icost_values *v,
+		     struct icost_truth *truth, struct icost_what_if *what_if, int *failed,
+		     struct err *e)
 {
 	struct jobs_line line = { 0 };
 	const struct jobs_options jo = { .parallel = (unsigned)v->simulating.jobs,
@@ -78,7 +79,7 @@ static bool run_plan(struct plan *p, const struct icost_values *v, struct icost_
 	const bool ok = jobs_run(p->jobs, p->count, &jo, e);
 	jobs_line_end(&line);
 	const bool repeats = ok && p->jobs[0].status != JOB_FAILED &&
-			     simulating_repeats("icost", &p->jobs[0], truth->cycles);
+			     simulating_repeats("icost", r, &p->jobs[0], truth->cycles);
 	if (ok && !repeats)
 		(*failed)++;
 	for (size_t i = 0; i < p->count; i++) {
@@ -125,7 +126,7 @@ static bool simulate(struct store *s, const struct icost_values *v, const struct
 			plan_set(p, r, set);
 	for (size_t i = 0; v->verify && i < nwhat_if; i++)
 		plan_what_if(p, r, i, &what_if[i], &asked[i]);
-	const bool ok = run_plan(p, v, truth, what_if, failed, e);
+	const bool ok = run_plan(p, r, v, truth, what_if, failed, e);
 	free(p);
 	rerun_close(r);
 	return ok;

@@ -71,14 +71,17 @@ static bool open_session(const struct replay_values *o, const struct trace_info 
 	return *s != NULL;
 }
 
-static bool close_session(struct session *s, const struct trace_info *info, bool ok, struct err *e)
+static bool close_session(struct session *s, const struct trace_info *info, double began, bool ok,
+			  struct err *e)
 {
 	struct session_result result = { .insts = info->insts,
 					 .cycles = info->cycles,
 					 .ended = info->ended,
 					 .exit_status = info->exit_status,
-					 .host_seconds = info->host_seconds,
+					 .host_seconds = host_now() - began,
 					 .files = info->files,
+					 .folders = info->folders,
+					 .input = info->input,
 					 .images = info->images,
 					 .nimages = info->nimages,
 					 .counters = info->counters,
@@ -98,6 +101,7 @@ static bool check_only(struct trace_reader *r, struct err *e)
 
 static bool replay_trace(const struct replay_values *o, const char *path, struct err *e)
 {
+	const double began = host_now();
 	struct trace_reader *r = trace_reader_open(path, o->salvage, e);
 	struct session *s;
 	struct progress progress;
@@ -113,7 +117,7 @@ static bool replay_trace(const struct replay_values *o, const char *path, struct
 		ok = session_emit(s) ? replay_feed(r, session_emit(s), &options, e)
 				     : check_only(r, e);
 		progress_end(&progress);
-		ok = close_session(s, info, ok, e);
+		ok = close_session(s, info, began, ok, e);
 	}
 	trace_reader_close(r);
 	return ok;
@@ -122,6 +126,7 @@ static bool replay_trace(const struct replay_values *o, const char *path, struct
 static bool replay_o3pipeview(const struct replay_values *o, FILE *f, const char *name,
 			      struct err *e)
 {
+	const double began = host_now();
 	struct o3_import *im = import_o3pipeview_open(f, name, e);
 	struct session *s;
 	if (!im)
@@ -131,7 +136,7 @@ static bool replay_o3pipeview(const struct replay_values *o, FILE *f, const char
 	if (ok) {
 		ok = !session_emit(s) || import_o3pipeview_feed(im, session_emit(s), e);
 		import_o3pipeview_size(im, &info.insts, &info.cycles);
-		ok = close_session(s, &info, ok, e);
+		ok = close_session(s, &info, began, ok, e);
 	}
 	import_o3pipeview_close(im);
 	return ok;

@@ -310,6 +310,8 @@ static bool put_run(struct session *s, struct err *e)
 			 : store_insert(db, e, "run", "sn", "exit_status")) &&
 	       store_insert(db, e, "run", "sd", "host_seconds", i->host_seconds) &&
 	       (!i->files || store_insert(db, e, "run", "ss", "files", i->files)) &&
+	       (!i->folders || store_insert(db, e, "run", "ss", "folders", i->folders)) &&
+	       (!i->input || store_insert(db, e, "run", "ss", "input", i->input)) &&
 	       store_insert(db, e, "run", "sd", "clock_hz", i->meta.clock_hz) &&
 	       store_insert(db, e, "run", "si", "seed", (int64_t)s->options.seed) &&
 	       store_insert(db, e, "run", "si", "period", (int64_t)s->options.period) &&
@@ -344,6 +346,8 @@ static bool finish(struct session *s, const struct session_result *r, struct err
 	s->info.exit_status = r->exit_status;
 	s->info.host_seconds = r->host_seconds;
 	s->info.files = r->files;
+	s->info.folders = r->folders;
+	s->info.input = r->input;
 	s->info.images = r->images;
 	s->info.nimages = r->nimages;
 	s->info.counters = r->counters;

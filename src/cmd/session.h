@@ -129,6 +129,8 @@ struct session_result {
 	int exit_status;
 	double host_seconds;
 	const char *files;		  /* JSON: which it read and wrote; NULL: not known */
+	const char *folders;		  /* JSON: which it listed; NULL: none */
+	const char *input;		  /* what came through a pipe, packed; NULL: not known */
 	const struct trace_image *images; /* all that were loaded */
 	size_t nimages;
 	const struct trace_counter *counters; /* of the machine; become rows of table counter */

@@ -142,6 +142,39 @@ static int run_guest(struct sim *s)
 	return ok ? exit_status(&s->run) : 2;
 }
 
+/* What culprit writes is not the guest's to list: a second run would find the first one's. */
+static void hide_outputs(struct sim *s)
+{
+	static const char *const texts[] = { "csv", "folded" };
+	const struct sim_options *o = s->options;
+	const char *slash = strrchr(s->args[0], '/');
+
+	if (s->store_path)
+		guest_hide(s->guest, s->store_path);
+	if (o->session.trace)
+		guest_hide(s->guest, o->session.trace);
+	if (o->summary_json)
+		guest_hide(s->guest, o->summary_json);
+	for (size_t i = 0; i < o->hide.count; i++)
+		guest_hide(s->guest, o->hide.items[i]);
+	/* analyses that write text, by the names that they choose or are given */
+	for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
+		size_t n = strlen(texts[k]);
+		char *name =
+		    x_asprintf("%s.%s", slash && slash[1] ? slash + 1 : s->args[0], texts[k]);
+
+		if (o->session.analyze && strstr(o->session.analyze, texts[k]))
+			guest_hide(s->guest, name);
+		free(name);
+		for (size_t i = 0; i < o->session.params.count; i++) {
+			const char *param = o->session.params.items[i];
+
+			if (!strncmp(param, texts[k], n) && param[n] == '=')
+				guest_hide(s->guest, param + n + 1);
+		}
+	}
+}
+
 static int sim_run_command(void *values, int nargs, char **args)
 {
 	const struct sim_options *o = values;
@@ -157,12 +190,11 @@ static int sim_run_command(void *values, int nargs, char **args)
 		.forked_ctx = &s,
 	};
 	char **env = NULL, *program = NULL;
-	int streams[3];
 	struct err e;
 	int status = 2;
 
 	/* The output is opened before the run, so that a bad name costs nothing. */
-	if (!check_env(&o->env, &e) || (o->streams && !sim_streams_open(o->streams, streams, &e)) ||
+	if (!check_env(&o->env, &e) || !sim_streams_open(o, &s.streams, &e) ||
 	    !sim_open_json(&s, &e)) {
 		warn("sim: %s", e.text);
 		return 2;
@@ -170,17 +202,19 @@ static int sim_run_command(void *values, int nargs, char **args)
 	sim_children_init(&s);
 	config.envp = env = make_env(&o->env);
 	config.program = program = find_program(args[0], o->sysroot);
-	if (o->streams)
-		config.streams = streams;
+	config.streams = s.streams.fds;
+	memcpy(config.input, s.streams.input, sizeof(config.input));
+	memcpy(config.identity, s.streams.identity, sizeof(config.identity));
 	s.guest = guest_new(&config, &e);
-	if (o->streams)
-		sim_streams_close(streams);
+	sim_streams_close(&s.streams);
 	if (s.guest && !o->functional)
 		s.core = sim_timing_new(s.guest, o, &e);
 	if (s.core)
 		s.session = sim_session_open(&s, NULL, &e);
 	if (s.session && session_path(s.session))
 		s.store_path = x_strdup(session_path(s.session));
+	if (s.guest)
+		hide_outputs(&s);
 	if (s.guest && (s.session || o->functional)) {
 		status = run_guest(&s);
 	} else {
@@ -255,9 +289,35 @@ static const struct cmd_option options[] = {
 	  OPTION(streams),
 	  .arg = "IN,OUT,ERR",
 	  .help =
-	      "Gives the guest standard streams of its own, each null, file, pipe, terminal "
-	      "(terminal:COLUMNSxROWS), closed, or - for culprit's. Nothing is to be read there, "
+	      "Gives the guest standard streams of its own, each null, zero, full, random, file, "
+	      "pipe, socket, terminal (terminal:COLUMNSxROWS), closed, =N for the very stream N, "
+	      "or - for culprit's. How a stream is opened may follow: +r, +w, +rw, +append, "
+	      "+nonblock, +sync, +dsync, +direct, +noatime; of a file also +size=N, +at=N (the "
+	      "position), +mode=OCTAL, +of=N (stream N's file) and +as=PATH (looks like that one "
+	      "to stat). Nothing is to be read there, "
 	      "and what is written is thrown away. For programs that look at where they write." },
+	{ .name = "content",
+	  .type = CMD_STRINGS,
+	  OPTION(content),
+	  .arg = "N=FILE",
+	  .help = "What is at first in the file that --streams makes for stream N." },
+	{ .name = "input",
+	  .type = CMD_TEXT,
+	  OPTION(input),
+	  .arg = "FILE",
+	  .help = "What is to be read from the pipe or terminal that --streams makes: pieces, "
+		  "each with its length before it, as a profile keeps them." },
+	{ .name = "forget-input",
+	  .type = CMD_SWITCH,
+	  OPTION(forget_input),
+	  .help = "Does not keep in the profile what the guest reads from a pipe or a terminal. "
+		  "Without that the run cannot be simulated again." },
+	{ .name = "hide",
+	  .type = CMD_STRINGS,
+	  OPTION(hide),
+	  .arg = "FILE",
+	  .help = "Leaves a file out when the guest lists the folder it is in, as the profile and "
+		  "everything else that culprit writes is left out. May be given more than once." },
 	{ .name = "seed",
 	  .type = CMD_NUMBER,
 	  OPTION(seed),

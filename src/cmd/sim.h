@@ -25,7 +25,11 @@ struct sim_options {
 	uint64_t seed;
 	uint64_t max_insts; /* 0: no limit */
 	const char *sysroot;
-	const char *streams; /* IN,OUT,ERR; NULL: culprit's own */
+	const char *streams;	    /* IN,OUT,ERR; NULL: culprit's own */
+	struct cmd_strings content; /* N=FILE: what is in them */
+	const char *input;	    /* file: what comes through them; NULL: nothing */
+	bool forget_input;
+	struct cmd_strings hide;
 	const char *summary_json;
 	struct cmd_strings env;
 	const char *machine; /* name or file; NULL: SIM_DEFAULT_MACHINE */
@@ -59,6 +63,15 @@ struct sim_run {
 	int exit_status;	  /* of the guest, if it ended */
 };
 
+/* The guest's standard streams. */
+struct sim_streams {
+	int fds[3];		     /* -1: closed */
+	struct guest_input input[3]; /* what becomes of what is read there */
+	struct guest_identity identity[3];
+	char *words; /* of --streams, cut up; NULL: none */
+	int kept;    /* file of what is read, or is given to be read; -1: none */
+};
+
 /* One run, from the options to the report. */
 struct sim {
 	const struct sim_options *options;
@@ -67,6 +80,7 @@ struct sim {
 	struct core *core;	 /* NULL: functional */
 	struct session *session; /* analyses; NULL: none */
 	FILE *json;		 /* where the summary goes; NULL: nowhere */
+	struct sim_streams streams;
 	char machine[64];
 	struct sim_run run;
 	/* sim_children.c */
@@ -98,15 +112,23 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 				       size_t *count);
 /* Which files the guest has read and written, as JSON; the caller frees. */
 char *sim_files_text(const struct guest *g);
+/* … and which folders it has listed, with what they held; NULL: none. */
+char *sim_folders_text(const struct guest *g);
 /* … what a forked process has instead: it cannot be run alone. */
 struct trace_setting *sim_child_rows(const struct sim *s, size_t *count);
 
-/* sim_streams.c: the guest's standard streams. What culprit's own are, as --streams takes it; the
- * caller frees. */
-char *sim_streams_text(void);
-/* Opens others: descriptors, or -1 for one that is closed. */
-bool sim_streams_open(const char *text, int fds[3], struct err *e);
-void sim_streams_close(const int fds[3]);
+/* sim_streams.c: the guest's standard streams. */
+/* Opens what --streams says. */
+bool sim_streams_open(const struct sim_options *o, struct sim_streams *out, struct err *e);
+/* The guest has its own descriptors. */
+void sim_streams_close(struct sim_streams *s);
+/* What the streams are, as --streams takes it; the caller frees. */
+char *sim_streams_text(const struct sim_options *o);
+/* What a stream's file holds before the run, packed, where that cannot be found out later: a file
+ * that the guest may both read and write. NULL: it can, or it is too much to keep. */
+char *sim_streams_content(const struct sim_options *o, int index);
+/* What the guest has read from pipes and terminals, packed; NULL: not known, or there are none. */
+char *sim_streams_kept(const struct sim_streams *s);
 
 /* sim_children.c: processes that the guest forks. */
 void sim_children_init(struct sim *s);

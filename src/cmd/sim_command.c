@@ -71,13 +71,66 @@ char *sim_files_text(const struct guest *g)
 	return text;
 }
 
+/* A name as JSON can say it: bytes that are no UTF-8 are written out. */
+static json_t *name_text(const char *name)
+{
+	json_t *whole = json_string(name);
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	if (whole)
+		return whole;
+	f = open_memstream(&text, &size);
+	if (!f)
+		die("out of memory");
+	for (; *name; name++)
+		if ((unsigned char)*name >= 0x80)
+			fprintf(f, "\\x%02x", (unsigned char)*name);
+		else
+			fputc(*name, f);
+	if (fclose(f))
+		die("out of memory");
+	whole = json_string(text);
+	free(text);
+	return whole;
+}
+
+/* For run's row "folders": [{"path": …, "count": …, "digest": …, "names": […]}, …]. */
+char *sim_folders_text(const struct guest *g)
+{
+	json_t *all = json_array();
+	struct guest_folder f;
+	char *text = NULL;
+
+	for (size_t i = 0; guest_folder(g, i, &f); i++) {
+		json_t *one = json_object(), *names = f.names ? json_array() : json_null();
+		char digest[20];
+
+		snprintf(digest, sizeof(digest), "%016" PRIx64, f.digest);
+		for (size_t at = 0; f.names && at < f.names_bytes; at += strlen(f.names + at) + 1)
+			json_array_append_new(names, name_text(f.names + at));
+		json_object_set_new(one, "path", name_text(f.path));
+		json_object_set_new(one, "count", json_integer((json_int_t)f.count));
+		json_object_set_new(one, "digest", json_string(digest));
+		json_object_set_new(one, "names", names);
+		json_array_append_new(all, one);
+	}
+	if (json_array_size(all))
+		text = json_dumps(all, JSON_COMPACT);
+	json_decref(all);
+	return text;
+}
+
 /* A file that standard input was redirected from. */
-static char *input_path(void)
+static char *input_path(const struct sim_options *o)
 {
 	char path[4096];
 	struct stat st;
 	ssize_t n;
 
+	if (o->streams && strncmp(o->streams, "-", 1))
+		return NULL;
 	if (fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
 		return NULL;
 	n = readlink("/proc/self/fd/0", path, sizeof(path) - 1);
@@ -93,6 +146,8 @@ static char *absolute(const char *path)
 
 	return path && !real ? x_strdup(path) : real;
 }
+
+static const char *const content_keys[] = { "content0", "content1", "content2" };
 
 struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
 				       size_t *count)
@@ -111,8 +166,10 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 	put(&r, "sysroot", absolute(o->sysroot));
 	if (getcwd(cwd, sizeof(cwd)))
 		put(&r, "cwd", x_strdup(cwd));
-	put(&r, "stdin", input_path());
-	put(&r, "streams", o->streams ? x_strdup(o->streams) : sim_streams_text());
+	put(&r, "stdin", input_path(o));
+	put(&r, "streams", sim_streams_text(o));
+	for (int i = 0; i < 3; i++)
+		put(&r, content_keys[i], sim_streams_content(o, i));
 	put_number(&r, "max_insts", o->max_insts);
 	put_number(&r, "fast_forward", o->fast_forward);
 	put_number(&r, "warm", o->warm);

@@ -89,14 +89,24 @@ bool sim_session_close(struct sim *s, struct err *e)
 					 .exit_status = run->exit_status,
 					 .host_seconds = run->host_seconds };
 	struct trace_image *images = images_of(s->guest, &result.nimages);
-	char *files = s->run.child ? NULL : sim_files_text(s->guest);
+	char *files = NULL, *folders = NULL, *input = NULL;
 	bool ok;
 
+	if (!s->run.child) {
+		guest_notes(s->guest);
+		files = sim_files_text(s->guest);
+		folders = sim_folders_text(s->guest);
+		input = sim_streams_kept(&s->streams);
+	}
 	result.images = images;
 	result.files = files;
+	result.folders = folders;
+	result.input = input;
 	ok = session_close(s->session, &result, e);
 	s->session = NULL;
 	free(files);
+	free(folders);
+	free(input);
 	free(images);
 	return ok;
 }

@@ -1,57 +1,644 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * culprit sim: the guest's standard streams. Programs look at what these are (a C library buffers
- * by lines on a terminal and asks a device whether it is one), so a run repeats only on streams of
- * the same kind. sim_streams_text says what culprit's own are, in three words with commas between;
- * sim_streams_open makes such from the words. What a guest writes to them is thrown away, by a
- * process that lives as long as anyone holds the other end.
+ * by lines on a terminal, asks a device whether it is one, and reads the flags with which a stream
+ * was opened), so a run repeats only on streams that look the same. sim_streams_text says what
+ * culprit's own are, in three words with commas between; sim_streams_open makes such from the
+ * words. What a guest writes to them is thrown away, by a process that lives as long as anyone
+ * holds the other end.
+ *
+ * A word is a kind and what follows it, each after a plus sign:
+ *
+ *      null zero full random   the devices of these names
+ *      file                    r, w or rw; append …; size=, at= (position), mode= (octal)
+ *      pipe, socket            a pipe is the end to read or to write: r, w, rw; named: it was
+ *                              opened by a name (a FIFO); mode=
+ *      terminal[:COLSxROWS]    tty= its mode (termios), pixels=WxH, mode= (octal)
+ *      closed
+ *      =N                      the very stream N (2>&1): flags and position are shared
+ *      -                       culprit's own; at= and flags are set there
+ *      other                   something else, which cannot be made
+ *
+ * as=PATH: what stat says of it is what it says of the file there (device, inode, links), so that a
+ * program that compares its output with its input finds what it found; , + % and what is no ASCII
+ * are written as %XX. of=N: the same file, pipe or terminal as stream N, but opened by itself.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "cmd/sim.h"
+#include "util/pack.h"
 
-#define OWN	   "-"
-#define TYPED_ENDS 64 /* ends of input waiting on a terminal */
+#ifndef F_DUPFD_QUERY
+#define F_DUPFD_QUERY (F_LINUX_SPECIFIC_BASE + 3)
+#endif
+#ifndef F_LINUX_SPECIFIC_BASE
+#define F_LINUX_SPECIFIC_BASE 1024
+#endif
 
-static void describe(int fd, char *out, size_t size)
+#define STREAMS	   3
+#define TYPED_ENDS 64	/* ends of input waiting on a terminal */
+#define PIPE_MODE  0600 /* permissions of a pipe without a name */
+#define TTY_CHARS  19	/* control characters that the kernel knows */
+
+enum kind {
+	STREAM_NULL,
+	STREAM_ZERO,
+	STREAM_FULL,
+	STREAM_RANDOM,
+	STREAM_FILE,
+	STREAM_PIPE,
+	STREAM_SOCKET,
+	STREAM_TERMINAL,
+	STREAM_CLOSED,
+	STREAM_SAME,
+	STREAM_OWN,
+	STREAM_OTHER,
+};
+static const char *const kind_names[] = {
+	"null",	  "zero",     "full",	"random", "file", "pipe",
+	"socket", "terminal", "closed", "=",	  "-",	  "other"
+};
+static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom" };
+
+static const struct {
+	const char *name;
+	int flag;
+} flag_names[] = {
+	{ "append", O_APPEND }, { "nonblock", O_NONBLOCK }, { "direct", O_DIRECT },
+	{ "sync", O_SYNC },	{ "dsync", O_DSYNC },	    { "noatime", O_NOATIME },
+};
+
+/* One stream. */
+struct stream {
+	enum kind kind;
+	int access;		 /* O_RDONLY, O_WRONLY, O_RDWR; -1: as usual for its kind */
+	int flags;		 /* of flag_names */
+	bool named;		 /* of a pipe */
+	int of;			 /* -1: none */
+	uint64_t size_bytes, at; /* of a file */
+	unsigned mode;		 /* permissions of a file; 0: not said */
+	const char *as;		 /* written path of the file that it is to be taken for; or NULL */
+	bool has_tty;		 /* tty is known */
+	struct winsize window;
+	struct termios tty;
+};
+
+static bool has_mode(enum kind kind)
 {
-	struct winsize w = { 0 };
+	return kind == STREAM_FILE || kind == STREAM_PIPE || kind == STREAM_TERMINAL;
+}
+
+/* ---- what culprit's own are ---- */
+
+/* Another open file description of the same file. */
+static int open_again(int fd, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags | O_CLOEXEC | O_NOCTTY);
+}
+
+/* main.c holds those that are closed. */
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) == 0;
+}
+
+static bool same_open_file(int a, int b)
+{
+	struct stat sa, sb;
+	int r = fcntl(a, F_DUPFD_QUERY, b);
+	long k;
+
+	if (r >= 0)
+		return r;
+	k = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
+	if (k >= 0)
+		return !k;
+	/* Neither can be asked: what is the same in every respect is taken to be one. */
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino && fcntl(a, F_GETFL) == fcntl(b, F_GETFL) &&
+	       lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR);
+}
+
+static bool same_file(int a, int b)
+{
+	struct stat sa, sb;
+
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+static enum kind device_kind(dev_t device)
+{
+	if (major(device) == 1)
+		switch (minor(device)) {
+		case 3:
+			return STREAM_NULL;
+		case 5:
+			return STREAM_ZERO;
+		case 7:
+			return STREAM_FULL;
+		case 8:
+		case 9:
+			return STREAM_RANDOM;
+		default:
+			break;
+		}
+	return STREAM_OTHER;
+}
+
+static void look(int fd, struct stream *s)
+{
+	struct stat st;
+	off_t at;
+	int flags;
+
+	*s = (struct stream){ .kind = STREAM_CLOSED, .access = -1, .of = -1 };
+	if (!is_open(fd) || fstat(fd, &st))
+		return;
+	flags = fcntl(fd, F_GETFL);
+	s->access = flags & O_ACCMODE;
+	for (size_t i = 0; i < ARRAY_LEN(flag_names); i++)
+		if ((flags & flag_names[i].flag) == flag_names[i].flag)
+			s->flags |= flag_names[i].flag;
+	if (S_ISREG(st.st_mode)) {
+		s->kind = STREAM_FILE;
+		s->mode = st.st_mode & 07777;
+		s->size_bytes = (uint64_t)st.st_size;
+		at = lseek(fd, 0, SEEK_CUR);
+		s->at = at > 0 ? (uint64_t)at : 0;
+	} else if (S_ISFIFO(st.st_mode)) {
+		s->kind = STREAM_PIPE;
+		s->mode = (st.st_mode & 07777) == PIPE_MODE ? 0 : st.st_mode & 07777;
+		s->named = flags & 0100000; /* O_LARGEFILE, which the C library has as 0 */
+	} else if (S_ISSOCK(st.st_mode)) {
+		s->kind = STREAM_SOCKET;
+	} else if (isatty(fd)) {
+		s->kind = STREAM_TERMINAL;
+		s->mode = st.st_mode & 07777;
+		s->has_tty = !tcgetattr(fd, &s->tty);
+		if (ioctl(fd, TIOCGWINSZ, &s->window))
+			s->window = (struct winsize){ 0 };
+	} else {
+		s->kind = S_ISCHR(st.st_mode) ? device_kind(st.st_rdev) : STREAM_OTHER;
+	}
+}
+
+/* Separators of the notation, and the sign that stands before their numbers. */
+static bool is_special(char c)
+{
+	return c == ',' || c == '+' || c == '%' || c == ' ' || (unsigned char)c < ' ' ||
+	       (unsigned char)c >= 0x7f;
+}
+
+/* The name of the file behind a descriptor, as it is written in a word. The caller frees; NULL:
+ * it has none. */
+static char *name_of(int fd)
+{
+	char link[64], path[4096], *text = NULL;
+	struct stat st, named;
+	size_t size;
+	ssize_t n;
+	FILE *f;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	if (*path != '/' || stat(path, &named) || fstat(fd, &st) || st.st_dev != named.st_dev ||
+	    st.st_ino != named.st_ino)
+		return NULL;
+	f = open_memstream(&text, &size);
+	if (!f)
+		die("out of memory");
+	for (const char *c = path; *c; c++)
+		if (is_special(*c))
+			fprintf(f, "%%%02x", (unsigned char)*c);
+		else
+			fputc(*c, f);
+	if (fclose(f))
+		die("out of memory");
+	return text;
+}
+
+/* What stat says of the file at a written path; of one that is gone, what it would say. */
+static bool identify(const char *written, struct guest_identity *id)
+{
+	char path[4096], *slash;
+	size_t n = 0;
 	struct stat st;
 
-	if (fstat(fd, &st))
-		snprintf(out, size, "closed");
-	else if (S_ISREG(st.st_mode))
-		snprintf(out, size, "file");
-	else if (!isatty(fd))
-		snprintf(out, size, "%s", S_ISCHR(st.st_mode) ? "null" : "pipe");
-	else if (ioctl(fd, TIOCGWINSZ, &w) || !w.ws_col)
-		snprintf(out, size, "terminal");
-	else
-		snprintf(out, size, "terminal:%ux%u", w.ws_col, w.ws_row);
+	for (const char *c = written; *c && n < sizeof(path) - 1; c++) {
+		unsigned value;
+
+		if (*c == '%' && sscanf(c + 1, "%2x", &value) == 1 && value) {
+			path[n++] = (char)value;
+			c += 2;
+		} else {
+			path[n++] = *c;
+		}
+	}
+	path[n] = '\0';
+	if (!stat(path, &st)) {
+		*id = (struct guest_identity){ true, st.st_dev, st.st_ino, st.st_nlink };
+		return true;
+	}
+	if (*path != '/')
+		return false;
+	*id = (struct guest_identity){ true, 0, INT64_MAX, 1 };
+	do {
+		slash = strrchr(path, '/');
+		slash[slash == path] = '\0';
+	} while (stat(path, &st) && slash != path);
+	id->dev = st.st_dev;
+	return true;
 }
 
-char *sim_streams_text(void)
+static void put_tty(FILE *f, const struct termios *t)
 {
-	char word[3][32];
-
-	for (int fd = 0; fd < 3; fd++)
-		describe(fd, word[fd], sizeof(word[fd]));
-	return x_asprintf("%s,%s,%s", word[0], word[1], word[2]);
+	fprintf(f, "+tty=%x.%x.%x.%x.", t->c_iflag, t->c_oflag, t->c_cflag, t->c_lflag);
+	for (unsigned i = 0; i < TTY_CHARS; i++)
+		fprintf(f, "%02x", t->c_cc[i]);
 }
+
+static void put_stream(FILE *f, const struct stream *s)
+{
+	static const char *const access[] = { "+r", "+w", "+rw" };
+
+	fputs(kind_names[s->kind], f);
+	if (s->kind == STREAM_SAME)
+		fprintf(f, "%d", s->of);
+	if (s->kind == STREAM_CLOSED || s->kind == STREAM_SAME || s->kind == STREAM_OTHER)
+		return;
+	if (s->kind == STREAM_TERMINAL && s->window.ws_col)
+		fprintf(f, ":%ux%u", s->window.ws_col, s->window.ws_row);
+	if (s->access >= 0 && s->access < 3)
+		fputs(access[s->access], f);
+	for (size_t i = 0; i < ARRAY_LEN(flag_names); i++)
+		if ((s->flags & flag_names[i].flag) == flag_names[i].flag &&
+		    (flag_names[i].flag != O_DSYNC || (s->flags & O_SYNC) != O_SYNC))
+			fprintf(f, "+%s", flag_names[i].name);
+	if (s->named)
+		fputs("+named", f);
+	if (s->of >= 0)
+		fprintf(f, "+of=%d", s->of);
+	if (has_mode(s->kind) && s->of < 0 && s->mode)
+		fprintf(f, "+mode=%o", s->mode);
+	if (s->kind == STREAM_FILE && s->of < 0 && s->size_bytes)
+		fprintf(f, "+size=%" PRIu64, s->size_bytes);
+	if (s->at)
+		fprintf(f, "+at=%" PRIu64, s->at);
+	if (s->as && s->of < 0)
+		fprintf(f, "+as=%s", s->as);
+	if (s->kind == STREAM_TERMINAL && s->of < 0) {
+		if (s->window.ws_xpixel || s->window.ws_ypixel)
+			fprintf(f, "+pixels=%ux%u", s->window.ws_xpixel, s->window.ws_ypixel);
+		if (s->has_tty)
+			put_tty(f, &s->tty);
+	}
+}
+
+static char *streams_text(struct stream all[STREAMS], const bool own[STREAMS])
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		die("out of memory");
+	for (int i = 0; i < STREAMS; i++) {
+		char *name =
+		    own[i] && (all[i].kind == STREAM_FILE || all[i].named) ? name_of(i) : NULL;
+
+		if (i)
+			fputc(',', f);
+		all[i].as = name ? name : all[i].as;
+		put_stream(f, &all[i]);
+		free(name);
+	}
+	if (fclose(f))
+		die("out of memory");
+	return text;
+}
+
+static void look_all(struct stream all[STREAMS])
+{
+	for (int fd = 0; fd < STREAMS; fd++) {
+		look(fd, &all[fd]);
+		for (int before = 0; before < fd && all[fd].kind != STREAM_CLOSED; before++) {
+			if (all[before].kind == STREAM_SAME || all[before].kind == STREAM_CLOSED)
+				continue;
+			if (same_open_file(before, fd)) {
+				all[fd] = (struct stream){ .kind = STREAM_SAME, .of = before };
+				break;
+			}
+			if (all[fd].of < 0 && all[before].of < 0 &&
+			    all[fd].kind <= STREAM_TERMINAL && all[fd].kind >= STREAM_FILE &&
+			    same_file(before, fd))
+				all[fd].of = before;
+		}
+	}
+}
+
+/* ---- from words to streams ---- */
+
+/* A whole number without sign or blanks, up to max; NULL if there is none at text. */
+static const char *read_number(const char *text, int base, uint64_t max, uint64_t *n)
+{
+	char *end;
+
+	if (!((*text >= '0' && *text <= '9') ||
+	      (base == 16 && ((*text >= 'a' && *text <= 'f') || (*text >= 'A' && *text <= 'F')))) ||
+	    (base == 16 && (text[1] == 'x' || text[1] == 'X')))
+		return NULL;
+	errno = 0;
+	*n = strtoull(text, &end, base);
+	return errno || *n > max ? NULL : end;
+}
+
+static bool whole_number(const char *text, int base, uint64_t max, uint64_t *n)
+{
+	const char *end = read_number(text, base, max, n);
+
+	return end && !*end;
+}
+
+static bool read_size(const char *text, unsigned short *columns, unsigned short *rows)
+{
+	uint64_t c, r;
+	const char *end = read_number(text, 10, UINT16_MAX, &c);
+
+	if (!end || *end != 'x' || !whole_number(end + 1, 10, UINT16_MAX, &r))
+		return false;
+	*columns = (unsigned short)c;
+	*rows = (unsigned short)r;
+	return true;
+}
+
+static bool read_tty(const char *text, struct termios *t)
+{
+	uint64_t n[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		text = read_number(text, 16, UINT32_MAX, &n[i]);
+		if (!text || *text++ != '.')
+			return false;
+	}
+	*t = (struct termios){ .c_iflag = (tcflag_t)n[0],
+			       .c_oflag = (tcflag_t)n[1],
+			       .c_cflag = (tcflag_t)n[2],
+			       .c_lflag = (tcflag_t)n[3] };
+	if (strlen(text) != (size_t)2 * TTY_CHARS ||
+	    strspn(text, "0123456789abcdef") != (size_t)2 * TTY_CHARS)
+		return false;
+	for (unsigned i = 0; i < TTY_CHARS; i++) {
+		char digits[3] = { text[2 * i], text[2 * i + 1], '\0' };
+
+		t->c_cc[i] = (cc_t)strtoul(digits, NULL, 16);
+	}
+	return true;
+}
+
+/* What follows a plus sign. */
+static bool read_attribute(struct stream *s, int index, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	const char *value = equals ? equals + 1 : NULL;
+	size_t name = equals ? (size_t)(equals - word) : strlen(word);
+	uint64_t n;
+
+#define IS(text) (name == strlen(text) && !strncmp(word, text, name))
+	if (!equals) {
+		if (IS("r") || IS("w") || IS("rw")) {
+			s->access = IS("r") ? O_RDONLY : IS("w") ? O_WRONLY : O_RDWR;
+			return s->kind != STREAM_OWN;
+		}
+		for (size_t i = 0; i < ARRAY_LEN(flag_names); i++)
+			if (IS(flag_names[i].name)) {
+				s->flags |= flag_names[i].flag;
+				return true;
+			}
+		s->named = IS("named");
+		return s->named && s->kind == STREAM_PIPE;
+	}
+	if (IS("at"))
+		return (s->kind == STREAM_FILE || s->kind == STREAM_OWN) &&
+		       whole_number(value, 10, INT64_MAX, &s->at);
+	if (IS("as")) {
+		s->as = value;
+		return (s->kind == STREAM_FILE || s->kind == STREAM_PIPE) && *value == '/';
+	}
+	if (IS("size"))
+		return s->kind == STREAM_FILE && whole_number(value, 10, INT64_MAX, &s->size_bytes);
+	if (IS("mode")) {
+		if (!has_mode(s->kind) || !whole_number(value, 8, 07777, &n))
+			return false;
+		s->mode = (unsigned)n;
+		return true;
+	}
+	if (IS("of")) {
+		if (s->kind < STREAM_FILE || s->kind > STREAM_TERMINAL ||
+		    !whole_number(value, 10, STREAMS - 1, &n) || (int)n >= index)
+			return false;
+		s->of = (int)n;
+		return true;
+	}
+	if (IS("pixels"))
+		return s->kind == STREAM_TERMINAL &&
+		       read_size(value, &s->window.ws_xpixel, &s->window.ws_ypixel);
+	if (IS("tty"))
+		return s->kind == STREAM_TERMINAL && (s->has_tty = read_tty(value, &s->tty));
+#undef IS
+	return false;
+}
+
+static bool read_kind(struct stream *s, int index, const char *word, struct err *e)
+{
+	static const char terminal[] = "terminal:";
+
+	*s = (struct stream){ .access = -1, .of = -1 };
+	if (*word == '=' && word[1] >= '0' && word[1] < '0' + index && !word[2]) {
+		s->kind = STREAM_SAME;
+		s->of = word[1] - '0';
+		return true;
+	}
+	if (!strncmp(word, terminal, sizeof(terminal) - 1)) {
+		s->kind = STREAM_TERMINAL;
+		return read_size(word + sizeof(terminal) - 1, &s->window.ws_col,
+				 &s->window.ws_row) ||
+		       err_set(e,
+			       "--streams: '%s' is not terminal:COLUMNSxROWS, each a number up to "
+			       "65535",
+			       word);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(kind_names); i++)
+		if (!strcmp(word, kind_names[i]) && i != STREAM_SAME && i != STREAM_OTHER) {
+			s->kind = (enum kind)i;
+			return true;
+		}
+	return err_set(e,
+		       "--streams: '%s' is none of null, zero, full, random, file, pipe, socket, "
+		       "terminal, closed and -",
+		       word);
+}
+
+static bool read_stream(struct stream *s, int index, char *word, struct err *e)
+{
+	char *rest = word, *first = strsep(&rest, "+");
+
+	if (!read_kind(s, index, first, e))
+		return false;
+	while (rest) {
+		const char *attribute = strsep(&rest, "+");
+
+		if (s->kind == STREAM_SAME || s->kind == STREAM_CLOSED ||
+		    !read_attribute(s, index, attribute))
+			return err_set(e, "--streams: '+%s' means nothing for %s", attribute,
+				       first);
+	}
+	return true;
+}
+
+/* Cuts the text into words, to which the streams then refer. */
+static bool read_streams(char *text, struct stream all[STREAMS], struct err *e)
+{
+	char *rest = text, *whole = x_strdup(text);
+	bool ok = true;
+
+	for (int i = 0; ok && i < STREAMS; i++) {
+		char *word = strsep(&rest, ",");
+
+		if (!word || !*word || (i == STREAMS - 1 && rest))
+			ok = err_set(e, "--streams: '%s' is not IN,OUT,ERR", whole);
+		else
+			ok = read_stream(&all[i], i, word, e);
+		if (ok && all[i].of >= 0 &&
+		    (all[i].kind == STREAM_SAME
+			 ? all[all[i].of].kind == STREAM_CLOSED ||
+			       all[all[i].of].kind == STREAM_SAME
+			 : all[all[i].of].kind != all[i].kind || all[all[i].of].of >= 0))
+			ok = err_set(e, "--streams: stream %d cannot be had from stream %d", i,
+				     all[i].of);
+	}
+	free(whole);
+	return ok;
+}
+
+char *sim_streams_text(const struct sim_options *o)
+{
+	struct stream all[STREAMS];
+	bool own[STREAMS] = { true, true, true };
+	char *copy = NULL, *text;
+	struct err e;
+
+	look_all(all);
+	if (o->streams) {
+		copy = x_strdup(o->streams);
+		if (read_streams(copy, all, &e))
+			for (int i = 0; i < STREAMS; i++) {
+				own[i] = all[i].kind == STREAM_OWN;
+				if (own[i])
+					look(i, &all[i]);
+			}
+	}
+	text = streams_text(all, own);
+	free(copy);
+	return text;
+}
+
+/* All that is in a file; NULL if that is more than is kept. The caller frees. */
+static char *pack_file(int fd)
+{
+	struct stat st;
+	char *data, *text = NULL;
+	size_t done = 0;
+	ssize_t n = -1;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size > (off_t)GUEST_INPUT_LIMIT)
+		return NULL;
+	data = x_malloc((size_t)st.st_size + 1);
+	while (done < (size_t)st.st_size &&
+	       (n = pread(fd, data + done, (size_t)st.st_size - done, (off_t)done)) > 0)
+		done += (size_t)n;
+	if (done == (size_t)st.st_size)
+		text = pack_text(data, done);
+	free(data);
+	return text;
+}
+
+char *sim_streams_content(const struct sim_options *o, int index)
+{
+	struct stream all[STREAMS];
+	char *text = NULL;
+	bool written = false;
+	int fd;
+
+	if (o->streams) {
+		char *copy = x_strdup(o->streams);
+		struct err e;
+		bool file = read_streams(copy, all, &e) && all[index].kind == STREAM_FILE;
+
+		free(copy);
+		if (!file)
+			return NULL;
+		for (size_t i = 0; i < o->content.count && !text; i++) {
+			const char *item = o->content.items[i];
+
+			fd = *item == '0' + index ? open(item + 2, O_RDONLY | O_CLOEXEC) : -1;
+			text = pack_file(fd);
+			if (fd >= 0)
+				close(fd);
+		}
+		return text;
+	}
+	look_all(all);
+	if (all[index].kind != STREAM_FILE || all[index].of >= 0)
+		return NULL;
+	for (int i = 0; i < STREAMS; i++)
+		written |= (i == index || (all[i].of == index && all[i].kind == STREAM_FILE)) &&
+			   all[i].access != O_RDONLY;
+	for (int i = 0; i < STREAMS; i++) {
+		bool reads = (i == index || (all[i].of == index && all[i].kind == STREAM_FILE)) &&
+			     all[i].access != O_WRONLY;
+
+		/* a file that is only read can be read again; at least standard input's */
+		if (!reads || text || (!written && !index))
+			continue;
+		fd = open_again(i, O_RDONLY);
+		text = pack_file(fd);
+		if (fd >= 0)
+			close(fd);
+	}
+	return text;
+}
+
+char *sim_streams_kept(const struct sim_streams *s)
+{
+	return pack_file(s->kept);
+}
+
+/* ---- from streams to descriptors ---- */
 
 /* The far ends: of what the guest writes, read and forgotten until all are closed. */
 struct drain {
-	struct pollfd fds[3];
+	struct pollfd fds[STREAMS];
 	nfds_t count;
 };
 
@@ -78,7 +665,7 @@ static _Noreturn void drain_run(struct drain *d)
 }
 
 /* An orphan, so that the guest never waits for it. */
-static bool drain_start(struct drain *d, const int fds[3], struct err *e)
+static bool drain_start(struct drain *d, struct err *e)
 {
 	pid_t pid = fork();
 	int status;
@@ -89,11 +676,15 @@ static bool drain_start(struct drain *d, const int fds[3], struct err *e)
 		/* Ctrl-C ends the run, whose last words need a reader. */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
-		for (int fd = 0; fd < 3; fd++) {
-			close(fd);
-			if (fds[fd] > 2)
-				close(fds[fd]);
-		}
+		/* Near ends must not be held here: they would never be closed. */
+		for (nfds_t i = 0; i < d->count; i++)
+			d->fds[i].fd = fcntl(d->fds[i].fd, F_DUPFD_CLOEXEC, STREAMS);
+		for (nfds_t i = 0; i < d->count; i++)
+			if (dup2(d->fds[i].fd, (int)i) < 0)
+				_exit(1);
+			else
+				d->fds[i].fd = (int)i;
+		close_range((unsigned)d->count, UINT_MAX, 0);
 		if (!fork())
 			drain_run(d);
 		_exit(0);
@@ -110,47 +701,104 @@ static void drain_add(struct drain *d, int fd)
 	d->fds[d->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
-static int open_file(void)
+static bool copy_content(const char *from, int to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC);
+	char *buf = x_malloc(1 << 16);
+	ssize_t n = -1;
+	bool ok = in >= 0;
+
+	while (ok && (n = read(in, buf, 1 << 16)) > 0)
+		ok = write(to, buf, (size_t)n) == n;
+	ok = ok && !n;
+	free(buf);
+	if (in >= 0)
+		close(in);
+	return ok;
+}
+
+/* A file without a name, as long as it is to be and with the content that is known. */
+static int open_file(const struct stream *s, const char *content)
 {
 	char path[] = P_tmpdir "/culprit-XXXXXX";
-	int fd = mkostemp(path, O_CLOEXEC);
+	int fd = mkostemp(path, O_CLOEXEC), again = -1;
 
-	if (fd >= 0)
-		unlink(path);
+	if (fd < 0)
+		return -1;
+	unlink(path);
+	if ((!content || copy_content(content, fd)) && !ftruncate(fd, (off_t)s->size_bytes) &&
+	    !(s->mode && fchmod(fd, s->mode)))
+		again = open_again(fd, (s->access < 0 ? O_RDWR : s->access) | s->flags);
+	/* some file systems have no direct access */
+	if (again < 0 && errno == EINVAL && s->flags & O_DIRECT)
+		again =
+		    open_again(fd, (s->access < 0 ? O_RDWR : s->access) | (s->flags & ~O_DIRECT));
+	close(fd);
+	return again;
+}
+
+static int open_pipe(struct stream *s, int index, struct drain *d)
+{
+	int ends[2], fd;
+
+	if (s->access < 0)
+		s->access = index ? O_WRONLY : O_RDONLY;
+	if (pipe2(ends, O_CLOEXEC | (s->flags & (O_NONBLOCK | O_DIRECT))))
+		return -1;
+	if (s->access == O_RDONLY) {
+		/* What is to be read does not come from here (guest_input); the pipe only says
+		 * that there is something. Its other end stays open: nobody hung up. */
+		if (write(ends[1], "", 1) != 1)
+			return -1;
+		fd = ends[0];
+	} else {
+		fd = ends[1];
+		drain_add(d, ends[0]);
+	}
+	if (s->mode)
+		fchmod(fd, s->mode);
+	if (s->named || s->access == O_RDWR) {
+		int again = open_again(fd, s->access | s->flags);
+
+		close(fd);
+		fd = again;
+	}
 	return fd;
 }
 
-static int open_pipe(bool input, struct drain *d)
+static int open_socket(const struct stream *s, int index, struct drain *d)
 {
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -1;
-	if (input)
-		close(ends[1]);
-	else
-		drain_add(d, ends[0]);
-	return ends[!input];
+	if (!index && write(ends[1], "", 1) != 1)
+		return -1;
+	drain_add(d, ends[1]);
+	if (s->flags)
+		fcntl(ends[0], F_SETFL, s->flags);
+	return ends[0];
 }
 
-static int open_terminal(const char *size, struct drain *d)
+static int open_terminal(const struct stream *s, struct drain *d)
 {
-	struct winsize w = { .ws_row = 0 };
 	struct termios mode;
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave = -1;
+	int flags = (s->access < 0 ? O_RDWR : s->access) | s->flags | O_NOCTTY | O_CLOEXEC;
 
-	if (sscanf(size, ":%hux%hu", &w.ws_col, &w.ws_row) != 2)
-		w.ws_col = w.ws_row = 0;
 	if (master >= 0 && !grantpt(master) && !unlockpt(master))
-		slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (slave >= 0 && (ioctl(slave, TIOCSWINSZ, &w) || tcgetattr(slave, &mode))) {
+		slave = open(ptsname(master), flags);
+	if (slave >= 0 && (ioctl(slave, TIOCSWINSZ, &s->window) || tcgetattr(slave, &mode) ||
+			   (s->has_tty && tcsetattr(slave, TCSANOW, &s->tty)) ||
+			   (s->mode && fchmod(slave, s->mode)))) {
 		close(slave);
 		slave = -1;
 	}
 	if (slave >= 0) {
-		/* who reads has typed nothing */
+		/* a reader that waits for input finds some: its end */
 		for (int i = 0; i < TYPED_ENDS; i++)
-			if (write(master, &mode.c_cc[VEOF], 1) != 1)
+			if (write(master, s->has_tty ? &s->tty.c_cc[VEOF] : &mode.c_cc[VEOF], 1) !=
+			    1)
 				break;
 		drain_add(d, master);
 	} else if (master >= 0) {
@@ -159,56 +807,172 @@ static int open_terminal(const char *size, struct drain *d)
 	return slave;
 }
 
-/* A descriptor above 2; -1: none. */
-static int open_stream(const char *word, int stream, struct drain *d, bool *known)
+/* culprit's own: what can be set there is. */
+static int open_own(const struct stream *s, int index)
 {
-	static const char terminal[] = "terminal";
+	int flags = fcntl(index, F_GETFL);
 
-	*known = true;
-	if (!strcmp(word, "closed"))
+	if (!is_open(index))
 		return -1;
-	if (!strcmp(word, OWN))
-		return stream;
-	if (!strcmp(word, "null"))
-		return open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (!strcmp(word, "file"))
-		return open_file();
-	if (!strcmp(word, "pipe"))
-		return open_pipe(!stream, d);
-	if (!strncmp(word, terminal, sizeof(terminal) - 1))
-		return open_terminal(word + sizeof(terminal) - 1, d);
-	*known = false;
-	return -1;
+	if ((s->flags && fcntl(index, F_SETFL, flags | s->flags)) ||
+	    (s->at && lseek(index, (off_t)s->at, SEEK_SET) < 0))
+		return -1;
+	return index;
 }
 
-bool sim_streams_open(const char *text, int fds[3], struct err *e)
+/* A descriptor above 2, or the stream's own; -1: none. */
+static int open_stream(struct stream *all, int i, const char *content, const int *fds,
+		       struct drain *d)
 {
-	struct drain d = { .count = 0 };
-	char word[3][32];
-	int end = 0;
+	struct stream *s = &all[i];
+	int fd = -1, access = s->access < 0 ? O_RDWR : s->access;
 
-	if (sscanf(text, "%31[^,],%31[^,],%31[^,]%n", word[0], word[1], word[2], &end) != 3 ||
-	    text[end])
-		return err_set(e, "--streams: '%s' is not IN,OUT,ERR", text);
-	for (int i = 0; i < 3; i++) {
-		bool known;
-
-		fds[i] = open_stream(word[i], i, &d, &known);
-		if (!known)
-			return err_set(e,
-				       "--streams: '%s' is none of null, file, pipe, terminal, "
-				       "closed and %s",
-				       word[i], OWN);
-		if (fds[i] < 0 && strcmp(word[i], "closed"))
-			return err_set(e, "--streams: cannot open a %s: %s", word[i],
-				       strerror(errno));
+	if (s->kind == STREAM_SAME)
+		return fcntl(fds[s->of], F_DUPFD_CLOEXEC, 3);
+	if (s->of >= 0) {
+		fd = open_again(fds[s->of], access | s->flags);
+	} else {
+		switch (s->kind) {
+		case STREAM_NULL:
+		case STREAM_ZERO:
+		case STREAM_FULL:
+		case STREAM_RANDOM:
+			fd = open(devices[s->kind], access | s->flags | O_CLOEXEC);
+			break;
+		case STREAM_FILE:
+			fd = open_file(s, content);
+			break;
+		case STREAM_PIPE:
+			fd = open_pipe(s, i, d);
+			break;
+		case STREAM_SOCKET:
+			fd = open_socket(s, i, d);
+			break;
+		case STREAM_TERMINAL:
+			fd = open_terminal(s, d);
+			break;
+		case STREAM_OWN:
+			return open_own(s, i);
+		default:
+			return -1;
+		}
 	}
-	return !d.count || drain_start(&d, fds, e);
+	if (fd >= 0 && fd < 3) {
+		int above = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+		close(fd);
+		fd = above;
+	}
+	if (fd >= 0 && s->kind == STREAM_FILE && s->at && lseek(fd, (off_t)s->at, SEEK_SET) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
 }
 
-void sim_streams_close(const int fds[3])
+/* --content N=FILE: the names of the files, NULL where there is none. */
+static bool read_contents(const struct cmd_strings *list, const char *content[STREAMS],
+			  struct err *e)
 {
-	for (int i = 0; i < 3; i++)
-		if (fds[i] > 2)
-			close(fds[i]);
+	for (size_t i = 0; i < list->count; i++) {
+		const char *item = list->items[i];
+
+		if (*item < '0' || *item > '2' || item[1] != '=' || !item[2])
+			return err_set(e, "--content: '%s' is not N=FILE, N one of 0, 1 and 2",
+				       item);
+		if (content[*item - '0'])
+			return err_set(e, "--content: stream %c is given twice", *item);
+		content[*item - '0'] = item + 2;
+	}
+	return true;
+}
+
+/* --input */
+static bool open_given(const char *path, int *fd, struct err *e)
+{
+	*fd = -1;
+	if (!path)
+		return true;
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	return *fd >= 0 || err_set(e, "--input: cannot read '%s': %s", path, strerror(errno));
+}
+
+/* Something that cannot be asked for a second time what it gave. */
+static bool gives_once(int index)
+{
+	struct stat st;
+
+	return is_open(index) && !fstat(index, &st) &&
+	       (isatty(index) || (!index && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))));
+}
+
+/* What culprit's own streams give is kept, in one file for all: the order is known then. */
+static void keep_input(const struct sim_options *o, int index, struct sim_streams *s)
+{
+	if (!gives_once(index))
+		return;
+	if (s->kept < 0 && !o->forget_input && !o->real_time && !o->functional) {
+		s->kept = memfd_create("culprit-input", MFD_CLOEXEC);
+		if (s->kept >= 0)
+			fcntl(s->kept, F_SETFL, O_APPEND);
+	}
+	s->input[index] = (struct guest_input){ GUEST_INPUT_KEPT, s->kept };
+}
+
+bool sim_streams_open(const struct sim_options *o, struct sim_streams *out, struct err *e)
+{
+	const char *content[STREAMS] = { NULL };
+	struct drain d = { .count = 0 };
+	struct stream all[STREAMS];
+	int given;
+
+	*out = (struct sim_streams){ .kept = -1 };
+	for (int i = 0; i < STREAMS; i++)
+		out->fds[i] = is_open(i) ? i : -1;
+	if (!o->streams) {
+		if (o->content.count || o->input)
+			return err_set(e,
+				       "%s says what is in a stream that --streams makes: both "
+				       "are needed",
+				       o->input ? "--input" : "--content");
+		for (int i = 0; i < STREAMS; i++)
+			keep_input(o, i, out);
+		return true;
+	}
+	out->words = x_strdup(o->streams);
+	if (!read_contents(&o->content, content, e) || !read_streams(out->words, all, e) ||
+	    !open_given(o->input, &given, e))
+		return false;
+	out->kept = given;
+	for (int i = 0; i < STREAMS; i++) {
+		struct stream *s = &all[i];
+
+		if (content[i] && s->kind != STREAM_FILE)
+			return err_set(e, "--content: stream %d is no file", i);
+		out->fds[i] = open_stream(all, i, content[i], out->fds, &d);
+		if (out->fds[i] < 0 && s->kind != STREAM_CLOSED &&
+		    !(s->kind == STREAM_OWN && !is_open(i)))
+			return err_set(e, "--streams: cannot open a %s: %s", kind_names[s->kind],
+				       strerror(errno));
+		if (s->as && out->fds[i] >= 0 && !identify(s->as, &out->identity[i]))
+			return err_set(e, "--streams: '%s' is not a path", s->as);
+		if (s->kind == STREAM_SAME)
+			out->input[i] = out->input[s->of];
+		else if (s->kind == STREAM_OWN)
+			keep_input(o, i, out);
+		else if (s->kind == STREAM_TERMINAL ||
+			 (!i && (s->kind == STREAM_PIPE || s->kind == STREAM_SOCKET) &&
+			  s->access != O_WRONLY))
+			out->input[i] = (struct guest_input){ GUEST_INPUT_GIVEN, given };
+	}
+	return !d.count || drain_start(&d, e);
+}
+
+void sim_streams_close(struct sim_streams *s)
+{
+	free(s->words);
+	s->words = NULL;
+	for (int i = 0; i < STREAMS; i++)
+		if (s->fds[i] > 2)
+			close(s->fds[i]);
 }

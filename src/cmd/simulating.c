@@ -15,8 +15,10 @@ struct job simulating_itself(const struct rerun *r)
 	return rerun_job(r, "as it was", NULL, 0);
 }
 
-bool simulating_repeats(const char *command, const struct job *itself, double cycles)
+bool simulating_repeats(const char *command, const struct rerun *r, const struct job *itself,
+			double cycles)
 {
+	const char *changes = rerun_changes(r);
 	struct rerun_result result;
 	struct err e;
 
@@ -27,12 +29,12 @@ bool simulating_repeats(const char *command, const struct job *itself, double cy
 	if ((double)result.cycles == cycles)
 		return true;
 	warn("%s: the run does not repeat: it took %.0f cycles and now takes %llu, so what is "
-	     "simulated "
-	     "is not what was measured. What it read from a pipe or a terminal cannot be given to "
-	     "it "
-	     "twice; a file that it reads may have changed since, or one that it wrote may be in "
-	     "its "
-	     "way; and --simulator must be a build with the same timing.",
-	     command, cycles, (unsigned long long)result.cycles);
+	     "simulated is not what was measured: %s",
+	     command, cycles, (unsigned long long)result.cycles,
+	     changes
+		 ? changes
+		 : "a file that it reads may have changed since, or one that it wrote may be in "
+		   "its way; and "
+		   "--simulator must be a build with the same timing");
 	return false;
 }

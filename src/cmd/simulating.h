@@ -48,7 +48,8 @@ struct simulating {
  * says.
  */
 struct job simulating_itself(const struct rerun *r);
-bool simulating_repeats(const char *command, const struct job *itself, double cycles);
+bool simulating_repeats(const char *command, const struct rerun *r, const struct job *itself,
+			double cycles);
 
 /* False, and a line on stderr, if the options cannot be. */
 bool simulating_check(const char *command, const struct simulating *s);

@@ -160,7 +160,7 @@ bool stack_reference_make(struct store *s, const struct simulating *o,
 		if (p.jobs[i].status == JOB_FAILED)
 			warn("stack: the run '%s' failed: %s", p.jobs[i].name, p.jobs[i].message);
 	bool repeats =
-	    ok && itself->status != JOB_FAILED && simulating_repeats("stack", itself, cycles);
+	    ok && itself->status != JOB_FAILED && simulating_repeats("stack", r, itself, cycles);
 
 	for (unsigned k = 0; repeats && k < STACK_REFERENCES; k++) {
 		struct stack_reference *ref = &out[*count];

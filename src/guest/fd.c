@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "guest/process.h"
@@ -112,6 +114,7 @@ int64_t fd_close(struct guest *g, uint64_t fd)
 		if (!used)
 			timer_release(g, old.timer);
 	}
+	listing_closed(g, old.listing);
 	return ret_errno(close(old.host));
 }
 
@@ -132,6 +135,15 @@ bool fd_is_harmless(int host)
 	return S_ISCHR(st.st_mode) || !path_is_kernels(host);
 }
 
+/* /dev/random and /dev/urandom, of which the guest has its own. */
+static bool gives_random(const struct guest *g, int host)
+{
+	struct stat st;
+
+	return !g->config.real_time && !fstat(host, &st) && S_ISCHR(st.st_mode) &&
+	       (st.st_rdev == makedev(1, 8) || st.st_rdev == makedev(1, 9));
+}
+
 void fds_init(struct guest *g)
 {
 	for (int fd = 0; fd < 3; fd++) {
@@ -148,7 +160,10 @@ void fds_init(struct guest *g)
 			continue;
 		}
 		grow(g, 3);
-		g->fds[fd] = (struct fd_entry){ .host = host, .kind = FD_PLAIN };
+		g->fds[fd] = (struct fd_entry){
+			.host = host,
+			.kind = gives_random(g, host) ? FD_RANDOM : FD_PLAIN,
+		};
 	}
 }
 

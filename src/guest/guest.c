@@ -77,6 +77,7 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 	g->config = *config;
 	g->vfork_fd = -1;
 	g->sysroot_fd = g->exe_fd = g->world.root_fd = -1;
+	files_init(g);
 	g->ns_per_tick = 1e9 / (config->clock_hz > 0 ? config->clock_hz : 1e9);
 	g->quantum = config->quantum ? config->quantum : DEFAULT_QUANTUM;
 	g->umask_value = 022;
@@ -94,6 +95,7 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 	path_world_init(g);
 	procs_init(g);
 	fds_init(g);
+	input_init(g);
 	g->ntimers = TIMER_FIRST_POSIX;
 	g->timers = x_calloc(g->ntimers, sizeof(*g->timers));
 	g->cur = thread_new(g);
@@ -131,7 +133,9 @@ void guest_free(struct guest *g)
 			close(g->timers[i].host_fd);
 	free(g->timers);
 	fds_free(g);
+	input_free(g);
 	files_free(g);
+	listings_free(g);
 	if (g->procs)
 		procs_free(g);
 	if (g->engine)

@@ -42,13 +42,33 @@ enum guest_fork {
 /* The environment of a guest for which no other is asked. */
 extern const char *const guest_environment[];
 
+/* What becomes of what the guest reads from a standard stream that is no file. */
+enum guest_input_how {
+	GUEST_INPUT_PLAIN,
+	GUEST_INPUT_KEPT,  /* read in full pieces, and appended to fd unless that is -1 */
+	GUEST_INPUT_GIVEN, /* taken from fd, as it was kept there; -1: the input is at its end */
+};
+struct guest_input {
+	enum guest_input_how how;
+	int fd; /* of a file; the caller's, open as long as the guest lives */
+};
+/* Which file a standard stream is taken for: what stat says. */
+struct guest_identity {
+	bool known; /* else the host's */
+	uint64_t dev, ino, nlink;
+};
+/* More is not kept: such a file is longer than this. */
+#define GUEST_INPUT_LIMIT (16ull << 20)
+
 struct guest_config {
-	char **argv;	      /* argv[0] is the program; NULL-terminated */
-	char **envp;	      /* NULL: guest_environment */
-	const char *program;  /* path of the ELF file; NULL: argv[0] */
-	const char *sysroot;  /* absolute guest paths are looked up here first; NULL: none */
-	const int *streams;   /* host descriptors of the three standard streams, duplicated; -1: not
-				 open. NULL: this process' */
+	char **argv;	     /* argv[0] is the program; NULL-terminated */
+	char **envp;	     /* NULL: guest_environment */
+	const char *program; /* path of the ELF file; NULL: argv[0] */
+	const char *sysroot; /* absolute guest paths are looked up here first; NULL: none */
+	const int *streams;  /* host descriptors of the three standard streams, duplicated; -1: not
+				open. NULL: this process' */
+	struct guest_input input[3]; /* of the three standard streams */
+	struct guest_identity identity[3];
 	uint64_t seed;	      /* random numbers, pid; 0 is the default, and a valid seed */
 	bool real_time;	      /* host clock and host randomness instead of deterministic ones */
 	uint64_t quantum;     /* instructions before a switch between threads; 0: default */
@@ -165,9 +185,24 @@ enum guest_use {
 	GUEST_CHANGED = 1 << 1, /* was there, and was opened to be written, or replaced */
 	GUEST_MADE = 1 << 2,	/* was not there */
 };
-/* Host paths of the files that this process has used so. The list is allocated, its items live as
- * long as the guest. */
+/* Takes in what forked processes have noted; before the three below. */
+void guest_notes(struct guest *g);
+/* Host paths of the files that the guest has used so. The list is allocated, its items live as
+ * long as the guest, or to the next guest_notes. */
 size_t guest_files(const struct guest *g, enum guest_use use, const char ***paths);
+
+/* A folder that was listed; lives like those. */
+struct guest_folder {
+	const char *path;  /* on the host */
+	const char *names; /* that it held at first: each with its kind's mark as of `ls -F` (a
+			      device's is %) and a NUL. NULL: they were too many to keep */
+	size_t names_bytes, count;
+	uint64_t digest; /* of all listings of it */
+};
+/* False if there are not so many. */
+bool guest_folder(const struct guest *g, size_t index, struct guest_folder *out);
+/* A host path that culprit writes: no folder shows it to the guest, nor its temporary forms. */
+void guest_hide(struct guest *g, const char *path);
 
 /* Profiling without timing: how often each block of instructions ran. Off by default, and then
  * free. */

@@ -627,13 +627,28 @@ static int open_text(struct guest *g, const struct node *n, bool writes)
 }
 
 /* A device of the host's, if what stands under its name is that device. */
-static int open_device(const struct node *n, int flags)
+/* The controlling terminal is the one among the streams, whatever culprit's is. */
+static int open_terminal(const struct guest *g, int flags)
+{
+	char path[FD_PATH_BYTES];
+	int fd;
+
+	if (input_terminal(g) < 0)
+		return -ENXIO;
+	path_to_fd(input_terminal(g), path);
+	fd = open(path, (flags & (O_ACCMODE | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_device(const struct guest *g, const struct node *n, int flags)
 {
 	const struct row *r = &table[n->row];
 	char path[NODE_PATH_BYTES];
 	struct stat st;
 	int fd;
 
+	if (is_row(n, "/dev/tty"))
+		return open_terminal(g, flags);
 	node_path(n, path);
 	fd = open(path, (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_DIRECTORY | O_TMPFILE)) |
 			    O_CLOEXEC | O_NOFOLLOW);
@@ -687,7 +702,7 @@ int node_open(struct guest *g, const struct node *n, int flags, enum fd_kind *ki
 			fd = open("/dev/zero", (flags & (O_ACCMODE | O_NONBLOCK)) | O_CLOEXEC);
 			return fd < 0 ? -errno : fd;
 		}
-		return open_device(n, flags);
+		return open_device(g, n, flags);
 	}
 	if (r->flags & REFUSED || (writes && !(r->mode & 0200)))
 		return -EACCES;
@@ -727,7 +742,7 @@ static bool next_number(struct guest *g, const struct node *dir, const char *wil
 			if (i >= PROC_SLOTS || i >= (uint32_t)g->procs->next)
 				return false;
 			*value = g->procs->slot[i].guest_pid;
-			if (*value)
+			if (*value && is_process(g, *value))
 				return true;
 		} else if (!strcmp(wild, "TID")) {
 			if (dir->pid != g->pid) {

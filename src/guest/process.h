@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "guest/engine.h"
 #include "guest/guest.h"
@@ -125,6 +126,8 @@ struct fd_entry {
 	uint8_t kind; /* enum fd_kind */
 	bool cloexec;
 	bool internal;	  /* nobody outside this process is at the other end */
+	uint8_t input;	  /* 1 + the standard stream whose guest_config.input counts; 0: none */
+	uint32_t listing; /* 1 + index into listings, of a folder that is being listed; 0: none */
 	uint32_t timer;	  /* FD_TIMER: index into timers; FD_SIGNAL: O_NONBLOCK */
 	uint64_t sigset;  /* FD_SIGNAL */
 	int pid;	  /* FD_PIDFD: guest pid; otherwise F_SETOWN's */
@@ -295,6 +298,16 @@ struct guest {
 	size_t nimages;
 	struct file_use *files;
 	size_t nfiles;
+	struct listing *listings;
+	size_t nlistings;
+	struct folder_use *folders;
+	size_t nfolders;
+	int notes_fd;  /* a log of what files and folders are used; all processes share it */
+	char **hidden; /* what culprit writes: not in the guest's folders */
+	size_t nhidden;
+	struct input_place *input_place;
+	uint64_t terminal_rdev, terminal_ino;  /* of the terminal among the streams; 0: none */
+	uint64_t stream_dev[3], stream_ino[3]; /* the host's, where guest_config has an identity */
 
 	bool ended;
 	int wait_status; /* as wait4 reports it */
@@ -395,6 +408,9 @@ void fds_init(struct guest *g);
 void fds_free(struct guest *g);
 
 /* files.c */
+void files_init(struct guest *g);
+/* A folder was listed: its names, each with the mark of its kind and a NUL. */
+void files_listed(struct guest *g, const char *path, const char *names, size_t size_bytes);
 /* If nothing of that name is there. */
 bool files_new(int dir, const char *path);
 /* A file was opened; made: it was not there before. */
@@ -402,6 +418,32 @@ void files_opened(struct guest *g, int host, int flags, bool made);
 /* A name has appeared, or stands for something else than before. */
 void files_named(struct guest *g, int dir, const char *path, bool made);
 void files_free(struct guest *g);
+
+/* input.c */
+#define INPUT_IOV_MAX 1024
+void input_init(struct guest *g);
+void input_free(struct guest *g);
+/* A descriptor was opened by a name: it may be one of the standard streams again. */
+void input_opened(struct guest *g, int64_t fd);
+/* The host's descriptor of the terminal among the standard streams; -1: there is none. */
+int input_terminal(const struct guest *g);
+/* What stat says of a file, which may be one of the streams: those look the same in every run. */
+struct file_ids {
+	uint64_t dev, ino, rdev, nlink;
+};
+void input_steady(const struct guest *g, struct file_ids *ids);
+/* Reads from a descriptor whose entry has input set. */
+int64_t input_read(struct guest *g, struct thread *t, uint64_t fd, const struct iovec *iov,
+		   int count);
+
+/* listing.c */
+/* The next entries of a folder into guest memory, in the order of their names. */
+int64_t listing_read(struct guest *g, struct fd_entry *f, uint64_t addr, uint64_t size_bytes);
+/* Moves within a folder; false if that is none that was listed. */
+bool listing_seek(struct guest *g, struct fd_entry *f, int64_t offset, int whence, int64_t *at);
+/* A descriptor was closed. */
+void listing_closed(struct guest *g, uint32_t listing);
+void listings_free(struct guest *g);
 
 /* path.c */
 #define PATH_BYTES 4096

@@ -286,7 +286,16 @@ int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 			continue;
 		if (known[i].in && copy_in(g, buf, a[2], known[i].in) < 0)
 			return -EFAULT;
-		r = ioctl(f->host, request, buf);
+		/* Whether culprit itself is in the foreground there is not the guest's business. */
+		if (request == TIOCGPGRP || request == TIOCGSID || request == TIOCSPGRP) {
+			if (!isatty(f->host))
+				return -ENOTTY;
+			if (request != TIOCSPGRP)
+				memcpy(buf, &g->pid, 4);
+			r = 0;
+		} else {
+			r = ioctl(f->host, request, buf);
+		}
 		if (r < 0)
 			return -errno;
 		if (known[i].out && copy_out(g, a[2], buf, known[i].out) < 0)
@@ -299,19 +308,11 @@ int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 int64_t sys_getdents64(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	struct fd_entry *f = fd_get(g, a[0]);
-	uint64_t n = (uint32_t)a[2];
-	long got;
 
 	(void)t;
 	if (!f)
 		return -EBADF;
 	if (f->node.row)
-		return node_list(g, f, a[1], n);
-	if (!host_ptr(g, a[1], n))
-		return -EFAULT;
-	got = syscall(SYS_getdents64, f->host, g->mem.base + a[1], n);
-	if (got < 0)
-		return -errno;
-	mem_written(&g->mem, a[1], (uint64_t)got);
-	return got;
+		return node_list(g, f, a[1], (uint32_t)a[2]);
+	return listing_read(g, f, a[1], (uint32_t)a[2]);
 }

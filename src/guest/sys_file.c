@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls that name files: opening, stat, folders, links, permissions, times. */
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,6 +32,7 @@ static int64_t open_node(struct guest *g, const struct node *n, int flags)
 
 	if (fd >= 0)
 		g->fds[fd].node = *n;
+	input_opened(g, fd);
 	return fd;
 }
 
@@ -76,7 +78,9 @@ static int64_t open_path(struct guest *g, uint64_t dirfd, uint64_t addr, int fla
 	if ((flags & O_TRUNC) && fstat((int)fd, &st) == 0)
 		mem_file_cut(&g->mem, st.st_dev, st.st_ino);
 	files_opened(g, (int)fd, flags, made);
-	return fd_install(g, (int)fd, 0, flags & O_CLOEXEC, FD_PLAIN);
+	fd = fd_install(g, (int)fd, 0, flags & O_CLOEXEC, FD_PLAIN);
+	input_opened(g, fd);
+	return fd;
 }
 
 int64_t sys_openat(struct guest *g, struct thread *t, const uint64_t *a)
@@ -115,8 +119,66 @@ struct guest_stat {
 };
 _Static_assert(sizeof(struct guest_stat) == 128, "struct stat of riscv64");
 
-static int64_t stat_out(struct guest *g, uint64_t addr, const struct stat *st)
+/*
+ * Libraries size their buffers, and programs choose how to copy, by what a file system says of
+ * itself. The guest's files are all on one of the most usual kind, with blocks of BLOCK_BYTES and
+ * always as much room, so that a run does not depend on where its files lie or how full the disk
+ * is.
+ */
+#define BLOCK_BYTES 4096
+#define FS_BLOCKS   (1 << 28)
+#define FS_FILES    (1 << 26)
+
+static bool has_blocks(mode_t mode)
 {
+	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode);
+}
+
+static uint64_t blocks_512(uint64_t size_bytes)
+{
+	return (size_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * (BLOCK_BYTES / 512);
+}
+
+static void steady_statfs(struct statfs *s)
+{
+	switch (s->f_type) {
+	case PROC_SUPER_MAGIC:
+	case SYSFS_MAGIC:
+	case DEVPTS_SUPER_MAGIC:
+		return;
+	default:
+		*s = (struct statfs){ .f_type = EXT4_SUPER_MAGIC,
+				      .f_bsize = BLOCK_BYTES,
+				      .f_frsize = BLOCK_BYTES,
+				      .f_blocks = FS_BLOCKS,
+				      .f_bfree = FS_BLOCKS / 2,
+				      .f_bavail = FS_BLOCKS / 2,
+				      .f_files = FS_FILES,
+				      .f_ffree = FS_FILES / 2,
+				      .f_namelen = 255,
+				      .f_flags = s->f_flags };
+	}
+}
+
+static void steady_stat(struct guest *g, struct stat *st)
+{
+	struct file_ids ids = { st->st_dev, st->st_ino, st->st_rdev, st->st_nlink };
+
+	input_steady(g, &ids);
+	st->st_dev = ids.dev;
+	st->st_ino = ids.ino;
+	st->st_rdev = ids.rdev;
+	st->st_nlink = ids.nlink;
+	if (has_blocks(st->st_mode)) {
+		st->st_blksize = BLOCK_BYTES;
+		st->st_blocks = (blkcnt_t)blocks_512((uint64_t)st->st_size);
+	}
+}
+
+static int64_t stat_out(struct guest *g, uint64_t addr, struct stat *st)
+{
+	steady_stat(g, st);
+
 	struct guest_stat s = {
 		.dev = st->st_dev,
 		.ino = st->st_ino,
@@ -221,6 +283,7 @@ int64_t sys_statx(struct guest *g, struct thread *t, const uint64_t *a)
 	path_done(&at);
 	if (err)
 		return err;
+	steady_stat(g, &st);
 	statx_show(&stx, &st);
 	return copy_out(g, a[4], &stx, sizeof(stx));
 }
@@ -241,6 +304,7 @@ int64_t sys_statfs(struct guest *g, struct thread *t, const uint64_t *a)
 		err = fd < 0 ? fd : fstatfs(fd, &s) < 0 ? -errno : 0;
 		if (fd >= 0)
 			close(fd);
+		steady_statfs(&s);
 	}
 	path_done(&at);
 	return err ? err : copy_out(g, a[1], &s, 120);
@@ -258,6 +322,8 @@ int64_t sys_fstatfs(struct guest *g, struct thread *t, const uint64_t *a)
 		node_statfs(&f->node, &s);
 	else if (fstatfs(f->host, &s) < 0)
 		return -errno;
+	else
+		steady_statfs(&s);
 	return copy_out(g, a[1], &s, 120);
 }
 

@@ -111,6 +111,14 @@ static int64_t do_read(struct guest *g, struct thread *t, uint64_t fd, uint64_t 
 		return random_out(g, addr, n);
 	if (f->kind == FD_SIGNAL)
 		return read_signals(g, t, f, fd, addr, n);
+	if (f->input) {
+		const struct iovec iov = { g->mem.base + addr, n };
+		int64_t in = input_read(g, t, fd, &iov, 1);
+
+		if (in > 0)
+			mem_written(&g->mem, addr, (uint64_t)in);
+		return in;
+	}
 	r = ready(f->host, POLLIN);
 	if (r < 0)
 		return r;
@@ -246,6 +254,12 @@ int64_t sys_readv(struct guest *g, struct thread *t, const uint64_t *a)
 			total += (uint64_t)got;
 		}
 		return (int64_t)total;
+	}
+	if (f->input) {
+		got = input_read(g, t, a[0], iov, (int)count);
+		if (got > 0)
+			iov_written(g, iov, count, got);
+		return got;
 	}
 	r = ready(f->host, POLLIN);
 	if (r <= 0)
@@ -384,6 +398,7 @@ int64_t sys_pwritev2(struct guest *g, struct thread *t, const uint64_t *a)
 int64_t sys_lseek(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	struct fd_entry *f = fd_get(g, a[0]);
+	int64_t at;
 
 	(void)t;
 	if (!f)
@@ -395,6 +410,8 @@ int64_t sys_lseek(struct guest *g, struct thread *t, const uint64_t *a)
 			return -EINVAL;
 		return (int64_t)f->list_at;
 	}
+	if (listing_seek(g, f, (int64_t)a[1], (int)a[2], &at))
+		return at;
 	return ret_errno(lseek(f->host, (off_t)a[1], (int)a[2]));
 }
 
@@ -429,6 +446,9 @@ static int64_t between(struct guest *g, struct thread *t, const uint64_t *a, boo
 
 	if (in < 0 || out < 0)
 		return -EBADF;
+	/* What a stream gives is read, so that it can be kept: programs then read and write. */
+	if (fd_get(g, a[0])->input)
+		return -EINVAL;
 	if ((a[1] && copy_in(g, &in_at, a[1], 8) < 0) || (a[3] && copy_in(g, &out_at, a[3], 8) < 0))
 		return -EFAULT;
 	if (!copy && ready(in, POLLIN) == 0)

@@ -2,9 +2,11 @@
 /*
  * Rows of table run that are read here, as `culprit sim` writes them: argv, env, sets, start and
  * stop are JSON lists of strings; sysroot, cwd and stdin are paths or absent; streams says what the
- * standard streams were, files which files were read, changed and made; max_insts, fast_forward,
- * warm and seed are numbers; children is a word; real_time says that the run cannot be repeated.
- * The machine is the resolved one of table machine, so settings of the run are in it.
+ * standard streams were, content0 to content2 what was in their files and input what came through a
+ * pipe, packed (util/pack.h); files says which files were read, changed and made, folders which
+ * folders were listed and what they held; max_insts, fast_forward, warm and seed are numbers;
+ * children is a word; real_time says that the run cannot be repeated. The machine is the resolved
+ * one of table machine, so settings of the run are in it.
  */
 #include "jobs/rerun.h"
 
@@ -15,13 +17,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jobs/folders.h"
+#include "util/pack.h"
+
+#define CONTENT_MAX (32u << 20) /* more than a run keeps */
+
 struct rerun {
 	char *program; /* culprit */
 	char *machine; /* file */
 	json_t *argv, *env;
 	json_t *start, *stop; /* of regions; NULL: the whole run */
 	json_t *files;	      /* read, changed, made; may be NULL */
+	json_t *folders;      /* listed; may be NULL */
 	char *sysroot, *cwd, *input, *streams, *children;
+	char *content[3]; /* files with what is in those of the streams; NULL: nothing */
+	char *given;	  /* file with what comes through pipes and terminals; NULL: nothing */
+	char *store;	  /* the profile itself, which no listing shows */
+	bool keeps_input; /* what was read from a pipe is known, or there was none */
+	char *changes;	  /* what is not as it was, in words; NULL: nothing that is known */
 	int64_t max_insts, fast_forward, warm, seed;
 	int exit_status;      /* -1: did not end by itself */
 	struct digest digest; /* of all but the settings */
@@ -97,6 +110,58 @@ static json_t *run_files(struct store *s)
 	return NULL;
 }
 
+/* A file of the cache, named by the digest of what is in it; its path, or NULL. */
+static char *write_cached(const char *cache_dir, const char *folder, const char *suffix,
+			  const void *data, size_t size, struct err *e)
+{
+	char hex[DIGEST_HEX], *dir = x_asprintf("%s/%s", cache_dir, folder);
+	struct digest d;
+
+	digest_init(&d);
+	digest_add(&d, data, size);
+	digest_hex(&d, hex);
+
+	char *path = x_asprintf("%s/%.32s%s", dir, hex, suffix);
+	char *temp = x_asprintf("%s.%ld", path, (long)getpid());
+	bool made = jobs_make_dirs(dir, e);
+	FILE *f = made ? fopen(temp, "we") : NULL;
+	bool ok = f && fwrite(data, 1, size, f) == size;
+
+	if (f && fclose(f))
+		ok = false;
+	if (!ok || rename(temp, path)) {
+		if (made)
+			err_set(e, "cannot write '%s': %s", path, strerror(errno));
+		free(path);
+		path = NULL;
+	}
+	free(temp);
+	free(dir);
+	return path;
+}
+
+/* [{"path": …, "count": …, "digest": …, "names": […] or null}, …]; NULL: none, or not that. */
+static json_t *run_folders(struct store *s)
+{
+	char *text = run_text(s, "folders");
+	json_t *all = text ? json_loads(text, 0, NULL) : NULL;
+	bool good = json_is_array(all);
+
+	for (size_t i = 0; good && i < json_array_size(all); i++) {
+		const json_t *one = json_array_get(all, i), *names = json_object_get(one, "names");
+		const char *path = json_string_value(json_object_get(one, "path"));
+
+		good = path && *path == '/' && (json_is_null(names) || json_is_array(names));
+		for (size_t k = 0; good && k < json_array_size(names); k++)
+			good = json_is_string(json_array_get(names, k));
+	}
+	free(text);
+	if (good)
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
 /* The machine as an INI file, named by its digest. The caller frees. */
 static char *write_machine(struct store *s, const char *cache_dir, struct err *e)
 {
@@ -104,10 +169,9 @@ static char *write_machine(struct store *s, const char *cache_dir, struct err *e
 	    s,
 	    "SELECT section, key, value FROM machine ORDER BY section != 'machine', section, key",
 	    "");
-	char *text = NULL, section[64] = "", hex[DIGEST_HEX];
+	char *text = NULL, section[64] = "";
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
-	struct digest d;
 
 	while (f && store_next(&q)) {
 		const char *sec = store_text(&q, 0), *key = store_text(&q, 1),
@@ -126,30 +190,9 @@ static char *write_machine(struct store *s, const char *cache_dir, struct err *e
 		free(text);
 		return NULL;
 	}
-	digest_init(&d);
-	digest_text(&d, text);
-	digest_hex(&d, hex);
 
-	char *dir = x_asprintf("%s/machines", cache_dir);
-	char *path = x_asprintf("%s/%.32s.ini", dir, hex);
-	char *temp = x_asprintf("%s.%ld", path, (long)getpid());
+	char *path = write_cached(cache_dir, "machines", ".ini", text, size, e);
 
-	bool made = jobs_make_dirs(dir, e);
-
-	f = made ? fopen(temp, "we") : NULL;
-
-	bool ok = f && fwrite(text, 1, size, f) == size;
-
-	if (f && fclose(f))
-		ok = false;
-	if (!ok || rename(temp, path)) {
-		if (made)
-			err_set(e, "cannot write the machine to '%s': %s", path, strerror(errno));
-		free(path);
-		path = NULL;
-	}
-	free(temp);
-	free(dir);
 	free(text);
 	return path;
 }
@@ -206,6 +249,14 @@ bool rerun_regions(const struct rerun *r)
 	return r->start || r->stop;
 }
 
+const char *rerun_changes(const struct rerun *r)
+{
+	if (r->changes || r->keeps_input)
+		return r->changes;
+	return "what it read from a pipe or a terminal is not in the profile (--forget-input, more "
+	       "than 16 MiB, or typed unseen), so it finds nothing to read now";
+}
+
 static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 {
 	struct digest *d = &r->digest;
@@ -220,6 +271,13 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 	digest_text(d, r->sysroot);
 	digest_text(d, r->cwd);
 	digest_text(d, r->streams);
+	for (unsigned i = 0; i < ARRAY_LEN(r->content); i++)
+		if (r->content[i]) {
+			digest_text(d, "content");
+			digest_file(d, r->content[i]);
+		}
+	if (r->given)
+		digest_file(d, r->given);
 	digest_text(d, r->children);
 	if (rerun_regions(r)) {
 		digest_text(d, "regions");
@@ -243,6 +301,8 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 		digest_text(d, path);
 		digest_file(d, path); /* one that is gone counts by its name */
 	}
+	r->changes = folders_changed(r->folders, json_object_get(r->files, file_uses[FILES_MADE]),
+				     r->store, d);
 	return digest_images(r, s, e);
 }
 
@@ -266,17 +326,87 @@ static bool by_cycle(const json_t *triggers)
 	return false;
 }
 
-/* As they were; but standard input, if a file or nothing, is the job's. */
-static char *job_streams(char *streams)
+/* If the word for a stream has the attribute. */
+static bool has_attribute(const char *word, const char *attribute)
 {
-	const char *rest = streams ? strchr(streams, ',') : NULL;
-	char *own = NULL;
+	size_t n = strlen(attribute);
+	const char *end = word + strcspn(word, ",");
 
-	if (!rest || (strncmp(streams, "file,", 5) && strncmp(streams, "null,", 5)))
+	while ((word = memchr(word, '+', (size_t)(end - word)))) {
+		word++;
+		if ((size_t)(end - word) >= n && !strncmp(word, attribute, n) &&
+		    (word + n == end || word[n] == '+'))
+			return true;
+	}
+	return false;
+}
+
+/* As they were; but standard input, if a file that can be read again, is the job's. */
+static char *job_streams(const struct rerun *r, char *streams)
+{
+	static const char *const kept[] = { "append", "nonblock", "direct", "sync", "dsync" };
+	const char *rest = streams ? strchr(streams, ',') : NULL;
+	char *own = NULL, *at;
+
+	if (!rest || r->content[0] ||
+	    (strncmp(streams, "file,", 5) && strncmp(streams, "file+", 5)))
 		return streams;
-	own = x_asprintf("-%s", rest);
+	own = x_strdup("-");
+	for (unsigned i = 0; i < ARRAY_LEN(kept); i++)
+		if (has_attribute(streams, kept[i])) {
+			char *longer = x_asprintf("%s+%s", own, kept[i]);
+
+			free(own);
+			own = longer;
+		}
+	at = strstr(streams, "+at=");
+	if (at && at < rest) {
+		char *longer =
+		    x_asprintf("%s+at=%.*s", own, (int)strspn(at + 4, "0123456789"), at + 4);
+
+		free(own);
+		own = longer;
+	}
+	at = x_asprintf("%s%s", own, rest);
+	free(own);
 	free(streams);
-	return own;
+	return at;
+}
+
+/* If there is something to read that cannot be read again. */
+static bool reads_once(const char *streams)
+{
+	return streams && (((!strncmp(streams, "pipe", 4) || !strncmp(streams, "socket", 6)) &&
+			    !has_attribute(streams, "w")) ||
+			   strstr(streams, "terminal"));
+}
+
+/* A row of packed bytes as a file of the cache. True if all is well, with *path NULL if there is no
+ * such row. */
+static bool unpack_row(struct store *s, const char *key, const char *dir, char **path,
+		       struct err *e)
+{
+	char *text = run_text(s, key);
+	size_t size = 0;
+	uint8_t *data = text ? unpack_text(text, CONTENT_MAX, &size) : NULL;
+	bool ok =
+	    !text || data || err_set(e, "%s: row '%s' of table run is damaged", store_path(s), key);
+
+	if (data)
+		ok = (*path = write_cached(dir, "streams", "", data, size, e));
+	free(text);
+	free(data);
+	return ok;
+}
+
+static bool unpack_streams(struct rerun *r, struct store *s, const char *dir, struct err *e)
+{
+	static const char *const keys[] = { "content0", "content1", "content2" };
+	bool ok = unpack_row(s, "input", dir, &r->given, e);
+
+	for (unsigned i = 0; ok && i < ARRAY_LEN(r->content); i++)
+		ok = unpack_row(s, keys[i], dir, &r->content[i], e);
+	return ok;
 }
 
 struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir, struct err *e)
@@ -293,8 +423,10 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	r->sysroot = run_text(s, "sysroot");
 	r->cwd = run_text(s, "cwd");
 	r->input = run_text(s, "stdin");
-	r->streams = job_streams(run_text(s, "streams"));
+	r->streams = run_text(s, "streams");
 	r->files = run_files(s);
+	r->folders = run_folders(s);
+	r->store = realpath(store_path(s), NULL);
 	r->children = run_text(s, "children");
 	r->max_insts = run_number(s, "max_insts", 0);
 	r->fast_forward = run_number(s, "fast_forward", 0);
@@ -326,6 +458,18 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 			     store_path(s));
 	else if (!r->program)
 		ok = err_set(e, "cannot find culprit's own program");
+	else if (r->streams && strstr(r->streams, "other"))
+		ok = err_set(
+		    e,
+		    "%s: one of the standard streams was neither a file, a pipe, a socket, a "
+		    "terminal nor one of null, zero, full and random, so the run cannot be "
+		    "simulated again",
+		    store_path(s));
+	ok = ok && unpack_streams(r, s, dir, e);
+	if (ok) {
+		r->keeps_input = !reads_once(r->streams) || r->given;
+		r->streams = job_streams(r, r->streams);
+	}
 	ok = ok && (r->machine = write_machine(s, dir, e)) && digest_run(r, s, e);
 	free(dir);
 	if (!ok) {
@@ -344,6 +488,12 @@ void rerun_close(struct rerun *r)
 	json_decref(r->start);
 	json_decref(r->stop);
 	json_decref(r->files);
+	json_decref(r->folders);
+	for (unsigned i = 0; i < ARRAY_LEN(r->content); i++)
+		free(r->content[i]);
+	free(r->given);
+	free(r->store);
+	free(r->changes);
 	free(r->program);
 	free(r->machine);
 	free(r->sysroot);
@@ -466,6 +616,17 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	add_number(&w, "--seed", r->seed);
 	if (r->streams)
 		add_pair(&w, "--streams", r->streams);
+	for (unsigned i = 0; r->streams && i < ARRAY_LEN(r->content); i++)
+		if (r->content[i]) {
+			char *item = x_asprintf("%u=%s", i, r->content[i]);
+
+			add_pair(&w, "--content", item);
+			free(item);
+		}
+	if (r->streams && r->given)
+		add_pair(&w, "--input", r->given);
+	if (r->folders && r->store)
+		add_pair(&w, "--hide", r->store);
 	if (r->children)
 		add_pair(&w, "--children", r->children);
 	/* a summary is of the whole run; what lies in regions is counted on the bus */

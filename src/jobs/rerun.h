@@ -23,10 +23,15 @@ void rerun_close(struct rerun *r);
 /*
  * The same run with the settings ("section.key=value") on top of its machine, nothing analysed. The
  * job's digest covers program, arguments, files that they name or that were read, images loaded,
- * environment, folder, kind of standard streams, machine, settings and culprit itself.
+ * environment, folder, standard streams and what is in them, folders that were listed, machine,
+ * settings and culprit itself.
  */
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count);
+
+/* What is known not to be as it was when the run was made, in words: a folder that it lists and
+ * what appeared there, an input that was not kept. NULL: nothing. */
+const char *rerun_changes(const struct rerun *r);
 
 /* If the run was looked at only in regions (--start, --stop); then so are the jobs'. */
 bool rerun_regions(const struct rerun *r);

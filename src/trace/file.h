@@ -45,9 +45,11 @@ struct trace_info {
 	uint64_t insts, cycles; /* of the whole run, traced or not */
 	bool ended;		/* exit_status is valid */
 	int exit_status;
-	double host_seconds;
-	const char *files; /* JSON: which it read and wrote; NULL: not known */
-	bool complete;	   /* the run was traced to its end */
+	double host_seconds; /* not in a file: it is another in every run */
+	const char *files;   /* JSON: which it read and wrote; NULL: not known */
+	const char *folders; /* JSON: which it listed, and what they held; NULL: none */
+	const char *input;   /* what came through a pipe, packed; NULL: not known */
+	bool complete;	     /* the run was traced to its end */
 };
 
 /* The value of a setting, or NULL. */

@@ -22,7 +22,7 @@
 #define BLOCK_MAGIC	  0x4b4c4243u /* "CBLK" */
 #define BLOCK_HEAD_BYTES  64
 #define BLOCK_PAYLOAD_MAX (1u << 28)
-#define INFO_TEXT_MAX	  (1u << 24)
+#define INFO_TEXT_MAX	  (1u << 27)
 #define INDEX_ENTRY_BYTES 56
 
 enum block_kind {

@@ -143,9 +143,12 @@ void info_write(const struct trace_info *info, struct bytes *out)
 	put_number(out, "cycles", info->cycles);
 	if (info->ended)
 		put_number(out, "exit_status", (uint64_t)info->exit_status);
-	put_real(out, "host_seconds", info->host_seconds);
 	if (info->files)
 		put_line(out, "files", (const char *[]){ info->files }, 1);
+	if (info->folders)
+		put_line(out, "folders", (const char *[]){ info->folders }, 1);
+	if (info->input)
+		put_line(out, "input", (const char *[]){ info->input }, 1);
 	for (size_t i = 0; i < info->nsettings; i++)
 		put_line(out, "setting",
 			 (const char *[]){ info->settings[i].section, info->settings[i].key,
@@ -248,8 +251,9 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 		info->ended = true;
 		info->exit_status = (int)number(v[1]);
 	}
-	else if (!strcmp(key, "host_seconds")) info->host_seconds = strtod(v[1], NULL);
 	else if (!strcmp(key, "files")) info->files = v[1];
+	else if (!strcmp(key, "folders")) info->folders = v[1];
+	else if (!strcmp(key, "input")) info->input = v[1];
 	else if (!strcmp(key, "setting") && n >= 4)
 	{
 		c->settings = x_realloc(c->settings, (info->nsettings + 1) * sizeof(*c->settings));

@@ -124,12 +124,18 @@ test_what_a_run_makes_is_its_own() {
 	[ "$(ls "$tmp/work")" = file ] || fail "something else is there"
 }
 
-test_what_came_through_a_pipe_does_not_repeat() {
+test_what_came_through_a_pipe_repeats_unless_it_is_not_kept() {
 	printf '%9999s' x | "$CULPRIT" sim --machine eyerman2006 --analyze cpistack -o "$tmp/i.culprit" -- "$GUESTS/answers" cat \
 		>/dev/null 2>&1
 	run stack "$tmp/i.culprit" --json
+	status_is 0
+	json_holds 'm["simulated"]["reference"]'
+	printf '%9999s' x | "$CULPRIT" sim --machine eyerman2006 --analyze cpistack --forget-input -o "$tmp/i.culprit" -- \
+		"$GUESTS/answers" cat >/dev/null 2>&1
+	run stack "$tmp/i.culprit" --json
 	status_is 1
 	err_has "does not repeat"
+	err_has "--forget-input"
 }
 
 test_overlap_is_said_where_there_is_some() {
