@@ -21,6 +21,7 @@
 #include "image/image.h"
 #include "trace/export_file.h"
 #include "trace/file.h"
+#include "util/text.h"
 
 #define DEPTH_MAX 512 /* deeper frames are counted to the one at this depth */
 
@@ -150,6 +151,41 @@ static inline uint32_t follow(struct folded *f, const struct rec_inst *r)
 	return node;
 }
 
+/*
+ * Lines of a stack, a space and a number, in the order of the stacks. That is all there is to see,
+ * so the file must also be called so, or hold a stack of two frames.
+ */
+static bool is_folded(const uint8_t *head, size_t size, const char *path)
+{
+	const char *at = (const char *)head, *end = at + size, *before = NULL, *stop;
+	size_t path_bytes = strlen(path), before_bytes = 0;
+	bool deep = path_bytes >= 7 && !strcmp(path + path_bytes - 7, ".folded");
+	for (; (stop = memchr(at, '\n', (size_t)(end - at))); at = stop + 1) {
+		const char *digit = stop;
+		while (digit > at && digit[-1] >= '0' && digit[-1] <= '9')
+			digit--;
+		if (digit == stop || digit < at + 2 || digit[-1] != ' ')
+			return false;
+		size_t bytes = (size_t)(digit - 1 - at);
+		if (before) {
+			size_t least = before_bytes < bytes ? before_bytes : bytes;
+			int order = memcmp(before, at, least);
+			if (order > 0 || (!order && before_bytes >= bytes))
+				return false;
+		}
+		deep |= memchr(at, ';', bytes) != NULL;
+		before = at;
+		before_bytes = bytes;
+	}
+	return before && deep && (at == end || size == OUTPUT_HEAD_BYTES);
+}
+
+static const struct output_kind folded_kind = {
+	.what = "a file of folded stacks",
+	.option = "--param folded=FILE",
+	.is = is_folded,
+};
+
 static bool folded_start(void *state, const struct trace_meta *meta,
 			 const struct analysis_options *o, struct err *e)
 {
@@ -164,7 +200,8 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	f->nnodes = 1;
 	f->nbuckets = 1024;
 	f->buckets = x_calloc(f->nbuckets, sizeof(*f->buckets));
-	return true;
+	/* before the run, though it is written after it: a bad name costs nothing */
+	return output_may_open(f->path, &folded_kind, e);
 }
 
 /* Time up to `end` goes to the last stack. */
@@ -215,7 +252,7 @@ static int by_stack(const void *a, const void *b)
 	return strcmp(((const struct line *)a)->stack, ((const struct line *)b)->stack);
 }
 
-/* The stack of a node as names; a semicolon or line end in a name would break the format. */
+/* The stack of a node as names; a semicolon in a name would break the format. */
 static char *stack_text(struct folded *f, uint32_t node)
 {
 	uint32_t path[DEPTH_MAX + 1];
@@ -227,14 +264,15 @@ static char *stack_text(struct folded *f, uint32_t node)
 		const char *name = "[unknown]";
 		if (f->images && *f->images)
 			name = images_place(*f->images, f->nodes[path[depth]].entry).function;
-		size_t n = strlen(name);
+		char *shown = text_shown_without(name, ";");
+		size_t n = strlen(shown);
 		bytes += n + 1;
 		text = x_realloc(text, bytes);
 		if (used)
 			text[used++] = ';';
-		for (size_t i = 0; i < n; i++)
-			text[used++] = name[i] == ';' || name[i] == '\n' ? ':' : name[i];
-		text[used] = '\0';
+		memcpy(text + used, shown, n + 1);
+		used += n;
+		free(shown);
 	}
 	return text ? text : x_strdup("[unknown]");
 }
@@ -245,7 +283,7 @@ static bool folded_finish(void *state, struct store *store, struct err *e)
 	struct export_file out;
 	size_t n = 0;
 	settle(f, f->seen);
-	if (!export_file_open(&out, f->path, e))
+	if (!export_file_open(&out, f->path, &folded_kind, e))
 		return false;
 	struct line *lines = x_calloc(f->nnodes, sizeof(*lines));
 	for (uint32_t i = 0; i < f->nnodes; i++)
@@ -287,6 +325,8 @@ const struct analysis folded_analysis = {
 	.name = "folded",
 	.summary = "call stacks by cycles, for flame graphs (--param folded=FILE)",
 	.wants = WANT_INSTS | WANT_BRIEF,
+	.params = (const struct analysis_param[]){ { "folded", "the file to write", false, { 0 } },
+						   { NULL } },
 	.state_size = sizeof(struct folded),
 	.start = folded_start,
 	.batch = folded_batch,

@@ -23,7 +23,16 @@ struct work {
 	int64_t function, first_block;
 	const uint64_t *blocks;
 	size_t nblocks;
+	uint64_t spare;	    /* rows that may still be written for what was not executed */
+	bool (*stop)(void); /* asks to write the rest without names; may be NULL */
+	bool stopped;
 };
+
+/* Functions are shown whole where that is not out of proportion to what was executed, whatever
+ * sizes a binary claims: at most so many further rows, and for each executed instruction so many.
+ */
+#define SPARE_ROWS	   65536
+#define SPARE_ROWS_FOR_ONE 64
 
 struct timed_pc {
 	uint64_t pc;
@@ -72,6 +81,16 @@ static bool read_pcs(struct work *w, struct err *e)
 	return store_done(&r, e);
 }
 
+static struct place place_of(struct work *w, uint64_t pc)
+{
+	w->stopped = w->stopped || (w->stop && w->stop());
+	return w->stopped ? (struct place){ .image = SIZE_MAX,
+					    .function = "[unknown]",
+					    .start = pc,
+					    .end = pc }
+			  : images_place(w->images, pc);
+}
+
 /* Direct targets get the name of where they lead, as a reader expects of a disassembly. */
 static void text_of(struct work *w, const struct inst *in, uint64_t pc, char *buf,
 		    size_t size_bytes)
@@ -80,7 +99,7 @@ static void text_of(struct work *w, const struct inst *in, uint64_t pc, char *bu
 	if (in->op == OP_ILLEGAL || !(op_info[in->op].flags & OPF_CTRL) || isa_is_indirect(in))
 		return;
 	uint64_t target = pc + (uint64_t)(int64_t)in->imm;
-	struct place p = images_place(w->images, target);
+	struct place p = place_of(w, target);
 	size_t n = strlen(buf);
 	if (p.image == SIZE_MAX)
 		return;
@@ -104,15 +123,21 @@ static int64_t block_of(const struct work *w, uint64_t pc)
 	return lo ? w->first_block + (int64_t)lo - 1 : w->first_block;
 }
 
+/* Line numbers are what a file says. */
+static int64_t line_of(int line)
+{
+	return line > 0 ? line : 0;
+}
+
 static bool put_instruction(struct work *w, uint64_t pc, unsigned *len, struct err *e)
 {
-	struct place p = images_place(w->images, pc);
+	struct place p = place_of(w, pc);
 	struct inline_frame frames[16];
 	char text[160] = "";
 	uint32_t word = 0;
 	const char *cls = NULL;
 	*len = 2;
-	if (images_word(w->images, pc, &word)) {
+	if (!w->stopped && images_word(w->images, pc, &word)) {
 		struct inst in = isa_decode(word);
 		*len = in.len;
 		text_of(w, &in, pc, text, sizeof(text));
@@ -120,11 +145,40 @@ static bool put_instruction(struct work *w, uint64_t pc, unsigned *len, struct e
 		cls = in.op == OP_ILLEGAL ? NULL : op_class_name[op_info[in.op].cls];
 	}
 	bool ok = store_insert(w->store, e, "instruction", "iiiissis", (int64_t)pc, w->function,
-			       block_of(w, pc), (int64_t)word, text, p.file, (int64_t)p.line, cls);
-	size_t n = images_inlined(w->images, pc, frames, ARRAY_LEN(frames));
+			       block_of(w, pc), (int64_t)word, text, p.file, line_of(p.line), cls);
+	size_t n = w->stopped ? 0 : images_inlined(w->images, pc, frames, ARRAY_LEN(frames));
 	for (size_t i = 0; ok && i < n; i++)
 		ok = store_insert(w->store, e, "inlined", "iissi", (int64_t)pc, (int64_t)i,
-				  frames[i].function, frames[i].file, (int64_t)frames[i].line);
+				  frames[i].function, frames[i].file, line_of(frames[i].line));
+	return ok;
+}
+
+static bool take_spare(struct work *w, uint64_t rows)
+{
+	if (rows > w->spare)
+		return false;
+	w->spare -= rows;
+	return true;
+}
+
+/* The blocks of a function: all of them, or, where those are too many, those with an executed
+ * instruction. */
+static bool put_blocks(struct work *w, size_t at, size_t end, const struct place *p, struct err *e)
+{
+	bool all = take_spare(w, w->nblocks), ok = true;
+	if (!w->nblocks) /* no code to look at: one block for all of it */
+		return store_insert(w->store, e, "block", "iiii", w->next_block++, w->function,
+				    (int64_t)p->start, (int64_t)p->end);
+	for (size_t i = 0; ok && i < w->nblocks; i++) {
+		uint64_t stop = i + 1 < w->nblocks ? w->blocks[i + 1] : p->end;
+		bool ran = at < end && w->pcs[at] < stop;
+		while (at < end && w->pcs[at] < stop)
+			at++;
+		if (all || ran)
+			ok = store_insert(w->store, e, "block", "iiii", w->first_block + (int64_t)i,
+					  w->function, (int64_t)w->blocks[i], (int64_t)stop);
+	}
+	w->next_block += (int64_t)w->nblocks;
 	return ok;
 }
 
@@ -132,41 +186,43 @@ static bool put_instruction(struct work *w, uint64_t pc, unsigned *len, struct e
  */
 static size_t put_function(struct work *w, size_t at, struct err *e)
 {
-	struct place p = images_place(w->images, w->pcs[at]);
+	struct place p = place_of(w, w->pcs[at]);
 	const char *file = NULL;
 	int line = 0;
-	size_t end = at + 1;
+	size_t end = at + 1, next = at;
 	int64_t time = w->units[at];
 	unsigned len;
 	while (end < w->count && w->pcs[end] < p.end)
 		time += w->units[end++];
-	images_declared(w->images, w->pcs[at], &file, &line);
+	if (!w->stopped)
+		images_declared(w->images, w->pcs[at], &file, &line);
 	w->function = w->next_function++;
 	bool ok =
 	    store_insert(w->store, e, "function", "iisiisi", w->function,
 			 p.image == SIZE_MAX ? (int64_t)-1 : (int64_t)p.image, p.function,
-			 (int64_t)p.start, (int64_t)p.end, file ? file : p.file, (int64_t)line);
-	w->nblocks = images_blocks(w->images, w->pcs[at], &w->blocks);
+			 (int64_t)p.start, (int64_t)p.end, file ? file : p.file, line_of(line));
+	w->nblocks = w->stopped ? 0 : images_blocks(w->images, w->pcs[at], &w->blocks);
 	w->first_block = w->next_block;
-	for (size_t i = 0; ok && i < w->nblocks; i++)
-		ok = store_insert(w->store, e, "block", "iiii", w->next_block++, w->function,
-				  (int64_t)w->blocks[i],
-				  (int64_t)(i + 1 < w->nblocks ? w->blocks[i + 1] : p.end));
-	if (ok && !w->nblocks) /* no code to look at: one block for all of it */
-		ok = store_insert(w->store, e, "block", "iiii", w->next_block++, w->function,
-				  (int64_t)p.start, (int64_t)p.end);
-	bool whole = p.image != SIZE_MAX && (uint64_t)time >= w->total / 2000;
-	for (uint64_t pc = p.start; ok && whole && pc < p.end; pc += len)
-		ok = put_instruction(w, pc, &len, e);
-	for (size_t i = at; ok && !whole && i < end; i++)
-		ok = put_instruction(w, w->pcs[i], &len, e);
+	ok = ok && put_blocks(w, at, end, &p, e);
+	bool whole = p.image != SIZE_MAX && (uint64_t)time >= w->total / 2000 &&
+		     take_spare(w, (p.end - p.start) / 2);
+	for (uint64_t pc = p.start; ok && whole && pc < p.end; pc += len) {
+		/* code that jumps into the middle of an instruction has more than one reading */
+		for (; ok && next < end && w->pcs[next] < pc; next++)
+			ok = put_instruction(w, w->pcs[next], &len, e);
+		next += next < end && w->pcs[next] == pc;
+		ok = ok && put_instruction(w, pc, &len, e);
+	}
+	for (; ok && next < end; next++)
+		ok = put_instruction(w, w->pcs[next], &len, e);
 	return ok ? end : SIZE_MAX;
 }
 
-bool symbolise(struct store *store, struct images *images, struct err *e)
+bool symbolise(struct store *store, struct images *images, bool (*stop)(void), struct err *e)
 {
-	struct work w = { .store = store, .images = images };
+	struct work w = { .store = store, .images = images, .stop = stop };
 	bool ok = read_pcs(&w, e);
+	w.spare = SPARE_ROWS + SPARE_ROWS_FOR_ONE * (uint64_t)w.count;
 	for (size_t i = 0; ok && i < images_count(images); i++) {
 		struct image_info im = images_info(images, i);
 		ok =

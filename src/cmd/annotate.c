@@ -15,6 +15,10 @@ static int annotate_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
+	if (v->reading.csv) {
+		warn("annotate: --csv: a listing is no table; --json has the same");
+		return 2;
+	}
 	if (!v->reading.limit)
 		v->reading.limit = nargs > 1 ? 1 : 3;
 	if (!reading_options("annotate", &v->reading, &o) || !reading_open("annotate", args, 1, &s))

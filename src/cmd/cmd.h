@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/number.h"
 #include "util/util.h"
 
 enum cmd_type {
 	CMD_SWITCH,  /* bool: given or not */
 	CMD_TEXT,    /* const char *: the last one given */
-	CMD_NUMBER,  /* uint64_t; decimal or 0x…, with an optional k, M or G (10^3, 10^6, 10^9) */
+	CMD_NUMBER,  /* uint64_t: util/number.h */
 	CMD_CHOICE,  /* int: index into choices */
 	CMD_STRINGS, /* struct cmd_strings: every one given, in order */
 };
@@ -35,7 +36,14 @@ struct cmd_option {
 	const char *help; /* a sentence or more, without a full stop at the end of a single one */
 	const char *const *choices; /* CMD_CHOICE: the words, NULL-terminated */
 	char letter;		    /* one-letter form; 0: none */
+	struct number_range range;  /* CMD_NUMBER: what is valid; all that fits by default */
+	uint64_t unset;		    /* CMD_NUMBER: the value if it is not given */
+	/* CMD_TEXT, CMD_STRINGS: false, and what is wrong in e, if it cannot be; NULL: any text but
+	 * an empty one is valid. What depends on other options is for the command itself. */
+	bool (*check)(const char *text, struct err *e);
 };
+
+#define OPTION_NOT_GIVEN UINT64_MAX /* as cmd_option.unset, where 0 means something */
 
 struct cmd_example {
 	const char *line; /* what to type */

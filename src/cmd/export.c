@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/window.h"
+#include "util/output.h"
 
 enum format { FORMAT_KANATA, FORMAT_O3PIPEVIEW, FORMAT_CSV };
 static const char *const formats[] = { "kanata", "o3pipeview", "csv", NULL };
@@ -30,21 +31,46 @@ static bool write_format(FILE *out, const struct export_options *o, const struct
 	return false;
 }
 
+/* Half a window is no use: what cannot be written whole is not left behind. */
+static bool write_file(const struct export_options *o, const struct trace_info *info,
+		       const struct window_records *w)
+{
+	static const struct output_kind kinds[] = {
+		{ "a Kanata log", "-o", false, export_is_kanata },
+		{ "O3PipeView text", "-o", false, export_is_o3pipeview },
+		{ "a table that culprit wrote", "-o", false, export_is_csv },
+	};
+	struct err e = { "" };
+	struct output *file = output_open(o->output, &kinds[o->format], &e);
+	FILE *out = file ? output_stream(file, &e) : NULL;
+	bool ok = out && (write_format(out, o, info, w) ||
+			  err_set(&e, "cannot write %s: %s", o->output, strerror(errno)));
+	if (out && fclose(out) && ok)
+		ok = err_set(&e, "cannot write %s: %s", o->output, strerror(errno));
+	if (ok)
+		ok = output_commit(file, &e);
+	else
+		output_discard(file);
+	if (!ok)
+		warn("export: %s", e.text);
+	return ok;
+}
+
 static int export_run(void *values, int nargs, char **args)
 {
 	const struct export_options *o = values;
 	struct window_records w;
+	if (o->ticks && o->format != FORMAT_O3PIPEVIEW) {
+		warn("export: --ticks is for --format o3pipeview alone");
+		return 2;
+	}
 	struct trace_reader *r = window_open("export", args[0], &o->window, 10000, SIZE_MAX, &w);
 	if (!r)
 		return 2;
-	FILE *out = o->output ? fopen(o->output, "we") : stdout;
-	bool ok = out && write_format(out, o, trace_reader_info(r), &w);
-	if (out && out != stdout && fclose(out))
-		ok = false;
-	if (out == stdout)
+	bool ok = o->output ? write_file(o, trace_reader_info(r), &w)
+			    : write_format(stdout, o, trace_reader_info(r), &w);
+	if (!o->output)
 		ok = cmd_flush() && ok;
-	else if (!ok)
-		warn("export: cannot write %s: %s", o->output, strerror(errno));
 	window_free(&w);
 	trace_reader_close(r);
 	return ok ? 0 : 2;
@@ -71,6 +97,7 @@ static const struct cmd_option options[] = {
 	{ .name = "ticks",
 	  .type = CMD_NUMBER,
 	  .offset = offsetof(struct export_options, ticks),
+	  .range = { 1, 1000000, NUMBER_DECIMAL },
 	  .arg = "N",
 	  .help = "Ticks a cycle in o3pipeview, 500 by default." },
 	{ .name = NULL },

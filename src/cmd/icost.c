@@ -159,8 +159,7 @@ static int icost_run(void *values, int nargs, char **args)
 		warn("icost: --verify needs a --what-if to verify");
 		return 2;
 	}
-	if (!simulating_check("icost", &v->simulating) ||
-	    !reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
+	if (!reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
 		return 2;
 	struct icost_truth *truth = x_calloc(1, sizeof(*truth));
 	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
@@ -180,6 +179,14 @@ static int icost_run(void *values, int nargs, char **args)
 	free(asked);
 	const int status = reading_status("icost", ok, &e);
 	return status ? status : failed ? 1 : 0;
+}
+
+static bool check_what_if(const char *text, struct err *e)
+{
+	const char *at = strchr(text, '@');
+
+	return (at && at > text && at[1]) ||
+	       err_set(e, "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88", text);
 }
 
 #define OPTION(field) .offset = offsetof(struct icost_values, field)
@@ -207,6 +214,7 @@ static const struct cmd_option options[] = {
 	  .type = CMD_STRINGS,
 	  OPTION(what_if),
 	  .arg = "EVENT@PLACE",
+	  .check = check_what_if,
 	  .help =
 	      "What it would save to be rid of an event (dmiss, bmisp, imiss, dl1, shalu, lgalu) "
 	      "of the instructions at an address, source line (file.c:88) or function" },

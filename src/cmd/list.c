@@ -95,8 +95,14 @@ static void print_text(const struct kind *k)
 
 	for (unsigned i = 0; k->row(k->list, i, &w); i++)
 		width = (int)strlen(w.name) > width ? (int)strlen(w.name) : width;
-	for (unsigned i = 0; k->row(k->list, i, &w); i++)
+	for (unsigned i = 0; k->row(k->list, i, &w); i++) {
 		printf("%-*s %s\n", width, w.name, w.meaning);
+		for (const struct analysis_param *p =
+			 k->row == analysis_row ? analysis_list[i]->params : NULL;
+		     p && p->name; p++)
+			printf("%-*s   --param %s=%s: %s\n", width, "", p->name,
+			       p->number ? "N" : "TEXT", p->help);
+	}
 }
 
 static void print_json(const struct kind *k)

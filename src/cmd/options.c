@@ -7,7 +7,6 @@
  */
 #include "cmd/cmd.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,31 +44,6 @@ static bool unknown_option(const struct command *c, const char *given, struct er
 	    (int)len, given, near.best, c->name);
 }
 
-static bool parse_number(const char *text, uint64_t *out)
-{
-	uint64_t scale = 1;
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	*out = strtoull(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
-	if (errno || end == text)
-		return false;
-	switch (*end) {
-	case 'G':
-		scale *= 1000;
-		/* fall through */
-	case 'M':
-		scale *= 1000;
-		/* fall through */
-	case 'k':
-		scale *= 1000;
-		end++;
-	}
-	return !*end && !__builtin_mul_overflow(*out, scale, out);
-}
-
 static bool parse_choice(const struct cmd_option *o, const char *text, int *out, struct err *e)
 {
 	struct nearest near = { .word = text };
@@ -91,25 +65,38 @@ static void add_string(struct cmd_strings *list, const char *text)
 	list->items[list->count] = NULL;
 }
 
+static bool check_text(const struct cmd_option *o, const char *text, struct err *e)
+{
+	struct err why;
+
+	if (!*text)
+		return err_set(e, "--%s: '' is not valid: --%s %s", o->name, o->name,
+			       o->arg ? o->arg : "");
+	return !o->check || o->check(text, &why) || err_set(e, "--%s: %s", o->name, why.text);
+}
+
 static bool set_value(const struct cmd_option *o, const char *text, void *values, struct err *e)
 {
 	void *field = (char *)values + o->offset;
+	char name[64];
 
 	switch (o->type) {
 	case CMD_SWITCH:
 		*(bool *)field = true;
 		return true;
 	case CMD_TEXT:
+		if (!check_text(o, text, e))
+			return false;
 		*(const char **)field = text;
 		return true;
 	case CMD_NUMBER:
-		if (parse_number(text, field))
-			return true;
-		return err_set(e, "--%s: '%s' is not a number (0 to 2^64-1; k, M, G may follow)",
-			       o->name, text);
+		snprintf(name, sizeof(name), "--%s", o->name);
+		return number_check(name, text, &o->range, field, e);
 	case CMD_CHOICE:
 		return parse_choice(o, text, field, e);
 	case CMD_STRINGS:
+		if (!check_text(o, text, e))
+			return false;
 		add_string(field, text);
 		return true;
 	}
@@ -153,6 +140,9 @@ bool cmd_parse(const struct command *c, int argc, char **argv, void *values, str
 
 	/* Positional arguments gather at the front of argv, in the room of words already taken. */
 	*out = (struct cmd_parsed){ .args = argv };
+	for (const struct cmd_option *o = c->options; o && o->name; o++)
+		if (o->type == CMD_NUMBER)
+			*(uint64_t *)((char *)values + o->offset) = o->unset;
 	for (int i = 0; i < argc; i++) {
 		char *word = argv[i];
 

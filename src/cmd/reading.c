@@ -7,8 +7,8 @@ bool reading_options(const char *command, const struct reading *r, struct view_o
 				    .format = r->json  ? VIEW_JSON
 					      : r->csv ? VIEW_CSV
 						       : VIEW_TEXT,
-				    .width = r->width > 1000 ? 1000 : (int)r->width,
-				    .limit = r->limit > 1000000 ? 1000000 : (int)r->limit,
+				    .width = (int)r->width,
+				    .limit = (int)r->limit,
 				    .profiler = r->profiler };
 	if (r->json && r->csv) {
 		warn("%s: --json and --csv exclude each other", command);

@@ -30,11 +30,13 @@ struct reading {
 	    { .name = "width",                                                                     \
 	      .type = CMD_NUMBER,                                                                  \
 	      .offset = offsetof(struct reading, width),                                           \
+	      .range = { 1, 1000, NUMBER_PLAIN },                                                  \
 	      .arg = "COLUMNS",                                                                    \
 	      .help = "Columns to use; the terminal's by default, 100 in a pipe" },                \
 	{                                                                                          \
 		.name = "limit", .type = CMD_NUMBER, .letter = 'n',                                \
 		.offset = offsetof(struct reading, limit), .arg = "N",                             \
+		.range = { 1, 1000000, NUMBER_DECIMAL },                                           \
 		.help = "How many rows a list has, 10 by default"                                  \
 	}
 

@@ -17,7 +17,7 @@
 struct replay_values {
 	struct session_options session;
 	bool salvage;
-	const char *seed;
+	uint64_t seed; /* OPTION_NOT_GIVEN: the run's own */
 	const char *sysroot;
 };
 
@@ -36,21 +36,15 @@ static void catch_stop(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
+static bool stop_asked(void)
+{
+	return stop_signal != 0;
+}
+
 static bool on_progress(void *ctx, uint64_t insts)
 {
 	progress_update(ctx, insts);
 	return !stop_signal;
-}
-
-static bool parse_seed(const struct replay_values *o, uint64_t *seed, struct err *e)
-{
-	char *end;
-	if (!o->seed)
-		return true;
-	errno = 0;
-	*seed = strtoull(o->seed, &end, 0);
-	return (*o->seed && *o->seed != '-' && !*end && !errno) ||
-	       err_set(e, "--seed: '%s' is not a number", o->seed);
 }
 
 static bool open_session(const struct replay_values *o, const struct trace_info *info,
@@ -65,8 +59,8 @@ static bool open_session(const struct replay_values *o, const struct trace_info 
 				       .debug_root = o->sysroot,
 				       .seed = info->meta.seed,
 				       .absent = info->absent };
-	if (!parse_seed(o, &setup.seed, e))
-		return false;
+	if (o->seed != OPTION_NOT_GIVEN)
+		setup.seed = o->seed;
 	*s = session_open(&o->session, &setup, e);
 	return *s != NULL;
 }
@@ -85,7 +79,8 @@ static bool close_session(struct session *s, const struct trace_info *info, doub
 					 .images = info->images,
 					 .nimages = info->nimages,
 					 .counters = info->counters,
-					 .ncounters = info->ncounters };
+					 .ncounters = info->ncounters,
+					 .stop = stop_signal ? NULL : stop_asked };
 	return session_close(s, ok ? &result : NULL, e) && ok;
 }
 
@@ -175,8 +170,10 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct replay_values, salvage),
 	  .help = "Uses what is readable of a truncated or damaged file." },
 	{ .name = "seed",
-	  .type = CMD_TEXT,
+	  .type = CMD_NUMBER,
 	  .offset = offsetof(struct replay_values, seed),
+	  .range = { 0, OPTION_NOT_GIVEN - 1, NUMBER_DECIMAL },
+	  .unset = OPTION_NOT_GIVEN,
 	  .arg = "N",
 	  .help = "Seed of random sampling; the run's own by default." },
 	{ .name = "sysroot",

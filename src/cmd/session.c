@@ -6,7 +6,6 @@
  */
 #include "cmd/session.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,26 +37,6 @@ struct session {
 	struct bus *bus;
 	struct store *store;
 };
-
-static bool parse_count(const char *option, const char *text, const char *units, uint64_t *out,
-			struct err *e)
-{
-	char *end;
-	errno = 0;
-	*out = strtoull(text, &end, 0);
-	const char *unit = *end && units ? strchr(units, *end) : NULL;
-	if (unit) {
-		unsigned shift = 10 * (unsigned)(unit - units + 1);
-		if (*out > UINT64_MAX >> shift)
-			errno = ERANGE;
-		*out <<= shift;
-		end++;
-	}
-	if (end == text || *end || errno || *text == '-')
-		return err_set(e, "--%s: '%s' is not a number%s", option, text,
-			       units ? " of bytes (k, M or G may follow)" : "");
-	return true;
-}
 
 static bool choose(struct session *s, const char *name, unsigned shards, unsigned absent,
 		   struct err *e)
@@ -108,11 +87,9 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 			uint64_t shards = 1;
 			if (colon) {
 				*colon = '\0';
-				ok = parse_count("analyze", colon + 1, NULL, &shards, e) &&
-				     ((shards && shards <= 64) ||
-				      err_set(e,
-					      "--analyze: '%s' over %s workers: 1 to 64 are valid",
-					      word, colon + 1));
+				ok = number_check("--analyze: workers", colon + 1,
+						  &(struct number_range){ 1, 64, NUMBER_PLAIN },
+						  &shards, e);
 			}
 			ok = ok && choose(s, word, (unsigned)shards, absent, e);
 		}
@@ -157,11 +134,69 @@ static void collect_params(struct session *s, const struct session_options *o)
 		s->params[n++] = s->trace_param = x_asprintf("trace=%s", o->trace);
 }
 
-static bool check_params(const struct session_options *o, struct err *e)
+bool session_check_param(const char *text, struct err *e)
+{
+	const char *equals = strchr(text, '=');
+	return (equals && equals > text && equals[1]) ||
+	       err_set(e, "'%s' is not valid: KEY=VALUE", text);
+}
+
+/* The parameter of that name: of an analysis that runs, else of any. */
+static const struct analysis_param *find_param(const struct session *s, const char *text,
+					       const struct analysis **of)
+{
+	const struct analysis_param *found = NULL;
+	size_t n = strcspn(text, "=");
+	for (size_t i = 0; analysis_list[i]; i++) {
+		const struct analysis_param *p = analysis_list[i]->params;
+		for (; p && p->name; p++) {
+			if (strncmp(p->name, text, n) || p->name[n])
+				continue;
+			*of = analysis_list[i];
+			for (size_t k = 0; k < s->nchosen; k++)
+				if (s->chosen[k].analysis == *of)
+					return p;
+			found = p;
+		}
+	}
+	return found;
+}
+
+static bool check_param(const struct session *s, const char *text, struct err *e)
+{
+	const struct analysis *of = NULL;
+	const struct analysis_param *p = find_param(s, text, &of);
+	char what[96], *word = x_strndup(text, strcspn(text, "="));
+	struct nearest near = { .word = word };
+	uint64_t number;
+	bool runs = false, ok = true;
+	for (size_t i = 0; i < s->nchosen; i++)
+		runs |= s->chosen[i].analysis == of;
+	for (size_t i = 0; !p && analysis_list[i]; i++)
+		for (const struct analysis_param *q = analysis_list[i]->params; q && q->name; q++)
+			nearest_try(&near, q->name);
+	if (!p)
+		ok = err_set(e,
+			     "--param: no analysis has a parameter '%s'; the nearest is '%s' "
+			     "('culprit list analyses' shows all)",
+			     word, near.best);
+	else if (!runs)
+		ok = err_set(e,
+			     "--param: '%s' is a parameter of %s, which does not run; add it to "
+			     "--analyze",
+			     word, of->name);
+	snprintf(what, sizeof(what), "--param %.64s", word);
+	free(word);
+	return ok &&
+	       (!p->number || number_check(what, strchr(text, '=') + 1, &p->range, &number, e));
+}
+
+static bool check_params(const struct session *s, const struct session_options *o, struct err *e)
 {
 	for (size_t i = 0; i < o->params.count; i++)
-		if (!strchr(o->params.items[i], '='))
-			return err_set(e, "--param: '%s' is not KEY=VALUE", o->params.items[i]);
+		if (!session_check_param(o->params.items[i], e) ||
+		    !check_param(s, o->params.items[i], e))
+			return false;
 	return true;
 }
 
@@ -181,19 +216,11 @@ static bool open_bus(struct session *s, const struct session_options *o,
 	struct bus_config config = { .regions = s->regions,
 				     .nregions = s->nregions,
 				     .before = setup->before };
-	uint64_t n;
 	/* A flush can throw away all that is in flight in one cycle: several of those must fit. */
 	config.batch_insts = max_u64(2048, 16 * (uint64_t)s->info.meta.rob_entries);
-	if (o->workers && !parse_count("workers", o->workers, NULL, &n, e))
-		return false;
-	if (o->workers && n > 64)
-		return err_set(e, "--workers: at most 64 are valid");
-	config.workers = o->workers ? (unsigned)n : bus_default_workers((unsigned)s->nchosen);
-	if (o->buffer_memory) {
-		if (!parse_count("buffer-memory", o->buffer_memory, "kMG", &n, e))
-			return false;
-		config.memory_bytes = n ? n : 1;
-	}
+	config.workers = o->workers != OPTION_NOT_GIVEN ? (unsigned)o->workers
+							: bus_default_workers((unsigned)s->nchosen);
+	config.memory_bytes = o->buffer_memory;
 	s->bus = bus_new(&config, &s->info.meta, &s->options);
 	for (size_t i = 0; i < s->nchosen; i++)
 		if (!bus_add(s->bus, s->chosen[i].analysis, s->chosen[i].shards, e))
@@ -213,7 +240,12 @@ static bool open_all(struct session *s, const struct session_options *o,
 {
 	if (o->frequency && o->period)
 		return err_set(e, "--period and --frequency exclude each other");
-	if (!check_params(o, e) || !choose_all(s, o, setup->absent, e))
+	if (o->frequency && (double)o->frequency > setup->meta->clock_hz)
+		return err_set(e,
+			       "--frequency: '%llu' is not valid: the machine has %.0f cycles a "
+			       "second",
+			       (unsigned long long)o->frequency, setup->meta->clock_hz);
+	if (!choose_all(s, o, setup->absent, e) || !check_params(s, o, e))
 		return false;
 	collect_params(s, o);
 	load_images(s, setup->images, setup->nimages);
@@ -355,7 +387,7 @@ static bool finish(struct session *s, const struct session_result *r, struct err
 	s->info.complete = true;
 	load_images(s, r->images, r->nimages);
 	return bus_stop(s->bus, e) && put_run(s, e) && put_machine(s, e) &&
-	       bus_finish(s->bus, s->store, e) && symbolise(s->store, s->images, e) &&
+	       bus_finish(s->bus, s->store, e) && symbolise(s->store, s->images, r->stop, e) &&
 	       store_commit(s->store, e);
 }
 

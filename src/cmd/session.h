@@ -15,13 +15,14 @@
 #include "cmd/cmd.h"
 #include "trace/bus.h"
 #include "trace/file.h"
+#include "trace/trigger.h"
 
 /* Filled from the command line by the rows of SESSION_OPTIONS. */
 struct session_options {
-	const char *analyze;	   /* "profile,bbv:4"; NULL: profile; "none" */
-	const char *output;	   /* of the store; NULL: basename(program).culprit here */
-	const char *workers;	   /* NULL: as the host has cores to spare */
-	const char *buffer_memory; /* bytes, k, M or G may follow (2^10, 2^20, 2^30) */
+	const char *analyze;	/* "profile,bbv:4"; NULL: profile; "none" */
+	const char *output;	/* of the store; NULL: basename(program).culprit here */
+	uint64_t workers;	/* OPTION_NOT_GIVEN: as the host has cores to spare */
+	uint64_t buffer_memory; /* bytes; 0: the default */
 	struct cmd_strings start, stop;
 	uint64_t period;    /* cycles; 0: by frequency, else the default */
 	uint64_t frequency; /* samples a second of the machine's time; 0: by period */
@@ -30,6 +31,11 @@ struct session_options {
 	const char *trace;
 	const char *trace_records; /* NULL: all; "committed" */
 };
+
+#define SESSION_PERIOD_MAX 1000000000000000ull /* of cycles, and of samples a second */
+
+/* cmd_option.check for KEY=VALUE. */
+bool session_check_param(const char *text, struct err *e);
 
 /* Rows for the option table of a command whose values have a struct session_options `session`. */
 #define SESSION_ROW(values, session, option) .offset = offsetof(values, session.option)
@@ -49,13 +55,16 @@ struct session_options {
 	      .help = "Where the profile goes; the program's name with .culprit, in this folder, " \
 		      "by default." },                                                             \
 	    { .name = "workers",                                                                   \
-	      .type = CMD_TEXT,                                                                    \
+	      .type = CMD_NUMBER,                                                                  \
+	      .range = { 0, 64, NUMBER_PLAIN },                                                    \
+	      .unset = OPTION_NOT_GIVEN,                                                           \
 	      SESSION_ROW(values, session, workers),                                               \
 	      .arg = "N",                                                                          \
 	      .help = "Threads that run analyses; 0: none but the main one. As many as there are " \
 		      "cores to spare by default." },                                              \
 	    { .name = "buffer-memory",                                                             \
-	      .type = CMD_TEXT,                                                                    \
+	      .type = CMD_NUMBER,                                                                  \
+	      .range = { 1, 1ull << 40, NUMBER_BINARY },                                           \
 	      SESSION_ROW(values, session, buffer_memory),                                         \
 	      .arg = "BYTES",                                                                      \
 	      .help = "Memory for records on their way to analyses, 16M by default (k, M, G: "     \
@@ -63,6 +72,7 @@ struct session_options {
 	    { .name = "start",                                                                     \
 	      .type = CMD_STRINGS,                                                                 \
 	      SESSION_ROW(values, session, start),                                                 \
+	      .check = trigger_check,                                                              \
 	      .arg = "TRIGGER",                                                                    \
 	      .help =                                                                              \
 		  "Measures from here on: cycle:N, inst:N, pc:ADDR[#n], symbol:NAME[#n] (n-th "    \
@@ -70,16 +80,19 @@ struct session_options {
 	    { .name = "stop",                                                                      \
 	      .type = CMD_STRINGS,                                                                 \
 	      SESSION_ROW(values, session, stop),                                                  \
+	      .check = trigger_check,                                                              \
 	      .arg = "TRIGGER",                                                                    \
 	      .help = "… up to here." },                                                           \
 	    { .name = "period",                                                                    \
 	      .type = CMD_NUMBER,                                                                  \
 	      SESSION_ROW(values, session, period),                                                \
+	      .range = { 1, SESSION_PERIOD_MAX, NUMBER_DECIMAL },                                  \
 	      .arg = "CYCLES",                                                                     \
 	      .help = "Cycles between two samples, 1000 by default." },                            \
 	    { .name = "frequency",                                                                 \
 	      .type = CMD_NUMBER,                                                                  \
 	      SESSION_ROW(values, session, frequency),                                             \
+	      .range = { 1, SESSION_PERIOD_MAX, NUMBER_DECIMAL },                                  \
 	      .arg = "HZ",                                                                         \
 	      .help = "Samples a second of the machine's time, instead of --period: 4000 is "      \
 		      "what perf takes." },                                                        \
@@ -91,7 +104,9 @@ struct session_options {
 	      .type = CMD_STRINGS,                                                                 \
 	      SESSION_ROW(values, session, params),                                                \
 	      .arg = "KEY=VALUE",                                                                  \
-	      .help = "Handed to the analyses." },                                                 \
+	      .check = session_check_param,                                                        \
+	      .help = "A parameter of an analysis that runs ('culprit list analyses' shows "       \
+		      "them)." },                                                                  \
 	    { .name = "trace",                                                                     \
 	      .type = CMD_TEXT,                                                                    \
 	      SESSION_ROW(values, session, trace),                                                 \
@@ -135,6 +150,8 @@ struct session_result {
 	size_t nimages;
 	const struct trace_counter *counters; /* of the machine; become rows of table counter */
 	size_t ncounters;
+	/* If not NULL: asked while addresses get their names; true: the rest goes without. */
+	bool (*stop)(void);
 };
 
 struct session;

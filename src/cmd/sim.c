@@ -53,6 +53,32 @@ static bool check_env(const struct cmd_strings *env, struct err *e)
 	return true;
 }
 
+/* What concerns the modelled machine, and what is measured on it, means nothing without one. */
+static bool check_functional(const struct sim_options *o, struct err *e)
+{
+	const struct session_options *s = &o->session;
+	const char *given = o->machine			     ? "machine"
+			    : o->set.count		     ? "set"
+			    : o->fast_forward		     ? "fast-forward"
+			    : o->warm			     ? "warm"
+			    : s->analyze		     ? "analyze"
+			    : s->output			     ? "output"
+			    : s->trace			     ? "trace"
+			    : s->trace_records		     ? "trace-records"
+			    : s->start.count		     ? "start"
+			    : s->stop.count		     ? "stop"
+			    : s->period			     ? "period"
+			    : s->frequency		     ? "frequency"
+			    : s->random			     ? "random"
+			    : s->params.count		     ? "param"
+			    : s->buffer_memory		     ? "buffer-memory"
+			    : s->workers != OPTION_NOT_GIVEN ? "workers"
+							     : NULL;
+
+	return !o->functional || !given ||
+	       err_set(e, "--%s means nothing with --functional, which models no machine", given);
+}
+
 /* The guest's environment does not depend on the host's, so that runs repeat; --env adds to it. */
 static char **make_env(const struct cmd_strings *added)
 {
@@ -102,6 +128,7 @@ static int exit_status(const struct sim_run *run)
 static int run_guest(struct sim *s)
 {
 	struct err e = { "" };
+	int late_signal = 0;
 	bool ok = true;
 
 	if (s->options->profile)
@@ -134,12 +161,17 @@ static int run_guest(struct sim *s)
 			warn("sim: %s%s%s%s", s->run.child ? "child " : "",
 			     s->run.child ? s->run.child : "", s->run.child ? ": " : "", e.text);
 	}
+	if (!s->run.stop_signal && stop_signal) {
+		warn("sim: SIG%s came after the run; some addresses have no names",
+		     sigabbrev_np(stop_signal));
+		late_signal = stop_signal;
+	}
 	sim_print_summary(stderr, s->guest, &s->run);
 	ok = sim_close_json(s, true) && ok;
 	if (writes || !ok)
 		sim_children_wrote(s, ok);
 	ok = sim_children_report(stderr, s) && ok;
-	return ok ? exit_status(&s->run) : 2;
+	return !ok ? 2 : late_signal ? 128 + late_signal : exit_status(&s->run);
 }
 
 /* What culprit writes is not the guest's to list: a second run would find the first one's. */
@@ -194,8 +226,8 @@ static int sim_run_command(void *values, int nargs, char **args)
 	int status = 2;
 
 	/* The output is opened before the run, so that a bad name costs nothing. */
-	if (!check_env(&o->env, &e) || !sim_streams_open(o, &s.streams, &e) ||
-	    !sim_open_json(&s, &e)) {
+	if (!check_functional(o, &e) || !check_env(&o->env, &e) ||
+	    !sim_streams_open(o, &s.streams, &e) || !sim_open_json(&s, &e)) {
 		warn("sim: %s", e.text);
 		return 2;
 	}
@@ -235,6 +267,12 @@ static int sim_run_command(void *values, int nargs, char **args)
 	return status;
 }
 
+static bool check_content(const char *text, struct err *e)
+{
+	return (*text >= '0' && *text <= '2' && text[1] == '=' && text[2]) ||
+	       err_set(e, "'%s' is not valid: N=FILE, N one of 0, 1 and 2", text);
+}
+
 /* In the order of enum guest_children. */
 static const char *const children_choices[] = { "functional", "simulated", NULL };
 
@@ -259,11 +297,13 @@ static const struct cmd_option options[] = {
 	{ .name = "fast-forward",
 	  .type = CMD_NUMBER,
 	  OPTION(fast_forward),
+	  .range = { 0, SIM_INSTS_MAX, NUMBER_DECIMAL },
 	  .arg = "N",
 	  .help = "Runs the first N instructions at full speed, untimed." },
 	{ .name = "warm",
 	  .type = CMD_NUMBER,
 	  OPTION(warm),
+	  .range = { 0, SIM_INSTS_MAX, NUMBER_DECIMAL },
 	  .arg = "N",
 	  .help = "Then runs N instructions untimed while caches, TLBs and predictors learn." },
 	{ .name = "sysroot",
@@ -276,6 +316,7 @@ static const struct cmd_option options[] = {
 	{ .name = "max-insts",
 	  .type = CMD_NUMBER,
 	  OPTION(max_insts),
+	  .range = { 1, SIM_INSTS_MAX, NUMBER_DECIMAL },
 	  .arg = "N",
 	  .help = "Stops after exactly N instructions (k, M, G may follow: 10^3, 10^6, 10^9)." },
 	{ .name = "env",
@@ -300,6 +341,7 @@ static const struct cmd_option options[] = {
 	  .type = CMD_STRINGS,
 	  OPTION(content),
 	  .arg = "N=FILE",
+	  .check = check_content,
 	  .help = "What is at first in the file that --streams makes for stream N." },
 	{ .name = "input",
 	  .type = CMD_TEXT,

@@ -15,6 +15,7 @@
 #include "guest/guest.h"
 
 #define SIM_DEFAULT_MACHINE "boom-tip"
+#define SIM_INSTS_MAX	    1000000000000000000ull /* more than anyone waits for */
 
 struct sim_options {
 	bool functional;
@@ -79,7 +80,7 @@ struct sim {
 	struct guest *guest;
 	struct core *core;	 /* NULL: functional */
 	struct session *session; /* analyses; NULL: none */
-	FILE *json;		 /* where the summary goes; NULL: nowhere */
+	struct output *json;	 /* where the summary goes; NULL: nowhere */
 	struct sim_streams streams;
 	char machine[64];
 	struct sim_run run;

@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 #include "cmd/progress.h"
+#include "util/output.h"
+#include "util/text.h"
 
 /* In memory that all processes of the tree share. */
 struct sim_tree {
@@ -53,7 +55,8 @@ static void become_child(struct sim *s)
 	    s->run.child ? x_asprintf("%s.%u", s->run.child, s->forks) : x_asprintf("%u", s->forks);
 	struct err e;
 
-	sim_close_json(s, false);
+	output_forget(s->json);
+	s->json = NULL;
 	free(s->run.child);
 	free(s->suffix);
 	s->run.child = name;
@@ -150,17 +153,21 @@ bool sim_children_report(FILE *out, const struct sim *s)
 
 	if (!forks || s->run.child)
 		return true;
-	if (s->options->children == GUEST_CHILDREN_FUNCTIONAL)
+	if (s->options->children == GUEST_CHILDREN_FUNCTIONAL) {
 		fprintf(out,
 			"culprit: %u forked process%s not measured; --children simulated measures "
 			"each by itself\n",
 			forks, were);
-	else if (s->store_path)
+	} else if (s->store_path) {
+		char *path = text_shown(s->store_path);
+
 		fprintf(out, "culprit: %u of %u forked process%s measured%s%s%s%s\n", wrote, forks,
-			were, wrote ? ", in " : "", wrote ? s->store_path : "",
+			were, wrote ? ", in " : "", wrote ? path : "",
 			!wrote	     ? ""
 			: forks == 1 ? ".1"
 				     : ".1 and so on",
 			wrote + failed < forks ? "; the rest has not ended" : "");
+		free(path);
+	}
 	return !failed;
 }

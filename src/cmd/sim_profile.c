@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "image/image.h"
+#include "util/text.h"
 
 #define HOT_FUNCTIONS 12
 
@@ -155,10 +156,14 @@ static void print_functions(FILE *out, const struct profile *p)
 	for (size_t i = 0; i < shown; i++) {
 		const struct function *f = &p->functions[i];
 
+		char *name = text_shown(f->name ? f->name : "[no symbol]");
+		char *image = text_shown(image_name(p, f->image));
+
 		rest -= f->insts;
-		fprintf(out, "  %6.2f %%  %16s  %s", percent(f->insts, p->total),
-			sim_commas(f->insts, number), f->name ? f->name : "[no symbol]");
-		fprintf(out, "  (%s)\n", image_name(p, f->image));
+		fprintf(out, "  %6.2f %%  %16s  %s  (%s)\n", percent(f->insts, p->total),
+			sim_commas(f->insts, number), name, image);
+		free(name);
+		free(image);
 	}
 	if (p->nfunctions > shown)
 		fprintf(out, "  %6.2f %%  %16s  in %zu others\n", percent(rest, p->total),

@@ -80,6 +80,12 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 	return session;
 }
 
+/* The first signal since the run is over; a second one ends culprit. */
+static bool stop_asked(void)
+{
+	return sim_stop_signal() != 0;
+}
+
 bool sim_session_close(struct sim *s, struct err *e)
 {
 	const struct sim_run *run = &s->run;
@@ -87,7 +93,8 @@ bool sim_session_close(struct sim *s, struct err *e)
 					 .cycles = run->cycles,
 					 .ended = run->status != GUEST_RUNNING,
 					 .exit_status = run->exit_status,
-					 .host_seconds = run->host_seconds };
+					 .host_seconds = run->host_seconds,
+					 .stop = run->stop_signal ? NULL : stop_asked };
 	struct trace_image *images = images_of(s->guest, &result.nimages);
 	char *files = NULL, *folders = NULL, *input = NULL;
 	bool ok;

@@ -877,9 +877,6 @@ static bool read_contents(const struct cmd_strings *list, const char *content[ST
 	for (size_t i = 0; i < list->count; i++) {
 		const char *item = list->items[i];
 
-		if (*item < '0' || *item > '2' || item[1] != '=' || !item[2])
-			return err_set(e, "--content: '%s' is not N=FILE, N one of 0, 1 and 2",
-				       item);
 		if (content[*item - '0'])
 			return err_set(e, "--content: stream %c is given twice", *item);
 		content[*item - '0'] = item + 2;

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/output.h"
+#include "util/text.h"
+
 const char *sim_commas(uint64_t n, char buf[COMMAS_BYTES])
 {
 	char digits[COMMAS_BYTES];
@@ -57,6 +60,14 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+static void put_child(FILE *out, const char *number, const char *program)
+{
+	char *shown = text_shown(program);
+
+	fprintf(out, "child %s (%s): ", number, shown);
+	free(shown);
+}
+
 void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *run)
 {
 	char number[COMMAS_BYTES], *text = NULL;
@@ -69,7 +80,7 @@ void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *r
 		die("out of memory");
 	fputs("culprit: ", line);
 	if (run->child)
-		fprintf(line, "child %s (%s): ", run->child, base_name(guest_program(g)));
+		put_child(line, run->child, base_name(guest_program(g)));
 	fprintf(line, "%s instructions", sim_commas(run->insts, number));
 	if (run->has_cycles)
 		fprintf(line, ", %s cycles, IPC %.3f", sim_commas(run->cycles, number),
@@ -117,6 +128,17 @@ static char *json_path(const struct sim *s)
 	return x_asprintf("%s%s", s->options->summary_json, s->suffix ? s->suffix : "");
 }
 
+static bool is_summary(const uint8_t *head, size_t size, const char *path)
+{
+	return output_begins(head, size, "{\n  \"program\": ");
+}
+
+static const struct output_kind summary_kind = {
+	.what = "a summary that culprit wrote",
+	.option = "--summary-json",
+	.is = is_summary,
+};
+
 bool sim_open_json(struct sim *s, struct err *e)
 {
 	char *path;
@@ -124,29 +146,36 @@ bool sim_open_json(struct sim *s, struct err *e)
 	if (!s->options->summary_json)
 		return true;
 	path = json_path(s);
-	s->json = fopen(path, "we");
-	if (!s->json)
-		err_set(e, "cannot write '%s': %s", path, strerror(errno));
+	s->json = output_open(path, &summary_kind, e);
 	free(path);
 	return s->json;
 }
 
 bool sim_close_json(struct sim *s, bool write)
 {
+	struct output *json = s->json;
+	struct err e = { "" };
 	char *path;
-	bool ok;
+	bool ok = write;
 
-	if (!s->json)
+	if (!json)
 		return true;
-	ok = !write || write_json(s->json, s->guest, &s->run);
-	ok = !fclose(s->json) && ok;
 	s->json = NULL;
-	if (!ok) {
-		int cause = errno;
+	path = json_path(s);
+	if (write) {
+		FILE *out = output_stream(json, &e);
 
-		path = json_path(s);
-		warn("sim: cannot write '%s': %s", path, strerror(cause));
-		free(path);
+		ok = out && (write_json(out, s->guest, &s->run) ||
+			     err_set(&e, "cannot write '%s': %s", path, strerror(errno)));
+		if (out && fclose(out) && ok)
+			ok = err_set(&e, "cannot write '%s': %s", path, strerror(errno));
 	}
-	return ok;
+	if (ok)
+		ok = output_commit(json, &e);
+	else
+		output_discard(json);
+	if (write && !ok)
+		warn("sim: %s", e.text);
+	free(path);
+	return ok || !write;
 }

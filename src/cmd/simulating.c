@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/simulating.h"
 
-bool simulating_check(const char *command, const struct simulating *s)
-{
-	if (s->jobs <= SIMULATING_JOBS_MAX)
-		return true;
-	warn("%s: --jobs %llu: at most %d are valid", command, (unsigned long long)s->jobs,
-	     SIMULATING_JOBS_MAX);
-	return false;
-}
-
 struct job simulating_itself(const struct rerun *r)
 {
 	return rerun_job(r, "as it was", NULL, 0);

@@ -22,6 +22,7 @@ struct simulating {
 	{ .name = "jobs",                                                                          \
 	  .type = CMD_NUMBER,                                                                      \
 	  .offset = offsetof(values, simulating.jobs),                                             \
+	  .range = { 1, SIMULATING_JOBS_MAX, NUMBER_PLAIN },                                       \
 	  .arg = "N",                                                                              \
 	  .letter = 'j',                                                                           \
 	  .help = "Simulations at a time, as many as there are processors by default" },           \
@@ -50,8 +51,5 @@ struct simulating {
 struct job simulating_itself(const struct rerun *r);
 bool simulating_repeats(const char *command, const struct rerun *r, const struct job *itself,
 			double cycles);
-
-/* False, and a line on stderr, if the options cannot be. */
-bool simulating_check(const char *command, const struct simulating *s);
 
 #endif

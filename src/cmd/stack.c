@@ -49,8 +49,7 @@ static int stack_run(void *values, int nargs, char **args)
 	struct err e = { "" };
 	int status = 0;
 
-	if (!simulating_check("stack", &v->simulating) ||
-	    !reading_options("stack", &v->reading, &o) ||
+	if (!reading_options("stack", &v->reading, &o) ||
 	    !reading_open("stack", args, nargs, stores)) {
 		status = 2;
 	} else {

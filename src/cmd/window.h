@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "trace/export.h"
+#include "trace/trigger.h"
 
 /* First member of the values of such a command. */
 struct window_options {
@@ -17,12 +18,14 @@ struct window_options {
 	{ .name = "from",                                                                          \
 	  .type = CMD_TEXT,                                                                        \
 	  .offset = offsetof(struct window_options, from),                                         \
+	  .check = trigger_check,                                                                  \
 	  .arg = "N",                                                                              \
 	  .help = "Where to begin: the number of an instruction (as in 'po'), or cycle:N; the "    \
 		  "trace's first instruction by default." },                                       \
 	    { .name = "count",                                                                     \
 	      .type = CMD_NUMBER,                                                                  \
 	      .offset = offsetof(struct window_options, count),                                    \
+	      .range = { 1, 0, NUMBER_DECIMAL },                                                   \
 	      .arg = "N",                                                                          \
 	      .letter = 'n',                                                                       \
 	      .help = "How many committed instructions; after --from cycle:N, how many cycles." }, \

@@ -65,6 +65,9 @@ static bool parse_number(const char *text, double *value)
 {
 	char *end;
 
+	/* no space, sign or word that strtod would take */
+	if (text[strspn(text, "-")] < '0' || text[strspn(text, "-")] > '9')
+		return false;
 	errno = 0;
 	*value = strchr(text, 'x') || strchr(text, 'X') ? (double)strtoull(text, &end, 16)
 							: strtod(text, &end);

@@ -43,7 +43,7 @@ size_t images_blocks(struct images *s, uint64_t pc, const uint64_t **starts)
 {
 	struct image *im = image_at(s, pc);
 	const struct function_range *f = im ? image_function(im, pc) : NULL;
-	if (!f)
+	if (!f || f->end - f->start > IMAGE_BLOCKS_BYTES)
 		return 0;
 	*starts = s->block_starts;
 	if (f->start == s->blocks_of)

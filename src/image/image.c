@@ -167,18 +167,45 @@ const struct function_range *image_function(const struct image *im, uint64_t pc)
 	return lo && pc < im->functions[lo - 1].end ? &im->functions[lo - 1] : NULL;
 }
 
+#define RECENT_FILES 64
+
+static const char *find_joined(const struct images *s, const char *dir, const char *file)
+{
+	for (size_t i = s->nfiles; i-- > 0 && s->nfiles - i <= RECENT_FILES;)
+		if (s->files[i].dir == dir && s->files[i].file == file)
+			return s->files[i].joined;
+	return NULL;
+}
+
+/* Keeps a name that is made of the two. */
+static const char *joined(struct images *s, const char *dir, const char *file, char *name)
+{
+	if (!(s->nfiles & (s->nfiles + 1)))
+		s->files = x_realloc(s->files, 2 * (s->nfiles + 1) * sizeof(*s->files));
+	s->files[s->nfiles] = (struct joined_file){ dir, file, name };
+	return s->files[s->nfiles++].joined;
+}
+
+/* The name, or where it is too long for one the first part of it. */
+static const char *bounded(struct images *s, const char *name)
+{
+	if (!name || strnlen(name, IMAGE_NAME_BYTES) < IMAGE_NAME_BYTES)
+		return name;
+	const char *known = find_joined(s, NULL, name);
+	return known ? known : joined(s, NULL, name, x_strndup(name, IMAGE_NAME_BYTES));
+}
+
 /* Line tables name files as the compiler was told, often relative to where it ran. The joined name
  * is kept for as long as the set lives; successive lines mostly share it. */
 static const char *absolute_file(struct images *s, const char *dir, const char *file)
 {
 	if (!file || file[0] == '/' || !dir)
-		return file;
-	for (size_t i = s->nfiles; i-- > 0;)
-		if (s->files[i].dir == dir && s->files[i].file == file)
-			return s->files[i].joined;
-	s->files = x_realloc(s->files, (s->nfiles + 1) * sizeof(*s->files));
-	s->files[s->nfiles] = (struct joined_file){ dir, file, x_asprintf("%s/%s", dir, file) };
-	return s->files[s->nfiles++].joined;
+		return bounded(s, file);
+	const char *known = find_joined(s, dir, file);
+	if (known)
+		return known;
+	return joined(s, dir, file,
+		      x_asprintf("%.*s/%.*s", IMAGE_NAME_BYTES, dir, IMAGE_NAME_BYTES, file));
 }
 
 struct place images_place(struct images *s, uint64_t pc)
@@ -221,7 +248,7 @@ bool images_declared(struct images *s, uint64_t pc, const char **file, int *line
 		at = image_outer_scope(im, &unit, at);
 	if (!at)
 		return false;
-	*file = dwarf_decl_file(&at->die);
+	*file = bounded(s, dwarf_decl_file(&at->die));
 	return *file && dwarf_decl_line(&at->die, line) == 0;
 }
 
@@ -239,7 +266,7 @@ size_t images_inlined(struct images *s, uint64_t pc, struct inline_frame *frames
 	while (at && dwarf_tag(&at->die) != DW_TAG_subprogram && count < max) {
 		Dwarf_Attribute attr;
 		Dwarf_Word number;
-		const char *name = dwarf_diename(&at->die);
+		const char *name = bounded(s, dwarf_diename(&at->die));
 		frames[count++] = (struct inline_frame){ name ? name : "[inlined]", file, line };
 		/* the next frame out is at the call */
 		if (dwarf_formudata(dwarf_attr(&at->die, DW_AT_call_file, &attr), &number) == 0)

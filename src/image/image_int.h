@@ -35,10 +35,10 @@ struct unit_scopes {
 	size_t nspans;
 };
 
-/* An executable section. */
+/* A stretch of code: an executable section, or a whole segment where there are no sections. */
 struct code {
 	uint64_t start, end; /* addresses */
-	Elf_Scn *scn;
+	const uint8_t *bytes;
 };
 
 struct image {
@@ -49,11 +49,17 @@ struct image {
 	bool gathered;			  /* functions and code are filled */
 	struct function_range *functions; /* sorted, not overlapping */
 	size_t nfunctions, capacity;
-	struct code *code; /* in the file's order */
+	struct code *code; /* sorted, not overlapping */
 	size_t ncode;
 	struct unit_scopes *unit; /* those that were asked for */
 	size_t nunits;
 };
+
+/* A file may say anything of itself. These are beyond what any compiler makes. */
+#define IMAGE_NAME_BYTES   4096	      /* of a symbol or a file; what is longer is cut */
+#define IMAGE_SECTIONS_MAX (1u << 20) /* that are looked at */
+#define IMAGE_SYMBOLS_MAX  (1u << 22)
+#define IMAGE_BLOCKS_BYTES (1u << 24) /* a longer function has no blocks */
 
 struct joined_file {
 	const char *dir, *file; /* libdw's strings, known by their address */
@@ -78,7 +84,7 @@ struct image *image_at(const struct images *set, uint64_t pc);
 const struct function_range *image_function(const struct image *im, uint64_t pc);
 /* Fills code and functions. */
 void image_gather_functions(struct image *im);
-/* The code section that holds an address: its contents and address; NULL if there is none. */
+/* The code at an address and how much of it follows; NULL if there is none. */
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes);
 
 /* The innermost scope at an address, and its compilation unit; NULL: DWARF has none there. */

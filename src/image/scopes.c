@@ -16,7 +16,10 @@
 
 #include "image/image_int.h"
 
-#define DEPTH_MAX 256 /* no compiler nests deeper; a damaged file may */
+/* Beyond what compilers make; a damaged file may be. */
+#define DEPTH_MAX  256
+#define RANGES_MAX (1u << 20) /* of a unit */
+#define OPEN_MAX   1024	      /* ranges that hold one address */
 
 /* A piece of a scope: a function may have several (hot and cold). Addresses are the file's. */
 struct range {
@@ -29,6 +32,7 @@ struct builder {
 	size_t scope_capacity;
 	struct range *range;
 	size_t nranges, range_capacity;
+	const void *last; /* entry that was looked at: each comes after those before it */
 };
 
 static int add_scope(struct builder *b, const Dwarf_Die *die, int parent)
@@ -47,7 +51,8 @@ static bool add_ranges(struct builder *b, Dwarf_Die *die, int scope)
 {
 	Dwarf_Addr base, start, end;
 	bool any = false;
-	for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
+	for (ptrdiff_t at = 0;
+	     b->nranges < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
 		if (start >= end)
 			continue;
 		if (b->nranges == b->range_capacity) {
@@ -67,6 +72,11 @@ static void walk_children(struct builder *b, Dwarf_Die *of, int parent, unsigned
 		return;
 	do {
 		int scope = parent;
+		/* Entries stand in the order of this walk; a reference back would make it endless.
+		 */
+		if (die.addr <= b->last)
+			return;
+		b->last = die.addr;
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_subprogram:
 		case DW_TAG_inlined_subroutine:
@@ -111,8 +121,9 @@ static void lay_out(struct builder *b)
 	for (uint64_t at = 0; i < b->nranges || nopen;) {
 		if (!nopen)
 			at = b->range[i].start;
-		while (i < b->nranges && b->range[i].start == at)
-			open[nopen++] = &b->range[i++];
+		for (; i < b->nranges && b->range[i].start == at; i++)
+			if (nopen < OPEN_MAX)
+				open[nopen++] = &b->range[i];
 		uint64_t next = i < b->nranges ? b->range[i].start : UINT64_MAX;
 		const struct range *best = NULL;
 		size_t kept = 0;

@@ -14,37 +14,98 @@
 
 #include "image/image_int.h"
 
+static int by_code_start(const void *a, const void *b)
+{
+	const struct code *x = a, *y = b;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+#define SEGMENTS_MAX 64 /* executable ones; linkers make one or two */
+
+struct segments {
+	GElf_Phdr ph[SEGMENTS_MAX];
+	size_t count;
+};
+
+static void read_segments(Elf *elf, struct segments *s)
+{
+	size_t n;
+	s->count = 0;
+	if (elf_getphdrnum(elf, &n))
+		return;
+	for (size_t i = 0; i < n && s->count < SEGMENTS_MAX; i++) {
+		GElf_Phdr *ph = &s->ph[s->count];
+		if (gelf_getphdr(elf, (int)i, ph) && ph->p_type == PT_LOAD && ph->p_flags & PF_X)
+			s->count++;
+	}
+}
+
+/* Adds code that the file really has: inside an executable segment, and inside the file. */
+static void add_code(struct image *im, Elf *elf, const struct segments *s, uint64_t vaddr,
+		     uint64_t size, uint64_t offset)
+{
+	for (size_t i = 0; size && i < s->count; i++) {
+		const GElf_Phdr *ph = &s->ph[i];
+		if (vaddr < ph->p_vaddr || vaddr - ph->p_vaddr >= ph->p_filesz ||
+		    size > ph->p_filesz - (vaddr - ph->p_vaddr) ||
+		    offset - ph->p_offset != vaddr - ph->p_vaddr)
+			continue;
+		Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)offset, size, ELF_T_BYTE);
+		if (!data || !data->d_buf || data->d_size < size)
+			return;
+		uint64_t start = vaddr + im->bias;
+		im->code = x_realloc(im->code, (im->ncode + 1) * sizeof(*im->code));
+		im->code[im->ncode++] = (struct code){ start, start + size, data->d_buf };
+		return;
+	}
+}
+
 static void gather_code(struct image *im)
 {
 	GElf_Addr bias;
 	GElf_Shdr sh;
+	struct segments segments;
+	size_t n = 0, kept = 0;
 	Elf *elf = dwfl_module_getelf(im->module, &bias);
-	for (Elf_Scn *scn = NULL; elf && (scn = elf_nextscn(elf, scn));) {
-		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
-		    sh.sh_type == SHT_NOBITS)
-			continue;
-		im->code = x_realloc(im->code, (im->ncode + 1) * sizeof(*im->code));
-		uint64_t start = sh.sh_addr + im->bias;
-		im->code[im->ncode++] = (struct code){ start, start + sh.sh_size, scn };
-	}
+	if (!elf)
+		return;
+	read_segments(elf, &segments);
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn)) && n < IMAGE_SECTIONS_MAX; n++)
+		if (gelf_getshdr(scn, &sh) && sh.sh_flags & SHF_EXECINSTR &&
+		    sh.sh_type != SHT_NOBITS)
+			add_code(im, elf, &segments, sh.sh_addr, sh.sh_size, sh.sh_offset);
+	for (size_t i = 0; !im->ncode && i < segments.count; i++)
+		add_code(im, elf, &segments, segments.ph[i].p_vaddr, segments.ph[i].p_filesz,
+			 segments.ph[i].p_offset);
+	if (im->ncode)
+		qsort(im->code, im->ncode, sizeof(*im->code), by_code_start);
+	for (size_t i = 0; i < im->ncode; i++)
+		if (im->code[i].end > im->code[i].start &&
+		    (!kept || im->code[i].start >= im->code[kept - 1].end))
+			im->code[kept++] = im->code[i];
+	im->ncode = kept;
 }
 
 static const struct code *code_at(const struct image *im, uint64_t pc)
 {
-	for (size_t i = 0; i < im->ncode; i++)
-		if (pc >= im->code[i].start && pc < im->code[i].end)
-			return &im->code[i];
-	return NULL;
+	size_t lo = 0, hi = im->ncode;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (im->code[mid].start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && pc < im->code[lo - 1].end ? &im->code[lo - 1] : NULL;
 }
 
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes)
 {
 	const struct code *code = code_at(im, pc);
-	Elf_Data *data = code ? elf_rawdata(code->scn, NULL) : NULL;
-	if (!data || !data->d_buf || pc - code->start >= data->d_size)
+	if (!code)
 		return NULL;
-	*left_bytes = data->d_size - (pc - code->start);
-	return (const uint8_t *)data->d_buf + (pc - code->start);
+	*left_bytes = code->end - pc;
+	return code->bytes + (pc - code->start);
 }
 
 static void add(struct image *im, uint64_t start, uint64_t end, const char *name, bool owned)
@@ -74,7 +135,10 @@ static int by_start(const void *a, const void *b)
 	if (ux != uy)
 		return ux < uy ? -1 : 1;
 	size_t lx = strlen(x->name), ly = strlen(y->name);
-	return lx != ly ? (lx < ly ? -1 : 1) : strcmp(x->name, y->name);
+	if (lx != ly)
+		return lx < ly ? -1 : 1;
+	int order = strcmp(x->name, y->name);
+	return order ? order : (x->end > y->end) - (x->end < y->end);
 }
 
 static uint64_t section_end(const struct image *im, uint64_t pc)
@@ -86,7 +150,7 @@ static uint64_t section_end(const struct image *im, uint64_t pc)
 static void gather_symbols(struct image *im)
 {
 	int n = dwfl_module_getsymtab(im->module);
-	for (int i = 1; i < n; i++) {
+	for (int i = 1; i < n && im->nfunctions < IMAGE_SYMBOLS_MAX; i++) {
 		GElf_Sym sym;
 		GElf_Addr addr;
 		const char *name =
@@ -97,8 +161,12 @@ static void gather_symbols(struct image *im)
 		if (!*name || name[0] == '$' || sym.st_shndx == SHN_UNDEF ||
 		    !strncmp(name, ".L", 2))
 			continue;
-		if (code_at(im, addr))
-			add(im, addr, addr + sym.st_size, name, false);
+		if (!code_at(im, addr))
+			continue;
+		bool cut = strnlen(name, IMAGE_NAME_BYTES) == IMAGE_NAME_BYTES;
+		uint64_t end = addr + sym.st_size;
+		add(im, addr, end < addr ? addr : end,
+		    cut ? x_strndup(name, IMAGE_NAME_BYTES) : name, cut);
 	}
 	if (!im->nfunctions)
 		return;
@@ -106,10 +174,13 @@ static void gather_symbols(struct image *im)
 	size_t kept = 0;
 	for (size_t i = 0; i < im->nfunctions; i++) {
 		struct function_range f = im->functions[i];
-		if (kept && im->functions[kept - 1].start == f.start)
+		if (kept && im->functions[kept - 1].start == f.start) {
 			im->functions[kept - 1].end = max_u64(im->functions[kept - 1].end, f.end);
-		else
+			if (f.owned)
+				free((char *)f.name);
+		} else {
 			im->functions[kept++] = f;
+		}
 	}
 	im->nfunctions = kept;
 	for (size_t i = 0; i < kept; i++) {
@@ -118,6 +189,18 @@ static void gather_symbols(struct image *im)
 					      : section_end(im, f->start);
 		if (f->end == f->start || f->end > limit)
 			f->end = limit;
+	}
+}
+
+/* Sorts, and cuts each where the next one begins, or its section ends. */
+static void sort_apart(struct image *im)
+{
+	qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+	for (size_t i = 0; i < im->nfunctions; i++) {
+		struct function_range *f = &im->functions[i];
+		f->end = min_u64(f->end, section_end(im, f->start));
+		if (i + 1 < im->nfunctions)
+			f->end = min_u64(f->end, f[1].start);
 	}
 }
 
@@ -134,11 +217,12 @@ static bool cie_is_pcrel(const unsigned char *ident, Elf_Data *data, Dwarf_Off a
 	const uint8_t *bytes = cie.cie.augmentation_data;
 	if (!r || cie.cie.augmentation[0] != 'z' || !bytes)
 		return false;
+	size_t at_byte = 0;
 	for (const char *c = cie.cie.augmentation + 1; c < r; c++)
-		bytes += *c == 'P'   ? 5
-			 : *c == 'L' ? 1
-				     : 0; /* personality: encoding and four bytes */
-	return *bytes == PCREL_SDATA4;
+		at_byte += *c == 'P'   ? 5
+			   : *c == 'L' ? 1
+				       : 0; /* personality: encoding and four bytes */
+	return at_byte < cie.cie.augmentation_data_size && bytes[at_byte] == PCREL_SDATA4;
 }
 
 static void gather_unwind(struct image *im)
@@ -151,7 +235,9 @@ static void gather_unwind(struct image *im)
 	    elf ? (const unsigned char *)elf_getident(elf, &ident_size) : NULL;
 	if (!ident || elf_getshdrstrndx(elf, &names))
 		return;
-	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+	size_t sections = 0;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn)) && sections < IMAGE_SECTIONS_MAX;
+	     sections++) {
 		GElf_Shdr sh;
 		const char *name =
 		    gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
@@ -160,7 +246,9 @@ static void gather_unwind(struct image *im)
 			continue;
 		Dwarf_CFI_Entry fde;
 		for (Dwarf_Off at = 0, next;
-		     dwarf_next_cfi(ident, data, true, at, &next, &fde) == 0; at = next) {
+		     im->nfunctions < IMAGE_SYMBOLS_MAX &&
+		     dwarf_next_cfi(ident, data, true, at, &next, &fde) == 0 && next > at;
+		     at = next) {
 			int32_t location;
 			uint32_t size;
 			if (dwarf_cfi_cie_p(&fde) || fde.fde.end - fde.fde.start < 8 ||
@@ -176,19 +264,20 @@ static void gather_unwind(struct image *im)
 			if (size && code_at(im, pc) && !image_function(&sorted, pc))
 				add_offset_named(im, pc, pc + size);
 		}
+		break;
 	}
 	if (im->nfunctions > known)
-		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+		sort_apart(im);
 }
 
 static void fill_gaps(struct image *im)
 {
-	size_t known = im->nfunctions;
+	size_t known = im->nfunctions, i = 0;
 	for (size_t c = 0; c < im->ncode; c++) {
 		uint64_t at = im->code[c].start, end = im->code[c].end;
-		for (size_t i = 0; i < known && at < end; i++) {
+		for (; i < known && im->functions[i].start < end; i++) {
 			uint64_t start = im->functions[i].start, stop = im->functions[i].end;
-			if (stop <= at || start >= end)
+			if (stop <= at)
 				continue;
 			if (start > at)
 				add_offset_named(im, at, start);
@@ -198,7 +287,7 @@ static void fill_gaps(struct image *im)
 			add_offset_named(im, at, end);
 	}
 	if (im->nfunctions > known)
-		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+		sort_apart(im);
 }
 
 void image_gather_functions(struct image *im)

@@ -8,10 +8,13 @@
  */
 #include "jobs/jobs.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +93,7 @@ struct runner {
 	struct started {
 		char **argv; /* with the result's name filled in; NULL: does not run */
 		char *temp, *log;
+		int lock; /* the log, locked; -1: none */
 		double since;
 	} * started;
 	struct jobs_progress p;
@@ -101,12 +105,20 @@ static char *result_path(const struct runner *r, const struct job *j, const char
 	return x_asprintf("%s/%.2s/%s%s", r->dir, j->key, j->key + 2, suffix);
 }
 
+/* A file of the cache may be anything by now: cut off, empty, of somebody else, no file at all. */
+static bool is_usable(const struct job *j, const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_size && !access(path, R_OK) &&
+	       (!j->usable || j->usable(path));
+}
+
 static bool take_cached(struct runner *r, struct job *j)
 {
 	char *path = result_path(r, j, "");
-	struct stat st;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size) {
+	if (!is_usable(j, path)) {
 		free(path);
 		return false;
 	}
@@ -115,6 +127,58 @@ static bool take_cached(struct runner *r, struct job *j)
 	j->status = JOB_CACHED;
 	r->p.cached++;
 	return true;
+}
+
+/* Takes what cannot be used out of the way of a new result, which can replace a file only. */
+static void make_way(const char *path)
+{
+	struct stat st;
+	char *aside;
+
+	if (lstat(path, &st) || !S_ISDIR(st.st_mode) || !rmdir(path))
+		return;
+	aside = x_asprintf("%s.not-a-result", path);
+	rename(path, aside);
+	free(aside);
+}
+
+/* KEY.PID-NUMBER, with or without more: what a job is writing, by the name of its log. NULL: it is
+ * nothing of that kind. The caller frees. */
+static char *log_of(const char *entry)
+{
+	size_t key = strspn(entry, "0123456789abcdef"), pid, number;
+
+	if (key != DIGEST_HEX - 3 || entry[key] != '.')
+		return NULL;
+	pid = strspn(entry + key + 1, "0123456789");
+	if (!pid || entry[key + 1 + pid] != '-')
+		return NULL;
+	number = strspn(entry + key + 1 + pid + 1, "0123456789");
+	if (!number)
+		return NULL;
+	return x_asprintf("%.*s.log", (int)(key + 1 + pid + 1 + number), entry);
+}
+
+/* A runner holds the log of each of its jobs locked. Where nobody does, it was killed, and what the
+ * job wrote will never be a result. */
+static void remove_abandoned(const char *folder)
+{
+	DIR *dir = opendir(folder);
+
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		char *log = log_of(d->d_name);
+		int fd =
+		    log ? openat(dirfd(dir), log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+			: -1;
+
+		if (log && (fd >= 0 ? !flock(fd, LOCK_EX | LOCK_NB) : errno == ENOENT))
+			unlinkat(dirfd(dir), d->d_name, 0);
+		if (fd >= 0)
+			close(fd);
+		free(log);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 static void show(struct runner *r)
@@ -142,6 +206,8 @@ static void show(struct runner *r)
 
 static void forget(struct started *s)
 {
+	if (s->argv && s->lock >= 0)
+		close(s->lock);
 	free_list(s->argv);
 	free(s->temp);
 	free(s->log);
@@ -204,9 +270,19 @@ static void start(struct runner *r, size_t i)
 		.absent = j->absent,
 	};
 
-	if (jobs_make_dirs(folder, &e) && r->place->start(r->state, &task, i, &e)) {
+	bool ok = jobs_make_dirs(folder, &e);
+
+	s->lock = -1;
+	if (ok) {
+		remove_abandoned(folder);
+		s->lock = open(s->log, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+		if (s->lock >= 0)
+			flock(s->lock, LOCK_EX | LOCK_NB);
+	}
+	if (ok && r->place->start(r->state, &task, i, &e)) {
 		r->p.running++;
 	} else {
+		unlink(s->log);
 		fail(r, j, x_strdup(e.text));
 		forget(s);
 	}
@@ -235,8 +311,7 @@ static void finish(struct runner *r, const struct job_end *end)
 	struct job *j = &r->jobs[end->id];
 	struct started *s = &r->started[end->id];
 	char *path = result_path(r, j, "");
-	struct stat st;
-	bool wrote = !stat(s->temp, &st) && S_ISREG(st.st_mode) && st.st_size;
+	bool wrote = is_usable(j, s->temp);
 
 	r->p.running--;
 	j->seconds = now_seconds() - s->since;
@@ -255,7 +330,7 @@ static void finish(struct runner *r, const struct job_end *end)
 
 		fail(r, j, x_asprintf("wrote no result%s%s", *said ? ": " : "", said));
 		free(said);
-	} else if (rename(s->temp, path)) {
+	} else if (make_way(path), rename(s->temp, path)) {
 		fail(r, j, x_asprintf("its result cannot become '%s': %s", path, strerror(errno)));
 	} else {
 		j->status = JOB_DONE;

@@ -32,6 +32,9 @@ struct job {
 	char **folders, **absent;
 	char key[DIGEST_HEX];
 	int want_status; /* exit status of a job that went well; -1: any */
+	/* Whether a file is a result that can be used; NULL: any that is not empty. One that is not
+	 * counts as absent. */
+	bool (*usable)(const char *path);
 
 	/* filled in by jobs_run */
 	enum job_status status;

@@ -589,6 +589,15 @@ static void find_writes(const struct rerun *r, struct job *j)
 	j->absent = absent.items;
 }
 
+static bool result_is_usable(const char *path)
+{
+	struct job j = { .result = (char *)path };
+	struct rerun_result ignored;
+	struct err e;
+
+	return rerun_read(&j, &ignored, &e);
+}
+
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count)
 {
@@ -640,6 +649,7 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	for (size_t i = 0; i < json_array_size(r->argv); i++)
 		add(&w, json_string_value(json_array_get(r->argv, i)));
 	j.argv = w.items;
+	j.usable = result_is_usable;
 	find_writes(r, &j);
 	digest_hex(&d, j.key);
 	return j;

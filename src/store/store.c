@@ -5,6 +5,7 @@
  */
 #include "store/store.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -13,26 +14,61 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/check.h"
+#include "util/output.h"
+#include "util/text.h"
+
 #define CACHED_INSERTS 32
 
 struct store {
 	sqlite3 *db;
 	char *path;
-	char *temporary; /* while not committed */
+	struct output *output; /* while not committed */
 	struct {
 		char *table, *types;
 		sqlite3_stmt *stmt;
 	} inserts[CACHED_INSERTS];
 	size_t ninserts;
 	size_t last_insert; /* the one used last */
+	struct shown *shown;
+};
+
+/* A text of the row that a statement is at, made fit to be shown. */
+struct shown {
+	struct shown *next;
+	sqlite3_stmt *stmt;
+	char *text;
+};
+
+static bool is_store(const uint8_t *head, size_t size, const char *path)
+{
+	static const char sqlite[16] = "SQLite format 3";
+	/* big endian, as SQLite has it */
+	static const uint8_t id[] = { STORE_APPLICATION_ID >> 24, STORE_APPLICATION_ID >> 16 & 255,
+				      STORE_APPLICATION_ID >> 8 & 255, STORE_APPLICATION_ID & 255 };
+	return size >= 100 && !memcmp(head, sqlite, sizeof(sqlite)) &&
+	       !memcmp(head + 68, id, sizeof(id));
+}
+
+static const struct output_kind store_kind = {
+	.what = "a culprit profile",
+	.option = "-o",
+	.only_files = true,
+	.is = is_store,
 };
 
 static bool sql_err(struct store *s, struct err *e, const char *what)
 {
 	/* SQLite's own words leave open which of the two is full. */
 	bool full = sqlite3_errcode(s->db) == SQLITE_FULL;
+	/* … and why something could not be written at all. */
+	int cause = errno == EFBIG || errno == EDQUOT ? errno : 0;
+	if (sqlite3_errcode(s->db) != SQLITE_IOERR)
+		cause = 0;
 	return err_set(e, "%s: %s: %s", s->path, what,
-		       full ? strerror(ENOSPC) : sqlite3_errmsg(s->db));
+		       full    ? strerror(ENOSPC)
+		       : cause ? strerror(cause)
+			       : sqlite3_errmsg(s->db));
 }
 
 static bool exec(struct store *s, const char *sql, struct err *e, const char *what)
@@ -42,21 +78,17 @@ static bool exec(struct store *s, const char *sql, struct err *e, const char *wh
 
 struct store *store_create(const char *path, struct err *e)
 {
-	struct stat st;
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
-		err_set(e, "cannot replace %s, which is not a file; choose another place with -o",
-			path);
+	struct output *output = output_open(path, &store_kind, e);
+	if (!output)
 		return NULL;
-	}
 	struct store *s = x_calloc(1, sizeof(*s));
 	char setup[256];
 	s->path = x_strdup(path);
-	s->temporary = x_asprintf("%s.%d.tmp", path, (int)getpid());
-	unlink(s->temporary);
+	s->output = output;
 	/* a store is used by one thread at a time */
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-	if (sqlite3_open_v2(s->temporary, &s->db, flags, NULL) != SQLITE_OK) {
-		err_set(e, "cannot create %s: %s; choose another place with -o", s->temporary,
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	if (sqlite3_open_v2(output_now(output), &s->db, flags, NULL) != SQLITE_OK) {
+		err_set(e, "cannot create %s: %s; choose another place with -o", path,
 			sqlite3_errmsg(s->db));
 		store_close(s);
 		return NULL;
@@ -87,12 +119,9 @@ bool store_commit(struct store *s, struct err *e)
 	forget_inserts(s);
 	if (!exec(s, "COMMIT", e, "cannot write"))
 		return false;
-	if (rename(s->temporary, s->path))
-		return err_set(e, "cannot rename %s to %s: %s", s->temporary, s->path,
-			       strerror(errno));
-	free(s->temporary);
-	s->temporary = NULL;
-	return true;
+	struct output *output = s->output;
+	s->output = NULL;
+	return output_commit(output, e);
 }
 
 static bool bring_up_to_date(struct store *s, int version, struct err *e)
@@ -115,16 +144,67 @@ static bool bring_up_to_date(struct store *s, int version, struct err *e)
 	return true;
 }
 
+/*
+ * A profile may come from anyone. It is opened as a file that never changes: no journal beside it
+ * is taken in, nothing is written. Nothing in its schema is trusted, and only what culprit itself
+ * would have written there is read (check.c).
+ */
+static bool open_hardened(struct store *s, const char *path, struct err *e)
+{
+	static const struct {
+		int id, value;
+	} limits[] = { { SQLITE_LIMIT_LENGTH, 1 << 26 },     { SQLITE_LIMIT_SQL_LENGTH, 100000 },
+		       { SQLITE_LIMIT_COLUMN, 100 },	     { SQLITE_LIMIT_EXPR_DEPTH, 100 },
+		       { SQLITE_LIMIT_COMPOUND_SELECT, 30 }, { SQLITE_LIMIT_ATTACHED, 0 },
+		       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },    { SQLITE_LIMIT_WORKER_THREADS, 0 } };
+	static const int off[] = { SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+				   SQLITE_DBCONFIG_ENABLE_VIEW };
+	char *real = realpath(path, NULL);
+	struct stat st;
+	if (!real || access(path, R_OK) || stat(path, &st)) {
+		free(real);
+		return err_set(e, "cannot read %s: %s; `culprit sim` writes such files", path,
+			       strerror(errno));
+	}
+	if (!S_ISREG(st.st_mode)) {
+		free(real);
+		return err_set(e, "cannot read %s: it is not a file; `culprit sim` writes profiles",
+			       path);
+	}
+	char *uri = x_malloc(3 * strlen(real) + 32), *to = uri + sprintf(uri, "file://");
+	for (const char *c = real; *c; c++)
+		to +=
+		    sprintf(to, strchr("/._-", *c) || isalnum((unsigned char)*c) ? "%c" : "%%%02X",
+			    (unsigned char)*c);
+	strcpy(to, "?immutable=1");
+	free(real);
+	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+	bool ok = sqlite3_open_v2(uri, &s->db, flags, NULL) == SQLITE_OK;
+	free(uri);
+	if (!ok)
+		return sql_err(s, e, "cannot open");
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		sqlite3_limit(s->db, limits[i].id, limits[i].value);
+	for (size_t i = 0; i < ARRAY_LEN(off); i++)
+		sqlite3_db_config(s->db, off[i], 0, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	return exec(s, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", e, "cannot open");
+}
+
+static bool is_whole(struct store *s, struct err *e)
+{
+	struct store_rows r = store_query(s, "PRAGMA quick_check(1)", "");
+	const char *said = store_next(&r) ? store_text(&r, 0) : NULL;
+	bool ok = said && !strcmp(said, "ok");
+	return (store_done(&r, e) && ok) ||
+	       err_set(e, "%s is damaged: run `culprit sim` again", s->path);
+}
+
 struct store *store_open(const char *path, struct err *e)
 {
 	struct store *s = x_calloc(1, sizeof(*s));
 	s->path = x_strdup(path);
-	bool ok =
-	    !access(path, R_OK) || err_set(e, "cannot read %s: %s; `culprit sim` writes such files",
-					   path, strerror(errno));
-	if (ok)
-		ok = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ||
-		     sql_err(s, e, "cannot open");
+	bool ok = open_hardened(s, path, e);
 	int id = ok ? (int)store_number(s, "PRAGMA application_id", -1) : 0;
 	int version = ok ? (int)store_number(s, "PRAGMA user_version", -1) : 0;
 	if (ok && id != STORE_APPLICATION_ID)
@@ -135,14 +215,10 @@ struct store *store_open(const char *path, struct err *e)
 		    path, version, STORE_VERSION);
 	if (ok && version < 1)
 		ok = err_set(e, "%s has no valid format version; it is damaged", path);
-	if (ok) {
-		struct store_rows r = store_query(s, "PRAGMA quick_check(1)", "");
-		ok = store_next(&r) && !strcmp(store_text(&r, 0), "ok");
-		if (!store_done(&r, e) || !ok)
-			ok = err_set(e, "%s is damaged: run `culprit sim` again", path);
-	}
-	if (ok)
-		ok = bring_up_to_date(s, version, e);
+	/* The schema first: checking the rest trusts it. */
+	if (ok && version == STORE_VERSION)
+		ok = store_check_schema(s, e);
+	ok = ok && is_whole(s, e) && bring_up_to_date(s, version, e) && store_check_values(s, e);
 	if (!ok) {
 		store_close(s);
 		return NULL;
@@ -156,9 +232,7 @@ void store_close(struct store *s)
 		return;
 	forget_inserts(s);
 	sqlite3_close(s->db);
-	if (s->temporary)
-		unlink(s->temporary);
-	free(s->temporary);
+	output_discard(s->output);
 	free(s->path);
 	free(s);
 }
@@ -248,8 +322,23 @@ struct store_rows store_query(struct store *s, const char *sql, const char *type
 	return r;
 }
 
+static void forget_shown(struct store *s, sqlite3_stmt *stmt)
+{
+	for (struct shown **at = &s->shown; *at;) {
+		struct shown *this = *at;
+		if (this->stmt == stmt) {
+			*at = this->next;
+			free(this->text);
+			free(this);
+		} else {
+			at = &this->next;
+		}
+	}
+}
+
 bool store_next(struct store_rows *r)
 {
+	forget_shown(r->store, r->stmt);
 	if (r->status == SQLITE_OK || r->status == SQLITE_ROW)
 		r->status = sqlite3_step(r->stmt);
 	return r->status == SQLITE_ROW;
@@ -270,6 +359,17 @@ const char *store_text(const struct store_rows *r, int column)
 	return (const char *)sqlite3_column_text(r->stmt, column);
 }
 
+const char *store_shown(const struct store_rows *r, int column)
+{
+	const char *text = store_text(r, column);
+	if (!text || text_is_plain(text))
+		return text;
+	struct shown *new = x_malloc(sizeof(*new));
+	*new = (struct shown){ r->store->shown, r->stmt, text_shown(text) };
+	r->store->shown = new;
+	return new->text;
+}
+
 bool store_is_null(const struct store_rows *r, int column)
 {
 	return sqlite3_column_type(r->stmt, column) == SQLITE_NULL;
@@ -280,6 +380,7 @@ bool store_done(struct store_rows *r, struct err *e)
 	bool ok = r->status == SQLITE_OK || r->status == SQLITE_ROW || r->status == SQLITE_DONE;
 	if (!ok)
 		sql_err(r->store, e, "cannot read");
+	forget_shown(r->store, r->stmt);
 	sqlite3_finalize(r->stmt);
 	r->stmt = NULL;
 	return ok;

@@ -47,9 +47,12 @@ struct store_rows store_query(struct store *s, const char *sql, const char *type
 bool store_next(struct store_rows *r);
 int64_t store_int(const struct store_rows *r, int column);
 double store_double(const struct store_rows *r, int column);
+/* A text as it is in the file: for looking things up, never for showing. */
 const char *store_text(const struct store_rows *r,
 		       int column); /* valid until store_next; NULL if null */
 bool store_is_null(const struct store_rows *r, int column);
+/* A text as it may be shown (util/text.h); lives until the next row. NULL for NULL. */
+const char *store_shown(const struct store_rows *r, int column);
 bool store_done(struct store_rows *r, struct err *e);
 
 /* The one number that a query gives; fallback if it gives none. */

@@ -13,6 +13,7 @@
 
 #include "trace/emit.h"
 #include "trace/record.h"
+#include "util/number.h"
 #include "util/util.h"
 
 struct images;
@@ -34,7 +35,7 @@ struct analysis_options {
 };
 
 /* The value of the last parameter of that name, or NULL. */
-static inline const char *analysis_param(const struct analysis_options *o, const char *key)
+static inline const char *analysis_given(const struct analysis_options *o, const char *key)
 {
 	const char *value = NULL;
 	size_t n = strlen(key);
@@ -44,21 +45,39 @@ static inline const char *analysis_param(const struct analysis_options *o, const
 	return value;
 }
 
+/* … as a number, which the range in struct analysis has been held against. */
+static inline uint64_t analysis_number(const struct analysis_options *o, const char *key,
+				       uint64_t otherwise)
+{
+	const char *given = analysis_given(o, key);
+	uint64_t n;
+	return given && number_parse(given, &(struct number_range){ 0 }, &n) ? n : otherwise;
+}
+
 /* Where to write: what the parameter says or, without one, the stem and the extension. The caller
  * frees. */
 static inline char *analysis_path(const struct analysis_options *o, const char *key,
 				  const char *extension)
 {
-	const char *given = analysis_param(o, key), *suffix = o->suffix ? o->suffix : "";
+	const char *given = analysis_given(o, key), *suffix = o->suffix ? o->suffix : "";
 	return given ? x_asprintf("%s%s", given, suffix)
 		     : x_asprintf("%s.%s%s", o->stem ? o->stem : "culprit", extension, suffix);
 }
 
+/* What --param can say to an analysis. */
+struct analysis_param {
+	const char *name; /* NULL ends a list */
+	const char *help; /* what its value is */
+	bool number;
+	struct number_range range; /* if it is one */
+};
+
 struct analysis {
-	const char *name;    /* as in --analyze */
-	const char *summary; /* one line for `culprit list` */
-	unsigned wants;	     /* enum trace_want */
-	size_t state_size;   /* zeroed memory that start gets */
+	const char *name;		     /* as in --analyze */
+	const char *summary;		     /* one line for `culprit list` */
+	unsigned wants;			     /* enum trace_want */
+	const struct analysis_param *params; /* that it knows; NULL: none */
+	size_t state_size;		     /* zeroed memory that start gets */
 	bool (*start)(void *state, const struct trace_meta *meta,
 		      const struct analysis_options *options, struct err *e);
 	/* If not NULL: which stretches it looks at, after start. What it is given besides must not

@@ -34,6 +34,8 @@
 
 #include "trace/gate.h"
 
+#define WORKER_STACK_BYTES (8u << 20)
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
@@ -472,15 +474,22 @@ bool bus_start(struct bus *b, struct err *e)
 		gate_init(&b->workers[i].gate);
 		b->workers[i].bus = b;
 	}
-	for (size_t i = 0; i < b->nworkers; i++) {
-		if (pthread_create(&b->workers[i].thread, NULL, worker_main, &b->workers[i]))
-			return err_set(
+	pthread_attr_t attr; /* the default is the limit of the main thread, which may be tiny */
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, WORKER_STACK_BYTES);
+	bool ok = true;
+	for (size_t i = 0; ok && i < b->nworkers; i++) {
+		if (pthread_create(&b->workers[i].thread, &attr, worker_main, &b->workers[i])) {
+			ok = err_set(
 			    e, "cannot start worker thread %zu of %zu; use fewer with --workers",
 			    i + 1, b->nworkers);
+			break;
+		}
 		b->workers[i].running = true;
 		pthread_setname_np(b->workers[i].thread, "culprit worker");
 	}
-	return true;
+	pthread_attr_destroy(&attr);
+	return ok;
 }
 
 struct emit *bus_emit(struct bus *b)

@@ -172,12 +172,23 @@ static struct ending *new_endings(void)
 	return all;
 }
 
+bool export_is_csv(const uint8_t *head, size_t size, const char *path)
+{
+	return output_begins(head, size, heading);
+}
+
+static const struct output_kind csv_kind = {
+	.what = "a table that culprit wrote",
+	.option = "--param csv=FILE",
+	.is = export_is_csv,
+};
+
 static bool csv_start(void *state, const struct trace_meta *meta, const struct analysis_options *o,
 		      struct err *e)
 {
 	struct csv *c = state;
 	char *path = analysis_path(o, "csv", "csv");
-	bool ok = export_file_open(&c->file, path, e) &&
+	bool ok = export_file_open(&c->file, path, &csv_kind, e) &&
 		  export_file_text(&c->file, heading, strlen(heading), e);
 	free(path);
 	c->lines.endings = new_endings();
@@ -221,6 +232,8 @@ const struct analysis csv_analysis = {
 	.name = "csv",
 	.summary = "committed instructions with their cycles, as text (--param csv=FILE)",
 	.wants = WANT_INSTS | WANT_BRIEF,
+	.params = (const struct analysis_param[]){ { "csv", "the file to write", false, { 0 } },
+						   { NULL } },
 	.state_size = sizeof(struct csv),
 	.start = csv_start,
 	.insts = csv_insts,

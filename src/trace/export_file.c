@@ -14,13 +14,12 @@
 #define DEAR_NS	      0.5	 /* for a byte: twice what it takes to copy it */
 #define SLOW_NS	      100000000	 /* longest wait for the disk */
 
-bool export_file_open(struct export_file *f, const char *path, struct err *e)
+bool export_file_open(struct export_file *f, const char *path, const struct output_kind *kind,
+		      struct err *e)
 {
 	*f = (struct export_file){ .path = x_strdup(path) };
-	f->temporary = output_temporary(path);
-	f->fd = 1 + open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (!f->fd) {
-		err_set(e, "cannot create %s: %s", f->temporary, strerror(errno));
+	f->file = output_open(path, kind, e);
+	if (!f->file) {
 		export_file_free(f);
 		return false;
 	}
@@ -50,11 +49,13 @@ static void pass_on(struct export_file *f)
 	if (f->pages != EXPORT_PASS_ON)
 		return;
 	const uint64_t from = now_ns(CLOCK_MONOTONIC);
-	sync_file_range(f->fd - 1, end - STREAM_BYTES, STREAM_BYTES, SYNC_FILE_RANGE_WRITE);
+	sync_file_range(output_fd(f->file), end - STREAM_BYTES, STREAM_BYTES,
+			SYNC_FILE_RANGE_WRITE);
 	if (now_ns(CLOCK_MONOTONIC) - from > SLOW_NS)
 		f->pages = EXPORT_KEEP;
 	if (end >= 4 * STREAM_BYTES) /* by now on the disk; what is not stays */
-		posix_fadvise(f->fd - 1, end - 4 * STREAM_BYTES, STREAM_BYTES, POSIX_FADV_DONTNEED);
+		posix_fadvise(output_fd(f->file), end - 4 * STREAM_BYTES, STREAM_BYTES,
+			      POSIX_FADV_DONTNEED);
 }
 
 /* The first size bytes of the buffer have been written. */
@@ -69,7 +70,7 @@ static void note_written(struct export_file *f, size_t size)
 /* Ends the file there; what was reserved beyond goes back. A device cannot be cut, and need not. */
 static void cut(struct export_file *f, uint64_t size)
 {
-	int done = ftruncate(f->fd - 1, (off_t)size);
+	int done = ftruncate(output_fd(f->file), (off_t)size);
 	(void)done;
 }
 
@@ -89,7 +90,7 @@ static bool fail(struct export_file *f, int cause, struct err *e)
  */
 static void reserve(struct export_file *f)
 {
-	if (fallocate(f->fd - 1, FALLOC_FL_KEEP_SIZE, (off_t)f->reserved, RESERVE_BYTES))
+	if (fallocate(output_fd(f->file), FALLOC_FL_KEEP_SIZE, (off_t)f->reserved, RESERVE_BYTES))
 		f->reserved = UINT64_MAX;
 	else
 		f->reserved += RESERVE_BYTES;
@@ -99,7 +100,7 @@ static bool write_out(struct export_file *f, size_t size, struct err *e)
 {
 	const uint64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (size_t done = 0; done < size;) {
-		ssize_t n = write(f->fd - 1, f->buffer + done, size - done);
+		ssize_t n = write(output_fd(f->file), f->buffer + done, size - done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
@@ -140,16 +141,14 @@ bool export_file_text(struct export_file *f, const char *text, size_t size, stru
 	return true;
 }
 
-static bool close_file(struct export_file *f, struct err *e)
+static bool close_file(struct export_file *f, bool keep, struct err *e)
 {
-	bool ok = true;
-	if (close(f->fd - 1))
-		ok = err_set(e, "cannot write %s: %s", f->path, strerror(errno));
-	f->fd = 0;
-	if (rename(f->temporary, f->path) && ok)
-		ok = err_set(e, "cannot rename %s to %s: %s", f->temporary, f->path,
-			     strerror(errno));
-	return ok;
+	struct output *file = f->file;
+	f->file = NULL;
+	if (keep)
+		return output_commit(file, e);
+	output_discard(file);
+	return true;
 }
 
 bool export_file_finish(struct export_file *f, struct err *e)
@@ -158,19 +157,14 @@ bool export_file_finish(struct export_file *f, struct err *e)
 	/* What was reserved and is not needed goes back: but for that the file is as it was. */
 	if (ok && f->reserved)
 		cut(f, f->written);
-	return close_file(f, ok ? e : NULL) && ok;
+	return close_file(f, f->whole || ok, ok ? e : NULL) && ok;
 }
 
 void export_file_free(struct export_file *f)
 {
-	if (f->fd && f->full) {
-		close_file(f, NULL);
-	} else if (f->fd) {
-		close(f->fd - 1);
-		output_discard(f->temporary, f->path);
-	}
+	if (f->file) /* nobody has finished it: what there is is kept if it is whole lines */
+		close_file(f, f->full && f->whole, NULL);
 	free(f->path);
-	free(f->temporary);
 	free(f->buffer);
 	*f = (struct export_file){ 0 };
 }

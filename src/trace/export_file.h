@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/util.h"
+#include "util/output.h"
 
 struct export_file {
-	int fd; /* + 1; 0: not open */
-	char *path, *temporary;
+	struct output *file; /* NULL: not open */
+	char *path;
 	char *buffer;
 	size_t used;
 	uint64_t written;  /* bytes … */
@@ -26,7 +26,8 @@ struct export_file {
 	(1u << 18)	      /* what is written at once, in whole pages: a third cheaper */
 #define EXPORT_LINE_BYTES 256 /* the longest that may be written in place */
 
-bool export_file_open(struct export_file *f, const char *path, struct err *e);
+bool export_file_open(struct export_file *f, const char *path, const struct output_kind *kind,
+		      struct err *e);
 /* Writes EXPORT_BUFFER_BYTES of what there is, which is at least that. */
 bool export_file_spill(struct export_file *f, struct err *e);
 /* Writes what is left and gives the file its name. */

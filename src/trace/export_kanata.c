@@ -15,6 +15,9 @@
 
 #include "isa/isa.h"
 #include "trace/export.h"
+#include "util/output.h"
+
+static const char heading[] = "Kanata\t0004\n";
 
 struct event {
 	uint64_t cycle;
@@ -162,7 +165,7 @@ bool export_kanata(FILE *out, const struct trace_info *info, const struct window
 		add_inst(&l, w, i, &retired);
 	if (l.count)
 		qsort(l.events, l.count, sizeof(*l.events), by_cycle);
-	fprintf(out, "Kanata\t0004\n");
+	fputs(heading, out);
 	for (size_t i = 0; i < l.count; i++) {
 		uint64_t now = i ? l.events[i - 1].cycle : l.events[i].cycle;
 		if (!i)
@@ -173,4 +176,9 @@ bool export_kanata(FILE *out, const struct trace_info *info, const struct window
 	}
 	free(l.events);
 	return !ferror(out);
+}
+
+bool export_is_kanata(const uint8_t *head, size_t size, const char *path)
+{
+	return output_begins(head, size, heading);
 }

@@ -7,6 +7,7 @@
 
 #include "isa/isa.h"
 #include "trace/export.h"
+#include "util/output.h"
 
 static uint64_t tick(const struct rec_inst *r, uint32_t stamp, uint64_t ticks)
 {
@@ -39,4 +40,9 @@ bool export_o3pipeview(FILE *out, const struct trace_info *info, const struct wi
 			committed && r->flags & RI_STORE ? retire : 0);
 	}
 	return !ferror(out);
+}
+
+bool export_is_o3pipeview(const uint8_t *head, size_t size, const char *path)
+{
+	return output_begins(head, size, "O3PipeView:fetch:");
 }

@@ -275,6 +275,27 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 	}
 }
 
+#define COUNT_MAX   (1ull << 62)
+#define MACHINE_MAX (1u << 24) /* of what a machine has of anything, and of latencies */
+#define ROB_MAX	    (1u << 16)
+
+/* What a run can have. Room is made by these numbers. */
+static bool is_possible(const struct trace_info *info)
+{
+	const struct trace_meta *m = &info->meta;
+	uint64_t most = 0;
+	const uint64_t numbers[] = {
+#define X(name) strcmp(#name, "seed") ? m->name : 0,
+		META_NUMBERS(X)
+#undef X
+	};
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		most = max_u64(most, numbers[i]);
+	return most <= MACHINE_MAX && m->rob_entries <= ROB_MAX && info->insts <= COUNT_MAX &&
+	       info->cycles <= COUNT_MAX && m->clock_hz >= 0 && m->clock_hz <= 1e15 &&
+	       info->host_seconds >= 0 && info->host_seconds <= 1e12;
+}
+
 bool info_parse(const uint8_t *text, size_t size, struct info_copy *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -285,6 +306,10 @@ bool info_parse(const uint8_t *text, size_t size, struct info_copy *out)
 		char *values[VALUES_MAX];
 		*end = '\0';
 		take_line(out, values, cut_line(line, values));
+	}
+	if (!is_possible(&out->info)) {
+		info_free(out);
+		return false;
 	}
 	out->info.settings = out->settings;
 	out->info.images = out->images;

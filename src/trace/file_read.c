@@ -126,6 +126,11 @@ static bool open_index(struct trace_reader *r, struct err *e)
 						     .ninsts = get_u32(p + 40),
 						     .ncycles = get_u32(p + 44),
 						     .payload_bytes = get_u64(p + 48) };
+		const struct trace_block *b = &r->blocks[i], *before = i ? b - 1 : NULL;
+		if (b->end_cycle < b->first_cycle || b->end_po < b->first_po ||
+		    (before && (b->offset <= before->offset ||
+				(b->ncycles && b->first_cycle < before->end_cycle))))
+			return damaged(r, "an entry of the index", at, e);
 	}
 	if (info_at > r->size || !read_block(r, info_at, &h) || h.kind != BLOCK_INFO ||
 	    !take_info(r, &h))
@@ -170,11 +175,44 @@ static bool decode(struct trace_reader *r, const struct block_head *h)
 			    to->cycles, h->ncycles);
 }
 
+/*
+ * Analyses count and sample every cycle, so a record that says it stands for very many would keep
+ * them busy for ever. No silence of a modelled core is longer than a few system calls or misses of
+ * the slowest memory that a machine file can describe, and few follow each other.
+ */
+#define SILENCE_MAX   (1u << 24) /* cycles of one record */
+#define SILENCE_MEAN  (1u << 17) /* … of all records of a block, on average … */
+#define SILENCE_FIRST (1u << 26) /* … and so many more */
+#define CYCLE_MAX     (1ull << 60)
+
+/* NULL, or what is wrong with the records of a block. */
+static const char *absurd(const struct trace_records *b, const struct block_head *h)
+{
+	uint64_t end = 0, sum = 0;
+	for (size_t i = 0; i < b->ncycles; i++) {
+		const struct rec_cycle *c = &b->cycles[i];
+		if (!c->repeat || c->repeat > SILENCE_MAX || c->cycle < end || c->cycle > CYCLE_MAX)
+			return "a cycle count";
+		end = c->cycle + c->repeat;
+		sum += c->repeat;
+	}
+	if (sum > SILENCE_FIRST + (uint64_t)SILENCE_MEAN * b->ncycles)
+		return "the sum of cycle counts";
+	if (b->ncycles && (h->first_cycle != b->cycles[0].cycle || h->end_cycle != end))
+		return "the range of cycles";
+	for (size_t i = 0; i < b->ninsts; i++)
+		if (b->insts[i].fetch > CYCLE_MAX || b->insts[i].po > CYCLE_MAX)
+			return "an instruction's cycle";
+	if (h->end_po < h->first_po || h->end_po > CYCLE_MAX)
+		return "the range of instructions";
+	return NULL;
+}
+
 static bool add_block(struct trace_reader *r, uint64_t offset, const struct block_head *h)
 {
 	if (!r->codec)
 		return false;
-	if (!decode(r, h))
+	if (!decode(r, h) || absurd(&r->records, h))
 		return false;
 	if (!(r->nblocks & (r->nblocks + 1)))
 		r->blocks = x_realloc(r->blocks, 2 * (r->nblocks + 1) * sizeof(*r->blocks));
@@ -367,6 +405,15 @@ bool trace_reader_read(struct trace_reader *r, size_t index, struct trace_record
 		snprintf(what, sizeof(what), "block %zu of %zu", index + 1, r->nblocks);
 		return damaged(r, what, b->offset, e);
 	}
+	const char *wrong = absurd(&r->records, &h);
+	if (!wrong && (h.first_cycle != b->first_cycle || h.end_cycle != b->end_cycle ||
+		       h.first_po != b->first_po || h.end_po != b->end_po))
+		wrong = "the index entry";
+	if (wrong)
+		return err_set(e,
+			       "%s is damaged: %s of block %zu of %zu at byte %" PRIu64
+			       " is one that no run can have",
+			       r->name, wrong, index + 1, r->nblocks, b->offset);
 	*out = r->records;
 	return true;
 }

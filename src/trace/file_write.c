@@ -6,16 +6,16 @@
  * without an index: `--salvage` reads that.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "trace/file_format.h"
+#include "util/output.h"
 
 struct trace_writer {
-	int fd; /* + 1; 0: not open */
-	char *path, *temporary;
+	struct output *file; /* NULL: not open */
+	char *path;
 	const struct trace_info *info;
 	struct trace_meta meta;
 	struct codec *codec;
@@ -36,7 +36,7 @@ struct trace_writer {
 static bool write_all(struct trace_writer *w, const uint8_t *data, size_t size, struct err *e)
 {
 	while (size) {
-		ssize_t n = write(w->fd - 1, data, size);
+		ssize_t n = write(output_fd(w->file), data, size);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -114,19 +114,28 @@ static bool flush_records(struct trace_writer *w, struct err *e)
 
 static void trace_free(void *state);
 
+static bool is_trace(const uint8_t *head, size_t size, const char *path)
+{
+	return output_begins(head, size, TRACE_MAGIC);
+}
+
+static const struct output_kind trace_kind = {
+	.what = "a culprit trace",
+	.option = "--trace",
+	.is = is_trace,
+};
+
 static bool trace_start(void *state, const struct trace_meta *meta,
 			const struct analysis_options *o, struct err *e)
 {
 	struct trace_writer *w = state;
 	uint8_t head[TRACE_HEAD_BYTES] = { 0 };
 	w->path = analysis_path(o, "trace", "trace");
-	w->temporary = output_temporary(w->path);
 	w->info = o->info;
 	w->meta = *meta;
-	w->fd = 1 + open(w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (!w->fd)
-		return err_set(e, "cannot create %s: %s; choose another place with --trace",
-			       w->temporary, strerror(errno));
+	w->file = output_open(w->path, &trace_kind, e);
+	if (!w->file)
+		return false;
 	w->codec = codec_new(meta);
 	memcpy(head, TRACE_MAGIC, 8);
 	put_u32(head + 8, TRACE_VERSION);
@@ -240,17 +249,12 @@ static bool write_index(struct trace_writer *w, struct err *e)
 
 static bool close_file(struct trace_writer *w, bool keep, struct err *e)
 {
-	int fd = w->fd - 1;
-	bool ok = true;
-	w->fd = 0;
-	if (close(fd))
-		ok = err_set(e, "cannot write %s: %s", w->path, strerror(errno));
-	if (!keep)
-		output_discard(w->temporary, w->path);
-	else if (rename(w->temporary, w->path))
-		ok = err_set(e, "cannot rename %s to %s: %s", w->temporary, w->path,
-			     strerror(errno));
-	return ok;
+	struct output *file = w->file;
+	w->file = NULL;
+	if (keep)
+		return output_commit(file, e);
+	output_discard(file);
+	return true;
 }
 
 static bool trace_finish(void *state, struct store *store, struct err *e)
@@ -263,7 +267,8 @@ static bool trace_finish(void *state, struct store *store, struct err *e)
 static void trace_free(void *state)
 {
 	struct trace_writer *w = state;
-	if (w->fd) { /* the run did not end well: what there is must be salvaged, if there is any */
+	if (w->file) { /* the run did not end well: what there is must be salvaged, if there is any
+			*/
 		flush_records(w, NULL);
 		close_file(w, w->index.size > 0, NULL);
 	}
@@ -271,7 +276,6 @@ static void trace_free(void *state)
 	free(w->out.data);
 	free(w->index.data);
 	free(w->path);
-	free(w->temporary);
 }
 
 const struct analysis trace_analysis = {
@@ -279,6 +283,8 @@ const struct analysis trace_analysis = {
 	.summary = "all records into a file (--trace FILE), for replay",
 	.wants = WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS |
 		 WANT_LATENCIES | WANT_FETCH,
+	.params = (const struct analysis_param[]){ { "trace", "the file to write", false, { 0 } },
+						   { NULL } },
 	.state_size = sizeof(struct trace_writer),
 	.start = trace_start,
 	.batch = trace_batch,
@@ -290,6 +296,8 @@ const struct analysis trace_committed_analysis = {
 	.name = "committed",
 	.summary = "committed instructions into a file (--trace FILE --trace-records committed)",
 	.wants = WANT_INSTS | WANT_BRIEF,
+	.params = (const struct analysis_param[]){ { "trace", "the file to write", false, { 0 } },
+						   { NULL } },
 	.state_size = sizeof(struct trace_writer),
 	.start = committed_start,
 	.insts = committed_insts,

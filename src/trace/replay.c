@@ -5,6 +5,8 @@
  */
 #include "trace/replay.h"
 
+#include "trace/file_codec.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,8 @@ struct waiting {
 	struct rec_inst *insts;
 	size_t count, capacity;
 };
+
+#define WAITING_MAX ((size_t)2 * CODEC_INSTS_MAX)
 
 static void put_insts(struct emit *out, const struct rec_inst *insts, size_t count)
 {
@@ -85,6 +89,15 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 		else
 			put_block(out, &b, &w, out->wants & WANT_CYCLES);
 		const struct trace_block *block = trace_reader_block(r, i);
+		/* Those of one block may wait for the next one; more have no cycle to wait for. */
+		if (w.count > WAITING_MAX) {
+			ok = err_set(
+			    e,
+			    "damaged: %zu instructions up to block %zu, at byte %llu, leave "
+			    "in cycles that the trace does not have",
+			    w.count, i + 1, (unsigned long long)block->offset);
+			break;
+		}
 		insts += block->end_po - block->first_po;
 		if (o && o->progress && !o->progress(o->ctx, insts))
 			break;

@@ -10,17 +10,32 @@
  */
 #include "trace/trigger.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool parse_number(const char *s, const char **end, uint64_t *out)
+#include "util/number.h"
+
+/* A number, with units where `units` allows them; what follows it, from a '#' on, is left. */
+static bool parse_number(const char *s, enum number_units units, const char **end, uint64_t *out)
 {
-	char *stop;
-	errno = 0;
-	*out = strtoull(s, &stop, 0);
-	*end = stop;
-	return stop != s && *s != '-' && !errno;
+	size_t n = strcspn(s, "#");
+	char *word = x_strndup(s, n);
+	bool ok = number_parse(word, &(struct number_range){ .units = units }, out);
+	free(word);
+	*end = s + n;
+	return ok;
+}
+
+static bool any_name(void *ctx, const char *name, uint64_t *addr)
+{
+	*addr = 0;
+	return *name;
+}
+
+bool trigger_check(const char *text, struct err *e)
+{
+	struct trigger t;
+	return trigger_parse(text, any_name, NULL, &t, e);
 }
 
 bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name, uint64_t *addr),
@@ -52,11 +67,12 @@ bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name
 			out->kind = TRIGGER_PC;
 		else if (colon && !(word == 4 && !strncmp(text, "inst", word)))
 			return err_set(e, "trigger '%s': unknown kind; %s", text, usage);
-		if (!parse_number(rest, &end, &out->value))
+		if (!parse_number(rest, out->kind == TRIGGER_PC ? NUMBER_PLAIN : NUMBER_DECIMAL,
+				  &end, &out->value))
 			return err_set(e, "trigger '%s': not a number; %s", text, usage);
 	}
 	if (out->kind == TRIGGER_PC && *end == '#') {
-		if (!parse_number(end + 1, &end, &out->nth))
+		if (!parse_number(end + 1, NUMBER_DECIMAL, &end, &out->nth))
 			return err_set(e, "trigger '%s': what follows # is not a number", text);
 	}
 	if (*end)

@@ -42,6 +42,8 @@ struct region {
  */
 bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name, uint64_t *addr),
 		   void *ctx, struct trigger *out, struct err *e);
+/* Whether it is one at all, whatever the program has; as cmd_option.check. */
+bool trigger_check(const char *text, struct err *e);
 
 #define REGION_MAX 32
 

@@ -3,17 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-/* Names come from files and arguments: whatever they hold, a message is one line, and no command to
- * the terminal. */
-static void make_one_line(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
+#include "util/text.h"
 
 static void put_line(const char *fmt, va_list ap)
 {
@@ -23,7 +14,7 @@ static void put_line(const char *fmt, va_list ap)
 		fputs("culprit: out of memory\n", stderr);
 		return;
 	}
-	make_one_line(text);
+	text_make_plain(text);
 	fprintf(stderr, "culprit: %s\n", text);
 	free(text);
 }
@@ -52,7 +43,7 @@ bool err_set(struct err *e, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(e->text, sizeof(e->text), fmt, ap);
 		va_end(ap);
-		make_one_line(e->text);
+		text_make_plain(e->text);
 	}
 	return false;
 }
@@ -112,20 +103,6 @@ const char *path_below(const char *path, const char *folder)
 	if (strncmp(path, folder, n) || (path[n] && path[n] != '/'))
 		return NULL;
 	return path + n + (path[n] == '/');
-}
-
-char *output_temporary(const char *path)
-{
-	struct stat st;
-	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
-		return x_strdup(path);
-	return x_asprintf("%s.%d.tmp", path, (int)getpid());
-}
-
-void output_discard(const char *temporary, const char *path)
-{
-	if (strcmp(temporary, path))
-		unlink(temporary);
 }
 
 static uint64_t rotl(uint64_t x, int k)

@@ -39,13 +39,6 @@ char *x_asprintf(const char *fmt, ...) PRINTF(1, 2);
 
 /* What follows the folder in a path: "" for the folder itself, NULL if it does not lie there. */
 const char *path_below(const char *path, const char *folder);
-/* Where to write what is to be called path: a name of its own beside it, to be renamed when it is
- * complete; path itself if something stands there that must not be replaced: a device, a pipe, a
- * symbolic link. */
-char *output_temporary(const char *path);
-/* Removes what stands at temporary, unless that is path itself. */
-void output_discard(const char *temporary, const char *path);
-
 /* A small, fast, seedable generator (xoshiro256**), the same on every host. */
 struct rng {
 	uint64_t s[4];

@@ -175,7 +175,7 @@ static bool read_rows(struct store *s, struct row **rows, size_t *count, struct 
 				     .rule = store_int(&r, 2),
 				     .events = (unsigned)store_int(&r, 3) };
 		row->sample_bytes = store_double(&r, 4);
-		snprintf(row->name, sizeof(row->name), "%s", store_text(&r, 1));
+		snprintf(row->name, sizeof(row->name), "%s", store_shown(&r, 1));
 	}
 	return store_done(&r, e);
 }
@@ -486,7 +486,7 @@ static bool add_correlation(struct doc *d, struct store *s, struct err *e)
 	doc_heading(d, "Event      instructions  correlation of its count with its cycles");
 	doc_object(d, "event_correlation");
 	while (ok && store_next(&names)) {
-		const char *name = store_text(&names, 1);
+		const char *name = store_shown(&names, 1);
 		double n, corr = correlation(s, store_int(&names, 0), &n, &ok, e);
 
 		if (isnan(corr))

@@ -131,7 +131,7 @@ static void why_words(const struct listing *l, const struct model_inst *in, char
 /* The disassembly with its operands in a column of their own. */
 static void disasm_line(const struct model_inst *in, char *buf, size_t size_bytes)
 {
-	const char *disasm = in->disasm ? in->disasm : "", *tab = strchr(disasm, '\t');
+	const char *disasm = in->disasm ? in->disasm : "", *tab = strpbrk(disasm, "\t ");
 
 	if (tab)
 		snprintf(buf, size_bytes, "%-9.*s %s", (int)(tab - disasm), disasm, tab + 1);

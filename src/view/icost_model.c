@@ -38,7 +38,7 @@ static bool read_sets(struct store *s, struct icost_model *m, struct err *e)
 		const int64_t set = store_int(&r, 0);
 		if (set <= 0 || set >= ICOST_SETS)
 			continue;
-		snprintf(m->name[set], sizeof(m->name[set]), "%s", store_text(&r, 1));
+		snprintf(m->name[set], sizeof(m->name[set]), "%s", store_shown(&r, 1));
 		m->cost[set] = store_double(&r, 2);
 		m->icost[set] = store_double(&r, 3);
 	}
@@ -64,9 +64,9 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 		}
 		struct icost_inst *i = &m->instructions[m->ninsts++];
 		*i = (struct icost_inst){ .pc = (uint64_t)store_int(&r, 0),
-					  .disasm = copy(store_text(&r, 1)),
-					  .function = copy(store_text(&r, 2)),
-					  .file = copy(store_text(&r, 3)),
+					  .disasm = copy(store_shown(&r, 1)),
+					  .function = copy(store_shown(&r, 2)),
+					  .file = copy(store_shown(&r, 3)),
 					  .line = (int)store_int(&r, 4),
 					  .executions = store_double(&r, 5),
 					  .critical = store_double(&r, 6),
@@ -74,7 +74,7 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 					  .local_slack = store_double(&r, 8),
 					  .least_slack = store_double(&r, 9),
 					  .path = store_double(&r, 14),
-					  .cls = copy(store_text(&r, 15)) };
+					  .cls = copy(store_shown(&r, 15)) };
 		for (int k = 0; k < 4; k++)
 			i->cost[k] = store_double(&r, 10 + k);
 	}
@@ -98,8 +98,8 @@ static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 		struct icost_pair *p = &m->pairs[m->npairs++];
 		p->a = (uint64_t)store_int(&r, 0);
 		p->b = (uint64_t)store_int(&r, 2);
-		snprintf(p->kind_a, sizeof(p->kind_a), "%s", store_text(&r, 1));
-		snprintf(p->kind_b, sizeof(p->kind_b), "%s", store_text(&r, 3));
+		snprintf(p->kind_a, sizeof(p->kind_a), "%s", store_shown(&r, 1));
+		snprintf(p->kind_b, sizeof(p->kind_b), "%s", store_shown(&r, 3));
 		p->cost = store_double(&r, 4);
 		p->icost = store_double(&r, 5);
 	}
@@ -118,7 +118,7 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 	    "END) OVER (PARTITION BY f.id) DESC, f.id, p.categories",
 	    "");
 	while (store_next(&r)) {
-		const char *name = store_text(&r, 0);
+		const char *name = store_shown(&r, 0);
 		const int64_t set = store_int(&r, 1);
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
 			if (m->nfunctions == room) {

@@ -26,7 +26,7 @@ static void read_counts(struct store *s, struct shotgun_model *m)
 	struct store_rows r = store_query(s, "SELECT design, key, value FROM shotgun_count", "");
 	while (store_next(&r)) {
 		const int64_t d = store_int(&r, 0);
-		const char *key = store_text(&r, 1);
+		const char *key = store_shown(&r, 1);
 		const struct {
 			const char *key;
 			double *to;

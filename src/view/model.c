@@ -25,7 +25,7 @@ static const struct {
 char *model_run_text(struct store *s, const char *key, const char *fallback)
 {
 	struct store_rows r = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
-	const char *text = store_next(&r) ? store_text(&r, 0) : NULL;
+	const char *text = store_next(&r) ? store_shown(&r, 0) : NULL;
 	char *copy = x_strdup(text ? text : fallback);
 	store_done(&r, NULL);
 	return copy;
@@ -55,12 +55,12 @@ static bool read_functions(struct store *s, struct model *m, struct err *e)
 		m->functions = x_realloc(m->functions, (m->nfunctions + 1) * sizeof(*m->functions));
 		m->functions[m->nfunctions++] = (struct model_function){
 			.id = store_int(&r, 0),
-			.name = x_strdup(store_text(&r, 1) ? store_text(&r, 1) : "[unknown]"),
-			.file = copy_text(store_text(&r, 2)),
+			.name = x_strdup(store_shown(&r, 1) ? store_shown(&r, 1) : "[unknown]"),
+			.file = copy_text(store_shown(&r, 2)),
 			.line = (int)store_int(&r, 3),
 			.start = (uint64_t)store_int(&r, 4),
 			.end = (uint64_t)store_int(&r, 5),
-			.image = copy_text(store_text(&r, 6)),
+			.image = copy_text(store_shown(&r, 6)),
 		};
 	}
 	return store_done(&r, e);
@@ -83,10 +83,10 @@ static bool read_insts(struct store *s, struct model *m, struct err *e)
 			.pc = (uint64_t)store_int(&r, 0),
 			.function = store_int(&r, 1),
 			.block = store_int(&r, 2),
-			.disasm = copy_text(store_text(&r, 3)),
-			.file = copy_text(store_text(&r, 4)),
+			.disasm = copy_text(store_shown(&r, 3)),
+			.file = copy_text(store_shown(&r, 4)),
 			.line = (int)store_int(&r, 5),
-			.cls = copy_text(store_text(&r, 6)),
+			.cls = copy_text(store_shown(&r, 6)),
 			.word = (uint32_t)store_int(&r, 7),
 		};
 	}
@@ -120,7 +120,7 @@ static bool read_inlined(struct store *s, struct model *m, struct err *e)
 	while (store_next(&r)) {
 		struct model_inst *i = inst_at(m, (uint64_t)store_int(&r, 0));
 		if (i && !i->inlined)
-			i->inlined = copy_text(store_text(&r, 1));
+			i->inlined = copy_text(store_shown(&r, 1));
 	}
 	return store_done(&r, e);
 }
@@ -191,7 +191,7 @@ static bool read_names(struct store *s, struct model *m, struct err *e)
 	while (store_next(&r)) {
 		size_t id = (size_t)store_int(&r, 0) & 7;
 		free(m->category_name[id]);
-		m->category_name[id] = x_strdup(store_text(&r, 1));
+		m->category_name[id] = x_strdup(store_shown(&r, 1));
 		m->ncategories = id + 1 > m->ncategories ? id + 1 : m->ncategories;
 	}
 	if (!store_done(&r, e))
@@ -201,8 +201,8 @@ static bool read_names(struct store *s, struct model *m, struct err *e)
 		size_t bit = (size_t)store_int(&r, 0);
 		if (bit >= MODEL_EVENTS || m->event_name[bit])
 			continue;
-		m->event_name[bit] = x_strdup(store_text(&r, 1));
-		m->event_meaning[bit] = x_strdup(store_text(&r, 2));
+		m->event_name[bit] = x_strdup(store_shown(&r, 1));
+		m->event_meaning[bit] = x_strdup(store_shown(&r, 2));
 		m->event_count[bit] = (uint64_t)store_int(&r, 3);
 	}
 	return store_done(&r, e);
@@ -361,7 +361,7 @@ bool model_inlined_into(struct store *s, const char *name, char *host, size_t si
 	    "s", name);
 	bool found = store_next(&r);
 	if (found)
-		snprintf(host, size_bytes, "%s", store_text(&r, 0));
+		snprintf(host, size_bytes, "%s", store_shown(&r, 0));
 	store_done(&r, NULL);
 	return found;
 }

@@ -34,7 +34,7 @@ static bool read_methods(struct stack_model *m, struct store *s, struct err *e)
 	int64_t last = -1;
 
 	while (store_next(&q)) {
-		const char *name = store_text(&q, 1), *component = store_text(&q, 4);
+		const char *name = store_shown(&q, 1), *component = store_shown(&q, 4);
 		double cycles = (double)store_int(&q, 5) / (double)store_int(&q, 3);
 
 		if (!strcmp(name, "topdown")) {
@@ -53,7 +53,7 @@ static bool read_methods(struct stack_model *m, struct store *s, struct err *e)
 			struct stack_method *new = &m->methods[m->nmethods++];
 
 			snprintf(new->name, sizeof(new->name), "%s", name);
-			snprintf(new->summary, sizeof(new->summary), "%s", store_text(&q, 2));
+			snprintf(new->summary, sizeof(new->summary), "%s", store_shown(&q, 2));
 		}
 		int part = part_of(component);
 
@@ -84,7 +84,7 @@ static bool read_phases(struct stack_model *m, struct store *s, const char *meth
 	    "s", method);
 	while (store_next(&q)) {
 		size_t i = (size_t)store_int(&q, 0);
-		int part = part_of(store_text(&q, 3));
+		int part = part_of(store_shown(&q, 3));
 
 		if (i >= (size_t)n)
 			continue;
@@ -103,7 +103,7 @@ static bool read_events(struct stack_model *m, struct store *s, struct err *e)
 	    store_query(s, "SELECT component, fetched, committed FROM cpi_event", "");
 
 	while (store_next(&q)) {
-		int part = part_of(store_text(&q, 0));
+		int part = part_of(store_shown(&q, 0));
 
 		if (part < 0 || part >= CPI_SIMULATED)
 			continue;
@@ -131,8 +131,8 @@ static bool read_functions(struct stack_model *m, struct store *s, struct err *e
 	size_t capacity = 0;
 
 	while (store_next(&q)) {
-		const char *name = store_text(&q, 0);
-		int part = part_of(store_text(&q, 1));
+		const char *name = store_shown(&q, 0);
+		int part = part_of(store_shown(&q, 1));
 
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
 			if (m->nfunctions == capacity) {

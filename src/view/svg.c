@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/output.h"
+
 #define BAR	  26
 #define GAP	  6
 #define GROUP_GAP 22
@@ -182,14 +184,14 @@ static double group_width(const struct svg_group *g, int bar)
 	return fmax(bars, name);
 }
 
-bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
+/* What the pictures begin with, by which they are known again. */
+#define SVG_BEGIN "<svg xmlns=\"http://www.w3.org/2000/svg\" width="
+
+static void draw(FILE *f, const struct svg_chart *c)
 {
-	FILE *f = fopen(path, "we");
 	struct plot p = { .width = LEFT, .bar = c->bar ? c->bar : BAR, .names = 10 };
 	double step, x = LEFT + GROUP_GAP / 2.0;
 
-	if (!f)
-		return err_set(e, "cannot write '%s': %s", path, strerror(errno));
 	for (size_t g = 0; g < c->ngroups; g++) {
 		p.width += group_width(&c->groups[g], p.bar) + GROUP_GAP;
 		for (size_t b = 0; b < c->groups[g].nbars; b++) {
@@ -217,10 +219,10 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 	double width = fmax(p.width + LEGEND, LEFT + title + 10);
 
 	fprintf(f,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-		"viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\" "
-		"fill=\"#222\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-		"<text x=\"%d\" y=\"22\" font-size=\"15\" font-weight=\"bold\">",
+		SVG_BEGIN "\"%.0f\" height=\"%.0f\" "
+			  "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\" "
+			  "fill=\"#222\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+			  "<text x=\"%d\" y=\"22\" font-size=\"15\" font-weight=\"bold\">",
 		width, height, width, height, LEFT);
 	text(f, c->title);
 	fputs("</text>\n", f);
@@ -244,8 +246,33 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 	}
 	legend(f, c, p.width + 14);
 	fputs("</svg>\n", f);
+}
 
-	bool ok = !ferror(f);
+static bool is_chart(const uint8_t *head, size_t size, const char *path)
+{
+	return output_begins(head, size, SVG_BEGIN);
+}
 
-	return (!fclose(f) && ok) || err_set(e, "cannot write '%s': %s", path, strerror(errno));
+static const struct output_kind chart_kind = {
+	.what = "a picture that culprit drew",
+	.option = "--svg",
+	.is = is_chart,
+};
+
+bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
+{
+	struct output *o = output_open(path, &chart_kind, e);
+	FILE *f = o ? output_stream(o, e) : NULL;
+	bool ok = f;
+
+	if (f) {
+		draw(f, c);
+		ok = !ferror(f) || err_set(e, "cannot write '%s': %s", path, strerror(errno));
+		if (fclose(f) && ok)
+			ok = err_set(e, "cannot write '%s': %s", path, strerror(errno));
+	}
+	if (ok)
+		return output_commit(o, e);
+	output_discard(o);
+	return false;
 }

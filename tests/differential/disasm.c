@@ -26,6 +26,7 @@
 
 #include "isa/isa.h"
 #include "util/util.h"
+#include "util/number.h"
 
 #define OBJDUMP	  "riscv64-linux-gnu-objdump"
 #define CODE_BASE 0x10000ull
@@ -348,11 +349,23 @@ static int compare_words(size_t count, uint64_t seed)
 	return status;
 }
 
+/* What the user wrote, which must be a number in that range. */
+static uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
+{
+	struct number_range range = { min, max, NUMBER_DECIMAL };
+	struct err e;
+	uint64_t n;
+
+	if (!number_check(what, text, &range, &n, &e))
+		die("%s", e.text);
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	size_t count = argc > 2 ? strtoull(argv[2], NULL, 0) : 200;
-	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
+	size_t count = argc > 2 ? number("COUNT", argv[2], 1, 100000000) : 200;
+	uint64_t seed = argc > 3 ? number("SEED", argv[3], 0, UINT64_MAX) : 1;
 
 	if (!have_objdump()) {
 		printf("skipped: no %s\n", OBJDUMP);

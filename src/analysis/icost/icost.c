@@ -20,12 +20,6 @@
 #define LEAD	      4096 /* … before it, for what the caches would be without wrong paths */
 #define AHEAD	      12   /* records that are on their way from memory */
 
-static uint32_t number_param(const struct analysis_options *o, const char *key, uint32_t otherwise)
-{
-	const char *text = analysis_param(o, key);
-	return text ? (uint32_t)strtoul(text, NULL, 0) : otherwise;
-}
-
 static bool icost_start(void *state, const struct trace_meta *meta,
 			const struct analysis_options *o, struct err *e)
 {
@@ -33,7 +27,7 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	if (!edges_machine_read(&s->machine, meta, o->info, e))
 		return false;
 	const struct graph_config config = edges_graph_config(&s->machine);
-	const uint32_t sample = number_param(o, "icost.sample", 1);
+	const uint32_t sample = (uint32_t)analysis_number(o, "icost.sample", 1);
 	s->shadow = shadow_new(o->info, meta);
 	s->edges = edges_new(&s->machine);
 	edges_shadow(s->edges, s->shadow);
@@ -41,20 +35,18 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	s->batch = x_calloc(ICOST_BATCH, sizeof(*s->batch));
 	s->phase = x_calloc(ICOST_PHASES, sizeof(*s->phase));
 	s->phase_insts = s->phase_end = ICOST_PHASE_BASE;
-	if (!sample)
-		return err_set(e, "icost.sample=0: one fragment in how many? 1 takes everything");
 	if (sample > 1)
 		s->schedule = (struct schedule){
 			.one_in = sample, .insts = FRAGMENT, .lead = LEAD, .seed = o->seed + 1
 		};
 	s->info = o->info;
-	s->statics =
-	    statics_new(&config, number_param(o, "icost.statics", sample > 1 ? 0 : STATICS_EVERY));
+	s->statics = statics_new(
+	    &config, (uint32_t)analysis_number(o, "icost.statics", sample > 1 ? 0 : STATICS_EVERY));
 	s->places = places_new();
 	s->images = o->images;
 	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
 		snprintf(s->names[k], sizeof(s->names[k]), "%s", graph_category_name[k]);
-	const char *rules = analysis_param(o, "icost.categories");
+	const char *rules = analysis_given(o, "icost.categories");
 	return !rules || icost_rules_read(s, rules, e);
 }
 
@@ -229,7 +221,21 @@ static void icost_free(void *state)
 	free(s->phase);
 }
 
+static const struct analysis_param params[] = {
+	{ "icost.sample",
+	  "one fragment in how many; 1: all",
+	  true,
+	  { 1, 1000000, NUMBER_DECIMAL } },
+	{ "icost.statics",
+	  "one segment in how many for static instructions; 0: none",
+	  true,
+	  { 0, 1000000, NUMBER_DECIMAL } },
+	{ "icost.categories", "which events and instructions are a category", false, { 0 } },
+	{ NULL },
+};
+
 const struct analysis icost_analysis = {
+	.params = params,
 	.name = "icost",
 	.summary =
 	    "costs and interaction costs of all 255 sets of categories, from the dependence graph",

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "analysis/icost/icost.h"
+#include "util/number.h"
 
 static const uint8_t free_bit[] = {
 	CAT_DL1, CAT_BMISP, CAT_DMISS, CAT_SHALU, CAT_LGALU, CAT_IMISS
@@ -60,7 +61,7 @@ static bool read_term(struct icost *s, const char *text, const char *end, uint8_
 	rule.event = (uint8_t)event;
 	while (p < end) {
 		const char what = *p++, *from = p;
-		char *stop;
+		const char *stop;
 		while (p < end && !strchr(":/@", *p))
 			p++;
 		if (what == ':') {
@@ -72,16 +73,18 @@ static bool read_term(struct icost *s, const char *text, const char *end, uint8_
 					       (int)(p - from), from);
 			rule.level = (uint8_t)level;
 		} else if (what == '/') {
-			rule.cycles = (uint16_t)strtoul(from, &stop, 10);
-			if (stop != p || !rule.cycles)
+			uint64_t cycles;
+			if (!number_prefix(from, &stop, &cycles) || stop != p || !cycles ||
+			    cycles > UINT16_MAX)
 				return err_set(e, "icost.categories: '%.*s' is no number of cycles",
 					       (int)(p - from), from);
+			rule.cycles = (uint16_t)cycles;
 		} else {
-			rule.low = strtoull(from, &stop, 0);
+			bool ok = number_prefix(from, &stop, &rule.low);
 			rule.high = rule.low + 1;
-			if (*stop == '-' && stop < p)
-				rule.high = strtoull(stop + 1, &stop, 0);
-			if (stop != p || rule.high <= rule.low)
+			if (ok && *stop == '-' && stop < p)
+				ok = number_prefix(stop + 1, &stop, &rule.high);
+			if (!ok || stop != p || rule.high <= rule.low)
 				return err_set(e, "icost.categories: '%.*s' is no address or range",
 					       (int)(p - from), from);
 		}

@@ -74,9 +74,8 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	p->later.into = &p->cells;
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed);
-	for (const char *const *s = o->params; s && *s; s++)
-		if (!strcmp(*s, "sweep=1"))
-			add_sweep(p, o);
+	if (analysis_number(o, "sweep", 0))
+		add_sweep(p, o);
 	return true;
 }
 
@@ -293,7 +292,13 @@ static bool profile_finish(void *state, struct store *store, struct err *e)
 	return !store || profile_store(p, store, e);
 }
 
+static const struct analysis_param params[] = {
+	{ "sweep", "1: other periods too, for accuracy --sweep", true, { 0, 1, NUMBER_PLAIN } },
+	{ NULL },
+};
+
 const struct analysis profile_analysis = {
+	.params = params,
 	.name = "profile",
 	.summary = "golden per-instruction cycle stacks and every sampling profiler",
 	.wants = WANT_CYCLES | WANT_INSTS | WANT_FETCH | WANT_BRIEF,

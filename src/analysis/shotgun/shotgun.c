@@ -39,12 +39,6 @@ struct shotgun {
 	struct images *const *images;
 };
 
-static uint32_t number_param(const struct analysis_options *o, const char *key, uint32_t otherwise)
-{
-	const char *text = analysis_param(o, key);
-	return text ? (uint32_t)strtoul(text, NULL, 0) : otherwise;
-}
-
 static bool shotgun_start(void *state, const struct trace_meta *meta,
 			  const struct analysis_options *o, struct err *e)
 {
@@ -52,8 +46,8 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 	if (!edges_machine_read(&s->machine, meta, o->info, e))
 		return false;
 	const struct monitor_config mc = {
-		.detail_period = number_param(o, "shotgun.detail", DETAIL_PERIOD),
-		.long_period = number_param(o, "shotgun.signature", LONG_PERIOD),
+		.detail_period = (uint32_t)analysis_number(o, "shotgun.detail", DETAIL_PERIOD),
+		.long_period = (uint32_t)analysis_number(o, "shotgun.signature", LONG_PERIOD),
 		.max_details = MAX_DETAILS,
 		.max_longs = MAX_LONGS,
 		.seed = o->seed + 7,
@@ -205,7 +199,20 @@ static void shotgun_free(void *state)
 	free(s->batch);
 }
 
+static const struct analysis_param params[] = {
+	{ "shotgun.detail",
+	  "instructions between two detailed samples",
+	  true,
+	  { SHOTGUN_SPAN, 1000000000, NUMBER_DECIMAL } },
+	{ "shotgun.signature",
+	  "instructions between two signature samples",
+	  true,
+	  { 1, 1000000000, NUMBER_DECIMAL } },
+	{ NULL },
+};
+
 const struct analysis shotgun_analysis = {
+	.params = params,
 	.name = "shotgun",
 	.summary = "costs from what hardware could sample, by the designs of fields2004 table IV",
 	.wants = WANT_INSTS | WANT_PRODUCERS | WANT_LATENCIES,

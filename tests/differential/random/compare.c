@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "differential/random/run.h"
+#include "util/number.h"
 #include "util/util.h"
 
 struct options {
@@ -33,6 +34,18 @@ static void usage(void)
 {
 	die("usage: random --culprit FILE [--qemu FILE | --self] [--count N] [--seed N] [--insts "
 	    "N] [--emit FILE]");
+}
+
+/* What the user wrote, which must be a number in that range. */
+static uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
+{
+	struct number_range range = { min, max, NUMBER_DECIMAL };
+	struct err e;
+	uint64_t n;
+
+	if (!number_check(what, text, &range, &n, &e))
+		die("%s", e.text);
+	return n;
 }
 
 static void parse(int argc, char **argv, struct options *o)
@@ -61,13 +74,13 @@ static void parse(int argc, char **argv, struct options *o)
 			o->program.self = true;
 			break;
 		case 'n':
-			o->count = strtoull(optarg, NULL, 0);
+			o->count = number("--count", optarg, 1, UINT64_MAX);
 			break;
 		case 'S':
-			o->program.seed = strtoull(optarg, NULL, 0);
+			o->program.seed = number("--seed", optarg, 0, UINT64_MAX);
 			break;
 		case 'i':
-			o->program.insts = (unsigned)strtoul(optarg, NULL, 0);
+			o->program.insts = (unsigned)number("--insts", optarg, 1, 200000);
 			break;
 		case 'e':
 			o->emit = optarg;
@@ -76,7 +89,7 @@ static void parse(int argc, char **argv, struct options *o)
 			usage();
 		}
 	}
-	if (optind != argc || o->program.insts == 0 || o->program.insts > 200000)
+	if (optind != argc)
 		usage();
 	if (o->program.self)
 		o->runner.qemu = NULL;

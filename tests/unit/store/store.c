@@ -181,6 +181,101 @@ static void test_807_an_impossible_place_is_one_clear_line(void **state)
 	assert_non_null(strstr(e.text, "cannot create"));
 }
 
+/* Does that to a good store; whether it can be opened afterwards. */
+static bool opens_after(const char *sql, struct err *e)
+{
+	sqlite3 *db;
+	unlink(path_of("f.culprit"));
+	make_store(path_of("f.culprit"));
+	assert_int_equal(sqlite3_open(path_of("f.culprit"), &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	struct store *s = store_open(path_of("f.culprit"), e);
+	store_close(s);
+	return s != NULL;
+}
+
+static void test_881_a_store_with_other_tables_than_ours_is_refused(void **state)
+{
+	static const char *const all[] = {
+		"CREATE VIEW v AS SELECT 1",
+		"DROP TABLE golden; CREATE VIEW golden AS WITH RECURSIVE n(i) AS (SELECT 1 UNION "
+		"ALL "
+		"SELECT i + 1 FROM n) SELECT i AS pc, i AS units FROM n",
+		"CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM run; END",
+		"CREATE TABLE more (x)",
+		"DROP TABLE counter",
+		"ALTER TABLE run ADD COLUMN g GENERATED ALWAYS AS (hex(zeroblob(1000000))) VIRTUAL",
+		"CREATE INDEX i ON golden (units)",
+		"CREATE VIRTUAL TABLE x USING fts5(a)",
+		"ANALYZE",
+	};
+	struct err e = { "" };
+	assert_true(opens_after("UPDATE run SET value = 43 WHERE key = 'cycles'", &e));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		assert_false(opens_after(all[i], &e));
+		assert_non_null(strstr(e.text, "f.culprit"));
+	}
+}
+
+static void test_882_values_that_no_run_can_have_are_refused(void **state)
+{
+	static const char *const all[] = {
+		"INSERT INTO golden VALUES (1, 0, 0, 9223372036854775807, 0)",
+		"INSERT INTO golden VALUES (1, 0, -5, 5, 0)",
+		"INSERT INTO golden VALUES (1, 0, 0, 'many', 0)",
+		"INSERT INTO golden VALUES (1, 0, 0, 0.5, 0)",
+		"INSERT INTO golden VALUES (1, 0, 0, 4000000000000000000, 0), "
+		"(2, 0, 0, 4000000000000000000, 0)",
+		"INSERT INTO category VALUES (1000, 'x')",
+		"INSERT INTO category VALUES (1, NULL)",
+		"INSERT INTO category VALUES (1, x'00ff')",
+		"INSERT INTO event VALUES (99, 'a', 'b', 0)",
+		"INSERT INTO sample_group VALUES (2000000000, 0, 0, 0)",
+		"INSERT INTO sample_group VALUES (0, 100, 0, 0)",
+		"INSERT INTO icost VALUES (-1, 0, 'x', 9e999, 0)",
+		"INSERT INTO function VALUES (9223372036854775807, 0, 'f', 0, 1, NULL, 0)",
+		"UPDATE run SET value = 9223372036854775807 WHERE key = 'cycles'",
+		"UPDATE run SET value = x'00' WHERE key = 'program'",
+	};
+	struct err e = { "" };
+	assert_true(
+	    opens_after("INSERT INTO golden VALUES (-1, 4095, 3, 4000000000000000000, 7)", &e));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (opens_after(all[i], &e))
+			fail_msg("taken: %s", all[i]);
+}
+
+static void test_883_what_is_shown_of_a_store_is_plain(void **state)
+{
+	struct err e = { "" };
+	assert_true(opens_after("UPDATE run SET value = 'a' || char(27) || '[2J' || char(10) || "
+				"char(8238) WHERE key = 'program'",
+				&e));
+	struct store *s = store_open(path_of("f.culprit"), &e);
+	struct store_rows r = store_query(s, "SELECT value FROM run WHERE key = 'program'", "");
+	assert_true(store_next(&r));
+	assert_string_equal(store_shown(&r, 0), "a\\x1b[2J\\x0a\\u{202e}");
+	assert_string_equal(store_text(&r, 0), "a\x1b[2J\n\xe2\x80\xae");
+	assert_true(store_done(&r, &e));
+	store_close(s);
+}
+
+static void test_884_a_journal_beside_a_store_is_left_alone(void **state)
+{
+	static const char journal[] = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+	struct err e = { "" };
+	assert_true(opens_after("SELECT 1", &e));
+	write_bytes(path_of("f.culprit-journal"), journal, sizeof(journal));
+	write_bytes(path_of("f.culprit-wal"), journal, sizeof(journal));
+	struct store *s = store_open(path_of("f.culprit"), &e);
+	assert_non_null(s);
+	store_close(s);
+	assert_int_equal(access(path_of("f.culprit-journal"), F_OK), 0);
+	assert_int_equal(access(path_of("f.culprit-shm"), F_OK), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +286,10 @@ int main(void)
 		cmocka_unit_test(test_805_a_newer_version_is_refused_by_number),
 		cmocka_unit_test(test_806_a_truncated_or_scribbled_store_never_crashes_a_reader),
 		cmocka_unit_test(test_807_an_impossible_place_is_one_clear_line),
+		cmocka_unit_test(test_881_a_store_with_other_tables_than_ours_is_refused),
+		cmocka_unit_test(test_882_values_that_no_run_can_have_are_refused),
+		cmocka_unit_test(test_883_what_is_shown_of_a_store_is_plain),
+		cmocka_unit_test(test_884_a_journal_beside_a_store_is_left_alone),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -524,6 +524,63 @@ static void test_543_every_line_of_values_is_what_printf_would_write(void **stat
 	free(path);
 }
 
+/* Writes a trace of these cycle records, checksums and all, and says whether it can be read. */
+static bool cycles_are_read(const struct rec_cycle *cycles, size_t count, bool salvage,
+			    struct err *e)
+{
+	struct trace_meta meta;
+	char *path = in_folder("absurd.trace"), *param = x_asprintf("trace=%s", path);
+	synth_meta(&meta);
+	struct trace_info info = { .meta = meta };
+	struct analysis_options options = { .params = (const char *const[]){ param, NULL },
+					    .info = &info };
+	struct bus *b = bus_new(&(struct bus_config){ 0 }, &meta, &options);
+	assert_true(bus_add(b, &trace_analysis, 1, e) && bus_start(b, e));
+	for (size_t i = 0; i < count; i++) {
+		emit_reserve(bus_emit(b), 0);
+		*emit_cycle(bus_emit(b)) = cycles[i];
+	}
+	assert_true(bus_stop(b, e) && bus_finish(b, NULL, e));
+	bus_free(b);
+	struct trace_reader *r = trace_reader_open(path, salvage, e);
+	struct trace_records records;
+	bool ok = r && trace_reader_blocks(r) && trace_reader_read(r, 0, &records, e);
+	trace_reader_close(r);
+	free(param);
+	free(path);
+	return ok;
+}
+
+static void test_565_cycle_counts_that_no_run_can_have_are_refused(void **state)
+{
+	static const struct rec_cycle good[] = { { .cycle = 1, .repeat = 1 },
+						 { .cycle = 2, .repeat = 1000000 },
+						 { .cycle = 5000000, .repeat = 1 } };
+	static const struct rec_cycle bad[][2] = {
+		{ { .cycle = 1, .repeat = UINT32_MAX }, { .cycle = 1ull << 32, .repeat = 1 } },
+		{ { .cycle = 1, .repeat = 1 }, { .cycle = 2, .repeat = 1 << 25 } },
+		{ { .cycle = 1, .repeat = 0 }, { .cycle = 1, .repeat = 1 } },
+		{ { .cycle = 9, .repeat = 1 }, { .cycle = 3, .repeat = 1 } },
+		{ { .cycle = 1, .repeat = 5 }, { .cycle = 3, .repeat = 1 } },
+		{ { .cycle = 1, .repeat = 1 }, { .cycle = 1ull << 62, .repeat = 1 } },
+		{ { .cycle = UINT64_MAX - 1, .repeat = 9 }, { .cycle = 8, .repeat = 1 } },
+	};
+	struct err e = { "" };
+	assert_true(cycles_are_read(good, ARRAY_LEN(good), false, &e));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_false(cycles_are_read(bad[i], 2, true, &e));
+		e.text[0] = '\0';
+		assert_false(cycles_are_read(bad[i], 2, false, &e));
+		assert_non_null(strstr(e.text, "at byte "));
+	}
+	/* Each by itself could be, but not so many in a row. */
+	struct rec_cycle *many = x_calloc(1000, sizeof(*many));
+	for (size_t i = 0; i < 1000; i++)
+		many[i] = (struct rec_cycle){ .cycle = 1 + (i << 24), .repeat = 1 << 24 };
+	assert_false(cycles_are_read(many, 1000, false, &e));
+	free(many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +598,7 @@ int main(void)
 		cmocka_unit_test(test_541_folded_stacks_sum_to_the_cycles_of_the_run),
 		cmocka_unit_test(test_542_a_window_holds_its_committed_and_the_squashed_between),
 		cmocka_unit_test(test_543_every_line_of_values_is_what_printf_would_write),
+		cmocka_unit_test(test_565_cycle_counts_that_no_run_can_have_are_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -116,41 +116,6 @@ static void test_018_hash_u64_spreads_neighbours(void **state)
 	assert_in_range(bits, 31000, 33000);
 }
 
-static void test_019_what_is_not_a_plain_file_is_written_in_place(void **state)
-{
-	char folder[] = "/tmp/culprit-util-XXXXXX";
-	assert_non_null(mkdtemp(folder));
-	char *path = x_asprintf("%s/x", folder), *beside;
-
-	/* Nothing there, then a file: a name of its own, in the same folder. */
-	for (int i = 0; i < 2; i++) {
-		beside = output_temporary(path);
-		assert_string_not_equal(beside, path);
-		assert_memory_equal(beside, path, strlen(path));
-		close(open(beside, O_WRONLY | O_CREAT, 0600));
-		if (i) {
-			output_discard(beside, path);
-			assert_int_equal(access(beside, F_OK), -1);
-		} else {
-			assert_int_equal(rename(beside, path), 0);
-		}
-		free(beside);
-	}
-	unlink(path);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	for (int i = 0; i < 2; i++) {
-		beside = output_temporary(path);
-		assert_string_equal(beside, path);
-		output_discard(beside, path);
-		assert_int_equal(unlink(path), 0);
-		free(beside);
-		assert_int_equal(symlink("elsewhere", path), 0);
-	}
-	unlink(path);
-	rmdir(folder);
-	free(path);
-}
-
 static void test_020_a_path_lies_below_a_folder_or_does_not(void **state)
 {
 	assert_string_equal(path_below("/a/b/c", "/a/b"), "c");
@@ -172,7 +137,6 @@ int main(void)
 		cmocka_unit_test(test_016_rng_below_is_in_range_and_even),
 		cmocka_unit_test(test_017_allocation_of_nothing_is_not_null),
 		cmocka_unit_test(test_018_hash_u64_spreads_neighbours),
-		cmocka_unit_test(test_019_what_is_not_a_plain_file_is_written_in_place),
 		cmocka_unit_test(test_020_a_path_lies_below_a_folder_or_does_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,7 @@ static char *draw(double value, double most, double least)
 	struct err e = { "" };
 	char *text = x_calloc(1, 1 << 16);
 	close(mkstemp(path));
+	unlink(path);
 	if (!svg_write(path, &chart, &e))
 		fail_msg("%s", e.text);
 	FILE *f = fopen(path, "re");

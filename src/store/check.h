@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether a profile is such as culprit writes them. Private to store/. */
+#ifndef STORE_CHECK_H
+#define STORE_CHECK_H
+
+#include "store/store.h"
+
+/* The file has the tables of store_schema and nothing else: no views, triggers, virtual tables,
+ * generated columns or statistics. */
+bool store_check_schema(struct store *s, struct err *e);
+/* What stands in the tables is of the right type and in a range with which readers can compute. */
+bool store_check_values(struct store *s, struct err *e);
+
+#endif

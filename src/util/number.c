@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "util/number.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : 16;
+}
+
+bool number_prefix(const char *text, const char **end, uint64_t *out)
+{
+	int base = text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10;
+	const char *at = text + (base == 16 ? 2 : 0), *first = at;
+
+	for (*out = 0; digit_of(*at) < base; at++)
+		if (__builtin_mul_overflow(*out, (uint64_t)base, out) ||
+		    __builtin_add_overflow(*out, (uint64_t)digit_of(*at), out))
+			return false;
+	*end = at;
+	return at > first;
+}
+
+bool number_parse(const char *text, const struct number_range *r, uint64_t *out)
+{
+	static const char letters[] = "kMG";
+	const uint64_t step = r->units == NUMBER_BINARY ? 1024 : 1000;
+	const char *end;
+
+	if (!number_prefix(text, &end, out))
+		return false;
+	if (*end && r->units != NUMBER_PLAIN && (text[1] | 32) != 'x') {
+		const char *unit = strchr(letters, *end);
+
+		if (!unit)
+			return false;
+		for (const char *u = letters; u <= unit; u++)
+			if (__builtin_mul_overflow(*out, step, out))
+				return false;
+		end++;
+	}
+	return !*end && *out >= r->min && (!r->max || *out <= r->max);
+}
+
+bool number_check(const char *what, const char *text, const struct number_range *r, uint64_t *out,
+		  struct err *e)
+{
+	static const char *const units[] = { "; k, M, G may follow: 10^3, 10^6, 10^9",
+					     "; k, M, G may follow: 2^10, 2^20, 2^30", "" };
+	char most[24] = "2^64-1";
+
+	if (number_parse(text, r, out))
+		return true;
+	if (r->max && r->max < UINT64_MAX - 1)
+		snprintf(most, sizeof(most), "%" PRIu64, r->max);
+	return err_set(e, "%s: '%s' is not valid: a whole number from %" PRIu64 " to %s%s", what,
+		       text, r->min, most, units[r->units]);
+}

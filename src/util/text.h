@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text that comes from programs, files and arguments, and goes to people. A name may hold anything
+ * but a zero: commands to a terminal, line ends, marks that turn the direction of writing, bytes
+ * that are no UTF-8. What is shown holds none of these: each stands there as \xNN (a byte) or
+ * \u{NNNN} (a character), and a tab as a space. Everything that prints a name which culprit did not
+ * choose itself goes through here.
+ */
+#ifndef UTIL_TEXT_H
+#define UTIL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The length in bytes of the character at s (at least 1, unless s is at its end); *plain says
+ * whether it may be shown as it is: a printable character of ASCII, or one of valid UTF-8 that is
+ * neither a control, nor invisible, nor changes the direction of what follows.
+ */
+size_t text_character(const char *s, bool *plain);
+
+/* True if all of it may be shown as it is. */
+bool text_is_plain(const char *s);
+
+/* The text as it may be shown, in memory that the caller frees. NULL stays NULL. */
+char *text_shown(const char *s);
+/* … with the characters of `also` (ASCII) escaped too, because they mean something where it goes.
+ */
+char *text_shown_without(const char *s, const char *also);
+
+/* Puts a question mark for each byte that may not be shown; the length stays. */
+void text_make_plain(char *s);
+
+#endif
