@@ -20,6 +20,7 @@
 
 #include "image/image.h"
 #include "trace/export_file.h"
+#include "util/outside.h"
 #include "trace/file.h"
 #include "util/text.h"
 
@@ -192,6 +193,7 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	struct folded *f = state;
 	const char *first = o->info ? trace_setting_find(o->info, "run", "first_cycle") : NULL;
 	f->path = analysis_path(o, "folded", "folded");
+	outside_expect(f->path);
 	f->images = o->images;
 	/* A run begins with cycle 1; that of a forked process says where it does. */
 	f->now = f->seen = first ? strtoull(first, NULL, 10) : 1;

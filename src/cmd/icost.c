@@ -165,11 +165,14 @@ static int icost_run(void *values, int nargs, char **args)
 	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
 	struct asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
 	bool ok = find_what_ifs(s, v, asked, what_if, &e);
-	if (ok && (v->multisim || v->all || v->verify))
+	const bool simulated = ok && (v->multisim || v->all || v->verify) &&
+			       simulating_trusted("icost", s, &v->simulating);
+	if (simulated)
 		ok = simulate(s, v, asked, truth, what_if, v->what_if.count, &failed, &e);
 	const struct icost_options io = { .focus = v->focus,
 					  .svg = v->svg,
-					  .truth = v->multisim || v->all ? truth : NULL,
+					  .truth =
+					      simulated && (v->multisim || v->all) ? truth : NULL,
 					  .what_if = what_if,
 					  .nwhat_if = v->what_if.count,
 					  .phases = v->phases };

@@ -271,6 +271,7 @@ static bool open_all(struct session *s, const struct session_options *o,
 
 static void copy_settings(struct session *s, const struct session_setup *setup)
 {
+	/* one more: the signature */
 	s->settings = x_calloc(setup->nsettings + 1, sizeof(*s->settings));
 	for (size_t i = 0; i < setup->nsettings; i++)
 		s->settings[i] = (struct trace_setting){ x_strdup(setup->settings[i].section),
@@ -368,6 +369,17 @@ static bool put_machine(struct session *s, struct err *e)
 	return ok;
 }
 
+/* In the store, and in a trace if one is written. */
+static bool sign(struct session *s, const struct trust_key *key, struct err *e)
+{
+	char hex[DIGEST_HEX];
+	if (!key || !trust_sign(s->store, key, hex))
+		return true;
+	s->settings[s->info.nsettings++] =
+	    (struct trace_setting){ x_strdup("run"), x_strdup(TRUST_ROW), x_strdup(hex) };
+	return store_insert(s->store, e, "run", "ss", TRUST_ROW, hex);
+}
+
 static bool finish(struct session *s, const struct session_result *r, struct err *e)
 {
 	if (!s->bus)
@@ -386,7 +398,7 @@ static bool finish(struct session *s, const struct session_result *r, struct err
 	s->info.ncounters = r->ncounters;
 	s->info.complete = true;
 	load_images(s, r->images, r->nimages);
-	return bus_stop(s->bus, e) && put_run(s, e) && put_machine(s, e) &&
+	return bus_stop(s->bus, e) && put_run(s, e) && put_machine(s, e) && sign(s, r->key, e) &&
 	       bus_finish(s->bus, s->store, e) && symbolise(s->store, s->images, r->stop, e) &&
 	       store_commit(s->store, e);
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "cmd/cmd.h"
+#include "jobs/trust.h"
 #include "trace/bus.h"
 #include "trace/file.h"
 #include "trace/trigger.h"
@@ -143,6 +144,7 @@ struct session_result {
 	bool ended;		/* exit_status is valid */
 	int exit_status;
 	double host_seconds;
+	const struct trust_key *key;	  /* signs the store; NULL: it stays unsigned */
 	const char *files;		  /* JSON: which it read and wrote; NULL: not known */
 	const char *folders;		  /* JSON: which it listed; NULL: none */
 	const char *input;		  /* what came through a pipe, packed; NULL: not known */

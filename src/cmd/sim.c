@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmd/progress.h"
+#include "util/outside.h"
 
 /* A signal handler can reach nothing else: which guest to interrupt, and by which signal it was. */
 static struct guest *volatile running_guest;
@@ -221,24 +222,53 @@ static int sim_run_command(void *values, int nargs, char **args)
 		.forked = sim_on_fork,
 		.forked_ctx = &s,
 	};
+	struct confine_report confined = { .net = true };
+	struct sim_limits limits;
 	char **env = NULL, *program = NULL;
 	struct err e;
 	int status = 2;
 
-	/* The output is opened before the run, so that a bad name costs nothing. */
-	if (!check_functional(o, &e) || !check_env(&o->env, &e) ||
-	    !sim_streams_open(o, &s.streams, &e) || !sim_open_json(&s, &e)) {
+	if (!check_functional(o, &e) || !check_env(&o->env, &e) || !sim_sandbox_check(o, &e) ||
+	    !sim_limits(o, &limits, &e) || !sim_streams_open(o, &s.streams, &e)) {
 		warn("sim: %s", e.text);
 		return 2;
 	}
+	program = find_program(args[0], o->sysroot);
+	if (!o->functional)
+		trust_key_load(&s.key, &e);
+	if (o->sandbox.on &&
+	    !sim_sandbox_enter(o, program, limits.output, &confined, &status, &e)) {
+		/* The process outside, when all is over. */
+		free(program);
+		if (status < 0)
+			warn("sim: %s", e.text);
+		return status < 0 ? 2 : status;
+	}
+	status = 2;
+	/* The output is opened before the run, so that a bad name costs nothing. */
+	if (!sim_open_json(&s, &e)) {
+		warn("sim: %s", e.text);
+		free(program);
+		return 2;
+	}
 	sim_children_init(&s);
+	config.limit_files = limits.files;
+	config.limit_processes = limits.processes;
+	config.limit_output = limits.output;
+	config.limit_memory = limits.memory;
 	config.envp = env = make_env(&o->env);
-	config.program = program = find_program(args[0], o->sysroot);
+	config.program = program;
 	config.streams = s.streams.fds;
 	memcpy(config.input, s.streams.input, sizeof(config.input));
 	memcpy(config.identity, s.streams.identity, sizeof(config.identity));
 	s.guest = guest_new(&config, &e);
 	sim_streams_close(&s.streams);
+	/* Before there are threads, which inherit it. */
+	if (s.guest && !o->sandbox.on)
+		confine_drop(&confined);
+	confine_describe(&confined, o->sandbox.on, s.confined, sizeof(s.confined));
+	if (s.guest && o->sandbox.on)
+		warn("sandbox: %s", s.confined);
 	if (s.guest && !o->functional)
 		s.core = sim_timing_new(s.guest, o, &e);
 	if (s.core)
@@ -248,6 +278,9 @@ static int sim_run_command(void *values, int nargs, char **args)
 	if (s.guest)
 		hide_outputs(&s);
 	if (s.guest && (s.session || o->functional)) {
+		outside_seal();
+		if (limits.memory)
+			confine_limit_memory(limits.memory);
 		status = run_guest(&s);
 	} else {
 		warn("sim: %s", e.text);
@@ -387,6 +420,74 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  OPTION(profile),
 	  .help = "Prints the instruction mix and the functions that executed most instructions." },
+	{ .name = "sandbox",
+	  .type = CMD_SWITCH,
+	  OPTION(sandbox.on),
+	  .help =
+	      "Confines the guest, and culprit with it, by the kernel's own means: it reads the "
+	      "program, its libraries, the sysroot and what --allow-read names; what it writes "
+	      "is thrown away but for what --allow-write names; it has no network and sees no "
+	      "other process. Namespaces, Landlock and seccomp are used as far as this system "
+	      "has them; a line says which are in force." },
+	{ .name = "allow-read",
+	  .type = CMD_STRINGS,
+	  OPTION(sandbox.read),
+	  .arg = "PATH",
+	  .help = "A file or folder that the guest in the sandbox can read. May be given more than "
+		  "once." },
+	{ .name = "allow-write",
+	  .type = CMD_STRINGS,
+	  OPTION(sandbox.write),
+	  .arg = "PATH",
+	  .help = "… and that it can change. May be given more than once." },
+	{ .name = "allow-net",
+	  .type = CMD_SWITCH,
+	  OPTION(sandbox.net),
+	  .help = "Gives the guest in the sandbox the host's network." },
+	{ .name = "overlay",
+	  .type = CMD_STRINGS,
+	  OPTION(sandbox.overlay),
+	  .arg = "DIR",
+	  .help =
+	      "A folder that the guest in the sandbox sees as it is and can change for itself: "
+	      "what it writes there is thrown away. So are the working folder, /tmp and folders "
+	      "of --allow-read." },
+	{ .name = "absent",
+	  .type = CMD_STRINGS,
+	  OPTION(sandbox.absent),
+	  .arg = "FILE",
+	  .help = "A file in such a folder that is not there for the guest, though it is." },
+	{ .name = "limit-memory",
+	  .type = CMD_TEXT,
+	  OPTION(sandbox.memory),
+	  .arg = "BYTES|none",
+	  .check = sim_check_limit,
+	  .help = "How much a process of the guest can allocate; then it gets ENOMEM. 4 GiB in a "
+		  "sandbox, else none." },
+	{ .name = "limit-files",
+	  .type = CMD_TEXT,
+	  OPTION(sandbox.files),
+	  .arg = "N|none",
+	  .check = sim_check_limit,
+	  .help =
+	      "How many files a process of the guest can have open; then it gets EMFILE. 1024 in "
+	      "a sandbox." },
+	{ .name = "limit-processes",
+	  .type = CMD_TEXT,
+	  OPTION(sandbox.processes),
+	  .arg = "N|none",
+	  .check = sim_check_limit,
+	  .help =
+	      "How many processes and threads the guest can have; then it gets EAGAIN. 256 in a "
+	      "sandbox." },
+	{ .name = "limit-output",
+	  .type = CMD_TEXT,
+	  OPTION(sandbox.output),
+	  .arg = "BYTES|none",
+	  .check = sim_check_limit,
+	  .help =
+	      "How much all processes of the guest can write to files and standard streams; then "
+	      "they get ENOSPC. 1 GiB in a sandbox." },
 	SESSION_OPTIONS(struct sim_options, session),
 	{ .name = "summary-json",
 	  .type = CMD_TEXT,

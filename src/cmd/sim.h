@@ -11,11 +11,24 @@
 
 #include "cmd/cmd.h"
 #include "cmd/session.h"
+#include "confine/confine.h"
 #include "core/core.h"
 #include "guest/guest.h"
 
 #define SIM_DEFAULT_MACHINE "boom-tip"
 #define SIM_INSTS_MAX	    1000000000000000000ull /* more than anyone waits for */
+
+/* Options of --sandbox; limits are numbers or "none", NULL: the default. */
+struct sim_sandbox {
+	bool on, net;
+	struct cmd_strings read, write, overlay, absent;
+	const char *memory, *files, *processes, *output;
+};
+
+/* 0: none. */
+struct sim_limits {
+	uint64_t memory, files, processes, output;
+};
 
 struct sim_options {
 	bool functional;
@@ -37,6 +50,7 @@ struct sim_options {
 	struct cmd_strings set;
 	uint64_t fast_forward, warm; /* instructions before the timed part */
 	struct session_options session;
+	struct sim_sandbox sandbox;
 };
 
 /* How a run ended and what it took. */
@@ -92,6 +106,8 @@ struct sim {
 	char *store_path;	 /* of the first process; NULL: none */
 	struct session *parents; /* of the process that forked this one; its threads are not here */
 	uint64_t fork_cycle;	 /* when this one was forked */
+	struct trust_key key;	 /* of the user: signs the store */
+	char confined[256];	 /* what holds culprit itself, in words */
 };
 
 /* Runs the guest to its end, to --max-insts or to the first SIGINT or SIGTERM. */
@@ -109,14 +125,22 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 /* Writes what was measured. Whatever comes of it, s has no session any more. */
 bool sim_session_close(struct sim *s, struct err *e);
 /* What the run was called with, as settings of section "run"; values and list are allocated. */
-struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
-				       size_t *count);
+struct trace_setting *sim_command_rows(const struct sim *s, size_t *count);
 /* Which files the guest has read and written, as JSON; the caller frees. */
 char *sim_files_text(const struct guest *g);
 /* … and which folders it has listed, with what they held; NULL: none. */
 char *sim_folders_text(const struct guest *g);
 /* … what a forked process has instead: it cannot be run alone. */
 struct trace_setting *sim_child_rows(const struct sim *s, size_t *count);
+
+/* sim_sandbox.c. False, and a line, if an option needs --sandbox. */
+bool sim_sandbox_check(const struct sim_options *o, struct err *e);
+bool sim_limits(const struct sim_options *o, struct sim_limits *out, struct err *e);
+/* cmd_option.check for the --limit options. */
+bool sim_check_limit(const char *text, struct err *e);
+/* As confine_enter; *status is -1 and e filled if the options cannot be. */
+bool sim_sandbox_enter(const struct sim_options *o, const char *program, uint64_t limit_output,
+		       struct confine_report *report, int *status, struct err *e);
 
 /* sim_streams.c: the guest's standard streams. */
 /* Opens what --streams says. */

@@ -149,9 +149,35 @@ static char *absolute(const char *path)
 
 static const char *const content_keys[] = { "content0", "content1", "content2" };
 
-struct trace_setting *sim_command_rows(const struct sim_options *o, char *const *args,
-				       size_t *count)
+static void put_list(struct rows *r, const char *key, const struct cmd_strings *list)
 {
+	if (list->count)
+		put(r, key, list_text(list->items, list->count));
+}
+
+static void put_text(struct rows *r, const char *key, const char *text)
+{
+	if (text)
+		put(r, key, x_strdup(text));
+}
+
+static void put_sandbox(struct rows *r, const struct sim_sandbox *s)
+{
+	put_number(r, "sandbox", s->on);
+	put_list(r, "allow_read", &s->read);
+	put_list(r, "allow_write", &s->write);
+	put_list(r, "overlay", &s->overlay);
+	put_list(r, "absent", &s->absent);
+	put_text(r, "limit_memory", s->memory);
+	put_text(r, "limit_files", s->files);
+	put_text(r, "limit_processes", s->processes);
+	put_text(r, "limit_output", s->output);
+}
+
+struct trace_setting *sim_command_rows(const struct sim *s, size_t *count)
+{
+	const struct sim_options *o = s->options;
+	char *const *args = s->args;
 	struct rows r = { NULL, 0 };
 	char cwd[4096];
 	size_t nargs = 0;
@@ -183,6 +209,8 @@ struct trace_setting *sim_command_rows(const struct sim_options *o, char *const 
 		put(&r, "start", list_text(o->session.start.items, o->session.start.count));
 	if (o->session.stop.count)
 		put(&r, "stop", list_text(o->session.stop.items, o->session.stop.count));
+	put_sandbox(&r, &o->sandbox);
+	put(&r, "confined", x_strdup(s->confined));
 	*count = r.count;
 	return r.all;
 }

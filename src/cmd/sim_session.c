@@ -10,9 +10,8 @@ static struct trace_setting *settings_new(const struct core_config *config, cons
 					  size_t *count)
 {
 	size_t n = config_params(), ncommand;
-	struct trace_setting *command = s->run.child
-					    ? sim_child_rows(s, &ncommand)
-					    : sim_command_rows(s->options, s->args, &ncommand);
+	struct trace_setting *command =
+	    s->run.child ? sim_child_rows(s, &ncommand) : sim_command_rows(s, &ncommand);
 	struct trace_setting *all = x_calloc(n + ncommand + 1, sizeof(*all));
 
 	for (size_t i = 0; i < n; i++) {
@@ -109,6 +108,7 @@ bool sim_session_close(struct sim *s, struct err *e)
 	result.files = files;
 	result.folders = folders;
 	result.input = input;
+	result.key = s->run.child ? NULL : &s->key;
 	ok = session_close(s->session, &result, e);
 	s->session = NULL;
 	free(files);

@@ -14,6 +14,7 @@ struct simulating {
 	const char *cache;     /* NULL: the user's */
 	const char *simulator; /* the culprit to call; NULL: this one */
 	bool again;	       /* simulate also what is in the cache */
+	bool trust;	       /* also profiles from elsewhere */
 };
 
 #define SIMULATING_JOBS_MAX 1024
@@ -38,6 +39,11 @@ struct simulating {
 	      .arg = "FILE",                                                                       \
 	      .help = "Another build of culprit for the simulations, which depend on it: what it " \
 		      "has simulated stays in the cache while this one changes" },                 \
+	    { .name = "trust",                                                                     \
+	      .type = CMD_SWITCH,                                                                  \
+	      .offset = offsetof(values, simulating.trust),                                        \
+	      .help = "Simulates also a profile that this user's culprit did not write on this "   \
+		      "machine, that is, runs the command that it names, in a sandbox" },          \
 	{                                                                                          \
 		.name = "again", .type = CMD_SWITCH, .offset = offsetof(values, simulating.again), \
 		.help = "Simulates also what is in the cache"                                      \
@@ -51,5 +57,11 @@ struct simulating {
 struct job simulating_itself(const struct rerun *r);
 bool simulating_repeats(const char *command, const struct rerun *r, const struct job *itself,
 			double cycles);
+
+/*
+ * If the store may choose what is run: this user's culprit wrote it on this machine, or --trust
+ * says so. Otherwise a line on stderr tells which command it would be.
+ */
+bool simulating_trusted(const char *command, struct store *s, const struct simulating *o);
 
 #endif

@@ -25,6 +25,8 @@ static int make_references(const struct stack_values *v, struct input *in)
 {
 	struct err e = { "" };
 
+	if (!simulating_trusted("stack", in->store, &v->simulating))
+		return 0;
 	if (stack_reference_make(in->store, &v->simulating, in->references, &in->nreferences, &e)) {
 		if (in->nreferences == STACK_REFERENCES)
 			return 0;

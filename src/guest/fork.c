@@ -165,6 +165,8 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 	pid_t host;
 	struct proc_slot *me = proc_slot(g, g->pid);
 
+	if (!limits_process(g))
+		return -EAGAIN;
 	if (flags & CLONE_THREAD)
 		return clone_thread(g, t, flags, stack, ptid, tls, ctid);
 	if (flags & (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC |

@@ -38,6 +38,12 @@ static void set_limits(struct guest *g)
 	g->limit[4 /* CORE */].cur = 0;
 	g->limit[6 /* NPROC */] = (struct guest_limits){ 32768, 32768 };
 	g->limit[7 /* NOFILE */] = (struct guest_limits){ 1024, 65536 };
+	if (g->config.limit_processes)
+		g->limit[6].cur = g->limit[6].max = g->config.limit_processes;
+	if (g->config.limit_files) {
+		g->limit[7].max = min_u64(g->limit[7].max, g->config.limit_files);
+		g->limit[7].cur = min_u64(g->limit[7].cur, g->config.limit_files);
+	}
 	g->limit[8 /* MEMLOCK */] = (struct guest_limits){ 8u << 20, 8u << 20 };
 	g->limit[11 /* SIGPENDING */] = (struct guest_limits){ 32768, 32768 };
 	g->limit[12 /* MSGQUEUE */] = (struct guest_limits){ 819200, 819200 };

@@ -75,6 +75,9 @@ struct guest_config {
 	uint64_t stack_bytes; /* main thread's stack limit; 0: 8 MiB */
 	double clock_hz; /* guest time = instructions (or cycles, see guest_set_cycles) / clock_hz;
 			    0: 1e9 */
+	/* Of all processes together: how many, and how many bytes of output; of each: open files,
+	 * and memory, which the host enforces: that it does is only said. 0: as Linux has it. */
+	uint64_t limit_processes, limit_output, limit_files, limit_memory;
 	enum guest_children children;
 	bool interpreter_only; /* never use generated host code, even where it is available */
 	void (*mark)(void *ctx, bool begin); /* called at the guest's marks; may be NULL */

@@ -188,9 +188,11 @@ struct proc_table {
 	_Atomic int next;      /* the next pid or tid to hand out, less pid_base */
 	_Atomic int processes; /* ever made */
 	_Atomic int alive;
-	_Atomic int shares;	/* somebody has mapped writable shared memory */
-	_Atomic int waiting;	/* processes that want the baton */
-	_Atomic int foreground; /* process group of the terminal */
+	_Atomic int shares;	      /* somebody has mapped writable shared memory */
+	_Atomic int waiting;	      /* processes that want the baton */
+	_Atomic int foreground;	      /* process group of the terminal */
+	_Atomic uint64_t written;     /* bytes of output, where that is limited */
+	_Atomic unsigned limits_said; /* bits: a limit was reached, and a line said so */
 	_Atomic unsigned turn;
 	pthread_mutex_t baton;
 	struct proc_slot slot[PROC_SLOTS];
@@ -314,6 +316,8 @@ struct guest {
 	int exit_status;
 	uint8_t named[512 / 8];	  /* unknown system calls that were already named */
 	uint64_t clock_offset_ns; /* clock_settime */
+	uint64_t
+	    data_before; /* bytes of this process when memory began to be limited; 0: not yet */
 };
 
 struct syscall_row {
@@ -328,6 +332,16 @@ extern const struct syscall_row syscall_table[SYSCALL_MAX];
 	int64_t sys_##name(struct guest *g, struct thread *t, const uint64_t *a);
 #include "guest/syscalls.def"
 #undef SYS
+
+/* limits.c */
+/* If one more process or thread can be; otherwise says so. */
+bool limits_process(struct guest *g);
+static inline bool limits_any(const struct guest *g)
+{
+	return g->config.limit_output | g->config.limit_files | g->config.limit_memory;
+}
+/* The thread's call, as far as limits let it. */
+int64_t limits_call(struct guest *g, struct thread *t);
 
 /* syscall.c */
 void syscall_enter(struct guest *g, struct thread *t);

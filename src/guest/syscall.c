@@ -71,6 +71,11 @@ void syscall_finish(struct guest *g, struct thread *t, int64_t result)
 	clear_wait(&t->wait);
 }
 
+static int64_t call(struct guest *g, struct thread *t)
+{
+	return unlikely(limits_any(g)) ? limits_call(g, t) : t->row->fn(g, t, t->args);
+}
+
 void syscall_enter(struct guest *g, struct thread *t)
 {
 	uint64_t nr = t->hart.x[17];
@@ -84,7 +89,7 @@ void syscall_enter(struct guest *g, struct thread *t)
 		return;
 	}
 	t->row = &syscall_table[nr];
-	result = t->row->fn(g, t, t->args);
+	result = call(g, t);
 	if (result == SYS_BLOCK) {
 		t->wait.started = true;
 		t->state = THREAD_BLOCKED;
@@ -96,7 +101,7 @@ void syscall_enter(struct guest *g, struct thread *t)
 
 bool syscall_retry(struct guest *g, struct thread *t)
 {
-	int64_t result = t->row->fn(g, t, t->args);
+	int64_t result = call(g, t);
 
 	if (result == SYS_BLOCK)
 		return false;

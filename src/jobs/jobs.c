@@ -39,8 +39,6 @@ static void free_list(char **list)
 void job_free(struct job *j)
 {
 	free_list(j->argv);
-	free_list(j->folders);
-	free_list(j->absent);
 	free(j->name);
 	free(j->dir);
 	free(j->input);
@@ -230,18 +228,6 @@ static char *replace(const char *word, const char *with)
 		  : x_strdup(word);
 }
 
-/* Results are for everybody. */
-static bool is_inside(const char *path, char *const *folders)
-{
-	char *real = realpath(path, NULL);
-	bool inside = !real;
-
-	for (; !inside && folders && *folders; folders++)
-		inside = path_below(real, *folders);
-	free(real);
-	return inside;
-}
-
 static void start(struct runner *r, size_t i)
 {
 	struct job *j = &r->jobs[i];
@@ -266,8 +252,6 @@ static void start(struct runner *r, size_t i)
 		.dir = j->dir,
 		.input = j->input,
 		.log = s->log,
-		.folders = is_inside(r->dir, j->folders) ? NULL : j->folders,
-		.absent = j->absent,
 	};
 
 	bool ok = jobs_make_dirs(folder, &e);

@@ -27,9 +27,6 @@ struct job {
 	char **argv; /* NULL-terminated */
 	char *dir;   /* working directory; NULL: this one */
 	char *input; /* standard input; NULL: empty */
-	/* Lists, or NULL: where it writes, which no other job and nobody else should see; and files
-	 * there that it makes, which should not be there before. */
-	char **folders, **absent;
 	char key[DIGEST_HEX];
 	int want_status; /* exit status of a job that went well; -1: any */
 	/* Whether a file is a result that can be used; NULL: any that is not empty. One that is not

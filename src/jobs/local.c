@@ -15,12 +15,10 @@
 #include <unistd.h>
 
 #include "jobs/place.h"
-#include "jobs/private.h"
 
 struct child {
 	pid_t pid; /* 0: free */
 	size_t id;
-	char scratch[32]; /* an empty folder, or "" */
 };
 
 struct local {
@@ -42,7 +40,7 @@ static void *local_open(unsigned parallel, struct err *e)
 }
 
 /* In the child, after fork: only what is safe there. Never returns. */
-static _Noreturn void become(const struct job_task *t, pid_t runner, const char *scratch)
+static _Noreturn void become(const struct job_task *t, pid_t runner)
 {
 	sigset_t none;
 	int in = open(t->input ? t->input : "/dev/null", O_RDONLY);
@@ -51,8 +49,6 @@ static _Noreturn void become(const struct job_task *t, pid_t runner, const char 
 	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(127);
 	setpgid(0, 0);
-	if (*scratch)
-		private_folders(t->folders, t->absent, scratch);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != runner)
 		_exit(127);
@@ -76,20 +72,13 @@ static bool local_start(void *state, const struct job_task *task, size_t id, str
 		return err_set(e, "%s: no more than %u jobs can run at a time", task->name,
 			       l->count);
 
-	struct child child = { .id = id, .scratch = "" };
+	struct child child = { .id = id };
 
-	if (task->folders && *task->folders) {
-		strcpy(child.scratch, P_tmpdir "/culprit-XXXXXX");
-		if (!mkdtemp(child.scratch))
-			child.scratch[0] = 0;
-	}
 	child.pid = fork();
 	if (!child.pid)
-		become(task, runner, child.scratch);
+		become(task, runner);
 	if (child.pid < 0) {
 		err_set(e, "%s: cannot start a process: %s", task->name, strerror(errno));
-		if (child.scratch[0])
-			rmdir(child.scratch);
 		return false;
 	}
 	l->children[at] = child;
@@ -107,8 +96,6 @@ static int reap(struct local *l, unsigned at)
 		close(l->fds[at].fd);
 	l->fds[at].fd = -1;
 	l->children[at].pid = 0;
-	if (l->children[at].scratch[0])
-		rmdir(l->children[at].scratch);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -17,9 +17,6 @@ struct job_task {
 	const char *dir;   /* working directory; NULL: this one */
 	const char *input; /* standard input; NULL: empty */
 	const char *log;   /* file for standard output and standard error */
-	/* Absolute paths, NULL-terminated, or NULL: folders whose changes are to be the task's
-	 * alone, if the place can do that, and files that are not to be there. */
-	char *const *folders, *const *absent;
 };
 
 /* How a task ended. */

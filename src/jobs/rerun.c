@@ -10,6 +10,7 @@
  */
 #include "jobs/rerun.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "jobs/folders.h"
+#include "jobs/trust.h"
 #include "util/pack.h"
 
 #define CONTENT_MAX (32u << 20) /* more than a run keeps */
@@ -35,6 +37,9 @@ struct rerun {
 	char *store;	  /* the profile itself, which no listing shows */
 	bool keeps_input; /* what was read from a pipe is known, or there was none */
 	char *changes;	  /* what is not as it was, in words; NULL: nothing that is known */
+	bool sandbox;	  /* the run was in one, with … */
+	json_t *allow_read, *allow_write, *overlay, *absent;
+	char *limits[4]; /* memory, files, processes, output; NULL: not given */
 	int64_t max_insts, fast_forward, warm, seed;
 	int exit_status;      /* -1: did not end by itself */
 	struct digest digest; /* of all but the settings */
@@ -42,6 +47,8 @@ struct rerun {
 
 static char *run_text(struct store *s, const char *key)
 {
+	assert(trust_covers(key));
+
 	struct store_rows q = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
 	char *text = NULL;
 
@@ -53,6 +60,8 @@ static char *run_text(struct store *s, const char *key)
 
 static int64_t run_number(struct store *s, const char *key, int64_t fallback)
 {
+	assert(trust_covers(key));
+
 	struct store_rows q = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
 	int64_t n = fallback;
 
@@ -263,7 +272,7 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 	char numbers[160];
 
 	digest_init(d);
-	digest_text(d, "culprit rerun 1");
+	digest_text(d, "culprit rerun 2");
 	if (!digest_file(d, r->program))
 		return err_set(e, "cannot read '%s'", r->program);
 	digest_list(d, r->argv);
@@ -279,6 +288,13 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 	if (r->given)
 		digest_file(d, r->given);
 	digest_text(d, r->children);
+	digest_text(d, r->sandbox ? "sandbox" : NULL);
+	digest_list(d, r->allow_read);
+	digest_list(d, r->allow_write);
+	digest_list(d, r->overlay);
+	digest_list(d, r->absent);
+	for (unsigned i = 0; i < ARRAY_LEN(r->limits); i++)
+		digest_text(d, r->limits[i]);
 	if (rerun_regions(r)) {
 		digest_text(d, "regions");
 		digest_list(d, r->start);
@@ -428,12 +444,23 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	r->folders = run_folders(s);
 	r->store = realpath(store_path(s), NULL);
 	r->children = run_text(s, "children");
+	r->sandbox = run_number(s, "sandbox", 0);
+	r->allow_read = run_list(s, "allow_read");
+	r->allow_write = run_list(s, "allow_write");
+	r->overlay = run_list(s, "overlay");
+	r->absent = run_list(s, "absent");
+	r->limits[0] = run_text(s, "limit_memory");
+	r->limits[1] = run_text(s, "limit_files");
+	r->limits[2] = run_text(s, "limit_processes");
+	r->limits[3] = run_text(s, "limit_output");
 	r->max_insts = run_number(s, "max_insts", 0);
 	r->fast_forward = run_number(s, "fast_forward", 0);
 	r->warm = run_number(s, "warm", 0);
 	r->seed = run_number(s, "seed", 0);
-	r->exit_status = (int)run_number(s, "exit_status", -1);
-	if (run_number(s, "first_cycle", 0))
+	/* a result: compared, never run */
+	r->exit_status =
+	    (int)store_number(s, "SELECT ifnull(value, -1) FROM run WHERE key = 'exit_status'", -1);
+	if (store_number(s, "SELECT value FROM run WHERE key = 'first_cycle'", 0))
 		ok = err_set(e,
 			     "%s is of a forked process, which cannot be simulated without the "
 			     "one that forked it",
@@ -494,6 +521,12 @@ void rerun_close(struct rerun *r)
 	free(r->given);
 	free(r->store);
 	free(r->changes);
+	json_decref(r->allow_read);
+	json_decref(r->allow_write);
+	json_decref(r->overlay);
+	json_decref(r->absent);
+	for (unsigned i = 0; i < ARRAY_LEN(r->limits); i++)
+		free(r->limits[i]);
 	free(r->program);
 	free(r->machine);
 	free(r->sysroot);
@@ -532,6 +565,13 @@ static void add_number(struct words *w, const char *option, int64_t value)
 	add_pair(w, option, text);
 }
 
+static void words_free(struct words *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		free(w->items[i]);
+	free(w->items);
+}
+
 /* Without symbolic links in its folder; NULL: that is gone. The caller frees. */
 static char *real_name(const char *path)
 {
@@ -567,7 +607,7 @@ static void add_folder(struct words *w, const char *path)
 }
 
 /* Where the run writes: the folders, and what it made there. */
-static void find_writes(const struct rerun *r, struct job *j)
+static void find_writes(const struct rerun *r, struct words *w)
 {
 	struct words folders = { NULL, 0 }, absent = { NULL, 0 };
 
@@ -585,8 +625,46 @@ static void find_writes(const struct rerun *r, struct job *j)
 			free(path);
 		}
 	}
-	j->folders = folders.items;
-	j->absent = absent.items;
+	for (size_t i = 0; i < folders.count; i++)
+		add_pair(w, "--overlay", folders.items[i]);
+	for (size_t i = 0; i < absent.count; i++)
+		add_pair(w, "--absent", absent.items[i]);
+	words_free(&folders);
+	words_free(&absent);
+}
+
+static void add_list(struct words *w, const char *option, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		add_pair(w, option, json_string_value(json_array_get(list, i)));
+}
+
+/*
+ * Whatever the run was allowed, its simulation is confined: it reads what this user may read, or
+ * what it read in a sandbox; what it writes is thrown away; it has no network. Nothing that it
+ * reads can leave it. Limits are the run's: it could see them.
+ */
+static void add_sandbox(const struct rerun *r, struct words *w)
+{
+	static const char *const limits[] = { "memory", "files", "processes", "output" };
+
+	add(w, "--sandbox");
+	if (r->sandbox) {
+		add_list(w, "--allow-read", r->allow_read);
+		add_list(w, "--overlay", r->allow_write);
+		add_list(w, "--overlay", r->overlay);
+		add_list(w, "--absent", r->absent);
+	} else {
+		add_pair(w, "--allow-read", "/");
+	}
+	find_writes(r, w);
+	for (unsigned i = 0; i < ARRAY_LEN(limits); i++) {
+		char *option = x_asprintf("--limit-%s", limits[i]);
+
+		if (r->limits[i] || !r->sandbox)
+			add_pair(w, option, r->limits[i] ? r->limits[i] : "none");
+		free(option);
+	}
 }
 
 static bool result_is_usable(const char *path)
@@ -610,6 +688,7 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 
 	add(&w, r->program);
 	add(&w, "sim");
+	add_sandbox(r, &w);
 	add_pair(&w, "--machine", r->machine);
 	for (size_t i = 0; i < count; i++) {
 		add_pair(&w, "--set", settings[i]);
@@ -650,7 +729,6 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 		add(&w, json_string_value(json_array_get(r->argv, i)));
 	j.argv = w.items;
 	j.usable = result_is_usable;
-	find_writes(r, &j);
 	digest_hex(&d, j.key);
 	return j;
 }

@@ -16,6 +16,7 @@
 
 #include "store/check.h"
 #include "util/output.h"
+#include "util/outside.h"
 #include "util/text.h"
 
 #define CACHED_INSERTS 32
@@ -76,6 +77,15 @@ static bool exec(struct store *s, const char *sql, struct err *e, const char *wh
 	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK || sql_err(s, e, what);
 }
 
+/* SQLite opens files as everything else that culprit writes is opened. */
+static void write_through(void)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	if (vfs && vfs->iVersion >= 3 && vfs->xSetSystemCall)
+		vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)outside_open);
+}
+
 struct store *store_create(const char *path, struct err *e)
 {
 	struct output *output = output_open(path, &store_kind, e);
@@ -85,6 +95,7 @@ struct store *store_create(const char *path, struct err *e)
 	char setup[256];
 	s->path = x_strdup(path);
 	s->output = output;
+	write_through();
 	/* a store is used by one thread at a time */
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
 	if (sqlite3_open_v2(output_now(output), &s->db, flags, NULL) != SQLITE_OK) {

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/outside.h"
+
 #define STREAM_BYTES  (8 << 20)	 /* what is passed on to the disk at once */
 #define RESERVE_BYTES (16 << 20) /* of a file that is not small, at once */
 #define DEAR_NS	      0.5	 /* for a byte: twice what it takes to copy it */

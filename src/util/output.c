@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/outside.h"
+
 #define TRIES 1000 /* names that others may have taken */
 
 struct output {
@@ -47,7 +49,7 @@ static enum found refuse(const struct output_kind *k, const char *path, const ch
 static bool is_own(const struct output_kind *k, const char *target)
 {
 	uint8_t head[OUTPUT_HEAD_BYTES];
-	int fd = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = outside_open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	size_t size = 0;
 	ssize_t n = 1;
 
@@ -66,13 +68,13 @@ static enum found look(const struct output_kind *k, const char *path, char **tar
 	struct stat st;
 	char why[128];
 
-	if (stat(path, &st)) {
+	if (outside_stat(path, true, &st)) {
 		if (errno != ENOENT) {
 			err_set(e, "cannot write %s: %s; choose another place with %s", path,
 				strerror(errno), k->option);
 			return FOUND_OTHER;
 		}
-		if (!lstat(path, &st))
+		if (!outside_stat(path, false, &st))
 			return refuse(k, path, "a symbolic link to nothing", e);
 		*target = x_strdup(path);
 		return FOUND_NOTHING;
@@ -85,7 +87,7 @@ static enum found look(const struct output_kind *k, const char *path, char **tar
 		*target = x_strdup(path);
 		return FOUND_IN_PLACE;
 	}
-	*target = realpath(path, NULL);
+	*target = outside_is_elsewhere() ? x_strdup(path) : realpath(path, NULL);
 	if (!*target || !is_own(k, *target)) {
 		free(*target);
 		*target = NULL;
@@ -148,7 +150,7 @@ static void remove_all_abandoned(const struct output_kind *k, const char *target
 static int open_locked(const char *path)
 {
 	struct stat st;
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = outside_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
 	if (fd < 0)
 		return -1;
@@ -164,7 +166,8 @@ static bool open_temporary(struct output *o, struct err *e)
 {
 	unsigned long number = (unsigned long)getpid();
 
-	remove_all_abandoned(o->kind, o->target);
+	if (!outside_is_elsewhere())
+		remove_all_abandoned(o->kind, o->target);
 	for (int i = 0; i < TRIES; i++) {
 		o->temporary = x_asprintf("%s.%lu.tmp", o->target, number++);
 		o->fd = open_locked(o->temporary);
@@ -193,6 +196,7 @@ bool output_may_open(const char *path, const struct output_kind *kind, struct er
 {
 	char *target;
 
+	outside_expect(path);
 	if (look(kind, path, &target, e) == FOUND_OTHER)
 		return false;
 	free(target);
@@ -212,7 +216,7 @@ struct output *output_open(const char *path, const struct output_kind *kind, str
 		ok = false;
 		break;
 	case FOUND_IN_PLACE:
-		o->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+		o->fd = outside_open(path, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
 		ok = o->fd >= 0 || err_set(e, "cannot write %s: %s", path, strerror(errno));
 		break;
 	default:
@@ -249,10 +253,13 @@ const char *output_now(const struct output *o)
 /* Gives the file that name if nothing has it. */
 static bool rename_to_new(const char *from, const char *to)
 {
-	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+	if (!outside_rename(from, to, RENAME_NOREPLACE))
 		return true;
 	/* a file system that cannot do that in one step */
-	return errno == EINVAL && access(to, F_OK) && errno == ENOENT && !rename(from, to);
+	struct stat st;
+
+	return errno == EINVAL && outside_stat(to, false, &st) && errno == ENOENT &&
+	       !outside_rename(from, to, 0);
 }
 
 /* What was measured is not lost to what stands in its way. */
@@ -288,7 +295,7 @@ static bool give_name(struct output *o, struct err *e)
 			return keep_elsewhere(o, e);
 		}
 		bool done = found == FOUND_NOTHING ? rename_to_new(o->temporary, o->target)
-						   : !rename(o->temporary, o->target);
+						   : !outside_rename(o->temporary, o->target, 0);
 		int cause = errno;
 
 		free(target);
@@ -313,7 +320,7 @@ bool output_commit(struct output *o, struct err *e)
 		if (ok)
 			ok = give_name(o, e);
 		else
-			unlink(o->temporary);
+			outside_unlink(o->temporary);
 	}
 	output_free(o);
 	return ok;
@@ -324,7 +331,7 @@ void output_discard(struct output *o)
 	if (!o)
 		return;
 	if (o->temporary)
-		unlink(o->temporary);
+		outside_unlink(o->temporary);
 	output_free(o);
 }
 

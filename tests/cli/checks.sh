@@ -71,4 +71,27 @@ extern uint32_t a;'
 	status_is 0
 }
 
+# In a root folder of the test's own.
+test_a_changed_machine_is_noticed() {
+	local root=$tmp/root change
+	for change in 'chmod 600 etc/passwd' 'chmod 700 tmp' 'echo x >>etc/hosts' 'echo x >etc/ld.so.preload' 'chmod 777 dev' \
+		'mkdir dev/new' 'rm dev/link' 'rm etc/group' 'ln -sf x dev/link; mv dev/link dev/other'; do
+		rm -rf "$root"
+		mkdir -p "$root"/{etc,dev,tmp,usr/bin}
+		touch "$root"/etc/{passwd,group,hosts}
+		ln -s null "$root/dev/link"
+		"$ROOT/scripts/machine-state" "$root" >"$tmp/before"
+		"$ROOT/scripts/machine-state" "$root" >"$tmp/after"
+		cmp "$tmp/before" "$tmp/after"
+		(cd "$root" && eval "$change")
+		"$ROOT/scripts/machine-state" "$root" >"$tmp/after"
+		! cmp -s "$tmp/before" "$tmp/after" || fail "it does not notice: $change"
+	done
+	[ "$(id -u)" = 0 ] || return 0
+	"$ROOT/scripts/machine-state" "$root" >"$tmp/before"
+	chown 4321 "$root/etc/passwd"
+	"$ROOT/scripts/machine-state" "$root" >"$tmp/after"
+	! cmp -s "$tmp/before" "$tmp/after" || fail "it does not notice another owner"
+}
+
 run_tests

@@ -17,7 +17,7 @@ dump() {
 	python3 - "$1" <<-'END'
 		import sqlite3, sys
 		for line in sqlite3.connect(sys.argv[1]).iterdump():
-		    if "'host_seconds'" not in line and "'cwd'" not in line and "'streams'" not in line and "'children'" not in line:
+		    if not any(row in line for row in ("'host_seconds'", "'cwd'", "'streams'", "'children'", "'signature'")):
 		        print(line)
 	END
 }

@@ -41,7 +41,8 @@ static const char *const malformed[] = {
 static const char *const names[] = { "FILE",	      "DIR",	       "NAME",
 				     "EVENT",	      "NAME|FILE.ini", "SECTION.KEY=VALUE",
 				     "NAME=VALUE",    "LIST",	       "IN,OUT,ERR",
-				     "all|committed", "CATEGORY",      "HOST[:PORT]" };
+				     "all|committed", "CATEGORY",      "HOST[:PORT]",
+				     "PATH" };
 
 static bool is_name(const struct cmd_option *o)
 {
