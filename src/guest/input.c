@@ -14,9 +14,6 @@
  * what is beyond the limit, and what is typed without being shown, as passwords are. Forked
  * processes share the input, and so they share the file or, when input is given, the place in it.
  *
- * The terminal among the streams looks like the first pseudoterminal, whichever it is on the host:
- * a device number is another in every session. (Its name is the host's.)
- *
  * Not kept: what is received from a socket by recvfrom and recvmsg.
  */
 #include <fcntl.h>
@@ -24,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
@@ -33,9 +29,6 @@
 
 #define PATIENCE_MS 100
 #define INPUT_CUT   UINT32_MAX
-/* Of pseudoterminals: device number, and the inode number of the first. */
-#define PTS_MAJOR     136
-#define PTS_FIRST_INO 3
 
 /* Shared by all processes of the guest. */
 struct input_place {
@@ -78,24 +71,16 @@ void input_init(struct guest *g)
 			g->fds[fd].input = (uint8_t)(fd + 1);
 
 	struct stat st;
-	int terminal = input_terminal(g);
 
 	for (unsigned i = 0; i < 3; i++)
 		if (g->config.identity[i].known && !fstat(fd_host(g, i), &st)) {
 			g->stream_dev[i] = st.st_dev;
 			g->stream_ino[i] = st.st_ino;
 		}
-
-	if (terminal >= 0 && !fstat(terminal, &st) && major(st.st_rdev) == PTS_MAJOR) {
-		g->terminal_rdev = st.st_rdev;
-		g->terminal_ino = st.st_ino;
-	}
 }
 
 void input_steady(const struct guest *g, struct file_ids *ids)
 {
-	const uint64_t first = makedev(PTS_MAJOR, 0);
-
 	for (unsigned i = 0; i < 3; i++) {
 		const struct guest_identity *id = &g->config.identity[i];
 
@@ -105,16 +90,6 @@ void input_steady(const struct guest *g, struct file_ids *ids)
 			ids->nlink = id->nlink;
 			return;
 		}
-	}
-	if (!g->terminal_rdev)
-		return;
-	/* The two are exchanged, so that terminals that differ go on differing. */
-	if (ids->rdev == g->terminal_rdev && ids->ino == g->terminal_ino) {
-		ids->rdev = first;
-		ids->ino = PTS_FIRST_INO;
-	} else if (ids->rdev == first && ids->ino == PTS_FIRST_INO) {
-		ids->rdev = g->terminal_rdev;
-		ids->ino = g->terminal_ino;
 	}
 }
 

@@ -12,6 +12,9 @@
  * statm, cmdline (the first 256 bytes), comm and the task that has the same number. Their maps,
  * descriptors and links are not there. A descriptor of a folder made up here is an empty file for
  * a process that receives it through a socket.
+ *
+ * Pseudoterminals have numbers of the guest's: the terminal among the streams has the first, and
+ * every one that the guest makes has the next. The host's numbers depend on who else has terminals.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -317,27 +320,51 @@ static bool is_thread(struct guest *g, int pid, int tid)
 	return pid == g->pid ? thread_find(g, (uint32_t)tid) != NULL : tid == pid;
 }
 
-/* The number of the terminal that a descriptor is an end of; -1. */
-static int terminal_of(const struct fd_entry *f)
+#define PTS_MAJOR 136
+
+/* The host's number of the terminal of which a descriptor is the slave or, if asked for, the
+ * master; -1. */
+static int host_terminal(int host, bool also_master)
 {
 	struct stat st;
 	unsigned n;
 
-	if (f->kind == FD_CLOSED || fstat(f->host, &st) < 0 || !S_ISCHR(st.st_mode))
+	if (fstat(host, &st) < 0 || !S_ISCHR(st.st_mode))
 		return -1;
-	if (major(st.st_rdev) >= 136 && major(st.st_rdev) <= 143)
-		return (int)((major(st.st_rdev) - 136) * 256 + minor(st.st_rdev));
-	if (major(st.st_rdev) == 5 && minor(st.st_rdev) == 2 && !ioctl(f->host, TIOCGPTN, &n))
-		return (int)n;
-	return -1;
+	if (major(st.st_rdev) == PTS_MAJOR)
+		n = minor(st.st_rdev);
+	else if (!also_master || st.st_rdev != makedev(5, 2) || ioctl(host, TIOCGPTN, &n))
+		return -1;
+	return n < HOST_TERMINALS ? (int)n : -1;
 }
 
-static bool is_terminal(const struct guest *g, int num)
+int node_terminal(struct guest *g, const struct fd_entry *f)
 {
-	for (size_t fd = 0; fd < g->nfds; fd++)
-		if (terminal_of(&g->fds[fd]) == num)
-			return true;
-	return false;
+	int host = f->kind == FD_CLOSED ? -1 : host_terminal(f->host, true), none = 0;
+
+	if (host < 0)
+		return -1;
+	if (!g->procs->terminal[host])
+		atomic_compare_exchange_strong(&g->procs->terminal[host], &none,
+					       ++g->procs->terminals);
+	return g->procs->terminal[host] - 1;
+}
+
+/* A descriptor of a terminal, of the slave if there is one; NULL. */
+static const struct fd_entry *terminal_fd(struct guest *g, int num)
+{
+	const struct fd_entry *master = NULL;
+
+	for (size_t fd = 0; fd < g->nfds; fd++) {
+		const struct fd_entry *f = &g->fds[fd];
+
+		if (node_terminal(g, f) != num)
+			continue;
+		if (host_terminal(f->host, false) >= 0)
+			return f;
+		master = f;
+	}
+	return master;
 }
 
 /* Fills in the number that a name stands for. */
@@ -356,7 +383,8 @@ static bool fill_in(struct guest *g, const char *wild, const char *name, struct 
 		return is_thread(g, n->pid, value);
 	}
 	n->num = value;
-	return !strcmp(wild, "FD") ? fd_get(g, (uint64_t)value) != NULL : is_terminal(g, value);
+	return !strcmp(wild, "FD") ? fd_get(g, (uint64_t)value) != NULL
+				   : terminal_fd(g, value) != NULL;
 }
 
 static bool is_wild(const char *name)
@@ -445,10 +473,17 @@ bool node_of_device(struct guest *g, uint64_t rdev, struct node *n)
 		if (S_ISCHR(table[i].mode) && table[i].text && table[i].major == maj &&
 		    table[i].minor == minor(rdev))
 			n->row = (uint16_t)i;
-	if (maj < 136 || maj > 143)
+	if (maj != PTS_MAJOR)
 		return n->row;
-	snprintf(path, sizeof(path), "/dev/pts/%u", (maj - 136) * 256 + minor(rdev));
-	return node_find(g, path, n);
+	for (size_t fd = 0; fd < g->nfds; fd++) {
+		const struct fd_entry *f = &g->fds[fd];
+
+		if (f->kind == FD_CLOSED || host_terminal(f->host, true) != (int)minor(rdev))
+			continue;
+		snprintf(path, sizeof(path), "/dev/pts/%d", node_terminal(g, f));
+		return node_find(g, path, n);
+	}
+	return false;
 }
 
 void node_path(const struct node *n, char path[NODE_PATH_BYTES])
@@ -505,6 +540,8 @@ static int fd_text(struct guest *g, int num, char text[PATH_BYTES])
 		node_path(&f->node, text);
 		return (int)strlen(text);
 	}
+	if (host_terminal(f->host, false) >= 0)
+		return snprintf(text, PATH_BYTES, "/dev/pts/%d", node_terminal(g, f));
 	path_to_fd(f->host, link);
 	n = readlink(link, host, sizeof(host) - 1);
 	if (n < 0)
@@ -565,9 +602,7 @@ void node_stat(struct guest *g, const struct node *n, struct stat *st)
 	st->st_mode = r->mode;
 	st->st_nlink = S_ISDIR(r->mode) ? 2 : 1;
 	st->st_uid = st->st_gid = GUEST_UID;
-	st->st_rdev = S_ISCHR(r->mode) ? makedev(r->major + (unsigned)n->num / 256,
-						 r->minor + (unsigned)n->num % 256)
-				       : 0;
+	st->st_rdev = S_ISCHR(r->mode) ? makedev(r->major, r->minor + (unsigned)n->num) : 0;
 	st->st_size = r->text && path_below(r->path, "/etc") ? (off_t)strlen(r->text)
 		      : S_ISLNK(r->mode) && node_is_magic(n) ? 64
 							     : 0;
@@ -626,29 +661,40 @@ static int open_text(struct guest *g, const struct node *n, bool writes)
 	return copy;
 }
 
-/* A device of the host's, if what stands under its name is that device. */
-/* The controlling terminal is the one among the streams, whatever culprit's is. */
-static int open_terminal(const struct guest *g, int flags)
+/* A terminal again, of which there is a descriptor. None becomes culprit's controlling one. */
+static int open_terminal(int host, int flags)
 {
-	char path[FD_PATH_BYTES];
-	int fd;
+	char path[FD_PATH_BYTES + 16];
+	int num = host_terminal(host, true), fd;
 
-	if (input_terminal(g) < 0)
-		return -ENXIO;
-	path_to_fd(input_terminal(g), path);
+	path_to_fd(host, path);
+	if (num >= 0 && host_terminal(host, false) < 0)
+		snprintf(path, sizeof(path), "/dev/pts/%d", num);
 	fd = open(path, (flags & (O_ACCMODE | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	if (isatty(fd) && host_terminal(fd, false) == num)
+		return fd;
+	close(fd);
+	return -ENXIO;
 }
 
-static int open_device(const struct guest *g, const struct node *n, int flags)
+/* A device of the host's, if what stands under its name is that device. */
+static int open_device(struct guest *g, const struct node *n, int flags)
 {
 	const struct row *r = &table[n->row];
 	char path[NODE_PATH_BYTES];
 	struct stat st;
-	int fd;
+	int fd, num;
 
+	/* The controlling terminal is the one among the streams, whatever culprit's is. */
 	if (is_row(n, "/dev/tty"))
-		return open_terminal(g, flags);
+		return input_terminal(g) < 0 ? -ENXIO : open_terminal(input_terminal(g), flags);
+	if (is_row(n, "/dev/pts/PTS")) {
+		const struct fd_entry *f = terminal_fd(g, n->num);
+
+		return f ? open_terminal(f->host, flags) : -ENXIO;
+	}
 	node_path(n, path);
 	fd = open(path, (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_DIRECTORY | O_TMPFILE)) |
 			    O_CLOEXEC | O_NOFOLLOW);
@@ -658,14 +704,21 @@ static int open_device(const struct guest *g, const struct node *n, int flags)
 			  (flags & (O_ACCMODE | O_NONBLOCK | O_NOCTTY)) | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
-	    st.st_rdev ==
-		makedev(r->major + (unsigned)n->num / 256, r->minor + (unsigned)n->num % 256))
-		return fd;
-	if (S_ISCHR(st.st_mode) && is_row(n, "/dev/ptmx") && minor(st.st_rdev) == 2)
-		return fd;
-	close(fd);
-	return -ENXIO;
+	if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) ||
+	    st.st_rdev != makedev(r->major, r->minor)) {
+		close(fd);
+		return -ENXIO;
+	}
+	if (is_row(n, "/dev/ptmx")) {
+		num = host_terminal(fd, true);
+		if (num < 0) {
+			close(fd);
+			return -ENOSPC;
+		}
+		/* A new one, also where the host gives a number for the second time. */
+		g->procs->terminal[num] = ++g->procs->terminals;
+	}
+	return fd;
 }
 
 int node_open(struct guest *g, const struct node *n, int flags, enum fd_kind *kind)
@@ -765,9 +818,9 @@ static bool next_number(struct guest *g, const struct node *dir, const char *wil
 					return true;
 				continue;
 			}
-			*value = terminal_of(&g->fds[i]);
+			*value = node_terminal(g, &g->fds[i]);
 			for (uint32_t k = 0; k < i; k++)
-				seen |= terminal_of(&g->fds[k]) == *value;
+				seen |= node_terminal(g, &g->fds[k]) == *value;
 			if (*value >= 0 && !seen)
 				return true;
 		}

@@ -184,15 +184,19 @@ struct proc_slot {
 };
 #define PROC_ENDED 0x10000
 #define PROC_SLOTS 65536
+/* The host's pseudoterminals have numbers below this: the kernel's limit, unless it was raised. */
+#define HOST_TERMINALS 4096
 struct proc_table {
 	_Atomic int next;      /* the next pid or tid to hand out, less pid_base */
 	_Atomic int processes; /* ever made */
 	_Atomic int alive;
-	_Atomic int shares;	      /* somebody has mapped writable shared memory */
-	_Atomic int waiting;	      /* processes that want the baton */
-	_Atomic int foreground;	      /* process group of the terminal */
-	_Atomic uint64_t written;     /* bytes of output, where that is limited */
-	_Atomic unsigned limits_said; /* bits: a limit was reached, and a line said so */
+	_Atomic int shares;		      /* somebody has mapped writable shared memory */
+	_Atomic int waiting;		      /* processes that want the baton */
+	_Atomic int foreground;		      /* process group of the terminal */
+	_Atomic uint64_t written;	      /* bytes of output, where that is limited */
+	_Atomic unsigned limits_said;	      /* bits: a limit was reached, and a line said so */
+	_Atomic int terminals;		      /* pseudoterminals that the guest has ever had */
+	_Atomic int terminal[HOST_TERMINALS]; /* by the host's number: the guest's, plus one */
 	_Atomic unsigned turn;
 	pthread_mutex_t baton;
 	struct proc_slot slot[PROC_SLOTS];
@@ -308,7 +312,6 @@ struct guest {
 	char **hidden; /* what culprit writes: not in the guest's folders */
 	size_t nhidden;
 	struct input_place *input_place;
-	uint64_t terminal_rdev, terminal_ino;  /* of the terminal among the streams; 0: none */
 	uint64_t stream_dev[3], stream_ino[3]; /* the host's, where guest_config has an identity */
 
 	bool ended;
@@ -416,6 +419,8 @@ int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const str
 /* May a descriptor that was not opened through the guest's paths be the guest's? Not if it is part
  * of an interface of the host's kernel. */
 bool fd_is_harmless(int host);
+/* What F_GETFL says; -errno. */
+int fd_flags(const struct fd_entry *f);
 int64_t fd_close(struct guest *g, uint64_t fd);
 void fd_close_on_exec(struct guest *g);
 void fds_init(struct guest *g);
@@ -532,7 +537,10 @@ mode_t owner_mode(mode_t mode);
 /* The node of an absolute path in normal form; false: there is none. */
 bool node_find(struct guest *g, const char *path, struct node *n);
 int node_child(struct guest *g, const struct node *dir, const char *name, struct node *child);
+/* The guest's node for a device of the host's. */
 bool node_of_device(struct guest *g, uint64_t rdev, struct node *n);
+/* The guest's number of the pseudoterminal that a descriptor is an end of; -1. */
+int node_terminal(struct guest *g, const struct fd_entry *f);
 void node_path(const struct node *n, char path[NODE_PATH_BYTES]);
 mode_t node_mode(const struct node *n);
 /* A symbolic link that leads to a file whatever its text says: exe, cwd, root, fd/N. */

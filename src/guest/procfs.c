@@ -418,11 +418,11 @@ WRITER(fdinfo)
 	if (!f)
 		return;
 	at = lseek(f->host, 0, SEEK_CUR);
-	flags = fcntl(f->host, F_GETFL);
+	flags = fd_flags(f);
 	if (f->node.row)
 		node_stat(g, &f->node, &st);
-	else if (fstat(f->host, &st) < 0)
-		st.st_ino = 0;
+	else if (fstat(f->host, &st) == 0)
+		owner_show(g, &st);
 	fprintf(out, "pos:\t%lld\nflags:\t0%o\nmnt_id:\t%d\nino:\t%llu\n",
 		(long long)(at < 0 ? 0 : at),
 		((unsigned)flags & ~(unsigned)O_CLOEXEC) | (f->cloexec ? (unsigned)O_CLOEXEC : 0),

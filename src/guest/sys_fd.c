@@ -118,7 +118,7 @@ int64_t sys_fcntl(struct guest *g, struct thread *t, const uint64_t *a)
 	case F_GETFL:
 		if (f->kind == FD_SIGNAL)
 			return O_RDWR | (f->timer ? O_NONBLOCK : 0);
-		return ret_errno(fcntl(f->host, F_GETFL));
+		return fd_flags(f);
 	case F_SETFL:
 		if (f->kind == FD_SIGNAL) {
 			f->timer = ((int)a[2] & O_NONBLOCK) != 0;
@@ -211,7 +211,7 @@ int64_t sys_pipe2(struct guest *g, struct thread *t, const uint64_t *a)
 }
 
 /* The guest's groups and sessions are not the host's: only whether it is a terminal is asked there.
- */
+ * Whether culprit itself is in the foreground is not the guest's business. */
 static int64_t terminal_group(struct guest *g, const struct fd_entry *f, uint32_t request,
 			      uint64_t addr)
 {
@@ -286,18 +286,14 @@ int64_t sys_ioctl(struct guest *g, struct thread *t, const uint64_t *a)
 			continue;
 		if (known[i].in && copy_in(g, buf, a[2], known[i].in) < 0)
 			return -EFAULT;
-		/* Whether culprit itself is in the foreground there is not the guest's business. */
-		if (request == TIOCGPGRP || request == TIOCGSID || request == TIOCSPGRP) {
-			if (!isatty(f->host))
-				return -ENOTTY;
-			if (request != TIOCSPGRP)
-				memcpy(buf, &g->pid, 4);
-			r = 0;
-		} else {
-			r = ioctl(f->host, request, buf);
-		}
+		r = ioctl(f->host, request, buf);
 		if (r < 0)
 			return -errno;
+		if (request == TIOCGPTN) {
+			int num = node_terminal(g, f);
+
+			memcpy(buf, &num, sizeof(num));
+		}
 		if (known[i].out && copy_out(g, a[2], buf, known[i].out) < 0)
 			return -EFAULT;
 		return r;

@@ -285,6 +285,8 @@ int64_t sys_statx(struct guest *g, struct thread *t, const uint64_t *a)
 		return err;
 	steady_stat(g, &st);
 	statx_show(&stx, &st);
+	stx.stx_mnt_id = 0; /* the host's mounts are not the guest's */
+	stx.stx_mask &= ~(uint32_t)STATX_MNT_ID;
 	return copy_out(g, a[4], &stx, sizeof(stx));
 }
 
@@ -314,12 +316,17 @@ int64_t sys_fstatfs(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	const struct fd_entry *f = fd_get(g, a[0]);
 	struct statfs s;
+	struct stat st;
+	struct node device;
 
 	(void)t;
 	if (!f)
 		return -EBADF;
 	if (f->node.row)
 		node_statfs(&f->node, &s);
+	else if (!fstat(f->host, &st) && S_ISCHR(st.st_mode) &&
+		 node_of_device(g, st.st_rdev, &device))
+		node_statfs(&device, &s);
 	else if (fstatfs(f->host, &s) < 0)
 		return -errno;
 	else

@@ -79,10 +79,12 @@ sockets() {
 	END
 }
 
-# On a terminal of 100 columns and 40 rows, with a changed erase character; types two lines and the end.
+# On a terminal of 100 columns and 40 rows, with a changed erase character; types two lines and the end. The terminal is
+# not the first that is free, as the one of a simulation is.
 terminal() {
 	python3 - "$@" <<-'END'
 		import fcntl, os, pty, struct, sys, termios
+		others = [pty.openpty() for _ in range(2)]
 		pid, fd = pty.fork()
 		if not pid:
 		    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 800, 600))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A guest that does what its first argument says, for the tests of the command line. */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -148,7 +149,34 @@ static unsigned mix(unsigned h, unsigned long x)
 	return (h ^ (unsigned)(x ^ x >> 32)) * 16777619u;
 }
 
-/* Everything that can be seen of a stream but its name, as a number. */
+static unsigned mix_text(unsigned h, const char *text)
+{
+	for (; text && *text; text++)
+		h = mix(h, (unsigned char)*text);
+	return h;
+}
+
+/* What a terminal is called, and what there is under its name. */
+static unsigned look_at_name(unsigned h, int fd)
+{
+	const char *name = ttyname(fd);
+	char link[32], text[64] = "";
+	int again = name ? open(name, O_RDWR | O_NOCTTY) : -1, master = posix_openpt(O_RDWR);
+	struct stat st;
+
+	sprintf(link, "/proc/self/fd/%d", fd);
+	h = mix_text(h, name);
+	h = mix(h, (unsigned long)readlink(link, text, sizeof(text) - 1));
+	h = mix_text(h, text);
+	h = mix(h, name && !stat(name, &st) ? st.st_rdev ^ st.st_ino : 1);
+	h = mix(h, !fstat(again, &st) ? st.st_rdev ^ st.st_ino : 1);
+	h = mix_text(h, ptsname(master));
+	close(again);
+	close(master);
+	return h;
+}
+
+/* Everything that can be seen of a stream but the name of a file, as a number. */
 static unsigned look_at(unsigned h, int fd)
 {
 	struct termios t;
@@ -172,6 +200,7 @@ static unsigned look_at(unsigned h, int fd)
 		h = mix(h, (unsigned long)w.ws_col << 48 | (unsigned long)w.ws_row << 32 |
 			       w.ws_xpixel);
 		h = mix(h, tcgetpgrp(fd) == getpid());
+		h = look_at_name(h, fd);
 	}
 	for (int i = 0; i < fd; i++) {
 		off_t at = lseek(fd, 0, SEEK_CUR);
