@@ -237,7 +237,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 	if (!o->functional)
 		trust_key_load(&s.key, &e);
 	if (o->sandbox.on &&
-	    !sim_sandbox_enter(o, program, limits.output, &confined, &status, &e)) {
+	    !sim_sandbox_enter(o, s.streams.fds, program, limits.output, &confined, &status, &e)) {
 		/* The process outside, when all is over. */
 		free(program);
 		if (status < 0)

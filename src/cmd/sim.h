@@ -139,8 +139,9 @@ bool sim_limits(const struct sim_options *o, struct sim_limits *out, struct err 
 /* cmd_option.check for the --limit options. */
 bool sim_check_limit(const char *text, struct err *e);
 /* As confine_enter; *status is -1 and e filled if the options cannot be. */
-bool sim_sandbox_enter(const struct sim_options *o, const char *program, uint64_t limit_output,
-		       struct confine_report *report, int *status, struct err *e);
+bool sim_sandbox_enter(const struct sim_options *o, const int *streams, const char *program,
+		       uint64_t limit_output, struct confine_report *report, int *status,
+		       struct err *e);
 
 /* sim_streams.c: the guest's standard streams. */
 /* Opens what --streams says. */

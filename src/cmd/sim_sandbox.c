@@ -148,8 +148,9 @@ static void add_scratch(struct paths *overlay, struct paths *scratch, const stru
 	free(real);
 }
 
-bool sim_sandbox_enter(const struct sim_options *o, const char *program, uint64_t limit_output,
-		       struct confine_report *report, int *status, struct err *e)
+bool sim_sandbox_enter(const struct sim_options *o, const int *streams, const char *program,
+		       uint64_t limit_output, struct confine_report *report, int *status,
+		       struct err *e)
 {
 	static const char *const libraries[] = { "/lib",	   "/lib64",	 "/usr/lib",
 						 "/usr/local/lib", "/usr/lib64", NULL };
@@ -194,6 +195,8 @@ bool sim_sandbox_enter(const struct sim_options *o, const char *program, uint64_
 					   .absent = absent.items,
 					   .scratch = scratch.items,
 					   .net = s->net,
+					   .terminal = isatty(streams[0]) || isatty(streams[1]) ||
+						       isatty(streams[2]),
 					   .limit_output = limit_output };
 
 	inside = confine_enter(&plan, report, status, e);

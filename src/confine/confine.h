@@ -26,6 +26,8 @@ struct confine_plan {
 	char *const *absent;  /* files in those that are not there */
 	char *const *scratch; /* folders that are empty but for what else is named; thrown away */
 	bool net;
+	bool terminal; /* one of the standard streams is one: its name leads to it, among the
+			  host's others */
 	uint64_t limit_output; /* bytes in what is thrown away; 0: no limit */
 };
 

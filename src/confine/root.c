@@ -301,9 +301,19 @@ static void put_links(const struct root *r)
 	}
 }
 
-/* /proc of the processes inside, read-only; devices that hold nothing, and terminals of their own.
- */
-static bool put_kernels(bool whole)
+/* Terminals of their own; or the host's, because a stream that is one has its name there. */
+static bool put_terminals(const struct confine_plan *plan)
+{
+	const bool there = plan->terminal
+			       ? bind("/dev/pts", false)
+			       : !mount("devpts", NEW "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+					"newinstance,ptmxmode=0666,mode=620");
+
+	return !there || !symlink("pts/ptmx", NEW "/dev/ptmx");
+}
+
+/* /proc of the processes inside, read-only; devices that hold nothing, and terminals. */
+static bool put_kernels(const struct confine_plan *plan, bool whole)
 {
 	static const char *const devices[] = { "/dev/null",   "/dev/zero",    "/dev/full",
 					       "/dev/random", "/dev/urandom", "/dev/tty" };
@@ -317,9 +327,7 @@ static bool put_kernels(bool whole)
 	chmod(NEW "/dev/shm", 01777);
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
 		bind(devices[i], true); /* its mode and owner; it can be written to */
-	if (!mount("devpts", NEW "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		   "newinstance,ptmxmode=0666,mode=620") &&
-	    symlink("pts/ptmx", NEW "/dev/ptmx"))
+	if (!put_terminals(plan))
 		return false;
 	if (!mount("proc", NEW "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL))
 		return true;
@@ -382,7 +390,7 @@ bool root_build(const struct confine_plan *plan, bool *covered)
 			ok = put(&r, &r.all[i], mounts[i]);
 	if (ok && !r.whole)
 		put_links(&r);
-	ok = ok && put_kernels(r.whole) && end_root(folder);
+	ok = ok && put_kernels(plan, r.whole) && end_root(folder);
 	free(mounts);
 	free(folder);
 	root_free(&r);
