@@ -17,6 +17,7 @@
 #include "core/bpred/bpred.h"
 #include "core/mem/mem.h"
 #include "util/util.h"
+#include "trace/ideal.h"
 #include "words/words.h"
 
 /* What can be idealised (words.h); bits of core_config.ideal_all and of one static instruction's
@@ -33,10 +34,6 @@ enum ideal {
 #undef X
 	    IDEAL_ALL = (1 << IDEAL_COUNT) - 1,
 };
-#define IDEAL_WIN_FACTOR 20
-#define IDEAL_BW_WIDTH                                                                             \
-	64 /* what "without limit" means for widths: as much as records can count                  \
-	    */
 #define HINTS_MAX	  64 /* largest queue of prefetch hints */
 #define IDEAL_PCS_MAX	  64
 #define CONFIG_PARAMS_MAX 320

@@ -111,7 +111,7 @@ static void allocate(struct core *c)
 
 	/* An idealised store may exceed sq_size; the ring of stores is then the limit. */
 	uint32_t stores =
-	    power_of_two_above((uint64_t)c->sq_size * (c->cfg.nideal_pcs ? 20 : 1) + 1);
+	    power_of_two_above((uint64_t)c->sq_size * (c->cfg.nideal_pcs ? IDEAL_WIN_FACTOR : 1) + 1);
 	c->sq_mask = stores - 1;
 	c->stores = x_calloc(stores, sizeof(*c->stores));
 	if (c->cfg.wait_entries)

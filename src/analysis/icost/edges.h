@@ -7,6 +7,7 @@
 
 #include "analysis/icost/graph.h"
 #include "trace/analysis.h"
+#include "trace/ideal.h"
 
 #define EDGES_QUEUES 3
 /* Kinds of units and ports that can hold an instruction up. */
@@ -22,19 +23,17 @@ enum edges_unit {
 	EDGES_UNITS,
 };
 
-#define EDGES_WINDOW_MANY 20 /* an idealised window is so many times as large */
-#define EDGES_PORTS	  ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) /* slots for each unit */
-#define EDGES_BW_WIDTH	  64						   /* idealised widths */
-#define EDGES_PACKETS	  128 /* fetch packets whose first instruction is kept */
+#define EDGES_PORTS   ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) /* slots for each unit */
+#define EDGES_PACKETS 128 /* fetch packets whose first instruction is kept */
 
 /* What the edges need to know of the machine. */
 struct edges_machine {
 	uint32_t rob, dispatch_width, fetch_width, commit_width;
 	uint32_t depth;		/* fetch to dispatch */
-	uint32_t fetch_depth;	/* … of those, fetch to fetch buffer */
+	uint32_t fetch_depth;	/* of these, fetch to fetch buffer */
 	uint32_t front_entries; /* instructions between arrival in the fetch buffer and dispatch */
 	uint32_t redirect, flush; /* cycles from resolving (committing) to fetch */
-	uint32_t fault;		  /* … and those of a page fault */
+	uint32_t fault;		  /* cycles that a page fault takes beside a flush */
 	uint32_t btb_bubble;
 	uint32_t wakeup;
 	uint32_t l1d_latency, l2_latency, mem_latency, forward_latency;
@@ -55,9 +54,10 @@ struct edges_machine {
 	uint32_t block_bytes; /* aligned, of a fetch packet */
 };
 
-/* The unit that an operation of this class takes; EDGES_UNITS: one that never binds. */
-/* … and the issue queue that it waits in: 0 integer or unified, 1 memory, 2 FP. */
+/* The issue queue that an operation of this class waits in: 0 integer or unified, 1 memory, 2 FP.
+ */
 unsigned edges_queue_of(const struct edges_machine *m, unsigned cls);
+/* The unit that it takes; EDGES_UNITS: one that never binds. */
 enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls);
 /* From the settings of the machine file (info may be NULL) and what every source says (meta). */
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,

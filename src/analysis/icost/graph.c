@@ -18,13 +18,15 @@
 
 #define ROOM	       16384	  /* cycles that a batch should have before it */
 #define BROAD_STAY     4096	  /* instructions before narrow lanes are tried again */
-#define BROAD_STAY_MAX (1u << 16) /* … each time twice as many */
+#define BROAD_STAY_MAX (1u << 16) /* they double each time, up to this */
 #define FURTHEST       (1u << 30) /* cycles that a lane's C may be before its F */
 
-const char *const graph_category_name[GRAPH_CATEGORIES] = {
-	[CAT_DL1] = "dl1",     [CAT_BW] = "bw",	      [CAT_BMISP] = "bmisp", [CAT_DMISS] = "dmiss",
-	[CAT_SHALU] = "shalu", [CAT_LGALU] = "lgalu", [CAT_IMISS] = "imiss", [CAT_WIN] = "win",
-};
+/* Categories are numbered as the vocabulary numbers costs. */
+#define BASE(id, kind) _Static_assert((unsigned)CAT_##id == (unsigned)COST_##id, "one numbering");
+#define DERIVED(id, kind, counts)
+#include "analysis/icost/categories.def"
+#undef BASE
+#undef DERIVED
 
 const struct graph_kernel *const graph_kernels[] = { &graph_kernel_avx512, &graph_kernel_avx2,
 						     &graph_kernel_c, NULL };
@@ -39,46 +41,20 @@ static size_t ring_for(uint64_t reach)
 
 bool graph_counts(unsigned category, unsigned lane)
 {
-	static const unsigned either[CAT_COUNT] = {
-		[CAT_BW_LGALU] = 1u << CAT_BW | 1u << CAT_LGALU,
-		[CAT_BW_BMISP] = 1u << CAT_BW | 1u << CAT_BMISP,
-		[CAT_BW_DMISS] = 1u << CAT_BW | 1u << CAT_DMISS,
-		[CAT_BW_IMISS] = 1u << CAT_BW | 1u << CAT_IMISS,
-		[CAT_BMISP_DMISS] = 1u << CAT_BMISP | 1u << CAT_DMISS,
-		[CAT_BMISP_IMISS] = 1u << CAT_BMISP | 1u << CAT_IMISS,
-		[CAT_SAVED_DMISS] = 1u << CAT_DMISS,
-		[CAT_SAVED_IMISS] = 1u << CAT_IMISS,
-		[CAT_SLOTS_SHALU] = 1u << CAT_BW,
-		[CAT_REACH_DMISS] = 1u << CAT_DMISS,
-		[CAT_REACH_BW_DMISS] = 1u << CAT_DMISS,
-		[CAT_REACH_EITHER_DMISS] = 1u << CAT_DMISS,
-		[CAT_REACH_BOTH_DMISS] = 1u << CAT_DMISS,
-	};
-	static const unsigned only[CAT_COUNT] = {
-		[CAT_SAVED_DMISS] = 1u << CAT_BMISP,
-		[CAT_SAVED_IMISS] = 1u << CAT_BMISP,
-		[CAT_SAVED_DTLB] = 1u << CAT_BMISP,
-		[CAT_SLOTS_SHALU] = 1u << CAT_SHALU,
-	};
-	if (category < GRAPH_CATEGORIES)
-		return !(lane >> category & 1);
-	if (category >= CAT_COUNT || lane & either[category])
-		return category >= CAT_COUNT;
-	const bool win = lane >> CAT_WIN & 1, bw = lane >> CAT_BW & 1,
-		   bmisp = lane >> CAT_BMISP & 1;
 	switch (category) {
-	case CAT_REACH_DMISS:
-		return bmisp || !win;
-	case CAT_REACH_BW_DMISS:
-		return bmisp || !bw;
-	case CAT_REACH_EITHER_DMISS:
-		return bmisp || !(win || bw);
-	case CAT_REACH_BOTH_DMISS:
-		return bmisp || !(win && bw);
+#define IDEAL(id) (lane >> CAT_##id & 1)
+#define BASE(id, kind)                                                                             \
+	case CAT_##id:                                                                             \
+		return !IDEAL(id);
+#define DERIVED(id, kind, counts)                                                                  \
+	case CAT_##id:                                                                             \
+		return counts;
+#include "analysis/icost/categories.def"
+#undef BASE
+#undef DERIVED
 	default:
-		break;
+		return true;
 	}
-	return (lane & only[category]) == only[category];
 }
 
 static void *rows_new(const struct graph *g, size_t lane_bytes)
@@ -246,7 +222,7 @@ static void rebase(struct graph *g)
 	}
 	g->highest = g->kernel->rebase[g->width](g, off) + g->config.depth + 1;
 	if (unlikely(g->highest + ROOM >= GRAPH_LIMIT(BROAD))) {
-		/* … and so is when a port is free that runs so far ahead */
+		/* Nothing waits for a port that is free only so far ahead, either. */
 		for (unsigned slot = 0; slot < GRAPH_SLOTS; slot++)
 			for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
 				set(g, slot, lane,

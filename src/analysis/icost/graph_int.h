@@ -28,9 +28,10 @@
 
 #define GRAPH_BATCH   512 /* steps */
 #define GRAPH_SINGLES 128 /* rows for delays of one small part */
-#define GRAPH_SMALL   16  /* … of less than so many cycles */
-#define GRAPH_DELAYS  512 /* of executions … */
-#define GRAPH_PROBES  8	  /* … looked for in so many places: what one instruction can ask for */
+#define GRAPH_SMALL   16  /* a small part has less than so many cycles */
+#define GRAPH_DELAYS  512 /* entries of the cache of executions' delays */
+#define GRAPH_PROBES                                                                               \
+	8 /* places in which one is looked for: as many as an instruction can ask for */
 
 enum graph_last { LAST_F, LAST_D, LAST_P, LAST_C, LAST_COUNT };
 enum graph_width { NARROW, BROAD, WIDTHS }; /* 16 and 32 bits */
@@ -48,50 +49,88 @@ struct graph_rows {
 	uint16_t singles, delays, count;
 };
 
-enum step_flag {
-	STEP_HEAD = 1 << 0,
-	STEP_PD = 1 << 1,
-	STEP_CF = 1 << 2,
-	STEP_SERIAL = 1 << 3,
-	STEP_PORT = 1 << 4,
-	STEP_PORT_BINDS = 1 << 5,
-	STEP_WAIT = 1 << 6, /* on CD */
-	STEP_IQ = 1 << 7,
-	STEP_DD = 1 << 8,
-	STEP_SOURCES = 1 << 9, /* more than two */
-	STEP_RE = 1 << 10,
-	STEP_P = 1 << 11,      /* P is more than E and a delay, or goes into mem */
-	STEP_P_KEPT = 1 << 12, /* the next one may ask for P */
-	STEP_PC = 1 << 13,
-	STEP_D_GRAIN = 1 << 14,
-	STEP_C_GRAIN = 1 << 15,
-	STEP_LATE = 1 << 16,
-	STEP_BRINGS = 1 << 17,
-	STEP_LINE = 1 << 18, /* late is a line */
-	STEP_FORWARD = 1 << 19,
+/* Bits of a step's flags: nodes that not every instruction has (F: a head; V: it has a port; P: P
+ * has more edges than EXECUTION, or goes into mem), then rows that hold only sometimes. */
+enum step_bit {
+	BIT_F,
+	BIT_V,
+	BIT_P,
+	BIT_P_KEPT,  /* the next instruction may ask for P */
+	BIT_D_GRAIN, /* D and C are kept for longer */
+	BIT_C_GRAIN,
+	BIT_FORWARD, /* GRAPH_FORWARD */
+/* Rows that hold only sometimes. */
+#define BIT_IF_ALWAYS(name)
+#define BIT_IF_PERSISTS(name)
+#define BIT_IF_PACKET(name)
+#define BIT_IF_FUSED(name)
+#define BIT_NONE(name)
+#define BIT_ONE(name)							BIT_##name,
+#define BIT_IF_ZEROS(cond)						BIT_NONE
+#define BIT_IF_FLAG(cond)						BIT_ONE
+#define EDGE(name, n, at, latency, removed, when, blame)		BIT_IF_##when(name)
+#define NEAR(name, n, at, latency, removed, when, blame)		BIT_IF_##when(name)
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd) BIT_IF_##when(name)
+#define OWN(n, latency, when)						BIT_IF_##when(n##_own)
+#define RESULT(slot, n, latency, when)					BIT_IF_##when(slot)
+#include "analysis/icost/edges.def"
+	BITS,
+};
+_Static_assert(BITS <= 32, "a step's flags");
+#define STEP(name) (1u << BIT_##name)
+
+/* All bits of rows into B: where none is set, B is E. */
+enum {
+	STEPS_INTO_B = 0
+#define NO_STEP(name)	       0
+#define STEP_IF_PERSISTS(name) 0
+#define STEP_IF_ALWAYS(name)   0
+#define STEP_IF_ZEROS(cond)    NO_STEP
+#define STEP_IF_FLAG(cond)     STEP
+#define EDGE(name, n, at, latency, removed, when, blame)                                           \
+	| (NODE_##n == NODE_B ? STEP_IF_##when(name) : 0)
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd)                            \
+	| (NODE_##n == NODE_B ? STEP_IF_##when(name) : 0)
+#include "analysis/icost/edges.def"
 };
 
-/* An instruction as the kernels take it: rows (0: one of zeros), and flags for what few have. */
+/* An instruction as all lanes have it: rows, where not said to be cycles. */
 struct graph_step {
-	uint32_t flags;
-	uint16_t d_before, d; /* D(i - width) + 1, and where that of this one goes */
-	uint16_t cd[2];	      /* C(i - x), in the real window and the idealised one */
-	uint16_t src[GRAPH_SOURCES];
-	uint16_t c_before, c;
+	uint32_t flags;		     /* 1 << enum step_bit */
+	uint16_t d, d_grain;	     /* where D + 1 and D go */
+	uint16_t e, c, c_grain;	     /* where E and C go */
 	uint16_t to_p, to_c, to_dst; /* delays: E to P, to C, to dst */
-	uint16_t dst;		     /* slot; 0: none */
-	uint16_t line, line_mask, data, mem, wake;
-	uint16_t late, drain; /* a store that a load waits for, and until it is written */
-	uint16_t late_mask;
-	uint16_t brings, fill; /* fill: cycles */
-	uint16_t re, port, after, occupies;
-	uint16_t wait, iq, e, dd, pc; /* pc: cycles */
-	uint16_t d_grain, c_grain;    /* where D and C go if they are kept for longer */
-	/* heads */
-	uint16_t step, fetch, buffer, buffer_ideal, targets;
-	uint16_t pd, pd_mask, cf; /* pd, cf: cycles */
+/* Of each edge where it comes from, its latency and what masks it. */
+#define HAS_LATENCY_NONE(name)
+#define HAS_LATENCY_ONE(name)
+#define HAS_LATENCY_EXECUTION(name)
+#define HAS_LATENCY_MACHINE(member) BIT_NONE
+#define HAS_LATENCY_CYCLES(cycles)  ROW_CYCLES
+#define HAS_LATENCY_IN_PART(part)   ROW_DELAY
+#define HAS_LATENCY_IN_PARTS(p, n)  ROW_DELAY
+#define ROW_CYCLES(name)	    uint16_t name##_cycles;
+#define ROW_DELAY(name)		    uint16_t name##_delay;
+#define HAS_MASK_NEVER(name)
+#define HAS_MASK_BW(name)
+#define HAS_MASK_WIN(name)
+#define HAS_MASK_BW_WIN(name)
+#define HAS_MASK_NOT_WIN(name)
+#define HAS_MASK_BY(category) ROW_MASK
+#define ROW_MASK(name)	      uint16_t name##_mask;
+#define EDGE(name, n, at, latency, removed, when, blame)                                           \
+	uint16_t name;                                                                             \
+	HAS_LATENCY_##latency(name) HAS_MASK_##removed(name)
+#define NEAR(name, n, at, latency, removed, when, blame)                                           \
+	HAS_LATENCY_##latency(name) HAS_MASK_##removed(name)
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd)                            \
+	uint16_t name, name##_limit; /* limit: cycles */                                           \
+	HAS_LATENCY_##latency(name) HAS_MASK_##removed(name)
+#define OWN(n, latency, when) HAS_LATENCY_##latency(n##_own)
+#define RESULT(slot, n, latency, when)                                                             \
+	uint16_t slot;                                                                             \
+	HAS_LATENCY_##latency(slot)
+#include "analysis/icost/edges.def"
 };
-
 /* The delays of an execution: E to P, to C and to the destination. */
 struct graph_delay {
 	uint64_t key[3]; /* the last is 0: free */
@@ -110,8 +149,8 @@ struct graph {
 	struct graph_rows rows;
 	void *memory[WIDTHS]; /* rows.count rows for each block; BROAD: NULL until needed */
 	uint32_t c_mask, c_grain_mask;
-	uint64_t highest; /* no time of any lane is above */
-	uint32_t wake;	  /* … and no slot but a port's above C by more than this */
+	uint64_t highest;		  /* no time of any lane is above */
+	uint32_t wake;			  /* no slot but a port's is above C by more than this */
 	uint64_t ports[GRAPH_SLOTS / 64]; /* slots that are ports */
 	uint64_t broad_until;		  /* count from which on narrow lanes may be tried again */
 	uint32_t stay;			  /* instructions until then */

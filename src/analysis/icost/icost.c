@@ -15,10 +15,16 @@
 #include "store/store.h"
 
 #define STATICS_EVERY 16   /* of so many segments one is looked at for static instructions */
-#define PLACES_EVERY  64   /* … batches, for functions */
+#define PLACES_EVERY  64   /* of so many batches one is looked at for functions */
 #define FRAGMENT      8192 /* instructions of a sampled fragment */
-#define LEAD	      4096 /* … before it, for what the caches would be without wrong paths */
+#define LEAD	      4096 /* instructions before it, from which the tags of the right path learn */
 #define AHEAD	      12   /* records that are on their way from memory */
+
+void icost_default_names(char names[GRAPH_CATEGORIES][32])
+{
+	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
+		snprintf(names[k], sizeof(names[k]), "%s", words_costs[k].name);
+}
 
 static bool icost_start(void *state, const struct trace_meta *meta,
 			const struct analysis_options *o, struct err *e)
@@ -44,8 +50,7 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	    &config, (uint32_t)analysis_number(o, "icost.statics", sample > 1 ? 0 : STATICS_EVERY));
 	s->places = places_new();
 	s->images = o->images;
-	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
-		snprintf(s->names[k], sizeof(s->names[k]), "%s", graph_category_name[k]);
+	icost_default_names(s->names);
 	const char *rules = analysis_given(o, "icost.categories");
 	return !rules || icost_rules_read(s, rules, e);
 }

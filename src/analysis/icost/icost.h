@@ -52,6 +52,8 @@ struct icost {
 
 extern const struct analysis icost_analysis;
 
+/* The eight categories as they are without icost.categories. */
+void icost_default_names(char names[GRAPH_CATEGORIES][32]);
 /* "dl1+win" for a set of categories. Returns buf. */
 char *icost_set_name(const char names[GRAPH_CATEGORIES][32], unsigned set, char *buf,
 		     size_t size_bytes);

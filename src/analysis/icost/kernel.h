@@ -39,10 +39,127 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #endif
 #define MAX(a, b) NAME(max)(a, b)
 
+#ifndef AT_HERE
+/* The rows of edges.def as vector code. Nodes are in registers: t is E, then B; the F of a new
+ * packet is made in `head`, since it depends on the F of the packet before. */
+#define AT_HERE(n)	  REG_##n[v]
+#define AT_BEFORE(n)	  REG_##n[v]
+#define AT_OWN_PACKET(n)  REG_##n[v]
+#define AT_LAST_PACKET(n) REG_##n[v]
+#define REG_F		  f
+#define REG_D		  d
+#define REG_V		  unit
+#define REG_E		  t
+#define REG_B		  t
+#define REG_P		  p
+#define REG_C		  c
+#define INTO_F		  head
+#define INTO_D		  d
+#define INTO_V		  unit
+#define INTO_E		  t
+#define INTO_B		  t
+#define INTO_P		  p
+#define INTO_C		  c
+
+#define PLUS_NONE(name, x)	       (x)
+#define PLUS_ONE(name, x)	       ((x) + one)
+#define PLUS_EXECUTION(name, x)	       ((x) + ROW(s->to_p)[v])
+#define PLUS_MACHINE(member)	       PLUS_##member
+#define PLUS_CYCLES(cycles)	       PLUS_ALL
+#define PLUS_IN_PART(part)	       PLUS_ROW
+#define PLUS_IN_PARTS(parts, n)	       PLUS_ROW
+#define PLUS_ALL(name, x)	       ((x) + ALL(s->name##_cycles))
+#define PLUS_ROW(name, x)	       ((x) + ROW(s->name##_delay)[v])
+#define PLUS_depth(name, x)	       ((x) + depth)
+#define PLUS_dispatch_latency(name, x) ((x) + ready)
+#define PLUS_commit_latency(name, x)   ((x) + done)
+
+/* Lanes without an edge are whole vectors, or masked. */
+#define LANES_NEVER	      EACH_VEC
+#define LANES_BW	      for (unsigned v = 0; v < bw; v++)
+#define LANES_WIN	      for (unsigned v = 0; !wide && v < VECS; v++)
+#define LANES_BW_WIN	      for (unsigned v = 0; !wide && v < bw; v++)
+#define LANES_NOT_WIN	      for (unsigned v = 0; wide && v < VECS; v++)
+#define LANES_BY(category)    EACH_VEC
+#define MASK_NEVER(name, x)   (x)
+#define MASK_BW(name, x)      (x)
+#define MASK_WIN(name, x)     (x)
+#define MASK_BW_WIN(name, x)  (x)
+#define MASK_NOT_WIN(name, x) (x)
+#define MASK_BY(category)     MASKED
+#define MASKED(name, x)	      ((x)&ROW(s->name##_mask)[v])
+
+#define WHEN_ALWAYS(name)   if (true)
+#define WHEN_PERSISTS(name) if (false)
+#define WHEN_PACKET(name)   if (flags & STEP(F))
+#define WHEN_FUSED(name)    if (flags & STEP(P))
+#define WHEN_ZEROS(cond)    WHEN_ALWAYS
+#define WHEN_FLAG(cond)	    WHEN_SET
+#define WHEN_SET(name)	    if (flags & STEP(name))
+
+/* Writes x for each of the vectors v to a row. */
+#define KEEP(row, lanes, x)                                                                        \
+	{                                                                                          \
+		VEC *const to = ROW(row);                                                          \
+		lanes to[v] = x;                                                                   \
+	}
+
+/* Nodes that not every instruction has, and what becomes of a node. */
+#define OPEN_F if (flags & STEP(F)) {
+#define OPEN_D {
+#define OPEN_V if (flags & STEP(V)) {
+#define OPEN_E {
+#define OPEN_B if (flags & STEPS_INTO_B) {
+#define OPEN_P if (flags & STEP(P)) {
+#define OPEN_C {
+#define CLOSE_F                                                                                    \
+	EACH_VEC f[v] = head[v];                                                                   \
+	}
+#define CLOSE_D                                                                                    \
+	KEEP(s->d, LANES_BW, d[v] + one)                                                           \
+	if (flags & STEP(D_GRAIN))                                                                 \
+		KEEP(s->d_grain, EACH_VEC, d[v])                                                   \
+	}
+#define CLOSE_V }
+#define CLOSE_E                                                                                    \
+	if (issue)                                                                                 \
+		KEEP(s->e, EACH_VEC, t[v])                                                         \
+	}
+#define CLOSE_B }
+#define CLOSE_P                                                                                    \
+	}                                                                                          \
+	else                                                                                       \
+	{                                                                                          \
+		if (flags & STEP(P_KEPT))                                                          \
+			EACH_VEC p[v] = t[v] + ROW(s->to_p)[v];                                    \
+		EACH_VEC c[v] = MAX(c[v], t[v] + ROW(s->to_c)[v]);                                 \
+		if (flags & STEP(dst))                                                             \
+			KEEP(s->dst, EACH_VEC, t[v] + ROW(s->to_dst)[v])                           \
+	}
+#define CLOSE_C                                                                                    \
+	KEEP(s->c, EACH_VEC, c[v])                                                                 \
+	if (wide && flags & STEP(C_GRAIN))                                                         \
+		KEEP(s->c_grain, EACH_VEC, c[v])                                                   \
+	}
+/* D, B and C are in registers when their rows begin; the other nodes start with their first row. */
+#define STARTED(n) (NODE_##n == NODE_D || NODE_##n == NODE_B || NODE_##n == NODE_C)
+
+#define LATEST(name, n, from, latency, removed, when)                                              \
+	WHEN_##when(name)                                                                          \
+	{                                                                                          \
+		LANES_##removed                                                                    \
+		{                                                                                  \
+			const VEC x = MASK_##removed(name, PLUS_##latency(name, from));            \
+			INTO_##n[v] = started ? MAX(INTO_##n[v], x) : x;                           \
+		}                                                                                  \
+		started = true;                                                                    \
+	}
+#endif
+
 /* One pass of TOGETHER lanes. wide: their window is idealised; bw: so many of the vectors have
  * bandwidth's edges. */
-static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LANE *lanes,
-							     const struct graph_step *s,
+static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LANE *restrict lanes,
+							     const struct graph_step *restrict s,
 							     const struct graph_step *end,
 							     const bool wide, const unsigned bw)
 {
@@ -60,117 +177,29 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 	}
 	for (; s < end; s++) {
 		const unsigned flags = s->flags;
-		VEC t[VECS];
-		if (flags & STEP_HEAD) {
-			EACH_VEC f[v] += ROW(s->step)[v];
-			if (flags & STEP_PD)
-				EACH_VEC f[v] = MAX(f[v], (p[v] + ALL(s->pd)) & ROW(s->pd_mask)[v]);
-			if (flags & STEP_CF)
-				EACH_VEC f[v] = MAX(f[v], c[v] + ALL(s->cf));
-			for (unsigned v = 0; v < bw; v++)
-				f[v] = MAX(f[v], ROW(s->buffer)[v]);
-			for (unsigned v = 0; !wide && s->targets && v < bw; v++)
-				f[v] = MAX(f[v], ROW(s->targets)[v]);
-			EACH_VEC f[v] = MAX(f[v], ROW(s->buffer_ideal)[v]) + ROW(s->fetch)[v];
-			EACH_VEC d[v] = MAX(d[v], f[v] + depth);
-		}
-		for (unsigned v = 0; v < bw; v++)
-			d[v] = MAX(d[v], ROW(s->d_before)[v]);
-		if (wide) {
-			EACH_VEC d[v] = MAX(d[v], ROW(s->cd[1])[v]);
-		} else {
-			if (flags & STEP_WAIT)
-				EACH_VEC d[v] = MAX(d[v], ROW(s->cd[0])[v] + ROW(s->wait)[v]);
-			else
-				EACH_VEC d[v] = MAX(d[v], ROW(s->cd[0])[v]);
-			if (flags & STEP_IQ)
-				EACH_VEC d[v] = MAX(d[v], ROW(s->iq)[v]);
-		}
-		if (flags & STEP_SERIAL)
-			EACH_VEC d[v] = MAX(d[v], c[v]);
-		if (flags & STEP_DD)
-			EACH_VEC d[v] += ROW(s->dd)[v];
-		VEC *const d_to = ROW(s->d);
-		for (unsigned v = 0; v < bw; v++)
-			d_to[v] = d[v] + one;
-		if (flags & STEP_D_GRAIN) {
-			VEC *const to = ROW(s->d_grain);
-			EACH_VEC to[v] = d[v];
-		}
-
-		EACH_VEC t[v] = MAX(MAX(d[v] + ready, ROW(s->src[0])[v]), ROW(s->src[1])[v]);
-		if (flags & STEP_SOURCES)
-			EACH_VEC t[v] = MAX(MAX(t[v], ROW(s->src[2])[v]), ROW(s->src[3])[v]);
-		if (flags & STEP_PORT) {
-			VEC *const port = ROW(s->port);
-			VEC free[VECS];
-			const VEC *const occupies = ROW(s->occupies);
-			EACH_VEC free[v] = d[v] + ready;
-			for (unsigned v = 0; v < bw; v++)
-				free[v] = MAX(free[v], ROW(s->after)[v]);
-			if (flags & STEP_PORT_BINDS)
-				EACH_VEC t[v] = MAX(t[v], free[v]);
-			EACH_VEC port[v] = free[v] + occupies[v];
-		}
-		if (flags & STEP_RE)
-			EACH_VEC t[v] += ROW(s->re)[v];
-		if (issue) {
-			VEC *const to = ROW(s->e);
-			EACH_VEC to[v] = t[v];
-		}
-
-		if (flags & STEP_LATE) {
-			const VEC most = ALL(s->fill);
-			VEC late[VECS];
-			EACH_VEC late[v] = ROW(s->late)[v] + ROW(s->drain)[v];
-			if (!(flags & STEP_LINE))
-				EACH_VEC t[v] = MAX(t[v], late[v]);
-			else
-				EACH_VEC
-				{
-					const VEC wait =
-					    MAX(late[v] & ROW(s->late_mask)[v], t[v]) - t[v];
-					t[v] += flags & STEP_FORWARD
-						    ? wait & (VEC)(wait <= most)
-						    : wait + most - MAX(wait, most);
-				}
-		}
-		if (flags & STEP_P) {
-			EACH_VEC p[v] = MAX(t[v] + ROW(s->to_p)[v], ROW(s->data)[v]);
-			EACH_VEC p[v] = MAX(p[v], ROW(s->line)[v] & ROW(s->line_mask)[v]);
-			EACH_VEC c[v] = MAX(c[v], MAX(p[v], t[v] + done));
-			VEC *const mem = ROW(s->mem);
-			EACH_VEC mem[v] = p[v];
-			if (s->dst) {
-				VEC *const to = ROW(s->dst);
-				const VEC *const wake = ROW(s->wake);
-				EACH_VEC to[v] = p[v] + wake[v];
-			}
-		} else {
-			if (flags & STEP_P_KEPT)
-				EACH_VEC p[v] = t[v] + ROW(s->to_p)[v];
-			EACH_VEC c[v] = MAX(c[v], t[v] + ROW(s->to_c)[v]);
-			if (s->dst) {
-				VEC *const to = ROW(s->dst);
-				const VEC *const after = ROW(s->to_dst);
-				EACH_VEC to[v] = t[v] + after[v];
-			}
-		}
-		for (unsigned v = 0; v < bw; v++)
-			c[v] = MAX(c[v], ROW(s->c_before)[v] + one);
-		if (flags & (STEP_PC | STEP_BRINGS)) {
-			EACH_VEC c[v] += ALL(s->pc);
-			if (flags & STEP_BRINGS) {
-				VEC *const to = ROW(s->brings);
-				EACH_VEC to[v] = c[v] + ALL(s->fill);
-			}
-		}
-		VEC *const c_to = ROW(s->c);
-		EACH_VEC c_to[v] = c[v];
-		if (wide && flags & STEP_C_GRAIN) {
-			VEC *const to = ROW(s->c_grain);
-			EACH_VEC to[v] = c[v];
-		}
+		VEC t[VECS], unit[VECS] = { 0 }, head[VECS];
+#define NODE(n)                                                                                    \
+	OPEN_##n bool started = STARTED(n);                                                        \
+	(void)started;
+#define END(n) CLOSE_##n
+#define NEAR(name, n, at, latency, removed, when, blame)                                           \
+	LATEST(name, n, AT_##at, latency, removed, when)
+#define EDGE(name, n, at, latency, removed, when, blame)                                           \
+	LATEST(name, n, ROW(s->name)[v], latency, removed, when)
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, forward)                        \
+	WHEN_##when(name) EACH_VEC                                                                 \
+	{                                                                                          \
+		const VEC most = ALL(s->name##_limit),                                             \
+			  there = MASK_##removed(name, PLUS_##latency(name, ROW(s->name)[v])),     \
+			  wait = MAX(there, INTO_##n[v]) - INTO_##n[v];                            \
+		INTO_##n[v] += flags & STEP(FORWARD) ? wait & (VEC)(wait <= most)                  \
+						     : wait + most - MAX(wait, most);              \
+	}
+#define OWN(n, latency, when)                                                                      \
+	WHEN_##when(n##_own) EACH_VEC INTO_##n[v] = PLUS_##latency(n##_own, INTO_##n[v]);
+#define RESULT(slot, n, latency, when)                                                             \
+	WHEN_##when(slot) KEEP(s->slot, EACH_VEC, PLUS_##latency(slot, INTO_##n[v]))
+#include "analysis/icost/edges.def"
 	}
 	EACH_VEC
 	{

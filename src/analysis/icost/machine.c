@@ -7,37 +7,16 @@
  * A source without a description (an imported trace) has an issue queue as large as the reorder
  * buffer, registers for all, and units that never bind.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/icost/edges.h"
+#include "analysis/icost/settings.h"
 #include "isa/isa.h"
-#include "trace/file.h"
 
 static uint32_t setting(const struct trace_info *info, const char *section, const char *key,
 			uint32_t otherwise)
 {
-	for (size_t i = 0; info && i < info->nsettings; i++)
-		if (!strcmp(info->settings[i].section, section) &&
-		    !strcmp(info->settings[i].key, key))
-			return (uint32_t)strtoul(info->settings[i].value, NULL, 0);
-	return otherwise;
-}
-
-static bool setting_is(const struct trace_info *info, const char *section, const char *key,
-		       const char *value)
-{
-	for (size_t i = 0; info && i < info->nsettings; i++)
-		if (!strcmp(info->settings[i].section, section) &&
-		    !strcmp(info->settings[i].key, key))
-			return !strcmp(info->settings[i].value, value);
-	return false;
-}
-
-static bool setting_on(const struct trace_info *info, const char *section, const char *key)
-{
-	return setting_is(info, section, key, "yes") || setting_is(info, section, key, "on") ||
-	       setting_is(info, section, key, "1");
+	return (uint32_t)setting_number(info, section, key, otherwise);
 }
 
 static void read_units(struct edges_machine *m, const struct trace_info *info)
@@ -113,7 +92,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->iq[1] = setting(info, "window", "mem_queue", m->rob);
 	m->iq[2] = setting(info, "window", "fp_queue", m->rob);
 	m->taken_per_fetch = meta->taken_per_fetch ? meta->taken_per_fetch : 1;
-	m->block_bytes = setting(info, "fetch", "block_bytes", 32);
+	/* a trace may say anything */
+	m->block_bytes = (uint32_t)max_u64(setting(info, "fetch", "block_bytes", 16), 1);
 	m->targets = setting(info, "fetch", "targets", 0);
 	m->branches = setting(info, "decode", "branches", m->rob);
 	/* All that can be between fetch and commit, at one packet a cycle: more never binds. */
@@ -142,10 +122,10 @@ uint32_t edges_past(const struct edges_machine *m)
 
 struct graph_config edges_graph_config(const struct edges_machine *m)
 {
-	const uint32_t ideal = EDGES_BW_WIDTH * (m->depth - m->fetch_depth) + EDGES_BW_WIDTH;
+	const uint32_t ideal = IDEAL_BW_WIDTH * (m->depth - m->fetch_depth) + IDEAL_BW_WIDTH;
 	return (struct graph_config){
 		.window = m->rob,
-		.window_ideal = EDGES_WINDOW_MANY * m->rob,
+		.window_ideal = IDEAL_WIN_FACTOR * m->rob,
 		.past = edges_past(m),
 		.fetch_width = m->dispatch_width,
 		.commit_width = m->commit_width,

@@ -21,7 +21,7 @@ struct reach {
 	unsigned next;
 	double tried, found;   /* lines that the right path wanted within reach; that were there */
 	uint32_t saved[1024];  /* roots of those, by number */
-	uint32_t missed[1024]; /* … of those that remain */
+	uint32_t missed[1024]; /* roots that still miss, by number */
 	/* misses that a larger window, width, both would have saved, not given out yet */
 	double owed[3];
 };
@@ -33,8 +33,8 @@ void reach_branch(struct reach *s, uint64_t number, uint64_t fetched, uint64_t w
 		  uint32_t room, uint32_t larger);
 /* A line that would be missed but for wrong paths: was it there, or on its way? */
 void reach_line(struct reach *s, uint64_t number, uint64_t after, bool saved);
-/* The number of the miss that gives this address, if it is one; else 0. root: whom it waits for,
- * now: number that it would have as a root itself. */
+/* If the address depends on a miss, that miss's instruction number; otherwise 0. root: the load it
+ * depends on, now: the number that it would have as a root itself. */
 uint64_t reach_after(const struct reach *s, uint64_t number, uint32_t root, uint32_t now);
 /* What a miss is: one that a larger window or more bandwidth would save, or CAT_DMISS. *saved: how
  * many of its cycles, at most. What waits for it knows it as `root`. */

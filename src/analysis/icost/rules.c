@@ -25,8 +25,8 @@ static const uint8_t free_bit[] = {
 static int event_of(const char *text, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_LEN(free_bit); i++)
-		if (strlen(graph_category_name[free_bit[i]]) == n &&
-		    !strncmp(graph_category_name[free_bit[i]], text, n))
+		if (strlen(words_costs[free_bit[i]].name) == n &&
+		    !strncmp(words_costs[free_bit[i]].name, text, n))
 			return free_bit[i];
 	return -1;
 }

@@ -11,6 +11,9 @@
 
 #define SEGMENT_INSTS 4096
 
+/* The kind of a cycle of this category; of a row of masks that is no category: bandwidth. */
+enum cost_kind segment_kind_of(unsigned category);
+
 struct segment_inst {
 	uint64_t pc;
 	/* results */
@@ -25,11 +28,14 @@ struct segment {
 	struct graph_inst in[SEGMENT_INSTS];
 	struct segment_inst inst[SEGMENT_INSTS];
 	uint64_t length; /* result: cycles from the first F to the last C */
-	/* scratch */
+	/* scratch: by node in the real machine, its time, and the latest that does not lengthen the
+	 * segment; of each edge the instruction that it comes from, -1: none */
 	struct {
-		int64_t f, d, v, e, p, c;	/* times in the real machine */
-		int64_t lf, ld, lv, le, lp, lc; /* latest that do not lengthen the segment */
-		int32_t src[GRAPH_SOURCES], line, data, late, port, head; /* indices; -1: none */
+		int64_t t[NODES], latest[NODES];
+		int32_t head; /* of the last packet before */
+#define EDGE(name, n, at, latency, removed, when, blame)		int16_t name;
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd) int16_t name;
+#include "analysis/icost/edges.def"
 	} node[SEGMENT_INSTS];
 };
 

@@ -15,9 +15,11 @@
  */
 #include "analysis/icost/shadow.h"
 
+#include "analysis/icost/thresholds.h"
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/icost/settings.h"
 #include "isa/isa.h"
 
 struct tags {
@@ -54,39 +56,10 @@ struct shadow {
 	uint16_t least[2][LEVEL_MEM + 1];
 };
 
-static const char *text_of(const struct trace_info *info, const char *section, const char *key)
-{
-	for (size_t i = 0; i < info->nsettings; i++)
-		if (!strcmp(info->settings[i].section, section) &&
-		    !strcmp(info->settings[i].key, key))
-			return info->settings[i].value;
-	return "";
-}
-
-static bool is_on(const struct trace_info *info, const char *ideal)
-{
-	const char *text = text_of(info, "ideal", ideal);
-	return !strcmp(text, "yes") || !strcmp(text, "on") || !strcmp(text, "1");
-}
-
-static uint64_t bytes_of(const char *text)
-{
-	char *end;
-	const uint64_t n = strtoull(text, &end, 0);
-	switch (*end) {
-	case 'k':
-		return n << 10;
-	case 'M':
-		return n << 20;
-	default:
-		return n;
-	}
-}
-
 static struct tags tags_of(const struct trace_info *info, const char *section, uint32_t line)
 {
-	struct tags t = { .ways = (uint32_t)strtoul(text_of(info, section, "ways"), NULL, 0) };
-	const uint64_t size = bytes_of(text_of(info, section, "size"));
+	struct tags t = { .ways = (uint32_t)setting_number(info, section, "ways", 0) };
+	const uint64_t size = setting_number(info, section, "size", 0);
 	if (t.ways && size >= (uint64_t)line * t.ways) {
 		t.sets = (uint32_t)(size / line / t.ways);
 		t.mask = t.sets & (t.sets - 1) ? 0 : t.sets - 1;
@@ -98,13 +71,12 @@ static struct tags tags_of(const struct trace_info *info, const char *section, u
 /* Lines that a prefetcher brings with a miss; more than there are: one that is not known. */
 static uint32_t lines_ahead(const struct trace_info *info, const char *section)
 {
-	const char *kind = text_of(info, section, "prefetch");
-	if (!kind[0] || !strcmp(kind, "none"))
+	const char *kind = setting_text(info, section, "prefetch");
+	if (!kind || !strcmp(kind, "none"))
 		return 0;
 	if (strcmp(kind, "next-line"))
 		return UINT32_MAX;
-	const char *degree = text_of(info, section, "prefetch_degree");
-	return degree[0] ? (uint32_t)strtoul(degree, NULL, 0) : 1;
+	return (uint32_t)setting_number(info, section, "prefetch_degree", 1);
 }
 
 struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta *meta)
@@ -118,11 +90,11 @@ struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta
 	s->l1[SHADOW_DATA] = tags_of(info, "l1d", line);
 	s->l2 = tags_of(info, "l2", line);
 	s->llc = tags_of(info, "llc", line);
-	s->dtlb.entries = (uint32_t)strtoul(text_of(info, "dtlb", "entries"), NULL, 0);
-	if (s->dtlb.entries > TLB_MOST || strtoul(text_of(info, "dtlb", "ways"), NULL, 0))
+	s->dtlb.entries = (uint32_t)setting_number(info, "dtlb", "entries", 0);
+	if (s->dtlb.entries > TLB_MOST || setting_number(info, "dtlb", "ways", 0))
 		s->dtlb.entries = 0;
 	s->page_shift = 12 - s->line_shift;
-	s->ideal = is_on(info, "dmiss") || is_on(info, "dmem");
+	s->ideal = setting_on(info, "ideal", "dmiss") || setting_on(info, "ideal", "dmem");
 	for (unsigned side = 0; side < 2; side++) {
 		s->ahead[side] = lines_ahead(info, side == SHADOW_INST ? "l1i" : "l1d");
 		s->usable[side] = s->l1[side].sets && s->ahead[side] != UINT32_MAX;
@@ -272,7 +244,8 @@ uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took)
 	if (hit || !full)
 		return 0;
 	if (took)
-		t->sixteenths = (15 * t->sixteenths + 16u * took + 8) / 16;
+		t->sixteenths =
+		    ((MEAN_OF - 1) * t->sixteenths + 16u * took + MEAN_OF / 2) / MEAN_OF;
 	const uint32_t walk = (t->sixteenths + 8) / 16;
 	return walk > took ? (uint16_t)(walk - took) : 0;
 }
@@ -299,7 +272,7 @@ void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level,
 {
 	/* a running mean: single ones are shortened by merging or lengthened by queues */
 	uint32_t *l = &s->sixteenths[side][level <= LEVEL_MEM ? level : LEVEL_MEM];
-	*l = (15 * *l + 16u * cycles + 8) / 16;
+	*l = ((MEAN_OF - 1) * *l + 16u * cycles + MEAN_OF / 2) / MEAN_OF;
 }
 
 uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level)

@@ -21,20 +21,20 @@ enum shadow_side { SHADOW_INST, SHADOW_DATA };
  */
 enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
 			     enum mem_level really);
-/* … by a store, which is really served after its record is made. LEVEL_NONE also where misses are
- * idealised. */
+/* The same for a store, which is really served after its record is made. LEVEL_NONE also where
+ * misses are idealised. */
 enum mem_level shadow_store(struct shadow *s, uint64_t addr);
 /* The line of such a store did come from memory, as a load saw that waited for it, or did not. */
 void shadow_stored(struct shadow *s, bool memory);
-/* … to the page of addr, which really took so many cycles to translate: those that it would have
- * taken beyond them; 0 also where that cannot be told (a TLB that is not fully associative). */
+/* Translates addr. `took` is the observed time; returns the extra cycles without wrong paths, 0
+ * also where that cannot be told (a TLB that is not fully associative). */
 uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took);
 /* An instruction that nothing more is asked about. */
 void shadow_watch(struct shadow *s, const struct rec_inst *r);
 /* What a miss that is served there adds to a hit; learnt from those that happened. */
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles);
 uint16_t shadow_latency(const struct shadow *s, enum shadow_side side, enum mem_level level);
-/* … and adds at least, when nothing else is under way: less was already begun by another. */
+/* What such a miss adds at least: one that added less was begun by another access. */
 uint16_t shadow_least(const struct shadow *s, enum shadow_side side, enum mem_level level);
 
 #endif

@@ -15,10 +15,11 @@
 
 #include "util/util.h"
 
-#define EVENTS	  22 /* 1 + 22 + 22 * 21 / 2 = 254 lanes */
-#define FIRST_ROW CAT_COUNT
-#define ROWS	  (1u << 16) /* static instructions */
-#define PAIRS	  (1u << 14)
+#define EVENTS	   22 /* 1 + 22 + 22 * 21 / 2 = 254 lanes */
+#define FIRST_ROW  CAT_COUNT
+#define ROWS	   (1u << 16) /* static instructions */
+#define PAIRS	   (1u << 14)
+#define EVENT_ROWS (4 * SEGMENT_INSTS)
 
 _Static_assert(1 + EVENTS + EVENTS * (EVENTS - 1) / 2 <= GRAPH_LANES, "a lane for every pair");
 _Static_assert(FIRST_ROW + EVENTS <= GRAPH_MASKS, "a row of masks for every event");
@@ -57,6 +58,7 @@ struct statics {
 	size_t nrows;
 	struct pair *pairs;
 	size_t npairs;
+	struct event *events;	/* scratch: a hash table of EVENT_ROWS */
 	uint64_t lost;		/* instructions that found no row */
 	uint64_t insts, cycles; /* sampled */
 };
@@ -80,6 +82,7 @@ struct statics *statics_new(const struct graph_config *config, uint32_t every)
 	}
 	s->rows = x_calloc(ROWS, sizeof(*s->rows));
 	s->pairs = x_calloc(PAIRS, sizeof(*s->pairs));
+	s->events = x_calloc(EVENT_ROWS, sizeof(*s->events));
 	return s;
 }
 
@@ -91,6 +94,7 @@ void statics_free(struct statics *s)
 	free(s->segment);
 	free(s->rows);
 	free(s->pairs);
+	free(s->events);
 	free(s);
 }
 
@@ -134,24 +138,24 @@ static struct pair *pair_of(struct statics *s, const struct event *a, const stru
 }
 
 /* The events with most of the segment's longest path; returns how many. */
-static unsigned choose(const struct segment *g, struct event *top)
+static unsigned choose(struct statics *s, struct event *top)
 {
-	enum { TABLE = 4 * SEGMENT_INSTS };
-	static _Thread_local struct event table[TABLE];
+	const struct segment *g = s->segment;
+	struct event *table = s->events;
 	unsigned n = 0;
-	memset(table, 0, sizeof(table));
+	memset(table, 0, EVENT_ROWS * sizeof(*table));
 	for (size_t i = 0; i < g->count; i++)
 		for (unsigned k = 0; k < KIND_FIXABLE; k++) {
 			if (!g->inst[i].kind_cycles[k])
 				continue;
-			size_t h = hash_u64(g->inst[i].pc * 8 + k) % TABLE;
+			size_t h = hash_u64(g->inst[i].pc * 8 + k) % EVENT_ROWS;
 			while (table[h].pc && (table[h].pc != g->inst[i].pc || table[h].kind != k))
-				h = (h + 1) % TABLE;
+				h = (h + 1) % EVENT_ROWS;
 			table[h].pc = g->inst[i].pc;
 			table[h].kind = k;
 			table[h].cycles += g->inst[i].kind_cycles[k];
 		}
-	for (size_t h = 0; h < TABLE; h++) {
+	for (size_t h = 0; h < EVENT_ROWS; h++) {
 		if (!table[h].cycles)
 			continue;
 		unsigned at = n < EVENTS ? n++ : EVENTS;
@@ -166,57 +170,41 @@ static unsigned choose(const struct segment *g, struct event *top)
 	return n;
 }
 
-static int find_event(const struct event *events, unsigned n, uint64_t pc, unsigned kind)
+/* Parts whose cycles an event of this instruction owns become the event's; kinds: those that own
+ * such parts, as a set. */
+static void relabel(struct graph_part *p, unsigned count, unsigned kinds, const uint8_t *rows)
 {
-	for (unsigned e = 0; e < n; e++)
-		if (events[e].pc == pc && events[e].kind == kind)
-			return (int)e;
-	return -1;
+	for (unsigned k = 0; k < count; k++) {
+		if (!p[k].cycles || !kinds)
+			continue;
+		const enum cost_kind kind = segment_kind_of(p[k].category);
+		if (kinds >> kind & 1 && rows[kind] != CAT_NONE)
+			p[k].category = rows[kind];
+	}
 }
 
-static void relabel(struct graph_part *p, int event)
-{
-	if (event >= 0 && p->cycles)
-		p->category = (uint8_t)(FIRST_ROW + (unsigned)event);
-}
-
-/* Makes the parts of the chosen events lanes' own. */
+/* Makes the parts and edges of the chosen events lanes' own. */
 static void label(struct segment *g, const struct event *events, unsigned n)
 {
+	uint8_t rows[2][KIND_COUNT]; /* of masks: events of the instruction before, of this one */
+	memset(rows, CAT_NONE, sizeof(rows));
 	for (size_t i = 0; i < g->count; i++) {
 		struct graph_inst *in = &g->in[i];
-		const uint64_t pc = g->inst[i].pc;
-		bool any = false;
-		for (unsigned e = 0; e < n && !any; e++)
-			any = events[e].pc == pc;
-		if (in->flags & GRAPH_PD) {
-			const int e =
-			    i ? find_event(events, n, g->inst[i - 1].pc, KIND_MISPREDICT) : -1;
-			in->pd_cat = e >= 0 ? (uint8_t)(FIRST_ROW + (unsigned)e) : CAT_NONE;
-		}
-		if (!any) {
-			if (in->line || in->flags & GRAPH_LINE)
-				in->line_cat = CAT_NONE;
-			continue;
-		}
-		const int miss = find_event(events, n, pc, KIND_MISS),
-			  latency = find_event(events, n, pc, KIND_LATENCY);
-		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++) {
-			const unsigned c = in->ep_part[k].category;
-			if (c == CAT_DMISS || c == CAT_BMISP_DMISS ||
-			    (c >= CAT_REACH_DMISS && c <= CAT_REACH_BOTH_DMISS))
-				relabel(&in->ep_part[k], miss);
-			else if (c == CAT_DL1 || c == CAT_SHALU || c == CAT_LGALU)
-				relabel(&in->ep_part[k], latency);
-		}
-		if (in->line || in->flags & GRAPH_LINE)
-			in->line_cat = miss >= 0 ? (uint8_t)(FIRST_ROW + (unsigned)miss) : CAT_NONE;
-		if (in->wake.category == CAT_SHALU || in->wake.category == CAT_LGALU)
-			relabel(&in->wake, latency);
-		if (in->occupies.category == CAT_LGALU)
-			relabel(&in->occupies, latency);
-		if (in->fetch[0].category == CAT_IMISS || in->fetch[0].category == CAT_BMISP_IMISS)
-			relabel(&in->fetch[0], find_event(events, n, pc, KIND_IMISS));
+		memcpy(rows[0], rows[1], sizeof(rows[0]));
+		memset(rows[1], CAT_NONE, sizeof(rows[1]));
+		for (unsigned e = 0; e < n; e++)
+			if (events[e].pc == g->inst[i].pc)
+				rows[1][events[e].kind] = (uint8_t)(FIRST_ROW + e);
+#define ONLY(kind)		   1u << (kind)
+#define FIXES_NONE		   0
+#define FIXES_ONE(a)		   ONLY(a)
+#define FIXES_EITHER(a, b)	   (ONLY(a) | ONLY(b))
+#define PART(name, fixes)	   relabel(&in->name, 1, fixes, rows[1]);
+#define PARTS(name, count, fixes)  relabel(in->name, count, fixes, rows[1]);
+#define OF_BEFORE		   0
+#define OF_HERE			   1
+#define REMOVER(name, kind, whose) in->name = rows[OF_##whose][kind];
+#include "analysis/icost/edges.def"
 	}
 }
 
@@ -224,7 +212,7 @@ static void cost_events(struct statics *s)
 {
 	struct event events[EVENTS];
 	uint64_t length[GRAPH_LANES];
-	const unsigned n = choose(s->segment, events);
+	const unsigned n = choose(s, events);
 	if (!n)
 		return;
 	label(s->segment, events, n);

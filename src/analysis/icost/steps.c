@@ -23,54 +23,40 @@ void graph_forget_delays(struct graph *g)
 	g->nsingles = 0;
 }
 
-/* Adds a part to what a row's lanes of a block hold. */
+/* Makes each time to[k] of a row in a block of lanes x. */
+#define EACH_LANE(g, lane, row, x)                                                                 \
+	if ((g)->width == BROAD) {                                                                 \
+		uint32_t *const to = graph_row(g, lane, row);                                      \
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)                                         \
+			to[k] = (uint32_t)(x);                                                     \
+	} else {                                                                                   \
+		uint16_t *const to = graph_row(g, lane, row);                                      \
+		for (unsigned k = 0; k < GRAPH_BLOCK; k++)                                         \
+			to[k] = (uint16_t)(x);                                                     \
+	}
+
 static void add_part(const struct graph *g, unsigned lane, unsigned row, struct graph_part p)
 {
+	const bool *const counts = &g->counts[p.category][lane];
 	if (!p.cycles)
 		return;
-	if (g->width == BROAD) {
-		uint32_t *to = graph_row(g, lane, row);
-		const uint32_t *mask = graph_row(g, lane, g->rows.masks + p.category);
-		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
-			to[k] += p.cycles & mask[k];
-	} else {
-		uint16_t *to = graph_row(g, lane, row);
-		const uint16_t *mask = graph_row(g, lane, g->rows.masks + p.category);
-		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
-			to[k] = (uint16_t)(to[k] + (p.cycles & mask[k]));
-	}
+	EACH_LANE(g, lane, row, to[k] + (counts[k] ? p.cycles : 0u))
 }
 
 static void fill(const struct graph *g, unsigned lane, unsigned row, uint32_t value)
 {
-	if (g->width == BROAD) {
-		uint32_t *to = graph_row(g, lane, row);
-		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
-			to[k] = value;
-	} else {
-		uint16_t *to = graph_row(g, lane, row);
-		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
-			to[k] = (uint16_t)value;
-	}
+	EACH_LANE(g, lane, row, value)
+}
+
+static void at_least(const struct graph *g, unsigned lane, unsigned row, uint32_t value)
+{
+	EACH_LANE(g, lane, row, to[k] > value ? to[k] : value)
 }
 
 static void copy(const struct graph *g, unsigned lane, unsigned to, unsigned from)
 {
 	memcpy(graph_row(g, lane, to), graph_row(g, lane, from),
 	       (size_t)GRAPH_BLOCK * (g->width == BROAD ? 4 : 2));
-}
-
-static void at_least(const struct graph *g, unsigned lane, unsigned row, uint32_t value)
-{
-	if (g->width == BROAD) {
-		uint32_t *to = graph_row(g, lane, row);
-		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
-			to[k] = to[k] > value ? to[k] : value;
-	} else {
-		uint16_t *to = graph_row(g, lane, row);
-		for (unsigned k = 0; k < GRAPH_BLOCK; k++)
-			to[k] = to[k] > value ? to[k] : (uint16_t)value;
-	}
 }
 
 /* An entry of the cache, which stays for this batch; NULL: the batch must end. *known: it is these
@@ -182,7 +168,7 @@ static bool part_row(struct graph *g, struct graph_part p, uint16_t *row)
 	return d;
 }
 
-/* … for up to three, of which there may be none. */
+/* Row for the sum of up to three parts, of which there may be none. */
 static bool parts_row(struct graph *g, const struct graph_part *p, unsigned n, uint16_t *row)
 {
 	unsigned used = 0, at = 0;
@@ -205,170 +191,200 @@ static bool parts_row(struct graph *g, const struct graph_part *p, unsigned n, u
 	return d;
 }
 
-static uint16_t grain_row(const struct graph *g, uint64_t i, uint32_t back)
-{
-	const uint64_t j = (i - back - (GRAPH_GRAIN - 1)) / GRAPH_GRAIN;
-	return (uint16_t)(g->rows.d_grain + (j & GRAPH_D_GRAIN_MASK));
-}
+/* ---- from edges to steps ---- */
 
 /* What the steps of a batch have in common. */
 struct batch {
-	struct graph *g;
-	uint32_t width, commit_width, c_mask, c_grain_mask, constant;
+	struct graph *graph;
 	uint32_t growth; /* what the present instruction can add to the latest time, at most */
 };
 
-/* These return false where the batch must end before the instruction, and the flags of what it has
- * in *flags. */
-static inline bool head(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
-			struct graph_step *restrict s, unsigned *flags)
+/* The latency of an edge: how much it can add, and where a kernel finds it. False: the batch must
+ * end before the instruction. */
+static inline bool put_fixed(struct batch *b, uint32_t cycles)
 {
-	struct graph *g = b->g;
-	*flags |= STEP_HEAD;
-	b->growth += (uint32_t)in->step[0].cycles + in->step[1].cycles + in->fetch[0].cycles +
-		     in->fetch[1].cycles + in->fetch[2].cycles + g->config.depth;
-	if (in->flags & GRAPH_PD) {
-		*flags |= STEP_PD;
-		s->pd = in->pd;
-		s->pd_mask = (uint16_t)(g->rows.masks + in->pd_cat);
-		b->growth += in->pd;
-	}
-	if (in->flags & GRAPH_CF) {
-		*flags |= STEP_CF;
-		s->cf = in->cf;
-		b->growth += in->cf;
-	}
-	s->buffer = in->buffer ? grain_row(g, i, in->buffer) : 0;
-	s->targets = in->targets ? (uint16_t)(g->rows.c + ((i - in->targets) & b->c_mask)) : 0;
-	s->buffer_ideal = g->config.buffer_ideal ? grain_row(g, i, g->config.buffer_ideal) : 0;
-	return parts_row(g, in->step, 2, &s->step) && parts_row(g, in->fetch, 3, &s->fetch);
-}
-
-static inline bool dispatch(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
-			    struct graph_step *restrict s, unsigned *flags)
-{
-	const struct graph_rows *r = &b->g->rows;
-	s->d_before = (uint16_t)(r->d + ((i - b->width) & GRAPH_D_MASK));
-	s->d = (uint16_t)(r->d + (i & GRAPH_D_MASK));
-	s->cd[0] = in->cd[0] ? (uint16_t)(r->c + ((i - in->cd[0]) & b->c_mask)) : 0;
-	s->cd[1] =
-	    in->cd[1]
-		? (uint16_t)(r->c_grain + ((i - in->cd[1]) / GRAPH_WIN_GRAIN & b->c_grain_mask))
-		: 0;
-	if (in->iq) {
-		*flags |= STEP_IQ;
-		s->iq = (uint16_t)(r->e + ((i - in->iq) & b->c_mask));
-	}
-	if (in->flags & GRAPH_SERIAL)
-		*flags |= STEP_SERIAL;
-	if (i % GRAPH_GRAIN == GRAPH_GRAIN - 1) {
-		*flags |= STEP_D_GRAIN;
-		s->d_grain = (uint16_t)(r->d_grain + (i / GRAPH_GRAIN & GRAPH_D_GRAIN_MASK));
-	}
-	if (unlikely(in->cd_wait.cycles && in->cd[0])) {
-		*flags |= STEP_WAIT;
-		b->growth += in->cd_wait.cycles;
-		assert(in->cd_wait.cycles <= GRAPH_WAIT_MAX);
-		if (!part_row(b->g, in->cd_wait, &s->wait))
-			return false;
-	}
-	if (in->dd.cycles) {
-		*flags |= STEP_DD;
-		b->growth += in->dd.cycles;
-		if (!part_row(b->g, in->dd, &s->dd))
-			return false;
-	}
+	b->growth += cycles;
 	return true;
 }
 
-static inline bool execute(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
-			   struct graph_step *restrict s, unsigned *flags)
+static inline bool put_cycles(struct batch *b, uint16_t cycles, uint16_t *to)
 {
-	struct graph *g = b->g;
-	memcpy(s->src, in->src, sizeof(s->src));
-	if (in->src[2])
-		*flags |= STEP_SOURCES;
-	if (in->port) {
-		*flags |= STEP_PORT | (in->flags & GRAPH_PORT ? STEP_PORT_BINDS : 0);
-		s->port = in->port;
-		s->after = in->after;
-		s->occupies = 0;
-		b->growth += in->occupies.cycles;
-		g->ports[in->port / 64] |= 1ull << in->port % 64;
-		if (in->occupies.cycles && !part_row(g, in->occupies, &s->occupies))
-			return false;
-	}
-	if (in->re.cycles) {
-		*flags |= STEP_RE;
-		b->growth += in->re.cycles;
-		if (!part_row(g, in->re, &s->re))
-			return false;
-	}
-	if (unlikely(in->late | in->written)) {
-		*flags |= STEP_LATE | (in->flags & GRAPH_LINE ? STEP_LINE : 0) |
-			  (in->flags & GRAPH_FORWARD ? STEP_FORWARD : 0);
-		s->fill = in->fill;
-		s->late = in->written ? (uint16_t)(g->rows.c + ((i - in->written) & b->c_mask))
-				      : in->late;
-		s->late_mask = (uint16_t)(g->rows.masks + in->line_cat);
-		s->drain = 0;
-		assert(in->drain.cycles <= GRAPH_WAIT_MAX);
-		b->growth += in->drain.cycles;
-		if (in->drain.cycles && !part_row(g, in->drain, &s->drain))
-			return false;
-	}
-	const struct graph_delay *d = delays(g, in->ep, in->ep_part, in->wake);
+	b->growth += cycles;
+	*to = cycles;
+	return true;
+}
+
+static inline bool put_part(struct batch *b, struct graph_part p, uint16_t *row)
+{
+	b->growth += p.cycles;
+	*row = 0;
+	return !p.cycles || part_row(b->graph, p, row);
+}
+
+static inline bool put_parts(struct batch *b, const struct graph_part *p, unsigned n, uint16_t *row)
+{
+	for (unsigned k = 0; k < n; k++)
+		b->growth += p[k].cycles;
+	return parts_row(b->graph, p, n, row);
+}
+
+static inline bool put_execution(struct batch *b, const struct graph_inst *restrict in,
+				 struct graph_step *restrict s)
+{
+	const struct graph_delay *d = delays(b->graph, in->ep, in->ep_part, in->wake);
 	if (!d)
 		return false;
 	b->growth += d->most;
 	s->to_p = d->to_p;
 	s->to_c = d->to_c;
 	s->to_dst = d->to_dst;
-	s->dst = in->dst;
-	if (in->line | in->data | in->mem) {
-		*flags |= STEP_P;
-		s->line = in->line;
-		s->line_mask = (uint16_t)(g->rows.masks + in->line_cat);
-		s->data = in->data;
-		s->mem = in->mem ? in->mem : g->rows.unread;
-		s->wake = 0;
-		if (in->wake.cycles && !part_row(g, in->wake, &s->wake))
-			return false;
-	}
-	if (unlikely(in->wake.cycles > g->wake))
-		g->wake = in->wake.cycles;
-	if (unlikely(in->brings)) {
-		*flags |= STEP_BRINGS;
-		s->brings = in->brings;
-		s->pc = in->pc;
-		s->fill = in->fill;
-		b->growth += in->fill;
-		g->wake = (uint32_t)max_u64(g->wake, in->fill);
-	}
 	return true;
 }
+
+/* A slot that is written: V can run ahead of C by any time, other nodes by their result's latency.
+ */
+static inline void note_result(struct graph *g, enum graph_node node, uint16_t slot,
+			       uint32_t cycles)
+{
+	if (node == NODE_V)
+		g->ports[slot / 64] |= 1ull << slot % 64;
+	else if (unlikely(cycles > g->wake))
+		g->wake = cycles;
+}
+
+/* The rows of edges.def as statements; `name` says which members of the step they fill in. */
+#define FROM_BACK_C(x) rows->c + (((uint32_t)i - (x)) & c_mask)
+#define FROM_BACK_E(x) rows->e + (((uint32_t)i - (x)) & c_mask)
+#define FROM_NEXT_D(x) rows->d + (((uint32_t)i - (x)) & GRAPH_D_MASK)
+#define FROM_GRAIN_D(x)                                                                            \
+	rows->d_grain + ((i - (x) - (GRAPH_GRAIN - 1)) / GRAPH_GRAIN & GRAPH_D_GRAIN_MASK)
+#define FROM_GRAIN_C(x) rows->c_grain + ((i - (x)) / GRAPH_WIN_GRAIN & graph->c_grain_mask)
+#define FROM_SLOT(x)	(x)
+
+#define PUT_NONE	    true
+#define PUT_ONE		    put_fixed(b, 1)
+#define PUT_MACHINE(member) put_fixed(b, g->member)
+#define PUT_CYCLES(x)	    put_cycles(b, x
+#define PUT_IN_PART(x)	    put_part(b, x
+#define PUT_IN_PARTS(x, n)  put_parts(b, x, n
+#define PUT_EXECUTION put_execution(b, in, s)
+#define TO_NONE(name)
+#define TO_ONE(name)
+#define TO_EXECUTION(name)
+#define TO_MACHINE(member) TO_NONE
+#define TO_CYCLES(x)	   TO_MEMBER_CYCLES
+#define TO_IN_PART(x)	   TO_MEMBER_DELAY
+#define TO_IN_PARTS(x, n)  TO_MEMBER_DELAY
+#define TO_MEMBER_CYCLES(name) , &s->name##_cycles)
+#define TO_MEMBER_DELAY(name)  , &s->name##_delay)
+#define AMOUNT_NONE	  0
+#define AMOUNT_CYCLES(x)  x
+#define AMOUNT_IN_PART(x) x.cycles
+#define PUT_LATENCY(name, latency)                                                                 \
+	if (!(PUT_##latency TO_##latency(name)))                                                   \
+		return false;
+
+#define MASK_NEVER(name)
+#define MASK_BW(name)
+#define MASK_WIN(name)
+#define MASK_BW_WIN(name)
+#define MASK_NOT_WIN(name)
+#define MASK_BY(category)                                                                          \
+	const unsigned mask = category;                                                            \
+	MASK_MEMBER
+#define MASK_MEMBER(name) s->name##_mask = (uint16_t)(rows->masks + mask);
+
+/* A row of zeros costs less than a branch here, too. */
+#define IF_ALWAYS      if (true)
+#define IF_ZEROS(cond) if (true)
+#define IF_FLAG(cond)  if (cond)
+#define IF_PERSISTS    if (true)
+#define IF_PACKET      if (in->flags & GRAPH_HEAD) /* else F does not move */
+#define IF_FUSED       if (true)
+#define FLAG_ALWAYS(name)
+#define FLAG_PERSISTS(name)
+#define FLAG_PACKET(name)
+#define FLAG_FUSED(name)
+#define FLAG_ZEROS(cond) FLAG_ALWAYS
+#define FLAG_FLAG(cond)	 flags |= (cond) ? STEP_OR_0
+#define STEP_OR_0(name)	 STEP(name) : 0;
+/* Cheaper to copy than to ask whether the row holds. */
+#define COPIED_SLOT(x)	  true
+#define COPIED_BACK_C(x)  false
+#define COPIED_BACK_E(x)  false
+#define COPIED_NEXT_D(x)  false
+#define COPIED_GRAIN_D(x) false
+#define COPIED_GRAIN_C(x) false
+#define MUST_ALWAYS	  true
+#define MUST_ZEROS(cond)  true
+#define MUST_FLAG(cond)	  (cond)
+/* What only few instructions have. */
+#define MAPS_F HAS_F
+#define MAPS_D true
+#define MAPS_V HAS_V
+#define MAPS_E true
+#define MAPS_B unlikely(in->late | in->written)
+#define MAPS_P true
+#define MAPS_C true
 
 static inline bool step(struct batch *b, const struct graph_inst *restrict in, uint64_t i,
 			struct graph_step *restrict s)
 {
-	const struct graph_rows *r = &b->g->rows;
-	unsigned flags = 0;
-	b->growth = b->constant + in->pc;
-	if (in->flags & GRAPH_HEAD && !head(b, in, i, s, &flags))
-		return false;
-	if (!dispatch(b, in, i, s, &flags) || !execute(b, in, i, s, &flags))
-		return false;
-	const uint16_t slot = (uint16_t)(i & b->c_mask);
-	s->e = (uint16_t)(r->e + slot);
-	s->c = (uint16_t)(r->c + slot);
-	s->c_before = (uint16_t)(r->c + ((i - b->commit_width) & b->c_mask));
-	if (in->pc) {
-		flags |= STEP_PC;
-		s->pc = in->pc;
+	struct graph *const graph = b->graph;
+	const struct graph_config *const g = &graph->config;
+	const struct graph_rows *const rows = &graph->rows;
+	const uint32_t c_mask = graph->c_mask;
+	unsigned flags = (in->flags & GRAPH_HEAD ? STEP(F) : 0) | (in->port ? STEP(V) : 0);
+	b->growth = 1; /* of NEXT_D */
+	assert(in->cd_wait.cycles <= GRAPH_WAIT_MAX && in->drain.cycles <= GRAPH_WAIT_MAX);
+#define NODE(n) if (MAPS_##n) {
+#define END(n)	}
+#define NEAR(name, n, at, latency, removed, when, blame)                                           \
+	IF_##when                                                                                  \
+	{                                                                                          \
+		FLAG_##when(name) PUT_LATENCY(name, latency) MASK_##removed(name)                  \
+	}
+#define EDGE(name, n, at, latency, removed, when, blame)                                           \
+	if (COPIED_##at || MUST_##when) {                                                          \
+		FLAG_##when(name) s->name = HOLDS_##when ? (uint16_t)(FROM_##at) : 0;              \
+		flags |= NODE_##n == NODE_P && HOLDS_##when ? STEP(P) : 0;                         \
+		PUT_LATENCY(name, latency) MASK_##removed(name)                                    \
+	}
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, forward)                        \
+	IF_##when                                                                                  \
+	{                                                                                          \
+		FLAG_##when(name) s->name = (uint16_t)(FROM_##at);                                 \
+		PUT_LATENCY(name, latency) MASK_##removed(name) s->name##_limit = limit;           \
+		flags |= (forward) ? STEP(FORWARD) : 0;                                            \
+	}
+#define OWN(n, latency, when)                                                                      \
+	IF_##when                                                                                  \
+	{                                                                                          \
+		FLAG_##when(n##_own) PUT_LATENCY(n##_own, latency)                                 \
+	}
+#define RESULT(slot, n, latency, when)                                                             \
+	IF_##when                                                                                  \
+	{                                                                                          \
+		FLAG_##when(slot) s->slot = HOLDS_##when ? in->slot : rows->unread;                \
+		flags |= HOLDS_##when && IS_ZEROS_##when ? STEP(P) : 0;                            \
+		note_result(graph, NODE_##n, in->slot, AMOUNT_##latency);                          \
+		PUT_LATENCY(slot, latency)                                                         \
+	}
+#define IS_ZEROS_ALWAYS	     false
+#define IS_ZEROS_FLAG(cond)  false
+#define IS_ZEROS_ZEROS(cond) true
+#include "analysis/icost/edges.def"
+	s->d = (uint16_t)(rows->d + (i & GRAPH_D_MASK));
+	s->e = (uint16_t)(rows->e + (i & c_mask));
+	s->c = (uint16_t)(rows->c + (i & c_mask));
+	if (i % GRAPH_GRAIN == GRAPH_GRAIN - 1) {
+		flags |= STEP(D_GRAIN);
+		s->d_grain = (uint16_t)(rows->d_grain + (i / GRAPH_GRAIN & GRAPH_D_GRAIN_MASK));
 	}
 	if (i % GRAPH_WIN_GRAIN == GRAPH_WIN_GRAIN - 1) {
-		flags |= STEP_C_GRAIN;
-		s->c_grain = (uint16_t)(r->c_grain + (i / GRAPH_WIN_GRAIN & b->c_grain_mask));
+		flags |= STEP(C_GRAIN);
+		s->c_grain =
+		    (uint16_t)(rows->c_grain + (i / GRAPH_WIN_GRAIN & graph->c_grain_mask));
 	}
 	s->flags = flags;
 	return true;
@@ -378,12 +394,7 @@ size_t graph_steps(struct graph *g, const struct graph_inst *in, size_t count, u
 {
 	const uint64_t room = GRAPH_LIMIT(g->width) - g->highest;
 	const size_t most = min_u64(count, GRAPH_BATCH);
-	struct batch b = { .g = g,
-			   .width = g->config.fetch_width,
-			   .commit_width = g->config.commit_width,
-			   .c_mask = g->c_mask,
-			   .c_grain_mask = g->c_grain_mask,
-			   .constant = 2 + g->config.dispatch_latency + g->config.commit_latency };
+	struct batch b = { .graph = g };
 	uint64_t sum = 0;
 	size_t n = 0;
 	g->batches++;
@@ -392,10 +403,10 @@ size_t graph_steps(struct graph *g, const struct graph_inst *in, size_t count, u
 			break;
 		sum += b.growth;
 		if (n && in[n].flags & GRAPH_PD)
-			g->steps[n - 1].flags |= STEP_P_KEPT;
+			g->steps[n - 1].flags |= STEP(P_KEPT);
 	}
 	if (n)
-		g->steps[n - 1].flags |= STEP_P_KEPT;
+		g->steps[n - 1].flags |= STEP(P_KEPT);
 	*growth = sum;
 	return n;
 }

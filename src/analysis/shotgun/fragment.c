@@ -13,27 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/icost/reach.h"
-#include "analysis/icost/slots.h"
+#include "analysis/icost/build.h"
+#include "analysis/icost/thresholds.h"
 #include "analysis/shotgun/shotgun.h"
-#include "isa/isa.h"
 
-#define CALLS	    64
-#define CODE	    (1u << 16) /* entries of the cache of decoded instructions */
-#define LOOK_MAX    1024       /* samples of one PC that are compared */
-#define WHOLE	    ((1ull << 2 * SHOTGUN_SPAN) - 1)
-#define FRONT_SLACK 2  /* packets under way between fetch and its buffer, in the mean */
-#define TRIES	    24 /* targets of one indirect branch */
-#define APART	    (1u << 20)
-#define AHEAD	    48	 /* instructions that a target is tried on */
-#define BACK_MAX    4000 /* wrong guesses in one fragment */
+#define CALLS	 64
+#define CODE	 (1u << 16) /* entries of the cache of decoded instructions */
+#define LOOK_MAX 1024	    /* samples of one PC that are compared */
+#define WHOLE	 ((1ull << 2 * SHOTGUN_SPAN) - 1)
+#define TRIES	 24 /* targets of one indirect branch */
+#define APART	 (1u << 20)
+#define AHEAD	 48   /* instructions that a target is tried on */
+#define BACK_MAX 4000 /* wrong guesses in one fragment */
 
-struct code {
+/* An instruction of the binary. */
+struct text {
 	uint64_t pc;
 	bool known;
 	struct inst in;
-	struct inst_operands operands;
-	uint8_t cls;
+	struct code code;
 };
 
 /* How far the path has come; what a wrong guess takes back. */
@@ -46,9 +44,7 @@ struct path {
 	unsigned packet, taken;
 	size_t heads; /* packets */
 	uint64_t block;
-	size_t nloads, nints, nfps;
-	unsigned next_pool;
-	unsigned next_port[EDGES_UNITS];
+	struct build_mark build;
 	size_t right, missing, inexact;
 	struct shotgun_detail before; /* the last instruction's sample */
 };
@@ -62,22 +58,19 @@ struct guess {
 };
 
 struct fragments {
-	struct edges_machine m;
+	struct builder b;
 	struct images *images;
 	const struct shotgun_detail *details;
 	size_t ndetails;
-	struct code *code;
+	struct text *code; /* by address */
 	uint64_t *targets; /* of all indirect branches that were sampled, and behind all calls */
 	size_t ntargets;
 	struct rng rng;
 	struct fragment_counts counts;
 	/* of the fragment being built */
 	struct path at;
-	size_t loads[SHOTGUN_LONG], ints[SHOTGUN_LONG], fps[SHOTGUN_LONG];
 	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
-	struct slots slots;
-	struct reach reach;
-	uint64_t before; /* instructions of fragments before, and as many as keep them apart */
+	uint64_t before;       /* number of its first instruction: far from the fragment before */
 	struct guess *guesses; /* SHOTGUN_LONG */
 	size_t nguesses;
 };
@@ -87,7 +80,7 @@ struct fragments *fragments_new(const struct edges_machine *m, struct images *im
 				uint64_t seed)
 {
 	struct fragments *f = x_calloc(1, sizeof(*f));
-	f->m = *m;
+	f->b.m = *m;
 	f->images = images;
 	f->details = details;
 	f->ndetails = ndetails;
@@ -114,39 +107,33 @@ struct fragment_counts fragments_counts(const struct fragments *f)
 
 /* ---- the binary ---- */
 
-static const struct code *code_at(struct fragments *f, uint64_t pc)
+static const struct text *code_at(struct fragments *f, uint64_t pc)
 {
-	struct code *c = &f->code[hash_u64(pc) % CODE];
+	struct text *c = &f->code[hash_u64(pc) % CODE];
 	uint32_t word;
 	if (c->known && c->pc == pc)
 		return c;
 	if (!images_word(f->images, pc, &word))
 		return NULL;
-	*c = (struct code){ .pc = pc, .known = true, .in = isa_decode(word) };
+	*c = (struct text){ .pc = pc, .known = true, .in = isa_decode(word) };
 	if (c->in.op == OP_ILLEGAL) {
 		c->known = false;
 		return NULL;
 	}
-	c->operands = isa_operands(&c->in);
-	c->cls = op_info[c->in.op].cls;
+	c->code = code_of(&f->b.m, &c->in, op_info[c->in.op].cls);
 	return c;
 }
 
-static bool is_memory(const struct code *c)
-{
-	return c->cls == CLASS_LOAD || c->cls == CLASS_STORE || c->cls == CLASS_AMO;
-}
-
 /* Step 2e: bits that this instruction cannot have. */
-static bool is_legal(const struct code *c, unsigned bits)
+static bool is_legal(const struct text *c, unsigned bits)
 {
-	const bool branch = c->cls == CLASS_BRANCH || c->cls == CLASS_JUMP;
-	if (bits & SHOTGUN_BIT1 && !branch && !is_memory(c))
+	const bool branch = c->code.cls == CLASS_BRANCH || c->code.cls == CLASS_JUMP;
+	if (bits & SHOTGUN_BIT1 && !branch && !(c->code.load || c->code.store))
 		return false;
-	if (c->cls == CLASS_JUMP && !(bits & SHOTGUN_BIT1))
+	if (c->code.cls == CLASS_JUMP && !(bits & SHOTGUN_BIT1))
 		return false;
 	/* Bit 1 of an access is 0 only if it missed, which bit 2 says. */
-	return !is_memory(c) || bits & SHOTGUN_BIT1 || bits & SHOTGUN_BIT2;
+	return !(c->code.load || c->code.store) || bits & SHOTGUN_BIT1 || bits & SHOTGUN_BIT2;
 }
 
 /* ---- samples ---- */
@@ -234,39 +221,24 @@ static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, ui
 }
 
 /* What the two bits and the binary say of an instruction that was never sampled. */
-static struct shotgun_detail guess(const struct fragments *f, const struct code *c, unsigned bits)
+static struct shotgun_detail unsampled(const struct fragments *f, const struct text *c,
+				       unsigned bits)
 {
+	const struct edges_machine *m = &f->b.m;
+	const bool first = bits & SHOTGUN_BIT1, second = bits & SHOTGUN_BIT2;
 	struct shotgun_detail d = { .pc = c->pc, .bits = (uint8_t)bits, .level = LEVEL_NONE };
 	d.latency = 1;
-	switch (c->cls) {
-	case CLASS_LOAD:
-	case CLASS_AMO:
-		d.latency = (uint16_t)f->m.l1d_latency;
-		d.level = LEVEL_L1;
-		if (bits & SHOTGUN_BIT2) {
-			d.miss =
-			    (uint16_t)((bits & SHOTGUN_BIT1 ? f->m.l2_latency : f->m.mem_latency) -
-				       f->m.l1d_latency);
-			d.level = bits & SHOTGUN_BIT1 ? LEVEL_L2 : LEVEL_MEM;
-			d.latency = (uint16_t)(d.latency + d.miss);
-		}
-		break;
-	case CLASS_BRANCH:
-	case CLASS_JUMP:
-		if (bits & SHOTGUN_BIT2)
-			d.flags |= RI_MISPREDICT;
-		break;
-	case CLASS_MUL:
-	case CLASS_DIV:
-	case CLASS_FADD:
-	case CLASS_FMUL:
-	case CLASS_FDIV:
-	case CLASS_FSQRT:
-		d.latency = (uint16_t)f->m.unit[edges_unit_of(&f->m, c->cls)].latency;
-		break;
-	default:
-		if (bits & SHOTGUN_BIT2)
-			d.icache = (uint16_t)f->m.l2_latency;
+	if (c->code.load) {
+		const uint32_t miss = (first ? m->l2_latency : m->mem_latency) - m->l1d_latency;
+		d.miss = second ? (uint16_t)miss : 0;
+		d.latency = (uint16_t)(m->l1d_latency + d.miss);
+		d.level = !second ? LEVEL_L1 : first ? LEVEL_L2 : LEVEL_MEM;
+	} else if (c->code.cls == CLASS_BRANCH || c->code.cls == CLASS_JUMP) {
+		d.flags |= second ? RI_MISPREDICT : 0;
+	} else if (c->code.longer) {
+		d.latency = (uint16_t)m->unit[edges_unit_of(m, c->code.cls)].latency;
+	} else if (second) {
+		d.icache = (uint16_t)m->l2_latency;
 	}
 	return d;
 }
@@ -275,87 +247,42 @@ static struct shotgun_detail guess(const struct fragments *f, const struct code 
 
 static uint16_t pool_slot(struct fragments *f)
 {
-	const unsigned n = f->at.next_pool++ % (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL);
+	const unsigned n = f->b.at.next_pool++ % (GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL);
 	return (uint16_t)(GRAPH_SLOT_POOL + n);
-}
-
-static bool ends_packet(const struct fragments *f, uint64_t pc)
-{
-	const uint64_t block = f->m.block_bytes ? f->m.block_bytes : 16;
-	return f->at.packet >= f->m.fetch_width || f->at.taken >= f->m.taken_per_fetch ||
-	       pc / block != f->at.block;
 }
 
 static void fetch_edges(struct fragments *f, uint64_t pc, const struct shotgun_detail *d,
 			const struct shotgun_detail *before, bool jumped, struct graph_inst *out)
 {
-	const struct edges_machine *m = &f->m;
-	const uint64_t block = m->block_bytes ? m->block_bytes : 16;
-	const bool redirected = before && before->flags & RI_MISPREDICT,
-		   bubble = before && before->flags & RI_BTB_MISS,
-		   flushed = before && before->flags & (RI_FLUSHES | RI_EXCEPTION);
+	const struct edges_machine *m = &f->b.m;
+	struct fetch_facts facts = {
+		.pc = pc,
+		.redirected = before && before->flags & RI_MISPREDICT,
+		.bubble = before && before->flags & RI_BTB_MISS,
+		.flushed = before && before->flags & (RI_FLUSHES | RI_EXCEPTION),
+		.flush = d->flush ? d->flush : (uint16_t)m->flush,
+		.own = d->icache,
+		.own_cat = CAT_IMISS,
+		.rest = d->itlb,
+		.buffer = min_u64(1 + m->front_entries + (uint64_t)FRONT_SLACK * m->fetch_width,
+				  GRAPH_REACH),
+	};
 	/* A jump within the limit of taken branches goes on in the block where it leads. */
+	const uint64_t block = pc / m->block_bytes;
 	if (jumped && f->at.taken < m->taken_per_fetch)
-		f->at.block = pc / block;
-	const bool full = ends_packet(f, pc);
-	if (before && !redirected && !bubble && !flushed && !full && !d->icache && !d->itlb)
-		return;
-	out->flags |= GRAPH_HEAD;
+		f->at.block = block;
+	const bool full = f->at.packet >= m->fetch_width || f->at.taken >= m->taken_per_fetch ||
+			  block != f->at.block,
+		   cut = facts.redirected || facts.bubble;
 	/* A miss in the middle of a packet begins in its cycle. */
-	if (full || redirected || bubble || flushed || !before)
-		out->step[0] =
-		    (struct graph_part){ .cycles = 1,
-					 .category = !full && (redirected || bubble) ? CAT_BW_BMISP
-										     : CAT_BW };
-	if (bubble)
-		out->step[1] =
-		    (struct graph_part){ .cycles = (uint16_t)m->btb_bubble, .category = CAT_BMISP };
-	if (redirected) {
-		out->flags |= GRAPH_PD;
-		out->pd = (uint16_t)m->redirect;
-		out->pd_cat = CAT_BMISP;
-	}
-	if (flushed) {
-		out->flags |= GRAPH_CF;
-		out->cf = d->flush ? d->flush : (uint16_t)m->flush;
-	}
-	out->fetch[0] = (struct graph_part){ .cycles = d->icache, .category = CAT_IMISS };
-	out->fetch[1] = (struct graph_part){ .cycles = d->itlb, .category = CAT_NONE };
-	out->fetch[2] = (struct graph_part){ .cycles = d->isaved, .category = CAT_SAVED_IMISS };
-	const uint64_t x = 1 + m->front_entries + (uint64_t)FRONT_SLACK * m->fetch_width;
-	out->buffer = (uint16_t)min_u64(x, GRAPH_REACH);
+	facts.steps = full || cut || facts.flushed || !before;
+	facts.cut = !full && cut ? CAT_BW_BMISP : CAT_BW;
+	if (!facts.steps && !d->icache && !d->itlb)
+		return;
+	build_fetch(&f->b, &facts, out);
+	out->fetch[2] = part_as(d->isaved, CAT_SAVED_IMISS);
 	f->at.packet = f->at.taken = 0;
-	f->at.block = pc / block;
-}
-
-static uint16_t distance(const size_t *of, size_t n, uint64_t entries, size_t i, uint64_t otherwise)
-{
-	if (!entries || n < entries)
-		return (uint16_t)otherwise;
-	return (uint16_t)min_u64(otherwise, i - of[n - entries]);
-}
-
-static void window_edges(struct fragments *f, size_t i, const struct code *c,
-			 struct graph_inst *out)
-{
-	const struct edges_machine *m = &f->m;
-	for (unsigned k = 0; k < 2; k++) {
-		const uint64_t times = k ? EDGES_WINDOW_MANY : 1;
-		uint16_t x = (uint16_t)(m->rob * times);
-		if (c->cls == CLASS_LOAD || c->cls == CLASS_AMO)
-			x = distance(f->loads, f->at.nloads, m->lq * times, i, x);
-		if (c->operands.dst >= 32)
-			x = distance(f->fps, f->at.nfps, m->fp_regs * times, i, x);
-		else if (c->operands.dst)
-			x = distance(f->ints, f->at.nints, m->int_regs * times, i, x);
-		out->cd[k] = k && x < GRAPH_WIN_GRAIN ? GRAPH_WIN_GRAIN : x;
-	}
-	if (c->cls == CLASS_LOAD || c->cls == CLASS_AMO)
-		f->loads[f->at.nloads++] = i;
-	if (c->operands.dst >= 32)
-		f->fps[f->at.nfps++] = i;
-	else if (c->operands.dst)
-		f->ints[f->at.nints++] = i;
+	f->at.block = block;
 }
 
 static uint16_t slot_before(const struct fragments *f, size_t i, uint32_t distance_back)
@@ -363,99 +290,72 @@ static uint16_t slot_before(const struct fragments *f, size_t i, uint32_t distan
 	return distance_back && distance_back <= i ? f->slot[i - distance_back] : 0;
 }
 
+static void load_edges(struct fragments *f, size_t i, const struct shotgun_detail *d,
+		       struct graph_inst *out)
+{
+	const struct edges_machine *m = &f->b.m;
+	const uint64_t number = f->b.at.number,
+		       after = reach_after(&f->b.reach, number, slots_root(&f->b.slots, out),
+					   f->b.slots.count);
+	struct load_facts facts = { .latency = d->latency,
+				    .hit =
+					d->level == LEVEL_FWD ? m->forward_latency : m->l1d_latency,
+				    .dtlb = d->dtlb,
+				    .line = slot_before(f, i, d->prod_line),
+				    .level = d->level };
+	build_hit(&f->b, d->pc, &facts, out);
+	const bool missed = facts.miss;
+	if (facts.line)
+		facts.miss = 0; /* all of it is waiting for that line */
+	else
+		facts.saved = d->dsaved;
+	if (facts.miss)
+		facts.as =
+		    (uint8_t)reach_saves(&f->b.reach, number, after, f->b.slots.count, &facts.most);
+	if ((d->dsaved || missed) && !facts.line)
+		reach_line(&f->b.reach, number, after, d->dsaved);
+	if (build_miss(&f->b, d->pc, &facts, out))
+		out->mem = pool_slot(f);
+	f->slot[i] = facts.line ? facts.line : out->mem;
+}
+
 static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 			  const struct shotgun_detail *d, struct graph_inst *out)
 {
-	const struct edges_machine *m = &f->m;
-	const bool store = c->cls == CLASS_STORE,
-		   load = c->cls == CLASS_LOAD || c->cls == CLASS_AMO;
-	unsigned n = 0;
-	for (unsigned k = 0; k < 3; k++)
-		if (c->operands.src[k] && !(k == 1 && store))
-			out->src[n++] = c->operands.src[k];
+	const struct edges_machine *m = &f->b.m;
+	build_sources(c, c->load ? slot_before(f, i, d->prod_mem) : 0, out);
 	f->slot[i] = 0;
-	if (load && slot_before(f, i, d->prod_mem) && n < GRAPH_SOURCES)
-		out->src[n++] = slot_before(f, i, d->prod_mem);
-	const enum edges_unit unit = edges_unit_of(m, c->cls);
-	if (unit < EDGES_UNITS && m->unit[unit].count && !m->unit[unit].pipelined) {
+	if (c->unit < EDGES_UNITS && !m->unit[c->unit].pipelined) {
 		/* The description says how long the unit is taken; that explains the waiting. */
-		out->port = (uint16_t)(GRAPH_SLOT_PORTS + unit * EDGES_PORTS +
-				       f->at.next_port[unit]++ % m->unit[unit].count);
-		out->after = out->port;
-		out->flags |= GRAPH_PORT;
-		out->occupies = (struct graph_part){ .cycles = d->latency, .category = CAT_LGALU };
+		const unsigned n = f->b.at.next_port[c->unit]++ % m->unit[c->unit].count;
+		const uint16_t slot = (uint16_t)(GRAPH_SLOT_PORTS + c->unit * EDGES_PORTS + n);
+		build_port(out, slot, slot, part_as(d->latency, CAT_LGALU), true);
 	} else {
-		out->re = (struct graph_part){ .cycles = d->contention, .category = CAT_BW };
+		out->re = part_as(d->contention, CAT_BW);
 	}
-	if (load) {
-		const uint64_t after = reach_after(&f->reach, f->before + i,
-						   slots_root(&f->slots, out), f->slots.count);
-		const uint32_t hit = d->level == LEVEL_FWD ? m->forward_latency : m->l1d_latency;
-		const uint32_t l1 = (uint32_t)min_u64(d->latency, hit);
-		uint32_t rest = d->latency - l1, tlb = (uint32_t)min_u64(rest, d->dtlb);
-		rest -= tlb;
-		out->ep = (uint16_t)((l1 ? 1 : 0) + tlb);
-		out->ep_part[0] = (struct graph_part){ .cycles = (uint16_t)(l1 ? l1 - 1 : 0),
-						       .category = CAT_DL1 };
-		n = out->ep_part[0].cycles ? 1 : 0;
-		if (slot_before(f, i, d->prod_line)) {
-			out->line = slot_before(f, i, d->prod_line);
-			out->line_cat = CAT_DMISS;
-			f->slot[i] = out->line;
-		} else if (rest) {
-			uint32_t most;
-			const enum graph_category as =
-			    reach_saves(&f->reach, f->before + i, after, f->slots.count, &most);
-			const uint16_t left =
-			    as == CAT_DMISS ? 0 : (uint16_t)(rest - min_u64(rest, most));
-			out->ep_part[n++] = (struct graph_part){ .cycles = (uint16_t)(rest - left),
-								 .category = (uint8_t)as };
-			if (left)
-				out->ep_part[n++] =
-				    (struct graph_part){ .cycles = left, .category = CAT_DMISS };
-			out->mem = f->slot[i] = pool_slot(f);
-		}
-		if ((d->dsaved || rest) && !out->line)
-			reach_line(&f->reach, f->before + i, after, d->dsaved);
-		if (d->dsaved && !out->line) {
-			out->ep_part[n] =
-			    (struct graph_part){ .cycles = d->dsaved, .category = CAT_SAVED_DMISS };
-			out->mem = f->slot[i] = f->slot[i] ? f->slot[i] : pool_slot(f);
-		}
-	} else if (store) {
+	if (c->load) {
+		load_edges(f, i, d, out);
+	} else if (c->split) {
 		out->ep = 1;
-		out->data = c->operands.src[1];
-		out->mem = f->slot[i] = pool_slot(f);
-	} else if (c->cls == CLASS_HINT) {
-		out->ep = d->latency;
+		out->data = c->src[1];
 	} else {
-		const bool longer =
-		    (c->cls == CLASS_MUL || c->cls == CLASS_DIV || c->cls == CLASS_FADD ||
-		     c->cls == CLASS_FMUL || c->cls == CLASS_FDIV || c->cls == CLASS_FSQRT) &&
-		    d->latency != 1;
-		out->ep_part[0] = (struct graph_part){ .cycles = d->latency,
-						       .category = longer ? CAT_LGALU : CAT_SHALU };
-		if (c->operands.dst)
-			out->wake = (struct graph_part){ .cycles = (uint16_t)m->wakeup,
-							 .category = out->ep_part[0].category };
+		build_operation(&f->b, d->pc, c, d->latency, out);
 	}
-	if (c->cls == CLASS_AMO && !out->mem)
+	if (c->store && !out->mem)
 		out->mem = f->slot[i] = pool_slot(f);
-	out->dst = c->operands.dst;
-	slots_next(&f->slots, !load && !store && out->ep_part[0].category == CAT_SHALU,
-		   m->unified || edges_queue_of(m, c->cls) == 0, out);
+	build_done(&f->b, c, d->latency, out);
 }
 
 /* ---- the path ---- */
 
 /* Step 2d: the PC after this one; 0 if only a sample can say. */
-static uint64_t next_pc(struct fragments *f, const struct code *c, unsigned bits)
+static uint64_t next_pc(struct fragments *f, const struct text *c, unsigned bits)
 {
 	const uint64_t after = c->pc + c->in.len;
 	f->at.jumped = false;
-	if (c->cls != CLASS_BRANCH && c->cls != CLASS_JUMP)
+	if (c->code.cls != CLASS_BRANCH && c->code.cls != CLASS_JUMP)
 		return after;
-	if (c->cls == CLASS_BRANCH) {
+	if (c->code.cls == CLASS_BRANCH) {
 		f->at.jumped = bits & SHOTGUN_BIT1;
 		return f->at.jumped ? c->pc + (uint64_t)(int64_t)c->in.imm : after;
 	}
@@ -510,8 +410,8 @@ static void find_targets(struct fragments *f)
 	size_t n = 0;
 	f->targets = x_calloc(f->ndetails + 1, sizeof(*f->targets));
 	for (size_t k = 0; k < f->ndetails; k++) {
-		const struct code *c = code_at(f, f->details[k].pc);
-		if (!c || c->cls != CLASS_JUMP)
+		const struct text *c = code_at(f, f->details[k].pc);
+		if (!c || c->code.cls != CLASS_JUMP)
 			continue;
 		if (isa_is_call(&c->in))
 			f->targets[n++] = c->pc + c->in.len;
@@ -531,12 +431,13 @@ static unsigned plausible(struct fragments *f, const struct shotgun_long *on, si
 	unsigned n = 0;
 	for (; n < AHEAD && i + n < SHOTGUN_LONG; n++) {
 		const unsigned bits = on->bits[i + n];
-		const struct code *c = code_at(f, pc);
+		const struct text *c = code_at(f, pc);
 		if (!c || !is_legal(c, bits))
 			return 0;
-		if (c->cls == CLASS_JUMP && isa_is_indirect(&c->in))
+		if (c->code.cls == CLASS_JUMP && isa_is_indirect(&c->in))
 			return n + 1;
-		pc += (c->cls == CLASS_JUMP || (c->cls == CLASS_BRANCH && bits & SHOTGUN_BIT1))
+		pc += (c->code.cls == CLASS_JUMP ||
+		       (c->code.cls == CLASS_BRANCH && bits & SHOTGUN_BIT1))
 			  ? (uint64_t)(int64_t)c->in.imm
 			  : c->in.len;
 	}
@@ -552,6 +453,7 @@ static bool guess_target(struct fragments *f, const struct shotgun_long *on, str
 	int differs;
 	uint64_t to = 0;
 	f->at = g->after;
+	f->b.at = g->after.build;
 	while (g->ntried < TRIES) {
 		const struct shotgun_detail *d =
 		    closest(f, g->of, g->signature, g->mask, g->tried, g->ntried, &differs);
@@ -589,18 +491,6 @@ static bool go_back(struct fragments *f, const struct shotgun_long *on)
 	return false;
 }
 
-/* How far its wrong path got, and would get in a larger window; as in the whole graph. */
-static void note_mispredict(struct fragments *f, size_t i, const struct shotgun_detail *d,
-			    const struct graph_inst *out)
-{
-	const uint64_t cycles = d->resolve - min_u64(d->resolve, f->m.depth + 1),
-		       fetched = cycles * (i + 1) / (f->at.heads ? f->at.heads : 1);
-	const bool soon = reach_was_saved(&f->reach, slots_root(&f->slots, out));
-	reach_branch(&f->reach, f->before + i, fetched, cycles * EDGES_BW_WIDTH,
-		     (uint32_t)(cycles + f->m.depth + f->m.redirect), f->m.rob,
-		     soon ? f->m.rob : EDGES_WINDOW_MANY * f->m.rob);
-}
-
 /* The next instruction of the path. False if it cannot be what the bits say. */
 static bool build_one(struct fragments *f, enum shotgun_design design,
 		      const struct shotgun_long *on, uint64_t *signature, uint64_t *mask,
@@ -608,28 +498,30 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 {
 	const size_t i = f->at.i;
 	const uint64_t pc = f->at.pc;
-	const struct code *c = pc ? code_at(f, pc) : NULL;
+	const struct text *c = pc ? code_at(f, pc) : NULL;
 	if (!c)
 		return false;
 	if (design != DESIGN_SHORT || i == 0)
 		*signature = signature_at(on, i, mask);
 	const struct shotgun_detail *d = sample_for(f, design, pc, *signature, *mask);
-	const unsigned bits = design != DESIGN_SHORT ? on->bits[i]
-			      : d		     ? d->bits
-			      : c->cls == CLASS_JUMP ? SHOTGUN_BIT1
-						     : *signature >> 2 * SHOTGUN_CONTEXT & 3;
+	const unsigned bits = design != DESIGN_SHORT	  ? on->bits[i]
+			      : d			  ? d->bits
+			      : c->code.cls == CLASS_JUMP ? SHOTGUN_BIT1
+							  : *signature >> 2 * SHOTGUN_CONTEXT & 3;
 	if (design != DESIGN_SHORT && !is_legal(c, bits))
 		return false;
-	const struct shotgun_detail now = d ? *d : guess(f, c, bits);
+	const struct shotgun_detail now = d ? *d : unsampled(f, c, bits);
 	f->at.missing += !d;
 	f->at.right += pc == on->pcs[i];
 	memset(out, 0, sizeof(*out));
 	fetch_edges(f, pc, &now, i ? &f->at.before : NULL, f->at.jumped, out);
-	window_edges(f, i, c, out);
-	execute_edges(f, i, c, &now, out);
+	build_window(&f->b, &c->code, out);
+	execute_edges(f, i, &c->code, &now, out);
 	f->at.heads += out->flags & GRAPH_HEAD ? 1 : 0;
 	if (now.flags & RI_MISPREDICT)
-		note_mispredict(f, i, &now, out);
+		build_mispredict(&f->b, now.resolve, i + 1, f->at.heads ? f->at.heads : 1,
+				 f->b.m.rob, out);
+	build_next(&f->b, &c->code);
 	f->at.packet++;
 	f->at.before = now;
 	f->at.i++;
@@ -639,6 +531,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 		f->at.pc = d ? d->target : 0;
 	} else if (!f->at.pc) {
 		struct guess *g = &f->guesses[f->nguesses++];
+		f->at.build = f->b.at;
 		*g = (struct guess){
 			.after = f->at, .of = pc, .signature = *signature, .mask = *mask
 		};
@@ -660,9 +553,10 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 	unsigned back = 0;
 	if (!f->targets)
 		find_targets(f);
-	f->at = (struct path){ .pc = on->start };
-	slots_reset(&f->slots, f->m.issue_slots, f->m.rob);
 	f->before += APART;
+	f->at = (struct path){ .pc = on->start };
+	f->b.at = (struct build_mark){ .number = f->before };
+	slots_reset(&f->b.slots, f->b.m.issue_slots, f->b.m.rob);
 	f->nguesses = 0;
 	while (f->at.i < SHOTGUN_LONG)
 		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&

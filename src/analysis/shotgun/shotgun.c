@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/icost/shadow.h"
+#include "analysis/icost/icost.h"
 #include "store/store.h"
 
 #define DETAIL_PERIOD 200
@@ -112,22 +112,17 @@ static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, s
 static bool put_lengths(const struct shotgun *s, struct store *store, int design,
 			const uint64_t length[GRAPH_LANES], struct err *e)
 {
-	static char names[GRAPH_CATEGORIES][32];
+	char names[GRAPH_CATEGORIES][32];
 	const double scale = (double)(s->last_cycle - s->first_cycle) / (double)length[0];
 	double cost[GRAPH_LANES], icost[GRAPH_LANES];
 	bool ok = true;
-	for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
-		snprintf(names[k], sizeof(names[k]), "%s", graph_category_name[k]);
+	icost_default_names(names);
 	for (unsigned set = 0; set < GRAPH_LANES; set++)
 		cost[set] = icost[set] = ((double)length[0] - (double)length[set]) * scale;
 	graph_icosts(icost);
 	for (unsigned set = 1; ok && set < GRAPH_LANES; set++) {
 		char name[300];
-		size_t n = 0;
-		for (unsigned k = 0; k < GRAPH_CATEGORIES; k++)
-			if (set >> k & 1)
-				n += (size_t)snprintf(name + n, sizeof(name) - n, "%s%s",
-						      n ? "+" : "", names[k]);
+		icost_set_name(names, set, name, sizeof(name));
 		ok = store_insert(store, e, "shotgun", "iisdd", (int64_t)design, (int64_t)set, name,
 				  cost[set], icost[set]);
 	}

@@ -54,7 +54,7 @@ struct shotgun_long {
 
 struct monitor_config {
 	uint32_t detail_period;	       /* instructions between detailed samples, in the mean */
-	uint32_t long_period;	       /* … signature samples */
+	uint32_t long_period;	       /* instructions between signature samples, in the mean */
 	size_t max_details, max_longs; /* more replace random earlier ones */
 	uint64_t seed;
 };
@@ -78,8 +78,8 @@ struct fragment_counts {
 	uint64_t built, discarded;
 	uint64_t insts;	      /* in fragments that were built */
 	uint64_t no_sample;   /* of those, without any detailed sample of their PC */
-	uint64_t inexact;     /* … whose signature is not exactly a sample's */
-	uint64_t right_pc;    /* … whose PC was inferred right */
+	uint64_t inexact;     /* instructions whose signature is not exactly a sample's */
+	uint64_t right_pc;    /* instructions whose PC was inferred right */
 	uint64_t wrong_built; /* fragments with a wrong PC that were built all the same */
 };
 

@@ -43,12 +43,13 @@ struct run {
 	uint64_t po, commit;
 };
 
-static struct run run_new(void)
+static struct run run_with_l1(uint32_t l1d_latency)
 {
 	struct edges_machine m;
 	struct err e = { 0 };
 	struct run r = { 0 };
 	assert_true(edges_machine_read(&m, &meta, NULL, &e));
+	m.l1d_latency = l1d_latency;
 	m.forward_latency = FORWARD;
 	m.unit[PORT_DIV].count = 1;
 	m.unit[PORT_DIV].latency = DIV_CYCLES;
@@ -56,6 +57,11 @@ static struct run run_new(void)
 	r.edges = edges_new(&m);
 	r.graph = graph_new(&config);
 	return r;
+}
+
+static struct run run_new(void)
+{
+	return run_with_l1(meta.l1d_latency);
 }
 
 static void run_free(struct run *r)
@@ -150,6 +156,22 @@ static void test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest
 	assert_int_equal(edges_residuals(r.edges)[RESIDUAL_EXECUTE], 0);
 	assert_int_equal(graph_commit(r.graph, 1u << CAT_LGALU), FIRST + 6 + 1 + FORWARD);
 	assert_int_equal(graph_commit(r.graph, 1u << CAT_DL1), 6 + DIV_CYCLES + 1);
+	run_free(&r);
+}
+
+/* Beyond the first cycle such a hit has no part, and the miss is the first. */
+static void test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle(void **state)
+{
+	struct run r = run_with_l1(1);
+	struct rec_inst i = inst(&r, LBU(7, 8), CLASS_LOAD, 6, 6 + 150);
+	i.addr = 0x8000;
+	i.size = 1;
+	i.psv = PSV_ST_L1;
+	i.dlevel = LEVEL_MEM;
+	i.lat_dmiss = 149;
+	add(&r, &i);
+	assert_int_equal(graph_base(r.graph).c, 6 + 150);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_DMISS), 6 + 1);
 	run_free(&r);
 }
 
@@ -316,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_622_a_divider_that_others_had_stays_busy_in_a_larger_window),
 		cmocka_unit_test(
 		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
+		cmocka_unit_test(test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle),
 		cmocka_unit_test(
 		    test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk),
 		cmocka_unit_test(test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store),

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* 650: the dependence graph: every lane against brute force, kernels against each other, icosts. */
+/*
+ * 650: the dependence graph: every lane against brute force, kernels against each other, icosts.
+ * Brute force derives from edges.def like all else; that its rows mean what they should is said by
+ * the graphs of icost.c, computed by hand. Compiled a second time with a row more (more.def).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,107 +29,83 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static uint64_t at(const uint64_t *t, int64_t i)
+static uint64_t parts(const struct graph_part *p, unsigned n, unsigned lane)
 {
-	return i > 0 ? t[i] : 0;
+	uint64_t sum = 0;
+	for (unsigned k = 0; k < n; k++)
+		sum += part(p[k], lane);
+	return sum;
 }
 
-/* One lane, node by node, straight from the edges' definitions. Index 0 is before the first. */
+/* Rounded to one whose number is grain - 1 modulo grain. */
+static int64_t rounded(int64_t i, int64_t grain, int64_t by)
+{
+	while (i >= 0 && i % grain != grain - 1)
+		i += by;
+	return i;
+}
+
+/* The rows of edges.def in one lane. Before the first instruction all happens at 0. */
+#define AT(n, j)	    ((int64_t)(j) >= 0 ? t[NODE_##n][j] : 0)
+#define TIME_HERE(n)	    AT(n, i)
+#define TIME_BEFORE(n)	    AT(n, i - 1)
+#define TIME_OWN_PACKET(n)  AT(n, i)
+#define TIME_LAST_PACKET(n) AT(n, i - 1)
+#define TIME_BACK_C(x)	    AT(C, i - (int64_t)(x))
+#define TIME_BACK_E(x)	    AT(E, i - (int64_t)(x))
+#define TIME_NEXT_D(x)	    (AT(D, i - (int64_t)(x)) + 1)
+#define TIME_GRAIN_D(x)	    AT(D, rounded(i - (int64_t)(x), GRAPH_GRAIN, -1))
+#define TIME_GRAIN_C(x)	    AT(C, rounded(i - (int64_t)(x), GRAPH_WIN_GRAIN, 1))
+#define TIME_SLOT(x)	    slot[x]
+
+#define PLUS_NONE	    0
+#define PLUS_ONE	    1
+#define PLUS_MACHINE(m)	    g->m
+#define PLUS_CYCLES(x)	    x
+#define PLUS_IN_PART(x)	    part(x, lane)
+#define PLUS_IN_PARTS(x, n) parts(x, n, lane)
+#define PLUS_EXECUTION	    (in->ep + parts(in->ep_part, GRAPH_EP_PARTS, lane))
+
+#define IN_LANE_NEVER	true
+#define IN_LANE_BW	bw
+#define IN_LANE_WIN	!wide
+#define IN_LANE_BW_WIN	(bw && !wide)
+#define IN_LANE_NOT_WIN wide
+#define IN_LANE_BY(c)	graph_counts(c, lane)
+
+/* One lane, node by node, straight from the table. */
 static uint64_t brute_force(const struct graph_config *g, const struct graph_inst *insts, size_t n,
 			    unsigned lane)
 {
-	static uint64_t d[LONG_INSTS + 1], c[LONG_INSTS + 1], e[LONG_INSTS + 1], slot[GRAPH_SLOTS];
+	static uint64_t t[NODES][LONG_INSTS], slot[GRAPH_SLOTS];
 	const bool bw = !(lane >> CAT_BW & 1) || g->one_width,
 		   wide = lane >> CAT_WIN & 1 && !g->one_window;
-	uint64_t f = 0, p = 0;
 	memset(slot, 0, sizeof(slot));
-	d[0] = c[0] = e[0] = 0;
-	for (int64_t i = 1; i <= (int64_t)n; i++) {
-		const struct graph_inst *in = &insts[i - 1];
-		/* the graph counts from 0 */
-		const int64_t k = i - 1;
-		if (in->flags & GRAPH_HEAD) {
-			f += part(in->step[0], lane) + part(in->step[1], lane);
-			if (in->flags & GRAPH_PD && graph_counts(in->pd_cat, lane))
-				f = later(f, p + in->pd);
-			if (in->flags & GRAPH_CF)
-				f = later(f, c[i - 1] + in->cf);
-			int64_t j = k - in->buffer;
-			while (j >= 0 && j % GRAPH_GRAIN != GRAPH_GRAIN - 1)
-				j--;
-			if (in->buffer && bw)
-				f = later(f, at(d, j + 1));
-			j = k - (int64_t)g->buffer_ideal;
-			while (j >= 0 && j % GRAPH_GRAIN != GRAPH_GRAIN - 1)
-				j--;
-			if (g->buffer_ideal)
-				f = later(f, at(d, j + 1));
-			if (bw && !wide && in->targets)
-				f = later(f, at(c, i - in->targets));
-			f += part(in->fetch[0], lane) + part(in->fetch[1], lane) +
-			     part(in->fetch[2], lane);
-		}
-		d[i] = later(d[i - 1], f + g->depth);
-		if (bw)
-			d[i] = later(d[i], at(d, i - g->fetch_width) + 1);
-		if (wide) {
-			int64_t j = k - in->cd[1];
-			while (j >= 0 && j % GRAPH_WIN_GRAIN != GRAPH_WIN_GRAIN - 1)
-				j++;
-			if (in->cd[1])
-				d[i] = later(d[i], at(c, j + 1));
-		} else {
-			if (in->cd[0])
-				d[i] = later(d[i], at(c, i - in->cd[0]) + part(in->cd_wait, lane));
-			if (in->iq)
-				d[i] = later(d[i], at(e, i - in->iq));
-		}
-		if (in->flags & GRAPH_SERIAL)
-			d[i] = later(d[i], c[i - 1]);
-		d[i] += part(in->dd, lane);
-		uint64_t r = d[i] + g->dispatch_latency;
-		uint64_t port = r;
-		for (unsigned s = 0; s < GRAPH_SOURCES; s++)
-			r = later(r, slot[in->src[s]]);
-		if (in->port) {
-			if (bw)
-				port = later(port, slot[in->after]);
-			if (in->flags & GRAPH_PORT)
-				r = later(r, port);
-			slot[in->port] = port + part(in->occupies, lane);
-		}
-		e[i] = r + part(in->re, lane);
-		p = e[i];
-		if (in->flags & GRAPH_LINE) {
-			const uint64_t line = graph_counts(in->line_cat, lane)
-						  ? slot[in->late] + part(in->drain, lane)
-						  : 0,
-				       wait = later(line, p) - p;
-			p += wait <= in->fill ? wait : in->flags & GRAPH_FORWARD ? 0 : in->fill;
-		} else {
-			p = later(p, slot[in->late]);
-		}
-		if (in->written)
-			p = later(e[i], at(c, i - in->written) + part(in->drain, lane));
-		const uint64_t begun = p;
-		p += in->ep;
-		for (unsigned s = 0; s < GRAPH_EP_PARTS; s++)
-			p += part(in->ep_part[s], lane);
-		if (in->line && graph_counts(in->line_cat, lane))
-			p = later(p, slot[in->line]);
-		p = later(p, slot[in->data]);
-		c[i] = later(later(p, begun + g->commit_latency), c[i - 1]);
-		if (bw)
-			c[i] = later(c[i], at(c, i - g->commit_width) + 1);
-		c[i] += in->pc;
-		if (in->mem)
-			slot[in->mem] = p;
-		if (in->brings)
-			slot[in->brings] = c[i] + in->fill;
-		if (in->dst)
-			slot[in->dst] = p + part(in->wake, lane);
+	for (int64_t i = 0; i < (int64_t)n; i++) {
+		const struct graph_inst *in = &insts[i];
+		t[NODE_F][i] = AT(F, i - 1);
+#define NODE(n)                                                                                    \
+	if (HAS_##n) {                                                                             \
+		uint64_t x = 0;
+#define EDGE(name, n, at, latency, removed, when, blame)                                           \
+	if (HOLDS_##when && IN_LANE_##removed)                                                     \
+		x = later(x, TIME_##at + PLUS_##latency);
+#define NEAR EDGE
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, forward)                        \
+	if (HOLDS_##when && IN_LANE_##removed) {                                                   \
+		const uint64_t wait = later(TIME_##at + PLUS_##latency, x) - x;                    \
+		x += wait <= limit ? wait : forward ? 0 : limit;                                   \
 	}
-	return c[n];
+#define OWN(n, latency, when) x += PLUS_##latency;
+#define RESULT(into, n, latency, when)                                                             \
+	if (HOLDS_##when)                                                                          \
+		slot[in->into] = x + PLUS_##latency;
+#define END(n)                                                                                     \
+	t[NODE_##n][i] = x;                                                                        \
+	}
+#include "analysis/icost/edges.def"
+	}
+	return t[NODE_C][n - 1];
 }
 
 static struct graph_part random_part(struct rng *rng, unsigned one_in, unsigned most)
@@ -194,6 +174,11 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 			in->brings = (uint16_t)(GRAPH_SLOT_POOL + rng_below(rng, 8));
 			in->fill = (uint16_t)rng_below(rng, 300);
 		}
+#ifdef EDGES_MORE
+		in->more = rng_below(rng, 3) ? 0 : (uint16_t)(1 + rng_below(rng, g->window));
+		in->more_wait = random_part(rng, 2, 40);
+		in->more_cat = (uint8_t)rng_below(rng, CAT_COUNT);
+#endif
 	}
 }
 

@@ -497,6 +497,13 @@ static void test_683_slack_holds_when_it_is_used_up(void **state)
 				    (struct graph_part){ .cycles = 2, .category = CAT_NONE };
 			}
 			in->pc = !rng_below(&rng, 10);
+#ifdef EDGES_MORE
+			/* not before the first, where a segment has nothing */
+			const uint64_t back = min_u64(i, s->config.window);
+			in->more = back ? (uint16_t)rng_below(&rng, back + 1) : 0;
+			in->more_wait = some(&rng, 9);
+			in->more_cat = CAT_NONE;
+#endif
 			if (!rng_below(&rng, 4)) {
 				in->brings = (uint16_t)(GRAPH_SLOT_POOL + rng_below(&rng, 2));
 				in->fill = (uint16_t)(10 + rng_below(&rng, 20));
