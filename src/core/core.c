@@ -110,8 +110,8 @@ static void allocate(struct core *c)
 	c->order_wait = x_calloc(size / 64, sizeof(uint64_t));
 
 	/* An idealised store may exceed sq_size; the ring of stores is then the limit. */
-	uint32_t stores =
-	    power_of_two_above((uint64_t)c->sq_size * (c->cfg.nideal_pcs ? IDEAL_WIN_FACTOR : 1) + 1);
+	uint32_t stores = power_of_two_above(
+	    (uint64_t)c->sq_size * (c->cfg.nideal_pcs ? IDEAL_WIN_FACTOR : 1) + 1);
 	c->sq_mask = stores - 1;
 	c->stores = x_calloc(stores, sizeof(*c->stores));
 	if (c->cfg.wait_entries)

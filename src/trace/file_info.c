@@ -285,7 +285,12 @@ static bool is_possible(const struct trace_info *info)
 	const struct trace_meta *m = &info->meta;
 	uint64_t most = 0;
 	const uint64_t numbers[] = {
-#define X(name) strcmp(#name, "seed") ? m->name : 0,
+/* UINT32_MAX is "no limit", which an idealised machine has on what nothing is sized by */
+#define X(name)                                                                                    \
+	strcmp(#name, "seed") && (m->name != UINT32_MAX || (strcmp(#name, "taken_per_fetch") &&    \
+							    strcmp(#name, "issue_width")))         \
+	    ? m->name                                                                              \
+	    : 0,
 		META_NUMBERS(X)
 #undef X
 	};

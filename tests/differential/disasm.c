@@ -364,7 +364,8 @@ static uint64_t number(const char *what, const char *text, uint64_t min, uint64_
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	size_t count = argc > 2 ? number("COUNT", argv[2], 1, 100000000) : 200;
+	bool is_file = !strcmp(what, "elf");
+	size_t count = argc > 2 && !is_file ? number("COUNT", argv[2], 1, 100000000) : 200;
 	uint64_t seed = argc > 3 ? number("SEED", argv[3], 0, UINT64_MAX) : 1;
 
 	if (!have_objdump()) {

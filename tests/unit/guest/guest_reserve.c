@@ -21,7 +21,12 @@
 #define FILE_PAGES   24
 #define RESERVED_END (GUEST_ADDR_LIMIT + GUEST_GUARD_BYTES)
 
-enum { STEPS = 40000, FORK_EVERY = 500 };
+#ifdef __SANITIZE_ADDRESS__
+#define STEPS 10000 /* each takes several times as long */
+#else
+#define STEPS 40000
+#endif
+#define FORK_EVERY 500
 
 /* ---- host calls that fail ---- */
 
