@@ -2,7 +2,7 @@
 /*
  * Each direct branch inside the function gets a lane, the innermost one that no overlapping jump
  * holds; short jumps come first so that they are drawn closest to the code. Jumps beyond the lanes
- * are left out.
+ * are left out, and so are all of a function that is too long to be looked at.
  */
 #include "view/jumps.h"
 
@@ -11,6 +11,8 @@
 
 #include "isa/isa.h"
 #include "util/util.h"
+
+#define ROWS_MAX 16384
 
 struct jump {
 	size_t from, to; /* rows */
@@ -21,6 +23,7 @@ struct jumps {
 	struct jump *list;
 	size_t count;
 	int lanes;
+	uint32_t (*held)[JUMP_LANES]; /* by row and lane: 1 + the jump that passes there; 0: none */
 };
 
 static size_t row_of(const uint64_t *pcs, size_t count, uint64_t pc)
@@ -59,11 +62,12 @@ static void place(struct jumps *j, size_t index)
 {
 	struct jump *x = &j->list[index];
 	for (x->lane = 0; x->lane < JUMP_LANES; x->lane++) {
-		bool free_lane = true;
-		for (size_t i = 0; i < index && free_lane; i++)
-			free_lane = j->list[i].lane != x->lane || bottom(&j->list[i]) < top(x) ||
-				    top(&j->list[i]) > bottom(x);
-		if (free_lane) {
+		size_t row = top(x);
+		while (row <= bottom(x) && !j->held[row][x->lane])
+			row++;
+		if (row > bottom(x)) {
+			for (row = top(x); row <= bottom(x); row++)
+				j->held[row][x->lane] = (uint32_t)index + 1;
 			if (x->lane + 1 > j->lanes)
 				j->lanes = x->lane + 1;
 			return;
@@ -76,7 +80,8 @@ struct jumps *jumps_new(const uint64_t *pcs, const uint32_t *words, size_t count
 {
 	struct jumps *j = x_calloc(1, sizeof(*j));
 	j->list = x_calloc(count, sizeof(*j->list));
-	for (size_t i = 0; i < count; i++) {
+	j->held = x_calloc(count, sizeof(*j->held));
+	for (size_t i = 0; i < count && count <= ROWS_MAX; i++) {
 		struct inst in = isa_decode(words[i]);
 		if (in.op == OP_ILLEGAL || !(op_info[in.op].flags & OPF_CTRL) ||
 		    isa_is_indirect(&in) || isa_is_call(&in))
@@ -94,6 +99,7 @@ struct jumps *jumps_new(const uint64_t *pcs, const uint32_t *words, size_t count
 void jumps_free(struct jumps *j)
 {
 	free(j->list);
+	free(j->held);
 	free(j);
 }
 
@@ -102,16 +108,33 @@ int jumps_lanes(const struct jumps *j)
 	return j->lanes;
 }
 
+/* The jumps that pass a row, short ones first. */
+static int jumps_at(const struct jumps *j, size_t row, uint32_t here[JUMP_LANES])
+{
+	int n = 0;
+	for (int lane = 0; lane < j->lanes; lane++) {
+		const uint32_t jump = j->held[row][lane];
+		int at = n;
+		if (!jump)
+			continue;
+		for (; at && here[at - 1] > jump; at--)
+			here[at] = here[at - 1];
+		here[at] = jump;
+		n++;
+	}
+	return n;
+}
+
 char *jumps_draw(const struct jumps *j, size_t index, int at_inst, char *buf)
 {
 	const char *cell[JUMP_LANES + 1];
 	int columns = j->lanes + 1;
 	for (int i = 0; i < columns; i++)
 		cell[i] = " ";
-	for (size_t i = 0; i < j->count; i++) {
-		const struct jump *x = &j->list[i];
-		if (x->lane < 0 || index < top(x) || index > bottom(x))
-			continue;
+	uint32_t here[JUMP_LANES];
+	int passing = jumps_at(j, index, here);
+	for (int i = 0; i < passing; i++) {
+		const struct jump *x = &j->list[here[i] - 1];
 		int column = j->lanes - 1 - x->lane;
 		bool end = index == x->from || index == x->to;
 		if (!at_inst || !end) {
