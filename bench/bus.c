@@ -40,22 +40,10 @@ static uint64_t produce(struct emit *e, uint64_t cycles)
 	return 3 * cycles;
 }
 
-/* What the user wrote, which must be a number in that range. */
-static uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
-{
-	struct number_range range = { min, max, NUMBER_DECIMAL };
-	struct err e;
-	uint64_t n;
-
-	if (!number_check(what, text, &range, &n, &e))
-		die("%s", e.text);
-	return n;
-}
-
 int main(int argc, char **argv)
 {
-	uint64_t millions = argc > 1 ? number("MILLIONS", argv[1], 1, 1000000) : 60;
-	unsigned workers = argc > 2 ? (unsigned)number("WORKERS", argv[2], 0, 64) : 1;
+	uint64_t millions = argc > 1 ? number_argument("MILLIONS", argv[1], 1, 1000000) : 60;
+	unsigned workers = argc > 2 ? (unsigned)number_argument("WORKERS", argv[2], 0, 64) : 1;
 	struct trace_meta meta = { .commit_width = 2 };
 	struct err e = { "" };
 	double best = 1e30;

@@ -60,3 +60,14 @@ bool number_check(const char *what, const char *text, const struct number_range 
 	return err_set(e, "%s: '%s' is not valid: a whole number from %" PRIu64 " to %s%s", what,
 		       text, r->min, most, units[r->units]);
 }
+
+uint64_t number_argument(const char *what, const char *text, uint64_t min, uint64_t max)
+{
+	struct number_range range = { min, max, NUMBER_DECIMAL };
+	struct err e;
+	uint64_t n;
+
+	if (!number_check(what, text, &range, &n, &e))
+		die("%s", e.text);
+	return n;
+}

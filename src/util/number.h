@@ -31,5 +31,7 @@ bool number_parse(const char *text, const struct number_range *r, uint64_t *out)
 /* The same; if not, e says so of `what`, names the text and what is valid. */
 bool number_check(const char *what, const char *text, const struct number_range *r, uint64_t *out,
 		  struct err *e);
+/* A word of a tool's command line; the tool ends with a line if it is no number in that range. */
+uint64_t number_argument(const char *what, const char *text, uint64_t min, uint64_t max);
 
 #endif

@@ -349,24 +349,12 @@ static int compare_words(size_t count, uint64_t seed)
 	return status;
 }
 
-/* What the user wrote, which must be a number in that range. */
-static uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
-{
-	struct number_range range = { min, max, NUMBER_DECIMAL };
-	struct err e;
-	uint64_t n;
-
-	if (!number_check(what, text, &range, &n, &e))
-		die("%s", e.text);
-	return n;
-}
-
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 	bool is_file = !strcmp(what, "elf");
-	size_t count = argc > 2 && !is_file ? number("COUNT", argv[2], 1, 100000000) : 200;
-	uint64_t seed = argc > 3 ? number("SEED", argv[3], 0, UINT64_MAX) : 1;
+	size_t count = argc > 2 && !is_file ? number_argument("COUNT", argv[2], 1, 100000000) : 200;
+	uint64_t seed = argc > 3 ? number_argument("SEED", argv[3], 0, UINT64_MAX) : 1;
 
 	if (!have_objdump()) {
 		printf("skipped: no %s\n", OBJDUMP);

@@ -36,18 +36,6 @@ static void usage(void)
 	    "N] [--emit FILE]");
 }
 
-/* What the user wrote, which must be a number in that range. */
-static uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
-{
-	struct number_range range = { min, max, NUMBER_DECIMAL };
-	struct err e;
-	uint64_t n;
-
-	if (!number_check(what, text, &range, &n, &e))
-		die("%s", e.text);
-	return n;
-}
-
 static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
@@ -74,13 +62,13 @@ static void parse(int argc, char **argv, struct options *o)
 			o->program.self = true;
 			break;
 		case 'n':
-			o->count = number("--count", optarg, 1, UINT64_MAX);
+			o->count = number_argument("--count", optarg, 1, UINT64_MAX);
 			break;
 		case 'S':
-			o->program.seed = number("--seed", optarg, 0, UINT64_MAX);
+			o->program.seed = number_argument("--seed", optarg, 0, UINT64_MAX);
 			break;
 		case 'i':
-			o->program.insts = (unsigned)number("--insts", optarg, 1, 200000);
+			o->program.insts = (unsigned)number_argument("--insts", optarg, 1, 200000);
 			break;
 		case 'e':
 			o->emit = optarg;

@@ -21,6 +21,7 @@
 
 #include "differential/random/hostile.h"
 #include "differential/random/run.h"
+#include "util/number.h"
 #include "util/util.h"
 
 enum run {
@@ -62,16 +63,6 @@ static void usage(void)
 	die("usage: hostile --culprit FILE [--qemu FILE] [--count N] [--seed N] [--emit FILE]");
 }
 
-static uint64_t number(const char *text)
-{
-	char *end;
-	uint64_t n = strtoull(text, &end, 10);
-
-	if (*end || end == text)
-		usage();
-	return n;
-}
-
 static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
@@ -93,10 +84,10 @@ static void parse(int argc, char **argv, struct options *o)
 			o->runner.qemu = optarg;
 			break;
 		case 'n':
-			o->count = (unsigned)number(optarg);
+			o->count = (unsigned)number_argument("--count", optarg, 1, 100000000);
 			break;
 		case 'S':
-			o->seed = number(optarg);
+			o->seed = number_argument("--seed", optarg, 0, UINT64_MAX);
 			break;
 		case 'e':
 			o->emit = optarg;
