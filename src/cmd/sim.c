@@ -230,6 +230,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 
 	if (!check_functional(o, &e) || !check_env(&o->env, &e) || !sim_sandbox_check(o, &e) ||
 	    !sim_limits(o, &limits, &e) || !sim_streams_open(o, &s.streams, &e)) {
+		sim_streams_close(&s.streams);
 		warn("sim: %s", e.text);
 		return 2;
 	}
@@ -239,6 +240,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 	if (o->sandbox.on &&
 	    !sim_sandbox_enter(o, s.streams.fds, program, limits.output, &confined, &status, &e)) {
 		/* The process outside, when all is over. */
+		sim_streams_close(&s.streams);
 		free(program);
 		if (status < 0)
 			warn("sim: %s", e.text);
@@ -247,6 +249,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 	status = 2;
 	/* The output is opened before the run, so that a bad name costs nothing. */
 	if (!sim_open_json(&s, &e)) {
+		sim_streams_close(&s.streams);
 		warn("sim: %s", e.text);
 		free(program);
 		return 2;

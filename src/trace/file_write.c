@@ -284,7 +284,7 @@ const struct analysis trace_analysis = {
 	.wants = WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS |
 		 WANT_LATENCIES | WANT_FETCH,
 	.params = (const struct analysis_param[]){ { "trace", "the file to write", false, { 0 } },
-						   { NULL } },
+						   { .name = NULL } },
 	.state_size = sizeof(struct trace_writer),
 	.start = trace_start,
 	.batch = trace_batch,
@@ -297,7 +297,7 @@ const struct analysis trace_committed_analysis = {
 	.summary = "committed instructions into a file (--trace FILE --trace-records committed)",
 	.wants = WANT_INSTS | WANT_BRIEF,
 	.params = (const struct analysis_param[]){ { "trace", "the file to write", false, { 0 } },
-						   { NULL } },
+						   { .name = NULL } },
 	.state_size = sizeof(struct trace_writer),
 	.start = committed_start,
 	.insts = committed_insts,
