@@ -328,7 +328,7 @@ const struct analysis folded_analysis = {
 	.summary = "call stacks by cycles, for flame graphs (--param folded=FILE)",
 	.wants = WANT_INSTS | WANT_BRIEF,
 	.params = (const struct analysis_param[]){ { "folded", "the file to write", false, { 0 } },
-						   { NULL } },
+						   { .name = NULL } },
 	.state_size = sizeof(struct folded),
 	.start = folded_start,
 	.batch = folded_batch,

@@ -233,7 +233,7 @@ const struct analysis csv_analysis = {
 	.summary = "committed instructions with their cycles, as text (--param csv=FILE)",
 	.wants = WANT_INSTS | WANT_BRIEF,
 	.params = (const struct analysis_param[]){ { "csv", "the file to write", false, { 0 } },
-						   { NULL } },
+						   { .name = NULL } },
 	.state_size = sizeof(struct csv),
 	.start = csv_start,
 	.insts = csv_insts,
