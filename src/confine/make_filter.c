@@ -95,12 +95,12 @@ static void allow_all(scmp_filter_ctx f, bool net, bool mark, bool sanitized)
 				       SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, ioctls[i])));
 	for (size_t i = 0; i < LEN(prctls); i++)
 		check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)prctls[i])));
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)prctls[i], 0)));
 	for (size_t i = 0; i < (net ? LEN(families) : 1); i++) {
 		check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i])));
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0)));
 		check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
-				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i])));
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0)));
 	}
 	check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 			       SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0)));
@@ -109,7 +109,7 @@ static void allow_all(scmp_filter_ctx f, bool net, bool mark, bool sanitized)
 	if (sanitized) {
 		check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(ptrace), 0));
 		check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-				       SCMP_A0(SCMP_CMP_EQ, PR_SET_PTRACER)));
+				       SCMP_A0(SCMP_CMP_EQ, PR_SET_PTRACER, 0)));
 	}
 }
 

@@ -236,7 +236,7 @@ static const struct analysis_param params[] = {
 	  true,
 	  { 0, 1000000, NUMBER_DECIMAL } },
 	{ "icost.categories", "which events and instructions are a category", false, { 0 } },
-	{ NULL },
+	{ .name = NULL },
 };
 
 const struct analysis icost_analysis = {

@@ -294,7 +294,7 @@ static bool profile_finish(void *state, struct store *store, struct err *e)
 
 static const struct analysis_param params[] = {
 	{ "sweep", "1: other periods too, for accuracy --sweep", true, { 0, 1, NUMBER_PLAIN } },
-	{ NULL },
+	{ .name = NULL },
 };
 
 const struct analysis profile_analysis = {

@@ -203,7 +203,7 @@ static const struct analysis_param params[] = {
 	  "instructions between two signature samples",
 	  true,
 	  { 1, 1000000000, NUMBER_DECIMAL } },
-	{ NULL },
+	{ .name = NULL },
 };
 
 const struct analysis shotgun_analysis = {

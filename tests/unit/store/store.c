@@ -226,8 +226,8 @@ static void test_882_values_that_no_run_can_have_are_refused(void **state)
 		"INSERT INTO golden VALUES (1, 0, -5, 5, 0)",
 		"INSERT INTO golden VALUES (1, 0, 0, 'many', 0)",
 		"INSERT INTO golden VALUES (1, 0, 0, 0.5, 0)",
-		"INSERT INTO golden VALUES (1, 0, 0, 4000000000000000000, 0), "
-		"(2, 0, 0, 4000000000000000000, 0)",
+		("INSERT INTO golden VALUES (1, 0, 0, 4000000000000000000, 0), "
+		 "(2, 0, 0, 4000000000000000000, 0)"),
 		"INSERT INTO category VALUES (1000, 'x')",
 		"INSERT INTO category VALUES (1, NULL)",
 		"INSERT INTO category VALUES (1, x'00ff')",

@@ -68,9 +68,7 @@ static bool write_to(const char *path, struct err *e)
 
 static void test_048_only_its_own_kind_is_replaced(void **state)
 {
-	static const char *const others[] = { "", "o", "precious",
-					      "\x7f"
-					      "ELF" };
+	static const char *const others[] = { "", "o", "precious", "\177ELF" };
 	struct err e;
 
 	assert_true(write_to("x", &e));
