@@ -23,8 +23,10 @@ class Run:
 
     def __init__(self, machine, words, options=(), folder=None):
         self.path = pathlib.Path(SCRATCH) / ("%d.culprit" % len(list(pathlib.Path(SCRATCH).iterdir())))
+        # A program sees its own path, which moves its stack: the same name wherever the build is.
+        program = str(words[0]) if folder else "./%s" % words[0]
         done = subprocess.run([CULPRIT, "sim", "--machine", machine, "--period", "100", *options, "-o", str(self.path), "--",
-                               str(WORKLOADS / words[0]), *words[1:]], cwd=folder, capture_output=True)
+                               program, *words[1:]], cwd=folder or WORKLOADS, capture_output=True)
         assert done.returncode == 0, done.stderr.decode(errors="replace")
         self.output = done.stdout
         self.db = sqlite3.connect("file:%s?mode=ro" % self.path, uri=True)
