@@ -194,6 +194,11 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	const char *first = o->info ? trace_setting_find(o->info, "run", "first_cycle") : NULL;
 	f->path = analysis_path(o, "folded", "folded");
 	outside_expect(f->path);
+	/* before the run, though it is written after it: a bad name costs nothing */
+	if (!output_may_open(f->path, &folded_kind, e)) {
+		free(f->path);
+		return false;
+	}
 	f->images = o->images;
 	/* A run begins with cycle 1; that of a forked process says where it does. */
 	f->now = f->seen = first ? strtoull(first, NULL, 10) : 1;
@@ -202,8 +207,7 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	f->nnodes = 1;
 	f->nbuckets = 1024;
 	f->buckets = x_calloc(f->nbuckets, sizeof(*f->buckets));
-	/* before the run, though it is written after it: a bad name costs nothing */
-	return output_may_open(f->path, &folded_kind, e);
+	return true;
 }
 
 /* Time up to `end` goes to the last stack. */

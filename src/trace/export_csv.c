@@ -188,10 +188,13 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 {
 	struct csv *c = state;
 	char *path = analysis_path(o, "csv", "csv");
-	bool ok = export_file_open(&c->file, path, &csv_kind, e) &&
-		  export_file_text(&c->file, heading, strlen(heading), e);
+	bool opened = export_file_open(&c->file, path, &csv_kind, e);
+	bool ok = opened && export_file_text(&c->file, heading, strlen(heading), e);
 	free(path);
-	c->lines.endings = new_endings();
+	if (ok)
+		c->lines.endings = new_endings();
+	else if (opened)
+		export_file_free(&c->file);
 	return ok;
 }
 

@@ -134,8 +134,10 @@ static bool trace_start(void *state, const struct trace_meta *meta,
 	w->info = o->info;
 	w->meta = *meta;
 	w->file = output_open(w->path, &trace_kind, e);
-	if (!w->file)
+	if (!w->file) {
+		trace_free(w);
 		return false;
+	}
 	w->codec = codec_new(meta);
 	memcpy(head, TRACE_MAGIC, 8);
 	put_u32(head + 8, TRACE_VERSION);
