@@ -64,7 +64,8 @@ size_t images_blocks(struct images *s, uint64_t pc, const uint64_t **starts)
 		}
 		at = next;
 	}
-	qsort(s->block_starts, s->nblocks, sizeof(*s->block_starts), by_address);
+	if (s->nblocks)
+		qsort(s->block_starts, s->nblocks, sizeof(*s->block_starts), by_address);
 	size_t kept = 0;
 	for (size_t i = 0; i < s->nblocks; i++)
 		if (!kept || s->block_starts[kept - 1] != s->block_starts[i])

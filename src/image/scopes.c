@@ -116,7 +116,8 @@ static void lay_out(struct builder *b)
 	struct unit_scopes *u = b->unit;
 	const struct range **open = x_malloc((b->nranges + 1) * sizeof(*open));
 	size_t nopen = 0, i = 0;
-	qsort(b->range, b->nranges, sizeof(*b->range), by_start);
+	if (b->nranges)
+		qsort(b->range, b->nranges, sizeof(*b->range), by_start);
 	u->span = x_malloc((2 * b->nranges + 1) * sizeof(*u->span));
 	for (uint64_t at = 0; i < b->nranges || nopen;) {
 		if (!nopen)

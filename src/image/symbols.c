@@ -170,7 +170,8 @@ static void gather_symbols(struct image *im)
 	}
 	if (!im->nfunctions)
 		return;
-	qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+	if (im->nfunctions)
+		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
 	size_t kept = 0;
 	for (size_t i = 0; i < im->nfunctions; i++) {
 		struct function_range f = im->functions[i];
@@ -195,7 +196,8 @@ static void gather_symbols(struct image *im)
 /* Sorts, and cuts each where the next one begins, or its section ends. */
 static void sort_apart(struct image *im)
 {
-	qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+	if (im->nfunctions)
+		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
 	for (size_t i = 0; i < im->nfunctions; i++) {
 		struct function_range *f = &im->functions[i];
 		f->end = min_u64(f->end, section_end(im, f->start));
