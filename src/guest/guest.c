@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "guest/process.h"
+#include "guest/process/process.h"
 
 #define DEFAULT_QUANTUM	    50000
 #define DEFAULT_STACK_BYTES (8ull << 20)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "guest/hart.h"
+#include "guest/engine/hart.h"
 #include "isa/isa.h"
 #include "util/util.h"
 

@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guest/process.h"
+#include "guest/process/process.h"
 #include "cage.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -11,7 +11,7 @@
 
 #include "differential/random/hostile.h"
 #include "differential/random/program.h"
-#include "guest/engine.h"
+#include "guest/engine/engine.h"
 
 #define PROGRAM "./hostile-program"
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_GUEST_ENGINE_WORLD_H
 #define TESTS_GUEST_ENGINE_WORLD_H
 
-#include "guest/engine.h"
+#include "guest/engine/engine.h"
 
 #define CODE_PC	   0x10000ull
 #define CODE_BYTES 0x10000ull

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "guest/process.h"
+#include "guest/process/process.h"
 
 struct run {
 	char out[65536]; /* what the guest wrote to stdout */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executes guest instructions. The engine knows registers and memory, not Linux: whatever needs the
+ * kernel ends engine_run with a reason, the hart's state exact at an instruction boundary.
+ *
+ * Two executors give the same result: a portable threaded interpreter over cached, chained,
+ * predecoded blocks, and generated x86-64 code for the same blocks where the host allows it.
+ */
+#ifndef GUEST_ENGINE_H
+#define GUEST_ENGINE_H
+
+#include "guest/guest.h"
+#include "guest/engine/hart.h"
+#include "guest/memory/mem.h"
+
+struct engine;
+
+enum engine_exit {
+	ENGINE_BUDGET, /* the budget is used up */
+	ENGINE_ECALL,  /* pc is at the ecall, which is counted as executed */
+	ENGINE_EBREAK, /* this and the rest below: pc is at the instruction, which is not counted */
+	ENGINE_ILLEGAL,
+	ENGINE_FAULT,	    /* bad data access: see struct engine_fault */
+	ENGINE_FETCH_FAULT, /* pc is not executable or (2 bytes into it) the next page is not */
+	ENGINE_MARK_BEGIN,  /* pc is after the mark, which is counted */
+	ENGINE_MARK_END,
+	ENGINE_INTERRUPTED, /* engine_interrupt was called */
+};
+
+struct engine_fault {
+	uint64_t addr;
+	bool write;
+	bool mapped;	 /* the page is mapped, but not so: SEGV_ACCERR rather than SEGV_MAPERR */
+	bool bus;	 /* beyond the end of a mapped file, or misaligned: SIGBUS */
+	bool misaligned; /* an atomic access that is not aligned: BUS_ADRALN */
+};
+
+struct engine_config {
+	bool interpreter_only;
+	/* Value of CSR cycle/time/instret (0xc00..0xc02), given the instructions executed in this
+	 * run so far. */
+	uint64_t (*counter)(void *ctx, unsigned csr, uint64_t executed);
+	void *counter_ctx;
+};
+
+struct engine *engine_new(struct guest_mem *mem, const struct engine_config *config);
+void engine_free(struct engine *e);
+
+/* Executes until something needs the kernel or *budget instructions are done; lowers *budget by
+ * what was executed. Exact: ENGINE_BUDGET comes after precisely *budget instructions. */
+enum engine_exit engine_run(struct engine *e, struct hart *h, uint64_t *budget);
+
+/* Executes one instruction and reports pc, inst, addr, store_value, STEP_TAKEN, STEP_SC_FAIL and
+ * next_pc in out. ENGINE_BUDGET when it simply executed. */
+enum engine_exit engine_step(struct engine *e, struct hart *h, struct guest_step *out);
+
+const struct engine_fault *engine_last_fault(const struct engine *e);
+const struct inst *engine_fetch(struct engine *e,
+				uint64_t pc);	      /* decoded, cached; NULL if not executable */
+uint64_t engine_code_version(const struct engine *e); /* see guest_code_version */
+void engine_invalidate(struct engine *e, uint64_t start, uint64_t end);
+void engine_interrupt(struct engine *e); /* async-signal-safe */
+
+/* Around a fork: begin, then in the parent end, in the child child. */
+void engine_fork_begin(struct engine *e);
+void engine_fork_end(struct engine *e);
+void engine_fork_child(struct engine *e);
+
+/* Dynamic counts for profiling without timing: how often each block ran. Off by default, and then
+ * free. */
+void engine_count_blocks(struct engine *e, bool on);
+/* Calls visit for every block that ran: its start, its decoded instructions, how often. Fixed order
+ * (by pc). */
+void engine_visit_blocks(const struct engine *e,
+			 void (*visit)(void *ctx, uint64_t pc, const struct inst *insts,
+				       size_t count, uint64_t times),
+			 void *ctx);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checked copies between guest memory and culprit's own, for system calls and wrong-path reads. A
+ * range is looked up page by page before anything is touched, so a bad address is an error and not
+ * a fault, and no range can begin or end outside of the guest's addresses.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guest/memory/mem.h"
+#include "util/util.h"
+
+/* Every page of the range has want; *bus if touching one may raise SIGBUS. */
+static bool check(const struct guest_mem *m, uint64_t addr, size_t n, unsigned want, bool *bus)
+{
+	unsigned seen = 0;
+
+	if (!mem_range_ok(addr, n))
+		return false;
+	for (uint64_t page = addr / GUEST_PAGE_BYTES; page <= (addr + n - 1) / GUEST_PAGE_BYTES;
+	     page++) {
+		if ((m->prot[page] & want) != want)
+			return false;
+		seen |= m->prot[page];
+	}
+	*bus = seen & MEM_BUS;
+	return true;
+}
+
+/*
+ * Copies that the host kernel makes: it answers a page beyond the end of a file with an error,
+ * where a plain access would end in a signal. A pipe of its own for each: one that is kept would be
+ * shared with forked processes.
+ */
+static int copy_by_kernel(uint8_t *host, uint8_t *buf, size_t n, bool write_host)
+{
+	uint8_t *from = write_host ? buf : host, *to = write_host ? host : buf;
+	int ends[2], err = 0;
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -EFAULT;
+	for (size_t done = 0; done < n && !err;) {
+		size_t part = min_u64(n - done, GUEST_PAGE_BYTES);
+
+		/* A page at most is taken whole or not at all. */
+		if (write(ends[1], from + done, part) != (ssize_t)part ||
+		    read(ends[0], to + done, part) != (ssize_t)part)
+			err = -EFAULT;
+		done += part;
+	}
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
+int mem_read(const struct guest_mem *m, void *dst, uint64_t addr, size_t n)
+{
+	bool bus;
+
+	if (n == 0)
+		return 0;
+	if (!check(m, addr, n, MEM_R, &bus))
+		return -EFAULT;
+	if (unlikely(bus))
+		return copy_by_kernel(m->base + addr, dst, n, false);
+	memcpy(dst, m->base + addr, n);
+	return 0;
+}
+
+int mem_write(struct guest_mem *m, uint64_t addr, const void *src, size_t n)
+{
+	bool bus;
+
+	if (n == 0)
+		return 0;
+	if (!check(m, addr, n, MEM_R | MEM_W, &bus))
+		return -EFAULT;
+	if (unlikely(bus)) {
+		if (copy_by_kernel(m->base + addr, (uint8_t *)(uintptr_t)src, n, true) < 0)
+			return -EFAULT;
+	} else {
+		memcpy(m->base + addr, src, n);
+	}
+	mem_written(m, addr, n);
+	return 0;
+}
+
+void mem_written(struct guest_mem *m, uint64_t addr, uint64_t n)
+{
+	if (n == 0 || !mem_range_ok(addr, n))
+		return;
+	for (uint64_t page = addr / GUEST_PAGE_BYTES; page <= (addr + n - 1) / GUEST_PAGE_BYTES;
+	     page++) {
+		if (m->prot[page] & MEM_X) {
+			if (m->code_changed)
+				m->code_changed(m->code_changed_ctx, addr, addr + n);
+			return;
+		}
+	}
+}
+
+int64_t mem_read_string(const struct guest_mem *m, char *dst, uint64_t addr, size_t size_bytes)
+{
+	size_t done = 0;
+
+	while (done < size_bytes) {
+		size_t n = GUEST_PAGE_BYTES - ((addr + done) & (GUEST_PAGE_BYTES - 1));
+		const char *zero;
+
+		if (n > size_bytes - done)
+			n = size_bytes - done;
+		if (mem_read(m, dst + done, addr + done, n) < 0)
+			return -EFAULT;
+		zero = memchr(dst + done, 0, n);
+		if (zero)
+			return zero - dst;
+		done += n;
+	}
+	return -ENAMETOOLONG;
+}
+
+uint64_t mem_peek(const struct guest_mem *m, uint64_t addr, unsigned size_bytes)
+{
+	uint64_t value = 0;
+	bool bus;
+
+	if (size_bytes > 8)
+		size_bytes = 8;
+	if (likely(size_bytes && check(m, addr, size_bytes, MEM_R, &bus))) {
+		if (unlikely(bus))
+			return copy_by_kernel(m->base + addr, (uint8_t *)&value, size_bytes, false)
+				   ? 0
+				   : value;
+		memcpy(&value, m->base + addr, size_bytes);
+		return value;
+	}
+	for (unsigned i = 0; i < size_bytes; i++) {
+		uint8_t byte = 0;
+
+		if (mem_read(m, &byte, addr + i, 1) == 0)
+			value |= (uint64_t)byte << (8 * i);
+	}
+	return value;
+}
