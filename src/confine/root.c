@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "confine/confine_int.h"
+#include "util/array.h"
 
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
@@ -66,8 +67,7 @@ static void add(struct root *r, char *const *paths, enum kind kind, bool *covere
 			free(real);
 			continue;
 		}
-		r->all = x_realloc(r->all, (r->count + 1) * sizeof(*r->all));
-		r->all[r->count++] = (struct entry){
+		*ARRAY_ADD(r->all, r->count) = (struct entry){
 			.path = real,
 			.name = strcmp(real, paths[i]) ? x_strdup(paths[i]) : NULL,
 			.kind = kind,

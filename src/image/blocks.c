@@ -10,6 +10,7 @@
 
 #include "image/image_int.h"
 #include "isa/isa.h"
+#include "util/array.h"
 
 bool images_word(struct images *s, uint64_t pc, uint32_t *word)
 {
@@ -21,16 +22,6 @@ bool images_word(struct images *s, uint64_t pc, uint32_t *word)
 	*word = 0;
 	memcpy(word, code, left < 4 ? 2 : 4);
 	return true;
-}
-
-static void add_start(struct images *s, uint64_t pc)
-{
-	if (s->nblocks == s->blocks_capacity) {
-		s->blocks_capacity = s->blocks_capacity ? 2 * s->blocks_capacity : 64;
-		s->block_starts =
-		    x_realloc(s->block_starts, s->blocks_capacity * sizeof(*s->block_starts));
-	}
-	s->block_starts[s->nblocks++] = pc;
 }
 
 static int by_address(const void *a, const void *b)
@@ -50,17 +41,17 @@ size_t images_blocks(struct images *s, uint64_t pc, const uint64_t **starts)
 		return s->nblocks;
 	s->blocks_of = f->start;
 	s->nblocks = 0;
-	add_start(s, f->start);
+	*ARRAY_ADD(s->block_starts, s->nblocks) = f->start;
 	uint32_t word;
 	for (uint64_t at = f->start; at < f->end && images_word(s, at, &word);) {
 		struct inst in = isa_decode(word);
 		uint64_t next = at + in.len;
 		if (in.op != OP_ILLEGAL && op_info[in.op].flags & OPF_CTRL) {
 			if (next < f->end)
-				add_start(s, next);
+				*ARRAY_ADD(s->block_starts, s->nblocks) = next;
 			uint64_t target = at + (uint64_t)(int64_t)in.imm;
 			if (!isa_is_indirect(&in) && target >= f->start && target < f->end)
-				add_start(s, target);
+				*ARRAY_ADD(s->block_starts, s->nblocks) = target;
 		}
 		at = next;
 	}

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "image/image_int.h"
+#include "util/array.h"
 
 static int no_elf(Dwfl_Module *m, void **data, const char *name, Dwarf_Addr base, char **file,
 		  Elf **elf)
@@ -116,8 +117,7 @@ bool images_add(struct images *s, const char *path, const char *name, uint64_t b
 	dwfl_report_end(s->dwfl, NULL, NULL);
 	if (!module)
 		return err_set(e, "cannot read symbols from %s: %s", path, dwfl_errmsg(-1));
-	s->image = x_realloc(s->image, (s->count + 1) * sizeof(*s->image));
-	struct image *im = &s->image[s->count++];
+	struct image *im = ARRAY_ADD(s->image, s->count);
 	*im = (struct image){ .path = x_strdup(path),
 			      .name = x_strdup(name),
 			      .bias = bias,
@@ -156,15 +156,8 @@ struct image *image_at(const struct images *s, uint64_t pc)
 
 const struct function_range *image_function(const struct image *im, uint64_t pc)
 {
-	size_t lo = 0, hi = im->nfunctions;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (im->functions[mid].start <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && pc < im->functions[lo - 1].end ? &im->functions[lo - 1] : NULL;
+	const size_t after = ARRAY_SEARCH(im->nfunctions, i, im->functions[i].start <= pc);
+	return after && pc < im->functions[after - 1].end ? &im->functions[after - 1] : NULL;
 }
 
 #define RECENT_FILES 64
@@ -180,10 +173,8 @@ static const char *find_joined(const struct images *s, const char *dir, const ch
 /* Keeps a name that is made of the two. */
 static const char *joined(struct images *s, const char *dir, const char *file, char *name)
 {
-	if (!(s->nfiles & (s->nfiles + 1)))
-		s->files = x_realloc(s->files, 2 * (s->nfiles + 1) * sizeof(*s->files));
-	s->files[s->nfiles] = (struct joined_file){ dir, file, name };
-	return s->files[s->nfiles++].joined;
+	*ARRAY_ADD(s->files, s->nfiles) = (struct joined_file){ dir, file, name };
+	return name;
 }
 
 /* The name, or where it is too long for one the first part of it. */

@@ -48,7 +48,7 @@ struct image {
 	Dwfl_Module *module;
 	bool gathered;			  /* functions and code are filled */
 	struct function_range *functions; /* sorted, not overlapping */
-	size_t nfunctions, capacity;
+	size_t nfunctions;
 	struct code *code; /* sorted, not overlapping */
 	size_t ncode;
 	struct unit_scopes *unit; /* those that were asked for */
@@ -75,7 +75,7 @@ struct images {
 	struct joined_file *files;
 	size_t nfiles;
 	uint64_t *block_starts;
-	size_t nblocks, blocks_capacity;
+	size_t nblocks;
 	uint64_t blocks_of; /* start of the function that block_starts belongs to */
 };
 

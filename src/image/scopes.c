@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "image/image_int.h"
+#include "util/array.h"
 
 /* Beyond what compilers make; a damaged file may be. */
 #define DEPTH_MAX  256
@@ -29,22 +30,17 @@ struct range {
 
 struct builder {
 	struct unit_scopes *unit;
-	size_t scope_capacity;
 	struct range *range;
-	size_t nranges, range_capacity;
+	size_t nranges;
 	const void *last; /* entry that was looked at: each comes after those before it */
 };
 
 static int add_scope(struct builder *b, const Dwarf_Die *die, int parent)
 {
 	struct unit_scopes *u = b->unit;
-	if (u->nscopes == b->scope_capacity) {
-		b->scope_capacity = b->scope_capacity ? 2 * b->scope_capacity : 64;
-		u->scope = x_realloc(u->scope, b->scope_capacity * sizeof(*u->scope));
-	}
 	unsigned depth = parent < 0 ? 0 : u->scope[parent].depth + 1;
-	u->scope[u->nscopes] = (struct scope){ *die, parent, depth };
-	return (int)u->nscopes++;
+	*ARRAY_ADD(u->scope, u->nscopes) = (struct scope){ *die, parent, depth };
+	return (int)u->nscopes - 1;
 }
 
 static bool add_ranges(struct builder *b, Dwarf_Die *die, int scope)
@@ -55,11 +51,7 @@ static bool add_ranges(struct builder *b, Dwarf_Die *die, int scope)
 	     b->nranges < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
 		if (start >= end)
 			continue;
-		if (b->nranges == b->range_capacity) {
-			b->range_capacity = b->range_capacity ? 2 * b->range_capacity : 64;
-			b->range = x_realloc(b->range, b->range_capacity * sizeof(*b->range));
-		}
-		b->range[b->nranges++] = (struct range){ start, end, scope };
+		*ARRAY_ADD(b->range, b->nranges) = (struct range){ start, end, scope };
 		any = true;
 	}
 	return any;
@@ -153,8 +145,7 @@ static struct unit_scopes *unit_of(struct image *im, const Dwarf_Die *unit)
 	for (size_t i = im->nunits; i-- > 0;)
 		if (im->unit[i].id == unit->addr)
 			return &im->unit[i];
-	im->unit = x_realloc(im->unit, (im->nunits + 1) * sizeof(*im->unit));
-	struct unit_scopes *u = &im->unit[im->nunits++];
+	struct unit_scopes *u = ARRAY_ADD(im->unit, im->nunits);
 	*u = (struct unit_scopes){ .id = unit->addr };
 	struct builder b = { .unit = u };
 	Dwarf_Die top = *unit;
@@ -181,15 +172,9 @@ struct scope *image_scope(struct image *im, uint64_t pc, Dwarf_Die *unit)
 		return NULL;
 	*unit = *found;
 	struct unit_scopes *u = unit_of(im, found);
-	size_t lo = 0, hi = u->nspans;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (u->span[mid].start <= pc - bias)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && u->span[lo - 1].scope >= 0 ? &u->scope[u->span[lo - 1].scope] : NULL;
+	const size_t after = ARRAY_SEARCH(u->nspans, i, u->span[i].start <= pc - bias);
+	const int scope = after ? u->span[after - 1].scope : -1;
+	return scope >= 0 ? &u->scope[scope] : NULL;
 }
 
 struct scope *image_outer_scope(struct image *im, const Dwarf_Die *unit, const struct scope *scope)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "image/image_int.h"
+#include "util/array.h"
 
 static int by_code_start(const void *a, const void *b)
 {
@@ -54,8 +55,7 @@ static void add_code(struct image *im, Elf *elf, const struct segments *s, uint6
 		if (!data || !data->d_buf || data->d_size < size)
 			return;
 		uint64_t start = vaddr + im->bias;
-		im->code = x_realloc(im->code, (im->ncode + 1) * sizeof(*im->code));
-		im->code[im->ncode++] = (struct code){ start, start + size, data->d_buf };
+		*ARRAY_ADD(im->code, im->ncode) = (struct code){ start, start + size, data->d_buf };
 		return;
 	}
 }
@@ -88,15 +88,8 @@ static void gather_code(struct image *im)
 
 static const struct code *code_at(const struct image *im, uint64_t pc)
 {
-	size_t lo = 0, hi = im->ncode;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (im->code[mid].start <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && pc < im->code[lo - 1].end ? &im->code[lo - 1] : NULL;
+	const size_t after = ARRAY_SEARCH(im->ncode, i, im->code[i].start <= pc);
+	return after && pc < im->code[after - 1].end ? &im->code[after - 1] : NULL;
 }
 
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes)
@@ -110,18 +103,14 @@ const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_byte
 
 static void add(struct image *im, uint64_t start, uint64_t end, const char *name, bool owned)
 {
-	if (im->nfunctions == im->capacity) {
-		im->capacity = im->capacity ? 2 * im->capacity : 256;
-		im->functions = x_realloc(im->functions, im->capacity * sizeof(*im->functions));
-	}
-	im->functions[im->nfunctions++] = (struct function_range){ start, end, name, owned };
+	*ARRAY_ADD(im->functions, im->nfunctions) =
+	    (struct function_range){ start, end, name, owned };
 }
 
 static void add_offset_named(struct image *im, uint64_t start, uint64_t end)
 {
-	const char *slash = strrchr(im->name, '/');
-	add(im, start, end,
-	    x_asprintf("[%s+0x%" PRIx64 "]", slash ? slash + 1 : im->name, start - im->bias), true);
+	add(im, start, end, x_asprintf("[%s+0x%" PRIx64 "]", path_name(im->name), start - im->bias),
+	    true);
 }
 
 /* Of several names for one address the one that a user would call: fewer underscores in front, then

@@ -20,6 +20,7 @@
 #include "isa/csr.h"
 #include "isa/format.h"
 #include "isa/isa.h"
+#include "util/array.h"
 
 static const char *const format_operands[FMT_COUNT] = {
 #define FORMAT(name, operands) [FMT_##name] = operands,
@@ -62,19 +63,12 @@ static void put_number(struct text *t, const char *fmt, uint64_t v)
 
 static void put_csr(struct text *t, unsigned number)
 {
-	size_t low = 0, high = sizeof(csr_names) / sizeof(csr_names[0]);
+	const size_t count = ARRAY_LEN(csr_names);
+	const size_t at = ARRAY_SEARCH(count, i, csr_names[i].number < number);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (csr_names[mid].number == number) {
-			put(t, csr_names[mid].name);
-			return;
-		}
-		if (csr_names[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
+	if (at < count && csr_names[at].number == number) {
+		put(t, csr_names[at].name);
+		return;
 	}
 	put_number(t, "0x%" PRIx64, number);
 }

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/array.h"
 #include "util/util.h"
 
 enum verb {
@@ -203,8 +204,7 @@ struct outside_server *outside_server_new(void)
 
 static void list_add(char ***list, size_t *count, const char *text)
 {
-	*list = x_realloc(*list, (*count + 1) * sizeof(**list));
-	(*list)[(*count)++] = x_strdup(text);
+	*ARRAY_ADD(*list, *count) = x_strdup(text);
 }
 
 static size_t list_find(char *const *list, size_t count, const char *text)
@@ -275,8 +275,7 @@ static void announce(struct outside_server *s, const char *path)
 {
 	if (base_of(s, path))
 		return;
-	s->bases = x_realloc(s->bases, (s->nbases + 1) * sizeof(*s->bases));
-	s->bases[s->nbases++] = (struct base){ x_strdup(path), is_in_place(path) };
+	*ARRAY_ADD(s->bases, s->nbases) = (struct base){ x_strdup(path), is_in_place(path) };
 }
 
 static bool is_profile(const char *path)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "guest/engine/impl.h"
+#include "util/array.h"
 #include "util/util.h"
 
 struct row {
@@ -90,22 +91,15 @@ void counts_add_block(struct counts *c, const struct block *b, unsigned count, u
 
 struct gather {
 	struct row *rows;
-	size_t count, capacity;
+	size_t count;
 };
-
-static void gather_row(struct gather *g, struct row row)
-{
-	if (g->count == g->capacity) {
-		g->capacity = g->capacity ? g->capacity * 2 : 256;
-		g->rows = x_realloc(g->rows, g->capacity * sizeof(g->rows[0]));
-	}
-	g->rows[g->count++] = row;
-}
 
 static void gather_block(void *ctx, struct block *b)
 {
+	struct gather *g = ctx;
+
 	if (b->times)
-		gather_row(ctx, (struct row){ b->pc, b->insts, b->count, b->times });
+		*ARRAY_ADD(g->rows, g->count) = (struct row){ b->pc, b->insts, b->count, b->times };
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -141,7 +135,7 @@ void engine_visit_blocks(const struct engine *e,
 	for (size_t i = 0; i < e->counts->capacity; i++) {
 		const struct single *s = &e->counts->slots[i];
 		if (s->times)
-			gather_row(&g, (struct row){ s->pc, &s->inst, 1, s->times });
+			*ARRAY_ADD(g.rows, g.count) = (struct row){ s->pc, &s->inst, 1, s->times };
 	}
 	if (g.count)
 		qsort(g.rows, g.count, sizeof(g.rows[0]), compare_rows);

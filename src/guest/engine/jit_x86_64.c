@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "guest/engine/jit_x86_64.h"
+#include "util/array.h"
 #include "util/util.h"
 
 /* sp, s0, s1, a0-a5: three of four register operands in compiled code name one of them. */
@@ -443,10 +444,7 @@ static void emit_cold(struct trans *t, uint8_t *unpaid)
 			asm_patch(c, t->links[i].at, t->b->code); /* a loop of one block */
 			continue;
 		}
-		if (j->link_count == j->link_capacity) {
-			j->link_capacity = j->link_capacity ? 2 * j->link_capacity : 1024;
-			j->links = x_realloc(j->links, j->link_capacity * sizeof(j->links[0]));
-		}
+		ARRAY_ROOM(j->links, j->link_capacity, j->link_count + 1);
 		j->links[j->link_count] = (struct jit_link){ .at = t->links[i].at, .stub = c->p };
 		asm_patch(c, t->links[i].at, c->p);
 		emit_exit_at(t, t->links[i].target, JIT_LINK_FIRST + (uint32_t)j->link_count++);
@@ -455,10 +453,7 @@ static void emit_cold(struct trans *t, uint8_t *unpaid)
 
 static void map_add(struct jit *j, uint16_t offset)
 {
-	if (j->map_count == j->map_capacity) {
-		j->map_capacity = j->map_capacity ? 2 * j->map_capacity : 4096;
-		j->map = x_realloc(j->map, j->map_capacity * sizeof(j->map[0]));
-	}
+	ARRAY_ROOM(j->map, j->map_capacity, j->map_count + 1);
 	j->map[j->map_count++] = offset;
 }
 
@@ -504,10 +499,7 @@ bool jit_translate(struct jit *j, struct engine *e, struct block *b)
 	const uint8_t *hot_end = t->c.p;
 	emit_cold(t, unpaid);
 
-	if (j->block_count == j->block_capacity) {
-		j->block_capacity = j->block_capacity ? 2 * j->block_capacity : 1024;
-		j->blocks = x_realloc(j->blocks, j->block_capacity * sizeof(j->blocks[0]));
-	}
+	ARRAY_ROOM(j->blocks, j->block_capacity, j->block_count + 1);
 	j->blocks[j->block_count++] =
 	    (struct jit_block){ .start = b->code, .end = hot_end, .block = b, .map = map };
 	assert(!t->c.full);
@@ -538,16 +530,9 @@ enum engine_exit jit_run(struct jit *j, struct engine *e, struct hart *h, struct
 
 static struct jit_block *find_block(const struct jit *j, const uint8_t *at)
 {
-	size_t low = 0, high = j->block_count;
+	size_t i = ARRAY_SEARCH(j->block_count, k, j->blocks[k].end <= at);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		if (j->blocks[mid].end <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < j->block_count && j->blocks[low].start <= at ? &j->blocks[low] : NULL;
+	return i < j->block_count && j->blocks[i].start <= at ? &j->blocks[i] : NULL;
 }
 
 void jit_recover(struct jit *j, struct engine *e, void *ucontext)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "guest/process/process.h"
+#include "util/array.h"
 
 struct fd_entry *fd_get(struct guest *g, uint64_t fd)
 {
@@ -30,15 +31,11 @@ int fd_host(const struct guest *g, uint64_t fd)
 
 static void grow(struct guest *g, size_t n)
 {
-	size_t cap = g->nfds ? g->nfds : 16;
+	size_t had = g->nfds;
 
-	while (cap < n)
-		cap *= 2;
-	if (cap == g->nfds)
-		return;
-	g->fds = x_realloc(g->fds, cap * sizeof(*g->fds));
-	memset(g->fds + g->nfds, 0, (cap - g->nfds) * sizeof(*g->fds));
-	g->nfds = cap;
+	ARRAY_ROOM(g->fds, g->nfds, n);
+	if (g->nfds > had)
+		memset(g->fds + had, 0, (g->nfds - had) * sizeof(*g->fds));
 }
 
 int64_t fd_install(struct guest *g, int host, int min, bool cloexec, enum fd_kind kind)

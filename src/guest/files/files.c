@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "guest/process/process.h"
+#include "util/array.h"
 
 #define FILES_MAX 4096	    /* of a program that walks over a file system the first are enough */
 #define LOG_MAX	  (8 << 20) /* bytes */
@@ -84,9 +85,7 @@ static bool note(struct guest *g, const char *path, unsigned uses)
 		}
 	if (g->nfiles == FILES_MAX || is_kernels(path))
 		return false;
-	if (!(g->nfiles & (g->nfiles - 1)))
-		g->files = x_realloc(g->files, (g->nfiles ? 2 * g->nfiles : 1) * sizeof(*g->files));
-	g->files[g->nfiles++] = (struct file_use){ x_strdup(path), uses };
+	*ARRAY_ADD(g->files, g->nfiles) = (struct file_use){ x_strdup(path), uses };
 	return true;
 }
 
@@ -116,10 +115,7 @@ static void note_folder(struct guest *g, const char *path, const char *names, si
 	if (!f) {
 		if (g->nfolders == FILES_MAX)
 			return;
-		if (!(g->nfolders & (g->nfolders - 1)))
-			g->folders = x_realloc(g->folders, (g->nfolders ? 2 * g->nfolders : 1) *
-							       sizeof(*g->folders));
-		f = &g->folders[g->nfolders++];
+		f = ARRAY_ADD(g->folders, g->nfolders);
 		*f = (struct folder_use){ .path = x_strdup(path) };
 		for (size_t i = 0; i < bytes; i++)
 			f->count += !names[i];

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "guest/process/process.h"
+#include "util/array.h"
 
 #define CHUNK_BYTES (1u << 16)
 #define RECORD_HEAD 19 /* ino, off, reclen, type */
@@ -33,7 +34,7 @@ struct entry {
 struct listing {
 	bool used, loaded;
 	char *names;
-	size_t names_bytes;
+	size_t names_bytes, names_capacity;
 	struct entry *entries;
 	size_t count, at;
 };
@@ -96,8 +97,7 @@ void guest_hide(struct guest *g, const char *path)
 	free(folder);
 	if (!real)
 		return;
-	g->hidden = x_realloc(g->hidden, (g->nhidden + 1) * sizeof(*g->hidden));
-	g->hidden[g->nhidden++] =
+	*ARRAY_ADD(g->hidden, g->nhidden) =
 	    x_asprintf("%s/%s", strcmp(real, "/") ? real : "", slash ? slash + 1 : path);
 	free(real);
 }
@@ -110,14 +110,9 @@ static void add(struct listing *l, int host, uint64_t ino, uint8_t type, const c
 	/* a file system that does not say in its listing what an entry is */
 	if (type == DT_UNKNOWN && !fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW))
 		type = IFTODT(st.st_mode);
-	if (!(l->count & (l->count - 1)))
-		l->entries =
-		    x_realloc(l->entries, (l->count ? 2 * l->count : 1) * sizeof(*l->entries));
-	if (l->names_bytes / CHUNK_BYTES != (l->names_bytes + n) / CHUNK_BYTES || !l->names)
-		l->names =
-		    x_realloc(l->names, ((l->names_bytes + n) / CHUNK_BYTES + 1) * CHUNK_BYTES);
+	ARRAY_ROOM(l->names, l->names_capacity, l->names_bytes + n);
 	memcpy(l->names + l->names_bytes, name, n);
-	l->entries[l->count++] = (struct entry){ ino, type, l->names_bytes };
+	*ARRAY_ADD(l->entries, l->count) = (struct entry){ ino, type, l->names_bytes };
 	l->names_bytes += n;
 }
 
@@ -214,10 +209,8 @@ static struct listing *listing_new(struct guest *g, struct fd_entry *f)
 
 	while (i < g->nlistings && g->listings[i].used)
 		i++;
-	if (i == g->nlistings) {
-		g->listings = x_realloc(g->listings, (i + 1) * sizeof(*g->listings));
-		g->nlistings++;
-	}
+	if (i == g->nlistings)
+		(void)ARRAY_ADD(g->listings, g->nlistings);
 	g->listings[i] = (struct listing){ .used = true };
 	f->listing = (uint32_t)i + 1;
 	return &g->listings[i];

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "guest/process/process.h"
+#include "util/array.h"
 
 #define LOOK_AGAIN_INSTS 1000000000ull
 /* Time jumps only after all other processes of the tree have slept for so long. */
@@ -27,8 +28,7 @@ struct thread *thread_new(struct guest *g)
 	struct thread *t = x_calloc(1, sizeof(*t));
 
 	t->hart.lr_addr = ~0ull;
-	g->threads = x_realloc(g->threads, (g->nthreads + 1) * sizeof(*g->threads));
-	g->threads[g->nthreads++] = t;
+	*ARRAY_ADD(g->threads, g->nthreads) = t;
 	g->live++;
 	return t;
 }
@@ -173,10 +173,7 @@ int64_t wait_fd(struct guest *g, struct thread *t, int fd, short events, uint64_
 	struct wait *w = &t->wait;
 	const struct fd_entry *f = fd_get(g, (uint64_t)fd);
 
-	if (w->cap_fds == 0) {
-		w->cap_fds = 4;
-		w->fds = x_calloc(w->cap_fds, sizeof(*w->fds));
-	}
+	ARRAY_ROOM(w->fds, w->cap_fds, 1);
 	w->fds[0] = (struct pollfd){ .fd = f ? f->host : -1, .events = events };
 	w->nfds = 1;
 	w->internal = f && f->internal;

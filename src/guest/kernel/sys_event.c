@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "guest/process/process.h"
+#include "util/array.h"
 
 struct guest_epoll_event {
 	uint32_t events, pad;
@@ -38,10 +39,7 @@ static int64_t mask_in(struct guest *g, struct thread *t, uint64_t addr, uint64_
 
 static struct pollfd *wait_fds(struct thread *t, size_t n)
 {
-	if (t->wait.cap_fds < n) {
-		t->wait.cap_fds = n + 8;
-		t->wait.fds = x_realloc(t->wait.fds, t->wait.cap_fds * sizeof(*t->wait.fds));
-	}
+	ARRAY_ROOM(t->wait.fds, t->wait.cap_fds, n);
 	t->wait.nfds = n;
 	return t->wait.fds;
 }

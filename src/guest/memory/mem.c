@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "util/array.h"
 #include "util/util.h"
 
 #define MAP_LOW		0x10000ull
@@ -86,17 +87,7 @@ void mem_reset(struct guest_mem *m)
 /* Index of the first region that ends after addr. */
 static size_t region_index(const struct guest_mem *m, uint64_t addr)
 {
-	size_t low = 0, high = m->nregions;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (m->regions[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ARRAY_SEARCH(m->nregions, i, m->regions[i].end <= addr);
 }
 
 const struct mem_region *mem_region_at(const struct guest_mem *m, uint64_t addr)
@@ -115,10 +106,7 @@ bool mem_is_free(const struct guest_mem *m, uint64_t start, uint64_t end)
 
 static void insert_at(struct guest_mem *m, size_t i, struct mem_region r)
 {
-	if (m->nregions == m->cap_regions) {
-		m->cap_regions = m->cap_regions ? m->cap_regions * 2 : 64;
-		m->regions = x_realloc(m->regions, m->cap_regions * sizeof(*m->regions));
-	}
+	ARRAY_ROOM(m->regions, m->cap_regions, m->nregions + 1);
 	memmove(&m->regions[i + 1], &m->regions[i], (m->nregions - i) * sizeof(*m->regions));
 	m->regions[i] = r;
 	m->nregions++;

@@ -385,8 +385,7 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 	strings_free(g->envp_now);
 	g->argv_now = strings_dup(plan.argv);
 	g->envp_now = strings_dup(envp);
-	snprintf(t->name, sizeof(t->name), "%.15s",
-		 strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+	snprintf(t->name, sizeof(t->name), "%.15s", path_name(name));
 	proc_note(g);
 	memset(&t->hart, 0, sizeof(t->hart));
 	t->hart.lr_addr = ~0ull;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "guest/process/process.h"
+#include "util/array.h"
 
 #define MAX_STRINGS (1u << 20)
 
@@ -109,8 +110,7 @@ static int64_t clone_thread(struct guest *g, struct thread *t, uint64_t flags, u
 
 static void add_child(struct guest *g, int guest_pid, int host_pid, int exit_signal)
 {
-	g->children = x_realloc(g->children, (g->nchildren + 1) * sizeof(*g->children));
-	g->children[g->nchildren++] = (struct child){
+	*ARRAY_ADD(g->children, g->nchildren) = (struct child){
 		.guest_pid = guest_pid,
 		.host_pid = host_pid,
 		.pidfd = (int)syscall(SYS_pidfd_open, host_pid, 0),

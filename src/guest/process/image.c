@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "guest/process/process.h"
+#include "util/array.h"
 
 void mappings_clear(struct guest *g)
 {
@@ -41,8 +42,7 @@ void mappings_add(struct guest *g, const char *host, const char *name, uint64_t 
 		}
 	}
 	g->nimages = keep;
-	g->images = x_realloc(g->images, (g->nimages + 1) * sizeof(*g->images));
-	g->images[g->nimages++] = (struct guest_image){
+	*ARRAY_ADD(g->images, g->nimages) = (struct guest_image){
 		.path = x_strdup(host),
 		.name = x_strdup(name),
 		.start = start,
