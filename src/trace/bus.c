@@ -33,6 +33,7 @@
 #include "trace/bus.h"
 
 #include "trace/gate.h"
+#include "util/array.h"
 
 #define WORKER_STACK_BYTES (8u << 20)
 
@@ -388,8 +389,7 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 		struct instance *in = x_aligned(sizeof(*in));
 		*in = (struct instance){ .analysis = a, .shard = i, .shards = shards ? shards : 1 };
 		in->state = x_calloc(1, a->state_size);
-		b->instances = x_realloc(b->instances, (b->ninstances + 1) * sizeof(*b->instances));
-		b->instances[b->ninstances++] = in;
+		*ARRAY_ADD(b->instances, b->ninstances) = in;
 		if (a->start && !a->start(in->state, &b->meta, &b->options, e))
 			return false;
 		in->started = true;

@@ -15,6 +15,7 @@
 
 #include "isa/isa.h"
 #include "trace/export.h"
+#include "util/array.h"
 #include "util/output.h"
 
 static const char heading[] = "Kanata\t0004\n";
@@ -34,10 +35,7 @@ static void add(struct log *l, uint64_t cycle, const char *fmt, ...) PRINTF(3, 4
 static void add(struct log *l, uint64_t cycle, const char *fmt, ...)
 {
 	va_list ap;
-	if (l->count == l->capacity) {
-		l->capacity = 2 * l->capacity + 1024;
-		l->events = x_realloc(l->events, l->capacity * sizeof(*l->events));
-	}
+	ARRAY_ROOM(l->events, l->capacity, l->count + 1);
 	struct event *e = &l->events[l->count];
 	e->cycle = cycle;
 	e->order = (uint32_t)l->count++;

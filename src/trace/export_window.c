@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/export.h"
+#include "util/array.h"
 
 static int by_seq(const void *a, const void *b)
 {
@@ -16,19 +17,13 @@ static int by_seq(const void *a, const void *b)
 
 static void add_inst(struct window_records *out, size_t *capacity, const struct rec_inst *r)
 {
-	if (out->ninsts == *capacity) {
-		*capacity = 2 * *capacity + 256;
-		out->insts = x_realloc(out->insts, *capacity * sizeof(*out->insts));
-	}
+	ARRAY_ROOM(out->insts, *capacity, out->ninsts + 1);
 	out->insts[out->ninsts++] = *r;
 }
 
 static void add_cycles(struct window_records *out, size_t *capacity, const struct trace_records *b)
 {
-	if (out->ncycles + b->ncycles > *capacity) {
-		*capacity = 2 * (out->ncycles + b->ncycles);
-		out->cycles = x_realloc(out->cycles, *capacity * sizeof(*out->cycles));
-	}
+	ARRAY_ROOM(out->cycles, *capacity, out->ncycles + b->ncycles);
 	if (b->ncycles)
 		memcpy(out->cycles + out->ncycles, b->cycles, b->ncycles * sizeof(*b->cycles));
 	out->ncycles += b->ncycles;

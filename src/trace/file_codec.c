@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 /* The fastest of zstd's standard levels: columns of residuals are small already. */
 #define ZSTD_LEVEL     1
 #define COMPRESS_BYTES 32 /* smaller columns are stored as they are */
@@ -18,10 +20,7 @@
 
 void bytes_reserve(struct bytes *b, size_t more)
 {
-	if (b->capacity - b->size >= more)
-		return;
-	b->capacity = max_u64(2 * b->capacity, b->size + more);
-	b->data = x_realloc(b->data, b->capacity);
+	ARRAY_ROOM(b->data, b->capacity, b->size + more);
 }
 
 void bytes_put(struct bytes *b, const void *data, size_t size)

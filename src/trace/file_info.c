@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "util/array.h"
+
 uint64_t trace_checksum(uint64_t start, const uint8_t *data, size_t size)
 {
 	uint64_t h = start ^ (size * 0x9e3779b97f4a7c15ull);
@@ -256,22 +258,21 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 	else if (!strcmp(key, "input")) info->input = v[1];
 	else if (!strcmp(key, "setting") && n >= 4)
 	{
-		c->settings = x_realloc(c->settings, (info->nsettings + 1) * sizeof(*c->settings));
-		c->settings[info->nsettings++] = (struct trace_setting){ v[1], v[2], v[3] };
+		*ARRAY_ADD(c->settings, info->nsettings) =
+		    (struct trace_setting){ v[1], v[2], v[3] };
 	}
 	else if (!strcmp(key, "image") && n >= 6)
 	{
-		c->images = x_realloc(c->images, (info->nimages + 1) * sizeof(*c->images));
-		c->images[info->nimages++] = (struct trace_image){ .path = v[4],
-								   .name = v[5],
-								   .start = number(v[1]),
-								   .end = number(v[2]),
-								   .bias = number(v[3]) };
+		*ARRAY_ADD(c->images, info->nimages) = (struct trace_image){ .path = v[4],
+									     .name = v[5],
+									     .start = number(v[1]),
+									     .end = number(v[2]),
+									     .bias = number(v[3]) };
 	}
 	else if (!strcmp(key, "counter") && n >= 3)
 	{
-		c->counters = x_realloc(c->counters, (info->ncounters + 1) * sizeof(*c->counters));
-		c->counters[info->ncounters++] = (struct trace_counter){ v[1], number(v[2]) };
+		*ARRAY_ADD(c->counters, info->ncounters) =
+		    (struct trace_counter){ v[1], number(v[2]) };
 	}
 }
 

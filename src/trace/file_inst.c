@@ -56,11 +56,6 @@ static inline uint64_t absolute(uint64_t fetch, uint32_t stamp)
 	return fetch + stamp;
 }
 
-static inline uint16_t clip16(uint64_t x)
-{
-	return x < UINT16_MAX ? (uint16_t)x : UINT16_MAX;
-}
-
 static inline unsigned psv_context(const struct rec_inst *r)
 {
 	return (r->dlevel & 7u) | (r->ilevel > LEVEL_L1) << 3 | !!(r->flags & RI_MISPREDICT) << 4 |
@@ -244,7 +239,7 @@ static inline __attribute__((always_inline)) void code_inst(struct codec *c, str
 	DIFF(I_LAT_ICACHE, r->lat_icache, r->ilevel <= LEVEL_L1 ? 0 : k->lat_icache[r->ilevel & 7]);
 	DIFF(I_LAT_ITLB, r->lat_itlb, 0);
 	DIFF(I_LAT_FU, r->lat_fu,
-	     issue != NEVER && ready != NEVER && issue > ready ? clip16(issue - ready) : 0);
+	     issue != NEVER && ready != NEVER && issue > ready ? clip_u16(issue - ready) : 0);
 	uint32_t data = (uint32_t)r->lat_dtlb | (uint32_t)r->lat_bus << 16;
 	BITS(I_LAT_DATA, data, r->dlevel <= LEVEL_L1 ? 0 : k->lat_data[r->dlevel & 7]);
 	DIFF(I_DISPATCH_STALL, r->dispatch_stall, dispatch == earliest ? 0 : k->stall);

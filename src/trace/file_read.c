@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "trace/file_format.h"
+#include "util/array.h"
 
 struct trace_reader {
 	int fd; /* + 1; 0: memory */
@@ -214,16 +215,15 @@ static bool add_block(struct trace_reader *r, uint64_t offset, const struct bloc
 		return false;
 	if (!decode(r, h) || absurd(&r->records, h))
 		return false;
-	if (!(r->nblocks & (r->nblocks + 1)))
-		r->blocks = x_realloc(r->blocks, 2 * (r->nblocks + 1) * sizeof(*r->blocks));
-	r->blocks[r->nblocks++] = (struct trace_block){ .offset = offset,
-							.first_cycle = h->first_cycle,
-							.end_cycle = h->end_cycle,
-							.first_po = h->first_po,
-							.end_po = h->end_po,
-							.ninsts = h->ninsts,
-							.ncycles = h->ncycles,
-							.payload_bytes = h->payload_bytes };
+	*ARRAY_ADD(r->blocks, r->nblocks) =
+	    (struct trace_block){ .offset = offset,
+				  .first_cycle = h->first_cycle,
+				  .end_cycle = h->end_cycle,
+				  .first_po = h->first_po,
+				  .end_po = h->end_po,
+				  .ninsts = h->ninsts,
+				  .ncycles = h->ncycles,
+				  .payload_bytes = h->payload_bytes };
 	return true;
 }
 
@@ -370,29 +370,14 @@ const struct trace_block *trace_reader_block(const struct trace_reader *r, size_
 	return &r->blocks[index];
 }
 
-static size_t find(const struct trace_reader *r, uint64_t key, size_t end_offset)
-{
-	size_t lo = 0, hi = r->nblocks;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		uint64_t end;
-		memcpy(&end, (const char *)&r->blocks[mid] + end_offset, sizeof(end));
-		if (end <= key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 size_t trace_reader_find_cycle(const struct trace_reader *r, uint64_t cycle)
 {
-	return find(r, cycle, offsetof(struct trace_block, end_cycle));
+	return ARRAY_SEARCH(r->nblocks, i, r->blocks[i].end_cycle <= cycle);
 }
 
 size_t trace_reader_find_inst(const struct trace_reader *r, uint64_t po)
 {
-	return find(r, po, offsetof(struct trace_block, end_po));
+	return ARRAY_SEARCH(r->nblocks, i, r->blocks[i].end_po <= po);
 }
 
 bool trace_reader_read(struct trace_reader *r, size_t index, struct trace_records *out,

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "isa/isa.h"
+#include "util/array.h"
 
 #define WINDOW 8192 /* how far from their places instructions may stand */
 
@@ -326,10 +327,7 @@ static void take(struct o3_import *im, const struct rec_inst *r, unsigned len, s
 		}
 		hand_over(im, out);
 	}
-	if (im->nwaiting == im->capacity) {
-		im->capacity = 2 * im->capacity + 64;
-		im->waiting = x_realloc(im->waiting, im->capacity * sizeof(*im->waiting));
-	}
+	ARRAY_ROOM(im->waiting, im->capacity, im->nwaiting + 1);
 	im->waiting[im->nwaiting] = *r;
 	im->waiting[im->nwaiting++].target = r->pc + len; /* until it is known better */
 }

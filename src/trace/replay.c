@@ -6,6 +6,7 @@
 #include "trace/replay.h"
 
 #include "trace/file_codec.h"
+#include "util/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,7 @@ static void put_alone(struct emit *out, const struct rec_inst *insts, size_t cou
 
 static void keep(struct waiting *w, const struct rec_inst *insts, size_t count)
 {
-	if (w->count + count > w->capacity) {
-		w->capacity = 2 * (w->count + count);
-		w->insts = x_realloc(w->insts, w->capacity * sizeof(*w->insts));
-	}
+	ARRAY_ROOM(w->insts, w->capacity, w->count + count);
 	memcpy(w->insts + w->count, insts, count * sizeof(*insts));
 	w->count += count;
 }
