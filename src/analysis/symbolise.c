@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "isa/isa.h"
+#include "util/array.h"
 
 struct work {
 	struct store *store;
@@ -112,15 +113,8 @@ static void text_of(struct work *w, const struct inst *in, uint64_t pc, char *bu
 
 static int64_t block_of(const struct work *w, uint64_t pc)
 {
-	size_t lo = 0, hi = w->nblocks;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (w->blocks[mid] <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? w->first_block + (int64_t)lo - 1 : w->first_block;
+	const size_t after = ARRAY_SEARCH(w->nblocks, i, w->blocks[i] <= pc);
+	return after ? w->first_block + (int64_t)after - 1 : w->first_block;
 }
 
 /* Line numbers are what a file says. */

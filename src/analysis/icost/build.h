@@ -94,11 +94,6 @@ struct builder {
 	size_t nrules;
 };
 
-static inline uint16_t build_cut(uint64_t cycles)
-{
-	return (uint16_t)min_u64(cycles, UINT16_MAX);
-}
-
 /* ---- categories ---- */
 
 /* The part that `cycles` of a primitive class become for this instruction. What a rule leaves (all
@@ -107,7 +102,7 @@ static inline struct graph_part build_part(const struct builder *b, uint64_t pc,
 					   enum graph_category event, unsigned level,
 					   uint64_t cycles, uint16_t *fixed)
 {
-	struct graph_part p = { .cycles = build_cut(cycles), .category = (uint8_t)event };
+	struct graph_part p = { .cycles = clip_u16(cycles), .category = (uint8_t)event };
 	for (size_t i = 0; unlikely(i < b->nrules); i++) {
 		const struct edges_rule *u = &b->rules[i];
 		if (u->event != event || (u->level && u->level != level) ||
@@ -115,7 +110,7 @@ static inline struct graph_part build_part(const struct builder *b, uint64_t pc,
 			continue;
 		p.category = u->category;
 		if (u->cycles && u->cycles < p.cycles) {
-			*fixed = build_cut((uint64_t)*fixed + p.cycles - u->cycles);
+			*fixed = clip_u16((uint64_t)*fixed + p.cycles - u->cycles);
 			p.cycles = u->cycles;
 		}
 		return p;
@@ -133,7 +128,7 @@ static inline uint8_t build_category(const struct builder *b, uint64_t pc,
 
 static inline struct graph_part part_as(uint64_t cycles, unsigned category)
 {
-	return (struct graph_part){ .cycles = build_cut(cycles), .category = (uint8_t)category };
+	return (struct graph_part){ .cycles = clip_u16(cycles), .category = (uint8_t)category };
 }
 
 /* One more part of its execution, of which there are *n. */
@@ -158,7 +153,7 @@ static inline void build_fetch(const struct builder *b, const struct fetch_facts
 		    build_part(b, f->before_pc, CAT_BMISP, LEVEL_NONE, m->btb_bubble, &fixed);
 	if (f->redirected) {
 		out->flags |= GRAPH_PD;
-		out->pd = build_cut(m->redirect);
+		out->pd = clip_u16(m->redirect);
 		out->pd_cat = build_category(b, f->before_pc, CAT_BMISP);
 	}
 	if (f->flushed) {
@@ -239,7 +234,7 @@ static inline void build_hit(const struct builder *b, uint64_t pc, struct load_f
 		       dtlb = min_u64(f->latency - l1, f->dtlb);
 	out->ep = (uint16_t)first;
 	out->ep_part[0] = build_part(b, pc, CAT_DL1, LEVEL_NONE, l1 - first, &out->ep);
-	out->ep = build_cut(out->ep + dtlb);
+	out->ep = clip_u16(out->ep + dtlb);
 	f->miss = f->latency - l1 - dtlb;
 	f->as = CAT_DMISS;
 }
@@ -256,7 +251,7 @@ static inline bool build_miss(const struct builder *b, uint64_t pc, const struct
 		out->line = f->line;
 		out->line_cat = build_category(b, pc, CAT_DMISS);
 	}
-	out->ep = build_cut(out->ep + f->rest);
+	out->ep = clip_u16(out->ep + f->rest);
 	if (miss) {
 		add_part(out, &n,
 			 f->as == CAT_DMISS ? build_part(b, pc, CAT_DMISS, f->level, miss, &out->ep)
@@ -274,7 +269,7 @@ static inline void build_operation(const struct builder *b, uint64_t pc, const s
 				   uint64_t latency, struct graph_inst *out)
 {
 	if (c->cls == CLASS_HINT) {
-		out->ep = build_cut(latency);
+		out->ep = clip_u16(latency);
 		return;
 	}
 	out->ep_part[0] = build_part(b, pc, c->longer && latency != 1 ? CAT_LGALU : CAT_SHALU,

@@ -163,11 +163,11 @@ static void flush_facts(const struct edges *s, const struct rec_inst *r, uint64_
 	const struct edges_machine *m = &s->b.m;
 	const uint64_t after = f - miss - commit, known = m->fault + m->flush;
 	out->flushed = true;
-	out->flush = build_cut(after);
+	out->flush = clip_u16(after);
 	/* A load that is to fault has first missed. */
 	if (r->psv & PSV_FL_EX && r->flags & RI_LOAD && r->flags & RI_REFETCH && !miss &&
 	    after > known && after <= known + (uint64_t)FAULT_MISSES * m->mem_latency) {
-		out->flush = build_cut(known);
+		out->flush = clip_u16(known);
 		out->own = after - known;
 		out->own_cat = CAT_DMISS;
 	}
@@ -269,7 +269,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 	facts.rest = itlb + (imiss ? 0 : rest);
 	build_fetch(&s->b, &facts, out);
 	if (imiss)
-		out->fetch[0].cycles = build_cut(out->fetch[0].cycles + rest);
+		out->fetch[0].cycles = clip_u16(out->fetch[0].cycles + rest);
 }
 
 /* What the fetch would have been without wrong paths before it. */
@@ -350,11 +350,11 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 		if (wait <= DRAIN_SOON) {
 			out->cd[0] = (uint16_t)(i - j);
 			out->cd_wait =
-			    (struct graph_part){ .cycles = build_cut(wait), .category = CAT_BW };
+			    (struct graph_part){ .cycles = clip_u16(wait), .category = CAT_BW };
 		} else {
 			/* Stores are written more slowly than they come: no queue is long enough.
 			 */
-			out->dd = (struct graph_part){ .cycles = build_cut(rest),
+			out->dd = (struct graph_part){ .cycles = clip_u16(rest),
 						       .category = build_category(&s->b, r->pc,
 										  CAT_DMISS) };
 		}
@@ -371,8 +371,8 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 		}
 	}
 	s->residual[RESIDUAL_DISPATCH] += rest;
-	out->dd = (struct graph_part){ .cycles = build_cut(rest),
-				       .category = (uint8_t)stall_category(r) };
+	out->dd =
+	    (struct graph_part){ .cycles = clip_u16(rest), .category = (uint8_t)stall_category(r) };
 }
 
 /* ---- R, E, P ---- */
@@ -662,7 +662,7 @@ static void store_edges(struct edges *s, const struct rec_inst *r, const struct 
 	out->ep = 1;
 	out->data = d->src[1];
 	if (p > max_u64(now->e + 1, s->slot_time[d->src[1]]))
-		out->ep = build_cut(p - now->e);
+		out->ep = clip_u16(p - now->e);
 	if (s->shadow && !s->b.nrules) {
 		shadow_line(s, r, out);
 		shadow_page(s, r, &unused);
@@ -687,7 +687,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		out->re = part_as(now->e - ready, contention_category(s, r, d));
 	/* Ready, but the unit was not: others had it, of a wrong path or younger. */
 	if (out->re.cycles && d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined) {
-		out->occupies.cycles = build_cut((uint64_t)out->occupies.cycles + out->re.cycles);
+		out->occupies.cycles = clip_u16((uint64_t)out->occupies.cycles + out->re.cycles);
 		s->slot_time[out->port] += out->re.cycles;
 	}
 	if (d->load)
@@ -749,7 +749,7 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	uint64_t known = max_u64(max_u64(p, now.e + 1), past(s, i - 1)->c);
 	known = max_u64(known, past(s, i - s->b.m.commit_width)->c + 1);
 	if (c > known) {
-		out->pc = build_cut(c - known);
+		out->pc = clip_u16(c - known);
 		s->residual[RESIDUAL_COMMIT] += c - known;
 	} else {
 		s->residual[RESIDUAL_STRICT] += known - c;

@@ -251,8 +251,8 @@ static void backwards(struct segment *s, const struct graph_config *g)
 static void give(struct segment *s, int64_t i, enum cost_kind kind, int64_t cycles)
 {
 	if (cycles > 0)
-		s->inst[i].kind_cycles[kind] = (uint16_t)min_u64(
-		    (uint64_t)s->inst[i].kind_cycles[kind] + (uint64_t)cycles, UINT16_MAX);
+		s->inst[i].kind_cycles[kind] =
+		    clip_u16((uint64_t)s->inst[i].kind_cycles[kind] + (uint64_t)cycles);
 }
 
 static void give_parts(struct segment *s, int64_t i, const struct graph_part *p, unsigned n)

@@ -16,6 +16,7 @@
 #include "analysis/icost/build.h"
 #include "analysis/icost/thresholds.h"
 #include "analysis/shotgun/shotgun.h"
+#include "util/array.h"
 
 #define CALLS	 64
 #define CODE	 (1u << 16) /* entries of the cache of decoded instructions */
@@ -141,16 +142,9 @@ static bool is_legal(const struct text *c, unsigned bits)
 /* The first sample at or after this one in order: by PC, then signature. */
 static size_t first_of(const struct fragments *f, uint64_t pc, uint64_t signature)
 {
-	size_t low = 0, high = f->ndetails;
-	while (low < high) {
-		const size_t mid = (low + high) / 2;
-		const struct shotgun_detail *d = &f->details[mid];
-		if (d->pc < pc || (d->pc == pc && d->signature < signature))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	const struct shotgun_detail *d = f->details;
+	return ARRAY_SEARCH(f->ndetails, i,
+			    d[i].pc < pc || (d[i].pc == pc && d[i].signature < signature));
 }
 
 /* One of the samples of pc with exactly the masked bits, if the mask has all, or all but those of

@@ -97,15 +97,15 @@ static void begin_detail(struct monitor *m, const struct rec_inst *r, unsigned b
 		.icache = r->lat_icache,
 		.itlb = r->lat_itlb,
 		.contention = r->lat_fu,
-		.latency = (uint16_t)min_u64(latency, UINT16_MAX),
+		.latency = clip_u16(latency),
 		.miss = r->lat_dmiss,
 		.dtlb = r->lat_dtlb,
 		.level = r->dlevel,
-		.resolve = (uint16_t)min_u64(r->complete, UINT16_MAX),
+		.resolve = clip_u16(r->complete),
 		.bits = (uint8_t)bits,
 	};
 	if (m->prev_flags & (RI_FLUSHES | RI_EXCEPTION) && r->fetch > m->prev_commit)
-		m->detail.flush = (uint16_t)min_u64(r->fetch - m->prev_commit, UINT16_MAX);
+		m->detail.flush = clip_u16(r->fetch - m->prev_commit);
 }
 
 static void end_detail(struct monitor *m)
