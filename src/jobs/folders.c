@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "util/array.h"
 #include "util/util.h"
 
 #define NAMED_MAX 3 /* of a folder, in a message */
@@ -22,9 +23,7 @@ struct names {
 
 static void add(struct names *n, char *name)
 {
-	if (!(n->count & (n->count - 1)))
-		n->items = x_realloc(n->items, (n->count ? 2 * n->count : 1) * sizeof(*n->items));
-	n->items[n->count++] = name;
+	*ARRAY_ADD(n->items, n->count) = name;
 }
 
 static void names_free(struct names *n)
