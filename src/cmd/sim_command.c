@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd/sim.h"
+#include "util/array.h"
 
 struct rows {
 	struct trace_setting *all;
@@ -23,8 +24,7 @@ static void put(struct rows *r, const char *key, char *value)
 {
 	if (!value)
 		return;
-	r->all = x_realloc(r->all, (r->count + 1) * sizeof(*r->all));
-	r->all[r->count++] = (struct trace_setting){ "run", key, value };
+	*ARRAY_ADD(r->all, r->count) = (struct trace_setting){ "run", key, value };
 }
 
 static void put_number(struct rows *r, const char *key, uint64_t n)
