@@ -299,7 +299,7 @@ static int read_pair(void *ctx, const char *section, const char *key, const char
 		struct param p = config_param((size_t)i);
 
 		r->any = true;
-		r->c->line[i] = (uint16_t)(r->line < UINT16_MAX ? r->line : UINT16_MAX);
+		r->c->line[i] = clip_u16(r->line);
 		if (set_param(r->c, &p, value, &inner))
 			return 1;
 	}
@@ -393,8 +393,7 @@ bool config_load(struct core_config *c, const char *name_or_path, struct err *e)
 	if (!load_at(c, name_or_path, 0, e))
 		return false;
 
-	const char *slash = strrchr(name_or_path, '/');
-	const char *name = slash ? slash + 1 : name_or_path;
+	const char *name = path_name(name_or_path);
 	size_t n = strlen(name);
 
 	if (n > 4 && !strcmp(name + n - 4, ".ini"))

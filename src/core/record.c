@@ -304,7 +304,7 @@ static inline void end_cycle(struct core *c, struct rec_cycle *r, uint64_t repea
 	r->repeat = (uint32_t)repeat;
 	r->ncommit = (uint8_t)c->ncommit;
 	r->ndispatch = (uint8_t)c->ndispatch;
-	r->nissue = (uint16_t)min_u64(c->nissue, UINT16_MAX);
+	r->nissue = clip_u16(c->nissue);
 	r->nfetch = (uint8_t)c->nfetch;
 	r->dispatch_stall = c->dispatch_stall;
 	r->fetch_stall = c->fetch_stall;
