@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "view/doc.h"
+#include "util/number.h"
+#include "util/array.h"
 #include "view/model.h"
 
 enum level { LEVEL_INSTRUCTION, LEVEL_BLOCK, LEVEL_FUNCTION, LEVELS };
@@ -27,7 +29,7 @@ struct entry {
 
 struct entries {
 	struct entry *list;
-	size_t count, capacity;
+	size_t count;
 };
 
 struct symbols {
@@ -46,11 +48,7 @@ struct row {
 
 static void add_entry(struct entries *e, int64_t symbol, unsigned events, double units)
 {
-	if (e->count == e->capacity) {
-		e->capacity = e->capacity ? 2 * e->capacity : 1024;
-		e->list = x_realloc(e->list, e->capacity * sizeof(*e->list));
-	}
-	e->list[e->count++] = (struct entry){ symbol, events, units };
+	*ARRAY_ADD(e->list, e->count) = (struct entry){ symbol, events, units };
 }
 
 static bool read_symbols(struct store *s, struct symbols *y, struct err *e)
@@ -81,14 +79,7 @@ static void free_symbols(struct symbols *y)
 
 static int64_t symbol_of(const struct symbols *y, uint64_t pc, int level)
 {
-	size_t lo = 0, hi = y->count;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (y->pc[mid] < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	const size_t lo = ARRAY_SEARCH(y->count, i, y->pc[i] < pc);
 	return lo < y->count && y->pc[lo] == pc ? y->id[level][lo] : -1;
 }
 
@@ -169,8 +160,7 @@ static bool read_rows(struct store *s, struct row **rows, size_t *count, struct 
 	*rows = NULL;
 	*count = 0;
 	while (store_next(&r)) {
-		*rows = x_realloc(*rows, (*count + 1) * sizeof(**rows));
-		struct row *row = &(*rows)[(*count)++];
+		struct row *row = ARRAY_ADD(*rows, *count);
 		*row = (struct row){ .id = store_int(&r, 0),
 				     .rule = store_int(&r, 2),
 				     .events = (unsigned)store_int(&r, 3) };
@@ -325,7 +315,7 @@ static void add_table(struct doc *d, struct store *s, const struct row *rows, si
 	doc_line(d, NULL,
 		 "Error against the golden reference of this run, in %% (%s samples, one in %llu "
 		 "cycles)\n",
-		 term_count(samples, text), (unsigned long long)period);
+		 number_commas(samples, text), (unsigned long long)period);
 	struct doc_table *t =
 	    doc_table(d, columns, ARRAY_LEN(columns),
 		      &(struct doc_table_options){ .key = "profilers", .heads = true });

@@ -95,7 +95,7 @@ static void add_source(struct doc_table *t, const struct listing *l, const struc
 		term_cut(text, o->width - left - jumps_lanes(l->jumps) - 2 - n, shown,
 			 sizeof(shown));
 	} else {
-		snprintf(place, sizeof(place), "%s:%d", model_basename(in->file), in->line);
+		snprintf(place, sizeof(place), "%s:%d", path_name(in->file), in->line);
 		shown[0] = '\0';
 	}
 	doc_above(t, TERM_CYAN, "%*s%s %s%s", left, "", lanes, place, shown);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "view/doc_int.h"
 
 struct doc *doc_new(void)
@@ -59,11 +60,7 @@ void doc_free(struct doc *d)
 
 static struct doc_node *add(struct doc *d, enum doc_kind kind, const char *key)
 {
-	if (d->count == d->room) {
-		d->room = d->room ? 2 * d->room : 64;
-		d->nodes = x_realloc(d->nodes, d->room * sizeof(*d->nodes));
-	}
-	struct doc_node *n = &d->nodes[d->count++];
+	struct doc_node *n = ARRAY_ADD(d->nodes, d->count);
 
 	*n = (struct doc_node){ .kind = kind, .key = key ? x_strdup(key) : NULL };
 	return n;
@@ -254,11 +251,7 @@ void doc_gap(struct doc_table *t)
 static struct doc_cell *add_cell(struct doc_table *t, enum cell_kind kind)
 {
 	assert(t->ncells < t->nrows * t->ncolumns);
-	if (t->ncells == t->room) {
-		t->room = t->room ? 2 * t->room : 64;
-		t->cells = x_realloc(t->cells, t->room * sizeof(*t->cells));
-	}
-	struct doc_cell *c = &t->cells[t->ncells++];
+	struct doc_cell *c = ARRAY_ADD(t->cells, t->ncells);
 
 	*c = (struct doc_cell){ .kind = kind };
 	return c;

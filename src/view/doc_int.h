@@ -24,7 +24,7 @@ struct doc_table {
 	size_t ncolumns;
 	struct doc_table_options options;
 	struct doc_cell *cells; /* row after row */
-	size_t ncells, room;
+	size_t ncells;
 	struct doc_row {
 		bool gap, hidden;
 	} * rows;
@@ -73,7 +73,7 @@ struct doc_node {
 
 struct doc {
 	struct doc_node *nodes;
-	size_t count, room;
+	size_t count;
 };
 
 #endif

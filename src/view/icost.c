@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/number.h"
 #include "view/doc.h"
 #include "view/model.h"
 #include "view/svg.h"
@@ -331,7 +332,7 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 	parts[n] = (struct svg_part){ .name = "rest", .colour = "#f4f4f4" };
 	values[n++] = 100 * (1 - m->cost[ICOST_SETS - 1] / m->graph_cycles);
 	const struct svg_bar bar = { "", values };
-	const char *program = model_basename(m->program);
+	const char *program = path_name(m->program);
 	const struct svg_group group = { program, &bar, 1 };
 	snprintf(title, sizeof(title), "Interaction costs of %s on %s", program, m->machine);
 	const struct svg_chart chart = { .title = title,
@@ -349,7 +350,7 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 static void place_of(const struct icost_inst *i, char *buf, size_t size_bytes)
 {
 	if (i && i->file && i->line)
-		snprintf(buf, size_bytes, "%s:%d", model_basename(i->file), i->line);
+		snprintf(buf, size_bytes, "%s:%d", path_name(i->file), i->line);
 	else if (i && i->function)
 		snprintf(buf, size_bytes, "%s %" PRIx64, i->function, i->pc);
 	else
@@ -510,12 +511,12 @@ static void add_what_if(struct doc *d, const struct icost_model *m, const struct
 
 		if (w->verified)
 			snprintf(simulated, sizeof(simulated), "; %s, %.2f%%, simulated",
-				 term_count((uint64_t)fmax(w->simulated, 0), real),
+				 number_commas((uint64_t)fmax(w->simulated, 0), real),
 				 100 * w->simulated / m->cycles);
 		doc_line(d, NULL,
 			 "  %s (%zu instruction%s): saves %s cycles, %.2f%%, by the graph%s",
 			 w->text, w->npcs, w->npcs == 1 ? "" : "s",
-			 term_count((uint64_t)fmax(w->predicted, 0), cycles),
+			 number_commas((uint64_t)fmax(w->predicted, 0), cycles),
 			 100 * w->predicted / m->graph_cycles, simulated);
 		doc_row(t);
 		cell_text(t, w->text);
@@ -659,10 +660,11 @@ static void add_model(struct doc *d, struct store *s, const struct icost_model *
 {
 	char insts[32], cycles[32], graph[32];
 
-	doc_line(d, model_basename(m->program),
+	doc_line(d, path_name(m->program),
 		 " on %s: %s instructions in %s cycles; the graph has %s (%+.3f%%)", m->machine,
-		 term_count((uint64_t)m->insts, insts), term_count((uint64_t)m->cycles, cycles),
-		 term_count((uint64_t)m->graph_cycles, graph),
+		 number_commas((uint64_t)m->insts, insts),
+		 number_commas((uint64_t)m->cycles, cycles),
+		 number_commas((uint64_t)m->graph_cycles, graph),
 		 100 * (m->graph_cycles / m->cycles - 1));
 	add_values(d, m, o, io);
 	add_breakdown(d, m, io, t);
@@ -764,8 +766,7 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 		add_inst_values(d, &m, in);
 		if (in->file && in->line &&
 		    (!i || !list[i - 1]->file || in->line != list[i - 1]->line))
-			doc_above(t, TERM_CYAN, "%38s%s:%d", "", model_basename(in->file),
-				  in->line);
+			doc_above(t, TERM_CYAN, "%38s%s:%d", "", path_name(in->file), in->line);
 		cost_words(&m, in, words, sizeof(words));
 		snprintf(pc, sizeof(pc), "0x%" PRIx64, in->pc);
 		doc_row(t);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "view/icost.h"
+#include "util/array.h"
 #include "view/model.h"
 
 double icost_inst_cost(const struct icost_inst *i)
@@ -47,7 +48,6 @@ static bool read_sets(struct store *s, struct icost_model *m, struct err *e)
 
 static bool read_instructions(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT c.pc, i.disasm, f.name, i.file, i.line, c.executions, c.critical, c.slack, "
@@ -57,12 +57,7 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 	    "LEFT JOIN function f ON f.id = i.function",
 	    "");
 	while (store_next(&r)) {
-		if (m->ninsts == room) {
-			room = room ? 2 * room : 1024;
-			m->instructions =
-			    x_realloc(m->instructions, room * sizeof(*m->instructions));
-		}
-		struct icost_inst *i = &m->instructions[m->ninsts++];
+		struct icost_inst *i = ARRAY_ADD(m->instructions, m->ninsts);
 		*i = (struct icost_inst){ .pc = (uint64_t)store_int(&r, 0),
 					  .disasm = copy(store_shown(&r, 1)),
 					  .function = copy(store_shown(&r, 2)),
@@ -85,17 +80,12 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 
 static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(s,
 					  "SELECT pc_a, kind_a, pc_b, kind_b, cost, icost FROM "
 					  "icost_pair ORDER BY abs(icost) DESC",
 					  "");
 	while (store_next(&r)) {
-		if (m->npairs == room) {
-			room = room ? 2 * room : 256;
-			m->pairs = x_realloc(m->pairs, room * sizeof(*m->pairs));
-		}
-		struct icost_pair *p = &m->pairs[m->npairs++];
+		struct icost_pair *p = ARRAY_ADD(m->pairs, m->npairs);
 		p->a = (uint64_t)store_int(&r, 0);
 		p->b = (uint64_t)store_int(&r, 2);
 		snprintf(p->kind_a, sizeof(p->kind_a), "%s", store_shown(&r, 1));
@@ -108,7 +98,6 @@ static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 
 static bool read_functions(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT coalesce(f.name, '[unknown]'), p.categories, sum(p.cost) FROM icost_place p "
@@ -121,12 +110,7 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 		const char *name = store_shown(&r, 0);
 		const int64_t set = store_int(&r, 1);
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
-			if (m->nfunctions == room) {
-				room = room ? 2 * room : 64;
-				m->functions =
-				    x_realloc(m->functions, room * sizeof(*m->functions));
-			}
-			m->functions[m->nfunctions++] =
+			*ARRAY_ADD(m->functions, m->nfunctions) =
 			    (struct icost_function){ .name = x_strdup(name) };
 		}
 		struct icost_function *f = &m->functions[m->nfunctions - 1];
@@ -141,7 +125,6 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 
 static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r =
 	    store_query(s,
 			"SELECT p.phase, p.instructions, p.cycles, c.categories, c.cost FROM "
@@ -155,11 +138,7 @@ static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 		if (set <= 0 || set >= ICOST_SETS)
 			continue;
 		if (!m->nphases || m->phases[m->nphases - 1].phase != phase) {
-			if (m->nphases == room) {
-				room = room ? 2 * room : 64;
-				m->phases = x_realloc(m->phases, room * sizeof(*m->phases));
-			}
-			m->phases[m->nphases++] =
+			*ARRAY_ADD(m->phases, m->nphases) =
 			    (struct icost_phase){ .phase = phase,
 						  .insts = store_int(&r, 1),
 						  .cycles = store_double(&r, 2) };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "isa/isa.h"
+#include "util/array.h"
 #include "util/util.h"
 
 #define ROWS_MAX 16384
@@ -28,14 +29,7 @@ struct jumps {
 
 static size_t row_of(const uint64_t *pcs, size_t count, uint64_t pc)
 {
-	size_t lo = 0, hi = count;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (pcs[mid] < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	const size_t lo = ARRAY_SEARCH(count, i, pcs[i] < pc);
 	return lo < count && pcs[lo] == pc ? lo : SIZE_MAX;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 _Static_assert(TIME_CATEGORY_COUNT <= 8, "the model has room for 8 time categories");
 
 /* How an event looks and which other one it makes superfluous; see words.h. */
@@ -52,8 +54,7 @@ static bool read_functions(struct store *s, struct model *m, struct err *e)
 	    "LEFT JOIN image i ON i.id = f.image ORDER BY f.id",
 	    "");
 	while (store_next(&r)) {
-		m->functions = x_realloc(m->functions, (m->nfunctions + 1) * sizeof(*m->functions));
-		m->functions[m->nfunctions++] = (struct model_function){
+		*ARRAY_ADD(m->functions, m->nfunctions) = (struct model_function){
 			.id = store_int(&r, 0),
 			.name = x_strdup(store_shown(&r, 1) ? store_shown(&r, 1) : "[unknown]"),
 			.file = copy_text(store_shown(&r, 2)),
@@ -68,18 +69,13 @@ static bool read_functions(struct store *s, struct model *m, struct err *e)
 
 static bool read_insts(struct store *s, struct model *m, struct err *e)
 {
-	size_t capacity = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT pc, function, block, disasm, file, line, class, word FROM instruction "
 	    "ORDER BY pc",
 	    "");
 	while (store_next(&r)) {
-		if (m->ninsts == capacity) {
-			capacity = capacity ? 2 * capacity : 1024;
-			m->insts = x_realloc(m->insts, capacity * sizeof(*m->insts));
-		}
-		m->insts[m->ninsts++] = (struct model_inst){
+		*ARRAY_ADD(m->insts, m->ninsts) = (struct model_inst){
 			.pc = (uint64_t)store_int(&r, 0),
 			.function = store_int(&r, 1),
 			.block = store_int(&r, 2),
@@ -96,15 +92,7 @@ static bool read_insts(struct store *s, struct model *m, struct err *e)
 /* Index of the first instruction that is not before pc. */
 static size_t inst_from(const struct model *m, uint64_t pc)
 {
-	size_t lo = 0, hi = m->ninsts;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->insts[mid].pc < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return ARRAY_SEARCH(m->ninsts, i, m->insts[i].pc < pc);
 }
 
 static struct model_inst *inst_at(struct model *m, uint64_t pc)
@@ -133,8 +121,7 @@ static void add_time(struct model *m, struct model_inst *i, unsigned events, dou
 			i->stack[k].cycles += cycles;
 			return;
 		}
-	i->stack = x_realloc(i->stack, (i->nstack + 1) * sizeof(*i->stack));
-	i->stack[i->nstack++] = (struct model_component){ events, cycles };
+	*ARRAY_ADD(i->stack, i->nstack) = (struct model_component){ events, cycles };
 }
 
 static int by_cycles(const void *a, const void *b)
@@ -368,21 +355,8 @@ bool model_inlined_into(struct store *s, const char *name, char *host, size_t si
 
 const struct model_function *model_function_of(const struct model *m, int64_t id)
 {
-	size_t lo = 0, hi = m->nfunctions;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->functions[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	const size_t lo = ARRAY_SEARCH(m->nfunctions, i, m->functions[i].id < id);
 	return lo < m->nfunctions && m->functions[lo].id == id ? &m->functions[lo] : NULL;
-}
-
-const char *model_basename(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path;
 }
 
 /* A function that is known by its offset alone ("[libfoo.so+0x1200]"): so are its instructions. */
@@ -410,5 +384,5 @@ void model_where(const struct model *m, const struct model_inst *i, char *symbol
 		snprintf(symbol, symbol_size, "[0x%" PRIx64 "]", i->pc);
 	source[0] = '\0';
 	if (i->file && i->line)
-		snprintf(source, source_size, "%s:%d", model_basename(i->file), i->line);
+		snprintf(source, source_size, "%s:%d", path_name(i->file), i->line);
 }

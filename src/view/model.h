@@ -80,7 +80,6 @@ const struct model_function *model_function_of(const struct model *m, int64_t id
 /* "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size);
-const char *model_basename(const char *path);
 
 /* A text from table run; fallback if it is not there. The caller frees. */
 char *model_run_text(struct store *s, const char *key, const char *fallback);

@@ -20,6 +20,8 @@
 #include <string.h>
 
 #include "isa/isa.h"
+#include "util/array.h"
+#include "util/number.h"
 #include "view/term.h"
 
 #define GAP_COLUMNS  6
@@ -82,14 +84,7 @@ static void axis_free(struct axis *a)
 
 static uint64_t column_of(const struct axis *a, uint64_t cycle)
 {
-	size_t lo = 0, hi = a->count;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (a->cycles[mid] < cycle)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	const size_t lo = ARRAY_SEARCH(a->count, i, a->cycles[i] < cycle);
 	return lo < a->count ? a->columns[lo] : 0;
 }
 
@@ -224,7 +219,7 @@ static void print_heading(const struct view_options *o, uint64_t cycle)
 {
 	char number[32];
 	fprintf(o->out, "%s%9s %10s  %-*s  cycle %s%s\n", term_on(o, TERM_BOLD), "po", "pc",
-		TEXT_COLUMNS, "instruction", term_count(cycle, number), term_off(o));
+		TEXT_COLUMNS, "instruction", number_commas(cycle, number), term_off(o));
 }
 
 static void print_text(const struct window_records *w, const struct view_options *o)

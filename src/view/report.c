@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "view/doc.h"
+#include "util/number.h"
 #include "view/findings.h"
 #include "view/model.h"
 
@@ -88,9 +89,9 @@ static void add_summary(struct doc *d, const struct model *m)
 	if (m->clock_hz > 0)
 		snprintf(time, sizeof(time), " (%.3g ms at %.3g GHz)",
 			 1e3 * (double)m->cycles / m->clock_hz, m->clock_hz / 1e9);
-	doc_line(d, model_basename(m->program), " on %s: %s instructions in %s cycles, IPC %.2f%s",
-		 m->machine, term_count(m->instructions, insts), term_count(m->cycles, cycles),
-		 m->ipc, time);
+	doc_line(d, path_name(m->program), " on %s: %s instructions in %s cycles, IPC %.2f%s",
+		 m->machine, number_commas(m->instructions, insts),
+		 number_commas(m->cycles, cycles), m->ipc, time);
 	if (m->exit_status)
 		doc_note(d, TERM_RED, "The program ended with exit status %d.", m->exit_status);
 	if (!m->golden)
@@ -166,9 +167,9 @@ static void add_functions(struct doc *d, const struct model *m, const struct vie
 		char where[128] = "";
 
 		if (f->file && f->line)
-			snprintf(where, sizeof(where), "%s:%d", model_basename(f->file), f->line);
+			snprintf(where, sizeof(where), "%s:%d", path_name(f->file), f->line);
 		else if (f->image)
-			snprintf(where, sizeof(where), "%s", model_basename(f->image));
+			snprintf(where, sizeof(where), "%s", path_name(f->image));
 		doc_row(t);
 		cell_real(t, share);
 		cell_bar(t, share, TERM_GREEN);

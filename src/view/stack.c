@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "view/doc.h"
+#include "util/number.h"
 #include "view/model.h"
 #include "view/stack.h"
 #include "view/svg.h"
@@ -423,7 +424,7 @@ static void add_rows(struct doc *d, const struct stack_model *m)
 
 		for (int k = 0; k < (s->reference ? CPI_SIMULATED : CPI_COMPONENTS); k++) {
 			doc_row(t);
-			cell_text(t, model_basename(m->program));
+			cell_text(t, path_name(m->program));
 			cell_text(t, m->machine);
 			cell_text(t, s->name);
 			cell_integer(t, s->reference);
@@ -445,9 +446,9 @@ static void add_model(struct doc *d, const struct stack_model *m, const struct v
 	const char *method = so->method ? so->method : "fmt";
 	char insts[32], cycles[32];
 
-	doc_line(d, model_basename(m->program), " on %s: %s instructions in %s cycles, CPI %.3f",
-		 m->machine, term_count((uint64_t)m->insts, insts),
-		 term_count((uint64_t)m->cycles, cycles), m->cycles / m->insts);
+	doc_line(d, path_name(m->program), " on %s: %s instructions in %s cycles, CPI %.3f",
+		 m->machine, number_commas((uint64_t)m->insts, insts),
+		 number_commas((uint64_t)m->cycles, cycles), m->cycles / m->insts);
 	add_values(d, m);
 	for (size_t i = 0; i < m->nmethods; i += per_block)
 		add_cpi(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
@@ -499,7 +500,7 @@ static bool draw(const struct stack_model *models, size_t count, const char *pat
 		    (struct svg_part){ .name = words_components[k].words, .colour = look[k].rgb };
 	}
 	for (size_t i = 0, at = 0; i < count; i++) {
-		groups[i].name = model_basename(models[i].program);
+		groups[i].name = path_name(models[i].program);
 		groups[i].bars = &bars[at];
 		for (size_t j = 0; j < models[i].nmethods; j++) {
 			const struct stack_method *s = &models[i].methods[j];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "view/model.h"
+#include "util/array.h"
 #include "view/stack.h"
 
 #define NAME_WITH_AXIS(id, name, slots, axis, meaning) NAME_IF_##axis(name)
@@ -128,19 +129,13 @@ static bool read_functions(struct stack_model *m, struct store *s, struct err *e
 	    "cpi_instruction c LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = "
 	    "i.function GROUP BY f.id, c.component ORDER BY f.id",
 	    "");
-	size_t capacity = 0;
 
 	while (store_next(&q)) {
 		const char *name = store_shown(&q, 0);
 		int part = part_of(store_shown(&q, 1));
 
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
-			if (m->nfunctions == capacity) {
-				capacity = capacity ? 2 * capacity : 64;
-				m->functions =
-				    x_realloc(m->functions, capacity * sizeof(*m->functions));
-			}
-			m->functions[m->nfunctions++] =
+			*ARRAY_ADD(m->functions, m->nfunctions) =
 			    (struct stack_function){ .name = x_strdup(name) };
 		}
 		if (part < 0)

@@ -46,19 +46,6 @@ const char *term_off(const struct view_options *o)
 	return o->colour ? "\033[0m" : "";
 }
 
-char *term_count(uint64_t n, char *buf)
-{
-	char digits[32];
-	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), out = 0;
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			buf[out++] = ',';
-		buf[out++] = digits[i];
-	}
-	buf[out] = '\0';
-	return buf;
-}
-
 void term_bar(const struct view_options *o, double share, int cells, enum term_colour c)
 {
 	static const char *const eighth[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };

@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "view/jumps.h"
+#include "util/number.h"
 #include "view/model.h"
 #include "view/term.h"
 #include "view/view.h"
@@ -357,8 +358,8 @@ static void test_830_bars_and_numbers(void **state)
 {
 	char buf[32];
 	struct view_options o = options(VIEW_TEXT, 100);
-	assert_string_equal(term_count(0, buf), "0");
-	assert_string_equal(term_count(1234567, buf), "1,234,567");
+	assert_string_equal(number_commas(0, buf), "0");
+	assert_string_equal(number_commas(1234567, buf), "1,234,567");
 	term_bar(&o, 0.5, 4, TERM_PLAIN);
 	struct term_part parts[] = { { 0.5, TERM_RED, 'a' }, { 0.25, TERM_RED, 'b' } };
 	term_stack(&o, parts, 2, 8);
