@@ -46,13 +46,17 @@ static char *copy_text(const char *text)
 
 static bool read_functions(struct store *s, struct model *m, struct err *e)
 {
+	size_t capacity = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT f.id, f.name, f.file, f.line, f.start, f.end, i.name FROM function f "
 	    "LEFT JOIN image i ON i.id = f.image ORDER BY f.id",
 	    "");
 	while (store_next(&r)) {
-		m->functions = x_realloc(m->functions, (m->nfunctions + 1) * sizeof(*m->functions));
+		if (m->nfunctions == capacity) {
+			capacity = capacity ? 2 * capacity : 256;
+			m->functions = x_realloc(m->functions, capacity * sizeof(*m->functions));
+		}
 		m->functions[m->nfunctions++] = (struct model_function){
 			.id = store_int(&r, 0),
 			.name = x_strdup(store_shown(&r, 1) ? store_shown(&r, 1) : "[unknown]"),
