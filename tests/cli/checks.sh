@@ -71,6 +71,56 @@ extern uint32_t a;'
 	status_is 0
 }
 
+# A small tree of tests: numbers FILE TEXT [FILE TEXT]…, checked.
+numbers() {
+	rm -rf "$tmp/tree"
+	while [ $# -gt 0 ]; do
+		mkdir -p "$(dirname "$tmp/tree/$1")"
+		printf '%s\n' "$2" >"$tmp/tree/$1"
+		shift 2
+	done
+	status=0
+	"$ROOT/scripts/check-tests" "$tmp/tree" >"$tmp/out" 2>&1 || status=$?
+}
+
+test_a_number_names_one_test_in_the_tree() {
+	"$ROOT/scripts/check-tests"
+}
+
+test_a_number_that_names_two_tests_is_found_in_every_language() {
+	local c='static void test_100_a_is_b(void **state)' sh='test_100_c_is_d() {' py='def test_100_e_is_f():'
+	numbers tests/unit/a.c "$c" tests/unit/b.c "${c//100/101}"
+	status_is 0
+	numbers tests/unit/a.c "$c" tests/cli/b.sh "$sh"
+	status_is 1
+	out_has "tests/unit/a.c:1: test 100 is also in tests/cli/b.sh:1"
+	numbers tests/cli/a.sh "$sh" tests/golden/b.py "$py"
+	status_is 1
+	numbers tests/unit/a.c "$c
+$c"
+	status_is 1
+	out_has "tests/unit/a.c:2: test 100 is also in tests/unit/a.c:1"
+}
+
+test_two_tests_of_one_name_in_a_file_are_found() {
+	numbers tests/cli/a.sh $'test_a_is_b() {\n}\ntest_a_is_b() {' tests/cli/b.sh 'test_100_c_is_d() {'
+	status_is 1
+	out_has "tests/cli/a.sh:3: test_a_is_b is also in tests/cli/a.sh:1"
+}
+
+test_a_page_that_names_a_test_that_is_not_there_is_found() {
+	numbers tests/cli/a.sh 'test_100_a_is_b() {' docs/a.md 'It holds (test 100).'
+	status_is 0
+	numbers tests/cli/a.sh 'test_100_a_is_b() {' docs/a.md 'It holds (test 101).'
+	status_is 1
+	out_has "docs/a.md:1: there is no test 101"
+}
+
+test_tests_that_are_not_found_at_all_are_noticed() {
+	numbers tests/cli/a.sh 'something_else() {'
+	status_is 1
+}
+
 # In a root folder of the test's own.
 test_a_changed_machine_is_noticed() {
 	local root=$tmp/root change

@@ -657,21 +657,31 @@ int64_t mem_advise(struct guest_mem *m, uint64_t addr, uint64_t length, int advi
 
 void mem_after_fork(struct guest_mem *m)
 {
-	for (size_t i = m->nregions; i-- > 0;) {
-		const struct mem_region *r = &m->regions[i];
+	size_t kept = 0;
+
+	/* One pass: with many regions, moving the rest up for each one that goes takes seconds. */
+	for (size_t i = 0; i < m->nregions; i++) {
+		struct mem_region *r = &m->regions[i];
 		uint64_t start = r->start, end = r->end;
 
 		/* A file may have refused to be inherited. */
 		if (r->no_fork ||
 		    (r->file && !reserve_is_whole(&m->reserve, (int64_t)start, end - start))) {
 			reserve_clear(&m->reserve, start, end - start);
-			forget(m, start, end);
-		} else if (r->wipe_on_fork) {
+			set_prot(m, start, end, 0);
+			if (r->prot & MEM_X)
+				changed(m, start, end);
+			free(r->name);
+			continue;
+		}
+		if (r->wipe_on_fork) {
 			if (reserve_advise(&m->reserve, start, end - start, MADV_DONTNEED))
 				die("out of memory: cannot empty memory of a forked process");
 			mem_written(m, start, end - start);
 		}
+		m->regions[kept++] = *r;
 	}
+	m->nregions = kept;
 	if (!reserve_is_whole(&m->reserve, -(int64_t)GUEST_GUARD_BYTES,
 			      GUEST_ADDR_LIMIT + 2 * GUEST_GUARD_BYTES))
 		die("the address space of a forked process has a hole");

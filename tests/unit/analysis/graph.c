@@ -199,7 +199,7 @@ static struct graph_config random_config(struct rng *rng)
 	return g;
 }
 
-static void test_651_every_lane_of_every_kernel_is_the_longest_path(void **state)
+static void test_701_every_lane_of_every_kernel_is_the_longest_path(void **state)
 {
 	static struct graph_inst insts[MAX_INSTS];
 	struct rng rng;
@@ -258,7 +258,7 @@ static void check(const struct graph_config *config, const struct graph_inst *in
 	}
 }
 
-static void test_652_icosts_of_all_sets_sum_to_the_time_that_can_go(void **state)
+static void test_702_icosts_of_all_sets_sum_to_the_time_that_can_go(void **state)
 {
 	static struct graph_inst insts[MAX_INSTS];
 	struct rng rng;
@@ -281,7 +281,7 @@ static void test_652_icosts_of_all_sets_sum_to_the_time_that_can_go(void **state
 	assert_true(sum == (double)length[0] - (double)length[GRAPH_LANES - 1]);
 }
 
-static void test_653_a_graph_that_is_reset_starts_anew(void **state)
+static void test_703_a_graph_that_is_reset_starts_anew(void **state)
 {
 	static struct graph_inst insts[MAX_INSTS];
 	struct rng rng;
@@ -300,7 +300,7 @@ static void test_653_a_graph_that_is_reset_starts_anew(void **state)
 }
 
 /* Lanes have 16 bits while they can: stretches with long latencies, among others without. */
-static void test_655_long_latencies_are_exact_however_narrow_lanes_are(void **state)
+static void test_705_long_latencies_are_exact_however_narrow_lanes_are(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
 	struct rng rng;
@@ -353,7 +353,7 @@ static void test_655_long_latencies_are_exact_however_narrow_lanes_are(void **st
 }
 
 /* Fetch that nothing holds up falls far behind, and then catches up. */
-static void test_656_fetch_may_lag_behind_dispatch_by_any_time(void **state)
+static void test_706_fetch_may_lag_behind_dispatch_by_any_time(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
 	const struct graph_config config = { .window = 16,
@@ -384,7 +384,7 @@ static void test_656_fetch_may_lag_behind_dispatch_by_any_time(void **state)
 }
 
 /* Ports that nobody waits for may be taken for ever further ahead. */
-static void test_657_ports_may_run_ahead_by_any_time(void **state)
+static void test_707_ports_may_run_ahead_by_any_time(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
 	const struct graph_config config = { .window = 16,
@@ -408,7 +408,7 @@ static void test_657_ports_may_run_ahead_by_any_time(void **state)
 	assert_true(brute_force(&config, insts, LONG_INSTS, 0) > LONG_INSTS / 2 * 20 - 40);
 }
 
-static void test_658_commits_are_those_of_single_instructions(void **state)
+static void test_708_commits_are_those_of_single_instructions(void **state)
 {
 	enum { LANES = 5 };
 	static const unsigned lanes[LANES] = { 0, 1, 2, 128, 255 };
@@ -432,7 +432,7 @@ static void test_658_commits_are_those_of_single_instructions(void **state)
 }
 
 /* More kinds of parts than there is room for their sums. */
-static void test_659_any_number_of_different_latencies(void **state)
+static void test_709_any_number_of_different_latencies(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
 	struct rng rng;
@@ -451,7 +451,7 @@ static void test_659_any_number_of_different_latencies(void **state)
 }
 
 /* Times have 32 bits at most: a run of more than 2^32 cycles must not wrap. */
-static void test_654_times_go_beyond_32_bits(void **state)
+static void test_704_times_go_beyond_32_bits(void **state)
 {
 	static struct graph_inst insts[512];
 	const struct graph_config config = { .window = 8,
@@ -480,15 +480,15 @@ static void test_654_times_go_beyond_32_bits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_651_every_lane_of_every_kernel_is_the_longest_path),
-		cmocka_unit_test(test_652_icosts_of_all_sets_sum_to_the_time_that_can_go),
-		cmocka_unit_test(test_653_a_graph_that_is_reset_starts_anew),
-		cmocka_unit_test(test_654_times_go_beyond_32_bits),
-		cmocka_unit_test(test_655_long_latencies_are_exact_however_narrow_lanes_are),
-		cmocka_unit_test(test_656_fetch_may_lag_behind_dispatch_by_any_time),
-		cmocka_unit_test(test_657_ports_may_run_ahead_by_any_time),
-		cmocka_unit_test(test_658_commits_are_those_of_single_instructions),
-		cmocka_unit_test(test_659_any_number_of_different_latencies),
+		cmocka_unit_test(test_701_every_lane_of_every_kernel_is_the_longest_path),
+		cmocka_unit_test(test_702_icosts_of_all_sets_sum_to_the_time_that_can_go),
+		cmocka_unit_test(test_703_a_graph_that_is_reset_starts_anew),
+		cmocka_unit_test(test_704_times_go_beyond_32_bits),
+		cmocka_unit_test(test_705_long_latencies_are_exact_however_narrow_lanes_are),
+		cmocka_unit_test(test_706_fetch_may_lag_behind_dispatch_by_any_time),
+		cmocka_unit_test(test_707_ports_may_run_ahead_by_any_time),
+		cmocka_unit_test(test_708_commits_are_those_of_single_instructions),
+		cmocka_unit_test(test_709_any_number_of_different_latencies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

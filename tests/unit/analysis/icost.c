@@ -73,7 +73,7 @@ static int64_t icost(const struct small *s, unsigned a, unsigned b)
 #define SET(c) (1u << CAT_##c)
 
 /* Figure 1: A and then B, together 20 cycles, beside C of 9: idealising A leaves 9. */
-static void test_661_figure_1_has_its_published_cost(void **state)
+static void test_613_figure_1_has_its_published_cost(void **state)
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 1, 12, CAT_DL1);  /* A */
@@ -90,7 +90,7 @@ static void test_661_figure_1_has_its_published_cost(void **state)
 }
 
 /* Figure 2's machine: a reorder buffer of four, two fetched and committed a cycle. */
-static void test_662_figure_2_loads_and_window_edges_are_in_series(void **state)
+static void test_614_figure_2_loads_and_window_edges_are_in_series(void **state)
 {
 	struct small *s = new_small(4, 2);
 	op(s, 0, 1, 10,
@@ -111,7 +111,7 @@ static void test_662_figure_2_loads_and_window_edges_are_in_series(void **state)
 	free(s);
 }
 
-static void test_663_parallel_misses_cost_nothing_alone_and_all_together(void **state)
+static void test_615_parallel_misses_cost_nothing_alone_and_all_together(void **state)
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 1, 100, CAT_DMISS);
@@ -123,7 +123,7 @@ static void test_663_parallel_misses_cost_nothing_alone_and_all_together(void **
 	free(s);
 }
 
-static void test_664_dependent_misses_beside_operations_interact_serially(void **state)
+static void test_616_dependent_misses_beside_operations_interact_serially(void **state)
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 1, 100, CAT_DMISS);
@@ -136,7 +136,7 @@ static void test_664_dependent_misses_beside_operations_interact_serially(void *
 	free(s);
 }
 
-static void test_665_events_in_series_alone_are_independent(void **state)
+static void test_617_events_in_series_alone_are_independent(void **state)
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 1, 10, CAT_DMISS);
@@ -149,7 +149,7 @@ static void test_665_events_in_series_alone_are_independent(void **state)
 }
 
 /* Resolves after 5, redirected 3 later, then 7 cycles of work. */
-static void test_666_a_mispredict_costs_resolution_and_redirect(void **state)
+static void test_618_a_mispredict_costs_resolution_and_redirect(void **state)
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 0, 5, CAT_NONE);
@@ -165,7 +165,7 @@ static void test_666_a_mispredict_costs_resolution_and_redirect(void **state)
 }
 
 /* A window of 4: the fifth waits for the miss at the head to commit. */
-static void test_667_a_full_window_serialises_misses(void **state)
+static void test_619_a_full_window_serialises_misses(void **state)
 {
 	struct small *s = new_small(4, 15);
 	op(s, 0, 1, 50, CAT_DMISS);
@@ -549,13 +549,13 @@ static void test_683_slack_holds_when_it_is_used_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_661_figure_1_has_its_published_cost),
-		cmocka_unit_test(test_662_figure_2_loads_and_window_edges_are_in_series),
-		cmocka_unit_test(test_663_parallel_misses_cost_nothing_alone_and_all_together),
-		cmocka_unit_test(test_664_dependent_misses_beside_operations_interact_serially),
-		cmocka_unit_test(test_665_events_in_series_alone_are_independent),
-		cmocka_unit_test(test_666_a_mispredict_costs_resolution_and_redirect),
-		cmocka_unit_test(test_667_a_full_window_serialises_misses),
+		cmocka_unit_test(test_613_figure_1_has_its_published_cost),
+		cmocka_unit_test(test_614_figure_2_loads_and_window_edges_are_in_series),
+		cmocka_unit_test(test_615_parallel_misses_cost_nothing_alone_and_all_together),
+		cmocka_unit_test(test_616_dependent_misses_beside_operations_interact_serially),
+		cmocka_unit_test(test_617_events_in_series_alone_are_independent),
+		cmocka_unit_test(test_618_a_mispredict_costs_resolution_and_redirect),
+		cmocka_unit_test(test_619_a_full_window_serialises_misses),
 		cmocka_unit_test(test_668_fetch_bandwidth_is_a_cycle_for_every_group),
 		cmocka_unit_test(test_669_commit_bandwidth_holds_what_is_done),
 		cmocka_unit_test(test_670_a_shared_line_comes_with_the_first_miss),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 658 and 697: who gets what a cycle loses at each stage, where it is looked up in a table, and
+/* 639 and 697: who gets what a cycle loses at each stage, where it is looked up in a table, and
  * where several cycles are looked at as one. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static struct rec_cycle any_cycle(struct rng *rng)
 				   .flush_cause = (uint8_t)rng_below(rng, FLUSH_CAUSE_COUNT) };
 }
 
-static void test_658_whose_a_cycle_is_does_not_depend_on_those_before(void **state)
+static void test_639_whose_a_cycle_is_does_not_depend_on_those_before(void **state)
 {
 	static const enum cpi_method methods[] = { METHOD_COMMIT, METHOD_DISPATCH, METHOD_ISSUE,
 						   METHOD_POWER5 };
@@ -132,7 +132,7 @@ static void test_697_equal_cycles_count_the_same_together_and_one_by_one(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_658_whose_a_cycle_is_does_not_depend_on_those_before),
+		cmocka_unit_test(test_639_whose_a_cycle_is_does_not_depend_on_those_before),
 		cmocka_unit_test(test_697_equal_cycles_count_the_same_together_and_one_by_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

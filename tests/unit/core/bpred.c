@@ -7,14 +7,14 @@
 
 #include "core/bpred/history.h"
 
-static void test_300_default_configuration_is_valid(void **state)
+static void test_373_default_configuration_is_valid(void **state)
 {
 	struct err e = { "" };
 
 	assert_true(bpred_check(&bpred_config_default, &e));
 }
 
-static void test_301_a_value_out_of_range_names_its_key_and_range(void **state)
+static void test_374_a_value_out_of_range_names_its_key_and_range(void **state)
 {
 	for (size_t i = 0; i < bpred_keys_count; i++) {
 		const struct bpred_key *k = &bpred_keys[i];
@@ -37,7 +37,7 @@ static void test_301_a_value_out_of_range_names_its_key_and_range(void **state)
 	}
 }
 
-static void test_302_keys_are_set_from_text(void **state)
+static void test_375_keys_are_set_from_text(void **state)
 {
 	struct bpred_config c = bpred_config_default;
 	struct err e = { "" };
@@ -54,7 +54,7 @@ static void test_302_keys_are_set_from_text(void **state)
 	assert_int_equal(c.tage_tag_bits[7], 7);
 }
 
-static void test_303_bad_text_is_refused_and_changes_nothing(void **state)
+static void test_376_bad_text_is_refused_and_changes_nothing(void **state)
 {
 	static const char *const bad[][2] = {
 		{ "direction", "guess" },
@@ -80,7 +80,7 @@ static void test_303_bad_text_is_refused_and_changes_nothing(void **state)
 	}
 }
 
-static void test_304_values_that_do_not_fit_together_are_refused(void **state)
+static void test_377_values_that_do_not_fit_together_are_refused(void **state)
 {
 	static const char *const bad[][2] = {
 		{ "gshare_history", "14" },
@@ -97,7 +97,7 @@ static void test_304_values_that_do_not_fit_together_are_refused(void **state)
 	}
 }
 
-static void test_305_default_tage_needs_at_most_28_kilobytes(void **state)
+static void test_378_default_tage_needs_at_most_28_kilobytes(void **state)
 {
 	uint64_t bits = bpred_direction_bits(&bpred_config_default);
 	char text[2048] = "", want[64];
@@ -112,14 +112,14 @@ static void test_305_default_tage_needs_at_most_28_kilobytes(void **state)
 	assert_non_null(strstr(text, want));
 }
 
-static void test_306_tournament_storage_is_three_tables_of_8k_counters(void **state)
+static void test_379_tournament_storage_is_three_tables_of_8k_counters(void **state)
 {
 	struct bpred_config c = stream_config("tournament");
 
 	assert_int_equal(bpred_direction_bits(&c), 3 * 8192 * 2 + 13);
 }
 
-static void test_307_tage_histories_are_geometric(void **state)
+static void test_380_tage_histories_are_geometric(void **state)
 {
 	static const uint32_t want[] = { 4, 7, 13, 24, 43, 78, 141, 256 };
 
@@ -127,7 +127,7 @@ static void test_307_tage_histories_are_geometric(void **state)
 		assert_int_equal(history_tage_length(&bpred_config_default, i), want[i]);
 }
 
-static void test_308_folds_kept_bit_by_bit_equal_folds_of_the_whole_history(void **state)
+static void test_381_folds_kept_bit_by_bit_equal_folds_of_the_whole_history(void **state)
 {
 	struct history h;
 	u16x8 slow[FOLD_COUNT];
@@ -145,7 +145,7 @@ static void test_308_folds_kept_bit_by_bit_equal_folds_of_the_whole_history(void
 	history_fini(&h);
 }
 
-static void test_309_fold_polynomials_are_primitive(void **state)
+static void test_382_fold_polynomials_are_primitive(void **state)
 {
 	for (uint32_t width = 4; width <= 15; width++)
 		for (unsigned fold = 0; fold < FOLD_COUNT; fold++) {
@@ -184,14 +184,14 @@ static unsigned learn_period(const char *direction, const char *pattern)
 	return wrong;
 }
 
-static void test_310_bimodal_learns_bias_but_no_pattern(void **state)
+static void test_383_bimodal_learns_bias_but_no_pattern(void **state)
 {
 	assert_int_equal(learn_period("bimodal", "N"), 0);
 	assert_int_equal(learn_period("bimodal", "TTTTTTTTTN"), 200);
 	assert_true(learn_period("bimodal", "TN") >= 1000);
 }
 
-static void test_311_gshare_tournament_and_tage_learn_short_patterns(void **state)
+static void test_384_gshare_tournament_and_tage_learn_short_patterns(void **state)
 {
 	static const char *const pattern[] = { "TN", "TTNN", "TNTTN", "TTTTTTTTTN", "TNNTTTNTNN" };
 	static const char *const direction[] = { "gshare", "tournament", "tage" };
@@ -225,7 +225,7 @@ static unsigned learn_xor(const char *direction, unsigned far)
 	return wrong;
 }
 
-static void test_312_correlated_branches_are_learnt_within_reach_of_the_history(void **state)
+static void test_385_correlated_branches_are_learnt_within_reach_of_the_history(void **state)
 {
 	assert_true(learn_xor("bimodal", 0) > 800);
 	assert_true(learn_xor("gshare", 6) <= 20);
@@ -250,7 +250,7 @@ static unsigned learn_loop(const struct bpred_config *c, unsigned trip)
 	return wrong;
 }
 
-static void test_313_tage_knows_when_a_long_loop_ends_and_gshare_does_not(void **state)
+static void test_386_tage_knows_when_a_long_loop_ends_and_gshare_does_not(void **state)
 {
 	struct bpred_config tage = stream_config("tage"), gshare = stream_config("gshare");
 
@@ -261,7 +261,7 @@ static void test_313_tage_knows_when_a_long_loop_ends_and_gshare_does_not(void *
 	}
 }
 
-static void test_314_loop_predictor_counts_beyond_the_history(void **state)
+static void test_387_loop_predictor_counts_beyond_the_history(void **state)
 {
 	struct bpred_config c = stream_config("tage");
 
@@ -292,7 +292,7 @@ static unsigned learn_noisy_loop(const struct bpred_config *c)
 	return wrong;
 }
 
-static void test_315_loop_predictor_sees_through_a_noisy_body(void **state)
+static void test_388_loop_predictor_sees_through_a_noisy_body(void **state)
 {
 	struct bpred_config c = stream_config("tage");
 
@@ -327,7 +327,7 @@ static unsigned learn_mix(const char *direction)
 	return wrong;
 }
 
-static void test_316_tournament_picks_the_better_of_its_two(void **state)
+static void test_389_tournament_picks_the_better_of_its_two(void **state)
 {
 	unsigned bimodal = learn_mix("bimodal"), gshare = learn_mix("gshare");
 	unsigned both = learn_mix("tournament");
@@ -336,12 +336,12 @@ static void test_316_tournament_picks_the_better_of_its_two(void **state)
 	assert_true(both < gshare);
 }
 
-static void test_317_taken_is_right_exactly_when_a_branch_is_taken(void **state)
+static void test_390_taken_is_right_exactly_when_a_branch_is_taken(void **state)
 {
 	assert_int_equal(learn_period("taken", "TTTN"), 500);
 }
 
-static void test_318_perfect_repeats_the_truth_at_fetch(void **state)
+static void test_391_perfect_repeats_the_truth_at_fetch(void **state)
 {
 	struct bpred_config c = stream_config("perfect");
 	struct bpred *bp = bpred_new(&c);
@@ -397,7 +397,7 @@ static double run_program(const char *direction)
 	return (double)wrong / count;
 }
 
-static void test_319_misprediction_rates_of_a_synthetic_program_are_within_bounds(void **state)
+static void test_392_misprediction_rates_of_a_synthetic_program_are_within_bounds(void **state)
 {
 	/* unavoidable: 1/64 of a fifth of the loop's branches, half of the 3 coin flips in 68 */
 	const double floor_rate = (13.0 / 64 + 1.5) / 68;
@@ -411,7 +411,7 @@ static void test_319_misprediction_rates_of_a_synthetic_program_are_within_bound
 	assert_true(bimodal < 0.25);
 }
 
-static void test_320_a_coin_is_no_better_than_chance_for_anyone(void **state)
+static void test_393_a_coin_is_no_better_than_chance_for_anyone(void **state)
 {
 	static const char *const direction[] = { "tage", "gshare", "bimodal", "tournament" };
 
@@ -429,7 +429,7 @@ static void test_320_a_coin_is_no_better_than_chance_for_anyone(void **state)
 	}
 }
 
-static void test_321_noise_costs_tage_little_more_than_the_noise(void **state)
+static void test_394_noise_costs_tage_little_more_than_the_noise(void **state)
 {
 	struct bpred_config c = stream_config("tage");
 	struct bpred *bp = bpred_new(&c);
@@ -447,7 +447,7 @@ static void test_321_noise_costs_tage_little_more_than_the_noise(void **state)
 	bpred_free(bp);
 }
 
-static void test_322_training_that_lags_by_64_branches_still_learns(void **state)
+static void test_395_training_that_lags_by_64_branches_still_learns(void **state)
 {
 	enum { LAG = 64 };
 	struct bpred *bp = bpred_new(&bpred_config_default);
@@ -472,7 +472,7 @@ static void test_322_training_that_lags_by_64_branches_still_learns(void **state
 	bpred_free(bp);
 }
 
-static void test_323_what_tage_knows_survives_branches_that_cannot_be_learnt(void **state)
+static void test_396_what_tage_knows_survives_branches_that_cannot_be_learnt(void **state)
 {
 	struct bpred *bp = bpred_new(&bpred_config_default);
 	unsigned wrong = 0;
@@ -499,32 +499,32 @@ static void test_323_what_tage_knows_survives_branches_that_cannot_be_learnt(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_300_default_configuration_is_valid),
-		cmocka_unit_test(test_301_a_value_out_of_range_names_its_key_and_range),
-		cmocka_unit_test(test_302_keys_are_set_from_text),
-		cmocka_unit_test(test_303_bad_text_is_refused_and_changes_nothing),
-		cmocka_unit_test(test_304_values_that_do_not_fit_together_are_refused),
-		cmocka_unit_test(test_305_default_tage_needs_at_most_28_kilobytes),
-		cmocka_unit_test(test_306_tournament_storage_is_three_tables_of_8k_counters),
-		cmocka_unit_test(test_307_tage_histories_are_geometric),
-		cmocka_unit_test(test_308_folds_kept_bit_by_bit_equal_folds_of_the_whole_history),
-		cmocka_unit_test(test_309_fold_polynomials_are_primitive),
-		cmocka_unit_test(test_310_bimodal_learns_bias_but_no_pattern),
-		cmocka_unit_test(test_311_gshare_tournament_and_tage_learn_short_patterns),
+		cmocka_unit_test(test_373_default_configuration_is_valid),
+		cmocka_unit_test(test_374_a_value_out_of_range_names_its_key_and_range),
+		cmocka_unit_test(test_375_keys_are_set_from_text),
+		cmocka_unit_test(test_376_bad_text_is_refused_and_changes_nothing),
+		cmocka_unit_test(test_377_values_that_do_not_fit_together_are_refused),
+		cmocka_unit_test(test_378_default_tage_needs_at_most_28_kilobytes),
+		cmocka_unit_test(test_379_tournament_storage_is_three_tables_of_8k_counters),
+		cmocka_unit_test(test_380_tage_histories_are_geometric),
+		cmocka_unit_test(test_381_folds_kept_bit_by_bit_equal_folds_of_the_whole_history),
+		cmocka_unit_test(test_382_fold_polynomials_are_primitive),
+		cmocka_unit_test(test_383_bimodal_learns_bias_but_no_pattern),
+		cmocka_unit_test(test_384_gshare_tournament_and_tage_learn_short_patterns),
 		cmocka_unit_test(
-		    test_312_correlated_branches_are_learnt_within_reach_of_the_history),
-		cmocka_unit_test(test_313_tage_knows_when_a_long_loop_ends_and_gshare_does_not),
-		cmocka_unit_test(test_314_loop_predictor_counts_beyond_the_history),
-		cmocka_unit_test(test_315_loop_predictor_sees_through_a_noisy_body),
-		cmocka_unit_test(test_316_tournament_picks_the_better_of_its_two),
-		cmocka_unit_test(test_317_taken_is_right_exactly_when_a_branch_is_taken),
-		cmocka_unit_test(test_318_perfect_repeats_the_truth_at_fetch),
+		    test_385_correlated_branches_are_learnt_within_reach_of_the_history),
+		cmocka_unit_test(test_386_tage_knows_when_a_long_loop_ends_and_gshare_does_not),
+		cmocka_unit_test(test_387_loop_predictor_counts_beyond_the_history),
+		cmocka_unit_test(test_388_loop_predictor_sees_through_a_noisy_body),
+		cmocka_unit_test(test_389_tournament_picks_the_better_of_its_two),
+		cmocka_unit_test(test_390_taken_is_right_exactly_when_a_branch_is_taken),
+		cmocka_unit_test(test_391_perfect_repeats_the_truth_at_fetch),
 		cmocka_unit_test(
-		    test_319_misprediction_rates_of_a_synthetic_program_are_within_bounds),
-		cmocka_unit_test(test_320_a_coin_is_no_better_than_chance_for_anyone),
-		cmocka_unit_test(test_321_noise_costs_tage_little_more_than_the_noise),
-		cmocka_unit_test(test_322_training_that_lags_by_64_branches_still_learns),
-		cmocka_unit_test(test_323_what_tage_knows_survives_branches_that_cannot_be_learnt),
+		    test_392_misprediction_rates_of_a_synthetic_program_are_within_bounds),
+		cmocka_unit_test(test_393_a_coin_is_no_better_than_chance_for_anyone),
+		cmocka_unit_test(test_394_noise_costs_tage_little_more_than_the_noise),
+		cmocka_unit_test(test_395_training_that_lags_by_64_branches_still_learns),
+		cmocka_unit_test(test_396_what_tage_knows_survives_branches_that_cannot_be_learnt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

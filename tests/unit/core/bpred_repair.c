@@ -96,7 +96,7 @@ static unsigned nest(struct bpred *bp, unsigned depth)
 	return wrong;
 }
 
-static void test_340_nested_calls_return_right_up_to_the_size_of_the_stack(void **state)
+static void test_334_nested_calls_return_right_up_to_the_size_of_the_stack(void **state)
 {
 	struct bpred *bp = default_bpred();
 
@@ -105,7 +105,7 @@ static void test_340_nested_calls_return_right_up_to_the_size_of_the_stack(void 
 	bpred_free(bp);
 }
 
-static void test_341_overflow_loses_the_oldest_entries_only(void **state)
+static void test_335_overflow_loses_the_oldest_entries_only(void **state)
 {
 	struct bpred *bp = default_bpred();
 
@@ -114,7 +114,7 @@ static void test_341_overflow_loses_the_oldest_entries_only(void **state)
 	bpred_free(bp);
 }
 
-static void test_342_recursion_from_one_place_returns_right_at_any_depth(void **state)
+static void test_336_recursion_from_one_place_returns_right_at_any_depth(void **state)
 {
 	struct bpred *bp = default_bpred();
 	unsigned wrong = 0;
@@ -127,7 +127,7 @@ static void test_342_recursion_from_one_place_returns_right_at_any_depth(void **
 	bpred_free(bp);
 }
 
-static void test_343_wrong_path_calls_and_returns_leave_the_stack_intact(void **state)
+static void test_337_wrong_path_calls_and_returns_leave_the_stack_intact(void **state)
 {
 	struct bpred *bp = default_bpred();
 	struct bpred_pred branch, p;
@@ -148,7 +148,7 @@ static void test_343_wrong_path_calls_and_returns_leave_the_stack_intact(void **
 	bpred_free(bp);
 }
 
-static void test_344_a_coroutine_switch_pops_and_pushes(void **state)
+static void test_338_a_coroutine_switch_pops_and_pushes(void **state)
 {
 	struct bpred *bp = default_bpred();
 	struct bpred_pred p;
@@ -162,7 +162,7 @@ static void test_344_a_coroutine_switch_pops_and_pushes(void **state)
 	bpred_free(bp);
 }
 
-static void test_345_without_a_stack_returns_go_where_they_went_last(void **state)
+static void test_339_without_a_stack_returns_go_where_they_went_last(void **state)
 {
 	struct bpred_config c = bpred_config_default;
 	struct bpred *bp;
@@ -174,7 +174,7 @@ static void test_345_without_a_stack_returns_go_where_they_went_last(void **stat
 	bpred_free(bp);
 }
 
-static void test_350_an_unknown_indirect_target_waits_for_execution(void **state)
+static void test_346_an_unknown_indirect_target_waits_for_execution(void **state)
 {
 	struct bpred *bp = default_bpred();
 	struct bpred_pred p;
@@ -200,7 +200,7 @@ static unsigned go_round(struct bpred *bp, const char *targets)
 	return wrong;
 }
 
-static void test_351_one_target_is_learnt_at_once_and_cycles_from_history(void **state)
+static void test_347_one_target_is_learnt_at_once_and_cycles_from_history(void **state)
 {
 	static const char *const round[] = {
 		"A", "AB", "ABC", "AABB", "ABACAD", "ABCDEFGHIJKLMNOP"
@@ -214,7 +214,7 @@ static void test_351_one_target_is_learnt_at_once_and_cycles_from_history(void *
 	}
 }
 
-static void test_352_with_the_btb_alone_changing_targets_are_missed(void **state)
+static void test_348_with_the_btb_alone_changing_targets_are_missed(void **state)
 {
 	struct bpred_config c = bpred_config_default;
 	struct bpred *bp;
@@ -226,7 +226,7 @@ static void test_352_with_the_btb_alone_changing_targets_are_missed(void **state
 	bpred_free(bp);
 }
 
-static void test_353_an_indirect_target_that_follows_a_branch_is_learnt(void **state)
+static void test_349_an_indirect_target_that_follows_a_branch_is_learnt(void **state)
 {
 	struct bpred *bp = default_bpred();
 	unsigned wrong = 0;
@@ -344,7 +344,7 @@ static void check_twins(const struct bpred_config *c)
 	bpred_free(b);
 }
 
-static void test_360_a_wrong_path_leaves_no_trace_in_any_predictor(void **state)
+static void test_355_a_wrong_path_leaves_no_trace_in_any_predictor(void **state)
 {
 	static const char *const direction[] = { "tage",       "gshare", "bimodal",
 						 "tournament", "taken",	 "perfect" };
@@ -356,7 +356,7 @@ static void test_360_a_wrong_path_leaves_no_trace_in_any_predictor(void **state)
 	}
 }
 
-static void test_361_a_wrong_path_leaves_no_trace_in_loop_counts(void **state)
+static void test_356_a_wrong_path_leaves_no_trace_in_loop_counts(void **state)
 {
 	struct bpred_config c = bpred_config_default;
 
@@ -365,7 +365,7 @@ static void test_361_a_wrong_path_leaves_no_trace_in_loop_counts(void **state)
 	check_twins(&c);
 }
 
-static void test_362_a_wrong_path_leaves_no_trace_in_small_or_odd_machines(void **state)
+static void test_357_a_wrong_path_leaves_no_trace_in_small_or_odd_machines(void **state)
 {
 	struct bpred_config c = bpred_config_default;
 
@@ -384,7 +384,7 @@ static void test_362_a_wrong_path_leaves_no_trace_in_small_or_odd_machines(void 
 	check_twins(&c);
 }
 
-static void test_363_the_hash_of_speculative_state_sees_each_part_of_it(void **state)
+static void test_358_the_hash_of_speculative_state_sees_each_part_of_it(void **state)
 {
 	static const struct inst *const in[] = { &stream_branch, &stream_call, &stream_indirect,
 						 &stream_return };
@@ -431,7 +431,7 @@ static uint64_t run_hash(const char *direction, bool loop)
 	return h;
 }
 
-static void test_364_the_same_stream_gives_the_same_state_on_every_host(void **state)
+static void test_359_the_same_stream_gives_the_same_state_on_every_host(void **state)
 {
 	assert_int_equal(run_hash("tage", false), GOLD_TAGE);
 	assert_int_equal(run_hash("tage", true), GOLD_LOOP);
@@ -446,22 +446,22 @@ int main(void)
 		cmocka_unit_test(test_331_a_branch_not_taken_takes_no_btb_entry),
 		cmocka_unit_test(test_332_btb_replaces_the_least_recently_used_way),
 		cmocka_unit_test(test_333_btb_holds_as_many_jumps_as_it_has_entries),
-		cmocka_unit_test(test_340_nested_calls_return_right_up_to_the_size_of_the_stack),
-		cmocka_unit_test(test_341_overflow_loses_the_oldest_entries_only),
-		cmocka_unit_test(test_342_recursion_from_one_place_returns_right_at_any_depth),
-		cmocka_unit_test(test_343_wrong_path_calls_and_returns_leave_the_stack_intact),
-		cmocka_unit_test(test_344_a_coroutine_switch_pops_and_pushes),
-		cmocka_unit_test(test_345_without_a_stack_returns_go_where_they_went_last),
-		cmocka_unit_test(test_350_an_unknown_indirect_target_waits_for_execution),
-		cmocka_unit_test(test_351_one_target_is_learnt_at_once_and_cycles_from_history),
-		cmocka_unit_test(test_352_with_the_btb_alone_changing_targets_are_missed),
-		cmocka_unit_test(test_353_an_indirect_target_that_follows_a_branch_is_learnt),
+		cmocka_unit_test(test_334_nested_calls_return_right_up_to_the_size_of_the_stack),
+		cmocka_unit_test(test_335_overflow_loses_the_oldest_entries_only),
+		cmocka_unit_test(test_336_recursion_from_one_place_returns_right_at_any_depth),
+		cmocka_unit_test(test_337_wrong_path_calls_and_returns_leave_the_stack_intact),
+		cmocka_unit_test(test_338_a_coroutine_switch_pops_and_pushes),
+		cmocka_unit_test(test_339_without_a_stack_returns_go_where_they_went_last),
+		cmocka_unit_test(test_346_an_unknown_indirect_target_waits_for_execution),
+		cmocka_unit_test(test_347_one_target_is_learnt_at_once_and_cycles_from_history),
+		cmocka_unit_test(test_348_with_the_btb_alone_changing_targets_are_missed),
+		cmocka_unit_test(test_349_an_indirect_target_that_follows_a_branch_is_learnt),
 		cmocka_unit_test(test_354_an_interpreter_loop_is_learnt_from_its_targets),
-		cmocka_unit_test(test_360_a_wrong_path_leaves_no_trace_in_any_predictor),
-		cmocka_unit_test(test_361_a_wrong_path_leaves_no_trace_in_loop_counts),
-		cmocka_unit_test(test_362_a_wrong_path_leaves_no_trace_in_small_or_odd_machines),
-		cmocka_unit_test(test_363_the_hash_of_speculative_state_sees_each_part_of_it),
-		cmocka_unit_test(test_364_the_same_stream_gives_the_same_state_on_every_host),
+		cmocka_unit_test(test_355_a_wrong_path_leaves_no_trace_in_any_predictor),
+		cmocka_unit_test(test_356_a_wrong_path_leaves_no_trace_in_loop_counts),
+		cmocka_unit_test(test_357_a_wrong_path_leaves_no_trace_in_small_or_odd_machines),
+		cmocka_unit_test(test_358_the_hash_of_speculative_state_sees_each_part_of_it),
+		cmocka_unit_test(test_359_the_same_stream_gives_the_same_state_on_every_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

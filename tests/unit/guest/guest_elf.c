@@ -21,7 +21,7 @@ static void expect_refusal(const uint8_t *elf, size_t n, const char *why)
 	assert_non_null(strstr(r.err, "/tmp/culprit-test-"));
 }
 
-static void test_221_a_minimal_program_runs(void **state)
+static void test_212_a_minimal_program_runs(void **state)
 {
 	uint8_t elf[8192];
 	size_t n = world_elf(elf);
@@ -31,7 +31,7 @@ static void test_221_a_minimal_program_runs(void **state)
 	assert_int_equal(r.insts, 3);
 }
 
-static void test_222_every_truncation_is_refused(void **state)
+static void test_213_every_truncation_is_refused(void **state)
 {
 	uint8_t elf[8192];
 	size_t n = world_elf(elf);
@@ -40,7 +40,7 @@ static void test_222_every_truncation_is_refused(void **state)
 		assert_false(world_run(world_file(elf, i), NULL, false, &r));
 }
 
-static void test_223_other_machines_and_classes_are_refused(void **state)
+static void test_214_other_machines_and_classes_are_refused(void **state)
 {
 	uint8_t elf[8192];
 	size_t n = world_elf(elf);
@@ -172,9 +172,9 @@ static int cleanup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_221_a_minimal_program_runs),
-		cmocka_unit_test(test_222_every_truncation_is_refused),
-		cmocka_unit_test(test_223_other_machines_and_classes_are_refused),
+		cmocka_unit_test(test_212_a_minimal_program_runs),
+		cmocka_unit_test(test_213_every_truncation_is_refused),
+		cmocka_unit_test(test_214_other_machines_and_classes_are_refused),
 		cmocka_unit_test(test_224_hostile_segments_are_refused),
 		cmocka_unit_test(test_225_interpreters_that_are_missing_or_wrong_are_refused),
 		cmocka_unit_test(test_226_an_interpreter_that_is_its_own_program_is_refused),

@@ -12,7 +12,7 @@ static struct run a, b;
 
 static const char threads_out[] = "sum 8004000 of 8000\ntimed out 1 after 100 s\n";
 
-static void test_241_threads_give_the_same_result_for_every_quantum(void **state)
+static void test_267_threads_give_the_same_result_for_every_quantum(void **state)
 {
 	const char *path = world_program("threads");
 	static const uint64_t quantum[] = { 997, 20011, 0, 10000000 };
@@ -26,7 +26,7 @@ static void test_241_threads_give_the_same_result_for_every_quantum(void **state
 	}
 }
 
-static void test_242_runs_with_threads_repeat_to_the_instruction(void **state)
+static void test_268_runs_with_threads_repeat_to_the_instruction(void **state)
 {
 	const char *path = world_program("threads");
 
@@ -35,7 +35,7 @@ static void test_242_runs_with_threads_repeat_to_the_instruction(void **state)
 	assert_int_equal(a.insts, b.insts);
 }
 
-static void test_243_stepping_is_the_same_run(void **state)
+static void test_269_stepping_is_the_same_run(void **state)
 {
 	const char *const names[] = { "threads", "signals", "files" };
 
@@ -50,7 +50,7 @@ static void test_243_stepping_is_the_same_run(void **state)
 	}
 }
 
-static void test_244_waiting_takes_no_real_time(void **state)
+static void test_270_waiting_takes_no_real_time(void **state)
 {
 	const char *path = world_program("threads");
 	struct timespec before, after;
@@ -61,7 +61,7 @@ static void test_244_waiting_takes_no_real_time(void **state)
 	assert_true(after.tv_sec - before.tv_sec < 30);
 }
 
-static void test_251_signals_go_round(void **state)
+static void test_260_signals_go_round(void **state)
 {
 	assert_true(world_run(world_program("signals"), NULL, false, &a));
 	assert_string_equal(a.out, "null: 11 at 0x124\n"
@@ -190,11 +190,11 @@ static void test_283_the_seed_changes_pid_and_nothing_of_substance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_241_threads_give_the_same_result_for_every_quantum),
-		cmocka_unit_test(test_242_runs_with_threads_repeat_to_the_instruction),
-		cmocka_unit_test(test_243_stepping_is_the_same_run),
-		cmocka_unit_test(test_244_waiting_takes_no_real_time),
-		cmocka_unit_test(test_251_signals_go_round),
+		cmocka_unit_test(test_267_threads_give_the_same_result_for_every_quantum),
+		cmocka_unit_test(test_268_runs_with_threads_repeat_to_the_instruction),
+		cmocka_unit_test(test_269_stepping_is_the_same_run),
+		cmocka_unit_test(test_270_waiting_takes_no_real_time),
+		cmocka_unit_test(test_260_signals_go_round),
 		cmocka_unit_test(test_261_fork_exec_and_wait_work),
 		cmocka_unit_test(test_262_measured_children_return_to_their_caller),
 		cmocka_unit_test(test_271_files_and_proc_look_right),
