@@ -6,8 +6,8 @@
 #define ANALYSIS_ICOST_EDGES_H
 
 #include "analysis/icost/graph.h"
+#include "machine/machine.h"
 #include "trace/analysis.h"
-#include "trace/ideal.h"
 
 #define EDGES_QUEUES 3
 /* Kinds of units and ports that can hold an instruction up. */
@@ -54,14 +54,13 @@ struct edges_machine {
 	uint32_t block_bytes; /* aligned, of a fetch packet */
 };
 
-/* The issue queue that an operation of this class waits in: 0 integer or unified, 1 memory, 2 FP.
- */
+/* The issue queue that an operation of this class waits in: 0 integer or unified, 1 memory, 2 FP. */
 unsigned edges_queue_of(const struct edges_machine *m, unsigned cls);
-/* The unit that it takes; EDGES_UNITS: one that never binds. */
+/* The unit that an operation of this class takes; EDGES_UNITS: one that never binds. */
 enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls);
-/* From the settings of the machine file (info may be NULL) and what every source says (meta). */
+/* meta: the numbers of the machine as it was simulated, with what was idealised for the whole run. */
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
-			const struct trace_info *info, struct err *e);
+			const struct machine *machine, struct err *e);
 /* How far back C is asked for: all that can be in flight, with one packet more. */
 uint32_t edges_past(const struct edges_machine *m);
 struct graph_config edges_graph_config(const struct edges_machine *m);

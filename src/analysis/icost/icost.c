@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "store/store.h"
+#include "trace/file.h"
 
 #define STATICS_EVERY 16   /* of so many segments one is looked at for static instructions */
 #define PLACES_EVERY  64   /* of so many batches one is looked at for functions */
@@ -30,11 +31,11 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 			const struct analysis_options *o, struct err *e)
 {
 	struct icost *s = state;
-	if (!edges_machine_read(&s->machine, meta, o->info, e))
+	if (!edges_machine_read(&s->machine, meta, o->info->machine, e))
 		return false;
 	const struct graph_config config = edges_graph_config(&s->machine);
 	const uint32_t sample = (uint32_t)analysis_number(o, "icost.sample", 1);
-	s->shadow = shadow_new(o->info, meta);
+	s->shadow = shadow_new(o->info->machine, meta);
 	s->edges = edges_new(&s->machine);
 	edges_shadow(s->edges, s->shadow);
 	s->graph = graph_new(&config);

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/icost/settings.h"
 #include "isa/isa.h"
 
 struct tags {
@@ -56,47 +55,43 @@ struct shadow {
 	uint16_t least[2][LEVEL_MEM + 1];
 };
 
-static struct tags tags_of(const struct trace_info *info, const char *section, uint32_t line)
+static struct tags tags_of(const struct mem_cache_config *c, uint32_t line)
 {
-	struct tags t = { .ways = (uint32_t)setting_number(info, section, "ways", 0) };
-	const uint64_t size = setting_number(info, section, "size", 0);
-	if (t.ways && size >= (uint64_t)line * t.ways) {
-		t.sets = (uint32_t)(size / line / t.ways);
+	struct tags t = { .ways = c->ways };
+	if (c->size_bytes) {
+		t.sets = c->size_bytes / line / t.ways;
 		t.mask = t.sets & (t.sets - 1) ? 0 : t.sets - 1;
 		t.line = x_calloc((size_t)t.sets * t.ways, sizeof(*t.line));
 	}
 	return t;
 }
 
-/* Lines that a prefetcher brings with a miss; more than there are: one that is not known. */
-static uint32_t lines_ahead(const struct trace_info *info, const char *section)
+/* Lines that a prefetcher brings with a miss; UINT32_MAX: one whose lines cannot be told. */
+static uint32_t lines_ahead(const struct mem_prefetch_config *p)
 {
-	const char *kind = setting_text(info, section, "prefetch");
-	if (!kind || !strcmp(kind, "none"))
+	if (p->kind == MEM_PF_NONE)
 		return 0;
-	if (strcmp(kind, "next-line"))
-		return UINT32_MAX;
-	return (uint32_t)setting_number(info, section, "prefetch_degree", 1);
+	return p->kind == MEM_PF_NEXT_LINE ? p->degree : UINT32_MAX;
 }
 
-struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta *meta)
+struct shadow *shadow_new(const struct machine *machine, const struct trace_meta *meta)
 {
-	const uint32_t line = meta->line_bytes ? meta->line_bytes : 64;
-	if (!info || !info->nsettings)
+	const struct memsys_config *c = &machine->mem;
+	if (!c->cache[MEM_L1I].size_bytes && !c->cache[MEM_L1D].size_bytes)
 		return NULL;
 	struct shadow *s = x_calloc(1, sizeof(*s));
-	s->line_shift = (uint32_t)__builtin_ctz(line);
-	s->l1[SHADOW_INST] = tags_of(info, "l1i", line);
-	s->l1[SHADOW_DATA] = tags_of(info, "l1d", line);
-	s->l2 = tags_of(info, "l2", line);
-	s->llc = tags_of(info, "llc", line);
-	s->dtlb.entries = (uint32_t)setting_number(info, "dtlb", "entries", 0);
-	if (s->dtlb.entries > TLB_MOST || setting_number(info, "dtlb", "ways", 0))
-		s->dtlb.entries = 0;
+	s->line_shift = (uint32_t)__builtin_ctz(c->line_bytes);
+	s->l1[SHADOW_INST] = tags_of(&c->cache[MEM_L1I], c->line_bytes);
+	s->l1[SHADOW_DATA] = tags_of(&c->cache[MEM_L1D], c->line_bytes);
+	s->l2 = tags_of(&c->cache[MEM_L2], c->line_bytes);
+	s->llc = tags_of(&c->cache[MEM_LLC], c->line_bytes);
+	if (c->dtlb.entries <= TLB_MOST && !c->dtlb.ways)
+		s->dtlb.entries = c->dtlb.entries;
 	s->page_shift = 12 - s->line_shift;
-	s->ideal = setting_on(info, "ideal", "dmiss") || setting_on(info, "ideal", "dmem");
+	s->ideal = machine->ideal_all & (IDEAL_DMISS | IDEAL_DMEM);
 	for (unsigned side = 0; side < 2; side++) {
-		s->ahead[side] = lines_ahead(info, side == SHADOW_INST ? "l1i" : "l1d");
+		s->ahead[side] =
+		    lines_ahead(&c->cache[side == SHADOW_INST ? MEM_L1I : MEM_L1D].prefetch);
 		s->usable[side] = s->l1[side].sets && s->ahead[side] != UINT32_MAX;
 	}
 	/* what the levels add to a hit is the same for both sides */

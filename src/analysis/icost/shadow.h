@@ -3,13 +3,13 @@
 #ifndef ANALYSIS_ICOST_SHADOW_H
 #define ANALYSIS_ICOST_SHADOW_H
 
-#include "trace/file.h"
+#include "machine/machine.h"
 #include "trace/record.h"
 
 struct shadow;
 
-/* NULL if the machine's caches are not known. */
-struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta *meta);
+/* NULL if the machine has no caches, or none are known. */
+struct shadow *shadow_new(const struct machine *machine, const struct trace_meta *meta);
 void shadow_free(struct shadow *s);
 
 enum shadow_side { SHADOW_INST, SHADOW_DATA };
