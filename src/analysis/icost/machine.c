@@ -62,8 +62,7 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->fetch_width = meta->fetch_width;
 	m->commit_width = meta->commit_width;
 	m->depth = meta->frontend_depth;
-	m->fetch_depth =
-	    m->depth - (m->depth > machine->decode_depth ? machine->decode_depth : 0);
+	m->fetch_depth = m->depth - (m->depth > machine->decode_depth ? machine->decode_depth : 0);
 	m->front_entries = machine->fetch_buffer + (m->depth - m->fetch_depth) * m->dispatch_width;
 	m->front_entries -=
 	    min_u64(m->front_entries, min_u64(m->fetch_width, machine->fetch_buffer));

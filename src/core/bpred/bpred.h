@@ -17,6 +17,8 @@
  *   3. No allocation, division or libm after bpred_new; the same calls give the same predictions on
  *      every host.
  *
+ * docs/model-bpred.md lists what to touch to add a part, with a second-level BTB as the example.
+ *
  * A flush that begins at an instruction which is no control instruction (memory order, exception)
  * calls bpred_restore with the oldest squashed control instruction, or nothing if there is none.
  */

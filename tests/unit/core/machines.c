@@ -30,7 +30,7 @@ static void random_value(const struct param *p, struct rng *r, char *text, size_
 		snprintf(text, size, "%s", p->choices[rng_below(r, n)]);
 		return;
 	}
-	if (p->type == PARAM_BOOL8 || p->type == PARAM_BOOL32 || p->type == PARAM_IDEAL) {
+	if (p->type == PARAM_BOOL || p->type == PARAM_IDEAL) {
 		snprintf(text, size, "%s",
 			 rng_below(r, p->type == PARAM_IDEAL ? 8 : 2) == 1 ? "on" : "off");
 		return;
