@@ -5,7 +5,7 @@
  */
 #include "cmd/cmd.h"
 
-#include "core/config.h"
+#include "machine/machine.h"
 
 struct machines_values {
 	struct cmd_strings set;
@@ -15,10 +15,10 @@ struct machines_values {
 static int list_machines(void)
 {
 	for (size_t i = 0; i < machine_files_count; i++) {
-		struct core_config c;
+		struct machine c;
 		struct err e;
 
-		if (!config_load(&c, machine_files[i].name, &e)) {
+		if (!machine_load(&c, machine_files[i].name, &e)) {
 			warn("machines: %s", e.text);
 			return 1;
 		}
@@ -30,27 +30,27 @@ static int list_machines(void)
 static int machines_run(void *values, int nargs, char **args)
 {
 	const struct machines_values *v = values;
-	struct core_config c;
+	struct machine c;
 	struct err e;
 
 	if (v->reference) {
-		config_print_reference(stdout);
+		machine_print_reference(stdout);
 		return 0;
 	}
 	if (!nargs && !v->set.count)
 		return list_machines();
 	if (nargs) {
-		if (!config_load(&c, args[0], &e))
+		if (!machine_load(&c, args[0], &e))
 			goto bad;
 	} else {
-		config_default(&c);
+		c = machine_default;
 	}
 	for (size_t i = 0; i < v->set.count; i++)
-		if (!config_set(&c, v->set.items[i], &e))
+		if (!machine_set(&c, v->set.items[i], &e))
 			goto bad;
-	if (!config_check(&c, &e))
+	if (!machine_check(&c, &e))
 		goto bad;
-	config_print(&c, stdout);
+	machine_print(&c, stdout);
 	return 0;
 bad:
 	warn("machines: %s", e.text);

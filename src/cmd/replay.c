@@ -52,6 +52,7 @@ static bool open_session(const struct replay_values *o, const struct trace_info 
 {
 	struct session_setup setup = { .command = "replay",
 				       .meta = &info->meta,
+				       .machine = info->machine,
 				       .settings = info->settings,
 				       .nsettings = info->nsettings,
 				       .images = info->images,

@@ -24,6 +24,7 @@ struct chosen {
 
 struct session {
 	struct trace_info info;
+	struct machine machine; /* a copy, as info has it */
 	struct analysis_options options;
 	const char **params;
 	char *trace_param;
@@ -311,8 +312,10 @@ struct session *session_open(const struct session_options *o, const struct sessi
 	s->debug_root = setup->debug_root ? x_strdup(setup->debug_root) : NULL;
 	s->info = (struct trace_info){ .meta = *setup->meta,
 				       .absent = setup->absent,
+				       .machine = &s->machine,
 				       .images = setup->images,
 				       .nimages = setup->nimages };
+	s->machine = *setup->machine;
 	copy_settings(s, setup);
 	bool ok = open_all(s, o, setup, e);
 	s->info.images = NULL; /* the caller's; session_close gets them anew */

@@ -125,7 +125,8 @@ bool session_check_param(const char *text, struct err *e);
 struct session_setup {
 	const char *command; /* "sim": for messages */
 	const struct trace_meta *meta;
-	const struct trace_setting *settings; /* the resolved machine */
+	const struct machine *machine;
+	const struct trace_setting *settings; /* the machine as text, and how the run was called */
 	size_t nsettings;
 	const struct trace_image *images; /* that are loaded already: for --start symbol:… */
 	size_t nimages;

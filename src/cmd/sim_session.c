@@ -6,20 +6,20 @@
 #include <string.h>
 
 /* The resolved machine as rows, and how sim was called; values are allocated. */
-static struct trace_setting *settings_new(const struct core_config *config, const struct sim *s,
+static struct trace_setting *settings_new(const struct machine *config, const struct sim *s,
 					  size_t *count)
 {
-	size_t n = config_params(), ncommand;
+	size_t n = machine_params_count, ncommand;
 	struct trace_setting *command =
 	    s->run.child ? sim_child_rows(s, &ncommand) : sim_command_rows(s, &ncommand);
 	struct trace_setting *all = x_calloc(n + ncommand + 1, sizeof(*all));
 
 	for (size_t i = 0; i < n; i++) {
-		struct param p = config_param(i);
+		const struct param *p = &machine_params[i];
 		char value[256];
 
-		config_value(config, &p, value, sizeof(value));
-		all[i] = (struct trace_setting){ p.section, p.key, x_strdup(value) };
+		machine_param_text(config, p, value, sizeof(value));
+		all[i] = (struct trace_setting){ p->section, p->key, x_strdup(value) };
 	}
 	if (ncommand)
 		memcpy(all + n, command, ncommand * sizeof(*all));
@@ -46,10 +46,11 @@ static struct trace_image *images_of(const struct guest *g, size_t *count)
 
 struct session *sim_session_open(struct sim *s, const struct trigger_cutter *before, struct err *e)
 {
-	struct core_config config;
+	struct machine config;
 	struct trace_meta meta;
 	struct session_setup setup = { .command = "sim",
 				       .meta = &meta,
+				       .machine = &config,
 				       .debug_root = s->options->sysroot,
 				       .seed = s->options->seed,
 				       .suffix = s->suffix,

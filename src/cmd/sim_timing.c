@@ -12,24 +12,24 @@
 
 struct core *sim_timing_new(struct guest *g, const struct sim_options *options, struct err *e)
 {
-	struct core_config config;
+	struct machine config;
 
 	if (!sim_timing_config(options, &config, e))
 		return NULL;
 	return core_new(&config, g, NULL, e);
 }
 
-bool sim_timing_config(const struct sim_options *options, struct core_config *config, struct err *e)
+bool sim_timing_config(const struct sim_options *options, struct machine *config, struct err *e)
 {
-	if (!config_load(config, options->machine ? options->machine : SIM_DEFAULT_MACHINE, e))
+	if (!machine_load(config, options->machine ? options->machine : SIM_DEFAULT_MACHINE, e))
 		return false;
 	for (size_t i = 0; i < options->set.count; i++) {
 		struct err inner;
 
-		if (!config_set(config, options->set.items[i], &inner))
+		if (!machine_set(config, options->set.items[i], &inner))
 			return err_set(e, "--set %s: %s", options->set.items[i], inner.text);
 	}
-	return config_check(config, e);
+	return machine_check(config, e);
 }
 
 /* Everything before the timed part. True if the guest is still there. */

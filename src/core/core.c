@@ -30,7 +30,7 @@ static uint32_t power_of_two_above(uint64_t x)
 /* Sizes and widths, with what is idealised for the whole run. */
 static void set_sizes(struct core *c)
 {
-	const struct core_config *cfg = &c->cfg;
+	const struct machine *cfg = &c->cfg;
 	uint32_t factor = c->ideal & IDEAL_WIN ? IDEAL_WIN_FACTOR : 1;
 	bool bw = c->ideal & IDEAL_BW;
 
@@ -122,10 +122,10 @@ static void allocate(struct core *c)
 		c->ring[i].dep_head = SLOT_NONE;
 }
 
-struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
+struct core *core_new(const struct machine *config, struct guest *g, struct emit *emit,
 		      struct err *e)
 {
-	if (!config_check(config, e))
+	if (!machine_check(config, e))
 		return NULL;
 
 	struct core *c = aligned_alloc(64, (sizeof(*c) + 63) & ~(size_t)63);
@@ -300,7 +300,7 @@ static void step_cycle(struct core *c)
 	dispatch_stage(c);
 	fetch_stage(c);
 #ifndef NDEBUG
-	if (c->cfg.check)
+	if (c->checked)
 		core_check(c);
 #endif
 	c->stats.steps++;
@@ -395,6 +395,11 @@ enum core_status core_warm(struct core *c, uint64_t n)
 	return CORE_STOPPED;
 }
 
+void core_checked(struct core *c)
+{
+	c->checked = true;
+}
+
 void core_interrupt(struct core *c)
 {
 	c->interrupted = 1;
@@ -412,7 +417,7 @@ const struct memsys_stats *core_memory_stats(const struct core *c)
 
 void core_meta(const struct core *c, struct trace_meta *meta)
 {
-	const struct core_config *cfg = &c->cfg;
+	const struct machine *cfg = &c->cfg;
 	uint32_t fetch[LEVEL_MEM + 1], data[LEVEL_MEM + 1];
 
 	memset(meta, 0, sizeof(*meta));

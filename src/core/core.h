@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/config.h"
+#include "machine/machine.h"
 #include "guest/guest.h"
 #include "trace/emit.h"
 #include "util/util.h"
@@ -21,12 +21,14 @@
 struct core;
 
 /*
- * A core after config, which must pass config_check, that runs g. Both emit (may be NULL) and g
+ * A core after config, which must pass machine_check, that runs g. Both emit (may be NULL) and g
  * stay the caller's. NULL and e filled if config cannot work.
  */
-struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
+struct core *core_new(const struct machine *config, struct guest *g, struct emit *emit,
 		      struct err *e);
 void core_free(struct core *c);
+/* Debug builds: every invariant is checked in every cycle from now on; slow. */
+void core_checked(struct core *c);
 /* From now on emit (NULL: nobody) gets the records. Only while the pipeline is empty: for a
  * listener that must know core_meta first. */
 void core_listen(struct core *c, struct emit *emit);

@@ -33,7 +33,6 @@
 #include <string.h>
 
 #include "core/bpred/bpred.h"
-#include "core/config.h"
 #include "core/core.h"
 #include "core/mem/mem.h"
 #include "guest/guest.h"
@@ -363,7 +362,8 @@ struct core {
 	volatile sig_atomic_t interrupted;
 	uint64_t progress; /* cycle of the last commit */
 	struct core_stats stats;
-	struct core_config cfg;
+	struct machine cfg;
+	bool checked; /* core_checked() was called */
 
 	/* large */
 	uint64_t wheel_used[WHEEL_SIZE / 64];

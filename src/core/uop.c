@@ -205,7 +205,7 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 {
 	const struct op_info *info = &op_info[in->op];
 	struct inst_operands operands = isa_operands(in);
-	const struct core_config *cfg = &c->cfg;
+	const struct machine *cfg = &c->cfg;
 
 	memset(u, 0, sizeof(*u));
 	u->in = *in;

@@ -9,11 +9,12 @@
 #ifndef TRACE_FILE_H
 #define TRACE_FILE_H
 
+#include "machine/machine.h"
 #include "trace/analysis.h"
 #include "trace/record.h"
 #include "util/util.h"
 
-/* A parameter of the machine. */
+/* A parameter of the machine or, in section "run", of the run. */
 struct trace_setting {
 	const char *section, *key, *value;
 };
@@ -36,6 +37,9 @@ struct trace_counter {
 struct trace_info {
 	struct trace_meta meta;
 	unsigned absent; /* enum trace_want that the source of the records did not fill in */
+	/* What the settings say of the machine; a source that says nothing gives machine_unknown().
+	 * A file has the settings alone. */
+	const struct machine *machine;
 	const struct trace_setting *settings;
 	size_t nsettings;
 	const struct trace_image *images;

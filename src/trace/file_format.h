@@ -78,6 +78,7 @@ struct info_copy {
 	struct trace_setting *settings;
 	struct trace_image *images;
 	struct trace_counter *counters;
+	struct machine *machine;
 	char *text;
 };
 bool info_parse(const uint8_t *text, size_t size, struct info_copy *out);

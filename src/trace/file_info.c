@@ -67,32 +67,6 @@ bool block_check(const uint8_t head[BLOCK_HEAD_BYTES], const uint8_t *payload, s
 	       get_u64(head + 24);
 }
 
-#define META_NUMBERS(X)                                                                            \
-	X(fetch_width)                                                                             \
-	X(decode_width)                                                                            \
-	X(dispatch_width)                                                                          \
-	X(issue_width)                                                                             \
-	X(commit_width)                                                                            \
-	X(rob_entries)                                                                             \
-	X(iq_entries)                                                                              \
-	X(lq_entries)                                                                              \
-	X(sq_entries)                                                                              \
-	X(frontend_depth)                                                                          \
-	X(mispredict_loop)                                                                         \
-	X(wakeup_latency)                                                                          \
-	X(l1i_latency)                                                                             \
-	X(l1d_latency)                                                                             \
-	X(l2_latency)                                                                              \
-	X(llc_latency)                                                                             \
-	X(mem_latency)                                                                             \
-	X(itlb_penalty)                                                                            \
-	X(dtlb_penalty)                                                                            \
-	X(line_bytes)                                                                              \
-	X(outstanding_branches)                                                                    \
-	X(in_order)                                                                                \
-	X(taken_per_fetch)                                                                         \
-	X(seed)
-
 static void put_text(struct bytes *out, const char *s)
 {
 	for (; s && *s; s++) {
@@ -135,8 +109,8 @@ void info_write(const struct trace_info *info, struct bytes *out)
 {
 	put_line(out, "program", (const char *[]){ info->meta.program }, 1);
 	put_line(out, "machine", (const char *[]){ info->meta.machine }, 1);
-#define X(name) put_number(out, #name, info->meta.name);
-	META_NUMBERS(X)
+#define X(type, name, valid) put_number(out, #name, info->meta.name);
+	TRACE_META_NUMBERS(X)
 #undef X
 	put_real(out, "clock_hz", info->meta.clock_hz);
 	put_number(out, "absent", info->absent);
@@ -239,9 +213,8 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 		snprintf(info->meta.program, sizeof(info->meta.program), "%s", v[1]);
 	else if (!strcmp(key, "machine"))
 		snprintf(info->meta.machine, sizeof(info->meta.machine), "%s", v[1]);
-#define X(name)                                                                                    \
-	else if (!strcmp(key, #name)) info->meta.name = (__typeof__(info->meta.name))number(v[1]);
-	META_NUMBERS(X)
+#define X(type, name, valid) else if (!strcmp(key, #name)) info->meta.name = (type)number(v[1]);
+	TRACE_META_NUMBERS(X)
 #undef X
 	else if (!strcmp(key, "clock_hz")) info->meta.clock_hz = strtod(v[1], NULL);
 	else if (!strcmp(key, "absent")) info->absent = (unsigned)number(v[1]);
@@ -284,22 +257,30 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 static bool is_possible(const struct trace_info *info)
 {
 	const struct trace_meta *m = &info->meta;
-	uint64_t most = 0;
-	const uint64_t numbers[] = {
-/* UINT32_MAX is "no limit", which an idealised machine has on what nothing is sized by */
-#define X(name)                                                                                    \
-	strcmp(#name, "seed") && (m->name != UINT32_MAX || (strcmp(#name, "taken_per_fetch") &&    \
-							    strcmp(#name, "issue_width")))         \
-	    ? m->name                                                                              \
-	    : 0,
-		META_NUMBERS(X)
+#define VALID_SIZE(n) ((n) <= MACHINE_MAX)
+#define VALID_FREE(n) (VALID_SIZE(n) || (n) == UINT32_MAX)
+#define VALID_ROB(n)  ((n) <= ROB_MAX)
+#define VALID_ANY(n)  true
+#define X(type, name, valid) VALID_##valid(m->name) &&
+	return TRACE_META_NUMBERS(X) info->insts <= COUNT_MAX && info->cycles <= COUNT_MAX &&
+	       m->clock_hz >= 0 && m->clock_hz <= 1e15 && info->host_seconds >= 0 &&
+	       info->host_seconds <= 1e12;
 #undef X
-	};
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		most = max_u64(most, numbers[i]);
-	return most <= MACHINE_MAX && m->rob_entries <= ROB_MAX && info->insts <= COUNT_MAX &&
-	       info->cycles <= COUNT_MAX && m->clock_hz >= 0 && m->clock_hz <= 1e15 &&
-	       info->host_seconds >= 0 && info->host_seconds <= 1e12;
+}
+
+/* The machine that the settings describe; unknown if none does, or if it cannot work. */
+static struct machine *read_machine(const struct trace_info *info)
+{
+	struct machine *m = x_malloc(sizeof(*m));
+	bool any = false;
+	*m = machine_default;
+	for (size_t i = 0; i < info->nsettings; i++)
+		any |= machine_put(m, info->settings[i].section, info->settings[i].key,
+				   info->settings[i].value, NULL);
+	if (!any || !machine_check(m, NULL))
+		machine_unknown(m);
+	snprintf(m->name, sizeof(m->name), "%s", info->meta.machine);
+	return m;
 }
 
 bool info_parse(const uint8_t *text, size_t size, struct info_copy *out)
@@ -320,6 +301,7 @@ bool info_parse(const uint8_t *text, size_t size, struct info_copy *out)
 	out->info.settings = out->settings;
 	out->info.images = out->images;
 	out->info.counters = out->counters;
+	out->info.machine = out->machine = read_machine(&out->info);
 	return true;
 }
 
@@ -328,6 +310,7 @@ void info_free(struct info_copy *c)
 	free(c->settings);
 	free(c->images);
 	free(c->counters);
+	free(c->machine);
 	free(c->text);
 	memset(c, 0, sizeof(*c));
 }

@@ -48,6 +48,7 @@ struct o3_import {
 	bool ended;
 	uint64_t period; /* ticks a cycle */
 	struct trace_info info;
+	struct machine machine;
 	uint64_t first, last, insts;
 	/* the last committed instruction and what was squashed after it: they wait for what commits
 	 * next */
@@ -194,6 +195,8 @@ struct o3_import *import_o3pipeview_open(FILE *f, const char *name, struct err *
 	im->name = x_strdup(name);
 	snprintf(im->info.meta.program, sizeof(im->info.meta.program), "%s", name);
 	snprintf(im->info.meta.machine, sizeof(im->info.meta.machine), "gem5");
+	machine_unknown(&im->machine);
+	im->info.machine = &im->machine;
 	im->info.absent = WANT_CYCLES | WANT_HEAD | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH;
 	bool ok = look_ahead(im, &im->period, e);
 	if (ok && !im->nheap)

@@ -177,26 +177,51 @@ struct rec_cycle {
 };
 _Static_assert(sizeof(struct rec_cycle) == 128, "two cache lines");
 
+/*
+ * Numbers of the machine and the run, as they are with what is idealised for the whole run. A trace
+ * file has a line for each. Columns: type, name, and what a trace file may say: SIZE at most 2^24,
+ * FREE also UINT32_MAX for "no limit", because nothing is sized by it, ROB what a reorder buffer can
+ * be, ANY anything.
+ */
+#define TRACE_META_NUMBERS(X)                                                                      \
+	X(uint32_t, fetch_width, SIZE)                                                             \
+	X(uint32_t, decode_width, SIZE)                                                            \
+	X(uint32_t, dispatch_width, SIZE)                                                          \
+	X(uint32_t, issue_width, FREE)                                                             \
+	X(uint32_t, commit_width, SIZE)                                                            \
+	X(uint32_t, rob_entries, ROB)                                                              \
+	X(uint32_t, iq_entries, SIZE)                                                              \
+	X(uint32_t, lq_entries, SIZE)                                                              \
+	X(uint32_t, sq_entries, SIZE)                                                              \
+	/* cycles from fetch to dispatch without stalls */                                         \
+	X(uint32_t, frontend_depth, SIZE)                                                          \
+	/* cycles from a branch's completion to the dispatch of the first right-path instruction */ \
+	X(uint32_t, mispredict_loop, SIZE)                                                         \
+	/* extra cycles between dependent one-cycle instructions (fields2004: issue-wakeup loop) */ \
+	X(uint32_t, wakeup_latency, SIZE)                                                          \
+	/* load-to-use, unloaded, of a hit in each level */                                        \
+	X(uint32_t, l1i_latency, SIZE)                                                             \
+	X(uint32_t, l1d_latency, SIZE)                                                             \
+	X(uint32_t, l2_latency, SIZE)                                                              \
+	X(uint32_t, llc_latency, SIZE)                                                             \
+	X(uint32_t, mem_latency, SIZE)                                                             \
+	/* typical page walk */                                                                    \
+	X(uint32_t, itlb_penalty, SIZE)                                                            \
+	X(uint32_t, dtlb_penalty, SIZE)                                                            \
+	X(uint32_t, line_bytes, SIZE)                                                              \
+	X(uint32_t, outstanding_branches, SIZE)                                                    \
+	X(uint32_t, in_order, SIZE)		 /* 1: issues in program order */                  \
+	X(uint32_t, taken_per_fetch, FREE) /* fetch stops at this taken branch */                  \
+	X(uint64_t, seed, ANY)
+
 /* What an analysis may need to know of the machine and the run; fixed before the first record. */
 struct trace_meta {
 	char program[256];
 	char machine[64];
-	uint32_t fetch_width, decode_width, dispatch_width, issue_width, commit_width;
-	uint32_t rob_entries, iq_entries, lq_entries, sq_entries;
-	uint32_t frontend_depth;  /* cycles from fetch to dispatch without stalls */
-	uint32_t mispredict_loop; /* cycles from a branch's completion to the dispatch of the first
-				     right-path instruction */
-	uint32_t wakeup_latency;  /* extra cycles between dependent one-cycle instructions
-				     (fields2004's issue-wakeup loop) */
-	uint32_t l1i_latency, l1d_latency, l2_latency, llc_latency,
-	    mem_latency;		     /* load-to-use, unloaded, to be hit there */
-	uint32_t itlb_penalty, dtlb_penalty; /* typical walk */
-	uint32_t line_bytes;
-	uint32_t outstanding_branches;
-	uint32_t in_order;	  /* 1: inorder-2w */
-	uint32_t taken_per_fetch; /* fetch stops at this taken branch */
+#define X(type, name, valid) type name;
+	TRACE_META_NUMBERS(X)
+#undef X
 	double clock_hz;
-	uint64_t seed;
 };
 
 #endif

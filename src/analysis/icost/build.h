@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what is known of an instruction to its edges (edges.def). The facts are observed by the core
- * (edges.c), or sampled and inferred (shotgun/fragment.c); which part of which edge they become
- * stands here, once. All of it is inline, since it runs for every instruction.
+ * Turns the facts about an instruction into its edges (edges.def). The facts are observed (edges.c)
+ * or sampled and inferred (shotgun/fragment.c); this is the one place that says which edge or part
+ * each fact becomes. All of it is inline, because it runs for every instruction.
  */
 #ifndef ANALYSIS_ICOST_BUILD_H
 #define ANALYSIS_ICOST_BUILD_H
@@ -49,33 +49,33 @@ struct fetch_facts {
 	uint64_t pc, before_pc; /* its own, and that of the instruction before it */
 	/* The instruction before it was mispredicted; had its target learnt at decode; flushed. */
 	bool redirected, bubble, flushed;
-	bool steps;	 /* its packet begins a cycle, not in the middle of that before */
-	uint8_t cut;	 /* category of that cycle: CAT_BW, or what cut the packet before short */
-	uint16_t flush;	 /* cycles from that commit */
-	uint8_t own_cat; /* primitive category of `own`: CAT_IMISS, CAT_DMISS or CAT_BW */
+	bool steps;	 /* its packet begins in a new cycle, not in the middle of the last one */
+	uint8_t cut;	 /* category of that cycle: CAT_BW, or what cut the last packet short */
+	uint16_t flush;	 /* cycles from the commit of the instruction that flushed */
+	uint8_t own_cat; /* category of `own`: CAT_IMISS, CAT_DMISS or CAT_BW */
 	uint8_t level;	 /* enum mem_level that served an I-cache miss */
 	uint64_t own;	 /* cycles that the fetch itself takes beyond a hit */
-	uint64_t rest;	 /* cycles of the fetch that nothing idealises */
-	uint64_t buffer, targets; /* distances */
+	uint64_t rest;	 /* cycles of the fetch that cannot be idealised */
+	uint64_t buffer, targets; /* distances of the edges of these names */
 };
 
-/* What an access of a load took. */
+/* What a load's access took. */
 struct load_facts {
-	uint64_t latency; /* from its begin */
+	uint64_t latency; /* from when the access began */
 	uint64_t hit;	  /* an L1 hit, or forwarding */
-	uint64_t dtlb;	  /* at most so many cycles are for its translation */
+	uint64_t dtlb;	  /* cycles of its translation, at most */
 	uint16_t line;	  /* slot of the miss that brings its line; 0: none */
 	uint8_t level;	  /* enum mem_level that served it */
-	uint8_t as;	  /* category of the miss: CAT_DMISS, or one that stands for it */
-	uint32_t most;	  /* at most so many cycles of the miss are of the category `as` */
+	uint8_t as;	  /* category of the miss: CAT_DMISS or one derived from it */
+	uint32_t most;	  /* cycles of the miss that have the category `as`, at most */
 	uint64_t miss;	  /* cycles that a miss added */
 	uint64_t bus;	  /* cycles that the miss waited for buses */
-	uint64_t rest;	  /* cycles that nothing idealises */
-	uint16_t saved;	  /* cycles that a wrong path's fetching of the line saved */
-	uint16_t walk;	  /* cycles that a wrong path's translation of the page saved */
+	uint64_t rest;	  /* cycles that cannot be idealised */
+	uint16_t saved;	  /* cycles saved because a wrong path had fetched the line */
+	uint16_t walk;	  /* cycles saved because a wrong path had translated the page */
 };
 
-/* How far it has come; what a fragment that went wrong goes back to. */
+/* How far the builder has come; a fragment that went wrong goes back to such a mark. */
 struct build_mark {
 	uint64_t number; /* of the next instruction */
 	uint64_t nloads, nstores, nints, nfps;
@@ -96,8 +96,8 @@ struct builder {
 
 /* ---- categories ---- */
 
-/* The part that `cycles` of a primitive class become for this instruction. What a rule leaves (all
- * but the cycles that it names) is added to *fixed. */
+/* The part that `cycles` of a base category become for this instruction under the user's rules. The
+ * cycles that a rule leaves out are added to *fixed. */
 static inline struct graph_part build_part(const struct builder *b, uint64_t pc,
 					   enum graph_category event, unsigned level,
 					   uint64_t cycles, uint16_t *fixed)
@@ -118,7 +118,7 @@ static inline struct graph_part build_part(const struct builder *b, uint64_t pc,
 	return p;
 }
 
-/* The category that an edge of a primitive class has for the instruction at pc. */
+/* The category that a base category becomes for the instruction at pc. */
 static inline uint8_t build_category(const struct builder *b, uint64_t pc,
 				     enum graph_category event)
 {
@@ -131,7 +131,7 @@ static inline struct graph_part part_as(uint64_t cycles, unsigned category)
 	return (struct graph_part){ .cycles = clip_u16(cycles), .category = (uint8_t)category };
 }
 
-/* One more part of its execution, of which there are *n. */
+/* Adds a part to the *n parts of an execution. */
 static inline void add_part(struct graph_inst *out, unsigned *n, struct graph_part p)
 {
 	if (p.cycles && *n < GRAPH_EP_PARTS)
@@ -173,14 +173,14 @@ static inline void build_fetch(const struct builder *b, const struct fetch_facts
 
 /* ---- D ---- */
 
-/* Number of the n-th most recent of a kind; 0 if there were not so many. */
+/* Number of the n-th most recent instruction of a kind; 0 if there were fewer. */
 static inline uint64_t build_recent(const uint64_t *ring, uint64_t count, uint64_t n)
 {
 	return n && n <= count && n <= BUILD_HISTORY ? ring[(count - n) % BUILD_HISTORY] : 0;
 }
 
 /* Distance to the instruction whose commit frees this one's entry (reorder buffer, load queue,
- * register), where each of these is so many times as large. */
+ * register), in a machine where each of these is `times` as large. */
 static inline uint64_t build_distance(const struct builder *b, const struct code *c, uint64_t times)
 {
 	const struct edges_machine *m = &b->m;
@@ -203,8 +203,8 @@ static inline void build_window(const struct builder *b, const struct code *c,
 
 /* ---- E, B, P ---- */
 
-/* Operands; memory: slot of the store that a load has its bytes from, if it waits for that before
- * it executes; 0: none. */
+/* The operands. memory: slot of the store that gives a load its bytes, if the load waits for it
+ * before it executes; 0: none. */
 static inline void build_sources(const struct code *c, uint16_t memory, struct graph_inst *out)
 {
 	unsigned n = 0;
@@ -215,7 +215,8 @@ static inline void build_sources(const struct code *c, uint16_t memory, struct g
 		out->src[n] = memory;
 }
 
-/* Its unit or port is a slot that is taken for so long after `after`. */
+/* The unit or port: its slot, the slot of the operation that has it before, and for how long this
+ * operation occupies it. */
 static inline void build_port(struct graph_inst *out, uint16_t slot, uint16_t after,
 			      struct graph_part occupies, bool binds)
 {
@@ -225,8 +226,7 @@ static inline void build_port(struct graph_inst *out, uint16_t slot, uint16_t af
 	out->flags |= binds ? GRAPH_PORT : 0;
 }
 
-/* Fills in f->miss from the cycles that a hit and a translation leave of the latency, and EP so
- * far. */
+/* Splits the latency into hit, translation and f->miss, and puts the first two into EP. */
 static inline void build_hit(const struct builder *b, uint64_t pc, struct load_facts *f,
 			     struct graph_inst *out)
 {
@@ -239,7 +239,7 @@ static inline void build_hit(const struct builder *b, uint64_t pc, struct load_f
 	f->as = CAT_DMISS;
 }
 
-/* What a miss adds. True if its line is brought for others: it wants a slot of its own. */
+/* Puts what a miss adds into EP. True if the miss brings its line: the line then needs a slot. */
 static inline bool build_miss(const struct builder *b, uint64_t pc, const struct load_facts *f,
 			      struct graph_inst *out)
 {
@@ -264,7 +264,7 @@ static inline bool build_miss(const struct builder *b, uint64_t pc, const struct
 	return !f->line && f->miss + f->bus + f->saved;
 }
 
-/* An operation that takes so long, neither load nor store. */
+/* The latency of an operation that is neither load nor store. */
 static inline void build_operation(const struct builder *b, uint64_t pc, const struct code *c,
 				   uint64_t latency, struct graph_inst *out)
 {
@@ -278,7 +278,7 @@ static inline void build_operation(const struct builder *b, uint64_t pc, const s
 		out->wake = part_as(b->m.wakeup, out->ep_part[0].category);
 }
 
-/* All is known but where its result goes in memory. */
+/* The rest, once everything but a store's slot is known. */
 static inline void build_done(struct builder *b, const struct code *c, uint64_t latency,
 			      struct graph_inst *out)
 {
@@ -288,7 +288,7 @@ static inline void build_done(struct builder *b, const struct code *c, uint64_t 
 			   !c->queue, out);
 }
 
-/* The next instruction's turn. */
+/* Counts the instruction and goes on to the next. */
 static inline void build_next(struct builder *b, const struct code *c)
 {
 	struct build_mark *at = &b->at;
@@ -303,14 +303,14 @@ static inline void build_next(struct builder *b, const struct code *c)
 	at->number++;
 }
 
-/* A mispredicted branch that was resolved so many cycles after its fetch, while `fetched`
- * instructions were fetched in `in` cycles; its wrong path had room for so many in the window. */
+/* A mispredicted branch that was resolved `resolved` cycles after its fetch. Fetch gets `fetched`
+ * instructions in `in` cycles; the window has room for `room` instructions of the wrong path. */
 static inline void build_mispredict(struct builder *b, uint64_t resolved, uint64_t fetched,
 				    uint64_t in, uint32_t room, const struct graph_inst *out)
 {
-	/* Fetched from the next cycle on; the last cannot execute. */
+	/* The wrong path is fetched from the next cycle on; its last instructions cannot execute. */
 	const uint64_t cycles = resolved - min_u64(resolved, b->m.depth + 1);
-	/* In a larger window it would not have waited for a miss that is saved there. */
+	/* In a larger window the branch would resolve sooner if the miss it waits for is saved. */
 	const bool soon = reach_was_saved(&b->reach, slots_root(&b->slots, out));
 	reach_branch(&b->reach, b->at.number, cycles * fetched / in, cycles * IDEAL_BW_WIDTH,
 		     (uint32_t)(cycles + b->m.depth + b->m.redirect), room,

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From inst records to facts (build.h), and so to the edges of edges.def, each of which stands for
- * a mechanism of the core: what was observed of an instruction, and what held it up.
+ * Turns instruction records into facts (build.h), from which build.h makes the edges of edges.def.
+ * Each edge stands for a mechanism of the core that can hold an instruction up.
  *
- * Latencies are those observed. What the edges do not explain of a stamp is a residual on the node,
- * in the category of what the record says was the cause; so by induction the base graph is the
- * machine, but for edges that say later than it was, which are dropped where that can be seen.
+ * Latencies are the observed ones. If the edges explain less than a node's observed time, the rest
+ * is a residual on the node, in the category of the cause that the record names. So the graph
+ * without idealisation reproduces the run, except where an edge says later than observed; such an
+ * edge is dropped where that can be seen (RESIDUAL_STRICT counts the others).
  *
- * Dependences reach as far back as the idealised window: registers and memory are followed here,
- * not taken from the record, which knows only producers that were still in flight.
+ * Dependences reach as far back as the idealised window. Records name only producers that were
+ * still in flight, so registers and memory are followed here.
  *
- * Wrong paths: which lines they brought or threw out is known from tags of the right path alone
- * (shadow.c); what they would bring in a larger window is estimated (reach.c). Issue slots of
- * operations that are idealised away: slots.c.
+ * Wrong paths: shadow.c tells from tags of the right path alone which lines they brought or
+ * evicted; reach.c estimates what they would bring in a larger window. slots.c models the issue
+ * slots of operations that are idealised away.
  *
- * Not in the graph: misses that become hits free MSHRs and buses for others; contention for units
- * and other contention for issue slots is as observed in the base run, in every lane.
+ * Not in the graph: a miss that becomes a hit frees MSHRs and buses for others. Contention for
+ * units, and for issue slots beyond slots.c, stays as observed in every lane.
  */
 #include "analysis/icost/edges.h"
 
@@ -38,7 +39,7 @@ struct stamps {
 	uint8_t queue;
 };
 
-/* The instruction before, as far as the next one asks for it. */
+/* What the next instruction needs of the one before it. */
 struct previous {
 	uint64_t po, pc, p;
 	uint32_t flags;
@@ -50,7 +51,7 @@ struct held {
 	uint64_t number; /* store: its instruction */
 	uint32_t size;	 /* 0: a line */
 	uint16_t fill;	 /* line: cycles from the commit of the store that brings it; 0: no store */
-	bool asked;	 /* a load has shown whether `fill` was right */
+	bool asked;	 /* a load has shown whether the line came from memory */
 };
 
 struct edges {
@@ -62,9 +63,9 @@ struct edges {
 	uint64_t history_mask;
 	unsigned line_shift;
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
-	uint64_t packets[EDGES_PACKETS]; /* first of the last packets */
+	uint64_t packets[EDGES_PACKETS]; /* number of the first instruction of each recent packet */
 	uint64_t npackets;
-	uint64_t arrived; /* numbers below had arrived in the fetch buffer at the last fetch */
+	uint64_t arrived; /* instructions below had reached the fetch buffer at the last fetch */
 	uint64_t slot_time[GRAPH_SLOTS]; /* when its value became available */
 	struct held pool[GRAPH_SLOTS];
 	uint16_t store_map[MAP], byte_map[MAP], line_map[MAP]; /* by granule, address, line */
@@ -74,13 +75,13 @@ struct edges {
 		struct code code;
 	} statics[STATICS]; /* by address */
 	uint64_t ninsts, nbranches;
-	/* Operations of units that are not pipelined, by port: from when to when. */
+	/* Operations on units that are not pipelined, by port: begin and end. */
 	struct {
 		uint64_t from, to;
 	} busy[EDGES_UNITS][EDGES_PORTS];
 	uint64_t residual[RESIDUAL_COUNT];
 	struct shadow *shadow;
-	uint64_t fetch_line; /* of the last instruction */
+	uint64_t fetch_line; /* line of the last instruction fetched */
 };
 
 struct edges *edges_new(const struct edges_machine *m)
@@ -94,8 +95,8 @@ struct edges *edges_new(const struct edges_machine *m)
 	s->history_mask = history - 1;
 	s->line_shift = (unsigned)__builtin_ctz(m->line_bytes);
 	slots_reset(&s->b.slots, m->issue_slots, m->rob);
-	s->b.at.number =
-	    2 * history; /* before the first there is a past in which nothing happened */
+	/* Numbers start above the history, so that the first instruction has an (empty) past. */
+	s->b.at.number = 2 * history;
 	return s;
 }
 
@@ -156,7 +157,7 @@ static struct stamps *past(struct edges *s, uint64_t number)
 
 /* ---- F ---- */
 
-/* The fetch went on after the instruction before it had committed: a flush or a trap. */
+/* Fetch resumed only after the previous instruction committed: a flush or a trap. */
 static void flush_facts(const struct edges *s, const struct rec_inst *r, uint64_t f, uint64_t miss,
 			uint64_t commit, struct fetch_facts *out)
 {
@@ -164,7 +165,7 @@ static void flush_facts(const struct edges *s, const struct rec_inst *r, uint64_
 	const uint64_t after = f - miss - commit, known = m->fault + m->flush;
 	out->flushed = true;
 	out->flush = clip_u16(after);
-	/* A load that is to fault has first missed. */
+	/* A load that faults may have missed before its trap. */
 	if (r->psv & PSV_FL_EX && r->flags & RI_LOAD && r->flags & RI_REFETCH && !miss &&
 	    after > known && after <= known + (uint64_t)FAULT_MISSES * m->mem_latency) {
 		out->flush = clip_u16(known);
@@ -173,13 +174,13 @@ static void flush_facts(const struct edges *s, const struct rec_inst *r, uint64_
 	}
 }
 
-/* The instruction whose dispatch made room in the fetch buffer, as a distance; 0: none that can
- * have done so. Raises *known to that dispatch. *full: that was just before the fetch. */
+/* Distance to the instruction whose dispatch made room in the fetch buffer; 0: none can have done
+ * so. Raises *known to the time of that dispatch. *full: it was just before this fetch. */
 static uint64_t buffer_distance(struct edges *s, uint64_t f, uint64_t *known, bool *full)
 {
 	const struct edges_machine *m = &s->b.m;
 	const uint64_t i = s->b.at.number;
-	/* Those that have arrived in the buffer, less its size, must have been dispatched. */
+	/* All instructions that reached the buffer, but the last front_entries, have dispatched. */
 	if (s->arrived + s->history_mask < i)
 		s->arrived = i - s->history_mask;
 	while (s->arrived < i && past(s, s->arrived)->f + m->fetch_depth <= f)
@@ -189,8 +190,8 @@ static uint64_t buffer_distance(struct edges *s, uint64_t f, uint64_t *known, bo
 	*full = x <= s->history_mask && dispatched && f - past(s, i - x)->d <= FULL_SOON;
 	if (x > GRAPH_REACH || !dispatched)
 		return 0;
-	/* What is under way between fetch and dispatch at full speed must not be held up where
-	 * fetch could be much faster: as many packets as there are stages. */
+	/* Where fetch could be much faster than dispatch, the edge must not hold up what is under
+	 * way at full speed: one packet per stage between fetch and dispatch. */
 	const uint64_t stages = min_u64(m->depth, EDGES_PACKETS - 1),
 		       most = i - s->packets[(s->npackets - 1 - stages) % EDGES_PACKETS],
 		       back = min_u64(f > *known + HELD_LONG ? max_u64(x, most) : x, GRAPH_REACH);
@@ -198,7 +199,8 @@ static uint64_t buffer_distance(struct edges *s, uint64_t f, uint64_t *known, bo
 	return back;
 }
 
-/* The instruction whose commit made room in the queue of fetch targets, as a distance; 0: none. */
+/* Distance to the instruction whose commit made room in the fetch-target queue; 0: none. Raises
+ * *known to the time of that commit. */
 static uint64_t targets_distance(struct edges *s, uint64_t f, uint64_t *known)
 {
 	const struct edges_machine *m = &s->b.m;
@@ -224,14 +226,14 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 				     .bubble = b->flags & RI_BTB_MISS,
 				     .redirected = b->flags & RI_MISPREDICT,
 				     .cut = CAT_BW };
-	/* A packet that a redirect or a miss cut short would have gone on without it. */
+	/* Without the redirect or the miss that cut it short, the last packet would have gone on. */
 	const bool open =
 	    s->packet < m->fetch_width && s->taken < (m->taken_per_fetch ? m->taken_per_fetch : 1);
 	if (open && (facts.bubble || facts.redirected))
 		facts.cut = CAT_BW_BMISP;
 	else if (open && r->lat_icache)
 		facts.cut = CAT_BW_IMISS;
-	/* A miss in the middle of a packet began in its cycle. */
+	/* A miss in the middle of a packet begins in the packet's own cycle: no step. */
 	facts.steps = !miss || f != before + miss || facts.redirected;
 	uint64_t known = before + (facts.bubble ? m->btb_bubble : 0) + facts.steps;
 	if (facts.redirected)
@@ -257,7 +259,8 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 		facts.own_cat = CAT_IMISS;
 		facts.level = r->ilevel;
 	}
-	/* Too early, but harmless where dispatch is the bottleneck. */
+	/* The buffer was full. If dispatch then went on at once, fetch was the limit (bw);
+	 * otherwise dispatch is the bottleneck, and an F that is too early does no harm. */
 	if (full && !miss && rest) {
 		if (r->dispatch == m->depth) {
 			facts.own = rest;
@@ -272,7 +275,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 		out->fetch[0].cycles = clip_u16(out->fetch[0].cycles + rest);
 }
 
-/* What the fetch would have been without wrong paths before it. */
+/* What the fetch would have cost without wrong paths before it. */
 static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
 	const uint64_t line = r->pc >> s->line_shift;
@@ -295,8 +298,7 @@ static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph
 	if (whole <= r->lat_icache + SAVED_LEAST ||
 	    r->lat_icache >= shadow_least(s->shadow, SHADOW_INST, level))
 		return;
-	/* Until now this instruction shared its packet's F; as a head it needs its own, with no
-	 * step. */
+	/* This instruction shared its packet's F; as a head it gets its own F, without a step. */
 	out->flags |= GRAPH_HEAD;
 	out->fetch[2] = (struct graph_part){ .cycles = (uint16_t)(whole - r->lat_icache),
 					     .category = CAT_SAVED_IMISS };
@@ -343,7 +345,7 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 	if (!rest)
 		return;
 	if (r->dispatch_stall == DISPATCH_SQ && d->store) {
-		/* The store that had the entry: committed, then written. */
+		/* The store that held the entry frees it when it has committed and been written. */
 		const uint64_t j = build_recent(s->b.stores, s->b.at.nstores, m->sq);
 		const uint64_t wait =
 		    j && i - j <= out->cd[0] ? t - min_u64(t, past(s, j)->c) : UINT64_MAX;
@@ -352,8 +354,7 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 			out->cd_wait =
 			    (struct graph_part){ .cycles = clip_u16(wait), .category = CAT_BW };
 		} else {
-			/* Stores are written more slowly than they come: no queue is long enough.
-			 */
+			/* Stores arrive faster than they are written: no queue is long enough. */
 			out->dd = (struct graph_part){ .cycles = clip_u16(rest),
 						       .category = build_category(&s->b, r->pc,
 										  CAT_DMISS) };
@@ -361,7 +362,7 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 		return;
 	}
 	if (r->dispatch_stall == DISPATCH_IQ) {
-		/* The instruction that left the queue in that cycle made room. */
+		/* The instruction that issued from this queue in that cycle made room. */
 		for (uint64_t x = 1; x <= m->rob; x++) {
 			const struct stamps *p = past(s, i - x);
 			if (p->queue == d->queue && p->e == t) {
@@ -388,8 +389,8 @@ static bool overlaps(const struct edges *s, uint16_t slot, uint64_t addr, uint32
 	       addr < s->pool[slot].addr + s->pool[slot].size;
 }
 
-/* A slot of the pool that still holds the youngest store to any byte of a load's: as the queue had
- * it, else as far as the maps know. */
+/* The pool slot of the youngest store to any byte of a load: the one that the record names, or what
+ * the maps still know. 0: none. */
 static uint16_t find_store(struct edges *s, const struct rec_inst *r)
 {
 	const uint64_t addr = r->addr;
@@ -405,7 +406,7 @@ static uint16_t find_store(struct edges *s, const struct rec_inst *r)
 		if (overlaps(s, slot, addr, size))
 			return slot;
 	}
-	/* An older one than the youngest to its granule. */
+	/* The youngest store to the granule may miss these bytes while an older one has them. */
 	const uint16_t slot = s->byte_map[map_index(addr)];
 	return overlaps(s, slot, addr, size) ? slot : 0;
 }
@@ -427,8 +428,8 @@ static uint16_t new_pool_slot(struct edges *s, uint64_t addr, uint32_t size)
 	return slot;
 }
 
-/* A load that overlaps a store in the queue and has issued waits for its data, or, if that has not
- * all of its bytes, until it is written. Returns when that was over: the access begins. */
+/* A load that has issued and overlaps a store in the queue waits for the store's data or, if the
+ * store has not all of its bytes, until the store is written. Returns when the access began. */
 static uint64_t late_edge(struct edges *s, const struct rec_inst *r, uint16_t store,
 			  const struct stamps *now, uint64_t p, struct graph_inst *out)
 {
@@ -487,15 +488,16 @@ static uint64_t line_edge(struct edges *s, const struct rec_inst *r, uint16_t sl
 	return begun;
 }
 
-/* The cycles of an access that began at `begun`: what is left of its latency after a hit and the
- * translation is a miss, a wait for buses, or unexplained. sharer: slot of the line, if any. */
+/* Splits the cycles of an access that began at `begun`: hit, translation, and the rest, which is a
+ * miss, a wait for buses, or unexplained. sharer: slot of the line, if any. */
 static void load_facts(struct edges *s, const struct rec_inst *r, uint16_t sharer, uint64_t begun,
 		       uint64_t p, struct load_facts *f, struct graph_inst *out)
 {
 	const struct edges_machine *m = &s->b.m;
 	f->latency = p - begun;
 	f->hit = r->dlevel == LEVEL_FWD ? m->forward_latency : m->l1d_latency;
-	/* Entries of page tables that were not in the L2 would be, if it had no data to hold. */
+	/* Cycles beyond a walk that hits the L2 count as a data miss: without data misses the L2
+	 * would have room for the page-table entries. */
 	f->dtlb = min_u64(r->lat_dtlb, m->walk);
 	f->level = r->dlevel;
 	build_hit(&s->b, r->pc, f, out);
@@ -511,14 +513,14 @@ static void load_facts(struct edges *s, const struct rec_inst *r, uint16_t share
 		f->miss = 0;
 		return;
 	}
-	/* Waiting for MSHRs and buses ends with more of these, too. */
+	/* Bandwidth removes the wait for MSHRs and buses as well. */
 	f->bus = f->line || s->b.nrules ? 0 : min_u64(f->miss, r->lat_bus);
 	f->miss -= f->bus;
 }
 
-/* When a unit that is not pipelined is free. The order is that of execution, since a younger
- * operation that is ready goes first: of those that began before this one, all but as many as there
- * are other units must be over. */
+/* When a unit that is not pipelined is free for this operation. Ready operations may overtake older
+ * ones, so the order is that of execution: with n units, all but n - 1 of the operations that began
+ * earlier must have ended. */
 static uint64_t busy_edge(struct edges *s, const struct rec_inst *r, const struct code *d,
 			  const struct stamps *now, uint64_t latency, struct graph_inst *out)
 {
@@ -552,8 +554,8 @@ static uint64_t busy_edge(struct edges *s, const struct rec_inst *r, const struc
 	return v;
 }
 
-/* When the unit or port is free that the instruction would get in order of dispatch; 0 if it had
- * one even earlier. */
+/* When the unit or port that the instruction would get in order of dispatch is free; 0 if the
+ * instruction issued even before that. */
 static uint64_t port_edge(struct edges *s, const struct rec_inst *r, const struct code *d,
 			  const struct stamps *now, uint64_t latency, struct graph_inst *out)
 {
@@ -564,7 +566,7 @@ static uint64_t port_edge(struct edges *s, const struct rec_inst *r, const struc
 	const uint16_t slot = (uint16_t)(GRAPH_SLOT_PORTS + d->unit * EDGES_PORTS + n);
 	const uint64_t v = max_u64(now->d + 1, s->slot_time[slot]);
 	build_port(out, slot, slot, part_as(1, CAT_NONE), v <= now->e);
-	/* An operation that overtook others does not say that the port is free sooner than now. */
+	/* An operation that overtook others does not make the port free earlier. */
 	s->slot_time[slot] = min_u64(v, now->e) + 1;
 	return v <= now->e ? v : 0;
 }
@@ -579,7 +581,7 @@ static enum graph_category contention_category(const struct edges *s, const stru
 		   : CAT_BW;
 }
 
-/* A store's line is on its way from the cycle after commit, if it is not there. */
+/* If a store's line is not in the L1, it is on its way from the cycle after commit on. */
 static void shadow_line(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
 	const enum mem_level level = shadow_store(s->shadow, r->addr);
@@ -599,20 +601,20 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, const struct 
 	const enum mem_level level = shadow_access(s->shadow, SHADOW_DATA, r->addr,
 						   missed ? (enum mem_level)r->dlevel : LEVEL_L1);
 	const uint16_t seen = r->lat_dmiss > r->lat_dtlb ? r->lat_dmiss - r->lat_dtlb : 0;
-	/* What a flush threw away has fetched its line already. */
+	/* Before it was flushed and refetched, the instruction had fetched its line. */
 	if (!(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD || r->flags & RI_REFETCH)
 		return;
 	if (r->psv & PSV_ST_L1 && !(r->psv & (PSV_ST_MERGE | PSV_ST_MSHR)) && r->dlevel > LEVEL_L1)
 		shadow_learn(s->shadow, SHADOW_DATA, (enum mem_level)r->dlevel, seen);
 	if (level == LEVEL_NONE)
 		return;
-	/* A line that is on its way was not evicted. */
+	/* The tags hit and the run missed: a wrong path evicted the line, unless it was on its way. */
 	if (level == LEVEL_L1 && !merged)
 		f->as = CAT_BMISP_DMISS;
 	const uint64_t i = s->b.at.number,
 		       after = reach_after(&s->b.reach, i, slots_root(&s->b.slots, out),
 					   s->b.slots.count);
-	/* It came sooner than it could: begun by a wrong path, if not by another of this one. */
+	/* Data that came sooner than a miss allows was fetched by a wrong path. */
 	if (level != LEVEL_L1 && !f->line)
 		reach_line(&s->b.reach, i, after,
 			   seen + SAVED_LEAST < shadow_least(s->shadow, SHADOW_DATA, level));
@@ -626,17 +628,17 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, const struct 
 		f->saved = (uint16_t)(whole - seen);
 }
 
-/* What its translation would have cost without wrong paths. */
+/* What a load's translation would have cost without wrong paths. */
 static void shadow_page(struct edges *s, const struct rec_inst *r, struct load_facts *f)
 {
 	const uint16_t walk = shadow_translate(s->shadow, r->addr, r->lat_dtlb);
-	/* A walk that took time was as long as it would be. */
+	/* An observed walk already has its full length. */
 	if (!r->lat_dtlb && r->flags & RI_LOAD && r->dlevel != LEVEL_FWD &&
 	    !(r->flags & RI_REFETCH))
 		f->walk = walk;
 }
 
-/* A load's access, from when it could begin. */
+/* A load's access, from the first cycle in which it could begin. */
 static void load_edges(struct edges *s, const struct rec_inst *r, uint16_t store, uint16_t sharer,
 		       const struct stamps *now, uint64_t p, struct graph_inst *out)
 {
@@ -685,7 +687,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		s->residual[RESIDUAL_STRICT] += ready - now->e;
 	else if (now->e > ready)
 		out->re = part_as(now->e - ready, contention_category(s, r, d));
-	/* Ready, but the unit was not: others had it, of a wrong path or younger. */
+	/* The operands were ready, but wrong-path or younger operations had the unit. */
 	if (out->re.cycles && d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined) {
 		out->occupies.cycles = clip_u16((uint64_t)out->occupies.cycles + out->re.cycles);
 		s->slot_time[out->port] += out->re.cycles;
@@ -709,9 +711,9 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 
 static void note_mispredict(struct edges *s, const struct rec_inst *r, const struct graph_inst *out)
 {
-	/* Fetched as fast as of late. */
+	/* The wrong path is fetched at the rate of the last packets. */
 	const uint64_t recent = s->b.at.number - s->packets[(s->npackets - RECENT) % EDGES_PACKETS];
-	/* Room for as many instructions as come with the branches that there is room for. */
+	/* The limit on unresolved branches, in instructions at this run's mean branch distance. */
 	const uint64_t room = s->b.m.branches * (s->ninsts / (s->nbranches + 1) + 1);
 	build_mispredict(&s->b, r->complete, recent, RECENT, (uint32_t)min_u64(s->b.m.rob, room),
 			 out);
@@ -726,7 +728,7 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 		s->arrived = s->b.at.number;
 	} else if (r->po != s->prev.po + 1 &&
 		   r->fetch - s->origin > past(s, s->b.at.number - 1)->c) {
-		/* between two measured regions no time passes */
+		/* the graph has no time between two measured regions */
 		s->origin = r->fetch - past(s, s->b.at.number - 1)->c;
 	}
 	const struct code *d = decode(s, r);
@@ -754,7 +756,8 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	} else {
 		s->residual[RESIDUAL_STRICT] += known - c;
 	}
-	/* One by one: a copy reads halves that were written apart, 5 ns an instruction. */
+	/* Member by member: copying the struct reads wide what was just written narrow, which
+	 * defeats store forwarding (5 ns an instruction). */
 	struct stamps *const to = past(s, i);
 	to->f = now.f;
 	to->d = now.d;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The edges of the dependence graph, from inst records. edges.c says what each stands for.
+ * The edges of the dependence graph, from instruction records. edges.def has one row per edge.
  */
 #ifndef ANALYSIS_ICOST_EDGES_H
 #define ANALYSIS_ICOST_EDGES_H
 
 #include "analysis/icost/graph.h"
+#include "machine/machine.h"
 #include "trace/analysis.h"
-#include "trace/ideal.h"
 
 #define EDGES_QUEUES 3
 /* Kinds of units and ports that can hold an instruction up. */
@@ -29,15 +29,16 @@ enum edges_unit {
 /* What the edges need to know of the machine. */
 struct edges_machine {
 	uint32_t rob, dispatch_width, fetch_width, commit_width;
-	uint32_t depth;		/* fetch to dispatch */
-	uint32_t fetch_depth;	/* of these, fetch to fetch buffer */
-	uint32_t front_entries; /* instructions between arrival in the fetch buffer and dispatch */
+	uint32_t depth;	      /* fetch to dispatch */
+	uint32_t fetch_depth; /* of these, fetch to fetch buffer */
+	uint32_t
+	    front_entries; /* instructions that fit between the fetch buffer's entry and dispatch */
 	uint32_t redirect, flush; /* cycles from resolving (committing) to fetch */
-	uint32_t fault;		  /* cycles that a page fault takes beside a flush */
+	uint32_t fault;		  /* cycles of a page fault, in addition to the flush */
 	uint32_t btb_bubble;
 	uint32_t wakeup;
 	uint32_t l1d_latency, l2_latency, mem_latency, forward_latency;
-	uint32_t walk; /* a page walk whose entry is in the L2; more is a miss */
+	uint32_t walk; /* cycles of a page walk that hits the L2; what is beyond is a miss */
 	uint32_t line_bytes;
 	uint32_t lq, sq, int_regs, fp_regs; /* the registers beyond the architectural ones */
 	uint32_t iq[EDGES_QUEUES];	    /* integer, memory, FP; unified: the first */
@@ -47,56 +48,55 @@ struct edges_machine {
 		bool pipelined;
 		uint32_t latency;
 	} unit[EDGES_UNITS];  /* enum edges_unit */
-	uint32_t issue_slots; /* a cycle, for operations of one cycle; 0: never binds */
+	uint32_t issue_slots; /* per cycle, for one-cycle operations; 0: never binds */
 	uint32_t taken_per_fetch;
-	uint32_t branches;    /* that are not resolved, in the window */
-	uint32_t targets;     /* packets between fetch and commit; 0: never binds */
+	uint32_t branches;    /* unresolved ones that the window takes */
+	uint32_t targets;     /* fetch packets between fetch and commit; 0: never binds */
 	uint32_t block_bytes; /* aligned, of a fetch packet */
 };
 
-/* The issue queue that an operation of this class waits in: 0 integer or unified, 1 memory, 2 FP.
- */
+/* The issue queue that an operation of this class waits in: 0 integer or unified, 1 memory, 2 FP. */
 unsigned edges_queue_of(const struct edges_machine *m, unsigned cls);
-/* The unit that it takes; EDGES_UNITS: one that never binds. */
+/* The unit that an operation of this class takes; EDGES_UNITS: one that never binds. */
 enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls);
-/* From the settings of the machine file (info may be NULL) and what every source says (meta). */
+/* meta: the numbers of the machine as it was simulated, with what was idealised for the whole run. */
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
-			const struct trace_info *info, struct err *e);
-/* How far back C is asked for: all that can be in flight, with one packet more. */
+			const struct machine *machine, struct err *e);
+/* How many instructions back an edge from C can reach: all in flight, and one packet more. */
 uint32_t edges_past(const struct edges_machine *m);
 struct graph_config edges_graph_config(const struct edges_machine *m);
 
-/* Which kinds of cycles the edges did not explain, and how many; for tests and docs. */
+/* Cycles that the edges did not explain, by node; for tests and docs. */
 enum edges_residual {
 	RESIDUAL_FETCH,
 	RESIDUAL_DISPATCH,
 	RESIDUAL_EXECUTE,
 	RESIDUAL_COMMIT,
-	RESIDUAL_STRICT, /* an edge said later than it was */
+	RESIDUAL_STRICT, /* cycles by which an edge said later than observed */
 	RESIDUAL_COUNT,
 };
 
 /*
- * Categories as the user wants them. An event is one of the primitive classes; where several
- * definitions match, the first counts. Slots 0..7 are the lanes' categories; bandwidth and window
- * keep theirs.
+ * A rule of the user's own categories (rules.c). Where several rules match an event, the first one
+ * counts. Bandwidth and window always keep their categories.
  */
 struct edges_rule {
-	uint8_t event;	    /* enum graph_category: the primitive class */
+	uint8_t event;	    /* enum graph_category: one of the eight base categories */
 	uint8_t level;	    /* enum mem_level that served it; LEVEL_NONE: any */
-	uint8_t category;   /* what it becomes; CAT_NONE: nothing can idealise it */
-	uint16_t cycles;    /* only so many of each event's cycles; 0: all */
+	uint8_t category;   /* what the event becomes; CAT_NONE: it cannot be idealised */
+	uint16_t cycles;    /* how many of each event's cycles, at most; 0: all */
 	uint64_t low, high; /* only instructions at low <= pc < high; high 0: all */
 };
 
 struct edges;
 
 struct edges *edges_new(const struct edges_machine *m);
-/* Caches of the right path alone, which outlive s; NULL: wrong paths' effects stay unknown. */
+/* Gives s the caches of the right path alone, which must outlive it; NULL: what wrong paths do to
+ * caches stays unknown. */
 struct shadow;
 void edges_shadow(struct edges *s, struct shadow *shadow);
 void edges_free(struct edges *s);
-/* Of a new one: knows what another has learnt of wrong paths. */
+/* Takes over what another one has learnt about wrong paths. */
 void edges_learnt(struct edges *s, const struct edges *from);
 /* Rules in order of precedence; the array must outlive s. */
 void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count);

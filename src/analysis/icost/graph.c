@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The graph's memory and the arithmetic around the kernels: what has gone by is taken off all times
- * of a lane before they could get too large, and remembered; lanes get broader when that is not
- * enough.
+ * The graph's memory and the arithmetic around the kernels. Before a lane's times could overflow, a
+ * base is subtracted from all of them and remembered; where that is not enough, lanes get 32 bits.
  *
- * Nothing that is older than a lane's last F matters: F, D and C never go back, every other node is
- * at least its D, and D at least F. So times before F are clipped to a little before it.
+ * No time before a lane's last F matters: F, D and C never decrease, D is at least F, and every
+ * other node is at least its D. So older times are clipped to a little before F.
  */
 #include "analysis/icost/graph.h"
 
@@ -16,9 +15,9 @@
 #include "analysis/icost/graph_int.h"
 #include "util/util.h"
 
-#define ROOM	       16384	  /* cycles that a batch should have before it */
+#define ROOM	       16384	  /* cycles by which times can grow before a batch is run */
 #define BROAD_STAY     4096	  /* instructions before narrow lanes are tried again */
-#define BROAD_STAY_MAX (1u << 16) /* they double each time, up to this */
+#define BROAD_STAY_MAX (1u << 16) /* that number doubles each time, up to this */
 #define FURTHEST       (1u << 30) /* cycles that a lane's C may be before its F */
 
 /* Categories are numbered as the vocabulary numbers costs. */
@@ -121,7 +120,7 @@ struct graph *graph_new(const struct graph_config *config)
 	for (const struct graph_kernel *const *k = graph_kernels; !g->kernel; k++)
 		if ((*k)->supported())
 			g->kernel = *k;
-	/* numbers start high enough that none ever gets negative */
+	/* numbers start so high that no distance leads below zero */
 	g->start = (GRAPH_D_GRAIN_MASK + 1) * GRAPH_GRAIN + c + grain * GRAPH_WIN_GRAIN;
 	graph_reset(g);
 	return g;
@@ -138,8 +137,8 @@ void graph_reset(struct graph *g)
 	g->count = g->start;
 	g->wake = 0;
 	g->highest = g->config.depth + 1;
-	/* Before the first there is nothing: zeros, but for what the rows of D hold, and D itself,
-	 * which is F or later. */
+	/* Before the first instruction all times are zero, except the rows of D, which hold D + 1,
+	 * and the last D, which is not before F + depth. */
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane += GRAPH_BLOCK)
 		memset(graph_row(g, lane, 0), 0,
 		       (size_t)g->rows.masks * GRAPH_BLOCK * sizeof(uint16_t));
@@ -199,7 +198,7 @@ static uint32_t latest(const struct graph *g, unsigned row)
 	return most;
 }
 
-/* What the latest time of any lane can be: none but a port's is after C and what wake-up adds. */
+/* Lowers g->highest to the latest time of any lane: that of a port, or C and what wake-up adds. */
 static void measure(struct graph *g)
 {
 	uint64_t most = (uint64_t)latest(g, g->rows.last + LAST_C) + g->wake + 1;
@@ -215,14 +214,14 @@ static void rebase(struct graph *g)
 	for (unsigned lane = 0; lane < GRAPH_LANES; lane++) {
 		uint64_t keep = get(g, g->rows.last + LAST_F, lane);
 		const uint64_t c = get(g, g->rows.last + LAST_C, lane);
-		/* only broad lanes can be so far apart; F is then as good as never */
+		/* only 32-bit lanes can be so far apart; such an old F does not matter */
 		keep = max_u64(keep, c - min_u64(c, FURTHEST));
 		off[lane] = (uint32_t)(keep - min_u64(keep, GRAPH_MARGIN));
 		g->base[lane] += off[lane];
 	}
 	g->highest = g->kernel->rebase[g->width](g, off) + g->config.depth + 1;
 	if (unlikely(g->highest + ROOM >= GRAPH_LIMIT(BROAD))) {
-		/* Nothing waits for a port that is free only so far ahead, either. */
+		/* a port that is free only so far ahead is never waited for */
 		for (unsigned slot = 0; slot < GRAPH_SLOTS; slot++)
 			for (unsigned lane = 0; lane < GRAPH_LANES; lane++)
 				set(g, slot, lane,
@@ -257,7 +256,7 @@ static uint64_t room(const struct graph *g)
 	return GRAPH_LIMIT(g->width) - min_u64(GRAPH_LIMIT(g->width), g->highest);
 }
 
-/* Before a batch. */
+/* Makes room for times to grow, before a batch. */
 static void make_room(struct graph *g)
 {
 	if (unlikely(g->width == BROAD && g->count >= g->broad_until)) {
@@ -275,14 +274,14 @@ static void make_room(struct graph *g)
 		change_width(g, BROAD);
 }
 
-/* Adds at most `count` instructions, all with the same bases. Returns how many. */
+/* Adds at most `count` instructions without rebasing between them. Returns how many. */
 static size_t add_batch(struct graph *g, const struct graph_inst *in, size_t count)
 {
 	uint64_t growth;
 	make_room(g);
 	size_t n = graph_steps(g, in, count, &growth);
 	if (unlikely(!n)) {
-		/* one that is longer than all the room there is */
+		/* the next instruction alone needs more room */
 		rebase(g);
 		n = graph_steps(g, in, count, &growth);
 	}
@@ -307,7 +306,7 @@ void graph_add(struct graph *g, const struct graph_inst *in, size_t count)
 void graph_add_commits(struct graph *g, const struct graph_inst *in, size_t count,
 		       const unsigned *lanes, size_t n, uint64_t *commits)
 {
-	/* as many as the ring of C still has */
+	/* at a time no more than the ring of C holds */
 	for (size_t added; count; in += added, count -= added) {
 		const uint64_t first = g->count;
 		added = add_batch(g, in, min_u64(count, g->c_mask + 1));

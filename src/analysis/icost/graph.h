@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dependence graph of fields2004 (section 3, table II), evaluated as it streams by.
+ * The dependence graph of fields2004 (section 3, table II), evaluated as instructions stream by.
  *
- * Six nodes an instruction: F is fetched, D enters the window, R has its operands, E starts to
- * execute, P has its result, C commits. A node's time is the latest of its incoming edges. Every
- * edge's latency is a sum of parts, each of which belongs to a category or to none; idealising a
- * set of categories makes their parts zero and removes their edges. All sets are evaluated at
- * once: a node is a vector of 256 times, lane s being the machine with the categories of bit set s
+ * An instruction has the nodes of edges.def: F fetched, D in the window, V its unit free, E executes,
+ * B its access begins, P has its result, C commits. A node's time is the latest of its incoming
+ * edges. The latency of an edge is a sum of parts, each of one category or of none. Idealising a set
+ * of categories makes their parts zero and removes their edges. All sets are evaluated at once: a
+ * node is a vector of 256 times, and lane s is the machine with the categories of bit set s
  * idealised.
  *
- * Results live in value slots (a register's name, or one of a pool for stores and missed lines): an
- * instruction reads slots and its result goes into slots, so that only the youngest result of each
- * name has to be kept, however far back it was made.
+ * Results live in value slots: one per register, and a pool for stores and missed lines. An
+ * instruction reads slots and writes its result to slots, so only the youngest result of each name
+ * is kept, however far back it was made.
  */
 #ifndef ANALYSIS_ICOST_GRAPH_H
 #define ANALYSIS_ICOST_GRAPH_H
@@ -25,7 +25,7 @@
 #define GRAPH_CATEGORIES COST_COUNT
 #define GRAPH_LANES	 (1 << GRAPH_CATEGORIES)
 
-/* Rows of categories.def: the eight that are idealised, then those that several decide about. */
+/* Rows of categories.def: the eight that can be idealised, then those derived from them. */
 enum graph_category {
 #define BASE(id, kind)		  CAT_##id,
 #define DERIVED(id, kind, counts) CAT_##id,
@@ -35,7 +35,7 @@ enum graph_category {
 	CAT_COUNT,
 };
 
-/* Rows of masks: a category's own, none's, and some that only graphs with lanes of their own use
+/* Rows of masks: one per category, and free ones for graphs that give their lanes another meaning
  * (graph_set_mask). */
 #define GRAPH_MASKS 64
 
@@ -54,8 +54,8 @@ struct graph_part {
 #define GRAPH_SOURCES	 4
 #define GRAPH_EP_PARTS	 4
 #define GRAPH_REACH	 480 /* furthest D(i - x) -> F(i) */
-#define GRAPH_GRAIN	 4   /* x is rounded up to hit an instruction whose number is 3 mod 4 */
-#define GRAPH_WIN_GRAIN	 8   /* C(i - x) of idealised windows: rounded down, to 7 mod 8 */
+#define GRAPH_GRAIN	 4 /* D is kept of every 4th instruction: x is rounded up to one of them */
+#define GRAPH_WIN_GRAIN	 8 /* C for idealised windows: of every 8th, x is rounded down */
 #define GRAPH_WIDTH_MAX	 15
 #define GRAPH_WAIT_MAX	 255
 
@@ -101,8 +101,8 @@ struct graph_inst {
 #define HOLDS_ZEROS(c) (c)
 #define HOLDS_FLAG(c)  (c)
 
-/* No edges at all. One by one: compilers make a string instruction of a loop, which is slower than
- * all that is written into it afterwards. */
+/* Clears all edges. Written out: compilers turn a loop into a string instruction, which takes longer
+ * than everything that is written afterwards. */
 static inline void graph_inst_clear(struct graph_inst *in)
 {
 	typedef uint64_t part __attribute__((vector_size(16), may_alias));
@@ -115,8 +115,8 @@ static inline void graph_inst_clear(struct graph_inst *in)
 
 struct graph_config {
 	uint32_t window;       /* reorder buffer entries: the largest cd[0] and iq */
-	uint32_t past;	       /* the largest targets and written, if that is larger */
-	uint32_t window_ideal; /* the same with CAT_WIN idealised: the largest cd[1] */
+	uint32_t past;	       /* the largest targets and written, if larger than window */
+	uint32_t window_ideal; /* entries with CAT_WIN idealised: the largest cd[1] */
 	uint32_t fetch_width;  /* instructions dispatched a cycle: the edge fbw */
 	uint32_t commit_width;
 	uint32_t depth;		   /* F -> D */
@@ -124,8 +124,8 @@ struct graph_config {
 	uint32_t commit_latency;   /* E -> C at least */
 	uint32_t buffer_ideal;	   /* D(i - x) -> F(i) with CAT_BW idealised; 0: none */
 	bool issue_edges;	   /* some instruction will have iq != 0 */
-	bool one_window;	   /* no lane has the idealised window */
-	bool one_width;		   /* no lane is without the edges that bandwidth removes */
+	bool one_window;	   /* no lane idealises the window */
+	bool one_width;		   /* no lane idealises bandwidth */
 };
 
 struct graph;
@@ -136,7 +136,7 @@ void graph_free(struct graph *g);
 void graph_reset(struct graph *g);
 /* Adds the next instructions in program order. */
 void graph_add(struct graph *g, const struct graph_inst *in, size_t count);
-/* Adds instructions and gives when each commits in some lanes: n times for every instruction. */
+/* Adds instructions, and writes when each commits in n lanes: n times per instruction. */
 void graph_add_commits(struct graph *g, const struct graph_inst *in, size_t count,
 		       const unsigned *lanes, size_t n, uint64_t *commits);
 /* Times of the last instruction added in the real machine (lane 0). */
@@ -149,7 +149,7 @@ void graph_length(const struct graph *g, uint64_t length[GRAPH_LANES]);
 /* The run's length in one lane. */
 uint64_t graph_commit(const struct graph *g, unsigned lane);
 uint64_t graph_count(const struct graph *g);
-/* Gives a row of masks another meaning: parts of it count in the lanes where on[lane]. */
+/* Gives a row of masks another meaning: its parts count in the lanes where on[lane] is true. */
 void graph_set_mask(struct graph *g, unsigned row, const bool on[GRAPH_LANES]);
 
 /* The implementations, fastest first; tests compare them. supported() is false on hosts that lack

@@ -2,18 +2,18 @@
 /*
  * The graph's memory, for graph.c, steps.c and the kernels.
  *
- * Everything that is a vector over lanes is a row: times of the past, masks, and delays (what parts
- * add in each lane). A block of lanes has all its rows in one array, so that a row is a 16-bit
- * number, the same in every block; lanes are independent, and a kernel takes some of them through a
- * whole batch of steps before the next: their share of the rows stays in the L1 and L2, and the
- * last F, D, P and C in registers.
+ * A vector over lanes is a row: a past time, a mask, or a delay (what parts add in each lane). A
+ * block of lanes has all its rows in one array, so a row is a 16-bit number, the same in every block.
+ * Lanes are independent. A kernel takes some of them through a whole batch of steps before it takes
+ * the next ones, so their share of the rows stays in the L1 and L2, and the last F, D, P and C in
+ * registers.
  *
- * Inside, lanes are in another order than sets of categories: bandwidth is bit 6 and window bit 7,
- * so that which edges a vector has is known when the kernel is compiled.
+ * Lanes are ordered differently inside than sets of categories are: bandwidth is bit 6 and window
+ * bit 7, so that the compiler knows which edges a vector has.
  *
- * Lanes have 16 bits, each lane relative to a base of its own. A batch is run only if no time can
- * pass what 16 bits hold, whatever path is longest (steps.c); before that, what has gone by is
- * taken off. Where times that still matter are too far apart, lanes have 32 bits for a while.
+ * Lanes have 16 bits, each relative to a base of its own. A batch is run only if no time can exceed
+ * 16 bits on any path (steps.c); the base is moved up first. Where the times that still matter are
+ * too far apart, lanes have 32 bits for a while.
  */
 #ifndef ANALYSIS_ICOST_GRAPH_INT_H
 #define ANALYSIS_ICOST_GRAPH_INT_H
@@ -30,8 +30,8 @@
 #define GRAPH_SINGLES 128 /* rows for delays of one small part */
 #define GRAPH_SMALL   16  /* a small part has less than so many cycles */
 #define GRAPH_DELAYS  512 /* entries of the cache of executions' delays */
-#define GRAPH_PROBES                                                                               \
-	8 /* places in which one is looked for: as many as an instruction can ask for */
+/* Entries in which a key is looked for: as many as one instruction can need. */
+#define GRAPH_PROBES 8
 
 enum graph_last { LAST_F, LAST_D, LAST_P, LAST_C, LAST_COUNT };
 enum graph_width { NARROW, BROAD, WIDTHS }; /* 16 and 32 bits */
@@ -44,22 +44,22 @@ struct graph_rows {
 	uint16_t c_grain; /* every GRAPH_WIN_GRAIN-th, for window_ideal */
 	uint16_t e;	  /* for window, if issue_edges */
 	uint16_t last;	  /* LAST_COUNT */
-	uint16_t unread;  /* where what nobody wants goes */
-	uint16_t masks;	  /* GRAPH_MASKS; those before these are times */
+	uint16_t unread;  /* takes results that nothing reads */
+	uint16_t masks;	  /* GRAPH_MASKS; all rows before them are times */
 	uint16_t singles, delays, count;
 };
 
-/* Bits of a step's flags: nodes that not every instruction has (F: a head; V: it has a port; P: P
- * has more edges than EXECUTION, or goes into mem), then rows that hold only sometimes. */
+/* Bits of a step's flags: nodes that not every instruction has (F: it is a head; V: it has a port; P:
+ * P has more edges than EXECUTION, or goes into mem), then rows that hold only sometimes. */
 enum step_bit {
 	BIT_F,
 	BIT_V,
 	BIT_P,
-	BIT_P_KEPT,  /* the next instruction may ask for P */
-	BIT_D_GRAIN, /* D and C are kept for longer */
-	BIT_C_GRAIN,
+	BIT_P_KEPT,  /* the next instruction may need P */
+	BIT_D_GRAIN, /* its D is kept for GRAPH_REACH */
+	BIT_C_GRAIN, /* its C is kept for the idealised window */
 	BIT_FORWARD, /* GRAPH_FORWARD */
-/* Rows that hold only sometimes. */
+/* Rows of edges.def whose condition is a FLAG. */
 #define BIT_IF_ALWAYS(name)
 #define BIT_IF_PERSISTS(name)
 #define BIT_IF_PACKET(name)
@@ -79,7 +79,7 @@ enum step_bit {
 _Static_assert(BITS <= 32, "a step's flags");
 #define STEP(name) (1u << BIT_##name)
 
-/* All bits of rows into B: where none is set, B is E. */
+/* The bits of all rows into B; if none is set, B is E. */
 enum {
 	STEPS_INTO_B = 0
 #define NO_STEP(name)	       0
@@ -94,13 +94,13 @@ enum {
 #include "analysis/icost/edges.def"
 };
 
-/* An instruction as all lanes have it: rows, where not said to be cycles. */
+/* An instruction, the same for all lanes. Members are rows unless they say cycles. */
 struct graph_step {
 	uint32_t flags;		     /* 1 << enum step_bit */
 	uint16_t d, d_grain;	     /* where D + 1 and D go */
 	uint16_t e, c, c_grain;	     /* where E and C go */
 	uint16_t to_p, to_c, to_dst; /* delays: E to P, to C, to dst */
-/* Of each edge where it comes from, its latency and what masks it. */
+/* Of each edge: where it comes from, its latency, and its mask. */
 #define HAS_LATENCY_NONE(name)
 #define HAS_LATENCY_ONE(name)
 #define HAS_LATENCY_EXECUTION(name)
@@ -134,27 +134,27 @@ struct graph_step {
 /* The delays of an execution: E to P, to C and to the destination. */
 struct graph_delay {
 	uint64_t key[3]; /* the last is 0: free */
-	uint64_t batch;	 /* that it was last used in */
-	uint32_t most;	 /* cycles in any lane */
+	uint64_t batch;	 /* the last batch that used it */
+	uint32_t most;	 /* the most cycles in any lane */
 	uint16_t to_p, to_c, to_dst;
 };
 
 struct graph {
 	struct graph_config config;
 	const struct graph_kernel *kernel;
-	uint64_t count; /* instructions so far, and as many as the rings hold */
+	uint64_t count; /* instructions so far, plus start */
 	uint64_t start; /* value of count at reset */
 	enum graph_width width;
-	uint64_t base[GRAPH_LANES]; /* what was taken off all times of a lane so far */
+	uint64_t base[GRAPH_LANES]; /* what was subtracted from all times of a lane so far */
 	struct graph_rows rows;
 	void *memory[WIDTHS]; /* rows.count rows for each block; BROAD: NULL until needed */
 	uint32_t c_mask, c_grain_mask;
-	uint64_t highest;		  /* no time of any lane is above */
-	uint32_t wake;			  /* no slot but a port's is above C by more than this */
+	uint64_t highest;		  /* an upper bound of all times of all lanes */
+	uint32_t wake;			  /* no slot, except a port's, is later than C by more */
 	uint64_t ports[GRAPH_SLOTS / 64]; /* slots that are ports */
-	uint64_t broad_until;		  /* count from which on narrow lanes may be tried again */
+	uint64_t broad_until;		  /* count at which narrow lanes are tried again */
 	uint32_t stay;			  /* instructions until then */
-	bool counts[GRAPH_MASKS][GRAPH_LANES]; /* the masks; lanes as inside */
+	bool counts[GRAPH_MASKS][GRAPH_LANES]; /* the masks; lanes in the inside order */
 	uint64_t batches;
 	struct graph_delay delay[GRAPH_DELAYS];
 	unsigned next_probe;
@@ -163,7 +163,7 @@ struct graph {
 	struct graph_step steps[GRAPH_BATCH];
 };
 
-/* A set of categories as lanes are numbered inside, and back. */
+/* The inside number of the lane of a set of categories. */
 static inline unsigned graph_inside(unsigned set)
 {
 	const unsigned low = 1u << CAT_BW, between = (1u << CAT_WIN) - 2 * low;
@@ -178,16 +178,17 @@ static inline void *graph_row(const struct graph *g, unsigned lane, unsigned row
 	return (char *)g->memory[g->width] + (at << (g->width == BROAD ? 2 : 1));
 }
 
-/* Times are clipped so much before F that what is added to a time of the past (cd_wait, one cycle)
- * cannot make a clipped one matter. */
+/* Times are clipped this far before F, so that what an edge adds to a past time (cd_wait, one cycle)
+ * cannot make a clipped time matter. */
 #define GRAPH_MARGIN (GRAPH_WAIT_MAX + 1)
-/* Times stay below. */
+/* Times stay below this. */
 #define GRAPH_LIMIT(width) ((width) == BROAD ? 1u << 31 : (1u << 16) - 1)
 
-/* steps.c: the next instructions as steps of one batch. Returns how many, at most GRAPH_BATCH; 0:
- * not even one without room for its cycles. *growth: how much g->highest may grow by them. */
+/* steps.c: makes steps of the next instructions, for one batch. Returns how many, at most
+ * GRAPH_BATCH; 0: there is no room for the cycles of even one. *growth: how much g->highest may grow
+ * by them. */
 size_t graph_steps(struct graph *g, const struct graph_inst *in, size_t count, uint64_t *growth);
-/* Forgets all delays: masks or width have changed. */
+/* Forgets all delays, after masks or width have changed. */
 void graph_forget_delays(struct graph *g);
 
 extern const struct graph_kernel graph_kernel_c, graph_kernel_avx2, graph_kernel_avx512;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Costs and interaction costs of all sets of categories, for the run and for its phases, in one
- * pass: records become edges (edges.c), edges go through the graph (graph.c), the graph's length in
- * every lane is a run with that set idealised.
+ * pass. Records become edges (edges.c), and edges go through the graph (graph.c). The graph's length
+ * in a lane is the time of the run with that lane's set of categories idealised.
  *
- * The sum of all icosts is the time that the run has more than with everything idealised; with that
- * rest the breakdown is the whole run (fields2004 section 2.2).
+ * The icosts of all sets add up to the time that idealising everything saves; with the time that is
+ * left, the breakdown is the whole run (fields2004 section 2.2).
  */
 #include "analysis/icost/icost.h"
 
@@ -13,12 +13,13 @@
 #include <string.h>
 
 #include "store/store.h"
+#include "trace/file.h"
 
-#define STATICS_EVERY 16   /* of so many segments one is looked at for static instructions */
-#define PLACES_EVERY  64   /* of so many batches one is looked at for functions */
+#define STATICS_EVERY 16   /* one segment in how many is sampled for static instructions */
+#define PLACES_EVERY  64   /* one batch in how many is sampled for functions */
 #define FRAGMENT      8192 /* instructions of a sampled fragment */
-#define LEAD	      4096 /* instructions before it, from which the tags of the right path learn */
-#define AHEAD	      12   /* records that are on their way from memory */
+#define LEAD	      4096 /* instructions before a fragment that warm the tags of the right path */
+#define AHEAD	      12   /* records that are prefetched ahead */
 
 void icost_default_names(char names[GRAPH_CATEGORIES][32])
 {
@@ -30,11 +31,11 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 			const struct analysis_options *o, struct err *e)
 {
 	struct icost *s = state;
-	if (!edges_machine_read(&s->machine, meta, o->info, e))
+	if (!edges_machine_read(&s->machine, meta, o->info->machine, e))
 		return false;
 	const struct graph_config config = edges_graph_config(&s->machine);
 	const uint32_t sample = (uint32_t)analysis_number(o, "icost.sample", 1);
-	s->shadow = shadow_new(o->info, meta);
+	s->shadow = shadow_new(o->info->machine, meta);
 	s->edges = edges_new(&s->machine);
 	edges_shadow(s->edges, s->shadow);
 	s->graph = graph_new(&config);
@@ -88,7 +89,7 @@ static void run_batch(struct icost *s)
 		end_phase(s);
 }
 
-/* The fragment being looked at is over: keeps its lengths and forgets the rest. */
+/* Ends the present fragment: keeps its lengths and forgets the rest. */
 static void end_fragment(struct icost *s)
 {
 	if (s->nbatch)
@@ -115,7 +116,7 @@ static struct schedule icost_schedule(const void *state)
 	return ((const struct icost *)state)->schedule;
 }
 
-/* Whether the next instruction is looked at. */
+/* Whether the instruction is in a sampled fragment. */
 static bool wanted(struct icost *s, const struct rec_inst *r)
 {
 	if (!s->schedule.one_in)
@@ -136,7 +137,7 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 	struct icost *s = state;
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_inst *r = &insts[i];
-		/* records were written by another processor */
+		/* records come from the caches of another processor */
 		__builtin_prefetch(&r[AHEAD]);
 		__builtin_prefetch((const char *)&r[AHEAD + 1] - 1);
 		if (!(r->flags & RI_COMMITTED))
@@ -194,7 +195,7 @@ static bool icost_finish(void *state, struct store *store, struct err *e)
 		end_fragment(s);
 	if (!s->insts || !store)
 		return true;
-	/* Fragments stand for the whole run. */
+	/* Fragments are scaled to the whole run. */
 	const uint64_t cycles = whole || !s->info ? s->reference : s->info->cycles;
 	const double scale = whole ? 1 : (double)cycles / (double)s->reference;
 	const uint64_t graph = (uint64_t)((double)s->length[0] * scale);

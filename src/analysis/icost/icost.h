@@ -26,17 +26,17 @@ struct icost {
 	struct shadow *shadow;
 	struct graph *graph;
 	struct graph_inst *batch;
-	uint64_t pc[ICOST_BATCH]; /* of the batch */
+	uint64_t pc[ICOST_BATCH]; /* of the instructions of the batch */
 	size_t nbatch;
 	uint64_t nbatches;
-	/* The stretches that were looked at: all, or fragments of the run. */
+	/* Which stretches of the run are analysed; one_in 0: all of it. */
 	struct schedule schedule;
-	struct stretch stretch; /* the present one, and whether its fragment has begun */
-	bool begun;
-	uint64_t length[GRAPH_LANES]; /* of the fragments that are over */
-	uint64_t reference;	      /* cycles of those, by commit stamps */
+	struct stretch stretch;	      /* the present one */
+	bool begun;		      /* its fragment has begun */
+	uint64_t length[GRAPH_LANES]; /* of all fragments that have ended */
+	uint64_t reference;	      /* their cycles in the run, by commit stamps */
 	uint64_t insts;
-	uint64_t now_cycle; /* of the present fragment's last commit */
+	uint64_t now_cycle; /* cycle of the present fragment's last commit */
 	uint64_t residual[RESIDUAL_COUNT];
 	struct icost_phase *phase;
 	size_t nphases;
@@ -52,7 +52,7 @@ struct icost {
 
 extern const struct analysis icost_analysis;
 
-/* The eight categories as they are without icost.categories. */
+/* The names of the eight categories, without icost.categories. */
 void icost_default_names(char names[GRAPH_CATEGORIES][32]);
 /* "dl1+win" for a set of categories. Returns buf. */
 char *icost_set_name(const char names[GRAPH_CATEGORIES][32], unsigned set, char *buf,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch of steps through the graph, written once over vectors of lanes. Each kernel_*.c includes
- * this twice, with LANE (the type of a time), NAME(x) (x with the width in it), VEC_BYTES, VECS
- * (vectors that go together) and V_MAX(a, b).
+ * Runs a batch of steps through the graph; written once, over vectors of lanes. Each kernel_*.c
+ * includes this file twice, with LANE (the type of a time), NAME(x) (x with the width in it),
+ * VEC_BYTES, VECS (vectors that are run together) and V_MAX(a, b).
  *
- * What the next instruction needs of this one (F, D, P, C) stays in registers. The rest is rows;
- * a row of zeros stands for an edge that is not there where that is cheaper than a branch. Edges of
- * bandwidth and window are there or not for whole vectors, which the compiler knows.
+ * What the next instruction needs of this one (F, D, P, C) stays in registers; everything else is in
+ * rows. Where it is cheaper than a branch, a row of zeros stands for an edge that is not there. The
+ * edges of bandwidth and window are there or not for whole vectors, which the compiler knows.
  */
 #include "analysis/icost/graph_int.h"
 
@@ -74,7 +74,7 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define PLUS_dispatch_latency(name, x) ((x) + ready)
 #define PLUS_commit_latency(name, x)   ((x) + done)
 
-/* Lanes without an edge are whole vectors, or masked. */
+/* The lanes that have an edge: whole vectors, or all with a mask. */
 #define LANES_NEVER	      EACH_VEC
 #define LANES_BW	      for (unsigned v = 0; v < bw; v++)
 #define LANES_WIN	      for (unsigned v = 0; !wide && v < VECS; v++)
@@ -97,14 +97,15 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define WHEN_FLAG(cond)	    WHEN_SET
 #define WHEN_SET(name)	    if (flags & STEP(name))
 
-/* Writes x for each of the vectors v to a row. */
+/* Writes x to a row, for each of the vectors v. */
 #define KEEP(row, lanes, x)                                                                        \
 	{                                                                                          \
 		VEC *const to = ROW(row);                                                          \
 		lanes to[v] = x;                                                                   \
 	}
 
-/* Nodes that not every instruction has, and what becomes of a node. */
+/* What comes before and after the rows of a node: the test for nodes that not every instruction has,
+ * and where the node's time goes. */
 #define OPEN_F if (flags & STEP(F)) {
 #define OPEN_D {
 #define OPEN_V if (flags & STEP(V)) {
@@ -156,8 +157,8 @@ static inline VEC NAME(max)(VEC a, VEC b)
 	}
 #endif
 
-/* One pass of TOGETHER lanes. wide: their window is idealised; bw: so many of the vectors have
- * bandwidth's edges. */
+/* One pass with TOGETHER lanes. wide: their window is idealised; bw: the number of vectors, from the
+ * first, that have the edges of bandwidth. */
 static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LANE *restrict lanes,
 							     const struct graph_step *restrict s,
 							     const struct graph_step *end,
@@ -210,7 +211,7 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 	}
 }
 
-/* How many of the vectors from lane on have bandwidth's edges. */
+/* How many of the vectors from lane on have the edges of bandwidth. */
 static unsigned NAME(with_bandwidth)(const struct graph *g, unsigned lane)
 {
 	if (g->config.one_width)
@@ -242,7 +243,7 @@ static void NAME(run)(struct graph *g, size_t count)
 	}
 }
 
-/* Takes off[lane] off all times, down to 0, and says what the latest is after that. */
+/* Subtracts off[lane] from all times, down to 0, and returns the latest time left. */
 static uint64_t NAME(rebase)(struct graph *g, const uint32_t *off)
 {
 	VEC most = ALL(0);

@@ -1,55 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the edges must know of the machine, from its description and from what every source of
- * records says of itself: sizes, widths and latencies, and which of its limits can bind at all.
- * Limits that an idealised machine does not have are not read.
- *
- * A source without a description (an imported trace) has an issue queue as large as the reorder
- * buffer, registers for all, and units that never bind.
+ * What the edges must know of the machine: sizes, widths and latencies, and which of its limits can
+ * bind at all. Limits that an idealised machine does not have are not read, and none that
+ * MACHINE_UNLIMITED lifts is kept.
  */
 #include <string.h>
 
 #include "analysis/icost/edges.h"
-#include "analysis/icost/settings.h"
 #include "isa/isa.h"
 
-static uint32_t setting(const struct trace_info *info, const char *section, const char *key,
-			uint32_t otherwise)
+static void read_units(struct edges_machine *m, const struct machine *machine)
 {
-	return (uint32_t)setting_number(info, section, key, otherwise);
-}
-
-static void read_units(struct edges_machine *m, const struct trace_info *info)
-{
-	static const char *const name[EDGES_UNITS] = {
-		[PORT_MEMORY] = "load", [PORT_STORE] = "store", [PORT_MUL] = "mul",
-		[PORT_DIV] = "div",	[PORT_FADD] = "fadd",	[PORT_FMUL] = "fmul",
-		[PORT_FDIV] = "fdiv",	[PORT_FSQRT] = "fsqrt",
+	static const uint8_t kind[EDGES_UNITS] = {
+		[PORT_MEMORY] = UNIT_LOAD, [PORT_STORE] = UNIT_STORE, [PORT_MUL] = UNIT_MUL,
+		[PORT_DIV] = UNIT_DIV,	   [PORT_FADD] = UNIT_FADD,   [PORT_FMUL] = UNIT_FMUL,
+		[PORT_FDIV] = UNIT_FDIV,   [PORT_FSQRT] = UNIT_FSQRT,
 	};
-	if (!info || setting_on(info, "ideal", "bw"))
+	if (machine->ideal_all & IDEAL_BW)
 		return;
 	for (unsigned k = 0; k < EDGES_UNITS; k++) {
-		char key[32];
-		snprintf(key, sizeof(key), "%s_pipelined", name[k]);
-		m->unit[k].count = setting(info, "units", name[k], 0);
-		char latency[32];
-		snprintf(latency, sizeof(latency), "%s_latency", name[k]);
-		m->unit[k].latency = setting(info, "units", latency, 1);
-		m->unit[k].pipelined = k <= PORT_STORE || setting_on(info, "units", key);
+		const struct unit_config *u = &machine->unit[kind[k]];
+		const bool port = k <= PORT_STORE;
+		m->unit[k].count = u->count;
+		m->unit[k].latency = port ? 1 : u->latency;
+		m->unit[k].pipelined = port || u->pipelined;
 		if (m->unit[k].pipelined && m->unit[k].count >= m->dispatch_width)
 			m->unit[k].count = 0;
 		if (m->unit[k].count > EDGES_PORTS)
 			m->unit[k].count = 0;
 	}
-	if (!m->unified) {
-		const uint32_t memory = setting(info, "window", "mem_issue", UINT32_MAX);
-		if (m->unit[PORT_STORE].count == 0 && memory < m->unit[PORT_MEMORY].count)
-			m->unit[PORT_MEMORY].count = memory;
-	}
+	if (!m->unified && m->unit[PORT_STORE].count == 0 &&
+	    machine->mem_issue < m->unit[PORT_MEMORY].count)
+		m->unit[PORT_MEMORY].count = machine->mem_issue;
+}
+
+/* Registers beyond the architectural ones; 0: they never bind. */
+static uint32_t spare(uint32_t regs)
+{
+	return regs == MACHINE_UNLIMITED ? 0 : regs - 32;
+}
+
+static uint32_t issue_slots(const struct machine *machine)
+{
+	const uint64_t slots = min_u64(machine->unified ? machine->issue_width : machine->int_issue,
+				       machine->unit[UNIT_ALU].count);
+	return machine->ideal_all & IDEAL_BW || slots == MACHINE_UNLIMITED ? 0 : (uint32_t)slots;
 }
 
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
-			const struct trace_info *info, struct err *e)
+			const struct machine *machine, struct err *e)
 {
 	memset(m, 0, sizeof(*m));
 	if (!meta->rob_entries || !meta->dispatch_width || !meta->commit_width)
@@ -63,48 +62,39 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->fetch_width = meta->fetch_width;
 	m->commit_width = meta->commit_width;
 	m->depth = meta->frontend_depth;
-	m->fetch_depth = setting(info, "fetch", "depth", m->depth > 3 ? m->depth - 3 : m->depth);
-	const uint32_t buffer = setting(info, "fetch", "buffer", 32);
-	m->front_entries = buffer + (m->depth - m->fetch_depth) * m->dispatch_width;
-	m->front_entries -= min_u64(m->front_entries, min_u64(m->fetch_width, buffer));
+	m->fetch_depth = m->depth - (m->depth > machine->decode_depth ? machine->decode_depth : 0);
+	m->front_entries = machine->fetch_buffer + (m->depth - m->fetch_depth) * m->dispatch_width;
+	m->front_entries -=
+	    min_u64(m->front_entries, min_u64(m->fetch_width, machine->fetch_buffer));
 	m->redirect = meta->mispredict_loop - min_u64(meta->mispredict_loop, m->depth);
-	m->flush = setting(info, "fetch", "flush", m->redirect);
-	m->fault = setting(info, "exception", "page_fault_cycles", 0);
-	m->btb_bubble = setting(info, "fetch", "btb_bubble", 0);
+	m->flush = machine->fetch_flush;
+	m->fault = machine->page_fault_cycles;
+	m->btb_bubble = machine->fetch_btb_bubble;
 	m->wakeup = meta->wakeup_latency;
 	m->l1d_latency = meta->l1d_latency;
 	m->l2_latency = meta->l2_latency;
 	m->mem_latency = meta->mem_latency;
-	m->forward_latency = setting(info, "lsu", "forward_latency", m->l1d_latency);
+	m->forward_latency = machine->forward_latency;
 	m->walk = UINT32_MAX;
-	if (setting_is(info, "walk", "kind", "caches"))
-		m->walk = setting(info, "stlb", "latency", 0) + m->l2_latency;
-	m->line_bytes = meta->line_bytes ? meta->line_bytes : 64;
+	if (machine->mem.walk == MEM_WALK_CACHES)
+		m->walk = machine->mem.stlb.latency + m->l2_latency;
+	m->line_bytes = machine->mem.line_bytes;
 	m->lq = meta->lq_entries;
 	m->sq = meta->sq_entries;
-	m->int_regs = setting(info, "window", "int_regs", UINT32_MAX);
-	m->fp_regs = setting(info, "window", "fp_regs", UINT32_MAX);
-	m->int_regs = m->int_regs == UINT32_MAX ? 0 : m->int_regs - 32;
-	m->fp_regs = m->fp_regs == UINT32_MAX ? 0 : m->fp_regs - 32;
-	m->unified = !info || setting_on(info, "window", "unified");
-	m->iq[0] = m->unified ? setting(info, "window", "queue", m->rob)
-			      : setting(info, "window", "int_queue", m->rob);
-	m->iq[1] = setting(info, "window", "mem_queue", m->rob);
-	m->iq[2] = setting(info, "window", "fp_queue", m->rob);
+	m->int_regs = spare(machine->int_regs);
+	m->fp_regs = spare(machine->fp_regs);
+	m->unified = machine->unified;
+	m->iq[0] = m->unified ? machine->unified_queue : machine->int_queue;
+	m->iq[1] = machine->mem_queue;
+	m->iq[2] = machine->fp_queue;
 	m->taken_per_fetch = meta->taken_per_fetch ? meta->taken_per_fetch : 1;
-	/* a trace may say anything */
-	m->block_bytes = (uint32_t)max_u64(setting(info, "fetch", "block_bytes", 16), 1);
-	m->targets = setting(info, "fetch", "targets", 0);
-	m->branches = setting(info, "decode", "branches", m->rob);
+	m->block_bytes = machine->fetch_block_bytes;
+	m->branches = machine->branches == MACHINE_UNLIMITED ? m->rob : machine->branches;
 	/* All that can be between fetch and commit, at one packet a cycle: more never binds. */
-	if (m->targets >= EDGES_PACKETS || setting_on(info, "ideal", "bw"))
-		m->targets = 0;
-	read_units(m, info);
-	if (info && !setting_on(info, "ideal", "bw"))
-		m->issue_slots =
-		    (uint32_t)min_u64(m->unified ? setting(info, "window", "issue_width", 0)
-						 : setting(info, "window", "int_issue", 0),
-				      setting(info, "units", "alu", UINT32_MAX));
+	if (machine->fetch_targets < EDGES_PACKETS && !(machine->ideal_all & IDEAL_BW))
+		m->targets = machine->fetch_targets;
+	read_units(m, machine);
+	m->issue_slots = issue_slots(machine);
 	if (m->dispatch_width > GRAPH_WIDTH_MAX)
 		m->dispatch_width = GRAPH_WIDTH_MAX; /* an idealised machine: never binds */
 	return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instruction's share of a lane's time is how much later it commits there than the one before
- * it; its share of a cost is the difference between its shares of the real machine and of the
- * idealised one. Sums over a function add up to the run's cost. Sampled batches only.
+ * Shares of costs by instruction. An instruction's share of a lane's time is how much later it
+ * commits in that lane than the instruction before it. Its share of a cost is the difference between
+ * its shares of the real and of the idealised machine. The shares of all functions add up to the
+ * run's cost. Only sampled batches are looked at.
  */
 #include "analysis/icost/places.h"
 
@@ -24,7 +25,6 @@ struct places {
 	unsigned lane[SETS];
 	struct place_row *rows;
 	size_t nrows;
-	uint64_t lost; /* instructions that found no row */
 };
 
 struct places *places_new(void)
@@ -46,6 +46,7 @@ void places_free(struct places *p)
 	free(p);
 }
 
+/* The row of an instruction; NULL if the table is full. */
 static struct place_row *row_of(struct places *p, uint64_t pc)
 {
 	size_t i = hash_u64(pc) % ROWS;
@@ -73,7 +74,6 @@ void places_add(struct places *p, struct graph *g, const struct graph_inst *in, 
 		for (size_t j = 0; j < n; j++) {
 			struct place_row *r = row_of(p, pcs[i + j]);
 			const uint64_t *now = commits[j], *then = j ? commits[j - 1] : before;
-			p->lost += !r;
 			for (unsigned k = 0; r && k < SETS; k++)
 				r->time[k] += (double)(now[k] - then[k]);
 		}

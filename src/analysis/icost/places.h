@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions the costs of singles and pairs of categories lie in. */
+/* Which functions the costs of single categories and of pairs of them lie in. */
 #ifndef ANALYSIS_ICOST_PLACES_H
 #define ANALYSIS_ICOST_PLACES_H
 
@@ -11,10 +11,11 @@ struct places;
 
 struct places *places_new(void);
 void places_free(struct places *p);
-/* Adds the instructions to the graph, and what each adds to every lane to its place. */
+/* Adds the instructions to the graph, and the time that each adds to a lane to its place. */
 void places_add(struct places *p, struct graph *g, const struct graph_inst *in, const uint64_t *pcs,
 		size_t count);
-/* Scaled to a run of so many cycles; by function if images are there, else by instruction. */
+/* Stores the shares, scaled to a run of `cycles`, by function if there are images, else by
+ * instruction. */
 bool places_store(struct places *p, struct store *store, struct images *images, uint64_t cycles,
 		  struct err *e);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wrong path fetches lines that the right path wants later, if the two meet again: the next key
- * of a hash join, the next element of a sort. In a larger window it runs further ahead while a
- * branch waits for a miss, so there are fewer misses, which no graph of the right path can know.
+ * A wrong path fetches lines that the right path wants later, if the two converge: the next key of
+ * a hash join, the next element of a sort. While a branch waits for a miss, a larger window lets its
+ * wrong path run further ahead, which saves more misses. A graph of the right path cannot show that.
  *
- * How likely a wrong path is to meet what follows is learnt from the run: of the lines that the
- * right path wanted within the reach of a wrong path of the real window, and that would have been
- * missed without wrong paths (shadow.c), some were there. A line beyond that reach, but within that
- * of a larger window, has the same chance from each of the wrong paths that get there. A wrong path
- * does not get to an address that comes from a miss behind its branch: that has not arrived.
- * Chances are summed and handed out whole.
+ * The chance that a wrong path fetches a line is learnt from the run. Consider the lines that the
+ * right path wanted within reach of a wrong path and that would have missed without wrong paths
+ * (shadow.c): some of them were there. A line beyond that reach, but within the reach of a larger
+ * window, gets the same chance from each wrong path that comes that far. A wrong path cannot fetch
+ * from an address that depends on a miss after its branch, because that data has not arrived.
+ * Chances are summed, and a whole miss is saved whenever the sum reaches one.
  */
 #include "analysis/icost/reach.h"
 
@@ -67,8 +67,8 @@ enum graph_category reach_saves(struct reach *s, uint64_t number, uint64_t after
 		if (back <= s->branch[k].real || back > s->branch[k].both ||
 		    s->branch[k].number < after)
 			continue;
-		/* At the idealised width it gets many times as far, where it is less likely to be
-		 * still beside the right path (0.365 -> 0.319 points, as in thresholds.def). */
+		/* At the idealised width a wrong path gets many times as far, and so far ahead it
+		 * has more likely left the right path (0.365 -> 0.319 points, see thresholds.def). */
 		const double near = (double)s->branch[k].real / (double)back;
 		const double wide = 1 - (1 - fails) * near * near;
 		left[0] *= back <= s->branch[k].larger ? fails : 1;
@@ -78,7 +78,7 @@ enum graph_category reach_saves(struct reach *s, uint64_t number, uint64_t after
 	}
 	for (unsigned k = 0; k < 3; k++) {
 		s->owed[k] += 1 - left[k];
-		/* What one saves, both together save. */
+		/* A miss that window or width saves alone is saved by both together. */
 		saves[k] = s->owed[k] >= 1 || (k == 2 && (saves[0] || saves[1]));
 		s->owed[k] -= saves[k];
 	}

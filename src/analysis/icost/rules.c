@@ -5,9 +5,9 @@
  *
  *      [NAME=]EVENT[:LEVEL][/CYCLES][@ADDRESS[-END]][+EVENT…]
  *
- * EVENT: dl1 bmisp dmiss shalu lgalu imiss. LEVEL: misses served there alone (l2, llc, mem).
- * CYCLES: only so many of each are saved (a partial improvement). ADDRESS: only of the instructions
- * there. What no definition names cannot be idealised. Examples:
+ * EVENT: dl1 bmisp dmiss shalu lgalu imiss. LEVEL: only misses that this level serves (l2, llc, mem).
+ * CYCLES: how many of each event's cycles are saved, at most (a partial improvement). ADDRESS: only
+ * the instructions there. Events that no definition names cannot be idealised. Examples:
  *
  *      dl1/1,l2=dmiss:l2,mem=dmiss:mem,bmisp,alu=shalu+lgalu,imiss
  *      loop=dmiss@0x10640-0x10690,dmiss
@@ -43,7 +43,7 @@ static int level_of(const char *text, size_t n)
 	return -1;
 }
 
-/* One EVENT with what follows it, from text to end. */
+/* Reads one EVENT with its LEVEL, CYCLES and ADDRESS, from text to end. */
 static bool read_term(struct icost *s, const char *text, const char *end, uint8_t bit,
 		      struct err *e)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forwards: the times of all nodes, as the graph has them in lane 0, and who made each operand.
- * Backwards: the latest time of each node that leaves the last commit where it is; the difference
- * is its global slack (fields2002). Local slack is what the node can be late without any successor
- * noticing. Then the longest path is walked from the last commit to the first fetch, and each of
- * its cycles given to an instruction and a kind.
+ * Solves a segment in three walks. Forwards: the times of all nodes, as the graph has them in lane
+ * 0, and the instruction that each edge comes from. Backwards: the latest time of each node that
+ * does not delay the last commit; the difference is the node's global slack (fields2002). Local
+ * slack is how late a node can be without delaying any other node. Finally along the longest path,
+ * from the last commit to the first fetch: each of its cycles goes to an instruction and a kind.
  *
- * A segment starts with an empty machine: what was in flight before it is not known to it.
+ * A segment starts with an empty machine: it does not know what was in flight before.
  */
 #include "analysis/icost/segment.h"
 
@@ -47,8 +47,8 @@ static inline int64_t cycles_of(const struct graph_part *p, unsigned n)
 	return sum;
 }
 
-/* Where an edge comes from: an instruction (< 0: before the segment), its node, and cycles that are
- * added there. */
+/* Where an edge comes from: an instruction (below 0: before the segment), its node, and the cycles
+ * that are added to the node's time. */
 struct source {
 	int64_t i;
 	enum graph_node node;
@@ -60,7 +60,7 @@ static inline int64_t time_of(const struct segment *s, struct source from)
 	return s->node[from.i].t[from.node] + from.cycles;
 }
 
-/* ---- the rows of edges.def as code, in the machine as it is ---- */
+/* ---- the rows of edges.def as code, for the real machine (lane 0) ---- */
 
 #define CYCLES_NONE	      0
 #define CYCLES_ONE	      1
@@ -94,11 +94,11 @@ static inline int64_t time_of(const struct segment *s, struct source from)
 #define FROM_HERE(n)	    ((struct source){ i, NODE_##n, 0 })
 #define FROM_BEFORE(n)	    ((struct source){ i - 1, NODE_##n, 0 })
 #define FROM_LAST_PACKET(n) ((struct source){ s->node[i].head, NODE_##n, 0 })
-/* What is fetched before the first head is fetched at 0. */
+/* Instructions before the first head of the segment are fetched at time 0. */
 #define FROM_OWN_PACKET(n)                                                                         \
 	((struct source){ in->flags & GRAPH_HEAD ? i : later(s->node[i].head, 0), NODE_##n, 0 })
 
-/* The result of instruction i that went into a slot. */
+/* The result that instruction i wrote to a slot. */
 static inline struct source result(const struct segment *s, int64_t i, unsigned into)
 {
 	const struct graph_inst *in = &s->in[i];
@@ -123,8 +123,9 @@ static inline int64_t own_cycles(const struct graph_inst *in, enum graph_node no
 	}
 }
 
-/* What waits for a line that comes at `there`: no longer than `limit`, the time to bring it by
- * itself, and not at all where the bytes are in the store queue until then. */
+/* How long a load that is ready at `since` waits for a line that comes at `there`: at most `limit`
+ * cycles, the time to fetch the line itself; forward: beyond that not at all, because the store
+ * queue has the bytes. */
 static inline int64_t limited(int64_t there, int64_t since, int64_t limit, bool forward)
 {
 	const int64_t wait = later(there - since, 0);
@@ -285,7 +286,7 @@ static void give_execution(struct segment *s, int64_t i)
 	give(s, source.i, kind, cycles);                                                           \
 	BLAME_NOBODY
 
-/* From a node of instruction i to the one before it; its cycles are given to whom they belong. */
+/* The node before this one on the longest path; the cycles between them go to instruction and kind. */
 static struct source before(struct segment *s, const struct graph_config *g, int64_t i,
 			    enum graph_node node)
 {

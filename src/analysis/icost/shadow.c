@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tags of the L1s, the L2 and the last level, LRU, touched by committed instructions alone. Where
- * the real access hit and this one misses, a wrong path had fetched the line; where the real one
- * missed and this one hits, a wrong path had thrown it out. Both would not be so if branches were
- * predicted right, so the graph treats them with mispredicts.
+ * A second set of cache tags (L1s, L2 and last level, LRU) that only committed instructions touch.
+ * If the real access hit and this one misses, a wrong path had fetched the line; if the real one
+ * missed and this one hits, a wrong path had evicted it. Neither would happen if branches were
+ * predicted right, so the graph counts both with mispredicts.
  *
- * The order is that of the program, not of execution. A run may begin with warm caches, so a set of
- * an L1 says nothing until it is full; whether lines that were not seen before are in a lower cache
- * is learnt from those that really missed.
+ * Accesses come in program order, not in the order of execution. A run may begin with warm caches,
+ * so nothing is said about a set of an L1 until the set is full. Whether a line that was not seen
+ * before is in a lower cache is learnt from the lines that really missed.
  *
- * A next-line prefetcher at an L1 brings lines here as there; whether it is in time is not known,
- * so nothing is said of a line that is used for the first time since. A side with another
- * prefetcher is not looked at.
+ * A next-line prefetcher at an L1 is modelled here too. Whether its line comes in time is not known,
+ * so nothing is said about the first use of a prefetched line. With any other prefetcher, that side
+ * (instructions or data) is not modelled.
  */
 #include "analysis/icost/shadow.h"
 
@@ -19,24 +19,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/icost/settings.h"
 #include "isa/isa.h"
 
 struct tags {
 	uint32_t sets, ways; /* sets 0: no such cache */
 	uint32_t mask;	     /* sets - 1 if that is a power of two, else 0 */
-	uint64_t
-	    *line; /* 2 * (line + 1), + 1: prefetched and not used; 0: free; most recent first */
+	/* by set, most recent first: 2 * (line + 1), plus 1 if prefetched and not used; 0: free */
+	uint64_t *line;
 };
 
-#define TLB_MOST 512 /* entries that are looked at */
+#define TLB_MOST 512 /* largest TLB that is modelled */
 
 struct tlb {
-	uint32_t entries, used; /* entries 0: no such TLB, or not looked at */
+	uint32_t entries, used; /* entries 0: no such TLB, or not modelled */
 	uint64_t clock;
-	uint64_t page[TLB_MOST], last[TLB_MOST]; /* page, and when it was last used */
-	uint16_t at[1024];			 /* where a page was, by its number */
-	uint32_t sixteenths;			 /* of a cycle: a walk, in the mean */
+	uint64_t page[TLB_MOST], last[TLB_MOST]; /* page, and the clock when it was last used */
+	uint16_t at[1024];			 /* entry that a page was last in, by its number */
+	uint32_t sixteenths;			 /* mean walk, in sixteenths of a cycle */
 };
 
 struct shadow {
@@ -44,62 +43,61 @@ struct shadow {
 	struct tlb dtlb;
 	bool usable[2];
 	bool ideal;	     /* the machine has no data misses, or none that go to memory */
-	uint32_t ahead[2];   /* lines that the prefetcher brings */
-	uint32_t page_shift; /* from lines to pages, which it does not cross */
+	uint32_t ahead[2];   /* lines that the prefetcher brings per trigger */
+	uint32_t page_shift; /* from lines to pages, which the prefetcher does not cross */
 	uint32_t line_shift;
-	uint64_t watched; /* the line of the last instruction that was only watched */
+	uint64_t watched; /* line of the last instruction that shadow_watch saw */
 	struct strange {
-		uint32_t by[2]; /* misses of lines not seen before: served by a cache, by memory */
-		uint64_t owed;	/* of those, not yet said to come from memory, times their number */
+		/* misses of lines not seen before that a cache served, that memory served */
+		uint32_t by[2];
+		uint64_t
+		    owed; /* share of them still to be said to come from memory, times their sum */
 	} strange, stores;
-	uint32_t sixteenths[2][LEVEL_MEM + 1]; /* of a cycle: what a miss adds, in the mean */
+	uint32_t sixteenths[2]
+			   [LEVEL_MEM + 1]; /* what a miss adds, mean, in sixteenths of a cycle */
 	uint16_t least[2][LEVEL_MEM + 1];
 };
 
-static struct tags tags_of(const struct trace_info *info, const char *section, uint32_t line)
+static struct tags tags_of(const struct mem_cache_config *c, uint32_t line)
 {
-	struct tags t = { .ways = (uint32_t)setting_number(info, section, "ways", 0) };
-	const uint64_t size = setting_number(info, section, "size", 0);
-	if (t.ways && size >= (uint64_t)line * t.ways) {
-		t.sets = (uint32_t)(size / line / t.ways);
+	struct tags t = { .ways = c->ways };
+	if (c->size_bytes) {
+		t.sets = c->size_bytes / line / t.ways;
 		t.mask = t.sets & (t.sets - 1) ? 0 : t.sets - 1;
 		t.line = x_calloc((size_t)t.sets * t.ways, sizeof(*t.line));
 	}
 	return t;
 }
 
-/* Lines that a prefetcher brings with a miss; more than there are: one that is not known. */
-static uint32_t lines_ahead(const struct trace_info *info, const char *section)
+/* Lines that a prefetcher brings with a miss; UINT32_MAX: one whose lines cannot be told. */
+static uint32_t lines_ahead(const struct mem_prefetch_config *p)
 {
-	const char *kind = setting_text(info, section, "prefetch");
-	if (!kind || !strcmp(kind, "none"))
+	if (p->kind == MEM_PF_NONE)
 		return 0;
-	if (strcmp(kind, "next-line"))
-		return UINT32_MAX;
-	return (uint32_t)setting_number(info, section, "prefetch_degree", 1);
+	return p->kind == MEM_PF_NEXT_LINE ? p->degree : UINT32_MAX;
 }
 
-struct shadow *shadow_new(const struct trace_info *info, const struct trace_meta *meta)
+struct shadow *shadow_new(const struct machine *machine, const struct trace_meta *meta)
 {
-	const uint32_t line = meta->line_bytes ? meta->line_bytes : 64;
-	if (!info || !info->nsettings)
+	const struct memsys_config *c = &machine->mem;
+	if (!c->cache[MEM_L1I].size_bytes && !c->cache[MEM_L1D].size_bytes)
 		return NULL;
 	struct shadow *s = x_calloc(1, sizeof(*s));
-	s->line_shift = (uint32_t)__builtin_ctz(line);
-	s->l1[SHADOW_INST] = tags_of(info, "l1i", line);
-	s->l1[SHADOW_DATA] = tags_of(info, "l1d", line);
-	s->l2 = tags_of(info, "l2", line);
-	s->llc = tags_of(info, "llc", line);
-	s->dtlb.entries = (uint32_t)setting_number(info, "dtlb", "entries", 0);
-	if (s->dtlb.entries > TLB_MOST || setting_number(info, "dtlb", "ways", 0))
-		s->dtlb.entries = 0;
+	s->line_shift = (uint32_t)__builtin_ctz(c->line_bytes);
+	s->l1[SHADOW_INST] = tags_of(&c->cache[MEM_L1I], c->line_bytes);
+	s->l1[SHADOW_DATA] = tags_of(&c->cache[MEM_L1D], c->line_bytes);
+	s->l2 = tags_of(&c->cache[MEM_L2], c->line_bytes);
+	s->llc = tags_of(&c->cache[MEM_LLC], c->line_bytes);
+	if (c->dtlb.entries <= TLB_MOST && !c->dtlb.ways)
+		s->dtlb.entries = c->dtlb.entries;
 	s->page_shift = 12 - s->line_shift;
-	s->ideal = setting_on(info, "ideal", "dmiss") || setting_on(info, "ideal", "dmem");
+	s->ideal = machine->ideal_all & (IDEAL_DMISS | IDEAL_DMEM);
 	for (unsigned side = 0; side < 2; side++) {
-		s->ahead[side] = lines_ahead(info, side == SHADOW_INST ? "l1i" : "l1d");
+		s->ahead[side] =
+		    lines_ahead(&c->cache[side == SHADOW_INST ? MEM_L1I : MEM_L1D].prefetch);
 		s->usable[side] = s->l1[side].sets && s->ahead[side] != UINT32_MAX;
 	}
-	/* what the levels add to a hit is the same for both sides */
+	/* a level adds the same to a hit on either side */
 	for (unsigned side = 0; side < 2; side++) {
 		s->least[side][LEVEL_L2] = (uint16_t)(meta->l2_latency - meta->l1d_latency);
 		s->least[side][LEVEL_LLC] = (uint16_t)(meta->llc_latency - meta->l1d_latency);
@@ -123,17 +121,29 @@ void shadow_free(struct shadow *s)
 
 enum touch { TOUCH_MISS, TOUCH_HIT, TOUCH_FIRST /* use of a line that was prefetched */ };
 
+static uint64_t *set_of(const struct tags *t, uint64_t line)
+{
+	return t->line + (size_t)(t->mask ? line & t->mask : line % t->sets) * t->ways;
+}
+
+/* The way that has the line; t->ways: none. */
+static uint32_t way_of(const struct tags *t, const uint64_t *set, uint64_t line)
+{
+	uint32_t k = 0;
+	while (k < t->ways && (set[k] & ~1ull) != 2 * (line + 1))
+		k++;
+	return k;
+}
+
 /* Makes the line the most recent of its set. *full: the set had no free way. */
 static enum touch touch(struct tags *t, uint64_t line, bool *full)
 {
-	uint64_t *set = t->line + (size_t)(t->mask ? line & t->mask : line % t->sets) * t->ways;
+	uint64_t *set = set_of(t, line);
 	const uint64_t tag = 2 * (line + 1);
-	uint32_t k = 0;
 	*full = set[t->ways - 1] != 0;
 	if (likely(set[0] == tag))
 		return TOUCH_HIT;
-	while (k < t->ways && (set[k] & ~1ull) != tag)
-		k++;
+	uint32_t k = way_of(t, set, line);
 	const enum touch hit = k == t->ways ? TOUCH_MISS : set[k] == tag ? TOUCH_HIT : TOUCH_FIRST;
 	for (k = hit ? k : t->ways - 1; k; k--)
 		set[k] = set[k - 1];
@@ -141,20 +151,16 @@ static enum touch touch(struct tags *t, uint64_t line, bool *full)
 	return hit;
 }
 
-/* The prefetcher's next lines, after a miss or the first use of one. */
+/* Brings the prefetcher's next lines, after a miss or the first use of a prefetched line. */
 static void prefetch(struct shadow *s, enum shadow_side side, uint64_t line)
 {
 	struct tags *t = &s->l1[side];
 	for (uint64_t next = line + 1; next <= line + s->ahead[side]; next++) {
-		uint64_t *set =
-		    t->line + (size_t)(t->mask ? next & t->mask : next % t->sets) * t->ways;
-		uint32_t k = 0;
+		uint64_t *set = set_of(t, next);
 		bool full;
 		if (next >> s->page_shift != line >> s->page_shift)
 			return;
-		while (k < t->ways && (set[k] & ~1ull) != 2 * (next + 1))
-			k++;
-		if (k < t->ways)
+		if (way_of(t, set, next) < t->ways)
 			continue;
 		touch(t, next, &full);
 		set[0] |= 1;
@@ -181,7 +187,7 @@ static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint6
 	else if (s->llc.sets && touch(&s->llc, line, &full2))
 		level = LEVEL_LLC;
 	if (level == LEVEL_MEM && !full2) {
-		/* Was it there before? As often as those were that really missed. */
+		/* It may have been there before the run: as likely as for the real misses. */
 		if (really > LEVEL_L1)
 			strange->by[really == LEVEL_MEM]++;
 		if (really == LEVEL_MEM)
@@ -213,7 +219,7 @@ void shadow_stored(struct shadow *s, bool memory)
 	s->stores.by[memory]++;
 }
 
-/* True if the page is there; it is now. */
+/* True if the TLB has the page; from now on it does. */
 static bool translate(struct tlb *t, uint64_t page)
 {
 	uint16_t *at = &t->at[page % ARRAY_LEN(t->at)];
@@ -270,7 +276,7 @@ void shadow_watch(struct shadow *s, const struct rec_inst *r)
 
 void shadow_learn(struct shadow *s, enum shadow_side side, enum mem_level level, uint16_t cycles)
 {
-	/* a running mean: single ones are shortened by merging or lengthened by queues */
+	/* a running mean: merging shortens single misses and queues lengthen them */
 	uint32_t *l = &s->sixteenths[side][level <= LEVEL_MEM ? level : LEVEL_MEM];
 	*l = ((MEAN_OF - 1) * *l + 16u * cycles + MEAN_OF / 2) / MEAN_OF;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * With one-cycle operations idealised, all that waits for a load could run in the cycle in which it
- * comes, were it not for the width of issue: operations that take no time take a slot all the same.
- * The oldest go first, so the n-th of those that wait for the same load goes n / width cycles after
- * it. That becomes a part of the instruction's latency which counts only if these operations are
- * idealised and bandwidth is not: along a chain the parts add up to n / width.
+ * If one-cycle operations took no time, everything that waits for a load could execute in the cycle
+ * in which its data comes. Issue width still limits it: an operation that takes no time takes a
+ * slot. The oldest go first, so the n-th operation that waits for the same load issues n / width
+ * cycles after the data. That is a part of the instruction's latency, which counts where one-cycle
+ * operations are idealised and bandwidth is not. Along a chain the parts add up to n / width.
  *
- * Whom an instruction waits for is the youngest root among its sources, if it is still within the
- * window. Slots that others take, who wait for something else, are not seen.
+ * An instruction waits for the youngest root among its sources, if that is still within the window.
+ * Not modelled: slots taken by operations that wait for another root.
  */
 #include "analysis/icost/slots.h"
 
@@ -21,17 +21,25 @@ void slots_reset(struct slots *s, uint32_t width, uint32_t reach)
 	s->width = width;
 	s->per = width ? (UINT32_MAX + (uint64_t)width) / width : 0;
 	s->reach = reach < ROOTS ? reach : (uint32_t)ROOTS - 1;
-	s->count = s->reach + 1; /* a root of 0 is too far away */
+	s->count = s->reach + 1; /* so that root 0 is out of reach */
 }
 
-void slots_next(struct slots *s, bool timeless, bool slot, struct graph_inst *in)
+/* The youngest root among the sources, and the rank there: an entry of chain. */
+static uint64_t youngest(const struct slots *s, const struct graph_inst *in)
 {
-	uint64_t from = 0, chain = 0;
-	const uint32_t i = s->count++;
+	uint64_t from = 0;
 	for (unsigned k = 0; k < GRAPH_SOURCES && in->src[k]; k++) {
 		const uint64_t b = s->chain[in->src[k]];
 		from = b > from ? b : from;
 	}
+	return from;
+}
+
+void slots_next(struct slots *s, bool timeless, bool slot, struct graph_inst *in)
+{
+	const uint64_t from = youngest(s, in);
+	uint64_t chain = 0;
+	const uint32_t i = s->count++;
 	const uint32_t root = (uint32_t)(from >> 32), rank = (uint32_t)from;
 	if (i - root <= s->reach) {
 		const uint32_t mine = slot ? ++s->waiting[root % ROOTS] : rank;
@@ -55,10 +63,5 @@ void slots_next(struct slots *s, bool timeless, bool slot, struct graph_inst *in
 
 uint32_t slots_root(const struct slots *s, const struct graph_inst *in)
 {
-	uint64_t from = 0;
-	for (unsigned k = 0; k < GRAPH_SOURCES && in->src[k]; k++) {
-		const uint64_t b = s->chain[in->src[k]];
-		from = b > from ? b : from;
-	}
-	return (uint32_t)(from >> 32);
+	return (uint32_t)(youngest(s, in) >> 32);
 }

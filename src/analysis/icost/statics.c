@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each sampled segment is solved backwards (segment.c); the fixable events that have most of its
- * longest path (a static instruction and a kind) become lanes of a graph of their own: lane 0 is
- * the machine as it is, then one lane per event idealised, then one per pair. So one pass through
- * the segment gives the costs of 22 events and of all their pairs, exactly as for categories.
+ * An event is a static instruction and a kind of cycles that could be fixed. In each sampled segment
+ * (segment.c), the events with most cycles of the longest path get lanes in a second graph: lane 0
+ * is the machine as it is, then one lane with each event idealised, then one with each pair. So one
+ * pass through the segment gives the costs of 22 events and of all their pairs, as exactly as those
+ * of categories.
  *
- * Memory is bounded: a segment, a table of static instructions and a table of pairs; what does not
- * fit into the tables is counted and said.
+ * Memory is bounded: one segment, a table of static instructions and a table of pairs. What does
+ * not fit into the tables is left out.
  */
 #include "analysis/icost/statics.h"
 
@@ -48,10 +49,10 @@ struct statics {
 	struct graph_config config;
 	uint32_t every;
 	uint64_t number; /* segments begun */
-	size_t position; /* in it */
+	size_t position; /* in the present segment */
 	bool wanted;
 	struct rng rng;
-	uint32_t chosen; /* which of the next `every` */
+	uint32_t chosen; /* which of the next `every` segments is sampled */
 	struct segment *segment;
 	struct graph *graph;
 	struct row *rows;
@@ -59,7 +60,6 @@ struct statics {
 	struct pair *pairs;
 	size_t npairs;
 	struct event *events;	/* scratch: a hash table of EVENT_ROWS */
-	uint64_t lost;		/* instructions that found no row */
 	uint64_t insts, cycles; /* sampled */
 };
 
@@ -98,6 +98,7 @@ void statics_free(struct statics *s)
 	free(s);
 }
 
+/* The row of an instruction; NULL if the table is full. */
 static struct row *row_of(struct statics *s, uint64_t pc)
 {
 	size_t i = hash_u64(pc) % ROWS;
@@ -113,6 +114,7 @@ static struct row *row_of(struct statics *s, uint64_t pc)
 	return &s->rows[i];
 }
 
+/* The row of a pair, whichever event comes first; NULL if the table is full. */
 static struct pair *pair_of(struct statics *s, const struct event *a, const struct event *b)
 {
 	if (a->pc > b->pc || (a->pc == b->pc && a->kind > b->kind)) {
@@ -137,7 +139,7 @@ static struct pair *pair_of(struct statics *s, const struct event *a, const stru
 	}
 }
 
-/* The events with most of the segment's longest path; returns how many. */
+/* Fills in the events with most cycles of the segment's longest path; returns how many. */
 static unsigned choose(struct statics *s, struct event *top)
 {
 	const struct segment *g = s->segment;
@@ -170,8 +172,8 @@ static unsigned choose(struct statics *s, struct event *top)
 	return n;
 }
 
-/* Parts whose cycles an event of this instruction owns become the event's; kinds: those that own
- * such parts, as a set. */
+/* Gives parts to the chosen events of their instruction. kinds: the set of kinds whose events own
+ * such parts; rows: by kind, the event's row of masks. */
 static void relabel(struct graph_part *p, unsigned count, unsigned kinds, const uint8_t *rows)
 {
 	for (unsigned k = 0; k < count; k++) {
@@ -183,10 +185,10 @@ static void relabel(struct graph_part *p, unsigned count, unsigned kinds, const 
 	}
 }
 
-/* Makes the parts and edges of the chosen events lanes' own. */
+/* Relabels the parts and edges of the chosen events with the events' rows of masks. */
 static void label(struct segment *g, const struct event *events, unsigned n)
 {
-	uint8_t rows[2][KIND_COUNT]; /* of masks: events of the instruction before, of this one */
+	uint8_t rows[2][KIND_COUNT]; /* rows of masks: [0] of the instruction before, [1] of this */
 	memset(rows, CAT_NONE, sizeof(rows));
 	for (size_t i = 0; i < g->count; i++) {
 		struct graph_inst *in = &g->in[i];
@@ -258,10 +260,8 @@ static void finish_segment(struct statics *s)
 	for (size_t i = 0; i < g->count; i++) {
 		const struct segment_inst *in = &g->inst[i];
 		struct row *r = row_of(s, in->pc);
-		if (!r) {
-			s->lost++;
+		if (!r)
 			continue;
-		}
 		r->executions++;
 		r->critical += in->critical;
 		r->slack += in->slack;

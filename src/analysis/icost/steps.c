@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From edges to steps: what is the same in every lane is worked out once, here: which rows an
- * instruction reads and writes, and what its parts add in each lane. Sums of parts are rows, too
- * (delays); few differ, so they are kept: one small part in a table, the parts of an execution in a
- * cache. A cache entry that a step of the batch needs must stay until the batch has run; where one
- * would have to go, the batch ends.
+ * Turns edges into steps. What is the same in every lane is worked out here, once: which rows an
+ * instruction reads and writes, and what its parts add in each lane. A sum of parts is a row too (a
+ * delay). Few of them differ, so they are kept: single small parts in a table, the parts of an
+ * execution in a cache. An entry of the cache stays as long as a step of the batch needs it; if one
+ * would have to be replaced, the batch ends.
  *
- * Times cannot overflow: every node is at most the latest time so far plus all that the
- * instruction's edges add, so the sum of those bounds how far a batch can get. F moves only at
- * heads, so only they add the front end's depth.
+ * Times cannot overflow: a node is at most the latest time so far plus everything that the
+ * instruction's edges add, so the sum of these bounds the growth of a batch. F changes only at
+ * heads, so only they add the depth of the front end.
  */
 #include <assert.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void graph_forget_delays(struct graph *g)
 	g->nsingles = 0;
 }
 
-/* Makes each time to[k] of a row in a block of lanes x. */
+/* Sets each time to[k] of a row, in a block of lanes, to x. */
 #define EACH_LANE(g, lane, row, x)                                                                 \
 	if ((g)->width == BROAD) {                                                                 \
 		uint32_t *const to = graph_row(g, lane, row);                                      \
@@ -59,8 +59,8 @@ static void copy(const struct graph *g, unsigned lane, unsigned to, unsigned fro
 	       (size_t)GRAPH_BLOCK * (g->width == BROAD ? 4 : 2));
 }
 
-/* An entry of the cache, which stays for this batch; NULL: the batch must end. *known: it is these
- * parts' already. */
+/* The cache entry for a key, kept for this batch; *known: the entry has the key already. NULL: the
+ * batch must end. */
 static inline struct graph_delay *delay_for(struct graph *g, const uint64_t key[3], bool *known)
 {
 	const uint64_t h = (key[0] * 0x9e3779b97f4a7c15ull ^ key[1] * 0xc2b2ae3d27d4eb4full) +
@@ -86,7 +86,7 @@ static inline struct graph_delay *delay_for(struct graph *g, const uint64_t key[
 	return NULL;
 }
 
-/* Works the rows of a new entry out. */
+/* Fills in the rows of a new entry. */
 static void add_up(const struct graph *g, struct graph_delay *d, uint16_t ep,
 		   const struct graph_part parts[GRAPH_EP_PARTS], struct graph_part wake)
 {
@@ -114,8 +114,8 @@ static void add_up(const struct graph *g, struct graph_delay *d, uint16_t ep,
 #define PART_KEY 0x00ffffff00ffffffull /* of two parts, without padding */
 #define USED	 (1ull << 63)
 
-/* Delays of an execution: ep and its parts; wake in to_dst; at least the commit latency in to_c.
- * NULL: the batch must end. */
+/* The delays of an execution: ep and its parts, plus `wake` in to_dst; to_c has at least the commit
+ * latency. NULL: the batch must end. */
 static inline const struct graph_delay *delays(struct graph *g, uint16_t ep,
 					       const struct graph_part parts[GRAPH_EP_PARTS],
 					       struct graph_part wake)
@@ -135,7 +135,7 @@ static inline const struct graph_delay *delays(struct graph *g, uint16_t ep,
 	for (unsigned k = 0; k < GRAPH_EP_PARTS && parts[k].cycles; k++)
 		most += parts[k].cycles;
 	d->key[2] = 0;
-	if (most > GRAPH_LIMIT(g->width)) /* more than a sum of narrow lanes holds */
+	if (most > GRAPH_LIMIT(g->width)) /* 16-bit lanes cannot hold the sum */
 		return NULL;
 	memcpy(d->key, key, sizeof(d->key));
 	d->most = most;
@@ -143,8 +143,7 @@ static inline const struct graph_delay *delays(struct graph *g, uint16_t ep,
 	return d;
 }
 
-/* Row for a part that is not an execution's, of which there are some cycles. False: the batch must
- * end. */
+/* The row for a part with cycles that does not belong to an execution. False: the batch must end. */
 static bool part_row(struct graph *g, struct graph_part p, uint16_t *row)
 {
 	if (likely(p.cycles < GRAPH_SMALL)) {
@@ -168,7 +167,7 @@ static bool part_row(struct graph *g, struct graph_part p, uint16_t *row)
 	return d;
 }
 
-/* Row for the sum of up to three parts, of which there may be none. */
+/* The row for the sum of up to three parts, any of which may be empty. */
 static bool parts_row(struct graph *g, const struct graph_part *p, unsigned n, uint16_t *row)
 {
 	unsigned used = 0, at = 0;
@@ -196,7 +195,7 @@ static bool parts_row(struct graph *g, const struct graph_part *p, unsigned n, u
 /* What the steps of a batch have in common. */
 struct batch {
 	struct graph *graph;
-	uint32_t growth; /* what the present instruction can add to the latest time, at most */
+	uint32_t growth; /* the most that the present instruction can add to the latest time */
 };
 
 /* The latency of an edge: how much it can add, and where a kernel finds it. False: the batch must
@@ -241,8 +240,7 @@ static inline bool put_execution(struct batch *b, const struct graph_inst *restr
 	return true;
 }
 
-/* A slot that is written: V can run ahead of C by any time, other nodes by their result's latency.
- */
+/* Notes a slot that is written: V may be any time after C, other nodes by their result's latency. */
 static inline void note_result(struct graph *g, enum graph_node node, uint16_t slot,
 			       uint32_t cycles)
 {
@@ -294,7 +292,7 @@ static inline void note_result(struct graph *g, enum graph_node node, uint16_t s
 	MASK_MEMBER
 #define MASK_MEMBER(name) s->name##_mask = (uint16_t)(rows->masks + mask);
 
-/* A row of zeros costs less than a branch here, too. */
+/* The conditions under which a row is mapped. Mapping zeros costs less than a branch here, too. */
 #define IF_ALWAYS      if (true)
 #define IF_ZEROS(cond) if (true)
 #define IF_FLAG(cond)  if (cond)
@@ -308,7 +306,7 @@ static inline void note_result(struct graph *g, enum graph_node node, uint16_t s
 #define FLAG_ZEROS(cond) FLAG_ALWAYS
 #define FLAG_FLAG(cond)	 flags |= (cond) ? STEP_OR_0
 #define STEP_OR_0(name)	 STEP(name) : 0;
-/* Cheaper to copy than to ask whether the row holds. */
+/* Whether copying the source is cheaper than asking whether the row holds. */
 #define COPIED_SLOT(x)	  true
 #define COPIED_BACK_C(x)  false
 #define COPIED_BACK_E(x)  false
@@ -318,7 +316,7 @@ static inline void note_result(struct graph *g, enum graph_node node, uint16_t s
 #define MUST_ALWAYS	  true
 #define MUST_ZEROS(cond)  true
 #define MUST_FLAG(cond)	  (cond)
-/* What only few instructions have. */
+/* Nodes whose rows only few instructions have. */
 #define MAPS_F HAS_F
 #define MAPS_D true
 #define MAPS_V HAS_V

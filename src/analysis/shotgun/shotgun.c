@@ -17,6 +17,7 @@
 
 #include "analysis/icost/icost.h"
 #include "store/store.h"
+#include "trace/file.h"
 
 #define DETAIL_PERIOD 200
 #define LONG_PERIOD   20000
@@ -43,7 +44,7 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 			  const struct analysis_options *o, struct err *e)
 {
 	struct shotgun *s = state;
-	if (!edges_machine_read(&s->machine, meta, o->info, e))
+	if (!edges_machine_read(&s->machine, meta, o->info->machine, e))
 		return false;
 	const struct monitor_config mc = {
 		.detail_period = (uint32_t)analysis_number(o, "shotgun.detail", DETAIL_PERIOD),
@@ -64,7 +65,7 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 	s->monitor = monitor_new(&mc);
 	s->graph = graph_new(&gc);
 	s->edges = edges_new(&s->machine);
-	s->shadow = shadow_new(o->info, meta);
+	s->shadow = shadow_new(o->info->machine, meta);
 	edges_shadow(s->edges, s->shadow);
 	s->batch = x_calloc(SHOTGUN_LONG, sizeof(*s->batch));
 	return true;

@@ -38,7 +38,9 @@ struct bpred {
 };
 
 static const struct bpred_dir *const directions[] = {
-	&dir_tage, &dir_gshare, &dir_bimodal, &dir_tournament, &dir_perfect, &dir_taken,
+#define X(id, name) &dir_##id,
+	MACHINE_DIRECTIONS(X)
+#undef X
 };
 
 const struct bpred_dir *bpred_dir_find(const char *name)
@@ -47,11 +49,6 @@ const struct bpred_dir *bpred_dir_find(const char *name)
 		if (strcmp(directions[i]->name, name) == 0)
 			return directions[i];
 	return NULL;
-}
-
-const char *bpred_direction_names(void)
-{
-	return "tage, gshare, bimodal, tournament, perfect, taken";
 }
 
 uint8_t *counter2_new(uint32_t entries)
@@ -81,7 +78,7 @@ struct bpred *bpred_new(const struct bpred_config *c)
 	struct bpred *bp = x_calloc(1, sizeof(*bp));
 	uint32_t size = 1;
 
-	assert(bpred_check(c, NULL));
+	assert(machine_check_bpred(c, NULL));
 	bp->dir = bpred_dir_find(c->direction);
 	history_init(&bp->history, c, bp->dir->folds);
 	bp->dir_state = bp->dir->create ? bp->dir->create(c) : NULL;

@@ -17,6 +17,8 @@
  *   3. No allocation, division or libm after bpred_new; the same calls give the same predictions on
  *      every host.
  *
+ * docs/model-bpred.md lists what to touch to add a part, with a second-level BTB as the example.
+ *
  * A flush that begins at an instruction which is no control instruction (memory order, exception)
  * calls bpred_restore with the oldest squashed control instruction, or nothing if there is none.
  */
@@ -28,65 +30,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "machine/machine.h" /* struct bpred_config */
+
 struct inst;
 struct err;
 struct bpred;
-
-#define BPRED_TAGE_MAX 8 /* most tagged tables a TAGE can have */
-
-/* Sizes are numbers of entries. A plain struct: start from bpred_config_default and change. */
-struct bpred_config {
-	char direction[16];	    /* a name from bpred_direction_names; "tage" */
-	uint32_t bimodal_entries;   /* 2-bit counters; power of two, 16..1048576; 8192 */
-	uint32_t gshare_entries;    /* 2-bit counters; power of two, 16..1048576; 8192 */
-	uint32_t gshare_history;    /* bits of global history, 1..20, at most log2 of entries; 13 */
-	uint32_t meta_entries;	    /* tournament's choosers; power of two, 16..1048576; 8192 */
-	uint32_t tage_tables;	    /* tagged tables, 1..8; 8 */
-	uint32_t tage_base_entries; /* 2-bit base counters; power of two, 16..1048576; 8192 */
-	uint32_t tage_min_history;  /* bits seen by the shortest tagged table, 1..1024; 4 */
-	uint32_t tage_max_history;  /* bits seen by the longest, geometric between, ..1024; 256 */
-	uint32_t tage_entries[BPRED_TAGE_MAX]; /* per tagged table, shortest history first; power of
-						  two, 16..8192; 2048 ×6, 1024 ×2 */
-	uint32_t tage_tag_bits[BPRED_TAGE_MAX]; /* per tagged table, 4..11; 8 8 9 10 10 11 11 11 */
-	uint32_t tage_useful_period; /* updates between two agings of the usefulness counters; power
-					of two, 1024..16777216; 262144 */
-	uint32_t loop_predictor;     /* TAGE: 1 adds a loop predictor, 0 not; 0 */
-	uint32_t loop_entries;	     /* its entries, 4-way; power of two, 4..1024; 64 */
-	uint32_t btb_entries;	     /* branch-target buffer; power of two, 1..1048576; 4096 */
-	uint32_t btb_ways;	     /* its associativity; power of two, 1..16; 2 */
-	uint32_t ras_entries;	     /* return-address stack, 0 (none)..1024; 32 */
-	uint32_t indirect_entries; /* per table of the indirect-target predictor, 0 (BTB only) or a
-				      power of two, 16..65536; 256 */
-	uint32_t inflight;	   /* not hardware: most control instructions that can be between
-				      predict and commit, 1..1048576; 1024 */
-};
-extern const struct bpred_config bpred_config_default;
-
-/* One key of the configuration, for machine files: everything needed to parse, check and print. */
-struct bpred_key {
-	const char *name;    /* as the field: "btb_entries" */
-	const char *unit;    /* "entries", "bits", … */
-	const char *summary; /* one line */
-	size_t offset_bytes; /* of the field in struct bpred_config */
-	uint32_t count;	     /* numbers in the field; 0: the field is a name (char[16]) */
-	uint32_t min, max;
-	bool zero_ok; /* zero is allowed although below min: the part is absent */
-	bool power_of_two;
-};
-extern const struct bpred_key bpred_keys[];
-extern const size_t bpred_keys_count;
-
-/*
- * Sets one key from text: a number, a name, or for per-table keys one number for all tables or a
- * list separated by spaces or commas. False and e filled if the key or the text is not valid.
- */
-bool bpred_config_set(struct bpred_config *c, const char *key, const char *text, struct err *e);
-
-/* True if a predictor can be built; otherwise e names the bad key and its valid range. */
-bool bpred_check(const struct bpred_config *c, struct err *e);
-
-/* The direction predictors, as one string for messages: "tage, gshare, …". */
-const char *bpred_direction_names(void);
 
 /* What really happens; known only on the right path. target is the next pc if taken. */
 struct bpred_truth {
@@ -136,7 +84,7 @@ struct bpred_pred {
 	uint16_t fold[2][BPRED_TAGE_MAX]; /* folded histories, for indices and for tags */
 };
 
-/* A predictor after c, which must pass bpred_check. */
+/* A predictor after c, which must pass machine_check_bpred. */
 struct bpred *bpred_new(const struct bpred_config *c);
 void bpred_free(struct bpred *bp);
 

@@ -54,8 +54,9 @@ struct bpred_dir {
 	uint64_t (*hash_spec)(const void *state, uint64_t h);
 };
 
-extern const struct bpred_dir dir_tage, dir_gshare, dir_bimodal, dir_tournament, dir_perfect,
-    dir_taken;
+#define X(id, name) extern const struct bpred_dir dir_##id;
+MACHINE_DIRECTIONS(X)
+#undef X
 
 /* The predictor of that name, or NULL. */
 const struct bpred_dir *bpred_dir_find(const char *name);

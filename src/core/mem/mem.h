@@ -32,155 +32,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/record.h" /* enum mem_level */
+#include "machine/machine.h" /* struct memsys_config */
+#include "trace/record.h"    /* enum mem_level */
 #include "util/util.h"
 
 #define MEM_NEVER UINT64_MAX /* a cycle that never comes */
-
-/* The caches, from the core outwards. */
-enum mem_cache {
-	MEM_L1I,
-	MEM_L1D,
-	MEM_L2,
-	MEM_LLC,
-	MEM_CACHES,
-};
-
-enum mem_replacement {
-	MEM_LRU,    /* least recently used */
-	MEM_PLRU,   /* binary tree of ways; ways a power of two, at most 64 */
-	MEM_RANDOM, /* seeded: the same seed gives the same victims */
-};
-
-enum mem_prefetcher {
-	MEM_PF_NONE,
-	MEM_PF_NEXT_LINE, /* the next `degree` lines after a miss or the first hit on a prefetched
-			     line */
-	MEM_PF_STRIDE, /* by pc: two equal strides in a row, then `degree` strides `distance` ahead
-			*/
-	MEM_PF_COUNT,
-};
-
-/* One prefetcher; its lines go into the cache at which it sits. */
-struct mem_prefetch_config {
-	uint32_t kind;	   /* enum mem_prefetcher; default none */
-	uint32_t degree;   /* lines per trigger, 1…8; default 1 */
-	uint32_t distance; /* stride: how many strides ahead, 1…64; default 1 */
-	uint32_t entries;  /* stride: table entries, power of two, 1…4096; default 64 */
-	bool cross_page;   /* may leave the 4 KB page of the trigger; default no */
-};
-
-/* The data bus by which a level delivers lines to the level(s) above it and takes write-backs. */
-struct mem_bus_config {
-	uint32_t width_bytes; /* bytes per beat, power of two, ≤ line; 0: a line at once, never busy
-				 (default) */
-	uint32_t interval;    /* cycles per beat, 1…64; default 1 */
-	bool trailing_edge;   /* data usable when the whole line is there; default no: critical word
-				 first */
-};
-/*
- * The leading beat arrives at the end of the supplying level's latency (plus the wait for the bus);
- * beat i arrives i × interval later, in wrap-around order from the critical word; the bus is busy
- * for beats × interval. puzak2007 section 10: width 16, interval 2, line 128: busy 16 cycles.
- */
-
-struct mem_cache_config {
-	uint32_t size_bytes; /* 0: this cache is absent (L2 and LLC only). sets = size/(line×ways):
-				power of two */
-	uint32_t ways;	     /* 1…64 */
-	uint32_t latency;    /* cycles from arrival to data on a hit, 1…1000 */
-	int32_t miss_latency; /* cycles from arrival until a miss is sent on, 0…1000; -1: = latency
-				 (default) */
-	uint32_t mshrs;	      /* outstanding lines, 1…256 */
-	uint32_t targets;     /* requests that may wait for one line, 1…256; default 16 (BOOM: RPQ
-				 entries) */
-	uint32_t ports;	      /* requests accepted per cycle; 0: unlimited (default). A full L1 says
-				 RETRY, others queue */
-	uint32_t banks;	      /* line-interleaved, power of two ≤ 64; each takes one request per
-				 bank_interval; 0: none */
-	uint32_t bank_interval; /* cycles, 1…64; default 1 */
-	uint32_t replacement;	/* enum mem_replacement; default LRU */
-	bool inclusive; /* holds all lines of the caches above it: evicting one invalidates it there
-			 */
-	bool write_through;	/* default no: write-back. L1D only */
-	bool no_write_allocate; /* a store that misses does not fetch the line; default no. L1D only
-				 */
-	struct mem_prefetch_config prefetch;
-	struct mem_bus_config bus; /* from this cache to the ones above it; unused for L1s */
-};
-
-struct mem_tlb_config {
-	uint32_t entries; /* 0: no such TLB: L1: every translation is free; STLB: every L1 TLB miss
-			     walks */
-	uint32_t ways;	  /* 0: fully associative. sets = entries/ways: power of two */
-	uint32_t latency; /* STLB only: cycles added to an L1 TLB miss that hits it, 0…1000 */
-};
-
-enum mem_walk {
-	MEM_WALK_FLAT, /* a walk takes `walk_latency` cycles, any number at a time (SimpleScalar) */
-	MEM_WALK_CACHES, /* sv39: three dependent loads of 8-byte entries that go through the caches
-			  */
-};
-
-struct mem_dram_config {
-	uint32_t channels;     /* power of two, 1…8; default 1; line-interleaved */
-	uint32_t ranks;	       /* power of two, 1…8; default 4 */
-	uint32_t banks;	       /* per rank, power of two, 1…32; default 8 */
-	uint32_t row_bytes;    /* row-buffer size per bank, power of two, ≥ line; default 8192 */
-	uint32_t cas, rcd, rp; /* DRAM clocks, 1…100; default 14 14 14 */
-	uint32_t ras; /* DRAM clocks from activate to precharge, 0…200; 0: not a limit (default) */
-	uint32_t clock_milli; /* core cycles per DRAM clock × 1000, 100…100000; default 3200 (3.2
-				 GHz core, 1 GHz) */
-	uint32_t overhead;    /* core cycles in the controller and on the way, both directions
-				 together, 0…1000; default 20 */
-	uint32_t queue_depth; /* oldest requests, per channel and direction, that the scheduler
-				 sees, 1…64; default 8 */
-	uint32_t max_reads,
-	    max_writes; /* requests that the controller holds per channel, 1…256; default 32 */
-	uint32_t max_bypass; /* row hits that may overtake the oldest request before it must go,
-				1…1000; default 16 */
-	bool fcfs;	     /* plain first come first served; default no: FR-FCFS */
-};
-
-enum mem_kind_config {
-	MEM_FLAT,
-	MEM_DRAM,
-};
-
-struct mem_memory_config {
-	uint32_t kind;	  /* enum mem_kind_config; default flat */
-	uint32_t latency; /* flat: cycles from the last cache's miss to the leading edge, 1…100000;
-			     default 100 */
-	uint32_t bytes_per_kcycle; /* peak bandwidth, bytes per 1000 core cycles and all channels
-				      together; 0: unlimited (flat only). 25.6 GB/s at 3.2 GHz:
-				      8000; 16 GB/s: 5000 */
-	struct mem_bus_config bus; /* flat: the memory bus. DRAM: only trailing_edge counts */
-	struct mem_dram_config dram;
-};
-
-struct memsys_config {
-	uint32_t line_bytes; /* of every cache, power of two, 16…1024; default 64 */
-	struct mem_cache_config cache[MEM_CACHES];
-	struct mem_tlb_config itlb, dtlb, stlb;
-	uint32_t page_bytes;   /* power of two, 4096 or more; default 4096 */
-	uint32_t walk;	       /* enum mem_walk; default flat */
-	uint32_t walk_latency; /* flat walk, cycles, 0…10000; default 30 */
-	uint32_t walkers;      /* concurrent walks through the caches, 1…16; default 1 */
-	uint32_t walk_cache; /* non-leaf entries kept by the walker, fully associative LRU, 0…64;
-				default 8 */
-	bool walk_from_l2; /* walker's loads start at the L2 (or the next cache there is); default:
-			      at the L1D */
-	struct mem_memory_config mem;
-	uint64_t seed; /* of random replacement */
-};
-
-/* The defaults above and a plain machine: 32 KB 8-way L1s (latency 3), 512 KB 8-way L2 (12), no
- * LLC, flat memory of 100 cycles, 32-entry TLBs, flat walks of 30. A machine file overrides from
- * here. */
-void memsys_config_default(struct memsys_config *cfg);
-/* False and a text that names the key ("l1d.ways = 3: …, valid: …") if the machine cannot work. The
- * keys are SECTION.FIELD with sections l1i l1d l2 llc itlb dtlb stlb walk mem dram. */
-bool memsys_check(const struct memsys_config *cfg, struct err *e);
 
 struct memsys;
 
@@ -255,7 +111,7 @@ struct memsys_callbacks {
 	void (*wake)(void *ctx, uint32_t caches);
 };
 
-/* cfg must pass memsys_check(); it is copied. */
+/* cfg must pass machine_check_memory(); it is copied. */
 struct memsys *memsys_new(const struct memsys_config *cfg, const struct memsys_callbacks *cb);
 void memsys_free(struct memsys *ms);
 

@@ -129,7 +129,7 @@ struct memsys *memsys_new(const struct memsys_config *cfg, const struct memsys_c
 	struct mem_tlb_config walk_cache = { .entries = cfg->walk_cache };
 	int i;
 
-	assert(memsys_check(cfg, NULL));
+	assert(machine_check_memory(cfg, NULL));
 	ms->cfg = *cfg;
 	ms->cb = *cb;
 	ms->line_shift = (uint8_t)log2_of(cfg->line_bytes);

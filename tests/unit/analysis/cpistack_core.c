@@ -40,7 +40,7 @@ static struct listener *analyse_program(char **args)
 	struct listener *l = x_calloc(1, sizeof(*l));
 	struct analysis_options o = { .period = 0 };
 	struct guest_config gc = { .argv = args };
-	struct core_config config;
+	struct machine config;
 	struct trace_meta meta;
 	struct err e = { "" };
 	config_of(&config, "eyerman2006", NULL);

@@ -11,7 +11,6 @@
 #include "analysis/icost/edges.h"
 #include "analysis/icost/shadow.h"
 #include "isa/isa.h"
-#include "trace/file.h"
 
 #define DIVU(rd, rs1, rs2) (0x02005033u | (rd) << 7 | (rs1) << 15 | (rs2) << 20)
 #define SB(rs2, rs1)	   (0x00000023u | (rs1) << 15 | (rs2) << 20)
@@ -48,7 +47,9 @@ static struct run run_with_l1(uint32_t l1d_latency)
 	struct edges_machine m;
 	struct err e = { 0 };
 	struct run r = { 0 };
-	assert_true(edges_machine_read(&m, &meta, NULL, &e));
+	struct machine machine;
+	machine_unknown(&machine);
+	assert_true(edges_machine_read(&m, &meta, &machine, &e));
 	m.l1d_latency = l1d_latency;
 	m.forward_latency = FORWARD;
 	m.unit[PORT_DIV].count = 1;
@@ -177,15 +178,21 @@ static void test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle(void **state)
 
 /* ---- tags of the right path, with a prefetcher ---- */
 
+/* Of a machine that has nothing but what is said here. */
+static struct shadow *shadow_with(const char *const *sets)
+{
+	struct machine machine;
+	struct err e;
+	machine_unknown(&machine);
+	for (; *sets; sets++)
+		assert_true(machine_set(&machine, *sets, &e));
+	return shadow_new(&machine, &meta);
+}
+
 static void test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought(void **state)
 {
-	static const struct trace_setting settings[] = {
-		{ "l1d", "size", "4k" },
-		{ "l1d", "ways", "1" },
-		{ "l1d", "prefetch", "next-line" },
-	};
-	const struct trace_info info = { .settings = settings, .nsettings = 3 };
-	struct shadow *s = shadow_new(&info, &meta);
+	struct shadow *s = shadow_with(
+	    (const char *[]){ "l1d.size=4k", "l1d.ways=1", "l1d.prefetch=next-line", NULL });
 	for (uint64_t line = 0; line < 64; line++) /* no set says anything before it is full */
 		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
 	assert_true(shadow_access(s, SHADOW_DATA, 0x200000, LEVEL_L1) > LEVEL_L1);
@@ -199,10 +206,8 @@ static void test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought(void **
 
 static void test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk(void **state)
 {
-	static const struct trace_setting settings[] = { { "dtlb", "entries", "4" },
-							 { "dtlb", "ways", "0" } };
-	const struct trace_info info = { .settings = settings, .nsettings = 2 };
-	struct shadow *s = shadow_new(&info, &meta);
+	struct shadow *s =
+	    shadow_with((const char *[]){ "l1d.size=4k", "dtlb.entries=4", "dtlb.ways=0", NULL });
 	for (uint64_t page = 0; page < 64; page++) /* all walk: 30 cycles is what is learnt */
 		shadow_translate(s, page << 12, 30);
 	assert_int_equal(shadow_translate(s, 63 << 12, 0), 0); /* there */
@@ -251,10 +256,7 @@ static struct run store_and_load(struct shadow *s, uint32_t later, uint32_t took
 
 static struct shadow *small_shadow(void)
 {
-	static const struct trace_setting settings[] = { { "l1d", "size", "4k" },
-							 { "l1d", "ways", "1" } };
-	const struct trace_info info = { .settings = settings, .nsettings = 2 };
-	return shadow_new(&info, &meta);
+	return shadow_with((const char *[]){ "l1d.size=4k", "l1d.ways=1", NULL });
 }
 
 static void test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store(void **state)
@@ -298,12 +300,8 @@ static void test_630_a_load_that_misses_itself_does_not_wait_for_a_stores_line(v
 
 static void test_631_where_lines_of_stores_come_from_is_learnt(void **state)
 {
-	static const struct trace_setting settings[] = { { "l1d", "size", "4k" },
-							 { "l1d", "ways", "1" },
-							 { "l2", "size", "1M" },
-							 { "l2", "ways", "8" } };
-	const struct trace_info info = { .settings = settings, .nsettings = 4 };
-	struct shadow *s = shadow_new(&info, &meta);
+	struct shadow *s = shadow_with(
+	    (const char *[]){ "l1d.size=4k", "l1d.ways=1", "l2.size=1M", "l2.ways=8", NULL });
 	unsigned memory = 0;
 	for (uint64_t line = 0; line < 64; line++)
 		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_L2);
@@ -318,15 +316,12 @@ static void test_631_where_lines_of_stores_come_from_is_learnt(void **state)
 
 static void test_633_without_data_misses_stores_bring_no_lines(void **state)
 {
-	static const struct trace_setting settings[] = { { "l1d", "size", "4k" },
-							 { "l1d", "ways", "1" },
-							 { "ideal", "dmiss", "on" } };
-	for (size_t n = 2; n <= 3; n++) {
-		const struct trace_info info = { .settings = settings, .nsettings = n };
-		struct shadow *s = shadow_new(&info, &meta);
+	for (unsigned ideal = 0; ideal < 2; ideal++) {
+		struct shadow *s = shadow_with((const char *[]){
+		    "l1d.size=4k", "l1d.ways=1", ideal ? "ideal.dmiss=on" : NULL, NULL });
 		for (uint64_t line = 0; line < 64; line++)
 			shadow_store(s, 0x100000 + 64 * line);
-		assert_int_equal(shadow_store(s, 0x200000), n == 2 ? LEVEL_MEM : LEVEL_NONE);
+		assert_int_equal(shadow_store(s, 0x200000), ideal ? LEVEL_NONE : LEVEL_MEM);
 		shadow_free(s);
 	}
 }

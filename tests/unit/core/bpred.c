@@ -11,47 +11,51 @@ static void test_373_default_configuration_is_valid(void **state)
 {
 	struct err e = { "" };
 
-	assert_true(bpred_check(&bpred_config_default, &e));
+	assert_true(machine_check_bpred(&machine_default.bpred, &e));
 }
 
 static void test_374_a_value_out_of_range_names_its_key_and_range(void **state)
 {
-	for (size_t i = 0; i < bpred_keys_count; i++) {
-		const struct bpred_key *k = &bpred_keys[i];
-		struct bpred_config c = bpred_config_default;
+	for (size_t i = 0; i < machine_params_count; i++) {
+		const struct param *p = &machine_params[i];
+		struct machine m = machine_default;
 		struct err e = { "" };
-		char range[32];
+		char range[64];
 
-		if (k->count == 0) {
-			strcpy(c.direction, "oracle");
-			assert_false(bpred_check(&c, &e));
+		if (strcmp(p->section, "bpred"))
+			continue;
+		if (p->type == PARAM_NAME) {
+			strcpy(m.bpred.direction, "oracle");
+			assert_false(machine_check_bpred(&m.bpred, &e));
 			assert_non_null(strstr(e.text, "direction = oracle"));
-			assert_non_null(strstr(e.text, bpred_direction_names()));
+			assert_non_null(
+			    strstr(e.text, "tage, gshare, bimodal, tournament, perfect, taken"));
 			continue;
 		}
-		*(uint32_t *)((char *)&c + k->offset_bytes) = k->max + 1;
-		assert_false(bpred_check(&c, &e));
-		assert_non_null(strstr(e.text, k->name));
-		snprintf(range, sizeof(range), "%u..%u", k->min, k->max);
+		*(uint32_t *)((char *)&m + p->offset) = (uint32_t)p->max + 1;
+		assert_false(machine_check_bpred(&m.bpred, &e));
+		assert_non_null(strstr(e.text, p->key));
+		snprintf(range, sizeof(range), "%.0f..%.0f", p->min, p->max);
 		assert_non_null(strstr(e.text, range));
 	}
 }
 
 static void test_375_keys_are_set_from_text(void **state)
 {
-	struct bpred_config c = bpred_config_default;
+	struct machine m = machine_default;
+	const struct bpred_config *c = &m.bpred;
 	struct err e = { "" };
 
-	assert_true(bpred_config_set(&c, "direction", "gshare", &e));
-	assert_string_equal(c.direction, "gshare");
-	assert_true(bpred_config_set(&c, "btb_entries", "512", &e));
-	assert_int_equal(c.btb_entries, 512);
-	assert_true(bpred_config_set(&c, "tage_entries", "128, 256 512", &e));
-	assert_int_equal(c.tage_entries[0], 128);
-	assert_int_equal(c.tage_entries[2], 512);
-	assert_int_equal(c.tage_entries[3], bpred_config_default.tage_entries[3]);
-	assert_true(bpred_config_set(&c, "tage_tag_bits", "7", &e));
-	assert_int_equal(c.tage_tag_bits[7], 7);
+	assert_true(machine_put(&m, "bpred", "direction", "gshare", &e));
+	assert_string_equal(c->direction, "gshare");
+	assert_true(machine_put(&m, "bpred", "btb_entries", "512", &e));
+	assert_int_equal(c->btb_entries, 512);
+	assert_true(machine_put(&m, "bpred", "tage_entries", "128, 256 512", &e));
+	assert_int_equal(c->tage_entries[0], 128);
+	assert_int_equal(c->tage_entries[2], 512);
+	assert_int_equal(c->tage_entries[3], machine_default.bpred.tage_entries[3]);
+	assert_true(machine_put(&m, "bpred", "tage_tag_bits", "7", &e));
+	assert_int_equal(c->tage_tag_bits[7], 7);
 }
 
 static void test_376_bad_text_is_refused_and_changes_nothing(void **state)
@@ -71,12 +75,12 @@ static void test_376_bad_text_is_refused_and_changes_nothing(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		struct bpred_config c = bpred_config_default;
+		struct machine m = machine_default;
 		struct err e = { "" };
 
-		assert_false(bpred_config_set(&c, bad[i][0], bad[i][1], &e));
+		assert_false(machine_put(&m, "bpred", bad[i][0], bad[i][1], &e));
 		assert_non_null(strstr(e.text, bad[i][0]));
-		assert_memory_equal(&c, &bpred_config_default, sizeof(c));
+		assert_memory_equal(&m, &machine_default, sizeof(m));
 	}
 }
 
@@ -89,21 +93,21 @@ static void test_377_values_that_do_not_fit_together_are_refused(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		struct bpred_config c = bpred_config_default;
+		struct machine m = machine_default;
 		struct err e = { "" };
 
-		assert_true(bpred_config_set(&c, bad[i][0], bad[i][1], &e));
-		assert_false(bpred_check(&c, &e));
+		assert_true(machine_put(&m, "bpred", bad[i][0], bad[i][1], &e));
+		assert_false(machine_check_bpred(&m.bpred, &e));
 	}
 }
 
 static void test_378_default_tage_needs_at_most_28_kilobytes(void **state)
 {
-	uint64_t bits = bpred_direction_bits(&bpred_config_default);
+	uint64_t bits = bpred_direction_bits(&machine_default.bpred);
 	char text[2048] = "", want[64];
 	FILE *f = fmemopen(text, sizeof(text), "w");
 
-	bpred_print_storage(&bpred_config_default, f);
+	bpred_print_storage(&machine_default.bpred, f);
 	fclose(f);
 	/* tables by hand: 8k x 2, 2k x (13 13 14 15 15 16), 1k x (16 16); the rest are registers */
 	assert_in_range(bits, 16384 + 2048 * 86 + 1024 * 32, 16384 + 2048 * 86 + 1024 * 32 + 1024);
@@ -124,7 +128,7 @@ static void test_380_tage_histories_are_geometric(void **state)
 	static const uint32_t want[] = { 4, 7, 13, 24, 43, 78, 141, 256 };
 
 	for (uint32_t i = 0; i < ARRAY_LEN(want); i++)
-		assert_int_equal(history_tage_length(&bpred_config_default, i), want[i]);
+		assert_int_equal(history_tage_length(&machine_default.bpred, i), want[i]);
 }
 
 static void test_381_folds_kept_bit_by_bit_equal_folds_of_the_whole_history(void **state)
@@ -134,7 +138,7 @@ static void test_381_folds_kept_bit_by_bit_equal_folds_of_the_whole_history(void
 	struct rng r;
 
 	rng_seed(&r, 308);
-	history_init(&h, &bpred_config_default, true);
+	history_init(&h, &machine_default.bpred, true);
 	for (int i = 0; i < 6000; i++) {
 		history_push(&h, rng_next(&r) & 1);
 		if (i % 13)
@@ -269,7 +273,7 @@ static void test_387_loop_predictor_counts_beyond_the_history(void **state)
 	c.loop_predictor = 1;
 	assert_int_equal(learn_loop(&c, 900), 0);
 	assert_int_equal(learn_loop(&c, 5), 0);
-	assert_true(bpred_direction_bits(&c) > bpred_direction_bits(&bpred_config_default));
+	assert_true(bpred_direction_bits(&c) > bpred_direction_bits(&machine_default.bpred));
 }
 
 /* A loop of 30 with a random branch in its body: its history never repeats. */
@@ -450,7 +454,7 @@ static void test_394_noise_costs_tage_little_more_than_the_noise(void **state)
 static void test_395_training_that_lags_by_64_branches_still_learns(void **state)
 {
 	enum { LAG = 64 };
-	struct bpred *bp = bpred_new(&bpred_config_default);
+	struct bpred *bp = bpred_new(&machine_default.bpred);
 	struct bpred_pred p[LAG];
 	bool went[LAG];
 	unsigned wrong = 0;
@@ -474,7 +478,7 @@ static void test_395_training_that_lags_by_64_branches_still_learns(void **state
 
 static void test_396_what_tage_knows_survives_branches_that_cannot_be_learnt(void **state)
 {
-	struct bpred *bp = bpred_new(&bpred_config_default);
+	struct bpred *bp = bpred_new(&machine_default.bpred);
 	unsigned wrong = 0;
 	struct rng r;
 

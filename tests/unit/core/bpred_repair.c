@@ -8,7 +8,7 @@
 
 static struct bpred *default_bpred(void)
 {
-	return bpred_new(&bpred_config_default);
+	return bpred_new(&machine_default.bpred);
 }
 
 static void test_330_a_taken_branch_without_btb_entry_waits_for_decode(void **state)
@@ -164,7 +164,7 @@ static void test_338_a_coroutine_switch_pops_and_pushes(void **state)
 
 static void test_339_without_a_stack_returns_go_where_they_went_last(void **state)
 {
-	struct bpred_config c = bpred_config_default;
+	struct bpred_config c = machine_default.bpred;
 	struct bpred *bp;
 
 	c.ras_entries = 0;
@@ -216,7 +216,7 @@ static void test_347_one_target_is_learnt_at_once_and_cycles_from_history(void *
 
 static void test_348_with_the_btb_alone_changing_targets_are_missed(void **state)
 {
-	struct bpred_config c = bpred_config_default;
+	struct bpred_config c = machine_default.bpred;
 	struct bpred *bp;
 
 	c.indirect_entries = 0;
@@ -358,7 +358,7 @@ static void test_355_a_wrong_path_leaves_no_trace_in_any_predictor(void **state)
 
 static void test_356_a_wrong_path_leaves_no_trace_in_loop_counts(void **state)
 {
-	struct bpred_config c = bpred_config_default;
+	struct bpred_config c = machine_default.bpred;
 
 	c.loop_predictor = 1;
 	c.loop_entries = 8;
@@ -367,7 +367,7 @@ static void test_356_a_wrong_path_leaves_no_trace_in_loop_counts(void **state)
 
 static void test_357_a_wrong_path_leaves_no_trace_in_small_or_odd_machines(void **state)
 {
-	struct bpred_config c = bpred_config_default;
+	struct bpred_config c = machine_default.bpred;
 
 	c.ras_entries = 3;
 	c.tage_tables = 5;

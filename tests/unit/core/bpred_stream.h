@@ -26,7 +26,7 @@ static const struct inst stream_coroutine = { .op = OP_JALR, .rd = 1, .rs1 = 5, 
 
 static inline struct bpred_config stream_config(const char *direction)
 {
-	struct bpred_config c = bpred_config_default;
+	struct bpred_config c = machine_default.bpred;
 
 	strcpy(c.direction, direction);
 	return c;

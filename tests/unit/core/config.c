@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config.h"
+#include "machine/machine.h"
 
 static void test_300_every_shipped_machine_can_be_built(void **state)
 {
 	assert_true(machine_files_count >= 6);
 	for (size_t i = 0; i < machine_files_count; i++) {
-		struct core_config c;
+		struct machine c;
 		struct err e;
 
-		if (!config_load(&c, machine_files[i].name, &e) || !config_check(&c, &e))
+		if (!machine_load(&c, machine_files[i].name, &e) || !machine_check(&c, &e))
 			fail_msg("%s: %s", machine_files[i].name, e.text);
 		assert_string_equal(c.name, machine_files[i].name);
 		assert_true(c.summary[0]);
@@ -28,26 +28,26 @@ static void test_300_every_shipped_machine_can_be_built(void **state)
 static void test_301_a_printed_machine_reads_back_as_itself(void **state)
 {
 	for (size_t i = 0; i < machine_files_count; i++) {
-		struct core_config a, b;
+		struct machine a, b;
 		struct err e;
 		char *text = NULL;
 		size_t size;
 		FILE *f = open_memstream(&text, &size);
 
-		assert_true(config_load(&a, machine_files[i].name, &e));
-		assert_true(config_set(&a, "ideal.dmiss=0x1234,0x5678", &e));
-		config_print(&a, f);
+		assert_true(machine_load(&a, machine_files[i].name, &e));
+		assert_true(machine_set(&a, "ideal.dmiss=0x1234,0x5678", &e));
+		machine_print(&a, f);
 		fclose(f);
-		if (!config_parse(&b, text, "printed", &e))
+		if (!machine_parse(&b, text, "printed", &e))
 			fail_msg("%s", e.text);
-		for (size_t k = 0; k < config_params(); k++) {
-			struct param p = config_param(k);
+		for (size_t k = 0; k < machine_params_count; k++) {
+			const struct param *p = &machine_params[k];
 			char va[1024], vb[1024];
 
-			if (!strcmp(p.key, "base"))
+			if (!strcmp(p->key, "base"))
 				continue;
-			config_value(&a, &p, va, sizeof(va));
-			config_value(&b, &p, vb, sizeof(vb));
+			machine_param_text(&a, p, va, sizeof(va));
+			machine_param_text(&b, p, vb, sizeof(vb));
 			assert_string_equal(va, vb);
 		}
 		free(text);
@@ -57,10 +57,10 @@ static void test_301_a_printed_machine_reads_back_as_itself(void **state)
 /* The message that a machine file's text gives. */
 static const char *message(const char *text, struct err *e)
 {
-	struct core_config c;
+	struct machine c;
 
 	e->text[0] = 0;
-	if (config_parse(&c, text, "m.ini", e) && config_check(&c, e))
+	if (machine_parse(&c, text, "m.ini", e) && machine_check(&c, e))
 		return "";
 	return e->text;
 }
@@ -111,40 +111,40 @@ static void test_305_text_that_is_no_machine_is_named_with_its_line(void **state
 
 static void test_306_a_machine_can_start_from_another(void **state)
 {
-	struct core_config c;
+	struct machine c;
 	struct err e;
 
 	assert_true(
-	    config_parse(&c, "[machine]\nbase = fields2004\n[window]\nrob = 80\n", "m.ini", &e));
+	    machine_parse(&c, "[machine]\nbase = fields2004\n[window]\nrob = 80\n", "m.ini", &e));
 	assert_int_equal(c.rob, 80);
 	assert_int_equal(c.issue_width, 6);
 	assert_false(
-	    config_parse(&c, "[window]\nrob = 80\n[machine]\nbase = fields2004\n", "m.ini", &e));
-	assert_false(config_parse(&c, "[machine]\nbase = nowhere\n", "m.ini", &e));
+	    machine_parse(&c, "[window]\nrob = 80\n[machine]\nbase = fields2004\n", "m.ini", &e));
+	assert_false(machine_parse(&c, "[machine]\nbase = nowhere\n", "m.ini", &e));
 }
 
 static void test_307_set_needs_section_key_and_value(void **state)
 {
-	struct core_config c;
+	struct machine c;
 	struct err e;
 
-	config_default(&c);
-	assert_true(config_set(&c, "l1d.size=64k", &e));
+	c = machine_default;
+	assert_true(machine_set(&c, "l1d.size=64k", &e));
 	assert_int_equal(c.mem.cache[MEM_L1D].size_bytes, 65536);
-	assert_false(config_set(&c, "l1d.size", &e));
-	assert_false(config_set(&c, "size=3", &e));
-	assert_true(config_set(&c, "ideal.bmisp=on", &e));
+	assert_false(machine_set(&c, "l1d.size", &e));
+	assert_false(machine_set(&c, "size=3", &e));
+	assert_true(machine_set(&c, "ideal.bmisp=on", &e));
 	assert_int_equal(c.ideal_all, IDEAL_BMISP);
-	assert_true(config_set(&c, "bpred.direction=gshare", &e));
-	assert_false(config_set(&c, "bpred.direction=oracle", &e));
+	assert_true(machine_set(&c, "bpred.direction=gshare", &e));
+	assert_false(machine_set(&c, "bpred.direction=oracle", &e));
 }
 
 static void test_308_the_papers_tables_are_in_the_machines(void **state)
 {
-	struct core_config c;
+	struct machine c;
 	struct err e;
 
-	assert_true(config_load(&c, "boom-tip", &e)); /* tip2021, table A.1 */
+	assert_true(machine_load(&c, "boom-tip", &e)); /* tip2021, table A.1 */
 	assert_int_equal(c.rob, 128);
 	assert_int_equal(c.fetch_width, 8);
 	assert_int_equal(c.fetch_buffer, 32);
@@ -154,18 +154,18 @@ static void test_308_the_papers_tables_are_in_the_machines(void **state)
 	assert_int_equal(c.int_queue, 40);
 	assert_int_equal(c.fp_queue, 32);
 	assert_int_equal(c.mem.cache[MEM_LLC].size_bytes, 4 << 20);
-	assert_true(config_load(&c, "boom-tea", &e)); /* tea2023, table B.2 */
+	assert_true(machine_load(&c, "boom-tea", &e)); /* tea2023, table B.2 */
 	assert_int_equal(c.rob, 192);
 	assert_int_equal(c.mem.cache[MEM_L1D].mshrs, 16);
 	assert_int_equal(c.mem.cache[MEM_L2].size_bytes, 0);
-	assert_true(config_load(&c, "fields2004", &e)); /* table VII */
+	assert_true(machine_load(&c, "fields2004", &e)); /* table VII */
 	assert_int_equal(c.unified_queue, 64);
 	assert_int_equal(c.fetch_taken, 2);
 	assert_int_equal(c.mem.mem.latency, 100);
-	assert_true(config_load(&c, "eyerman2006", &e)); /* table 2 */
+	assert_true(machine_load(&c, "eyerman2006", &e)); /* table 2 */
 	assert_int_equal(c.shared_queue, 64);
 	assert_int_equal(c.mem.mem.latency, 250);
-	assert_true(config_load(&c, "puzak2007", &e)); /* sections 4 and 5 */
+	assert_true(machine_load(&c, "puzak2007", &e)); /* sections 4 and 5 */
 	assert_int_equal(c.rob, 32);
 	assert_int_equal(c.mem.line_bytes, 128);
 }
@@ -178,13 +178,13 @@ static void test_309_no_text_is_too_strange_to_be_read(void **state)
 	for (unsigned i = 0; i < 400; i++) {
 		char *text = x_strdup(machine_files[rng_below(&r, machine_files_count)].text);
 		size_t n = strlen(text);
-		struct core_config c;
+		struct machine c;
 		struct err e;
 
 		for (unsigned k = 0; k < 1 + i % 8; k++)
 			text[rng_below(&r, n)] = (char)(1 + rng_below(&r, 255));
 		e.text[0] = 0;
-		if (!config_parse(&c, text, "m.ini", &e) || !config_check(&c, &e))
+		if (!machine_parse(&c, text, "m.ini", &e) || !machine_check(&c, &e))
 			assert_true(e.text[0]);
 		free(text);
 	}

@@ -3,14 +3,14 @@
 
 #include <inttypes.h>
 
-void config_of(struct core_config *c, const char *machine, const char *const *sets)
+void config_of(struct machine *c, const char *machine, const char *const *sets)
 {
 	struct err e;
 
-	if (!config_load(c, machine, &e))
+	if (!machine_load(c, machine, &e))
 		fail_msg("%s", e.text);
 	for (; sets && *sets; sets++)
-		if (!config_set(c, *sets, &e))
+		if (!machine_set(c, *sets, &e))
 			fail_msg("%s", e.text);
 }
 
@@ -25,7 +25,7 @@ struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds)
 	struct guest_config guest_config = { .argv = k->program ? program_args : kernel_args,
 					     .envp = (char **)kernel_environment,
 					     .streams = k->streams };
-	struct core_config config;
+	struct machine config;
 	struct err e;
 
 	snprintf(number, sizeof(number), "%u", k->kernel);
@@ -35,7 +35,6 @@ struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds)
 	for (unsigned i = 0; k->args && k->args[i] && i < 6; i++)
 		program_args[i + 1] = (char *)k->args[i];
 	config_of(&config, k->machine, k->sets);
-	config.check = k->check;
 
 	struct guest *g = guest_new(&guest_config, &e);
 
@@ -46,6 +45,8 @@ struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds)
 
 	if (!c)
 		fail_msg("%s", e.text);
+	if (k->check)
+		core_checked(c);
 	assert_int_equal(core_run(c, 0), CORE_ENDED);
 
 	struct core_stats stats = *core_stats(c);

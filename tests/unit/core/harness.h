@@ -38,7 +38,7 @@ extern char *const kernel_environment[];
 struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds);
 /* Cycles per round, from the difference of two runs. */
 double cycles_per_round(const struct kernel_run *k, uint64_t from, uint64_t to);
-void config_of(struct core_config *c, const char *machine, const char *const *sets);
+void config_of(struct machine *c, const char *machine, const char *const *sets);
 
 #define assert_near(value, expected, percent)                                                      \
 	do {                                                                                       \

@@ -30,7 +30,7 @@ static void random_value(const struct param *p, struct rng *r, char *text, size_
 		snprintf(text, size, "%s", p->choices[rng_below(r, n)]);
 		return;
 	}
-	if (p->type == PARAM_BOOL8 || p->type == PARAM_BOOL32 || p->type == PARAM_IDEAL) {
+	if (p->type == PARAM_BOOL || p->type == PARAM_IDEAL) {
 		snprintf(text, size, "%s",
 			 rng_below(r, p->type == PARAM_IDEAL ? 8 : 2) == 1 ? "on" : "off");
 		return;
@@ -61,29 +61,31 @@ static void test_361_every_legal_machine_runs_to_the_end(void **state)
 					.check = true };
 		char sets[24][96];
 		const char *list[25] = { NULL };
-		struct core_config c;
+		struct machine c;
 		struct err e;
 		unsigned n = 0;
 		bool ok = true;
 
 		config_of(&c, k.machine, NULL);
 		while (n < 24) {
-			struct param p = config_param(rng_below(&r, config_params()));
+			const struct param *p =
+			    &machine_params[rng_below(&r, machine_params_count)];
 			char value[64];
 
-			if (p.type == PARAM_TEXT || p.type == PARAM_REAL || p.type == PARAM_BPRED ||
-			    strstr(p.key, "page") || !strcmp(p.key, "size"))
+			if (p->type == PARAM_TEXT || p->type == PARAM_REAL ||
+			    !strcmp(p->section, "bpred") || strstr(p->key, "page") ||
+			    !strcmp(p->key, "size"))
 				continue;
-			random_value(&p, &r, value, sizeof(value));
-			snprintf(sets[n], sizeof(sets[n]), "%s.%s=%s", p.section, p.key, value);
+			random_value(p, &r, value, sizeof(value));
+			snprintf(sets[n], sizeof(sets[n]), "%s.%s=%s", p->section, p->key, value);
 			list[n] = sets[n];
-			ok = ok && config_set(&c, sets[n], &e);
+			ok = ok && machine_set(&c, sets[n], &e);
 			n++;
 			if (rng_below(&r, 12) == 0)
 				break;
 		}
 		list[n] = NULL;
-		if (!ok || !config_check(&c, &e))
+		if (!ok || !machine_check(&c, &e))
 			continue;
 		legal++;
 		k.sets = list;
@@ -128,7 +130,7 @@ static struct guest *new_guest(char *kernel, char *rounds)
 
 static void test_364_running_in_pieces_changes_nothing(void **state)
 {
-	struct core_config config;
+	struct machine config;
 	struct err e;
 
 	config_of(&config, "boom-tip", NULL);
@@ -147,7 +149,7 @@ static void test_364_running_in_pieces_changes_nothing(void **state)
 
 static void test_365_a_limit_stops_after_exactly_so_many_instructions(void **state)
 {
-	struct core_config config;
+	struct machine config;
 	struct err e;
 
 	config_of(&config, "boom-tip", NULL);
@@ -168,7 +170,7 @@ static void test_365_a_limit_stops_after_exactly_so_many_instructions(void **sta
 
 static void test_366_warming_teaches_caches_and_predictors(void **state)
 {
-	struct core_config config;
+	struct machine config;
 	struct err e;
 	uint64_t cycles[2];
 

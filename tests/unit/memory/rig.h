@@ -55,7 +55,7 @@ static inline void rig_config(struct memsys_config *cfg)
 {
 	int i;
 
-	memsys_config_default(cfg);
+	*cfg = machine_default.mem;
 	for (i = 0; i < MEM_CACHES; i++) {
 		cfg->cache[i].ways = i <= MEM_L1D ? 2 : 4;
 		cfg->cache[i].mshrs = 8;
@@ -75,7 +75,7 @@ static inline struct rig *rig_new(const struct memsys_config *cfg)
 	struct memsys_callbacks cb = { .ctx = g, .done = rig_done, .wake = rig_wake };
 	struct err e = { "" };
 
-	if (!memsys_check(cfg, &e))
+	if (!machine_check_memory(cfg, &e))
 		fail_msg("%s", e.text);
 	g->cfg = *cfg;
 	g->res = x_calloc(RIG_TOKENS, sizeof(*g->res));

@@ -2,7 +2,7 @@
 /*
  * The memory system as a whole, on random machines and random requests: nothing is lost, nothing
  * completes twice, jumping from event to event equals stepping through every cycle, equal runs are
- * equal, warming leaves the state that timing leaves; and the sentences of memsys_check().
+ * equal, warming leaves the state that timing leaves; and the sentences of machine_check_memory().
  */
 #include "rig.h"
 
@@ -43,7 +43,7 @@ static void random_config(struct rng *r, struct memsys_config *c)
 {
 	int i;
 
-	memsys_config_default(c);
+	*c = machine_default.mem;
 	c->line_bytes = 16u << pick(r, 4);
 	for (i = 0; i < MEM_CACHES; i++)
 		random_cache(r, &c->cache[i], c->line_bytes, i);
@@ -395,11 +395,11 @@ static void test_490_bad_machines_are_refused_with_the_key_and_what_is_valid(voi
 	do {                                                                                       \
 		const char *const parts[] = { __VA_ARGS__ };                                       \
 		uint32_t p;                                                                        \
-		memsys_config_default(&c);                                                         \
-		assert_true(memsys_check(&c, &e));                                                 \
+		c = machine_default.mem;                                                           \
+		assert_true(machine_check_memory(&c, &e));                                         \
 		change;                                                                            \
 		e.text[0] = 0;                                                                     \
-		assert_false(memsys_check(&c, &e));                                                \
+		assert_false(machine_check_memory(&c, &e));                                        \
 		for (p = 0; p < ARRAY_LEN(parts); p++) {                                           \
 			if (!strstr(e.text, parts[p]))                                             \
 				fail_msg("\"%s\" does not say \"%s\"", e.text, parts[p]);          \

@@ -5,7 +5,7 @@ import sys
 
 out, files = sys.argv[1], sorted(sys.argv[2:])
 with open(out, "w", encoding="utf-8") as c:
-    c.write('/* Generated from machines/ by embed_machines.py. */\n#include "core/config.h"\n\n')
+    c.write('/* Generated from machines/ by embed_machines.py. */\n#include "machine/machine.h"\n\n')
     c.write("const struct machine_file machine_files[] = {\n")
     for path in files:
         with open(path, encoding="utf-8") as f:
