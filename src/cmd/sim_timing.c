@@ -23,11 +23,11 @@ bool sim_timing_config(const struct sim_options *options, struct core_config *co
 {
 	if (!config_load(config, options->machine ? options->machine : SIM_DEFAULT_MACHINE, e))
 		return false;
-	for (size_t i = 0; i < options->set.count; i++) {
+	for (size_t i = 0; i < options->sets.count; i++) {
 		struct err inner;
 
-		if (!config_set(config, options->set.items[i], &inner))
-			return err_set(e, "--set %s: %s", options->set.items[i], inner.text);
+		if (!config_set(config, options->sets.items[i], &inner))
+			return err_set(e, "--set %s: %s", options->sets.items[i], inner.text);
 	}
 	return config_check(config, e);
 }
