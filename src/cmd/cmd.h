@@ -20,6 +20,7 @@ enum cmd_type {
 	CMD_NUMBER,  /* uint64_t: util/number.h */
 	CMD_CHOICE,  /* int: index into choices */
 	CMD_STRINGS, /* struct cmd_strings: every one given, in order */
+	CMD_PATH = CMD_TEXT,
 };
 
 /* The values of an option that can be given more than once; NULL-terminated unless count is 0. */
@@ -28,8 +29,16 @@ struct cmd_strings {
 	size_t count;
 };
 
+/* The C type of each, for structs that are made from a table (jobs/recipe.def). */
+#define CMD_VALUE_SWITCH  bool
+#define CMD_VALUE_TEXT	  const char *
+#define CMD_VALUE_PATH	  const char *
+#define CMD_VALUE_NUMBER  uint64_t
+#define CMD_VALUE_CHOICE  int
+#define CMD_VALUE_STRINGS struct cmd_strings
+
 struct cmd_option {
-	const char *name; /* long name without dashes; NULL ends a table */
+	const char *name; /* long name without dashes; NULL: a group, or the end of the table */
 	enum cmd_type type;
 	size_t offset;	  /* of the value in the command's values */
 	const char *arg;  /* what its argument is called in help; NULL for a switch */
@@ -37,13 +46,25 @@ struct cmd_option {
 	const char *const *choices; /* CMD_CHOICE: the words, NULL-terminated */
 	char letter;		    /* one-letter form; 0: none */
 	struct number_range range;  /* CMD_NUMBER: what is valid; all that fits by default */
-	uint64_t unset;		    /* CMD_NUMBER: the value if it is not given */
+	uint64_t unset;		    /* CMD_NUMBER, CMD_CHOICE: the value if it is not given */
 	/* CMD_TEXT, CMD_STRINGS: false, and what is wrong in e, if it cannot be; NULL: any text but
 	 * an empty one is valid. What depends on other options is for the command itself. */
 	bool (*check)(const char *text, struct err *e);
+	/* Instead of all that: the options of another table, whose values begin at `offset`. */
+	const struct cmd_option *group;
 };
 
 #define OPTION_NOT_GIVEN UINT64_MAX /* as cmd_option.unset, where 0 means something */
+
+/* Goes through a table of options and those of its groups: begin with { .at = table }. */
+struct cmd_walk {
+	const struct cmd_option *at;
+	const struct cmd_option *after; /* the group that `at` is in; NULL: none */
+};
+/* The next one, with its offset in the command's values; false: there is none. */
+bool cmd_walk(struct cmd_walk *w, struct cmd_option *out);
+/* If the option, with that offset, has another value than without being given. */
+bool cmd_given(const struct cmd_option *o, const void *values);
 
 struct cmd_example {
 	const char *line; /* what to type */

@@ -229,6 +229,8 @@ static void put_option(FILE *out, const struct format *f, const struct cmd_optio
 
 static void put_command(FILE *out, const struct format *f, const struct command *c)
 {
+	struct cmd_walk w = { .at = c->options };
+	struct cmd_option o;
 	char name[64], line[160];
 
 	snprintf(name, sizeof(name), f == &man_format ? "culprit-%s" : "culprit %s", c->name);
@@ -240,9 +242,9 @@ static void put_command(FILE *out, const struct format *f, const struct command 
 	f->heading(out, "description");
 	put_paragraphs(out, f, c->description);
 	f->heading(out, "options");
-	for (const struct cmd_option *o = c->options; o && o->name; o++)
-		if (o->help)
-			put_option(out, f, o);
+	while (cmd_walk(&w, &o))
+		if (o.help)
+			put_option(out, f, &o);
 	f->item(out, "-h, --help", NULL, "Prints this text.");
 	if (c->exit_status) {
 		f->heading(out, "exit status");

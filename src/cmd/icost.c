@@ -64,69 +64,48 @@ static void plan_what_if(struct plan *p, const struct rerun *r, size_t index,
 	p->jobs[p->count++] = rerun_job(r, w->text, settings, 1);
 }
 
-/* Runs what was planned and fills in what it found. False if it could not begin; *failed counts
- * runs that went wrong. */
-static bool run_plan(struct plan *p, const struct rerun *r, const struct icost_values *v,
-		     struct icost_truth *truth, struct icost_what_if *what_if, int *failed,
-		     struct err *e)
+/* Fills in what the jobs found. */
+static void take_found(const struct plan *p, struct icost_truth *truth,
+		       struct icost_what_if *what_if)
 {
-	struct jobs_line line = { 0 };
-	const struct jobs_options jo = { .parallel = (unsigned)v->simulating.jobs,
-					 .cache_dir = v->simulating.cache,
-					 .again = v->simulating.again,
-					 .progress = jobs_line_show,
-					 .progress_ctx = &line };
-	const bool ok = jobs_run(p->jobs, p->count, &jo, e);
-	jobs_line_end(&line);
-	const bool repeats = ok && p->jobs[0].status != JOB_FAILED &&
-			     simulating_repeats("icost", r, &p->jobs[0], truth->cycles);
-	if (ok && !repeats)
-		(*failed)++;
-	for (size_t i = 0; i < p->count; i++) {
-		struct rerun_result result;
-		struct err inner = { "" };
-		struct job *j = &p->jobs[i];
-		if (ok && (j->status == JOB_DONE || j->status == JOB_CACHED) &&
-		    rerun_read(j, &result, &inner)) {
-			const double saved = truth->cycles - (double)result.cycles;
-			if (i && repeats && p->set[i]) {
-				truth->known[p->set[i]] = true;
-				truth->cost[p->set[i]] = saved;
-			} else if (i && repeats) {
-				what_if[p->what_if[i]].verified = true;
-				what_if[p->what_if[i]].simulated = saved;
-			}
-		} else if (ok) {
-			(*failed)++;
-			warn("icost: the run '%s' failed: %s", j->name,
-			     j->message ? j->message : inner.text);
+	for (size_t i = 1; i < p->count; i++) {
+		double cycles;
+		if (!simulating_cycles(&p->jobs[i], &cycles))
+			continue;
+		const double saved = truth->cycles - cycles;
+		if (p->set[i]) {
+			truth->known[p->set[i]] = true;
+			truth->cost[p->set[i]] = saved;
+		} else {
+			what_if[p->what_if[i]].verified = true;
+			what_if[p->what_if[i]].simulated = saved;
 		}
-		job_free(j);
 	}
-	return ok;
 }
 
 static bool simulate(struct store *s, const struct icost_values *v, const struct asked *asked,
-		     struct icost_truth *truth, struct icost_what_if *what_if, size_t nwhat_if,
-		     int *failed, struct err *e)
+		     struct icost_truth *truth, struct icost_what_if *what_if, size_t *failed,
+		     struct err *e)
 {
-	if (store_number(s, "SELECT value FROM run WHERE key = 'regions'", 0))
-		return err_set(e,
-			       "%s covers a part of its run (--start, --stop), which cannot be "
-			       "simulated by itself",
-			       store_path(s));
 	struct rerun *r = rerun_open(s, v->simulating.simulator, v->simulating.cache, e);
 	if (!r)
 		return false;
 	struct plan *p = x_calloc(1, sizeof(*p));
-	truth->cycles = (double)store_number(s, "SELECT value FROM run WHERE key = 'cycles'", 0);
+	struct simulating_found found;
 	p->jobs[p->count++] = simulating_itself(r);
 	for (unsigned set = 1; (v->multisim || v->all) && set < ICOST_SETS; set++)
 		if (v->all || __builtin_popcount(set) <= 2)
 			plan_set(p, r, set);
-	for (size_t i = 0; v->verify && i < nwhat_if; i++)
+	for (size_t i = 0; v->verify && i < v->what_if.count; i++)
 		plan_what_if(p, r, i, &what_if[i], &asked[i]);
-	const bool ok = run_plan(p, r, v, truth, what_if, failed, e);
+	const bool ok =
+	    simulating_run("icost", s, r, &v->simulating, p->jobs, p->count, p->jobs, &found, e);
+	truth->cycles = found.cycles;
+	*failed = found.failed;
+	if (found.repeats)
+		take_found(p, truth, what_if);
+	for (size_t i = 0; i < p->count; i++)
+		job_free(&p->jobs[i]);
 	free(p);
 	rerun_close(r);
 	return ok;
@@ -150,7 +129,7 @@ static int icost_run(void *values, int nargs, char **args)
 	struct view_options o;
 	struct store *s;
 	struct err e = { "" };
-	int failed = 0;
+	size_t failed = 0;
 	if (v->what_if.count > WHAT_IF_MAX) {
 		warn("icost: at most %d --what-if at a time", WHAT_IF_MAX);
 		return 2;
@@ -168,7 +147,7 @@ static int icost_run(void *values, int nargs, char **args)
 	const bool simulated = ok && (v->multisim || v->all || v->verify) &&
 			       simulating_trusted("icost", s, &v->simulating);
 	if (simulated)
-		ok = simulate(s, v, asked, truth, what_if, v->what_if.count, &failed, &e);
+		ok = simulate(s, v, asked, truth, what_if, &failed, &e);
 	const struct icost_options io = { .focus = v->focus,
 					  .svg = v->svg,
 					  .truth =

@@ -12,20 +12,41 @@
 
 #include "util/nearest.h"
 
-static const struct cmd_option *find_long(const struct command *c, const char *name, size_t len)
+bool cmd_walk(struct cmd_walk *w, struct cmd_option *out)
 {
-	for (const struct cmd_option *o = c->options; o && o->name; o++)
-		if (!strncmp(o->name, name, len) && !o->name[len])
-			return o;
-	return NULL;
+	if (w->after && !w->at->name) {
+		w->at = w->after + 1;
+		w->after = NULL;
+	}
+	if (w->at && w->at->group) {
+		w->after = w->at;
+		w->at = w->after->group;
+	}
+	if (!w->at || !w->at->name)
+		return false;
+	*out = *w->at++;
+	out->offset += w->after ? w->after->offset : 0;
+	return true;
 }
 
-static const struct cmd_option *find_letter(const struct command *c, char letter)
+static bool find_long(const struct command *c, const char *name, size_t len, struct cmd_option *out)
 {
-	for (const struct cmd_option *o = c->options; o && o->name; o++)
-		if (letter && o->letter == letter)
-			return o;
-	return NULL;
+	struct cmd_walk w = { .at = c->options };
+
+	while (cmd_walk(&w, out))
+		if (!strncmp(out->name, name, len) && !out->name[len])
+			return true;
+	return false;
+}
+
+static bool find_letter(const struct command *c, char letter, struct cmd_option *out)
+{
+	struct cmd_walk w = { .at = c->options };
+
+	while (cmd_walk(&w, out))
+		if (letter && out->letter == letter)
+			return true;
+	return false;
 }
 
 static bool unknown_option(const struct command *c, const char *given, struct err *e)
@@ -33,11 +54,13 @@ static bool unknown_option(const struct command *c, const char *given, struct er
 	size_t len = strcspn(given, "=");
 	char word[64];
 	struct nearest near = { .word = word };
+	struct cmd_walk w = { .at = c->options };
+	struct cmd_option o;
 
 	snprintf(word, sizeof(word), "%.*s", (int)len, given + strspn(given, "-"));
 	word[strcspn(word, "=")] = '\0';
-	for (const struct cmd_option *o = c->options; o && o->name; o++)
-		nearest_try(&near, o->name);
+	while (cmd_walk(&w, &o))
+		nearest_try(&near, o.name);
 	nearest_try(&near, "help");
 	return err_set(
 	    e, "unknown option '%.*s'; the nearest is '--%s' ('culprit %s --help' lists all)",
@@ -108,41 +131,46 @@ static bool take_option(const struct command *c, int argc, char **argv, int *i, 
 			struct err *e)
 {
 	const char *word = argv[*i], *value = NULL;
-	const struct cmd_option *o;
+	struct cmd_option o;
+	bool known;
 
 	if (word[1] == '-') {
 		size_t len = strcspn(word + 2, "=");
-		o = find_long(c, word + 2, len);
+		known = find_long(c, word + 2, len, &o);
 		if (word[2 + len])
 			value = word + 2 + len + 1;
 	} else {
-		o = find_letter(c, word[1]);
+		known = find_letter(c, word[1], &o);
 		if (word[2])
 			value = word + 2;
 	}
-	if (!o)
+	if (!known)
 		return unknown_option(c, word, e);
-	if (o->type == CMD_SWITCH) {
+	if (o.type == CMD_SWITCH) {
 		if (value)
-			return err_set(e, "--%s takes no value, but '%s' was given", o->name, word);
+			return err_set(e, "--%s takes no value, but '%s' was given", o.name, word);
 	} else if (!value) {
 		if (*i + 1 >= argc)
-			return err_set(e, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
+			return err_set(e, "--%s needs a value: --%s %s", o.name, o.name, o.arg);
 		value = argv[++*i];
 	}
-	return set_value(o, value, values, e);
+	return set_value(&o, value, values, e);
 }
 
 bool cmd_parse(const struct command *c, int argc, char **argv, void *values, struct cmd_parsed *out,
 	       struct err *e)
 {
+	struct cmd_walk w = { .at = c->options };
+	struct cmd_option o;
 	bool options = true;
 
 	/* Positional arguments gather at the front of argv, in the room of words already taken. */
 	*out = (struct cmd_parsed){ .args = argv };
-	for (const struct cmd_option *o = c->options; o && o->name; o++)
-		if (o->type == CMD_NUMBER)
-			*(uint64_t *)((char *)values + o->offset) = o->unset;
+	while (cmd_walk(&w, &o))
+		if (o.type == CMD_NUMBER)
+			*(uint64_t *)((char *)values + o.offset) = o.unset;
+		else if (o.type == CMD_CHOICE)
+			*(int *)((char *)values + o.offset) = (int)o.unset;
 	for (int i = 0; i < argc; i++) {
 		char *word = argv[i];
 
@@ -172,7 +200,29 @@ bool cmd_parse(const struct command *c, int argc, char **argv, void *values, str
 
 void cmd_values_free(const struct command *c, void *values)
 {
-	for (const struct cmd_option *o = c->options; o && o->name; o++)
-		if (o->type == CMD_STRINGS)
-			free(((struct cmd_strings *)((char *)values + o->offset))->items);
+	struct cmd_walk w = { .at = c->options };
+	struct cmd_option o;
+
+	while (cmd_walk(&w, &o))
+		if (o.type == CMD_STRINGS)
+			free(((struct cmd_strings *)((char *)values + o.offset))->items);
+}
+
+bool cmd_given(const struct cmd_option *o, const void *values)
+{
+	const void *field = (const char *)values + o->offset;
+
+	switch (o->type) {
+	case CMD_SWITCH:
+		return *(const bool *)field;
+	case CMD_TEXT:
+		return *(const char *const *)field;
+	case CMD_NUMBER:
+		return *(const uint64_t *)field != o->unset;
+	case CMD_CHOICE:
+		return *(const int *)field != (int)o->unset;
+	case CMD_STRINGS:
+		return ((const struct cmd_strings *)field)->count;
+	}
+	return false;
 }

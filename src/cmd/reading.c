@@ -1,5 +1,43 @@
 /* SPDX-License-Identifier: MIT */
+/* What the commands that read a profile share: options of how to print, opening, the exit status. */
 #include "cmd/reading.h"
+
+#include "words/words.h"
+
+const struct cmd_option reading_group[] = {
+	{ .name = "json",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct reading, json),
+	  .help = "Prints JSON with stable keys" },
+	{ .name = "csv",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct reading, csv),
+	  .help = "Prints a table as comma-separated values" },
+	{ .name = "width",
+	  .type = CMD_NUMBER,
+	  .offset = offsetof(struct reading, width),
+	  .range = { 1, 1000, NUMBER_PLAIN },
+	  .arg = "COLUMNS",
+	  .help = "Columns to use; the terminal's by default, 100 in a pipe" },
+	{ .name = "limit",
+	  .type = CMD_NUMBER,
+	  .letter = 'n',
+	  .offset = offsetof(struct reading, limit),
+	  .arg = "N",
+	  .range = { 1, 1000000, NUMBER_DECIMAL },
+	  .help = "How many rows a list has, 10 by default" },
+	{ .name = NULL },
+};
+
+const struct cmd_option reading_profiler_group[] = {
+	{ .name = "profiler",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct reading, profiler),
+	  .arg = "NAME",
+	  .help = "Whose profile: oracle (the golden reference, default)" WORDS_PROFILERS(
+	      WORDS_COMMA) },
+	{ .name = NULL },
+};
 
 bool reading_options(const char *command, const struct reading *r, struct view_options *o)
 {

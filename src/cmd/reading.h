@@ -9,7 +9,6 @@
 #include "cmd/cmd.h"
 #include "store/store.h"
 #include "view/view.h"
-#include "words/words.h"
 
 /* First member of the values of every reading command. */
 struct reading {
@@ -18,34 +17,15 @@ struct reading {
 	const char *profiler;
 };
 
+/* Their rows in the option table of a command; --profiler by itself. */
+extern const struct cmd_option reading_group[], reading_profiler_group[];
 #define READING_OPTIONS                                                                            \
-	{ .name = "json",                                                                          \
-	  .type = CMD_SWITCH,                                                                      \
-	  .offset = offsetof(struct reading, json),                                                \
-	  .help = "Prints JSON with stable keys" },                                                \
-	    { .name = "csv",                                                                       \
-	      .type = CMD_SWITCH,                                                                  \
-	      .offset = offsetof(struct reading, csv),                                             \
-	      .help = "Prints a table as comma-separated values" },                                \
-	    { .name = "width",                                                                     \
-	      .type = CMD_NUMBER,                                                                  \
-	      .offset = offsetof(struct reading, width),                                           \
-	      .range = { 1, 1000, NUMBER_PLAIN },                                                  \
-	      .arg = "COLUMNS",                                                                    \
-	      .help = "Columns to use; the terminal's by default, 100 in a pipe" },                \
 	{                                                                                          \
-		.name = "limit", .type = CMD_NUMBER, .letter = 'n',                                \
-		.offset = offsetof(struct reading, limit), .arg = "N",                             \
-		.range = { 1, 1000000, NUMBER_DECIMAL },                                           \
-		.help = "How many rows a list has, 10 by default"                                  \
+		.group = reading_group                                                             \
 	}
-
 #define READING_PROFILER_OPTION                                                                    \
 	{                                                                                          \
-		.name = "profiler", .type = CMD_TEXT,                                              \
-		.offset = offsetof(struct reading, profiler), .arg = "NAME",                       \
-		.help = "Whose profile: oracle (the golden reference, default)" WORDS_PROFILERS(   \
-		    WORDS_COMMA)                                                                   \
+		.group = reading_profiler_group                                                    \
 	}
 
 #define READING_EXIT_STATUS                                                                        \

@@ -165,7 +165,7 @@ static int replay_run(void *values, int nargs, char **args)
 }
 
 static const struct cmd_option options[] = {
-	SESSION_OPTIONS(struct replay_values, session),
+	SESSION_OPTIONS(struct replay_values),
 	{ .name = "salvage",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct replay_values, salvage),

@@ -12,10 +12,23 @@
 
 #include "analysis/symbolise.h"
 #include "image/image.h"
+#include "jobs/recipe.h"
 #include "store/store.h"
 #include "util/nearest.h"
 
 #define ANALYSES_MAX 32
+
+const char *const session_trace_records[] = { "all", "committed", NULL };
+
+const struct cmd_option session_group[] = {
+#define SESSION(member, kind, option, use, ...)                                                    \
+	{ .name = option,                                                                          \
+	  .type = CMD_##kind,                                                                      \
+	  .offset = offsetof(struct session_options, member),                                      \
+	  __VA_ARGS__ },
+#include "jobs/recipe.def"
+	{ .name = NULL },
+};
 
 struct chosen {
 	const struct analysis *analysis;
@@ -71,11 +84,8 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 		       struct err *e)
 {
 	const char *list = o->analyze ? o->analyze : absent & WANT_CYCLES ? "none" : "profile";
-	bool ok = true, committed = o->trace_records && !strcmp(o->trace_records, "committed");
-	if (o->trace_records && !committed && strcmp(o->trace_records, "all"))
-		return err_set(e, "--trace-records: '%s' is neither all nor committed",
-			       o->trace_records);
-	if (o->trace_records && !o->trace)
+	bool ok = true;
+	if (o->trace_records >= 0 && !o->trace)
 		return err_set(e, "--trace-records says what goes into a trace; name it with "
 				  "--trace FILE");
 	if (!o->analyze && absent & WANT_CYCLES && !o->trace)
@@ -98,7 +108,9 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 	}
 	if (ok && o->trace)
 		/* All that the source has goes into the file, what is absent stays so. */
-		ok = choose(s, committed ? "committed" : "trace", 1, 0, e);
+		ok =
+		    choose(s, o->trace_records == SESSION_RECORDS_COMMITTED ? "committed" : "trace",
+			   1, 0, e);
 	return ok;
 }
 
@@ -331,6 +343,12 @@ struct emit *session_emit(struct session *s)
 	return s->bus ? bus_emit(s->bus) : NULL;
 }
 
+/* A row of the run's recipe that is known when the run is over. */
+static bool put_fact(struct store *db, enum recipe_item item, const char *text, struct err *e)
+{
+	return !text || store_insert(db, e, "run", "ss", recipe_rows[item].key, text);
+}
+
 static bool put_run(struct session *s, struct err *e)
 {
 	const struct trace_info *i = &s->info;
@@ -344,11 +362,11 @@ static bool put_run(struct session *s, struct err *e)
 	       (i->ended ? store_insert(db, e, "run", "si", "exit_status", (int64_t)i->exit_status)
 			 : store_insert(db, e, "run", "sn", "exit_status")) &&
 	       store_insert(db, e, "run", "sd", "host_seconds", i->host_seconds) &&
-	       (!i->files || store_insert(db, e, "run", "ss", "files", i->files)) &&
-	       (!i->folders || store_insert(db, e, "run", "ss", "folders", i->folders)) &&
-	       (!i->input || store_insert(db, e, "run", "ss", "input", i->input)) &&
+	       put_fact(db, RUN_files, i->files, e) && put_fact(db, RUN_folders, i->folders, e) &&
+	       put_fact(db, RUN_input, i->input, e) &&
 	       store_insert(db, e, "run", "sd", "clock_hz", i->meta.clock_hz) &&
-	       store_insert(db, e, "run", "si", "seed", (int64_t)s->options.seed) &&
+	       store_insert(db, e, "run", "si", recipe_rows[RUN_seed].key,
+			    (int64_t)s->options.seed) &&
 	       store_insert(db, e, "run", "si", "period", (int64_t)s->options.period) &&
 	       store_insert(db, e, "run", "si", "random", (int64_t)s->options.random);
 }

@@ -18,107 +18,28 @@
 #include "trace/file.h"
 #include "trace/trigger.h"
 
-/* Filled from the command line by the rows of SESSION_OPTIONS. */
+/* A member named `session` of the values of such a command; jobs/recipe.def has the options.
+ * analyze: "profile,bbv:4"; NULL: profile; "none". output: of the store; NULL: basename(program).culprit
+ * here. workers: OPTION_NOT_GIVEN: as the host has cores to spare. buffer_memory: 0: the default.
+ * period, frequency: 0: not given. trace_records: enum session_records, or -1: not given. */
 struct session_options {
-	const char *analyze;	/* "profile,bbv:4"; NULL: profile; "none" */
-	const char *output;	/* of the store; NULL: basename(program).culprit here */
-	uint64_t workers;	/* OPTION_NOT_GIVEN: as the host has cores to spare */
-	uint64_t buffer_memory; /* bytes; 0: the default */
-	struct cmd_strings start, stop;
-	uint64_t period;    /* cycles; 0: by frequency, else the default */
-	uint64_t frequency; /* samples a second of the machine's time; 0: by period */
-	bool random;
-	struct cmd_strings params;
-	const char *trace;
-	const char *trace_records; /* NULL: all; "committed" */
+#define SESSION(name, type, ...) CMD_VALUE_##type name;
+#include "jobs/recipe.def"
 };
+
+enum session_records { SESSION_RECORDS_ALL, SESSION_RECORDS_COMMITTED };
+extern const char *const session_trace_records[]; /* their words */
 
 #define SESSION_PERIOD_MAX 1000000000000000ull /* of cycles, and of samples a second */
 
 /* cmd_option.check for KEY=VALUE. */
 bool session_check_param(const char *text, struct err *e);
 
-/* Rows for the option table of a command whose values have a struct session_options `session`. */
-#define SESSION_ROW(values, session, option) .offset = offsetof(values, session.option)
-#define SESSION_OPTIONS(values, session)                                                           \
-	{ .name = "analyze",                                                                       \
-	  .type = CMD_TEXT,                                                                        \
-	  SESSION_ROW(values, session, analyze),                                                   \
-	  .arg = "LIST",                                                                           \
-	  .help = "What to compute: names with commas between ('culprit list analyses' shows "     \
-		  "them), profile by default, none for nothing. NAME:N spreads one over N "        \
-		  "workers." },                                                                    \
-	    { .name = "output",                                                                    \
-	      .type = CMD_TEXT,                                                                    \
-	      SESSION_ROW(values, session, output),                                                \
-	      .arg = "FILE",                                                                       \
-	      .letter = 'o',                                                                       \
-	      .help = "Where the profile goes; the program's name with .culprit, in this folder, " \
-		      "by default." },                                                             \
-	    { .name = "workers",                                                                   \
-	      .type = CMD_NUMBER,                                                                  \
-	      .range = { 0, 64, NUMBER_PLAIN },                                                    \
-	      .unset = OPTION_NOT_GIVEN,                                                           \
-	      SESSION_ROW(values, session, workers),                                               \
-	      .arg = "N",                                                                          \
-	      .help = "Threads that run analyses; 0: none but the main one. As many as there are " \
-		      "cores to spare by default." },                                              \
-	    { .name = "buffer-memory",                                                             \
-	      .type = CMD_NUMBER,                                                                  \
-	      .range = { 1, 1ull << 40, NUMBER_BINARY },                                           \
-	      SESSION_ROW(values, session, buffer_memory),                                         \
-	      .arg = "BYTES",                                                                      \
-	      .help = "Memory for records on their way to analyses, 16M by default (k, M, G: "     \
-		      "2^10, 2^20, 2^30)." },                                                      \
-	    { .name = "start",                                                                     \
-	      .type = CMD_STRINGS,                                                                 \
-	      SESSION_ROW(values, session, start),                                                 \
-	      .check = trigger_check,                                                              \
-	      .arg = "TRIGGER",                                                                    \
-	      .help =                                                                              \
-		  "Measures from here on: cycle:N, inst:N, pc:ADDR[#n], symbol:NAME[#n] (n-th "    \
-		  "time, #0 every time) or mark. The n-th --start goes with the n-th --stop." },   \
-	    { .name = "stop",                                                                      \
-	      .type = CMD_STRINGS,                                                                 \
-	      SESSION_ROW(values, session, stop),                                                  \
-	      .check = trigger_check,                                                              \
-	      .arg = "TRIGGER",                                                                    \
-	      .help = "… up to here." },                                                           \
-	    { .name = "period",                                                                    \
-	      .type = CMD_NUMBER,                                                                  \
-	      SESSION_ROW(values, session, period),                                                \
-	      .range = { 1, SESSION_PERIOD_MAX, NUMBER_DECIMAL },                                  \
-	      .arg = "CYCLES",                                                                     \
-	      .help = "Cycles between two samples, 1000 by default." },                            \
-	    { .name = "frequency",                                                                 \
-	      .type = CMD_NUMBER,                                                                  \
-	      SESSION_ROW(values, session, frequency),                                             \
-	      .range = { 1, SESSION_PERIOD_MAX, NUMBER_DECIMAL },                                  \
-	      .arg = "HZ",                                                                         \
-	      .help = "Samples a second of the machine's time, instead of --period: 4000 is "      \
-		      "what perf takes." },                                                        \
-	    { .name = "random",                                                                    \
-	      .type = CMD_SWITCH,                                                                  \
-	      SESSION_ROW(values, session, random),                                                \
-	      .help = "Samples at a random cycle of each period." },                               \
-	    { .name = "param",                                                                     \
-	      .type = CMD_STRINGS,                                                                 \
-	      SESSION_ROW(values, session, params),                                                \
-	      .arg = "KEY=VALUE",                                                                  \
-	      .check = session_check_param,                                                        \
-	      .help = "A parameter of an analysis that runs ('culprit list analyses' shows "       \
-		      "them)." },                                                                  \
-	    { .name = "trace",                                                                     \
-	      .type = CMD_TEXT,                                                                    \
-	      SESSION_ROW(values, session, trace),                                                 \
-	      .arg = "FILE",                                                                       \
-	      .help =                                                                              \
-		  "Writes all records to FILE, for 'culprit replay' and 'culprit pipeline'." },    \
+/* The row of these options in the option table of a command. */
+extern const struct cmd_option session_group[];
+#define SESSION_OPTIONS(values)                                                                    \
 	{                                                                                          \
-		.name = "trace-records", .type = CMD_TEXT,                                         \
-		SESSION_ROW(values, session, trace_records), .arg = "all|committed",               \
-		.help = "What --trace writes: all records, or committed instructions alone, for "  \
-			"less time and space; csv and folded can be made from those."              \
+		.group = session_group, .offset = offsetof(values, session)                        \
 	}
 
 /* What is known before the run. Everything stays the caller's and is copied where needed. */

@@ -44,42 +44,6 @@ static void catch_stop(struct guest *g)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-static bool check_env(const struct cmd_strings *env, struct err *e)
-{
-	for (size_t i = 0; i < env->count; i++) {
-		const char *equals = strchr(env->items[i], '=');
-		if (!equals || equals == env->items[i])
-			return err_set(e, "--env: '%s' is not NAME=VALUE", env->items[i]);
-	}
-	return true;
-}
-
-/* What concerns the modelled machine, and what is measured on it, means nothing without one. */
-static bool check_functional(const struct sim_options *o, struct err *e)
-{
-	const struct session_options *s = &o->session;
-	const char *given = o->machine			     ? "machine"
-			    : o->set.count		     ? "set"
-			    : o->fast_forward		     ? "fast-forward"
-			    : o->warm			     ? "warm"
-			    : s->analyze		     ? "analyze"
-			    : s->output			     ? "output"
-			    : s->trace			     ? "trace"
-			    : s->trace_records		     ? "trace-records"
-			    : s->start.count		     ? "start"
-			    : s->stop.count		     ? "stop"
-			    : s->period			     ? "period"
-			    : s->frequency		     ? "frequency"
-			    : s->random			     ? "random"
-			    : s->params.count		     ? "param"
-			    : s->buffer_memory		     ? "buffer-memory"
-			    : s->workers != OPTION_NOT_GIVEN ? "workers"
-							     : NULL;
-
-	return !o->functional || !given ||
-	       err_set(e, "--%s means nothing with --functional, which models no machine", given);
-}
-
 /* The guest's environment does not depend on the host's, so that runs repeat; --env adds to it. */
 static char **make_env(const struct cmd_strings *added)
 {
@@ -221,13 +185,12 @@ static int sim_run_command(void *values, int nargs, char **args)
 		.forked_ctx = &s,
 	};
 	struct confine_report confined = { .net = true };
-	struct sim_limits limits;
+	const struct sim_limits limits = sim_limits(o);
 	char **env = NULL, *program = NULL;
 	struct err e;
 	int status = 2;
 
-	if (!check_functional(o, &e) || !check_env(&o->env, &e) || !sim_sandbox_check(o, &e) ||
-	    !sim_limits(o, &limits, &e) || !sim_streams_open(o, &s.streams, &e)) {
+	if (!sim_options_check(o, &e) || !sim_streams_open(o, &s.streams, &e)) {
 		sim_streams_close(&s.streams);
 		warn("sim: %s", e.text);
 		return 2;
@@ -235,7 +198,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 	program = find_program(args[0], o->sysroot);
 	if (!o->functional)
 		trust_key_load(&s.key, &e);
-	if (o->sandbox.on &&
+	if (o->sandbox &&
 	    !sim_sandbox_enter(o, s.streams.fds, program, limits.output, &confined, &status, &e)) {
 		/* The process outside, when all is over. */
 		sim_streams_close(&s.streams);
@@ -265,10 +228,10 @@ static int sim_run_command(void *values, int nargs, char **args)
 	s.guest = guest_new(&config, &e);
 	sim_streams_close(&s.streams);
 	/* Before there are threads, which inherit it. */
-	if (s.guest && !o->sandbox.on)
+	if (s.guest && !o->sandbox)
 		confine_drop(&confined);
-	confine_describe(&confined, o->sandbox.on, s.confined, sizeof(s.confined));
-	if (s.guest && o->sandbox.on)
+	confine_describe(&confined, o->sandbox, s.confined, sizeof(s.confined));
+	if (s.guest && o->sandbox)
 		warn("sandbox: %s", s.confined);
 	if (s.guest && !o->functional)
 		s.core = sim_timing_new(s.guest, o, &e);
@@ -300,204 +263,6 @@ static int sim_run_command(void *values, int nargs, char **args)
 	free(env);
 	return status;
 }
-
-static bool check_content(const char *text, struct err *e)
-{
-	return (*text >= '0' && *text <= '2' && text[1] == '=' && text[2]) ||
-	       err_set(e, "'%s' is not valid: N=FILE, N one of 0, 1 and 2", text);
-}
-
-/* In the order of enum guest_children. */
-static const char *const children_choices[] = { "functional", "simulated", NULL };
-
-#define OPTION(field) .offset = offsetof(struct sim_options, field)
-static const struct cmd_option options[] = {
-	{ .name = "functional",
-	  .type = CMD_SWITCH,
-	  OPTION(functional),
-	  .help = "Runs the program for its result alone, as fast as the host allows, without a "
-		  "timing model." },
-	{ .name = "machine",
-	  .type = CMD_TEXT,
-	  OPTION(machine),
-	  .arg = "NAME|FILE.ini",
-	  .help = "The machine to model; 'culprit machines' lists them. boom-tip unless given." },
-	{ .name = "set",
-	  .type = CMD_STRINGS,
-	  OPTION(set),
-	  .arg = "SECTION.KEY=VALUE",
-	  .help = "Changes a parameter of the machine, or idealises a category of events "
-		  "(ideal.dmiss=on). May be given more than once." },
-	{ .name = "fast-forward",
-	  .type = CMD_NUMBER,
-	  OPTION(fast_forward),
-	  .range = { 0, SIM_INSTS_MAX, NUMBER_DECIMAL },
-	  .arg = "N",
-	  .help = "Runs the first N instructions at full speed, untimed." },
-	{ .name = "warm",
-	  .type = CMD_NUMBER,
-	  OPTION(warm),
-	  .range = { 0, SIM_INSTS_MAX, NUMBER_DECIMAL },
-	  .arg = "N",
-	  .help = "Then runs N instructions untimed while caches, TLBs and predictors learn." },
-	{ .name = "sysroot",
-	  .type = CMD_TEXT,
-	  OPTION(sysroot),
-	  .arg = "DIR",
-	  .help =
-	      "Looks absolute guest paths up under DIR first: the program, its interpreter, its "
-	      "libraries, the files that it opens." },
-	{ .name = "max-insts",
-	  .type = CMD_NUMBER,
-	  OPTION(max_insts),
-	  .range = { 1, SIM_INSTS_MAX, NUMBER_DECIMAL },
-	  .arg = "N",
-	  .help = "Stops after exactly N instructions (k, M, G may follow: 10^3, 10^6, 10^9)." },
-	{ .name = "env",
-	  .type = CMD_STRINGS,
-	  OPTION(env),
-	  .arg = "NAME=VALUE",
-	  .help = "Sets a variable of the guest's environment, which otherwise is small and always "
-		  "the same. May be given more than once." },
-	{ .name = "streams",
-	  .type = CMD_TEXT,
-	  OPTION(streams),
-	  .arg = "IN,OUT,ERR",
-	  .help =
-	      "Gives the guest standard streams of its own, each null, zero, full, random, file, "
-	      "pipe, socket, terminal (terminal:COLUMNSxROWS), closed, =N for the very stream N, "
-	      "or - for culprit's. How a stream is opened may follow: +r, +w, +rw, +append, "
-	      "+nonblock, +sync, +dsync, +direct, +noatime; of a file also +size=N, +at=N (the "
-	      "position), +mode=OCTAL, +of=N (stream N's file) and +as=PATH (looks like that one "
-	      "to stat). Nothing is to be read there, "
-	      "and what is written is thrown away. For programs that look at where they write." },
-	{ .name = "content",
-	  .type = CMD_STRINGS,
-	  OPTION(content),
-	  .arg = "N=FILE",
-	  .check = check_content,
-	  .help = "What is at first in the file that --streams makes for stream N." },
-	{ .name = "input",
-	  .type = CMD_TEXT,
-	  OPTION(input),
-	  .arg = "FILE",
-	  .help = "What is to be read from the pipe or terminal that --streams makes: pieces, "
-		  "each with its length before it, as a profile keeps them." },
-	{ .name = "forget-input",
-	  .type = CMD_SWITCH,
-	  OPTION(forget_input),
-	  .help = "Does not keep in the profile what the guest reads from a pipe or a terminal. "
-		  "Without that the run cannot be simulated again." },
-	{ .name = "hide",
-	  .type = CMD_STRINGS,
-	  OPTION(hide),
-	  .arg = "FILE",
-	  .help = "Leaves a file out when the guest lists the folder it is in, as the profile and "
-		  "everything else that culprit writes is left out. May be given more than once." },
-	{ .name = "seed",
-	  .type = CMD_NUMBER,
-	  OPTION(seed),
-	  .arg = "N",
-	  .help = "Changes what the guest gets as random numbers and process id; 0 unless given." },
-	{ .name = "real-time",
-	  .type = CMD_SWITCH,
-	  OPTION(real_time),
-	  .help = "Gives the guest the host's clock and random numbers: runs no longer repeat." },
-	{ .name = "children",
-	  .type = CMD_CHOICE,
-	  OPTION(children),
-	  .choices = children_choices,
-	  .help =
-	      "What becomes of processes that the guest forks: they run unmeasured (functional, "
-	      "the default), or each is measured and reported by itself, from its fork or the "
-	      "program that it executes on (simulated). What it writes has the name of the "
-	      "first process' file and a number: FILE.2 is the second child's, FILE.2.1 the "
-	      "first child's of that one." },
-	{ .name = "interpreter",
-	  .type = CMD_SWITCH,
-	  OPTION(interpreter),
-	  .help = "Never generates host code. Slower, same result." },
-	{ .name = "profile",
-	  .type = CMD_SWITCH,
-	  OPTION(profile),
-	  .help = "Prints the instruction mix and the functions that executed most instructions." },
-	{ .name = "sandbox",
-	  .type = CMD_SWITCH,
-	  OPTION(sandbox.on),
-	  .help =
-	      "Confines the guest, and culprit with it, by the kernel's own means: it reads the "
-	      "program, its libraries, the sysroot and what --allow-read names; what it writes "
-	      "is thrown away but for what --allow-write names; it has no network and sees no "
-	      "other process. Namespaces, Landlock and seccomp are used as far as this system "
-	      "has them; a line says which are in force." },
-	{ .name = "allow-read",
-	  .type = CMD_STRINGS,
-	  OPTION(sandbox.read),
-	  .arg = "PATH",
-	  .help = "A file or folder that the guest in the sandbox can read. May be given more than "
-		  "once." },
-	{ .name = "allow-write",
-	  .type = CMD_STRINGS,
-	  OPTION(sandbox.write),
-	  .arg = "PATH",
-	  .help = "… and that it can change. May be given more than once." },
-	{ .name = "allow-net",
-	  .type = CMD_SWITCH,
-	  OPTION(sandbox.net),
-	  .help = "Gives the guest in the sandbox the host's network." },
-	{ .name = "overlay",
-	  .type = CMD_STRINGS,
-	  OPTION(sandbox.overlay),
-	  .arg = "DIR",
-	  .help =
-	      "A folder that the guest in the sandbox sees as it is and can change for itself: "
-	      "what it writes there is thrown away. So are the working folder, /tmp and folders "
-	      "of --allow-read." },
-	{ .name = "absent",
-	  .type = CMD_STRINGS,
-	  OPTION(sandbox.absent),
-	  .arg = "FILE",
-	  .help = "A file in such a folder that is not there for the guest, though it is." },
-	{ .name = "limit-memory",
-	  .type = CMD_TEXT,
-	  OPTION(sandbox.memory),
-	  .arg = "BYTES|none",
-	  .check = sim_check_limit,
-	  .help = "How much a process of the guest can allocate; then it gets ENOMEM. 4 GiB in a "
-		  "sandbox, else none." },
-	{ .name = "limit-files",
-	  .type = CMD_TEXT,
-	  OPTION(sandbox.files),
-	  .arg = "N|none",
-	  .check = sim_check_limit,
-	  .help =
-	      "How many files a process of the guest can have open; then it gets EMFILE. 1024 in "
-	      "a sandbox." },
-	{ .name = "limit-processes",
-	  .type = CMD_TEXT,
-	  OPTION(sandbox.processes),
-	  .arg = "N|none",
-	  .check = sim_check_limit,
-	  .help =
-	      "How many processes and threads the guest can have; then it gets EAGAIN. 256 in a "
-	      "sandbox." },
-	{ .name = "limit-output",
-	  .type = CMD_TEXT,
-	  OPTION(sandbox.output),
-	  .arg = "BYTES|none",
-	  .check = sim_check_limit,
-	  .help =
-	      "How much all processes of the guest can write to files and standard streams; then "
-	      "they get ENOSPC. 1 GiB in a sandbox." },
-	SESSION_OPTIONS(struct sim_options, session),
-	{ .name = "summary-json",
-	  .type = CMD_TEXT,
-	  OPTION(summary_json),
-	  .arg = "FILE",
-	  .help = "Writes the summary as JSON too: program, machine, instructions, cycles, ipc, "
-		  "exit_status, host_seconds, mips. What a run does not have is null." },
-	{ .name = NULL },
-};
 
 static const struct cmd_example examples[] = {
 	{ "culprit sim --functional -- ./program input", "Runs a statically linked program." },
@@ -533,7 +298,7 @@ const struct command cmd_sim = {
 	    "The program's own; 128 + n if signal n ended it, or culprit. 2 if there was nothing "
 	    "to run (wrong options, no such program, not a RISC-V program) or a result could not "
 	    "be written. 0 if --max-insts ended it.",
-	.options = options,
+	.options = sim_option_table,
 	.examples = examples,
 	.values_size = sizeof(struct sim_options),
 	.run = sim_run_command,

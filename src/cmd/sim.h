@@ -18,40 +18,24 @@
 #define SIM_DEFAULT_MACHINE "boom-tip"
 #define SIM_INSTS_MAX	    1000000000000000000ull /* more than anyone waits for */
 
-/* Options of --sandbox; limits are numbers or "none", NULL: the default. */
-struct sim_sandbox {
-	bool on, net;
-	struct cmd_strings read, write, overlay, absent;
-	const char *memory, *files, *processes, *output;
-};
-
 /* 0: none. */
 struct sim_limits {
 	uint64_t memory, files, processes, output;
 };
 
+/* jobs/recipe.def has the options, and says of each what it means. Not given: NULL, 0 or no strings;
+ * machine: SIM_DEFAULT_MACHINE; streams: culprit's own; limit_*: sim_limits. */
 struct sim_options {
-	bool functional;
-	bool interpreter;
-	bool profile;
-	bool real_time;
-	int children; /* enum guest_children */
-	uint64_t seed;
-	uint64_t max_insts; /* 0: no limit */
-	const char *sysroot;
-	const char *streams;	    /* IN,OUT,ERR; NULL: culprit's own */
-	struct cmd_strings content; /* N=FILE: what is in them */
-	const char *input;	    /* file: what comes through them; NULL: nothing */
-	bool forget_input;
-	struct cmd_strings hide;
-	const char *summary_json;
-	struct cmd_strings env;
-	const char *machine; /* name or file; NULL: SIM_DEFAULT_MACHINE */
-	struct cmd_strings set;
-	uint64_t fast_forward, warm; /* instructions before the timed part */
+#define SIM(name, type, ...) CMD_VALUE_##type name;
+#include "jobs/recipe.def"
 	struct session_options session;
-	struct sim_sandbox sandbox;
 };
+/* The options, RUN_OPTIONS of them, each at the index of its enum recipe_item. */
+extern const struct cmd_option sim_option_table[];
+/* In the order of enum guest_children. */
+extern const char *const sim_children_choices[];
+/* False, and a line, if options do not go together, or the value of one is wrong. */
+bool sim_options_check(const struct sim_options *o, struct err *e);
 
 /* How a run ended and what it took. */
 struct sim_run {
@@ -133,10 +117,10 @@ char *sim_folders_text(const struct guest *g);
 /* … what a forked process has instead: it cannot be run alone. */
 struct trace_setting *sim_child_rows(const struct sim *s, size_t *count);
 
-/* sim_sandbox.c. False, and a line, if an option needs --sandbox. */
-bool sim_sandbox_check(const struct sim_options *o, struct err *e);
-bool sim_limits(const struct sim_options *o, struct sim_limits *out, struct err *e);
-/* cmd_option.check for the --limit options. */
+/* sim_sandbox.c */
+/* The --limit options, or the defaults. */
+struct sim_limits sim_limits(const struct sim_options *o);
+/* cmd_option.check for them. */
 bool sim_check_limit(const char *text, struct err *e);
 /* As confine_enter; *status is -1 and e filled if the options cannot be. */
 bool sim_sandbox_enter(const struct sim_options *o, const int *streams, const char *program,

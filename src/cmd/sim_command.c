@@ -13,25 +13,7 @@
 #include <unistd.h>
 
 #include "cmd/sim.h"
-#include "util/array.h"
-
-struct rows {
-	struct trace_setting *all;
-	size_t count;
-};
-
-static void put(struct rows *r, const char *key, char *value)
-{
-	if (!value)
-		return;
-	*ARRAY_ADD(r->all, r->count) = (struct trace_setting){ "run", key, value };
-}
-
-static void put_number(struct rows *r, const char *key, uint64_t n)
-{
-	if (n)
-		put(r, key, x_asprintf("%" PRIu64, n));
-}
+#include "jobs/recipe.h"
 
 /* NULL if a word is not UTF-8: JSON cannot say it, and such a run cannot be repeated. */
 static char *list_text(const char *const *words, size_t count)
@@ -147,81 +129,115 @@ static char *absolute(const char *path)
 	return path && !real ? x_strdup(path) : real;
 }
 
-static const char *const content_keys[] = { "content0", "content1", "content2" };
-
-static void put_list(struct rows *r, const char *key, const struct cmd_strings *list)
+static char *number_text(uint64_t n)
 {
-	if (list->count)
-		put(r, key, list_text(list->items, list->count));
+	return n ? x_asprintf("%" PRIu64, n) : NULL;
 }
 
-static void put_text(struct rows *r, const char *key, const char *text)
+static char *strings_text(const struct cmd_strings *list)
 {
-	if (text)
-		put(r, key, x_strdup(text));
+	return list->count ? list_text(list->items, list->count) : NULL;
 }
 
-static void put_sandbox(struct rows *r, const struct sim_sandbox *s)
+/* The value of an option, as it was given. */
+static char *option_text(const struct sim_options *o, enum recipe_item item)
 {
-	put_number(r, "sandbox", s->on);
-	put_list(r, "allow_read", &s->read);
-	put_list(r, "allow_write", &s->write);
-	put_list(r, "overlay", &s->overlay);
-	put_list(r, "absent", &s->absent);
-	put_text(r, "limit_memory", s->memory);
-	put_text(r, "limit_files", s->files);
-	put_text(r, "limit_processes", s->processes);
-	put_text(r, "limit_output", s->output);
+	const struct cmd_option *option = &sim_option_table[item];
+	const void *value = (const char *)o + option->offset;
+
+	if (!cmd_given(option, o))
+		return NULL;
+	switch (recipe_rows[item].type) {
+	case RECIPE_SWITCH:
+		return number_text(*(const bool *)value);
+	case RECIPE_TEXT:
+		return x_strdup(*(const char *const *)value);
+	case RECIPE_PATH:
+		return absolute(*(const char *const *)value);
+	case RECIPE_NUMBER:
+		return number_text(*(const uint64_t *)value);
+	case RECIPE_CHOICE:
+		return x_strdup(option->choices[*(const int *)value]);
+	case RECIPE_STRINGS:
+		return strings_text(value);
+	}
+	return NULL;
+}
+
+/* The value of a row; NULL: there is none. The caller frees. */
+static char *row_text(const struct sim *s, enum recipe_item item)
+{
+	const struct sim_options *o = s->options;
+	size_t nargs = 0;
+	char cwd[4096];
+
+	switch (item) {
+	case RUN_argv:
+		while (s->args[nargs])
+			nargs++;
+		return list_text((const char *const *)s->args, nargs);
+	case RUN_cwd:
+		return getcwd(cwd, sizeof(cwd)) ? x_strdup(cwd) : NULL;
+	case RUN_stdin:
+		return input_path(o);
+	case RUN_streams:
+		return sim_streams_text(o);
+	case RUN_content0:
+	case RUN_content1:
+	case RUN_content2:
+		return sim_streams_content(o, (int)(item - RUN_content0));
+	case RUN_regions:
+		return number_text(max_u64(o->session.start.count, o->session.stop.count));
+	case RUN_confined:
+		return x_strdup(s->confined);
+	case RUN_files:
+	case RUN_folders:
+	case RUN_input:
+	case RUN_seed:
+		return NULL; /* the session writes them when the run is over */
+	default:
+		return option_text(o, item);
+	}
+}
+
+static struct trace_setting setting(const char *key, char *value)
+{
+	return (struct trace_setting){ "run", key, value };
 }
 
 struct trace_setting *sim_command_rows(const struct sim *s, size_t *count)
 {
-	const struct sim_options *o = s->options;
-	char *const *args = s->args;
-	struct rows r = { NULL, 0 };
-	char cwd[4096];
-	size_t nargs = 0;
+	/* A trace has the rows in this order, then the others in the order of recipe.def: traces
+	 * that two versions wrote can be compared byte by byte. */
+	static const enum recipe_item first[] = {
+		RUN_argv,      RUN_env,		 RUN_sets,     RUN_sysroot,  RUN_cwd,
+		RUN_stdin,     RUN_streams,	 RUN_content0, RUN_content1, RUN_content2,
+		RUN_max_insts, RUN_fast_forward, RUN_warm,     RUN_children, RUN_real_time,
+		RUN_regions,   RUN_start,	 RUN_stop,
+	};
+	struct trace_setting *all = x_calloc(RUN_ITEMS, sizeof(*all));
+	bool seen[RUN_ITEMS] = { false };
 
-	while (args[nargs])
-		nargs++;
-	put(&r, "argv", list_text((const char *const *)args, nargs));
-	if (o->env.count)
-		put(&r, "env", list_text(o->env.items, o->env.count));
-	if (o->set.count)
-		put(&r, "sets", list_text(o->set.items, o->set.count));
-	put(&r, "sysroot", absolute(o->sysroot));
-	if (getcwd(cwd, sizeof(cwd)))
-		put(&r, "cwd", x_strdup(cwd));
-	put(&r, "stdin", input_path(o));
-	put(&r, "streams", sim_streams_text(o));
-	for (int i = 0; i < 3; i++)
-		put(&r, content_keys[i], sim_streams_content(o, i));
-	put_number(&r, "max_insts", o->max_insts);
-	put_number(&r, "fast_forward", o->fast_forward);
-	put_number(&r, "warm", o->warm);
-	if (o->children)
-		put(&r, "children", x_strdup("simulated"));
-	put_number(&r, "real_time", o->real_time);
-	put_number(&r, "regions",
-		   o->session.start.count > o->session.stop.count ? o->session.start.count
-								  : o->session.stop.count);
-	if (o->session.start.count)
-		put(&r, "start", list_text(o->session.start.items, o->session.start.count));
-	if (o->session.stop.count)
-		put(&r, "stop", list_text(o->session.stop.items, o->session.stop.count));
-	put_sandbox(&r, &o->sandbox);
-	put(&r, "confined", x_strdup(s->confined));
-	*count = r.count;
-	return r.all;
+	*count = 0;
+	for (unsigned i = 0; i < ARRAY_LEN(first) + RUN_ITEMS; i++) {
+		unsigned item = i < ARRAY_LEN(first) ? first[i] : i - (unsigned)ARRAY_LEN(first);
+		bool is_row = recipe_rows[item].use & RECIPE_ROW && !seen[item];
+		char *value = is_row ? row_text(s, (enum recipe_item)item) : NULL;
+
+		seen[item] = true;
+		if (value)
+			all[(*count)++] = setting(recipe_rows[item].key, value);
+	}
+	return all;
 }
 
 struct trace_setting *sim_child_rows(const struct sim *s, size_t *count)
 {
-	struct rows r = { NULL, 0 };
+	struct trace_setting *all = x_calloc(3, sizeof(*all));
 
-	put(&r, "child", x_strdup(s->run.child));
-	put(&r, "fork_cycle", x_asprintf("%" PRIu64, s->fork_cycle));
-	put(&r, "first_cycle", x_asprintf("%" PRIu64, s->run.first_cycle + 1));
-	*count = r.count;
-	return r.all;
+	all[0] = setting("child", x_strdup(s->run.child));
+	all[1] = setting("fork_cycle", x_asprintf("%" PRIu64, s->fork_cycle));
+	all[2] = setting("first_cycle", x_asprintf("%" PRIu64, s->run.first_cycle + 1));
+	*count = 3;
+	return all;
 }

@@ -88,18 +88,14 @@ static bool add_named(struct paths *p, const char *option, const struct cmd_stri
 
 static const struct number_range limit_range = { 1, 0, NUMBER_DECIMAL };
 
-static bool limit(const char *option, const char *text, uint64_t fallback, uint64_t *out,
-		  struct err *e)
+/* 0: none. */
+static uint64_t limit(const char *text, uint64_t fallback)
 {
-	*out = fallback;
+	uint64_t n = 0;
+
 	if (!text)
-		return true;
-	if (!strcmp(text, "none")) {
-		*out = 0;
-		return true;
-	}
-	return number_parse(text, &limit_range, out) ||
-	       err_set(e, "--%s: '%s' is neither a number above 0 nor none", option, text);
+		return fallback;
+	return number_parse(text, &limit_range, &n) ? n : 0;
 }
 
 bool sim_check_limit(const char *text, struct err *e)
@@ -111,30 +107,16 @@ bool sim_check_limit(const char *text, struct err *e)
 		       text);
 }
 
-bool sim_limits(const struct sim_options *o, struct sim_limits *out, struct err *e)
+struct sim_limits sim_limits(const struct sim_options *o)
 {
-	bool on = o->sandbox.on;
+	bool on = o->sandbox;
 
-	return limit("limit-memory", o->sandbox.memory, on ? DEFAULT_MEMORY : 0, &out->memory, e) &&
-	       limit("limit-files", o->sandbox.files, on ? DEFAULT_FILES : 0, &out->files, e) &&
-	       limit("limit-processes", o->sandbox.processes, on ? DEFAULT_PROCESSES : 0,
-		     &out->processes, e) &&
-	       limit("limit-output", o->sandbox.output, on ? DEFAULT_OUTPUT : 0, &out->output, e);
-}
-
-bool sim_sandbox_check(const struct sim_options *o, struct err *e)
-{
-	const struct sim_sandbox *s = &o->sandbox;
-	const char *option = s->read.count	? "allow-read"
-			     : s->write.count	? "allow-write"
-			     : s->net		? "allow-net"
-			     : s->overlay.count ? "overlay"
-			     : s->absent.count	? "absent"
-						: NULL;
-
-	if (!s->on && option)
-		return err_set(e, "--%s says what a sandbox allows; it needs --sandbox", option);
-	return true;
+	return (struct sim_limits){
+		.memory = limit(o->limit_memory, on ? DEFAULT_MEMORY : 0),
+		.files = limit(o->limit_files, on ? DEFAULT_FILES : 0),
+		.processes = limit(o->limit_processes, on ? DEFAULT_PROCESSES : 0),
+		.output = limit(o->limit_output, on ? DEFAULT_OUTPUT : 0),
+	};
 }
 
 /* Where the guest may write and nothing is kept: the folder as it is if it can be read. */
@@ -156,17 +138,16 @@ bool sim_sandbox_enter(const struct sim_options *o, const int *streams, const ch
 						 "/usr/local/lib", "/usr/lib64", NULL };
 	struct paths read = { NULL, 0 }, write = { NULL, 0 }, overlay = { NULL, 0 },
 		     absent = { NULL, 0 }, scratch = { NULL, 0 };
-	const struct sim_sandbox *s = &o->sandbox;
 	char *real;
 	bool inside = false;
 
 	*status = -1;
-	if (!add_named(&read, "allow-read", &s->read, e) ||
-	    !add_named(&write, "allow-write", &s->write, e) ||
-	    !add_named(&overlay, "overlay", &s->overlay, e))
+	if (!add_named(&read, "allow-read", &o->allow_read, e) ||
+	    !add_named(&write, "allow-write", &o->allow_write, e) ||
+	    !add_named(&overlay, "overlay", &o->overlay, e))
 		goto out;
-	for (size_t i = 0; i < s->absent.count; i++)
-		add(&absent, absolute(s->absent.items[i]));
+	for (size_t i = 0; i < o->absent.count; i++)
+		add(&absent, absolute(o->absent.items[i]));
 	for (size_t i = 0; i < read.count; i++) {
 		real = is_folder(read.items[i]) ? realpath(read.items[i], NULL) : NULL;
 		if (real && strcmp(real, "/") && !holds(&overlay, real) && !holds(&write, real))
@@ -194,7 +175,7 @@ bool sim_sandbox_enter(const struct sim_options *o, const int *streams, const ch
 					   .overlay = overlay.items,
 					   .absent = absent.items,
 					   .scratch = scratch.items,
-					   .net = s->net,
+					   .net = o->allow_net,
 					   .terminal = isatty(streams[0]) || isatty(streams[1]) ||
 						       isatty(streams[2]),
 					   .limit_output = limit_output };

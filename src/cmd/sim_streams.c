@@ -6,22 +6,6 @@
  * culprit's own are, in three words with commas between; sim_streams_open makes such from the
  * words. What a guest writes to them is thrown away, by a process that lives as long as anyone
  * holds the other end.
- *
- * A word is a kind and what follows it, each after a plus sign:
- *
- *      null zero full random   the devices of these names
- *      file                    r, w or rw; append …; size=, at= (position), mode= (octal)
- *      pipe, socket            a pipe is the end to read or to write: r, w, rw; named: it was
- *                              opened by a name (a FIFO); mode=
- *      terminal[:COLSxROWS]    tty= its mode (termios), pixels=WxH, mode= (octal)
- *      closed
- *      =N                      the very stream N (2>&1): flags and position are shared
- *      -                       culprit's own; at= and flags are set there
- *      other                   something else, which cannot be made
- *
- * as=PATH: what stat says of it is what it says of the file there (device, inode, links), so that a
- * program that compares its output with its input finds what it found; , + % and what is no ASCII
- * are written as %XX. of=N: the same file, pipe or terminal as stream N, but opened by itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +27,7 @@
 #include <unistd.h>
 
 #include "cmd/sim.h"
+#include "jobs/streams.h"
 #include "util/pack.h"
 
 #ifndef F_DUPFD_QUERY
@@ -52,58 +37,10 @@
 #define F_LINUX_SPECIFIC_BASE 1024
 #endif
 
-#define STREAMS	   3
 #define TYPED_ENDS 64	/* ends of input waiting on a terminal */
 #define PIPE_MODE  0600 /* permissions of a pipe without a name */
-#define TTY_CHARS  19	/* control characters that the kernel knows */
 
-enum kind {
-	STREAM_NULL,
-	STREAM_ZERO,
-	STREAM_FULL,
-	STREAM_RANDOM,
-	STREAM_FILE,
-	STREAM_PIPE,
-	STREAM_SOCKET,
-	STREAM_TERMINAL,
-	STREAM_CLOSED,
-	STREAM_SAME,
-	STREAM_OWN,
-	STREAM_OTHER,
-};
-static const char *const kind_names[] = {
-	"null",	  "zero",     "full",	"random", "file", "pipe",
-	"socket", "terminal", "closed", "=",	  "-",	  "other"
-};
 static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom" };
-
-static const struct {
-	const char *name;
-	int flag;
-} flag_names[] = {
-	{ "append", O_APPEND }, { "nonblock", O_NONBLOCK }, { "direct", O_DIRECT },
-	{ "sync", O_SYNC },	{ "dsync", O_DSYNC },	    { "noatime", O_NOATIME },
-};
-
-/* One stream. */
-struct stream {
-	enum kind kind;
-	int access;		 /* O_RDONLY, O_WRONLY, O_RDWR; -1: as usual for its kind */
-	int flags;		 /* of flag_names */
-	bool named;		 /* of a pipe */
-	int of;			 /* -1: none */
-	uint64_t size_bytes, at; /* of a file */
-	unsigned mode;		 /* permissions of a file; 0: not said */
-	const char *as;		 /* written path of the file that it is to be taken for; or NULL */
-	bool has_tty;		 /* tty is known */
-	struct winsize window;
-	struct termios tty;
-};
-
-static bool has_mode(enum kind kind)
-{
-	return kind == STREAM_FILE || kind == STREAM_PIPE || kind == STREAM_TERMINAL;
-}
 
 /* ---- what culprit's own are ---- */
 
@@ -146,7 +83,7 @@ static bool same_file(int a, int b)
 	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
-static enum kind device_kind(dev_t device)
+static enum stream_kind device_kind(dev_t device)
 {
 	if (major(device) == 1)
 		switch (minor(device)) {
@@ -176,9 +113,9 @@ static void look(int fd, struct stream *s)
 		return;
 	flags = fcntl(fd, F_GETFL);
 	s->access = flags & O_ACCMODE;
-	for (size_t i = 0; i < ARRAY_LEN(flag_names); i++)
-		if ((flags & flag_names[i].flag) == flag_names[i].flag)
-			s->flags |= flag_names[i].flag;
+	for (size_t i = 0; i < STREAM_FLAGS; i++)
+		if ((flags & stream_flags[i].flag) == stream_flags[i].flag)
+			s->flags |= stream_flags[i].flag;
 	if (S_ISREG(st.st_mode)) {
 		s->kind = STREAM_FILE;
 		s->mode = st.st_mode & 07777;
@@ -271,50 +208,6 @@ static bool identify(const char *written, struct guest_identity *id)
 	return true;
 }
 
-static void put_tty(FILE *f, const struct termios *t)
-{
-	fprintf(f, "+tty=%x.%x.%x.%x.", t->c_iflag, t->c_oflag, t->c_cflag, t->c_lflag);
-	for (unsigned i = 0; i < TTY_CHARS; i++)
-		fprintf(f, "%02x", t->c_cc[i]);
-}
-
-static void put_stream(FILE *f, const struct stream *s)
-{
-	static const char *const access[] = { "+r", "+w", "+rw" };
-
-	fputs(kind_names[s->kind], f);
-	if (s->kind == STREAM_SAME)
-		fprintf(f, "%d", s->of);
-	if (s->kind == STREAM_CLOSED || s->kind == STREAM_SAME || s->kind == STREAM_OTHER)
-		return;
-	if (s->kind == STREAM_TERMINAL && s->window.ws_col)
-		fprintf(f, ":%ux%u", s->window.ws_col, s->window.ws_row);
-	if (s->access >= 0 && s->access < 3)
-		fputs(access[s->access], f);
-	for (size_t i = 0; i < ARRAY_LEN(flag_names); i++)
-		if ((s->flags & flag_names[i].flag) == flag_names[i].flag &&
-		    (flag_names[i].flag != O_DSYNC || (s->flags & O_SYNC) != O_SYNC))
-			fprintf(f, "+%s", flag_names[i].name);
-	if (s->named)
-		fputs("+named", f);
-	if (s->of >= 0)
-		fprintf(f, "+of=%d", s->of);
-	if (has_mode(s->kind) && s->of < 0 && s->mode)
-		fprintf(f, "+mode=%o", s->mode);
-	if (s->kind == STREAM_FILE && s->of < 0 && s->size_bytes)
-		fprintf(f, "+size=%" PRIu64, s->size_bytes);
-	if (s->at)
-		fprintf(f, "+at=%" PRIu64, s->at);
-	if (s->as && s->of < 0)
-		fprintf(f, "+as=%s", s->as);
-	if (s->kind == STREAM_TERMINAL && s->of < 0) {
-		if (s->window.ws_xpixel || s->window.ws_ypixel)
-			fprintf(f, "+pixels=%ux%u", s->window.ws_xpixel, s->window.ws_ypixel);
-		if (s->has_tty)
-			put_tty(f, &s->tty);
-	}
-}
-
 static char *streams_text(struct stream all[STREAMS], const bool own[STREAMS])
 {
 	char *text = NULL;
@@ -330,7 +223,7 @@ static char *streams_text(struct stream all[STREAMS], const bool own[STREAMS])
 		if (i)
 			fputc(',', f);
 		all[i].as = name ? name : all[i].as;
-		put_stream(f, &all[i]);
+		stream_write(f, &all[i]);
 		free(name);
 	}
 	if (fclose(f))
@@ -357,188 +250,15 @@ static void look_all(struct stream all[STREAMS])
 	}
 }
 
-/* ---- from words to streams ---- */
-
-/* A whole number without sign or blanks, up to max; NULL if there is none at text. */
-static const char *read_number(const char *text, int base, uint64_t max, uint64_t *n)
+/* --streams */
+static bool read_given(char *text, struct stream all[STREAMS], struct err *e)
 {
-	char *end;
-
-	if (!((*text >= '0' && *text <= '9') ||
-	      (base == 16 && ((*text >= 'a' && *text <= 'f') || (*text >= 'A' && *text <= 'F')))) ||
-	    (base == 16 && (text[1] == 'x' || text[1] == 'X')))
-		return NULL;
-	errno = 0;
-	*n = strtoull(text, &end, base);
-	return errno || *n > max ? NULL : end;
-}
-
-static bool whole_number(const char *text, int base, uint64_t max, uint64_t *n)
-{
-	const char *end = read_number(text, base, max, n);
-
-	return end && !*end;
-}
-
-static bool read_size(const char *text, unsigned short *columns, unsigned short *rows)
-{
-	uint64_t c, r;
-	const char *end = read_number(text, 10, UINT16_MAX, &c);
-
-	if (!end || *end != 'x' || !whole_number(end + 1, 10, UINT16_MAX, &r))
+	if (!streams_read(text, all, e))
 		return false;
-	*columns = (unsigned short)c;
-	*rows = (unsigned short)r;
+	for (int i = 0; i < STREAMS; i++)
+		if (all[i].kind == STREAM_OTHER)
+			return streams_unknown(stream_kinds[STREAM_OTHER], e);
 	return true;
-}
-
-static bool read_tty(const char *text, struct termios *t)
-{
-	uint64_t n[4];
-
-	for (unsigned i = 0; i < 4; i++) {
-		text = read_number(text, 16, UINT32_MAX, &n[i]);
-		if (!text || *text++ != '.')
-			return false;
-	}
-	*t = (struct termios){ .c_iflag = (tcflag_t)n[0],
-			       .c_oflag = (tcflag_t)n[1],
-			       .c_cflag = (tcflag_t)n[2],
-			       .c_lflag = (tcflag_t)n[3] };
-	if (strlen(text) != (size_t)2 * TTY_CHARS ||
-	    strspn(text, "0123456789abcdef") != (size_t)2 * TTY_CHARS)
-		return false;
-	for (unsigned i = 0; i < TTY_CHARS; i++) {
-		char digits[3] = { text[2 * i], text[2 * i + 1], '\0' };
-
-		t->c_cc[i] = (cc_t)strtoul(digits, NULL, 16);
-	}
-	return true;
-}
-
-/* What follows a plus sign. */
-static bool read_attribute(struct stream *s, int index, const char *word)
-{
-	const char *equals = strchr(word, '=');
-	const char *value = equals ? equals + 1 : NULL;
-	size_t name = equals ? (size_t)(equals - word) : strlen(word);
-	uint64_t n;
-
-#define IS(text) (name == strlen(text) && !strncmp(word, text, name))
-	if (!equals) {
-		if (IS("r") || IS("w") || IS("rw")) {
-			s->access = IS("r") ? O_RDONLY : IS("w") ? O_WRONLY : O_RDWR;
-			return s->kind != STREAM_OWN;
-		}
-		for (size_t i = 0; i < ARRAY_LEN(flag_names); i++)
-			if (IS(flag_names[i].name)) {
-				s->flags |= flag_names[i].flag;
-				return true;
-			}
-		s->named = IS("named");
-		return s->named && s->kind == STREAM_PIPE;
-	}
-	if (IS("at"))
-		return (s->kind == STREAM_FILE || s->kind == STREAM_OWN) &&
-		       whole_number(value, 10, INT64_MAX, &s->at);
-	if (IS("as")) {
-		s->as = value;
-		return (s->kind == STREAM_FILE || s->kind == STREAM_PIPE) && *value == '/';
-	}
-	if (IS("size"))
-		return s->kind == STREAM_FILE && whole_number(value, 10, INT64_MAX, &s->size_bytes);
-	if (IS("mode")) {
-		if (!has_mode(s->kind) || !whole_number(value, 8, 07777, &n))
-			return false;
-		s->mode = (unsigned)n;
-		return true;
-	}
-	if (IS("of")) {
-		if (s->kind < STREAM_FILE || s->kind > STREAM_TERMINAL ||
-		    !whole_number(value, 10, STREAMS - 1, &n) || (int)n >= index)
-			return false;
-		s->of = (int)n;
-		return true;
-	}
-	if (IS("pixels"))
-		return s->kind == STREAM_TERMINAL &&
-		       read_size(value, &s->window.ws_xpixel, &s->window.ws_ypixel);
-	if (IS("tty"))
-		return s->kind == STREAM_TERMINAL && (s->has_tty = read_tty(value, &s->tty));
-#undef IS
-	return false;
-}
-
-static bool read_kind(struct stream *s, int index, const char *word, struct err *e)
-{
-	static const char terminal[] = "terminal:";
-
-	*s = (struct stream){ .access = -1, .of = -1 };
-	if (*word == '=' && word[1] >= '0' && word[1] < '0' + index && !word[2]) {
-		s->kind = STREAM_SAME;
-		s->of = word[1] - '0';
-		return true;
-	}
-	if (!strncmp(word, terminal, sizeof(terminal) - 1)) {
-		s->kind = STREAM_TERMINAL;
-		return read_size(word + sizeof(terminal) - 1, &s->window.ws_col,
-				 &s->window.ws_row) ||
-		       err_set(e,
-			       "--streams: '%s' is not terminal:COLUMNSxROWS, each a number up to "
-			       "65535",
-			       word);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(kind_names); i++)
-		if (!strcmp(word, kind_names[i]) && i != STREAM_SAME && i != STREAM_OTHER) {
-			s->kind = (enum kind)i;
-			return true;
-		}
-	return err_set(e,
-		       "--streams: '%s' is none of null, zero, full, random, file, pipe, socket, "
-		       "terminal, closed and -",
-		       word);
-}
-
-static bool read_stream(struct stream *s, int index, char *word, struct err *e)
-{
-	char *rest = word, *first = strsep(&rest, "+");
-
-	if (!read_kind(s, index, first, e))
-		return false;
-	while (rest) {
-		const char *attribute = strsep(&rest, "+");
-
-		if (s->kind == STREAM_SAME || s->kind == STREAM_CLOSED ||
-		    !read_attribute(s, index, attribute))
-			return err_set(e, "--streams: '+%s' means nothing for %s", attribute,
-				       first);
-	}
-	return true;
-}
-
-/* Cuts the text into words, to which the streams then refer. */
-static bool read_streams(char *text, struct stream all[STREAMS], struct err *e)
-{
-	char *rest = text, *whole = x_strdup(text);
-	bool ok = true;
-
-	for (int i = 0; ok && i < STREAMS; i++) {
-		char *word = strsep(&rest, ",");
-
-		if (!word || !*word || (i == STREAMS - 1 && rest))
-			ok = err_set(e, "--streams: '%s' is not IN,OUT,ERR", whole);
-		else
-			ok = read_stream(&all[i], i, word, e);
-		if (ok && all[i].of >= 0 &&
-		    (all[i].kind == STREAM_SAME
-			 ? all[all[i].of].kind == STREAM_CLOSED ||
-			       all[all[i].of].kind == STREAM_SAME
-			 : all[all[i].of].kind != all[i].kind || all[all[i].of].of >= 0))
-			ok = err_set(e, "--streams: stream %d cannot be had from stream %d", i,
-				     all[i].of);
-	}
-	free(whole);
-	return ok;
 }
 
 char *sim_streams_text(const struct sim_options *o)
@@ -551,7 +271,7 @@ char *sim_streams_text(const struct sim_options *o)
 	look_all(all);
 	if (o->streams) {
 		copy = x_strdup(o->streams);
-		if (read_streams(copy, all, &e))
+		if (read_given(copy, all, &e))
 			for (int i = 0; i < STREAMS; i++) {
 				own[i] = all[i].kind == STREAM_OWN;
 				if (own[i])
@@ -593,7 +313,7 @@ char *sim_streams_content(const struct sim_options *o, int index)
 	if (o->streams) {
 		char *copy = x_strdup(o->streams);
 		struct err e;
-		bool file = read_streams(copy, all, &e) && all[index].kind == STREAM_FILE;
+		bool file = read_given(copy, all, &e) && all[index].kind == STREAM_FILE;
 
 		free(copy);
 		if (!file)
@@ -937,7 +657,7 @@ bool sim_streams_open(const struct sim_options *o, struct sim_streams *out, stru
 		return true;
 	}
 	out->words = x_strdup(o->streams);
-	if (!read_contents(&o->content, content, e) || !read_streams(out->words, all, e) ||
+	if (!read_contents(&o->content, content, e) || !read_given(out->words, all, e) ||
 	    !open_given(o->input, &given, e))
 		return false;
 	out->kept = given;
@@ -949,7 +669,7 @@ bool sim_streams_open(const struct sim_options *o, struct sim_streams *out, stru
 		out->fds[i] = open_stream(all, i, content[i], out->fds, &d);
 		if (out->fds[i] < 0 && s->kind != STREAM_CLOSED &&
 		    !(s->kind == STREAM_OWN && !is_open(i)))
-			return err_set(e, "--streams: cannot open a %s: %s", kind_names[s->kind],
+			return err_set(e, "--streams: cannot open a %s: %s", stream_kinds[s->kind],
 				       strerror(errno));
 		if (s->as && out->fds[i] >= 0 && !identify(s->as, &out->identity[i]))
 			return err_set(e, "--streams: '%s' is not a path", s->as);

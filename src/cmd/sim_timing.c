@@ -23,11 +23,11 @@ bool sim_timing_config(const struct sim_options *options, struct machine *config
 {
 	if (!machine_load(config, options->machine ? options->machine : SIM_DEFAULT_MACHINE, e))
 		return false;
-	for (size_t i = 0; i < options->set.count; i++) {
+	for (size_t i = 0; i < options->sets.count; i++) {
 		struct err inner;
 
-		if (!machine_set(config, options->set.items[i], &inner))
-			return err_set(e, "--set %s: %s", options->set.items[i], inner.text);
+		if (!machine_set(config, options->sets.items[i], &inner))
+			return err_set(e, "--set %s: %s", options->sets.items[i], inner.text);
 	}
 	return machine_check(config, e);
 }

@@ -1,22 +1,49 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * What the commands that simulate a stored run again share: whether they may, whether they can, and
+ * the simulations. The run itself is simulated beside the rest, to see that it is still the same run.
+ */
 #include "cmd/simulating.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobs/recipe.h"
 #include "jobs/trust.h"
 
-static char *run_text(struct store *s, const char *key)
-{
-	struct store_rows q = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
-	char *text = NULL;
+#define JOBS_MAX 1024 /* at a time */
 
-	if (store_next(&q) && store_text(&q, 0))
-		text = x_strdup(store_text(&q, 0));
-	store_done(&q, NULL);
-	return text;
-}
+const struct cmd_option simulating_group[] = {
+	{ .name = "jobs",
+	  .type = CMD_NUMBER,
+	  .offset = offsetof(struct simulating, jobs),
+	  .range = { 1, JOBS_MAX, NUMBER_PLAIN },
+	  .arg = "N",
+	  .letter = 'j',
+	  .help = "Simulations at a time, as many as there are processors by default" },
+	{ .name = "cache",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct simulating, cache),
+	  .arg = "DIR",
+	  .help = "Where results of simulations are kept: $CULPRIT_CACHE, "
+		  "$XDG_CACHE_HOME/culprit or ~/.cache/culprit by default" },
+	{ .name = "simulator",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct simulating, simulator),
+	  .arg = "FILE",
+	  .help = "Another build of culprit for the simulations, which depend on it: what it "
+		  "has simulated stays in the cache while this one changes" },
+	{ .name = "trust",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct simulating, trust),
+	  .help = "Simulates also a profile that this user's culprit did not write on this "
+		  "machine, that is, runs the command that it names, in a sandbox" },
+	{ .name = "again",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct simulating, again),
+	  .help = "Simulates also what is in the cache" },
+	{ .name = NULL },
+};
 
 /* As a shell would take it. */
 static void put_word(FILE *f, const char *word)
@@ -37,12 +64,17 @@ static void put_word(FILE *f, const char *word)
 /* What the store would have run; NULL: it does not say. */
 static char *command_text(struct store *s)
 {
-	char *argv = run_text(s, "argv"), *cwd = run_text(s, "cwd"), *text = NULL;
-	char *sysroot = run_text(s, "sysroot");
-	json_t *list = argv ? json_loads(argv, 0, NULL) : NULL;
+	struct recipe r;
+	char *text = NULL;
 	size_t size;
-	FILE *f = json_array_size(list) ? open_memstream(&text, &size) : NULL;
+	FILE *f;
 
+	recipe_read(&r, s);
+
+	const char *cwd = recipe_text(&r, RUN_cwd), *sysroot = recipe_text(&r, RUN_sysroot);
+	const struct words *argv = &r.items[RUN_argv];
+
+	f = argv->count ? open_memstream(&text, &size) : NULL;
 	if (f) {
 		if (cwd) {
 			fputs("cd ", f);
@@ -55,19 +87,14 @@ static char *command_text(struct store *s)
 			put_word(f, sysroot);
 		}
 		fputs(" --", f);
-		for (size_t i = 0; i < json_array_size(list); i++) {
-			const char *word = json_string_value(json_array_get(list, i));
-
+		for (size_t i = 0; i < argv->count; i++) {
 			fputc(' ', f);
-			put_word(f, word ? word : "?");
+			put_word(f, argv->items[i]);
 		}
 		if (fclose(f))
 			die("out of memory");
 	}
-	json_decref(list);
-	free(argv);
-	free(cwd);
-	free(sysroot);
+	recipe_free(&r);
 	return text;
 }
 
@@ -103,26 +130,72 @@ struct job simulating_itself(const struct rerun *r)
 	return rerun_job(r, "as it was", NULL, 0);
 }
 
-bool simulating_repeats(const char *command, const struct rerun *r, const struct job *itself,
-			double cycles)
+/*
+ * If the run takes the cycles of the profile: those of its regions, where the profile counts them
+ * exactly (cpi_phase), else those of the whole run.
+ */
+static bool repeats(const char *command, struct store *s, const struct rerun *r,
+		    const struct rerun_result *result)
 {
 	const char *changes = rerun_changes(r);
+	uint64_t before =
+	    (uint64_t)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
+	uint64_t now = result->cycles;
+
+	if (!before) {
+		before = (uint64_t)store_number(s, "SELECT value FROM run WHERE key = 'cycles'", 0);
+		now = result->run_cycles;
+	}
+	if (now == before)
+		return true;
+	warn("%s: the run does not repeat: it took %llu cycles and now takes %llu, so what is "
+	     "simulated is not what was measured: %s",
+	     command, (unsigned long long)before, (unsigned long long)now,
+	     changes ? changes
+		     : "a file that it reads may have changed since, or one that it wrote may be "
+		       "in its way; and --simulator must be a build with the same timing");
+	return false;
+}
+
+bool simulating_run(const char *command, struct store *s, const struct rerun *r,
+		    const struct simulating *o, struct job *jobs, size_t count,
+		    const struct job *itself, struct simulating_found *out, struct err *e)
+{
+	struct jobs_line line = { 0 };
+	const struct jobs_options jo = { .parallel = (unsigned)o->jobs,
+					 .cache_dir = o->cache,
+					 .again = o->again,
+					 .progress = jobs_line_show,
+					 .progress_ctx = &line };
+	const bool ok = jobs_run(jobs, count, &jo, e);
+
+	*out = (struct simulating_found){ 0 };
+	jobs_line_end(&line);
+	for (size_t i = 0; ok && i < count; i++) {
+		struct rerun_result result;
+		struct err why = { "" };
+
+		if (jobs[i].status == JOB_FAILED || !rerun_read(&jobs[i], &result, &why)) {
+			warn("%s: the run '%s' failed: %s", command, jobs[i].name,
+			     jobs[i].message ? jobs[i].message : why.text);
+			jobs[i].status = JOB_FAILED;
+			out->failed++;
+		} else if (&jobs[i] == itself) {
+			out->repeats = repeats(command, s, r, &result);
+			out->cycles = (double)result.cycles;
+			out->failed += !out->repeats;
+		}
+	}
+	return ok;
+}
+
+bool simulating_cycles(const struct job *j, double *cycles)
+{
 	struct rerun_result result;
 	struct err e;
 
-	if (!rerun_read(itself, &result, &e)) {
-		warn("%s: the run as it was: %s", command, e.text);
+	if (j->status == JOB_FAILED || !rerun_read(j, &result, &e))
 		return false;
-	}
-	if ((double)result.cycles == cycles)
-		return true;
-	warn("%s: the run does not repeat: it took %.0f cycles and now takes %llu, so what is "
-	     "simulated is not what was measured: %s",
-	     command, cycles, (unsigned long long)result.cycles,
-	     changes
-		 ? changes
-		 : "a file that it reads may have changed since, or one that it wrote may be in "
-		   "its way; and "
-		   "--simulator must be a build with the same timing");
-	return false;
+	*cycles = (double)result.cycles;
+	return true;
 }

@@ -17,51 +17,35 @@ struct simulating {
 	bool trust;	       /* also profiles from elsewhere */
 };
 
-#define SIMULATING_JOBS_MAX 1024
-
+/* Their row in the option table of a command. */
+extern const struct cmd_option simulating_group[];
 #define SIMULATING_OPTIONS(values)                                                                 \
-	{ .name = "jobs",                                                                          \
-	  .type = CMD_NUMBER,                                                                      \
-	  .offset = offsetof(values, simulating.jobs),                                             \
-	  .range = { 1, SIMULATING_JOBS_MAX, NUMBER_PLAIN },                                       \
-	  .arg = "N",                                                                              \
-	  .letter = 'j',                                                                           \
-	  .help = "Simulations at a time, as many as there are processors by default" },           \
-	    { .name = "cache",                                                                     \
-	      .type = CMD_TEXT,                                                                    \
-	      .offset = offsetof(values, simulating.cache),                                        \
-	      .arg = "DIR",                                                                        \
-	      .help = "Where results of simulations are kept: $CULPRIT_CACHE, "                    \
-		      "$XDG_CACHE_HOME/culprit or ~/.cache/culprit by default" },                  \
-	    { .name = "simulator",                                                                 \
-	      .type = CMD_TEXT,                                                                    \
-	      .offset = offsetof(values, simulating.simulator),                                    \
-	      .arg = "FILE",                                                                       \
-	      .help = "Another build of culprit for the simulations, which depend on it: what it " \
-		      "has simulated stays in the cache while this one changes" },                 \
-	    { .name = "trust",                                                                     \
-	      .type = CMD_SWITCH,                                                                  \
-	      .offset = offsetof(values, simulating.trust),                                        \
-	      .help = "Simulates also a profile that this user's culprit did not write on this "   \
-		      "machine, that is, runs the command that it names, in a sandbox" },          \
 	{                                                                                          \
-		.name = "again", .type = CMD_SWITCH, .offset = offsetof(values, simulating.again), \
-		.help = "Simulates also what is in the cache"                                      \
+		.group = simulating_group, .offset = offsetof(values, simulating)                  \
 	}
-
-/*
- * The run as it was, to be simulated beside the others, and whether it was: if it takes other
- * cycles than the stored one, the rest are not of the stored run either, which a line on stderr
- * says.
- */
-struct job simulating_itself(const struct rerun *r);
-bool simulating_repeats(const char *command, const struct rerun *r, const struct job *itself,
-			double cycles);
 
 /*
  * If the store may choose what is run: this user's culprit wrote it on this machine, or --trust
  * says so. Otherwise a line on stderr tells which command it would be.
  */
 bool simulating_trusted(const char *command, struct store *s, const struct simulating *o);
+
+/* The run as it was: one of the jobs that simulating_run takes. */
+struct job simulating_itself(const struct rerun *r);
+
+struct simulating_found {
+	bool repeats; /* the run as it was takes the cycles of the profile. If not, a line on stderr
+			  says so: the other jobs are not of the stored run either */
+	double cycles; /* of the run as it was: in its regions, if it has any */
+	size_t
+	    failed; /* jobs that failed, each named on stderr, and one more if it does not repeat */
+};
+/* Runs the jobs, or finds them in the cache. False and e filled if that could not begin, or was
+ * interrupted. */
+bool simulating_run(const char *command, struct store *s, const struct rerun *r,
+		    const struct simulating *o, struct job *jobs, size_t count,
+		    const struct job *itself, struct simulating_found *out, struct err *e);
+/* The cycles of such a job, in regions if there are any; false: it failed. */
+bool simulating_cycles(const struct job *j, double *cycles);
 
 #endif

@@ -107,21 +107,10 @@ static bool assemble(const struct plan *p, const struct step *steps, double cycl
 	double before = 0;
 
 	for (unsigned i = 0; i < CPI_SIMULATED; i++) {
-		const struct job *j = steps[i].perfect ? job_of(p, steps[i].perfect) : NULL;
 		double now = cycles;
 
-		if (steps[i].perfect) {
-			struct rerun_result result;
-			struct err e;
-
-			if (!j || (j->status != JOB_DONE && j->status != JOB_CACHED))
-				return false;
-			if (!rerun_read(j, &result, &e)) {
-				warn("stack: %s: %s", j->name, e.text);
-				return false;
-			}
-			now = (double)result.cycles;
-		}
+		if (steps[i].perfect && !simulating_cycles(job_of(p, steps[i].perfect), &now))
+			return false;
 		parts[steps[i].part] = now - before;
 		before = now;
 	}
@@ -133,17 +122,10 @@ bool stack_reference_make(struct store *s, const struct simulating *o,
 			  struct err *e)
 {
 	struct plan p = { .count = 0 };
-	struct jobs_line line = { 0 };
-	struct jobs_options jo = { .parallel = (unsigned)o->jobs,
-				   .cache_dir = o->cache,
-				   .again = o->again,
-				   .progress = jobs_line_show,
-				   .progress_ctx = &line };
-	double cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
-
-	*count = 0;
+	struct simulating_found found;
 	struct rerun *r = rerun_open(s, o->simulator, o->cache, e);
 
+	*count = 0;
 	if (!r)
 		return false;
 	for (unsigned k = 0; k < STACK_REFERENCES; k++)
@@ -153,21 +135,14 @@ bool stack_reference_make(struct store *s, const struct simulating *o,
 
 	*itself = simulating_itself(r);
 
-	bool ok = jobs_run(p.jobs, p.count, &jo, e);
+	bool ok = simulating_run("stack", s, r, o, p.jobs, p.count, itself, &found, e);
 
-	jobs_line_end(&line);
-	for (size_t i = 0; ok && i < p.count; i++)
-		if (p.jobs[i].status == JOB_FAILED)
-			warn("stack: the run '%s' failed: %s", p.jobs[i].name, p.jobs[i].message);
-	bool repeats =
-	    ok && itself->status != JOB_FAILED && simulating_repeats("stack", r, itself, cycles);
-
-	for (unsigned k = 0; repeats && k < STACK_REFERENCES; k++) {
+	for (unsigned k = 0; found.repeats && k < STACK_REFERENCES; k++) {
 		struct stack_reference *ref = &out[*count];
 
 		*ref =
 		    (struct stack_reference){ .name = names[k].name, .summary = names[k].summary };
-		*count += assemble(&p, orders[k], cycles, ref->cycles);
+		*count += assemble(&p, orders[k], found.cycles, ref->cycles);
 	}
 	for (size_t i = 0; i < p.count; i++)
 		job_free(&p.jobs[i]);

@@ -4,6 +4,28 @@
 
 #include "trace/trigger.h"
 
+const struct cmd_option window_group[] = {
+	{ .name = "from",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct window_options, from),
+	  .check = trigger_check,
+	  .arg = "N",
+	  .help = "Where to begin: the number of an instruction (as in 'po'), or cycle:N; the "
+		  "trace's first instruction by default." },
+	{ .name = "count",
+	  .type = CMD_NUMBER,
+	  .offset = offsetof(struct window_options, count),
+	  .range = { 1, 0, NUMBER_DECIMAL },
+	  .arg = "N",
+	  .letter = 'n',
+	  .help = "How many committed instructions; after --from cycle:N, how many cycles." },
+	{ .name = "salvage",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct window_options, salvage),
+	  .help = "Uses what is readable of a truncated or damaged file." },
+	{ .name = NULL },
+};
+
 static bool parse_window(struct trace_reader *r, const struct window_options *o,
 			 uint64_t default_count, struct window *w, struct err *e)
 {

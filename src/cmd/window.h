@@ -5,7 +5,6 @@
 
 #include "cmd/cmd.h"
 #include "trace/export.h"
-#include "trace/trigger.h"
 
 /* First member of the values of such a command. */
 struct window_options {
@@ -14,25 +13,11 @@ struct window_options {
 	bool salvage;
 };
 
+/* Their row in the option table of a command. */
+extern const struct cmd_option window_group[];
 #define WINDOW_OPTIONS                                                                             \
-	{ .name = "from",                                                                          \
-	  .type = CMD_TEXT,                                                                        \
-	  .offset = offsetof(struct window_options, from),                                         \
-	  .check = trigger_check,                                                                  \
-	  .arg = "N",                                                                              \
-	  .help = "Where to begin: the number of an instruction (as in 'po'), or cycle:N; the "    \
-		  "trace's first instruction by default." },                                       \
-	    { .name = "count",                                                                     \
-	      .type = CMD_NUMBER,                                                                  \
-	      .offset = offsetof(struct window_options, count),                                    \
-	      .range = { 1, 0, NUMBER_DECIMAL },                                                   \
-	      .arg = "N",                                                                          \
-	      .letter = 'n',                                                                       \
-	      .help = "How many committed instructions; after --from cycle:N, how many cycles." }, \
 	{                                                                                          \
-		.name = "salvage", .type = CMD_SWITCH,                                             \
-		.offset = offsetof(struct window_options, salvage),                                \
-		.help = "Uses what is readable of a truncated or damaged file."                    \
+		.group = window_group                                                              \
 	}
 
 /* Opens the trace and reads the window, at most max instructions; says on stderr what is wrong. */

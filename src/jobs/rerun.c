@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of table run that are read here, as `culprit sim` writes them: argv, env, sets, start and
- * stop are JSON lists of strings; sysroot, cwd and stdin are paths or absent; streams says what the
- * standard streams were, content0 to content2 what was in their files and input what came through a
- * pipe, packed (util/pack.h); files says which files were read, changed and made, folders which
- * folders were listed and what they held; max_insts, fast_forward, warm and seed are numbers;
- * children is a word; real_time says that the run cannot be repeated. The machine is the resolved
- * one of table machine, so settings of the run are in it.
+ * Makes jobs of a stored run. Most of its recipe (recipe.def) is passed on as it is; here are the
+ * parts that are not: the machine becomes a file (table machine has it with all settings), what was
+ * in streams and came through them becomes files, standard input from a file is the job's own, and
+ * the sandbox hides what the run made and throws away what it writes.
  */
 #include "jobs/rerun.h"
 
-#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,72 +16,30 @@
 #include <unistd.h>
 
 #include "jobs/folders.h"
-#include "jobs/trust.h"
+#include "jobs/recipe.h"
+#include "jobs/streams.h"
 #include "util/pack.h"
 
 #define CONTENT_MAX (32u << 20) /* more than a run keeps */
 
 struct rerun {
 	char *program; /* culprit */
-	char *machine; /* file */
-	json_t *argv, *env;
-	json_t *start, *stop; /* of regions; NULL: the whole run */
+	struct recipe recipe;
+	char *machine;	      /* file */
 	json_t *files;	      /* read, changed, made; may be NULL */
 	json_t *folders;      /* listed; may be NULL */
-	char *sysroot, *cwd, *input, *streams, *children;
-	char *content[3]; /* files with what is in those of the streams; NULL: nothing */
-	char *given;	  /* file with what comes through pipes and terminals; NULL: nothing */
-	char *store;	  /* the profile itself, which no listing shows */
-	bool keeps_input; /* what was read from a pipe is known, or there was none */
-	char *changes;	  /* what is not as it was, in words; NULL: nothing that is known */
-	bool sandbox;	  /* the run was in one, with … */
-	json_t *allow_read, *allow_write, *overlay, *absent;
-	char *limits[4]; /* memory, files, processes, output; NULL: not given */
-	int64_t max_insts, fast_forward, warm, seed;
+	char *content[3];     /* files with what is in those of the streams; NULL: nothing */
+	char *given;	      /* file with what comes through pipes and terminals; NULL: nothing */
+	char *store;	      /* the profile itself, which no listing shows */
+	bool keeps_input;     /* what was read from a pipe is known, or there was none */
+	char *changes;	      /* what is not as it was, in words; NULL: nothing that is known */
 	int exit_status;      /* -1: did not end by itself */
 	struct digest digest; /* of all but the settings */
 };
 
-static char *run_text(struct store *s, const char *key)
+static const char *text_of(const struct rerun *r, enum recipe_item item)
 {
-	assert(trust_covers(key));
-
-	struct store_rows q = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
-	char *text = NULL;
-
-	if (store_next(&q) && !store_is_null(&q, 0))
-		text = x_strdup(store_text(&q, 0));
-	store_done(&q, NULL);
-	return text;
-}
-
-static int64_t run_number(struct store *s, const char *key, int64_t fallback)
-{
-	assert(trust_covers(key));
-
-	struct store_rows q = store_query(s, "SELECT value FROM run WHERE key = ?1", "s", key);
-	int64_t n = fallback;
-
-	if (store_next(&q) && !store_is_null(&q, 0))
-		n = store_int(&q, 0);
-	store_done(&q, NULL);
-	return n;
-}
-
-static json_t *run_list(struct store *s, const char *key)
-{
-	char *text = run_text(s, key);
-	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
-	bool good = json_is_array(list);
-
-	for (size_t i = 0; good && i < json_array_size(list); i++)
-		good = json_is_string(json_array_get(list, i));
-	if (!good && list) {
-		json_decref(list);
-		list = NULL;
-	}
-	free(text);
-	return list;
+	return recipe_text(&r->recipe, item);
 }
 
 /* How files were used; lists of absolute paths. */
@@ -104,15 +59,13 @@ static bool are_paths(const json_t *list)
 }
 
 /* NULL: not known. */
-static json_t *run_files(struct store *s)
+static json_t *run_files(const char *text)
 {
-	char *text = run_text(s, "files");
 	json_t *all = text ? json_loads(text, 0, NULL) : NULL;
 	bool good = true;
 
 	for (unsigned k = 0; k < FILE_USES; k++)
 		good = good && are_paths(json_object_get(all, file_uses[k]));
-	free(text);
 	if (good)
 		return all;
 	json_decref(all);
@@ -150,9 +103,8 @@ static char *write_cached(const char *cache_dir, const char *folder, const char 
 }
 
 /* [{"path": …, "count": …, "digest": …, "names": […] or null}, …]; NULL: none, or not that. */
-static json_t *run_folders(struct store *s)
+static json_t *run_folders(const char *text)
 {
-	char *text = run_text(s, "folders");
 	json_t *all = text ? json_loads(text, 0, NULL) : NULL;
 	bool good = json_is_array(all);
 
@@ -164,7 +116,6 @@ static json_t *run_folders(struct store *s)
 		for (size_t k = 0; good && k < json_array_size(names); k++)
 			good = json_is_string(json_array_get(names, k));
 	}
-	free(text);
 	if (good)
 		return all;
 	json_decref(all);
@@ -209,14 +160,16 @@ static char *write_machine(struct store *s, const char *cache_dir, struct err *e
 /* Where the guest's path leads on the host: in the sysroot, from the run's folder, or as it is. */
 static char *host_path(const struct rerun *r, const char *path)
 {
-	if (*path == '/' && r->sysroot) {
-		char *inside = x_asprintf("%s%s", r->sysroot, path);
+	const char *sysroot = text_of(r, RUN_sysroot), *cwd = text_of(r, RUN_cwd);
+
+	if (*path == '/' && sysroot) {
+		char *inside = x_asprintf("%s%s", sysroot, path);
 
 		if (!access(inside, R_OK))
 			return inside;
 		free(inside);
 	}
-	return *path == '/' || !r->cwd ? x_strdup(path) : x_asprintf("%s/%s", r->cwd, path);
+	return *path == '/' || !cwd ? x_strdup(path) : x_asprintf("%s/%s", cwd, path);
 }
 
 static void digest_host_file(struct rerun *r, const char *path)
@@ -246,16 +199,9 @@ static bool digest_images(struct rerun *r, struct store *s, struct err *e)
 	return store_done(&q, e);
 }
 
-static void digest_list(struct digest *d, const json_t *list)
-{
-	for (size_t i = 0; i < json_array_size(list); i++)
-		digest_text(d, json_string_value(json_array_get(list, i)));
-	digest_text(d, NULL);
-}
-
 bool rerun_regions(const struct rerun *r)
 {
-	return r->start || r->stop;
+	return text_of(r, RUN_start) || text_of(r, RUN_stop);
 }
 
 const char *rerun_changes(const struct rerun *r)
@@ -268,49 +214,21 @@ const char *rerun_changes(const struct rerun *r)
 
 static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 {
+	const struct words *argv = &r->recipe.items[RUN_argv];
+	const json_t *read = json_object_get(r->files, file_uses[FILES_READ]);
 	struct digest *d = &r->digest;
-	char numbers[160];
 
 	digest_init(d);
-	digest_text(d, "culprit rerun 2");
+	digest_text(d, "culprit rerun 3");
 	if (!digest_file(d, r->program))
 		return err_set(e, "cannot read '%s'", r->program);
-	digest_list(d, r->argv);
-	digest_list(d, r->env);
-	digest_text(d, r->sysroot);
-	digest_text(d, r->cwd);
-	digest_text(d, r->streams);
-	for (unsigned i = 0; i < ARRAY_LEN(r->content); i++)
-		if (r->content[i]) {
-			digest_text(d, "content");
-			digest_file(d, r->content[i]);
-		}
-	if (r->given)
-		digest_file(d, r->given);
-	digest_text(d, r->children);
-	digest_text(d, r->sandbox ? "sandbox" : NULL);
-	digest_list(d, r->allow_read);
-	digest_list(d, r->allow_write);
-	digest_list(d, r->overlay);
-	digest_list(d, r->absent);
-	for (unsigned i = 0; i < ARRAY_LEN(r->limits); i++)
-		digest_text(d, r->limits[i]);
-	if (rerun_regions(r)) {
-		digest_text(d, "regions");
-		digest_list(d, r->start);
-		digest_list(d, r->stop);
-	}
-	snprintf(numbers, sizeof(numbers), "%lld %lld %lld %lld", (long long)r->max_insts,
-		 (long long)r->fast_forward, (long long)r->warm, (long long)r->seed);
-	digest_text(d, numbers);
+	recipe_digest(&r->recipe, d);
 	digest_file(d, r->machine);
 	/* The program, and whatever among the arguments is a file. */
-	for (size_t i = 0; i < json_array_size(r->argv); i++)
-		digest_host_file(r, json_string_value(json_array_get(r->argv, i)));
-	if (r->input)
-		digest_file(d, r->input);
-	const json_t *read = json_object_get(r->files, file_uses[FILES_READ]);
-
+	for (size_t i = 0; i < argv->count; i++)
+		digest_host_file(r, argv->items[i]);
+	if (text_of(r, RUN_stdin))
+		digest_file(d, text_of(r, RUN_stdin));
 	for (size_t i = 0; i < json_array_size(read); i++) {
 		const char *path = json_string_value(json_array_get(read, i));
 
@@ -334,186 +252,149 @@ static char *this_program(void)
 }
 
 /* If one of the conditions is at a cycle. */
-static bool by_cycle(const json_t *triggers)
+static bool by_cycle(const struct words *triggers)
 {
-	for (size_t i = 0; i < json_array_size(triggers); i++)
-		if (!strncmp(json_string_value(json_array_get(triggers, i)), "cycle:", 6))
+	for (size_t i = 0; i < triggers->count; i++)
+		if (!strncmp(triggers->items[i], "cycle:", 6))
 			return true;
 	return false;
-}
-
-/* If the word for a stream has the attribute. */
-static bool has_attribute(const char *word, const char *attribute)
-{
-	size_t n = strlen(attribute);
-	const char *end = word + strcspn(word, ",");
-
-	while ((word = memchr(word, '+', (size_t)(end - word)))) {
-		word++;
-		if ((size_t)(end - word) >= n && !strncmp(word, attribute, n) &&
-		    (word + n == end || word[n] == '+'))
-			return true;
-	}
-	return false;
-}
-
-/* As they were; but standard input, if a file that can be read again, is the job's. */
-static char *job_streams(const struct rerun *r, char *streams)
-{
-	static const char *const kept[] = { "append", "nonblock", "direct", "sync", "dsync" };
-	const char *rest = streams ? strchr(streams, ',') : NULL;
-	char *own = NULL, *at;
-
-	if (!rest || r->content[0] ||
-	    (strncmp(streams, "file,", 5) && strncmp(streams, "file+", 5)))
-		return streams;
-	own = x_strdup("-");
-	for (unsigned i = 0; i < ARRAY_LEN(kept); i++)
-		if (has_attribute(streams, kept[i])) {
-			char *longer = x_asprintf("%s+%s", own, kept[i]);
-
-			free(own);
-			own = longer;
-		}
-	at = strstr(streams, "+at=");
-	if (at && at < rest) {
-		char *longer =
-		    x_asprintf("%s+at=%.*s", own, (int)strspn(at + 4, "0123456789"), at + 4);
-
-		free(own);
-		own = longer;
-	}
-	at = x_asprintf("%s%s", own, rest);
-	free(own);
-	free(streams);
-	return at;
-}
-
-/* If there is something to read that cannot be read again. */
-static bool reads_once(const char *streams)
-{
-	return streams && (((!strncmp(streams, "pipe", 4) || !strncmp(streams, "socket", 6)) &&
-			    !has_attribute(streams, "w")) ||
-			   strstr(streams, "terminal"));
 }
 
 /* A row of packed bytes as a file of the cache. True if all is well, with *path NULL if there is no
  * such row. */
-static bool unpack_row(struct store *s, const char *key, const char *dir, char **path,
-		       struct err *e)
+static bool unpack_row(const struct rerun *r, struct store *s, enum recipe_item item,
+		       const char *dir, char **path, struct err *e)
 {
-	char *text = run_text(s, key);
+	const char *text = text_of(r, item);
 	size_t size = 0;
 	uint8_t *data = text ? unpack_text(text, CONTENT_MAX, &size) : NULL;
-	bool ok =
-	    !text || data || err_set(e, "%s: row '%s' of table run is damaged", store_path(s), key);
+	bool ok = !text || data ||
+		  err_set(e, "%s: row '%s' of table run is damaged", store_path(s),
+			  recipe_rows[item].key);
 
 	if (data)
 		ok = (*path = write_cached(dir, "streams", "", data, size, e));
-	free(text);
 	free(data);
 	return ok;
 }
 
+/*
+ * Streams as they were; but standard input, if a file that can be read again, is the job's own. False
+ * if one cannot be made.
+ */
+static bool job_streams(struct rerun *r, struct store *s, struct err *e)
+{
+	const char *streams = text_of(r, RUN_streams);
+	char *copy = streams ? x_strdup(streams) : NULL, *own = NULL, *whole;
+	struct stream all[STREAMS];
+	bool known = copy && streams_read(copy, all, e), other = false, once = false;
+	size_t size;
+	FILE *f;
+
+	for (int i = 0; known && i < STREAMS; i++) {
+		other |= all[i].kind == STREAM_OTHER;
+		once |= all[i].kind == STREAM_TERMINAL;
+	}
+	once |= known && (all[0].kind == STREAM_PIPE || all[0].kind == STREAM_SOCKET) &&
+		all[0].access != O_WRONLY;
+	r->keeps_input = !once || r->given;
+	if (known && all[0].kind == STREAM_FILE && !r->content[0]) {
+		struct stream first = { .kind = STREAM_OWN,
+					.access = -1,
+					.flags = all[0].flags & ~O_NOATIME,
+					.of = -1,
+					.at = all[0].at };
+
+		f = open_memstream(&own, &size);
+		if (!f)
+			die("out of memory");
+		stream_write(f, &first);
+		if (fclose(f))
+			die("out of memory");
+		whole = x_asprintf("%s%s", own, strchr(streams, ','));
+		recipe_replace(&r->recipe, RUN_streams, whole);
+		free(whole);
+		free(own);
+	}
+	free(copy);
+	return !other ||
+	       err_set(e,
+		       "%s: one of the standard streams was neither a file, a pipe, a socket, a "
+		       "terminal nor one of null, zero, full and random, so the run cannot be "
+		       "simulated again",
+		       store_path(s));
+}
+
 static bool unpack_streams(struct rerun *r, struct store *s, const char *dir, struct err *e)
 {
-	static const char *const keys[] = { "content0", "content1", "content2" };
-	bool ok = unpack_row(s, "input", dir, &r->given, e);
+	bool ok = unpack_row(r, s, RUN_input, dir, &r->given, e);
 
 	for (unsigned i = 0; ok && i < ARRAY_LEN(r->content); i++)
-		ok = unpack_row(s, keys[i], dir, &r->content[i], e);
-	return ok;
+		ok = unpack_row(r, s, (enum recipe_item)(RUN_content0 + i), dir, &r->content[i], e);
+	return ok && job_streams(r, s, e);
+}
+
+/* False, and why, if the run cannot be simulated again. */
+static bool can_repeat(const struct rerun *r, struct store *s, struct err *e)
+{
+	const char *path = store_path(s);
+
+	if (store_number(s, "SELECT value FROM run WHERE key = 'first_cycle'", 0))
+		return err_set(e,
+			       "%s is of a forked process, which cannot be simulated without the "
+			       "one that forked it",
+			       path);
+	if (!text_of(r, RUN_argv))
+		return err_set(e,
+			       "%s does not say which command it came from, so it cannot be "
+			       "simulated again; profiles of `culprit sim` do",
+			       path);
+	if (text_of(r, RUN_real_time))
+		return err_set(e, "%s was made with --real-time: such a run cannot be repeated",
+			       path);
+	if (text_of(r, RUN_regions) && !rerun_regions(r))
+		return err_set(e,
+			       "%s covers a part of its run and does not say which: make it again, "
+			       "this version does",
+			       path);
+	if (by_cycle(&r->recipe.items[RUN_start]) || by_cycle(&r->recipe.items[RUN_stop]))
+		return err_set(
+		    e,
+		    "%s covers a part of its run by cycles (cycle:N), which are others in every "
+		    "run; by instructions, addresses or marks it could be repeated",
+		    path);
+	return r->program || err_set(e, "cannot find culprit's own program");
 }
 
 struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir, struct err *e)
 {
 	struct rerun *r = x_calloc(1, sizeof(*r));
 	char *dir = cache_dir ? x_strdup(cache_dir) : jobs_cache_dir();
-	bool ok = true;
 
 	r->program = program ? x_strdup(program) : this_program();
-	r->argv = run_list(s, "argv");
-	r->env = run_list(s, "env");
-	r->start = run_list(s, "start");
-	r->stop = run_list(s, "stop");
-	r->sysroot = run_text(s, "sysroot");
-	r->cwd = run_text(s, "cwd");
-	r->input = run_text(s, "stdin");
-	r->streams = run_text(s, "streams");
-	r->files = run_files(s);
-	r->folders = run_folders(s);
+	recipe_read(&r->recipe, s);
+	r->files = run_files(text_of(r, RUN_files));
+	r->folders = run_folders(text_of(r, RUN_folders));
 	r->store = realpath(store_path(s), NULL);
-	r->children = run_text(s, "children");
-	r->sandbox = run_number(s, "sandbox", 0);
-	r->allow_read = run_list(s, "allow_read");
-	r->allow_write = run_list(s, "allow_write");
-	r->overlay = run_list(s, "overlay");
-	r->absent = run_list(s, "absent");
-	r->limits[0] = run_text(s, "limit_memory");
-	r->limits[1] = run_text(s, "limit_files");
-	r->limits[2] = run_text(s, "limit_processes");
-	r->limits[3] = run_text(s, "limit_output");
-	r->max_insts = run_number(s, "max_insts", 0);
-	r->fast_forward = run_number(s, "fast_forward", 0);
-	r->warm = run_number(s, "warm", 0);
-	r->seed = run_number(s, "seed", 0);
 	/* a result: compared, never run */
 	r->exit_status =
 	    (int)store_number(s, "SELECT ifnull(value, -1) FROM run WHERE key = 'exit_status'", -1);
-	if (store_number(s, "SELECT value FROM run WHERE key = 'first_cycle'", 0))
-		ok = err_set(e,
-			     "%s is of a forked process, which cannot be simulated without the "
-			     "one that forked it",
-			     store_path(s));
-	else if (!json_array_size(r->argv))
-		ok = err_set(e,
-			     "%s does not say which command it came from, so it cannot be "
-			     "simulated again; profiles of `culprit sim` do",
-			     store_path(s));
-	else if (run_number(s, "real_time", 0))
-		ok = err_set(e, "%s was made with --real-time: such a run cannot be repeated",
-			     store_path(s));
-	else if (run_number(s, "regions", 0) && !rerun_regions(r))
-		ok = err_set(e,
-			     "%s covers a part of its run and does not say which: make it again, "
-			     "this version does",
-			     store_path(s));
-	else if (by_cycle(r->start) || by_cycle(r->stop))
-		ok = err_set(e,
-			     "%s covers a part of its run by cycles (cycle:N), which are others in "
-			     "every run; by instructions, addresses or marks it could be repeated",
-			     store_path(s));
-	else if (!r->program)
-		ok = err_set(e, "cannot find culprit's own program");
-	else if (r->streams && strstr(r->streams, "other"))
-		ok = err_set(
-		    e,
-		    "%s: one of the standard streams was neither a file, a pipe, a socket, a "
-		    "terminal nor one of null, zero, full and random, so the run cannot be "
-		    "simulated again",
-		    store_path(s));
-	ok = ok && unpack_streams(r, s, dir, e);
-	if (ok) {
-		r->keeps_input = !reads_once(r->streams) || r->given;
-		r->streams = job_streams(r, r->streams);
-	}
-	ok = ok && (r->machine = write_machine(s, dir, e)) && digest_run(r, s, e);
+
+	bool ok = can_repeat(r, s, e) && unpack_streams(r, s, dir, e) &&
+		  (r->machine = write_machine(s, dir, e)) && digest_run(r, s, e);
+
 	free(dir);
-	if (!ok) {
-		rerun_close(r);
-		return NULL;
-	}
-	return r;
+	if (ok)
+		return r;
+	rerun_close(r);
+	return NULL;
 }
 
 void rerun_close(struct rerun *r)
 {
 	if (!r)
 		return;
-	json_decref(r->argv);
-	json_decref(r->env);
-	json_decref(r->start);
-	json_decref(r->stop);
+	recipe_free(&r->recipe);
 	json_decref(r->files);
 	json_decref(r->folders);
 	for (unsigned i = 0; i < ARRAY_LEN(r->content); i++)
@@ -521,55 +402,14 @@ void rerun_close(struct rerun *r)
 	free(r->given);
 	free(r->store);
 	free(r->changes);
-	json_decref(r->allow_read);
-	json_decref(r->allow_write);
-	json_decref(r->overlay);
-	json_decref(r->absent);
-	for (unsigned i = 0; i < ARRAY_LEN(r->limits); i++)
-		free(r->limits[i]);
 	free(r->program);
 	free(r->machine);
-	free(r->sysroot);
-	free(r->cwd);
-	free(r->input);
-	free(r->streams);
-	free(r->children);
 	free(r);
 }
 
-struct words {
-	char **items;
-	size_t count;
-};
-
-static void add(struct words *w, const char *word)
+static const char *option(enum recipe_item item)
 {
-	w->items = x_realloc(w->items, (w->count + 2) * sizeof(*w->items));
-	w->items[w->count++] = x_strdup(word);
-	w->items[w->count] = NULL;
-}
-
-static void add_pair(struct words *w, const char *option, const char *value)
-{
-	add(w, option);
-	add(w, value);
-}
-
-static void add_number(struct words *w, const char *option, int64_t value)
-{
-	char text[32];
-
-	if (!value)
-		return;
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	add_pair(w, option, text);
-}
-
-static void words_free(struct words *w)
-{
-	for (size_t i = 0; i < w->count; i++)
-		free(w->items[i]);
-	free(w->items);
+	return recipe_rows[item].option;
 }
 
 /* Without symbolic links in its folder; NULL: that is gone. The caller frees. */
@@ -601,7 +441,7 @@ static void add_folder(struct words *w, const char *path)
 	}
 	if (!covered) {
 		w->count = kept;
-		add(w, folder);
+		words_add(w, folder);
 	}
 	free(folder);
 }
@@ -621,22 +461,16 @@ static void find_writes(const struct rerun *r, struct words *w)
 				continue;
 			add_folder(&folders, path);
 			if (k == FILES_MADE)
-				add(&absent, path);
+				words_add(&absent, path);
 			free(path);
 		}
 	}
 	for (size_t i = 0; i < folders.count; i++)
-		add_pair(w, "--overlay", folders.items[i]);
+		words_add_option(w, option(RUN_overlay), folders.items[i]);
 	for (size_t i = 0; i < absent.count; i++)
-		add_pair(w, "--absent", absent.items[i]);
+		words_add_option(w, option(RUN_absent), absent.items[i]);
 	words_free(&folders);
 	words_free(&absent);
-}
-
-static void add_list(struct words *w, const char *option, const json_t *list)
-{
-	for (size_t i = 0; i < json_array_size(list); i++)
-		add_pair(w, option, json_string_value(json_array_get(list, i)));
 }
 
 /*
@@ -646,25 +480,34 @@ static void add_list(struct words *w, const char *option, const json_t *list)
  */
 static void add_sandbox(const struct rerun *r, struct words *w)
 {
-	static const char *const limits[] = { "memory", "files", "processes", "output" };
+	static const enum recipe_item limits[] = { RUN_limit_memory, RUN_limit_files,
+						   RUN_limit_processes, RUN_limit_output };
+	const struct words *write = &r->recipe.items[RUN_allow_write];
 
-	add(w, "--sandbox");
-	if (r->sandbox) {
-		add_list(w, "--allow-read", r->allow_read);
-		add_list(w, "--overlay", r->allow_write);
-		add_list(w, "--overlay", r->overlay);
-		add_list(w, "--absent", r->absent);
-	} else {
-		add_pair(w, "--allow-read", "/");
-	}
+	words_add_option(w, option(RUN_sandbox), NULL);
+	for (size_t i = 0; i < write->count; i++)
+		words_add_option(w, option(RUN_overlay), write->items[i]);
+	recipe_options(&r->recipe, w);
 	find_writes(r, w);
-	for (unsigned i = 0; i < ARRAY_LEN(limits); i++) {
-		char *option = x_asprintf("--limit-%s", limits[i]);
+	if (text_of(r, RUN_sandbox))
+		return;
+	words_add_option(w, option(RUN_allow_read), "/");
+	for (unsigned i = 0; i < ARRAY_LEN(limits); i++)
+		if (!text_of(r, limits[i]))
+			words_add_option(w, option(limits[i]), "none");
+}
 
-		if (r->limits[i] || !r->sandbox)
-			add_pair(w, option, r->limits[i] ? r->limits[i] : "none");
-		free(option);
-	}
+static void add_streams(const struct rerun *r, struct words *w)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(r->content); i++)
+		if (r->content[i]) {
+			char *item = x_asprintf("%u=%s", i, r->content[i]);
+
+			words_add_option(w, option(RUN_content), item);
+			free(item);
+		}
+	if (r->given)
+		words_add_option(w, option(RUN_input), r->given);
 }
 
 static bool result_is_usable(const char *path)
@@ -679,54 +522,33 @@ static bool result_is_usable(const char *path)
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count)
 {
+	const char *cwd = text_of(r, RUN_cwd), *input = text_of(r, RUN_stdin);
+	const struct words *argv = &r->recipe.items[RUN_argv];
 	struct words w = { NULL, 0 };
 	struct digest d = r->digest;
 	struct job j = { .name = x_strdup(name),
-			 .dir = r->cwd ? x_strdup(r->cwd) : NULL,
-			 .input = r->input ? x_strdup(r->input) : NULL,
+			 .dir = cwd ? x_strdup(cwd) : NULL,
+			 .input = input ? x_strdup(input) : NULL,
 			 .want_status = r->exit_status < 0 ? 0 : r->exit_status };
 
-	add(&w, r->program);
-	add(&w, "sim");
+	words_add(&w, r->program);
+	words_add(&w, "sim");
 	add_sandbox(r, &w);
-	add_pair(&w, "--machine", r->machine);
+	words_add_option(&w, option(RUN_machine), r->machine);
 	for (size_t i = 0; i < count; i++) {
-		add_pair(&w, "--set", settings[i]);
+		words_add_option(&w, option(RUN_sets), settings[i]);
 		digest_text(&d, settings[i]);
 	}
-	if (r->sysroot)
-		add_pair(&w, "--sysroot", r->sysroot);
-	for (size_t i = 0; i < json_array_size(r->env); i++)
-		add_pair(&w, "--env", json_string_value(json_array_get(r->env, i)));
-	add_number(&w, "--max-insts", r->max_insts);
-	add_number(&w, "--fast-forward", r->fast_forward);
-	add_number(&w, "--warm", r->warm);
-	add_number(&w, "--seed", r->seed);
-	if (r->streams)
-		add_pair(&w, "--streams", r->streams);
-	for (unsigned i = 0; r->streams && i < ARRAY_LEN(r->content); i++)
-		if (r->content[i]) {
-			char *item = x_asprintf("%u=%s", i, r->content[i]);
-
-			add_pair(&w, "--content", item);
-			free(item);
-		}
-	if (r->streams && r->given)
-		add_pair(&w, "--input", r->given);
+	if (text_of(r, RUN_streams))
+		add_streams(r, &w);
 	if (r->folders && r->store)
-		add_pair(&w, "--hide", r->store);
-	if (r->children)
-		add_pair(&w, "--children", r->children);
+		words_add_option(&w, option(RUN_hide), r->store);
 	/* a summary is of the whole run; what lies in regions is counted on the bus */
-	for (size_t i = 0; i < json_array_size(r->start); i++)
-		add_pair(&w, "--start", json_string_value(json_array_get(r->start, i)));
-	for (size_t i = 0; i < json_array_size(r->stop); i++)
-		add_pair(&w, "--stop", json_string_value(json_array_get(r->stop, i)));
-	add_pair(&w, "--analyze", rerun_regions(r) ? "null" : "none");
-	add_pair(&w, rerun_regions(r) ? "--output" : "--summary-json", JOB_RESULT);
-	add(&w, "--");
-	for (size_t i = 0; i < json_array_size(r->argv); i++)
-		add(&w, json_string_value(json_array_get(r->argv, i)));
+	words_add_option(&w, option(RUN_analyze), rerun_regions(r) ? "null" : "none");
+	words_add_option(&w, option(rerun_regions(r) ? RUN_output : RUN_summary_json), JOB_RESULT);
+	words_add(&w, "--");
+	for (size_t i = 0; i < argv->count; i++)
+		words_add(&w, argv->items[i]);
 	j.argv = w.items;
 	j.usable = result_is_usable;
 	digest_hex(&d, j.key);
@@ -740,12 +562,11 @@ static bool read_regions(const struct job *j, struct rerun_result *out, struct e
 
 	if (!s)
 		return false;
-	*out = (struct rerun_result){
-		.cycles = (uint64_t)store_number(
-		    s, "SELECT value FROM counter WHERE name = 'null.cycles'", 0),
-		.insts =
-		    (uint64_t)store_number(s, "SELECT value FROM run WHERE key = 'instructions'", 0)
-	};
+	*out = (struct rerun_result){ .cycles = (uint64_t)store_number(
+					  s, "SELECT value FROM counter WHERE name = 'null.cycles'",
+					  0),
+				      .run_cycles = (uint64_t)store_number(
+					  s, "SELECT value FROM run WHERE key = 'cycles'", 0) };
 	store_close(s);
 	return out->cycles || err_set(e, "'%s' counts no cycles: remove it", j->result);
 }
@@ -770,12 +591,11 @@ bool rerun_read(const struct job *j, struct rerun_result *out, struct err *e)
 
 	json_error_t error;
 	json_t *o = j->result ? json_load_file(j->result, 0, &error) : NULL;
-	json_t *cycles = json_object_get(o, "cycles"), *insts = json_object_get(o, "instructions");
-	bool ok = json_is_integer(cycles) && json_is_integer(insts);
+	json_t *cycles = json_object_get(o, "cycles");
+	bool ok = json_is_integer(cycles);
 
 	if (ok)
-		*out = (struct rerun_result){ (uint64_t)json_integer_value(cycles),
-					      (uint64_t)json_integer_value(insts) };
+		out->cycles = out->run_cycles = (uint64_t)json_integer_value(cycles);
 	else
 		err_set(e, "'%s' is not the summary of a run: remove it",
 			j->result ? j->result : j->name);

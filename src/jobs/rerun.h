@@ -38,8 +38,8 @@ bool rerun_regions(const struct rerun *r);
 
 /* What such a job found. */
 struct rerun_result {
-	uint64_t cycles; /* in regions, if there are any */
-	uint64_t insts;	 /* of the whole run */
+	uint64_t cycles;     /* in regions, if there are any */
+	uint64_t run_cycles; /* of the whole run */
 };
 bool rerun_read(const struct job *j, struct rerun_result *out, struct err *e);
 

@@ -19,20 +19,12 @@
 #include <unistd.h>
 
 #include "jobs/jobs.h"
-
-static const char *const covered[] = {
-	"absent",	"allow_read",	"allow_write",	   "argv",	"children",
-	"content0",	"content1",	"content2",	   "folders",	"input",
-	"cwd",		"env",		"fast_forward",	   "files",	"limit_files",
-	"limit_memory", "limit_output", "limit_processes", "max_insts", "overlay",
-	"real_time",	"regions",	"sandbox",	   "seed",	"start",
-	"stdin",	"stop",		"streams",	   "sysroot",	"warm",
-};
+#include "jobs/recipe.h"
 
 bool trust_covers(const char *key)
 {
-	for (size_t i = 0; i < ARRAY_LEN(covered); i++)
-		if (!strcmp(covered[i], key))
+	for (size_t i = 0; i < RUN_ITEMS; i++)
+		if (recipe_rows[i].use & RECIPE_SIGNED && !strcmp(recipe_rows[i].key, key))
 			return true;
 	return false;
 }

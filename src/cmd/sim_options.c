@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit sim: its options (jobs/recipe.def), and which of them go together. */
+#include <assert.h>
+#include <string.h>
+
+#include "cmd/sim.h"
+#include "jobs/recipe.h"
+
+const char *const sim_children_choices[] = { "functional", "simulated", NULL };
+
+static bool sim_check_content(const char *text, struct err *e)
+{
+	return (*text >= '0' && *text <= '2' && text[1] == '=' && text[2]) ||
+	       err_set(e, "'%s' is not valid: N=FILE, N one of 0, 1 and 2", text);
+}
+
+#define ROW(member, kind, option, ...)                                                             \
+	{ .name = option,                                                                          \
+	  .type = CMD_##kind,                                                                      \
+	  .offset = offsetof(struct sim_options, member),                                          \
+	  __VA_ARGS__ },
+const struct cmd_option sim_option_table[] = {
+#define SIM(member, kind, option, use, ...)	ROW(member, kind, option, __VA_ARGS__)
+#define SESSION(member, kind, option, use, ...) ROW(session.member, kind, option, __VA_ARGS__)
+#include "jobs/recipe.def"
+	{ .name = NULL },
+};
+static_assert(ARRAY_LEN(sim_option_table) == RUN_OPTIONS + 1, "in the order of enum recipe_item");
+
+/* The first option of that use that was given; NULL: none. */
+static const char *given(const struct sim_options *o, enum recipe_use use)
+{
+	for (unsigned i = 0; i < RUN_OPTIONS; i++)
+		if (recipe_rows[i].use & use && cmd_given(&sim_option_table[i], o))
+			return recipe_rows[i].option;
+	return NULL;
+}
+
+static bool check_env(const struct cmd_strings *env, struct err *e)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		const char *equals = strchr(env->items[i], '=');
+		if (!equals || equals == env->items[i])
+			return err_set(e, "--env: '%s' is not NAME=VALUE", env->items[i]);
+	}
+	return true;
+}
+
+bool sim_options_check(const struct sim_options *o, struct err *e)
+{
+	const char *timed = o->functional ? given(o, RECIPE_TIMED) : NULL;
+	const char *inside = o->sandbox ? NULL : given(o, RECIPE_INSIDE);
+
+	if (timed)
+		return err_set(e, "--%s means nothing with --functional, which models no machine",
+			       timed);
+	if (!check_env(&o->env, e))
+		return false;
+	return !inside || err_set(e, "--%s says what a sandbox allows; it needs --sandbox", inside);
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A stored run that is simulated again: what `stack` can simulate `icost --multisim` and `--verify` can, and all refuse
+# the same runs for the same reasons.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+export CULPRIT_CACHE=$tmp/cache
+machine=eyerman2006 part=(--start 20000 --stop 80000)
+program=("$GUESTS/answers" work 20000)
+
+# An instruction of which the profile knows costs, in hexadecimal.
+some_pc() {
+	printf '0x%x' "$(sqlite3 "$1" 'SELECT pc FROM icost_instruction LIMIT 1')"
+}
+
+# A profile with costs, and with stacks too, of a program with the options given.
+profile() {
+	local file=$1
+	shift
+	run sim --machine "$machine" --analyze icost,cpistack -o "$file" "$@" -- "${program[@]}"
+	status_is 0
+}
+
+# Cycles in the regions of a run with the options given.
+cycles_in_regions() {
+	"$CULPRIT" sim --machine "$machine" --analyze null -o "$tmp/cycles.culprit" "$@" -- "${program[@]}" \
+		>"$tmp/out" 2>"$tmp/err" </dev/null
+	python3 -c "
+import sqlite3
+db = sqlite3.connect('file:$tmp/cycles.culprit?mode=ro', uri=True)
+print(db.execute(\"SELECT value FROM counter WHERE name = 'null.cycles'\").fetchone()[0])"
+}
+
+# Python on the JSON in $tmp/out, as `j`.
+json_holds() {
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+assert $1, '''$1'''"
+}
+
+test_a_part_of_a_run_has_simulated_costs_of_the_same_part() {
+	local as_it_was perfect
+	as_it_was=$(cycles_in_regions "${part[@]}")
+	perfect=$(cycles_in_regions "${part[@]}" --set ideal.shalu=on)
+	[ "$as_it_was" -gt "$perfect" ] || fail "operations of one cycle cost nothing there"
+	profile "$tmp/part.culprit" "${part[@]}"
+	run icost "$tmp/part.culprit" --multisim --json
+	status_is 0
+	json_holds "j['simulated_costs']['shalu'] == $as_it_was - $perfect"
+	json_holds "len(j['simulated_costs']) == 36"
+}
+
+test_two_parts_of_a_run_can_be_simulated_again() {
+	profile "$tmp/two.culprit" --start 1000 --stop 30000 --start 40000 --stop 60000
+	run icost "$tmp/two.culprit" --multisim --json
+	status_is 0
+	run stack "$tmp/two.culprit" --json
+	status_is 0
+}
+
+test_a_what_if_in_a_part_of_a_run_is_verified() {
+	profile "$tmp/part.culprit" "${part[@]}"
+	run icost "$tmp/part.culprit" --what-if "lgalu@$(some_pc "$tmp/part.culprit")" --verify --json
+	status_is 0
+	json_holds "j['what_if'][0]['simulated'] is not None"
+}
+
+# A profile of icost alone does not count the cycles of its regions: the whole run is compared.
+test_a_part_that_does_not_repeat_is_found_out() {
+	echo 100 >"$tmp/much"
+	run sim --analyze icost --start 1000 --stop 5000 -o "$tmp/w.culprit" -- "$GUESTS/answers" work-by "x=$tmp/much"
+	run icost "$tmp/w.culprit" --multisim --json
+	status_is 0
+	echo 50000 >"$tmp/much"
+	run icost "$tmp/w.culprit" --multisim --json
+	status_is 1
+	err_has "does not repeat"
+	json_holds "not j['simulated_costs']"
+}
+
+# The line that a command refuses with, less its name and what it can still show.
+reason() {
+	status_is 2
+	err_lines 1
+	sed -E 's/^culprit: [a-z]+: //; s/; --no-reference .*//' "$tmp/err"
+}
+
+# stack, icost --multisim and, unless a third word is given, icost --verify refuse the file with one reason, which has
+# the second word in it.
+all_refuse() {
+	local file=$1 word=$2 first
+	run stack "$file"
+	first=$(reason)
+	[ -n "$first" ]
+	case $first in *"$word"*) ;; *) fail "'$first' lacks '$word'" ;; esac
+	run icost "$file" --multisim
+	[ "$(reason)" = "$first" ] || fail "icost --multisim refuses for another reason than: $first"
+	[ "$#" = 2 ] || return 0
+	run icost "$file" --what-if "lgalu@$(some_pc "$file")" --verify
+	[ "$(reason)" = "$first" ] || fail "icost --verify refuses for another reason than: $first"
+}
+
+test_all_refuse_the_same_runs_for_the_same_reasons() {
+	profile "$tmp/time.culprit" --real-time
+	all_refuse "$tmp/time.culprit" --real-time
+	profile "$tmp/cycles.culprit" --start cycle:3000
+	all_refuse "$tmp/cycles.culprit" cycle:N
+	run sim --machine "$machine" --children simulated --analyze icost,cpistack -o "$tmp/fork.culprit" -- \
+		"$GUESTS/answers" family
+	all_refuse "$tmp/fork.culprit.1" "forked process" "too short to know costs of an instruction"
+}
+
+# What lies at a path with that word in its name is still a file.
+test_a_stream_is_not_taken_for_another_by_its_name() {
+	mkdir -p "$tmp/other"
+	head -c 999 /dev/zero >"$tmp/other/in"
+	"$CULPRIT" sim --analyze icost -o "$tmp/in.culprit" -- "$GUESTS/answers" cat >/dev/null 2>&1 <"$tmp/other/in"
+	run icost "$tmp/in.culprit" --multisim --json
+	status_is 0
+}
+
+run_tests
