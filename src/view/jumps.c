@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "isa/isa.h"
-#include "util/util.h"
+#include "view/view.h"
 
 #define ROWS_MAX 16384
 
@@ -28,15 +28,8 @@ struct jumps {
 
 static size_t row_of(const uint64_t *pcs, size_t count, uint64_t pc)
 {
-	size_t lo = 0, hi = count;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (pcs[mid] < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < count && pcs[lo] == pc ? lo : SIZE_MAX;
+	size_t i = view_search(pcs, sizeof(*pcs), count, pc);
+	return i < count && pcs[i] == pc ? i : SIZE_MAX;
 }
 
 static size_t top(const struct jump *j)

@@ -265,19 +265,13 @@ size_t match_functions(const struct model *a, const struct model *b, struct matc
 /* Instructions of a function: first index and number. They are stored by address. */
 static size_t range_of(const struct model *m, size_t function, size_t *first)
 {
-	uint64_t start = function == MATCH_NONE ? 0 : m->functions[function].start;
-	size_t lo = 0, hi = m->ninsts, count = 0;
+	size_t count = 0;
+
 	if (function == MATCH_NONE)
 		return 0;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->insts[mid].pc < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*first = lo;
-	while (lo + count < m->ninsts && m->insts[lo + count].function == m->functions[function].id)
+	*first = model_first_from(m, m->functions[function].start);
+	while (*first + count < m->ninsts &&
+	       m->insts[*first + count].function == m->functions[function].id)
 		count++;
 	return count;
 }
