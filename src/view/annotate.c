@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function, line by line: its source where the files can be read, its instructions with the share
- * of the run and a stack of why, and its jumps. Without a name the hottest functions come, hottest
- * first.
+ * Shows functions line by line: their source where its files can be read, their jumps, and every
+ * instruction with its share of the run and a stack of events. Without a name it shows the hottest
+ * functions, hottest first.
  *
  *        share  why                       address
  *                                                        37  double r = floor(x);
@@ -18,12 +18,12 @@
 #include "view/model.h"
 #include "view/source.h"
 
-/* A run of instructions without time longer than this is folded. */
+/* A longer run of instructions without time becomes one line. */
 #define COLD_RUN 6
 
 struct listing {
-	const struct model *m,
-	    *other; /* other: a second profiler's view of the same run, or NULL */
+	const struct model *m;
+	const struct model *other; /* the same run by a second profiler, or NULL */
 	const struct model_function *f;
 	const struct model_inst *insts, *other_insts;
 	size_t count;
@@ -55,7 +55,7 @@ static void close_listing(struct listing *l)
 	free(l->words);
 }
 
-/* Less than would show as 0.01%. */
+/* Takes less time than what is printed as 0.01%. */
 static bool cold(const struct listing *l, size_t i)
 {
 	const double least = 0.00005 * (double)l->m->cycles;
@@ -95,7 +95,7 @@ static void add_source(struct doc_table *t, const struct listing *l, const struc
 		term_cut(text, o->width - left - jumps_lanes(l->jumps) - 2 - n, shown,
 			 sizeof(shown));
 	} else {
-		snprintf(place, sizeof(place), "%s:%d", path_name(in->file), in->line);
+		snprintf(place, sizeof(place), "%s:%d", model_basename(in->file), in->line);
 		shown[0] = '\0';
 	}
 	doc_above(t, TERM_CYAN, "%*s%s %s%s", left, "", lanes, place, shown);
@@ -143,27 +143,18 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 {
 	const struct model_inst *in = &l->insts[i];
 	struct term_part parts[16];
-	char pc[32], source[512] = "", words[160], line[200], lanes[64], name[96];
+	char words[160], line[200], lanes[64];
 
-	snprintf(pc, sizeof(pc), "0x%" PRIx64, in->pc);
-	if (in->file && in->line)
-		snprintf(source, sizeof(source), "%s:%d", in->file, in->line);
 	doc_row(t);
-	cell_text(t, pc);
+	cell_format(t, "0x%" PRIx64, in->pc);
 	cell_text(t, l->f->name);
 	cell_text(t, in->disasm ? in->disasm : "");
-	cell_text(t, source);
+	model_source_cell(t, in->file, in->line);
 	cell_real(t, in->cycles);
 	cell_real(t, in->cycles / (double)l->m->cycles);
 	cell_integer(t, (int64_t)in->executions);
-	cell_map(t);
-	for (size_t k = 0; k < in->nstack; k++)
-		cell_put(t, model_events(l->m, in->stack[k].events, name, sizeof(name)),
-			 in->stack[k].cycles);
-	if (l->other)
-		cell_real(t, l->other_insts[i].cycles);
-	else
-		cell_none(t);
+	model_stack_cell(t, l->m, in);
+	cell_real_if(t, l->other, l->other_insts[i].cycles);
 
 	put_share(t, in->cycles / (double)l->m->cycles);
 	if (l->other)
@@ -171,8 +162,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	else
 		cell_none(t);
 	cell_stack(t, parts, model_parts(in, most, parts, ARRAY_LEN(parts)));
-	snprintf(pc, sizeof(pc), "%8" PRIx64, in->pc);
-	cell_text(t, pc);
+	cell_format(t, "%8" PRIx64, in->pc);
 	jumps_draw(l->jumps, i, 1, lanes);
 	cell_text(t, lanes);
 	why_words(l, in, words, sizeof(words));
@@ -190,16 +180,15 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		  left = 8 + other + 1 + bar + 10, lanes = jumps_lanes(l->jumps),
 		  rest = o->width - left - lanes - 2, text = rest > 70 ? 42 : 30;
 	const struct doc_column columns[] = {
-		{ .key = "pc", .csv = "pc" },
+		{ DOC_DATA("pc") },
 		{ .csv = "symbol" },
-		{ .key = "disasm", .csv = "disasm" },
-		{ .key = "source", .csv = "source" },
-		{ .key = "cycles", .csv = "cycles" },
-		{ .key = "share", .csv = "share", .csv_format = "%.8f" },
-		{ .key = "executions", .csv = "executions" },
+		{ DOC_DATA("disasm") },
+		{ DOC_DATA("source") },
+		{ DOC_DATA("cycles") },
+		{ DOC_DATA("share"), .csv_format = "%.8f" },
+		{ DOC_DATA("executions") },
 		{ .key = "stack" },
-		{ .key = l->other ? "other_cycles" : NULL,
-		  .csv = l->other ? "other_cycles" : NULL },
+		{ DOC_DATA(l->other ? "other_cycles" : NULL) },
 		{ .before = "", .format = "%.2f%%", .width = 8 },
 		{ .before = "", .format = "%.2f%%", .width = other },
 		{ .width = bar },
@@ -220,8 +209,7 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 	doc_object(d, NULL);
 	doc_text(d, "symbol", l->f->name);
 	doc_real(d, "share", l->f->cycles / (double)l->m->cycles);
-	struct doc_table *t = doc_table(d, columns, ARRAY_LEN(columns),
-					&(struct doc_table_options){ .key = "instructions" });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "instructions");
 
 	for (size_t i = 0, run; i < l->count; i++) {
 		const struct model_inst *in = &l->insts[i];
@@ -249,15 +237,6 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 	doc_close(d);
 }
 
-static int compare_functions(const void *a, const void *b)
-{
-	const struct model_function *x = *(const struct model_function *const *)a,
-				    *y = *(const struct model_function *const *)b;
-	if (x->cycles != y->cycles)
-		return x->cycles < y->cycles ? 1 : -1;
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static bool not_found(struct store *s, const char *name, struct err *e)
 {
 	char host[200];
@@ -275,16 +254,12 @@ static bool not_found(struct store *s, const char *name, struct err *e)
 static bool annotate_functions(struct store *s, const struct view_options *o, const struct model *m,
 			       const struct model *other, struct err *e)
 {
-	const struct model_function **order = x_calloc(m->nfunctions, sizeof(*order));
 	struct sources *sources = sources_new();
 	struct doc *d = doc_new();
-	size_t n = 0, shown = 0;
+	size_t n, shown = 0;
+	const struct model_function **order = model_functions(m, o->function, &n);
 
 	doc_array(d, NULL);
-	for (size_t i = 0; i < m->nfunctions; i++)
-		if (!o->function || !strcmp(m->functions[i].name, o->function))
-			order[n++] = &m->functions[i];
-	qsort(order, n, sizeof(*order), compare_functions);
 	for (size_t i = 0; i < n && shown < (size_t)o->limit; i++, shown++) {
 		struct listing l = { .m = m, .other = other, .f = order[i] };
 

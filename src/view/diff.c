@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two runs side by side, by function and by instruction, sorted by how much they changed; and
- * several runs as mean and spread. Functions are matched by name, instructions by what they are and
- * where in the source they come from (match.c), so that two machines, inputs or builds can be
- * compared. What only one of the builds has stands for itself.
+ * Shows two runs side by side, by function and by instruction, sorted by how much they changed.
+ * Functions are matched by name, instructions by what they are and where in the source they come
+ * from (match.c), so that two machines, inputs or builds can be compared. What only one of the
+ * builds has gets a row of its own.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "view/doc.h"
-#include "util/number.h"
 #include "view/match.h"
 #include "view/model.h"
 
@@ -80,10 +79,8 @@ static void put_inst(struct line *l, enum side side, const struct model *m, size
 	l->cycles[side] = in->cycles;
 	l->disasm[side] = in->disasm ? in->disasm : "";
 	model_where(m, in, l->symbol[side], sizeof(l->symbol[side]), l->source, sizeof(l->source));
-	for (size_t k = 0; k < in->nstack; k++)
-		for (int b = 0; b < MODEL_EVENTS; b++)
-			if (in->stack[k].events >> b & 1)
-				l->event[side][b] += in->stack[k].cycles;
+	for (unsigned b = 0; b < MODEL_EVENTS; b++)
+		l->event[side][b] = model_with_event(in, b);
 }
 
 typedef void put_fn(struct line *l, enum side side, const struct model *m, size_t index);
@@ -123,7 +120,7 @@ static void main_event(const struct model *m, const struct line *l, char *buf, s
 			 l->event[AFTER][best] - l->event[BEFORE][best]);
 }
 
-/* Without where a jump leads: that is another address in every build. */
+/* Leaves out where a jump leads: that address is another one in every build. */
 static int operands_length(const char *text)
 {
 	const char *target = strstr(text, " <");
@@ -164,30 +161,25 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 	const struct doc_column columns[] = {
 		{ .key = "symbol", .csv = insts ? "symbol" : NULL },
 		{ .key = "disasm", .csv = insts ? "disasm" : NULL },
-		{ .head = "before", .before = "  ", .format = "%.0f", .width = 14 },
+		{ DOC_SHOWN("before", "%.0f", 14), .before = "  " },
 		{ .key = "before", .csv = insts ? "before" : NULL, .csv_format = "%.3f" },
-		{ .head = "after", .format = "%.0f", .width = 14 },
+		{ DOC_SHOWN("after", "%.0f", 14) },
 		{ .key = "after", .csv = insts ? "after" : NULL, .csv_format = "%.3f" },
 		{ .key = "change",
 		  .csv = insts ? "change" : NULL,
 		  .csv_format = "%.3f",
-		  .head = "change",
-		  .format = "%+.0f",
-		  .width = 14 },
+		  DOC_SHOWN("change", "%+.0f", 14) },
 		{ .key = "in", .csv = insts ? "in" : NULL },
 		{ .key = insts ? "source" : NULL, .csv = insts ? "source" : NULL },
 		{ .key = insts ? "symbol_after" : NULL },
 		{ .key = insts ? "disasm_after" : NULL },
-		{ .head = "of run", .format = "%+.2f%%", .width = 8 },
+		{ DOC_SHOWN("of run", "%+.2f%%", 8) },
 		{ .before = "  ", .width = -(o->width - 58), .ragged = true },
 	};
 
 	doc_heading(d, "%s, by change", insts ? "Instructions" : "Functions");
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns),
-		      &(struct doc_table_options){ .key = insts ? "instructions" : "functions",
-						   .heads = true,
-						   .limit = (size_t)o->limit });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = insts ? "instructions" : "functions",
+					.heads = true, .limit = (size_t)o->limit);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct line *n = &l->list[i];
@@ -235,10 +227,10 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	char x[32], y[32];
 	struct doc *d = doc_new();
 
-	doc_line(d, NULL, "%s on %s: %s cycles", path_name(a.program), a.machine,
-		 number_commas(a.cycles, x));
-	doc_line(d, NULL, "%s on %s: %s cycles, %.2fx %s", path_name(b.program), b.machine,
-		 number_commas(b.cycles, y), ca >= cb ? ca / cb : cb / ca,
+	doc_line(d, NULL, "%s on %s: %s cycles", model_basename(a.program), a.machine,
+		 term_count(a.cycles, x));
+	doc_line(d, NULL, "%s on %s: %s cycles, %.2fx %s", model_basename(b.program), b.machine,
+		 term_count(b.cycles, y), ca >= cb ? ca / cb : cb / ca,
 		 ca >= cb ? "faster" : "slower");
 	doc_real(d, "cycles_before", ca);
 	doc_real(d, "cycles_after", cb);
@@ -252,146 +244,5 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	free(insts.list);
 	model_free(&a);
 	model_free(&b);
-	return ok;
-}
-
-struct stat_line {
-	char key[200];
-	double sum, squares, least, most;
-	size_t runs;
-};
-
-static int by_stat_key(const void *a, const void *b)
-{
-	return strcmp(((const struct stat_line *)a)->key, ((const struct stat_line *)b)->key);
-}
-
-static int by_stat_sum(const void *a, const void *b)
-{
-	const struct stat_line *x = a, *y = b;
-	if (x->sum != y->sum)
-		return x->sum < y->sum ? 1 : -1;
-	return strcmp(x->key, y->key);
-}
-
-/* The cycles of the run and of each function, run after run. */
-static struct stat_line *read_stats(struct store **stores, size_t count, const char *profiler,
-				    size_t *lines, struct err *e)
-{
-	struct stat_line *all = x_calloc(1, sizeof(*all));
-	size_t n = 0;
-
-	for (size_t s = 0; s < count; s++) {
-		struct model m;
-
-		if (!model_read(stores[s], profiler, &m, e)) {
-			free(all);
-			return NULL;
-		}
-		all = x_realloc(all, (n + m.nfunctions + 1) * sizeof(*all));
-		for (size_t i = 0; i <= m.nfunctions; i++) {
-			const double c = i ? m.functions[i - 1].cycles : (double)m.cycles;
-
-			if (c <= 0)
-				continue;
-			struct stat_line *l = &all[n++];
-
-			*l = (struct stat_line){
-				.sum = c, .squares = c * c, .least = c, .most = c, .runs = 1
-			};
-			snprintf(l->key, sizeof(l->key), "%s",
-				 i ? m.functions[i - 1].name : "(run)");
-		}
-		model_free(&m);
-	}
-	*lines = n;
-	return all;
-}
-
-/* Adds up lines of the same name; returns how many are left. */
-static size_t merge_stats(struct stat_line *all, size_t n)
-{
-	size_t kept = 0;
-
-	qsort(all, n, sizeof(*all), by_stat_key);
-	for (size_t i = 1; i < n; i++) {
-		if (by_stat_key(&all[kept], &all[i])) {
-			all[++kept] = all[i];
-			continue;
-		}
-		all[kept].sum += all[i].sum;
-		all[kept].squares += all[i].squares;
-		all[kept].least = fmin(all[kept].least, all[i].least);
-		all[kept].most = fmax(all[kept].most, all[i].most);
-		all[kept].runs++;
-	}
-	n = n ? kept + 1 : 0;
-	qsort(all, n, sizeof(*all), by_stat_sum);
-	return n;
-}
-
-bool view_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e)
-{
-	const struct doc_column columns[] = {
-		{ .key = "symbol", .csv = "symbol" },
-		{ .key = "runs", .csv = "runs" },
-		{ .key = "mean",
-		  .csv = "mean",
-		  .csv_format = "%.3f",
-		  .head = "mean",
-		  .before = "  ",
-		  .format = "%.0f",
-		  .width = 14 },
-		{ .head = "spread", .format = "%.2f%%", .factor = 100, .width = 10 },
-		{ .key = "deviation", .csv = "deviation", .csv_format = "%.3f" },
-		{ .key = "least",
-		  .csv = "least",
-		  .csv_format = "%.3f",
-		  .head = "least",
-		  .format = "%.0f",
-		  .width = 14 },
-		{ .key = "most",
-		  .csv = "most",
-		  .csv_format = "%.3f",
-		  .head = "most",
-		  .format = "%.0f",
-		  .width = 14 },
-		{ .head = "runs", .before = "  ", .format = "%.0f", .width = 4 },
-		{ .before = "  ", .width = -(o->width - 68), .ragged = true },
-	};
-	size_t n;
-	struct stat_line *all = read_stats(stores, count, o->profiler, &n, e);
-
-	if (!all)
-		return false;
-	n = merge_stats(all, n);
-	struct doc *d = doc_new();
-
-	doc_line(d, NULL, "%zu runs: cycles by function", count);
-	struct doc_table *t = doc_table(
-	    d, columns, ARRAY_LEN(columns),
-	    &(struct doc_table_options){ .key = "", .heads = true, .limit = (size_t)o->limit + 1 });
-
-	for (size_t i = 0; i < n; i++) {
-		/* a function that a run does not have took no time in it */
-		const double mean = all[i].sum / (double)count,
-			     var = all[i].squares / (double)count - mean * mean,
-			     deviation = sqrt(fmax(var, 0));
-
-		doc_row(t);
-		cell_text(t, all[i].key);
-		cell_integer(t, (int64_t)all[i].runs);
-		cell_real(t, mean);
-		cell_real(t, deviation / mean);
-		cell_real(t, deviation);
-		cell_real(t, all[i].runs < count ? 0 : all[i].least);
-		cell_real(t, all[i].most);
-		cell_integer(t, (int64_t)all[i].runs);
-		cell_text(t, all[i].key);
-	}
-	const bool ok = doc_print(d, o, e);
-
-	doc_free(d);
-	free(all);
 	return ok;
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds documents: a list of nodes, of which tables hold rows of cells. */
-#include "view/doc.h"
-
+/* Builds documents, each a list of nodes; a table is a node that holds rows of cells. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/array.h"
 #include "view/doc_int.h"
 
 struct doc *doc_new(void)
@@ -36,7 +33,7 @@ static void free_table(struct doc_table *t)
 	for (size_t i = 0; i < t->nbetween; i++)
 		free(t->between[i].text);
 	free(t->between);
-	free(t->rows);
+	free(t->hidden);
 	free(t->columns);
 	free(t);
 }
@@ -60,55 +57,48 @@ void doc_free(struct doc *d)
 
 static struct doc_node *add(struct doc *d, enum doc_kind kind, const char *key)
 {
-	struct doc_node *n = ARRAY_ADD(d->nodes, d->count);
+	d->nodes = view_grow(d->nodes, d->count, &d->room, sizeof(*d->nodes));
+	struct doc_node *n = &d->nodes[d->count++];
 
 	*n = (struct doc_node){ .kind = kind, .key = key ? x_strdup(key) : NULL };
 	return n;
 }
 
-static char *format_text(const char *format, va_list ap)
-{
-	char *text;
-
-	if (vasprintf(&text, format, ap) < 0)
-		die("out of memory");
-	return text;
-}
+/* Fills `to` with the text of the caller's format and arguments. */
+#define FORMAT(to, format)                                                                         \
+	do {                                                                                       \
+		va_list ap;                                                                        \
+		va_start(ap, format);                                                              \
+		if (vasprintf(&(to), format, ap) < 0)                                              \
+			die("out of memory");                                                      \
+		va_end(ap);                                                                        \
+	} while (0)
 
 void doc_heading(struct doc *d, const char *format, ...)
 {
-	struct doc_node *n = add(d, DOC_HEADING, NULL);
-	va_list ap;
+	struct doc_node *n = add(d, NODE_HEADING, NULL);
 
-	va_start(ap, format);
-	n->text = format_text(format, ap);
-	va_end(ap);
+	FORMAT(n->text, format);
 }
 
 void doc_line(struct doc *d, const char *strong, const char *format, ...)
 {
-	struct doc_node *n = add(d, DOC_LINE, strong);
-	va_list ap;
+	struct doc_node *n = add(d, NODE_LINE, strong);
 
-	va_start(ap, format);
-	n->text = format_text(format, ap);
-	va_end(ap);
+	FORMAT(n->text, format);
 }
 
 void doc_note(struct doc *d, enum term_colour colour, const char *format, ...)
 {
-	struct doc_node *n = add(d, DOC_NOTE, NULL);
-	va_list ap;
+	struct doc_node *n = add(d, NODE_NOTE, NULL);
 
 	n->colour = colour;
-	va_start(ap, format);
-	n->text = format_text(format, ap);
-	va_end(ap);
+	FORMAT(n->text, format);
 }
 
 void doc_sentence(struct doc *d, const char *label, const char *text, int indent)
 {
-	struct doc_node *n = add(d, DOC_SENTENCE, label);
+	struct doc_node *n = add(d, NODE_SENTENCE, label);
 
 	n->text = x_strdup(text);
 	n->integer = indent;
@@ -116,7 +106,7 @@ void doc_sentence(struct doc *d, const char *label, const char *text, int indent
 
 void doc_blank(struct doc *d)
 {
-	add(d, DOC_BLANK, NULL);
+	doc_line(d, NULL, "%s", "");
 }
 
 static struct term_part *copy_parts(const struct term_part *parts, size_t count)
@@ -131,7 +121,7 @@ static struct term_part *copy_parts(const struct term_part *parts, size_t count)
 void doc_stack(struct doc *d, const char *label, const struct term_part *parts, size_t count,
 	       int cells, const char *after)
 {
-	struct doc_node *n = add(d, DOC_STACK, label);
+	struct doc_node *n = add(d, NODE_STACK, label);
 
 	n->parts = copy_parts(parts, count);
 	n->count = count;
@@ -142,7 +132,7 @@ void doc_stack(struct doc *d, const char *label, const struct term_part *parts, 
 void doc_legend(struct doc *d, const struct term_part *parts, const char *const *names,
 		size_t count)
 {
-	struct doc_node *n = add(d, DOC_LEGEND, NULL);
+	struct doc_node *n = add(d, NODE_LEGEND, NULL);
 
 	n->parts = copy_parts(parts, count);
 	n->names = x_calloc(count + 1, sizeof(*n->names));
@@ -153,7 +143,7 @@ void doc_legend(struct doc *d, const struct term_part *parts, const char *const 
 
 void doc_cells(struct doc *d, const char *label, const struct term_part *parts, size_t count)
 {
-	struct doc_node *n = add(d, DOC_CELLS, label);
+	struct doc_node *n = add(d, NODE_CELLS, label);
 
 	n->parts = copy_parts(parts, count);
 	n->count = count;
@@ -161,42 +151,49 @@ void doc_cells(struct doc *d, const char *label, const struct term_part *parts, 
 
 void doc_object(struct doc *d, const char *key)
 {
-	add(d, DOC_OBJECT, key);
+	add(d, NODE_OBJECT, key);
 }
 
 void doc_array(struct doc *d, const char *key)
 {
-	add(d, DOC_ARRAY, key);
+	add(d, NODE_ARRAY, key);
 }
 
 void doc_close(struct doc *d)
 {
-	add(d, DOC_CLOSE, NULL);
+	add(d, NODE_CLOSE, NULL);
 }
 
 void doc_text(struct doc *d, const char *key, const char *value)
 {
-	add(d, DOC_TEXT, key)->text = x_strdup(value ? value : "");
+	add(d, NODE_STRING, key)->text = x_strdup(value ? value : "");
+}
+
+void doc_format(struct doc *d, const char *key, const char *format, ...)
+{
+	struct doc_node *n = add(d, NODE_STRING, key);
+
+	FORMAT(n->text, format);
 }
 
 void doc_integer(struct doc *d, const char *key, int64_t value)
 {
-	add(d, DOC_INTEGER, key)->integer = value;
+	add(d, NODE_INTEGER, key)->integer = value;
 }
 
 void doc_real(struct doc *d, const char *key, double value)
 {
-	add(d, DOC_REAL, key)->real = value;
+	add(d, NODE_REAL, key)->real = value;
 }
 
 void doc_boolean(struct doc *d, const char *key, bool value)
 {
-	add(d, DOC_BOOLEAN, key)->integer = value;
+	add(d, NODE_BOOLEAN, key)->integer = value;
 }
 
 void doc_null(struct doc *d, const char *key)
 {
-	add(d, DOC_NULL, key);
+	add(d, NODE_NULL, key);
 }
 
 struct doc_table *doc_table(struct doc *d, const struct doc_column *columns, size_t count,
@@ -204,7 +201,7 @@ struct doc_table *doc_table(struct doc *d, const struct doc_column *columns, siz
 {
 	struct doc_table *t = x_calloc(1, sizeof(*t));
 
-	add(d, DOC_TABLE, o->key)->table = t;
+	add(d, NODE_TABLE, o->key)->table = t;
 	t->columns = x_malloc(count * sizeof(*columns));
 	memcpy(t->columns, columns, count * sizeof(*columns));
 	t->ncolumns = count;
@@ -216,42 +213,34 @@ struct doc_table *doc_table(struct doc *d, const struct doc_column *columns, siz
 void doc_row(struct doc_table *t)
 {
 	assert(t->ncells == t->nrows * t->ncolumns);
-	if (t->nrows + 1 >= t->rows_room) {
-		size_t room = t->rows_room ? 2 * t->rows_room : 16;
-
-		t->rows = x_realloc(t->rows, room * sizeof(*t->rows));
-		memset(t->rows + t->rows_room, 0, (room - t->rows_room) * sizeof(*t->rows));
-		t->rows_room = room;
-	}
-	t->nrows++;
+	t->hidden = view_grow(t->hidden, t->nrows, &t->rows_room, sizeof(*t->hidden));
+	t->hidden[t->nrows++] = false;
 }
 
 void doc_above(struct doc_table *t, enum term_colour colour, const char *format, ...)
 {
-	va_list ap;
+	t->between = view_grow(t->between, t->nbetween, &t->between_room, sizeof(*t->between));
+	struct doc_between *b = &t->between[t->nbetween++];
 
-	t->between = x_realloc(t->between, (t->nbetween + 1) * sizeof(*t->between));
-	va_start(ap, format);
-	t->between[t->nbetween++] =
-	    (struct doc_between){ t->nrows, colour, format_text(format, ap) };
-	va_end(ap);
+	*b = (struct doc_between){ .row = t->nrows, .colour = colour };
+	FORMAT(b->text, format);
 }
 
 void doc_hide(struct doc_table *t)
 {
-	t->rows[t->nrows - 1].hidden = true;
+	t->hidden[t->nrows - 1] = true;
 }
 
 void doc_gap(struct doc_table *t)
 {
-	if (t->rows_room)
-		t->rows[t->nrows].gap = true;
+	doc_above(t, TERM_PLAIN, "%s", "");
 }
 
 static struct doc_cell *add_cell(struct doc_table *t, enum cell_kind kind)
 {
 	assert(t->ncells < t->nrows * t->ncolumns);
-	struct doc_cell *c = ARRAY_ADD(t->cells, t->ncells);
+	t->cells = view_grow(t->cells, t->ncells, &t->cells_room, sizeof(*t->cells));
+	struct doc_cell *c = &t->cells[t->ncells++];
 
 	*c = (struct doc_cell){ .kind = kind };
 	return c;
@@ -276,6 +265,11 @@ void cell_text(struct doc_table *t, const char *text)
 		c->text = x_strdup(text);
 }
 
+void cell_format(struct doc_table *t, const char *format, ...)
+{
+	FORMAT(add_cell(t, CELL_TEXT)->text, format);
+}
+
 void cell_words(struct doc_table *t, const char *text)
 {
 	add_cell(t, CELL_NONE)->text = x_strdup(text);
@@ -286,9 +280,22 @@ void cell_real(struct doc_table *t, double value)
 	add_cell(t, CELL_REAL)->real = value;
 }
 
+void cell_real_if(struct doc_table *t, bool known, double value)
+{
+	if (known)
+		cell_real(t, value);
+	else
+		cell_none(t);
+}
+
 void cell_integer(struct doc_table *t, int64_t value)
 {
 	add_cell(t, CELL_INTEGER)->integer = value;
+}
+
+void cell_boolean(struct doc_table *t, bool value)
+{
+	add_cell(t, CELL_BOOLEAN)->integer = value;
 }
 
 void cell_bar(struct doc_table *t, double share, enum term_colour colour)
@@ -336,4 +343,16 @@ void cell_width(struct doc_table *t, int width)
 void cell_colour(struct doc_table *t, enum term_colour colour)
 {
 	last_cell(t)->colour = colour;
+}
+
+bool doc_print(const struct doc *d, const struct view_options *o, struct err *e)
+{
+	static bool (*const printers[])(const struct doc *d, const struct view_options *o) = {
+		[VIEW_TEXT] = doc_print_text,
+		[VIEW_JSON] = doc_print_json,
+		[VIEW_CSV] = doc_print_csv,
+	};
+
+	return (printers[o->format](d, o) && !ferror(o->out)) ||
+	       err_set(e, "cannot write the output");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What doc.c builds and doc_print.c shows. */
+/* What a document consists of: doc.c builds it, the printers (doc_text.c …) walk it. */
 #ifndef VIEW_DOC_INT_H
 #define VIEW_DOC_INT_H
 
@@ -7,11 +7,11 @@
 
 struct doc_cell {
 	enum cell_kind kind;
-	enum term_colour colour; /* of this cell; PLAIN: the column's */
-	int width;		 /* of this cell; 0: the column's */
+	enum term_colour colour; /* PLAIN: the column's */
+	int width;		 /* 0: the column's */
 	char *text;		 /* TEXT, and words instead of a number */
 	double real;		 /* REAL; BAR: share */
-	int64_t integer;
+	int64_t integer;	 /* and boolean */
 	/* STACK: parts; MAP: names and values */
 	struct term_part *parts;
 	char **names;
@@ -24,42 +24,39 @@ struct doc_table {
 	size_t ncolumns;
 	struct doc_table_options options;
 	struct doc_cell *cells; /* row after row */
-	size_t ncells;
-	struct doc_row {
-		bool gap, hidden;
-	} * rows;
+	size_t ncells, cells_room;
+	bool *hidden; /* by row: not in text */
+	size_t nrows, rows_room;
 	struct doc_between {
-		size_t row; /* it stands above */
+		size_t row; /* the line stands above it */
 		enum term_colour colour;
 		char *text;
-	} * between; /* lines, by row */
-	size_t nbetween;
-	size_t nrows, rows_room;
+	} * between; /* by row */
+	size_t nbetween, between_room;
 };
 
 enum doc_kind {
-	DOC_HEADING,
-	DOC_LINE,
-	DOC_NOTE,
-	DOC_SENTENCE,
-	DOC_BLANK,
-	DOC_STACK,
-	DOC_LEGEND,
-	DOC_CELLS,
-	DOC_OBJECT,
-	DOC_ARRAY,
-	DOC_CLOSE,
-	DOC_TEXT,
-	DOC_INTEGER,
-	DOC_REAL,
-	DOC_BOOLEAN,
-	DOC_NULL,
-	DOC_TABLE,
+	NODE_HEADING,
+	NODE_LINE,
+	NODE_NOTE,
+	NODE_SENTENCE,
+	NODE_STACK,
+	NODE_LEGEND,
+	NODE_CELLS,
+	NODE_OBJECT,
+	NODE_ARRAY,
+	NODE_CLOSE,
+	NODE_STRING,
+	NODE_INTEGER,
+	NODE_REAL,
+	NODE_BOOLEAN,
+	NODE_NULL,
+	NODE_TABLE,
 };
 
 struct doc_node {
 	enum doc_kind kind;
-	char *key;  /* JSON; or the strong words or the label of text */
+	char *key;  /* JSON: name; text: strong words or label */
 	char *text; /* value, line */
 	char *after;
 	double real;
@@ -73,7 +70,12 @@ struct doc_node {
 
 struct doc {
 	struct doc_node *nodes;
-	size_t count;
+	size_t count, room;
 };
+
+/* The printers. False if the document cannot be written. */
+bool doc_print_text(const struct doc *d, const struct view_options *o);
+bool doc_print_json(const struct doc *d, const struct view_options *o);
+bool doc_print_csv(const struct doc *d, const struct view_options *o);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns an instruction's time into a sentence: what it does, how much of the run it takes, why, and
- * whether the why is an event at all. The golden reference's categories say what commit was doing;
- * the events say why. Only what takes at least MIN_SHARE of the run is worth a sentence.
+ * Says in a sentence how much of the run an instruction takes, and why. The golden reference's
+ * categories say what commit was doing meanwhile; the events say why. An instruction that takes
+ * less than MIN_SHARE of the run gets no sentence.
  */
 #include "view/findings.h"
 
@@ -21,10 +21,10 @@ const char *findings_class(const struct model *m)
 	return "stall-intensive";
 }
 
-static int main_category(const struct model_inst *i)
+static enum time_category main_category(const struct model_inst *i)
 {
-	int best = TIME_EXECUTION;
-	for (int c = 1; c < TIME_CATEGORY_COUNT; c++)
+	enum time_category best = TIME_EXECUTION;
+	for (enum time_category c = 1; c < TIME_CATEGORY_COUNT; c++)
 		if (i->category[c] > i->category[best])
 			best = c;
 	return best;
@@ -36,88 +36,59 @@ static void mnemonic(const struct model_inst *i, char *buf, size_t size_bytes)
 	snprintf(buf, size_bytes, "%.*s", (int)strcspn(text, "\t "), text);
 }
 
-static void explain_load(const struct model_inst *i, char *buf, size_t n)
-{
-	double llc = model_with_event(i, EVENT_ST_LLC), l1 = model_with_event(i, EVENT_ST_L1),
-	       tlb = model_with_event(i, EVENT_ST_TLB);
-	const char *translation = tlb > 0.3 * i->cycles ? " and for address translation" : "";
-	if (llc > 0.4 * i->cycles)
-		snprintf(buf, n, "waits for memory%s: its last-level-cache misses are not hidden",
-			 translation);
-	else if (l1 > 0.4 * i->cycles)
-		snprintf(buf, n, "waits for the lower caches%s: its L1 misses are not hidden",
-			 translation);
-	else if (tlb > 0.4 * i->cycles)
-		snprintf(buf, n,
-			 "waits for address translation: its data-TLB misses are not hidden");
-	else
-		snprintf(
-		    buf, n,
-		    "stalls commit without a miss: it waits for its operands or for an L1 hit");
-}
+#define ANY (-1)
 
-static void explain(const struct model_inst *i, char *buf, size_t n)
-{
-	switch (main_category(i)) {
-	case TIME_LOAD_STALL:
-		explain_load(i, buf, n);
-		break;
-	case TIME_STORE_STALL:
-		snprintf(buf, n, "stalls commit as a store or atomic%s",
-			 model_with_event(i, EVENT_ST_TLB) > 0.4 * i->cycles
-			     ? " that waits for address translation"
-			     : "");
-		break;
-	case TIME_ALU_STALL:
-		snprintf(buf, n,
-			 "exposes its own latency: no event, and not enough independent work to "
-			 "hide it");
-		break;
-	case TIME_FRONTEND:
-		if (model_with_event(i, EVENT_DR_SQ) > 0.3 * i->cycles)
-			snprintf(buf, n,
-				 "cannot enter because the store queue is full: store bandwidth is "
-				 "the limit");
-		else if (model_with_event(i, EVENT_DR_L1) > 0.3 * i->cycles)
-			snprintf(buf, n, "starves the core: its code misses the instruction cache");
-		else if (model_with_event(i, EVENT_DR_TLB) > 0.3 * i->cycles)
-			snprintf(buf, n, "starves the core: its page misses the instruction TLB");
-		else
-			snprintf(buf, n, "starves the core: the front end delivers it late");
-		break;
-	case TIME_MISPREDICT:
-		snprintf(buf, n,
-			 "is a branch that is often mispredicted: refilling the pipeline takes the "
-			 "time");
-		break;
-	case TIME_MISC_FLUSH:
-		if (model_with_event(i, EVENT_FL_CSR) > 0.3 * i->cycles)
-			snprintf(buf, n,
-				 "flushes the pipeline every time it commits; without it, the core "
-				 "could look ahead");
-		else if (model_with_event(i, EVENT_FL_MO) > 0.3 * i->cycles)
-			snprintf(buf, n,
-				 "was executed too early, before an older store to the same "
-				 "address, and is replayed");
-		else if (model_with_event(i, EVENT_FL_EX) > 0.3 * i->cycles)
-			snprintf(buf, n, "takes an exception (system call or page fault)");
-		else
-			snprintf(buf, n, "flushes the pipeline");
-		break;
-	default:
-		snprintf(buf, n,
-			 "is simply executed very often (%.0f%% of its time is commit bandwidth)",
-			 100 * i->category[TIME_EXECUTION] / (i->cycles ? i->cycles : 1));
-	}
-}
+/* What is said of an instruction that spends most of its time in a category: the first row whose
+ * event takes more than that share of the instruction's time. */
+static const struct reason {
+	enum time_category category;
+	int event; /* ANY: whatever its events */
+	double share;
+	const char *text;
+} reasons[] = {
+	{ TIME_LOAD_STALL, EVENT_ST_LLC, 0.4,
+	  "waits for memory: its last-level-cache misses are not hidden" },
+	{ TIME_LOAD_STALL, EVENT_ST_L1, 0.4,
+	  "waits for the lower caches: its L1 misses are not hidden" },
+	{ TIME_LOAD_STALL, EVENT_ST_TLB, 0.4,
+	  "waits for address translation: its data-TLB misses are not hidden" },
+	{ TIME_LOAD_STALL, ANY, 0,
+	  "stalls commit without a miss: it waits for its operands or for an L1 hit" },
+	{ TIME_STORE_STALL, EVENT_ST_TLB, 0.4,
+	  "stalls commit as a store or atomic that waits for address translation" },
+	{ TIME_STORE_STALL, ANY, 0, "stalls commit as a store or atomic" },
+	{ TIME_ALU_STALL, ANY, 0,
+	  "exposes its own latency: no event, and not enough independent work to hide it" },
+	{ TIME_FRONTEND, EVENT_DR_SQ, 0.3,
+	  "cannot enter because the store queue is full: store bandwidth is the limit" },
+	{ TIME_FRONTEND, EVENT_DR_L1, 0.3,
+	  "starves the core: its code misses the instruction cache" },
+	{ TIME_FRONTEND, EVENT_DR_TLB, 0.3,
+	  "starves the core: its page misses the instruction TLB" },
+	{ TIME_FRONTEND, ANY, 0, "starves the core: the front end delivers it late" },
+	{ TIME_MISPREDICT, ANY, 0,
+	  "is a branch that is often mispredicted: refilling the pipeline takes the time" },
+	{ TIME_MISC_FLUSH, EVENT_FL_CSR, 0.3,
+	  "flushes the pipeline every time it commits; without it, the core could look ahead" },
+	{ TIME_MISC_FLUSH, EVENT_FL_MO, 0.3,
+	  "was executed too early, before an older store to the same address, and is replayed" },
+	{ TIME_MISC_FLUSH, EVENT_FL_EX, 0.3, "takes an exception (system call or page fault)" },
+	{ TIME_MISC_FLUSH, ANY, 0, "flushes the pipeline" },
+};
 
-static int by_cycles(const void *a, const void *b)
+static void explain(const struct model_inst *i, char *buf, size_t size_bytes)
 {
-	const struct model_inst *x = *(const struct model_inst *const *)a,
-				*y = *(const struct model_inst *const *)b;
-	if (x->cycles != y->cycles)
-		return x->cycles < y->cycles ? 1 : -1;
-	return (x->pc > y->pc) - (x->pc < y->pc);
+	const struct reason *r = reasons;
+
+	while (r->category != main_category(i) ||
+	       (r->event != ANY && model_with_event(i, (unsigned)r->event) <= r->share * i->cycles))
+		r++;
+	const bool page = (r->event == EVENT_ST_LLC || r->event == EVENT_ST_L1) &&
+			  model_with_event(i, EVENT_ST_TLB) > 0.3 * i->cycles;
+	const size_t n = strcspn(r->text, ":");
+
+	snprintf(buf, size_bytes, "%.*s%s%s", (int)n, r->text,
+		 page ? " and for address translation" : "", r->text + n);
 }
 
 size_t findings_of(const struct model *m, struct finding *out, size_t max)
@@ -127,7 +98,7 @@ size_t findings_of(const struct model *m, struct finding *out, size_t max)
 	double total = (double)m->cycles;
 	for (size_t i = 0; i < m->ninsts; i++)
 		order[i] = &m->insts[i];
-	qsort(order, m->ninsts, sizeof(*order), by_cycles);
+	qsort(order, m->ninsts, sizeof(*order), model_by_cycles);
 	for (size_t i = 0; i < m->ninsts && count < max; i++) {
 		const struct model_inst *in = order[i];
 		char symbol[160], source[96], name[32], why[256];
@@ -152,8 +123,7 @@ size_t findings_of(const struct model *m, struct finding *out, size_t max)
 		out[0] = (struct finding){ .share = m->category[TIME_EXECUTION] / total };
 		snprintf(out[0].text, sizeof(out[0].text),
 			 "No single instruction stands out: %.0f%% of all cycles commit "
-			 "instructions, and the time is "
-			 "spread.",
+			 "instructions, and the time is spread.",
 			 100 * out[0].share);
 		count = 1;
 	}

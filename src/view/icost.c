@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fixing it would buy:
+ * Shows what fixing it would buy:
  *
- *      quicksort on fields2004: 975,724 instructions in 957,926 cycles; the graph has 957,925
+ *      quicksort on fields2004: 975,724 instructions in 957,926 cycles; the graph has 957,925 …
  *
- *      Breakdown          % of cycles
- *        dl1                    11.5   ████
+ *      Breakdown        % cycles
+ *        dl1                11.5   ████
  *        …
- *        dl1+win                -2.1
- *        other                   1.3
- *        not idealised           4.0
- *        total                 100.0
- *      what it means, in sentences; the signed bar of fields2004 figure 1(b); critical instructions
+ *        dl1+win            -2.1
+ *        other               1.3   all other interactions
+ *        rest                4.0   with all of them idealised
+ *        total             100.0
+ *
+ * Sentences about interactions follow, the signed bar of fields2004 figure 1(b), functions and
+ * critical instructions.
  */
 #include "view/icost.h"
 
@@ -20,13 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/number.h"
-#include "view/doc.h"
-#include "view/model.h"
 #include "view/svg.h"
 
 #define STRONG	0.02  /* an interaction worth a sentence, as a share of all cycles */
-#define VISIBLE 0.005 /* … worth a row */
+#define VISIBLE 0.005 /* an interaction worth a row */
 #define PARTS	40
 
 /* Categories in words, as the subject of a sentence; and how to better one. */
@@ -117,12 +116,9 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 {
 	const struct doc_column columns[] = {
 		{ .head = "Breakdown", .before = "", .width = -16 },
-		{ .head = "% cycles", .format = "%.1f", .factor = 100, .width = 8 },
-		{ .head = "simulated",
-		  .format = "%.1f",
-		  .factor = 100,
-		  .width = io->truth ? 10 : 0 },
-		{ .head = "error", .format = "%+.1f", .factor = 100, .width = io->truth ? 7 : 0 },
+		{ DOC_SHOWN("% cycles", "%.1f", 8), .factor = 100 },
+		{ DOC_SHOWN("simulated", "%.1f", io->truth ? 10 : 0), .factor = 100 },
+		{ DOC_SHOWN("error", "%+.1f", io->truth ? 7 : 0), .factor = 100 },
 		{ .before = "   ", .width = 30 },
 	};
 	const struct {
@@ -137,31 +133,25 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 	};
 
 	doc_blank(d);
-	struct doc_table *table =
-	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ .heads = true });
+	struct doc_table *table = DOC_TABLE(d, columns, .heads = true);
 
 	for (size_t i = 0; i < t->count; i++) {
 		const unsigned set = t->sets[i];
 		const double share = m->icost[set] / m->graph_cycles;
 		const int c = is_single(set) ? category_row(m->name[set]) : -1;
-		char label[170];
 		double real;
 
 		if (i == ICOST_CATEGORIES)
 			doc_gap(table);
-		snprintf(label, sizeof(label), "  %s", m->name[set]);
 		doc_row(table);
-		cell_text(table, label);
+		cell_format(table, "  %s", m->name[set]);
 		cell_real(table, share);
 		if (fabs(share) >= STRONG && is_pair(set))
 			cell_colour(table, TERM_BOLD);
-		if (true_icost(io->truth, set, &real)) {
-			cell_real(table, real / io->truth->cycles);
-			cell_real(table, share - real / io->truth->cycles);
-		} else {
-			cell_none(table);
-			cell_none(table);
-		}
+		const bool known = true_icost(io->truth, set, &real);
+
+		cell_real_if(table, known, known ? real / io->truth->cycles : 0);
+		cell_real_if(table, known, known ? share - real / io->truth->cycles : 0);
 		cell_bar(table, fmin(fabs(share), 1),
 			 c >= 0	     ? categories[c].colour
 			 : share < 0 ? TERM_DIM
@@ -332,7 +322,7 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 	parts[n] = (struct svg_part){ .name = "rest", .colour = "#f4f4f4" };
 	values[n++] = 100 * (1 - m->cost[ICOST_SETS - 1] / m->graph_cycles);
 	const struct svg_bar bar = { "", values };
-	const char *program = path_name(m->program);
+	const char *program = model_basename(m->program);
 	const struct svg_group group = { program, &bar, 1 };
 	snprintf(title, sizeof(title), "Interaction costs of %s on %s", program, m->machine);
 	const struct svg_chart chart = { .title = title,
@@ -350,7 +340,7 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 static void place_of(const struct icost_inst *i, char *buf, size_t size_bytes)
 {
 	if (i && i->file && i->line)
-		snprintf(buf, size_bytes, "%s:%d", path_name(i->file), i->line);
+		snprintf(buf, size_bytes, "%s:%d", model_basename(i->file), i->line);
 	else if (i && i->function)
 		snprintf(buf, size_bytes, "%s %" PRIx64, i->function, i->pc);
 	else
@@ -404,10 +394,10 @@ static void add_instructions(struct doc *d, const struct icost_model *m,
 			     const struct view_options *o)
 {
 	const struct doc_column columns[] = {
-		{ .head = "saves", .before = "  ", .format = "%.1f%%", .factor = 100, .width = 6 },
-		{ .head = "critical", .format = "%.0f%%", .factor = 100, .width = 8 },
-		{ .head = "slack", .format = "%.1f", .width = 9 },
-		{ .head = "local", .format = "%.1f", .width = 9 },
+		{ DOC_SHOWN("saves", "%.1f%%", 6), .before = "  ", .factor = 100 },
+		{ DOC_SHOWN("critical", "%.0f%%", 8), .factor = 100 },
+		{ DOC_SHOWN("slack", "%.1f", 9) },
+		{ DOC_SHOWN("local", "%.1f", 9) },
 		{ .before = "  ", .width = -22 },
 		{ .width = -28 },
 		{ .width = -(o->width > 95 ? o->width - 92 : 20),
@@ -419,8 +409,7 @@ static void add_instructions(struct doc *d, const struct icost_model *m,
 	if (!n || icost_inst_cost(&m->instructions[0]) <= 0)
 		return;
 	doc_heading(d, "Critical instructions (what fixing each alone saves; slack in cycles)");
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ .heads = true });
+	struct doc_table *t = DOC_TABLE(d, columns, .heads = true);
 
 	for (size_t k = 0; k < n; k++) {
 		const struct icost_inst *i = &m->instructions[k];
@@ -447,9 +436,8 @@ static size_t category_columns(const struct icost_model *m, struct doc_column *c
 			       size_t fixed, double factor)
 {
 	for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
-		columns[fixed + k] = (struct doc_column){
-			.head = m->name[1u << k], .format = "%.1f", .factor = factor, .width = 6
-		};
+		columns[fixed + k] =
+		    (struct doc_column){ DOC_SHOWN(m->name[1u << k], "%.1f", 6), .factor = factor };
 	return fixed + ICOST_CATEGORIES;
 }
 
@@ -459,7 +447,7 @@ static void add_functions(struct doc *d, const struct icost_model *m, const stru
 		{ .key = "symbol", .before = "  ", .width = -22 },
 		{ .key = "cycles" },
 		{ .key = "costs" },
-		{ .head = "cycles", .format = "%.1f", .width = 6 },
+		{ DOC_SHOWN("cycles", "%.1f", 6) },
 	};
 	const size_t n = category_columns(m, columns, 4, 0);
 	size_t shown = 0;
@@ -502,8 +490,7 @@ static void add_what_if(struct doc *d, const struct icost_model *m, const struct
 
 	if (io->nwhat_if)
 		doc_heading(d, "What if");
-	struct doc_table *t = doc_table(d, columns, ARRAY_LEN(columns),
-					&(struct doc_table_options){ .key = "what_if" });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "what_if");
 
 	for (size_t i = 0; i < io->nwhat_if; i++) {
 		const struct icost_what_if *w = &io->what_if[i];
@@ -511,30 +498,27 @@ static void add_what_if(struct doc *d, const struct icost_model *m, const struct
 
 		if (w->verified)
 			snprintf(simulated, sizeof(simulated), "; %s, %.2f%%, simulated",
-				 number_commas((uint64_t)fmax(w->simulated, 0), real),
+				 term_count((uint64_t)fmax(w->simulated, 0), real),
 				 100 * w->simulated / m->cycles);
 		doc_line(d, NULL,
 			 "  %s (%zu instruction%s): saves %s cycles, %.2f%%, by the graph%s",
 			 w->text, w->npcs, w->npcs == 1 ? "" : "s",
-			 number_commas((uint64_t)fmax(w->predicted, 0), cycles),
+			 term_count((uint64_t)fmax(w->predicted, 0), cycles),
 			 100 * w->predicted / m->graph_cycles, simulated);
 		doc_row(t);
 		cell_text(t, w->text);
 		cell_integer(t, (int64_t)w->npcs);
 		cell_real(t, w->predicted);
-		if (w->verified)
-			cell_real(t, w->simulated);
-		else
-			cell_none(t);
+		cell_real_if(t, w->verified, w->simulated);
 	}
 }
 
 static void add_phases(struct doc *d, const struct icost_model *m)
 {
 	struct doc_column columns[3 + ICOST_CATEGORIES] = {
-		{ .head = "phase", .before = "  ", .format = "%.0f", .width = 5 },
+		{ DOC_SHOWN("phase", "%.0f", 5), .before = "  " },
 		{ .head = "instructions", .width = 12 },
-		{ .head = "IPC", .format = "%.3f", .width = 7 },
+		{ DOC_SHOWN("IPC", "%.3f", 7) },
 	};
 	const size_t n = category_columns(m, columns, 3, 100);
 
@@ -561,16 +545,14 @@ static void add_inst_values(struct doc *d, const struct icost_model *m, const st
 {
 	const struct icost_pair *p;
 	size_t at = 0;
-	char text[600];
 
 	doc_object(d, NULL);
-	snprintf(text, sizeof(text), "0x%" PRIx64, i->pc);
-	doc_text(d, "pc", text);
+	doc_format(d, "pc", "0x%" PRIx64, i->pc);
 	doc_text(d, "symbol", i->function ? i->function : "[unknown]");
-	text[0] = '\0';
 	if (i->file && i->line)
-		snprintf(text, sizeof(text), "%s:%d", i->file, i->line);
-	doc_text(d, "source", text);
+		doc_format(d, "source", "%s:%d", i->file, i->line);
+	else
+		doc_text(d, "source", "");
 	doc_text(d, "disasm", i->disasm);
 	doc_real(d, "executions", i->executions);
 	doc_real(d, "critical", i->critical);
@@ -587,15 +569,24 @@ static void add_inst_values(struct doc *d, const struct icost_model *m, const st
 		const bool first = p->a == i->pc;
 
 		doc_object(d, NULL);
-		snprintf(text, sizeof(text), "0x%" PRIx64, first ? p->b : p->a);
 		doc_text(d, "event", first ? p->kind_a : p->kind_b);
-		doc_text(d, "with", text);
+		doc_format(d, "with", "0x%" PRIx64, first ? p->b : p->a);
 		doc_text(d, "with_event", first ? p->kind_b : p->kind_a);
 		doc_real(d, "cost", p->cost);
 		doc_real(d, "icost", p->icost);
 		doc_close(d);
 	}
 	doc_close(d);
+	doc_close(d);
+}
+
+void icost_add_sets(struct doc *d, const char *key, const struct icost_model *m,
+		    const double *values, const bool *known)
+{
+	doc_object(d, key);
+	for (unsigned set = 1; values && set < ICOST_SETS; set++)
+		if (!known || known[set])
+			doc_real(d, m->name[set], values[set]);
 	doc_close(d);
 }
 
@@ -607,20 +598,11 @@ static void add_values(struct doc *d, const struct icost_model *m, const struct 
 	doc_real(d, "instructions_executed", m->insts);
 	doc_real(d, "cycles", m->cycles);
 	doc_real(d, "graph_cycles", m->graph_cycles);
-	doc_object(d, "costs");
-	for (unsigned set = 1; set < ICOST_SETS; set++)
-		doc_real(d, m->name[set], m->cost[set]);
-	doc_close(d);
-	doc_object(d, "icosts");
-	for (unsigned set = 1; set < ICOST_SETS; set++)
-		doc_real(d, m->name[set], m->icost[set]);
-	doc_close(d);
+	icost_add_sets(d, "costs", m, m->cost, NULL);
+	icost_add_sets(d, "icosts", m, m->icost, NULL);
 	doc_real(d, "rest", m->graph_cycles - m->cost[ICOST_SETS - 1]);
-	doc_object(d, "simulated_costs");
-	for (unsigned set = 1; set < ICOST_SETS; set++)
-		if (io->truth && io->truth->known[set])
-			doc_real(d, m->name[set], io->truth->cost[set]);
-	doc_close(d);
+	icost_add_sets(d, "simulated_costs", m, io->truth ? io->truth->cost : NULL,
+		       io->truth ? io->truth->known : NULL);
 	doc_array(d, "instructions");
 	for (size_t i = 0; i < m->ninsts && i < (size_t)o->limit; i++)
 		add_inst_values(d, m, &m->instructions[i]);
@@ -637,8 +619,7 @@ static void add_rows(struct doc *d, const struct icost_model *m, const struct ic
 		{ .csv = "icost_share" },
 		{ .csv = io->truth ? "simulated_cost" : NULL, .csv_format = "%.0f" },
 	};
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ 0 });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
 
 	for (unsigned set = 1; set < ICOST_SETS; set++) {
 		doc_row(t);
@@ -647,25 +628,18 @@ static void add_rows(struct doc *d, const struct icost_model *m, const struct ic
 		cell_real(t, m->icost[set]);
 		cell_real(t, m->cost[set] / m->graph_cycles);
 		cell_real(t, m->icost[set] / m->graph_cycles);
-		if (io->truth && io->truth->known[set])
-			cell_real(t, io->truth->cost[set]);
-		else
-			cell_none(t);
+		cell_real_if(t, io->truth && io->truth->known[set], io->truth->cost[set]);
 	}
 }
 
-static void add_model(struct doc *d, struct store *s, const struct icost_model *m,
-		      const struct view_options *o, const struct icost_options *io,
-		      const struct order *t)
+static void add_model(struct doc *d, const struct icost_model *m, const struct view_options *o,
+		      const struct icost_options *io, const struct order *t)
 {
-	char insts[32], cycles[32], graph[32];
+	char graph[32];
 
-	doc_line(d, path_name(m->program),
-		 " on %s: %s instructions in %s cycles; the graph has %s (%+.3f%%)", m->machine,
-		 number_commas((uint64_t)m->insts, insts),
-		 number_commas((uint64_t)m->cycles, cycles),
-		 number_commas((uint64_t)m->graph_cycles, graph),
-		 100 * (m->graph_cycles / m->cycles - 1));
+	model_title(d, m->program, m->machine, m->insts, m->cycles, "; the graph has %s (%+.3f%%)",
+		    term_count((uint64_t)m->graph_cycles, graph),
+		    100 * (m->graph_cycles / m->cycles - 1));
 	add_values(d, m, o, io);
 	add_breakdown(d, m, io, t);
 	add_sentences(d, m, t);
@@ -673,7 +647,7 @@ static void add_model(struct doc *d, struct store *s, const struct icost_model *
 	add_functions(d, m, o);
 	add_instructions(d, m, o);
 	add_what_if(d, m, io);
-	icost_shotgun_add(d, s, m);
+	icost_shotgun_add(d, m);
 	if (io->phases)
 		add_phases(d, m);
 	add_rows(d, m, io);
@@ -698,7 +672,7 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 	if (ok) {
 		struct doc *d = doc_new();
 
-		add_model(d, s, &m, o, io, &t);
+		add_model(d, &m, o, io, &t);
 		ok = doc_print(d, o, e);
 		doc_free(d);
 	}
@@ -726,19 +700,10 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 	for (size_t i = 0; !function && i < m.ninsts; i++)
 		function = m.instructions[i].function;
 	static const struct doc_column columns[] = {
-		{ .csv = "saves",
-		  .head = "saves",
-		  .before = "  ",
-		  .format = "%.2f%%",
-		  .factor = 100,
-		  .width = 7 },
-		{ .csv = "critical",
-		  .head = "critical",
-		  .format = "%.0f%%",
-		  .factor = 100,
-		  .width = 8 },
-		{ .csv = "slack", .head = "slack", .format = "%.1f", .width = 8 },
-		{ .csv = "local_slack", .head = "local", .format = "%.1f", .width = 8 },
+		{ .csv = "saves", DOC_SHOWN("saves", "%.2f%%", 7), .before = "  ", .factor = 100 },
+		{ .csv = "critical", DOC_SHOWN("critical", "%.0f%%", 8), .factor = 100 },
+		{ .csv = "slack", DOC_SHOWN("slack", "%.1f", 8) },
+		{ .csv = "local_slack", DOC_SHOWN("local", "%.1f", 8) },
 		{ .csv = "pc" },
 		{ .before = "  ", .width = -8 },
 		{ .csv = "disasm", .before = "  ", .width = -34 },
@@ -756,27 +721,25 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 
 	doc_array(d, NULL);
 	doc_line(d, function ? function : "", "%s", "");
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ .heads = true });
+	struct doc_table *t = DOC_TABLE(d, columns, .heads = true);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct icost_inst *in = list[i];
-		char words[160], pc[24];
+		char words[160];
 
 		add_inst_values(d, &m, in);
 		if (in->file && in->line &&
 		    (!i || !list[i - 1]->file || in->line != list[i - 1]->line))
-			doc_above(t, TERM_CYAN, "%38s%s:%d", "", path_name(in->file), in->line);
+			doc_above(t, TERM_CYAN, "%38s%s:%d", "", model_basename(in->file),
+				  in->line);
 		cost_words(&m, in, words, sizeof(words));
-		snprintf(pc, sizeof(pc), "0x%" PRIx64, in->pc);
 		doc_row(t);
 		cell_real(t, icost_inst_cost(in) / m.graph_cycles);
 		cell_real(t, in->critical);
 		cell_real(t, in->slack);
 		cell_real(t, in->local_slack);
-		cell_text(t, pc);
-		snprintf(pc, sizeof(pc), "%8" PRIx64, in->pc);
-		cell_text(t, pc);
+		cell_format(t, "0x%" PRIx64, in->pc);
+		cell_format(t, "%8" PRIx64, in->pc);
 		cell_text(t, in->disasm ? in->disasm : "");
 		cell_text(t, words);
 	}

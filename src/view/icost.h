@@ -4,9 +4,7 @@
 #define VIEW_ICOST_H
 
 #include "store/store.h"
-#include "view/doc.h"
-#include "view/view.h"
-#include "words/words.h"
+#include "view/model.h"
 
 #define ICOST_CATEGORIES COST_COUNT
 #define ICOST_SETS	 (1 << ICOST_CATEGORIES)
@@ -76,8 +74,28 @@ struct icost_phase {
 	double cycles, cost[ICOST_CATEGORIES];
 };
 
+/* The monitor of fields2004 with one set of samples; design 0 is the graph of the same stretches. */
+#define SHOTGUN_DESIGNS 5
+enum shotgun_count {
+	SHOTGUN_BUILT,
+	SHOTGUN_DISCARDED,
+	SHOTGUN_WRONG,
+	SHOTGUN_INSTS,
+	SHOTGUN_RIGHT,
+	SHOTGUN_NO_SAMPLE,
+	SHOTGUN_INEXACT,
+	SHOTGUN_COUNTS,
+};
+extern const char *const shotgun_count_names[SHOTGUN_COUNTS];
+
+struct icost_shotgun {
+	bool known;
+	double cost[ICOST_SETS], icost[ICOST_SETS];
+	double count[SHOTGUN_COUNTS];
+};
+
 struct icost_model {
-	char program[512], machine[128];
+	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
 	double insts, cycles, graph_cycles; /* graph_cycles: of the base graph */
 	char name[ICOST_SETS][160];
 	double cost[ICOST_SETS], icost[ICOST_SETS];
@@ -89,6 +107,8 @@ struct icost_model {
 	size_t nfunctions;
 	struct icost_phase *phases;
 	size_t nphases;
+	bool has_shotgun;
+	struct icost_shotgun shotgun[SHOTGUN_DESIGNS];
 };
 
 bool icost_read(struct store *s, struct icost_model *m, struct err *e);
@@ -96,8 +116,11 @@ void icost_free(struct icost_model *m);
 double icost_inst_cost(const struct icost_inst *i);
 const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc);
 
-/* icost_shotgun.c */
-/* Adds nothing if the run had no shotgun profiler. */
-void icost_shotgun_add(struct doc *d, struct store *s, const struct icost_model *m);
+/* icost.c: JSON: an object with a value per set of categories; values NULL: an empty one. known:
+ * which sets it has; NULL: all. */
+void icost_add_sets(struct doc *d, const char *key, const struct icost_model *m,
+		    const double *values, const bool *known);
+/* icost_shotgun.c: adds nothing if the run had no shotgun profiler. */
+void icost_shotgun_add(struct doc *d, const struct icost_model *m);
 
 #endif

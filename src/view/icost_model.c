@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads costs, interaction costs and what is known of static instructions from a store. */
+/* Reads costs and interaction costs of a run, and finds the instructions that a what-if names. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "view/icost.h"
-#include "util/array.h"
 #include "view/model.h"
+
+const char *const shotgun_count_names[SHOTGUN_COUNTS] = {
+	[SHOTGUN_BUILT] = "fragments_built", [SHOTGUN_DISCARDED] = "fragments_discarded",
+	[SHOTGUN_WRONG] = "fragments_wrong", [SHOTGUN_INSTS] = "instructions",
+	[SHOTGUN_RIGHT] = "pcs_right",	     [SHOTGUN_NO_SAMPLE] = "no_sample",
+	[SHOTGUN_INEXACT] = "inexact",
+};
 
 double icost_inst_cost(const struct icost_inst *i)
 {
@@ -15,11 +21,6 @@ double icost_inst_cost(const struct icost_inst *i)
 	for (int k = 0; k < KIND_FIXABLE; k++)
 		sum += i->cost[k];
 	return sum;
-}
-
-static char *copy(const char *text)
-{
-	return text ? x_strdup(text) : NULL;
 }
 
 static int by_cost(const void *a, const void *b)
@@ -48,6 +49,7 @@ static bool read_sets(struct store *s, struct icost_model *m, struct err *e)
 
 static bool read_instructions(struct store *s, struct icost_model *m, struct err *e)
 {
+	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT c.pc, i.disasm, f.name, i.file, i.line, c.executions, c.critical, c.slack, "
@@ -57,11 +59,13 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 	    "LEFT JOIN function f ON f.id = i.function",
 	    "");
 	while (store_next(&r)) {
-		struct icost_inst *i = ARRAY_ADD(m->instructions, m->ninsts);
+		m->instructions =
+		    view_grow(m->instructions, m->ninsts, &room, sizeof(*m->instructions));
+		struct icost_inst *i = &m->instructions[m->ninsts++];
 		*i = (struct icost_inst){ .pc = (uint64_t)store_int(&r, 0),
-					  .disasm = copy(store_shown(&r, 1)),
-					  .function = copy(store_shown(&r, 2)),
-					  .file = copy(store_shown(&r, 3)),
+					  .disasm = model_copy(&r, 1),
+					  .function = model_copy(&r, 2),
+					  .file = model_copy(&r, 3),
 					  .line = (int)store_int(&r, 4),
 					  .executions = store_double(&r, 5),
 					  .critical = store_double(&r, 6),
@@ -69,8 +73,8 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 					  .local_slack = store_double(&r, 8),
 					  .least_slack = store_double(&r, 9),
 					  .path = store_double(&r, 14),
-					  .cls = copy(store_shown(&r, 15)) };
-		for (int k = 0; k < 4; k++)
+					  .cls = model_copy(&r, 15) };
+		for (int k = 0; k < KIND_FIXABLE; k++)
 			i->cost[k] = store_double(&r, 10 + k);
 	}
 	if (m->ninsts)
@@ -80,12 +84,14 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 
 static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 {
+	size_t room = 0;
 	struct store_rows r = store_query(s,
 					  "SELECT pc_a, kind_a, pc_b, kind_b, cost, icost FROM "
 					  "icost_pair ORDER BY abs(icost) DESC",
 					  "");
 	while (store_next(&r)) {
-		struct icost_pair *p = ARRAY_ADD(m->pairs, m->npairs);
+		m->pairs = view_grow(m->pairs, m->npairs, &room, sizeof(*m->pairs));
+		struct icost_pair *p = &m->pairs[m->npairs++];
 		p->a = (uint64_t)store_int(&r, 0);
 		p->b = (uint64_t)store_int(&r, 2);
 		snprintf(p->kind_a, sizeof(p->kind_a), "%s", store_shown(&r, 1));
@@ -98,19 +104,21 @@ static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 
 static bool read_functions(struct store *s, struct icost_model *m, struct err *e)
 {
+	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT coalesce(f.name, '[unknown]'), p.categories, sum(p.cost) FROM icost_place p "
 	    "LEFT JOIN instruction i ON i.pc = p.pc LEFT JOIN function f ON f.id = i.function "
-	    "GROUP BY f.id, p.categories ORDER BY sum(CASE WHEN p.categories = 0 THEN p.cost ELSE "
-	    "0 "
-	    "END) OVER (PARTITION BY f.id) DESC, f.id, p.categories",
+	    "GROUP BY f.id, p.categories ORDER BY sum(CASE WHEN p.categories = 0 THEN p.cost "
+	    "ELSE 0 END) OVER (PARTITION BY f.id) DESC, f.id, p.categories",
 	    "");
 	while (store_next(&r)) {
 		const char *name = store_shown(&r, 0);
 		const int64_t set = store_int(&r, 1);
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
-			*ARRAY_ADD(m->functions, m->nfunctions) =
+			m->functions =
+			    view_grow(m->functions, m->nfunctions, &room, sizeof(*m->functions));
+			m->functions[m->nfunctions++] =
 			    (struct icost_function){ .name = x_strdup(name) };
 		}
 		struct icost_function *f = &m->functions[m->nfunctions - 1];
@@ -125,6 +133,7 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 
 static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 {
+	size_t room = 0;
 	struct store_rows r =
 	    store_query(s,
 			"SELECT p.phase, p.instructions, p.cycles, c.categories, c.cost FROM "
@@ -138,7 +147,8 @@ static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 		if (set <= 0 || set >= ICOST_SETS)
 			continue;
 		if (!m->nphases || m->phases[m->nphases - 1].phase != phase) {
-			*ARRAY_ADD(m->phases, m->nphases) =
+			m->phases = view_grow(m->phases, m->nphases, &room, sizeof(*m->phases));
+			m->phases[m->nphases++] =
 			    (struct icost_phase){ .phase = phase,
 						  .insts = store_int(&r, 1),
 						  .cycles = store_double(&r, 2) };
@@ -149,6 +159,38 @@ static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 	return store_done(&r, e);
 }
 
+static bool read_shotgun(struct store *s, struct icost_model *m, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT design, categories, cost, icost FROM shotgun", "");
+
+	while (store_next(&r)) {
+		const int64_t d = store_int(&r, 0), set = store_int(&r, 1);
+
+		if (d < 0 || d >= SHOTGUN_DESIGNS || set <= 0 || set >= ICOST_SETS)
+			continue;
+		m->has_shotgun = m->shotgun[d].known = true;
+		m->shotgun[d].cost[set] = store_double(&r, 2);
+		m->shotgun[d].icost[set] = store_double(&r, 3);
+	}
+	return store_done(&r, e);
+}
+
+static bool read_shotgun_counts(struct store *s, struct icost_model *m, struct err *e)
+{
+	struct store_rows r = store_query(s, "SELECT design, key, value FROM shotgun_count", "");
+
+	while (store_next(&r)) {
+		const int64_t d = store_int(&r, 0);
+
+		for (int k = 0; d >= 0 && d < SHOTGUN_DESIGNS && k < SHOTGUN_COUNTS; k++)
+			if (!strcmp(shotgun_count_names[k], store_shown(&r, 1)))
+				m->shotgun[d].count[k] = store_double(&r, 2);
+	}
+	m->has_shotgun |= m->shotgun[SHOTGUN_DESIGNS - 1].count[SHOTGUN_DISCARDED] > 0;
+	return store_done(&r, e);
+}
+
 bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 {
 	memset(m, 0, sizeof(*m));
@@ -156,18 +198,14 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 		return err_set(
 		    e, "%s has no costs; `culprit sim --analyze icost -- PROG` measures them",
 		    store_path(s));
-	char *program = model_run_text(s, "program", "?"),
-	     *machine = model_run_text(s, "machine", "?");
-	snprintf(m->program, sizeof(m->program), "%s", program);
-	snprintf(m->machine, sizeof(m->machine), "%s", machine);
-	free(program);
-	free(machine);
+	model_run_names(s, m->program, m->machine);
 	m->insts =
 	    (double)store_number(s, "SELECT instructions FROM icost_phase WHERE phase = -1", 0);
 	m->graph_cycles = model_run_number(s, "graph_cycles", 0);
 	m->cycles = model_run_number(s, "graph_reference_cycles", m->graph_cycles);
 	return read_sets(s, m, e) && read_instructions(s, m, e) && read_pairs(s, m, e) &&
-	       read_functions(s, m, e) && read_phases(s, m, e);
+	       read_functions(s, m, e) && read_phases(s, m, e) && read_shotgun(s, m, e) &&
+	       read_shotgun_counts(s, m, e);
 }
 
 void icost_free(struct icost_model *m)

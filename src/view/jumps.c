@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "isa/isa.h"
-#include "util/array.h"
-#include "util/util.h"
+#include "view/view.h"
 
 #define ROWS_MAX 16384
 
@@ -29,8 +28,8 @@ struct jumps {
 
 static size_t row_of(const uint64_t *pcs, size_t count, uint64_t pc)
 {
-	const size_t lo = ARRAY_SEARCH(count, i, pcs[i] < pc);
-	return lo < count && pcs[lo] == pc ? lo : SIZE_MAX;
+	size_t i = view_search(pcs, sizeof(*pcs), count, pc);
+	return i < count && pcs[i] == pc ? i : SIZE_MAX;
 }
 
 static size_t top(const struct jump *j)

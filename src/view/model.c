@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads a profile from a store, and says in words and colours what views have in common. */
 #include "view/model.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "util/array.h"
 
 _Static_assert(TIME_CATEGORY_COUNT <= 8, "the model has room for 8 time categories");
 
@@ -41,27 +41,56 @@ double model_run_number(struct store *s, const char *key, double fallback)
 	return value;
 }
 
-static char *copy_text(const char *text)
+void model_run_names(struct store *s, char program[MODEL_PROGRAM], char machine[MODEL_MACHINE])
 {
+	char *text = model_run_text(s, "program", "?");
+
+	snprintf(program, MODEL_PROGRAM, "%s", text);
+	free(text);
+	text = model_run_text(s, "machine", "?");
+	snprintf(machine, MODEL_MACHINE, "%s", text);
+	free(text);
+}
+
+char *model_copy(struct store_rows *r, int column)
+{
+	const char *text = store_shown(r, column);
+
 	return text ? x_strdup(text) : NULL;
+}
+
+void model_title(struct doc *d, const char *program, const char *machine, double instructions,
+		 double cycles, const char *format, ...)
+{
+	char insts[32], time[32], rest[160];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(rest, sizeof(rest), format, ap);
+	va_end(ap);
+	doc_line(d, model_basename(program), " on %s: %s instructions in %s cycles%s", machine,
+		 term_count((uint64_t)instructions, insts), term_count((uint64_t)cycles, time),
+		 rest);
 }
 
 static bool read_functions(struct store *s, struct model *m, struct err *e)
 {
+	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT f.id, f.name, f.file, f.line, f.start, f.end, i.name FROM function f "
 	    "LEFT JOIN image i ON i.id = f.image ORDER BY f.id",
 	    "");
 	while (store_next(&r)) {
-		*ARRAY_ADD(m->functions, m->nfunctions) = (struct model_function){
+		m->functions = view_grow(m->functions, m->nfunctions, &room, sizeof(*m->functions));
+		m->functions[m->nfunctions++] = (struct model_function){
 			.id = store_int(&r, 0),
 			.name = x_strdup(store_shown(&r, 1) ? store_shown(&r, 1) : "[unknown]"),
-			.file = copy_text(store_shown(&r, 2)),
+			.file = model_copy(&r, 2),
 			.line = (int)store_int(&r, 3),
 			.start = (uint64_t)store_int(&r, 4),
 			.end = (uint64_t)store_int(&r, 5),
-			.image = copy_text(store_shown(&r, 6)),
+			.image = model_copy(&r, 6),
 		};
 	}
 	return store_done(&r, e);
@@ -69,35 +98,36 @@ static bool read_functions(struct store *s, struct model *m, struct err *e)
 
 static bool read_insts(struct store *s, struct model *m, struct err *e)
 {
+	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT pc, function, block, disasm, file, line, class, word FROM instruction "
 	    "ORDER BY pc",
 	    "");
 	while (store_next(&r)) {
-		*ARRAY_ADD(m->insts, m->ninsts) = (struct model_inst){
+		m->insts = view_grow(m->insts, m->ninsts, &room, sizeof(*m->insts));
+		m->insts[m->ninsts++] = (struct model_inst){
 			.pc = (uint64_t)store_int(&r, 0),
 			.function = store_int(&r, 1),
 			.block = store_int(&r, 2),
-			.disasm = copy_text(store_shown(&r, 3)),
-			.file = copy_text(store_shown(&r, 4)),
+			.disasm = model_copy(&r, 3),
+			.file = model_copy(&r, 4),
 			.line = (int)store_int(&r, 5),
-			.cls = copy_text(store_shown(&r, 6)),
+			.cls = model_copy(&r, 6),
 			.word = (uint32_t)store_int(&r, 7),
 		};
 	}
 	return store_done(&r, e);
 }
 
-/* Index of the first instruction that is not before pc. */
-static size_t inst_from(const struct model *m, uint64_t pc)
+size_t model_first_from(const struct model *m, uint64_t pc)
 {
-	return ARRAY_SEARCH(m->ninsts, i, m->insts[i].pc < pc);
+	return m->ninsts ? view_search(&m->insts->pc, sizeof(*m->insts), m->ninsts, pc) : 0;
 }
 
-static struct model_inst *inst_at(struct model *m, uint64_t pc)
+struct model_inst *model_inst_at(const struct model *m, uint64_t pc)
 {
-	size_t i = inst_from(m, pc);
+	size_t i = model_first_from(m, pc);
 	return i < m->ninsts && m->insts[i].pc == pc ? &m->insts[i] : NULL;
 }
 
@@ -106,14 +136,14 @@ static bool read_inlined(struct store *s, struct model *m, struct err *e)
 	struct store_rows r =
 	    store_query(s, "SELECT pc, name FROM inlined WHERE depth = 0 ORDER BY pc", "");
 	while (store_next(&r)) {
-		struct model_inst *i = inst_at(m, (uint64_t)store_int(&r, 0));
+		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
 		if (i && !i->inlined)
-			i->inlined = copy_text(store_shown(&r, 1));
+			i->inlined = model_copy(&r, 1);
 	}
 	return store_done(&r, e);
 }
 
-static void add_time(struct model *m, struct model_inst *i, unsigned events, double cycles)
+static void add_time(struct model_inst *i, unsigned events, double cycles)
 {
 	i->cycles += cycles;
 	for (size_t k = 0; k < i->nstack; k++)
@@ -121,10 +151,11 @@ static void add_time(struct model *m, struct model_inst *i, unsigned events, dou
 			i->stack[k].cycles += cycles;
 			return;
 		}
-	*ARRAY_ADD(i->stack, i->nstack) = (struct model_component){ events, cycles };
+	i->stack = x_realloc(i->stack, (i->nstack + 1) * sizeof(*i->stack));
+	i->stack[i->nstack++] = (struct model_component){ events, cycles };
 }
 
-static int by_cycles(const void *a, const void *b)
+static int by_component_cycles(const void *a, const void *b)
 {
 	const struct model_component *x = a, *y = b;
 	if (x->cycles != y->cycles)
@@ -137,13 +168,13 @@ static bool read_golden(struct store *s, struct model *m, struct err *e)
 	struct store_rows r =
 	    store_query(s, "SELECT pc, events, category, units, executions FROM golden", "");
 	while (store_next(&r)) {
-		struct model_inst *i = inst_at(m, (uint64_t)store_int(&r, 0));
+		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
 		unsigned category = (unsigned)store_int(&r, 2) & 7;
 		double cycles = (double)store_int(&r, 3) / m->scale;
 		m->category[category] += cycles;
 		if (!i)
 			continue;
-		add_time(m, i, (unsigned)store_int(&r, 1), cycles);
+		add_time(i, (unsigned)store_int(&r, 1), cycles);
 		i->category[category] += cycles;
 		i->executions += (uint64_t)store_int(&r, 4);
 	}
@@ -164,9 +195,9 @@ static bool read_sampled(struct store *s, struct model *m, const char *profiler,
 			"SELECT pc, events, units FROM profile WHERE sampler = 0 AND profiler = ?1",
 			"i", id);
 	while (store_next(&r)) {
-		struct model_inst *i = inst_at(m, (uint64_t)store_int(&r, 0));
+		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
 		if (i)
-			add_time(m, i, (unsigned)store_int(&r, 1),
+			add_time(i, (unsigned)store_int(&r, 1),
 				 (double)store_int(&r, 2) / m->scale);
 	}
 	return store_done(&r, e);
@@ -197,12 +228,7 @@ static bool read_names(struct store *s, struct model *m, struct err *e)
 
 static void read_run(struct store *s, struct model *m)
 {
-	char *program = model_run_text(s, "program", "?"),
-	     *machine = model_run_text(s, "machine", "?");
-	snprintf(m->program, sizeof(m->program), "%s", program);
-	snprintf(m->machine, sizeof(m->machine), "%s", machine);
-	free(program);
-	free(machine);
+	model_run_names(s, m->program, m->machine);
 	m->scale = model_run_number(s, "scale", 1);
 	m->instructions = (uint64_t)model_run_number(s, "profiled_instructions", 0);
 	m->cycles = (uint64_t)model_run_number(s, "profiled_cycles", 0);
@@ -229,9 +255,8 @@ bool model_read(struct store *s, const char *profiler, struct model *m, struct e
 	for (size_t i = 0; ok && i < m->ninsts; i++) {
 		struct model_inst *in = &m->insts[i];
 		if (in->nstack)
-			qsort(in->stack, in->nstack, sizeof(*in->stack), by_cycles);
-		struct model_function *f =
-		    (struct model_function *)model_function_of(m, in->function);
+			qsort(in->stack, in->nstack, sizeof(*in->stack), by_component_cycles);
+		struct model_function *f = model_function_of(m, in->function);
 		if (f)
 			f->cycles += in->cycles;
 	}
@@ -330,10 +355,28 @@ size_t model_parts(const struct model_inst *i, double full, struct term_part *pa
 	return n;
 }
 
+void model_stack_cell(struct doc_table *t, const struct model *m, const struct model_inst *i)
+{
+	char name[96];
+
+	cell_map(t);
+	for (size_t k = 0; k < i->nstack; k++)
+		cell_put(t, model_events(m, i->stack[k].events, name, sizeof(name)),
+			 i->stack[k].cycles);
+}
+
+void model_source_cell(struct doc_table *t, const char *file, int line)
+{
+	if (file && line)
+		cell_format(t, "%s:%d", file, line);
+	else
+		cell_text(t, "");
+}
+
 const struct model_inst *model_insts_of(const struct model *m, const struct model_function *f,
 					size_t *count)
 {
-	size_t first = inst_from(m, f->start), end = inst_from(m, f->end);
+	size_t first = model_first_from(m, f->start), end = model_first_from(m, f->end);
 	*count = end > first ? end - first : 0;
 	return &m->insts[first];
 }
@@ -353,10 +396,49 @@ bool model_inlined_into(struct store *s, const char *name, char *host, size_t si
 	return found;
 }
 
-const struct model_function *model_function_of(const struct model *m, int64_t id)
+struct model_function *model_function_of(const struct model *m, int64_t id)
 {
-	const size_t lo = ARRAY_SEARCH(m->nfunctions, i, m->functions[i].id < id);
-	return lo < m->nfunctions && m->functions[lo].id == id ? &m->functions[lo] : NULL;
+	size_t i = id < 0 || !m->nfunctions ? m->nfunctions
+					    : view_search(&m->functions->id, sizeof(*m->functions),
+							  m->nfunctions, (uint64_t)id);
+	return i < m->nfunctions && m->functions[i].id == id ? &m->functions[i] : NULL;
+}
+
+static int by_function_cycles(const void *a, const void *b)
+{
+	const struct model_function *x = *(const struct model_function *const *)a,
+				    *y = *(const struct model_function *const *)b;
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? 1 : -1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+const struct model_function **model_functions(const struct model *m, const char *name,
+					      size_t *count)
+{
+	const struct model_function **list = x_calloc(m->nfunctions, sizeof(*list));
+
+	*count = 0;
+	for (size_t i = 0; i < m->nfunctions; i++)
+		if (!name || !strcmp(name, m->functions[i].name))
+			list[(*count)++] = &m->functions[i];
+	qsort(list, *count, sizeof(*list), by_function_cycles);
+	return list;
+}
+
+int model_by_cycles(const void *a, const void *b)
+{
+	const struct model_inst *x = *(const struct model_inst *const *)a,
+				*y = *(const struct model_inst *const *)b;
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? 1 : -1;
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+const char *model_basename(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path;
 }
 
 /* A function that is known by its offset alone ("[libfoo.so+0x1200]"): so are its instructions. */
@@ -384,5 +466,5 @@ void model_where(const struct model *m, const struct model_inst *i, char *symbol
 		snprintf(symbol, symbol_size, "[0x%" PRIx64 "]", i->pc);
 	source[0] = '\0';
 	if (i->file && i->line)
-		snprintf(source, source_size, "%s:%d", path_name(i->file), i->line);
+		snprintf(source, source_size, "%s:%d", model_basename(i->file), i->line);
 }

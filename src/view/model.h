@@ -5,10 +5,12 @@
 
 #include "store/store.h"
 #include "util/util.h"
-#include "view/term.h"
+#include "view/doc.h"
 #include "words/words.h"
 
-#define MODEL_EVENTS EVENT_PROFILED_COUNT
+#define MODEL_EVENTS  EVENT_PROFILED_COUNT
+#define MODEL_PROGRAM 512 /* bytes of a program's path */
+#define MODEL_MACHINE 128 /* bytes of a machine's name */
 
 struct model_component {
 	unsigned events; /* set of event bits; 0: base */
@@ -38,7 +40,7 @@ struct model_function {
 };
 
 struct model {
-	char program[512], machine[128];
+	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
 	uint64_t instructions, cycles; /* of the profiled part */
 	double ipc, clock_hz, host_seconds, scale;
 	int exit_status;
@@ -62,6 +64,14 @@ void model_free(struct model *m);
 
 /* "ST-LLC", "ST-LLC+ST-TLB", "base". A miss of the last level hides its L1 miss. Returns buf. */
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes);
+/* The instruction at an address, or NULL; the index of the first one that is not below it. */
+struct model_inst *model_inst_at(const struct model *m, uint64_t pc);
+size_t model_first_from(const struct model *m, uint64_t pc);
+/* The functions of that name (NULL: all), most cycles first; the caller frees. */
+const struct model_function **model_functions(const struct model *m, const char *name,
+					      size_t *count);
+/* For qsort of pointers to instructions: most cycles first. */
+int model_by_cycles(const void *a, const void *b);
 /* The instructions of a function, in order of address. */
 const struct model_inst *model_insts_of(const struct model *m, const struct model_function *f,
 					size_t *count);
@@ -76,13 +86,25 @@ int model_event_bit(const struct model *m, const char *name);
 enum term_colour model_colour(unsigned events);
 char model_letter(unsigned events);
 
-const struct model_function *model_function_of(const struct model *m, int64_t id);
+struct model_function *model_function_of(const struct model *m, int64_t id);
 /* "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size);
+const char *model_basename(const char *path);
+
+/* What many views have in common. The first line, "PROGRAM on MACHINE: 12 instructions in 34
+ * cycles", and what format adds to it: */
+void model_title(struct doc *d, const char *program, const char *machine, double instructions,
+		 double cycles, const char *format, ...) PRINTF(6, 7);
+/* a cell with an instruction's stack, and one with "file.c:88" (or ""). */
+void model_stack_cell(struct doc_table *t, const struct model *m, const struct model_inst *i);
+void model_source_cell(struct doc_table *t, const char *file, int line);
 
 /* A text from table run; fallback if it is not there. The caller frees. */
 char *model_run_text(struct store *s, const char *key, const char *fallback);
 double model_run_number(struct store *s, const char *key, double fallback);
+void model_run_names(struct store *s, char program[MODEL_PROGRAM], char machine[MODEL_MACHINE]);
+/* The text of a column of the present row, or NULL. The caller frees. */
+char *model_copy(struct store_rows *r, int column);
 
 #endif

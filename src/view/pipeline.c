@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pipeline for a terminal:
+ * Shows the pipeline. As text it is a drawing, which has a letter and a colour for every instruction
+ * and cycle and no columns of values: it is printed as it is drawn, and only JSON is a document.
  *
  *        po        pc  instruction            cycle 1042
  *       318     1056a  add a0,a0,a1           F---d--D.X=C
@@ -15,14 +16,11 @@
 #include "view/pipeline.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "isa/isa.h"
-#include "util/array.h"
-#include "util/number.h"
-#include "view/term.h"
+#include "view/doc.h"
 
 #define GAP_COLUMNS  6
 #define LEFT_COLUMNS 50 /* number, address, instruction, mark */
@@ -41,7 +39,9 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static const uint32_t *stamps_of(const struct rec_inst *r, uint32_t out[7])
+#define STAMPS 7 /* of an instruction, from fetch to commit */
+
+static void stamps_of(const struct rec_inst *r, uint32_t out[STAMPS])
 {
 	out[0] = 0;
 	out[1] = r->decode;
@@ -50,18 +50,17 @@ static const uint32_t *stamps_of(const struct rec_inst *r, uint32_t out[7])
 	out[4] = r->issue;
 	out[5] = r->complete;
 	out[6] = r->commit;
-	return out;
 }
 
 static struct axis axis_new(const struct window_records *w)
 {
 	struct axis a = { 0 };
 	size_t n = 0;
-	a.cycles = x_calloc(7 * w->ninsts + 1, sizeof(*a.cycles));
+	a.cycles = x_calloc(STAMPS * w->ninsts + 1, sizeof(*a.cycles));
 	for (size_t i = 0; i < w->ninsts; i++) {
-		uint32_t stamps[7];
+		uint32_t stamps[STAMPS];
 		stamps_of(&w->insts[i], stamps);
-		for (int k = 0; k < 7; k++)
+		for (int k = 0; k < STAMPS; k++)
 			if (stamps[k] != STAMP_NONE)
 				a.cycles[n++] = w->insts[i].fetch + stamps[k];
 	}
@@ -84,22 +83,22 @@ static void axis_free(struct axis *a)
 
 static uint64_t column_of(const struct axis *a, uint64_t cycle)
 {
-	const size_t lo = ARRAY_SEARCH(a->count, i, a->cycles[i] < cycle);
-	return lo < a->count ? a->columns[lo] : 0;
+	size_t i = view_search(a->cycles, sizeof(*a->cycles), a->count, cycle);
+	return i < a->count ? a->columns[i] : 0;
 }
 
 /* What enters at each stamp, and what fills the time until the next. */
 static const char enters[] = "FdDrXP", fills[] = "--.:=_";
 
-/* Draws into line (columns wide, blank); returns false if its beginning lies left of base. */
+/* Draws into line, which is `columns` wide and blank. Column `base` of the axis is its first. */
 static void draw(const struct axis *a, const struct rec_inst *r, uint64_t base, char *line,
 		 size_t columns)
 {
-	uint32_t stamps[7];
+	uint32_t stamps[STAMPS];
 	uint64_t at = column_of(a, r->fetch);
 	char fill = '-';
 	stamps_of(r, stamps);
-	for (int k = 0; k < 7; k++) {
+	for (int k = 0; k < STAMPS; k++) {
 		if (stamps[k] == STAMP_NONE)
 			continue;
 		uint64_t to = column_of(a, r->fetch + stamps[k]);
@@ -108,9 +107,9 @@ static void draw(const struct axis *a, const struct rec_inst *r, uint64_t base, 
 				line[at - base] = fill;
 		if (to >= base && to - base < columns)
 			line[to - base] =
-			    k == 6 ? (r->flags & RI_COMMITTED ? 'C' : 'x') : enters[k];
+			    k == STAMPS - 1 ? (r->flags & RI_COMMITTED ? 'C' : 'x') : enters[k];
 		at = to + 1;
-		if (k < 6)
+		if (k < STAMPS - 1)
 			fill = fills[k];
 	}
 	if (at > base + columns)
@@ -219,7 +218,7 @@ static void print_heading(const struct view_options *o, uint64_t cycle)
 {
 	char number[32];
 	fprintf(o->out, "%s%9s %10s  %-*s  cycle %s%s\n", term_on(o, TERM_BOLD), "po", "pc",
-		TEXT_COLUMNS, "instruction", number_commas(cycle, number), term_off(o));
+		TEXT_COLUMNS, "instruction", term_count(cycle, number), term_off(o));
 }
 
 static void print_text(const struct window_records *w, const struct view_options *o)
@@ -251,55 +250,65 @@ static void print_text(const struct window_records *w, const struct view_options
 	axis_free(&a);
 }
 
-static void put_stamp(json_t *row, const char *name, const struct rec_inst *r, uint32_t stamp)
+static void stamp_cell(struct doc_table *t, const struct rec_inst *r, uint32_t stamp)
 {
-	json_object_set_new(row, name,
-			    stamp == STAMP_NONE ? json_null()
-						: json_integer((json_int_t)(r->fetch + stamp)));
+	if (stamp == STAMP_NONE)
+		cell_words(t, "");
+	else
+		cell_integer(t, (int64_t)(r->fetch + stamp));
 }
 
 static bool print_json(const struct trace_info *info, const struct window_records *w,
-		       const struct view_options *o)
+		       const struct view_options *o, struct err *e)
 {
-	json_t *top = json_object(), *rows = json_array();
+	static const struct doc_column columns[] = {
+		{ .key = "seq" },	   { .key = "po" },	{ .key = "pc" },
+		{ .key = "disasm" },	   { .key = "thread" }, { .key = "committed" },
+		{ .key = "mispredicted" }, { .key = "fetch" },	{ .key = "decode" },
+		{ .key = "dispatch" },	   { .key = "ready" },	{ .key = "issue" },
+		{ .key = "complete" },	   { .key = "commit" }, { .key = "squash" },
+	};
+	struct doc *d = doc_new();
+
+	doc_text(d, "program", info->meta.program);
+	doc_text(d, "machine", info->meta.machine);
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "instructions");
+
 	for (size_t i = 0; i < w->ninsts; i++) {
 		const struct rec_inst *r = &w->insts[i];
-		json_t *row = json_object();
-		char text[96], pc[24];
+		const bool committed = r->flags & RI_COMMITTED;
+		uint32_t stamps[STAMPS];
+		char text[96];
+
 		disasm(r, text, sizeof(text));
-		snprintf(pc, sizeof(pc), "0x%" PRIx64, r->pc);
-		json_object_set_new(row, "seq", json_integer((json_int_t)r->seq));
-		json_object_set_new(row, "po", json_integer((json_int_t)r->po));
-		json_object_set_new(row, "pc", json_string(pc));
-		json_object_set_new(row, "disasm", json_string(text));
-		json_object_set_new(row, "thread", json_integer(r->tid));
-		json_object_set_new(row, "committed", json_boolean(r->flags & RI_COMMITTED));
-		json_object_set_new(row, "mispredicted", json_boolean(r->flags & RI_MISPREDICT));
-		put_stamp(row, "fetch", r, 0);
-		put_stamp(row, "decode", r, r->decode);
-		put_stamp(row, "dispatch", r, r->dispatch);
-		put_stamp(row, "ready", r, r->ready);
-		put_stamp(row, "issue", r, r->issue);
-		put_stamp(row, "complete", r, r->complete);
-		put_stamp(row, r->flags & RI_COMMITTED ? "commit" : "squash", r, r->commit);
-		json_array_append_new(rows, row);
+		stamps_of(r, stamps);
+		doc_row(t);
+		cell_integer(t, (int64_t)r->seq);
+		cell_integer(t, (int64_t)r->po);
+		cell_format(t, "0x%" PRIx64, r->pc);
+		cell_text(t, text);
+		cell_integer(t, r->tid);
+		cell_boolean(t, committed);
+		cell_boolean(t, r->flags & RI_MISPREDICT);
+		for (int k = 0; k < STAMPS - 1; k++)
+			stamp_cell(t, r, stamps[k]);
+		if (!committed)
+			cell_none(t);
+		stamp_cell(t, r, r->commit);
+		if (committed)
+			cell_none(t);
 	}
-	json_t *program = json_string(info->meta.program);
-	json_object_set_new(top, "program", program ? program : json_null());
-	json_object_set_new(top, "machine", json_string(info->meta.machine));
-	json_object_set_new(top, "instructions", rows);
-	bool ok = !json_dumpf(top, o->out, JSON_INDENT(2)) && fputc('\n', o->out) != EOF;
-	json_decref(top);
+	const bool ok = doc_print(d, o, e);
+
+	doc_free(d);
 	return ok;
 }
 
 bool view_pipeline(const struct trace_info *info, const struct window_records *w,
 		   const struct view_options *o, struct err *e)
 {
-	bool ok = true;
 	if (o->format == VIEW_JSON)
-		ok = print_json(info, w, o);
-	else
-		print_text(w, o);
-	return (ok && !ferror(o->out)) || err_set(e, "cannot write the view");
+		return print_json(info, w, o, e);
+	print_text(w, o);
+	return !ferror(o->out) || err_set(e, "cannot write the output");
 }

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "view/doc.h"
-#include "util/number.h"
 #include "view/findings.h"
 #include "view/model.h"
 
@@ -42,9 +41,9 @@ static int compare_insts(const void *a, const void *b, void *ctx)
 	const char *key = ctx;
 	if (key && !strcmp(key, "executions") && x->executions != y->executions)
 		return x->executions < y->executions ? 1 : -1;
-	if (!(key && !strcmp(key, "address")) && x->cycles != y->cycles)
-		return x->cycles < y->cycles ? 1 : -1;
-	return (x->pc > y->pc) - (x->pc < y->pc);
+	if (key && !strcmp(key, "address"))
+		return (x->pc > y->pc) - (x->pc < y->pc);
+	return model_by_cycles(a, b);
 }
 
 /* The instructions to show, in order; the caller frees. */
@@ -60,38 +59,15 @@ static const struct model_inst **select_insts(const struct model *m, const struc
 	return list;
 }
 
-static int compare_functions(const void *a, const void *b)
-{
-	const struct model_function *x = *(const struct model_function *const *)a,
-				    *y = *(const struct model_function *const *)b;
-	if (x->cycles != y->cycles)
-		return x->cycles < y->cycles ? 1 : -1;
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-static const struct model_function **select_functions(const struct model *m,
-						      const struct view_options *o, size_t *count)
-{
-	const struct model_function **list = x_calloc(m->nfunctions, sizeof(*list));
-	*count = 0;
-	for (size_t i = 0; i < m->nfunctions; i++)
-		if (m->functions[i].cycles > 0 &&
-		    (!o->function || !strcmp(o->function, m->functions[i].name)))
-			list[(*count)++] = &m->functions[i];
-	qsort(list, *count, sizeof(*list), compare_functions);
-	return list;
-}
-
 static void add_summary(struct doc *d, const struct model *m)
 {
-	char insts[32], cycles[32], time[64] = "";
+	char time[64] = "";
 
 	if (m->clock_hz > 0)
 		snprintf(time, sizeof(time), " (%.3g ms at %.3g GHz)",
 			 1e3 * (double)m->cycles / m->clock_hz, m->clock_hz / 1e9);
-	doc_line(d, path_name(m->program), " on %s: %s instructions in %s cycles, IPC %.2f%s",
-		 m->machine, number_commas(m->instructions, insts),
-		 number_commas(m->cycles, cycles), m->ipc, time);
+	model_title(d, m->program, m->machine, (double)m->instructions, (double)m->cycles,
+		    ", IPC %.2f%s", m->ipc, time);
 	if (m->exit_status)
 		doc_note(d, TERM_RED, "The program ended with exit status %d.", m->exit_status);
 	if (!m->golden)
@@ -128,9 +104,7 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 
 	if (shown)
 		doc_heading(d, "Where the time went (%s)", findings_class(m));
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns),
-		      &(struct doc_table_options){ .key = "cycle_stack", .map = true });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "cycle_stack", .map = true);
 
 	for (size_t c = 0; c < m->ncategories; c++) {
 		const double share = m->category[c] / (double)m->cycles;
@@ -153,23 +127,21 @@ static void add_functions(struct doc *d, const struct model *m, const struct vie
 		{ .key = "cycles" },
 	};
 	size_t count;
-	const struct model_function **list = select_functions(m, o, &count);
+	const struct model_function **list = model_functions(m, o->function, &count);
 
 	doc_heading(d, "Functions");
 	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns),
-		      &(struct doc_table_options){
-			  .key = "functions", .limit = (size_t)o->limit, .more = true });
+	    DOC_TABLE(d, columns, .key = "functions", .limit = (size_t)o->limit, .more = true);
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && list[i]->cycles > 0; i++) {
 		const struct model_function *f = list[i];
 		const double share = f->cycles / (double)m->cycles;
 		char where[128] = "";
 
 		if (f->file && f->line)
-			snprintf(where, sizeof(where), "%s:%d", path_name(f->file), f->line);
+			snprintf(where, sizeof(where), "%s:%d", model_basename(f->file), f->line);
 		else if (f->image)
-			snprintf(where, sizeof(where), "%s", path_name(f->image));
+			snprintf(where, sizeof(where), "%s", model_basename(f->image));
 		doc_row(t);
 		cell_real(t, share);
 		cell_bar(t, share, TERM_GREEN);
@@ -197,38 +169,31 @@ static void stack_words(const struct model *m, const struct model_inst *i, char 
 	}
 }
 
-#define INST_PARTS 16
-
 static void put_inst(struct doc_table *t, const struct model *m, const struct model_inst *i,
 		     double most, bool wide)
 {
 	const struct model_function *f = model_function_of(m, i->function);
-	struct term_part parts[INST_PARTS];
-	char pc[32], symbol[160], source[96], path[512] = "", where[260], stack[192], events[96];
+	struct term_part parts[16];
+	char symbol[160], source[96], stack[192];
 	size_t n = model_parts(i, most, parts, ARRAY_LEN(parts));
 
 	model_where(m, i, symbol, sizeof(symbol), source, sizeof(source));
-	snprintf(pc, sizeof(pc), "0x%" PRIx64, i->pc);
-	snprintf(where, sizeof(where), "%s%s%s", source[0] && !wide ? source : symbol,
-		 source[0] && wide ? "  " : "", source[0] && wide ? source : "");
-	if (i->file && i->line)
-		snprintf(path, sizeof(path), "%s:%d", i->file, i->line);
 	stack_words(m, i, stack, sizeof(stack));
 	doc_row(t);
-	cell_text(t, pc);
+	cell_format(t, "0x%" PRIx64, i->pc);
 	cell_text(t, f ? f->name : "[unknown]");
-	cell_text(t, path);
+	model_source_cell(t, i->file, i->line);
 	cell_text(t, source);
 	cell_text(t, i->disasm ? i->disasm : "");
 	cell_integer(t, (int64_t)i->executions);
 	cell_real(t, i->cycles);
 	cell_real(t, i->cycles / (double)m->cycles);
-	cell_map(t);
-	for (size_t k = 0; k < i->nstack; k++)
-		cell_put(t, model_events(m, i->stack[k].events, events, sizeof(events)),
-			 i->stack[k].cycles);
+	model_stack_cell(t, m, i);
 	cell_stack(t, parts, n);
-	cell_text(t, where);
+	if (wide)
+		cell_format(t, "%s%s%s", symbol, source[0] ? "  " : "", source);
+	else
+		cell_text(t, source[0] ? source : symbol);
 	cell_text(t, i->disasm ? i->disasm : "");
 	cell_text(t, stack);
 	for (unsigned b = 0; b < MODEL_EVENTS; b++)
@@ -241,20 +206,15 @@ static void add_insts(struct doc *d, const struct model *m, const struct view_op
 	const int bar = wide ? 24 : 10, words = wide ? 34 : 24;
 	const int rest = o->width - 11 - bar - 1 - words - 1, where = rest * 45 / 100;
 	struct doc_column columns[13 + MODEL_EVENTS] = {
-		{ .key = "pc", .csv = "pc" },
-		{ .key = "symbol", .csv = "symbol" },
+		{ DOC_DATA("pc") },
+		{ DOC_DATA("symbol") },
 		{ .key = "source" },
 		{ .csv = "source" },
-		{ .key = "disasm", .csv = "disasm" },
-		{ .key = "executions", .csv = "executions" },
-		{ .key = "cycles", .csv = "cycles" },
-		{ .key = "share",
-		  .csv = "share",
-		  .csv_format = "%.8f",
-		  .before = "  ",
-		  .format = "%.2f%%",
-		  .factor = 100,
-		  .width = 7 },
+		{ DOC_DATA("disasm") },
+		{ DOC_DATA("executions") },
+		{ DOC_DATA("cycles") },
+		{ DOC_DATA("share"), .csv_format = "%.8f", .before = "  ", .factor = 100,
+		  .format = "%.2f%%", .width = 7 },
 		{ .key = "stack" },
 		{ .before = "  ", .width = bar },
 		{ .width = -where },
@@ -269,9 +229,7 @@ static void add_insts(struct doc *d, const struct model *m, const struct view_op
 		columns[13 + b].csv = m->event_name[b] ? m->event_name[b] : "?";
 	doc_heading(d, "Instructions");
 	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns),
-		      &(struct doc_table_options){
-			  .key = "instructions", .limit = (size_t)o->limit, .more = true });
+	    DOC_TABLE(d, columns, .key = "instructions", .limit = (size_t)o->limit, .more = true);
 
 	for (size_t i = 0; i < count; i++)
 		most = list[i]->cycles > most ? list[i]->cycles : most;
@@ -298,8 +256,7 @@ static void add_events(struct doc *d, const struct model *m)
 		if (!t) {
 			doc_heading(
 			    d, "Events (time of instructions that suffered one; sets overlap)");
-			t = doc_table(d, columns, ARRAY_LEN(columns),
-				      &(struct doc_table_options){ 0 });
+			t = DOC_TABLE(d, columns, .key = NULL);
 		}
 		for (size_t i = 0; i < m->ninsts; i++)
 			cycles += model_with_event(&m->insts[i], b);

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPI stacks side by side:
+ * Shows CPI stacks side by side:
  *
  *      lua5.4 on eyerman2006: 3,000,000 instructions in 2,726,527 cycles, CPI 0.909
  *
  *      Cycles per instruction   simulated   inverse       fmt      sfmt     naive …
  *        base                       0.264     0.264     0.287
  *        L1 I-cache misses          0.208 …
- *      Error against the simulated stack, in % of all cycles …
- *      bars, functions, and with --phases a strip over time
+ *      Error, % of all cycles …
+ *
+ * Bars follow, top-down analysis, functions, and with --phases a strip over time.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/doc.h"
-#include "util/number.h"
-#include "view/model.h"
 #include "view/stack.h"
 #include "view/svg.h"
 
@@ -59,20 +57,16 @@ static struct doc_table *methods_table(struct doc *d, const struct stack_model *
 	};
 
 	for (size_t i = from; i < to; i++)
-		columns[1 + i - from] = (struct doc_column){ .head = short_name(&m->methods[i]),
-							     .format = format,
-							     .width = 9 };
+		columns[1 + i - from] =
+		    (struct doc_column){ DOC_SHOWN(short_name(&m->methods[i]), format, 9) };
 	doc_blank(d);
 	return doc_table(d, columns, 1 + to - from, &(struct doc_table_options){ .heads = true });
 }
 
 static void label_row(struct doc_table *t, const char *words)
 {
-	char label[64];
-
-	snprintf(label, sizeof(label), "  %s", words);
 	doc_row(t);
-	cell_text(t, label);
+	cell_format(t, "  %s", words);
 }
 
 static void add_cpi(struct doc *d, const struct stack_model *m, size_t from, size_t to)
@@ -132,7 +126,7 @@ static void add_errors(struct doc *d, const struct stack_model *m, size_t from, 
 	}
 }
 
-/* Cycles that two causes share: for so much of a stack it is arbitrary which one has them. */
+/* Cycles with two causes: that share of a stack could stand in either component. */
 static void add_overlap(struct doc *d, const struct stack_model *m)
 {
 	if (m->beside_long_cycles <= 0)
@@ -199,8 +193,7 @@ static void add_topdown(struct doc *d, const struct stack_model *m, const struct
 	if (!m->ntopdown)
 		return;
 	doc_heading(d, "Top-down (dispatch slots)");
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ 0 });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
 
 	for (size_t i = 0; i < m->ntopdown; i++) {
 		const double share = m->topdown[i].cycles / m->cycles;
@@ -233,10 +226,8 @@ static void add_functions(struct doc *d, const struct stack_model *m, const stru
 
 	if (m->nfunctions)
 		doc_heading(d, "Functions (commit stage)");
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns),
-		      &(struct doc_table_options){
-			  .key = "functions", .limit = (size_t)o->limit, .json_limit = true });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "functions", .limit = (size_t)o->limit,
+					.json_limit = true);
 
 	for (size_t i = 0; i < m->nfunctions; i++) {
 		const struct stack_function *f = &m->functions[i];
@@ -396,8 +387,7 @@ static void add_phases(struct doc *d, const struct stack_model *m, const char *m
 	};
 
 	doc_text(d, "phase_method", method);
-	struct doc_table *t = doc_table(d, columns, ARRAY_LEN(columns),
-					&(struct doc_table_options){ .key = "phases" });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "phases");
 
 	for (size_t i = 0; i < m->nphases; i++) {
 		doc_row(t);
@@ -416,25 +406,21 @@ static void add_rows(struct doc *d, const struct stack_model *m)
 		{ .csv = "component" }, { .csv = "cycles", .csv_format = "%.4f" },
 		{ .csv = "cpi" },	{ .csv = "error_percent", .csv_format = "%.4f" },
 	};
-	struct doc_table *t =
-	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ 0 });
+	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
 
 	for (size_t i = 0; i < m->nmethods; i++) {
 		const struct stack_method *s = &m->methods[i];
 
 		for (int k = 0; k < (s->reference ? CPI_SIMULATED : CPI_COMPONENTS); k++) {
 			doc_row(t);
-			cell_text(t, path_name(m->program));
+			cell_text(t, model_basename(m->program));
 			cell_text(t, m->machine);
 			cell_text(t, s->name);
 			cell_integer(t, s->reference);
 			cell_text(t, words_components[k].name);
 			cell_real(t, s->cycles[k]);
 			cell_real(t, s->cycles[k] / m->insts);
-			if (s->compared && k < CPI_SIMULATED)
-				cell_real(t, s->error[k]);
-			else
-				cell_none(t);
+			cell_real_if(t, s->compared && k < CPI_SIMULATED, s->error[k]);
 		}
 	}
 }
@@ -444,11 +430,9 @@ static void add_model(struct doc *d, const struct stack_model *m, const struct v
 {
 	const size_t per_block = o->width > 56 ? (size_t)(o->width - 26) / 10 : 3;
 	const char *method = so->method ? so->method : "fmt";
-	char insts[32], cycles[32];
 
-	doc_line(d, path_name(m->program), " on %s: %s instructions in %s cycles, CPI %.3f",
-		 m->machine, number_commas((uint64_t)m->insts, insts),
-		 number_commas((uint64_t)m->cycles, cycles), m->cycles / m->insts);
+	model_title(d, m->program, m->machine, m->insts, m->cycles, ", CPI %.3f",
+		    m->cycles / m->insts);
 	add_values(d, m);
 	for (size_t i = 0; i < m->nmethods; i += per_block)
 		add_cpi(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
@@ -500,7 +484,7 @@ static bool draw(const struct stack_model *models, size_t count, const char *pat
 		    (struct svg_part){ .name = words_components[k].words, .colour = look[k].rgb };
 	}
 	for (size_t i = 0, at = 0; i < count; i++) {
-		groups[i].name = path_name(models[i].program);
+		groups[i].name = model_basename(models[i].program);
 		groups[i].bars = &bars[at];
 		for (size_t j = 0; j < models[i].nmethods; j++) {
 			const struct stack_method *s = &models[i].methods[j];

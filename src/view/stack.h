@@ -3,9 +3,7 @@
 #ifndef VIEW_STACK_H
 #define VIEW_STACK_H
 
-#include "store/store.h"
-#include "view/view.h"
-#include "words/words.h"
+#include "view/model.h"
 
 /* A stack that was simulated; see cmd/stack_reference.h. */
 struct stack_reference {
@@ -60,9 +58,9 @@ struct stack_topdown {
 };
 
 struct stack_model {
-	char program[512], machine[128];
+	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
 	double cycles, insts;
-	/* the front end lost them while a long D-miss blocked the head; was outstanding */
+	/* cycles that the front end lost while a long data miss was at the ROB's head; was outstanding */
 	double overlap_cycles, beside_long_cycles;
 	/* miss events: on all paths, and of instructions that committed */
 	double events[CPI_SIMULATED], committed[CPI_SIMULATED];

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the stacks of a run. Methods that count slots are turned into cycles, so that every
- * method's components sum to the cycles of the run (the naive ones, too: their base may be
- * negative). Errors are differences to the simulated stack in percent of all cycles; what cannot be
- * simulated (long latency, flushes, the store queue, the front end) is part of the base there.
+ * Reads the stacks of a run. Slots are turned into cycles, so that the components of every method
+ * sum to the cycles of the run; the base of a naive method may be negative. An error is a
+ * difference to the simulated stack in percent of all cycles. What cannot be simulated (long
+ * latency, flushes, the store queue, the front end) is part of the simulated base.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/model.h"
-#include "util/array.h"
 #include "view/stack.h"
 
 #define NAME_WITH_AXIS(id, name, slots, axis, meaning) NAME_IF_##axis(name)
@@ -129,13 +127,16 @@ static bool read_functions(struct stack_model *m, struct store *s, struct err *e
 	    "cpi_instruction c LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = "
 	    "i.function GROUP BY f.id, c.component ORDER BY f.id",
 	    "");
+	size_t room = 0;
 
 	while (store_next(&q)) {
 		const char *name = store_shown(&q, 0);
 		int part = part_of(store_shown(&q, 1));
 
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
-			*ARRAY_ADD(m->functions, m->nfunctions) =
+			m->functions =
+			    view_grow(m->functions, m->nfunctions, &room, sizeof(*m->functions));
+			m->functions[m->nfunctions++] =
 			    (struct stack_function){ .name = x_strdup(name) };
 		}
 		if (part < 0)
@@ -160,7 +161,7 @@ static void add_references(struct stack_model *m, const struct stack_input *in)
 	}
 }
 
-/* As if only what can be simulated were told apart. */
+/* A component of which the simulated stack has one, too: the base takes those that it lacks. */
 static double comparable(const struct stack_method *s, int part)
 {
 	double sum = s->cycles[part];
@@ -194,7 +195,6 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 		struct err *e)
 {
 	struct store *s = in->store;
-	char *text;
 
 	*m = (struct stack_model){ .nmethods = 0 };
 	if (store_number(s, "SELECT count(*) FROM cpi_phase WHERE phase = -1", 0) != 1)
@@ -202,12 +202,7 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 			       "%s has no CPI stacks: make it with `culprit sim --analyze "
 			       "cpistack` (or profile,cpistack)",
 			       store_path(s));
-	text = model_run_text(s, "program", "?");
-	snprintf(m->program, sizeof(m->program), "%s", text);
-	free(text);
-	text = model_run_text(s, "machine", "?");
-	snprintf(m->machine, sizeof(m->machine), "%s", text);
-	free(text);
+	model_run_names(s, m->program, m->machine);
 	m->cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
 	m->insts =
 	    (double)store_number(s, "SELECT instructions FROM cpi_phase WHERE phase = -1", 0);

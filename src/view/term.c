@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Text for a terminal, and what all views share. */
 #include "view/term.h"
 
 #include <math.h>
@@ -21,6 +22,31 @@ void view_defaults(struct view_options *o)
 	o->colour = terminal && !(no && *no);
 	if (!o->limit)
 		o->limit = 10;
+}
+
+void *view_grow(void *list, size_t count, size_t *room, size_t element_bytes)
+{
+	if (count < *room)
+		return list;
+	*room = *room ? 2 * *room : 64;
+	return x_realloc(list, *room * element_bytes);
+}
+
+size_t view_search(const void *keys, size_t stride_bytes, size_t count, uint64_t key)
+{
+	size_t lo = 0, hi = count;
+
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+		uint64_t here;
+
+		memcpy(&here, (const char *)keys + mid * stride_bytes, sizeof(here));
+		if (here < key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
 }
 
 const char *term_on(const struct view_options *o, enum term_colour c)
@@ -46,6 +72,19 @@ const char *term_off(const struct view_options *o)
 	return o->colour ? "\033[0m" : "";
 }
 
+char *term_count(uint64_t n, char *buf)
+{
+	char digits[32];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), out = 0;
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf[out++] = ',';
+		buf[out++] = digits[i];
+	}
+	buf[out] = '\0';
+	return buf;
+}
+
 void term_bar(const struct view_options *o, double share, int cells, enum term_colour c)
 {
 	static const char *const eighth[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
@@ -59,6 +98,27 @@ void term_bar(const struct view_options *o, double share, int cells, enum term_c
 		fputc(' ', o->out);
 }
 
+int term_columns(const char *text, size_t size_bytes)
+{
+	int columns = 0;
+
+	for (size_t i = 0; i < size_bytes; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+void term_cells(const struct view_options *o, const struct term_part *part, int cells)
+{
+	fputs(term_on(o, part->colour), o->out);
+	for (; cells > 0; cells--) {
+		if (o->colour)
+			fputs("█", o->out);
+		else
+			fputc(part->letter, o->out);
+	}
+	fputs(term_off(o), o->out);
+}
+
 void term_stack(const struct view_options *o, const struct term_part *parts, size_t count,
 		int cells)
 {
@@ -66,15 +126,10 @@ void term_stack(const struct view_options *o, const struct term_part *parts, siz
 	int at = 0;
 	for (size_t i = 0; i < count; i++) {
 		sum += parts[i].share;
-		int end = (int)lround(fmin(sum, 1) * cells);
-		fputs(term_on(o, parts[i].colour), o->out);
-		for (; at < end; at++) {
-			if (o->colour)
-				fputs("█", o->out);
-			else
-				fputc(parts[i].letter, o->out);
-		}
-		fputs(term_off(o), o->out);
+		const int end = (int)lround(fmin(sum, 1) * cells);
+
+		term_cells(o, &parts[i], end - at);
+		at = end > at ? end : at;
 	}
 	for (; at < cells; at++)
 		fputc(' ', o->out);
@@ -82,10 +137,8 @@ void term_stack(const struct view_options *o, const struct term_part *parts, siz
 
 void term_text(const struct view_options *o, const char *text, int cells, bool pad)
 {
-	int columns = 0;
-	for (const char *c = text; *c; c++)
-		columns += ((unsigned char)*c & 0xc0) != 0x80;
-	int room = columns > cells ? cells - 1 : columns, at = 0;
+	int columns = term_columns(text, strlen(text)), at = 0;
+	int room = columns > cells ? cells - 1 : columns;
 	const char *c = text;
 	for (; *c && (at < room || ((unsigned char)*c & 0xc0) == 0x80); c++) {
 		at += ((unsigned char)*c & 0xc0) != 0x80;
@@ -115,9 +168,8 @@ void term_wrap(const struct view_options *o, const char *text, int indent)
 	int at = indent;
 	while (*text) {
 		size_t word = strcspn(text, " ");
-		int columns = 0;
-		for (size_t i = 0; i < word; i++)
-			columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+		int columns = term_columns(text, word);
+
 		if (at > indent && at + 1 + columns > o->width) {
 			fprintf(o->out, "\n%*s", indent, "");
 			at = indent;

@@ -24,6 +24,8 @@ enum term_colour {
 const char *term_on(const struct view_options *o, enum term_colour c);
 const char *term_off(const struct view_options *o);
 
+/* 12345678 as "12,345,678"; buf holds at least 32 bytes. Returns buf. */
+char *term_count(uint64_t n, char *buf);
 /* Prints a bar of `cells` columns of which share (0..1) is filled, in eighths. */
 void term_bar(const struct view_options *o, double share, int cells, enum term_colour c);
 
@@ -33,11 +35,15 @@ struct term_part {
 	enum term_colour colour;
 	char letter; /* what fills it without colour */
 };
+/* Prints so many cells of a part: blocks in its colour, or its letter. */
+void term_cells(const struct view_options *o, const struct term_part *part, int cells);
 /* Prints a stacked bar of exactly `cells` columns; parts are rounded so that their ends are right.
  */
 void term_stack(const struct view_options *o, const struct term_part *parts, size_t count,
 		int cells);
 
+/* Columns that UTF-8 text takes. */
+int term_columns(const char *text, size_t size_bytes);
 /* Prints text cut to `cells` columns (… at the end if cut), padded to it if pad. UTF-8 aware. */
 void term_text(const struct view_options *o, const char *text, int cells, bool pad);
 /* The same into a buffer, not padded. */

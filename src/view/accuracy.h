@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The profilers of a run beside its golden reference. */
+#ifndef VIEW_ACCURACY_H
+#define VIEW_ACCURACY_H
+
+#include "view/view.h"
+
+enum accuracy_level { AT_INSTRUCTION, AT_BLOCK, AT_FUNCTION, ACCURACY_LEVELS };
+
+struct accuracy_profiler {
+	char name[32];
+	int64_t id, rule;
+	unsigned events; /* the set of events that it reports */
+	double sample_bytes;
+	/* by level, as shares; interval: 95% confidence, to either side */
+	double error[ACCURACY_LEVELS], systematic[ACCURACY_LEVELS], interval[ACCURACY_LEVELS];
+};
+
+/* One way to sample. */
+struct accuracy_sampler {
+	int64_t id, period, samples;
+	bool random;
+	double *error; /* by profiler, at instruction level */
+};
+
+/* How well the count of an event tells the cycles of instructions (tea2023 figure 7). */
+struct accuracy_event {
+	char name[32];
+	double instructions; /* that have the event */
+	double correlation;  /* Pearson's r; NAN: not defined */
+};
+
+struct accuracy_model {
+	uint64_t samples, period; /* of the main sampler */
+	double sample_rate;	  /* samples in a second of the machine's time */
+	struct accuracy_profiler *profilers;
+	size_t nprofilers;
+	struct accuracy_sampler *samplers; /* of a sweep */
+	size_t nsamplers;
+	struct accuracy_event *events;
+	size_t nevents;
+	bool bare_stalls;     /* there were stalls without any event */
+	int64_t bare_length;  /* 99% of such stalls last at most this many cycles */
+	double with_event;    /* executions with an event */
+	double with_combined; /* executions with more than one event */
+};
+
+/* Samplers and events are read only if a asks for them. */
+bool accuracy_read(struct store *s, const struct accuracy_options *a, struct accuracy_model *m,
+		   struct err *e);
+void accuracy_free(struct accuracy_model *m);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compares every profiler with the golden reference of the same run.
+ *
+ * Error of a profile (tea2023 section 4): E = (T - sum over symbols and components of min(C, Cref))
+ * / T, where a component is a set of events and the reference is reduced to the events that the
+ * profiler reports. It holds both what the profiler gets wrong and what sampling misses. The
+ * systematic error (tip2021 section 4) leaves sampling out: sample by sample, which share of it
+ * fell on a symbol that the golden reference blames in that very cycle; with it comes a 95%
+ * confidence interval over the samples.
+ */
+#include "view/accuracy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/model.h"
+
+/* Time of a symbol with a set of events. The symbol is an address until regroup() has run. */
+struct entry {
+	int64_t symbol;
+	unsigned events;
+	double units;
+};
+
+struct entries {
+	struct entry *list;
+	size_t count, room;
+};
+
+static void add_entry(struct entries *e, int64_t symbol, unsigned events, double units)
+{
+	e->list = view_grow(e->list, e->count, &e->room, sizeof(*e->list));
+	e->list[e->count++] = (struct entry){ symbol, events, units };
+}
+
+static int64_t symbol_of(const struct model *m, int64_t pc, int level)
+{
+	const struct model_inst *i = model_inst_at(m, (uint64_t)pc);
+
+	if (!i)
+		return -1;
+	return level == AT_INSTRUCTION ? pc : level == AT_BLOCK ? i->block : i->function;
+}
+
+static int by_symbol(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->symbol != y->symbol)
+		return x->symbol < y->symbol ? -1 : 1;
+	return (x->events > y->events) - (x->events < y->events);
+}
+
+/* The entries' addresses as symbols of a level, events reduced to a mask, equal ones added up. */
+static struct entries regroup(const struct entries *from, const struct model *m, int level,
+			      unsigned mask)
+{
+	struct entries out = { 0 };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < from->count; i++)
+		add_entry(&out, symbol_of(m, from->list[i].symbol, level),
+			  from->list[i].events & mask, from->list[i].units);
+	if (!out.count)
+		return out;
+	qsort(out.list, out.count, sizeof(*out.list), by_symbol);
+	for (size_t i = 1; i < out.count; i++) {
+		if (by_symbol(&out.list[kept], &out.list[i]))
+			out.list[++kept] = out.list[i];
+		else
+			out.list[kept].units += out.list[i].units;
+	}
+	out.count = kept + 1;
+	return out;
+}
+
+static double error_of(const struct entries *profile, const struct entries *golden,
+		       const struct model *m, int level, unsigned mask)
+{
+	const double total = (double)m->cycles * m->scale;
+	struct entries p = regroup(profile, m, level, mask), g = regroup(golden, m, level, mask);
+	double right = 0;
+
+	for (size_t i = 0, k = 0; i < p.count && k < g.count;) {
+		int c = by_symbol(&p.list[i], &g.list[k]);
+		if (!c)
+			right += fmin(p.list[i].units, g.list[k].units);
+		i += c <= 0;
+		k += c >= 0;
+	}
+	free(p.list);
+	free(g.list);
+	return (total - right) / total;
+}
+
+/* Rows of address, events and units. */
+static bool read_entries(struct store_rows *r, struct entries *into, struct err *e)
+{
+	into->count = 0;
+	while (store_next(r))
+		add_entry(into, store_int(r, 0), (unsigned)store_int(r, 1),
+			  (double)store_int(r, 2));
+	return store_done(r, e);
+}
+
+static bool read_profile(struct store *s, int64_t sampler, int64_t profiler, struct entries *p,
+			 struct err *e)
+{
+	struct store_rows r = store_query(
+	    s, "SELECT pc, events, units FROM profile WHERE sampler = ?1 AND profiler = ?2", "ii",
+	    sampler, profiler);
+	return read_entries(&r, p, e);
+}
+
+static bool read_profilers(struct store *s, struct accuracy_model *m, struct err *e)
+{
+	size_t room = 0;
+	struct store_rows r = store_query(
+	    s, "SELECT id, name, rule, events, sample_bytes FROM profiler ORDER BY id", "");
+
+	while (store_next(&r)) {
+		m->profilers = view_grow(m->profilers, m->nprofilers, &room, sizeof(*m->profilers));
+		struct accuracy_profiler *p = &m->profilers[m->nprofilers++];
+
+		*p = (struct accuracy_profiler){ .id = store_int(&r, 0),
+						 .rule = store_int(&r, 2),
+						 .events = (unsigned)store_int(&r, 3),
+						 .sample_bytes = store_double(&r, 4) };
+		snprintf(p->name, sizeof(p->name), "%s", store_shown(&r, 1));
+	}
+	return store_done(&r, e);
+}
+
+/* Interned sample groups: the members of group g are member[first[g] .. first[g + 1]). */
+struct groups {
+	struct entry *member;
+	size_t *first;
+	size_t count;
+};
+
+static bool read_groups(struct store *s, struct groups *g, struct err *e)
+{
+	size_t members = (size_t)store_number(s, "SELECT count(*) FROM sample_group", 0), at = 0;
+
+	g->count = (size_t)store_number(s, "SELECT coalesce(max(id) + 1, 0) FROM sample_group", 0);
+	g->member = x_calloc(members, sizeof(*g->member));
+	g->first = x_calloc(g->count + 1, sizeof(*g->first));
+	struct store_rows r =
+	    store_query(s, "SELECT id, pc, events FROM sample_group ORDER BY id, position", "");
+	while (store_next(&r) && at < members) {
+		size_t id = (size_t)store_int(&r, 0);
+
+		g->member[at++] = (struct entry){ store_int(&r, 1), (unsigned)store_int(&r, 2), 0 };
+		if (id < g->count)
+			g->first[id + 1] = at;
+	}
+	for (size_t i = 1; i <= g->count; i++)
+		if (g->first[i] < g->first[i - 1])
+			g->first[i] = g->first[i - 1];
+	return store_done(&r, e);
+}
+
+/* The share of group g's members from `from` on that stand for a symbol with these events. */
+static double share_in(const struct groups *g, const struct model *m, size_t group, size_t from,
+		       const struct entry *what, int level, unsigned mask)
+{
+	const double each = 1.0 / (double)(g->first[group + 1] - g->first[group]);
+	double share = 0;
+
+	for (size_t k = from; k < g->first[group + 1]; k++)
+		if (symbol_of(m, g->member[k].symbol, level) == what->symbol &&
+		    (g->member[k].events & mask) == what->events)
+			share += each;
+	return share;
+}
+
+/* Which share of a sample blamed on group a is right if group b is the truth. */
+static double overlap(const struct groups *g, const struct model *m, size_t a, size_t b, int level,
+		      unsigned mask)
+{
+	double right = 0;
+
+	for (size_t i = g->first[a]; i < g->first[a + 1]; i++) {
+		const struct entry what = { symbol_of(m, g->member[i].symbol, level),
+					    g->member[i].events & mask, 0 };
+		const double mine = share_in(g, m, a, g->first[a], &what, level, mask);
+
+		/* a symbol counts once, where the group names it first */
+		if (share_in(g, m, a, i, &what, level, mask) >= mine)
+			right += fmin(mine, share_in(g, m, b, g->first[b], &what, level, mask));
+	}
+	return right;
+}
+
+static bool systematic_error(struct store *s, const struct groups *g, const struct model *run,
+			     struct accuracy_profiler *p, struct err *e)
+{
+	double sum[ACCURACY_LEVELS] = { 0 }, squares[ACCURACY_LEVELS] = { 0 };
+	double weight = 0, samples = 0;
+	struct store_rows r =
+	    store_query(s, "SELECT blamed, truth, cycles, samples FROM sample_pair WHERE rule = ?1",
+			"i", p->rule);
+
+	while (store_next(&r)) {
+		size_t a = (size_t)store_int(&r, 0), b = (size_t)store_int(&r, 1);
+		double w = (double)store_int(&r, 2);
+
+		if (a >= g->count || b >= g->count)
+			continue;
+		weight += w;
+		samples += (double)store_int(&r, 3);
+		for (int l = 0; l < ACCURACY_LEVELS; l++) {
+			double wrong = 1 - overlap(g, run, a, b, l, p->events);
+			sum[l] += w * wrong;
+			squares[l] += w * wrong * wrong;
+		}
+	}
+	for (int l = 0; l < ACCURACY_LEVELS && weight > 0; l++) {
+		double mean = sum[l] / weight, variance = squares[l] / weight - mean * mean;
+
+		p->systematic[l] = mean;
+		p->interval[l] = samples > 1 ? 1.96 * sqrt(fmax(variance, 0) / samples) : 0;
+	}
+	return store_done(&r, e);
+}
+
+static bool systematic_errors(struct store *s, const struct model *run, struct accuracy_model *m,
+			      struct err *e)
+{
+	struct groups g;
+	bool ok = read_groups(s, &g, e);
+
+	for (size_t i = 0; ok && i < m->nprofilers; i++)
+		ok = systematic_error(s, &g, run, &m->profilers[i], e);
+	free(g.member);
+	free(g.first);
+	return ok;
+}
+
+static bool errors(struct store *s, const struct model *run, const struct entries *golden,
+		   struct accuracy_model *m, struct err *e)
+{
+	struct entries profile = { 0 };
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < m->nprofilers; i++) {
+		struct accuracy_profiler *p = &m->profilers[i];
+
+		ok = read_profile(s, 0, p->id, &profile, e);
+		for (int l = 0; ok && l < ACCURACY_LEVELS; l++)
+			p->error[l] = error_of(&profile, golden, run, l, p->events);
+	}
+	free(profile.list);
+	return ok;
+}
+
+static void read_bare_stalls(struct store *s, struct accuracy_model *m)
+{
+	int64_t all = store_number(s, "SELECT coalesce(sum(count), 0) FROM bare_stall", 0), at = 0;
+	struct store_rows r =
+	    store_query(s, "SELECT length, count FROM bare_stall ORDER BY length", "");
+
+	while (store_next(&r) && at < all - all / 100) {
+		m->bare_length = store_int(&r, 0);
+		at += store_int(&r, 1);
+	}
+	store_done(&r, NULL);
+	m->bare_stalls = all != 0;
+	m->with_event = model_run_number(s, "with_event", 0);
+	m->with_combined = model_run_number(s, "with_combined_events", 0);
+}
+
+static bool read_samplers(struct store *s, const struct model *run, const struct entries *golden,
+			  struct accuracy_model *m, struct err *e)
+{
+	struct entries p = { 0 };
+	size_t room = 0;
+	bool ok = true;
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT id, period, random, samples FROM sampler WHERE id > 0 ORDER BY period DESC, "
+	    "random",
+	    "");
+
+	while (ok && store_next(&r)) {
+		m->samplers = view_grow(m->samplers, m->nsamplers, &room, sizeof(*m->samplers));
+		struct accuracy_sampler *sampler = &m->samplers[m->nsamplers++];
+
+		*sampler = (struct accuracy_sampler){
+			.id = store_int(&r, 0),
+			.period = store_int(&r, 1),
+			.random = store_int(&r, 2),
+			.samples = store_int(&r, 3),
+			.error = x_calloc(m->nprofilers, sizeof(*sampler->error)),
+		};
+		for (size_t i = 0; ok && i < m->nprofilers; i++) {
+			ok = read_profile(s, sampler->id, m->profilers[i].id, &p, e);
+			if (ok)
+				sampler->error[i] = error_of(&p, golden, run, AT_INSTRUCTION,
+							     m->profilers[i].events);
+		}
+	}
+	ok = store_done(&r, ok ? e : NULL) && ok;
+	free(p.list);
+	return ok && (m->nsamplers ||
+		      err_set(e, "%s holds no sweep: run `culprit sim` with --param sweep=1",
+			      store_path(s)));
+}
+
+/* Over the instructions that have the event. */
+static bool correlate(struct store *s, int64_t bit, struct accuracy_event *event, struct err *e)
+{
+	double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
+	struct store_rows r = store_query(s,
+					  "SELECT sum(executions), sum(units) FROM golden "
+					  "WHERE (events >> ?1) & 1 GROUP BY pc",
+					  "i", bit);
+
+	while (store_next(&r)) {
+		double x = store_double(&r, 0), y = store_double(&r, 1);
+		n++;
+		sx += x;
+		sy += y;
+		sxx += x * x;
+		syy += y * y;
+		sxy += x * y;
+	}
+	double spread = (n * sxx - sx * sx) * (n * syy - sy * sy);
+
+	event->instructions = n;
+	event->correlation = spread > 0 ? (n * sxy - sx * sy) / sqrt(spread) : NAN;
+	return store_done(&r, e);
+}
+
+static bool read_events(struct store *s, struct accuracy_model *m, struct err *e)
+{
+	struct store_rows r = store_query(s, "SELECT bit, name FROM event ORDER BY bit", "");
+	size_t room = 0;
+	bool ok = true;
+
+	while (ok && store_next(&r)) {
+		m->events = view_grow(m->events, m->nevents, &room, sizeof(*m->events));
+		struct accuracy_event *event = &m->events[m->nevents++];
+
+		snprintf(event->name, sizeof(event->name), "%s", store_shown(&r, 1));
+		ok = correlate(s, store_int(&r, 0), event, e);
+	}
+	return store_done(&r, ok ? e : NULL) && ok;
+}
+
+bool accuracy_read(struct store *s, const struct accuracy_options *a, struct accuracy_model *m,
+		   struct err *e)
+{
+	struct entries golden = { 0 };
+	struct model run;
+
+	memset(m, 0, sizeof(*m));
+	if (!model_read(s, NULL, &run, e))
+		return false;
+	m->samples = run.samples;
+	m->period = run.period;
+	m->sample_rate = (double)run.samples / (double)run.cycles * run.clock_hz;
+	read_bare_stalls(s, m);
+	struct store_rows r =
+	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
+	bool ok = read_entries(&r, &golden, e) && read_profilers(s, m, e) &&
+		  errors(s, &run, &golden, m, e) && systematic_errors(s, &run, m, e) &&
+		  (!a->sweep || read_samplers(s, &run, &golden, m, e)) &&
+		  (!a->events || read_events(s, m, e));
+
+	free(golden.list);
+	model_free(&run);
+	if (!ok)
+		accuracy_free(m);
+	return ok;
+}
+
+void accuracy_free(struct accuracy_model *m)
+{
+	for (size_t i = 0; i < m->nsamplers; i++)
+		free(m->samplers[i].error);
+	free(m->samplers);
+	free(m->profilers);
+	free(m->events);
+}

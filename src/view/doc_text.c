@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints a document as text for a terminal. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/doc_int.h"
+
+static void put_padded(const struct view_options *o, const char *text, int width, bool ragged)
+{
+	int columns = term_columns(text, strlen(text));
+
+	if (width > 0)
+		for (; columns < width; columns++)
+			fputc(' ', o->out);
+	fputs(text, o->out);
+	if (width < 0 && !ragged)
+		for (; columns < -width; columns++)
+			fputc(' ', o->out);
+}
+
+static void put_line(const struct view_options *o, enum term_colour colour, const char *text)
+{
+	if (colour == TERM_PLAIN)
+		fprintf(o->out, "%s\n", text);
+	else
+		fprintf(o->out, "%s%s%s\n", term_on(o, colour), text, term_off(o));
+}
+
+static void text_number(const struct view_options *o, const struct doc_column *k,
+			const struct doc_cell *c)
+{
+	const double factor = k->factor != 0 ? k->factor : 1;
+	char number[64];
+
+	if (c->text)
+		snprintf(number, sizeof(number), "%s", c->text);
+	else if (c->kind == CELL_NONE)
+		number[0] = '\0';
+	else if (c->kind == CELL_INTEGER && !k->format)
+		term_count((uint64_t)c->integer, number);
+	else
+		snprintf(number, sizeof(number), k->format ? k->format : "%g",
+			 factor * (c->kind == CELL_INTEGER ? (double)c->integer : c->real));
+	put_padded(o, number, k->width, k->ragged);
+}
+
+static void text_cell(const struct view_options *o, const struct doc_column *k,
+		      const struct doc_cell *c)
+{
+	const enum term_colour colour = c->colour != TERM_PLAIN ? c->colour : k->colour;
+	const int width = c->width ? c->width : k->width, cells = width < 0 ? -width : width;
+
+	fputs(k->before ? k->before : " ", o->out);
+	if (c->kind == CELL_BAR) {
+		term_bar(o, c->real, cells, c->colour);
+		return;
+	}
+	if (c->kind == CELL_STACK) {
+		term_stack(o, c->parts, c->count, cells);
+		return;
+	}
+	if (colour != TERM_PLAIN)
+		fputs(term_on(o, colour), o->out);
+	if (c->kind == CELL_TEXT)
+		term_text(o, c->text, cells, !k->ragged && !c->width);
+	else
+		text_number(o, k, c);
+	if (colour != TERM_PLAIN)
+		fputs(term_off(o), o->out);
+}
+
+static void text_heads(const struct view_options *o, const struct doc_table *t)
+{
+	size_t last = 0;
+
+	for (size_t k = 0; k < t->ncolumns; k++)
+		if (t->columns[k].width && t->columns[k].head)
+			last = k;
+	fputs(term_on(o, TERM_BOLD), o->out);
+	for (size_t k = 0; k <= last; k++) {
+		const struct doc_column *c = &t->columns[k];
+
+		if (!c->width)
+			continue;
+		fputs(c->before ? c->before : " ", o->out);
+		put_padded(o, c->head ? c->head : "", c->width, c->ragged);
+	}
+	fprintf(o->out, "%s\n", term_off(o));
+}
+
+static void text_table(const struct view_options *o, const struct doc_table *t)
+{
+	const size_t limit = t->options.limit ? t->options.limit : SIZE_MAX;
+	size_t line = 0;
+	bool any = false;
+
+	for (size_t k = 0; k < t->ncolumns; k++)
+		any |= t->columns[k].width != 0;
+	if (!any)
+		return;
+	if (t->options.heads)
+		text_heads(o, t);
+	for (size_t i = 0; i <= t->nrows && i <= limit; i++) {
+		for (; line < t->nbetween && t->between[line].row == i; line++)
+			put_line(o, t->between[line].colour, t->between[line].text);
+		if (i == t->nrows || i == limit)
+			break;
+		if (t->hidden[i])
+			continue;
+		for (size_t k = 0; k < t->ncolumns; k++)
+			if (t->columns[k].width)
+				text_cell(o, &t->columns[k], &t->cells[i * t->ncolumns + k]);
+		fputc('\n', o->out);
+	}
+	if (t->options.more && t->nrows > limit)
+		fprintf(o->out, "  %s… and %zu more%s\n", term_on(o, TERM_DIM), t->nrows - limit,
+			term_off(o));
+}
+
+static void put_part(const struct view_options *o, const struct term_part *p)
+{
+	if (!p->letter) {
+		fputc(' ', o->out);
+		return;
+	}
+	term_cells(o, p, 1);
+}
+
+static void text_legend(const struct view_options *o, const struct doc_node *n)
+{
+	int at = 2;
+
+	fputs("  ", o->out);
+	for (size_t i = 0; i < n->count; i++) {
+		const int columns = (int)strlen(n->names[i]) + 4;
+
+		if (at + columns > o->width) {
+			fputs("\n  ", o->out);
+			at = 2;
+		}
+		put_part(o, &n->parts[i]);
+		fprintf(o->out, " %s  ", n->names[i]);
+		at += columns;
+	}
+	fputc('\n', o->out);
+}
+
+static void text_node(const struct view_options *o, const struct doc_node *n)
+{
+	switch (n->kind) {
+	case NODE_HEADING:
+		fputc('\n', o->out);
+		put_line(o, TERM_BOLD, n->text);
+		break;
+	case NODE_LINE:
+		if (n->key)
+			fprintf(o->out, "%s%s%s", term_on(o, TERM_BOLD), n->key, term_off(o));
+		fprintf(o->out, "%s\n", n->text);
+		break;
+	case NODE_NOTE:
+		put_line(o, n->colour, n->text);
+		break;
+	case NODE_SENTENCE:
+		fputs(n->key, o->out);
+		term_wrap(o, n->text, (int)n->integer);
+		break;
+	case NODE_STACK:
+		fputs(n->key, o->out);
+		term_stack(o, n->parts, n->count, (int)n->integer);
+		fprintf(o->out, "%s\n", n->after);
+		break;
+	case NODE_LEGEND:
+		text_legend(o, n);
+		break;
+	case NODE_CELLS:
+		fputs(n->key, o->out);
+		for (size_t i = 0; i < n->count; i++)
+			put_part(o, &n->parts[i]);
+		fputc('\n', o->out);
+		break;
+	case NODE_TABLE:
+		text_table(o, n->table);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Bars and padded columns may leave blanks at the end of a line: they are dropped here. */
+static void put_without_blanks(FILE *out, const char *text)
+{
+	while (*text) {
+		const size_t line = strcspn(text, "\n");
+		size_t n = line;
+
+		while (n && text[n - 1] == ' ')
+			n--;
+		fwrite(text, 1, n, out);
+		text += line;
+		if (*text)
+			fputc(*text++, out);
+	}
+}
+
+bool doc_print_text(const struct doc *d, const struct view_options *o)
+{
+	struct view_options into = *o;
+	char *text = NULL;
+	size_t size;
+
+	into.out = open_memstream(&text, &size);
+	if (!into.out)
+		die("out of memory");
+	for (size_t i = 0; i < d->count; i++)
+		text_node(&into, &d->nodes[i]);
+	if (fclose(into.out))
+		die("out of memory");
+	put_without_blanks(o->out, text);
+	free(text);
+	return true;
+}
