@@ -16,7 +16,7 @@ static uint32_t log2_of(uint64_t x)
 	return 63 - (uint32_t)__builtin_clzll(x);
 }
 
-static void bus_init(struct bus *b, const struct mem_bus_config *cfg, uint32_t line)
+static void bus_init(struct data_bus *b, const struct mem_bus_config *cfg, uint32_t line)
 {
 	uint32_t beats;
 
@@ -89,7 +89,7 @@ static void cache_init(struct memsys *ms, int id)
 	cache_lists_reset(c);
 }
 
-static bool tlb_init(struct tags *t, const struct mem_tlb_config *cfg)
+static bool tlb_init(struct tag_array *t, const struct mem_tlb_config *cfg)
 {
 	uint32_t ways = cfg->ways ? cfg->ways : cfg->entries, hints;
 

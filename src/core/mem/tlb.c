@@ -20,7 +20,7 @@
 #define TABLE_SPACE (1ull << 63)       /* page tables live above all user addresses */
 #define TABLE_MASK  ((1ull << 36) - 1) /* number of places for tables */
 
-void tlb_put(struct tags *t, uint64_t vpn)
+void tlb_put(struct tag_array *t, uint64_t vpn)
 {
 	int64_t index = tags_find(t, vpn);
 
@@ -69,12 +69,12 @@ void walk_cache_put(struct memsys *ms, uint64_t vpn, int depth)
 		tlb_put(&ms->walk_cache, walk_cache_key(vpn, depth));
 }
 
-static struct walk *walk_find(struct memsys *ms, bool fetch, uint64_t vpn)
+static struct page_walk *walk_find(struct memsys *ms, bool fetch, uint64_t vpn)
 {
 	uint32_t i;
 
 	for (i = 0; ms->nwalks && i < MAX_WALKS; i++) {
-		struct walk *w = &ms->walk[i];
+		struct page_walk *w = &ms->walk[i];
 
 		if (w->phase != WALK_FREE && w->vpn == vpn && w->fetch == fetch)
 			return w;
@@ -92,7 +92,7 @@ bool tlb_can_miss(const struct memsys *ms, bool fetch, uint64_t vpn)
 	return ms->nwalks < MAX_WALKS || walk_find((struct memsys *)ms, fetch, vpn);
 }
 
-static void walk_add(struct walk *w, struct req *req)
+static void walk_add(struct page_walk *w, struct req *req)
 {
 	req->next = NULL;
 	if (w->tail)
@@ -107,7 +107,7 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	bool fetch = req->kind == REQ_FETCH;
 	struct mem_tlb_stats *st = fetch ? &ms->stats.itlb : &ms->stats.dtlb;
 	uint64_t vpn = req->addr >> ms->page_shift;
-	struct walk *w = walk_find(ms, fetch, vpn);
+	struct page_walk *w = walk_find(ms, fetch, vpn);
 	uint64_t latency = ms->has_stlb ? ms->cfg.stlb.latency : 0;
 	int64_t index = -1;
 
@@ -121,7 +121,7 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	for (w = ms->walk; w->phase != WALK_FREE; w++)
 		assert(w < ms->walk + MAX_WALKS);
 	ms->nwalks++;
-	*w = (struct walk){ .vpn = vpn, .start = t, .fetch = fetch, .phase = WALK_FIXED };
+	*w = (struct page_walk){ .vpn = vpn, .start = t, .fetch = fetch, .phase = WALK_FIXED };
 	walk_add(w, req);
 	if (ms->has_stlb) {
 		ms->stats.stlb.accesses++;
@@ -129,7 +129,7 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	}
 	if (index >= 0) {
 		tags_touch(&ms->stlb, (uint32_t)index);
-		mem_schedule(ms, t + latency, EV_WALK, w);
+		mem_schedule(ms, t + latency, DUE_WALK, w);
 		return;
 	}
 	if (ms->has_stlb)
@@ -137,14 +137,14 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	w->missed_stlb = MEM_EV_STLB_MISS;
 	ms->stats.walks++;
 	if (ms->cfg.walk == MEM_WALK_FLAT) {
-		mem_schedule(ms, t + latency + ms->cfg.walk_latency, EV_WALK, w);
+		mem_schedule(ms, t + latency + ms->cfg.walk_latency, DUE_WALK, w);
 	} else {
 		w->phase = WALK_QUEUED;
-		mem_schedule(ms, t + latency, EV_WALK, w);
+		mem_schedule(ms, t + latency, DUE_WALK, w);
 	}
 }
 
-static void walk_load(struct memsys *ms, struct walk *w, uint64_t t)
+static void walk_load(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	uint64_t addr = walk_entry_addr(ms, w->vpn, w->depth);
 
@@ -159,10 +159,10 @@ static void walk_load(struct memsys *ms, struct walk *w, uint64_t t)
 	if (w->load.cache == MEM_L1D)
 		mem_lookup(ms, &w->load, t);
 	else
-		mem_schedule(ms, t, EV_ARRIVE, &w->load);
+		mem_schedule(ms, t, DUE_ARRIVE, &w->load);
 }
 
-static void walk_begin(struct memsys *ms, struct walk *w, uint64_t t)
+static void walk_begin(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	ms->walkers_busy++;
 	w->phase = WALK_LOADING;
@@ -170,7 +170,7 @@ static void walk_begin(struct memsys *ms, struct walk *w, uint64_t t)
 	walk_load(ms, w, t);
 }
 
-static void walk_done(struct memsys *ms, struct walk *w, uint64_t t)
+static void walk_done(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	struct req *req = w->head, *next;
 	uint32_t events = w->missed_stlb;
@@ -192,7 +192,7 @@ static void walk_done(struct memsys *ms, struct walk *w, uint64_t t)
 	}
 }
 
-void walk_event(struct memsys *ms, struct walk *w, uint64_t t)
+void walk_event(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	if (w->phase == WALK_FIXED) {
 		walk_done(ms, w, t);
@@ -208,9 +208,9 @@ void walk_event(struct memsys *ms, struct walk *w, uint64_t t)
 	}
 }
 
-void walk_loaded(struct memsys *ms, struct walk *w, uint64_t t)
+void walk_loaded(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
-	struct walk *next;
+	struct page_walk *next;
 
 	walk_cache_put(ms, w->vpn, w->depth);
 	if (--w->depth >= 0) {
