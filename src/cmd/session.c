@@ -317,9 +317,8 @@ struct session *session_open(const struct session_options *o, const struct sessi
 {
 	struct session *s = x_calloc(1, sizeof(*s));
 	const char *program = setup->program ? setup->program : setup->meta->program;
-	const char *slash = strrchr(program, '/');
 	e->text[0] = '\0';
-	s->stem = x_strdup(slash && slash[1] ? slash + 1 : program);
+	s->stem = x_strdup(path_name(program));
 	s->suffix = x_strdup(setup->suffix ? setup->suffix : "");
 	s->debug_root = setup->debug_root ? x_strdup(setup->debug_root) : NULL;
 	s->info = (struct trace_info){ .meta = *setup->meta,

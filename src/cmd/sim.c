@@ -144,7 +144,6 @@ static void hide_outputs(struct sim *s)
 {
 	static const char *const texts[] = { "csv", "folded" };
 	const struct sim_options *o = s->options;
-	const char *slash = strrchr(s->args[0], '/');
 
 	if (s->store_path)
 		guest_hide(s->guest, s->store_path);
@@ -157,8 +156,7 @@ static void hide_outputs(struct sim *s)
 	/* analyses that write text, by the names that they choose or are given */
 	for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
 		size_t n = strlen(texts[k]);
-		char *name =
-		    x_asprintf("%s.%s", slash && slash[1] ? slash + 1 : s->args[0], texts[k]);
+		char *name = x_asprintf("%s.%s", path_name(s->args[0]), texts[k]);
 
 		if (o->session.analyze && strstr(o->session.analyze, texts[k]))
 			guest_hide(s->guest, name);

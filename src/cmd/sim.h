@@ -165,9 +165,6 @@ void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *r
 bool sim_open_json(struct sim *s, struct err *e);
 /* … written if asked for, and closed. False, and a line on standard error, if that failed. */
 bool sim_close_json(struct sim *s, bool write);
-/* Writes n with a comma between groups of three digits; returns buf. */
-#define COMMAS_BYTES 32
-const char *sim_commas(uint64_t n, char buf[COMMAS_BYTES]);
 /* Million instructions a second. */
 double sim_mips(uint64_t insts, double seconds);
 

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "image/image.h"
+#include "util/array.h"
+#include "util/number.h"
 #include "util/text.h"
 
 #define HOT_FUNCTIONS 12
@@ -29,7 +31,7 @@ struct profile {
 	uint64_t by_class[CLASS_COUNT];
 	uint64_t total;
 	struct function *functions;
-	size_t nfunctions, room;
+	size_t nfunctions;
 	uint64_t start, end; /* guest addresses that the last row of functions stands for */
 };
 
@@ -49,11 +51,7 @@ static void enter_function(struct profile *p, uint64_t pc)
 	}
 	if (last && !f.name && !last->name && f.image == last->image)
 		return;
-	if (p->nfunctions == p->room) {
-		p->room = p->room ? 2 * p->room : 256;
-		p->functions = x_realloc(p->functions, p->room * sizeof(*p->functions));
-	}
-	p->functions[p->nfunctions++] = f;
+	*ARRAY_ADD(p->functions, p->nfunctions) = f;
 }
 
 static void count_block(void *ctx, uint64_t pc, const struct inst *insts, size_t count,
@@ -114,7 +112,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void print_mix(FILE *out, const struct profile *p)
 {
-	char number[COMMAS_BYTES];
+	char number[NUMBER_COMMAS_BYTES];
 	bool done[CLASS_COUNT] = { false };
 
 	fprintf(out, "\ninstruction mix\n");
@@ -129,21 +127,18 @@ static void print_mix(FILE *out, const struct profile *p)
 			return;
 		done[best] = true;
 		fprintf(out, "  %6.2f %%  %16s  %s\n", percent(p->by_class[best], p->total),
-			sim_commas(p->by_class[best], number), op_class_name[best]);
+			number_commas(p->by_class[best], number), op_class_name[best]);
 	}
 }
 
 static const char *image_name(const struct profile *p, size_t image)
 {
-	const char *path = image == SIZE_MAX ? "anonymous" : images_info(p->images, image).name;
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return image == SIZE_MAX ? "anonymous" : path_name(images_info(p->images, image).name);
 }
 
 static void print_functions(FILE *out, const struct profile *p)
 {
-	char number[COMMAS_BYTES];
+	char number[NUMBER_COMMAS_BYTES];
 	size_t shown = 0;
 	uint64_t rest = p->total;
 
@@ -161,13 +156,13 @@ static void print_functions(FILE *out, const struct profile *p)
 
 		rest -= f->insts;
 		fprintf(out, "  %6.2f %%  %16s  %s  (%s)\n", percent(f->insts, p->total),
-			sim_commas(f->insts, number), name, image);
+			number_commas(f->insts, number), name, image);
 		free(name);
 		free(image);
 	}
 	if (p->nfunctions > shown)
 		fprintf(out, "  %6.2f %%  %16s  in %zu others\n", percent(rest, p->total),
-			sim_commas(rest, number), p->nfunctions - shown);
+			number_commas(rest, number), p->nfunctions - shown);
 	fputc('\n', out);
 }
 

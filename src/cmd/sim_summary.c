@@ -8,22 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/number.h"
 #include "util/output.h"
 #include "util/text.h"
-
-const char *sim_commas(uint64_t n, char buf[COMMAS_BYTES])
-{
-	char digits[COMMAS_BYTES];
-	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), at = 0;
-
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			buf[at++] = ',';
-		buf[at++] = digits[i];
-	}
-	buf[at] = '\0';
-	return buf;
-}
 
 double sim_mips(uint64_t insts, double seconds)
 {
@@ -53,13 +40,6 @@ static void put_end(FILE *out, const struct sim_run *run)
 	}
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void put_child(FILE *out, const char *number, const char *program)
 {
 	char *shown = text_shown(program);
@@ -70,7 +50,7 @@ static void put_child(FILE *out, const char *number, const char *program)
 
 void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *run)
 {
-	char number[COMMAS_BYTES], *text = NULL;
+	char number[NUMBER_COMMAS_BYTES], *text = NULL;
 	double mips = sim_mips(run->insts, run->host_seconds);
 	size_t size_bytes;
 	/* Written in one piece: forked processes share the terminal. */
@@ -80,10 +60,10 @@ void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *r
 		die("out of memory");
 	fputs("culprit: ", line);
 	if (run->child)
-		put_child(line, run->child, base_name(guest_program(g)));
-	fprintf(line, "%s instructions", sim_commas(run->insts, number));
+		put_child(line, run->child, path_name(guest_program(g)));
+	fprintf(line, "%s instructions", number_commas(run->insts, number));
 	if (run->has_cycles)
-		fprintf(line, ", %s cycles, IPC %.3f", sim_commas(run->cycles, number),
+		fprintf(line, ", %s cycles, IPC %.3f", number_commas(run->cycles, number),
 			run->cycles ? (double)run->insts / (double)run->cycles : 0.0);
 	fprintf(line, ", %.*f MIPS, %.3f s, ", mips < 10 ? 2 : 0, mips, run->host_seconds);
 	put_end(line, run);
