@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "util/array.h"
-#include "util/util.h"
 
 #define NAMED_MAX 3 /* of a folder, in a message */
 
@@ -20,11 +19,6 @@ struct names {
 	char **items;
 	size_t count;
 };
-
-static void add(struct names *n, char *name)
-{
-	*ARRAY_ADD(n->items, n->count) = name;
-}
 
 static void names_free(struct names *n)
 {
@@ -105,7 +99,8 @@ static bool list(const char *folder, const json_t *made, const char *store, stru
 			continue;
 		path = x_asprintf("%s/%s", strcmp(folder, "/") ? folder : "", name);
 		if (!is_store(path, store) && !is_made(path, made))
-			add(out, in_words(name, mark_of(dirfd(dir), entry)));
+			*ARRAY_ADD(out->items, out->count) =
+			    in_words(name, mark_of(dirfd(dir), entry));
 		free(path);
 	}
 	if (out->count)
@@ -152,7 +147,8 @@ static void compare(const json_t *folder, const json_t *made, const char *store,
 	if (!f)
 		die("out of memory");
 	for (size_t i = 0; i < json_array_size(kept); i++)
-		add(&then, x_strdup(json_string_value(json_array_get(kept, i))));
+		*ARRAY_ADD(then.items, then.count) =
+		    x_strdup(json_string_value(json_array_get(kept, i)));
 	if (then.count)
 		qsort(then.items, then.count, sizeof(*then.items), by_text);
 	if (!list(path, made, store, &now)) {
@@ -170,7 +166,7 @@ static void compare(const json_t *folder, const json_t *made, const char *store,
 			    then.items[i]);
 
 			if (!is_made(whole, made))
-				add(&all, x_strdup(then.items[i]));
+				*ARRAY_ADD(all.items, all.count) = x_strdup(then.items[i]);
 			free(whole);
 		}
 		put_missing(f, "has gained", &now, &all, &said);

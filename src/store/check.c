@@ -35,35 +35,57 @@ static bool is_among(const char *name, const char *const *list, size_t n)
 }
 #define AMONG(name, list) is_among(name, list, ARRAY_LEN(list))
 
-/* The schema of a new store, in memory. */
-static sqlite3 *pattern(void)
+/* The tables of a version, in memory. */
+static sqlite3 *pattern(int version)
 {
 	sqlite3 *db;
-	if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
-	    sqlite3_exec(db, store_schema, NULL, NULL, NULL) != SQLITE_OK)
+	bool ok = sqlite3_open(":memory:", &db) == SQLITE_OK;
+	for (int v = 1; v <= version; v++)
+		ok = ok && sqlite3_exec(db, store_versions[v], NULL, NULL, NULL) == SQLITE_OK;
+	if (!ok)
 		die("out of memory");
 	return db;
 }
 
-bool store_check_schema(struct store *s, struct err *e)
+/* If the pattern has an object just like the one that `have` is at. */
+static bool is_like(sqlite3 *db, const struct store_rows *have)
 {
-	static const char query[] = "SELECT type, name, tbl_name, coalesce(sql, '') "
-				    "FROM sqlite_master ORDER BY type, name";
-	sqlite3 *db = pattern();
-	sqlite3_stmt *want;
+	sqlite3_stmt *same;
+	bool ok =
+	    sqlite3_prepare_v2(db,
+			       "SELECT 1 FROM sqlite_master WHERE type = ?1 AND name = ?2 AND "
+			       "tbl_name = ?3 AND coalesce(sql, '') = ?4",
+			       -1, &same, NULL) == SQLITE_OK;
+	for (int i = 0; ok && i < 4; i++)
+		ok = sqlite3_bind_text(same, i + 1, store_text(have, i), -1, SQLITE_STATIC) ==
+		     SQLITE_OK;
+	ok = ok && sqlite3_step(same) == SQLITE_ROW;
+	sqlite3_finalize(same);
+	return ok;
+}
+
+bool store_check_schema(struct store *s, int version, struct err *e)
+{
+	static const char query[] =
+	    "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master";
+	sqlite3 *own = pattern(version), *newest = pattern(STORE_VERSION);
+	sqlite3_stmt *count;
 	struct store_rows have = store_query(s, query, "");
-	bool same = sqlite3_prepare_v2(db, query, -1, &want, NULL) == SQLITE_OK;
-	for (bool more = true; same && more;) {
-		more = sqlite3_step(want) == SQLITE_ROW;
-		same = store_next(&have) == more;
-		for (int i = 0; same && more && i < 4; i++) {
-			const char *text = store_text(&have, i);
-			same = text && !strcmp(text, (const char *)sqlite3_column_text(want, i));
-		}
+	int missing = -1;
+	bool same = true;
+	if (sqlite3_prepare_v2(own, "SELECT count(*) FROM sqlite_master", -1, &count, NULL) ==
+		SQLITE_OK &&
+	    sqlite3_step(count) == SQLITE_ROW)
+		missing = sqlite3_column_int(count, 0);
+	sqlite3_finalize(count);
+	while (same && store_next(&have)) {
+		bool expected = is_like(own, &have);
+		missing -= expected;
+		same = expected || is_like(newest, &have);
 	}
-	sqlite3_finalize(want);
-	sqlite3_close(db);
-	same = store_done(&have, NULL) && same;
+	sqlite3_close(own);
+	sqlite3_close(newest);
+	same = store_done(&have, NULL) && same && !missing;
 	return same || err_set(e,
 			       "%s does not have the tables of a profile, or has others; it is "
 			       "damaged, or something else wrote it",
@@ -155,7 +177,7 @@ static bool check_dense(struct store *s, struct err *e)
 
 bool store_check_values(struct store *s, struct err *e)
 {
-	sqlite3 *db = pattern();
+	sqlite3 *db = pattern(STORE_VERSION);
 	sqlite3_stmt *tables;
 	bool ok = sqlite3_prepare_v2(db, "SELECT name FROM sqlite_master WHERE type = 'table'", -1,
 				     &tables, NULL) == SQLITE_OK;

@@ -5,9 +5,9 @@
 
 #include "store/store.h"
 
-/* The file has the tables of store_schema and nothing else: no views, triggers, virtual tables,
- * generated columns or statistics. */
-bool store_check_schema(struct store *s, struct err *e);
+/* The file has the tables of that version, perhaps of later ones, and nothing else: no views, triggers,
+ * virtual tables, generated columns or statistics. */
+bool store_check_schema(struct store *s, int version, struct err *e);
 /* What stands in the tables is of the right type and in a range with which readers can compute. */
 bool store_check_values(struct store *s, struct err *e);
 

@@ -1,93 +1,98 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables. A change here raises STORE_VERSION, adds a migration, and is told in docs/store.md.
- * Time is in integer units: cycles * run.scale, so that shares of a cycle are exact.
+ * The tables, by the version of the format that brought them. A new store is made by the statements of
+ * all versions in turn; one of an older version by those of the later ones, in memory. So a change is
+ * a new entry at the end, a STORE_VERSION that is one more, and a line in docs/store.md; an entry never
+ * changes. Time is in integer units: cycles * run.scale, so that shares of a cycle are exact.
  */
 #include "store/store.h"
 
 #include <stddef.h>
 
-const char store_schema[] =
+static const char version_1[] =
     /* key and value: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     /* the whole resolved machine description */
-    "CREATE TABLE machine (section TEXT, key TEXT, value TEXT, PRIMARY KEY (section, key)) WITHOUT "
-    "ROWID;"
-    "CREATE TABLE image (id INTEGER PRIMARY KEY, path TEXT, name TEXT, build_id TEXT, start "
-    "INTEGER,"
-    " end INTEGER, bias INTEGER);"
+    "CREATE TABLE machine (section TEXT, key TEXT, value TEXT, PRIMARY KEY (section,"
+    " key)) WITHOUT ROWID;"
+    "CREATE TABLE image (id INTEGER PRIMARY KEY, path TEXT, name TEXT, build_id TEXT,"
+    " start INTEGER, end INTEGER, bias INTEGER);"
     "CREATE TABLE function (id INTEGER PRIMARY KEY, image INTEGER REFERENCES image, name TEXT,"
     " start INTEGER, end INTEGER, file TEXT, line INTEGER);"
-    "CREATE TABLE block (id INTEGER PRIMARY KEY, function INTEGER REFERENCES function, start "
-    "INTEGER,"
-    " end INTEGER);"
+    "CREATE TABLE block (id INTEGER PRIMARY KEY, function INTEGER REFERENCES function,"
+    " start INTEGER, end INTEGER);"
     "CREATE TABLE instruction (pc INTEGER PRIMARY KEY, function INTEGER REFERENCES function,"
-    " block INTEGER REFERENCES block, word INTEGER, disasm TEXT, file TEXT, line INTEGER, class "
-    "TEXT);"
+    " block INTEGER REFERENCES block, word INTEGER, disasm TEXT, file TEXT, line INTEGER,"
+    " class TEXT);"
     /* frames inlined at an instruction, innermost first */
     "CREATE TABLE inlined (pc INTEGER, depth INTEGER, name TEXT, file TEXT, line INTEGER,"
     " PRIMARY KEY (pc, depth)) WITHOUT ROWID;"
     /* the golden reference: every cycle of the run */
-    "CREATE TABLE golden (pc INTEGER, events INTEGER, category INTEGER, units INTEGER, executions "
-    "INTEGER,"
-    " PRIMARY KEY (pc, events, category)) WITHOUT ROWID;"
+    "CREATE TABLE golden (pc INTEGER, events INTEGER, category INTEGER, units INTEGER,"
+    " executions INTEGER, PRIMARY KEY (pc, events, category)) WITHOUT ROWID;"
     "CREATE TABLE category (id INTEGER PRIMARY KEY, name TEXT);"
     "CREATE TABLE event (bit INTEGER PRIMARY KEY, name TEXT, meaning TEXT, executions INTEGER);"
-    "CREATE TABLE sampler (id INTEGER PRIMARY KEY, period INTEGER, random INTEGER, samples "
-    "INTEGER);"
+    "CREATE TABLE sampler (id INTEGER PRIMARY KEY, period INTEGER, random INTEGER,"
+    " samples INTEGER);"
     /* sampler 0 is the one asked for; others belong to a sweep */
-    "CREATE TABLE profiler (id INTEGER PRIMARY KEY, name TEXT UNIQUE, summary TEXT, rule INTEGER,"
-    " events INTEGER, sample_bytes INTEGER);"
+    "CREATE TABLE profiler (id INTEGER PRIMARY KEY, name TEXT UNIQUE, summary TEXT,"
+    " rule INTEGER, events INTEGER, sample_bytes INTEGER);"
     /* what each profiler says: time by instruction and set of events */
     "CREATE TABLE profile (sampler INTEGER, profiler INTEGER REFERENCES profiler, pc INTEGER,"
     " events INTEGER, units INTEGER, PRIMARY KEY (sampler, profiler, pc, events)) WITHOUT ROWID;"
-    /* sample by sample: whom a rule blames and whom the golden reference blames in the same cycle
-     */
+    /* sample by sample: the instructions that a rule blames, and those that the golden reference
+     * blames in the same cycle */
     "CREATE TABLE sample_group (id INTEGER, position INTEGER, pc INTEGER, events INTEGER,"
     " PRIMARY KEY (id, position)) WITHOUT ROWID;"
     "CREATE TABLE sample_pair (rule INTEGER, blamed INTEGER, truth INTEGER, cycles INTEGER,"
     " samples INTEGER, PRIMARY KEY (rule, blamed, truth)) WITHOUT ROWID;"
     /* instructions that stalled commit without any event, by how long */
     "CREATE TABLE bare_stall (length INTEGER PRIMARY KEY, count INTEGER);"
-    /* CPI stacks: units are cycles times cpi_method.scale; phase -1 is the whole run */
-    "CREATE TABLE cpi_method (id INTEGER PRIMARY KEY, name TEXT UNIQUE, summary TEXT, scale "
-    "INTEGER);"
-    "CREATE TABLE cpi_phase (phase INTEGER PRIMARY KEY, cycles INTEGER, instructions INTEGER);"
-    "CREATE TABLE cpi_component (phase INTEGER, method INTEGER REFERENCES cpi_method, component "
-    "TEXT,"
-    " units INTEGER, PRIMARY KEY (phase, method, component)) WITHOUT ROWID;"
-    /* the commit-stage stack by instruction, in cycles */
-    "CREATE TABLE cpi_instruction (pc INTEGER, component TEXT, executions INTEGER, cycles REAL,"
-    " PRIMARY KEY (pc, component)) WITHOUT ROWID;"
-    /* miss events, on all paths and on the right one */
-    "CREATE TABLE cpi_event (component TEXT PRIMARY KEY, fetched INTEGER, committed INTEGER) "
-    "WITHOUT ROWID;"
-    /* costs by set of categories (bit set and its name), in cycles; phase -1 is the whole run */
-    "CREATE TABLE icost_phase (phase INTEGER PRIMARY KEY, instructions INTEGER, cycles REAL);"
-    "CREATE TABLE icost (phase INTEGER, categories INTEGER, name TEXT, cost REAL, icost REAL,"
-    " PRIMARY KEY (phase, categories)) WITHOUT ROWID;"
-    /* … per static instruction, estimated from segments: how often on the longest path, slack and
-     * what making an event of it free would save, in cycles */
-    "CREATE TABLE icost_instruction (pc INTEGER PRIMARY KEY, executions REAL, critical REAL, slack "
-    "REAL,"
-    " local_slack REAL, least_slack REAL, miss REAL, mispredict REAL, latency REAL, imiss REAL);"
-    /* cycles of the longest path by instruction and kind */
-    "CREATE TABLE icost_critical (pc INTEGER, kind TEXT, cycles REAL, PRIMARY KEY (pc, kind)) "
-    "WITHOUT ROWID;"
-    /* two events of static instructions: cost of both, and what is more (or less) than each alone
-     */
-    "CREATE TABLE icost_pair (pc_a INTEGER, kind_a TEXT, pc_b INTEGER, kind_b TEXT, cost REAL, "
-    "icost REAL,"
-    " PRIMARY KEY (pc_a, kind_a, pc_b, kind_b)) WITHOUT ROWID;"
-    /* a function's share in the cost of a set of categories: pc is where it begins */
-    "CREATE TABLE icost_place (pc INTEGER, categories INTEGER, cost REAL, PRIMARY KEY (pc, "
-    "categories)) WITHOUT ROWID;"
-    /* shotgun profiling (fields2004 section 5): what each design found, by set of categories */
-    "CREATE TABLE shotgun (design INTEGER, categories INTEGER, name TEXT, cost REAL, icost REAL,"
-    " PRIMARY KEY (design, categories)) WITHOUT ROWID;"
-    "CREATE TABLE shotgun_count (design INTEGER, key TEXT, value REAL, PRIMARY KEY (design, key)) "
-    "WITHOUT ROWID;"
-    /* counters of the simulated machine, for whoever wants them */
+    /* counters of the simulated machine */
     "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
 
-const char *const store_migrations[] = { NULL };
+/* Some files that call themselves version 1 have these tables. */
+static const char version_2[] =
+    /* CPI stacks: units are cycles times cpi_method.scale; phase -1 is the whole run */
+    "CREATE TABLE IF NOT EXISTS cpi_method (id INTEGER PRIMARY KEY, name TEXT UNIQUE,"
+    " summary TEXT, scale INTEGER);"
+    "CREATE TABLE IF NOT EXISTS cpi_phase (phase INTEGER PRIMARY KEY, cycles INTEGER,"
+    " instructions INTEGER);"
+    "CREATE TABLE IF NOT EXISTS cpi_component (phase INTEGER,"
+    " method INTEGER REFERENCES cpi_method, component TEXT, units INTEGER, PRIMARY KEY (phase,"
+    " method, component)) WITHOUT ROWID;"
+    /* the commit-stage stack by instruction, in cycles */
+    "CREATE TABLE IF NOT EXISTS cpi_instruction (pc INTEGER, component TEXT, executions INTEGER,"
+    " cycles REAL, PRIMARY KEY (pc, component)) WITHOUT ROWID;"
+    /* miss events, on all paths and on the right one */
+    "CREATE TABLE IF NOT EXISTS cpi_event (component TEXT PRIMARY KEY, fetched INTEGER,"
+    " committed INTEGER) WITHOUT ROWID;"
+    /* costs by set of categories (bit set and its name), in cycles; phase -1 is the whole run
+     * */
+    "CREATE TABLE IF NOT EXISTS icost_phase (phase INTEGER PRIMARY KEY, instructions INTEGER,"
+    " cycles REAL);"
+    "CREATE TABLE IF NOT EXISTS icost (phase INTEGER, categories INTEGER, name TEXT, cost REAL,"
+    " icost REAL, PRIMARY KEY (phase, categories)) WITHOUT ROWID;"
+    /* by static instruction, estimated from segments: how often on the longest path, slack
+     * and what making an event of it free would save, in cycles */
+    "CREATE TABLE IF NOT EXISTS icost_instruction (pc INTEGER PRIMARY KEY, executions REAL,"
+    " critical REAL, slack REAL, local_slack REAL, least_slack REAL, miss REAL, mispredict REAL,"
+    " latency REAL, imiss REAL);"
+    /* cycles of the longest path by instruction and kind */
+    "CREATE TABLE IF NOT EXISTS icost_critical (pc INTEGER, kind TEXT, cycles REAL,"
+    " PRIMARY KEY (pc, kind)) WITHOUT ROWID;"
+    /* two events of static instructions: the cost of both, and how much it exceeds the sum */
+    "CREATE TABLE IF NOT EXISTS icost_pair (pc_a INTEGER, kind_a TEXT, pc_b INTEGER,"
+    " kind_b TEXT, cost REAL, icost REAL, PRIMARY KEY (pc_a, kind_a, pc_b,"
+    " kind_b)) WITHOUT ROWID;"
+    /* a function's share in the cost of a set of categories: pc is where it begins */
+    "CREATE TABLE IF NOT EXISTS icost_place (pc INTEGER, categories INTEGER, cost REAL,"
+    " PRIMARY KEY (pc, categories)) WITHOUT ROWID;"
+    /* shotgun profiling (fields2004 section 5): what each design found, by set of categories
+     * */
+    "CREATE TABLE IF NOT EXISTS shotgun (design INTEGER, categories INTEGER, name TEXT,"
+    " cost REAL, icost REAL, PRIMARY KEY (design, categories)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS shotgun_count (design INTEGER, key TEXT, value REAL,"
+    " PRIMARY KEY (design, key)) WITHOUT ROWID;";
+
+const char *const store_versions[STORE_VERSION + 1] = { NULL, version_1, version_2 };

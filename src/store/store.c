@@ -108,11 +108,13 @@ struct store *store_create(const char *path, struct err *e)
 		 "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA page_size=8192;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;",
 		 STORE_APPLICATION_ID, STORE_VERSION);
-	if (!exec(s, setup, e, "cannot write") || !exec(s, store_schema, e, "cannot make tables")) {
-		store_close(s);
-		return NULL;
-	}
-	return s;
+	bool ok = exec(s, setup, e, "cannot write");
+	for (int v = 1; v <= STORE_VERSION; v++)
+		ok = ok && exec(s, store_versions[v], e, "cannot make tables");
+	if (ok)
+		return s;
+	store_close(s);
+	return NULL;
 }
 
 static void forget_inserts(struct store *s)
@@ -135,32 +137,8 @@ bool store_commit(struct store *s, struct err *e)
 	return output_commit(output, e);
 }
 
-static bool bring_up_to_date(struct store *s, int version, struct err *e)
-{
-	sqlite3 *memory;
-	if (version == STORE_VERSION)
-		return true;
-	if (sqlite3_open(":memory:", &memory) != SQLITE_OK)
-		return err_set(e, "%s: out of memory", s->path);
-	sqlite3_backup *copy = sqlite3_backup_init(memory, "main", s->db, "main");
-	if (copy) {
-		sqlite3_backup_step(copy, -1);
-		sqlite3_backup_finish(copy);
-	}
-	sqlite3_close(s->db);
-	s->db = memory;
-	for (int v = version; v < STORE_VERSION; v++)
-		if (!exec(s, store_migrations[v], e, "cannot be brought up to date"))
-			return false;
-	return true;
-}
-
-/*
- * A profile may come from anyone. It is opened as a file that never changes: no journal beside it
- * is taken in, nothing is written. Nothing in its schema is trusted, and only what culprit itself
- * would have written there is read (check.c).
- */
-static bool open_hardened(struct store *s, const char *path, struct err *e)
+/* Nothing in the schema of what was opened is trusted, and nobody can make SQLite work without end. */
+static bool harden(struct store *s, struct err *e)
 {
 	static const struct {
 		int id, value;
@@ -170,6 +148,45 @@ static bool open_hardened(struct store *s, const char *path, struct err *e)
 		       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },    { SQLITE_LIMIT_WORKER_THREADS, 0 } };
 	static const int off[] = { SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
 				   SQLITE_DBCONFIG_ENABLE_VIEW };
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		sqlite3_limit(s->db, limits[i].id, limits[i].value);
+	for (size_t i = 0; i < ARRAY_LEN(off); i++)
+		sqlite3_db_config(s->db, off[i], 0, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	return exec(s, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", e, "cannot open");
+}
+
+/* Continues with a copy in memory, to which the tables of later versions are added. */
+static bool migrate(struct store *s, int version, struct err *e)
+{
+	sqlite3 *memory, *file = s->db;
+	sqlite3_backup *copy = NULL;
+	if (version == STORE_VERSION)
+		return true;
+	if (sqlite3_open(":memory:", &memory) == SQLITE_OK)
+		copy = sqlite3_backup_init(memory, "main", file, "main");
+	int status = copy ? sqlite3_backup_step(copy, -1) : sqlite3_errcode(memory);
+	if (copy)
+		sqlite3_backup_finish(copy);
+	s->db = memory;
+	sqlite3_close(file);
+	if (status != SQLITE_DONE)
+		return err_set(e,
+			       "%s has the older format %d and cannot be copied to migrate it: %s",
+			       s->path, version, sqlite3_errstr(status));
+	bool ok = harden(s, e);
+	for (int v = version + 1; v <= STORE_VERSION; v++)
+		ok = ok && exec(s, store_versions[v], e, "cannot be migrated");
+	return ok && store_check_schema(s, STORE_VERSION, e);
+}
+
+/*
+ * A profile may come from anyone. It is opened as a file that never changes: no journal beside it
+ * is taken in, nothing is written; and only what culprit itself would have written there is read
+ * (check.c).
+ */
+static bool open_hardened(struct store *s, const char *path, struct err *e)
+{
 	char *real = realpath(path, NULL);
 	struct stat st;
 	if (!real || access(path, R_OK) || stat(path, &st)) {
@@ -194,12 +211,7 @@ static bool open_hardened(struct store *s, const char *path, struct err *e)
 	free(uri);
 	if (!ok)
 		return sql_err(s, e, "cannot open");
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		sqlite3_limit(s->db, limits[i].id, limits[i].value);
-	for (size_t i = 0; i < ARRAY_LEN(off); i++)
-		sqlite3_db_config(s->db, off[i], 0, NULL);
-	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	return exec(s, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", e, "cannot open");
+	return harden(s, e);
 }
 
 static bool is_whole(struct store *s, struct err *e)
@@ -227,9 +239,8 @@ struct store *store_open(const char *path, struct err *e)
 	if (ok && version < 1)
 		ok = err_set(e, "%s has no valid format version; it is damaged", path);
 	/* The schema first: checking the rest trusts it. */
-	if (ok && version == STORE_VERSION)
-		ok = store_check_schema(s, e);
-	ok = ok && is_whole(s, e) && bring_up_to_date(s, version, e) && store_check_values(s, e);
+	ok = ok && store_check_schema(s, version, e) && is_whole(s, e) && migrate(s, version, e) &&
+	     store_check_values(s, e);
 	if (!ok) {
 		store_close(s);
 		return NULL;

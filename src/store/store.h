@@ -21,7 +21,8 @@ struct sqlite3_stmt;
 struct store *store_create(const char *path, struct err *e);
 /* Writes everything and gives the file its name. The store is still open, for reading. */
 bool store_commit(struct store *s, struct err *e);
-/* Opens an existing store for reading; older versions are brought up to date in memory. */
+/* Opens an existing store for reading; one of an older version is migrated in memory, newer ones
+ * are refused. */
 struct store *store_open(const char *path, struct err *e);
 /* Closes; a new store that was not committed is removed without a trace. */
 void store_close(struct store *s);
@@ -59,9 +60,8 @@ bool store_done(struct store_rows *r, struct err *e);
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
-#define STORE_VERSION	     1
-extern const char store_schema[]; /* schema.c */
-/* store_migrations[v] turns version v into v + 1; entry 0 is unused. */
-extern const char *const store_migrations[];
+#define STORE_VERSION	     2
+/* schema.c: the statements that turn version v - 1 into v; entry 0 is unused. */
+extern const char *const store_versions[STORE_VERSION + 1];
 
 #endif

@@ -54,8 +54,9 @@ test_a_part_of_a_run_has_simulated_costs_of_the_same_part() {
 
 test_two_parts_of_a_run_can_be_simulated_again() {
 	profile "$tmp/two.culprit" --start 1000 --stop 30000 --start 40000 --stop 60000
-	run icost "$tmp/two.culprit" --multisim --json
+	run icost "$tmp/two.culprit" --what-if "lgalu@$(some_pc "$tmp/two.culprit")" --verify --json
 	status_is 0
+	json_holds "j['what_if'][0]['simulated'] is not None"
 	run stack "$tmp/two.culprit" --json
 	status_is 0
 }
@@ -116,8 +117,8 @@ test_all_refuse_the_same_runs_for_the_same_reasons() {
 test_a_stream_is_not_taken_for_another_by_its_name() {
 	mkdir -p "$tmp/other"
 	head -c 999 /dev/zero >"$tmp/other/in"
-	"$CULPRIT" sim --analyze icost -o "$tmp/in.culprit" -- "$GUESTS/answers" cat >/dev/null 2>&1 <"$tmp/other/in"
-	run icost "$tmp/in.culprit" --multisim --json
+	"$CULPRIT" sim --analyze cpistack -o "$tmp/in.culprit" -- "$GUESTS/answers" cat >/dev/null 2>&1 <"$tmp/other/in"
+	run stack "$tmp/in.culprit" --json
 	status_is 0
 }
 

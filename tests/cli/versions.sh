@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Profiles that older versions wrote: every view shows what it shows of the same profile in today's format.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+export CULPRIT_CACHE=$tmp/cache CULPRIT_STATE=$tmp/state
+
+# Each table of $1 that $2 has goes there; $2 is made by the statements of the first version.
+to_first_version() {
+	sqlite3 "$2" <"$ROOT/tests/unit/store/version-1.sql"
+	sqlite3 "$2" .tables | tr -s ' ' '\n' | while read -r table; do
+		[ -z "$table" ] || echo "INSERT INTO $table SELECT * FROM new.$table;"
+	done >"$tmp/copy.sql"
+	sqlite3 "$2" "ATTACH '$1' AS new" ".read $tmp/copy.sql"
+}
+
+cd "$tmp"
+"$CULPRIT" sim --analyze profile,cpistack,icost --max-insts 200k -o new.culprit -- "$GUESTS/answers" work 20000 \
+	>/dev/null 2>&1 </dev/null
+to_first_version new.culprit first.culprit
+# The same tables as today, with the number of the first version.
+cp new.culprit same.culprit
+sqlite3 same.culprit 'PRAGMA user_version = 1'
+
+# Two files give the same output of a command; paths of the files are not part of it.
+same_output() {
+	local new=$1 old=$2
+	shift 2
+	run "$@" "$new"
+	status_is 0
+	cp "$tmp/out" "$tmp/expected"
+	run "$@" "$old"
+	status_is 0
+	cmp "$tmp/expected" "$tmp/out" || fail "$* differs"
+}
+
+test_the_first_version_is_read_by_every_view() {
+	[ "$(sqlite3 first.culprit 'PRAGMA user_version')" = 1 ]
+	[ "$(sqlite3 new.culprit 'PRAGMA user_version')" = 2 ]
+	[ -z "$(sqlite3 first.culprit .tables | grep cpi_)" ]
+	for command in report annotate accuracy stats; do
+		same_output new.culprit first.culprit "$command"
+		same_output new.culprit first.culprit "$command" --json
+	done
+	same_output new.culprit first.culprit diff new.culprit
+	run stack first.culprit
+	refuses "--analyze cpistack"
+	run icost first.culprit
+	refuses "--analyze icost"
+}
+
+test_files_with_later_tables_and_an_older_number_are_read_by_every_view() {
+	for command in report annotate accuracy stats icost "stack --no-reference"; do
+		# shellcheck disable=SC2086
+		same_output new.culprit same.culprit $command --json
+	done
+	same_output new.culprit same.culprit diff new.culprit
+}
+
+test_an_older_profile_is_simulated_again() {
+	same_output new.culprit same.culprit stack --json
+	[ ! -s "$tmp/err" ] || fail "something was said"
+}
+
+test_an_older_file_stays_as_it_is() {
+	cp first.culprit before.culprit
+	run report first.culprit
+	status_is 0
+	cmp before.culprit first.culprit
+}
+
+test_a_newer_version_is_refused_in_one_line() {
+	cp new.culprit newer.culprit
+	sqlite3 newer.culprit 'PRAGMA user_version = 3'
+	for command in report annotate accuracy stats icost stack; do
+		run $command newer.culprit
+		refuses "newer.culprit has format version 3, this culprit reads up to 2"
+	done
+}
+
+run_tests

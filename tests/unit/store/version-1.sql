@@ -1,0 +1,20 @@
+-- The tables of the first version of the format, as it made them.
+PRAGMA application_id = 1668639856;
+PRAGMA user_version = 1;
+CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE machine (section TEXT, key TEXT, value TEXT, PRIMARY KEY (section, key)) WITHOUT ROWID;
+CREATE TABLE image (id INTEGER PRIMARY KEY, path TEXT, name TEXT, build_id TEXT, start INTEGER, end INTEGER, bias INTEGER);
+CREATE TABLE function (id INTEGER PRIMARY KEY, image INTEGER REFERENCES image, name TEXT, start INTEGER, end INTEGER, file TEXT, line INTEGER);
+CREATE TABLE block (id INTEGER PRIMARY KEY, function INTEGER REFERENCES function, start INTEGER, end INTEGER);
+CREATE TABLE instruction (pc INTEGER PRIMARY KEY, function INTEGER REFERENCES function, block INTEGER REFERENCES block, word INTEGER, disasm TEXT, file TEXT, line INTEGER, class TEXT);
+CREATE TABLE inlined (pc INTEGER, depth INTEGER, name TEXT, file TEXT, line INTEGER, PRIMARY KEY (pc, depth)) WITHOUT ROWID;
+CREATE TABLE golden (pc INTEGER, events INTEGER, category INTEGER, units INTEGER, executions INTEGER, PRIMARY KEY (pc, events, category)) WITHOUT ROWID;
+CREATE TABLE category (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE event (bit INTEGER PRIMARY KEY, name TEXT, meaning TEXT, executions INTEGER);
+CREATE TABLE sampler (id INTEGER PRIMARY KEY, period INTEGER, random INTEGER, samples INTEGER);
+CREATE TABLE profiler (id INTEGER PRIMARY KEY, name TEXT UNIQUE, summary TEXT, rule INTEGER, events INTEGER, sample_bytes INTEGER);
+CREATE TABLE profile (sampler INTEGER, profiler INTEGER REFERENCES profiler, pc INTEGER, events INTEGER, units INTEGER, PRIMARY KEY (sampler, profiler, pc, events)) WITHOUT ROWID;
+CREATE TABLE sample_group (id INTEGER, position INTEGER, pc INTEGER, events INTEGER, PRIMARY KEY (id, position)) WITHOUT ROWID;
+CREATE TABLE sample_pair (rule INTEGER, blamed INTEGER, truth INTEGER, cycles INTEGER, samples INTEGER, PRIMARY KEY (rule, blamed, truth)) WITHOUT ROWID;
+CREATE TABLE bare_stall (length INTEGER PRIMARY KEY, count INTEGER);
+CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
