@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of commands, and what happens between main and a command: find it, parse its options,
- * run it, and see to it that what it printed has been written.
+ * What happens between main and a command: find it, parse its options, run it, and see to it that
+ * what it printed has been written.
  */
 #include "cmd/cmd.h"
 
@@ -10,30 +10,6 @@
 #include <string.h>
 
 #include "util/nearest.h"
-
-extern const struct command cmd_stack, cmd_icost;
-extern const struct command cmd_sim, cmd_replay, cmd_pipeline, cmd_export, cmd_report, cmd_annotate,
-    cmd_accuracy, cmd_diff, cmd_stats, cmd_machines, cmd_list, cmd_help;
-
-/* clang-format off */
-const struct command *const command_list[] = {
-	&cmd_sim,
-	&cmd_replay,
-	&cmd_pipeline,
-	&cmd_export,
-	&cmd_report,
-	&cmd_annotate,
-	&cmd_accuracy,
-	&cmd_stack,
-	&cmd_icost,
-	&cmd_diff,
-	&cmd_stats,
-	&cmd_machines,
-	&cmd_list,
-	&cmd_help,
-	NULL,
-};
-/* clang-format on */
 
 const struct command *cmd_find(const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a command is: one const struct of type command in a file of its own, and one line in
- * command_list (cmd.c). Option parsing, --help, man pages and the option lists of the documentation
- * all come from that struct.
+ * What a command is: one const struct command cmd_NAME in a file NAME.c of its own, and its name in
+ * cmd_names (meson.build). Option parsing, --help, man pages and the option lists of the
+ * documentation all come from that struct.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H

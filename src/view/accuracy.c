@@ -35,7 +35,7 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 	doc_line(d, NULL,
 		 "Error against the golden reference of this run, in %% (%s samples, one in %llu "
 		 "cycles)\n",
-		 term_count(m->samples, text), (unsigned long long)m->period);
+		 number_commas(m->samples, text), (unsigned long long)m->period);
 	struct doc_table *t = DOC_TABLE(d, columns, .key = "profilers", .heads = true);
 
 	for (size_t i = 0; i < m->nprofilers; i++) {

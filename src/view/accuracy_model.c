@@ -26,13 +26,12 @@ struct entry {
 
 struct entries {
 	struct entry *list;
-	size_t count, room;
+	size_t count;
 };
 
 static void add_entry(struct entries *e, int64_t symbol, unsigned events, double units)
 {
-	e->list = view_grow(e->list, e->count, &e->room, sizeof(*e->list));
-	e->list[e->count++] = (struct entry){ symbol, events, units };
+	*ARRAY_ADD(e->list, e->count) = (struct entry){ symbol, events, units };
 }
 
 static int64_t symbol_of(const struct model *m, int64_t pc, int level)
@@ -115,13 +114,11 @@ static bool read_profile(struct store *s, int64_t sampler, int64_t profiler, str
 
 static bool read_profilers(struct store *s, struct accuracy_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(
 	    s, "SELECT id, name, rule, events, sample_bytes FROM profiler ORDER BY id", "");
 
 	while (store_next(&r)) {
-		m->profilers = view_grow(m->profilers, m->nprofilers, &room, sizeof(*m->profilers));
-		struct accuracy_profiler *p = &m->profilers[m->nprofilers++];
+		struct accuracy_profiler *p = ARRAY_ADD(m->profilers, m->nprofilers);
 
 		*p = (struct accuracy_profiler){ .id = store_int(&r, 0),
 						 .rule = store_int(&r, 2),
@@ -275,7 +272,6 @@ static bool read_samplers(struct store *s, const struct model *run, const struct
 			  struct accuracy_model *m, struct err *e)
 {
 	struct entries p = { 0 };
-	size_t room = 0;
 	bool ok = true;
 	struct store_rows r = store_query(
 	    s,
@@ -284,8 +280,7 @@ static bool read_samplers(struct store *s, const struct model *run, const struct
 	    "");
 
 	while (ok && store_next(&r)) {
-		m->samplers = view_grow(m->samplers, m->nsamplers, &room, sizeof(*m->samplers));
-		struct accuracy_sampler *sampler = &m->samplers[m->nsamplers++];
+		struct accuracy_sampler *sampler = ARRAY_ADD(m->samplers, m->nsamplers);
 
 		*sampler = (struct accuracy_sampler){
 			.id = store_int(&r, 0),
@@ -336,12 +331,10 @@ static bool correlate(struct store *s, int64_t bit, struct accuracy_event *event
 static bool read_events(struct store *s, struct accuracy_model *m, struct err *e)
 {
 	struct store_rows r = store_query(s, "SELECT bit, name FROM event ORDER BY bit", "");
-	size_t room = 0;
 	bool ok = true;
 
 	while (ok && store_next(&r)) {
-		m->events = view_grow(m->events, m->nevents, &room, sizeof(*m->events));
-		struct accuracy_event *event = &m->events[m->nevents++];
+		struct accuracy_event *event = ARRAY_ADD(m->events, m->nevents);
 
 		snprintf(event->name, sizeof(event->name), "%s", store_shown(&r, 1));
 		ok = correlate(s, store_int(&r, 0), event, e);

@@ -95,7 +95,7 @@ static void add_source(struct doc_table *t, const struct listing *l, const struc
 		term_cut(text, o->width - left - jumps_lanes(l->jumps) - 2 - n, shown,
 			 sizeof(shown));
 	} else {
-		snprintf(place, sizeof(place), "%s:%d", model_basename(in->file), in->line);
+		snprintf(place, sizeof(place), "%s:%d", path_name(in->file), in->line);
 		shown[0] = '\0';
 	}
 	doc_above(t, TERM_CYAN, "%*s%s %s%s", left, "", lanes, place, shown);
@@ -154,7 +154,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	cell_real(t, in->cycles / (double)l->m->cycles);
 	cell_integer(t, (int64_t)in->executions);
 	model_stack_cell(t, l->m, in);
-	cell_real_if(t, l->other, l->other_insts[i].cycles);
+	CELL_REAL_IF(t, l->other, l->other_insts[i].cycles);
 
 	put_share(t, in->cycles / (double)l->m->cycles);
 	if (l->other)

@@ -227,10 +227,10 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	char x[32], y[32];
 	struct doc *d = doc_new();
 
-	doc_line(d, NULL, "%s on %s: %s cycles", model_basename(a.program), a.machine,
-		 term_count(a.cycles, x));
-	doc_line(d, NULL, "%s on %s: %s cycles, %.2fx %s", model_basename(b.program), b.machine,
-		 term_count(b.cycles, y), ca >= cb ? ca / cb : cb / ca,
+	doc_line(d, NULL, "%s on %s: %s cycles", path_name(a.program), a.machine,
+		 number_commas(a.cycles, x));
+	doc_line(d, NULL, "%s on %s: %s cycles, %.2fx %s", path_name(b.program), b.machine,
+		 number_commas(b.cycles, y), ca >= cb ? ca / cb : cb / ca,
 		 ca >= cb ? "faster" : "slower");
 	doc_real(d, "cycles_before", ca);
 	doc_real(d, "cycles_after", cb);

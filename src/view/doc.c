@@ -57,8 +57,7 @@ void doc_free(struct doc *d)
 
 static struct doc_node *add(struct doc *d, enum doc_kind kind, const char *key)
 {
-	d->nodes = view_grow(d->nodes, d->count, &d->room, sizeof(*d->nodes));
-	struct doc_node *n = &d->nodes[d->count++];
+	struct doc_node *n = ARRAY_ADD(d->nodes, d->count);
 
 	*n = (struct doc_node){ .kind = kind, .key = key ? x_strdup(key) : NULL };
 	return n;
@@ -213,14 +212,12 @@ struct doc_table *doc_table(struct doc *d, const struct doc_column *columns, siz
 void doc_row(struct doc_table *t)
 {
 	assert(t->ncells == t->nrows * t->ncolumns);
-	t->hidden = view_grow(t->hidden, t->nrows, &t->rows_room, sizeof(*t->hidden));
-	t->hidden[t->nrows++] = false;
+	*ARRAY_ADD(t->hidden, t->nrows) = false;
 }
 
 void doc_above(struct doc_table *t, enum term_colour colour, const char *format, ...)
 {
-	t->between = view_grow(t->between, t->nbetween, &t->between_room, sizeof(*t->between));
-	struct doc_between *b = &t->between[t->nbetween++];
+	struct doc_between *b = ARRAY_ADD(t->between, t->nbetween);
 
 	*b = (struct doc_between){ .row = t->nrows, .colour = colour };
 	FORMAT(b->text, format);
@@ -239,8 +236,7 @@ void doc_gap(struct doc_table *t)
 static struct doc_cell *add_cell(struct doc_table *t, enum cell_kind kind)
 {
 	assert(t->ncells < t->nrows * t->ncolumns);
-	t->cells = view_grow(t->cells, t->ncells, &t->cells_room, sizeof(*t->cells));
-	struct doc_cell *c = &t->cells[t->ncells++];
+	struct doc_cell *c = ARRAY_ADD(t->cells, t->ncells);
 
 	*c = (struct doc_cell){ .kind = kind };
 	return c;
@@ -278,14 +274,6 @@ void cell_words(struct doc_table *t, const char *text)
 void cell_real(struct doc_table *t, double value)
 {
 	add_cell(t, CELL_REAL)->real = value;
-}
-
-void cell_real_if(struct doc_table *t, bool known, double value)
-{
-	if (known)
-		cell_real(t, value);
-	else
-		cell_none(t);
 }
 
 void cell_integer(struct doc_table *t, int64_t value)

@@ -119,7 +119,8 @@ void cell_format(struct doc_table *t, const char *format, ...) PRINTF(2, 3);
 /* In a column of numbers: words in text, null in JSON, nothing in CSV. */
 void cell_words(struct doc_table *t, const char *text);
 void cell_real(struct doc_table *t, double value);
-void cell_real_if(struct doc_table *t, bool known, double value); /* not known: as cell_none */
+/* A number that may be unknown; value is looked at only if it is known. */
+#define CELL_REAL_IF(t, known, value) ((known) ? cell_real(t, value) : cell_none(t))
 void cell_integer(struct doc_table *t, int64_t value);
 void cell_boolean(struct doc_table *t, bool value);
 void cell_bar(struct doc_table *t, double share, enum term_colour colour);

@@ -24,15 +24,15 @@ struct doc_table {
 	size_t ncolumns;
 	struct doc_table_options options;
 	struct doc_cell *cells; /* row after row */
-	size_t ncells, cells_room;
+	size_t ncells;
 	bool *hidden; /* by row: not in text */
-	size_t nrows, rows_room;
+	size_t nrows;
 	struct doc_between {
 		size_t row; /* the line stands above it */
 		enum term_colour colour;
 		char *text;
 	} * between; /* by row */
-	size_t nbetween, between_room;
+	size_t nbetween;
 };
 
 enum doc_kind {
@@ -70,7 +70,7 @@ struct doc_node {
 
 struct doc {
 	struct doc_node *nodes;
-	size_t count, room;
+	size_t count;
 };
 
 /* The printers. False if the document cannot be written. */

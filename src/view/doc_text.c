@@ -37,7 +37,7 @@ static void text_number(const struct view_options *o, const struct doc_column *k
 	else if (c->kind == CELL_NONE)
 		number[0] = '\0';
 	else if (c->kind == CELL_INTEGER && !k->format)
-		term_count((uint64_t)c->integer, number);
+		number_commas((uint64_t)c->integer, number);
 	else
 		snprintf(number, sizeof(number), k->format ? k->format : "%g",
 			 factor * (c->kind == CELL_INTEGER ? (double)c->integer : c->real));

@@ -150,8 +150,8 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 			cell_colour(table, TERM_BOLD);
 		const bool known = true_icost(io->truth, set, &real);
 
-		cell_real_if(table, known, known ? real / io->truth->cycles : 0);
-		cell_real_if(table, known, known ? share - real / io->truth->cycles : 0);
+		CELL_REAL_IF(table, known, real / io->truth->cycles);
+		CELL_REAL_IF(table, known, share - real / io->truth->cycles);
 		cell_bar(table, fmin(fabs(share), 1),
 			 c >= 0	     ? categories[c].colour
 			 : share < 0 ? TERM_DIM
@@ -322,7 +322,7 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 	parts[n] = (struct svg_part){ .name = "rest", .colour = "#f4f4f4" };
 	values[n++] = 100 * (1 - m->cost[ICOST_SETS - 1] / m->graph_cycles);
 	const struct svg_bar bar = { "", values };
-	const char *program = model_basename(m->program);
+	const char *program = path_name(m->program);
 	const struct svg_group group = { program, &bar, 1 };
 	snprintf(title, sizeof(title), "Interaction costs of %s on %s", program, m->machine);
 	const struct svg_chart chart = { .title = title,
@@ -340,7 +340,7 @@ static bool write_svg(const struct icost_model *m, const struct order *t, const 
 static void place_of(const struct icost_inst *i, char *buf, size_t size_bytes)
 {
 	if (i && i->file && i->line)
-		snprintf(buf, size_bytes, "%s:%d", model_basename(i->file), i->line);
+		snprintf(buf, size_bytes, "%s:%d", path_name(i->file), i->line);
 	else if (i && i->function)
 		snprintf(buf, size_bytes, "%s %" PRIx64, i->function, i->pc);
 	else
@@ -498,18 +498,18 @@ static void add_what_if(struct doc *d, const struct icost_model *m, const struct
 
 		if (w->verified)
 			snprintf(simulated, sizeof(simulated), "; %s, %.2f%%, simulated",
-				 term_count((uint64_t)fmax(w->simulated, 0), real),
+				 number_commas((uint64_t)fmax(w->simulated, 0), real),
 				 100 * w->simulated / m->cycles);
 		doc_line(d, NULL,
 			 "  %s (%zu instruction%s): saves %s cycles, %.2f%%, by the graph%s",
 			 w->text, w->npcs, w->npcs == 1 ? "" : "s",
-			 term_count((uint64_t)fmax(w->predicted, 0), cycles),
+			 number_commas((uint64_t)fmax(w->predicted, 0), cycles),
 			 100 * w->predicted / m->graph_cycles, simulated);
 		doc_row(t);
 		cell_text(t, w->text);
 		cell_integer(t, (int64_t)w->npcs);
 		cell_real(t, w->predicted);
-		cell_real_if(t, w->verified, w->simulated);
+		CELL_REAL_IF(t, w->verified, w->simulated);
 	}
 }
 
@@ -628,7 +628,7 @@ static void add_rows(struct doc *d, const struct icost_model *m, const struct ic
 		cell_real(t, m->icost[set]);
 		cell_real(t, m->cost[set] / m->graph_cycles);
 		cell_real(t, m->icost[set] / m->graph_cycles);
-		cell_real_if(t, io->truth && io->truth->known[set], io->truth->cost[set]);
+		CELL_REAL_IF(t, io->truth && io->truth->known[set], io->truth->cost[set]);
 	}
 }
 
@@ -638,7 +638,7 @@ static void add_model(struct doc *d, const struct icost_model *m, const struct v
 	char graph[32];
 
 	model_title(d, m->program, m->machine, m->insts, m->cycles, "; the graph has %s (%+.3f%%)",
-		    term_count((uint64_t)m->graph_cycles, graph),
+		    number_commas((uint64_t)m->graph_cycles, graph),
 		    100 * (m->graph_cycles / m->cycles - 1));
 	add_values(d, m, o, io);
 	add_breakdown(d, m, io, t);
@@ -730,8 +730,7 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 		add_inst_values(d, &m, in);
 		if (in->file && in->line &&
 		    (!i || !list[i - 1]->file || in->line != list[i - 1]->line))
-			doc_above(t, TERM_CYAN, "%38s%s:%d", "", model_basename(in->file),
-				  in->line);
+			doc_above(t, TERM_CYAN, "%38s%s:%d", "", path_name(in->file), in->line);
 		cost_words(&m, in, words, sizeof(words));
 		doc_row(t);
 		cell_real(t, icost_inst_cost(in) / m.graph_cycles);

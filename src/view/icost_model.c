@@ -49,7 +49,6 @@ static bool read_sets(struct store *s, struct icost_model *m, struct err *e)
 
 static bool read_instructions(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT c.pc, i.disasm, f.name, i.file, i.line, c.executions, c.critical, c.slack, "
@@ -59,9 +58,7 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 	    "LEFT JOIN function f ON f.id = i.function",
 	    "");
 	while (store_next(&r)) {
-		m->instructions =
-		    view_grow(m->instructions, m->ninsts, &room, sizeof(*m->instructions));
-		struct icost_inst *i = &m->instructions[m->ninsts++];
+		struct icost_inst *i = ARRAY_ADD(m->instructions, m->ninsts);
 		*i = (struct icost_inst){ .pc = (uint64_t)store_int(&r, 0),
 					  .disasm = model_copy(&r, 1),
 					  .function = model_copy(&r, 2),
@@ -84,14 +81,12 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 
 static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(s,
 					  "SELECT pc_a, kind_a, pc_b, kind_b, cost, icost FROM "
 					  "icost_pair ORDER BY abs(icost) DESC",
 					  "");
 	while (store_next(&r)) {
-		m->pairs = view_grow(m->pairs, m->npairs, &room, sizeof(*m->pairs));
-		struct icost_pair *p = &m->pairs[m->npairs++];
+		struct icost_pair *p = ARRAY_ADD(m->pairs, m->npairs);
 		p->a = (uint64_t)store_int(&r, 0);
 		p->b = (uint64_t)store_int(&r, 2);
 		snprintf(p->kind_a, sizeof(p->kind_a), "%s", store_shown(&r, 1));
@@ -104,7 +99,6 @@ static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 
 static bool read_functions(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT coalesce(f.name, '[unknown]'), p.categories, sum(p.cost) FROM icost_place p "
@@ -116,9 +110,7 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 		const char *name = store_shown(&r, 0);
 		const int64_t set = store_int(&r, 1);
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
-			m->functions =
-			    view_grow(m->functions, m->nfunctions, &room, sizeof(*m->functions));
-			m->functions[m->nfunctions++] =
+			*ARRAY_ADD(m->functions, m->nfunctions) =
 			    (struct icost_function){ .name = x_strdup(name) };
 		}
 		struct icost_function *f = &m->functions[m->nfunctions - 1];
@@ -133,7 +125,6 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 
 static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r =
 	    store_query(s,
 			"SELECT p.phase, p.instructions, p.cycles, c.categories, c.cost FROM "
@@ -147,8 +138,7 @@ static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 		if (set <= 0 || set >= ICOST_SETS)
 			continue;
 		if (!m->nphases || m->phases[m->nphases - 1].phase != phase) {
-			m->phases = view_grow(m->phases, m->nphases, &room, sizeof(*m->phases));
-			m->phases[m->nphases++] =
+			*ARRAY_ADD(m->phases, m->nphases) =
 			    (struct icost_phase){ .phase = phase,
 						  .insts = store_int(&r, 1),
 						  .cycles = store_double(&r, 2) };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "isa/isa.h"
-#include "view/view.h"
+#include "util/array.h"
 
 #define ROWS_MAX 16384
 
@@ -28,7 +28,7 @@ struct jumps {
 
 static size_t row_of(const uint64_t *pcs, size_t count, uint64_t pc)
 {
-	size_t i = view_search(pcs, sizeof(*pcs), count, pc);
+	size_t i = ARRAY_SEARCH(count, k, pcs[k] < pc);
 	return i < count && pcs[i] == pc ? i : SIZE_MAX;
 }
 

@@ -81,7 +81,7 @@ struct match_key match_key(const char *disasm, const char *file, int line)
 	k.text = digest(hash_u64(k.mnemonic), operands, (size_t)(end - operands));
 	k.shape = shape_of(hash_u64(k.mnemonic), operands, end);
 	if (file && line > 0) {
-		const char *base = model_basename(file);
+		const char *base = path_name(file);
 		k.line = digest((uint64_t)line, base, strlen(base));
 	}
 	return k;
@@ -216,8 +216,8 @@ static int by_name(const void *x, const void *y)
 				    *b = *(const struct model_function *const *)y;
 	int order = strcmp(a->name, b->name);
 	if (!order)
-		order = strcmp(a->file ? model_basename(a->file) : "",
-			       b->file ? model_basename(b->file) : "");
+		order =
+		    strcmp(a->file ? path_name(a->file) : "", b->file ? path_name(b->file) : "");
 	return order ? order : (a->start > b->start) - (a->start < b->start);
 }
 
@@ -247,8 +247,8 @@ size_t match_functions(const struct model *a, const struct model *b, struct matc
 		if (!order) {
 			order = strcmp(x[i]->name, y[j]->name);
 			if (!order && !(alone(x, a->nfunctions, i) && alone(y, b->nfunctions, j)))
-				order = strcmp(x[i]->file ? model_basename(x[i]->file) : "",
-					       y[j]->file ? model_basename(y[j]->file) : "");
+				order = strcmp(x[i]->file ? path_name(x[i]->file) : "",
+					       y[j]->file ? path_name(y[j]->file) : "");
 		}
 		(*pairs)[count++] = (struct match_pair){
 			order > 0 ? MATCH_NONE : (size_t)(x[i] - a->functions),

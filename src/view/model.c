@@ -68,22 +68,20 @@ void model_title(struct doc *d, const char *program, const char *machine, double
 	va_start(ap, format);
 	vsnprintf(rest, sizeof(rest), format, ap);
 	va_end(ap);
-	doc_line(d, model_basename(program), " on %s: %s instructions in %s cycles%s", machine,
-		 term_count((uint64_t)instructions, insts), term_count((uint64_t)cycles, time),
-		 rest);
+	doc_line(d, path_name(program), " on %s: %s instructions in %s cycles%s", machine,
+		 number_commas((uint64_t)instructions, insts),
+		 number_commas((uint64_t)cycles, time), rest);
 }
 
 static bool read_functions(struct store *s, struct model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT f.id, f.name, f.file, f.line, f.start, f.end, i.name FROM function f "
 	    "LEFT JOIN image i ON i.id = f.image ORDER BY f.id",
 	    "");
 	while (store_next(&r)) {
-		m->functions = view_grow(m->functions, m->nfunctions, &room, sizeof(*m->functions));
-		m->functions[m->nfunctions++] = (struct model_function){
+		*ARRAY_ADD(m->functions, m->nfunctions) = (struct model_function){
 			.id = store_int(&r, 0),
 			.name = x_strdup(store_shown(&r, 1) ? store_shown(&r, 1) : "[unknown]"),
 			.file = model_copy(&r, 2),
@@ -98,15 +96,13 @@ static bool read_functions(struct store *s, struct model *m, struct err *e)
 
 static bool read_insts(struct store *s, struct model *m, struct err *e)
 {
-	size_t room = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT pc, function, block, disasm, file, line, class, word FROM instruction "
 	    "ORDER BY pc",
 	    "");
 	while (store_next(&r)) {
-		m->insts = view_grow(m->insts, m->ninsts, &room, sizeof(*m->insts));
-		m->insts[m->ninsts++] = (struct model_inst){
+		*ARRAY_ADD(m->insts, m->ninsts) = (struct model_inst){
 			.pc = (uint64_t)store_int(&r, 0),
 			.function = store_int(&r, 1),
 			.block = store_int(&r, 2),
@@ -122,7 +118,7 @@ static bool read_insts(struct store *s, struct model *m, struct err *e)
 
 size_t model_first_from(const struct model *m, uint64_t pc)
 {
-	return m->ninsts ? view_search(&m->insts->pc, sizeof(*m->insts), m->ninsts, pc) : 0;
+	return ARRAY_SEARCH(m->ninsts, i, m->insts[i].pc < pc);
 }
 
 struct model_inst *model_inst_at(const struct model *m, uint64_t pc)
@@ -398,9 +394,7 @@ bool model_inlined_into(struct store *s, const char *name, char *host, size_t si
 
 struct model_function *model_function_of(const struct model *m, int64_t id)
 {
-	size_t i = id < 0 || !m->nfunctions ? m->nfunctions
-					    : view_search(&m->functions->id, sizeof(*m->functions),
-							  m->nfunctions, (uint64_t)id);
+	size_t i = ARRAY_SEARCH(m->nfunctions, k, m->functions[k].id < id);
 	return i < m->nfunctions && m->functions[i].id == id ? &m->functions[i] : NULL;
 }
 
@@ -435,12 +429,6 @@ int model_by_cycles(const void *a, const void *b)
 	return (x->pc > y->pc) - (x->pc < y->pc);
 }
 
-const char *model_basename(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path;
-}
-
 /* A function that is known by its offset alone ("[libfoo.so+0x1200]"): so are its instructions. */
 static bool offset_name(const struct model_function *f, uint64_t pc, char *buf, size_t size_bytes)
 {
@@ -466,5 +454,5 @@ void model_where(const struct model *m, const struct model_inst *i, char *symbol
 		snprintf(symbol, symbol_size, "[0x%" PRIx64 "]", i->pc);
 	source[0] = '\0';
 	if (i->file && i->line)
-		snprintf(source, source_size, "%s:%d", model_basename(i->file), i->line);
+		snprintf(source, source_size, "%s:%d", path_name(i->file), i->line);
 }

@@ -90,7 +90,6 @@ struct model_function *model_function_of(const struct model *m, int64_t id);
 /* "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size);
-const char *model_basename(const char *path);
 
 /* What many views have in common. The first line, "PROGRAM on MACHINE: 12 instructions in 34
  * cycles", and what format adds to it: */

@@ -83,7 +83,7 @@ static void axis_free(struct axis *a)
 
 static uint64_t column_of(const struct axis *a, uint64_t cycle)
 {
-	size_t i = view_search(a->cycles, sizeof(*a->cycles), a->count, cycle);
+	size_t i = ARRAY_SEARCH(a->count, k, a->cycles[k] < cycle);
 	return i < a->count ? a->columns[i] : 0;
 }
 
@@ -218,7 +218,7 @@ static void print_heading(const struct view_options *o, uint64_t cycle)
 {
 	char number[32];
 	fprintf(o->out, "%s%9s %10s  %-*s  cycle %s%s\n", term_on(o, TERM_BOLD), "po", "pc",
-		TEXT_COLUMNS, "instruction", term_count(cycle, number), term_off(o));
+		TEXT_COLUMNS, "instruction", number_commas(cycle, number), term_off(o));
 }
 
 static void print_text(const struct window_records *w, const struct view_options *o)

@@ -139,9 +139,9 @@ static void add_functions(struct doc *d, const struct model *m, const struct vie
 		char where[128] = "";
 
 		if (f->file && f->line)
-			snprintf(where, sizeof(where), "%s:%d", model_basename(f->file), f->line);
+			snprintf(where, sizeof(where), "%s:%d", path_name(f->file), f->line);
 		else if (f->image)
-			snprintf(where, sizeof(where), "%s", model_basename(f->image));
+			snprintf(where, sizeof(where), "%s", path_name(f->image));
 		doc_row(t);
 		cell_real(t, share);
 		cell_bar(t, share, TERM_GREEN);

@@ -413,14 +413,14 @@ static void add_rows(struct doc *d, const struct stack_model *m)
 
 		for (int k = 0; k < (s->reference ? CPI_SIMULATED : CPI_COMPONENTS); k++) {
 			doc_row(t);
-			cell_text(t, model_basename(m->program));
+			cell_text(t, path_name(m->program));
 			cell_text(t, m->machine);
 			cell_text(t, s->name);
 			cell_integer(t, s->reference);
 			cell_text(t, words_components[k].name);
 			cell_real(t, s->cycles[k]);
 			cell_real(t, s->cycles[k] / m->insts);
-			cell_real_if(t, s->compared && k < CPI_SIMULATED, s->error[k]);
+			CELL_REAL_IF(t, s->compared && k < CPI_SIMULATED, s->error[k]);
 		}
 	}
 }
@@ -484,7 +484,7 @@ static bool draw(const struct stack_model *models, size_t count, const char *pat
 		    (struct svg_part){ .name = words_components[k].words, .colour = look[k].rgb };
 	}
 	for (size_t i = 0, at = 0; i < count; i++) {
-		groups[i].name = model_basename(models[i].program);
+		groups[i].name = path_name(models[i].program);
 		groups[i].bars = &bars[at];
 		for (size_t j = 0; j < models[i].nmethods; j++) {
 			const struct stack_method *s = &models[i].methods[j];

@@ -127,16 +127,13 @@ static bool read_functions(struct stack_model *m, struct store *s, struct err *e
 	    "cpi_instruction c LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = "
 	    "i.function GROUP BY f.id, c.component ORDER BY f.id",
 	    "");
-	size_t room = 0;
 
 	while (store_next(&q)) {
 		const char *name = store_shown(&q, 0);
 		int part = part_of(store_shown(&q, 1));
 
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
-			m->functions =
-			    view_grow(m->functions, m->nfunctions, &room, sizeof(*m->functions));
-			m->functions[m->nfunctions++] =
+			*ARRAY_ADD(m->functions, m->nfunctions) =
 			    (struct stack_function){ .name = x_strdup(name) };
 		}
 		if (part < 0)

@@ -24,31 +24,6 @@ void view_defaults(struct view_options *o)
 		o->limit = 10;
 }
 
-void *view_grow(void *list, size_t count, size_t *room, size_t element_bytes)
-{
-	if (count < *room)
-		return list;
-	*room = *room ? 2 * *room : 64;
-	return x_realloc(list, *room * element_bytes);
-}
-
-size_t view_search(const void *keys, size_t stride_bytes, size_t count, uint64_t key)
-{
-	size_t lo = 0, hi = count;
-
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-		uint64_t here;
-
-		memcpy(&here, (const char *)keys + mid * stride_bytes, sizeof(here));
-		if (here < key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 const char *term_on(const struct view_options *o, enum term_colour c)
 {
 	static const char *const code[TERM_COLOUR_COUNT] = {
@@ -70,19 +45,6 @@ const char *term_on(const struct view_options *o, enum term_colour c)
 const char *term_off(const struct view_options *o)
 {
 	return o->colour ? "\033[0m" : "";
-}
-
-char *term_count(uint64_t n, char *buf)
-{
-	char digits[32];
-	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), out = 0;
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			buf[out++] = ',';
-		buf[out++] = digits[i];
-	}
-	buf[out] = '\0';
-	return buf;
 }
 
 void term_bar(const struct view_options *o, double share, int cells, enum term_colour c)

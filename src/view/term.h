@@ -3,6 +3,7 @@
 #ifndef VIEW_TERM_H
 #define VIEW_TERM_H
 
+#include "util/number.h"
 #include "view/view.h"
 
 enum term_colour {
@@ -24,8 +25,6 @@ enum term_colour {
 const char *term_on(const struct view_options *o, enum term_colour c);
 const char *term_off(const struct view_options *o);
 
-/* 12345678 as "12,345,678"; buf holds at least 32 bytes. Returns buf. */
-char *term_count(uint64_t n, char *buf);
 /* Prints a bar of `cells` columns of which share (0..1) is filled, in eighths. */
 void term_bar(const struct view_options *o, double share, int cells, enum term_colour c);
 

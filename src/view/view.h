@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "store/store.h"
+#include "util/array.h"
 #include "util/util.h"
 
 enum view_format { VIEW_TEXT, VIEW_JSON, VIEW_CSV };
@@ -28,13 +29,6 @@ struct view_options {
 
 /* Fills in width and colour from what out is; NO_COLOR is respected. */
 void view_defaults(struct view_options *o);
-
-/* Makes room for one more element of a list, which is `*room` elements long and holds `count`.
- * Returns the list, which may have moved. */
-void *view_grow(void *list, size_t count, size_t *room, size_t element_bytes);
-/* Index of the first element whose key is not below `key`, or count. The keys are 64 bits each, in
- * ascending order, `stride_bytes` apart; keys is where the first one stands. */
-size_t view_search(const void *keys, size_t stride_bytes, size_t count, uint64_t key);
 
 bool view_report(struct store *s, const struct view_options *o, struct err *e);
 bool view_annotate(struct store *s, const struct view_options *o, struct err *e);

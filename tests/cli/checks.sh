@@ -57,6 +57,40 @@ test_a_folder_must_be_in_the_table() {
 	out_has "newfolder"
 }
 
+# A tree with one page and one function: page TEXT
+page() {
+	rm -rf "$tmp/tree"
+	mkdir -p "$tmp/tree/src/core" "$tmp/tree/docs" "$tmp/tree/include"
+	echo 'int lsu_load(void);' >"$tmp/tree/src/core/lsu.h"
+	touch "$tmp/tree/README.md" "$tmp/tree/CONTRIBUTING.md"
+	printf '%s\n' "$1" >"$tmp/tree/docs/page.md"
+	status=0
+	"$ROOT/scripts/check-docs" "$tmp/tree" >"$tmp/out" 2>&1 || status=$?
+}
+
+test_1100_the_pages_name_files_and_functions_that_exist() {
+	"$ROOT/scripts/check-docs"
+	page 'A load begins in `lsu_load()` (`core/lsu.h`).'
+	status_is 0
+}
+
+test_1101_a_page_that_names_a_missing_file_or_function_fails() {
+	page 'It is in `core/gone.c`.'
+	status_is 1
+	out_has "docs/page.md:1: there is no file core/gone.c"
+	page 'It is `lsu_gone()`.'
+	status_is 1
+	out_has "there is no function lsu_gone()"
+}
+
+test_1102_a_line_of_a_page_has_120_columns_at_most() {
+	page "$(printf 'a%.0s' {1..121})"
+	status_is 1
+	out_has "121 columns"
+	page "$(printf '\n    a%.0s' {1..3})$(printf 'b%.0s' {1..200})"
+	status_is 0
+}
+
 test_a_header_that_needs_another_fails() {
 	tree util/a.h 'extern uint32_t a;'
 	headers
