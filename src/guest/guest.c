@@ -11,7 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guest/engine/engine.h"
+#include "guest/files/fd.h"
+#include "guest/files/files.h"
+#include "guest/files/input.h"
+#include "guest/files/listing.h"
+#include "guest/files/path.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/mem.h"
+#include "guest/process/exec.h"
+#include "guest/process/image.h"
+#include "guest/process/limits.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 #define DEFAULT_QUANTUM	    50000
 #define DEFAULT_STACK_BYTES (8ull << 20)
@@ -54,17 +69,17 @@ static bool open_sysroot(struct guest *g, struct err *e)
 {
 	const char *dir = g->config.sysroot;
 
-	g->sysroot_fd = -1;
+	g->world.sysroot_fd = -1;
 	if (!dir)
 		return true;
-	g->sysroot = realpath(dir, NULL);
-	if (g->sysroot)
-		g->sysroot_fd = open(g->sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (g->sysroot_fd < 0)
+	g->world.sysroot_path = realpath(dir, NULL);
+	if (g->world.sysroot_path)
+		g->world.sysroot_fd = open(g->world.sysroot_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (g->world.sysroot_fd < 0)
 		return err_set(e, "%s: not a usable sysroot: %s", dir, strerror(errno));
-	if (strcmp(g->sysroot, "/") == 0) {
-		free(g->sysroot);
-		g->sysroot = NULL;
+	if (strcmp(g->world.sysroot_path, "/") == 0) {
+		free(g->world.sysroot_path);
+		g->world.sysroot_path = NULL;
 	}
 	return true;
 }
@@ -81,11 +96,11 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 	int code;
 
 	g->config = *config;
-	g->vfork_fd = -1;
-	g->sysroot_fd = g->exe_fd = g->world.root_fd = -1;
+	g->family.vfork_fd = -1;
+	g->world.sysroot_fd = g->program.fd = g->world.root_fd = -1;
 	files_init(g);
-	g->ns_per_tick = 1e9 / (config->clock_hz > 0 ? config->clock_hz : 1e9);
-	g->quantum = config->quantum ? config->quantum : DEFAULT_QUANTUM;
+	g->clock.ns_per_tick = 1e9 / (config->clock_hz > 0 ? config->clock_hz : 1e9);
+	g->sched.quantum = config->quantum ? config->quantum : DEFAULT_QUANTUM;
 	g->umask_value = 022;
 	rng_seed(&g->rng, config->seed);
 	set_limits(g);
@@ -102,8 +117,8 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 	procs_init(g);
 	fds_init(g);
 	input_init(g);
-	g->ntimers = TIMER_FIRST_POSIX;
-	g->timers = x_calloc(g->ntimers, sizeof(*g->timers));
+	g->clock.ntimers = TIMER_FIRST_POSIX;
+	g->clock.timers = x_calloc(g->clock.ntimers, sizeof(*g->clock.timers));
 	g->cur = thread_new(g);
 	g->cur->tid = (uint32_t)g->pid;
 	g->cur->wait.deadline_ns = NO_TIME;
@@ -132,12 +147,12 @@ void guest_free(struct guest *g)
 		return;
 	signal_release_host(g);
 	threads_free(g, NULL);
-	free(g->threads);
-	signal_flush(&g->pending);
-	for (size_t i = TIMER_FIRST_POSIX; i < g->ntimers; i++)
-		if (g->timers[i].kind == TIMER_FD)
-			close(g->timers[i].host_fd);
-	free(g->timers);
+	free(g->sched.threads);
+	signal_flush(&g->signals.pending);
+	for (size_t i = TIMER_FIRST_POSIX; i < g->clock.ntimers; i++)
+		if (g->clock.timers[i].kind == TIMER_FD)
+			close(g->clock.timers[i].host_fd);
+	free(g->clock.timers);
 	fds_free(g);
 	input_free(g);
 	files_free(g);
@@ -149,16 +164,16 @@ void guest_free(struct guest *g)
 	if (g->mem.base)
 		mem_fini(&g->mem);
 	mappings_clear(g);
-	free_strings(g->argv_now);
-	free_strings(g->envp_now);
-	free(g->exe_host);
-	free(g->exe_name);
-	if (g->exe_fd >= 0)
-		close(g->exe_fd);
+	free_strings(g->program.argv);
+	free_strings(g->program.envp);
+	free(g->program.host);
+	free(g->program.name);
+	if (g->program.fd >= 0)
+		close(g->program.fd);
 	path_world_free(g);
-	if (g->sysroot_fd >= 0)
-		close(g->sysroot_fd);
-	free(g->sysroot);
+	if (g->world.sysroot_fd >= 0)
+		close(g->world.sysroot_fd);
+	free(g->world.sysroot_path);
 	free(g);
 }
 
@@ -210,7 +225,7 @@ static void handle(struct guest *g, enum engine_exit why)
 /* A child that nobody measures lives and dies here. */
 static _Noreturn void run_to_the_end(struct guest *g)
 {
-	g->run_here = false;
+	g->family.run_here = false;
 	while (guest_run(g, UINT64_MAX) == GUEST_RUNNING)
 		if (g->interrupted)
 			guest_end(g, SIGINT);
@@ -254,7 +269,7 @@ enum guest_status guest_run(struct guest *g, uint64_t max_insts)
 		} else {
 			handle(g, why);
 		}
-		if (unlikely(g->run_here))
+		if (unlikely(g->family.run_here))
 			run_to_the_end(g);
 		if (!g->ended)
 			guest_settle(g);
@@ -291,7 +306,7 @@ void guest_step(struct guest *g, struct guest_step *out)
 			out->flags = flags | STEP_FAULT;
 		}
 		handle(g, why);
-		if (unlikely(g->run_here))
+		if (unlikely(g->family.run_here))
 			run_to_the_end(g);
 	}
 	{
@@ -329,7 +344,7 @@ int guest_exit_status(const struct guest *g)
 
 const char *guest_program(const struct guest *g)
 {
-	return g->exe_name;
+	return g->program.name;
 }
 
 int guest_pid(const struct guest *g)
@@ -339,7 +354,7 @@ int guest_pid(const struct guest *g)
 
 unsigned guest_child_number(const struct guest *g)
 {
-	return g->child_number;
+	return g->family.child_number;
 }
 
 unsigned guest_forks(const struct guest *g)

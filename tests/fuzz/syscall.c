@@ -14,6 +14,7 @@
  * FUZZ_UNCONFINED=1 leaves the cage open, to look into one input with a debugger.
  */
 #include <elf.h>
+#include <sched.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
@@ -30,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
 #include "cage.h"
 
@@ -340,7 +343,7 @@ static bool call(struct guest *g, struct input *in)
 		if (!syscall_retry(g, t))
 			syscall_finish(g, t, -EINTR);
 	}
-	g->host_pending &= ~STOPPERS;
+	g->signals.host_pending &= ~STOPPERS;
 	while (signal_take(g, t, STOPPERS, &info))
 		;
 	if (!g->ended && signal_pending(g, t))

@@ -13,6 +13,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/listing.h"
+#include "guest/files/nodes.h"
+#include "guest/files/path.h"
+#include "guest/kernel/clock.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
 #include "util/array.h"
 

@@ -16,6 +16,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "guest/files/files.h"
+#include "guest/files/path.h"
 #include "guest/process/process.h"
 #include "util/array.h"
 
@@ -50,9 +52,9 @@ static bool is_kernels(const char *path)
 
 void files_init(struct guest *g)
 {
-	g->notes_fd = memfd_create("culprit-notes", MFD_CLOEXEC);
-	if (g->notes_fd >= 0)
-		fcntl(g->notes_fd, F_SETFL, O_APPEND);
+	g->notes.log_fd = memfd_create("culprit-notes", MFD_CLOEXEC);
+	if (g->notes.log_fd >= 0)
+		fcntl(g->notes.log_fd, F_SETFL, O_APPEND);
 }
 
 static void log_note(const struct guest *g, unsigned uses, const char *path, const char *names,
@@ -64,28 +66,28 @@ static void log_note(const struct guest *g, unsigned uses, const char *path, con
 			       { (void *)names, names_bytes } };
 	struct stat st;
 
-	if (g->notes_fd < 0 || fstat(g->notes_fd, &st) || st.st_size > LOG_MAX)
+	if (g->notes.log_fd < 0 || fstat(g->notes.log_fd, &st) || st.st_size > LOG_MAX)
 		return;
-	if (writev(g->notes_fd, out, names_bytes ? 3 : 2) < 0)
+	if (writev(g->notes.log_fd, out, names_bytes ? 3 : 2) < 0)
 		warn("cannot note which files the program uses: %s", strerror(errno));
 }
 
 /* True if that says something new. */
 static bool note(struct guest *g, const char *path, unsigned uses)
 {
-	for (size_t i = 0; i < g->nfiles; i++)
-		if (!strcmp(g->files[i].path, path)) {
-			unsigned before = g->files[i].uses;
+	for (size_t i = 0; i < g->notes.nfiles; i++)
+		if (!strcmp(g->notes.files[i].path, path)) {
+			unsigned before = g->notes.files[i].uses;
 
 			/* what was there first counts: a file that it made is not one that it
 			 * changes */
-			g->files[i].uses |=
+			g->notes.files[i].uses |=
 			    before & GUEST_MADE ? uses & ~GUEST_CHANGED : uses & ~GUEST_MADE;
-			return g->files[i].uses != before;
+			return g->notes.files[i].uses != before;
 		}
-	if (g->nfiles == FILES_MAX || is_kernels(path))
+	if (g->notes.nfiles == FILES_MAX || is_kernels(path))
 		return false;
-	*ARRAY_ADD(g->files, g->nfiles) = (struct file_use){ x_strdup(path), uses };
+	*ARRAY_ADD(g->notes.files, g->notes.nfiles) = (struct file_use){ x_strdup(path), uses };
 	return true;
 }
 
@@ -107,15 +109,15 @@ static void note_folder(struct guest *g, const char *path, const char *names, si
 	struct folder_use *f = NULL;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < g->nfolders; i++) {
-		kept += g->folders[i].names_bytes;
-		if (!strcmp(g->folders[i].path, path))
-			f = &g->folders[i];
+	for (size_t i = 0; i < g->notes.nfolders; i++) {
+		kept += g->notes.folders[i].names_bytes;
+		if (!strcmp(g->notes.folders[i].path, path))
+			f = &g->notes.folders[i];
 	}
 	if (!f) {
-		if (g->nfolders == FILES_MAX)
+		if (g->notes.nfolders == FILES_MAX)
 			return;
-		f = ARRAY_ADD(g->folders, g->nfolders);
+		f = ARRAY_ADD(g->notes.folders, g->notes.nfolders);
 		*f = (struct folder_use){ .path = x_strdup(path) };
 		for (size_t i = 0; i < bytes; i++)
 			f->count += !names[i];
@@ -136,13 +138,13 @@ void files_listed(struct guest *g, const char *path, const char *names, size_t b
 
 static void forget(struct guest *g)
 {
-	for (size_t i = 0; i < g->nfiles; i++)
-		free(g->files[i].path);
-	for (size_t i = 0; i < g->nfolders; i++) {
-		free(g->folders[i].path);
-		free(g->folders[i].names);
+	for (size_t i = 0; i < g->notes.nfiles; i++)
+		free(g->notes.files[i].path);
+	for (size_t i = 0; i < g->notes.nfolders; i++) {
+		free(g->notes.folders[i].path);
+		free(g->notes.folders[i].names);
 	}
-	g->nfiles = g->nfolders = 0;
+	g->notes.nfiles = g->notes.nfolders = 0;
 }
 
 void guest_notes(struct guest *g)
@@ -150,15 +152,15 @@ void guest_notes(struct guest *g)
 	struct note_head head;
 	uint64_t at = 0;
 
-	if (g->notes_fd < 0)
+	if (g->notes.log_fd < 0)
 		return;
 	forget(g);
-	while (pread(g->notes_fd, &head, sizeof(head), (off_t)at) == sizeof(head)) {
+	while (pread(g->notes.log_fd, &head, sizeof(head), (off_t)at) == sizeof(head)) {
 		size_t bytes = (size_t)head.path_bytes + head.names_bytes;
 		char *text = x_malloc(bytes + 1);
 
 		at += sizeof(head);
-		if (pread(g->notes_fd, text, bytes, (off_t)at) == (ssize_t)bytes) {
+		if (pread(g->notes.log_fd, text, bytes, (off_t)at) == (ssize_t)bytes) {
 			if (head.uses)
 				note(g, text, head.uses);
 			else
@@ -205,13 +207,13 @@ size_t guest_files(const struct guest *g, enum guest_use use, const char ***path
 {
 	size_t n = 0;
 
-	*paths = x_calloc(g->nfiles + 1, sizeof(**paths));
-	for (size_t i = 0; i < g->nfiles; i++) {
-		unsigned uses = g->files[i].uses;
+	*paths = x_calloc(g->notes.nfiles + 1, sizeof(**paths));
+	for (size_t i = 0; i < g->notes.nfiles; i++) {
+		unsigned uses = g->notes.files[i].uses;
 
 		/* what it writes has no content of its own to be read */
 		if (uses & (GUEST_MADE | GUEST_CHANGED) ? uses & use & ~GUEST_READ : uses & use)
-			(*paths)[n++] = g->files[i].path;
+			(*paths)[n++] = g->notes.files[i].path;
 	}
 	return n;
 }
@@ -220,9 +222,9 @@ bool guest_folder(const struct guest *g, size_t index, struct guest_folder *out)
 {
 	const struct folder_use *f;
 
-	if (index >= g->nfolders)
+	if (index >= g->notes.nfolders)
 		return false;
-	f = &g->folders[index];
+	f = &g->notes.folders[index];
 	*out = (struct guest_folder){ f->path, f->names, f->names_bytes, f->count, f->digest };
 	return true;
 }
@@ -230,8 +232,8 @@ bool guest_folder(const struct guest *g, size_t index, struct guest_folder *out)
 void files_free(struct guest *g)
 {
 	forget(g);
-	free(g->files);
-	free(g->folders);
-	if (g->notes_fd >= 0)
-		close(g->notes_fd);
+	free(g->notes.files);
+	free(g->notes.folders);
+	if (g->notes.log_fd >= 0)
+		close(g->notes.log_fd);
 }

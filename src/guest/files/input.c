@@ -25,6 +25,10 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/input.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
 #include "guest/process/process.h"
 
 #define PATIENCE_MS 100
@@ -57,14 +61,14 @@ void input_init(struct guest *g)
 {
 	pthread_mutexattr_t attr;
 
-	g->input_place = mmap(NULL, sizeof(*g->input_place), PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (g->input_place == MAP_FAILED)
+	g->streams.place = mmap(NULL, sizeof(*g->streams.place), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (g->streams.place == MAP_FAILED)
 		die("out of memory");
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(&g->input_place->lock, &attr);
+	pthread_mutex_init(&g->streams.place->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	for (unsigned fd = 0; fd < 3 && fd < g->nfds; fd++)
 		if (g->fds[fd].kind != FD_CLOSED && g->config.input[fd].how != GUEST_INPUT_PLAIN)
@@ -74,8 +78,8 @@ void input_init(struct guest *g)
 
 	for (unsigned i = 0; i < 3; i++)
 		if (g->config.identity[i].known && !fstat(fd_host(g, i), &st)) {
-			g->stream_dev[i] = st.st_dev;
-			g->stream_ino[i] = st.st_ino;
+			g->streams.dev[i] = st.st_dev;
+			g->streams.ino[i] = st.st_ino;
 		}
 }
 
@@ -84,7 +88,7 @@ void input_steady(const struct guest *g, struct file_ids *ids)
 	for (unsigned i = 0; i < 3; i++) {
 		const struct guest_identity *id = &g->config.identity[i];
 
-		if (id->known && ids->dev == g->stream_dev[i] && ids->ino == g->stream_ino[i]) {
+		if (id->known && ids->dev == g->streams.dev[i] && ids->ino == g->streams.ino[i]) {
 			ids->dev = id->dev;
 			ids->ino = id->ino;
 			ids->nlink = id->nlink;
@@ -95,8 +99,8 @@ void input_steady(const struct guest *g, struct file_ids *ids)
 
 void input_free(struct guest *g)
 {
-	if (g->input_place)
-		munmap(g->input_place, sizeof(*g->input_place));
+	if (g->streams.place)
+		munmap(g->streams.place, sizeof(*g->streams.place));
 }
 
 void input_opened(struct guest *g, int64_t fd)
@@ -228,7 +232,7 @@ int64_t input_read(struct guest *g, struct thread *t, uint64_t fd, const struct 
 	for (int i = 0; i < count; i++)
 		wanted += iov[i].iov_len;
 	if (in->how == GUEST_INPUT_GIVEN)
-		return wanted ? take(g->input_place, in->fd, iov, count) : 0;
+		return wanted ? take(g->streams.place, in->fd, iov, count) : 0;
 	flags = fcntl(f->host, F_GETFL);
 	if (flags < 0)
 		return -errno;

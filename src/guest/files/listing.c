@@ -19,6 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/files.h"
+#include "guest/files/listing.h"
+#include "guest/files/path.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
 #include "util/array.h"
 
@@ -77,12 +82,12 @@ static bool is_hidden(const struct guest *g, const char *folder, const char *nam
 {
 	if (is_scratch(folder, name))
 		return true;
-	for (size_t i = 0; i < g->nhidden; i++) {
-		const char *slash = strrchr(g->hidden[i], '/');
-		size_t n = (size_t)(slash - g->hidden[i]);
+	for (size_t i = 0; i < g->notes.nhidden; i++) {
+		const char *slash = strrchr(g->notes.hidden[i], '/');
+		size_t n = (size_t)(slash - g->notes.hidden[i]);
 
-		if (strlen(folder) == (n ? n : 1) && !strncmp(folder, g->hidden[i], n ? n : 1) &&
-		    is_output(name, slash + 1))
+		if (strlen(folder) == (n ? n : 1) &&
+		    !strncmp(folder, g->notes.hidden[i], n ? n : 1) && is_output(name, slash + 1))
 			return true;
 	}
 	return false;
@@ -97,7 +102,7 @@ void guest_hide(struct guest *g, const char *path)
 	free(folder);
 	if (!real)
 		return;
-	*ARRAY_ADD(g->hidden, g->nhidden) =
+	*ARRAY_ADD(g->notes.hidden, g->notes.nhidden) =
 	    x_asprintf("%s/%s", strcmp(real, "/") ? real : "", slash ? slash + 1 : path);
 	free(real);
 }
@@ -302,7 +307,7 @@ void listings_free(struct guest *g)
 	for (size_t i = 0; i < g->nlistings; i++)
 		clear(&g->listings[i]);
 	free(g->listings);
-	for (size_t i = 0; i < g->nhidden; i++)
-		free(g->hidden[i]);
-	free(g->hidden);
+	for (size_t i = 0; i < g->notes.nhidden; i++)
+		free(g->notes.hidden[i]);
+	free(g->notes.hidden);
 }

@@ -27,7 +27,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/input.h"
+#include "guest/files/nodes.h"
+#include "guest/files/path.h"
+#include "guest/files/procfs.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 enum node_flag {
 	OTHERS = 1, /* also of processes other than this one */
@@ -568,7 +577,8 @@ int node_readlink(struct guest *g, const struct node *n, char text[PATH_BYTES])
 	if (is_row(n, "/proc/PID/root"))
 		return snprintf(text, PATH_BYTES, "/");
 	if (is_row(n, "/proc/PID/exe"))
-		return g->exe_name ? snprintf(text, PATH_BYTES, "%s", g->exe_name) : -ENOENT;
+		return g->program.name ? snprintf(text, PATH_BYTES, "%s", g->program.name)
+				       : -ENOENT;
 	err = path_cwd(g, text);
 	return err < 0 ? err : (int)strlen(text);
 }
@@ -802,10 +812,10 @@ static bool next_number(struct guest *g, const struct node *dir, const char *wil
 				*value = dir->pid;
 				return i == 0;
 			}
-			if (i >= g->nthreads)
+			if (i >= g->sched.nthreads)
 				return false;
-			*value = (int)g->threads[i]->tid;
-			if (g->threads[i]->state != THREAD_DEAD)
+			*value = (int)g->sched.threads[i]->tid;
+			if (g->sched.threads[i]->state != THREAD_DEAD)
 				return true;
 		} else {
 			bool seen = false;

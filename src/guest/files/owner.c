@@ -15,6 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/nodes.h"
+#include "guest/files/owner.h"
+#include "guest/files/path.h"
 #include "guest/process/process.h"
 
 #define NOBODY 65534

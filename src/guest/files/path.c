@@ -28,6 +28,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/nodes.h"
+#include "guest/files/owner.h"
+#include "guest/files/path.h"
+#include "guest/memory/mem.h"
 #include "guest/process/process.h"
 
 #define MAX_LINKS  40
@@ -53,9 +58,9 @@ int path_of_fd(int fd, char host[PATH_BYTES])
 
 const char *path_guest(const struct guest *g, const char *host)
 {
-	const char *rest = g->sysroot ? path_below(host, g->sysroot) : NULL;
+	const char *rest = g->world.sysroot_path ? path_below(host, g->world.sysroot_path) : NULL;
 
-	return !rest ? host : *rest ? host + strlen(g->sysroot) : "/";
+	return !rest ? host : *rest ? host + strlen(g->world.sysroot_path) : "/";
 }
 
 /* File systems with which the kernel talks, rather than keeps files. */
@@ -124,7 +129,7 @@ void path_world_init(struct guest *g)
 	owner_init(w);
 	w->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w->root = id_at(w->root_fd, "");
-	w->sysroot = id_at(g->sysroot_fd, "");
+	w->sysroot = id_at(g->world.sysroot_fd, "");
 	w->dev = id_at(w->root_fd, "dev");
 	w->etc = id_at(w->root_fd, "etc");
 	w->home = id_at(w->root_fd, "home");
@@ -136,10 +141,10 @@ void path_world_init(struct guest *g)
 	if (path_is_kernels(fd) || same(id_at(fd, ""), w->dev) ||
 	    (w->dev.dev != w->root.dev && id_at(fd, "").dev == w->dev.dev &&
 	     w->shm.dev != w->dev.dev)) {
-		node_find(g, "/proc", &g->cwd);
+		node_find(g, "/proc", &g->world.cwd);
 		for (size_t i = 0; i < ARRAY_LEN(own); i++)
 			if (getcwd(cwd, sizeof(cwd)) && path_below(cwd, own[i]))
-				node_find(g, own[i], &g->cwd);
+				node_find(g, own[i], &g->world.cwd);
 	}
 	close(fd);
 }
@@ -154,8 +159,8 @@ int path_cwd(const struct guest *g, char path[PATH_BYTES])
 {
 	char host[PATH_BYTES];
 
-	if (g->cwd.row) {
-		node_path(&g->cwd, path);
+	if (g->world.cwd.row) {
+		node_path(&g->world.cwd, path);
 		return 0;
 	}
 	if (!getcwd(host, sizeof(host)))
@@ -274,9 +279,9 @@ static int go_to_root(struct walk *w)
 	}
 	if (w->sysroot_only) {
 		w->in_sysroot = true;
-		return stand_on(w, w->g->sysroot_fd, false);
+		return stand_on(w, w->g->world.sysroot_fd, false);
 	}
-	if (w->g->sysroot) {
+	if (w->g->world.sysroot_path) {
 		struct walk first = *w;
 
 		first.sysroot_only = true;
@@ -284,7 +289,7 @@ static int go_to_root(struct walk *w)
 		first.fd = -1;
 		first.own = false;
 		first.node.row = 0;
-		if (stand_on(&first, w->g->sysroot_fd, false) == 0 && walk(&first) == 0) {
+		if (stand_on(&first, w->g->world.sysroot_fd, false) == 0 && walk(&first) == 0) {
 			leave(w);
 			*w = first;
 			return WALK_DONE;
@@ -334,13 +339,13 @@ static int follow_magic(struct walk *w, const struct node *n)
 	if (!strcmp(what, "root"))
 		return go_to_root(w);
 	if (!strcmp(what, "cwd")) {
-		if (g->cwd.row) {
-			stand_on_node(w, &g->cwd);
+		if (g->world.cwd.row) {
+			stand_on_node(w, &g->world.cwd);
 			return 0;
 		}
 		fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	} else if (!strcmp(what, "exe")) {
-		fd = g->exe_fd < 0 ? -1 : fcntl(g->exe_fd, F_DUPFD_CLOEXEC, 3);
+		fd = g->program.fd < 0 ? -1 : fcntl(g->program.fd, F_DUPFD_CLOEXEC, 3);
 		errno = ENOENT;
 	} else {
 		f = fd_get(g, (uint64_t)n->num);
@@ -604,7 +609,7 @@ static int begin(struct walk *w, uint64_t dirfd, bool empty)
 		if (!f)
 			return -EBADF;
 	}
-	n = f ? &f->node : &w->g->cwd;
+	n = f ? &f->node : &w->g->world.cwd;
 	if (n->row) {
 		stand_on_node(w, n);
 		w->start_node = *n;

@@ -10,7 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/nodes.h"
+#include "guest/files/owner.h"
+#include "guest/files/procfs.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/memory/mem.h"
+#include "guest/process/exec.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 #define WRITER(name) void proc_##name(struct guest *g, const struct node *n, FILE *out)
 
@@ -29,14 +39,14 @@ void proc_note(struct guest *g)
 	struct proc_note *note = note_of(g, g->pid);
 	size_t used = 0;
 
-	for (char **v = g->argv_now; v && *v && used < sizeof(note->cmdline); v++) {
+	for (char **v = g->program.argv; v && *v && used < sizeof(note->cmdline); v++) {
 		size_t n = min_u64(strlen(*v) + 1, sizeof(note->cmdline) - used);
 
 		memcpy(note->cmdline + used, *v, n);
 		used += n;
 	}
 	note->cmdline_bytes = (uint16_t)used;
-	memcpy(note->comm, g->threads[0]->name, sizeof(note->comm));
+	memcpy(note->comm, g->sched.threads[0]->name, sizeof(note->comm));
 	note->ppid = g->ppid;
 }
 
@@ -45,14 +55,14 @@ static const struct thread *thread_of(struct guest *g, const struct node *n)
 {
 	const struct thread *t = n->tid ? thread_find(g, (uint32_t)n->tid) : NULL;
 
-	return t ? t : g->threads[0];
+	return t ? t : g->sched.threads[0];
 }
 
 /* ---- memory ---- */
 
 static const char *region_name(const struct guest *g, const struct mem_region *r)
 {
-	if (!r->name && !r->file && r->start < g->brk && r->end > g->brk_start)
+	if (!r->name && !r->file && r->start < g->program.brk && r->end > g->program.brk_start)
 		return "[heap]";
 	return r->name;
 }
@@ -189,7 +199,7 @@ WRITER(statm)
 WRITER(auxv)
 {
 	(void)n;
-	fwrite(g->auxv, 1, g->auxv_bytes, out);
+	fwrite(g->program.auxv, 1, g->program.auxv_bytes, out);
 }
 
 /* ---- who it is ---- */
@@ -228,7 +238,7 @@ static struct identity identity_of(struct guest *g, const struct node *n)
 	}
 	memcpy(id.comm, thread_of(g, n)->name, sizeof(id.comm));
 	id.ppid = g->ppid;
-	id.threads = g->live;
+	id.threads = g->sched.live;
 	id.cpu_ns = clock_cpu_ns(g);
 	if (thread_of(g, n) == g->cur || !n->tid) {
 		id.state = 'R';
@@ -243,9 +253,9 @@ static void signal_sets(const struct guest *g, uint64_t *ignored, uint64_t *caug
 	for (int s = 1; s <= GUEST_SIGNALS; s++) {
 		uint64_t bit = 1ull << (s - 1);
 
-		if (g->action[s].handler == 1)
+		if (g->signals.action[s].handler == 1)
 			*ignored |= bit;
-		else if (g->action[s].handler)
+		else if (g->signals.action[s].handler)
 			*caught |= bit;
 	}
 }
@@ -260,7 +270,7 @@ WRITER(stat)
 
 	signal_sets(g, &ignored, &caught);
 	for (size_t i = 0; i < g->nimages && !other; i++)
-		if (g->exe_host && !strcmp(g->images[i].path, g->exe_host)) {
+		if (g->program.host && !strcmp(g->images[i].path, g->program.host)) {
 			low = g->images[i].start;
 			high = g->images[i].end;
 		}
@@ -273,9 +283,9 @@ WRITER(stat)
 		" %" PRIu64 " %" PRIu64 " %" PRIu64 " 0 0 %" PRIu64 " %" PRIu64 " %" PRIu64
 		" %" PRIu64 " 0 0 0 17 0 0 0 0 0 0 %" PRIu64 " %" PRIu64 " %" PRIu64 " 0 0 0 0 0\n",
 		low, high, other ? 0 : (uint64_t)GUEST_STACK_TOP,
-		other ? 0 : (t->pending.set | g->pending.set) & 0x7fffffff,
+		other ? 0 : (t->pending.set | g->signals.pending.set) & 0x7fffffff,
 		other ? 0 : t->sigmask & 0x7fffffff, other ? 0 : ignored & 0x7fffffff,
-		other ? 0 : caught & 0x7fffffff, low, high, other ? 0 : g->brk_start);
+		other ? 0 : caught & 0x7fffffff, low, high, other ? 0 : g->program.brk_start);
 }
 
 WRITER(status)
@@ -317,11 +327,12 @@ WRITER(status)
 	fprintf(out, "Threads:\t%zu\n", id.threads);
 	if (!is_other(g, n)) {
 		signal_sets(g, &ignored, &caught);
-		fprintf(
-		    out,
-		    "SigQ:\t0/%" PRIu64 "\nSigPnd:\t%016" PRIx64 "\nShdPnd:\t%016" PRIx64
-		    "\nSigBlk:\t%016" PRIx64 "\nSigIgn:\t%016" PRIx64 "\nSigCgt:\t%016" PRIx64 "\n",
-		    g->limit[11].cur, t->pending.set, g->pending.set, t->sigmask, ignored, caught);
+		fprintf(out,
+			"SigQ:\t0/%" PRIu64 "\nSigPnd:\t%016" PRIx64 "\nShdPnd:\t%016" PRIx64
+			"\nSigBlk:\t%016" PRIx64 "\nSigIgn:\t%016" PRIx64 "\nSigCgt:\t%016" PRIx64
+			"\n",
+			g->limit[11].cur, t->pending.set, g->signals.pending.set, t->sigmask,
+			ignored, caught);
 	}
 	fputs("CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
 	      "CapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t0\n"
@@ -341,7 +352,7 @@ WRITER(cmdline)
 	const struct proc_note *note = note_of(g, n->pid);
 
 	if (!is_other(g, n))
-		write_strings(out, g->argv_now);
+		write_strings(out, g->program.argv);
 	else if (!(proc_slot(g, n->pid)->status & PROC_ENDED))
 		fwrite(note->cmdline, 1, min_u64(note->cmdline_bytes, sizeof(note->cmdline)), out);
 }
@@ -349,7 +360,7 @@ WRITER(cmdline)
 WRITER(environ)
 {
 	(void)n;
-	write_strings(out, g->envp_now);
+	write_strings(out, g->program.envp);
 }
 
 WRITER(comm)

@@ -16,7 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 #define BOOT_NS	    (100 * NS_PER_SEC)	      /* the guest's machine has been up for so long */
 #define EPOCH_NS    (1735689600 * NS_PER_SEC) /* 2025-01-01 */
@@ -37,7 +42,7 @@ static uint64_t ticks(const struct guest *g)
 
 static uint64_t ticks_to_ns(const struct guest *g, uint64_t n)
 {
-	return g->ns_per_tick == 1.0 ? n : (uint64_t)((double)n * g->ns_per_tick);
+	return g->clock.ns_per_tick == 1.0 ? n : (uint64_t)((double)n * g->clock.ns_per_tick);
 }
 
 uint64_t clock_cpu_ns(const struct guest *g)
@@ -49,14 +54,14 @@ uint64_t clock_boot_ns(const struct guest *g)
 {
 	if (g->config.real_time)
 		return host_ns(CLOCK_MONOTONIC);
-	return BOOT_NS + ticks_to_ns(g, ticks(g)) + g->skip_ns;
+	return BOOT_NS + ticks_to_ns(g, ticks(g)) + g->clock.skip_ns;
 }
 
 uint64_t clock_real_ns(const struct guest *g)
 {
 	if (g->config.real_time)
-		return host_ns(CLOCK_REALTIME) + g->clock_offset_ns;
-	return EPOCH_NS + clock_boot_ns(g) - BOOT_NS + g->clock_offset_ns;
+		return host_ns(CLOCK_REALTIME) + g->clock.offset_ns;
+	return EPOCH_NS + clock_boot_ns(g) - BOOT_NS + g->clock.offset_ns;
 }
 
 bool clock_read(const struct guest *g, int id, uint64_t *ns)
@@ -104,7 +109,7 @@ uint64_t clock_counter(void *ctx, unsigned csr, uint64_t executed)
 		return now;
 	if (g->config.real_time)
 		return clock_boot_ns(g) / (NS_PER_SEC / TIMEBASE_HZ);
-	return (BOOT_NS + ticks_to_ns(g, now) + g->skip_ns) / (NS_PER_SEC / TIMEBASE_HZ);
+	return (BOOT_NS + ticks_to_ns(g, now) + g->clock.skip_ns) / (NS_PER_SEC / TIMEBASE_HZ);
 }
 
 /* Ticks from now until boot time boot_ns; at least 1. */
@@ -115,7 +120,7 @@ static uint64_t ticks_until(const struct guest *g, uint64_t boot_ns)
 
 	if (boot_ns <= now)
 		return 1;
-	n = (double)(boot_ns - now) / g->ns_per_tick;
+	n = (double)(boot_ns - now) / g->clock.ns_per_tick;
 	return n > 1e18 ? 1000000000000000000ull : (uint64_t)n + 1;
 }
 
@@ -146,8 +151,8 @@ uint64_t timers_next_ns(const struct guest *g)
 {
 	uint64_t next = NO_TIME;
 
-	for (size_t i = 0; i < g->ntimers; i++) {
-		const struct vtimer *v = &g->timers[i];
+	for (size_t i = 0; i < g->clock.ntimers; i++) {
+		const struct vtimer *v = &g->clock.timers[i];
 		uint64_t now, at;
 
 		if (v->kind == TIMER_FREE || v->next_ns == NO_TIME)
@@ -161,7 +166,7 @@ uint64_t timers_next_ns(const struct guest *g)
 
 static void fire(struct guest *g, size_t index, uint64_t count)
 {
-	struct vtimer *v = &g->timers[index];
+	struct vtimer *v = &g->clock.timers[index];
 	siginfo_t info;
 
 	if (v->kind == TIMER_FD) {
@@ -187,8 +192,8 @@ static void fire(struct guest *g, size_t index, uint64_t count)
 
 void timers_fire(struct guest *g)
 {
-	for (size_t i = 0; i < g->ntimers; i++) {
-		struct vtimer *v = &g->timers[i];
+	for (size_t i = 0; i < g->clock.ntimers; i++) {
+		struct vtimer *v = &g->clock.timers[i];
 		uint64_t now, count = 1;
 
 		if (v->kind == TIMER_FREE || v->next_ns == NO_TIME)
@@ -208,7 +213,7 @@ void timers_fire(struct guest *g)
 
 void timer_release(struct guest *g, uint32_t index)
 {
-	struct vtimer *v = &g->timers[index];
+	struct vtimer *v = &g->clock.timers[index];
 
 	if (v->kind == TIMER_FD)
 		close(v->host_fd);
@@ -217,8 +222,8 @@ void timer_release(struct guest *g, uint32_t index)
 
 void timers_after_exec(struct guest *g, bool forked)
 {
-	for (size_t i = 0; i < g->ntimers; i++) {
-		struct vtimer *v = &g->timers[i];
+	for (size_t i = 0; i < g->clock.ntimers; i++) {
+		struct vtimer *v = &g->clock.timers[i];
 
 		if (v->kind != TIMER_SIGNAL)
 			continue;

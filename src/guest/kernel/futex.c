@@ -13,14 +13,21 @@
 #include <linux/futex.h>
 #include <time.h>
 
+#include "guest/kernel/clock.h"
+#include "guest/kernel/futex.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 static struct thread *first_waiter(struct guest *g, uint64_t addr, uint32_t bits)
 {
 	struct thread *first = NULL;
 
-	for (size_t i = 0; i < g->nthreads; i++) {
-		struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		struct thread *t = g->sched.threads[i];
 
 		if (t->state == THREAD_BLOCKED && t->wait.kind == WAIT_FUTEX && !t->wait.futex_pi &&
 		    !t->wait.futex_then && t->wait.futex_addr == addr &&
@@ -81,7 +88,7 @@ static int64_t futex_wait(struct guest *g, struct thread *t, const uint64_t *a, 
 		return -EAGAIN;
 	t->wait.futex_addr = addr;
 	t->wait.futex_bits = bits;
-	t->wait.order = ++g->wait_order;
+	t->wait.order = ++g->sched.wait_order;
 	t->wait.woken = false;
 	return wait_begin(t, WAIT_FUTEX, deadline);
 }
@@ -93,8 +100,8 @@ static struct thread *first_heir(struct guest *g, uint64_t addr, bool requeued)
 {
 	struct thread *first = NULL;
 
-	for (size_t i = 0; i < g->nthreads; i++) {
-		struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		struct thread *t = g->sched.threads[i];
 
 		if (t->state == THREAD_BLOCKED && t->wait.kind == WAIT_FUTEX &&
 		    t->wait.futex_addr == addr &&
@@ -123,8 +130,8 @@ static bool hand_over(struct guest *g, uint64_t addr, uint32_t bits)
 
 void futex_release_owned(struct guest *g, struct thread *t)
 {
-	for (size_t i = 0; i < g->nthreads; i++) {
-		const struct thread *o = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		const struct thread *o = g->sched.threads[i];
 		uint32_t word;
 
 		if (o != t && o->state == THREAD_BLOCKED && o->wait.kind == WAIT_FUTEX &&
@@ -193,7 +200,7 @@ static int64_t lock_pi(struct guest *g, struct thread *t, const uint64_t *a, boo
 	t->wait.futex_addr = a[0];
 	t->wait.futex_pi = true;
 	t->wait.woken = false;
-	t->wait.order = ++g->wait_order;
+	t->wait.order = ++g->sched.wait_order;
 	return wait_begin(t, WAIT_FUTEX, deadline);
 }
 
@@ -252,7 +259,7 @@ static int64_t cmp_requeue_pi(struct guest *g, const uint64_t *a)
 			return woken + moved ? (int64_t)(woken + moved) : got;
 		t->wait.futex_addr = to;
 		t->wait.futex_pi = true;
-		t->wait.order = ++g->wait_order;
+		t->wait.order = ++g->sched.wait_order;
 		if (got == 0) {
 			t->wait.woken = true;
 			syscall_retry(g, t);
@@ -284,7 +291,7 @@ static int64_t requeue(struct guest *g, const uint64_t *a, bool compare)
 	woken = futex_wake(g, from, (unsigned)a[2], UINT32_MAX);
 	while (from != to && moved < (unsigned)a[3] && (t = first_waiter(g, from, UINT32_MAX))) {
 		t->wait.futex_addr = to;
-		t->wait.order = ++g->wait_order;
+		t->wait.order = ++g->sched.wait_order;
 		moved++;
 	}
 	return woken + (compare ? moved : 0);

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What System V segments, semaphores and queues have in common: ids, permissions, waiting. */
-#include "guest/kernel/ipc.h"
 
 #include <string.h>
 #include <sys/mman.h>
+
+#include "guest/kernel/clock.h"
+#include "guest/kernel/ipc.h"
+#include "guest/kernel/ipc_int.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 void ipc_init(struct guest *g)
 {
@@ -150,7 +157,7 @@ int ipc_wait(struct guest *g, struct thread *t, int id, unsigned num, int what)
 	if (i >= ipc->nwaiters)
 		ipc->nwaiters = i + 1;
 	if (!t->wait.order)
-		t->wait.order = ++g->wait_order;
+		t->wait.order = ++g->sched.wait_order;
 	return 0;
 }
 
@@ -207,8 +214,8 @@ bool ipc_retry(struct guest *g)
 		/* First come, first served; one that goes on may let others do so. */
 		for (;;) {
 			first = NULL;
-			for (size_t i = 0; i < g->nthreads; i++) {
-				struct thread *t = g->threads[i];
+			for (size_t i = 0; i < g->sched.nthreads; i++) {
+				struct thread *t = g->sched.threads[i];
 
 				if (t->state == THREAD_BLOCKED && t->wait.kind == WAIT_IPC &&
 				    t->wait.order > after &&

@@ -16,7 +16,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/futex.h"
+#include "guest/kernel/ipc.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
+#include "guest/process/baton.h"
+#include "guest/process/fork.h"
+#include "guest/process/image.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 #include "util/array.h"
 
 #define LOOK_AGAIN_INSTS 1000000000ull
@@ -28,16 +41,16 @@ struct thread *thread_new(struct guest *g)
 	struct thread *t = x_calloc(1, sizeof(*t));
 
 	t->hart.lr_addr = ~0ull;
-	*ARRAY_ADD(g->threads, g->nthreads) = t;
-	g->live++;
+	*ARRAY_ADD(g->sched.threads, g->sched.nthreads) = t;
+	g->sched.live++;
 	return t;
 }
 
 struct thread *thread_find(struct guest *g, uint32_t tid)
 {
-	for (size_t i = 0; i < g->nthreads; i++)
-		if (g->threads[i]->tid == tid && g->threads[i]->state != THREAD_DEAD)
-			return g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++)
+		if (g->sched.threads[i]->tid == tid && g->sched.threads[i]->state != THREAD_DEAD)
+			return g->sched.threads[i];
 	return NULL;
 }
 
@@ -52,13 +65,13 @@ void threads_free(struct guest *g, const struct thread *except)
 {
 	size_t keep = 0;
 
-	for (size_t i = 0; i < g->nthreads; i++) {
-		if (g->threads[i] == except)
-			g->threads[keep++] = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		if (g->sched.threads[i] == except)
+			g->sched.threads[keep++] = g->sched.threads[i];
 		else
-			thread_free(g->threads[i]);
+			thread_free(g->sched.threads[i]);
 	}
-	g->nthreads = g->live = keep;
+	g->sched.nthreads = g->sched.live = keep;
 }
 
 /* The dead are removed here only: nobody holds a pointer to them between two calls of guest_settle.
@@ -67,13 +80,13 @@ static void bury(struct guest *g)
 {
 	size_t keep = 0;
 
-	for (size_t i = 0; i < g->nthreads; i++) {
-		if (g->threads[i]->state == THREAD_DEAD && g->threads[i] != g->cur)
-			thread_free(g->threads[i]);
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		if (g->sched.threads[i]->state == THREAD_DEAD && g->sched.threads[i] != g->cur)
+			thread_free(g->sched.threads[i]);
 		else
-			g->threads[keep++] = g->threads[i];
+			g->sched.threads[keep++] = g->sched.threads[i];
 	}
-	g->nthreads = keep;
+	g->sched.nthreads = keep;
 }
 
 /* A mutex that died with its owner: marks it and wakes a waiter, as the kernel does. */
@@ -114,7 +127,7 @@ void thread_exit(struct guest *g, struct thread *t)
 {
 	futex_release_owned(g, t);
 	walk_robust_list(g, t);
-	if (t->clear_tid && g->live > 1) {
+	if (t->clear_tid && g->sched.live > 1) {
 		uint32_t zero = 0;
 
 		if (copy_out(g, t->clear_tid, &zero, 4) == 0)
@@ -123,8 +136,8 @@ void thread_exit(struct guest *g, struct thread *t)
 	if (t->tid != (uint32_t)g->pid)
 		proc_slot_drop(g, (int)t->tid);
 	t->state = THREAD_DEAD;
-	g->live--;
-	g->resched = true;
+	g->sched.live--;
+	g->sched.resched = true;
 }
 
 void guest_end(struct guest *g, int wait_status)
@@ -138,18 +151,18 @@ void guest_end(struct guest *g, int wait_status)
 	g->exit_status =
 	    WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 	g->event_at = 0;
-	for (size_t i = 0; i < g->nthreads; i++)
-		if (g->threads[i]->tid != (uint32_t)g->pid)
-			proc_slot_drop(g, (int)g->threads[i]->tid);
+	for (size_t i = 0; i < g->sched.nthreads; i++)
+		if (g->sched.threads[i]->tid != (uint32_t)g->pid)
+			proc_slot_drop(g, (int)g->sched.threads[i]->tid);
 	/* Other processes may wait for what is in shared memory. */
-	for (size_t i = 0; g->procs->shares && i < g->nthreads; i++)
-		if (g->threads[i]->state != THREAD_DEAD)
-			walk_robust_list(g, g->threads[i]);
+	for (size_t i = 0; g->procs->shares && i < g->sched.nthreads; i++)
+		if (g->sched.threads[i]->state != THREAD_DEAD)
+			walk_robust_list(g, g->sched.threads[i]);
 	ipc_process_gone(g, g->pid);
 	proc_tell_children(g, g->pid);
 	slot = proc_slot(g, g->pid);
 	if (slot) {
-		slot->cpu_ns = clock_cpu_ns(g) + g->children_cpu_ns;
+		slot->cpu_ns = clock_cpu_ns(g) + g->family.children_cpu_ns;
 		slot->end_ns = clock_boot_ns(g);
 		slot->status = wait_status | PROC_ENDED;
 	}
@@ -190,8 +203,8 @@ static bool poll_host(struct guest *g, const struct timespec *timeout)
 	sigset_t all, old;
 	int got;
 
-	for (size_t i = 0; i < g->nthreads; i++) {
-		const struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		const struct thread *t = g->sched.threads[i];
 
 		if (t->state != THREAD_BLOCKED)
 			continue;
@@ -200,26 +213,26 @@ static bool poll_host(struct guest *g, const struct timespec *timeout)
 		waits_child |= t->wait.kind == WAIT_CHILD;
 	}
 	if (waits_child)
-		n += g->nchildren;
+		n += g->family.nchildren;
 	if (n > ARRAY_LEN(stack_fds))
 		fds = x_calloc(n, sizeof(*fds));
-	for (size_t i = 0; i < g->nthreads; i++) {
-		const struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		const struct thread *t = g->sched.threads[i];
 
 		if (t->state != THREAD_BLOCKED || t->wait.kind != WAIT_FDS)
 			continue;
 		memcpy(fds + at, t->wait.fds, t->wait.nfds * sizeof(*fds));
 		at += t->wait.nfds;
 	}
-	for (size_t i = 0; at < n && i < g->nchildren; i++)
-		fds[at++] = (struct pollfd){ .fd = g->children[i].pidfd, .events = POLLIN };
+	for (size_t i = 0; at < n && i < g->family.nchildren; i++)
+		fds[at++] = (struct pollfd){ .fd = g->family.children[i].pidfd, .events = POLLIN };
 
 	if (timeout->tv_sec || timeout->tv_nsec)
 		baton_drop(g);
 	/* Signals wait until ppoll: none is lost between the check and the sleep. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (g->interrupted || g->host_pending)
+	if (g->interrupted || g->signals.host_pending)
 		got = 0;
 	else
 		got = ppoll(fds, at, timeout, &old);
@@ -228,8 +241,8 @@ static bool poll_host(struct guest *g, const struct timespec *timeout)
 
 	if (got > 0) {
 		at = 0;
-		for (size_t i = 0; i < g->nthreads; i++) {
-			struct thread *t = g->threads[i];
+		for (size_t i = 0; i < g->sched.nthreads; i++) {
+			struct thread *t = g->sched.threads[i];
 			bool hit = false;
 
 			if (t->state != THREAD_BLOCKED)
@@ -255,8 +268,8 @@ static bool expire(struct guest *g)
 	bool woke = false;
 	uint64_t now = 0;
 
-	for (size_t i = 0; i < g->nthreads; i++) {
-		struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		struct thread *t = g->sched.threads[i];
 
 		if (t->state != THREAD_BLOCKED || t->wait.deadline_ns == NO_TIME)
 			continue;
@@ -275,8 +288,8 @@ static bool break_waits(struct guest *g)
 {
 	bool woke = false;
 
-	for (size_t i = 0; i < g->nthreads; i++) {
-		struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		struct thread *t = g->sched.threads[i];
 
 		if (t->state == THREAD_BLOCKED && signal_pending(g, t)) {
 			signal_deliver(g, t);
@@ -292,9 +305,9 @@ static uint64_t next_deadline(const struct guest *g)
 {
 	uint64_t next = timers_next_ns(g);
 
-	for (size_t i = 0; i < g->nthreads; i++)
-		if (g->threads[i]->state == THREAD_BLOCKED)
-			next = min_u64(next, g->threads[i]->wait.deadline_ns);
+	for (size_t i = 0; i < g->sched.nthreads; i++)
+		if (g->sched.threads[i]->state == THREAD_BLOCKED)
+			next = min_u64(next, g->sched.threads[i]->wait.deadline_ns);
 	return next;
 }
 
@@ -306,29 +319,29 @@ static void report_deadlock(struct guest *g)
 	image_describe(g, g->cur->hart.pc, where, sizeof(where));
 	warn("deadlock: nothing can ever wake the guest's %zu thread%s (thread %u at pc 0x%llx, "
 	     "%s); ending it",
-	     g->live, g->live == 1 ? "" : "s", g->cur->tid, (unsigned long long)g->cur->hart.pc,
-	     where);
+	     g->sched.live, g->sched.live == 1 ? "" : "s", g->cur->tid,
+	     (unsigned long long)g->cur->hart.pc, where);
 	guest_end(g, SIGKILL);
 }
 
 /* Can a process other than this one end the wait? */
 static bool waits_for_outside(const struct guest *g)
 {
-	for (size_t i = 0; i < g->nthreads; i++) {
-		const struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		const struct thread *t = g->sched.threads[i];
 		const struct mem_region *r;
 
 		if (t->state != THREAD_BLOCKED)
 			continue;
 		switch (t->wait.kind) {
 		case WAIT_FDS:
-			if (!t->wait.internal || g->nchildren)
+			if (!t->wait.internal || g->family.nchildren)
 				return true;
 			break;
 		case WAIT_CHILD:
 			return true;
 		case WAIT_SIGNAL:
-			if (t->wait.deadline_ns == NO_TIME || g->nchildren)
+			if (t->wait.deadline_ns == NO_TIME || g->family.nchildren)
 				return true;
 			break;
 		case WAIT_IPC:
@@ -353,13 +366,13 @@ static bool retry_children(struct guest *g)
 {
 	bool woke = false;
 
-	if (!g->child_look)
+	if (!g->family.child_look)
 		return false;
-	g->child_look = false;
-	for (size_t i = 0; i < g->nthreads; i++)
-		if (g->threads[i]->state == THREAD_BLOCKED &&
-		    g->threads[i]->wait.kind == WAIT_CHILD)
-			woke |= syscall_retry(g, g->threads[i]);
+	g->family.child_look = false;
+	for (size_t i = 0; i < g->sched.nthreads; i++)
+		if (g->sched.threads[i]->state == THREAD_BLOCKED &&
+		    g->sched.threads[i]->wait.kind == WAIT_CHILD)
+			woke |= syscall_retry(g, g->sched.threads[i]);
 	return woke;
 }
 
@@ -369,8 +382,8 @@ static bool recheck_shared_futexes(struct guest *g, bool *any)
 	bool woke = false;
 
 	*any = false;
-	for (size_t i = 0; i < g->nthreads; i++) {
-		struct thread *t = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		struct thread *t = g->sched.threads[i];
 		const struct mem_region *r;
 
 		if (t->state != THREAD_BLOCKED || t->wait.kind != WAIT_FUTEX)
@@ -446,7 +459,7 @@ static bool idle_until(struct guest *g, struct proc_slot *me)
 				}
 			}
 			held = quiet = 0;
-			g->skip_ns += next - now;
+			g->clock.skip_ns += next - now;
 			continue;
 		}
 		me->wake_ns = next;
@@ -463,7 +476,7 @@ static bool idle_until(struct guest *g, struct proc_slot *me)
 		if (woke)
 			return true;
 		if (!g->config.real_time && next != NO_TIME)
-			g->skip_ns += min_u64(slept, next - now);
+			g->clock.skip_ns += min_u64(slept, next - now);
 	}
 }
 
@@ -472,9 +485,9 @@ static bool idle(struct guest *g)
 	struct proc_slot *me = proc_slot(g, g->pid);
 	bool children = true, go_on;
 
-	for (size_t i = 0; i < g->nthreads; i++)
-		children &= g->threads[i]->state != THREAD_BLOCKED ||
-			    g->threads[i]->wait.kind == WAIT_CHILD;
+	for (size_t i = 0; i < g->sched.nthreads; i++)
+		children &= g->sched.threads[i]->state != THREAD_BLOCKED ||
+			    g->sched.threads[i]->wait.kind == WAIT_CHILD;
 	me->waits_child = children;
 	go_on = idle_until(g, me);
 	me->wake_ns = 0;
@@ -485,7 +498,7 @@ static size_t index_of(const struct guest *g, const struct thread *t)
 {
 	size_t i = 0;
 
-	while (i < g->nthreads && g->threads[i] != t)
+	while (i < g->sched.nthreads && g->sched.threads[i] != t)
 		i++;
 	return i;
 }
@@ -496,8 +509,8 @@ static struct thread *next_ready(struct guest *g, bool self_last)
 
 	if (!self_last && g->cur->state == THREAD_READY)
 		return g->cur;
-	for (size_t k = 1; k <= g->nthreads; k++) {
-		struct thread *t = g->threads[(at + k) % g->nthreads];
+	for (size_t k = 1; k <= g->sched.nthreads; k++) {
+		struct thread *t = g->sched.threads[(at + k) % g->sched.nthreads];
 
 		if (t->state == THREAD_READY)
 			return t;
@@ -512,36 +525,36 @@ void guest_settle(struct guest *g)
 	uint64_t deadline;
 
 	g->stalled = false;
-	if (g->insts >= g->quantum_end) {
-		g->resched = true;
+	if (g->insts >= g->sched.quantum_end) {
+		g->sched.resched = true;
 		baton_pass(g);
 	}
 	signal_collect_host(g);
 	timers_fire(g);
-	if (g->nthreads > 1) {
+	if (g->sched.nthreads > 1) {
 		expire(g);
 		break_waits(g);
 		retry_children(g);
 		if (g->ipc_look)
 			ipc_retry(g);
-		if (g->resched || g->cur->state != THREAD_READY) {
+		if (g->sched.resched || g->cur->state != THREAD_READY) {
 			const struct timespec none = { 0, 0 };
 
-			for (size_t i = 0; i < g->nthreads; i++)
-				blocked |= g->threads[i]->state == THREAD_BLOCKED &&
-					   (g->threads[i]->wait.kind == WAIT_FDS ||
-					    g->threads[i]->wait.kind == WAIT_CHILD);
+			for (size_t i = 0; i < g->sched.nthreads; i++)
+				blocked |= g->sched.threads[i]->state == THREAD_BLOCKED &&
+					   (g->sched.threads[i]->wait.kind == WAIT_FDS ||
+					    g->sched.threads[i]->wait.kind == WAIT_CHILD);
 			if (blocked)
 				poll_host(g, &none);
 		}
 	}
 	while (!g->ended) {
-		if (g->live == 0) {
+		if (g->sched.live == 0) {
 			/* The last thread ended by itself: exit() of a single thread. */
 			guest_end(g, (g->wait_status & 0xff00));
 			break;
 		}
-		next = next_ready(g, g->resched);
+		next = next_ready(g, g->sched.resched);
 		if (!next) {
 			if (!idle(g)) {
 				g->stalled = true;
@@ -550,9 +563,9 @@ void guest_settle(struct guest *g)
 			}
 			continue;
 		}
-		g->resched = false;
-		if (next != g->cur || g->insts >= g->quantum_end)
-			g->quantum_end = g->insts + g->quantum;
+		g->sched.resched = false;
+		if (next != g->cur || g->insts >= g->sched.quantum_end)
+			g->sched.quantum_end = g->insts + g->sched.quantum;
 		if (next != g->cur) {
 			next->hart.lr_addr = ~0ull;
 			if (g->cur->rseq_addr && g->cur->state == THREAD_READY)
@@ -560,19 +573,19 @@ void guest_settle(struct guest *g)
 			g->cur = next;
 		}
 		signal_deliver(g, next);
-		if (next->state == THREAD_READY && !g->resched && !signal_pending(g, next))
+		if (next->state == THREAD_READY && !g->sched.resched && !signal_pending(g, next))
 			break;
 	}
 	if (g->ended) {
 		g->event_at = 0;
 		return;
 	}
-	if (g->nthreads > g->live)
+	if (g->sched.nthreads > g->sched.live)
 		bury(g);
 	baton_take(g);
-	deadline = g->nthreads > 1 ? next_deadline(g) : timers_next_ns(g);
-	g->event_at =
-	    g->nthreads > 1 || g->procs->alive > 1 ? g->quantum_end : g->insts + LOOK_AGAIN_INSTS;
+	deadline = g->sched.nthreads > 1 ? next_deadline(g) : timers_next_ns(g);
+	g->event_at = g->sched.nthreads > 1 || g->procs->alive > 1 ? g->sched.quantum_end
+								   : g->insts + LOOK_AGAIN_INSTS;
 	g->event_cycles = UINT64_MAX;
 	if (deadline != NO_TIME) {
 		g->event_at = min_u64(g->event_at, g->insts + clock_insts_until(g, deadline));

@@ -15,7 +15,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest/engine/engine.h"
+#include "guest/files/fd.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/process/baton.h"
+#include "guest/process/exec.h"
+#include "guest/process/image.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 #define BIT(signo)	(1ull << ((signo)-1))
 #define G_SIG_DFL	0
@@ -96,7 +107,7 @@ static int default_action(int signo)
 
 static bool ignored(const struct guest *g, int signo)
 {
-	uint64_t h = g->action[signo].handler;
+	uint64_t h = g->signals.action[signo].handler;
 
 	return h == G_SIG_IGN || (h == G_SIG_DFL && default_action(signo) == ACT_IGNORE);
 }
@@ -114,15 +125,15 @@ void signal_flush(struct sig_pending *p)
 
 void signal_send(struct guest *g, struct thread *t, const siginfo_t *info)
 {
-	struct sig_pending *p = t ? &t->pending : &g->pending;
+	struct sig_pending *p = t ? &t->pending : &g->signals.pending;
 	int signo = info->si_signo;
 	struct sig_node **at, *n;
 	bool wanted = false;
 
 	if (signo < 1 || signo > GUEST_SIGNALS)
 		return;
-	for (size_t i = 0; i < g->nthreads; i++) {
-		const struct thread *o = g->threads[i];
+	for (size_t i = 0; i < g->sched.nthreads; i++) {
+		const struct thread *o = g->sched.threads[i];
 
 		if (t && o != t)
 			continue;
@@ -182,7 +193,7 @@ bool signal_take(struct guest *g, struct thread *t, uint64_t set, siginfo_t *inf
 	const uint64_t sync =
 	    BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGFPE) | BIT(SIGSYS);
 	bool got = take_from(&t->pending, set & sync, info) || take_from(&t->pending, set, info) ||
-		   take_from(&g->pending, set, info);
+		   take_from(&g->signals.pending, set, info);
 
 	if (got)
 		signal_update_fds(g);
@@ -191,7 +202,7 @@ bool signal_take(struct guest *g, struct thread *t, uint64_t set, siginfo_t *inf
 
 bool signal_pending(const struct guest *g, const struct thread *t)
 {
-	uint64_t set = t->pending.set | g->pending.set;
+	uint64_t set = t->pending.set | g->signals.pending.set;
 
 	if (!set)
 		return false;
@@ -210,9 +221,9 @@ void signal_update_fds(struct guest *g)
 
 		if (f->kind != FD_SIGNAL)
 			continue;
-		set = g->pending.set;
-		for (size_t k = 0; k < g->nthreads; k++)
-			set |= g->threads[k]->pending.set;
+		set = g->signals.pending.set;
+		for (size_t k = 0; k < g->sched.nthreads; k++)
+			set |= g->sched.threads[k]->pending.set;
 		n = read(f->host, &count, sizeof(count));
 		count = 1;
 		if (set & f->sigset)
@@ -230,8 +241,8 @@ static void report_crash(struct guest *g, const struct thread *t, const siginfo_
 	if (info->si_code > 0 && info->si_code != SI_KERNEL)
 		snprintf(fault, sizeof(fault), ", fault address 0x%llx",
 			 (unsigned long long)(uintptr_t)info->si_addr);
-	warn("%s was killed by %s at pc 0x%llx (%s)%s", g->exe_name, signal_name[info->si_signo],
-	     (unsigned long long)t->hart.pc, where, fault);
+	warn("%s was killed by %s at pc 0x%llx (%s)%s", g->program.name,
+	     signal_name[info->si_signo], (unsigned long long)t->hart.pc, where, fault);
 }
 
 static void default_act(struct guest *g, struct thread *t, const siginfo_t *info)
@@ -263,7 +274,7 @@ static bool on_alt_stack(const struct thread *t, uint64_t sp)
 static void enter_handler(struct guest *g, struct thread *t, const siginfo_t *info)
 {
 	int signo = info->si_signo;
-	struct sig_action *act = &g->action[signo];
+	struct sig_action *act = &g->signals.action[signo];
 	struct guest_sigframe frame;
 	struct hart *h = &t->hart;
 	uint64_t sp = h->x[2], handler = act->handler;
@@ -345,11 +356,12 @@ void signal_deliver(struct guest *g, struct thread *t)
 {
 	siginfo_t info;
 
-	if (t->state == THREAD_BLOCKED && ((t->pending.set | g->pending.set) & t->wait.sigset))
+	if (t->state == THREAD_BLOCKED &&
+	    ((t->pending.set | g->signals.pending.set) & t->wait.sigset))
 		syscall_retry(g, t);
 	while (!g->ended && t->state != THREAD_DEAD && signal_pending(g, t) &&
 	       signal_take(g, t, ~t->sigmask, &info)) {
-		struct sig_action act = g->action[info.si_signo];
+		struct sig_action act = g->signals.action[info.si_signo];
 
 		if (act.handler == G_SIG_IGN)
 			continue;
@@ -378,8 +390,8 @@ void signal_fault(struct guest *g, struct thread *t, int signo, int code, uint64
 	info.si_code = code;
 	info.si_addr = (void *)(uintptr_t)addr;
 	/* A fault that cannot be handled kills, however the signal is set. */
-	if ((t->sigmask & BIT(signo)) || g->action[signo].handler == G_SIG_IGN) {
-		g->action[signo].handler = G_SIG_DFL;
+	if ((t->sigmask & BIT(signo)) || g->signals.action[signo].handler == G_SIG_IGN) {
+		g->signals.action[signo].handler = G_SIG_DFL;
 		t->sigmask &= ~BIT(signo);
 	}
 	signal_send(g, t, &info);
@@ -388,9 +400,9 @@ void signal_fault(struct guest *g, struct thread *t, int signo, int code, uint64
 void signal_after_exec(struct guest *g)
 {
 	for (int s = 1; s <= GUEST_SIGNALS; s++) {
-		if (g->action[s].handler != G_SIG_IGN)
-			g->action[s].handler = G_SIG_DFL;
-		g->action[s].flags = g->action[s].mask = 0;
+		if (g->signals.action[s].handler != G_SIG_IGN)
+			g->signals.action[s].handler = G_SIG_DFL;
+		g->signals.action[s].flags = g->signals.action[s].mask = 0;
 	}
 }
 
@@ -423,7 +435,7 @@ static void host_handler(int signo)
 
 	if (!g)
 		return;
-	g->host_pending |= BIT(signo);
+	g->signals.host_pending |= BIT(signo);
 	engine_interrupt(g->engine);
 }
 
@@ -431,7 +443,7 @@ void signal_watch_host(struct guest *g, int signo)
 {
 	struct sigaction old, act;
 
-	if (signo < 1 || signo > GUEST_SIGNALS || (g->host_caught & BIT(signo)))
+	if (signo < 1 || signo > GUEST_SIGNALS || (g->signals.host_caught & BIT(signo)))
 		return;
 	/* Faults are the engine's; what the program around us handles (Ctrl-C) stays its own. */
 	if (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE ||
@@ -444,7 +456,7 @@ void signal_watch_host(struct guest *g, int signo)
 	act.sa_handler = host_handler;
 	sigfillset(&act.sa_mask);
 	if (sigaction(signo, &act, NULL) == 0)
-		g->host_caught |= BIT(signo);
+		g->signals.host_caught |= BIT(signo);
 }
 
 void signal_adopt_host(struct guest *g)
@@ -462,9 +474,9 @@ void signal_adopt_host(struct guest *g)
 void signal_release_host(struct guest *g)
 {
 	for (int s = 1; s <= GUEST_SIGNALS; s++)
-		if (g->host_caught & BIT(s))
+		if (g->signals.host_caught & BIT(s))
 			signal(s, SIG_DFL);
-	g->host_caught = 0;
+	g->signals.host_caught = 0;
 	if (host_target == g)
 		host_target = NULL;
 }
@@ -474,10 +486,10 @@ void signal_reset_host(struct guest *g)
 	static const int of_the_user[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 	host_target = g;
-	g->host_pending =
+	g->signals.host_pending =
 	    BIT(SIGNAL_LOOK); /* mail may have come before there was anybody to read it */
 	for (size_t i = 0; i < ARRAY_LEN(of_the_user); i++)
-		if (!(g->host_caught & BIT(of_the_user[i])))
+		if (!(g->signals.host_caught & BIT(of_the_user[i])))
 			signal(of_the_user[i], SIG_DFL);
 	if (g->config.children != GUEST_CHILDREN_SIMULATED)
 		return;
@@ -490,11 +502,11 @@ void signal_reset_host(struct guest *g)
 
 void signal_collect_host(struct guest *g)
 {
-	uint64_t set = g->host_pending;
+	uint64_t set = g->signals.host_pending;
 
 	if (likely(!set))
 		return;
-	set = atomic_exchange(&g->host_pending, 0);
+	set = atomic_exchange(&g->signals.host_pending, 0);
 	proc_read_mail(g);
 	if (set & BIT(SIGNAL_LOOK))
 		g->ipc_look = true;
@@ -508,14 +520,14 @@ void signal_collect_host(struct guest *g)
 		info.si_signo = signo;
 		info.si_code = SI_USER;
 		if (signo == SIGCHLD) {
-			g->child_look = true;
+			g->family.child_look = true;
 			memset(&host, 0, sizeof(host));
 			info.si_code = CLD_EXITED;
 			if (waitid(P_ALL, 0, &host, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 			    host.si_pid) {
-				for (size_t i = 0; i < g->nchildren; i++)
-					if (g->children[i].host_pid == host.si_pid)
-						info.si_pid = g->children[i].guest_pid;
+				for (size_t i = 0; i < g->family.nchildren; i++)
+					if (g->family.children[i].host_pid == host.si_pid)
+						info.si_pid = g->family.children[i].guest_pid;
 				info.si_code = host.si_code;
 				info.si_status = host.si_status;
 			}

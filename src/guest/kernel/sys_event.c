@@ -12,6 +12,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/path.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
 #include "util/array.h"
 

@@ -11,7 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/listing.h"
+#include "guest/files/nodes.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 /* Duplicates onto the lowest free number from min on. */
 static int64_t dup_from(struct guest *g, const struct fd_entry *f, uint64_t min, bool cloexec)

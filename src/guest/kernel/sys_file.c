@@ -12,6 +12,16 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/files.h"
+#include "guest/files/input.h"
+#include "guest/files/nodes.h"
+#include "guest/files/owner.h"
+#include "guest/files/path.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
 #include "guest/process/process.h"
 
 #define RESOLVE_KNOWN                                                                              \
@@ -387,7 +397,7 @@ static int64_t enter(struct guest *g, struct path_at *at)
 	if (!err && !at->node.row && fchdir(at->dir) < 0)
 		err = -errno;
 	if (!err)
-		g->cwd = at->node;
+		g->world.cwd = at->node;
 	path_done(at);
 	return err;
 }

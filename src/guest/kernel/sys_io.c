@@ -13,6 +13,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/input.h"
+#include "guest/files/listing.h"
+#include "guest/files/nodes.h"
+#include "guest/files/path.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
+#include "guest/process/baton.h"
 #include "guest/process/process.h"
 
 #define MAX_IO	0x7ffff000ull
@@ -24,7 +36,7 @@
  * its turn, has to run first. */
 static bool must_not_block(const struct guest *g)
 {
-	return g->live > 1 || baton_used(g);
+	return g->sched.live > 1 || baton_used(g);
 }
 
 /* 1: ready, 0: the caller must block, or -errno. */

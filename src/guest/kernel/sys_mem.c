@@ -5,27 +5,35 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/path.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
+#include "guest/process/image.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 int64_t sys_brk(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	uint64_t old = page_up(g->brk), want;
+	uint64_t old = page_up(g->program.brk), want;
 
 	(void)t;
-	if (a[0] < g->brk_start || a[0] >= GUEST_ADDR_LIMIT)
-		return (int64_t)g->brk;
+	if (a[0] < g->program.brk_start || a[0] >= GUEST_ADDR_LIMIT)
+		return (int64_t)g->program.brk;
 	want = page_up(a[0]);
 	if (want > old) {
 		if (!mem_is_free(&g->mem, old, want) ||
 		    mem_map(&g->mem, old, want - old, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, NULL) < 0)
-			return (int64_t)g->brk;
+			return (int64_t)g->program.brk;
 	} else if (want < old) {
 		if (mem_unmap(&g->mem, want, old - want) < 0)
-			return (int64_t)g->brk;
+			return (int64_t)g->program.brk;
 	}
-	g->brk = a[0];
-	return (int64_t)g->brk;
+	g->program.brk = a[0];
+	return (int64_t)g->program.brk;
 }
 
 int64_t sys_mmap(struct guest *g, struct thread *t, const uint64_t *a)

@@ -11,7 +11,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 #define ONLY_ROOT(call)                                                                            \
 	int64_t sys_##call(struct guest *g, struct thread *t, const uint64_t *a)                   \
@@ -70,10 +78,10 @@ int64_t sys_unshare(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (a[0] & ~(own | spaces | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM))
 		return -EINVAL;
-	if ((a[0] & (CLONE_THREAD | CLONE_SIGHAND | CLONE_VM)) && g->live > 1)
+	if ((a[0] & (CLONE_THREAD | CLONE_SIGHAND | CLONE_VM)) && g->sched.live > 1)
 		return -EINVAL;
 	/* Descriptors and the working folder are shared by threads only. */
-	return a[0] & spaces || ((a[0] & own) && g->live > 1) ? -EPERM : 0;
+	return a[0] & spaces || ((a[0] & own) && g->sched.live > 1) ? -EPERM : 0;
 }
 
 /* Only the kernel restarts calls here. */

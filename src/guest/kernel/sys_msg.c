@@ -5,7 +5,12 @@
 #include <string.h>
 #include <sys/msg.h>
 
-#include "guest/kernel/ipc.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/ipc_int.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/process/process.h"
 
 #define MSG_STAT_ANY_ 13
 #define MSG_COPY_     040000

@@ -15,7 +15,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/files/owner.h"
+#include "guest/files/path.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 #define MAX_CONTROL 4096
 #define MAX_IOV	    1024
@@ -86,7 +96,7 @@ static int64_t find_socket(struct guest *g, struct address *ad, bool binds)
 		if (err)
 			return err;
 	}
-	if (binds && !g->cwd.row && same_folder(path, &ad->at))
+	if (binds && !g->world.cwd.row && same_folder(path, &ad->at))
 		return 0;
 	path_to_fd(ad->at.dir, link);
 	len = snprintf(un->sun_path, sizeof(un->sun_path), *ad->at.name ? "%s/%s" : "%s", link,

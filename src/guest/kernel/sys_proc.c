@@ -16,7 +16,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "guest/files/procfs.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/process/limits.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 int64_t sys_exit(struct guest *g, struct thread *t, const uint64_t *a)
 {
@@ -361,7 +369,7 @@ int64_t sys_getrusage(struct guest *g, struct thread *t, const uint64_t *a)
 		cpu = clock_cpu_ns(g);
 		break;
 	case RUSAGE_CHILDREN:
-		cpu = g->children_cpu_ns;
+		cpu = g->family.children_cpu_ns;
 		break;
 	default:
 		return -EINVAL;

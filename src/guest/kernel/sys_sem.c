@@ -8,7 +8,12 @@
 #include <string.h>
 #include <sys/sem.h>
 
-#include "guest/kernel/ipc.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/ipc_int.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/process/process.h"
 
 #define SEM_STAT_ANY_ 20
 

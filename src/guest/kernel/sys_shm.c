@@ -12,7 +12,13 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "guest/kernel/ipc.h"
+#include "guest/kernel/ipc_int.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
+#include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 /* Numbers of riscv64, which the C library does not name. */
 #define SHM_STAT_ANY_ 15

@@ -5,7 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 #define BIT(signo)  (1ull << ((signo)-1))
 #define UNBLOCKABLE (BIT(SIGKILL) | BIT(SIGSTOP))
@@ -18,7 +25,7 @@ int64_t sys_rt_sigaction(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (a[3] != 8 || signo < 1 || signo > GUEST_SIGNALS)
 		return -EINVAL;
-	old = g->action[signo];
+	old = g->signals.action[signo];
 	if (a[1]) {
 		if (copy_in(g, &act, a[1], sizeof(act)) < 0)
 			return -EFAULT;
@@ -29,7 +36,7 @@ int64_t sys_rt_sigaction(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EFAULT;
 	if (a[1]) {
 		act.mask &= ~UNBLOCKABLE;
-		g->action[signo] = act;
+		g->signals.action[signo] = act;
 		if (act.handler > 1)
 			signal_watch_host(g, signo);
 	}
@@ -58,7 +65,7 @@ int64_t sys_rt_sigprocmask(struct guest *g, struct thread *t, const uint64_t *a)
 
 int64_t sys_rt_sigpending(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	uint64_t set = (t->pending.set | g->pending.set) & t->sigmask;
+	uint64_t set = (t->pending.set | g->signals.pending.set) & t->sigmask;
 
 	return a[1] > 8 ? -EINVAL : copy_out(g, a[0], &set, a[1]);
 }

@@ -4,7 +4,13 @@
 #include <sched.h>
 #include <string.h>
 
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 int64_t sys_set_tid_address(struct guest *g, struct thread *t, const uint64_t *a)
 {
@@ -16,7 +22,7 @@ int64_t sys_set_tid_address(struct guest *g, struct thread *t, const uint64_t *a
 int64_t sys_sched_yield(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	(void)t, (void)a;
-	g->resched = true;
+	g->sched.resched = true;
 	return 0;
 }
 

@@ -9,6 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
 
 int64_t sys_clock_gettime(struct guest *g, struct thread *t, const uint64_t *a)
@@ -56,7 +62,7 @@ int64_t sys_gettimeofday(struct guest *g, struct thread *t, const uint64_t *a)
 int64_t sys_times(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	int64_t out[4] = { (int64_t)(clock_cpu_ns(g) / 10000000), 0,
-			   (int64_t)(g->children_cpu_ns / 10000000), 0 };
+			   (int64_t)(g->family.children_cpu_ns / 10000000), 0 };
 
 	(void)t;
 	if (a[0] && copy_out(g, a[0], out, sizeof(out)) < 0)
@@ -134,14 +140,14 @@ static size_t timer_alloc(struct guest *g)
 {
 	size_t i = TIMER_FIRST_POSIX;
 
-	while (i < g->ntimers && g->timers[i].kind != TIMER_FREE)
+	while (i < g->clock.ntimers && g->clock.timers[i].kind != TIMER_FREE)
 		i++;
-	if (i == g->ntimers) {
-		g->timers = x_realloc(g->timers, (i + 1) * sizeof(*g->timers));
-		g->ntimers++;
+	if (i == g->clock.ntimers) {
+		g->clock.timers = x_realloc(g->clock.timers, (i + 1) * sizeof(*g->clock.timers));
+		g->clock.ntimers++;
 	}
-	memset(&g->timers[i], 0, sizeof(g->timers[i]));
-	g->timers[i].next_ns = NO_TIME;
+	memset(&g->clock.timers[i], 0, sizeof(g->clock.timers[i]));
+	g->clock.timers[i].next_ns = NO_TIME;
 	return i;
 }
 
@@ -182,7 +188,7 @@ static struct vtimer *itimer(struct guest *g, uint64_t which)
 
 	if (which > 2)
 		return NULL;
-	v = &g->timers[which];
+	v = &g->clock.timers[which];
 	if (v->kind == TIMER_FREE)
 		*v = (struct vtimer){ .kind = TIMER_SIGNAL,
 				      .cpu_clock = which != 0,
@@ -259,15 +265,16 @@ int64_t sys_timer_create(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	(void)t;
 	i = timer_alloc(g);
-	g->timers[i] = (struct vtimer){ .kind = TIMER_SIGNAL,
-					.posix = true,
-					.cpu_clock = is_cpu_clock((int)a[0]),
-					.clock = (int)a[0],
-					.next_ns = NO_TIME,
-					.signo = ev.signo,
-					.notify_none = ev.notify == SIGEV_NONE,
-					.tid = ev.notify == SIGEV_THREAD_ID ? (uint32_t)ev.tid : 0,
-					.value = a[1] ? ev.value : i - TIMER_FIRST_POSIX };
+	g->clock.timers[i] =
+	    (struct vtimer){ .kind = TIMER_SIGNAL,
+			     .posix = true,
+			     .cpu_clock = is_cpu_clock((int)a[0]),
+			     .clock = (int)a[0],
+			     .next_ns = NO_TIME,
+			     .signo = ev.signo,
+			     .notify_none = ev.notify == SIGEV_NONE,
+			     .tid = ev.notify == SIGEV_THREAD_ID ? (uint32_t)ev.tid : 0,
+			     .value = a[1] ? ev.value : i - TIMER_FIRST_POSIX };
 	id = (int32_t)(i - TIMER_FIRST_POSIX);
 	if (copy_out(g, a[2], &id, sizeof(id)) < 0) {
 		timer_release(g, (uint32_t)i);
@@ -280,8 +287,9 @@ static struct vtimer *posix_timer(struct guest *g, uint64_t id)
 {
 	size_t i = (size_t)(uint32_t)id + TIMER_FIRST_POSIX;
 
-	return i < g->ntimers && g->timers[i].kind == TIMER_SIGNAL && g->timers[i].posix
-		   ? &g->timers[i]
+	return i < g->clock.ntimers && g->clock.timers[i].kind == TIMER_SIGNAL &&
+		       g->clock.timers[i].posix
+		   ? &g->clock.timers[i]
 		   : NULL;
 }
 
@@ -363,10 +371,10 @@ int64_t sys_timerfd_create(struct guest *g, struct thread *t, const uint64_t *a)
 	if (fd < 0)
 		return fd;
 	i = timer_alloc(g);
-	g->timers[i] = (struct vtimer){ .kind = TIMER_FD,
-					.clock = (int)a[0],
-					.next_ns = NO_TIME,
-					.host_fd = fcntl(host, F_DUPFD_CLOEXEC, 3) };
+	g->clock.timers[i] = (struct vtimer){ .kind = TIMER_FD,
+					      .clock = (int)a[0],
+					      .next_ns = NO_TIME,
+					      .host_fd = fcntl(host, F_DUPFD_CLOEXEC, 3) };
 	g->fds[fd].timer = (uint32_t)i;
 	g->fds[fd].internal = true;
 	return fd;
@@ -384,7 +392,8 @@ int64_t sys_timerfd_settime(struct guest *g, struct thread *t, const uint64_t *a
 		return -EBADF;
 	if (f->kind != FD_TIMER)
 		return -EINVAL;
-	r = itimerspec_set(g, &g->timers[f->timer], (int)a[1] & TFD_TIMER_ABSTIME, a[2], a[3]);
+	r = itimerspec_set(g, &g->clock.timers[f->timer], (int)a[1] & TFD_TIMER_ABSTIME, a[2],
+			   a[3]);
 	/* Setting it forgets expirations that nobody read. */
 	p = (struct pollfd){ .fd = f->host, .events = POLLIN };
 	if (r == 0 && poll(&p, 1, 0) > 0 && read(f->host, &count, sizeof(count)) < 0)
@@ -399,5 +408,5 @@ int64_t sys_timerfd_gettime(struct guest *g, struct thread *t, const uint64_t *a
 	(void)t;
 	if (!f)
 		return -EBADF;
-	return f->kind == FD_TIMER ? itimerspec_out(g, a[1], &g->timers[f->timer]) : -EINVAL;
+	return f->kind == FD_TIMER ? itimerspec_out(g, a[1], &g->clock.timers[f->timer]) : -EINVAL;
 }

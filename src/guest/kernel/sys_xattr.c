@@ -9,6 +9,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "guest/files/owner.h"
+#include "guest/files/path.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
 #include "guest/process/process.h"
 
 #define XATTR_MAX 65536

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guest/kernel/clock.h"
+#include "guest/kernel/ipc.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/process/limits.h"
 #include "guest/process/process.h"
 
 const struct syscall_row syscall_table[SYSCALL_MAX] = {

@@ -13,7 +13,9 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "guest/process/baton.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 /* How long to look whether another process has taken it, before taking it again. */
 #define PASS_TRIES 200

@@ -13,6 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guest/files/path.h"
+#include "guest/memory/mem.h"
+#include "guest/process/elf.h"
+#include "guest/process/exec.h"
+#include "guest/process/image.h"
 #include "guest/process/process.h"
 
 #define MAX_PHNUM 4096

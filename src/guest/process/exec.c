@@ -15,6 +15,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "guest/files/path.h"
+#include "guest/files/procfs.h"
+#include "guest/kernel/sched.h"
+#include "guest/memory/mem.h"
+#include "guest/process/elf.h"
+#include "guest/process/exec.h"
+#include "guest/process/image.h"
 #include "guest/process/process.h"
 
 #define MAX_ARG_BYTES	(2u << 20)
@@ -96,7 +103,7 @@ static int open_program(struct guest *g, const char *name, char host[PATH_BYTES]
 		return fd;
 	fd = at.node.row ? -EACCES : path_open(g, &at, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	/* The name as it was given, where that means the same to the host. */
-	if (fd >= 0 && (at.in_sysroot || !*at.name || g->cwd.row) && path_of_fd(fd, host) < 0)
+	if (fd >= 0 && (at.in_sysroot || !*at.name || g->world.cwd.row) && path_of_fd(fd, host) < 0)
 		snprintf(host, PATH_BYTES, "%s", name);
 	path_done(&at);
 	return fd;
@@ -184,8 +191,9 @@ static bool plan_interp(struct guest *g, struct exec_plan *plan, struct err *e, 
 	if (fd == -ENOENT || fd == -ENOTDIR) {
 		*code = ENOENT;
 		return err_set(e, "%s: its interpreter %s is not there%s", plan->program.name, name,
-			       g->sysroot ? " (looked under the sysroot and on this machine)"
-					  : "; name the folder that has it with --sysroot");
+			       g->world.sysroot_path
+				   ? " (looked under the sysroot and on this machine)"
+				   : "; name the folder that has it with --sysroot");
 	}
 	if (!elf_open(&plan->interp, name, host, fd, e, code))
 		return false;
@@ -284,9 +292,9 @@ static bool build_stack(struct guest *g, const struct exec_plan *plan, char **en
 		{ 51 /* AT_MINSIGSTKSZ */, 1088 + 16 },
 		{ AT_NULL, 0 },
 	};
-	static_assert(sizeof(auxv) <= sizeof(g->auxv), "auxv fits");
-	memcpy(g->auxv, auxv, sizeof(auxv));
-	g->auxv_bytes = sizeof(auxv);
+	static_assert(sizeof(auxv) <= sizeof(g->program.auxv), "auxv fits");
+	memcpy(g->program.auxv, auxv, sizeof(auxv));
+	g->program.auxv_bytes = sizeof(auxv);
 	for (size_t i = 0; i < ARRAY_LEN(auxv); i++) {
 		vector[n++] = auxv[i][0];
 		vector[n++] = auxv[i][1];
@@ -350,13 +358,13 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 		bias = GUEST_PIE_BASE - plan.program.low;
 	if (!elf_map(g, &plan.program, bias, e))
 		goto out;
-	g->brk_start = g->brk = page_up(plan.program.high + bias);
+	g->program.brk_start = g->program.brk = page_up(plan.program.high + bias);
 	stack_low = map_stack(g, plan.program.stack_exec);
 	if (!stack_low) {
 		err_set(e, "%s: cannot map its stack", name);
 		goto out;
 	}
-	g->entry = plan.program.entry + bias;
+	g->program.entry = plan.program.entry + bias;
 	if (plan.has_interp) {
 		if (plan.interp.type == ET_DYN)
 			interp_bias =
@@ -370,26 +378,26 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 		}
 		if (!elf_map(g, &plan.interp, interp_bias, e))
 			goto out;
-		g->entry = plan.interp.entry + interp_bias;
+		g->program.entry = plan.interp.entry + interp_bias;
 	}
 	if (!build_stack(g, &plan, envp, bias, interp_bias, stack_low, &sp, e))
 		goto out;
-	free(g->exe_host);
-	free(g->exe_name);
-	g->exe_host = x_strdup(plan.program.host);
-	g->exe_name = absolute(g, &plan.program);
-	if (g->exe_fd >= 0)
-		close(g->exe_fd);
-	g->exe_fd = fcntl(plan.program.fd, F_DUPFD_CLOEXEC, 3);
-	strings_free(g->argv_now);
-	strings_free(g->envp_now);
-	g->argv_now = strings_dup(plan.argv);
-	g->envp_now = strings_dup(envp);
+	free(g->program.host);
+	free(g->program.name);
+	g->program.host = x_strdup(plan.program.host);
+	g->program.name = absolute(g, &plan.program);
+	if (g->program.fd >= 0)
+		close(g->program.fd);
+	g->program.fd = fcntl(plan.program.fd, F_DUPFD_CLOEXEC, 3);
+	strings_free(g->program.argv);
+	strings_free(g->program.envp);
+	g->program.argv = strings_dup(plan.argv);
+	g->program.envp = strings_dup(envp);
 	snprintf(t->name, sizeof(t->name), "%.15s", path_name(name));
 	proc_note(g);
 	memset(&t->hart, 0, sizeof(t->hart));
 	t->hart.lr_addr = ~0ull;
-	t->hart.pc = g->entry & ~1ull; /* as sepc has no lowest bit */
+	t->hart.pc = g->program.entry & ~1ull; /* as sepc has no lowest bit */
 	t->hart.x[2] = sp;
 	ok = true;
 out:

@@ -19,7 +19,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest/engine/engine.h"
+#include "guest/files/fd.h"
+#include "guest/files/path.h"
+#include "guest/files/procfs.h"
+#include "guest/kernel/clock.h"
+#include "guest/kernel/ipc.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
+#include "guest/memory/mem.h"
+#include "guest/process/baton.h"
+#include "guest/process/exec.h"
+#include "guest/process/fork.h"
+#include "guest/process/limits.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 #include "util/array.h"
 
 #define MAX_STRINGS (1u << 20)
@@ -33,17 +49,19 @@ void process_end_vfork(struct guest *g)
 	size_t n = sizeof(frame);
 	ssize_t sent = 0;
 
-	if (g->vfork_fd < 0)
+	if (g->family.vfork_fd < 0)
 		return;
-	if (g->vfork_sp && g->ended) {
-		n = min_u64(n, GUEST_STACK_TOP > g->vfork_sp ? GUEST_STACK_TOP - g->vfork_sp : n);
-		if (mem_read(&g->mem, frame, g->vfork_sp, n) == 0)
-			sent = write(g->vfork_fd, frame, n);
+	if (g->family.vfork_sp && g->ended) {
+		n = min_u64(n, GUEST_STACK_TOP > g->family.vfork_sp
+				   ? GUEST_STACK_TOP - g->family.vfork_sp
+				   : n);
+		if (mem_read(&g->mem, frame, g->family.vfork_sp, n) == 0)
+			sent = write(g->family.vfork_fd, frame, n);
 	}
 	(void)sent;
-	close(g->vfork_fd);
-	g->vfork_fd = -1;
-	g->vfork_sp = 0;
+	close(g->family.vfork_fd);
+	g->family.vfork_fd = -1;
+	g->family.vfork_sp = 0;
 }
 
 /* Short: until exec or exit. Other threads of a process that vforks wait with it. */
@@ -60,7 +78,7 @@ static void wait_vfork(struct guest *g, const struct thread *t, int fd)
 		else if (errno != EINTR || g->interrupted)
 			break;
 		signal_collect_host(g);
-		if (g->pending.set & (1ull << (SIGKILL - 1)))
+		if (g->signals.pending.set & (1ull << (SIGKILL - 1)))
 			break;
 	}
 	proc_slot(g, g->pid)->wake_ns = 0;
@@ -110,7 +128,7 @@ static int64_t clone_thread(struct guest *g, struct thread *t, uint64_t flags, u
 
 static void add_child(struct guest *g, int guest_pid, int host_pid, int exit_signal)
 {
-	*ARRAY_ADD(g->children, g->nchildren) = (struct child){
+	*ARRAY_ADD(g->family.children, g->family.nchildren) = (struct child){
 		.guest_pid = guest_pid,
 		.host_pid = host_pid,
 		.pidfd = (int)syscall(SYS_pidfd_open, host_pid, 0),
@@ -122,14 +140,14 @@ static void add_child(struct guest *g, int guest_pid, int host_pid, int exit_sig
 static void become_child(struct guest *g, struct thread *t, int pid, unsigned number)
 {
 	threads_free(g, t);
-	for (size_t i = 0; i < g->nchildren; i++)
-		close(g->children[i].pidfd);
-	g->nchildren = 0;
-	g->children_cpu_ns = 0;
-	if (g->vfork_fd >= 0)
-		close(g->vfork_fd);
-	g->vfork_fd = -1;
-	g->vfork_sp = 0;
+	for (size_t i = 0; i < g->family.nchildren; i++)
+		close(g->family.children[i].pidfd);
+	g->family.nchildren = 0;
+	g->family.children_cpu_ns = 0;
+	if (g->family.vfork_fd >= 0)
+		close(g->family.vfork_fd);
+	g->family.vfork_fd = -1;
+	g->family.vfork_sp = 0;
 	g->baton = false; /* the parent's */
 	g->event_at = 0;
 	g->ppid = g->pid;
@@ -137,10 +155,10 @@ static void become_child(struct guest *g, struct thread *t, int pid, unsigned nu
 	t->tid = (uint32_t)pid;
 	proc_slot_mine(g);
 	ipc_forked(g, g->ppid);
-	g->child_number = number;
+	g->family.child_number = number;
 	proc_note(g);
 	signal_flush(&t->pending);
-	signal_flush(&g->pending);
+	signal_flush(&g->signals.pending);
 	timers_after_exec(g, true);
 	t->robust_head = 0;
 	/* The other end may now be in another process. */
@@ -209,8 +227,8 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 		become_child(g, t, pid, number);
 		if (pipe_fd[0] >= 0) {
 			close(pipe_fd[0]);
-			g->vfork_fd = pipe_fd[1];
-			g->vfork_sp = flags & CLONE_VM ? t->hart.x[2] : 0;
+			g->family.vfork_fd = pipe_fd[1];
+			g->family.vfork_sp = flags & CLONE_VM ? t->hart.x[2] : 0;
 		}
 		if (stack)
 			t->hart.x[2] = stack;
@@ -220,7 +238,7 @@ int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t
 		if (flags & CLONE_CHILD_SETTID)
 			copy_out(g, ctid, &pid, 4);
 		tell_fork(g, GUEST_FORK_CHILD, number);
-		g->run_here = g->config.children == GUEST_CHILDREN_FUNCTIONAL;
+		g->family.run_here = g->config.children == GUEST_CHILDREN_FUNCTIONAL;
 		return 0;
 	}
 	proc_slot(g, pid)->host_pid = host;
@@ -358,9 +376,9 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 	}
 	strings_drop(argv);
 	strings_drop(envp);
-	for (size_t i = 0; i < g->nthreads; i++)
-		if (g->threads[i]->tid != (uint32_t)g->pid)
-			proc_slot_drop(g, (int)g->threads[i]->tid);
+	for (size_t i = 0; i < g->sched.nthreads; i++)
+		if (g->sched.threads[i]->tid != (uint32_t)g->pid)
+			proc_slot_drop(g, (int)g->sched.threads[i]->tid);
 	threads_free(g, t);
 	g->cur = t;
 	t->tid = (uint32_t)g->pid;
@@ -372,7 +390,7 @@ static int64_t do_exec(struct guest *g, struct thread *t, const char *path, uint
 	timers_after_exec(g, false);
 	fd_close_on_exec(g);
 	process_end_vfork(g);
-	tell_fork(g, GUEST_FORK_EXEC, g->child_number);
+	tell_fork(g, GUEST_FORK_EXEC, g->family.child_number);
 	return SYS_DONE;
 }
 
@@ -427,8 +445,8 @@ static int reap(struct guest *g, int pid, int options, struct wait_result *r)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < g->nchildren; i++) {
-		struct child *c = &g->children[i];
+	for (size_t i = 0; i < g->family.nchildren; i++) {
+		struct child *c = &g->family.children[i];
 		struct proc_slot *s;
 		siginfo_t info;
 		int host_status;
@@ -460,14 +478,14 @@ static int reap(struct guest *g, int pid, int options, struct wait_result *r)
 			return 1;
 		/* What the child did took time that the parent waited for. */
 		if (!g->config.real_time && s->end_ns > clock_boot_ns(g))
-			g->skip_ns += s->end_ns - clock_boot_ns(g);
-		g->children_cpu_ns += s->cpu_ns;
+			g->clock.skip_ns += s->end_ns - clock_boot_ns(g);
+		g->family.children_cpu_ns += s->cpu_ns;
 		if (!(s->status & PROC_ENDED))
 			g->procs->alive--; /* killed from outside: it could not say so itself */
 		ipc_process_gone(g, c->guest_pid);
 		proc_slot_drop(g, c->guest_pid);
 		close(c->pidfd);
-		g->children[i] = g->children[--g->nchildren];
+		g->family.children[i] = g->family.children[--g->family.nchildren];
 		return 1;
 	}
 	return any ? 0 : -ECHILD;

@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guest/files/path.h"
+#include "guest/memory/mem.h"
+#include "guest/process/image.h"
 #include "guest/process/process.h"
 #include "util/array.h"
 

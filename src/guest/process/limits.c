@@ -12,7 +12,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "guest/files/fd.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/syscall.h"
+#include "guest/process/limits.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 /* Calls that write: which argument is the descriptor, and which the number of bytes (-1: none). */
 static const struct {
@@ -59,11 +64,16 @@ static void say(struct guest *g, unsigned which, const char *option, uint64_t li
 		     (unsigned long long)limit, what);
 }
 
+bool limits_any(const struct guest *g)
+{
+	return g->config.limit_output | g->config.limit_files | g->config.limit_memory;
+}
+
 bool limits_process(struct guest *g)
 {
 	uint64_t limit = g->config.limit_processes;
 
-	if (!limit || (uint64_t)g->procs->alive + g->live - 1 < limit)
+	if (!limit || (uint64_t)g->procs->alive + g->sched.live - 1 < limit)
 		return true;
 	say(g, 0, "processes", limit, "it gets EAGAIN instead of another process or thread");
 	return false;

@@ -24,7 +24,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest/kernel/ipc.h"
+#include "guest/kernel/sched.h"
+#include "guest/kernel/signal.h"
+#include "guest/process/baton.h"
 #include "guest/process/process.h"
+#include "guest/process/procs.h"
 
 enum { MAIL_FREE, MAIL_WRITTEN, MAIL_SENT };
 
@@ -124,11 +129,11 @@ void procs_init(struct guest *g)
 
 void procs_free(struct guest *g)
 {
-	for (size_t i = 0; i < g->nchildren; i++)
-		close(g->children[i].pidfd);
-	free(g->children);
-	g->children = NULL;
-	g->nchildren = 0;
+	for (size_t i = 0; i < g->family.nchildren; i++)
+		close(g->family.children[i].pidfd);
+	free(g->family.children);
+	g->family.children = NULL;
+	g->family.nchildren = 0;
 	ipc_free(g);
 	if (g->procs) {
 		munmap(g->procs, sizeof(*g->procs));
@@ -139,8 +144,8 @@ void procs_free(struct guest *g)
 
 static bool is_child(const struct guest *g, int pid)
 {
-	for (size_t i = 0; i < g->nchildren; i++)
-		if (g->children[i].guest_pid == pid)
+	for (size_t i = 0; i < g->family.nchildren; i++)
+		if (g->family.children[i].guest_pid == pid)
 			return true;
 	return false;
 }
@@ -228,9 +233,10 @@ int proc_open(struct guest *g, int pid)
 
 	if (!s)
 		return -ESRCH;
-	for (size_t i = 0; i < g->nchildren; i++)
-		if (g->children[i].guest_pid == pid)
-			return (int)ret_errno(fcntl(g->children[i].pidfd, F_DUPFD_CLOEXEC, 3));
+	for (size_t i = 0; i < g->family.nchildren; i++)
+		if (g->family.children[i].guest_pid == pid)
+			return (int)ret_errno(
+			    fcntl(g->family.children[i].pidfd, F_DUPFD_CLOEXEC, 3));
 	fd = (int)syscall(SYS_pidfd_open, (pid_t)s->host_pid, 0);
 	if (fd < 0)
 		return -ESRCH;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -500,7 +501,7 @@ static void step_wild(void)
 		sys(sys_mincore, addr, length, 8, 0, 0, 0);
 		break;
 	case 5: {
-		uint64_t want = w.g->brk_start + rng_below(&w.r, 9) * PAGE / 2;
+		uint64_t want = w.g->program.brk_start + rng_below(&w.r, 9) * PAGE / 2;
 
 		assert_true((uint64_t)sys(sys_brk, want, 0, 0, 0, 0, 0) == want || fault.failed);
 		break;

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "guest/kernel/syscall.h"
 #include "guest/process/process.h"
 
 struct run {

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Which files are mapped as code, for symbols and messages. */
+#ifndef GUEST_PROCESS_IMAGE_H
+#define GUEST_PROCESS_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct guest;
+
+void mappings_add(struct guest *g, const char *host, const char *name, uint64_t start, uint64_t end,
+		  uint64_t bias);
+void mappings_note_mmap(struct guest *g, int host_fd, uint64_t addr, uint64_t offset);
+void mappings_clear(struct guest *g);
+void image_describe(const struct guest *g, uint64_t pc, char *buf, size_t size_bytes);
+
+#endif

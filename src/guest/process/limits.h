@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What a guest may use at most: resource limits as Linux has them, and those of the sandbox. */
+#ifndef GUEST_PROCESS_LIMITS_H
+#define GUEST_PROCESS_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct guest;
+struct thread;
+
+struct guest_limits {
+	uint64_t cur, max;
+};
+
+/* If one more process or thread can be; otherwise says so. */
+bool limits_process(struct guest *g);
+/* If any of the limits is set: only then limits_call is needed. */
+bool limits_any(const struct guest *g);
+/* The thread's call, as far as limits let it. */
+int64_t limits_call(struct guest *g, struct thread *t);
+
+#endif
