@@ -100,6 +100,8 @@ void sim_on_fork(void *ctx, enum guest_fork phase, unsigned number)
 	case GUEST_FORK_PARENT:
 		break;
 	case GUEST_FORK_CHILD:
+		if (s->core)
+			core_forked(s->core);
 		become_child(s);
 		s->fork_cycle = s->core ? core_stats(s->core)->cycles : 0;
 		begin_soon(s);

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#define TWIN_STRETCH	   4096	       /* instructions between two deliveries of a twin's stamps */
 #define NO_PROGRESS_CYCLES 20000000ull /* without a commit: something is wrong */
 
 static uint32_t times(uint32_t x, uint32_t factor)
@@ -207,6 +208,8 @@ void core_listen(struct core *c, struct emit *emit)
 	assert(c->head == c->tail);
 	c->rec.emit = emit;
 	c->rec.wants = emit ? emit->wants : 0;
+	if (c->rec.wants & WANT_TWIN && !c->twin.leads)
+		c->twin.leads = twin_new(c);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
 	c->rec.cycles = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
@@ -240,11 +243,9 @@ void core_listen(struct core *c, struct emit *emit)
 
 void core_attach(struct core *c)
 {
-	c->front.hart = guest_hart(c->guest);
-	memcpy(c->front.regs, c->front.hart->x, sizeof(c->front.hart->x));
-	memcpy(c->front.regs + 32, c->front.hart->f, sizeof(c->front.hart->f));
-	c->front.regs[0] = 0;
-	c->front.code_version = guest_code_version(c->guest);
+	fetch_registers(c);
+	if (c->twin.leads)
+		twin_attach(c->twin.leads);
 	fetch_redirect(c, c->front.hart->pc, false, c->now, FETCH_REDIRECT);
 }
 
@@ -252,6 +253,7 @@ void core_free(struct core *c)
 {
 	if (!c)
 		return;
+	twin_free(c->twin.leads);
 	memsys_free(c->mem);
 	bpred_free(c->bpred);
 	uop_table_free(c->front.uops);
@@ -314,6 +316,10 @@ static void step_cycle(struct core *c)
 {
 	uint64_t repeat = 1;
 
+	if (unlikely(c->front.starved)) {
+		fetch_resume(c);
+		goto fetched;
+	}
 	c->did.commits = c->did.dispatches = c->did.issues = c->did.fetches = c->did.events =
 	    c->did.drains = 0;
 	if (unlikely(c->head >= c->rec.switch_po))
@@ -331,6 +337,9 @@ static void step_cycle(struct core *c)
 		issue_stage(c);
 	dispatch_stage(c);
 	fetch_stage(c);
+fetched:
+	if (unlikely(c->front.starved))
+		return;
 #ifndef NDEBUG
 	if (c->checked)
 		core_check(c);
@@ -364,22 +373,42 @@ void core_limit(struct core *c, uint64_t max_insts)
 	c->front.limit = max_insts ? next + max_insts : NEVER;
 }
 
+/* Hands the twin's stamps to the listeners. When depends on instructions alone, so that records
+ * stand in the same order in every run. */
+static void deliver_twin(struct core *c, bool all)
+{
+	struct emit *emit = c->rec.wants & WANT_TWIN ? c->rec.emit : NULL;
+
+	twin_deliver(c->twin.leads, emit, &c->rec.cycle, all);
+	c->twin.deliver_at = c->front.stream_end + TWIN_STRETCH;
+}
+
 enum core_status core_continue(struct core *c, uint64_t max_cycles)
 {
 	uint64_t end = max_cycles < NEVER - c->now ? c->now + max_cycles : NEVER;
 
 	c->progress = c->now;
+	if (c->twin.leads)
+		twin_resume(c->twin.leads);
 	if (c->rec.cycles)
 		record_begin(c);
 	while (!is_idle(c)) {
 		if (c->now >= end)
 			break;
 		step_cycle(c);
+		if (unlikely(c->front.starved))
+			return CORE_RUNNING;
+		if (unlikely(c->twin.leads) && c->front.stream_end >= c->twin.deliver_at)
+			deliver_twin(c, false);
 	}
 	if (c->rec.wants & WANT_EMPTY)
 		record_count(c);
 	if (!is_idle(c))
 		return CORE_RUNNING;
+	if (c->twin.leads) {
+		twin_drain(c->twin.leads);
+		deliver_twin(c, true);
+	}
 	return c->front.state == FETCH_OVER ? CORE_ENDED : CORE_STOPPED;
 }
 
@@ -389,13 +418,38 @@ enum core_status core_run(struct core *c, uint64_t max_insts)
 	return core_continue(c, NEVER);
 }
 
-enum core_status core_warm(struct core *c, uint64_t n)
+/* Caches, TLBs and predictors learn from an instruction. */
+static void warm_step(struct core *c, const struct guest_step *s)
 {
-	uint64_t line = ~0ull;
-	struct guest_step s;
+	const struct uop *u = uop_get(c, s->pc, s->inst);
+	uint64_t line = s->pc & ~(uint64_t)(c->cfg.mem.line_bytes - 1);
 
+	if (line != c->front.warm_line)
+		memsys_warm(c->mem, MEM_ACCESS_FETCH, s->pc, 4, s->pc);
+	c->front.warm_line = line;
+	if (u->flags & (UOP_LOAD | UOP_STORE)) {
+		lsu_first_touch(c, s->addr);
+		memsys_warm(c->mem, u->flags & UOP_STORE ? MEM_ACCESS_STORE : MEM_ACCESS_LOAD,
+			    s->addr, u->mem_bytes, s->pc);
+	}
+	if ((u->flags & UOP_CTRL) && !(s->flags & STEP_SWITCH))
+		bpred_warm(c->bpred, s->pc, &u->in, !!(s->flags & STEP_TAKEN), s->next_pc);
+}
+
+static void warm_begin(struct core *c)
+{
 	assert(c->head == c->tail);
 	memsys_quiesce(c->mem);
+	c->front.warm_line = ~0ull;
+}
+
+enum core_status core_warm(struct core *c, uint64_t n)
+{
+	struct guest_step s;
+
+	warm_begin(c);
+	if (c->twin.leads)
+		warm_begin(twin_core(c->twin.leads));
 	for (; n && c->front.state != FETCH_OVER; n--) {
 		guest_step(c->guest, &s);
 
@@ -405,20 +459,9 @@ enum core_status core_warm(struct core *c, uint64_t n)
 		if (s.flags & STEP_FAULT)
 			continue;
 
-		const struct uop *u = uop_get(c, s.pc, s.inst);
-		uint64_t l = s.pc & ~(uint64_t)(c->cfg.mem.line_bytes - 1);
-
-		if (l != line)
-			memsys_warm(c->mem, MEM_ACCESS_FETCH, s.pc, 4, s.pc);
-		line = l;
-		if (u->flags & (UOP_LOAD | UOP_STORE)) {
-			lsu_first_touch(c, s.addr);
-			memsys_warm(c->mem,
-				    u->flags & UOP_STORE ? MEM_ACCESS_STORE : MEM_ACCESS_LOAD,
-				    s.addr, u->mem_bytes, s.pc);
-		}
-		if ((u->flags & UOP_CTRL) && !(s.flags & STEP_SWITCH))
-			bpred_warm(c->bpred, s.pc, &u->in, !!(s.flags & STEP_TAKEN), s.next_pc);
+		warm_step(c, &s);
+		if (c->twin.leads)
+			warm_step(twin_core(c->twin.leads), &s);
 	}
 	if (c->front.state == FETCH_OVER)
 		return CORE_ENDED;
@@ -434,6 +477,17 @@ void core_checked(struct core *c)
 const struct core_stats *core_stats(const struct core *c)
 {
 	return &c->stats;
+}
+
+const struct core_stats *core_twin_stats(const struct core *c)
+{
+	return c->twin.leads ? &twin_core(c->twin.leads)->stats : NULL;
+}
+
+void core_forked(struct core *c)
+{
+	if (c->twin.leads)
+		twin_forked(c->twin.leads);
 }
 
 const struct memsys_stats *core_memory_stats(const struct core *c)

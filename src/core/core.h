@@ -76,6 +76,10 @@ struct core_stats {
 	    dispatch_stall[DISPATCH_STALL_COUNT]; /* cycles in which nothing dispatched, by cause */
 };
 const struct core_stats *core_stats(const struct core *c);
+/* What the run has cost the twin, once it has stopped or ended; NULL: there is no twin. */
+const struct core_stats *core_twin_stats(const struct core *c);
+/* In a host process that was forked while the core ran: its threads are not there any more. */
+void core_forked(struct core *c);
 const struct memsys_stats *core_memory_stats(const struct core *c);
 
 /* Describes machine and run for analyses. */

@@ -22,6 +22,9 @@
  */
 #include "core/pipe.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
 void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time, enum fetch_stall reason)
 {
 	c->front.state = FETCHING;
@@ -147,23 +150,26 @@ static bool fetch_access(struct core *c, uint64_t pc)
 	return false;
 }
 
+static uint64_t code_version(const struct core *c)
+{
+	return c->twin.follows ? twin_code_version(c->twin.follows) : guest_code_version(c->guest);
+}
+
 /* The registers are the guest's again: after a system call or a switch any of them may have
  * changed. */
-static void reload_registers(struct core *c)
+void fetch_registers(struct core *c)
 {
-	c->front.hart = guest_hart(c->guest);
+	c->front.hart = c->twin.follows ? twin_hart(c->twin.follows) : guest_hart(c->guest);
 	memcpy(c->front.regs, c->front.hart->x, sizeof(c->front.hart->x));
 	memcpy(c->front.regs + 32, c->front.hart->f, sizeof(c->front.hart->f));
 	c->front.regs[0] = 0;
-	c->front.code_version = guest_code_version(c->guest);
+	c->front.code_version = code_version(c);
 }
-
-#define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
 
 /* The guest has entered the kernel, or goes on elsewhere: fetch waits until that has committed. */
 static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 {
-	reload_registers(c);
+	fetch_registers(c);
 	if (flags & STEP_END)
 		c->front.ended = true;
 	if (flags & STEP_FAULT)
@@ -172,13 +178,31 @@ static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 		e->state |= ST_TRAP;
 }
 
+/* Cannot happen while both cores execute what the guest did. */
+static _Noreturn __attribute__((cold)) void twin_differs(const struct core *c, uint64_t pc,
+							 uint64_t other)
+{
+	warn("the twin core is at %#" PRIx64 " where the run was at %#" PRIx64
+	     " (instruction %" PRIu64 "); this is a bug in culprit",
+	     pc, other, c->tail);
+	abort();
+}
+
 /* The right path's next instruction, executed by the guest now. */
 static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 {
 	struct guest_step gs;
 
-	guest_step(c->guest, &gs);
-	assert(gs.pc == pc);
+	if (unlikely(c->twin.follows)) {
+		twin_step(c->twin.follows, &gs);
+		if (gs.pc != pc)
+			twin_differs(c, pc, gs.pc);
+	} else {
+		if (unlikely(c->twin.leads))
+			twin_before(c->twin.leads, c);
+		guest_step(c->guest, &gs);
+		assert(gs.pc == pc);
+	}
 
 	const struct uop *u = likely(gs.inst) ? uop_get(c, pc, gs.inst) : uop_missing(c, pc);
 	unsigned dst = u->dst;
@@ -194,8 +218,10 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 		if (u->flags & UOP_HINT)
 			e->addr = c->front.regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
 		else
-			c->front.code_version = guest_code_version(c->guest);
+			c->front.code_version = code_version(c);
 	}
+	if (unlikely(c->twin.leads))
+		twin_after(c->twin.leads, c, &gs, dst);
 	e->undo = c->front.regs[dst];
 	if (dst)
 		c->front.regs[dst] = dst < 32 ? c->front.hart->x[dst] : c->front.hart->f[dst - 32];
@@ -221,7 +247,7 @@ static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
 	if (u->dst)
 		c->front.regs[u->dst] = step->value;
 	if (step->trap)
-		reload_registers(c);
+		fetch_registers(c);
 }
 
 /* … or a wrong path's. False if it cannot be executed. */
@@ -331,16 +357,31 @@ static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_
 	return true;
 }
 
-/* Fetches a packet beginning at fetch_pc, whose line is there. */
-static void fetch_packet(struct core *c, uint32_t room)
+/* A twin has no step: the packet is left as it is, with pc next. */
+static void starve(struct core *c, uint64_t pc, uint32_t room, uint64_t end, uint32_t taken)
+{
+	c->front.starved = true;
+	c->front.pc = pc;
+	c->front.packet_room = room;
+	c->front.packet_end = end;
+	c->front.packet_taken = taken;
+}
+
+/* Fetches a packet beginning at front.pc, whose line is there, or the rest of one: until the block
+ * ends at `end`, after `taken` taken branches. */
+static void fetch_packet(struct core *c, uint32_t room, uint64_t end, uint32_t taken)
 {
 	uint64_t pc = c->front.pc;
-	uint64_t end = (pc | c->front.block_mask) + 1;
-	uint32_t taken = 0;
 
-	if (!c->front.wrong)
+	if (!c->front.wrong && !c->twin.follows)
 		guest_set_cycles(c->guest, c->now);
 	while (c->did.fetches < room && (c->front.wrong || c->tail < c->front.limit)) {
+		if (unlikely(c->twin.follows) && !c->front.wrong &&
+		    c->tail == c->front.stream_end && !twin_has_step(c->twin.follows)) {
+			starve(c, pc, room, end, taken);
+			return;
+		}
+
 		uint32_t slot = slot_of(c, c->tail);
 		struct inflight *e = &c->ring[slot];
 
@@ -484,6 +525,13 @@ void fetch_stage(struct core *c)
 		c->did.fetch_stall = c->front.reason;
 		return;
 	}
-	fetch_packet(c, room);
+	fetch_packet(c, room, (c->front.pc | c->front.block_mask) + 1, 0);
+	c->did.fetch_stall = c->did.fetches ? FETCH_OK : FETCH_BLOCKED;
+}
+
+void fetch_resume(struct core *c)
+{
+	c->front.starved = false;
+	fetch_packet(c, c->front.packet_room, c->front.packet_end, c->front.packet_taken);
 	c->did.fetch_stall = c->did.fetches ? FETCH_OK : FETCH_BLOCKED;
 }

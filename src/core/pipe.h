@@ -34,6 +34,7 @@
 #include "core/bpred/bpred.h"
 #include "core/core.h"
 #include "core/mem/mem.h"
+#include "core/twin.h"
 #include "guest/guest.h"
 #include "isa/isa.h"
 #include "trace/emit.h"
@@ -251,6 +252,14 @@ struct front_end {
 	uint64_t uop_page_number; /* page that uop_page belongs to; ~0: none */
 	struct uop_page *uop_page;
 
+	/* A twin can find no step in the middle of a packet: the cycle stops there, and goes on
+	 * when there is one. */
+	bool starved;
+	uint64_t packet_end; /* where the packet's block ends */
+	uint32_t packet_taken, packet_room;
+
+	uint64_t warm_line; /* core_warm: line of the last instruction */
+
 	/* Room. A packet's place is freed when its first instruction commits or is squashed. */
 	uint32_t packets_used;
 	uint64_t buffered; /* instructions below have arrived in the fetch buffer */
@@ -417,6 +426,14 @@ struct core {
 	struct lsu lsu;
 	struct front_end front;
 	struct recorder rec;
+
+	/* Two cores, one program (twin.h). Set in core_listen() and twin.c. */
+	struct {
+		struct twin *leads;   /* this core executes the guest, and a twin follows it */
+		struct twin *follows; /* this core is a twin: its steps are the leader's */
+		uint64_t *dispatched; /* twin: by slot, when it was dispatched; else NULL */
+		uint64_t deliver_at;  /* leader: po at which stamps are handed over next */
+	} twin;
 
 	struct guest *guest;
 	struct memsys *mem;
@@ -594,6 +611,11 @@ void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time,
 		    enum fetch_stall reason);
 /* The memory system's answer to the access with that token. */
 void fetch_done(struct core *c, uint64_t token, const struct mem_result *r);
+/* Goes on in the middle of the packet in which a twin was starved. */
+void fetch_resume(struct core *c);
+/* The registers are the guest's again. */
+void fetch_registers(struct core *c);
+#define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
 /* The L1I takes requests again. */
 void fetch_wake(struct core *c);
 

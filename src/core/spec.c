@@ -18,7 +18,8 @@
 
 static uint64_t spec_load(const struct core *c, uint64_t addr, unsigned size)
 {
-	uint64_t value = guest_peek(c->guest, addr, size);
+	uint64_t value = c->twin.follows ? twin_peek(c->twin.follows, addr, size)
+					 : guest_peek(c->guest, addr, size);
 
 	if (likely(!(c->front.overlay_filter & (FILTER_BIT(addr) | FILTER_BIT(addr + size - 1)))))
 		return value;

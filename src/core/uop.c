@@ -325,7 +325,7 @@ const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in)
 	if (likely(u && (in ? u->in.word == in->word : u->version == c->front.code_version)))
 		return u;
 	if (ask)
-		in = guest_fetch(c->guest, pc);
+		in = c->twin.follows ? twin_fetch(c->twin.follows, pc) : guest_fetch(c->guest, pc);
 	if (!in)
 		return NULL;
 	if (u && u->in.word == in->word) {

@@ -280,13 +280,27 @@ enum guest_status guest_run(struct guest *g, uint64_t max_insts)
 	return status(g);
 }
 
+static void enter_kernel(struct guest *g)
+{
+	if (unlikely(g->on_kernel))
+		g->on_kernel(g->on_kernel_ctx);
+}
+
+void guest_on_kernel(struct guest *g, void (*fn)(void *ctx), void *ctx)
+{
+	g->on_kernel = fn;
+	g->on_kernel_ctx = ctx;
+}
+
 void guest_step(struct guest *g, struct guest_step *out)
 {
 	struct thread *t;
 	enum engine_exit why;
 
-	if (unlikely(g->stalled))
+	if (unlikely(g->stalled)) {
+		enter_kernel(g);
 		guest_settle(g);
+	}
 	t = g->cur;
 	out->flags = 0;
 	why = engine_step(g->engine, &t->hart, out);
@@ -305,10 +319,12 @@ void guest_step(struct guest *g, struct guest_step *out)
 		} else if (why != ENGINE_INTERRUPTED) {
 			out->flags = flags | STEP_FAULT;
 		}
+		enter_kernel(g);
 		handle(g, why);
 		if (unlikely(g->family.run_here))
 			run_to_the_end(g);
 	}
+	enter_kernel(g);
 	{
 		uint64_t pc = t->hart.pc;
 
@@ -389,6 +405,11 @@ void guest_interrupt(struct guest *g)
 uint64_t guest_peek(const struct guest *g, uint64_t addr, unsigned size_bytes)
 {
 	return mem_peek(&g->mem, addr, size_bytes);
+}
+
+unsigned guest_code(const struct guest *g, uint64_t pc, uint32_t *word)
+{
+	return mem_peek_code(&g->mem, pc, word);
 }
 
 const struct inst *guest_fetch(struct guest *g, uint64_t pc)

@@ -161,6 +161,10 @@ struct engine *guest_engine(struct guest *g);
  */
 void guest_set_cycles(struct guest *g, uint64_t cycles);
 
+/* In guest_step, fn(ctx) is called before the kernel does anything: until then the guest has done
+ * nothing but execute instructions. NULL: no call. */
+void guest_on_kernel(struct guest *g, void (*fn)(void *ctx), void *ctx);
+
 /* Async-signal-safe: makes guest_run return soon with GUEST_RUNNING. */
 void guest_interrupt(struct guest *g);
 
@@ -170,6 +174,9 @@ uint64_t guest_peek(const struct guest *g, uint64_t addr, unsigned size_bytes);
 /* The decoded instruction at pc, from the same cache as execution; NULL if pc is not executable.
  * Valid until the next guest_step, guest_run or guest_fetch. */
 const struct inst *guest_fetch(struct guest *g, uint64_t pc);
+/* The bytes of the instruction at pc as they stand in memory, 2 or 4 of them; 0 if there is none. May
+ * be called by another thread while guest_step executes instructions. */
+unsigned guest_code(const struct guest *g, uint64_t pc, uint32_t *word);
 /* Another number when guest_fetch may answer otherwise than before for a pc where it has found an
  * instruction. */
 uint64_t guest_code_version(const struct guest *g);

@@ -6,10 +6,10 @@ void emit_full_mid_cycle(struct emit *e, struct rec_cycle **begun)
 {
 	struct rec_cycle kept;
 
-	if (*begun)
+	if (begun && *begun)
 		kept = **begun;
 	e->full(e);
-	if (*begun) {
+	if (begun && *begun) {
 		*begun = emit_begin_cycle(e);
 		**begun = kept;
 	}

@@ -58,7 +58,7 @@ struct emit {
 	bool stop; /* set in full(): the listener cannot go on, end the run soon */
 };
 
-/* Hands over a batch that has no room for another inst record. */
+/* Hands over a batch that has no room for another inst or twin record. */
 void emit_full_mid_cycle(struct emit *e, struct rec_cycle **begun);
 
 /* True if one more cycle record and ninsts inst records fit into the batch. */
@@ -127,11 +127,11 @@ static inline struct rec_miss *emit_miss(struct emit *e)
 {
 	return &e->misses[e->nmisses++];
 }
-/* Where a twin is wanted. A batch without room for one more is full. */
-static inline struct rec_twin *emit_twin(struct emit *e)
+/* Where a twin is wanted. A full batch goes ahead of its cycle, as in emit_insts(). */
+static inline struct rec_twin *emit_twin(struct emit *e, struct rec_cycle **begun)
 {
 	if (__builtin_expect(e->ntwins == e->max_twins, 0))
-		e->full(e);
+		emit_full_mid_cycle(e, begun);
 	return &e->twins[e->ntwins++];
 }
 

@@ -109,6 +109,8 @@ int mem_write(struct guest_mem *m, uint64_t addr, const void *src, size_t n);
 int64_t mem_read_string(const struct guest_mem *m, char *dst, uint64_t addr, size_t size_bytes);
 /* The host wrote into the guest's range on its own: tells the engine if there was code. */
 void mem_written(struct guest_mem *m, uint64_t addr, uint64_t n);
+/* The instruction at pc: its bytes, 2 or 4, in *word, or 0 if it cannot be fetched. */
+unsigned mem_peek_code(const struct guest_mem *m, uint64_t pc, uint32_t *word);
 /* Reads what is readable, zero elsewhere. Never faults. */
 uint64_t mem_peek(const struct guest_mem *m, uint64_t addr, unsigned size_bytes);
 

@@ -144,3 +144,31 @@ uint64_t mem_peek(const struct guest_mem *m, uint64_t addr, unsigned size_bytes)
 	}
 	return value;
 }
+
+/* Two bytes of code. */
+static bool peek_half(const struct guest_mem *m, uint64_t pc, uint16_t *half)
+{
+	bool bus;
+
+	if ((pc & 1) || !check(m, pc, 2, MEM_X, &bus))
+		return false;
+	if (unlikely(bus))
+		return copy_by_kernel(m->base + pc, (uint8_t *)half, 2, false) == 0;
+	memcpy(half, m->base + pc, 2);
+	return true;
+}
+
+unsigned mem_peek_code(const struct guest_mem *m, uint64_t pc, uint32_t *word)
+{
+	uint16_t half[2] = { 0, 0 };
+
+	if (!peek_half(m, pc, &half[0]))
+		return 0;
+	*word = half[0];
+	if ((half[0] & 3) != 3)
+		return 2;
+	if (!peek_half(m, pc + 2, &half[1]))
+		return 0;
+	*word |= (uint32_t)half[1] << 16;
+	return 4;
+}

@@ -42,6 +42,8 @@ struct guest {
 	bool stalled; /* every thread waits: guest_settle was interrupted */
 	volatile sig_atomic_t interrupted;
 	uint64_t tick_base;
+	void (*on_kernel)(void *ctx); /* see guest_on_kernel */
+	void *on_kernel_ctx;
 
 	/* by owner: each part's header says who that is */
 	struct guest_config config;

@@ -55,6 +55,8 @@ struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds)
 	assert_int_equal(stats.insts, guest_insts(g) + stats.faults);
 	if (!k->ends_badly)
 		assert_int_equal(guest_exit_status(g), 0);
+	if (k->twin)
+		*k->twin = *core_twin_stats(c);
 	core_free(c);
 	guest_free(g);
 	return stats;

@@ -28,8 +28,9 @@ struct kernel_run {
 	bool check;	       /* core_check in every cycle */
 	const char *program;   /* instead of kernels: its path; then args */
 	const char *const *args;
-	bool ends_badly;    /* it need not exit with 0 */
-	const int *streams; /* of the guest; NULL: the test's */
+	bool ends_badly;	 /* it need not exit with 0 */
+	struct core_stats *twin; /* gets the twin's, if not NULL */
+	const int *streams;	 /* of the guest; NULL: the test's */
 };
 
 /* The run's statistics; fails the test if anything is wrong. */
