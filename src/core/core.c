@@ -152,6 +152,19 @@ static void memory_wake(void *ctx, uint32_t caches)
 		fetch_wake(ctx);
 }
 
+static void memory_asker(void *ctx, uint64_t token, struct mem_asker *who)
+{
+	if ((token & TOKEN_KIND) == TOKEN_FETCH)
+		fetch_asker(ctx, who);
+	else
+		lsu_asker(ctx, token, who);
+}
+
+static void memory_miss(void *ctx, const struct rec_miss *m)
+{
+	record_miss(ctx, m);
+}
+
 struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
 		      struct err *e)
 {
@@ -173,7 +186,11 @@ struct core *core_new(const struct core_config *config, struct guest *g, struct 
 	set_sizes(c);
 	allocate(c);
 
-	struct memsys_callbacks callbacks = { .ctx = c, .done = memory_done, .wake = memory_wake };
+	struct memsys_callbacks callbacks = { .ctx = c,
+					      .done = memory_done,
+					      .wake = memory_wake,
+					      .asker = memory_asker,
+					      .miss = memory_miss };
 
 	c->mem = memsys_new(&config->mem, &callbacks);
 
@@ -207,6 +224,7 @@ void core_listen(struct core *c, struct emit *emit)
 	assert(c->head == c->tail);
 	c->rec.emit = emit;
 	c->rec.wants = emit ? emit->wants : 0;
+	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
 	c->rec.cycles = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
@@ -389,12 +407,18 @@ enum core_status core_run(struct core *c, uint64_t max_insts)
 	return core_continue(c, NEVER);
 }
 
+void core_cut(struct core *c)
+{
+	memsys_cut(c->mem, c->now);
+}
+
 enum core_status core_warm(struct core *c, uint64_t n)
 {
 	uint64_t line = ~0ull;
 	struct guest_step s;
 
 	assert(c->head == c->tail);
+	core_cut(c);
 	memsys_quiesce(c->mem);
 	for (; n && c->front.state != FETCH_OVER; n--) {
 		guest_step(c->guest, &s);
