@@ -153,6 +153,19 @@ static void memory_wake(void *ctx, uint32_t caches)
 		fetch_wake(ctx);
 }
 
+static void memory_asker(void *ctx, uint64_t token, struct mem_asker *who)
+{
+	if ((token & TOKEN_KIND) == TOKEN_FETCH)
+		fetch_asker(ctx, who);
+	else
+		lsu_asker(ctx, token, who);
+}
+
+static void memory_miss(void *ctx, const struct rec_miss *m)
+{
+	record_miss(ctx, m);
+}
+
 struct core *core_new(const struct machine *config, struct guest *g, struct emit *emit,
 		      struct err *e)
 {
@@ -174,7 +187,11 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 	set_sizes(c);
 	allocate(c);
 
-	struct memsys_callbacks callbacks = { .ctx = c, .done = memory_done, .wake = memory_wake };
+	struct memsys_callbacks callbacks = { .ctx = c,
+					      .done = memory_done,
+					      .wake = memory_wake,
+					      .asker = memory_asker,
+					      .miss = memory_miss };
 
 	c->mem = memsys_new(&config->mem, &callbacks);
 
@@ -210,6 +227,7 @@ void core_listen(struct core *c, struct emit *emit)
 	c->rec.wants = emit ? emit->wants : 0;
 	if (c->rec.wants & WANT_TWIN && !c->twin.leads)
 		c->twin.leads = twin_new(c);
+	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
 	c->rec.cycles = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
@@ -418,6 +436,11 @@ enum core_status core_run(struct core *c, uint64_t max_insts)
 	return core_continue(c, NEVER);
 }
 
+void core_cut(struct core *c)
+{
+	memsys_cut(c->mem, c->now);
+}
+
 /* Caches, TLBs and predictors learn from an instruction. */
 static void warm_step(struct core *c, const struct guest_step *s)
 {
@@ -439,6 +462,7 @@ static void warm_step(struct core *c, const struct guest_step *s)
 static void warm_begin(struct core *c)
 {
 	assert(c->head == c->tail);
+	core_cut(c);
 	memsys_quiesce(c->mem);
 	c->front.warm_line = ~0ull;
 }

@@ -50,6 +50,8 @@ void core_limit(struct core *c, uint64_t max_insts);
 /* Runs n instructions functionally and lets caches, TLBs and predictors learn from them. No time
  * passes. Only while the pipeline is empty. */
 enum core_status core_warm(struct core *c, uint64_t n);
+/* The run, or its timed part, is over: misses in progress get their records now (WANT_MISSES). */
+void core_cut(struct core *c);
 /* The guest has moved on without the core (guest_run): fetch goes on from where it is now. Only
  * while the pipeline is empty. */
 void core_attach(struct core *c);

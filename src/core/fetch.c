@@ -79,6 +79,15 @@ void fetch_done(struct core *c, uint64_t token, const struct mem_result *r)
 	c->front.time = max_u64(c->now, r->ready - min_u64(r->ready, c->front.l1i_latency));
 }
 
+void fetch_asker(const struct core *c, struct mem_asker *who)
+{
+	*who = (struct mem_asker){ .pc = c->front.pc,
+				   .po = c->tail,
+				   .seq = c->front.seq,
+				   .kind = MISS_FETCH,
+				   .wrong = c->front.wrong };
+}
+
 void fetch_wake(struct core *c)
 {
 	if (c->front.state == FETCHING && c->front.time == NEVER)

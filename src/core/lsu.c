@@ -169,6 +169,7 @@ void lsu_dispatch_store(struct core *c, uint64_t po)
 	s->addr = e->addr;
 	s->size = e->u->mem_bytes;
 	s->po = po;
+	s->seq = e->seq;
 	s->pc = e->u->pc;
 	s->loads = 0;
 	s->addr_known = s->data_ready = s->done = 0;
@@ -268,16 +269,49 @@ void lsu_store_data(struct core *c, uint32_t slot)
 	wake_loads(c, s, WAIT_DATA);
 }
 
+/* A load or hint in flight, as the record of its miss says it. */
+static struct mem_asker asker_of(const struct core *c, uint32_t slot)
+{
+	const struct inflight *e = &c->ring[slot];
+
+	return (struct mem_asker){ .pc = e->u->pc,
+				   .po = po_of(c, slot),
+				   .seq = e->seq,
+				   .kind = e->uflags & UOP_HINT	    ? MISS_HINT
+					   : e->uflags & UOP_ATOMIC ? MISS_ATOMIC
+								    : MISS_LOAD,
+				   .wrong = e->state & ST_WRONG };
+}
+
+void lsu_asker(const struct core *c, uint64_t token, struct mem_asker *who)
+{
+	if ((token & TOKEN_KIND) == TOKEN_LOAD) {
+		*who = asker_of(c, token_po(token) & c->mask);
+	} else if ((token & TOKEN_KIND) == TOKEN_STORE) {
+		const struct sq_entry *s = store_at(c, token & ~TOKEN_KIND);
+
+		*who = (struct mem_asker){
+			.pc = s->pc, .po = s->po, .seq = s->seq, .kind = MISS_STORE
+		};
+	} else {
+		*who = c->lsu.hint_asker;
+	}
+}
+
 /* Hints go to the cache as loads that nobody waits for, in order, as it has MSHRs for them. */
 static void send_hints(struct core *c)
 {
 	uint32_t sent = 0;
 	struct mem_result r;
 
-	while (sent < c->lsu.nhints &&
-	       memsys_load(c->mem, c->now, c->lsu.hints[sent].addr, 1, 0, TOKEN_HINT,
-			   c->lsu.hints[sent].flags, &r) != MEM_RETRY)
-		sent++;
+	for (; sent < c->lsu.nhints; sent++) {
+		const struct hint *h = &c->lsu.hints[sent];
+
+		c->lsu.hint_asker = h->who;
+		if (memsys_load(c->mem, c->now, h->addr, 1, 0, TOKEN_HINT, h->flags, &r) ==
+		    MEM_RETRY)
+			break;
+	}
 	c->lsu.nhints -= sent;
 	if (!c->lsu.nhints)
 		return;
@@ -302,15 +336,17 @@ bool lsu_hint_fits(const struct core *c, const struct uop *u)
 void lsu_hint(struct core *c, const struct inflight *e)
 {
 	uint32_t flags = lsu_mem_flags(e->u->ideal, 0, 0);
+	struct mem_asker who = asker_of(c, (uint32_t)(e - c->ring));
 
 	if (e->addr < LOWEST_MAPPED || e->addr >= GUEST_ADDR_LIMIT)
 		return;
 	if (!hint_waits(c, e->u)) {
+		c->lsu.hint_asker = who;
 		memsys_prefetch(c->mem, c->now, e->u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D,
-				e->addr, flags);
+				e->addr, TOKEN_HINT, flags);
 		return;
 	}
-	c->lsu.hints[c->lsu.nhints++] = (struct hint){ e->addr, flags };
+	c->lsu.hints[c->lsu.nhints++] = (struct hint){ e->addr, flags, who };
 	send_hints(c);
 }
 

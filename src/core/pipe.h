@@ -162,7 +162,7 @@ enum load_wait {
  * size. */
 struct sq_entry {
 	uint64_t addr;
-	uint64_t po;
+	uint64_t po, seq;
 	uint64_t pc;
 	uint64_t loads; /* po of the youngest load that depends on it; 0: none */
 	uint64_t
@@ -351,8 +351,10 @@ struct lsu {
 	struct hint {
 		uint64_t addr;
 		uint32_t flags; /* enum mem_flag */
+		struct mem_asker who;
 	} hints[HINTS_MAX];
 	uint32_t nhints;
+	struct mem_asker hint_asker; /* of the one that is being sent */
 
 	uint64_t *touched; /* one bit per page that was touched; NULL: no page faults */
 	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
@@ -597,6 +599,8 @@ void lsu_hint(struct core *c, const struct inflight *e);
 /* The memory system's answers: to the load, and to the store with that number in the queue. */
 void lsu_load_done(struct core *c, uint64_t token, const struct mem_result *r);
 void lsu_store_done(struct core *c, uint64_t number);
+/* The load, store or hint that makes the request with this token now. */
+void lsu_asker(const struct core *c, uint64_t token, struct mem_asker *who);
 /* The L1D takes requests again. */
 void lsu_wake(struct core *c);
 /* True the first time that right-path code touches a page. */
@@ -616,6 +620,8 @@ void fetch_resume(struct core *c);
 /* The registers are the guest's again. */
 void fetch_registers(struct core *c);
 #define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
+/* The instruction for which fetch makes its request now. */
+void fetch_asker(const struct core *c, struct mem_asker *who);
 /* The L1I takes requests again. */
 void fetch_wake(struct core *c);
 
@@ -681,6 +687,8 @@ void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
 void record_switch(struct core *c);
 void record_misses(struct core *c); /* after completions: what misses are out */
 void record_head(struct core *c);   /* when nothing has committed: what the oldest waits for */
+/* A miss is over (WANT_MISSES). */
+void record_miss(struct core *c, const struct rec_miss *m);
 
 /* check.c */
 void core_check(const struct core *c);

@@ -216,6 +216,15 @@ void record_head(struct core *c)
 		c->rec.flags |= RC_HEAD_L1MISS;
 }
 
+void record_miss(struct core *c, const struct rec_miss *m)
+{
+	struct emit *e = c->rec.emit;
+
+	if (unlikely(e->nmisses >= e->max_misses))
+		emit_full_mid_cycle(e, &c->rec.cycle);
+	*emit_miss(e) = *m;
+}
+
 /* `repeat` has 32 bits; a longer silence takes several records. */
 static void record_more(struct core *c, struct rec_cycle r, uint64_t repeat)
 {

@@ -56,18 +56,29 @@ static inline void tlb_hit(struct memsys *ms, bool fetch, uint32_t index)
 
 /* An access of the core within one line. */
 struct access {
-	uint64_t now, vaddr, line, pc;
+	uint64_t now, vaddr, line, pc, token;
 	enum req_kind kind;
 	uint32_t flags; /* enum mem_flag */
 	bool write;	/* makes the line dirty */
 	bool through;	/* is also written to the level below */
 };
 
+static void observe_hit(struct memsys *ms, struct cache *c, const struct access *a, bool first_use)
+{
+	struct mem_asker asker;
+
+	prefetch_observe(
+	    ms, c, &(struct pf_access){ .line = a->line, .pc = a->pc, .first_use = first_use },
+	    miss_ask(ms, a->token, &asker), a->now);
+}
+
 /* The line is on its way, and when it comes is known. */
 static void join_known(struct memsys *ms, struct cache *c, const struct access *a, struct mshr *m,
 		       struct mem_result *r)
 {
 	struct mem_cache_stats *st = &ms->stats.cache[c->id];
+	struct mem_asker asker;
+	const struct mem_asker *who = miss_ask(ms, a->token, &asker);
 	uint64_t hit = a->now + hit_latency(c, a->kind, a->flags);
 
 	st->misses++;
@@ -79,10 +90,12 @@ static void join_known(struct memsys *ms, struct cache *c, const struct access *
 	r->miss = (uint32_t)(r->ready - hit);
 	r->queue = min_u64(m->self.queue, r->miss);
 	m->dirty |= a->write;
+	if (who)
+		miss_join_line(ms, c, m, who, a->now);
 	if (m->prefetch) {
 		m->prefetch = false;
 		st->prefetches_useful++;
-		prefetch_observe(ms, c, a->line, a->pc, false, true, a->now);
+		observe_hit(ms, c, a, true);
 	}
 }
 
@@ -97,7 +110,7 @@ static enum now_reply line_now(struct memsys *ms, struct cache *c, struct access
 	if (likely(index >= 0)) {
 		r->events = cache_hit(ms, c, (uint32_t)index, a->write);
 		if (c->pf && (r->events || c->pf->hits))
-			prefetch_observe(ms, c, a->line, a->pc, false, r->events, a->now);
+			observe_hit(ms, c, a, r->events);
 		return NOW_DONE;
 	}
 	if (misses_are_ideal(c, a->kind, a->flags)) {
@@ -125,7 +138,8 @@ static enum now_reply line_now(struct memsys *ms, struct cache *c, struct access
 
 /* What can be said at once about an access within one line. */
 static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind kind,
-				 uint64_t vaddr, uint64_t pc, uint32_t flags, struct mem_result *r)
+				 uint64_t vaddr, uint64_t pc, uint64_t token, uint32_t flags,
+				 struct mem_result *r)
 {
 	bool fetch = kind == REQ_FETCH;
 	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
@@ -133,6 +147,7 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 			    .vaddr = vaddr,
 			    .line = vaddr >> ms->line_shift,
 			    .pc = pc,
+			    .token = token,
 			    .kind = kind,
 			    .flags = flags,
 			    .write = kind == REQ_STORE || flags & MEM_EXCLUSIVE,
@@ -199,6 +214,7 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 	req->events = events;
 	req->start = now;
 	req->owner = j;
+	miss_ask(ms, token, &req->who);
 	if (events & MEM_EV_TLB_MISS)
 		tlb_miss(ms, req, now);
 	else
@@ -235,13 +251,13 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 		refuse(ms, c, r, MEM_NEVER);
 		return MEM_RETRY;
 	}
-	ra = access_now(ms, now, kind, vaddr, pc, flags, &a);
+	ra = access_now(ms, now, kind, vaddr, pc, token, flags, &a);
 	if (ra == NOW_RETRY) {
 		*r = a;
 		return MEM_RETRY;
 	}
 	/* ports count an access once */
-	rb = access_now(ms, now, kind, second, pc, flags | MEM_IDEAL_BW, &b);
+	rb = access_now(ms, now, kind, second, pc, token, flags | MEM_IDEAL_BW, &b);
 	if (rb == NOW_RETRY) { /* a prefetch that the first half set off took the last MSHR */
 		rb = NOW_SLOW;
 		b.events = 0;
@@ -316,7 +332,7 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 	if (unlikely((vaddr ^ end) >> ms->line_shift))
 		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),
 				    pc, token, flags, r);
-	switch (access_now(ms, now, kind, vaddr, pc, flags, r)) {
+	switch (access_now(ms, now, kind, vaddr, pc, token, flags, r)) {
 	case NOW_DONE:
 		return MEM_DONE;
 	case NOW_RETRY:
@@ -350,14 +366,16 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
 }
 
 bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
-		     uint32_t flags)
+		     uint64_t token, uint32_t flags)
 {
 	bool fetch = cache == MEM_L1I;
+	struct mem_asker asker;
 
 	assert(cache <= MEM_L1D);
 	if ((fetch ? ms->has_itlb : ms->has_dtlb) &&
 	    !(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)) &&
 	    tags_peek(fetch ? &ms->itlb : &ms->dtlb, vaddr >> ms->page_shift) < 0)
 		return false;
-	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0, now);
+	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0,
+				  miss_ask(ms, token, &asker), now);
 }

@@ -123,6 +123,7 @@ static struct mshr *mshr_alloc(struct cache *c, const struct req *for_req)
 				.pc = for_req->pc,
 				.token = for_req->token,
 				.flags = for_req->flags,
+				.who = for_req->who,
 				.kind = REQ_CHILD,
 				.cache = c->next,
 				.owner = m };
@@ -401,11 +402,23 @@ static void merge(struct memsys *ms, struct cache *c, struct mshr *m, struct req
 	}
 	if (is_write(req))
 		m->dirty = true;
+	if (unlikely(ms->misses != NULL))
+		miss_join_line(ms, c, m, &req->who, t);
 	if (m->known)
 		target_known(ms, m, req, t);
 	else
 		mshr_add_target(m, req);
 	ms->changes++;
+}
+
+static void observe(struct memsys *ms, struct cache *c, const struct req *req, bool miss,
+		    bool first_use, uint64_t t)
+{
+	prefetch_observe(
+	    ms, c,
+	    &(struct pf_access){
+		.line = req->line, .pc = req->pc, .miss = miss, .first_use = first_use },
+	    &req->who, t);
 }
 
 /* req is at its cache in cycle t and has its port: hit, merge, miss, or wait for an MSHR. */
@@ -430,7 +443,7 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		if (c->id <= MEM_L1D)
 			req->events |= ev;
 		if (trains(req))
-			prefetch_observe(ms, c, req->line, req->pc, false, ev, t);
+			observe(ms, c, req, false, ev, t);
 		if (req->kind == REQ_WRITE) {
 			req_free(ms, req);
 			return;
@@ -465,10 +478,15 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	st->misses++;
 	if (m) {
 		bool pf = m->prefetch && !req->prefetch;
+		struct mem_asker who = req->who;
 
 		merge(ms, c, m, req, t);
 		if (pf)
-			prefetch_observe(ms, c, m->self.line, m->self.pc, false, true, t);
+			prefetch_observe(ms, c,
+					 &(struct pf_access){ .line = m->self.line,
+							      .pc = m->self.pc,
+							      .first_use = true },
+					 &who, t);
 		return;
 	}
 	req->events |= c->miss_event;
@@ -478,9 +496,11 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	m->dirty = is_write(req);
 	m->self.prefetch = req->prefetch;
 	mshr_add_target(m, req);
+	if (unlikely(ms->misses != NULL))
+		miss_begin_line(ms, c, m, &req->who, t);
 	mem_schedule(ms, t + first_latency(c, req), DUE_ARRIVE, &m->self);
 	if (trains(req))
-		prefetch_observe(ms, c, req->line, req->pc, true, false, t);
+		observe(ms, c, req, true, false, t);
 }
 
 uint64_t book_port(struct cache *c, uint64_t line, uint64_t t)
@@ -542,6 +562,8 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 	enum install_mode mode = m->self.flags & MEM_IDEAL_BW ? INSTALL_FREE : INSTALL_TIMED;
 
 	ms->changes++;
+	if (unlikely(ms->misses != NULL))
+		miss_end_line(ms, c, m, t);
 	mshr_free(c, m);
 	cache_install(ms, c, line, state, t, mode);
 	while (c->wait_head) {
@@ -562,7 +584,8 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 		ms->wake |= 1u << c->id;
 }
 
-bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, uint64_t t)
+bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
+			const struct mem_asker *who, uint64_t t)
 {
 	struct req req = { .line = line, .addr = line << ms->line_shift, .pc = pc };
 	struct mshr *m;
@@ -578,6 +601,10 @@ bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint6
 	m = mshr_alloc(c, &req);
 	m->prefetch = true;
 	m->self.prefetch = 1;
+	if (unlikely(ms->misses != NULL))
+		miss_begin_line(ms, c, m,
+				who ? who : &(struct mem_asker){ .pc = pc, .kind = MISS_PREFETCH },
+				t);
 	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, &m->self);
 	return true;
 }

@@ -116,8 +116,9 @@ struct req {
 	uint32_t events;     /* enum mem_event */
 	uint32_t flags;	     /* enum mem_flag */
 	uint32_t xlat, queue;
-	uint8_t kind;  /* enum req_kind */
-	uint8_t cache; /* where it is or goes to */
+	struct mem_asker who; /* while somebody listens to misses */
+	uint8_t kind;	      /* enum req_kind */
+	uint8_t cache;	      /* where it is or goes to */
 	uint8_t level;
 	uint8_t prefetch; /* REQ_CHILD: nobody waits for it (yet) */
 };
@@ -191,6 +192,8 @@ struct page_walk {
 	struct req *head, *tail;
 	struct page_walk *next; /* in the queue for a walker */
 	struct req load;
+	uint64_t since;	 /* wants a walker */
+	uint32_t queued; /* cycles that it waited for one */
 	uint32_t missed_stlb;
 	int8_t depth; /* of the entry being loaded: 2 root … 0 leaf */
 	uint8_t phase;
@@ -283,7 +286,8 @@ struct memsys {
 	struct page_walk *walk_head, *walk_tail;
 	struct tag_array walk_cache;
 	bool has_walk_cache;
-	uint32_t wake; /* caches to report by wake() at the end of the event */
+	uint32_t wake;		  /* caches to report by wake() at the end of the event */
+	struct miss_list *misses; /* records in progress; NULL: nobody listens */
 
 	struct memsys_stats stats;
 };
@@ -327,7 +331,10 @@ void mem_schedule(struct memsys *ms, uint64_t time, enum due_kind kind, void *p)
 void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail, uint32_t step,
 		 uint8_t beat_shift, uint8_t level);
 void mem_lookup(struct memsys *ms, struct req *req, uint64_t t);
-bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, uint64_t t);
+/* Asks for a line unless it is there or on its way; false if no MSHR is free. who (may be NULL):
+ * the instruction that causes it. */
+bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
+			const struct mem_asker *who, uint64_t t);
 /* A zeroed request; the caller has seen that ms->nreq_free is not 0. */
 struct req *req_alloc(struct memsys *ms);
 void req_free(struct memsys *ms, struct req *req);
@@ -342,6 +349,9 @@ void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_
 		uint32_t flags, uint64_t t);
 /* Books a line on a bus; returns the cycle of its leading beat. */
 uint64_t bus_grant(struct data_bus *b, uint64_t t, uint64_t *busy);
+
+/* setup.c: true if the miss has gone, or will go, to memory, as far as is known. */
+bool mshr_goes_to_memory(const struct mshr *m);
 
 /* fill.c: tags change hands */
 enum install_mode {
@@ -396,7 +406,24 @@ struct prefetcher {
 };
 extern const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT];
 /* Shows a demand access to c's prefetcher and issues what it asks for. */
-void prefetch_observe(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, bool miss,
-		      bool first_use, uint64_t t);
+void prefetch_observe(struct memsys *ms, struct cache *c, const struct pf_access *a,
+		      const struct mem_asker *who, uint64_t t);
+
+/* miss.c: records of misses. All but miss_ask() only while ms->misses is not NULL; a cache that is
+ * no L1 has no records. */
+struct miss_list;
+/* The instruction whose access has this token; NULL: nobody listens. */
+const struct mem_asker *miss_ask(const struct memsys *ms, uint64_t token, struct mem_asker *who);
+void miss_begin_line(struct memsys *ms, const struct cache *c, const struct mshr *m,
+		     const struct mem_asker *who, uint64_t t);
+/* Another request for a line on its way. */
+void miss_join_line(struct memsys *ms, const struct cache *c, const struct mshr *m,
+		    const struct mem_asker *who, uint64_t t);
+/* The line is filled. */
+void miss_end_line(struct memsys *ms, const struct cache *c, const struct mshr *m, uint64_t t);
+/* The same for an L1 TLB miss. */
+void miss_begin_walk(struct memsys *ms, const struct page_walk *w, const struct mem_asker *who);
+void miss_join_walk(struct memsys *ms, const struct page_walk *w, uint64_t t);
+void miss_end_walk(struct memsys *ms, const struct page_walk *w, uint64_t t);
 
 #endif

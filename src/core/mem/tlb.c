@@ -116,6 +116,8 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	req->events |= MEM_EV_TLB_MISS;
 	if (w) {
 		walk_add(w, req);
+		if (unlikely(ms->misses != NULL))
+			miss_join_walk(ms, w, t);
 		return;
 	}
 	for (w = ms->walk; w->phase != WALK_FREE; w++)
@@ -123,6 +125,8 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	ms->nwalks++;
 	*w = (struct page_walk){ .vpn = vpn, .start = t, .fetch = fetch, .phase = WALK_FIXED };
 	walk_add(w, req);
+	if (unlikely(ms->misses != NULL))
+		miss_begin_walk(ms, w, &req->who);
 	if (ms->has_stlb) {
 		ms->stats.stlb.accesses++;
 		index = tags_find(&ms->stlb, vpn);
@@ -155,6 +159,8 @@ static void walk_load(struct memsys *ms, struct page_walk *w, uint64_t t)
 				.start = t,
 				.flags = w->head->flags & MEM_IDEAL_BW,
 				.cache = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D };
+	w->load.who = w->head->who;
+	w->load.who.kind = MISS_WALK;
 	ms->stats.walk_loads++;
 	if (w->load.cache == MEM_L1D)
 		mem_lookup(ms, &w->load, t);
@@ -165,6 +171,7 @@ static void walk_load(struct memsys *ms, struct page_walk *w, uint64_t t)
 static void walk_begin(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	ms->walkers_busy++;
+	w->queued = (uint32_t)(t - w->since);
 	w->phase = WALK_LOADING;
 	w->depth = (int8_t)walk_start_depth(ms, w->vpn);
 	walk_load(ms, w, t);
@@ -181,6 +188,8 @@ static void walk_done(struct memsys *ms, struct page_walk *w, uint64_t t)
 			tlb_put(&ms->stlb, w->vpn);
 	}
 	tlb_put(w->fetch ? &ms->itlb : &ms->dtlb, w->vpn);
+	if (unlikely(ms->misses != NULL))
+		miss_end_walk(ms, w, t);
 	w->phase = WALK_FREE;
 	ms->nwalks--;
 	ms->wake |= 1u << MEM_L1I | 1u << MEM_L1D;
@@ -194,6 +203,7 @@ static void walk_done(struct memsys *ms, struct page_walk *w, uint64_t t)
 
 void walk_event(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
+	w->since = t;
 	if (w->phase == WALK_FIXED) {
 		walk_done(ms, w, t);
 	} else if (ms->walkers_busy < ms->cfg.walkers) {
