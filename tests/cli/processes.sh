@@ -74,7 +74,7 @@ test_266_signals_between_processes_arrive_as_they_were_sent() {
 }
 
 test_987_the_guests_ipc_is_not_the_hosts() {
-	ipcs -a >"$tmp/before" 2>/dev/null || return 0
+	ipcs -a >"$tmp/before" 2>/dev/null || skip "no ipcs"
 	run sim --functional -- "$GUESTS/ipc" keep
 	status_is 0
 	out_is "kept"

@@ -266,7 +266,7 @@ test_a_name_without_a_slash_is_found_in_the_sysroot() {
 }
 
 test_the_hosts_loader_has_nothing_to_say() {
-	[ -e /etc/ld.so.cache ] || return 0
+	[ -e /etc/ld.so.cache ] || skip "this machine has no /etc/ld.so.cache"
 	sim -- "$GUESTS/answers" exists /etc/ld.so.cache
 	status_is 1
 	mkdir -p "$tmp/root/etc"

@@ -113,7 +113,7 @@ test_what_a_run_makes_is_its_own() {
 	mkdir -p "$tmp/work" "$tmp/over"
 	unshare --mount sh -c 'mount -t tmpfs none "$1" && mkdir "$1/u" "$1/w" &&
 		mount -t overlay none -o "lowerdir=$2,upperdir=$1/u,workdir=$1/w" "$2"' sh "$tmp/over" "$tmp/work" 2>/dev/null ||
-		return 0 # this system does not let us
+		skip "this system has no overlays in a mount namespace"
 	run sim --machine eyerman2006 --analyze cpistack -o "$tmp/m.culprit" -- "$GUESTS/answers" make "$tmp/work/file"
 	status_is 0
 	echo kept >"$tmp/work/file"

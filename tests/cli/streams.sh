@@ -125,7 +125,7 @@ test_pipes_with_names() { named_pipes "${sim[@]}" "${look[@]}" && repeats alone;
 test_sockets() { sockets "${sim[@]}" "${look[@]}" && repeats alone; }
 # A program that compares what it reads with where it writes finds the same device, wherever temporary files lie.
 test_output_on_another_file_system() {
-	[ -d /dev/shm ] && [ -w /dev/shm ] || return 0
+	[ -d /dev/shm ] && [ -w /dev/shm ] || skip "/dev/shm cannot be written"
 	local there
 	there=$(mktemp -d /dev/shm/culprit-test-XXXXXX)
 	"${sim[@]}" "${look[@]}" <in >"$there/a, b+c%" 2>/dev/null

@@ -6,6 +6,7 @@ time-proportional profilers are the best ones.
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,7 +35,13 @@ def check(scratch):
         assert error["tip"] < min(error["tip-ilp"], error["nci"], error["lci"], error["dispatch"], error["software"]), error
         assert error["tea"] < min(error["nci-tea"], error["ibs"], error["spe"], error["ris"]), error
         assert len(facts["accuracy"]["sweep"]) == 16
-    assert ("bar" in first) and ("order" in first or "paper" in first)
+    best = PAPER[:3]
+    mean = sum(p["instruction"] for facts in figures["workloads"].values() for p in facts["accuracy"]["profilers"]
+               if p["name"] == best) / 2
+    said = re.search(r"^%s: ([\d.]+)%% in the mean; bar ([\d.]+)%%: (met|NOT met)$" % best.upper(), first, re.M)
+    assert said, "it does not say how far %s is off: %s" % (best, first)
+    assert said[1] == "%.2f" % mean, (said[0], mean)
+    assert said[3] == ("met" if mean <= float(said[2]) else "NOT met"), (said[0], mean)
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -126,7 +126,7 @@ static void assert_within(double counted, double truth, double tolerance)
 		fail_msg("counted %.4f of the cycles, simulated %.4f", counted, truth);
 }
 
-static void test_660_i_misses_of_straight_code(void **state)
+static void test_660_i_misses_of_straight_code_cost_what_they_cost_the_core(void **state)
 {
 	struct listener *l = analyse(13, 6, 4096, 64);
 	double truth = simulated(13, 6, 4096, 64, "ideal.imiss=on");
@@ -142,7 +142,7 @@ static void test_660_i_misses_of_straight_code(void **state)
 	done(l);
 }
 
-static void test_661_mispredicted_branches(void **state)
+static void test_661_mispredicted_branches_cost_what_they_cost_the_core(void **state)
 {
 	struct listener *l = analyse(17, 3000, 4096, 64);
 	double truth = simulated(17, 3000, 4096, 64, "ideal.bmisp=on");
@@ -154,7 +154,7 @@ static void test_661_mispredicted_branches(void **state)
 	done(l);
 }
 
-static void test_662_isolated_long_misses(void **state)
+static void test_662_isolated_long_misses_cost_what_they_cost_the_core(void **state)
 {
 	struct listener *l = analyse(3, 200, 2 * MB, 64);
 	double truth = simulated(3, 200, 2 * MB, 64, "ideal.dmem=on");
@@ -273,9 +273,9 @@ static void test_667_the_orders_differ_by_what_i_misses_hide_of_a_long_miss(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_660_i_misses_of_straight_code),
-		cmocka_unit_test(test_661_mispredicted_branches),
-		cmocka_unit_test(test_662_isolated_long_misses),
+		cmocka_unit_test(test_660_i_misses_of_straight_code_cost_what_they_cost_the_core),
+		cmocka_unit_test(test_661_mispredicted_branches_cost_what_they_cost_the_core),
+		cmocka_unit_test(test_662_isolated_long_misses_cost_what_they_cost_the_core),
 		cmocka_unit_test(test_663_overlapping_long_misses_cost_one_penalty),
 		cmocka_unit_test(
 		    test_664_a_mispredict_that_resolves_under_a_long_miss_costs_what_it_costs),
