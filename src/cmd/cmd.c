@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of commands, and what happens between main and a command: find it, parse its options,
- * run it, and see to it that what it printed has been written.
+ * The list of commands, and the way from main to one of them: finds it, parses its options, runs
+ * it, and makes sure that its output was written.
  */
 #include "cmd/cmd.h"
 
@@ -81,7 +81,7 @@ bool cmd_flush(void)
 	if (!fflush(stdout) && !failed_before)
 		return true;
 	clearerr(stdout);
-	if (errno == EPIPE) /* who reads has seen enough */
+	if (errno == EPIPE) /* the reader closed the pipe: it has what it wanted */
 		return true;
 	warn("cannot write to standard output: %s", strerror(errno));
 	return false;
