@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command table lives in cmd/; main only hands over, in surroundings that do not depend on who
- * called: a file that may not grow any further is an error of writing, not the end of the program,
- * and there is room on the stack, whatever limit it has.
+ * Hands over to cmd/, after making the process independent of its caller: closed standard streams
+ * are opened, a file-size limit is a write error instead of a deadly signal, and the stack has room
+ * whatever its limit is.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -13,14 +13,14 @@
 
 #include "cmd/cmd.h"
 
-#define STACK_LEAST (1u << 20) /* that is used as it is */
-#define STACK_BYTES (8u << 20) /* of one of our own */
+#define STACK_LEAST (1u << 20) /* a stack limit from here on is enough */
+#define STACK_BYTES (8u << 20) /* of a stack of our own */
 #define GUARD_BYTES (1u << 16)
 
 /*
- * A standard stream that is closed is held by something harmless: otherwise the next file to be
- * opened, a profile say, would get its number, and messages would go there. It is closed on exec,
- * which no stream that was inherited is, so that it can be told from one (sim_streams.c).
+ * Opens a closed standard stream as /dev/null: otherwise the next file to be opened, a profile say,
+ * would get its number, and messages would go there. It is marked close-on-exec, which an inherited
+ * stream never is, so that sim_streams.c can tell them apart.
  */
 static void hold_closed_streams(void)
 {

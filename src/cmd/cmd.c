@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens between main and a command: find it, parse its options, run it, and see to it that
- * what it printed has been written.
+ * The way from main to a command: finds it, parses its options, runs it, and makes sure that its
+ * output was written.
  */
 #include "cmd/cmd.h"
 
@@ -57,7 +57,7 @@ bool cmd_flush(void)
 	if (!fflush(stdout) && !failed_before)
 		return true;
 	clearerr(stdout);
-	if (errno == EPIPE) /* who reads has seen enough */
+	if (errno == EPIPE) /* the reader closed the pipe: it has what it wanted */
 		return true;
 	warn("cannot write to standard output: %s", strerror(errno));
 	return false;

@@ -40,30 +40,31 @@ struct cmd_strings {
 struct cmd_option {
 	const char *name; /* long name without dashes; NULL: a group, or the end of the table */
 	enum cmd_type type;
-	size_t offset;	  /* of the value in the command's values */
-	const char *arg;  /* what its argument is called in help; NULL for a switch */
-	const char *help; /* a sentence or more, without a full stop at the end of a single one */
+	size_t offset;		    /* of the value in the command's values */
+	const char *arg;	    /* what its argument is called in help; NULL for a switch */
+	const char *help;	    /* what it does; NULL: help does not list it */
 	const char *const *choices; /* CMD_CHOICE: the words, NULL-terminated */
 	char letter;		    /* one-letter form; 0: none */
 	struct number_range range;  /* CMD_NUMBER: what is valid; all that fits by default */
 	uint64_t unset;		    /* CMD_NUMBER, CMD_CHOICE: the value if it is not given */
-	/* CMD_TEXT, CMD_STRINGS: false, and what is wrong in e, if it cannot be; NULL: any text but
-	 * an empty one is valid. What depends on other options is for the command itself. */
+	/* CMD_TEXT, CMD_STRINGS: returns false and says in e what is wrong with a value. NULL:
+	 * any text is valid. An empty text never is. What depends on other options the command
+	 * checks itself. */
 	bool (*check)(const char *text, struct err *e);
-	/* Instead of all that: the options of another table, whose values begin at `offset`. */
+	/* A row without a name: the options of another table, whose values begin at `offset`. */
 	const struct cmd_option *group;
 };
 
-#define OPTION_NOT_GIVEN UINT64_MAX /* as cmd_option.unset, where 0 means something */
+#define OPTION_NOT_GIVEN UINT64_MAX /* as cmd_option.unset, where 0 is a valid value */
 
-/* Goes through a table of options and those of its groups: begin with { .at = table }. */
+/* Walks through the options of a table and of its groups; begins as { .at = table }. */
 struct cmd_walk {
 	const struct cmd_option *at;
 	const struct cmd_option *after; /* the group that `at` is in; NULL: none */
 };
-/* The next one, with its offset in the command's values; false: there is none. */
+/* The next option, with its offset in the command's values. False: there are no more. */
 bool cmd_walk(struct cmd_walk *w, struct cmd_option *out);
-/* If the option, with that offset, has another value than without being given. */
+/* Whether the command line changed the option's value. */
 bool cmd_given(const struct cmd_option *o, const void *values);
 
 struct cmd_example {
@@ -76,28 +77,28 @@ struct command {
 	const char *summary;	/* one line, lower case, no full stop */
 	const char *args;	/* positional arguments as in usage: "PROG [ARGS...]"; NULL: none */
 	int min_args, max_args; /* how many; max_args < 0: any number */
-	bool args_verbatim;	/* options end at the first positional argument: the rest is another
-				   program's */
+	bool
+	    args_verbatim; /* options end at the first positional argument: the rest belongs to another program */
 	const char *description; /* paragraphs, with a blank line between them */
-	const char *exit_status; /* the same */
+	const char *exit_status; /* paragraphs too */
 	const struct cmd_option *options;
 	const struct cmd_example *examples; /* ends with a NULL line */
-	size_t values_size; /* of the struct that options fill in; it starts zeroed */
+	size_t values_size; /* of the struct that options are parsed into; it starts zeroed */
 	/* Does the work. args is NULL-terminated. Returns the exit status. */
 	int (*run)(void *values, int nargs, char **args);
 };
 
-/* Writes out standard output. False, and one line on standard error, if some of it could not be
- * written since the last call; to be called soon after the output, while errno says why. */
+/* Flushes standard output. False, and one line on standard error, if some of it could not be
+ * written since the last call. Call it soon after the output, while errno still says why. */
 bool cmd_flush(void);
 
-/* All of them, in the order of help, NULL-terminated. */
+/* All commands, in the order of help, NULL-terminated. */
 extern const struct command *const command_list[];
 const struct command *cmd_find(const char *name);
-/* Warns that there is no command of that name, which is nearest, and returns exit status 2. */
+/* Warns that there is no command of that name, names the nearest, and returns exit status 2. */
 int cmd_unknown(const char *name);
 
-/* The whole program, less main. */
+/* The whole program but for main. */
 int cmd_main(int argc, char **argv);
 
 /* options.c */

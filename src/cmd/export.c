@@ -11,7 +11,7 @@ enum format { FORMAT_KANATA, FORMAT_O3PIPEVIEW, FORMAT_CSV };
 static const char *const formats[] = { "kanata", "o3pipeview", "csv", NULL };
 
 struct export_options {
-	struct window_options window; /* first */
+	struct window_options window; /* must come first */
 	int format;
 	const char *output;
 	uint64_t ticks;
@@ -31,7 +31,7 @@ static bool write_format(FILE *out, const struct export_options *o, const struct
 	return false;
 }
 
-/* Half a window is no use: what cannot be written whole is not left behind. */
+/* Half a window is of no use: a file that cannot be written whole is removed. */
 static bool write_file(const struct export_options *o, const struct trace_info *info,
 		       const struct window_records *w)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit help: one walk over the commands' structs, three ways to write what it finds: for a
- * terminal, as a man page (roff with the man macros), and as Markdown. The build makes the man
- * pages and commands.md with the two switches that --help does not show.
+ * culprit help: walks over the commands' structs and writes what it finds for a terminal, as a man
+ * page (roff with the man macros) or as Markdown. The build makes the man pages and commands.md
+ * with two switches that --help does not show.
  */
 #include "cmd/cmd.h"
 
@@ -12,19 +12,19 @@
 #define WIDTH	    80
 #define TEXT_COLUMN 24 /* where the text of an item begins */
 
-/* How one kind of document writes the few things that a page consists of. */
+/* How one format writes the parts of a page. */
 struct format {
 	void (*title)(FILE *out, const char *page, const char *summary);
 	void (*heading)(FILE *out, const char *text);
 	void (*usage)(FILE *out, const char *line);
 	void (*paragraph)(FILE *out, const char *text, size_t len);
-	/* A term, its argument (may be NULL) and what it means. */
+	/* A term, its argument (or NULL) and its meaning. */
 	void (*item)(FILE *out, const char *term, const char *arg, const char *text);
 };
 
 /* Terminal. */
 
-/* Fills lines up to WIDTH; the first goes on at column, the others begin at indent. */
+/* Wraps text at WIDTH. The first line continues at column, the others begin at indent. */
 static void put_wrapped(FILE *out, const char *text, size_t len, int column, int indent)
 {
 	const char *end = text + len;
@@ -339,7 +339,7 @@ static int help_run(void *values, int nargs, char **args)
 	const struct help_values *v = values;
 	const struct command *c = NULL;
 
-	/* "culprit" is the name of the overview's man page. */
+	/* The overview's man page is called "culprit". */
 	if (nargs && strcmp(args[0], "culprit")) {
 		c = cmd_find(args[0]);
 		if (!c)

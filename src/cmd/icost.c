@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* culprit icost: what fixing it would buy, by the dependence graph and, if asked for, by
+/* culprit icost: what fixing something would buy, by the dependence graph and, on request, by
  * simulation. */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "view/icost.h"
 
 #define WHAT_IF_MAX 32
-#define PCS_MAX	    64 /* as many as a machine takes */
+#define PCS_MAX	    64 /* as many as a setting of the machine takes */
 
 struct icost_values {
 	struct reading reading;
@@ -20,10 +20,11 @@ struct icost_values {
 	struct cmd_strings what_if;
 };
 
-/* Simulations to be made: which sets, and which of the what-ifs. */
+/* The simulations to run: one per set of categories and one per what-if. */
 struct plan {
-	struct job jobs[1 + ICOST_SETS + WHAT_IF_MAX]; /* the first is the run as it was */
-	unsigned set[1 + ICOST_SETS + WHAT_IF_MAX];    /* 0: what_if */
+	struct job jobs[1 + ICOST_SETS + WHAT_IF_MAX]; /* the first is the unchanged run */
+	unsigned set[1 + ICOST_SETS +
+		     WHAT_IF_MAX]; /* idealised categories; 0: this job is of a what_if */
 	size_t what_if[1 + ICOST_SETS + WHAT_IF_MAX];
 	size_t count;
 };
@@ -64,7 +65,7 @@ static void plan_what_if(struct plan *p, const struct rerun *r, size_t index,
 	p->jobs[p->count++] = rerun_job(r, w->text, settings, 1);
 }
 
-/* Fills in what the jobs found. */
+/* Turns the cycles of the jobs into savings. */
 static void take_found(const struct plan *p, struct icost_truth *truth,
 		       struct icost_what_if *what_if)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit list: what is available, one line each. Every kind of thing takes its rows from the table
- * that the rest of the program uses, so that a list cannot be out of date: commands, analyses and
- * instructions from theirs, all other names from the vocabulary (words/words.h).
+ * culprit list: what is available, one line each. Every list is made from the table that the rest
+ * of the program uses, so it cannot be out of date: commands, analyses and instructions from
+ * theirs, all other names from the vocabulary (words/words.h).
  */
 #include "cmd/cmd.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit machines: the machines that can be modelled. Without an argument, their names; with one,
- * that machine with every parameter, as a file that can be changed and read back.
+ * culprit machines: lists the machines that can be modelled, or prints one with every parameter, as
+ * a file that can be changed and read back.
  */
 #include "cmd/cmd.h"
 

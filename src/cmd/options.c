@@ -126,7 +126,7 @@ static bool set_value(const struct cmd_option *o, const char *text, void *values
 	return err_set(e, "--%s cannot be parsed", o->name);
 }
 
-/* Takes the option at argv[*i] and moves *i to its last word. */
+/* Parses the option at argv[*i] and moves *i to its last word. */
 static bool take_option(const struct command *c, int argc, char **argv, int *i, void *values,
 			struct err *e)
 {
@@ -164,7 +164,8 @@ bool cmd_parse(const struct command *c, int argc, char **argv, void *values, str
 	struct cmd_option o;
 	bool options = true;
 
-	/* Positional arguments gather at the front of argv, in the room of words already taken. */
+	/* Positional arguments are moved to the front of argv, over words that are already
+	 * parsed. */
 	*out = (struct cmd_parsed){ .args = argv };
 	while (cmd_walk(&w, &o))
 		if (o.type == CMD_NUMBER)

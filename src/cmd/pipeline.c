@@ -7,7 +7,7 @@
 #include "view/pipeline.h"
 
 struct pipeline_options {
-	struct window_options window; /* first */
+	struct window_options window; /* must come first */
 	bool json;
 	uint64_t width;
 };

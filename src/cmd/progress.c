@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The speed shown is that since the line was last written, so that a change of phase shows; the
- * time left, where the end is known, is reckoned from the mean speed.
+ * The progress line of a run. It shows the speed since it was last written, so that a change of
+ * phase is visible; the time left, where the end is known, follows from the mean speed.
  */
 #include "cmd/progress.h"
 

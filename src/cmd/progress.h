@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The line on a terminal that says how far a long run has come. */
+/* A line on the terminal that shows how far a long run has come. */
 #ifndef CMD_PROGRESS_H
 #define CMD_PROGRESS_H
 
@@ -14,13 +14,13 @@ struct progress {
 	uint64_t last_insts;
 };
 
-/* Seconds of a clock that never goes back. */
+/* Seconds by a clock that never goes back. */
 double host_now(void);
 
 void progress_begin(struct progress *p, uint64_t goal_insts);
-/* Shows the line when the run is older than two seconds; at most five times a second. */
+/* Shows the line once the run has taken two seconds, at most five times a second. */
 void progress_update(struct progress *p, uint64_t insts);
-/* Wipes the line. */
+/* Erases the line. */
 void progress_end(struct progress *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands that read a profile share: options of how to print, opening, the exit status. */
+/* What the commands that read a profile share: how to print, opening files, the exit status. */
 #include "cmd/reading.h"
 
 #include "words/words.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands that read a profile share: the options of how to print, and opening the file.
- */
+/* What the commands that read a profile share: options that say how to print, and opening files. */
 #ifndef CMD_READING_H
 #define CMD_READING_H
 
@@ -10,14 +9,14 @@
 #include "store/store.h"
 #include "view/view.h"
 
-/* First member of the values of every reading command. */
+/* Must be the first member of a reading command's values. */
 struct reading {
 	bool json, csv;
 	uint64_t width, limit;
 	const char *profiler;
 };
 
-/* Their rows in the option table of a command; --profiler by itself. */
+/* Rows for the option table of a command. */
 extern const struct cmd_option reading_group[], reading_profiler_group[];
 #define READING_OPTIONS                                                                            \
 	{                                                                                          \
@@ -31,12 +30,12 @@ extern const struct cmd_option reading_group[], reading_profiler_group[];
 #define READING_EXIT_STATUS                                                                        \
 	"0 on success, 2 if the file cannot be read or the command was used wrongly."
 
-/* View options from the command line; false (and a line on stderr) if they contradict each other.
- */
+/* Turns the options into those of a view. False, and a line on stderr, if they contradict each
+ * other. */
 bool reading_options(const char *command, const struct reading *r, struct view_options *o);
-/* Opens each file; on failure says why, closes what was opened and returns false. */
+/* Opens each file. On failure says why on stderr, closes those already open and returns false. */
 bool reading_open(const char *command, char **paths, int count, struct store **stores);
-/* Says what went wrong, if anything, and returns the exit status. */
+/* Says on stderr what went wrong, if anything, and returns the exit status. */
 int reading_status(const char *command, bool ok, const struct err *e);
 
 #endif

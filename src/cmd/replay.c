@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit replay: the analyses of a run from its trace instead of the modelled core. What the store
- * says of the run itself (program, machine, cycles, host time) comes from the trace, so that the
- * store is the one that the run itself would have written.
+ * culprit replay: analyses a run from its trace instead of the modelled core. What the store says
+ * about the run (program, machine, cycles) comes from the trace, so the store is the one that the
+ * run itself would have written.
  */
 #include <errno.h>
 #include <signal.h>
@@ -85,7 +85,7 @@ static bool close_session(struct session *s, const struct trace_info *info, doub
 	return session_close(s, ok ? &result : NULL, e) && ok;
 }
 
-/* Every record is decoded once even if nobody wants any, so that damage is found. */
+/* Decodes every record though no analysis wants any, to find damage. */
 static bool check_only(struct trace_reader *r, struct err *e)
 {
 	struct trace_records records;

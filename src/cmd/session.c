@@ -107,7 +107,7 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 		free(copy);
 	}
 	if (ok && o->trace)
-		/* All that the source has goes into the file, what is absent stays so. */
+		/* A trace takes all that the source has; what the source lacks stays absent. */
 		ok =
 		    choose(s, o->trace_records == SESSION_RECORDS_COMMITTED ? "committed" : "trace",
 			   1, 0, e);
@@ -154,7 +154,7 @@ bool session_check_param(const char *text, struct err *e)
 	       err_set(e, "'%s' is not valid: KEY=VALUE", text);
 }
 
-/* The parameter of that name: of an analysis that runs, else of any. */
+/* The parameter of that name: of an analysis that runs if one has it, otherwise of any. */
 static const struct analysis_param *find_param(const struct session *s, const char *text,
 					       const struct analysis **of)
 {
@@ -229,7 +229,8 @@ static bool open_bus(struct session *s, const struct session_options *o,
 	struct bus_config config = { .regions = s->regions,
 				     .nregions = s->nregions,
 				     .before = setup->before };
-	/* A flush can throw away all that is in flight in one cycle: several of those must fit. */
+	/* A flush can squash everything in flight in one cycle: a batch must hold several of
+	 * those. */
 	config.batch_insts = max_u64(2048, 16 * (uint64_t)s->info.meta.rob_entries);
 	config.workers = o->workers != OPTION_NOT_GIVEN ? (unsigned)o->workers
 							: bus_default_workers((unsigned)s->nchosen);
@@ -238,8 +239,8 @@ static bool open_bus(struct session *s, const struct session_options *o,
 	for (size_t i = 0; i < s->nchosen; i++)
 		if (!bus_add(s->bus, s->chosen[i].analysis, s->chosen[i].shards, e))
 			return false;
-	/* Signals are for the main thread, which may be about to wait for one: a worker that took
-	 * it would not wake it. */
+	/* Workers must not take signals: the main thread may be waiting for one and would not
+	 * wake. */
 	sigset_t all, old;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -284,7 +285,7 @@ static bool open_all(struct session *s, const struct session_options *o,
 
 static void copy_settings(struct session *s, const struct session_setup *setup)
 {
-	/* one more: the signature */
+	/* room for the signature */
 	s->settings = x_calloc(setup->nsettings + 1, sizeof(*s->settings));
 	for (size_t i = 0; i < setup->nsettings; i++)
 		s->settings[i] = (struct trace_setting){ x_strdup(setup->settings[i].section),
@@ -330,7 +331,7 @@ struct session *session_open(const struct session_options *o, const struct sessi
 	s->machine = *setup->machine;
 	copy_settings(s, setup);
 	bool ok = open_all(s, o, setup, e);
-	s->info.images = NULL; /* the caller's; session_close gets them anew */
+	s->info.images = NULL; /* they belong to the caller; session_close is given them again */
 	s->info.nimages = 0;
 	if (ok)
 		return s;
@@ -376,7 +377,7 @@ static bool put_machine(struct session *s, struct err *e)
 	bool ok = true;
 	for (size_t i = 0; ok && i < s->info.nsettings; i++) {
 		const struct trace_setting *t = &s->info.settings[i];
-		/* how the run was called travels with the machine */
+		/* the run's recipe travels with the machine's settings */
 		if (!strcmp(t->section, "run"))
 			ok = store_insert(s->store, e, "run", "ss", t->key, t->value);
 		else
@@ -389,7 +390,7 @@ static bool put_machine(struct session *s, struct err *e)
 	return ok;
 }
 
-/* In the store, and in a trace if one is written. */
+/* Signs the store, and the trace if one is written. */
 static bool sign(struct session *s, const struct trust_key *key, struct err *e)
 {
 	char hex[DIGEST_HEX];

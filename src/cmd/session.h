@@ -18,10 +18,8 @@
 #include "trace/file.h"
 #include "trace/trigger.h"
 
-/* A member named `session` of the values of such a command; jobs/recipe.def has the options.
- * analyze: "profile,bbv:4"; NULL: profile; "none". output: of the store; NULL: basename(program).culprit
- * here. workers: OPTION_NOT_GIVEN: as the host has cores to spare. buffer_memory: 0: the default.
- * period, frequency: 0: not given. trace_records: enum session_records, or -1: not given. */
+/* Options (jobs/recipe.def); a member named `session` of a command's values. workers is
+ * OPTION_NOT_GIVEN and trace_records -1 if not given; all others NULL, 0 or empty. */
 struct session_options {
 #define SESSION(name, type, ...) CMD_VALUE_##type name;
 #include "jobs/recipe.def"
@@ -35,32 +33,33 @@ extern const char *const session_trace_records[]; /* their words */
 /* cmd_option.check for KEY=VALUE. */
 bool session_check_param(const char *text, struct err *e);
 
-/* The row of these options in the option table of a command. */
+/* Row for the option table of a command. */
 extern const struct cmd_option session_group[];
 #define SESSION_OPTIONS(values)                                                                    \
 	{                                                                                          \
 		.group = session_group, .offset = offsetof(values, session)                        \
 	}
 
-/* What is known before the run. Everything stays the caller's and is copied where needed. */
+/* What is known before the run. Everything stays the caller's; the session copies what it needs. */
 struct session_setup {
 	const char *command; /* "sim": for messages */
 	const struct trace_meta *meta;
 	const struct machine *machine;
-	const struct trace_setting *settings; /* the machine as text, and how the run was called */
+	const struct trace_setting *settings; /* the machine as text, and the run's recipe in
+						 section "run" */
 	size_t nsettings;
-	const struct trace_image *images; /* that are loaded already: for --start symbol:… */
+	const struct trace_image *images; /* loaded so far: --start symbol:NAME looks there */
 	size_t nimages;
 	const char *debug_root; /* sysroot, or NULL */
 	uint64_t seed;		/* of sampling */
-	unsigned absent;	/* enum trace_want that the source cannot give */
-	/* For a process that was forked during the run; otherwise NULL. */
-	const char *suffix;  /* is added to the name of every file that is written */
-	const char *program; /* whose name names begin with by default; NULL: meta's */
-	const struct trigger_cutter *before; /* regions go on from there (session_regions) */
+	unsigned absent;	/* enum trace_want: what the source does not have */
+	/* NULL but for a process that was forked during the run: */
+	const char *suffix;		     /* added to the name of every file that is written */
+	const char *program;		     /* its name begins default file names; NULL: meta's */
+	const struct trigger_cutter *before; /* regions continue from there (session_regions) */
 };
 
-/* What is known after it. */
+/* What is known after the run. */
 struct session_result {
 	uint64_t insts, cycles; /* of the whole run */
 	bool ended;		/* exit_status is valid */
@@ -70,11 +69,11 @@ struct session_result {
 	const char *files;		  /* JSON: which it read and wrote; NULL: not known */
 	const char *folders;		  /* JSON: which it listed; NULL: none */
 	const char *input;		  /* what came through a pipe, packed; NULL: not known */
-	const struct trace_image *images; /* all that were loaded */
+	const struct trace_image *images; /* all that the run loaded */
 	size_t nimages;
 	const struct trace_counter *counters; /* of the machine; become rows of table counter */
 	size_t ncounters;
-	/* If not NULL: asked while addresses get their names; true: the rest goes without. */
+	/* Asked while addresses are given names; true: the rest stays without. May be NULL. */
 	bool (*stop)(void);
 };
 
@@ -86,22 +85,22 @@ struct session *session_open(const struct session_options *o, const struct sessi
 /* Where records go; NULL if no analysis wants any (--analyze none). */
 struct emit *session_emit(struct session *s);
 /*
- * Ends the analyses and writes the store, unless result is NULL: then all is thrown away. Frees s
- * in any case. False and e filled if an analysis failed or a file could not be written.
+ * Ends the analyses and writes the store; with result NULL discards everything. Frees s in any
+ * case. False and e filled if an analysis failed or a file could not be written.
  */
 bool session_close(struct session *s, const struct session_result *result, struct err *e);
 
-/* Where its store goes; NULL if none is written. */
+/* Path of the store; NULL if none is written. */
 const char *session_path(const struct session *s);
 
-/* Before this process is forked: lets its threads come to rest. */
+/* Call before this process is forked: lets the session's threads come to rest. */
 void session_quiet(struct session *s);
 /*
- * In a process forked during the run: threads and files are the parent's. What is emitted from now
- * on is dropped; s is good for session_regions alone.
+ * Call in a process forked during the run: threads and files belong to the parent. What is emitted
+ * from now on is dropped; only session_regions may still be called.
  */
 void session_forget(struct session *s);
-/* Where the regions (--start, --stop) are after all that was emitted. */
+/* The state of the regions (--start, --stop) after all that was emitted. */
 struct trigger_cutter session_regions(struct session *s);
 
 #endif

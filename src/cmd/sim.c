@@ -17,7 +17,7 @@
 #include "cmd/progress.h"
 #include "util/outside.h"
 
-/* A signal handler can reach nothing else: which guest to interrupt, and by which signal it was. */
+/* All that the signal handler can reach: the guest to interrupt, and the signal that came. */
 static struct guest *volatile running_guest;
 static volatile sig_atomic_t stop_signal;
 
@@ -65,7 +65,7 @@ static char **make_env(const struct cmd_strings *added)
 	return env;
 }
 
-/* A bare name that is not a file here is looked for where a shell in the sysroot would. */
+/* Looks up a name without a slash in the sysroot's program folders, as a shell there would. */
 static char *find_program(const char *name, const char *sysroot)
 {
 	static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin", "/usr/games" };
@@ -139,7 +139,8 @@ static int run_guest(struct sim *s)
 	return !ok ? 2 : late_signal ? 128 + late_signal : exit_status(&s->run);
 }
 
-/* What culprit writes is not the guest's to list: a second run would find the first one's. */
+/* The guest does not see the files that culprit writes: a second run would find those of the
+ * first. */
 static void hide_outputs(struct sim *s)
 {
 	static const char *const texts[] = { "csv", "folded" };
@@ -153,7 +154,7 @@ static void hide_outputs(struct sim *s)
 		guest_hide(s->guest, o->summary_json);
 	for (size_t i = 0; i < o->hide.count; i++)
 		guest_hide(s->guest, o->hide.items[i]);
-	/* analyses that write text, by the names that they choose or are given */
+	/* files of the analyses that write text */
 	for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
 		size_t n = strlen(texts[k]);
 		char *name = x_asprintf("%s.%s", path_name(s->args[0]), texts[k]);
@@ -200,7 +201,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 		trust_key_load(&s.key, &e);
 	if (o->sandbox &&
 	    !sim_sandbox_enter(o, s.streams.fds, program, limits.output, &confined, &status, &e)) {
-		/* The process outside, when all is over. */
+		/* This is the process outside the sandbox, and the run is over. */
 		sim_streams_close(&s.streams);
 		free(program);
 		if (status < 0)
@@ -227,7 +228,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 	memcpy(config.identity, s.streams.identity, sizeof(config.identity));
 	s.guest = guest_new(&config, &e);
 	sim_streams_close(&s.streams);
-	/* Before there are threads, which inherit it. */
+	/* Before there are threads: they inherit the confinement. */
 	if (s.guest && !o->sandbox)
 		confine_drop(&confined);
 	confine_describe(&confined, o->sandbox, s.confined, sizeof(s.confined));
@@ -251,7 +252,7 @@ static int sim_run_command(void *values, int nargs, char **args)
 		sim_close_json(&s, false);
 	}
 	if (s.run.child) {
-		/* What was the parent's at the fork is neither used nor freed. */
+		/* Memory that was the parent's at the fork is neither used nor freed. */
 		fflush(NULL);
 		_exit(status);
 	}

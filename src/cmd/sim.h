@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of `culprit sim` share. sim.c parses and loads the guest; one file per way to run
- * it drives it and fills in a struct sim_run; sim.c then reports that.
+ * What the files of `culprit sim` share. sim.c loads the guest; one file per way to run it
+ * (sim_functional.c, sim_timing.c) drives it and fills in a struct sim_run; sim_summary.c reports
+ * that.
  */
 #ifndef CMD_SIM_H
 #define CMD_SIM_H
@@ -23,52 +24,52 @@ struct sim_limits {
 	uint64_t memory, files, processes, output;
 };
 
-/* jobs/recipe.def has the options, and says of each what it means. Not given: NULL, 0 or no strings;
- * machine: SIM_DEFAULT_MACHINE; streams: culprit's own; limit_*: sim_limits. */
+/* Options (jobs/recipe.def); NULL, 0 or empty if not given. */
 struct sim_options {
 #define SIM(name, type, ...) CMD_VALUE_##type name;
 #include "jobs/recipe.def"
 	struct session_options session;
 };
-/* The options, RUN_OPTIONS of them, each at the index of its enum recipe_item. */
+/* sim_options.c: the table of options, each at the index of its enum recipe_item. */
 extern const struct cmd_option sim_option_table[];
 /* In the order of enum guest_children. */
 extern const char *const sim_children_choices[];
-/* False, and a line, if options do not go together, or the value of one is wrong. */
+/* False and e filled if options contradict each other or a value is wrong. */
 bool sim_options_check(const struct sim_options *o, struct err *e);
 
 /* How a run ended and what it took. */
 struct sim_run {
-	char *child; /* NULL: the program that was started; else which forked process: "2.1" */
-	bool anew;   /* measuring begins when the core has nothing in flight, by calling … */
+	char *child; /* number of a forked process ("2.1"); NULL: the first process */
+	bool anew;   /* call begin(begin_ctx) as soon as nothing is in flight */
 	void (*begin)(void *ctx);
 	void *begin_ctx;
-	uint64_t first_inst;	 /* instructions that came before: a forked process' parent's */
-	uint64_t first_cycle;	 /* … and cycles */
-	uint64_t first_step;	 /* … of those, that the host went through one by one */
-	uint64_t first_fault;	 /* … and faults */
-	double first_second;	 /* host time when it began */
-	const char *machine;	 /* name of the machine model */
+	uint64_t first_inst;  /* instructions before measuring began: of a forked process' parent */
+	uint64_t first_cycle; /* cycles before that */
+	uint64_t first_step;  /* of cycles, those that the host simulated one by one */
+	uint64_t first_fault; /* faults before that */
+	double first_second;  /* host time when measuring began */
+	const char *machine;  /* name of the machine model */
 	const struct emit *emit; /* where records go; it may ask to stop. NULL: nowhere */
 	uint64_t insts;
 	uint64_t cycles;  /* if has_cycles */
-	uint64_t stepped; /* … of those, that the host went through one by one */
-	uint64_t faults;  /* of insts, those that raised a signal; the guest does not count them */
+	uint64_t stepped; /* of cycles, those that the host simulated one by one */
+	uint64_t faults;  /* instructions that raised a signal; the guest does not count them */
 	bool has_cycles;
 	double host_seconds;
-	enum guest_status status; /* GUEST_RUNNING: stopped, by the two below or --max-insts */
-	int stop_signal;	  /* the signal that stopped it; 0: none */
-	bool failed;		  /* stopped because an analysis could not go on */
-	int exit_status;	  /* of the guest, if it ended */
+	enum guest_status
+	    status;	 /* GUEST_RUNNING: stopped by a signal, an analysis or --max-insts */
+	int stop_signal; /* the signal that stopped it; 0: none */
+	bool failed;	 /* stopped because an analysis could not go on */
+	int exit_status; /* of the guest, if it ended */
 };
 
 /* The guest's standard streams. */
 struct sim_streams {
 	int fds[3];		     /* -1: closed */
-	struct guest_input input[3]; /* what becomes of what is read there */
+	struct guest_input input[3]; /* whether what is read there is kept, or given */
 	struct guest_identity identity[3];
-	char *words; /* of --streams, cut up; NULL: none */
-	int kept;    /* file of what is read, or is given to be read; -1: none */
+	char *words; /* copy of --streams that identity and others point into; NULL: none */
+	int kept;    /* file with what was read, or with what is given to be read; -1: none */
 };
 
 /* One run, from the options to the report. */
@@ -82,47 +83,48 @@ struct sim {
 	struct sim_streams streams;
 	char machine[64];
 	struct sim_run run;
-	/* sim_children.c */
+	/* state of sim_children.c */
 	struct sim_tree *tree;
-	unsigned forks;		 /* made by this process */
-	char *suffix;		 /* of what a forked process writes: ".2.1"; NULL: the first */
-	char *program;		 /* of the first process, when measuring began */
-	char *store_path;	 /* of the first process; NULL: none */
-	struct session *parents; /* of the process that forked this one; its threads are not here */
-	uint64_t fork_cycle;	 /* when this one was forked */
-	struct trust_key key;	 /* of the user: signs the store */
-	char confined[256];	 /* what holds culprit itself, in words */
+	unsigned forks; /* forks that this process has made */
+	char *suffix;	/* suffix of files that a forked process writes: ".2.1"; NULL: the first */
+	char *program;	/* of the first process, when measuring began */
+	char *store_path; /* of the first process; NULL: none */
+	struct session
+	    *parents; /* session of the process that forked this one; its threads are not here */
+	uint64_t fork_cycle;  /* when this one was forked */
+	struct trust_key key; /* the user's key, which signs the store */
+	char confined[256];   /* how culprit itself is confined, in words */
 };
 
 /* Runs the guest to its end, to --max-insts or to the first SIGINT or SIGTERM. */
 void sim_functional(struct guest *g, const struct sim_options *options, struct sim_run *run);
 
-/* The same on a modelled core, which sim_timing_new makes from the options. */
+/* Runs the guest in the same way on a modelled core, which sim_timing_new makes. */
 struct core *sim_timing_new(struct guest *g, const struct sim_options *options, struct err *e);
 bool sim_timing_config(const struct sim_options *options, struct machine *config,
 		       struct err *e);
 void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
 		struct sim_run *run);
 
-/* sim_session.c: analyses on the records of a run, from where its core is now. */
+/* sim_session.c: opens analyses on the records that the core emits from now on. */
 struct session *sim_session_open(struct sim *s, const struct trigger_cutter *before, struct err *e);
-/* Writes what was measured. Whatever comes of it, s has no session any more. */
+/* Writes what was measured. s has no session afterwards, whether that failed or not. */
 bool sim_session_close(struct sim *s, struct err *e);
-/* What the run was called with, as settings of section "run"; values and list are allocated. */
+/* sim_command.c: the run's recipe as settings of section "run"; values and list are allocated. */
 struct trace_setting *sim_command_rows(const struct sim *s, size_t *count);
-/* Which files the guest has read and written, as JSON; the caller frees. */
+/* The files that the guest has read, changed and made, as JSON; the caller frees. */
 char *sim_files_text(const struct guest *g);
-/* … and which folders it has listed, with what they held; NULL: none. */
+/* The folders that the guest has listed and what they held, as JSON; NULL: none. */
 char *sim_folders_text(const struct guest *g);
-/* … what a forked process has instead: it cannot be run alone. */
+/* Settings of a forked process, which has no recipe: it cannot be run alone. */
 struct trace_setting *sim_child_rows(const struct sim *s, size_t *count);
 
 /* sim_sandbox.c */
-/* The --limit options, or the defaults. */
+/* The limits that the options say, or the defaults. */
 struct sim_limits sim_limits(const struct sim_options *o);
-/* cmd_option.check for them. */
+/* cmd_option.check for the --limit options. */
 bool sim_check_limit(const char *text, struct err *e);
-/* As confine_enter; *status is -1 and e filled if the options cannot be. */
+/* As confine_enter. If an option is wrong, *status is -1 and e is filled. */
 bool sim_sandbox_enter(const struct sim_options *o, const int *streams, const char *program,
 		       uint64_t limit_output, struct confine_report *report, int *status,
 		       struct err *e);
@@ -130,12 +132,12 @@ bool sim_sandbox_enter(const struct sim_options *o, const int *streams, const ch
 /* sim_streams.c: the guest's standard streams. */
 /* Opens what --streams says. */
 bool sim_streams_open(const struct sim_options *o, struct sim_streams *out, struct err *e);
-/* The guest has its own descriptors. */
+/* Closes them: the guest has descriptors of its own. */
 void sim_streams_close(struct sim_streams *s);
 /* What the streams are, as --streams takes it; the caller frees. */
 char *sim_streams_text(const struct sim_options *o);
-/* What a stream's file holds before the run, packed, where that cannot be found out later: a file
- * that the guest may both read and write. NULL: it can, or it is too much to keep. */
+/* What a stream's file holds before the run, packed, if the guest may both read and write it:
+ * then it cannot be read again later. NULL: it can, or is too large to keep. */
 char *sim_streams_content(const struct sim_options *o, int index);
 /* What the guest has read from pipes and terminals, packed; NULL: not known, or there are none. */
 char *sim_streams_kept(const struct sim_streams *s);
@@ -145,27 +147,29 @@ void sim_children_init(struct sim *s);
 void sim_children_free(struct sim *s);
 /* For guest_config's forked; ctx is a struct sim. */
 void sim_on_fork(void *ctx, enum guest_fork phase, unsigned number);
-/* Measuring begins, with whatever comes next. Nothing must be in flight. ctx is a struct sim. */
+/* Begins measuring with the next instruction. Nothing may be in flight. ctx is a struct sim. */
 void sim_begin(void *ctx);
-/* This process has written its results, or failed to; counts if it was forked. */
+/* Counts a forked process that has written its results, or failed to. */
 void sim_children_wrote(struct sim *s, bool ok);
-/* One line about all forked processes, if there are any and this is the first one. False if one
- * could not write its results. */
+/* Prints one line about the forked processes, if there are any and this is the first process.
+ * False if one could not write its results. */
 bool sim_children_report(FILE *out, const struct sim *s);
 
 /* The signal that asked culprit to end the run, or 0. */
 int sim_stop_signal(void);
 
-/* Instruction mix and hot functions, from the guest's block counts; debug files from sysroot. */
+/* sim_profile.c: prints the instruction mix and the hot functions, from the guest's block
+ * counts. */
 void sim_print_profile(FILE *out, const struct guest *g, const char *sysroot);
 
 /* sim_summary.c */
 void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *run);
-/* --summary-json: opened before the run, so that a bad name costs nothing. */
+/* Opens the file of --summary-json; before the run, so that a bad name costs nothing. */
 bool sim_open_json(struct sim *s, struct err *e);
-/* … written if asked for, and closed. False, and a line on standard error, if that failed. */
+/* Writes the summary, if `write`, and closes the file. False, and a line on stderr, if that
+ * failed. */
 bool sim_close_json(struct sim *s, bool write);
-/* Million instructions a second. */
+/* Millions of instructions a second. */
 double sim_mips(uint64_t insts, double seconds);
 
 #endif

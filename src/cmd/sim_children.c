@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit sim --children simulated: forked processes are measured too, each by itself.
+ * culprit sim --children simulated: measures forked processes too, each by itself.
  *
- * A fork of the guest is a fork of culprit: the child has a copy of everything, but the threads of
- * the bus, the files and the database behind it are the parent's. So it leaves them alone, lets
- * what was in flight in its copy of the core commit, and then begins anew: with a session of its
- * own, on a core as warm as its parent's, with cycles and instructions counted from there. The
- * first thing measured is the first instruction after the fork.
+ * A fork of the guest is a fork of culprit. The child has a copy of everything, but the bus's
+ * threads, the files and the database belong to the parent. So the child leaves those alone, lets
+ * the instructions in flight in its copy of the core commit, and then begins anew: with a session
+ * of its own, on a core as warm as its parent's, counting cycles and instructions from there. It
+ * measures from the first instruction after the fork.
  *
- * A child that executes another program begins anew with that: its addresses mean something else
- * from then on, and what came before is the parent's program still. The first process does not.
+ * A child that executes another program begins anew at that point, because addresses mean something
+ * else from then on. The first process does not.
  *
- * Names. The n-th child of the first process is "n", the m-th of that one "n.m"; what it writes has
- * the name that the parent's has, and that number after it. It depends on the order of forks alone.
+ * The n-th child of the first process has the number "n", the m-th child of that one "n.m". The
+ * number follows the names of the files that the child writes; it depends on the order of forks
+ * alone.
  */
 #include "cmd/sim.h"
 
@@ -28,8 +29,8 @@
 
 /* In memory that all processes of the tree share. */
 struct sim_tree {
-	_Atomic unsigned wrote;	 /* children that have written all that was asked for */
-	_Atomic unsigned failed; /* … that could not */
+	_Atomic unsigned wrote;	 /* children that have written all their results */
+	_Atomic unsigned failed; /* children that could not */
 };
 
 void sim_children_init(struct sim *s)
@@ -74,12 +75,12 @@ static void become_child(struct sim *s)
 	}
 }
 
-/* Counting, and on a core everything else, begins with the next instruction. */
+/* Begins measuring with the next instruction. */
 static void begin_soon(struct sim *s)
 {
 	s->run.anew = true;
 	if (s->core) {
-		/* The system call is the last to be fetched before. */
+		/* Fetches nothing after the system call until what is in flight has committed. */
 		core_limit(s->core, 1);
 		return;
 	}

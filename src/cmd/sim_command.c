@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit sim: what the run was called with, as settings of section "run". They travel with the
- * machine's (a trace has them too) and become rows of table run, so that the run can be simulated
- * again on another machine (jobs/rerun.h). Lists are JSON.
+ * culprit sim: the run's recipe (jobs/recipe.def) as settings of section "run". They travel with
+ * the machine's, in a trace too, and become rows of table run, by which the run can be simulated
+ * again (jobs/rerun.h). Lists are JSON.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "cmd/sim.h"
 #include "jobs/recipe.h"
 
-/* NULL if a word is not UTF-8: JSON cannot say it, and such a run cannot be repeated. */
+/* NULL if a word is not UTF-8: JSON cannot hold it, and such a run cannot be repeated. */
 static char *list_text(const char *const *words, size_t count)
 {
 	json_t *list = json_array();
@@ -53,7 +53,7 @@ char *sim_files_text(const struct guest *g)
 	return text;
 }
 
-/* A name as JSON can say it: bytes that are no UTF-8 are written out. */
+/* A name as a JSON string; bytes above 127 are written as \xNN if the name is not UTF-8. */
 static json_t *name_text(const char *name)
 {
 	json_t *whole = json_string(name);
@@ -104,7 +104,7 @@ char *sim_folders_text(const struct guest *g)
 	return text;
 }
 
-/* A file that standard input was redirected from. */
+/* Path of the file that standard input was redirected from; NULL: it was not. */
 static char *input_path(const struct sim_options *o)
 {
 	char path[4096];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit sim --functional: the guest at full speed. Where progress is to be shown the run is cut
- * into slices; guest_run is exact, so slices do not change what the guest does.
+ * culprit sim --functional: runs the guest at full speed. To show progress the run is cut into
+ * slices; guest_run stops exactly, so slices do not change what the guest does.
  */
 #include "cmd/sim.h"
 
@@ -20,7 +20,7 @@ void sim_functional(struct guest *g, const struct sim_options *options, struct s
 		uint64_t left = limit - guest_insts(g);
 
 		run->status = guest_run(g, progress.on ? min_u64(left, SLICE_INSTS) : left);
-		/* A forked process leaves the terminal to the first. */
+		/* Only the first process writes to the terminal. */
 		if (!run->child)
 			progress_update(&progress, guest_insts(g));
 	}

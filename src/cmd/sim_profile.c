@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit sim --profile: where the instructions went, from the guest's exact block counts: by class
- * of instruction and by function. Counts, not time: a timing model says more.
+ * culprit sim --profile: executed instructions by class and by function, from the guest's exact
+ * block counts. These are counts, not time.
  *
- * Instructions outside every known function are gathered under their file's name, or, for code that
- * no file holds (generated at run time), under [anonymous].
+ * Instructions outside every known function are listed under their file's name; code that no file
+ * holds (generated at run time) is listed under [anonymous].
  */
 #include "cmd/sim.h"
 
@@ -18,7 +18,7 @@
 
 #define HOT_FUNCTIONS 12
 
-/* A function, or what stands for one. Overlapping blocks may make several rows for one at first. */
+/* A function, or the code of a file without a name. At first one function may have several rows. */
 struct function {
 	const char *name; /* NULL: not known */
 	size_t image;	  /* index in images; SIZE_MAX: in no file */
@@ -32,7 +32,7 @@ struct profile {
 	uint64_t total;
 	struct function *functions;
 	size_t nfunctions;
-	uint64_t start, end; /* guest addresses that the last row of functions stands for */
+	uint64_t start, end; /* guest addresses of the last row of functions */
 };
 
 /* Makes the function around pc the last row of p->functions. */
@@ -142,7 +142,7 @@ static void print_functions(FILE *out, const struct profile *p)
 	size_t shown = 0;
 	uint64_t rest = p->total;
 
-	/* Most first; those of less than a ten-thousandth are not worth a line. */
+	/* Leave out functions with less than a ten-thousandth of all instructions. */
 	while (shown < min_u64(p->nfunctions, HOT_FUNCTIONS) &&
 	       p->functions[shown].insts > p->total / 10000)
 		shown++;
@@ -173,7 +173,7 @@ void sim_print_profile(FILE *out, const struct guest *g, const char *sysroot)
 	size_t count = guest_images(g, &images);
 	struct err e;
 
-	/* A file that cannot be read any more leaves its functions without names. */
+	/* Functions of a file that can no longer be read have no names. */
 	for (size_t i = 0; i < count; i++)
 		images_add(p.images, images[i].path, images[i].name, images[i].bias, &e);
 	guest_visit_blocks(g, count_block, &p);

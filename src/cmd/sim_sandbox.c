@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit sim --sandbox: from options to what the guest may reach (confine/).
+ * culprit sim --sandbox: turns options into what the guest may reach (confine/).
  *
- * To be read: the program, the sysroot or else the host's library folders, the machine file, and
- * what --allow-read names. To be written, and thrown away: the working folder, /tmp, the sysroot
- * and folders of --allow-read and --overlay; the first two are empty unless they can be read.
+ * The guest may read the program, the sysroot or else the host's library folders, the machine file,
+ * and what --allow-read names. It may write to the working folder, /tmp, the sysroot and the
+ * folders of --allow-read and --overlay; what it writes there is thrown away. The first two are
+ * empty unless the guest may read them.
  */
 #include <errno.h>
 #include <limits.h>
@@ -41,7 +42,7 @@ static void paths_free(struct paths *p)
 	free(p->items);
 }
 
-/* From the root, as it was named. */
+/* An absolute path, with symbolic links as they were named. */
 static char *absolute(const char *path)
 {
 	char folder[PATH_MAX];
@@ -60,7 +61,7 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* If one of the folders holds the path. */
+/* Whether the path lies in one of the folders. */
 static bool holds(const struct paths *p, const char *path)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -119,7 +120,7 @@ struct sim_limits sim_limits(const struct sim_options *o)
 	};
 }
 
-/* Where the guest may write and nothing is kept: the folder as it is if it can be read. */
+/* Makes a folder writable for the guest, with its content if the guest may read it, else empty. */
 static void add_scratch(struct paths *overlay, struct paths *scratch, const struct paths *read,
 			const struct paths *write, const char *folder)
 {

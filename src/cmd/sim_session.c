@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* culprit sim: what a session must know of the machine, the guest and the run. */
+/* culprit sim: tells the session (session.h) about the machine, the guest and the run. */
 #include "cmd/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The resolved machine as rows, and how sim was called; values are allocated. */
+/* The resolved machine and the run's recipe as settings; values are allocated. */
 static struct trace_setting *settings_new(const struct machine *config, const struct sim *s,
 					  size_t *count)
 {
@@ -80,7 +80,7 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 	return session;
 }
 
-/* The first signal since the run is over; a second one ends culprit. */
+/* Whether a signal came after the end of the run; a second one ends culprit. */
 static bool stop_asked(void)
 {
 	return sim_stop_signal() != 0;

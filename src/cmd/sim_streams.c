@@ -2,10 +2,10 @@
 /*
  * culprit sim: the guest's standard streams. Programs look at what these are (a C library buffers
  * by lines on a terminal, asks a device whether it is one, and reads the flags with which a stream
- * was opened), so a run repeats only on streams that look the same. sim_streams_text says what
- * culprit's own are, in three words with commas between; sim_streams_open makes such from the
- * words. What a guest writes to them is thrown away, by a process that lives as long as anyone
- * holds the other end.
+ * was opened), so a run repeats only on streams that look the same. sim_streams_text describes
+ * culprit's own streams in words (jobs/streams.h); sim_streams_open makes streams from such words.
+ * A process of its own reads what the guest writes to them and throws it away, until the guest
+ * closes its ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@
 #define F_LINUX_SPECIFIC_BASE 1024
 #endif
 
-#define TYPED_ENDS 64	/* ends of input waiting on a terminal */
+#define TYPED_ENDS 64	/* end-of-input characters waiting on a terminal */
 #define PIPE_MODE  0600 /* permissions of a pipe without a name */
 
 static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom" };
@@ -53,7 +53,7 @@ static int open_again(int fd, int flags)
 	return open(path, flags | O_CLOEXEC | O_NOCTTY);
 }
 
-/* main.c holds those that are closed. */
+/* main.c opens a closed stream as /dev/null, to be closed on exec. */
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) == 0;
@@ -70,7 +70,8 @@ static bool same_open_file(int a, int b)
 	k = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
 	if (k >= 0)
 		return !k;
-	/* Neither can be asked: what is the same in every respect is taken to be one. */
+	/* The kernel supports neither query: take descriptors that are alike in every respect
+	 * for one. */
 	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
 	       sa.st_ino == sb.st_ino && fcntl(a, F_GETFL) == fcntl(b, F_GETFL) &&
 	       lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR);
@@ -125,7 +126,8 @@ static void look(int fd, struct stream *s)
 	} else if (S_ISFIFO(st.st_mode)) {
 		s->kind = STREAM_PIPE;
 		s->mode = (st.st_mode & 07777) == PIPE_MODE ? 0 : st.st_mode & 07777;
-		s->named = flags & 0100000; /* O_LARGEFILE, which the C library has as 0 */
+		s->named =
+		    flags & 0100000; /* the kernel's O_LARGEFILE, which is 0 in the C library */
 	} else if (S_ISSOCK(st.st_mode)) {
 		s->kind = STREAM_SOCKET;
 	} else if (isatty(fd)) {
@@ -139,14 +141,14 @@ static void look(int fd, struct stream *s)
 	}
 }
 
-/* Separators of the notation, and the sign that stands before their numbers. */
+/* Characters that the notation writes as %XX. */
 static bool is_special(char c)
 {
 	return c == ',' || c == '+' || c == '%' || c == ' ' || (unsigned char)c < ' ' ||
 	       (unsigned char)c >= 0x7f;
 }
 
-/* The name of the file behind a descriptor, as it is written in a word. The caller frees; NULL:
+/* The path of the file behind a descriptor, as the notation writes it. The caller frees; NULL:
  * it has none. */
 static char *name_of(int fd)
 {
@@ -175,7 +177,8 @@ static char *name_of(int fd)
 	return text;
 }
 
-/* What stat says of the file at a written path; of one that is gone, what it would say. */
+/* What stat says of the file at a path in the notation; of a file that is gone, what it would
+ * say. */
 static bool identify(const char *written, struct guest_identity *id)
 {
 	char path[4096], *slash;
@@ -250,7 +253,7 @@ static void look_all(struct stream all[STREAMS])
 	}
 }
 
-/* --streams */
+/* Reads the words of --streams. */
 static bool read_given(char *text, struct stream all[STREAMS], struct err *e)
 {
 	if (!streams_read(text, all, e))
@@ -283,7 +286,7 @@ char *sim_streams_text(const struct sim_options *o)
 	return text;
 }
 
-/* All that is in a file; NULL if that is more than is kept. The caller frees. */
+/* The content of a file, packed; NULL if it is too large to keep. The caller frees. */
 static char *pack_file(int fd)
 {
 	struct stat st;
@@ -338,7 +341,7 @@ char *sim_streams_content(const struct sim_options *o, int index)
 		bool reads = (i == index || (all[i].of == index && all[i].kind == STREAM_FILE)) &&
 			     all[i].access != O_WRONLY;
 
-		/* a file that is only read can be read again; at least standard input's */
+		/* standard input's file can be read again if the run does not write to it */
 		if (!reads || text || (!written && !index))
 			continue;
 		fd = open_again(i, O_RDONLY);
@@ -356,7 +359,8 @@ char *sim_streams_kept(const struct sim_streams *s)
 
 /* ---- from streams to descriptors ---- */
 
-/* The far ends: of what the guest writes, read and forgotten until all are closed. */
+/* The far ends of streams: what the guest writes is read there and thrown away until all are
+ * closed. */
 struct drain {
 	struct pollfd fds[STREAMS];
 	nfds_t count;
@@ -377,14 +381,14 @@ static _Noreturn void drain_run(struct drain *d)
 
 			if (n > 0 || (n < 0 && errno == EINTR))
 				continue;
-			d->fds[i].fd = -1; /* closed; EIO is a terminal's way to say so */
+			d->fds[i].fd = -1; /* closed; a terminal says EIO */
 			open--;
 		}
 	}
 	_exit(0);
 }
 
-/* An orphan, so that the guest never waits for it. */
+/* Starts the reader as an orphan, so that the guest never waits for it. */
 static bool drain_start(struct drain *d, struct err *e)
 {
 	pid_t pid = fork();
@@ -393,10 +397,10 @@ static bool drain_start(struct drain *d, struct err *e)
 	if (pid < 0)
 		return err_set(e, "--streams: cannot start a process: %s", strerror(errno));
 	if (!pid) {
-		/* Ctrl-C ends the run, whose last words need a reader. */
+		/* Ctrl-C ends the run, and what it still writes needs a reader. */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
-		/* Near ends must not be held here: they would never be closed. */
+		/* Close the near ends: held here, they would never be closed. */
 		for (nfds_t i = 0; i < d->count; i++)
 			d->fds[i].fd = fcntl(d->fds[i].fd, F_DUPFD_CLOEXEC, STREAMS);
 		for (nfds_t i = 0; i < d->count; i++)
@@ -437,7 +441,7 @@ static bool copy_content(const char *from, int to)
 	return ok;
 }
 
-/* A file without a name, as long as it is to be and with the content that is known. */
+/* A file without a name, with the given size, mode and content. */
 static int open_file(const struct stream *s, const char *content)
 {
 	char path[] = P_tmpdir "/culprit-XXXXXX";
@@ -466,8 +470,9 @@ static int open_pipe(struct stream *s, int index, struct drain *d)
 	if (pipe2(ends, O_CLOEXEC | (s->flags & (O_NONBLOCK | O_DIRECT))))
 		return -1;
 	if (s->access == O_RDONLY) {
-		/* What is to be read does not come from here (guest_input); the pipe only says
-		 * that there is something. Its other end stays open: nobody hung up. */
+		/* The guest's input comes from elsewhere (guest_input); the byte in the pipe
+		 * only makes it readable. The other end stays open, so that a reader does not
+		 * see end of input. */
 		if (write(ends[1], "", 1) != 1)
 			return -1;
 		fd = ends[0];
@@ -515,7 +520,7 @@ static int open_terminal(const struct stream *s, struct drain *d)
 		slave = -1;
 	}
 	if (slave >= 0) {
-		/* a reader that waits for input finds some: its end */
+		/* a reader that waits for input sees end of input */
 		for (int i = 0; i < TYPED_ENDS; i++)
 			if (write(master, s->has_tty ? &s->tty.c_cc[VEOF] : &mode.c_cc[VEOF], 1) !=
 			    1)
@@ -527,7 +532,7 @@ static int open_terminal(const struct stream *s, struct drain *d)
 	return slave;
 }
 
-/* culprit's own: what can be set there is. */
+/* culprit's own stream, with the flags and the position that were given. */
 static int open_own(const struct stream *s, int index)
 {
 	int flags = fcntl(index, F_GETFL);
@@ -590,7 +595,7 @@ static int open_stream(struct stream *all, int i, const char *content, const int
 	return fd;
 }
 
-/* --content N=FILE: the names of the files, NULL where there is none. */
+/* --content N=FILE: fills in the files' names by stream. */
 static bool read_contents(const struct cmd_strings *list, const char *content[STREAMS],
 			  struct err *e)
 {
@@ -604,7 +609,7 @@ static bool read_contents(const struct cmd_strings *list, const char *content[ST
 	return true;
 }
 
-/* --input */
+/* Opens the file of --input. */
 static bool open_given(const char *path, int *fd, struct err *e)
 {
 	*fd = -1;
@@ -614,7 +619,7 @@ static bool open_given(const char *path, int *fd, struct err *e)
 	return *fd >= 0 || err_set(e, "--input: cannot read '%s': %s", path, strerror(errno));
 }
 
-/* Something that cannot be asked for a second time what it gave. */
+/* Whether what is read from the stream cannot be read a second time. */
 static bool gives_once(int index)
 {
 	struct stat st;
@@ -623,7 +628,8 @@ static bool gives_once(int index)
 	       (isatty(index) || (!index && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))));
 }
 
-/* What culprit's own streams give is kept, in one file for all: the order is known then. */
+/* Keeps what is read from culprit's own streams, in one file for all, which also keeps the
+ * order. */
 static void keep_input(const struct sim_options *o, int index, struct sim_streams *s)
 {
 	if (!gives_once(index))

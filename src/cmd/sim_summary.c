@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A finished run of `culprit sim` in one line for people and in one JSON object for programs. */
+/* Reports a finished run of `culprit sim`: one line for people, one JSON object for programs. */
 #include "cmd/sim.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *r
 	char number[NUMBER_COMMAS_BYTES], *text = NULL;
 	double mips = sim_mips(run->insts, run->host_seconds);
 	size_t size_bytes;
-	/* Written in one piece: forked processes share the terminal. */
+	/* Write the line in one piece: forked processes share the terminal. */
 	FILE *line = open_memstream(&text, &size_bytes);
 
 	if (!line)
@@ -78,7 +78,7 @@ static bool write_json(FILE *out, const struct guest *g, const struct sim_run *r
 	json_t *o = json_object(), *program = json_string(guest_program(g));
 	bool ok;
 
-	/* A path need not be UTF-8, a JSON string must. */
+	/* A JSON string must be UTF-8, a path need not be. */
 	json_object_set_new(o, "program", program ? program : json_null());
 	json_object_set_new(o, "machine", json_string(run->machine));
 	json_object_set_new(o, "instructions", json_integer((json_int_t)run->insts));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * culprit sim: the guest on a modelled core. Optionally a part is run at full speed first
- * (--fast-forward), and another functionally while caches, TLBs and predictors learn (--warm). The
+ * culprit sim: runs the guest on a modelled core. A first part may run at full speed
+ * (--fast-forward), a second one functionally while caches, TLBs and predictors learn (--warm). The
  * instructions and cycles reported are those of the timed part.
  */
 #include "cmd/sim.h"
@@ -32,7 +32,7 @@ bool sim_timing_config(const struct sim_options *options, struct machine *config
 	return machine_check(config, e);
 }
 
-/* Everything before the timed part. True if the guest is still there. */
+/* Runs everything before the timed part. False if the guest has ended. */
 static bool run_up(struct core *c, struct guest *g, const struct sim_options *options)
 {
 	uint64_t left = options->fast_forward;
@@ -49,7 +49,7 @@ static bool run_up(struct core *c, struct guest *g, const struct sim_options *op
 	return !options->warm || sim_stop_signal() || core_warm(c, options->warm) != CORE_ENDED;
 }
 
-/* A forked process has come to where it is measured from. */
+/* A forked process begins to be measured. */
 static enum core_status begin(struct core *c, const struct sim_options *options,
 			      struct sim_run *run)
 {
@@ -82,7 +82,7 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 			status = core_continue(c, SLICE_CYCLES);
 			if (unlikely(run->anew) && status == CORE_STOPPED)
 				status = begin(c, options, run);
-			/* A forked process leaves the terminal to the first. */
+			/* Only the first process writes to the terminal. */
 			if (!run->child)
 				progress_update(&progress, core_stats(c)->insts);
 		} while (status == CORE_RUNNING && !sim_stop_signal() &&

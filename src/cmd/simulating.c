@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the commands that simulate a stored run again share: whether they may, whether they can, and
- * the simulations. The run itself is simulated beside the rest, to see that it is still the same run.
+ * What the commands that simulate a stored run again share: whether the profile is trusted, running
+ * the simulations, and checking that the unchanged run still takes the cycles that it took.
  */
 #include "cmd/simulating.h"
 
@@ -45,7 +45,7 @@ const struct cmd_option simulating_group[] = {
 	{ .name = NULL },
 };
 
-/* As a shell would take it. */
+/* Writes a word with the quotes that a shell needs. */
 static void put_word(FILE *f, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -61,7 +61,7 @@ static void put_word(FILE *f, const char *word)
 	fputc('\'', f);
 }
 
-/* What the store would have run; NULL: it does not say. */
+/* The command that a simulation of the store would run; NULL: the store does not say. */
 static char *command_text(struct store *s)
 {
 	struct recipe r;
@@ -121,7 +121,7 @@ bool simulating_trusted(const char *command, struct store *s, const struct simul
 				  : e.text,
 		     text);
 	free(text);
-	/* what says no command cannot be simulated, for a reason that the caller tells */
+	/* without a command it cannot be simulated: the caller says why */
 	return !says;
 }
 
@@ -131,8 +131,8 @@ struct job simulating_itself(const struct rerun *r)
 }
 
 /*
- * If the run takes the cycles of the profile: those of its regions, where the profile counts them
- * exactly (cpi_phase), else those of the whole run.
+ * Whether the run takes the cycles of the profile: those of its regions if the profile counts them
+ * exactly (cpi_phase), otherwise those of the whole run.
  */
 static bool repeats(const char *command, struct store *s, const struct rerun *r,
 		    const struct rerun_result *result)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands that simulate a stored run again share: options of how and where. */
+/* What the commands that simulate a stored run again share. */
 #ifndef CMD_SIMULATING_H
 #define CMD_SIMULATING_H
 
@@ -8,16 +8,16 @@
 #include "cmd/cmd.h"
 #include "jobs/rerun.h"
 
-/* A member named `simulating` of the values of such a command. */
+/* Options; a member named `simulating` of a command's values. */
 struct simulating {
 	uint64_t jobs;	       /* runs at a time; 0: as many as there are processors */
 	const char *cache;     /* NULL: the user's */
 	const char *simulator; /* the culprit to call; NULL: this one */
 	bool again;	       /* simulate also what is in the cache */
-	bool trust;	       /* also profiles from elsewhere */
+	bool trust;	       /* simulate also profiles from elsewhere */
 };
 
-/* Their row in the option table of a command. */
+/* Row for the option table of a command. */
 extern const struct cmd_option simulating_group[];
 #define SIMULATING_OPTIONS(values)                                                                 \
 	{                                                                                          \
@@ -25,18 +25,18 @@ extern const struct cmd_option simulating_group[];
 	}
 
 /*
- * If the store may choose what is run: this user's culprit wrote it on this machine, or --trust
- * says so. Otherwise a line on stderr tells which command it would be.
+ * Whether the store may choose what is run: this user's culprit wrote it on this machine, or
+ * --trust was given. If not, a line on stderr says which command it would run.
  */
 bool simulating_trusted(const char *command, struct store *s, const struct simulating *o);
 
-/* The run as it was: one of the jobs that simulating_run takes. */
+/* The unchanged run: one of the jobs that simulating_run takes. */
 struct job simulating_itself(const struct rerun *r);
 
 struct simulating_found {
-	bool repeats; /* the run as it was takes the cycles of the profile. If not, a line on stderr
-			  says so: the other jobs are not of the stored run either */
-	double cycles; /* of the run as it was: in its regions, if it has any */
+	bool
+	    repeats; /* the unchanged run takes the cycles of the profile. If not, a line on stderr says so, and the other jobs say nothing about the stored run */
+	double cycles; /* of the unchanged run, in its regions if it has any */
 	size_t
 	    failed; /* jobs that failed, each named on stderr, and one more if it does not repeat */
 };

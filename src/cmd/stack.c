@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* culprit stack: CPI stacks by every method beside one that is simulated. */
+/* culprit stack: CPI stacks by every counting method beside simulated ones. */
 #include <stdlib.h>
 
 #include "cmd/reading.h"
@@ -13,14 +13,14 @@ struct stack_values {
 	const char *method, *svg;
 };
 
-/* One file: its store, and its reference if there is to be one. */
+/* One profile and its simulated stacks. */
 struct input {
 	struct store *store;
 	struct stack_reference references[STACK_REFERENCES];
 	size_t nreferences;
 };
 
-/* 0, or the exit status with which to stop. */
+/* Returns 0, or the exit status with which to stop. */
 static int make_references(const struct stack_values *v, struct input *in)
 {
 	struct err e = { "" };

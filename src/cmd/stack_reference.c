@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reference is simulated: first with perfect caches, TLBs and branch prediction, then with one
- * cause after the other made real; what a step adds is that cause's component. Cycles that two
- * causes share go to the one that comes first, so there are two orders, which bound what a counting
- * method can say: after the L1 D-cache and the branch predictor, the instruction side comes first,
- * or the data side. The last step is the run itself, which is simulated too: it has to take as long
- * as it did. Of a run that was looked at only in regions
- * (--start, --stop) the same regions are simulated.
+ * Simulates the reference: first with perfect caches, TLBs and branch prediction, then with one
+ * cause after the other made real; the cycles that a step adds are that cause's component. Cycles
+ * that two causes share go to the one that comes first, so there are two orders, which bound what a
+ * counting method can say: after the L1 D-cache and the branch predictor either the instruction
+ * side comes first or the data side. The last step is the run itself, which is simulated too: it
+ * must take the cycles that it took. If the run was measured only in regions (--start, --stop), so
+ * are the simulations.
  */
 #include "cmd/stack_reference.h"
 
@@ -65,7 +65,7 @@ static const struct {
 
 #define JOBS_MAX (STACK_REFERENCES * CPI_SIMULATED + 1)
 
-/* A job per distinct set of perfect parts. */
+/* One job per distinct set of perfect parts. */
 struct plan {
 	struct job jobs[JOBS_MAX];
 	unsigned perfect[JOBS_MAX];
@@ -100,7 +100,7 @@ static void plan_step(struct plan *p, const struct rerun *r, const struct step *
 	p->jobs[p->count++] = rerun_job(r, name, settings, n);
 }
 
-/* Cycles after each step become components; false if a run is missing. */
+/* Turns the cycles after each step into components; false if a run is missing. */
 static bool assemble(const struct plan *p, const struct step *steps, double cycles,
 		     double parts[CPI_SIMULATED])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPI stacks that are simulated, cause by cause (eyerman2006 section 5.2). */
+/* Simulated CPI stacks, cause by cause (eyerman2006 section 5.2). */
 #ifndef CMD_STACK_REFERENCE_H
 #define CMD_STACK_REFERENCE_H
 
@@ -11,10 +11,10 @@
 #define STACK_REFERENCES 2
 
 /*
- * Simulates (or finds in the cache) the stacks of a run in both orders. Fills out and sets count to
- * how many could be had: a run that failed is named on standard error, and an order that needs it
- * is left out; all are if the run does not repeat. False and e filled if the run cannot be repeated
- * or the work was interrupted.
+ * Simulates the stacks of a run in both orders, or takes them from the cache. Fills `out` and sets
+ * count to the number of stacks: a simulation that failed is named on standard error, and the order
+ * that needs it is left out; both are if the run does not repeat. False and e filled if the run
+ * cannot be simulated again or the work was interrupted.
  */
 bool stack_reference_make(struct store *s, const struct simulating *o,
 			  struct stack_reference out[STACK_REFERENCES], size_t *count,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a trace and reading a window of it. */
+/* Opens a trace and reads a window of it; options that say which window. */
 #include "cmd/window.h"
 
 #include "trace/trigger.h"
