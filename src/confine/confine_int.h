@@ -7,8 +7,6 @@
 
 #include "confine/confine.h"
 
-/* Version of Landlock's interface, 0 if there is none. */
-int landlock_version(void);
 /* Access by the plan's lists; NULL: only that nothing is executed, and nobody outside signalled.
  * The version in force, 0: none is. */
 int landlock_apply(const struct confine_plan *plan, bool scratch, const bool *covered);

@@ -49,7 +49,8 @@ struct path_beneath {
 	int32_t parent;
 } __attribute__((packed));
 
-int landlock_version(void)
+/* Version of Landlock's interface, 0 if there is none. */
+static int landlock_version(void)
 {
 	long v = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_VERSION);
 

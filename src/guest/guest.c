@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "guest/engine/engine.h"
@@ -48,21 +49,23 @@ static void set_limits(struct guest *g)
 {
 	for (size_t i = 0; i < ARRAY_LEN(g->limit); i++)
 		g->limit[i] = (struct guest_limits){ UINT64_MAX, UINT64_MAX };
-	g->limit[3 /* STACK */].cur =
+	g->limit[RLIMIT_STACK].cur =
 	    g->config.stack_bytes ? g->config.stack_bytes : DEFAULT_STACK_BYTES;
-	g->limit[4 /* CORE */].cur = 0;
-	g->limit[6 /* NPROC */] = (struct guest_limits){ 32768, 32768 };
-	g->limit[7 /* NOFILE */] = (struct guest_limits){ 1024, 65536 };
+	g->limit[RLIMIT_CORE].cur = 0;
+	g->limit[RLIMIT_NPROC] = (struct guest_limits){ 32768, 32768 };
+	g->limit[RLIMIT_NOFILE] = (struct guest_limits){ 1024, 65536 };
 	if (g->config.limit_processes)
-		g->limit[6].cur = g->limit[6].max = g->config.limit_processes;
+		g->limit[RLIMIT_NPROC].cur = g->limit[RLIMIT_NPROC].max = g->config.limit_processes;
 	if (g->config.limit_files) {
-		g->limit[7].max = min_u64(g->limit[7].max, g->config.limit_files);
-		g->limit[7].cur = min_u64(g->limit[7].cur, g->config.limit_files);
+		g->limit[RLIMIT_NOFILE].max =
+		    min_u64(g->limit[RLIMIT_NOFILE].max, g->config.limit_files);
+		g->limit[RLIMIT_NOFILE].cur =
+		    min_u64(g->limit[RLIMIT_NOFILE].cur, g->config.limit_files);
 	}
-	g->limit[8 /* MEMLOCK */] = (struct guest_limits){ 8u << 20, 8u << 20 };
-	g->limit[11 /* SIGPENDING */] = (struct guest_limits){ 32768, 32768 };
-	g->limit[12 /* MSGQUEUE */] = (struct guest_limits){ 819200, 819200 };
-	g->limit[13 /* NICE */] = g->limit[14 /* RTPRIO */] = (struct guest_limits){ 0, 0 };
+	g->limit[RLIMIT_MEMLOCK] = (struct guest_limits){ 8u << 20, 8u << 20 };
+	g->limit[RLIMIT_SIGPENDING] = (struct guest_limits){ 32768, 32768 };
+	g->limit[RLIMIT_MSGQUEUE] = (struct guest_limits){ 819200, 819200 };
+	g->limit[RLIMIT_NICE] = g->limit[RLIMIT_RTPRIO] = (struct guest_limits){ 0, 0 };
 }
 
 static bool open_sysroot(struct guest *g, struct err *e)
@@ -182,7 +185,7 @@ static void handle(struct guest *g, enum engine_exit why)
 {
 	struct thread *t = g->cur;
 	const struct engine_fault *f;
-	uint32_t word;
+	uint64_t missing;
 
 	switch (why) {
 	case ENGINE_BUDGET:
@@ -206,13 +209,11 @@ static void handle(struct guest *g, enum engine_exit why)
 			signal_fault(g, t, SIGSEGV, f->mapped ? SEGV_ACCERR : SEGV_MAPERR, f->addr);
 		break;
 	case ENGINE_FETCH_FAULT:
-		/* The address is that of the page that is missing: the next one if two bytes are
-		 * there. */
-		word = mem_page_has(&g->mem, t->hart.pc, MEM_X) ? 2 : 0;
+		/* If the first two bytes are there, the fault is on the page of the next two. */
+		missing = t->hart.pc + (mem_page_has(&g->mem, t->hart.pc, MEM_X) ? 2 : 0);
 		signal_fault(g, t, SIGSEGV,
-			     mem_page_has(&g->mem, t->hart.pc + word, MEM_MAPPED) ? SEGV_ACCERR
-										  : SEGV_MAPERR,
-			     t->hart.pc + word);
+			     mem_page_has(&g->mem, missing, MEM_MAPPED) ? SEGV_ACCERR : SEGV_MAPERR,
+			     missing);
 		break;
 	case ENGINE_MARK_BEGIN:
 	case ENGINE_MARK_END:
@@ -363,24 +364,9 @@ const char *guest_program(const struct guest *g)
 	return g->program.name;
 }
 
-int guest_pid(const struct guest *g)
-{
-	return g->pid;
-}
-
-unsigned guest_child_number(const struct guest *g)
-{
-	return g->family.child_number;
-}
-
 unsigned guest_forks(const struct guest *g)
 {
 	return (unsigned)g->procs->processes - 1;
-}
-
-struct engine *guest_engine(struct guest *g)
-{
-	return g->engine;
 }
 
 void guest_set_cycles(struct guest *g, uint64_t cycles)

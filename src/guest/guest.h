@@ -24,7 +24,6 @@
 #define GUEST_PAGE_BYTES 4096ull
 
 struct guest;
-struct engine;
 
 enum guest_children {
 	GUEST_CHILDREN_FUNCTIONAL, /* fork'ed processes run, but only functionally and unmeasured */
@@ -149,13 +148,8 @@ const struct hart *guest_hart(const struct guest *g);
 uint64_t guest_insts(const struct guest *g);
 int guest_exit_status(const struct guest *g); /* 0..255, as a shell would see it */
 const char *guest_program(const struct guest *g);
-int guest_pid(const struct guest *g); /* as the guest sees it */
-/* Which child this process is: 0 for the first, then as in guest_config's forked. */
-unsigned guest_child_number(const struct guest *g);
 /* How many processes have been forked so far, by this one or any other of the tree. */
 unsigned guest_forks(const struct guest *g);
-/* The engine, for what it counts (see engine_count_blocks). */
-struct engine *guest_engine(struct guest *g);
 
 /* From now on guest time is derived from cycles (the timing model says how many), not instructions.
  */

@@ -173,16 +173,6 @@ void outside_seal(void)
 		ask(VERB_SEAL, "", "", 0, 0);
 }
 
-FILE *outside_fopen(const char *path)
-{
-	int fd = outside_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-
-	if (fd >= 0 && !f)
-		close(fd);
-	return f;
-}
-
 /* ---- the other side ---- */
 
 struct outside_server {

@@ -8,17 +8,15 @@
 #define UTIL_OUTSIDE_H
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
-/* As open, rename, unlink and fopen(path, "we") are; errno says what went wrong. */
+/* As open, rename and unlink are; errno says what went wrong. */
 int outside_open(const char *path, int flags, int mode);
 /* flags: as renameat2 has them. */
 int outside_rename(const char *from, const char *to, unsigned flags);
 int outside_unlink(const char *path);
 /* As stat, or lstat: of what is at the name that was announced or opened, or of nothing else. */
 int outside_stat(const char *path, bool follow, struct stat *st);
-FILE *outside_fopen(const char *path);
 /* Says that path will be opened later: after outside_seal only such, those opened before, and their
  * like with numbers behind (FILE.2.1) can be. */
 void outside_expect(const char *path);

@@ -54,7 +54,12 @@ static bool is_hidden(uint32_t c)
 	return false;
 }
 
-size_t text_character(const char *s, bool *plain)
+/*
+ * The length in bytes of the character at s (at least 1, unless s is at its end); *plain says
+ * whether it may be shown as it is: a printable character of ASCII, or one of valid UTF-8 that is
+ * neither a control, nor invisible, nor changes the direction of what follows.
+ */
+static size_t character(const char *s, bool *plain)
 {
 	const unsigned char first = (unsigned char)*s;
 	size_t bytes = first != 0;
@@ -73,7 +78,7 @@ bool text_is_plain(const char *s)
 	bool plain = true;
 
 	while (*s && plain)
-		s += text_character(s, &plain);
+		s += character(s, &plain);
 	return plain;
 }
 
@@ -84,7 +89,7 @@ char *text_shown_without(const char *s, const char *also)
 
 	while (s && *s) {
 		bool plain;
-		size_t n = text_character(s, &plain);
+		size_t n = character(s, &plain);
 
 		if (*s == '\t') {
 			*to++ = ' ';
@@ -115,7 +120,7 @@ void text_make_plain(char *s)
 {
 	while (*s) {
 		bool plain;
-		size_t n = text_character(s, &plain);
+		size_t n = character(s, &plain);
 
 		if (!plain)
 			memset(s, '?', n);

@@ -12,13 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * The length in bytes of the character at s (at least 1, unless s is at its end); *plain says
- * whether it may be shown as it is: a printable character of ASCII, or one of valid UTF-8 that is
- * neither a control, nor invisible, nor changes the direction of what follows.
- */
-size_t text_character(const char *s, bool *plain);
-
 /* True if all of it may be shown as it is. */
 bool text_is_plain(const char *s);
 

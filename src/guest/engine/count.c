@@ -30,7 +30,7 @@ struct counts {
 	size_t used, capacity;
 };
 
-struct counts *counts_new(void)
+static struct counts *counts_new(void)
 {
 	return x_calloc(1, sizeof(struct counts));
 }

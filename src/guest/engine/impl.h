@@ -143,7 +143,6 @@ bool cache_is_full(const struct cache *c);
 uint64_t cache_version(const struct cache *c);
 void cache_each(const struct cache *c, void (*visit)(void *ctx, struct block *b), void *ctx);
 
-struct counts *counts_new(void);
 void counts_free(struct counts *c);
 /* Runs of an instruction outside of any whole block. */
 void counts_add(struct counts *c, uint64_t pc, const struct inst *in, uint64_t times);

@@ -313,7 +313,8 @@ static void emit_slow_call(struct trans *t, unsigned i)
 	asm_call(&t->c, t->j->slow);
 }
 
-void trans_slow_always(struct trans *t)
+/* This instruction is done by the function of its operation. */
+static void trans_slow_always(struct trans *t)
 {
 	emit_slow_call(t, t->i);
 	trans_forget_fp(t);

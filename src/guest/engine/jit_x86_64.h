@@ -164,8 +164,6 @@ static inline void trans_done(struct trans *t, unsigned rd, unsigned reg)
 
 /* If cc, this instruction is done by the function of its operation instead. */
 void trans_slow_if(struct trans *t, enum host_cc cc);
-/* This instruction is done by the function of its operation. */
-void trans_slow_always(struct trans *t);
 
 /* Each translates the instruction if it is one of theirs. */
 bool trans_int(struct trans *t);

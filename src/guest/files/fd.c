@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ static void grow(struct guest *g, size_t n)
 
 int64_t fd_install(struct guest *g, int host, int min, bool cloexec, enum fd_kind kind)
 {
-	size_t limit = g->limit[7 /* RLIMIT_NOFILE */].cur;
+	size_t limit = g->limit[RLIMIT_NOFILE].cur;
 	size_t fd = (size_t)min;
 
 	while (fd < g->nfds && g->fds[fd].kind != FD_CLOSED)

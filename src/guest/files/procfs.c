@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "guest/files/fd.h"
@@ -310,7 +311,7 @@ WRITER(status)
 		GUEST_UID, GUEST_UID, GUEST_UID, GUEST_UID, GUEST_UID, (fds + 63) & ~(size_t)63,
 		GUEST_UID, id.pid, id.tid, id.pgid, id.sid);
 	if (!is_other(g, n)) {
-		uint64_t kib = mapped_bytes(g) / 1024, stack = g->limit[3].cur / 1024;
+		uint64_t kib = mapped_bytes(g) / 1024, stack = g->limit[RLIMIT_STACK].cur / 1024;
 
 		fprintf(out,
 			"VmPeak:\t%8" PRIu64 " kB\nVmSize:\t%8" PRIu64 " kB\nVmLck:\t       0 kB\n"
@@ -331,8 +332,8 @@ WRITER(status)
 			"SigQ:\t0/%" PRIu64 "\nSigPnd:\t%016" PRIx64 "\nShdPnd:\t%016" PRIx64
 			"\nSigBlk:\t%016" PRIx64 "\nSigIgn:\t%016" PRIx64 "\nSigCgt:\t%016" PRIx64
 			"\n",
-			g->limit[11].cur, t->pending.set, g->signals.pending.set, t->sigmask,
-			ignored, caught);
+			g->limit[RLIMIT_SIGPENDING].cur, t->pending.set, g->signals.pending.set,
+			t->sigmask, ignored, caught);
 	}
 	fputs("CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
 	      "CapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t0\n"

@@ -119,6 +119,24 @@ void *ipc_by_id(void *heads, unsigned n, size_t stride, int id)
 	return h->used && h->id == id ? h : NULL;
 }
 
+int64_t ipc_stat(struct guest *g, const struct ipc_objects *o, int id, enum ipc_named named,
+		 uint64_t addr)
+{
+	const struct ipc_head *h = NULL;
+	int64_t err;
+
+	if (named == IPC_ID)
+		h = ipc_by_id(o->heads, o->n, o->stride, id);
+	else if ((unsigned)id < o->n)
+		h = at(o->heads, o->stride, (unsigned)id);
+	if (!h || !h->used)
+		return -EINVAL;
+	if (named != IPC_PLACE_ANY && !ipc_may(h, 4))
+		return -EACCES;
+	err = o->stat_out(g, h, addr);
+	return err || named == IPC_ID ? err : h->id;
+}
+
 int ipc_set_perm(struct guest *g, struct ipc_head *h, const struct ipc_perm64 *from)
 {
 	(void)g;

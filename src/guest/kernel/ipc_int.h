@@ -137,6 +137,21 @@ int ipc_get(struct guest *g, void *heads, unsigned *n, unsigned count, size_t st
 void *ipc_by_id(void *heads, unsigned n, size_t stride, int id);
 /* May the guest's user read (4) or write (2) it? */
 bool ipc_may(const struct ipc_head *h, unsigned want);
+/* The objects of one kind, for what is the same for all three. */
+struct ipc_objects {
+	void *heads; /* n objects of `stride` bytes, each of which begins with a struct ipc_head */
+	unsigned n;
+	size_t stride;
+	/* Writes the kind's struct for IPC_STAT to guest memory; 0 or -EFAULT. */
+	int64_t (*stat_out)(struct guest *g, const void *object, uint64_t addr);
+};
+enum ipc_named {
+	IPC_ID,	   /* IPC_STAT */
+	IPC_PLACE, /* SHM_STAT and its like: by the index in the table, and the id is returned */
+	IPC_PLACE_ANY, /* SHM_STAT_ANY and its like: whether or not the guest may read it */
+};
+int64_t ipc_stat(struct guest *g, const struct ipc_objects *o, int id, enum ipc_named named,
+		 uint64_t addr);
 /* IPC_SET's part: owner and mode. */
 int ipc_set_perm(struct guest *g, struct ipc_head *h, const struct ipc_perm64 *from);
 

@@ -41,7 +41,7 @@
 #define G_SS_AUTODISARM 0x80000000u
 #define UNBLOCKABLE	(BIT(SIGKILL) | BIT(SIGSTOP))
 
-const char *const signal_name[GUEST_SIGNALS + 1] = {
+static const char *const signal_name[GUEST_SIGNALS + 1] = {
 	[1] = "SIGHUP",	    [2] = "SIGINT",   [3] = "SIGQUIT",	 [4] = "SIGILL",   [5] = "SIGTRAP",
 	[6] = "SIGABRT",    [7] = "SIGBUS",   [8] = "SIGFPE",	 [9] = "SIGKILL",  [10] = "SIGUSR1",
 	[11] = "SIGSEGV",   [12] = "SIGUSR2", [13] = "SIGPIPE",	 [14] = "SIGALRM", [15] = "SIGTERM",

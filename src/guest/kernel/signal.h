@@ -58,6 +58,5 @@ void signal_watch_host(struct guest *g, int signo);
 void signal_reset_host(struct guest *g); /* in a new child process */
 /* The thread loses the hart: a restartable sequence that it is in must begin again. */
 void rseq_abort(struct guest *g, struct thread *t);
-extern const char *const signal_name[GUEST_SIGNALS + 1];
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -73,7 +74,7 @@ int64_t sys_ppoll(struct guest *g, struct thread *t, const uint64_t *a)
 			return err;
 		deadline = deadline_after(g, ns);
 	}
-	if (n > g->limit[7].cur)
+	if (n > g->limit[RLIMIT_NOFILE].cur)
 		return -EINVAL;
 	result = mask_in(g, t, a[3], a[4]);
 	if (result)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ static int64_t dup_from(struct guest *g, const struct fd_entry *f, uint64_t min,
 	int host;
 	int64_t fd;
 
-	if (min >= g->limit[7].cur)
+	if (min >= g->limit[RLIMIT_NOFILE].cur)
 		return -EINVAL;
 	host = fcntl(f->host, F_DUPFD_CLOEXEC, 3);
 	if (host < 0)
@@ -60,7 +61,7 @@ int64_t sys_dup3(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if ((uint32_t)a[0] == to || ((int)a[2] & ~O_CLOEXEC))
 		return -EINVAL;
-	if (!f || to >= g->limit[7].cur)
+	if (!f || to >= g->limit[RLIMIT_NOFILE].cur)
 		return -EBADF;
 	like = *f;
 	host = fcntl(f->host, F_DUPFD_CLOEXEC, 3);

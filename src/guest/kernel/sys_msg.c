@@ -191,8 +191,9 @@ int64_t sys_msgrcv(struct guest *g, struct thread *t, const uint64_t *a)
 	return r;
 }
 
-static int64_t stat_out(struct guest *g, const struct ipc_queue *q, uint64_t addr)
+static int64_t stat_out(struct guest *g, const void *object, uint64_t addr)
 {
+	const struct ipc_queue *q = object;
 	struct msqid64 out;
 
 	memset(&out, 0, sizeof(out));
@@ -247,6 +248,8 @@ static int64_t control(struct guest *g, int id, int command, uint64_t addr)
 {
 	struct ipc_queue *q = queue_of(g, id);
 	struct msqid64 in;
+	const struct ipc_objects all = { g->ipc->queue, g->ipc->nqueues, sizeof(struct ipc_queue),
+					 stat_out };
 	int err;
 
 	switch (command) {
@@ -254,17 +257,11 @@ static int64_t control(struct guest *g, int id, int command, uint64_t addr)
 	case MSG_INFO:
 		return info_out(g, command, addr);
 	case MSG_STAT:
+		return ipc_stat(g, &all, id, IPC_PLACE, addr);
 	case MSG_STAT_ANY_:
-		if ((unsigned)id >= g->ipc->nqueues || !g->ipc->queue[id].head.used)
-			return -EINVAL;
-		q = &g->ipc->queue[id];
-		if (command == MSG_STAT && !ipc_may(&q->head, 4))
-			return -EACCES;
-		return stat_out(g, q, addr) < 0 ? -EFAULT : q->head.id;
+		return ipc_stat(g, &all, id, IPC_PLACE_ANY, addr);
 	case IPC_STAT:
-		if (!q)
-			return -EINVAL;
-		return ipc_may(&q->head, 4) ? stat_out(g, q, addr) : -EACCES;
+		return ipc_stat(g, &all, id, IPC_ID, addr);
 	case IPC_SET:
 		if (copy_in(g, &in, addr, sizeof(in)) < 0)
 			return -EFAULT;

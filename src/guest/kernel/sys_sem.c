@@ -283,8 +283,9 @@ int64_t sys_semop(struct guest *g, struct thread *t, const uint64_t *a)
 
 /* ---- control ---- */
 
-static int64_t stat_out(struct guest *g, const struct ipc_sem_set *s, uint64_t addr)
+static int64_t stat_out(struct guest *g, const void *object, uint64_t addr)
 {
+	const struct ipc_sem_set *s = object;
 	struct semid64 out;
 
 	memset(&out, 0, sizeof(out));
@@ -390,6 +391,8 @@ static int64_t control(struct guest *g, int id, int num, int command, uint64_t a
 {
 	struct ipc_sem_set *s = set_of(g, id);
 	struct semid64 in;
+	const struct ipc_objects all = { g->ipc->set, g->ipc->nsets, sizeof(struct ipc_sem_set),
+					 stat_out };
 	int err;
 
 	switch (command) {
@@ -397,17 +400,11 @@ static int64_t control(struct guest *g, int id, int num, int command, uint64_t a
 	case SEM_INFO:
 		return info_out(g, command, arg);
 	case SEM_STAT:
+		return ipc_stat(g, &all, id, IPC_PLACE, arg);
 	case SEM_STAT_ANY_:
-		if ((unsigned)id >= g->ipc->nsets || !g->ipc->set[id].head.used)
-			return -EINVAL;
-		s = &g->ipc->set[id];
-		if (command == SEM_STAT && !ipc_may(&s->head, 4))
-			return -EACCES;
-		return stat_out(g, s, arg) < 0 ? -EFAULT : s->head.id;
+		return ipc_stat(g, &all, id, IPC_PLACE_ANY, arg);
 	case IPC_STAT:
-		if (!s)
-			return -EINVAL;
-		return ipc_may(&s->head, 4) ? stat_out(g, s, arg) : -EACCES;
+		return ipc_stat(g, &all, id, IPC_ID, arg);
 	case IPC_SET:
 		if (copy_in(g, &in, arg, sizeof(in)) < 0)
 			return -EFAULT;

@@ -291,8 +291,9 @@ int64_t sys_shmdt(struct guest *g, struct thread *t, const uint64_t *a)
 	return r;
 }
 
-static int64_t stat_out(struct guest *g, const struct ipc_segment *s, uint64_t addr)
+static int64_t stat_out(struct guest *g, const void *object, uint64_t addr)
 {
+	const struct ipc_segment *s = object;
 	struct shmid64 out;
 
 	memset(&out, 0, sizeof(out));
@@ -341,6 +342,8 @@ static int64_t control(struct guest *g, int id, int command, uint64_t addr)
 {
 	struct ipc_segment *s;
 	struct shmid64 in;
+	const struct ipc_objects all = { g->ipc->segment, g->ipc->nsegments,
+					 sizeof(struct ipc_segment), stat_out };
 	int err;
 
 	switch (command) {
@@ -348,18 +351,11 @@ static int64_t control(struct guest *g, int id, int command, uint64_t addr)
 	case SHM_INFO:
 		return info_out(g, command, addr);
 	case SHM_STAT:
+		return ipc_stat(g, &all, id, IPC_PLACE, addr);
 	case SHM_STAT_ANY_:
-		if ((unsigned)id >= g->ipc->nsegments || !g->ipc->segment[id].head.used)
-			return -EINVAL;
-		s = &g->ipc->segment[id];
-		if (command == SHM_STAT && !ipc_may(&s->head, 4))
-			return -EACCES;
-		return stat_out(g, s, addr) < 0 ? -EFAULT : s->head.id;
+		return ipc_stat(g, &all, id, IPC_PLACE_ANY, addr);
 	case IPC_STAT:
-		s = segment_of(g, id);
-		if (!s)
-			return -EINVAL;
-		return ipc_may(&s->head, 4) ? stat_out(g, s, addr) : -EACCES;
+		return ipc_stat(g, &all, id, IPC_ID, addr);
 	case IPC_SET:
 		if (copy_in(g, &in, addr, sizeof(in)) < 0)
 			return -EFAULT;

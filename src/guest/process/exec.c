@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "guest/files/path.h"
@@ -236,7 +237,7 @@ static void push_strings(struct stack *s, char **v, uint64_t *addr)
  */
 static uint64_t map_stack(struct guest *g, bool exec)
 {
-	uint64_t limit = g->limit[3 /* RLIMIT_STACK */].cur;
+	uint64_t limit = g->limit[RLIMIT_STACK].cur;
 	uint64_t stack_bytes = page_up(min_u64(max_u64(limit, 1 << 17), 1ull << 32));
 	uint64_t low = GUEST_STACK_TOP - stack_bytes;
 
@@ -340,7 +341,7 @@ bool exec_load(struct guest *g, const char *name, char **argv, char **envp, stru
 		arg_bytes += strlen(argv[i]) + 9;
 	for (size_t i = 0; envp[i]; i++)
 		arg_bytes += strlen(envp[i]) + 9;
-	if (arg_bytes > MAX_ARG_BYTES || arg_bytes > g->limit[3].cur / 4) {
+	if (arg_bytes > MAX_ARG_BYTES || arg_bytes > g->limit[RLIMIT_STACK].cur / 4) {
 		*code = E2BIG;
 		return err_set(e, "%s: %llu bytes of arguments and environment are too many", name,
 			       (unsigned long long)arg_bytes);

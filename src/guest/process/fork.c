@@ -174,9 +174,9 @@ static void tell_fork(struct guest *g, enum guest_fork phase, unsigned number)
 		g->config.forked(g->config.forked_ctx, phase, number);
 }
 
-int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t stack,
-		     uint64_t ptid, uint64_t tls, uint64_t ctid, int exit_signal,
-		     uint64_t pidfd_addr)
+static int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t stack,
+			    uint64_t ptid, uint64_t tls, uint64_t ctid, int exit_signal,
+			    uint64_t pidfd_addr)
 {
 	int pid, pipe_fd[2] = { -1, -1 };
 	unsigned number;

@@ -28,9 +28,6 @@ struct family {
 	uint64_t vfork_sp;
 };
 
-int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, uint64_t stack,
-		     uint64_t ptid, uint64_t tls, uint64_t ctid, int exit_signal,
-		     uint64_t pidfd_addr);
 void process_end_vfork(struct guest *g); /* the child has exec'ed or ended */
 
 #endif
