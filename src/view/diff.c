@@ -102,7 +102,7 @@ static struct lines make_lines(const struct model *a, const struct model *b,
 	return l;
 }
 
-/* The event whose time changed most on this line, if it explains a good part of the change. */
+/* The event whose time changed most on this line, if it explains a fifth of the change. */
 static void main_event(const struct model *m, const struct line *l, char *buf, size_t size_bytes)
 {
 	int best = -1;
@@ -154,7 +154,7 @@ static void put_cycles(struct doc_table *t, const struct line *l, enum side side
 	cell_real(t, l->cycles[side]);
 }
 
-/* insts: instructions, which alone go into CSV; m: of the run before, for the names of events. */
+/* insts: the lines are instructions; only those go into CSV. m: the run before. */
 static void add_lines(struct doc *d, const struct view_options *o, const struct lines *l,
 		      const struct model *m, bool insts)
 {

@@ -28,7 +28,7 @@
 #define VISIBLE 0.005 /* an interaction worth a row */
 #define PARTS	40
 
-/* Categories in words, as the subject of a sentence; and how to better one. */
+/* How each category looks, and is called in a sentence. */
 static const struct {
 	const char *name, *words, *better, *verb;
 	enum term_colour colour;
@@ -97,7 +97,7 @@ static void choose_sets(const struct icost_model *m, const struct icost_options 
 		t->other -= m->icost[t->sets[i]];
 }
 
-/* icost by simulation, if all that it needs was simulated. */
+/* The interaction cost by simulation; false if a simulation that it needs is missing. */
 static bool true_icost(const struct icost_truth *truth, unsigned set, double *icost)
 {
 	double sum = 0;
@@ -178,7 +178,7 @@ static char *sentence(const struct icost_model *m, unsigned set, char *buf, size
 			 share < 0 ? "serially" : "in parallel", 100 * share);
 		return buf;
 	}
-	/* The one that is easier to enlarge than to speed up comes second: the window. */
+	/* The window comes second: it is easier to enlarge than to speed up. */
 	if (!strcmp(m->name[a], "win")) {
 		const int t = x;
 		x = y;
@@ -292,7 +292,8 @@ static void add_bar(struct doc *d, const struct icost_model *m, const struct vie
 	doc_legend(d, legend, names, n);
 }
 
-/* A category as everywhere, also one that the user named; a set of two in stripes of both. */
+/* A category has its usual colour, one that the user named that of its place; a set of two categories
+ * has stripes of both. */
 static struct svg_part set_look(const struct icost_model *m, unsigned set)
 {
 	struct svg_part part = { .name = m->name[set] };
@@ -431,7 +432,7 @@ static void add_instructions(struct doc *d, const struct icost_model *m,
 	}
 }
 
-/* Columns of all categories behind `fixed` others, which are there already. */
+/* Fills in a column per category, behind `fixed` columns that are there already. */
 static size_t category_columns(const struct icost_model *m, struct doc_column *columns,
 			       size_t fixed, double factor)
 {
@@ -457,7 +458,7 @@ static void add_functions(struct doc *d, const struct icost_model *m, const stru
 		shown++;
 	if (m->nfunctions)
 		doc_heading(d, "Functions (share of all cycles; what each category costs there)");
-	/* JSON has a row more than text where one takes next to no time */
+	/* Text leaves out functions that take next to no time; JSON has them. */
 	struct doc_table *t =
 	    doc_table(d, columns, n,
 		      &(struct doc_table_options){ .key = "functions",

@@ -247,14 +247,14 @@ static int kind_of_event(const char *event)
 	return -1;
 }
 
-/* "dir/lbm.c" for "lbm.c" and "dir/lbm.c". */
+/* Whether a path ends in the file that is wanted: "/src/dir/lbm.c" does in "dir/lbm.c". */
 static bool is_file(const char *path, const char *wanted)
 {
 	const size_t n = strlen(path), w = strlen(wanted);
 	return w <= n && !strcmp(path + n - w, wanted) && (n == w || path[n - w - 1] == '/');
 }
 
-/* Whether the instruction can have the event: what latency is called depends on the operation. */
+/* Whether the instruction can have the event: the name of a latency depends on the operation. */
 static bool can_have(const struct icost_inst *i, const char *event)
 {
 	const char *cls = i->cls ? i->cls : "";
@@ -322,7 +322,7 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 				*predicted += m.instructions[i].cost[kind];
 			}
 		}
-	/* Together they save what each does, and what pairs do more or less. */
+	/* Together they save the sum of what each saves alone, corrected by the interactions of pairs. */
 	for (size_t i = 0; i < m.npairs; i++)
 		if (!strcmp(m.pairs[i].kind_a, words_kinds[kind].name) &&
 		    !strcmp(m.pairs[i].kind_b, words_kinds[kind].name) &&

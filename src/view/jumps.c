@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each direct branch inside the function gets a lane, the innermost one that no overlapping jump
- * holds; short jumps come first so that they are drawn closest to the code. Jumps beyond the lanes
- * are left out, and so are all of a function that is too long to be looked at.
+ * Draws arrows. Each direct branch inside the function gets a lane: the innermost one that no
+ * overlapping jump has. Short jumps choose first, so they are drawn closest to the code. A jump that
+ * finds no lane is left out, and so are all jumps of a function with more than ROWS_MAX rows.
  */
 #include "view/jumps.h"
 
@@ -131,7 +131,7 @@ char *jumps_draw(const struct jumps *j, size_t index, int at_inst, char *buf)
 		int column = j->lanes - 1 - x->lane;
 		bool end = index == x->from || index == x->to;
 		if (!at_inst || !end) {
-			/* a row between: the line passes unless it has ended with the row above */
+			/* between instructions the line passes, unless it ended in the row above */
 			if (at_inst || index > top(x))
 				if (!strcmp(cell[column], " "))
 					cell[column] = "│";

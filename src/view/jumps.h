@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrows beside a disassembly: who jumps where, within one function. */
+/* Arrows beside a disassembly: which instruction jumps where, within one function. */
 #ifndef VIEW_JUMPS_H
 #define VIEW_JUMPS_H
 

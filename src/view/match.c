@@ -8,8 +8,8 @@
  * they pair only if they are alike in every operand, which is what an edit above them leaves. The
  * score counts the line most, then the operands, then their kinds.
  *
- * What both listings begin and end with is paired at once, so that two runs of one build cost
- * nothing. The table is limited to CELLS_MAX entries; for longer functions only pairs near the
+ * The common beginning and end of both listings are paired at once, so that two runs of one build
+ * cost nothing. The table is limited to CELLS_MAX entries; for longer functions only pairs near the
  * diagonal are looked at.
  */
 #include "view/match.h"
@@ -152,7 +152,8 @@ static void fill(const struct match_key *a, const struct match_key *b, const str
 	free(best);
 }
 
-/* Without what both begin and end with. Pairs are written from the back; returns how many. */
+/* Aligns what is left without the common beginning and end; `offset` is the length of the former.
+ * Returns how many pairs. */
 static size_t align(const struct match_key *a, size_t n, const struct match_key *b, size_t m,
 		    size_t offset, struct match_pair *pairs)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which instruction of one build is which of another. Two listings of the same function are aligned
- * like two texts: by what the instructions are and which source line they come from, in order;
- * where they stand does not count.
+ * Pairs the instructions of two builds. Two listings of a function are aligned like two texts: by
+ * what the instructions are and which source line they come from, in order. Addresses do not count.
  */
 #ifndef VIEW_MATCH_H
 #define VIEW_MATCH_H

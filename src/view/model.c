@@ -9,7 +9,7 @@
 
 _Static_assert(TIME_CATEGORY_COUNT <= 8, "the model has room for 8 time categories");
 
-/* How an event looks and which other one it makes superfluous; see words.h. */
+/* How an event looks, and which event it implies and hides; see words.h. */
 static const struct {
 	char letter;
 	enum term_colour colour;
@@ -429,7 +429,7 @@ int model_by_cycles(const void *a, const void *b)
 	return (x->pc > y->pc) - (x->pc < y->pc);
 }
 
-/* A function that is known by its offset alone ("[libfoo.so+0x1200]"): so are its instructions. */
+/* For a function that is known by its offset alone ("[libfoo.so+0x1200]"): the instruction is, too. */
 static bool offset_name(const struct model_function *f, uint64_t pc, char *buf, size_t size_bytes)
 {
 	const char *plus = f->name[0] == '[' ? strrchr(f->name, '+') : NULL;

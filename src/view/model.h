@@ -75,11 +75,11 @@ int model_by_cycles(const void *a, const void *b);
 /* The instructions of a function, in order of address. */
 const struct model_inst *model_insts_of(const struct model *m, const struct model_function *f,
 					size_t *count);
-/* The function that holds most code of one that was inlined everywhere; false if there is none. */
+/* Finds the function that contains most of the code of an inlined one; false if there is none. */
 bool model_inlined_into(struct store *s, const char *name, char *host, size_t size_bytes);
 /* Cycles of an instruction whose set of events has the one with this bit. */
 double model_with_event(const struct model_inst *i, unsigned bit);
-/* An instruction's stack as parts of a bar that is `full` cycles long; how many there are. */
+/* An instruction's stack as parts of a bar that is `full` cycles long. Returns how many parts. */
 size_t model_parts(const struct model_inst *i, double full, struct term_part *parts, size_t max);
 /* The bit of a name like "ST-L1"; -1 if there is none. */
 int model_event_bit(const struct model *m, const char *name);
@@ -87,7 +87,7 @@ enum term_colour model_colour(unsigned events);
 char model_letter(unsigned events);
 
 struct model_function *model_function_of(const struct model *m, int64_t id);
-/* "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
+/* Writes "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shows the pipeline. As text it is a drawing, which has a letter and a colour for every instruction
- * and cycle and no columns of values: it is printed as it is drawn, and only JSON is a document.
+ * Shows the pipeline. As text it is a drawing: a letter with a colour for every instruction and cycle,
+ * and no columns of values. So text is printed as it is drawn, and JSON alone is a document.
  *
  *        po        pc  instruction            cycle 1042
  *       318     1056a  add a0,a0,a1           F---d--D.X=C
@@ -201,8 +201,7 @@ static void print_row(const struct view_options *o, const struct axis *a, const 
 	fprintf(o->out, "%s%9s %10" PRIx64 "  ", wrong ? term_on(o, TERM_DIM) : "", number, r->pc);
 	term_text(o, text, TEXT_COLUMNS, true);
 	fprintf(o->out, "%s%c ", term_off(o), r->flags & RI_MISPREDICT ? '!' : wrong ? '~' : ' ');
-	/* The note stands in the free room at the line's end; no line is wider than the terminal.
-	 */
+	/* The note fills free room at the end of the line; no line is wider than the terminal. */
 	size_t used = columns;
 	while (used && line[used - 1] == ' ')
 		used--;

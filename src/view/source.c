@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads source files, splits them into lines and keeps them. */
 #include "view/source.h"
 
 #include <stdio.h>

@@ -460,7 +460,7 @@ static bool in_picture(const struct stack_method *s)
 	return s->reference;
 }
 
-/* Figure 11: normalised to the cycles of the run, a group per program. */
+/* The form of eyerman2006 figure 11: shares of the cycles of the run, a group per program. */
 static bool draw(const struct stack_model *models, size_t count, const char *path, struct err *e)
 {
 	struct svg_part parts[CPI_COMPONENTS];

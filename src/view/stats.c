@@ -108,7 +108,7 @@ bool view_stats(struct store **stores, size_t count, const struct view_options *
 	    DOC_TABLE(d, columns, .key = "", .heads = true, .limit = (size_t)o->limit + 1);
 
 	for (size_t i = 0; i < n; i++) {
-		/* a function that a run does not have took no time in it */
+		/* a run that lacks the function spent no time in it */
 		const double mean = all[i].sum / (double)count,
 			     var = all[i].squares / (double)count - mean * mean,
 			     deviation = sqrt(fmax(var, 0));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layout: names of bars slanted under the axis, names of groups under those, the legend at the
- * right, top of the stack first. The axis is scaled to the highest and the lowest stack, with round
- * numbers at its ticks; stacks beyond a limit are cut, so that one does not flatten all others.
+ * Draws stacked bars: their names slanted under the axis, the names of groups under those, the legend
+ * at the right, top of the stack first. The axis is scaled to the highest and the lowest stack, with
+ * round numbers at its ticks. A stack beyond a limit is cut, so that it does not flatten the others.
  */
 #include "view/svg.h"
 
@@ -23,7 +23,7 @@
 #define ROW	  18 /* of the legend */
 #define LEGEND	  196
 #define LETTER	  6.6 /* mean width of a letter at 12 pixels */
-#define TITLE	  9.4 /* … of one of the title */
+#define TITLE	  9.4 /* mean width of a letter of the title */
 
 static void text(FILE *f, const char *s)
 {
@@ -184,7 +184,7 @@ static double group_width(const struct svg_group *g, int bar)
 	return fmax(bars, name);
 }
 
-/* What the pictures begin with, by which they are known again. */
+/* Every picture begins with this; culprit overwrites only files that do. */
 #define SVG_BEGIN "<svg xmlns=\"http://www.w3.org/2000/svg\" width="
 
 static void draw(FILE *f, const struct svg_chart *c)
@@ -212,7 +212,8 @@ static void draw(FILE *f, const struct svg_chart *c)
 		p.high = 1;
 	step = tick_step(p.high - p.low);
 	p.high = ceil(p.high / step - 1e-9) * step;
-	p.low = floor(p.low / step + 0.02) * step; /* not for what could not be seen */
+	p.low = floor(p.low / step + 0.02) *
+		step; /* a tick less where nothing could be seen below it */
 
 	double height = fmax(TOP + PLOT + p.names + 20.0, TOP + ROW * (double)c->nparts + 10);
 	double title = TITLE * (double)strlen(c->title);

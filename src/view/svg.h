@@ -34,8 +34,8 @@ struct svg_chart {
 	const struct svg_group *groups;
 	size_t ngroups;
 	int bar;	    /* width of one in pixels; 0: 26 */
-	double most, least; /* the axis goes no further: what does is cut and says how far; 0: all
-			       is shown */
+	double most, least; /* limits of the axis: a stack beyond them is cut, with its height as a
+			       number; 0: no limit */
 };
 
 bool svg_write(const char *path, const struct svg_chart *chart, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text for a terminal: colours that vanish in a pipe, numbers people can read, bars. */
+/* Text for a terminal: colours that vanish in a pipe, bars, cutting and wrapping. */
 #ifndef VIEW_TERM_H
 #define VIEW_TERM_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Views: each reads one store (or several) and prints. Nothing here measures or computes a profile.
- */
+/* Views: each reads one or more stores and prints what is in them. Nothing here measures. */
 #ifndef VIEW_VIEW_H
 #define VIEW_VIEW_H
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,47 @@ static void test_838_lines_between_rows_and_hidden_rows_are_texts_alone(void **s
 	doc_free(d);
 }
 
+static void test_1103_what_json_cannot_hold_is_null(void **state)
+{
+	struct doc *d = doc_new();
+
+	doc_text(d, "bytes", "\xff");
+	doc_real(d, "number", NAN);
+	doc_format(d, "words", "%d of %d", 1, 2);
+	prints(d, VIEW_JSON,
+	       "{\n \"bytes\": null,\n \"number\": null,\n \"words\": \"1 of 2\"\n}\n");
+	doc_free(d);
+}
+
+static void test_1104_a_value_that_is_not_known_has_no_member_and_an_empty_field(void **state)
+{
+	static const struct doc_column columns[] = {
+		{ DOC_DATA("name") },
+		{ DOC_DATA("share"), .csv_format = "%.1f", DOC_SHOWN("share", "%.0f%%", 6),
+		  .factor = 100 },
+		{ .key = "yes" },
+	};
+	struct doc *d = doc_new();
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "rows");
+	const double *unknown = NULL;
+
+	doc_row(t);
+	cell_format(t, "%s+0x%x", "f", 16);
+	CELL_REAL_IF(t, unknown, *unknown);
+	cell_boolean(t, true);
+	doc_gap(t);
+	doc_row(t);
+	cell_text(t, "g");
+	CELL_REAL_IF(t, true, 0.5);
+	cell_boolean(t, false);
+	prints(d, VIEW_CSV, "name,share\nf+0x10,\ng,0.5\n");
+	prints(d, VIEW_TEXT, "\n\n    50%\n");
+	prints(d, VIEW_JSON,
+	       "{\n \"rows\": [\n  {\n   \"name\": \"f+0x10\",\n   \"yes\": true\n  },\n  {\n   "
+	       "\"name\": \"g\",\n   \"share\": 0.5,\n   \"yes\": false\n  }\n ]\n}\n");
+	doc_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +191,9 @@ int main(void)
 		cmocka_unit_test(test_836_json_has_values_and_rows_by_key),
 		cmocka_unit_test(test_837_what_is_first_without_a_key_is_the_top),
 		cmocka_unit_test(test_838_lines_between_rows_and_hidden_rows_are_texts_alone),
+		cmocka_unit_test(test_1103_what_json_cannot_hold_is_null),
+		cmocka_unit_test(
+		    test_1104_a_value_that_is_not_known_has_no_member_and_an_empty_field),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
