@@ -129,9 +129,10 @@ static bool can_repeat(const struct region *r)
  * index. */
 static size_t split_at(struct rec_cycle *cycles, size_t *n, size_t from, uint64_t when)
 {
-	const struct rec_cycle *c = cycles + from;
-	/* first record that ends after when */
-	size_t lo = from + ARRAY_SEARCH(*n - from, i, c[i].cycle + c[i].repeat <= when);
+	/* The first record that ends after `when`. */
+	const size_t lo =
+	    from +
+	    ARRAY_SEARCH(*n - from, i, cycles[from + i].cycle + cycles[from + i].repeat <= when);
 	if (lo == *n || cycles[lo].cycle >= when)
 		return lo;
 	memmove(&cycles[lo + 1], &cycles[lo], (*n - lo) * sizeof(*cycles));
