@@ -2,6 +2,8 @@
 /* 1001-1015: one record per L1 miss, held against what the kernels must do. */
 #include "harness.h"
 
+#include "core/mem/mem.h"
+
 #include <string.h>
 
 #define ARENA  0x10000000
@@ -60,7 +62,7 @@ static struct records *record_some(const char *program, const char *kernel, cons
 	char *argv[] = { (char *)program,  (char *)kernel, (char *)"100",
 			 (char *)"131072", (char *)"64",   NULL };
 	struct guest_config guest_config = { .argv = argv, .envp = (char **)kernel_environment };
-	struct core_config config;
+	struct machine config;
 	struct err e;
 
 	memset(&r, 0, sizeof(r));
@@ -74,7 +76,6 @@ static struct records *record_some(const char *program, const char *kernel, cons
 				.full = take };
 	r.whole_lines = !strcmp(machine, "puzak2007");
 	config_of(&config, machine, sets);
-	config.check = true;
 
 	struct guest *g = guest_new(&guest_config, &e);
 
@@ -85,6 +86,7 @@ static struct records *record_some(const char *program, const char *kernel, cons
 
 	if (!c)
 		fail_msg("%s", e.text);
+	core_checked(c);
 	assert_int_equal(core_run(c, insts), insts ? CORE_STOPPED : CORE_ENDED);
 	core_cut(c);
 	take(&r.emit);
