@@ -24,11 +24,6 @@
 
 #define FP_ONE (1u << FP_SHIFT)
 
-static uint32_t log2_of(uint64_t x)
-{
-	return 63 - (uint32_t)__builtin_clzll(x);
-}
-
 static uint32_t core_cycles(uint32_t dram_clocks, uint32_t clock_milli)
 {
 	return (uint32_t)(((uint64_t)dram_clocks * clock_milli + 500) / 1000);

@@ -7,9 +7,9 @@
  * next level at once: it takes that level's bus for a line and marks its copy dirty, or, where
  * there is none (a cache that is not inclusive), is put in there, which may evict in turn; at
  * memory it enters the write queue. A line that leaves an inclusive cache is taken away from the
- * caches above; dirty data there goes along. A line whose copy in an inclusive cache below was lost
- * while it was on its way is used by those who wait for it but not kept, so inclusion holds at all
- * times.
+ * caches above, and dirty data there goes down with it. A line whose copy in an inclusive cache
+ * below was lost while the line was on its way answers the requests that wait for it but is not
+ * kept, so inclusion holds at all times.
  *
  * Write-backs neither look at nor change recency in the cache below, take no port there, and wait
  * in no buffer of limited size: the memory controller drains writes before reads once its queue
@@ -89,7 +89,7 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 	uint32_t v;
 	bool dirty;
 
-	if (present >= 0) { /* a write-back from above came in between */
+	if (present >= 0) { /* a write-back from above has put it in since */
 		c->t.state[present] |= state & TS_DIRTY;
 		return;
 	}
@@ -101,7 +101,7 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 	v = tags_victim(&c->t, line);
 	old = c->t.tag[v];
 	dirty = c->t.state[v] & TS_DIRTY;
-	/* the new line first: what the old one sets off must find it */
+	/* the new line first: the eviction of the old one must find it there */
 	tags_put(&c->t, v, line, state);
 	if (mode != INSTALL_WARM)
 		st->fills++;
@@ -119,7 +119,7 @@ void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, ui
 {
 	bool dirty = write && !c->cfg.write_through;
 
-	/* A miss that is under way brings it. */
+	/* A line on its way comes by itself. */
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
 		return;
 	if (c->next != MEMORY)

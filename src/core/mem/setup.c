@@ -11,11 +11,6 @@
 #define REQUESTS                                                                                   \
 	512 /* of the core at a time, posted writes included; more are refused until one ends */
 
-static uint32_t log2_of(uint64_t x)
-{
-	return 63 - (uint32_t)__builtin_clzll(x);
-}
-
 static void bus_init(struct data_bus *b, const struct mem_bus_config *cfg, uint32_t line)
 {
 	uint32_t beats;
