@@ -52,9 +52,8 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 			     enum install_mode mode)
 {
 	bool dirty = false;
-	int i;
 
-	for (i = MEM_L1I; i < c->id; i++) {
+	for (int i = MEM_L1I; i < c->id; i++) {
 		struct cache *up = &ms->cache[i];
 		int64_t index = up->present ? tags_find(&up->t, line) : -1;
 
@@ -71,9 +70,7 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 
 static bool inclusion_allows(const struct memsys *ms, const struct cache *c, uint64_t line)
 {
-	int i;
-
-	for (i = c->next; i < MEMORY; i = ms->cache[i].next) {
+	for (int i = c->next; i < MEMORY; i = ms->cache[i].next) {
 		if (ms->cache[i].cfg.inclusive && tags_peek(&ms->cache[i].t, line) < 0)
 			return false;
 	}
@@ -142,7 +139,7 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 	struct cache *c = &ms->cache[cache];
 	struct pf_access a = { .line = line, .pc = pc };
 	uint64_t lines[8];
-	uint32_t n, i;
+	uint32_t n;
 	int64_t index;
 
 	if (cache == MEMORY)
@@ -171,7 +168,7 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 	if (!c->pf || how != WARM_DEMAND ||
 	    !(n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines)))
 		return;
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint64_t page_shift = ms->page_shift - ms->line_shift;
 
 		if (!c->cfg.prefetch.cross_page && lines[i] >> page_shift != line >> page_shift)
@@ -184,11 +181,10 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 static void warm_walk(struct memsys *ms, uint64_t vpn)
 {
 	int first = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D;
-	int depth;
 
 	if (ms->cfg.walk != MEM_WALK_CACHES)
 		return;
-	for (depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
+	for (int depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
 		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> ms->line_shift, 0, false,
 			  WARM_DEMAND);
 		walk_cache_put(ms, vpn, depth);

@@ -66,12 +66,12 @@ uint64_t tags_hash(const struct tag_array *t, uint64_t h);
 static inline int64_t tags_find(struct tag_array *t, uint64_t key)
 {
 	uint32_t *hint = &t->hint[key & t->hint_mask];
-	uint32_t base, w;
+	uint32_t base;
 
 	if (likely(t->tag[*hint] == key))
 		return *hint;
 	base = (uint32_t)(key & t->set_mask) * t->ways;
-	for (w = 0; w < t->ways; w++) {
+	for (uint32_t w = 0; w < t->ways; w++) {
 		if (t->tag[base + w] == key) {
 			*hint = base + w;
 			return base + w;
