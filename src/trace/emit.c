@@ -4,10 +4,8 @@
 
 void emit_full_mid_cycle(struct emit *e, struct rec_cycle **begun)
 {
-	struct rec_cycle kept;
+	struct rec_cycle kept = begun && *begun ? **begun : (struct rec_cycle){ 0 };
 
-	if (begun && *begun)
-		kept = **begun;
 	e->full(e);
 	if (begun && *begun) {
 		*begun = emit_begin_cycle(e);
