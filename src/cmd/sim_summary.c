@@ -78,6 +78,7 @@ void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *r
 
 	if (!line)
 		die("out of memory");
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	fputs("culprit: ", line);
 	if (run->child)
 		put_child(line, run->child, base_name(guest_program(g)));
