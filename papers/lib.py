@@ -102,7 +102,7 @@ class Lab:
         start = time.monotonic()
         try:
             done = subprocess.run([str(self.runner.culprit), "sim", *words, "-o", str(scratch), "--", *argv],
-                                  cwd=self.runner.inputs, env=self.runner.environment, stdin=subprocess.DEVNULL,
+                                  cwd=self.runner.inputs, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if not scratch.exists():
                 raise Failed("%s: %s" % (name, done.stderr.strip()[-300:]))

@@ -58,6 +58,7 @@ void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *r
 
 	if (!line)
 		die("out of memory");
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	fputs("culprit: ", line);
 	if (run->child)
 		put_child(line, run->child, path_name(guest_program(g)));

@@ -57,6 +57,7 @@ static void put_number(struct text *t, const char *fmt, uint64_t v)
 {
 	char number[32];
 
+	/* cppcheck-suppress wrongPrintfScanfArgNum ; the format is a parameter */
 	snprintf(number, sizeof(number), fmt, v);
 	put(t, number);
 }

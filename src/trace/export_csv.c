@@ -251,6 +251,7 @@ bool export_csv(FILE *out, const struct trace_info *info, const struct window_re
 	fputs(heading, out);
 	for (size_t i = 0; i < w->ninsts; i++)
 		if (w->insts[i].flags & RI_COMMITTED)
+			/* cppcheck-suppress legacyUninitvar ; put_line() writes it first */
 			fwrite(line, 1, (size_t)(put_line(&lines, line, &w->insts[i]) - line), out);
 	free(lines.endings);
 	return !ferror(out);

@@ -219,6 +219,7 @@ static inline uint64_t column_get(struct codec *c, struct column *k)
 }
 static inline uint64_t zigzag(uint64_t d)
 {
+	/* cppcheck-suppress shiftTooManyBitsSigned ; gcc and clang define it */
 	return d << 1 ^ (uint64_t)((int64_t)d >> 63);
 }
 static inline uint64_t unzigzag(uint64_t z)

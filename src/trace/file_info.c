@@ -151,6 +151,7 @@ static uint64_t number(const char *s)
 static void take_line(struct info_copy *c, char **v, size_t n)
 {
 	struct trace_info *info = &c->info;
+	/* cppcheck-suppress uninitvar ; the caller has set the first n */
 	const char *key = v[0];
 	if (n < 2)
 		return;

@@ -137,6 +137,7 @@ char *jumps_draw(const struct jumps *j, size_t index, int at_inst, char *buf)
 					cell[column] = "│";
 			if (!at_inst && index == top(x))
 				continue;
+			/* cppcheck-suppress identicalInnerCondition ; it is not the one above */
 			if (!end || !at_inst)
 				continue;
 		}

@@ -121,6 +121,7 @@ void term_cut(const char *text, int cells, char *buf, size_t size_bytes)
 	if (!f)
 		die("out of memory");
 	term_text(&(struct view_options){ .out = f }, text, cells, false);
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	fclose(f);
 	buf[size_bytes - 1] = '\0';
 }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""papers/tip2021/run and papers/tea2023/run on two small workloads: they run, keep what they ran, and say that the
-time-proportional profilers are the best ones.
+"""papers/PAPER/run on small workloads: it runs, keeps what it ran, and finds what the paper found.
 
-    papers.py ROOT BUILD tip2021|tea2023
+    papers.py ROOT BUILD tip2021|tea2023|eyerman2006|fields2004
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -18,15 +18,43 @@ def run(scratch, *options):
     out = pathlib.Path(scratch) / "out.json"
     out.unlink(missing_ok=True)
     done = subprocess.run([sys.executable, str(pathlib.Path(ROOT) / "papers" / PAPER / "run"), "--build", BUILD, "--quick", "--insts", "1",
-                           "--only", "matmul,quicksort", "--json", str(out), *options], capture_output=True, text=True)
+                           "--json", str(out), *options], capture_output=True, text=True,
+                          env={**os.environ, "CULPRIT_CACHE": str(pathlib.Path(scratch) / "cache")})
     assert done.returncode == 0, done.stderr
     return done.stdout, json.loads(out.read_text())
 
 
-def check(scratch):
-    first, figures = run(scratch)
-    again, _ = run(scratch, "--cached")
+def twice(scratch, *options):
+    first, figures = run(scratch, *options)
+    again, _ = run(scratch, *options, "--cached")
     assert first == again, "a kept run says something else"
+    return first, figures
+
+
+def eyerman2006(scratch):
+    """Interval analysis is nearer to the simulated stack than counters that do not know the core."""
+    first, figures = twice(scratch, "--only", "quicksort")
+    mean = figures["mean"]
+    assert mean["fmt"] < min(mean["naive"], mean["naive_non_spec"], mean["power5"], mean["fmt_paper"]), mean
+    assert "fmt: mean %.2f%%" % mean["fmt"] in first, first
+    facts = figures["runs"]["quicksort"]
+    for name in ("simulated", "fmt", "naive", "power5"):
+        total = sum(facts["methods"][name]["components"].values())
+        assert abs(total - facts["cpi"]) < 1e-5, "the stack of %s sums to %f, not to %f" % (name, total, facts["cpi"])
+
+
+def fields2004(scratch):
+    """The graph takes the core's cycles, and mispredicts are what a sort waits for."""
+    first, figures = twice(scratch, "--only", "quicksort", "--simulated", "1", "--tables", "a,window")
+    costs = {k: v for k, v in figures["III(a)"]["quicksort"].items() if "+" not in k}
+    assert max((v, k) for k, v in costs.items() if k in ("dl1", "bw", "bmisp", "dmiss", "win", "imiss"))[1] == "bmisp", costs
+    assert float(re.search(r"Base graph against simulated cycles: within ([\d.]+) %", first)[1]) < 0.1, first
+    assert [len(w) for w in figures["window"]["quicksort"]] == [4, 4, 4]
+
+
+def profilers(scratch):
+    """The time-proportional profilers are the best ones."""
+    first, figures = twice(scratch, "--only", "matmul,quicksort")
     assert list(figures["workloads"]) == ["matmul", "quicksort"]
     for facts in figures["workloads"].values():
         assert facts["run"]["profiled_instructions"] == 1000000
@@ -47,7 +75,7 @@ def check(scratch):
 with tempfile.TemporaryDirectory() as folder:
     print("1..1")
     try:
-        check(folder)
+        {"eyerman2006": eyerman2006, "fields2004": fields2004}.get(PAPER, profilers)(folder)
         print("ok 1 - %s" % PAPER)
     except (AssertionError, KeyError) as problem:
         print("not ok 1 - %s\n# %r" % (PAPER, problem))

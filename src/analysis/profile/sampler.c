@@ -77,6 +77,7 @@ static uint32_t intern(struct sampler *s, const struct group *g)
 {
 	uint32_t *slot = group_slot(s, g);
 	if (*slot)
+		/* cppcheck-suppress identicalInnerCondition ; the condition is the value */
 		return *slot;
 	if (s->ngroups == s->groups_capacity) {
 		s->groups_capacity *= 2;

@@ -288,6 +288,7 @@ void bpred_print_storage(const struct bpred_config *c, FILE *f)
 	fprintf(f, "btb: %u entries, %u-way, %.2f KB\n", c->btb_entries, c->btb_ways,
 		(double)btb_bits(c) / 8192);
 	fprintf(f, "ras: %u entries\n", c->ras_entries);
+	/* cppcheck-suppress invalidPrintfArgType_uint ; an enum constant */
 	fprintf(f, "indirect: %u tables of %u entries, %.2f KB\n",
 		c->indirect_entries ? INDIRECT_TABLES : 0, c->indirect_entries,
 		(double)indirect_bits(c) / 8192);

@@ -86,6 +86,7 @@ static inline void history_save(const struct history *h, struct bpred_pred *p)
 	p->path = h->path;
 	p->hist_pos = h->pos;
 	if (h->folds)
+		/* cppcheck-suppress bufferAccessOutOfBounds ; it takes a GNU vector for one element */
 		memcpy(p->fold, h->fold, sizeof(p->fold));
 }
 
@@ -96,6 +97,7 @@ static inline void history_restore(struct history *h, const struct bpred_pred *p
 	h->path = p->path;
 	h->pos = p->hist_pos;
 	if (h->folds)
+		/* cppcheck-suppress bufferAccessOutOfBounds ; it takes a GNU vector for one element */
 		memcpy(h->fold, p->fold, sizeof(p->fold));
 }
 
