@@ -101,8 +101,7 @@ void sim_functional(struct guest *g, const struct sim_options *options, struct s
 
 /* Runs the guest in the same way on a modelled core, which sim_timing_new makes. */
 struct core *sim_timing_new(struct guest *g, const struct sim_options *options, struct err *e);
-bool sim_timing_config(const struct sim_options *options, struct machine *config,
-		       struct err *e);
+bool sim_timing_config(const struct sim_options *options, struct machine *config, struct err *e);
 void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
 		struct sim_run *run);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Machine files: INI text to a machine, by name, path or text, and what they start from. */
+/* Reads machine files: INI text from a built-in machine, a path or memory, on top of its base. */
 #include "machine/machine.h"
 
 #include <errno.h>

@@ -134,7 +134,7 @@ struct bpred_config {
 	MACHINE_BPRED(X, )
 };
 
-/* Memory for where each parameter was set; params.c checks that it is enough. */
+/* Room for where each parameter was set; params.c checks that it is enough. */
 #define MACHINE_PARAMS_MAX 320
 
 struct machine {
@@ -169,8 +169,7 @@ struct machine {
 
 /* ---- machines ---- */
 
-/* Every parameter at its default: an unnamed machine, and what a machine file and a trace start
- * from. */
+/* Every parameter at its default. Machine files and traces start from it. */
 extern const struct machine machine_default;
 
 /*
@@ -196,8 +195,8 @@ bool machine_put(struct machine *m, const char *section, const char *key, const 
 
 /* True if the machine can work as a whole; otherwise e names keys, values and what is valid. */
 bool machine_check(const struct machine *m, struct err *e);
-/* The parts of that check, for those who have only such a part; keys are named as in a machine file
- * ("l1d.ways = 3: …, valid: …"), those of branch prediction without their section. */
+/* Parts of that check, for callers that have only that part of a machine. Messages name keys as in a
+ * machine file ("l1d.ways = 3: …, valid: …"), those of branch prediction without their section. */
 bool machine_check_memory(const struct memsys_config *c, struct err *e);
 bool machine_check_bpred(const struct bpred_config *c, struct err *e);
 

@@ -4,8 +4,8 @@
  * from a machine file or from a trace, `--set`, range checks, `culprit machines`, and the reference
  * in docs/ all derive from the row: a new parameter is a new row and the code that uses it.
  *
- * A list is a macro that calls X once per row. Its place decides where a parameter is printed and
- * where it stands in a trace file. Columns:
+ * A list is a macro that calls X once per row. The order of the rows is that in which parameters are
+ * printed and written to a trace file. Columns:
  *
  *   type     U32, I32, REAL, BOOL (yes or no), CHOICE (a name from a list), TEXT, NAME (a name
  *            from a list, kept as text), LIST (one number per tagged table), NUMBER (as LIST, but
@@ -14,8 +14,8 @@
  *   at       where the row's struct lies in struct machine; empty: in struct machine itself
  *   member   of that struct
  *   key      in the section
- *   unit     what a number counts; with "bytes" k, M and G are powers of 1024. CHOICE and NAME:
- *            the list of names. TEXT: room in bytes
+ *   unit     what a number counts. CHOICE and NAME: the list of names. TEXT: room in bytes. BOOL:
+ *            YES_NO
  *   min max  the valid range
  *   flags    ZERO: zero is valid though below min, and means that the part is absent; POW2: a power
  *            of two

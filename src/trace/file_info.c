@@ -203,10 +203,10 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 static bool is_possible(const struct trace_info *info)
 {
 	const struct trace_meta *m = &info->meta;
-#define VALID_SIZE(n) ((n) <= MACHINE_MAX)
-#define VALID_FREE(n) (VALID_SIZE(n) || (n) == UINT32_MAX)
-#define VALID_ROB(n)  ((n) <= ROB_MAX)
-#define VALID_ANY(n)  true
+#define VALID_SIZE(n)	     ((n) <= MACHINE_MAX)
+#define VALID_FREE(n)	     (VALID_SIZE(n) || (n) == UINT32_MAX)
+#define VALID_ROB(n)	     ((n) <= ROB_MAX)
+#define VALID_ANY(n)	     true
 #define X(type, name, valid) VALID_##valid(m->name) &&
 	return TRACE_META_NUMBERS(X) info->insts <= COUNT_MAX && info->cycles <= COUNT_MAX &&
 	       m->clock_hz >= 0 && m->clock_hz <= 1e15 && info->host_seconds >= 0 &&

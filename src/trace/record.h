@@ -263,35 +263,35 @@ _Static_assert(sizeof(struct rec_twin) == 24, "no padding");
  * FREE also UINT32_MAX for "no limit", because nothing is sized by it, ROB what a reorder buffer can
  * be, ANY anything.
  */
-#define TRACE_META_NUMBERS(X)                                                                      \
-	X(uint32_t, fetch_width, SIZE)                                                             \
-	X(uint32_t, decode_width, SIZE)                                                            \
-	X(uint32_t, dispatch_width, SIZE)                                                          \
-	X(uint32_t, issue_width, FREE)                                                             \
-	X(uint32_t, commit_width, SIZE)                                                            \
-	X(uint32_t, rob_entries, ROB)                                                              \
-	X(uint32_t, iq_entries, SIZE)                                                              \
-	X(uint32_t, lq_entries, SIZE)                                                              \
-	X(uint32_t, sq_entries, SIZE)                                                              \
-	/* cycles from fetch to dispatch without stalls */                                         \
-	X(uint32_t, frontend_depth, SIZE)                                                          \
+#define TRACE_META_NUMBERS(X)                                                                       \
+	X(uint32_t, fetch_width, SIZE)                                                              \
+	X(uint32_t, decode_width, SIZE)                                                             \
+	X(uint32_t, dispatch_width, SIZE)                                                           \
+	X(uint32_t, issue_width, FREE)                                                              \
+	X(uint32_t, commit_width, SIZE)                                                             \
+	X(uint32_t, rob_entries, ROB)                                                               \
+	X(uint32_t, iq_entries, SIZE)                                                               \
+	X(uint32_t, lq_entries, SIZE)                                                               \
+	X(uint32_t, sq_entries, SIZE)                                                               \
+	/* cycles from fetch to dispatch without stalls */                                          \
+	X(uint32_t, frontend_depth, SIZE)                                                           \
 	/* cycles from a branch's completion to the dispatch of the first right-path instruction */ \
-	X(uint32_t, mispredict_loop, SIZE)                                                         \
+	X(uint32_t, mispredict_loop, SIZE)                                                          \
 	/* extra cycles between dependent one-cycle instructions (fields2004: issue-wakeup loop) */ \
-	X(uint32_t, wakeup_latency, SIZE)                                                          \
-	/* load-to-use, unloaded, of a hit in each level */                                        \
-	X(uint32_t, l1i_latency, SIZE)                                                             \
-	X(uint32_t, l1d_latency, SIZE)                                                             \
-	X(uint32_t, l2_latency, SIZE)                                                              \
-	X(uint32_t, llc_latency, SIZE)                                                             \
-	X(uint32_t, mem_latency, SIZE)                                                             \
-	/* typical page walk */                                                                    \
-	X(uint32_t, itlb_penalty, SIZE)                                                            \
-	X(uint32_t, dtlb_penalty, SIZE)                                                            \
-	X(uint32_t, line_bytes, SIZE)                                                              \
-	X(uint32_t, outstanding_branches, SIZE)                                                    \
-	X(uint32_t, in_order, SIZE)		 /* 1: issues in program order */                  \
-	X(uint32_t, taken_per_fetch, FREE) /* fetch stops at this taken branch */                  \
+	X(uint32_t, wakeup_latency, SIZE)                                                           \
+	/* load-to-use, unloaded, of a hit in each level */                                         \
+	X(uint32_t, l1i_latency, SIZE)                                                              \
+	X(uint32_t, l1d_latency, SIZE)                                                              \
+	X(uint32_t, l2_latency, SIZE)                                                               \
+	X(uint32_t, llc_latency, SIZE)                                                              \
+	X(uint32_t, mem_latency, SIZE)                                                              \
+	/* typical page walk */                                                                     \
+	X(uint32_t, itlb_penalty, SIZE)                                                             \
+	X(uint32_t, dtlb_penalty, SIZE)                                                             \
+	X(uint32_t, line_bytes, SIZE)                                                               \
+	X(uint32_t, outstanding_branches, SIZE)                                                     \
+	X(uint32_t, in_order, SIZE)	   /* 1: issues in program order */                         \
+	X(uint32_t, taken_per_fetch, FREE) /* fetch stops at this taken branch */                   \
 	X(uint64_t, seed, ANY)
 
 /* What an analysis may need to know of the machine and the run; fixed before the first record. */

@@ -42,11 +42,11 @@ struct shadow {
 	struct tags l1[2], l2, llc;
 	struct tlb dtlb;
 	bool usable[2];
-	bool ideal;	     /* the machine has no data misses, or none that go to memory */
-	uint32_t ahead[2];   /* lines that the prefetcher brings per trigger */
-	uint32_t page_shift; /* from lines to pages, which the prefetcher does not cross */
-	uint32_t line_shift;
-	uint64_t watched; /* line of the last instruction that shadow_watch saw */
+	bool ideal;	    /* the machine has no data misses, or none that go to memory */
+	uint32_t ahead[2];  /* lines that the prefetcher brings per trigger */
+	bool cross_page[2]; /* the prefetcher may leave the page */
+	uint32_t line_shift, page_shift; /* from addresses to lines and pages */
+	uint64_t watched;		 /* line of the last instruction that shadow_watch saw */
 	struct strange {
 		/* misses of lines not seen before that a cache served, that memory served */
 		uint32_t by[2];
@@ -90,11 +90,13 @@ struct shadow *shadow_new(const struct machine *machine, const struct trace_meta
 	s->llc = tags_of(&c->cache[MEM_LLC], c->line_bytes);
 	if (c->dtlb.entries <= TLB_MOST && !c->dtlb.ways)
 		s->dtlb.entries = c->dtlb.entries;
-	s->page_shift = 12 - s->line_shift;
+	s->page_shift = (uint32_t)__builtin_ctz(c->page_bytes);
 	s->ideal = machine->ideal_all & (IDEAL_DMISS | IDEAL_DMEM);
 	for (unsigned side = 0; side < 2; side++) {
-		s->ahead[side] =
-		    lines_ahead(&c->cache[side == SHADOW_INST ? MEM_L1I : MEM_L1D].prefetch);
+		const struct mem_prefetch_config *p =
+		    &c->cache[side == SHADOW_INST ? MEM_L1I : MEM_L1D].prefetch;
+		s->ahead[side] = lines_ahead(p);
+		s->cross_page[side] = p->cross_page;
 		s->usable[side] = s->l1[side].sets && s->ahead[side] != UINT32_MAX;
 	}
 	/* a level adds the same to a hit on either side */
@@ -155,10 +157,11 @@ static enum touch touch(struct tags *t, uint64_t line, bool *full)
 static void prefetch(struct shadow *s, enum shadow_side side, uint64_t line)
 {
 	struct tags *t = &s->l1[side];
+	const uint32_t page_shift = s->page_shift - s->line_shift;
 	for (uint64_t next = line + 1; next <= line + s->ahead[side]; next++) {
 		uint64_t *set = set_of(t, next);
 		bool full;
-		if (next >> s->page_shift != line >> s->page_shift)
+		if (!s->cross_page[side] && next >> page_shift != line >> page_shift)
 			return;
 		if (way_of(t, set, next) < t->ways)
 			continue;
@@ -246,7 +249,7 @@ uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took)
 	struct tlb *t = &s->dtlb;
 	if (!t->entries)
 		return 0;
-	const bool full = t->used == t->entries, hit = translate(t, addr >> 12);
+	const bool full = t->used == t->entries, hit = translate(t, addr >> s->page_shift);
 	if (hit || !full)
 		return 0;
 	if (took)

@@ -219,6 +219,25 @@ static void test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk(v
 	shadow_free(s);
 }
 
+static void test_1027_pages_are_as_large_as_the_machine_says(void **state)
+{
+	struct shadow *s = shadow_with((const char *[]){ "l1d.size=4k", "l1d.ways=1",
+							 "dtlb.entries=4", "walk.page=16k", NULL });
+	for (uint64_t page = 0; page < 64; page++)
+		shadow_translate(s, page << 14, 30);
+	assert_int_equal(shadow_translate(s, (63 << 14) + 0x3fff, 0), 0); /* the same page */
+	assert_in_range(shadow_translate(s, 8 << 14, 0), 28, 30);
+	shadow_free(s);
+	s = shadow_with((const char *[]){ "l1d.size=4k", "l1d.ways=1", "l1d.prefetch=next-line",
+					  "l1d.prefetch_cross_page=yes", NULL });
+	for (uint64_t line = 0; line < 64; line++)
+		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
+	/* the last line of a page brings the first one of the next */
+	shadow_access(s, SHADOW_DATA, 0x200fc0, LEVEL_L1);
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x201000, LEVEL_L1), LEVEL_NONE);
+	shadow_free(s);
+}
+
 /* ---- lines that stores bring ---- */
 
 #define SET(a) (1u << CAT_##a)
@@ -334,6 +353,7 @@ int main(void)
 		cmocka_unit_test(
 		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
 		cmocka_unit_test(test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle),
+		cmocka_unit_test(test_1027_pages_are_as_large_as_the_machine_says),
 		cmocka_unit_test(
 		    test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk),
 		cmocka_unit_test(test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store),

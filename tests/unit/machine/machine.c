@@ -177,6 +177,14 @@ static void test_1025_every_number_of_the_meta_data_survives_a_trace_file(void *
 	free(out.data);
 }
 
+static void test_1026_the_vocabulary_says_how_much_larger_an_ideal_window_is(void **state)
+{
+	char times[32];
+
+	snprintf(times, sizeof(times), "%d times as large", IDEAL_WIN_FACTOR);
+	assert_non_null(strstr(words_costs[COST_WIN].meaning, times));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_1023_what_a_trace_does_not_say_is_the_default),
 		cmocka_unit_test(
 		    test_1024_of_a_machine_that_a_trace_does_not_describe_nothing_binds),
+		cmocka_unit_test(test_1026_the_vocabulary_says_how_much_larger_an_ideal_window_is),
 		cmocka_unit_test(test_1025_every_number_of_the_meta_data_survives_a_trace_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
