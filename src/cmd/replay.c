@@ -185,8 +185,8 @@ static const struct cmd_option options[] = {
 };
 
 static const struct cmd_example examples[] = {
-	{ "culprit sim --analyze none --trace program.trace -- ./program", "Records a run once …" },
-	{ "culprit replay program.trace --analyze profile,cpistack", "… and analyses it later." },
+	{ "culprit sim --analyze none --trace program.trace -- ./program", "Records a run." },
+	{ "culprit replay program.trace --analyze profile,cpistack", "Analyses the recorded run." },
 	{ "culprit replay program.trace --start symbol:main --stop inst:5M", "Only part of it." },
 	{ "zcat gem5.txt.gz | culprit replay - --trace gem5.trace",
 	  "Turns gem5's O3PipeView text into a trace, for 'culprit pipeline'." },
