@@ -75,7 +75,7 @@ bool jobs_make_dirs(const char *path, struct err *e)
 	}
 	ok = ok && (!mkdir(copy, 0777) || errno == EEXIST);
 	if (!ok)
-		err_set(e, "cannot make the cache folder '%s': %s; CULPRIT_CACHE names another",
+		err_set(e, "cannot make the cache folder '%s': %s; set CULPRIT_CACHE to another",
 			path, strerror(errno));
 	free(copy);
 	return ok;

@@ -307,10 +307,9 @@ static bool job_streams(struct rerun *r, struct store *s, struct err *e)
 					.at = all[0].at };
 
 		f = open_memstream(&own, &size);
-		if (!f)
-			die("out of memory");
-		stream_write(f, &first);
-		if (fclose(f))
+		if (f)
+			stream_write(f, &first);
+		if (!f || fclose(f))
 			die("out of memory");
 		whole = x_asprintf("%s%s", own, strchr(streams, ','));
 		recipe_replace(&r->recipe, RUN_streams, whole);
@@ -355,14 +354,14 @@ static bool can_repeat(const struct rerun *r, struct store *s, struct err *e)
 			       path);
 	if (text_of(r, RUN_regions) && !rerun_regions(r))
 		return err_set(e,
-			       "%s covers a part of its run and does not say which: make it again, "
-			       "this version does",
+			       "%s covers a part of its run and does not say which: run `culprit "
+			       "sim` again",
 			       path);
 	if (by_cycle(&r->recipe.items[RUN_start]) || by_cycle(&r->recipe.items[RUN_stop]))
 		return err_set(
 		    e,
-		    "%s covers a part of its run by cycles (cycle:N), which are others in every "
-		    "run; by instructions, addresses or marks it could be repeated",
+		    "%s covers a part of its run by cycles (cycle:N), which other settings move; a "
+		    "part by instructions, addresses or marks can be simulated again",
 		    path);
 	return r->program || err_set(e, "cannot find culprit's own program");
 }

@@ -246,7 +246,7 @@ bool streams_read(char *text, struct stream all[STREAMS], struct err *e)
 			 ? all[all[i].of].kind == STREAM_CLOSED ||
 			       all[all[i].of].kind == STREAM_SAME
 			 : all[all[i].of].kind != all[i].kind || all[all[i].of].of >= 0))
-			ok = err_set(e, "--streams: stream %d cannot be had from stream %d", i,
+			ok = err_set(e, "--streams: stream %d cannot be a copy of stream %d", i,
 				     all[i].of);
 	}
 	free(whole);

@@ -128,14 +128,15 @@ void trust_key_load(struct trust_key *k, struct err *e)
 
 	*k = (struct trust_key){ .is_there = false };
 	if (!dir) {
-		err_set(e, "there is no home folder to keep a key in; CULPRIT_STATE names one");
+		err_set(e,
+			"there is no home folder to keep a key in: set CULPRIT_STATE to a folder");
 		return;
 	}
 	path = x_asprintf("%s/key", dir);
 	if (access(path, F_OK))
 		make_key(dir, path);
 	if (!read_key(path, k, e) && access(path, F_OK))
-		err_set(e, "cannot make a key in '%s'; CULPRIT_STATE names another folder", dir);
+		err_set(e, "cannot make a key in '%s': set CULPRIT_STATE to another folder", dir);
 	free(path);
 	free(dir);
 }
