@@ -47,11 +47,10 @@ const struct command cmd_accuracy = {
 	.min_args = 1,
 	.max_args = 1,
 	.description =
-	    "All profilers of a run sample the same cycles; the golden reference sees every cycle. "
-	    "The error is the share of the run that a profile puts on the wrong symbol or the "
-	    "wrong "
-	    "set of events. The systematic error leaves sampling out: it compares sample by "
-	    "sample.",
+	    "All profilers of a run sample the same cycles; the golden reference sees every "
+	    "cycle. The error is the share of the run that a profile puts on the wrong symbol or "
+	    "the wrong set of events. The systematic error leaves sampling out: it compares "
+	    "sample by sample.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

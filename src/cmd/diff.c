@@ -37,9 +37,9 @@ const struct command cmd_diff = {
 	.max_args = 2,
 	.description =
 	    "Compares two profiles of two machines, two inputs or two builds. Functions are "
-	    "matched "
-	    "by name; the instructions of a function by what they are and which source line they "
-	    "come from, in order, wherever they stand. A dash marks what only one of the two has.",
+	    "matched by name; the instructions of a function by what they are and which source "
+	    "line they come from, in order, wherever they stand. A dash marks what only one of "
+	    "the two has.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

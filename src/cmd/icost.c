@@ -192,7 +192,10 @@ static const struct cmd_option options[] = {
 	  OPTION(multisim),
 	  .help = "Simulates the run again with every category and every pair idealised, and shows "
 		  "those costs beside the graph's" },
-	{ .name = "multisim-all", .type = CMD_SWITCH, OPTION(all), .help = "… with all 255 sets" },
+	{ .name = "multisim-all",
+	  .type = CMD_SWITCH,
+	  OPTION(all),
+	  .help = "The same as --multisim with all 255 sets of categories" },
 	{ .name = "what-if",
 	  .type = CMD_STRINGS,
 	  OPTION(what_if),

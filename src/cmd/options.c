@@ -154,7 +154,7 @@ static bool take_option(const struct command *c, int argc, char **argv, int *i, 
 			return err_set(e, "--%s needs a value: --%s %s", o.name, o.name, o.arg);
 		value = argv[++*i];
 	}
-	return set_value(&o, value, values, e);
+	return set_value(&o, value ? value : "", values, e);
 }
 
 bool cmd_parse(const struct command *c, int argc, char **argv, void *values, struct cmd_parsed *out,

@@ -63,11 +63,10 @@ const struct command cmd_pipeline = {
 	.min_args = 1,
 	.max_args = 1,
 	.description =
-	    "Reads a trace that 'culprit sim --trace' wrote and shows each instruction of a window "
-	    "as a line: when it was fetched (F), decoded (d), dispatched (D), ready (r), issued "
-	    "(X), "
-	    "complete (P) and committed (C). Instructions of a wrong path stand where they were "
-	    "fetched and end with x.",
+	    "Reads a trace that 'culprit sim --trace' wrote and shows each instruction of a "
+	    "window as a line: when it was fetched (F), decoded (d), dispatched (D), ready (r), "
+	    "issued (X), complete (P) and committed (C). Instructions of a wrong path stand where "
+	    "they were fetched and end with x.",
 	.exit_status =
 	    "0 on success, 2 if the trace cannot be read or the command was used wrongly.",
 	.options = options,

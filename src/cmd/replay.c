@@ -186,8 +186,8 @@ static const struct cmd_option options[] = {
 };
 
 static const struct cmd_example examples[] = {
-	{ "culprit sim --analyze none --trace program.trace -- ./program", "Records a run once …" },
-	{ "culprit replay program.trace --analyze profile,cpistack", "… and analyses it later." },
+	{ "culprit sim --analyze none --trace program.trace -- ./program", "Records a run." },
+	{ "culprit replay program.trace --analyze profile,cpistack", "Analyses the recorded run." },
 	{ "culprit replay program.trace --start symbol:main --stop inst:5M", "Only part of it." },
 	{ "zcat gem5.txt.gz | culprit replay - --trace gem5.trace",
 	  "Turns gem5's O3PipeView text into a trace, for 'culprit pipeline'." },
@@ -201,11 +201,10 @@ const struct command cmd_replay = {
 	.min_args = 1,
 	.max_args = 1,
 	.description =
-	    "Feeds the records of a trace that 'culprit sim --trace' wrote to analyses, which give "
-	    "exactly what they would have given in the run itself.\n\n"
+	    "Feeds the records of a trace that 'culprit sim --trace' wrote to analyses, which "
+	    "give exactly what they would have given in the run itself.\n\n"
 	    "The text of gem5's O3PipeView is a trace, too; - reads it from standard input. It "
-	    "lacks "
-	    "cycle records, dependences and latencies: an analysis that needs them says so.",
+	    "lacks cycle records, dependences and latencies: an analysis that needs them says so.",
 	.exit_status =
 	    "0 on success, 2 if the trace cannot be read, an analysis failed or the command "
 	    "was used wrongly, 128 + n if signal n ended it (the store then holds what was "

@@ -285,13 +285,11 @@ const struct command cmd_sim = {
 	.args_verbatim = true,
 	.description =
 	    "Runs an unmodified RV64GC Linux program, static or dynamic. Its standard output is "
-	    "its "
-	    "own; a one-line summary (instructions, host speed, time) goes to standard error, and "
-	    "so "
-	    "does progress on a terminal when a run takes longer than two seconds.\n\n"
+	    "its own; a one-line summary (instructions, host speed, time) goes to standard error, "
+	    "and so does progress on a terminal when a run takes longer than two seconds.\n\n"
 	    "Runs repeat exactly: the guest's time comes from the count of instructions, its "
-	    "random "
-	    "numbers, process id and environment are fixed; see --seed, --real-time and --env.\n\n"
+	    "random numbers, process id and environment are fixed; see --seed, --real-time and "
+	    "--env.\n\n"
 	    "Processes that the program forks run, too, but are measured only with --children "
 	    "simulated; the last line of the run says how many there were.\n\n"
 	    "Ctrl-C ends the run cleanly, with the summary of what was run.",

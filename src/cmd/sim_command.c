@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd/sim.h"
+#include "jobs/folders.h"
 #include "jobs/recipe.h"
 
 /* NULL if a word is not UTF-8: JSON cannot hold it, and such a run cannot be repeated. */
@@ -53,29 +54,13 @@ char *sim_files_text(const struct guest *g)
 	return text;
 }
 
-/* A name as a JSON string; bytes above 127 are written as \xNN if the name is not UTF-8. */
 static json_t *name_text(const char *name)
 {
-	json_t *whole = json_string(name);
-	char *text = NULL;
-	size_t size;
-	FILE *f;
+	char *text = folders_name(name, "");
+	json_t *string = json_string(text);
 
-	if (whole)
-		return whole;
-	f = open_memstream(&text, &size);
-	if (!f)
-		die("out of memory");
-	for (; *name; name++)
-		if ((unsigned char)*name >= 0x80)
-			fprintf(f, "\\x%02x", (unsigned char)*name);
-		else
-			fputc(*name, f);
-	if (fclose(f))
-		die("out of memory");
-	whole = json_string(text);
 	free(text);
-	return whole;
+	return string;
 }
 
 /* For run's row "folders": [{"path": …, "count": …, "digest": …, "names": […]}, …]. */

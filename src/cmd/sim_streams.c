@@ -671,7 +671,7 @@ bool sim_streams_open(const struct sim_options *o, struct sim_streams *out, stru
 		struct stream *s = &all[i];
 
 		if (content[i] && s->kind != STREAM_FILE)
-			return err_set(e, "--content: stream %d is no file", i);
+			return err_set(e, "--content: stream %d is not a file", i);
 		out->fds[i] = open_stream(all, i, content[i], out->fds, &d);
 		if (out->fds[i] < 0 && s->kind != STREAM_CLOSED &&
 		    !(s->kind == STREAM_OWN && !is_open(i)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 (FIPS 180-4): names results by what they were computed from. */
+/* SHA-256 (FIPS 180-4): results are kept under the digest of all that they were computed from. */
 #ifndef JOBS_DIGEST_H
 #define JOBS_DIGEST_H
 
@@ -17,9 +17,10 @@ struct digest {
 
 void digest_init(struct digest *d);
 void digest_add(struct digest *d, const void *data, size_t bytes);
-/* A text with its length before it, so that "ab","c" and "a","bc" differ. NULL differs from "". */
+/* Adds a text and its length, so that "ab","c" and "a","bc" differ. NULL differs from "". */
 void digest_text(struct digest *d, const char *text);
-/* A file's content, with its length. False if it cannot be read; then only the fact is taken in. */
+/* Adds a file's content and its length. False if it cannot be read: only that fact is added
+ * then. */
 bool digest_file(struct digest *d, const char *path);
 void digest_hex(struct digest *d, char hex[DIGEST_HEX]);
 

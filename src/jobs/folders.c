@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names are compared as the guest saw them: each with the mark of its kind (ls -F), bytes that are
- * no UTF-8 written out. Of a folder that held too many names to be kept only their number is known.
+ * Compares the folders that a run listed with what they hold now. Names have the mark of their kind
+ * behind them (as ls -F writes it); names that are not UTF-8 are written in ASCII. If a folder held
+ * too many names to keep, only their number is known.
  */
 #include "jobs/folders.h"
 
@@ -13,7 +14,7 @@
 
 #include "util/array.h"
 
-#define NAMED_MAX 3 /* of a folder, in a message */
+#define NAMED_MAX 3 /* names of a folder in a message */
 
 struct names {
 	char **items;
@@ -47,8 +48,7 @@ static const char *mark_of(int folder, const struct dirent *entry)
 				 : "%";
 }
 
-/* As the profile says it. */
-static char *in_words(const char *name, const char *mark)
+char *folders_name(const char *name, const char *mark)
 {
 	json_t *whole = json_string(name);
 	char *text = NULL;
@@ -69,7 +69,7 @@ static char *in_words(const char *name, const char *mark)
 	return text;
 }
 
-/* The profile, or what is written on the way to it. */
+/* Whether the path is the profile, or a temporary file of it. */
 static bool is_store(const char *path, const char *store)
 {
 	size_t n = store ? strlen(store) : 0;
@@ -85,7 +85,7 @@ static bool is_made(const char *path, const json_t *made)
 	return false;
 }
 
-/* What a folder holds now, in order; false: it cannot be read. */
+/* Lists what a folder holds now, sorted. False: it cannot be read. */
 static bool list(const char *folder, const json_t *made, const char *store, struct names *out)
 {
 	DIR *dir = opendir(folder);
@@ -100,7 +100,7 @@ static bool list(const char *folder, const json_t *made, const char *store, stru
 		path = x_asprintf("%s/%s", strcmp(folder, "/") ? folder : "", name);
 		if (!is_store(path, store) && !is_made(path, made))
 			*ARRAY_ADD(out->items, out->count) =
-			    in_words(name, mark_of(dirfd(dir), entry));
+			    folders_name(name, mark_of(dirfd(dir), entry));
 		free(path);
 	}
 	if (out->count)
@@ -110,7 +110,7 @@ static bool list(const char *folder, const json_t *made, const char *store, stru
 	return dir;
 }
 
-/* Names of a that are not in b; both are in order. */
+/* Writes the names of a that are not in b; both are sorted. */
 static void put_missing(FILE *f, const char *what, const struct names *a, const struct names *b,
 			size_t *said)
 {
@@ -155,7 +155,7 @@ static void compare(const json_t *folder, const json_t *made, const char *store,
 		fputs("cannot be read", f);
 		said = 1;
 	} else if (json_is_array(kept)) {
-		/* The run may have listed what it had made before: that is no change. */
+		/* The run may have listed files that it had made itself: these do not count. */
 		struct names all = { NULL, 0 };
 
 		for (size_t i = 0; i < then.count; i++) {

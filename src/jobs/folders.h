@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders that a run has listed: if they hold what they held. */
+/* Whether the folders that a run has listed still hold what they held. */
 #ifndef JOBS_FOLDERS_H
 #define JOBS_FOLDERS_H
 
@@ -8,11 +8,15 @@
 #include "jobs/digest.h"
 
 /*
- * folders: as row "folders" of a profile has them; made: paths that the run itself made, store: the
- * profile; neither counts. What they hold now goes into d. Returns in words what is not as it was,
- * or NULL; the caller frees.
+ * folders is row "folders" of a profile. Files in `made`, which the run itself made, and the
+ * profile `store` do not count. Adds what the folders hold now to d. Returns the differences in
+ * words, or NULL; the caller frees.
  */
 char *folders_changed(const json_t *folders, const json_t *made, const char *store,
 		      struct digest *d);
+
+/* A name as a profile has it, with the mark of its kind behind it: bytes above 127 are written as \xNN if
+ * it is not UTF-8. The caller frees. */
+char *folders_name(const char *name, const char *mark);
 
 #endif

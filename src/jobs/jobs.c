@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runner: looks into the cache, starts what is missing, collects what ends.
+ * The runner: looks into the cache, starts the jobs whose results are missing, and collects those
+ * that end.
  *
- * A result is written under another name in the same folder and renamed when its job has ended
- * well, so a file under its digest is whole, however many runners share the cache and whenever they
- * are stopped. SIGINT and SIGTERM are held back while jobs run and looked for between waits.
+ * A job writes its result under a temporary name in the same folder; it is renamed when the job has
+ * ended well. So a file under its digest is whole, however many runners share the cache and
+ * whenever they are stopped. SIGINT and SIGTERM are blocked while jobs run and polled between
+ * waits.
  */
 #include "jobs/jobs.h"
 
@@ -73,7 +75,7 @@ bool jobs_make_dirs(const char *path, struct err *e)
 	}
 	ok = ok && (!mkdir(copy, 0777) || errno == EEXIST);
 	if (!ok)
-		err_set(e, "cannot make the cache folder '%s': %s; CULPRIT_CACHE names another",
+		err_set(e, "cannot make the cache folder '%s': %s; set CULPRIT_CACHE to another",
 			path, strerror(errno));
 	free(copy);
 	return ok;
@@ -89,7 +91,7 @@ struct runner {
 	unsigned parallel;
 	char *dir;
 	struct started {
-		char **argv; /* with the result's name filled in; NULL: does not run */
+		char **argv; /* with the result's name filled in; NULL: the job is not running */
 		char *temp, *log;
 		int lock; /* the log, locked; -1: none */
 		double since;
@@ -103,7 +105,8 @@ static char *result_path(const struct runner *r, const struct job *j, const char
 	return x_asprintf("%s/%.2s/%s%s", r->dir, j->key, j->key + 2, suffix);
 }
 
-/* A file of the cache may be anything by now: cut off, empty, of somebody else, no file at all. */
+/* A file of the cache may have become anything: truncated, empty, somebody else's, no file at
+ * all. */
 static bool is_usable(const struct job *j, const char *path)
 {
 	struct stat st;
@@ -127,7 +130,7 @@ static bool take_cached(struct runner *r, struct job *j)
 	return true;
 }
 
-/* Takes what cannot be used out of the way of a new result, which can replace a file only. */
+/* Moves a folder out of the way of a new result, which can only replace a file. */
 static void make_way(const char *path)
 {
 	struct stat st;
@@ -140,8 +143,8 @@ static void make_way(const char *path)
 	free(aside);
 }
 
-/* KEY.PID-NUMBER, with or without more: what a job is writing, by the name of its log. NULL: it is
- * nothing of that kind. The caller frees. */
+/* The name of the log that belongs to a temporary file, KEY.PID-NUMBER with any suffix. NULL: it
+ * is not a temporary file. The caller frees. */
 static char *log_of(const char *entry)
 {
 	size_t key = strspn(entry, "0123456789abcdef"), pid, number;
@@ -157,8 +160,8 @@ static char *log_of(const char *entry)
 	return x_asprintf("%.*s.log", (int)(key + 1 + pid + 1 + number), entry);
 }
 
-/* A runner holds the log of each of its jobs locked. Where nobody does, it was killed, and what the
- * job wrote will never be a result. */
+/* Removes the temporary files of runners that were killed. A runner holds a lock on the log of
+ * each of its jobs; where nobody holds it, the file will never become a result. */
 static void remove_abandoned(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -195,7 +198,7 @@ static void show(struct runner *r)
 		size_t left = r->p.total - r->p.cached - r->p.done - r->p.failed;
 		double each = sum / (double)r->p.done;
 
-		/* those that run are taken to be half done */
+		/* count a running job as half done */
 		r->p.seconds_left = ((double)left - (double)r->p.running / 2) * each / r->parallel;
 	}
 	if (r->o->progress)
@@ -329,7 +332,7 @@ static void finish(struct runner *r, const struct job_end *end)
 	forget(s);
 }
 
-/* Another job with the same digest runs: its result will serve this one too. */
+/* Whether a job with the same digest runs: its result will serve this one too. */
 static bool twin_runs(const struct runner *r, size_t i)
 {
 	for (size_t k = 0; k < r->count; k++)
@@ -360,7 +363,7 @@ static bool run_all(struct runner *r)
 			waiting++;
 			if (r->p.running >= r->parallel || twin_runs(r, i))
 				continue;
-			/* a twin, or another runner, may have done it meanwhile */
+			/* another job or another runner may have finished it meanwhile */
 			if (take_cached(r, j))
 				continue;
 			start(r, i);
@@ -433,7 +436,7 @@ bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, stru
 				     "interrupted; %zu of %zu results are kept, the same command "
 				     "goes on from there",
 				     r.p.cached + r.p.done, count);
-			/* it has been heard */
+			/* the signal has been acted on: drop it */
 			while (interrupted())
 				sigtimedwait(&stop, NULL, &(struct timespec){ 0 });
 		}

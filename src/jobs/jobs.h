@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many runs in parallel, each at most once: a job's result is one file, kept in a cache under a
- * digest of everything that it depends on. What is there is not run again, so a second call is
- * instant, and a call that was interrupted goes on where it stopped. A job that fails is named; the
- * others go on.
+ * Runs many jobs in parallel, each at most once: a job's result is one file, kept in a cache under
+ * a digest of everything that it depends on. A job whose result is there does not run again, so a
+ * second call is instant, and a call that was interrupted continues where it stopped. If a job
+ * fails, the others go on.
  */
 #ifndef JOBS_JOBS_H
 #define JOBS_JOBS_H
@@ -12,16 +12,16 @@
 #include "jobs/place.h"
 #include "util/util.h"
 
-#define JOB_RESULT "{result}" /* in argv: the file that the job has to write */
+#define JOB_RESULT "{result}" /* in argv: stands for the file that the job has to write */
 
 enum job_status {
-	JOB_WAITING, /* not run: the runner was interrupted before */
+	JOB_WAITING, /* has not run: the runner was interrupted */
 	JOB_CACHED,  /* its result was there */
 	JOB_DONE,
 	JOB_FAILED,
 };
 
-/* Allocated strings; see job_free. */
+/* Its strings are allocated; see job_free. */
 struct job {
 	char *name;  /* in words */
 	char **argv; /* NULL-terminated */
@@ -29,8 +29,8 @@ struct job {
 	char *input; /* standard input; NULL: empty */
 	char key[DIGEST_HEX];
 	int want_status; /* exit status of a job that went well; -1: any */
-	/* Whether a file is a result that can be used; NULL: any that is not empty. One that is not
-	 * counts as absent. */
+	/* Whether a file is a valid result; any other counts as absent. NULL: any file that is
+	 * not empty is. */
 	bool (*usable)(const char *path);
 
 	/* filled in by jobs_run */
@@ -46,7 +46,7 @@ void job_free(struct job *j);
 struct jobs_progress {
 	size_t total, cached, done, failed, running;
 	double seconds;	     /* since it began */
-	double seconds_left; /* by the jobs that were run so far; negative: not known */
+	double seconds_left; /* estimated from the jobs that have ended; negative: not known */
 	const char *name;    /* a job that runs now, or NULL */
 };
 
@@ -61,26 +61,26 @@ struct jobs_options {
 };
 
 /*
- * Runs what is not in the cache. True if it came to the end, even if jobs failed: see their status.
- * False and e filled if the cache cannot be used or SIGINT or SIGTERM came; results so far are
- * kept.
+ * Runs the jobs whose results are not in the cache. True if all have ended, even if some failed:
+ * see their status. False and e filled if the cache cannot be used or SIGINT or SIGTERM came;
+ * results so far are kept.
  */
 bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, struct err *e);
 
 /* $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit or ~/.cache/culprit. The caller frees. */
 char *jobs_cache_dir(void);
-/* Makes a folder of the cache, with all above it. */
+/* Makes a folder of the cache and its parents. */
 bool jobs_make_dirs(const char *path, struct err *e);
 
-/* jobs_options.progress for a terminal: one line on standard error, nothing if that is none. ctx: a
- * zeroed struct jobs_line. */
+/* jobs_options.progress for a terminal: one line on standard error, or nothing if that is no
+ * terminal. ctx is a struct jobs_line, zeroed at first. */
 struct jobs_line {
-	double shown; /* seconds at which it was last written */
-	int used;     /* columns of it */
+	double shown; /* when the line was last written, in seconds */
+	int used;     /* columns that the line takes */
 	bool is_tty, asked;
 };
 void jobs_line_show(void *ctx, const struct jobs_progress *p);
-/* Wipes it. */
+/* Erases the line. */
 void jobs_line_end(struct jobs_line *l);
 
 #endif

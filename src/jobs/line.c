@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The line on a terminal that says how far the jobs are. */
+/* A line on the terminal that shows how far the jobs have come. */
 #include <stdio.h>
 #include <unistd.h>
 

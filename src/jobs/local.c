@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs as processes of this host. Each has a process group of its own, so that Ctrl-C reaches the
- * runner alone, which then decides; and each dies with the runner.
+ * Runs jobs as processes of this host. Each has a process group of its own, so that Ctrl-C reaches
+ * only the runner, which then ends them; and each is killed when the runner dies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static void *local_open(unsigned parallel, struct err *e)
 	return l;
 }
 
-/* In the child, after fork: only what is safe there. Never returns. */
+/* Becomes the job, in the child after fork: calls only what is safe there. Never returns. */
 static _Noreturn void become(const struct job_task *t, pid_t runner)
 {
 	sigset_t none;
@@ -103,7 +103,7 @@ static bool local_wait(void *state, int timeout_ms, struct job_end *end)
 {
 	struct local *l = state;
 
-	bool blind = false; /* a kernel without pidfds: look again soon */
+	bool blind = false; /* the kernel has no pidfds: poll often */
 
 	for (unsigned i = 0; i < l->count; i++)
 		blind |= l->children[i].pid && l->fds[i].fd < 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where jobs run: one const struct of this type. Local processes are one; a cluster's batch system
- * is another file with the same five functions, given that it sees the same files.
+ * A place where jobs run: one const struct of this type. local.c runs them as processes of this
+ * host; a cluster's batch system would be another file with the same five functions, if it sees the
+ * same files.
  */
 #ifndef JOBS_PLACE_H
 #define JOBS_PLACE_H
@@ -29,11 +30,11 @@ struct job_place {
 	const char *name, *summary;
 	/* For up to `parallel` tasks at a time. */
 	void *(*open)(unsigned parallel, struct err *e);
-	/* Starts a task, which `id` stands for from now on. */
+	/* Starts a task; `id` identifies it from now on. */
 	bool (*start)(void *state, const struct job_task *task, size_t id, struct err *e);
 	/* Waits up to timeout_ms for a task to end; true and `end` filled if one did. */
 	bool (*wait)(void *state, int timeout_ms, struct job_end *end);
-	/* Ends all tasks that run, without waiting for their results. */
+	/* Kills all running tasks. */
 	void (*cancel)(void *state);
 	void (*close)(void *state);
 };

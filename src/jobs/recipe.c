@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of recipe.def, and what follows from it for a stored run: which rows of table run are
- * read, what of them a digest covers and which options they become. An item whose value must be
- * changed on the way is left to rerun.c.
+ * read, which of them a digest covers and which options they become. Items whose value changes on
+ * the way are left to rerun.c.
  */
 #include "jobs/recipe.h"
 
@@ -61,7 +61,7 @@ static void add_number(struct words *w, int64_t n)
 		words_add(w, text);
 }
 
-/* Strings, or nothing at all if it is anything else. */
+/* Adds the strings of a JSON list; nothing if it is not a list of strings. */
 static void add_list(struct words *w, const char *text)
 {
 	json_t *list = text ? json_loads(text, 0, NULL) : NULL;

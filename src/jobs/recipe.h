@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run's recipe: all that decides what a simulation does, as `culprit sim` is told it, as a profile
- * keeps it and as a simulation of the stored run is told it again. recipe.def has the table.
+ * A run's recipe: all that decides what a simulation does. `culprit sim` gets it as options, a
+ * profile keeps it as rows of table run, and a simulation of the stored run gets it as options
+ * again. recipe.def has the table.
  */
 #ifndef JOBS_RECIPE_H
 #define JOBS_RECIPE_H
@@ -15,7 +16,7 @@ enum recipe_item {
 #define SESSION(name, ...) RUN_##name,
 #include "jobs/recipe.def"
 	RUN_OPTIONS,
-	RUN_BEFORE_FACTS = RUN_OPTIONS - 1, /* which are counted from there */
+	RUN_BEFORE_FACTS = RUN_OPTIONS - 1, /* facts are counted on from here */
 #define FACT(name, ...) RUN_##name,
 #include "jobs/recipe.def"
 	RUN_ITEMS
@@ -58,21 +59,21 @@ void words_add(struct words *w, const char *word);
 void words_add_option(struct words *w, const char *option, const char *word);
 void words_free(struct words *w);
 
-/* The items of a stored run, each as the words that its option would be given: none if it is absent,
- * a number that is 0, or not what its type says; "1" for a switch. */
+/* The items of a stored run, each as the words that its option takes; "1" for a switch. No
+ * words: the item is absent, is 0, or is not what its type says. */
 struct recipe {
 	struct words items[RUN_ITEMS];
 };
-/* Reads what the profile's signature covers; all else stays absent. */
+/* Reads the items that the profile's signature covers; all others stay absent. */
 void recipe_read(struct recipe *r, struct store *s);
 void recipe_free(struct recipe *r);
 /* The first word of an item; NULL: it is absent. */
 const char *recipe_text(const struct recipe *r, enum recipe_item item);
-/* Puts another word into the place of all that an item has. */
+/* Replaces the words of an item by one. */
 void recipe_replace(struct recipe *r, enum recipe_item item, const char *word);
-/* Takes in all items that are marked DIGEST. */
+/* Adds all items that are marked DIGEST. */
 void recipe_digest(const struct recipe *r, struct digest *d);
-/* Adds the options and values of all items that are marked REPEAT. */
+/* Adds the options and values of all items that are marked REPEAT to a command line. */
 void recipe_options(const struct recipe *r, struct words *w);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes jobs of a stored run. Most of its recipe (recipe.def) is passed on as it is; here are the
- * parts that are not: the machine becomes a file (table machine has it with all settings), what was
- * in streams and came through them becomes files, standard input from a file is the job's own, and
- * the sandbox hides what the run made and throws away what it writes.
+ * Makes jobs from a stored run. Most of its recipe (recipe.def) becomes options as it is; here are
+ * the parts that do not: the machine becomes a file (table machine has it with all settings), what
+ * was in streams and came through them becomes files, a file that standard input came from is the
+ * job's standard input, and the sandbox hides what the run made and throws away what it writes.
  */
 #include "jobs/rerun.h"
 
@@ -20,21 +20,21 @@
 #include "jobs/streams.h"
 #include "util/pack.h"
 
-#define CONTENT_MAX (32u << 20) /* more than a run keeps */
+#define CONTENT_MAX (32u << 20) /* a run keeps less */
 
 struct rerun {
-	char *program; /* culprit */
+	char *program; /* path of culprit */
 	struct recipe recipe;
 	char *machine;	      /* file */
-	json_t *files;	      /* read, changed, made; may be NULL */
-	json_t *folders;      /* listed; may be NULL */
-	char *content[3];     /* files with what is in those of the streams; NULL: nothing */
-	char *given;	      /* file with what comes through pipes and terminals; NULL: nothing */
-	char *store;	      /* the profile itself, which no listing shows */
+	json_t *files;	      /* JSON: read, changed, made; NULL: not known */
+	json_t *folders;      /* JSON: listed; NULL: none */
+	char *content[3];     /* files with the content of the streams' files; NULL: none */
+	char *given;	      /* file with what came through pipes and terminals; NULL: none */
+	char *store;	      /* path of the profile, which the guest must not see in a listing */
 	bool keeps_input;     /* what was read from a pipe is known, or there was none */
-	char *changes;	      /* what is not as it was, in words; NULL: nothing that is known */
-	int exit_status;      /* -1: did not end by itself */
-	struct digest digest; /* of all but the settings */
+	char *changes;	      /* what has changed since the run, in words; NULL: nothing known */
+	int exit_status;      /* -1: the run did not end by itself */
+	struct digest digest; /* of everything but a job's settings */
 };
 
 static const char *text_of(const struct rerun *r, enum recipe_item item)
@@ -72,7 +72,7 @@ static json_t *run_files(const char *text)
 	return NULL;
 }
 
-/* A file of the cache, named by the digest of what is in it; its path, or NULL. */
+/* Writes a file of the cache, named by the digest of its content. Returns its path, or NULL. */
 static char *write_cached(const char *cache_dir, const char *folder, const char *suffix,
 			  const void *data, size_t size, struct err *e)
 {
@@ -102,7 +102,8 @@ static char *write_cached(const char *cache_dir, const char *folder, const char 
 	return path;
 }
 
-/* [{"path": …, "count": …, "digest": …, "names": […] or null}, …]; NULL: none, or not that. */
+/* A list of {"path": …, "count": …, "digest": …, "names": […] or null}; NULL: none, or anything
+ * else. */
 static json_t *run_folders(const char *text)
 {
 	json_t *all = text ? json_loads(text, 0, NULL) : NULL;
@@ -122,7 +123,7 @@ static json_t *run_folders(const char *text)
 	return NULL;
 }
 
-/* The machine as an INI file, named by its digest. The caller frees. */
+/* Writes the machine as an INI file of the cache. Returns its path, or NULL; the caller frees. */
 static char *write_machine(struct store *s, const char *cache_dir, struct err *e)
 {
 	struct store_rows q = store_query(
@@ -157,7 +158,8 @@ static char *write_machine(struct store *s, const char *cache_dir, struct err *e
 	return path;
 }
 
-/* Where the guest's path leads on the host: in the sysroot, from the run's folder, or as it is. */
+/* Where a path of the guest leads on the host: into the sysroot, from the run's folder, or as it
+ * is. */
 static char *host_path(const struct rerun *r, const char *path)
 {
 	const char *sysroot = text_of(r, RUN_sysroot), *cwd = text_of(r, RUN_cwd);
@@ -182,7 +184,7 @@ static void digest_host_file(struct rerun *r, const char *path)
 	free(host);
 }
 
-/* Programs and libraries: what is executed, wherever its path came from. */
+/* Adds programs and libraries: all that was executed, wherever its path came from. */
 static bool digest_images(struct rerun *r, struct store *s, struct err *e)
 {
 	struct store_rows q =
@@ -224,7 +226,7 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 		return err_set(e, "cannot read '%s'", r->program);
 	recipe_digest(&r->recipe, d);
 	digest_file(d, r->machine);
-	/* The program, and whatever among the arguments is a file. */
+	/* The program, and each argument that is a file. */
 	for (size_t i = 0; i < argv->count; i++)
 		digest_host_file(r, argv->items[i]);
 	if (text_of(r, RUN_stdin))
@@ -233,7 +235,7 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 		const char *path = json_string_value(json_array_get(read, i));
 
 		digest_text(d, path);
-		digest_file(d, path); /* one that is gone counts by its name */
+		digest_file(d, path); /* a file that is gone counts by its name */
 	}
 	r->changes = folders_changed(r->folders, json_object_get(r->files, file_uses[FILES_MADE]),
 				     r->store, d);
@@ -251,7 +253,7 @@ static char *this_program(void)
 	return x_strdup(path);
 }
 
-/* If one of the conditions is at a cycle. */
+/* Whether one of the triggers is a cycle. */
 static bool by_cycle(const struct words *triggers)
 {
 	for (size_t i = 0; i < triggers->count; i++)
@@ -260,8 +262,7 @@ static bool by_cycle(const struct words *triggers)
 	return false;
 }
 
-/* A row of packed bytes as a file of the cache. True if all is well, with *path NULL if there is no
- * such row. */
+/* Unpacks a row into a file of the cache; *path stays NULL if there is no such row. */
 static bool unpack_row(const struct rerun *r, struct store *s, enum recipe_item item,
 		       const char *dir, char **path, struct err *e)
 {
@@ -279,8 +280,8 @@ static bool unpack_row(const struct rerun *r, struct store *s, enum recipe_item 
 }
 
 /*
- * Streams as they were; but standard input, if a file that can be read again, is the job's own. False
- * if one cannot be made.
+ * Makes a job's streams what the run's were; but if standard input was a file that can be read
+ * again, it is the job's own standard input. False if a stream cannot be made.
  */
 static bool job_streams(struct rerun *r, struct store *s, struct err *e)
 {
@@ -306,10 +307,9 @@ static bool job_streams(struct rerun *r, struct store *s, struct err *e)
 					.at = all[0].at };
 
 		f = open_memstream(&own, &size);
-		if (!f)
-			die("out of memory");
-		stream_write(f, &first);
-		if (fclose(f))
+		if (f)
+			stream_write(f, &first);
+		if (!f || fclose(f))
 			die("out of memory");
 		whole = x_asprintf("%s%s", own, strchr(streams, ','));
 		recipe_replace(&r->recipe, RUN_streams, whole);
@@ -334,7 +334,7 @@ static bool unpack_streams(struct rerun *r, struct store *s, const char *dir, st
 	return ok && job_streams(r, s, e);
 }
 
-/* False, and why, if the run cannot be simulated again. */
+/* False and e filled if the run cannot be simulated again. */
 static bool can_repeat(const struct rerun *r, struct store *s, struct err *e)
 {
 	const char *path = store_path(s);
@@ -354,14 +354,14 @@ static bool can_repeat(const struct rerun *r, struct store *s, struct err *e)
 			       path);
 	if (text_of(r, RUN_regions) && !rerun_regions(r))
 		return err_set(e,
-			       "%s covers a part of its run and does not say which: make it again, "
-			       "this version does",
+			       "%s covers a part of its run and does not say which: run `culprit "
+			       "sim` again",
 			       path);
 	if (by_cycle(&r->recipe.items[RUN_start]) || by_cycle(&r->recipe.items[RUN_stop]))
 		return err_set(
 		    e,
-		    "%s covers a part of its run by cycles (cycle:N), which are others in every "
-		    "run; by instructions, addresses or marks it could be repeated",
+		    "%s covers a part of its run by cycles (cycle:N), which other settings move; a "
+		    "part by instructions, addresses or marks can be simulated again",
 		    path);
 	return r->program || err_set(e, "cannot find culprit's own program");
 }
@@ -376,7 +376,7 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	r->files = run_files(text_of(r, RUN_files));
 	r->folders = run_folders(text_of(r, RUN_folders));
 	r->store = realpath(store_path(s), NULL);
-	/* a result: compared, never run */
+	/* a result, which is only compared: it needs no signature */
 	r->exit_status =
 	    (int)store_number(s, "SELECT ifnull(value, -1) FROM run WHERE key = 'exit_status'", -1);
 
@@ -412,7 +412,8 @@ static const char *option(enum recipe_item item)
 	return recipe_rows[item].option;
 }
 
-/* Without symbolic links in its folder; NULL: that is gone. The caller frees. */
+/* The path with its folder's symbolic links resolved; NULL: the folder is gone. The caller
+ * frees. */
 static char *real_name(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -424,11 +425,11 @@ static char *real_name(const char *path)
 	return whole;
 }
 
-/* One that lies in another is covered with that. */
+/* Adds the path's folder, unless it lies in one that is there; removes those that lie in it. */
 static void add_folder(struct words *w, const char *path)
 {
 	char *folder = x_strndup(path, (size_t)(strrchr(path, '/') - path));
-	bool covered = !*folder; /* the root: never */
+	bool covered = !*folder; /* never the root */
 	size_t kept = 0;
 
 	for (size_t i = 0; i < w->count; i++)
@@ -446,7 +447,7 @@ static void add_folder(struct words *w, const char *path)
 	free(folder);
 }
 
-/* Where the run writes: the folders, and what it made there. */
+/* Adds options for the folders that the run writes to, and for the files that it made there. */
 static void find_writes(const struct rerun *r, struct words *w)
 {
 	struct words folders = { NULL, 0 }, absent = { NULL, 0 };
@@ -474,9 +475,10 @@ static void find_writes(const struct rerun *r, struct words *w)
 }
 
 /*
- * Whatever the run was allowed, its simulation is confined: it reads what this user may read, or
- * what it read in a sandbox; what it writes is thrown away; it has no network. Nothing that it
- * reads can leave it. Limits are the run's: it could see them.
+ * Confines the simulation, whatever the run was allowed: it reads what this user may read or, if
+ * the run was in a sandbox, what the run could read; what it writes is thrown away; it has no
+ * network. So nothing that it reads can leave it. The limits are the run's, because the guest can
+ * see them.
  */
 static void add_sandbox(const struct rerun *r, struct words *w)
 {
@@ -543,7 +545,7 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 		add_streams(r, &w);
 	if (r->folders && r->store)
 		words_add_option(&w, option(RUN_hide), r->store);
-	/* a summary is of the whole run; what lies in regions is counted on the bus */
+	/* a summary is of the whole run; cycles in regions are counted by an analysis */
 	words_add_option(&w, option(RUN_analyze), rerun_regions(r) ? "null" : "none");
 	words_add_option(&w, option(rerun_regions(r) ? RUN_output : RUN_summary_json), JOB_RESULT);
 	words_add(&w, "--");
@@ -555,7 +557,7 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	return j;
 }
 
-/* The profile that a run with regions leaves. */
+/* Reads the profile that a run with regions leaves. */
 static bool read_regions(const struct job *j, struct rerun_result *out, struct err *e)
 {
 	struct store *s = store_open(j->result, e);

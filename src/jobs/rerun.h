@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stored run, to be simulated again with other settings: what `culprit sim` was called with, read
- * from a profile store, and jobs made from it.
+ * Simulates a stored run again with other settings: reads its recipe from a profile store and makes
+ * jobs from it.
  */
 #ifndef JOBS_RERUN_H
 #define JOBS_RERUN_H
@@ -12,31 +12,31 @@
 struct rerun;
 
 /*
- * Reads how the run came about. program: the culprit to call; NULL: this one. cache_dir as in
- * jobs_options; the machine is written there. NULL and e filled if the store does not say (it came
- * from a trace, or from an older version) or the program is no longer what it was.
+ * Reads the recipe of the run. program: the culprit to call; NULL: this one. cache_dir as in
+ * jobs_options; the machine is written there. NULL and e filled if the run cannot be simulated
+ * again.
  */
 struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir,
 			 struct err *e);
 void rerun_close(struct rerun *r);
 
 /*
- * The same run with the settings ("section.key=value") on top of its machine, nothing analysed. The
- * job's digest covers program, arguments, files that they name or that were read, images loaded,
- * environment, folder, standard streams and what is in them, folders that were listed, machine,
- * settings and culprit itself.
+ * A job that is the same run with the settings ("section.key=value") on top of its machine, without
+ * analyses. Its digest covers the recipe's items that are marked DIGEST, the content of files that
+ * arguments name or that the run read or loaded, what the folders hold that it listed, the machine,
+ * the settings and culprit itself.
  */
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count);
 
-/* What is known not to be as it was when the run was made, in words: a folder that it lists and
- * what appeared there, an input that was not kept. NULL: nothing. */
+/* What is known to have changed since the run, in words: names in a folder that it lists, an
+ * input that was not kept. NULL: nothing. */
 const char *rerun_changes(const struct rerun *r);
 
-/* If the run was looked at only in regions (--start, --stop); then so are the jobs'. */
+/* Whether the run was measured only in regions (--start, --stop); its jobs are too then. */
 bool rerun_regions(const struct rerun *r);
 
-/* What such a job found. */
+/* The result of such a job. */
 struct rerun_result {
 	uint64_t cycles;     /* in regions, if there are any */
 	uint64_t run_cycles; /* of the whole run */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams as words and back: the notation of --streams and of a profile's row "streams". */
+/* Reads and writes the notation of --streams and of a profile's row "streams". */
 #include "jobs/streams.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ void stream_write(FILE *f, const struct stream *s)
 	}
 }
 
-/* A whole number without sign or blanks, up to max; NULL if there is none at text. */
+/* Reads a number without sign or blanks, up to max. Returns what follows; NULL: there is none. */
 static const char *read_number(const char *text, int base, uint64_t max, uint64_t *n)
 {
 	char *end;
@@ -124,7 +124,7 @@ static bool read_tty(const char *text, struct termios *t)
 	return true;
 }
 
-/* What follows a plus sign. */
+/* Reads what follows a plus sign. */
 static bool read_attribute(struct stream *s, int index, const char *word)
 {
 	const char *equals = strchr(word, '=');
@@ -246,7 +246,7 @@ bool streams_read(char *text, struct stream all[STREAMS], struct err *e)
 			 ? all[all[i].of].kind == STREAM_CLOSED ||
 			       all[all[i].of].kind == STREAM_SAME
 			 : all[all[i].of].kind != all[i].kind || all[all[i].of].of >= 0))
-			ok = err_set(e, "--streams: stream %d cannot be had from stream %d", i,
+			ok = err_set(e, "--streams: stream %d cannot be a copy of stream %d", i,
 				     all[i].of);
 	}
 	free(whole);

@@ -45,10 +45,10 @@ enum stream_kind {
 	STREAM_OTHER,
 	STREAM_KINDS
 };
-/* Their words. */
+/* The word of each kind. */
 extern const char *const stream_kinds[STREAM_KINDS];
 
-/* How a stream can be opened beside r, w and rw. */
+/* How a stream can be opened, beside r, w and rw. */
 struct stream_flag {
 	const char *name;
 	int flag; /* O_APPEND … */
@@ -60,22 +60,22 @@ extern const struct stream_flag stream_flags[STREAM_FLAGS];
 struct stream {
 	enum stream_kind kind;
 	int access;		 /* O_RDONLY, O_WRONLY, O_RDWR; -1: as usual for its kind */
-	int flags;		 /* of stream_flags */
-	bool named;		 /* of a pipe */
-	int of;			 /* -1: none */
+	int flags;		 /* a set of stream_flags */
+	bool named;		 /* of a pipe: it was opened by a name */
+	int of;			 /* the stream that it is or whose file it is; -1: none */
 	uint64_t size_bytes, at; /* of a file */
 	unsigned mode;		 /* permissions of a file; 0: not said */
-	const char *as;		 /* written path of the file that it is to be taken for; or NULL */
+	const char *as;		 /* path (as written) of the file that stat shows; NULL: its own */
 	bool has_tty;		 /* tty is known */
 	struct winsize window;
 	struct termios tty;
 };
 
-/* Cuts the text into words, to which the streams then refer. STREAM_OTHER is read too. */
+/* Reads three words. Cuts the text, which the streams then point into. Accepts STREAM_OTHER too. */
 bool streams_read(char *text, struct stream all[STREAMS], struct err *e);
-/* Says that the word is of no kind that can be made. */
+/* Fills e: the word is of no kind that can be made. */
 bool streams_unknown(const char *word, struct err *e);
-/* The word for one stream. */
+/* Writes the word for one stream. */
 void stream_write(FILE *f, const struct stream *s);
 
 #endif

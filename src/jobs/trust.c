@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key that only this user can read, and an HMAC in the store under it. The key is in
- * $CULPRIT_STATE, $XDG_STATE_HOME/culprit or ~/.local/state/culprit, never in a store; the
- * machine's identity goes into the HMAC, because a home folder may be shared by machines.
+ * Signs a store by an HMAC under a key that only this user can read. The key is in $CULPRIT_STATE,
+ * $XDG_STATE_HOME/culprit or ~/.local/state/culprit, never in a store. The host's identity goes
+ * into the HMAC, because machines may share a home folder.
  *
- * Covered are the machine and the rows of table run that say how the run came about; not what came
- * of it, so that the same analyses on its trace write the same row. They must be plain tables: a
- * view could give another answer to the next question.
+ * The HMAC covers table machine and the rows of table run that say how the run came about
+ * (recipe.def), not its results, so that the same analyses on its trace write the same signature.
+ * Both must be plain tables: a view could answer differently each time.
  */
 #include "jobs/trust.h"
 
@@ -68,7 +68,7 @@ void trust_mac(const uint8_t *key, size_t key_bytes, const void *data, size_t by
 	digest_hex(&d, hex);
 }
 
-/* NULL: the user has no folder for such things. */
+/* The folder for the key; NULL: the user has none. */
 static char *state_dir(void)
 {
 	const char *own = getenv("CULPRIT_STATE"), *xdg = getenv("XDG_STATE_HOME");
@@ -98,7 +98,7 @@ static bool read_key(const char *path, struct trust_key *k, struct err *e)
 	return k->is_there;
 }
 
-/* Appears whole, and of two that are made at the same time one remains. */
+/* Makes a key, whole or not at all. If two processes make one at the same time, one key remains. */
 static void make_key(const char *dir, const char *path)
 {
 	uint8_t bytes[TRUST_KEY_BYTES];
@@ -114,7 +114,8 @@ static void make_key(const char *dir, const char *path)
 			bool ok = write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes);
 
 			if (!close(fd) && ok && link(temp, path))
-				ok = false; /* another one was first, or read_key says why */
+				ok =
+				    false; /* another process was first, or read_key will say why */
 			unlink(temp);
 		}
 	}
@@ -127,14 +128,15 @@ void trust_key_load(struct trust_key *k, struct err *e)
 
 	*k = (struct trust_key){ .is_there = false };
 	if (!dir) {
-		err_set(e, "there is no home folder to keep a key in; CULPRIT_STATE names one");
+		err_set(e,
+			"there is no home folder to keep a key in: set CULPRIT_STATE to a folder");
 		return;
 	}
 	path = x_asprintf("%s/key", dir);
 	if (access(path, F_OK))
 		make_key(dir, path);
 	if (!read_key(path, k, e) && access(path, F_OK))
-		err_set(e, "cannot make a key in '%s'; CULPRIT_STATE names another folder", dir);
+		err_set(e, "cannot make a key in '%s': set CULPRIT_STATE to another folder", dir);
 	free(path);
 	free(dir);
 }
@@ -144,7 +146,7 @@ static void put(FILE *f, const char *text)
 	fprintf(f, "%zu:%s;", text ? strlen(text) : (size_t)-1, text ? text : "");
 }
 
-/* What is signed, as one text; NULL if it cannot be read. The caller frees. */
+/* All that is signed, as one text; NULL if it cannot be read. The caller frees. */
 static char *signed_text(struct store *s, size_t *size)
 {
 	static const struct {
@@ -221,7 +223,7 @@ bool trust_holds(struct store *s, const struct trust_key *k)
 		const char *there = store_text(&q, 0);
 
 		differs = !there || strlen(there) != strlen(hex);
-		/* in the same time wherever they differ */
+		/* in constant time */
 		for (size_t i = 0; there && there[i] && hex[i]; i++)
 			differs |= (unsigned)(there[i] ^ hex[i]);
 	}

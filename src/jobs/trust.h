@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a profile was written by this user's culprit on this machine. A profile says which
- * command it came from, and commands that simulate it again run that; one that came from elsewhere
- * must not choose what is run here.
+ * Whether this user's culprit wrote a profile on this machine. A profile names the command that it
+ * came from, and simulating it again runs that command; a profile from elsewhere must not choose
+ * what runs here.
  */
 #ifndef JOBS_TRUST_H
 #define JOBS_TRUST_H
@@ -18,15 +18,15 @@ struct trust_key {
 	uint8_t bytes[TRUST_KEY_BYTES];
 };
 
-/* The user's key, made if there is none yet. Without one *k says so and e why. */
+/* Loads the user's key; makes one if there is none yet. If that fails, *k says so and e why. */
 void trust_key_load(struct trust_key *k, struct err *e);
-/* Row of table run, and setting of a trace, that says so. */
+/* The row of table run, and the setting of a trace, that holds the signature. */
 #define TRUST_ROW "signature"
-/* The value of that row, over what is in tables run and machine by then; false: there is no key. */
+/* Computes that row's value from what is in tables run and machine now. False: there is no key. */
 bool trust_sign(struct store *s, const struct trust_key *k, char hex[DIGEST_HEX]);
-/* If that row is there and right. */
+/* Whether that row is there and right. */
 bool trust_holds(struct store *s, const struct trust_key *k);
-/* If it covers this row of table run: what a run is simulated again by must be such. */
+/* Whether the signature covers this row of table run. */
 bool trust_covers(const char *key);
 
 /* HMAC-SHA-256 (RFC 2104) of one text, in hexadecimal digits. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile that somebody sent may hold anything. Views are written for what culprit writes: these
- * tables, numbers that are numbers, counts whose sums fit into 63 bits. That is checked once, when
- * a profile is opened, so that no view needs to.
+ * Checks a profile once, when it is opened, so that no view needs to: one that somebody sent may
+ * hold anything, but views are written for what culprit writes: these tables, numbers that are
+ * numbers, counts whose sums fit into 63 bits.
  */
 #include "store/check.h"
 
@@ -10,20 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_MOST "4611686018427387904" /* 2^62: of one value and of a column's sum */
-#define SMALL_MOST "2147483647"		 /* of numbers that name something */
+#define COUNT_MOST                                                                                 \
+	"4611686018427387904"	/* 2^62: the largest value, and the largest sum of a column */
+#define SMALL_MOST "2147483647" /* the largest of other numbers: ids, lines */
 #define REAL_MOST  "1e18"
 #define TEXT_MOST  "1000000" /* characters */
 
-/* Columns of integers that are not just small numbers. What a method counts may be less than
- * nothing: it is what is left when its other components are taken away. */
+/* Integer columns that may hold large numbers. A method's count may be negative, if it is what
+ * remains after its other components are subtracted. */
 static const char *const addresses[] = { "pc",	 "pc_a", "pc_b",   "start",	"end",
 					 "bias", "word", "events", "categories" };
 static const char *const counts[] = { "units",	   "executions", "cycles",	 "samples",
 				      "count",	   "length",	 "period",	 "fetched",
 				      "committed", "value",	 "instructions", "sample_bytes",
 				      "scale" };
-/* Texts that may be absent. */
+/* Text columns that may be NULL. */
 static const char *const optional[] = { "file", "disasm", "class", "build_id" };
 
 static bool is_among(const char *name, const char *const *list, size_t n)
@@ -47,7 +48,7 @@ static sqlite3 *pattern(int version)
 	return db;
 }
 
-/* If the pattern has an object just like the one that `have` is at. */
+/* Whether the pattern has an object just like the one that `have` is at. */
 static bool is_like(sqlite3 *db, const struct store_rows *have)
 {
 	sqlite3_stmt *same;
@@ -92,7 +93,7 @@ bool store_check_schema(struct store *s, int version, struct err *e)
 			       store_path(s));
 }
 
-/* Adds to a query what makes a value of that column a bad one. */
+/* Adds the condition under which a value of that column is bad. */
 static void add_column(char *sql, size_t size, const char *plain, const char *type)
 {
 	char name[64];
@@ -113,7 +114,7 @@ static void add_column(char *sql, size_t size, const char *plain, const char *ty
 		snprintf(sql + n, size - n,
 			 " OR typeof(%s) NOT IN ('text'%s) OR length(%s) > " TEXT_MOST, name,
 			 AMONG(plain, optional) ? ",'null'" : "", name);
-	else /* of table run: whatever a run has to say; the seed is any number */
+	else /* table run: any text; numbers in range, but for the seed */
 		snprintf(sql + n, size - n,
 			 " OR typeof(%s) = 'blob' OR (typeof(%s) IN ('integer','real')"
 			 " AND key <> 'seed' AND %s NOT BETWEEN -" REAL_MOST " AND " COUNT_MOST ")",
@@ -153,7 +154,7 @@ static bool check_table(struct store *s, sqlite3 *db, const char *table, struct 
 	return ok || refuse(s, table, e);
 }
 
-/* Numbers by which readers make room, or go through pairs: a run counts them, from 0 on. */
+/* Checks numbers that readers allocate by: a run counts them up from 0. */
 static bool check_dense(struct store *s, struct err *e)
 {
 	static const struct {

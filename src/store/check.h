@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a profile is such as culprit writes them. Private to store/. */
+/* Whether a profile is one that culprit could have written. Private to store/. */
 #ifndef STORE_CHECK_H
 #define STORE_CHECK_H
 
@@ -8,7 +8,7 @@
 /* The file has the tables of that version, perhaps of later ones, and nothing else: no views, triggers,
  * virtual tables, generated columns or statistics. */
 bool store_check_schema(struct store *s, int version, struct err *e);
-/* What stands in the tables is of the right type and in a range with which readers can compute. */
+/* All values are of the right type and in a range with which readers can compute. */
 bool store_check_values(struct store *s, struct err *e);
 
 #endif

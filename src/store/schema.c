@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables, by the version of the format that brought them. A new store is made by the statements of
- * all versions in turn; one of an older version by those of the later ones, in memory. So a change is
- * a new entry at the end, a STORE_VERSION that is one more, and a line in docs/store.md; an entry never
- * changes. Time is in integer units: cycles * run.scale, so that shares of a cycle are exact.
+ * The tables, by the version of the format that brought them. A new store executes the statements
+ * of all versions in turn; an older store, in memory, those of the versions after its own. So a
+ * change of the tables is a new version: its statements at the end, STORE_VERSION raised, a line in
+ * docs/store.md. The statements of a version never change.
+ *
+ * Time is in integer units: cycles * run.scale, so that shares of a cycle are exact.
  */
 #include "store/store.h"
 
 #include <stddef.h>
 
 static const char version_1[] =
-    /* key and value: program, machine, instructions, cycles, … */
+    /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     /* the whole resolved machine description */
     "CREATE TABLE machine (section TEXT, key TEXT, value TEXT, PRIMARY KEY (section,"

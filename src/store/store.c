@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SQLite behind a narrow interface. The journal is off while a new store is written: the file has
- * no name that anybody knows until it is complete, so there is nothing to roll back to.
+ * SQLite behind a narrow interface. A new store is written without a journal: the file gets its
+ * name only when it is complete, so there is nothing to roll back to.
  */
 #include "store/store.h"
 
@@ -24,17 +24,17 @@
 struct store {
 	sqlite3 *db;
 	char *path;
-	struct output *output; /* while not committed */
+	struct output *output; /* of a new store until it is committed */
 	struct {
 		char *table, *types;
 		sqlite3_stmt *stmt;
 	} inserts[CACHED_INSERTS];
 	size_t ninserts;
-	size_t last_insert; /* the one used last */
+	size_t last_insert; /* index of the statement used last */
 	struct shown *shown;
 };
 
-/* A text of the row that a statement is at, made fit to be shown. */
+/* A text of a statement's current row, made safe to show. */
 struct shown {
 	struct shown *next;
 	sqlite3_stmt *stmt;
@@ -60,9 +60,9 @@ static const struct output_kind store_kind = {
 
 static bool sql_err(struct store *s, struct err *e, const char *what)
 {
-	/* SQLite's own words leave open which of the two is full. */
+	/* SQLite says "database or disk is full". */
 	bool full = sqlite3_errcode(s->db) == SQLITE_FULL;
-	/* … and why something could not be written at all. */
+	/* It does not say why a write failed. */
 	int cause = errno == EFBIG || errno == EDQUOT ? errno : 0;
 	if (sqlite3_errcode(s->db) != SQLITE_IOERR)
 		cause = 0;
@@ -77,7 +77,7 @@ static bool exec(struct store *s, const char *sql, struct err *e, const char *wh
 	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK || sql_err(s, e, what);
 }
 
-/* SQLite opens files as everything else that culprit writes is opened. */
+/* Makes SQLite open files as culprit opens all that it writes. */
 static void write_through(void)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
@@ -137,7 +137,7 @@ bool store_commit(struct store *s, struct err *e)
 	return output_commit(output, e);
 }
 
-/* Nothing in the schema of what was opened is trusted, and nobody can make SQLite work without end. */
+/* Trusts nothing in the schema, and limits what a hostile file can make SQLite do. */
 static bool harden(struct store *s, struct err *e)
 {
 	static const struct {
@@ -156,7 +156,7 @@ static bool harden(struct store *s, struct err *e)
 	return exec(s, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", e, "cannot open");
 }
 
-/* Continues with a copy in memory, to which the tables of later versions are added. */
+/* Replaces the file by a copy in memory and adds the tables of later versions to it. */
 static bool migrate(struct store *s, int version, struct err *e)
 {
 	sqlite3 *memory, *file = s->db;
@@ -181,9 +181,8 @@ static bool migrate(struct store *s, int version, struct err *e)
 }
 
 /*
- * A profile may come from anyone. It is opened as a file that never changes: no journal beside it
- * is taken in, nothing is written; and only what culprit itself would have written there is read
- * (check.c).
+ * Opens a profile that may come from anyone: as a file that never changes, so that SQLite reads no
+ * journal beside it and writes nothing. check.c then checks the content.
  */
 static bool open_hardened(struct store *s, const char *path, struct err *e)
 {
@@ -238,7 +237,7 @@ struct store *store_open(const char *path, struct err *e)
 		    path, version, STORE_VERSION);
 	if (ok && version < 1)
 		ok = err_set(e, "%s has no valid format version; it is damaged", path);
-	/* The schema first: checking the rest trusts it. */
+	/* The schema first: the other checks rely on it. */
 	ok = ok && store_check_schema(s, version, e) && is_whole(s, e) && migrate(s, version, e) &&
 	     store_check_values(s, e);
 	if (!ok) {
@@ -264,7 +263,7 @@ const char *store_path(const struct store *s)
 	return s->path;
 }
 
-/* texts: if they stay where they are until the statement is done, SQLITE_STATIC. */
+/* texts: SQLITE_STATIC if they stay valid until the statement is done. */
 static bool bind(sqlite3_stmt *stmt, const char *types, sqlite3_destructor_type texts, va_list ap)
 {
 	for (int i = 0; types[i]; i++) {
@@ -290,7 +289,7 @@ static bool bind(sqlite3_stmt *stmt, const char *types, sqlite3_destructor_type 
 
 static sqlite3_stmt *insert_stmt(struct store *s, const char *table, const char *types)
 {
-	/* most rows go where the one before went */
+	/* most rows go into the table of the row before */
 	for (size_t n = 0, i = s->last_insert; n < s->ninserts; n++, i++) {
 		i = i < s->ninserts ? i : 0;
 		if (!strcmp(s->inserts[i].table, table) && !strcmp(s->inserts[i].types, types)) {

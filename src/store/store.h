@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile store: one SQLite file per run. A run writes it in one transaction into a file beside
- * its final name, which it gets only when all is there; so a file that exists is whole. Readers
- * check that it is one of ours and of a version that they know. Tables: docs/store.md and
+ * The profile store: one SQLite file per run. A run writes it in one transaction under a temporary
+ * name; the file gets its own name when all is there, so a file that exists is whole. Opening it
+ * checks that culprit wrote it, in a version that is known. Tables: docs/store.md and
  * store/schema.c.
  */
 #ifndef STORE_STORE_H
@@ -24,7 +24,7 @@ bool store_commit(struct store *s, struct err *e);
 /* Opens an existing store for reading; one of an older version is migrated in memory, newer ones
  * are refused. */
 struct store *store_open(const char *path, struct err *e);
-/* Closes; a new store that was not committed is removed without a trace. */
+/* Closes the store; removes a new one that was not committed. */
 void store_close(struct store *s);
 const char *store_path(const struct store *s);
 
@@ -48,11 +48,11 @@ struct store_rows store_query(struct store *s, const char *sql, const char *type
 bool store_next(struct store_rows *r);
 int64_t store_int(const struct store_rows *r, int column);
 double store_double(const struct store_rows *r, int column);
-/* A text as it is in the file: for looking things up, never for showing. */
-const char *store_text(const struct store_rows *r,
-		       int column); /* valid until store_next; NULL if null */
+/* A text as it is in the file: to look things up, never to show. Valid until store_next; NULL
+ * for NULL. */
+const char *store_text(const struct store_rows *r, int column);
 bool store_is_null(const struct store_rows *r, int column);
-/* A text as it may be shown (util/text.h); lives until the next row. NULL for NULL. */
+/* A text that is safe to show (util/text.h). Valid until store_next; NULL for NULL. */
 const char *store_shown(const struct store_rows *r, int column);
 bool store_done(struct store_rows *r, struct err *e);
 

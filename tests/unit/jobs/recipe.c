@@ -149,8 +149,8 @@ static void test_1044_streams_are_read_as_they_are_written(void **state)
 		"null+r,null+w,=1",
 		"file+r+append+sync+size=77+at=5+as=/home/other/in,closed,other",
 		"pipe+r+named+mode=640,pipe+w+nonblock,pipe+rw+of=1",
-		"terminal:80x25+rw+mode=620+pixels=8x16+tty=500.5.bf.8a3b."
-		"0102030405060708090a0b0c0d0e0f10111213,socket+rw,-",
+		("terminal:80x25+rw+mode=620+pixels=8x16+tty=500.5.bf.8a3b."
+		 "0102030405060708090a0b0c0d0e0f10111213,socket+rw,-"),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
