@@ -158,25 +158,24 @@ static void put_cycles(struct doc_table *t, const struct line *l, enum side side
 static void add_lines(struct doc *d, const struct view_options *o, const struct lines *l,
 		      const struct model *m, bool insts)
 {
-	const struct doc_column columns[] = {
-		{ .key = "symbol", .csv = insts ? "symbol" : NULL },
-		{ .key = "disasm", .csv = insts ? "disasm" : NULL },
+	struct doc_column columns[] = {
+		{ DOC_DATA("symbol") },
+		{ DOC_DATA("disasm") },
 		{ DOC_SHOWN("before", "%.0f", 14), .before = "  " },
-		{ .key = "before", .csv = insts ? "before" : NULL, .csv_format = "%.3f" },
+		{ DOC_DATA("before"), .csv_format = "%.3f" },
 		{ DOC_SHOWN("after", "%.0f", 14) },
-		{ .key = "after", .csv = insts ? "after" : NULL, .csv_format = "%.3f" },
-		{ .key = "change",
-		  .csv = insts ? "change" : NULL,
-		  .csv_format = "%.3f",
-		  DOC_SHOWN("change", "%+.0f", 14) },
-		{ .key = "in", .csv = insts ? "in" : NULL },
-		{ .key = insts ? "source" : NULL, .csv = insts ? "source" : NULL },
+		{ DOC_DATA("after"), .csv_format = "%.3f" },
+		{ DOC_DATA("change"), .csv_format = "%.3f", DOC_SHOWN("change", "%+.0f", 14) },
+		{ DOC_DATA("in") },
+		{ DOC_DATA(insts ? "source" : NULL) },
 		{ .key = insts ? "symbol_after" : NULL },
 		{ .key = insts ? "disasm_after" : NULL },
 		{ DOC_SHOWN("of run", "%+.2f%%", 8) },
 		{ .before = "  ", .width = -(o->width - 58), .ragged = true },
 	};
 
+	for (size_t i = 0; !insts && i < ARRAY_LEN(columns); i++)
+		columns[i].csv = NULL;
 	doc_heading(d, "%s, by change", insts ? "Instructions" : "Functions");
 	struct doc_table *t = DOC_TABLE(d, columns, .key = insts ? "instructions" : "functions",
 					.heads = true, .limit = (size_t)o->limit);

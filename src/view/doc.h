@@ -89,10 +89,8 @@ struct doc_column {
 
 struct doc_table_options {
 	const char *key; /* JSON: of the array of rows; "": the array is the top; NULL: no JSON */
-	bool map;	 /* JSON: an object, named by the first column, with the second as values */
 	bool heads;	 /* text: a row of heads, in bold */
 	size_t limit;	 /* text: at most so many rows; 0: all */
-	bool json_limit; /* the limit holds for JSON, too */
 	bool more;	 /* text: says how many rows the limit has left out */
 };
 

@@ -37,17 +37,11 @@ static json_t *json_cell(const struct doc_cell *c)
 
 static json_t *json_table(const struct doc_table *t)
 {
-	const size_t limit =
-	    t->options.json_limit && t->options.limit ? t->options.limit : SIZE_MAX;
-	json_t *out = t->options.map ? json_object() : json_array();
+	json_t *out = json_array();
 
-	for (size_t i = 0; i < t->nrows && i < limit; i++) {
+	for (size_t i = 0; i < t->nrows; i++) {
 		const struct doc_cell *cells = &t->cells[i * t->ncolumns];
 
-		if (t->options.map) {
-			json_object_set_new(out, cells[0].text, json_cell(&cells[1]));
-			continue;
-		}
 		json_t *row = json_object();
 
 		for (size_t k = 0; k < t->ncolumns; k++)

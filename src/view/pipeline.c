@@ -145,6 +145,22 @@ static void disasm(const struct rec_inst *r, char *buf, size_t size)
 		*p = *p == '\t' ? ' ' : *p;
 }
 
+static enum term_colour colour_of(char letter, bool dim)
+{
+	static const struct {
+		const char *letters;
+		enum term_colour colour;
+	} colours[] = {
+		{ "Fd", TERM_BLUE },  { "D.", TERM_YELLOW }, { "r:", TERM_ORANGE },
+		{ "X=", TERM_GREEN }, { "C", TERM_BOLD },    { "x", TERM_RED },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(colours); i++)
+		if (strchr(colours[i].letters, letter))
+			return colours[i].colour;
+	return dim ? TERM_DIM : TERM_PLAIN;
+}
+
 static void print_line(const struct view_options *o, const char *line, size_t columns, bool dim)
 {
 	enum term_colour last = TERM_PLAIN;
@@ -152,31 +168,8 @@ static void print_line(const struct view_options *o, const char *line, size_t co
 	while (end && line[end - 1] == ' ')
 		end--;
 	for (size_t i = 0; i < end; i++) {
-		enum term_colour c = dim ? TERM_DIM : TERM_PLAIN;
-		switch (line[i]) {
-		case 'F':
-		case 'd':
-			c = TERM_BLUE;
-			break;
-		case 'D':
-		case '.':
-			c = TERM_YELLOW;
-			break;
-		case 'r':
-		case ':':
-			c = TERM_ORANGE;
-			break;
-		case 'X':
-		case '=':
-			c = TERM_GREEN;
-			break;
-		case 'C':
-			c = TERM_BOLD;
-			break;
-		case 'x':
-			c = TERM_RED;
-			break;
-		}
+		const enum term_colour c = colour_of(line[i], dim);
+
 		if (c != last)
 			fprintf(o->out, "%s%s", term_off(o), term_on(o, c));
 		fputc(line[i], o->out);

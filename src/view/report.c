@@ -94,24 +94,26 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 		WORDS_TIMES(X)
 #undef X
 	};
-	const bool shown = m->golden; /* samples do not say what commit did */
 	const struct doc_column columns[] = {
-		{ .before = "  ", .width = shown ? -12 : 0 },
-		{ 0 },
-		{ .format = "%.2f%%", .width = shown ? 7 : 0 },
-		{ .before = "  ", .width = shown ? o->width - 26 : 0 },
+		{ .before = "  ", .width = -12 },
+		{ .format = "%.2f%%", .width = 7 },
+		{ .before = "  ", .width = o->width - 26 },
 	};
 
-	if (shown)
-		doc_heading(d, "Where the time went (%s)", findings_class(m));
-	struct doc_table *t = DOC_TABLE(d, columns, .key = "cycle_stack", .map = true);
+	doc_object(d, "cycle_stack");
+	for (size_t c = 0; c < m->ncategories; c++)
+		doc_real(d, m->category_name[c], m->category[c]);
+	doc_close(d);
+	if (!m->golden) /* samples do not say what commit did */
+		return;
+	doc_heading(d, "Where the time went (%s)", findings_class(m));
+	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
 
 	for (size_t c = 0; c < m->ncategories; c++) {
 		const double share = m->category[c] / (double)m->cycles;
 
 		doc_row(t);
 		cell_text(t, m->category_name[c]);
-		cell_real(t, m->category[c]);
 		cell_real(t, 100 * share);
 		cell_bar(t, share, colour[c]);
 	}

@@ -226,10 +226,9 @@ static void add_functions(struct doc *d, const struct stack_model *m, const stru
 
 	if (m->nfunctions)
 		doc_heading(d, "Functions (commit stage)");
-	struct doc_table *t = DOC_TABLE(d, columns, .key = "functions", .limit = (size_t)o->limit,
-					.json_limit = true);
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "functions");
 
-	for (size_t i = 0; i < m->nfunctions; i++) {
+	for (size_t i = 0; i < m->nfunctions && i < (size_t)o->limit; i++) {
 		const struct stack_function *f = &m->functions[i];
 		struct term_part parts[CPI_COMPONENTS];
 

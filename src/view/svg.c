@@ -27,23 +27,16 @@
 
 static void text(FILE *f, const char *s)
 {
+	static const char special[] = "<>&\"";
+	static const char *const names[] = { "lt", "gt", "amp", "quot" };
+
 	for (; *s; s++) {
-		switch (*s) {
-		case '<':
-			fputs("&lt;", f);
-			break;
-		case '>':
-			fputs("&gt;", f);
-			break;
-		case '&':
-			fputs("&amp;", f);
-			break;
-		case '"':
-			fputs("&quot;", f);
-			break;
-		default:
+		const char *at = strchr(special, *s);
+
+		if (at)
+			fprintf(f, "&%s;", names[at - special]);
+		else
 			fputc(*s, f);
-		}
 	}
 }
 
