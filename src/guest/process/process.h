@@ -43,7 +43,7 @@ struct guest {
 	volatile sig_atomic_t interrupted;
 	uint64_t tick_base;
 
-	/* by owner: each part's header says who that is */
+	/* parts by owner: the header that declares a part says which file that is */
 	struct guest_config config;
 	struct guest_mem mem;
 	struct rng rng;
