@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Capabilities. What root may do to files of others stays, because reading and writing the user's
- * files may need it; all else is given up.
+ * Capabilities. Root keeps what it may do to files of other users, because reading and writing the
+ * user's files may need it; all other capabilities are dropped.
  */
 #include <linux/capability.h>
 #include <sys/prctl.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Three processes make a sandbox. The one outside serves files (util/outside.h) and passes signals
- * on. The first one inside makes the namespaces' root folder, confines itself, starts the one that
- * goes on, and collects what is orphaned; with it all others inside end. A process that is the
- * first of its namespace gets no signal that it does not handle, which is why the guest is not in
- * it.
+ * on. The first one inside makes the namespaces' root folder, confines itself, starts the process
+ * that goes on with the simulation, and reaps orphans; when it ends, all others inside end. The
+ * first process of a namespace gets no signal that it does not handle; this is why the guest runs
+ * in another.
  *
  * SIGINT and SIGTERM. A terminal and `kill -- -GROUP` send to all three, `kill PID` to the one
- * outside alone. That passes on what a process sent; the one inside hands it over unless it has
- * received the same signal itself, so that the simulation sees each once.
+ * outside alone. The one outside passes on what a process sent; the first one inside hands it over
+ * unless it has received the same signal itself, so that the simulation sees each signal once.
  */
 #include "confine/confine.h"
 
@@ -32,7 +32,7 @@
 #include "confine/confine_int.h"
 #include "util/outside.h"
 
-#define GROUP_MS 20 /* within which a signal to a group reaches all of it */
+#define GROUP_MS 20 /* within which a signal to a group reaches all its processes */
 
 void confine_drop(struct confine_report *report)
 {
@@ -45,7 +45,7 @@ void confine_drop(struct confine_report *report)
 
 void confine_limit_memory(uint64_t bytes)
 {
-	const uint64_t own = 512 << 20; /* what culprit itself may come to need */
+	const uint64_t own = 512 << 20; /* what culprit itself may need */
 	unsigned long long pages = 0;
 	FILE *f = fopen("/proc/self/statm", "re");
 
@@ -68,7 +68,7 @@ static bool write_text(const char *path, const char *text)
 	return ok;
 }
 
-/* In a new user namespace: the user is who it was. */
+/* Maps the user to itself in a new user namespace. */
 static bool keep_user(uid_t uid, gid_t gid)
 {
 	char user[48], group[48];
@@ -79,7 +79,7 @@ static bool keep_user(uid_t uid, gid_t gid)
 	return write_text("/proc/self/uid_map", user) && write_text("/proc/self/gid_map", group);
 }
 
-/* The network of the namespace is this host alone. */
+/* Brings up the loopback interface: the namespace's network has nothing else. */
 static void loopback_up(void)
 {
 	struct ifreq r = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -92,12 +92,12 @@ static void loopback_up(void)
 }
 
 enum world {
-	WORLD_NEW,  /* namespaces, as who may make them */
-	WORLD_USER, /* … in a user namespace */
+	WORLD_NEW,  /* without a user namespace: needs the right to make namespaces */
+	WORLD_USER, /* with a user namespace, which may be allowed to everybody */
 	WORLD_SAME, /* none */
 };
 
-/* As fork, into new namespaces. */
+/* Forks; the child is in new namespaces. */
 static pid_t fork_into(enum world world, bool net)
 {
 	unsigned long flags = SIGCHLD;
@@ -117,7 +117,8 @@ static int status_of(int wait_status)
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-/* The first process inside, once the simulation runs: its end is that of all. */
+/* The first process inside, while the simulation runs; when it ends, the kernel ends all
+ * processes inside. */
 static _Noreturn void keep(pid_t simulation, const sigset_t *signals)
 {
 	for (;;) {
@@ -141,7 +142,7 @@ static _Noreturn void keep(pid_t simulation, const sigset_t *signals)
 	}
 }
 
-/* Confines this process. What it could not is in the report. */
+/* Confines this process. The report says which means are in force. */
 static void confine_inside(const struct confine_plan *plan, struct confine_report *report,
 			   const bool *covered)
 {
@@ -149,14 +150,14 @@ static void confine_inside(const struct confine_plan *plan, struct confine_repor
 	for (size_t i = 0; plan->overlay && plan->overlay[i]; i++)
 		report->uncovered += !covered[i];
 	report->capabilities = capabilities_drop();
-	/* in a namespace of its own there is nobody to talk to, and what is not to be changed is
-	 * mounted so */
+	/* in namespaces of its own there is nobody to talk to, and files that may not change are
+	 * mounted read-only */
 	report->seccomp = seccomp_apply(report->namespaces ? SECCOMP_ALL
 					: plan->net	   ? SECCOMP_NO_MARKS
 							   : SECCOMP_LOCAL);
 }
 
-/* False if the world could not be made: then nobody has seen anything of it. */
+/* False if the root folder could not be made; nothing has then changed for anybody else. */
 static bool begin_inside(const struct confine_plan *plan, enum world world, uid_t uid, gid_t gid,
 			 struct confine_report *report)
 {
@@ -179,7 +180,7 @@ static bool begin_inside(const struct confine_plan *plan, enum world world, uid_
 	return ok;
 }
 
-/* What the outside waits for: requests, signals, the end. */
+/* What the process outside waits for: requests, signals, the end of the others. */
 static int serve(int socket, pid_t inside, const sigset_t *signals)
 {
 	struct outside_server *server = outside_server_new();
@@ -214,8 +215,8 @@ struct inside {
 };
 
 /*
- * Starts the processes inside; true in the one that goes on. In the one outside pid is the first
- * one's, or -1 if this world cannot be made.
+ * Starts the processes inside; true in the one that goes on. In the one outside, pid is that of the
+ * first process inside, or -1 if the sandbox cannot be made.
  */
 static bool start(const struct confine_plan *plan, enum world world, const sigset_t *signals,
 		  const sigset_t *before, struct confine_report *report, struct inside *out)

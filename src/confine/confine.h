@@ -17,18 +17,18 @@
 
 #include "util/util.h"
 
-/* Paths are absolute and lists NULL-terminated, or NULL. Those that are not there are left out. */
+/* Paths are absolute. Lists end with NULL, or are NULL. Paths that do not exist are left out. */
 struct confine_plan {
 	char *const *read;  /* files and folders that can be read */
 	char *const *write; /* … and written */
 	char *const
-	    *overlay; /* folders that are as they are; what is written there is thrown away */
-	char *const *absent;  /* files in those that are not there */
-	char *const *scratch; /* folders that are empty but for what else is named; thrown away */
+	    *overlay; /* folders shown as they are; writes go to a layer that is thrown away */
+	char *const *absent;  /* files in these folders that the guest does not see */
+	char *const *scratch; /* folders that begin empty but for other named paths; thrown away */
 	bool net;
-	bool terminal; /* one of the standard streams is one: its name leads to it, among the
-			  host's others */
-	uint64_t limit_output; /* bytes in what is thrown away; 0: no limit */
+	/* A standard stream is a terminal: the host's /dev/pts is shown, where its name is. */
+	bool terminal;
+	uint64_t limit_output; /* bytes that can be written to what is thrown away; 0: no limit */
 };
 
 struct confine_report {
@@ -49,17 +49,17 @@ bool confine_enter(const struct confine_plan *plan, struct confine_report *repor
 		   struct err *e);
 
 /*
- * For good, and for all threads and processes that come of this one: no program can be executed, no
- * other process traced, read or signalled, nothing mounted, no kernel interface used that a guest's
- * calls do not lead to.
+ * Holds for good, for all threads and processes that this one starts: no program can be executed,
+ * no other process traced, read or signalled, nothing mounted, no kernel interface used that a
+ * guest's calls do not lead to.
  */
 void confine_drop(struct confine_report *report);
 
-/* A process can allocate so many bytes beyond what it has now; to be called when the guest is about
- * to run. */
+/* Limits how many bytes a process can allocate beyond what it has now. Called just before the guest
+ * runs. */
 void confine_limit_memory(uint64_t bytes);
 
-/* In words, one line without a newline. */
+/* Describes the report in words: one line without a newline. */
 void confine_describe(const struct confine_report *r, bool sandbox, char *text, size_t size);
 
 #endif

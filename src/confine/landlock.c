@@ -3,7 +3,8 @@
  * Landlock: which files this process and its children may open, and how; that they execute nothing;
  * and that neither signals nor connections to abstract sockets leave them.
  *
- * The kernel's header may be older than the kernel: what is used of the interface stands here.
+ * The kernel's header may be older than the kernel: so the parts of the interface that are used are
+ * defined here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ enum access {
 	MAY_WRITE_FILE = 1 << 1,
 	MAY_READ_FILE = 1 << 2,
 	MAY_READ_DIR = 1 << 3,
-	MAY_CHANGE_NAMES = 0x1ff << 4, /* remove and make, of every kind */
+	MAY_CHANGE_NAMES = 0x1ff << 4, /* removing and making files of every kind */
 	MAY_REFER = 1 << 13,	       /* version 2 */
 	MAY_TRUNCATE = 1 << 14,	       /* version 3 */
 	MAY_IOCTL_DEV = 1 << 15,       /* version 5 */
@@ -88,7 +89,7 @@ static void allow_all(int ruleset, char *const *paths, uint64_t access)
 int landlock_apply(const struct confine_plan *plan, bool scratch, const bool *covered)
 {
 	int version = landlock_version(), ruleset;
-	/* Files may move between folders only where that is allowed, whatever else is handled. */
+	/* Moving files between folders is refused unless it is handled and allowed. */
 	uint64_t known = plan ? known_to(version) : MAY_EXECUTE | MAY_REFER;
 	struct ruleset_attr attr = { .handled_fs = known };
 	bool ok;

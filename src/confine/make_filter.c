@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the seccomp filters as C tables, when culprit is built: libseccomp takes a millisecond to
- * make one, the kernel a fifth of that to take it. A list of what is allowed (calls.def); anything
- * else fails with EPERM, which the C library and the guest's own calls report as such. clone cannot
- * make namespaces, and clone3, whose arguments a filter cannot see, is not there, so that the C
- * library uses clone. Of ioctl and prctl the requests are listed too: a terminal cannot be given
+ * make one, loading one takes a fifth of that. calls.def lists what is allowed. Anything else fails
+ * with EPERM, which the C library and the guest's own calls report as such. clone cannot make
+ * namespaces. clone3 fails with ENOSYS, because a filter cannot see its arguments; the C library
+ * then uses clone. Of ioctl and prctl the requests are listed too: a terminal cannot be given
  * input.
  *
  * The leak checker of a build with sanitizers stops its own threads by ptrace when the program
- * ends; the filter of such a build lets it.
+ * ends; the filter of such a build allows that.
  */
 #include <asm/ioctls.h>
 #include <asm/termbits.h>
@@ -104,7 +104,7 @@ static void allow_all(scmp_filter_ctx f, bool net, bool mark, bool sanitized)
 	}
 	check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 			       SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0)));
-	/* EPERM would end the C library's attempt */
+	/* after EPERM the C library would not try clone */
 	check(seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0));
 	if (sanitized) {
 		check(seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(ptrace), 0));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A root folder of the process' own, made of mounts: what may be read is there and read-only; what
- * may be written is there; an overlay is what is there, with an upper layer in memory; a scratch
- * folder is empty. All else does not exist. /proc shows the processes of the namespace, /dev a few
- * harmless devices.
+ * Makes a root folder for the sandbox out of mounts: what may be read is mounted read-only; what
+ * may be written is mounted as it is; an overlay is a folder with an upper layer in memory; a
+ * scratch folder is empty. Nothing else exists. /proc shows the processes of the namespace, /dev a
+ * few harmless devices.
  *
  * pivot_root is called twice. After the first call the old root is at /old, whole, and everything
- * is put together at /new; the second call leaves /new alone. A folder with something mounted
- * below it gets no overlay, which would hide that; it can be read.
+ * is put together at /new; the second call leaves /new alone. A folder with something mounted below
+ * it gets no overlay, which would hide the mount; it can only be read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #define OLD "/old"
 #define NEW "/new"
 
-/* In the order in which one replaces another of the same path. */
+/* A later kind replaces an earlier one of the same path. */
 enum kind {
 	KIND_WRITE,
 	KIND_OVERLAY,
@@ -99,7 +99,7 @@ static bool in_root(char out[PATH_MAX], const char *root, const char *path)
 	return snprintf(out, PATH_MAX, "%s%s", root, path) < PATH_MAX;
 }
 
-/* The folders above path, and path itself if it is to be a folder. */
+/* Makes the folders above path, and path itself if it is to be a folder. */
 static void make_folders(char *path, bool itself)
 {
 	for (char *p = path + 1; *p; p++)
@@ -112,7 +112,7 @@ static void make_folders(char *path, bool itself)
 		mkdir(path, 0755);
 }
 
-/* Something to mount on. */
+/* Makes an empty file or folder to mount on. */
 static bool make_place(char *path, mode_t mode)
 {
 	struct stat st;
@@ -168,7 +168,7 @@ static bool has_mounts(const char *folder)
 	return found;
 }
 
-/* Never leaves the overlay, whatever the path says. */
+/* Opens the folder of a path in an overlay; never leaves the overlay, whatever the path says. */
 static void take_away(int root, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -195,7 +195,7 @@ static void take_all_away(const struct root *r, const char *folder, int root)
 
 	while (r->plan->absent && r->plan->absent[count])
 		count++;
-	/* the last first: folders come before what is in them */
+	/* from the last to the first: folders come before what is in them */
 	while (count-- > 0) {
 		const char *rest = path_below(r->plan->absent[count], folder);
 
@@ -245,7 +245,7 @@ static bool scratch(const struct root *r, const char *path)
 	return !mount("tmpfs", to, "tmpfs", MS_NOSUID | MS_NODEV, mode);
 }
 
-/* What is in a folder that is there needs no mount of its own to be read. */
+/* A path inside a folder that is mounted already needs no mount of its own to be read. */
 static bool is_there(const struct root *r, size_t at)
 {
 	if (r->all[at].kind != KIND_READ)
@@ -272,7 +272,8 @@ static bool put(struct root *r, const struct entry *e, bool mounts)
 	return false;
 }
 
-/* Links that lead to what is there: as it was named, and those of a merged /usr. */
+/* Makes symbolic links to what is there: for names that led through links, and those of a merged
+ * /usr. */
 static void put_links(const struct root *r)
 {
 	static const char *const merged[] = { "/bin", "/sbin", "/lib", "/lib64", "/var/run" };
@@ -301,7 +302,8 @@ static void put_links(const struct root *r)
 	}
 }
 
-/* Terminals of their own; or the host's, because a stream that is one has its name there. */
+/* Terminals: a /dev/pts of the sandbox's own, or the host's if a standard stream is a terminal
+ * of it. */
 static bool put_terminals(const struct confine_plan *plan)
 {
 	const bool there = plan->terminal
@@ -326,12 +328,12 @@ static bool put_kernels(const struct confine_plan *plan, bool whole)
 	mkdir(NEW "/dev/shm", 01777);
 	chmod(NEW "/dev/shm", 01777);
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
-		bind(devices[i], true); /* its mode and owner; it can be written to */
+		bind(devices[i], true); /* read-only mode and owner: it can be written to */
 	if (!put_terminals(plan))
 		return false;
 	if (!mount("proc", NEW "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL))
 		return true;
-	/* where not all of /proc may be seen: the one that is there */
+	/* where the kernel does not allow a new /proc: the one that is there */
 	return bind("/proc", true);
 }
 

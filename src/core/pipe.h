@@ -628,8 +628,6 @@ void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time,
 void fetch_done(struct core *c, uint64_t token, const struct mem_result *r);
 /* Goes on in the middle of the packet in which a twin was starved. */
 void fetch_resume(struct core *c);
-/* The registers are the guest's again. */
-void fetch_registers(struct core *c);
 #define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
 /* The instruction for which fetch makes its request now. */
 void fetch_asker(const struct core *c, struct mem_asker *who);

@@ -32,7 +32,8 @@
 #define DEFAULT_QUANTUM	    50000
 #define DEFAULT_STACK_BYTES (8ull << 20)
 
-/* Not the host's, so that runs repeat; what it names is there on every host (nodes.c). */
+/* Not the host's environment, so that runs repeat. The folders that it names exist for the guest
+ * on every host (nodes.c). */
 const char *const guest_environment[] = {
 	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/guest", "LANG=C", "TZ=UTC", NULL,
 };
@@ -223,7 +224,8 @@ static void handle(struct guest *g, enum engine_exit why)
 	}
 }
 
-/* A child that nobody measures lives and dies here. */
+/* Runs a child that nobody measures to its end, in the copy of this program that its fork has
+ * made. */
 static _Noreturn void run_to_the_end(struct guest *g)
 {
 	g->family.run_here = false;

@@ -38,10 +38,10 @@ enum guest_fork {
 	GUEST_FORK_EXEC,    /* in any process: it has loaded another program */
 };
 
-/* The environment of a guest for which no other is asked. */
+/* The environment of a guest whose guest_config names no other. */
 extern const char *const guest_environment[];
 
-/* What becomes of what the guest reads from a standard stream that is no file. */
+/* What is done with what the guest reads from a standard stream that is not a file. */
 enum guest_input_how {
 	GUEST_INPUT_PLAIN,
 	GUEST_INPUT_KEPT,  /* read in full pieces, and appended to fd unless that is -1 */
@@ -51,12 +51,12 @@ struct guest_input {
 	enum guest_input_how how;
 	int fd; /* of a file; the caller's, open as long as the guest lives */
 };
-/* Which file a standard stream is taken for: what stat says. */
+/* Which file the guest takes a standard stream for: what stat says of it. */
 struct guest_identity {
 	bool known; /* else the host's */
 	uint64_t dev, ino, nlink;
 };
-/* More is not kept: such a file is longer than this. */
+/* Input beyond this is not kept; the file of kept input is then longer than this. */
 #define GUEST_INPUT_LIMIT (16ull << 20)
 
 struct guest_config {
@@ -74,8 +74,9 @@ struct guest_config {
 	uint64_t stack_bytes; /* main thread's stack limit; 0: 8 MiB */
 	double clock_hz; /* guest time = instructions (or cycles, see guest_set_cycles) / clock_hz;
 			    0: 1e9 */
-	/* Of all processes together: how many, and how many bytes of output; of each: open files,
-	 * and memory, which the host enforces: that it does is only said. 0: as Linux has it. */
+	/* Limits; 0: Linux's own. Processes and bytes of output count for the whole tree, open
+	 * files and memory for each process. The host enforces the limit of memory; the guest is
+	 * only told of it. */
 	uint64_t limit_processes, limit_output, limit_files, limit_memory;
 	enum guest_children children;
 	bool interpreter_only; /* never use generated host code, even where it is available */
@@ -113,18 +114,18 @@ enum guest_step_flag {
 	STEP_FAULT = 1 << 2,   /* raised a synchronous signal instead of completing (illegal, bad
 				  address, ebreak, no instruction at pc); not in guest_insts */
 	STEP_TAKEN = 1 << 3,   /* a control transfer that was taken */
-	STEP_END = 1 << 4,     /* the process has ended with it */
+	STEP_END = 1 << 4,     /* it ended the process */
 	STEP_SC_FAIL = 1 << 5, /* a store-conditional that did not store */
 };
 
 /*
- * What one instruction did. Valid until the next guest_step, guest_run or guest_fetch, inst too:
- * it is not the code that stands at pc now, if the instruction itself has changed that (fence.i,
- * munmap, execve).
+ * What one instruction did. Valid until the next guest_step, guest_run or guest_fetch, and so is
+ * inst, which may differ from the code at pc by then: the instruction itself may have changed that
+ * (fence.i, munmap, execve).
  *
  * Where no instruction can be fetched (pc is odd, not executable, or only half of the instruction
- * is in a page that is) the step is that of the fault alone: inst is NULL, flags have STEP_FAULT,
- * nothing was executed. pc is then any 64-bit number. This can happen at any step, the first of the
+ * is in a page that is) the step is the fault alone: inst is NULL, flags have STEP_FAULT, nothing
+ * was executed, and pc may be any 64-bit number. This can happen at any step, the first of the
  * process, of a thread or of a signal handler included.
  *
  * Code that was written takes effect with fence.i. Before that each of the executors may see the
@@ -171,11 +172,11 @@ const struct inst *guest_fetch(struct guest *g, uint64_t pc);
 /* The bytes of the instruction at pc as they stand in memory, 2 or 4 of them; 0 if there is none. May
  * be called by another thread while guest_step executes instructions. */
 unsigned guest_code(const struct guest *g, uint64_t pc, uint32_t *word);
-/* Another number when guest_fetch may answer otherwise than before for a pc where it has found an
+/* Changes whenever guest_fetch may give another answer for a pc at which it has found an
  * instruction. */
 uint64_t guest_code_version(const struct guest *g);
 
-/* Where the program and its libraries stand in memory, for symbols. */
+/* Where the program and its libraries are in memory, for symbols. */
 struct guest_image {
 	const char *path;    /* host path of the ELF file */
 	const char *name;    /* path as the guest knows it */
@@ -189,13 +190,13 @@ enum guest_use {
 	GUEST_CHANGED = 1 << 1, /* was there, and was opened to be written, or replaced */
 	GUEST_MADE = 1 << 2,	/* was not there */
 };
-/* Takes in what forked processes have noted; before the three below. */
+/* Takes in what forked processes have noted. Call it before guest_files and guest_folder. */
 void guest_notes(struct guest *g);
 /* Host paths of the files that the guest has used so. The list is allocated, its items live as
  * long as the guest, or to the next guest_notes. */
 size_t guest_files(const struct guest *g, enum guest_use use, const char ***paths);
 
-/* A folder that was listed; lives like those. */
+/* A folder that the guest has listed. It lives as long as the items of guest_files. */
 struct guest_folder {
 	const char *path;  /* on the host */
 	const char *names; /* that it held at first: each with its kind's mark as of `ls -F` (a
@@ -203,7 +204,7 @@ struct guest_folder {
 	size_t names_bytes, count;
 	uint64_t digest; /* of all listings of it */
 };
-/* False if there are not so many. */
+/* The index-th folder; false if there are fewer. */
 bool guest_folder(const struct guest *g, size_t index, struct guest_folder *out);
 /* A host path that culprit writes: no folder shows it to the guest, nor its temporary forms. */
 void guest_hide(struct guest *g, const char *path);

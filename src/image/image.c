@@ -170,14 +170,14 @@ static const char *find_joined(const struct images *s, const char *dir, const ch
 	return NULL;
 }
 
-/* Keeps a name that is made of the two. */
+/* Keeps the name that was joined from folder and file. */
 static const char *joined(struct images *s, const char *dir, const char *file, char *name)
 {
 	*ARRAY_ADD(s->files, s->nfiles) = (struct joined_file){ dir, file, name };
 	return name;
 }
 
-/* The name, or where it is too long for one the first part of it. */
+/* The name, or its first part if it is too long. */
 static const char *bounded(struct images *s, const char *name)
 {
 	if (!name || strnlen(name, IMAGE_NAME_BYTES) < IMAGE_NAME_BYTES)

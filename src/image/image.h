@@ -19,9 +19,9 @@ struct images;
 /* debug_root: where /usr/lib/debug and its like are looked up first (a sysroot); may be NULL. */
 struct images *images_new(const char *debug_root);
 void images_free(struct images *set);
-/* Adds an ELF file that stands in memory with this bias (address - ELF virtual address; 0 for a
- * program that is not position-independent). False if it is no readable ELF file; the rest still
- * works. name is what a user calls it. */
+/* Adds an ELF file that is in memory with this bias (address - ELF virtual address; 0 for a program
+ * that is not position-independent). False if it is not a readable ELF file; the other files still
+ * work. name is what a user calls it. */
 bool images_add(struct images *set, const char *path, const char *name, uint64_t bias,
 		struct err *e);
 
@@ -35,7 +35,7 @@ struct image_info images_info(const struct images *set, size_t index);
 
 /* Where an address lies. Strings live as long as the set. */
 struct place {
-	size_t image;	      /* index, or SIZE_MAX: nowhere that is known */
+	size_t image;	      /* index of the image; SIZE_MAX: none */
 	const char *function; /* never NULL: symbol, "[lib.so+0x1234]" or "[unknown]" */
 	uint64_t start, end;  /* of the function */
 	const char *file;     /* NULL: unknown */

@@ -51,18 +51,18 @@ struct image {
 	size_t nfunctions;
 	struct code *code; /* sorted, not overlapping */
 	size_t ncode;
-	struct unit_scopes *unit; /* those that were asked for */
+	struct unit_scopes *unit; /* units in which an address was asked for */
 	size_t nunits;
 };
 
-/* A file may say anything of itself. These are beyond what any compiler makes. */
+/* Bounds, because a file may contain anything: above what any compiler makes. */
 #define IMAGE_NAME_BYTES   4096	      /* of a symbol or a file; what is longer is cut */
-#define IMAGE_SECTIONS_MAX (1u << 20) /* that are looked at */
+#define IMAGE_SECTIONS_MAX (1u << 20) /* sections that are looked at */
 #define IMAGE_SYMBOLS_MAX  (1u << 22)
 #define IMAGE_BLOCKS_BYTES (1u << 24) /* a longer function has no blocks */
 
 struct joined_file {
-	const char *dir, *file; /* libdw's strings, known by their address */
+	const char *dir, *file; /* libdw's strings, compared by address */
 	char *joined;
 };
 

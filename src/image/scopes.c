@@ -17,7 +17,7 @@
 #include "image/image_int.h"
 #include "util/array.h"
 
-/* Beyond what compilers make; a damaged file may be. */
+/* Above what compilers make; a damaged file may exceed them. */
 #define DEPTH_MAX  256
 #define RANGES_MAX (1u << 20) /* of a unit */
 #define OPEN_MAX   1024	      /* ranges that hold one address */
@@ -32,7 +32,7 @@ struct builder {
 	struct unit_scopes *unit;
 	struct range *range;
 	size_t nranges;
-	const void *last; /* entry that was looked at: each comes after those before it */
+	const void *last; /* the entry last looked at: the next must lie behind it */
 };
 
 static int add_scope(struct builder *b, const Dwarf_Die *die, int parent)

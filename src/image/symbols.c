@@ -21,7 +21,7 @@ static int by_code_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-#define SEGMENTS_MAX 64 /* executable ones; linkers make one or two */
+#define SEGMENTS_MAX 64 /* executable segments; linkers make one or two */
 
 struct segments {
 	GElf_Phdr ph[SEGMENTS_MAX];
@@ -113,8 +113,8 @@ static void add_offset_named(struct image *im, uint64_t start, uint64_t end)
 	    true);
 }
 
-/* Of several names for one address the one that a user would call: fewer underscores in front, then
- * the shorter, then by text. */
+/* Orders several names of one address; the first is the one that a user would use: fewer
+ * underscores in front, then the shorter, then by text. */
 static int by_start(const void *a, const void *b)
 {
 	const struct function_range *x = a, *y = b;
@@ -182,7 +182,7 @@ static void gather_symbols(struct image *im)
 	}
 }
 
-/* Sorts, and cuts each where the next one begins, or its section ends. */
+/* Sorts the functions, and cuts each where the next one begins or its section ends. */
 static void sort_apart(struct image *im)
 {
 	if (im->nfunctions)
@@ -251,7 +251,7 @@ static void gather_unwind(struct image *im)
 					(uint64_t)(fde.fde.start - (const uint8_t *)data->d_buf);
 			uint64_t pc = from + (uint64_t)(int64_t)location;
 			struct image sorted = *im;
-			sorted.nfunctions = known; /* the part that is sorted */
+			sorted.nfunctions = known; /* the part that is sorted already */
 			if (size && code_at(im, pc) && !image_function(&sorted, pc))
 				add_offset_named(im, pc, pc + size);
 		}

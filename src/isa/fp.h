@@ -11,7 +11,7 @@
  *       a zero from x / inf. So with a finite, nonzero result there is no NV, DZ or OF.
  *   H3  A result whose magnitude is at least twice the smallest normal number was not tiny: no UF.
  *       A tiny result of + and - is exact: no UF either.
- *   H4  What is left is NX. Either it is accrued already, and need not be known, or it is found
+ *   H4  Only NX remains. If it is accrued already, it need not be known; otherwise it is found
  *       exactly: for + - by the error term of two-sum (exact while nothing overflows); for single
  *       precision by computing back in double precision, where a product of two 24-bit
  *       significands is exact; for double precision by counting the significant bits of a product.
@@ -132,7 +132,7 @@ static inline uint64_t fp_add_d(uint64_t a, uint64_t b, unsigned rm, uint32_t *f
 	if (FP_LIKELY(rm == FP_RNE && fp_exp_in_d(r, 0, 0x7fe))) {
 		if (FP_LIKELY(*flags & FP_NX))
 			return r;
-		/* Operands near overflow could overflow two-sum. */
+		/* Two-sum could overflow with operands near overflow. */
 		if (fp_exp_in_d(a, 0, 0x7fd) && fp_exp_in_d(b, 0, 0x7fd)) {
 			*flags |= fp_sum_inexact_d(x, y, sum) ? FP_NX : 0;
 			return r;
@@ -247,7 +247,8 @@ static inline uint32_t fp_div_s(uint32_t a, uint32_t b, unsigned rm, uint32_t *f
 
 static inline uint64_t fp_sqrt_d(uint64_t a, unsigned rm, uint32_t *flags)
 {
-	/* A root is never tiny or too large; what is negative or not finite goes the soft way. */
+	/* A root is never tiny or too large; negative and non-finite operands take the soft
+	 * path. */
 	if (FP_LIKELY(rm == FP_RNE && a - (2ull << 52) < 0x7fdull << 52)) {
 		double root = __builtin_sqrt(fp_to_double(a));
 		uint64_t r = fp_from_double(root);
@@ -272,7 +273,8 @@ static inline uint32_t fp_sqrt_s(uint32_t a, unsigned rm, uint32_t *flags)
 	return fp_soft_sqrt_s(a, rm, flags);
 }
 
-/* p is the host's a * b: a zero that is one, or not tiny, finite and of at most 53 bits. */
+/* Whether p, the host's a * b, is exact: a true zero, or finite, not tiny and of at most 53
+ * bits. */
 static inline bool fp_product_exact_d(uint64_t a, uint64_t b, uint64_t p)
 {
 	if (FP_LIKELY(fp_exp_in_d(p, 2, 0x7fd)))
@@ -305,8 +307,8 @@ static inline uint64_t fp_madd_d(uint64_t a, uint64_t b, uint64_t c, unsigned rm
 }
 
 /*
- * The product is exact in double; the sum is rounded there to odd, with which rounding once more to
- * single is as good as rounding once (53 >= 24 + 2).
+ * The product is exact in double. The sum is rounded to odd in double; rounding that to single
+ * gives the same as rounding once (53 >= 24 + 2).
  */
 static inline uint32_t fp_madd_s(uint32_t a, uint32_t b, uint32_t c, unsigned rm, uint32_t *flags)
 {
@@ -411,8 +413,9 @@ FP_COMPARISONS(s, uint32_t, float, fp_to_float)
 #undef FP_COMPARISONS
 
 /*
- * To integer. x is rounded to an integral double, t, which is exact to convert; it is in range or
- * the soft way is taken. Adding and subtracting 1.5 * 2^52 rounds to nearest-even below 2^51.
+ * To integer. x is rounded to an integral double, t, which is exact to convert; if it is out of
+ * range, the soft path is taken. Adding and subtracting 1.5 * 2^52 rounds to nearest-even below
+ * 2^51.
  */
 static inline bool fp_integral(double x, unsigned rm, double *t)
 {

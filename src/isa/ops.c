@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be said of an operation without its operands, read off the rows of isa/insts.def; and
- * what can be said of a decoded instruction: which registers it reads and writes, calls and returns
- * after the hints of the unprivileged specification (ra and t0 are link registers), marks.
+ * Facts about operations, from the rows of isa/insts.def, and about decoded instructions: which
+ * registers they read and write, whether they are calls or returns by the hints of the unprivileged
+ * specification (ra and t0 are link registers), and whether they are marks.
  */
 #include "isa/format.h"
 #include "isa/isa.h"

@@ -17,7 +17,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef unsigned __int128 u128; /* no shorter way to write it */
+typedef unsigned __int128 u128; /* a typedef, because the type has no shorter name */
 
 struct format {
 	int precision; /* bits of significand, the hidden one included */

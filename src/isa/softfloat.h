@@ -2,8 +2,8 @@
 /*
  * IEEE 754-2019 binary32 and binary64 in integer arithmetic, as the RISC-V F and D extensions (2.2)
  * want it: five rounding modes, accrued exceptions, tininess detected after rounding, every NaN
- * result the canonical one. The reference for, and what is left over by, the fast paths in
- * isa/fp.h.
+ * result the canonical one. It is the reference for the fast paths in isa/fp.h, and computes what
+ * these do not.
  */
 #ifndef ISA_SOFTFLOAT_H
 #define ISA_SOFTFLOAT_H
@@ -42,7 +42,7 @@ enum fp_flag {
 	/* minimumNumber and maximumNumber: -0 is less than +0, a number wins against a NaN. */    \
 	bits fp_soft_min_##p(bits a, bits b, uint32_t *flags);                                     \
 	bits fp_soft_max_##p(bits a, bits b, uint32_t *flags);                                     \
-	/* 0 or 1. eq is quiet: only a signalling NaN is invalid. lt and le: any NaN is. */        \
+	/* 0 or 1. For eq only a signalling NaN is invalid; for lt and le any NaN is. */           \
 	uint64_t fp_soft_eq_##p(bits a, bits b, uint32_t *flags);                                  \
 	uint64_t fp_soft_lt_##p(bits a, bits b, uint32_t *flags);                                  \
 	uint64_t fp_soft_le_##p(bits a, bits b, uint32_t *flags);                                  \

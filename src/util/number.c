@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Parsing and printing numbers; the rules are in number.h. Overflow is an error, never a wrap. */
 #include "util/number.h"
 
 #include <inttypes.h>

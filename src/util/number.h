@@ -28,10 +28,11 @@ struct number_range {
 bool number_prefix(const char *text, const char **end, uint64_t *out);
 /* All of text is a number in that range. */
 bool number_parse(const char *text, const struct number_range *r, uint64_t *out);
-/* The same; if not, e says so of `what`, names the text and what is valid. */
+/* Like number_parse; on failure e names `what`, the text, and what is valid. */
 bool number_check(const char *what, const char *text, const struct number_range *r, uint64_t *out,
 		  struct err *e);
-/* A word of a tool's command line; the tool ends with a line if it is no number in that range. */
+/* A number on a test tool's command line. The tool ends with a message if it is not in that
+ * range. */
 uint64_t number_argument(const char *what, const char *text, uint64_t min, uint64_t max);
 
 /* Writes n with a comma between groups of three digits ("1,234,567"); returns buf. */

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Files that culprit writes, see output.h: look at what is at the path, write to a locked temporary
+ * file beside it, look again, rename.
+ */
 #include "util/output.h"
 
 #include <dirent.h>
@@ -22,7 +26,7 @@ struct output {
 	int fd;
 };
 
-/* What an output finds at its path. */
+/* What output_open finds at the path. */
 enum found {
 	FOUND_NOTHING,
 	FOUND_OWN,	/* of the same kind */
@@ -62,7 +66,7 @@ static bool is_own(const struct output_kind *k, const char *target)
 	return fd >= 0 && n >= 0 && k->is(head, size, target);
 }
 
-/* *target: where the path leads, allocated, unless FOUND_OTHER. */
+/* Looks at what is at path. *target: where the path leads, allocated, unless FOUND_OTHER. */
 static enum found look(const struct output_kind *k, const char *path, char **target, struct err *e)
 {
 	struct stat st;
@@ -110,8 +114,7 @@ static unsigned long number_of(const char *entry, const char *name, size_t name_
 	return strcmp(end, ".tmp") ? 0 : n;
 }
 
-/* Removes one that nobody holds, if it is of this kind, or has not got so far that one could tell.
- */
+/* Removes a temporary file that no writer holds, if it is of this kind or too short to tell. */
 static void remove_abandoned(const struct output_kind *k, int dir, const char *entry)
 {
 	struct stat st, now;
@@ -250,7 +253,7 @@ const char *output_now(const struct output *o)
 	return o->temporary ? o->temporary : o->target;
 }
 
-/* Gives the file that name if nothing has it. */
+/* Renames the file unless something has that name already. */
 static bool rename_to_new(const char *from, const char *to)
 {
 	if (!outside_rename(from, to, RENAME_NOREPLACE))
@@ -262,7 +265,7 @@ static bool rename_to_new(const char *from, const char *to)
 	       !outside_rename(from, to, 0);
 }
 
-/* What was measured is not lost to what stands in its way. */
+/* Keeps the file under another name if something else is in its place: results are not lost. */
 static bool keep_elsewhere(struct output *o, struct err *e)
 {
 	for (int i = 1; i <= TRIES; i++) {
@@ -285,7 +288,7 @@ static bool give_name(struct output *o, struct err *e)
 {
 	char *target;
 
-	/* Something may have come, or gone, since the beginning. */
+	/* Something may have appeared or vanished at the path since output_open. */
 	for (int i = 0; i < TRIES; i++) {
 		enum found found = look(o->kind, o->path, &target, e);
 

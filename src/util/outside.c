@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One request is one message: what to do, flags and the names; with it comes the socket on which
- * the answer is expected, because processes that were forked ask through the same one. The answer
- * is an errno, and a descriptor if one was asked for.
+ * Asking another process to open, rename and remove files. One request is one message: what to do,
+ * flags and the names. With it comes a socket for the answer, because forked processes share the
+ * socket for requests. The answer is an errno, and a descriptor if one was asked for.
  *
- * The server trusts nobody. Before the seal no guest has run, and every name is taken down; after
- * it a name must be one of those, followed by nothing but numbers of processes and ".tmp". It
- * renames and removes only what it opened itself, and a profile replaces nothing but a profile.
+ * The server trusts no request. Before the seal no guest has run, and every name is recorded; after
+ * it a name must be one of the recorded ones, followed by nothing but numbers of processes and
+ * ".tmp". It renames and removes only what it opened itself, and a profile replaces nothing but a
+ * profile.
  */
 #include "util/outside.h"
 
@@ -36,8 +37,8 @@ struct request {
 	char path[PATH_MAX], to[PATH_MAX];
 };
 
-/* One per process, as its root folder is: set once, before there are threads. -1: none is needed.
- */
+/* One per process, like its root folder; set once, before there are threads. -1: files are opened
+ * directly. */
 static int outside = -1;
 
 void outside_through(int socket)
@@ -177,13 +178,13 @@ void outside_seal(void)
 
 struct outside_server {
 	bool sealed;
-	/* names that were announced, without what makes them temporary */
+	/* announced names, without ".PID.tmp" */
 	struct base {
 		char *path;
-		bool in_place; /* something stood there that is written to as it is */
+		bool in_place; /* what is there is written in place */
 	} * bases;
 	size_t nbases;
-	char **opened; /* temporary files that are there by our doing */
+	char **opened; /* temporary files that this server made */
 	size_t nopened;
 };
 
@@ -229,7 +230,7 @@ static size_t lasting(const char *path)
 	return n > 1 && n < end - 4 && path[n - 1] == '.' ? n - 1 : end;
 }
 
-/* The announced name that this one is made of; NULL: none. */
+/* The announced name from which this name is made; NULL: none. */
 static const struct base *base_of(const struct outside_server *s, const char *path)
 {
 	size_t n = lasting(path);
@@ -252,7 +253,7 @@ static bool is_in_place(const char *path)
 	return !lstat(path, &st) && !S_ISREG(st.st_mode);
 }
 
-/* The same, but for what a guest may have put there since. */
+/* Whether it is written in place, with a check for what a guest may have put there since. */
 static bool stays(const struct outside_server *s, const char *path)
 {
 	const struct base *base = base_of(s, path);
@@ -292,7 +293,7 @@ static int do_open(struct outside_server *s, const struct request *r, int *fd)
 
 	if (!s->sealed)
 		announce(s, base);
-	/* a guest that can write there must not lead this elsewhere, nor make it wait */
+	/* a guest that can write there must not lead the server elsewhere or block it */
 	if (!in_place)
 		flags |= O_NOFOLLOW | (anew ? O_TRUNC : 0) | (s->sealed ? O_NONBLOCK : 0);
 	else
@@ -312,14 +313,14 @@ static int do_rename(struct outside_server *s, const struct request *r)
 	if (list_find(s->opened, s->nopened, r->path) == s->nopened || !base_of(s, r->to))
 		return EACCES;
 	if (stays(s, r->to))
-		return 0; /* it was written to as it is */
+		return 0; /* it was written in place */
 	if (is_in_place(r->path) || is_in_place(r->to) ||
 	    (is_profile(r->path) && !access(r->to, F_OK) && !is_profile(r->to)))
 		return EEXIST;
 	return renameat2(AT_FDCWD, r->path, AT_FDCWD, r->to, (unsigned)r->flags) ? errno : 0;
 }
 
-/* A descriptor that says what is there and can do nothing. */
+/* A descriptor for stat alone. */
 static int do_look(struct outside_server *s, const struct request *r, int *fd)
 {
 	if (!s->sealed)
@@ -337,7 +338,7 @@ static int do_unlink(struct outside_server *s, const struct request *r)
 	return unlink(r->path) ? errno : 0;
 }
 
-/* The same name for the same file: from the root, without links and dots in its folder. */
+/* Makes a name absolute, without links and dots in its folder, so that a file has one name. */
 static bool make_whole(char path[PATH_MAX])
 {
 	char *name = strrchr(path, '/'), *folder, *real;

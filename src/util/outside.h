@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The files that culprit writes for itself: profiles, traces, summaries. A process that has
- * confined itself may not reach them by name; it then asks another one that it left outside
- * (confine/), which opens and names for it these files and no others.
+ * confined itself may not reach them by name; it then asks the process that stayed outside
+ * (confine/), which opens and renames these files, and no others, for it.
  */
 #ifndef UTIL_OUTSIDE_H
 #define UTIL_OUTSIDE_H
@@ -15,24 +15,24 @@ int outside_open(const char *path, int flags, int mode);
 /* flags: as renameat2 has them. */
 int outside_rename(const char *from, const char *to, unsigned flags);
 int outside_unlink(const char *path);
-/* As stat, or lstat: of what is at the name that was announced or opened, or of nothing else. */
+/* As stat (follow) or lstat, for names that were announced or opened and no others. */
 int outside_stat(const char *path, bool follow, struct stat *st);
-/* Says that path will be opened later: after outside_seal only such, those opened before, and their
- * like with numbers behind (FILE.2.1) can be. */
+/* Announces that path will be opened later. After outside_seal only announced and opened paths can
+ * be opened, also with numbers behind them (FILE.2.1). */
 void outside_expect(const char *path);
 void outside_seal(void);
 
 /* From now on the calls above go through this socket to outside_serve's process. */
 void outside_through(int socket);
 
-/* Whether they do. */
+/* Whether calls go through a socket. */
 bool outside_is_elsewhere(void);
 
 /* The other side: which files it has opened and may open. */
 struct outside_server;
 struct outside_server *outside_server_new(void);
 void outside_server_free(struct outside_server *s);
-/* Answers one request that is there to be read; false once nobody can ask any more. */
+/* Reads and answers one request; false once no process can ask any more. */
 bool outside_serve(struct outside_server *s, int socket);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Bytes as text: zstd, then base64. Reading checks length, alphabet and the stated size. */
 #include "util/pack.h"
 
 #include <stdlib.h>

@@ -8,7 +8,8 @@
 
 /* The caller frees. The same bytes always give the same text. */
 char *pack_text(const void *data, size_t size_bytes);
-/* NULL if the text is not such, or stands for more than limit_bytes. The caller frees. */
+/* NULL if the text was not made by pack_text, or stands for more than limit_bytes. The caller
+ * frees. */
 uint8_t *unpack_text(const char *text, size_t limit_bytes, size_t *size_bytes);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Text for people, see text.h: a table of characters that are not shown, and a strict UTF-8 decoder
+ * (no overlong forms, no surrogates).
+ */
 #include "util/text.h"
 
 #include <stdint.h>
@@ -21,12 +25,12 @@ static const struct {
 	{ 0xfdd0, 0xfdef },   /* no characters */
 	{ 0xfe00, 0xfe0f },   /* variants of the character before */
 	{ 0xfeff, 0xfeff },   /* byte order mark */
-	{ 0xfff0, 0xffff },   /* annotations, no characters */
+	{ 0xfff0, 0xffff },   /* annotations, non-characters */
 	{ 0xe0000, 0xe0fff }, /* tags, variants */
 	{ 0xf0000, UINT32_MAX },
 };
 
-/* The code point at s, which begins with a byte above 0x7f; 0: no valid UTF-8. */
+/* The code point at s, which begins with a byte above 0x7f; 0: not valid UTF-8. */
 static uint32_t code_point(const unsigned char *s, size_t *bytes)
 {
 	unsigned more = s[0] >= 0xf0 ? 3 : s[0] >= 0xe0 ? 2 : 1;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Messages, allocation that does not fail, paths, and random numbers (Blackman and Vigna, 2018). */
 #include "util/util.h"
 
 #include <stdlib.h>

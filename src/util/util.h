@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The few helpers that everybody shares: memory, errors, random numbers, bits. */
+/* Small helpers for all folders: memory, errors, paths, random numbers. */
 #ifndef UTIL_UTIL_H
 #define UTIL_UTIL_H
 

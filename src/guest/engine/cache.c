@@ -8,8 +8,8 @@
  * alone. They stand in an arena that is emptied as a whole; a block that invalidation drops keeps
  * its memory until then. A decoded page has a slot for each halfword, so that an instruction has
  * one address for as long as the code stands. A dropped page is freed when the next instruction is
- * looked up in the pages: who was handed an instruction of it may use it until then. Dropping
- * empties the views, so that lookup comes before any further instruction is handed out.
+ * looked up in the pages: a caller that was handed an instruction of it may use it until then.
+ * Dropping empties the views, so that lookup comes before any further instruction is handed out.
  *
  * Invariants: (1) every block in the hash table was decoded from bytes that have not been
  * invalidated since; (2) a lookup entry or a link points only to blocks in the hash table.
@@ -147,7 +147,7 @@ static bool fetch_word(struct engine *e, uint64_t pc, uint32_t *word)
 	return true;
 }
 
-/* How a block that contains in ends with it; BLOCK_END_SEQ if it need not end. */
+/* How instruction `in` ends its block; BLOCK_END_SEQ if the block may go on after it. */
 static enum block_end inst_ends_block(const struct inst *in)
 {
 	const struct op_info *info = &op_info[in->op];
@@ -254,7 +254,8 @@ struct block *cache_find(struct engine *e, uint64_t pc)
 
 void cache_clear_lookup(struct engine *e)
 {
-	/* Zero is empty, but where pc 0 would look: there stands what would look elsewhere. */
+	/* An entry with key 0 is empty. The entry that pc 0 maps to gets a key that maps
+	 * elsewhere, so that pc 0 does not hit it. */
 	memset(e->lookup, 0, sizeof(e->lookup));
 	e->lookup[0].pc = 2;
 	memset(e->views, 0, sizeof(e->views));
@@ -351,9 +352,9 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 	bool all = start == 0 && end >= GUEST_ADDR_LIMIT;
 	unsigned dropped = 0;
 
+	/* Nothing was decoded from a library that is being mapped, or from a heap. */
 	if (!was_seen(c, start, end))
-		return; /* a library is being mapped, a heap unmapped: no search through all blocks
-			 */
+		return;
 	c->version++;
 	invalidate_pages(e, start, end);
 	for (unsigned i = 0; i < HASH_ENTRIES; i++) {

@@ -117,7 +117,7 @@ void engine_count_blocks(struct engine *e, bool on)
 {
 	counts_free(e->counts);
 	e->counts = NULL;
-	/* Generated code counts or does not: it is made anew. */
+	/* Generated code was made with or without counting, so it must be made anew. */
 	cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
 	e->counts = on ? counts_new() : NULL;
 }

@@ -3,9 +3,9 @@
  * The engine's loop: looks up the block at the hart's pc and lets generated code or the interpreter
  * run it and what is linked to it, until the kernel is needed or the budget is used up.
  *
- * Exact budgets: executors never start a block that is longer than what is left. When the end is
- * near the rest is executed one by one. Large budgets are handed out in slices, so that a request
- * to stop is seen soon without a check per block.
+ * Exact budgets: executors never start a block that is longer than what is left. When less is left
+ * than the next block needs, the rest is executed one instruction at a time. Large budgets are
+ * handed out in slices, so that a request to stop is seen soon without a check per block.
  *
  * A fault leaves an executor by siglongjmp into engine_run or step_memory; by then e->cur names the
  * instruction and the registers are in the hart.
@@ -164,7 +164,7 @@ enum engine_exit engine_run(struct engine *e, struct hart *h, uint64_t *budget)
 	return result;
 }
 
-/* __builtin_setjmp: three stores, where sigsetjmp takes half as long as the step. */
+/* __builtin_setjmp is three stores; sigsetjmp takes half as long as the whole step. */
 static __attribute__((noinline)) enum engine_exit step_memory(struct engine *e, struct hart *h,
 							      const struct inst *in)
 {
@@ -195,7 +195,7 @@ enum engine_exit engine_step(struct engine *e, struct hart *h, struct guest_step
 	uint64_t offset = pc - v->pc;
 	const struct inst *in;
 
-	/* In this page, even, and decoded: no search. */
+	/* No search where pc is even, in this page, and decoded already. */
 	if (likely((offset & ~(GUEST_PAGE_BYTES - 2)) == 0 && v->slots[offset / 2].len)) {
 		in = &v->slots[offset / 2];
 	} else {
@@ -304,7 +304,7 @@ void engine_fork_child(struct engine *e)
 {
 	if (!e->jit || jit_fork_child(e->jit))
 		return;
-	/* Blocks point to code that is not there any more. */
+	/* Blocks still point to generated code that is gone. */
 	cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
 	jit_free(e->jit);
 	e->jit = NULL;

@@ -30,7 +30,7 @@ enum engine_exit {
 struct engine_fault {
 	uint64_t addr;
 	bool write;
-	bool mapped;	 /* the page is mapped, but not so: SEGV_ACCERR rather than SEGV_MAPERR */
+	bool mapped;	 /* mapped, but without that access: SEGV_ACCERR, not SEGV_MAPERR */
 	bool bus;	 /* beyond the end of a mapped file, or misaligned: SIGBUS */
 	bool misaligned; /* an atomic access that is not aligned: BUS_ADRALN */
 };
@@ -61,7 +61,7 @@ uint64_t engine_code_version(const struct engine *e); /* see guest_code_version 
 void engine_invalidate(struct engine *e, uint64_t start, uint64_t end);
 void engine_interrupt(struct engine *e); /* async-signal-safe */
 
-/* Around a fork: begin, then in the parent end, in the child child. */
+/* Around a fork: _begin before it, then _end in the parent and _child in the child. */
 void engine_fork_begin(struct engine *e);
 void engine_fork_end(struct engine *e);
 void engine_fork_child(struct engine *e);

@@ -4,9 +4,9 @@
  *
  * A guest load is a host load, so a bad address arrives as a host signal. The handler finds the
  * engine that runs on this thread, brings the hart's registers into memory if generated code held
- * them in host registers, and jumps back to the engine's loop. What the faulting instruction was
- * follows from e->cur. A fault that is not in guest memory, or with no engine at work, is a bug of
- * the host program and gets the default action.
+ * them in host registers, and jumps back to the engine's loop. e->cur says which instruction
+ * faulted. A fault that is not in guest memory, or with no engine at work, is a bug of the host
+ * program and gets the default action.
  *
  * SA_NODEFER: the handler is left by siglongjmp without restoring the signal mask, which is a
  * system call cheaper per fault and per run.

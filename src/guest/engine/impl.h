@@ -4,7 +4,7 @@
  *
  *   engine.c        the public functions and the loop that chooses who executes the next block
  *   cache.c         decoded blocks and decoded pages; invalidation; counts
- *   count.c         how often what ran
+ *   count.c         how often each block ran
  *   fault.c         host SIGSEGV/SIGBUS to guest fault
  *   interp.c        threaded interpreter over blocks
  *   interp_op.c     one function per operation: single steps and what generated code leaves out
@@ -24,8 +24,8 @@
 #include "guest/memory/mem.h"
 #include "isa/isa.h"
 
-/* Generated code checks only the base register of an access; around the guest's addresses so much
- * must be reserved without access that base + offset cannot reach anything else. */
+/* Generated code checks only the base register of an access. So much address space around the
+ * guest's is reserved without access that base + offset cannot reach anything else. */
 #define ENGINE_GUARD_BYTES GUEST_GUARD_BYTES
 
 #define BLOCK_MAX_INSTS 64
@@ -43,11 +43,11 @@
 /* What siglongjmp to engine->env carries. */
 enum engine_jmp { ENGINE_JMP_FAULT = 1, ENGINE_JMP_ILLEGAL };
 
-/* Behind the last instruction of a block stands one with this operation. */
+/* The operation of the extra entry after a block's last instruction. */
 #define OP_BLOCK_END ((enum op)OP_COUNT)
 
 enum block_end {
-	BLOCK_END_SEQ,	  /* runs on: too long, or before something that must start a block */
+	BLOCK_END_SEQ,	  /* runs on: too long, or the next instruction must start a block */
 	BLOCK_END_CTRL,	  /* branch or jump */
 	BLOCK_END_KERNEL, /* ecall, ebreak, illegal, fence.i, CSR that a whole block must precede */
 	BLOCK_END_MARK,	  /* the last instruction is one of the guest's marks */
@@ -92,9 +92,9 @@ struct engine {
 	uint64_t left, reserve, budget_start;
 	struct hart *hart;	/* of the run in progress */
 	struct block *block;	/* being executed; NULL: a single step */
-	const struct inst *cur; /* its instruction at work, valid whenever memory is touched */
+	const struct inst *cur; /* its present instruction; valid whenever memory is touched */
 	volatile sig_atomic_t interrupted;
-	bool taken;	/* the last control transfer of a single step was */
+	bool taken;	/* the last control transfer of a single step was taken */
 	bool sc_failed; /* the last store-conditional did not store */
 
 	struct engine_fault fault;
@@ -119,13 +119,13 @@ void engine_install_handlers(void);
 _Noreturn void engine_raise(struct engine *e, uint64_t addr);
 _Noreturn void engine_raise_misaligned(struct engine *e, uint64_t addr);
 
-/* The instructions executed before the one at work, which must be the last of its block. */
+/* Instructions executed before the present one, which must be the last of its block. */
 static inline uint64_t engine_executed(const struct engine *e)
 {
 	return e->budget_start - e->reserve - e->left - 1;
 }
 
-/* Of b, which was entered, only the first done instructions were executed. */
+/* Block b was left early: only its first `done` instructions were executed. */
 void engine_unwind_block(struct engine *e, struct block *b, unsigned done);
 
 struct cache *cache_new(void);
@@ -161,8 +161,8 @@ static inline struct block *cache_lookup(struct engine *e, uint64_t pc)
 enum engine_exit interp_run(struct engine *e, struct hart *h, struct block *b);
 
 /*
- * Executes in at h->pc and sets h->pc to the next instruction. ENGINE_BUDGET: executed. Faults go
- * to e->env, so e->cur must be in.
+ * Executes `in`, which is at h->pc, and sets h->pc to the next instruction. ENGINE_BUDGET:
+ * executed. Faults go to e->env, so e->cur must be `in`.
  */
 typedef enum engine_exit interp_op_fn(struct engine *e, struct hart *h, const struct inst *in);
 extern interp_op_fn *const interp_op[OP_COUNT];

@@ -32,7 +32,7 @@
 #include "util/array.h"
 #include "util/util.h"
 
-/* sp, s0, s1, a0-a5: three of four register operands in compiled code name one of them. */
+/* sp, s0, s1, a0-a5: three quarters of the register operands in compiled code. */
 const uint8_t jit_host_of[32] = {
 	[0 ... 1] = REG_NONE,	RBX,				      /* sp */
 	[3 ... 7] = REG_NONE,	R12, R13, RDI, RSI, R8, R9, R10, R11, /* s0 s1 a0-a5 */
@@ -71,7 +71,7 @@ static void run_slow(struct engine *e, uint32_t number)
 	e->cur = in;
 	enum engine_exit result = interp_op[in->op](e, h, in);
 	if (unlikely(result != ENGINE_BUDGET)) {
-		assert(result == ENGINE_ILLEGAL); /* all others stand in blocks of their own */
+		assert(result == ENGINE_ILLEGAL); /* other exits end untranslated blocks */
 		siglongjmp(e->env, ENGINE_JMP_ILLEGAL);
 	}
 }
@@ -163,7 +163,7 @@ static void detect_cpu(struct jit *j)
 #define DATA_BYTES ((sizeof(struct jit_data) + 4095) & ~(size_t)4095)
 #define CODE_BYTES (JIT_BUFFER_BYTES - DATA_BYTES)
 
-/* A file in memory for the code; -1 if the host has none for us. */
+/* A file in memory for the code; -1 if the host does not allow one. */
 static int code_file(void)
 {
 #ifdef MFD_NOEXEC_SEAL
@@ -460,7 +460,7 @@ static void map_add(struct jit *j, uint16_t offset)
 
 bool jit_translate(struct jit *j, struct engine *e, struct block *b)
 {
-	/* What the loop must see stands in blocks of its own. */
+	/* The engine's loop must see these ends, so such blocks are not translated. */
 	if (b->end_kind == BLOCK_END_KERNEL || b->end_kind == BLOCK_END_MARK) {
 		b->heat = HEAT_NEVER;
 		return true;

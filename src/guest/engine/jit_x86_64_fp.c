@@ -80,8 +80,9 @@ static unsigned use_s(struct trans *t, unsigned f)
 		upper.disp += 4;
 		asm_alu_imm(&t->c, ALU_CMP, 0, upper, -1);
 		trans_slow_if(t, CC_NE);
-		/* What follows may then rely on it, so the slow path does not come back. Counts of
-		 * whole blocks need it to, and check again. */
+		/* The code that follows may rely on the check, so the slow path does not come back
+		 * into the block. Where whole blocks are counted it must come back, so there each
+		 * use checks again. */
 		if (!t->e->counts) {
 			t->boxed[f] = true;
 			t->slow[t->i].leaves = true;
@@ -252,7 +253,7 @@ static bool equal(struct trans *t, unsigned prefix)
 	return true;
 }
 
-/* cc with the operands turned round, so that an unordered pair gives 0. */
+/* cc for swapped operands, so that an unordered pair gives 0. */
 static bool less(struct trans *t, unsigned prefix, enum host_cc cc)
 {
 	unsigned a = use(t, prefix, t->in->rs1);

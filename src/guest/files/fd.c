@@ -139,7 +139,8 @@ bool fd_is_harmless(int host)
 	return S_ISCHR(st.st_mode) || !path_is_kernels(host);
 }
 
-/* The C library has it as 0: the kernel sets it for every file that is opened by name. */
+/* The C library defines O_LARGEFILE as 0; the kernel sets it for every file that is opened by
+ * name. */
 #define KERNEL_LARGEFILE 0100000
 
 int fd_flags(const struct fd_entry *f)
@@ -148,13 +149,14 @@ int fd_flags(const struct fd_entry *f)
 
 	if (flags < 0)
 		return -errno;
-	/* A terminal that the host opened by its master lacks the flag; the guest has no such. */
+	/* The host's flag is missing on a terminal that was opened through its master; the guest
+	 * has no such terminals. */
 	if (isatty(f->host))
 		flags |= KERNEL_LARGEFILE;
 	return flags;
 }
 
-/* /dev/random and /dev/urandom, of which the guest has its own. */
+/* /dev/random and /dev/urandom: the guest has its own. */
 static bool gives_random(const struct guest *g, int host)
 {
 	struct stat st;
@@ -183,7 +185,7 @@ void fds_init(struct guest *g)
 			.host = host,
 			.kind = gives_random(g, host) ? FD_RANDOM : FD_PLAIN,
 		};
-		node_terminal(g, &g->fds[fd]); /* the first numbers are the streams' */
+		node_terminal(g, &g->fds[fd]); /* the lowest numbers are for the streams */
 	}
 }
 

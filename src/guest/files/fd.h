@@ -45,7 +45,7 @@ int fd_host(const struct guest *g, uint64_t fd); /* host descriptor, or -1 */
 struct fd_entry *fd_get(struct guest *g, uint64_t fd);
 /* Takes over host; returns the guest descriptor >= min, or -EMFILE and closes host. */
 int64_t fd_install(struct guest *g, int host, int min, bool cloexec, enum fd_kind kind);
-/* Two that belong together (pipe, socket pair): installs both and writes their numbers to guest
+/* Installs two that belong together (a pipe, a socket pair) and writes their numbers to guest
  * memory at `at`; on failure both are closed. 0 or -errno. */
 int64_t fd_install_pair(struct guest *g, const int host[2], bool cloexec, uint64_t at);
 int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const struct fd_entry *like);

@@ -21,9 +21,9 @@
 #include "guest/process/process.h"
 #include "util/array.h"
 
-#define FILES_MAX 4096	    /* of a program that walks over a file system the first are enough */
+#define FILES_MAX 4096	    /* a program that walks a file system: the first are enough */
 #define LOG_MAX	  (8 << 20) /* bytes */
-#define NAMES_MAX (1 << 20) /* bytes of what folders hold, in all */
+#define NAMES_MAX (1 << 20) /* bytes of all folders' names together */
 
 struct file_use {
 	char *path;    /* on the host */
@@ -72,15 +72,15 @@ static void log_note(const struct guest *g, unsigned uses, const char *path, con
 		warn("cannot note which files the program uses: %s", strerror(errno));
 }
 
-/* True if that says something new. */
+/* True if the note says something new. */
 static bool note(struct guest *g, const char *path, unsigned uses)
 {
 	for (size_t i = 0; i < g->notes.nfiles; i++)
 		if (!strcmp(g->notes.files[i].path, path)) {
 			unsigned before = g->notes.files[i].uses;
 
-			/* what was there first counts: a file that it made is not one that it
-			 * changes */
+			/* the first use counts: a file that the guest made is not one that it
+			 * changed */
 			g->notes.files[i].uses |=
 			    before & GUEST_MADE ? uses & ~GUEST_CHANGED : uses & ~GUEST_MADE;
 			return g->notes.files[i].uses != before;
@@ -211,7 +211,7 @@ size_t guest_files(const struct guest *g, enum guest_use use, const char ***path
 	for (size_t i = 0; i < g->notes.nfiles; i++) {
 		unsigned uses = g->notes.files[i].uses;
 
-		/* what it writes has no content of its own to be read */
+		/* a file that the guest writes does not count as read */
 		if (uses & (GUEST_MADE | GUEST_CHANGED) ? uses & use & ~GUEST_READ : uses & use)
 			(*paths)[n++] = g->notes.files[i].path;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files and folders of the host the guest uses, for those who must know later. */
+/* Notes of the host's files and folders that the guest uses, so that its run can be repeated. */
 #ifndef GUEST_FILES_FILES_H
 #define GUEST_FILES_FILES_H
 
@@ -22,7 +22,7 @@ struct notes {
 void files_init(struct guest *g);
 /* A folder was listed: its names, each with the mark of its kind and a NUL. */
 void files_listed(struct guest *g, const char *path, const char *names, size_t size_bytes);
-/* If nothing of that name is there. */
+/* Whether nothing of that name exists. */
 bool files_new(int dir, const char *path);
 /* A file was opened; made: it was not there before. */
 void files_opened(struct guest *g, int host, int flags, bool made);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes to the guest from outside through its standard streams, where it cannot be asked for a
- * second time: pipes, sockets, terminals.
+ * Input that reaches the guest through its standard streams and cannot be read a second time: from
+ * pipes, sockets and terminals.
  *
- * How much a read of a pipe gets depends on how far the writer is, so a run would depend on its
- * neighbours' speed. A read of an outer pipe therefore goes on until the guest's buffer is full or
- * the input ends, unless nothing comes for PATIENCE_MS: then the guest may be in a dialogue with
- * the writer, and gets what is there. No guest time passes meanwhile.
+ * How much a read of a pipe returns depends on how fast the writer is, and a run must not. A read
+ * of a pipe from outside therefore goes on until the guest's buffer is full or the input ends,
+ * unless nothing comes for PATIENCE_MS: then the guest may be in a dialogue with the writer, and
+ * gets what is there. No guest time passes meanwhile.
  *
- * What is read can be kept, and be given to another run, which gets it in the same pieces. A kept
- * input is a file of pieces: four bytes, the length, lowest first; and so many bytes. One of no
+ * Input can be kept and given to another run, which gets it in the same pieces. A file of kept
+ * input holds pieces: a length of four bytes, lowest first, and that many bytes. A piece of no
  * bytes is an end of input typed at a terminal. A length of INPUT_CUT stands for what is not kept:
  * what is beyond the limit, and what is typed without being shown, as passwords are. Forked
  * processes share the input, and so they share the file or, when input is given, the place in it.
@@ -126,7 +126,7 @@ static bool is_secret(int host)
 	return !tcgetattr(host, &t) && t.c_lflag & ICANON && !(t.c_lflag & ECHO);
 }
 
-/* Appends a piece; whole, whichever processes read at the same time. */
+/* Appends a piece in one write, so that it stays whole when several processes read. */
 static void keep(int file, const struct iovec *iov, int count, uint64_t bytes, bool secret)
 {
 	struct iovec out[INPUT_IOV_MAX + 1];
@@ -140,7 +140,7 @@ static void keep(int file, const struct iovec *iov, int count, uint64_t bytes, b
 	if (secret || (uint64_t)st.st_size + bytes > GUEST_INPUT_LIMIT) {
 		length = INPUT_CUT;
 		bytes = 0;
-		/* what is appended to a file of this size makes it longer than the limit */
+		/* one more piece makes the file longer than the limit */
 		if (ftruncate(file, (off_t)GUEST_INPUT_LIMIT))
 			return;
 	}
@@ -155,7 +155,7 @@ static void keep(int file, const struct iovec *iov, int count, uint64_t bytes, b
 		warn("what comes through standard input cannot be kept: %s", strerror(errno));
 }
 
-/* As much as there is and fits; bytes, or -errno if there is none. */
+/* Reads what is there and fits; the number of bytes, or -errno. */
 static int64_t fill(int host, const struct iovec *iov, int count)
 {
 	struct pollfd p = { .fd = host, .events = POLLIN };
@@ -179,7 +179,7 @@ static int64_t fill(int host, const struct iovec *iov, int count)
 	return total;
 }
 
-/* From what was kept. */
+/* Reads from kept input. */
 static int64_t take(struct input_place *p, int file, const struct iovec *iov, int count)
 {
 	int64_t total = 0;
@@ -209,7 +209,7 @@ static int64_t take(struct input_place *p, int file, const struct iovec *iov, in
 		p->at += (uint64_t)got;
 		p->rest -= (uint32_t)got;
 		total += got;
-		if (!got) { /* a file cut short */
+		if (!got) { /* the file was cut short */
 			p->rest = 0;
 			break;
 		}

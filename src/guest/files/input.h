@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The standard streams that are not files: pipes and terminals whose input must repeat. */
+/* Standard streams that are not files: pipes and terminals, whose input must repeat. */
 #ifndef GUEST_FILES_INPUT_H
 #define GUEST_FILES_INPUT_H
 
@@ -23,7 +23,8 @@ void input_free(struct guest *g);
 void input_opened(struct guest *g, int64_t fd);
 /* The host's descriptor of the terminal among the standard streams; -1: there is none. */
 int input_terminal(const struct guest *g);
-/* What stat says of a file, which may be one of the streams: those look the same in every run. */
+/* What stat says of a file. If it is one of the standard streams, it is made to look the same in
+ * every run. */
 struct file_ids {
 	uint64_t dev, ino, rdev, nlink;
 };

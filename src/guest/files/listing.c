@@ -44,7 +44,7 @@ struct listing {
 	size_t count, at;
 };
 
-/* As qsort wants them; "." and ".." come first. */
+/* Order of qsort: by name, but "." and ".." first. */
 static int by_name(const void *va, const void *vb, void *ctx)
 {
 	const char *names = ctx;
@@ -56,7 +56,7 @@ static int by_name(const void *va, const void *vb, void *ctx)
 	return a_rank != b_rank ? a_rank - b_rank : strcmp(a, b);
 }
 
-/* base, or what is written on the way to it: base.2, base.1234.tmp */
+/* Whether a name is base, or a form that is made from it: base.2, base.1234.tmp. */
 static bool is_output(const char *name, const char *base)
 {
 	size_t n = strlen(base), length = strlen(name);
@@ -69,7 +69,7 @@ static bool is_output(const char *name, const char *base)
 				  strspn(name + n, ".0123456789") == length - n);
 }
 
-/* What culprit makes for itself where temporary files go: culprit-XXXXXX. */
+/* Whether it is one of culprit's own temporary files: culprit-XXXXXX in the folder for these. */
 static bool is_scratch(const char *folder, const char *name)
 {
 	static const char begin[] = "culprit-";
@@ -128,7 +128,7 @@ static void clear(struct listing *l)
 	*l = (struct listing){ .used = l->used };
 }
 
-/* What a name and its kind are written as: as `ls -F` does. */
+/* Writes a name with the mark of its kind, as `ls -F` does. */
 static char kind_mark(uint8_t type)
 {
 	switch (type) {
@@ -285,7 +285,7 @@ bool listing_seek(struct guest *g, struct fd_entry *f, int64_t offset, int whenc
 		return true;
 	}
 	if (!offset)
-		clear(l); /* back to the start: what is there then counts */
+		clear(l); /* back to the start: the folder is read again */
 	l->at = (size_t)offset;
 	*at = offset;
 	return true;

@@ -39,7 +39,7 @@
 #include "guest/process/procs.h"
 
 enum node_flag {
-	OTHERS = 1, /* also of processes other than this one */
+	OTHERS = 1, /* exists for other processes too */
 	MAGIC = 2,
 	REFUSED = 4, /* cannot be opened */
 };
@@ -49,8 +49,7 @@ struct row {
 	mode_t mode;
 	unsigned flags;
 	void (*write)(struct guest *g, const struct node *n, FILE *out);
-	const char *text; /* of a file that is always the same, or of a link; of a device the host's
-			     name */
+	const char *text; /* of a constant file or a link; for a device, its name on the host */
 	unsigned major, minor;
 };
 
@@ -299,7 +298,7 @@ static const char *name_in(const struct row *r, const char *folder, size_t folde
 	return strchr(name, '/') ? NULL : name;
 }
 
-/* What a folder's rows begin with. */
+/* The text with which all rows in a folder begin. */
 static const char *rows_of(const struct node *dir)
 {
 	return is_row(dir, "/proc/PID/task/TID") ? PROC_PID : table[dir->row].path;
@@ -359,7 +358,8 @@ int node_terminal(struct guest *g, const struct fd_entry *f)
 	return g->procs->terminal[host] - 1;
 }
 
-/* A descriptor of a terminal, of the slave if there is one; NULL. */
+/* A descriptor of the terminal with this number, the slave's if there is one; NULL if there is
+ * none. */
 static const struct fd_entry *terminal_fd(struct guest *g, int num)
 {
 	const struct fd_entry *master = NULL;
@@ -429,7 +429,7 @@ int node_child(struct guest *g, const struct node *dir, const char *name, struct
 				      : strcmp(row_name, name) == 0)
 			return 0;
 	}
-	/* A thread has a folder in /proc, too, though it is not listed there. */
+	/* A thread has a folder in /proc too, although /proc does not list it. */
 	if (is_row(dir, "/proc") && number(name, &tid) && is_thread(g, g->pid, tid)) {
 		char path[NODE_PATH_BYTES];
 
@@ -445,7 +445,8 @@ bool node_find(struct guest *g, const char *path, struct node *n)
 	const char *p;
 
 	memset(n, 0, sizeof(*n));
-	/* The longest row without numbers that is the path or a folder on its way. */
+	/* The longest row without numbers that is the path itself or a folder that it leads
+	 * through. */
 	for (p = path + strlen(path);; p--) {
 		size_t len = (size_t)(p - path);
 
@@ -654,7 +655,7 @@ static int open_text(struct guest *g, const struct node *n, bool writes)
 		return -ENOMEM;
 	}
 	if (writes && is_row(n, "/proc/PID/comm"))
-		; /* what is written takes the place of the name, however short it is */
+		; /* what is written replaces the whole name, however short it is */
 	else if (r->write)
 		r->write(g, n, out);
 	else if (r->text)
@@ -671,7 +672,8 @@ static int open_text(struct guest *g, const struct node *n, bool writes)
 	return copy;
 }
 
-/* A terminal again, of which there is a descriptor. None becomes culprit's controlling one. */
+/* Opens a terminal again, through a descriptor of it. It never becomes culprit's controlling
+ * terminal. */
 static int open_terminal(int host, int flags)
 {
 	char path[FD_PATH_BYTES + 16];
@@ -689,7 +691,7 @@ static int open_terminal(int host, int flags)
 	return -ENXIO;
 }
 
-/* A device of the host's, if what stands under its name is that device. */
+/* Opens a device of the host, if the file of that name is that device. */
 static int open_device(struct guest *g, const struct node *n, int flags)
 {
 	const struct row *r = &table[n->row];
@@ -697,7 +699,7 @@ static int open_device(struct guest *g, const struct node *n, int flags)
 	struct stat st;
 	int fd, num;
 
-	/* The controlling terminal is the one among the streams, whatever culprit's is. */
+	/* The guest's controlling terminal is the one among its streams, whichever culprit has. */
 	if (is_row(n, "/dev/tty"))
 		return input_terminal(g) < 0 ? -ENXIO : open_terminal(input_terminal(g), flags);
 	if (is_row(n, "/dev/pts/PTS")) {
@@ -725,7 +727,7 @@ static int open_device(struct guest *g, const struct node *n, int flags)
 			close(fd);
 			return -ENOSPC;
 		}
-		/* A new one, also where the host gives a number for the second time. */
+		/* A new number, also where the host reuses one of its own. */
 		g->procs->terminal[num] = ++g->procs->terminals;
 	}
 	return fd;
@@ -794,7 +796,8 @@ void node_closed(struct guest *g, const struct fd_entry *f)
 
 #define WILD_BITS 32
 
-/* The next number from *at on that a wild row stands for; false: no more. */
+/* The next number, from *at on, for which a row with PID, TID, FD or PTS exists; false if there
+ * are no more. */
 static bool next_number(struct guest *g, const struct node *dir, const char *wild, uint32_t *at,
 			int *value)
 {
@@ -878,8 +881,8 @@ int64_t node_list(struct guest *g, struct fd_entry *f, uint64_t addr, uint64_t s
 
 	if (!S_ISDIR(table[dir.row].mode))
 		return -ENOTDIR;
-	/* A position: the row from the upper half, in a wild row the number's place from the lower.
-	 * Row 0 has "." and "..". */
+	/* A position has the row in its upper half and, where the row stands for several numbers,
+	 * the number's place in the lower half. Row 0 has "." and "..". */
 	while (f->list_at >> WILD_BITS < ARRAY_LEN(table)) {
 		size_t i = f->list_at >> WILD_BITS;
 		uint32_t at = (uint32_t)f->list_at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is made up: /proc, /sys, /dev and the few files of /etc that the guest has. */
+/* Files that are made up: /proc, /sys, /dev and a few in /etc and /home. */
 #ifndef GUEST_FILES_NODES_H
 #define GUEST_FILES_NODES_H
 

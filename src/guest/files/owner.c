@@ -23,8 +23,8 @@
 
 #define NOBODY 65534
 
-/* In a user namespace that does not know the number of nobody, nobody's files are those of users
- * that it does not know, root first of all. */
+/* In a user namespace that does not map the number of nobody, files that seem to be nobody's belong
+ * to unmapped users, root among them. */
 static bool root_unmapped(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");
@@ -66,7 +66,7 @@ void owner_show(struct guest *g, struct stat *st)
 {
 	struct node n;
 
-	/* A device is the same thing by name and by descriptor: ttyname compares. */
+	/* A device must look the same by name and by descriptor: ttyname compares the two. */
 	if (S_ISCHR(st->st_mode) && node_of_device(g, st->st_rdev, &n)) {
 		node_stat(g, &n, st);
 		return;
@@ -88,7 +88,7 @@ int owner_change(const struct stat *st, uint32_t uid, uint32_t gid)
 {
 	if ((uid != GUEST_UID && uid != UINT32_MAX) || (gid != GUEST_UID && gid != UINT32_MAX))
 		return -EPERM;
-	/* Leaving both as they are is no change, whosever it is. */
+	/* Leaving both as they are is allowed, whoever owns the file. */
 	if (uid == UINT32_MAX && gid == UINT32_MAX)
 		return 0;
 	return st->st_uid == GUEST_UID ? 0 : -EPERM;

@@ -15,11 +15,12 @@ uint32_t owner_uid(const struct guest *g, uint32_t host);
 uint32_t owner_gid(const struct guest *g, uint32_t host);
 /* From the host's struct stat to the guest's. */
 void owner_show(struct guest *g, struct stat *st);
-/* By the mode bits of the owner; want is of R_OK, W_OK and X_OK. */
+/* Whether the owner's mode bits allow it; want is of R_OK, W_OK and X_OK. */
 bool owner_may(const struct guest *g, const struct stat *st, int want);
-/* 0 or -errno of a change of owner: only to what it is. st as the guest sees it. */
+/* Whether the guest may give the file that owner: 0, or -EPERM. Only the guest user's own files,
+ * and only to itself. st as the guest sees it. */
 int owner_change(const struct stat *st, uint32_t uid, uint32_t gid);
-/* Without what makes a program run as its owner, who may be root. */
+/* The mode without set-user-ID and set-group-ID, which would make a program run as its owner. */
 mode_t owner_mode(mode_t mode);
 
 #endif

@@ -227,7 +227,7 @@ static int stand_on(struct walk *w, int fd, bool own)
 	struct stat st;
 	int err = 0;
 
-	/* One device is one file system: it is asked what it is only when it changes. */
+	/* Only a change of device means another file system, so only then the kind is asked for. */
 	if (fstat(fd, &st) < 0)
 		err = -errno;
 	else if (!(before.ino && before.dev == st.st_dev) && path_is_kernels(fd))
@@ -246,7 +246,7 @@ static int stand_on(struct walk *w, int fd, bool own)
 		stand_on_node(w, &dev);
 		return 0;
 	}
-	/* The rest of the host's /dev, where it is a file system of its own. */
+	/* The rest of the host's /dev, if that is a file system of its own. */
 	if (!err && world->dev.ino && id.dev == world->dev.dev &&
 	    world->dev.dev != world->root.dev && world->dev.dev != world->shm.dev)
 		err = -EACCES;
@@ -362,7 +362,7 @@ static int follow_magic(struct walk *w, const struct node *n)
 	w->in_sysroot = false;
 	if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
 		return stand_on(w, fd, true);
-	/* Good only as the end of a path. */
+	/* Allowed only as the end of a path. */
 	leave(w);
 	w->fd = fd;
 	w->own = true;
@@ -411,7 +411,8 @@ static int go_up(struct walk *w)
 	return fd < 0 ? -errno : stand_on(w, fd, true);
 }
 
-/* A name of the host that is the guest's own, or hidden: 1 and n, 0, or -errno. */
+/* Whether the guest has its own file under a name of the host (1, and n), not (0), or the name
+ * is hidden (-errno). */
 static int made_up(struct walk *w, const char *name, struct node *n)
 {
 	const struct path_world *world = &w->g->world;
@@ -430,8 +431,8 @@ static int made_up(struct walk *w, const char *name, struct node *n)
 		snprintf(path, sizeof(path), "/home/%s", name);
 	else if (same(world->etc, w->id) &&
 		 (!strcmp(name, "ld.so.cache") || !strcmp(name, "ld.so.preload")))
-		/* Of no use to another machine's loader, which would still read it, so that a run
-		 * would depend on what is installed here. */
+		/* The host's loader files are of no use to a loader for another machine; it would
+		 * read them all the same, and a run would depend on what is installed here. */
 		return -ENOENT;
 	else
 		return 0;
@@ -443,7 +444,7 @@ static bool want_last_link(const struct walk *w, bool slash)
 	return (w->flags & PATH_FOLLOW || slash) && !(w->flags & PATH_NAME);
 }
 
-/* One name further, to something that is made up. */
+/* Takes one name of the path, from a folder that is made up. */
 static int step_node(struct walk *w, const struct node *n, bool last, bool slash)
 {
 	char text[PATH_BYTES];
@@ -472,7 +473,7 @@ static int step_node(struct walk *w, const struct node *n, bool last, bool slash
 	return 0;
 }
 
-/* One name further: 0, WALK_LAST, WALK_DONE or -errno. */
+/* Takes one name of the path: 0, WALK_LAST, WALK_DONE or -errno. */
 static int step(struct walk *w, const char *name, bool last, bool slash)
 {
 	char text[PATH_BYTES];
@@ -522,9 +523,9 @@ static int step(struct walk *w, const char *name, bool last, bool slash)
 }
 
 /*
- * All folders of rest in one host call, where the result is the same as step by step: no "." or
- * "..", no link, no other mount on the way, and no name that is made up. Not where mode bits are
- * looked at here. 5 components: 4 host calls instead of 20. Otherwise nothing has happened.
+ * Walks all folders of `rest` in one host call, where that gives the same result as step by step:
+ * no "." or "..", no link, no other mount on the way, no name that is made up, and no mode bits to
+ * check here. A path of 5 components takes 4 host calls instead of 20. Changes nothing otherwise.
  */
 static void run_ahead(struct walk *w)
 {
@@ -546,7 +547,7 @@ static void run_ahead(struct walk *w)
 
 		if (n >= NAME_BYTES || !strncmp(p, ".", n) || !strncmp(p, "..", n))
 			return;
-		/* The guest's own names begin with one of these. */
+		/* Names that are the guest's own begin with one of these. */
 		if (at_root && names == 0 &&
 		    (!strncmp(p, "proc", n) || !strncmp(p, "sys", n) || !strncmp(p, "dev", n) ||
 		     !strncmp(p, "home", n) || !strncmp(p, "etc", n)))
@@ -757,7 +758,7 @@ static bool is_device(const struct stat *st)
 	return S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode);
 }
 
-/* Opened: may the guest have it? */
+/* Whether the guest may have a file that was just opened. */
 static int opened(struct guest *g, int fd, bool had)
 {
 	struct stat st;
@@ -788,7 +789,7 @@ int path_object(struct guest *g, const struct path_at *at)
 	return opened(g, fd, true);
 }
 
-/* By the owner's mode bits, where the host does not look at them. */
+/* Checks the owner's mode bits where the host does not. */
 static int may_open(struct guest *g, const struct path_at *at, int flags)
 {
 	static const int want[] = { R_OK, W_OK, R_OK | W_OK, 0 };
@@ -819,7 +820,8 @@ int path_open(struct guest *g, const struct path_at *at, int flags, mode_t mode)
 			      false);
 	if (at->is_dir) {
 		fd = openat(at->dir, ".", flags & ~O_NOFOLLOW, owner_mode(mode));
-		/* "." needs the right to search, which the name did not. */
+		/* Opening "." needs the right to search the folder, which opening its name does
+		 * not. */
 		if (fd >= 0 || errno != EACCES)
 			return opened(g, fd, false);
 	}

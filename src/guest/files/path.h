@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths of the guest: what a name stands for. */
+/* Paths of the guest: which file of the host, or which made-up file, a path leads to. */
 #ifndef GUEST_FILES_PATH_H
 #define GUEST_FILES_PATH_H
 
@@ -50,9 +50,9 @@ enum path_flag {
 	PATH_RESOLVE_SHIFT = 8,
 };
 /*
- * Every path of a guest comes through here. Decides on what it leads to, not on how it is spelt:
- * component by component, with symbolic links followed in the guest's name space. 0, then
- * path_done is due; or -errno. The last name need not be there.
+ * Every path of a guest goes through here. The walk goes component by component and follows
+ * symbolic links in the guest's name space, so what a path leads to decides, not its spelling.
+ * Returns 0, after which the caller calls path_done, or -errno. The last name need not be there.
  */
 int path_find(struct guest *g, uint64_t dirfd, const char *path, unsigned flags,
 	      struct path_at *at);
@@ -62,8 +62,8 @@ int path_find_at(struct guest *g, uint64_t dirfd, uint64_t addr, unsigned flags,
 void path_done(struct path_at *at);
 /* struct stat of what was found. -EACCES if it belongs to the host's kernel. */
 int path_stat(struct guest *g, const struct path_at *at, struct stat *st);
-/* 0 if the guest may use it so (R_OK, W_OK, X_OK): by the mode bits of the owner on every host, and
- * where this program is an ordinary user, by what the host says. */
+/* 0 if the guest has this access (R_OK, W_OK, X_OK): by the mode bits of the owner on every host,
+ * and where this program is an ordinary user, by what the host says. */
 int path_access(struct guest *g, const struct path_at *at, int want);
 /* Opens it on the host; flags and mode as open takes them. -errno, or a descriptor that may be
  * given to the guest. Not for what is made up. */

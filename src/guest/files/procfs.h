@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What files about processes and the machine say. */
+/* The content of the files in /proc. */
 #ifndef GUEST_FILES_PROCFS_H
 #define GUEST_FILES_PROCFS_H
 
@@ -31,7 +31,7 @@ PROC_TEXT(cpu_stat)
 PROC_TEXT(boot_id)
 PROC_TEXT(uuid)
 #undef PROC_TEXT
-/* What others will read about this process; after fork, exec and a change of name. */
+/* Updates what other processes read about this one; due after fork, exec and a change of name. */
 void proc_note(struct guest *g);
 
 #endif

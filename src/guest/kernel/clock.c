@@ -23,7 +23,7 @@
 #include "guest/process/process.h"
 #include "guest/process/procs.h"
 
-#define BOOT_NS	    (100 * NS_PER_SEC)	      /* the guest's machine has been up for so long */
+#define BOOT_NS	    (100 * NS_PER_SEC)	      /* uptime of the guest machine at its start */
 #define EPOCH_NS    (1735689600 * NS_PER_SEC) /* 2025-01-01 */
 #define TIMEBASE_HZ 10000000ull		      /* of the time CSR */
 
@@ -126,7 +126,7 @@ static uint64_t ticks_until(const struct guest *g, uint64_t boot_ns)
 
 uint64_t clock_insts_until(const struct guest *g, uint64_t boot_ns)
 {
-	/* With cycles or host time the count is only when to look again. */
+	/* With cycles or host time this is only when to look again. */
 	if (g->config.real_time || g->cycle_mode)
 		return 100000;
 	return ticks_until(g, boot_ns);

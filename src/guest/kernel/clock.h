@@ -55,7 +55,7 @@ void timers_fire(struct guest *g);
 uint64_t timers_next_ns(const struct guest *g); /* boot time of the next expiry, NO_TIME: none */
 void timers_after_exec(struct guest *g, bool forked);
 void timer_release(struct guest *g, uint32_t index);
-/* deadline (boot time) of a relative struct timespec in guest memory; 0 and *ns, or -errno. */
+/* Reads a struct timespec from guest memory: 0 and *ns, or -errno. */
 int timespec_in(struct guest *g, uint64_t addr, uint64_t *ns);
 int timespec_out(struct guest *g, uint64_t addr, uint64_t ns);
 uint64_t deadline_after(const struct guest *g, uint64_t ns);

@@ -5,10 +5,10 @@
  * The key is the guest address. Threads of other processes that share the memory are reached by
  * looking again (see recheck_shared_futexes in sched.c).
  *
- * The operations with priority inheritance are there in what they say about ownership: the word
- * holds the owner's thread id, an unlock hands it to the thread that has waited longest, and an
- * owner that dies is marked. Priorities themselves have no meaning on one hart whose threads take
- * turns, so there is nothing to inherit.
+ * Of the operations with priority inheritance, ownership is implemented: the word holds the owner's
+ * thread id, an unlock hands it to the thread that has waited longest, and an owner that dies is
+ * marked. Priorities themselves have no meaning on one hart whose threads take turns, so there is
+ * nothing to inherit.
  */
 #include <linux/futex.h>
 #include <time.h>
@@ -62,7 +62,7 @@ static int64_t futex_wait(struct guest *g, struct thread *t, const uint64_t *a, 
 			return 0;
 		if (t->wait.timed_out)
 			return -ETIMEDOUT;
-		/* Only looked at again for memory that other processes can change. */
+		/* Retried only for memory that other processes can change. */
 		if (!t->wait.futex_then && copy_in(g, &word, addr, 4) == 0 &&
 		    word != (uint32_t)a[2] && t->wait.futex_addr == addr)
 			return 0;
@@ -95,7 +95,7 @@ static int64_t futex_wait(struct guest *g, struct thread *t, const uint64_t *a, 
 
 /* ---- with an owner ---- */
 
-/* The thread that has waited longest to own addr; requeued: … for FUTEX_CMP_REQUEUE_PI at addr. */
+/* The thread that has waited longest to own addr; if requeued, for FUTEX_CMP_REQUEUE_PI at addr. */
 static struct thread *first_heir(struct guest *g, uint64_t addr, bool requeued)
 {
 	struct thread *first = NULL;
@@ -112,7 +112,7 @@ static struct thread *first_heir(struct guest *g, uint64_t addr, bool requeued)
 	return first;
 }
 
-/* Makes the first who waits the owner of the word; false if nobody does. */
+/* Makes the first waiting thread the owner of the word; false if none waits. */
 static bool hand_over(struct guest *g, uint64_t addr, uint32_t bits)
 {
 	struct thread *heir = first_heir(g, addr, false);
@@ -141,7 +141,7 @@ void futex_release_owned(struct guest *g, struct thread *t)
 	}
 }
 
-/* Takes the word for t if it is free: 0; 1: it has an owner, and says that somebody waits. */
+/* Takes the word for t if it is free: 0. Otherwise marks it as waited for: 1. */
 static int64_t take_pi(struct guest *g, const struct thread *t, uint64_t addr)
 {
 	uint32_t word, owner;
@@ -175,7 +175,7 @@ static int64_t lock_pi(struct guest *g, struct thread *t, const uint64_t *a, boo
 			return 0;
 		if (t->wait.timed_out)
 			return -ETIMEDOUT;
-		/* Looked at again: another process may have let go of it, or died with it. */
+		/* Retried, because another process may have released it, or died with it. */
 		if (copy_in(g, &word, a[0], 4) < 0)
 			return -EFAULT;
 		if (word & FUTEX_TID_MASK && proc_find_task(g, (int)(word & FUTEX_TID_MASK)))
@@ -368,7 +368,7 @@ int64_t sys_futex(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (a[0] >= GUEST_ADDR_LIMIT)
 		return -EFAULT;
-	/* One that is shared is known by its page, so that there has to be one. */
+	/* A shared futex is identified by its page, so the page must exist. */
 	if (!(a[1] & FUTEX_PRIVATE_FLAG) && !mem_page_has(&g->mem, a[0], MEM_R))
 		return -EFAULT;
 	if ((a[1] & FUTEX_CLOCK_REALTIME) && op != FUTEX_WAIT_BITSET &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Futexes: wakes that other parts of the kernel make. */
+/* Futexes, as far as other files need them. */
 #ifndef GUEST_KERNEL_FUTEX_H
 #define GUEST_KERNEL_FUTEX_H
 

@@ -77,7 +77,7 @@ int ipc_get(struct guest *g, void *heads, unsigned *n, unsigned count, size_t st
 			continue;
 		if ((flags & IPC_CREAT) && (flags & IPC_EXCL))
 			return -EEXIST;
-		/* What is asked for any class of users must be allowed to the owner. */
+		/* The owner must have each permission that is asked for any class of users. */
 		return ipc_may(h,
 			       ((unsigned)(flags >> 6) | (unsigned)(flags >> 3) | (unsigned)flags) &
 				   6)
@@ -140,7 +140,7 @@ int64_t ipc_stat(struct guest *g, const struct ipc_objects *o, int id, enum ipc_
 int ipc_set_perm(struct guest *g, struct ipc_head *h, const struct ipc_perm64 *from)
 {
 	(void)g;
-	/* Given away it would belong to a user who does not exist. */
+	/* There is no other user that it could be given to. */
 	if (from->uid != GUEST_UID || from->gid != GUEST_UID)
 		return -EPERM;
 	h->perm.mode = (h->perm.mode & ~0777u) | (from->mode & 0777);
@@ -229,7 +229,7 @@ bool ipc_retry(struct guest *g)
 		uint64_t after = 0;
 
 		again = false;
-		/* First come, first served; one that goes on may let others do so. */
+		/* First come, first served; a thread that goes on may let others go on. */
 		for (;;) {
 			first = NULL;
 			for (size_t i = 0; i < g->sched.nthreads; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* System V IPC: what other parts of a process tell it. */
+/* System V IPC: what it must be told about processes and threads. */
 #ifndef GUEST_KERNEL_IPC_H
 #define GUEST_KERNEL_IPC_H
 

@@ -3,8 +3,8 @@
  * System V IPC of one guest: segments, semaphores and message queues that its tree of processes
  * shares and nobody else sees. The host's own IPC objects are never touched.
  *
- * All state is one mapping that forked processes share, guarded by one lock; whoever holds it takes
- * no other. Ids are handed out in order (a sequence number over the index, as Linux does it), so
+ * All state is one mapping that forked processes share, guarded by one lock, under which no other
+ * is taken. Ids are handed out in order (a sequence number over the index, as Linux does it), so
  * they repeat. Memory of segments is a part of the tree's file without a name (guest.shared_fd).
  */
 #ifndef GUEST_KERNEL_IPC_INT_H
@@ -90,12 +90,12 @@ struct ipc_message {
 	uint32_t bytes;
 };
 
-/* Messages lie behind each other in data, each with its struct ipc_message before it. */
+/* Messages lie one after the other in data, each behind its struct ipc_message. */
 #define MSG_DATA_BYTES (MSG_QUEUE_BYTES * (1 + sizeof(struct ipc_message)))
 struct ipc_queue {
 	struct ipc_head head;
 	int64_t stime, rtime, ctime;
-	uint64_t bytes, messages, limit_bytes; /* of messages, without what goes before them */
+	uint64_t bytes, messages, limit_bytes; /* of messages, without their struct ipc_message */
 	int lspid, lrpid;
 	uint32_t used_bytes;
 	uint8_t data[MSG_DATA_BYTES];
@@ -155,14 +155,14 @@ int64_t ipc_stat(struct guest *g, const struct ipc_objects *o, int id, enum ipc_
 /* IPC_SET's part: owner and mode. */
 int ipc_set_perm(struct guest *g, struct ipc_head *h, const struct ipc_perm64 *from);
 
-/* Registers the thread as waiting; then it returns wait_begin(t, WAIT_IPC, …). */
+/* Registers the thread as waiting; the caller then returns wait_begin(t, WAIT_IPC, …). */
 int ipc_wait(struct guest *g, struct thread *t, int id, unsigned num, int what);
 /* The object has changed: other processes whose threads wait for it look again, and this one at the
  * next opportunity. */
 void ipc_changed(struct guest *g, int id, bool queue);
 unsigned ipc_waiters(struct guest *g, int id, unsigned num, int what);
 
-/* With the lock held: what is left of a process that has ended. */
+/* With the lock held: removes what is left of a process that has ended. */
 void shm_detach_all(struct guest *g, int pid);
 void sem_undo_all(struct guest *g, int pid);
 

@@ -33,7 +33,7 @@
 #include "util/array.h"
 
 #define LOOK_AGAIN_INSTS 1000000000ull
-/* Time jumps only after all other processes of the tree have slept for so long. */
+/* Time jumps only after all other processes of the tree have slept for this long. */
 #define QUIET_NS 5000000ull
 
 struct thread *thread_new(struct guest *g)
@@ -74,8 +74,8 @@ void threads_free(struct guest *g, const struct thread *except)
 	g->sched.nthreads = g->sched.live = keep;
 }
 
-/* The dead are removed here only: nobody holds a pointer to them between two calls of guest_settle.
- */
+/* Dead threads are removed only here: nothing holds a pointer to one between two calls of
+ * guest_settle. */
 static void bury(struct guest *g)
 {
 	size_t keep = 0;
@@ -97,7 +97,7 @@ static void release_robust(struct guest *g, struct thread *t, uint64_t addr, boo
 	if ((addr & 3) || copy_in(g, &word, addr, 4) < 0 || (word & 0x3fffffff) != t->tid)
 		return;
 	word = (word & 0x80000000u) | 0x40000000u;
-	/* One with an owner is handed over below, or taken by who comes next. */
+	/* A futex with an owner is handed over below, or taken by the next thread that wants it. */
 	if (copy_out(g, addr, &word, 4) == 0 && (word & 0x80000000u) && !pi)
 		futex_wake(g, addr, 1, UINT32_MAX);
 }
@@ -283,7 +283,7 @@ static bool expire(struct guest *g)
 	return woke;
 }
 
-/* A blocked thread for which a signal waits: its call ends, and signal_deliver decides how. */
+/* A blocked thread that has a signal pending: its call ends, and signal_deliver decides how. */
 static bool break_waits(struct guest *g)
 {
 	bool woke = false;
@@ -361,7 +361,7 @@ static bool waits_for_outside(const struct guest *g)
 	return false;
 }
 
-/* A child that stops or goes on tells by a signal only, which the guest may have no use for. */
+/* A child that stops or goes on is announced only by a signal, which the guest may ignore. */
 static bool retry_children(struct guest *g)
 {
 	bool woke = false;
@@ -463,8 +463,8 @@ static bool idle_until(struct guest *g, struct proc_slot *me)
 			continue;
 		}
 		me->wake_ns = next;
-		/* The outside decides: sleep, but not past the deadline, which guest time then
-		 * jumps to. */
+		/* Something outside must happen: sleep, but not past the deadline, to which guest
+		 * time then jumps. */
 		if (shared && (next == NO_TIME || next - now > 1000000))
 			ts = (struct timespec){ 0, 1000000 };
 		else if (next != NO_TIME)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of a guest process: what one is, what it waits for, and which of them runs. */
+/* Threads of a guest process: their state, what they wait for, and which of them runs. */
 #ifndef GUEST_KERNEL_SCHED_H
 #define GUEST_KERNEL_SCHED_H
 

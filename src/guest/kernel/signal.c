@@ -137,7 +137,7 @@ void signal_send(struct guest *g, struct thread *t, const siginfo_t *info)
 
 		if (t && o != t)
 			continue;
-		/* Blocked signals stay pending even if they would be ignored: somebody may wait for
+		/* Blocked signals stay pending even if they would be ignored: a thread may wait for
 		 * them. */
 		wanted |= o->state != THREAD_DEAD && ((o->sigmask | o->wait.sigset) & BIT(signo));
 	}
@@ -283,7 +283,7 @@ static void enter_handler(struct guest *g, struct thread *t, const siginfo_t *in
 		rseq_abort(g, t);
 	if ((act->flags & G_SA_ONSTACK) && t->alt_size && !on_alt_stack(t, sp))
 		sp = t->alt_sp + t->alt_size;
-	/* On the alternate stack, and no room is left there: Linux writes nothing below it. */
+	/* The alternate stack is in use and full: Linux writes nothing below it. */
 	if (on_alt_stack(t, h->x[2]) && !on_alt_stack(t, h->x[2] - sizeof(frame)))
 		sp = 0;
 	sp = (sp - sizeof(frame)) & ~15ull;
@@ -328,7 +328,7 @@ static void enter_handler(struct guest *g, struct thread *t, const siginfo_t *in
 	h->lr_addr = ~0ull;
 }
 
-/* A handler runs while the thread is in a call: how the call ends. */
+/* Decides how a system call ends that a handler interrupts. */
 static void interrupt_call(struct guest *g, struct thread *t, const struct sig_action *act)
 {
 	bool timed = t->wait.deadline_ns != NO_TIME && t->wait.kind == WAIT_FUTEX;
@@ -343,7 +343,7 @@ static void interrupt_call(struct guest *g, struct thread *t, const struct sig_a
 		uint64_t now = clock_boot_ns(g),
 			 left = t->wait.deadline_ns > now ? t->wait.deadline_ns - now : 0;
 
-		/* What is left of the sleep, for those who want to know. */
+		/* Tells the guest what is left of the sleep, if it asked for that. */
 		if (t->row->fn == sys_nanosleep && t->args[1])
 			timespec_out(g, t->args[1], left);
 		if (t->row->fn == sys_clock_nanosleep && !(t->args[1] & 1) && t->args[3])
@@ -425,8 +425,8 @@ void rseq_abort(struct guest *g, struct thread *t)
 
 /* ---- signals of the host ---- */
 
-/* A signal handler has no argument that says whose signal it is: it is that of the last guest made.
- */
+/* A signal handler has no argument that says which guest it is for: it is for the last guest that
+ * was made. */
 static struct guest *_Atomic host_target;
 
 static void host_handler(int signo)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals of the guest: what is pending, what a handler is entered with, and which signals of the host
- * are the guest's.
+ * Signals of the guest: sending, pending signals, delivery to a handler, and the host's signals
+ * that are the guest's.
  */
 #ifndef GUEST_KERNEL_SIGNAL_H
 #define GUEST_KERNEL_SIGNAL_H
@@ -32,7 +32,7 @@ struct sig_action {
 /* The part of a process that signal.c owns. */
 struct signals {
 	struct sig_action action[GUEST_SIGNALS + 1];
-	struct sig_pending pending;    /* for the process, any of its threads */
+	struct sig_pending pending;    /* for the process: any of its threads takes it */
 	_Atomic uint64_t host_pending; /* signals that came to the host process */
 	uint64_t host_caught;	       /* signals whose host handler is ours */
 };

@@ -28,7 +28,7 @@ struct guest_epoll_event {
 	uint64_t data;
 };
 
-/* The signal mask that ppoll and the like put in force while they wait. */
+/* Sets the signal mask that holds while ppoll and the like wait. */
 static int64_t mask_in(struct guest *g, struct thread *t, uint64_t addr, uint64_t size_bytes)
 {
 	uint64_t mask;
@@ -210,7 +210,7 @@ int64_t sys_epoll_create1(struct guest *g, struct thread *t, const uint64_t *a)
 		return -errno;
 	r = fd_install(g, fd, 0, (int)a[0] & EPOLL_CLOEXEC, FD_PLAIN);
 	if (r >= 0)
-		g->fds[r].internal = true; /* until something of the outside is added */
+		g->fds[r].internal = true; /* until an outside descriptor is added */
 	return r;
 }
 
@@ -358,7 +358,7 @@ int64_t sys_inotify_add_watch(struct guest *g, struct thread *t, const uint64_t 
 	    path_find_at(g, (uint64_t)AT_FDCWD, a[1], a[2] & IN_DONT_FOLLOW ? 0 : PATH_FOLLOW, &at);
 	if (err)
 		return err;
-	/* What is made up never changes: nothing to watch. */
+	/* Files that are made up never change: there is nothing to watch. */
 	fd = at.node.row ? -EACCES : path_access(g, &at, R_OK);
 	if (!fd)
 		fd = path_object(g, &at);

@@ -94,7 +94,8 @@ static int64_t lock(struct guest *g, struct thread *t, const struct fd_entry *f,
 	return r;
 }
 
-/* Who would be sent SIGIO, which nothing here sends: remembered, if it is of the tree. */
+/* The owner, to which SIGIO would be sent, is remembered if it is a process of the tree. Nothing
+ * here sends SIGIO. */
 static int64_t set_owner(struct guest *g, struct fd_entry *f, int type, int64_t id)
 {
 	if ((type != F_OWNER_TID && type != F_OWNER_PID && type != F_OWNER_PGRP) || id < 0 ||

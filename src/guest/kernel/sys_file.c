@@ -69,7 +69,8 @@ static int64_t open_path(struct guest *g, uint64_t dirfd, uint64_t addr, int fla
 	}
 	err = path_stat(g, &at, &st);
 	if (!err && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) && (*at.name || flags & O_PATH)) {
-		/* Wherever its node lies: one of the guest's own devices, or none. */
+		/* A device node, wherever it lies, is one of the guest's own devices or cannot
+		 * be opened. */
 		fd = S_ISCHR(st.st_mode) && node_of_device(g, st.st_rdev, &device)
 			 ? open_node(g, &device, flags)
 			 : -EACCES;
@@ -131,9 +132,9 @@ _Static_assert(sizeof(struct guest_stat) == 128, "struct stat of riscv64");
 
 /*
  * Libraries size their buffers, and programs choose how to copy, by what a file system says of
- * itself. The guest's files are all on one of the most usual kind, with blocks of BLOCK_BYTES and
- * always as much room, so that a run does not depend on where its files lie or how full the disk
- * is.
+ * itself. All files of the guest seem to be on one file system of the most usual kind, with blocks
+ * of BLOCK_BYTES and constant free space, so that a run does not depend on where its files lie or
+ * how full the disk is.
  */
 #define BLOCK_BYTES 4096
 #define FS_BLOCKS   (1 << 28)
@@ -246,7 +247,7 @@ int64_t sys_fstat(struct guest *g, struct thread *t, const uint64_t *a)
 	return stat_out(g, a[1], &st);
 }
 
-/* What path_stat says, in the fields that they share. */
+/* Fills in what path_stat says, in the fields that struct statx shares with struct stat. */
 static void statx_show(struct statx *x, const struct stat *st)
 {
 	x->stx_mode = (uint16_t)st->st_mode;
@@ -414,7 +415,7 @@ int64_t sys_chdir(struct guest *g, struct thread *t, const uint64_t *a)
 int64_t sys_fchdir(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	struct path_at at;
-	/* "." of it, so that it is looked at like any folder on a path's way */
+	/* the folder's ".", so that it is checked like any folder in a path */
 	int err = path_find(g, (int)a[0] == AT_FDCWD ? UINT32_MAX : a[0], ".", 0, &at);
 
 	(void)t;
@@ -449,8 +450,8 @@ int64_t sys_faccessat2(struct guest *g, struct thread *t, const uint64_t *a)
 	return do_access(g, a, (int)a[3]);
 }
 
-/* For calls that make, move or remove a name. 0: at is a name in a folder of the host in which the
- * guest may do that. */
+/* For calls that make, move or remove a name: 0 if `at` is a name in a folder of the host in which
+ * the guest may do that. */
 static int find_name(struct guest *g, uint64_t dirfd, uint64_t addr, bool make, struct path_at *at)
 {
 	int err = path_find_at(g, dirfd, addr, PATH_NAME, at);
@@ -537,7 +538,7 @@ int64_t sys_symlinkat(struct guest *g, struct thread *t, const uint64_t *a)
 	return err;
 }
 
-/* Names of device nodes stay where they are. */
+/* Device nodes are not moved. */
 static bool is_device_name(struct guest *g, const struct path_at *at)
 {
 	struct stat st;
@@ -611,7 +612,7 @@ int64_t sys_renameat(struct guest *g, struct thread *t, const uint64_t *a)
 	return sys_renameat2(g, t, b);
 }
 
-/* May its mode be changed? 0 or -errno, and st. */
+/* Whether the file's mode may be changed: 0 and st, or -errno. */
 static int may_change(struct guest *g, const struct path_at *at, struct stat *st)
 {
 	int err = path_stat(g, at, st);
@@ -685,7 +686,7 @@ int64_t sys_fchmodat2(struct guest *g, struct thread *t, const uint64_t *a)
 	return err ? err : change_mode(g, &at, (mode_t)a[2]);
 }
 
-/* The host's owner never changes: the guest's user has what it may have. */
+/* The owner on the host never changes. */
 static int64_t change_owner(struct guest *g, struct path_at *at, uint64_t uid, uint64_t gid)
 {
 	struct stat st;

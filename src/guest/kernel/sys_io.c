@@ -29,7 +29,7 @@
 
 #define MAX_IO	0x7ffff000ull
 #define MAX_IOV 1024
-/* A pipe that is ready for writing takes so much without blocking. */
+/* A pipe that is ready for writing takes this much without blocking. */
 #define PIPE_STEP 4096
 
 /* A call must not block the whole process if another thread, or a process that waits for
@@ -150,7 +150,7 @@ static int64_t broken_pipe(struct guest *g, struct thread *t, int64_t result)
 	return result;
 }
 
-/* Something a write can block on for long: not a file. */
+/* Whether a write can block for long: not on a file. */
 static bool is_stream(int host)
 {
 	struct stat st;
@@ -190,8 +190,8 @@ static int64_t do_write(struct guest *g, struct thread *t, uint64_t fd, uint64_t
 			return wait_fd(g, t, (int)fd, POLLOUT, NO_TIME);
 	}
 	put = write(f->host, g->mem.base + addr, n);
-	/* A signal of the host, which the guest must not notice: begins again once it is dealt
-	 * with. */
+	/* The host call was interrupted by a signal that the guest must not notice: the call is
+	 * made again later. */
 	if (put < 0 && errno == EINTR)
 		return wait_fd(g, t, (int)fd, POLLOUT, NO_TIME);
 	return put < 0 ? broken_pipe(g, t, -errno) : put;
@@ -458,7 +458,8 @@ static int64_t between(struct guest *g, struct thread *t, const uint64_t *a, boo
 
 	if (in < 0 || out < 0)
 		return -EBADF;
-	/* What a stream gives is read, so that it can be kept: programs then read and write. */
+	/* Input of a standard stream must go through read, so that it can be kept: programs fall
+	 * back to read and write. */
 	if (fd_get(g, a[0])->input)
 		return -EINVAL;
 	if ((a[1] && copy_in(g, &in_at, a[1], 8) < 0) || (a[3] && copy_in(g, &out_at, a[3], 8) < 0))

@@ -55,7 +55,7 @@ ONLY_ROOT(fspick)
 ONLY_ROOT(mount_setattr)
 ONLY_ROOT(bpf)
 ONLY_ROOT(userfaultfd)
-ONLY_ROOT(pidfd_getfd) /* it needs the right to debug the process, which is not offered */
+ONLY_ROOT(pidfd_getfd) /* it needs the right to debug the process, which the guest does not have */
 
 /* No process can be debugged, traced ones do not exist. */
 int64_t sys_ptrace(struct guest *g, struct thread *t, const uint64_t *a)
@@ -84,7 +84,7 @@ int64_t sys_unshare(struct guest *g, struct thread *t, const uint64_t *a)
 	return a[0] & spaces || ((a[0] & own) && g->sched.live > 1) ? -EPERM : 0;
 }
 
-/* Only the kernel restarts calls here. */
+/* Linux's kernel makes this call itself, to restart another; here nothing needs it. */
 int64_t sys_restart_syscall(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	(void)g, (void)t, (void)a;
@@ -149,7 +149,7 @@ int64_t sys_recvmmsg(struct guest *g, struct thread *t, const uint64_t *a)
 
 /* ---- pipes ---- */
 
-/* Copies instead of handing over pages, which nobody can tell but by the time it takes. */
+/* Copies instead of handing over pages; only the time it takes could tell. */
 int64_t sys_vmsplice(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	int host = fd_host(g, a[0]), flags;

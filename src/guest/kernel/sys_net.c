@@ -4,8 +4,8 @@
  * names in the file system looked up like every other path. Structures are the same on riscv64 and
  * x86-64.
  *
- * A socket is bound by the guest's own path, because others will read it from the socket, after
- * it was seen that the path's folder is the one that the guest means.
+ * A socket is bound under the path that the guest gave, because other processes can read that path
+ * from the socket. Before that, same_folder checks that the host means the same folder by it.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -325,7 +325,7 @@ int64_t sys_recvfrom(struct guest *g, struct thread *t, const uint64_t *a)
 /* Options that hand out descriptors of processes; older headers lack them. */
 enum { OPTION_PASSPIDFD = 76, OPTION_PEERPIDFD = 77 };
 
-/* From the host's numbers of a process and its user to the guest's; a process that is not of the
+/* Translates the host's numbers of a process and its user to the guest's; a process outside the
  * tree has none. */
 static void credentials_in(struct guest *g, struct ucred *c)
 {
@@ -334,7 +334,7 @@ static void credentials_in(struct guest *g, struct ucred *c)
 	c->gid = owner_gid(g, c->gid);
 }
 
-/* And back: a process may say only of itself who it is. 0 or -errno. */
+/* Translates credentials to the host's numbers; a process may send only its own. 0 or -errno. */
 static int64_t credentials_out(struct guest *g, struct ucred *c)
 {
 	if (c->pid != g->pid || c->uid != GUEST_UID || c->gid != GUEST_UID)
@@ -355,7 +355,7 @@ int64_t sys_setsockopt(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (copy_in(g, buf, a[3], a[4]) < 0)
 		return -EFAULT;
-	/* Filters hold pointers, or name descriptors of the host. */
+	/* Refused: filters hold pointers, or name descriptors of the host. */
 	if ((int)a[1] == SOL_SOCKET &&
 	    ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == SO_ATTACH_REUSEPORT_CBPF ||
 	     (int)a[2] == SO_ATTACH_BPF || (int)a[2] == SO_ATTACH_REUSEPORT_EBPF))
@@ -437,7 +437,7 @@ static int64_t message_in(struct guest *g, uint64_t addr, struct message *m)
 	return 0;
 }
 
-/* Descriptors in a control message that is sent: to the host's numbers. */
+/* Translates descriptors in a control message that is sent to the host's numbers. */
 static int64_t rights_out(struct guest *g, struct cmsghdr *c)
 {
 	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -454,8 +454,9 @@ static int64_t rights_out(struct guest *g, struct cmsghdr *c)
 	return 0;
 }
 
-/* And received: to new ones of the guest. From the first that it may not have, or has no room for,
- * on they are closed, and false says that the message is cut. */
+/* Installs descriptors of a received control message as new ones of the guest. From the first one
+ * that the guest may not have, or has no room for, all are closed; false then says that the message
+ * is cut. */
 static bool rights_in(struct guest *g, struct cmsghdr *c, bool cloexec)
 {
 	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), kept = 0;
@@ -480,7 +481,7 @@ static bool rights_in(struct guest *g, struct cmsghdr *c, bool cloexec)
 	return kept == n;
 }
 
-/* What control messages say about descriptors and processes, from one side to the other. */
+/* Translates descriptors and processes in control messages, in either direction. */
 static int64_t translate_control(struct guest *g, struct msghdr *h, bool received, bool cloexec)
 {
 	int64_t err = 0;

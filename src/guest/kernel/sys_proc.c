@@ -28,7 +28,7 @@
 
 int64_t sys_exit(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	/* The status counts if it is the last thread. */
+	/* The exit status counts only if it is the last thread. */
 	g->wait_status = (int)(a[0] & 0xff) << 8;
 	thread_exit(g, t);
 	return SYS_DONE;
@@ -107,7 +107,7 @@ static struct proc_slot *slot_of(struct guest *g, uint64_t pid)
 	return (int)pid ? proc_find(g, (int)pid) : proc_slot(g, g->pid);
 }
 
-/* … or of a thread's. */
+/* The entry of a thread, 0 meaning the caller; NULL if there is none. */
 static struct proc_slot *task_of(struct guest *g, uint64_t id)
 {
 	struct proc_slot *s = (int)id ? proc_find_task(g, (int)id) : proc_slot(g, g->pid);
@@ -170,8 +170,8 @@ int64_t sys_setsid(struct guest *g, struct thread *t, const uint64_t *a)
 	return g->pid;
 }
 
-/* The processes that `which` and `who` name (PRIO_PROCESS, PRIO_PGRP, PRIO_USER; ioprio_get's
- * numbers are greater by one), called one by one; how many they were. */
+/* Calls a function for each process that `which` and `who` name (PRIO_PROCESS, PRIO_PGRP,
+ * PRIO_USER; ioprio_get's numbers are greater by one). Returns how many there were. */
 static int each_named(struct guest *g, int which, int who,
 		      void (*fn)(struct proc_slot *s, void *ctx), void *ctx)
 {
@@ -248,7 +248,7 @@ static void nothing(struct proc_slot *s, void *ctx)
 	(void)s, (void)ctx;
 }
 
-/* There is no disk to be first at: the default of everybody, and setting it changes nothing. */
+/* Every process has the default I/O priority; setting it changes nothing. */
 int64_t sys_ioprio_get(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	(void)t;
@@ -266,7 +266,7 @@ int64_t sys_ioprio_set(struct guest *g, struct thread *t, const uint64_t *a)
 	return class == 1 ? -EPERM : sys_ioprio_get(g, t, a);
 }
 
-/* The memory of another process is not offered; not even its own, which needs no call. */
+/* The memory of another process cannot be reached; nor is the call needed for the caller's own. */
 static int64_t foreign_memory(struct guest *g, const uint64_t *a)
 {
 	return task_of(g, a[0]) && (int)a[0] > 0 ? -EPERM : -ESRCH;
@@ -376,7 +376,7 @@ int64_t sys_getrusage(struct guest *g, struct thread *t, const uint64_t *a)
 	}
 	ru[0] = (int64_t)(cpu / NS_PER_SEC);
 	ru[1] = (int64_t)(cpu % NS_PER_SEC / 1000);
-	ru[4] = 4096; /* maxrss in KiB: fixed, for the host's would differ from run to run */
+	ru[4] = 4096; /* maxrss in KiB: fixed, because the host's differs from run to run */
 	return copy_out(g, a[1], ru, sizeof(ru));
 }
 

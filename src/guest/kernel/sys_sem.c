@@ -116,7 +116,8 @@ static struct ipc_undo *undo_of(struct guest *g, int id, unsigned num, bool make
 	return &ipc->undo[free];
 }
 
-/* After SETVAL and SETALL nothing that was done before is taken back. num UINT_MAX: of all. */
+/* Forgets adjustments: after SETVAL and SETALL nothing that was done before is undone. num
+ * UINT_MAX: those of all semaphores. */
 static void undo_forget(struct guest *g, int id, unsigned num)
 {
 	for (unsigned i = 0; i < g->ipc->nundos; i++)
@@ -157,8 +158,8 @@ void sem_undo_all(struct guest *g, int pid)
 
 /* ---- operations ---- */
 
-/* Tries all of them: 0, -errno, or 1 + the number of the one that must wait. Values are as before
- * unless the result is 0. */
+/* Tries all operations: 0, -errno, or 1 + the number of the operation that must wait. Values are as
+ * before unless the result is 0. */
 static int try_ops(struct guest *g, struct ipc_sem_set *s, const struct sembuf *op, unsigned n)
 {
 	struct ipc_sem *sem = sems_of(g, s);

@@ -49,7 +49,7 @@ static uint64_t attaches(struct guest *g, int id)
 	return n;
 }
 
-/* Gives its memory back, once nobody has it. */
+/* Frees the memory of a removed segment that no process has attached. */
 static void destroy_if_unused(struct guest *g, struct ipc_segment *s)
 {
 	if (!s->removed || attaches(g, s->head.id))
@@ -96,7 +96,8 @@ static unsigned still_mapped(struct guest *g, const struct ipc_attach *a,
 	return n;
 }
 
-/* What this process has unmapped by other calls, and what processes had that are gone. */
+/* Removes attaches that this process has unmapped by other calls, and those of processes that
+ * are gone. */
 static void tidy(struct guest *g)
 {
 	for (unsigned i = 0; i < g->ipc->nattaches; i++) {
@@ -273,7 +274,7 @@ int64_t sys_shmdt(struct guest *g, struct thread *t, const uint64_t *a)
 		if (at->pid != g->pid || at->addr != a[0])
 			continue;
 		s = segment_of(g, at->id);
-		/* Only what is still the segment's: a part may have been mapped over. */
+		/* Unmaps only what is still the segment's: a part may have been mapped over. */
 		while (s && still_mapped(g, at, s)) {
 			const struct mem_region *m = mem_region_at(&g->mem, at->addr);
 

@@ -126,7 +126,7 @@ static void describe_sender(struct guest *g, siginfo_t *info, int signo, int cod
 }
 
 /* Every process of the tree that `pgid` names: a group, or -1 for all but the caller. The caller
- * itself comes last, for it may end by this. */
+ * itself comes last, because the signal may end it. */
 static int64_t send_to_group(struct guest *g, int pgid, const siginfo_t *info)
 {
 	int64_t result = -ESRCH;
@@ -163,7 +163,7 @@ int64_t sys_kill(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	describe_sender(g, &info, signo, SI_USER);
 	if (pid > 0) {
-		/* A thread's number stands for its process. */
+		/* A thread's number stands for the process that it belongs to. */
 		s = proc_find_task(g, pid);
 		return s ? proc_signal(g, s->tgid, 0, &info) : -ESRCH;
 	}
@@ -209,7 +209,8 @@ int64_t sys_tgkill(struct guest *g, struct thread *t, const uint64_t *a)
 	return send_to_thread(g, (int)a[0], (int)a[1], &info);
 }
 
-/* What the sender says of itself; to others it cannot pretend to be the kernel or kill(). */
+/* Reads the siginfo that a sender gives; one sent to another process cannot claim to be from the
+ * kernel or kill(). */
 static int64_t info_in(struct guest *g, siginfo_t *info, int signo, uint64_t addr, int to)
 {
 	memset(info, 0, sizeof(*info));
@@ -250,8 +251,8 @@ int64_t sys_rt_tgsigqueueinfo(struct guest *g, struct thread *t, const uint64_t 
 
 /* ---- descriptors of processes ---- */
 
-/* A pidfd that came over a socket is not marked as one. The kernel knows of which process it is;
- * whether that is one of the tree, the table does. */
+/* A pidfd that came through a socket is not marked as one. The kernel knows its process; the table
+ * knows whether that belongs to the tree. */
 int pidfd_process(struct guest *g, const struct fd_entry *f)
 {
 	char path[64], line[128];

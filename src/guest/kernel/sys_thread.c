@@ -26,7 +26,7 @@ int64_t sys_sched_yield(struct guest *g, struct thread *t, const uint64_t *a)
 	return 0;
 }
 
-/* Thread or process that a scheduler call is about. */
+/* The thread or process that a scheduler call is about. */
 static bool known_thread(struct guest *g, uint64_t tid)
 {
 	return (int)tid == 0 || proc_find_task(g, (int)tid);

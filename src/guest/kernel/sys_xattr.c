@@ -90,7 +90,7 @@ static int64_t list(struct guest *g, const char *file, const uint64_t *a)
 	return r;
 }
 
-/* Works on what a path led to, or on a descriptor. */
+/* Makes the host call on what a path led to, or on a descriptor. */
 static int64_t on(struct guest *g, const uint64_t *a, int found, struct path_at *at, bool changes,
 		  int64_t (*work)(struct guest *g, const char *file, const uint64_t *a))
 {

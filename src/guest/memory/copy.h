@@ -15,7 +15,7 @@ static inline int copy_out(struct guest *g, uint64_t addr, const void *src, size
 {
 	return mem_write(&g->mem, addr, src, n);
 }
-/* As far as it goes: how many bytes were copied. */
+/* Copies up to the first page that cannot be written; returns how many bytes. */
 static inline size_t copy_out_some(struct guest *g, uint64_t addr, const uint8_t *src, size_t n)
 {
 	size_t done = 0;

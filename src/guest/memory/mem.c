@@ -245,7 +245,7 @@ static void checked(struct guest_mem *m)
 /* The list and the table forget [start, end), which the host has cleared. */
 static void forget(struct guest_mem *m, uint64_t start, uint64_t end)
 {
-	/* Only what was mapped has entries to clear; a huge range may be mostly empty. */
+	/* Only mapped pages have entries to clear: a huge range may be mostly empty. */
 	for (size_t i = region_index(m, start); i < m->nregions && m->regions[i].start < end; i++)
 		set_prot(m, max_u64(start, m->regions[i].start), min_u64(end, m->regions[i].end),
 			 0);
@@ -253,8 +253,8 @@ static void forget(struct guest_mem *m, uint64_t start, uint64_t end)
 		changed(m, start, end);
 }
 
-/* What of a file's mapping of length bytes from offset on can be touched without SIGBUS; -errno if
- * it is no file that can be mapped (see the top). */
+/* How many bytes of a file's mapping (length bytes from offset) can be touched without SIGBUS;
+ * -errno if the file is of a kind that is not mapped (see the top of this file). */
 static int64_t describe_file(struct mem_region *r, int fd, uint64_t offset, uint64_t length)
 {
 	struct stat st;
@@ -347,8 +347,8 @@ int64_t mem_map(struct guest_mem *m, uint64_t addr, uint64_t length, int prot, i
 	return (int64_t)addr;
 }
 
-/* Whether the host has one mapping on this side of addr and another one on that side for certain.
- * Pages without a region are private and without access. */
+/* Whether the host certainly has different mappings before and after addr. Pages without a region
+ * are private and without access. */
 static bool is_host_edge(const struct guest_mem *m, uint64_t addr)
 {
 	static const struct mem_region none = { 0 };
@@ -374,8 +374,8 @@ int64_t mem_unmap(struct guest_mem *m, uint64_t addr, uint64_t length)
 		return -EINVAL;
 	if (mem_is_free(m, addr, addr + length))
 		return 0;
-	/* Where there is an edge already unmapping adds none: a guest that has reached the limit
-	 * can free what it has. */
+	/* Unmapping adds no host mapping where there is an edge already, so a guest at the limit
+	 * can still free memory. */
 	if (!reserve_has_room(&m->reserve,
 			      (size_t)!is_host_edge(m, addr) + !is_host_edge(m, addr + length)))
 		return -ENOMEM;
@@ -424,8 +424,8 @@ int64_t mem_protect(struct guest_mem *m, uint64_t addr, uint64_t length, int pro
 		return -ENOMEM;
 	split_at(m, addr);
 	split_at(m, end);
-	/* One by one: a read-only file refuses what the regions before it allow, which Linux has
-	 * changed by then. */
+	/* Region by region: if a read-only file refuses, the regions before it stay changed, as on
+	 * Linux. */
 	for (size_t i = region_index(m, addr); i < m->nregions && m->regions[i].start < end; i++) {
 		struct mem_region *r = &m->regions[i];
 
@@ -587,8 +587,8 @@ static int64_t advise_fork(struct guest_mem *m, uint64_t start, uint64_t end, in
 
 		if (!reserve_has_room(&m->reserve, 2))
 			return -ENOMEM;
-		/* Some difference on the host, so that these pages are a mapping of their own there
-		 * as on Linux: taking them away in a child then needs no further ones. */
+		/* Makes these pages differ on the host too, so that they are a mapping of their own
+		 * as on Linux: removing them in a child then needs no additional mapping. */
 		err = reserve_advise(&m->reserve, start, end - start,
 				     advice == MADV_DONTFORK ? MADV_DONTDUMP : MADV_DODUMP);
 		if (err)

@@ -90,10 +90,10 @@ int64_t mem_advise(struct guest_mem *m, uint64_t addr, uint64_t length, int advi
 /* In a new child process, before anything of the guest's runs: takes away what it does not inherit.
  */
 void mem_after_fork(struct guest_mem *m);
-/* 0 if every page of the range is mapped, or what Linux's calls answer then. */
+/* 0 if every page of the range is mapped; otherwise the error that Linux's calls give. */
 int64_t mem_check_mapped(const struct guest_mem *m, uint64_t addr, uint64_t length);
-/* Compares the host's mappings with the invariants of reserve.h and with the regions. Why not, or
- * NULL; also where the kernel does not tell. */
+/* Compares the host's mappings with the invariants of reserve.h and with the regions. Returns what
+ * differs, or NULL if nothing does or the kernel does not show its mappings. */
 const char *mem_verify(const struct guest_mem *m);
 /* True if [start, end) is free of mappings. */
 bool mem_is_free(const struct guest_mem *m, uint64_t start, uint64_t end);

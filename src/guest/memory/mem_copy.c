@@ -30,9 +30,9 @@ static bool check(const struct guest_mem *m, uint64_t addr, size_t n, unsigned w
 }
 
 /*
- * Copies that the host kernel makes: it answers a page beyond the end of a file with an error,
- * where a plain access would end in a signal. A pipe of its own for each: one that is kept would be
- * shared with forked processes.
+ * Copies made by the host's kernel, which reports a page beyond the end of a file as an error where
+ * a plain access would raise a signal. Each copy opens its own pipe: a kept one would be shared
+ * with forked processes.
  */
 static int copy_by_kernel(uint8_t *host, uint8_t *buf, size_t n, bool write_host)
 {
@@ -44,7 +44,7 @@ static int copy_by_kernel(uint8_t *host, uint8_t *buf, size_t n, bool write_host
 	for (size_t done = 0; done < n && !err;) {
 		size_t part = min_u64(n - done, GUEST_PAGE_BYTES);
 
-		/* A page at most is taken whole or not at all. */
+		/* A piece of at most one page is taken whole or not at all. */
 		if (write(ends[1], from + done, part) != (ssize_t)part ||
 		    read(ends[0], to + done, part) != (ssize_t)part)
 			err = -EFAULT;

@@ -88,7 +88,7 @@ static uint8_t *place_apart(void)
 			   0);
 		if (got == at)
 			return at;
-		if (got != MAP_FAILED) /* a kernel before 4.17 takes the address as a wish */
+		if (got != MAP_FAILED) /* a kernel before 4.17 may choose another address */
 			munmap(got, RESERVED_BYTES);
 	}
 #endif
@@ -133,13 +133,13 @@ static bool try_reserve(struct reserve *r, uint64_t addr, uint64_t length)
 	       MAP_FAILED;
 }
 
-/* A call failed that may have unmapped the range. */
+/* Called after a host call that failed and may have unmapped the range. */
 static void close_hole(struct reserve *r, uint64_t addr, uint64_t length)
 {
 	if (!r->apart && !reserve_is_whole(r, (int64_t)addr, length))
 		die("out of memory: the guest's address space has a hole in which this program's "
 		    "own memory may lie");
-	/* Twice: what was freed in the meantime may be enough. */
+	/* Tries twice: memory that was freed in the meantime may be enough. */
 	if (!try_reserve(r, addr, length) && !try_reserve(r, addr, length))
 		die("out of memory: cannot reserve the guest's address space again");
 	r->full = false;
@@ -347,7 +347,7 @@ bool reserve_has_room(struct reserve *r, size_t n)
 	}
 	if (r->full)
 		return false;
-	/* What was added per call is the most that it can have made; the kernel joins many. */
+	/* maps counts the most that each call can have made; the kernel joins many of them. */
 	if (reserve_each(r, count_mapping, &counted))
 		r->maps = counted;
 	r->full = r->maps + n > r->max_maps;

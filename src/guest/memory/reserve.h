@@ -24,8 +24,8 @@
 
 struct err;
 
-/* So much address space is reserved without access on either side of the guest's region: an access
- * whose base register was checked may miss the region by its offset and size, and must fault. */
+/* Bytes reserved without access on either side of the guest's region: an access whose base register
+ * was checked may miss the region by its offset and size, and must fault. */
 #define GUEST_GUARD_BYTES (64ull << 10)
 
 /* The host calls that are made; tests put calls that fail in their place. */
@@ -42,12 +42,12 @@ struct reserve {
 	bool apart;    /* see invariant 2 */
 	const struct reserve_host *host;
 	size_t max_maps;
-	size_t maps;	  /* at least so many host mappings may stand in the range */
+	size_t maps;	  /* upper bound of the host mappings in the range */
 	bool full;	  /* maps was counted, and nothing has been given back since */
 	size_t unchecked; /* calls since the last check of a debug build */
 };
 
-/* What of the guest's pages a failed call has lost: they are without mapping now. */
+/* Which of the guest's pages a failed call has lost: these have no mapping now. */
 enum reserve_lost { LOST_NOTHING = 0, LOST_TARGET = 1, LOST_SOURCE = 2 };
 
 bool reserve_open(struct reserve *r, struct err *e);
@@ -55,7 +55,7 @@ void reserve_close(struct reserve *r);
 
 /* False if n more host mappings could be too many. */
 bool reserve_has_room(struct reserve *r, size_t n);
-/* Takes what the guest has mapped there away. */
+/* Removes what the guest has mapped there. */
 void reserve_clear(struct reserve *r, uint64_t addr, uint64_t length);
 /* As mmap with MAP_FIXED, which flags need not have. 0 or -errno; *lost on failure. */
 int reserve_map(struct reserve *r, uint64_t addr, uint64_t length, int prot, int flags, int fd,

@@ -17,7 +17,7 @@
 #include "guest/process/process.h"
 #include "guest/process/procs.h"
 
-/* How long to look whether another process has taken it, before taking it again. */
+/* How long to wait for another process to take the baton before taking it again. */
 #define PASS_TRIES 200
 
 void baton_init(struct guest *g)
@@ -46,7 +46,7 @@ void baton_take(struct guest *g)
 	g->procs->waiting--;
 	g->procs->turn++;
 	g->baton = true;
-	/* Another process may have written to the reserved place. */
+	/* Another process may have written to the reserved address. */
 	g->cur->hart.lr_addr = ~0ull;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which process of the tree runs, where processes share writable memory. */
+/* The baton: processes that share writable memory run one at a time. */
 #ifndef GUEST_PROCESS_BATON_H
 #define GUEST_PROCESS_BATON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files: what is loaded, and where. */
+/* Reading the headers of ELF files, and mapping their segments. */
 #ifndef GUEST_PROCESS_ELF_H
 #define GUEST_PROCESS_ELF_H
 

@@ -30,7 +30,7 @@
 #define SHEBANG_BYTES	256
 #define ISA_BIT(letter) (1ull << ((letter) - 'A'))
 
-/* A program to run: after shebang lines have been followed. */
+/* A program to run, after "#!" lines have been followed. */
 struct exec_plan {
 	struct elf_file program, interp;
 	bool has_interp;
@@ -233,8 +233,7 @@ static void push_strings(struct stack *s, char **v, uint64_t *addr)
 		addr[i] = push(s, v[i], strlen(v[i]) + 1);
 }
 
-/* Maps the stack, and leaves a gap between it and the place of libraries. Its lowest address, or 0.
- */
+/* Maps the stack with a gap between it and the libraries' place; its lowest address, or 0. */
 static uint64_t map_stack(struct guest *g, bool exec)
 {
 	uint64_t limit = g->limit[RLIMIT_STACK].cur;

@@ -6,8 +6,9 @@
  * guest's child. The table of processes (procs.c) carries how a process ended and how much time it
  * took.
  *
- * A child whose measuring was not asked for runs to its end inside the call that made it. vfork
- * copies instead of sharing memory; the parent waits as it should, and gets the child's last words.
+ * A child that is not to be measured runs to its end inside the call that made it. vfork copies
+ * instead of sharing memory; the parent waits as it should, and then gets what the child wrote into
+ * its stack frame.
  */
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -40,9 +41,9 @@
 
 #define MAX_STRINGS (1u << 20)
 
-/* A vfork child that ends has written into its parent's frame, if it has something to say
- * (posix_spawn does: why exec failed). With separate memories the part above the stack pointer is
- * sent over. */
+/* A vfork child may write into its parent's stack frame before it ends (posix_spawn says there why
+ * exec failed). The memories are separate here, so the part above the stack pointer is sent to the
+ * parent. */
 void process_end_vfork(struct guest *g)
 {
 	uint8_t frame[4096];
@@ -64,7 +65,7 @@ void process_end_vfork(struct guest *g)
 	g->family.vfork_sp = 0;
 }
 
-/* Short: until exec or exit. Other threads of a process that vforks wait with it. */
+/* This blocks the whole process, all threads, but only until the child's exec or exit. */
 static void wait_vfork(struct guest *g, const struct thread *t, int fd)
 {
 	uint8_t frame[4096];
@@ -440,7 +441,8 @@ static bool child_matches(struct guest *g, const struct child *c, int pid)
 	return s->pgid == (pid == 0 ? me->pgid : -pid);
 }
 
-/* A child that has ended (or stopped, if asked): 1, 0 for none yet, or -ECHILD. */
+/* Looks for a child that has ended (or stopped, if asked for): 1, 0 if there is none yet, or
+ * -ECHILD. */
 static int reap(struct guest *g, int pid, int options, struct wait_result *r)
 {
 	bool any = false;
@@ -476,7 +478,7 @@ static int reap(struct guest *g, int pid, int options, struct wait_result *r)
 		}
 		if (options & WNOWAIT)
 			return 1;
-		/* What the child did took time that the parent waited for. */
+		/* The parent waited while the child ran: its time moves on by the child's. */
 		if (!g->config.real_time && s->end_ns > clock_boot_ns(g))
 			g->clock.skip_ns += s->end_ns - clock_boot_ns(g);
 		g->family.children_cpu_ns += s->cpu_ns;

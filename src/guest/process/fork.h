@@ -22,7 +22,7 @@ struct family {
 	uint64_t children_cpu_ns;
 	bool child_look;       /* a child has ended, stopped or gone on */
 	unsigned child_number; /* 0: the first process */
-	bool run_here;	       /* a child that nobody measures: runs to its end where it was made */
+	bool run_here;	       /* not to be measured: runs to its end where it was made */
 	int vfork_fd;	       /* write end to close at exec or exit; -1 */
 	/* the parent's stack pointer, to give back what a vfork child wrote there */
 	uint64_t vfork_sp;

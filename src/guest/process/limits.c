@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits on all processes of a guest together: how many there are, and how much they write. The
- * first that is reached is said once, in one line; the guest gets the errno that Linux has for it.
+ * Limits on all processes of a guest together: how many there are, and how much they write. When a
+ * limit is reached for the first time, one line says so; the guest gets the errno that Linux has
+ * for it.
  *
  * What counts as output is what leaves the guest: files, and the standard streams that it was
  * started with; not the pipes and sockets between its own processes. A write is cut where the limit
@@ -116,8 +117,8 @@ static uint64_t data_bytes(void)
 	return pages * GUEST_PAGE_BYTES;
 }
 
-/* If the call would take more memory than is left. What culprit itself needs is not the guest's to
- * take: the host's own limit is above this one. */
+/* Whether the call would take more memory than is left. The host's own limit is higher by what
+ * culprit itself needs. */
 static bool takes_too_much(struct guest *g, const struct thread *t)
 {
 	const uint64_t *a = t->args;

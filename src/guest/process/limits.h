@@ -13,11 +13,11 @@ struct guest_limits {
 	uint64_t cur, max;
 };
 
-/* If one more process or thread can be; otherwise says so. */
+/* Whether one more process or thread is allowed; if not, one line says so. */
 bool limits_process(struct guest *g);
-/* If any of the limits is set: only then limits_call is needed. */
+/* Whether any limit of guest_config is set: only then limits_call is needed. */
 bool limits_any(const struct guest *g);
-/* The thread's call, as far as limits let it. */
+/* Makes the thread's system call, as far as the limits allow. */
 int64_t limits_call(struct guest *g, struct thread *t);
 
 #endif

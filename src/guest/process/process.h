@@ -45,7 +45,7 @@ struct guest {
 	void (*on_kernel)(void *ctx); /* see guest_on_kernel */
 	void *on_kernel_ctx;
 
-	/* by owner: each part's header says who that is */
+	/* parts by owner: the header that declares a part says which file that is */
 	struct guest_config config;
 	struct guest_mem mem;
 	struct rng rng;

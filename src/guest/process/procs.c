@@ -107,7 +107,7 @@ void procs_init(struct guest *g)
 {
 	int fd = memfd_create("culprit", MFD_CLOEXEC);
 
-	/* Not one of the standard streams, should they be closed. */
+	/* Above the standard streams, in case one of these is closed. */
 	g->shared_fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (fd >= 0)
 		close(fd);
@@ -240,7 +240,7 @@ int proc_open(struct guest *g, int pid)
 	fd = (int)syscall(SYS_pidfd_open, (pid_t)s->host_pid, 0);
 	if (fd < 0)
 		return -ESRCH;
-	/* Whose it is can be known only now. */
+	/* Only now is it certain whose process the pidfd is. */
 	if (!holds_lock(g, s)) {
 		close(fd);
 		return -ESRCH;
@@ -303,7 +303,7 @@ void proc_look(struct guest *g, int pid)
 	close(fd);
 }
 
-/* What a process asked to be told when its parent ends (PR_SET_PDEATHSIG). */
+/* Sends the signal that a process asked for at its parent's end (PR_SET_PDEATHSIG). */
 void proc_tell_children(struct guest *g, int parent)
 {
 	int n = (int)min_u64((uint64_t)g->procs->next, PROC_SLOTS);

@@ -56,7 +56,7 @@ struct proc_table {
 	_Atomic unsigned turn;
 	pthread_mutex_t baton;
 	struct proc_slot slot[PROC_SLOTS];
-	/* What /proc tells the others about a process. Each writes its own. */
+	/* What /proc tells other processes about one. Each process writes its own. */
 	struct proc_note {
 		_Atomic int ppid;
 		char comm[16];
@@ -69,7 +69,7 @@ void procs_init(struct guest *g);
 void procs_free(struct guest *g);
 /* A number for a process or thread, or -EAGAIN. */
 int proc_new_id(struct guest *g);
-/* Where an id's entry is, whether or not it is there. */
+/* The place of an id's entry, whether or not the id is in use. */
 struct proc_slot *proc_slot(const struct guest *g, int pid);
 /* Enters id, a thread of process tgid (id itself: a process), with group and session of `like`. */
 void proc_slot_take(struct guest *g, int id, int tgid, const struct proc_slot *like);
@@ -83,8 +83,8 @@ bool proc_alive(struct guest *g, int pid);
 bool proc_group_exists(struct guest *g, int pgid, int sid); /* sid 0: in any session */
 /* The guest's pid of a process of the host, 0: not one of the tree. */
 int proc_of_host(struct guest *g, pid_t host);
-/* Does another process run, or will one go on by itself before this time? *any: one could be on its
- * way to run without showing it, because something came for it a moment ago. */
+/* Whether another process runs, or will go on by itself before this time. *any: one may be about to
+ * run although its entry does not say so yet, because something has just come for it. */
 bool proc_others_before(struct guest *g, uint64_t boot_ns, bool *any);
 /* A pidfd of the host for a process of the tree, or -ESRCH. */
 int proc_open(struct guest *g, int pid);
