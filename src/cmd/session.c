@@ -18,7 +18,9 @@
 
 #define ANALYSES_MAX 32
 
-const char *const session_trace_records[] = { "all", "committed", NULL };
+const char *const session_trace_records[] = { "all", "misses", "committed", NULL };
+/* The analyses that write them, in that order. */
+static const char *const trace_analysis[] = { "trace", "misses", "committed" };
 
 const struct cmd_option session_group[] = {
 #define SESSION(member, kind, option, use, ...)                                                    \
@@ -75,6 +77,8 @@ static bool choose(struct session *s, const char *name, unsigned shards, unsigne
 			       a->wants & absent & WANT_CYCLES	    ? "cycle records"
 			       : a->wants & absent & WANT_PRODUCERS ? "dependences"
 			       : a->wants & absent & WANT_LATENCIES ? "latencies by cause"
+			       : a->wants & absent & WANT_MISSES    ? "records of misses"
+			       : a->wants & absent & WANT_TWIN	    ? "the stamps of a twin"
 								    : "where fetch was");
 	s->chosen[s->nchosen++] = (struct chosen){ a, shards };
 	return true;
@@ -108,9 +112,8 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 	}
 	if (ok && o->trace)
 		/* A trace takes all that the source has; what the source lacks stays absent. */
-		ok =
-		    choose(s, o->trace_records == SESSION_RECORDS_COMMITTED ? "committed" : "trace",
-			   1, 0, e);
+		ok = choose(s, trace_analysis[o->trace_records > 0 ? o->trace_records : 0], 1, 0,
+			    e);
 	return ok;
 }
 

@@ -25,8 +25,7 @@ struct session_options {
 #include "jobs/recipe.def"
 };
 
-enum session_records { SESSION_RECORDS_ALL, SESSION_RECORDS_COMMITTED };
-extern const char *const session_trace_records[]; /* their words */
+extern const char *const session_trace_records[]; /* what --trace writes */
 
 #define SESSION_PERIOD_MAX 1000000000000000ull /* of cycles, and of samples a second */
 
