@@ -173,12 +173,64 @@ static void set_operands(struct inst *in, enum op_format format, uint32_t w)
 	}
 }
 
-static void set_c_operands(struct inst *in, enum op_format format, uint32_t w)
+/* Operands of a compressed load or store. */
+static void set_c_access(struct inst *in, enum op_format format, uint32_t w)
 {
 	unsigned rd = C_RD(w), rs2 = C_RS2(w);
 	unsigned rd_p = 8 + field(w, 7, 3, 0), rs2_p = 8 + field(w, 2, 3, 0);
 	int32_t offset_w = (int32_t)(field(w, 10, 3, 3) | field(w, 6, 1, 2) | field(w, 5, 1, 6));
 	int32_t offset_d = (int32_t)(field(w, 10, 3, 3) | field(w, 5, 2, 6));
+
+	switch (format) {
+	case FMT_C_LW:
+		in->rd = rs2_p;
+		in->rs1 = rd_p;
+		in->imm = offset_w;
+		break;
+	case FMT_C_LD:
+		in->rd = rs2_p;
+		in->rs1 = rd_p;
+		in->imm = offset_d;
+		break;
+	case FMT_C_SW:
+		in->rs2 = rs2_p;
+		in->rs1 = rd_p;
+		in->imm = offset_w;
+		break;
+	case FMT_C_SD:
+		in->rs2 = rs2_p;
+		in->rs1 = rd_p;
+		in->imm = offset_d;
+		break;
+	case FMT_C_LWSP:
+		in->rd = rd;
+		in->rs1 = 2;
+		in->imm = (int32_t)(field(w, 12, 1, 5) | field(w, 4, 3, 2) | field(w, 2, 2, 6));
+		break;
+	case FMT_C_LDSP:
+		in->rd = rd;
+		in->rs1 = 2;
+		in->imm = (int32_t)(field(w, 12, 1, 5) | field(w, 5, 2, 3) | field(w, 2, 3, 6));
+		break;
+	case FMT_C_SWSP:
+		in->rs2 = rs2;
+		in->rs1 = 2;
+		in->imm = (int32_t)(field(w, 9, 4, 2) | field(w, 7, 2, 6));
+		break;
+	case FMT_C_SDSP:
+		in->rs2 = rs2;
+		in->rs1 = 2;
+		in->imm = (int32_t)(field(w, 10, 3, 3) | field(w, 7, 3, 6));
+		break;
+	default:
+		break;
+	}
+}
+
+static void set_c_operands(struct inst *in, enum op_format format, uint32_t w)
+{
+	unsigned rd = C_RD(w), rs2 = C_RS2(w);
+	unsigned rd_p = 8 + field(w, 7, 3, 0), rs2_p = 8 + field(w, 2, 3, 0);
 
 	switch (format) {
 	case FMT_C_4SPN:
@@ -230,46 +282,6 @@ static void set_c_operands(struct inst *in, enum op_format format, uint32_t w)
 		in->rd = in->rs1 = rd;
 		in->rs2 = rs2;
 		break;
-	case FMT_C_LW:
-		in->rd = rs2_p;
-		in->rs1 = rd_p;
-		in->imm = offset_w;
-		break;
-	case FMT_C_LD:
-		in->rd = rs2_p;
-		in->rs1 = rd_p;
-		in->imm = offset_d;
-		break;
-	case FMT_C_SW:
-		in->rs2 = rs2_p;
-		in->rs1 = rd_p;
-		in->imm = offset_w;
-		break;
-	case FMT_C_SD:
-		in->rs2 = rs2_p;
-		in->rs1 = rd_p;
-		in->imm = offset_d;
-		break;
-	case FMT_C_LWSP:
-		in->rd = rd;
-		in->rs1 = 2;
-		in->imm = (int32_t)(field(w, 12, 1, 5) | field(w, 4, 3, 2) | field(w, 2, 2, 6));
-		break;
-	case FMT_C_LDSP:
-		in->rd = rd;
-		in->rs1 = 2;
-		in->imm = (int32_t)(field(w, 12, 1, 5) | field(w, 5, 2, 3) | field(w, 2, 3, 6));
-		break;
-	case FMT_C_SWSP:
-		in->rs2 = rs2;
-		in->rs1 = 2;
-		in->imm = (int32_t)(field(w, 9, 4, 2) | field(w, 7, 2, 6));
-		break;
-	case FMT_C_SDSP:
-		in->rs2 = rs2;
-		in->rs1 = 2;
-		in->imm = (int32_t)(field(w, 10, 3, 3) | field(w, 7, 3, 6));
-		break;
 	case FMT_C_J:
 		in->imm = sext(field(w, 12, 1, 11) | field(w, 11, 1, 4) | field(w, 9, 2, 8) |
 				   field(w, 8, 1, 10) | field(w, 7, 1, 6) | field(w, 6, 1, 7) |
@@ -289,7 +301,7 @@ static void set_c_operands(struct inst *in, enum op_format format, uint32_t w)
 		in->rs1 = rd;
 		break;
 	default:
-		break;
+		set_c_access(in, format, w);
 	}
 }
 

@@ -416,6 +416,165 @@ static bool trans_csr(struct trans *t)
 	return true;
 }
 
+/* Operations on a register and an immediate; false: another operation. */
+static bool immediate(struct trans *t)
+{
+	const struct inst *in = t->in;
+
+	switch (t->in->op) {
+	case OP_LUI:
+	case OP_AUIPC: {
+		unsigned d = trans_dest(in->rd, RAX);
+		asm_imm(&t->c, d, (uint64_t)(int64_t)in->imm + (in->op == OP_AUIPC ? t->pc : 0));
+		trans_done(t, in->rd, d);
+		break;
+	}
+	case OP_ADDI:
+		add_imm(t);
+		break;
+	case OP_ADDIW:
+		add_imm_w(t);
+		break;
+	case OP_XORI:
+		binary_imm(t, ALU_XOR);
+		break;
+	case OP_ORI:
+		binary_imm(t, ALU_OR);
+		break;
+	case OP_ANDI:
+		binary_imm(t, ALU_AND);
+		break;
+	case OP_SLTI:
+		set_less_imm(t, CC_L);
+		break;
+	case OP_SLTIU:
+		set_less_imm(t, CC_B);
+		break;
+	case OP_SLLI:
+		shift_imm(t, SHIFT_LEFT, false);
+		break;
+	case OP_SRLI:
+		shift_imm(t, SHIFT_RIGHT, false);
+		break;
+	case OP_SRAI:
+		shift_imm(t, SHIFT_ARITH, false);
+		break;
+	case OP_SLLIW:
+		shift_imm(t, SHIFT_LEFT, true);
+		break;
+	case OP_SRLIW:
+		shift_imm(t, SHIFT_RIGHT, true);
+		break;
+	case OP_SRAIW:
+		shift_imm(t, SHIFT_ARITH, true);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* Operations on two registers. */
+static bool registers(struct trans *t)
+{
+	switch (t->in->op) {
+	case OP_ADD:
+		binary(t, ALU_ADD);
+		break;
+	case OP_SUB:
+		binary(t, ALU_SUB);
+		break;
+	case OP_AND:
+		binary(t, ALU_AND);
+		break;
+	case OP_OR:
+		binary(t, ALU_OR);
+		break;
+	case OP_XOR:
+		binary(t, ALU_XOR);
+		break;
+	case OP_ADDW:
+		binary_w(t, ALU_ADD);
+		break;
+	case OP_SUBW:
+		binary_w(t, ALU_SUB);
+		break;
+	case OP_SLT:
+		set_less(t, CC_L);
+		break;
+	case OP_SLTU:
+		set_less(t, CC_B);
+		break;
+	case OP_SLL:
+		shift_reg(t, SHIFT_LEFT, false);
+		break;
+	case OP_SRL:
+		shift_reg(t, SHIFT_RIGHT, false);
+		break;
+	case OP_SRA:
+		shift_reg(t, SHIFT_ARITH, false);
+		break;
+	case OP_SLLW:
+		shift_reg(t, SHIFT_LEFT, true);
+		break;
+	case OP_SRLW:
+		shift_reg(t, SHIFT_RIGHT, true);
+		break;
+	case OP_SRAW:
+		shift_reg(t, SHIFT_ARITH, true);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* The M extension, but for mulhsu. */
+static bool multiply_or_divide(struct trans *t)
+{
+	switch (t->in->op) {
+	case OP_MUL:
+		multiply(t, false);
+		break;
+	case OP_MULW:
+		multiply(t, true);
+		break;
+	case OP_MULH:
+		multiply_high(t, true);
+		break;
+	case OP_MULHU:
+		multiply_high(t, false);
+		break;
+	case OP_DIV:
+		divide(t, true, false, false);
+		break;
+	case OP_DIVU:
+		divide(t, false, false, false);
+		break;
+	case OP_REM:
+		divide(t, true, false, true);
+		break;
+	case OP_REMU:
+		divide(t, false, false, true);
+		break;
+	case OP_DIVW:
+		divide(t, true, true, false);
+		break;
+	case OP_DIVUW:
+		divide(t, false, true, false);
+		break;
+	case OP_REMW:
+		divide(t, true, true, true);
+		break;
+	case OP_REMUW:
+		divide(t, false, true, true);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
 bool trans_int(struct trans *t)
 {
 	const struct inst *in = t->in;
@@ -429,137 +588,7 @@ bool trans_int(struct trans *t)
 		return false;
 	if (in->rd == 0)
 		return true;
-	switch (in->op) {
-	case OP_LUI:
-	case OP_AUIPC: {
-		unsigned d = trans_dest(in->rd, RAX);
-		asm_imm(&t->c, d, (uint64_t)(int64_t)in->imm + (in->op == OP_AUIPC ? t->pc : 0));
-		trans_done(t, in->rd, d);
-		return true;
-	}
-	case OP_ADDI:
-		add_imm(t);
-		return true;
-	case OP_ADDIW:
-		add_imm_w(t);
-		return true;
-	case OP_XORI:
-		binary_imm(t, ALU_XOR);
-		return true;
-	case OP_ORI:
-		binary_imm(t, ALU_OR);
-		return true;
-	case OP_ANDI:
-		binary_imm(t, ALU_AND);
-		return true;
-	case OP_SLTI:
-		set_less_imm(t, CC_L);
-		return true;
-	case OP_SLTIU:
-		set_less_imm(t, CC_B);
-		return true;
-	case OP_SLLI:
-		shift_imm(t, SHIFT_LEFT, false);
-		return true;
-	case OP_SRLI:
-		shift_imm(t, SHIFT_RIGHT, false);
-		return true;
-	case OP_SRAI:
-		shift_imm(t, SHIFT_ARITH, false);
-		return true;
-	case OP_SLLIW:
-		shift_imm(t, SHIFT_LEFT, true);
-		return true;
-	case OP_SRLIW:
-		shift_imm(t, SHIFT_RIGHT, true);
-		return true;
-	case OP_SRAIW:
-		shift_imm(t, SHIFT_ARITH, true);
-		return true;
-	case OP_ADD:
-		binary(t, ALU_ADD);
-		return true;
-	case OP_SUB:
-		binary(t, ALU_SUB);
-		return true;
-	case OP_AND:
-		binary(t, ALU_AND);
-		return true;
-	case OP_OR:
-		binary(t, ALU_OR);
-		return true;
-	case OP_XOR:
-		binary(t, ALU_XOR);
-		return true;
-	case OP_ADDW:
-		binary_w(t, ALU_ADD);
-		return true;
-	case OP_SUBW:
-		binary_w(t, ALU_SUB);
-		return true;
-	case OP_SLT:
-		set_less(t, CC_L);
-		return true;
-	case OP_SLTU:
-		set_less(t, CC_B);
-		return true;
-	case OP_SLL:
-		shift_reg(t, SHIFT_LEFT, false);
-		return true;
-	case OP_SRL:
-		shift_reg(t, SHIFT_RIGHT, false);
-		return true;
-	case OP_SRA:
-		shift_reg(t, SHIFT_ARITH, false);
-		return true;
-	case OP_SLLW:
-		shift_reg(t, SHIFT_LEFT, true);
-		return true;
-	case OP_SRLW:
-		shift_reg(t, SHIFT_RIGHT, true);
-		return true;
-	case OP_SRAW:
-		shift_reg(t, SHIFT_ARITH, true);
-		return true;
-	case OP_MUL:
-		multiply(t, false);
-		return true;
-	case OP_MULW:
-		multiply(t, true);
-		return true;
-	case OP_MULH:
-		multiply_high(t, true);
-		return true;
-	case OP_MULHU:
-		multiply_high(t, false);
-		return true;
-	case OP_DIV:
-		divide(t, true, false, false);
-		return true;
-	case OP_DIVU:
-		divide(t, false, false, false);
-		return true;
-	case OP_REM:
-		divide(t, true, false, true);
-		return true;
-	case OP_REMU:
-		divide(t, false, false, true);
-		return true;
-	case OP_DIVW:
-		divide(t, true, true, false);
-		return true;
-	case OP_DIVUW:
-		divide(t, false, true, false);
-		return true;
-	case OP_REMW:
-		divide(t, true, true, true);
-		return true;
-	case OP_REMUW:
-		divide(t, false, true, true);
-		return true;
-	default:
-		return trans_bits(t);
-	}
+	return immediate(t) || registers(t) || multiply_or_divide(t) || trans_bits(t);
 }
 
 struct opnd trans_address(struct trans *t)
