@@ -20,7 +20,7 @@
 
 const char *const session_trace_records[] = { "all", "misses", "committed", NULL };
 /* The analyses that write them, in that order. */
-static const char *const trace_analysis[] = { "trace", "misses", "committed" };
+static const char *const trace_writers[] = { "trace", "misses", "committed" };
 
 const struct cmd_option session_group[] = {
 #define SESSION(member, kind, option, use, ...)                                                    \
@@ -112,7 +112,7 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 	}
 	if (ok && o->trace)
 		/* A trace takes all that the source has; what the source lacks stays absent. */
-		ok = choose(s, trace_analysis[o->trace_records > 0 ? o->trace_records : 0], 1, 0,
+		ok = choose(s, trace_writers[o->trace_records > 0 ? o->trace_records : 0], 1, 0,
 			    e);
 	return ok;
 }
