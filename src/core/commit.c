@@ -84,7 +84,7 @@ void commit_stage(struct core *c)
 			e->flags |= RI_EXCEPTION | RI_FLUSHES;
 		}
 		if (e->dst)
-			--*regs_used(c, e);
+			count_writer(c, e, -1);
 		if (e->uflags & UOP_LOAD) {
 			c->lsu.lq_used--;
 			c->stats.loads++;

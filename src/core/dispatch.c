@@ -109,7 +109,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	if (e->dst) {
 		e->prev_map = c->win.map[e->dst];
 		c->win.map[e->dst] = po;
-		++*regs_used(c, e);
+		count_writer(c, e, 1);
 	}
 	c->win.iq_used[e->queue]++;
 	c->win.slot_kind[slot] = (uint8_t)(e->unit | e->queue << 4);

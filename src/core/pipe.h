@@ -467,10 +467,13 @@ static inline struct sq_entry *store_at(const struct core *c, uint64_t number)
 	return &c->lsu.stores[(uint32_t)number & c->lsu.sq_mask];
 }
 
-/* How many writers of the kind of register that e writes are in flight. */
-static inline uint32_t *regs_used(struct core *c, const struct inflight *e)
+/* Counts e, which writes a register, among the writers in flight (by 1) or no longer (by -1). */
+static inline void count_writer(struct core *c, const struct inflight *e, int by)
 {
-	return e->uflags & UOP_FP_DST ? &c->win.fp_used : &c->win.int_used;
+	if (e->uflags & UOP_FP_DST)
+		c->win.fp_used += (uint32_t)by;
+	else
+		c->win.int_used += (uint32_t)by;
 }
 
 /* The pipeline is flushed in this cycle. */

@@ -30,7 +30,7 @@ static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 	}
 	if (e->dst) {
 		c->win.map[e->dst] = e->prev_map;
-		--*regs_used(c, e);
+		count_writer(c, e, -1);
 	}
 	if (e->uflags & UOP_STORE)
 		lsu_squash_store(c, po);
