@@ -72,11 +72,19 @@ struct analysis_param {
 	struct number_range range; /* if it is one */
 };
 
+/* A table of the store that an analysis fills, with a row per instruction in its column pc: these
+ * instructions get names, source lines and disassembly. */
+struct analysis_table {
+	const char *name; /* NULL ends a list */
+	const char *time; /* column of the time by which the run's functions are ordered; or NULL */
+};
+
 struct analysis {
 	const char *name;		     /* as in --analyze */
 	const char *summary;		     /* one line for `culprit list` */
 	unsigned wants;			     /* enum trace_want */
 	const struct analysis_param *params; /* that it knows; NULL: none */
+	const struct analysis_table *tables; /* by pc; NULL: none */
 	size_t state_size;		     /* zeroed memory that start gets */
 	bool (*start)(void *state, const struct trace_meta *meta,
 		      const struct analysis_options *options, struct err *e);
