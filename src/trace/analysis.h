@@ -28,7 +28,7 @@ struct analysis_options {
 	const char *const
 	    *params;	  /* "key=value" strings given for analyses, NULL-terminated; or NULL */
 	const char *stem; /* how names of files begin that an analysis writes by itself; or NULL */
-	const char *suffix; /* … and how they end, whoever named them; or NULL */
+	const char *suffix; /* how the names of all files end that an analysis writes; or NULL */
 	/* What is known of the run; complete, and all images there, when finish is called. */
 	const struct trace_info *info; /* trace/file.h; or NULL */
 	struct images *const *images;  /* image/image.h; or NULL */
@@ -45,7 +45,7 @@ static inline const char *analysis_given(const struct analysis_options *o, const
 	return value;
 }
 
-/* … as a number, which the range in struct analysis has been held against. */
+/* The same as a number, which is in the range that the analysis gave for it. */
 static inline uint64_t analysis_number(const struct analysis_options *o, const char *key,
 				       uint64_t otherwise)
 {
