@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "isa/isa.h"
+#include "trace/analysis.h"
 #include "util/array.h"
 
 struct work {
@@ -46,28 +47,37 @@ static int by_pc(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* All rows of the tables that analyses declare, with their times. */
+static char *select_pcs(void)
+{
+	char *sql = x_strdup("");
+	for (size_t i = 0; analysis_list[i]; i++)
+		for (const struct analysis_table *t = analysis_list[i]->tables; t && t->name; t++) {
+			char *longer =
+			    x_asprintf("%s%sSELECT pc, %s FROM %s", sql, *sql ? " UNION ALL " : "",
+				       t->time ? t->time : "0", t->name);
+			free(sql);
+			sql = longer;
+		}
+	return sql;
+}
+
 /* Sorted and added up here: tables come in runs that are sorted already, of which a database that
  * groups and orders them knows nothing; it took a fifth of the time from the last record on. */
 static bool read_pcs(struct work *w, struct err *e)
 {
-	size_t capacity = 1024, n = 0;
-	struct timed_pc *all = x_malloc(capacity * sizeof(*all));
-	struct store_rows r =
-	    store_query(w->store,
-			"SELECT pc, units FROM golden UNION ALL SELECT pc, 0 FROM profile "
-			"UNION ALL SELECT pc, 0 FROM cpi_instruction "
-			"UNION ALL SELECT pc, 0 FROM icost_instruction "
-			"UNION ALL SELECT pc, 0 FROM icost_place",
-			"");
+	struct timed_pc *all = NULL;
+	size_t capacity = 0, n = 0;
+	char *sql = select_pcs();
+	struct store_rows r = store_query(w->store, sql, "");
 	while (store_next(&r)) {
-		if (n == capacity) {
-			capacity *= 2;
-			all = x_realloc(all, capacity * sizeof(*all));
-		}
+		ARRAY_ROOM(all, capacity, n + 1);
 		all[n] = (struct timed_pc){ (uint64_t)store_int(&r, 0), store_int(&r, 1) };
 		n += all[n].pc != 0;
 	}
-	qsort(all, n, sizeof(*all), by_pc);
+	free(sql);
+	if (n)
+		qsort(all, n, sizeof(*all), by_pc);
 	w->pcs = x_malloc((n + 1) * sizeof(*w->pcs));
 	w->units = x_malloc((n + 1) * sizeof(*w->units));
 	for (size_t i = 0; i < n; i++) {

@@ -28,7 +28,7 @@ struct analysis_options {
 	const char *const
 	    *params;	  /* "key=value" strings given for analyses, NULL-terminated; or NULL */
 	const char *stem; /* how names of files begin that an analysis writes by itself; or NULL */
-	const char *suffix; /* … and how they end, whoever named them; or NULL */
+	const char *suffix; /* how the names of all files end that an analysis writes; or NULL */
 	/* What is known of the run; complete, and all images there, when finish is called. */
 	const struct trace_info *info; /* trace/file.h; or NULL */
 	struct images *const *images;  /* image/image.h; or NULL */
@@ -45,7 +45,7 @@ static inline const char *analysis_given(const struct analysis_options *o, const
 	return value;
 }
 
-/* … as a number, which the range in struct analysis has been held against. */
+/* The same as a number, which is in the range that the analysis gave for it. */
 static inline uint64_t analysis_number(const struct analysis_options *o, const char *key,
 				       uint64_t otherwise)
 {
@@ -72,11 +72,19 @@ struct analysis_param {
 	struct number_range range; /* if it is one */
 };
 
+/* A table of the store that an analysis fills, with a row per instruction in its column pc: these
+ * instructions get names, source lines and disassembly. */
+struct analysis_table {
+	const char *name; /* NULL ends a list */
+	const char *time; /* column of the time by which the run's functions are ordered; or NULL */
+};
+
 struct analysis {
 	const char *name;		     /* as in --analyze */
 	const char *summary;		     /* one line for `culprit list` */
 	unsigned wants;			     /* enum trace_want */
 	const struct analysis_param *params; /* that it knows; NULL: none */
+	const struct analysis_table *tables; /* by pc; NULL: none */
 	size_t state_size;		     /* zeroed memory that start gets */
 	bool (*start)(void *state, const struct trace_meta *meta,
 		      const struct analysis_options *options, struct err *e);

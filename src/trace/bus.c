@@ -47,10 +47,10 @@
 #include <unistd.h>
 
 #define CACHE_LINE     64
-#define BATCH	       1024	  /* inst records in a buffer … */
-#define BATCH_SQUASHED 2048	  /* … if there are squashed ones among them */
-#define BATCH_EMPTY    (1u << 20) /* … if they are only counted */
-#define WAKE_INSTS     16384	  /* of which so many wait before a worker is woken */
+#define BATCH	       1024	  /* inst records in a buffer */
+#define BATCH_SQUASHED 2048	  /* inst records in a buffer if squashed ones are wanted */
+#define BATCH_EMPTY    (1u << 20) /* inst records in a buffer if they are only counted */
+#define WAKE_INSTS     16384	  /* inst records that wait before a worker is woken */
 
 struct buffer {
 	struct buffer *next; /* in the pool */

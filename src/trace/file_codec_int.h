@@ -194,7 +194,7 @@ struct codec {
 	size_t nmoments;      /* room */
 	size_t room_insts;    /* instructions for which minis and indices have room */
 	uint32_t *by_seq;     /* 1 + index of the instruction with seq first_seq + i */
-	uint32_t *next_right; /* … of the first committed one from there on */
+	uint32_t *next_right; /* 1 + index of the first committed instruction from that seq on */
 	uint64_t first_seq;
 	size_t nseq;
 	uint32_t *by_po; /* 1 + index of the committed instruction with po first_po + i */

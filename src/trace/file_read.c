@@ -182,8 +182,8 @@ static bool decode(struct trace_reader *r, const struct block_head *h)
  * the slowest memory that a machine file can describe, and few follow each other.
  */
 #define SILENCE_MAX   (1u << 24) /* cycles of one record */
-#define SILENCE_MEAN  (1u << 17) /* … of all records of a block, on average … */
-#define SILENCE_FIRST (1u << 26) /* … and so many more */
+#define SILENCE_MEAN  (1u << 17) /* cycles of a record, on average over a block */
+#define SILENCE_FIRST (1u << 26) /* cycles of a block beyond that average */
 #define CYCLE_MAX     (1ull << 60)
 
 /* NULL, or what is wrong with the records of a block. */

@@ -147,7 +147,7 @@ _Static_assert(sizeof(struct rec_notes) == 64 && sizeof(struct rec_inst) == 128,
 
 enum rec_cycle_flag {
 	RC_ROB_EMPTY = 1 << 0,	     /* at the start of the cycle, before this cycle's dispatch */
-	RC_ROB_FULL = 1 << 1,	     /* … */
+	RC_ROB_FULL = 1 << 1,	     /* likewise */
 	RC_HEAD_DONE = 1 << 2,	     /* the oldest has completed */
 	RC_WRONG_PATH = 1 << 3,	     /* fetch is on a wrong path */
 	RC_FLUSH = 1 << 4,	     /* a flush happened in this very cycle */
@@ -156,8 +156,8 @@ enum rec_cycle_flag {
 	RC_DMISS_OUT = 1 << 7,	     /* an L1 D-miss is outstanding */
 	RC_LONG_DMISS_OUT = 1 << 8,  /* a miss of the last level is outstanding */
 	RC_HEAD_LONG_DMISS = 1 << 9, /* the oldest is a load that waits for a last-level miss */
-	RC_HEAD_DTLB = 1 << 10,	     /* … for a page walk */
-	RC_HEAD_L1MISS = 1 << 11,    /* … for an L1 miss that a lower cache serves */
+	RC_HEAD_DTLB = 1 << 10,	     /* the oldest is a load that waits for a page walk */
+	RC_HEAD_L1MISS = 1 << 11,    /* the oldest is a load whose L1 miss a lower cache serves */
 };
 
 /*

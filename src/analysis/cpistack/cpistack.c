@@ -165,6 +165,7 @@ const struct analysis cpistack_analysis = {
 	.name = "cpistack",
 	.summary = "CPI stacks: FMT, sFMT, naive, POWER5, by stage, and top-down",
 	.wants = WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED_EVENTS | WANT_BRIEF,
+	.tables = (const struct analysis_table[]){ { "cpi_instruction", NULL }, { NULL, NULL } },
 	.state_size = sizeof(struct cpistack),
 	.start = cpistack_start,
 	.batch = cpistack_batch,

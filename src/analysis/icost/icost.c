@@ -246,6 +246,9 @@ const struct analysis icost_analysis = {
 	.summary =
 	    "costs and interaction costs of all 255 sets of categories, from the dependence graph",
 	.wants = WANT_INSTS | WANT_PRODUCERS | WANT_LATENCIES,
+	.tables = (const struct analysis_table[]){ { "icost_instruction", NULL },
+						   { "icost_place", NULL },
+						   { NULL, NULL } },
 	.state_size = sizeof(struct icost),
 	.start = icost_start,
 	.schedule = icost_schedule,

@@ -581,6 +581,38 @@ static void test_565_cycle_counts_that_no_run_can_have_are_refused(void **state)
 	free(many);
 }
 
+/* Tables with a row per instruction, but for those that say what an instruction is, and for two whose
+ * instructions are all in another table of the same analysis. */
+static void test_1085_every_table_by_pc_is_declared_by_an_analysis(void **state)
+{
+	struct err e = { "" };
+	char *path = in_folder("tables.culprit");
+	struct store *store = store_create(path, &e);
+	size_t found = 0;
+	assert_non_null(store);
+	struct store_rows r = store_query(
+	    store,
+	    "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+	    " AND c.name = 'pc' AND m.name NOT IN ('instruction', 'inlined', 'sample_group', "
+	    "'icost_critical')",
+	    "");
+	while (store_next(&r)) {
+		const char *name = store_text(&r, 0);
+		bool declared = false;
+		for (size_t i = 0; analysis_list[i]; i++)
+			for (const struct analysis_table *t = analysis_list[i]->tables;
+			     t && t->name; t++)
+				declared = declared || !strcmp(t->name, name);
+		if (!declared)
+			fail_msg("no analysis declares table %s", name);
+		found++;
+	}
+	assert_true(store_done(&r, &e));
+	assert_true(found >= 5);
+	store_close(store);
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_541_folded_stacks_sum_to_the_cycles_of_the_run),
 		cmocka_unit_test(test_542_a_window_holds_its_committed_and_the_squashed_between),
 		cmocka_unit_test(test_543_every_line_of_values_is_what_printf_would_write),
+		cmocka_unit_test(test_1085_every_table_by_pc_is_declared_by_an_analysis),
 		cmocka_unit_test(test_565_cycle_counts_that_no_run_can_have_are_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
