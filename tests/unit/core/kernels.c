@@ -28,16 +28,6 @@ static u64 sys(u64 number, u64 a)
 	return a0;
 }
 
-static u64 sys2(u64 number, u64 a, u64 b)
-{
-	register u64 a7 asm("a7") = number;
-	register u64 a0 asm("a0") = a;
-	register u64 a1 asm("a1") = b;
-
-	asm volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1) : "memory");
-	return a0;
-}
-
 /* A ring of pointers: size bytes, one every stride bytes. */
 static void make_ring(u64 size, u64 stride)
 {
@@ -52,9 +42,6 @@ static void touch(u64 size)
 	for (u64 i = 0; i < size / 8; i += 8)
 		buffer[i] = 1;
 }
-
-static void wait_by_the_clock(u64 microseconds);
-static void change_behind_branches(u64 n);
 
 static void run(u64 kernel, u64 n, u64 size, u64 stride)
 {
@@ -177,50 +164,7 @@ static void run(u64 kernel, u64 n, u64 size, u64 stride)
 	case 19: /* byte stores, then a load over them: the store queue has only a part */
 		LOOP(n, ".rept 16\n\tsb t0, 0(%1)\n\tld t0, 0(%1)\n\t.endr\n", "r"(p));
 		break;
-	case 30:
-		make_ring(size, stride);
-		wait_by_the_clock(n);
-		break;
-	case 31:
-		change_behind_branches(n);
-		break;
 	}
-}
-
-/* Follows the ring until so many microseconds have passed, by the guest's own clock. */
-static __attribute__((noinline)) void wait_by_the_clock(u64 microseconds)
-{
-	u64 start[2] = { 0, 0 }, now[2] = { 0, 0 }, *p = buffer;
-
-	sys2(113, 1, (u64)start); /* clock_gettime, CLOCK_MONOTONIC */
-	do {
-		for (u64 i = 0; i < 32; i++)
-			p = *(u64 *volatile *)p;
-		sys2(113, 1, (u64)now);
-	} while ((now[0] - start[0]) * 1000000000 + now[1] - start[1] < 1000 * microseconds);
-}
-
-/* Branches that depend on words which are overwritten soon after, and on words that those name; what
- * they skip keeps the divider busy. */
-static __attribute__((noinline)) void change_behind_branches(u64 n)
-{
-	u64 sum = 0, x = 88172645463325252ull;
-
-	for (u64 i = 0; i < n; i++) {
-		u64 *word = &buffer[(x ^= x << 7, x ^= x >> 9) % 512], v = *word;
-
-		if (v & 1) {
-			u64 w = buffer[v % 512];
-
-			sum += w;
-			if (w & 2)
-				sum ^= x / (w | 1);
-		}
-		sum += v / (x | 1);
-		*word = v * 6364136223846793005ull + x;
-		((unsigned char *)word)[7] = (unsigned char)sum;
-	}
-	buffer[512] = sum;
 }
 
 static u64 number(const char *s)

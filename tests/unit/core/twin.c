@@ -117,14 +117,17 @@ static void test_1201_wrong_paths_of_the_twin_read_memory_as_it_was(void **state
 
 	for (unsigned m = 0; m < ARRAY_LEN(machines); m++) {
 		struct core_stats stats;
-		struct kernel_run k = { .machine = machines[m], .kernel = 31, .twin = &stats };
+		struct kernel_run k = { .machine = machines[m],
+					.program = TWIN_KERNELS,
+					.args = (const char *const[]){ "change", NULL },
+					.twin = &stats };
 
-		run(&twin, k, 5000, WANT_INSTS | WANT_TWIN);
+		run(&twin, k, 0, WANT_INSTS | WANT_TWIN);
 		assert_true(stats.wrong_path > 5000);
 		k.sets = SETS(PERFECT_CACHES);
 		k.twin = NULL;
 		/* What is loaded decides where a wrong path goes on. */
-		assert_int_equal(run(&perfect, k, 5000, WANT_INSTS).wrong_path, stats.wrong_path);
+		assert_int_equal(run(&perfect, k, 0, WANT_INSTS).wrong_path, stats.wrong_path);
 		same_stamps(&twin, &perfect, &k);
 	}
 	free(twin.list);
@@ -134,9 +137,11 @@ static void test_1201_wrong_paths_of_the_twin_read_memory_as_it_was(void **state
 static void test_1202_the_guests_clock_is_the_runs(void **state)
 {
 	static struct stamps twin;
-	struct kernel_run k = { .machine = "puzak2007", .kernel = 30, .size = MB };
-	struct core_stats alone = run_kernel(&k, 200);
-	struct core_stats with = run(&twin, k, 200, WANT_INSTS | WANT_TWIN);
+	struct kernel_run k = { .machine = "puzak2007",
+				.program = TWIN_KERNELS,
+				.args = (const char *const[]){ "clock", NULL } };
+	struct core_stats alone = run_kernel(&k, 0);
+	struct core_stats with = run(&twin, k, 0, WANT_INSTS | WANT_TWIN);
 
 	assert_int_equal(alone.insts, with.insts);
 	assert_int_equal(twin.count, with.insts);
@@ -144,7 +149,7 @@ static void test_1202_the_guests_clock_is_the_runs(void **state)
 		assert_int_equal(twin.list[i].po, i + 1);
 	/* A run of its own sees another time, and executes something else. */
 	k.sets = SETS(PERFECT_CACHES);
-	assert_int_not_equal(run_kernel(&k, 200).insts, with.insts);
+	assert_int_not_equal(run_kernel(&k, 0).insts, with.insts);
 	free(twin.list);
 }
 

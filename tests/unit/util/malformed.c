@@ -76,8 +76,11 @@ static void test_054_every_option_refuses_what_means_nothing(void **state)
 {
 	size_t tried = 0;
 
-	for (const struct command *const *c = command_list; *c; c++)
-		for (const struct cmd_option *o = (*c)->options; o && o->name; o++)
+	for (const struct command *const *c = command_list; *c; c++) {
+		struct cmd_walk walk = { .at = (*c)->options };
+		struct cmd_option option, *o = &option;
+
+		while (cmd_walk(&walk, o))
 			for (size_t i = 0; o->type != CMD_SWITCH && i < ARRAY_LEN(malformed); i++) {
 				struct err e;
 				bool text = o->type == CMD_TEXT || o->type == CMD_STRINGS;
@@ -94,14 +97,18 @@ static void test_054_every_option_refuses_what_means_nothing(void **state)
 				if (!strchr(malformed[i], '\n'))
 					assert_non_null(strstr(e.text, malformed[i]));
 			}
+	}
 	print_message("%zu values tried\n", tried);
 	assert_true(tried > 700);
 }
 
 static void test_055_the_ends_of_every_range_are_valid_and_what_is_beyond_is_not(void **state)
 {
-	for (const struct command *const *c = command_list; *c; c++)
-		for (const struct cmd_option *o = (*c)->options; o && o->name; o++) {
+	for (const struct command *const *c = command_list; *c; c++) {
+		struct cmd_walk walk = { .at = (*c)->options };
+		struct cmd_option option, *o = &option;
+
+		while (cmd_walk(&walk, o)) {
 			char text[32];
 			struct err e;
 			uint64_t most = o->range.max ? o->range.max : UINT64_MAX;
@@ -118,6 +125,7 @@ static void test_055_the_ends_of_every_range_are_valid_and_what_is_beyond_is_not
 			if (most < UINT64_MAX)
 				assert_false(takes(*c, o, text, &e));
 		}
+	}
 }
 
 int main(void)
