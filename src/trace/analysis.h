@@ -2,8 +2,8 @@
 /*
  * What an analysis is: one const struct of this type and one line in analysis/list.c.
  *
- * The bus calls start once, then for every batch insts and then cycles (either may be NULL), or
- * batch, then finish once. All calls for one state come from one thread at a time. An analysis
+ * The bus calls start once, then for every batch misses, twins, insts and then cycles (each may be
+ * NULL; batch stands for the last two), then finish once. All calls for one state come from one thread at a time. An analysis
  * keeps everything in its state; it never prints and never reaches into the core.
  */
 #ifndef TRACE_ANALYSIS_H
@@ -89,6 +89,9 @@ struct analysis {
 	/* Instead of insts and cycles, for an analysis that walks both streams together. */
 	bool (*batch)(void *state, const struct rec_inst *insts, size_t ninsts,
 		      const struct rec_cycle *cycles, size_t ncycles, struct err *e);
+	/* Miss and twin records of a batch, before its insts and cycles. */
+	bool (*misses)(void *state, const struct rec_miss *misses, size_t count, struct err *e);
+	bool (*twins)(void *state, const struct rec_twin *twins, size_t count, struct err *e);
 	/* If not NULL the analysis can be sharded: shard k of n sees batches k, k + n, k + 2n, …;
 	 * adds what `from` gathered to `into`. */
 	bool (*merge)(void *into, void *from, struct err *e);

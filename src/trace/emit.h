@@ -29,19 +29,28 @@ enum trace_want {
 	WANT_BRIEF = 1 << 6,
 	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
 					  event or were mispredicted */
-	WANT_EMPTY = 1 << 8, /* only how many: nothing is written but cycle and repeat of cycle
+	WANT_EMPTY = 1 << 8,   /* only how many: nothing is written but cycle and repeat of cycle
 				records, which stand for as many as they can; there is no memory of
 				inst records. Holds only if every listener says so. */
-	WANT_HEAD = 1 << 9,  /* in cycle records what the oldest waits for and what misses are out
+	WANT_HEAD = 1 << 9,    /* in cycle records what the oldest waits for and what misses are out
 				(RC_HEAD_… but DONE, RC_…_OUT) */
+	WANT_MISSES = 1 << 10, /* miss records */
+	WANT_TWIN = 1 << 11,   /* twin records, from a source that has a twin */
 	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
 };
+
+/* More misses than this never end in one cycle: MSHRs of both L1 caches, and TLB misses. */
+#define EMIT_MISSES 1024
 
 struct emit {
 	struct rec_cycle *cycles;
 	struct rec_inst *insts;
+	struct rec_miss *misses; /* room for max_misses + EMIT_MISSES */
+	struct rec_twin *twins;
 	size_t ncycles, ninsts;	      /* filled so far */
+	size_t nmisses, ntwins;	      /* … */
 	size_t max_cycles, max_insts; /* room */
+	size_t max_misses, max_twins; /* … */
 	unsigned wants;		      /* enum trace_want; 0: nobody listens, nothing is computed */
 	struct schedule schedule;     /* records of other stretches need not be made */
 	void (*full)(struct emit *e); /* hands the batch over and installs an empty one; may wait */
@@ -51,7 +60,8 @@ struct emit {
 /* For one more cycle, and so many instructions. */
 static inline bool emit_has_room(const struct emit *e, size_t ninsts)
 {
-	return e->ncycles < e->max_cycles && e->ninsts + ninsts <= e->max_insts;
+	return e->ncycles < e->max_cycles && e->ninsts + ninsts <= e->max_insts &&
+	       e->nmisses <= e->max_misses;
 }
 static inline void emit_reserve(struct emit *e, size_t ninsts)
 {
@@ -73,6 +83,18 @@ static inline void emit_copy_inst(struct emit *e, const struct rec_inst *r)
 static inline struct rec_cycle *emit_cycle(struct emit *e)
 {
 	return &e->cycles[e->ncycles++];
+}
+/* Where misses are wanted; at most EMIT_MISSES between two calls of emit_reserve. */
+static inline struct rec_miss *emit_miss(struct emit *e)
+{
+	return &e->misses[e->nmisses++];
+}
+/* Where a twin is wanted. A batch without room for one more is full. */
+static inline struct rec_twin *emit_twin(struct emit *e)
+{
+	if (__builtin_expect(e->ntwins == e->max_twins, 0))
+		e->full(e);
+	return &e->twins[e->ntwins++];
 }
 
 #endif

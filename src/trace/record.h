@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core's signals: everything downstream is computed from these two record streams.
+ * The core's signals: everything downstream is computed from these record streams. Every run has
+ * inst and cycle records; miss records and the stamps of a twin are made where an analysis wants
+ * them.
  *
  * Numbers. `seq` counts fetched instructions, right path or wrong: unique in a run, increasing in
  * fetch order. `po` counts instructions in program order on the instruction's own path: on the
@@ -22,6 +24,24 @@
  *     instruction.
  *
  * R5  The sum of ncommit over the cycle records is the number of committed inst records.
+ *
+ * M1  Every miss that is in progress in a cycle of the traced region has exactly one miss record,
+ *     the misses of wrong paths included. It comes once the line has arrived, no later than in the
+ *     batch of the cycle record of that cycle; where a region ends before, it comes with the
+ *     batches after that region. Those that are in progress when the run ends have a record too, as
+ *     if the last cycle had brought their data, and MISS_CUT.
+ *
+ * M2  Miss records need not be in order of begin or end. No record that comes later has a begin
+ *     before begin + end - oldest of this one.
+ *
+ * M3  0 < end and queue <= end; two misses of one cache with the same line do not
+ *     overlap in time (a later request to a line on its way is counted in `merged`).
+ *
+ * T1  Every committed inst record has exactly one twin record with its po. Twin records come in
+ *     program order, in any batch: an analysis waits for neither stream.
+ *
+ * T2  Instruction po has the same pc on the twin, and commits there no earlier than it dispatches.
+ *     The twin's cycles count from the start of its own run.
  */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
@@ -176,6 +196,62 @@ struct rec_cycle {
 	uint64_t unused[4];
 };
 _Static_assert(sizeof(struct rec_cycle) == 128, "two cache lines");
+
+enum rec_miss_flag {
+	MISS_WRONG_PATH = 1 << 0, /* an instruction on a wrong path asked for it */
+	MISS_CUT = 1 << 1,	  /* was still in progress when the run ended */
+};
+
+/*
+ * One per L1 line miss that takes an MSHR, and one per L1 TLB miss. Stamps are cycles after begin.
+ * seq, po and pc are those of the instruction that asked first: of a hardware prefetch or a page
+ * walk the one whose access caused it, as far as is known (else 0).
+ */
+struct rec_miss {
+	uint64_t begin; /* cycle of the lookup that missed */
+	uint64_t line;	/* address of the line; TLB misses: of the page */
+	uint64_t pc;
+	uint64_t po;  /* wrong paths count on their own, as in rec_inst */
+	uint64_t seq; /* 0: not known */
+
+	uint32_t end;	 /* the data can be used */
+	uint32_t oldest; /* how long before that end the oldest miss without a record so far began;
+			    0: none began before it */
+	uint32_t queue;	 /* cycles spent waiting: MSHRs of lower levels, banks, buses, DRAM */
+	uint32_t use;	 /* prefetches: the first request that is not one, if it came before the
+			    data; else STAMP_NONE */
+	uint16_t merged; /* later requests for the line while it was on its way; at most 65535 */
+	uint8_t kind;	 /* enum miss_kind */
+	uint8_t level;	 /* enum mem_level that served it. TLB misses: L2 where the second-level TLB
+			    had the translation, else MEM */
+	uint8_t flags;	 /* enum rec_miss_flag */
+	uint8_t unused[3];
+};
+_Static_assert(sizeof(struct rec_miss) == 64, "a cache line");
+
+/* The cycle in which the data can be used: the miss is in progress in [begin, that). */
+static inline uint64_t miss_end(const struct rec_miss *m)
+{
+	return m->begin + m->end;
+}
+
+/* Every miss that began before this cycle has had its record (M2). */
+static inline uint64_t miss_settled(const struct rec_miss *m)
+{
+	return m->begin + m->end - m->oldest;
+}
+
+/*
+ * When an instruction of the run passed through the twin: the same machine with perfect caches and
+ * TLBs, which executes the same instructions. One per committed instruction.
+ */
+struct rec_twin {
+	uint64_t po;
+	uint64_t dispatch; /* cycle of the twin */
+	uint32_t commit;   /* cycles after dispatch */
+	uint32_t unused;
+};
+_Static_assert(sizeof(struct rec_twin) == 24, "no padding");
 
 /* What an analysis may need to know of the machine and the run; fixed before the first record. */
 struct trace_meta {

@@ -71,6 +71,12 @@ const struct word words_fetch_stalls[FETCH_STALL_COUNT] = {
 #undef X
 };
 
+const struct word words_misses[MISS_KINDS] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_MISSES(X)
+#undef X
+};
+
 #define LIST(kind, summary, rows)                                                                  \
 	{                                                                                          \
 		kind, summary, rows, sizeof(rows) / sizeof((rows)[0])                              \

@@ -240,6 +240,22 @@
 	X(LLC,  "llc",     "the last-level cache") \
 	X(MEM,  "memory",  "memory")
 
+/*
+ * Kinds of misses (rec_miss.kind).
+ *
+ *	ID        name        meaning
+ */
+#define WORDS_MISSES(X) \
+	X(LOAD,     "load",     "a load's data") \
+	X(STORE,    "store",    "a store's, when it drains after its commit") \
+	X(ATOMIC,   "atomic",   "an atomic instruction's or lr's data") \
+	X(FETCH,    "fetch",    "instructions") \
+	X(HINT,     "hint",     "a prefetch instruction's line") \
+	X(PREFETCH, "prefetch", "a line that a hardware prefetcher asked for") \
+	X(WALK,     "walk",     "an entry of the page table") \
+	X(ITLB,     "itlb",     "a fetch's address translation: L1 TLB miss") \
+	X(DTLB,     "dtlb",     "a load's or store's address translation: L1 TLB miss")
+
 /* clang-format on */
 
 enum event_bit {
@@ -315,6 +331,13 @@ enum mem_level {
 	    LEVEL_COUNT
 };
 
+enum miss_kind {
+#define X(id, ...) MISS_##id,
+	WORDS_MISSES(X)
+#undef X
+	    MISS_KINDS
+};
+
 enum dispatch_stall {
 #define X(id, ...) DISPATCH_##id,
 	WORDS_DISPATCH_STALLS(X)
@@ -360,6 +383,7 @@ extern const struct word words_topdown[TD_COMPONENTS];
 extern const struct word words_profilers[PROFILER_COUNT];
 extern const struct word words_dispatch_stalls[DISPATCH_STALL_COUNT];
 extern const struct word words_fetch_stalls[FETCH_STALL_COUNT];
+extern const struct word words_misses[MISS_KINDS];
 
 /* All lists, for `culprit list` and the glossary. */
 struct words_list {
