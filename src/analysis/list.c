@@ -8,16 +8,23 @@
 #include "analysis/null.h"
 #include "analysis/profile/profile.h"
 #include "analysis/shotgun/shotgun.h"
+#include "analysis/spectrum/spectrum.h"
 #include "trace/analysis.h"
 #include "trace/export.h"
 #include "trace/file.h"
 
 const struct analysis *const analysis_list[] = {
-	&profile_analysis, &cpistack_analysis,
-	&icost_analysis,   &shotgun_analysis,
-	&folded_analysis,  &csv_analysis,
-	&trace_analysis,   &trace_committed_analysis,
-	&null_analysis,	   NULL,
+	&profile_analysis,
+	&cpistack_analysis,
+	&icost_analysis,
+	&shotgun_analysis,
+	&spectrum_analysis,
+	&folded_analysis,
+	&csv_analysis,
+	&trace_analysis,
+	&trace_committed_analysis,
+	&null_analysis,
+	NULL,
 };
 
 const struct analysis *analysis_find(const char *name)

@@ -56,7 +56,8 @@ static bool read_pcs(struct work *w, struct err *e)
 			"SELECT pc, units FROM golden UNION ALL SELECT pc, 0 FROM profile "
 			"UNION ALL SELECT pc, 0 FROM cpi_instruction "
 			"UNION ALL SELECT pc, 0 FROM icost_instruction "
-			"UNION ALL SELECT pc, 0 FROM icost_place",
+			"UNION ALL SELECT pc, 0 FROM icost_place "
+			"UNION ALL SELECT pc, 0 FROM spectrum_load",
 			"");
 	while (store_next(&r)) {
 		if (n == capacity) {

@@ -56,6 +56,11 @@ static bool choose(struct session *s, const char *name, unsigned shards, unsigne
 			return err_set(e, "analysis '%s' is asked for twice", name);
 	if (s->nchosen == ANALYSES_MAX)
 		return err_set(e, "more than %d analyses at once", ANALYSES_MAX);
+	if (a->wants & absent & (WANT_MISSES | WANT_TWIN))
+		return err_set(e,
+			       "analysis '%s' needs %s, which these records do not have; 'culprit "
+			       "replay TRACE --twin TRACE' takes them from two traces",
+			       name, a->wants & absent & WANT_MISSES ? "misses" : "a twin");
 	if (a->wants & absent)
 		return err_set(e, "analysis '%s' needs %s, which these records do not have", name,
 			       a->wants & absent & WANT_CYCLES	    ? "cycle records"

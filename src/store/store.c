@@ -135,32 +135,12 @@ bool store_commit(struct store *s, struct err *e)
 	return output_commit(output, e);
 }
 
-static bool bring_up_to_date(struct store *s, int version, struct err *e)
-{
-	sqlite3 *memory;
-	if (version == STORE_VERSION)
-		return true;
-	if (sqlite3_open(":memory:", &memory) != SQLITE_OK)
-		return err_set(e, "%s: out of memory", s->path);
-	sqlite3_backup *copy = sqlite3_backup_init(memory, "main", s->db, "main");
-	if (copy) {
-		sqlite3_backup_step(copy, -1);
-		sqlite3_backup_finish(copy);
-	}
-	sqlite3_close(s->db);
-	s->db = memory;
-	for (int v = version; v < STORE_VERSION; v++)
-		if (!exec(s, store_migrations[v], e, "cannot be brought up to date"))
-			return false;
-	return true;
-}
-
 /*
  * A profile may come from anyone. It is opened as a file that never changes: no journal beside it
  * is taken in, nothing is written. Nothing in its schema is trusted, and only what culprit itself
  * would have written there is read (check.c).
  */
-static bool open_hardened(struct store *s, const char *path, struct err *e)
+static void harden(sqlite3 *db)
 {
 	static const struct {
 		int id, value;
@@ -170,6 +150,15 @@ static bool open_hardened(struct store *s, const char *path, struct err *e)
 		       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },    { SQLITE_LIMIT_WORKER_THREADS, 0 } };
 	static const int off[] = { SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
 				   SQLITE_DBCONFIG_ENABLE_VIEW };
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		sqlite3_limit(db, limits[i].id, limits[i].value);
+	for (size_t i = 0; i < ARRAY_LEN(off); i++)
+		sqlite3_db_config(db, off[i], 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+}
+
+static bool open_hardened(struct store *s, const char *path, struct err *e)
+{
 	char *real = realpath(path, NULL);
 	struct stat st;
 	if (!real || access(path, R_OK) || stat(path, &st)) {
@@ -194,12 +183,29 @@ static bool open_hardened(struct store *s, const char *path, struct err *e)
 	free(uri);
 	if (!ok)
 		return sql_err(s, e, "cannot open");
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		sqlite3_limit(s->db, limits[i].id, limits[i].value);
-	for (size_t i = 0; i < ARRAY_LEN(off); i++)
-		sqlite3_db_config(s->db, off[i], 0, NULL);
-	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	harden(s->db);
 	return exec(s, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", e, "cannot open");
+}
+
+static bool bring_up_to_date(struct store *s, int version, struct err *e)
+{
+	sqlite3 *memory;
+	if (version == STORE_VERSION)
+		return true;
+	if (sqlite3_open(":memory:", &memory) != SQLITE_OK)
+		return err_set(e, "%s: out of memory", s->path);
+	sqlite3_backup *copy = sqlite3_backup_init(memory, "main", s->db, "main");
+	if (copy) {
+		sqlite3_backup_step(copy, -1);
+		sqlite3_backup_finish(copy);
+	}
+	sqlite3_close(s->db);
+	s->db = memory;
+	harden(memory);
+	for (int v = version; v < STORE_VERSION; v++)
+		if (!exec(s, store_migrations[v], e, "cannot be brought up to date"))
+			return false;
+	return true;
 }
 
 static bool is_whole(struct store *s, struct err *e)
@@ -227,9 +233,8 @@ struct store *store_open(const char *path, struct err *e)
 	if (ok && version < 1)
 		ok = err_set(e, "%s has no valid format version; it is damaged", path);
 	/* The schema first: checking the rest trusts it. */
-	if (ok && version == STORE_VERSION)
-		ok = store_check_schema(s, e);
-	ok = ok && is_whole(s, e) && bring_up_to_date(s, version, e) && store_check_values(s, e);
+	ok = ok && bring_up_to_date(s, version, e) && store_check_schema(s, e) && is_whole(s, e) &&
+	     store_check_values(s, e);
 	if (!ok) {
 		store_close(s);
 		return NULL;

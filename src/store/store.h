@@ -59,7 +59,7 @@ bool store_done(struct store_rows *r, struct err *e);
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
-#define STORE_VERSION	     1
+#define STORE_VERSION	     2
 extern const char store_schema[]; /* schema.c */
 /* store_migrations[v] turns version v into v + 1; entry 0 is unused. */
 extern const char *const store_migrations[];
