@@ -10,27 +10,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instructions that wait for the cycle record in which they leave. */
+/* Instructions that wait for the cycle record in which they leave, and where all goes. */
 struct waiting {
 	struct rec_inst *insts;
 	size_t count, capacity;
+	struct twin *twin; /* NULL: nobody wants its stamps */
+	bool failed;	   /* the twin has not what the run has */
+	struct err *e;
 };
 
 #define WAITING_MAX ((size_t)2 * CODEC_INSTS_MAX)
 
-static void put_insts(struct emit *out, const struct rec_inst *insts, size_t count)
+/* The twin's stamps go into the same batch: there is room for as many as for instructions. */
+static void put_twin(struct emit *out, struct waiting *w, const struct rec_inst *r)
 {
-	bool squashed = out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
-	for (size_t i = 0; i < count; i++)
-		if (squashed || insts[i].flags & RI_COMMITTED)
-			emit_copy_inst(out, &insts[i]);
+	struct rec_twin stamps;
+	w->failed = w->failed || !twin_find(w->twin, r, &stamps, w->e);
+	if (!w->failed)
+		*emit_twin(out) = stamps;
 }
 
-static void put_alone(struct emit *out, const struct rec_inst *insts, size_t count)
+static void put_insts(struct emit *out, struct waiting *w, const struct rec_inst *insts,
+		      size_t count)
 {
-	for (size_t i = 0; i < count && !out->stop; i++) {
+	bool squashed = out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
+	for (size_t i = 0; i < count; i++) {
+		if (squashed || insts[i].flags & RI_COMMITTED)
+			emit_copy_inst(out, &insts[i]);
+		if (w->twin && insts[i].flags & RI_COMMITTED)
+			put_twin(out, w, &insts[i]);
+	}
+}
+
+static void put_alone(struct emit *out, struct waiting *w, const struct rec_inst *insts,
+		      size_t count)
+{
+	for (size_t i = 0; i < count && !out->stop && !w->failed; i++) {
 		emit_reserve(out, 1);
-		put_insts(out, &insts[i], 1);
+		put_insts(out, w, &insts[i], 1);
 	}
 }
 
@@ -48,7 +65,7 @@ static void put_block(struct emit *out, const struct trace_records *b, struct wa
 		      bool cycles_wanted)
 {
 	size_t at = 0;
-	for (size_t i = 0; i < b->ncycles && !out->stop; i++) {
+	for (size_t i = 0; i < b->ncycles && !out->stop && !w->failed; i++) {
 		const struct rec_cycle *c = &b->cycles[i];
 		size_t from = at;
 		while (at < b->ninsts &&
@@ -56,14 +73,14 @@ static void put_block(struct emit *out, const struct trace_records *b, struct wa
 			at++;
 		size_t n = w->count + at - from;
 		if (unlikely(n > out->max_insts)) {
-			put_alone(out, w->insts, w->count);
-			put_alone(out, b->insts + from, at - from);
+			put_alone(out, w, w->insts, w->count);
+			put_alone(out, w, b->insts + from, at - from);
 			n = 0;
 			emit_reserve(out, 0);
 		} else {
 			emit_reserve(out, n);
-			put_insts(out, w->insts, w->count);
-			put_insts(out, b->insts + from, at - from);
+			put_insts(out, w, w->insts, w->count);
+			put_insts(out, w, b->insts + from, at - from);
 		}
 		w->count = 0;
 		if (cycles_wanted)
@@ -76,7 +93,7 @@ static void put_block(struct emit *out, const struct trace_records *b, struct wa
 bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_options *o,
 		 struct err *e)
 {
-	struct waiting w = { 0 };
+	struct waiting w = { .twin = o && out->wants & WANT_TWIN ? o->twin : NULL, .e = e };
 	bool alone = trace_reader_info(r)->absent & WANT_CYCLES, ok = true;
 	uint64_t insts = 0;
 	for (size_t i = 0; ok && i < trace_reader_blocks(r) && !out->stop; i++) {
@@ -85,9 +102,11 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 		if (!ok)
 			break;
 		if (alone)
-			put_alone(out, b.insts, b.ninsts);
+			put_alone(out, &w, b.insts, b.ninsts);
 		else
 			put_block(out, &b, &w, out->wants & WANT_CYCLES);
+		if (w.failed)
+			break;
 		const struct trace_block *block = trace_reader_block(r, i);
 		/* Those of one block may wait for the next one; more have no cycle to wait for. */
 		if (w.count > WAITING_MAX) {
@@ -102,8 +121,8 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 		if (o && o->progress && !o->progress(o->ctx, insts))
 			break;
 	}
-	if (ok)
-		put_alone(out, w.insts, w.count);
+	if (ok && !w.failed)
+		put_alone(out, &w, w.insts, w.count);
 	free(w.insts);
-	return ok;
+	return ok && !w.failed;
 }
