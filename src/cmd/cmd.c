@@ -11,7 +11,7 @@
 
 #include "util/nearest.h"
 
-extern const struct command cmd_stack, cmd_icost;
+extern const struct command cmd_stack, cmd_icost, cmd_spectrum;
 extern const struct command cmd_sim, cmd_replay, cmd_pipeline, cmd_export, cmd_report, cmd_annotate,
     cmd_accuracy, cmd_diff, cmd_stats, cmd_machines, cmd_list, cmd_help;
 
@@ -26,6 +26,7 @@ const struct command *const command_list[] = {
 	&cmd_accuracy,
 	&cmd_stack,
 	&cmd_icost,
+	&cmd_spectrum,
 	&cmd_diff,
 	&cmd_stats,
 	&cmd_machines,
