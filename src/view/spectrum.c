@@ -26,11 +26,6 @@
 #define GRAPH_ROWS 4
 #define STRONG	   0.05 /* of the adder: such a pair gets a sentence */
 
-static double share_of(double part, double all)
-{
-	return all != 0 ? part / all : 0;
-}
-
 static const char *count_text(int64_t n, char *buf)
 {
 	char digits[32];
@@ -402,21 +397,11 @@ static void add_theory(struct doc *d, const struct spectrum_model *m)
 
 /* ---- loads ---- */
 
-static void place_of(const struct spectrum_load *l, char *text, size_t size)
-{
-	if (l->file && l->line)
-		snprintf(text, size, "%s:%d", model_basename(l->file), l->line);
-	else if (l->function)
-		snprintf(text, size, "%s+0x%" PRIx64, l->function, l->pc - l->function_start);
-	else
-		snprintf(text, size, "0x%" PRIx64, l->pc);
-}
-
 static void add_loads(struct doc *d, const struct spectrum_model *m, const struct view_options *o)
 {
 	static const struct doc_column columns[] = {
-		{ .head = "Misses at", .before = "", .width = -26 },
-		{ .head = "kind", .width = -9 },
+		{ .head = "Misses at", .before = "", .width = -32 },
+		{ .head = "kind", .width = -8 },
 		{ .head = "misses", .width = 10 },
 		{ .head = "net", .format = "%.2f%%", .factor = 100, .width = 8 },
 		{ .head = "even", .format = "%.2f%%", .factor = 100, .width = 8 },
@@ -424,6 +409,7 @@ static void add_loads(struct doc *d, const struct spectrum_model *m, const struc
 		{ .head = "alone", .format = "%.0f%%", .factor = 100, .width = 6 },
 		{ .head = "hidden", .format = "%.0f%%", .factor = 100, .width = 7 },
 		{ .head = "size", .format = "%.1f", .width = 6 },
+		{ .before = "  ", .width = -26, .ragged = true, .colour = TERM_DIM },
 	};
 	struct doc_table *t = NULL;
 
@@ -442,7 +428,7 @@ static void add_loads(struct doc *d, const struct spectrum_model *m, const struc
 					  .limit = (size_t)(o->limit ? o->limit : 10),
 					  .more = true });
 		}
-		place_of(l, place, sizeof(place));
+		spectrum_place(l, place, sizeof(place));
 		snprintf(text, sizeof(text), "  %s", place);
 		doc_row(t);
 		cell_text(t, text);
@@ -454,6 +440,7 @@ static void add_loads(struct doc *d, const struct spectrum_model *m, const struc
 		cell_real(t, share_of((double)l->isolated, n));
 		cell_real(t, share_of((double)l->hidden, n));
 		cell_real(t, share_of((double)l->sizes, n));
+		cell_text(t, o->width >= 120 ? l->disasm : NULL);
 	}
 }
 
@@ -480,8 +467,8 @@ static void add_places(struct doc *d, const struct spectrum_model *m, bool lines
 	const struct doc_column columns[] = {
 		{ .key = lines ? "line" : "function",
 		  .head = lines ? "Lines" : "Functions",
-		  .before = "",
-		  .width = -36 },
+		  .before = "  ",
+		  .width = -34 },
 		{ .key = "misses", .head = "misses", .width = 10 },
 		{ .head = "net", .format = "%.2f%%", .factor = 100, .width = 8 },
 		{ .key = "net" },
@@ -519,9 +506,9 @@ static void add_places(struct doc *d, const struct spectrum_model *m, bool lines
 		char text[300];
 
 		if (lines)
-			snprintf(text, sizeof(text), "  %s:%d", sums[i].name, sums[i].line);
+			snprintf(text, sizeof(text), "%s:%d", sums[i].name, sums[i].line);
 		else
-			snprintf(text, sizeof(text), "  %s", sums[i].name);
+			snprintf(text, sizeof(text), "%s", sums[i].name);
 		doc_row(t);
 		cell_text(t, text);
 		cell_integer(t, (int64_t)sums[i].misses);
@@ -552,6 +539,11 @@ static void add_sentence(struct doc *d, const struct spectrum_model *m,
 			 "the misses at %s wait for those at %s (%.0f%% of %" PRIu64
 			 " in series): prefetch the second",
 			 second, first, 100 * share_of((double)p->serial, (double)n), n);
+	else if (p->overlapped > 3 * p->serial && p->first == p->second)
+		snprintf(text, sizeof(text),
+			 "the misses at %s overlap each other (%.0f%% of %" PRIu64
+			 "): only avoiding most of them saves their latency",
+			 first, 100 * share_of((double)p->overlapped, (double)n), n);
 	else if (p->overlapped > 3 * p->serial)
 		snprintf(text, sizeof(text),
 			 "the misses at %s and %s overlap (%.0f%% of %" PRIu64
@@ -565,12 +557,12 @@ static void add_sentence(struct doc *d, const struct spectrum_model *m,
 static void add_pairs(struct doc *d, const struct spectrum_model *m, const struct view_options *o)
 {
 	static const struct doc_column columns[] = {
-		{ .head = "Pairs", .before = "", .width = -26 },
-		{ .width = -26 },
-		{ .head = "times", .width = 10 },
-		{ .head = "overlapped", .format = "%.0f%%", .factor = 100, .width = 11 },
-		{ .head = "cycles both", .width = 13 },
-		{ .head = "in series", .width = 12 },
+		{ .head = "Pairs", .before = "", .width = -32 },
+		{ .width = -30 },
+		{ .head = "times", .width = 8 },
+		{ .head = "overlap", .format = "%.0f%%", .factor = 100, .width = 7 },
+		{ .head = "both", .width = 10 },
+		{ .head = "serial", .width = 10 },
 	};
 	const size_t limit = (size_t)(o->limit ? o->limit : 10);
 	struct doc_table *t = NULL;
@@ -587,8 +579,8 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 				      &(struct doc_table_options){
 					  .heads = true, .limit = limit, .more = true });
 		}
-		place_of(&m->loads[p->first], first, sizeof(first));
-		place_of(&m->loads[p->second], second, sizeof(second));
+		spectrum_place(&m->loads[p->first], first, sizeof(first));
+		spectrum_place(&m->loads[p->second], second, sizeof(second));
 		snprintf(text, sizeof(text), "  %s", first);
 		doc_row(t);
 		cell_text(t, text);
@@ -604,8 +596,8 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 
 		if (!m->loads[p->first].misses || !m->loads[p->second].misses)
 			continue;
-		place_of(&m->loads[p->first], first, sizeof(first));
-		place_of(&m->loads[p->second], second, sizeof(second));
+		spectrum_place(&m->loads[p->first], first, sizeof(first));
+		spectrum_place(&m->loads[p->second], second, sizeof(second));
 		add_sentence(d, m, p, first, second);
 	}
 }
@@ -625,195 +617,11 @@ static void add_own(struct doc *d, const struct spectrum_model *m,
 		for (size_t k = 0; k < l->nbins; k++)
 			own.clusters += l->bins[k].clusters;
 		range_of(&own, so, &from, &to);
-		place_of(l, place, sizeof(place));
+		spectrum_place(l, place, sizeof(place));
 		doc_heading(d, "%s at %s (%s), by what each added to the lag", l->kind, place,
 			    l->disasm ? l->disasm : "?");
 		add_graph(d, &own, from, to, o->width);
 	}
-}
-
-/* ---- values ---- */
-
-static void put_bins(struct doc *d, const struct spectrum_bin *bins, size_t n)
-{
-	doc_array(d, "histogram");
-	for (size_t i = 0; i < n; i++) {
-		doc_array(d, NULL);
-		doc_integer(d, NULL, bins[i].cycles);
-		doc_integer(d, NULL, (int64_t)bins[i].clusters);
-		doc_close(d);
-	}
-	doc_close(d);
-}
-
-static void put_sizes(struct doc *d, const struct spectrum_model *m)
-{
-	doc_array(d, "sizes");
-	for (size_t i = 0; i < m->nsizes; i++) {
-		const struct spectrum_size *z = &m->sizes[i];
-
-		doc_object(d, NULL);
-		doc_integer(d, "size", (int64_t)z->size);
-		doc_integer(d, "clusters", (int64_t)z->clusters);
-		doc_integer(d, "misses", (int64_t)z->misses);
-		doc_integer(d, "cost", z->cost);
-		doc_integer(d, "net", z->net);
-		if (z->size >= 1 && z->size <= SPECTRUM_LARGEST) {
-			const struct spectrogram *g = &m->grams[z->size - 1];
-
-			doc_array(d, "peaks");
-			for (size_t k = 0; k < g->npeaks; k++) {
-				const struct spectrum_peak *p = &g->peaks[k];
-
-				doc_object(d, NULL);
-				doc_integer(d, "at", p->sum);
-				doc_text(d, "sum", p->name);
-				doc_real(d, "area",
-					 share_of((double)p->clusters, (double)g->clusters));
-				doc_integer(d, "median", p->median);
-				doc_integer(d, "shift", p->median - p->sum);
-				doc_integer(d, "low", p->low);
-				doc_integer(d, "high", p->high);
-				doc_close(d);
-			}
-			doc_close(d);
-			put_bins(d, g->bins, g->nbins);
-		}
-		doc_close(d);
-	}
-	doc_close(d);
-}
-
-static void put_theory(struct doc *d, const struct spectrum_model *m)
-{
-	doc_array(d, "patterns");
-	for (size_t i = 0; i < m->npatterns; i++) {
-		const struct spectrum_pattern *p = &m->patterns[i];
-
-		doc_object(d, NULL);
-		doc_text(d, "pattern", p->text);
-		doc_integer(d, "clusters", (int64_t)p->clusters);
-		doc_real(d, "observed", share_of((double)p->clusters, (double)p->of));
-		if (p->predicted >= 0)
-			doc_real(d, "predicted", p->predicted);
-		doc_close(d);
-	}
-	doc_close(d);
-	doc_array(d, "overlaps");
-	for (size_t i = 0; i < m->npatterns; i++) {
-		const struct spectrum_pattern *p = &m->patterns[i];
-
-		if (p->size != 2 || !p->clusters)
-			continue;
-		doc_object(d, NULL);
-		doc_text(d, "pattern", p->text);
-		doc_real(d, "overlap", share_of((double)p->overlapped, (double)p->clusters));
-		doc_real(d, "zero", share_of((double)p->zero, (double)p->overlapped));
-		doc_close(d);
-	}
-	doc_close(d);
-	doc_array(d, "predicted");
-	for (size_t i = 0; i < SPECTRUM_LARGEST; i++)
-		for (size_t k = 0; k < m->grams[i].npredicted; k++) {
-			doc_object(d, NULL);
-			doc_integer(d, "size", m->grams[i].size);
-			doc_integer(d, "at", m->grams[i].predicted[k].cycles);
-			doc_real(d, "area", m->grams[i].predicted[k].share);
-			doc_close(d);
-		}
-	doc_close(d);
-	doc_array(d, "ks");
-	for (size_t k = 2; k < SPECTRUM_LARGEST; k++)
-		if (m->ks[k] >= 0) {
-			doc_object(d, NULL);
-			doc_integer(d, "size", (int64_t)k);
-			doc_real(d, "ks", m->ks[k]);
-			doc_close(d);
-		}
-	doc_close(d);
-}
-
-static void put_load(struct doc *d, const struct spectrum_model *m, const struct spectrum_load *l)
-{
-	char place[80], pc[24];
-
-	place_of(l, place, sizeof(place));
-	snprintf(pc, sizeof(pc), "0x%" PRIx64, l->pc);
-	doc_object(d, NULL);
-	doc_text(d, "pc", pc);
-	doc_text(d, "place", place);
-	doc_text(d, "kind", l->kind);
-	if (l->function)
-		doc_text(d, "function", l->function);
-	if (l->disasm)
-		doc_text(d, "disasm", l->disasm);
-	doc_integer(d, "misses", (int64_t)l->misses);
-	doc_object(d, "levels");
-	for (size_t k = 0; k < m->nlevels; k++)
-		doc_integer(d, m->levels[k].name, (int64_t)l->level[k]);
-	doc_close(d);
-	doc_integer(d, "net", l->exposed);
-	doc_integer(d, "even", l->even);
-	doc_integer(d, "wrong_path", (int64_t)l->wrong);
-	doc_integer(d, "isolated", (int64_t)l->isolated);
-	doc_integer(d, "hidden", (int64_t)l->hidden);
-	doc_real(d, "cluster_size", share_of((double)l->sizes, (double)l->misses));
-	if (l->nbins)
-		put_bins(d, l->bins, l->nbins);
-	doc_close(d);
-}
-
-static void put_who(struct doc *d, const struct spectrum_model *m)
-{
-	doc_array(d, "loads");
-	for (size_t i = 0; i < m->nloads; i++)
-		if (m->loads[i].misses)
-			put_load(d, m, &m->loads[i]);
-	doc_close(d);
-	doc_array(d, "pairs");
-	for (size_t i = 0; i < m->npairs; i++) {
-		const struct spectrum_pair *p = &m->pairs[i];
-		char first[80], second[80];
-
-		if (!m->loads[p->first].misses || !m->loads[p->second].misses)
-			continue;
-		place_of(&m->loads[p->first], first, sizeof(first));
-		place_of(&m->loads[p->second], second, sizeof(second));
-		doc_object(d, NULL);
-		doc_text(d, "first", first);
-		doc_text(d, "second", second);
-		doc_integer(d, "overlapped", (int64_t)p->overlapped);
-		doc_integer(d, "serial", (int64_t)p->serial);
-		doc_integer(d, "overlapped_cycles", (int64_t)p->overlapped_cycles);
-		doc_integer(d, "serial_cycles", (int64_t)p->serial_cycles);
-		doc_close(d);
-	}
-	doc_close(d);
-}
-
-static void put_values(struct doc *d, const struct spectrum_model *m)
-{
-	doc_integer(d, "cycles", m->cycles);
-	doc_integer(d, "twin_cycles", m->twin_cycles);
-	doc_integer(d, "adder", m->adder);
-	doc_integer(d, "cost", m->cost);
-	doc_integer(d, "net", m->net);
-	doc_integer(d, "drift", m->drift);
-	doc_integer(d, "head", m->head);
-	doc_integer(d, "tail", m->tail);
-	doc_integer(d, "misses", (int64_t)m->misses);
-	doc_integer(d, "clusters", (int64_t)m->clusters);
-	doc_integer(d, "cut_misses", (int64_t)m->cut_misses);
-	doc_integer(d, "largest", (int64_t)m->largest);
-	if (m->nlevels)
-		doc_real(d, "p", m->levels[m->nlevels - 1].share);
-	if (m->fitted)
-		doc_real(d, "a", m->a);
-	else
-		doc_null(d, "a");
-	put_sizes(d, m);
-	put_theory(d, m);
-	put_who(d, m);
 }
 
 /* CSV: the histograms that are shown. */
@@ -879,15 +687,15 @@ static bool check_asked(const struct spectrum_model *m, const struct spectrum_op
 
 	if (!so->size && !so->pattern && !so->kind)
 		return true;
-	for (size_t i = 0; i < SPECTRUM_LARGEST; i++)
-		found += is_shown(&m->grams[i], so) ? m->grams[i].clusters : 0;
-	if (found || (!m->misses && !so->pattern && !so->kind))
-		return true;
 	if (so->size && so->pattern && strlen(so->pattern) != so->size)
 		return err_set(e,
 			       "--pattern %s is of clusters of %zu misses, not of %" PRIu64
 			       "; leave --size out",
 			       so->pattern, strlen(so->pattern), so->size);
+	for (size_t i = 0; i < SPECTRUM_LARGEST; i++)
+		found += is_shown(&m->grams[i], so) ? m->grams[i].clusters : 0;
+	if (found || (!m->misses && !so->pattern && !so->kind))
+		return true;
 	return err_set(e,
 		       "the run has no such cluster (%s%s%s%s%s); without --size, --pattern and "
 		       "--kind all are shown",
@@ -907,7 +715,7 @@ static void add_all(struct doc *d, const struct spectrum_model *m, const struct 
 	doc_line(d, model_basename(m->program), " on %s: %s instructions in %s cycles%s",
 		 m->machine, term_count(m->instructions, insts), count_text(m->cycles, cycles),
 		 so->right ? "; misses of the right path alone" : "");
-	put_values(d, m);
+	spectrum_values(d, m);
 	add_law(d, m);
 	if (m->misses || m->cut_misses) {
 		add_misses(d, m);

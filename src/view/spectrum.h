@@ -4,6 +4,7 @@
 #define VIEW_SPECTRUM_H
 
 #include "store/store.h"
+#include "view/doc.h"
 #include "view/view.h"
 
 #define SPECTRUM_SHOWN	 4 /* sizes without --size */
@@ -124,6 +125,17 @@ struct spectrum_model {
 bool spectrum_read(struct store *s, const struct spectrum_options *so, struct spectrum_model *m,
 		   struct err *e);
 void spectrum_free(struct spectrum_model *m);
+/* Where a load is, for people: "file.c:88 @105ee", "main+0x12" or an address. */
+void spectrum_place(const struct spectrum_load *l, char *text, size_t size_bytes);
+
+static inline double share_of(double part, double all)
+{
+	return all != 0 ? part / all : 0;
+}
+
+/* ---- spectrum_values.c ---- */
+
+void spectrum_values(struct doc *d, const struct spectrum_model *m);
 
 /* ---- spectrum_svg.c ---- */
 

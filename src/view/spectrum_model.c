@@ -328,6 +328,17 @@ static bool read_pairs(struct store *s, int64_t clustering, struct spectrum_mode
 	return store_done(&r, e);
 }
 
+/* The address tells loads of one line apart. */
+void spectrum_place(const struct spectrum_load *l, char *text, size_t size)
+{
+	if (l->file && l->line)
+		snprintf(text, size, "%s:%d @%" PRIx64, model_basename(l->file), l->line, l->pc);
+	else if (l->function)
+		snprintf(text, size, "%s+0x%" PRIx64, l->function, l->pc - l->function_start);
+	else
+		snprintf(text, size, "0x%" PRIx64, l->pc);
+}
+
 /* ---- which load --load means ---- */
 
 static bool is_load(const struct spectrum_load *l, const char *name)

@@ -128,7 +128,8 @@ static void draw_panel(FILE *f, const struct picture *p, const struct spectrogra
 		fprintf(f,
 			"<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" text-anchor=\"middle\" "
 			"fill=\"#555\">",
-			svg_x(&r, (double)k->sum), top - 2 - 11.0 * (double)(i % 2));
+			fmax(svg_x(&r, (double)k->sum), LEFT + 18),
+			top - 2 - 11.0 * (double)(i % 2));
 		svg_text(f, k->name);
 		fprintf(f, " %.0f%%</text>\n", share(g, k->clusters));
 	}

@@ -134,7 +134,7 @@ static void put_peaks(struct out *o, int64_t measure, unsigned size, const char 
 		for (; at < count && theory_nearest(sums, nsums, bins[at].cycles) == peak; at++)
 			all += bins[at].count;
 		theory_sum_name(&sums[peak], s->latency, s->nlevels, name, sizeof(name));
-		PUT(o, "spectrum_peak", "iiississiiii", o->clustering, measure, (int64_t)size, kind,
+		PUT(o, "spectrum_peak", "iiissisiiii", o->clustering, measure, (int64_t)size, kind,
 		    pattern, (int64_t)sums[peak].cycles, name, (int64_t)all,
 		    percentile(bins + from, at - from, all, 0.5),
 		    percentile(bins + from, at - from, all, 0.1),
