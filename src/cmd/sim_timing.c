@@ -88,6 +88,7 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 		} while (status == CORE_RUNNING && !sim_stop_signal() &&
 			 !(run->emit && run->emit->stop));
 	}
+	core_cut(c);
 	run->host_seconds = host_now() - run->first_second;
 	run->insts = core_stats(c)->insts - run->first_inst;
 	run->cycles = core_stats(c)->cycles - run->first_cycle;

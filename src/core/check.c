@@ -15,18 +15,20 @@ void core_dump(const struct core *c, FILE *f)
 	fprintf(f,
 		"fetch: %s at %#" PRIx64 "%s, not before %" PRIu64 ", packets %u, buffered %" PRIu64
 		"\n",
-		states[c->fetch_state], c->fetch_pc, c->wrong ? " (wrong path)" : "", c->fetch_time,
-		c->packets_used, c->buffered);
+		states[c->front.state], c->front.pc, c->front.wrong ? " (wrong path)" : "",
+		c->front.time, c->front.packets_used, c->front.buffered);
 	fprintf(f,
 		"queues %u %u %u ready %u %u %u, int %u fp %u, loads %u, branches %u, serial %d\n",
-		c->iq_used[0], c->iq_used[1], c->iq_used[2], c->nready[0], c->nready[1],
-		c->nready[2], c->int_used, c->fp_used, c->lq_used, c->branches_used, c->serial);
+		c->win.iq_used[0], c->win.iq_used[1], c->win.iq_used[2], c->win.nready[0],
+		c->win.nready[1], c->win.nready[2], c->win.int_used, c->win.fp_used, c->lsu.lq_used,
+		c->win.branches_used, c->win.serial);
 	fprintf(f,
 		"stores: head %" PRIu64 " next %" PRIu64 " commit %" PRIu64 " tail %" PRIu64
 		" complete %u drain not before %" PRIu64 "\n",
-		c->sq_head, c->sq_next, c->sq_commit, c->sq_tail, c->sq_complete, c->drain_time);
+		c->lsu.sq_head, c->lsu.sq_next, c->lsu.sq_commit, c->lsu.sq_tail,
+		c->lsu.sq_complete, c->lsu.drain_time);
 	fprintf(f, "memory: next event %" PRIu64 ", retrying %d at %" PRIu64 "\n",
-		memsys_next_event(c->mem), c->retrying, c->retry_time);
+		memsys_next_event(c->mem), c->lsu.retrying, c->lsu.retry_time);
 	for (uint64_t po = c->head; po < c->tail && po < c->head + 16; po++) {
 		const struct inflight *e = at(c, po);
 		char text[96];
@@ -46,7 +48,7 @@ void core_check(const struct core *c)
 
 	assert(c->head <= c->disp && c->disp <= c->tail &&
 	       c->tail - c->head <= (uint64_t)c->mask + 1);
-	assert(c->disp - c->head <= c->rob_size);
+	assert(c->disp - c->head <= c->win.rob_size);
 	for (uint64_t po = c->head; po < c->disp; po++) {
 		const struct inflight *e = at(c, po);
 
@@ -63,7 +65,7 @@ void core_check(const struct core *c)
 		assert(!(e->state & ST_ISSUED) || (e->state & ST_DONE) ||
 		       (e->state & (ST_EVENT | ST_MEM | ST_WAIT_STORE | ST_ADDR)) ||
 		       is_ready(c, slot_of(c, po), e->queue) ||
-		       (c->retry[slot_of(c, po) / 64] >> (slot_of(c, po) & 63) & 1));
+		       (c->lsu.retry[slot_of(c, po) / 64] >> (slot_of(c, po) & 63) & 1));
 		if (po > c->head && !(e->state & ST_WRONG) && !(at(c, po - 1)->state & ST_WRONG))
 			assert(((at(c, po - 1)->next_pc ^ e->u->pc) << (64 - REC_PC_BITS)) == 0);
 	}
@@ -71,16 +73,16 @@ void core_check(const struct core *c)
 		uint32_t n = 0;
 
 		for (uint32_t w = 0; w <= c->mask / 64; w++)
-			n += (uint32_t)__builtin_popcountll(c->ready[q][w]);
-		assert(n == c->nready[q]);
+			n += (uint32_t)__builtin_popcountll(c->win.ready[q][w]);
+		assert(n == c->win.nready[q]);
 		(void)n;
-		assert(iq[q] == c->iq_used[q] && iq[q] <= c->iq_size[q]);
+		assert(iq[q] == c->win.iq_used[q] && iq[q] <= c->win.iq_size[q]);
 	}
-	assert(ints == c->int_used && ints <= c->int_size && fps == c->fp_used &&
-	       fps <= c->fp_size);
-	assert(loads == c->lq_used && loads <= c->lq_size);
-	assert(stores == c->sq_tail - c->sq_commit && c->sq_head <= c->sq_next &&
-	       c->sq_next <= c->sq_commit && c->sq_commit <= c->sq_tail);
-	assert(branches == c->branches_used && serial == c->serial);
+	assert(ints == c->win.int_used && ints <= c->win.int_size && fps == c->win.fp_used &&
+	       fps <= c->win.fp_size);
+	assert(loads == c->lsu.lq_used && loads <= c->lsu.lq_size);
+	assert(stores == c->lsu.sq_tail - c->lsu.sq_commit && c->lsu.sq_head <= c->lsu.sq_next &&
+	       c->lsu.sq_next <= c->lsu.sq_commit && c->lsu.sq_commit <= c->lsu.sq_tail);
+	assert(branches == c->win.branches_used && serial == c->win.serial);
 	(void)ints, (void)fps, (void)loads, (void)stores, (void)branches, (void)serial;
 }

@@ -15,7 +15,7 @@ static void commit_exception(struct core *c, struct inflight *e)
 {
 	const struct uop *u = e->u;
 
-	c->rec_flags |= RC_HEAD_DONE;
+	c->rec.flags |= RC_HEAD_DONE;
 	e->flags |= RI_FLUSHES;
 	if (e->state & ST_FAULT) {
 		e->psv |= PSV_FL_EX;
@@ -27,11 +27,11 @@ static void commit_exception(struct core *c, struct inflight *e)
 	} else {
 		e->psv |= PSV_FL_MO;
 		c->stats.violations++;
-		if (c->wait_table)
-			c->wait_table[hash_u64(u->pc) & (c->cfg.wait_entries - 1)] = 1;
+		if (c->lsu.wait_table)
+			c->lsu.wait_table[hash_u64(u->pc) & (c->cfg.wait_entries - 1)] = 1;
 		squash_flush(c, c->head, u->pc, FLUSH_ORDER, c->head, u->pc, 0);
 	}
-	c->nevents++;
+	c->did.events++;
 }
 
 static void commit_control(struct core *c, const struct inflight *e, uint32_t slot)
@@ -42,14 +42,14 @@ static void commit_control(struct core *c, const struct inflight *e, uint32_t sl
 	c->stats.controls++;
 	c->stats.branches += e->cls == CLASS_BRANCH;
 	c->stats.mispredicts += !!(e->state & ST_MISPREDICT);
-	bpred_commit(c->bpred, u->pc, &u->in, &c->preds[slot], taken, e->next_pc);
+	bpred_commit(c->bpred, u->pc, &u->in, &c->front.preds[slot], taken, e->next_pc);
 }
 
 /* A trap has committed: the kernel's time passes, then fetch goes on where the guest did. */
 static void commit_trap(struct core *c, const struct inflight *e, uint64_t po)
 {
 	c->stats.exceptions++;
-	if (c->ended && po + 1 == c->stream_end)
+	if (c->front.ended && po + 1 == c->front.stream_end)
 		return;
 	note_flush(c, FLUSH_EXCEPTION, po, e->u->pc);
 	fetch_redirect(c, e->next_pc, false, c->now + c->cfg.syscall_cycles + c->cfg.fetch_flush,
@@ -58,7 +58,7 @@ static void commit_trap(struct core *c, const struct inflight *e, uint64_t po)
 
 void commit_stage(struct core *c)
 {
-	while (c->ncommit < c->commit_width && c->head < c->disp) {
+	while (c->did.commits < c->win.commit_width && c->head < c->disp) {
 		uint32_t slot = slot_of(c, c->head);
 		struct inflight *e = &c->ring[slot];
 		const struct uop *u = e->u;
@@ -66,7 +66,7 @@ void commit_stage(struct core *c)
 		if (!(e->state & ST_DONE))
 			break;
 		if (unlikely(e->state & (ST_FAULT | ST_VIOLATION))) {
-			if (!c->ncommit)
+			if (!c->did.commits)
 				commit_exception(c, e);
 			break;
 		}
@@ -85,38 +85,38 @@ void commit_stage(struct core *c)
 		}
 		if (e->dst) {
 			if (e->uflags & UOP_FP_DST)
-				c->fp_used--;
+				c->win.fp_used--;
 			else
-				c->int_used--;
+				c->win.int_used--;
 		}
 		if (e->uflags & UOP_LOAD) {
-			c->lq_used--;
+			c->lsu.lq_used--;
 			c->stats.loads++;
 		}
 		if (e->uflags & UOP_STORE) {
-			c->sq_commit++;
+			c->lsu.sq_commit++;
 			c->stats.stores++;
 		}
 		if (e->uflags & UOP_CTRL)
 			commit_control(c, e, slot);
 		if (e->flags & RI_FETCH_HEAD)
-			c->packets_used--;
+			c->front.packets_used--;
 		if (e->uflags & UOP_SERIAL)
-			c->serial = false;
+			c->win.serial = false;
 		c->head++;
-		c->ncommit++;
+		c->did.commits++;
 		if (unlikely(e->state & ST_TRAP)) {
 			commit_trap(c, e, c->head - 1);
 			break;
 		}
 		if (unlikely(e->uflags & UOP_FLUSH)) {
 			c->stats.serial_flushes++;
-			if (c->record_insts)
+			if (c->rec.insts)
 				record_commits(c); /* ahead of what is squashed */
 			squash_flush(c, c->head, e->next_pc, FLUSH_CSR, c->head - 1, u->pc, 0);
 			return;
 		}
 	}
-	if (c->record_insts && c->ncommit)
+	if (c->rec.insts && c->did.commits)
 		record_commits(c);
 }

@@ -15,7 +15,7 @@ uint64_t wheel_next(const struct core *c)
 {
 	uint32_t from = (uint32_t)(c->now + 1) & (WHEEL_SIZE - 1);
 	uint32_t w = from / 64;
-	uint64_t bits = c->wheel_used[w] & ~0ull << (from & 63);
+	uint64_t bits = c->win.wheel_used[w] & ~0ull << (from & 63);
 
 	for (uint32_t i = 0; i <= WHEEL_SIZE / 64; i++) {
 		if (bits) {
@@ -24,7 +24,7 @@ uint64_t wheel_next(const struct core *c)
 			return c->now + 1 + ((b - from) & (WHEEL_SIZE - 1));
 		}
 		w = (w + 1) % (WHEEL_SIZE / 64);
-		bits = c->wheel_used[w];
+		bits = c->win.wheel_used[w];
 	}
 	return NEVER;
 }
@@ -35,8 +35,8 @@ static void become_ready(struct core *c, uint32_t slot)
 
 	e->state |= ST_READY;
 	ready_set(c, slot, e->queue);
-	if (c->notes)
-		c->notes[slot].ready = (uint32_t)(c->now - e->fetch);
+	if (c->rec.notes)
+		c->rec.notes[slot].ready = (uint32_t)(c->now - e->fetch);
 }
 
 static void wake_dependents(struct core *c, struct inflight *e)
@@ -69,7 +69,7 @@ static void resolve(struct core *c, uint32_t slot)
 
 	if (e->uflags & UOP_TAGGED) {
 		e->state |= ST_RESOLVED;
-		c->branches_used--;
+		c->win.branches_used--;
 	}
 	if (likely(!(e->state & ST_MISPREDICT)))
 		return;
@@ -77,7 +77,8 @@ static void resolve(struct core *c, uint32_t slot)
 	uint64_t po = po_of(c, slot);
 
 	squash_from(c, po + 1);
-	bpred_repair(c->bpred, u->pc, &u->in, &c->preds[slot], !!(e->flags & RI_TAKEN), e->next_pc);
+	bpred_repair(c->bpred, u->pc, &u->in, &c->front.preds[slot], !!(e->flags & RI_TAKEN),
+		     e->next_pc);
 	if (!(e->state & ST_WRONG))
 		note_flush(c, FLUSH_MISPREDICT, po, u->pc);
 	fetch_redirect(c, e->next_pc, e->state & ST_WRONG, c->now + c->cfg.fetch_redirect,
@@ -89,18 +90,18 @@ void complete_now(struct core *c, uint32_t slot)
 	struct inflight *e = &c->ring[slot];
 
 	e->state |= ST_DONE;
-	if (c->notes)
-		c->notes[slot].complete = (uint32_t)(c->now - e->fetch);
+	if (c->rec.notes)
+		c->rec.notes[slot].complete = (uint32_t)(c->now - e->fetch);
 	if (e->uflags & UOP_STORE) {
 		if (e->uflags & UOP_ATOMIC) {
 			e->state |= ST_ADDR | ST_DATA;
 			lsu_store_address(c, slot);
 			lsu_store_data(c, slot);
 		}
-		c->sq_complete++;
+		c->lsu.sq_complete++;
 	}
 	if (unlikely(c->cfg.wakeup && !(e->uflags & (UOP_LOAD | UOP_STORE)) && e->latency))
-		wheel_put(c, slot, EVENT_WAKE, c->now + c->cfg.wakeup);
+		wheel_put(c, slot, WHEEL_WAKE, c->now + c->cfg.wakeup);
 	else
 		wake_dependents(c, e);
 	if (e->uflags & UOP_CTRL)
@@ -121,34 +122,34 @@ void complete_stage(struct core *c)
 	uint32_t b = (uint32_t)c->now & (WHEEL_SIZE - 1);
 	uint32_t slot;
 
-	c->wheel_open = false;
+	c->win.wheel_open = false;
 	if (memsys_next_event(c->mem) <= c->now) {
 		memsys_advance(c->mem, c->now);
-		c->nevents++;
+		c->did.events++;
 	}
-	if (unlikely(c->retrying && c->retry_time <= c->now))
+	if (unlikely(c->lsu.retrying && c->lsu.retry_time <= c->now))
 		lsu_retry(c);
 	/* From the head every time: a squash may take any of the others out. */
-	while ((slot = c->wheel[b]) != SLOT_NONE) {
+	while ((slot = c->win.wheel[b]) != SLOT_NONE) {
 		struct inflight *e = &c->ring[slot];
 
 		wheel_remove(c, e);
-		c->nevents++;
+		c->did.events++;
 		if (unlikely(e->ev_time > c->now)) {
 			wheel_put(c, slot, e->event, e->ev_time);
 			continue;
 		}
-		switch ((enum event_kind)e->event) {
-		case EVENT_COMPLETE:
+		switch ((enum wheel_event)e->event) {
+		case WHEEL_COMPLETE:
 			complete_now(c, slot);
 			break;
-		case EVENT_WAKE:
+		case WHEEL_WAKE:
 			wake_dependents(c, e);
 			break;
-		case EVENT_ADDR:
+		case WHEEL_ADDR:
 			complete_store_address(c, slot);
 			break;
 		}
 	}
-	c->wheel_open = true;
+	c->win.wheel_open = true;
 }

@@ -34,62 +34,62 @@ static void set_sizes(struct core *c)
 	uint32_t factor = c->ideal & IDEAL_WIN ? IDEAL_WIN_FACTOR : 1;
 	bool bw = c->ideal & IDEAL_BW;
 
-	c->rob_size = times(cfg->rob, factor);
-	c->lq_size = times(cfg->load_queue, factor);
-	c->sq_size = times(cfg->store_queue, c->ideal & IDEAL_SQ ? IDEAL_WIN_FACTOR : factor);
-	c->shared_size = cfg->shared_queue ? times(cfg->shared_queue, factor) : UINT32_MAX;
-	c->int_size = times(cfg->int_regs - 32, factor);
-	c->fp_size = times(cfg->fp_regs - 32, factor);
-	c->branches_size = times(cfg->branches, factor);
-	c->packets_size = times(cfg->fetch_targets, factor);
+	c->win.rob_size = times(cfg->rob, factor);
+	c->lsu.lq_size = times(cfg->load_queue, factor);
+	c->lsu.sq_size = times(cfg->store_queue, c->ideal & IDEAL_SQ ? IDEAL_WIN_FACTOR : factor);
+	c->lsu.shared_size = cfg->shared_queue ? times(cfg->shared_queue, factor) : UINT32_MAX;
+	c->win.int_size = times(cfg->int_regs - 32, factor);
+	c->win.fp_size = times(cfg->fp_regs - 32, factor);
+	c->win.branches_size = times(cfg->branches, factor);
+	c->front.packets_size = times(cfg->fetch_targets, factor);
 	if (cfg->unified) {
-		c->iq_size[0] = times(cfg->unified_queue, factor);
-		c->iq_width[0] = cfg->issue_width;
+		c->win.iq_size[0] = times(cfg->unified_queue, factor);
+		c->win.iq_width[0] = cfg->issue_width;
 	} else {
-		c->iq_size[0] = times(cfg->int_queue, factor);
-		c->iq_size[1] = times(cfg->mem_queue, factor);
-		c->iq_size[2] = times(cfg->fp_queue, factor);
-		c->iq_width[0] = cfg->int_issue;
-		c->iq_width[1] = cfg->mem_issue;
-		c->iq_width[2] = cfg->fp_issue;
+		c->win.iq_size[0] = times(cfg->int_queue, factor);
+		c->win.iq_size[1] = times(cfg->mem_queue, factor);
+		c->win.iq_size[2] = times(cfg->fp_queue, factor);
+		c->win.iq_width[0] = cfg->int_issue;
+		c->win.iq_width[1] = cfg->mem_issue;
+		c->win.iq_width[2] = cfg->fp_issue;
 	}
-	c->fetch_width = cfg->fetch_width;
-	c->fetch_taken = cfg->fetch_taken;
-	c->fetch_block_mask = cfg->fetch_block_bytes - 1;
-	c->fetch_buffer = cfg->fetch_buffer;
-	c->decode_width = cfg->dispatch_width && cfg->dispatch_width < cfg->decode_width
-			      ? cfg->dispatch_width
-			      : cfg->decode_width;
-	c->issue_width = cfg->issue_width;
-	c->commit_width = cfg->commit_width;
-	c->store_ports = cfg->store_ports;
+	c->front.width = cfg->fetch_width;
+	c->front.taken_max = cfg->fetch_taken;
+	c->front.block_mask = cfg->fetch_block_bytes - 1;
+	c->front.buffer = cfg->fetch_buffer;
+	c->win.dispatch_width = cfg->dispatch_width && cfg->dispatch_width < cfg->decode_width
+				    ? cfg->dispatch_width
+				    : cfg->decode_width;
+	c->win.issue_width = cfg->issue_width;
+	c->win.commit_width = cfg->commit_width;
+	c->lsu.store_ports = cfg->store_ports;
 	if (bw) {
-		c->fetch_width = c->decode_width = c->commit_width = IDEAL_BW_WIDTH;
-		c->fetch_taken = IDEAL_BW_WIDTH;
-		c->fetch_through = true;
-		c->fetch_buffer =
+		c->front.width = c->win.dispatch_width = c->win.commit_width = IDEAL_BW_WIDTH;
+		c->front.taken_max = IDEAL_BW_WIDTH;
+		c->front.through = true;
+		c->front.buffer =
 		    cfg->fetch_buffer < 2 * IDEAL_BW_WIDTH ? 2 * IDEAL_BW_WIDTH : cfg->fetch_buffer;
-		c->packets_size = UINT32_MAX;
-		c->store_ports = IDEAL_BW_WIDTH;
-		c->issue_width = UINT32_MAX;
+		c->front.packets_size = UINT32_MAX;
+		c->lsu.store_ports = IDEAL_BW_WIDTH;
+		c->win.issue_width = UINT32_MAX;
 		for (unsigned q = 0; q < QUEUES; q++)
-			c->iq_width[q] = UINT32_MAX;
+			c->win.iq_width[q] = UINT32_MAX;
 	}
-	c->depth = cfg->fetch_depth + cfg->decode_depth;
-	c->decode_stages = cfg->decode_depth * c->decode_width;
+	c->front.depth = cfg->fetch_depth + cfg->decode_depth;
+	c->front.decode_stages = cfg->decode_depth * c->win.dispatch_width;
 	for (unsigned i = 0; i < UNIT_COUNT; i++) {
-		c->unit_count[i] = (uint8_t)cfg->unit[i].count;
-		c->unit_pipelined[i] = (uint8_t)cfg->unit[i].pipelined;
+		c->win.unit_count[i] = (uint8_t)cfg->unit[i].count;
+		c->win.unit_pipelined[i] = (uint8_t)cfg->unit[i].pipelined;
 	}
-	c->unit_pipelined[UNIT_LOAD] = c->unit_pipelined[UNIT_STORE] = 1;
+	c->win.unit_pipelined[UNIT_LOAD] = c->win.unit_pipelined[UNIT_STORE] = 1;
 }
 
 static void allocate(struct core *c)
 {
 	/* What can be in flight; and an instruction that has committed may still have to wake
 	 * others. */
-	uint64_t need = (uint64_t)c->rob_size + c->fetch_buffer + c->decode_stages +
-			(uint64_t)c->fetch_width * (c->cfg.fetch_depth + 1 + 2 * c->cfg.wakeup);
+	uint64_t need = (uint64_t)c->win.rob_size + c->front.buffer + c->front.decode_stages +
+			(uint64_t)c->front.width * (c->cfg.fetch_depth + 1 + 2 * c->cfg.wakeup);
 	uint32_t size = power_of_two_above(need);
 
 	assert(size <= RING_MAX);
@@ -99,27 +99,70 @@ static void allocate(struct core *c)
 	if (!c->ring)
 		die("out of memory");
 	memset(c->ring, 0, size * sizeof(*c->ring));
-	c->memops = x_calloc(size, sizeof(*c->memops));
-	c->steps = x_calloc(size, sizeof(*c->steps));
-	c->preds = x_calloc(size, sizeof(*c->preds));
-	c->overlay = x_calloc((size_t)size + 1, sizeof(*c->overlay));
+	c->lsu.memops = x_calloc(size, sizeof(*c->lsu.memops));
+	c->front.steps = x_calloc(size, sizeof(*c->front.steps));
+	c->front.preds = x_calloc(size, sizeof(*c->front.preds));
+	c->front.overlay = x_calloc((size_t)size + 1, sizeof(*c->front.overlay));
 	for (unsigned q = 0; q < QUEUES; q++)
-		c->ready[q] = x_calloc(size / 64, sizeof(uint64_t));
-	c->slot_kind = x_calloc(size, 1);
-	c->retry = x_calloc(size / 64, sizeof(uint64_t));
-	c->order_wait = x_calloc(size / 64, sizeof(uint64_t));
+		c->win.ready[q] = x_calloc(size / 64, sizeof(uint64_t));
+	c->win.slot_kind = x_calloc(size, 1);
+	c->lsu.retry = x_calloc(size / 64, sizeof(uint64_t));
+	c->lsu.order_wait = x_calloc(size / 64, sizeof(uint64_t));
 
 	/* An idealised store may exceed sq_size; the ring of stores is then the limit. */
 	uint32_t stores = power_of_two_above(
-	    (uint64_t)c->sq_size * (c->cfg.nideal_pcs ? IDEAL_WIN_FACTOR : 1) + 1);
-	c->sq_mask = stores - 1;
-	c->stores = x_calloc(stores, sizeof(*c->stores));
+	    (uint64_t)c->lsu.sq_size * (c->cfg.nideal_pcs ? IDEAL_WIN_FACTOR : 1) + 1);
+	c->lsu.sq_mask = stores - 1;
+	c->lsu.stores = x_calloc(stores, sizeof(*c->lsu.stores));
 	if (c->cfg.wait_entries)
-		c->wait_table = x_calloc(c->cfg.wait_entries, 1);
+		c->lsu.wait_table = x_calloc(c->cfg.wait_entries, 1);
 	if (c->cfg.page_faults)
-		c->touched = x_calloc(GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES / 64, sizeof(uint64_t));
+		c->lsu.touched =
+		    x_calloc(GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES / 64, sizeof(uint64_t));
 	for (uint32_t i = 0; i < size; i++)
 		c->ring[i].dep_head = SLOT_NONE;
+}
+
+/* The memory system has answered a request that it had to think about. */
+static void memory_done(void *ctx, uint64_t token, const struct mem_result *r)
+{
+	struct core *c = ctx;
+
+	switch (token & TOKEN_KIND) {
+	case TOKEN_LOAD:
+		lsu_load_done(c, token, r);
+		break;
+	case TOKEN_STORE:
+		lsu_store_done(c, token & ~TOKEN_KIND);
+		break;
+	case TOKEN_FETCH:
+		fetch_done(c, token, r);
+		break;
+	default: /* TOKEN_HINT: nobody waits */
+		break;
+	}
+}
+
+/* L1 caches (bits by enum mem_cache) that refused a request take one again. */
+static void memory_wake(void *ctx, uint32_t caches)
+{
+	if (caches & 1u << MEM_L1D)
+		lsu_wake(ctx);
+	if (caches & 1u << MEM_L1I)
+		fetch_wake(ctx);
+}
+
+static void memory_asker(void *ctx, uint64_t token, struct mem_asker *who)
+{
+	if ((token & TOKEN_KIND) == TOKEN_FETCH)
+		fetch_asker(ctx, who);
+	else
+		lsu_asker(ctx, token, who);
+}
+
+static void memory_miss(void *ctx, const struct rec_miss *m)
+{
+	record_miss(ctx, m);
 }
 
 struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
@@ -136,14 +179,18 @@ struct core *core_new(const struct core_config *config, struct guest *g, struct 
 	c->cfg = *config;
 	c->ideal = config->ideal_all;
 	c->guest = g;
-	c->in_order = config->model == MODEL_INORDER;
-	c->order = (uint8_t)config->order;
+	c->win.in_order = config->model == MODEL_INORDER;
+	c->lsu.order = (uint8_t)config->order;
 	if (c->ideal & IDEAL_FLUSH)
-		c->order = ORDER_PERFECT;
+		c->lsu.order = ORDER_PERFECT;
 	set_sizes(c);
 	allocate(c);
 
-	struct memsys_callbacks callbacks = { .ctx = c, .done = lsu_done, .wake = lsu_wake };
+	struct memsys_callbacks callbacks = { .ctx = c,
+					      .done = memory_done,
+					      .wake = memory_wake,
+					      .asker = memory_asker,
+					      .miss = memory_miss };
 
 	c->mem = memsys_new(&config->mem, &callbacks);
 
@@ -151,22 +198,22 @@ struct core *core_new(const struct core_config *config, struct guest *g, struct 
 
 	bp.inflight = c->mask + 1;
 	c->bpred = bpred_new(&bp);
-	c->uops = uop_table_new();
-	c->uop_page_number = ~0ull;
+	c->front.uops = uop_table_new();
+	c->front.uop_page_number = ~0ull;
 
 	uint32_t latency[LEVEL_MEM + 1];
 
 	memsys_latencies(c->mem, true, latency);
-	c->l1i_latency = latency[LEVEL_L1];
-	c->head = c->disp = c->tail = c->buffered = c->stream_end = 1;
-	c->issue_po = 1;
-	c->seq = 1;
+	c->front.l1i_latency = latency[LEVEL_L1];
+	c->head = c->disp = c->tail = c->front.buffered = c->front.stream_end = 1;
+	c->win.issue_po = 1;
+	c->front.seq = 1;
 	c->now = 1;
-	c->sq_head = c->sq_commit = c->sq_tail = c->sq_next = c->sq_known = 1;
-	c->retry_time = NEVER;
-	c->wait_clear = config->wait_clear;
+	c->lsu.sq_head = c->lsu.sq_commit = c->lsu.sq_tail = c->lsu.sq_next = c->lsu.sq_known = 1;
+	c->lsu.retry_time = NEVER;
+	c->lsu.wait_clear = config->wait_clear;
 	for (unsigned i = 0; i < WHEEL_SIZE; i++)
-		c->wheel[i] = SLOT_NONE;
+		c->win.wheel[i] = SLOT_NONE;
 	core_listen(c, emit);
 	core_attach(c);
 	return c;
@@ -175,46 +222,48 @@ struct core *core_new(const struct core_config *config, struct guest *g, struct 
 void core_listen(struct core *c, struct emit *emit)
 {
 	assert(c->head == c->tail);
-	c->emit = emit;
-	c->wants = emit ? emit->wants : 0;
-	c->record_insts = !(c->wants & WANT_EMPTY) && c->wants & WANT_INSTS;
-	c->record_cycles = !(c->wants & WANT_EMPTY) && c->wants & WANT_CYCLES;
-	free(c->all_notes);
-	free(c->all_held);
-	c->all_notes = NULL;
-	c->all_held = NULL;
-	c->switch_po = NEVER;
-	if (c->wants) {
-		bool squashed = c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
+	c->rec.emit = emit;
+	c->rec.wants = emit ? emit->wants : 0;
+	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
+	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
+	c->rec.cycles = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_CYCLES;
+	free(c->rec.all_notes);
+	free(c->rec.all_held);
+	c->rec.all_notes = NULL;
+	c->rec.all_held = NULL;
+	c->rec.cycle = NULL;
+	c->rec.switch_po = NEVER;
+	if (c->rec.wants) {
+		bool squashed = c->rec.wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
 
-		c->reserve =
-		    (uint32_t)min_u64(squashed ? c->mask + 1 : c->commit_width, emit->max_insts);
+		c->rec.reserve = (uint32_t)min_u64(squashed ? c->mask + 1 : c->win.commit_width,
+						   emit->max_insts);
 	}
-	if (c->wants && !(c->wants & WANT_LESS)) {
-		c->all_notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->all_notes));
-		memset(c->all_notes, 0, ((size_t)c->mask + 1) * sizeof(*c->all_notes));
-		c->all_held = x_calloc((size_t)c->mask + 1, sizeof(*c->all_held));
+	if (c->rec.wants && !(c->rec.wants & WANT_LESS)) {
+		c->rec.all_notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
+		memset(c->rec.all_notes, 0, ((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
+		c->rec.all_held = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.all_held));
 	}
-	c->notes = c->all_notes;
-	c->held = c->all_held;
-	c->record_steps = c->record_cycles || c->notes;
-	if (c->wants & WANT_EMPTY) {
-		c->counted_po = c->switch_po = c->head;
-		c->counted_to = c->now;
-	} else if (c->wants && emit->schedule.one_in) {
-		c->stretch = (struct stretch){ 0 };
+	c->rec.notes = c->rec.all_notes;
+	c->rec.held = c->rec.all_held;
+	c->rec.every_cycle = c->rec.cycles || c->rec.notes;
+	if (c->rec.wants & WANT_EMPTY) {
+		c->rec.counted_po = c->rec.switch_po = c->head;
+		c->rec.counted_to = c->now;
+	} else if (c->rec.wants && emit->schedule.one_in) {
+		c->rec.stretch = (struct stretch){ 0 };
 		record_switch(c);
 	}
 }
 
 void core_attach(struct core *c)
 {
-	c->hart = guest_hart(c->guest);
-	memcpy(c->regs, c->hart->x, sizeof(c->hart->x));
-	memcpy(c->regs + 32, c->hart->f, sizeof(c->hart->f));
-	c->regs[0] = 0;
-	c->code_version = guest_code_version(c->guest);
-	fetch_redirect(c, c->hart->pc, false, c->now, FETCH_REDIRECT);
+	c->front.hart = guest_hart(c->guest);
+	memcpy(c->front.regs, c->front.hart->x, sizeof(c->front.hart->x));
+	memcpy(c->front.regs + 32, c->front.hart->f, sizeof(c->front.hart->f));
+	c->front.regs[0] = 0;
+	c->front.code_version = guest_code_version(c->guest);
+	fetch_redirect(c, c->front.hart->pc, false, c->now, FETCH_REDIRECT);
 }
 
 void core_free(struct core *c)
@@ -223,22 +272,22 @@ void core_free(struct core *c)
 		return;
 	memsys_free(c->mem);
 	bpred_free(c->bpred);
-	uop_table_free(c->uops);
+	uop_table_free(c->front.uops);
 	for (unsigned q = 0; q < QUEUES; q++)
-		free(c->ready[q]);
+		free(c->win.ready[q]);
 	free(c->ring);
-	free(c->memops);
-	free(c->steps);
-	free(c->preds);
-	free(c->overlay);
-	free(c->slot_kind);
-	free(c->retry);
-	free(c->order_wait);
-	free(c->stores);
-	free(c->wait_table);
-	free(c->touched);
-	free(c->all_notes);
-	free(c->all_held);
+	free(c->lsu.memops);
+	free(c->front.steps);
+	free(c->front.preds);
+	free(c->front.overlay);
+	free(c->win.slot_kind);
+	free(c->lsu.retry);
+	free(c->lsu.order_wait);
+	free(c->lsu.stores);
+	free(c->lsu.wait_table);
+	free(c->lsu.touched);
+	free(c->rec.all_notes);
+	free(c->rec.all_held);
 	free(c);
 }
 
@@ -247,21 +296,21 @@ static uint64_t next_cycle(const struct core *c)
 {
 	uint64_t t = min_u64(wheel_next(c), memsys_next_event(c->mem));
 
-	if (c->fetch_state == FETCHING && c->fetch_time > c->now)
-		t = min_u64(t, c->fetch_time);
+	if (c->front.state == FETCHING && c->front.time > c->now)
+		t = min_u64(t, c->front.time);
 	if (c->disp < c->tail) {
-		uint64_t ripe = at(c, c->disp)->fetch + c->depth;
+		uint64_t ripe = at(c, c->disp)->fetch + c->front.depth;
 
 		if (ripe > c->now)
 			t = min_u64(t, ripe);
 	}
-	if (c->retrying)
-		t = min_u64(t, c->retry_time);
-	if (c->sq_next < c->sq_commit && c->drain_time > c->now)
-		t = min_u64(t, c->drain_time);
-	t = min_u64(t, c->issue_time);
-	if (c->wants && c->head_known > c->now)
-		t = min_u64(t, c->head_known);
+	if (c->lsu.retrying)
+		t = min_u64(t, c->lsu.retry_time);
+	if (c->lsu.sq_next < c->lsu.sq_commit && c->lsu.drain_time > c->now)
+		t = min_u64(t, c->lsu.drain_time);
+	t = min_u64(t, c->win.issue_time);
+	if (c->rec.wants && c->rec.head_known > c->now)
+		t = min_u64(t, c->rec.head_known);
 	return t > c->now ? t : c->now + 1;
 }
 
@@ -274,8 +323,8 @@ static _Noreturn void stuck(const struct core *c)
 
 static bool is_idle(const struct core *c)
 {
-	return c->head == c->tail && !c->wrong &&
-	       (c->fetch_state == FETCH_OVER || c->tail >= c->fetch_limit);
+	return c->head == c->tail && !c->front.wrong &&
+	       (c->front.state == FETCH_OVER || c->tail >= c->front.limit);
 }
 
 /* One cycle, and those after it in which nothing happens. */
@@ -283,17 +332,18 @@ static void step_cycle(struct core *c)
 {
 	uint64_t repeat = 1;
 
-	c->ncommit = c->ndispatch = c->nissue = c->nfetch = c->nevents = c->ndrain = 0;
-	if (unlikely(c->head >= c->switch_po))
+	c->did.commits = c->did.dispatches = c->did.issues = c->did.fetches = c->did.events =
+	    c->did.drains = 0;
+	if (unlikely(c->head >= c->rec.switch_po))
 		record_switch(c);
 	complete_stage(c);
-	if (c->wants & WANT_HEAD)
+	if (c->rec.wants & WANT_HEAD)
 		record_misses(c);
 	drain_stage(c);
 	commit_stage(c);
-	if (c->wants & WANT_HEAD && !c->ncommit)
+	if (c->rec.wants & WANT_HEAD && !c->did.commits)
 		record_head(c);
-	if (unlikely(c->in_order))
+	if (unlikely(c->win.in_order))
 		inorder_stage(c);
 	else
 		issue_stage(c);
@@ -304,31 +354,32 @@ static void step_cycle(struct core *c)
 		core_check(c);
 #endif
 	c->stats.steps++;
-	c->stats.insts += c->ncommit;
-	if (c->ncommit) {
+	c->stats.insts += c->did.commits;
+	if (c->did.commits) {
 		c->progress = c->now;
-		c->rec_flags |= RC_HEAD_DONE;
+		c->rec.flags |= RC_HEAD_DONE;
 	}
-	if (!(c->nevents | c->ncommit | c->ndrain | c->nissue | c->ndispatch | c->nfetch) &&
+	if (!(c->did.events | c->did.commits | c->did.drains | c->did.issues | c->did.dispatches |
+	      c->did.fetches) &&
 	    !is_idle(c)) {
 		uint64_t next = next_cycle(c);
 
 		if (unlikely(next == NEVER || next - c->progress > NO_PROGRESS_CYCLES))
 			stuck(c);
 		repeat = next - c->now;
-		c->stats.dispatch_stall[c->dispatch_stall] += repeat - 1;
+		c->stats.dispatch_stall[c->did.dispatch_stall] += repeat - 1;
 	}
 	c->now += repeat;
 	c->stats.cycles += repeat;
-	if (c->record_steps)
+	if (c->rec.every_cycle)
 		record_cycle(c, repeat);
 }
 
 void core_limit(struct core *c, uint64_t max_insts)
 {
-	uint64_t next = c->wrong ? c->right_po : c->tail;
+	uint64_t next = c->front.wrong ? c->front.right_po : c->tail;
 
-	c->fetch_limit = max_insts ? next + max_insts : NEVER;
+	c->front.limit = max_insts ? next + max_insts : NEVER;
 }
 
 enum core_status core_continue(struct core *c, uint64_t max_cycles)
@@ -336,20 +387,18 @@ enum core_status core_continue(struct core *c, uint64_t max_cycles)
 	uint64_t end = max_cycles < NEVER - c->now ? c->now + max_cycles : NEVER;
 
 	c->progress = c->now;
-	if (c->record_cycles)
+	if (c->rec.cycles)
 		record_begin(c);
 	while (!is_idle(c)) {
-		if (c->now >= end || unlikely(c->interrupted)) {
-			c->interrupted = 0;
+		if (c->now >= end)
 			break;
-		}
 		step_cycle(c);
 	}
-	if (c->wants & WANT_EMPTY)
+	if (c->rec.wants & WANT_EMPTY)
 		record_count(c);
 	if (!is_idle(c))
 		return CORE_RUNNING;
-	return c->fetch_state == FETCH_OVER ? CORE_ENDED : CORE_STOPPED;
+	return c->front.state == FETCH_OVER ? CORE_ENDED : CORE_STOPPED;
 }
 
 enum core_status core_run(struct core *c, uint64_t max_insts)
@@ -358,18 +407,24 @@ enum core_status core_run(struct core *c, uint64_t max_insts)
 	return core_continue(c, NEVER);
 }
 
+void core_cut(struct core *c)
+{
+	memsys_cut(c->mem, c->now);
+}
+
 enum core_status core_warm(struct core *c, uint64_t n)
 {
 	uint64_t line = ~0ull;
 	struct guest_step s;
 
 	assert(c->head == c->tail);
+	core_cut(c);
 	memsys_quiesce(c->mem);
-	for (; n && c->fetch_state != FETCH_OVER; n--) {
+	for (; n && c->front.state != FETCH_OVER; n--) {
 		guest_step(c->guest, &s);
 
 		if (s.flags & STEP_END)
-			c->fetch_state = FETCH_OVER;
+			c->front.state = FETCH_OVER;
 		/* What raises a signal reaches neither caches nor predictors. */
 		if (s.flags & STEP_FAULT)
 			continue;
@@ -389,15 +444,10 @@ enum core_status core_warm(struct core *c, uint64_t n)
 		if ((u->flags & UOP_CTRL) && !(s.flags & STEP_SWITCH))
 			bpred_warm(c->bpred, s.pc, &u->in, !!(s.flags & STEP_TAKEN), s.next_pc);
 	}
-	if (c->fetch_state == FETCH_OVER)
+	if (c->front.state == FETCH_OVER)
 		return CORE_ENDED;
 	core_attach(c);
 	return CORE_STOPPED;
-}
-
-void core_interrupt(struct core *c)
-{
-	c->interrupted = 1;
 }
 
 const struct core_stats *core_stats(const struct core *c)
@@ -420,17 +470,17 @@ void core_meta(const struct core *c, struct trace_meta *meta)
 	memsys_latencies(c->mem, false, data);
 	snprintf(meta->program, sizeof(meta->program), "%s", guest_program(c->guest));
 	snprintf(meta->machine, sizeof(meta->machine), "%s", cfg->name);
-	meta->fetch_width = c->fetch_width;
-	meta->decode_width = c->ideal & IDEAL_BW ? c->decode_width : cfg->decode_width;
-	meta->dispatch_width = c->decode_width;
-	meta->issue_width = c->issue_width;
-	meta->commit_width = c->commit_width;
-	meta->rob_entries = c->rob_size;
-	meta->iq_entries = c->iq_size[0] + c->iq_size[1] + c->iq_size[2];
-	meta->lq_entries = c->lq_size;
-	meta->sq_entries = c->sq_size;
-	meta->frontend_depth = c->depth;
-	meta->mispredict_loop = cfg->fetch_redirect + c->depth;
+	meta->fetch_width = c->front.width;
+	meta->decode_width = c->ideal & IDEAL_BW ? c->win.dispatch_width : cfg->decode_width;
+	meta->dispatch_width = c->win.dispatch_width;
+	meta->issue_width = c->win.issue_width;
+	meta->commit_width = c->win.commit_width;
+	meta->rob_entries = c->win.rob_size;
+	meta->iq_entries = c->win.iq_size[0] + c->win.iq_size[1] + c->win.iq_size[2];
+	meta->lq_entries = c->lsu.lq_size;
+	meta->sq_entries = c->lsu.sq_size;
+	meta->frontend_depth = c->front.depth;
+	meta->mispredict_loop = cfg->fetch_redirect + c->front.depth;
 	meta->wakeup_latency = cfg->wakeup;
 	meta->l1i_latency = fetch[LEVEL_L1];
 	meta->l1d_latency = c->ideal & IDEAL_DL1 ? 1 : data[LEVEL_L1];
@@ -440,9 +490,9 @@ void core_meta(const struct core *c, struct trace_meta *meta)
 	meta->itlb_penalty = cfg->mem.itlb.entries ? memsys_walk_latency(c->mem) : 0;
 	meta->dtlb_penalty = cfg->mem.dtlb.entries ? memsys_walk_latency(c->mem) : 0;
 	meta->line_bytes = cfg->mem.line_bytes;
-	meta->outstanding_branches = c->branches_size;
-	meta->in_order = c->in_order;
-	meta->taken_per_fetch = c->fetch_taken;
+	meta->outstanding_branches = c->win.branches_size;
+	meta->in_order = c->win.in_order;
+	meta->taken_per_fetch = c->front.taken_max;
 	meta->clock_hz = cfg->clock_ghz * 1e9;
 	meta->seed = cfg->mem.seed;
 }

@@ -32,13 +32,13 @@ void core_free(struct core *c);
 void core_listen(struct core *c, struct emit *emit);
 
 enum core_status {
-	CORE_RUNNING, /* out of cycles, or core_interrupt was called: there is more to do */
+	CORE_RUNNING, /* out of cycles: there is more to do */
 	CORE_STOPPED, /* the instructions asked for have committed; the pipeline is empty */
 	CORE_ENDED,   /* the guest's process has ended and everything has committed */
 };
 
 /* Fetches at most max_insts more right-path instructions (0: no limit) and runs until all that was
- * fetched has committed, or core_interrupt is called. */
+ * fetched has committed. */
 enum core_status core_run(struct core *c, uint64_t max_insts);
 /* Goes on for at least max_cycles, without a new limit of instructions: running in pieces changes
  * nothing. */
@@ -48,11 +48,11 @@ void core_limit(struct core *c, uint64_t max_insts);
 /* Runs n instructions functionally and lets caches, TLBs and predictors learn from them. No time
  * passes. Only while the pipeline is empty. */
 enum core_status core_warm(struct core *c, uint64_t n);
+/* The run, or its timed part, is over: misses in progress get their records now (WANT_MISSES). */
+void core_cut(struct core *c);
 /* The guest has moved on without the core (guest_run): fetch goes on from where it is now. Only
  * while the pipeline is empty. */
 void core_attach(struct core *c);
-/* Async-signal-safe: makes core_run return at the next cycle. */
-void core_interrupt(struct core *c);
 
 /* What the run has cost so far. */
 struct core_stats {

@@ -17,33 +17,33 @@ static enum dispatch_stall dispatch_blocked(struct core *c, struct inflight *e)
 {
 	uint64_t used = c->disp - c->head;
 
-	if (used >= c->rob_size)
+	if (used >= c->win.rob_size)
 		return DISPATCH_ROB;
-	if (unlikely(c->serial || ((e->uflags & UOP_SERIAL) && used))) {
+	if (unlikely(c->win.serial || ((e->uflags & UOP_SERIAL) && used))) {
 		if (e->uflags & UOP_SERIAL)
 			e->psv |= PSV_SERIAL;
 		return DISPATCH_SERIAL;
 	}
-	if (c->iq_used[e->queue] >= c->iq_size[e->queue])
+	if (c->win.iq_used[e->queue] >= c->win.iq_size[e->queue])
 		return DISPATCH_IQ;
-	if (e->dst &&
-	    (e->uflags & UOP_FP_DST ? c->fp_used >= c->fp_size : c->int_used >= c->int_size))
+	if (e->dst && (e->uflags & UOP_FP_DST ? c->win.fp_used >= c->win.fp_size
+					      : c->win.int_used >= c->win.int_size))
 		return DISPATCH_REGS;
-	if ((e->uflags & UOP_TAGGED) && c->branches_used >= c->branches_size)
+	if ((e->uflags & UOP_TAGGED) && c->win.branches_used >= c->win.branches_size)
 		return DISPATCH_BRANCHES;
 	if (e->uflags & (UOP_LOAD | UOP_STORE)) {
-		uint32_t stores = (uint32_t)(c->sq_tail - c->sq_head);
-		bool shared_full = c->lq_used + stores >= c->shared_size;
+		uint32_t stores = (uint32_t)(c->lsu.sq_tail - c->lsu.sq_head);
+		bool shared_full = c->lsu.lq_used + stores >= c->lsu.shared_size;
 
-		if ((e->uflags & UOP_STORE) && (stores >= c->sq_size || shared_full) &&
+		if ((e->uflags & UOP_STORE) && (stores >= c->lsu.sq_size || shared_full) &&
 		    !(e->u->ideal & IDEAL_SQ)) {
-			if (c->sq_complete == stores && stores)
+			if (c->lsu.sq_complete == stores && stores)
 				e->psv |= PSV_DR_SQ;
 			return DISPATCH_SQ;
 		}
-		if ((e->uflags & UOP_LOAD) && (c->lq_used >= c->lq_size || shared_full))
+		if ((e->uflags & UOP_LOAD) && (c->lsu.lq_used >= c->lsu.lq_size || shared_full))
 			return DISPATCH_LQ;
-		if (stores > c->sq_mask)
+		if (stores > c->lsu.sq_mask)
 			return DISPATCH_SQ;
 	}
 	return DISPATCH_OK;
@@ -70,7 +70,7 @@ static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, ui
 
 	e->pending = 0;
 	for (unsigned k = 0; k < 3; k++) {
-		uint64_t p = u->src[k] ? c->map[u->src[k]] : 0;
+		uint64_t p = u->src[k] ? c->win.map[u->src[k]] : 0;
 		bool pending = p && is_pending(c, p);
 
 		e->src_slot[k] = SRC_NONE;
@@ -81,13 +81,13 @@ static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, ui
 		} else if (k == 1 && (e->uflags & UOP_SPLIT)) {
 			e->state |= ST_DATA;
 		}
-		if (c->notes)
-			c->notes[slot].prod[k] = p >= c->head && p ? (uint32_t)(po - p) : 0;
+		if (c->rec.notes)
+			c->rec.notes[slot].prod[k] = p >= c->head && p ? (uint32_t)(po - p) : 0;
 	}
 	e->src_slot[SRC_MEM] = SRC_NONE;
-	if (unlikely(c->in_order) && e->dst && !u->src[2] && is_pending(c, c->map[e->dst]) &&
-	    c->map[e->dst]) {
-		wait_for(c, e, slot, 2, c->map[e->dst]);
+	if (unlikely(c->win.in_order) && e->dst && !u->src[2] &&
+	    is_pending(c, c->win.map[e->dst]) && c->win.map[e->dst]) {
+		wait_for(c, e, slot, 2, c->win.map[e->dst]);
 		e->pending++;
 	}
 }
@@ -97,35 +97,35 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	const struct uop *u = e->u;
 	uint64_t po = c->disp;
 
-	if (c->notes) {
-		c->notes[slot].dispatch = (uint32_t)(c->now - e->fetch);
-		c->notes[slot].decode = c->notes[slot].dispatch - c->cfg.decode_depth;
+	if (c->rec.notes) {
+		c->rec.notes[slot].dispatch = (uint32_t)(c->now - e->fetch);
+		c->rec.notes[slot].decode = c->rec.notes[slot].dispatch - c->cfg.decode_depth;
 	}
 	e->dep_head = SLOT_NONE;
-	e->sq_pos = (uint32_t)c->sq_tail;
+	e->sq_pos = (uint32_t)c->lsu.sq_tail;
 	rename_sources(c, e, slot, po);
 	if (e->dst) {
-		e->prev_map = c->map[e->dst];
-		c->map[e->dst] = po;
+		e->prev_map = c->win.map[e->dst];
+		c->win.map[e->dst] = po;
 		if (e->uflags & UOP_FP_DST)
-			c->fp_used++;
+			c->win.fp_used++;
 		else
-			c->int_used++;
+			c->win.int_used++;
 	}
-	c->iq_used[e->queue]++;
-	c->slot_kind[slot] = (uint8_t)(e->unit | e->queue << 4);
+	c->win.iq_used[e->queue]++;
+	c->win.slot_kind[slot] = (uint8_t)(e->unit | e->queue << 4);
 	if (e->uflags & UOP_LOAD) {
 		lsu_dispatch_load(c, po);
 
-		uint64_t n = c->memops[slot].store;
+		uint64_t n = c->lsu.memops[slot].store;
 
 		if (n) {
 			uint64_t p = store_at(c, n)->po;
 
-			if (c->notes)
-				c->notes[slot].prod_mem = (uint32_t)(po - p);
-			if ((c->order == ORDER_PERFECT || (u->ideal & IDEAL_FLUSH)) &&
-			    n >= c->sq_commit && is_pending(c, p)) {
+			if (c->rec.notes)
+				c->rec.notes[slot].prod_mem = (uint32_t)(po - p);
+			if ((c->lsu.order == ORDER_PERFECT || (u->ideal & IDEAL_FLUSH)) &&
+			    n >= c->lsu.sq_commit && is_pending(c, p)) {
 				wait_for(c, e, slot, SRC_MEM, p);
 				e->pending++;
 			}
@@ -134,17 +134,17 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	if (e->uflags & UOP_STORE) {
 		lsu_dispatch_store(c, po);
 		if ((e->state & ST_DATA))
-			store_at(c, c->memops[slot].own)->data_ready = 1;
+			store_at(c, c->lsu.memops[slot].own)->data_ready = 1;
 	}
 	if (e->uflags & UOP_TAGGED)
-		c->branches_used++;
+		c->win.branches_used++;
 	if (e->uflags & UOP_SERIAL)
-		c->serial = true;
+		c->win.serial = true;
 	if (!e->pending) {
 		e->state |= ST_READY;
 		ready_set(c, slot, e->queue);
-		if (c->notes)
-			c->notes[slot].ready = (uint32_t)(c->now + 1 - e->fetch);
+		if (c->rec.notes)
+			c->rec.notes[slot].ready = (uint32_t)(c->now + 1 - e->fetch);
 	}
 	c->disp++;
 }
@@ -153,7 +153,7 @@ void dispatch_stage(struct core *c)
 {
 	enum dispatch_stall stall = DISPATCH_OK;
 
-	while (c->ndispatch < c->decode_width) {
+	while (c->did.dispatches < c->win.dispatch_width) {
 		if (c->disp == c->tail) {
 			stall = DISPATCH_EMPTY;
 			break;
@@ -162,21 +162,21 @@ void dispatch_stage(struct core *c)
 		uint32_t slot = slot_of(c, c->disp);
 		struct inflight *e = &c->ring[slot];
 
-		if (e->fetch + c->depth > c->now) {
+		if (e->fetch + c->front.depth > c->now) {
 			stall = DISPATCH_EMPTY;
 			break;
 		}
 		stall = dispatch_blocked(c, e);
 		if (stall != DISPATCH_OK)
 			break;
-		if (unlikely(c->notes != NULL))
+		if (unlikely(c->rec.notes != NULL))
 			record_dispatch(c, e, slot);
 		dispatch_one(c, e, slot);
 		if (!(e->state & ST_WRONG))
-			c->flush_cause = FLUSH_NONE;
-		c->ndispatch++;
+			c->flush.cause = FLUSH_NONE;
+		c->did.dispatches++;
 	}
-	c->dispatch_stall = stall;
-	if (!c->ndispatch)
+	c->did.dispatch_stall = stall;
+	if (!c->did.dispatches)
 		c->stats.dispatch_stall[stall]++;
 }

@@ -24,16 +24,16 @@
 
 void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time, enum fetch_stall reason)
 {
-	c->fetch_state = FETCHING;
-	c->fetch_pc = pc;
-	c->wrong = wrong;
-	c->fetch_time = time;
-	c->fetch_reason = (uint8_t)reason;
-	c->fetch_token = 0;
-	c->fetch_line = ~0ull;
-	c->fetch_psv = 0;
-	c->fetch_lat_icache = c->fetch_lat_itlb = 0;
-	c->fetch_level = LEVEL_L1;
+	c->front.state = FETCHING;
+	c->front.pc = pc;
+	c->front.wrong = wrong;
+	c->front.time = time;
+	c->front.reason = (uint8_t)reason;
+	c->front.token = 0;
+	c->front.line = ~0ull;
+	c->front.psv = 0;
+	c->front.lat_icache = c->front.lat_itlb = 0;
+	c->front.level = LEVEL_L1;
 }
 
 static enum fetch_stall stall_of(uint32_t events)
@@ -51,27 +51,44 @@ static enum fetch_stall stall_of(uint32_t events)
 static void fetch_note(struct core *c, const struct mem_result *r)
 {
 	if (r->events & MEM_EV_L1_MISS)
-		c->fetch_psv |= PSV_DR_L1;
+		c->front.psv |= PSV_DR_L1;
 	if (r->events & MEM_EV_L2_MISS)
-		c->fetch_psv |= PSV_DR_L2;
+		c->front.psv |= PSV_DR_L2;
 	if (r->events & MEM_EV_LLC_MISS)
-		c->fetch_psv |= PSV_DR_LLC;
+		c->front.psv |= PSV_DR_LLC;
 	if (r->events & MEM_EV_TLB_MISS)
-		c->fetch_psv |= PSV_DR_TLB;
+		c->front.psv |= PSV_DR_TLB;
 	if (r->events & MEM_EV_STLB_MISS)
-		c->fetch_psv |= PSV_DR_STLB;
-	c->fetch_level = r->level;
-	c->fetch_lat_itlb += r->xlat;
-	c->fetch_lat_icache += r->miss > r->xlat ? r->miss - r->xlat : 0;
+		c->front.psv |= PSV_DR_STLB;
+	c->front.level = r->level;
+	c->front.lat_itlb += r->xlat;
+	c->front.lat_icache += r->miss > r->xlat ? r->miss - r->xlat : 0;
 }
 
-void fetch_done(struct core *c, const struct mem_result *r)
+void fetch_done(struct core *c, uint64_t token, const struct mem_result *r)
 {
+	if (token != c->front.token)
+		return; /* a redirect came in between */
 	fetch_note(c, r);
-	c->fetch_token = 0;
-	c->fetch_state = FETCHING;
-	c->fetch_reason = (uint8_t)stall_of(r->events);
-	c->fetch_time = max_u64(c->now, r->ready - min_u64(r->ready, c->l1i_latency));
+	c->front.token = 0;
+	c->front.state = FETCHING;
+	c->front.reason = (uint8_t)stall_of(r->events);
+	c->front.time = max_u64(c->now, r->ready - min_u64(r->ready, c->front.l1i_latency));
+}
+
+void fetch_asker(const struct core *c, struct mem_asker *who)
+{
+	*who = (struct mem_asker){ .pc = c->front.pc,
+				   .po = c->tail,
+				   .seq = c->front.seq,
+				   .kind = MISS_FETCH,
+				   .wrong = c->front.wrong };
+}
+
+void fetch_wake(struct core *c)
+{
+	if (c->front.state == FETCHING && c->front.time == NEVER)
+		c->front.time = c->now;
 }
 
 /* Where an access that has missed the L1 will be served. */
@@ -89,7 +106,7 @@ static bool fetch_access(struct core *c, uint64_t pc)
 	uint32_t flags = 0;
 	struct mem_result r;
 
-	if (likely(line == c->fetch_line))
+	if (likely(line == c->front.line))
 		return true;
 
 	const struct uop *u = uop_get(c, pc, NULL);
@@ -104,36 +121,36 @@ static bool fetch_access(struct core *c, uint64_t pc)
 			(ideal & IDEAL_ITLB ? MEM_IDEAL_ITLB : 0) |
 			(ideal & IDEAL_IMEM ? MEM_IDEAL_IMEM : 0) |
 			(ideal & IDEAL_BW ? MEM_IDEAL_BW : 0);
-	if (c->wrong)
+	if (c->front.wrong)
 		flags |= MEM_WRONG_PATH;
-	c->fetch_token = TOKEN_FETCH | ++c->fetch_tokens;
+	c->front.token = TOKEN_FETCH | ++c->front.tokens;
 
-	uint64_t block = pc & ~(uint64_t)c->fetch_block_mask;
+	uint64_t block = pc & ~(uint64_t)c->front.block_mask;
 
-	switch (memsys_ifetch(c->mem, c->now, block, c->fetch_block_mask + 1, c->fetch_token, flags,
+	switch (memsys_ifetch(c->mem, c->now, block, c->front.block_mask + 1, c->front.token, flags,
 			      &r)) {
 	case MEM_DONE:
-		c->fetch_token = 0;
-		c->fetch_line = line;
-		if (likely(!r.events && r.ready <= c->now + c->l1i_latency))
+		c->front.token = 0;
+		c->front.line = line;
+		if (likely(!r.events && r.ready <= c->now + c->front.l1i_latency))
 			return true;
 		fetch_note(c, &r);
-		if (r.ready <= c->now + c->l1i_latency)
+		if (r.ready <= c->now + c->front.l1i_latency)
 			return true;
-		c->fetch_time = r.ready - c->l1i_latency;
-		c->fetch_reason = (uint8_t)stall_of(r.events);
+		c->front.time = r.ready - c->front.l1i_latency;
+		c->front.reason = (uint8_t)stall_of(r.events);
 		return false;
 	case MEM_PENDING:
-		c->fetch_line = line;
-		c->fetch_state = FETCH_WAIT_CACHE;
-		c->fetch_reason = r.events & MEM_EV_TLB_MISS ? FETCH_ITLB : FETCH_ICACHE_L2;
-		if (c->wants && c->fetch_reason == FETCH_ICACHE_L2)
-			c->fetch_reason = (uint8_t)level_to_come(c, pc);
+		c->front.line = line;
+		c->front.state = FETCH_WAIT_CACHE;
+		c->front.reason = r.events & MEM_EV_TLB_MISS ? FETCH_ITLB : FETCH_ICACHE_L2;
+		if (c->rec.wants && c->front.reason == FETCH_ICACHE_L2)
+			c->front.reason = (uint8_t)level_to_come(c, pc);
 		return false;
 	case MEM_RETRY:
-		c->fetch_token = 0;
-		c->fetch_time = r.ready == MEM_NEVER ? NEVER : max_u64(r.ready, c->now + 1);
-		c->fetch_reason = FETCH_ICACHE_L2;
+		c->front.token = 0;
+		c->front.time = r.ready == MEM_NEVER ? NEVER : max_u64(r.ready, c->now + 1);
+		c->front.reason = FETCH_ICACHE_L2;
 		return false;
 	}
 	return false;
@@ -143,11 +160,11 @@ static bool fetch_access(struct core *c, uint64_t pc)
  * changed. */
 static void reload_registers(struct core *c)
 {
-	c->hart = guest_hart(c->guest);
-	memcpy(c->regs, c->hart->x, sizeof(c->hart->x));
-	memcpy(c->regs + 32, c->hart->f, sizeof(c->hart->f));
-	c->regs[0] = 0;
-	c->code_version = guest_code_version(c->guest);
+	c->front.hart = guest_hart(c->guest);
+	memcpy(c->front.regs, c->front.hart->x, sizeof(c->front.hart->x));
+	memcpy(c->front.regs + 32, c->front.hart->f, sizeof(c->front.hart->f));
+	c->front.regs[0] = 0;
+	c->front.code_version = guest_code_version(c->guest);
 }
 
 #define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
@@ -157,7 +174,7 @@ static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 {
 	reload_registers(c);
 	if (flags & STEP_END)
-		c->ended = true;
+		c->front.ended = true;
 	if (flags & STEP_FAULT)
 		e->flags |= RI_FAULT;
 	if ((flags & STEP_END) || !(e->u->ideal & IDEAL_FLUSH))
@@ -184,14 +201,14 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 	e->state = 0;
 	if (unlikely(u->flags & (UOP_HINT | UOP_CODE))) {
 		if (u->flags & UOP_HINT)
-			e->addr = c->regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
+			e->addr = c->front.regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
 		else
-			c->code_version = guest_code_version(c->guest);
+			c->front.code_version = guest_code_version(c->guest);
 	}
-	e->undo = c->regs[dst];
+	e->undo = c->front.regs[dst];
 	if (dst)
-		c->regs[dst] = dst < 32 ? c->hart->x[dst] : c->hart->f[dst - 32];
-	c->stream_end++;
+		c->front.regs[dst] = dst < 32 ? c->front.hart->x[dst] : c->front.hart->f[dst - 32];
+	c->front.stream_end++;
 	if (unlikely(gs.flags & STEP_TRAPS))
 		fetch_trap(c, e, gs.flags);
 }
@@ -199,7 +216,7 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 /* … or one that the guest has executed and a flush has squashed. */
 static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
 {
-	const struct step *step = &c->steps[slot];
+	const struct kept_step *step = &c->front.steps[slot];
 	const struct uop *u = step->u;
 
 	e->u = u;
@@ -209,9 +226,9 @@ static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
 	e->flags = step->flags | RI_REFETCH;
 	e->tid = step->tid;
 	e->state = step->trap ? ST_TRAP : 0;
-	e->undo = c->regs[u->dst];
+	e->undo = c->front.regs[u->dst];
 	if (u->dst)
-		c->regs[u->dst] = step->value;
+		c->front.regs[u->dst] = step->value;
 	if (step->trap)
 		reload_registers(c);
 }
@@ -230,7 +247,7 @@ static bool fetch_wrong(struct core *c, struct inflight *e, uint64_t pc)
 	e->u = u;
 	e->addr = r.addr;
 	e->next_pc = r.next_pc;
-	e->undo = c->regs[u->dst];
+	e->undo = c->front.regs[u->dst];
 	e->psv = 0;
 	e->flags = 0;
 	if ((u->flags & UOP_CTRL) && (u->cls == CLASS_JUMP || r.next_pc != pc + u->in.len))
@@ -238,7 +255,7 @@ static bool fetch_wrong(struct core *c, struct inflight *e, uint64_t pc)
 	e->tid = 0;
 	e->state = ST_WRONG;
 	if (u->dst)
-		c->regs[u->dst] = r.value;
+		c->front.regs[u->dst] = r.value;
 	c->stats.wrong_path++;
 	return true;
 }
@@ -247,11 +264,11 @@ static bool fetch_wrong(struct core *c, struct inflight *e, uint64_t pc)
 static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool trap)
 {
 	const struct uop *u = e->u;
-	struct bpred_pred *p = &c->preds[slot];
+	struct bpred_pred *p = &c->front.preds[slot];
 	bool taken = e->flags & RI_TAKEN;
 	struct bpred_truth truth = { .taken = taken, .target = e->next_pc };
 
-	bpred_predict(c->bpred, u->pc, &u->in, c->wrong ? NULL : &truth, p);
+	bpred_predict(c->bpred, u->pc, &u->in, c->front.wrong ? NULL : &truth, p);
 	if (unlikely(trap))
 		return e->next_pc;
 
@@ -259,7 +276,7 @@ static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool 
 
 	if (likely(next == e->next_pc))
 		return next;
-	if (unlikely((u->ideal & IDEAL_BMISP) && !c->wrong)) {
+	if (unlikely((u->ideal & IDEAL_BMISP) && !c->front.wrong)) {
 		bpred_repair(c->bpred, u->pc, &u->in, p, taken, e->next_pc);
 		p->taken = taken;
 		p->target = e->next_pc;
@@ -268,16 +285,16 @@ static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool 
 	}
 	e->state |= ST_MISPREDICT;
 	e->flags |= RI_MISPREDICT;
-	if (!c->wrong) {
-		c->wrong = true;
-		c->right_po = c->tail + 1;
+	if (!c->front.wrong) {
+		c->front.wrong = true;
+		c->front.right_po = c->tail + 1;
 	}
 	return next;
 }
 
 static void note_fetch(struct core *c, uint32_t slot, bool first)
 {
-	struct rec_notes *n = &c->notes[slot];
+	struct rec_notes *n = &c->rec.notes[slot];
 
 	*n = (struct rec_notes){ .decode = STAMP_NONE,
 				 .dispatch = STAMP_NONE,
@@ -285,25 +302,26 @@ static void note_fetch(struct core *c, uint32_t slot, bool first)
 				 .issue = STAMP_NONE,
 				 .complete = STAMP_NONE,
 				 .ilevel = LEVEL_L1 };
-	c->held[slot] = DISPATCH_OK;
+	c->rec.held[slot] = DISPATCH_OK;
 	if (first) {
-		n->ilevel = c->fetch_level;
-		n->lat_icache = clip_u16(c->fetch_lat_icache);
-		n->lat_itlb = clip_u16(c->fetch_lat_itlb);
+		n->ilevel = c->front.level;
+		n->lat_icache = clip_u16(c->front.lat_icache);
+		n->lat_itlb = clip_u16(c->front.lat_itlb);
 	}
 }
 
 /* Fetches one instruction at pc. False if there is none to be had. */
 static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_t pc)
 {
-	if (likely(!c->wrong)) {
-		if (likely(c->tail == c->stream_end))
+	if (likely(!c->front.wrong)) {
+		if (likely(c->tail == c->front.stream_end))
 			fetch_right(c, e, pc);
 		else
 			fetch_again(c, e, slot);
 		if (unlikely(e->state & ST_TRAP))
-			c->fetch_state =
-			    c->ended && c->tail + 1 == c->stream_end ? FETCH_OVER : FETCH_WAIT_TRAP;
+			c->front.state = c->front.ended && c->tail + 1 == c->front.stream_end
+					     ? FETCH_OVER
+					     : FETCH_WAIT_TRAP;
 	} else if (!fetch_wrong(c, e, pc)) {
 		return false;
 	}
@@ -317,7 +335,7 @@ static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_
 	e->dst = u->dst;
 	e->cls = u->cls;
 	e->flags |= u->rec_flags;
-	e->seq = c->seq++;
+	e->seq = c->front.seq++;
 	e->fetch = c->now;
 	return true;
 }
@@ -325,39 +343,39 @@ static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_
 /* Fetches a packet beginning at fetch_pc, whose line is there. */
 static void fetch_packet(struct core *c, uint32_t room)
 {
-	uint64_t pc = c->fetch_pc;
-	uint64_t end = (pc | c->fetch_block_mask) + 1;
+	uint64_t pc = c->front.pc;
+	uint64_t end = (pc | c->front.block_mask) + 1;
 	uint32_t taken = 0;
 
-	if (!c->wrong)
+	if (!c->front.wrong)
 		guest_set_cycles(c->guest, c->now);
-	while (c->nfetch < room && (c->wrong || c->tail < c->fetch_limit)) {
+	while (c->did.fetches < room && (c->front.wrong || c->tail < c->front.limit)) {
 		uint32_t slot = slot_of(c, c->tail);
 		struct inflight *e = &c->ring[slot];
 
 		if (!fetch_one(c, e, slot, pc)) {
-			c->fetch_state = FETCH_STUCK;
+			c->front.state = FETCH_STUCK;
 			break;
 		}
 
 		const struct uop *u = e->u;
-		bool first = !c->nfetch;
+		bool first = !c->did.fetches;
 		bool trap = e->state & ST_TRAP;
 		bool bubble = false, jumped = false;
 
 		if (first) {
 			e->flags |= RI_FETCH_HEAD;
-			e->psv |= c->fetch_psv;
-			c->packets_used++;
+			e->psv |= c->front.psv;
+			c->front.packets_used++;
 		}
-		if (c->notes)
+		if (c->rec.notes)
 			note_fetch(c, slot, first);
 		if (u->flags & UOP_CTRL) {
 			pc = predict(c, e, slot, trap);
-			jumped = c->preds[slot].taken;
-			bubble = jumped && c->preds[slot].when == BPRED_AT_DECODE;
+			jumped = c->front.preds[slot].taken;
+			bubble = jumped && c->front.preds[slot].when == BPRED_AT_DECODE;
 		} else {
-			pc = trap || c->fetch_state == FETCH_OVER ? e->next_pc : pc + u->in.len;
+			pc = trap || c->front.state == FETCH_OVER ? e->next_pc : pc + u->in.len;
 			/* An idealised trap goes straight on, wherever the guest went. */
 			if (unlikely(pc != e->next_pc && !(e->state & ST_WRONG))) {
 				pc = e->next_pc;
@@ -365,115 +383,116 @@ static void fetch_packet(struct core *c, uint32_t room)
 			}
 		}
 		c->tail++;
-		c->nfetch++;
+		c->did.fetches++;
 		if (unlikely(trap))
 			break;
 		if (unlikely(u->flags & UOP_FLUSH)) {
-			c->fetch_state = FETCH_STUCK;
+			c->front.state = FETCH_STUCK;
 			break;
 		}
 		if (unlikely(bubble)) {
 			e->flags |= RI_BTB_MISS;
 			if (!(u->ideal & IDEAL_BMISP)) {
-				c->fetch_time = c->now + 1 + c->cfg.fetch_btb_bubble;
-				c->fetch_reason = FETCH_REDIRECT;
+				c->front.time = c->now + 1 + c->cfg.fetch_btb_bubble;
+				c->front.reason = FETCH_REDIRECT;
 				break;
 			}
 		}
 		if (jumped) {
-			if (++taken >= c->fetch_taken)
+			if (++taken >= c->front.taken_max)
 				break;
-		} else if (pc < end || c->fetch_through) {
+		} else if (pc < end || c->front.through) {
 			if (likely(pc < end))
 				continue;
 		} else {
 			break;
 		}
 		/* On into another block in the same cycle. */
-		c->fetch_pc = pc;
-		end = (pc | c->fetch_block_mask) + 1;
-		if (c->nfetch < room && (c->wrong || c->tail < c->fetch_limit)) {
-			uint32_t psv = c->fetch_psv;
+		c->front.pc = pc;
+		end = (pc | c->front.block_mask) + 1;
+		if (c->did.fetches < room && (c->front.wrong || c->tail < c->front.limit)) {
+			uint32_t psv = c->front.psv;
 
-			c->fetch_psv = 0;
+			c->front.psv = 0;
 			/* the packet's first has what the packet waited for */
-			c->fetch_lat_icache = c->fetch_lat_itlb = 0;
-			c->fetch_level = LEVEL_L1;
+			c->front.lat_icache = c->front.lat_itlb = 0;
+			c->front.level = LEVEL_L1;
 			if (!fetch_access(c, pc))
 				goto out;
-			c->fetch_psv = psv;
+			c->front.psv = psv;
 		}
 	}
-	c->fetch_psv = 0;
-	c->fetch_lat_icache = c->fetch_lat_itlb = 0;
-	c->fetch_level = LEVEL_L1;
+	c->front.psv = 0;
+	c->front.lat_icache = c->front.lat_itlb = 0;
+	c->front.level = LEVEL_L1;
 out:
-	c->fetch_pc = pc;
-	c->stats.fetched += c->nfetch;
+	c->front.pc = pc;
+	c->stats.fetched += c->did.fetches;
 }
 
 /* True if room more instructions, on top of what has arrived and not dispatched, exceed the fetch
  * buffer and the stages from decode to dispatch. */
 static bool buffer_is_full(struct core *c, uint32_t room)
 {
-	uint64_t most = c->fetch_buffer + c->decode_stages;
+	uint64_t most = c->front.buffer + c->front.decode_stages;
 
 	if (likely(c->tail - c->disp + room <= most))
 		return false;
-	c->buffered = max_u64(c->buffered, c->disp);
-	while (c->buffered < c->tail && at(c, c->buffered)->fetch + c->cfg.fetch_depth <= c->now)
-		c->buffered++;
-	return c->buffered - c->disp + room > most;
+	c->front.buffered = max_u64(c->front.buffered, c->disp);
+	while (c->front.buffered < c->tail &&
+	       at(c, c->front.buffered)->fetch + c->cfg.fetch_depth <= c->now)
+		c->front.buffered++;
+	return c->front.buffered - c->disp + room > most;
 }
 
 void fetch_stage(struct core *c)
 {
-	switch (c->fetch_state) {
+	switch (c->front.state) {
 	case FETCHING:
 		break;
 	case FETCH_WAIT_CACHE:
 		/* Translated, but then it missed the cache too. */
-		if (c->wants && c->fetch_reason == FETCH_ITLB &&
-		    !memsys_walking(c->mem, true, c->fetch_pc) &&
-		    !memsys_probe(c->mem, MEM_L1I, c->fetch_pc))
-			c->fetch_reason = (uint8_t)level_to_come(c, c->fetch_pc);
-		c->fetch_stall = c->fetch_reason;
+		if (c->rec.wants && c->front.reason == FETCH_ITLB &&
+		    !memsys_walking(c->mem, true, c->front.pc) &&
+		    !memsys_probe(c->mem, MEM_L1I, c->front.pc))
+			c->front.reason = (uint8_t)level_to_come(c, c->front.pc);
+		c->did.fetch_stall = c->front.reason;
 		return;
 	case FETCH_WAIT_TRAP:
 	case FETCH_STUCK:
-		c->fetch_stall = FETCH_BLOCKED;
+		c->did.fetch_stall = FETCH_BLOCKED;
 		return;
 	case FETCH_OVER:
-		c->fetch_stall = FETCH_END;
+		c->did.fetch_stall = FETCH_END;
 		return;
 	}
-	if (c->fetch_time > c->now) {
-		c->fetch_stall = c->fetch_reason;
+	if (c->front.time > c->now) {
+		c->did.fetch_stall = c->front.reason;
 		return;
 	}
-	if (!c->wrong && c->tail >= c->fetch_limit) {
-		c->fetch_stall = FETCH_END;
+	if (!c->front.wrong && c->tail >= c->front.limit) {
+		c->did.fetch_stall = FETCH_END;
 		return;
 	}
 
 	/* A packet enters as a whole: half packets would waste entries of the fetch-target queue.
 	 */
-	uint32_t room = c->fetch_width < c->fetch_buffer ? c->fetch_width : c->fetch_buffer;
+	uint32_t room = c->front.width < c->front.buffer ? c->front.width : c->front.buffer;
 
-	if (buffer_is_full(c, room) || c->packets_used >= c->packets_size ||
-	    c->tail - c->head + c->fetch_width > c->mask) {
-		c->fetch_stall = FETCH_BUFFER;
+	if (buffer_is_full(c, room) || c->front.packets_used >= c->front.packets_size ||
+	    c->tail - c->head + c->front.width > c->mask) {
+		c->did.fetch_stall = FETCH_BUFFER;
 		return;
 	}
-	if (c->wrong && !uop_get(c, c->fetch_pc, NULL)) {
-		c->fetch_state = FETCH_STUCK;
-		c->fetch_stall = FETCH_BLOCKED;
+	if (c->front.wrong && !uop_get(c, c->front.pc, NULL)) {
+		c->front.state = FETCH_STUCK;
+		c->did.fetch_stall = FETCH_BLOCKED;
 		return;
 	}
-	if (!fetch_access(c, c->fetch_pc)) {
-		c->fetch_stall = c->fetch_reason;
+	if (!fetch_access(c, c->front.pc)) {
+		c->did.fetch_stall = c->front.reason;
 		return;
 	}
 	fetch_packet(c, room);
-	c->fetch_stall = c->nfetch ? FETCH_OK : FETCH_BLOCKED;
+	c->did.fetch_stall = c->did.fetches ? FETCH_OK : FETCH_BLOCKED;
 }

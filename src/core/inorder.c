@@ -9,29 +9,30 @@
 
 void inorder_stage(struct core *c)
 {
-	c->issue_time = NEVER;
-	memset(c->unit_used, 0, sizeof(c->unit_used));
+	c->win.issue_time = NEVER;
+	memset(c->win.unit_used, 0, sizeof(c->win.unit_used));
 	/* Loads that have issued, but were refused by the cache or waited for a store, go first. */
-	if (c->nready[0] | c->nready[1] | c->nready[2]) {
+	if (c->win.nready[0] | c->win.nready[1] | c->win.nready[2]) {
 		for (uint32_t w = 0; w <= c->mask / 64; w++) {
-			uint64_t bits = c->ready[0][w] | c->ready[1][w] | c->ready[2][w];
+			uint64_t bits =
+			    c->win.ready[0][w] | c->win.ready[1][w] | c->win.ready[2][w];
 
 			for (; bits; bits &= bits - 1) {
 				uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
 
 				if ((c->ring[slot].state & ST_ISSUED) && issue_try(c, slot))
-					c->nissue++;
+					c->did.issues++;
 			}
 		}
 	}
-	if (c->issue_po < c->head)
-		c->issue_po = c->head;
-	for (uint32_t left = c->issue_width; left && c->issue_po < c->disp; left--) {
-		uint32_t slot = slot_of(c, c->issue_po);
+	if (c->win.issue_po < c->head)
+		c->win.issue_po = c->head;
+	for (uint32_t left = c->win.issue_width; left && c->win.issue_po < c->disp; left--) {
+		uint32_t slot = slot_of(c, c->win.issue_po);
 
 		if (!(c->ring[slot].state & ST_READY) || !issue_try(c, slot))
 			return;
-		c->nissue++;
-		c->issue_po++;
+		c->did.issues++;
+		c->win.issue_po++;
 	}
 }

@@ -16,23 +16,23 @@ static bool take_unit(struct core *c, const struct inflight *e)
 
 	if (unlikely(e->uflags & UOP_NO_UNIT))
 		return true;
-	if (likely(c->unit_pipelined[kind])) {
-		if (c->unit_used[kind] >= c->unit_count[kind]) {
-			c->units_full |= 1u << kind;
+	if (likely(c->win.unit_pipelined[kind])) {
+		if (c->win.unit_used[kind] >= c->win.unit_count[kind]) {
+			c->win.units_full |= 1u << kind;
 			return false;
 		}
-		c->unit_used[kind]++;
+		c->win.unit_used[kind]++;
 		return true;
 	}
-	for (unsigned i = 0; i < c->unit_count[kind]; i++) {
-		if (c->unit_busy[kind][i] <= c->now) {
-			c->unit_busy[kind][i] = c->now + e->latency;
+	for (unsigned i = 0; i < c->win.unit_count[kind]; i++) {
+		if (c->win.unit_busy[kind][i] <= c->now) {
+			c->win.unit_busy[kind][i] = c->now + e->latency;
 			return true;
 		}
-		if (c->unit_busy[kind][i] < c->issue_time)
-			c->issue_time = c->unit_busy[kind][i];
+		if (c->win.unit_busy[kind][i] < c->win.issue_time)
+			c->win.issue_time = c->win.unit_busy[kind][i];
 	}
-	c->units_full |= 1u << kind;
+	c->win.units_full |= 1u << kind;
 	return false;
 }
 
@@ -42,18 +42,18 @@ static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
 	if (e->state & ST_ISSUED)
 		return;
 	e->state |= ST_ISSUED;
-	c->iq_used[e->queue]--;
-	if (c->notes)
-		c->notes[slot].issue = (uint32_t)(c->now - e->fetch);
-	if (c->wants & WANT_HEAD)
-		c->memops[slot].issue = (uint32_t)(c->now - e->fetch);
+	c->win.iq_used[e->queue]--;
+	if (c->rec.notes)
+		c->rec.notes[slot].issue = (uint32_t)(c->now - e->fetch);
+	if (c->rec.wants & WANT_HEAD)
+		c->lsu.memops[slot].issue = (uint32_t)(c->now - e->fetch);
 }
 
 bool issue_try(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
 
-	if (unlikely((e->uflags & UOP_DRAIN) && (uint32_t)c->sq_head != e->sq_pos))
+	if (unlikely((e->uflags & UOP_DRAIN) && (uint32_t)c->lsu.sq_head != e->sq_pos))
 		return false;
 	if (unlikely(e->uflags & UOP_HINT) && !lsu_hint_fits(c, e->u))
 		return false;
@@ -68,24 +68,24 @@ bool issue_try(struct core *c, uint32_t slot)
 			lsu_store_data(c, slot);
 		}
 		lsu_store_address(c, slot);
-		if (c->touched && !(e->state & ST_WRONG) && !(e->flags & RI_FAULT) &&
+		if (c->lsu.touched && !(e->state & ST_WRONG) && !(e->flags & RI_FAULT) &&
 		    !(e->u->ideal & IDEAL_FLUSH) && lsu_first_touch(c, e->addr))
 			e->state |= ST_FAULT;
-		wheel_put(c, slot, EVENT_ADDR, c->now + 1);
+		wheel_put(c, slot, WHEEL_ADDR, c->now + 1);
 	} else if (e->uflags & UOP_HINT) {
 		lsu_hint(c, e);
-		wheel_put(c, slot, EVENT_COMPLETE, c->now + 1);
+		wheel_put(c, slot, WHEEL_COMPLETE, c->now + 1);
 	} else if (unlikely(!e->latency)) {
 		complete_now(c, slot);
 	} else {
-		wheel_put(c, slot, EVENT_COMPLETE, c->now + e->latency);
+		wheel_put(c, slot, WHEEL_COMPLETE, c->now + e->latency);
 	}
 	return true;
 }
 
 void issue_stage(struct core *c)
 {
-	uint32_t room[QUEUES], left = c->issue_width;
+	uint32_t room[QUEUES], left = c->win.issue_width;
 	uint32_t first = slot_of(c, c->head);
 	uint32_t nwords = (c->mask + 1) / 64;
 	uint32_t w = first / 64;
@@ -93,31 +93,31 @@ void issue_stage(struct core *c)
 	/* Words that the reorder buffer reaches into. */
 	uint32_t reach = ((first & 63) + (uint32_t)(c->disp - c->head) + 63) / 64;
 
-	c->issue_time = NEVER;
-	if (!(c->nready[0] | c->nready[1] | c->nready[2]))
+	c->win.issue_time = NEVER;
+	if (!(c->win.nready[0] | c->win.nready[1] | c->win.nready[2]))
 		return;
-	memcpy(room, c->iq_width, sizeof(room));
-	memset(c->unit_used, 0, sizeof(c->unit_used));
-	c->units_full = 0;
+	memcpy(room, c->win.iq_width, sizeof(room));
+	memset(c->win.unit_used, 0, sizeof(c->win.unit_used));
+	c->win.units_full = 0;
 	for (uint32_t i = 0; i < reach; i++) {
 		if (i == nwords)
 			valid = ~(~0ull << (first & 63));
 		for (;;) {
-			uint64_t bits = valid & ((room[0] ? c->ready[0][w] : 0) |
-						 (room[1] ? c->ready[1][w] : 0) |
-						 (room[2] ? c->ready[2][w] : 0));
+			uint64_t bits = valid & ((room[0] ? c->win.ready[0][w] : 0) |
+						 (room[1] ? c->win.ready[1][w] : 0) |
+						 (room[2] ? c->win.ready[2][w] : 0));
 			if (!bits)
 				break;
 
 			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
-			unsigned kind = c->slot_kind[slot];
+			unsigned kind = c->win.slot_kind[slot];
 
 			valid &= ~(bits ^ (bits - 1));
 			/* A byte instead of the instruction's line: a window full of
 			 * multiplications behind one multiplier is walked every cycle. */
-			if ((c->units_full >> (kind & 15) & 1) || !issue_try(c, slot))
+			if ((c->win.units_full >> (kind & 15) & 1) || !issue_try(c, slot))
 				continue;
-			c->nissue++;
+			c->did.issues++;
 			room[kind >> 4]--;
 			if (!--left)
 				return;

@@ -77,9 +77,10 @@ bool lsu_first_touch(struct core *c, uint64_t addr)
 {
 	uint64_t page = addr / GUEST_PAGE_BYTES;
 
-	if (!c->touched || addr >= GUEST_ADDR_LIMIT || (c->touched[page / 64] >> (page & 63) & 1))
+	if (!c->lsu.touched || addr >= GUEST_ADDR_LIMIT ||
+	    (c->lsu.touched[page / 64] >> (page & 63) & 1))
 		return false;
-	c->touched[page / 64] |= 1ull << (page & 63);
+	c->lsu.touched[page / 64] |= 1ull << (page & 63);
 	return true;
 }
 
@@ -90,8 +91,8 @@ static uint64_t find_store(const struct core *c, uint64_t granule, uint64_t addr
 {
 	uint32_t h = granule_hash(granule);
 
-	for (uint64_t n = c->store_hash[h]; n >= c->sq_head;) {
-		const struct store *s = store_at(c, n);
+	for (uint64_t n = c->lsu.store_hash[h]; n >= c->lsu.sq_head;) {
+		const struct sq_entry *s = store_at(c, n);
 
 		if (s->addr < addr + size && addr < s->addr + s->size)
 			return n;
@@ -104,13 +105,13 @@ void lsu_dispatch_load(struct core *c, uint64_t po)
 {
 	uint32_t slot = slot_of(c, po);
 	struct inflight *e = &c->ring[slot];
-	struct memop *m = &c->memops[slot];
+	struct memop *m = &c->lsu.memops[slot];
 	uint32_t size = e->u->mem_bytes;
 
-	c->lq_used++;
+	c->lsu.lq_used++;
 	m->store = 0;
 	m->wait = WAIT_NONE;
-	if (c->sq_head == c->sq_tail)
+	if (c->lsu.sq_head == c->lsu.sq_tail)
 		return;
 
 	uint64_t first = e->addr >> GRANULE_SHIFT, last = (e->addr + size - 1) >> GRANULE_SHIFT;
@@ -121,7 +122,7 @@ void lsu_dispatch_load(struct core *c, uint64_t po)
 	if (!n)
 		return;
 
-	struct store *s = store_at(c, n);
+	struct sq_entry *s = store_at(c, n);
 
 	m->store = n;
 	m->covered = s->addr <= e->addr && e->addr + size <= s->addr + s->size;
@@ -133,25 +134,25 @@ void lsu_squash_load(struct core *c, uint64_t po)
 {
 	uint32_t slot = slot_of(c, po);
 	struct inflight *e = &c->ring[slot];
-	struct memop *m = &c->memops[slot];
+	struct memop *m = &c->lsu.memops[slot];
 
-	c->lq_used--;
-	if (m->store >= c->sq_head && m->store) {
-		struct store *s = store_at(c, m->store);
+	c->lsu.lq_used--;
+	if (m->store >= c->lsu.sq_head && m->store) {
+		struct sq_entry *s = store_at(c, m->store);
 
 		assert(s->loads == po);
 		s->loads = m->next_load;
 	}
-	if (c->retry[slot / 64] >> (slot & 63) & 1)
-		c->retry[slot / 64] &= ~(1ull << (slot & 63));
-	if (c->order_wait[slot / 64] >> (slot & 63) & 1) {
-		c->order_wait[slot / 64] &= ~(1ull << (slot & 63));
-		c->norder_wait--;
+	if (c->lsu.retry[slot / 64] >> (slot & 63) & 1)
+		c->lsu.retry[slot / 64] &= ~(1ull << (slot & 63));
+	if (c->lsu.order_wait[slot / 64] >> (slot & 63) & 1) {
+		c->lsu.order_wait[slot / 64] &= ~(1ull << (slot & 63));
+		c->lsu.norder_wait--;
 	}
 	if (unlikely(e->state & ST_FAULT)) {
 		uint64_t page = e->addr / GUEST_PAGE_BYTES;
 
-		c->touched[page / 64] &= ~(1ull << (page & 63));
+		c->lsu.touched[page / 64] &= ~(1ull << (page & 63));
 	}
 }
 
@@ -159,15 +160,16 @@ void lsu_dispatch_store(struct core *c, uint64_t po)
 {
 	uint32_t slot = slot_of(c, po);
 	struct inflight *e = &c->ring[slot];
-	uint64_t n = c->sq_tail++;
-	struct store *s = store_at(c, n);
+	uint64_t n = c->lsu.sq_tail++;
+	struct sq_entry *s = store_at(c, n);
 	uint64_t first = e->addr >> GRANULE_SHIFT;
 	uint64_t last = (e->addr + e->u->mem_bytes - 1) >> GRANULE_SHIFT;
 
-	c->memops[slot].own = n;
+	c->lsu.memops[slot].own = n;
 	s->addr = e->addr;
 	s->size = e->u->mem_bytes;
 	s->po = po;
+	s->seq = e->seq;
 	s->pc = e->u->pc;
 	s->loads = 0;
 	s->addr_known = s->data_ready = s->done = 0;
@@ -177,8 +179,8 @@ void lsu_dispatch_store(struct core *c, uint64_t po)
 	s->hash[1] = last != first ? (uint16_t)granule_hash(last) : s->hash[0];
 	s->granules = s->hash[0] == s->hash[1] ? 1 : 2;
 	for (unsigned k = 0; k < s->granules; k++) {
-		s->next[k] = c->store_hash[s->hash[k]];
-		c->store_hash[s->hash[k]] = n;
+		s->next[k] = c->lsu.store_hash[s->hash[k]];
+		c->lsu.store_hash[s->hash[k]] = n;
 	}
 }
 
@@ -186,24 +188,24 @@ void lsu_squash_store(struct core *c, uint64_t po)
 {
 	uint32_t slot = slot_of(c, po);
 	struct inflight *e = &c->ring[slot];
-	uint64_t n = c->memops[slot].own;
-	struct store *s = store_at(c, n);
+	uint64_t n = c->lsu.memops[slot].own;
+	struct sq_entry *s = store_at(c, n);
 
-	assert(n == c->sq_tail - 1 && n >= c->sq_commit);
+	assert(n == c->lsu.sq_tail - 1 && n >= c->lsu.sq_commit);
 	assert(s->loads < c->head || !s->loads);
 	for (unsigned k = 0; k < s->granules; k++) {
-		assert(c->store_hash[s->hash[k]] == n);
-		c->store_hash[s->hash[k]] = s->next[k];
+		assert(c->lsu.store_hash[s->hash[k]] == n);
+		c->lsu.store_hash[s->hash[k]] = s->next[k];
 	}
-	c->sq_tail--;
-	if (c->sq_known > c->sq_tail)
-		c->sq_known = c->sq_tail;
+	c->lsu.sq_tail--;
+	if (c->lsu.sq_known > c->lsu.sq_tail)
+		c->lsu.sq_known = c->lsu.sq_tail;
 	if (e->state & ST_DONE)
-		c->sq_complete--;
+		c->lsu.sq_complete--;
 	if (unlikely((e->state & ST_FAULT) && !(e->uflags & UOP_LOAD))) {
 		uint64_t page = e->addr / GUEST_PAGE_BYTES;
 
-		c->touched[page / 64] &= ~(1ull << (page & 63));
+		c->lsu.touched[page / 64] &= ~(1ull << (page & 63));
 	}
 }
 
@@ -214,25 +216,25 @@ static void load_again(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
 
-	c->memops[slot].wait = WAIT_NONE;
+	c->lsu.memops[slot].wait = WAIT_NONE;
 	e->state &= (uint16_t)~ST_WAIT_STORE;
 	ready_set(c, slot, e->queue);
 }
 
-static void wake_loads(struct core *c, const struct store *s, enum load_wait wait)
+static void wake_loads(struct core *c, const struct sq_entry *s, enum load_wait wait)
 {
 	for (uint64_t po = s->loads; po && po >= c->head;) {
 		uint32_t slot = slot_of(c, po);
 
-		if (c->memops[slot].wait == wait)
+		if (c->lsu.memops[slot].wait == wait)
 			load_again(c, slot);
-		po = c->memops[slot].next_load;
+		po = c->lsu.memops[slot].next_load;
 	}
 }
 
 void lsu_store_address(struct core *c, uint32_t slot)
 {
-	struct store *s = store_at(c, c->memops[slot].own);
+	struct sq_entry *s = store_at(c, c->lsu.memops[slot].own);
 
 	s->addr_known = 1;
 	for (uint64_t po = s->loads; po && po >= c->head;) {
@@ -240,20 +242,20 @@ void lsu_store_address(struct core *c, uint32_t slot)
 
 		if (e->state & ST_BYPASSED)
 			e->state |= ST_VIOLATION;
-		po = c->memops[slot_of(c, po)].next_load;
+		po = c->lsu.memops[slot_of(c, po)].next_load;
 	}
-	while (c->sq_known < c->sq_tail && store_at(c, c->sq_known)->addr_known)
-		c->sq_known++;
-	if (likely(!c->norder_wait))
+	while (c->lsu.sq_known < c->lsu.sq_tail && store_at(c, c->lsu.sq_known)->addr_known)
+		c->lsu.sq_known++;
+	if (likely(!c->lsu.norder_wait))
 		return;
 	for (uint32_t w = 0; w <= c->mask / 64; w++) {
-		for (uint64_t bits = c->order_wait[w]; bits; bits &= bits - 1) {
+		for (uint64_t bits = c->lsu.order_wait[w]; bits; bits &= bits - 1) {
 			uint32_t waiter = w * 64 + (uint32_t)__builtin_ctzll(bits);
 
-			if ((int32_t)((uint32_t)c->sq_known - c->ring[waiter].sq_pos) < 0)
+			if ((int32_t)((uint32_t)c->lsu.sq_known - c->ring[waiter].sq_pos) < 0)
 				continue;
-			c->order_wait[w] &= ~(bits & -bits);
-			c->norder_wait--;
+			c->lsu.order_wait[w] &= ~(bits & -bits);
+			c->lsu.norder_wait--;
 			load_again(c, waiter);
 		}
 	}
@@ -261,10 +263,39 @@ void lsu_store_address(struct core *c, uint32_t slot)
 
 void lsu_store_data(struct core *c, uint32_t slot)
 {
-	struct store *s = store_at(c, c->memops[slot].own);
+	struct sq_entry *s = store_at(c, c->lsu.memops[slot].own);
 
 	s->data_ready = 1;
 	wake_loads(c, s, WAIT_DATA);
+}
+
+/* A load or hint in flight, as the record of its miss says it. */
+static struct mem_asker asker_of(const struct core *c, uint32_t slot)
+{
+	const struct inflight *e = &c->ring[slot];
+
+	return (struct mem_asker){ .pc = e->u->pc,
+				   .po = po_of(c, slot),
+				   .seq = e->seq,
+				   .kind = e->uflags & UOP_HINT	    ? MISS_HINT
+					   : e->uflags & UOP_ATOMIC ? MISS_ATOMIC
+								    : MISS_LOAD,
+				   .wrong = e->state & ST_WRONG };
+}
+
+void lsu_asker(const struct core *c, uint64_t token, struct mem_asker *who)
+{
+	if ((token & TOKEN_KIND) == TOKEN_LOAD) {
+		*who = asker_of(c, token_po(token) & c->mask);
+	} else if ((token & TOKEN_KIND) == TOKEN_STORE) {
+		const struct sq_entry *s = store_at(c, token & ~TOKEN_KIND);
+
+		*who = (struct mem_asker){
+			.pc = s->pc, .po = s->po, .seq = s->seq, .kind = MISS_STORE
+		};
+	} else {
+		*who = c->lsu.hint_asker;
+	}
 }
 
 /* Hints go to the cache as loads that nobody waits for, in order, as it has MSHRs for them. */
@@ -273,16 +304,21 @@ static void send_hints(struct core *c)
 	uint32_t sent = 0;
 	struct mem_result r;
 
-	while (sent < c->nhints && memsys_load(c->mem, c->now, c->hints[sent].addr, 1, 0,
-					       TOKEN_HINT, c->hints[sent].flags, &r) != MEM_RETRY)
-		sent++;
-	c->nhints -= sent;
-	if (!c->nhints)
+	for (; sent < c->lsu.nhints; sent++) {
+		const struct hint *h = &c->lsu.hints[sent];
+
+		c->lsu.hint_asker = h->who;
+		if (memsys_load(c->mem, c->now, h->addr, 1, 0, TOKEN_HINT, h->flags, &r) ==
+		    MEM_RETRY)
+			break;
+	}
+	c->lsu.nhints -= sent;
+	if (!c->lsu.nhints)
 		return;
-	memmove(c->hints, c->hints + sent, c->nhints * sizeof(c->hints[0]));
-	c->retrying = true;
-	if (r.ready != MEM_NEVER && r.ready < c->retry_time)
-		c->retry_time = max_u64(r.ready, c->now + 1);
+	memmove(c->lsu.hints, c->lsu.hints + sent, c->lsu.nhints * sizeof(c->lsu.hints[0]));
+	c->lsu.retrying = true;
+	if (r.ready != MEM_NEVER && r.ready < c->lsu.retry_time)
+		c->lsu.retry_time = max_u64(r.ready, c->now + 1);
 }
 
 /* Prefetches of instructions, and all where there is no queue, are dropped if they cannot start at
@@ -294,34 +330,36 @@ static bool hint_waits(const struct core *c, const struct uop *u)
 
 bool lsu_hint_fits(const struct core *c, const struct uop *u)
 {
-	return !hint_waits(c, u) || c->nhints < c->cfg.hint_queue;
+	return !hint_waits(c, u) || c->lsu.nhints < c->cfg.hint_queue;
 }
 
 void lsu_hint(struct core *c, const struct inflight *e)
 {
 	uint32_t flags = lsu_mem_flags(e->u->ideal, 0, 0);
+	struct mem_asker who = asker_of(c, (uint32_t)(e - c->ring));
 
 	if (e->addr < LOWEST_MAPPED || e->addr >= GUEST_ADDR_LIMIT)
 		return;
 	if (!hint_waits(c, e->u)) {
+		c->lsu.hint_asker = who;
 		memsys_prefetch(c->mem, c->now, e->u->in.op == OP_PREFETCH_I ? MEM_L1I : MEM_L1D,
-				e->addr, flags);
+				e->addr, TOKEN_HINT, flags);
 		return;
 	}
-	c->hints[c->nhints++] = (struct hint){ e->addr, flags };
+	c->lsu.hints[c->lsu.nhints++] = (struct hint){ e->addr, flags, who };
 	send_hints(c);
 }
 
 void lsu_retry(struct core *c)
 {
-	c->retrying = false;
-	c->retry_time = NEVER;
+	c->lsu.retrying = false;
+	c->lsu.retry_time = NEVER;
 	send_hints(c);
-	c->nevents++;
+	c->did.events++;
 	for (uint32_t w = 0; w <= c->mask / 64; w++) {
-		uint64_t bits = c->retry[w];
+		uint64_t bits = c->lsu.retry[w];
 
-		c->retry[w] = 0;
+		c->lsu.retry[w] = 0;
 		for (; bits; bits &= bits - 1) {
 			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
 
@@ -333,36 +371,37 @@ void lsu_retry(struct core *c)
 /* True if the load must wait until older stores know their addresses. */
 static bool must_wait_for_addresses(struct core *c, const struct inflight *e)
 {
-	if ((int32_t)((uint32_t)c->sq_known - e->sq_pos) >= 0)
+	if ((int32_t)((uint32_t)c->lsu.sq_known - e->sq_pos) >= 0)
 		return false;
-	if (c->order == ORDER_CONSERVATIVE)
+	if (c->lsu.order == ORDER_CONSERVATIVE)
 		return true;
-	if (!c->wait_table)
+	if (!c->lsu.wait_table)
 		return false;
-	if (c->now >= c->wait_clear) {
-		memset(c->wait_table, 0, c->cfg.wait_entries);
-		while (c->wait_clear <= c->now)
-			c->wait_clear += c->cfg.wait_clear;
+	if (c->now >= c->lsu.wait_clear) {
+		memset(c->lsu.wait_table, 0, c->cfg.wait_entries);
+		while (c->lsu.wait_clear <= c->now)
+			c->lsu.wait_clear += c->cfg.wait_clear;
 	}
-	return c->wait_table[hash_u64(e->u->pc) & (c->cfg.wait_entries - 1)];
+	return c->lsu.wait_table[hash_u64(e->u->pc) & (c->cfg.wait_entries - 1)];
 }
 
 static void note_level(struct core *c, uint32_t slot, uint8_t level)
 {
-	c->memops[slot].level = level;
-	if (c->notes)
-		c->notes[slot].dlevel = level;
+	c->lsu.memops[slot].level = level;
+	if (c->rec.notes)
+		c->rec.notes[slot].dlevel = level;
 }
 
 /* What is known of an access that has been answered. */
 static void note_result(struct core *c, uint32_t slot, const struct mem_result *r)
 {
-	struct inflight *e = &c->ring[slot];
-	struct rec_notes *n = &c->notes[slot];
-
 	note_level(c, slot, r->level);
-	if (!c->notes)
+	if (!c->rec.notes)
 		return;
+
+	const struct inflight *e = &c->ring[slot];
+	struct rec_notes *n = &c->rec.notes[slot];
+
 	n->lat_dmiss = clip_u16(r->miss);
 	n->lat_dtlb = clip_u16(r->xlat);
 	n->lat_bus = clip_u16(r->queue);
@@ -392,21 +431,21 @@ static uint8_t load_level_to_come(const struct core *c, uint64_t addr)
 enum load_try lsu_load(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
-	struct memop *m = &c->memops[slot];
+	struct memop *m = &c->lsu.memops[slot];
 	const struct uop *u = e->u;
 
 	e->state &= (uint16_t)~ST_BYPASSED;
 	if (unlikely(must_wait_for_addresses(c, e))) {
 		e->state |= ST_WAIT_STORE;
-		c->order_wait[slot / 64] |= 1ull << (slot & 63);
-		c->norder_wait++;
+		c->lsu.order_wait[slot / 64] |= 1ull << (slot & 63);
+		c->lsu.norder_wait++;
 		return LOAD_WAITS;
 	}
-	if (m->store && m->store >= c->sq_head) {
-		const struct store *s = store_at(c, m->store);
+	if (m->store && m->store >= c->lsu.sq_head) {
+		const struct sq_entry *s = store_at(c, m->store);
 
 		if (!s->addr_known) {
-			assert(c->order == ORDER_SPECULATIVE);
+			assert(c->lsu.order == ORDER_SPECULATIVE);
 			e->state |= ST_BYPASSED;
 		} else if (!m->covered || !s->data_ready || (e->uflags & UOP_ATOMIC)) {
 			m->wait = m->covered && !s->data_ready ? WAIT_DATA : WAIT_WRITE;
@@ -416,7 +455,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 			e->psv |= PSV_ST_FWD;
 			c->stats.forwards++;
 			note_level(c, slot, LEVEL_FWD);
-			wheel_put(c, slot, EVENT_COMPLETE,
+			wheel_put(c, slot, WHEEL_COMPLETE,
 				  c->now + (u->ideal & IDEAL_DL1 ? 1 : c->cfg.forward_latency));
 			return LOAD_GOES;
 		}
@@ -424,7 +463,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 	if (unlikely((e->flags & RI_FAULT) ||
 		     ((e->state & ST_WRONG) &&
 		      (e->addr < LOWEST_MAPPED || e->addr >= GUEST_ADDR_LIMIT - u->mem_bytes)))) {
-		wheel_put(c, slot, EVENT_COMPLETE, c->now + c->cfg.mem.cache[MEM_L1D].latency);
+		wheel_put(c, slot, WHEEL_COMPLETE, c->now + c->cfg.mem.cache[MEM_L1D].latency);
 		return LOAD_GOES;
 	}
 
@@ -438,87 +477,71 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 			e->psv |= lsu_psv(r.events);
 		note_result(c, slot, &r);
 		assert(r.ready > c->now);
-		wheel_put(c, slot, EVENT_COMPLETE, r.ready);
+		wheel_put(c, slot, WHEEL_COMPLETE, r.ready);
 		break;
 	case MEM_PENDING:
 		e->psv |= lsu_psv(r.events);
 		e->state |= ST_MEM;
-		if (c->notes || c->wants & WANT_HEAD)
+		if (c->rec.notes || c->rec.wants & WANT_HEAD)
 			note_level(c, slot, load_level_to_come(c, e->addr));
 		break;
 	case MEM_RETRY:
 		e->state &= (uint16_t)~ST_BYPASSED;
 		e->psv |= PSV_ST_MSHR;
-		c->retry[slot / 64] |= 1ull << (slot & 63);
-		c->retrying = true;
-		if (r.ready != MEM_NEVER && r.ready < c->retry_time)
-			c->retry_time = max_u64(r.ready, c->now + 1);
+		c->lsu.retry[slot / 64] |= 1ull << (slot & 63);
+		c->lsu.retrying = true;
+		if (r.ready != MEM_NEVER && r.ready < c->lsu.retry_time)
+			c->lsu.retry_time = max_u64(r.ready, c->now + 1);
 		return LOAD_RETRY;
 	}
-	if (c->touched && !(e->state & ST_WRONG) && !(u->ideal & IDEAL_FLUSH) &&
+	if (c->lsu.touched && !(e->state & ST_WRONG) && !(u->ideal & IDEAL_FLUSH) &&
 	    lsu_first_touch(c, e->addr))
 		e->state |= ST_FAULT;
 	return LOAD_GOES;
 }
 
-/* ---- callbacks ---- */
+/* ---- answers of the memory system ---- */
 
-void lsu_done(void *ctx, uint64_t token, const struct mem_result *r)
+void lsu_load_done(struct core *c, uint64_t token, const struct mem_result *r)
 {
-	struct core *c = ctx;
-
-	if (token == TOKEN_HINT)
-		return;
-	if ((token & TOKEN_KIND) == TOKEN_FETCH) {
-		if (token == c->fetch_token)
-			fetch_done(c, r);
-		return;
-	}
-	if ((token & TOKEN_KIND) == TOKEN_STORE) {
-		uint64_t n = token & ~TOKEN_KIND;
-
-		if (c->cfg.store_misses)
-			c->sq_flight--;
-		/* Most have left the queue when the cache took them. */
-		if (n >= c->sq_head)
-			store_at(c, n)->done = 1;
-		return;
-	}
-
 	uint32_t slot = token_po(token) & c->mask;
 	struct inflight *e = &c->ring[slot];
 
+	/* A squashed load's data comes all the same. */
 	if (!(e->state & ST_MEM) || (e->seq & ((1ull << 42) - 1)) != token_seq(token))
 		return;
 	e->state &= (uint16_t)~ST_MEM;
 	e->psv |= lsu_psv(r->events);
 	note_result(c, slot, r);
-	wheel_put(c, slot, EVENT_COMPLETE, max_u64(r->ready, c->now));
+	wheel_put(c, slot, WHEEL_COMPLETE, max_u64(r->ready, c->now));
 }
 
-void lsu_wake(void *ctx, uint32_t caches)
+void lsu_store_done(struct core *c, uint64_t number)
 {
-	struct core *c = ctx;
+	if (c->cfg.store_misses)
+		c->lsu.sq_flight--;
+	/* Most have left the queue when the cache took them. */
+	if (number >= c->lsu.sq_head)
+		store_at(c, number)->done = 1;
+}
 
-	if (caches & 1u << MEM_L1D) {
-		if (c->retrying)
-			c->retry_time = c->now;
-		if (c->drain_time == NEVER)
-			c->drain_time = c->now;
-	}
-	if ((caches & 1u << MEM_L1I) && c->fetch_state == FETCHING && c->fetch_time == NEVER)
-		c->fetch_time = c->now;
+void lsu_wake(struct core *c)
+{
+	if (c->lsu.retrying)
+		c->lsu.retry_time = c->now;
+	if (c->lsu.drain_time == NEVER)
+		c->lsu.drain_time = c->now;
 }
 
 /* ---- stores ---- */
 
 static void leave_queue(struct core *c)
 {
-	while (c->sq_head < c->sq_next && store_at(c, c->sq_head)->done) {
-		struct store *s = store_at(c, c->sq_head++);
+	while (c->lsu.sq_head < c->lsu.sq_next && store_at(c, c->lsu.sq_head)->done) {
+		struct sq_entry *s = store_at(c, c->lsu.sq_head++);
 
-		c->sq_complete--;
-		c->ndrain++;
+		c->lsu.sq_complete--;
+		c->did.drains++;
 		if (s->loads >= c->head)
 			wake_loads(c, s, WAIT_WRITE);
 	}
@@ -526,25 +549,25 @@ static void leave_queue(struct core *c)
 
 void drain_stage(struct core *c)
 {
-	if (c->sq_head < c->sq_next)
+	if (c->lsu.sq_head < c->lsu.sq_next)
 		leave_queue(c);
-	for (uint32_t n = 0; n < c->store_ports && c->sq_next < c->sq_commit; n++) {
-		struct store *s = store_at(c, c->sq_next);
+	for (uint32_t n = 0; n < c->lsu.store_ports && c->lsu.sq_next < c->lsu.sq_commit; n++) {
+		struct sq_entry *s = store_at(c, c->lsu.sq_next);
 		struct mem_result r;
 
 		if (unlikely(s->fault)) {
 			s->done = 1;
-			c->sq_next++;
-			c->ndrain++;
+			c->lsu.sq_next++;
+			c->did.drains++;
 			leave_queue(c);
 			continue;
 		}
-		if (c->drain_time > c->now)
+		if (c->lsu.drain_time > c->now)
 			return;
-		if (c->cfg.store_misses && c->sq_flight >= c->cfg.store_misses)
+		if (c->cfg.store_misses && c->lsu.sq_flight >= c->cfg.store_misses)
 			return;
 		switch (memsys_store(c->mem, c->now, s->addr, s->size, s->pc,
-				     TOKEN_STORE | c->sq_next,
+				     TOKEN_STORE | c->lsu.sq_next,
 				     lsu_mem_flags(s->ideal, 0, 0) | put_flag(c, s->ideal), &r)) {
 		case MEM_DONE:
 			s->done = 1;
@@ -552,16 +575,17 @@ void drain_stage(struct core *c)
 		case MEM_PENDING:
 			/* Until it is translated the cache has not taken it: it keeps its place. */
 			if (c->cfg.store_misses)
-				c->sq_flight++;
+				c->lsu.sq_flight++;
 			else if (!(r.events & MEM_EV_TLB_MISS))
 				s->done = 1;
 			break;
 		case MEM_RETRY:
-			c->drain_time = r.ready == MEM_NEVER ? NEVER : max_u64(r.ready, c->now + 1);
+			c->lsu.drain_time =
+			    r.ready == MEM_NEVER ? NEVER : max_u64(r.ready, c->now + 1);
 			return;
 		}
-		c->sq_next++;
-		c->ndrain++;
+		c->lsu.sq_next++;
+		c->did.drains++;
 		leave_queue(c);
 	}
 }

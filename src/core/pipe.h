@@ -26,7 +26,6 @@
 #define CORE_PIPE_H
 
 #include <assert.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,18 +55,13 @@
  * flight points at it. */
 struct uop {
 	struct inst in;
-
-	/* As they stand in its record. */
 	uint64_t pc;
-	uint32_t word;	      /* of in */
-	uint16_t mem_bytes;   /* of the memory operand */
-	uint8_t cls;	      /* enum op_class */
-	uint8_t rec_no_stall; /* DISPATCH_OK */
-
 	uint32_t rec_flags;  /* enum rec_inst_flag that follow from the encoding */
 	uint32_t ideal;	     /* enum ideal that hold for it */
 	uint16_t flags;	     /* enum uop_flag */
 	uint16_t latency;    /* cycles in its unit */
+	uint8_t cls;	     /* enum op_class */
+	uint8_t mem_bytes;   /* of the memory operand */
 	uint8_t unit;	     /* enum unit_kind */
 	uint8_t queue;	     /* issue queue */
 	uint8_t dst, src[3]; /* isa_operands */
@@ -111,10 +105,10 @@ enum state_flag {
 	ST_AVAIL = 1 << 15,	 /* dependents may use the result */
 };
 
-enum event_kind {
-	EVENT_COMPLETE, /* the result is there */
-	EVENT_WAKE,	/* … and now dependents may issue */
-	EVENT_ADDR,	/* a store's address is known */
+enum wheel_event {
+	WHEEL_COMPLETE, /* the result is there */
+	WHEEL_WAKE,	/* … and now dependents may issue */
+	WHEEL_ADDR,	/* a store's address is known */
 };
 
 /* An instruction in flight. First line: wake-up, select, completion. Second: fetch, commit, squash.
@@ -130,10 +124,9 @@ struct inflight {
 	uint16_t uflags, latency;   /* the uop's, so that one line is enough to issue */
 	uint8_t queue, unit, dst;
 	uint8_t pending; /* sources that are not yet available */
-	uint8_t event;	 /* enum event_kind */
+	uint8_t event;	 /* enum wheel_event */
 	uint8_t cls;
 
-	/* As its record begins. */
 	uint64_t seq;
 	uint64_t fetch;	  /* cycle */
 	uint64_t next_pc; /* where it really goes on */
@@ -147,19 +140,8 @@ struct inflight {
 	uint32_t tid;
 };
 _Static_assert(sizeof(struct inflight) == 128, "two cache lines");
-#define INFLIGHT_RECORD_BYTES 32
-#define UOP_RECORD_BYTES      16
-_Static_assert(offsetof(struct inflight, flags) - offsetof(struct inflight, seq) ==
-		       offsetof(struct rec_inst, flags) - offsetof(struct rec_inst, seq) &&
-		   offsetof(struct rec_inst, pc) == INFLIGHT_RECORD_BYTES,
-	       "as its record begins");
-_Static_assert(offsetof(struct uop, rec_no_stall) - offsetof(struct uop, pc) ==
-		       offsetof(struct rec_inst, dispatch_stall) - offsetof(struct rec_inst, pc) &&
-		   offsetof(struct uop, rec_flags) - offsetof(struct uop, pc) == UOP_RECORD_BYTES &&
-		   !DISPATCH_OK,
-	       "as they stand in its record");
 
-/* Memory side of a load in flight. */
+/* Memory side of a load or store in flight. */
 struct memop {
 	uint64_t own;	    /* stores: its number in the store queue */
 	uint64_t store;	    /* loads: number of the youngest older overlapping store, or 0 */
@@ -178,9 +160,9 @@ enum load_wait {
 
 /* A store from dispatch until it is written. Numbers count from 1; the array is indexed modulo
  * size. */
-struct store {
+struct sq_entry {
 	uint64_t addr;
-	uint64_t po;
+	uint64_t po, seq;
 	uint64_t pc;
 	uint64_t loads; /* po of the youngest load that depends on it; 0: none */
 	uint64_t
@@ -195,7 +177,7 @@ struct store {
 };
 
 /* What the guest did, kept when a right-path instruction is squashed, to be fetched again. */
-struct step {
+struct kept_step {
 	const struct uop *u;
 	uint64_t addr;
 	uint64_t next_pc;
@@ -222,154 +204,229 @@ enum fetch_state {
 	FETCH_OVER,	  /* the guest has ended, or the instructions asked for are fetched */
 };
 
-struct core {
-	/* hot */
-	uint64_t now;
-	uint64_t head, disp, tail;
-	uint32_t mask; /* ring size - 1 */
-	uint32_t nready[QUEUES];
-	uint64_t *ready[QUEUES]; /* bit masks over slots */
-	uint8_t *slot_kind;	 /* of the instruction in each slot: unit | queue << 4 */
-	struct inflight *ring;
-	struct memop *memops;
-	uint64_t map[64];  /* youngest dispatched writer of each register */
-	uint64_t regs[64]; /* values after the last fetched instruction */
-	uint64_t seq;	   /* next to be fetched */
+/*
+ * The front end: which instruction comes next, and on which path.
+ *
+ * Writes: fetch.c. Where another stage takes part, the group says so.
+ */
+struct front_end {
+	/* Where fetch is. A redirect (complete.c, commit.c, squash.c) goes through
+	 * fetch_redirect(), an answer of the I-cache through fetch_done() and fetch_wake().
+	 * Read by the recorder, and by core.c, which skips cycles in which nothing can happen. */
+	enum fetch_state state;
+	uint8_t reason; /* enum fetch_stall while time lies ahead */
+	uint8_t level;	/* enum mem_level that served the next packet */
+	bool wrong;	/* on a wrong path */
+	bool ended;	/* the guest has ended */
+	uint32_t psv;	/* events that the next packet's first instruction has suffered */
+	uint32_t lat_icache, lat_itlb;
+	uint64_t pc;
+	uint64_t time;	   /* not before */
+	uint64_t line;	   /* line that the last access delivered; ~0: none */
+	uint64_t token;	   /* outstanding access; 0: none */
+	uint64_t tokens;   /* handed out */
+	uint64_t seq;	   /* of the next instruction */
+	uint64_t limit;	   /* po that must not be fetched yet; set by core_limit() */
+	uint64_t right_po; /* while wrong: where the right path goes on */
 
-	/* resources */
-	uint32_t iq_used[QUEUES], iq_size[QUEUES], iq_width[QUEUES];
-	uint32_t int_used, fp_used, int_size,
-	    fp_size; /* writers in flight, and how many there can be */
-	uint32_t lq_used, lq_size, sq_size, shared_size;
-	uint32_t branches_used, branches_size;
-	uint32_t packets_used, packets_size;
-	uint32_t rob_size;
-	uint32_t fetch_width, decode_width, issue_width, commit_width;
-	uint32_t fetch_taken, fetch_block_mask, fetch_buffer;
-	bool fetch_through;	/* goes on into the next block in the same cycle (idealised) */
-	uint32_t depth;		/* fetch to dispatch */
-	uint32_t decode_stages; /* instructions that stand between fetch buffer and dispatch */
-	bool serial;		/* a serialising instruction is in the ROB */
-	bool in_order;
-	uint8_t order;	/* enum lsu_order */
-	uint32_t ideal; /* enum ideal of the whole run */
-
-	/* units */
-	uint8_t unit_count[UNIT_COUNT], unit_used[UNIT_COUNT];
-	uint8_t unit_pipelined[UNIT_COUNT];
-	uint32_t units_full; /* kinds of which none is left in this cycle, one bit each */
-	uint64_t issue_po;   /* in order: next to issue */
-	uint64_t issue_time; /* when a blocked ready instruction may find its unit free */
-
-	/* wheel */
-	bool wheel_open; /* the present cycle's bucket has been emptied: events must lie ahead */
-
-	/* store queue: head..commit..tail are numbers */
-	struct store *stores;
-	uint32_t sq_mask;
-	uint64_t sq_head, sq_commit, sq_tail;
-	uint64_t sq_next;     /* next to be sent to the cache */
-	uint64_t sq_known;    /* all stores below know their addresses */
-	uint32_t sq_complete; /* stores in the queue that have address and data */
-	uint32_t sq_flight;   /* sent and not yet written */
-	uint64_t drain_time;  /* not before */
-	uint32_t store_ports;
-	uint64_t *order_wait; /* loads that wait for sq_known to move, mask over slots */
-	uint32_t norder_wait;
-	uint64_t *retry; /* loads that the cache refused, mask over slots */
-	uint64_t retry_time;
-	bool retrying;
-	uint8_t *wait_table; /* 1: this load once violated order */
-	uint64_t wait_clear;
-
-	/* fetch */
-	enum fetch_state fetch_state;
-	uint64_t fetch_pc;
-	uint64_t fetch_time;   /* not before */
-	uint8_t fetch_reason;  /* enum fetch_stall while fetch_time lies ahead */
-	bool wrong;	       /* fetch is on a wrong path */
-	uint64_t fetch_line;   /* line that the last access delivered; ~0: none */
-	uint64_t fetch_token;  /* outstanding access; 0: none */
-	uint64_t fetch_tokens; /* handed out */
-	uint32_t fetch_psv;    /* events that the next packet's first instruction has suffered */
-	uint32_t fetch_lat_icache, fetch_lat_itlb;
-	uint8_t fetch_level;
-	uint32_t l1i_latency;
-	uint64_t buffered;    /* instructions below have arrived in the fetch buffer */
-	uint64_t fetch_limit; /* po that must not be fetched yet */
-	uint64_t right_po;    /* wrong: where the right path goes on */
-	uint64_t stream_end;
-	struct step *steps;
-	struct bpred_pred *preds;
-	struct uop_table *uops;
-	uint64_t uop_page_number; /* page that uop_page belongs to; ~0: none */
-	struct uop_page *uop_page;
+	/* What the guest has done. Squash moves instructions of the right path back into steps,
+	 * from which fetch takes them again. */
+	uint64_t stream_end; /* the guest has executed every instruction below */
+	struct kept_step *steps;
+	const struct hart *hart;
 	uint64_t code_version; /* guest_code_version after the last fetched instruction */
 
-	/* wrong-path execution */
+	/* Registers after the last fetched instruction; a squash restores them. Read by spec.c. */
+	uint64_t regs[64];
+
+	/* Wrong-path stores: spec.c alone. */
 	struct overlay_store *overlay;
 	uint32_t noverlay;
 	uint64_t overlay_filter;
 
-	/* parts */
-	struct guest *guest;
-	const struct hart *hart;
-	struct memsys *mem;
-	struct bpred *bpred;
-	struct emit *emit;
-	unsigned wants;
-	bool record_insts, record_cycles; /* with something in them */
-	bool record_steps;		  /* there is something to do every cycle */
-	/* Records of some stretches alone (emit.schedule). The next change comes when this one is
-	 * the oldest; NEVER: none. */
-	uint64_t switch_po;
-	struct stretch stretch;
-	struct rec_notes *all_notes; /* memory of notes and held, also while they are off */
-	uint8_t *all_held;
-	uint32_t reserve; /* most that can leave in a cycle and are wanted */
-	/* By slot; NULL: nobody wants them. */
-	struct rec_notes *notes;
-	uint8_t *held; /* enum dispatch_stall by slot: what held it at dispatch; goes with notes */
-	struct hint {  /* data prefetches that the cache has not taken yet, oldest first */
+	/* Predictions by slot: read when the branch resolves, commits or is squashed. */
+	struct bpred_pred *preds;
+
+	/* Predecoded instructions: uop.c alone. */
+	struct uop_table *uops;
+	uint64_t uop_page_number; /* page that uop_page belongs to; ~0: none */
+	struct uop_page *uop_page;
+
+	/* Room. A packet's place is freed when its first instruction commits or is squashed. */
+	uint32_t packets_used;
+	uint64_t buffered; /* instructions below have arrived in the fetch buffer */
+
+	/* The machine's sizes: written once (core.c). */
+	uint32_t packets_size;
+	uint32_t width, buffer, block_mask;
+	uint32_t taken_max;	/* a packet ends with this taken branch */
+	bool through;		/* goes on into the next block in the same cycle (idealised) */
+	uint32_t depth;		/* cycles from fetch to dispatch */
+	uint32_t decode_stages; /* instructions that fit between fetch buffer and dispatch */
+	uint32_t l1i_latency;
+};
+
+/*
+ * The window: what has been dispatched and has not left. Dispatch takes entries; issue, commit and
+ * squash give them back.
+ */
+struct window {
+	/* Instructions with all operands. Set at dispatch, by wake-up (complete.c) and when a load
+	 * may try again (lsu.c); cleared by issue and squash. */
+	uint32_t nready[QUEUES];
+	uint64_t *ready[QUEUES]; /* bit masks over slots */
+	uint8_t *slot_kind;	 /* of the instruction in each slot: unit | queue << 4 */
+
+	/* Renaming: dispatch writes, squash takes back (P2). */
+	uint64_t map[64]; /* po of the youngest dispatched writer of each register */
+
+	/* Entries taken, and how many there are. */
+	uint32_t iq_used[QUEUES], iq_size[QUEUES];
+	uint32_t int_used, int_size; /* writers of integer registers in flight */
+	uint32_t fp_used, fp_size;
+	uint32_t branches_used, branches_size; /* a branch's tag is free when it resolves */
+	uint32_t rob_size;
+	bool serial; /* a serialising instruction is in the ROB */
+
+	/* Units and widths: issue.c and inorder.c. */
+	bool in_order;
+	uint32_t units_full; /* kinds of which none is left in this cycle, one bit each */
+	uint8_t unit_count[UNIT_COUNT], unit_used[UNIT_COUNT];
+	uint8_t unit_pipelined[UNIT_COUNT];
+	uint64_t issue_po;   /* in order: next to issue; a squash moves it back */
+	uint64_t issue_time; /* when a blocked ready instruction may find its unit free */
+	uint32_t dispatch_width, issue_width, commit_width;
+	uint32_t iq_width[QUEUES];
+
+	/* The wheel: issue.c and lsu.c put events in, complete.c and squash take them out. */
+	bool wheel_open; /* the present cycle's bucket has been emptied: events must lie ahead */
+	uint64_t wheel_used[WHEEL_SIZE / 64];
+	uint32_t wheel[WHEEL_SIZE];
+	uint64_t unit_busy[UNIT_COUNT][64]; /* units that are not pipelined: until when */
+};
+
+/*
+ * The load/store unit.
+ *
+ * Writes: lsu.c. Commit alone moves sq_commit, complete.c alone raises sq_complete.
+ */
+struct lsu {
+	struct memop *memops; /* by slot */
+
+	/* The store queue: head..commit..tail are numbers. Dispatch and the recorder read how full
+	 * it is, issue reads sq_head. */
+	struct sq_entry *stores;
+	uint64_t sq_head, sq_commit, sq_tail;
+	uint64_t sq_next;  /* next to be sent to the cache */
+	uint64_t sq_known; /* all stores below know their addresses */
+	uint32_t sq_mask, sq_size;
+	uint32_t sq_complete; /* stores in the queue that have address and data */
+	uint32_t sq_flight;   /* sent and not yet written */
+	uint32_t store_ports;
+	uint64_t drain_time; /* not before */
+
+	/* The load queue. Commit counts lq_used down, too. */
+	uint32_t lq_used, lq_size;
+	uint32_t shared_size; /* of one queue for loads and stores */
+
+	/* Loads that wait. */
+	uint8_t order;	      /* enum lsu_order */
+	bool retrying;	      /* a load or a hint was refused by the cache */
+	uint32_t norder_wait; /* bits of order_wait */
+	uint64_t *order_wait; /* loads that wait for sq_known to move, mask over slots */
+	uint64_t *retry;      /* loads that the cache refused, mask over slots */
+	uint64_t retry_time;
+	uint8_t *wait_table; /* 1: this load once violated order, as commit found */
+	uint64_t wait_clear; /* cycle in which wait_table is forgotten */
+
+	/* Data prefetches that the cache has not taken yet, oldest first. */
+	struct hint {
 		uint64_t addr;
 		uint32_t flags; /* enum mem_flag */
+		struct mem_asker who;
 	} hints[HINTS_MAX];
 	uint32_t nhints;
-	uint64_t *touched; /* one bit per page */
+	struct mem_asker hint_asker; /* of the one that is being sent */
 
-	/* of the present cycle, for its record and for skipping */
-	struct rec_cycle *rec; /* being filled */
-	uint32_t rec_flags;    /* enum rec_cycle_flag, its own so far */
-	bool rec_quiet; /* the record before it stands for this cycle, too, if this is the same */
-	uint64_t quiet_state;
-	uint64_t counted_po,
-	    counted_to;	      /* instructions and cycles below are counted (WANT_EMPTY) */
-	uint64_t out_changes; /* memsys_changes that out_flags tell of */
-	uint32_t out_flags;   /* RC_…_OUT */
-	uint64_t head_known;  /* when the oldest's miss will be known to be one */
-	uint32_t ncommit, ndispatch, nissue, nfetch;
-	uint32_t nevents, ndrain;
-	uint8_t dispatch_stall, fetch_stall;
+	uint64_t *touched; /* one bit per page that was touched; NULL: no page faults */
+	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
+};
+
+/*
+ * The recorder: what exists only because somebody listens.
+ *
+ * Writes: record.c. Stages read wants, insts, notes and held, fill in the notes of the instruction
+ * at hand, and add to flags.
+ */
+struct recorder {
+	unsigned wants;	    /* enum trace_want; 0: nobody listens */
+	bool insts, cycles; /* such records are made, with something in them */
+	bool every_cycle;   /* there is something to do every cycle */
+	struct emit *emit;
+	uint32_t reserve; /* most instructions that can leave in a cycle and are wanted */
+
+	/* Notes of instructions in flight, by slot; NULL: nobody wants them. */
+	struct rec_notes *notes;
+	uint8_t *held; /* enum dispatch_stall: what held the instruction at dispatch */
+	struct rec_notes *all_notes; /* their memory, also while they are off */
+	uint8_t *all_held;
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */
 	uint64_t disp_waiter;			  /* seq it belongs to */
 
-	/* last flush */
-	uint8_t flush_cause;
-	uint8_t rec_flush_cause; /* as the cycle's record says it */
-	uint64_t flush_po, flush_pc;
+	/* The present cycle's record. */
+	struct rec_cycle *cycle; /* being filled */
+	uint32_t flags;		 /* enum rec_cycle_flag so far; every stage adds its own */
+	uint8_t flush_cause;	 /* enum flush_cause */
+	bool quiet;		 /* the previous record may be extended if this cycle equals it */
+	uint64_t quiet_state;	 /* what it must equal */
+	uint64_t out_changes;	 /* memsys_changes that out_flags tell of */
+	uint32_t out_flags;	 /* RC_…_OUT */
+	uint64_t head_known;	 /* when the oldest's miss will be known to be one */
 
-	bool ended; /* the guest has ended */
-	volatile sig_atomic_t interrupted;
-	uint64_t progress; /* cycle of the last commit */
-	struct core_stats stats;
-	struct core_config cfg;
+	/* Records of some stretches alone (emit.schedule). */
+	uint64_t switch_po; /* the next change comes when this one is the oldest; NEVER: none */
+	struct stretch stretch;
 
-	/* large */
-	uint64_t wheel_used[WHEEL_SIZE / 64];
-	uint32_t wheel[WHEEL_SIZE];
-	uint64_t store_hash[STORE_HASH];
-	uint64_t unit_busy[UNIT_COUNT][64]; /* unpipelined: until when */
+	/* Counts alone (WANT_EMPTY): instructions and cycles below are counted. */
+	uint64_t counted_po, counted_to;
+};
+
+struct core {
+	/* The ring and its three cuts. Fetch moves tail, dispatch disp, commit head; a squash moves
+	 * tail and disp back. */
+	uint64_t now;
+	uint64_t head, disp, tail;
+	uint32_t mask;	/* ring size - 1 */
+	uint32_t ideal; /* enum ideal of the whole run */
+	struct inflight *ring;
+
+	/* What the stages did in this cycle: each counts its own. Read by core.c (if nothing
+	 * happened, time jumps) and by the recorder. */
+	struct {
+		uint32_t commits, dispatches, issues, fetches;
+		uint32_t events, drains;
+		uint8_t dispatch_stall, fetch_stall; /* enum dispatch_stall, enum fetch_stall */
+	} did;
+
+	/* The last flush: note_flush() writes. Dispatch ends it (cause NONE) with the first
+	 * instruction of the right path; the recorder reads. */
+	struct {
+		uint8_t cause; /* enum flush_cause */
+		uint64_t po, pc;
+	} flush;
+
+	struct window win;
+	struct lsu lsu;
+	struct front_end front;
+	struct recorder rec;
+
+	struct guest *guest;
+	struct memsys *mem;
+	struct bpred *bpred;
+	uint64_t progress;	 /* cycle of the last commit */
+	struct core_stats stats; /* each stage counts its own */
+	struct core_config cfg;	 /* never changes */
 };
 
 static inline uint32_t slot_of(const struct core *c, uint64_t po)
@@ -385,18 +442,18 @@ static inline uint64_t po_of(const struct core *c, uint32_t slot)
 {
 	return c->head + ((slot - (uint32_t)c->head) & c->mask);
 }
-static inline struct store *store_at(const struct core *c, uint64_t number)
+static inline struct sq_entry *store_at(const struct core *c, uint64_t number)
 {
-	return &c->stores[(uint32_t)number & c->sq_mask];
+	return &c->lsu.stores[(uint32_t)number & c->lsu.sq_mask];
 }
 
 /* The pipeline is flushed in this cycle. */
 static inline void note_flush(struct core *c, enum flush_cause cause, uint64_t po, uint64_t pc)
 {
-	c->flush_cause = c->rec_flush_cause = (uint8_t)cause;
-	c->flush_po = po;
-	c->flush_pc = pc;
-	c->rec_flags |= RC_FLUSH;
+	c->flush.cause = c->rec.flush_cause = (uint8_t)cause;
+	c->flush.po = po;
+	c->flush.pc = pc;
+	c->rec.flags |= RC_FLUSH;
 }
 
 /* Tokens for the memory system: kind, sequence number, place. */
@@ -424,23 +481,23 @@ static inline uint32_t token_po(uint64_t token)
  */
 #define WHEEL_FIRST 0x80000000u /* in ev_prev: first of the bucket whose number follows */
 
-static inline void wheel_put(struct core *c, uint32_t slot, enum event_kind kind, uint64_t time)
+static inline void wheel_put(struct core *c, uint32_t slot, enum wheel_event kind, uint64_t time)
 {
 	struct inflight *e = &c->ring[slot];
 	uint64_t when = time - c->now < WHEEL_SIZE ? time : c->now + WHEEL_SIZE - 1;
 	uint32_t b = (uint32_t)when & (WHEEL_SIZE - 1);
 
-	assert(time > c->now || (time == c->now && !c->wheel_open));
+	assert(time > c->now || (time == c->now && !c->win.wheel_open));
 	assert(!(e->state & ST_EVENT));
 	e->event = kind;
 	e->state |= ST_EVENT;
 	e->ev_time = time;
 	e->ev_prev = WHEEL_FIRST | b;
-	e->ev_next = c->wheel[b];
+	e->ev_next = c->win.wheel[b];
 	if (e->ev_next != SLOT_NONE)
 		c->ring[e->ev_next].ev_prev = slot;
-	c->wheel[b] = slot;
-	c->wheel_used[b / 64] |= 1ull << (b & 63);
+	c->win.wheel[b] = slot;
+	c->win.wheel_used[b / 64] |= 1ull << (b & 63);
 }
 
 static inline void wheel_remove(struct core *c, struct inflight *e)
@@ -454,9 +511,9 @@ static inline void wheel_remove(struct core *c, struct inflight *e)
 	}
 	uint32_t b = e->ev_prev & ~WHEEL_FIRST;
 
-	c->wheel[b] = e->ev_next;
+	c->win.wheel[b] = e->ev_next;
 	if (e->ev_next == SLOT_NONE)
-		c->wheel_used[b / 64] &= ~(1ull << (b & 63));
+		c->win.wheel_used[b / 64] &= ~(1ull << (b & 63));
 }
 
 /* The first cycle after now in which the wheel has something; NEVER if it is empty. */
@@ -465,19 +522,19 @@ uint64_t wheel_next(const struct core *c);
 /* Ready masks. */
 static inline void ready_set(struct core *c, uint32_t slot, unsigned queue)
 {
-	assert(!(c->ready[queue][slot / 64] >> (slot & 63) & 1));
-	c->ready[queue][slot / 64] |= 1ull << (slot & 63);
-	c->nready[queue]++;
+	assert(!(c->win.ready[queue][slot / 64] >> (slot & 63) & 1));
+	c->win.ready[queue][slot / 64] |= 1ull << (slot & 63);
+	c->win.nready[queue]++;
 }
 static inline void ready_clear(struct core *c, uint32_t slot, unsigned queue)
 {
-	assert(c->ready[queue][slot / 64] >> (slot & 63) & 1);
-	c->ready[queue][slot / 64] &= ~(1ull << (slot & 63));
-	c->nready[queue]--;
+	assert(c->win.ready[queue][slot / 64] >> (slot & 63) & 1);
+	c->win.ready[queue][slot / 64] &= ~(1ull << (slot & 63));
+	c->win.nready[queue]--;
 }
 static inline bool is_ready(const struct core *c, uint32_t slot, unsigned queue)
 {
-	return c->ready[queue][slot / 64] >> (slot & 63) & 1;
+	return c->win.ready[queue][slot / 64] >> (slot & 63) & 1;
 }
 
 /* ---- stages, in the order in which a cycle runs them: from the back, so that what one stage frees
@@ -522,9 +579,13 @@ void lsu_retry(struct core *c);
 /* Whether a prefetch hint can leave its issue queue, and what happens when it does. */
 bool lsu_hint_fits(const struct core *c, const struct uop *u);
 void lsu_hint(struct core *c, const struct inflight *e);
-/* Callbacks of the memory system. */
-void lsu_done(void *ctx, uint64_t token, const struct mem_result *r);
-void lsu_wake(void *ctx, uint32_t caches);
+/* The memory system's answers: to the load, and to the store with that number in the queue. */
+void lsu_load_done(struct core *c, uint64_t token, const struct mem_result *r);
+void lsu_store_done(struct core *c, uint64_t number);
+/* The load, store or hint that makes the request with this token now. */
+void lsu_asker(const struct core *c, uint64_t token, struct mem_asker *who);
+/* The L1D takes requests again. */
+void lsu_wake(struct core *c);
 /* True the first time that right-path code touches a page. */
 bool lsu_first_touch(struct core *c, uint64_t addr);
 uint32_t lsu_psv(uint32_t events);
@@ -535,7 +596,12 @@ uint32_t lsu_mem_flags(uint32_t ideal, uint32_t state, uint32_t uop);
 /* Fetch goes on at pc, on the right path or a wrong one, in cycle time at the earliest. */
 void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time,
 		    enum fetch_stall reason);
-void fetch_done(struct core *c, const struct mem_result *r);
+/* The memory system's answer to the access with that token. */
+void fetch_done(struct core *c, uint64_t token, const struct mem_result *r);
+/* The instruction for which fetch makes its request now. */
+void fetch_asker(const struct core *c, struct mem_asker *who);
+/* The L1I takes requests again. */
+void fetch_wake(struct core *c);
 
 /* squash.c */
 /* Throws away everything from po on, restores registers and rename map. Returns the prediction of
@@ -552,7 +618,7 @@ struct spec_result {
 	uint64_t value;
 	bool stuck; /* cannot be executed on a wrong path: system call, illegal instruction */
 };
-/* Executes u on c->regs, wrong-path stores into the overlay. Does not write the register. */
+/* Executes u on c->front.regs, wrong-path stores into the overlay. Does not write the register. */
 void spec_execute(struct core *c, const struct uop *u, uint64_t po, struct spec_result *r);
 void spec_squash(struct core *c, uint64_t from);
 
@@ -571,10 +637,12 @@ const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in);
 const struct uop *uop_missing(struct core *c, uint64_t pc);
 static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in)
 {
-	if (likely(pc >> UOP_PAGE_SHIFT == c->uop_page_number)) {
-		const struct uop *u = c->uop_page->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1];
+	if (likely(pc >> UOP_PAGE_SHIFT == c->front.uop_page_number)) {
+		const struct uop *u =
+		    c->front.uop_page->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1];
 
-		if (likely(u && (in ? u->in.word == in->word : u->version == c->code_version)))
+		if (likely(u &&
+			   (in ? u->in.word == in->word : u->version == c->front.code_version)))
 			return u;
 	}
 	return uop_find(c, pc, in);
@@ -597,6 +665,8 @@ void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
 void record_switch(struct core *c);
 void record_misses(struct core *c); /* after completions: what misses are out */
 void record_head(struct core *c);   /* when nothing has committed: what the oldest waits for */
+/* A miss is over (WANT_MISSES). */
+void record_miss(struct core *c, const struct rec_miss *m);
 
 /* check.c */
 void core_check(const struct core *c);

@@ -20,11 +20,11 @@ static uint64_t spec_load(const struct core *c, uint64_t addr, unsigned size)
 {
 	uint64_t value = guest_peek(c->guest, addr, size);
 
-	if (likely(!(c->overlay_filter & (FILTER_BIT(addr) | FILTER_BIT(addr + size - 1)))))
+	if (likely(!(c->front.overlay_filter & (FILTER_BIT(addr) | FILTER_BIT(addr + size - 1)))))
 		return value;
 	/* Oldest first, so that the youngest store to a byte wins. */
-	for (uint32_t i = 0; i < c->noverlay; i++) {
-		const struct overlay_store *s = &c->overlay[i];
+	for (uint32_t i = 0; i < c->front.noverlay; i++) {
+		const struct overlay_store *s = &c->front.overlay[i];
 		uint64_t from = s->addr - addr; /* wraps if the store begins below */
 
 		if (from < size) {
@@ -50,25 +50,25 @@ static uint64_t spec_load(const struct core *c, uint64_t addr, unsigned size)
 
 static void spec_store(struct core *c, uint64_t po, uint64_t addr, unsigned size, uint64_t value)
 {
-	assert(c->noverlay <= c->mask);
-	c->overlay[c->noverlay++] =
+	assert(c->front.noverlay <= c->mask);
+	c->front.overlay[c->front.noverlay++] =
 	    (struct overlay_store){ .addr = addr, .value = value, .po = po, .size = size };
-	c->overlay_filter |= FILTER_BIT(addr) | FILTER_BIT(addr + size - 1);
+	c->front.overlay_filter |= FILTER_BIT(addr) | FILTER_BIT(addr + size - 1);
 }
 
 void spec_squash(struct core *c, uint64_t from)
 {
-	while (c->noverlay && c->overlay[c->noverlay - 1].po >= from)
-		c->noverlay--;
-	if (!c->noverlay)
-		c->overlay_filter = 0;
+	while (c->front.noverlay && c->front.overlay[c->front.noverlay - 1].po >= from)
+		c->front.noverlay--;
+	if (!c->front.noverlay)
+		c->front.overlay_filter = 0;
 }
 
 void spec_execute(struct core *c, const struct uop *u, uint64_t po, struct spec_result *r)
 {
 	const struct inst *in = &u->in;
-	const uint64_t *regs = c->regs;
-	uint64_t lr_addr = c->hart->lr_addr, lr_value = c->hart->lr_value;
+	const uint64_t *regs = c->front.regs;
+	uint64_t lr_addr = c->front.hart->lr_addr, lr_value = c->front.hart->lr_value;
 	uint32_t fflags = 0;
 	bool sc_ok = false;
 
@@ -86,7 +86,7 @@ void spec_execute(struct core *c, const struct uop *u, uint64_t po, struct spec_
 #define IMM		  ((int64_t)in->imm)
 #define PC		  u->pc
 #define LEN		  ((uint64_t)in->len)
-#define RM		  (in->rm < 5 ? in->rm : c->hart->frm < 5 ? c->hart->frm : 0)
+#define RM		  (in->rm < 5 ? in->rm : c->front.hart->frm < 5 ? c->front.hart->frm : 0)
 #define FFLAGS		  fflags
 #define LOAD(type, a)	  ((type)spec_load(c, (a), sizeof(type)))
 #define STORE(type, a, v) spec_store(c, po, (a), sizeof(type), (uint64_t)(v))
@@ -103,7 +103,9 @@ void spec_execute(struct core *c, const struct uop *u, uint64_t po, struct spec_
 #define JUMP(a)		 (r->next_pc = (a))
 #define JUMP_INDIRECT(a) (r->next_pc = (a))
 #define CSR_READ(n)                                                                                \
-	(csr_is_fp((unsigned)(n)) ? csr_read_fp((unsigned)(n), c->hart->fflags, c->hart->frm) : 0)
+	(csr_is_fp((unsigned)(n))                                                                  \
+	     ? csr_read_fp((unsigned)(n), c->front.hart->fflags, c->front.hart->frm)               \
+	     : 0)
 #define CSR_WRITE(n, v) ((void)(v))
 #define FENCE()		((void)0)
 #define FENCE_I()	((void)0)

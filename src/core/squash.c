@@ -18,7 +18,7 @@ static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 	if (is_ready(c, slot, e->queue))
 		ready_clear(c, slot, e->queue);
 	if (!(e->state & ST_ISSUED))
-		c->iq_used[e->queue]--;
+		c->win.iq_used[e->queue]--;
 	/* Backwards, as they were linked forwards: each is the head of its producer's list. */
 	for (int k = SOURCES - 1; k >= 0; k--) {
 		if (e->src_slot[k] != SRC_NONE) {
@@ -29,31 +29,31 @@ static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 		}
 	}
 	if (e->dst) {
-		c->map[e->dst] = e->prev_map;
+		c->win.map[e->dst] = e->prev_map;
 		if (e->uflags & UOP_FP_DST)
-			c->fp_used--;
+			c->win.fp_used--;
 		else
-			c->int_used--;
+			c->win.int_used--;
 	}
 	if (e->uflags & UOP_STORE)
 		lsu_squash_store(c, po);
 	if (e->uflags & UOP_LOAD)
 		lsu_squash_load(c, po);
 	if ((e->uflags & UOP_TAGGED) && !(e->state & ST_RESOLVED))
-		c->branches_used--;
+		c->win.branches_used--;
 	if (e->uflags & UOP_SERIAL)
-		c->serial = false;
+		c->win.serial = false;
 }
 
 /* What is on the right path will be fetched again; the guest will not execute it again. */
 static void keep_step(struct core *c, uint64_t po, const struct inflight *e)
 {
-	struct step *step = &c->steps[slot_of(c, po)];
+	struct kept_step *step = &c->front.steps[slot_of(c, po)];
 
 	step->u = e->u;
 	step->addr = e->addr;
 	step->next_pc = e->next_pc;
-	step->value = c->regs[e->u->dst]; /* everything younger has been undone */
+	step->value = c->front.regs[e->u->dst]; /* everything younger has been undone */
 	step->psv = e->psv & STICKY_PSV;
 	step->flags = e->flags & STICKY_FLAGS;
 	step->tid = e->tid;
@@ -62,7 +62,7 @@ static void keep_step(struct core *c, uint64_t po, const struct inflight *e)
 
 static bool wants_squashed(const struct core *c, const struct inflight *e)
 {
-	return c->wants & WANT_SQUASHED || e->psv || e->state & ST_MISPREDICT;
+	return c->rec.wants & WANT_SQUASHED || e->psv || e->state & ST_MISPREDICT;
 }
 
 const struct bpred_pred *squash_from(struct core *c, uint64_t from)
@@ -72,18 +72,18 @@ const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 	for (uint64_t po = c->tail; po-- > from;) {
 		struct inflight *e = at(c, po);
 
-		if (c->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS) && wants_squashed(c, e))
+		if (c->rec.wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS) && wants_squashed(c, e))
 			record_squashed(c, po);
 		if (po < c->disp)
 			squash_dispatched(c, po, e);
 		if (unlikely(!(e->state & ST_WRONG)))
 			keep_step(c, po, e);
 		if (e->dst)
-			c->regs[e->dst] = e->undo;
+			c->front.regs[e->dst] = e->undo;
 		if (e->flags & RI_FETCH_HEAD)
-			c->packets_used--;
+			c->front.packets_used--;
 		if (e->uflags & UOP_CTRL)
-			oldest = &c->preds[slot_of(c, po)];
+			oldest = &c->front.preds[slot_of(c, po)];
 		c->stats.squashed++;
 		e->state = 0;
 	}
@@ -91,11 +91,11 @@ const struct bpred_pred *squash_from(struct core *c, uint64_t from)
 		c->tail = from;
 	if (c->disp > from)
 		c->disp = from;
-	if (c->buffered > from)
-		c->buffered = from;
-	if (c->issue_po > from)
-		c->issue_po = from;
-	if (c->noverlay)
+	if (c->front.buffered > from)
+		c->front.buffered = from;
+	if (c->win.issue_po > from)
+		c->win.issue_po = from;
+	if (c->front.noverlay)
 		spec_squash(c, from);
 	return oldest;
 }

@@ -69,7 +69,7 @@ void uop_table_free(struct uop_table *t)
 
 static void retire(struct core *c, const struct uop *u, uint64_t po)
 {
-	struct uop_table *t = c->uops;
+	struct uop_table *t = c->front.uops;
 
 	if (t->next - t->first == t->size) {
 		uint64_t size = t->size ? 2 * t->size : 64;
@@ -86,7 +86,7 @@ static void retire(struct core *c, const struct uop *u, uint64_t po)
 
 static struct uop *new_uop(struct core *c)
 {
-	struct uop_table *t = c->uops;
+	struct uop_table *t = c->front.uops;
 
 	if (t->first < t->next && t->retired[t->first & (t->size - 1)].po <= c->head)
 		return t->retired[t->first++ & (t->size - 1)].u;
@@ -103,12 +103,12 @@ static struct uop *new_uop(struct core *c)
 /* The first instruction in program order that cannot point at what is replaced now. */
 static uint64_t next_po(const struct core *c)
 {
-	return max_u64(c->tail, c->stream_end);
+	return max_u64(c->tail, c->front.stream_end);
 }
 
 static void drop_all(struct core *c)
 {
-	struct uop_table *t = c->uops;
+	struct uop_table *t = c->front.uops;
 
 	for (size_t i = 0; i < ARRAY_LEN(t->dir); i++) {
 		for (size_t k = 0; t->dir[i] && k < (1u << LEAF_BITS); k++) {
@@ -123,25 +123,25 @@ static void drop_all(struct core *c)
 		t->dir[i] = NULL;
 	}
 	t->npages = t->nuops = 0;
-	c->uop_page_number = ~0ull;
+	c->front.uop_page_number = ~0ull;
 }
 
 /* The page with that number, or NULL; the one asked for last is found without a search. */
 static struct uop_page *find_page(struct core *c, uint64_t page)
 {
-	struct uop_page **dir = c->uops->dir[page >> LEAF_BITS];
+	struct uop_page **dir = c->front.uops->dir[page >> LEAF_BITS];
 	struct uop_page *p = dir ? dir[page & ((1u << LEAF_BITS) - 1)] : NULL;
 
 	if (p) {
-		c->uop_page_number = page;
-		c->uop_page = p;
+		c->front.uop_page_number = page;
+		c->front.uop_page = p;
 	}
 	return p;
 }
 
 static struct uop_page *add_page(struct core *c, uint64_t page)
 {
-	struct uop_table *t = c->uops;
+	struct uop_table *t = c->front.uops;
 	struct uop_page ***dir = &t->dir[page >> LEAF_BITS];
 
 	if (!*dir)
@@ -210,7 +210,6 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 	memset(u, 0, sizeof(*u));
 	u->in = *in;
 	u->pc = pc;
-	u->word = in->word;
 	u->cls = info->cls;
 	u->mem_bytes = info->mem_bytes;
 	u->dst = operands.dst;
@@ -237,7 +236,7 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 		break;
 	case CLASS_STORE:
 		u->flags |= UOP_STORE;
-		if (!c->in_order)
+		if (!c->win.in_order)
 			u->flags |= UOP_SPLIT;
 		u->latency = 1;
 		break;
@@ -312,7 +311,7 @@ const struct uop *uop_missing(struct core *c, uint64_t pc)
 
 const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in)
 {
-	struct uop_table *t = c->uops;
+	struct uop_table *t = c->front.uops;
 	bool ask = !in;
 
 	if (unlikely(pc >= GUEST_ADDR_LIMIT || (pc & 1)))
@@ -323,14 +322,14 @@ const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in)
 	struct uop_page *p = find_page(c, page);
 	struct uop *u = p ? (struct uop *)p->slot[n] : NULL;
 
-	if (likely(u && (in ? u->in.word == in->word : u->version == c->code_version)))
+	if (likely(u && (in ? u->in.word == in->word : u->version == c->front.code_version)))
 		return u;
 	if (ask)
 		in = guest_fetch(c->guest, pc);
 	if (!in)
 		return NULL;
 	if (u && u->in.word == in->word) {
-		u->version = c->code_version;
+		u->version = c->front.code_version;
 		return u;
 	}
 	if (unlikely(t->nuops >= UOPS_MAX || (!p && t->npages >= PAGES_MAX))) {
@@ -347,7 +346,7 @@ const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in)
 	u = new_uop(c);
 	predecode(c, u, pc, in);
 	/* An instruction of the right path may have changed the code that it was. */
-	u->version = ask ? c->code_version : 0;
+	u->version = ask ? c->front.code_version : 0;
 	p->slot[n] = u;
 	return u;
 }

@@ -4,9 +4,10 @@
  * current batch in place; whoever listens (the bus, or a test) supplies the memory and takes full
  * batches.
  *
- * Use, every cycle: emit_reserve() at its start with the most instructions that can leave in it,
- * then emit_inst() for each that leaves, then emit_cycle(). The batch changes only in
- * emit_reserve(), so invariant R3 of record.h holds by construction.
+ * A cycle is written in this order: emit_reserve() for all that may leave in it, then emit_insts()
+ * for those that do, then its own record, which counts from emit_cycle() on. A batch is handed
+ * over only by these functions and between two records, so no inst record is ever in a later batch
+ * than the cycle in which it left: invariant R3 of record.h holds by construction.
  */
 #ifndef TRACE_EMIT_H
 #define TRACE_EMIT_H
@@ -57,7 +58,10 @@ struct emit {
 	bool stop; /* set in full(): the listener cannot go on, end the run soon */
 };
 
-/* For one more cycle, and so many instructions. */
+/* Hands over a batch that has no room for another inst record. */
+void emit_full_mid_cycle(struct emit *e, struct rec_cycle **begun);
+
+/* True if one more cycle record and ninsts inst records fit into the batch. */
 static inline bool emit_has_room(const struct emit *e, size_t ninsts)
 {
 	return e->ncycles < e->max_cycles && e->ninsts + ninsts <= e->max_insts &&
@@ -68,21 +72,55 @@ static inline void emit_reserve(struct emit *e, size_t ninsts)
 	if (__builtin_expect(!emit_has_room(e, ninsts), 0))
 		e->full(e);
 }
+/*
+ * Places for inst records: at least one, at most `most`; *n says how many. All must be filled. If
+ * the batch is full it goes ahead of its cycle, and the cycle record that has been begun (*begun,
+ * if not NULL) moves to the next one.
+ */
+static inline struct rec_inst *emit_insts(struct emit *e, size_t most, struct rec_cycle **begun,
+					  size_t *n)
+{
+	if (__builtin_expect(e->ninsts == e->max_insts, 0))
+		emit_full_mid_cycle(e, begun);
+
+	struct rec_inst *first = &e->insts[e->ninsts];
+	const size_t room = e->max_insts - e->ninsts;
+
+	*n = most < room ? most : room;
+	e->ninsts += *n;
+	return first;
+}
+/* For listeners that want no more than the number of instructions (WANT_EMPTY). */
+static inline void emit_count_insts(struct emit *e, size_t n)
+{
+	e->ninsts += n;
+}
+/* The place of one more inst record, for which there is room. */
 static inline struct rec_inst *emit_inst(struct emit *e)
 {
 	return &e->insts[e->ninsts++];
 }
-/* … of one that is there already. */
 static inline void emit_copy_inst(struct emit *e, const struct rec_inst *r)
 {
 	if (e->wants & WANT_EMPTY)
-		e->ninsts++;
+		emit_count_insts(e, 1);
 	else
 		*emit_inst(e) = *r;
 }
+/* Where the next cycle record is filled in. There must be room. */
+static inline struct rec_cycle *emit_begin_cycle(const struct emit *e)
+{
+	return &e->cycles[e->ncycles];
+}
+/* Counts the cycle record that was begun, or one that is written now. There must be room. */
 static inline struct rec_cycle *emit_cycle(struct emit *e)
 {
 	return &e->cycles[e->ncycles++];
+}
+/* The cycle record that ended last, if it is still in this batch; else NULL. */
+static inline struct rec_cycle *emit_last_cycle(const struct emit *e)
+{
+	return e->ncycles ? &e->cycles[e->ncycles - 1] : NULL;
 }
 /* Where misses are wanted; at most EMIT_MISSES between two calls of emit_reserve. */
 static inline struct rec_miss *emit_miss(struct emit *e)

@@ -54,30 +54,116 @@ static inline void tlb_hit(struct memsys *ms, bool fetch, uint32_t index)
 	}
 }
 
+/* An access of the core within one line. */
+struct access {
+	uint64_t now, vaddr, line, pc, token;
+	enum req_kind kind;
+	uint32_t flags; /* enum mem_flag */
+	bool write;	/* makes the line dirty */
+	bool through;	/* is also written to the level below */
+};
+
+static void observe_hit(struct memsys *ms, struct cache *c, const struct access *a, bool first_use)
+{
+	struct mem_asker asker;
+
+	prefetch_observe(
+	    ms, c, &(struct pf_access){ .line = a->line, .pc = a->pc, .first_use = first_use },
+	    miss_ask(ms, a->token, &asker), a->now);
+}
+
+/* The line is on its way, and when it comes is known. */
+static void join_known(struct memsys *ms, struct cache *c, const struct access *a, struct mshr *m,
+		       struct mem_result *r)
+{
+	struct mem_cache_stats *st = &ms->stats.cache[c->id];
+	struct mem_asker asker;
+	const struct mem_asker *who = miss_ask(ms, a->token, &asker);
+	uint64_t hit = a->now + hit_latency(c, a->kind, a->flags);
+
+	st->misses++;
+	st->merges++;
+	r->ready = max_u64(hit, mshr_word_time(ms, m, a->vaddr));
+	r->events = MEM_EV_MERGED | c->miss_event | m->self.events;
+	r->primary = m->prefetch ? MEM_NO_TOKEN : m->self.token;
+	r->level = m->self.level;
+	r->miss = (uint32_t)(r->ready - hit);
+	r->queue = min_u64(m->self.queue, r->miss);
+	m->dirty |= a->write;
+	if (who)
+		miss_join_line(ms, c, m, who, a->now);
+	if (m->prefetch) {
+		m->prefetch = false;
+		st->prefetches_useful++;
+		observe_hit(ms, c, a, true);
+	}
+}
+
+/* What the L1 says at once, the translation being there. */
+static enum now_reply line_now(struct memsys *ms, struct cache *c, struct access *a,
+			       struct mem_result *r)
+{
+	int64_t index = tags_find(&c->t, a->line);
+	struct mshr *m;
+
+	r->ready = a->now + hit_latency(c, a->kind, a->flags);
+	if (likely(index >= 0)) {
+		r->events = cache_hit(ms, c, (uint32_t)index, a->write);
+		if (c->pf && (r->events || c->pf->hits))
+			observe_hit(ms, c, a, r->events);
+		return NOW_DONE;
+	}
+	if (misses_are_ideal(c, a->kind, a->flags)) {
+		if (unlikely(a->flags & MEM_IDEAL_PUT) && c->id == MEM_L1D)
+			cache_put(ms, c, a->line, a->write, a->now);
+		return NOW_DONE;
+	}
+	m = mshr_find(c, a->line);
+	if (m && m->known) {
+		join_known(ms, c, a, m, r);
+		return NOW_DONE;
+	}
+	if (a->kind == REQ_STORE && c->cfg.no_write_allocate && !m) {
+		if (ms->nreq_free < 4)
+			return refuse(ms, c, r, MEM_NEVER);
+		ms->stats.cache[c->id].misses++;
+		r->events = c->miss_event;
+		a->through = true;
+		return NOW_DONE;
+	}
+	if (!ms->nreq_free || (m ? m->ntargets >= c->cfg.targets : !c->free_mshr || c->wait_head))
+		return refuse(ms, c, r, MEM_NEVER);
+	return NOW_SLOW;
+}
+
 /* What can be said at once about an access within one line. */
 static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind kind,
-				 uint64_t vaddr, uint64_t pc, uint32_t flags, struct mem_result *r)
+				 uint64_t vaddr, uint64_t pc, uint64_t token, uint32_t flags,
+				 struct mem_result *r)
 {
 	bool fetch = kind == REQ_FETCH;
 	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
-	struct mem_cache_stats *st = &ms->stats.cache[c->id];
-	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
-	bool write = kind == REQ_STORE || flags & MEM_EXCLUSIVE;
-	uint64_t line = vaddr >> ms->line_shift;
-	uint64_t latency = unlikely(flags & MEM_IDEAL_DL1) && !fetch ? 1 : c->latency;
-	bool through = kind == REQ_STORE && c->cfg.write_through;
+	struct access a = { .now = now,
+			    .vaddr = vaddr,
+			    .line = vaddr >> ms->line_shift,
+			    .pc = pc,
+			    .token = token,
+			    .kind = kind,
+			    .flags = flags,
+			    .write = kind == REQ_STORE || flags & MEM_EXCLUSIVE,
+			    .through = kind == REQ_STORE && c->cfg.write_through };
 	bool ported = (c->cfg.ports | c->cfg.banks) && !(flags & MEM_IDEAL_BW);
-	struct mshr *m;
-	int64_t index, translated = -1;
+	enum now_reply reply = NOW_SLOW;
+	int64_t page = -1;
 
 	r->xlat = r->queue = r->miss = 0;
 	r->events = 0;
 	r->primary = MEM_NO_TOKEN;
 	r->level = LEVEL_L1;
-	if (unlikely(through) && ms->nreq_free < 4)
+	if (unlikely(a.through) && ms->nreq_free < 4)
 		return refuse(ms, c, r, MEM_NEVER);
 	if (ported) {
-		uint64_t when = port_refuses(c, line, now);
+		uint64_t when = port_refuses(c, a.line, now);
 
 		if (when)
 			return refuse(ms, c, r, when);
@@ -86,78 +172,30 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	    likely(!(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)))) {
 		uint64_t vpn = vaddr >> ms->page_shift;
 
-		index = tags_find(tlb, vpn);
-		if (unlikely(index < 0)) {
+		page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
+		if (unlikely(page < 0)) {
 			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn))
 				return refuse(ms, c, r, MEM_NEVER);
 			r->events = MEM_EV_TLB_MISS;
-			goto slow;
 		}
-		translated = index; /* recency changes when the request is taken: a refusal leaves
-				       no trace */
 	}
-	index = tags_find(&c->t, line);
-	if (likely(index >= 0)) {
-		r->events = cache_hit(ms, c, (uint32_t)index, write);
-		if (c->pf && (r->events || c->pf->hits))
-			prefetch_observe(ms, c, line, pc, false, r->events, now);
-		goto done;
+	if (likely(!r->events)) {
+		reply = line_now(ms, c, &a, r);
+		if (reply == NOW_RETRY)
+			return NOW_RETRY;
 	}
-	if (flags & (fetch ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS)) {
-		if (unlikely(flags & MEM_IDEAL_PUT) && !fetch)
-			cache_put(ms, c, line, write, now);
-		goto done;
-	}
-	m = mshr_find(c, line);
-	if (m && m->known) {
-		uint64_t ready = max_u64(now + latency, mshr_word_time(ms, m, vaddr));
-
-		st->misses++;
-		st->merges++;
-		r->events = MEM_EV_MERGED | c->miss_event | m->self.events;
-		r->primary = m->prefetch ? MEM_NO_TOKEN : m->self.token;
-		r->level = m->self.level;
-		r->miss = (uint32_t)(ready - now - latency);
-		r->queue = min_u64(m->self.queue, r->miss);
-		r->ready = ready;
-		m->dirty |= write;
-		if (m->prefetch) {
-			m->prefetch = false;
-			st->prefetches_useful++;
-			prefetch_observe(ms, c, line, pc, false, true, now);
-		}
-		goto known;
-	}
-	if (kind == REQ_STORE && c->cfg.no_write_allocate && !m) {
-		if (ms->nreq_free < 4)
-			return refuse(ms, c, r, MEM_NEVER);
-		st->misses++;
-		r->events = c->miss_event;
-		through = true;
-		goto done;
-	}
-	if (!ms->nreq_free || (m ? m->ntargets >= c->cfg.targets : !c->free_mshr || c->wait_head))
-		return refuse(ms, c, r, MEM_NEVER);
-slow:
-	if (translated >= 0)
-		tlb_hit(ms, fetch, (uint32_t)translated);
+	/* The request is taken. */
+	if (page >= 0)
+		tlb_hit(ms, fetch, (uint32_t)page);
 	if (ported)
-		book_port(c, line, now);
-	if (unlikely(through))
+		book_port(c, a.line, now);
+	if (unlikely(a.through))
 		post_write(ms, c, vaddr, pc, flags, now);
-	return NOW_SLOW;
-done:
-	r->ready = now + latency;
-known:
-	if (translated >= 0)
-		tlb_hit(ms, fetch, (uint32_t)translated);
-	if (ported)
-		book_port(c, line, now);
-	if (unlikely(through))
-		post_write(ms, c, vaddr, pc, flags, now);
-	st->accesses++;
-	r->reply = MEM_DONE;
-	return NOW_DONE;
+	if (reply == NOW_DONE) {
+		ms->stats.cache[c->id].accesses++;
+		r->reply = MEM_DONE;
+	}
+	return reply;
 }
 
 static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uint64_t vaddr,
@@ -176,6 +214,7 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 	req->events = events;
 	req->start = now;
 	req->owner = j;
+	miss_ask(ms, token, &req->who);
 	if (events & MEM_EV_TLB_MISS)
 		tlb_miss(ms, req, now);
 	else
@@ -185,12 +224,11 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 /* Half of an access that crosses a line finds its line, an MSHR to wait in, or a free one (if both
  * halves need the last, the second waits inside). Translation may come first: then it is a guess.
  */
-static bool line_can_wait(struct cache *c, uint64_t line, uint32_t flags)
+static bool line_can_wait(struct cache *c, enum req_kind kind, uint64_t line, uint32_t flags)
 {
 	struct mshr *m;
 
-	if (flags & (c->id == MEM_L1I ? MEM_IDEAL_IMISS : MEM_IDEAL_DMISS) ||
-	    tags_peek(&c->t, line) >= 0)
+	if (misses_are_ideal(c, kind, flags) || tags_peek(&c->t, line) >= 0)
 		return true;
 	m = mshr_find(c, line);
 	return m ? m->known || m->ntargets < c->cfg.targets : c->free_mshr && !c->wait_head;
@@ -208,18 +246,18 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 
 	/* all that may refuse but the ports, before anything is touched */
 	if (ms->nreq_free < 8 || !ms->free_join || ms->nwalks + 2 > MAX_WALKS ||
-	    !line_can_wait(c, vaddr >> ms->line_shift, flags) ||
-	    !line_can_wait(c, second >> ms->line_shift, flags)) {
+	    !line_can_wait(c, kind, vaddr >> ms->line_shift, flags) ||
+	    !line_can_wait(c, kind, second >> ms->line_shift, flags)) {
 		refuse(ms, c, r, MEM_NEVER);
 		return MEM_RETRY;
 	}
-	ra = access_now(ms, now, kind, vaddr, pc, flags, &a);
+	ra = access_now(ms, now, kind, vaddr, pc, token, flags, &a);
 	if (ra == NOW_RETRY) {
 		*r = a;
 		return MEM_RETRY;
 	}
 	/* ports count an access once */
-	rb = access_now(ms, now, kind, second, pc, flags | MEM_IDEAL_BW, &b);
+	rb = access_now(ms, now, kind, second, pc, token, flags | MEM_IDEAL_BW, &b);
 	if (rb == NOW_RETRY) { /* a prefetch that the first half set off took the last MSHR */
 		rb = NOW_SLOW;
 		b.events = 0;
@@ -257,7 +295,7 @@ static inline bool access_plain(struct memsys *ms, uint64_t now, enum req_kind k
 {
 	bool fetch = kind == REQ_FETCH;
 	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
-	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
+	struct tag_array *tlb = fetch ? &ms->itlb : &ms->dtlb;
 	uint64_t line = vaddr >> ms->line_shift, vpn = vaddr >> ms->page_shift;
 	uint32_t page, index;
 
@@ -294,7 +332,7 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 	if (unlikely((vaddr ^ end) >> ms->line_shift))
 		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),
 				    pc, token, flags, r);
-	switch (access_now(ms, now, kind, vaddr, pc, flags, r)) {
+	switch (access_now(ms, now, kind, vaddr, pc, token, flags, r)) {
 	case NOW_DONE:
 		return MEM_DONE;
 	case NOW_RETRY:
@@ -328,14 +366,16 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
 }
 
 bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
-		     uint32_t flags)
+		     uint64_t token, uint32_t flags)
 {
 	bool fetch = cache == MEM_L1I;
+	struct mem_asker asker;
 
 	assert(cache <= MEM_L1D);
 	if ((fetch ? ms->has_itlb : ms->has_dtlb) &&
 	    !(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)) &&
 	    tags_peek(fetch ? &ms->itlb : &ms->dtlb, vaddr >> ms->page_shift) < 0)
 		return false;
-	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0, now);
+	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0,
+				  miss_ask(ms, token, &asker), now);
 }

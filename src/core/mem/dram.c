@@ -170,7 +170,7 @@ static void read_done(struct memsys *ms, struct channel *ch, struct req *req, ui
 		req->events |= MEM_EV_BUS_WAIT;
 	ms->stats.mem.queue_delay += queued;
 	if (ch)
-		mem_schedule(ms, lead, EV_DRAM_DONE, ch);
+		mem_schedule(ms, lead, DUE_DRAM_DONE, ch);
 	if (mem->cfg.bus.trailing_edge)
 		mem_respond(ms, req, trail, trail, 0, ms->line_shift, LEVEL_MEM);
 	else
@@ -300,7 +300,7 @@ static void schedule_channel(struct memsys *ms, struct channel *ch, uint64_t t)
 	} while (more);
 	if (next < ch->wake) {
 		ch->wake = next;
-		mem_schedule(ms, next, EV_DRAM, ch);
+		mem_schedule(ms, next, DUE_DRAM, ch);
 	}
 }
 
@@ -352,7 +352,7 @@ static void flat_read(struct memsys *ms, struct req *req, uint64_t t)
 			return;
 		}
 		req->level = LEVEL_MEM; /* the second time its data is ready for the bus */
-		mem_schedule(ms, t + mem->cfg.latency, EV_MEM_BUS, req);
+		mem_schedule(ms, t + mem->cfg.latency, DUE_MEM_BUS, req);
 		return;
 	}
 	lead = bus_grant(&mem->bus, t, &ms->stats.mem.bus_busy);

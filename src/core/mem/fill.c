@@ -198,7 +198,7 @@ static void warm_walk(struct memsys *ms, uint64_t vpn)
 static void warm_one(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint64_t pc)
 {
 	bool fetch = kind == MEM_ACCESS_FETCH;
-	struct tags *tlb = fetch ? &ms->itlb : &ms->dtlb;
+	struct tag_array *tlb = fetch ? &ms->itlb : &ms->dtlb;
 	uint64_t vpn = vaddr >> ms->page_shift;
 	int64_t index;
 

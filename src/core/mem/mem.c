@@ -24,14 +24,14 @@
 
 /* Events: a binary heap by time, then by order of scheduling. */
 
-static inline bool event_before(const struct event *a, const struct event *b)
+static inline bool event_before(const struct due *a, const struct due *b)
 {
 	return a->time < b->time || (a->time == b->time && a->order < b->order);
 }
 
-void mem_schedule(struct memsys *ms, uint64_t time, enum event_kind kind, void *p)
+void mem_schedule(struct memsys *ms, uint64_t time, enum due_kind kind, void *p)
 {
-	struct event e = { .time = time, .order = ms->seq++ << 8 | kind, .p = p };
+	struct due e = { .time = time, .order = ms->seq++ << 8 | kind, .p = p };
 	uint32_t i;
 
 	if (unlikely(ms->nevents == ms->events_cap)) {
@@ -39,7 +39,7 @@ void mem_schedule(struct memsys *ms, uint64_t time, enum event_kind kind, void *
 		ms->heap = x_realloc(ms->heap, ms->events_cap * sizeof(*ms->heap));
 	}
 	for (i = ms->nevents++; i > 0; i = (i - 1) / 2) {
-		struct event *up = &ms->heap[(i - 1) / 2];
+		struct due *up = &ms->heap[(i - 1) / 2];
 
 		if (!event_before(&e, up))
 			break;
@@ -48,9 +48,9 @@ void mem_schedule(struct memsys *ms, uint64_t time, enum event_kind kind, void *
 	ms->heap[i] = e;
 }
 
-static struct event event_pop(struct memsys *ms)
+static struct due event_pop(struct memsys *ms)
 {
-	struct event top = ms->heap[0], last = ms->heap[--ms->nevents];
+	struct due top = ms->heap[0], last = ms->heap[--ms->nevents];
 	uint32_t i = 0, n = ms->nevents;
 
 	for (;;) {
@@ -123,6 +123,7 @@ static struct mshr *mshr_alloc(struct cache *c, const struct req *for_req)
 				.pc = for_req->pc,
 				.token = for_req->token,
 				.flags = for_req->flags,
+				.who = for_req->who,
 				.kind = REQ_CHILD,
 				.cache = c->next,
 				.owner = m };
@@ -163,7 +164,7 @@ uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t 
 
 /* Buses */
 
-uint64_t bus_grant(struct bus *b, uint64_t t, uint64_t *busy)
+uint64_t bus_grant(struct data_bus *b, uint64_t t, uint64_t *busy)
 {
 	uint64_t start_fp = t << FP_SHIFT;
 
@@ -181,7 +182,7 @@ uint64_t bus_grant(struct bus *b, uint64_t t, uint64_t *busy)
 static void complete(struct memsys *ms, struct req *req, uint64_t ready)
 {
 	const struct cache *c = &ms->cache[req->kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
-	uint64_t hit = c->latency;
+	uint64_t hit = hit_latency(c, req->kind, req->flags);
 	struct mem_result r = { .ready = ready,
 				.primary = req->primary,
 				.events = req->events,
@@ -191,8 +192,6 @@ static void complete(struct memsys *ms, struct req *req, uint64_t ready)
 	uint64_t token = req->token;
 	struct join *j = req->owner;
 
-	if (req->flags & MEM_IDEAL_DL1 && req->kind != REQ_FETCH)
-		hit = 1;
 	/* a line that is just arriving does not make an access faster than a hit */
 	r.ready = ready = max_u64(ready, req->start + req->xlat + hit);
 	r.miss = (uint32_t)(ready - req->start - hit);
@@ -222,7 +221,7 @@ static void data_out(struct memsys *ms, struct cache *c, struct req *req, uint64
 	if (req->kind != REQ_CHILD) {
 		/* at the L1: a load, store or fetch that hit, or a walk's load at any cache */
 		if (req->kind == REQ_WALK) {
-			mem_schedule(ms, when, EV_WALK_LOAD, req->owner);
+			mem_schedule(ms, when, DUE_WALK_LOAD, req->owner);
 		} else {
 			req->level = c->level;
 			complete(ms, req, when);
@@ -233,7 +232,7 @@ static void data_out(struct memsys *ms, struct cache *c, struct req *req, uint64
 	if (!c->bus.busy_fp || req->flags & MEM_IDEAL_BW)
 		mem_respond(ms, req, when, when, 0, ms->line_shift, c->level);
 	else
-		mem_schedule(ms, when, EV_BUS, req);
+		mem_schedule(ms, when, DUE_BUS, req);
 }
 
 static void data_on_bus(struct memsys *ms, struct req *req, uint64_t t)
@@ -265,7 +264,7 @@ static void pass_on(struct memsys *ms, struct cache *c, struct mshr *m, struct r
 	if (!c->bus.busy_fp || child->flags & MEM_IDEAL_BW)
 		mem_respond(ms, child, lead, m->trail, m->step, m->beat_shift, child->level);
 	else
-		mem_schedule(ms, lead, EV_BUS, child);
+		mem_schedule(ms, lead, DUE_BUS, child);
 }
 
 static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uint64_t t)
@@ -288,7 +287,7 @@ static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uin
 		return;
 	}
 	if (req->kind == REQ_WALK) {
-		mem_schedule(ms, max_u64(t, mshr_word_time(ms, m, req->addr)), EV_WALK_LOAD,
+		mem_schedule(ms, max_u64(t, mshr_word_time(ms, m, req->addr)), DUE_WALK_LOAD,
 			     req->owner);
 		return;
 	}
@@ -303,7 +302,7 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 	struct req *t, *next;
 
 	if (req->kind == REQ_WALK) { /* straight from memory: there is no cache */
-		mem_schedule(ms, lead, EV_WALK_LOAD, req->owner);
+		mem_schedule(ms, lead, DUE_WALK_LOAD, req->owner);
 		return;
 	}
 	if (req->kind == REQ_WRITE) {
@@ -325,7 +324,7 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 		    .cfg.targets) /* one that its full target list refused can be told now */
 		ms->wake |= 1u << m->cache;
 	/* before those above, so that at equal times the cache below fills first (M3) */
-	mem_schedule(ms, m->trail, EV_FILL, m);
+	mem_schedule(ms, m->trail, DUE_FILL, m);
 	t = m->head;
 	m->head = m->tail = NULL;
 	m->ntargets = 0;
@@ -360,7 +359,7 @@ void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_
 	w->flags = flags;
 	w->cache = c->next;
 	ms->stats.cache[c->id].writebacks++;
-	mem_schedule(ms, t + c->miss_latency, EV_ARRIVE, w);
+	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, w);
 }
 
 static void wait_for_mshr(struct memsys *ms, struct cache *c, struct req *req, uint64_t t)
@@ -376,15 +375,13 @@ static void wait_for_mshr(struct memsys *ms, struct cache *c, struct req *req, u
 	c->wait_tail = req;
 }
 
+/* Cycles from a miss to the request's arrival below. The ideal L1D answers in one cycle, and knows
+ * as much sooner that it misses. */
 static uint32_t first_latency(const struct cache *c, const struct req *req)
 {
-	/* the ideal L1D answers in one cycle, and knows as much sooner that it misses */
-	if (req->flags & MEM_IDEAL_DL1 && c->id == MEM_L1D && req->kind <= REQ_STORE) {
-		uint32_t saved = c->latency - 1;
+	uint32_t saved = c->latency - hit_latency(c, req->kind, req->flags);
 
-		return c->miss_latency > saved ? c->miss_latency - saved : 0;
-	}
-	return c->miss_latency;
+	return c->miss_latency > saved ? c->miss_latency - saved : 0;
 }
 
 static void merge(struct memsys *ms, struct cache *c, struct mshr *m, struct req *req, uint64_t t)
@@ -405,11 +402,23 @@ static void merge(struct memsys *ms, struct cache *c, struct mshr *m, struct req
 	}
 	if (is_write(req))
 		m->dirty = true;
+	if (unlikely(ms->misses != NULL))
+		miss_join_line(ms, c, m, &req->who, t);
 	if (m->known)
 		target_known(ms, m, req, t);
 	else
 		mshr_add_target(m, req);
 	ms->changes++;
+}
+
+static void observe(struct memsys *ms, struct cache *c, const struct req *req, bool miss,
+		    bool first_use, uint64_t t)
+{
+	prefetch_observe(
+	    ms, c,
+	    &(struct pf_access){
+		.line = req->line, .pc = req->pc, .miss = miss, .first_use = first_use },
+	    &req->who, t);
 }
 
 /* req is at its cache in cycle t and has its port: hit, merge, miss, or wait for an MSHR. */
@@ -419,10 +428,8 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	struct mem_cache_stats *st = &ms->stats.cache[req->cache];
 	int64_t index = tags_find(&c->t, req->line);
 	struct mshr *m;
-	uint64_t latency = c->latency;
+	uint64_t latency = hit_latency(c, req->kind, req->flags);
 
-	if (req->flags & MEM_IDEAL_DL1 && c->id == MEM_L1D && req->kind <= REQ_STORE)
-		latency = 1;
 	if (unlikely(index < 0 && req->flags & (MEM_IDEAL_DMEM | MEM_IDEAL_IMEM) &&
 		     c->next == MEMORY)) {
 		cache_install(ms, c, req->line, is_write(req) ? TS_DIRTY : 0, t, INSTALL_FREE);
@@ -436,7 +443,7 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		if (c->id <= MEM_L1D)
 			req->events |= ev;
 		if (trains(req))
-			prefetch_observe(ms, c, req->line, req->pc, false, ev, t);
+			observe(ms, c, req, false, ev, t);
 		if (req->kind == REQ_WRITE) {
 			req_free(ms, req);
 			return;
@@ -444,8 +451,7 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		data_out(ms, c, req, t + latency);
 		return;
 	}
-	if (unlikely((req->flags & MEM_IDEAL_DMISS && c->id == MEM_L1D && req->kind <= REQ_STORE) ||
-		     (req->flags & MEM_IDEAL_IMISS && c->id == MEM_L1I))) {
+	if (unlikely(misses_are_ideal(c, req->kind, req->flags))) {
 		st->accesses++;
 		if (req->flags & MEM_IDEAL_PUT && c->id == MEM_L1D)
 			cache_put(ms, c, req->line, is_write(req), t);
@@ -472,10 +478,15 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	st->misses++;
 	if (m) {
 		bool pf = m->prefetch && !req->prefetch;
+		struct mem_asker who = req->who;
 
 		merge(ms, c, m, req, t);
 		if (pf)
-			prefetch_observe(ms, c, m->self.line, m->self.pc, false, true, t);
+			prefetch_observe(ms, c,
+					 &(struct pf_access){ .line = m->self.line,
+							      .pc = m->self.pc,
+							      .first_use = true },
+					 &who, t);
 		return;
 	}
 	req->events |= c->miss_event;
@@ -485,9 +496,11 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	m->dirty = is_write(req);
 	m->self.prefetch = req->prefetch;
 	mshr_add_target(m, req);
-	mem_schedule(ms, t + first_latency(c, req), EV_ARRIVE, &m->self);
+	if (unlikely(ms->misses != NULL))
+		miss_begin_line(ms, c, m, &req->who, t);
+	mem_schedule(ms, t + first_latency(c, req), DUE_ARRIVE, &m->self);
 	if (trains(req))
-		prefetch_observe(ms, c, req->line, req->pc, true, false, t);
+		observe(ms, c, req, true, false, t);
 }
 
 uint64_t book_port(struct cache *c, uint64_t line, uint64_t t)
@@ -537,7 +550,7 @@ static void arrive(struct memsys *ms, struct req *req, uint64_t t)
 	ms->stats.cache[req->cache].bank_stalls++;
 	req->events |= MEM_EV_BUS_WAIT;
 	req->queue += (uint32_t)(start - t);
-	mem_schedule(ms, start, EV_LOOKUP, req);
+	mem_schedule(ms, start, DUE_LOOKUP, req);
 }
 
 static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
@@ -549,6 +562,8 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 	enum install_mode mode = m->self.flags & MEM_IDEAL_BW ? INSTALL_FREE : INSTALL_TIMED;
 
 	ms->changes++;
+	if (unlikely(ms->misses != NULL))
+		miss_end_line(ms, c, m, t);
 	mshr_free(c, m);
 	cache_install(ms, c, line, state, t, mode);
 	while (c->wait_head) {
@@ -569,7 +584,8 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 		ms->wake |= 1u << c->id;
 }
 
-bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, uint64_t t)
+bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
+			const struct mem_asker *who, uint64_t t)
 {
 	struct req req = { .line = line, .addr = line << ms->line_shift, .pc = pc };
 	struct mshr *m;
@@ -585,7 +601,11 @@ bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint6
 	m = mshr_alloc(c, &req);
 	m->prefetch = true;
 	m->self.prefetch = 1;
-	mem_schedule(ms, t + c->miss_latency, EV_ARRIVE, &m->self);
+	if (unlikely(ms->misses != NULL))
+		miss_begin_line(ms, c, m,
+				who ? who : &(struct mem_asker){ .pc = pc, .kind = MISS_PREFETCH },
+				t);
+	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, &m->self);
 	return true;
 }
 
@@ -593,35 +613,35 @@ void memsys_advance(struct memsys *ms, uint64_t now)
 {
 	assert(now >= ms->now);
 	while (ms->nevents && ms->heap[0].time <= now) {
-		struct event e = event_pop(ms);
+		struct due e = event_pop(ms);
 
 		ms->stats.events++;
-		switch ((enum event_kind)(e.order & 0xff)) {
-		case EV_ARRIVE:
+		switch ((enum due_kind)(e.order & 0xff)) {
+		case DUE_ARRIVE:
 			arrive(ms, e.p, e.time);
 			break;
-		case EV_LOOKUP:
+		case DUE_LOOKUP:
 			mem_lookup(ms, e.p, e.time);
 			break;
-		case EV_BUS:
+		case DUE_BUS:
 			data_on_bus(ms, e.p, e.time);
 			break;
-		case EV_MEM_BUS:
+		case DUE_MEM_BUS:
 			memory_read(ms, e.p, e.time);
 			break;
-		case EV_FILL:
+		case DUE_FILL:
 			fill(ms, e.p, e.time);
 			break;
-		case EV_WALK:
+		case DUE_WALK:
 			walk_event(ms, e.p, e.time);
 			break;
-		case EV_WALK_LOAD:
+		case DUE_WALK_LOAD:
 			walk_loaded(ms, e.p, e.time);
 			break;
-		case EV_DRAM:
+		case DUE_DRAM:
 			dram_wake(ms, e.p, e.time);
 			break;
-		case EV_DRAM_DONE:
+		case DUE_DRAM_DONE:
 			dram_done(ms, e.p, e.time);
 			break;
 		}

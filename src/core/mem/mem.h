@@ -243,7 +243,14 @@ struct mem_result {
 
 #define MEM_NO_TOKEN 0 /* no caller may use this token */
 
-/* Called from memsys_advance() only (never from within a request). It may make new requests only
+/* The instruction that makes a request, for records of misses. */
+struct mem_asker {
+	uint64_t pc, po, seq; /* as in rec_miss */
+	uint8_t kind;	      /* enum miss_kind, if its line misses */
+	bool wrong;	      /* on a wrong path */
+};
+
+/* done() and wake() are called from memsys_advance() only (never from within a request). It may make new requests only
  * for the cycle that is being advanced to, after memsys_advance() has returned. */
 struct memsys_callbacks {
 	void *ctx;
@@ -253,7 +260,17 @@ struct memsys_callbacks {
 	/* Something that a RETRY waited for has become free: 1 << enum mem_cache of the L1s. May be
 	 * NULL; then a caller retries whenever memsys_advance() has run. */
 	void (*wake)(void *ctx, uint32_t caches);
+	/* For records of misses (memsys_listen). The instruction whose request has this token:
+	 * called from within that request. */
+	void (*asker)(void *ctx, uint64_t token, struct mem_asker *who);
+	/* A miss is over. Called from memsys_advance() and memsys_cut(). */
+	void (*miss)(void *ctx, const struct rec_miss *m);
 };
+
+/* From now on misses that begin have records (asker() and miss() are called), or none have. */
+void memsys_listen(struct memsys *ms, bool misses);
+/* The run ends in cycle now: misses in progress get their records now, with MISS_CUT. */
+void memsys_cut(struct memsys *ms, uint64_t now);
 
 /* cfg must pass memsys_check(); it is copied. */
 struct memsys *memsys_new(const struct memsys_config *cfg, const struct memsys_callbacks *cb);
@@ -272,7 +289,7 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
 /* A hint: fetch the line of vaddr into an L1 (cache: MEM_L1D or MEM_L1I). No completion. Dropped
  * (false) if it misses the TLB or no MSHR is free. */
 bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
-		     uint32_t flags);
+		     uint64_t token, uint32_t flags);
 
 /* The cycle of the next thing that will happen by itself; MEM_NEVER if nothing is under way. */
 uint64_t memsys_next_event(const struct memsys *ms);

@@ -34,7 +34,7 @@ enum tag_state {
 };
 
 /* A set-associative array of keys (line or page numbers), for caches and TLBs. */
-struct tags {
+struct tag_array {
 	uint64_t *tag;	 /* [sets × ways] */
 	uint64_t *stamp; /* LRU: time of last use; 0: empty */
 	uint64_t *tree;	 /* PLRU: one word per set; bit n: node n points right */
@@ -48,17 +48,17 @@ struct tags {
 	struct rng rng;
 };
 
-void tags_init(struct tags *t, uint32_t sets, uint32_t ways, uint32_t replacement, uint64_t seed,
-	       uint32_t hints);
-void tags_fini(struct tags *t);
+void tags_init(struct tag_array *t, uint32_t sets, uint32_t ways, uint32_t replacement,
+	       uint64_t seed, uint32_t hints);
+void tags_fini(struct tag_array *t);
 /* Index or -1; nothing is touched. */
-int64_t tags_peek(const struct tags *t, uint64_t key);
+int64_t tags_peek(const struct tag_array *t, uint64_t key);
 /* The way to be replaced in the key's set (an empty one if there is). */
-uint32_t tags_victim(struct tags *t, uint64_t key);
-void tags_touch_tree(struct tags *t, uint32_t index);
-uint64_t tags_hash(const struct tags *t, uint64_t h);
+uint32_t tags_victim(struct tag_array *t, uint64_t key);
+void tags_touch_tree(struct tag_array *t, uint32_t index);
+uint64_t tags_hash(const struct tag_array *t, uint64_t h);
 
-static inline int64_t tags_find(struct tags *t, uint64_t key)
+static inline int64_t tags_find(struct tag_array *t, uint64_t key)
 {
 	uint32_t *hint = &t->hint[key & t->hint_mask];
 	uint32_t base, w;
@@ -75,7 +75,7 @@ static inline int64_t tags_find(struct tags *t, uint64_t key)
 	return -1;
 }
 
-static inline void tags_touch(struct tags *t, uint32_t index)
+static inline void tags_touch(struct tag_array *t, uint32_t index)
 {
 	if (likely(t->replacement == MEM_LRU))
 		t->stamp[index] = ++t->clock;
@@ -83,7 +83,7 @@ static inline void tags_touch(struct tags *t, uint32_t index)
 		tags_touch_tree(t, index);
 }
 
-static inline void tags_put(struct tags *t, uint32_t index, uint64_t key, uint8_t state)
+static inline void tags_put(struct tag_array *t, uint32_t index, uint64_t key, uint8_t state)
 {
 	t->tag[index] = key;
 	t->state[index] = state;
@@ -94,13 +94,13 @@ enum req_kind {
 	REQ_LOAD,
 	REQ_STORE,
 	REQ_FETCH,
-	REQ_WALK,  /* a page walk's load; owner: struct walk */
+	REQ_WALK,  /* a page walk's load; owner: struct page_walk */
 	REQ_CHILD, /* an MSHR's request to the level below; owner: struct mshr */
 	REQ_WRITE, /* a posted store of a write-through or non-allocating L1D */
 };
 
 struct mshr;
-struct walk;
+struct page_walk;
 
 struct req {
 	struct req *next;
@@ -112,12 +112,13 @@ struct req {
 	uint64_t since;	     /* cycle in which the present wait began */
 	uint64_t primary;    /* token of the request into whose miss it merged */
 	struct mshr *parent; /* the MSHR in whose target list it waits */
-	void *owner;	     /* struct mshr, struct walk or struct join */
+	void *owner;	     /* struct mshr, struct page_walk or struct join */
 	uint32_t events;     /* enum mem_event */
 	uint32_t flags;	     /* enum mem_flag */
 	uint32_t xlat, queue;
-	uint8_t kind;  /* enum req_kind */
-	uint8_t cache; /* where it is or goes to */
+	struct mem_asker who; /* while somebody listens to misses */
+	uint8_t kind;	      /* enum req_kind */
+	uint8_t cache;	      /* where it is or goes to */
 	uint8_t level;
 	uint8_t prefetch; /* REQ_CHILD: nobody waits for it (yet) */
 };
@@ -143,7 +144,7 @@ struct join {
 	uint32_t left;
 };
 
-struct bus {
+struct data_bus {
 	uint64_t free_fp; /* when it is free again, 1/1024 cycles */
 	uint64_t busy_fp; /* what a line takes; 0: never busy */
 	uint32_t step;	  /* cycles from beat to beat */
@@ -153,7 +154,7 @@ struct bus {
 };
 
 struct cache {
-	struct tags t;
+	struct tag_array t;
 	struct mem_cache_config cfg;
 	uint64_t *mline; /* [mshrs] line of each MSHR, TAG_NONE if free */
 	struct mshr *mshr;
@@ -172,7 +173,7 @@ struct cache {
 	uint64_t bank_free[MAX_BANKS];
 	uint64_t port_cycle;
 	uint32_t port_count;
-	struct bus bus; /* upwards */
+	struct data_bus bus; /* upwards */
 	void *pf_state;
 	const struct prefetcher *pf;
 };
@@ -185,12 +186,14 @@ enum walk_phase {
 };
 
 /* An outstanding L1 TLB miss. */
-struct walk {
+struct page_walk {
 	uint64_t vpn;
 	uint64_t start;
 	struct req *head, *tail;
-	struct walk *next; /* in the queue for a walker */
+	struct page_walk *next; /* in the queue for a walker */
 	struct req load;
+	uint64_t since;	 /* wants a walker */
+	uint32_t queued; /* cycles that it waited for one */
 	uint32_t missed_stlb;
 	int8_t depth; /* of the entry being loaded: 2 root … 0 leaf */
 	uint8_t phase;
@@ -229,29 +232,29 @@ struct channel {
 
 struct memory {
 	struct mem_memory_config cfg;
-	struct bus bus; /* flat */
+	struct data_bus bus; /* flat */
 	struct channel *ch;
 	uint64_t burst_fp;	    /* a line on a channel's data bus */
 	uint32_t burst;		    /* … rounded down, at least 1 */
 	uint32_t cas, rcd, rp, ras; /* core cycles */
-	uint32_t step, tail;	    /* as in struct bus */
+	uint32_t step, tail;	    /* as in struct data_bus */
 	uint8_t beat_shift;
 	uint32_t ch_mask, ch_shift, col_shift, bank_mask, bank_shift;
 };
 
-enum event_kind {
-	EV_ARRIVE,    /* req at its cache */
-	EV_LOOKUP,    /* req got its bank and port */
-	EV_BUS,	      /* req's data is at the output of its cache */
-	EV_MEM_BUS,   /* … of flat memory */
-	EV_FILL,      /* mshr's line is complete */
-	EV_WALK,      /* walk: the fixed time is over */
-	EV_WALK_LOAD, /* walk: an entry has been loaded */
-	EV_DRAM,      /* channel: look again */
-	EV_DRAM_DONE, /* channel: a read's data has been delivered */
+enum due_kind {
+	DUE_ARRIVE,    /* req at its cache */
+	DUE_LOOKUP,    /* req got its bank and port */
+	DUE_BUS,       /* req's data is at the output of its cache */
+	DUE_MEM_BUS,   /* … of flat memory */
+	DUE_FILL,      /* mshr's line is complete */
+	DUE_WALK,      /* walk: the fixed time is over */
+	DUE_WALK_LOAD, /* walk: an entry has been loaded */
+	DUE_DRAM,      /* channel: look again */
+	DUE_DRAM_DONE, /* channel: a read's data has been delivered */
 };
 
-struct event {
+struct due {
 	uint64_t time;
 	uint64_t
 	    order; /* sequence number << 8 | kind: equal times happen in the order of scheduling */
@@ -262,14 +265,14 @@ struct memsys {
 	struct memsys_config cfg;
 	struct memsys_callbacks cb;
 	struct cache cache[MEM_CACHES];
-	struct tags itlb, dtlb, stlb;
+	struct tag_array itlb, dtlb, stlb;
 	bool has_itlb, has_dtlb, has_stlb;
 	uint8_t line_shift, page_shift;
 	struct memory mem;
 
 	uint64_t now;
 	uint64_t changes; /* of what is outstanding, and of what is known of it */
-	struct event *heap;
+	struct due *heap;
 	uint32_t nevents, events_cap;
 	uint64_t seq;
 
@@ -278,15 +281,33 @@ struct memsys {
 	uint32_t nreq_free;
 	struct join *free_join;
 	struct join join_pool[MAX_JOINS];
-	struct walk walk[MAX_WALKS];
+	struct page_walk walk[MAX_WALKS];
 	uint32_t nwalks, walkers_busy;
-	struct walk *walk_head, *walk_tail;
-	struct tags walk_cache;
+	struct page_walk *walk_head, *walk_tail;
+	struct tag_array walk_cache;
 	bool has_walk_cache;
-	uint32_t wake; /* caches to report by wake() at the end of the event */
+	uint32_t wake;		  /* caches to report by wake() at the end of the event */
+	struct miss_list *misses; /* records in progress; NULL: nobody listens */
 
 	struct memsys_stats stats;
 };
+
+/* Cycles from arrival at a cache to data on a hit; in the idealised L1D the core's requests take one. */
+static inline uint32_t hit_latency(const struct cache *c, enum req_kind kind, uint32_t flags)
+{
+	if (unlikely(flags & MEM_IDEAL_DL1) && c->id == MEM_L1D && kind <= REQ_STORE)
+		return 1;
+	return c->latency;
+}
+
+/* True if a request that misses this L1 is answered as if it had hit. */
+static inline bool misses_are_ideal(const struct cache *c, enum req_kind kind, uint32_t flags)
+{
+	if (likely(!(flags & (MEM_IDEAL_DMISS | MEM_IDEAL_IMISS))))
+		return false;
+	return c->id == MEM_L1D ? flags & MEM_IDEAL_DMISS && kind <= REQ_STORE
+				: flags & MEM_IDEAL_IMISS && c->id == MEM_L1I;
+}
 
 /* A tag hit of a demand access: recency, dirty bit, prefetch bookkeeping. Returns more events. */
 static inline uint32_t cache_hit(struct memsys *ms, struct cache *c, uint32_t index, bool write)
@@ -305,15 +326,20 @@ static inline uint32_t cache_hit(struct memsys *ms, struct cache *c, uint32_t in
 }
 
 /* mem.c */
-void mem_schedule(struct memsys *ms, uint64_t time, enum event_kind kind, void *p);
+void mem_schedule(struct memsys *ms, uint64_t time, enum due_kind kind, void *p);
 /* The data that req asked for below: leading edge, beats, trailing edge, level. */
 void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail, uint32_t step,
 		 uint8_t beat_shift, uint8_t level);
 void mem_lookup(struct memsys *ms, struct req *req, uint64_t t);
-bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, uint64_t t);
+/* Asks for a line unless it is there or on its way; false if no MSHR is free. who (may be NULL):
+ * the instruction that causes it. */
+bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
+			const struct mem_asker *who, uint64_t t);
 /* A zeroed request; the caller has seen that ms->nreq_free is not 0. */
 struct req *req_alloc(struct memsys *ms);
 void req_free(struct memsys *ms, struct req *req);
+/* The MSHR that waits for the line, or NULL. */
+struct mshr *mshr_find(struct cache *c, uint64_t line);
 /* When the word at addr arrives: beats come in wrap-around order from the critical one. */
 uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t addr);
 /* The first cycle from t on in which c's port and the line's bank take a request; books it. */
@@ -322,10 +348,12 @@ uint64_t book_port(struct cache *c, uint64_t line, uint64_t t);
 void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
 		uint32_t flags, uint64_t t);
 /* Books a line on a bus; returns the cycle of its leading beat. */
-uint64_t bus_grant(struct bus *b, uint64_t t, uint64_t *busy);
+uint64_t bus_grant(struct data_bus *b, uint64_t t, uint64_t *busy);
+
+/* setup.c: true if the miss has gone, or will go, to memory, as far as is known. */
+bool mshr_goes_to_memory(const struct mshr *m);
 
 /* fill.c: tags change hands */
-struct mshr *mshr_find(struct cache *c, uint64_t line);
 enum install_mode {
 	INSTALL_WARM,  /* no time, no statistics */
 	INSTALL_TIMED, /* write-backs take bus time and enter memory's queue */
@@ -341,14 +369,14 @@ void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, ui
 /* Joins or begins the handling of an L1 TLB miss. The caller has made sure that there is room. */
 void tlb_miss(struct memsys *ms, struct req *req, uint64_t t);
 bool tlb_can_miss(const struct memsys *ms, bool fetch, uint64_t vpn);
-void walk_event(struct memsys *ms, struct walk *w, uint64_t t);
-void walk_loaded(struct memsys *ms, struct walk *w, uint64_t t);
+void walk_event(struct memsys *ms, struct page_walk *w, uint64_t t);
+void walk_loaded(struct memsys *ms, struct page_walk *w, uint64_t t);
 /* Address of the page-table entry of a page: depth 2 root, 1, 0 leaf. */
 uint64_t walk_entry_addr(const struct memsys *ms, uint64_t vpn, int depth);
 /* The depth at which a walk of vpn starts, by the walk cache; updates its recency. */
 int walk_start_depth(struct memsys *ms, uint64_t vpn);
 void walk_cache_put(struct memsys *ms, uint64_t vpn, int depth);
-void tlb_put(struct tags *t, uint64_t vpn);
+void tlb_put(struct tag_array *t, uint64_t vpn);
 
 /* dram.c */
 void memory_init(struct memsys *ms);
@@ -378,7 +406,24 @@ struct prefetcher {
 };
 extern const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT];
 /* Shows a demand access to c's prefetcher and issues what it asks for. */
-void prefetch_observe(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, bool miss,
-		      bool first_use, uint64_t t);
+void prefetch_observe(struct memsys *ms, struct cache *c, const struct pf_access *a,
+		      const struct mem_asker *who, uint64_t t);
+
+/* miss.c: records of misses. All but miss_ask() only while ms->misses is not NULL; a cache that is
+ * no L1 has no records. */
+struct miss_list;
+/* The instruction whose access has this token; NULL: nobody listens. */
+const struct mem_asker *miss_ask(const struct memsys *ms, uint64_t token, struct mem_asker *who);
+void miss_begin_line(struct memsys *ms, const struct cache *c, const struct mshr *m,
+		     const struct mem_asker *who, uint64_t t);
+/* Another request for a line on its way. */
+void miss_join_line(struct memsys *ms, const struct cache *c, const struct mshr *m,
+		    const struct mem_asker *who, uint64_t t);
+/* The line is filled. */
+void miss_end_line(struct memsys *ms, const struct cache *c, const struct mshr *m, uint64_t t);
+/* The same for an L1 TLB miss. */
+void miss_begin_walk(struct memsys *ms, const struct page_walk *w, const struct mem_asker *who);
+void miss_join_walk(struct memsys *ms, const struct page_walk *w, uint64_t t);
+void miss_end_walk(struct memsys *ms, const struct page_walk *w, uint64_t t);
 
 #endif

@@ -94,19 +94,24 @@ const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT] = {
 	[MEM_PF_STRIDE] = &stride,
 };
 
-void prefetch_observe(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc, bool miss,
-		      bool first_use, uint64_t t)
+void prefetch_observe(struct memsys *ms, struct cache *c, const struct pf_access *a,
+		      const struct mem_asker *who, uint64_t t)
 {
-	struct pf_access a = { .line = line, .pc = pc, .miss = miss, .first_use = first_use };
 	uint32_t page_shift = ms->page_shift - ms->line_shift;
+	struct mem_asker cause;
 	uint64_t lines[8];
 	uint32_t n, i;
 
 	if (!c->pf)
 		return;
-	n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines);
+	n = c->pf->observe(c->pf_state, &c->cfg.prefetch, a, lines);
+	if (unlikely(ms->misses && who)) {
+		cause = *who;
+		cause.kind = MISS_PREFETCH;
+		who = &cause;
+	}
 	for (i = 0; i < n; i++) {
-		if (c->cfg.prefetch.cross_page || lines[i] >> page_shift == line >> page_shift)
-			mem_issue_prefetch(ms, c, lines[i], pc, t);
+		if (c->cfg.prefetch.cross_page || lines[i] >> page_shift == a->line >> page_shift)
+			mem_issue_prefetch(ms, c, lines[i], a->pc, who, t);
 	}
 }

@@ -16,7 +16,7 @@ static uint32_t log2_of(uint64_t x)
 	return 63 - (uint32_t)__builtin_clzll(x);
 }
 
-static void bus_init(struct bus *b, const struct mem_bus_config *cfg, uint32_t line)
+static void bus_init(struct data_bus *b, const struct mem_bus_config *cfg, uint32_t line)
 {
 	uint32_t beats;
 
@@ -89,7 +89,7 @@ static void cache_init(struct memsys *ms, int id)
 	cache_lists_reset(c);
 }
 
-static bool tlb_init(struct tags *t, const struct mem_tlb_config *cfg)
+static bool tlb_init(struct tag_array *t, const struct mem_tlb_config *cfg)
 {
 	uint32_t ways = cfg->ways ? cfg->ways : cfg->entries, hints;
 
@@ -155,6 +155,7 @@ void memsys_free(struct memsys *ms)
 
 	if (!ms)
 		return;
+	memsys_listen(ms, false);
 	for (i = 0; i < MEM_CACHES; i++) {
 		struct cache *c = &ms->cache[i];
 
@@ -184,6 +185,7 @@ void memsys_quiesce(struct memsys *ms)
 			cache_lists_reset(&ms->cache[i]);
 	}
 	ms->changes++;
+	memsys_listen(ms, ms->misses != NULL);
 	memory_reset(ms);
 }
 
@@ -197,7 +199,7 @@ uint32_t memsys_outstanding(const struct memsys *ms, enum mem_cache cache)
 	return ms->cache[cache].nused;
 }
 
-static bool goes_to_memory(const struct mshr *m)
+bool mshr_goes_to_memory(const struct mshr *m)
 {
 	if (m->known)
 		return m->self.level == LEVEL_MEM;
@@ -214,12 +216,12 @@ bool memsys_long_outstanding(struct memsys *ms, enum mem_cache cache)
 	if (!left)
 		return false;
 	/* The one that did last time mostly still does. */
-	if (c->mshr[c->long_mshr].used && goes_to_memory(&c->mshr[c->long_mshr]))
+	if (c->mshr[c->long_mshr].used && mshr_goes_to_memory(&c->mshr[c->long_mshr]))
 		return true;
 	for (uint32_t i = 0; left; i++) {
 		if (c->mline[i] == TAG_NONE)
 			continue;
-		if (goes_to_memory(&c->mshr[i])) {
+		if (mshr_goes_to_memory(&c->mshr[i])) {
 			c->long_mshr = i;
 			return true;
 		}

@@ -13,8 +13,8 @@
 
 #include "core/mem/mem_int.h"
 
-void tags_init(struct tags *t, uint32_t sets, uint32_t ways, uint32_t replacement, uint64_t seed,
-	       uint32_t hints)
+void tags_init(struct tag_array *t, uint32_t sets, uint32_t ways, uint32_t replacement,
+	       uint64_t seed, uint32_t hints)
 {
 	size_t n = (size_t)sets * ways;
 
@@ -34,7 +34,7 @@ void tags_init(struct tags *t, uint32_t sets, uint32_t ways, uint32_t replacemen
 	rng_seed(&t->rng, seed);
 }
 
-void tags_fini(struct tags *t)
+void tags_fini(struct tag_array *t)
 {
 	free(t->tag);
 	free(t->stamp);
@@ -43,7 +43,7 @@ void tags_fini(struct tags *t)
 	free(t->state);
 }
 
-int64_t tags_peek(const struct tags *t, uint64_t key)
+int64_t tags_peek(const struct tag_array *t, uint64_t key)
 {
 	uint32_t base = (uint32_t)(key & t->set_mask) * t->ways, w;
 
@@ -54,7 +54,7 @@ int64_t tags_peek(const struct tags *t, uint64_t key)
 	return -1;
 }
 
-void tags_touch_tree(struct tags *t, uint32_t index)
+void tags_touch_tree(struct tag_array *t, uint32_t index)
 {
 	uint32_t way = index & (t->ways - 1); /* ways is a power of two for PLRU */
 	uint64_t *tree = &t->tree[t->tag[index] & t->set_mask];
@@ -71,7 +71,7 @@ void tags_touch_tree(struct tags *t, uint32_t index)
 	}
 }
 
-static uint32_t victim_tree(const struct tags *t, uint64_t set)
+static uint32_t victim_tree(const struct tag_array *t, uint64_t set)
 {
 	uint64_t tree = t->tree[set];
 	uint32_t node = 1;
@@ -81,7 +81,7 @@ static uint32_t victim_tree(const struct tags *t, uint64_t set)
 	return node - t->ways;
 }
 
-uint32_t tags_victim(struct tags *t, uint64_t key)
+uint32_t tags_victim(struct tag_array *t, uint64_t key)
 {
 	uint64_t set = key & t->set_mask;
 	uint32_t base = (uint32_t)set * t->ways, w, best = 0;
@@ -109,7 +109,7 @@ static uint64_t mix(uint64_t h, uint64_t x)
 }
 
 /* Stamps count only by their order within a set: equal behaviour from here on, equal hash. */
-static uint64_t stamp_rank(const struct tags *t, uint32_t base, uint32_t w)
+static uint64_t stamp_rank(const struct tag_array *t, uint32_t base, uint32_t w)
 {
 	uint64_t rank = 0;
 	uint32_t v;
@@ -119,7 +119,7 @@ static uint64_t stamp_rank(const struct tags *t, uint32_t base, uint32_t w)
 	return rank;
 }
 
-uint64_t tags_hash(const struct tags *t, uint64_t h)
+uint64_t tags_hash(const struct tag_array *t, uint64_t h)
 {
 	uint32_t s, w;
 	int i;

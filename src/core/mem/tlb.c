@@ -20,7 +20,7 @@
 #define TABLE_SPACE (1ull << 63)       /* page tables live above all user addresses */
 #define TABLE_MASK  ((1ull << 36) - 1) /* number of places for tables */
 
-void tlb_put(struct tags *t, uint64_t vpn)
+void tlb_put(struct tag_array *t, uint64_t vpn)
 {
 	int64_t index = tags_find(t, vpn);
 
@@ -69,12 +69,12 @@ void walk_cache_put(struct memsys *ms, uint64_t vpn, int depth)
 		tlb_put(&ms->walk_cache, walk_cache_key(vpn, depth));
 }
 
-static struct walk *walk_find(struct memsys *ms, bool fetch, uint64_t vpn)
+static struct page_walk *walk_find(struct memsys *ms, bool fetch, uint64_t vpn)
 {
 	uint32_t i;
 
 	for (i = 0; ms->nwalks && i < MAX_WALKS; i++) {
-		struct walk *w = &ms->walk[i];
+		struct page_walk *w = &ms->walk[i];
 
 		if (w->phase != WALK_FREE && w->vpn == vpn && w->fetch == fetch)
 			return w;
@@ -92,7 +92,7 @@ bool tlb_can_miss(const struct memsys *ms, bool fetch, uint64_t vpn)
 	return ms->nwalks < MAX_WALKS || walk_find((struct memsys *)ms, fetch, vpn);
 }
 
-static void walk_add(struct walk *w, struct req *req)
+static void walk_add(struct page_walk *w, struct req *req)
 {
 	req->next = NULL;
 	if (w->tail)
@@ -107,7 +107,7 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	bool fetch = req->kind == REQ_FETCH;
 	struct mem_tlb_stats *st = fetch ? &ms->stats.itlb : &ms->stats.dtlb;
 	uint64_t vpn = req->addr >> ms->page_shift;
-	struct walk *w = walk_find(ms, fetch, vpn);
+	struct page_walk *w = walk_find(ms, fetch, vpn);
 	uint64_t latency = ms->has_stlb ? ms->cfg.stlb.latency : 0;
 	int64_t index = -1;
 
@@ -116,20 +116,24 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	req->events |= MEM_EV_TLB_MISS;
 	if (w) {
 		walk_add(w, req);
+		if (unlikely(ms->misses != NULL))
+			miss_join_walk(ms, w, t);
 		return;
 	}
 	for (w = ms->walk; w->phase != WALK_FREE; w++)
 		assert(w < ms->walk + MAX_WALKS);
 	ms->nwalks++;
-	*w = (struct walk){ .vpn = vpn, .start = t, .fetch = fetch, .phase = WALK_FIXED };
+	*w = (struct page_walk){ .vpn = vpn, .start = t, .fetch = fetch, .phase = WALK_FIXED };
 	walk_add(w, req);
+	if (unlikely(ms->misses != NULL))
+		miss_begin_walk(ms, w, &req->who);
 	if (ms->has_stlb) {
 		ms->stats.stlb.accesses++;
 		index = tags_find(&ms->stlb, vpn);
 	}
 	if (index >= 0) {
 		tags_touch(&ms->stlb, (uint32_t)index);
-		mem_schedule(ms, t + latency, EV_WALK, w);
+		mem_schedule(ms, t + latency, DUE_WALK, w);
 		return;
 	}
 	if (ms->has_stlb)
@@ -137,14 +141,14 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	w->missed_stlb = MEM_EV_STLB_MISS;
 	ms->stats.walks++;
 	if (ms->cfg.walk == MEM_WALK_FLAT) {
-		mem_schedule(ms, t + latency + ms->cfg.walk_latency, EV_WALK, w);
+		mem_schedule(ms, t + latency + ms->cfg.walk_latency, DUE_WALK, w);
 	} else {
 		w->phase = WALK_QUEUED;
-		mem_schedule(ms, t + latency, EV_WALK, w);
+		mem_schedule(ms, t + latency, DUE_WALK, w);
 	}
 }
 
-static void walk_load(struct memsys *ms, struct walk *w, uint64_t t)
+static void walk_load(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	uint64_t addr = walk_entry_addr(ms, w->vpn, w->depth);
 
@@ -155,22 +159,25 @@ static void walk_load(struct memsys *ms, struct walk *w, uint64_t t)
 				.start = t,
 				.flags = w->head->flags & MEM_IDEAL_BW,
 				.cache = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D };
+	w->load.who = w->head->who;
+	w->load.who.kind = MISS_WALK;
 	ms->stats.walk_loads++;
 	if (w->load.cache == MEM_L1D)
 		mem_lookup(ms, &w->load, t);
 	else
-		mem_schedule(ms, t, EV_ARRIVE, &w->load);
+		mem_schedule(ms, t, DUE_ARRIVE, &w->load);
 }
 
-static void walk_begin(struct memsys *ms, struct walk *w, uint64_t t)
+static void walk_begin(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	ms->walkers_busy++;
+	w->queued = (uint32_t)(t - w->since);
 	w->phase = WALK_LOADING;
 	w->depth = (int8_t)walk_start_depth(ms, w->vpn);
 	walk_load(ms, w, t);
 }
 
-static void walk_done(struct memsys *ms, struct walk *w, uint64_t t)
+static void walk_done(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	struct req *req = w->head, *next;
 	uint32_t events = w->missed_stlb;
@@ -181,6 +188,8 @@ static void walk_done(struct memsys *ms, struct walk *w, uint64_t t)
 			tlb_put(&ms->stlb, w->vpn);
 	}
 	tlb_put(w->fetch ? &ms->itlb : &ms->dtlb, w->vpn);
+	if (unlikely(ms->misses != NULL))
+		miss_end_walk(ms, w, t);
 	w->phase = WALK_FREE;
 	ms->nwalks--;
 	ms->wake |= 1u << MEM_L1I | 1u << MEM_L1D;
@@ -192,8 +201,9 @@ static void walk_done(struct memsys *ms, struct walk *w, uint64_t t)
 	}
 }
 
-void walk_event(struct memsys *ms, struct walk *w, uint64_t t)
+void walk_event(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
+	w->since = t;
 	if (w->phase == WALK_FIXED) {
 		walk_done(ms, w, t);
 	} else if (ms->walkers_busy < ms->cfg.walkers) {
@@ -208,9 +218,9 @@ void walk_event(struct memsys *ms, struct walk *w, uint64_t t)
 	}
 }
 
-void walk_loaded(struct memsys *ms, struct walk *w, uint64_t t)
+void walk_loaded(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
-	struct walk *next;
+	struct page_walk *next;
 
 	walk_cache_put(ms, w->vpn, w->depth);
 	if (--w->depth >= 0) {

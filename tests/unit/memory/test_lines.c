@@ -437,7 +437,7 @@ static void test_445_an_explicit_prefetch_needs_no_completion(void **state)
 	rig_config(&c);
 	g = rig_new(&c);
 	rig_to(g, 10);
-	assert_true(memsys_prefetch(g->ms, 10, MEM_L1I, 0x4000, 0));
+	assert_true(memsys_prefetch(g->ms, 10, MEM_L1I, 0x4000, MEM_NO_TOKEN, 0));
 	rig_drain(g);
 	assert_int_equal(rig_latency(g, RIG_FETCH, 0x4000), 2);
 	rig_free(g);
