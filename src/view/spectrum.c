@@ -416,7 +416,7 @@ static void add_loads(struct doc *d, const struct spectrum_model *m, const struc
 	for (size_t i = 0; i < m->nloads; i++) {
 		const struct spectrum_load *l = &m->loads[i];
 		const double n = (double)l->misses, adder = (double)m->adder;
-		char place[80], text[84];
+		char place[SPECTRUM_PLACE], text[SPECTRUM_PLACE + 4];
 
 		if (!l->misses)
 			continue;
@@ -428,7 +428,7 @@ static void add_loads(struct doc *d, const struct spectrum_model *m, const struc
 					  .limit = (size_t)(o->limit ? o->limit : 10),
 					  .more = true });
 		}
-		spectrum_place(l, place, sizeof(place));
+		spectrum_place(l, place);
 		snprintf(text, sizeof(text), "  %s", place);
 		doc_row(t);
 		cell_text(t, text);
@@ -569,9 +569,9 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 
 	for (size_t i = 0; i < m->npairs; i++) {
 		const struct spectrum_pair *p = &m->pairs[i];
-		char first[80], second[80], text[84];
+		char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE], text[SPECTRUM_PLACE + 4];
 
-		if (!m->loads[p->first].misses || !m->loads[p->second].misses)
+		if (!spectrum_pair_places(m, p, first, second))
 			continue;
 		if (!t) {
 			doc_blank(d);
@@ -579,8 +579,6 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 				      &(struct doc_table_options){
 					  .heads = true, .limit = limit, .more = true });
 		}
-		spectrum_place(&m->loads[p->first], first, sizeof(first));
-		spectrum_place(&m->loads[p->second], second, sizeof(second));
 		snprintf(text, sizeof(text), "  %s", first);
 		doc_row(t);
 		cell_text(t, text);
@@ -592,12 +590,10 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 	}
 	for (size_t i = 0; i < m->npairs && i < limit; i++) {
 		const struct spectrum_pair *p = &m->pairs[i];
-		char first[80], second[80];
+		char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
 
-		if (!m->loads[p->first].misses || !m->loads[p->second].misses)
+		if (!spectrum_pair_places(m, p, first, second))
 			continue;
-		spectrum_place(&m->loads[p->first], first, sizeof(first));
-		spectrum_place(&m->loads[p->second], second, sizeof(second));
 		add_sentence(d, m, p, first, second);
 	}
 }
@@ -610,14 +606,14 @@ static void add_own(struct doc *d, const struct spectrum_model *m,
 		const struct spectrum_load *l = &m->loads[i];
 		struct spectrogram own = { .size = 1, .bins = l->bins, .nbins = l->nbins };
 		int64_t from, to;
-		char place[80];
+		char place[SPECTRUM_PLACE];
 
 		if (!l->misses)
 			continue;
 		for (size_t k = 0; k < l->nbins; k++)
 			own.clusters += l->bins[k].clusters;
 		range_of(&own, so, &from, &to);
-		spectrum_place(l, place, sizeof(place));
+		spectrum_place(l, place);
 		doc_heading(d, "%s at %s (%s), by what each added to the lag", l->kind, place,
 			    l->disasm ? l->disasm : "?");
 		add_graph(d, &own, from, to, o->width);

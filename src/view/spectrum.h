@@ -126,7 +126,11 @@ bool spectrum_read(struct store *s, const struct spectrum_options *so, struct sp
 		   struct err *e);
 void spectrum_free(struct spectrum_model *m);
 /* Where a load is, for people: "file.c:88 @105ee", "main+0x12" or an address. */
-void spectrum_place(const struct spectrum_load *l, char *text, size_t size_bytes);
+#define SPECTRUM_PLACE 80
+void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE]);
+/* … both loads of a pair; false if one of them is not shown. */
+bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
+			  char first[SPECTRUM_PLACE], char second[SPECTRUM_PLACE]);
 
 static inline double share_of(double part, double all)
 {

@@ -329,14 +329,24 @@ static bool read_pairs(struct store *s, int64_t clustering, struct spectrum_mode
 }
 
 /* The address tells loads of one line apart. */
-void spectrum_place(const struct spectrum_load *l, char *text, size_t size)
+void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE])
 {
+	const size_t size = SPECTRUM_PLACE;
+
 	if (l->file && l->line)
 		snprintf(text, size, "%s:%d @%" PRIx64, model_basename(l->file), l->line, l->pc);
 	else if (l->function)
 		snprintf(text, size, "%s+0x%" PRIx64, l->function, l->pc - l->function_start);
 	else
 		snprintf(text, size, "0x%" PRIx64, l->pc);
+}
+
+bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
+			  char first[SPECTRUM_PLACE], char second[SPECTRUM_PLACE])
+{
+	spectrum_place(&m->loads[p->first], first);
+	spectrum_place(&m->loads[p->second], second);
+	return m->loads[p->first].misses && m->loads[p->second].misses;
 }
 
 /* ---- which load --load means ---- */

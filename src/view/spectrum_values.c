@@ -105,9 +105,9 @@ static void put_theory(struct doc *d, const struct spectrum_model *m)
 
 static void put_load(struct doc *d, const struct spectrum_model *m, const struct spectrum_load *l)
 {
-	char place[80], pc[24];
+	char place[SPECTRUM_PLACE], pc[24];
 
-	spectrum_place(l, place, sizeof(place));
+	spectrum_place(l, place);
 	snprintf(pc, sizeof(pc), "0x%" PRIx64, l->pc);
 	doc_object(d, NULL);
 	doc_text(d, "pc", pc);
@@ -143,12 +143,10 @@ static void put_who(struct doc *d, const struct spectrum_model *m)
 	doc_array(d, "pairs");
 	for (size_t i = 0; i < m->npairs; i++) {
 		const struct spectrum_pair *p = &m->pairs[i];
-		char first[80], second[80];
+		char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
 
-		if (!m->loads[p->first].misses || !m->loads[p->second].misses)
+		if (!spectrum_pair_places(m, p, first, second))
 			continue;
-		spectrum_place(&m->loads[p->first], first, sizeof(first));
-		spectrum_place(&m->loads[p->second], second, sizeof(second));
 		doc_object(d, NULL);
 		doc_text(d, "first", first);
 		doc_text(d, "second", second);
