@@ -59,8 +59,9 @@ static bool open_session(const struct replay_values *o, const struct trace_info 
 				       .nimages = info->nimages,
 				       .debug_root = o->sysroot,
 				       .seed = info->meta.seed,
-				       .absent =
-					   info->absent | WANT_MISSES | (o->twin ? 0 : WANT_TWIN) };
+				       .absent = info->absent };
+	if (o->twin)
+		setup.absent &= ~(unsigned)WANT_TWIN;
 	if (o->seed != OPTION_NOT_GIVEN)
 		setup.seed = o->seed;
 	*s = session_open(&o->session, &setup, e);

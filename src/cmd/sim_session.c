@@ -55,7 +55,7 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 				       .suffix = s->suffix,
 				       .program = s->program,
 				       .before = before,
-				       .absent = WANT_MISSES | WANT_TWIN };
+				       .absent = WANT_TWIN };
 
 	if (!sim_timing_config(s->options, &config, e))
 		return NULL;

@@ -99,7 +99,8 @@ static const struct cmd_option options[] = {
 };
 
 static const struct cmd_example examples[] = {
-	{ "culprit sim --machine puzak2007 --analyze none --trace finite.trace -- ./prog",
+	{ "culprit sim --machine puzak2007 --analyze none --trace finite.trace --trace-records "
+	  "misses -- ./prog",
 	  "Records a run …" },
 	{ "culprit sim --machine puzak2007 --set ideal.dmiss=on --set ideal.imiss=on --set "
 	  "ideal.dtlb=on --set ideal.itlb=on --analyze none --trace infinite.trace -- ./prog",

@@ -14,7 +14,7 @@ record() {
 	"$CULPRIT" sim --machine puzak2007 "$@" --analyze none --max-insts 60k --trace "$trace" -- \
 		"${program[@]}" >/dev/null 2>"$tmp/said"
 }
-record "$tmp/finite.trace"
+record "$tmp/finite.trace" --trace-records misses
 record "$tmp/infinite.trace" "${twin[@]}"
 infinite_cycles=$(grep -o '[0-9,]* cycles' "$tmp/said" | tr -d ', a-z')
 "$CULPRIT" replay "$tmp/finite.trace" --twin "$tmp/infinite.trace" --analyze spectrum \
@@ -105,6 +105,12 @@ test_traces_that_differ_say_where() {
 	run replay "$tmp/finite.trace" --twin "$tmp/other.trace" --analyze spectrum -o "$tmp/x.culprit"
 	refuses 'the traces differ: instruction ' ' in the run, at 0x'
 	[ ! -e "$tmp/x.culprit" ]
+}
+
+test_a_trace_without_misses_says_so() {
+	record "$tmp/plain.trace"
+	run replay "$tmp/plain.trace" --twin "$tmp/infinite.trace" --analyze spectrum -o "$tmp/x.culprit"
+	refuses 'needs misses' '--trace-records misses'
 }
 
 test_a_twin_that_ends_early_is_said() {
