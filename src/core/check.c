@@ -61,7 +61,7 @@ void core_check(const struct core *c)
 		serial |= !!(e->uflags & UOP_SERIAL);
 		assert(!(e->state & ST_DONE) || !e->pending);
 		assert(!(e->state & ST_ISSUED) || (e->state & ST_READY));
-		/* Whoever has issued and is not done waits for something that will come. */
+		/* An instruction that has issued and is not done waits for something that comes. */
 		assert(!(e->state & ST_ISSUED) || (e->state & ST_DONE) ||
 		       (e->state & (ST_EVENT | ST_MEM | ST_WAIT_STORE | ST_ADDR)) ||
 		       is_ready(c, slot_of(c, po), e->queue) ||

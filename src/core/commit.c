@@ -83,12 +83,8 @@ void commit_stage(struct core *c)
 			e->psv |= PSV_FL_EX;
 			e->flags |= RI_EXCEPTION | RI_FLUSHES;
 		}
-		if (e->dst) {
-			if (e->uflags & UOP_FP_DST)
-				c->win.fp_used--;
-			else
-				c->win.int_used--;
-		}
+		if (e->dst)
+			--*regs_used(c, e);
 		if (e->uflags & UOP_LOAD) {
 			c->lsu.lq_used--;
 			c->stats.loads++;

@@ -27,7 +27,7 @@ static uint32_t power_of_two_above(uint64_t x)
 	return p;
 }
 
-/* Sizes and widths, with what is idealised for the whole run. */
+/* Sets sizes and widths; what is idealised for the whole run changes them. */
 static void set_sizes(struct core *c)
 {
 	const struct core_config *cfg = &c->cfg;
@@ -86,7 +86,7 @@ static void set_sizes(struct core *c)
 
 static void allocate(struct core *c)
 {
-	/* What can be in flight; and an instruction that has committed may still have to wake
+	/* Everything that can be in flight, and committed instructions that still have to wake
 	 * others. */
 	uint64_t need = (uint64_t)c->win.rob_size + c->front.buffer + c->front.decode_stages +
 			(uint64_t)c->front.width * (c->cfg.fetch_depth + 1 + 2 * c->cfg.wakeup);
@@ -123,7 +123,7 @@ static void allocate(struct core *c)
 		c->ring[i].dep_head = SLOT_NONE;
 }
 
-/* The memory system has answered a request that it had to think about. */
+/* The memory system has answered a request that was pending. */
 static void memory_done(void *ctx, uint64_t token, const struct mem_result *r)
 {
 	struct core *c = ctx;
@@ -258,11 +258,7 @@ void core_listen(struct core *c, struct emit *emit)
 
 void core_attach(struct core *c)
 {
-	c->front.hart = guest_hart(c->guest);
-	memcpy(c->front.regs, c->front.hart->x, sizeof(c->front.hart->x));
-	memcpy(c->front.regs + 32, c->front.hart->f, sizeof(c->front.hart->f));
-	c->front.regs[0] = 0;
-	c->front.code_version = guest_code_version(c->guest);
+	fetch_registers(c);
 	fetch_redirect(c, c->front.hart->pc, false, c->now, FETCH_REDIRECT);
 }
 
@@ -327,7 +323,7 @@ static bool is_idle(const struct core *c)
 	       (c->front.state == FETCH_OVER || c->tail >= c->front.limit);
 }
 
-/* One cycle, and those after it in which nothing happens. */
+/* Runs one cycle, and skips those after it in which nothing can happen. */
 static void step_cycle(struct core *c)
 {
 	uint64_t repeat = 1;

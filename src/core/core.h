@@ -2,9 +2,9 @@
 /*
  * The timing model: a cycle-level out-of-order (or in-order) core that runs a guest.
  *
- * The guest executes at fetch and is the truth; the core says when. Whoever wants to know why gives
- * an emit, into which the records of trace/record.h are written; without one nothing is computed
- * for them.
+ * The guest executes at fetch and is the truth; the core says when. A caller that wants to know why
+ * passes an emit, into which the core writes the records of trace/record.h; without one nothing is
+ * computed for them.
  */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
@@ -21,8 +21,8 @@
 struct core;
 
 /*
- * A core after config, which must pass config_check, that runs g. Both emit (may be NULL) and g
- * stay the caller's. NULL and e filled if config cannot work.
+ * Builds the core that config describes, to run g. emit (may be NULL) and g stay the caller's.
+ * Returns NULL and fills e if config does not pass config_check.
  */
 struct core *core_new(const struct core_config *config, struct guest *g, struct emit *emit,
 		      struct err *e);
@@ -59,8 +59,8 @@ struct core_stats {
 	uint64_t cycles;
 	uint64_t insts;		 /* committed */
 	uint64_t fetched;	 /* right path and wrong */
-	uint64_t squashed;	 /* … of those, thrown away */
-	uint64_t wrong_path;	 /* … of those, fetched on a wrong path */
+	uint64_t squashed;	 /* of fetched: thrown away */
+	uint64_t wrong_path;	 /* of fetched: on a wrong path */
 	uint64_t branches;	 /* committed conditional branches */
 	uint64_t controls;	 /* committed branches and jumps */
 	uint64_t mispredicts;	 /* committed and mispredicted, direction or target */
@@ -68,10 +68,10 @@ struct core_stats {
 	uint64_t forwards;	 /* loads that the store queue served */
 	uint64_t violations;	 /* memory-order flushes */
 	uint64_t exceptions;	 /* system calls, page faults, thread switches, faults */
-	uint64_t faults;	 /* of insts, those that raised a signal instead of executing: the
-				    guest does not count them (guest_insts) */
+	uint64_t faults;	 /* of insts: raised a signal instead of executing; the guest does
+				    not count them (guest_insts) */
 	uint64_t serial_flushes; /* CSR, fence, atomic */
-	uint64_t steps;		 /* cycles that the host stepped through; the others were skipped */
+	uint64_t steps; /* cycles that were simulated one by one; the others were skipped */
 	uint64_t
 	    dispatch_stall[DISPATCH_STALL_COUNT]; /* cycles in which nothing dispatched, by cause */
 };

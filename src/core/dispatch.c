@@ -107,10 +107,7 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 	if (e->dst) {
 		e->prev_map = c->win.map[e->dst];
 		c->win.map[e->dst] = po;
-		if (e->uflags & UOP_FP_DST)
-			c->win.fp_used++;
-		else
-			c->win.int_used++;
+		++*regs_used(c, e);
 	}
 	c->win.iq_used[e->queue]++;
 	c->win.slot_kind[slot] = (uint8_t)(e->unit | e->queue << 4);

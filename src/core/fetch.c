@@ -8,19 +8,27 @@
  * prediction leads elsewhere, fetch goes there: on a wrong path instructions are executed by
  * spec.c, and their branches too can be mispredicted, resolve and redirect, within the wrong path.
  * A wrong path that reaches what cannot be executed (system call, illegal instruction, unmapped
- * address) waits there. Where the right path finds no instruction the guest has got its signal:
- * what stands for the missing instruction goes through the pipeline and traps when it commits.
+ * address) waits there. Where the right path finds no instruction, the guest has received its
+ * signal already; a uop that stands for the missing instruction goes through the pipeline and traps
+ * when it commits.
  *
  * The I-cache is asked once per line: a line buffer holds the line of the last access. An
  * instruction that crosses a line belongs to the line in which it begins. Events of an access
  * (miss, TLB miss) go to the first instruction of the packet that suffered them, as in TEA.
  *
- * After a system call, where the guest switched threads, and after an instruction that flushes when
- * it commits, fetch waits until it has: whatever it fetched would be thrown away. (A real front end
- * goes on, which does nothing but ask the I-cache early for lines that follow. Waiting makes
- * programs full of frflags twice as fast to simulate.)
+ * After a system call, a thread switch or an instruction that flushes when it commits, fetch waits
+ * for the commit: whatever it fetched would be thrown away. (A real front end goes on, which has no
+ * effect but early requests for the next lines. Waiting makes programs full of frflags twice as fast
+ * to simulate.)
  */
 #include "core/pipe.h"
+
+/* The next packet has not waited for anything so far. */
+static void forget_waits(struct core *c)
+{
+	c->front.lat_icache = c->front.lat_itlb = 0;
+	c->front.level = LEVEL_L1;
+}
 
 void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time, enum fetch_stall reason)
 {
@@ -32,8 +40,7 @@ void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time, enum
 	c->front.token = 0;
 	c->front.line = ~0ull;
 	c->front.psv = 0;
-	c->front.lat_icache = c->front.lat_itlb = 0;
-	c->front.level = LEVEL_L1;
+	forget_waits(c);
 }
 
 static enum fetch_stall stall_of(uint32_t events)
@@ -156,9 +163,7 @@ static bool fetch_access(struct core *c, uint64_t pc)
 	return false;
 }
 
-/* The registers are the guest's again: after a system call or a switch any of them may have
- * changed. */
-static void reload_registers(struct core *c)
+void fetch_registers(struct core *c)
 {
 	c->front.hart = guest_hart(c->guest);
 	memcpy(c->front.regs, c->front.hart->x, sizeof(c->front.hart->x));
@@ -169,10 +174,10 @@ static void reload_registers(struct core *c)
 
 #define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
 
-/* The guest has entered the kernel, or goes on elsewhere: fetch waits until that has committed. */
+/* The guest has entered the kernel, or goes on elsewhere: fetch waits until e has committed. */
 static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 {
-	reload_registers(c);
+	fetch_registers(c);
 	if (flags & STEP_END)
 		c->front.ended = true;
 	if (flags & STEP_FAULT)
@@ -181,7 +186,7 @@ static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 		e->state |= ST_TRAP;
 }
 
-/* The right path's next instruction, executed by the guest now. */
+/* Fetches the next instruction of the right path; the guest executes it now. */
 static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 {
 	struct guest_step gs;
@@ -213,7 +218,7 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 		fetch_trap(c, e, gs.flags);
 }
 
-/* … or one that the guest has executed and a flush has squashed. */
+/* Fetches an instruction again that the guest has executed and a flush has squashed. */
 static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
 {
 	const struct kept_step *step = &c->front.steps[slot];
@@ -230,10 +235,10 @@ static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
 	if (u->dst)
 		c->front.regs[u->dst] = step->value;
 	if (step->trap)
-		reload_registers(c);
+		fetch_registers(c);
 }
 
-/* … or a wrong path's. False if it cannot be executed. */
+/* Fetches the next instruction of a wrong path. False if it cannot be executed. */
 static bool fetch_wrong(struct core *c, struct inflight *e, uint64_t pc)
 {
 	const struct uop *u = uop_get(c, pc, NULL);
@@ -414,17 +419,15 @@ static void fetch_packet(struct core *c, uint32_t room)
 			uint32_t psv = c->front.psv;
 
 			c->front.psv = 0;
-			/* the packet's first has what the packet waited for */
-			c->front.lat_icache = c->front.lat_itlb = 0;
-			c->front.level = LEVEL_L1;
+			/* What the packet waited for belongs to its first instruction. */
+			forget_waits(c);
 			if (!fetch_access(c, pc))
 				goto out;
 			c->front.psv = psv;
 		}
 	}
 	c->front.psv = 0;
-	c->front.lat_icache = c->front.lat_itlb = 0;
-	c->front.level = LEVEL_L1;
+	forget_waits(c);
 out:
 	c->front.pc = pc;
 	c->stats.fetched += c->did.fetches;
@@ -451,7 +454,7 @@ void fetch_stage(struct core *c)
 	case FETCHING:
 		break;
 	case FETCH_WAIT_CACHE:
-		/* Translated, but then it missed the cache too. */
+		/* The translation is there, but the line missed the cache, too. */
 		if (c->rec.wants && c->front.reason == FETCH_ITLB &&
 		    !memsys_walking(c->mem, true, c->front.pc) &&
 		    !memsys_probe(c->mem, MEM_L1I, c->front.pc))

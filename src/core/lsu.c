@@ -4,9 +4,9 @@
  *
  * Addresses are known when an instruction is fetched (the guest has executed it), so the youngest
  * older store that a load overlaps is found at dispatch, in a hash table of the granules (8 bytes)
- * that stores in the queue touch, without searching the queue. What the machine would know is
- * modelled on top: a store's address is known to loads that issue with it or later, its data when
- * its producer is done.
+ * that stores in the queue touch, without searching the queue. What the machine would know by then
+ * is modelled on top: a store's address is known to loads that issue with the store or later, its
+ * data when the producer of that is done.
  *
  *   store's address   load
  *   known             forwards if the store has all its bytes, else waits until it is written
@@ -67,7 +67,8 @@ uint32_t lsu_mem_flags(uint32_t ideal, uint32_t state, uint32_t uop)
 	return flags;
 }
 
-/* Misses of one static instruction that become hits leave their lines behind for others. */
+/* If the misses of a single static instruction are idealised, its lines are put into the cache, so
+ * that the misses do not move to the next instruction that uses them. */
 static uint32_t put_flag(const struct core *c, uint32_t ideal)
 {
 	return unlikely(ideal & ~c->ideal & IDEAL_DMISS) ? MEM_IDEAL_PUT : 0;
@@ -82,6 +83,14 @@ bool lsu_first_touch(struct core *c, uint64_t addr)
 		return false;
 	c->lsu.touched[page / 64] |= 1ull << (page & 63);
 	return true;
+}
+
+/* The instruction whose touch was the first is squashed. */
+static void forget_touch(struct core *c, uint64_t addr)
+{
+	uint64_t page = addr / GUEST_PAGE_BYTES;
+
+	c->lsu.touched[page / 64] &= ~(1ull << (page & 63));
 }
 
 /* ---- dispatch and squash ---- */
@@ -149,11 +158,8 @@ void lsu_squash_load(struct core *c, uint64_t po)
 		c->lsu.order_wait[slot / 64] &= ~(1ull << (slot & 63));
 		c->lsu.norder_wait--;
 	}
-	if (unlikely(e->state & ST_FAULT)) {
-		uint64_t page = e->addr / GUEST_PAGE_BYTES;
-
-		c->lsu.touched[page / 64] &= ~(1ull << (page & 63));
-	}
+	if (unlikely(e->state & ST_FAULT))
+		forget_touch(c, e->addr);
 }
 
 void lsu_dispatch_store(struct core *c, uint64_t po)
@@ -202,11 +208,8 @@ void lsu_squash_store(struct core *c, uint64_t po)
 		c->lsu.sq_known = c->lsu.sq_tail;
 	if (e->state & ST_DONE)
 		c->lsu.sq_complete--;
-	if (unlikely((e->state & ST_FAULT) && !(e->uflags & UOP_LOAD))) {
-		uint64_t page = e->addr / GUEST_PAGE_BYTES;
-
-		c->lsu.touched[page / 64] &= ~(1ull << (page & 63));
-	}
+	if (unlikely((e->state & ST_FAULT) && !(e->uflags & UOP_LOAD)))
+		forget_touch(c, e->addr);
 }
 
 /* ---- loads ---- */
@@ -298,7 +301,7 @@ void lsu_asker(const struct core *c, uint64_t token, struct mem_asker *who)
 	}
 }
 
-/* Hints go to the cache as loads that nobody waits for, in order, as it has MSHRs for them. */
+/* Sends hints to the cache in order, as loads whose answer nobody waits for, until it refuses one. */
 static void send_hints(struct core *c)
 {
 	uint32_t sent = 0;
@@ -392,7 +395,7 @@ static void note_level(struct core *c, uint32_t slot, uint8_t level)
 		c->rec.notes[slot].dlevel = level;
 }
 
-/* What is known of an access that has been answered. */
+/* Notes how the load's access went. */
 static void note_result(struct core *c, uint32_t slot, const struct mem_result *r)
 {
 	note_level(c, slot, r->level);
@@ -418,7 +421,8 @@ static void note_result(struct core *c, uint32_t slot, const struct mem_result *
 		n->prod_line = distance;
 }
 
-/* Where an access that has just missed will be served, for the cycle records until it is known. */
+/* The level that will probably serve an access that has just missed: cycle records say it until the
+ * answer comes. */
 static uint8_t load_level_to_come(const struct core *c, uint64_t addr)
 {
 	if (memsys_probe(c->mem, MEM_L1D, addr))
@@ -520,7 +524,7 @@ void lsu_store_done(struct core *c, uint64_t number)
 {
 	if (c->cfg.store_misses)
 		c->lsu.sq_flight--;
-	/* Most have left the queue when the cache took them. */
+	/* Most stores left the queue when the cache took them. */
 	if (number >= c->lsu.sq_head)
 		store_at(c, number)->done = 1;
 }
@@ -573,7 +577,8 @@ void drain_stage(struct core *c)
 			s->done = 1;
 			break;
 		case MEM_PENDING:
-			/* Until it is translated the cache has not taken it: it keeps its place. */
+			/* Before its translation the cache has not taken the store: it stays in the
+			 * queue. */
 			if (c->cfg.store_misses)
 				c->lsu.sq_flight++;
 			else if (!(r.events & MEM_EV_TLB_MISS))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that passes between the stages of the core.
+ * Everything that passes between the stages of the core, by owner: front end, window, load/store
+ * unit, recorder. Each of these structs says who writes it and who reads it.
  *
  * All instructions in flight stand in one ring, in program order on the path being fetched, and
  * never move. An instruction's place is its program-order number po; three numbers cut the ring:
@@ -83,7 +84,7 @@ enum uop_flag {
 	    1 << 10, /* plain store: issues when its address is known, completes with its data */
 	UOP_FP_DST = 1 << 11,
 	UOP_NO_UNIT = 1 << 12, /* idealised: no unit is taken */
-	UOP_CODE = 1 << 13,    /* fence.i: the guest's code may be another after it */
+	UOP_CODE = 1 << 13,    /* fence.i: the guest's code may have changed */
 };
 
 enum state_flag {
@@ -107,7 +108,7 @@ enum state_flag {
 
 enum wheel_event {
 	WHEEL_COMPLETE, /* the result is there */
-	WHEEL_WAKE,	/* … and now dependents may issue */
+	WHEEL_WAKE,	/* dependents may issue: window.wakeup cycles after the result */
 	WHEEL_ADDR,	/* a store's address is known */
 };
 
@@ -136,7 +137,8 @@ struct inflight {
 	uint64_t ev_time;
 	uint64_t undo;	   /* value of its destination before it */
 	uint64_t prev_map; /* rename map of its destination before it */
-	uint32_t sq_pos;   /* low bits of sq_tail when it dispatched: older stores are below */
+	uint32_t
+	    sq_pos; /* low bits of sq_tail at its dispatch: older stores have smaller numbers */
 	uint32_t tid;
 };
 _Static_assert(sizeof(struct inflight) == 128, "two cache lines");
@@ -176,7 +178,8 @@ struct sq_entry {
 	uint32_t ideal; /* enum ideal */
 };
 
-/* What the guest did, kept when a right-path instruction is squashed, to be fetched again. */
+/* A right-path instruction that the guest has executed and a squash has thrown away: kept so that it
+ * can be fetched again. */
 struct kept_step {
 	const struct uop *u;
 	uint64_t addr;
@@ -198,7 +201,7 @@ struct overlay_store {
 
 enum fetch_state {
 	FETCHING,
-	FETCH_WAIT_CACHE, /* a token is out; fetch_time is set when it comes back */
+	FETCH_WAIT_CACHE, /* an access is under way; its answer sets time */
 	FETCH_WAIT_TRAP,  /* until the last fetched instruction commits */
 	FETCH_STUCK,	  /* wrong path that leads nowhere: until a redirect */
 	FETCH_OVER,	  /* the guest has ended, or the instructions asked for are fetched */
@@ -447,6 +450,12 @@ static inline struct sq_entry *store_at(const struct core *c, uint64_t number)
 	return &c->lsu.stores[(uint32_t)number & c->lsu.sq_mask];
 }
 
+/* How many writers of the kind of register that e writes are in flight. */
+static inline uint32_t *regs_used(struct core *c, const struct inflight *e)
+{
+	return e->uflags & UOP_FP_DST ? &c->win.fp_used : &c->win.int_used;
+}
+
 /* The pipeline is flushed in this cycle. */
 static inline void note_flush(struct core *c, enum flush_cause cause, uint64_t po, uint64_t pc)
 {
@@ -537,8 +546,8 @@ static inline bool is_ready(const struct core *c, uint32_t slot, unsigned queue)
 	return c->win.ready[queue][slot / 64] >> (slot & 63) & 1;
 }
 
-/* ---- stages, in the order in which a cycle runs them: from the back, so that what one stage frees
- * the stage before it can use in the same cycle, and what a stage hands on is seen a cycle later
+/* ---- stages, in the order in which a cycle runs them: last stage first, so that a stage can use
+ * in the same cycle what a later one frees, and sees what an earlier one hands on a cycle later
  * ---- */
 
 void complete_stage(struct core *c); /* complete.c: events that are due; resolves branches */
@@ -548,11 +557,13 @@ void issue_stage(struct core *c);    /* issue.c */
 void inorder_stage(struct core *c);  /* inorder.c: instead of issue_stage */
 void dispatch_stage(struct core *c); /* dispatch.c: decode, rename, dispatch */
 void fetch_stage(struct core *c);    /* fetch.c */
+/* Takes the registers from the guest: a system call or a switch may have changed any of them. */
+void fetch_registers(struct core *c);
 
 /* complete.c */
 /* The result of the instruction in slot is available now. */
 void complete_now(struct core *c, uint32_t slot);
-/* A store's address, or its data, has become known now. */
+/* A store's address is known now; if its data is, too, the store is complete. */
 void complete_store_address(struct core *c, uint32_t slot);
 
 /* issue.c */
@@ -607,7 +618,8 @@ void fetch_wake(struct core *c);
 /* Throws away everything from po on, restores registers and rename map. Returns the prediction of
  * the oldest control instruction thrown away, or NULL. */
 const struct bpred_pred *squash_from(struct core *c, uint64_t po);
-/* Flush at commit: from po on, fetched again at pc after wait more cycles. */
+/* Flushes at commit: throws away everything from `from` on; fetch goes on at pc after wait more
+ * cycles. */
 void squash_flush(struct core *c, uint64_t from, uint64_t pc, enum flush_cause cause,
 		  uint64_t cause_po, uint64_t cause_pc, uint32_t wait);
 
@@ -632,8 +644,8 @@ void uop_table_free(struct uop_table *t);
 /* The predecoded instruction at pc, whose decoded form is in; in NULL: what the guest has there
  * now, NULL if pc is not executable. */
 const struct uop *uop_find(struct core *c, uint64_t pc, const struct inst *in);
-/* What stands for the instruction that the guest did not find at pc, any number; for the next
- * instruction to be fetched alone. */
+/* A uop that stands for the instruction that the guest did not find at pc, which may be any number.
+ * For the next instruction to be fetched, and no other. */
 const struct uop *uop_missing(struct core *c, uint64_t pc);
 static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struct inst *in)
 {
@@ -656,10 +668,10 @@ void record_commits(struct core *c); /* those of this cycle */
 void record_cycle(struct core *c, uint64_t repeat);
 /* Begins the record of a cycle. */
 void record_begin(struct core *c);
-/* For listeners that want to know no more than how many there are: those that are not yet counted.
- */
+/* Counts the instructions and cycles that are not counted yet, for listeners that want no more
+ * (WANT_EMPTY). */
 void record_count(struct core *c);
-/* e is about to dispatch: what held it. */
+/* e is about to dispatch: notes what held it. */
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
 /* A stretch of which records are wanted begins or ends. */
 void record_switch(struct core *c);

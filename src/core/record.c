@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The records of trace/record.h: what happens only because somebody listens.
+ * The records of trace/record.h: everything that the core does only for listeners.
  *
- * Stages keep notes per instruction (core.notes, absent when nobody listens); an instruction's
- * record is put together when it leaves. A cycle's record says what held at its beginning, which is
- * what held at the end of the one before, and what happened in it: so a record is ended and the
- * next begun in one go. Cycles that were skipped are the repeat of the last one, in which nothing
- * moved. Where all listeners are content with brief records there are no notes.
+ * Stages keep notes per instruction (rec.notes); an instruction's record is put together when it
+ * leaves. If all listeners are content with brief records there are no notes. A cycle's record says
+ * what held when the cycle began, which is what held when the one before ended, and what happened
+ * in it; so one record is ended and the next one begun at the same time. Skipped cycles are the
+ * repeat of the last record, in which nothing moved.
  */
 #include "core/pipe.h"
 
 #define RECORD_AHEAD 8 /* records whose memory is fetched before it is written */
 
 /*
- * What was noted of an instruction on its way, and what is left to say. Nothing is read from the
- * record, whose memory may still be on its way here; and the notes are copied before anything is
- * written, because a wide load right after narrow stores would have to wait for them.
+ * The second half of an instruction's record: its notes, and what follows from them. Nothing is
+ * read from the record, whose memory is seldom in a near cache. The notes are copied before the
+ * narrow stores below, because a wide load right after such stores has to wait for them.
  */
 static void put_notes(const struct core *c, uint64_t po, struct rec_inst *r)
 {
@@ -116,8 +116,8 @@ void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)
 }
 
 /*
- * Notes are taken some time before records are made, so that all that leave then have whole ones:
- * when they begin, so many are in flight that were fetched before.
+ * Notes begin before records do: `fly` instructions, which may be in flight without notes, have left
+ * by then, so every record has all of its notes.
  */
 void record_switch(struct core *c)
 {
@@ -140,7 +140,7 @@ void record_switch(struct core *c)
 	c->rec.switch_po = insts ? c->rec.stretch.end : lead - (notes ? c->win.commit_width : fly);
 }
 
-/* A cycle's record begins with what holds when the cycle does. */
+/* Begins a cycle's record with what holds when the cycle begins. */
 static inline void begin_cycle(struct core *c, struct rec_cycle *r)
 {
 	uint64_t used = c->disp - c->head;
@@ -199,7 +199,7 @@ void record_head(struct core *c)
 	if (!(e->state & ST_MEM) &&
 	    !((e->state & ST_ISSUED) && (e->psv & (PSV_ST_L1 | PSV_ST_TLB))))
 		return;
-	/* That it missed is known when a hit would have answered; a TLB miss at once. */
+	/* A miss is known to be one when a hit would have answered, a TLB miss at once. */
 	uint64_t known = e->fetch + c->lsu.memops[slot].issue + c->cfg.mem.cache[MEM_L1D].latency;
 
 	if (!(e->psv & PSV_ST_TLB) && known > c->now) {
@@ -225,7 +225,7 @@ void record_miss(struct core *c, const struct rec_miss *m)
 	*emit_miss(e) = *m;
 }
 
-/* `repeat` has 32 bits; a longer silence takes several records. */
+/* Writes r for `repeat` cycles: several records if they do not fit into 32 bits. */
 static void record_more(struct core *c, struct rec_cycle r, uint64_t repeat)
 {
 	while (repeat) {
@@ -279,8 +279,8 @@ static inline bool fold_cycle(struct core *c, const struct rec_cycle *r, uint64_
 }
 
 /*
- * What the cycle did; all of its stages are over. Without branches where a processor could not
- * foresee them.
+ * Ends the cycle's record with what happened in it; all stages have run. Written without branches
+ * that the host's processor could not predict.
  */
 static inline void end_cycle(struct core *c, struct rec_cycle *r, uint64_t repeat)
 {
@@ -314,7 +314,7 @@ static inline void end_cycle(struct core *c, struct rec_cycle *r, uint64_t repea
 	emit_cycle(c->rec.emit);
 }
 
-/* What waits for dispatch: how long for what. */
+/* Adds to how long the next instruction to dispatch has waited, by cause. */
 static void count_wait(struct core *c, uint64_t repeat)
 {
 	uint64_t waiter = at(c, c->disp)->seq;

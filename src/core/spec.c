@@ -25,24 +25,13 @@ static uint64_t spec_load(const struct core *c, uint64_t addr, unsigned size)
 	/* Oldest first, so that the youngest store to a byte wins. */
 	for (uint32_t i = 0; i < c->front.noverlay; i++) {
 		const struct overlay_store *s = &c->front.overlay[i];
-		uint64_t from = s->addr - addr; /* wraps if the store begins below */
 
-		if (from < size) {
-			for (unsigned k = 0; k < s->size && from + k < size; k++) {
-				unsigned shift = 8 * (unsigned)(from + k);
+		for (unsigned k = 0; k < s->size; k++) {
+			uint64_t at = s->addr + k - addr; /* wraps if the byte lies below */
 
-				value = (value & ~(0xffull << shift)) | (s->value >> 8 * k & 0xff)
-									    << shift;
-			}
-		} else if (addr - s->addr < s->size) {
-			unsigned skip = (unsigned)(addr - s->addr);
-
-			for (unsigned k = skip; k < s->size && k - skip < size; k++) {
-				unsigned shift = 8 * (k - skip);
-
-				value = (value & ~(0xffull << shift)) | (s->value >> 8 * k & 0xff)
-									    << shift;
-			}
+			if (at < size)
+				value = (value & ~(0xffull << 8 * at)) | (s->value >> 8 * k & 0xff)
+									     << 8 * at;
 		}
 	}
 	return value;

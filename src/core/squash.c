@@ -3,8 +3,8 @@
  * Throwing instructions away: youngest first, each undoing what fetch and dispatch did for it, so
  * that registers, rename map, queues, lists and counters are what they were before it was fetched.
  *
- * What the memory system has begun for a squashed load goes on (wrong paths pollute); its
- * completion finds nobody.
+ * What the memory system has begun for a squashed load goes on (wrong paths pollute); the core
+ * ignores its completion.
  */
 #include "core/pipe.h"
 
@@ -19,7 +19,7 @@ static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 		ready_clear(c, slot, e->queue);
 	if (!(e->state & ST_ISSUED))
 		c->win.iq_used[e->queue]--;
-	/* Backwards, as they were linked forwards: each is the head of its producer's list. */
+	/* In the opposite order of dispatch, so each source is the head of its producer's list. */
 	for (int k = SOURCES - 1; k >= 0; k--) {
 		if (e->src_slot[k] != SRC_NONE) {
 			struct inflight *producer = &c->ring[e->src_slot[k]];
@@ -30,10 +30,7 @@ static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 	}
 	if (e->dst) {
 		c->win.map[e->dst] = e->prev_map;
-		if (e->uflags & UOP_FP_DST)
-			c->win.fp_used--;
-		else
-			c->win.int_used--;
+		--*regs_used(c, e);
 	}
 	if (e->uflags & UOP_STORE)
 		lsu_squash_store(c, po);
@@ -45,7 +42,7 @@ static void squash_dispatched(struct core *c, uint64_t po, struct inflight *e)
 		c->win.serial = false;
 }
 
-/* What is on the right path will be fetched again; the guest will not execute it again. */
+/* An instruction of the right path will be fetched again, but the guest will not execute it again. */
 static void keep_step(struct core *c, uint64_t po, const struct inflight *e)
 {
 	struct kept_step *step = &c->front.steps[slot_of(c, po)];

@@ -4,11 +4,11 @@
  * fetched.
  *
  * A uop never moves and never changes, so that instructions in flight can point at it; if the code
- * at an address changes, the address gets a new one. The old one is used again once all that may
- * point at it have left: those fetched before it was replaced, and those that the guest has
- * executed and a flush will fetch again. So a guest that changes its code for ever needs no more
- * than a window of uops, and one that executes everywhere at most UOPS_MAX of them: then all are
- * made anew.
+ * at an address changes, the address gets a new one. The memory of the old one is used again once no
+ * instruction can point at it: those fetched before it was replaced have left, also those that a
+ * flush made fetch take again. So a guest that changes its code for ever needs no more than a window
+ * of uops. A guest that executes code in very many places needs at most UOPS_MAX: then all are
+ * dropped and made anew.
  *
  * Lookup is two loads for an address in the page that was asked for last, which nearly all are.
  */

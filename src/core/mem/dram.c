@@ -24,11 +24,6 @@
 
 #define FP_ONE (1u << FP_SHIFT)
 
-static uint32_t log2_of(uint64_t x)
-{
-	return 63 - (uint32_t)__builtin_clzll(x);
-}
-
 static uint32_t core_cycles(uint32_t dram_clocks, uint32_t clock_milli)
 {
 	return (uint32_t)(((uint64_t)dram_clocks * clock_milli + 500) / 1000);
@@ -77,10 +72,9 @@ void memory_init(struct memsys *ms)
 void memory_reset(struct memsys *ms)
 {
 	struct memory *mem = &ms->mem;
-	uint32_t i, b;
 
 	mem->bus.free_fp = 0;
-	for (i = 0; mem->ch && i <= mem->ch_mask; i++) {
+	for (uint32_t i = 0; mem->ch && i <= mem->ch_mask; i++) {
 		struct channel *ch = &mem->ch[i];
 
 		ch->wake = MEM_NEVER;
@@ -88,7 +82,7 @@ void memory_reset(struct memsys *ms)
 		ch->inflight = ch->bypassed = 0;
 		ch->bus_free_fp = 0;
 		ch->draining = false;
-		for (b = 0; b <= mem->bank_mask; b++)
+		for (uint32_t b = 0; b <= mem->bank_mask; b++)
 			ch->bank[b] = (struct dram_bank){ .row = TAG_NONE };
 	}
 }
@@ -96,9 +90,8 @@ void memory_reset(struct memsys *ms)
 void memory_fini(struct memsys *ms)
 {
 	struct memory *mem = &ms->mem;
-	uint32_t i;
 
-	for (i = 0; mem->ch && i <= mem->ch_mask; i++) {
+	for (uint32_t i = 0; mem->ch && i <= mem->ch_mask; i++) {
 		free(mem->ch[i].bank);
 		free(mem->ch[i].rd.item);
 		free(mem->ch[i].wr.item);
@@ -221,9 +214,7 @@ static void issue_column(struct memsys *ms, struct channel *ch, struct dram_queu
 
 static bool row_wanted(struct dram_queue *q, uint32_t n, uint32_t bank, uint64_t row)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct dram_item *it = queue_at(q, i);
 
 		if (it->bank == bank && it->row == row)
@@ -240,11 +231,10 @@ static bool one_command(struct memsys *ms, struct channel *ch, struct dram_queue
 	uint64_t bus = ch->bus_free_fp >> FP_SHIFT;
 	uint64_t bus_ready = bus > mem->cas ? bus - mem->cas : 0;
 	bool oldest_only = ch->bypassed >= mem->cfg.dram.max_bypass;
-	uint32_t i;
 
 	if (oldest_only)
 		n = min_u64(n, 1);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct dram_item *it = queue_at(q, i);
 		const struct dram_bank *b = &ch->bank[it->bank];
 		uint64_t when = max_u64(b->cas_ready, bus_ready);
@@ -257,7 +247,7 @@ static bool one_command(struct memsys *ms, struct channel *ch, struct dram_queue
 		}
 		*next = min_u64(*next, when);
 	}
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct dram_item *it = queue_at(q, i);
 		struct dram_bank *b = &ch->bank[it->bank];
 

@@ -7,9 +7,9 @@
  * next level at once: it takes that level's bus for a line and marks its copy dirty, or, where
  * there is none (a cache that is not inclusive), is put in there, which may evict in turn; at
  * memory it enters the write queue. A line that leaves an inclusive cache is taken away from the
- * caches above; dirty data there goes along. A line whose copy in an inclusive cache below was lost
- * while it was on its way is used by those who wait for it but not kept, so inclusion holds at all
- * times.
+ * caches above, and dirty data there goes down with it. A line whose copy in an inclusive cache
+ * below was lost while the line was on its way answers the requests that wait for it but is not
+ * kept, so inclusion holds at all times.
  *
  * Write-backs neither look at nor change recency in the cache below, take no port there, and wait
  * in no buffer of limited size: the memory controller drains writes before reads once its queue
@@ -52,9 +52,8 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 			     enum install_mode mode)
 {
 	bool dirty = false;
-	int i;
 
-	for (i = MEM_L1I; i < c->id; i++) {
+	for (int i = MEM_L1I; i < c->id; i++) {
 		struct cache *up = &ms->cache[i];
 		int64_t index = up->present ? tags_find(&up->t, line) : -1;
 
@@ -71,9 +70,7 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 
 static bool inclusion_allows(const struct memsys *ms, const struct cache *c, uint64_t line)
 {
-	int i;
-
-	for (i = c->next; i < MEMORY; i = ms->cache[i].next) {
+	for (int i = c->next; i < MEMORY; i = ms->cache[i].next) {
 		if (ms->cache[i].cfg.inclusive && tags_peek(&ms->cache[i].t, line) < 0)
 			return false;
 	}
@@ -89,7 +86,7 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 	uint32_t v;
 	bool dirty;
 
-	if (present >= 0) { /* a write-back from above came in between */
+	if (present >= 0) { /* a write-back from above has put it in since */
 		c->t.state[present] |= state & TS_DIRTY;
 		return;
 	}
@@ -101,7 +98,7 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 	v = tags_victim(&c->t, line);
 	old = c->t.tag[v];
 	dirty = c->t.state[v] & TS_DIRTY;
-	/* the new line first: what the old one sets off must find it */
+	/* the new line first: the eviction of the old one must find it there */
 	tags_put(&c->t, v, line, state);
 	if (mode != INSTALL_WARM)
 		st->fills++;
@@ -119,7 +116,7 @@ void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, ui
 {
 	bool dirty = write && !c->cfg.write_through;
 
-	/* A miss that is under way brings it. */
+	/* A line on its way comes by itself. */
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
 		return;
 	if (c->next != MEMORY)
@@ -142,7 +139,7 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 	struct cache *c = &ms->cache[cache];
 	struct pf_access a = { .line = line, .pc = pc };
 	uint64_t lines[8];
-	uint32_t n, i;
+	uint32_t n;
 	int64_t index;
 
 	if (cache == MEMORY)
@@ -171,7 +168,7 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 	if (!c->pf || how != WARM_DEMAND ||
 	    !(n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines)))
 		return;
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint64_t page_shift = ms->page_shift - ms->line_shift;
 
 		if (!c->cfg.prefetch.cross_page && lines[i] >> page_shift != line >> page_shift)
@@ -184,11 +181,10 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 static void warm_walk(struct memsys *ms, uint64_t vpn)
 {
 	int first = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D;
-	int depth;
 
 	if (ms->cfg.walk != MEM_WALK_CACHES)
 		return;
-	for (depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
+	for (int depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
 		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> ms->line_shift, 0, false,
 			  WARM_DEMAND);
 		walk_cache_put(ms, vpn, depth);

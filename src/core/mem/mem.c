@@ -251,7 +251,7 @@ static void data_on_bus(struct memsys *ms, struct req *req, uint64_t t)
 		    c->bus.trailing_edge ? 0 : c->bus.step, c->bus.beat_shift, req->level);
 }
 
-/* A child whose data is known to come through c's MSHR m: when c can pass it on. */
+/* The data of child comes through c's MSHR m at a time that is known: c passes it on. */
 static void pass_on(struct memsys *ms, struct cache *c, struct mshr *m, struct req *child,
 		    uint64_t t)
 {
@@ -259,7 +259,7 @@ static void pass_on(struct memsys *ms, struct cache *c, struct mshr *m, struct r
 	uint64_t lead = max_u64(t, mshr_word_time(ms, m, child->addr));
 
 	child->level = m->self.level;
-	/* the line above cannot be complete before the line here is: M3 */
+	/* the line above cannot be complete before the line here is: C3 */
 	up->trail = max_u64(up->trail, m->trail);
 	if (!c->bus.busy_fp || child->flags & MEM_IDEAL_BW)
 		mem_respond(ms, child, lead, m->trail, m->step, m->beat_shift, child->level);
@@ -318,12 +318,10 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 	m->step = step;
 	m->beat_shift = beat_shift;
 	m->self.level = level;
-	if (m->cache <= MEM_L1D &&
-	    m->ntargets >=
-		ms->cache[m->cache]
-		    .cfg.targets) /* one that its full target list refused can be told now */
+	/* A request that the full target list refused can be answered now. */
+	if (m->cache <= MEM_L1D && m->ntargets >= ms->cache[m->cache].cfg.targets)
 		ms->wake |= 1u << m->cache;
-	/* before those above, so that at equal times the cache below fills first (M3) */
+	/* Before the targets' own events: at equal times the cache below fills first (C3). */
 	mem_schedule(ms, m->trail, DUE_FILL, m);
 	t = m->head;
 	m->head = m->tail = NULL;

@@ -222,7 +222,8 @@ enum mem_flag {
 				    is put in at once, so that contents stay those of real misses */
 	MEM_IDEAL_IMEM = 1 << 9, /* the same for a fetch */
 	MEM_IDEAL_PUT = 1 << 10, /* with MEM_IDEAL_DMISS: the line is put in at once, as a perfect
-				    prefetch would: who shares it does not miss instead */
+				    prefetch would, so that another access to the line does not miss
+				    instead */
 };
 
 /* How a request went. With PENDING only `reply` and the events so far are set; done() gets the
@@ -234,8 +235,8 @@ struct mem_result {
 			     MEM_NO_TOKEN: a prefetch's or a page walk's */
 	uint32_t events;  /* enum mem_event */
 	uint32_t miss;	  /* cycles beyond an L1 hit, the next two included */
-	uint32_t xlat;	  /* … of those, address translation */
-	uint32_t queue;	  /* … of those, waiting for MSHRs, banks, buses and DRAM */
+	uint32_t xlat;	  /* of miss: address translation */
+	uint32_t queue;	  /* of miss: waiting for MSHRs, banks, buses and DRAM */
 	uint8_t reply;	  /* enum mem_reply */
 	uint8_t level; /* enum mem_level that served it. Without an L2 the LLC is LEVEL_LLC all the
 			  same */
@@ -250,8 +251,8 @@ struct mem_asker {
 	bool wrong;	      /* on a wrong path */
 };
 
-/* done() and wake() are called from memsys_advance() only (never from within a request). It may make new requests only
- * for the cycle that is being advanced to, after memsys_advance() has returned. */
+/* done() and wake() are called from memsys_advance() only, never from within a request. They make no
+ * requests: those wait until memsys_advance() has returned. */
 struct memsys_callbacks {
 	void *ctx;
 	/* A PENDING request is (or will be, at r->ready) complete. r->ready >= the cycle of the
@@ -328,8 +329,8 @@ uint32_t memsys_walk_latency(const struct memsys *ms);
 
 struct mem_cache_stats {
 	uint64_t accesses; /* demand: loads, stores, fetches, misses from above, walks */
-	uint64_t misses;   /* of those, tag misses (merges included) */
-	uint64_t merges;   /* … that found the line already asked for */
+	uint64_t misses;   /* of accesses: tag misses, merges included */
+	uint64_t merges;   /* of misses: the line was on its way already */
 	uint64_t fills;
 	uint64_t evictions;
 	uint64_t writebacks;	     /* dirty lines sent down (write-through: stores sent down) */
@@ -339,7 +340,7 @@ struct mem_cache_stats {
 	uint64_t prefetches_dropped; /* no MSHR free */
 	uint64_t mshr_stalls; /* requests refused (L1) or made to wait (others) because MSHRs were
 				 full */
-	uint64_t bank_stalls; /* … because of ports or banks */
+	uint64_t bank_stalls; /* the same because of ports or banks */
 	uint64_t bus_busy;    /* cycles in which this level's bus upwards carried something */
 	uint64_t bus_wait;    /* cycles that lines waited for it */
 };
@@ -369,7 +370,7 @@ void memsys_stats_reset(struct memsys *ms);
 /* For tests and for assertions in debug builds. */
 /* True if the line of addr is in the cache's tags; nothing is touched. */
 bool memsys_probe(const struct memsys *ms, enum mem_cache cache, uint64_t addr);
-/* True if … and dirty. */
+/* True if the line is there and dirty. */
 bool memsys_probe_dirty(const struct memsys *ms, enum mem_cache cache, uint64_t addr);
 /* A hash over all tags, dirty bits, replacement and TLB state: equal states, equal hashes. */
 uint64_t memsys_state_hash(const struct memsys *ms);

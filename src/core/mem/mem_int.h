@@ -9,10 +9,10 @@
  *
  * Invariants (memsys_check_state holds them):
  *
- *   M1  A line is at most once in a cache, and not in its tags while an MSHR of the cache waits
+ *   C1  A line is at most once in a cache, and not in its tags while an MSHR of the cache waits
  *       for it.
- *   M2  Every line of a cache above an inclusive cache is in that cache.
- *   M3  A lower cache is filled no later than the one above it, and by an earlier event.
+ *   C2  Every line of a cache above an inclusive cache is in that cache.
+ *   C3  A lower cache is filled no later than the one above it, and by an earlier event.
  */
 #ifndef CORE_MEM_MEM_INT_H
 #define CORE_MEM_MEM_INT_H
@@ -27,6 +27,11 @@
 #define MAX_WALKS 32 /* outstanding L1 TLB misses of different pages */
 #define MAX_JOINS 64 /* outstanding accesses that cross a line */
 #define MAX_BANKS 64
+
+static inline uint32_t log2_of(uint64_t x)
+{
+	return 63 - (uint32_t)__builtin_clzll(x);
+}
 
 enum tag_state {
 	TS_DIRTY = 1 << 0,
@@ -61,12 +66,12 @@ uint64_t tags_hash(const struct tag_array *t, uint64_t h);
 static inline int64_t tags_find(struct tag_array *t, uint64_t key)
 {
 	uint32_t *hint = &t->hint[key & t->hint_mask];
-	uint32_t base, w;
+	uint32_t base;
 
 	if (likely(t->tag[*hint] == key))
 		return *hint;
 	base = (uint32_t)(key & t->set_mask) * t->ways;
-	for (w = 0; w < t->ways; w++) {
+	for (uint32_t w = 0; w < t->ways; w++) {
 		if (t->tag[base + w] == key) {
 			*hint = base + w;
 			return base + w;
@@ -120,7 +125,7 @@ struct req {
 	uint8_t kind;	      /* enum req_kind */
 	uint8_t cache;	      /* where it is or goes to */
 	uint8_t level;
-	uint8_t prefetch; /* REQ_CHILD: nobody waits for it (yet) */
+	uint8_t prefetch; /* REQ_CHILD: no demand request waits for it so far */
 };
 
 struct mshr {
@@ -165,9 +170,9 @@ struct cache {
 	uint8_t id, next; /* enum mem_cache; next: MEMORY if none */
 	uint8_t level;	  /* enum mem_level */
 	bool present;
-	bool plain; /* LRU, no ports, banks, write-through or prefetcher of hits: the short way on a
-		       hit */
-	bool refused;			   /* the core was told to wait for wake() */
+	bool plain;   /* LRU, no ports, banks, write-through or prefetcher that sees hits: a hit
+		       takes the short way (access_plain) */
+	bool refused; /* the core was told to wait for wake() */
 	uint32_t miss_event;		   /* enum mem_event of missing here */
 	struct req *wait_head, *wait_tail; /* for a free MSHR */
 	uint64_t bank_free[MAX_BANKS];
@@ -235,7 +240,7 @@ struct memory {
 	struct data_bus bus; /* flat */
 	struct channel *ch;
 	uint64_t burst_fp;	    /* a line on a channel's data bus */
-	uint32_t burst;		    /* … rounded down, at least 1 */
+	uint32_t burst;		    /* burst_fp in cycles, rounded down, at least 1 */
 	uint32_t cas, rcd, rp, ras; /* core cycles */
 	uint32_t step, tail;	    /* as in struct data_bus */
 	uint8_t beat_shift;
@@ -246,7 +251,7 @@ enum due_kind {
 	DUE_ARRIVE,    /* req at its cache */
 	DUE_LOOKUP,    /* req got its bank and port */
 	DUE_BUS,       /* req's data is at the output of its cache */
-	DUE_MEM_BUS,   /* … of flat memory */
+	DUE_MEM_BUS,   /* req's data is at the output of flat memory */
 	DUE_FILL,      /* mshr's line is complete */
 	DUE_WALK,      /* walk: the fixed time is over */
 	DUE_WALK_LOAD, /* walk: an entry has been loaded */

@@ -17,11 +17,9 @@
 static uint32_t next_line_observe(void *state, const struct mem_prefetch_config *cfg,
 				  const struct pf_access *a, uint64_t *lines)
 {
-	uint32_t i;
-
 	if (!a->miss && !a->first_use)
 		return 0;
-	for (i = 0; i < cfg->degree; i++)
+	for (uint32_t i = 0; i < cfg->degree; i++)
 		lines[i] = a->line + 1 + i;
 	return cfg->degree;
 }
@@ -48,7 +46,6 @@ static uint32_t stride_observe(void *state, const struct mem_prefetch_config *cf
 	struct stride_entry *e =
 	    (struct stride_entry *)state + (hash_u64(a->pc) & (cfg->entries - 1));
 	int64_t stride = (int64_t)(a->line - e->line);
-	uint32_t i;
 
 	if (e->pc != a->pc) {
 		*e = (struct stride_entry){ .pc = a->pc, .line = a->line };
@@ -61,7 +58,7 @@ static uint32_t stride_observe(void *state, const struct mem_prefetch_config *cf
 	e->line = a->line;
 	if (!e->confidence)
 		return 0;
-	for (i = 0; i < cfg->degree; i++)
+	for (uint32_t i = 0; i < cfg->degree; i++)
 		lines[i] = a->line + (uint64_t)stride * (cfg->distance + i);
 	return cfg->degree;
 }
@@ -69,9 +66,8 @@ static uint32_t stride_observe(void *state, const struct mem_prefetch_config *cf
 static uint64_t stride_hash(const void *state, const struct mem_prefetch_config *cfg, uint64_t h)
 {
 	const struct stride_entry *e = state;
-	uint32_t i;
 
-	for (i = 0; i < cfg->entries; i++) {
+	for (uint32_t i = 0; i < cfg->entries; i++) {
 		h = hash_u64(h ^ e[i].pc);
 		h = hash_u64(h ^ e[i].line);
 		h = hash_u64(h ^ (uint64_t)e[i].stride ^ (uint64_t)e[i].confidence << 60);
@@ -100,7 +96,7 @@ void prefetch_observe(struct memsys *ms, struct cache *c, const struct pf_access
 	uint32_t page_shift = ms->page_shift - ms->line_shift;
 	struct mem_asker cause;
 	uint64_t lines[8];
-	uint32_t n, i;
+	uint32_t n;
 
 	if (!c->pf)
 		return;
@@ -110,7 +106,7 @@ void prefetch_observe(struct memsys *ms, struct cache *c, const struct pf_access
 		cause.kind = MISS_PREFETCH;
 		who = &cause;
 	}
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (c->cfg.prefetch.cross_page || lines[i] >> page_shift == a->line >> page_shift)
 			mem_issue_prefetch(ms, c, lines[i], a->pc, who, t);
 	}

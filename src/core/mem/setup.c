@@ -11,11 +11,6 @@
 #define REQUESTS                                                                                   \
 	512 /* of the core at a time, posted writes included; more are refused until one ends */
 
-static uint32_t log2_of(uint64_t x)
-{
-	return 63 - (uint32_t)__builtin_clzll(x);
-}
-
 static void bus_init(struct data_bus *b, const struct mem_bus_config *cfg, uint32_t line)
 {
 	uint32_t beats;
@@ -34,10 +29,8 @@ static void bus_init(struct data_bus *b, const struct mem_bus_config *cfg, uint3
 
 static void cache_lists_reset(struct cache *c)
 {
-	uint32_t i;
-
 	c->free_mshr = NULL;
-	for (i = c->cfg.mshrs; i-- > 0;) {
+	for (uint32_t i = c->cfg.mshrs; i-- > 0;) {
 		c->mline[i] = TAG_NONE;
 		c->mshr[i].used = false;
 		c->mshr[i].next_free = c->free_mshr;
@@ -103,16 +96,14 @@ static bool tlb_init(struct tag_array *t, const struct mem_tlb_config *cfg)
 
 static void pools_reset(struct memsys *ms)
 {
-	uint32_t i;
-
 	ms->free_req = NULL;
-	for (i = REQUESTS; i-- > 0;) {
+	for (uint32_t i = REQUESTS; i-- > 0;) {
 		ms->req_pool[i].next = ms->free_req;
 		ms->free_req = &ms->req_pool[i];
 	}
 	ms->nreq_free = REQUESTS;
 	ms->free_join = NULL;
-	for (i = MAX_JOINS; i-- > 0;) {
+	for (uint32_t i = MAX_JOINS; i-- > 0;) {
 		ms->join_pool[i].next_free = ms->free_join;
 		ms->free_join = &ms->join_pool[i];
 	}
@@ -127,14 +118,13 @@ struct memsys *memsys_new(const struct memsys_config *cfg, const struct memsys_c
 {
 	struct memsys *ms = x_calloc(1, sizeof(*ms));
 	struct mem_tlb_config walk_cache = { .entries = cfg->walk_cache };
-	int i;
 
 	assert(memsys_check(cfg, NULL));
 	ms->cfg = *cfg;
 	ms->cb = *cb;
 	ms->line_shift = (uint8_t)log2_of(cfg->line_bytes);
 	ms->page_shift = (uint8_t)log2_of(cfg->page_bytes);
-	for (i = 0; i < MEM_CACHES; i++)
+	for (int i = 0; i < MEM_CACHES; i++)
 		cache_init(ms, i);
 	ms->has_itlb = tlb_init(&ms->itlb, &cfg->itlb);
 	ms->has_dtlb = tlb_init(&ms->dtlb, &cfg->dtlb);
@@ -151,12 +141,10 @@ struct memsys *memsys_new(const struct memsys_config *cfg, const struct memsys_c
 
 void memsys_free(struct memsys *ms)
 {
-	int i;
-
 	if (!ms)
 		return;
 	memsys_listen(ms, false);
-	for (i = 0; i < MEM_CACHES; i++) {
+	for (int i = 0; i < MEM_CACHES; i++) {
 		struct cache *c = &ms->cache[i];
 
 		tags_fini(&c->t);
@@ -177,10 +165,8 @@ void memsys_free(struct memsys *ms)
 
 void memsys_quiesce(struct memsys *ms)
 {
-	int i;
-
 	pools_reset(ms);
-	for (i = 0; i < MEM_CACHES; i++) {
+	for (int i = 0; i < MEM_CACHES; i++) {
 		if (ms->cache[i].present)
 			cache_lists_reset(&ms->cache[i]);
 	}
@@ -293,9 +279,8 @@ bool memsys_probe_dirty(const struct memsys *ms, enum mem_cache cache, uint64_t 
 uint64_t memsys_state_hash(const struct memsys *ms)
 {
 	uint64_t h = 1;
-	int i;
 
-	for (i = 0; i < MEM_CACHES; i++) {
+	for (int i = 0; i < MEM_CACHES; i++) {
 		const struct cache *c = &ms->cache[i];
 
 		if (!c->present)
@@ -312,9 +297,7 @@ uint64_t memsys_state_hash(const struct memsys *ms)
 
 static bool check_tags(const struct memsys *ms, const struct cache *c, struct err *e)
 {
-	uint32_t i, w;
-
-	for (i = 0; i < c->t.sets * c->t.ways; i++) {
+	for (uint32_t i = 0; i < c->t.sets * c->t.ways; i++) {
 		uint64_t line = c->t.tag[i];
 		uint32_t base = i - i % c->t.ways;
 		int below;
@@ -324,7 +307,7 @@ static bool check_tags(const struct memsys *ms, const struct cache *c, struct er
 		if ((line & c->t.set_mask) != base / c->t.ways)
 			return err_set(e, "cache %u: line %#llx in a wrong set", c->id,
 				       (unsigned long long)line);
-		for (w = base; w < i; w++) {
+		for (uint32_t w = base; w < i; w++) {
 			if (c->t.tag[w] == line)
 				return err_set(e, "cache %u: line %#llx twice", c->id,
 					       (unsigned long long)line);
@@ -342,9 +325,7 @@ static bool check_tags(const struct memsys *ms, const struct cache *c, struct er
 
 bool memsys_check_state(const struct memsys *ms, struct err *e)
 {
-	int i;
-
-	for (i = 0; i < MEM_CACHES; i++) {
+	for (int i = 0; i < MEM_CACHES; i++) {
 		const struct cache *c = &ms->cache[i];
 		uint32_t used = 0, m;
 

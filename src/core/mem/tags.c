@@ -112,22 +112,20 @@ static uint64_t mix(uint64_t h, uint64_t x)
 static uint64_t stamp_rank(const struct tag_array *t, uint32_t base, uint32_t w)
 {
 	uint64_t rank = 0;
-	uint32_t v;
 
-	for (v = 0; v < t->ways; v++)
+	for (uint32_t v = 0; v < t->ways; v++)
 		rank += t->tag[base + v] != TAG_NONE && t->stamp[base + v] < t->stamp[base + w];
 	return rank;
 }
 
 uint64_t tags_hash(const struct tag_array *t, uint64_t h)
 {
-	uint32_t s, w;
-	int i;
+	uint32_t s;
 
 	for (s = 0; s < t->sets; s++) {
 		uint32_t base = s * t->ways;
 
-		for (w = 0; w < t->ways; w++) {
+		for (uint32_t w = 0; w < t->ways; w++) {
 			h = mix(h, t->tag[base + w]);
 			if (t->tag[base + w] == TAG_NONE)
 				continue;
@@ -138,7 +136,7 @@ uint64_t tags_hash(const struct tag_array *t, uint64_t h)
 		if (t->replacement == MEM_PLRU)
 			h = mix(h, t->tree[s]);
 	}
-	for (i = 0; t->replacement == MEM_RANDOM && i < 4; i++)
+	for (int i = 0; t->replacement == MEM_RANDOM && i < 4; i++)
 		h = mix(h, t->rng.s[i]);
 	return h;
 }

@@ -48,11 +48,9 @@ static uint64_t walk_cache_key(uint64_t vpn, int depth)
 
 int walk_start_depth(struct memsys *ms, uint64_t vpn)
 {
-	int depth;
-
 	if (!ms->has_walk_cache)
 		return 2;
-	for (depth = 1; depth <= 2; depth++) {
+	for (int depth = 1; depth <= 2; depth++) {
 		int64_t index = tags_find(&ms->walk_cache, walk_cache_key(vpn, depth));
 
 		if (index >= 0) {
@@ -71,9 +69,7 @@ void walk_cache_put(struct memsys *ms, uint64_t vpn, int depth)
 
 static struct page_walk *walk_find(struct memsys *ms, bool fetch, uint64_t vpn)
 {
-	uint32_t i;
-
-	for (i = 0; ms->nwalks && i < MAX_WALKS; i++) {
+	for (uint32_t i = 0; ms->nwalks && i < MAX_WALKS; i++) {
 		struct page_walk *w = &ms->walk[i];
 
 		if (w->phase != WALK_FREE && w->vpn == vpn && w->fetch == fetch)
