@@ -45,7 +45,7 @@ void bytes_varint(struct bytes *b, uint64_t v)
 /*
  * How long numbers are cannot be guessed, so up to 56 bits are spread over eight bytes, all of
  * which are written. There is room for them: for every number of a column there are VARINT_MAX
- * bytes.
+ * bytes. v is 128 or more.
  */
 void column_put_long(struct column *c, uint64_t v)
 {
@@ -53,7 +53,8 @@ void column_put_long(struct column *c, uint64_t v)
 		*c->at++ = (uint8_t)v | 128;
 		v >>= 7;
 	}
-	const unsigned bytes = (70u - (unsigned)__builtin_clzll(v | 1)) / 7;
+	/* a seventh of the bits, rounded up */
+	const unsigned bytes = (9 * (64u - (unsigned)__builtin_clzll(v)) + 64) / 64;
 	v = (v & 0x0fffffff) | (v & 0x0fffffffull << 28) << 4;
 	v = (v & 0x00003fff00003fff) | (v & 0x0fffc0000fffc000) << 2;
 	v = (v & 0x007f007f007f007f) | (v & 0x3f803f803f803f80) << 1;
@@ -62,28 +63,56 @@ void column_put_long(struct column *c, uint64_t v)
 	c->at += bytes;
 }
 
-static const char *const column_names[COLUMN_COUNT] = { [COLUMN_RUNS] = "runs",
-							[COLUMN_INST_MASK] = "inst mask 0",
-							[COLUMN_INST_MASK + 1] = "inst mask 1",
-							[COLUMN_INST_MASK + 2] = "inst mask 2",
-							[COLUMN_INST_MASK + 3] = "inst mask 3",
-							[COLUMN_CYCLE_MASK] = "cycle mask 0",
-							[COLUMN_CYCLE_MASK + 1] = "cycle mask 1",
-							[COLUMN_CYCLE_MASK + 2] = "cycle mask 2",
-							[COLUMN_CYCLE_MASK + 3] = "cycle mask 3",
-#define X(name) [COLUMN_INST + I_##name] = "inst " #name,
-							INST_FIELDS(X)
-#undef X
-#define X(name) [COLUMN_CYCLE + C_##name] = "cycle " #name,
-							    CYCLE_FIELDS(X)
-#undef X
+static const char *const column_names[COLUMN_COUNT] = {
+	[COLUMN_RUNS] = "runs",
+	[COLUMN_INST_MASK] = "inst mask 0",
+	"inst mask 1",
+	"inst mask 2",
+	"inst mask 3",
+#define FIELD(id, ...) "inst " #id,
+#define NOTE(id, ...)  "inst " #id,
+#include "trace/inst_fields.def"
+	[COLUMN_CYCLE_MASK] = "cycle mask 0",
+	"cycle mask 1",
+	"cycle mask 2",
+	"cycle mask 3",
+#define FIELD(id, ...) "cycle " #id,
+#define GAP(id)	       "cycle " #id,
+#include "trace/cycle_fields.def"
 };
+
+/* Many at once, which the compiler turns into a few vector instructions each. */
+void masks_flush(struct codec *c, struct masks *m, unsigned first)
+{
+	const size_t count = m->count;
+	for (unsigned k = 0; k < 4; k++) {
+		uint8_t *restrict at = c->column[first + k].at;
+		const uint32_t *restrict mask = m->mask;
+		for (size_t i = 0; i < count; i++)
+			at[i] = (uint8_t)(mask[i] >> 8 * k);
+		c->column[first + k].at += count;
+	}
+	m->count = 0;
+}
+
+bool masks_get(struct codec *c, unsigned first, size_t count, struct mask_columns *out)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		struct column *column = &c->column[first + k];
+		out->byte[k] = column->at;
+		if ((size_t)(column->end - column->at) != count)
+			return false;
+		column->at = column->end;
+	}
+	return true;
+}
 
 struct codec *codec_new(const struct trace_meta *meta)
 {
 	struct codec *c = x_calloc(1, sizeof(*c));
 	c->meta = *meta;
 	c->statics = x_calloc(STATIC_SLOTS, sizeof(*c->statics));
+	c->notes = x_calloc(STATIC_SLOTS, sizeof(*c->notes));
 	c->flights = x_calloc(FLIGHT_SLOTS, sizeof(*c->flights));
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		c->sizes[i].name = column_names[i];
@@ -103,7 +132,7 @@ void codec_free(struct codec *c)
 	free(c->cycles);
 	free(c->minis);
 	free(c->statics);
-	free(c->briefs);
+	free(c->notes);
 	free(c->flights);
 	free(c->moments);
 	free(c->by_seq);
@@ -152,11 +181,6 @@ void codec_begin(struct codec *c)
 	codec_inst_begin(c);
 }
 
-void codec_put_insts(struct codec *c, const struct rec_inst *insts, size_t count)
-{
-	codec_inst_encode(c, insts, count);
-}
-
 void codec_put_cycles(struct codec *c, const struct rec_cycle *cycles, size_t count)
 {
 	if (count)
@@ -199,6 +223,7 @@ static void pack_column(struct codec *c, size_t number, struct bytes *out)
 void codec_finish(struct codec *c, struct bytes *out)
 {
 	uint64_t base = c->ncycles ? c->cycles[0].cycle : 0;
+	codec_inst_end(c);
 	codec_cycle_encode(c, base);
 	bytes_varint(out, base);
 	for (size_t i = 0; i < COLUMN_COUNT; i++)

@@ -8,76 +8,18 @@
 #include "isa/isa.h"
 #include "trace/file_codec.h"
 
-/* Columns of residuals, in the order in which fields are walked; a field's number is its mask bit.
- */
-#define INST_FIELDS(X)                                                                             \
-	X(PC)                                                                                      \
-	X(WORD)                                                                                    \
-	X(PO)                                                                                      \
-	X(SEQ)                                                                                     \
-	X(TID)                                                                                     \
-	X(FETCH)                                                                                   \
-	X(FLAGS)                                                                                   \
-	X(REACH)                                                                                   \
-	X(DISPATCH)                                                                                \
-	X(DECODE)                                                                                  \
-	X(PROD0)                                                                                   \
-	X(PROD1)                                                                                   \
-	X(PROD2)                                                                                   \
-	X(PROD_MEM)                                                                                \
-	X(PROD_LINE)                                                                               \
-	X(READY)                                                                                   \
-	X(ISSUE)                                                                                   \
-	X(DLEVEL)                                                                                  \
-	X(ILEVEL)                                                                                  \
-	X(LAT_EXEC)                                                                                \
-	X(LAT_DMISS)                                                                               \
-	X(COMPLETE)                                                                                \
-	X(COMMIT)                                                                                  \
-	X(PSV)                                                                                     \
-	X(ADDR)                                                                                    \
-	X(TARGET)                                                                                  \
-	X(STATIC)                                                                                  \
-	X(LAT_ICACHE)                                                                              \
-	X(LAT_ITLB)                                                                                \
-	X(LAT_FU)                                                                                  \
-	X(LAT_DATA)                                                                                \
-	X(DISPATCH_STALL)
-
-#define CYCLE_FIELDS(X)                                                                            \
-	X(CYCLE)                                                                                   \
-	X(REPEAT)                                                                                  \
-	X(ROB_USED)                                                                                \
-	X(HEAD_PO)                                                                                 \
-	X(HEAD_PC)                                                                                 \
-	X(NCOMMIT)                                                                                 \
-	X(NDISPATCH)                                                                               \
-	X(NFETCH)                                                                                  \
-	X(NISSUE)                                                                                  \
-	X(DISPATCH_SEQ)                                                                            \
-	X(DISPATCH_PC)                                                                             \
-	X(FETCH_SEQ)                                                                               \
-	X(FETCH_PO)                                                                                \
-	X(FETCH_PC)                                                                                \
-	X(FLUSH_PO)                                                                                \
-	X(FLUSH_PC)                                                                                \
-	X(FLUSH_CAUSE)                                                                             \
-	X(FLAGS)                                                                                   \
-	X(DISPATCH_STALL)                                                                          \
-	X(FETCH_STALL)                                                                             \
-	X(PAD)
-
+/* Rows of the tables, and so columns of residuals and bits of a record's mask. */
 enum inst_field {
-#define X(name) I_##name,
-	INST_FIELDS(X)
-#undef X
-	    I_COUNT,
+#define FIELD(id, ...) I_##id,
+#define NOTE(id, ...)  I_##id,
+#include "trace/inst_fields.def"
+	I_COUNT,
 };
 enum cycle_field {
-#define X(name) C_##name,
-	CYCLE_FIELDS(X)
-#undef X
-	    C_COUNT,
+#define FIELD(id, ...) C_##id,
+#define GAP(id)	       C_##id,
+#include "trace/cycle_fields.def"
+	C_COUNT,
 };
 _Static_assert(I_COUNT <= 32 && C_COUNT <= 32, "a mask has 32 bits");
 
@@ -98,23 +40,29 @@ struct column {
 	size_t capacity;
 };
 
-/* What was last seen at a pc. */
+/* What was last seen at a pc; all that brief records need, in half a cache line. */
 struct static_inst {
 	uint64_t pc;
-	uint32_t epoch; /* block in which it was seen; others do not count */
+	uint64_t taken_target; /* if it is known; else what the word says */
 	uint32_t word;
-	uint32_t flags;
-	uint16_t size;
-	uint8_t cls;
-	uint8_t dlevel;
-	uint8_t dst, src[3];
-	uint8_t len;
+	uint32_t flags; /* but FLAGS_ONCE */
+	int32_t fetch_delta;
+	uint32_t fixed : 24; /* size and class */
+	uint32_t epoch : 7;  /* block in which it was seen, from 1; others do not count */
+	uint32_t has_target : 1;
+};
+_Static_assert(sizeof(struct static_inst) == 32, "half a cache line");
+#define EPOCHS 127 /* blocks that are told apart */
+
+/* The same for what only whole records have. */
+struct static_notes {
 	uint64_t addr;
 	int64_t stride;
-	uint64_t taken_target;
 	uint32_t prod[3], prod_mem;
-	int32_t fetch_delta;
 	uint16_t lat_exec;
+	uint8_t dlevel;
+	bool decoded; /* dst and src are known */
+	uint8_t dst, src[3];
 };
 
 #define STATIC_SLOTS 8192
@@ -133,8 +81,13 @@ enum reach_bit {
 	REACH_NONE = 31,
 };
 
+/* A stage that an instruction did not reach, as a cycle. */
+#define NEVER UINT64_MAX
+
 /* Flags that say what happened this time rather than what the instruction is. */
-#define FLAGS_ONCE (RI_MISPREDICT | RI_REFETCH | RI_BTB_MISS | RI_FAULT)
+#define FLAGS_ONCE                                                                                 \
+	((uint32_t)(RI_MISPREDICT | RI_REFETCH | RI_BTB_MISS | RI_FAULT | RI_COMMITTED |           \
+		    RI_FETCH_HEAD))
 
 #define FLIGHT_SLOTS 2048 /* committed instructions whose stamps are remembered */
 #define FLUSH_SLOTS  64
@@ -147,7 +100,7 @@ struct flight {
 	uint64_t commit;
 };
 
-/* What later predictions need of an instruction; cycles absolute, UINT64_MAX: never. */
+/* What later predictions need of an instruction; cycles absolute, or NEVER. */
 struct mini {
 	uint64_t seq, po, pc;
 	uint64_t fetch, dispatch, issue, complete, leave;
@@ -166,17 +119,24 @@ struct moment {
 #define MOMENTS_MAX  (1u << 20)
 #define INDEX_FACTOR 4 /* numbers that by_seq and by_po can span, per instruction of the block */
 
-struct inst_coder {
-	struct mini last, last_squashed; /* of the right path; of the present run */
+/* What the last few instructions leave to the next ones, apart from the tables below: small enough
+ * for an encoder to keep at hand. */
+struct recent {
+	struct mini last,
+	    last_squashed; /* of the right path; of the present run of squashed ones */
 	uint64_t last_target, squashed_target;
-	uint64_t dispatch_cycle, commit_cycle;
-	uint32_t dispatch_count, commit_count;
+	uint32_t dispatch_count, commit_count; /* in the last one's cycle */
 	uint32_t tid, reach;
 	uint64_t decode_depth, fetch_decode; /* dispatch - decode, decode - fetch */
-	uint64_t
-	    redirect[2]; /* from a mispredict's completion, a flush's commit, to the next fetch */
-	uint64_t writer[64];	  /* po of each register's last writer */
-	uint64_t spec_writer[64]; /* … in the present run of squashed ones */
+	uint8_t stall;
+};
+
+struct inst_coder {
+	struct recent recent;
+	uint64_t redirect[2];	  /* cycles from a mispredicted branch's completion, and from a
+				     flush's commit, to the next fetch */
+	uint64_t writer[64];	  /* po of each register's last writer on the right path */
+	uint64_t spec_writer[64]; /* po of its last writer in the run spec_run of squashed ones */
 	uint32_t spec_run[64], run;
 	uint32_t history;
 	uint8_t taken[TAKEN_SLOTS];
@@ -186,11 +146,16 @@ struct inst_coder {
 		uint64_t po, seq;
 	} flush[FLUSH_SLOTS];	/* where fetch went on: program-order number and next seq */
 	uint64_t wrong_pc[256]; /* where the wrong path began, by the last commit's pc */
-	uint32_t psv[256];	/* events last seen with the same levels and flags */
+	uint32_t psv[512];	/* events last seen with the same levels and flags */
 	uint16_t lat_icache[8], lat_dmiss[8];
 	uint64_t lat_data[8];
-	uint8_t ilevel[2];
-	uint8_t stall;
+	uint8_t ilevel[2]; /* by whether it is the first of its fetch packet */
+};
+
+/* Masks on their way to their four columns, one for each byte. */
+struct masks {
+	uint32_t mask[128];
+	size_t count;
 };
 
 struct codec {
@@ -199,11 +164,11 @@ struct codec {
 	size_t ninsts, ncycles;
 	struct rec_cycle *cycles; /* encoding: kept until the instructions are known */
 	struct mini *minis;
-	uint32_t epoch;
+	uint8_t epoch;
 	struct static_inst *statics;
-	struct brief_inst *briefs; /* file_brief.c */
-	uint8_t brief_epoch;
+	struct static_notes *notes;
 	struct flight *flights;
+	struct masks masks; /* encoding: of instructions */
 	struct inst_coder inst;
 	struct moment *moments;
 	size_t nmoments;      /* room */
@@ -223,29 +188,6 @@ struct codec {
 	struct codec_column_size sizes[COLUMN_COUNT];
 };
 
-/* What a committed instruction teaches the predictions of directions and return addresses. counter:
- * its branch's; after: the address behind it. */
-static inline void inst_coder_learn(struct inst_coder *k, uint32_t flags, uint8_t *counter,
-				    uint64_t after)
-{
-	if (flags & RI_BRANCH) {
-		const bool taken = flags & RI_TAKEN;
-		if (taken && *counter < 3)
-			++*counter;
-		else if (!taken && *counter)
-			--*counter;
-		k->history = k->history << 1 | taken;
-	}
-	if (flags & RI_RETURN)
-		k->ras_top--;
-	if (flags & RI_CALL)
-		k->ras[++k->ras_top % RAS_SLOTS] = after;
-}
-
-static inline void column_byte(struct column *c, uint8_t v)
-{
-	*c->at++ = v;
-}
 /* file_codec.c: a number of more than seven bits. */
 void column_put_long(struct column *c, uint64_t v);
 static inline void column_put(struct column *c, uint64_t v)
@@ -284,50 +226,50 @@ static inline uint64_t unzigzag(uint64_t z)
 	return z >> 1 ^ -(z & 1);
 }
 
-/*
- * One field: DIFF codes value - prediction, BITS value ^ prediction. In a function with `c`, the
- * columns' number `first`, `mask` and, but for PUT_…, the constant `encoding`.
- */
-#define PUT(id, residual, coded)                                                                   \
-	do {                                                                                       \
-		uint64_t d_ = (residual);                                                          \
-		if (d_) {                                                                          \
-			mask |= 1u << (id);                                                        \
-			column_put(&c->column[first + (id)], coded);                               \
-		}                                                                                  \
-	} while (0)
-#define PUT_DIFF(id, value, prediction)                                                            \
-	PUT(id, (uint64_t)(value) - (uint64_t)(prediction), zigzag(d_))
-#define PUT_BITS(id, value, prediction) PUT(id, (uint64_t)(value) ^ (uint64_t)(prediction), d_)
-#define DIFF(id, lvalue, prediction)                                                               \
-	do {                                                                                       \
-		uint64_t p_ = (uint64_t)(prediction);                                              \
-		if (encoding) {                                                                    \
-			PUT_DIFF(id, lvalue, p_);                                                  \
-		} else {                                                                           \
-			if (mask >> (id)&1)                                                        \
-				p_ += unzigzag(column_get(c, &c->column[first + (id)]));           \
-			lvalue = (__typeof__(lvalue))p_;                                           \
-		}                                                                                  \
-	} while (0)
-#define BITS(id, lvalue, prediction)                                                               \
-	do {                                                                                       \
-		uint64_t p_ = (uint64_t)(prediction);                                              \
-		if (encoding) {                                                                    \
-			PUT_BITS(id, lvalue, p_);                                                  \
-		} else {                                                                           \
-			if (mask >> (id)&1)                                                        \
-				p_ ^= column_get(c, &c->column[first + (id)]);                     \
-			lvalue = (__typeof__(lvalue))p_;                                           \
-		}                                                                                  \
-	} while (0)
+/* Stores the residual of a value that was not predicted; returns whether it did. */
+static inline bool column_put_diff(struct column *c, uint64_t value, uint64_t prediction)
+{
+	if (value == prediction)
+		return false;
+	column_put(c, zigzag(value - prediction));
+	return true;
+}
+static inline bool column_put_bits(struct column *c, uint64_t value, uint64_t prediction)
+{
+	if (value == prediction)
+		return false;
+	column_put(c, value ^ prediction);
+	return true;
+}
+
+/* file_codec.c: the masks into the four columns from `first` on, and back: masks_get gives false if
+ * there are not exactly `count` of them. */
+void masks_flush(struct codec *c, struct masks *m, unsigned first);
+static inline void masks_put(struct codec *c, struct masks *m, unsigned first, uint32_t mask)
+{
+	m->mask[m->count++] = mask;
+	if (unlikely(m->count == ARRAY_LEN(m->mask)))
+		masks_flush(c, m, first);
+}
+struct mask_columns {
+	const uint8_t *byte[4];
+};
+bool masks_get(struct codec *c, unsigned first, size_t count, struct mask_columns *out);
+static inline uint32_t mask_at(const struct mask_columns *m, size_t i)
+{
+	return (uint32_t)m->byte[0][i] | (uint32_t)m->byte[1][i] << 8 |
+	       (uint32_t)m->byte[2][i] << 16 | (uint32_t)m->byte[3][i] << 24;
+}
+
+/* Predictions and walks: a record's kind is a constant only where all of it is in one function. */
+#define WALK_INLINE static inline __attribute__((always_inline))
 
 /* file_codec.c: makes room for a block of so many. */
 void codec_room(struct codec *c, size_t ninsts);
 
 /* file_inst.c */
 void codec_inst_begin(struct codec *c);
-void codec_inst_encode(struct codec *c, const struct rec_inst *insts, size_t count);
+void codec_inst_end(struct codec *c);
 bool codec_inst_decode(struct codec *c, struct rec_inst *insts, size_t count);
 
 /* file_cycle.c */

@@ -13,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cycle_coder {
-	struct rec_cycle prev;
+/* One record on its way, and what is known before it. */
+struct walk {
+	struct codec *c;
+	const struct rec_cycle *prev;
 	uint64_t base;
 	size_t span;		/* moments[0 … span) are cycles base … */
 	uint64_t next_head;	/* the oldest not yet committed */
@@ -22,17 +24,31 @@ struct cycle_coder {
 	bool squashed;		/* the last record's cycle squashed something */
 	uint32_t squashed_dispatched;
 	uint8_t dispatch_stall[1024], fetch_stall[256];
+
+	/* What the steps find. */
+	const struct moment *at; /* the cycle's; NULL: unknown, or the record stands for several */
+	const struct mini *head;
+	const struct mini *dispatch; /* the instruction that dispatches first, or that waits */
+	struct {
+		uint64_t po, pc;
+		uint8_t cause;
+		bool now; /* it happens in this cycle */
+	} flush;
+	uint64_t v[C_COUNT];
 };
+
+#define NUMBER(id) C_##id
+#define V(id)	   w->v[C_##id]
 
 static inline uint8_t bump(uint8_t n)
 {
 	return n < UINT8_MAX ? n + 1 : n;
 }
 
-static struct moment *moment_at(const struct codec *c, const struct cycle_coder *k, uint64_t cycle)
+static struct moment *moment_at(const struct walk *w, uint64_t cycle)
 {
-	uint64_t i = cycle - k->base;
-	return cycle >= k->base && i < k->span ? &c->moments[i] : NULL;
+	uint64_t i = cycle - w->base;
+	return cycle >= w->base && i < w->span ? &w->c->moments[i] : NULL;
 }
 
 static const struct mini *by_seq(const struct codec *c, uint64_t seq)
@@ -92,99 +108,147 @@ static void index_numbers(struct codec *c)
 	}
 }
 
-static void index_moments(struct codec *c, struct cycle_coder *k)
+static void index_moments(struct walk *w)
 {
-	uint64_t end = k->base;
+	struct codec *c = w->c;
+	uint64_t end = w->base;
 	for (size_t i = 0; i < c->ninsts; i++)
 		end = max_u64(end, c->minis[i].leave);
-	k->span = (size_t)min_u64(end - k->base + (end < UINT64_MAX), MOMENTS_MAX);
-	if (k->span > c->nmoments) {
+	w->span = (size_t)min_u64(end - w->base + (end < UINT64_MAX), MOMENTS_MAX);
+	if (w->span > c->nmoments) {
 		free(c->moments);
-		c->nmoments = k->span;
+		c->nmoments = w->span;
 		c->moments = x_malloc(c->nmoments * sizeof(*c->moments));
 	}
-	if (k->span)
-		memset(c->moments, 0, k->span * sizeof(*c->moments));
+	if (w->span)
+		memset(c->moments, 0, w->span * sizeof(*c->moments));
 	for (size_t i = 0; i < c->ninsts; i++) {
 		const struct mini *m = &c->minis[i];
 		struct moment *at;
-		if ((at = moment_at(c, k, m->fetch))) {
+		if ((at = moment_at(w, m->fetch))) {
 			at->nfetch = bump(at->nfetch);
 			at->any = 1;
 		}
-		if ((at = moment_at(c, k, m->dispatch))) {
+		if ((at = moment_at(w, m->dispatch))) {
 			at->ndispatch = bump(at->ndispatch);
 			at->any = 1;
 			if (!at->dispatch || m->seq < c->minis[at->dispatch - 1].seq)
 				at->dispatch = (uint32_t)i + 1;
 		}
-		if ((at = moment_at(c, k, m->issue))) {
+		if ((at = moment_at(w, m->issue))) {
 			at->nissue = bump(at->nissue);
 			at->any = 1;
 		}
-		if ((at = moment_at(c, k, m->complete)))
+		if ((at = moment_at(w, m->complete)))
 			at->any = 1;
-		if (!(at = moment_at(c, k, m->leave)))
+		if (!(at = moment_at(w, m->leave)))
 			continue;
 		at->any = 1;
 		if (m->flags & RI_COMMITTED) {
 			at->ncommit = bump(at->ncommit);
 		} else {
-			at->nsquash += m->dispatch != UINT64_MAX;
+			at->nsquash += m->dispatch != NEVER;
 			if (!at->squash || m->po < c->minis[at->squash - 1].po)
 				at->squash = (uint32_t)i + 1;
 		}
 	}
 }
 
-static uint64_t predict_repeat(const struct codec *c, const struct cycle_coder *k, uint64_t cycle)
+static uint64_t predict_repeat(const struct walk *w)
 {
-	const struct moment *at = moment_at(c, k, cycle);
+	const struct moment *at = moment_at(w, V(CYCLE)), *end = w->c->moments + w->span;
 	uint64_t n = 1;
 	if (!at || at->any)
 		return 1;
-	for (at++; at < c->moments + k->span && !at->any; at++)
+	for (at++; at < end && !at->any; at++)
 		n++;
-	return at < c->moments + k->span ? n : 1;
+	return at < end ? n : 1;
 }
 
-/* The instruction that dispatches first in this cycle, or the one that waits; NULL: none known. */
-static const struct mini *predict_dispatch(const struct codec *c, struct cycle_coder *k,
-					   uint64_t cycle, const struct moment *at)
+static void find_moment(struct walk *w)
 {
-	if (at && at->dispatch)
-		return &c->minis[at->dispatch - 1];
+	w->at = V(REPEAT) == 1 ? moment_at(w, V(CYCLE)) : NULL;
+}
+
+static void find_head(struct walk *w)
+{
+	w->head = V(HEAD_PO) ? by_po(w->c, V(HEAD_PO)) : NULL;
+}
+
+static uint64_t predict_head_pc(const struct walk *w)
+{
+	if (w->head)
+		return w->head->pc;
+	return V(HEAD_PO) && V(HEAD_PO) == w->prev->head_po ? w->prev->head_pc : 0;
+}
+
+static void guess_dispatch(struct walk *w)
+{
+	const uint64_t cycle = V(CYCLE);
 	const struct mini *m;
-	while ((m = by_seq(c, k->next_dispatch)) && m->dispatch == UINT64_MAX && m->leave <= cycle)
-		k->next_dispatch++;
-	return m && m->fetch + c->meta.frontend_depth <= cycle && m->leave > cycle ? m : NULL;
+	if (w->at && w->at->dispatch) {
+		w->dispatch = &w->c->minis[w->at->dispatch - 1];
+		return;
+	}
+	while ((m = by_seq(w->c, w->next_dispatch)) && m->dispatch == NEVER && m->leave <= cycle)
+		w->next_dispatch++;
+	const bool waits = m && m->fetch + w->c->meta.frontend_depth <= cycle && m->leave > cycle;
+	w->dispatch = waits ? m : NULL;
 }
 
-static void predict_flush(const struct codec *c, const struct cycle_coder *k,
-			  const struct moment *at, struct rec_cycle *p)
+static void find_dispatch(struct walk *w)
 {
-	const struct rec_cycle *prev = &k->prev;
-	p->flush_po = prev->flush_po;
-	p->flush_pc = prev->flush_pc;
-	p->flush_cause =
+	if (!w->dispatch || w->dispatch->seq != V(DISPATCH_SEQ))
+		w->dispatch = V(DISPATCH_SEQ) ? by_seq(w->c, V(DISPATCH_SEQ)) : NULL;
+}
+
+static uint64_t predict_dispatch_pc(const struct walk *w)
+{
+	if (w->dispatch)
+		return w->dispatch->pc;
+	return V(DISPATCH_SEQ) == w->prev->dispatch_seq ? w->prev->dispatch_pc : 0;
+}
+
+static uint64_t predict_fetch_po(const struct walk *w)
+{
+	const struct mini *right = next_right(w->c, V(FETCH_SEQ));
+	return right ? right->po
+		     : w->prev->fetch_po + (w->prev->flags & RC_WRONG_PATH ? 0 : w->prev->nfetch);
+}
+
+static uint64_t predict_fetch_pc(const struct walk *w)
+{
+	const struct mini *fetched = by_seq(w->c, V(FETCH_SEQ));
+	return (w->prev->nfetch || w->squashed) && fetched ? fetched->pc : w->prev->fetch_pc;
+}
+
+static void guess_flush(struct walk *w)
+{
+	const struct codec *c = w->c;
+	const struct rec_cycle *prev = w->prev;
+	const struct moment *at = w->at;
+	w->flush.po = prev->flush_po;
+	w->flush.pc = prev->flush_pc;
+	w->flush.cause =
 	    prev->ndispatch && !(prev->flags & RC_DISPATCH_WRONG) ? FLUSH_NONE : prev->flush_cause;
+	const uint64_t cycle = V(CYCLE), head_po = V(HEAD_PO);
 	const struct mini *squashed = at && at->squash ? &c->minis[at->squash - 1] : NULL;
-	const struct mini *last = at && at->ncommit ? by_po(c, p->head_po + at->ncommit - 1) : NULL;
+	const struct mini *last = at && at->ncommit ? by_po(c, head_po + at->ncommit - 1) : NULL;
 	const struct mini *by = squashed ? by_po(c, squashed->po - 1) : NULL;
 	unsigned cause = FLUSH_NONE;
-	if (last && last->flags & RI_FLUSHES && last->leave == p->cycle) {
+	if (last && last->flags & RI_FLUSHES && last->leave == cycle) {
 		by = last;
 		cause = by->flags & RI_EXCEPTION ? FLUSH_EXCEPTION : FLUSH_CSR;
-	} else if (by && by->flags & RI_MISPREDICT && by->complete == p->cycle) {
+	} else if (by && by->flags & RI_MISPREDICT && by->complete == cycle) {
 		cause = FLUSH_MISPREDICT;
-	} else if (squashed && squashed->po == p->head_po && (by = by_po(c, p->head_po))) {
+	} else if (squashed && squashed->po == head_po && (by = by_po(c, head_po))) {
 		cause = by->flags & RI_EXCEPTION ? FLUSH_EXCEPTION : FLUSH_ORDER;
 	}
-	if (cause != FLUSH_NONE) {
-		p->flush_po = by->po;
-		p->flush_pc = by->pc;
-		p->flush_cause = (uint8_t)cause;
-		p->flags |= RC_FLUSH;
+	w->flush.now = cause != FLUSH_NONE;
+	if (w->flush.now) {
+		w->flush.po = by->po;
+		w->flush.pc = by->pc;
+		w->flush.cause = (uint8_t)cause;
 	}
 }
 
@@ -193,138 +257,102 @@ static bool is_wrong(const struct mini *m)
 	return m && !(m->flags & RI_COMMITTED);
 }
 
-static unsigned predict_flags(const struct codec *c, const struct cycle_coder *k,
-			      const struct rec_cycle *r, const struct mini *dispatch)
+static uint64_t predict_flags(const struct walk *w)
 {
-	unsigned flags = k->prev.flags & (RC_SQ_FULL | RC_DMISS_OUT | RC_LONG_DMISS_OUT);
-	const struct mini *head = r->head_po ? by_po(c, r->head_po) : NULL;
-	const struct mini *fetched = by_seq(c, r->fetch_seq - 1);
-	if (!r->rob_used)
+	const uint64_t cycle = V(CYCLE);
+	const struct mini *head = w->head, *fetched = by_seq(w->c, V(FETCH_SEQ) - 1);
+	unsigned flags = w->prev->flags & (RC_SQ_FULL | RC_DMISS_OUT | RC_LONG_DMISS_OUT);
+	if (w->flush.now)
+		flags |= RC_FLUSH;
+	if (!V(ROB_USED))
 		flags |= RC_ROB_EMPTY;
-	if (r->rob_used >= c->meta.rob_entries)
+	if (V(ROB_USED) >= w->c->meta.rob_entries)
 		flags |= RC_ROB_FULL;
-	if (fetched && fetched->leave >= r->cycle &&
-	    (is_wrong(fetched) ||
-	     (fetched->flags & RI_MISPREDICT && fetched->complete >= r->cycle)))
+	if (fetched && fetched->leave >= cycle &&
+	    (is_wrong(fetched) || (fetched->flags & RI_MISPREDICT && fetched->complete >= cycle)))
 		flags |= RC_WRONG_PATH;
-	if (dispatch && is_wrong(dispatch))
+	if (is_wrong(w->dispatch))
 		flags |= RC_DISPATCH_WRONG;
-	if (head && head->complete <= r->cycle)
+	if (head && head->complete <= cycle)
 		flags |= RC_HEAD_DONE;
-	else if (head && head->flags & RI_LOAD && head->issue < r->cycle && head->dlevel > LEVEL_L1)
+	else if (head && head->flags & RI_LOAD && head->issue < cycle && head->dlevel > LEVEL_L1)
 		flags |= head->dlevel == LEVEL_MEM ? RC_HEAD_LONG_DMISS : RC_HEAD_L1MISS;
 	return flags;
 }
 
-static inline __attribute__((always_inline)) void
-code_cycle(struct codec *c, struct cycle_coder *k, struct rec_cycle *r, const bool encoding)
+/* The reason last seen in such a cycle. */
+static uint8_t *dispatch_stall_slot(struct walk *w)
 {
-	const unsigned first = COLUMN_CYCLE;
-	const struct rec_cycle *prev = &k->prev;
-	uint32_t mask = 0;
-
-	if (!encoding)
-		for (int i = 0; i < 4; i++)
-			mask |= (uint32_t)column_get_byte(c, &c->column[COLUMN_CYCLE_MASK + i])
-				<< 8 * i;
-
-	DIFF(C_CYCLE, r->cycle, prev->cycle + prev->repeat);
-	DIFF(C_REPEAT, r->repeat, predict_repeat(c, k, r->cycle));
-	const struct moment *at = r->repeat == 1 ? moment_at(c, k, r->cycle) : NULL;
-	DIFF(C_ROB_USED, r->rob_used,
-	     prev->rob_used + prev->ndispatch - prev->ncommit - k->squashed_dispatched);
-	DIFF(C_HEAD_PO, r->head_po, r->rob_used ? k->next_head : 0);
-	const struct mini *head = r->head_po ? by_po(c, r->head_po) : NULL;
-	DIFF(C_HEAD_PC, r->head_pc,
-	     head					 ? head->pc
-	     : r->head_po && r->head_po == prev->head_po ? prev->head_pc
-							 : 0);
-	DIFF(C_NCOMMIT, r->ncommit, at ? at->ncommit : 0);
-	DIFF(C_NDISPATCH, r->ndispatch, at ? at->ndispatch : 0);
-	DIFF(C_NFETCH, r->nfetch, at ? at->nfetch : 0);
-	DIFF(C_NISSUE, r->nissue, at ? at->nissue : 0);
-
-	const struct mini *dispatch = predict_dispatch(c, k, r->cycle, at);
-	DIFF(C_DISPATCH_SEQ, r->dispatch_seq, dispatch ? dispatch->seq : 0);
-	if (!dispatch || dispatch->seq != r->dispatch_seq)
-		dispatch = r->dispatch_seq ? by_seq(c, r->dispatch_seq) : NULL;
-	DIFF(C_DISPATCH_PC, r->dispatch_pc,
-	     dispatch				     ? dispatch->pc
-	     : r->dispatch_seq == prev->dispatch_seq ? prev->dispatch_pc
-						     : 0);
-
-	DIFF(C_FETCH_SEQ, r->fetch_seq, prev->fetch_seq + prev->nfetch);
-	const struct mini *right = next_right(c, r->fetch_seq);
-	const struct mini *fetched = by_seq(c, r->fetch_seq);
-	DIFF(C_FETCH_PO, r->fetch_po,
-	     right ? right->po : prev->fetch_po + (prev->flags & RC_WRONG_PATH ? 0 : prev->nfetch));
-	DIFF(C_FETCH_PC, r->fetch_pc,
-	     (prev->nfetch || k->squashed) && fetched ? fetched->pc : prev->fetch_pc);
-
-	struct rec_cycle p = { .cycle = r->cycle, .head_po = r->head_po };
-	predict_flush(c, k, at, &p);
-	DIFF(C_FLUSH_PO, r->flush_po, p.flush_po);
-	DIFF(C_FLUSH_PC, r->flush_pc, p.flush_pc);
-	DIFF(C_FLUSH_CAUSE, r->flush_cause, p.flush_cause);
-	BITS(C_FLAGS, r->flags, p.flags | predict_flags(c, k, r, dispatch));
-
-	uint8_t *dstall =
-	    &k->dispatch_stall[(r->ndispatch & 15) | (r->dispatch_seq != 0) << 4 |
-			       !!(r->flags & RC_ROB_FULL) << 5 | (prev->dispatch_stall & 15) << 6];
-	uint8_t *fstall =
-	    &k->fetch_stall[(r->nfetch != 0) | !!(r->flags & RC_WRONG_PATH) << 1 |
-			    (prev->fetch_stall & 15) << 2 | !!(r->flags & RC_FLUSH) << 6];
-	DIFF(C_DISPATCH_STALL, r->dispatch_stall, *dstall);
-	DIFF(C_FETCH_STALL, r->fetch_stall, *fstall);
-	uint8_t pad = 0; /* a column without a member */
-	DIFF(C_PAD, pad, 0);
-
-	if (encoding)
-		for (int i = 0; i < 4; i++)
-			column_byte(&c->column[COLUMN_CYCLE_MASK + i], (uint8_t)(mask >> 8 * i));
-
-	*dstall = r->dispatch_stall;
-	*fstall = r->fetch_stall;
-	if (r->head_po)
-		k->next_head = r->head_po + r->ncommit;
-	if (r->ndispatch)
-		k->next_dispatch = r->dispatch_seq + r->ndispatch;
-	else if (r->dispatch_seq)
-		k->next_dispatch = r->dispatch_seq;
-	at = moment_at(c, k, r->cycle + r->repeat - 1);
-	k->squashed = at && at->squash;
-	k->squashed_dispatched = at ? at->nsquash : 0;
-	k->prev = *r;
+	return &w->dispatch_stall[(V(NDISPATCH) & 15) | (V(DISPATCH_SEQ) != 0) << 4 |
+				  !!(V(FLAGS) & RC_ROB_FULL) << 5 |
+				  (w->prev->dispatch_stall & 15) << 6];
+}
+static uint8_t *fetch_stall_slot(struct walk *w)
+{
+	return &w->fetch_stall[(V(NFETCH) != 0) | !!(V(FLAGS) & RC_WRONG_PATH) << 1 |
+			       (w->prev->fetch_stall & 15) << 2 | !!(V(FLAGS) & RC_FLUSH) << 6];
 }
 
-static void begin(struct codec *c, struct cycle_coder *k, uint64_t base)
+#define WALK_FIELDS "trace/cycle_fields.def"
+#define WALK_RECORD struct rec_cycle
+#define WALK_COLUMN COLUMN_CYCLE
+#include "trace/file_walk.h"
+
+/* What later cycles learn from the record that was just walked. */
+static inline void learn(struct walk *w, const struct rec_cycle *r)
 {
-	memset(k, 0, sizeof(*k));
-	k->base = base;
-	k->prev.cycle = base;
+	*dispatch_stall_slot(w) = r->dispatch_stall;
+	*fetch_stall_slot(w) = r->fetch_stall;
+	if (r->head_po)
+		w->next_head = r->head_po + r->ncommit;
+	if (r->ndispatch)
+		w->next_dispatch = r->dispatch_seq + r->ndispatch;
+	else if (r->dispatch_seq)
+		w->next_dispatch = r->dispatch_seq;
+	const struct moment *at = moment_at(w, r->cycle + r->repeat - 1);
+	w->squashed = at && at->squash;
+	w->squashed_dispatched = at ? at->nsquash : 0;
+	w->prev = r;
+}
+
+static void begin(struct walk *w, struct codec *c, struct rec_cycle *before, uint64_t base)
+{
+	*before = (struct rec_cycle){ .cycle = base };
+	*w = (struct walk){ .c = c, .prev = before, .base = base };
 	index_numbers(c);
-	index_moments(c, k);
-	k->next_head = c->npo ? c->first_po : 0;
-	k->next_dispatch = c->first_seq;
+	index_moments(w);
+	w->next_head = c->npo ? c->first_po : 0;
+	w->next_dispatch = c->first_seq;
 }
 
 void codec_cycle_encode(struct codec *c, uint64_t base)
 {
-	struct cycle_coder k;
+	struct masks masks = { .count = 0 };
+	struct rec_cycle before;
+	struct walk w;
 	if (!c->ncycles)
 		return;
-	begin(c, &k, base);
-	for (size_t i = 0; i < c->ncycles; i++)
-		code_cycle(c, &k, &c->cycles[i], true);
+	begin(&w, c, &before, base);
+	for (size_t i = 0; i < c->ncycles; i++) {
+		masks_put(c, &masks, COLUMN_CYCLE_MASK, encode(&w, &c->cycles[i]));
+		learn(&w, &c->cycles[i]);
+	}
+	masks_flush(c, &masks, COLUMN_CYCLE_MASK);
 }
 
 bool codec_cycle_decode(struct codec *c, struct rec_cycle *cycles, size_t count, uint64_t base)
 {
-	struct cycle_coder k;
+	struct mask_columns masks;
+	struct rec_cycle before;
+	struct walk w;
 	if (!count)
 		return !c->bad;
-	begin(c, &k, base);
-	for (size_t i = 0; i < count && !c->bad; i++)
-		code_cycle(c, &k, &cycles[i], false);
+	if (!masks_get(c, COLUMN_CYCLE_MASK, count, &masks))
+		return false;
+	begin(&w, c, &before, base);
+	for (size_t i = 0; i < count && !c->bad; i++) {
+		decode(&w, &cycles[i], mask_at(&masks, i));
+		learn(&w, &cycles[i]);
+	}
 	return !c->bad;
 }

@@ -11,6 +11,7 @@
 
 #include "trace/file.h"
 #include "trace/file_codec.h"
+#include "trace/file_read.h"
 
 #define TRACE_MAGIC                                                                                \
 	"\x89"                                                                                     \
@@ -59,13 +60,19 @@ static inline uint64_t get_u64(const uint8_t *p)
 	return (uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
 }
 
-/* Eight bytes at a time: xor, multiply, fold. Not against forgers. */
+/* file_block.c. The checksum takes eight bytes at a time: xor, multiply, fold. Not against forgers.
+ */
 uint64_t trace_checksum(uint64_t start, const uint8_t *data, size_t size);
 
 void block_head_put(uint8_t out[BLOCK_HEAD_BYTES], struct block_head *h, const uint8_t *payload);
 /* False if these bytes are no head of a block, or of one that cannot be. */
 bool block_head_get(const uint8_t in[BLOCK_HEAD_BYTES], struct block_head *h);
 bool block_check(const uint8_t head[BLOCK_HEAD_BYTES], const uint8_t *payload, size_t size);
+
+/* What the index says of a block, as bytes and back, and from the block's head. */
+void index_entry_put(uint8_t out[INDEX_ENTRY_BYTES], const struct trace_block *b);
+struct trace_block index_entry_get(const uint8_t in[INDEX_ENTRY_BYTES]);
+struct trace_block block_entry(uint64_t offset, const struct block_head *h);
 
 /* file_info.c: a trace_info as lines of text. */
 void info_write(const struct trace_info *info, struct bytes *out);

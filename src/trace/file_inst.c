@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction records in a block of a trace file.
+ * Instruction records in a block of a trace file: what inst_fields.def predicts, and what is learnt
+ * from each record for the next ones.
  *
  * Committed instructions are coded in program order. A run of squashed ones, which comes youngest
  * first, is coded oldest first, so that both read as straight code. What predicts what:
@@ -13,350 +14,465 @@
  *   address     per-pc stride
  *   events      those last seen with the same levels and flags
  * A prediction that is often wrong costs bytes, never correctness.
+ *
+ * A brief record is a committed instruction without NOTE rows: it reached no stage, so that most of
+ * what is predicted and learnt here is constant. The compiler sees that, because everything is
+ * inlined into codec_put_brief(): less than half the cost of a whole record.
  */
 #include "trace/file_codec_int.h"
 
 #include <string.h>
 
-#define NEVER UINT64_MAX
+#define AHEAD 8 /* brief records whose place in the table is asked for before it is needed */
+
+#define FLAGS_CONTROL (RI_BRANCH | RI_JUMP | RI_CALL | RI_RETURN)
+
+/*
+ * One record on its way, and what is known before it. The first three are constants where a walk is
+ * inlined. To stay in registers it has no address taken but for inlined functions, and no index that
+ * is not a constant.
+ */
+struct walk {
+	bool brief;
+	bool committed;
+	bool first; /* of a run of squashed instructions */
+	struct codec *c;
+	struct inst_coder *k;
+	struct recent now;
+	struct static_inst *s;	/* of its pc */
+	struct static_notes *n; /* the same; not if brief */
+	uint8_t epoch;
+	uint64_t v[I_COUNT];
+};
+
+#define NUMBER(id) I_##id
+#define V(id)	   w->v[I_##id]
+/* A member of the instruction before it on its path. */
+#define PREV(m) (w->committed || w->first ? w->now.last.m : w->now.last_squashed.m)
+
+/* Steps */
+
+WALK_INLINE void find_static(struct walk *w)
+{
+	const size_t slot = static_slot(V(PC));
+	w->s = &w->c->statics[slot];
+	w->n = &w->c->notes[slot];
+	if (unlikely(w->s->pc != V(PC) || w->s->epoch != w->epoch)) {
+		*w->s = (struct static_inst){ .pc = V(PC), .epoch = w->epoch };
+		if (!w->brief)
+			*w->n = (struct static_notes){ 0 };
+	}
+}
+
+static void decode_word(struct static_inst *s, struct static_notes *n)
+{
+	struct inst in = isa_decode(s->word);
+	struct inst_operands o = isa_operands(&in);
+	n->decoded = true;
+	n->dst = o.dst & 63;
+	for (int i = 0; i < 3; i++)
+		n->src[i] = o.src[i] & 63;
+	s->taken_target = s->pc + (uint64_t)(int64_t)in.imm;
+	s->has_target = true;
+}
+
+WALK_INLINE void learn_word(struct walk *w)
+{
+	const bool changed = V(WORD) != w->s->word;
+	if (unlikely(changed)) {
+		w->s->word = (uint32_t)V(WORD);
+		w->s->has_target = false;
+	}
+	if (!w->brief && unlikely(changed || !w->n->decoded))
+		decode_word(w->s, w->n);
+}
+
+/* Predictions, in the order of the rows */
+
+WALK_INLINE uint64_t *wrong_pc_slot(struct walk *w)
+{
+	return &w->k->wrong_pc[hash_u64(w->now.last.pc) & 255];
+}
+
+WALK_INLINE uint64_t predict_pc(struct walk *w)
+{
+	return w->committed ? w->now.last_target
+	       : w->first   ? *wrong_pc_slot(w)
+			    : w->now.squashed_target;
+}
+
+/* After a run of squashed instructions the right path goes on with later numbers. */
+WALK_INLINE uint64_t predict_seq(const struct walk *w)
+{
+	const uint64_t po = V(PO), next = PREV(seq) + 1;
+	if (w->brief || !w->committed || w->k->flush[po % FLUSH_SLOTS].po != po)
+		return next;
+	return max_u64(next, w->k->flush[po % FLUSH_SLOTS].seq);
+}
+
+/* Fetch began anew after the instruction before: 0 because of a mispredicted branch, 1 because its
+ * commit flushed the pipeline. */
+WALK_INLINE bool is_redirected(const struct walk *w)
+{
+	return w->committed && w->now.last.flags & (RI_MISPREDICT | RI_FLUSHES);
+}
+WALK_INLINE unsigned redirect_kind(const struct walk *w)
+{
+	return w->now.last.flags & RI_MISPREDICT ? 0 : 1;
+}
+WALK_INLINE uint64_t redirect_cycle(const struct walk *w)
+{
+	return redirect_kind(w) ? w->now.last.leave : w->now.last.complete;
+}
+
+WALK_INLINE uint64_t predict_fetch(const struct walk *w)
+{
+	if (unlikely(is_redirected(w)))
+		return redirect_cycle(w) + w->k->redirect[redirect_kind(w)];
+	return PREV(fetch) + (uint64_t)(int64_t)w->s->fetch_delta;
+}
+
+WALK_INLINE uint8_t *taken_counter(const struct walk *w)
+{
+	return &w->k->taken[((V(PC) >> 1) ^ w->k->history) & (TAKEN_SLOTS - 1)];
+}
+
+WALK_INLINE uint32_t predict_flags(const struct walk *w)
+{
+	const uint32_t flags = w->s->flags | (w->committed ? RI_COMMITTED : 0) |
+			       (V(FETCH) != PREV(fetch) ? RI_FETCH_HEAD : 0);
+	if (flags & RI_BRANCH)
+		return (flags & ~(uint32_t)RI_TAKEN) | (*taken_counter(w) >= 2 ? RI_TAKEN : 0);
+	return flags;
+}
+
+WALK_INLINE uint64_t earliest_dispatch(const struct walk *w)
+{
+	return V(FETCH) + w->c->meta.frontend_depth;
+}
+
+WALK_INLINE uint64_t predict_dispatch(const struct walk *w)
+{
+	const uint64_t earliest = earliest_dispatch(w);
+	const uint64_t at = w->committed ? w->now.last.dispatch +
+					       (w->now.dispatch_count >= w->c->meta.dispatch_width)
+			    : w->first ? 0
+				       : PREV(dispatch);
+	return at != NEVER && at > earliest ? at : earliest;
+}
+
+WALK_INLINE uint64_t predict_decode(const struct walk *w)
+{
+	return V(DISPATCH) != NEVER ? V(DISPATCH) - w->now.decode_depth
+				    : V(FETCH) + w->now.fetch_decode;
+}
+
+WALK_INLINE uint64_t predict_producer(const struct walk *w, int i)
+{
+	const unsigned reg = w->n->src[i];
+	const uint64_t po = V(PO);
+	if (V(DISPATCH) == NEVER)
+		return 0;
+	if (!w->committed)
+		return reg && w->k->spec_run[reg] == w->k->run ? po - w->k->spec_writer[reg]
+							       : w->n->prod[i];
+	const uint64_t writer = reg ? w->k->writer[reg] : 0;
+	const struct flight *f = &w->c->flights[writer & (FLIGHT_SLOTS - 1)];
+	return writer && f->po == writer && f->commit > V(DISPATCH) ? po - writer : 0;
+}
+
+/* When the result of the producer of source i could be used; 0: unknown. */
+WALK_INLINE uint64_t available(const struct walk *w, int i)
+{
+	const uint64_t distance = w->v[I_PROD0 + i], po = V(PO) - distance;
+	const struct flight *f = &w->c->flights[po & (FLIGHT_SLOTS - 1)];
+	return distance && f->po == po ? f->available : 0;
+}
+
+/* A plain store is ready when its address is; its data, the second source, may come later. */
+WALK_INLINE bool is_split(const struct walk *w)
+{
+	return (V(FLAGS) & (RI_STORE | RI_LOAD)) == RI_STORE;
+}
+
+WALK_INLINE uint64_t predict_ready(const struct walk *w)
+{
+	uint64_t ready = (V(DISPATCH) == NEVER ? V(FETCH) : V(DISPATCH)) + 1;
+	ready = max_u64(ready, available(w, 0));
+	ready = max_u64(ready, available(w, 2));
+	return is_split(w) ? ready : max_u64(ready, available(w, 1));
+}
+
+WALK_INLINE bool is_fetch_head(const struct walk *w)
+{
+	return V(FLAGS) & RI_FETCH_HEAD;
+}
+
+WALK_INLINE uint64_t predict_complete(const struct walk *w)
+{
+	const uint64_t done = (V(ISSUE) == NEVER ? V(FETCH) : V(ISSUE)) + V(LAT_EXEC) +
+			      (V(FLAGS) & RI_LOAD ? V(LAT_DMISS) : 0);
+	return is_split(w) ? max_u64(done, available(w, 1)) : done;
+}
+
+WALK_INLINE uint64_t predict_commit(const struct walk *w)
+{
+	if (!w->committed)
+		return w->first ? w->now.last.leave : PREV(leave);
+	const uint64_t at = w->now.last.leave + (w->now.commit_count >= w->c->meta.commit_width);
+	return V(COMPLETE) != NEVER && V(COMPLETE) > at ? V(COMPLETE) : at;
+}
+
+/* The events last seen with an instruction to which the same could happen. */
+WALK_INLINE uint32_t *psv_slot(const struct walk *w)
+{
+	const uint32_t mask = (RI_MISPREDICT | RI_LOAD | RI_STORE | RI_FLUSHES) / RI_MISPREDICT;
+	_Static_assert(RI_MISPREDICT < RI_LOAD && RI_LOAD < RI_STORE && RI_STORE < RI_FLUSHES &&
+			   (RI_FLUSHES / RI_MISPREDICT * 2) << 4 <= ARRAY_LEN(w->k->psv),
+		       "all of them have a place in the table");
+	return &w->k->psv[(V(FLAGS) / RI_MISPREDICT & mask) << 4 | (V(ILEVEL) > LEVEL_L1) << 3 |
+			  (V(DLEVEL) & 7)];
+}
+
+/* The address behind the instruction. */
+WALK_INLINE uint64_t after(const struct walk *w)
+{
+	return V(PC) + ((V(WORD) & 3) == 3 ? 4 : 2);
+}
+
+WALK_INLINE uint64_t predict_target(const struct walk *w)
+{
+	const uint64_t flags = V(FLAGS);
+	if (!(flags & FLAGS_CONTROL))
+		return after(w);
+	if (flags & RI_RETURN)
+		return w->k->ras[w->k->ras_top % RAS_SLOTS];
+	if (flags & RI_BRANCH && !(flags & RI_TAKEN))
+		return after(w);
+	return w->s->has_target ? w->s->taken_target
+				: w->s->pc + (uint64_t)(int64_t)isa_decode(w->s->word).imm;
+}
+
+WALK_INLINE uint64_t predict_lat_fu(const struct walk *w)
+{
+	const uint64_t ready = V(READY), issue = V(ISSUE);
+	return issue != NEVER && ready != NEVER && issue > ready ? clip_u16(issue - ready) : 0;
+}
+
+WALK_INLINE uint32_t reach_of(const struct rec_inst *r)
+{
+	return (r->decode == STAMP_NONE ? REACH_DECODE : 0) |
+	       (r->dispatch == STAMP_NONE ? REACH_DISPATCH : 0) |
+	       (r->ready == STAMP_NONE ? REACH_READY : 0) |
+	       (r->issue == STAMP_NONE ? REACH_ISSUE : 0) |
+	       (r->complete == STAMP_NONE ? REACH_COMPLETE : 0);
+}
+
+#define LOAD_REACH  (w->brief ? REACH_NONE : reach_of(r))
+#define HAS_REACH   true
+#define STORE_REACH x = (uint32_t)x
+
+#define WALK_FIELDS "trace/inst_fields.def"
+#define WALK_RECORD struct rec_inst
+#define WALK_COLUMN COLUMN_INST
+#include "trace/file_walk.h"
+
+/* What later instructions learn from the record that was just walked. */
+
+/* Directions and targets. */
+WALK_INLINE void learn_control(struct walk *w)
+{
+	struct inst_coder *k = w->k;
+	const uint64_t flags = V(FLAGS);
+	if (!(flags & (FLAGS_CONTROL | RI_TAKEN)))
+		return;
+	if (flags & (RI_TAKEN | RI_JUMP | RI_CALL)) {
+		w->s->taken_target = V(TARGET);
+		w->s->has_target = true;
+	}
+	if (!w->committed)
+		return;
+	if (flags & RI_BRANCH) {
+		uint8_t *counter = taken_counter(w);
+		const bool taken = flags & RI_TAKEN;
+		if (taken && *counter < 3)
+			++*counter;
+		else if (!taken && *counter)
+			--*counter;
+		k->history = k->history << 1 | taken;
+	}
+	if (flags & RI_RETURN)
+		k->ras_top--;
+	if (flags & RI_CALL)
+		k->ras[++k->ras_top % RAS_SLOTS] = after(w);
+}
+
+WALK_INLINE void learn_notes(struct walk *w)
+{
+	struct inst_coder *k = w->k;
+	struct static_notes *n = w->n;
+	if (V(ISSUE) != NEVER)
+		n->dlevel = (uint8_t)V(DLEVEL);
+	if (V(COMPLETE) != NEVER)
+		n->lat_exec = (uint16_t)V(LAT_EXEC);
+	if (V(DLEVEL) > LEVEL_L1) {
+		k->lat_dmiss[V(DLEVEL) & 7] = (uint16_t)V(LAT_DMISS);
+		k->lat_data[V(DLEVEL) & 7] = V(LAT_DATA);
+	}
+	if (V(ILEVEL) > LEVEL_L1)
+		k->lat_icache[V(ILEVEL) & 7] = (uint16_t)V(LAT_ICACHE);
+	else
+		k->ilevel[is_fetch_head(w)] = (uint8_t)V(ILEVEL);
+	if (V(ADDR) != n->addr + (uint64_t)n->stride)
+		n->stride = n->addr ? (int64_t)(V(ADDR) - n->addr) : 0;
+	n->addr = V(ADDR);
+	if (V(DISPATCH) != NEVER && V(DECODE) != NEVER)
+		w->now.decode_depth = V(DISPATCH) - V(DECODE);
+	else if (V(DECODE) != NEVER)
+		w->now.fetch_decode = V(DECODE) - V(FETCH);
+	if (V(DISPATCH) != NEVER)
+		n->prod_mem = (uint32_t)V(PROD_MEM);
+	if (V(DISPATCH) != earliest_dispatch(w))
+		w->now.stall = (uint8_t)V(DISPATCH_STALL);
+}
+
+WALK_INLINE void learn_squashed(struct walk *w)
+{
+	struct inst_coder *k = w->k;
+	w->n->prod[0] = (uint32_t)V(PROD0);
+	w->n->prod[1] = (uint32_t)V(PROD1);
+	w->n->prod[2] = (uint32_t)V(PROD2);
+	if (w->n->dst) {
+		k->spec_writer[w->n->dst] = V(PO);
+		k->spec_run[w->n->dst] = k->run;
+	}
+	if (w->first)
+		*wrong_pc_slot(w) = V(PC);
+	else
+		w->s->fetch_delta = (int32_t)(V(FETCH) - PREV(fetch));
+	w->now.reach = (uint32_t)V(REACH);
+	w->now.squashed_target = V(TARGET);
+}
+
+WALK_INLINE void learn_committed(struct walk *w)
+{
+	struct inst_coder *k = w->k;
+	if (unlikely(is_redirected(w)))
+		k->redirect[redirect_kind(w)] = V(FETCH) - redirect_cycle(w);
+	else
+		w->s->fetch_delta = (int32_t)(V(FETCH) - PREV(fetch));
+	if (!w->brief) {
+		if (w->n->dst)
+			k->writer[w->n->dst] = V(PO);
+		w->c->flights[V(PO) & (FLIGHT_SLOTS - 1)] =
+		    (struct flight){ .po = V(PO),
+				     .available = V(FLAGS) & (RI_LOAD | RI_STORE)
+						      ? V(COMPLETE)
+						      : V(COMPLETE) + w->c->meta.wakeup_latency,
+				     .commit = V(COMMIT) };
+		w->now.dispatch_count =
+		    V(DISPATCH) == w->now.last.dispatch ? w->now.dispatch_count + 1 : 1;
+	}
+	w->now.commit_count = V(COMMIT) == w->now.last.leave ? w->now.commit_count + 1 : 1;
+	w->now.last_target = V(TARGET);
+}
+
+WALK_INLINE void learn(struct walk *w)
+{
+	*psv_slot(w) = (uint32_t)V(PSV);
+	w->s->flags = (uint32_t)V(FLAGS) & ~FLAGS_ONCE;
+	w->s->fixed = V(STATIC) & 0xffffff;
+	learn_control(w);
+	w->now.tid = (uint32_t)V(TID);
+	if (!w->brief)
+		learn_notes(w);
+	if (w->committed)
+		learn_committed(w);
+	else
+		learn_squashed(w);
+
+	const struct mini m = { .seq = V(SEQ),
+				.po = V(PO),
+				.pc = V(PC),
+				.fetch = V(FETCH),
+				.dispatch = V(DISPATCH),
+				.issue = V(ISSUE),
+				.complete = V(COMPLETE),
+				.leave = V(COMMIT),
+				.flags = (uint32_t)V(FLAGS),
+				.dlevel = (uint8_t)V(DLEVEL) };
+	if (w->committed)
+		w->now.last = m;
+	else
+		w->now.last_squashed = m;
+	if (!w->brief)
+		w->c->minis[w->c->ninsts++] = m;
+}
+
+/* Whole records */
+
+WALK_INLINE void encode_inst(struct walk *w, const struct rec_inst *r, bool committed, bool first)
+{
+	w->committed = committed;
+	w->first = first;
+	masks_put(w->c, &w->c->masks, COLUMN_INST_MASK, encode(w, r));
+	learn(w);
+}
+
+WALK_INLINE void decode_inst(struct walk *w, struct rec_inst *r, uint32_t mask, bool committed,
+			     bool first)
+{
+	w->committed = committed;
+	w->first = first;
+	decode(w, r, mask);
+	learn(w);
+}
+
+/* A run of squashed instructions, oldest first, has been coded: fetch went on after the youngest.
+ */
+WALK_INLINE void end_of_run(struct walk *w, uint64_t oldest_po)
+{
+	w->k->flush[oldest_po % FLUSH_SLOTS].po = oldest_po;
+	w->k->flush[oldest_po % FLUSH_SLOTS].seq = w->now.last_squashed.seq + 1;
+	w->k->run++;
+}
+
+WALK_INLINE void begin_walk(struct walk *w, struct codec *c, bool brief)
+{
+	w->brief = brief;
+	w->c = c;
+	w->k = &c->inst;
+	w->now = c->inst.recent;
+	w->epoch = c->epoch;
+}
 
 void codec_inst_begin(struct codec *c)
 {
 	memset(&c->inst, 0, sizeof(c->inst));
 	memset(c->flights, 0, FLIGHT_SLOTS * sizeof(*c->flights));
 	c->inst.run = 1;
+	c->masks.count = 0;
+	if (c->epoch == EPOCHS) { /* their numbers are used again */
+		memset(c->statics, 0, STATIC_SLOTS * sizeof(*c->statics));
+		c->epoch = 0;
+	}
 	c->epoch++;
 }
 
-static inline struct static_inst *static_at(struct codec *c, uint64_t pc)
+void codec_inst_end(struct codec *c)
 {
-	struct static_inst *s = &c->statics[static_slot(pc)];
-	if (s->pc != pc || s->epoch != c->epoch) {
-		memset(s, 0, sizeof(*s));
-		s->pc = pc;
-		s->epoch = c->epoch;
-	}
-	return s;
+	masks_flush(c, &c->masks, COLUMN_INST_MASK);
 }
 
-static void learn_word(struct static_inst *s, uint32_t word)
+void codec_put_insts(struct codec *c, const struct rec_inst *insts, size_t count)
 {
-	struct inst in = isa_decode(word);
-	struct inst_operands o = isa_operands(&in);
-	s->word = word;
-	s->len = in.len;
-	s->dst = o.dst & 63;
-	for (int i = 0; i < 3; i++)
-		s->src[i] = o.src[i] & 63;
-	s->taken_target = s->pc + (uint64_t)(int64_t)in.imm;
-}
-
-static inline uint64_t absolute(uint64_t fetch, uint32_t stamp)
-{
-	return fetch + stamp;
-}
-
-static inline uint16_t clip16(uint64_t x)
-{
-	return x < UINT16_MAX ? (uint16_t)x : UINT16_MAX;
-}
-
-static inline unsigned psv_context(const struct rec_inst *r)
-{
-	return (r->dlevel & 7u) | (r->ilevel > LEVEL_L1) << 3 | !!(r->flags & RI_MISPREDICT) << 4 |
-	       !!(r->flags & RI_FLUSHES) << 5 | !!(r->flags & RI_LOAD) << 6 |
-	       !!(r->flags & RI_STORE) << 7;
-}
-
-static inline uint64_t predict_producer(const struct codec *c, const struct static_inst *s, int i,
-					uint64_t po, uint64_t dispatch)
-{
-	uint64_t w = s->src[i] ? c->inst.writer[s->src[i]] : 0;
-	const struct flight *f = &c->flights[w & (FLIGHT_SLOTS - 1)];
-	return w && f->po == w && f->commit > dispatch ? po - w : 0;
-}
-
-/* When the result of the producer of source i could be used; 0: unknown. */
-static inline uint64_t available(const struct codec *c, const struct rec_inst *r, int i)
-{
-	const struct flight *f = &c->flights[(r->po - r->prod[i]) & (FLIGHT_SLOTS - 1)];
-	return r->prod[i] && f->po == r->po - r->prod[i] ? f->available : 0;
-}
-
-/* A plain store is ready when its address is; its data, the second source, may come later. */
-static inline bool is_split(const struct rec_inst *r)
-{
-	return (r->flags & (RI_STORE | RI_LOAD)) == RI_STORE;
-}
-
-static inline uint64_t predict_ready(const struct codec *c, const struct rec_inst *r,
-				     uint64_t dispatch)
-{
-	uint64_t ready = dispatch + 1;
-	for (int i = 0; i < 3; i++)
-		if (i != 1 || !is_split(r))
-			ready = max_u64(ready, available(c, r, i));
-	return ready;
-}
-
-static inline __attribute__((always_inline)) void code_inst(struct codec *c, struct rec_inst *r,
-							    const bool committed,
-							    const bool first_squashed,
-							    const bool encoding)
-{
-	struct inst_coder *k = &c->inst;
-	const unsigned first = COLUMN_INST;
-	const struct mini *prev = committed || first_squashed ? &k->last : &k->last_squashed;
-	const unsigned wrong = (unsigned)(hash_u64(k->last.pc) & 255);
-	uint32_t mask = 0;
-
-	if (!encoding)
-		for (int i = 0; i < 4; i++)
-			mask |= (uint32_t)column_get_byte(c, &c->column[COLUMN_INST_MASK + i])
-				<< 8 * i;
-
-	DIFF(I_PC, r->pc,
-	     committed	      ? k->last_target
-	     : first_squashed ? k->wrong_pc[wrong]
-			      : k->squashed_target);
-	struct static_inst *s = static_at(c, r->pc);
-	BITS(I_WORD, r->word, s->word);
-	if (r->word != s->word || !s->len)
-		learn_word(s, r->word);
-
-	DIFF(I_PO, r->po, prev->po + 1);
-	uint64_t seq = prev->seq + 1;
-	if (committed && k->flush[r->po % FLUSH_SLOTS].po == r->po &&
-	    k->flush[r->po % FLUSH_SLOTS].seq > seq)
-		seq = k->flush[r->po % FLUSH_SLOTS].seq;
-	DIFF(I_SEQ, r->seq, seq);
-	DIFF(I_TID, r->tid, k->tid);
-
-	uint64_t fetch = prev->fetch + (uint64_t)(int64_t)s->fetch_delta;
-	bool redirected = committed && (k->last.flags & (RI_MISPREDICT | RI_FLUSHES));
-	unsigned how = k->last.flags & RI_MISPREDICT ? 0 : 1;
-	uint64_t redirect = how ? k->last.leave : k->last.complete;
-	if (redirected)
-		fetch = redirect + k->redirect[how];
-	DIFF(I_FETCH, r->fetch, fetch);
-
-	uint32_t flags = (s->flags & ~(uint32_t)(RI_COMMITTED | RI_FETCH_HEAD)) |
-			 (committed ? RI_COMMITTED : 0) |
-			 (r->fetch != prev->fetch ? RI_FETCH_HEAD : 0);
-	uint8_t *counter = &k->taken[((r->pc >> 1) ^ k->history) & (TAKEN_SLOTS - 1)];
-	if (s->flags & RI_BRANCH)
-		flags = (flags & ~(uint32_t)RI_TAKEN) | (*counter >= 2 ? RI_TAKEN : 0);
-	BITS(I_FLAGS, r->flags, flags);
-
-	uint32_t reach = 0;
-	if (encoding)
-		reach = (r->decode == STAMP_NONE ? REACH_DECODE : 0) |
-			(r->dispatch == STAMP_NONE ? REACH_DISPATCH : 0) |
-			(r->ready == STAMP_NONE ? REACH_READY : 0) |
-			(r->issue == STAMP_NONE ? REACH_ISSUE : 0) |
-			(r->complete == STAMP_NONE ? REACH_COMPLETE : 0);
-	BITS(I_REACH, reach, committed ? 0 : k->reach);
-
-	uint64_t dispatch = NEVER, decode = NEVER, ready = NEVER, issue = NEVER, complete = NEVER;
-	const uint64_t earliest = r->fetch + c->meta.frontend_depth;
-	if (!(reach & REACH_DISPATCH)) {
-		uint64_t at =
-		    committed ? k->dispatch_cycle + (k->dispatch_count >= c->meta.dispatch_width)
-		    : first_squashed ? 0
-				     : prev->dispatch;
-		dispatch = absolute(r->fetch, r->dispatch);
-		DIFF(I_DISPATCH, dispatch, at != NEVER && at > earliest ? at : earliest);
-	}
-	if (!(reach & REACH_DECODE)) {
-		decode = absolute(r->fetch, r->decode);
-		DIFF(I_DECODE, decode,
-		     dispatch != NEVER ? dispatch - k->decode_depth : r->fetch + k->fetch_decode);
-	}
-	if (!encoding) {
-		r->dispatch = dispatch == NEVER ? STAMP_NONE : (uint32_t)(dispatch - r->fetch);
-		r->decode = decode == NEVER ? STAMP_NONE : (uint32_t)(decode - r->fetch);
-	}
-
-	uint64_t prod[3];
-	for (int i = 0; i < 3; i++) {
-		unsigned reg = s->src[i];
-		if (dispatch == NEVER)
-			prod[i] = 0;
-		else if (committed)
-			prod[i] = predict_producer(c, s, i, r->po, dispatch);
-		else
-			prod[i] = reg && k->spec_run[reg] == k->run ? r->po - k->spec_writer[reg]
-								    : s->prod[i];
-	}
-	DIFF(I_PROD0, r->prod[0], prod[0]);
-	DIFF(I_PROD1, r->prod[1], prod[1]);
-	DIFF(I_PROD2, r->prod[2], prod[2]);
-	DIFF(I_PROD_MEM, r->prod_mem, dispatch == NEVER ? 0 : s->prod_mem);
-	DIFF(I_PROD_LINE, r->prod_line, 0);
-
-	if (!(reach & REACH_READY)) {
-		ready = absolute(r->fetch, r->ready);
-		DIFF(I_READY, ready, predict_ready(c, r, dispatch == NEVER ? r->fetch : dispatch));
-	}
-	if (!(reach & REACH_ISSUE)) {
-		issue = absolute(r->fetch, r->issue);
-		DIFF(I_ISSUE, issue, ready == NEVER ? r->fetch : ready);
-	}
-	DIFF(I_DLEVEL, r->dlevel, issue == NEVER ? 0 : s->dlevel);
-	DIFF(I_ILEVEL, r->ilevel, k->ilevel[!!(r->flags & RI_FETCH_HEAD)]);
-	DIFF(I_LAT_EXEC, r->lat_exec, reach & REACH_COMPLETE ? 0 : s->lat_exec);
-	DIFF(I_LAT_DMISS, r->lat_dmiss, r->dlevel <= LEVEL_L1 ? 0 : k->lat_dmiss[r->dlevel & 7]);
-	if (!(reach & REACH_COMPLETE)) {
-		uint64_t done = (issue == NEVER ? r->fetch : issue) + r->lat_exec +
-				(r->flags & RI_LOAD ? r->lat_dmiss : 0);
-		complete = absolute(r->fetch, r->complete);
-		DIFF(I_COMPLETE, complete, is_split(r) ? max_u64(done, available(c, r, 1)) : done);
-	}
-	uint64_t leave = absolute(r->fetch, r->commit);
-	if (committed) {
-		uint64_t at = k->commit_cycle + (k->commit_count >= c->meta.commit_width);
-		DIFF(I_COMMIT, leave, complete != NEVER && complete > at ? complete : at);
-	} else {
-		DIFF(I_COMMIT, leave, first_squashed ? k->commit_cycle : prev->leave);
-	}
-	if (!encoding) {
-		r->ready = ready == NEVER ? STAMP_NONE : (uint32_t)(ready - r->fetch);
-		r->issue = issue == NEVER ? STAMP_NONE : (uint32_t)(issue - r->fetch);
-		r->complete = complete == NEVER ? STAMP_NONE : (uint32_t)(complete - r->fetch);
-		r->commit = (uint32_t)(leave - r->fetch);
-	}
-
-	uint32_t *psv = &k->psv[psv_context(r)];
-	BITS(I_PSV, r->psv, *psv);
-	DIFF(I_ADDR, r->addr, s->addr + (uint64_t)s->stride);
-
-	uint64_t after = r->pc + s->len, target = after;
-	if (r->flags & RI_RETURN)
-		target = k->ras[k->ras_top % RAS_SLOTS];
-	else if (r->flags & RI_BRANCH)
-		target = r->flags & RI_TAKEN ? s->taken_target : after;
-	else if (r->flags & (RI_JUMP | RI_CALL))
-		target = s->taken_target;
-	DIFF(I_TARGET, r->target, target);
-
-	uint32_t fixed = (uint32_t)r->size << 8 | r->cls;
-	DIFF(I_STATIC, fixed, (uint32_t)s->size << 8 | s->cls);
-	DIFF(I_LAT_ICACHE, r->lat_icache, r->ilevel <= LEVEL_L1 ? 0 : k->lat_icache[r->ilevel & 7]);
-	DIFF(I_LAT_ITLB, r->lat_itlb, 0);
-	DIFF(I_LAT_FU, r->lat_fu,
-	     issue != NEVER && ready != NEVER && issue > ready ? clip16(issue - ready) : 0);
-	uint32_t data = (uint32_t)r->lat_dtlb | (uint32_t)r->lat_bus << 16;
-	BITS(I_LAT_DATA, data, r->dlevel <= LEVEL_L1 ? 0 : k->lat_data[r->dlevel & 7]);
-	DIFF(I_DISPATCH_STALL, r->dispatch_stall, dispatch == earliest ? 0 : k->stall);
-
-	if (encoding) {
-		for (int i = 0; i < 4; i++)
-			column_byte(&c->column[COLUMN_INST_MASK + i], (uint8_t)(mask >> 8 * i));
-	} else {
-		r->size = (uint16_t)(fixed >> 8);
-		r->cls = (uint8_t)fixed;
-		r->lat_dtlb = (uint16_t)data;
-		r->lat_bus = (uint16_t)(data >> 16);
-	}
-
-	/* learn */
-	*psv = r->psv;
-	s->size = r->size;
-	s->cls = r->cls;
-	s->flags = r->flags & ~(uint32_t)FLAGS_ONCE;
-	if (issue != NEVER)
-		s->dlevel = r->dlevel;
-	if (complete != NEVER)
-		s->lat_exec = r->lat_exec;
-	if (r->dlevel > LEVEL_L1) {
-		k->lat_dmiss[r->dlevel & 7] = r->lat_dmiss;
-		k->lat_data[r->dlevel & 7] = data;
-	}
-	if (r->ilevel > LEVEL_L1)
-		k->lat_icache[r->ilevel & 7] = r->lat_icache;
-	else
-		k->ilevel[!!(r->flags & RI_FETCH_HEAD)] = r->ilevel;
-	if (r->addr != s->addr + (uint64_t)s->stride)
-		s->stride = s->addr ? (int64_t)(r->addr - s->addr) : 0;
-	s->addr = r->addr;
-	if (r->flags & (RI_TAKEN | RI_JUMP | RI_CALL))
-		s->taken_target = r->target;
-	if (dispatch != NEVER && decode != NEVER)
-		k->decode_depth = dispatch - decode;
-	else if (decode != NEVER)
-		k->fetch_decode = decode - r->fetch;
-	if (dispatch != NEVER)
-		s->prod_mem = r->prod_mem;
-	if (dispatch != earliest)
-		k->stall = r->dispatch_stall;
-	k->tid = r->tid;
-
-	struct mini *m = &c->minis[c->ninsts++];
-	*m = (struct mini){ .seq = r->seq,
-			    .po = r->po,
-			    .pc = r->pc,
-			    .fetch = r->fetch,
-			    .dispatch = dispatch,
-			    .issue = issue,
-			    .complete = complete,
-			    .leave = leave,
-			    .flags = r->flags,
-			    .dlevel = r->dlevel };
-	if (!committed) {
-		for (int i = 0; i < 3; i++)
-			s->prod[i] = r->prod[i];
-		if (s->dst) {
-			k->spec_writer[s->dst] = r->po;
-			k->spec_run[s->dst] = k->run;
-		}
-		if (first_squashed)
-			k->wrong_pc[wrong] = r->pc;
-		else
-			s->fetch_delta = (int32_t)(r->fetch - prev->fetch);
-		k->reach = reach;
-		k->squashed_target = r->target;
-		k->last_squashed = *m;
-		return;
-	}
-	if (redirected)
-		k->redirect[how] = r->fetch - redirect;
-	else
-		s->fetch_delta = (int32_t)(r->fetch - prev->fetch);
-	inst_coder_learn(k, r->flags, counter, after);
-	if (s->dst)
-		k->writer[s->dst] = r->po;
-	c->flights[r->po & (FLIGHT_SLOTS - 1)] =
-	    (struct flight){ .po = r->po,
-			     .available = r->flags & (RI_LOAD | RI_STORE)
-					      ? complete
-					      : complete + c->meta.wakeup_latency,
-			     .commit = leave };
-	k->dispatch_count = dispatch == k->dispatch_cycle ? k->dispatch_count + 1 : 1;
-	k->dispatch_cycle = dispatch;
-	k->commit_count = leave == k->commit_cycle ? k->commit_count + 1 : 1;
-	k->commit_cycle = leave;
-	k->last_target = r->target;
-	k->last = *m;
-}
-
-/* A run of squashed instructions, oldest first, has been coded: fetch went on after the youngest.
- */
-static void end_of_run(struct codec *c, uint64_t oldest_po)
-{
-	c->inst.flush[oldest_po % FLUSH_SLOTS].po = oldest_po;
-	c->inst.flush[oldest_po % FLUSH_SLOTS].seq = c->inst.last_squashed.seq + 1;
-	c->inst.run++;
-}
-
-void codec_inst_encode(struct codec *c, const struct rec_inst *insts, size_t count)
-{
+	struct walk w;
 	size_t i = 0;
+	begin_walk(&w, c, false);
 	while (i < count) {
 		size_t from = i;
-		while (i < count && insts[i].flags & RI_COMMITTED) {
-			code_inst(c, (struct rec_inst *)&insts[i], true, false, true);
-			i++;
-		}
+		for (; i < count && insts[i].flags & RI_COMMITTED; i++)
+			encode_inst(&w, &insts[i], true, false);
 		column_put(&c->column[COLUMN_RUNS], i - from);
 		from = i;
 		while (i < count && !(insts[i].flags & RI_COMMITTED) &&
@@ -364,29 +480,55 @@ void codec_inst_encode(struct codec *c, const struct rec_inst *insts, size_t cou
 			i++;
 		column_put(&c->column[COLUMN_RUNS], i - from);
 		for (size_t k = i; k-- > from;)
-			code_inst(c, (struct rec_inst *)&insts[k], false, k == i - 1, true);
+			encode_inst(&w, &insts[k], false, k == i - 1);
 		if (i > from)
-			end_of_run(c, insts[i - 1].po);
+			end_of_run(&w, insts[i - 1].po);
 	}
+	c->inst.recent = w.now;
 }
 
 bool codec_inst_decode(struct codec *c, struct rec_inst *insts, size_t count)
 {
+	struct walk w;
+	struct mask_columns masks;
 	size_t i = 0;
+	begin_walk(&w, c, false);
+	if (!masks_get(c, COLUMN_INST_MASK, count, &masks))
+		return false;
 	while (i < count && !c->bad) {
 		uint64_t committed = column_get(c, &c->column[COLUMN_RUNS]);
 		if (committed > count - i)
 			return false;
 		for (size_t end = i + committed; i < end && !c->bad; i++)
-			code_inst(c, &insts[i], true, false, false);
+			decode_inst(&w, &insts[i], mask_at(&masks, i), true, false);
 		uint64_t squashed = column_get(c, &c->column[COLUMN_RUNS]);
 		if (squashed > count - i)
 			return false;
 		for (size_t k = squashed; k-- > 0 && !c->bad;)
-			code_inst(c, &insts[i + k], false, k == squashed - 1, false);
+			decode_inst(&w, &insts[i + k], mask_at(&masks, i + squashed - 1 - k), false,
+				    k == squashed - 1);
 		i += squashed;
 		if (squashed && !c->bad)
-			end_of_run(c, insts[i - 1].po);
+			end_of_run(&w, insts[i - 1].po);
 	}
 	return !c->bad;
+}
+
+/* Brief records */
+
+void codec_put_brief(struct codec *c, const struct rec_inst *const *insts, size_t count)
+{
+	struct walk w;
+	if (!count)
+		return;
+	begin_walk(&w, c, true);
+	for (size_t i = 0; i < count; i++) {
+		if (i + AHEAD < count)
+			__builtin_prefetch(&c->statics[static_slot(insts[i + AHEAD]->pc)], 1);
+		encode_inst(&w, insts[i], true, false);
+	}
+	column_put(&c->column[COLUMN_RUNS], count);
+	column_put(&c->column[COLUMN_RUNS], 0);
+	c->inst.recent = w.now;
+	c->ninsts += count;
 }

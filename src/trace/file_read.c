@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "trace/file_format.h"
+#include "util/array.h"
 
 struct trace_reader {
-	int fd; /* + 1; 0: memory */
-	const uint8_t *memory;
+	const uint8_t *memory; /* NULL: it is read from fd */
+	int fd;
+	bool is_open; /* fd is */
 	uint64_t size;
 	char *name;
 	bool salvage;
@@ -36,12 +38,12 @@ static bool read_at(struct trace_reader *r, uint64_t offset, uint8_t *out, size_
 {
 	if (offset > r->size || size > r->size - offset)
 		return false;
-	if (!r->fd) {
+	if (r->memory) {
 		memcpy(out, r->memory + offset, size);
 		return true;
 	}
 	while (size) {
-		ssize_t n = pread(r->fd - 1, out, size, (off_t)offset);
+		ssize_t n = pread(r->fd, out, size, (off_t)offset);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -117,15 +119,7 @@ static bool open_index(struct trace_reader *r, struct err *e)
 	r->nblocks = (size_t)(h.payload_bytes - 8) / INDEX_ENTRY_BYTES;
 	r->blocks = x_calloc(r->nblocks + 1, sizeof(*r->blocks));
 	for (size_t i = 0; i < r->nblocks; i++) {
-		const uint8_t *p = r->buffer + 8 + i * INDEX_ENTRY_BYTES;
-		r->blocks[i] = (struct trace_block){ .offset = get_u64(p),
-						     .first_cycle = get_u64(p + 8),
-						     .end_cycle = get_u64(p + 16),
-						     .first_po = get_u64(p + 24),
-						     .end_po = get_u64(p + 32),
-						     .ninsts = get_u32(p + 40),
-						     .ncycles = get_u32(p + 44),
-						     .payload_bytes = get_u64(p + 48) };
+		r->blocks[i] = index_entry_get(r->buffer + 8 + i * INDEX_ENTRY_BYTES);
 		const struct trace_block *b = &r->blocks[i], *before = i ? b - 1 : NULL;
 		if (b->end_cycle < b->first_cycle || b->end_po < b->first_po ||
 		    (before && (b->offset <= before->offset ||
@@ -214,16 +208,7 @@ static bool add_block(struct trace_reader *r, uint64_t offset, const struct bloc
 		return false;
 	if (!decode(r, h) || absurd(&r->records, h))
 		return false;
-	if (!(r->nblocks & (r->nblocks + 1)))
-		r->blocks = x_realloc(r->blocks, 2 * (r->nblocks + 1) * sizeof(*r->blocks));
-	r->blocks[r->nblocks++] = (struct trace_block){ .offset = offset,
-							.first_cycle = h->first_cycle,
-							.end_cycle = h->end_cycle,
-							.first_po = h->first_po,
-							.end_po = h->end_po,
-							.ninsts = h->ninsts,
-							.ncycles = h->ncycles,
-							.payload_bytes = h->payload_bytes };
+	*ARRAY_ADD(r->blocks, r->nblocks) = block_entry(offset, h);
 	return true;
 }
 
@@ -315,7 +300,8 @@ struct trace_reader *trace_reader_open(const char *path, bool salvage, struct er
 		return NULL;
 	}
 	struct trace_reader *r = x_calloc(1, sizeof(*r));
-	r->fd = fd + 1;
+	r->fd = fd;
+	r->is_open = true;
 	r->size = (uint64_t)st.st_size;
 	r->name = x_strdup(path);
 	r->salvage = salvage;
@@ -337,8 +323,8 @@ void trace_reader_close(struct trace_reader *r)
 {
 	if (!r)
 		return;
-	if (r->fd)
-		close(r->fd - 1);
+	if (r->is_open)
+		close(r->fd);
 	if (r->has_info)
 		info_free(&r->info);
 	codec_free(r->codec);
@@ -370,29 +356,14 @@ const struct trace_block *trace_reader_block(const struct trace_reader *r, size_
 	return &r->blocks[index];
 }
 
-static size_t find(const struct trace_reader *r, uint64_t key, size_t end_offset)
-{
-	size_t lo = 0, hi = r->nblocks;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		uint64_t end;
-		memcpy(&end, (const char *)&r->blocks[mid] + end_offset, sizeof(end));
-		if (end <= key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 size_t trace_reader_find_cycle(const struct trace_reader *r, uint64_t cycle)
 {
-	return find(r, cycle, offsetof(struct trace_block, end_cycle));
+	return ARRAY_SEARCH(r->nblocks, i, r->blocks[i].end_cycle <= cycle);
 }
 
 size_t trace_reader_find_inst(const struct trace_reader *r, uint64_t po)
 {
-	return find(r, po, offsetof(struct trace_block, end_po));
+	return ARRAY_SEARCH(r->nblocks, i, r->blocks[i].end_po <= po);
 }
 
 bool trace_reader_read(struct trace_reader *r, size_t index, struct trace_records *out,

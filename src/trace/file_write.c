@@ -97,16 +97,11 @@ static bool flush_records(struct trace_writer *w, struct err *e)
 		return true;
 	begin_payload(w);
 	codec_finish(w->codec, &w->out);
-	put_u64(entry, w->offset);
+	const uint64_t offset = w->offset;
 	if (!write_block(w, h, e))
 		return false;
-	put_u64(entry + 8, h->first_cycle);
-	put_u64(entry + 16, h->end_cycle);
-	put_u64(entry + 24, h->first_po);
-	put_u64(entry + 32, h->end_po);
-	put_u32(entry + 40, h->ninsts);
-	put_u32(entry + 44, h->ncycles);
-	put_u64(entry + 48, h->payload_bytes);
+	const struct trace_block block = block_entry(offset, h);
+	index_entry_put(entry, &block);
 	bytes_put(&w->index, entry, sizeof(entry));
 	begin_records(w);
 	return true;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/number.h"
 
 /* A number, with units where `units` allows them; what follows it, from a '#' on, is left. */
@@ -128,14 +129,10 @@ static bool can_repeat(const struct region *r)
  * index. */
 static size_t split_at(struct rec_cycle *cycles, size_t *n, size_t from, uint64_t when)
 {
-	size_t lo = from, hi = *n;
-	while (lo < hi) { /* first record that ends after when */
-		size_t mid = lo + (hi - lo) / 2;
-		if (cycles[mid].cycle + cycles[mid].repeat <= when)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	/* The first record that ends after `when`. */
+	const size_t lo =
+	    from +
+	    ARRAY_SEARCH(*n - from, i, cycles[from + i].cycle + cycles[from + i].repeat <= when);
 	if (lo == *n || cycles[lo].cycle >= when)
 		return lo;
 	memmove(&cycles[lo + 1], &cycles[lo], (*n - lo) * sizeof(*cycles));

@@ -71,3 +71,17 @@ uint64_t number_argument(const char *what, const char *text, uint64_t min, uint6
 		die("%s", e.text);
 	return n;
 }
+
+char *number_commas(uint64_t n, char buf[NUMBER_COMMAS_BYTES])
+{
+	char digits[NUMBER_COMMAS_BYTES], *to = buf;
+	int left = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+
+	for (const char *from = digits; left; left--) {
+		*to++ = *from++;
+		if (left > 1 && left % 3 == 1)
+			*to++ = ',';
+	}
+	*to = '\0';
+	return buf;
+}

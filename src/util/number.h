@@ -34,4 +34,8 @@ bool number_check(const char *what, const char *text, const struct number_range 
 /* A word of a tool's command line; the tool ends with a line if it is no number in that range. */
 uint64_t number_argument(const char *what, const char *text, uint64_t min, uint64_t max);
 
+/* Writes n with a comma between groups of three digits ("1,234,567"); returns buf. */
+#define NUMBER_COMMAS_BYTES 27 /* 20 digits, six commas and the end */
+char *number_commas(uint64_t n, char buf[NUMBER_COMMAS_BYTES]);
+
 #endif

@@ -105,6 +105,13 @@ const char *path_below(const char *path, const char *folder)
 	return path + n + (path[n] == '/');
 }
 
+const char *path_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 static uint64_t rotl(uint64_t x, int k)
 {
 	return (x << k) | (x >> (64 - k));

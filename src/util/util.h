@@ -39,6 +39,9 @@ char *x_asprintf(const char *fmt, ...) PRINTF(1, 2);
 
 /* What follows the folder in a path: "" for the folder itself, NULL if it does not lie there. */
 const char *path_below(const char *path, const char *folder);
+/* What follows the last slash, or the whole path if nothing does. NULL stays NULL. */
+const char *path_name(const char *path);
+
 /* A small, fast, seedable generator (xoshiro256**), the same on every host. */
 struct rng {
 	uint64_t s[4];
@@ -56,6 +59,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
+/* The largest 16-bit number stands for all above it. */
 static inline uint16_t clip_u16(uint64_t x)
 {
 	return x < UINT16_MAX ? (uint16_t)x : UINT16_MAX;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "util/number.h"
 #include "util/util.h"
 
 static void test_011_err_set_formats_and_returns_false(void **state)
@@ -125,6 +126,45 @@ static void test_020_a_path_lies_below_a_folder_or_does_not(void **state)
 	assert_null(path_below("/a", "/a/b"));
 }
 
+static void test_1065_the_name_in_a_path_is_what_follows_its_last_slash(void **state)
+{
+	assert_string_equal(path_name("/a/b"), "b");
+	assert_string_equal(path_name("a/b.ini"), "b.ini");
+	assert_string_equal(path_name("b"), "b");
+	assert_string_equal(path_name(""), "");
+	assert_string_equal(path_name("/a/"), "/a/"); /* rather than nothing */
+	assert_null(path_name(NULL));
+}
+
+static void test_1066_large_numbers_have_a_comma_between_groups_of_three_digits(void **state)
+{
+	static const struct {
+		uint64_t n;
+		const char *text;
+	} rows[] = {
+		{ 0, "0" },
+		{ 999, "999" },
+		{ 1000, "1,000" },
+		{ 12345, "12,345" },
+		{ 123456, "123,456" },
+		{ 1234567, "1,234,567" },
+		{ UINT64_MAX, "18,446,744,073,709,551,615" },
+	};
+	char buf[NUMBER_COMMAS_BYTES];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_string_equal(number_commas(rows[i].n, buf), rows[i].text);
+}
+
+static void test_1067_a_number_above_16_bits_is_the_largest_of_16(void **state)
+{
+	assert_int_equal(clip_u16(0), 0);
+	assert_int_equal(clip_u16(65534), 65534);
+	assert_int_equal(clip_u16(65535), 65535);
+	assert_int_equal(clip_u16(65536), 65535);
+	assert_int_equal(clip_u16(UINT64_MAX), 65535);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +178,10 @@ int main(void)
 		cmocka_unit_test(test_017_allocation_of_nothing_is_not_null),
 		cmocka_unit_test(test_018_hash_u64_spreads_neighbours),
 		cmocka_unit_test(test_020_a_path_lies_below_a_folder_or_does_not),
+		cmocka_unit_test(test_1065_the_name_in_a_path_is_what_follows_its_last_slash),
+		cmocka_unit_test(
+		    test_1066_large_numbers_have_a_comma_between_groups_of_three_digits),
+		cmocka_unit_test(test_1067_a_number_above_16_bits_is_the_largest_of_16),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
