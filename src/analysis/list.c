@@ -22,6 +22,7 @@ const struct analysis *const analysis_list[] = {
 	&folded_analysis,
 	&csv_analysis,
 	&trace_analysis,
+	&trace_misses_analysis,
 	&trace_committed_analysis,
 	&null_analysis,
 	NULL,

@@ -82,8 +82,9 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 {
 	const char *list = o->analyze ? o->analyze : absent & WANT_CYCLES ? "none" : "profile";
 	bool ok = true, committed = o->trace_records && !strcmp(o->trace_records, "committed");
-	if (o->trace_records && !committed && strcmp(o->trace_records, "all"))
-		return err_set(e, "--trace-records: '%s' is neither all nor committed",
+	const bool misses = o->trace_records && !strcmp(o->trace_records, "misses");
+	if (o->trace_records && !committed && !misses && strcmp(o->trace_records, "all"))
+		return err_set(e, "--trace-records: '%s' is none of all, misses, committed",
 			       o->trace_records);
 	if (o->trace_records && !o->trace)
 		return err_set(e, "--trace-records says what goes into a trace; name it with "
@@ -108,7 +109,7 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 	}
 	if (ok && o->trace)
 		/* All that the source has goes into the file, what is absent stays so. */
-		ok = choose(s, committed ? "committed" : "trace", 1, 0, e);
+		ok = choose(s, committed ? "committed" : misses ? "misses" : "trace", 1, 0, e);
 	return ok;
 }
 

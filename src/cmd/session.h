@@ -30,7 +30,7 @@ struct session_options {
 	bool random;
 	struct cmd_strings params;
 	const char *trace;
-	const char *trace_records; /* NULL: all; "committed" */
+	const char *trace_records; /* NULL: all; "misses", "committed" */
 };
 
 #define SESSION_PERIOD_MAX 1000000000000000ull /* of cycles, and of samples a second */
@@ -116,9 +116,10 @@ bool session_check_param(const char *text, struct err *e);
 		  "Writes all records to FILE, for 'culprit replay' and 'culprit pipeline'." },    \
 	{                                                                                          \
 		.name = "trace-records", .type = CMD_TEXT,                                         \
-		SESSION_ROW(values, session, trace_records), .arg = "all|committed",               \
-		.help = "What --trace writes: all records, or committed instructions alone, for "  \
-			"less time and space; csv and folded can be made from those."              \
+		SESSION_ROW(values, session, trace_records), .arg = "all|misses|committed",        \
+		.help = "What --trace writes: all records, those and one per cache miss, or "      \
+			"committed instructions alone, for less time and space; csv and folded "   \
+			"can be made from those."                                                  \
 	}
 
 /* What is known before the run. Everything stays the caller's and is copied where needed. */

@@ -33,6 +33,8 @@
 #include "trace/bus.h"
 
 #include "trace/gate.h"
+#include "trace/spans.h"
+#include "util/array.h"
 
 #define WORKER_STACK_BYTES (8u << 20)
 
@@ -56,8 +58,10 @@ struct buffer {
 	uint64_t index; /* 0, 1, …: its place in the ring, and for shards */
 	struct rec_cycle *cycles;
 	struct rec_inst *insts;
+	struct rec_miss *misses;
+	struct rec_twin *twins;
 	struct trigger_slice *slices;
-	size_t nslices;
+	size_t nslices, nmisses, ntwins, twins_capacity;
 };
 
 struct instance {
@@ -83,6 +87,7 @@ struct bus {
 	struct trace_meta meta;
 	struct analysis_options options;
 	struct trigger_cutter cutter;
+	struct spans spans; /* where there are regions, and misses or a twin are wanted */
 
 	struct instance **instances;
 	size_t ninstances;
@@ -126,6 +131,13 @@ static void run_instance(struct bus *b, struct instance *in, const struct buffer
 	struct err e = { "" };
 	if (in->shards > 1 && buf->index % in->shards != in->shard)
 		return;
+	if ((a->misses && b->emit.wants & WANT_MISSES &&
+	     !a->misses(in->state, buf->misses, buf->nmisses, &e)) ||
+	    (a->twins && b->emit.wants & WANT_TWIN &&
+	     !a->twins(in->state, buf->twins, buf->ntwins, &e))) {
+		fail(b, a->name, &e);
+		return;
+	}
 	for (size_t i = 0; i < buf->nslices; i++) {
 		const struct trigger_slice *s = &buf->slices[i];
 		bool ok = true;
@@ -299,7 +311,22 @@ static void install(struct bus *b, struct buffer *buf)
 	b->current = buf;
 	b->emit.cycles = buf->cycles;
 	b->emit.insts = buf->insts;
-	b->emit.ncycles = b->emit.ninsts = 0;
+	b->emit.misses = buf->misses;
+	b->emit.twins = buf->twins;
+	b->emit.ncycles = b->emit.ninsts = b->emit.nmisses = b->emit.ntwins = 0;
+}
+
+/* Misses and stamps of a twin that concern what lies in regions. */
+static void cut_more(struct bus *b, struct buffer *buf, size_t ncycles)
+{
+	buf->nmisses = b->emit.nmisses;
+	buf->ntwins = b->emit.ntwins;
+	if (!b->cutter.count || !(b->emit.wants & (WANT_MISSES | WANT_TWIN)))
+		return;
+	spans_add(&b->spans, buf->cycles, ncycles, buf->insts, b->emit.ninsts, buf->slices,
+		  buf->nslices);
+	buf->nmisses = spans_misses(&b->spans, buf->misses, buf->nmisses);
+	buf->ntwins = spans_twins(&b->spans, &buf->twins, &buf->twins_capacity, buf->ntwins);
 }
 
 static void count(struct bus *b, const struct buffer *buf)
@@ -324,7 +351,8 @@ static void deliver(struct bus *b)
 	size_t ncycles = b->emit.ncycles;
 	buf->nslices = trigger_cut(&b->cutter, buf->cycles, &ncycles, buf->insts, b->emit.ninsts,
 				   buf->slices, b->max_slices);
-	if (!buf->nslices) {
+	cut_more(b, buf, ncycles);
+	if (!buf->nslices && !buf->nmisses && !buf->ntwins) {
 		install(b, buf);
 		return;
 	}
@@ -427,8 +455,11 @@ static void make_buffers(struct bus *b)
 	size_t ncycles = ninsts + 2 * REGION_MAX;
 	/* What is only counted takes no room, and nobody need be woken for it often. */
 	const bool empty = b->emit.wants & WANT_EMPTY;
-	size_t each =
-	    (empty ? 0 : ninsts * sizeof(struct rec_inst)) + ncycles * sizeof(struct rec_cycle);
+	const size_t nmisses = b->emit.wants & WANT_MISSES ? ninsts + EMIT_MISSES : 0;
+	const size_t ntwins = b->emit.wants & WANT_TWIN ? ninsts : 0;
+	size_t each = (empty ? 0 : ninsts * sizeof(struct rec_inst)) +
+		      ncycles * sizeof(struct rec_cycle) + nmisses * sizeof(struct rec_miss) +
+		      ntwins * sizeof(struct rec_twin);
 	size_t n = b->nworkers ? b->config.memory_bytes / each : 1;
 	if (b->nworkers && n < 2)
 		n = 2;
@@ -441,12 +472,16 @@ static void make_buffers(struct bus *b)
 		struct buffer *buf = &b->buffers[i];
 		buf->cycles = x_aligned(ncycles * sizeof(*buf->cycles));
 		buf->insts = x_aligned((empty ? 1 : ninsts) * sizeof(*buf->insts));
+		buf->misses = nmisses ? x_aligned(nmisses * sizeof(*buf->misses)) : NULL;
+		ARRAY_ROOM(buf->twins, buf->twins_capacity, ntwins);
 		buf->slices = x_malloc(b->max_slices * sizeof(*buf->slices));
 		buf->next = b->free_list;
 		b->free_list = buf;
 	}
 	b->emit.max_cycles = ninsts;
 	b->emit.max_insts = empty ? max_u64(ninsts, BATCH_EMPTY) : ninsts;
+	b->emit.max_misses = nmisses ? ninsts : 0;
+	b->emit.max_twins = ntwins;
 	b->emit.full = bus_full;
 	struct buffer *first = b->free_list;
 	b->free_list = first->next;
@@ -516,7 +551,7 @@ bool bus_stop(struct bus *b, struct err *e)
 {
 	if (!b->stopped) {
 		b->stopped = true;
-		if (b->emit.ncycles || b->emit.ninsts)
+		if (b->emit.ncycles || b->emit.ninsts || b->emit.nmisses || b->emit.ntwins)
 			deliver(b);
 		join_workers(b);
 	}
@@ -556,6 +591,8 @@ void bus_free(struct bus *b)
 	for (size_t i = 0; i < b->nbuffers; i++) {
 		free(b->buffers[i].cycles);
 		free(b->buffers[i].insts);
+		free(b->buffers[i].misses);
+		free(b->buffers[i].twins);
 		free(b->buffers[i].slices);
 	}
 	gate_free(&b->pool_gate);
@@ -564,6 +601,7 @@ void bus_free(struct bus *b)
 	free(b->workers);
 	free(b->ring);
 	free(b->buffers);
+	spans_free(&b->spans);
 	free(b);
 }
 

@@ -65,6 +65,8 @@ static inline const char *trace_setting_find(const struct trace_info *info, cons
 
 /* Writes what it is given to the file named by the parameter trace=FILE. */
 extern const struct analysis trace_analysis;
+/* The same, and of misses. */
+extern const struct analysis trace_misses_analysis;
 /* … of committed instructions the first line of each record alone; the rest is absent. */
 extern const struct analysis trace_committed_analysis;
 

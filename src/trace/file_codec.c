@@ -5,11 +5,16 @@
  *
  *      varint base cycle
  *      per column: varint size, varint stored size, bytes      (equal sizes: not compressed)
+ *
+ * Where there are records of misses or of a twin their numbers follow, as two varints, and then their
+ * columns.
  */
 #include "trace/file_codec_int.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/array.h"
 
 /* The fastest of zstd's standard levels: columns of residuals are small already. */
 #define ZSTD_LEVEL     1
@@ -79,6 +84,18 @@ static const char *const column_names[COLUMN_COUNT] = {
 #define FIELD(id, ...) "cycle " #id,
 #define GAP(id)	       "cycle " #id,
 #include "trace/cycle_fields.def"
+	[COLUMN_MISS_MASK] = "miss mask 0",
+	"miss mask 1",
+	"miss mask 2",
+	"miss mask 3",
+#define FIELD(id, ...) "miss " #id,
+#include "trace/miss_fields.def"
+	[COLUMN_TWIN_MASK] = "twin mask 0",
+	"twin mask 1",
+	"twin mask 2",
+	"twin mask 3",
+#define FIELD(id, ...) "twin " #id,
+#include "trace/twin_fields.def"
 };
 
 /* Many at once, which the compiler turns into a few vector instructions each. */
@@ -130,6 +147,8 @@ void codec_free(struct codec *c)
 	ZSTD_freeDCtx(c->zd);
 	free(c->unpacked);
 	free(c->cycles);
+	free(c->misses);
+	free(c->twins);
 	free(c->minis);
 	free(c->statics);
 	free(c->notes);
@@ -176,7 +195,7 @@ void codec_begin(struct codec *c)
 		die("out of memory");
 	if (!c->cycles)
 		c->cycles = x_malloc(CODEC_CYCLES_MAX * sizeof(*c->cycles));
-	c->ninsts = c->ncycles = 0;
+	c->ninsts = c->ncycles = c->nmisses = c->ntwins = 0;
 	open_columns(c);
 	codec_inst_begin(c);
 }
@@ -186,6 +205,36 @@ void codec_put_cycles(struct codec *c, const struct rec_cycle *cycles, size_t co
 	if (count)
 		memcpy(c->cycles + c->ncycles, cycles, count * sizeof(*cycles));
 	c->ncycles += count;
+}
+
+void codec_put_misses(struct codec *c, const struct rec_miss *misses, size_t count)
+{
+	ARRAY_ROOM(c->misses, c->misses_capacity, c->nmisses + count);
+	if (count)
+		memcpy(c->misses + c->nmisses, misses, count * sizeof(*misses));
+	c->nmisses += count;
+}
+
+void codec_put_twins(struct codec *c, const struct rec_twin *twins, size_t count)
+{
+	ARRAY_ROOM(c->twins, c->twins_capacity, c->ntwins + count);
+	if (count)
+		memcpy(c->twins + c->ntwins, twins, count * sizeof(*twins));
+	c->ntwins += count;
+}
+
+size_t codec_misses(const struct codec *c, const struct rec_miss **misses)
+{
+	if (misses)
+		*misses = c->misses;
+	return c->nmisses;
+}
+
+size_t codec_twins(const struct codec *c, const struct rec_twin **twins)
+{
+	if (twins)
+		*twins = c->twins;
+	return c->ntwins;
 }
 
 size_t codec_insts(const struct codec *c)
@@ -224,9 +273,20 @@ void codec_finish(struct codec *c, struct bytes *out)
 {
 	uint64_t base = c->ncycles ? c->cycles[0].cycle : 0;
 	codec_inst_end(c);
+	const bool more = c->nmisses || c->ntwins;
+	if (c->ncycles || more)
+		codec_index(c);
 	codec_cycle_encode(c, base);
 	bytes_varint(out, base);
-	for (size_t i = 0; i < COLUMN_COUNT; i++)
+	for (size_t i = 0; i < COLUMN_ALWAYS; i++)
+		pack_column(c, i, out);
+	if (!more)
+		return;
+	codec_miss_encode(c);
+	codec_twin_encode(c);
+	bytes_varint(out, c->nmisses);
+	bytes_varint(out, c->ntwins);
+	for (size_t i = COLUMN_ALWAYS; i < COLUMN_COUNT; i++)
 		pack_column(c, i, out);
 }
 
@@ -253,23 +313,27 @@ struct packed {
 	size_t size, stored;
 };
 
-/* Finds the columns and unpacks them; no column can be larger than so many records make it. */
-static bool unpack_columns(struct codec *c, const uint8_t *at, const uint8_t *end, size_t records)
+/* Finds columns [first, end); no column can be larger than so many records make it. */
+static bool find_columns(struct packed *packed, unsigned first, unsigned last, const uint8_t **at,
+			 const uint8_t *end, size_t records)
 {
-	struct packed packed[COLUMN_COUNT];
-	size_t total = 0;
-	for (size_t i = 0; i < COLUMN_COUNT; i++) {
+	for (size_t i = first; i < last; i++) {
 		uint64_t size, stored;
-		if (!read_varint(&at, end, &size) || !read_varint(&at, end, &stored) ||
+		if (!read_varint(at, end, &size) || !read_varint(at, end, &stored) ||
 		    size > 2 * VARINT_MAX * (records + 1) || stored > size ||
-		    stored > (size_t)(end - at))
+		    stored > (size_t)(end - *at))
 			return false;
-		packed[i] = (struct packed){ at, size, stored };
-		at += stored;
-		total += stored < size ? size : 0;
+		packed[i] = (struct packed){ *at, size, stored };
+		*at += stored;
 	}
-	if (at != end)
-		return false;
+	return true;
+}
+
+static bool unpack_columns(struct codec *c, const struct packed *packed)
+{
+	size_t total = 0;
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		total += packed[i].stored < packed[i].size ? packed[i].size : 0;
 	if (total > c->unpacked_size) {
 		free(c->unpacked);
 		c->unpacked = x_malloc(total);
@@ -278,7 +342,7 @@ static bool unpack_columns(struct codec *c, const uint8_t *at, const uint8_t *en
 	uint8_t *room = c->unpacked;
 	for (size_t i = 0; i < COLUMN_COUNT; i++) {
 		struct column *k = &c->column[i];
-		struct packed *p = &packed[i];
+		const struct packed *p = &packed[i];
 		if (k->capacity) {
 			free(k->base);
 			k->capacity = 0;
@@ -296,6 +360,34 @@ static bool unpack_columns(struct codec *c, const uint8_t *at, const uint8_t *en
 	return true;
 }
 
+/* Finds and unpacks all columns of a payload from `at` on, and what it says of misses and twins. */
+static bool open_payload(struct codec *c, const uint8_t *at, const uint8_t *end, size_t records)
+{
+	struct packed packed[COLUMN_COUNT];
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		packed[i] = (struct packed){ end, 0, 0 };
+	c->nmisses = c->ntwins = 0;
+	if (!find_columns(packed, 0, COLUMN_ALWAYS, &at, end, records))
+		return false;
+	if (at != end) {
+		uint64_t misses, twins;
+		if (!read_varint(&at, end, &misses) || !read_varint(&at, end, &twins) ||
+		    misses > CODEC_MISSES_MAX || twins > CODEC_TWINS_MAX || (!misses && !twins) ||
+		    !find_columns(packed, COLUMN_ALWAYS, COLUMN_COUNT, &at, end,
+				  max_u64(misses, twins)))
+			return false;
+		ARRAY_ROOM(c->misses, c->misses_capacity, misses);
+		ARRAY_ROOM(c->twins, c->twins_capacity, twins);
+		c->nmisses = misses;
+		c->ntwins = twins;
+		if (misses)
+			memset(c->misses, 0, misses * sizeof(*c->misses));
+		if (twins)
+			memset(c->twins, 0, twins * sizeof(*c->twins));
+	}
+	return at == end && unpack_columns(c, packed);
+}
+
 bool codec_decode(struct codec *c, const uint8_t *payload, size_t size, struct rec_inst *insts,
 		  size_t ninsts, struct rec_cycle *cycles, size_t ncycles)
 {
@@ -307,11 +399,16 @@ bool codec_decode(struct codec *c, const uint8_t *payload, size_t size, struct r
 		die("out of memory");
 	c->ninsts = c->ncycles = 0;
 	c->bad = false;
-	if (!unpack_columns(c, at, end, max_u64(ninsts, ncycles)))
+	if (!open_payload(c, at, end, max_u64(ninsts, ncycles)))
 		return false;
 	codec_room(c, ninsts);
 	codec_inst_begin(c);
-	if (!codec_inst_decode(c, insts, ninsts) || !codec_cycle_decode(c, cycles, ncycles, base))
+	if (!codec_inst_decode(c, insts, ninsts))
+		return false;
+	if (ncycles || c->nmisses || c->ntwins)
+		codec_index(c);
+	if (!codec_cycle_decode(c, cycles, ncycles, base) || !codec_miss_decode(c) ||
+	    !codec_twin_decode(c))
 		return false;
 	/* Every byte of every column has been used: nothing is left unread that somebody wrote. */
 	for (size_t i = 0; i < COLUMN_COUNT; i++)

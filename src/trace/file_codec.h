@@ -22,6 +22,8 @@
 
 #define CODEC_INSTS_MAX	 65536 /* records in a block */
 #define CODEC_CYCLES_MAX 65536
+#define CODEC_MISSES_MAX 65536
+#define CODEC_TWINS_MAX	 65536
 
 struct codec;
 
@@ -32,10 +34,16 @@ void codec_free(struct codec *c);
 void codec_begin(struct codec *c);
 void codec_put_insts(struct codec *c, const struct rec_inst *insts, size_t count);
 void codec_put_cycles(struct codec *c, const struct rec_cycle *cycles, size_t count);
+/* A block without any of these is as if there were no such records. */
+void codec_put_misses(struct codec *c, const struct rec_miss *misses, size_t count);
+void codec_put_twins(struct codec *c, const struct rec_twin *twins, size_t count);
 /* Committed instructions of which only what precedes the notes counts. A block has nothing else. */
 void codec_put_brief(struct codec *c, const struct rec_inst *const *insts, size_t count);
 size_t codec_insts(const struct codec *c);
 size_t codec_cycles(const struct codec *c);
+/* How many have been put; after decoding, those of the block, and where they are. */
+size_t codec_misses(const struct codec *c, const struct rec_miss **misses);
+size_t codec_twins(const struct codec *c, const struct rec_twin **twins);
 
 struct bytes {
 	uint8_t *data;

@@ -3,6 +3,7 @@
 #ifndef TRACE_FILE_CODEC_INT_H
 #define TRACE_FILE_CODEC_INT_H
 
+#include <stdlib.h>
 #include <zstd.h>
 
 #include "isa/isa.h"
@@ -21,6 +22,16 @@ enum cycle_field {
 #include "trace/cycle_fields.def"
 	C_COUNT,
 };
+enum miss_field {
+#define FIELD(id, ...) M_##id,
+#include "trace/miss_fields.def"
+	M_COUNT,
+};
+enum twin_field {
+#define FIELD(id, ...) T_##id,
+#include "trace/twin_fields.def"
+	T_COUNT,
+};
 _Static_assert(I_COUNT <= 32 && C_COUNT <= 32, "a mask has 32 bits");
 
 /* All columns: runs of committed and squashed instructions, masks byte by byte, residuals. */
@@ -30,7 +41,13 @@ enum column_number {
 	COLUMN_INST = COLUMN_INST_MASK + 4,	   /* I_COUNT of them */
 	COLUMN_CYCLE_MASK = COLUMN_INST + I_COUNT, /* four of them */
 	COLUMN_CYCLE = COLUMN_CYCLE_MASK + 4,	   /* C_COUNT of them */
-	COLUMN_COUNT = COLUMN_CYCLE + C_COUNT,
+	COLUMN_ALWAYS = COLUMN_CYCLE + C_COUNT,
+	/* Only in blocks with such records. */
+	COLUMN_MISS_MASK = COLUMN_ALWAYS,	  /* four of them */
+	COLUMN_MISS = COLUMN_MISS_MASK + 4,	  /* M_COUNT of them */
+	COLUMN_TWIN_MASK = COLUMN_MISS + M_COUNT, /* four of them */
+	COLUMN_TWIN = COLUMN_TWIN_MASK + 4,	  /* T_COUNT of them */
+	COLUMN_COUNT = COLUMN_TWIN + T_COUNT,
 };
 
 /* Encoding: at runs through memory that is large enough for any block. Decoding: up to end. */
@@ -163,6 +180,9 @@ struct codec {
 	struct column column[COLUMN_COUNT];
 	size_t ninsts, ncycles;
 	struct rec_cycle *cycles; /* encoding: kept until the instructions are known */
+	struct rec_miss *misses;  /* encoding: likewise; decoding: what the block has */
+	struct rec_twin *twins;
+	size_t nmisses, ntwins, misses_capacity, twins_capacity;
 	struct mini *minis;
 	uint8_t epoch;
 	struct static_inst *statics;
@@ -272,8 +292,26 @@ void codec_inst_begin(struct codec *c);
 void codec_inst_end(struct codec *c);
 bool codec_inst_decode(struct codec *c, struct rec_inst *insts, size_t count);
 
-/* file_cycle.c */
+/* file_cycle.c. codec_index comes first: it finds the block's instructions by their numbers. */
+void codec_index(struct codec *c);
+static inline const struct mini *codec_by_seq(const struct codec *c, uint64_t seq)
+{
+	const uint64_t i = seq - c->first_seq;
+	return seq >= c->first_seq && i < c->nseq && c->by_seq[i] ? &c->minis[c->by_seq[i] - 1]
+								  : NULL;
+}
+static inline const struct mini *codec_by_po(const struct codec *c, uint64_t po)
+{
+	const uint64_t i = po - c->first_po;
+	return po >= c->first_po && i < c->npo && c->by_po[i] ? &c->minis[c->by_po[i] - 1] : NULL;
+}
 void codec_cycle_encode(struct codec *c, uint64_t base);
 bool codec_cycle_decode(struct codec *c, struct rec_cycle *cycles, size_t count, uint64_t base);
+
+/* file_miss.c, file_twin.c */
+void codec_miss_encode(struct codec *c);
+bool codec_miss_decode(struct codec *c);
+void codec_twin_encode(struct codec *c);
+bool codec_twin_decode(struct codec *c);
 
 #endif

@@ -51,13 +51,6 @@ static struct moment *moment_at(const struct walk *w, uint64_t cycle)
 	return cycle >= w->base && i < w->span ? &w->c->moments[i] : NULL;
 }
 
-static const struct mini *by_seq(const struct codec *c, uint64_t seq)
-{
-	uint64_t i = seq - c->first_seq;
-	return seq >= c->first_seq && i < c->nseq && c->by_seq[i] ? &c->minis[c->by_seq[i] - 1]
-								  : NULL;
-}
-
 static const struct mini *next_right(const struct codec *c, uint64_t seq)
 {
 	uint64_t i = seq - c->first_seq;
@@ -66,13 +59,7 @@ static const struct mini *next_right(const struct codec *c, uint64_t seq)
 		   : NULL;
 }
 
-static const struct mini *by_po(const struct codec *c, uint64_t po)
-{
-	uint64_t i = po - c->first_po;
-	return po >= c->first_po && i < c->npo && c->by_po[i] ? &c->minis[c->by_po[i] - 1] : NULL;
-}
-
-static void index_numbers(struct codec *c)
+void codec_index(struct codec *c)
 {
 	uint64_t seq0 = UINT64_MAX, seq1 = 0, po0 = UINT64_MAX, po1 = 0;
 	for (size_t i = 0; i < c->ninsts; i++) {
@@ -172,7 +159,7 @@ static void find_moment(struct walk *w)
 
 static void find_head(struct walk *w)
 {
-	w->head = V(HEAD_PO) ? by_po(w->c, V(HEAD_PO)) : NULL;
+	w->head = V(HEAD_PO) ? codec_by_po(w->c, V(HEAD_PO)) : NULL;
 }
 
 static uint64_t predict_head_pc(const struct walk *w)
@@ -190,7 +177,8 @@ static void guess_dispatch(struct walk *w)
 		w->dispatch = &w->c->minis[w->at->dispatch - 1];
 		return;
 	}
-	while ((m = by_seq(w->c, w->next_dispatch)) && m->dispatch == NEVER && m->leave <= cycle)
+	while ((m = codec_by_seq(w->c, w->next_dispatch)) && m->dispatch == NEVER &&
+	       m->leave <= cycle)
 		w->next_dispatch++;
 	const bool waits = m && m->fetch + w->c->meta.frontend_depth <= cycle && m->leave > cycle;
 	w->dispatch = waits ? m : NULL;
@@ -199,7 +187,7 @@ static void guess_dispatch(struct walk *w)
 static void find_dispatch(struct walk *w)
 {
 	if (!w->dispatch || w->dispatch->seq != V(DISPATCH_SEQ))
-		w->dispatch = V(DISPATCH_SEQ) ? by_seq(w->c, V(DISPATCH_SEQ)) : NULL;
+		w->dispatch = V(DISPATCH_SEQ) ? codec_by_seq(w->c, V(DISPATCH_SEQ)) : NULL;
 }
 
 static uint64_t predict_dispatch_pc(const struct walk *w)
@@ -218,7 +206,7 @@ static uint64_t predict_fetch_po(const struct walk *w)
 
 static uint64_t predict_fetch_pc(const struct walk *w)
 {
-	const struct mini *fetched = by_seq(w->c, V(FETCH_SEQ));
+	const struct mini *fetched = codec_by_seq(w->c, V(FETCH_SEQ));
 	return (w->prev->nfetch || w->squashed) && fetched ? fetched->pc : w->prev->fetch_pc;
 }
 
@@ -233,15 +221,16 @@ static void guess_flush(struct walk *w)
 	    prev->ndispatch && !(prev->flags & RC_DISPATCH_WRONG) ? FLUSH_NONE : prev->flush_cause;
 	const uint64_t cycle = V(CYCLE), head_po = V(HEAD_PO);
 	const struct mini *squashed = at && at->squash ? &c->minis[at->squash - 1] : NULL;
-	const struct mini *last = at && at->ncommit ? by_po(c, head_po + at->ncommit - 1) : NULL;
-	const struct mini *by = squashed ? by_po(c, squashed->po - 1) : NULL;
+	const struct mini *last =
+	    at && at->ncommit ? codec_by_po(c, head_po + at->ncommit - 1) : NULL;
+	const struct mini *by = squashed ? codec_by_po(c, squashed->po - 1) : NULL;
 	unsigned cause = FLUSH_NONE;
 	if (last && last->flags & RI_FLUSHES && last->leave == cycle) {
 		by = last;
 		cause = by->flags & RI_EXCEPTION ? FLUSH_EXCEPTION : FLUSH_CSR;
 	} else if (by && by->flags & RI_MISPREDICT && by->complete == cycle) {
 		cause = FLUSH_MISPREDICT;
-	} else if (squashed && squashed->po == head_po && (by = by_po(c, head_po))) {
+	} else if (squashed && squashed->po == head_po && (by = codec_by_po(c, head_po))) {
 		cause = by->flags & RI_EXCEPTION ? FLUSH_EXCEPTION : FLUSH_ORDER;
 	}
 	w->flush.now = cause != FLUSH_NONE;
@@ -260,7 +249,7 @@ static bool is_wrong(const struct mini *m)
 static uint64_t predict_flags(const struct walk *w)
 {
 	const uint64_t cycle = V(CYCLE);
-	const struct mini *head = w->head, *fetched = by_seq(w->c, V(FETCH_SEQ) - 1);
+	const struct mini *head = w->head, *fetched = codec_by_seq(w->c, V(FETCH_SEQ) - 1);
 	unsigned flags = w->prev->flags & (RC_SQ_FULL | RC_DMISS_OUT | RC_LONG_DMISS_OUT);
 	if (w->flush.now)
 		flags |= RC_FLUSH;
@@ -319,7 +308,6 @@ static void begin(struct walk *w, struct codec *c, struct rec_cycle *before, uin
 {
 	*before = (struct rec_cycle){ .cycle = base };
 	*w = (struct walk){ .c = c, .prev = before, .base = base };
-	index_numbers(c);
 	index_moments(w);
 	w->next_head = c->npo ? c->first_po : 0;
 	w->next_dispatch = c->first_seq;

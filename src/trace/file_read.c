@@ -22,6 +22,7 @@ struct trace_reader {
 	uint64_t size;
 	char *name;
 	bool salvage;
+	uint32_t version;
 	struct info_copy info;
 	bool has_info;
 	struct trace_block *blocks;
@@ -84,6 +85,8 @@ static bool take_info(struct trace_reader *r, const struct block_head *h)
 		info_free(&r->info);
 	r->info = info;
 	r->has_info = true;
+	if (r->version < 2)
+		r->info.info.absent |= WANT_MISSES | WANT_TWIN;
 	return true;
 }
 
@@ -165,8 +168,12 @@ static bool decode(struct trace_reader *r, const struct block_head *h)
 	}
 	to->ninsts = h->ninsts;
 	to->ncycles = h->ncycles;
-	return codec_decode(r->codec, r->buffer, (size_t)h->payload_bytes, to->insts, h->ninsts,
-			    to->cycles, h->ncycles);
+	if (!codec_decode(r->codec, r->buffer, (size_t)h->payload_bytes, to->insts, h->ninsts,
+			  to->cycles, h->ncycles))
+		return false;
+	to->nmisses = codec_misses(r->codec, &to->misses);
+	to->ntwins = codec_twins(r->codec, &to->twins);
+	return true;
 }
 
 /*
@@ -199,6 +206,12 @@ static const char *absurd(const struct trace_records *b, const struct block_head
 			return "an instruction's cycle";
 	if (h->end_po < h->first_po || h->end_po > CYCLE_MAX)
 		return "the range of instructions";
+	for (size_t i = 0; i < b->nmisses; i++)
+		if (b->misses[i].begin > CYCLE_MAX || b->misses[i].kind >= MISS_KINDS)
+			return "a miss";
+	for (size_t i = 0; i < b->ntwins; i++)
+		if (b->twins[i].dispatch > CYCLE_MAX || b->twins[i].po > CYCLE_MAX)
+			return "a twin's stamp";
 	return NULL;
 }
 
@@ -264,7 +277,7 @@ static bool open_reader(struct trace_reader *r, struct err *e)
 		return err_set(e,
 			       "%s is not a culprit trace; `culprit sim --trace FILE` writes them",
 			       r->name);
-	uint32_t version = get_u32(head + 8);
+	const uint32_t version = r->version = get_u32(head + 8);
 	if (version > TRACE_VERSION)
 		return err_set(e,
 			       "%s has trace format version %u, this culprit reads up to %u; use a "

@@ -19,7 +19,9 @@ struct trace_block {
 struct trace_records {
 	struct rec_inst *insts;
 	struct rec_cycle *cycles;
-	size_t ninsts, ncycles;
+	const struct rec_miss *misses;
+	const struct rec_twin *twins;
+	size_t ninsts, ncycles, nmisses, ntwins;
 };
 
 /*

@@ -25,11 +25,13 @@ struct trace_writer {
 	uint64_t info_offset;
 	struct block_head head; /* of the block being filled */
 	bool has_cycles, has_insts;
-	bool brief; /* committed instructions alone */
+	bool brief;    /* committed instructions alone */
+	unsigned more; /* WANT_MISSES and WANT_TWIN that the file has; none: version 1 */
 };
 
 #define BRIEF_INSTS 512 /* on their way to the codec */
 #define BRIEF_AHEAD 16	/* records that are asked for before they are needed */
+#define WANT_MORE   (WANT_MISSES | WANT_TWIN)
 #define BRIEF_ABSENT                                                                               \
 	(WANT_CYCLES | WANT_HEAD | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
 
@@ -73,6 +75,9 @@ static bool write_info(struct trace_writer *w, struct err *e)
 	struct trace_info info = w->info ? *w->info : (struct trace_info){ .meta = w->meta };
 	if (w->brief)
 		info.absent |= BRIEF_ABSENT;
+	info.absent &= ~(unsigned)WANT_MORE;
+	if (w->more)
+		info.absent |= WANT_MORE & ~w->more;
 	begin_payload(w);
 	info_write(&info, &w->out);
 	info_pack(&w->out, BLOCK_HEAD_BYTES);
@@ -93,7 +98,8 @@ static bool flush_records(struct trace_writer *w, struct err *e)
 	uint8_t entry[INDEX_ENTRY_BYTES];
 	h->ninsts = (uint32_t)codec_insts(w->codec);
 	h->ncycles = (uint32_t)codec_cycles(w->codec);
-	if (!h->ninsts && !h->ncycles)
+	if (!h->ninsts && !h->ncycles && !codec_misses(w->codec, NULL) &&
+	    !codec_twins(w->codec, NULL))
 		return true;
 	begin_payload(w);
 	codec_finish(w->codec, &w->out);
@@ -135,7 +141,7 @@ static bool trace_start(void *state, const struct trace_meta *meta,
 	}
 	w->codec = codec_new(meta);
 	memcpy(head, TRACE_MAGIC, 8);
-	put_u32(head + 8, TRACE_VERSION);
+	put_u32(head + 8, 1);
 	begin_records(w);
 	if (write_all(w, head, sizeof(head), e) && write_info(w, e))
 		return true;
@@ -185,6 +191,51 @@ static bool trace_batch(void *state, const struct rec_inst *insts, size_t ninsts
 		ncycles -= nc;
 		if ((ninsts || ncycles) && !flush_records(w, e))
 			return false;
+	}
+	return true;
+}
+
+/* Files with more than instructions and cycles say so: an older culprit cannot read them. */
+static bool note_more(struct trace_writer *w, unsigned what, struct err *e)
+{
+	uint8_t version[4];
+	const bool first = !w->more;
+	w->more |= what;
+	put_u32(version, 2);
+	if (!first || pwrite(output_fd(w->file), version, sizeof(version), 8) == sizeof(version))
+		return true;
+	return err_set(e, "cannot write %s: %s; a trace with misses must be a file", w->path,
+		       strerror(errno));
+}
+
+static bool trace_misses(void *state, const struct rec_miss *misses, size_t count, struct err *e)
+{
+	struct trace_writer *w = state;
+	if (!note_more(w, WANT_MISSES, e))
+		return false;
+	while (count) {
+		const size_t n = min_u64(count, CODEC_MISSES_MAX);
+		if (codec_misses(w->codec, NULL) + n > CODEC_MISSES_MAX && !flush_records(w, e))
+			return false;
+		codec_put_misses(w->codec, misses, n);
+		misses += n;
+		count -= n;
+	}
+	return true;
+}
+
+static bool trace_twins(void *state, const struct rec_twin *twins, size_t count, struct err *e)
+{
+	struct trace_writer *w = state;
+	if (!note_more(w, WANT_TWIN, e))
+		return false;
+	while (count) {
+		const size_t n = min_u64(count, CODEC_TWINS_MAX);
+		if (codec_twins(w->codec, NULL) + n > CODEC_TWINS_MAX && !flush_records(w, e))
+			return false;
+		codec_put_twins(w->codec, twins, n);
+		twins += n;
+		count -= n;
 	}
 	return true;
 }
@@ -275,26 +326,43 @@ static void trace_free(void *state)
 	free(w->path);
 }
 
+#define TRACE_WANTS                                                                                \
+	(WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES |  \
+	 WANT_FETCH)
+#define TRACE_PARAMS                                                                               \
+	(const struct analysis_param[])                                                            \
+	{                                                                                          \
+		{ "trace", "the file to write", false, { 0 } },                                    \
+		{                                                                                  \
+			.name = NULL                                                               \
+		}                                                                                  \
+	}
+#define TRACE_WRITER                                                                               \
+	.params = TRACE_PARAMS, .state_size = sizeof(struct trace_writer), .start = trace_start,   \
+	.batch = trace_batch, .misses = trace_misses, .twins = trace_twins,                        \
+	.finish = trace_finish, .free = trace_free
+
+/* Records of misses and of a twin are in the file where another analysis wants them. */
 const struct analysis trace_analysis = {
 	.name = "trace",
 	.summary = "all records into a file (--trace FILE), for replay",
-	.wants = WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED | WANT_PRODUCERS |
-		 WANT_LATENCIES | WANT_FETCH,
-	.params = (const struct analysis_param[]){ { "trace", "the file to write", false, { 0 } },
-						   { .name = NULL } },
-	.state_size = sizeof(struct trace_writer),
-	.start = trace_start,
-	.batch = trace_batch,
-	.finish = trace_finish,
-	.free = trace_free,
+	.wants = TRACE_WANTS,
+	TRACE_WRITER,
+};
+
+const struct analysis trace_misses_analysis = {
+	.name = "misses",
+	.summary = "all records, and one per cache miss, into a file (--trace FILE --trace-records "
+		   "misses)",
+	.wants = TRACE_WANTS | WANT_MISSES,
+	TRACE_WRITER,
 };
 
 const struct analysis trace_committed_analysis = {
 	.name = "committed",
 	.summary = "committed instructions into a file (--trace FILE --trace-records committed)",
 	.wants = WANT_INSTS | WANT_BRIEF,
-	.params = (const struct analysis_param[]){ { "trace", "the file to write", false, { 0 } },
-						   { .name = NULL } },
+	.params = TRACE_PARAMS,
 	.state_size = sizeof(struct trace_writer),
 	.start = committed_start,
 	.insts = committed_insts,

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 /* Instructions that wait for the cycle record in which they leave, and where all goes. */
 struct waiting {
 	struct rec_inst *insts;
@@ -28,6 +30,45 @@ static void put_twin(struct emit *out, struct waiting *w, const struct rec_inst 
 	w->failed = w->failed || !twin_find(w->twin, r, &stamps, w->e);
 	if (!w->failed)
 		*emit_twin(out) = stamps;
+}
+
+/* The misses of a block, and when each is due: the cycle in which it or one that follows it ends. */
+struct misses {
+	const struct rec_miss *miss;
+	size_t count, at;
+	uint64_t *due;
+	size_t capacity;
+};
+
+static void begin_misses(struct misses *m, const struct trace_records *b)
+{
+	uint64_t due = UINT64_MAX;
+	m->miss = b->misses;
+	m->count = b->nmisses;
+	m->at = 0;
+	ARRAY_ROOM(m->due, m->capacity, m->count);
+	for (size_t i = m->count; i-- > 0;)
+		m->due[i] = due = min_u64(due, miss_end(&m->miss[i]));
+}
+
+/* Those that must come no later than with the cycles before `cycle` (M1), in their order (M2). */
+static void put_misses(struct emit *out, struct misses *m, uint64_t cycle)
+{
+	if (!(out->wants & WANT_MISSES))
+		return;
+	for (; m->at < m->count && m->due[m->at] <= cycle && !out->stop; m->at++) {
+		if (out->nmisses >= out->max_misses)
+			out->full(out);
+		*emit_miss(out) = m->miss[m->at];
+	}
+}
+
+/* A twin's stamps in any batch (T1). They come with the block that they were written with, so that no
+ * listener has to wait for them longer than where they were made. */
+static void put_twins(struct emit *out, const struct trace_records *b)
+{
+	for (size_t i = 0; i < b->ntwins && !out->stop && out->wants & WANT_TWIN; i++)
+		*emit_twin(out) = b->twins[i];
 }
 
 static void put_insts(struct emit *out, struct waiting *w, const struct rec_inst *insts,
@@ -53,21 +94,19 @@ static void put_alone(struct emit *out, struct waiting *w, const struct rec_inst
 
 static void keep(struct waiting *w, const struct rec_inst *insts, size_t count)
 {
-	if (w->count + count > w->capacity) {
-		w->capacity = 2 * (w->count + count);
-		w->insts = x_realloc(w->insts, w->capacity * sizeof(*w->insts));
-	}
+	ARRAY_ROOM(w->insts, w->capacity, w->count + count);
 	memcpy(w->insts + w->count, insts, count * sizeof(*insts));
 	w->count += count;
 }
 
 static void put_block(struct emit *out, const struct trace_records *b, struct waiting *w,
-		      bool cycles_wanted)
+		      struct misses *misses, bool cycles_wanted)
 {
 	size_t at = 0;
 	for (size_t i = 0; i < b->ncycles && !out->stop && !w->failed; i++) {
 		const struct rec_cycle *c = &b->cycles[i];
 		size_t from = at;
+		put_misses(out, misses, c->cycle + c->repeat);
 		while (at < b->ninsts &&
 		       b->insts[at].fetch + b->insts[at].commit < c->cycle + c->repeat)
 			at++;
@@ -94,6 +133,7 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 		 struct err *e)
 {
 	struct waiting w = { .twin = o && out->wants & WANT_TWIN ? o->twin : NULL, .e = e };
+	struct misses misses = { 0 };
 	bool alone = trace_reader_info(r)->absent & WANT_CYCLES, ok = true;
 	uint64_t insts = 0;
 	for (size_t i = 0; ok && i < trace_reader_blocks(r) && !out->stop; i++) {
@@ -101,12 +141,16 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 		ok = trace_reader_read(r, i, &b, e);
 		if (!ok)
 			break;
+		begin_misses(&misses, &b);
+		if (!w.twin)
+			put_twins(out, &b);
 		if (alone)
 			put_alone(out, &w, b.insts, b.ninsts);
 		else
-			put_block(out, &b, &w, out->wants & WANT_CYCLES);
+			put_block(out, &b, &w, &misses, out->wants & WANT_CYCLES);
 		if (w.failed)
 			break;
+		put_misses(out, &misses, UINT64_MAX);
 		const struct trace_block *block = trace_reader_block(r, i);
 		/* Those of one block may wait for the next one; more have no cycle to wait for. */
 		if (w.count > WAITING_MAX) {
@@ -124,5 +168,6 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 	if (ok && !w.failed)
 		put_alone(out, &w, w.insts, w.count);
 	free(w.insts);
+	free(misses.due);
 	return ok && !w.failed;
 }

@@ -5,7 +5,6 @@
  */
 #include "analysis/spectrum/cluster.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "util/util.h"
@@ -218,5 +217,4 @@ void clusters_end(struct clusters *c, uint64_t cycle)
 	c->drift += lag - c->lag;
 	c->lag_known = false;
 	c->adder += lag - s->base;
-	assert(c->net + c->drift + c->head + c->tail == c->adder);
 }

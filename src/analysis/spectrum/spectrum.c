@@ -190,9 +190,14 @@ static bool end_region(struct spectrum *s, struct err *e)
 		return err_set(e, "the twin has no record of instruction %llu",
 			       (unsigned long long)s->insts.at[s->insts.first].po);
 	take_misses(s, s->end_cycle, true);
-	for (unsigned k = 0; k < CLUSTERINGS; k++)
-		clusters_end(&s->clusters[k], s->end_cycle);
 	s->inside = false;
+	for (unsigned k = 0; k < CLUSTERINGS; k++) {
+		const struct clusters *c = &s->clusters[k];
+		clusters_end(&s->clusters[k], s->end_cycle);
+		if (c->net + c->drift + c->head + c->tail != c->adder)
+			return err_set(e, "costs do not add up to the adder of %lld cycles",
+				       (long long)c->adder);
+	}
 	return true;
 }
 

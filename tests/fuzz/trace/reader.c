@@ -24,14 +24,16 @@ struct room {
 	struct emit emit;
 	struct rec_inst insts[MAX_RECORDS];
 	struct rec_cycle cycles[MAX_RECORDS];
+	struct rec_miss misses[MAX_RECORDS + EMIT_MISSES];
+	struct rec_twin twins[MAX_RECORDS];
 	uint64_t seen;
 };
 
 static void empty(struct emit *e)
 {
 	struct room *r = (struct room *)e;
-	r->seen += e->ninsts + e->ncycles;
-	e->ninsts = e->ncycles = 0;
+	r->seen += e->ninsts + e->ncycles + e->nmisses + e->ntwins;
+	e->ninsts = e->ncycles = e->nmisses = e->ntwins = 0;
 	e->stop = r->seen > 1000000;
 }
 
@@ -40,6 +42,10 @@ static struct room *room_new(void)
 	struct room *r = calloc(1, sizeof(*r));
 	r->emit = (struct emit){ .insts = r->insts,
 				 .cycles = r->cycles,
+				 .misses = r->misses,
+				 .twins = r->twins,
+				 .max_misses = MAX_RECORDS,
+				 .max_twins = MAX_RECORDS,
 				 .max_insts = MAX_RECORDS,
 				 .max_cycles = MAX_RECORDS,
 				 .wants = ~(unsigned)WANT_LESS,

@@ -65,8 +65,30 @@ static void write_payload_and_text(const char *folder)
 	codec_put_insts(c, insts, ni);
 	codec_put_cycles(c, cycles, nc);
 	codec_finish(c, &out);
-	codec_free(c);
 	write_file(folder, "payload", out.data, out.size);
+	/* the same with a miss and a twin's stamp for each instruction */
+	out.size = 2;
+	codec_begin(c);
+	codec_put_insts(c, insts, ni);
+	codec_put_cycles(c, cycles, nc);
+	for (size_t i = 0; i < ni; i++) {
+		codec_put_misses(c,
+				 &(struct rec_miss){ .begin = insts[i].fetch,
+						     .line = insts[i].addr,
+						     .pc = insts[i].pc,
+						     .po = insts[i].po,
+						     .seq = insts[i].seq,
+						     .end = 20,
+						     .level = LEVEL_MEM },
+				 1);
+		codec_put_twins(c,
+				&(struct rec_twin){
+				    .po = insts[i].po, .dispatch = insts[i].fetch, .commit = 9 },
+				1);
+	}
+	codec_finish(c, &out);
+	codec_free(c);
+	write_file(folder, "payload-more", out.data, out.size);
 	free(out.data);
 	FILE *f = open_memstream(&text, &size);
 	struct trace_info info = { .meta = meta };

@@ -371,10 +371,10 @@ static void test_538_a_future_version_is_refused_even_with_salvage(void **state)
 	size_t size;
 	struct err e = { "" };
 	uint8_t *data = slurp(the_trace, &size);
-	data[8] = 2;
+	data[8] = 3;
 	refused(data, size, "newer culprit");
 	assert_null(trace_reader_open_memory(data, size, "future", true, &e));
-	assert_non_null(strstr(e.text, "version 2"));
+	assert_non_null(strstr(e.text, "version 3"));
 	free(data);
 }
 
