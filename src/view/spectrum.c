@@ -44,7 +44,10 @@ static void law_row(struct doc_table *t, const char *name, int64_t cycles, doubl
 	doc_row(t);
 	cell_text(t, name);
 	cell_words(t, count_text(cycles, text));
-	cell_real(t, share);
+	if (share != 0)
+		cell_real(t, share);
+	else
+		cell_words(t, "");
 	cell_text(t, note);
 }
 
@@ -63,9 +66,8 @@ static void add_law(struct doc *d, const struct spectrum_model *m)
 	doc_line(d, "\nThe finite cache adder", ": %s cycles", count_text(m->adder, buf));
 	struct doc_table *t =
 	    doc_table(d, columns, ARRAY_LEN(columns), &(struct doc_table_options){ 0 });
-	law_row(t, "cycles", m->cycles, share_of((double)m->cycles, adder), NULL);
-	law_row(t, "with perfect caches", m->twin_cycles, share_of((double)m->twin_cycles, adder),
-		NULL);
+	law_row(t, "cycles", m->cycles, 0, NULL);
+	law_row(t, "with perfect caches", m->twin_cycles, 0, NULL);
 	law_row(t, "adder", m->adder, 1, "the difference: the sum of the next four");
 	law_row(t, "net cost of clusters", m->net, share_of((double)m->net, adder), NULL);
 	law_row(t, "drift", m->drift, share_of((double)m->drift, adder),
