@@ -271,9 +271,10 @@ static bool parse_kinds(struct spectrum *s, const char *given, struct err *e)
 		if (k < MISS_KINDS)
 			s->kinds |= 1u << k;
 		else
-			ok = err_set(e,
-				     "kinds: there are no misses of kind '%s'; the nearest is '%s'",
-				     word, near.best ? near.best : words_misses[0].name);
+			ok = err_set(
+			    e,
+			    "spectrum.kinds: there are no misses of kind '%s'; the nearest is '%s'",
+			    word, near.best ? near.best : words_misses[0].name);
 	}
 	free(copy);
 	return ok;
@@ -283,7 +284,7 @@ static bool spectrum_start(void *state, const struct trace_meta *meta,
 			   const struct analysis_options *o, struct err *e)
 {
 	struct spectrum *s = state;
-	const char *kinds = analysis_given(o, "kinds");
+	const char *kinds = analysis_given(o, "spectrum.kinds");
 	s->meta = *meta;
 	s->kinds = (1u << MISS_KINDS) - 1;
 	if (kinds && !parse_kinds(s, kinds, e))
@@ -319,7 +320,7 @@ static void spectrum_free(void *state)
 }
 
 static const struct analysis_param params[] = {
-	{ .name = "kinds", .help = "which misses count, as load+store+…; all by default" },
+	{ .name = "spectrum.kinds", .help = "which misses count, as load+store+…; all by default" },
 	{ .name = NULL },
 };
 

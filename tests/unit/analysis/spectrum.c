@@ -940,7 +940,7 @@ static void test_1142_kinds_that_do_not_count_are_left_out(void **state)
 	fill(st, ARRAY_LEN(st), 10);
 	struct rec_miss m[] = { miss(1, 3, 35, 15, LEVEL_L2), miss(2, 12, 135, 15, LEVEL_L2) };
 	m[1].kind = MISS_STORE;
-	struct stream t = { puzak, st, ARRAY_LEN(st), m, 2, 0, 0, "kinds=load" };
+	struct stream t = { puzak, st, ARRAY_LEN(st), m, 2, 0, 0, "spectrum.kinds=load" };
 	deliver_by_end(m, 2);
 	struct spectrum *s = run(&t, 16);
 	assert_int_equal(s->clusters[0].clusters, 1);
@@ -948,7 +948,7 @@ static void test_1142_kinds_that_do_not_count_are_left_out(void **state)
 	law(s);
 	spectrum_done(s);
 	struct spectrum bad = { 0 };
-	const char *params[] = { "kinds=lod", NULL };
+	const char *params[] = { "spectrum.kinds=lod", NULL };
 	struct err e = { "" };
 	assert_false(spectrum_analysis.start(&bad, &puzak,
 					     &(struct analysis_options){ .params = params }, &e));
