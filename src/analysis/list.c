@@ -8,6 +8,7 @@
 #include "analysis/null.h"
 #include "analysis/profile/profile.h"
 #include "analysis/shotgun/shotgun.h"
+#include "analysis/spectrum/spectrum.h"
 #include "trace/analysis.h"
 #include "trace/export.h"
 #include "trace/file.h"
@@ -17,6 +18,7 @@ const struct analysis *const analysis_list[] = {
 	&cpistack_analysis,
 	&icost_analysis,
 	&shotgun_analysis,
+	&spectrum_analysis,
 	&folded_analysis,
 	&csv_analysis,
 	&trace_analysis,

@@ -19,6 +19,7 @@ struct replay_values {
 	bool salvage;
 	uint64_t seed; /* OPTION_NOT_GIVEN: the run's own */
 	const char *sysroot;
+	const char *twin;
 };
 
 static volatile sig_atomic_t stop_signal;
@@ -60,6 +61,8 @@ static bool open_session(const struct replay_values *o, const struct trace_info 
 				       .debug_root = o->sysroot,
 				       .seed = info->meta.seed,
 				       .absent = info->absent };
+	if (o->twin)
+		setup.absent &= ~(unsigned)WANT_TWIN;
 	if (o->seed != OPTION_NOT_GIVEN)
 		setup.seed = o->seed;
 	*s = session_open(&o->session, &setup, e);
@@ -104,17 +107,22 @@ static bool replay_trace(const struct replay_values *o, const char *path, struct
 	if (!r)
 		return false;
 	const struct trace_info *info = trace_reader_info(r);
-	bool ok = open_session(o, info, &s, e);
+	struct twin *twin = NULL;
+	bool ok = !o->twin || (twin = twin_open(o->twin, o->salvage, info, e));
+	ok = ok && open_session(o, info, &s, e);
 	if (ok) {
 		if (*trace_reader_damage(r))
 			warn("replay: %s: %s", path, trace_reader_damage(r));
-		struct replay_options options = { .progress = on_progress, .ctx = &progress };
+		struct replay_options options = { .progress = on_progress,
+						  .ctx = &progress,
+						  .twin = twin };
 		progress_begin(&progress, info->insts);
 		ok = session_emit(s) ? replay_feed(r, session_emit(s), &options, e)
 				     : check_only(r, e);
 		progress_end(&progress);
 		ok = close_session(s, info, began, ok, e);
 	}
+	twin_close(twin);
 	trace_reader_close(r);
 	return ok;
 }
@@ -155,6 +163,12 @@ static int replay_run(void *values, int nargs, char **args)
 	} else {
 		size_t n = fread(head, 1, sizeof(head), f);
 		rewind(f);
+		if (o->twin && import_is_o3pipeview(head, n)) {
+			warn("replay: --twin: %s has no misses; both must be traces that 'culprit "
+			     "sim --trace' wrote",
+			     args[0]);
+			return 2;
+		}
 		ok = import_is_o3pipeview(head, n) ? replay_o3pipeview(o, f, args[0], &e)
 						   : replay_trace(o, args[0], &e);
 		fclose(f);
@@ -182,6 +196,12 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct replay_values, sysroot),
 	  .arg = "DIR",
 	  .help = "Where debug files of the program and its libraries are looked up first." },
+	{ .name = "twin",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct replay_values, twin),
+	  .arg = "TRACE",
+	  .help = "Trace of the same program on the same machine with perfect caches and TLBs "
+		  "(--set ideal.dmiss=on, imiss, dtlb, itlb), for analysis spectrum." },
 	{ .name = NULL },
 };
 
@@ -189,6 +209,8 @@ static const struct cmd_example examples[] = {
 	{ "culprit sim --analyze none --trace program.trace -- ./program", "Records a run." },
 	{ "culprit replay program.trace --analyze profile,cpistack", "Analyses the recorded run." },
 	{ "culprit replay program.trace --start symbol:main --stop inst:5M", "Only part of it." },
+	{ "culprit replay finite.trace --twin infinite.trace --analyze spectrum",
+	  "What every cluster of cache misses cost." },
 	{ "zcat gem5.txt.gz | culprit replay - --trace gem5.trace",
 	  "Turns gem5's O3PipeView text into a trace, for 'culprit pipeline'." },
 	{ NULL, NULL },

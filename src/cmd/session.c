@@ -72,13 +72,22 @@ static bool choose(struct session *s, const char *name, unsigned shards, unsigne
 			return err_set(e, "analysis '%s' is asked for twice", name);
 	if (s->nchosen == ANALYSES_MAX)
 		return err_set(e, "more than %d analyses at once", ANALYSES_MAX);
+	if (a->wants & absent & WANT_MISSES)
+		return err_set(
+		    e,
+		    "analysis '%s' needs misses, which these records do not have; record "
+		    "them with 'culprit sim --trace FILE --trace-records misses'",
+		    name);
+	if (a->wants & absent & WANT_TWIN)
+		return err_set(e,
+			       "analysis '%s' needs a twin, which these records do not have; "
+			       "'culprit replay TRACE --twin TRACE' takes it from a second trace",
+			       name);
 	if (a->wants & absent)
 		return err_set(e, "analysis '%s' needs %s, which these records do not have", name,
 			       a->wants & absent & WANT_CYCLES	    ? "cycle records"
 			       : a->wants & absent & WANT_PRODUCERS ? "dependences"
 			       : a->wants & absent & WANT_LATENCIES ? "latencies by cause"
-			       : a->wants & absent & WANT_MISSES    ? "records of misses"
-			       : a->wants & absent & WANT_TWIN	    ? "the stamps of a twin"
 								    : "where fetch was");
 	s->chosen[s->nchosen++] = (struct chosen){ a, shards };
 	return true;

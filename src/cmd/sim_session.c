@@ -55,7 +55,8 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 				       .seed = s->options->seed,
 				       .suffix = s->suffix,
 				       .program = s->program,
-				       .before = before };
+				       .before = before,
+				       .absent = WANT_TWIN };
 
 	if (!sim_timing_config(s->options, &config, e))
 		return NULL;

@@ -20,10 +20,15 @@
  * remains after its other components are subtracted. */
 static const char *const addresses[] = { "pc",	 "pc_a", "pc_b",   "start",	"end",
 					 "bias", "word", "events", "categories" };
-static const char *const counts[] = { "units",	   "executions", "cycles",	 "samples",
-				      "count",	   "length",	 "period",	 "fetched",
-				      "committed", "value",	 "instructions", "sample_bytes",
-				      "scale" };
+/* clang-format off */
+static const char *const counts[] = {
+	"units", "executions", "cycles", "samples", "count", "length", "period", "fetched",
+	"committed", "value", "instructions", "sample_bytes", "scale", "misses", "wrong", "queue",
+	"merged", "used", "level0", "level1", "level2", "cost", "net", "clusters", "sum", "median",
+	"low", "high", "overlapped", "zero", "net_overlapped", "net_zero", "isolated", "hidden",
+	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles",
+};
+/* clang-format on */
 /* Text columns that may be NULL. */
 static const char *const optional[] = { "file", "disasm", "class", "build_id" };
 
@@ -165,6 +170,7 @@ static bool check_dense(struct store *s, struct err *e)
 		{ "icost_phase", "max(phase) > 16 * count(*) + 64" },
 		{ "category", "max(id) >= 64" },
 		{ "event", "max(bit) >= 64" },
+		{ "spectrum_load", "max(id) > 16 * count(*) + 64" },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		char *sql = x_asprintf("SELECT coalesce(%s, 0) FROM %s", all[i].bad, all[i].table);

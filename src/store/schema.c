@@ -11,6 +11,58 @@
 
 #include <stddef.h>
 
+/*
+ * Pipeline spectroscopy (puzak2007). clustering: 0 all misses, 1 those of the right path alone;
+ * measure: 0 the paper's cost, 1 net; level: 0 the nearest beyond the L1, and level0, level1, level2
+ * are misses that each served.
+ *
+ * spectrum            totals: cycles, twin_cycles, adder, cost, net, drift, head, tail, a, ks3, …
+ * spectrum_miss       misses of both clusterings by kind. cycles: in progress; used: prefetches
+ *                     whose line was asked for before it came
+ * spectrum_level      where misses are served. latency: beyond an L1 hit
+ * spectrum_size       clusters by size; above 64 a row is a power of two
+ * spectrum_bin        the spectrograms. cycles: the end of the bin that is nearer to zero
+ * spectrum_peak       their peaks. kind, pattern "": all; low, high: 10th and 90th percentile
+ * spectrum_pattern    overlapped, zero: of two misses, clusters that overlap, and of those the ones
+ *                     that cost nothing; net_: the same by net cost
+ * spectrum_predicted  the spectrograms that the theory predicts
+ * spectrum_load       by static instruction. even, exposed: the two splits of net cost; sizes: sum
+ *                     of the sizes of the clusters that its misses are in
+ * spectrum_load_bin   growth of the lag at each miss of a load
+ * spectrum_pair       neighbours in a cluster, by the ids of their loads
+ */
+/* clang-format off */
+#define SPECTRUM_TABLES \
+	"CREATE TABLE spectrum (clustering INTEGER, key TEXT, value, PRIMARY KEY (clustering, key)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_miss (kind TEXT, level INTEGER, misses INTEGER, wrong INTEGER, cycles INTEGER," \
+	" queue INTEGER, merged INTEGER, used INTEGER, PRIMARY KEY (kind, level)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_level (clustering INTEGER, level INTEGER, letter TEXT, name TEXT, latency INTEGER," \
+	" misses INTEGER, share REAL, PRIMARY KEY (clustering, level)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_size (clustering INTEGER, size INTEGER, clusters INTEGER, misses INTEGER," \
+	" level0 INTEGER, level1 INTEGER, level2 INTEGER, cost INTEGER, net INTEGER," \
+	" PRIMARY KEY (clustering, size)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_bin (clustering INTEGER, measure INTEGER, size INTEGER, kind TEXT, pattern TEXT," \
+	" cycles INTEGER, clusters INTEGER," \
+	" PRIMARY KEY (clustering, measure, size, kind, pattern, cycles)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_peak (clustering INTEGER, measure INTEGER, size INTEGER, kind TEXT, pattern TEXT," \
+	" sum INTEGER, name TEXT, clusters INTEGER, median INTEGER, low INTEGER, high INTEGER," \
+	" PRIMARY KEY (clustering, measure, size, kind, pattern, sum)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_pattern (clustering INTEGER, size INTEGER, pattern TEXT, clusters INTEGER," \
+	" predicted REAL, overlapped INTEGER, zero INTEGER, net_overlapped INTEGER, net_zero INTEGER," \
+	" PRIMARY KEY (clustering, size, pattern)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_predicted (clustering INTEGER, measure INTEGER, size INTEGER, cycles INTEGER," \
+	" share REAL, PRIMARY KEY (clustering, measure, size, cycles)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_load (clustering INTEGER, id INTEGER, pc INTEGER, kind TEXT, level0 INTEGER," \
+	" level1 INTEGER, level2 INTEGER, wrong INTEGER, isolated INTEGER, hidden INTEGER, sizes INTEGER," \
+	" even INTEGER, exposed INTEGER, PRIMARY KEY (clustering, id)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_load_bin (clustering INTEGER, load INTEGER, cycles INTEGER, misses INTEGER," \
+	" PRIMARY KEY (clustering, load, cycles)) WITHOUT ROWID;" \
+	"CREATE TABLE spectrum_pair (clustering INTEGER, first INTEGER, second INTEGER, overlapped INTEGER," \
+	" serial INTEGER, overlapped_cycles INTEGER, serial_cycles INTEGER," \
+	" PRIMARY KEY (clustering, first, second)) WITHOUT ROWID;"
+/* clang-format on */
+
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -97,4 +149,6 @@ static const char version_2[] =
     "CREATE TABLE IF NOT EXISTS shotgun_count (design INTEGER, key TEXT, value REAL,"
     " PRIMARY KEY (design, key)) WITHOUT ROWID;";
 
-const char *const store_versions[STORE_VERSION + 1] = { NULL, version_1, version_2 };
+static const char version_3[] = SPECTRUM_TABLES;
+
+const char *const store_versions[STORE_VERSION + 1] = { NULL, version_1, version_2, version_3 };

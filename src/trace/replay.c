@@ -13,20 +13,24 @@
 
 #include "util/array.h"
 
-/* Instructions that wait for the cycle record in which they leave. */
+/* Instructions that wait for the cycle record in which they leave, and where all goes. */
 struct waiting {
 	struct rec_inst *insts;
 	size_t count, capacity;
+	struct twin *twin; /* NULL: nobody wants its stamps */
+	bool failed;	   /* the twin has not what the run has */
+	struct err *e;
 };
 
 #define WAITING_MAX ((size_t)2 * CODEC_INSTS_MAX)
 
-static void put_insts(struct emit *out, const struct rec_inst *insts, size_t count)
+/* The twin's stamps go into the same batch: there is room for as many as for instructions. */
+static void put_twin(struct emit *out, struct waiting *w, const struct rec_inst *r)
 {
-	bool squashed = out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
-	for (size_t i = 0; i < count; i++)
-		if (squashed || insts[i].flags & RI_COMMITTED)
-			emit_copy_inst(out, &insts[i]);
+	struct rec_twin stamps;
+	w->failed = w->failed || !twin_find(w->twin, r, &stamps, w->e);
+	if (!w->failed)
+		*emit_twin(out, NULL) = stamps;
 }
 
 /* The misses of a block, and when each is due: the cycle in which it or one that follows it ends. */
@@ -68,11 +72,24 @@ static void put_twins(struct emit *out, const struct trace_records *b)
 		*emit_twin(out, NULL) = b->twins[i];
 }
 
-static void put_alone(struct emit *out, const struct rec_inst *insts, size_t count)
+static void put_insts(struct emit *out, struct waiting *w, const struct rec_inst *insts,
+		      size_t count)
 {
-	for (size_t i = 0; i < count && !out->stop; i++) {
+	bool squashed = out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
+	for (size_t i = 0; i < count; i++) {
+		if (squashed || insts[i].flags & RI_COMMITTED)
+			emit_copy_inst(out, &insts[i]);
+		if (w->twin && insts[i].flags & RI_COMMITTED)
+			put_twin(out, w, &insts[i]);
+	}
+}
+
+static void put_alone(struct emit *out, struct waiting *w, const struct rec_inst *insts,
+		      size_t count)
+{
+	for (size_t i = 0; i < count && !out->stop && !w->failed; i++) {
 		emit_reserve(out, 1);
-		put_insts(out, &insts[i], 1);
+		put_insts(out, w, &insts[i], 1);
 	}
 }
 
@@ -87,7 +104,7 @@ static void put_block(struct emit *out, const struct trace_records *b, struct wa
 		      struct misses *misses, bool cycles_wanted)
 {
 	size_t at = 0;
-	for (size_t i = 0; i < b->ncycles && !out->stop; i++) {
+	for (size_t i = 0; i < b->ncycles && !out->stop && !w->failed; i++) {
 		const struct rec_cycle *c = &b->cycles[i];
 		size_t from = at;
 		put_misses(out, misses, c->cycle + c->repeat);
@@ -96,14 +113,14 @@ static void put_block(struct emit *out, const struct trace_records *b, struct wa
 			at++;
 		size_t n = w->count + at - from;
 		if (unlikely(n > out->max_insts)) {
-			put_alone(out, w->insts, w->count);
-			put_alone(out, b->insts + from, at - from);
+			put_alone(out, w, w->insts, w->count);
+			put_alone(out, w, b->insts + from, at - from);
 			n = 0;
 			emit_reserve(out, 0);
 		} else {
 			emit_reserve(out, n);
-			put_insts(out, w->insts, w->count);
-			put_insts(out, b->insts + from, at - from);
+			put_insts(out, w, w->insts, w->count);
+			put_insts(out, w, b->insts + from, at - from);
 		}
 		w->count = 0;
 		if (cycles_wanted)
@@ -116,7 +133,7 @@ static void put_block(struct emit *out, const struct trace_records *b, struct wa
 bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_options *o,
 		 struct err *e)
 {
-	struct waiting w = { 0 };
+	struct waiting w = { .twin = o && out->wants & WANT_TWIN ? o->twin : NULL, .e = e };
 	struct misses misses = { 0 };
 	bool alone = trace_reader_info(r)->absent & WANT_CYCLES, ok = true;
 	uint64_t insts = 0;
@@ -126,11 +143,14 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 		if (!ok)
 			break;
 		begin_misses(&misses, &b);
-		put_twins(out, &b);
+		if (!w.twin)
+			put_twins(out, &b);
 		if (alone)
-			put_alone(out, b.insts, b.ninsts);
+			put_alone(out, &w, b.insts, b.ninsts);
 		else
 			put_block(out, &b, &w, &misses, out->wants & WANT_CYCLES);
+		if (w.failed)
+			break;
 		put_misses(out, &misses, UINT64_MAX);
 		const struct trace_block *block = trace_reader_block(r, i);
 		/* Those of one block may wait for the next one; more have no cycle to wait for. */
@@ -146,9 +166,9 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 		if (o && o->progress && !o->progress(o->ctx, insts))
 			break;
 	}
-	if (ok)
-		put_alone(out, w.insts, w.count);
+	if (ok && !w.failed)
+		put_alone(out, &w, w.insts, w.count);
 	free(w.insts);
 	free(misses.due);
-	return ok;
+	return ok && !w.failed;
 }

@@ -5,12 +5,14 @@
 
 #include "trace/emit.h"
 #include "trace/file_read.h"
+#include "trace/twin.h"
 
 struct replay_options {
 	/* Called after every block with the instructions committed so far; false ends the replay.
 	 */
 	bool (*progress)(void *ctx, uint64_t insts);
 	void *ctx;
+	struct twin *twin; /* gives the stamps of a twin where the listener wants them; or NULL */
 };
 
 /* True when all has been delivered, or the listener or progress wanted no more. */

@@ -20,12 +20,9 @@
 #define TOP	  40
 #define PLOT	  300
 #define NAMES	  98 /* room for the names of bars */
-#define ROW	  18 /* of the legend */
 #define LEGEND	  196
-#define LETTER	  6.6 /* mean width of a letter at 12 pixels */
-#define TITLE	  9.4 /* mean width of a letter of the title */
 
-static void text(FILE *f, const char *s)
+void svg_text(FILE *f, const char *s)
 {
 	static const char special[] = "<>&\"";
 	static const char *const names[] = { "lt", "gt", "amp", "quot" };
@@ -48,8 +45,7 @@ static void extent(const struct svg_chart *c, const struct svg_bar *b, double *h
 		*(b->values[k] >= 0 ? high : low) += b->values[k];
 }
 
-/* A round step that gives four to eight ticks. */
-static double tick_step(double range)
+double svg_step(double range)
 {
 	const double unit = pow(10, floor(log10(range / 8)));
 
@@ -60,31 +56,52 @@ static double tick_step(double range)
 }
 
 struct plot {
-	double high, low; /* of the axis */
-	double width;
+	struct svg_frame frame;
 	int bar;
 	int names; /* room for them */
 };
 
-static double y_of(const struct plot *p, double value)
+double svg_y(const struct svg_frame *p, double value)
 {
-	return TOP + PLOT * (p->high - value) / (p->high - p->low);
+	return p->top + p->height * (p->high - value) / (p->high - p->low);
 }
 
-static void axis(FILE *f, const struct svg_chart *c, const struct plot *p, double step)
+double svg_x(const struct svg_frame *p, double value)
+{
+	return p->left + (p->right - p->left) * (value - p->from) / (p->to - p->from);
+}
+
+void svg_axis_y(FILE *f, const struct svg_frame *p, double step, const char *label)
 {
 	for (double v = ceil(p->low / step) * step; v <= p->high + step / 1e6; v += step) {
-		double y = y_of(p, v);
+		double y = svg_y(p, v);
 
 		fprintf(f,
-			"<line x1=\"%d\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" "
-			"stroke=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-			LEFT, p->width, y, y, fabs(v) < step / 1e6 ? "#333" : "#ddd", LEFT - 7,
-			y + 4, fabs(v) < step / 1e6 ? 0 : v);
+			"<line x1=\"%g\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" "
+			"stroke=\"%s\"/><text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+			p->left, p->right, y, y, fabs(v) < step / 1e6 ? "#333" : "#ddd",
+			p->left - 7, y + 4, fabs(v) < step / 1e6 ? 0 : v);
 	}
-	fprintf(f, "<text transform=\"translate(18 %d) rotate(-90)\" text-anchor=\"middle\">",
-		TOP + PLOT / 2);
-	text(f, c->y_label);
+	fprintf(f, "<text transform=\"translate(%g %g) rotate(-90)\" text-anchor=\"middle\">",
+		p->left - 46, p->top + p->height / 2);
+	svg_text(f, label);
+	fputs("</text>\n", f);
+}
+
+void svg_axis_x(FILE *f, const struct svg_frame *p, double step, const char *label)
+{
+	const double bottom = p->top + p->height;
+
+	for (double v = ceil(p->from / step) * step; v <= p->to + step / 1e6; v += step)
+		fprintf(f,
+			"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" "
+			"stroke=\"#333\"/><text x=\"%.1f\" y=\"%.1f\" "
+			"text-anchor=\"middle\">%g</text>\n",
+			svg_x(p, v), svg_x(p, v), bottom, bottom + 4, svg_x(p, v), bottom + 17,
+			fabs(v) < step / 1e6 ? 0 : v);
+	fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", (p->left + p->right) / 2,
+		bottom + 33);
+	svg_text(f, label);
 	fputs("</text>\n", f);
 }
 
@@ -133,38 +150,39 @@ static void draw_bar(FILE *f, const struct svg_chart *c, const struct plot *p,
 		double from = *at, to = *at + v;
 
 		*at = to;
-		from = fmax(fmin(from, p->high), p->low);
-		to = fmax(fmin(to, p->high), p->low);
-		if (fabs(to - from) * PLOT / (p->high - p->low) < 0.05)
+		from = fmax(fmin(from, p->frame.high), p->frame.low);
+		to = fmax(fmin(to, p->frame.high), p->frame.low);
+		if (fabs(to - from) * PLOT / (p->frame.high - p->frame.low) < 0.05)
 			continue;
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" ", x,
-			y_of(p, fmax(from, to)), p->bar, fabs(y_of(p, from) - y_of(p, to)));
+			svg_y(&p->frame, fmax(from, to)), p->bar,
+			fabs(svg_y(&p->frame, from) - svg_y(&p->frame, to)));
 		fill(f, c, k);
 		fputs("><title>", f);
-		text(f, b->name);
+		svg_text(f, b->name);
 		fputs(b->name[0] ? ": " : "", f);
-		text(f, c->parts[k].name);
+		svg_text(f, c->parts[k].name);
 		fprintf(f, " %.4g</title></rect>\n", v);
 	}
-	if (up > p->high * (1 + 1e-9))
+	if (up > p->frame.high * (1 + 1e-9))
 		draw_cut(f, p, x, up, TOP);
-	if (down < p->low * (1 + 1e-9))
+	if (down < p->frame.low * (1 + 1e-9))
 		draw_cut(f, p, x, down, TOP + PLOT);
 	fprintf(f, "<text transform=\"translate(%.1f %d) rotate(-50)\" text-anchor=\"end\">",
 		x + p->bar * 0.75, TOP + PLOT + 14);
-	text(f, b->name);
+	svg_text(f, b->name);
 	fputs("</text>\n", f);
 }
 
 static void legend(FILE *f, const struct svg_chart *c, double x)
 {
 	for (size_t k = 0; k < c->nparts; k++) {
-		double y = TOP + ROW * (double)(c->nparts - 1 - k);
+		double y = TOP + SVG_ROW * (double)(c->nparts - 1 - k);
 
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" ", x, y);
 		fill(f, c, k);
 		fprintf(f, "/><text x=\"%.1f\" y=\"%.1f\">", x + 18, y + 10);
-		text(f, c->parts[k].name);
+		svg_text(f, c->parts[k].name);
 		fputs("</text>\n", f);
 	}
 }
@@ -172,7 +190,7 @@ static void legend(FILE *f, const struct svg_chart *c, double x)
 static double group_width(const struct svg_group *g, int bar)
 {
 	double bars = (double)g->nbars * (bar + GAP) - GAP;
-	double name = LETTER * (double)strlen(g->name);
+	double name = SVG_LETTER * (double)strlen(g->name);
 
 	return fmax(bars, name);
 }
@@ -180,48 +198,55 @@ static double group_width(const struct svg_group *g, int bar)
 /* Every picture begins with this; culprit overwrites only files that do. */
 #define SVG_BEGIN "<svg xmlns=\"http://www.w3.org/2000/svg\" width="
 
-static void draw(FILE *f, const struct svg_chart *c)
+void svg_begin(FILE *f, double width, double height, double left, const char *title)
 {
-	struct plot p = { .width = LEFT, .bar = c->bar ? c->bar : BAR, .names = 10 };
+	fprintf(f,
+		SVG_BEGIN "\"%.0f\" height=\"%.0f\" "
+			  "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\" "
+			  "fill=\"#222\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+			  "<text x=\"%g\" y=\"22\" font-size=\"15\" font-weight=\"bold\">",
+		width, height, width, height, left);
+	svg_text(f, title);
+	fputs("</text>\n", f);
+}
+
+static void draw(FILE *f, const void *chart)
+{
+	const struct svg_chart *c = chart;
+	struct plot p = { .frame = { .left = LEFT, .right = LEFT, .top = TOP, .height = PLOT },
+			  .bar = c->bar ? c->bar : BAR,
+			  .names = 10 };
 	double step, x = LEFT + GROUP_GAP / 2.0;
 
 	for (size_t g = 0; g < c->ngroups; g++) {
-		p.width += group_width(&c->groups[g], p.bar) + GROUP_GAP;
+		p.frame.right += group_width(&c->groups[g], p.bar) + GROUP_GAP;
 		for (size_t b = 0; b < c->groups[g].nbars; b++) {
 			double high, low;
 
 			extent(c, &c->groups[g].bars[b], &high, &low);
 			if (c->groups[g].bars[b].name[0])
 				p.names = NAMES;
-			p.high = fmax(p.high, high);
-			p.low = fmin(p.low, low);
+			p.frame.high = fmax(p.frame.high, high);
+			p.frame.low = fmin(p.frame.low, low);
 		}
 	}
 	if (c->most > 0)
-		p.high = fmin(p.high, c->most);
+		p.frame.high = fmin(p.frame.high, c->most);
 	if (c->least < 0)
-		p.low = fmax(p.low, c->least);
-	if (p.high - p.low <= 0)
-		p.high = 1;
-	step = tick_step(p.high - p.low);
-	p.high = ceil(p.high / step - 1e-9) * step;
-	p.low = floor(p.low / step + 0.02) *
-		step; /* a tick less where nothing could be seen below it */
+		p.frame.low = fmax(p.frame.low, c->least);
+	if (p.frame.high - p.frame.low <= 0)
+		p.frame.high = 1;
+	step = svg_step(p.frame.high - p.frame.low);
+	p.frame.high = ceil(p.frame.high / step - 1e-9) * step;
+	p.frame.low = floor(p.frame.low / step + 0.02) * step;
 
-	double height = fmax(TOP + PLOT + p.names + 20.0, TOP + ROW * (double)c->nparts + 10);
-	double title = TITLE * (double)strlen(c->title);
-	double width = fmax(p.width + LEGEND, LEFT + title + 10);
+	double height = fmax(TOP + PLOT + p.names + 20.0, TOP + SVG_ROW * (double)c->nparts + 10);
+	double title = SVG_TITLE * (double)strlen(c->title);
+	double width = fmax(p.frame.right + LEGEND, LEFT + title + 10);
 
-	fprintf(f,
-		SVG_BEGIN "\"%.0f\" height=\"%.0f\" "
-			  "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\" "
-			  "fill=\"#222\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-			  "<text x=\"%d\" y=\"22\" font-size=\"15\" font-weight=\"bold\">",
-		width, height, width, height, LEFT);
-	text(f, c->title);
-	fputs("</text>\n", f);
+	svg_begin(f, width, height, LEFT, c->title);
 	patterns(f, c);
-	axis(f, c, &p, step);
+	svg_axis_y(f, &p.frame, step, c->y_label);
 	for (size_t g = 0; g < c->ngroups; g++) {
 		const struct svg_group *group = &c->groups[g];
 		double bars = (double)group->nbars * (p.bar + GAP) - GAP,
@@ -234,11 +259,11 @@ static void draw(FILE *f, const struct svg_chart *c)
 			"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
 			"font-weight=\"bold\">",
 			x + room / 2, TOP + PLOT + p.names + 10.0);
-		text(f, group->name);
+		svg_text(f, group->name);
 		fputs("</text>\n", f);
 		x += room + GROUP_GAP;
 	}
-	legend(f, c, p.width + 14);
+	legend(f, c, p.frame.right + 14);
 	fputs("</svg>\n", f);
 }
 
@@ -253,14 +278,15 @@ static const struct output_kind chart_kind = {
 	.is = is_chart,
 };
 
-bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
+bool svg_file(const char *path, void (*draw_it)(FILE *f, const void *what), const void *what,
+	      struct err *e)
 {
 	struct output *o = output_open(path, &chart_kind, e);
 	FILE *f = o ? output_stream(o, e) : NULL;
 	bool ok = f;
 
 	if (f) {
-		draw(f, c);
+		draw_it(f, what);
 		ok = !ferror(f) || err_set(e, "cannot write '%s': %s", path, strerror(errno));
 		if (fclose(f) && ok)
 			ok = err_set(e, "cannot write '%s': %s", path, strerror(errno));
@@ -269,4 +295,9 @@ bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
 		return output_commit(o, e);
 	output_discard(o);
 	return false;
+}
+
+bool svg_write(const char *path, const struct svg_chart *c, struct err *e)
+{
+	return svg_file(path, draw, c, e);
 }

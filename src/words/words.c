@@ -93,5 +93,6 @@ const struct words_list words_lists[] = {
 	LIST("profilers", "what samples the run, beside the golden reference", words_profilers),
 	LIST("dispatch-stalls", "why an instruction waits at dispatch", words_dispatch_stalls),
 	LIST("fetch-stalls", "why fetch delivers nothing", words_fetch_stalls),
+	LIST("misses", "what missed a cache or a TLB", words_misses),
 };
 const unsigned words_lists_count = sizeof(words_lists) / sizeof(words_lists[0]);

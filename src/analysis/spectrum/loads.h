@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Misses by the static instruction that caused them, and pairs of them. Memory grows with the code
+ * that misses, not with the run.
+ */
+#ifndef ANALYSIS_SPECTRUM_LOADS_H
+#define ANALYSIS_SPECTRUM_LOADS_H
+
+#include "analysis/spectrum/tally.h"
+#include "analysis/spectrum/theory.h"
+#include "trace/record.h"
+
+#define PAIRS_MAX 65536 /* further ones are counted together */
+
+struct load {
+	uint64_t pc;
+	uint8_t kind; /* enum miss_kind */
+	uint64_t misses[SPECTRUM_LEVELS];
+	uint64_t wrong;	   /* … on wrong paths */
+	uint64_t isolated; /* … in clusters of one */
+	uint64_t hidden;   /* … at which the run did not fall behind its twin */
+	uint64_t sizes;	   /* sum of the sizes of their clusters */
+	int64_t even;	   /* net cost, split evenly among the misses of a cluster … */
+	int64_t exposed;   /* … by where the lag grew */
+	/* in the cluster that is open */
+	uint64_t cluster; /* its number */
+	uint64_t count, level[SPECTRUM_LEVELS], wrong_now, hidden_now;
+	uint64_t weight;
+};
+
+/* Neighbours in a cluster: the second began before the first had ended, or at its end or later. */
+struct load_pair {
+	uint32_t first, second; /* indices of loads */
+	uint64_t overlapped, serial;
+	uint64_t overlapped_cycles; /* in which both were in progress */
+	uint64_t serial_cycles;	    /* of the second one */
+};
+
+struct loads {
+	struct load *load;
+	size_t nloads, capacity;
+	uint32_t *slot; /* index + 1 by pc and kind; open addressing */
+	size_t mask;
+	struct load_pair *pair;
+	size_t npairs, pair_capacity;
+	uint32_t *pair_slot;
+	size_t pair_mask;
+	uint64_t pairs_left; /* neighbours of pairs beyond PAIRS_MAX */
+	struct tally bins;   /* load << 16 | bin of the lag's growth */
+	uint32_t *touched;   /* loads of the open cluster */
+	size_t ntouched, touched_capacity;
+	uint64_t cluster; /* number of the open cluster */
+	bool any;	  /* the open cluster has a miss */
+	uint32_t last;	  /* its load */
+	uint64_t last_end;
+};
+
+void loads_init(struct loads *l);
+void loads_free(struct loads *l);
+/* A miss of the open cluster, served by level `level`; growth: of the lag at its instruction. */
+void loads_miss(struct loads *l, const struct rec_miss *m, unsigned level, int64_t growth);
+/* The cluster of `size` misses is over; counted: it is in the statistics. */
+void loads_close(struct loads *l, uint64_t size, int64_t net, bool counted);
+
+#endif

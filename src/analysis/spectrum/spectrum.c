@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Brings the streams together. Committed instructions wait for their twin's stamps, or these for
+ * them; misses wait until none that began earlier can come, and until an instruction that was
+ * dispatched at or after their begin has committed. Then all that a cluster asks is known.
+ *
+ * Memory does not depend on the length of the run: the stamps of so many instructions as may
+ * commit during the longest miss, the misses in progress, and tables that grow with the code.
+ */
+#include "analysis/spectrum/spectrum.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/nearest.h"
+
+#define STAMPS_MIN   (1u << 15)
+#define STAMPS_MAX   (1u << 19)
+#define QUEUE_MAX    (1u << 21) /* records that one stream may be ahead of the other */
+#define SETTLE_EVERY 4096	/* instructions; fewer than are kept */
+#define GIVE_UP	     4096	/* cycles after which an instruction that missed never commits */
+
+/* ---- queues ---- */
+
+static void queue_put(struct queue *q, uint64_t po, uint64_t dispatch, uint64_t commit)
+{
+	if (q->end == q->capacity) {
+		memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
+		q->end -= q->first;
+		q->first = 0;
+		if (2 * q->end >= q->capacity) {
+			q->capacity = q->capacity ? 2 * q->capacity : 4096;
+			q->at = x_realloc(q->at, q->capacity * sizeof(*q->at));
+		}
+	}
+	q->at[q->end++] = (struct stamp_of){ po, dispatch, commit };
+}
+
+static bool before(const struct rec_miss *a, const struct rec_miss *b)
+{
+	return a->begin != b->begin ? a->begin < b->begin : a->seq < b->seq;
+}
+
+static void heap_put(struct miss_heap *h, const struct rec_miss *m)
+{
+	if (h->count == h->capacity) {
+		h->capacity = h->capacity ? 2 * h->capacity : 256;
+		h->at = x_realloc(h->at, h->capacity * sizeof(*h->at));
+	}
+	size_t i = h->count++;
+	for (; i && before(m, &h->at[(i - 1) / 2]); i = (i - 1) / 2)
+		h->at[i] = h->at[(i - 1) / 2];
+	h->at[i] = *m;
+	h->settled = max_u64(h->settled, miss_settled(m));
+}
+
+static struct rec_miss heap_take(struct miss_heap *h)
+{
+	const struct rec_miss top = h->at[0], last = h->at[--h->count];
+	size_t i = 0;
+	for (size_t child; (child = 2 * i + 1) < h->count; i = child) {
+		child += child + 1 < h->count && before(&h->at[child + 1], &h->at[child]);
+		if (!before(&h->at[child], &last))
+			break;
+		h->at[i] = h->at[child];
+	}
+	h->at[i] = last;
+	return top;
+}
+
+/* ---- misses ---- */
+
+/* The machine's level that served it, 0 the nearest. What no level of the machine can have served
+ * (a source that does not know) counts as the farthest. */
+static unsigned level_of(const struct spectrum *s, const struct rec_miss *m)
+{
+	for (unsigned k = 0; k < s->nlevels; k++)
+		if (s->level[k] >= m->level)
+			return k;
+	return s->nlevels - 1;
+}
+
+static void take_miss(struct spectrum *s, const struct rec_miss *m)
+{
+	const unsigned level = level_of(s, m);
+	struct miss_sums *sum = &s->sums[m->kind][level];
+	sum->misses++;
+	sum->wrong += m->flags & MISS_WRONG_PATH;
+	sum->cycles += m->end;
+	sum->queue += m->queue;
+	sum->merged += m->merged;
+	sum->used += m->use != STAMP_NONE;
+	clusters_miss(&s->clusters[CLUSTERS_ALL], m, level);
+	if (!(m->flags & MISS_WRONG_PATH))
+		clusters_miss(&s->clusters[CLUSTERS_RIGHT], m, level);
+}
+
+/* Whether all instructions that a cluster asks for are there. */
+static bool is_ready(const struct spectrum *s, const struct rec_miss *m)
+{
+	if (m->begin >= s->heap.settled || !stamps_any(&s->stamps))
+		return false;
+	const uint64_t dispatch = stamps_last(&s->stamps)->dispatch;
+	return dispatch >= m->begin && (m->flags & MISS_WRONG_PATH || m->po < s->stamps.end ||
+					dispatch >= miss_end(m) + GIVE_UP);
+}
+
+static void take_misses(struct spectrum *s, uint64_t before_cycle, bool all)
+{
+	struct miss_heap *h = &s->heap;
+	while (h->count && h->at[0].begin < before_cycle && (all || is_ready(s, &h->at[0]))) {
+		const struct rec_miss m = heap_take(h);
+		/* What had ended when the region began is of no concern here. */
+		if (miss_end(&m) > s->clusters[0].region)
+			take_miss(s, &m);
+	}
+}
+
+static void settle(struct spectrum *s)
+{
+	for (unsigned k = 0; k < CLUSTERINGS; k++)
+		clusters_settle(&s->clusters[k]);
+	take_misses(s, UINT64_MAX, false);
+}
+
+static bool spectrum_misses(void *state, const struct rec_miss *misses, size_t count, struct err *e)
+{
+	struct spectrum *s = state;
+	for (size_t i = 0; i < count; i++) {
+		const struct rec_miss *m = &misses[i];
+		if (m->kind >= MISS_KINDS || !m->end)
+			return err_set(e, "a miss in cycle %llu has kind %u and takes %u cycles",
+				       (unsigned long long)m->begin, m->kind, m->end);
+		if (s->kinds >> m->kind & 1)
+			heap_put(&s->heap, m);
+		else
+			s->heap.settled = max_u64(s->heap.settled, miss_settled(m));
+	}
+	return true;
+}
+
+/* ---- instructions ---- */
+
+static bool spectrum_twins(void *state, const struct rec_twin *twins, size_t count, struct err *e)
+{
+	struct spectrum *s = state;
+	for (size_t i = 0; i < count; i++)
+		queue_put(&s->twins, twins[i].po, twins[i].dispatch,
+			  twins[i].dispatch + twins[i].commit);
+	return s->twins.end - s->twins.first <= QUEUE_MAX ||
+	       err_set(e, "the twin is more than %u instructions ahead of the run", QUEUE_MAX);
+}
+
+/* Pairs what has come of both streams. */
+static bool join(struct spectrum *s, struct err *e)
+{
+	struct queue *a = &s->insts, *b = &s->twins;
+	unsigned since = 0;
+	while (a->first < a->end) {
+		const struct stamp_of *i = &a->at[a->first], *t;
+		while (b->first < b->end && b->at[b->first].po < i->po)
+			b->first++; /* outside of the region */
+		if (b->first == b->end)
+			break;
+		t = &b->at[b->first];
+		if (t->po != i->po)
+			return err_set(e, "the twin has no record of instruction %llu",
+				       (unsigned long long)i->po);
+		stamps_add(&s->stamps,
+			   &(struct stamp){ i->dispatch, i->commit, t->dispatch, t->commit });
+		a->first++;
+		b->first++;
+		if (++since == SETTLE_EVERY) {
+			settle(s);
+			since = 0;
+		}
+	}
+	settle(s);
+	return a->end - a->first <= QUEUE_MAX ||
+	       err_set(e, "the run is more than %u instructions ahead of its twin", QUEUE_MAX);
+}
+
+static bool end_region(struct spectrum *s, struct err *e)
+{
+	if (!s->inside)
+		return true;
+	if (!join(s, e))
+		return false;
+	if (s->insts.first < s->insts.end)
+		return err_set(e, "the twin has no record of instruction %llu",
+			       (unsigned long long)s->insts.at[s->insts.first].po);
+	take_misses(s, s->end_cycle, true);
+	s->inside = false;
+	for (unsigned k = 0; k < CLUSTERINGS; k++) {
+		const struct clusters *c = &s->clusters[k];
+		clusters_end(&s->clusters[k], s->end_cycle);
+		if (c->net + c->drift + c->head + c->tail != c->adder)
+			return err_set(e, "costs do not add up to the adder of %lld cycles",
+				       (long long)c->adder);
+	}
+	return true;
+}
+
+static void begin_region(struct spectrum *s, uint64_t cycle, uint64_t po)
+{
+	s->inside = true;
+	s->next_po = po;
+	stamps_begin(&s->stamps, po);
+	for (unsigned k = 0; k < CLUSTERINGS; k++)
+		clusters_begin(&s->clusters[k], cycle);
+}
+
+static const struct rec_inst *first_committed(const struct rec_inst *insts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (insts[i].flags & RI_COMMITTED)
+			return &insts[i];
+	return NULL;
+}
+
+static bool spectrum_batch(void *state, const struct rec_inst *insts, size_t ninsts,
+			   const struct rec_cycle *cycles, size_t ncycles, struct err *e)
+{
+	struct spectrum *s = state;
+	const struct rec_inst *first = first_committed(insts, ninsts);
+	if (s->inside &&
+	    ((ncycles && cycles[0].cycle != s->end_cycle) ||
+	     (first && s->insts_seen && first->po != s->next_po)) &&
+	    !end_region(s, e))
+		return false;
+	if (!s->inside && (ncycles || first)) {
+		begin_region(s, ncycles ? cycles[0].cycle : first->fetch, first ? first->po : 0);
+		s->insts_seen = 0;
+	}
+	for (size_t i = 0; i < ninsts; i++) {
+		const struct rec_inst *r = &insts[i];
+		if (!(r->flags & RI_COMMITTED))
+			continue;
+		if (!s->insts_seen++)
+			stamps_begin(&s->stamps, r->po);
+		s->next_po = r->po + 1;
+		queue_put(&s->insts, r->po, r->fetch + r->dispatch, r->fetch + r->commit);
+	}
+	for (size_t i = 0; i < ncycles; i++)
+		s->cycles += cycles[i].repeat;
+	if (ncycles)
+		s->end_cycle = cycles[ncycles - 1].cycle + cycles[ncycles - 1].repeat;
+	return join(s, e);
+}
+
+/* ---- the analysis ---- */
+
+static void add_level(struct spectrum *s, uint8_t level, uint32_t latency)
+{
+	if (!latency || latency <= s->meta.l1d_latency)
+		return;
+	s->level[s->nlevels] = level;
+	s->latency[s->nlevels++] = latency - s->meta.l1d_latency;
+}
+
+static bool parse_kinds(struct spectrum *s, const char *given, struct err *e)
+{
+	char *copy = x_strdup(given), *rest = copy, *word;
+	bool ok = true;
+	s->kinds = 0;
+	while (ok && (word = strsep(&rest, "+"))) {
+		struct nearest near = { .word = word };
+		unsigned k = 0;
+		for (; k < MISS_KINDS && strcmp(word, words_misses[k].name); k++)
+			nearest_try(&near, words_misses[k].name);
+		if (k < MISS_KINDS)
+			s->kinds |= 1u << k;
+		else
+			ok = err_set(
+			    e,
+			    "spectrum.kinds: there are no misses of kind '%s'; the nearest is '%s'",
+			    word, near.best ? near.best : words_misses[0].name);
+	}
+	free(copy);
+	return ok;
+}
+
+static bool spectrum_start(void *state, const struct trace_meta *meta,
+			   const struct analysis_options *o, struct err *e)
+{
+	struct spectrum *s = state;
+	const char *kinds = analysis_given(o, "spectrum.kinds");
+	s->meta = *meta;
+	s->kinds = (1u << MISS_KINDS) - 1;
+	if (kinds && !parse_kinds(s, kinds, e))
+		return false;
+	add_level(s, LEVEL_L2, meta->l2_latency);
+	add_level(s, LEVEL_LLC, meta->llc_latency);
+	add_level(s, LEVEL_MEM, meta->mem_latency);
+	if (!s->nlevels)
+		return err_set(e, "this machine has no level beyond its L1 caches");
+	const uint64_t during = 16ull * meta->mem_latency * meta->commit_width;
+	const uint64_t kept = max_u64(STAMPS_MIN, during + 4ull * meta->rob_entries);
+	stamps_init(&s->stamps, (size_t)min_u64(kept, STAMPS_MAX));
+	for (unsigned k = 0; k < CLUSTERINGS; k++)
+		clusters_init(&s->clusters[k], &s->stamps, meta->rob_entries);
+	return true;
+}
+
+static bool spectrum_finish(void *state, struct store *store, struct err *e)
+{
+	struct spectrum *s = state;
+	return end_region(s, e) && (!store || spectrum_store(s, store, e));
+}
+
+static void spectrum_free(void *state)
+{
+	struct spectrum *s = state;
+	for (unsigned k = 0; k < CLUSTERINGS; k++)
+		clusters_free(&s->clusters[k]);
+	stamps_free(&s->stamps);
+	free(s->insts.at);
+	free(s->twins.at);
+	free(s->heap.at);
+}
+
+static const struct analysis_param params[] = {
+	{ .name = "spectrum.kinds", .help = "which misses count, as load+store+…; all by default" },
+	{ .name = NULL },
+};
+
+const struct analysis spectrum_analysis = {
+	.name = "spectrum",
+	.summary = "what every cluster of cache misses cost, against a twin with perfect caches",
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_MISSES | WANT_TWIN,
+	.params = params,
+	.tables = (const struct analysis_table[]){ { "spectrum_load", NULL }, { NULL, NULL } },
+	.state_size = sizeof(struct spectrum),
+	.start = spectrum_start,
+	.misses = spectrum_misses,
+	.twins = spectrum_twins,
+	.batch = spectrum_batch,
+	.finish = spectrum_finish,
+	.free = spectrum_free,
+};

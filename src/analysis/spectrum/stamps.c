@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The ring of stamps, and searches in it. */
+#include "analysis/spectrum/stamps.h"
+
+#include <stdlib.h>
+
+#include "util/util.h"
+
+void stamps_init(struct stamps *s, size_t capacity)
+{
+	size_t n = 1;
+	while (n < capacity)
+		n *= 2;
+	*s = (struct stamps){ .at = x_calloc(n, sizeof(*s->at)), .mask = n - 1 };
+}
+
+void stamps_free(struct stamps *s)
+{
+	free(s->at);
+}
+
+void stamps_begin(struct stamps *s, uint64_t po)
+{
+	s->first = s->end = po;
+	s->forgot = false;
+	s->base = 0;
+}
+
+static int64_t lag_of(const struct stamp *s)
+{
+	return (int64_t)(s->commit - s->twin_commit);
+}
+
+void stamps_add(struct stamps *s, const struct stamp *stamp)
+{
+	/* The first of a run has both clocks begin at the run's start. Another region begins, on
+	 * both machines, so long before its first commit as it does here. */
+	if (!stamps_any(s))
+		s->base = s->end == 1 ? 0 : lag_of(stamp);
+	if (s->end - s->first > s->mask) {
+		s->before = s->at[s->first & s->mask];
+		s->forgot = true;
+		s->first++;
+	}
+	s->at[s->end++ & s->mask] = *stamp;
+}
+
+static uint64_t search(const struct stamps *s, uint64_t cycle, size_t member)
+{
+	uint64_t lo = s->first, hi = s->end; /* the first that is not before the cycle */
+	while (lo < hi) {
+		const uint64_t mid = lo + (hi - lo) / 2;
+		const char *stamp = (const char *)&s->at[mid & s->mask];
+		if (*(const uint64_t *)(const void *)(stamp + member) < cycle)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo - 1;
+}
+
+uint64_t stamps_dispatched(const struct stamps *s, uint64_t cycle)
+{
+	return search(s, cycle, offsetof(struct stamp, dispatch));
+}
+
+uint64_t stamps_committed(const struct stamps *s, uint64_t cycle)
+{
+	return search(s, cycle, offsetof(struct stamp, commit));
+}
+
+int64_t stamps_lag(const struct stamps *s, uint64_t po)
+{
+	return po < s->first && !s->forgot ? s->base : lag_of(stamps_at(s, po));
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* culprit spectrum: what every cluster of cache misses cost. */
+#include "cmd/reading.h"
+#include "view/spectrum.h"
+#include "words/words.h"
+
+struct spectrum_values {
+	struct reading reading;
+	uint64_t size, from, to;
+	const char *pattern, *kind, *load, *svg;
+	bool right, net;
+};
+
+static int spectrum_run(void *values, int nargs, char **args)
+{
+	const struct spectrum_values *v = values;
+	struct spectrum_options so = { .size = v->size,
+				       .pattern = v->pattern,
+				       .kind = v->kind,
+				       .load = v->load,
+				       .right = v->right,
+				       .net = v->net,
+				       .svg = v->svg };
+	struct view_options o;
+	struct store *store;
+	struct err e = { "" };
+
+	if (v->from != OPTION_NOT_GIVEN || v->to != OPTION_NOT_GIVEN) {
+		so.zoom = true;
+		so.from = v->from != OPTION_NOT_GIVEN ? (int64_t)v->from : 0;
+		so.to = v->to != OPTION_NOT_GIVEN ? (int64_t)v->to : so.from + 200;
+		if (so.to <= so.from) {
+			warn("spectrum: --to %lld is not beyond --from %lld", (long long)so.to,
+			     (long long)so.from);
+			return 2;
+		}
+	}
+	if (!reading_options("spectrum", &v->reading, &o) ||
+	    !reading_open("spectrum", args, 1, &store))
+		return 2;
+	const int status = reading_status("spectrum", view_spectrum(store, &o, &so, &e), &e);
+	store_close(store);
+	return status;
+}
+
+#define OPTION(field) .offset = offsetof(struct spectrum_values, field)
+static const struct cmd_option options[] = {
+	READING_OPTIONS,
+	{ .name = "size",
+	  .type = CMD_NUMBER,
+	  OPTION(size),
+	  .range = { 1, SPECTRUM_LARGEST, NUMBER_PLAIN },
+	  .arg = "N",
+	  .help = "Only clusters of so many misses; 1 to 4 by default" },
+	{ .name = "pattern",
+	  .type = CMD_TEXT,
+	  OPTION(pattern),
+	  .arg = "HM",
+	  .help = "Only clusters whose misses were served so, in order: H by the nearest level "
+		  "beyond the L1, M by the farthest, L by one between" },
+	{ .name = "kind",
+	  .type = CMD_TEXT,
+	  OPTION(kind),
+	  .arg = "NAME",
+	  .help = "Only clusters of misses of one kind:" WORDS_MISSES(
+	      WORDS_SPACED) "; mixed: of several" },
+	{ .name = "right-path",
+	  .type = CMD_SWITCH,
+	  OPTION(right),
+	  .help = "Clusters of the right path's misses alone" },
+	{ .name = "net",
+	  .type = CMD_SWITCH,
+	  OPTION(net),
+	  .help = "Spectrograms by net cost instead of the paper's" },
+	{ .name = "from",
+	  .type = CMD_NUMBER,
+	  OPTION(from),
+	  .range = { 0, 1000000000, NUMBER_DECIMAL },
+	  .unset = OPTION_NOT_GIVEN,
+	  .arg = "CYCLES",
+	  .help = "Where spectrograms begin" },
+	{ .name = "to",
+	  .type = CMD_NUMBER,
+	  OPTION(to),
+	  .range = { 0, 1000000000, NUMBER_DECIMAL },
+	  .unset = OPTION_NOT_GIVEN,
+	  .arg = "CYCLES",
+	  .help = "… and end" },
+	{ .name = "load",
+	  .type = CMD_TEXT,
+	  OPTION(load),
+	  .arg = "PLACE",
+	  .help = "Only the misses of an address, FILE:LINE or function, with a spectrogram each" },
+	{ .name = "svg",
+	  .type = CMD_TEXT,
+	  OPTION(svg),
+	  .arg = "FILE",
+	  .help = "Writes the spectrograms as a picture too, predictions as pulses under them" },
+	{ .name = NULL },
+};
+
+static const struct cmd_example examples[] = {
+	{ "culprit sim --machine puzak2007 --analyze none --trace finite.trace --trace-records "
+	  "misses -- ./prog",
+	  "Records a run …" },
+	{ "culprit sim --machine puzak2007 --set ideal.dmiss=on --set ideal.imiss=on --set "
+	  "ideal.dtlb=on --set ideal.itlb=on --analyze none --trace infinite.trace -- ./prog",
+	  "… and its twin with perfect caches." },
+	{ "culprit replay finite.trace --twin infinite.trace --analyze spectrum -o prog.culprit",
+	  "Makes the spectrum." },
+	{ "culprit spectrum prog.culprit --right-path --svg prog.svg",
+	  "Shows it as the paper does, without wrong paths." },
+	{ "culprit spectrum prog.culprit --size 2 --pattern HM --from 80 --to 130",
+	  "One pattern of two misses, closer." },
+	{ NULL, NULL },
+};
+
+const struct command cmd_spectrum = {
+	.name = "spectrum",
+	.summary = "what every cluster of cache misses cost",
+	.args = "FILE",
+	.min_args = 1,
+	.max_args = 1,
+	.description =
+	    "Shows pipeline spectroscopy (puzak2007): the cycles that caches cost a run, against a "
+	    "twin with perfect ones, cluster of misses by cluster. Spectrograms show how many "
+	    "clusters of a size cost how much; their peaks are sums of the memory's latencies, and "
+	    "which sums there are says what overlaps. Patterns of large clusters follow from those "
+	    "of two misses. Loads, lines and functions with the cycles that their misses cost, and "
+	    "pairs of loads whose misses overlap or wait for each other.",
+	.exit_status = READING_EXIT_STATUS,
+	.options = options,
+	.examples = examples,
+	.values_size = sizeof(struct spectrum_values),
+	.run = spectrum_run,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A twin that is another trace: the same program on the same machine with perfect caches. Its
+ * instructions are paired with the run's by their number in program order.
+ */
+#ifndef TRACE_TWIN_H
+#define TRACE_TWIN_H
+
+#include "trace/file_read.h"
+#include "trace/record.h"
+
+struct twin;
+
+/* Opens the trace. It must be of the program of the run `of`, and of a machine whose caches and
+ * TLBs are perfect where it says what they are; the run's must not be. */
+struct twin *twin_open(const char *path, bool salvage, const struct trace_info *of, struct err *e);
+void twin_close(struct twin *t);
+/* The twin's stamps of a committed instruction; they are asked for in program order. False with a
+ * message if the twin does not have it, or another one in its place. */
+bool twin_find(struct twin *t, const struct rec_inst *r, struct rec_twin *out, struct err *e);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Pipeline spectroscopy as the view reads it: clusters of misses, what they cost, who causes them. */
+#ifndef VIEW_SPECTRUM_H
+#define VIEW_SPECTRUM_H
+
+#include "store/store.h"
+#include "view/doc.h"
+#include "view/view.h"
+
+#define SPECTRUM_SHOWN	 4 /* sizes without --size */
+#define SPECTRUM_LARGEST 6 /* with a spectrogram */
+#define SPECTRUM_TOO_FEW 200
+
+struct spectrum_options {
+	uint64_t size;	     /* only this one; 0: 1 to SPECTRUM_SHOWN */
+	const char *pattern; /* only clusters of this pattern; NULL: all */
+	const char *kind;    /* only clusters of misses of this kind; NULL: all */
+	const char *load;    /* only this load: pc, FILE:LINE or symbol; NULL: all */
+	bool right;	     /* clusters of right-path misses alone */
+	bool net;	     /* net cost instead of the paper's */
+	bool zoom;	     /* from and to hold */
+	int64_t from, to;    /* cycles */
+	const char *svg;     /* file for a picture; NULL: none */
+};
+
+bool view_spectrum(struct store *s, const struct view_options *o, const struct spectrum_options *so,
+		   struct err *e);
+
+/* ---- spectrum_model.c ---- */
+
+#define SPECTRUM_MODEL_LEVELS 3
+
+struct spectrum_bin {
+	int64_t cycles;
+	uint64_t clusters;
+};
+
+struct spectrum_peak {
+	int64_t sum, median, low, high;
+	uint64_t clusters;
+	char name[64];
+};
+
+/* Of one size. */
+struct spectrogram {
+	unsigned size;
+	uint64_t clusters; /* of the kind and pattern asked for */
+	struct spectrum_bin *bins;
+	size_t nbins;
+	struct spectrum_peak *peaks;
+	size_t npeaks;
+	struct { /* what the theory predicts, of all kinds */
+		int64_t cycles;
+		double share;
+	} * predicted;
+	size_t npredicted;
+};
+
+struct spectrum_size {
+	uint64_t size, clusters, misses, level[SPECTRUM_MODEL_LEVELS];
+	int64_t cost, net;
+};
+
+struct spectrum_pattern {
+	unsigned size;
+	char text[16];
+	uint64_t clusters, of;	   /* … of all clusters of that size */
+	double predicted;	   /* below 0: the theory could not be fitted */
+	uint64_t overlapped, zero; /* size 2 */
+};
+
+struct spectrum_load {
+	int64_t id;
+	uint64_t pc;
+	char kind[16];
+	char *disasm, *function, *file;
+	uint64_t function_start;
+	int line;
+	uint64_t misses, level[SPECTRUM_MODEL_LEVELS], wrong, isolated, hidden, sizes;
+	int64_t even, exposed;
+	struct spectrum_bin *bins; /* growth of the lag at its misses */
+	size_t nbins;
+};
+
+struct spectrum_pair {
+	size_t first, second; /* indices of loads */
+	uint64_t overlapped, serial, overlapped_cycles, serial_cycles;
+};
+
+struct spectrum_level {
+	char letter[4], name[16];
+	int64_t latency;
+	uint64_t misses;
+	double share;
+};
+
+struct spectrum_kind {
+	char name[16];
+	uint64_t misses, wrong, merged, used, level[SPECTRUM_MODEL_LEVELS];
+	double cycles, queue;
+};
+
+struct spectrum_model {
+	char program[512], machine[128];
+	uint64_t instructions;
+	int64_t cycles, twin_cycles, adder, cost, net, drift, head, tail;
+	uint64_t misses, clusters, cut_clusters, cut_misses, merged, largest, zero, negative;
+	bool fitted;
+	double a, ks[SPECTRUM_LARGEST]; /* ks below 0: too few */
+	struct spectrum_level levels[SPECTRUM_MODEL_LEVELS];
+	size_t nlevels;
+	struct spectrum_kind kinds[16];
+	size_t nkinds;
+	struct spectrum_size *sizes;
+	size_t nsizes;
+	struct spectrogram grams[SPECTRUM_LARGEST];
+	struct spectrum_pattern *patterns;
+	size_t npatterns;
+	struct spectrum_load *loads; /* the most exposed cycles first */
+	size_t nloads;
+	struct spectrum_pair *pairs; /* the most cycles first */
+	size_t npairs;
+};
+
+bool spectrum_read(struct store *s, const struct spectrum_options *so, struct spectrum_model *m,
+		   struct err *e);
+void spectrum_free(struct spectrum_model *m);
+/* Where a load is, for people: "file.c:88 @105ee", "main+0x12" or an address. */
+#define SPECTRUM_PLACE 80
+void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE]);
+/* … both loads of a pair; false if one of them is not shown. */
+bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
+			  char first[SPECTRUM_PLACE], char second[SPECTRUM_PLACE]);
+
+static inline double share_of(double part, double all)
+{
+	return all != 0 ? part / all : 0;
+}
+
+/* ---- spectrum_values.c ---- */
+
+void spectrum_values(struct doc *d, const struct spectrum_model *m);
+
+/* ---- spectrum_svg.c ---- */
+
+bool spectrum_draw(const struct spectrum_model *m, const struct spectrum_options *so,
+		   struct err *e);
+
+#endif

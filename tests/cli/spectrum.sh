@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# culprit spectrum as its user meets it: a run and its twin, recorded, replayed together, shown.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+twin=(--set ideal.dmiss=on --set ideal.imiss=on --set ideal.dtlb=on --set ideal.itlb=on)
+program=("$GUESTS/answers" exit 0)
+
+# record TRACE [OPTION…]: of the small program on puzak2007.
+record() {
+	local trace=$1
+	shift
+	"$CULPRIT" sim --machine puzak2007 "$@" --analyze none --max-insts 60k --trace "$trace" -- \
+		"${program[@]}" >/dev/null 2>"$tmp/said"
+}
+record "$tmp/finite.trace" --trace-records misses
+record "$tmp/infinite.trace" "${twin[@]}"
+infinite_cycles=$(grep -o '[0-9,]* cycles' "$tmp/said" | tr -d ', a-z')
+"$CULPRIT" replay "$tmp/finite.trace" --twin "$tmp/infinite.trace" --analyze spectrum \
+	-o "$tmp/p.culprit" >/dev/null 2>&1
+
+# Python on the JSON in $tmp/out, as `j`; fails where the expression is false.
+json_holds() {
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+assert $1, '''$1'''"
+}
+
+test_the_law_holds_and_the_twin_has_its_own_cycles() {
+	run spectrum "$tmp/p.culprit" --json
+	status_is 0
+	json_holds 'j["net"] + j["drift"] + j["head"] + j["tail"] == j["adder"] > 0'
+	json_holds 'j["cycles"] - j["twin_cycles"] == j["adder"]'
+	json_holds "j['twin_cycles'] == $infinite_cycles"
+	json_holds 'j["misses"] == sum(s["misses"] for s in j["sizes"]) > 50'
+	json_holds 'sum(l["net"] for l in j["loads"]) == sum(l["even"] for l in j["loads"]) == j["net"]'
+}
+
+test_the_right_path_has_no_more_misses() {
+	run spectrum "$tmp/p.culprit" --json
+	cp "$tmp/out" "$tmp/all"
+	run spectrum "$tmp/p.culprit" --json --right-path
+	json_holds "0 < j['misses'] <= json.load(open('$tmp/all'))['misses']"
+	json_holds 'sum(l["wrong_path"] for l in j["loads"]) == 0'
+}
+
+test_workers_do_not_change_the_profile() {
+	local n
+	for n in 0 3; do
+		"$CULPRIT" replay "$tmp/finite.trace" --twin "$tmp/infinite.trace" --workers $n \
+			--analyze spectrum -o "$tmp/w$n.culprit" >/dev/null 2>&1
+	done
+	same_store "$tmp/w0.culprit" "$tmp/w3.culprit"
+}
+
+test_a_region_obeys_the_law() {
+	run replay "$tmp/finite.trace" --twin "$tmp/infinite.trace" --analyze spectrum \
+		--start inst:5k --stop inst:40k -o "$tmp/r.culprit"
+	status_is 0
+	run spectrum "$tmp/r.culprit" --json
+	json_holds 'j["net"] + j["drift"] + j["head"] + j["tail"] == j["adder"]'
+}
+
+test_the_text_has_the_adder_and_a_spectrogram() {
+	run spectrum "$tmp/p.culprit"
+	status_is 0
+	out_has 'The finite cache adder'
+	out_has 'Clusters of 1 miss: '
+}
+
+test_the_picture_is_svg() {
+	run spectrum "$tmp/p.culprit" --svg "$tmp/s.svg"
+	status_is 0
+	python3 -c "
+import xml.etree.ElementTree as t
+names = [e.text for e in t.parse('$tmp/s.svg').getroot().iter() if e.tag.endswith('text')]
+assert any(n and n.startswith('size 1: ') for n in names)"
+}
+
+test_a_profile_without_a_spectrum_says_how_to_get_one() {
+	"$CULPRIT" sim --max-insts 10k -o "$tmp/plain.culprit" -- "${program[@]}" >/dev/null 2>&1
+	run spectrum "$tmp/plain.culprit"
+	refuses 'has no spectrum' '--twin'
+}
+
+test_a_run_or_a_trace_alone_has_no_twin() {
+	run sim --analyze spectrum -- "${program[@]}"
+	refuses 'needs a twin' '--twin'
+	run replay "$tmp/finite.trace" --analyze spectrum -o "$tmp/x.culprit"
+	refuses 'needs a twin'
+}
+
+test_a_twin_must_have_perfect_caches_and_the_run_must_not() {
+	run replay "$tmp/finite.trace" --twin "$tmp/finite.trace" --analyze spectrum -o "$tmp/x.culprit"
+	refuses 'not a twin' 'ideal.dmiss=on'
+	run replay "$tmp/infinite.trace" --twin "$tmp/infinite.trace" --analyze spectrum -o "$tmp/x.culprit"
+	refuses 'perfect'
+}
+
+test_traces_that_differ_say_where() {
+	"$CULPRIT" sim --machine puzak2007 "${twin[@]}" --analyze none --max-insts 60k \
+		--trace "$tmp/other.trace" -- "$GUESTS/answers" echo a b c >/dev/null 2>&1
+	run replay "$tmp/finite.trace" --twin "$tmp/other.trace" --analyze spectrum -o "$tmp/x.culprit"
+	refuses 'the traces differ: instruction ' ' in the run, at 0x'
+	[ ! -e "$tmp/x.culprit" ]
+}
+
+test_a_trace_without_misses_says_so() {
+	record "$tmp/plain.trace"
+	run replay "$tmp/plain.trace" --twin "$tmp/infinite.trace" --analyze spectrum -o "$tmp/x.culprit"
+	refuses 'needs misses' '--trace-records misses'
+}
+
+test_a_twin_that_ends_early_is_said() {
+	"$CULPRIT" sim --machine puzak2007 "${twin[@]}" --analyze none --max-insts 5k \
+		--trace "$tmp/short.trace" -- "${program[@]}" >/dev/null 2>&1
+	run replay "$tmp/finite.trace" --twin "$tmp/short.trace" --analyze spectrum -o "$tmp/x.culprit"
+	refuses 'ends before instruction 5001'
+}
+
+run_tests

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * 1160 to 1169: what misses cost on puzak2007, where it is known: kernels on the machine and on its
+ * twin with perfect caches, through the analysis. A miss that the L2 serves takes 15 cycles beyond a
+ * hit, one that it does not 100.
+ */
+#include "../core/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/spectrum/spectrum.h"
+
+#define ARENA 0x10000000
+#define CHAIN 0x20000000
+#define LINE  128
+
+#define TWIN "ideal.dmiss=on", "ideal.imiss=on", "ideal.dtlb=on", "ideal.itlb=on"
+
+/* All records of a run. */
+struct records {
+	struct emit emit;
+	struct rec_cycle cycles[64];
+	struct rec_inst some[256];
+	struct rec_miss first[8 + EMIT_MISSES];
+	struct rec_inst *insts;
+	struct rec_miss *misses;
+	size_t ninsts, nmisses;
+	uint64_t end;
+};
+
+static void take(struct emit *e)
+{
+	struct records *r = (struct records *)e;
+
+	r->insts = x_realloc(r->insts, (r->ninsts + e->ninsts + 1) * sizeof(*r->insts));
+	memcpy(r->insts + r->ninsts, e->insts, e->ninsts * sizeof(*r->insts));
+	r->ninsts += e->ninsts;
+	r->misses = x_realloc(r->misses, (r->nmisses + e->nmisses + 1) * sizeof(*r->misses));
+	memcpy(r->misses + r->nmisses, e->misses, e->nmisses * sizeof(*r->misses));
+	r->nmisses += e->nmisses;
+	if (e->ncycles)
+		r->end = e->cycles[e->ncycles - 1].cycle + e->cycles[e->ncycles - 1].repeat;
+	e->nmisses = e->ninsts = e->ncycles = 0;
+}
+
+static struct records *record(const char *kernel, const char *const *sets, struct trace_meta *meta)
+{
+	char *argv[] = { (char *)MISS_KERNELS, (char *)kernel, NULL };
+	struct guest_config guest_config = { .argv = argv, .envp = (char **)kernel_environment };
+	struct records *r = x_calloc(1, sizeof(*r));
+	struct machine config;
+	struct err e;
+
+	r->emit = (struct emit){ .cycles = r->cycles,
+				 .insts = r->some,
+				 .misses = r->first,
+				 .max_cycles = 64,
+				 .max_insts = 256,
+				 .max_misses = 8,
+				 .wants = WANT_CYCLES | WANT_INSTS | WANT_MISSES,
+				 .full = take };
+	config_of(&config, "puzak2007", sets);
+
+	struct guest *g = guest_new(&guest_config, &e);
+	struct core *c = g ? core_new(&config, g, &r->emit, &e) : NULL;
+
+	if (!c)
+		fail_msg("%s", e.text);
+	core_meta(c, meta);
+	assert_int_equal(core_run(c, 0), CORE_ENDED);
+	core_cut(c);
+	take(&r->emit);
+	core_free(c);
+	guest_free(g);
+	return r;
+}
+
+static void records_free(struct records *r)
+{
+	free(r->insts);
+	free(r->misses);
+	free(r);
+}
+
+/* A kernel's spectrum, and its misses. */
+struct measured {
+	struct spectrum *s;
+	struct records *run;
+};
+
+static struct measured measure(const char *kernel, const char *set)
+{
+	const char *const finite[] = { set, NULL }, *const infinite[] = { TWIN, set, NULL };
+	struct measured m = { .s = x_calloc(1, sizeof(*m.s)) };
+	struct trace_meta meta, ignored;
+	struct err e = { "" };
+
+	m.run = record(kernel, finite, &meta);
+	struct records *twin = record(kernel, infinite, &ignored);
+	struct rec_twin *stamps = x_calloc(twin->ninsts + 1, sizeof(*stamps));
+
+	assert_int_equal(m.run->ninsts, twin->ninsts);
+	assert_int_equal(twin->nmisses, 0);
+	for (size_t i = 0; i < twin->ninsts; i++) {
+		const struct rec_inst *r = &twin->insts[i];
+
+		assert_int_equal(r->po, m.run->insts[i].po);
+		assert_int_equal(r->pc, m.run->insts[i].pc);
+		stamps[i] = (struct rec_twin){ .po = r->po,
+					       .dispatch = r->fetch + r->dispatch,
+					       .commit = r->commit - r->dispatch };
+	}
+	const struct rec_cycle all = { .repeat = (uint32_t)m.run->end };
+
+	assert_true(spectrum_analysis.start(m.s, &meta, &(struct analysis_options){ 0 }, &e));
+	assert_true(spectrum_analysis.misses(m.s, m.run->misses, m.run->nmisses, &e));
+	assert_true(spectrum_analysis.twins(m.s, stamps, twin->ninsts, &e));
+	assert_true(spectrum_analysis.batch(m.s, m.run->insts, m.run->ninsts, &all, 1, &e));
+	assert_true(spectrum_analysis.finish(m.s, NULL, &e));
+	const struct clusters *c = &m.s->clusters[CLUSTERS_ALL];
+	assert_int_equal(c->net + c->drift + c->head + c->tail, c->adder);
+	/* the twin's own cycles, to the cycle */
+	assert_int_equal(m.s->cycles - (uint64_t)c->adder, twin->end);
+	free(stamps);
+	records_free(twin);
+	return m;
+}
+
+static void done(struct measured *m)
+{
+	spectrum_analysis.free(m->s);
+	free(m->s);
+	records_free(m->run);
+}
+
+/* What all clusters of the load that asked for a line (the n-th time) cost, and how many misses it
+ * shares them with. */
+struct cost {
+	int64_t net;
+	uint64_t size, isolated, hidden;
+};
+
+static struct cost cost_of(const struct measured *m, uint64_t line, unsigned nth)
+{
+	const struct loads *l = &m->s->clusters[CLUSTERS_ALL].loads;
+
+	for (size_t i = 0; i < m->run->nmisses; i++) {
+		const struct rec_miss *one = &m->run->misses[i];
+
+		if (one->line != line || nth--)
+			continue;
+		for (size_t k = 0; k < l->nloads; k++)
+			if (l->load[k].pc == one->pc && l->load[k].kind == one->kind)
+				return (struct cost){ l->load[k].exposed, l->load[k].sizes,
+						      l->load[k].isolated, l->load[k].hidden };
+	}
+	fail_msg("no miss of line 0x%llx", (unsigned long long)line);
+	return (struct cost){ 0 };
+}
+
+static void near(int64_t value, int64_t expected)
+{
+	if (value < expected - 1 || value > expected + 1)
+		fail_msg("%lld cycles, not %lld", (long long)value, (long long)expected);
+}
+
+static void test_1160_a_miss_alone_costs_its_latency(void **state)
+{
+	struct measured m = measure("a", NULL);
+	struct cost c = cost_of(&m, ARENA, 0);
+
+	near(c.net, 100);
+	assert_int_equal(c.isolated, 1);
+	done(&m);
+	m = measure("b", NULL);
+	c = cost_of(&m, ARENA, 1);
+	near(c.net, 15);
+	assert_int_equal(c.isolated, 1);
+	done(&m);
+}
+
+static void test_1161_two_independent_misses_cost_one_latency(void **state)
+{
+	struct measured m = measure("c", NULL);
+	const struct cost a = cost_of(&m, ARENA, 0), b = cost_of(&m, ARENA + LINE, 0);
+
+	near(a.net + b.net, 100);
+	assert_int_equal(a.size, 2);
+	assert_int_equal(b.size, 2);
+	done(&m);
+}
+
+static void test_1162_two_dependent_misses_cost_both_latencies(void **state)
+{
+	struct measured m = measure("d", NULL);
+	const struct cost a = cost_of(&m, CHAIN, 0), b = cost_of(&m, CHAIN + LINE, 0);
+
+	near(a.net + b.net, 200);
+	assert_int_equal(a.size, 2);
+	assert_int_equal(b.size, 2);
+	done(&m);
+}
+
+static void test_1163_with_one_mshr_independent_misses_are_in_series(void **state)
+{
+	struct measured m = measure("k", "l1d.mshrs=1");
+	const struct cost a = cost_of(&m, ARENA, 0), b = cost_of(&m, ARENA + LINE, 0);
+
+	/* On the twin both hit at once; here the second looks the L1 up, for 2 cycles, when the
+	 * first has its line. */
+	near(a.net + b.net, 202);
+	done(&m);
+}
+
+static void test_1164_requests_for_a_line_on_its_way_are_no_misses(void **state)
+{
+	struct measured m = measure("e", NULL);
+	const struct cost c = cost_of(&m, ARENA, 0);
+
+	near(c.net, 100);
+	assert_int_equal(c.isolated, 1);
+	done(&m);
+}
+
+static void test_1165_a_store_that_nobody_waits_for_costs_nothing(void **state)
+{
+	struct measured m = measure("f", NULL);
+	const struct cost c = cost_of(&m, ARENA, 0);
+
+	/* The fence at the kernel's end waits for it, in the shadow of 30 divisions. */
+	near(c.net, 0);
+	assert_int_equal(c.hidden, 1);
+	done(&m);
+}
+
+static void
+test_1166_a_miss_of_a_wrong_path_costs_no_cycle_and_is_not_in_the_right_one(void **state)
+{
+	struct measured m = measure("g", NULL);
+	const struct clusters *all = &m.s->clusters[CLUSTERS_ALL],
+			      *right = &m.s->clusters[CLUSTERS_RIGHT];
+	const struct cost c = cost_of(&m, ARENA, 0);
+
+	/* Less than nothing: on the twin the wrong path has its data, goes on and keeps the only
+	 * divider busy for the rest of a division. */
+	assert_true(c.net <= 0 && c.net > -20);
+	assert_int_equal(all->misses + all->cut_misses, right->misses + right->cut_misses + 1);
+	done(&m);
+	m = measure("g", "units.div=2");
+	near(cost_of(&m, ARENA, 0).net, 0);
+	done(&m);
+}
+
+static void test_1167_a_prefetch_takes_off_what_it_is_ahead(void **state)
+{
+	/* two divisions of 20 cycles between the hint and the load */
+	struct measured m = measure("h", NULL);
+	int64_t ahead = -1;
+
+	for (size_t i = 0; i < m.run->nmisses; i++)
+		if (m.run->misses[i].line == ARENA && m.run->misses[i].use != STAMP_NONE)
+			ahead = m.run->misses[i].use;
+	assert_true(ahead >= 40);
+	near(cost_of(&m, ARENA, 0).net, 100 - ahead);
+	done(&m);
+	m = measure("i", NULL);
+	near(cost_of(&m, ARENA, 0).net, 0);
+	done(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_1160_a_miss_alone_costs_its_latency),
+		cmocka_unit_test(test_1161_two_independent_misses_cost_one_latency),
+		cmocka_unit_test(test_1162_two_dependent_misses_cost_both_latencies),
+		cmocka_unit_test(test_1163_with_one_mshr_independent_misses_are_in_series),
+		cmocka_unit_test(test_1164_requests_for_a_line_on_its_way_are_no_misses),
+		cmocka_unit_test(test_1165_a_store_that_nobody_waits_for_costs_nothing),
+		cmocka_unit_test(
+		    test_1166_a_miss_of_a_wrong_path_costs_no_cycle_and_is_not_in_the_right_one),
+		cmocka_unit_test(test_1167_a_prefetch_takes_off_what_it_is_ahead),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
