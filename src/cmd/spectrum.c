@@ -55,7 +55,7 @@ static const struct cmd_option options[] = {
 	{ .name = "pattern",
 	  .type = CMD_TEXT,
 	  OPTION(pattern),
-	  .arg = "HM",
+	  .arg = "PATTERN",
 	  .help = "Only clusters whose misses were served so, in order: H by the nearest level "
 		  "beyond the L1, M by the farthest, L by one between" },
 	{ .name = "kind",

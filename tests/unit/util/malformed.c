@@ -38,11 +38,14 @@ static const char *const malformed[] = {
 
 /* What is called so in the help is a name: any text but an empty one. The command itself says
  * whether there is such a thing. */
-static const char *const names[] = { "FILE",	      "DIR",	       "NAME",
-				     "EVENT",	      "NAME|FILE.ini", "SECTION.KEY=VALUE",
-				     "NAME=VALUE",    "LIST",	       "IN,OUT,ERR",
-				     "all|committed", "CATEGORY",      "HOST[:PORT]",
-				     "PATH" };
+static const char *const names[] = { "FILE",	      "DIR",
+				     "NAME",	      "EVENT",
+				     "NAME|FILE.ini", "SECTION.KEY=VALUE",
+				     "NAME=VALUE",    "LIST",
+				     "IN,OUT,ERR",    "all|misses|committed",
+				     "CATEGORY",      "HOST[:PORT]",
+				     "PATH",	      "PATTERN",
+				     "PLACE" };
 
 static bool is_name(const struct cmd_option *o)
 {
