@@ -55,8 +55,7 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 				       .seed = s->options->seed,
 				       .suffix = s->suffix,
 				       .program = s->program,
-				       .before = before,
-				       .absent = WANT_TWIN };
+				       .before = before };
 
 	if (!sim_timing_config(s->options, &config, e))
 		return NULL;

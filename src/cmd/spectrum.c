@@ -100,14 +100,8 @@ static const struct cmd_option options[] = {
 };
 
 static const struct cmd_example examples[] = {
-	{ "culprit sim --machine puzak2007 --analyze none --trace finite.trace --trace-records "
-	  "misses -- ./prog",
-	  "Records a run …" },
-	{ "culprit sim --machine puzak2007 --set ideal.dmiss=on --set ideal.imiss=on --set "
-	  "ideal.dtlb=on --set ideal.itlb=on --analyze none --trace infinite.trace -- ./prog",
-	  "… and its twin with perfect caches." },
-	{ "culprit replay finite.trace --twin infinite.trace --analyze spectrum -o prog.culprit",
-	  "Makes the spectrum." },
+	{ "culprit sim --machine puzak2007 --analyze spectrum -- ./prog",
+	  "Runs the program on the machine and on its twin, and makes the spectrum." },
 	{ "culprit spectrum prog.culprit --right-path --svg prog.svg",
 	  "Shows it as the paper does, without wrong paths." },
 	{ "culprit spectrum prog.culprit --size 2 --pattern HM --from 80 --to 130",

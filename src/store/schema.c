@@ -33,31 +33,31 @@
  */
 /* clang-format off */
 #define SPECTRUM_TABLES \
-	"CREATE TABLE spectrum (clustering INTEGER, key TEXT, value, PRIMARY KEY (clustering, key)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_miss (kind TEXT, level INTEGER, misses INTEGER, wrong INTEGER, cycles INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum (clustering INTEGER, key TEXT, value, PRIMARY KEY (clustering, key)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS spectrum_miss (kind TEXT, level INTEGER, misses INTEGER, wrong INTEGER, cycles INTEGER," \
 	" queue INTEGER, merged INTEGER, used INTEGER, PRIMARY KEY (kind, level)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_level (clustering INTEGER, level INTEGER, letter TEXT, name TEXT, latency INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum_level (clustering INTEGER, level INTEGER, letter TEXT, name TEXT, latency INTEGER," \
 	" misses INTEGER, share REAL, PRIMARY KEY (clustering, level)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_size (clustering INTEGER, size INTEGER, clusters INTEGER, misses INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum_size (clustering INTEGER, size INTEGER, clusters INTEGER, misses INTEGER," \
 	" level0 INTEGER, level1 INTEGER, level2 INTEGER, cost INTEGER, net INTEGER," \
 	" PRIMARY KEY (clustering, size)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_bin (clustering INTEGER, measure INTEGER, size INTEGER, kind TEXT, pattern TEXT," \
+	"CREATE TABLE IF NOT EXISTS spectrum_bin (clustering INTEGER, measure INTEGER, size INTEGER, kind TEXT, pattern TEXT," \
 	" cycles INTEGER, clusters INTEGER," \
 	" PRIMARY KEY (clustering, measure, size, kind, pattern, cycles)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_peak (clustering INTEGER, measure INTEGER, size INTEGER, kind TEXT, pattern TEXT," \
+	"CREATE TABLE IF NOT EXISTS spectrum_peak (clustering INTEGER, measure INTEGER, size INTEGER, kind TEXT, pattern TEXT," \
 	" sum INTEGER, name TEXT, clusters INTEGER, median INTEGER, low INTEGER, high INTEGER," \
 	" PRIMARY KEY (clustering, measure, size, kind, pattern, sum)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_pattern (clustering INTEGER, size INTEGER, pattern TEXT, clusters INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum_pattern (clustering INTEGER, size INTEGER, pattern TEXT, clusters INTEGER," \
 	" predicted REAL, overlapped INTEGER, zero INTEGER, net_overlapped INTEGER, net_zero INTEGER," \
 	" PRIMARY KEY (clustering, size, pattern)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_predicted (clustering INTEGER, measure INTEGER, size INTEGER, cycles INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum_predicted (clustering INTEGER, measure INTEGER, size INTEGER, cycles INTEGER," \
 	" share REAL, PRIMARY KEY (clustering, measure, size, cycles)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_load (clustering INTEGER, id INTEGER, pc INTEGER, kind TEXT, level0 INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum_load (clustering INTEGER, id INTEGER, pc INTEGER, kind TEXT, level0 INTEGER," \
 	" level1 INTEGER, level2 INTEGER, wrong INTEGER, isolated INTEGER, hidden INTEGER, sizes INTEGER," \
 	" even INTEGER, exposed INTEGER, PRIMARY KEY (clustering, id)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_load_bin (clustering INTEGER, load INTEGER, cycles INTEGER, misses INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum_load_bin (clustering INTEGER, load INTEGER, cycles INTEGER, misses INTEGER," \
 	" PRIMARY KEY (clustering, load, cycles)) WITHOUT ROWID;" \
-	"CREATE TABLE spectrum_pair (clustering INTEGER, first INTEGER, second INTEGER, overlapped INTEGER," \
+	"CREATE TABLE IF NOT EXISTS spectrum_pair (clustering INTEGER, first INTEGER, second INTEGER, overlapped INTEGER," \
 	" serial INTEGER, overlapped_cycles INTEGER, serial_cycles INTEGER," \
 	" PRIMARY KEY (clustering, first, second)) WITHOUT ROWID;"
 /* clang-format on */

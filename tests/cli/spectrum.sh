@@ -82,12 +82,64 @@ assert any(n and n.startswith('size 1: ') for n in names)"
 test_a_profile_without_a_spectrum_says_how_to_get_one() {
 	"$CULPRIT" sim --max-insts 10k -o "$tmp/plain.culprit" -- "${program[@]}" >/dev/null 2>&1
 	run spectrum "$tmp/plain.culprit"
-	refuses 'has no spectrum' '--twin'
+	refuses 'has no spectrum' '--analyze spectrum'
 }
 
-test_a_run_or_a_trace_alone_has_no_twin() {
-	run sim --analyze spectrum -- "${program[@]}"
-	refuses 'needs a twin' '--twin'
+# What the store holds but how it came about.
+spectrum_of() {
+	sqlite3 "$1" .dump | grep '^INSERT INTO spectrum'
+}
+
+test_a_run_with_its_twin_says_what_two_traces_say() {
+	local n
+	for n in 0 3; do
+		"$CULPRIT" sim --machine puzak2007 --max-insts 60k --analyze spectrum --workers $n -o "$tmp/live$n.culprit" \
+			-- "${program[@]}" >/dev/null 2>&1
+	done
+	same_store "$tmp/live0.culprit" "$tmp/live3.culprit"
+	spectrum_of "$tmp/p.culprit" >"$tmp/two-traces"
+	spectrum_of "$tmp/live0.culprit" >"$tmp/live"
+	[ "$(wc -l <"$tmp/live")" -gt 50 ] || fail "no spectrum"
+	cmp "$tmp/two-traces" "$tmp/live"
+}
+
+test_a_twin_changes_nothing_else() {
+	"$CULPRIT" sim --machine puzak2007 --analyze profile,cpistack -o "$tmp/alone.culprit" -- "${program[@]}" \
+		>/dev/null 2>&1
+	"$CULPRIT" sim --machine puzak2007 --analyze profile,cpistack,spectrum -o "$tmp/both.culprit" -- \
+		"${program[@]}" >/dev/null 2>&1
+	local name
+	for name in alone both; do
+		sqlite3 "$tmp/$name.culprit" .dump |
+			grep -E "^INSERT INTO (golden|profile|sampler|cpi_|counter|run VALUES\('cycles')" >"$tmp/$name"
+	done
+	[ "$(wc -l <"$tmp/alone")" -gt 100 ] || fail "no rows"
+	cmp "$tmp/alone" "$tmp/both"
+}
+
+test_a_trace_with_its_twin_replays_to_the_same_spectrum() {
+	"$CULPRIT" sim --machine puzak2007 --max-insts 60k --analyze spectrum --trace "$tmp/both.trace" -o "$tmp/live.culprit" \
+		-- "${program[@]}" >/dev/null 2>&1
+	"$CULPRIT" replay "$tmp/both.trace" --analyze spectrum -o "$tmp/again.culprit" >/dev/null 2>&1
+	spectrum_of "$tmp/live.culprit" >"$tmp/live"
+	spectrum_of "$tmp/again.culprit" >"$tmp/again"
+	[ "$(wc -l <"$tmp/live")" -gt 50 ] || fail "no spectrum"
+	cmp "$tmp/live" "$tmp/again"
+}
+
+test_forked_processes_have_twins_of_their_own() {
+	run sim --machine puzak2007 --children simulated --analyze spectrum -o "$tmp/tree.culprit" -- \
+		"$GUESTS/answers" fork
+	local child
+	for child in "$tmp"/tree.culprit*; do
+		run spectrum "$child" --json
+		status_is 0
+		json_holds 'j["net"] + j["drift"] + j["head"] + j["tail"] == j["adder"] == j["cycles"] - j["twin_cycles"]'
+	done
+	[ "$(ls "$tmp"/tree.culprit* | wc -l)" -gt 1 ] || fail "no child"
+}
+
+test_a_trace_alone_has_no_twin() {
 	run replay "$tmp/finite.trace" --analyze spectrum -o "$tmp/x.culprit"
 	refuses 'needs a twin'
 }

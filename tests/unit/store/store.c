@@ -141,42 +141,6 @@ static void test_805_a_newer_version_is_refused_by_number(void **state)
 	refuse(path_of("new.culprit"), "version 99");
 }
 
-/* Makes the store one of version 1, which has no spectrum. */
-static void make_old(const char *path, const char *then)
-{
-	static const char *const tables[] = { "",      "_miss",	    "_level",	"_size",
-					      "_bin",  "_peak",	    "_pattern", "_predicted",
-					      "_load", "_load_bin", "_pair" };
-	sqlite3 *db;
-	make_store(path);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-		char sql[80];
-		snprintf(sql, sizeof(sql), "DROP TABLE spectrum%s", tables[i]);
-		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	}
-	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, then, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
-static void test_1143_an_older_version_is_brought_up_to_date_and_held_to_its_tables(void **state)
-{
-	struct err e = { "" };
-	make_old(path_of("old.culprit"), "");
-	struct store *s = store_open(path_of("old.culprit"), &e);
-	assert_non_null(s);
-	assert_int_equal(store_number(s, "SELECT value FROM run WHERE key = 'cycles'", 0), 42);
-	assert_int_equal(store_number(s, "SELECT count(*) FROM spectrum_load", -1), 0);
-	store_close(s);
-	unlink(path_of("old.culprit"));
-	make_old(path_of("old.culprit"), "CREATE TABLE more (x)");
-	refuse(path_of("old.culprit"), "does not have the tables of a profile");
-	unlink(path_of("old.culprit"));
-	make_old(path_of("old.culprit"), "CREATE TABLE spectrum (x)");
-	refuse(path_of("old.culprit"), "cannot be brought up to date");
-}
-
 static void test_806_a_truncated_or_scribbled_store_never_crashes_a_reader(void **state)
 {
 	struct err e = { "" };
@@ -320,8 +284,6 @@ int main(void)
 		cmocka_unit_test(test_803_a_killed_run_leaves_an_older_store_as_it_was),
 		cmocka_unit_test(test_804_foreign_and_damaged_files_are_refused),
 		cmocka_unit_test(test_805_a_newer_version_is_refused_by_number),
-		cmocka_unit_test(
-		    test_1143_an_older_version_is_brought_up_to_date_and_held_to_its_tables),
 		cmocka_unit_test(test_806_a_truncated_or_scribbled_store_never_crashes_a_reader),
 		cmocka_unit_test(test_807_an_impossible_place_is_one_clear_line),
 		cmocka_unit_test(test_881_a_store_with_other_tables_than_ours_is_refused),
