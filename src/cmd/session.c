@@ -121,8 +121,7 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 	}
 	if (ok && o->trace)
 		/* A trace takes all that the source has; what the source lacks stays absent. */
-		ok = choose(s, trace_writers[o->trace_records > 0 ? o->trace_records : 0], 1, 0,
-			    e);
+		ok = choose(s, trace_writers[o->trace_records > 0 ? o->trace_records : 0], 1, 0, e);
 	return ok;
 }
 

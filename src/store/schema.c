@@ -62,7 +62,6 @@
 	" PRIMARY KEY (clustering, first, second)) WITHOUT ROWID;"
 /* clang-format on */
 
-
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"

@@ -31,7 +31,8 @@ static const char *count_text(int64_t n, char *buf)
 {
 	char digits[32];
 
-	snprintf(buf, 34, "%s%s", n < 0 ? "-" : "", number_commas((uint64_t)(n < 0 ? -n : n), digits));
+	snprintf(buf, 34, "%s%s", n < 0 ? "-" : "",
+		 number_commas((uint64_t)(n < 0 ? -n : n), digits));
 	return buf;
 }
 
@@ -481,7 +482,7 @@ static void add_places(struct doc *d, const struct spectrum_model *m, bool lines
 
 	for (size_t i = 0; i < m->nloads; i++) {
 		const struct spectrum_load *l = &m->loads[i];
-		const char *name = lines ? (l->file && l->line ? path_name(l->file) : NULL)
+		const char *name = lines	 ? (l->file && l->line ? path_name(l->file) : NULL)
 				   : l->function ? l->function
 						 : "[unknown]";
 		size_t k = 0;
@@ -711,8 +712,8 @@ static void add_all(struct doc *d, const struct spectrum_model *m, const struct 
 {
 	char insts[32], cycles[34];
 
-	doc_line(d, path_name(m->program), " on %s: %s instructions in %s cycles%s",
-		 m->machine, number_commas(m->instructions, insts), count_text(m->cycles, cycles),
+	doc_line(d, path_name(m->program), " on %s: %s instructions in %s cycles%s", m->machine,
+		 number_commas(m->instructions, insts), count_text(m->cycles, cycles),
 		 so->right ? "; misses of the right path alone" : "");
 	spectrum_values(d, m);
 	add_law(d, m);

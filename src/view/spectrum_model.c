@@ -66,8 +66,7 @@ static bool read_totals(struct store *s, int64_t clustering, struct spectrum_mod
 	}
 	if (!store_done(&r, e))
 		return false;
-	return any || err_set(e,
-			      "%s has no spectrum; 'culprit sim --analyze spectrum' makes one",
+	return any || err_set(e, "%s has no spectrum; 'culprit sim --analyze spectrum' makes one",
 			      store_path(s));
 }
 

@@ -71,5 +71,6 @@ __attribute__((used)) void begin(u64 *stack)
 		;
 }
 
-asm(".globl _start\n_start:\n.option push\n.option norelax\n\tla gp, __global_pointer$\n.option pop\n"
+asm(".globl _start\n_start:\n.option push\n.option norelax\n\tla gp, __global_pointer$\n.option "
+    "pop\n"
     "\tmv a0, sp\n\tcall begin\n");
