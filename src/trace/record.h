@@ -118,7 +118,7 @@ struct rec_notes {
 	REC_NOTES
 };
 
-/* One per instruction that leaves the machine. Its members stand as the core has them together. */
+/* One per instruction that leaves the machine. */
 struct rec_inst {
 	uint64_t seq;
 	uint64_t fetch;	 /* cycle in which it was fetched */
