@@ -340,7 +340,8 @@ void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, b
 	for (size_t i = 0; i < n && emit; i++)
 		*emit_twin(emit, begun) = t->stamps[i];
 	t->nstamps -= n;
-	memmove(t->stamps, t->stamps + n, t->nstamps * sizeof(*t->stamps));
+	if (t->nstamps)
+		memmove(t->stamps, t->stamps + n, t->nstamps * sizeof(*t->stamps));
 	pthread_mutex_unlock(&t->lock);
 }
 

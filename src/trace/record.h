@@ -187,17 +187,12 @@ struct rec_cycle {
 	uint8_t flush_cause;	/* enum flush_cause of the last flush; NONE again once its first
 				   right-path instruction has dispatched */
 
-	union {
-		struct {
-			uint64_t fetch_seq;   /* seq of the next instruction to be fetched at the
-					       start of the cycle */
-			uint64_t fetch_po;    /* po of the next right-path instruction to be fetched
-					       at the start of the cycle */
-			uint64_t fetch_pc;    /* pc being fetched, wrong path or right */
-			uint64_t dispatch_pc; /* of dispatch_seq */
-		};
-		uint64_t fetch_line[8]; /* the whole second cache line */
-	};
+	/* At the start of the cycle: the next instruction to be fetched, and the po of the next one
+	 * of the right path. */
+	uint64_t fetch_seq, fetch_po;
+	uint64_t fetch_pc;    /* pc being fetched, wrong path or right */
+	uint64_t dispatch_pc; /* of dispatch_seq */
+	uint64_t unused[4];   /* the rest of the second cache line */
 };
 _Static_assert(sizeof(struct rec_cycle) == 128, "two cache lines");
 

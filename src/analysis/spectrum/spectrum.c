@@ -25,7 +25,8 @@
 static void queue_put(struct queue *q, uint64_t po, uint64_t dispatch, uint64_t commit)
 {
 	if (q->end == q->capacity) {
-		memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
+		if (q->end > q->first)
+			memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
 		q->end -= q->first;
 		q->first = 0;
 		if (2 * q->end >= q->capacity) {

@@ -104,7 +104,7 @@ static void test_522_any_records_at_all_survive(void **state)
 		for (size_t i = 0; i < sizeof(cycles); i++)
 			((uint8_t *)cycles)[i] = (uint8_t)rng_next(&rng);
 		for (size_t i = 0; i < 200; i++) {
-			memset(&cycles[i].fetch_line[4], 0, 4 * sizeof(uint64_t));
+			memset(cycles[i].unused, 0, sizeof(cycles[i].unused));
 			if (round & 1)
 				insts[i].flags |= RI_COMMITTED;
 			if (round & 2)
