@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks by cycles, in the folded format that flame-graph tools read: "main;parse;lex 1234".
+ * Cycles by call stack, in the folded format that flame-graph tools read: "main;parse;lex 1234".
  *
- * Every thread's stack follows its calls and returns. A call pushes the function that it enters and
- * the address to come back to; a return goes back to the frame with that address, so that longjmp
- * and frames that were left without a return do no harm. A plain jump changes the entry of the top
- * frame: within a function that gives the same name in the end, at a tail call (or in a PLT stub)
- * the name of the function that was jumped to. Names come when the run is over and all images are
- * known.
+ * Each thread's stack follows its calls and returns. A call pushes the function that it enters and
+ * the address to return to. A return pops down to the frame with that address, so that longjmp and
+ * frames that were left without a return do no harm. A plain jump changes the entry of the top
+ * frame: a jump within a function gives the same name in the end, a tail call (or a PLT stub) the
+ * name of the function that was jumped to. Names are looked up when the run is over and all images
+ * are known.
  *
- * Every cycle goes to the stack of the next instruction to commit, or, where several commit, of the
+ * Every cycle goes to the stack of the next instruction to commit, or, if several commit, of the
  * oldest; so the counts sum to the cycles measured. What was on the stack before measuring began is
  * not known: stacks then begin at the function that was running.
  */
@@ -24,9 +24,9 @@
 #include "trace/file.h"
 #include "util/text.h"
 
-#define DEPTH_MAX 512 /* deeper frames are counted to the one at this depth */
+#define DEPTH_MAX 512 /* deeper frames count as the frame at this depth */
 
-/* A stack as a path in a tree of entries. */
+/* A stack: a path in a tree of function entries. */
 struct node {
 	uint64_t entry;
 	uint32_t parent; /* 0: none; the root has no frame */
@@ -54,7 +54,7 @@ struct folded {
 	struct thread *threads;
 	uint32_t nthreads, current;
 	uint64_t now;  /* end of the last cycle that has been given to a stack */
-	uint64_t seen; /* … that records have told of */
+	uint64_t seen; /* end of the last cycle that records have covered */
 	uint32_t last; /* node of the last instruction that got cycles */
 	struct images *const *images;
 	char *path;
@@ -126,12 +126,13 @@ static void go_back(struct folded *f, struct thread *t, uint64_t target)
 			t->depth = d;
 			return;
 		}
-	/* Called before measuring began: the caller is now the bottom of the stack. */
+	/* The call was before measuring began: the caller becomes the bottom of the stack. */
 	t->depth = 1;
 	t->frames[0].node = child(f, 0, target);
 }
 
-/* The node in whose time the instruction ran; then follows it. */
+/* Returns the node whose stack the instruction ran on, and then follows its call, return or
+ * jump. */
 static inline uint32_t follow(struct folded *f, const struct rec_inst *r)
 {
 	struct thread *t = thread_of(f, r->tid);
@@ -153,8 +154,8 @@ static inline uint32_t follow(struct folded *f, const struct rec_inst *r)
 }
 
 /*
- * Lines of a stack, a space and a number, in the order of the stacks. That is all there is to see,
- * so the file must also be called so, or hold a stack of two frames.
+ * Whether this may be a folded file: lines of a stack, a space and a number, sorted by stack. That
+ * is little to go by, so the file must also be named .folded or hold a stack of two frames.
  */
 static bool is_folded(const uint8_t *head, size_t size, const char *path)
 {
@@ -194,13 +195,13 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	const char *first = o->info ? trace_setting_find(o->info, "run", "first_cycle") : NULL;
 	f->path = analysis_path(o, "folded", "folded");
 	outside_expect(f->path);
-	/* before the run, though it is written after it: a bad name costs nothing */
+	/* Checked before the run, so that a bad name is found before time is spent. */
 	if (!output_may_open(f->path, &folded_kind, e)) {
 		free(f->path);
 		return false;
 	}
 	f->images = o->images;
-	/* A run begins with cycle 1; that of a forked process says where it does. */
+	/* A run begins with cycle 1; a forked process is told where its run does. */
 	f->now = f->seen = first ? strtoull(first, NULL, 10) : 1;
 	f->capacity = 1024;
 	f->nodes = x_calloc(f->capacity, sizeof(*f->nodes));
@@ -210,7 +211,7 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	return true;
 }
 
-/* Time up to `end` goes to the last stack. */
+/* Gives the time up to `end` to the last stack. */
 static void settle(struct folded *f, uint64_t end)
 {
 	if (end > f->now)
@@ -219,9 +220,9 @@ static void settle(struct folded *f, uint64_t end)
 }
 
 /*
- * The cycles after the last commit, and that of the commit itself, are the committed one's. Cycle
- * records are there only if somebody else wants them, or if there are regions, whose first cycle
- * and end they tell.
+ * A committed instruction gets the cycles since the commit before it, and the cycle of its own
+ * commit. Cycle records are there only if another analysis wants them, or if there are regions:
+ * then they tell where a region begins and ends.
  */
 static bool folded_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			 const struct rec_cycle *cycles, size_t ncycles, struct err *e)
@@ -258,7 +259,8 @@ static int by_stack(const void *a, const void *b)
 	return strcmp(((const struct line *)a)->stack, ((const struct line *)b)->stack);
 }
 
-/* The stack of a node as names; a semicolon in a name would break the format. */
+/* The stack of a node as names. Semicolons in names are escaped, because they would break the
+ * format. */
 static char *stack_text(struct folded *f, uint32_t node)
 {
 	uint32_t path[DEPTH_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every analysis, one line each. */
+/* The list of all analyses, one line each. */
 #include <string.h>
 
 #include "analysis/cpistack/cpistack.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks at no record but the ends of each batch: the smallest analysis, and what the bus itself
- * costs. Its row in the table counter: null.cycles. (How many records there are depends on what
- * others want to know.)
+ * The smallest analysis: it looks only at the ends of each batch, so a run with it shows what the
+ * bus itself costs. Its row in the table counter is null.cycles. It does not count records, because
+ * their number depends on what other analyses want.
  */
 #include "analysis/null.h"
 
@@ -16,7 +16,7 @@ static bool null_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 		       const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct null *n = state;
-	if (ncycles) /* which leave no gap between them (R1) */
+	if (ncycles) /* cycle records leave no gap (R1) */
 		n->cycles +=
 		    cycles[ncycles - 1].cycle + cycles[ncycles - 1].repeat - cycles[0].cycle;
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From addresses to names, once, when the run is over: what a view shows is all in the store, so
- * that a profile can be read where the binaries are not.
+ * Turns addresses into names once, when the run is over. All that a view shows is then in the
+ * store, so that a profile can be read where the binaries are not.
  */
 #include "analysis/symbolise.h"
 
@@ -25,14 +25,13 @@ struct work {
 	int64_t function, first_block;
 	const uint64_t *blocks;
 	size_t nblocks;
-	uint64_t spare;	    /* rows that may still be written for what was not executed */
+	uint64_t spare; /* rows that may still be written for instructions that were not executed */
 	bool (*stop)(void); /* asks to write the rest without names; may be NULL */
 	bool stopped;
 };
 
-/* Functions are shown whole where that is not out of proportion to what was executed, whatever
- * sizes a binary claims: at most so many further rows, and for each executed instruction so many.
- */
+/* Limits for showing functions whole, whatever sizes a binary claims: SPARE_ROWS rows for
+ * instructions that were not executed, and SPARE_ROWS_FOR_ONE more for each that was. */
 #define SPARE_ROWS	   65536
 #define SPARE_ROWS_FOR_ONE 64
 
@@ -47,7 +46,7 @@ static int by_pc(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All rows of the tables that analyses declare, with their times. */
+/* The query for all rows of the tables that analyses declare, with their times. */
 static char *select_pcs(void)
 {
 	char *sql = x_strdup("");
@@ -62,8 +61,8 @@ static char *select_pcs(void)
 	return sql;
 }
 
-/* Sorted and added up here: tables come in runs that are sorted already, of which a database that
- * groups and orders them knows nothing; it took a fifth of the time from the last record on. */
+/* Reads all addresses, sorts them and adds up their times. Sorted here because the tables are
+ * already sorted runs: SQLite's GROUP BY took a fifth of the time after the last record. */
 static bool read_pcs(struct work *w, struct err *e)
 {
 	struct timed_pc *all = NULL;
@@ -102,7 +101,7 @@ static struct place place_of(struct work *w, uint64_t pc)
 			  : images_place(w->images, pc);
 }
 
-/* Direct targets get the name of where they lead, as a reader expects of a disassembly. */
+/* Disassembles; direct targets are followed by their symbol. */
 static void text_of(struct work *w, const struct inst *in, uint64_t pc, char *buf,
 		    size_t size_bytes)
 {
@@ -127,7 +126,7 @@ static int64_t block_of(const struct work *w, uint64_t pc)
 	return after ? w->first_block + (int64_t)after - 1 : w->first_block;
 }
 
-/* Line numbers are what a file says. */
+/* Line numbers come from a file and may be anything. */
 static int64_t line_of(int line)
 {
 	return line > 0 ? line : 0;
@@ -165,12 +164,12 @@ static bool take_spare(struct work *w, uint64_t rows)
 	return true;
 }
 
-/* The blocks of a function: all of them, or, where those are too many, those with an executed
+/* Writes the blocks of a function: all, or, if there are too many, those with an executed
  * instruction. */
 static bool put_blocks(struct work *w, size_t at, size_t end, const struct place *p, struct err *e)
 {
 	bool all = take_spare(w, w->nblocks), ok = true;
-	if (!w->nblocks) /* no code to look at: one block for all of it */
+	if (!w->nblocks) /* no code to look at: one block for the whole function */
 		return store_insert(w->store, e, "block", "iiii", w->next_block++, w->function,
 				    (int64_t)p->start, (int64_t)p->end);
 	for (size_t i = 0; ok && i < w->nblocks; i++) {

@@ -8,14 +8,14 @@
 #include "util/util.h"
 
 #define WALK_WIDTH_MAX 64 /* widest commit */
-#define WALK_AHEAD     16 /* records that are fetched before they are needed */
+#define WALK_AHEAD     16 /* how many records ahead to prefetch */
 
 struct walk {
 	const struct rec_inst *insts;
 	size_t count, at;
 };
 
-/* Records come from another core's cache: whoever walks them asks for them early. */
+/* Records come from another core's cache, so they are prefetched. */
 static inline void walk_fetch(const void *record)
 {
 	__builtin_prefetch(record);
@@ -36,8 +36,8 @@ static inline const struct rec_inst *walk_next(struct walk *w, const struct rec_
 }
 
 /*
- * The ncommit instructions that commit in c, one after the other: where they stand, or, if squashed
- * ones stand between them, copied to room (WALK_WIDTH_MAX). NULL if the streams are out of step.
+ * The ncommit instructions that commit in c, as an array: in place, or, if squashed ones stand
+ * between them, copied to room (WALK_WIDTH_MAX). NULL if the streams are out of step.
  */
 static inline const struct rec_inst *walk_group(struct walk *w, const struct rec_cycle *c,
 						struct rec_inst *room, struct err *e)
@@ -46,7 +46,7 @@ static inline const struct rec_inst *walk_group(struct walk *w, const struct rec
 	while (w->at < w->count && !(w->insts[w->at].flags & RI_COMMITTED))
 		w->at++;
 	const struct rec_inst *first = &w->insts[w->at], *last = first + n - 1;
-	/* committed ones come in program order: if the last is the n-th, all are there */
+	/* Committed instructions come in program order: if the last is the n-th, all are there. */
 	if (likely(w->at + n <= w->count && first->po == c->head_po &&
 		   last->po == c->head_po + n - 1 && last->flags & RI_COMMITTED)) {
 		w->at += n;

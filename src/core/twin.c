@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The twin of a core (see twin.h): the steps that the leader writes down, the memory that the twin
+ * The twin of a core (see twin.h): the steps that the leader records, the memory that the twin
  * sees, the thread that it runs on, and its stamps on their way to the listeners.
  *
- * Steps stand in a ring, published in pieces: waking a thread for each would cost more than the
- * step. Old contents of memory are found by address: each slot of a hash table names the last step
- * that wrote to one of its granules, each step the one before it. They are published before the
- * guest writes, so a reader that sees what was written also sees what was there.
+ * Steps are in a ring and are published in pieces: waking a thread for each would cost more than
+ * the step. Old contents of memory are found by address: each slot of a hash table names the last
+ * step that wrote to one of its granules, and each step names the one before it in that chain. Old
+ * contents are published before the guest writes, so a reader that sees the new contents also sees
+ * the old ones.
  */
 #include "core/twin.h"
 
@@ -19,7 +20,7 @@
 #include "trace/gate.h"
 #include "util/array.h"
 
-#define STEPS	16384 /* a power of two: how far the leader can be ahead */
+#define STEPS	16384 /* a power of two: how far ahead the leader can be */
 #define PIECE	64    /* steps that are published together */
 #define HASH	4096  /* a power of two */
 #define GRANULE 8     /* bytes; a store touches at most two */
@@ -31,9 +32,9 @@ struct made {
 	uint64_t pc, next_pc, addr;
 	uint64_t value;	       /* of its destination, after it */
 	uint64_t code_version; /* after it */
-	uint64_t old;	       /* at old_addr, before it */
+	uint64_t old;	       /* contents of old_addr before it */
 	uint64_t old_addr;
-	uint64_t before[2];	    /* steps before it in the chains of the granules it touches */
+	uint64_t before[2];	    /* the steps before it in the chains of its granules */
 	uint64_t lr_addr, lr_value; /* the reservation after it */
 	struct inst inst;
 	uint32_t flags; /* enum guest_step_flag */
@@ -51,16 +52,16 @@ struct twin {
 	struct made *ring;
 	_Atomic uint64_t *last; /* by hash of the granule: the last step that wrote to it */
 	uint64_t next;		/* po of the next step to be made */
-	uint64_t room;		/* steps below fit: that many have been taken */
+	uint64_t room;		/* steps below this fit in the ring, by the last look at `taken` */
 	struct hart trapped;	/* registers after the last entry into the kernel */
-	_Atomic uint64_t made;	/* steps below are published */
+	_Atomic uint64_t made;	/* steps below this are published */
 	_Atomic uint64_t limit; /* the twin's fetch_limit */
-	_Atomic bool urgent;	/* the leader waits: a single step is worth waking for */
+	_Atomic bool urgent;	/* the leader waits: wake the twin even for a single step */
 	_Atomic bool quit;
 
 	/* Written by the twin. */
-	_Alignas(64) _Atomic uint64_t taken; /* steps below have been taken */
-	_Atomic uint64_t rests_at;	     /* sleeps, and wants this step next; 0: at work */
+	_Alignas(64) _Atomic uint64_t taken; /* steps below this have been taken */
+	_Atomic uint64_t rests_at; /* the twin sleeps until this step is there; 0: it is at work */
 	uint64_t seen_limit;
 	struct hart hart;
 	uint64_t code_version;
@@ -70,10 +71,10 @@ struct twin {
 	pthread_mutex_t lock;
 	struct rec_twin *stamps; /* not delivered yet */
 	size_t nstamps, capacity;
-	_Atomic uint64_t stamped;		       /* instructions below have theirs */
+	_Atomic uint64_t stamped; /* instructions below this have their stamps */
 	struct rec_twin batch[BATCH + IDEAL_BW_WIDTH]; /* not handed on yet */
 	size_t nbatch;
-	uint64_t *dispatched; /* by slot: when */
+	uint64_t *dispatched; /* by slot: cycle of dispatch */
 
 	struct gate work; /* the twin sleeps here */
 	struct gate news; /* the leader sleeps here */
@@ -101,7 +102,7 @@ static bool twin_has_work(void *ctx)
 	       atomic_load(&t->limit) != t->seen_limit || atomic_load(&t->quit);
 }
 
-/* Lets the leader have the stamps so far. */
+/* Hands the stamps of the batch to the leader. */
 static void hand_on(struct twin *t)
 {
 	pthread_mutex_lock(&t->lock);
@@ -129,7 +130,8 @@ void twin_commits(struct twin *t)
 		hand_on(t);
 }
 
-/* Runs until the leader has made no more steps, or the limit is reached and the pipeline empty. */
+/* The thread's loop. It runs the twin until the leader has made no more steps, or until the limit
+ * is reached and the pipeline empty; then it sleeps. */
 static void *run(void *ctx)
 {
 	struct twin *t = ctx;
@@ -154,7 +156,7 @@ static void start(struct twin *t)
 {
 	sigset_t all, old;
 
-	/* Signals are the leader's. */
+	/* Signals go to the leader's thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (pthread_create(&t->thread, NULL, run, t))
@@ -184,7 +186,7 @@ static bool has_room(void *ctx)
 	return t->next - atomic_load(&t->taken) <= STEPS / 2;
 }
 
-/* Waits until the twin has come so far as is_so says. */
+/* Waits until the twin has come far enough for is_so to be true. */
 static void wait_until(struct twin *t, bool (*is_so)(void *ctx), void *ctx)
 {
 	atomic_store(&t->urgent, true);
@@ -206,7 +208,7 @@ static void make_room(struct twin *t)
 	t->room = atomic_load(&t->taken) + STEPS - 1;
 }
 
-/* Links a step that is about to write into the chain of a granule. */
+/* Puts a step that is about to write to a granule at the front of the granule's chain. */
 static void link_granule(struct twin *t, struct made *m, unsigned which, uint64_t granule)
 {
 	_Atomic uint64_t *last = &t->last[hash_of(granule)];
@@ -235,10 +237,10 @@ void twin_before(struct twin *t, struct core *c)
 
 	m->before[1] = 0;
 	link_granule(t, m, 0, first);
-	/* Two granules of one chain: one link is enough. */
+	/* If both granules have the same chain, one link is enough. */
 	if (last != first && hash_of(last) != hash_of(first))
 		link_granule(t, m, 1, last);
-	/* Before what the guest writes: pairs with the fence in twin_peek. */
+	/* The record comes before the guest's write: pairs with the fence in twin_peek. */
 	atomic_thread_fence(memory_order_release);
 }
 
@@ -323,8 +325,8 @@ static bool are_stamped(void *ctx)
 }
 
 /*
- * What the twin still holds when it can go no further is less than its window and a batch of
- * stamps. So all below that is there, or comes without the leader's help.
+ * When the twin can go no further, it holds less than its window and a batch of stamps. So all
+ * stamps before that are there, or come without the leader's help.
  */
 void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, bool all)
 {
@@ -386,7 +388,7 @@ void twin_step(struct twin *t, struct guest_step *gs)
 	}
 }
 
-/* Puts what a step overwrote of a granule into value, which stands for memory from addr on. */
+/* Puts back what step m overwrote of a granule; value is the memory from addr on. */
 static uint64_t put_back(uint64_t value, const struct made *m, uint64_t granule, uint64_t addr,
 			 unsigned size)
 {
@@ -400,13 +402,13 @@ static uint64_t put_back(uint64_t value, const struct made *m, uint64_t granule,
 	return value;
 }
 
-/* From what memory holds at addr now to what it held after the last step that the twin took: back
- * through the steps since then, so that the oldest has the last word. */
+/* Turns what memory holds at addr now into what it held after the last step that the twin took. It
+ * goes back through the steps since then, so the oldest is applied last. */
 static uint64_t undo(const struct twin *t, uint64_t value, uint64_t addr, unsigned size)
 {
 	const uint64_t from = t->core->front.stream_end;
 
-	/* After memory was read: pairs with the fence in twin_before. */
+	/* Memory was read before this: pairs with the fence in twin_before. */
 	atomic_thread_fence(memory_order_acquire);
 	for (uint64_t g = addr / GRANULE; g <= (addr + size - 1) / GRANULE; g++) {
 		const uint32_t h = hash_of(g);
@@ -474,7 +476,7 @@ struct twin *twin_new(struct core *c)
 	gate_init(&t->work);
 	gate_init(&t->news);
 	config.ideal_all |= PERFECT;
-	/* A machine that works, works with perfect caches. */
+	/* Cannot fail: a valid configuration is valid with perfect caches, too. */
 	t->core = core_new(&config, c->guest, NULL, NULL);
 	assert(t->core);
 	t->core->head = t->core->disp = t->core->tail = t->core->front.buffered =

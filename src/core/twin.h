@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two cores, one program: the run's own core leads and executes the guest; a twin follows, the same
- * machine with perfect caches and TLBs, and says when each instruction would have been dispatched
- * and committed there.
+ * A twin of a core: a second core that runs the same program. The run's own core leads and executes
+ * the guest; the twin, the same machine with perfect caches and TLBs, follows and says when each
+ * instruction would have been dispatched and committed there.
  *
- *   W1  The leader alone steps the guest and sets its clock. Every right-path step is written down
- *       under its po, and the twin takes it from there: both commit the same instructions.
+ *   W1  Only the leader steps the guest and sets its clock. It records every right-path step under
+ *       its po, and the twin takes the step from there: both commit the same instructions.
  *
- *   W2  Before a step overwrites memory, what stands there is written down too. The twin's wrong
- *       paths so read memory as it was after the last step that the twin has taken, however far
- *       the leader is ahead.
+ *   W2  Before a step overwrites memory, the leader records the old contents, too. So wrong paths
+ *       of the twin read memory as it was after the last step that the twin has taken, however far
+ *       ahead the leader is.
  *
  *   W3  Before the guest's kernel does anything (system call, signal, switch of threads), the
  *       leader waits until the twin has taken every step. What a kernel does to memory, mappings
@@ -18,8 +18,8 @@
  *   W4  The twin runs on a thread of its own, and nothing that it computes depends on how the two
  *       threads are scheduled.
  *
- * Not the same as in a run of its own: code that was written and not yet made valid by fence.i,
- * which a wrong path of the twin reads as memory has it.
+ * One difference from a separate run on that machine: a wrong path of the twin sees code that was
+ * written and not yet made valid by fence.i as it is in memory.
  */
 #ifndef CORE_TWIN_H
 #define CORE_TWIN_H
@@ -34,38 +34,40 @@ struct emit;
 struct rec_cycle;
 struct twin;
 
-/* A twin of the leader c, whose pipeline is empty. */
+/* Makes a twin of the leader c, whose pipeline must be empty. */
 struct twin *twin_new(struct core *c);
 void twin_free(struct twin *t);
 
 /* ---- the leader's side ---- */
 
-/* The guest is about to execute the instruction at its pc. */
+/* Call it when the guest is about to execute the instruction at its pc. */
 void twin_before(struct twin *t, struct core *c);
-/* The guest has executed it: step gs, and the value of its destination register dst (0: none). */
+/* Call it when the guest has executed an instruction: step gs, and the destination register dst (0:
+ * none), whose value is read. */
 void twin_after(struct twin *t, const struct core *c, const struct guest_step *gs, unsigned dst);
-/* The guest's kernel is about to act. */
+/* Call it when the guest's kernel is about to act. */
 void twin_kernel(struct twin *t);
-/* The leader's pipeline is empty and no more is fetched: the twin runs empty too. */
+/* Lets the twin's pipeline run empty; the leader's is, and nothing more is fetched. */
 void twin_drain(struct twin *t);
-/* The leader goes on. */
+/* Call it when the leader goes on. */
 void twin_resume(struct twin *t);
-/* Instructions were run functionally, or this is another host process: the twin begins again where
- * the guest is. */
+/* Restarts the twin where the guest is: after instructions were run functionally, or in another
+ * host process. */
 void twin_attach(struct twin *t);
-/* In a forked host process: threads are gone. */
+/* Call it in a forked host process, which does not have the twin's thread. */
 void twin_forked(struct twin *t);
 struct core *twin_core(struct twin *t);
 
-/* Hands to emit (NULL: nobody), in program order, the stamps that it has not had yet of all
- * instructions that must have left the twin by now (all: every one). begun: as in emit_insts. */
+/* Hands stamps to emit (NULL: drops them), in program order: those that it has not had yet, of all
+ * instructions that must have left the twin by now (all: of every instruction). begun: as in
+ * emit_insts. */
 void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, bool all);
 
 /* ---- the twin's side: in place of the guest ---- */
 
-/* Instructions have committed in this cycle. */
+/* Call it in every cycle in which instructions commit. */
 void twin_commits(struct twin *t);
-/* False: the leader has not come so far. */
+/* Whether the leader has made the next step. */
 bool twin_has_step(struct twin *t);
 void twin_step(struct twin *t, struct guest_step *gs);
 uint64_t twin_peek(const struct twin *t, uint64_t addr, unsigned size_bytes);

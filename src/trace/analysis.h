@@ -2,9 +2,10 @@
 /*
  * What an analysis is: one const struct of this type and one line in analysis/list.c.
  *
- * The bus calls start once, then for every batch misses, twins, insts and then cycles (each may be
- * NULL; batch stands for the last two), then finish once. All calls for one state come from one thread at a time. An analysis
- * keeps everything in its state; it never prints and never reaches into the core.
+ * The bus calls start once; then, for every batch, misses, twins, insts and cycles in this order
+ * (each may be NULL; batch replaces the last two); then finish once. All calls for one state come
+ * from one thread at a time. An analysis keeps everything in its state; it never prints and never
+ * reaches into the core.
  */
 #ifndef TRACE_ANALYSIS_H
 #define TRACE_ANALYSIS_H
@@ -20,16 +21,16 @@ struct images;
 struct store;
 struct trace_info;
 
-/* What the user asked for that concerns all analyses: sampling, seed; and free-form options. */
+/* Options for all analyses: sampling, seed, and free-form parameters. */
 struct analysis_options {
 	uint64_t period; /* sampling period in cycles; 0: default (1000) */
 	bool random;	 /* sample at a random cycle within each period */
 	uint64_t seed;
 	const char *const
 	    *params;	  /* "key=value" strings given for analyses, NULL-terminated; or NULL */
-	const char *stem; /* how names of files begin that an analysis writes by itself; or NULL */
-	const char *suffix; /* how the names of all files end that an analysis writes; or NULL */
-	/* What is known of the run; complete, and all images there, when finish is called. */
+	const char *stem; /* default beginning of the names of files that analyses write; or NULL */
+	const char *suffix; /* added to the names of all files that analyses write; or NULL */
+	/* The run and its images; complete when finish is called. */
 	const struct trace_info *info; /* trace/file.h; or NULL */
 	struct images *const *images;  /* image/image.h; or NULL */
 };
@@ -45,7 +46,7 @@ static inline const char *analysis_given(const struct analysis_options *o, const
 	return value;
 }
 
-/* The same as a number, which is in the range that the analysis gave for it. */
+/* The value of that parameter as a number, or `otherwise`. It is in the analysis_param's range. */
 static inline uint64_t analysis_number(const struct analysis_options *o, const char *key,
 				       uint64_t otherwise)
 {
@@ -54,8 +55,8 @@ static inline uint64_t analysis_number(const struct analysis_options *o, const c
 	return given && number_parse(given, &(struct number_range){ 0 }, &n) ? n : otherwise;
 }
 
-/* Where to write: what the parameter says or, without one, the stem and the extension. The caller
- * frees. */
+/* The path of a file to write: the parameter's value or, without one, the stem and the extension.
+ * The caller frees. */
 static inline char *analysis_path(const struct analysis_options *o, const char *key,
 				  const char *extension)
 {
@@ -64,15 +65,15 @@ static inline char *analysis_path(const struct analysis_options *o, const char *
 		     : x_asprintf("%s.%s%s", o->stem ? o->stem : "culprit", extension, suffix);
 }
 
-/* What --param can say to an analysis. */
+/* A parameter of an analysis, given with --param. */
 struct analysis_param {
 	const char *name; /* NULL ends a list */
-	const char *help; /* what its value is */
+	const char *help; /* describes its value */
 	bool number;
-	struct number_range range; /* if it is one */
+	struct number_range range; /* allowed numbers */
 };
 
-/* A table of the store that an analysis fills, with a row per instruction in its column pc: these
+/* A table of the store that an analysis fills, with a row per instruction in its column pc. These
  * instructions get names, source lines and disassembly. */
 struct analysis_table {
 	const char *name; /* NULL ends a list */
@@ -83,13 +84,14 @@ struct analysis {
 	const char *name;		     /* as in --analyze */
 	const char *summary;		     /* one line for `culprit list` */
 	unsigned wants;			     /* enum trace_want */
-	const struct analysis_param *params; /* that it knows; NULL: none */
-	const struct analysis_table *tables; /* by pc; NULL: none */
+	const struct analysis_param *params; /* parameters that it has; NULL: none */
+	const struct analysis_table *tables; /* tables with a column pc; NULL: none */
 	size_t state_size;		     /* zeroed memory that start gets */
 	bool (*start)(void *state, const struct trace_meta *meta,
 		      const struct analysis_options *options, struct err *e);
-	/* If not NULL: which stretches it looks at, after start. What it is given besides must not
-	 * change its results. Not for an analysis of cycles or squashed instructions. */
+	/* If not NULL: returns the stretches that it looks at; called after start. Records outside
+	 * of them must not change its results. Not for an analysis of cycles or squashed
+	 * instructions. */
 	struct schedule (*schedule)(const void *state);
 	/* false ends the run with e's message */
 	bool (*insts)(void *state, const struct rec_inst *insts, size_t count, struct err *e);
@@ -100,15 +102,15 @@ struct analysis {
 	/* Miss and twin records of a batch, before its insts and cycles. */
 	bool (*misses)(void *state, const struct rec_miss *misses, size_t count, struct err *e);
 	bool (*twins)(void *state, const struct rec_twin *twins, size_t count, struct err *e);
-	/* If not NULL the analysis can be sharded: shard k of n sees batches k, k + n, k + 2n, …;
-	 * adds what `from` gathered to `into`. */
+	/* If not NULL the analysis can be sharded: shard k of n sees batches k, k + n, k + 2n, ….
+	 * merge adds what `from` gathered to `into`. */
 	bool (*merge)(void *into, void *from, struct err *e);
 	/* Writes its results into the store. */
 	bool (*finish)(void *state, struct store *store, struct err *e);
 	void (*free)(void *state); /* releases what start and the rest allocated; may be NULL */
 };
 
-/* All of them, NULL-terminated; defined in analysis/list.c. */
+/* All analyses, NULL-terminated; defined in analysis/list.c. */
 extern const struct analysis *const analysis_list[];
 const struct analysis *analysis_find(const char *name);
 

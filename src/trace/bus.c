@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trace bus, after TraceDoctor (tracedoctor2023 section 3): fixed-size reference-counted
- * buffers are filled by the core, broadcast in order to every analysis' queue, and go back to the
- * pool when the last analysis has let go; when none is free the core waits, so that nothing is ever
- * dropped.
+ * The trace bus, after TraceDoctor (tracedoctor2023 section 3). The core fills fixed-size
+ * reference-counted buffers. Each is broadcast, in order, to every analysis's queue, and goes back
+ * to the pool when the last analysis has released it. When no buffer is free the core waits, so
+ * that nothing is ever dropped.
  *
- * Threads. One producer (the core's thread) and any number of workers. A buffer has a number, and
- * an analysis' queue is the number of the buffer that it sees next. A thread with nothing to do
- * takes the analysis that is furthest behind and that nobody holds, gives it one buffer, and lets
- * it go: so all analyses see a buffer while it is in a near cache, and no worker is idle while
- * another has two analyses to serve. A core that would have to wait for a buffer does the same
- * where there are more analyses than workers. Workers begin with the first analysis, the core with
- * the last, so that an analysis seldom moves from cache to cache.
+ * Threads. There is one producer (the core's thread) and any number of workers. Buffers are
+ * numbered, and an analysis's queue is the number of the buffer that it sees next. A worker with
+ * nothing to do takes the analysis that is furthest behind and that no other thread holds, gives it
+ * one buffer, and releases it. So all analyses see a buffer while it is in a near cache, and no
+ * worker is idle while another has two analyses to serve. A core that would have to wait for a
+ * buffer does the same if there are more analyses than workers. Workers search from the first
+ * analysis, the core from the last, so that an analysis seldom moves from cache to cache.
  *
- * The pool is a stack on which all push and from which only the producer takes, all at once, so
- * there is no ABA problem. Everything is lock-free; a mutex and a condition variable are touched
- * only by a side that found nothing to do, and by the other side when it sees that one asleep
- * (gate.h). Nobody is in a hurry: a sleeping worker is woken when several buffers wait for it, a
- * waiting core goes on when a quarter of them are free, so that neither is woken for every buffer.
- * Those few buffers stay in the core's nearer caches, which is why they are small and the last that
- * came back is the first to be used again.
+ * The pool is a stack. All threads push to it, but only the producer takes from it, and then takes
+ * everything, so there is no ABA problem. Everything is lock-free; a mutex and a condition variable
+ * are used only by a thread that found nothing to do, and by another that sees it asleep (gate.h).
+ * A sleeping worker is woken only when several buffers wait for it, and a waiting core only when a
+ * quarter of the buffers are free, so that neither is woken for every buffer. Buffers are small,
+ * and the one that came back last is used first, so that the few in use stay in the core's near
+ * caches.
  *
  * Invariants:
  * B1  a buffer is owned by exactly one of: the producer (being filled), the queues (references >
  *     0), the pool.
  * B2  every analysis sees every buffer, in the order in which they were filled.
  * B3  the ring has room for all buffers, so pushing never waits.
- * B4  an analysis' state is touched only by who holds it, until bus_stop has joined the workers.
- * B5  who found work looks for more before it sleeps: what one left undone when it took something
- *     else is found by itself, and what the core left undone by the workers it wakes.
+ * B4  an analysis's state is touched only by the thread that holds it, until bus_stop has joined
+ *     the workers.
+ * B5  a thread that found work looks again before it sleeps, so nothing is left behind; the core
+ *     wakes the workers for what it leaves.
  */
 #include "trace/bus.h"
 
@@ -66,7 +67,7 @@ struct buffer {
 
 struct instance {
 	alignas(CACHE_LINE) _Atomic size_t
-	    next; /* the buffer that it sees next; moved by who holds it */
+	    next; /* the buffer that it sees next; moved by the thread that holds it */
 	_Atomic bool held;
 	const struct analysis *analysis;
 	void *state;
@@ -82,12 +83,12 @@ struct worker {
 };
 
 struct bus {
-	struct emit emit; /* first: emit.full gets back to the bus */
+	struct emit emit; /* first member: emit.full casts back to the bus */
 	struct bus_config config;
 	struct trace_meta meta;
 	struct analysis_options options;
 	struct trigger_cutter cutter;
-	struct spans spans; /* where there are regions, and misses or a twin are wanted */
+	struct spans spans; /* used if there are regions and misses or a twin are wanted */
 
 	struct instance **instances;
 	size_t ninstances;
@@ -97,16 +98,16 @@ struct bus {
 	struct buffer *buffers;
 	size_t nbuffers, max_slices;
 	struct buffer *current;	  /* being filled */
-	struct buffer *free_list; /* never used so far */
-	struct buffer *recent;	  /* the producer's own, refilled from pool */
+	struct buffer *free_list; /* buffers that were never used */
+	struct buffer *recent;	  /* free buffers that the producer has taken from the pool */
 	_Atomic(struct buffer *) pool;
-	struct buffer **ring; /* a power of two of slots, by number */
+	struct buffer **ring; /* by number; a power of two of slots */
 	size_t mask;
 	_Atomic size_t tail;		 /* number of the buffer that is filled next */
-	_Atomic bool closing;		 /* nothing comes any more */
-	_Atomic size_t released, reused; /* buffers put into the pool, and taken from there, ever */
+	_Atomic bool closing;		 /* no more buffers come */
+	_Atomic size_t released, reused; /* buffers put into the pool so far, and taken from it */
 	size_t wake_worker,
-	    wake_core; /* buffers that must wait, be free, before a sleeper is woken */
+	    wake_core; /* waiting buffers that wake a worker; free ones that wake the core */
 	struct gate pool_gate;
 
 	_Atomic bool failed;
@@ -156,7 +157,7 @@ static void run_instance(struct bus *b, struct instance *in, const struct buffer
 	}
 }
 
-/* Signed: a buffer can be taken before the worker that returned it has counted it. */
+/* Compared as signed: a buffer can be taken before the worker that returned it has counted it. */
 static bool has_enough(struct bus *b, size_t released)
 {
 	size_t reused = atomic_load_explicit(&b->reused, memory_order_relaxed);
@@ -183,7 +184,7 @@ static void buffer_release(struct bus *b, struct buffer *buf)
 		gate_wake(&b->pool_gate);
 }
 
-/* Buffers that it has not seen; below 0 where it has seen more than were known to be filled. */
+/* Buffers that the analysis has not seen; negative if it has seen more than `tail` says. */
 static ptrdiff_t backlog(const struct instance *in, size_t tail)
 {
 	return (ptrdiff_t)(tail - atomic_load_explicit(&in->next, memory_order_relaxed));
@@ -194,7 +195,8 @@ static bool is_held(const struct instance *in)
 	return atomic_load_explicit(&in->held, memory_order_relaxed);
 }
 
-/* The analysis that is furthest behind and free, now held; NULL: there is none with work. */
+/* Takes hold of the analysis that is furthest behind and that no thread holds. NULL: none has
+ * work. */
 static struct instance *take_behind(struct bus *b, bool last_first)
 {
 	for (;;) {
@@ -219,7 +221,7 @@ static struct instance *take_behind(struct bus *b, bool last_first)
 }
 
 /* Gives one analysis one buffer. False if there was nothing to do. After a failure buffers are only
- * handed back, so that the core never waits for ever. */
+ * released, so that the core does not wait for ever. */
 static bool serve_one(struct bus *b, bool last_first)
 {
 	struct instance *in = take_behind(b, last_first);
@@ -273,7 +275,7 @@ static void publish(struct bus *b, struct buffer *buf)
 		wake_workers(b);
 }
 
-/* Until a quarter of the buffers are free. */
+/* Waits until a quarter of the buffers are free. */
 static void wait_for_buffers(struct bus *b)
 {
 	b->stats.waits++;
@@ -289,7 +291,7 @@ static void wait_for_buffers(struct bus *b)
 		wake_workers(b);
 }
 
-/* Buffers that came back last are taken first: they are still in a cache. */
+/* Takes a free buffer, the one that came back last first: it is still in a cache. */
 static struct buffer *take_free(struct bus *b)
 {
 	if (!b->recent)
@@ -316,7 +318,7 @@ static void install(struct bus *b, struct buffer *buf)
 	b->emit.ncycles = b->emit.ninsts = b->emit.nmisses = b->emit.ntwins = 0;
 }
 
-/* Misses and stamps of a twin that concern what lies in regions. */
+/* Keeps the misses and twin stamps that belong to regions. */
 static void cut_more(struct bus *b, struct buffer *buf, size_t ncycles)
 {
 	buf->nmisses = b->emit.nmisses;
@@ -335,7 +337,8 @@ static void count(struct bus *b, const struct buffer *buf)
 		const struct trigger_slice *s = &buf->slices[i];
 		b->stats.cycle_records += s->cycle1 - s->cycle0;
 		b->stats.inst_records += s->inst1 - s->inst0;
-		/* Only the ends are read: what lies between has left the nearest cache. */
+		/* Only the first and last records are read: those between have left the nearest
+		 * cache. */
 		if (s->cycle1 > s->cycle0) {
 			const struct rec_cycle *last = &buf->cycles[s->cycle1 - 1];
 			b->stats.cycles +=
@@ -426,7 +429,7 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 	return true;
 }
 
-/* Where all listeners look at the same stretches alone, only those need records. */
+/* If all listeners look only at the same stretches, records are made for those alone. */
 static void join_schedules(struct bus *b)
 {
 	for (size_t i = 0; i < b->ninstances; i++) {
@@ -446,13 +449,14 @@ static void join_schedules(struct bus *b)
 
 static void make_buffers(struct bus *b)
 {
-	/* All that can be squashed at once must fit, many times. */
+	/* Many times as many instructions must fit as can be squashed at once. */
 	bool squashed = b->emit.wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS);
 	size_t ninsts = b->config.batch_insts ? b->config.batch_insts
 			: squashed ? max_u64(BATCH_SQUASHED, (size_t)4 * b->meta.rob_entries)
 				   : BATCH;
 	size_t ncycles = ninsts + 2 * REGION_MAX;
-	/* What is only counted takes no room, and nobody need be woken for it often. */
+	/* Records that are only counted take no room, and workers need not be woken for them
+	 * often. */
 	const bool empty = b->emit.wants & WANT_EMPTY;
 	const size_t nmisses = b->emit.wants & WANT_MISSES ? ninsts + EMIT_MISSES : 0;
 	const size_t ntwins = b->emit.wants & WANT_TWIN ? ninsts : 0;
@@ -490,7 +494,8 @@ static void make_buffers(struct bus *b)
 bool bus_start(struct bus *b, struct err *e)
 {
 	b->nworkers = min_u64(b->config.workers, b->ninstances);
-	if (b->cutter.count) /* regions are cut along these, even if no analysis wants them */
+	/* Regions are found in these records, even if no analysis wants them. */
+	if (b->cutter.count)
 		b->emit.wants = (b->emit.wants | WANT_CYCLES | WANT_INSTS) & ~(unsigned)WANT_EMPTY;
 	join_schedules(b);
 	make_buffers(b);
@@ -508,7 +513,7 @@ bool bus_start(struct bus *b, struct err *e)
 		gate_init(&b->workers[i].gate);
 		b->workers[i].bus = b;
 	}
-	pthread_attr_t attr; /* the default is the limit of the main thread, which may be tiny */
+	pthread_attr_t attr; /* the default stack is the main thread's limit, which may be tiny */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, WORKER_STACK_BYTES);
 	bool ok = true;
@@ -613,7 +618,8 @@ static bool is_behind(const struct bus *b)
 	return false;
 }
 
-/* A worker that has nothing to do and says that it sleeps does, or is about to. */
+/* Whether all workers are idle: one that has nothing to do and is marked asleep sleeps, or is about
+ * to. */
 static bool is_quiet(const struct bus *b)
 {
 	for (size_t i = 0; i < b->ninstances; i++)

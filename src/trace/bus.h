@@ -22,17 +22,15 @@ struct bus;
 
 struct bus_config {
 	unsigned workers;    /* threads that run analyses; 0: they run in the core's own thread */
-	size_t memory_bytes; /* limit for all buffers together; 0: 16 MiB; at least two buffers are
-				made */
-	size_t
-	    batch_insts; /* inst records in a buffer, and cycle records; 0: as suits the records */
+	size_t memory_bytes; /* limit for all buffers; 0: 16 MiB; at least two are made */
+	size_t batch_insts;  /* inst records, and cycle records, in a buffer; 0: a default */
 	const struct region *regions; /* NULL: the whole run */
 	size_t nregions;
-	const struct trigger_cutter *before; /* regions go on from there (bus_regions); or NULL */
+	const struct trigger_cutter *before; /* regions continue from this state; or NULL */
 };
 
-/* How many worker threads suit this host for so many analyses: one core is left for the simulator.
- */
+/* How many worker threads suit this host for that many analyses: one core is left for the
+ * simulator. */
 unsigned bus_default_workers(unsigned nanalyses);
 
 struct bus *bus_new(const struct bus_config *config, const struct trace_meta *meta,
@@ -43,25 +41,25 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 bool bus_start(struct bus *b, struct err *e);
 /* Where the core writes. Its `wants` is the union of what the analyses want. */
 struct emit *bus_emit(struct bus *b);
-/* Delivers what is left and waits for the workers. False with the first failing analysis' message.
- */
+/* Delivers the remaining records and waits for the workers. False, with the first failing
+ * analysis's message, if one failed. */
 bool bus_stop(struct bus *b, struct err *e);
 bool bus_finish(struct bus *b, struct store *store, struct err *e);
 void bus_free(struct bus *b);
 
-/* Before this process is forked: returns when every worker sleeps. In an analysis it may hold a
- * lock (of an allocator, say), for which the child would wait for ever. */
+/* Call it before this process is forked: returns when every worker sleeps. A worker inside an
+ * analysis may hold a lock (of an allocator, say), for which the child would wait for ever. */
 void bus_quiet(struct bus *b);
-/* In a process forked meanwhile: the workers and what the analyses have opened are the parent's.
- * From now on b only follows its regions, for bus_regions; it must not be stopped or freed. */
+/* Call it in the forked process: the workers and the files of the analyses belong to the parent.
+ * From then on b only follows its regions, for bus_regions; it must not be stopped or freed. */
 void bus_forget(struct bus *b);
-/* Where the regions are after all that was emitted. */
+/* The state of the regions after all records emitted so far. */
 struct trigger_cutter bus_regions(struct bus *b);
 
 struct bus_stats {
 	uint64_t batches, cycle_records, inst_records; /* inside regions */
 	uint64_t waits;	 /* times the core had to wait for a free buffer */
-	uint64_t helped; /* times that it gave an analysis a buffer meanwhile */
+	uint64_t helped; /* times that the core ran an analysis meanwhile */
 	uint64_t cycles; /* covered, inside regions */
 };
 struct bus_stats bus_stats(const struct bus *b);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rare case of writing records: more instructions leave in a cycle than a batch has room for. */
+/* Hands over a batch in the middle of a cycle: more instructions leave in it than the batch has
+ * room for. */
 #include "trace/emit.h"
 
 void emit_full_mid_cycle(struct emit *e, struct rec_cycle **begun)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The narrow interface through which the core writes its records. The core fills slots of the
- * current batch in place; whoever listens (the bus, or a test) supplies the memory and takes full
- * batches.
+ * The interface through which the core writes its records. The core fills slots of the current
+ * batch in place; the listener (the bus, or a test) supplies the memory and takes full batches.
  *
- * A cycle is written in this order: emit_reserve() for all that may leave in it, then emit_insts()
- * for those that do, then its own record, which counts from emit_cycle() on. A batch is handed
- * over only by these functions and between two records, so no inst record is ever in a later batch
- * than the cycle in which it left: invariant R3 of record.h holds by construction.
+ * A cycle is written in this order: emit_reserve() for all instructions that may leave in it, then
+ * emit_insts() for those that do, then the cycle's own record, which counts from emit_cycle() on. A
+ * batch is handed over only by these functions and between two records, so no inst record is ever
+ * in a later batch than the cycle in which it left: invariant R3 of record.h holds by construction.
  */
 #ifndef TRACE_EMIT_H
 #define TRACE_EMIT_H
@@ -21,26 +20,29 @@
 enum trace_want {
 	WANT_CYCLES = 1 << 0,	 /* cycle records */
 	WANT_INSTS = 1 << 1,	 /* inst records of committed instructions */
-	WANT_SQUASHED = 1 << 2,	 /* … and of squashed ones */
+	WANT_SQUASHED = 1 << 2,	 /* inst records of squashed instructions, too */
 	WANT_PRODUCERS = 1 << 3, /* prod, prod_mem, prod_line filled in */
 	WANT_LATENCIES = 1 << 4, /* lat_* filled in */
 	WANT_FETCH = 1 << 5, /* fetch_seq, fetch_po, fetch_pc and dispatch_pc in cycle records */
-	/* Of inst records only what comes before the notes, which are not even written, without
-	 * dispatch_stall. Holds only if every listener says so. */
+	/* Of inst records only the fields before the notes, and not dispatch_stall; the notes are
+	 * not even written. Holds only if every listener asks for it. */
 	WANT_BRIEF = 1 << 6,
-	WANT_SQUASHED_EVENTS = 1 << 7, /* of squashed instructions at least those that suffered an
-					  event or were mispredicted */
-	WANT_EMPTY = 1 << 8,   /* only how many: nothing is written but cycle and repeat of cycle
-				records, which stand for as many as they can; there is no memory of
-				inst records. Holds only if every listener says so. */
-	WANT_HEAD = 1 << 9,    /* in cycle records what the oldest waits for and what misses are out
-				(RC_HEAD_… but DONE, RC_…_OUT) */
+	/* At least the inst records of those squashed instructions that suffered an event or were
+	 * mispredicted. */
+	WANT_SQUASHED_EVENTS = 1 << 7,
+	/* Only numbers: of cycle records only cycle and repeat are written, and each stands for
+	 * as many cycles as it can; inst records have no memory. Holds only if every listener
+	 * asks for it. */
+	WANT_EMPTY = 1 << 8,
+	/* In cycle records what the oldest instruction waits for and which misses are
+	 * outstanding (RC_HEAD_… but DONE, RC_…_OUT). */
+	WANT_HEAD = 1 << 9,
 	WANT_MISSES = 1 << 10, /* miss records */
 	WANT_TWIN = 1 << 11,   /* twin records, from a source that has a twin */
 	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
 };
 
-/* More misses than this never end in one cycle: MSHRs of both L1 caches, and TLB misses. */
+/* No more misses than this end in one cycle: MSHRs of both L1 caches, and TLB misses. */
 #define EMIT_MISSES 1024
 
 struct emit {
@@ -49,13 +51,13 @@ struct emit {
 	struct rec_miss *misses; /* room for max_misses + EMIT_MISSES */
 	struct rec_twin *twins;
 	size_t ncycles, ninsts;	      /* filled so far */
-	size_t nmisses, ntwins;	      /* … */
+	size_t nmisses, ntwins;	      /* filled so far */
 	size_t max_cycles, max_insts; /* room */
-	size_t max_misses, max_twins; /* … */
+	size_t max_misses, max_twins; /* room */
 	unsigned wants;		      /* enum trace_want; 0: nobody listens, nothing is computed */
-	struct schedule schedule;     /* records of other stretches need not be made */
+	struct schedule schedule;     /* records outside of its stretches need not be made */
 	void (*full)(struct emit *e); /* hands the batch over and installs an empty one; may wait */
-	bool stop; /* set in full(): the listener cannot go on, end the run soon */
+	bool stop; /* set in full(): the listener cannot go on, and the run should end soon */
 };
 
 /* Hands over a batch that has no room for another inst or twin record. */
@@ -73,9 +75,9 @@ static inline void emit_reserve(struct emit *e, size_t ninsts)
 		e->full(e);
 }
 /*
- * Places for inst records: at least one, at most `most`; *n says how many. All must be filled. If
- * the batch is full it goes ahead of its cycle, and the cycle record that has been begun (*begun,
- * if not NULL) moves to the next one.
+ * Slots for inst records: at least one, at most `most`; *n says how many. All must be filled. If
+ * the batch is full it is handed over before its cycle has ended, and the cycle record that has
+ * been begun (*begun, if not NULL) moves to the next batch.
  */
 static inline struct rec_inst *emit_insts(struct emit *e, size_t most, struct rec_cycle **begun,
 					  size_t *n)
@@ -90,12 +92,12 @@ static inline struct rec_inst *emit_insts(struct emit *e, size_t most, struct re
 	e->ninsts += *n;
 	return first;
 }
-/* For listeners that want no more than the number of instructions (WANT_EMPTY). */
+/* Counts instructions for listeners that want only their number (WANT_EMPTY). */
 static inline void emit_count_insts(struct emit *e, size_t n)
 {
 	e->ninsts += n;
 }
-/* The place of one more inst record, for which there is room. */
+/* The slot of one more inst record. There must be room. */
 static inline struct rec_inst *emit_inst(struct emit *e)
 {
 	return &e->insts[e->ninsts++];
@@ -107,7 +109,7 @@ static inline void emit_copy_inst(struct emit *e, const struct rec_inst *r)
 	else
 		*emit_inst(e) = *r;
 }
-/* Where the next cycle record is filled in. There must be room. */
+/* The slot in which the next cycle record is filled in. There must be room. */
 static inline struct rec_cycle *emit_begin_cycle(const struct emit *e)
 {
 	return &e->cycles[e->ncycles];
@@ -117,17 +119,19 @@ static inline struct rec_cycle *emit_cycle(struct emit *e)
 {
 	return &e->cycles[e->ncycles++];
 }
-/* The cycle record that ended last, if it is still in this batch; else NULL. */
+/* The last finished cycle record, if it is still in this batch; else NULL. */
 static inline struct rec_cycle *emit_last_cycle(const struct emit *e)
 {
 	return e->ncycles ? &e->cycles[e->ncycles - 1] : NULL;
 }
-/* Where misses are wanted; at most EMIT_MISSES between two calls of emit_reserve. */
+/* The slot of a miss record, if misses are wanted; at most EMIT_MISSES between two calls of
+ * emit_reserve. */
 static inline struct rec_miss *emit_miss(struct emit *e)
 {
 	return &e->misses[e->nmisses++];
 }
-/* Where a twin is wanted. A full batch goes ahead of its cycle, as in emit_insts(). */
+/* The slot of a twin record, if a twin is wanted. A full batch is handed over before its cycle has
+ * ended, as in emit_insts(). */
 static inline struct rec_twin *emit_twin(struct emit *e, struct rec_cycle **begun)
 {
 	if (__builtin_expect(e->ntwins == e->max_twins, 0))

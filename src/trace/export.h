@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other tools' formats. */
+/* Exports to other tools' formats. */
 #ifndef TRACE_EXPORT_H
 #define TRACE_EXPORT_H
 
@@ -38,11 +38,11 @@ bool export_kanata(FILE *out, const struct trace_info *info, const struct window
 /* gem5's O3PipeView text, `ticks` a cycle (gem5's util/o3-pipeview.py and Konata read it). */
 bool export_o3pipeview(FILE *out, const struct trace_info *info, const struct window_records *w,
 		       uint64_t ticks);
-/* Whether a file is one that these, or csv_analysis, wrote; for output_kind. */
+/* Whether a file was written by one of these, or by csv_analysis; for output_kind. */
 bool export_is_kanata(const uint8_t *head, size_t size, const char *path);
 bool export_is_o3pipeview(const uint8_t *head, size_t size, const char *path);
 bool export_is_csv(const uint8_t *head, size_t size, const char *path);
-/* The same columns as csv_analysis. */
+/* Writes the same columns as csv_analysis. */
 bool export_csv(FILE *out, const struct trace_info *info, const struct window_records *w);
 
 #endif

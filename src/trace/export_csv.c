@@ -17,14 +17,14 @@
 
 static const char heading[] = "cycle,instruction,thread,pc,word\n";
 
-/* A number that is seldom much more than the one before: its digits but the last two, as text. */
+/* The text of a number without its last two digits: the next number seldom changes it. */
 struct number {
-	uint64_t hundreds; /* what the text says, times 100; 0: nothing */
+	uint64_t hundreds; /* the number that the text stands for, times 100; 0: none */
 	size_t size;	   /* of the text */
 	char text[20];
 };
 
-/* What every line of a static instruction ends with, in a thread. */
+/* The end of every line of a static instruction in one thread. */
 struct ending {
 	uint64_t pc;
 	uint32_t word;
@@ -34,14 +34,14 @@ struct ending {
 };
 _Static_assert(sizeof(struct ending) == 64, "a cache line");
 #define ENDINGS	   4096			    /* a power of two */
-#define LINE_BYTES (2 * (20 + 1) + 20 + 48) /* and what is copied beyond it */
+#define LINE_BYTES (2 * (20 + 1) + 20 + 48) /* with the bytes that are copied beyond its end */
 _Static_assert(LINE_BYTES <= EXPORT_LINE_BYTES, "a line fits");
-#define AHEAD 16 /* records that are asked for before they are needed */
+#define AHEAD 16 /* how many records ahead to prefetch */
 
 struct lines {
 	struct number cycle, po;
 	struct ending *endings; /* by pc */
-	/* What all endings in a thread begin with: ",", 10 digits, ",0x". */
+	/* The beginning of all endings of a thread: ",", 10 digits, ",0x". */
 	uint32_t tid, begin_size; /* 0: none yet */
 	char begin[16];
 };
@@ -87,7 +87,7 @@ static uint64_t hex_digits(uint32_t v)
 	return __builtin_bswap64(x + 0x3030303030303030 + letters * ('a' - '9' - 1));
 }
 
-/* Hexadecimal digits; eight bytes at a time, so there must be room for seven more. */
+/* Writes hexadecimal digits, eight bytes at a time: there must be room for seven more. */
 static inline char *put_hex32(char *p, uint32_t v)
 {
 	const unsigned digits = (35u - (unsigned)__builtin_clz(v | 1)) / 4;
@@ -106,7 +106,7 @@ static inline char *put_hex(char *p, uint64_t v)
 	return p + 8;
 }
 
-/* A number with other hundreds, or without: seldom needed. */
+/* Writes a number whose text but for the last two digits has changed; rare. */
 static __attribute__((noinline)) char *put_other(char *p, struct number *n, uint64_t v)
 {
 	n->hundreds = v - v % 100;
@@ -115,7 +115,8 @@ static __attribute__((noinline)) char *put_other(char *p, struct number *n, uint
 	return put_decimal(p, v);
 }
 
-/* Copies as much as there can be: the length of what counts is not known to the compiler. */
+/* Writes a number. It copies the longest possible text, because the compiler does not know the
+ * length. */
 static inline char *put_number(char *p, struct number *n, uint64_t v)
 {
 	const uint64_t rest = v - n->hundreds;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffered, because printf for every instruction would cost more than simulating it. */
+/* Writes a text file through a large buffer, because printf for every instruction would cost more
+ * than simulating it. */
 #include "trace/export_file.h"
 
 #include <errno.h>
@@ -11,10 +12,10 @@
 
 #include "util/outside.h"
 
-#define STREAM_BYTES  (8 << 20)	 /* what is passed on to the disk at once */
-#define RESERVE_BYTES (16 << 20) /* of a file that is not small, at once */
-#define DEAR_NS	      0.5	 /* for a byte: twice what it takes to copy it */
-#define SLOW_NS	      100000000	 /* longest wait for the disk */
+#define STREAM_BYTES  (8 << 20)	 /* passed on to the disk at once */
+#define RESERVE_BYTES (16 << 20) /* reserved at once, for a file that is not small */
+#define DEAR_NS	      0.5	 /* for a byte, if pages are expensive: twice what copying takes */
+#define SLOW_NS	      100000000	 /* the longest acceptable wait for the disk */
 
 bool export_file_open(struct export_file *f, const char *path, const struct output_kind *kind,
 		      struct err *e)
@@ -37,10 +38,11 @@ static uint64_t now_ns(clockid_t clock)
 }
 
 /*
- * A long run fills memory with pages that nobody has used for long, and in a virtual machine the
- * host may have taken them: then a page costs ten times what copying into it does. Where that is
- * seen, what has been written goes to the disk at once, and what is there leaves memory, so that
- * the next pages are those of a moment ago. A disk that makes us wait for that is left in peace.
+ * Passes written data on to the disk. A long run fills memory with pages that nobody has used for
+ * long. In a virtual machine the host may have taken them, and then a page costs ten times what
+ * copying into it does. If writing becomes that slow, written data go to the disk at once and leave
+ * the page cache, so that the next pages are recently used ones. If the disk makes the run wait,
+ * data are no longer passed on (EXPORT_KEEP).
  */
 static void pass_on(struct export_file *f)
 {
@@ -55,12 +57,12 @@ static void pass_on(struct export_file *f)
 			SYNC_FILE_RANGE_WRITE);
 	if (now_ns(CLOCK_MONOTONIC) - from > SLOW_NS)
 		f->pages = EXPORT_KEEP;
-	if (end >= 4 * STREAM_BYTES) /* by now on the disk; what is not stays */
+	if (end >= 4 * STREAM_BYTES) /* on the disk by now; pages that are not stay */
 		posix_fadvise(output_fd(f->file), end - 4 * STREAM_BYTES, STREAM_BYTES,
 			      POSIX_FADV_DONTNEED);
 }
 
-/* The first size bytes of the buffer have been written. */
+/* Counts the first size bytes of the buffer as written. */
 static void note_written(struct export_file *f, size_t size)
 {
 	const char *end = memrchr(f->buffer, '\n', size);
@@ -69,14 +71,16 @@ static void note_written(struct export_file *f, size_t size)
 	f->written += size;
 }
 
-/* Ends the file there; what was reserved beyond goes back. A device cannot be cut, and need not. */
+/* Truncates the file to `size`, which frees the space reserved beyond. A device cannot be truncated
+ * and need not be. */
 static void cut(struct export_file *f, uint64_t size)
 {
 	int done = ftruncate(output_fd(f->file), (off_t)size);
 	(void)done;
 }
 
-/* Nobody should take half a line for a whole one. */
+/* Reports a failed write; cuts the file after its last whole line, so that half a line is not taken
+ * for a whole one. */
 static bool fail(struct export_file *f, int cause, struct err *e)
 {
 	cut(f, f->whole);
@@ -86,9 +90,9 @@ static bool fail(struct export_file *f, int cause, struct err *e)
 }
 
 /*
- * To find room on the disk block by block costs a file system as much as copying what goes there,
- * so it is asked for much at once: writing takes half the time. Where that is not possible, because
- * the disk is nearly full or the file system does not know how, nothing is lost.
+ * Reserves disk space in large pieces. Allocating block by block costs a file system as much as
+ * copying the data, so this halves the time of writing. If it is not possible, because the disk is
+ * nearly full or the file system does not support it, nothing is lost.
  */
 static void reserve(struct export_file *f)
 {
@@ -156,7 +160,7 @@ static bool close_file(struct export_file *f, bool keep, struct err *e)
 bool export_file_finish(struct export_file *f, struct err *e)
 {
 	bool ok = !f->full && write_out(f, f->used, e);
-	/* What was reserved and is not needed goes back: but for that the file is as it was. */
+	/* Frees reserved space that is not needed. */
 	if (ok && f->reserved)
 		cut(f, f->written);
 	return close_file(f, f->whole || ok, ok ? e : NULL) && ok;
@@ -164,7 +168,7 @@ bool export_file_finish(struct export_file *f, struct err *e)
 
 void export_file_free(struct export_file *f)
 {
-	if (f->file) /* nobody has finished it: what there is is kept if it is whole lines */
+	if (f->file) /* not finished: after a failed write, whole lines are kept */
 		close_file(f, f->full && f->whole, NULL);
 	free(f->path);
 	free(f->buffer);

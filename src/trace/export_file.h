@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A text file that gets its name only when it is complete, or when the disk is full; for analyses
- * that write one. */
+/* A text file for analyses that write one. It gets its name only when it is complete, or when the
+ * disk is full. */
 #ifndef TRACE_EXPORT_FILE_H
 #define TRACE_EXPORT_FILE_H
 
@@ -15,28 +15,28 @@ struct export_file {
 	char *path;
 	char *buffer;
 	size_t used;
-	uint64_t written;  /* bytes … */
-	uint64_t whole;	   /* … of which so many are whole lines */
-	uint64_t cost_ns;  /* … and the last few took so long */
-	uint64_t reserved; /* bytes for which the disk has room set aside; UINT64_MAX: it cannot */
-	bool full;	   /* something could not be written */
+	uint64_t written;  /* bytes */
+	uint64_t whole;	   /* bytes of them that are whole lines */
+	uint64_t cost_ns;  /* time that the last few writes took */
+	uint64_t reserved; /* bytes for which disk space is reserved; UINT64_MAX: not possible */
+	bool full;	   /* a write has failed */
 	enum { EXPORT_CACHE, EXPORT_PASS_ON, EXPORT_KEEP } pages; /* export_file.c */
 };
-#define EXPORT_BUFFER_BYTES                                                                        \
-	(1u << 18)	      /* what is written at once, in whole pages: a third cheaper */
-#define EXPORT_LINE_BYTES 256 /* the longest that may be written in place */
+#define EXPORT_BUFFER_BYTES (1u << 18) /* written at once, in whole pages: a third cheaper */
+#define EXPORT_LINE_BYTES   256	       /* the longest line for export_file_line */
 
 bool export_file_open(struct export_file *f, const char *path, const struct output_kind *kind,
 		      struct err *e);
-/* Writes EXPORT_BUFFER_BYTES of what there is, which is at least that. */
+/* Writes EXPORT_BUFFER_BYTES of the buffer, which must hold at least that. */
 bool export_file_spill(struct export_file *f, struct err *e);
 /* Writes what is left and gives the file its name. */
 bool export_file_finish(struct export_file *f, struct err *e);
-/* Throws away a file that was not finished, unless something could not be written: then the whole
- * lines that could get the file's name. Does nothing to one that was finished. */
+/* Throws away a file that was not finished. If a write had failed, the whole lines before it are
+ * kept under the file's name. Does nothing to a file that was finished. */
 void export_file_free(struct export_file *f);
 
-/* Where to write a line of at most EXPORT_LINE_BYTES; then add its length to used. NULL: failed. */
+/* The place for a line of at most EXPORT_LINE_BYTES; the caller then adds its length to `used`.
+ * NULL: a write failed. */
 static inline char *export_file_line(struct export_file *f, struct err *e)
 {
 	if (unlikely(f->used >= EXPORT_BUFFER_BYTES) && !export_file_spill(f, e))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kanata log, version 0004, the format of the Konata pipeline viewer: a line per event, in order of
- * cycles; C= and C move time on. I begins an instruction, L gives it text (0: shown at the left, 1:
- * when the mouse is over it), S and E begin and end a stage in a lane, W draws an arrow from the
- * producer (0: register, 1: memory), R ends it (0: retired, 1: flushed).
+ * Writes a Kanata log, version 0004, the format of the Konata pipeline viewer: a line per event, in
+ * order of cycles; C= and C move time on. I begins an instruction, L gives it text (0: shown at the
+ * left, 1: when the mouse is over it), S and E begin and end a stage in a lane, W draws an arrow
+ * from the producer (0: register, 1: memory), R ends the instruction (0: retired, 1: flushed).
  *
  * Lane 0: F fetch, Dc decode, Ds in the window waiting for operands, Rd ready and waiting for a
- * unit, X execution, Cm complete and waiting to commit. Lane 1, stalls: what held it at dispatch,
- * misses of its fetch and of its data.
+ * unit, X execution, Cm complete and waiting to commit. Lane 1 has stalls: what held the
+ * instruction at dispatch, misses of its fetch and of its data.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char heading[] = "Kanata\t0004\n";
 
 struct event {
 	uint64_t cycle;
-	uint32_t order; /* events of a cycle stay in the order in which they were made */
+	uint32_t order; /* keeps the events of a cycle in the order in which they were made */
 	char text[120];
 };
 
@@ -66,7 +66,7 @@ static void add_lane(struct log *l, size_t id, int lane, const char *name, uint6
 	add(l, to, "E\t%zu\t%d\t%s", id, lane, name);
 }
 
-/* An instruction is shown from when its fetch began to wait for the I-cache. */
+/* The cycle from which an instruction is shown: its fetch begins to wait for the I-cache. */
 static uint64_t begin(const struct rec_inst *r)
 {
 	return r->fetch - min_u64(r->lat_icache, r->fetch);

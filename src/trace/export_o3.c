@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gem5's O3PipeView text. Stages that the record does not know are 0, as in gem5; there is no
- * rename stage of its own, so rename and dispatch are one.
+ * Writes gem5's O3PipeView text. Stages that the record does not have are 0, as in gem5. The
+ * machine has no rename stage of its own, so rename and dispatch are the same cycle.
  */
 #include <inttypes.h>
 

@@ -46,7 +46,7 @@ static void trim_cycles(struct window_records *out)
 	out->ncycles = n;
 }
 
-/* What the window holds: instructions by when they were fetched, or by when they left. */
+/* What belongs to the window: instructions by fetch order, or by the cycle in which they left. */
 struct span {
 	uint64_t seq0, seq1;	 /* [seq0, seq1] */
 	uint64_t leave0, leave1; /* [leave0, leave1) */
@@ -65,7 +65,7 @@ static bool span_of_insts(struct trace_reader *r, const struct window *w, struct
 	size_t at = trace_reader_find_inst(r, w->from);
 	bool over = false;
 	*s = (struct span){ .seq0 = UINT64_MAX, .leave1 = UINT64_MAX };
-	/* What was squashed before the first one committed may stand in the block before. */
+	/* Instructions squashed before the first one committed may be in the block before. */
 	s->block0 = at ? at - 1 : 0;
 	for (; at < trace_reader_blocks(r) && !over; at++) {
 		struct trace_records b;

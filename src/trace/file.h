@@ -31,14 +31,14 @@ struct trace_counter {
 };
 
 /*
- * What a trace file says of the run beside its records. The writer reads it when it starts and,
- * with what has become known by then, again when it finishes.
+ * What a trace file says of the run beside its records. The writer reads it when it starts, and
+ * again when it finishes and more of it is known.
  */
 struct trace_info {
 	struct trace_meta meta;
 	unsigned absent; /* enum trace_want that the source of the records did not fill in */
-	/* What the settings say of the machine; a source that says nothing gives machine_unknown().
-	 * A file has the settings alone. */
+	/* The machine that the settings describe; machine_unknown() if the source does not say. A
+	 * file has only the settings. */
 	const struct machine *machine;
 	const struct trace_setting *settings;
 	size_t nsettings;
@@ -49,10 +49,10 @@ struct trace_info {
 	uint64_t insts, cycles; /* of the whole run, traced or not */
 	bool ended;		/* exit_status is valid */
 	int exit_status;
-	double host_seconds; /* not in a file: it is another in every run */
-	const char *files;   /* JSON: which it read and wrote; NULL: not known */
-	const char *folders; /* JSON: which it listed, and what they held; NULL: none */
-	const char *input;   /* what came through a pipe, packed; NULL: not known */
+	double host_seconds; /* not in a file, because it differs in every run */
+	const char *files;   /* JSON: files that the run read and wrote; NULL: not known */
+	const char *folders; /* JSON: folders that the run listed, with contents; NULL: none */
+	const char *input;   /* the input that came through a pipe, packed; NULL: not known */
 	bool complete;	     /* the run was traced to its end */
 };
 
@@ -67,11 +67,11 @@ static inline const char *trace_setting_find(const struct trace_info *info, cons
 	return NULL;
 }
 
-/* Writes what it is given to the file named by the parameter trace=FILE. */
+/* Writes all records that it gets to the file named by the parameter trace=FILE. */
 extern const struct analysis trace_analysis;
-/* Writes that and a record per miss. */
+/* Writes the same, and a record per miss. */
 extern const struct analysis trace_misses_analysis;
-/* Writes committed instructions alone, and of each record the first cache line; the rest is absent. */
+/* Writes committed instructions alone, and only the first cache line of each record. */
 extern const struct analysis trace_committed_analysis;
 
 #endif

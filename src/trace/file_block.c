@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fixed-size parts of a trace file: heads of blocks with their checksums, entries of the index. */
+/* Encodes and decodes the fixed-size parts of a trace file: heads of blocks with their checksums,
+ * and entries of the index. */
 #include "trace/file_format.h"
 
 uint64_t trace_checksum(uint64_t start, const uint8_t *data, size_t size)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A block's payload: its base cycle, then every column, each compressed by itself (zstd) where that
- * makes it smaller, so that unlike statistics are not mixed.
+ * Puts a block's payload together and takes it apart: the base cycle, then every column. Columns
+ * are compressed (zstd) one by one, so that unlike statistics are not mixed, and only if that makes
+ * them smaller.
  *
  *      varint base cycle
  *      per column: varint size, varint stored size, bytes      (equal sizes: not compressed)
  *
- * Where there are records of misses or of a twin their numbers follow, as two varints, and then their
+ * If there are records of misses or of a twin, their numbers follow as two varints, then their
  * columns.
  */
 #include "trace/file_codec_int.h"
@@ -45,9 +46,9 @@ void bytes_varint(struct bytes *b, uint64_t v)
 }
 
 /*
- * How long numbers are cannot be guessed, so up to 56 bits are spread over eight bytes, all of
- * which are written. There is room for them: for every number of a column there are VARINT_MAX
- * bytes. v is 128 or more.
+ * Writes a number of 128 or more. Its length cannot be predicted, so without branches up to 56 bits
+ * are spread over eight bytes, and all eight are written. There is room: a column has VARINT_MAX
+ * bytes for each of its numbers.
  */
 void column_put_long(struct column *c, uint64_t v)
 {
@@ -55,7 +56,7 @@ void column_put_long(struct column *c, uint64_t v)
 		*c->at++ = (uint8_t)v | 128;
 		v >>= 7;
 	}
-	/* a seventh of the bits, rounded up */
+	/* the number of bits / 7, rounded up */
 	const unsigned bytes = (9 * (64u - (unsigned)__builtin_clzll(v)) + 64) / 64;
 	v = (v & 0x0fffffff) | (v & 0x0fffffffull << 28) << 4;
 	v = (v & 0x00003fff00003fff) | (v & 0x0fffc0000fffc000) << 2;
@@ -95,7 +96,7 @@ static const char *const column_names[COLUMN_COUNT] = {
 #include "trace/twin_fields.def"
 };
 
-/* Many at once, which the compiler turns into a few vector instructions each. */
+/* Writes many masks at once: the compiler vectorises the loop. */
 void masks_flush(struct codec *c, struct masks *m, unsigned first)
 {
 	const size_t count = m->count;
@@ -157,7 +158,7 @@ void codec_free(struct codec *c)
 	free(c);
 }
 
-/* The memory is large enough for the worst block; what is not written is never touched. */
+/* Reserves memory for the worst block. Pages that are not written are never touched. */
 static void open_columns(struct codec *c)
 {
 	const size_t most = CODEC_INSTS_MAX > CODEC_CYCLES_MAX ? CODEC_INSTS_MAX : CODEC_CYCLES_MAX;
@@ -310,7 +311,7 @@ struct packed {
 	size_t size, stored;
 };
 
-/* Finds columns [first, end); no column can be larger than so many records make it. */
+/* Finds the columns [first, last). False if one is larger than so many records can make it. */
 static bool find_columns(struct packed *packed, unsigned first, unsigned last, const uint8_t **at,
 			 const uint8_t *end, size_t records)
 {
@@ -357,7 +358,8 @@ static bool unpack_columns(struct codec *c, const struct packed *packed)
 	return true;
 }
 
-/* Finds and unpacks all columns of a payload from `at` on, and what it says of misses and twins. */
+/* Finds and unpacks all columns of a payload from `at` on, and reads the numbers of misses and
+ * twins. */
 static bool open_payload(struct codec *c, const uint8_t *at, const uint8_t *end, size_t records)
 {
 	struct packed packed[COLUMN_COUNT];
@@ -407,7 +409,7 @@ bool codec_decode(struct codec *c, const uint8_t *payload, size_t size, struct r
 	if (!codec_cycle_decode(c, cycles, ncycles, base) || !codec_miss_decode(c) ||
 	    !codec_twin_decode(c))
 		return false;
-	/* Every byte of every column has been used: nothing is left unread that somebody wrote. */
+	/* Every byte of every column must have been used. */
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		if (c->column[i].at != c->column[i].end)
 			return false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The records of one block as columns of residuals. Private to trace/file*.
+ * Codes the records of one block as columns of residuals. Private to trace/file*.
  *
- * Every field of a record has a prediction that depends only on what the block has said before.
- * What is predicted right costs one zero bit in the record's mask; what is not goes into the
- * field's column as a variable-length number. The same code walks a record to encode and to decode
- * it, so that the two cannot disagree.
+ * Every field of a record has a prediction that depends only on earlier contents of the block. A
+ * right prediction costs one zero bit in the record's mask; a wrong one costs a variable-length
+ * number in the field's column. The same code walks a record to encode and to decode it, so that
+ * the two cannot disagree.
  *
- * Instructions come first, whole, then cycles: most of what a cycle record says follows from the
- * stamps of the instructions around it.
+ * Instructions come first, then cycles: most of a cycle record follows from the stamps of the
+ * instructions around it.
  */
 #ifndef TRACE_FILE_CODEC_H
 #define TRACE_FILE_CODEC_H
@@ -34,14 +34,15 @@ void codec_free(struct codec *c);
 void codec_begin(struct codec *c);
 void codec_put_insts(struct codec *c, const struct rec_inst *insts, size_t count);
 void codec_put_cycles(struct codec *c, const struct rec_cycle *cycles, size_t count);
-/* A block without any of these is as if there were no such records. */
+/* Misses and twins are optional: a block without them is the same as in version 1 of the format. */
 void codec_put_misses(struct codec *c, const struct rec_miss *misses, size_t count);
 void codec_put_twins(struct codec *c, const struct rec_twin *twins, size_t count);
-/* Committed instructions of which only what precedes the notes counts. A block has nothing else. */
+/* Puts committed instructions of which only the fields before the notes count. Such a block has no
+ * other records. */
 void codec_put_brief(struct codec *c, const struct rec_inst *const *insts, size_t count);
 size_t codec_insts(const struct codec *c);
 size_t codec_cycles(const struct codec *c);
-/* How many have been put; after decoding, those of the block, and where they are. */
+/* The number of records that have been put; after decoding, the number and place of the block's. */
 size_t codec_misses(const struct codec *c, const struct rec_miss **misses);
 size_t codec_twins(const struct codec *c, const struct rec_twin **twins);
 
@@ -57,8 +58,8 @@ void bytes_varint(struct bytes *b, uint64_t v);
 void codec_finish(struct codec *c, struct bytes *out);
 
 /*
- * Decodes a payload of so many records into arrays of that size. False if it cannot be: nothing is
- * read or written out of bounds, whatever the bytes are.
+ * Decodes a payload into arrays of ninsts and ncycles records. False if that is not possible;
+ * nothing is read or written out of bounds, whatever the bytes are.
  */
 bool codec_decode(struct codec *c, const uint8_t *payload, size_t size, struct rec_inst *insts,
 		  size_t ninsts, struct rec_cycle *cycles, size_t ncycles);

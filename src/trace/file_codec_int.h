@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two halves of the codec (instructions, cycles) share. */
+/* What the parts of the codec share: file_codec.c and one file per kind of record. */
 #ifndef TRACE_FILE_CODEC_INT_H
 #define TRACE_FILE_CODEC_INT_H
 
@@ -50,7 +50,7 @@ enum column_number {
 	COLUMN_COUNT = COLUMN_TWIN + T_COUNT,
 };
 
-/* Encoding: at runs through memory that is large enough for any block. Decoding: up to end. */
+/* Encoding: `at` moves through memory that is large enough for any block. Decoding: up to `end`. */
 struct column {
 	uint8_t *at;
 	uint8_t *base, *end;
@@ -60,18 +60,18 @@ struct column {
 /* What was last seen at a pc; all that brief records need, in half a cache line. */
 struct static_inst {
 	uint64_t pc;
-	uint64_t taken_target; /* if it is known; else what the word says */
+	uint64_t taken_target; /* if known; else from the instruction word */
 	uint32_t word;
-	uint32_t flags; /* but FLAGS_ONCE */
+	uint32_t flags; /* without FLAGS_ONCE */
 	int32_t fetch_delta;
 	uint32_t fixed : 24; /* size and class */
-	uint32_t epoch : 7;  /* block in which it was seen, from 1; others do not count */
+	uint32_t epoch : 7;  /* block in which it was seen, from 1; invalid in others */
 	uint32_t has_target : 1;
 };
 _Static_assert(sizeof(struct static_inst) == 32, "half a cache line");
 #define EPOCHS 127 /* blocks that are told apart */
 
-/* The same for what only whole records have. */
+/* What was last seen at a pc in the fields that only whole records have. */
 struct static_notes {
 	uint64_t addr;
 	int64_t stride;
@@ -125,7 +125,7 @@ struct mini {
 	uint8_t dlevel;
 };
 
-/* Per cycle of the block, as far as its instructions tell. */
+/* What happened in a cycle of the block, as far as its instructions tell. */
 struct moment {
 	uint8_t nfetch, ndispatch, nissue, ncommit;
 	uint16_t nsquash;  /* dispatched ones among those squashed */
@@ -136,8 +136,8 @@ struct moment {
 #define MOMENTS_MAX  (1u << 20)
 #define INDEX_FACTOR 4 /* numbers that by_seq and by_po can span, per instruction of the block */
 
-/* What the last few instructions leave to the next ones, apart from the tables below: small enough
- * for an encoder to keep at hand. */
+/* What the next instructions need of the last few, apart from the tables below: small enough for an
+ * encoder to keep in registers. */
 struct recent {
 	struct mini last,
 	    last_squashed; /* of the right path; of the present run of squashed ones */
@@ -166,7 +166,7 @@ struct inst_coder {
 	uint32_t psv[512];	/* events last seen with the same levels and flags */
 	uint16_t lat_icache[8], lat_dmiss[8];
 	uint64_t lat_data[8];
-	uint8_t ilevel[2]; /* by whether it is the first of its fetch packet */
+	uint8_t ilevel[2]; /* [1]: first of its fetch packet */
 };
 
 /* Masks on their way to their four columns, one for each byte. */
@@ -180,7 +180,7 @@ struct codec {
 	struct column column[COLUMN_COUNT];
 	size_t ninsts, ncycles;
 	struct rec_cycle *cycles; /* encoding: kept until the instructions are known */
-	struct rec_miss *misses;  /* encoding: likewise; decoding: what the block has */
+	struct rec_miss *misses;  /* encoding: kept likewise; decoding: those of the block */
 	struct rec_twin *twins;
 	size_t nmisses, ntwins, misses_capacity, twins_capacity;
 	struct mini *minis;
@@ -208,7 +208,7 @@ struct codec {
 	struct codec_column_size sizes[COLUMN_COUNT];
 };
 
-/* file_codec.c: a number of more than seven bits. */
+/* file_codec.c: writes a number of more than seven bits. */
 void column_put_long(struct column *c, uint64_t v);
 static inline void column_put(struct column *c, uint64_t v)
 {
@@ -247,7 +247,7 @@ static inline uint64_t unzigzag(uint64_t z)
 	return z >> 1 ^ -(z & 1);
 }
 
-/* Stores the residual of a value that was not predicted; returns whether it did. */
+/* Stores the residual of a value if it was not predicted; returns whether it did. */
 static inline bool column_put_diff(struct column *c, uint64_t value, uint64_t prediction)
 {
 	if (value == prediction)
@@ -263,8 +263,8 @@ static inline bool column_put_bits(struct column *c, uint64_t value, uint64_t pr
 	return true;
 }
 
-/* file_codec.c: the masks into the four columns from `first` on, and back: masks_get gives false if
- * there are not exactly `count` of them. */
+/* file_codec.c: moves the masks into the four columns from `first` on, and back. masks_get returns
+ * false if there are not exactly `count` of them. */
 void masks_flush(struct codec *c, struct masks *m, unsigned first);
 static inline void masks_put(struct codec *c, struct masks *m, unsigned first, uint32_t mask)
 {
@@ -282,10 +282,10 @@ static inline uint32_t mask_at(const struct mask_columns *m, size_t i)
 	       (uint32_t)m->byte[2][i] << 16 | (uint32_t)m->byte[3][i] << 24;
 }
 
-/* Predictions and walks: a record's kind is a constant only where all of it is in one function. */
+/* For predictions and walks: a record's kind is a constant only if all of it is in one function. */
 #define WALK_INLINE static inline __attribute__((always_inline))
 
-/* file_codec.c: makes room for a block of so many. */
+/* file_codec.c: makes room for a block of ninsts instructions. */
 void codec_room(struct codec *c, size_t ninsts);
 
 /* file_inst.c */
@@ -293,7 +293,8 @@ void codec_inst_begin(struct codec *c);
 void codec_inst_end(struct codec *c);
 bool codec_inst_decode(struct codec *c, struct rec_inst *insts, size_t count);
 
-/* file_cycle.c. codec_index comes first: it finds the block's instructions by their numbers. */
+/* file_cycle.c. codec_index must be called first: it makes the block's instructions findable by
+ * number. */
 void codec_index(struct codec *c);
 static inline const struct mini *codec_by_seq(const struct codec *c, uint64_t seq)
 {

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cycle records in a block of a trace file.
+ * Codes the cycle records in a block of a trace file.
  *
  * The block's instructions are known when its cycles are coded, also those that leave long after
  * the cycle in question. Their stamps say how many were fetched, dispatched, issued and committed
- * in a cycle, which one stood at the head of the ROB, which one waited at dispatch, where fetch
- * was, and what was flushed. Only what does not follow from that costs bytes; at the end of a
- * block, where the instructions in flight belong to the next one, predictions get worse.
+ * in a cycle, which one was at the head of the ROB, which one waited at dispatch, where fetch was,
+ * and what was flushed. Only what does not follow from that costs bytes. Predictions get worse at
+ * the end of a block, because the instructions in flight there belong to the next one.
  */
 #include "trace/file_codec_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One record on its way, and what is known before it. */
+/* The record being coded, and what is known before it. */
 struct walk {
 	struct codec *c;
 	const struct rec_cycle *prev;
 	uint64_t base;
 	size_t span;		/* moments[0 … span) are cycles base … */
-	uint64_t next_head;	/* the oldest not yet committed */
+	uint64_t next_head;	/* po of the oldest instruction that has not committed */
 	uint64_t next_dispatch; /* seq */
 	bool squashed;		/* the last record's cycle squashed something */
 	uint32_t squashed_dispatched;
 	uint8_t dispatch_stall[1024], fetch_stall[256];
 
-	/* What the steps find. */
-	const struct moment *at; /* the cycle's; NULL: unknown, or the record stands for several */
+	/* Found by the steps of cycle_fields.def. */
+	const struct moment *at; /* of the record's cycle; NULL: unknown, or there are several */
 	const struct mini *head;
 	const struct mini *dispatch; /* the instruction that dispatches first, or that waits */
 	struct {
@@ -269,7 +269,7 @@ static uint64_t predict_flags(const struct walk *w)
 	return flags;
 }
 
-/* The reason last seen in such a cycle. */
+/* The stall last seen in a cycle like this one. */
 static uint8_t *dispatch_stall_slot(struct walk *w)
 {
 	return &w->dispatch_stall[(V(NDISPATCH) & 15) | (V(DISPATCH_SEQ) != 0) << 4 |
@@ -287,7 +287,7 @@ static uint8_t *fetch_stall_slot(struct walk *w)
 #define WALK_COLUMN COLUMN_CYCLE
 #include "trace/file_walk.h"
 
-/* What later cycles learn from the record that was just walked. */
+/* Updates the predictions for later cycles from the record that was just walked. */
 static inline void learn(struct walk *w, const struct rec_cycle *r)
 {
 	*dispatch_stall_slot(w) = r->dispatch_stall;

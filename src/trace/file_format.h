@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of a trace file around its blocks' payloads, as docs/trace-format.md describes them.
- * All numbers are little endian. Private to trace/file*.
+ * The bytes of a trace file outside of its blocks' payloads, as docs/trace-format.md describes
+ * them. All numbers are little endian. Private to trace/file*.
  */
 #ifndef TRACE_FILE_FORMAT_H
 #define TRACE_FILE_FORMAT_H
@@ -17,7 +17,7 @@
 	"\x89"                                                                                     \
 	"CTR\r\n\x1a\n"
 #define TRACE_END_MAGIC	  "CTREND\r\n"
-#define TRACE_VERSION	  2	      /* 1 where there are no misses and no twin */
+#define TRACE_VERSION	  2	      /* 1 in files without misses and without a twin */
 #define TRACE_HEAD_BYTES  16	      /* magic, version, zero */
 #define TRACE_FOOT_BYTES  24	      /* offset of the index, its complement, magic */
 #define BLOCK_MAGIC	  0x4b4c4243u /* "CBLK" */
@@ -60,23 +60,24 @@ static inline uint64_t get_u64(const uint8_t *p)
 	return (uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
 }
 
-/* file_block.c. The checksum takes eight bytes at a time: xor, multiply, fold. Not against forgers.
- */
+/* file_block.c. The checksum takes eight bytes at a time: xor, multiply, fold. It does not protect
+ * against forgery. */
 uint64_t trace_checksum(uint64_t start, const uint8_t *data, size_t size);
 
 void block_head_put(uint8_t out[BLOCK_HEAD_BYTES], struct block_head *h, const uint8_t *payload);
-/* False if these bytes are no head of a block, or of one that cannot be. */
+/* False if these bytes are not the head of a block, or of an impossible one. */
 bool block_head_get(const uint8_t in[BLOCK_HEAD_BYTES], struct block_head *h);
 bool block_check(const uint8_t head[BLOCK_HEAD_BYTES], const uint8_t *payload, size_t size);
 
-/* What the index says of a block, as bytes and back, and from the block's head. */
+/* An index entry: to bytes, from bytes, and from a block's head. */
 void index_entry_put(uint8_t out[INDEX_ENTRY_BYTES], const struct trace_block *b);
 struct trace_block index_entry_get(const uint8_t in[INDEX_ENTRY_BYTES]);
 struct trace_block block_entry(uint64_t offset, const struct block_head *h);
 
 /* file_info.c: a trace_info as lines of text. */
 void info_write(const struct trace_info *info, struct bytes *out);
-/* Compresses what follows `from` in place; unpacks to new memory, NULL if it is no such thing. */
+/* info_pack compresses the bytes after `from` in place. info_unpack returns new memory; NULL if the
+ * data are not packed info. */
 void info_pack(struct bytes *b, size_t from);
 uint8_t *info_unpack(const uint8_t *data, size_t size, size_t *unpacked_size);
 /* A parsed info owns its strings. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a trace file says of its run, as text: one line per item, a key and its values with tabs
- * between; a backslash escapes backslash, tab and newline (\\ \t \n). A reader skips keys that it
- * does not know, so that keys can be added.
+ * Writes and parses what a trace file says of its run. It is text: one line per item, a key and its
+ * values with tabs between; a backslash escapes backslash, tab and newline (\\ \t \n). A reader
+ * skips keys that it does not know, so that keys can be added.
  */
 #include "trace/file_format.h"
 
@@ -25,7 +25,7 @@ static void put_text(struct bytes *out, const char *s)
 	}
 }
 
-/* A line: key, then texts up to NULL. */
+/* Writes a line: the key, then `count` values. */
 static void put_line(struct bytes *out, const char *key, const char *const *values, size_t count)
 {
 	put_text(out, key);
@@ -108,7 +108,7 @@ void info_pack(struct bytes *b, size_t from)
 uint8_t *info_unpack(const uint8_t *data, size_t size, size_t *unpacked_size)
 {
 	unsigned long long n = ZSTD_getFrameContentSize(data, size);
-	if (n > INFO_TEXT_MAX) /* the two error values are, too */
+	if (n > INFO_TEXT_MAX) /* zstd's two error values are larger, too */
 		return NULL;
 	uint8_t *text = x_malloc((size_t)n + 1);
 	size_t got = ZSTD_decompress(text, (size_t)n, data, size);
@@ -196,10 +196,10 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 }
 
 #define COUNT_MAX   (1ull << 62)
-#define MACHINE_MAX (1u << 24) /* of what a machine has of anything, and of latencies */
+#define MACHINE_MAX (1u << 24) /* of any resource of a machine, and of latencies */
 #define ROB_MAX	    (1u << 16)
 
-/* What a run can have. Room is made by these numbers. */
+/* Whether the numbers are possible for a run: memory is allocated by them. */
 static bool is_possible(const struct trace_info *info)
 {
 	const struct trace_meta *m = &info->meta;
@@ -214,7 +214,8 @@ static bool is_possible(const struct trace_info *info)
 #undef X
 }
 
-/* The machine that the settings describe; unknown if none does, or if it cannot work. */
+/* The machine that the settings describe; an unknown one if they describe none, or one that cannot
+ * work. */
 static struct machine *read_machine(const struct trace_info *info)
 {
 	struct machine *m = x_malloc(sizeof(*m));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction records in a block of a trace file: what inst_fields.def predicts, and what is learnt
- * from each record for the next ones.
+ * Codes the instruction records in a block of a trace file: the predictions of inst_fields.def, and
+ * what is learnt from each record for the next ones.
  *
  * Committed instructions are coded in program order. A run of squashed ones, which comes youngest
  * first, is coded oldest first, so that both read as straight code. What predicts what:
@@ -15,22 +15,22 @@
  *   events      those last seen with the same levels and flags
  * A prediction that is often wrong costs bytes, never correctness.
  *
- * A brief record is a committed instruction without NOTE rows: it reached no stage, so that most of
- * what is predicted and learnt here is constant. The compiler sees that, because everything is
- * inlined into codec_put_brief(): less than half the cost of a whole record.
+ * A brief record is a committed instruction without NOTE rows: it reached no stage, so most of what
+ * is predicted and learnt here is constant. Everything is inlined into codec_put_brief(), so that
+ * the compiler sees that: a brief record takes less than half the time of a whole one.
  */
 #include "trace/file_codec_int.h"
 
 #include <string.h>
 
-#define AHEAD 8 /* brief records whose place in the table is asked for before it is needed */
+#define AHEAD 8 /* how many brief records ahead their entries in the table are prefetched */
 
 #define FLAGS_CONTROL (RI_BRANCH | RI_JUMP | RI_CALL | RI_RETURN)
 
 /*
- * One record on its way, and what is known before it. The first three are constants where a walk is
- * inlined. To stay in registers it has no address taken but for inlined functions, and no index that
- * is not a constant.
+ * The record being coded, and what is known before it. The first three members are constants where
+ * a walk is inlined. To stay in registers, the struct is passed by address only to inlined
+ * functions and indexed only by constants.
  */
 struct walk {
 	bool brief;
@@ -40,7 +40,7 @@ struct walk {
 	struct inst_coder *k;
 	struct recent now;
 	struct static_inst *s;	/* of its pc */
-	struct static_notes *n; /* the same; not if brief */
+	struct static_notes *n; /* of its pc; not for brief records */
 	uint8_t epoch;
 	uint64_t v[I_COUNT];
 };
@@ -101,7 +101,7 @@ WALK_INLINE uint64_t predict_pc(struct walk *w)
 			    : w->now.squashed_target;
 }
 
-/* After a run of squashed instructions the right path goes on with later numbers. */
+/* After a run of squashed instructions the right path goes on with larger numbers. */
 WALK_INLINE uint64_t predict_seq(const struct walk *w)
 {
 	const uint64_t po = V(PO), next = PREV(seq) + 1;
@@ -110,8 +110,8 @@ WALK_INLINE uint64_t predict_seq(const struct walk *w)
 	return max_u64(next, w->k->flush[po % FLUSH_SLOTS].seq);
 }
 
-/* Fetch began anew after the instruction before: 0 because of a mispredicted branch, 1 because its
- * commit flushed the pipeline. */
+/* Whether fetch was redirected after the instruction before. redirect_kind: 0 by a mispredicted
+ * branch, 1 by a commit that flushed the pipeline. */
 WALK_INLINE bool is_redirected(const struct walk *w)
 {
 	return w->committed && w->now.last.flags & (RI_MISPREDICT | RI_FLUSHES);
@@ -223,7 +223,7 @@ WALK_INLINE uint64_t predict_commit(const struct walk *w)
 	return V(COMPLETE) != NEVER && V(COMPLETE) > at ? V(COMPLETE) : at;
 }
 
-/* The events last seen with an instruction to which the same could happen. */
+/* The events last seen with an instruction of the same levels and flags. */
 WALK_INLINE uint32_t *psv_slot(const struct walk *w)
 {
 	const uint32_t mask = (RI_MISPREDICT | RI_LOAD | RI_STORE | RI_FLUSHES) / RI_MISPREDICT;
@@ -234,7 +234,7 @@ WALK_INLINE uint32_t *psv_slot(const struct walk *w)
 			  (V(DLEVEL) & 7)];
 }
 
-/* The address behind the instruction. */
+/* The address after the instruction. */
 WALK_INLINE uint64_t after(const struct walk *w)
 {
 	return V(PC) + ((V(WORD) & 3) == 3 ? 4 : 2);
@@ -279,7 +279,7 @@ WALK_INLINE uint32_t reach_of(const struct rec_inst *r)
 
 /* What later instructions learn from the record that was just walked. */
 
-/* Directions and targets. */
+/* Learns directions and targets. */
 WALK_INLINE void learn_control(struct walk *w)
 {
 	struct inst_coder *k = w->k;
@@ -428,8 +428,7 @@ WALK_INLINE void decode_inst(struct walk *w, struct rec_inst *r, uint32_t mask, 
 	learn(w);
 }
 
-/* A run of squashed instructions, oldest first, has been coded: fetch went on after the youngest.
- */
+/* Ends a run of squashed instructions, coded oldest first: fetch went on after the youngest. */
 WALK_INLINE void end_of_run(struct walk *w, uint64_t oldest_po)
 {
 	w->k->flush[oldest_po % FLUSH_SLOTS].po = oldest_po;
@@ -452,7 +451,7 @@ void codec_inst_begin(struct codec *c)
 	memset(c->flights, 0, FLIGHT_SLOTS * sizeof(*c->flights));
 	c->inst.run = 1;
 	c->masks.count = 0;
-	if (c->epoch == EPOCHS) { /* their numbers are used again */
+	if (c->epoch == EPOCHS) { /* epoch numbers begin again */
 		memset(c->statics, 0, STATIC_SLOTS * sizeof(*c->statics));
 		c->epoch = 0;
 	}

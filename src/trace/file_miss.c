@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Miss records in a block of a trace file. Most of what a miss says follows from the instruction that
- * asked for it, if that is in the same block, from the last miss at the same pc, and from the last
- * one of the same kind that the same level served.
+ * Codes the miss records in a block of a trace file. Most of a miss follows from the instruction
+ * that caused it, if that is in the same block, from the last miss at the same pc, and from the
+ * last one of the same kind that the same level served.
  */
 #include "trace/file_codec_int.h"
 
@@ -22,11 +22,11 @@ struct miss_class {
 
 #define STATICS 1024
 
-/* One record on its way, and what is known before it. */
+/* The record being coded, and what is known before it. */
 struct walk {
 	struct codec *c;
 	const struct rec_miss *prev;
-	const struct mini *inst; /* that asked; NULL: not in this block */
+	const struct mini *inst; /* that caused the miss; NULL: not in this block */
 	struct miss_static *s;
 	struct miss_class *class;
 	struct miss_static statics[STATICS];
@@ -63,7 +63,7 @@ static uint64_t predict_begin(const struct walk *w)
 	return asked(w) + w->s->delay;
 }
 
-/* No miss has begun since the last record that is still without one. */
+/* Predicts that miss_settled is the same as for the record before. */
 static uint64_t predict_oldest(const struct walk *w)
 {
 	const uint64_t end = V(BEGIN) + V(END), settled = miss_settled(w->prev);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader trusts nothing: heads are checked against the file's size, payloads against their
- * checksums, and decoding stays within bounds even where both are right and the content is not.
+ * Reads trace files. The reader trusts nothing: heads are checked against the file's size, payloads
+ * against their checksums, and decoding stays within bounds even if both are right and the content
+ * is not.
  */
 #include "trace/file_read.h"
 
@@ -18,7 +19,7 @@
 struct trace_reader {
 	const uint8_t *memory; /* NULL: it is read from fd */
 	int fd;
-	bool is_open; /* fd is */
+	bool is_open; /* fd is open */
 	uint64_t size;
 	char *name;
 	bool salvage;
@@ -31,7 +32,7 @@ struct trace_reader {
 	uint8_t *buffer; /* head and payload of the block being read */
 	size_t capacity;
 	struct trace_records records;
-	size_t room_insts, room_cycles; /* of records */
+	size_t room_insts, room_cycles; /* of `records` */
 	char damage[256];
 };
 
@@ -177,16 +178,17 @@ static bool decode(struct trace_reader *r, const struct block_head *h)
 }
 
 /*
- * Analyses count and sample every cycle, so a record that says it stands for very many would keep
- * them busy for ever. No silence of a modelled core is longer than a few system calls or misses of
- * the slowest memory that a machine file can describe, and few follow each other.
+ * Limits on repeated cycles. Analyses count and sample every cycle, so a record that claims to
+ * stand for very many would keep them busy for ever. A modelled core is never idle for longer than
+ * a few system calls or misses of the slowest memory that a machine file can describe, and few such
+ * times follow each other.
  */
 #define SILENCE_MAX   (1u << 24) /* cycles of one record */
 #define SILENCE_MEAN  (1u << 17) /* cycles of a record, on average over a block */
 #define SILENCE_FIRST (1u << 26) /* cycles of a block beyond that average */
 #define CYCLE_MAX     (1ull << 60)
 
-/* NULL, or what is wrong with the records of a block. */
+/* Checks the records of a block; returns NULL or what is wrong with them. */
 static const char *absurd(const struct trace_records *b, const struct block_head *h)
 {
 	uint64_t end = 0, sum = 0;
@@ -230,7 +232,8 @@ static void make_codec(struct trace_reader *r)
 	r->codec = codec_new(&r->info.info.meta);
 }
 
-/* Takes every whole block that is in its place or can be found again after a damaged stretch. */
+/* Finds blocks without the index: every whole block that is in its place or comes after a damaged
+ * stretch. */
 static bool scan_blocks(struct trace_reader *r, struct err *e)
 {
 	uint64_t at = TRACE_HEAD_BYTES, lost = 0;

@@ -30,13 +30,13 @@ struct trace_records {
  * error always.
  */
 struct trace_reader *trace_reader_open(const char *path, bool salvage, struct err *e);
-/* The same from memory, which stays the caller's; name is for messages. */
+/* Opens a trace in memory, which stays the caller's; name is for messages. */
 struct trace_reader *trace_reader_open_memory(const uint8_t *data, size_t size, const char *name,
 					      bool salvage, struct err *e);
 void trace_reader_close(struct trace_reader *r);
 
 const struct trace_info *trace_reader_info(const struct trace_reader *r);
-/* "" if all is well, else what was left out. */
+/* "" if the file is whole, else what was left out. */
 const char *trace_reader_damage(const struct trace_reader *r);
 size_t trace_reader_blocks(const struct trace_reader *r);
 const struct trace_block *trace_reader_block(const struct trace_reader *r, size_t index);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Twin records in a block of a trace file. The twin dispatches an instruction as many cycles after the
- * one before as when it was last at this pc, and commits in order, as far as its width allows.
+ * Codes the twin records in a block of a trace file. Prediction: the twin dispatches an instruction
+ * as many cycles after the one before it as it did the last time at this pc, and commits in order,
+ * up to its width.
  */
 #include "trace/file_codec_int.h"
 
@@ -15,7 +16,7 @@ struct twin_static {
 
 #define STATICS 4096
 
-/* One record on its way, and what is known before it. */
+/* The record being coded, and what is known before it. */
 struct walk {
 	struct codec *c;
 	const struct rec_twin *prev;
@@ -35,7 +36,7 @@ static void find_static(struct walk *w)
 	w->s = &w->statics[inst ? hash_u64(inst->pc) % STATICS : 0];
 }
 
-/* The first cycle in which commit in order allows it. */
+/* The first cycle in which in-order commit allows the instruction to commit. */
 static uint64_t in_order(const struct walk *w)
 {
 	return w->commit + (w->count >= w->c->meta.commit_width);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The encoder and the decoder of records: both walk the table of a kind of record (inst_fields.def,
- * say) row by row. Included once by the file of each kind, which has defined before
+ * say) row by row. The file of each kind includes this once, after it has defined
  *
  *      WALK_FIELDS     the table, as a string for #include
  *      WALK_RECORD     the record's struct
  *      WALK_COLUMN     number of the table's first column
- *      V(id)           the value of a row: one of w->v[], for which
- *      struct walk     has besides `c` (the codec) and, if the table has NOTE rows, `brief`: a
- *                      constant wherever encode() is inlined, so that a brief record is no second
- *                      encoder but this one without those rows
+ *      V(id)           the value of a row: one of w->v[]
+ *      struct walk     with v[], `c` (the codec) and, if the table has NOTE rows, `brief`: a
+ *                      constant wherever encode() is inlined, so that brief records need no encoder
+ *                      of their own, but use this one without those rows
  *
  * and everything that the table's steps and predictions use.
  */
@@ -17,7 +17,8 @@
 
 #define COLUMN_OF(id) (&w->c->column[WALK_COLUMN + NUMBER(id)])
 
-/* The value at a place of record r; whether it is there; what it is in records that lack it. */
+/* By place in record r: LOAD_ its value; HAS_ whether it is there; ABSENT_ its value in records
+ * that lack it. */
 #define LOAD_MEMBER(m)	       r->m
 #define LOAD_SINCE(m)	       (r->fetch + r->m)
 #define LOAD_STAMP(m, bit)     (V(REACH) & (bit) ? NEVER : r->fetch + r->m)
@@ -29,7 +30,8 @@
 #define ABSENT_MEMBER(m)       0
 #define ABSENT_STAMP(m, bit)   NEVER
 #define ABSENT_PAIR(high, low) 0
-/* Puts x there. A damaged file can have numbers that do not fit: x is then what the record holds. */
+/* Stores x at a place. A damaged file can have numbers that do not fit: x then becomes what the
+ * record holds. */
 #define STORE_MEMBER(m)	    x = r->m = (__typeof__(r->m))x
 #define STORE_SINCE(m)	    r->m = (__typeof__(r->m))(x - r->fetch)
 #define STORE_STAMP(m, bit) r->m = x == NEVER ? STAMP_NONE : (uint32_t)(x - r->fetch)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The analyses that write a trace file: all records, or the committed instructions alone. Records
- * are coded as they come; when a block is full it is compressed and written in one go. The file has
- * its name only when its index is there; if the disk fills up, or the run fails, it gets its name
- * without an index: `--salvage` reads that.
+ * The analyses that write a trace file, with all records or with committed instructions alone.
+ * Records are coded as they come; a full block is compressed and written at once. The file gets its
+ * name when its index has been written. If the disk fills up or the run fails, it gets its name
+ * without an index; `--salvage` reads such a file.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -25,12 +25,12 @@ struct trace_writer {
 	uint64_t info_offset;
 	struct block_head head; /* of the block being filled */
 	bool has_cycles, has_insts;
-	bool brief;    /* committed instructions alone */
+	bool brief;    /* writes committed instructions alone */
 	unsigned more; /* WANT_MISSES and WANT_TWIN that the file has; none: version 1 */
 };
 
-#define BRIEF_INSTS 512 /* on their way to the codec */
-#define BRIEF_AHEAD 16	/* records that are asked for before they are needed */
+#define BRIEF_INSTS 512 /* brief records handed to the codec at once */
+#define BRIEF_AHEAD 16	/* how many records ahead to prefetch */
 #define WANT_MORE   (WANT_MISSES | WANT_TWIN)
 #define BRIEF_ABSENT                                                                               \
 	(WANT_CYCLES | WANT_HEAD | WANT_SQUASHED | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH)
@@ -54,7 +54,7 @@ static bool write_all(struct trace_writer *w, const uint8_t *data, size_t size, 
 	return true;
 }
 
-/* out holds room for a head, and the payload. */
+/* Writes a block; w->out holds room for its head, then the payload. */
 static bool write_block(struct trace_writer *w, struct block_head *h, struct err *e)
 {
 	h->payload_bytes = w->out.size - BLOCK_HEAD_BYTES;
@@ -173,7 +173,7 @@ static bool trace_batch(void *state, const struct rec_inst *insts, size_t ninsts
 		if (!flush_records(w, e))
 			return false;
 	while (ninsts || ncycles) {
-		/* More than a block's worth at once: the rest goes into further blocks. */
+		/* Records beyond a block's limit go into further blocks. */
 		size_t ni = min_u64(ninsts, CODEC_INSTS_MAX);
 		size_t nc = ni < ninsts ? 0 : min_u64(ncycles, CODEC_CYCLES_MAX);
 		codec_put_insts(w->codec, insts, ni);
@@ -195,7 +195,8 @@ static bool trace_batch(void *state, const struct rec_inst *insts, size_t ninsts
 	return true;
 }
 
-/* Files with more than instructions and cycles say so: an older culprit cannot read them. */
+/* Notes in the file's version that it has more than instructions and cycles: an older culprit
+ * cannot read it. */
 static bool note_more(struct trace_writer *w, unsigned what, struct err *e)
 {
 	uint8_t version[4];
@@ -262,7 +263,8 @@ static bool put_brief(struct trace_writer *w, const struct rec_inst *const *inst
 	return true;
 }
 
-/* What a record holds beyond its first line depends on who else listens: it is left out. */
+/* Writes committed instructions. Fields beyond a record's first cache line depend on what other
+ * analyses want, so they are left out. */
 static bool committed_insts(void *state, const struct rec_inst *insts, size_t count, struct err *e)
 {
 	struct trace_writer *w = state;
@@ -315,8 +317,7 @@ static bool trace_finish(void *state, struct store *store, struct err *e)
 static void trace_free(void *state)
 {
 	struct trace_writer *w = state;
-	if (w->file) { /* the run did not end well: what there is must be salvaged, if there is any
-			*/
+	if (w->file) { /* the run failed: keeps what there is, for --salvage */
 		flush_records(w, NULL);
 		close_file(w, w->index.size > 0, NULL);
 	}
@@ -342,7 +343,7 @@ static void trace_free(void *state)
 	.batch = trace_batch, .misses = trace_misses, .twins = trace_twins,                        \
 	.finish = trace_finish, .free = trace_free
 
-/* Records of misses and of a twin are in the file where another analysis wants them. */
+/* The file has records of misses and of a twin if another analysis wants them. */
 const struct analysis trace_analysis = {
 	.name = "trace",
 	.summary = "all records into a file (--trace FILE), for replay",

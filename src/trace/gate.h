@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a thread that has nothing to do sleeps until another wakes it. Who wakes pays a fence and a
- * load where nobody sleeps; the mutex is touched only by the sleeper and by who saw it asleep.
+ * A gate at which a thread that has nothing to do sleeps until another wakes it. Waking costs a
+ * fence and a load if nobody sleeps; only the sleeper and a waker that sees it asleep take the
+ * mutex.
  */
 #ifndef TRACE_GATE_H
 #define TRACE_GATE_H
@@ -29,8 +30,8 @@ static inline void gate_free(struct gate *g)
 	pthread_cond_destroy(&g->wake);
 }
 
-/* After work was published. The fence pairs with the one in gate_sleep: either the sleeper sees the
- * work, or we see the sleeper. */
+/* Call it after work was published. The fence pairs with the one in gate_sleep: either the sleeper
+ * sees the work, or the waker sees the sleeper. */
 static inline void gate_wake(struct gate *g)
 {
 	atomic_thread_fence(memory_order_seq_cst);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gem5's O3PipeView text: seven lines an instruction, written when gem5 is done with it, which is
- * not quite in program order; a window of them is sorted by sequence number.
+ * Imports gem5's O3PipeView text. It has seven lines an instruction, written when gem5 is done with
+ * it, which is not quite in program order; a window of instructions is sorted by sequence number.
  *
  *      O3PipeView:fetch:TICK:PC:MICROPC:SEQ:DISASSEMBLY
  *      O3PipeView:decode:TICK      then rename, dispatch, issue, complete
  *      O3PipeView:retire:TICK:store:TICK
  *
- * A tick of 0 says that the instruction did not get that far; one that never retires was squashed.
- * A cycle is the greatest common divisor of the ticks of the first instructions.
+ * A tick of 0 says that the instruction did not get that far; an instruction that never retires was
+ * squashed. A cycle is the greatest common divisor of the ticks of the first instructions.
  *
- * What it lacks: instruction words, when operands were ready, dependences, latencies by cause,
- * addresses, events, and every cycle record. What follows from the rest is filled in: class and
- * kind from the mnemonic, target and direction of a branch from what committed next, and a
- * mispredict from the instructions that were fetched after it and thrown away. The number in
- * program order of a squashed instruction is counted on from the last one that committed.
+ * The text lacks instruction words, when operands were ready, dependences, latencies by cause,
+ * addresses, events, and all cycle records. Fields that follow from the rest are filled in: class
+ * and kind from the mnemonic, target and direction of a branch from what committed next, and a
+ * mispredict from the instructions that were fetched after it and thrown away. Squashed
+ * instructions are numbered in program order from the last one that committed.
  */
 #include "trace/import.h"
 
@@ -25,7 +25,7 @@
 #include "isa/isa.h"
 #include "util/array.h"
 
-#define WINDOW 8192 /* how far from their places instructions may stand */
+#define WINDOW 8192 /* how far out of order instructions may be */
 
 enum o3_stage { FETCH, DECODE, RENAME, DISPATCH, ISSUE, COMPLETE, RETIRE, STAGES };
 static const char *const stage_name[STAGES] = { "fetch", "decode",   "rename", "dispatch",
@@ -41,7 +41,7 @@ struct o3_import {
 	FILE *f;
 	char *name;
 	uint64_t line;
-	char *text; /* of the line, with its room */
+	char *text; /* the line, in memory of `room` bytes */
 	size_t room;
 	struct o3_inst heap[WINDOW]; /* the lowest sequence number first */
 	size_t nheap;
@@ -50,8 +50,8 @@ struct o3_import {
 	struct trace_info info;
 	struct machine machine;
 	uint64_t first, last, insts;
-	/* the last committed instruction and what was squashed after it: they wait for what commits
-	 * next */
+	/* The last committed instruction and those squashed after it, which wait for the next that
+	 * commits. */
 	struct rec_inst *waiting;
 	size_t nwaiting, capacity;
 	uint64_t last_po, last_seq;
@@ -63,7 +63,7 @@ bool import_is_o3pipeview(const char *text, size_t size)
 	return size >= strlen(prefix) && !memcmp(text, prefix, strlen(prefix));
 }
 
-/* The next line that is ours; other debug output may stand between. NULL at the end. */
+/* The next O3PipeView line, past other debug output. NULL at the end. */
 static char *next_line(struct o3_import *im)
 {
 	ssize_t n;
@@ -315,7 +315,7 @@ static void hand_over(struct o3_import *im, struct emit *out)
 	im->nwaiting = 0;
 }
 
-/* A committed instruction tells where the one before it went. */
+/* Takes an instruction. A committed one tells where the one before it went. */
 static void take(struct o3_import *im, const struct rec_inst *r, unsigned len, struct emit *out)
 {
 	if (r->flags & RI_COMMITTED && im->nwaiting) {

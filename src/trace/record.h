@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core's signals: everything downstream is computed from these record streams. Every run has
- * inst and cycle records; miss records and the stamps of a twin are made where an analysis wants
+ * The records that the core emits: everything downstream is computed from these streams. Every run
+ * has inst and cycle records; miss records and the stamps of a twin are made if an analysis wants
  * them.
  *
  * Numbers. `seq` counts fetched instructions, right path or wrong: unique in a run, increasing in
@@ -25,20 +25,20 @@
  *
  * R5  The sum of ncommit over the cycle records is the number of committed inst records.
  *
- * M1  Every miss that is in progress in a cycle of the traced region has exactly one miss record,
- *     the misses of wrong paths included. It comes once the line has arrived, no later than in the
- *     batch of the cycle record of that cycle; where a region ends before, it comes with the
- *     batches after that region. Those that are in progress when the run ends have a record too, as
- *     if the last cycle had brought their data, and MISS_CUT.
+ * M1  Every miss that is in progress in a cycle of the traced region has exactly one miss record;
+ *     misses of wrong paths are included. The record comes once the line has arrived, no later than
+ *     in the batch with the cycle record of that cycle. If the region ends before that, it comes
+ *     with the batches after the region. Misses in progress when the run ends have a record, too,
+ *     with MISS_CUT, as if the last cycle had brought their data.
  *
- * M2  Miss records need not be in order of begin or end. No record that comes later has a begin
- *     before begin + end - oldest of this one.
+ * M2  Miss records need not be in order of begin or end. No later record has a begin before this
+ *     one's begin + end - oldest.
  *
  * M3  0 < end and queue <= end; two misses of one cache with the same line do not
  *     overlap in time (a later request to a line on its way is counted in `merged`).
  *
  * T1  Every committed inst record has exactly one twin record with its po. Twin records come in
- *     program order, in any batch: an analysis waits for neither stream.
+ *     program order, in any batch, before or after the instruction's.
  *
  * T2  Instruction po has the same pc on the twin, and commits there no earlier than it dispatches.
  *     The twin's cycles count from the start of its own run.
@@ -69,7 +69,7 @@ enum rec_inst_flag {
 	RI_MISPREDICT = 1 << 7, /* direction or target: fetch was redirected when it resolved */
 	RI_LOAD = 1 << 8,
 	RI_STORE = 1 << 9,
-	RI_SERIAL = 1 << 10,	/* waits for an empty ROB, nothing dispatches until it commits */
+	RI_SERIAL = 1 << 10,	/* waits for an empty ROB; nothing dispatches until it commits */
 	RI_FLUSHES = 1 << 11,	/* its commit flushed the pipeline: CSR, exception, memory order */
 	RI_EXCEPTION = 1 << 12, /* took an exception: system call, first-touch page fault */
 	RI_MARK_BEGIN = 1 << 13,
@@ -77,20 +77,21 @@ enum rec_inst_flag {
 	RI_FETCH_HEAD = 1 << 15, /* first instruction of its fetch packet */
 	RI_REFETCH = 1 << 16,	 /* fetched again after a memory-order flush or an exception */
 	RI_BTB_MISS = 1 << 17,	 /* taken, but the front end learnt its target only at decode */
-	RI_RESOLVED = 1 << 18,	 /* squashed and mispredicted, as was known: it had executed */
+	RI_RESOLVED = 1 << 18,	 /* squashed after it had executed and was found mispredicted */
 	RI_FAULT = 1 << 19,	 /* raised a signal instead of executing: bad address, illegal
 				    instruction, ebreak; word 0: no instruction at pc */
 };
 
-/* A guest can jump to any 64-bit number; of one that has no instruction so many bits are kept. */
+/* A guest can jump to any 64-bit number; of an address without an instruction, so many bits are
+ * kept. */
 #define REC_PC_BITS 50
 
-/* The instruction did not get that far, or the source does not know. */
+/* A stamp that is missing: the instruction did not get that far, or the source does not know. */
 #define STAMP_NONE UINT32_MAX
 
 /*
- * What is noted of an instruction on its way through the machine; absent from brief records. Stamps
- * are cycles after fetch.
+ * The notes: what happened to an instruction on its way through the machine; absent from brief
+ * records. Stamps are cycles after fetch.
  */
 /* clang-format off */
 #define REC_NOTES \
@@ -148,11 +149,11 @@ _Static_assert(sizeof(struct rec_notes) == 64 && sizeof(struct rec_inst) == 128,
 enum rec_cycle_flag {
 	RC_ROB_EMPTY = 1 << 0,	     /* at the start of the cycle, before this cycle's dispatch */
 	RC_ROB_FULL = 1 << 1,	     /* likewise */
-	RC_HEAD_DONE = 1 << 2,	     /* the oldest has completed */
+	RC_HEAD_DONE = 1 << 2,	     /* the oldest instruction has completed */
 	RC_WRONG_PATH = 1 << 3,	     /* fetch is on a wrong path */
 	RC_FLUSH = 1 << 4,	     /* a flush happened in this very cycle */
 	RC_SQ_FULL = 1 << 5,	     /* the store queue is full of completed, undrained stores */
-	RC_DISPATCH_WRONG = 1 << 6,  /* the first that dispatches (or waits) is on a wrong path */
+	RC_DISPATCH_WRONG = 1 << 6,  /* the first to dispatch (or wait) is on a wrong path */
 	RC_DMISS_OUT = 1 << 7,	     /* an L1 D-miss is outstanding */
 	RC_LONG_DMISS_OUT = 1 << 8,  /* a miss of the last level is outstanding */
 	RC_HEAD_LONG_DMISS = 1 << 9, /* the oldest is a load that waits for a last-level miss */
@@ -161,8 +162,8 @@ enum rec_cycle_flag {
 };
 
 /*
- * One per run of equal cycles: `repeat` folds cycles in which nothing here changes but counts.
- * The first cache line is always written, the second only for WANT_FETCH.
+ * One per run of equal cycles: `repeat` folds cycles in which nothing here changes but `cycle` and
+ * nissue. The first cache line is always written, the second only for WANT_FETCH.
  */
 struct rec_cycle {
 	uint64_t cycle;	  /* first cycle of the run */
@@ -177,8 +178,9 @@ struct rec_cycle {
 			    dispatches or is fetched */
 	uint8_t ncommit; /* po head_po … head_po + ncommit - 1 commit in this cycle */
 	uint8_t ndispatch;
-	uint16_t nissue;   /* in all of these cycles together; if repeat > 1, at most
-			      dispatch_width in each */
+	/* Total over the cycles of this record; if repeat > 1, at most dispatch_width in each
+	 * cycle. */
+	uint16_t nissue;
 	uint16_t flags;	   /* enum rec_cycle_flag */
 	uint16_t rob_used; /* entries at the start of the cycle */
 	uint8_t nfetch;
@@ -197,14 +199,15 @@ struct rec_cycle {
 _Static_assert(sizeof(struct rec_cycle) == 128, "two cache lines");
 
 enum rec_miss_flag {
-	MISS_WRONG_PATH = 1 << 0, /* an instruction on a wrong path asked for it */
+	MISS_WRONG_PATH = 1 << 0, /* an instruction on a wrong path caused it */
 	MISS_CUT = 1 << 1,	  /* was still in progress when the run ended */
 };
 
 /*
  * One per L1 line miss that takes an MSHR, and one per L1 TLB miss. Stamps are cycles after begin.
- * seq, po and pc are those of the instruction that asked first: of a hardware prefetch or a page
- * walk the one whose access caused it, as far as is known (else 0).
+ * seq, po and pc are those of the first instruction that requested the line. For a hardware
+ * prefetch or a page walk they are those of the instruction whose access caused it, if known (else
+ * 0).
  */
 struct rec_miss {
 	uint64_t begin; /* cycle of the lookup that missed */
@@ -213,12 +216,12 @@ struct rec_miss {
 	uint64_t po;  /* wrong paths count on their own, as in rec_inst */
 	uint64_t seq; /* 0: not known */
 
-	uint32_t end;	 /* the data can be used */
-	uint32_t oldest; /* how long before that end the oldest miss without a record so far began;
-			    0: none began before it */
+	uint32_t end; /* when the data can be used */
+	/* How long before `end` the oldest miss that has no record yet began; 0: none began
+	 * before it. */
+	uint32_t oldest;
 	uint32_t queue;	 /* cycles spent waiting: MSHRs of lower levels, banks, buses, DRAM */
-	uint32_t use;	 /* prefetches: the first request that is not one, if it came before the
-			    data; else STAMP_NONE */
+	uint32_t use;	 /* prefetches: first demand request before the data; else STAMP_NONE */
 	uint16_t merged; /* later requests for the line while it was on its way; at most 65535 */
 	uint8_t kind;	 /* enum miss_kind */
 	uint8_t level;	 /* enum mem_level that served it. TLB misses: L2 where the second-level TLB
@@ -241,8 +244,8 @@ static inline uint64_t miss_settled(const struct rec_miss *m)
 }
 
 /*
- * When an instruction of the run passed through the twin: the same machine with perfect caches and
- * TLBs, which executes the same instructions. One per committed instruction.
+ * When an instruction of the run was dispatched and committed on the twin: the same machine with
+ * perfect caches and TLBs, which executes the same instructions. One per committed instruction.
  */
 struct rec_twin {
 	uint64_t po;
@@ -253,10 +256,10 @@ struct rec_twin {
 _Static_assert(sizeof(struct rec_twin) == 24, "no padding");
 
 /*
- * Numbers of the machine and the run, as they are with what is idealised for the whole run. A trace
- * file has a line for each. Columns: type, name, and what a trace file may say: SIZE at most 2^24,
- * FREE also UINT32_MAX for "no limit", because nothing is sized by it, ROB what a reorder buffer can
- * be, ANY anything.
+ * Numbers of the machine and the run, after whole-run idealisation. A trace file has a line for
+ * each. Columns: type, name, and the range that a trace file may have: SIZE at most 2^24; FREE also
+ * UINT32_MAX for "no limit", because nothing is sized by it; ROB the size of a reorder buffer; ANY
+ * anything.
  */
 #define TRACE_META_NUMBERS(X)                                                                       \
 	X(uint32_t, fetch_width, SIZE)                                                              \

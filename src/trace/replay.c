@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cycle's instructions go into the same batch as its record, as when the core writes them. Where
- * a source has no cycle records, instructions come by themselves.
+ * Feeds a trace file's records to a listener. A cycle's instructions go into the same batch as its
+ * record, as when the core writes them. If a source has no cycle records, instructions come by
+ * themselves.
  */
 #include "trace/replay.h"
 
@@ -13,18 +14,18 @@
 
 #include "util/array.h"
 
-/* Instructions that wait for the cycle record in which they leave, and where all goes. */
+/* Instructions that wait for the cycle record in which they leave. */
 struct waiting {
 	struct rec_inst *insts;
 	size_t count, capacity;
 	struct twin *twin; /* NULL: nobody wants its stamps */
-	bool failed;	   /* the twin has not what the run has */
+	bool failed;	   /* the twin lacks an instruction of the run */
 	struct err *e;
 };
 
 #define WAITING_MAX ((size_t)2 * CODEC_INSTS_MAX)
 
-/* The twin's stamps go into the same batch: there is room for as many as for instructions. */
+/* Puts the twin's stamps into the same batch: it has room for as many as for instructions. */
 static void put_twin(struct emit *out, struct waiting *w, const struct rec_inst *r)
 {
 	struct rec_twin stamps;
@@ -33,7 +34,7 @@ static void put_twin(struct emit *out, struct waiting *w, const struct rec_inst 
 		*emit_twin(out, NULL) = stamps;
 }
 
-/* The misses of a block, and when each is due: the cycle in which it or one that follows it ends. */
+/* The misses of a block, and the cycle in which each is due: when it, or one after it, ends. */
 struct misses {
 	const struct rec_miss *miss;
 	size_t count, at;
@@ -52,7 +53,8 @@ static void begin_misses(struct misses *m, const struct trace_records *b)
 		m->due[i] = due = min_u64(due, miss_end(&m->miss[i]));
 }
 
-/* Those that must come no later than with the cycles before `cycle` (M1), in their order (M2). */
+/* Delivers the misses that must come no later than with the cycles before `cycle` (M1), in file
+ * order (M2). */
 static void put_misses(struct emit *out, struct misses *m, uint64_t cycle)
 {
 	if (!(out->wants & WANT_MISSES))
@@ -64,8 +66,8 @@ static void put_misses(struct emit *out, struct misses *m, uint64_t cycle)
 	}
 }
 
-/* A twin's stamps in any batch (T1). They come with the block that they were written with, so that no
- * listener has to wait for them longer than where they were made. */
+/* Delivers the twin's stamps, which may be in any batch (T1), with the block in which they were
+ * written: a listener then waits for them no longer than in the original run. */
 static void put_twins(struct emit *out, const struct trace_records *b)
 {
 	for (size_t i = 0; i < b->ntwins && !out->stop && out->wants & WANT_TWIN; i++)
@@ -153,7 +155,8 @@ bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_o
 			break;
 		put_misses(out, &misses, UINT64_MAX);
 		const struct trace_block *block = trace_reader_block(r, i);
-		/* Those of one block may wait for the next one; more have no cycle to wait for. */
+		/* Instructions of one block may wait for a cycle in the next; if there are more,
+		 * their cycles do not exist. */
 		if (w.count > WAITING_MAX) {
 			ok = err_set(
 			    e,

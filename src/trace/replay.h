@@ -12,10 +12,11 @@ struct replay_options {
 	 */
 	bool (*progress)(void *ctx, uint64_t insts);
 	void *ctx;
-	struct twin *twin; /* gives the stamps of a twin where the listener wants them; or NULL */
+	struct twin *twin; /* source of twin stamps if the listener wants them; or NULL */
 };
 
-/* True when all has been delivered, or the listener or progress wanted no more. */
+/* Feeds all records. True when all have been delivered, or the listener or `progress` wanted no
+ * more. */
 bool replay_feed(struct trace_reader *r, struct emit *out, const struct replay_options *o,
 		 struct err *e);
 

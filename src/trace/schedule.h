@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which stretches of a run an analysis looks at, where it does not look at all of it. Of every
- * one_in fragments one is chosen, by its place and the seed alone: so whoever makes records need
- * not make the others, and whoever reads them finds the same stretches in a trace of everything.
+ * Which stretches of a run an analysis looks at, if it does not look at all of it. Of every one_in
+ * fragments one is chosen, by its place and the seed alone. So a source need not make records of
+ * the others, and a reader finds the same stretches in a trace of everything.
  *
- * A stretch begins some instructions before its fragment, for what must be warm when that starts.
+ * A stretch begins some instructions before its fragment, to warm up the analysis's state.
  */
 #ifndef TRACE_SCHEDULE_H
 #define TRACE_SCHEDULE_H
@@ -25,7 +25,7 @@ struct stretch {
 	uint64_t end;  /* after its last */
 };
 
-/* The fragment of a group of one_in. */
+/* The stretch that is chosen from a group of one_in fragments. */
 static inline struct stretch schedule_stretch(const struct schedule *s, uint64_t group)
 {
 	const uint64_t fragment = group * s->one_in + hash_u64(s->seed + group) % s->one_in;
@@ -35,7 +35,7 @@ static inline struct stretch schedule_stretch(const struct schedule *s, uint64_t
 	return t;
 }
 
-/* The first stretch that is not over before po. */
+/* The first stretch that ends after po. */
 static inline struct stretch schedule_next(const struct schedule *s, uint64_t po)
 {
 	uint64_t group = (po - 1) / ((uint64_t)s->insts * s->one_in);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A region's cycles and instructions make one span, over as many batches as they take. Old spans are
- * forgotten when there are very many: no twin lags so many instructions behind, and no miss takes
- * that long.
+ * Keeps track of the spans of regions. A region's cycles and instructions make one span, over as
+ * many batches as they take. Old spans are dropped when there are very many: no twin lags that many
+ * instructions behind, and no miss takes that long.
  */
 #include "trace/spans.h"
 
@@ -24,7 +24,7 @@ static void add(struct spans *s, const struct span *n)
 			last->end_po = n->end_po;
 		return;
 	}
-	if (s->count == SPANS_MAX) { /* room for that many stays */
+	if (s->count == SPANS_MAX) { /* drops the older half */
 		memmove(s->span, s->span + SPANS_MAX / 2, SPANS_MAX / 2 * sizeof(*s->span));
 		s->count = SPANS_MAX / 2;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which records of misses and of a twin belong to the regions of a run. Both come in batches other
- * than the cycles and instructions that they concern: a miss when it ends, a twin's stamps earlier or
- * later than the instruction.
+ * Which records of misses and of a twin belong to the regions of a run. Both may come in other
+ * batches than the cycles and instructions that they concern: a miss comes when it ends, a twin's
+ * stamp before or after its instruction.
  */
 #ifndef TRACE_SPANS_H
 #define TRACE_SPANS_H
@@ -16,23 +16,25 @@ struct span {
 };
 
 struct spans {
-	struct span *span; /* what has been inside regions, in order */
+	struct span *span; /* stretches that were inside regions, in order */
 	size_t count;
-	uint64_t seen_cycle; /* all cycles and instructions below have been seen, inside or not */
+	/* All cycles below this, and instructions below seen_po, have been seen, inside regions
+	 * or not. */
+	uint64_t seen_cycle;
 	uint64_t seen_po;
-	struct rec_twin *held; /* stamps of later ones */
+	struct rec_twin *held; /* stamps of instructions that have not been seen */
 	size_t nheld, capacity;
 };
 
-/* Takes note of a batch that was cut into slices. */
+/* Notes the spans of a batch that was cut into slices. */
 void spans_add(struct spans *s, const struct rec_cycle *cycles, size_t ncycles,
 	       const struct rec_inst *insts, size_t ninsts, const struct trigger_slice *slices,
 	       size_t nslices);
-/* Leaves in place the misses that were in progress within a region, and those that end in a cycle
- * that has not been seen; returns how many. */
+/* Filters misses in place: keeps those that were in progress within a region and those that end in
+ * a cycle that has not been seen. Returns how many. */
 size_t spans_misses(const struct spans *s, struct rec_miss *misses, size_t count);
-/* Leaves in *twins, which is enlarged as needed, the stamps of instructions in regions, among them
- * those that were held because their instructions had not been seen; returns how many. */
+/* Filters *twins, which is enlarged as needed: keeps the stamps of instructions in regions, with
+ * those held back because their instructions had not been seen. Returns how many. */
 size_t spans_twins(struct spans *s, struct rec_twin **twins, size_t *capacity, size_t count);
 void spans_free(struct spans *s);
 

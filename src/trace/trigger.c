@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cuts the record streams into regions. The cutter works on whole batches and walks from one
- * decision point to the next: a cycle condition is found by its cycle, an instruction condition by
- * scanning inst records, which are in commit order. A decision point is a cycle; slices are made of
- * the records between.
+ * decision point, which is a cycle, to the next: a cycle condition is found by its cycle, an
+ * instruction condition by scanning inst records, which are in commit order. Slices are the records
+ * between decision points.
  *
  * Only committed instructions count for conditions; squashed ones belong to the region of the cycle
  * in which they are squashed.
@@ -16,7 +16,7 @@
 #include "util/array.h"
 #include "util/number.h"
 
-/* A number, with units where `units` allows them; what follows it, from a '#' on, is left. */
+/* Parses a number, with units if `units` allows them. It may be followed by '#'; *end is there. */
 static bool parse_number(const char *s, enum number_units units, const char **end, uint64_t *out)
 {
 	size_t n = strcspn(s, "#");
@@ -86,8 +86,9 @@ static uint64_t commit_cycle(const struct rec_inst *r)
 	return r->fetch + r->commit;
 }
 
-/* The cycle at which condition c comes true, looking from inst record *at and cycle `from`; false
- * if not in this batch. On success *at is the instruction after the one that triggered. */
+/* Finds the cycle at which condition c becomes true, from inst record *at and cycle `from` on.
+ * False if it does not in this batch. On success *at is the instruction after the one that
+ * triggered. */
 static bool find(struct trigger_cutter *t, const struct trigger *c, bool start, uint64_t from,
 		 uint64_t batch_end, const struct rec_inst *insts, size_t ninsts, size_t *at,
 		 uint64_t *when)

@@ -42,18 +42,18 @@ struct region {
  */
 bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name, uint64_t *addr),
 		   void *ctx, struct trigger *out, struct err *e);
-/* Whether it is one at all, whatever the program has; as cmd_option.check. */
+/* Whether the text is a trigger, whatever symbols the program has; for cmd_option.check. */
 bool trigger_check(const char *text, struct err *e);
 
 #define REGION_MAX 32
 
-/* Cuts batches into what lies inside regions. */
+/* Cuts batches into the slices that lie inside regions. */
 struct trigger_cutter {
 	struct region regions[REGION_MAX];
 	size_t count;	     /* 0: everything is inside */
 	bool inside;	     /* at the end of the last batch */
-	size_t current;	     /* region that is open, or the next one to look for */
-	uint64_t seen;	     /* occurrences of the pc that is looked for */
+	size_t current;	     /* the open region, or the next one to look for */
+	uint64_t seen;	     /* occurrences so far of the pc that is looked for */
 	uint64_t next_cycle; /* everything before it has been decided */
 };
 

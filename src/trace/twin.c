@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the second trace block by block, beside the first. */
+/* Reads the twin's trace block by block, beside the run's. */
 #include "trace/twin.h"
 
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 struct twin {
 	struct trace_reader *reader;
 	char *path;
-	size_t block; /* that is read next */
+	size_t block; /* the next to read */
 	struct trace_records records;
-	size_t at;     /* the next of them */
-	uint64_t last; /* instruction that was read last; 0: none */
+	size_t at;     /* the next record */
+	uint64_t last; /* po of the instruction read last; 0: none */
 };
 
 static bool is_on(const struct trace_info *info, const char *key)
@@ -21,7 +21,8 @@ static bool is_on(const struct trace_info *info, const char *key)
 	return value && (!strcmp(value, "on") || !strcmp(value, "yes"));
 }
 
-/* Where a machine does not say what it is, as in an import, nothing can be held against it. */
+/* Checks that the twin fits the run. A trace that does not describe its machine, such as an import,
+ * passes. */
 static bool fits(const struct twin *t, const struct trace_info *of, struct err *e)
 {
 	static const char *const perfect[] = { "dmiss", "imiss", "dtlb", "itlb" };
@@ -69,7 +70,8 @@ void twin_close(struct twin *t)
 	free(t);
 }
 
-/* The next committed instruction; NULL: there is none, or it cannot be read, which e says. */
+/* The next committed instruction. NULL: there is none, or, with a message in e, it cannot be
+ * read. */
 static const struct rec_inst *next(struct twin *t, struct err *e)
 {
 	for (;;) {

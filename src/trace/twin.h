@@ -11,12 +11,12 @@
 
 struct twin;
 
-/* Opens the trace. It must be of the program of the run `of`, and of a machine whose caches and
- * TLBs are perfect where it says what they are; the run's must not be. */
+/* Opens the trace. It must be of the same program as the run `of`, and of a machine with perfect
+ * caches and TLBs, if it says what its machine is; the run's must not be perfect. */
 struct twin *twin_open(const char *path, bool salvage, const struct trace_info *of, struct err *e);
 void twin_close(struct twin *t);
-/* The twin's stamps of a committed instruction; they are asked for in program order. False with a
- * message if the twin does not have it, or another one in its place. */
+/* Finds the twin's stamps of a committed instruction; call it in program order. False, with a
+ * message, if the twin lacks the instruction or has another one in its place. */
 bool twin_find(struct twin *t, const struct rec_inst *r, struct rec_twin *out, struct err *e);
 
 #endif

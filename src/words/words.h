@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The vocabulary: every name that records, analyses, store, views, options, help and papers share
- * is one row of a list here, and stands nowhere else. A list is a macro that calls its argument
+ * is one row of a list here, and is defined nowhere else. A list is a macro that calls its argument
  * once per row; enums, tables, error texts and `culprit list` are made from it.
  *
- * To add a name, add a row: its place is its number, so stores and traces that exist keep their
- * meaning only if it comes last in its group. Columns that every list has:
+ * To add a name, add a row at the end of its group: the row's place is the number that stores and
+ * traces keep. Columns that several lists share:
  *
  *   ID       the end of the enumerator's name
- *   name     as options, JSON keys, stores and tables have it
+ *   name     as in options, JSON keys, stores and tables
  *   letter   fills a bar on a terminal without colour
  *   colour   on a terminal: the end of a TERM_ name of view/term.h
  *   rgb      in a picture
@@ -22,9 +22,9 @@
 
 /*
  * Events (tea2023): why an instruction took its time; bits of rec_inst.psv. TEA's nine come first,
- * then what else profiles keep, then what only records have. rank: which event of a set decides
- * how a bar looks; 0 is the one that usually costs most. hides: an event that this one implies, so
- * that it is not named beside it.
+ * then the others that profiles keep, then those that only records have. rank: which event of a set
+ * decides how a bar looks; 0 is the one that usually costs most. hides: an event that this one
+ * implies and that is therefore not named beside it.
  *
  *	ID       name       letter colour   rank hides  meaning
  */
@@ -67,7 +67,7 @@
 	X(DRAINED,   "drained",   "the ROB is empty because the front end delivers nothing: blamed is the next instruction to enter it")
 
 /*
- * Time categories: the commit states, finer (tip2021 figure A.7).
+ * Time categories: a finer division of the commit states (tip2021 figure A.7).
  *
  *	ID           name           colour   meaning
  */
@@ -81,9 +81,10 @@
 	X(MISC_FLUSH,  "misc. flush", YELLOW,  "flushed by anything else")
 
 /*
- * Cost categories (fields2004 table I), in reading order. bit: in a set of categories as the graph
- * has it. kind: which per-instruction cost it is a part of, as `what-if` asks for it. better, verb:
- * how to be rid of it, as a noun and as a gerund. meaning: what idealising it does.
+ * Cost categories (fields2004 table I), in the order in which they are shown. bit: its number in a
+ * set of categories of the graph. kind: the per-instruction cost that it is a part of, for
+ * `what-if`. better, verb: how to be rid of it, as a noun and as a gerund. meaning: what idealising
+ * it does.
  *
  *	ID     name  bit letter colour rgb  kind  words  better  verb  meaning
  */
@@ -105,7 +106,8 @@
 	X(IMISS, "imiss", 6, 'i', GREY,    "#9b9b9b", IMISS,      "instruction misses", \
 	  "fewer instruction misses", "avoiding instruction misses", "fetches hit the L1")
 
-/* What else a machine can have idealised (`--set ideal.NAME=on`), beside the cost categories. */
+/* Other parts of a machine that can be idealised (`--set ideal.NAME=on`), beside the cost
+ * categories. */
 #define WORDS_IDEALS(X) \
 	X(ITLB,  "itlb",  "fetches hit the TLB") \
 	X(DTLB,  "dtlb",  "data accesses hit the TLB") \
@@ -114,7 +116,8 @@
 	X(DMEM,  "dmem",  "data never comes from memory: the last cache has it") \
 	X(IMEM,  "imem",  "instructions never come from memory: the last cache has them")
 
-/* What the critical path passes through at an instruction. The first are costs that can be fixed. */
+/* What the critical path passes through at an instruction. The first ones are costs that can be
+ * fixed. */
 #define WORDS_COST_KINDS(X) \
 	X(MISS,       "miss",       "its data misses") \
 	X(MISPREDICT, "mispredict", "its mispredicts") \
@@ -127,8 +130,8 @@
 	X(OTHER,      "other",      "the length of the pipeline and the rest")
 
 /*
- * Components of CPI stacks (eyerman2006), and what else our machines lose cycles to. The first can
- * be simulated one after the other; in a simulated stack the rest is part of the base.
+ * Components of CPI stacks (eyerman2006), and other causes for which our machines lose cycles. The
+ * first group can be simulated one after the other; in a simulated stack the rest are part of base.
  *
  *	ID         name           letter colour rgb     words  meaning
  */
@@ -149,8 +152,8 @@
 	X(FRONTEND, "front end",    'f', DIM,     "#cfd8dc", "front end too slow",      "the front end delivers too little, with no miss")
 
 /*
- * Methods that make CPI stacks. slots: counts dispatch slots, not cycles. axis: says how the stack
- * changes over time; the naive ones know only totals.
+ * Methods that make CPI stacks. slots: 1 if it counts dispatch slots, 0 if cycles. axis: 1 if the
+ * stack has a time axis; the naive methods know only totals.
  *
  *	ID              name              slots axis  meaning
  */
@@ -165,7 +168,7 @@
 	X(DISPATCH,       "dispatch",       1, 1, "what keeps dispatch slots empty") \
 	X(ISSUE,          "issue",          1, 1, "what keeps issue slots empty")
 
-/* Top-down analysis has components of its own. */
+/* Components of top-down analysis. */
 #define WORDS_TOPDOWN(X) \
 	X(RETIRING,        "retiring",                       "slots of instructions that committed") \
 	X(MISPREDICTS,     "bad speculation: mispredicts",   "slots of wrong paths and of the refill") \
@@ -285,7 +288,7 @@ enum time_category {
 	    TIME_CATEGORY_COUNT
 };
 
-/* The numbers are bits of a set; the list has the order in which people read them. */
+/* The numbers are bits of a set; the list is in the order in which people read it. */
 enum cost_category {
 #define X(id, name, bit, ...) COST_##id = bit,
 	WORDS_COSTS(X)
@@ -387,7 +390,7 @@ extern const struct word words_misses[MISS_KINDS];
 
 /* All lists, for `culprit list` and the glossary. */
 struct words_list {
-	const char *kind;    /* as `culprit list KIND` has it */
+	const char *kind;    /* the KIND of `culprit list KIND` */
 	const char *summary; /* what these are */
 	const struct word *rows;
 	unsigned count;
@@ -395,7 +398,7 @@ struct words_list {
 extern const struct words_list words_lists[];
 extern const unsigned words_lists_count;
 
-/* For texts that name all of a list: "they are" WORDS_EVENTS(WORDS_SPACED). */
+/* For texts that name all rows of a list: "they are" WORDS_EVENTS(WORDS_SPACED). */
 #define WORDS_SPACED(id, name, ...) " " name
 #define WORDS_COMMA(id, name, ...)  ", " name
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The methods that counters of real machines allow (eyerman2006 section 2): events times a fixed
- * penalty, with or without those of wrong paths, and POWER5's completion stalls, which look at
+ * penalty, with or without the events of wrong paths, and POWER5's completion stalls, which look at
  * commit alone.
  */
 #include "analysis/cpistack/cpistack.h"
@@ -38,7 +38,7 @@ enum cpi_component counters_reason(const struct cpistack *s, const struct rec_cy
 	return s->front_reason == CPI_BASE ? CPI_FRONTEND : (enum cpi_component)s->front_reason;
 }
 
-/* The rest of the cycles is the base, negative if the penalties are more than the run. */
+/* Puts the rest of the cycles under base; it is negative if the penalties exceed the run. */
 static void fill_base(struct cpistack *s, enum cpi_method m)
 {
 	int64_t sum = 0;
@@ -51,7 +51,7 @@ static void fill_base(struct cpistack *s, enum cpi_method m)
 void counters_end(struct cpistack *s)
 {
 	const struct trace_meta *m = &s->meta;
-	/* beyond a hit in the L1; a machine without an L2 goes to the LLC */
+	/* Penalties are cycles beyond an L1 hit; a machine without an L2 goes to the LLC. */
 	const uint32_t lower = m->l2_latency ? m->l2_latency : m->llc_latency;
 	const uint64_t to_l2 = lower > m->l1d_latency ? lower - m->l1d_latency : 0;
 	const uint64_t to_memory =

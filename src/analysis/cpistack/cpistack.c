@@ -29,7 +29,7 @@ static bool cpistack_start(void *state, const struct trace_meta *meta,
 	return true;
 }
 
-/* Counts that the methods keep for a while where it costs less. */
+/* Adds to s->now the counts that the methods keep elsewhere because it costs less. */
 static void bring_up_to_date(struct cpistack *s)
 {
 	fmt_fold(s);
@@ -64,7 +64,7 @@ static void room_for(struct cpi_insts *in, size_t count)
 	in->special = x_realloc(in->special, count * sizeof(*in->special));
 }
 
-/* Takes what is needed of the batch's instructions, and counts their events. */
+/* Copies what the methods need of the batch's instructions, and counts their events. */
 static void take_insts(struct cpistack *s, const struct rec_inst *insts, size_t count)
 {
 	struct cpi_insts *in = &s->insts;
@@ -114,9 +114,9 @@ static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t nin
 }
 
 /*
- * Instructions of the right path that entered and were flushed, to enter again, had their slots
- * counted as retiring. How many there were by the end of a phase is at most what had entered and
- * not committed by then, and no more than by the end of the next.
+ * Moves the slots of right-path instructions that were flushed and entered again, counted as
+ * retiring so far, to machine clears. By the end of a phase there were at most as many of them as
+ * had entered and not committed, and no more than by the end of the next phase.
  */
 static void count_clears(struct cpistack *s)
 {

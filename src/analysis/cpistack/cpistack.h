@@ -14,36 +14,36 @@
 #define CPI_PHASES     256
 #define CPI_PHASE_BASE 4096 /* cycles of the shortest phase */
 
-/* Running counts. The first are slots in which a mispredicted branch in the window would be
- * charged: the window is not full, and the right path has not lost them to a miss; the rest are
- * parts of them. */
+/* Running counts of slots. `charged` counts those for which a mispredicted branch in the window
+ * would be charged: the window is not full, and the right path has not lost them to a miss. The
+ * others, up to beside_long, are parts of it. */
 struct fmt_sums {
 	uint64_t charged;
-	uint64_t under_short;	/* a short D-miss blocked the head, or what it had delayed */
+	uint64_t under_short;	/* a short D-miss, or what it had delayed, blocked the head */
 	uint64_t bound[2];	/* lost to a slow head anyway: to long latency, to short D-misses */
 	uint64_t under_long[2]; /* a long D-miss blocked the head; a page walk did */
 	uint64_t beside_long;	/* a long D-miss was outstanding */
-	uint64_t paper;		/* charged in whole cycles, by the paper's letter */
-	/* and slots that are not charged: the window was full behind such a miss, such a walk */
+	uint64_t paper;		/* cycles charged as the paper's text has it */
+	/* Not charged: the window was full behind a long D-miss; behind a page walk. */
 	uint64_t full_long[2];
 };
 
-/* Instructions that entered the window in one cycle. The window's content is made of such groups,
- * as the rows of the table are of branches. */
+/* Instructions that entered the window in one cycle. The window is a list of such groups, as the
+ * paper's table is a list of branches. */
 struct fmt_group {
 	uint64_t po; /* of the first */
 	struct fmt_sums after;
-	uint32_t number; /* of all groups: which of two came first */
-	uint8_t beside;	 /* slots lost to the bubble before it */
+	uint32_t number; /* counts all groups, so that of two the older is known */
+	uint8_t beside;	 /* slots beside it that were lost to the bubble before it */
 	bool full, paper;
 };
 
-/* A mispredicted branch that has resolved; found by its number in program order. */
+/* A mispredicted branch that has resolved, by its number in program order. */
 struct fmt_resolved {
 	uint64_t po;
-	uint64_t under_short, under_long[2]; /* of fmt_sums, when it resolved */
-	bool blocked, blocked_long;	     /* then a short D-miss blocked the head; a long one */
-	struct fmt_group next;		     /* with which the right path went on; po 0: not yet */
+	uint64_t under_short, under_long[2]; /* the counts of fmt_sums when it resolved */
+	bool blocked, blocked_long;	     /* a short D-miss blocked the head then; a long one */
+	struct fmt_group next; /* first group of the right path; po 0: has not entered */
 };
 
 /* A D-miss that blocks, or has blocked, the head of the window. */
@@ -54,8 +54,8 @@ struct fmt_miss {
 	enum cpi_component cause;
 };
 
-/* What passes from fetch to dispatch: enum cpi_component, why fetch delivered nothing (CPI_BASE: it
- * did, or no miss was the reason), and if it was on a wrong path. */
+/* What fetch passes to dispatch: the enum cpi_component that says why it delivered nothing
+ * (CPI_BASE: it did deliver, or no miss was the reason), and whether it was on a wrong path. */
 enum { FMT_FED_CAUSE = 15, FMT_FED_WRONG = 16 };
 _Static_assert(CPI_COMPONENTS <= FMT_FED_CAUSE + 1, "four bits");
 
@@ -68,47 +68,47 @@ struct fmt_fed {
 
 struct fmt {
 	struct fmt_group
-	    *groups; /* ring, as many as instructions fit in the window and then some */
+	    *groups; /* ring; has room for more than the instructions of a full window */
 	struct fmt_resolved *resolved;
-	uint64_t mask; /* of both */
+	uint64_t mask; /* of both rings */
 	uint64_t groups_begin, groups_end;
 	uint32_t groups_entered;
 	struct fmt_sums sums;
 	uint32_t depth, width; /* of the front end, of dispatch */
 	uint64_t newest_po;    /* of the last group */
-	/* Slots given to components, by the table and its shared variant alike, since fmt_fold */
+	/* Slots given to components since fmt_fold, the same in FMT and sFMT. */
 	int64_t given[CPI_COMPONENTS];
 	struct fmt_fed fed[FMT_FED]; /* ring: the front end's stages */
 	uint64_t fed_begin, fed_end;
 	uint64_t fed_time;   /* cycles that have arrived at dispatch */
-	uint64_t fed_change; /* when the next run begins to arrive; none: UINT64_MAX */
+	uint64_t fed_change; /* when the next run begins to arrive; UINT64_MAX: there is none */
 	unsigned fed_last;   /* what the last run is */
-	bool fetched;	     /* something was fetched since the last flush */
-	/* fetch_stall: what begins at fetch, if nothing has been fetched since a flush; if
-	 * something has */
+	bool fetched;	     /* something has been fetched since the last flush */
+	/* By [fetched][fetch_stall]: the cause of a bubble that begins at fetch. */
 	uint8_t cause_of_fetch[2][UINT8_MAX + 1];
 	uint32_t partial; /* slots left empty beside the last instructions that dispatched */
 	uint8_t bubble;	  /* enum cpi_component: the bubble that has just passed; CPI_BASE: none */
 	uint32_t behind;  /* slots left empty by a full window while something committed */
-	uint64_t next_po; /* what commits next */
-	/* 64 times the slots that a mispredicted branch costs which does not wait for a long miss,
-	 * in the mean of the last 64 or so */
+	uint64_t next_po; /* the next instruction to commit */
+	/* 64 times the mean cost, in slots, of the last 64 or so mispredicted branches that did not
+	 * wait for a long miss. */
 	uint64_t typical;
-	uint64_t entering_po; /* a resolved branch: the right path is still to enter; 0: none */
+	uint64_t entering_po; /* a resolved branch whose right path has not entered yet; 0: none */
 	struct fmt_miss miss;
 	uint32_t penalty[CPI_COMPONENTS]; /* delay of a D-miss, by its cause */
-	uint64_t walked_po, walked; /* slots that passed while it blocked a window with room */
-	uint64_t long_until;	    /* as miss.until, of the last long miss */
-	/* The window was full behind a slow head, no long miss: what was in it then is older than
-	 * this. */
+	uint64_t walked_po, walked; /* page walk at the head while the window had room: po, slots */
+	uint64_t long_until;	    /* the same as miss.until for the last long miss */
+	/* The window was full behind a slow head that was no long miss: instructions that were in
+	 * it then are older than this. */
 	uint64_t bound_until;
 	enum cpi_component bound_cause;
-	/* a mispredicted branch has committed and waits for the next instruction */
+	/* A mispredicted branch has committed; its penalty is known when the next instruction
+	 * does. */
 	bool have_branch;
 	uint64_t branch_po;
 	struct fmt_group branch_group;
-	/* sFMT's shared counters: I-cache and I-TLB slots not yet claimed by an instruction that
-	 * completes */
+	/* sFMT's shared counters: I-cache and I-TLB slots that no completing instruction has
+	 * taken. */
 	uint64_t local[CPI_COMPONENTS];
 	uint64_t cleared_po; /* miss bits of older instructions are reset */
 };
@@ -120,31 +120,31 @@ struct cpi_counts {
 	int64_t cycles, insts;
 };
 
-/* What the methods need of a batch's committed instructions, side by side: they are walked by
+/* What the methods need of a batch's committed instructions, as parallel arrays: they are walked by
  * cycles, in which none, one or several commit. */
 struct cpi_insts {
 	size_t count, capacity;
 	uint64_t *po, *pc;
-	uint32_t *units; /* by_pc: what each gets of its cycle */
-	size_t next;	 /* to commit */
-	/* those that fmt_commit has to do with, by their place in the arrays above; one more than
-	 * there are, at SIZE_MAX */
+	uint32_t *units; /* by_pc: the share of its cycle that each gets */
+	size_t next;	 /* index of the next to commit */
+	/* Instructions for which fmt_special is true, by index into the arrays above; a sentinel
+	 * with index SIZE_MAX follows. */
 	struct cpi_special {
 		size_t at;
 		uint32_t psv, flags;
 	} * special;
 	size_t nspecial, next_special;
 };
-#define CPI_UNITS 8 /* written at once: there is room for so many more */
+#define CPI_UNITS 8 /* units written at once: `units` has room for so many more */
 
-/* A run of cycles in which the methods see the same: several records, of which c is the first. */
+/* A run of cycles that are equal to the methods: one or several records, of which c is the
+ * first. */
 struct cpi_run {
 	const struct rec_cycle *c;
 	uint64_t repeat;
-	uint64_t issued; /* slots, in all of them */
+	uint64_t issued; /* slots, in all cycles together */
 };
-#define CPI_BLOCK                                                                                  \
-	256 /* records that are turned into runs at once: they stay in the nearest cache */
+#define CPI_BLOCK 256 /* records turned into runs at once; they stay in the nearest cache */
 
 struct cpistack {
 	struct trace_meta meta;
@@ -156,17 +156,17 @@ struct cpistack {
 	size_t nphases;
 	uint64_t phase_cycles, phase_end;
 	struct fmt fmt;
-	struct cells by_pc;    /* commit-stage stack: units by (pc, component), once all is over */
+	struct cells by_pc; /* commit-stage stack: units by (pc, component); complete at the end */
 	struct stages *stages; /* stages.c */
 	uint64_t scale;	       /* of by_pc */
 	unsigned front_reason; /* enum cpi_component: why the front end last delivered nothing */
-	uint64_t stalled[CPI_COMPONENTS]; /* by_pc: cycles that wait for the next to commit */
+	uint64_t stalled[CPI_COMPONENTS]; /* by_pc: cycles for the next to commit */
 	uint64_t last_pc, last_po;
-	/* counts for the naive methods: all, and only committed */
+	/* Events for the naive methods: of all instructions, and of committed ones alone. */
 	uint64_t events[2][CPI_COMPONENTS];
-	/* slots of front-end penalties (fetch waits for a miss; a mispredicted branch) while a long
-	 * D-miss or a page walk blocked the head; while one was outstanding (walks count at the
-	 * head alone) */
+	/* Slots of front-end penalties (fetch waits for a miss, or a mispredicted branch) while a
+	 * long D-miss or a page walk blocked the head; while one was outstanding (page walks count
+	 * only at the head). */
 	uint64_t overlap, beside_long;
 };
 
@@ -176,15 +176,15 @@ extern const struct analysis cpistack_analysis;
 void fmt_init(struct fmt *f, const struct trace_meta *meta);
 void fmt_free(struct fmt *f);
 /*
- * Looks at records up to the one with which `limit` cycles are reached, at most CPI_BLOCK and at
- * least one; leaves them in s->runs and returns how many there were. 0: one of the instructions
- * that commit is missing.
+ * Accounts for records up to the one with which `limit` cycles are reached: at least one, at most
+ * CPI_BLOCK. Leaves their runs in s->runs and returns the number of records. 0: the record of an
+ * instruction that commits is missing.
  */
 size_t fmt_cycles(struct cpistack *s, const struct rec_cycle *cycles, size_t count, uint64_t limit,
 		  struct err *e);
 /* Brings s->now up to date. */
 void fmt_fold(struct cpistack *s);
-/* If the table has anything to do with an instruction that commits. */
+/* Whether FMT or sFMT has to act when this instruction commits. */
 static inline bool fmt_special(const struct rec_inst *r)
 {
 	return r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB);
@@ -193,13 +193,13 @@ static inline bool fmt_special(const struct rec_inst *r)
 /* stages.c: what holds up each stage. */
 struct stages *stages_new(struct cpistack *s);
 void stages_free(struct stages *g);
-/* s->runs, in which the instructions from `at` to s->insts.next commit. */
+/* Accounts for s->runs, in which the instructions from `at` to s->insts.next commit. */
 void stages_runs(struct cpistack *s, size_t at);
 /* Brings s->now up to date. */
 void stages_fold(struct cpistack *s);
 void stages_end(struct cpistack *s);
-/* Why the oldest instruction does not commit. A page walk comes before a miss of the last level,
- * and that before one of the first. */
+/* Why the oldest instruction does not commit. A page walk takes precedence over a last-level miss,
+ * and that over a first-level miss. */
 static inline enum cpi_component cpi_head_reason(const struct rec_cycle *c)
 {
 	static const uint8_t reason[] = { CPI_LONG, CPI_L2D, CPI_DTLB, CPI_DTLB,
@@ -227,11 +227,11 @@ static inline enum cpi_component cpi_fetch_miss(unsigned fetch_stall)
 
 /* counters.c: event counts times penalties, and POWER5's completion stalls. */
 void counters_inst(struct cpistack *s, const struct rec_inst *r);
-/* What POWER5 blames for a cycle in which nothing completes. */
+/* The component that POWER5 blames for a cycle in which nothing completes. */
 enum cpi_component counters_reason(const struct cpistack *s, const struct rec_cycle *c);
 void counters_end(struct cpistack *s);
 
-/* Units of a cycle by a method: 1, or the dispatch width for those that count slots. */
+/* Units of a cycle in a method: 1, or the dispatch width for methods that count slots. */
 int64_t cpi_scale(const struct cpistack *s, enum cpi_method m);
 
 bool cpistack_store(struct cpistack *s, struct store *store, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPI stacks as rows: per run, per phase and (commit stage) per instruction. */
+/* Writes CPI stacks as rows of the store: per run, per phase and (commit stage) per instruction. */
 #include <stdlib.h>
 
 #include "analysis/cpistack/cpistack.h"
@@ -50,8 +50,8 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 	/* phase -1 is the whole run */
 	ok = ok && put_counts(store, e, -1, &s->now, &zero);
 	for (size_t i = 0; ok && i < s->nphases; i++) {
-		/* what is known only at the end (base of FMT, the naive methods) has no place on
-		 * the time axis */
+		/* Components known only at the end (base of FMT, the naive methods) have no place
+		 * on the time axis. */
 		struct cpi_counts now = s->phase[i], before = i ? s->phase[i - 1] : zero;
 		for (int m = METHOD_FMT; m <= METHOD_NAIVE_NON_SPEC; m++) {
 			int64_t sum = 0;

@@ -1,64 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The front-end miss event table and its shared variant (eyerman2006 sections 4.1 to 4.3), as
- * counter architectures: they see what enters the pipeline and why nothing does, dispatch,
- * resolution and completion of branches, a full window and what blocks its head, and nothing that
- * hardware could not see.
+ * CPI stacks by the front-end miss event table (FMT) and its shared variant (sFMT), after
+ * eyerman2006 sections 4.1 to 4.3. Both are counter architectures: they use only what hardware can
+ * see, which is what enters the pipeline and why nothing does; when branches dispatch, resolve and
+ * complete; whether the window is full; and what blocks its head.
  *
- * What the table computes row by row is computed here when the branch completes; a test runs the
- * table itself beside it.
- * - A row's local I-cache and I-TLB counters hold what was not fed into the pipeline on the way to
- *   its branch; rows past a mispredicted branch are thrown away. Their sum over completed branches
- *   is what the right path lost.
- * - A row's branch-penalty counter counts every cycle after the branch's dispatch, unless the
- *   window is full, and goes on after resolution until the first instruction of the right path
- *   enters. That is the difference of one running count (`charged`) between two dispatches: the
- *   branch's and its successor's. Penalties of successive mispredicted branches cannot overlap, so
- *   one counter serves all rows. What the right path loses to a miss is not charged to the branch
- *   before it as well.
- * - The sFMT has one set of local I-cache and I-TLB counters for all rows: an instruction with its
- *   miss bit set that completes claims them all; a mispredicted branch that completes clears them.
- * - Long back-end misses and long-latency stalls are counted while the window is full (the ROB, or
- *   whatever else dispatch finds full) and its head is blocked.
+ * The paper's table has a row for each branch in flight. Here the same counts are computed from
+ * running sums, most of them when a branch completes; a test runs the table itself beside this.
+ * 1. I-cache and I-TLB misses. A row counts the slots that fetch did not fill on the way to its
+ *    branch, and adds them to the stack when the branch completes. Rows past a mispredicted branch
+ *    are thrown away. So the stack gets what the right path lost.
+ * 2. Mispredicted branches. A row's penalty counter runs from the branch's dispatch until the first
+ *    instruction of the right path enters, also after the branch has resolved. It stops while the
+ *    window is full. Penalties of successive mispredicted branches cannot overlap, so one running
+ *    sum (`charged`) serves all rows: the penalty is its growth from the dispatch of the branch to
+ *    the dispatch of the branch's successor. Slots that the right path loses to a miss are not
+ *    charged to the branch before it as well.
+ * 3. sFMT. All rows share one set of I-cache and I-TLB counters. An instruction with its miss bit
+ *    set takes them all when it completes; a mispredicted branch that completes clears them.
+ * 4. Long back-end misses and long-latency stalls. They are counted while the window is full (the
+ *    ROB, or whatever else dispatch finds full) and its head is blocked.
  *
- * Where the text leaves room, or a machine has what SimpleScalar had not:
- * - Units are dispatch slots, so that a cycle that is half used is half lost.
+ * Choices where the paper is silent, or where the machine has what SimpleScalar has not:
+ * - Units are dispatch slots: a cycle that is half used is half lost.
  * - The pipeline begins behind the fetch buffer: a miss that the buffer hides costs nothing. So a
- *   bubble is counted where it arrives, at dispatch, with the cause that it was given at fetch; the
- *   slots that are empty beside the last instructions before it and the first after it are part of
- *   it.
- * - A taken branch whose target the front end learns only at decode is a (small) misprediction too:
- *   its bubbles are counted like misses, for branches.
- * - Slots that wrong-path instructions take are the branch's, also where they fill a full window.
+ *   bubble is counted at dispatch, when it arrives there, under the cause that it was given at
+ *   fetch. Slots left empty beside the last instructions before a bubble and the first after it are
+ *   part of the bubble.
+ * - A taken branch whose target the front end learns only at decode is a small misprediction: its
+ *   bubbles are counted as those of misses are, under branches.
+ * - Slots that wrong-path instructions take are charged to the branch, even when they enter a
+ *   window that counts as full.
  *
- * Two pointers into the ROB say whose doing a stall is that is not a miss itself:
- * - What a D-miss at the head delays is not only the window that is full behind it, but also what
- *   was in that window and waits for it, one instruction after the other. Until all that has
- *   committed, slots lost to no other miss are the miss's, up to its whole delay.
- * - Where slow instructions (or short misses) had filled the window before a mispredicted branch
- *   came, they are waited for in any case: as many slots as do not commit would not have been
- *   filled either. Only the rest is the branch's.
- * And a mispredicted branch that resolves after a short D-miss at the head has returned waited for
- * it: those cycles are the miss's, with what it had delayed. One that resolves under the miss keeps
- * them.
+ * Stalls after a miss or behind slow instructions. Two pointers into the ROB attribute them:
+ * - A D-miss at the head also delays the instructions that were in the window with it and depend on
+ *   it (`miss.until`). Until these have committed, slots that no other miss explains are charged to
+ *   the D-miss, up to its whole delay.
+ * - Slow instructions or short misses may have filled the window before a mispredicted branch came
+ *   (`bound_until`). The window waits for them in any case and takes in only as many instructions
+ *   as commit. The slots beyond that number are charged to them, and only the rest to the branch.
+ * A mispredicted branch that resolves after a short D-miss at the head has returned has waited for
+ * it: the cycles under the miss, with those of the instructions that it delayed, are charged to the
+ * miss. A branch that resolves while the miss still blocks the head is charged for them itself.
  *
- * What overlaps a long D-miss is the branch's, as in section 3.3.2, but all of it and no more:
- * - A branch that resolves while the miss blocks the head has not waited for it: also the slots of
- *   a full window are its own, from its dispatch until the right path enters.
- * - One that resolves later may have waited. What it would have cost is not known; the mean of
- *   those that did not wait stands for it (an adder and a shift), or what it lost outside of the
- *   miss and the time of a hit in the cache below, whichever is more. The rest is the miss's.
+ * Branches beside a long D-miss. The overlap is the branch's, as in section 3.3.2: the whole of its
+ * own penalty, and no more.
+ * - A branch that resolves while the miss blocks the head has not waited for it. Every slot from
+ *   its dispatch until the right path enters is its penalty, those of a full window included.
+ * - A branch that resolves later may have waited, so its own cost is not known. The estimate is the
+ *   larger of two numbers: the mean cost of branches that did not wait (an adder and a shift in
+ *   hardware), and what the branch lost outside of the miss plus the time of a hit in the cache
+ *   below. The rest is charged to the miss.
  */
 #include "analysis/cpistack/cpistack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a bubble that begins at fetch is due to; CPI_BASE: nothing to be counted. */
+/* The cause of a bubble that begins at fetch; CPI_BASE: it is not counted. */
 static enum cpi_component fetch_cause(unsigned fetch_stall, bool fetched)
 {
-	/* after a flush the front end refills, which the flush is charged for; later it is a target
-	 * that decode corrected */
+	/* Until something is fetched after a flush, the front end refills, and the flush is charged
+	 * for that. Later redirects are targets that decode corrected. */
 	if (fetch_stall == FETCH_REDIRECT)
 		return fetched ? CPI_BMISP : CPI_BASE;
 	return cpi_fetch_miss(fetch_stall);
@@ -84,7 +87,7 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 	for (unsigned i = 0; i <= UINT8_MAX; i++)
 		for (unsigned fetched = 0; fetched < 2; fetched++)
 			f->cause_of_fetch[fetched][i] = (uint8_t)fetch_cause(i, fetched);
-	/* what was fetched before the first record: nothing that is known */
+	/* What was fetched before the first record is not known. */
 	f->fed_last = f->fed[0].what = CPI_BASE;
 	f->fed_end = 1;
 	f->fed_change = UINT64_MAX;
@@ -96,7 +99,7 @@ void fmt_free(struct fmt *f)
 	free(f->resolved);
 }
 
-/* What is fetched now arrives depth cycles later. */
+/* Notes what fetch delivers now; it arrives at dispatch `depth` cycles later. */
 static __attribute__((noinline)) void fed_push(struct fmt *f, unsigned what)
 {
 	const uint64_t begin = f->fed_time + f->depth;
@@ -105,7 +108,7 @@ static __attribute__((noinline)) void fed_push(struct fmt *f, unsigned what)
 	f->fed_change = min_u64(f->fed_change, begin);
 }
 
-/* To the run that arrives in cycle `at`. */
+/* Moves fed_begin to the run that arrives at dispatch in cycle `at`. */
 static void fed_seek(struct fmt *f, uint64_t at)
 {
 	while (f->fed_change <= at) {
@@ -122,14 +125,14 @@ static void lose(struct cpistack *s, enum cpi_component cause, bool wrong, uint6
 	if (wrong)
 		return;
 	s->now.method[METHOD_FMT][cause] += (int64_t)slots;
-	/* a corrected target has a row of its own in both tables */
+	/* A target that decode corrected has a row of its own in both tables. */
 	if (cause == CPI_BMISP)
 		s->now.method[METHOD_SFMT][CPI_BMISP] += (int64_t)slots;
 }
 
-/* Cycles, up to `end`, in which nothing dispatches because nothing arrives: counts bubbles by what
- * was fetched (or not) depth cycles before. Returns how many slots the right path lost to misses.
- */
+/* Accounts for the cycles up to `end`, in which nothing dispatches because nothing arrives: counts
+ * bubbles under the causes noted at fetch `depth` cycles before. Returns how many slots the right
+ * path lost to misses. */
 static __attribute__((noinline)) uint64_t feed(struct cpistack *s, uint64_t end)
 {
 	struct fmt *f = &s->fmt;
@@ -152,14 +155,14 @@ static __attribute__((noinline)) uint64_t feed(struct cpistack *s, uint64_t end)
 	return lost;
 }
 
-/* If it is a queue or buffer that is full. */
+/* Whether dispatch waits because a queue or buffer is full. */
 static inline bool is_full(unsigned dispatch_stall)
 {
 	return dispatch_stall > DISPATCH_EMPTY && dispatch_stall != DISPATCH_SERIAL;
 }
 
-/* What blocks a full window: the oldest instruction, or, where the queue of loads and stores is
- * full of stores that wait to be written, their misses. */
+/* What blocks a full window: the oldest instruction, or, if the load or store queue is full of
+ * stores that wait to be written, their misses. */
 static enum cpi_component full_reason(const struct rec_cycle *c)
 {
 	const enum cpi_component head = cpi_head_reason(c);
@@ -189,7 +192,7 @@ void fmt_fold(struct cpistack *s)
 }
 
 /* Notes what blocks the head: a D-miss, or a slow instruction at the head of a full window. `slots`
- * are those that are lost meanwhile. */
+ * is how many are lost in this run. */
 static void note_head(struct fmt *f, const struct rec_cycle *c, uint64_t repeat, bool full,
 		      uint64_t slots)
 {
@@ -218,8 +221,8 @@ static void note_head(struct fmt *f, const struct rec_cycle *c, uint64_t repeat,
 	}
 }
 
-/* How many of the slots that the head's successors lose are what is left of the last miss's delay:
- * they were in the window with it. */
+/* Slots lost behind the last miss that still count against its delay: an instruction that was in
+ * the window with it is at the head. */
 static uint64_t delayed(struct fmt *f, const struct rec_cycle *c, uint64_t slots)
 {
 	if (c->head_po >= f->miss.until)
@@ -229,8 +232,9 @@ static uint64_t delayed(struct fmt *f, const struct rec_cycle *c, uint64_t slots
 	return n;
 }
 
-/* Slots that stay empty because the window is full, to what blocks its head. When something
- * commits, it is the next to commit that blocks: the record after says why. */
+/* Gives the slots that stay empty because the window is full to what blocks its head. In a cycle in
+ * which something commits, the next instruction to commit is what blocks: the record after says
+ * why. */
 static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t repeat)
 {
 	struct fmt *f = &s->fmt;
@@ -254,7 +258,8 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 		slots -= late;
 	}
 	if ((cause == CPI_L1D || cause == CPI_L2D) && f->walked && f->walked_po == c->head_po) {
-		/* the walk made the miss longer, though it was over before the window was full */
+		/* The page walk made the miss longer, though it was over before the window was
+		 * full. */
 		const uint64_t walk = min_u64(f->walked, slots);
 		give(s, CPI_DTLB, walk);
 		f->sums.full_long[1] += walk;
@@ -267,15 +272,16 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 		f->sums.full_long[cause == CPI_DTLB] += slots;
 }
 
-/* Fetch waits for a miss, and not on a wrong path. */
+/* Whether fetch waits for a miss on the right path. */
 static inline bool is_miss(unsigned fed)
 {
 	_Static_assert(CPI_L1I == 1 && CPI_L2I == 2 && CPI_ITLB == 3, "a range");
 	return fed - CPI_L1I <= CPI_ITLB - CPI_L1I;
 }
 
-/* The table to the letter: whole cycles, misses counted at fetch, only the ROB can be full. Says if
- * a mispredicted branch would be charged for the cycle. */
+/* Counts a run as the paper's text has it: whole cycles, misses counted at fetch, and only the ROB
+ * can be full. Returns whether a mispredicted branch in the window would be charged for these
+ * cycles. */
 static inline bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, uint64_t repeat,
 			       unsigned fed)
 {
@@ -293,10 +299,10 @@ static inline bool paper_cycle(struct cpistack *s, const struct rec_cycle *c, ui
 	return true;
 }
 
-/* Some of the slots for which a mispredicted branch would be charged were lost without it. */
+/* Notes which of the slots charged to a mispredicted branch would have been lost without it. */
 static void split_charge(struct fmt *f, const struct rec_cycle *c, uint64_t repeat, uint64_t charge)
 {
-	/* as many would have entered as committed */
+	/* Without the branch only as many instructions could have entered as committed. */
 	const uint64_t stuck = min_u64(charge, c->ncommit < f->width ? f->width - c->ncommit : 0);
 	if (c->flags & (RC_HEAD_DTLB | RC_HEAD_LONG_DMISS)) {
 		f->sums.under_long[!(c->flags & RC_HEAD_LONG_DMISS)] +=
@@ -312,14 +318,14 @@ static void split_charge(struct fmt *f, const struct rec_cycle *c, uint64_t repe
 	}
 }
 
-/* What had entered with the same numbers was flushed. */
+/* Drops the groups from po on: they were flushed, and their numbers come again. */
 static __attribute__((noinline)) void drop_groups(struct fmt *f, uint64_t po)
 {
 	while (f->groups_end > f->groups_begin && f->groups[(f->groups_end - 1) & f->mask].po >= po)
 		f->groups_end--;
 }
 
-/* What enters the window in this cycle. */
+/* Adds the group of instructions that enter the window in this cycle. */
 static inline void add_group(struct fmt *f, const struct rec_cycle *c, bool full, bool paper,
 			     uint64_t beside)
 {
@@ -342,7 +348,7 @@ static inline void add_group(struct fmt *f, const struct rec_cycle *c, bool full
 	}
 }
 
-/* A flush: if flush_po is a mispredicted branch, it resolves. */
+/* A flush. If a mispredicted branch (flush_po) caused it, the branch resolves now. */
 static __attribute__((noinline)) void resolve(struct fmt *f, const struct rec_cycle *c)
 {
 	f->entering_po = 0;
@@ -358,8 +364,8 @@ static __attribute__((noinline)) void resolve(struct fmt *f, const struct rec_cy
 	f->entering_po = c->flush_po;
 }
 
-/* What the methods see of two records is the same, but for how long, and what is fetched or issued
- * meanwhile. */
+/* Whether two records are equal to the methods, which look neither at `repeat` nor at what is
+ * fetched or issued. */
 static inline bool is_same(const struct rec_cycle *a, const struct rec_cycle *b)
 {
 	return a->flags == b->flags && a->dispatch_stall == b->dispatch_stall &&
@@ -380,9 +386,10 @@ static inline uint64_t issued_slots(const struct fmt *f, const struct rec_cycle 
 }
 
 /*
- * Records like the first, as one. Nothing dispatches and nothing commits in them, so all counts are
- * proportional to their cycles; where the front end delivers nothing, as long as it is for the same
- * reason: a record that is lost in part is another matter.
+ * Joins the records that equal the first into one run and returns how many there are. Nothing
+ * dispatches or commits in them, so all counts are proportional to cycles. If the front end
+ * delivers nothing, the run ends where the reason for that changes: a record that is lost in part
+ * is handled by itself.
  */
 static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool starved,
 			  uint64_t limit)
@@ -405,7 +412,7 @@ static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool
 	return n;
 }
 
-/* Returns how many records were looked at. */
+/* Accounts for one run; returns how many records it took. */
 static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t count, uint64_t limit)
 {
 	struct fmt *f = &s->fmt;
@@ -424,7 +431,8 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 	if (!(c->ndispatch | c->ncommit) && !(flags & RC_FLUSH))
 		n = join(f, run, count, starved, limit);
 	const uint64_t repeat = run->repeat;
-	/* Slots of each cycle that a mispredicted branch in the window would be charged for. */
+	/* charge: slots of each cycle that a mispredicted branch in the window would be charged
+	 * for. */
 	uint64_t charge = 0, beside = 0, lost = 0;
 	if (!c->ndispatch) {
 		if (starved)
@@ -435,8 +443,8 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 			charge = lost ? 0 : f->width;
 	} else {
 		if (flags & RC_DISPATCH_WRONG) {
-			/* a full window is the head's matter, but what enters it is wasted all the
-			 * same */
+			/* The head is charged for a full window, but what enters it is wasted all
+			 * the same. */
 			charge = full ? c->ndispatch : f->width;
 		} else if (starved) {
 			const uint64_t empty =
@@ -464,7 +472,7 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 		if (flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB))
 			f->sums.beside_long += slots;
 	}
-	/* a record of which only a part was lost to misses: the rest is charged at its end */
+	/* Only a part of this record was lost to misses: the rest is charged at its end. */
 	if (unlikely(lost) && lost < repeat * f->width)
 		f->sums.charged += repeat * f->width - lost;
 	const bool paper = paper_cycle(s, c, repeat, fed);
@@ -472,8 +480,8 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 		add_group(f, c, full, paper, beside);
 	if (c->ncommit)
 		f->next_po = c->head_po + c->ncommit;
-	/* eyerman2006 table 1: misses where they are counted there, at fetch, so that those count
-	 * too that a full window hides */
+	/* For eyerman2006 table 1. The paper counts misses at fetch, so misses that a full window
+	 * hides count, too. */
 	if (unlikely(is_miss(fed)) && flags & (RC_LONG_DMISS_OUT | RC_HEAD_DTLB)) {
 		s->beside_long += repeat * f->width;
 		if (flags & (RC_HEAD_LONG_DMISS | RC_HEAD_DTLB))
@@ -482,7 +490,7 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 	return n;
 }
 
-/* An instruction with its miss bit set completes: sFMT's shared counters are the run's. */
+/* An instruction with its miss bit set completes: the stack takes sFMT's shared counters. */
 static void claim(struct cpistack *s)
 {
 	for (unsigned k = CPI_L1I; k <= CPI_ITLB; k++) {
@@ -491,10 +499,10 @@ static void claim(struct cpistack *s)
 	}
 }
 
-/* The group with which an instruction that commits had entered; NULL: before the first record. */
+/* The group with which a committing instruction entered; NULL: before the first record. */
 static const struct fmt_group *group_of(struct fmt *f, uint64_t po)
 {
-	/* what is older has committed */
+	/* older groups have committed */
 	while (f->groups_end - f->groups_begin > 1 &&
 	       f->groups[(f->groups_begin + 1) & f->mask].po <= po)
 		f->groups_begin++;
@@ -502,8 +510,9 @@ static const struct fmt_group *group_of(struct fmt *f, uint64_t po)
 	return f->groups_end > f->groups_begin && g->po <= po ? g : NULL;
 }
 
-/* What a mispredicted branch costs that was charged `own` slots, some of them beside long misses:
- * as much as without them, as far as that is known. The rest goes to the misses, or comes from what
+/* The cost of a mispredicted branch that was charged `own` slots, some of them beside long misses:
+ * what it would have cost without these misses, as far as that is known. If it costs less than
+ * `own`, the misses get the rest; if it costs more, the difference is taken from the slots that
  * they were given while the window was full. */
 static uint64_t beside_long_misses(struct cpistack *s, const struct fmt_resolved *then,
 				   const struct fmt_sums *from, uint64_t own)
@@ -518,10 +527,10 @@ static uint64_t beside_long_misses(struct cpistack *s, const struct fmt_resolved
 	const uint64_t under_all = under[0] + under[1], full_all = full[0] + full[1];
 	uint64_t cost = own + full_all;
 	if (then->blocked_long || !(under_all + full_all)) {
-		/* it has not waited for the miss: its cost is seen */
+		/* It has not waited for the miss: `cost` is exact. */
 		f->typical += cost - f->typical / 64;
 	} else {
-		/* it would have waited for a hit of the cache below, too */
+		/* Without the long miss it would still have waited for a hit in the cache below. */
 		cost = own - min_u64(own, under_all) + (uint64_t)f->penalty[CPI_L1D] * f->width;
 		cost = min_u64(max_u64(cost, f->typical / 64), own + full_all);
 	}
@@ -545,7 +554,8 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 	const struct fmt_resolved *then = &f->resolved[f->branch_po & f->mask];
 	const bool seen = then->po == f->branch_po && then->next.po &&
 			  (int32_t)(then->next.number - own->number) > 0;
-	/* what was flushed and has entered again is no longer the branch's matter */
+	/* If the successor was flushed and entered again, the branch is charged until it entered
+	 * first. */
 	if (seen)
 		next = &then->next;
 	const struct fmt_sums *from = &own->after, *until = &next->after;
@@ -568,7 +578,7 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 	s->beside_long += until->beside_long - from->beside_long;
 }
 
-/* An instruction commits that is special, or follows a mispredicted branch. */
+/* Commits an instruction that is special (fmt_special) or follows a mispredicted branch. */
 static void commit_one(struct cpistack *s, const struct rec_cycle *c, uint64_t po,
 		       const struct cpi_special *special)
 {
@@ -605,12 +615,12 @@ static __attribute__((noinline)) void commit_special(struct cpistack *s, const s
 	}
 }
 
-/* The instructions that commit in c. False if the streams are out of step. */
+/* Commits the instructions of cycle c. False if the streams are out of step. */
 static inline bool commit(struct cpistack *s, const struct rec_cycle *c, struct err *e)
 {
 	struct cpi_insts *in = &s->insts;
 	const size_t end = in->next + c->ncommit;
-	/* they come in program order: if the last is the n-th, all are there */
+	/* Committed instructions come in program order: if the last is the n-th, all are there. */
 	if (unlikely(end > in->count || in->po[in->next] != c->head_po ||
 		     in->po[end - 1] != c->head_po + c->ncommit - 1))
 		return err_set(e,

@@ -3,15 +3,15 @@
  * Stacks taken at a stage of the pipeline. The commit stage blames what commit waits for, the
  * dispatch stage what keeps instructions out of the window, the issue stage what keeps them from
  * executing; the truth lies between them, because each stage sees the others' slack. Top-down
- * analysis is dispatch slots in words that users know (Yasin 2014): retiring, bad speculation,
- * front-end bound, back-end bound. POWER5's completion stalls (counters.c) go along.
+ * analysis (Yasin 2014) puts dispatch slots under names that users know: retiring, bad speculation,
+ * front-end bound, back-end bound. POWER5's completion stalls (counters.c) are counted here, too.
  *
  * Commit counts cycles; dispatch, issue and top-down count slots: cycles times dispatch width.
  *
- * Who gets the slots that a cycle loses depends on few things. So there are few kinds of cycles: a
- * table by all of these things, filled where it is asked for the first time, says which kind a
- * cycle is of, and what happens in it is added up by kind, in one place instead of eight. Only when
- * somebody asks for the stacks is it handed out.
+ * The causes of a cycle's lost slots depend on few properties of the cycle (enum kind_key). Cycles
+ * with the same causes are of one kind. A table by these properties gives a cycle's kind, and is
+ * filled when a combination is first seen. Cycles and slots are added up by kind, in one place
+ * instead of eight; stages_fold hands them out to the stacks.
  */
 #include "analysis/cpistack/cpistack.h"
 
@@ -20,16 +20,16 @@
 
 #include "isa/isa.h"
 
-/* Cycles that lose what they lose to the same causes. */
+/* Cycles that lose slots to the same causes. */
 struct kind {
 	uint8_t commit, dispatch, issue, power5; /* enum cpi_component */
 	uint8_t topdown;			 /* enum topdown */
-	bool wrong;				 /* what dispatches is on a wrong path */
-	/* since stages_fold: cycles, those in which something commits, slots that were used */
+	bool wrong; /* the instructions that dispatch are on a wrong path */
+	/* Since stages_fold: cycles, cycles in which something commits, slots that were used. */
 	uint64_t cycles, committing, dispatched, issued;
 };
 
-/* All that causes depend on, as bits of a number. */
+/* The properties of a cycle on which causes depend, as bits of a number. */
 enum kind_key {
 	KEY_IDLE = 1 << 0, /* nothing dispatches */
 	KEY_EMPTY = 1 << 1,
@@ -46,22 +46,22 @@ enum kind_key {
 _Static_assert(CPI_COMPONENTS <= 16, "four bits");
 
 struct stages {
-	struct cells_later later;			    /* by_pc's time besides */
-	struct execs execs;				    /* by_pc's executions, until the end */
-	uint32_t units[WALK_WIDTH_MAX + 1][WALK_WIDTH_MAX]; /* of a cycle, for each of n */
+	struct cells_later later; /* by_pc: stalled and flushed time, not yet in the cells */
+	struct execs execs;	  /* by_pc: executions, until the end */
+	uint32_t units[WALK_WIDTH_MAX + 1][WALK_WIDTH_MAX]; /* [n]: the share of each of n */
 	uint16_t key_of_flags[RC_HEAD_L1MISS << 1];
 	uint16_t key_of_stall[UINT8_MAX + 1];  /* dispatch_stall */
 	uint16_t key_of_flush[UINT8_MAX + 1];  /* flush_cause */
-	uint8_t front_of_fetch[UINT8_MAX + 1]; /* fetch_stall: what it waits for, or CPI_BASE */
-	uint32_t waiting;		       /* components that are not 0 in stalled */
+	uint8_t front_of_fetch[UINT8_MAX + 1]; /* fetch_stall: the miss waited for, or CPI_BASE */
+	uint32_t waiting;		       /* bit per component that is not 0 in stalled */
 	uint16_t kind_of_key[KEY_COUNT];       /* 0: not known yet */
 	struct kind *kinds;
 	unsigned nkinds, capacity;
 };
 _Static_assert(KEY_COUNT <= UINT16_MAX + 1, "fewer kinds than keys, as the first is none");
 
-/* Why nothing reaches the window: a flush that is not over, else the last thing that fetch waited
- * for. */
+/* Why nothing reaches the window: a flush whose refill is not over, else the last miss that fetch
+ * waited for. */
 static enum cpi_component front_reason(const struct cpistack *s, const struct rec_cycle *c)
 {
 	if (c->flush_cause == FLUSH_MISPREDICT)
@@ -101,7 +101,7 @@ static enum cpi_component dispatch_reason(const struct cpistack *s, const struct
 	switch (c->dispatch_stall) {
 	case DISPATCH_OK:
 	case DISPATCH_EMPTY:
-		/* a wrong path that runs dry is still the branch's doing */
+		/* A wrong path on which nothing arrives is charged to the branch, too. */
 		if (wrong || c->flush_cause == FLUSH_MISPREDICT ||
 		    (c->flags & RC_WRONG_PATH && !c->ndispatch)) {
 			*td = TD_MISPREDICTS;
@@ -217,7 +217,7 @@ static inline struct kind *kind_of(const struct cpistack *s, const struct rec_cy
 	return &g->kinds[*k];
 }
 
-/* What waited for the next to commit is its. */
+/* Gives the stalled cycles to the instruction that commits next. */
 static void settle(struct cpistack *s, uint64_t pc)
 {
 	for (uint32_t left = s->stages->waiting; left; left &= left - 1) {
@@ -228,8 +228,8 @@ static void settle(struct cpistack *s, uint64_t pc)
 	s->stages->waiting = 0;
 }
 
-/* What each of n instructions gets of a cycle: of CPI_UNITS at once, whatever n, so that nothing
- * depends on it. What is too much is written again. */
+/* Writes the share of a cycle that each of n instructions gets: CPI_UNITS values at once whatever n
+ * is, so that there is no branch on n. The values beyond n are overwritten later. */
 static inline void share_cycle(const struct stages *g, uint32_t *units, unsigned n)
 {
 	memcpy(units, g->units[n], CPI_UNITS * sizeof(*units));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Open addressing with linear probing; grows at half full, so that a hot loop's first probe hits.
- */
+/* The tables of cells.h. They use open addressing with linear probing and grow when half full, so
+ * that a hot loop's first probe hits. */
 #include "analysis/profile/cells.h"
 
 #include <stdlib.h>

@@ -51,12 +51,12 @@ struct cells {
 
 void cells_init(struct cells *c);
 void cells_free(struct cells *c);
-/* The cell for a key when the first probe misses; makes it, and grows the table, if need be. */
+/* The cell of a key, for when the first probe misses. Adds it, and grows the table, if needed. */
 struct cell *cells_find(struct cells *c, uint64_t key);
 /* All used cells, sorted by key; the caller frees the array. */
 struct cell *cells_sorted(const struct cells *c);
 
-/* Where a key's cell is, unless another has taken its place. */
+/* The first place to look for a key's cell; another cell may be there. */
 static inline struct cell *cells_slot(const struct cells *c, uint64_t key)
 {
 	return &c->slot[(key * 0x9e3779b97f4a7c15ull >> 32) & c->mask];
@@ -74,8 +74,8 @@ static inline void cells_add(struct cells *c, uint64_t key, uint64_t units, uint
 }
 
 /*
- * Time that goes to cells a little later, many at once: where there is much code a cell is in no
- * near cache, and so all are asked for before the first is needed.
+ * Time on its way to cells, added many at a time. With much code a cell is in no near cache, so all
+ * are prefetched before the first is needed.
  */
 #define CELLS_LATER 64
 
@@ -92,7 +92,7 @@ void cells_later_flush(struct cells_later *l);
 
 static inline void cells_add_later(struct cells_later *l, uint64_t key, uint64_t units)
 {
-	/* a flush is paid for in many records, one after the other */
+	/* A flush takes many records in a row. */
 	if (l->last_key == key) {
 		l->add[l->count - 1].units += units;
 		return;
@@ -105,14 +105,14 @@ static inline void cells_add_later(struct cells_later *l, uint64_t key, uint64_t
 }
 
 /*
- * Executions without events, which are most, by address: what is near in the code is near here,
- * which a hash table cannot say. Tables of EXEC_CHUNK addresses are made where code runs; units and
- * executions share a word each, which goes to the cells before it overflows.
+ * Executions without events, which are most of them, by address. Unlike a hash table this keeps
+ * neighbours in the code near to each other. Tables of EXEC_CHUNK addresses are made where code
+ * runs. Units and executions share one 64-bit word, which goes to the cells before it overflows.
  */
 #define EXEC_CHUNK 512		/* addresses, of two bytes */
-#define EXEC_NEAR  512		/* chunks that are found at once */
+#define EXEC_NEAR  512		/* chunks that are found without a search */
 #define EXEC_ONE   (1ull << 32) /* an execution; below it, units */
-#define EXEC_FULL  (1u << 31)	/* units that are too many */
+#define EXEC_FULL  (1u << 31)	/* at so many units a word goes to the cells */
 
 struct exec_chunk {
 	uint64_t number; /* execs_place / EXEC_CHUNK */
@@ -123,25 +123,26 @@ struct execs {
 	struct exec_chunk near[EXEC_NEAR]; /* by number */
 	struct exec_chunk *chunks;	   /* all; open addressing, a power of two */
 	size_t mask, used;
-	struct cells *into; /* where all goes in the end, */
-	unsigned category;  /* in this category without events */
+	struct cells *into; /* where everything goes in the end */
+	unsigned category;  /* category of those cells, which have no events */
 };
 
 void execs_init(struct execs *x, struct cells *into, unsigned category);
 void execs_free(struct execs *x);
-/* The addresses of a chunk that is not near: made if need be, and near from now on. */
+/* The words of a chunk that is not near. It is made if needed, and is near from now on. */
 uint64_t *execs_chunk(struct execs *x, uint64_t number);
-/* Adds what an address has to its cell, and forgets it. */
+/* Adds an address's units and executions to its cell and clears its word. */
 void execs_spill(struct execs *x, uint64_t place, uint64_t *at);
-/* … all addresses. */
+/* Adds the units and executions of all addresses to their cells and clears the words. */
 void execs_move(struct execs *x);
 
-/* Even addresses, those of instructions here, and then odd ones, which other machines' may have. */
+/* Index of an address. Even addresses come first; odd ones, which only other machines have, come
+ * after them. */
 static inline uint64_t execs_place(uint64_t pc)
 {
 	return pc >> 1 | pc << 63;
 }
-/* The addresses of a chunk. */
+/* The words of a chunk. */
 static inline uint64_t *execs_find(struct execs *x, uint64_t number)
 {
 	const struct exec_chunk *k = &x->near[number % EXEC_NEAR];
@@ -154,17 +155,18 @@ static inline void execs_count(struct execs *x, uint64_t *chunk, uint64_t place,
 	if (unlikely(*at & EXEC_FULL))
 		execs_spill(x, place, at);
 }
-/* One execution of the instruction at pc; fewer units than EXEC_FULL, and at least one. */
+/* Adds one execution of the instruction at pc. units: at least 1, less than EXEC_FULL. */
 static inline void execs_add(struct execs *x, uint64_t pc, uint64_t units)
 {
 	const uint64_t place = execs_place(pc);
 	execs_count(x, execs_find(x, place / EXEC_CHUNK), place, units);
 }
-/* … of many instructions, most of which are in the same chunk as the one before. */
+/* Adds one execution of each of many instructions, most of which are in the same chunk as the one
+ * before. */
 static inline void execs_add_all(struct execs *x, const uint64_t *pc, const uint32_t *units,
 				 size_t count)
 {
-	uint64_t number = UINT64_MAX, *chunk = NULL; /* which no chunk has */
+	uint64_t number = UINT64_MAX, *chunk = NULL; /* a number that no chunk has */
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t place = execs_place(pc[i]);
 		if (unlikely(place / EXEC_CHUNK != number)) {

@@ -97,7 +97,7 @@ static unsigned flush_category(unsigned cause)
 	return cause == FLUSH_MISPREDICT ? TIME_MISPREDICT : TIME_MISC_FLUSH;
 }
 
-/* The time that waited for the next instruction to commit goes to it. */
+/* Gives the pending time to the instruction that commits now. */
 static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsigned cls)
 {
 	if (p->stalled) {
@@ -121,8 +121,8 @@ static inline uint64_t inst_key(const struct rec_inst *r)
 	return r->pc << CELL_EVENT_BITS | (r->psv & CELL_EVENT_MASK);
 }
 
-/* Combined are events that happened independently of each other: a miss of the last level always is
- * one of the first, and counts as one. */
+/* Counts an execution's events. Events are combined only if they are independent: a last-level miss
+ * is always a first-level miss, too, and both count as one. */
 static void count_events(struct profile *p, unsigned events)
 {
 	unsigned apart = events & PSV_TEA & ~(events & PSV_ST_LLC ? (unsigned)PSV_ST_L1 : 0);
@@ -132,7 +132,8 @@ static void count_events(struct profile *p, unsigned events)
 		p->event_count[b] += events >> b & 1;
 }
 
-/* The instructions that commit in c, and their time. Notes them in group and keys, if not NULL. */
+/* Commits the instructions of cycle c and gives them their time. Notes them in group and keys, if
+ * not NULL. */
 static inline __attribute__((always_inline)) bool commit(struct profile *p, struct walk *w,
 							 const struct rec_cycle *c,
 							 const struct rec_inst **group,
@@ -165,8 +166,8 @@ static inline __attribute__((always_inline)) bool commit(struct profile *p, stru
 	return true;
 }
 
-/* A cycle in which nothing commits. True, and whose it is, if an instruction that has committed
- * emptied the ROB. */
+/* Accounts for a cycle in which nothing commits. True, with the instruction in *flush_key, if an
+ * instruction that has committed emptied the ROB. */
 static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *flush_key)
 {
 	if (!(c->flags & RC_ROB_EMPTY)) {
@@ -190,7 +191,7 @@ static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *
 	return false;
 }
 
-/* Of the samplers only those are looked at that take a sample now or wait for an instruction. */
+/* Serves the samplers that take a sample now or wait for an instruction. */
 static void sample(struct profile *p, const struct sampler_view *v,
 		   const struct rec_inst *const *insts)
 {
@@ -215,7 +216,8 @@ static void sample(struct profile *p, const struct sampler_view *v,
 	}
 }
 
-/* A cycle that a sampler may want to know of, or the last of a batch, which may be the run's. */
+/* Accounts for a cycle that a sampler may need, or for the last of a batch, which may be the last
+ * of the run. */
 static bool sampled_cycle(struct profile *p, struct walk *w, const struct rec_cycle *c, bool last,
 			  struct err *e)
 {
@@ -272,7 +274,8 @@ static void profile_free(void *state)
 		sampler_free(&p->sampler[i]);
 }
 
-/* What is still open when the run ends belongs to the instruction that was waited for. */
+/* Gives the time that is still pending at the end of the run to the instruction that was waited
+ * for. */
 static void profile_close(struct profile *p)
 {
 	struct sampler_view v = { .rec = &p->last_rec,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The golden reference and all profilers, in one walk over the records. Exposed for tests; everyone
- * else attaches profile_analysis to the bus and reads the store.
+ * The golden reference and all profilers, in one walk over the records. Exposed for tests; other
+ * code attaches profile_analysis to the bus and reads the store.
  */
 #ifndef ANALYSIS_PROFILE_PROFILE_H
 #define ANALYSIS_PROFILE_PROFILE_H
@@ -19,27 +19,26 @@ struct profile {
 	uint64_t scale;		       /* units in a cycle: lcm(1..commit width) */
 	uint64_t share[GROUP_MAX + 1]; /* scale / n */
 	uint64_t first[GROUP_MAX + 1]; /* what is left of scale for the oldest of n */
-	struct cells cells; /* golden: time and executions by pc, events, category; without … */
-	struct execs execs; /* … executions without events, until the end, and … */
-	struct cells_later later; /* … the last few stalls, until the batch ends */
+	struct cells cells;	       /* golden: time and executions by pc, events, category */
+	struct execs execs;	       /* executions without events, which go to cells at the end */
+	struct cells_later later; /* the last few stalls, which go to cells when the batch ends */
 	uint64_t cycles, insts;
 
-	/* time whose instruction is not known yet: it goes to the next to commit */
+	/* Pending time, in cycles: it goes to the next instruction to commit. */
 	uint64_t stalled, drained, excepted; /* cycles */
 	uint64_t pending_pc; /* the oldest instruction of those cycles, if any was seen */
 
-	uint64_t last_key, last_po; /* youngest committed: pc and events */
-	uint64_t next_cycle;	    /* where the next record must begin, or a region ends here */
+	uint64_t last_key, last_po; /* youngest committed instruction: pc and events; number */
+	uint64_t next_cycle;	    /* the next record begins here, unless a region ends */
 
-	uint64_t stall_length[STALL_BUCKETS]; /* instructions that stalled commit with no event, by
-						 length */
+	uint64_t stall_length[STALL_BUCKETS]; /* event-free stalls of commit, by length */
 	uint64_t with_event, with_combined; /* executions with one of TEA's events, with several */
 	uint64_t event_count[CELL_EVENT_BITS]; /* executions by event */
 
 	struct sampler
 	    sampler[PROFILE_SAMPLERS_MAX]; /* the first is the user's, the rest are a sweep */
 	size_t nsamplers;
-	uint64_t next_sample;	   /* the earliest of any */
+	uint64_t next_sample;	   /* time of the earliest one, over all samplers */
 	uint32_t waiting;	   /* bit per sampler whose samples wait for an instruction */
 	struct rec_cycle last_rec; /* for the sample at the end */
 	struct group last_commit;

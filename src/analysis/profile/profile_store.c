@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile's results as rows: golden stacks, what each profiler says, and sample by sample. */
+/* Writes the profile's results as rows of the store: golden stacks, each profiler's profile, and
+ * which instructions each rule and TIP blamed for the same samples. */
 #include <stdlib.h>
 
 #include "analysis/profile/profile.h"
@@ -22,8 +23,8 @@ static bool put_golden(struct profile *p, struct store *s, struct err *e)
 	return ok;
 }
 
-/* A sampler's pairs give each profiler's profile: the rule's weights, with the events that it
- * reports. */
+/* Writes a profiler's profile from a sampler's pairs: the weights of its rule, with the events that
+ * it reports. */
 static bool put_profile(struct profile *p, size_t index, const struct cell *pairs,
 			const struct profiler *f, size_t id, struct store *s, struct err *e)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The list of profilers, made from the rows of words.h, and the sets of events that they report. */
 #include "analysis/profile/profilers.h"
 
 #include "trace/record.h"

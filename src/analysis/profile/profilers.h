@@ -28,9 +28,8 @@ struct profiler {
 	const char *name;
 	const char *summary;
 	enum select_rule rule;
-	uint32_t events; /* psv bits that it reports; 0: time only */
-	uint32_t
-	    sample_bytes; /* as tip2021 section 3.2 counts them, 40 bytes of metadata included */
+	uint32_t events;       /* psv bits that it reports; 0: time only */
+	uint32_t sample_bytes; /* as in tip2021 section 3.2, with 40 bytes of metadata */
 };
 
 extern const struct profiler profilers[PROFILER_COUNT];

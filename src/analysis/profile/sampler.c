@@ -136,7 +136,7 @@ static void drop(struct sampler *s, struct sample *p, enum select_rule rule)
 	p->pending &= ~(1u << rule);
 }
 
-/* Hands the oldest samples over to the pair table as long as they are complete. */
+/* Moves samples to the pair table, oldest first, up to one that is not complete. */
 static void retire(struct sampler *s)
 {
 	while (s->count && !s->ring[s->head].pending) {
@@ -185,7 +185,7 @@ void sampler_take(struct sampler *s, uint64_t t, const struct sampler_view *view
 	schedule(s);
 }
 
-/* One waiting sample against the instructions that commit in this cycle. */
+/* Resolves what it can of a waiting sample with the instructions that commit in this cycle. */
 static void resolve_one(struct sampler *s, struct sample *p, const struct group *commit,
 			const struct rec_inst *const *insts)
 {
@@ -207,7 +207,7 @@ static void resolve_one(struct sampler *s, struct sample *p, const struct group 
 			if (insts[i]->po == p->resume_po)
 				settle(p, SELECT_RESUME, intern_one(s, commit->key[i]));
 		if (p->pending &
-		    1u << SELECT_RESUME) /* it was in the past already: the program is over */
+		    1u << SELECT_RESUME) /* it committed before the sample: the program has ended */
 			settle(p, SELECT_RESUME, GROUP_UNKNOWN);
 	}
 	const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Takes samples at given cycles and resolves, for every selection rule, which instruction(s) each
- * blames. All rules sample the same cycles. The caller walks the records and says, cycle run by
- * cycle run, what happened; the sampler does work only at samples and while a sample waits for its
- * instruction.
+ * blames. All rules sample the same cycles. The caller walks the records and tells the sampler what
+ * happened in each run of cycles; the sampler does work only at samples and while a sample waits
+ * for its instruction.
  */
 #ifndef ANALYSIS_PROFILE_SAMPLER_H
 #define ANALYSIS_PROFILE_SAMPLER_H
@@ -21,7 +21,7 @@ struct group {
 	uint64_t key[GROUP_MAX]; /* pc << CELL_EVENT_BITS | events */
 };
 
-enum { GROUP_UNKNOWN = 0 }; /* id of the group of samples that never found their instruction */
+enum { GROUP_UNKNOWN = 0 }; /* id of the group for samples that found no instruction */
 
 struct sample {
 	uint64_t weight; /* cycles that it stands for */
@@ -56,12 +56,12 @@ struct sampler {
 	struct cells pairs;
 };
 
-/* What the sampler must know of a run of equal cycles; commit is the group that commits in it. */
+/* What the sampler needs of a run of equal cycles; commit is the group that commits in it. */
 struct sampler_view {
 	const struct rec_cycle *rec;
 	const struct group *commit; /* n = 0: nothing commits */
 	bool flushed; /* the ROB is empty because of a flush by an instruction that has committed */
-	uint64_t flush_key; /* … which one */
+	uint64_t flush_key; /* that instruction */
 	uint64_t last_key;  /* youngest committed before this cycle; 0: none */
 };
 
@@ -69,12 +69,12 @@ void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed
 void sampler_free(struct sampler *s);
 /* Takes a sample at time t, inside the run of cycles that view describes. */
 void sampler_take(struct sampler *s, uint64_t t, const struct sampler_view *view);
-/* Resolves what waits; call for every record in which something commits or dispatches, after
- * sampler_take. */
+/* Resolves waiting samples. Call it for every record in which something commits or dispatches,
+ * after sampler_take. */
 void sampler_resolve(struct sampler *s, const struct sampler_view *view,
 		     const struct rec_inst *const *insts);
-/* The run has `total` cycles: the last cycles get a sample of their own, what still waits stays
- * unknown. */
+/* Ends a run of `total` cycles: takes a sample for the last cycles, and resolves those that still
+ * wait to GROUP_UNKNOWN. */
 void sampler_end(struct sampler *s, uint64_t total, const struct sampler_view *last);
 
 static inline bool sampler_waits(const struct sampler *s)

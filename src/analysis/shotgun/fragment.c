@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fragments of the graph by the algorithm of fields2004 figure 7, from samples, the binary and the
- * machine's description. Along a signature sample (design 4), instruction by instruction: of the
- * detailed samples of its PC the one whose signature has most bits in common is pasted in; the next
- * PC follows from the binary, from the taken bit, from a stack of calls, or from the sample's
- * target. Bits that the instruction there cannot have end the fragment, and it is thrown away.
+ * Builds fragments of the dependence graph by the algorithm of fields2004 figure 7, from samples,
+ * the binary and the machine's description. It follows a signature sample (design 4) instruction by
+ * instruction. Of the detailed samples of the instruction's PC, it pastes in the one whose
+ * signature has most bits in common. The next PC follows from the binary, from the taken bit, from
+ * a stack of calls, or from the sample's target. If the bits say something that the instruction
+ * there cannot do, the fragment is thrown away.
  *
  * What the samples do not say comes from the machine's description: packets of fetch, queues,
  * registers, the front end's depth. An instruction without any sample gets the latencies of its
@@ -22,9 +23,9 @@
 #define CODE	 (1u << 16) /* entries of the cache of decoded instructions */
 #define LOOK_MAX 1024	    /* samples of one PC that are compared */
 #define WHOLE	 ((1ull << 2 * SHOTGUN_SPAN) - 1)
-#define TRIES	 24 /* targets of one indirect branch */
+#define TRIES	 24 /* targets tried for one indirect branch */
 #define APART	 (1u << 20)
-#define AHEAD	 48   /* instructions that a target is tried on */
+#define AHEAD	 48   /* instructions on which a target is tried */
 #define BACK_MAX 4000 /* wrong guesses in one fragment */
 
 /* An instruction of the binary. */
@@ -35,9 +36,9 @@ struct text {
 	struct code code;
 };
 
-/* How far the path has come; what a wrong guess takes back. */
+/* How far the path has come; restored after a wrong guess. */
 struct path {
-	uint64_t pc; /* the next */
+	uint64_t pc; /* of the next instruction */
 	size_t i;
 	bool jumped;
 	uint64_t calls[CALLS];
@@ -50,9 +51,9 @@ struct path {
 	struct shotgun_detail before; /* the last instruction's sample */
 };
 
-/* An indirect branch whose target was a sample's. */
+/* An indirect branch whose target was guessed from a sample. */
 struct guess {
-	struct path after; /* it, all but where it went */
+	struct path after; /* the path after the branch, but for its target */
 	uint64_t of, signature, mask;
 	uint64_t tried[TRIES];
 	unsigned ntried;
@@ -64,14 +65,14 @@ struct fragments {
 	const struct shotgun_detail *details;
 	size_t ndetails;
 	struct text *code; /* by address */
-	uint64_t *targets; /* of all indirect branches that were sampled, and behind all calls */
+	uint64_t *targets; /* of all sampled indirect branches, and the addresses after all calls */
 	size_t ntargets;
 	struct rng rng;
 	struct fragment_counts counts;
-	/* of the fragment being built */
+	/* The fragment being built. */
 	struct path at;
 	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
-	uint64_t before;       /* number of its first instruction: far from the fragment before */
+	uint64_t before; /* number of its first instruction, far from those of the last fragment */
 	struct guess *guesses; /* SHOTGUN_LONG */
 	size_t nguesses;
 };
@@ -125,7 +126,7 @@ static const struct text *code_at(struct fragments *f, uint64_t pc)
 	return c;
 }
 
-/* Step 2e: bits that this instruction cannot have. */
+/* Step 2e: whether the instruction can have these bits. */
 static bool is_legal(const struct text *c, unsigned bits)
 {
 	const bool branch = c->code.cls == CLASS_BRANCH || c->code.cls == CLASS_JUMP;
@@ -139,7 +140,7 @@ static bool is_legal(const struct text *c, unsigned bits)
 
 /* ---- samples ---- */
 
-/* The first sample at or after this one in order: by PC, then signature. */
+/* Index of the first sample at or after (pc, signature), the order of samples. */
 static size_t first_of(const struct fragments *f, uint64_t pc, uint64_t signature)
 {
 	const struct shotgun_detail *d = f->details;
@@ -147,8 +148,8 @@ static size_t first_of(const struct fragments *f, uint64_t pc, uint64_t signatur
 			    d[i].pc < pc || (d[i].pc == pc && d[i].signature < signature));
 }
 
-/* One of the samples of pc with exactly the masked bits, if the mask has all, or all but those of
- * the last instruction: then these are ranges in the order of samples. */
+/* One of the samples of pc whose masked bits are exactly these, if the mask has all bits, or all
+ * but those of the last instruction: only then are they a range in the order of samples. */
 static const struct shotgun_detail *exact(struct fragments *f, uint64_t pc, uint64_t signature,
 					  uint64_t mask)
 {
@@ -180,8 +181,8 @@ static bool holds(const uint64_t *list, unsigned n, uint64_t x)
 	return false;
 }
 
-/* Steps 2a and 2b: the sample of pc that has most of the masked bits in common, and none of these
- * targets. */
+/* Steps 2a and 2b: the sample of pc that has most of the masked bits in common and whose target is
+ * not one of not_to. */
 static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, uint64_t signature,
 					    uint64_t mask, const uint64_t *not_to, unsigned nnot,
 					    int *differs)
@@ -196,7 +197,8 @@ static const struct shotgun_detail *closest(struct fragments *f, uint64_t pc, ui
 	*differs = 99;
 	if (!n)
 		return NULL;
-	/* Of very many some are compared; equal ones are equally likely to be taken. */
+	/* If there are very many, only some are compared; of equally good ones each is equally
+	 * likely. */
 	const size_t step = (n + LOOK_MAX - 1) / LOOK_MAX, from = rng_below(&f->rng, step);
 	unsigned equal = 0;
 	for (size_t i = from; i < n; i += step) {
@@ -261,14 +263,15 @@ static void fetch_edges(struct fragments *f, uint64_t pc, const struct shotgun_d
 		.buffer = min_u64(1 + m->front_entries + (uint64_t)FRONT_SLACK * m->fetch_width,
 				  GRAPH_REACH),
 	};
-	/* A jump within the limit of taken branches goes on in the block where it leads. */
+	/* Within the limit of taken branches, the packet goes on in the block of the jump's
+	 * target. */
 	const uint64_t block = pc / m->block_bytes;
 	if (jumped && f->at.taken < m->taken_per_fetch)
 		f->at.block = block;
 	const bool full = f->at.packet >= m->fetch_width || f->at.taken >= m->taken_per_fetch ||
 			  block != f->at.block,
 		   cut = facts.redirected || facts.bubble;
-	/* A miss in the middle of a packet begins in its cycle. */
+	/* A miss in the middle of a packet begins in the packet's cycle. */
 	facts.steps = full || cut || facts.flushed || !before;
 	facts.cut = !full && cut ? CAT_BW_BMISP : CAT_BW;
 	if (!facts.steps && !d->icache && !d->itlb)
@@ -300,7 +303,7 @@ static void load_edges(struct fragments *f, size_t i, const struct shotgun_detai
 	build_hit(&f->b, d->pc, &facts, out);
 	const bool missed = facts.miss;
 	if (facts.line)
-		facts.miss = 0; /* all of it is waiting for that line */
+		facts.miss = 0; /* all of the latency is waiting for that line */
 	else
 		facts.saved = d->dsaved;
 	if (facts.miss)
@@ -320,7 +323,7 @@ static void execute_edges(struct fragments *f, size_t i, const struct code *c,
 	build_sources(c, c->load ? slot_before(f, i, d->prod_mem) : 0, out);
 	f->slot[i] = 0;
 	if (c->unit < EDGES_UNITS && !m->unit[c->unit].pipelined) {
-		/* The description says how long the unit is taken; that explains the waiting. */
+		/* The description says how long the unit is busy; that explains the contention. */
 		const unsigned n = f->b.at.next_port[c->unit]++ % m->unit[c->unit].count;
 		const uint16_t slot = (uint16_t)(GRAPH_SLOT_PORTS + c->unit * EDGES_PORTS + n);
 		build_port(out, slot, slot, part_as(d->latency, CAT_LGALU), true);
@@ -364,7 +367,7 @@ static uint64_t next_pc(struct fragments *f, const struct text *c, unsigned bits
 	return to;
 }
 
-/* The bits around instruction i of a skeleton, and which of them it has. */
+/* The bits around instruction i of a skeleton; mask: which of them exist. */
 static uint64_t signature_at(const struct shotgun_long *on, size_t i, uint64_t *mask)
 {
 	uint64_t bits = 0;
@@ -384,7 +387,7 @@ static const struct shotgun_detail *sample_for(struct fragments *f, enum shotgun
 {
 	int differs;
 	if (design == DESIGN_STATIC) {
-		/* always the same one */
+		/* always the same sample of a pc */
 		const size_t at = first_of(f, pc, 0), n = first_of(f, pc + 1, 0) - at;
 		return n ? &f->details[at + hash_u64(pc) % n] : NULL;
 	}
@@ -418,8 +421,8 @@ static void find_targets(struct fragments *f)
 			f->targets[f->ntargets++] = f->targets[k];
 }
 
-/* How many instructions from pc on can be what the skeleton's bits say, up to the next branch whose
- * target is not in the binary; 0 if one of them cannot. */
+/* How many instructions from pc on agree with the skeleton's bits, up to the next branch whose
+ * target is not in the binary; 0 if one of them does not. */
 static unsigned plausible(struct fragments *f, const struct shotgun_long *on, size_t i, uint64_t pc)
 {
 	unsigned n = 0;
@@ -439,8 +442,9 @@ static unsigned plausible(struct fragments *f, const struct shotgun_long *on, si
 }
 
 /*
- * Goes where a sample says that the indirect branch just built went; if none is left, where any
- * such branch went, if what follows there fits the skeleton best.
+ * Continues at the target that a sample of the indirect branch just built has. If none is left,
+ * tries the targets of all such branches and takes the one after which the code fits the skeleton
+ * best.
  */
 static bool guess_target(struct fragments *f, const struct shotgun_long *on, struct guess *g)
 {
@@ -474,7 +478,8 @@ static bool guess_target(struct fragments *f, const struct shotgun_long *on, str
 	return true;
 }
 
-/* The last guess was wrong, or the one before it: another way. False if there is none. */
+/* A guess was wrong: returns to the last one, or the ones before it, and tries another target.
+ * False if there is none. */
 static bool go_back(struct fragments *f, const struct shotgun_long *on)
 {
 	while (f->nguesses) {
@@ -485,7 +490,7 @@ static bool go_back(struct fragments *f, const struct shotgun_long *on)
 	return false;
 }
 
-/* The next instruction of the path. False if it cannot be what the bits say. */
+/* Builds the next instruction of the path. False if it cannot have the bits that it should. */
 static bool build_one(struct fragments *f, enum shotgun_design design,
 		      const struct shotgun_long *on, uint64_t *signature, uint64_t *mask,
 		      struct graph_inst *out)
@@ -533,7 +538,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 			f->nguesses--;
 	}
 	if (design == DESIGN_SHORT) {
-		/* What the sample saw around it is what the next one must have seen. */
+		/* The next instruction's sample must overlap this sample's signature. */
 		*signature = (d ? d->signature : *signature) >> 2;
 		*mask = (1ull << 2 * (SHOTGUN_SPAN - 1)) - 1;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The performance monitors of fields2004 figure 6(a), as hardware would be: at most one detailed
- * and one signature sample are under way at a time; periods are random around their mean, so that
- * samples do not fall into step with loops. When the buffers are full a new sample takes a random
- * place with the probability that keeps all equally likely.
+ * The performance monitors of fields2004 figure 6(a), within the limits of hardware: at most one
+ * detailed and one signature sample are under way at a time. Periods are random around their mean,
+ * so that samples do not fall into step with loops. When a buffer is full, a new sample replaces a
+ * random one with the probability that makes all samples equally likely to be kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ void monitor_free(struct monitor *m)
 	free(m);
 }
 
-/* Where the next of `seen` samples goes; max if it is not kept. */
+/* The index at which the next sample is kept; max: it is not. seen: samples so far. */
 static size_t place_for(struct monitor *m, size_t *count, size_t max, uint64_t *seen)
 {
 	(*seen)++;

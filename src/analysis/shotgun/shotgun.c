@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shotgun profiling as an analysis: samples during the run, fragments at its end, by designs 2, 3
- * and 4 of fields2004 table IV, and costs from them as from the whole graph. Design 0 is not a
- * profiler: the same stretches of the run with the edges as they really were, so that the error of
- * sampling and that of building fragments can be told apart (table IX).
+ * Shotgun profiling as an analysis. It takes samples during the run, builds fragments at its end by
+ * designs 2, 3 and 4 of fields2004 table IV, and computes costs from them as from the whole graph.
+ * Design 0 is not a profiler: it has the same stretches of the run with the true edges, so that the
+ * error of sampling and that of building fragments can be told apart (table IX).
  *
  * Fragments are laid end to end: each starts with the machine as the one before left it, not with
  * an empty one, so that filling and draining a window are not costs of anything.
  *
- * Parameters: shotgun.detail and shotgun.signature, instructions between samples in the mean.
+ * Parameters: shotgun.detail and shotgun.signature, the mean number of instructions between
+ * samples.
  */
 #include "analysis/shotgun/shotgun.h"
 
@@ -31,7 +32,7 @@ struct shotgun {
 	struct edges *edges;
 	struct shadow *shadow;
 	struct graph_inst *batch;
-	size_t nbatch; /* of the stretch under way, as it really is */
+	size_t nbatch; /* instructions of the stretch under way, with true edges */
 	bool within;
 	uint64_t perfect[GRAPH_LANES]; /* lengths of all stretches */
 	uint64_t nperfect;
@@ -71,7 +72,7 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 	return true;
 }
 
-/* Cycles that a wrong path's fetching of the line saved. */
+/* Cycles saved because a wrong path had fetched the line. */
 static uint16_t saved(const struct graph_inst *in, enum graph_category category)
 {
 	if (category == CAT_SAVED_IMISS)

@@ -17,14 +17,14 @@
 #define SHOTGUN_LONG	2000 /* instructions of a signature sample */
 #define SHOTGUN_SPAN	(2 * SHOTGUN_CONTEXT + 1)
 
-/* Table VI. */
+/* Signature bits (fields2004 table VI). */
 enum shotgun_bit {
 	SHOTGUN_BIT1 = 1 << 0, /* taken branch, load or store; 0 if it missed the L2 D-cache */
 	SHOTGUN_BIT2 = 1 << 1, /* I-cache miss, D-cache miss, TLB miss or mispredict */
 };
 unsigned shotgun_bits(const struct rec_inst *r);
 
-/* A detailed sample: what table V has to be measured, and the signature around it. */
+/* A detailed sample: what table V says is measured, and the signature around it. */
 struct shotgun_detail {
 	uint64_t pc;
 	uint64_t target;    /* indirect branches: where it went */
@@ -35,19 +35,18 @@ struct shotgun_detail {
 	uint16_t icache, itlb;	      /* DD */
 	uint16_t contention;	      /* RE */
 	uint16_t latency, miss, dtlb; /* EP: all of it; of that a miss; of that translation */
-	uint16_t isaved,
-	    dsaved;	  /* what it would have waited, had a wrong path not fetched the line */
-	uint16_t resolve; /* fetch to completion */
-	uint16_t flush;	  /* commit of the one before to its fetch, if that one flushed */
-	uint8_t level;	  /* where its data came from */
-	uint8_t bits;	  /* its own */
+	uint16_t isaved, dsaved;      /* cycles saved because a wrong path had fetched the line */
+	uint16_t resolve;	      /* fetch to completion */
+	uint16_t flush; /* if the one before flushed: from its commit to this one's fetch */
+	uint8_t level;	/* where its data came from */
+	uint8_t bits;	/* its own */
 };
 
 /* A signature sample. */
 struct shotgun_long {
 	uint64_t start; /* PC of the first */
 	uint8_t bits[SHOTGUN_LONG];
-	uint64_t pcs[SHOTGUN_LONG]; /* not the hardware's: to score what the software infers */
+	uint64_t pcs[SHOTGUN_LONG]; /* not in hardware: scores what the software infers */
 };
 
 /* ---- monitor.c ---- */
@@ -62,11 +61,11 @@ struct monitor_config {
 struct monitor;
 struct monitor *monitor_new(const struct monitor_config *c);
 void monitor_free(struct monitor *m);
-/* The next committed instruction; cycles that a wrong path's fetching of its line, and of its
- * data's, has saved (a bit in the tag tells that a squashed instruction filled it). True if it is
- * the first of a signature sample. */
+/* Takes the next committed instruction. isaved, dsaved: cycles saved because a wrong path had
+ * fetched its line, and that of its data (hardware would mark lines filled by squashed instructions
+ * with a bit in the tag). True if it is the first of a signature sample. */
 bool monitor_add(struct monitor *m, const struct rec_inst *r, uint16_t isaved, uint16_t dsaved);
-/* Samples that are complete; details sorted by PC after monitor_finish. */
+/* Ends sampling: after it the details are complete and sorted by PC. */
 void monitor_finish(struct monitor *m);
 const struct shotgun_detail *monitor_details(const struct monitor *m, size_t *count);
 const struct shotgun_long *monitor_longs(const struct monitor *m, size_t *count);
@@ -78,7 +77,7 @@ struct fragment_counts {
 	uint64_t built, discarded;
 	uint64_t insts;	      /* in fragments that were built */
 	uint64_t no_sample;   /* of those, without any detailed sample of their PC */
-	uint64_t inexact;     /* instructions whose signature is not exactly a sample's */
+	uint64_t inexact;     /* instructions whose signature no sample has exactly */
 	uint64_t right_pc;    /* instructions whose PC was inferred right */
 	uint64_t wrong_built; /* fragments with a wrong PC that were built all the same */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One cluster is open at a time; all that is kept of it is a fixed number of words, whatever its
- * size. It is closed by the first miss that does not belong to it.
+ * Forms clusters of misses and adds up their costs. One cluster is open at a time; it takes a fixed
+ * number of words, whatever its size. The first miss that does not belong to it closes it.
  */
 #include "analysis/spectrum/cluster.h"
 
@@ -106,7 +106,8 @@ static void count_cluster(struct clusters *c, int64_t net)
 	tally_add(&c->bins, bin_key(MEASURE_NET, size, n->kind, pattern, bin_of(net)), 1);
 }
 
-/* Ends the open cluster, at the latest with a lag of `lag` when instruction `last` commits. */
+/* Closes the open cluster. If it has not recovered, it ends with a lag of `lag` when instruction
+ * `last` commits. */
 static void close_cluster(struct clusters *c, uint64_t last, int64_t lag, bool tail)
 {
 	struct cluster *n = &c->now;
@@ -150,7 +151,7 @@ static void open_cluster(struct clusters *c, const struct rec_miss *m, uint64_t 
 			      .lag_before = lag };
 }
 
-/* Whether a cluster that begins with this infimum can be told from the open one. */
+/* Whether a cluster with this infimum is separate from the open one. */
 static bool stands_apart(const struct clusters *c, uint64_t infimum)
 {
 	const struct cluster *n = &c->now;

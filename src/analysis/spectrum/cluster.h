@@ -4,23 +4,24 @@
  *
  * A cluster is a maximal stretch of time with at least one miss in progress; intervals [begin, end)
  * that touch are joined. Its infimum is the youngest right-path instruction dispatched before its
- * first miss began, its supremum the first to commit at or after the end of its last miss. Out of
- * order the supremum may be the older one. Two clusters are one unless the infimum of the second
- * comes after the supremum of the first in program order and is dispatched no earlier than that
- * commits.
+ * first miss began, its supremum the first instruction to commit at or after the end of its last
+ * miss. On an out-of-order machine the supremum may be older than the infimum. Two clusters are
+ * merged unless the infimum of the second comes after the supremum of the first in program order
+ * and is dispatched no earlier than that supremum commits.
  *
  *   cost  (commit of the supremum - dispatch of the infimum), minus the same on the twin
  *   net   growth of the lag from the last commit before the cluster began to the end of its
  *         recovery: one ROB beyond the youngest instruction dispatched before its last miss ended,
  *         or the last commit before the next cluster begins
  *
- * where lag is an instruction's commit minus its commit on the twin. What the lag changes elsewhere
- * is drift; clusters that a region's edge cuts are its head and tail. By construction
+ * The lag of an instruction is its commit minus its commit on the twin. Changes of the lag outside
+ * of clusters are drift; changes in clusters that an edge of the region cuts are head and tail. By
+ * construction
  *
  *   sum of net + drift + head + tail = lag at the end - lag at the begin of the region.
  *
- * Misses come in order of begin, then seq, each when an instruction that was dispatched at or after
- * its begin has committed (clusters_miss says when it is ready).
+ * Misses are passed in order of begin, then seq, each once an instruction that was dispatched at or
+ * after its begin has committed.
  */
 #ifndef ANALYSIS_SPECTRUM_CLUSTER_H
 #define ANALYSIS_SPECTRUM_CLUSTER_H
@@ -31,9 +32,9 @@
 
 enum spectrum_measure { MEASURE_COST, MEASURE_NET, MEASURES };
 
-#define KIND_MIXED MISS_KINDS /* of a cluster with misses of several kinds */
+#define KIND_MIXED MISS_KINDS /* kind of a cluster with misses of several kinds */
 
-/* Sizes are counted one by one up to this, then by powers of two. */
+/* Each size up to this has a row of its own; larger ones share rows by powers of two. */
 #define SIZE_EXACT 64
 #define SIZE_ROWS  (SIZE_EXACT + 64)
 unsigned size_row(uint64_t size);
@@ -50,10 +51,10 @@ struct cluster {
 	bool cut;			 /* a miss was in progress when the run ended */
 	uint64_t infimum, infimum_dispatch, infimum_twin;
 	int64_t lag_before;
-	/* Once the instructions are there; all of `end` as it is now. */
+	/* Known once the instructions have come; all for the present value of `end`. */
 	bool has_supremum, has_recovery, recovered;
 	uint64_t supremum, supremum_commit, supremum_twin;
-	uint64_t recovery; /* instruction that ends it */
+	uint64_t recovery; /* instruction that ends the recovery */
 	int64_t recovery_lag;
 };
 
@@ -69,16 +70,16 @@ struct clusters {
 	struct cluster now;
 	bool open;
 	bool lag_known;
-	int64_t lag; /* that is accounted for, before the open cluster */
+	int64_t lag; /* lag that is accounted for, before the open cluster */
 
 	struct size_sums sizes[SIZE_ROWS];
 	uint64_t largest;
-	uint64_t merged;	   /* by infimum and supremum */
+	uint64_t merged;	   /* clusters joined because of infimum and supremum */
 	uint64_t cut, cut_misses;  /* clusters at edges */
 	uint64_t longer_than_kept; /* clusters that began before the oldest stamp that was kept */
 	int64_t cost, net, drift, head, tail, adder;
 	uint64_t clusters, misses, level[SPECTRUM_LEVELS];
-	uint64_t zero, negative; /* clusters of such a net cost */
+	uint64_t zero, negative; /* clusters whose net cost is zero; negative */
 	struct tally bins;	 /* bin_key */
 	struct loads loads;
 };
@@ -104,13 +105,13 @@ static inline struct bin_parts bin_parts(uint64_t key)
 
 void clusters_init(struct clusters *c, struct stamps *stamps, uint32_t rob);
 void clusters_free(struct clusters *c);
-/* A region begins with this cycle; its instructions are not there yet. */
+/* Begins a region with this cycle, before any of its instructions. */
 void clusters_begin(struct clusters *c, uint64_t cycle);
-/* One more miss. level: of the machine, 0 the nearest. */
+/* Adds a miss. level: that served it, 0 the nearest. */
 void clusters_miss(struct clusters *c, const struct rec_miss *m, unsigned level);
-/* More instructions are there: remembers what the open cluster needs of them. */
+/* Call it when more instructions have come: it notes what the open cluster needs of them. */
 void clusters_settle(struct clusters *c);
-/* The region ends before this cycle. */
+/* Ends the region before this cycle. */
 void clusters_end(struct clusters *c, uint64_t cycle);
 
 #endif

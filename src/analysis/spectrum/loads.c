@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cluster's net cost is split when it ends, so each load keeps what it has in the open one apart.
- * Both splits add up to the net cost exactly: parts are differences of rounded running sums.
+ * Misses by static instruction, and pairs of neighbours. A cluster's net cost is split among its
+ * loads when it ends, so each load keeps its counts of the open cluster apart. Both splits add up
+ * to the net cost exactly: parts are differences of rounded running sums.
  */
 #include "analysis/spectrum/loads.h"
 
@@ -152,7 +153,7 @@ void loads_miss(struct loads *l, const struct rec_miss *m, unsigned level, int64
 }
 _Static_assert(MISS_WRONG_PATH == 1, "counts one");
 
-/* The part of net that running sums from `before` to `after` of `all` stand for. */
+/* The part of `net` for a share that runs from `before` to `after` out of `all`. */
 static int64_t part(int64_t net, uint64_t before, uint64_t after, uint64_t all)
 {
 	return (int64_t)((__int128)net * after / all) - (int64_t)((__int128)net * before / all);

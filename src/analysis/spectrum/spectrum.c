@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brings the streams together. Committed instructions wait for their twin's stamps, or these for
- * them; misses wait until none that began earlier can come, and until an instruction that was
- * dispatched at or after their begin has committed. Then all that a cluster asks is known.
+ * Brings the streams together. Committed instructions and their twin's stamps wait for each other.
+ * A miss waits until no miss that began earlier can come, and until an instruction that was
+ * dispatched at or after its begin has committed. Then everything that its cluster needs is known.
  *
- * Memory does not depend on the length of the run: the stamps of so many instructions as may
- * commit during the longest miss, the misses in progress, and tables that grow with the code.
+ * Memory does not depend on the length of the run. It holds the stamps of as many instructions as
+ * may commit during the longest miss, the misses in progress, and tables that grow with the code.
  */
 #include "analysis/spectrum/spectrum.h"
 
@@ -17,8 +17,8 @@
 #define STAMPS_MIN   (1u << 15)
 #define STAMPS_MAX   (1u << 19)
 #define QUEUE_MAX    (1u << 21) /* records that one stream may be ahead of the other */
-#define SETTLE_EVERY 4096	/* instructions; fewer than are kept */
-#define GIVE_UP	     4096	/* cycles after which an instruction that missed never commits */
+#define SETTLE_EVERY 4096	/* instructions; must be fewer than STAMPS_MAX */
+#define GIVE_UP	     4096	/* cycles to wait, after a miss, for its instruction to commit */
 
 /* ---- queues ---- */
 
@@ -71,8 +71,8 @@ static struct rec_miss heap_take(struct miss_heap *h)
 
 /* ---- misses ---- */
 
-/* The machine's level that served it, 0 the nearest. What no level of the machine can have served
- * (a source that does not know) counts as the farthest. */
+/* The level of the machine that served the miss, 0 the nearest. If the machine does not have that
+ * level (the source does not know it), the farthest. */
 static unsigned level_of(const struct spectrum *s, const struct rec_miss *m)
 {
 	for (unsigned k = 0; k < s->nlevels; k++)
@@ -96,7 +96,7 @@ static void take_miss(struct spectrum *s, const struct rec_miss *m)
 		clusters_miss(&s->clusters[CLUSTERS_RIGHT], m, level);
 }
 
-/* Whether all instructions that a cluster asks for are there. */
+/* Whether all instructions that the miss's cluster needs have come. */
 static bool is_ready(const struct spectrum *s, const struct rec_miss *m)
 {
 	if (m->begin >= s->heap.settled || !stamps_any(&s->stamps))
@@ -111,7 +111,7 @@ static void take_misses(struct spectrum *s, uint64_t before_cycle, bool all)
 	struct miss_heap *h = &s->heap;
 	while (h->count && h->at[0].begin < before_cycle && (all || is_ready(s, &h->at[0]))) {
 		const struct rec_miss m = heap_take(h);
-		/* What had ended when the region began is of no concern here. */
+		/* Misses that had ended when the region began do not count. */
 		if (miss_end(&m) > s->clusters[0].region)
 			take_miss(s, &m);
 	}
@@ -152,7 +152,7 @@ static bool spectrum_twins(void *state, const struct rec_twin *twins, size_t cou
 	       err_set(e, "the twin is more than %u instructions ahead of the run", QUEUE_MAX);
 }
 
-/* Pairs what has come of both streams. */
+/* Pairs instructions with their twin's stamps, as far as both have come. */
 static bool join(struct spectrum *s, struct err *e)
 {
 	struct queue *a = &s->insts, *b = &s->twins;

@@ -12,7 +12,7 @@
 
 enum spectrum_clustering {
 	CLUSTERS_ALL,	/* every miss */
-	CLUSTERS_RIGHT, /* those of the right path alone, as the paper's simulators have it */
+	CLUSTERS_RIGHT, /* misses of the right path alone, as in the paper's simulators */
 	CLUSTERINGS
 };
 
@@ -24,11 +24,11 @@ struct queue {
 	size_t first, end, capacity;
 };
 
-/* Misses whose place in the order of begin is not certain yet: a heap. */
+/* A heap of misses, by begin: an earlier one may still come. */
 struct miss_heap {
 	struct rec_miss *at;
 	size_t count, capacity;
-	uint64_t settled; /* all that began before this cycle have come */
+	uint64_t settled; /* all misses that began before this cycle have come */
 };
 
 struct miss_sums {
@@ -46,7 +46,7 @@ struct spectrum {
 	struct queue insts, twins;
 	struct miss_heap heap;
 	bool inside;	    /* in a region */
-	uint64_t next_po;   /* that continues the region */
+	uint64_t next_po;   /* the next instruction of the region */
 	uint64_t end_cycle; /* of the last cycle record */
 	uint64_t cycles;    /* of all regions */
 	uint64_t insts_seen;

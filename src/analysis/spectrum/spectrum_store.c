@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From sums and histograms to rows: totals, sizes, spectrograms and their peaks, patterns, overlaps
- * and what the theory says of them, loads and pairs. Once for each clustering.
+ * Writes sums and histograms as rows of the store: totals, sizes, spectrograms and their peaks,
+ * patterns, overlaps and the theory's predictions for them, loads and pairs. Once for each
+ * clustering.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "analysis/spectrum/spectrum.h"
 #include "store/store.h"
 
-/* H and M where there are two levels, as the paper has them; L is what lies between. */
+/* The letter of a level: H and M if there are two, as in the paper; L is one between them. */
 static char level_letter(const struct spectrum *s, unsigned k)
 {
 	return k == 0 ? 'H' : k + 1 == s->nlevels ? 'M' : 'L';
@@ -26,7 +27,7 @@ static void pattern_text(const struct spectrum *s, unsigned size, unsigned patte
 	text[size] = '\0';
 }
 
-/* … as theory_levels numbers it. */
+/* The index of a bin_key's pattern in the numbering of theory_levels. */
 static size_t pattern_index(const struct spectrum *s, unsigned size, unsigned pattern)
 {
 	size_t index = 0;
@@ -108,7 +109,7 @@ struct bin {
 	uint64_t count;
 };
 
-/* The first cycles at which a share of the clusters is reached. */
+/* The lowest cost that at least this share of the clusters does not exceed. */
 static int64_t percentile(const struct bin *bins, size_t count, uint64_t all, double share)
 {
 	uint64_t seen = 0;
@@ -120,7 +121,7 @@ static int64_t percentile(const struct bin *bins, size_t count, uint64_t all, do
 	return 0;
 }
 
-/* Peaks of one spectrogram, bins ascending. */
+/* Writes the peaks of one spectrogram; bins are ascending. */
 static void put_peaks(struct out *o, int64_t measure, unsigned size, const char *kind,
 		      const char *pattern, const struct bin *bins, size_t count)
 {
@@ -243,7 +244,7 @@ static struct overlap overlap_of(const struct out *o, unsigned measure, unsigned
 	for (size_t k = 0; k < n; k++) {
 		v.all += bins[k].count;
 		v.below += 2 * bins[k].cycles < larger + sum ? bins[k].count : 0;
-		/* as near to zero as to the nearest latency, or nearer */
+		/* at least as near to zero as to the nearest level's latency */
 		v.zero += 2 * bins[k].cycles <= (int64_t)latency[0] ? bins[k].count : 0;
 	}
 	free(bins);
@@ -281,7 +282,7 @@ static void put_pattern(struct out *o, unsigned size, const uint8_t *levels, uin
 		    (int64_t)v[1].zero);
 }
 
-/* Patterns of every size, beside what the theory predicts for them if it could be fitted. */
+/* Writes the patterns of every size, with the theory's predictions if it could be fitted. */
 static void put_patterns(struct out *o, const struct theory *t, bool fitted)
 {
 	for (unsigned size = 1; size <= SPECTRUM_PATTERNS; size++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring of stamps, and searches in it. */
+/* The ring of stamps, and binary searches in it. */
 #include "analysis/spectrum/stamps.h"
 
 #include <stdlib.h>
@@ -33,8 +33,9 @@ static int64_t lag_of(const struct stamp *s)
 
 void stamps_add(struct stamps *s, const struct stamp *stamp)
 {
-	/* The first of a run has both clocks begin at the run's start. Another region begins, on
-	 * both machines, so long before its first commit as it does here. */
+	/* In a region that starts with the run both clocks begin at the run's start. Another
+	 * region begins, on both machines, as many cycles before its first commit as it does on
+	 * the run's. */
 	if (!stamps_any(s))
 		s->base = s->end == 1 ? 0 : lag_of(stamp);
 	if (s->end - s->first > s->mask) {
@@ -47,7 +48,7 @@ void stamps_add(struct stamps *s, const struct stamp *stamp)
 
 static uint64_t search(const struct stamps *s, uint64_t cycle, size_t member)
 {
-	uint64_t lo = s->first, hi = s->end; /* the first that is not before the cycle */
+	uint64_t lo = s->first, hi = s->end; /* finds the first not before the cycle */
 	while (lo < hi) {
 		const uint64_t mid = lo + (hi - lo) / 2;
 		const char *stamp = (const char *)&s->at[mid & s->mask];

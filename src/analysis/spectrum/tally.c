@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bins, and a hash table of counts with linear probing. */
+/* Sparse histograms: bins of costs, and a hash table of counts with linear probing. */
 #include "analysis/spectrum/tally.h"
 
 #include <stdlib.h>

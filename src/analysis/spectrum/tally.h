@@ -14,7 +14,7 @@
 #define BIN_OCTAVE 8
 
 int16_t bin_of(int64_t cycles);
-/* The cost of a bin that is nearest to zero. */
+/* Of the costs in a bin, the one nearest to zero. */
 int64_t bin_cycles(int16_t bin);
 
 struct tally_entry {
@@ -29,7 +29,7 @@ struct tally {
 void tally_init(struct tally *t);
 void tally_free(struct tally *t);
 void tally_add(struct tally *t, uint64_t key, uint64_t count);
-/* All entries by key; the caller frees. */
+/* All entries, sorted by key; the caller frees the array. */
 struct tally_entry *tally_sorted(const struct tally *t);
 
 #endif

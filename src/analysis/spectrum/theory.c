@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Peaks and predictions. The paper's slips are not copied: its generating function has (1 - p)^y
- * where (1 - ap)^y is meant, and its HMMMMH lacks a factor (1 - a + ap).
+ * Positions of peaks, and predicted patterns and costs. Two slips of the paper are corrected: its
+ * generating function has (1 - p)^y where (1 - ap)^y is meant, and its HMMMMH lacks a factor
+ * (1 - a + ap).
  */
 #include "analysis/spectrum/theory.h"
 
@@ -69,7 +70,7 @@ static int by_cycles(const void *a, const void *b)
 	return (x->cycles > y->cycles) - (x->cycles < y->cycles);
 }
 
-/* Sorts, and adds equal ones up; returns how many are left. */
+/* Sorts costs and joins equal ones; returns how many are left. */
 static size_t join_costs(struct theory_cost *c, size_t count)
 {
 	size_t n = 0;
@@ -147,7 +148,7 @@ struct theory_sum *theory_sums(const uint32_t *latency, unsigned nlevels, unsign
 	const size_t most = theory_patterns(size + 1, nlevels);
 	struct theory_sum *out = x_calloc(most, sizeof(*out));
 	size_t n = 0;
-	for (size_t i = 0; i < most; i++) { /* its digits are the numbers of terms */
+	for (size_t i = 0; i < most; i++) { /* the digits of i are the numbers of terms */
 		uint8_t terms[SPECTRUM_LEVELS] = { 0 };
 		struct theory_sum s = { 0 };
 		theory_levels(size + 1, nlevels, i, terms);

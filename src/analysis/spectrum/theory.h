@@ -15,15 +15,14 @@
 #include <stdint.h>
 
 #define SPECTRUM_LEVELS	  3
-#define SPECTRUM_SIZES	  6   /* with a spectrogram of their own */
+#define SPECTRUM_SIZES	  6   /* sizes with a spectrogram of their own */
 #define SPECTRUM_PATTERNS 5   /* largest clusters whose patterns are kept */
 #define SPECTRUM_FEW	  200 /* clusters below which shares mean nothing */
 
 struct theory {
 	unsigned nlevels;
 	double p[SPECTRUM_LEVELS]; /* share of all misses that each level serves */
-	double a;		   /* 1 - a is the correlation of neighbours; above 1: they differ
-				      more often than chance has it */
+	double a; /* 1 - correlation of neighbours; above 1: they differ more than by chance */
 	uint32_t latency[SPECTRUM_LEVELS];
 	/* Probability that the second of two misses overlaps the first. */
 	double overlap[SPECTRUM_LEVELS][SPECTRUM_LEVELS];
@@ -31,15 +30,15 @@ struct theory {
 
 /* How many patterns there are: nlevels^size. */
 size_t theory_patterns(unsigned nlevels, unsigned size);
-/* The levels of pattern number `index`, which is them as digits, the first miss' the highest. */
+/* The levels of pattern number `index`: the digits of index, the first miss's the highest. */
 void theory_levels(unsigned nlevels, unsigned size, size_t index, uint8_t levels[]);
 
 /* P(j|i) = (1 - a) [i = j] + a p_j: figure 11 for any number of levels. */
 double theory_step(const struct theory *t, unsigned i, unsigned j);
 double theory_pattern(const struct theory *t, const uint8_t levels[], unsigned size);
 /*
- * The a that fits the shares of pairs best, by least squares over all nlevels^2 of them; pairs is
- * indexed as theory_levels has it. False if nothing can be fitted: one level alone.
+ * Fits a to the shares of pairs, by least squares over all nlevels^2 of them; pairs is indexed as
+ * in theory_levels. False if nothing can be fitted because there is only one level.
  */
 bool theory_fit(const double *p, unsigned nlevels, const double *pairs, double *a);
 /* Kolmogorov-Smirnov: the largest difference of two cumulative distributions. */
@@ -59,19 +58,19 @@ size_t theory_tree(const struct theory *t, const uint8_t levels[], unsigned size
 /* The predicted spectrogram of a size, ascending; the caller frees. */
 struct theory_cost *theory_spectrogram(const struct theory *t, unsigned size, size_t *count);
 
-/* A cost that a cluster can have: so many of its misses exposed at each level (eq. 5). */
+/* A cost that a cluster can have: a number of exposed misses at each level (eq. 5). */
 struct theory_sum {
 	uint32_t cycles;
 	uint8_t terms[SPECTRUM_LEVELS];
 };
-/* All of them, zero included, ascending and of equal ones the one with the fewest terms first:
- * C(size + nlevels, size). The caller frees. */
+/* All possible sums, zero included, ascending; of equal ones the one with the fewest terms comes
+ * first. There are C(size + nlevels, size). The caller frees. */
 struct theory_sum *theory_sums(const uint32_t *latency, unsigned nlevels, unsigned size,
 			       size_t *count);
 /* "100+15"; "0" */
 void theory_sum_name(const struct theory_sum *s, const uint32_t *latency, unsigned nlevels,
 		     char *text, size_t size_bytes);
-/* The index of the sum nearest to a cost; the smaller one of two that are as near. */
+/* The index of the sum nearest to a cost; of two equally near ones the smaller. */
 size_t theory_nearest(const struct theory_sum *sums, size_t count, int64_t cost);
 
 #endif
