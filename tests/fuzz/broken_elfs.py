@@ -166,7 +166,7 @@ def main():
         refused('a name of 5000 bytes', './' + 'x' * 5000)
         refused('a device', '/dev/zero')
         refused('a name with a line feed', './no\nthing')
-        # Truncate a good program at every length: only the whole one runs.
+        # Truncate a good program at many lengths: only the whole one runs.
         for size in range(0, 0x1fc, 7):
             put('program', GOOD[:size])
             got = run(culprit, './program', folder)
