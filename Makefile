@@ -4,7 +4,7 @@
 #   make            build                      make bench     speed, against qemu
 #   make demo       build and show             make lint      layout, layers, headers, static analysis
 #   make test       build and run the tests    make fmt       clang-format in place
-#   make test-all   … and the slow ones        make install   PREFIX=/usr/local, DESTDIR=
+#   make test-all   all, with the slow ones    make install   PREFIX=/usr/local, DESTDIR=
 #
 # Variables: BUILD (build directory), MESON_FLAGS (for a new build directory), TEST_FLAGS (for meson
 # test), SETUP=: (install nothing).
@@ -53,7 +53,7 @@ clean:
 setup-%:
 	@$(SETUP) build $(filter-out build,$*)
 
-# meson reconfigures by itself from then on.
+# This configures a new build directory; from then on meson reconfigures by itself.
 configure: $(BUILD)/build.ninja
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) $(MESON_FLAGS)

@@ -20,7 +20,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Two instructions a cycle: three records in two streams. */
+/* Produces two instructions a cycle: three records in two streams. */
 static uint64_t produce(struct emit *e, uint64_t cycles)
 {
 	struct rec_inst inst = { .flags = RI_COMMITTED, .commit = 20 };
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	struct err e = { "" };
 	double best = 1e30;
 	uint64_t records = 0;
-	struct analysis whole = null_analysis; /* which is content with no records at all */
+	struct analysis whole = null_analysis; /* by default it wants no records */
 	whole.wants &= ~(unsigned)WANT_LESS;
 	for (int round = 0; round < 5; round++) {
 		struct bus *b = bus_new(&(struct bus_config){ .workers = workers }, &meta,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the scripts in papers/ share: a set of workloads, runs that are kept, and what a run says.
+"""What the scripts in papers/ share: a set of workloads, the store of finished runs, and numbers from their profiles.
 
 A run is one profile (a .culprit file) in BUILD/papers, named by its workload and a digest of all that it
-depends on: the simulator, the program, its inputs and the options. It appears there when it is whole, so an
+depends on: the simulator, the program, its inputs and the options. It appears there when it is complete, so an
 interrupted script goes on where it stopped, and a run serves every script that asks for the same one.
 """
 import argparse
@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "workloads"))
 import workload  # noqa: E402
 
-# Half of them are Debian's own binaries. The first half is there for its character: dense arithmetic, data
-# misses, mispredicted branches, indirect jumps, status-register flushes.
+# Half of the workloads are Debian's own binaries. Ours are chosen for their character: dense arithmetic, data misses,
+# mispredicted branches, indirect jumps, status-register flushes.
 OWN = ["matmul", "stream", "quicksort", "hash_join", "interp", "lbm", "nbody"]
 DEBIAN = ["bzip2", "xz", "lua", "sqlite", "perl", "povray", "magick"]
 
@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 def parser(text, insts=200):
-    """insts: millions of instructions of each workload, where the user does not say."""
+    """insts: default number of instructions per workload, in millions."""
     p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default=str(ROOT / "build"), help="build folder (build)")
     p.add_argument("--quick", action="store_true", help="5 million instructions each, test-sized inputs")
@@ -74,7 +74,7 @@ class Lab:
         self.culprit_digest = digest(self.runner.culprit.read_bytes()).encode()
 
     def sim_options(self, extra=()):
-        # Pages that the skipped part touched have had their faults; the core would take them now.
+        # Page faults are off: the skipped part has already touched its pages, but the core would fault on them again.
         words = ["--machine", self.machine, "--set", "exception.page_faults=no", "--fast-forward", str(self.skip),
                  "--max-insts", str(self.insts), "--analyze", "profile", *extra]
         if workload.sysroot_path().is_dir():
@@ -88,7 +88,8 @@ class Lab:
         program = self.programs[name]
         argv, out = self.runner.command(program, self.size)
         words = self.sim_options(extra)
-        # The name of an output file holds a process id; everything else that a run depends on is in its key.
+        # The key leaves out the name of the output file, which holds a process id; all else that a run depends on is
+        # in it.
         stable = [w.replace(out, "@out") if out else w for w in argv[1:]]
         inputs = [(self.runner.inputs / w).read_bytes() for w in stable if (self.runner.inputs / w).is_file()]
         key = digest(self.culprit_digest, pathlib.Path(argv[0]).read_bytes(), json.dumps([words, stable]).encode(),
@@ -130,7 +131,7 @@ class Lab:
         return {n: f for n, f in found.items() if f}
 
     def facts(self, path):
-        """What a profile says, as plain numbers; kept beside it."""
+        """Returns a profile's figures as plain numbers, which are stored beside it."""
         kept = path.with_suffix(".json")
         if kept.exists():
             return json.loads(kept.read_text())
@@ -162,7 +163,7 @@ def query(path, sql):
 
 
 def klass(time_shares):
-    """tip2021 section 4: compute-, flush- or stall-intensive."""
+    """Returns the class by tip2021 section 4: compute-, flush- or stall-intensive."""
     if time_shares["execution"] > 0.5:
         return "compute"
     return "flush" if time_shares["mispredict"] + time_shares["misc. flush"] > 0.03 else "stall"
@@ -178,7 +179,7 @@ def mean(values):
 
 
 def quantile(values, share):
-    """Linear between the two nearest."""
+    """Interpolates linearly between the two nearest values."""
     values = sorted(values)
     at = share * (len(values) - 1)
     low = int(at)
@@ -187,7 +188,7 @@ def quantile(values, share):
 
 
 def bare_stall_length(all_facts, share):
-    """The length, in cycles, that this share of the stalls without an event do not exceed; all runs together."""
+    """Returns this quantile of the lengths of stalls without an event, in cycles, over all runs."""
     counts = {}
     for facts in all_facts:
         for length, count in facts["bare_stalls"]:

@@ -56,7 +56,7 @@ if [ "$os" != debian ] || ! command -v dpkg-query >/dev/null || ! command -v apt
 fi
 
 names=$(cut -f1 <<<"$packages")
-# dpkg-query fails when it knows nothing of a package: that one is then missing from its answer.
+# dpkg-query fails when it does not know a package; its answer then lacks that package.
 installed=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' $names 2>/dev/null |
 	awk '$1 == "installed" { sub(/:.*/, "", $2); print $2 }' || true)
 missing=$(awk -F'\t' 'NR == FNR { have[$1]; next } !($1 in have)' <(echo "$installed") <(echo "$packages"))
@@ -76,7 +76,7 @@ fi
 apt() {
 	$root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"
 }
-# A stale index of one source must not stop the install when the others answer.
+# An error from one source must not stop the install when the other sources answer.
 apt update || echo "setup: apt-get update had errors; trying to install all the same" >&2
 if ! apt install -y --no-install-recommends $(cut -f1 <<<"$missing"); then
 	echo "setup: apt-get could not install the packages above; see its message" >&2

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Confines the process by namespaces, chroot and a limit on the size of files (cage.h). */
 #include "cage.h"
 
 #include <grp.h>

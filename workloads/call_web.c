@@ -3,7 +3,7 @@
  * 1024 distinct functions in four layers of 256, well over 64 KB of code that is all equally hot.
  * Each function calls one of two functions of the next layer, chosen by its data; a function is
  * named by four digits in base 4, and its callees by permutations of them, so that neighbours in
- * memory are no neighbours in the web. Misses in the instruction cache, its TLB and the branch
+ * memory are no neighbours in the web. It misses in the instruction cache, its TLB and the branch
  * target buffer.
  *
  *      call_web CALLS          of four functions each

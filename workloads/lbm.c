@@ -8,8 +8,8 @@
  * meets the memory's whole latency and the others hide behind it.
  *
  * With a prefetch distance of 1 to 6 the loop asks for the lines of the cell that many cells ahead
- * (prefetch.r of Zicbop, a hint that older cores execute as an operation on x0). Too short leaves
- * latency, too long adds to the pressure on the store queue.
+ * (prefetch.r of Zicbop, a hint that older cores execute as an operation on x0). A distance that
+ * is too short leaves latency; one that is too long adds to the pressure on the store queue.
  *
  *      lbm N STEPS [DISTANCE]          a box of N x N x N cells
  */
@@ -132,8 +132,8 @@ static inline flags_word *flags_of(double *cell)
 	return (flags_word *)&cell[FLAGS];
 }
 
-/* `at` one step beyond either end of 0..n-1 (below zero it has wrapped around) comes in at the
- * other. */
+/* Wraps `at`, which may be one step beyond either end of 0..n-1 (below zero it has wrapped around),
+ * to the other end. */
 static inline size_t wrap(size_t at, size_t n)
 {
 	return at == n ? 0 : at > n ? n - 1 : at;

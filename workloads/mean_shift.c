@@ -24,7 +24,7 @@ double floor_libm(double x) __asm__("floor");
 double ceil_libm(double x) __asm__("ceil");
 
 #if defined(__riscv)
-/* What libm does, but for the flags: x itself where it is NaN or has no fraction. */
+/* Rounds like libm, except for the flags: x itself where it is NaN or has no fraction. */
 #define ROUND_FREE(name, mode)                                                                     \
 	static double __attribute__((noipa)) name(double x)                                        \
 	{                                                                                          \

@@ -4,7 +4,7 @@
  * dynamics (SPEC's nab): for each pair a square root, and before it the compare that C asks for.
  * sqrt() must set errno below zero without raising a flag for NaN; RISC-V has no quiet less-than,
  * so the compiler saves and restores fflags around flt.d, and on cores that flush at such CSR
- * accesses the fsqrt.d behind it always starts late and nothing behind it can overlap the pair
+ * accesses the fsqrt.d after it always starts late and nothing after it can overlap the pair
  * before.
  *
  * Built three times from this source: nbody (plain), nbody_finite (-ffinite-math-only: compare

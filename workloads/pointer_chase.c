@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A chain of dependent loads through one random cycle over all nodes of the working set, one node
- * to a cache line: the latency of the level that the working set fits in, and nothing that hides
- * it.
+ * to a cache line: it shows the latency of the level that the working set fits in, and nothing
+ * hides that latency.
  *
  *      pointer_chase KIB HOPS
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Quicksort of random keys (median of three, insertion sort below sixteen): data-dependent branches
- * that predict half the time near the pivot, on a working set that shrinks as it recurses.
+ * that are predicted half of the time near the pivot, on a working set that shrinks as it recurses.
  *
  *      quicksort KEYS
  */

@@ -2,7 +2,7 @@
 /*
  * System calls in quick succession: a pipe written and read, files positioned and measured, memory
  * mapped, protected and unmapped, the clock read, and between them a little work on what came back.
- * What the kernel may answer freely (times, addresses, process numbers) does not enter the
+ * Answers that the kernel may choose freely (times, addresses, process numbers) do not enter the
  * checksum.
  *
  *      syscalls ROUNDS

@@ -15,8 +15,8 @@
 
 #include "culprit.h"
 
-/* Argument number `index` of the command line, or `missing` where it was not given; a word that is
- * no number in min..max ends the program with status 2. */
+/* Returns argument number `index` of the command line, or `missing` where it was not given; a word
+ * that is not a number in min..max ends the program with status 2. */
 static inline uint64_t workload_arg(int argc, char **argv, int index, uint64_t missing,
 				    uint64_t min, uint64_t max)
 {
@@ -35,7 +35,7 @@ static inline uint64_t workload_arg(int argc, char **argv, int index, uint64_t m
 	return value;
 }
 
-/* Memory of `count` elements that is there or ends the program with status 1. */
+/* Allocates `count` elements, or ends the program with status 1. */
 static inline void *workload_array(size_t count, size_t element_bytes)
 {
 	void *array = calloc(count, element_bytes);

@@ -23,7 +23,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/home/guest", "LC_ALL": "C", "T
 
 
 class Missing(Exception):
-    """What a program needs is not on this machine; the text says what."""
+    """Something that a program needs is not on this machine; the text says what."""
 
 
 def sysroot_path():
@@ -80,7 +80,7 @@ def fetch(group):
 
 
 def write_whole(path, data):
-    """A file appears complete or not at all, also when two runs prepare it at once."""
+    """Writes a file that appears complete or not at all, even if two runs prepare it at once."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as out:
         out.write(data)
     os.chmod(out.name, 0o644)
@@ -173,7 +173,7 @@ class Runner:
             words = [str(self.culprit), "sim", "--functional", *options]
             if sysroot_path().is_dir():
                 words += ["--sysroot", str(sysroot_path())]
-            # The guest's environment is culprit's own affair: nothing of the host's comes through.
+            # culprit passes nothing of the host's environment to the guest: name each variable.
             for variable in self.environment.items():
                 words += ["--env", "%s=%s" % variable]
             return words + ["--"]

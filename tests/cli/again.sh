@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A stored run that is simulated again: what `stack` can simulate `icost --multisim` and `--verify` can, and all refuse
-# the same runs for the same reasons.
+# Simulating a stored run again: `stack`, `icost --multisim` and `icost --verify` can simulate the same runs, and
+# refuse the same runs for the same reasons.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
@@ -9,12 +9,12 @@ export CULPRIT_CACHE=$tmp/cache
 machine=eyerman2006 part=(--start 20000 --stop 80000)
 program=("$GUESTS/answers" work 20000)
 
-# An instruction of which the profile knows costs, in hexadecimal.
+# Prints the address of an instruction whose costs are in the profile, in hexadecimal.
 some_pc() {
 	printf '0x%x' "$(sqlite3 "$1" 'SELECT pc FROM icost_instruction LIMIT 1')"
 }
 
-# A profile with costs, and with stacks too, of a program with the options given.
+# Writes a profile with costs and stacks of a program, run with the options given.
 profile() {
 	local file=$1
 	shift
@@ -22,7 +22,7 @@ profile() {
 	status_is 0
 }
 
-# Cycles in the regions of a run with the options given.
+# Prints the cycles in the regions of a run with the options given.
 cycles_in_regions() {
 	"$CULPRIT" sim --machine "$machine" --analyze null -o "$tmp/cycles.culprit" "$@" -- "${program[@]}" \
 		>"$tmp/out" 2>"$tmp/err" </dev/null
@@ -32,7 +32,7 @@ db = sqlite3.connect('file:$tmp/cycles.culprit?mode=ro', uri=True)
 print(db.execute(\"SELECT value FROM counter WHERE name = 'null.cycles'\").fetchone()[0])"
 }
 
-# Python on the JSON in $tmp/out, as `j`.
+# Runs Python on the JSON in $tmp/out, as `j`.
 json_holds() {
 	python3 -c "
 import json
@@ -68,7 +68,7 @@ test_a_what_if_in_a_part_of_a_run_is_verified() {
 	json_holds "j['what_if'][0]['simulated'] is not None"
 }
 
-# A profile of icost alone does not count the cycles of its regions: the whole run is compared.
+# A profile by icost alone does not count the cycles of its regions, so the whole run is compared.
 test_a_part_that_does_not_repeat_is_found_out() {
 	echo 100 >"$tmp/much"
 	run sim --analyze icost --start 1000 --stop 5000 -o "$tmp/w.culprit" -- "$GUESTS/answers" work-by "x=$tmp/much"
@@ -81,15 +81,15 @@ test_a_part_that_does_not_repeat_is_found_out() {
 	json_holds "not j['simulated_costs']"
 }
 
-# The line that a command refuses with, less its name and what it can still show.
+# Prints the line of a refusal without the command's name and without the hint at --no-reference.
 reason() {
 	status_is 2
 	err_lines 1
 	sed -E 's/^culprit: [a-z]+: //; s/; --no-reference .*//' "$tmp/err"
 }
 
-# stack, icost --multisim and, unless a third word is given, icost --verify refuse the file with one reason, which has
-# the second word in it.
+# all_refuse FILE WORD [X]: stack, icost --multisim and (without X) icost --verify refuse FILE for the same reason,
+# which contains WORD.
 all_refuse() {
 	local file=$1 word=$2 first
 	run stack "$file"
@@ -113,7 +113,7 @@ test_all_refuse_the_same_runs_for_the_same_reasons() {
 	all_refuse "$tmp/fork.culprit.1" "forked process" "too short to know costs of an instruction"
 }
 
-# What lies at a path with that word in its name is still a file.
+# A file whose path contains the name of a stream kind is still a file.
 test_a_stream_is_not_taken_for_another_by_its_name() {
 	mkdir -p "$tmp/other"
 	head -c 999 /dev/zero >"$tmp/other/in"

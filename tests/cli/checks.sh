@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The checks of the source itself: they pass on the tree as it is, and fail on what they are there to find.
+# The checks of the source itself: they pass on the tree as it is, and fail on what they are made to find.
 . "$(dirname "$0")/lib.sh"
 
 # A small source tree with one file in it: tree PATH TEXT
@@ -155,7 +155,7 @@ test_tests_that_are_not_found_at_all_are_noticed() {
 	status_is 1
 }
 
-# In a root folder of the test's own.
+# The machine of this test is a root folder of its own.
 test_a_changed_machine_is_noticed() {
 	local root=$tmp/root change
 	for change in 'chmod 600 etc/passwd' 'chmod 700 tmp' 'echo x >>etc/hosts' 'echo x >etc/ld.so.preload' 'chmod 777 dev' \

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Processes that the guest forks while it is measured: each has results of its own, with names that depend on
-# the order of forks alone, and the first process' are what they would have been without.
-#
-# The guest "family": the first process forks 1, which forks 1.1; then it makes 2, which executes a program.
+# Processes that the guest forks while it is measured: each has its own results, whose names depend only on the order
+# of forks; the first process's results are the same as without children. The guest "family": the first process forks
+# 1, which forks 1.1; then it forks 2, which executes a program.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
@@ -12,7 +11,7 @@ everything=profile,cpistack,icost,shotgun,csv,folded
 family=(-- "$GUESTS/answers" family)
 all=("" .1 .1.1 .2)
 
-# The store as text, without what is another one in every run.
+# Prints the store as text, without the rows that differ in every run.
 dump() {
 	python3 - "$1" <<-'END'
 		import sqlite3, sys
@@ -86,7 +85,7 @@ test_time_goes_to_the_functions_of_the_process() {
 	! grep -q of_the_grandchild answers.folded.1 || fail "1 does its child's work"
 	! grep -q of_the_child answers.folded.1.1 || fail "1.1 does its parent's work"
 	! grep -q 'of_the_' answers.folded || fail "the first process does its children's work"
-	# What 2 executes begins at the beginning; nothing of before is in it.
+	# The program that 2 executes is measured from its first instruction; nothing from before the exec is in it.
 	grep -q '^_start.*;main;hot_loop ' answers.folded.2 || fail "2 does not begin with _start"
 	! grep -q family answers.folded.2 || fail "2 has what came before its program"
 }
@@ -94,7 +93,7 @@ test_time_goes_to_the_functions_of_the_process() {
 test_the_first_process_is_measured_as_if_its_children_were_not() {
 	mkdir -p alone
 	(cd alone && "$CULPRIT" sim --analyze $everything --trace x.trace "${family[@]}") >alone.out 2>alone.err </dev/null ||
-		true # to files, as the first one
+		true # output goes to files, as in the first run
 	cmp <(dump answers.culprit) <(dump alone/answers.culprit)
 	cmp answers.csv alone/answers.csv
 	cmp answers.folded alone/answers.folded
@@ -106,7 +105,7 @@ test_results_repeat_whatever_the_workers() {
 	for workers in 0 3; do
 		mkdir -p "by$workers"
 		(cd "by$workers" && "$CULPRIT" sim --children simulated --workers $workers --analyze $everything \
-			"${family[@]}") >other.out 2>&1 </dev/null || true # to a file, as the first one
+			"${family[@]}") >other.out 2>&1 </dev/null || true # output goes to a file, as in the first run
 		for n in "${all[@]}"; do
 			cmp <(dump "answers.culprit$n") <(dump "by$workers/answers.culprit$n")
 			cmp "answers.csv$n" "by$workers/answers.csv$n"
@@ -156,13 +155,14 @@ test_names_that_are_given_get_the_number_too() {
 }
 
 test_a_region_goes_on_in_a_child() {
-	# Open at the fork: open in the children. The program that 2 executes has a main of its own, too.
+	# A region that is open at the fork is open in the children. The program that 2 executes has its own main,
+	# too.
 	run sim --children simulated --analyze csv --param csv=r.csv -o r.culprit --start symbol:main "${family[@]}"
 	status_is 4
 	cmp answers.csv.1 r.csv.1
 	cmp answers.csv.1.1 r.csv.1.1
 	[ "$(wc -l <r.csv)" -lt "$(wc -l <answers.csv)" ] || fail "the region is the whole run"
-	# Opened by a child: closed in all others.
+	# A region that a child opens is closed in all other processes.
 	run sim --children simulated --analyze csv --param csv=r.csv -o r.culprit --start symbol:of_the_grandchild \
 		"${family[@]}"
 	status_is 4
@@ -172,7 +172,7 @@ test_a_region_goes_on_in_a_child() {
 
 test_a_fork_while_nothing_is_timed_is_measured_from_there_on() {
 	local n
-	for n in 6000 7015; do # before the fork, and after it
+	for n in 6000 7015; do # timing begins before the fork, then after it
 		run sim --children simulated --analyze csv --param csv=f.csv -o f.culprit --fast-forward $n \
 			--summary-json g "${family[@]}"
 		status_is 4

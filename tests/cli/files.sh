@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Unlucky and hostile files: what is replaced and what is not, names that hold anything, limits of the shell.
+# Unlucky and hostile files: which files are replaced, names that hold any bytes, limits of the shell.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 cd "$tmp"
@@ -21,7 +21,7 @@ test_871_no_output_replaces_what_is_not_of_its_kind() {
 		refuses keep "is not replaced"
 	done
 	[ "$(cat keep)" = precious ] || fail "it has been replaced"
-	# A trace is no profile, a profile is no trace, another program's database is neither.
+	# A trace is not a profile, a profile is not a trace, and another program's database is neither.
 	run sim -o good.trace "${short[@]}"
 	refuses good.trace
 	run sim --trace good.culprit "${short[@]}"
@@ -56,7 +56,7 @@ test_872_an_output_replaces_its_own_kind() {
 	done
 }
 
-# e_shoff is 0 and e_shnum is kept: the first "section" is the head of the file itself.
+# e_shoff is 0 and e_shnum is kept, so the first "section" is the header of the file itself.
 test_873_a_cut_section_table_costs_names_and_nothing_else() {
 	python3 - "$GUESTS/answers" <<'PY'
 import sys
@@ -85,7 +85,7 @@ os.mkdir(folder)
 program = folder + b'/pro\n\x1b[2Jg;r,"a\xffm'
 names = subprocess.run(['riscv64-linux-gnu-nm', guest], capture_output=True, text=True, check=True).stdout.split('\n')
 hot = [n.split()[2] for n in names if n[17:18] in ('T', 't', 'W', 'i') and len(n.split()) == 3][:4000]
-with open('names', 'wb') as f:  # every function gets a name of its own that holds everything
+with open('names', 'wb') as f:  # every function gets a name that holds all kinds of bytes
     for n in hot:
         f.write(n.encode() + b' ' + n.encode() + b'\n')
 arguments = []
@@ -134,7 +134,7 @@ for view in views:
             for block in text.split('\n\n'):
                 widths = {len(r) for r in csv.reader(io.StringIO(block)) if r}
                 assert len(widths) <= 1, (view, widths, block[:400])
-# Names in errors: of files that are not there, are not what they should be, or must not be replaced.
+# Errors show names of files that do not exist, have the wrong format, or must not be replaced.
 for words in (['report', program], ['replay', program], ['sim', folder + b'/none'], ['sim', '-o', program, '--', guest],
               ['export', program], ['sim', b'--\x1b[2Jx'], [b'\x1b\n'], ['list', b'\x1b\xff'], ['machines', b'\x9b\n'],
               ['sim', '--machine', b'\x1b[2J', '--', guest], ['sim', '--set', b'\x1b.\n=\xff', '--', guest],
@@ -154,7 +154,7 @@ test_875_what_a_killed_run_left_is_removed_by_the_next() {
 		sleep 0.1
 	done
 	[ -e "k.culprit.$pid.tmp" ] || fail "there is no temporary file"
-	# It is not touched while it is written.
+	# Another run does not touch the temporary file while it is being written.
 	run sim --trace k.trace -o k.culprit "${short[@]}"
 	status_is 0
 	[ -e "k.culprit.$pid.tmp" ] && [ -e "k.trace.$pid.tmp" ] || fail "the other run's file was removed"

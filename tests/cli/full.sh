@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A disk that is really full: a small tmpfs in a mount namespace of its own. Whatever is being written, one
-# line names it and the reason, the exit status is 2, and what could be written can be read.
+# A disk that is really full: a small tmpfs in a mount namespace of its own. Whichever file is being written, one line
+# names it and the reason, the exit status is 2, and what was written can be read.
 
-# As root, or where a user may have a namespace of his own.
+# This needs root, or a user who may create a mount namespace.
 if [ -z "${FULL_DISK:-}" ]; then
 	for how in "unshare -m" "unshare -rm"; do
 		if $how mount -t tmpfs -o size=64k none /tmp 2>/dev/null; then
@@ -21,7 +21,7 @@ mkdir "$disk"
 trap 'umount -q "$disk"; rm -rf "$tmp"' EXIT
 cd "$tmp"
 
-# A disk of so many KiB, empty; and nothing of an earlier test.
+# new_disk KIB: an empty disk of that size; removes the profile of an earlier test.
 new_disk() {
 	! mountpoint -q "$disk" || umount "$disk"
 	mount -t tmpfs -o size="$1k" none "$disk"
@@ -36,14 +36,15 @@ kib() {
 	echo $(($(wc -c <"$1") / 1024))
 }
 
-# The first file given is where the second begins.
+# Tests that the first file is a prefix of the second.
 is_prefix() {
 	[ -s "$1" ] || fail "$1 is empty"
 	cmp -n "$(wc -c <"$1")" "$1" "$2"
 	[ "$(wc -c <"$1")" -lt "$(wc -c <"$2")" ] || fail "$1 is complete"
 }
 
-# One line about the file, one with the summary of the run (if there was one), and nothing left in its way.
+# Standard error has one line about the file and one with the run's summary (if there was one); no temporary file is
+# left.
 is_full() {
 	local file=$1 lines=${2:-2}
 	status_is 2
@@ -109,7 +110,7 @@ test_a_cut_csv_has_whole_lines() {
 		is_full disk/x.csv
 		is_prefix disk/x.csv answers.csv
 		[ -z "$(tail -c 1 disk/x.csv)" ] || fail "the last line is cut"
-		# All that there is room for, but for what was being written.
+		# The file fills the disk, but for the line that was being written.
 		[ "$(kib disk/x.csv)" -ge $((size - 1)) ] || fail "only $(kib disk/x.csv) of $size KiB are there"
 	done
 }
@@ -165,7 +166,7 @@ test_a_disk_without_any_room_is_seen_at_once() {
 	is_full disk/x.kanata 1
 }
 
-# Through a link of ours: what is not a plain file must be written in place, never be replaced.
+# The path is a link to a device: what is not a plain file must be written in place, never replaced.
 test_a_device_is_written_not_replaced() {
 	ln -sf /dev/full device
 	run sim --functional --summary-json device "${work[@]}"

@@ -8,7 +8,7 @@ needs_guests
 stop_with() {
 	local signal=$1 pid deadline
 	shift
-	# What an earlier guest said must not be taken for this one's.
+	# Remove the output of an earlier guest: it must not be taken for this one's.
 	rm -f "$tmp/out"
 	"$CULPRIT" sim --functional --summary-json "$tmp/json" "$@" >"$tmp/out" 2>"$tmp/err" < <(sleep 60) &
 	pid=$!
@@ -57,7 +57,7 @@ test_terminate_ends_it_too() {
 	keeps_summary SIGTERM
 }
 
-# On a real terminal: progress from two seconds on, then Ctrl-C as a user types it.
+# A real terminal shows progress after two seconds; then Ctrl-C arrives as a user types it.
 test_terminal_shows_progress_and_control_c_ends_it() {
 	python3 - "$CULPRIT" "$GUESTS/answers" <<-'END'
 		import os, pty, re, sys, time

@@ -8,7 +8,7 @@ set -euo pipefail
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# Runs culprit; leaves $status, and its output in $tmp/out and $tmp/err.
+# Runs culprit; sets $status, and leaves its output in $tmp/out and $tmp/err.
 run() {
 	status=0
 	"$CULPRIT" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
@@ -22,7 +22,7 @@ fail() {
 	return 1
 }
 
-# Ends a test that cannot be made here; it counts as skipped, not as passed.
+# Ends a test that cannot run here; it counts as skipped, not as passed.
 skip() {
 	echo "$*" >"$tmp/skipped"
 	exit 0
@@ -32,7 +32,7 @@ status_is() {
 	[ "$status" = "$1" ] || fail "exit status is $status, not $1"
 }
 
-# The whole standard output, byte for byte but for newlines at the end.
+# Compares the whole standard output, byte for byte except newlines at the end.
 out_is() {
 	[ "$(cat "$tmp/out")" = "$1" ] || fail "standard output is not: $1"
 }
@@ -49,7 +49,7 @@ out_has() {
 	grep -qF -- "$1" "$tmp/out" || fail "standard output lacks: $1"
 }
 
-# Wrong use: exit status 2, nothing on standard output, one line on standard error with the words given.
+# Wrong use: the exit status is 2, standard output is empty, and standard error has one line with the words given.
 refuses() {
 	status_is 2
 	[ ! -s "$tmp/out" ] || fail "standard output is not empty"
@@ -58,7 +58,7 @@ refuses() {
 	for word in "$@"; do err_has "$word"; done
 }
 
-# Two profiles, byte for byte; but for the eight bytes of the one row that says how long the host took.
+# Compares two profiles byte for byte, except the eight bytes of the row that says how long the host took.
 same_store() {
 	python3 - "$1" "$2" <<-'END' || fail "$1 and $2 differ"
 		import sys
@@ -85,7 +85,7 @@ run_tests() {
 	for name in $(grep -o '^test_[a-z0-9_]*' "$0"); do
 		number=$((number + 1))
 		rm -f "$tmp/skipped"
-		# A subshell of its own, outside any condition, so that set -e holds in it.
+		# The test runs in a subshell outside any condition, so that set -e holds in it.
 		set +e
 		output=$( (set -e; "$name") 2>&1)
 		local result=$?
@@ -97,7 +97,7 @@ run_tests() {
 		else
 			failed=1
 			echo "not ok $number - ${name#test_}"
-			# On standard error too: meson shows that, not TAP's comments.
+			# Print to standard error, too: meson shows that, but not TAP's comments.
 			sed "s/^/# /; 1i # $name" <<<"$output" | tee /dev/stderr
 		fi
 	done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A guest that is after the memory of the machine that runs it: holes in its address space, all the mappings
-# that the host allows, generated code.
+# A guest that attacks the memory of culprit itself: through holes in its address space, by using up all the mappings
+# that the host allows, and through generated code.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
@@ -9,7 +9,7 @@ cd "$tmp"
 holes=$GUEST_PROGRAMS/holes.rv
 maps=$GUEST_PROGRAMS/maps.rv
 
-# In each mode: functional with (or also without) generated code, and timed.
+# The modes: functional with generated code, functional without it, and timed.
 modes=("--functional" "--functional --interpreter" "-o x.culprit")
 in_each_mode() {
 	local mode

@@ -57,7 +57,7 @@ test_956_no_spelling_reaches_the_host_for_a_user() {
 	status_is 0
 }
 
-# The same lines for root, for a user and outside of the cage.
+# The guest prints the same lines for root, for a user and outside of the cage.
 test_957_proc_and_files_are_a_guests_own_for_every_user() {
 	mkdir "$tmp/own"
 	run sim --functional -- "$GUESTS/picture" "$tmp/own"
@@ -73,7 +73,7 @@ test_957_proc_and_files_are_a_guests_own_for_every_user() {
 	done
 }
 
-# HOME names a folder that is there, and nothing of the host's user shows in it.
+# HOME names a folder that exists, and nothing in it tells of the host's user.
 test_958_there_is_one_environment_and_what_it_names_exists() {
 	run sim --functional -- "$GUESTS/answers" env
 	out_is "PATH=/usr/local/bin:/usr/bin:/bin
@@ -83,7 +83,7 @@ TZ=UTC"
 	[ "$(grep -rln 'HOME=/' "$ROOT/src" | wc -l)" = 1 ] || fail "a second default environment"
 }
 
-# A working folder or a standard stream that is the kernel's is not the guest's.
+# A guest does not get a working folder or standard stream of culprit's that lies in the kernel's /proc.
 test_959_a_start_in_proc_gives_no_way_into_it() {
 	status=0
 	(cd /proc/self && exec "$CULPRIT" sim --functional -- "$GUESTS/answers" read self/task/../mem) \

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Processes, what they share, and who they can reach.
+# Processes: what they share, and which of them a guest can reach.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
-# strangers.c against a process of the host, run by the words given; its standard input is a socket on which a pidfd
-# of that process waits.
+# Runs strangers.c against a process of the host, with the options given; its standard input is a socket on which a
+# pidfd of that process waits.
 against_a_stranger() {
 	status=0
 	python3 - "$CULPRIT" "$GUESTS/strangers" "$@" >"$tmp/out" 2>"$tmp/err" <<'END' || status=$?
@@ -49,7 +49,7 @@ test_986_nor_does_one_of_the_same_ordinary_user() {
 	out_has " 0 wrong"
 }
 
-# A program in two builds: for this machine, whose Linux answers, and for the guest.
+# Runs a program in two builds, for this machine (where Linux answers) and for the guest, and compares.
 same_as_linux() {
 	timeout 60 "$GUESTS/$1_host" >"$tmp/linux"
 	run sim --functional -- "$GUESTS/$1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs repeat byte for byte: profiles (but for how long the host took) and traces, for any number of workers; and a
-# program that lists folders is told which one is not as it was.
+# Runs repeat byte for byte: profiles (except how long the host took) and traces, for any number of workers. Where a
+# listed folder has changed since the run, the commands name it.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
@@ -69,7 +69,7 @@ test_forked_processes_repeat_byte_for_byte() {
 	done
 }
 
-# The order of the host's file system is not the guest's; offsets of telldir hold.
+# The guest does not see the order of the host's file system; offsets from telldir stay valid.
 test_folders_are_listed_in_the_order_of_their_names() {
 	mkdir -p many
 	(cd many && seq 1 700 | shuf --random-source=<(yes) | xargs touch)
@@ -87,7 +87,7 @@ test_what_culprit_writes_is_not_in_the_guests_folders() {
 	[ "$(head -n -1 "$tmp/out")" = "$(printf '.\n..')" ] || fail "the second run finds something"
 }
 
-# One line: which folder, and what appeared or vanished there.
+# One line names the folder, and what appeared or vanished there.
 test_a_folder_that_changed_is_named_with_what_appeared() {
 	mkdir -p listed/folder
 	touch listed/a listed/b
@@ -111,7 +111,7 @@ test_a_folder_that_changed_is_named_with_what_appeared() {
 	status_is 0
 }
 
-# The shell has made the output before the run lists it; the profile comes later.
+# The shell creates the output file before the run lists the folder; the profile appears after that.
 test_the_own_folder_listed_into_a_file_repeats() {
 	mkdir -p here && cd here
 	"$CULPRIT" sim --machine eyerman2006 --analyze cpistack -- "$GUESTS/answers" list . >list.txt 2>/dev/null </dev/null
@@ -120,7 +120,7 @@ test_the_own_folder_listed_into_a_file_repeats() {
 	status_is 0
 }
 
-# What a forked process makes is in the way of the next run as much as what the first one makes.
+# A file that a forked process creates is in the next run's way just like one of the first process.
 test_what_children_make_and_list_is_known() {
 	sysroot=${CULPRIT_SYSROOT:-$ROOT/build/sysroot}
 	[ -e "$sysroot/usr/bin/busybox" ] || skip "no busybox in $sysroot"

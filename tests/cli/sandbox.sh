@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# culprit sim --sandbox against guests that try to get out: as this user, as an ordinary one, and where no
-# namespaces can be made. Whatever they try concerns files, processes and sockets of this test alone.
+# culprit sim --sandbox against guests that try to get out: as this user, as an ordinary user, and where no namespaces
+# can be created. Their attempts reach only files, processes and sockets of this test.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
-# Everything where an ordinary user can reach it; in a folder that is not /tmp for the guest.
+# Everything lies where an ordinary user can reach it, in a folder that is not the guest's /tmp.
 chmod 755 "$tmp"
 mkdir "$tmp/bin" "$tmp/work" "$tmp/outside" "$tmp/home" "$tmp/given"
 cp "$CULPRIT" "$tmp/bin/culprit"
 cp "$GUESTS/attempts" "$GUESTS/answers" "$tmp/bin"
 attempt=$tmp/bin/attempts
 outside=$tmp/outside given=$tmp/given
-# Permissions must not be what protects them.
+# The files are open to everybody: permissions must not be what protects them.
 echo secret >"$outside/secret"
 echo kept >"$outside/file"
 echo given >"$given/file"
 chmod -R a+rwX "$outside" "$given" "$tmp/work" "$tmp/home"
-# An overlay of an ordinary user can copy that user's files.
+# An overlay of an ordinary user can copy only files of that user.
 [ "$(id -u)" != 0 ] || chown -R 54321:54321 "$given"
 cd "$tmp/work"
 
 worlds=(same)
 [ "$(id -u)" != 0 ] || worlds+=(user)
-# A user namespace in which no others can be made, and without capabilities.
+# World "bare": a user namespace without capabilities, in which no other namespaces can be created.
 bare=(unshare --user --map-root-user sh -c
 	'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$@"' sh)
 ! "${bare[@]}" true 2>/dev/null || worlds+=(bare)
 
-# in WORLD COMMAND…: as this user, as an ordinary one, or without namespaces.
+# in_world WORLD COMMAND…: runs it as this user, as an ordinary user, or without namespaces.
 in_world() {
 	local world=$1
 	shift
@@ -39,7 +39,7 @@ in_world() {
 	esac
 }
 
-# confined WORLD OPTION… -- PROGRAM…: culprit in a sandbox.
+# confined WORLD OPTION… -- PROGRAM…: runs culprit sim --sandbox.
 confined() {
 	local world=$1
 	shift
@@ -48,13 +48,13 @@ confined() {
 		status=$?
 }
 
-# All that can be seen of what is outside.
+# Prints all that can be seen of the files outside.
 look() {
 	find "$outside" "$given" -printf '%p %y %m %u %g %s %T@ %C@\n' | sort
 	find "$outside" "$given" -type f -exec cksum {} + | sort
 }
 
-# Every attempt was made, and none succeeded.
+# Checks that every attempt was made and none succeeded.
 all_refused() {
 	[ "$(wc -l <"$tmp/out")" = "$1" ] || fail "not $1 attempts were made"
 	! grep 'done$' "$tmp/out" || fail "an attempt succeeded"
@@ -107,7 +107,7 @@ test_what_may_be_read_can_be_changed_for_itself_alone() {
 			"read=$outside/secret"
 		out_has "read $given/file: done"
 		out_has "list $given: done"
-		# without a namespace there is nothing to throw away
+		# without namespaces there is no overlay whose changes could be thrown away
 		out_has "write $given/file: $([ "$world" = bare ] && echo EACCES || echo "done")"
 		! grep "secret: done" "$tmp/out" || fail "more can be read"
 		look >"$tmp/after"
@@ -123,7 +123,7 @@ test_what_may_be_written_is_kept() {
 		n=$((n + 1))
 		[ "$(wc -l <"$given/file")" = $n ] || fail "it was not written"
 		[ "$(cat "$outside/file")" = kept ]
-		# the folder that it works in lies in one that can be written
+		# here the guest's working folder lies inside the writable one
 		mkdir -m 777 "$given/sub"
 		cd "$given/sub"
 		confined "$world" --allow-write "$given" --allow-read "$given/sub" -- "$attempt" write=here
@@ -152,7 +152,7 @@ test_there_is_no_network() {
 	port=$(cat "$tmp/port")
 	for world in "${worlds[@]}"; do
 		local attempts=("tcp=$port" packet=1 "unix=@$tmp/socket")
-		# a socket with a name is hidden by the namespace
+		# the mount namespace hides a socket with a path; without one it stays visible
 		[ "$world" = bare ] || attempts+=("unix=$tmp/socket")
 		confined "$world" -- "$attempt" "${attempts[@]}"
 		all_refused ${#attempts[@]}
@@ -163,7 +163,7 @@ test_there_is_no_network() {
 	kill $server
 }
 
-# Ours, and it would end of a signal.
+# The victim is a process of this test that a signal would end.
 test_nobody_else_can_be_signalled_or_looked_at() {
 	sleep 300 &
 	local victim=$!
@@ -175,7 +175,7 @@ test_nobody_else_can_be_signalled_or_looked_at() {
 		[ "$world" = bare ] || all_refused 2
 		kill -0 $victim || fail "it was signalled"
 	done
-	# without a sandbox, too
+	# the same holds without a sandbox
 	run sim --functional -- "$attempt" kill=$victim kill-group=$victim tgkill=$victim sigqueue=$victim pidfd=$victim \
 		proc-folder=$victim vm=$victim
 	all_refused 7
@@ -203,7 +203,7 @@ test_limits_end_in_the_errno_of_linux_and_one_line() {
 		err_has "--limit-files (20)"
 		err_lines 3
 	done
-	# a fork bomb against the default
+	# the default limit stops a fork bomb
 	confined same -- "$attempt" processes=100000
 	out_has "processes 100000: EAGAIN"
 }
@@ -215,13 +215,13 @@ test_output_is_cut_at_the_byte() {
 	[ "$(wc -c <"$tmp/out")" -le 1000 ] || fail "more came out"
 }
 
-# Profile, summary, trace and stacks are written by the process outside, those of forked processes too.
+# The process outside the sandbox writes profile, summary, trace and stacks, also those of forked processes.
 test_results_are_written_though_the_guest_cannot_write() {
 	mkdir -p "$tmp/plain" "$tmp/caged"
 	for way in plain caged; do
 		(cd "$tmp/$way" && "$CULPRIT" sim $([ $way = plain ] || echo --sandbox) --children simulated --trace x.trace \
 			--analyze profile,csv,folded --summary-json j.json -- "$GUESTS/answers" family >o 2>e </dev/null) ||
-			[ $? = 4 ] # the program's own
+			[ $? = 4 ] # the program's own status
 	done
 	(cd "$tmp/plain" && ls) >"$tmp/a"
 	(cd "$tmp/caged" && ls) >"$tmp/b"

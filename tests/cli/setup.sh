@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# scripts/setup.sh with a dpkg-query and an apt-get that only pretend: what it says, does and does not do.
+# scripts/setup.sh with a fake dpkg-query and a fake apt-get: what it prints, does and does not do.
 . "$(dirname "$0")/lib.sh"
 
 mkdir "$tmp/bin"
 echo ID=debian >"$tmp/debian"
 echo ID=plan9 >"$tmp/plan9"
-# Knows every package but those in $tmp/missing.
+# The fake dpkg-query knows every package except those in $tmp/missing.
 cat >"$tmp/bin/dpkg-query" <<END
 #!/bin/sh
 for word; do

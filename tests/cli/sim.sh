@@ -248,7 +248,7 @@ test_simulated_children_report_for_themselves() {
 	grep -q '"exit_status": 5' "$tmp/json.1"
 	python3 -c 'import json, sys
 parent, child = (json.load(open(f))["instructions"] for f in sys.argv[1:])
-# The child works, the parent only waits: its own instructions, not what came before the fork.
+# The child works and the parent only waits; counts do not include what came before the fork.
 assert 1000000 < child < 10000000 and parent < 100000, (parent, child)' "$tmp/json" "$tmp/json.1"
 }
 

@@ -7,7 +7,7 @@ needs_guests
 twin=(--set ideal.dmiss=on --set ideal.imiss=on --set ideal.dtlb=on --set ideal.itlb=on)
 program=("$GUESTS/answers" exit 0)
 
-# record TRACE [OPTION…]: of the small program on puzak2007.
+# record TRACE [OPTION…]: records the small program on puzak2007.
 record() {
 	local trace=$1
 	shift
@@ -20,7 +20,7 @@ infinite_cycles=$(grep -o '[0-9,]* cycles' "$tmp/said" | tr -d ', a-z')
 "$CULPRIT" replay "$tmp/finite.trace" --twin "$tmp/infinite.trace" --analyze spectrum \
 	-o "$tmp/p.culprit" >/dev/null 2>&1
 
-# Python on the JSON in $tmp/out, as `j`; fails where the expression is false.
+# Runs Python on the JSON in $tmp/out, as `j`; fails where the expression is false.
 json_holds() {
 	python3 -c "
 import json
@@ -85,7 +85,7 @@ test_a_profile_without_a_spectrum_says_how_to_get_one() {
 	refuses 'has no spectrum' '--analyze spectrum'
 }
 
-# What the store holds but how it came about.
+# Prints the spectrum tables of a store, without the rows that tell how it was made.
 spectrum_of() {
 	sqlite3 "$1" .dump | grep '^INSERT INTO spectrum'
 }

@@ -6,12 +6,12 @@ needs_guests
 
 export CULPRIT_CACHE=$tmp/cache
 
-# A profile of a small program; made once for all tests.
+# All tests use one profile of a small program.
 profile=$tmp/p.culprit
 "$CULPRIT" sim --machine eyerman2006 --analyze cpistack --max-insts 30k -o "$profile" -- \
 	"$GUESTS/answers" exit 0 >/dev/null 2>&1
 
-# Python on the JSON in $tmp/out, as `j`; fails where the expression is false.
+# Runs Python on the JSON in $tmp/out, as `j`; fails where the expression is false.
 json_holds() {
 	python3 -c "
 import json, sys
@@ -27,7 +27,7 @@ test_every_method_sums_to_the_cpi() {
 	json_holds 'all(abs(total(n) - j["cpi"]) < 1e-6 for n in m)'
 }
 
-# Writing the flags flushes what has entered behind it, which enters twice.
+# A write of fflags flushes the younger instructions, which then enter the ROB a second time.
 test_what_retires_is_what_committed() {
 	run sim --analyze cpistack -o "$tmp/t.culprit" -- "$GUESTS/answers" flush
 	run stack "$tmp/t.culprit" --no-reference --json
@@ -77,7 +77,7 @@ test_another_build_can_simulate() {
 	refuses "$tmp/nowhere"
 }
 
-# glibc asks what it writes to; the run then has other instructions.
+# glibc asks what kind of file it writes to, and the answer changes the instructions of the run.
 test_simulations_see_the_streams_of_the_run() {
 	for to in /dev/null "$tmp/written"; do
 		"$CULPRIT" sim --machine eyerman2006 --analyze cpistack -o "$tmp/s.culprit" -- "$GUESTS/answers" bytes \
@@ -108,7 +108,8 @@ test_what_was_read_is_part_of_the_run() {
 	status_is 0
 }
 
-# It refuses to write over what is there; so would its simulations, if they saw the first run's file, or each other's.
+# The guest refuses to overwrite a file; its simulations would refuse, too, if they saw files of the run or of each
+# other.
 test_what_a_run_makes_is_its_own() {
 	mkdir -p "$tmp/work" "$tmp/over"
 	unshare --mount sh -c 'mount -t tmpfs none "$1" && mkdir "$1/u" "$1/w" &&

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A run is simulated again on streams that look as they did: after every form of redirection, `stack` and
-# `icost --multisim` take the very cycles of the profile. The guest "inspect" works by everything that it can see of its
-# streams and reads from them; gzip and gawk are programs as people run them.
+# A run is simulated again on streams that look as they did: after every form of redirection, `stack` and `icost
+# --multisim` count exactly the cycles of the profile. The guest "inspect" does work that depends on all that it can
+# see of its streams and reads from them; gzip and gawk are used as people run them.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
@@ -11,12 +11,12 @@ export CULPRIT_CACHE=$tmp/cache
 sysroot=${CULPRIT_SYSROOT:-$ROOT/build/sysroot}
 seq 1 10 >in
 
-# What to call: the guest that looks at everything, and Debian's, of which the start is not timed.
+# The programs: the guest that looks at everything, and two of Debian's, whose start-up is not timed.
 look=(--analyze cpistack,icost -- "$GUESTS/answers" inspect)
 gzip=(--sysroot "$sysroot" --fast-forward 125k --analyze cpistack -- /usr/bin/gzip -c)
 gawk=(--sysroot "$sysroot" --fast-forward 1440k --analyze cpistack -- /usr/bin/gawk '{ s += $1 } END { print s }')
 
-# The profile p.culprit: simulated again it is the same run.
+# Simulates p.culprit again and checks that it is the same run.
 repeats() {
 	run stack p.culprit --json
 	status_is 0
@@ -79,8 +79,8 @@ sockets() {
 	END
 }
 
-# On a terminal of 100 columns and 40 rows, with a changed erase character; types two lines and the end. The terminal is
-# not the first that is free, as the one of a simulation is.
+# Runs a command on a terminal of 100 columns and 40 rows with a changed erase character, and types two lines and end
+# of input. Unlike the terminal of a simulation it is not the first free one.
 terminal() {
 	python3 - "$@" <<-'END'
 		import fcntl, os, pty, struct, sys, termios
@@ -123,7 +123,7 @@ test_a_terminal_opened_by_its_name() {
 }
 test_pipes_with_names() { named_pipes "${sim[@]}" "${look[@]}" && repeats alone; }
 test_sockets() { sockets "${sim[@]}" "${look[@]}" && repeats alone; }
-# A program that compares what it reads with where it writes finds the same device, wherever temporary files lie.
+# A program that compares the devices of its input and output finds the same answer, wherever temporary files lie.
 test_output_on_another_file_system() {
 	[ -d /dev/shm ] && [ -w /dev/shm ] || skip "/dev/shm cannot be written"
 	local there
@@ -139,7 +139,7 @@ test_devices() {
 	repeats alone
 }
 
-# Two runs are one, whatever the writer's pace.
+# The pace of the writer does not change the run.
 test_a_pipe_gives_the_same_run_at_any_pace() {
 	seq 1 3000 | "${sim[@]}" "${look[@]}" >/dev/null 2>&1
 	mv p.culprit fast.culprit
@@ -187,7 +187,7 @@ test_too_much_input_is_not_kept() {
 	[ "$(stat -c %s p.culprit)" -lt 1000000 ] || fail "the profile has $(stat -c %s p.culprit) bytes"
 }
 
-# Flags, position and content of a stream, and what means nothing, as --streams takes them.
+# --streams takes flags, position and content of a stream, and refuses words without a meaning.
 test_streams_are_made_as_their_words_say() {
 	echo 12345 >content
 	"$CULPRIT" sim --functional --streams file+r+at=2+size=6,-,- --content 0=content -- "$GUESTS/answers" cat \

@@ -9,8 +9,8 @@ cd "$tmp"
 mv answers.csv live.csv
 mv answers.folded live.folded
 
-# Replays with the arguments given and compares all that it writes with the run itself, byte for byte but for how long
-# it took.
+# Replays with the arguments given and compares all that it writes with the run's own output, byte for byte except how
+# long it took.
 replays_the_same() {
 	run replay whole.trace -o other.culprit --param csv=other.csv --param folded=other.folded "$@"
 	status_is 0

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Profiles that came from elsewhere run nothing; and with --trust what they name runs in a sandbox.
+# Profiles from elsewhere cause no simulation; with --trust the programs that they name run in a sandbox.
 . "$(dirname "$0")/lib.sh"
 needs_guests
 
 export CULPRIT_CACHE=$tmp/cache CULPRIT_STATE=$tmp/state
 
-# A simulator that counts its calls.
+# The simulator of these tests counts its calls.
 printf '#!/bin/sh\necho x >>"%s/calls"\nexec "%s" "$@"\n' "$tmp" "$CULPRIT" >"$tmp/counting"
 chmod +x "$tmp/counting"
 calls() {
@@ -22,14 +22,14 @@ done)
 mv "$tmp/1.culprit" "$mine"
 mv "$tmp/2.culprit" "$other"
 
-# An instruction that was executed.
+# $pc is an instruction that was executed.
 pc=0x$(printf %x "$(sqlite3 "$mine" 'SELECT pc FROM icost_instruction LIMIT 1')") event=lgalu
 
 sql() {
 	sqlite3 "$1" "$2"
 }
 
-# What a hostile sender would change, one at a time.
+# Each row changes one thing that a hostile sender might change.
 changes=(
 	"UPDATE run SET value = '[\"$GUESTS/attempts\",\"write=$tmp/work/escaped\"]' WHERE key = 'argv'"
 	"UPDATE run SET value = '/' WHERE key = 'cwd'"
@@ -59,13 +59,13 @@ changes=(
 	"UPDATE run SET value = value || '0' WHERE key = 'signature'"
 	"ATTACH '$other' AS o; UPDATE run SET value = (SELECT value FROM o.run WHERE key = 'signature') WHERE key = 'signature'"
 )
-# These do not even open.
+# A store with one of these changes is refused when it is opened.
 refused=(
 	"ALTER TABLE run RENAME TO real_run; CREATE VIEW run AS SELECT * FROM real_run"
 	"ALTER TABLE machine RENAME TO real_machine; CREATE VIEW machine AS SELECT * FROM real_machine"
 )
 
-# reads FILE OPTION…: all commands that could simulate; status and number of simulations.
+# reads FILE OPTION…: runs all commands that could simulate; sets the status and the number of simulations.
 reads() {
 	local file=$1
 	shift
@@ -126,7 +126,7 @@ test_another_users_or_machines_profile_runs_nothing() {
 	CULPRIT_STATE=$tmp/another reads "$mine"
 	status_is 0
 	err_has "was not written by this user's culprit"
-	# a key that others can read is none
+	# a key that others can read is not used
 	cp -r "$tmp/state" "$tmp/open"
 	chmod 644 "$tmp/open/key"
 	CULPRIT_STATE=$tmp/open reads "$mine"
@@ -164,7 +164,7 @@ test_a_replayed_trace_of_ones_own_is_trusted_and_a_changed_one_is_not() {
 	[ -z "$(calls)" ] || fail "it was simulated"
 }
 
-# What it says about folders counts for nothing: all that it writes is thrown away.
+# The folders that the profile names do not matter: all that a simulation writes is thrown away.
 test_trusted_or_not_a_simulation_is_confined() {
 	mkdir -p "$tmp/victim"
 	echo kept >"$tmp/victim/file"

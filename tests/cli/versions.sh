@@ -6,7 +6,7 @@ needs_guests
 
 export CULPRIT_CACHE=$tmp/cache CULPRIT_STATE=$tmp/state
 
-# Each table of $1 that $2 has goes there; $2 is made by the statements of the first version.
+# Creates $2 by the statements of the first version and copies the tables that it has from $1.
 to_first_version() {
 	sqlite3 "$2" <"$ROOT/tests/unit/store/version-1.sql"
 	sqlite3 "$2" .tables | tr -s ' ' '\n' | while read -r table; do
@@ -19,11 +19,11 @@ cd "$tmp"
 "$CULPRIT" sim --analyze profile,cpistack,icost --max-insts 200k -o new.culprit -- "$GUESTS/answers" work 20000 \
 	>/dev/null 2>&1 </dev/null
 to_first_version new.culprit first.culprit
-# The same tables as today, with the number of the first version.
+# same.culprit has today's tables, with the version number of the first format.
 cp new.culprit same.culprit
 sqlite3 same.culprit 'PRAGMA user_version = 1'
 
-# Two files give the same output of a command; paths of the files are not part of it.
+# A command prints the same for both files, apart from their paths.
 same_output() {
 	local new=$1 old=$2
 	shift 2

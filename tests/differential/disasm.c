@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our decoder and disassembler against binutils' objdump, in both styles (with aliases and
- * without).
+ * Compares our decoder and disassembler with binutils' objdump, in both styles (with and without
+ * aliases).
  *
  *      disasm compressed        all 16-bit encodings: decoded or rejected alike, same text
  *      disasm numbers           every CSR number, every set that a fence can name
- *      disasm rows [N] [SEED]   N random encodings of every row, registers and immediates often
- * special disasm words [N] [SEED]  N random 32-bit words disasm elf FILE          the .text of a
- * real program or library
+ *      disasm rows [N] [SEED]   N random encodings of every row, with many special operands
+ *      disasm words [N] [SEED]  N random 32-bit words
+ *      disasm elf FILE          the .text of a real program or library
  *
  * All but the last write an ELF file with nothing but code and an attribute that names our
  * extensions. Exits 0 when all agree, 1 when not, 77 when there is no objdump (or no FILE) to
@@ -146,7 +146,7 @@ static bool expected_difference(const struct inst *in, const char *theirs)
 	}
 }
 
-/* Cuts what depends on context: " <symbol+offset>" and " # address" at the end of the text. */
+/* Cuts off what depends on context: " <symbol+offset>" and " # address" at the end of the text. */
 static void strip(char *text)
 {
 	char *end = strpbrk(text, "<#\n");
@@ -163,8 +163,8 @@ struct tally {
 };
 
 /*
- * One line of objdump: "  addr:\tword   \tmnemonic\toperands". With full addresses in operands only
- * when it prints hexadecimal without 0x and a symbol behind (a symbolic ELF), else with 0x.
+ * Compares one line of objdump: "  addr:\tword   \tmnemonic\toperands". objdump prints a target
+ * without 0x if a symbol follows it (in an ELF file with symbols), otherwise with 0x.
  */
 static void compare_line(char *line, enum disasm_style style, struct tally *tally)
 {
@@ -190,7 +190,7 @@ static void compare_line(char *line, enum disasm_style style, struct tally *tall
 	if (!strcmp(ours, text))
 		return;
 	if (symbolic) {
-		/* With a symbol behind it the target has no 0x. */
+		/* A target that a symbol follows has no 0x. */
 		char *target = strstr(ours, "0x");
 
 		if (target) {
@@ -213,7 +213,7 @@ static bool have_objdump(void)
 	return system(OBJDUMP " --version >/dev/null 2>&1") == 0;
 }
 
-/* Compares both styles; want_insts 0: as many as there are. */
+/* Compares both styles. want_insts is the expected number of instructions; 0: any. */
 static int compare_file(const char *path, size_t want_insts)
 {
 	struct tally tally = { 0 };
@@ -290,7 +290,7 @@ static int compare_numbers(void)
 	return status;
 }
 
-/* A word with random operands; special registers and immediates come up often. */
+/* Returns a word with random operands; special registers and immediates come up often. */
 static uint32_t random_word(struct rng *r)
 {
 	static const uint32_t regs[] = { 0, 0, 1, 2, 5, 31 };
@@ -328,8 +328,8 @@ static int compare_rows(size_t count, uint64_t seed)
 	return status;
 }
 
-/* What binutils knows beyond our extensions would differ, but then the arch attribute leaves it
- * out. */
+/* Random words can be instructions that binutils knows and we do not: the arch attribute keeps it
+ * from disassembling them. */
 static int compare_words(size_t count, uint64_t seed)
 {
 	struct code code = { 0 };
@@ -339,7 +339,7 @@ static int compare_words(size_t count, uint64_t seed)
 	for (size_t i = 0; i < count; i++) {
 		uint32_t w = random_word(&rng) | 3;
 
-		if ((w & 0x1f) == 0x1f) /* longer than 32 bits */
+		if ((w & 0x1f) == 0x1f) /* the encoding is longer than 32 bits */
 			w &= ~4u;
 		code_add(&code, w);
 	}

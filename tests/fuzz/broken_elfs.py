@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files that are no programs, one broken thing each: every one must be refused in one line, with status 2.
+"""Files that are not programs, each with one thing broken: each must be refused in one line, with status 2.
 
     broken_elfs.py CULPRIT
 
-Speaks TAP. The files are made from a good program, which is run first, so that what is refused is refused
-for what was broken.
+Prints TAP. The files are made from a good program, which is run first, to show that a refusal is caused by what
+was broken.
 """
 import os
 import struct
@@ -166,7 +166,7 @@ def main():
         refused('a name of 5000 bytes', './' + 'x' * 5000)
         refused('a device', '/dev/zero')
         refused('a name with a line feed', './no\nthing')
-        # Every truncation of a good program: only the whole one runs.
+        # Truncate a good program at many lengths: only the whole one runs.
         for size in range(0, 0x1fc, 7):
             put('program', GOOD[:size])
             got = run(culprit, './program', folder)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the decoder and the disassembler: any bytes, at any address, into buffers of any size.
- * What must hold of every word is asserted; memory errors are the sanitizer's to find.
+ * Assertions check what must hold for every word; the sanitizer finds memory errors.
  */
 #include <assert.h>
 #include <stdlib.h>

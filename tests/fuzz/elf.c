@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	return 0;
 }
 
-/* A program of two segments whose code loops a little and then exits. */
+/* Makes a program of two segments whose code loops a little and then exits. */
 static size_t make_seed(uint8_t *data, size_t room, unsigned seed)
 {
 	static const uint32_t code[] = {
@@ -139,7 +139,7 @@ static size_t make_seed(uint8_t *data, size_t room, unsigned seed)
 	return sizeof(f);
 }
 
-/* Sets one field of a header to something extreme: blind mutation seldom hits it. */
+/* Sets one field of a header to an extreme value: blind mutation seldom hits one. */
 static void break_field(uint8_t *data, size_t size_bytes, struct rng *rng)
 {
 	static const uint64_t values[] = {

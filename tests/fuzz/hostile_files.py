@@ -5,9 +5,9 @@
     hostile_files.py CULPRIT PROGRAM KIND COUNT [SEED]
 
 KIND is elf (symbols, sections and debug information of a program, changed; its code and data stay), store
-(rows of a profile changed, and its bytes) or trace (bytes of a trace changed, checksums made right again).
+(rows of a profile changed, and its bytes) or trace (bytes of a trace changed, checksums corrected).
 Whatever a file holds, no command may die of a signal, take longer than SECONDS, or print a control character.
-Speaks TAP: one test per kind, with the number of files.
+Prints TAP: one test per kind, with the number of files.
 """
 import os
 import random
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-SECONDS = 20  # ten on a machine that does nothing else
+SECONDS = 20  # ten are enough on an idle machine
 MASK = 2**64 - 1
 READERS = (['report'], ['report', '--json'], ['report', '--csv'], ['annotate'], ['annotate', '--json'], ['annotate', '--icost'],
            ['accuracy'], ['accuracy', '--events'], ['accuracy', '--sweep'], ['stack', '--no-reference'],
@@ -71,7 +71,7 @@ def sections(elf):
 
 
 def change_elf(rng, elf):
-    """Only what the guest never loads: the program runs as it did."""
+    """Changes only what the guest never loads, so that the program runs as before."""
     elf = bytearray(elf)
     shoff, = struct.unpack_from('<Q', elf, 40)
     shnum, = struct.unpack_from('<H', elf, 60)

@@ -132,12 +132,13 @@ static const struct row rows[] = {
 	ROW(rt_sigprocmask, "-zz-", { SIG_BLOCK, 0, 0, 8 }),
 	ROW(rt_sigpending, "z-", { 0, 8 }),
 	ROW(rt_sigtimedwait, "zzT-", { 0, 0, 0, 8 }),
-	/* Whether an empty stack where there was none is a change depends on the version of Linux. */
+	/* Versions of Linux disagree about whether setting an empty stack where there was none is a
+	 * change. */
 	ROW(sigaltstack, "Z-", { 0 }),
 	ROW(sigaltstack, "-z", { 0 }),
 	ROW(futex, "z--z", { 0, FUTEX_WAIT_PRIVATE, 5, 0 }),
 	ROW(futex, "z--", { 0, FUTEX_WAKE_PRIVATE, 5 }),
-	/* Linux has reasons of its own to refuse a shared one in a page that cannot be written. */
+	/* Linux may also refuse a shared futex because its page cannot be written. */
 	ROW(futex, "Z--z", { 0, FUTEX_WAIT, 5, 0 }),
 	ROW(futex, "Z--", { 0, FUTEX_WAKE, 5 }),
 	ROW(get_robust_list, "-zz", { 0 }),
@@ -221,7 +222,7 @@ static long good_pointer(struct good *g, char kind, int arg)
 	case 'm':
 		return (long)&g->message;
 	default:
-		return (long)(g->zeros + 64 * arg); /* each its own */
+		return (long)(g->zeros + 64 * arg); /* each argument gets its own zeros */
 	}
 }
 
@@ -252,7 +253,7 @@ int main(void)
 	uint64_t bad[BADS];
 
 	open_all();
-	setvbuf(stdout, NULL, _IOLBF, 0); /* to see which call hangs */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* shows which call hangs */
 	munmap(area + page, page);
 	mprotect(area + 2 * page, page, PROT_NONE);
 	mprotect(area + 3 * page, page, PROT_READ);
@@ -287,8 +288,7 @@ int main(void)
 				a[arg] = (long)bad[b];
 				errno = 0;
 				got = syscall(r->nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-				/* A descriptor, a number of bytes or a size differ for good
-				 * reasons. */
+				/* Print no values: descriptors, counts and sizes may differ. */
 				printf("%s argument %d %s: %s\n", r->name, arg, bad_name[b],
 				       got < 0 ? strerrorname_np(errno) : "succeeds");
 				if (got > LISTEN && r->nr != SYS_getcwd && r->nr != SYS_times)

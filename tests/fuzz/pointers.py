@@ -4,8 +4,8 @@
 
     pointers.py CULPRIT HOST_PROGRAM GUEST_PROGRAM
 
-Where Linux says EFAULT the guest must say it too; what succeeds there must succeed here, and nothing else.
-Calls that fail for two reasons may name either: which check comes first differs between versions of Linux.
+Where Linux returns EFAULT the guest must get it, too, and a call succeeds in the guest if and only if it does there.
+A call that fails for two reasons may return either error: the order of checks differs between versions of Linux.
 """
 import os
 import subprocess
@@ -31,7 +31,7 @@ def main():
     if [call for call, _ in linux] != [call for call, _ in ours]:
         sys.exit('the two programs did not make the same calls')
     for (call, theirs), (_, got) in zip(linux, ours):
-        # What a sandbox around this machine forbids says nothing of Linux.
+        # EPERM and ENOSYS may come from a sandbox around this machine and say nothing about Linux.
         if got != theirs and (theirs == 'EFAULT' or 'succeeds' in (theirs, got)) and theirs not in ('EPERM', 'ENOSYS'):
             print(f'{call}: {theirs} in Linux, {got} here')
             wrong += 1

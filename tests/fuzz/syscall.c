@@ -56,9 +56,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size_bytes, size_t room, un
 
 static struct guest *volatile watched;
 static int last, null;
-static char *top; /* the folder that holds the guest's */
+static char *top; /* contains the guest's folder */
 
-/* Leaks are looked for in /proc, which the cage does not have. */
+/* The leak checker needs /proc, which does not exist in the cage. */
 const char *__asan_default_options(void)
 {
 	return "detect_leaks=0";
@@ -112,7 +112,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return 0;
 }
 
-/* A folder in which can be written, so that what is in it can be removed. */
+/* Makes a folder writable, so that its content can be removed. */
 static int open_up(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
 	(void)st, (void)ftw;
@@ -125,7 +125,7 @@ static int open_up(const char *path, const struct stat *st, int kind, struct FTW
 static void clean(void)
 {
 	umask(022);
-	signal(SIGXFSZ, SIG_IGN); /* here, because libFuzzer takes it first */
+	signal(SIGXFSZ, SIG_IGN); /* not earlier: libFuzzer installs its own handler first */
 	chmod(top, 0755);
 	if (chdir(top) < 0)
 		die("%s is gone", top);
@@ -299,11 +299,11 @@ static uint64_t take_argument(struct input *in)
 
 static bool is_harmful(struct guest *g, uint64_t nr, const uint64_t *a)
 {
-	if (nr == 93 || nr == 94) /* exit: nothing wrong, but the end of the input */
+	if (nr == 93 || nr == 94) /* exit is harmless, but ends the input: mostly skip it */
 		return a[0] % 8;
-	if (nr == 47 /* fallocate */) /* would take all of the disk, whatever the limit */
+	if (nr == 47 /* fallocate */) /* could fill the disk in spite of the limit */
 		return a[3] > 1 << 20;
-	if (nr == 134 /* rt_sigaction */) /* the limit on files is ours, not the guest's */
+	if (nr == 134 /* rt_sigaction */) /* SIGXFSZ belongs to our limit on file sizes */
 		return (int)a[0] == SIGXFSZ;
 	if (nr == 220 /* clone */)
 		return !(a[0] & CLONE_THREAD);
@@ -312,7 +312,7 @@ static bool is_harmful(struct guest *g, uint64_t nr, const uint64_t *a)
 	return false;
 }
 
-/* One call; false when the thread or the process has ended. */
+/* Makes one call; returns false when the thread or the process has ended. */
 static bool call(struct guest *g, struct input *in)
 {
 	static uint16_t numbers[SYSCALL_MAX];
@@ -351,7 +351,7 @@ static bool call(struct guest *g, struct input *in)
 	return !g->ended && t->state != THREAD_DEAD;
 }
 
-/* Descriptors 3 to 11, one of each kind, so that calls find something to work on. */
+/* Opens descriptors 3 to 11, one of each kind, so that calls find something to work on. */
 static void open_some(struct guest *g)
 {
 	static const uint64_t calls[][7] = {
@@ -390,7 +390,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 	if (!g)
 		die("%s", e.text);
 	watched = g;
-	/* Our own output is not for the guest. */
+	/* The guest must not write to our own output. */
 	for (size_t fd = 0; fd < 3; fd++)
 		if (fd < g->nfds && g->fds[fd].kind != FD_CLOSED)
 			dup2(null, g->fds[fd].host);

@@ -19,11 +19,12 @@ import workload  # noqa: E402
 
 
 class Run:
-    """One program on the modelled core, and what its profile says."""
+    """A run of one program on the modelled core, and its profile."""
 
     def __init__(self, machine, words, options=(), folder=None):
         self.path = pathlib.Path(SCRATCH) / ("%d.culprit" % len(list(pathlib.Path(SCRATCH).iterdir())))
-        # A program sees its own path, which moves its stack: the same name wherever the build is.
+        # A program sees its own path, whose length moves its stack: use a name that does not depend on the build
+        # folder.
         program = str(words[0]) if folder else "./%s" % words[0]
         done = subprocess.run([CULPRIT, "sim", "--machine", machine, "--period", "100", *options, "-o", str(self.path), "--",
                                program, *words[1:]], cwd=folder or WORKLOADS, capture_output=True)
@@ -38,7 +39,7 @@ class Run:
         return self.db.execute(sql, values).fetchone()[0]
 
     def shares(self, profiler, where="1"):
-        """{mnemonic and address: share of all cycles}, biggest first, as a profiler (or "oracle") sees it."""
+        """Returns {mnemonic and address: share of all cycles} by a profiler (or "oracle"), largest first."""
         source = "golden" if profiler == "oracle" else (
             "(SELECT * FROM profile WHERE sampler = 0 AND profiler = (SELECT id FROM profiler WHERE name = '%s'))" % profiler)
         rows = self.db.execute("SELECT i.disasm, t.pc, sum(t.units) FROM %s t JOIN instruction i USING (pc) JOIN function f "
@@ -46,7 +47,7 @@ class Run:
         return {(disasm.split()[0], pc): units / self.units for disasm, pc, units in rows}
 
     def event_share(self, name, where="1"):
-        """Share of all cycles of instructions that suffered an event."""
+        """Returns the share of all cycles of instructions that had an event."""
         return self.one("SELECT coalesce(sum(g.units), 0) FROM golden g JOIN instruction i USING (pc) WHERE (g.events >> "
                         "(SELECT bit FROM event WHERE name = ?)) & 1 AND %s" % where, name) / self.units
 
@@ -76,7 +77,7 @@ MARKED = ("--start", "mark", "--stop", "mark")
 
 
 def check_rounding(run, least, most):
-    """Time in libm's floor and ceil, whose fflags flush: what Oracle and TIP blame, and what NCI does."""
+    """Checks the time in libm's floor and ceil, whose fflags accesses flush: what Oracle, TIP and NCI blame."""
     for function in ("floor", "ceil"):
         where = "f.name = '%s'" % function
         oracle, tip, nci = (run.shares(p, where) for p in ("oracle", "tip", "nci"))
@@ -101,7 +102,7 @@ def imagick():
 
 
 def magick():
-    # Debian's binary and its stripped libm, out of the middle of a mean shift.
+    # Runs Debian's binary with its stripped libm, from the middle of a mean shift.
     runner = workload.Runner(WORKLOADS.parent)
     binary = runner.binary(workload.load()["magick"])
     options = ["--sysroot", str(workload.sysroot_path()), "--set", "exception.page_faults=no", "--fast-forward", "16M",
@@ -116,7 +117,7 @@ def magick():
 
 
 def lbm():
-    # A box whose two grids (20 MB) do not fit the last level, after the grids have been filled.
+    # The two grids of this box (20 MB) do not fit into the last level; timing begins when they have been filled.
     steps = {d: Run("boom-tea", ["lbm", "40", "2", str(d)],
                     ("--set", "exception.page_faults=no", "--fast-forward", "25M", "--warm", "4M", "--max-insts", "400k"))
              for d in (0, 1, 2, 4)}
@@ -128,7 +129,7 @@ def lbm():
     between(0.9, steps[0].event_share("ST-LLC", "pc = %d" % pc) / share, 1.0, "the part of it that waits for memory")
     (seen, at), told = next(iter(steps[0].shares("tip").items()))
     assert at == pc and abs(told - share) < 0.03, "TIP blames %s with %.3f" % (seen, told)
-    # Dispatch-tagging sees the instructions that pile up behind it instead.
+    # Dispatch-tagging blames the instructions that pile up behind the load instead.
     between(0.0, steps[0].shares("ibs").get(("ld", pc), 0), share / 4, "what IBS sees of the load")
     cost = {d: run.cycles / run.instructions for d, run in steps.items()}
     best = min(cost, key=cost.get)
@@ -136,7 +137,7 @@ def lbm():
     between(1.2, cost[0] / cost[best], 1.8, "the best speed-up per instruction")
     loads = {d: run.event_share("ST-LLC", "i.class = 'load'") for d, run in steps.items()}
     assert loads[2] < loads[1] < loads[0], "time of missing loads by distance: %s" % loads
-    # A box of SPEC's size: once the loads are asked for early, the stores are what fills the machine.
+    # In a box of SPEC's size the stores fill the machine once the loads are prefetched.
     late, early = (Run("boom-tea", ["lbm", "100", "2", d], ("--set", "exception.page_faults=no", "--fast-forward", "350M",
                                                              "--warm", "4M", "--max-insts", "400k")) for d in ("0", "4"))
     between(0.0, late.event_share("DR-SQ"), 0.02, "DR-SQ without prefetching")
@@ -162,7 +163,7 @@ def nab():
     between(1.3, plain.cycles / finite.cycles, 2.4, "the speed-up of -ffinite-math-only")
     between(2.0, plain.cycles / fast.cycles, 3.5, "the speed-up of -ffast-math")
     assert plain.error("tip") < 5 < plain.error("nci")
-    # Two builds: what the flag changes is named, and what merely moved is the same instruction.
+    # Comparing two builds names what the flag changes, and pairs instructions that only moved.
     moved = compare(plain, finite)
     assert moved["cycles_before"] == plain.cycles and moved["cycles_after"] == finite.cycles
     for rows in ("functions", "instructions"):

@@ -84,7 +84,7 @@ def main():
     worst = max(abs(full["costs"][c] / full["graph_cycles"] - sampled["costs"][c] / sampled["graph_cycles"])
                 for c in ("dl1", "bw", "dmiss", "shalu", "lgalu"))
     check(worst < 0.06, "sampled fragments say what the whole run says", "%.3f" % worst)
-    # Beside an analysis of everything no record is left out.
+    # An analysis that wants all records runs beside it, so no record is left out.
     sim("hash_join", "--analyze", "icost,profile", "--param", "icost.sample=3", store=SCRATCH / "beside.culprit")
     check(icost(SCRATCH / "beside.culprit")["costs"] == sampled["costs"], "… and the same beside another analysis")
 

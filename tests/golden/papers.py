@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""papers/PAPER/run on small workloads: it runs, keeps what it ran, and finds what the paper found.
+"""Runs papers/PAPER/run on small workloads: it keeps its runs, and finds what the paper found.
 
     papers.py ROOT BUILD tip2021|tea2023|eyerman2006|fields2004
 """
@@ -32,7 +32,7 @@ def twice(scratch, *options):
 
 
 def eyerman2006(scratch):
-    """Interval analysis is nearer to the simulated stack than counters that do not know the core."""
+    """Checks that interval analysis is nearer to the simulated stack than counters that do not know the core."""
     first, figures = twice(scratch, "--only", "quicksort")
     mean = figures["mean"]
     assert mean["fmt"] < min(mean["naive"], mean["naive_non_spec"], mean["power5"], mean["fmt_paper"]), mean
@@ -44,7 +44,7 @@ def eyerman2006(scratch):
 
 
 def fields2004(scratch):
-    """The graph takes the core's cycles, and mispredicts are what a sort waits for."""
+    """Checks that the graph has the core's cycles, and that mispredicts are a sort's largest cost."""
     first, figures = twice(scratch, "--only", "quicksort", "--simulated", "1", "--tables", "a,window")
     costs = {k: v for k, v in figures["III(a)"]["quicksort"].items() if "+" not in k}
     assert max((v, k) for k, v in costs.items() if k in ("dl1", "bw", "bmisp", "dmiss", "win", "imiss"))[1] == "bmisp", costs
@@ -53,7 +53,7 @@ def fields2004(scratch):
 
 
 def profilers(scratch):
-    """The time-proportional profilers are the best ones."""
+    """Checks that the time-proportional profilers have the smallest errors."""
     first, figures = twice(scratch, "--only", "matmul,quicksort")
     assert list(figures["workloads"]) == ["matmul", "quicksort"]
     for facts in figures["workloads"].values():

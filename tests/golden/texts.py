@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Program × machine × analysis → exact text, without filters.
+"""Compares the exact text for each program, machine and analysis, without filters.
 
     texts.py CULPRIT PROGRAMS [--record]     PROGRAMS: the folder with the programs of this folder, assembled
 
 The programs are assembly, so that no compiler decides what the texts say. They are run by a name that is the same
 everywhere: it stands on the guest's stack. --record writes expected/ anew (`ninja -C BUILD golden-record`): the
-diff of a commit then shows what the change does to what users see. Speaks TAP, one test per text.
+diff of a commit then shows how the output for users changes. Prints TAP, one test per text.
 """
 import difflib
 import pathlib
@@ -34,7 +34,7 @@ def culprit(program, folder, *words):
 
 
 def texts(program, programs, folder):
-    """(name, text) of each combination."""
+    """Yields (name, text) of each combination."""
     for guest in PROGRAMS:
         shutil.copy(pathlib.Path(programs) / (guest + ".rv"), folder)
         for machine in MACHINES:

@@ -27,11 +27,12 @@ static void on_fault(int signo)
 	siglongjmp(out, 1);
 }
 
-/* Blocks that were never executed before: the machine keeps decoded and translated forms. */
+/* Executes blocks that were never executed before: the machine keeps decoded and translated forms
+ * of them. */
 static void run_new_code(void)
 {
 	enum { BLOCKS = 1500, LENGTH = 48 };
-	static unsigned long at = 0x1000000000; /* not where mmap would put it: into the hole */
+	static unsigned long at = 0x1000000000; /* mmap's own choice would be the hole */
 	uint32_t *code = mmap((void *)at, BLOCKS * LENGTH * 4, PROT_READ | PROT_WRITE | PROT_EXEC,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
@@ -43,7 +44,7 @@ static void run_new_code(void)
 			((void (*)(void))(code + i * LENGTH))();
 }
 
-/* Pages of the range that are readable and hold anything but the mark. */
+/* Counts pages of the range that are readable and hold anything but the mark. */
 static long strange_pages(const uint8_t *range, long *readable)
 {
 	volatile long strange = 0, seen = 0;
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
 
 	signal(SIGSEGV, on_fault);
 	signal(SIGBUS, on_fault);
-	if (!strcmp(what, "wait")) { /* for someone who looks at the machine's own mappings */
+	if (!strcmp(what, "wait")) { /* a test inspects culprit's own mappings meanwhile */
 		for (int i = 0; i < 10; i++)
 			run_new_code();
 		printf("ready\n");

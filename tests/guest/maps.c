@@ -28,7 +28,7 @@ static unsigned long refused(const char *what, unsigned long i)
 	return i;
 }
 
-/* Every other page has other rights. */
+/* Gives every other page other rights. */
 static void by_protection(void)
 {
 	unsigned long i;
@@ -41,7 +41,8 @@ static void by_protection(void)
 		}
 }
 
-/* Every other page, used, then those between: the host does not join them. */
+/* Maps and uses every other page, then the pages between, which the host does not merge with
+ * them. */
 static void by_filling(void)
 {
 	unsigned long i, n;
@@ -60,7 +61,7 @@ static void by_filling(void)
 		}
 }
 
-/* Pages that differ for the guest and not for the host; then every other one is taken away. */
+/* Maps pages that differ for the guest but not for the host, then unmaps every other one. */
 static void by_unmapping(void)
 {
 	unsigned long i;
@@ -78,7 +79,7 @@ static void by_unmapping(void)
 		}
 }
 
-/* Pages that a child does not inherit. */
+/* Makes pages that a child does not inherit. */
 static void by_forking(void)
 {
 	int status = -1;
@@ -114,7 +115,7 @@ static void small_code(void)
 {
 	static uint32_t code[64 * 1024 / 4] __attribute__((aligned(4096)));
 
-	/* Its own pages: a mapping of its own may be refused now. */
+	/* Use pages that exist: a new mapping may be refused now. */
 	if (mprotect(code, sizeof(code), PROT_READ | PROT_WRITE | PROT_EXEC))
 		return;
 	for (unsigned i = 0; i < sizeof(code) / 4; i++)

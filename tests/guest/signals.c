@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Handlers for faults, timers and queued signals; registers through the frame; calls that are
- * interrupted. */
+/* Tests handlers for faults, timers and queued signals, changes of registers through the signal
+ * frame, and interrupted calls. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -117,7 +117,8 @@ int main(void)
 	printf("nanosleep: %d %d %ld\n", got, errno == EINTR,
 	       (long)left.tv_sec + (left.tv_nsec > 500000000));
 
-	/* With SA_RESTART (which signal() sets) a read goes on; without, it ends. */
+	/* With SA_RESTART (which signal() sets) an interrupted read goes on; without it, the read
+	 * ends. */
 	if (pipe(fd))
 		return 1;
 	act.sa_handler = on_alarm;

@@ -65,7 +65,8 @@ def prepare(culprit, sysroot):
         if not path.exists():
             path.write_text(text)
     copy_if_absent(sysroot / "usr/lib/R/etc/Renviron.ucf", sysroot / "etc/R/Renviron")
-    # Indexes of a folder, which their programs make: in a copy of it, for a guest makes no files in the sysroot.
+    # Some programs need an index of a folder and write it themselves: in a copy, as a guest cannot write to the
+    # sysroot.
     for folder, made, needs, command in (
         (f"{library}/graphviz", "config6a", "usr/bin/dot", "GVBINDIR=$PWD dot -c"),
         ("usr/lib/swi-prolog/library", "INDEX.pl", "usr/bin/swipl",
@@ -96,7 +97,7 @@ def run(culprit, sysroot, section):
                 status = process.wait(TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 status = f"none after {TIMEOUT_SECONDS} s"
-            # Servers that a script leaves behind are in its session.
+            # Also end the servers that the script has left behind.
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:

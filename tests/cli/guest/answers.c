@@ -42,7 +42,7 @@ __attribute__((noinline)) unsigned of_the_grandchild(unsigned n)
 	return hot_loop(n);
 }
 
-/* A child with a child of its own, then one that executes another program (this one). */
+/* Forks a child that forks one itself, then a child that executes another program (this one). */
 static int family(char *self)
 {
 	char *words[] = { self, "work", "50000", NULL };
@@ -69,7 +69,7 @@ static int family(char *self)
 	return sum && WEXITSTATUS(status[1]) == 6 && status[2] == 0 ? 4 : 1;
 }
 
-/* A child that works, says so, and never ends by itself. */
+/* Forks a child that works, says so, and never ends by itself. */
 static int kill_child(int signo)
 {
 	int fds[2], status;
@@ -92,7 +92,7 @@ static int kill_child(int signo)
 	return WIFSIGNALED(status) && WTERMSIG(status) == signo ? 4 : 1;
 }
 
-/* Both work at the same time, and the child reads what its parent writes. */
+/* Parent and child work at the same time; the child reads what the parent writes. */
 static int pipe_to_child(void)
 {
 	int fds[2], status;
@@ -117,7 +117,7 @@ static int pipe_to_child(void)
 	return WEXITSTATUS(status) == 5 ? 4 : 1;
 }
 
-/* What the standard streams look like from here, into a file. */
+/* Writes to a file what the guest sees of its standard streams. */
 static int describe_streams(const char *path)
 {
 	char text[256], buf[4];
@@ -156,7 +156,7 @@ static unsigned mix_text(unsigned h, const char *text)
 	return h;
 }
 
-/* What a terminal is called, and what there is under its name. */
+/* Mixes in the name of a terminal, and what exists under that name. */
 static unsigned look_at_name(unsigned h, int fd)
 {
 	const char *name = ttyname(fd);
@@ -174,7 +174,7 @@ static unsigned look_at_name(unsigned h, int fd)
 	return h;
 }
 
-/* Everything that can be seen of a stream but the name of a file, as a number. */
+/* Hashes everything that can be seen of a stream, except the name of a file. */
 static unsigned look_at(unsigned h, int fd)
 {
 	struct termios t;
@@ -205,7 +205,7 @@ static unsigned look_at(unsigned h, int fd)
 
 		h = mix(h, !fstat(i, &other) && other.st_dev == st.st_dev &&
 			       other.st_ino == st.st_ino);
-		/* one open file has one position */
+		/* descriptors of one open file share its position */
 		if (at >= 0 && lseek(fd, at + 1, SEEK_SET) >= 0) {
 			h = mix(h, (unsigned long)lseek(i, 0, SEEK_CUR));
 			lseek(fd, at, SEEK_SET);
@@ -214,7 +214,8 @@ static unsigned look_at(unsigned h, int fd)
 	return h;
 }
 
-/* Work that depends on what the streams are, on every byte that they give and in which pieces. */
+/* Does work that depends on what the streams are, on every byte read from them, and on how reads
+ * are cut. */
 static int inspect(void)
 {
 	unsigned h = 2166136261u;
@@ -240,7 +241,7 @@ static int inspect(void)
 	return 0;
 }
 
-/* Work that depends on what a folder holds and in which order. */
+/* Does work that depends on what a folder holds, and in which order. */
 static int list(const char *path)
 {
 	DIR *d = opendir(path);
@@ -269,7 +270,7 @@ static int list(const char *path)
 	return 0;
 }
 
-/* As much work as a file says, whose name comes after "x=". */
+/* Does as much work as the file says whose name follows "x=". */
 static int work_by_file(const char *word)
 {
 	FILE *f = fopen(word + 2, "r");

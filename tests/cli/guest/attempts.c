@@ -103,7 +103,7 @@ static long try_device(const char *path)
 	return mknod(path, S_IFCHR | 0666, makedev(1, 3));
 }
 
-/* … through a symbolic link, by a detour, from a folder that is open. */
+/* The next attempts write through a symbolic link, by a detour, and from an open folder. */
 static long try_by_link(const char *path)
 {
 	return symlink(path, "by-link") ? -1 : try_write("by-link");
@@ -214,7 +214,7 @@ static long try_vm(const char *pid)
 		       1, 0);
 }
 
-/* ---- limits: how far it gets ---- */
+/* ---- limits: how far the guest gets ---- */
 
 static long try_processes(const char *most)
 {

@@ -36,10 +36,10 @@
 
 struct spelling {
 	int dirfd;
-	char cwd[64]; /* "": the usual one */
+	char cwd[64]; /* working folder; "": the usual one */
 	char path[4096];
-	uint64_t resolve; /* for openat2 */
-	int cwd_fd;	  /* fchdir to it first; -1 */
+	uint64_t resolve; /* flags for openat2 */
+	int cwd_fd;	  /* folder to fchdir to first; -1: none */
 };
 
 static struct spelling list[512];
@@ -70,7 +70,7 @@ static void add_at(int fd, const char *path)
 	add("%s", path)->cwd_fd = fd;
 }
 
-/* The target with something between its components. */
+/* Adds the target with something between its components. */
 static void add_between(const char *target, const char *what)
 {
 	char path[4096] = "";
@@ -93,7 +93,7 @@ static void add_link(const char *name, const char *to, const char *rest)
 		add("%s%s", path, rest);
 }
 
-/* All ways to write an absolute path. */
+/* Adds all ways to write an absolute path. */
 static void spell(const char *target)
 {
 	const char *below_root = target + 1, *slash = strchr(below_root, '/');
@@ -169,7 +169,7 @@ static void spell(const char *target)
 		if (i != 1 && i != 2 && i != 35)
 			n_spellings--;
 	}
-	/* folders that are open, or the working one */
+	/* relative to open folders, or to the working folder */
 	add_at(root_fd, below_root);
 	add_at(root_path_fd, below_root);
 	add_at(root_fd, target + 0);
@@ -249,7 +249,7 @@ static void found(const char *call)
 		       at->path, at->dirfd, at->cwd, at->cwd_fd);
 }
 
-/* Is what an open file says about the host? */
+/* Returns whether the content of an open file tells anything about the host. */
 static bool tells(int fd)
 {
 	static char text[65536];
@@ -311,7 +311,8 @@ static void result(const char *call, long r, bool must_fail)
 		found(call);
 }
 
-/* hosts: nothing of that name may exist for the guest; made: it exists and says what it must. */
+/* hosts: nothing of that name may exist for the guest. Otherwise the file is one that culprit makes
+ * up: it exists and has the content that it must have. */
 static void try_all(bool hosts, bool mem)
 {
 	const char *p = at->path;
@@ -347,7 +348,7 @@ static void try_all(bool hosts, bool mem)
 	if (hosts) {
 		fd = (int)readlinkat(d, p, buf, sizeof(buf) - 1);
 		buf[fd > 0 ? fd : 0] = 0;
-		/* a link of the guest's own may be read */
+		/* the guest may read a link of its own */
 		result("readlinkat", fd, !(fd > 0 && strstr(at->path, folder)));
 		fd = inotify_init1(IN_NONBLOCK);
 		if (plain) {
@@ -362,7 +363,7 @@ static void try_all(bool hosts, bool mem)
 		}
 		close(fd);
 	}
-	if (!strstr(at->path, folder)) { /* of its own links it may do as it likes */
+	if (!strstr(at->path, folder)) { /* the guest may change its own links */
 		result("mkdirat", mkdirat(d, p, 0700), true);
 		result("mknodat", mknodat(d, p, S_IFIFO | 0600, 0), true);
 		result("symlinkat", symlinkat("x", d, p), true);
@@ -395,7 +396,8 @@ static void go(const char *target, bool hosts, bool mem)
 	spell(target);
 	for (unsigned i = 0; i < n_spellings; i++) {
 		at = &list[i];
-		/* Without the way there is nothing to try: that is a refusal, too. */
+		/* A working folder that cannot be entered leaves nothing to try: that is a refusal,
+		 * too. */
 		tried(at->cwd_fd >= 0 ? "fchdir" : "chdir");
 		if (at->cwd_fd >= 0 ? fchdir(at->cwd_fd) : at->cwd[0] ? chdir(at->cwd) : 0)
 			continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* System V IPC: prints what each call answers. Compiled for this machine and for the guest; both
- * must print the same. Ids, addresses and times are not printed, only what they must fulfil. */
+/* Tests System V IPC: prints the result of each call. It is compiled for this machine and for the
+ * guest, and both must print the same. Ids, addresses and times are not printed, only conditions on
+ * them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -72,7 +73,7 @@ static void shm(void)
 	SAY((long)shmat(id, a + 1, 0) == -1 ? -1 : 0);
 	SAY((long)shmat(-1, NULL, 0) == -1 ? -1 : 0);
 	SAY((long)shmat(id, NULL, SHM_REMAP) == -1 ? -1 : 0);
-	/* The same segment over a part of itself, by a number that is rounded down. */
+	/* Attach a second time over a part of the same mapping; the address is rounded down. */
 	c = shmat(other, a + 4096 + 17, SHM_RND | SHM_REMAP);
 	printf("%d %d\n", c == a + 4096, shm_attached(other));
 	strcpy(c, "other");
@@ -98,7 +99,7 @@ static void shm(void)
 	}
 	wait_for(pid);
 	printf("after a kill: %d\n", shm_attached(id));
-	/* Removed while attached: lives on, without a name. */
+	/* A segment that is removed while attached lives on without a key. */
 	c = shmat(other, NULL, 0);
 	SAY(shmctl(other, IPC_RMID, NULL));
 	SAY(shmget(key, 100, 0600));
@@ -115,7 +116,7 @@ static void shm(void)
 	wait_for(pid);
 	SAY(shmdt(c));
 	SAY(shmctl(other, IPC_STAT, &ds));
-	/* Owner and mode. */
+	/* Owner and mode of a segment. */
 	shmctl(id, IPC_STAT, &ds);
 	ds.shm_perm.mode = 0400;
 	SAY(shmctl(id, IPC_SET, &ds));
@@ -131,7 +132,7 @@ static void shm(void)
 	printf("after munmap: %d\n", shm_attached(id));
 	SAY(shmctl(id, IPC_RMID, NULL));
 	SAY(shmctl(id, IPC_RMID, NULL));
-	/* A new one in the same place has another number, and is zero. */
+	/* A new segment in the same slot has another id, and is zero. */
 	gone = shmget(IPC_PRIVATE, 4096, 0600);
 	a = shmat(gone, NULL, 0);
 	printf("new: %d %d\n", gone != id, a[0]);
@@ -215,7 +216,7 @@ static void sem(void)
 	SAY(semctl(id, 0, IPC_STAT, u));
 	printf("%lu, mode %o, %d %d\n", (unsigned long)ds.sem_nsems, ds.sem_perm.mode,
 	       ds.sem_otime != 0, ds.sem_ctime != 0);
-	/* A process that waits for another, both ways. */
+	/* Two processes wait for each other in turn. */
 	pid = fork();
 	if (!pid) {
 		sem_add(id, 0, -3, 0);
@@ -230,7 +231,7 @@ static void sem(void)
 	wait_for(pid);
 	SAY(semctl(id, 0, GETVAL));
 	SAY(semctl(id, 1, GETVAL));
-	/* A thread that waits for another. */
+	/* A thread waits for another. */
 	pthread_create(&thread, NULL, waits, &id);
 	while (semctl(id, 0, GETNCNT) != 1)
 		usleep(1000);
@@ -238,7 +239,7 @@ static void sem(void)
 	SAY(semctl(id, 0, GETNCNT));
 	sem_add(id, 0, 1, 0);
 	pthread_join(thread, NULL);
-	/* Waiting for zero. */
+	/* A process waits for zero. */
 	sem_add(id, 0, 1, 0);
 	pid = fork();
 	if (!pid)
@@ -247,7 +248,7 @@ static void sem(void)
 		usleep(1000);
 	sem_add(id, 0, -1, 0);
 	wait_for(pid);
-	/* What is undone when a process ends, by itself and by force. */
+	/* SEM_UNDO takes effect when a process ends, by itself or killed. */
 	u.val = 10;
 	semctl(id, 0, SETVAL, u);
 	for (int way = 0; way < 2; way++) {
@@ -277,7 +278,7 @@ static void sem(void)
 	semctl(id, 1, SETVAL, u);
 	wait_for(pid);
 	printf("not undone: %d\n", semctl(id, 0, GETVAL));
-	/* A signal breaks the wait; removal ends it. */
+	/* A signal interrupts the wait; removal of the set ends it. */
 	signal(SIGALRM, on_alarm);
 	siginterrupt(SIGALRM, 0);
 	alarm(1);
@@ -336,7 +337,7 @@ static void msg(void)
 	SAY(msgrcv(id, &m, sizeof(m.text), 9, IPC_NOWAIT));
 	SAY(msgrcv(id, &m, 2, 0, MSG_NOERROR));
 	printf("%ld %.2s\n", m.type, m.text);
-	/* Until it is full, and a reader makes room. */
+	/* Send until the queue is full; then a reader makes room. */
 	m.type = 1;
 	while (msgsnd(id, &m, 1000, IPC_NOWAIT) == 0)
 		n++;

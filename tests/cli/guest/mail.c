@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals from one process to another: what arrives. Compiled for this machine and for the guest;
- * both must print the same. With an argument: a busy process and one that sleeps. */
+/* Sends signals from one process to another and prints what arrives. It is compiled for this
+ * machine and for the guest, and both must print the same. With an argument: a busy process and one
+ * that sleeps. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int *shared; /* [0]: how far the child is */
+static int *shared; /* [0]: the child's progress */
 
 static void at(int n)
 {
@@ -57,8 +58,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc > 1) {
-		/* About a quarter of a second of work, in another process, while this one sleeps.
-		 */
+		/* Another process works for about a quarter of a second while this one sleeps. */
 		pid = fork();
 		if (!pid) {
 			for (volatile long i = 0; i < 20000000; i++)
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 		kill(pid, SIGKILL);
 		return 0;
 	}
-	/* Handlers, with what the sender says. */
+	/* Handlers see the siginfo that the sender gives. */
 	sigfillset(&act.sa_mask);
 	pid = fork();
 	if (!pid) {
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	until(6);
 	syscall(SYS_tgkill, pid, pid, SIGUSR1);
 	ends(pid);
-	/* Blocked ones wait; real-time ones queue in order, the others do not. */
+	/* Blocked signals wait; real-time signals queue in order, others do not queue. */
 	pid = fork();
 	if (!pid) {
 		sigfillset(&set);
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 	}
 	at(2);
 	ends(pid);
-	/* Ignored, though the host's default would be to end. */
+	/* These signals are ignored, though the host's default would end the process. */
 	pid = fork();
 	if (!pid) {
 		signal(SIGTERM, SIG_IGN);
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 	kill(pid, SIGHUP);
 	at(2);
 	ends(pid);
-	/* Default actions. */
+	/* Default actions of all standard signals. */
 	for (int signo = 1; signo <= 31; signo++) {
 		if (signo == SIGSTOP || signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU ||
 		    signo == SIGCHLD || signo == SIGCONT || signo == SIGURG || signo == SIGWINCH)
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 		at(0);
 		printf("%d: %x\n", signo, status & 0x7f);
 	}
-	/* Stopping and going on. */
+	/* A process is stopped and continued. */
 	pid = fork();
 	if (!pid) {
 		at(1);
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 	waitpid(pid, &status, WUNTRACED);
 	kill(pid, SIGKILL);
 	ends(pid);
-	/* A group, and what is told when a parent ends. */
+	/* A signal to a process group, and the signal that a parent's end sends. */
 	pid = fork();
 	if (!pid) {
 		setpgid(0, 0);

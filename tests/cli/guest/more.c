@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that are seldom made: prints what each answers. Compiled for this machine and for the
- * guest; both must print the same. With an argument: the calls that libraries try in vain. */
+/* Makes calls that are seldom made and prints the result of each. It is compiled for this machine
+ * and for the guest, and both must print the same. With an argument: the calls that libraries try
+ * in vain. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -117,7 +118,7 @@ static void pipes(void)
 	SAY(vmsplice(a[1], (void *)8, 1, 0));
 }
 
-/* Of the tree: a child, a group, a session. */
+/* Makes calls on processes of the guest's own: a child, its group, its session. */
 static void relatives(void)
 {
 	int fd[2], pidfd, status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Futexes that have an owner (PI), by the calls and through the C library. Compiled for this
- * machine and for the guest; both must print the same. Thread ids are printed as whose they are. */
+/* Tests futexes that have an owner (PI), by system calls and through the C library. It is compiled
+ * for this machine and for the guest, and both must print the same. A thread id is printed as whose
+ * it is. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -132,13 +133,13 @@ static void calls(void)
 	stage = 2;
 	SAY(futex(&word, FUTEX_LOCK_PI, 0, NULL, NULL, 0));
 	pthread_join(t, NULL);
-	/* Handed over on unlock. */
+	/* Unlocking hands the futex over to the waiter. */
 	pthread_create(&t, NULL, waits, NULL);
 	until_waiters(&word);
 	futex(&word, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0);
 	pthread_join(t, NULL);
 	SAY(0);
-	/* The owner ends. */
+	/* The owner ends without unlocking. */
 	stage = 0;
 	pthread_create(&t, NULL, dies, NULL);
 	until(1);
@@ -147,7 +148,7 @@ static void calls(void)
 	pthread_join(t, NULL);
 	futex(&word, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0);
 	SAY(0);
-	/* From one that is waited at to one that is owned. */
+	/* Requeue from a plain futex to one with an owner. */
 	SAY(futex(&cond, FUTEX_WAIT_REQUEUE_PI, 0, NULL, &cond, 0));
 	SAY(futex(&cond, FUTEX_WAIT_REQUEUE_PI, 1, NULL, &word2, 0));
 	SAY(futex(&cond, FUTEX_CMP_REQUEUE_PI, 2, (void *)1, &word2, 0));

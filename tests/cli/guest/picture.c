@@ -64,7 +64,7 @@ static int lines(void)
 	return n;
 }
 
-/* Every name that a folder lists is there, and is what the listing says. */
+/* Checks that every name that a folder lists exists and has the type that the listing says. */
 static int walk(const char *folder, bool numbers_only)
 {
 	DIR *d = opendir(folder);

@@ -35,7 +35,7 @@
 
 static int tried, wrong;
 
-/* ESRCH and EPERM are Linux's answers; the others are named where they are right, too. */
+/* ESRCH and EPERM are Linux's answers; `other` is a further errno that is right for this call. */
 static void expect(const char *name, long result, int other)
 {
 	int got = result < 0 ? errno : 0;
@@ -66,7 +66,7 @@ static void signals(int pid)
 		expect("rt_tgsigqueueinfo", syscall(SYS_rt_tgsigqueueinfo, pid, pid, signo, &info),
 		       0);
 	}
-	/* The whole tree but this one: nobody. */
+	/* kill(-1) reaches all other processes of the guest; there are none. */
 	expect("kill of all", kill(-1, SIGKILL), 0);
 	expect("kill of the least number", kill(INT32_MIN, SIGKILL), 0);
 }
@@ -200,7 +200,7 @@ static void questions(int pid)
 	}
 }
 
-/* Who is at the other end of a socket of the tree: the guest's numbers. */
+/* SO_PEERCRED of a socket inside the guest gives the guest's own process ids. */
 static void peers(void)
 {
 	struct ucred peer = { 0 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bench/guest measures what it says and writes the keys that others read; on small programs, in seconds.
+"""Tests on small programs that bench/guest runs and writes the keys that other programs read.
 
     bench.py BUILD
 """

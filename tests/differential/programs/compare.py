@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "workloads"))
 import workload  # noqa: E402
 
-# A test size is "about 10 million instructions": what that means for the suite.
+# What "about 10 million instructions", the test size, means for the suite.
 TEST_INSTRUCTIONS = (6e6, 16e6)
 
 
@@ -57,7 +57,7 @@ class Comparison:
         return result, count
 
     def problems(self, program, size, level):
-        """What is wrong with a program, as lines; none: all is well."""
+        """Returns what is wrong with a program, as a list of lines."""
         theirs = self.runner.run(program, size, "qemu", level, timeout=600)
         ours, count = self.culprit(program, size, level)
         if theirs[:2] != ours[:2]:
@@ -69,7 +69,7 @@ class Comparison:
         if not theirs[1]:
             return ["prints nothing"]
         again, count_again = self.culprit(program, size, level)
-        # Processes run side by side on the host: how a read of a pipe is cut into pieces is not repeatable.
+        # Processes run side by side on the host, so the sizes of single reads from a pipe do not repeat.
         alike = count == count_again or "processes" in program.classes
         if again[:2] != ours[:2] or count is None or not alike:
             return ["a second run differs: %s and %s instructions" % (count, count_again)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""However a program ends, its output and exit status are those that qemu-riscv64 gives. Reports in TAP.
+"""Checks that a program's output and exit status are those under qemu-riscv64, however it ends. Prints TAP.
 
     endings.py CULPRIT ENDINGS
 """
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-# And what Linux says, so that an error that both have is seen too.
+# Linux's exit statuses: they show an error that qemu and culprit share.
 ENDINGS = {"return": 7, "exit": 300 & 255, "_exit": 9, "abort": 128 + 6, "null": 128 + 11, "readonly": 128 + 11,
            "nowhere": 128 + 11, "illegal": 128 + 4, "ebreak": 128 + 5, "kill": 128 + 9, "term": 128 + 15,
            "pipe": 128 + 13, "handled": 51, "ignored": 5}

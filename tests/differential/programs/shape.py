@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The guest programs have the character that they are in the suite for: checked in their machine code.
+"""Checks in the machine code of the guest programs that each has the character it is in the suite for.
 
     shape.py WORKLOADS OBJDUMP
 """

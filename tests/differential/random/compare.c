@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random programs in translated code, in the interpreter and under qemu-riscv64: all registers,
- * fcsr, the data and the exit status must be the same, and our instruction counts as well.
+ * Runs random programs in translated code, in the interpreter and under qemu-riscv64. All registers,
+ * fcsr, the data and the exit status must be the same, and so must our instruction counts.
  *
- *      random --culprit FILE [--qemu FILE | --self] [--count N] [--seed N] [--insts N] [--emit
- * FILE]
+ *      random --culprit FILE [--qemu FILE | --self] [--count N] [--seed N] [--insts N]
+ *             [--emit FILE]
  *
  * Goes on until --count instructions (default 1,000,000) have been executed. With --self only our
  * executors are compared, over instructions that qemu 7.2 lacks too. --insts is the size of each

@@ -25,7 +25,7 @@ struct gen {
 	struct rng rng;
 	bool self;
 	bool in_function;
-	bool wide; /* of reservations, unless both may be mixed */
+	bool wide; /* width of reservations, unless both may be mixed */
 	unsigned functions;
 	unsigned insts;
 };
@@ -263,7 +263,7 @@ static uint64_t random_value(struct gen *g)
 
 /* -- one instruction of a row -- */
 
-/* A random word of an operation that neither jumps nor touches memory, or 0. */
+/* Returns a random word of an operation that neither jumps nor touches memory, or 0. */
 static uint32_t random_compute(struct gen *g)
 {
 	enum op op = (enum op)(1 + below(g, OP_COUNT - 1));
@@ -284,7 +284,7 @@ static uint32_t random_compute(struct gen *g)
 		word = (word & ~(7u << 12)) | (rm < 5 ? rm : 7) << 12;
 	}
 	in = isa_decode(word);
-	/* A hint of the same encoding space may have taken it. */
+	/* The word may be a hint in the same encoding space. */
 	if (isa_is_mark_begin(&in) || isa_is_mark_end(&in) ||
 	    (op_info[in.op].flags & OPF_RD_INT && !may_write(g, in.rd)))
 		return 0;
@@ -311,7 +311,7 @@ static void add_compute(struct gen *g)
 	struct inst in = isa_decode(word);
 	const struct op_info *info = &op_info[in.op];
 	bool fresh = one_in(g, 2);
-	/* Singles have .s in their names, in front or behind. */
+	/* Names of single-precision operations contain .s or .w. */
 	bool single = strstr(info->name, ".s") || strstr(info->name, ".w");
 
 	if (fresh && info->flags & OPF_RS1_FP)
@@ -347,7 +347,7 @@ static void add_ctzw(struct gen *g)
 	word_add(g, it, enc_r(OP_CTZW, random_dest(g), REG_ADDR, 0));
 }
 
-/* Any compressed instruction that does not jump. */
+/* Adds any compressed instruction that does not jump. */
 static void add_compressed(struct gen *g)
 {
 	for (;;) {
@@ -377,7 +377,7 @@ static void add_compressed(struct gen *g)
 	}
 }
 
-/* t5 = a base + something that is not known before. */
+/* Sets t5 to a base plus an offset that is known only at run time. */
 static void add_address(struct gen *g, struct item *it, unsigned align)
 {
 	unsigned base = align > 1 ? REG_S0 : one_in(g, 2) ? REG_S1 : REG_S0;
@@ -394,7 +394,7 @@ static void add_memory(struct gen *g)
 	struct item *it = item_add(g, ITEM_PLAIN);
 	unsigned op = ops[below(g, ARRAY_LEN(ops))], base = bases[below(g, 3)];
 	int imm = (int)below(g, 4096) - 2048;
-	/* The end of a page is 8 bytes above or below the bases: see segment_begin. */
+	/* The end of a page is 8 bytes above or below the bases; see segment_begin. */
 	if (one_in(g, 3))
 		imm = (int)below(g, 32) - 16;
 	if (one_in(g, 2)) {
@@ -429,10 +429,10 @@ static void add_atomic(struct gen *g)
 			rd = 0;
 		if (!one_in(g, 8))
 			word_add(g, it, enc_r(lr, rd, REG_ADDR, 0) | aqrl);
-		if (one_in(g, 4)) /* changes what was reserved, or nothing */
+		if (one_in(g, 4)) /* a store between, to the reserved address or not */
 			word_add(g, it,
 				 enc_s(one_in(g, 2) ? OP_SD : OP_SB, REG_ADDR, below(g, 32), 0));
-		if (one_in(g, 8)) /* another address */
+		if (one_in(g, 8)) /* store-conditional to another address */
 			word_add(g, it, enc_i(OP_ADDI, REG_ADDR, REG_ADDR, 8));
 		rd = random_dest(g);
 		if (!one_in(g, 8))
@@ -462,7 +462,7 @@ static void add_csr(struct gen *g)
 		return;
 	}
 	word_add(g, it, enc_i(ops[below(g, 6)], rd, below(g, 32), (int)csr));
-	if (one_in(g, 2)) { /* what is there now */
+	if (one_in(g, 2)) { /* observe the new value */
 		add_observation(g, it, rd);
 		rd = random_dest(g);
 		word_add(g, it, enc_i(OP_CSRRS, rd, 0, CSR_FCSR));
@@ -538,7 +538,7 @@ static void add_skip(struct gen *g)
 	}
 }
 
-/* Jumps to one of four places, by a value that is not known before. */
+/* Jumps to one of four places, by a value that is known only at run time. */
 static void add_switch(struct gen *g)
 {
 	struct item *it = item_add(g, ITEM_PLAIN);
@@ -552,12 +552,12 @@ static void add_switch(struct gen *g)
 		word_add(g, it, enc_i(OP_ADDI, random_dest(g), below(g, 32), (int)below(g, 2048)));
 }
 
-/* Changes the instruction behind it, back and forth. */
+/* Changes the instruction that follows, back and forth. */
 static void add_patch(struct gen *g)
 {
 	struct item *it = item_add(g, ITEM_PLAIN);
 	unsigned rd = random_dest(g);
-	/* addi differs from xori in one bit that the shifted 4 can flip: 4 << 12 = 1 << 14 */
+	/* addi and xori differ in one bit, which the shifted 4 flips: 4 << 12 = 1 << 14 */
 	word_add(g, it, enc_u(OP_AUIPC, REG_JUMP, 0));
 	word_add(g, it, enc_i(OP_LW, REG_ADDR, REG_JUMP, 28));
 	word_add(g, it, enc_u(OP_LUI, rd == REG_JUMP || rd == REG_ADDR ? 6 : rd, 1 << 14));
@@ -646,7 +646,7 @@ static void load_address(struct gen *g, struct item *it, unsigned r, uint64_t ad
 	word_add(g, it, enc_i(OP_ADDI, r, r, (int)((uint32_t)addr << 20) >> 20));
 }
 
-/* Iterations: often enough to be translated, or hardly. */
+/* Begins an outer loop; some run often enough to be translated, some do not. */
 static void segment_begin(struct gen *g)
 {
 	static const uint8_t times[] = { 1, 3, 13, 20, 30, 50 };

@@ -83,7 +83,7 @@ enum {
 	GUEST_SIGCHLD = 17
 };
 
-/* Fields of a thread's block. */
+/* Offsets of fields in a thread's block. */
 enum { RESUME, FAULTS = 8, SUM = 16, MODE = 24, BAD_PC = 32, BLOCK_BYTES = 64 };
 enum handler_mode { MODE_RETURN, MODE_LEAP, MODE_JUMP, MODE_EXIT, MODE_JUNK, MODE_ACCESS };
 
@@ -93,7 +93,7 @@ enum handler_mode { MODE_RETURN, MODE_LEAP, MODE_JUMP, MODE_EXIT, MODE_JUNK, MOD
 #define SCRATCH	     (DATA_ADDR + 0x400)
 #define ALT_STACK    (DATA_ADDR + 0x1000)
 #define ALT_BYTES    0x3000
-#define THREAD_STACK (DATA_ADDR + 0x6000) /* its top, as below */
+#define THREAD_STACK (DATA_ADDR + 0x6000) /* top of the second thread's stack */
 #define MAIN_STACK   (DATA_ADDR + 0x7ff0)
 #define ARENA	     0x20000000ull
 #define ARENA_BYTES  0x4000
@@ -106,7 +106,7 @@ enum handler_mode { MODE_RETURN, MODE_LEAP, MODE_JUMP, MODE_EXIT, MODE_JUNK, MOD
 #define FRAME_UC    128
 #define FRAME_REGS  (FRAME_UC + 176)
 
-/* Words that are made in one place to be executed in another. */
+/* Machine code that is copied elsewhere before it is executed. */
 struct words {
 	uint32_t w[600];
 	unsigned n, bytes;
@@ -165,14 +165,14 @@ static int distance(const struct gen *g, unsigned l)
 	return g->labels[l] ? (int)(int64_t)(g->labels[l] - CODE_ADDR - g->size) : 0;
 }
 
-/* A number of 32 bits, always two words. */
+/* Loads a 32-bit number, always in two words. */
 static void li(struct gen *g, unsigned rd, uint64_t v)
 {
 	put(g, enc_u(OP_LUI, rd, (uint32_t)v + 0x800));
 	put(g, enc_i(OP_ADDIW, rd, rd, (int)((uint32_t)v << 20) >> 20));
 }
 
-/* Any number: from memory between the instructions. */
+/* Loads any number from memory between the instructions. */
 static void li_long(struct gen *g, unsigned rd, uint64_t v)
 {
 	put(g, enc_u(OP_AUIPC, rd, 0));
@@ -217,7 +217,7 @@ static void mix(struct gen *g, unsigned reg)
 	set_field(g, SUM, T1);
 }
 
-/* The same for what stands elsewhere. */
+/* Appends a word to code that will be copied elsewhere. */
 static void add(struct words *w, uint32_t word)
 {
 	if (w->n == ARRAY_LEN(w->w))
@@ -244,7 +244,7 @@ static void add_resume(struct words *w)
 	add(w, enc_i(OP_JALR, 0, T0, 0));
 }
 
-/* Something harmless to stand before or behind. */
+/* Adds up to `most` harmless instructions. */
 static void add_filler(struct gen *g, struct words *w, unsigned most)
 {
 	for (unsigned n = below(g, most + 1); n; n--) {
@@ -258,7 +258,7 @@ static void add_filler(struct gen *g, struct words *w, unsigned most)
 		case 2:
 			add(w, enc_r(OP_MUL, A4, A4, A4));
 			break;
-		case 3: /* a mark */
+		case 3: /* a mark (begin or end of a region) */
 			add(w, enc_i(OP_SLTI, 0, 0, below(g, 2) ? 0x101 : 0x102));
 			break;
 		default:
@@ -276,7 +276,7 @@ static void fresh_registers(struct gen *g)
 	li(g, SP, MAIN_STACK);
 }
 
-/* Begins an item: the thread will go on at l, which the item places at its end. */
+/* Begins an item: after a fault the thread goes on at label l, which the item places at its end. */
 static unsigned begin(struct gen *g)
 {
 	unsigned l = label(g);
@@ -320,11 +320,11 @@ static uint64_t bad_address(struct gen *g)
 	case 12:
 		return limit - PAGE + (random & 0xffe);
 	default:
-		return (random & (limit - 1)) | 1; /* odd: the lowest bit is lost */
+		return (random & (limit - 1)) | 1; /* an odd address: jalr clears the lowest bit */
 	}
 }
 
-/* How the handler will bring the item back, if it does not simply return. */
+/* Chooses how the handler resumes the item, if it does not simply return. */
 static void choose_mode(struct gen *g)
 {
 	switch (below(g, 6)) {
@@ -348,7 +348,7 @@ static void choose_mode(struct gen *g)
 	}
 }
 
-/* Jumps to the address in t2, in one of the ways. */
+/* Jumps to the address in t2, by one of several kinds of jump. */
 static void jump_t2(struct gen *g)
 {
 	switch (below(g, 4)) {
@@ -395,7 +395,8 @@ static void copy_words(struct gen *g, uint64_t to, const struct words *w)
 	place(g, after);
 }
 
-/* … and executes them from `entry` bytes on, with few registers that mean anything. */
+/* Copies the words to the arena and executes them from `entry` bytes on, with junk in most
+ * registers. */
 static void run_words(struct gen *g, uint64_t at, const struct words *w, unsigned entry)
 {
 	map_arena(g);
@@ -412,7 +413,7 @@ static void item_jump(struct gen *g)
 {
 	unsigned again = label(g), l, end = label(g);
 
-	/* Several times from the same place, so that predictors learn it. */
+	/* Jump several times from the same place, so that predictors learn it. */
 	li(g, S1, 1 + below(g, 5));
 	li(g, T0, SCRATCH);
 	put(g, enc_s(OP_SD, T0, S1, 8));
@@ -439,7 +440,7 @@ static void item_page_end(struct gen *g)
 	uint64_t at;
 
 	add_filler(g, &w, 8);
-	/* Its last instruction begins two bytes before the end of a page. */
+	/* The last instruction begins two bytes before the end of a page. */
 	add(&w, enc_i(OP_ADDI, A5, A5, 1 + (int)below(g, 2000)));
 	at = ARENA + PAGE - w.bytes + 2;
 	add_resume(&w);
@@ -460,7 +461,7 @@ static void item_page_end(struct gen *g)
 		syscall(g, SYS_MPROTECT);
 		break;
 	default:
-		break; /* and here nothing is wrong */
+		break; /* nothing goes wrong in this case */
 	}
 	choose_mode(g);
 	li(g, T2, at);
@@ -480,10 +481,10 @@ static void item_access(struct gen *g)
 	uint64_t addr = bad_address(g);
 
 	if (addr >= SCRATCH && addr < SCRATCH + PAGE)
-		addr = GUEST_SIGSEGV * 16; /* that would be no fault */
+		addr = GUEST_SIGSEGV * 16; /* at the old address it would not fault */
 	choose_mode(g);
 	li_long(g, T2, addr);
-	/* What depends on it, and what it depends on. */
+	/* A multiplication before the access and an addition after it share its data register. */
 	put(g, enc_r(OP_MUL, A5, A5, A4));
 	switch (below(g, 3)) {
 	case 0:
@@ -495,10 +496,10 @@ static void item_access(struct gen *g)
 	default: {
 		unsigned op = atomics[below(g, ARRAY_LEN(atomics))];
 
-		/* Also one that is mapped and not aligned. */
+		/* A third of the atomics use an address that is mapped but not aligned. */
 		if (!g->o->plain && !below(g, 3))
 			li(g, T2, SCRATCH + 1 + below(g, 3));
-		if (op == OP_SC_D) /* without a reservation it does not store, and need not fault */
+		if (op == OP_SC_D) /* without a reservation it need not fault */
 			put(g, enc_r(OP_LR_D, A4, T2, 0));
 		put(g, enc_r(op, A5, T2, op == OP_LR_D ? 0 : A4));
 		break;
@@ -530,7 +531,7 @@ static void item_illegal(struct gen *g)
 	unsigned l = begin(g);
 
 	choose_mode(g);
-	if (!below(g, 4)) { /* a rounding mode that is none */
+	if (!below(g, 4)) { /* a reserved rounding mode */
 		put(g, enc_i(OP_CSRRWI, 0, 5 + below(g, 3), CSR_FRM));
 		put(g, enc_r(OP_FADD_D, 1, 2, 3) | 7 << 12);
 	} else {
@@ -540,7 +541,7 @@ static void item_illegal(struct gen *g)
 	put(g, enc_i(OP_CSRRWI, 0, 0, CSR_FRM));
 }
 
-/* Changes one instruction again and again, and executes it each time. */
+/* Changes one instruction repeatedly, and executes it each time. */
 static void item_code(struct gen *g, bool fence)
 {
 	struct words w = { 0 }, head = { 0 };
@@ -570,7 +571,7 @@ static void item_code(struct gen *g, bool fence)
 	add(&head, enc_i(OP_ADDI, S1, S1, -1));
 	add(&head, enc_b(OP_BNE, S1, 0, -(int)(head.bytes - top)));
 	add_resume(&head);
-	/* Mostly inside a page, at times across its end. */
+	/* The changed instruction is mostly inside a page, sometimes across its end. */
 	if (!below(g, 3))
 		at = ARENA + PAGE - offset - 2;
 	patch = at + offset;
@@ -590,7 +591,8 @@ static void item_code(struct gen *g, bool fence)
 	run_words(g, at, &w, 0);
 	place(g, l);
 	if (fence) {
-		/* Not if it ended by a fault whose handler changed registers. */
+		/* Leave a5 out if the item may have ended in a fault whose handler changed
+		 * registers. */
 		put(g, enc_i(OP_LD, T0, TP, RESUME));
 		if (second == enc_i(OP_ADDI, A5, A5, 7))
 			mix(g, A5);
@@ -631,7 +633,7 @@ static void item_unmap(struct gen *g)
 		add_syscall(&w, SYS_MADVISE);
 		break;
 	}
-	/* The system call may be the instruction that crosses the page's beginning. */
+	/* The system call may be the instruction that crosses the beginning of the page. */
 	if (!below(g, 3))
 		at = page - w.bytes + 2;
 	add_filler(g, &w, 4);
@@ -640,7 +642,7 @@ static void item_unmap(struct gen *g)
 	place(g, l);
 }
 
-/* A frame for sigreturn that goes on at pc, in place. */
+/* Puts a signal frame in place, from which sigreturn goes on at pc. */
 static void put_frame(struct gen *g, uint64_t pc, uint64_t mask)
 {
 	uint8_t frame[FRAME_BYTES] = { 0 };
@@ -675,7 +677,7 @@ static uint64_t random_mask(struct gen *g)
 	return mask;
 }
 
-/* The frame stands in the code, with sp in front of it, aligned or not. */
+/* Calls sigreturn on a frame that stands in the code, aligned or not; sp points to it. */
 static void sigreturn(struct gen *g, uint64_t pc, uint64_t mask)
 {
 	unsigned frame = label(g);
@@ -720,14 +722,14 @@ static void item_middle(struct gen *g)
 	put(g, enc_i(OP_FENCE_I, 0, 0, 0));
 	choose_mode(g);
 	put(g, enc_i(OP_LD, T0, TP, RESUME));
-	/* First as it was meant, so that both are decoded. */
+	/* Half of the time enter at the beginning, so that both readings are decoded. */
 	li(g, T2, ARENA + 16 + (below(g, 2) ? entry : 0));
 	jump_t2(g);
 	place(g, l);
 }
 
-/* Whether the halfword that begins at word w could be an instruction that leaves or does not end.
- */
+/* Returns whether the instruction at the beginning of `word` neither makes a system call nor
+ * branches backwards. */
 static bool is_tame(uint32_t word)
 {
 	struct inst in = isa_decode(word);
@@ -748,7 +750,7 @@ static void item_garbage(struct gen *g)
 		while (!is_tame(half[i] | (uint32_t)half[i + 1] << 16))
 			half[i] = (uint16_t)rng_next(&g->rng);
 	map_arena(g);
-	/* As single halfwords: what is copied is not what is meant to be read. */
+	/* Copy plain bytes, not words: in random code instructions may begin at any halfword. */
 	{
 		unsigned blob = label(g), after = label(g);
 
@@ -764,7 +766,8 @@ static void item_garbage(struct gen *g)
 	put(g, enc_i(OP_FENCE_I, 0, 0, 0));
 	set_mode(g, MODE_RETURN);
 	li(g, T2, ARENA + 2 * below(g, 300));
-	/* Nothing in a register that could lead a store to the block, or a jump to the code. */
+	/* Give all registers small values, so that no store reaches the block and no jump the
+	 * program's code. */
 	for (unsigned r = 1; r < 32; r++)
 		if (r != TP && r != T2)
 			put(g, enc_i(OP_ADDI, r, 0, (int)below(g, 4096) - 2048));
@@ -778,7 +781,7 @@ static void item_pending(struct gen *g)
 {
 	unsigned l = begin(g);
 
-	/* A signal that is blocked, and a frame that lets it come where no code is. */
+	/* A blocked signal is pending; a signal frame unblocks it and goes on where no code is. */
 	li(g, T0, SCRATCH + 64);
 	put(g, enc_i(OP_ADDI, T1, 0, -1));
 	put(g, enc_i(OP_ANDI, T1, T1, 1 << (GUEST_SIGUSR1 - 1)));
@@ -818,7 +821,7 @@ static void item_thread(struct gen *g)
 	li(g, A4, TID_WORD);
 	set_mode(g, MODE_RETURN);
 	syscall(g, SYS_CLONE);
-	/* The first instruction of both. */
+	/* This is the first instruction of both threads after the call. */
 	if (below(g, 2))
 		put(g, 0);
 	else
@@ -861,7 +864,7 @@ static void item_fork(struct gen *g)
 	put(g, enc_b(OP_BNE, A0, 0, distance(g, parent)));
 	li_long(g, T2, bad_address(g));
 	if (below(g, 2)) {
-		/* … and another time, or it ends by it. */
+		/* The child jumps to the bad address, or executes an illegal instruction. */
 		jump_t2(g);
 	} else {
 		put(g, 0);
@@ -891,7 +894,7 @@ static void put_handler(struct gen *g)
 	put(g, enc_b(OP_BNE, A0, T0, distance(g, count)));
 	put(g, 0x8082);
 	place(g, count);
-	/* Whose block: only the first thread has an alternate stack. */
+	/* Find the thread's block: only the first thread has an alternate stack. */
 	li(g, T0, ALT_STACK + ALT_BYTES);
 	put(g, enc_b(OP_BLTU, T0, SP, 12));
 	li(g, TP, BLOCK_MAIN);
@@ -904,7 +907,7 @@ static void put_handler(struct gen *g)
 		mix(g, T0);
 		put(g, enc_i(OP_LD, T0, A1, 16));
 		put(g, enc_i(OP_LD, T2, A2, 176));
-		/* tgkill's siginfo has a process there. */
+		/* tgkill's siginfo has a process id where a fault has its address. */
 		put(g, enc_i(OP_ADDI, A3, 0, GUEST_SIGUSR1));
 		put(g, enc_b(OP_BEQ, A0, A3, 4 * 10));
 		mix(g, T0);
@@ -938,14 +941,14 @@ static void put_handler(struct gen *g)
 
 	place(g, modes[MODE_JUMP]);
 	put(g, enc_i(OP_LD, T0, TP, BAD_PC));
-	/* The second fault goes where the first would have gone. */
+	/* Fault a second time, at the address of the first fault. */
 	put(g, enc_i(OP_JALR, RA, T0, 0));
 
 	place(g, modes[MODE_EXIT]);
 	put(g, enc_i(OP_ADDI, A0, 0, 42));
 	syscall(g, SYS_EXIT_GROUP);
 
-	place(g, modes[MODE_JUNK]); /* all registers but tp, and of the floating-point ones some */
+	place(g, modes[MODE_JUNK]); /* all registers but tp, some FP registers */
 	for (unsigned r = 1; r < 32; r++)
 		if (r != TP)
 			put(g,
@@ -1023,7 +1026,7 @@ static void put_start(struct gen *g, unsigned handler)
 	syscall(g, SYS_SETITIMER);
 }
 
-/* Bad addresses as the end of a program, in t2. */
+/* Ends the program by a jump to a bad address, in t2. */
 static void end_by_jump(struct gen *g)
 {
 	li_long(g, T2, bad_address(g));
@@ -1090,7 +1093,7 @@ static void put_end(struct gen *g)
 		set_alt_stack(g, 0x900000);
 		end_by_jump(g);
 		break;
-	case END_BAD_FRAME: /* the frame that is not there, and then a handler without a stack */
+	case END_BAD_FRAME: /* sigreturn from an unmapped frame; then the handler has no stack */
 		set_alt_stack(g, 0x900000);
 		li(g, SP, 0xa00000);
 		syscall(g, SYS_SIGRETURN);
@@ -1156,7 +1159,7 @@ static void put_item(struct gen *g, enum hostile_kind kind)
 	}
 }
 
-/* qemu lets a handler that cannot be entered fault for ever, and executes no guest's programs. */
+/* In qemu a handler that cannot be entered faults for ever, and execve of guest programs fails. */
 static bool is_plain(enum hostile_end end)
 {
 	return end == END_EXIT || end == END_DEFAULT || end == END_IN_HANDLER ||
@@ -1186,7 +1189,7 @@ static void generate(struct gen *g)
 		       ((kind == HOSTILE_FORK || kind == HOSTILE_THREAD) && below(g, 3)));
 		put_item(g, kind);
 	}
-	/* What is called stands in front of the end, which may run off. */
+	/* Routines come before the end, because END_RUN_OFF executes past the end. */
 	{
 		unsigned end = label(g);
 

@@ -12,16 +12,16 @@
 #include <stdint.h>
 
 enum hostile_kind {
-	HOSTILE_JUMP,	   /* to an address without code */
-	HOSTILE_PAGE_END,  /* an instruction across the end of its page */
-	HOSTILE_ACCESS,	   /* load, store or atomic at a bad address */
-	HOSTILE_ILLEGAL,   /* illegal, ebreak, reserved CSR or rounding mode */
-	HOSTILE_CODE,	   /* code that changes itself, with fence.i */
-	HOSTILE_RACE,	   /* … without: only its survival counts, its result is not used */
-	HOSTILE_UNMAP,	   /* unmaps, protects or replaces the page that it executes from */
-	HOSTILE_SIGRETURN, /* with a frame of arbitrary registers, mask and pc */
-	HOSTILE_MIDDLE,	   /* into the middle of an instruction */
-	HOSTILE_GARBAGE,   /* random words as code */
+	HOSTILE_JUMP,	  /* jumps to an address without code */
+	HOSTILE_PAGE_END, /* an instruction across the end of its page */
+	HOSTILE_ACCESS,	  /* load, store or atomic at a bad address */
+	HOSTILE_ILLEGAL,  /* illegal, ebreak, reserved CSR or rounding mode */
+	HOSTILE_CODE,	  /* code that changes itself, with fence.i */
+	HOSTILE_RACE,  /* the same without fence.i: it must survive, but its result is not used */
+	HOSTILE_UNMAP, /* unmaps, protects or replaces the page that it executes from */
+	HOSTILE_SIGRETURN, /* sigreturn with a frame of arbitrary registers, mask and pc */
+	HOSTILE_MIDDLE,	   /* jumps into the middle of an instruction */
+	HOSTILE_GARBAGE,   /* executes random words */
 	HOSTILE_PENDING,   /* a signal arrives together with a fault */
 	HOSTILE_THREAD,	   /* a thread that faults with its first instruction */
 	HOSTILE_FORK,	   /* a child process that goes wrong */
@@ -33,7 +33,7 @@ enum hostile_end {
 	END_EXIT,
 	END_DEFAULT,	 /* bad jump without a handler */
 	END_BAD_HANDLER, /* the handler's first instruction faults */
-	END_IN_HANDLER,	 /* exits there */
+	END_IN_HANDLER,	 /* exits in the handler */
 	END_EXEC,	 /* executes a program whose first instruction faults */
 	END_BLOCKED,	 /* a fault whose signal is blocked */
 	END_BAD_STACK,	 /* the alternate stack is not mapped */
@@ -47,17 +47,17 @@ extern const char *const hostile_end_name[END_KINDS];
 
 struct hostile_options {
 	uint64_t seed;
-	bool plain; /* only what qemu 7.2 does as Linux does */
-	bool timer; /* a timer's signals come all the time: instructions depend on the machine */
+	bool plain; /* use only what qemu 7.2 does as Linux does */
+	bool timer; /* a timer sends signals: instruction counts depend on the host */
 };
 
 struct hostile {
-	unsigned did[HOSTILE_KINDS]; /* how often each is in the program */
+	unsigned did[HOSTILE_KINDS]; /* number of items of each kind in the program */
 	enum hostile_end end;
 };
 
-/* Writes the program to path, and what END_EXEC executes to path with ".bad" behind it. False and
- * errno if that is not possible. */
+/* Writes the program to path, and the program that END_EXEC executes to path + ".bad". Returns
+ * false and sets errno if that is not possible. */
 bool hostile_write(const struct hostile_options *options, const char *path, struct hostile *h);
 
 #endif

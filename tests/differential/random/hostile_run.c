@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hostile guests (hostile.h) on modelled machines: culprit must not fail, must write a profile that
- * can be read and a trace that gives the same profile again, and the guest must do what it does in
- * the functional mode: same output, same status, same instructions. Every other program is one that
- * qemu-riscv64 runs as Linux does, and is compared with that, too.
+ * Runs hostile guests (hostile.h) on modelled machines: culprit must not fail, must write a profile
+ * that can be read and a trace that gives the same profile again, and the guest must do what it does
+ * in the functional mode: same output, same status, same instructions. Every other program is one
+ * that qemu-riscv64 runs as Linux does, and is compared with qemu, too.
  *
  *      hostile --culprit FILE [--qemu FILE] [--count N] [--seed N] [--emit FILE]
  *
@@ -130,7 +130,7 @@ static void remove_files(const struct runner *r)
 	}
 }
 
-/* What program `seed` is. */
+/* Returns the options of program `seed`. */
 static struct hostile_options options_of(const struct options *o, uint64_t seed)
 {
 	return (struct hostile_options){ .seed = seed,

@@ -102,7 +102,8 @@ bool program_is_on(const struct program *p, size_t i)
 	}
 }
 
-/* Where item i goes: an index, so that it stays right when items are off. */
+/* Returns the index of the item that item i jumps to; an index stays valid when items are switched
+ * off. */
 static size_t target_of(const struct program *p, size_t i)
 {
 	const struct item *it = &p->items[i];
@@ -118,7 +119,7 @@ static size_t target_of(const struct program *p, size_t i)
 	case ITEM_SEGMENT_END:
 		return it->partner + 1;
 	default:
-		/* Never into a loop whose counter was not set. */
+		/* Do not jump into a loop whose counter was not set. */
 		for (unsigned n = 0; n < it->skip; n++, t++) {
 			uint8_t kind = p->items[t].kind;
 
@@ -129,7 +130,7 @@ static size_t target_of(const struct program *p, size_t i)
 	}
 }
 
-/* Words of the end; fits into any item's distance because nothing jumps over it. */
+/* Writes the code of the end. Its length does not limit other items: nothing jumps over it. */
 static size_t end_words(uint32_t *w)
 {
 	size_t n = 0;
@@ -212,7 +213,7 @@ void program_layout(const struct program *p, struct code *c)
 	memset(c, 0, sizeof(*c));
 	c->bytes = x_malloc(CODE_MAX);
 	c->at = x_calloc(p->nitems + 1, sizeof(*c->at));
-	/* Sizes do not depend on distances: the first round finds addresses, the second uses
+	/* Sizes do not depend on distances: the first round finds the addresses, the second uses
 	 * them. */
 	for (int round = 0; round < 2; round++) {
 		c->size_bytes = 0;

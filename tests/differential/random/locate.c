@@ -21,7 +21,7 @@
 #include "guest/guest.h"
 #include "util/util.h"
 
-#define BEFORE 8 /* instructions shown in front of the first that differs */
+#define BEFORE 8 /* instructions shown before the first one that differs */
 
 static struct guest *load(const struct runner *r, bool interpreter)
 {
@@ -76,7 +76,7 @@ static void print_state_difference(const struct hart *a, const struct hart *b, c
 		       b->frm);
 }
 
-/* The state after n instructions. */
+/* Returns the state after n instructions. */
 static struct hart state_after(const struct runner *r, bool interpreter, uint64_t n, uint64_t *data)
 {
 	struct guest *g = load(r, interpreter);
@@ -98,7 +98,7 @@ static bool agree_after(const struct runner *r, uint64_t n)
 	return same_state(&a, &b) && !memcmp(data[0], data[1], sizeof(data[0]));
 }
 
-/* Instructions until pc is reached. */
+/* Returns the number of instructions until pc is reached. */
 static uint64_t insts_until(const struct runner *r, uint64_t pc)
 {
 	struct guest *g = load(r, true);
@@ -154,7 +154,7 @@ static void locate_between_executors(const struct runner *r, uint64_t dump)
 			       data[1][i]);
 }
 
-/* The next state in qemu's log; false at its end. */
+/* Reads the next state from qemu's log; returns false at its end. */
 static bool log_next(FILE *log, struct hart *h, bool *pc_read)
 {
 	char word[64];
@@ -213,7 +213,7 @@ static void locate_against_qemu(const struct runner *r, uint64_t start, uint64_t
 
 	while (log && log_next(log, &theirs, &pc_read)) {
 		ours = *guest_hart(g);
-		if (ours.pc < start) /* the first sp is nobody's business */
+		if (ours.pc < start) /* the first sp may differ */
 			memcpy(theirs.x, ours.x, sizeof(ours.x));
 		theirs.fflags = ours.fflags;
 		theirs.frm = ours.frm;
@@ -247,7 +247,7 @@ void locate(const struct runner *r, struct program *p, enum machine m)
 	struct code code;
 
 	p->trace = m == MACHINE_QEMU;
-	run_everywhere(r, p, out); /* writes the file, which must be there for what follows */
+	run_everywhere(r, p, out); /* also writes the program's file, which the code below needs */
 	program_layout(p, &code);
 	if (m == MACHINE_INTERPRETED)
 		locate_between_executors(r, code.dump);

@@ -24,7 +24,7 @@ static bool can_be_off(const struct item *it)
 	       it->kind == ITEM_LOOP_BEGIN;
 }
 
-/* Switches items [from, to) off; how many were on. */
+/* Switches items [from, to) off; returns how many were on. */
 static size_t switch_off(struct program *p, size_t from, size_t to, bool *was)
 {
 	size_t n = 0;
@@ -47,7 +47,7 @@ static void less_iterations(const struct runner *r, struct program *p)
 		struct item *it = &p->items[i];
 		uint32_t *word = &it->words[it->nwords ? it->nwords - 1 : 0], before = *word;
 
-		/* The counter is the last word of what begins a loop. */
+		/* The loop counter is the last word of the item that begins a loop. */
 		if (!(it->kind == ITEM_LOOP_BEGIN && it->on) &&
 		    !(it->kind == ITEM_SEGMENT_BEGIN && isa_decode(before).op == OP_ADDI &&
 		      isa_decode(before).rd == REG_OUTER))
@@ -78,7 +78,7 @@ void program_minimise(const struct runner *r, struct program *p)
 					p->items[i].on = was[i];
 		}
 	}
-	/* Empty segments run fast, but clutter. */
+	/* Remove empty segments, too: they take no time but clutter the output. */
 	for (size_t i = START_ITEMS; i + 1 < p->nitems; i++) {
 		struct item *it = &p->items[i];
 		bool empty = it->kind == ITEM_SEGMENT_BEGIN;

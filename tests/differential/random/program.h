@@ -38,12 +38,12 @@ enum reg {
 enum item_kind {
 	ITEM_PLAIN,
 	ITEM_SKIP,	    /* jumps or branches over the next `skip` items */
-	ITEM_CALL,	    /* of function `function` */
+	ITEM_CALL,	    /* calls function `function` */
 	ITEM_LOOP_BEGIN,    /* inner loop */
-	ITEM_LOOP_END,	    /* partner: its begin */
+	ITEM_LOOP_END,	    /* `partner` is the beginning */
 	ITEM_SEGMENT_BEGIN, /* outer loop */
 	ITEM_SEGMENT_END,
-	ITEM_FUNCTION, /* number `function` begins */
+	ITEM_FUNCTION, /* function `function` begins */
 	ITEM_RETURN,
 	ITEM_DUMP, /* between the main code and the functions */
 };
@@ -60,7 +60,7 @@ enum fix_kind {
 };
 
 #define ITEM_WORDS  14
-#define START_ITEMS 9 /* that give all registers their first values */
+#define START_ITEMS 9 /* the first items give all registers their first values */
 
 struct item {
 	uint8_t kind, fix_kind, fix, nwords;
@@ -68,7 +68,7 @@ struct item {
 	bool on;
 	uint16_t function;
 	uint32_t partner;
-	uint32_t words[ITEM_WORDS]; /* 16-bit ones in the low half */
+	uint32_t words[ITEM_WORDS]; /* 16-bit instructions are in the low half */
 };
 
 struct program {
@@ -76,32 +76,32 @@ struct program {
 	size_t nitems, room;
 	uint64_t pool[POOL_BYTES / 8];
 	uint64_t data[DATA_BYTES / 8];
-	bool trace; /* after each item fcsr is copied to tp */
+	bool trace; /* copies fcsr to tp after each item */
 };
 
 struct program_options {
 	uint64_t seed;
-	unsigned insts; /* about so many instructions in memory */
-	bool self;	/* only for our own executors: also what qemu 7.2 lacks or does otherwise */
+	unsigned insts; /* approximate number of instructions in memory */
+	bool self; /* only for our own executors: includes what qemu 7.2 lacks or does otherwise */
 };
 
 struct program *program_new(const struct program_options *options);
 void program_free(struct program *p);
 bool program_is_on(const struct program *p, size_t i);
 
-/* Machine code of the items that are on. at[i] is the address of item i (of the next one, if it is
- * off). */
+/* Machine code of the items that are on. at[i] is the address of item i, or of the next one if item
+ * i is off. */
 struct code {
 	uint8_t *bytes;
 	size_t size_bytes;
 	uint64_t *at;
-	uint64_t dump; /* where the end begins */
+	uint64_t dump; /* address of the code at the end */
 };
 void program_layout(const struct program *p, struct code *code);
 void code_free(struct code *code);
-/* A static ELF file; false and errno if it cannot be written. */
+/* Writes a static ELF file; returns false and sets errno if that fails. */
 bool program_write(const struct program *p, const struct code *code, const char *path);
-/* The same of any code, POOL_BYTES of constants and DATA_BYTES of data. */
+/* Writes a static ELF file of any code, POOL_BYTES of constants and DATA_BYTES of data. */
 bool image_write(const char *path, uint64_t entry, const void *code, size_t code_bytes,
 		 const void *pool, const void *data);
 

@@ -136,7 +136,8 @@ enum machine run_differs(const struct runner *r, const struct outcomes *out)
 		if (m != MACHINE_QEMU && a->insts != b->insts)
 			return m;
 	}
-	/* All agree, but on what? Every program ends with its dump. */
+	/* All machines agree, but a program that did not write its whole dump has failed in all of
+	 * them. */
 	return a->output_bytes == OUTPUT_BYTES ? MACHINES : MACHINE_TRANSLATED;
 }
 

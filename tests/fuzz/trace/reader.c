@@ -68,7 +68,7 @@ static void read_file(const uint8_t *data, size_t size, bool salvage)
 	trace_reader_close(r);
 }
 
-/* Makes the checksums of all blocks that can be found right. */
+/* Corrects the checksums of all blocks that can be found. */
 static void mend(uint8_t *data, size_t size)
 {
 	for (size_t at = TRACE_HEAD_BYTES; at + BLOCK_HEAD_BYTES <= size;) {

@@ -66,7 +66,7 @@ static void write_payload_and_text(const char *folder)
 	codec_put_cycles(c, cycles, nc);
 	codec_finish(c, &out);
 	write_file(folder, "payload", out.data, out.size);
-	/* the same with a miss and a twin's stamp for each instruction */
+	/* the same trace with a miss and a twin's stamp for each instruction */
 	out.size = 2;
 	codec_begin(c);
 	codec_put_insts(c, insts, ni);

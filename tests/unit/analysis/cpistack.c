@@ -16,13 +16,12 @@
 
 #define W SCENE_WIDTH
 
-/* Fills a program with plain steps. */
 static void plain(struct step *steps, size_t count)
 {
 	memset(steps, 0, count * sizeof(*steps));
 }
 
-/* A method's component in cycles. */
+/* Returns a method's component in cycles. */
 static double cycles_of(const struct cpistack *a, enum cpi_method m, enum cpi_component k)
 {
 	return (double)a->now.method[m][k] / (double)cpi_scale(a, m);
@@ -59,7 +58,7 @@ static void test_640_an_isolated_i_miss_costs_its_delay(void **state)
 	assert_true(cycles_of(a, METHOD_SFMT, CPI_L1I) == 9);
 	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_L1I) == 9);
 	assert_true(cycles_of(a, METHOD_NAIVE, CPI_L1I) == 9);
-	/* the ROB drains for two cycles before completion notices */
+	/* the ROB drains for two cycles before POWER5 counts, which looks at completion */
 	assert_true(cycles_of(a, METHOD_POWER5, CPI_L1I) == 7);
 	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 0);
 	scene_done(a);
@@ -121,7 +120,8 @@ static void test_643_a_mispredict_costs_its_resolution_and_the_refill(void **sta
 	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 27);
 	assert_true(cycles_of(a, METHOD_SFMT, CPI_BMISP) == 27);
 	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) == 27);
-	/* the length of the front end, and what is left of it when the branch has committed */
+	/* naive counts the length of the front end, POWER5 what is left of it after the branch
+	 * commits */
 	assert_true(cycles_of(a, METHOD_NAIVE, CPI_BMISP) == SCENE_DEPTH);
 	assert_true(cycles_of(a, METHOD_POWER5, CPI_BMISP) < 7);
 	scene_done(a);
@@ -221,8 +221,8 @@ static void test_648_a_mispredict_that_waits_for_a_long_miss_costs_what_a_hit_wo
 		scene_run(&s, steps, 64, robs[k]);
 		struct cpistack *a = scene_analyse(&s);
 		assert_conserved(a);
-		/* a hit of the L2 and the branch would be 18 cycles; by the paper's letter it is
-		 * all until wrong-path instructions have filled the ROB, if ever */
+		/* With an L2 hit the branch would cost 18 cycles. The paper's rule charges it for
+		 * all cycles until wrong-path instructions have filled the ROB, if they ever do. */
 		double branch = cycles_of(a, METHOD_FMT, CPI_BMISP);
 		assert_true(k ? branch == 18 : branch > 16 && branch <= 18);
 		assert_true(cycles_of(a, METHOD_FMT, CPI_L2D) > 238);
@@ -304,7 +304,7 @@ static void random_steps(struct rng *r, struct step *steps, size_t count)
 		}
 		s->depends = rng_below(r, 3) ? 0 : 1 + (unsigned)rng_below(r, i < 8 ? i : 8);
 	}
-	/* what is lost on the way to the last branch is in its row */
+	/* end with a branch, whose row gets what is lost before it */
 	steps[count - 1] = (struct step){ .branch = true };
 }
 
@@ -382,20 +382,20 @@ static void test_655_what_a_long_miss_has_delayed_is_its_own(void **state)
 		struct scene s;
 		plain(steps, 256);
 		steps[64] = (struct step){ .latency = 252, .dlevel = LEVEL_MEM };
-		/* of what fills the window behind the miss, some wait for it and for each other */
+		/* some instructions behind the miss wait for it and for each other */
 		for (unsigned i = 65; i < 69; i++)
 			steps[i] = (struct step){ .latency = 5, .depends = chain };
 		scene_run(&s, steps, 256, 32);
 		struct cpistack *a = scene_analyse(&s);
 		assert_conserved(a);
 		cost[chain] = cycles_of(a, METHOD_FMT, CPI_L2D);
-		/* the rest of the chain is slow by itself */
+		/* FMT counts less long latency than the paper's rule: only the rest of the chain */
 		assert_true(cycles_of(a, METHOD_FMT, CPI_LONG) <=
 			    cycles_of(a, METHOD_FMT_PAPER, CPI_LONG));
 		scene_done(a);
 		scene_free(&s);
 	}
-	/* but never more than the miss's whole delay */
+	/* the miss never costs more than its whole delay */
 	assert_true(cost[0] == 245 && cost[1] == 250);
 }
 
@@ -434,7 +434,7 @@ static void test_657_a_mispredict_that_waits_for_short_misses_leaves_them_their_
 	scene_run(&s, steps, 64, 128);
 	struct cpistack *a = scene_analyse(&s);
 	assert_conserved(a);
-	/* with a hit it would be 9 cycles less */
+	/* a hit would save 9 cycles */
 	assert_true(cycles_of(a, METHOD_FMT, CPI_L1D) == 9);
 	assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 9);
 	assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) == 18);
@@ -442,7 +442,8 @@ static void test_657_a_mispredict_that_waits_for_short_misses_leaves_them_their_
 	scene_free(&s);
 }
 
-/* Branch 1 is mispredicted, 2 is the first of the right path; it may take an exception at once. */
+/* Branch 1 is mispredicted; 2 is the first instruction of the right path and may take an exception
+ * at once. */
 static void one_branch(struct scene *s, bool exception)
 {
 	static const struct rec_inst insts[] = {
@@ -478,7 +479,7 @@ static void one_branch(struct scene *s, bool exception)
 		  .ncommit = 1,
 		  .ndispatch = 1,
 		  .dispatch_stall = empty },
-		/* the exception */
+		/* the cycle of the exception */
 		{ .repeat = 1,
 		  .head_po = 2,
 		  .rob_used = 1,
@@ -540,7 +541,7 @@ static void test_659_a_mispredict_under_a_long_miss_keeps_what_a_full_window_hid
 		scene_run(&s, steps, 64, robs[k]);
 		struct cpistack *a = scene_analyse(&s);
 		assert_conserved(a);
-		/* as if there were no miss */
+		/* FMT charges the branch as if there were no miss */
 		assert_true(cycles_of(a, METHOD_FMT, CPI_BMISP) == 47);
 		assert_true(cycles_of(a, METHOD_FMT_PAPER, CPI_BMISP) == (k ? 47 : 11));
 		scene_done(a);

@@ -19,7 +19,7 @@
 
 /* Hands batches to the analysis as the bus does. */
 struct listener {
-	struct emit emit; /* first: full() gets a pointer to it */
+	struct emit emit; /* must come first: full() gets a pointer to it */
 	struct rec_cycle cycles[BATCH];
 	struct rec_inst insts[BATCH];
 	struct cpistack stack;
@@ -34,7 +34,7 @@ static void deliver(struct emit *e)
 	e->ninsts = e->ncycles = 0;
 }
 
-/* Runs a program and analyses it; free with done. */
+/* Runs a program and analyses it; done() frees the result. */
 static struct listener *analyse_program(char **args)
 {
 	struct listener *l = x_calloc(1, sizeof(*l));
@@ -89,7 +89,8 @@ static double share(const struct listener *l, enum cpi_method m, enum cpi_compon
 	       (double)l->stack.now.cycles;
 }
 
-/* Cycles without long D-misses and page walks, and without mispredictions if `ideal` says so. */
+/* Returns the cycles without long D-misses and page walks, and without mispredictions if `ideal`
+ * says so. */
 static double cycles_without_misses(unsigned kernel, uint64_t rounds, unsigned size,
 				    unsigned stride, const char *ideal)
 {
@@ -101,7 +102,7 @@ static double cycles_without_misses(unsigned kernel, uint64_t rounds, unsigned s
 	return (double)run_kernel(&k, rounds).cycles;
 }
 
-/* What the cause costs by simulation, as a share of the cycles. */
+/* Returns what the cause costs by simulation, as a share of the cycles. */
 static double simulated(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride,
 			const char *ideal)
 {
@@ -135,7 +136,7 @@ static void test_660_i_misses_of_straight_code_cost_what_they_cost_the_core(void
 	assert_true(lines > 5000);
 	for (unsigned m = METHOD_FMT; m <= METHOD_SFMT; m++)
 		assert_within(share(l, m, CPI_L1I) + share(l, m, CPI_L2I), truth, 0.04);
-	/* between 8 and 9 cycles for an L2 hit (figure 4) */
+	/* an L2 hit costs between 8 and 9 cycles (figure 4) */
 	double each = share(l, METHOD_FMT, CPI_L1I) * (double)l->stack.now.cycles /
 		      (double)l->stack.events[1][CPI_L1I];
 	assert_true(each > 7 && each < 9.5);
@@ -149,7 +150,7 @@ static void test_661_mispredicted_branches_cost_what_they_cost_the_core(void **s
 	assert_true(truth > 0.3);
 	assert_within(share(l, METHOD_FMT, CPI_BMISP), truth, 0.04);
 	assert_within(share(l, METHOD_SFMT, CPI_BMISP), truth, 0.04);
-	/* an empty ROB is only a part of it (figure 6) */
+	/* an empty ROB is only a part of the penalty (figure 6) */
 	assert_true(share(l, METHOD_POWER5, CPI_BMISP) < truth - 0.1);
 	done(l);
 }
@@ -168,8 +169,8 @@ static void test_663_overlapping_long_misses_cost_one_penalty(void **state)
 	struct listener *l = analyse(9, 20000, 2 * MB, 64);
 	double truth = simulated(9, 20000, 2 * MB, 64, "ideal.dmiss=on");
 	assert_true(truth > 0.2);
-	/* the loop's own chain of additions runs on under the misses, which interval analysis does
-	 * not know: it takes the base for as fast as dispatch */
+	/* The loop's own chain of additions runs on under the misses. Interval analysis does not
+	 * know that: it takes the base for as fast as dispatch. */
 	double counted = share(l, METHOD_FMT, CPI_L1D) + share(l, METHOD_FMT, CPI_L2D);
 	assert_true(counted > truth - 0.01);
 	assert_within(counted, truth, 0.1);
@@ -179,8 +180,8 @@ static void test_663_overlapping_long_misses_cost_one_penalty(void **state)
 	done(l);
 }
 
-/* A long miss and a mispredicted branch at once, in the order of eyerman2006 section 5.2: what the
- * branch costs without the miss is the branch's, the rest the miss's. Fills in both costs by
+/* A long miss and a mispredicted branch coincide. In the order of eyerman2006 section 5.2 the
+ * branch gets what it costs without the miss, and the miss gets the rest. Fills in both costs by
  * simulation. */
 static struct listener *analyse_both(unsigned kernel, double *branch, double *miss)
 {
@@ -191,7 +192,7 @@ static struct listener *analyse_both(unsigned kernel, double *branch, double *mi
 	double without_both = cycles_without_misses(kernel, ROUNDS, 4 * MB, 1024, "ideal.bmisp=on");
 	*branch = without_miss - without_both;
 	*miss = (double)l->stack.now.cycles - without_miss;
-	/* each cycle has one cause: a full ROB is the miss's and not the branch's too */
+	/* each cycle has one cause: a full ROB counts for the miss and not for the branch, too */
 	assert_true(l->stack.overlap > 0);
 	return l;
 }
@@ -212,7 +213,7 @@ static void test_664_a_mispredict_that_resolves_under_a_long_miss_costs_what_it_
 		assert_within(cycles_of(l, m, CPI_BMISP) / branch, 1, 0.11);
 		assert_within(share(l, m, CPI_L2D) + share(l, m, CPI_DTLB), miss / cycles, 0.01);
 	}
-	/* the ROB is not empty: completion sees nothing of it */
+	/* the ROB is not empty, so POWER5 does not see the branch */
 	assert_true(cycles_of(l, METHOD_POWER5, CPI_BMISP) < 0.1 * branch);
 	done(l);
 }
@@ -238,7 +239,7 @@ static void test_666_i_misses_of_wrong_paths_are_counted_by_naive_only(void **st
 	double truth = simulated(22, 4000, 4096, 64, "ideal.imiss=on");
 	double all = (double)l->stack.events[0][CPI_L1I],
 	       right = (double)l->stack.events[1][CPI_L1I];
-	/* most mispredictions fetch the other block, and so throw out the right one */
+	/* most mispredictions fetch the other block and so evict the right one */
 	assert_true(right > 1000);
 	assert_true(all - right > 1000);
 	assert_within(share(l, METHOD_FMT, CPI_L1I), truth, 0.04);
@@ -248,8 +249,8 @@ static void test_666_i_misses_of_wrong_paths_are_counted_by_naive_only(void **st
 	done(l);
 }
 
-/* The I-misses come while the store's line is on its way, before the load that waits for it is at
- * the head: they hide the wait all the same. */
+/* The I-misses happen while the store's line is on its way, before the load that waits for it is at
+ * the head; they hide the wait all the same. */
 static void test_667_the_orders_differ_by_what_i_misses_hide_of_a_long_miss(void **state)
 {
 	struct listener *l = analyse_program((char *[]){ (char *)HIDDEN, NULL });

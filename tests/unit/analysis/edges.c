@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 620: from records to edges, for mechanisms that need more than one record to be seen. */
+/* 620: edges from records, for mechanisms that show only in several records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 #define DIV_CYCLES 34
 #define FORWARD	   4
-#define FIRST	   1 /* the graph's first packet takes a cycle that the run's does not */
+#define FIRST	   1 /* the graph gives its first packet a cycle that the run did not need */
 
 static const struct trace_meta meta = {
 	.machine = "test",
@@ -71,7 +71,8 @@ static void run_free(struct run *r)
 	graph_free(r->graph);
 }
 
-/* The next instruction: all in one packet, dispatched together; executes from issue to complete. */
+/* Makes the next instruction: all are in one packet and dispatch together; it executes from issue
+ * to complete. */
 static struct rec_inst inst(struct run *r, uint32_t word, enum op_class cls, uint32_t issue,
 			    uint32_t complete)
 {
@@ -100,7 +101,8 @@ static void add(struct run *r, const struct rec_inst *i)
 static void test_621_a_division_that_overtakes_another_does_not_wait_for_it(void **state)
 {
 	struct run r = run_new();
-	/* The first waits for an operand until 100; the second goes at once, the third after it. */
+	/* The first division waits for an operand until 100; the second issues at once, the third
+	 * after the second. */
 	const uint32_t begin[] = { 100, 6, 6 + DIV_CYCLES };
 	for (unsigned k = 0; k < 3; k++) {
 		const struct rec_inst i =
@@ -108,7 +110,7 @@ static void test_621_a_division_that_overtakes_another_does_not_wait_for_it(void
 		add(&r, &i);
 	}
 	assert_int_equal(graph_base(r.graph).c, 100 + DIV_CYCLES);
-	/* but for the cycle of the first packet */
+	/* nothing is unexplained but the cycle of the first packet */
 	assert_int_equal(edges_residuals(r.edges)[RESIDUAL_STRICT], FIRST);
 	run_free(&r);
 }
@@ -117,7 +119,7 @@ static void test_622_a_divider_that_others_had_stays_busy_in_a_larger_window(voi
 {
 	struct run r = run_new();
 	struct graph_inst first;
-	/* Between the two a division of a wrong path had the unit. */
+	/* A wrong-path division had the unit between the two. */
 	struct rec_inst i = inst(&r, DIVU(5, 8, 9), CLASS_DIV, 6, 6 + DIV_CYCLES);
 	add(&r, &i);
 	first = r.last;
@@ -138,7 +140,7 @@ static void test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest
 	struct run r = run_new();
 	struct rec_inst i = inst(&r, DIVU(5, 8, 9), CLASS_DIV, 6, 6 + DIV_CYCLES);
 	add(&r, &i);
-	i = inst(&r, SB(5, 2), CLASS_STORE, 6, 6 + DIV_CYCLES); /* data: the division's */
+	i = inst(&r, SB(5, 2), CLASS_STORE, 6, 6 + DIV_CYCLES); /* data: the quotient */
 	i.addr = 0x8000;
 	i.size = 1;
 	add(&r, &i);
@@ -160,7 +162,7 @@ static void test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest
 	run_free(&r);
 }
 
-/* Beyond the first cycle such a hit has no part, and the miss is the first. */
+/* An L1 hit of one cycle leaves no part for the L1, so the miss is the first part. */
 static void test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle(void **state)
 {
 	struct run r = run_with_l1(1);
@@ -178,7 +180,7 @@ static void test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle(void **state)
 
 /* ---- tags of the right path, with a prefetcher ---- */
 
-/* Of a machine that has nothing but what is said here. */
+/* Makes the shadow of a machine that has nothing but these settings. */
 static struct shadow *shadow_with(const char *const *sets)
 {
 	struct machine machine;
@@ -193,7 +195,7 @@ static void test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought(void **
 {
 	struct shadow *s = shadow_with(
 	    (const char *[]){ "l1d.size=4k", "l1d.ways=1", "l1d.prefetch=next-line", NULL });
-	for (uint64_t line = 0; line < 64; line++) /* no set says anything before it is full */
+	for (uint64_t line = 0; line < 64; line++) /* a set is unknown until it is full */
 		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
 	assert_true(shadow_access(s, SHADOW_DATA, 0x200000, LEVEL_L1) > LEVEL_L1);
 	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200000, LEVEL_L1), LEVEL_L1);
@@ -208,13 +210,13 @@ static void test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk(v
 {
 	struct shadow *s =
 	    shadow_with((const char *[]){ "l1d.size=4k", "dtlb.entries=4", "dtlb.ways=0", NULL });
-	for (uint64_t page = 0; page < 64; page++) /* all walk: 30 cycles is what is learnt */
+	for (uint64_t page = 0; page < 64; page++) /* all walk: the shadow learns 30 cycles */
 		shadow_translate(s, page << 12, 30);
-	assert_int_equal(shadow_translate(s, 63 << 12, 0), 0); /* there */
+	assert_int_equal(shadow_translate(s, 63 << 12, 0), 0); /* the TLB has it */
 	assert_int_equal(shadow_translate(s, 60 << 12 | 0x80, 0), 0);
-	assert_int_equal(shadow_translate(s, 7 << 12, 30), 0); /* took all of it */
+	assert_int_equal(shadow_translate(s, 7 << 12, 30), 0); /* the run walked as well */
 	assert_in_range(shadow_translate(s, 8 << 12, 0), 28, 30);
-	assert_int_equal(shadow_translate(s, 60 << 12, 0), 0); /* used last but these */
+	assert_int_equal(shadow_translate(s, 60 << 12, 0), 0); /* among the last four */
 	assert_in_range(shadow_translate(s, 61 << 12, 0), 28, 30);
 	shadow_free(s);
 }
@@ -232,19 +234,19 @@ static void test_1027_pages_are_as_large_as_the_machine_says(void **state)
 					  "l1d.prefetch_cross_page=yes", NULL });
 	for (uint64_t line = 0; line < 64; line++)
 		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
-	/* the last line of a page brings the first one of the next */
+	/* the last line of a page prefetches the first line of the next */
 	shadow_access(s, SHADOW_DATA, 0x200fc0, LEVEL_L1);
 	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x201000, LEVEL_L1), LEVEL_NONE);
 	shadow_free(s);
 }
 
-/* ---- lines that stores bring ---- */
+/* ---- lines that stores fetch ---- */
 
 #define SET(a) (1u << CAT_##a)
 
-/* A store of a line that no cache has commits at 8; a load of another word of it is fetched, an
- * instruction miss later, `later` cycles after the store, and has its data so many cycles after it
- * issues. */
+/* A store to a line that no cache has commits at 8. A load of another word of the line is fetched
+ * `later` cycles after the store, because of an instruction miss, and has its data `took` cycles
+ * after it issues. */
 static struct run store_and_load(struct shadow *s, uint32_t later, uint32_t took, uint32_t psv)
 {
 	struct run r = run_new();
@@ -255,7 +257,7 @@ static struct run store_and_load(struct shadow *s, uint32_t later, uint32_t took
 	i.addr = 0x200000;
 	i.size = 1;
 	i.commit = 8;
-	i.flags &= ~(uint32_t)RI_FETCH_HEAD; /* as if its packet had begun before */
+	i.flags &= ~(uint32_t)RI_FETCH_HEAD; /* as if its packet had begun earlier */
 	add(&r, &i);
 	assert_int_equal(r.last.fill, 1 + 150 - 4);
 	i = inst(&r, LBU(7, 8), CLASS_LOAD, 6, 6 + took);
@@ -281,11 +283,12 @@ static struct shadow *small_shadow(void)
 static void test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store(void **state)
 {
 	struct shadow *s = small_shadow();
-	/* It hit: the line had come long before. */
+	/* The load hit: the line had arrived long before. */
 	struct run r = store_and_load(s, 300, 4, 0);
 	assert_int_equal(graph_base(r.graph).c, 300 + 6 + 4);
 	assert_int_equal(graph_commit(r.graph, SET(DMISS)), 300 + 6 + 4);
-	/* Without instruction misses it is ready before the store commits: a miss of its own. */
+	/* Without instruction misses the load is ready before the store commits, and misses
+	 * itself. */
 	assert_int_equal(graph_commit(r.graph, SET(IMISS)), 6 + 150);
 	assert_int_equal(graph_commit(r.graph, SET(IMISS) | SET(DMISS)), 6 + 4);
 	run_free(&r);
@@ -295,12 +298,12 @@ static void test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store(void
 static void test_629_a_load_that_waits_for_a_stores_line_has_it_when_it_comes(void **state)
 {
 	struct shadow *s = small_shadow();
-	/* The store is written at 9 + 3, for some reason; its line is there at 9 + 3 + 150. */
+	/* The store is written at 9 + 3, so its line arrives at 9 + 3 + 150. */
 	struct run r = store_and_load(s, 60, 9 + 3 + 150 - 66, PSV_ST_L1 | PSV_ST_MERGE);
 	assert_int_equal(graph_base(r.graph).c, 9 + 3 + 150);
 	assert_int_equal(graph_commit(r.graph, SET(DMISS)), 60 + 6 + 4);
 	assert_int_equal(graph_commit(r.graph, SET(DL1)), 9 + 3 + 150 - 3);
-	/* Before the store has committed nothing is on its way. */
+	/* The load comes before the store commits, so no line is on its way. */
 	assert_int_equal(graph_commit(r.graph, SET(IMISS)), 6 + 3 + 150);
 	run_free(&r);
 	shadow_free(s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * 650: the dependence graph: every lane against brute force, kernels against each other, icosts.
- * Brute force derives from edges.def like all else; that its rows mean what they should is said by
- * the graphs of icost.c, computed by hand. Compiled a second time with a row more (more.def).
+ * Brute force derives from edges.def like everything else; the hand-computed graphs of icost.c
+ * test that its rows mean what they should. This file is compiled a second time with one more row
+ * (more.def).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +38,7 @@ static uint64_t parts(const struct graph_part *p, unsigned n, unsigned lane)
 	return sum;
 }
 
-/* Rounded to one whose number is grain - 1 modulo grain. */
+/* Returns the nearest index, in the direction `by`, that is grain - 1 modulo grain. */
 static int64_t rounded(int64_t i, int64_t grain, int64_t by)
 {
 	while (i >= 0 && i % grain != grain - 1)
@@ -45,7 +46,7 @@ static int64_t rounded(int64_t i, int64_t grain, int64_t by)
 	return i;
 }
 
-/* The rows of edges.def in one lane. Before the first instruction all happens at 0. */
+/* The rows of edges.def in one lane. All times before the first instruction are 0. */
 #define AT(n, j)	    ((int64_t)(j) >= 0 ? t[NODE_##n][j] : 0)
 #define TIME_HERE(n)	    AT(n, i)
 #define TIME_BEFORE(n)	    AT(n, i - 1)
@@ -73,7 +74,7 @@ static int64_t rounded(int64_t i, int64_t grain, int64_t by)
 #define IN_LANE_NOT_WIN wide
 #define IN_LANE_BY(c)	graph_counts(c, lane)
 
-/* One lane, node by node, straight from the table. */
+/* Computes one lane node by node, straight from the table. */
 static uint64_t brute_force(const struct graph_config *g, const struct graph_inst *insts, size_t n,
 			    unsigned lane)
 {
@@ -232,7 +233,7 @@ static void test_701_every_lane_of_every_kernel_is_the_longest_path(void **state
 	}
 }
 
-/* Every kernel's lanes against brute force; `insts` goes in by batches of up to `most`. */
+/* Checks every kernel's lanes against brute force; `insts` goes in by batches of up to `most`. */
 static void check(const struct graph_config *config, const struct graph_inst *insts, size_t n,
 		  size_t most, struct rng *rng)
 {
@@ -299,7 +300,7 @@ static void test_703_a_graph_that_is_reset_starts_anew(void **state)
 	assert_memory_equal(first, second, sizeof(first));
 }
 
-/* Lanes have 16 bits while they can: stretches with long latencies, among others without. */
+/* Lanes use 16 bits where they can: here stretches with long latencies alternate with others. */
 static void test_705_long_latencies_are_exact_however_narrow_lanes_are(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
@@ -352,7 +353,8 @@ static void test_705_long_latencies_are_exact_however_narrow_lanes_are(void **st
 	}
 }
 
-/* Fetch that nothing holds up falls far behind, and then catches up. */
+/* Nothing limits fetch: its times stay far below those of dispatch, and catch up in the second
+ * half. */
 static void test_706_fetch_may_lag_behind_dispatch_by_any_time(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
@@ -378,12 +380,13 @@ static void test_706_fetch_may_lag_behind_dispatch_by_any_time(void **state)
 		in->fetch[0] = (struct graph_part){ late ? 45 : 0, CAT_IMISS, 0 };
 	}
 	check(&config, insts, LONG_INSTS, 512, &rng);
-	/* the longer of both, in the real machine, with some cycles at the ends */
+	/* the real machine takes the longer of both, and some cycles at the ends */
 	const uint64_t c = brute_force(&config, insts, LONG_INSTS, 0);
 	assert_in_range(c, LONG_INSTS / 2 * 47, LONG_INSTS / 2 * 47 + 100);
 }
 
-/* Ports that nobody waits for may be taken for ever further ahead. */
+/* The time until which a port is taken may run ahead without bound, if no instruction waits for
+ * it. */
 static void test_707_ports_may_run_ahead_by_any_time(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
@@ -431,7 +434,7 @@ static void test_708_commits_are_those_of_single_instructions(void **state)
 	graph_free(single);
 }
 
-/* More kinds of parts than there is room for their sums. */
+/* There are more kinds of parts than the table of their sums has room for. */
 static void test_709_any_number_of_different_latencies(void **state)
 {
 	static struct graph_inst insts[LONG_INSTS];
@@ -471,7 +474,7 @@ static void test_704_times_go_beyond_32_bits(void **state)
 		graph_add(g, insts, 512);
 	graph_length(g, length);
 	graph_free(g);
-	/* the first is fetched in cycle 1, or 0 without limits of bandwidth, and ready a cycle
+	/* the first is fetched in cycle 1, or 0 without limits of bandwidth, and is ready a cycle
 	 * later */
 	assert_true(length[0] == 200ull * 512 * 60000 + 2);
 	assert_true(length[GRAPH_LANES - 1] == length[0] - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 660: small graphs whose costs were computed by hand: fields2004's own examples, and one for every
- * kind of edge. Then slack and the longest path.
+ * 660: small graphs whose costs were computed by hand: fields2004's own examples, and one graph
+ * for every kind of edge. Then slack and the longest path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,8 @@ static struct small *new_small(uint32_t window, uint32_t width)
 	return s;
 }
 
-/* An operation that reads slot `from` (0: none), takes so long and writes slot `to`. */
+/* Adds an operation that reads slot `from` (0: none), takes that many cycles and writes slot
+ * `to`. */
 static struct graph_inst *op(struct small *s, unsigned from, unsigned to, unsigned cycles,
 			     enum graph_category category)
 {
@@ -72,7 +73,7 @@ static int64_t icost(const struct small *s, unsigned a, unsigned b)
 
 #define SET(c) (1u << CAT_##c)
 
-/* Figure 1: A and then B, together 20 cycles, beside C of 9: idealising A leaves 9. */
+/* Figure 1: A and then B take 20 cycles together, beside C of 9 cycles; idealising A leaves 9. */
 static void test_613_figure_1_has_its_published_cost(void **state)
 {
 	struct small *s = new_small(64, 15);
@@ -89,7 +90,7 @@ static void test_613_figure_1_has_its_published_cost(void **state)
 	free(s);
 }
 
-/* Figure 2's machine: a reorder buffer of four, two fetched and committed a cycle. */
+/* Figure 2's machine has a reorder buffer of four and fetches and commits two a cycle. */
 static void test_614_figure_2_loads_and_window_edges_are_in_series(void **state)
 {
 	struct small *s = new_small(4, 2);
@@ -102,10 +103,9 @@ static void test_614_figure_2_loads_and_window_edges_are_in_series(void **state)
 	op(s, 5, 6, 1, CAT_SHALU); /* i5: D = C(i1) = 12, P 22, C 22 */
 	solve(s);
 	assert_int_equal(s->length[0], 22);
-	/* without the window both loads go at once: D(i4) 3, P 13; commits at 13 and 14 */
+	/* without the window limit both loads issue at once: D(i4) 3, P 13; commits at 13 and 14 */
 	assert_int_equal(s->length[SET(WIN)], 14);
-	/* without their latency nothing is left to wait for: two a cycle, three cycles, one of an
-	 * ALU */
+	/* without their latency nothing waits: two a cycle take three cycles, and an ALU one */
 	assert_int_equal(s->length[SET(DL1)], 4);
 	assert_true(icost(s, SET(DL1), SET(WIN)) < 0);
 	free(s);
@@ -115,7 +115,7 @@ static void test_615_parallel_misses_cost_nothing_alone_and_all_together(void **
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 1, 100, CAT_DMISS);
-	op(s, 0, 2, 100, CAT_IMISS); /* another category stands for the second one */
+	op(s, 0, 2, 100, CAT_IMISS); /* this category stands for the second miss */
 	solve(s);
 	assert_int_equal(cost(s, SET(DMISS)), 0);
 	assert_int_equal(cost(s, SET(IMISS)), 0);
@@ -148,7 +148,7 @@ static void test_617_events_in_series_alone_are_independent(void **state)
 	free(s);
 }
 
-/* Resolves after 5, redirected 3 later, then 7 cycles of work. */
+/* The branch resolves after 5 cycles and redirects 3 later; then come 7 cycles of work. */
 static void test_618_a_mispredict_costs_resolution_and_redirect(void **state)
 {
 	struct small *s = new_small(64, 15);
@@ -164,7 +164,7 @@ static void test_618_a_mispredict_costs_resolution_and_redirect(void **state)
 	free(s);
 }
 
-/* A window of 4: the fifth waits for the miss at the head to commit. */
+/* In a window of 4 the fifth instruction waits until the miss at the head commits. */
 static void test_619_a_full_window_serialises_misses(void **state)
 {
 	struct small *s = new_small(4, 15);
@@ -173,7 +173,7 @@ static void test_619_a_full_window_serialises_misses(void **state)
 		op(s, 0, 2, 1, CAT_NONE);
 	op(s, 0, 3, 50, CAT_DMISS);
 	solve(s);
-	/* 1 + 50 + 50; with a large window both at once; without misses 2 and then 1 in all */
+	/* 1 + 50 + 50; a large window overlaps both misses; without misses 2 and then 1 in all */
 	assert_int_equal(s->length[0], 101);
 	assert_int_equal(cost(s, SET(WIN)), 50);
 	assert_int_equal(cost(s, SET(DMISS)), 99);
@@ -200,7 +200,7 @@ static void test_669_commit_bandwidth_holds_what_is_done(void **state)
 	for (int i = 0; i < 10; i++)
 		op(s, 0, 0, 5, CAT_NONE);
 	solve(s);
-	/* all are done in 6, one commits a cycle from then on */
+	/* all are done in 6; from then on one commits a cycle */
 	assert_int_equal(s->length[0], 6 + 9);
 	assert_int_equal(s->length[SET(BW)], 5);
 	free(s);
@@ -216,7 +216,7 @@ static void test_670_a_shared_line_comes_with_the_first_miss(void **state)
 	op(s, 2, 3, 4, CAT_NONE);
 	solve(s);
 	assert_int_equal(s->length[0], 1 + 80 + 4);
-	/* then the sharer hits: 2, and 4 */
+	/* without misses the load that shared the line hits: 2 cycles, and 4 */
 	assert_int_equal(s->length[SET(DMISS)], 1 + 6);
 	free(s);
 }
@@ -228,10 +228,10 @@ static void test_671_a_store_waits_for_its_data_only_to_complete(void **state)
 	struct graph_inst *store = op(s, 0, 0, 1, CAT_NONE);
 	store->data = 1;
 	store->mem = GRAPH_SLOT_POOL;
-	op(s, GRAPH_SLOT_POOL, 2, 2, CAT_DL1); /* a load of it */
+	op(s, GRAPH_SLOT_POOL, 2, 2, CAT_DL1); /* a load of the stored data */
 	solve(s);
 	assert_int_equal(s->length[0], 1 + 30 + 2);
-	assert_int_equal(cost(s, SET(LGALU)), 29); /* then the address takes its cycle */
+	assert_int_equal(cost(s, SET(LGALU)), 29); /* without it the address takes its one cycle */
 	assert_int_equal(cost(s, SET(DL1)), 2);
 	free(s);
 }
@@ -265,15 +265,15 @@ static void test_674_an_issue_queue_gives_its_entry_when_its_owner_issues(void *
 	struct small *s = new_small(64, 15);
 	s->config.issue_edges = true;
 	op(s, 0, 1, 30, CAT_DMISS);
-	op(s, 1, 2, 1, CAT_NONE); /* issues when the miss is back */
+	op(s, 1, 2, 1, CAT_NONE); /* issues when the miss has its data */
 	op(s, 0, 3, 9, CAT_NONE)->iq = 1;
 	solve(s);
 	assert_int_equal(s->length[0], 1 + 30 + 9);
-	assert_int_equal(cost(s, SET(WIN)), 8); /* then 31 and one operation: 32 */
+	assert_int_equal(cost(s, SET(WIN)), 8); /* without the window 31 and one operation: 32 */
 	free(s);
 }
 
-/* Two dividers of ten cycles would be free; one is: the third waits for the first. */
+/* Two units of ten cycles for three operations: the third waits for the first. */
 static void test_675_a_unit_that_is_not_pipelined_bounds_throughput(void **state)
 {
 	struct small *s = new_small(64, 15);
@@ -295,7 +295,7 @@ static void test_676_the_fetch_buffer_hides_an_instruction_miss_behind_a_full_wi
 	struct small *s = new_small(2, 15);
 	op(s, 0, 1, 50, CAT_DMISS);
 	op(s, 0, 0, 1, CAT_NONE);
-	struct graph_inst *head = op(s, 0, 0, 1, CAT_NONE); /* waits for the miss to commit */
+	struct graph_inst *head = op(s, 0, 0, 1, CAT_NONE); /* waits until the miss commits */
 	head->flags = GRAPH_HEAD;
 	head->fetch[0] = (struct graph_part){ .cycles = 30, .category = CAT_IMISS };
 	solve(s);
@@ -311,7 +311,7 @@ static void test_678_a_load_waits_for_the_data_of_its_store(void **state)
 	struct small *s = new_small(64, 15);
 	struct graph_inst *load;
 	op(s, 0, 1, 30, CAT_LGALU);
-	op(s, 0, 0, 1, CAT_NONE)->data = 1; /* the store's address is there at once */
+	op(s, 0, 0, 1, CAT_NONE)->data = 1; /* the store's address is ready at once */
 	s->in[1].mem = GRAPH_SLOT_POOL;
 	load = op(s, 0, 2, 4, CAT_DL1);
 	load->late = GRAPH_SLOT_POOL;
@@ -327,7 +327,7 @@ static void test_679_a_load_with_some_of_a_stores_bytes_waits_until_it_is_writte
 	struct small *s = new_small(64, 15);
 	struct graph_inst *load;
 	op(s, 0, 1, 30, CAT_DMISS);
-	op(s, 0, 0, 1, CAT_NONE); /* the store: done at once, commits behind the miss */
+	op(s, 0, 0, 1, CAT_NONE); /* the store is done at once and commits after the miss */
 	load = op(s, 0, 2, 4, CAT_DL1);
 	load->written = 1;
 	load->drain = (struct graph_part){ .cycles = 3, .category = CAT_NONE };
@@ -337,8 +337,8 @@ static void test_679_a_load_with_some_of_a_stores_bytes_waits_until_it_is_writte
 	free(s);
 }
 
-/* An operation of 20 cycles, a store behind it, and a load of the line that the store brings, which
- * is fetched so many cycles later for an instruction miss. */
+/* An operation of 20 cycles, a store behind it, and a load of the line that the store fetches. The
+ * load itself is fetched that many cycles later, because of an instruction miss. */
 static struct small *store_line(unsigned cycles, unsigned flags)
 {
 	struct small *s = new_small(64, 15);
@@ -358,12 +358,12 @@ static struct small *store_line(unsigned cycles, unsigned flags)
 
 static void test_632_a_line_that_a_store_brings_comes_after_the_store_commits(void **state)
 {
-	/* The store commits at 21, the line is there at 122. */
+	/* The store commits at 21; its line arrives at 122. */
 	struct small *s = store_line(200, 0);
 	assert_int_equal(s->length[0], 200 + 4);
 	assert_int_equal(s->length[SET(DMISS)], 200 + 4);
 	assert_int_equal(s->length[SET(DMISS) | SET(IMISS)], 21);
-	/* Sooner than the store it brings the line itself. */
+	/* A load that comes before the store commits fetches the line itself. */
 	assert_int_equal(s->length[SET(IMISS)], 1 + 100 + 4);
 	free(s);
 	s = store_line(50, 0);
@@ -371,7 +371,7 @@ static void test_632_a_line_that_a_store_brings_comes_after_the_store_commits(vo
 	assert_int_equal(s->length[SET(DMISS)], 50 + 4);
 	assert_int_equal(s->length[SET(LGALU)], 2 + 101 + 4);
 	free(s);
-	/* … or has the store's own bytes. */
+	/* A load of the store's own bytes gets them forwarded. */
 	s = store_line(50, GRAPH_FORWARD);
 	assert_int_equal(s->length[0], 21 + 101 + 4);
 	assert_int_equal(s->length[SET(IMISS)], 21);
@@ -391,7 +391,7 @@ static void test_699_fetch_waits_for_a_packet_to_leave_the_target_queue(void **s
 	assert_int_equal(s->length[0], 1 + 50 + 6);
 	assert_int_equal(cost(s, SET(DMISS)), 50);
 	assert_int_equal(cost(s, SET(WIN)), 6);
-	assert_int_equal(cost(s, SET(BW)), 1 + 6); /* … and dispatch begins a cycle earlier */
+	assert_int_equal(cost(s, SET(BW)), 1 + 6); /* dispatch begins a cycle earlier, too */
 	free(s);
 }
 
@@ -428,7 +428,7 @@ static void test_681_slack_is_what_a_result_can_be_late(void **state)
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 1, 20, CAT_DMISS);
-	op(s, 0, 2, 5, CAT_LGALU); /* its user waits for the miss anyway */
+	op(s, 0, 2, 5, CAT_LGALU); /* its user waits for the miss in any case */
 	op(s, 2, 3, 3, CAT_LGALU)->src[1] = 1;
 	struct segment *g = segment_of(s);
 	assert_int_equal(g->length, 23);
@@ -443,12 +443,13 @@ static void test_681_slack_is_what_a_result_can_be_late(void **state)
 	free(s);
 }
 
-/* Local slack ends at the first who notices; global at the last. */
+/* Local slack ends when the first dependent instruction is delayed, global slack when the run
+ * is. */
 static void test_682_local_slack_is_never_more_than_global(void **state)
 {
 	struct small *s = new_small(64, 15);
 	op(s, 0, 1, 2, CAT_LGALU);
-	op(s, 1, 2, 2, CAT_LGALU); /* notices at once, but nobody waits for it */
+	op(s, 1, 2, 2, CAT_LGALU); /* delayed at once, but nothing waits for it */
 	op(s, 0, 3, 50, CAT_DMISS);
 	struct segment *g = segment_of(s);
 	assert_int_equal(g->inst[0].local, 0);
@@ -464,7 +465,8 @@ static struct graph_part some(struct rng *rng, unsigned most)
 				    .category = (uint8_t)rng_below(rng, CAT_SAVED_DMISS) };
 }
 
-/* A random program; delaying a P by its slack must not lengthen it, by more it must. */
+/* In a random program, delaying a P by its slack must not lengthen the run; delaying it by one
+ * cycle more must. */
 static void test_683_slack_holds_when_it_is_used_up(void **state)
 {
 	struct rng rng;
@@ -498,7 +500,7 @@ static void test_683_slack_holds_when_it_is_used_up(void **state)
 			}
 			in->pc = !rng_below(&rng, 10);
 #ifdef EDGES_MORE
-			/* not before the first, where a segment has nothing */
+			/* a segment has no instruction before its first */
 			const uint64_t back = min_u64(i, s->config.window);
 			in->more = back ? (uint16_t)rng_below(&rng, back + 1) : 0;
 			in->more_wait = some(&rng, 9);
@@ -518,8 +520,8 @@ static void test_683_slack_holds_when_it_is_used_up(void **state)
 		}
 		struct segment *g = segment_of(s);
 		solve(s);
-		/* the segment is lane 0, but that the first packet and group come from nowhere
-		 */
+		/* the segment equals lane 0, except that nothing comes before its first packet and
+		 * group */
 		assert_in_range(s->length[0] - g->length, 0, 4);
 		for (unsigned i = 0; i < N; i++) {
 			const uint64_t before = g->length;
@@ -535,7 +537,7 @@ static void test_683_slack_holds_when_it_is_used_up(void **state)
 			assert_int_equal(late->length, before + 1);
 			free(late);
 		}
-		/* the longest path's cycles are all given to somebody */
+		/* every cycle of the longest path is charged to some instruction */
 		uint64_t given = 0;
 		for (unsigned i = 0; i < N; i++)
 			for (unsigned k = 0; k < KIND_COUNT; k++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an idealised machine does that the run did not show: issue slots, and how far wrong paths
- * get. */
+/* What an idealised machine does that the run did not show: waiting for issue slots, and how far
+ * wrong paths get. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 enum { REG_LOAD = 5, REG_A = 6, REG_B = 7 };
 
-/* An operation dst <- src; the cycles that it waits for a slot. */
+/* Adds an operation dst <- src; returns the cycles that it waits for a slot. */
 static unsigned wait_of(struct slots *s, bool timeless, uint16_t dst, uint16_t src)
 {
 	struct graph_inst in = { .dst = dst, .src = { src } };
@@ -59,7 +59,7 @@ static void test_686_what_does_not_wait_for_anything_near_gets_its_slot_at_once(
 	assert_int_equal(wait_of(&s, true, REG_B, REG_A), 0);
 	wait_of(&s, false, REG_LOAD, 0);
 	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 1);
-	for (unsigned n = 0; n < 8; n++) /* by then the load has left the window */
+	for (unsigned n = 0; n < 8; n++) /* then the load has left the window */
 		wait_of(&s, true, 0, 0);
 	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 0);
 	(void)state;
@@ -74,7 +74,7 @@ static void test_698_what_waits_in_another_queue_takes_no_slot(void **state)
 	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 0);
 	slots_next(&s, false, false, &load);
 	assert_int_equal(load.ep_part[0].cycles, 0);
-	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 1); /* the second, not the third */
+	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 1); /* second, not third */
 	assert_int_equal(wait_of(&s, true, REG_A, REG_LOAD), 1);
 	(void)state;
 }
@@ -102,7 +102,8 @@ static void test_688_a_larger_window_or_width_saves_a_miss_if_mispredicts_are_re
 	(void)state;
 }
 
-/* Lines within the reach of a wrong path of the real window, of which one in `of` was there. */
+/* Teaches lines within the reach of a wrong path in the real window, of which the wrong path
+ * fetched one in `of`. */
 static uint64_t learn(struct reach *s, unsigned of)
 {
 	uint64_t number = 1000;
@@ -126,9 +127,9 @@ static void test_689_misses_go_as_often_as_wrong_paths_were_right(void **state)
 	(void)state;
 }
 
-/* Twenty are fetched before the branch resolves, in a window of 64; at the idealised width 100 are,
- * which only a larger window holds. */
-/* Of n misses so far behind the branch, those that are what. */
+/* Counts those of n misses at this distance behind the branch that are saved as `what` says. In the
+ * tests below twenty instructions are fetched before the branch resolves, in a window of 64; the
+ * idealised width fetches 100, which only a larger window holds. */
 static unsigned count_saves(struct reach *s, uint64_t number, unsigned n, enum graph_category what)
 {
 	unsigned count = 0;
@@ -170,9 +171,9 @@ test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing
 	const uint64_t number = learn(&s, 1);
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(reach_saves(&s, number + 20, 0, i, &left),
-				 CAT_DMISS); /* did not in the run, either */
+				 CAT_DMISS); /* nor did the wrong path save it in the run */
 		assert_int_equal(reach_saves(&s, number + 501, 0, i, &left),
-				 CAT_DMISS); /* resolved by then */
+				 CAT_DMISS); /* the branch has resolved by then */
 	}
 	assert_int_equal(reach_saves(&s, number + 65, 0, 7, &left), CAT_REACH_DMISS);
 	assert_true(reach_was_saved(&s, 7));
@@ -189,7 +190,7 @@ test_680_a_wrong_path_does_not_get_to_an_address_that_a_miss_behind_its_branch_g
 	const uint32_t root = 500, now = 540; /* 40 instructions apart */
 	assert_int_equal(reach_after(&s, number + 200, root, now), 0);
 	assert_int_equal(reach_saves(&s, number + 20, 0, root, &left),
-			 CAT_DMISS); /* a miss that remains */
+			 CAT_DMISS); /* this miss remains */
 	const uint64_t after = reach_after(&s, number + 200, root, now);
 	assert_int_equal(after, number + 160);
 	assert_int_equal(reach_saves(&s, number + 200, after, now, &left), CAT_DMISS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 600: the golden reference and the profilers on hand-written record streams; the worked examples
- * of the papers are here, with a sample in every cycle. */
+/* 600: the golden reference and the profilers on hand-written record streams, with the worked
+ * examples of the papers and a sample in every cycle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ static void done(struct profile *p)
 	free(p);
 }
 
-/* Oracle's cycles for an instruction, in units. */
+/* Returns the golden reference's time for an instruction, in units. */
 static uint64_t golden(struct profile *p, uint64_t po)
 {
 	uint64_t sum = 0;
@@ -133,7 +133,7 @@ static uint64_t category(struct profile *p, unsigned cat)
 	return sum;
 }
 
-/* What a rule says of an instruction, in units. */
+/* Returns the time that a rule gives an instruction, in units. */
 static uint64_t blamed(struct profile *p, enum select_rule rule, uint64_t po)
 {
 	const struct sampler *s = &p->sampler[0];
@@ -281,8 +281,8 @@ static void test_605_an_exception_belongs_to_the_instruction_that_took_it(void *
 	done(p);
 }
 
-/* Figure B.1: a sample every 1,000 cycles; an I-miss, a mispredict, a D-miss, and two in full flow.
- */
+/* Figure B.1: one sample in 1,000 cycles sees an I-miss, a mispredict and a D-miss, and two see
+ * full flow. */
 static void test_606_the_worked_example_of_tea(void **state)
 {
 	static struct stream s;
@@ -299,13 +299,13 @@ static void test_606_the_worked_example_of_tea(void **state)
 	struct profile *p = analyse(&s, 4, 1000);
 	assert_int_equal(p->sampler[0].taken, 5);
 	const uint64_t full = 1000 * p->scale;
-	/* what TEA reports: 1,000 cycles for each of the three events, the rest evenly to all four
-	 */
+	/* TEA reports 1,000 cycles for each of the three events, and the rest evenly for all four
+	 * instructions */
 	assert_int_equal(blamed(p, SELECT_TIP, 1), 2 * full + full / 2);
 	assert_int_equal(blamed(p, SELECT_TIP, 2), full / 2);
 	assert_int_equal(blamed(p, SELECT_TIP, 3), full / 2);
 	assert_int_equal(blamed(p, SELECT_TIP, 4), full + full / 2);
-	/* and the golden reference, which sees every cycle */
+	/* the golden reference sees every cycle */
 	assert_int_equal(golden_events(p, 1, PSV_DR_L1), full + p->scale / 4);
 	assert_int_equal(golden_events(p, 4, PSV_FL_MB), full - p->scale + p->scale / 4);
 	assert_int_equal(golden_events(p, 1, PSV_ST_L1), full + p->scale / 4);
@@ -421,15 +421,15 @@ static void test_612_executions_of_every_address_are_counted_apart(void **state)
 	struct cells c;
 	cells_init(&c);
 	execs_init(&x, &c, TIME_EXECUTION);
-	/* neighbours, odd ones too, and chunks that share a near slot, more than the first table
-	 * has room for; more units than a word holds */
+	/* Add neighbours, odd ones too, and chunks that share a near slot: more than the first
+	 * table has room for, and more units than a word holds. */
 	for (uint64_t far = 0; far < 200; far++)
 		for (uint64_t near = 0; near < 5; near++)
 			for (uint64_t n = 0; n <= near; n++)
 				execs_add(&x, (far << 19) + 0x1000 + near, (far + 1) << 23);
 	execs_move(&x);
 	assert_int_equal(c.used, 1000);
-	execs_move(&x); /* nothing is counted twice */
+	execs_move(&x); /* a second move counts nothing twice */
 	struct cell *all = cells_sorted(&c);
 	for (uint64_t i = 0; i < 1000; i++) {
 		assert_int_equal(cell_pc(&all[i]), (i / 5 << 19) + 0x1000 + i % 5);

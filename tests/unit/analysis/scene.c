@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Runs the small pipeline of scene.h cycle by cycle, writes its records, and keeps the front-end
+ * miss event table beside it.
+ */
 #include "scene.h"
 
 #include <assert.h>
@@ -8,23 +12,23 @@
 #define FLIGHT_MAX 4096
 #define L1D_HIT	   2
 
-/* A step in flight, or its wrong-path likeness. */
+/* A step in flight, on the right path or on the wrong one. */
 struct flight {
 	const struct step *step;
 	uint64_t po, seq, fetch, dispatch, issue, complete;
 	bool wrong, dispatched, done, head_of_fetch;
 };
 
-/* A row of the table: one per branch that has dispatched and not completed. */
+/* A row of the table; there is one per branch that has dispatched and not completed. */
 struct row {
 	uint64_t seq;
-	int64_t local[CPI_COMPONENTS]; /* lost on the way to it */
+	int64_t local[CPI_COMPONENTS]; /* slots lost before the branch */
 	int64_t penalty, under_short, under_long, full_long, bound[2];
 	uint64_t dispatch;
 	bool resolved;
 };
 
-/* What hardware remembers of the window's head. */
+/* What the hardware remembers about the head of the window. */
 struct window {
 	uint64_t miss_po, miss_until, long_until, bound_until;
 	int64_t left, behind;
@@ -35,8 +39,8 @@ struct table {
 	struct window window;
 	struct row rows[FLIGHT_MAX];
 	size_t count;
-	int64_t next[CPI_COMPONENTS]; /* of the row of the next branch to dispatch */
-	uint8_t pipe[SCENE_DEPTH];    /* causes of bubbles on their way, oldest first */
+	int64_t next[CPI_COMPONENTS]; /* for the row of the next branch to dispatch */
+	uint8_t pipe[SCENE_DEPTH];    /* causes of bubbles in the front end, oldest first */
 	int64_t partial;
 	uint8_t bubble;
 	bool open; /* a mispredicted branch has resolved and nothing has entered since */
@@ -48,13 +52,13 @@ struct table {
 struct pipe {
 	struct scene *out;
 	const struct step *steps;
-	size_t count, next; /* to be fetched */
+	size_t count, next; /* next: the step to be fetched */
 	unsigned rob;
 	struct flight flight[FLIGHT_MAX];
 	size_t nflight, ndispatched; /* oldest first */
 	uint64_t now, seq, wait_until;
 	unsigned wait_cause;
-	bool waited; /* the next step's I-miss has been waited for */
+	bool waited; /* the wait for the next step's I-miss is over */
 	bool wrong;
 	unsigned wrong_left;
 	const struct step *wrong_branch;
@@ -97,7 +101,7 @@ static void put_inst(struct pipe *p, const struct flight *f, bool committed)
 		r->psv |= f->step->dlevel == LEVEL_MEM ? PSV_ST_L1 | PSV_ST_LLC : PSV_ST_L1;
 }
 
-/* The branch at index i has resolved: everything younger goes. */
+/* The branch at index i has resolved: squashes everything younger. */
 static void resolve(struct pipe *p, size_t i, unsigned head)
 {
 	struct table *t = &p->table;
@@ -112,7 +116,7 @@ static void resolve(struct pipe *p, size_t i, unsigned head)
 	p->wait_cause = FETCH_REDIRECT;
 	p->flushed = true;
 	p->flush_po = p->flight[i].po;
-	/* the table: rows past the branch are thrown away, and what is in the front end */
+	/* the table loses the rows of younger branches and what is in the front end */
 	while (t->count && t->rows[t->count - 1].seq > p->flight[i].seq)
 		t->count--;
 	memset(t->next, 0, sizeof(t->next));
@@ -206,7 +210,7 @@ static unsigned dispatch(struct pipe *p, uint8_t *stall, bool *wrong)
 		*row = (struct row){ .seq = f->seq, .dispatch = p->now };
 		memcpy(row->local, t->next, sizeof(row->local));
 		memset(t->next, 0, sizeof(t->next));
-		row->penalty = SCENE_WIDTH - n; /* what follows it in this cycle */
+		row->penalty = SCENE_WIDTH - n; /* slots of this cycle after the branch */
 	}
 	return n;
 }
@@ -221,7 +225,7 @@ static void fetch_wrong(struct pipe *p)
 							   .head_of_fetch = !n };
 }
 
-/* Says why nothing was fetched, or FETCH_OK. */
+/* Returns why nothing was fetched, or FETCH_OK. */
 static unsigned fetch(struct pipe *p, unsigned *nfetch)
 {
 	*nfetch = 0;
@@ -275,7 +279,7 @@ static enum cpi_component head_cause(const struct rec_cycle *c)
 					     : CPI_LONG;
 }
 
-/* Takes up to `slots` of what the last miss still delays. */
+/* Takes up to `slots` slots from those that the last miss still delays. */
 static int64_t take_delayed(struct window *w, const struct rec_cycle *c, int64_t slots)
 {
 	int64_t n = c->head_po >= w->miss_until ? 0 : slots < w->left ? slots : w->left;
@@ -283,9 +287,9 @@ static int64_t take_delayed(struct window *w, const struct rec_cycle *c, int64_t
 	return n;
 }
 
-/* Counts the slots of a full window, and says which of `charge` a short miss delayed (returned),
- * and which were lost to long latency or short misses of a full window (bound). full_long: slots
- * that a long miss gets in this cycle. */
+/* Counts the slots of a full window. Returns how many of `charge` a short miss delayed. bound gets
+ * those lost to long latency or to short misses in a full window, full_long those that a long miss
+ * gets in this cycle. */
 static int64_t table_window(struct pipe *p, const struct rec_cycle *c, bool full, int64_t charge,
 			    int64_t bound[2], int64_t *full_long)
 {
@@ -338,7 +342,7 @@ static int64_t table_window(struct pipe *p, const struct rec_cycle *c, bool full
 	return w->miss_cause == CPI_L1D ? take_delayed(w, c, stuck < charge ? stuck : charge) : 0;
 }
 
-/* If a mispredicted branch is in the window. */
+/* Returns whether an unresolved mispredicted branch is in the window. */
 static bool past_branch(const struct pipe *p)
 {
 	for (size_t i = 0; i < p->ndispatched; i++)
@@ -347,7 +351,8 @@ static bool past_branch(const struct pipe *p)
 	return false;
 }
 
-/* The right path enters: what the branch before it has lost is split with long misses. */
+/* The right path enters the window: splits what the branch before it lost between branch and long
+ * misses. */
 static void settle(struct pipe *p, int64_t lost)
 {
 	struct table *t = &p->table;
@@ -364,7 +369,7 @@ static void settle(struct pipe *p, int64_t lost)
 	p->out->table[CPI_L2D] += lost - cost;
 }
 
-/* The table's view of a cycle. */
+/* Updates the table for one cycle. */
 static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 {
 	struct table *t = &p->table;
@@ -381,7 +386,7 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 		t->partial = 0;
 		t->bubble = tag;
 	}
-	bool refill = false; /* empty slots beside the first instructions of the right path */
+	bool refill = false; /* the right path's first instructions enter beside empty slots */
 	if (c->ndispatch && starved && !(c->flags & RC_DISPATCH_WRONG)) {
 		struct row *last = t->count ? &t->rows[t->count - 1] : NULL;
 		if (t->bubble != CPI_BASE && last && last->dispatch == c->cycle) {
@@ -487,8 +492,7 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 			   (p->ndispatched >= rob ? RC_ROB_FULL : 0) |
 			   (p->wrong ? RC_WRONG_PATH : 0);
 		p->flushed = false;
-		/* whether a miss blocks the head now decides what a branch that resolves now has
-		 * waited for */
+		/* a branch that resolves now has waited for a miss if one blocks the head now */
 		unsigned head = 0;
 		if (p->ndispatched && p->flight[0].complete != p->now)
 			head = head_flags(p);
@@ -507,7 +511,7 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 		c->flush_po = p->flush_po;
 		table_cycle(p, c);
 		memmove(p->table.pipe, p->table.pipe + 1, SCENE_DEPTH - 1);
-		/* what a redirect has just thrown away leaves no trace in the front end */
+		/* a redirect leaves no bubble for the wrong path that it has just discarded */
 		p->table.pipe[SCENE_DEPTH - 1] =
 		    (uint8_t)(fetch_wrong_path && p->flushed ? CPI_BASE : cause_of(c->fetch_stall));
 		p->now++;

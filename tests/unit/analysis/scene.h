@@ -21,13 +21,13 @@
 #define SCENE_DEPTH 5
 
 struct step {
-	unsigned imiss;	 /* cycles that its fetch waits */
-	unsigned icause; /* enum fetch_stall of that; 0: FETCH_ICACHE_L2 */
+	unsigned imiss;	 /* cycles that its fetch waits for the I-cache */
+	unsigned icause; /* enum fetch_stall of that wait; 0: FETCH_ICACHE_L2 */
 	bool branch;
 	bool mispredict;
 	unsigned latency;     /* 0: 1 */
 	unsigned dlevel;      /* enum mem_level that serves a load; 0: no load */
-	unsigned depends;     /* on the step so many before; 0: none */
+	unsigned depends;     /* distance to the earlier step it depends on; 0: none */
 	unsigned wrong_imiss; /* cycles that the wrong path behind it waits for the I-cache */
 };
 
@@ -41,7 +41,7 @@ struct scene {
 
 void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned rob);
 void scene_free(struct scene *s);
-/* The analysis' state after the whole scene; free with scene_done. */
+/* Returns the state of the analysis after the whole scene; scene_done frees it. */
 struct cpistack *scene_analyse(const struct scene *s);
 void scene_done(struct cpistack *a);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 690: shotgun profiling: signature bits, samples, and fragments of a program that is made here. */
+/* 690: shotgun profiling: signature bits, samples, and fragments of a program that this file
+ * makes. */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +17,8 @@
 
 #define BASE 0x10000
 
-/* A loop of eight: three operations, a load, an operation, a branch over the next one, it, a jump
- * back. */
+/* A loop of eight instructions: three operations, a load, an operation, a branch over the next one,
+ * that one, a jump back. */
 static const uint32_t program[] = {
 	0x00150513, /* addi a0, a0, 1 */
 	0x00a58633, /* add a2, a1, a0 */
@@ -30,7 +31,7 @@ static const uint32_t program[] = {
 };
 #define LENGTH ARRAY_LEN(program)
 
-/* An ELF file with the program as its only segment and section. */
+/* Writes an ELF file with the program as its only segment and section. */
 static void write_program(char *name)
 {
 	static struct {
@@ -83,7 +84,7 @@ static void write_program(char *name)
 	close(fd);
 }
 
-static char path[64]; /* the file of the test that runs */
+static char path[64]; /* file of the running test */
 
 static struct images *load(void)
 {
@@ -94,8 +95,8 @@ static struct images *load(void)
 	return set;
 }
 
-/* The n-th instruction of the loop's execution; the branch is taken every other time, the load
- * misses to memory every fourth, and then the branch is mispredicted. */
+/* Makes the n-th executed instruction of the loop. The branch is taken every other time; the load
+ * misses to memory every fourth time, and then the branch is mispredicted. */
 static struct rec_inst step_of(uint64_t n, uint64_t *pc)
 {
 	static uint64_t round;
@@ -183,8 +184,7 @@ static void test_692_a_detailed_sample_has_the_bits_around_it(void **state)
 		assert_int_equal(d[i].signature >> 2 * SHOTGUN_CONTEXT & 3, d[i].bits);
 		if (i)
 			assert_true(d[i - 1].pc <= d[i].pc);
-		/* the jump back is always taken: where it is in the signature follows from the path
-		 */
+		/* the jump back is always taken, so its bit in a signature follows from the path */
 		if (d[i].pc == BASE + 4 * 7)
 			assert_int_equal(d[i].bits, SHOTGUN_BIT1);
 		if (d[i].pc == BASE)
@@ -255,7 +255,7 @@ static void test_694_the_path_is_inferred_from_bits_and_binary(void **state)
 	assert_int_equal(c.built, nl);
 	assert_int_equal(c.right_pc, c.insts);
 	assert_int_equal(c.no_sample, 0);
-	/* misses and mispredicts are where they were: every fourth round of 7 or 8 */
+	/* fragments have the run's misses and mispredicts: every fourth round of 7 or 8 */
 	unsigned misses = 0, redirects = 0, loads = 0;
 	for (size_t i = 0; i < SHOTGUN_LONG; i++) {
 		loads += out[i].ep_part[0].category == CAT_DL1 && out[i].ep_part[0].cycles;
@@ -284,7 +284,7 @@ static void test_695_bits_that_cannot_be_end_a_fragment(void **state)
 	struct shotgun_long wrong = monitor_longs(m, &nl)[0];
 	struct fragments *f = fragments_new(&em, images, d, nd, 1);
 	for (size_t i = 100; i < SHOTGUN_LONG; i++)
-		if (wrong.pcs[i] == BASE) { /* an addition that was taken */
+		if (wrong.pcs[i] == BASE) { /* an addition with the bit of a taken branch */
 			wrong.bits[i] = SHOTGUN_BIT1;
 			break;
 		}
@@ -311,7 +311,7 @@ static void test_696_without_samples_bits_and_binary_say_what_they_can(void **st
 	assert_int_equal(fragments_build(f, DESIGN_LONG, &l[0], out), SHOTGUN_LONG);
 	const struct fragment_counts c = fragments_counts(f);
 	assert_int_equal(c.no_sample, SHOTGUN_LONG);
-	assert_int_equal(c.right_pc, SHOTGUN_LONG); /* no indirect jump in it */
+	assert_int_equal(c.right_pc, SHOTGUN_LONG); /* it has no indirect jump */
 	unsigned redirects = 0;
 	for (size_t i = 0; i < SHOTGUN_LONG; i++)
 		redirects += !!(out[i].flags & GRAPH_PD);

@@ -31,7 +31,7 @@ struct stream {
 	const char *kinds; /* NULL: all */
 };
 
-/* In order of end, as a core has them; oldest as M2 wants it. */
+/* Orders misses by their end, as a core delivers them. */
 static int by_end(const void *a, const void *b)
 {
 	const struct rec_miss *x = a, *y = b;
@@ -42,7 +42,7 @@ static int by_end(const void *a, const void *b)
 
 static void deliver_by_end(struct rec_miss *m, size_t n)
 {
-	uint64_t *least = x_malloc((n + 1) * sizeof(*least)); /* begin of those that come later */
+	uint64_t *least = x_malloc((n + 1) * sizeof(*least)); /* earliest begin among later ones */
 	qsort(m, n, sizeof(*m), by_end);
 	least[n] = UINT64_MAX;
 	for (size_t i = n; i-- > 0;)
@@ -69,7 +69,8 @@ static void spectrum_done(struct spectrum *s)
 	free(s);
 }
 
-/* Feeds cycles [from, to) in batches of so many cycles, with what leaves in them. */
+/* Feeds cycles [from, to) in batches of `batch` cycles, with the instructions and misses that leave
+ * in them. */
 static void feed(struct spectrum *s, const struct stream *t, uint64_t from, uint64_t to,
 		 uint64_t batch, size_t *inst, size_t *miss)
 {
@@ -140,7 +141,7 @@ static struct rec_miss miss(uint64_t seq, uint64_t po, uint64_t begin, uint32_t 
 				  .level = level };
 }
 
-/* How many clusters of a size cost that. */
+/* Returns how many clusters of a size have that cost. */
 static uint64_t count_of(const struct clusters *c, enum spectrum_measure measure, unsigned size,
 			 int64_t cost)
 {
@@ -159,7 +160,7 @@ static uint64_t count_of(const struct clusters *c, enum spectrum_measure measure
 
 static void test_1120_equation_4_gives_12_cycles_per_miss(void **state)
 {
-	/* A million instructions in a million cycles; of 40 one misses, and costs 12 more. */
+	/* A million instructions take a million cycles; one in 40 misses and costs 12 more. */
 	enum { INSTS = 1000000, MISSES = 25000 };
 	struct stamp *st = x_calloc(INSTS, sizeof(*st));
 	struct rec_miss *m = x_calloc(MISSES, sizeof(*m));
@@ -359,7 +360,7 @@ static void test_1126_the_fit_has_the_least_squares(void **state)
 			assert_true(squares(q, n, pairs, a - d) >= least);
 		}
 	}
-	/* neighbours that always differ: more than chance, and shown so */
+	/* neighbours that always differ differ more often than by chance, and the table shows it */
 	const double half[] = { .5, .5 }, differ[] = { 0, .5, .5, 0 };
 	assert_true(theory_fit(half, 2, differ, &a));
 	assert_true(fabs(a - 2) < 1e-12);
@@ -386,7 +387,8 @@ static void test_1127_shares_of_patterns_add_up_and_ks_is_the_largest_gap(void *
 
 /* ---- clusters by hand ---- */
 
-/* A run whose instruction i + 1 is dispatched every `step` cycles; lag grows where asked. */
+/* Makes a run that dispatches an instruction every `step` cycles; its twin dispatches one a
+ * cycle. */
 static void fill(struct stamp *st, size_t n, uint64_t step)
 {
 	for (size_t i = 0; i < n; i++)
@@ -405,8 +407,9 @@ static void test_1128_intervals_that_touch_are_one_cluster(void **state)
 		struct spectrum *s = run(&t, 9);
 		const struct clusters *c = &s->clusters[CLUSTERS_ALL];
 		law(s);
-		/* The supremum commits in cycle 52, as instruction 5. The next infimum comes after
-		 * it once instruction 6, dispatched in cycle 60, was there before the miss. */
+		/* The supremum, instruction 5, commits in cycle 52. The next infimum is a later
+		 * instruction if 6, dispatched in cycle 60, was dispatched before the miss
+		 * began. */
 		assert_int_equal(c->clusters, 50 + gap > 60 ? 2 : 1);
 		assert_int_equal(c->misses, 2);
 		assert_int_equal(c->merged, gap > 0 && gap <= 10 ? 1 : 0);
@@ -437,7 +440,8 @@ static void test_1129_infimum_is_before_the_begin_supremum_not_before_the_end(vo
 
 static void test_1130_out_of_order_the_supremum_may_be_older(void **state)
 {
-	/* A load at the head of a full window: the youngest is dispatched long before it commits. */
+	/* A load blocks the head of a full window: the youngest is dispatched long before the load
+	 * commits. */
 	struct stamp st[20];
 	for (size_t i = 0; i < ARRAY_LEN(st); i++) {
 		const uint64_t late = i < 2 ? 0 : 100;
@@ -460,7 +464,7 @@ static void test_1130_out_of_order_the_supremum_may_be_older(void **state)
 
 static void test_1131_clusters_merge_in_chains(void **state)
 {
-	/* No instruction is dispatched between the misses: none can be told from the others. */
+	/* No instruction is dispatched between the misses, so they cannot be separated. */
 	struct stamp st[20];
 	for (size_t i = 0; i < ARRAY_LEN(st); i++) {
 		const uint64_t late = i < 4 ? 0 : 200;
@@ -521,7 +525,8 @@ static void test_1133_clusters_that_an_edge_cuts_are_head_and_tail(void **state)
 	assert_true(c->head > 0 && c->tail > 0);
 	law(s);
 	spectrum_done(s);
-	/* Two regions: what began in neither is not there, what reaches into one is its head. */
+	/* Two regions: a miss that began in neither is left out, one that reaches into a region is
+	 * its head. */
 	s = spectrum_new(&puzak, NULL);
 	size_t inst = 0, at = 0;
 	struct err e = { "" };
@@ -542,14 +547,16 @@ static void test_1133_clusters_that_an_edge_cuts_are_head_and_tail(void **state)
 
 static void test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_cluster(void **state)
 {
-	/* A miss costs 100 at its commit; then each of eight instructions gives back 5 cycles. */
+	/* A miss costs 100 cycles at its commit; then each of eight instructions gives back 5 of
+	 * them. */
 	struct stamp st[80];
 	for (size_t i = 0; i < ARRAY_LEN(st); i++) {
 		const uint64_t late = i < 5 ? 0 : i < 14 ? 100 - 5 * (i - 5) : 60;
 		st[i] = (struct stamp){ 100 + 10 * i + (i > 6 ? late : 0), 104 + 10 * i + late,
 					100 + 10 * i, 104 + 10 * i };
 	}
-	/* The window has instructions 6 and 7 when the miss ends in 253; recovery ends at 7 + 4. */
+	/* The window holds instructions 6 and 7 when the miss ends in 253; recovery ends at 7 +
+	 * 4. */
 	struct rec_miss m[] = { miss(1, 6, 163, 90, LEVEL_MEM), miss(2, 60, 900, 15, LEVEL_L2) };
 	struct stream t = { puzak, st, ARRAY_LEN(st), m, 1, 0, 0, NULL };
 	deliver_by_end(m, 1);
@@ -577,7 +584,7 @@ struct random_stream {
 	struct rec_miss *m;
 };
 
-/* Instructions in order, four a cycle at most; the run is at times slower than its twin. */
+/* Makes instructions in order, at most four a cycle; at times the run is slower than its twin. */
 static struct random_stream random_stream(struct rng *rng, size_t insts, size_t misses)
 {
 	struct random_stream r = { .st = x_calloc(insts, sizeof(*r.st)),
@@ -590,7 +597,7 @@ static struct random_stream random_stream(struct rng *rng, size_t insts, size_t 
 		c = max_u64(c, d + 1 + rng_below(rng, 4)) + (slow ? rng_below(rng, 80) : 0);
 		tc = max_u64(tc, td + 1 + rng_below(rng, 4)) +
 		     (rng_below(rng, 50) == 0 ? rng_below(rng, 20) : 0);
-		/* the window has 16: the one so far back has committed */
+		/* with a window of 16, the instruction 16 before this one has committed */
 		if (i >= 16) {
 			d = max_u64(d, r.st[i - 16].commit);
 			c = max_u64(c, d + 1);
@@ -635,7 +642,7 @@ static int by_begin(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : 1;
 }
 
-/* Numbers of instructions, 0: none. */
+/* The next functions return numbers of instructions; 0: none. */
 static size_t last_dispatched(const struct stream *t, uint64_t cycle)
 {
 	size_t n = 0;
@@ -659,7 +666,8 @@ static int64_t lag_at(const struct stream *t, size_t po)
 	return po ? (int64_t)(t->stamps[po - 1].commit - t->stamps[po - 1].twin_commit) : 0;
 }
 
-/* First all stretches, then all mergers until none is left, then costs; by the definitions. */
+/* Computes the clusters by the definitions: first all stretches, then all mergers until none is
+ * left, then costs. */
 static struct reference refer(const struct stream *t, bool right)
 {
 	struct rec_miss *m = x_calloc(t->nmisses + 1, sizeof(*m));
@@ -787,7 +795,7 @@ static void test_1135_clusters_are_those_of_an_offline_reference(void **state)
 		free(r.st);
 		free(r.m);
 	}
-	/* not trivially */
+	/* the comparison has covered enough cases */
 	assert_true(clusters > 1000 && merged > 100 && large > 20);
 }
 
@@ -815,7 +823,7 @@ static void test_1136_batches_and_their_sizes_do_not_matter(void **state)
 
 static void test_1137_memory_does_not_grow_with_run_or_cluster(void **state)
 {
-	/* A chase: each miss begins when the one before has ended. */
+	/* A pointer chase: each miss begins when the one before has ended. */
 	size_t kept[2];
 	for (int i = 0; i < 2; i++) {
 		const size_t n = i ? 200000 : 2000;
@@ -876,7 +884,7 @@ static void test_1138_both_splits_add_up_to_the_net_cost(void **state)
 
 static void test_1139_exposure_goes_to_the_miss_that_was_waited_for(void **state)
 {
-	/* Two misses at once: the first holds up commit, the second is done by then. */
+	/* Two misses overlap: the first delays commit, and the second has ended by then. */
 	struct stamp st[40];
 	for (size_t i = 0; i < ARRAY_LEN(st); i++) {
 		const uint64_t late = i < 5 ? 0 : 90;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 1160 to 1169: what misses cost on puzak2007, where it is known: kernels on the machine and on its
- * twin with perfect caches, through the analysis. A miss that the L2 serves takes 15 cycles beyond a
- * hit, one that it does not 100.
+ * 1160 to 1169: costs of misses on puzak2007 that are known in advance: kernels run on the machine
+ * and on its twin with perfect caches, and through the analysis. A miss that the L2 serves takes
+ * 15 cycles more than a hit, one that memory serves 100.
  */
 #include "../core/harness.h"
 
@@ -134,8 +134,8 @@ static void done(struct measured *m)
 	records_free(m->run);
 }
 
-/* What all clusters of the load that asked for a line (the n-th time) cost, and how many misses it
- * shares them with. */
+/* Costs of all clusters of the load that missed a line (for the n-th time), and how many misses
+ * share them. */
 struct cost {
 	int64_t net;
 	uint64_t size, isolated, hidden;
@@ -207,8 +207,8 @@ static void test_1163_with_one_mshr_independent_misses_are_in_series(void **stat
 	struct measured m = measure("k", "l1d.mshrs=1");
 	const struct cost a = cost_of(&m, ARENA, 0), b = cost_of(&m, ARENA + LINE, 0);
 
-	/* On the twin both hit at once; here the second looks the L1 up, for 2 cycles, when the
-	 * first has its line. */
+	/* On the twin both hit at once; here the second load looks up the L1, for 2 cycles, when
+	 * the first has its line. */
 	near(a.net + b.net, 202);
 	done(&m);
 }
@@ -228,7 +228,7 @@ static void test_1165_a_store_that_nobody_waits_for_costs_nothing(void **state)
 	struct measured m = measure("f", NULL);
 	const struct cost c = cost_of(&m, ARENA, 0);
 
-	/* The fence at the kernel's end waits for it, in the shadow of 30 divisions. */
+	/* The fence at the kernel's end waits for the store, but 30 divisions hide that. */
 	near(c.net, 0);
 	assert_int_equal(c.hidden, 1);
 	done(&m);
@@ -242,8 +242,8 @@ test_1166_a_miss_of_a_wrong_path_costs_no_cycle_and_is_not_in_the_right_one(void
 			      *right = &m.s->clusters[CLUSTERS_RIGHT];
 	const struct cost c = cost_of(&m, ARENA, 0);
 
-	/* Less than nothing: on the twin the wrong path has its data, goes on and keeps the only
-	 * divider busy for the rest of a division. */
+	/* The cost is below zero: on the twin the wrong path has its data, goes on and keeps the
+	 * only divider busy for the rest of a division. */
 	assert_true(c.net <= 0 && c.net > -20);
 	assert_int_equal(all->misses + all->cut_misses, right->misses + right->cut_misses + 1);
 	done(&m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 639 and 697: who gets what a cycle loses at each stage, where it is looked up in a table, and
- * where several cycles are looked at as one. */
+/* 639 and 697: the causes that each stage's stack charges for a cycle: looked up in a table, and
+ * with several cycles counted as one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,8 @@ static void done(struct cpistack *s)
 	free(s);
 }
 
-/* What a cycle in which nothing commits adds to the stages' stacks, after one that dispatches. */
+/* Returns what a cycle without commits adds to the stages' stacks, after a cycle that
+ * dispatches. */
 static struct cpi_counts charge(struct cpistack *s, const struct rec_cycle *c)
 {
 	const struct rec_cycle before = { .repeat = 1, .ndispatch = 1, .nfetch = 1 };
@@ -68,7 +69,7 @@ static void test_639_whose_a_cycle_is_does_not_depend_on_those_before(void **sta
 	rng_seed(&rng, 3);
 	for (int i = 0; i < 20000; i++) {
 		const struct rec_cycle c = any_cycle(&rng);
-		/* one that has seen many others, one that has seen none */
+		/* one analysis has seen many other cycles, one has seen none */
 		const struct cpi_counts a = charge(old, &c);
 		if (i % 10)
 			continue;
@@ -99,7 +100,7 @@ static void test_697_equal_cycles_count_the_same_together_and_one_by_one(void **
 	rng_seed(&rng, 4);
 	for (size_t i = 0; i < CYCLES; i++) {
 		c[i] = any_cycle(&rng);
-		if (i && rng_below(&rng, 4)) { /* what changes while all else is the same */
+		if (i && rng_below(&rng, 4)) { /* change only these fields */
 			const struct rec_cycle now = c[i];
 			c[i] = c[i - 1];
 			c[i].repeat = now.repeat;
@@ -115,7 +116,7 @@ static void test_697_equal_cycles_count_the_same_together_and_one_by_one(void **
 		assert_true(cpistack_analysis.batch(together, NULL, 0, &c[i], 1000, &e));
 		runs += together->nruns;
 	}
-	/* the last blocks of the batches: they would be as many as their records */
+	/* without merging, the last blocks of the batches would have as many runs as records */
 	assert_true(runs < CYCLES / 1000 * (1000 % CPI_BLOCK) * 3 / 4);
 	assert_memory_equal(&together->now, &alone->now, sizeof(alone->now));
 	assert_int_equal(together->nphases, alone->nphases);

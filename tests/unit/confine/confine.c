@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What culprit can still do after confine_drop, as if a guest had taken it over: each test confines
- * a process of its own. Arguments are such that a call that is not refused does nothing.
+ * Tests what culprit can still do after confine_drop, as if a guest had taken it over: each test
+ * confines a process of its own. The arguments are chosen so that a call that is not refused does
+ * nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,12 +29,12 @@
 #include "confine/confine.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define MAY_TRACE 1 /* for its leak checker */
+#define MAY_TRACE 1 /* for ASan's leak checker */
 #else
 #define MAY_TRACE 0
 #endif
 
-/* Runs it in a confined process; its result. */
+/* Runs fn in a confined process and returns its result. */
 static int confined(int (*fn)(void *), void *arg)
 {
 	int status;
@@ -126,7 +127,7 @@ static const struct attempt forbidden[] = {
 	TRY(modify_ldt, -1, 0, 0),
 };
 
-/* How many were not refused. */
+/* Returns how many calls were not refused. */
 static int try_forbidden(void *arg)
 {
 	int open = 0;
@@ -195,7 +196,7 @@ static int try_kill(void *arg)
 	open += sigqueue(victim, SIGTERM, (union sigval){ 0 }) != -1;
 	open += syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) != -1;
 
-	/* but its own children */
+	/* the process may signal its own children */
 	pid_t own = fork();
 
 	if (!own)
@@ -240,7 +241,7 @@ static void test_287_of_capabilities_those_about_files_remain(void **state)
 	assert_int_equal(confined(look_at_capabilities, NULL), 0);
 }
 
-/* What a run does need: files, memory, threads' calls, children, sockets. */
+/* Makes the calls that a run needs: files, memory, threads, children, sockets. */
 static int live_on(void *arg)
 {
 	int fd = open("/dev/null", O_RDWR), pipes[2], status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The process that opens files for a confined one, asked by one that has been taken over. */
+/* Tests the process that opens files for a confined one, asked by a confined process that a guest
+ * has taken over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,8 @@
 #include "util/outside.h"
 #include "util/util.h"
 
-/* Runs fn in a folder of its own, in a process that asks another; its result. */
+/* Runs fn in a new folder, in a process that asks another one to open files; returns fn's
+ * result. */
 static int asking(int (*fn)(void))
 {
 	char folder[] = "/tmp/culprit-outside-XXXXXX", *command;
@@ -77,7 +79,7 @@ static bool opens(const char *path)
 	return fd >= 0;
 }
 
-/* The number of the first line that is wrong. */
+/* Prints the first line that does not hold, and fails. */
 #define HOLD(what)                                                                                 \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -177,7 +179,7 @@ static int left_over(void)
 	HOLD(opens("a.culprit.2.tmp"));
 	HOLD(holds("a.culprit.2.tmp", ""));
 	put_file("a.culprit.2.tmp", "mine");
-	HOLD(opens("a.culprit.2.tmp")); /* once more, as SQLite does */
+	HOLD(opens("a.culprit.2.tmp")); /* a second time, as SQLite opens it */
 	HOLD(holds("a.culprit.2.tmp", "mine"));
 	return 0;
 }
@@ -192,7 +194,7 @@ static int in_place(void)
 	struct stat st;
 
 	HOLD(mkfifo("pipe", 0666) == 0);
-	HOLD(open("pipe", O_RDWR) >= 0); /* so that nobody waits */
+	HOLD(open("pipe", O_RDWR) >= 0); /* so that opening the pipe does not block */
 	HOLD(outside_stat("pipe", false, &st) == 0 && S_ISFIFO(st.st_mode));
 	HOLD(opens("pipe.5.tmp") && access("pipe.5.tmp", F_OK));
 	HOLD(outside_rename("pipe.5.tmp", "pipe", 0) == 0);
@@ -207,7 +209,7 @@ static void test_039_a_pipe_is_written_and_never_replaced(void **state)
 	assert_int_equal(asking(in_place), 0);
 }
 
-/* Two processes at once: each gets its own answers. */
+/* Two processes ask at once: each gets its own answers. */
 static int by_two(void)
 {
 	int status, other;

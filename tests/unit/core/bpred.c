@@ -109,7 +109,8 @@ static void test_378_default_tage_needs_at_most_28_kilobytes(void **state)
 
 	bpred_print_storage(&machine_default.bpred, f);
 	fclose(f);
-	/* tables by hand: 8k x 2, 2k x (13 13 14 15 15 16), 1k x (16 16); the rest are registers */
+	/* table sizes by hand: 8k x 2, 2k x (13 13 14 15 15 16), 1k x (16 16); the rest are
+	 * registers */
 	assert_in_range(bits, 16384 + 2048 * 86 + 1024 * 32, 16384 + 2048 * 86 + 1024 * 32 + 1024);
 	assert_true(bits <= 28 * 1024 * 8);
 	snprintf(want, sizeof(want), "tage: %llu bits, ", (unsigned long long)bits);
@@ -164,7 +165,8 @@ static void test_382_fold_polynomials_are_primitive(void **state)
 		}
 }
 
-/* One branch, period of n outcomes; mispredicts in the last `count` after `warm`. */
+/* Runs one branch with a period of outcomes; returns the mispredicts in the last `count` after
+ * `warm`. */
 static unsigned run_period(struct bpred *bp, const char *pattern, unsigned warm, unsigned count)
 {
 	size_t n = strlen(pattern);
@@ -205,7 +207,8 @@ static void test_384_gshare_tournament_and_tage_learn_short_patterns(void **stat
 			assert_int_equal(learn_period(direction[d], pattern[i]), 0);
 }
 
-/* Two random branches, then one that is their xor, with `far` always-taken branches between. */
+/* Runs two random branches, then one that is their xor, with `far` always-taken branches
+ * between. */
 static unsigned learn_xor(const char *direction, unsigned far)
 {
 	struct bpred_config c = stream_config(direction);
@@ -238,7 +241,8 @@ static void test_385_correlated_branches_are_learnt_within_reach_of_the_history(
 	assert_true(learn_xor("tage", 40) <= 40);
 }
 
-/* A loop that takes its back edge trip times, again and again; mispredicts in 50 executions. */
+/* Runs a loop that takes its back edge `trip` times, again and again; returns mispredicts in 50
+ * executions. */
 static unsigned learn_loop(const struct bpred_config *c, unsigned trip)
 {
 	struct bpred *bp = bpred_new(c);
@@ -276,7 +280,7 @@ static void test_387_loop_predictor_counts_beyond_the_history(void **state)
 	assert_true(bpred_direction_bits(&c) > bpred_direction_bits(&machine_default.bpred));
 }
 
-/* A loop of 30 with a random branch in its body: its history never repeats. */
+/* Runs a loop of 30 with a random branch in its body: its history never repeats. */
 static unsigned learn_noisy_loop(const struct bpred_config *c)
 {
 	struct bpred *bp = bpred_new(c);
@@ -305,7 +309,7 @@ static void test_388_loop_predictor_sees_through_a_noisy_body(void **state)
 	assert_true(learn_noisy_loop(&c) <= 2);
 }
 
-/* Biased branches among random ones (bimodal's case) and patterned ones (gshare's case). */
+/* Runs biased branches among random ones (bimodal's case) and patterned ones (gshare's case). */
 static unsigned learn_mix(const char *direction)
 {
 	struct bpred_config c = stream_config(direction);
@@ -317,12 +321,12 @@ static unsigned learn_mix(const char *direction)
 	for (unsigned i = 0; i < 20000; i++) {
 		unsigned w = 0;
 
-		/* many addresses, always the same way, after noise: gshare never warms up */
+		/* many addresses with a constant direction, after noise: gshare never warms up */
 		for (unsigned k = 0; k < 8; k++)
 			stream_cond(bp, 0x50000 + 2 * k, rng_next(&r) >> 33 & 1);
 		for (unsigned k = 0; k < 4; k++)
 			w += stream_cond(bp, 0x51000 + 2 * k, k & 1);
-		/* six in a row wash the noise out of a pattern's history */
+		/* six constant outcomes in a row remove the noise from a pattern's history */
 		for (unsigned k = 0; k < 20; k++)
 			w += stream_cond(bp, 0x52000, k % 2);
 		wrong += i >= 15000 ? w : 0;
@@ -368,7 +372,7 @@ static void test_391_perfect_repeats_the_truth_at_fetch(void **state)
 	bpred_free(bp);
 }
 
-/* A synthetic program: calls in loops, biased and correlated branches, 5% coin flips. */
+/* Runs a synthetic program: calls in loops, biased and correlated branches, 5% coin flips. */
 static double run_program(const char *direction)
 {
 	struct bpred_config c = stream_config(direction);
@@ -492,7 +496,7 @@ static void test_396_what_tage_knows_survives_branches_that_cannot_be_learnt(voi
 		}
 		for (unsigned i = 0; i < 4000; i++)
 			stream_cond(bp, 0x74000 + 6 * (i % 500), rng_next(&r) >> 33 & 1);
-		/* washes the flips out of what the loop's exit is seen from */
+		/* remove the flips from the history of the loop's exit */
 		for (unsigned i = 0; i < 30; i++)
 			stream_cond(bp, 0x73800 + 2 * i, i < 29);
 	}

@@ -83,7 +83,7 @@ static void test_333_btb_holds_as_many_jumps_as_it_has_entries(void **state)
 	bpred_free(bp);
 }
 
-/* Calls down to the given depth from different places and returns; mispredicted returns. */
+/* Calls down to the given depth from different places and returns; counts mispredicted returns. */
 static unsigned nest(struct bpred *bp, unsigned depth)
 {
 	unsigned wrong = 0;
@@ -135,7 +135,7 @@ static void test_337_wrong_path_calls_and_returns_leave_the_stack_intact(void **
 	for (uint64_t d = 0; d < 20; d++)
 		bpred_warm(bp, 0x10000 + 8192 * d, &stream_call, true, 0x11000 + 8192 * d);
 	bpred_predict(bp, 0x70000, &stream_branch, NULL, &branch);
-	/* pops ten good entries and overwrites all 32 */
+	/* the wrong path pops ten good entries and overwrites all 32 */
 	for (int i = 0; i < 10; i++)
 		bpred_predict(bp, 0x70100, &stream_return, NULL, &p);
 	for (uint64_t i = 0; i < 100; i++)
@@ -185,7 +185,8 @@ static void test_346_an_unknown_indirect_target_waits_for_execution(void **state
 	bpred_free(bp);
 }
 
-/* An indirect jump that goes round the given targets; mispredicts in the last 1000 of 4000. */
+/* Runs an indirect jump that cycles through the targets; returns mispredicts in the last 1000 of
+ * 4000. */
 static unsigned go_round(struct bpred *bp, const char *targets)
 {
 	size_t n = strlen(targets);
@@ -255,7 +256,7 @@ static void test_354_an_interpreter_loop_is_learnt_from_its_targets(void **state
 	bpred_free(bp);
 }
 
-/* A random control instruction that behaves at random but not hopelessly. */
+/* A random control instruction whose behaviour is partly predictable. */
 struct event {
 	uint64_t pc, target;
 	const struct inst *in;
@@ -298,7 +299,7 @@ static void predict_and_resolve(struct bpred *bp, const struct event *e, struct 
 {
 	bpred_predict(bp, e->pc, e->in, NULL, p);
 	if (astray && rng_below(astray, 8) == 0) {
-		/* a flush refetches it */
+		/* a flush fetches the instruction again */
 		wander(bp, astray);
 		bpred_restore(bp, p);
 		bpred_predict(bp, e->pc, e->in, NULL, p);
@@ -338,7 +339,7 @@ static void check_twins(const struct bpred_config *c)
 		if (i % 64 == 0)
 			assert_true(bpred_hash_tables(a) == bpred_hash_tables(b));
 	}
-	/* otherwise nothing was tested */
+	/* otherwise the test would have tested nothing */
 	assert_true(wrong > STEPS / 20);
 	bpred_free(a);
 	bpred_free(b);
@@ -405,7 +406,8 @@ static void test_358_the_hash_of_speculative_state_sees_each_part_of_it(void **s
 	}
 }
 
-/* Recorded with gcc 12 and clang 14, optimised and not; change only with a predictor. */
+/* These values were recorded with gcc 12 and clang 14, optimised and not; they change only with a
+ * predictor. */
 #define GOLD_TAGE	0xbd9415f18393986ull
 #define GOLD_LOOP	0x96b58c344d75af38ull
 #define GOLD_GSHARE	0x6986c78a1a0de89ull

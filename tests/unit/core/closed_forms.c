@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels whose time is known without a simulator. Where the form is exact the test is; 2% is
- * allowed where the edges of a loop add something.
+ * Kernels whose time is known without a simulator. The test is exact where the closed form is; it
+ * allows 2% where the edges of a loop add something.
  */
 #include "harness.h"
 
@@ -84,8 +84,8 @@ test_316_taken_branches_are_fetched_one_a_cycle_or_as_many_as_the_machine_says(v
 static void test_317_a_mispredict_costs_resolution_redirect_and_the_front_end(void **state)
 {
 	struct kernel_run k = boom(7, SETS("bpred.direction=taken", "exception.page_faults=no"));
-	/* Dispatched, issued a cycle later, resolved a cycle after that; one taken branch at the
-	 * end. */
+	/* A branch dispatches, issues a cycle later and resolves a cycle after that; one taken
+	 * branch ends the loop. */
 	double penalty = BOOM_DEPTH + 1 + 1 + BOOM_REDIRECT;
 
 	assert_true(cycles_per_round(&k, 20, 60) == 64 * penalty + 1);
@@ -118,12 +118,12 @@ static void test_320_memory_bandwidth_limits_a_stream(void **state)
 	struct kernel_run k = boom(9, SETS(FLAT, "mem.bytes_per_kcycle=2000", "l1d.mshrs=32",
 					   "l2.mshrs=32", "llc.mshrs=32"));
 
-	/* The first lines push dirty ones out of the LLC; each is read once and written back once.
-	 */
+	/* The first lines evict dirty lines from the LLC; each line is read once and written back
+	 * once. */
 	k.size = 16 * MB;
 	k.check = false;
 	assert_near(cycles_per_round(&k, 10000, 14000), 2 * 64 * 1000 / 2000.0, 2);
-	/* All that was dirty has gone. */
+	/* All dirty lines have been evicted. */
 	assert_near(cycles_per_round(&k, 90000, 94000), 64 * 1000 / 2000.0, 2);
 }
 
@@ -141,7 +141,7 @@ static void test_321_memory_parallelism_grows_with_the_reorder_buffer(void **sta
 
 		k.size = 8 * MB;
 		k.check = false;
-		/* 32 instructions hold one load. */
+		/* One load comes every 32 instructions. */
 		assert_near(cycles_per_round(&k, 200, 1000), 1000.0 / (rob / 32), 2);
 	}
 }
@@ -175,7 +175,7 @@ static void test_324_reading_fflags_drains_and_refills_the_pipeline(void **state
 	struct kernel_run k = boom(11, SETS(PERFECT)),
 			  none = boom(11, SETS(PERFECT, "exception.csr=none"));
 
-	/* Front end, issue, completion and commit in one cycle, redirect. */
+	/* The penalty: front end, issue, completion and commit in one cycle, redirect. */
 	assert_near(cycles_per_round(&k, 20, 60), 16 * (BOOM_DEPTH + 1 + 1 + 2.0), 2);
 	assert_true(cycles_per_round(&none, 20, 60) < 16);
 }
@@ -226,7 +226,8 @@ static void test_328_a_load_over_part_of_a_store_waits_until_it_is_written(void 
 	struct core_stats s = run_kernel(&k, 50);
 
 	assert_int_equal(s.forwards, 0);
-	/* Store completes and commits with its data, drains a cycle later; then the load's four. */
+	/* The store completes and commits with its data and drains a cycle later; then come the
+	 * load's four cycles. */
 	assert_true(cycles_per_round(&k, 20, 60) == 16 * 5);
 }
 

@@ -54,7 +54,7 @@ static void test_301_a_printed_machine_reads_back_as_itself(void **state)
 	}
 }
 
-/* The message that a machine file's text gives. */
+/* Returns the error message for a machine file with this text. */
 static const char *message(const char *text, struct err *e)
 {
 	struct machine c;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Loads a kernel into a guest, runs it on a machine and checks how it ends (harness.h). */
 #include "harness.h"
 
 #include <inttypes.h>
@@ -51,7 +52,7 @@ struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds)
 
 	struct core_stats stats = *core_stats(c);
 
-	/* What committed is what the guest executed, no more and no less. */
+	/* The core committed exactly the instructions that the guest executed. */
 	assert_int_equal(stats.insts, guest_insts(g) + stats.faults);
 	if (!k->ends_badly)
 		assert_int_equal(guest_exit_status(g), 0);

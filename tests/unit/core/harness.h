@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the kernels of kernels.c on a machine and says what it took. */
+/* Runs the kernels of kernels.c on a machine and returns statistics. */
 #ifndef TESTS_UNIT_CORE_HARNESS_H
 #define TESTS_UNIT_CORE_HARNESS_H
 
@@ -13,7 +13,7 @@
 
 #define MB (1024 * 1024)
 
-/* Settings that take away what a closed form leaves out. */
+/* Settings that switch off what a closed form leaves out. */
 #define PERFECT	  "bpred.direction=perfect", "exception.page_faults=no"
 #define PLAIN	  PERFECT, "l1d.prefetch=none", "l1i.prefetch=none", "dtlb.entries=0"
 #define FLAT	  PLAIN, "mem.kind=flat", "mem.bytes_per_kcycle=0"
@@ -23,21 +23,21 @@ struct kernel_run {
 	const char *machine;
 	const char *const *sets; /* NULL-terminated; NULL: none */
 	unsigned kernel;
-	unsigned size, stride; /* 0: the kernel's own */
+	unsigned size, stride; /* 0: the kernel's default */
 	struct emit *emit;     /* may be NULL */
 	bool check;	       /* core_check in every cycle */
-	const char *program;   /* instead of kernels: its path; then args */
+	const char *program;   /* path of a program to run instead of kernels, with args */
 	const char *const *args;
-	bool ends_badly;	 /* it need not exit with 0 */
-	struct core_stats *twin; /* gets the twin's, if not NULL */
-	const int *streams;	 /* of the guest; NULL: the test's */
+	bool ends_badly;	 /* the program need not exit with 0 */
+	struct core_stats *twin; /* if not NULL, gets the twin's statistics */
+	const int *streams;	 /* the guest's streams; NULL: those of the test */
 };
 
-/* The run's statistics; fails the test if anything is wrong. */
-/* Fixed here: cycles depend on where the stack begins, and that on these strings. */
+/* The environment is fixed: cycles depend on where the stack begins, and that on these strings. */
 extern char *const kernel_environment[];
+/* Returns the run's statistics; fails the test if anything is wrong. */
 struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds);
-/* Cycles per round, from the difference of two runs. */
+/* Returns cycles per round, from the difference of two runs. */
 double cycles_per_round(const struct kernel_run *k, uint64_t from, uint64_t to);
 void config_of(struct machine *c, const char *machine, const char *const *sets);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The core under guests that go wrong on purpose: every cycle is checked, and every record. */
+/* Runs guests that go wrong on purpose on the core, and checks every cycle and every record. */
 #include "listener.h"
 
 #include <fcntl.h>
@@ -171,8 +171,8 @@ static void test_371_a_store_that_faults_is_not_written_to_the_cache(void **stat
 }
 
 /*
- * s1 = n; do { *patch = a3; swap a3, a4; fence.i; patch: addi; } while (--s1): every iteration has
- * code that the core has not seen before it.
+ * s1 = n; do { *patch = a3; swap a3, a4; fence.i; patch: addi; } while (--s1): every iteration
+ * executes code that the core has not seen before.
  */
 static uint64_t peak_kb(uint32_t iterations)
 {
@@ -236,7 +236,7 @@ static uint64_t peak_kb(uint32_t iterations)
 static void test_372_code_that_changes_for_ever_needs_no_more_memory(void **state)
 {
 #if defined(__SANITIZE_ADDRESS__)
-	skip(); /* it keeps what is freed */
+	skip(); /* ASan keeps freed memory */
 #endif
 	uint64_t few = peak_kb(1000), many = peak_kb(30000);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Idealisation: never slower, and what it takes away is really gone. */
+/* Idealisation: a run never gets slower, and what is idealised costs nothing. */
 #include "harness.h"
 
 static const unsigned kernels[] = { 2, 3, 5, 7, 8, 9, 10, 11, 12, 14, 15, 16, 17, 18, 19 };
@@ -55,7 +55,7 @@ static void test_351_with_everything_ideal_the_width_is_the_limit(void **state)
 		struct core_stats s = run_kernel(&k, 400), t = run_kernel(&k, 800);
 		double ipc = (double)(t.insts - s.insts) / (double)(t.cycles - s.cycles);
 
-		/* Chains through memory keep the one cycle that a load takes; the rest flows. */
+		/* Chains through memory keep the one cycle of a load; everything else overlaps. */
 		double limit = kernels[i] == 18						? 0.5
 			       : kernels[i] == 3 || kernels[i] == 8 || kernels[i] == 19 ? 0.9
 											: 8;
@@ -70,11 +70,11 @@ static void test_352_each_category_takes_its_own_cost_away(void **state)
 				.kernel = 1,
 				.sets = SETS(PERFECT, "ideal.shalu=on") };
 
-	/* A chain of additions becomes as wide as the machine. */
+	/* A chain of additions runs at the width of the machine. */
 	assert_near(cycles_per_round(&k, 40, 240), 66 / 4.0, 2);
 	k.sets = SETS(PERFECT, "ideal.lgalu=on");
 	k.kernel = 5;
-	/* Still one divider, and it is free at once. */
+	/* There is still one divider, but it is free again at once. */
 	assert_true(cycles_per_round(&k, 40, 80) <= 66);
 	k.sets = SETS(PERFECT, "ideal.dl1=on");
 	k.kernel = 3;
@@ -95,7 +95,7 @@ static void test_352_each_category_takes_its_own_cost_away(void **state)
 	assert_true(cycles_per_round(&k, 20, 60) == 64 * 4);
 }
 
-/* The first committed load of a run. */
+/* The address of a committed load that memory served. */
 static uint64_t load_pc;
 static void find_load(struct emit *e)
 {

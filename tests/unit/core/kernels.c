@@ -28,7 +28,7 @@ static u64 sys(u64 number, u64 a)
 	return a0;
 }
 
-/* A ring of pointers: size bytes, one every stride bytes. */
+/* Makes a ring of pointers: size bytes, one pointer every stride bytes. */
 static void make_ring(u64 size, u64 stride)
 {
 	u64 n = size / stride, step = stride / 8;

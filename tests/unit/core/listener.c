@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks invariants R1 to R5 on each batch of records, and sums for the tests (listener.h). */
 #include "listener.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ static void take_batch(struct emit *e)
 		if (r->ncommit)
 			assert_int_equal(r->head_po, l->committed_cycles + 1);
 		l->committed_cycles += r->ncommit;
-		/* R3: whoever commits in this cycle has been seen. */
+		/* R3: the records of all instructions that commit in this cycle have come. */
 		assert_true(l->committed_cycles <= l->committed);
 		assert_int_equal(!!(r->flags & RC_ROB_EMPTY), !r->head_po);
 		if (r->flags & RC_ROB_EMPTY) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A listener that holds the invariants R1 to R5 of trace/record.h over all records of a run. */
+/* A listener that checks invariants R1 to R5 of trace/record.h on all records of a run. */
 #ifndef TESTS_UNIT_CORE_LISTENER_H
 #define TESTS_UNIT_CORE_LISTENER_H
 
@@ -24,7 +24,7 @@ struct listener {
 	uint64_t last_seq;
 };
 
-/* Runs the kernel or program and checks every record as it comes. */
+/* Runs the kernel or program and checks every record as it arrives. */
 struct core_stats listen(struct listener *l, struct kernel_run k, uint64_t rounds, unsigned wants);
 
 #define ALL                                                                                        \

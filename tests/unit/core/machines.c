@@ -19,7 +19,7 @@ static void test_360_every_kernel_commits_what_the_guest_executed_on_every_machi
 	}
 }
 
-/* A value of the parameter, small ones more often than large ones. */
+/* Chooses a value of the parameter, small ones more often than large ones. */
 static void random_value(const struct param *p, struct rng *r, char *text, size_t size)
 {
 	if (p->type == PARAM_CHOICE) {
@@ -105,7 +105,7 @@ static void test_362_the_same_run_takes_the_same_cycles(void **state)
 	}
 }
 
-/* Cycles that any host and any compiler must give. Changes only with the model. */
+/* Every host and compiler must give these cycles. They change only with the model. */
 static void test_363_cycles_do_not_depend_on_host_or_compiler(void **state)
 {
 	struct kernel_run k = { .machine = "boom-tip", .kernel = 17, .size = 65536 };

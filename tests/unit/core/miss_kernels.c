@@ -15,12 +15,12 @@ typedef unsigned long u64;
 char arena[1 << 20] __attribute__((section(".arena,\"aw\",@nobits#"), aligned(4096)));
 u64 chain[512] __attribute__((section(".chain"), aligned(4096))) = { [0] = CHAIN + 128 };
 
-/* Nothing is under way when a0 (ARENA) and a1 (CHAIN) are known, 600 cycles later. */
+/* Waits 600 cycles until no request is under way, then sets a0 (ARENA) and a1 (CHAIN). */
 #define QUIET                                                                                      \
 	"li t1, 1\n\tli t0, 0\n\tfence\n\t"                                                        \
 	".rept 30\n\tdiv t0, t0, t1\n\t.endr\n\t"                                                  \
 	"li a0, " STR(ARENA) "\n\tli a1, " STR(CHAIN) "\n\tadd a0, a0, t0\n\tadd a1, a1, t0\n\t"
-/* As long again, and everything below waits for what t2 holds. */
+/* Waits as long again for the value of t2; everything that follows waits for it. */
 #define SETTLE ".rept 30\n\tdiv t2, t2, t1\n\t.endr\n\tfence\n\t"
 #define RUN(body)                                                                                  \
 	asm volatile(QUIET body SETTLE ::                                                          \
@@ -32,29 +32,29 @@ static void run(char kernel)
 	case 'a': /* one miss */
 		RUN("ld t2, 0(a0)\n\t");
 		break;
-	case 'b': /* in the L2, not in the L1 (64 KB, 4 ways): then one miss */
+	case 'b': /* a line in the L2 but not in the L1 (64 KB, 4 ways), then one miss */
 		RUN("li t3, 16384\n\tadd t4, a0, t3\n\tadd t5, t4, t3\n\tadd a2, t5, t3\n\t"
 		    "ld t2, 0(a0)\n\tld t2, 0(t4)\n\tld t2, 0(t5)\n\tld t2, 0(a2)\n\t"
 		    "add a2, a2, t3\n\tld t2, 0(a2)\n\t");
 		RUN("ld t2, 0(a0)\n\t");
 		break;
-	case 'c': /* two independent ones */
+	case 'c': /* two independent misses */
 		RUN("ld t2, 0(a0)\n\tld t3, 128(a0)\n\t");
 		break;
-	case 'd': /* two dependent ones */
+	case 'd': /* two dependent misses */
 		RUN("ld t2, 0(a1)\n\tld t2, 0(t2)\n\t");
 		break;
 	case 'e': /* three requests for one line */
 		RUN("ld t2, 0(a0)\n\tld t3, 8(a0)\n\tld t4, 64(a0)\n\t");
 		break;
-	case 'f': /* a store */
+	case 'f': /* a store miss */
 		RUN("mv t2, a0\n\tsd zero, 0(a0)\n\t");
 		break;
-	case 'g': /* behind a branch that is not taken, as three divisions later is known */
+	case 'g': /* a miss on the wrong path of a branch that resolves three divisions later */
 		RUN("addi t4, t0, 1\n\tdiv t4, t4, t1\n\tdiv t4, t4, t1\n\tdiv t4, t4, t1\n\t"
 		    "beqz t4, 2f\n\tmv t2, t4\n\tj 3f\n\t2: ld t2, 0(a0)\n\t3:\n\t");
 		break;
-	case 'h': /* prefetch.r, and two divisions later a load */
+	case 'h': /* prefetch.r, then two divisions, then a load */
 		RUN("ori zero, a0, 1\n\tadd t4, a0, t0\n\tdiv t4, t4, t1\n\tdiv t4, t4, t1\n\t"
 		    "ld t2, 0(t4)\n\t");
 		break;
@@ -64,7 +64,7 @@ static void run(char kernel)
 	case 'j': /* an atomic instruction */
 		RUN("amoadd.d t2, zero, (a0)\n\t");
 		break;
-	case 'k': /* two misses that the L1 takes one after the other where it has one MSHR */
+	case 'k': /* two misses, one after the other if the L1 has one MSHR */
 		RUN("ld t2, 0(a0)\n\tld t3, 128(a0)\n\tadd t2, t2, t3\n\t");
 		break;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 1001-1015: one record per L1 miss, held against what the kernels must do. */
+/* 1001-1015: one record per L1 miss, checked against what the kernels must do. */
 #include "harness.h"
 
 #include "core/mem/mem.h"
@@ -9,7 +9,7 @@
 #define ARENA  0x10000000
 #define CHAIN  0x20000000
 #define LINE   128 /* puzak2007 */
-#define L1     2   /* its L1D latency, which comes before a miss's own */
+#define L1     2   /* L1D latency, to which a miss adds its own */
 #define L2     15
 #define MEMORY 100
 #define MOST   (1 << 16)
@@ -23,7 +23,7 @@ struct records {
 	struct rec_inst all_insts[MOST];
 	struct rec_miss all[MOST];
 	size_t ninsts, count;
-	bool whole_lines; /* no bus takes time: data can be used when the line has arrived */
+	bool whole_lines; /* no bus takes time: data is usable as soon as the line arrives */
 	uint64_t settled; /* M2 */
 	uint64_t next_cycle;
 	struct core_stats stats;
@@ -41,7 +41,7 @@ static void take(struct emit *e)
 		if (miss_settled(m) > r->settled)
 			r->settled = miss_settled(m);
 		assert_true(m->end > 0 && m->queue <= m->end); /* M3 */
-		/* M1: it comes no later than with the cycle in which its line has arrived. */
+		/* M1: the record comes no later than the cycle in which the line arrives. */
 		if (r->whole_lines && !(m->flags & MISS_CUT))
 			assert_true(miss_end(m) >= r->next_cycle);
 		if (r->count < MOST)
@@ -104,7 +104,7 @@ static struct records *record(const char *kernel, const char *const *sets)
 	return record_some(MISS_KERNELS, kernel, "puzak2007", sets, WANTS, 0);
 }
 
-/* The n-th record of a line, in the order in which they come; NULL: there are fewer. */
+/* Returns the n-th record of a line, in the order of arrival; NULL if there are fewer. */
 static const struct rec_miss *miss_at(const struct records *r, uint64_t line, unsigned n)
 {
 	for (size_t i = 0; i < r->count; i++)
@@ -113,7 +113,7 @@ static const struct rec_miss *miss_at(const struct records *r, uint64_t line, un
 	return NULL;
 }
 
-/* The record of the instruction that a miss names, which must agree about what it is. */
+/* Returns the record of the instruction that a miss names; both must agree about its kind. */
 static const struct rec_inst *inst_of(const struct records *r, const struct rec_miss *m)
 {
 	for (size_t i = 0; i < r->ninsts; i++) {
@@ -130,7 +130,7 @@ static const struct rec_inst *inst_of(const struct records *r, const struct rec_
 	return NULL;
 }
 
-/* A miss of its own, in an idle memory system. */
+/* Checks a miss that is alone in an idle memory system. */
 static void check_alone(const struct rec_miss *m, enum miss_kind kind, enum mem_level level,
 			uint32_t cycles)
 {
@@ -144,7 +144,7 @@ static void check_alone(const struct rec_miss *m, enum miss_kind kind, enum mem_
 	assert_int_equal(m->flags, 0);
 }
 
-/* From the cycle in which the load issues to the one in which its result can be used. */
+/* Checks that the miss lasts from the issue of the load until its result is usable. */
 static void check_load(const struct records *r, const struct rec_miss *m)
 {
 	const struct rec_inst *load = inst_of(r, m);
@@ -236,7 +236,7 @@ static void test_1007_a_squashed_load_of_a_wrong_path_has_its_miss(void **state)
 
 	const struct rec_inst *load = inst_of(r, m);
 
-	/* It was squashed before its data came. */
+	/* The load was squashed before its data came. */
 	assert_int_equal(m->begin, load->fetch + load->issue);
 	assert_true(load->fetch + load->commit < miss_end(m));
 	assert_int_equal(load->complete, STAMP_NONE);
@@ -269,7 +269,7 @@ static void test_1009_a_prefetch_that_nobody_uses_says_so(void **state)
 	struct records *r = record("i", NULL);
 
 	check_alone(miss_at(r, ARENA, 0), MISS_HINT, LEVEL_MEM, L1 + MEMORY);
-	/* Where hints do not queue they are prefetches from the start. */
+	/* Hints that do not queue are prefetches from the start. */
 	r = record("i", SETS("lsu.hint_queue=0"));
 	check_alone(miss_at(r, ARENA, 0), MISS_HINT, LEVEL_MEM, L1 + MEMORY);
 	inst_of(r, miss_at(r, ARENA, 0));
@@ -293,7 +293,7 @@ static void test_1011_a_hardware_prefetch_names_the_load_that_caused_it(void **s
 	assert_int_equal(m->seq, load->seq);
 	assert_int_equal(m->po, load->po);
 	assert_int_equal(m->pc, load->pc);
-	/* The second load of this kernel uses what the first one's miss brings. */
+	/* The second load of this kernel uses the line that the first load's miss prefetches. */
 	r = record("c", SETS("l1d.prefetch=next-line"));
 	m = miss_at(r, ARENA + LINE, 0);
 	assert_int_equal(m->kind, MISS_PREFETCH);
@@ -319,7 +319,7 @@ static void test_1012_a_tlb_miss_comes_before_the_miss_of_the_line(void **state)
 
 	assert_int_equal(page->begin, load->fetch + load->issue);
 	assert_int_equal(miss_end(line), load->fetch + load->complete);
-	/* A walk through the caches: three entries, one after the other. */
+	/* A page walk goes through the caches: three entries, one after the other. */
 	r = record("a", SETS("dtlb.entries=16", "walk.kind=caches"));
 	line = miss_at(r, ARENA, 0);
 
@@ -388,7 +388,8 @@ static void test_1015_a_miss_that_the_end_of_the_run_cuts_has_a_record(void **st
 	assert_true(m->end < MEMORY);
 }
 
-/* Every MSHR that an L1 takes is one record, whatever the program does; listening costs no cycle. */
+/* Every MSHR that an L1 allocates gives one record, whatever the program does; listening changes no
+ * cycle. */
 static void test_1016_records_are_as_many_as_lines_asked_for_and_change_no_cycle(void **state)
 {
 	const struct {

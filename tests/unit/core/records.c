@@ -36,7 +36,7 @@ static void test_341_listening_changes_no_cycle(void **state)
 	}
 }
 
-/* Bit of an event. */
+/* Returns the bit number of an event. */
 static unsigned bit(enum psv_event event)
 {
 	return (unsigned)__builtin_ctz(event);
@@ -58,7 +58,7 @@ static void test_342_events_are_set_on_the_instructions_that_suffer_them(void **
 
 	k = (struct kernel_run){ .machine = "boom-tip", .kernel = 15, .sets = SETS(PERFECT) };
 	listen(&l, k, 10, ALL);
-	assert_int_equal(l.psv[bit(PSV_FL_EX)], 11); /* with the last exit */
+	assert_int_equal(l.psv[bit(PSV_FL_EX)], 11); /* including the last exit */
 	assert_true(l.flush_cycles[FLUSH_EXCEPTION] > 10 * 1000);
 
 	k = (struct kernel_run){ .machine = "boom-tip",
@@ -107,12 +107,12 @@ static void test_343_a_page_fault_is_its_instructions_and_is_taken_once(void **s
 	uint64_t before = run_kernel(&off, 300).exceptions;
 	struct core_stats s = listen(&l, on, 300, ALL);
 
-	/* 256 pages of the buffer and a few of stack and data. */
+	/* 256 pages of the buffer fault, and a few of stack and data. */
 	assert_in_range(s.exceptions - before, 256, 264);
 	assert_int_equal(l.psv[bit(PSV_FL_EX)], s.exceptions);
 }
 
-/* Keeps the records of a schedule's stretches. */
+/* Keeps the records inside the stretches of a schedule. */
 struct keeper {
 	struct emit emit;
 	struct rec_inst insts[BATCH];
@@ -171,7 +171,7 @@ static void test_344_records_of_scheduled_stretches_are_those_of_the_whole_run(v
 			if (all.nkept)
 				assert_memory_equal(some.kept, all.kept,
 						    all.nkept * sizeof(*all.kept));
-			if (all.nseen > 14000) /* what is between them is mostly not made */
+			if (all.nseen > 14000) /* most records between the stretches are not made */
 				assert_true(some.nseen < all.nseen / 3);
 			free(all.kept);
 			free(some.kept);
@@ -179,7 +179,7 @@ static void test_344_records_of_scheduled_stretches_are_those_of_the_whole_run(v
 	}
 }
 
-/* Keeps cycle records, and counts how many instructions issue in each cycle by their own stamps. */
+/* Keeps cycle records, and counts issues per cycle from the instructions' own stamps. */
 struct issues {
 	struct emit emit;
 	struct rec_cycle cycles[BATCH];
@@ -229,7 +229,7 @@ static void test_345_a_record_of_several_cycles_counts_what_issues_in_all_of_the
 						.full = count_batch };
 			run_kernel(&run, 20);
 			count_batch(&k.emit);
-			uint64_t again = 0; /* loads that had to issue once more */
+			uint64_t again = 0; /* loads that issued a second time */
 
 			for (size_t i = 0; i < k.nkept; i++) {
 				const struct rec_cycle *r = &k.kept[i];

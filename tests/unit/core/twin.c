@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The twin of core/twin.h: what it says of each instruction, and that the run does not notice it. */
+/* The twin of core/twin.h: what it reports for each instruction, and that it does not change the
+ * run. */
 #include "harness.h"
 
 #include <inttypes.h>
@@ -9,15 +10,15 @@
 
 #define PERFECT_CACHES "ideal.dmiss=on", "ideal.imiss=on", "ideal.dtlb=on", "ideal.itlb=on"
 #define BATCH	       512
-#define TWINS	       64 /* less than comes at once */
+#define TWINS	       64 /* fewer than arrive at once */
 
-/* Keeps when each instruction was dispatched and committed: on the twin, or on the core itself. */
+/* Keeps when each instruction was dispatched and committed, on the twin or on the core itself. */
 struct stamps {
 	struct emit emit;
 	struct rec_inst insts[BATCH];
 	struct rec_cycle cycles[BATCH];
 	struct rec_twin twins[TWINS];
-	bool own; /* the core's own */
+	bool own; /* keeps the core's own stamps */
 	struct rec_twin *list;
 	size_t count, capacity;
 	uint64_t committed;
@@ -126,7 +127,8 @@ static void test_1201_wrong_paths_of_the_twin_read_memory_as_it_was(void **state
 		assert_true(stats.wrong_path > 5000);
 		k.sets = SETS(PERFECT_CACHES);
 		k.twin = NULL;
-		/* What is loaded decides where a wrong path goes on. */
+		/* Loaded values decide where a wrong path goes on, so both must have loaded the
+		 * same. */
 		assert_int_equal(run(&perfect, k, 0, WANT_INSTS).wrong_path, stats.wrong_path);
 		same_stamps(&twin, &perfect, &k);
 	}
@@ -147,7 +149,7 @@ static void test_1202_the_guests_clock_is_the_runs(void **state)
 	assert_int_equal(twin.count, with.insts);
 	for (size_t i = 0; i < twin.count; i++)
 		assert_int_equal(twin.list[i].po, i + 1);
-	/* A run of its own sees another time, and executes something else. */
+	/* A separate run reads another time and so executes other instructions. */
 	k.sets = SETS(PERFECT_CACHES);
 	assert_int_not_equal(run_kernel(&k, 0).insts, with.insts);
 	free(twin.list);

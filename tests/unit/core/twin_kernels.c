@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a core and its twin could see differently: time, and memory on wrong paths. A static RISC-V
+ * What a core and its twin might see differently: time, and memory on wrong paths. A static RISC-V
  * program without a C library: twin_kernels clock|change.
  */
 typedef unsigned long u64;
@@ -36,7 +36,7 @@ static void wait_by_the_clock(void)
 	} while ((now[0] - start[0]) * 1000000000 + now[1] - start[1] < 200000);
 }
 
-/* Branches that depend on words which are overwritten soon after, and on words that those name. */
+/* Branches on words that are overwritten soon after, and on words that those words point to. */
 static void change_behind_branches(void)
 {
 	u64 sum = 0, x = 88172645463325252ull;

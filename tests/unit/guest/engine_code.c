@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What executes is what stands in memory: self-modifying code with fence.i, invalidation by range,
- * fetch faults; and the ways to leave a run, the reports of single steps, and the counts.
+ * Tests that what executes is what stands in memory (self-modifying code with fence.i,
+ * invalidation by range, fetch faults), and the ways to leave a run, the reports of single steps,
+ * and the counts.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -39,7 +40,7 @@ static void test_240_fence_i_makes_stores_to_code_visible(void **state)
 
 	(void)state;
 	world_open(&w);
-	/* Each round calls a function that adds 1, writes it anew to add 16, and calls it again. */
+	/* Each round calls a function that adds 1, rewrites it to add 16, and calls it again. */
 	uint64_t function = CODE_PC + 0x800;
 	world_emit(&w, enc_s(OP_SW, 28, 29, 0));
 	world_emit(&w, FENCE_I_WORD);
@@ -250,7 +251,7 @@ static void test_247_an_interrupt_ends_an_endless_loop(void **state)
 		setitimer(ITIMER_REAL, &soon, NULL);
 		assert_int_equal(engine_run(w.engine[by], &h, &budget), ENGINE_INTERRUPTED);
 		assert_int_equal((given - budget + 1) / 2, h.x[10]);
-		/* The request is used up. */
+		/* One request stops one run. */
 		budget = 10;
 		assert_int_equal(engine_run(w.engine[by], &h, &budget), ENGINE_BUDGET);
 	}
@@ -303,7 +304,7 @@ static void test_248_a_step_reports_address_value_and_direction(void **state)
 	world_close(&w);
 }
 
-/* Dynamic counts by pc, as stepping sees them. */
+/* Executed instructions by pc, counted by single steps. */
 struct tally {
 	uint64_t by_pc[CODE_BYTES / 2];
 	uint64_t sum;
@@ -329,8 +330,7 @@ static void test_249_counts_of_blocks_add_up_to_what_was_executed(void **state)
 	(void)state;
 	world_open(&w);
 	rng_seed(&rng, 5);
-	/* Two loops, one inside the other, an access that faults in the end, and a counter in
-	 * between. */
+	/* Two nested loops, with a counter read in between and an access that faults in the end. */
 	world_emit(&w, enc_i(OP_ADDI, 12, 0, 9));
 	world_emit(&w, enc_i(OP_ADDI, 12, 12, -1));
 	world_emit(&w, enc_i(OP_LB, 13, 10, 0));
@@ -363,7 +363,8 @@ static void test_249_counts_of_blocks_add_up_to_what_was_executed(void **state)
 	world_close(&w);
 }
 
-/* rounds times through a chain of blocks of `fp` FP operations, an addition and a jump. */
+/* Runs `rounds` times through a chain of blocks, each of `fp` FP operations, an addition and a
+ * jump. */
 static void run_chain(struct world *w, uint64_t start, unsigned blocks, unsigned fp,
 		      unsigned rounds)
 {
@@ -400,7 +401,7 @@ static void test_251_code_larger_than_the_caches_still_runs(void **state)
 	(void)state;
 	world_open(&w);
 	world_map(&w, start, 8 << 20, MEM_R | MEM_W | MEM_X);
-	run_chain(&w, start, 400000, 0, 2);  /* more blocks than are kept */
+	run_chain(&w, start, 400000, 0, 2);  /* more blocks than the engine keeps */
 	run_chain(&w, start, 40000, 12, 20); /* more generated code than fits */
 	world_close(&w);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Generated code is never writable and executable through one mapping, lies outside of what a guest
- * pointer can name, survives a fork on both sides, and is done without where the host forbids it.
+ * Generated code is never writable and executable through one mapping, lies where no guest pointer
+ * can point, survives a fork in both processes, and is not used where the host forbids it.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -26,7 +26,7 @@
 #define PR_SET_MDWE 65
 #endif
 
-/* x10 = x10 * 3 + n, rounds times; what it gives. */
+/* Computes x10 = x10 * 3 + n `rounds` times and returns x10. */
 static uint64_t run_loop(struct world *w, enum executor by, int n, uint64_t rounds)
 {
 	struct hart h;
@@ -58,9 +58,9 @@ static uint64_t expected(int n, uint64_t rounds)
 
 struct pages {
 	unsigned both;	   /* mappings that are writable and executable */
-	unsigned code;	   /* executable ones of generated code */
-	unsigned writable; /* writable ones of the same */
-	unsigned inside;   /* of these two kinds, where a guest pointer could point */
+	unsigned code;	   /* executable mappings of generated code */
+	unsigned writable; /* writable mappings of generated code */
+	unsigned inside;   /* mappings of generated code where a guest pointer could point */
 };
 
 static struct pages look(const struct world *w)
@@ -126,7 +126,7 @@ static int in_child(int (*fn)(void))
 
 enum { GOOD, BAD, NOT_HERE = 77 };
 
-/* The kernel itself refuses mappings that are or become both. */
+/* Under MDWE the kernel refuses mappings that are or become both writable and executable. */
 static int under_mdwe(void)
 {
 	struct world w;
@@ -181,7 +181,7 @@ static void test_279_where_there_can_be_no_code_the_interpreter_runs(void **stat
 	assert_int_equal(got, GOOD);
 }
 
-/* Parent and child go on with what was translated and translate other things, at the same time. */
+/* Parent and child go on with translated code and translate new code, at the same time. */
 static void test_280_a_fork_gives_each_process_code_of_its_own(void **state)
 {
 	struct world w;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults are precise: whatever goes wrong with an access, in whichever executor, the hart stands
- * before the instruction, with every register and flag as it was, and the report names address and
- * kind.
+ * Faults are precise: whatever access fails, in whichever executor, the hart stands before the
+ * instruction, with every register and flag as it was, and the report names address and kind.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -26,7 +25,7 @@ static uint32_t with_rs1(uint32_t word, unsigned rs1)
 	return (word & ~(31u << 15)) | rs1 << 15;
 }
 
-/* rd 12, rs2 13 where the operation has them; rs1 as given; no offset. */
+/* Encodes op with rd 12 and rs2 13 where it has them, rs1 as given, and no offset. */
 static uint32_t memory_word(enum op op, unsigned rs1)
 {
 	const struct op_info *info = &op_info[op];
@@ -40,8 +39,8 @@ static uint32_t memory_word(enum op op, unsigned rs1)
 }
 
 /*
- * A loop that executes the access word at pc *at GOOD_RUNS times through base register `base`,
- * which holds good, and then once with bad.
+ * Emits a loop that executes the access word, at pc *at, GOOD_RUNS times through base register
+ * `base`, which holds good, and then once with bad.
  */
 static void emit_loop(struct world *w, uint32_t word, unsigned base, uint64_t *at)
 {
@@ -93,7 +92,7 @@ static void expect_fault(struct world *w, uint32_t word, unsigned base, uint64_t
 		assert_int_equal(fault->mapped, mapped);
 		assert_false(fault->bus);
 		assert_int_equal(w->executed, 6 * GOOD_RUNS + 4);
-		/* The registers before the access: after as many rounds as were made. */
+		/* The registers before the access, after the rounds that were executed. */
 		struct hart before = start_hart(base, good, bad);
 		assert_int_equal(h.x[14], before.x[14] + GOOD_RUNS + 1);
 		assert_int_equal(h.x[6], h.x[14] + before.x[5]);
@@ -114,7 +113,7 @@ static void each_memory_op(struct world *w,
 		if (!(op_info[op].flags & (OPF_LOAD | OPF_STORE)))
 			continue;
 		check(w, (enum op)op, 10); /* kept in a host register */
-		check(w, (enum op)op, 28); /* not */
+		check(w, (enum op)op, 28); /* not kept in a host register */
 	}
 }
 
@@ -233,8 +232,8 @@ static void test_235_a_base_outside_with_an_offset_inside_is_no_fault(void **sta
 }
 
 /*
- * The first and the last page of the guest's addresses are mapped; outside of the guards stand
- * pages that can be read and written, so that an access that gets past the guards is no fault.
+ * The first and the last page of the guest's addresses are mapped. Pages outside of the guards can
+ * be read and written, so that an access that gets past the guards does not fault.
  */
 enum { OUTSIDE_BYTES = 0x20000, EDGE_BYTES = 0x1000 };
 
@@ -270,8 +269,8 @@ static bool is_there(uint64_t addr)
 	       (addr < GUEST_ADDR_LIMIT && addr >= GUEST_ADDR_LIMIT - EDGE_BYTES);
 }
 
-/* Where an access of so many bytes faults; false: it does not. The host reports one of the bytes
- * that are not there. */
+/* Returns whether an access of that many bytes faults. The host reports one of the missing
+ * bytes. */
 static bool faults(uint64_t addr, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
@@ -286,7 +285,7 @@ static bool is_atomic(enum op op)
 	return (op_info[op].match & 0x7f) == 0x2f;
 }
 
-/* Executes word, whose base register is x10, at the end of a block that ran before. */
+/* Executes word, whose base register is x10, at the end of a block that has run before. */
 static void try_edge(struct world *w, uint32_t word, uint64_t base)
 {
 	struct inst in = isa_decode(word);
@@ -321,7 +320,7 @@ static void try_edge(struct world *w, uint32_t word, uint64_t base)
 	}
 }
 
-/* 20 times with a good base, then once with the bad one, then ecall. */
+/* Emits the word 20 times with a good base, then once with the bad one, then ecall. */
 static void emit_edge(struct world *w, uint32_t word)
 {
 	uint64_t loop;
@@ -378,8 +377,9 @@ static void test_275_accesses_at_the_ends_of_the_reservation_fault_or_are_the_gu
 }
 
 /*
- * Generated code checks a base register once and then knows how far additions can have taken it: a
- * register that walks off either end in one block, in steps of all sizes, by additions and moves.
+ * Generated code checks a base register once and then tracks how far additions can have moved it.
+ * Here a register walks off either end in one block, in steps of all sizes, by additions and
+ * moves.
  */
 static void test_276_a_checked_base_cannot_walk_past_the_guards(void **state)
 {
@@ -399,7 +399,7 @@ static void test_276_a_checked_base_cannot_walk_past_the_guards(void **state)
 				world_restart(&w);
 				world_emit(&w, enc_i(OP_LD, 12, 10, 0));
 				for (unsigned i = 0; i < steps; i++) {
-					/* the same register, or from one to the next */
+					/* add to the same register, or from one to the other */
 					unsigned to = kind < 2 ? reg : 10 + (i + 1) % 2 * 18;
 					if (kind >= 4 && i % 4 == 3)
 						world_emit(&w, enc_r(OP_ADD, 18, reg, 0)), reg = 18;
@@ -411,7 +411,7 @@ static void test_276_a_checked_base_cannot_walk_past_the_guards(void **state)
 				world_emit(&w, enc_i(OP_ECALL, 0, 0, 0));
 				for (int x = 0; x < EXECUTORS; x++) {
 					enum engine_exit result = ENGINE_BUDGET;
-					/* often enough to be translated */
+					/* run often enough to be translated */
 					for (int times = 0; times < 16; times++) {
 						struct hart h = start_hart(10, start, 0);
 						result = world_run(&w, x, &h, 1000, 0, NULL);

@@ -73,7 +73,7 @@ static uint64_t random_value(struct rng *rng)
 		return r >> rng_below(rng, 64);
 	case 2: /* a double of moderate size */
 		return (r & 0x800fffffffffffff) | (1023 - 40 + rng_below(rng, 80)) << 52;
-	case 3: /* the same with few significant bits, so that results are often exact */
+	case 3: /* a double with few significant bits, so that results are often exact */
 		return (r & 0x800f000000000000) | (1023 - 10 + rng_below(rng, 20)) << 52;
 	case 4: /* a boxed single */
 		return 0xffffffff00000000 | (r & 0x807fffff) |
@@ -89,7 +89,7 @@ static uint64_t random_value(struct rng *rng)
 	}
 }
 
-/* One random instruction that may stand anywhere, or 0. */
+/* Returns one random instruction that may stand anywhere, or 0. */
 static uint32_t random_inst(struct rng *rng, bool fp_heavy)
 {
 	uint32_t word;
@@ -168,7 +168,7 @@ static void emit_random_program(struct world *w, struct rng *rng, unsigned count
 				word = random_inst(rng, fp_heavy);
 			world_emit(w, word);
 		}
-		/* What may be jumped over: whole instructions of four bytes. */
+		/* A jump skips whole instructions of four bytes. */
 		for (unsigned k = 0; k < skip; k += 4) {
 			do {
 				word = random_inst(rng, fp_heavy);
@@ -260,7 +260,7 @@ static void compare_executors(unsigned seeds, unsigned first, unsigned count, ui
 
 /*
  * After a random number of instructions one page of data loses its protection: all executors must
- * run into it at the same instruction, in the same state.
+ * fault at the same instruction, in the same state.
  */
 static void compare_faults(unsigned seeds, unsigned first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See engine_world.h. */
+/* Makes the bare machine of engine_world.h, and runs its engines by single steps or in pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading: what runs, and that nothing else gets further than one clear line. */
+/* Loading of programs: good files run; any other file is refused in one clear line. */
 #include "guest_world.h"
 
 #include <elf.h>

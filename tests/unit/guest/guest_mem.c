@@ -139,7 +139,7 @@ static void test_207_copies_beyond_the_end_of_a_file_give_efault(void **state)
 	assert_int_equal(mem_read(m, &v, (uint64_t)a + 2 * PAGE, 8), -EFAULT);
 	assert_int_equal(mem_write(m, (uint64_t)a + 3 * PAGE, &v, 8), -EFAULT);
 	assert_int_equal(mem_peek(m, (uint64_t)a + 2 * PAGE, 8), 0);
-	/* cut short after it was mapped */
+	/* the file is truncated after it was mapped */
 	assert_int_equal(ftruncate(fd, PAGE), 0);
 	mem_file_cut(m, m->regions[0].dev, m->regions[0].ino);
 	assert_int_equal(mem_read(m, &v, (uint64_t)a + PAGE, 8), -EFAULT);
@@ -173,7 +173,7 @@ static void test_209_peek_reads_zero_where_nothing_is(void **state)
 	assert_int_equal(mem_peek(m, GUEST_ADDR_LIMIT - 1, 8), 0);
 }
 
-/* A page table that is as simple as can be, to compare with. */
+/* The model is a plain page table. */
 static void test_210_random_calls_agree_with_a_simple_model(void **state)
 {
 	enum { PAGES = 64 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers of system calls that once differed from Linux's. */
+/* System calls whose answers once differed from Linux's. */
 #include "guest_world.h"
 
 #include <linux/futex.h>
@@ -19,7 +19,7 @@ static int64_t call(struct guest *g, unsigned nr, const uint64_t *a)
 }
 #define CALL(g, nr, ...) call(g, nr, (const uint64_t[6]){ __VA_ARGS__ })
 
-/* Two pages, of which the second is not there. */
+/* Returns the address of a page after which nothing is mapped. */
 static uint64_t last_page(struct guest *g)
 {
 	int64_t at = mem_map(&g->mem, 0, 2 * GUEST_PAGE_BYTES, PROT_READ | PROT_WRITE,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths, one call at a time: what they lead to, and what no descriptor of a guest may be. */
+/* Paths, one call at a time: what they lead to, and what a guest's descriptor must never refer
+ * to. */
 #include "guest_world.h"
 
 #include <fcntl.h>
@@ -115,7 +116,7 @@ static void make_file(const char *name, const char *text)
 	close(fd);
 }
 
-/* What the guest reads there. */
+/* Returns what the guest reads from a path. */
 static const char *text_of(struct guest *g, int dir, const char *path)
 {
 	static char text[256];
@@ -131,7 +132,7 @@ static const char *text_of(struct guest *g, int dir, const char *path)
 	return text;
 }
 
-/* A process of the host sends three descriptors, of which the second is a folder of /proc. */
+/* A process of the host sends three descriptors; the second is a folder of /proc. */
 static void test_252_a_folder_of_proc_does_not_arrive_through_a_socket(void **state)
 {
 	int pair[2], sent[3] = { open("/tmp", O_RDONLY), open("/proc", O_RDONLY), dup(2) };
@@ -203,7 +204,7 @@ static void test_253_the_sysroot_is_the_root(void **state)
 	assert_string_equal(text_of(g, AT_FDCWD, "//./u/../../../usr/./data"), "data\n");
 	assert_string_equal(text_of(g, AT_FDCWD, "/etc/passwd"), "of the sysroot\n");
 	assert_int_equal(strncmp(text_of(g, AT_FDCWD, "/proc/version"), "Linux version 6", 15), 0);
-	/* the working folder in it: its ".." ends at the guest's root */
+	/* with the working folder in the sysroot, ".." ends at the guest's root */
 	assert_int_equal(CALL(g, NR_chdir, put(g, page, "/u")), 0);
 	assert_int_equal(CALL(g, NR_getcwd, page2, 100), 5);
 	mem_read(&g->mem, path, page2, 5);
@@ -211,7 +212,7 @@ static void test_253_the_sysroot_is_the_root(void **state)
 	assert_string_equal(text_of(g, AT_FDCWD, "data"), "data\n");
 	assert_string_equal(text_of(g, AT_FDCWD, "../../../../etc/passwd"), "of the sysroot\n");
 	assert_int_equal(strncmp(text_of(g, AT_FDCWD, "../proc/version"), "Linux", 5), 0);
-	/* what is not there is the host's */
+	/* a path that the sysroot lacks leads to the host's file */
 	snprintf(path, sizeof(path), "%s/usr/data", folder);
 	assert_string_equal(text_of(g, AT_FDCWD, path), "data\n");
 	assert_true(open_at(g, AT_FDCWD, "/tmp", O_RDONLY | O_DIRECTORY) >= 0);
@@ -269,7 +270,8 @@ static void test_254_openat2_stays_where_it_is_told(void **state)
 
 static _Atomic bool swapping;
 
-/* "way" is now a folder, now a link to /proc/self: another process of the user's. */
+/* Plays another process of the user, which makes "way" a folder and a link to /proc/self in
+ * turn. */
 static void *swap(void *arg)
 {
 	char way[256], other[256];
@@ -317,7 +319,7 @@ static void test_255_a_folder_that_changes_on_the_way_leads_nowhere(void **state
 	remove_folder(state);
 }
 
-/* Nodes that root has made elsewhere than in /dev. */
+/* Root has made device nodes outside of /dev. */
 static void test_256_a_device_is_the_guests_own_or_none_wherever_it_lies(void **state)
 {
 	struct guest *g;
@@ -364,7 +366,7 @@ static void test_256_a_device_is_the_guests_own_or_none_wherever_it_lies(void **
 	remove_folder(state);
 }
 
-/* Whoever starts it where: the guest's working folder is its own. */
+/* Wherever culprit is started, the guest's working folder is one of its own files. */
 static void test_257_a_start_in_a_folder_of_the_kernels_is_a_start_in_the_guests(void **state)
 {
 	static const char *const start[] = { "/proc/self/task", "/sys/kernel", "/dev", "/dev/pts" };

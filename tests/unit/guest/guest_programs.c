@@ -100,7 +100,7 @@ struct fork_log {
 	unsigned prepared, parents;
 };
 
-/* In a child nothing of the test may go on but the guest. */
+/* In a child only the guest may go on, nothing of the test. */
 static void note_fork(void *ctx, enum guest_fork phase, unsigned number)
 {
 	struct fork_log *log = ctx;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The guest's address space is the guest's and nothing else's: random memory calls of all kinds,
- * while host calls fail in all ways, against the kernel's own list of mappings and a simple model
- * of pages, with another thread that allocates all the time.
+ * The guest's address space belongs to the guest alone: random memory calls of all kinds, while
+ * host calls fail in all ways, are compared with the kernel's own list of mappings and with a
+ * simple model of pages, while another thread allocates memory all the time.
  */
 #include "guest_world.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define PAGE	     GUEST_PAGE_BYTES
-#define WINDOW	     0x1000000000ull /* the pages that the model knows */
+#define WINDOW	     0x1000000000ull /* the pages that the model covers */
 #define PAGES	     64
 #define FILE_PAGES   24
 #define RESERVED_END (GUEST_ADDR_LIMIT + GUEST_GUARD_BYTES)
@@ -35,12 +35,12 @@ enum failing { FAIL_PLAIN, FAIL_AFTER_UNMAPPING, FAILINGS };
 
 static struct {
 	bool armed;
-	unsigned after; /* calls until it fails */
-	unsigned again; /* and after that many more a second time; 0: not */
+	unsigned after; /* host calls until one fails */
+	unsigned again; /* calls from then until a second failure; 0: none */
 	int error;
 	enum failing how;
-	bool no_dontunmap; /* an old kernel */
-	unsigned failed;   /* calls that did */
+	bool no_dontunmap; /* behave like an old kernel */
+	unsigned failed;   /* calls that failed */
 } fault;
 
 static bool fails(void)
@@ -61,7 +61,7 @@ static void *bad_map(void *at, size_t length, int prot, int flags, int fd, off_t
 {
 	bool reservation = prot == PROT_NONE && flags & MAP_FIXED && flags & MAP_ANONYMOUS;
 
-	/* What closes a hole may fail once, like everything else, but not twice. */
+	/* The call that closes a hole may fail once, like every other call, but not twice. */
 	if (fails() && !(reservation && fault.again)) {
 		if (flags & MAP_FIXED && fault.how == FAIL_AFTER_UNMAPPING)
 			munmap(at, length);
@@ -158,8 +158,8 @@ struct page {
 	int prot;
 	int at; /* page of the file or of the shared object */
 	unsigned object;
-	uint8_t value; /* its first byte, of what is the page's own */
-	bool own;      /* FILE_PRIVATE: it has been written to */
+	uint8_t value; /* first byte of the page, if its content is its own */
+	bool own;      /* FILE_PRIVATE: the page has been written to */
 	bool no_fork, wipe;
 };
 
@@ -205,7 +205,7 @@ static bool is_mapped(unsigned p)
 	return mem_page_has(w.m, WINDOW + p * PAGE, MEM_MAPPED);
 }
 
-/* Where a call failed, pages that it was to change may be gone, as they may on Linux. */
+/* Pages that a failed call was to change may be gone, as they may on Linux. */
 static void allow_loss(uint64_t first, uint64_t n)
 {
 	for (uint64_t p = first; p < first + n && p < PAGES; p++)
@@ -254,7 +254,7 @@ static void step_map(uint64_t at, uint64_t n)
 		kind = (flags & MAP_TYPE) == MAP_SHARED ? SHARED : PRIVATE;
 		offset = 0;
 		break;
-	case 5: /* cannot be mapped */
+	case 5: /* something that cannot be mapped */
 		flags |= rng_below(&w.r, 2) ? MAP_SHARED : MAP_PRIVATE;
 		fd = (int[]){ w.fd_socket, w.fd_pipe, w.fd_folder }[rng_below(&w.r, 3)];
 		break;
@@ -269,7 +269,7 @@ static void step_map(uint64_t at, uint64_t n)
 		if (!fault.failed)
 			assert_int_equal(got, -ENODEV);
 		assert_true(kind == NOTHING || fault.failed);
-		/* What cannot be mapped takes nothing away. */
+		/* A mapping that cannot be made (NOTHING) unmaps nothing. */
 		if (kind != NOTHING)
 			allow_loss(at, n);
 		return;
@@ -314,7 +314,7 @@ static void step_protect(uint64_t at, uint64_t n)
 	for (uint64_t p = at; p < at + n; p++) {
 		unsigned host = w.m->prot[WINDOW / PAGE + p];
 
-		/* As far as it came before it failed. */
+		/* A call that failed has changed a part of the pages. */
 		if (got == 0 || (!!(host & MEM_W) == !!(prot & PROT_WRITE) &&
 				 !!(host & MEM_R) == !!(prot & PROT_READ) &&
 				 !!(host & MEM_X) == !!(prot & PROT_EXEC)))
@@ -343,14 +343,14 @@ static void step_remap(uint64_t at, uint64_t n)
 	m = rng_below(&w.r, 3) ? n : 1 + rng_below(&w.r, 8);
 	m = min_u64(m, PAGES - to);
 	if (!fixed)
-		m = min_u64(m, PAGES - at); /* growing in place stays in the window */
+		m = min_u64(m, PAGES - at); /* growth in place stays in the window */
 	got = sys(sys_mremap, WINDOW + at * PAGE, n * PAGE, m * PAGE, (uint64_t)flags,
 		  WINDOW + to * PAGE, 0);
 	if (got < 0) {
 		bool apart = to >= at + n || at >= to + m;
 
 		w.refused++;
-		/* One page always moves. */
+		/* A single page can always be moved. */
 		assert_false(fixed && apart && n == 1 && m == 1 && all_mapped(at, 1) &&
 			     !fault.failed);
 		if (fixed && apart) {
@@ -373,7 +373,7 @@ static void step_remap(uint64_t at, uint64_t n)
 	far = (uint64_t)got < WINDOW || (uint64_t)got >= WINDOW + PAGES * PAGE;
 	memset(&w.page[at], 0, n * sizeof(w.page[0]));
 	if (far) {
-		/* A place of the kernel's choice: look, and take it away. */
+		/* The kernel chose a place outside the window: check the pages and unmap them. */
 		for (uint64_t p = 0; p < m; p++)
 			assert_true(mem_page_has(w.m, (uint64_t)got + p * PAGE, MEM_MAPPED));
 		fault.armed = false;
@@ -445,7 +445,7 @@ static void step_advise(uint64_t at, uint64_t n)
 	}
 }
 
-/* Anywhere, any length, any flags: what is refused and what is not is the other tests' matter. */
+/* Makes calls with any place, length and flags; other tests check which of them are refused. */
 static void step_wild(void)
 {
 	static const uint64_t lengths[] = { 0,
@@ -481,7 +481,7 @@ static void step_wild(void)
 			sys(sys_munmap, (uint64_t)got, length, 0, 0, 0, 0);
 		}
 		break;
-	case 1: /* a fixed one that is refused, or that takes one page where nothing else is */
+	case 1: /* a fixed mapping that is refused, or that takes one free page */
 		got = sys(sys_mmap, addr, length > PAGE ? UINT64_MAX - PAGE : length, 3,
 			  MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, 0, 0);
 		if (got >= 0 && !(got == 0 && length == 0)) {
@@ -514,7 +514,7 @@ static void step_wild(void)
 	}
 }
 
-/* The first byte of a page, or -1 where nothing can be read. */
+/* Returns the first byte of a page, or -1 where nothing can be read. */
 static int expected(const struct page *g)
 {
 	if (g->kind == NOTHING || !(g->prot & (PROT_READ | PROT_WRITE)))
@@ -603,7 +603,7 @@ static void compare(unsigned step, bool contents)
 	}
 }
 
-/* In a child: what it inherits, and nothing else. */
+/* Checks in a child that it has what it inherits, and nothing else. */
 static void step_fork(unsigned step)
 {
 	int status;
@@ -734,7 +734,7 @@ static void test_273_nor_does_one_of_a_kernel_that_unmaps_what_it_moves(void **s
 	random_calls(3, true);
 }
 
-/* If there were a hole all the same, culprit's own memory would not come to lie there. */
+/* Even if there were a hole, culprit's own memory would not be placed in it. */
 static void test_274_a_hole_would_stay_empty(void **state)
 {
 	struct guest *g = world_guest();
@@ -743,7 +743,7 @@ static void test_274_a_hole_would_stay_empty(void **state)
 	void *blocks[64];
 
 	if (!g->mem.reserve.apart)
-		skip(); /* this host has no such place: then a hole ends the program */
+		skip(); /* this host has no separate place: there a hole ends the program */
 	assert_int_equal(munmap(g->mem.base + (64ull << 30), 128ull << 30), 0);
 	for (unsigned i = 0; i < ARRAY_LEN(blocks); i++) {
 		blocks[i] = malloc((size_t)1 << (12 + i % 20));

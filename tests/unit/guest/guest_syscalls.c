@@ -43,7 +43,8 @@ static int64_t call(struct guest *g, unsigned nr, uint64_t a0, uint64_t a1, uint
 	return (int64_t)t->hart.x[10];
 }
 
-/* Calls that end or leave this process, or that act on the host when all arguments are random. */
+/* Returns whether a call ends or leaves this process, or acts on the host when all arguments are
+ * random. */
 static bool leaves(const char *name)
 {
 	static const char *const not_here[] = { "exit", "exit_group", "clone", "kill", "setsid" };
@@ -117,8 +118,8 @@ static void make_hostile_calls(void)
 	}
 }
 
-/* In a process of its own, in a cage: some of these calls are well-formed, and change what they
- * name. The standard streams are files in memory, so that no device is within reach. */
+/* The calls are made by a process in a cage: some of them are well-formed, and change what they
+ * name. Its standard streams are files in memory, so that it can reach no device. */
 static void test_294_hostile_pointers_never_crash_the_host(void **state)
 {
 	enum { NOT_CONFINED = 77 };
@@ -159,7 +160,7 @@ static void test_295_bad_pointers_give_efault_on_every_class_of_call(void **stat
 	static const struct {
 		const char *name;
 		unsigned nr;
-		int pointer; /* which argument */
+		int pointer; /* index of the pointer argument */
 		uint64_t a[6];
 	} calls[] = {
 		{ "openat", NR_openat, 1, { (uint64_t)AT_FDCWD, 0, 0 } },
@@ -197,7 +198,7 @@ static void test_295_bad_pointers_give_efault_on_every_class_of_call(void **stat
 	};
 
 	assert_int_equal(call(g, NR_pipe2, page_of(g, PROT_READ | PROT_WRITE), 0, 0, 0, 0, 0),
-			 0); /* 3, 4 */
+			 0); /* descriptors 3 and 4 */
 	assert_int_equal(call(g, 198 /* socket */, 1, 1, 0, 0, 0, 0), 5);
 	mem_write(&g->mem, 0x12300, "/tmp", 5);
 	assert_int_equal(call(g, NR_openat, 0, 0x12300, O_DIRECTORY, 0, 0, 0), 6);
@@ -229,7 +230,7 @@ static void test_296_unknown_calls_are_enosys_and_named_once(void **state)
 	dup2(fd, 2);
 	assert_int_equal(call(g, 180 /* mq_open */, 0, 0, 0, 0, 0, 0), -ENOSYS);
 	assert_int_equal(call(g, 180, 0, 0, 0, 0, 0, 0), -ENOSYS);
-	/* Libraries try this one and have another way: not worth a word. */
+	/* Libraries try this call and fall back to another: culprit does not report it. */
 	assert_int_equal(call(g, 425 /* io_uring_setup */, 0, 0, 0, 0, 0, 0), -ENOSYS);
 	assert_int_equal(call(g, 100000, 0, 0, 0, 0, 0, 0), -ENOSYS);
 	dup2(old, 2);
@@ -274,7 +275,7 @@ static void test_298_descriptors_are_the_lowest_free_ones(void **state)
 	assert_int_equal(call(g, NR_pipe2, at, 0, 0, 0, 0, 0), 0);
 	assert_int_equal(mem_peek(&g->mem, at, 4), 3);
 	assert_int_equal(mem_peek(&g->mem, at + 4, 4), 5);
-	/* what this program has open is not the guest's */
+	/* descriptors of this program are not the guest's */
 	assert_int_equal(call(g, NR_close, (uint64_t)mine + 100, 0, 0, 0, 0, 0), -EBADF);
 	close(mine);
 	guest_free(g);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Runs guest programs and captures their output; makes tiny ELF files (guest_world.h). */
 #include "guest_world.h"
 
 #include <elf.h>

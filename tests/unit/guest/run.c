@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a guest program with nothing around it: the guest machine alone, for tests and for looking
- * into failures. Exit status is the guest's; with -n the instruction count goes to stderr.
+ * Runs a guest program on the guest machine alone, for tests and for looking into failures. The
+ * exit status is the guest's; with -n the instruction count goes to stderr.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 840: from addresses to names, on a small RISC-V program in several states. */
+/* 840: names of addresses, in a small RISC-V program in several states. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,7 +135,8 @@ static void test_845_what_is_no_program_is_refused_with_a_reason(void **state)
 	images_free(s);
 }
 
-/* innermost first, every frame at the line of the call in it, up to the function itself */
+/* The frames come innermost first, up to the function itself, each at the line of the call in
+ * it. */
 static void test_846_frames_inlined_into_inlined_ones_are_all_named(void **state)
 {
 	struct images *s = open_at(full_path, 0x40000000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table as a table, the decoder, operand roles, control-flow kinds, marks and the text of
+ * The table of instructions, the decoder, operand roles, control-flow kinds, marks and the text of
  * instructions. The comparison with objdump over all encodings is in tests/differential.
  */
 #include <setjmp.h>
@@ -28,8 +28,8 @@ static void test_100_rows_match_only_bits_that_they_mask(void **state)
 	}
 }
 
-/* Two rows share no encoding, but for a hint inside another instruction's space, which must come
- * first. */
+/* No two rows share an encoding, except a hint inside another instruction's space; the hint must
+ * come first. */
 static void test_101_rows_do_not_overlap(void **state)
 {
 	for (int a = OP_ILLEGAL + 1; a < OP_COUNT; a++) {
@@ -64,7 +64,7 @@ static void test_103_every_row_decodes_to_itself(void **state)
 			uint32_t w = (uint32_t)rng_next(&rng);
 			struct inst in = isa_decode((w & ~op_info[op].mask) | op_info[op].match);
 
-			/* A hint's encodings may come up among those of its host. */
+			/* A word of a row that contains a hint's encodings may be that hint. */
 			if (in.op != op && op_info[in.op].cls != CLASS_HINT)
 				fail_msg("%s decodes as %s", op_info[op].name, op_info[in.op].name);
 			assert_int_equal(in.len, 4);
@@ -124,7 +124,7 @@ struct expansion {
 	uint32_t full;
 };
 
-/* Each compressed instruction beside the full one that it stands for, assembled by binutils. */
+/* Each compressed instruction with the full one that it stands for, assembled by binutils. */
 static void test_107_compressed_instructions_expand_to_full_ones(void **state)
 {
 	static const struct expansion pairs[] = {
@@ -213,13 +213,13 @@ static void check_operands(uint32_t word, unsigned dst, unsigned a, unsigned b, 
 static void test_109_operands_are_numbered_in_one_space(void **state)
 {
 	check_operands(0x00b50533, 10, 10, 11, 0);  /* add a0,a0,a1 */
-	check_operands(0x00000013, 0, 0, 0, 0);	    /* nop: x0 is no dependence */
+	check_operands(0x00000013, 0, 0, 0, 0);	    /* nop: x0 is not a dependence */
 	check_operands(0x6ac5f543, 42, 43, 44, 45); /* fmadd.d fa0,fa1,fa2,fa3 */
-	check_operands(0x00053007, 32, 10, 0, 0);   /* fld ft0,0(a0): f0 is one */
+	check_operands(0x00053007, 32, 10, 0, 0);   /* fld ft0,0(a0): f0 is a dependence */
 	check_operands(0x00a5b027, 0, 11, 42, 0);   /* fsd fa0,0(a1) */
 	check_operands(0xa2b52553, 10, 42, 43, 0);  /* feq.d a0,fa0,fa1 */
 	check_operands(0x00b6252f, 10, 12, 11, 0);  /* amoadd.w a0,a1,(a2) */
-	check_operands(0x00255573, 10, 0, 0, 0);    /* csrrwi a0,frm,10: a number, no register */
+	check_operands(0x00255573, 10, 0, 0, 0);    /* csrrwi a0,frm,10: 10 is no register */
 	check_operands(0x852e, 10, 0, 11, 0);	    /* c.mv a0,a1 */
 	check_operands(0x00000000, 0, 0, 0, 0);
 }

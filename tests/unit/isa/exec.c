@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semantics of the rows: recorded vectors for what computes, and by hand what touches memory, the
- * pc, CSRs, reservations, or must leave no trace when it faults.
+ * Semantics of the rows: recorded vectors for operations that only compute, and tests by hand for
+ * those that touch memory, the pc, CSRs or reservations, or must leave no trace when they fault.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "machine.h"
 
-/* Encodes by format: enough of an assembler for these tests. */
+/* The enc_ functions encode by format: enough of an assembler for these tests. */
 static uint32_t enc_r(enum op op, unsigned rd, unsigned rs1, unsigned rs2)
 {
 	return op_info[op].match | rd << 7 | rs1 << 15 | rs2 << 20;
@@ -94,8 +94,8 @@ static void test_120_recorded_vectors_come_out_again(void **state)
 	}
 }
 
-/* Rows that compute from registers alone must be in the recording; the rest are tested by hand
- * below. */
+/* Rows that compute from registers alone must be in the recording; the tests below cover the
+ * rest. */
 static void test_121_every_computing_row_has_vectors(void **state)
 {
 	static const uint16_t ops[] = {
@@ -227,7 +227,7 @@ static void test_127_single_precision_is_boxed_by_loads_and_moves_only(void **st
 	m.x[5] = 0x123456783f800000;
 	machine_run(&m, enc_r(OP_FMV_W_X, 6, 5, 0));
 	assert_int_equal(m.f[6], 0xffffffff3f800000);
-	/* Moves to integer registers and stores do not look at the box. */
+	/* Moves to integer registers and stores ignore the NaN box. */
 	m.f[6] = 0x12345678bf800000;
 	machine_run(&m, enc_r(OP_FMV_X_W, 5, 6, 0));
 	assert_int_equal(m.x[5], 0xffffffffbf800000);
@@ -239,7 +239,7 @@ static void test_128_branches_go_where_they_should(void **state)
 {
 	static const struct {
 		enum op op;
-		bool less, equal, greater, less_u, greater_u; /* taken when rs1 … rs2 */
+		bool less, equal, greater, less_u, greater_u; /* taken if rs1 and rs2 compare so */
 	} branches[] = {
 		{ OP_BEQ, false, true, false, false, false },
 		{ OP_BNE, true, false, true, true, true },
@@ -330,10 +330,10 @@ static void test_131_a_store_conditional_needs_its_reservation(void **state)
 	m.x[5] = 64;
 	m.x[6] = 0xabcdef01;
 	m.x[7] = 72;
-	/* None yet. */
+	/* There is no reservation yet. */
 	machine_run(&m, enc_r(OP_SC_W, 8, 5, 6));
 	assert_int_equal(m.x[8], 1);
-	/* Reserved: stores, once. */
+	/* With a reservation sc stores, once. */
 	machine_run(&m, enc_r(OP_LR_W, 9, 5, 0));
 	assert_int_equal(m.x[9], (uint64_t)(int32_t)peek(&m, 64, 4));
 	machine_run(&m, enc_r(OP_SC_W, 8, 5, 6));
@@ -341,13 +341,13 @@ static void test_131_a_store_conditional_needs_its_reservation(void **state)
 	assert_int_equal(peek(&m, 64, 4), 0xabcdef01);
 	machine_run(&m, enc_r(OP_SC_W, 8, 5, 6));
 	assert_int_equal(m.x[8], 1);
-	/* Another address, which also gives the reservation up. */
+	/* An sc to another address fails and also gives up the reservation. */
 	machine_run(&m, enc_r(OP_LR_D, 9, 5, 0));
 	machine_run(&m, enc_r(OP_SC_D, 8, 7, 6));
 	assert_int_equal(m.x[8], 1);
 	machine_run(&m, enc_r(OP_SC_D, 8, 5, 6));
 	assert_int_equal(m.x[8], 1);
-	/* Somebody wrote in between. */
+	/* A store in between breaks the reservation. */
 	machine_run(&m, enc_r(OP_LR_D, 9, 5, 0));
 	m.memory[71] ^= 1;
 	machine_run(&m, enc_r(OP_SC_D, 8, 5, 6));
@@ -421,7 +421,7 @@ static void test_134_rounding_mode_may_be_dynamic_and_must_be_valid(void **state
 		assert_int_equal(machine_run(&m, fadd | 5 << 12), ILLEGAL_INSTRUCTION);
 		assert_int_equal(machine_run(&m, fadd | 6 << 12), ILLEGAL_INSTRUCTION);
 		assert_memory_equal(&m, &before, sizeof(m));
-		/* Operations without a rounding mode do not care. */
+		/* Operations without a rounding mode ignore a reserved one. */
 		assert_int_equal(machine_run(&m, enc_r(OP_FMIN_D, 8, 5, 6)), DONE);
 	}
 }
@@ -433,7 +433,7 @@ static void test_135_what_faults_leaves_no_trace(void **state)
 			continue;
 		struct machine m = new_machine();
 
-		m.x[5] = MEMORY_BYTES; /* just beyond, and aligned */
+		m.x[5] = MEMORY_BYTES; /* the first address beyond memory, aligned */
 		m.x[6] = m.f[6] = 0x1234;
 		m.lr_addr = MEMORY_BYTES; /* so that a store-conditional gets as far as memory */
 		struct machine before = m;
@@ -478,7 +478,7 @@ static void test_137_fences_hints_and_calls_reach_the_executor(void **state)
 	assert_int_equal(machine_run(&m, 0x0000), ILLEGAL_INSTRUCTION);
 }
 
-/* Flags accrue: what is there stays, what an operation raises comes on top. */
+/* Flags accrue: set flags stay set, and an operation adds its own. */
 static void test_138_flags_accrue(void **state)
 {
 	struct machine m = new_machine();

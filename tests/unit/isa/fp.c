@@ -223,7 +223,7 @@ static void test_141_soft_single_arithmetic_is_that_of_the_host(void **state)
 	}
 }
 
-/* A sum that cancels almost or exactly is where a fused multiply-add goes wrong first. */
+/* A fused multiply-add goes wrong first where the sum cancels almost or exactly. */
 static void test_142_fused_products_that_cancel_keep_their_last_bits(void **state)
 {
 	struct rng r;
@@ -246,8 +246,8 @@ static void test_142_fused_products_that_cancel_keep_their_last_bits(void **stat
 }
 
 /*
- * Ties away from zero differ from ties to even only when the exact result stands in the middle
- * between its two neighbours, which the directed modes give. flags are those of ties to even.
+ * Ties away from zero differ from ties to even only when the exact result lies halfway between its
+ * two neighbours, which the directed modes give. flags are those of ties to even.
  */
 static struct outcome ties_away(bool d, struct outcome even, struct outcome down, struct outcome up,
 				bool tie)
@@ -364,7 +364,7 @@ static void test_145_fast_paths_give_what_the_soft_ones_give(void **state)
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t a = random_d(&r), b = random_d(&r), c = random_d(&r);
 		uint32_t as = random_s(&r), bs = random_s(&r), cs = random_s(&r);
-		/* RNE half of the time, NX accrued half of the time. */
+		/* Use RNE half of the time, and have NX set already half of the time. */
 		unsigned rm = i & 1 ? FP_RNE : (unsigned)rng_below(&r, 5);
 		uint32_t before = i & 2 ? FP_NX : 0;
 
@@ -463,8 +463,8 @@ static void test_146_fast_conversions_and_comparisons_give_what_the_soft_ones_gi
 	}
 }
 
-/* Rounds to an integer as rm says; exact, because binary128 holds every double and its neighbours.
- */
+/* Rounds to an integer as rm says. The result is exact, because binary128 holds every double and
+ * its neighbours. */
 static __float128 round_128(__float128 x, unsigned rm)
 {
 	__float128 magnitude = x < 0 ? -x : x;
@@ -551,7 +551,7 @@ static void test_147_conversions_to_integer_round_saturate_and_flag(void **state
 	}
 }
 
-/* From integer, and between the formats, in the host's four modes. */
+/* Conversions from integers, and between the formats, in the host's four modes. */
 static void test_148_conversions_to_floating_point_are_those_of_the_host(void **state)
 {
 	struct rng r;
@@ -594,8 +594,8 @@ static void test_148_conversions_to_floating_point_are_those_of_the_host(void **
 		SOFT(cvt_s_w, x);
 		HOST(l, s, fp_from_float, 0);
 		SOFT(cvt_s_l, x);
-		/* Compilers build the unsigned ones from several operations: only from those that
-		 * fit. */
+		/* Compilers build unsigned conversions from several operations, which are exact
+		 * only for values that fit into the signed type. */
 		if (x >> 63 == 0) {
 			HOST((int64_t)lu, d, fp_from_double, 0);
 			SOFT(cvt_d_lu, x);
@@ -613,8 +613,8 @@ static void test_148_conversions_to_floating_point_are_those_of_the_host(void **
 	}
 }
 
-/* The top bit of an unsigned 64-bit operand: the same as of half of it, jammed, but for the
- * exponent. */
+/* An unsigned operand with its top bit set converts like half of it, with the lost bit jammed,
+ * except for the exponent. */
 static void test_149_large_unsigned_integers_convert_like_their_halves(void **state)
 {
 	struct rng r;
@@ -734,13 +734,14 @@ static void test_153_what_is_not_boxed_is_the_canonical_nan(void **state)
 	assert_int_equal(fp_box(0x3f800000), 0xffffffff3f800000);
 }
 
-/* The smallest normal number minus less than half a unit, rounded up: not tiny after rounding. */
+/* The smallest normal number minus less than half a unit rounds up, and is not tiny after
+ * rounding. */
 static void test_154_tininess_is_detected_after_rounding(void **state)
 {
 	uint64_t below_one = 0x3fefffffffffffff, least = 1ull << 52;
 	uint32_t flags = 0;
 
-	/* (1 - 2^-53) * least stands half a unit below least; nearest-even gives least itself. */
+	/* (1 - 2^-53) * least lies half a unit below least; nearest-even gives least itself. */
 	assert_int_equal(fp_soft_mul_d(below_one, least, FP_RNE, &flags), least);
 	assert_int_equal(flags, FP_NX | FP_UF);
 	/* least * (1 + 2^-52) * (1 - 2^-53) is above least - 2^-54 * least: full precision reaches

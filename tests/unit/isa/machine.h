@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest executor of the table: one hart, a page of memory at address 0, one instruction at a
- * time. What leaves an instruction (fault, illegal, ecall, …) must leave the machine as it was; the
- * tests compare.
+ * The smallest executor of the table: one hart, a page of memory at address 0, one instruction at
+ * a time. An instruction that does not complete (fault, illegal, ecall, …) must leave the machine
+ * as it was; the tests compare.
  */
 #ifndef TESTS_UNIT_ISA_MACHINE_H
 #define TESTS_UNIT_ISA_MACHINE_H

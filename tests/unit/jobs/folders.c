@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a folder held, beside what it holds. */
+/* Tests how the recorded content of a folder is compared with its present content. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void make(const char *name)
 	free(path);
 }
 
-/* What is said of the folder, and its digest. */
+/* Returns the message about the folder, and its digest. */
 static char *changed(const char *names, const char *made_name, const char *store_name,
 		     char hex[DIGEST_HEX])
 {
@@ -101,7 +101,7 @@ static void test_858_what_appeared_and_vanished_is_named(void **state)
 	assert_non_null(strstr(said, "has gained 'n1', 'n2', 'n3' and 5 more"));
 	assert_string_not_equal(hex, before);
 	free(said);
-	/* a name that is no UTF-8 is said in ASCII */
+	/* a name that is not UTF-8 is printed in ASCII */
 	make("\xff");
 	said = changed("[\"a\"]", NULL, NULL, hex);
 	assert_non_null(strstr(said, "'\\xff'"));

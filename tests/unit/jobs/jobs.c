@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The runner with jobs that are shell commands, in a cache of their own. */
+/* Tests the job runner with shell commands as jobs, in a cache of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #include "jobs/jobs.h"
 
-static char *cache; /* of the test that runs */
+static char *cache; /* cache folder of the running test */
 
 static int setup(void **state)
 {
@@ -69,7 +69,7 @@ static char *content(const char *path)
 	return text;
 }
 
-/* How often a file was appended to. */
+/* Returns how often a file was appended to. */
 static long lines(const char *name)
 {
 	char *path = x_asprintf("%s/%s", cache, name);
@@ -148,7 +148,7 @@ static void test_863_a_failed_job_is_named_and_the_rest_kept(void **state)
 	assert_int_equal(jobs[2].status, JOB_DONE);
 	assert_non_null(strstr(jobs[1].message, "status 3"));
 	assert_non_null(strstr(jobs[1].message, "what went wrong"));
-	/* it is run again, the others are not */
+	/* a failed job runs again, the others do not */
 	assert_true(run(jobs, 3, 1, &e));
 	assert_int_equal(jobs[0].status, JOB_CACHED);
 	assert_int_equal(jobs[1].status, JOB_FAILED);
@@ -190,7 +190,7 @@ static void test_866_jobs_of_one_digest_run_once(void **state)
 
 static void test_867_no_more_jobs_run_at_a_time_than_allowed(void **state)
 {
-	/* each counts those that run beside it */
+	/* each job counts those that run beside it */
 	char *script = x_asprintf("mkdir %s/run.$$; ls -d %s/run.* | wc -l > {result}; sleep 0.1; "
 				  "rmdir %s/run.$$",
 				  cache, cache, cache);
@@ -228,7 +228,7 @@ static void test_868_an_interrupted_run_goes_on_where_it_stopped(void **state)
 	int status;
 	waitpid(pid, &status, 0);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 42);
-	/* the second time the first result is there, and nothing of the second is */
+	/* the second time the first job's result is cached, and the second job has left nothing */
 	free(jobs[1].argv[2]);
 	jobs[1].argv[2] = x_strdup("echo done > {result}");
 	assert_true(run(jobs, 2, 1, &e));

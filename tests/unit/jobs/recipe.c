@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a run's recipe, and what follows from it for a stored run. */
+/* The table of a run's recipe, and what is derived from it for a stored run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,8 @@ static void test_1040_what_is_repeated_is_signed_and_what_is_signed_is_kept(void
 	}
 }
 
-/* Another set would make signatures of older versions invalid, or leave something unsigned. */
+/* Another set of rows would make signatures of older versions invalid, or leave something
+ * unsigned. */
 static void test_1041_the_signature_covers_what_it_always_did(void **state)
 {
 	static const char *const covered[] = {
@@ -53,7 +54,7 @@ static void test_1041_the_signature_covers_what_it_always_did(void **state)
 	assert_false(trust_covers("cycles"));
 }
 
-/* A store with these rows of table run. */
+/* Makes a store with these rows in table run. */
 static struct store *make_store(const char *path, const char *const (*rows)[2])
 {
 	struct err e = { "" };
@@ -74,7 +75,7 @@ static void read_rows(struct recipe *r, const char *const (*rows)[2])
 	path = x_asprintf("%s/a.culprit", folder);
 	s = make_store(path, rows);
 	recipe_read(r, s);
-	store_close(s); /* not committed: leaves nothing */
+	store_close(s); /* without a commit, it leaves no file */
 	assert_int_equal(rmdir(folder), 0);
 	free(path);
 }
@@ -87,9 +88,9 @@ static void test_1042_the_rows_of_a_profile_become_options_again(void **state)
 		{ "seed", "0" },
 		{ "sysroot", "/a folder" },
 		{ "start", "[\"mark\"]" },
-		{ "stop", "[\"inst:9\",7]" }, /* not strings: as if it were absent */
+		{ "stop", "[\"inst:9\",7]" }, /* not all are strings: treated as absent */
 		{ "children", "simulated" },
-		{ "sets", "[\"l2.latency=9\"]" }, /* the machine has it */
+		{ "sets", "[\"l2.latency=9\"]" }, /* part of the machine already */
 		{ "real_time", "1" },		  /* refused, not repeated */
 		{ NULL, NULL },
 	};
@@ -106,7 +107,7 @@ static void test_1042_the_rows_of_a_profile_become_options_again(void **state)
 		assert_string_equal(w.items[i], want[i]);
 	assert_null(w.items[w.count]);
 	assert_string_equal(recipe_text(&r, RUN_real_time), "1");
-	assert_null(recipe_text(&r, RUN_sets)); /* not signed: not read */
+	assert_null(recipe_text(&r, RUN_sets)); /* not signed, so not read */
 	words_free(&w);
 	recipe_free(&r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signatures of stores; tests/cli/trust.sh has what comes of them. */
+/* Signatures of stores; tests/cli/trust.sh tests their effect on commands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void test_291_equal_recipes_have_equal_signatures_and_others_others(void 
 	for (unsigned i = 0; i < 4; i++)
 		for (unsigned k = 0; k < i; k++)
 			assert_string_not_equal(hex[i], hex[k]);
-	/* what came of the run is not covered */
+	/* the signature does not cover results of the run */
 	assert_true(store_insert(s[0], &e, "run", "si", "cycles", (int64_t)7));
 	assert_true(trust_sign(s[0], &key, hex[3]));
 	assert_string_equal(hex[0], hex[3]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 1020: the table of parameters, and how a machine travels with a trace. */
+/* 1020: the table of parameters, and how a machine is stored in a trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void test_1020_every_default_is_valid_and_reads_back_as_itself(void **sta
 	assert_true(machine_check(&m, &e));
 }
 
-/* Some other valid value. */
+/* Changes the parameter to another valid value. */
 static void change(struct machine *m, const struct param *p)
 {
 	char text[64];
@@ -81,7 +81,7 @@ static void test_1021_every_row_has_a_member_of_its_own(void **state)
 	}
 }
 
-/* The machine that a trace has after it was written and read again. */
+/* Returns the machine that a trace holds after it was written and read again. */
 static struct machine travel(const struct trace_setting *settings, size_t count)
 {
 	struct trace_info info = { .meta = { .machine = "away" },
@@ -120,7 +120,7 @@ static void test_1022_a_machine_that_travels_with_a_trace_arrives_as_it_was(void
 		struct machine there = travel(settings, machine_params_count);
 
 		assert_string_equal(there.name, "away");
-		/* where it was read from does not travel */
+		/* a trace does not store where the machine was read from */
 		memcpy(there.name, m.name, sizeof(m.name));
 		memcpy(there.file, m.file, sizeof(m.file));
 		memcpy(there.line, m.line, sizeof(m.line));
@@ -168,7 +168,7 @@ static void test_1025_every_number_of_the_meta_data_survives_a_trace_file(void *
 #define X(type, name, valid) info.meta.name = n++, listed += sizeof(type);
 	TRACE_META_NUMBERS(X)
 #undef X
-	/* none stands beside the list, where a file would forget it */
+	/* all members are in the list; a file would lose any other */
 	assert_in_range(sizeof(info.meta) - listed, 0, sizeof(n));
 	info_write(&info, &out);
 	assert_true(info_parse(out.data, out.size, &back));

@@ -29,7 +29,7 @@ static struct memsys *machine(void)
 	struct memsys_callbacks cb = { .done = done };
 	struct memsys_config c;
 
-	c = machine_default.mem; /* as boom-tip */
+	c = machine_default.mem; /* the memory of boom-tip */
 	c.cache[MEM_L1D].prefetch.kind = MEM_PF_NEXT_LINE;
 	c.cache[MEM_L2].mshrs = 12;
 	c.cache[MEM_LLC].size_bytes = 4 << 20;

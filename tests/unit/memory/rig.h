@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A memory system on the bench: requests by hand, completions in a table by token, and a clock that
- * jumps from event to event.
+ * A memory system on a test bench: requests by hand, completions in a table by token, and a clock
+ * that jumps from event to event.
  */
 #ifndef TESTS_MEMORY_RIG_H
 #define TESTS_MEMORY_RIG_H
@@ -49,8 +49,8 @@ static inline void rig_wake(void *ctx, uint32_t caches)
 	((struct rig *)ctx)->woken |= caches;
 }
 
-/* A small machine in which everything is easy to compute: TLBs off, L1s 1 KB 2-way latency 2, L2
- * 4 KB 4-way latency 10, flat memory 100. */
+/* A small machine whose times are easy to compute: TLBs off, L1s 1 KB 2-way latency 2, L2 4 KB
+ * 4-way latency 10, flat memory 100. */
 static inline void rig_config(struct memsys_config *cfg)
 {
 	int i;
@@ -109,7 +109,7 @@ static inline void rig_to(struct rig *g, uint64_t t)
 	memsys_advance(g->ms, t);
 }
 
-/* One request in the present cycle; *token (may be NULL) gets its token. */
+/* Makes one request in the present cycle; *token (may be NULL) gets its token. */
 static inline enum mem_reply rig_ask(struct rig *g, enum rig_kind kind, uint64_t addr,
 				     uint32_t size, uint32_t flags, uint64_t *token)
 {
@@ -142,14 +142,14 @@ static inline const struct mem_result *rig_wait(struct rig *g, uint64_t token)
 	return &g->res[token];
 }
 
-/* Lets everything under way end. */
+/* Lets time pass until nothing is under way. */
 static inline void rig_drain(struct rig *g)
 {
 	while (memsys_next_event(g->ms) != MEM_NEVER)
 		rig_to(g, memsys_next_event(g->ms));
 }
 
-/* A request at cycle t, tried again until it is taken, waited for. */
+/* Makes a request at cycle t, repeats it until it is accepted, and waits for its result. */
 static inline const struct mem_result *rig_access(struct rig *g, enum rig_kind kind, uint64_t t,
 						  uint64_t addr, uint32_t flags)
 {
@@ -161,7 +161,7 @@ static inline const struct mem_result *rig_access(struct rig *g, enum rig_kind k
 	return rig_wait(g, token);
 }
 
-/* One access when all is quiet, then quiet again; returns its latency. */
+/* Makes one access in an idle system and waits until it is idle again; returns the latency. */
 static inline uint64_t rig_latency(struct rig *g, enum rig_kind kind, uint64_t addr)
 {
 	uint64_t start, latency;

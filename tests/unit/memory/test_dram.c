@@ -5,9 +5,9 @@
  */
 #include "rig.h"
 
-/* L1D of two lines, no L2: nearly every load goes to DRAM. One channel, core clock = DRAM clock ×
- * 2, CAS RCD RP 10 12 14 clocks = 20 24 28 cycles, no overhead, 8 bytes a cycle = 8 cycles a line.
- */
+/* An L1D of two lines and no L2: nearly every load goes to DRAM. One channel, core clock = DRAM
+ * clock × 2, CAS RCD RP 10 12 14 clocks = 20 24 28 cycles, no overhead, 8 bytes a cycle = 8 cycles
+ * a line. */
 static void dram_config(struct memsys_config *c)
 {
 	rig_config(c);
@@ -113,7 +113,7 @@ static void test_453_channels_share_the_bandwidth_and_work_in_parallel(void **st
 	got = stream(g, 2000, 64);
 	assert_in_range(got, 1990 * 8, 2000 * 8 + 200);
 	rig_free(g);
-	/* every fourth line: one channel only, a quarter of the bandwidth */
+	/* every fourth line is in one channel: a quarter of the bandwidth */
 	g = rig_new(&c);
 	got = stream(g, 1000, 256);
 	assert_in_range(got, 990 * 32, 1000 * 32 + 400);
@@ -136,7 +136,7 @@ static void test_454_banks_open_their_rows_in_parallel(void **state)
 	for (i = 0; i < 8; i++)
 		assert_int_equal(g->res[t[i]].ready, 10 + 44 + 8 * i);
 	rig_free(g);
-	/* eight rows of one bank: each must close the one before */
+	/* eight rows of one bank: each access must close the row before */
 	g = rig_new(&c);
 	rig_to(g, 8);
 	for (i = 0; i < 8; i++)
@@ -219,7 +219,7 @@ static void test_457_the_scheduler_sees_queue_depth_requests(void **state)
 		rig_ask(g, RIG_LOAD, ROW(1, 1, 0), 8, 0, NULL);
 		rig_ask(g, RIG_LOAD, ROW(0, 0, 1), 8, 0, &d);
 		rig_drain(g);
-		/* the row hit is the fourth; when the first has gone it is the third */
+		/* the row hit is the fourth request; it is the third once the first has gone */
 		assert_int_equal(g->res[d].ready < g->res[b].ready, depth == 3);
 		rig_free(g);
 	}
@@ -235,7 +235,7 @@ static void test_458_at_most_max_reads_are_under_way(void **state)
 	c.mem.dram.max_reads = 1;
 	c.mem.dram.overhead = 30;
 	g = rig_new(&c);
-	/* one at a time: a row hit takes CAS + overhead from start to delivery */
+	/* with one request at a time a row hit takes CAS + overhead from start to delivery */
 	got = stream(g, 101, 64);
 	assert_int_equal(got, 100 * (20 + 30));
 	rig_free(g);
@@ -297,7 +297,7 @@ static void tlb_config(struct memsys_config *c)
 	c->walk_latency = 30;
 }
 
-/* Average latency of a second round over n pages. */
+/* Returns the average latency of a second round over n pages. */
 static uint64_t reach(struct rig *g, uint32_t n)
 {
 	uint64_t sum = 0;
@@ -399,14 +399,14 @@ static void test_474_a_walk_makes_three_dependent_loads_through_the_caches(void 
 	c.walk = MEM_WALK_CACHES;
 	c.walk_cache = 0;
 	g = rig_new(&c);
-	/* three entries and the data, all from memory */
+	/* three page-table entries and the data, all from memory */
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x4000), 4 * 112);
 	assert_int_equal(memsys_stats(g->ms)->walk_loads, 3);
-	/* a neighbour page: its entries are in the lines that the L1D has */
+	/* the entries of a neighbour page are in lines that the L1D has */
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x5000), 3 * 2 + 112);
-	/* 64 pages on: a new line of the leaf table */
+	/* 64 pages further, the leaf entry is in a new line */
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x4000 + 64 * 4096), 2 + 2 + 112 + 112);
-	/* 512 pages on: a new leaf table */
+	/* 512 pages further, the leaf table is a new one */
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x4000 + 512 * 4096), 2 + 2 + 112 + 112);
 	rig_free(g);
 }
@@ -445,7 +445,7 @@ static void test_476_one_walker_walks_one_page_at_a_time(void **state)
 		rig_to(g, 10);
 		rig_ask(g, RIG_LOAD, 0x4000, 8, 0, &a);
 		rig_ask(g, RIG_LOAD, 1ull << 38, 8, 0,
-			&b); /* shares no entry but the root's line, if that */
+			&b); /* shares at most the root's line with the first */
 		rig_drain(g);
 		assert_int_equal(g->res[a].ready, 10 + 4 * 112);
 		if (walkers == 1)

@@ -36,11 +36,11 @@ static void test_402_latencies_of_the_levels_add_up(void **state)
 	c.cache[MEM_LLC].size_bytes = 16384;
 	g = rig_new(&c);
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x10000), 2 + 10 + 30 + 100);
-	/* three lines of one L1 set push the first out; the L2 has it */
+	/* three lines of one L1 set evict the first; the L2 has it */
 	for (i = 1; i <= 2; i++)
 		rig_latency(g, RIG_LOAD, 0x10000 + 512u * i);
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x10000), 2 + 10);
-	/* five lines of one L2 set push it out of there; the LLC has it */
+	/* five lines of one L2 set evict it there; the LLC has it */
 	for (i = 1; i <= 5; i++)
 		rig_latency(g, RIG_LOAD, 0x10000 + 1024u * i);
 	assert_int_equal(rig_latency(g, RIG_LOAD, 0x10000), 2 + 10 + 30);
@@ -136,7 +136,7 @@ static void test_406_misses_of_one_line_merge_and_name_the_first(void **state)
 	assert_false(g->res[a].events & MEM_EV_MERGED);
 	assert_int_equal(g->res[b].level, LEVEL_MEM);
 	assert_int_equal(g->res[b].miss, 212 - 105 - 2);
-	/* one that comes just before the line does is no faster than a hit */
+	/* a load that comes just before the line arrives is no faster than a hit */
 	rig_to(g, 211);
 	assert_int_equal(rig_ask(g, RIG_LOAD, 0x4010, 8, 0, &d), MEM_DONE);
 	assert_int_equal(g->res[d].ready, 213);
@@ -161,9 +161,9 @@ static void test_407_full_mshrs_refuse_and_wake_when_one_is_free(void **state)
 		assert_int_equal(rig_ask(g, RIG_LOAD, 0x4000 + 64u * i, 8, 0, NULL), MEM_PENDING);
 	assert_int_equal(rig_ask(g, RIG_LOAD, 0x5000, 8, 0, &t), MEM_RETRY);
 	assert_int_equal(g->res[t].ready, MEM_NEVER);
-	/* a merge needs none */
+	/* a merged request needs no MSHR */
 	assert_int_equal(rig_ask(g, RIG_LOAD, 0x4008, 8, 0, NULL), MEM_PENDING);
-	/* the other L1 has its own */
+	/* the other L1 has its own MSHRs */
 	assert_int_equal(rig_ask(g, RIG_FETCH, 0x6000, 8, 0, NULL), MEM_PENDING);
 	rig_to(g, 10 + 111);
 	assert_int_equal(g->woken, 0);
@@ -174,7 +174,8 @@ static void test_407_full_mshrs_refuse_and_wake_when_one_is_free(void **state)
 	rig_free(g);
 }
 
-/* Loads of consecutive lines as fast as they are taken; cycles from the first to the last ready. */
+/* Loads consecutive lines as fast as requests are accepted; returns cycles from the first to the
+ * last result. */
 static uint64_t stream(struct rig *g, uint32_t lines, uint64_t base, uint64_t stride)
 {
 	uint64_t first = 0, last = 0, token;
@@ -245,7 +246,7 @@ static void test_410_a_bus_delivers_a_line_per_beats_times_interval(void **state
 	assert_int_equal(stream(g, 32, 0x10000, 128), 31 * 16);
 	assert_int_equal(memsys_stats(g->ms)->mem.bus_busy, 32 * 16);
 	rig_free(g);
-	/* the same between L2 and L1 */
+	/* the bus between L2 and L1 has the same rate */
 	c.mem.bus.width_bytes = 0;
 	L2(c).bus = (struct mem_bus_config){ .width_bytes = 16, .interval = 2 };
 	g = rig_new(&c);
@@ -332,7 +333,7 @@ static void test_414_an_access_across_lines_is_as_slow_as_its_slower_half(void *
 	rig_to(g, 2000);
 	assert_int_equal(rig_ask(g, RIG_LOAD, 0x403c, 8, 0, &t), MEM_DONE);
 	assert_int_equal(g->res[t].ready, 2002);
-	/* both halves missing: one completion */
+	/* both halves miss, but there is one completion */
 	assert_int_equal(rig_ask(g, RIG_LOAD, 0x50fc, 8, 0, &t), MEM_PENDING);
 	rig_drain(g);
 	assert_int_equal(g->done[t], 1);
@@ -375,7 +376,7 @@ static void test_416_ideal_dmiss_hits_and_leaves_no_trace(void **state)
 	assert_false(memsys_probe(g->ms, MEM_L1D, 0x4000));
 	assert_false(memsys_probe(g->ms, MEM_L2, 0x4000));
 	assert_int_equal(memsys_next_event(g->ms), MEM_NEVER);
-	/* the other side's ideal does not help */
+	/* idealising the other side does not help */
 	r = rig_access(g, RIG_LOAD, 30, 0x4000, MEM_IDEAL_IMISS);
 	assert_int_equal(r->ready, 30 + 112);
 	rig_free(g);
@@ -508,7 +509,7 @@ static void test_421_a_busy_l2_bank_makes_misses_queue(void **state)
 	L2(c).bank_interval = 5;
 	g = rig_new(&c);
 	rig_to(g, 10);
-	for (i = 0; i < 4; i++) /* all of the even bank */
+	for (i = 0; i < 4; i++) /* all hit the even bank */
 		rig_ask(g, RIG_LOAD, 0x4000 + 128u * i, 8, 0, &t[i]);
 	rig_drain(g);
 	for (i = 0; i < 4; i++)
@@ -589,7 +590,7 @@ static void test_425_a_late_merge_in_the_l2_is_no_faster_than_a_hit_there(void *
 	rig_config(&c);
 	g = rig_new(&c);
 	rig_to(g, 10);
-	rig_ask(g, RIG_LOAD, 0x4000, 8, 0, NULL); /* comes at 122 */
+	rig_ask(g, RIG_LOAD, 0x4000, 8, 0, NULL); /* arrives at 122 */
 	rig_to(g, 118);
 	rig_ask(g, RIG_FETCH, 0x4000, 8, 0, &b);
 	rig_drain(g);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which lines are where: replacement against brute-force reference models, write-backs, inclusion,
- * write policies and prefetchers.
+ * Which caches hold which lines: replacement against brute-force reference models, write-backs,
+ * inclusion, write policies and prefetchers.
  */
 #include "rig.h"
 
 #define L1D(c) ((c).cache[MEM_L1D])
 #define L2(c)  ((c).cache[MEM_L2])
 
-/* A list of lines per set, most recent first: as slow and plain as can be. */
+/* The reference: a list of lines per set, most recent first. */
 struct ref_lru {
 	uint64_t line[64][64];
 	uint32_t used[64];
@@ -36,7 +36,7 @@ static bool ref_lru_access(struct ref_lru *r, uint32_t sets, uint32_t ways, uint
 	return hit;
 }
 
-/* Tree-PLRU by recursion over halves: node bits as an array, the definition written down. */
+/* The reference: tree-PLRU by recursion over halves, with node bits as an array. */
 struct ref_plru {
 	uint64_t line[64][64];
 	bool valid[64][64];
@@ -167,7 +167,7 @@ static void test_432_random_replacement_follows_its_seed(void **state)
 	assert_int_equal(a, b);
 	random_misses(2, &other);
 	assert_true(other != a);
-	/* 32 lines in a cache of 16: half the accesses hit, whatever the victims */
+	/* with 32 lines in a cache of 16, half the accesses hit, whatever the victims */
 	assert_in_range(misses, 3000 * 42 / 100, 3000 * 58 / 100);
 }
 
@@ -189,7 +189,7 @@ static void test_433_a_dirty_line_is_written_back_when_evicted(void **state)
 	assert_true(memsys_probe_dirty(g->ms, MEM_L2, 0x4000));
 	assert_int_equal(st->cache[MEM_L1D].writebacks, 1);
 	assert_int_equal(st->mem.writes, 0);
-	/* out of the L2 it goes to memory; the clean ones do not */
+	/* evicted from the L2 it goes to memory; clean lines do not */
 	rig_latency(g, RIG_LOAD, 0x8000);
 	rig_latency(g, RIG_LOAD, 0x8400);
 	rig_latency(g, RIG_LOAD, 0x8800);
@@ -211,7 +211,7 @@ static void test_434_write_backs_take_bus_time(void **state)
 		uint64_t start, token;
 
 		rig_config(&c);
-		L2(c).size_bytes = 0; /* straight to memory */
+		L2(c).size_bytes = 0; /* the L1 is connected to memory */
 		c.mem.bus = (struct mem_bus_config){ .width_bytes = 8,
 						     .interval = 2 }; /* 16 cycles a line */
 		L1D(c).mshrs = 16;
@@ -230,7 +230,7 @@ static void test_434_write_backs_take_bus_time(void **state)
 		assert_int_equal(memsys_stats(g->ms)->mem.bus_busy, 16 * (176 + (dirty ? 160 : 0)));
 		rig_free(g);
 	}
-	/* 160 lines of 16 cycles in, then as many out as well */
+	/* 160 lines of 16 cycles come in, then as many go out as well */
 	assert_in_range(cycles[0], 160 * 16, 160 * 16 + 150);
 	assert_in_range(cycles[1], 2 * 160 * 16 - 300, 2 * 160 * 16 + 150);
 }
@@ -274,7 +274,7 @@ static void test_435_an_inclusive_l2_takes_its_victims_from_the_l1s(void **state
 		assert_false(memsys_probe(g->ms, MEM_L2, 0x4000));
 		assert_int_equal(memsys_probe(g->ms, MEM_L1D, 0x4000), !inclusive);
 		assert_int_equal(memsys_probe(g->ms, MEM_L1I, 0x4000), !inclusive);
-		/* the L1D's dirty data went to memory with it */
+		/* the line's dirty data in the L1D went to memory with it */
 		assert_int_equal(memsys_stats(g->ms)->mem.writes, inclusive);
 		assert_int_equal(memsys_stats(g->ms)->cache[MEM_L1D].invalidations, inclusive);
 		rig_free(g);
@@ -296,7 +296,7 @@ static void test_436_a_store_that_does_not_allocate_goes_down(void **state)
 	rig_latency(g, RIG_STORE, 0x4000);
 	assert_true(memsys_probe_dirty(g->ms, MEM_L1D, 0x4000));
 	rig_free(g);
-	/* also after a TLB miss, which takes another way */
+	/* the same after a TLB miss, which takes another path through the code */
 	c.dtlb.entries = 4;
 	c.walk_latency = 30;
 	g = rig_new(&c);
@@ -341,7 +341,7 @@ static void test_440_next_line_brings_the_next_line_and_stays_in_its_page(void *
 	assert_int_equal(r->level, LEVEL_L1);
 	assert_true(r->events & MEM_EV_PF_HIT);
 	rig_drain(g);
-	/* the first use of a prefetched line goes on, the second does not */
+	/* the first use of a prefetched line prefetches the next one, the second use does not */
 	assert_true(memsys_probe(g->ms, MEM_L1D, 0x4080));
 	rig_latency(g, RIG_LOAD, 0x4040);
 	assert_false(memsys_probe(g->ms, MEM_L1D, 0x40c0));

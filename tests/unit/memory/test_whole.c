@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory system as a whole, on random machines and random requests: nothing is lost, nothing
- * completes twice, jumping from event to event equals stepping through every cycle, equal runs are
- * equal, warming leaves the state that timing leaves; and the sentences of machine_check_memory().
+ * The memory system as a whole, on random machines and random requests: nothing is lost or
+ * completes twice, jumping from event to event equals stepping through every cycle, equal runs
+ * give equal results, and warming leaves the state that timing leaves. Also the messages of
+ * machine_check_memory().
  */
 #include "rig.h"
 
@@ -117,8 +118,9 @@ static void random_wants(struct rng *r, struct want *w, uint32_t n, uint32_t lin
 	}
 }
 
-/* In order, one after the other's gap, a refused one blocks. Returns a hash over all results. By
- * stepping: every cycle is seen and a refused request is tried again in each. */
+/* Plays requests in order, each its gap after the one before; a refused request blocks the others.
+ * Returns a hash over all results. With step, every cycle is visited and a refused request is
+ * repeated in each. */
 static uint64_t play(const struct memsys_config *cfg, const struct want *w, uint32_t n, bool step,
 		     uint64_t *state)
 {
@@ -160,7 +162,7 @@ static uint64_t play(const struct memsys_config *cfg, const struct want *w, uint
 				assert_true(++idle < 1000000);
 				continue;
 			}
-			/* nothing but a wake-up or the cycle named may help */
+			/* only a wake-up, or the cycle that the refusal named, may help */
 			g->woken = 0;
 			if (r->ready != MEM_NEVER) {
 				when = r->ready;
@@ -277,7 +279,7 @@ static void test_483_warming_leaves_the_state_of_timed_accesses(void **state)
 		struct rig *timed, *warm;
 
 		random_config(&r, &c);
-		/* what is asked for while something else is under way has no equal without time */
+		/* warming has no time, so leave out requests made while others are under way */
 		for (i = 0; i < MEM_CACHES; i++)
 			c.cache[i].prefetch.kind = MEM_PF_NONE;
 		c.cache[MEM_L1D].write_through = c.cache[MEM_L1D].no_write_allocate = false;
@@ -295,7 +297,7 @@ static void test_483_warming_leaves_the_state_of_timed_accesses(void **state)
 			uint64_t line = c.line_bytes - 1;
 
 			w[i].addr &=
-			    ~line; /* not across lines: the halves' misses overlap in time */
+			    ~line; /* stay within a line: misses of two halves overlap in time */
 			rig_access(timed, w[i].kind, timed->now + 1, w[i].addr, 0);
 			rig_drain(timed);
 			memsys_warm(warm->ms,
@@ -353,8 +355,8 @@ static void test_485_ideal_requests_are_never_slower(void **state)
 	rng_seed(&r, 485);
 	for (n = 0; n < 20; n++) {
 		random_config(&r, &c);
-		/* prefetches, random victims and walks' lines change what stays in caches of a few
-		 * lines */
+		/* leave out what would change the content of caches of a few lines: prefetches,
+		 * random victims and lines of page walks */
 		for (i = 0; i < MEM_CACHES; i++) {
 			c.cache[i].prefetch.kind = MEM_PF_NONE;
 			c.cache[i].replacement = MEM_LRU;

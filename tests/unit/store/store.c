@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 800: the store: whole or not there, ours or refused. */
+/* 800: the store: a file is complete or does not exist, and only files of culprit's are opened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -181,7 +181,7 @@ static void test_807_an_impossible_place_is_one_clear_line(void **state)
 	assert_non_null(strstr(e.text, "cannot create"));
 }
 
-/* Does that to a good store; whether it can be opened afterwards. */
+/* Applies the statement to a good store; returns whether it can be opened afterwards. */
 static bool opens_after(const char *sql, struct err *e)
 {
 	sqlite3 *db;

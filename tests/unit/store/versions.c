@@ -31,7 +31,6 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
-/* Runs statements on the file. */
 static void change(const char *sql)
 {
 	sqlite3 *db;
@@ -60,7 +59,7 @@ static char *read_all(const char *name, size_t *size)
 	return text;
 }
 
-/* A file as the first version wrote it. */
+/* Makes a file as the first version wrote it. */
 static void make_first_version(void)
 {
 	size_t size;
@@ -116,7 +115,7 @@ static void test_1050_an_older_file_is_migrated_in_memory(void **state)
 	free(after);
 }
 
-/* Tables were added for a while and the version stayed 1. */
+/* For a while tables were added and the version stayed 1. */
 static void test_1051_an_older_file_may_have_tables_of_later_versions(void **state)
 {
 	make_first_version();

@@ -76,13 +76,14 @@ static bool probe_merge(void *into, void *from, struct err *e)
 	return true;
 }
 
-/* The store of these tests is an array of results. */
+/* The store of these tests: an array of results. */
 struct results {
 	struct probe probe[8];
 	size_t count;
 };
 
-/* What the probes of a run saw; an analysis has nowhere else to put what is no row of a store. */
+/* What the probes of a run saw. It is global because an analysis can return only rows of a
+ * store. */
 static struct results finished;
 
 static bool probe_finish(void *state, struct store *store, struct err *e)
@@ -102,7 +103,7 @@ static const struct analysis probe = {
 	.finish = probe_finish,
 };
 
-/* A made-up core: each step stalls 0..9 cycles (folded), then commits 0..4 instructions. */
+/* A made-up core: each step stalls for 0..9 cycles (folded), then commits 0..4 instructions. */
 static void produce(struct emit *e, uint64_t steps)
 {
 	struct rng rng;
@@ -321,8 +322,8 @@ static void test_507_an_instruction_region_starts_and_stops_at_its_commit_cycles
 	struct region region = { parse("inst:1000"), parse("2000") };
 	assert_true(run(&(struct setup){ .regions = &region, .nregions = 1, .batch = 64 }, 20000,
 			&r, NULL, &e));
-	/* whole cycles: up to three older instructions may commit in the first cycle, and be
-	 * missing in the last */
+	/* Regions hold whole cycles: the first may include up to three older instructions, and as
+	 * many may be missing in the last. */
 	assert_in_range(r.probe[0].insts, 997, 1003);
 	assert_int_equal(r.probe[0].commits, r.probe[0].insts);
 }
@@ -336,7 +337,7 @@ static void test_508_marks_open_a_region_each_time(void **state)
 		assert_true(
 		    run(&(struct setup){ .regions = &region, .nregions = 1, .batch = batch }, 5000,
 			&r, NULL, &e));
-		/* about 10,000 instructions: ten marks, 500 instructions each */
+		/* about 10,000 instructions have ten marks, with 500 instructions each */
 		assert_in_range(r.probe[0].gaps, 9, 11);
 		assert_in_range(r.probe[0].insts, 500 * (r.probe[0].gaps - 1),
 				500 * r.probe[0].gaps + 40);
@@ -366,7 +367,7 @@ static void test_510_bad_triggers_say_what_is_wrong(void **state)
 	}
 }
 
-/* Brute force: every cycle by itself, inside or not. */
+/* Brute force decides for every cycle by itself whether it is inside. */
 static void test_511_random_cycle_regions_match_brute_force(void **state)
 {
 	struct rng rng;

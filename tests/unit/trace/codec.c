@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 520: a block of records is what it was after coding, and small. */
+/* 520: a block of records is the same after coding and decoding, and small. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "synth.h"
 #include "trace/file_codec.h"
 
-/* Keeps everything. */
+/* Keeps all records. */
 struct keep {
 	struct emit emit;
 	struct rec_inst *insts;
@@ -24,7 +24,7 @@ struct keep {
 static void keep_full(struct emit *e)
 {
 	e->stop = true;
-	e->ninsts = e->ncycles = 0; /* what comes after the end is thrown away */
+	e->ninsts = e->ncycles = 0; /* discard what comes after the end */
 }
 
 static struct keep keep_run(uint64_t seed, size_t insts)
@@ -54,7 +54,7 @@ static void check_same(const struct rec_inst *a, const struct rec_inst *b, size_
 		assert_memory_equal(&a[i], &b[i], sizeof(a[i]));
 }
 
-/* Codes and decodes one block; returns its size. */
+/* Codes and decodes one block; returns its size in bytes. */
 static size_t round_trip(const struct trace_meta *meta, const struct rec_inst *insts, size_t ninsts,
 			 const struct rec_cycle *cycles, size_t ncycles)
 {
@@ -84,7 +84,7 @@ static void test_521_a_block_decodes_to_what_was_coded(void **state)
 	synth_meta(&meta);
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct keep k = keep_run(seed, 20000);
-		assert_true(k.ninsts > 20000); /* there is a wrong path */
+		assert_true(k.ninsts > 20000); /* the run has a wrong path */
 		round_trip(&meta, k.insts, k.ninsts, k.cycles, k.ncycles);
 		keep_free(&k);
 	}
@@ -169,7 +169,8 @@ static void test_525_damaged_payloads_are_refused_or_decode_within_bounds(void *
 	keep_free(&k);
 }
 
-/* The same committed instructions by the coder for brief records, and without their notes. */
+/* Checks that the coder for brief records codes the committed instructions like the other coder,
+ * without their notes. */
 static void check_brief(struct codec *brief, struct codec *whole, struct codec *reader,
 			const struct rec_inst *insts, size_t ninsts)
 {
@@ -224,7 +225,7 @@ static void test_526_brief_records_are_coded_as_records_without_notes(void **sta
 		check_brief(brief, whole, reader, k.insts, k.ninsts);
 		keep_free(&k);
 	}
-	/* anything at all, at few addresses, in more blocks than a table can tell apart */
+	/* random records at few addresses, in more blocks than a table can tell apart */
 	rng_seed(&rng, 6);
 	for (int round = 0; round < 300; round++) {
 		for (size_t i = 0; i < sizeof(insts); i++)
@@ -241,7 +242,7 @@ static void test_526_brief_records_are_coded_as_records_without_notes(void **sta
 	codec_free(reader);
 }
 
-/* Not a test: prints sizes by column and speed, when asked for by CODEC_SIZES=1. */
+/* Not a test: prints sizes by column and speed if CODEC_SIZES=1 is set. */
 static void print_sizes(void)
 {
 	struct trace_meta meta;

@@ -14,13 +14,13 @@
 
 struct batches {
 	struct emit emit;
-	struct rec_cycle cycles[2][CYCLES]; /* used in turn, as buffers of the bus are */
+	struct rec_cycle cycles[2][CYCLES]; /* used in turn, as the bus uses its buffers */
 	struct rec_inst insts[2][INSTS];
 	unsigned turn;
-	uint64_t insts_seen, cycles_seen; /* po of the last, number of the last */
+	uint64_t insts_seen, cycles_seen; /* po of the last instruction, number of the last cycle */
 };
 
-/* R3: when a cycle's record is handed over, so are all instructions that left in it. */
+/* R3: a cycle's record is not handed over before all instructions that left in it. */
 static void take(struct emit *e)
 {
 	struct batches *b = (struct batches *)e;
@@ -52,7 +52,7 @@ static void test_1000_a_batch_that_fills_in_mid_cycle_keeps_r3_and_the_begun_rec
 			    .wants = WANT_CYCLES | WANT_INSTS };
 	e->cycles = b.cycles[0];
 	e->insts = b.insts[0];
-	/* Up to three batches' worth of instructions leave in a cycle. */
+	/* Instructions for up to three batches leave in one cycle. */
 	for (uint64_t cycle = 1; cycle <= 200; cycle++) {
 		size_t leave = cycle * 7 % (3 * INSTS), n;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 561: the example analysis of docs/ compiles, runs on the bus and writes what it says. */
+/* 561: the example analysis in docs/ compiles, runs on the bus and writes the rows that it
+ * should. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 extern const struct analysis lifetime_analysis;
 
-/* The same lifetimes, counted here. */
+/* The lifetimes that the analysis counts, counted here. */
 static uint64_t cycles[CLASS_COUNT], insts[CLASS_COUNT];
 
 static bool count_insts(void *state, const struct rec_inst *r, size_t count, struct err *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 530: trace files: what goes in comes out, from anywhere; what is broken is refused or salvaged.
- */
+/* 530: trace files: what is written can be read from any place; damaged files are refused or
+ * salvaged. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ static void spill(const char *path, const uint8_t *data, size_t size)
 	fclose(f);
 }
 
-/* Sums everything that it is given, in order. */
+/* Sums all records that it is given, in order. */
 struct sum {
 	uint64_t insts, cycles, hash;
 };
@@ -91,9 +91,9 @@ static const struct analysis sum_analysis = {
 };
 
 struct plan {
-	const char *trace; /* also write a trace there */
-	const char *from;  /* replay this instead of making records */
-	const char *store; /* run the real analyses into this store */
+	const char *trace; /* path of a trace to write, too */
+	const char *from;  /* trace to replay instead of making records */
+	const char *store; /* store for the real analyses */
 	unsigned workers, shards;
 	bool salvage;
 	uint64_t insts;
@@ -101,7 +101,7 @@ struct plan {
 	const char *csv, *folded;
 };
 
-/* One run; returns what the sum says. */
+/* Runs a plan; returns the sum of its records. */
 static struct sum run_plan(const struct plan *p)
 {
 	struct trace_meta meta;
@@ -172,7 +172,7 @@ static struct sum run_plan(const struct plan *p)
 	return sum;
 }
 
-static char *the_trace; /* of 150,000 instructions, several blocks */
+static char *the_trace; /* has 150,000 instructions in several blocks */
 static struct sum the_sum;
 
 static int make_folder(void **state)
@@ -269,7 +269,7 @@ static void test_534_the_description_of_the_run_comes_back(void **state)
 	assert_int_equal(i->exit_status, 3);
 	assert_string_equal(i->folders, "[]");
 	assert_string_equal(i->input, "packed");
-	/* it is another in every run, and two runs write the same file */
+	/* a trace leaves it out: it differs in every run, and equal runs must write equal files */
 	assert_true(i->host_seconds == 0);
 	trace_reader_close(r);
 }
@@ -350,7 +350,8 @@ static void test_537_a_flipped_bit_anywhere_is_noticed_and_costs_one_block(void 
 		size_t at = rng_below(&rng, size);
 		uint8_t bit = (uint8_t)(1u << rng_below(&rng, 8));
 		data[at] ^= bit;
-		/* The first description is superseded by the last: its damage may go unseen. */
+		/* The last description supersedes the first, so damage to the first may go
+		 * unseen. */
 		struct trace_reader *s = trace_reader_open_memory(data, size, "flipped", true, &e);
 		if (s) {
 			assert_true(trace_reader_blocks(s) + 1 >= blocks);
@@ -490,7 +491,7 @@ static void test_543_every_line_of_values_is_what_printf_would_write(void **stat
 	at += sprintf(at, "cycle,instruction,thread,pc,word\n");
 	for (size_t i = 0; i < COUNT; i++) {
 		struct rec_inst *r = &insts[i];
-		/* a little more than before; now and then anything, also less */
+		/* numbers mostly grow a little; now and then they are random */
 		bool any = rng_below(&rng, 64) == 0;
 		r->flags = rng_below(&rng, 16) ? RI_COMMITTED : 0;
 		r->po = any || !i ? rng_next(&rng) >> rng_below(&rng, 64) : insts[i - 1].po + 1;
@@ -524,7 +525,8 @@ static void test_543_every_line_of_values_is_what_printf_would_write(void **stat
 	free(path);
 }
 
-/* Writes a trace of these cycle records, checksums and all, and says whether it can be read. */
+/* Writes a trace of these cycle records, with valid checksums, and returns whether it can be
+ * read. */
 static bool cycles_are_read(const struct rec_cycle *cycles, size_t count, bool salvage,
 			    struct err *e)
 {
@@ -573,7 +575,7 @@ static void test_565_cycle_counts_that_no_run_can_have_are_refused(void **state)
 		assert_false(cycles_are_read(bad[i], 2, false, &e));
 		assert_non_null(strstr(e.text, "at byte "));
 	}
-	/* Each by itself could be, but not so many in a row. */
+	/* Each record by itself would be valid, but not so many in a row. */
 	struct rec_cycle *many = x_calloc(1000, sizeof(*many));
 	for (size_t i = 0; i < 1000; i++)
 		many[i] = (struct rec_cycle){ .cycle = 1 + (i << 24), .repeat = 1 << 24 };
@@ -581,8 +583,8 @@ static void test_565_cycle_counts_that_no_run_can_have_are_refused(void **state)
 	free(many);
 }
 
-/* Tables with a row per instruction, but for those that say what an instruction is, and for two whose
- * instructions are all in another table of the same analysis. */
+/* Tests the tables with a row per instruction, except those that describe an instruction, and two
+ * whose instructions are all in another table of the same analysis. */
 static void test_1085_every_table_by_pc_is_declared_by_an_analysis(void **state)
 {
 	struct err e = { "" };

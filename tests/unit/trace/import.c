@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 550: gem5's O3PipeView as a source of records, and as a target. */
+/* 550: gem5's O3PipeView as a source of records, and as an export format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static bool import_text(const char *text, struct keep *k, struct err *e)
 	"\nO3PipeView:dispatch:" #dispatch "\nO3PipeView:issue:" #issue                            \
 	"\nO3PipeView:complete:" #complete "\nO3PipeView:retire:" #retire ":store:0\n"
 
-/* A load, a branch that goes elsewhere than fetch did, two squashed, and where it went; gem5 writes
+/* A load, a mispredicted branch, two squashed instructions, and the branch's target; gem5 writes
  * the squashed ones first. */
 static const char sample[] = INST(2000, 0x00010008, 7, "c_add a4, a2", 2500, 0, 0, 0, 0, 0)
     INST(2000, 0x00010006, 6, "c_mv a5, a0", 2500, 3000, 0, 0, 0, 0)

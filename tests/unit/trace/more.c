@@ -41,7 +41,7 @@ static void make_misses(struct streams *s)
 {
 	for (size_t i = 0; i < s->emit.ninsts; i++) {
 		const struct rec_inst *r = &s->insts[i];
-		/* the made-up program hardly misses */
+		/* add some misses: the made-up program has few */
 		const bool invented = r->dlevel <= LEVEL_L1 && hash_u64(r->seq) % 16 == 0;
 		if (r->issue == STAMP_NONE || (r->dlevel <= LEVEL_L1 && !invented))
 			continue;
@@ -70,7 +70,7 @@ static void make_misses(struct streams *s)
 	}
 }
 
-/* Four a cycle, in order. */
+/* Makes a twin that executes four instructions a cycle, in order. */
 static void make_twins(struct streams *s)
 {
 	uint64_t dispatch = 10, commit = 0, n = 0;
@@ -109,7 +109,7 @@ static struct streams *streams_new(uint64_t seed)
 	return s;
 }
 
-/* Gives them to a listener as a core would; the twin is so many instructions ahead. */
+/* Gives the records to a listener as a core would; the twin is `ahead` instructions ahead. */
 static void feed(struct emit *out, const struct streams *s, int64_t ahead)
 {
 	size_t inst = 0, miss = 0, twin = 0;
@@ -140,7 +140,7 @@ static void feed(struct emit *out, const struct streams *s, int64_t ahead)
 		*emit_twin(out, NULL) = s->twins[twin];
 }
 
-/* What a listener got. */
+/* The records that a listener got. */
 struct got {
 	struct rec_miss misses[ROOM];
 	struct rec_twin twins[ROOM];
@@ -197,12 +197,12 @@ static const struct analysis got_analysis = {
 
 struct plan {
 	const struct streams *from;
-	const char *replay; /* instead */
-	const char *trace;  /* also write one */
+	const char *replay; /* trace to replay instead */
+	const char *trace;  /* trace to write */
 	const struct region *region;
 	int64_t ahead;
 	unsigned workers;
-	bool deaf; /* nobody wants misses or a twin */
+	bool deaf; /* no listener wants misses or a twin */
 };
 
 static struct got *run(const struct plan *p)
@@ -262,7 +262,7 @@ static char *temporary(void)
 	return x_strdup(name);
 }
 
-/* Codes and decodes them with instructions; damages what was coded so many times. */
+/* Codes and decodes the records with instructions; then decodes damaged copies, `damages` times. */
 static void round_trip(const struct streams *s, size_t ninsts, const struct rec_miss *misses,
 		       size_t nmisses, const struct rec_twin *twins, size_t ntwins, int damages)
 {
@@ -396,8 +396,8 @@ static size_t in_progress(const struct got *g, const struct rec_miss *from, size
 	return n;
 }
 
-/* All misses and stamps of a region have come, and but for a few misses that ended where the batch
- * did nothing else. */
+/* Checks that all misses and stamps of a region have come, and nothing else except a few misses
+ * that ended at the end of the batch. */
 static void check_region(const struct streams *s, const struct got *g)
 {
 	struct rec_miss *expected = x_calloc(ROOM, sizeof(*expected));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fetches up to four instructions a cycle along predicted paths, dispatches them in order a fixed
- * depth later, computes when each is ready and complete from its producers, commits in order. Time
- * in which nothing moves is folded.
+ * The core of synth.h: fetches up to four instructions a cycle along predicted paths, dispatches
+ * them in order a fixed depth later, computes from their producers when each is ready and
+ * complete, and commits in order. Time in which nothing moves is folded.
  */
 #include "synth.h"
 
@@ -22,10 +22,10 @@
 struct fixed {
 	uint64_t pc;
 	uint32_t word;
-	int target;    /* index, of a branch or call */
-	unsigned odds; /* of 256: branch taken */
+	int target;    /* index of the target of a branch or call */
+	unsigned odds; /* of 256: probability that the branch is taken */
 	uint64_t addr, stride, span;
-	uint8_t miss; /* of 256 */
+	uint8_t miss; /* of 256: probability of a miss */
 };
 
 struct entry {
@@ -42,7 +42,7 @@ struct synth {
 	uint64_t now, head, disp, tail, seq;
 	uint64_t map[64];
 	uint64_t fetch_time, redirect_po, right_po;
-	int at, right_at; /* next instruction: being fetched; on the right path, if that is wrong */
+	int at, right_at; /* next to fetch; next on the right path while fetch is on a wrong one */
 	int stack[64];
 	unsigned depth, right_depth;
 	bool wrong;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorted arrays are searched, and arrays grow, at every size. */
+/* Binary searches in sorted arrays, and growth of arrays, at every size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "util/array.h"
 
-/* Against a walk from the first element, for arrays with equal neighbours and gaps. */
+/* Compares with a linear search, in arrays with equal neighbours and gaps. */
 static void test_1060_a_search_finds_the_first_element_that_is_not_before(void **state)
 {
 	enum { LONGEST = 40 };
@@ -72,7 +72,7 @@ static void test_1063_room_doubles_or_is_what_is_needed(void **state)
 	free(numbers);
 }
 
-/* Exit status of a process that asks for room for so many elements of 8 bytes. */
+/* Returns the exit status of a process that asks for room for that many elements of 8 bytes. */
 static int status_of_asking(size_t capacity, size_t need)
 {
 	int status;
@@ -81,7 +81,7 @@ static int status_of_asking(size_t capacity, size_t need)
 	if (!pid) {
 		uint64_t *numbers = NULL;
 
-		close(2); /* the line that says so */
+		close(2); /* hide the error message */
 		ARRAY_ROOM(numbers, capacity, need);
 		_exit(numbers ? 0 : 1);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every option of every command, from the tables themselves, with values that mean nothing: each is
- * refused in one line that names the option and the value, unless any text is valid there. A new
- * option is tried by itself.
+ * Gives every option of every command, from the tables themselves, values without a meaning: each
+ * is refused in one line that names the option and the value, unless any text is valid there. A
+ * new option is covered at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,8 +36,8 @@ static const char *const malformed[] = {
 	"five",
 };
 
-/* What is called so in the help is a name: any text but an empty one. The command itself says
- * whether there is such a thing. */
+/* Arguments that the help calls so are names: any text but an empty one is valid, and the command
+ * itself says whether the thing exists. */
 static const char *const names[] = { "FILE",	      "DIR",
 				     "NAME",	      "EVENT",
 				     "NAME|FILE.ini", "SECTION.KEY=VALUE",
@@ -55,7 +55,7 @@ static bool is_name(const struct cmd_option *o)
 	return false;
 }
 
-/* Whether the command takes that value; e is empty if so. */
+/* Returns whether the command takes that value; e is empty if so. */
 static bool takes(const struct command *c, const struct cmd_option *o, const char *value,
 		  struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The option parser: every spelling that it takes, every mistake that it names. */
+/* The option parser: every spelling that it accepts, every mistake that it names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

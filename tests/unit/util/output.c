@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are written: what they replace, and what is left of writers that were killed. */
+/* Output files: what they replace, and what happens to temporary files of writers that were
+ * killed. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,13 +155,13 @@ static void test_052_what_a_killed_writer_left_is_removed_by_the_next(void **sta
 	char *left = x_asprintf("x.%d.tmp", (int)child);
 	assert_int_equal(access(left, F_OK), 0);
 
-	/* While it runs, it is not touched. */
+	/* A temporary file is not removed while its writer runs. */
 	assert_true(write_to("x", &e));
 	assert_int_equal(access(left, F_OK), 0);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 
-	/* What only looks like one is not touched either. */
+	/* A file that only looks like a temporary one is not removed either. */
 	put("x.77.tmp", "precious");
 	put("x.y.tmp", "own");
 	put("xx.78.tmp", "own");

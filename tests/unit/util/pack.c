@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as text and back. */
+/* Packing of bytes into text, and unpacking. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text from strangers: what is shown of it, and numbers that a user writes. */
+/* Text from untrusted sources and how it is shown, and numbers that a user writes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,10 +54,10 @@ static void test_043_marks_of_direction_and_invisible_characters_are_escaped(voi
 static void test_044_bytes_that_are_no_utf8_are_escaped(void **state)
 {
 	shows("\xff", "\\xff");
-	shows("\xc3", "\\xc3"); /* cut off */
+	shows("\xc3", "\\xc3"); /* truncated */
 	shows("\xc3(", "\\xc3(");
-	shows("\xc0\xaf", "\\xc0\\xaf");	  /* longer than it needs to be */
-	shows("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* half of a pair */
+	shows("\xc0\xaf", "\\xc0\\xaf");	  /* overlong encoding */
+	shows("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* half of a surrogate pair */
 	shows("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80");
 	shows("\x9b"
 	      "31m",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared helpers: errors, and random numbers that are the same on every host. */
+/* Errors, and random numbers that are the same on every host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void test_012_a_long_error_is_cut_not_overrun(void **state)
 	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
 }
 
-/* A file name with a line feed made two lines of a message. */
+/* A line feed in a file name must not make two lines of a message. */
 static void test_921_an_error_is_one_line_whatever_a_name_holds(void **state)
 {
 	struct err e;
@@ -132,7 +132,7 @@ static void test_1065_the_name_in_a_path_is_what_follows_its_last_slash(void **s
 	assert_string_equal(path_name("a/b.ini"), "b.ini");
 	assert_string_equal(path_name("b"), "b");
 	assert_string_equal(path_name(""), "");
-	assert_string_equal(path_name("/a/"), "/a/"); /* rather than nothing */
+	assert_string_equal(path_name("/a/"), "/a/"); /* never an empty name */
 	assert_null(path_name(NULL));
 }
 

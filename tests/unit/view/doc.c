@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Documents: the same content on every medium. */
+/* Documents: the same content in text, JSON and CSV. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ static void prints(const struct doc *d, enum view_format format, const char *wan
 	free(text);
 }
 
-/* Two rows; the name is everywhere, the share in text and JSON, the path in CSV alone. */
+/* Makes two rows; the name is in all formats, the share in text and JSON, the path only in CSV. */
 static struct doc *sample(size_t limit)
 {
 	static const struct doc_column columns[] = {

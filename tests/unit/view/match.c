@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 850: which instruction of one build is which of another. */
+/* 850: pairing the instructions of one build with those of another. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void test_852_lines_that_moved_pair_by_their_operands(void **state)
 	struct match_pair pairs[2 * MAX];
 	put(&a, 10, "add a0,a0,a1");
 	put(&a, 11, "mul a2,a0,a1");
-	put(&b, 20, "add a5,a5,1"); /* another line and other operands: not the same */
+	put(&b, 20, "add a5,a5,1"); /* differs in line and operands, so not the same */
 	put(&b, 22, "add a0,a0,a1");
 	put(&b, 23, "mul a2,a0,a1");
 	size_t n = match(&a, &b, pairs);
@@ -113,15 +113,15 @@ static void test_854_operands_are_alike_by_kind(void **state)
 	assert_true(load != match_key("fld fa0,-8(sp)", NULL, 0).shape);
 	assert_true(match_key("fmv.d.x fa0,a0", NULL, 0).shape !=
 		    match_key("fmv.d.x a0,a0", NULL, 0).shape);
-	/* names that are no registers stay what they are */
+	/* names that are not registers are not replaced */
 	assert_true(match_key("csrr a0,cycle", NULL, 0).shape !=
 		    match_key("csrr a0,instret", NULL, 0).shape);
 	assert_true(match_key("fcvt.w.d a0,fa0,rtz", NULL, 0).shape !=
 		    match_key("fcvt.w.d a0,fa0,rup", NULL, 0).shape);
 }
 
-/* Every instruction of both is there once, and both stay in order; nothing is paired that differs.
- */
+/* Every instruction of both builds appears once, both stay in order, and different instructions are
+ * not paired. */
 static void test_855_a_pairing_is_complete_and_in_order(void **state)
 {
 	static const char *const texts[] = { "add a0,a0,a1", "add a2,a2,a1", "ld a0,0(a1)", "ret" };
@@ -150,7 +150,8 @@ static void test_855_a_pairing_is_complete_and_in_order(void **state)
 	}
 }
 
-/* More than the table holds: the middle of what both share is found along the diagonal. */
+/* The functions are longer than the table: the middle of what both share is paired along the
+ * diagonal. */
 static void test_856_long_functions_are_paired_near_the_diagonal(void **state)
 {
 	enum { LONG = 12000, SHIFT = 40 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 1150 to 1159: a spectrum from records through the store to text, JSON, CSV and a picture. The run
- * has instructions every ten cycles and a miss every hundred, of 15 and 100 cycles in turn, of
- * which each adds its latency to the lag.
+ * 1150 to 1159: a spectrum from records through the store to text, JSON, CSV and a picture. The
+ * run has an instruction every ten cycles and a miss every hundred, of 15 and 100 cycles in turn;
+ * each miss adds its latency to the lag.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,14 +24,14 @@ static char folder[] = "/tmp/spectrum-XXXXXX";
 
 static char *path_of(const char *name)
 {
-	static char paths[2][128]; /* the last two hold */
+	static char paths[2][128]; /* the results of the last two calls stay valid */
 	static int last;
 	last = !last;
 	snprintf(paths[last], sizeof(paths[last]), "%s/%s", folder, name);
 	return paths[last];
 }
 
-/* misses 0: none */
+/* Makes a store; misses 0: one without misses. */
 static void make_store(const char *path, size_t misses)
 {
 	static const struct trace_meta meta = { .commit_width = 4,
@@ -102,7 +102,7 @@ static int teardown(void **state)
 	return rmdir(folder);
 }
 
-/* What is printed; NULL and e: what is wrong. */
+/* Returns what is printed, or NULL and the error in e. */
 static char *show(const char *name, enum view_format format, const struct spectrum_options *so,
 		  struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacked bars as a picture: what is read from the file that was written. */
+/* Stacked bars as SVG: tests read back the file that was written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,9 +13,9 @@
 
 #include "view/svg.h"
 
-#define PLOT 300 /* pixels of the axis */
+#define PLOT 300 /* length of the axis in pixels */
 
-/* The picture of one bar with one value; the caller frees. */
+/* Draws one bar with one value; the caller frees the text. */
 static char *draw(double value, double most, double least)
 {
 	char path[] = "/tmp/culprit-svg-XXXXXX";
@@ -44,7 +44,7 @@ static char *draw(double value, double most, double least)
 	return text;
 }
 
-/* Of the bar's only rectangle, in pixels. */
+/* Returns the height of the bar's only rectangle, in pixels. */
 static double height_of(const char *text)
 {
 	const char *at = strstr(text, "width=\"26\" height=\"");
@@ -70,7 +70,7 @@ static void test_886_a_bar_beyond_the_limit_is_cut_and_says_how_far_it_goes(void
 	assert_true(height_of(text) == PLOT);
 	assert_non_null(strstr(text, "<path"));
 	assert_non_null(strstr(text, ">3.98</text>"));
-	assert_non_null(strstr(text, ">1.4</text>")); /* a tick: the axis ends there */
+	assert_non_null(strstr(text, ">1.4</text>")); /* the axis ends with this tick */
 	assert_null(strstr(text, ">2</text>"));
 	free(text);
 	text = draw(-2.98, 1.5, -0.5);

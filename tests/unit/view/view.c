@@ -87,7 +87,8 @@ static void make(int64_t load_cycles)
 	for (int64_t i = 0; i < 10; i++)
 		assert_true(store_insert(s, &e, "event", "issi", i, words_events[i].name,
 					 "what it is", I(i == 6 || i == 8 ? 10 : 0)));
-	/* golden: the load's time misses the last level (bits 6 and 8), in category load stall */
+	/* golden: the load's time is spent missing the last level (bits 6 and 8), in category load
+	 * stall */
 	row(s, "golden", "iiiii", I(0x1000), I(1 << 6 | 1 << 8), I(3), load_cycles * SCALE, I(0));
 	row(s, "golden", "iiiii", I(0x1000), I(0), I(0), I(10 * SCALE), I(30));
 	row(s, "golden", "iiiii", I(0x1004), I(0), I(0), I(20 * SCALE), I(30));
@@ -96,7 +97,7 @@ static void make(int64_t load_cycles)
 	assert_true(store_insert(s, &e, "profiler", "issiii", I(0), "tip", "", I(0), I(0), I(88)));
 	assert_true(
 	    store_insert(s, &e, "profiler", "issiii", I(1), "tea", "", I(0), I(511), I(88)));
-	/* TIP puts 10 cycles too many on the add, taken from the load */
+	/* TIP gives the add 10 cycles too many, and the load 10 too few */
 	row(s, "profile", "iiiii", I(0), I(0), I(0x1000), I(0), I(load_cycles * SCALE));
 	row(s, "profile", "iiiii", I(0), I(0), I(0x1004), I(0), I(30 * SCALE));
 	row(s, "profile", "iiiii", I(0), I(0), I(0x2000), I(0), I(10 * SCALE));
@@ -160,7 +161,7 @@ static void test_821_no_line_is_wider_than_asked(void **state)
 					 (int)(end - line), line);
 			line = end + 1;
 		}
-		assert_null(strchr(text, '\033')); /* no colour where there is no terminal */
+		assert_null(strchr(text, '\033')); /* no colour without a terminal */
 		free(text);
 		store_close(s);
 	}
@@ -246,7 +247,8 @@ static void test_825_errors_are_those_computed_by_hand(void **state)
 	fclose(o.out);
 	json_t *j = json_loads(text, 0, NULL), *list = json_object_get(j, "profilers");
 	json_t *tip = json_array_get(list, 0), *tea = json_array_get(list, 1);
-	/* TIP: 10 of 100 cycles on the wrong instruction, same block and function */
+	/* TIP: 10 of 100 cycles are on the wrong instruction, but in the right block and
+	 * function */
 	assert_true(json_number_value(json_object_get(tip, "instruction")) == 10);
 	assert_true(json_number_value(json_object_get(tip, "block")) == 0);
 	assert_true(json_number_value(json_object_get(tip, "systematic")) == 10);

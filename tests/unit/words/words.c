@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The vocabulary: names that can be told apart, and numbers that stores and traces rely on. */
+/* The vocabulary: names are distinct, and the numbers that stores and traces rely on stay. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,7 +52,7 @@ static void test_083_profiled_events_have_letters_and_ranks_of_their_own(void **
 		}
 }
 
-/* Files that exist hold these. */
+/* Existing files hold these numbers. */
 static void test_084_numbers_that_files_hold_stay(void **state)
 {
 	assert_int_equal(PSV_DR_L1, 1 << 0);
