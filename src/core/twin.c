@@ -325,12 +325,12 @@ static bool are_stamped(void *ctx)
 }
 
 /*
- * When the twin can go no further, it holds less than its window and a batch of stamps. So all
- * stamps before that are there, or come without the leader's help.
+ * The twin is at most STEPS behind, and holds back less than its window and a batch of stamps. The
+ * stamps below that are there, so nobody waits, and which they are depends on the steps alone.
  */
 void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, bool all)
 {
-	const uint64_t held = (uint64_t)t->core->mask + 1 + BATCH;
+	const uint64_t held = (uint64_t)t->core->mask + 1 + BATCH + STEPS;
 	struct wait_stamps w = { t, all ? t->next : t->next > held ? t->next - held : 0 };
 	size_t n = 0;
 
