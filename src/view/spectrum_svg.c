@@ -147,17 +147,21 @@ static void draw(FILE *f, const void *what)
 	const struct picture *p = what;
 	char title[700];
 	size_t panels = 0;
+	bool predicted = false;
 	double top = TOP + 24;
 
 	for (size_t i = 0; i < SPECTRUM_LARGEST; i++)
-		panels += is_drawn(p, &p->m->grams[i]);
-	snprintf(title, sizeof(title), "Misses of %s on %s", path_name(p->m->program),
-		 p->m->machine);
+		if (is_drawn(p, &p->m->grams[i])) {
+			panels++;
+			predicted |= p->m->grams[i].npredicted > 0;
+		}
+	snprintf(title, sizeof(title), "Misses of %s on %s%s", path_name(p->m->program),
+		 p->m->machine, p->so->right ? ", right path alone" : "");
 	svg_begin(f, LEFT + WIDE + 30, TOP + 24 + (double)panels * (HIGH + BETWEEN), LEFT, title);
-	fprintf(f,
-		"<text x=\"%d\" y=\"40\" fill=\"" CURVE "\">observed</text><text x=\"%d\" y=\"40\" "
-		"fill=\"" PULSE "\">predicted</text>\n",
-		LEFT, LEFT + 70);
+	fprintf(f, "<text x=\"%d\" y=\"40\" fill=\"" CURVE "\">observed</text>\n", LEFT);
+	if (predicted)
+		fprintf(f, "<text x=\"%d\" y=\"40\" fill=\"" PULSE "\">predicted</text>\n",
+			LEFT + 70);
 	for (size_t i = 0; i < SPECTRUM_LARGEST; i++)
 		if (is_drawn(p, &p->m->grams[i])) {
 			draw_panel(f, p, &p->m->grams[i], top);
