@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Address spaces: which image lay where in which process, and when. Fed with the records of the
+ * kernel's side-band (live, or from a perf.data file) in order of time; asked where an address was.
+ * A process' mappings are read once, when it is first seen, and updated from then on.
+ */
+#ifndef COLLECT_MAPS_H
+#define COLLECT_MAPS_H
+
+#include "collect/live.h"
+
+struct maps;
+
+/* A process between two execve calls. start_ns and exec_id are 0 where a source does not know
+ * them (perf.data); then the records' order alone tells one use of a pid from the next. */
+struct maps_space {
+	int32_t pid;
+	uint32_t exec_id;
+	uint64_t start_ns;
+};
+
+/* What the side-band says. Texts are the caller's. */
+enum maps_kind { MAPS_MMAP, MAPS_COMM, MAPS_FORK, MAPS_EXIT, MAPS_KSYMBOL, MAPS_TEXT_POKE };
+struct maps_record {
+	enum maps_kind kind;
+	uint64_t time_ns;
+	int32_t pid, tid, ppid; /* ppid: fork */
+	bool exec;		/* comm: by execve */
+	bool kernel;		/* mmap: of the kernel or a module */
+	bool unregister;	/* ksymbol */
+	bool bpf;		/* ksymbol: of a BPF program */
+	uint64_t address, size_bytes, pgoff;
+	uint32_t prot;
+	uint64_t dev, ino, ino_generation; /* 0: unknown */
+	uint8_t build_id[20];
+	uint8_t build_id_bytes; /* 0: none */
+	const char *name;	/* mmap: path; comm: name; ksymbol: symbol */
+};
+
+/* Images and processes that addresses belong to are made known to the sink when they are first
+ * found there. proc: where procfs is ("/proc"), or NULL for a recorded file: then nothing of this
+ * machine is looked at. */
+struct maps *maps_new(const struct live_sink *sink, const char *proc);
+void maps_free(struct maps *m);
+
+/* Records must come in order of time. */
+void maps_add(struct maps *m, const struct maps_record *r);
+/* Knows all processes that run already; records that are older than what it finds are ignored. */
+bool maps_read_running(struct maps *m, struct err *e);
+
+struct maps_place {
+	uint32_t image, process; /* the sink's numbers */
+	uint64_t offset;
+};
+/* Where an address of a process lay after all records so far. Never fails: what is not known is in
+ * the image of kind LIVE_UNKNOWN, or in LIVE_ANON for executable memory without a file. */
+struct maps_place maps_find(struct maps *m, struct maps_space space, uint64_t address);
+struct maps_place maps_find_kernel(struct maps *m, struct maps_space space, uint64_t address);
+/* Forgets what ended before the time, so that memory does not grow. */
+void maps_forget(struct maps *m, uint64_t time_ns);
+
+#endif
