@@ -391,7 +391,7 @@ bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t toke
 
 	if (ms->has_itlb && !(flags & MEM_IDEAL_ITLB) &&
 	    tags_peek(&ms->itlb, vaddr >> ms->page_shift) < 0)
-		return true;
+		return false;
 	if (tags_peek(&c->t, req.line) >= 0 || mshr_find(c, req.line))
 		return true;
 	if (!c->free_mshr || c->wait_head)
