@@ -139,7 +139,7 @@ static void memory_done(void *ctx, uint64_t token, const struct mem_result *r)
 	case TOKEN_FETCH:
 		fetch_done(c, token, r);
 		break;
-	default: /* TOKEN_HINT: nobody waits */
+	default: /* TOKEN_HINT, TOKEN_AHEAD: nobody waits */
 		break;
 	}
 }
@@ -157,6 +157,8 @@ static void memory_asker(void *ctx, uint64_t token, struct mem_asker *who)
 {
 	if ((token & TOKEN_KIND) == TOKEN_FETCH)
 		fetch_asker(ctx, who);
+	else if (token == TOKEN_AHEAD)
+		ahead_asker(ctx, who);
 	else
 		lsu_asker(ctx, token, who);
 }
@@ -199,6 +201,9 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 
 	bp.inflight = c->mask + 1;
 	c->bpred = bpred_new(&bp);
+	/* A perfect I-cache need not be asked for anything. */
+	if (config->fetch_ahead && !(c->ideal & IDEAL_IMISS))
+		c->front.ahead = ahead_new(c->bpred, config->fetch_ahead);
 	c->front.uops = uop_table_new();
 	c->front.uop_page_number = ~0ull;
 
@@ -273,6 +278,7 @@ void core_free(struct core *c)
 		return;
 	twin_free(c->twin.leads);
 	memsys_free(c->mem);
+	ahead_free(c->front.ahead);
 	bpred_free(c->bpred);
 	uop_table_free(c->front.uops);
 	for (unsigned q = 0; q < QUEUES; q++)
@@ -339,7 +345,7 @@ static void step_cycle(struct core *c)
 		goto fetched;
 	}
 	c->did.commits = c->did.dispatches = c->did.issues = c->did.fetches = c->did.events =
-	    c->did.drains = 0;
+	    c->did.drains = c->did.walks = 0;
 	if (unlikely(c->head >= c->rec.switch_po))
 		record_switch(c);
 	complete_stage(c);
@@ -355,6 +361,8 @@ static void step_cycle(struct core *c)
 		issue_stage(c);
 	dispatch_stage(c);
 	fetch_stage(c);
+	if (unlikely(c->front.ahead != NULL))
+		ahead_stage(c);
 fetched:
 	if (unlikely(c->front.starved))
 		return;
@@ -369,7 +377,7 @@ fetched:
 		c->rec.flags |= RC_HEAD_DONE;
 	}
 	if (!(c->did.events | c->did.commits | c->did.drains | c->did.issues | c->did.dispatches |
-	      c->did.fetches) &&
+	      c->did.fetches | c->did.walks) &&
 	    !is_idle(c)) {
 		uint64_t next = next_cycle(c);
 

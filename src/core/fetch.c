@@ -44,6 +44,8 @@ void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time, enum
 	c->front.line = ~0ull;
 	c->front.psv = 0;
 	forget_waits(c);
+	if (unlikely(c->front.ahead != NULL))
+		ahead_redirect(c);
 }
 
 static enum fetch_stall stall_of(uint32_t events)

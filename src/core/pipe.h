@@ -247,6 +247,8 @@ struct front_end {
 	uint32_t noverlay;
 	uint64_t overlay_filter;
 
+	struct ahead *ahead; /* ahead.c alone; NULL: the predictors do not run ahead of fetch */
+
 	/* Predictions by slot: read when the branch resolves, commits or is squashed. */
 	struct bpred_pred *preds;
 
@@ -416,7 +418,7 @@ struct core {
 	 * happened, time jumps) and by the recorder. */
 	struct {
 		uint32_t commits, dispatches, issues, fetches;
-		uint32_t events, drains;
+		uint32_t events, drains, walks;
 		uint8_t dispatch_stall, fetch_stall; /* enum dispatch_stall, enum fetch_stall */
 	} did;
 
@@ -490,7 +492,8 @@ static inline void note_flush(struct core *c, enum flush_cause cause, uint64_t p
 #define TOKEN_STORE (2ull << 62)
 #define TOKEN_FETCH (3ull << 62)
 #define TOKEN_KIND  (3ull << 62)
-#define TOKEN_HINT  1ull /* nobody waits for it */
+#define TOKEN_HINT  1ull /* nobody waits for these two */
+#define TOKEN_AHEAD 2ull
 static inline uint64_t token_of(uint64_t seq, uint64_t po)
 {
 	return TOKEN_LOAD | (seq & ((1ull << 42) - 1)) << 20 | (po & 0xfffff);
@@ -577,6 +580,7 @@ void issue_stage(struct core *c);    /* issue.c */
 void inorder_stage(struct core *c);  /* inorder.c: instead of issue_stage */
 void dispatch_stage(struct core *c); /* dispatch.c: decode, rename, dispatch */
 void fetch_stage(struct core *c);    /* fetch.c */
+void ahead_stage(struct core *c);    /* ahead.c: only if front.ahead is not NULL */
 /* Takes the registers from the guest: a system call or a switch may have changed any of them. */
 void fetch_registers(struct core *c);
 
@@ -636,6 +640,17 @@ void fetch_resume(struct core *c);
 void fetch_asker(const struct core *c, struct mem_asker *who);
 /* The L1I takes requests again. */
 void fetch_wake(struct core *c);
+
+/* ahead.c. Apart from these two, only if front.ahead is not NULL. */
+struct ahead *ahead_new(struct bpred *bp, uint32_t blocks);
+void ahead_free(struct ahead *a);
+/* Fetch is redirected. */
+void ahead_redirect(struct core *c);
+/* As fetch_asker, for the line of a block ahead: the pc is where the path enters the block, the rest is
+ * the instruction that fetch has come to. */
+void ahead_asker(const struct core *c, struct mem_asker *who);
+/* For core_check(). */
+void ahead_check(const struct core *c);
 
 /* squash.c */
 /* Throws away everything from po on, restores registers and rename map. Returns the prediction of
