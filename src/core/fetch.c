@@ -202,6 +202,14 @@ static _Noreturn __attribute__((cold)) void twin_differs(const struct core *c, u
 	abort();
 }
 
+/* Pages are touched in program order, whatever order the accesses are made in: a page fault is the
+ * same instruction's on every machine. */
+static bool is_first_touch(struct core *c, const struct uop *u, const struct guest_step *gs)
+{
+	return u->flags & (UOP_LOAD | UOP_STORE) && !(gs->flags & STEP_FAULT) &&
+	       !(u->ideal & IDEAL_FLUSH) && lsu_first_touch(c, gs->addr);
+}
+
 /* Fetches the next instruction of the right path; the guest executes it now. */
 static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 {
@@ -221,13 +229,16 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 	const struct uop *u = likely(gs.inst) ? uop_get(c, pc, gs.inst) : uop_missing(c, pc);
 	unsigned dst = u->dst;
 
+	if (c->lsu.touched && is_first_touch(c, u, &gs))
+		gs.flags |= STEP_TOUCH;
+
 	e->u = u;
 	e->addr = gs.addr;
 	e->next_pc = gs.next_pc;
 	e->psv = 0;
 	e->flags = gs.flags & STEP_TAKEN ? RI_TAKEN : 0;
 	e->tid = gs.tid;
-	e->state = 0;
+	e->state = gs.flags & STEP_TOUCH ? ST_FAULT : 0;
 	if (unlikely(u->flags & (UOP_HINT | UOP_CODE))) {
 		if (u->flags & UOP_HINT)
 			e->addr = c->front.regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
@@ -256,11 +267,11 @@ static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
 	e->psv = step->psv;
 	e->flags = step->flags | RI_REFETCH;
 	e->tid = step->tid;
-	e->state = step->trap ? ST_TRAP : 0;
+	e->state = step->state;
 	e->undo = c->front.regs[u->dst];
 	if (u->dst)
 		c->front.regs[u->dst] = step->value;
-	if (step->trap)
+	if (step->state & ST_TRAP)
 		fetch_registers(c);
 }
 

@@ -188,7 +188,7 @@ struct kept_step {
 	uint32_t psv;	/* events of its earlier lives that it keeps */
 	uint32_t flags; /* RI_ flags, likewise, and RI_TAKEN */
 	uint32_t tid;
-	bool trap;
+	uint16_t state; /* ST_TRAP, ST_FAULT */
 };
 #define STICKY_PSV   (PSV_FL_EX | PSV_FL_MO)
 #define STICKY_FLAGS (RI_FLUSHES | RI_EXCEPTION | RI_TAKEN | RI_FAULT)
@@ -359,7 +359,9 @@ struct lsu {
 	uint32_t nhints;
 	struct mem_asker hint_asker; /* of the one that is being sent */
 
-	uint64_t *touched; /* one bit per page that was touched; NULL: no page faults */
+	/* One bit per page that the right path has touched; NULL: no page faults, or a twin, whose
+	 * leader says which touches are the first. */
+	uint64_t *touched;
 	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
 };
 
@@ -632,6 +634,7 @@ void fetch_done(struct core *c, uint64_t token, const struct mem_result *r);
 /* Goes on in the middle of the packet in which a twin was starved. */
 void fetch_resume(struct core *c);
 #define STEP_TRAPS (STEP_SYSCALL | STEP_SWITCH | STEP_FAULT | STEP_END)
+#define STEP_TOUCH (1u << 31) /* beside enum guest_step_flag: the first touch of a page */
 /* The instruction for which fetch makes its request now. */
 void fetch_asker(const struct core *c, struct mem_asker *who);
 /* The L1I takes requests again. */

@@ -476,6 +476,7 @@ struct twin *twin_new(struct core *c)
 	gate_init(&t->work);
 	gate_init(&t->news);
 	config.ideal_all |= PERFECT;
+	config.page_faults = false; /* the leader's steps say where they are */
 	/* Cannot fail: a valid configuration is valid with perfect caches, too. */
 	t->core = core_new(&config, c->guest, NULL, NULL);
 	assert(t->core);
