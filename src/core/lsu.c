@@ -134,7 +134,6 @@ void lsu_dispatch_load(struct core *c, uint64_t po)
 void lsu_squash_load(struct core *c, uint64_t po)
 {
 	uint32_t slot = slot_of(c, po);
-	struct inflight *e = &c->ring[slot];
 	struct memop *m = &c->lsu.memops[slot];
 
 	c->lsu.lq_used--;
