@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 
-#define TWIN_STRETCH	   4096	       /* instructions between two deliveries of a twin's stamps */
 #define NO_PROGRESS_CYCLES 20000000ull /* without a commit: something is wrong */
 
 static uint32_t times(uint32_t x, uint32_t factor)
@@ -234,9 +233,12 @@ void core_listen(struct core *c, struct emit *emit)
 		c->twin.leads = twin_new(c);
 	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
-	c->rec.cycles = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_CYCLES;
+	c->rec.counts = c->rec.wants & (WANT_EMPTY | WANT_STAMPS);
+	c->rec.cycles = !c->rec.counts && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
+	free(c->rec.dispatched);
+	c->rec.dispatched = NULL;
 	c->rec.all_notes = NULL;
 	c->rec.all_held = NULL;
 	c->rec.cycle = NULL;
@@ -255,9 +257,14 @@ void core_listen(struct core *c, struct emit *emit)
 	c->rec.notes = c->rec.all_notes;
 	c->rec.held = c->rec.all_held;
 	c->rec.every_cycle = c->rec.cycles || c->rec.notes;
-	if (c->rec.wants & WANT_EMPTY) {
-		c->rec.counted_po = c->rec.switch_po = c->head;
+	if (c->rec.counts) {
+		c->rec.counted_po = c->head;
 		c->rec.counted_to = c->now;
+		if (c->rec.wants & WANT_EMPTY)
+			c->rec.switch_po = c->head;
+		else
+			c->rec.dispatched =
+			    x_calloc((size_t)c->mask + 1, sizeof(*c->rec.dispatched));
 	} else if (c->rec.wants && emit->schedule.one_in) {
 		c->rec.stretch = (struct stretch){ 0 };
 		record_switch(c);
@@ -296,6 +303,7 @@ void core_free(struct core *c)
 	free(c->lsu.touched);
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
+	free(c->rec.dispatched);
 	free(c);
 }
 
@@ -405,6 +413,9 @@ static void deliver_twin(struct core *c, bool all)
 {
 	struct emit *emit = c->rec.wants & WANT_TWIN ? c->rec.emit : NULL;
 
+	/* Stamps may fill the batch: what is in it stands beside its cycles. */
+	if (c->rec.counts)
+		record_count(c);
 	twin_deliver(c->twin.leads, emit, &c->rec.cycle, all);
 	c->twin.deliver_at = c->front.stream_end + TWIN_STRETCH;
 }
@@ -427,7 +438,7 @@ enum core_status core_continue(struct core *c, uint64_t max_cycles)
 		if (unlikely(c->twin.leads) && c->front.stream_end >= c->twin.deliver_at)
 			deliver_twin(c, false);
 	}
-	if (c->rec.wants & WANT_EMPTY)
+	if (c->rec.counts)
 		record_count(c);
 	if (!is_idle(c))
 		return CORE_RUNNING;

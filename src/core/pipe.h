@@ -188,7 +188,7 @@ struct kept_step {
 	uint32_t psv;	/* events of its earlier lives that it keeps */
 	uint32_t flags; /* RI_ flags, likewise, and RI_TAKEN */
 	uint32_t tid;
-	bool trap;
+	uint16_t state; /* ST_TRAP, ST_FAULT */
 };
 #define STICKY_PSV   (PSV_FL_EX | PSV_FL_MO)
 #define STICKY_FLAGS (RI_FLUSHES | RI_EXCEPTION | RI_TAKEN | RI_FAULT)
@@ -361,7 +361,9 @@ struct lsu {
 	uint32_t nhints;
 	struct mem_asker hint_asker; /* of the one that is being sent */
 
-	uint64_t *touched; /* one bit per page that was touched; NULL: no page faults */
+	/* One bit per page that the right path has touched; NULL: no page faults, or a twin, whose
+	 * leader says which touches are the first. */
+	uint64_t *touched;
 	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
 };
 
@@ -374,6 +376,7 @@ struct lsu {
 struct recorder {
 	unsigned wants;	    /* enum trace_want; 0: nobody listens */
 	bool insts, cycles; /* such records are made, with something in them */
+	bool counts;	    /* cycles are counted alone (WANT_EMPTY, WANT_STAMPS) */
 	bool every_cycle;   /* there is something to do every cycle */
 	struct emit *emit;
 	uint32_t reserve; /* most instructions that can leave in a cycle and are wanted */
@@ -383,6 +386,7 @@ struct recorder {
 	uint8_t *held; /* enum dispatch_stall: what held the instruction at dispatch */
 	struct rec_notes *all_notes; /* their memory, also while they are off */
 	uint8_t *all_held;
+	uint64_t *dispatched; /* by slot: cycle of dispatch (WANT_STAMPS, and twins); else NULL */
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */
 	uint64_t disp_waiter;			  /* seq it belongs to */
@@ -401,7 +405,7 @@ struct recorder {
 	uint64_t switch_po; /* the next change comes when this one is the oldest; NEVER: none */
 	struct stretch stretch;
 
-	/* Counts alone (WANT_EMPTY): instructions and cycles below are counted. */
+	/* Counts alone: instructions and cycles below are counted. */
 	uint64_t counted_po, counted_to;
 };
 
@@ -438,7 +442,6 @@ struct core {
 	struct {
 		struct twin *leads;   /* this core executes the guest, and a twin follows it */
 		struct twin *follows; /* this core is a twin: its steps are the leader's */
-		uint64_t *dispatched; /* twin: by slot, when it was dispatched; else NULL */
 		uint64_t deliver_at;  /* leader: po at which stamps are handed over next */
 	} twin;
 
@@ -698,6 +701,22 @@ static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struc
 	return uop_find(c, pc, in);
 }
 
+/* The same by the instruction's word. */
+static inline const struct uop *uop_get_word(struct core *c, uint64_t pc, uint32_t word)
+{
+	const struct uop *u =
+	    pc >> UOP_PAGE_SHIFT == c->front.uop_page_number
+		? c->front.uop_page->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1]
+		: NULL;
+
+	if (likely(u && u->in.word == word))
+		return u;
+
+	const struct inst in = isa_decode(word);
+
+	return uop_find(c, pc, &in);
+}
+
 /* record.c: everything that only listeners cause */
 void record_squashed(struct core *c, uint64_t po);
 void record_commits(struct core *c); /* those of this cycle */
@@ -706,8 +725,8 @@ void record_commits(struct core *c); /* those of this cycle */
 void record_cycle(struct core *c, uint64_t repeat);
 /* Begins the record of a cycle. */
 void record_begin(struct core *c);
-/* Counts the instructions and cycles that are not counted yet, for listeners that want no more
- * (WANT_EMPTY). */
+/* Counts what is not counted yet, for listeners that want no more: cycles, and instructions if
+ * there are no records of them (WANT_EMPTY). */
 void record_count(struct core *c);
 /* e is about to dispatch: notes what held it. */
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);
