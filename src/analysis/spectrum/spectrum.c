@@ -297,6 +297,8 @@ static bool spectrum_start(void *state, const struct trace_meta *meta,
 {
 	struct spectrum *s = state;
 	const char *kinds = analysis_given(o, "spectrum.kinds");
+	const uint32_t recovery =
+	    (uint32_t)analysis_number(o, "spectrum.recovery", 1) * meta->rob_entries;
 	s->meta = *meta;
 	s->kinds = (1u << MISS_KINDS) - 1;
 	if (kinds && !parse_kinds(s, kinds, e))
@@ -310,7 +312,7 @@ static bool spectrum_start(void *state, const struct trace_meta *meta,
 	const uint64_t kept = max_u64(STAMPS_MIN, during + 4ull * meta->rob_entries);
 	stamps_init(&s->stamps, (size_t)min_u64(kept, STAMPS_MAX));
 	for (unsigned k = 0; k < CLUSTERINGS; k++)
-		clusters_init(&s->clusters[k], &s->stamps, meta->rob_entries);
+		clusters_init(&s->clusters[k], &s->stamps, recovery);
 	return true;
 }
 
@@ -332,6 +334,10 @@ static void spectrum_free(void *state)
 }
 
 static const struct analysis_param params[] = {
+	{ .name = "spectrum.recovery",
+	  .help = "ROBs that a cluster's recovery lasts at most; 1 by default",
+	  .number = true,
+	  .range = { .max = 16 } },
 	{ .name = "spectrum.kinds", .help = "which misses count, as load+store+…; all by default" },
 	{ .name = NULL },
 };
