@@ -292,94 +292,18 @@ static void keep_jit(struct maps *m, struct kept *k, struct jit *j)
 
 /* ---- The kernel ---- */
 
-/* For each address that is looked for: the last symbol at or before it, and the first one after. */
-struct wanted {
-	uint64_t address, before, after;
-	uint32_t image;
-	char *name;
-};
-
-struct wanted_list {
-	struct wanted *list;
-	size_t count;
-};
-
-static void take_symbol(void *self, const struct kernel_symbol *s)
+static void keep_kernel(struct maps *m, const struct maps_image *image)
 {
-	struct wanted_list *w = self;
+	struct kept *k = image->kept;
 
-	if (!s->address || !strchr("tTwW", s->type))
-		return;
-	const size_t at = ARRAY_SEARCH(w->count, i, w->list[i].address < s->address);
-	/* The first of several names of one address is taken. */
-	if (at < w->count && (!w->list[at].name || w->list[at].before < s->address)) {
-		free(w->list[at].name);
-		w->list[at].name = x_strdup(s->name);
-		w->list[at].before = s->address;
+	for (size_t i = 0; i < k->npending; i++) {
+		uint64_t start, end;
+		const char *name = kernel_name(m, image->start + k->pending[i], &start, &end);
+
+		if (name && start >= image->start && !is_known(k, k->pending[i]))
+			add_symbol(m, k, start - image->start, min_u64(end, image->end) - start,
+				   name);
 	}
-	/* An address that a symbol starts at is not before it. */
-	const size_t below = at;
-
-	if (below && (!w->list[below - 1].after || w->list[below - 1].after > s->address))
-		w->list[below - 1].after = s->address;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-
-	return (x->address > y->address) - (x->address < y->address);
-}
-
-/* A symbol was given to the nearest address above it only, and to the nearest below: the others get
- * it from their neighbours. */
-static void spread(struct wanted_list *w)
-{
-	for (size_t i = 1; i < w->count; i++)
-		if (w->list[i - 1].name &&
-		    (!w->list[i].name || w->list[i].before < w->list[i - 1].before)) {
-			free(w->list[i].name);
-			w->list[i].name = x_strdup(w->list[i - 1].name);
-			w->list[i].before = w->list[i - 1].before;
-		}
-	for (size_t i = w->count; i > 1; i--)
-		if (w->list[i - 1].after &&
-		    (!w->list[i - 2].after || w->list[i - 2].after > w->list[i - 1].after))
-			w->list[i - 2].after = w->list[i - 1].after;
-}
-
-static void keep_kernel(struct maps *m)
-{
-	struct wanted_list w = { 0 };
-
-	for (uint32_t i = 0; i < m->nimages; i++) {
-		const struct maps_image *image = &m->images[i];
-
-		if (!image->kept || (image->kind != LIVE_KERNEL && image->kind != LIVE_MODULE))
-			continue;
-		for (size_t k = 0; k < image->kept->npending; k++)
-			*ARRAY_ADD(w.list, w.count) =
-			    (struct wanted){ .address = image->start + image->kept->pending[k],
-					     .image = i };
-		image->kept->npending = 0;
-	}
-	if (!w.count)
-		return;
-	qsort(w.list, w.count, sizeof(*w.list), by_address);
-	kernel_symbols(m->proc, take_symbol, &w);
-	spread(&w);
-	for (size_t i = 0; i < w.count; i++) {
-		const struct wanted *x = &w.list[i];
-		const struct maps_image *image = &m->images[x->image];
-
-		if (x->name && x->before >= image->start)
-			add_symbol(m, image->kept, x->before - image->start,
-				   (x->after ? min_u64(x->after, image->end) : image->end) -
-				       x->before,
-				   x->name);
-		free(x->name);
-	}
-	free(w.list);
 }
 
 /* ---- For all ---- */
@@ -452,8 +376,8 @@ void keep_publish(struct maps *m)
 			continue;
 		make_unique(k);
 		if (image->kind == LIVE_KERNEL || image->kind == LIVE_MODULE)
-			continue;
-		if (image->kind == LIVE_BPF)
+			keep_kernel(m, image);
+		else if (image->kind == LIVE_BPF)
 			add_symbol(m, k, 0, image->end - image->start, image->name);
 		else if (image->kind == LIVE_JIT)
 			keep_jit(m, k, image->jit);
@@ -461,7 +385,6 @@ void keep_publish(struct maps *m)
 			keep_file(m, k, image->pin);
 		k->npending = 0;
 	}
-	keep_kernel(m);
 	for (uint32_t i = 0; i < m->nimages; i++) {
 		struct kept *k = m->images[i].kept;
 

@@ -415,13 +415,16 @@ static bool same_start(const struct life *l, uint64_t start_ns)
 				 : l->start_ns == start_ns;
 }
 
-/* The use of a pid that began then. */
-static struct life *life_for(struct maps *m, struct maps_space space)
+/* The use of a pid that began then; where that is not known, the one at that time, or the newest. */
+static struct life *life_for(struct maps *m, struct maps_space space, uint64_t time_ns)
 {
 	struct life *born = NULL, *l = maps_newest(m, space.pid);
 
-	if (!space.start_ns)
+	if (!space.start_ns) {
+		while (time_ns && l && l->older && l->born_ns > time_ns)
+			l = l->older;
 		return l;
+	}
 	for (; l; l = l->older) {
 		if (l->start_ns) {
 			if (same_start(l, space.start_ns)) {
@@ -444,12 +447,17 @@ static struct life *life_for(struct maps *m, struct maps_space space)
  * one that is asked for first is taken for the newest program; asking for a larger one without a
  * record of it shows that it was an older one.
  */
-static struct space *space_for(struct life *l, struct maps_space space)
+static struct space *space_for(struct life *l, struct maps_space space, uint64_t time_ns)
 {
 	const uint32_t newest = l->nspaces - 1;
 
-	if (!space.start_ns && !space.exec_id)
-		return &l->spaces[newest];
+	if (!space.start_ns && !space.exec_id) {
+		uint32_t at = newest;
+
+		while (time_ns && at && l->spaces[at].since_ns > time_ns)
+			at--;
+		return &l->spaces[at];
+	}
 	if (!l->first_exec_known) {
 		l->first_exec_known = true;
 		l->first_exec = space.exec_id - newest;
@@ -579,16 +587,16 @@ static bool read_unknown(struct maps *m, struct maps_space space, struct life **
 		(*s)->looked = true;
 	if (!running_read_one(m, space.pid, space.start_ns))
 		return false;
-	*l = life_for(m, space);
-	*s = *l ? space_for(*l, space) : NULL;
+	*l = life_for(m, space, 0);
+	*s = *l ? space_for(*l, space, 0) : NULL;
 	return *s;
 }
 
 struct maps_place maps_find_at(struct maps *m, struct maps_space space, uint64_t address,
 			       uint64_t time_ns)
 {
-	struct life *l = life_for(m, space);
-	struct space *s = l ? space_for(l, space) : NULL;
+	struct life *l = life_for(m, space, time_ns);
+	struct space *s = l ? space_for(l, space, time_ns) : NULL;
 	struct maps_place place = { .image = MAPS_NONE };
 
 	if (s)
@@ -636,18 +644,22 @@ static struct maps_place place_in_kernel(struct maps *m, uint64_t address)
 
 struct maps_place maps_find_kernel(struct maps *m, struct maps_space space, uint64_t address)
 {
-	struct life *l = life_for(m, space);
+	struct life *l = life_for(m, space, 0);
+	struct space *s = l ? space_for(l, space, 0) : NULL;
 
 	kernel_read(m);
 	struct maps_place place = place_in_kernel(m, address);
 
-	place.process = process_number(m, space, l, l ? space_for(l, space) : NULL);
+	/* A kernel thread has no mappings, but a name. */
+	if (!s)
+		read_unknown(m, space, &l, &s);
+	place.process = process_number(m, space, l, s);
 	return place;
 }
 
 void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup)
 {
-	struct life *l = life_for(m, space);
+	struct life *l = life_for(m, space, 0);
 
 	if (!l)
 		return;
@@ -768,6 +780,7 @@ void maps_free(struct maps *m)
 	free(m->buckets);
 	maps_images_free(m);
 	containers_free(m->containers);
+	kernel_free(m);
 	intervals_free(m->intervals);
 	free(m->proc);
 	free(m);

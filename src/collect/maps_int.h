@@ -95,6 +95,7 @@ struct maps {
 	struct space kernel;
 	bool kernel_read, kernel_hidden;
 	uint32_t kernel_image;
+	struct kernel_names *names;
 	uint64_t modules_read_ns;
 	char kernel_build_id[41];
 	uint32_t vdso; /* image; MAPS_NONE: not seen yet */
@@ -136,17 +137,9 @@ void kernel_read(struct maps *m);
 void kernel_read_modules(struct maps *m);
 /* The image of a vdso that lies there. */
 uint32_t kernel_vdso(struct maps *m, uint64_t address);
-/* One line of /proc/kallsyms. False: none. */
-struct kernel_symbol {
-	uint64_t address;
-	char type;
-	char name[512];
-	char module[64]; /* "": the kernel's */
-};
-bool kernel_parse_symbol(const char *line, struct kernel_symbol *s);
-/* Calls back for each symbol; false: kallsyms cannot be read. */
-bool kernel_symbols(const char *proc, void (*found)(void *self, const struct kernel_symbol *s),
-		    void *self);
+/* The kernel's function at an address and where it lies; NULL: none, or hidden. */
+const char *kernel_name(const struct maps *m, uint64_t address, uint64_t *start, uint64_t *end);
+void kernel_free(struct maps *m);
 
 /* Generated code: to be called when a process maps executable memory without a file, and a file that
  * may be a jitdump. */
