@@ -186,6 +186,7 @@ struct sideband {
 	size_t nrings;
 	size_t data_bytes; /* of each ring */
 	uint64_t window_ns, given_ns;
+	bool counts_lost; /* the kernel tells how many were lost; else records do, later */
 	struct sideband_status status;
 };
 
@@ -226,7 +227,7 @@ static void ring_next(struct sideband *s, struct ring *r)
 			uint64_t lost;
 
 			memcpy(&lost, r->record + sizeof(h) + 8, sizeof(lost));
-			s->status.lost += lost;
+			s->status.lost += s->counts_lost ? 0 : lost;
 		} else if (h.size >= sizeof(h) + own_format.trailer_bytes) {
 			memcpy(&r->time_ns, r->record + h.size - own_format.trailer_bytes, 8);
 			return;
@@ -273,6 +274,19 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
+/* A ring tells of its losses only with the next record that finds room. */
+static void count_lost(struct sideband *s)
+{
+	uint64_t sum = 0, values[2];
+
+	if (!s->counts_lost)
+		return;
+	for (size_t i = 0; i < s->nrings; i++)
+		if (read(s->fds[i], values, sizeof(values)) == sizeof(values))
+			sum += values[1];
+	s->status.lost = sum;
+}
+
 uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 {
 	uint64_t now = sideband_now();
@@ -309,6 +323,7 @@ uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 	}
 	for (size_t i = 0; i < s->nrings; i++)
 		ring_release(&s->rings[i]);
+	count_lost(s);
 	return until_ns;
 }
 
@@ -331,6 +346,10 @@ static int open_first(struct perf_event_attr *attr, int cpu, char ***notes, size
 	int fd = open_event(attr, cpu);
 
 	if (fd >= 0 || (errno != EINVAL && errno != E2BIG))
+		return fd;
+	attr->read_format = 0;
+	fd = open_event(attr, cpu);
+	if (fd >= 0)
 		return fd;
 	attr->build_id = 0;
 	fd = open_event(attr, cpu);
@@ -407,6 +426,7 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 					.size = sizeof(attr),
 					.config = PERF_COUNT_SW_DUMMY,
 					.sample_type = PERF_SAMPLE_TIME,
+					.read_format = PERF_FORMAT_LOST,
 					.mmap = 1,
 					.mmap2 = 1,
 					.comm = 1,
@@ -444,6 +464,7 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 			return NULL;
 		}
 	}
+	s->counts_lost = attr.read_format;
 	s->status.ring_bytes = s->nrings * s->data_bytes;
 	return s;
 }
