@@ -303,9 +303,11 @@ static void add_ksymbol(struct maps *m, const struct maps_record *r)
 	}
 	const struct maps_image like = { .kind = r->bpf ? LIVE_BPF : LIVE_MODULE,
 					 .name = (char *)r->name };
+	const uint32_t image = maps_image_add(m, &like);
 
-	maps_space_put(m, &m->kernel,
-		       (struct interval){ r->address, end_of(r), 0, maps_image_add(m, &like) },
+	m->images[image].start = r->address;
+	m->images[image].end = end_of(r);
+	maps_space_put(m, &m->kernel, (struct interval){ r->address, end_of(r), 0, image },
 		       r->time_ns);
 }
 
