@@ -224,6 +224,11 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 	return c;
 }
 
+void core_hits(struct core *c, const struct hit *hits, size_t count)
+{
+	memsys_hits(c->mem, hits, count);
+}
+
 void core_listen(struct core *c, struct emit *emit)
 {
 	assert(c->head == c->tail);

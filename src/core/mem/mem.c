@@ -449,6 +449,13 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		data_out(ms, c, req, t + latency);
 		return;
 	}
+	if (unlikely(ms->hits != NULL) &&
+	    hits_line(ms, c, &(struct pf_access){ .line = req->line, .pc = req->pc }, is_write(req),
+		      false, t)) {
+		st->accesses++;
+		data_out(ms, c, req, t + latency);
+		return;
+	}
 	if (unlikely(misses_are_ideal(c, req->kind, req->flags))) {
 		st->accesses++;
 		if (req->flags & MEM_IDEAL_PUT && c->id == MEM_L1D)
@@ -605,6 +612,9 @@ bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint6
 
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
 		return true;
+	if (unlikely(ms->hits != NULL) &&
+	    hits_line(ms, c, &(struct pf_access){ .line = line, .pc = pc }, false, true, t))
+		return true;
 	if (!c->free_mshr || c->wait_head) {
 		ms->stats.cache[c->id].prefetches_dropped++;
 		return false;
@@ -616,6 +626,8 @@ bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint6
 void memsys_advance(struct memsys *ms, uint64_t now)
 {
 	assert(now >= ms->now);
+	if (unlikely(ms->hits != NULL))
+		hits_pass(ms, now);
 	while (ms->nevents && ms->heap[0].time <= now) {
 		struct due e = event_pop(ms);
 

@@ -33,7 +33,8 @@
 #include <stdint.h>
 
 #include "machine/machine.h" /* struct memsys_config */
-#include "trace/record.h"    /* enum mem_level */
+#include "trace/hits.h"
+#include "trace/record.h" /* enum mem_level */
 #include "util/util.h"
 
 #define MEM_NEVER UINT64_MAX /* a cycle that never comes */
@@ -126,6 +127,8 @@ struct memsys_callbacks {
 
 /* From now on misses that begin have records (asker() and miss() are called), or none have. */
 void memsys_listen(struct memsys *ms, bool misses);
+/* These misses, of another run that is the same up to the first of them, are hits; hits.c. */
+void memsys_hits(struct memsys *ms, const struct hit *hits, size_t count);
 /* The run ends in cycle now: misses in progress get their records now, with MISS_CUT. */
 void memsys_cut(struct memsys *ms, uint64_t now);
 
