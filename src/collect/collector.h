@@ -23,6 +23,11 @@ struct collector_options {
 	bool stacks, edges, kernel;
 	uint32_t table_entries, ring_bytes; /* 0: the default; tests make them tiny */
 	const char *run_as;		    /* user to become after loading; NULL: stay */
+	uint32_t count_max;  /* of one entry of the table; 0: the default; tests make it tiny */
+	uint32_t mux_ms;     /* how long a rotating event is counted at a time; 0: the default */
+	bool on_exec;	     /* begin when the process of `pids` calls execve */
+	const char *command; /* for the facts; NULL: none */
+	bool trace;	     /* samples are not counted but handed to collector_trace's function */
 };
 
 /* What `status` shows; counts are since open. */
@@ -37,6 +42,10 @@ struct collector_status {
  * cycles are sampled by cpu-clock"); the caller frees its lines. */
 struct collector *collector_open(const struct collector_options *o, const struct live_sink *sink,
 				 char ***notes, size_t *nnotes, struct err *e);
+struct sample_record_trace; /* collect/sample.h */
+/* With the option `trace`: who gets every sample, from collector_poll and collector_close. */
+void collector_trace(struct collector *c,
+		     void (*fn)(void *self, const struct sample_record_trace *r), void *self);
 /* A descriptor that becomes readable when there is something to do. */
 int collector_fd(const struct collector *c);
 /* Does what there is to do, waiting at most timeout_ms. Cuts happen in here. */
