@@ -512,6 +512,10 @@ struct collector_status collector_status(struct collector *c)
 
 		s.hits += x->hits;
 		s.misses += x->misses;
+		s.lookups += x->lookups;
+		s.checks += x->checks;
+		s.unplaced += x->unplaced;
+		s.saturated += x->saturated;
 		timed += x->timed;
 		timed_ns += x->timed_ns;
 		for (int k = 0; k < SAMPLE_EVENTS; k++)

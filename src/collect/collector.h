@@ -35,6 +35,10 @@ struct collector_status {
 	double rate, interrupt_ns, handler_ns, daemon_cpu_s;
 	uint64_t hits, misses, entries, ring_lost, sideband_lost;
 	uint64_t spaces, images, memory_bytes;
+	uint64_t lookups;   /* of a mapping by the kernel, in the handler */
+	uint64_t checks;    /* of a known mapping after its address space changed */
+	uint64_t unplaced;  /* samples that came one by one, because no mapping was known in time */
+	uint64_t saturated; /* counters of an entry that were full; nothing is lost by it */
 };
 
 /* Begins to sample into the sink. NULL, with one line that says what is missing and what to do, if

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The compiled sampling program, as a part of this one; made by embed_object.py. */
+/* The compiled sampling program, as a part of this one; made by embed_bpf.py. */
 #ifndef COLLECT_SAMPLE_OBJECT_H
 #define COLLECT_SAMPLE_OBJECT_H
 
