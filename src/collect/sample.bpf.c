@@ -170,16 +170,18 @@ static __noinline int evict(struct sample_cpu *c, struct sample_entry *e)
 /* ---- The table ---- */
 
 /* Counts one more of a key. A hit moves to the front of its bucket; a new key is put there, and the
- * last one leaves (dcpi1997, section 5.4). */
-static __always_inline void count(struct sample_cpu *c, __u32 cpu, __u64 key, __u64 value)
+ * last one leaves (dcpi1997, section 5.4). True: the key is new. */
+static __noinline bool count(struct sample_cpu *c, __u32 cpu, __u64 key, __u64 value)
 {
+	if (!c)
+		return false;
 	const __u64 hash = (key ^ value * 0xff51afd7ed558ccdull) * GOLDEN;
 	const __u32 at = (cpu * 2 + (c->active & 1)) * constants.buckets +
 			 ((__u32)(hash >> 40) & (constants.buckets - 1));
 	struct sample_bucket *b = bpf_map_lookup_elem(&table, &at);
 
 	if (!b)
-		return;
+		return false;
 #pragma unroll
 	for (int i = 0; i < SAMPLE_WAYS; i++) {
 		struct sample_entry *e = &b->way[i];
@@ -199,7 +201,7 @@ static __always_inline void count(struct sample_cpu *c, __u32 cpu, __u64 key, __
 		if (i)
 			*e = b->way[0];
 		b->way[0] = found;
-		return;
+		return false;
 	}
 	struct sample_entry last = b->way[SAMPLE_WAYS - 1];
 
@@ -210,6 +212,7 @@ static __always_inline void count(struct sample_cpu *c, __u32 cpu, __u64 key, __
 	b->way[0] = (struct sample_entry){ key, value + 1 };
 	if (SAMPLE_COUNT(last.value))
 		evict(c, &last);
+	return true;
 }
 
 /* ---- Address spaces ---- */
@@ -460,7 +463,7 @@ static __always_inline struct block *block_of(struct sample_cpu *c, __u32 cpu, _
 	a->generation = s->generation;
 	a->used = a->next = 0;
 	a->number = 0;
-	if ((constants.processes || constants.stacks) && !announce(c, kind, a)) {
+	if (constants.processes && !announce(c, kind, a)) {
 		a->process = (struct sample_process){ 0 };
 		return 0;
 	}
@@ -529,6 +532,187 @@ static __noinline int unplaced(struct sample_cpu *c, struct sample_process *p, _
 	return 0;
 }
 
+/* ---- Edges ---- */
+
+#define FLAG_CARRY    (1u << 0)
+#define FLAG_PARITY   (1u << 2)
+#define FLAG_ZERO     (1u << 6)
+#define FLAG_SIGN     (1u << 7)
+#define FLAG_OVERFLOW (1u << 11)
+
+/* Whether a conditional jump with this condition code is taken. */
+static __always_inline bool is_taken(__u8 condition, __u64 flags)
+{
+	const bool less = !(flags & FLAG_SIGN) != !(flags & FLAG_OVERFLOW);
+	bool holds;
+
+	switch (condition >> 1) {
+	case 0:
+		holds = flags & FLAG_OVERFLOW;
+		break;
+	case 1:
+		holds = flags & FLAG_CARRY;
+		break;
+	case 2:
+		holds = flags & FLAG_ZERO;
+		break;
+	case 3:
+		holds = flags & (FLAG_CARRY | FLAG_ZERO);
+		break;
+	case 4:
+		holds = flags & FLAG_SIGN;
+		break;
+	case 5:
+		holds = flags & FLAG_PARITY;
+		break;
+	case 6:
+		holds = less;
+		break;
+	default:
+		holds = less || (flags & FLAG_ZERO);
+	}
+	return holds != (condition & 1);
+}
+
+/* Interprets the instruction at the sampled address (dcpi1997, section 7): it is the next one to be
+ * executed, so a conditional jump will do what the saved flags say. */
+static __noinline int edge(struct bpf_perf_event_data *ctx, struct sample_cpu *c, __u32 cpu,
+			   __u64 key, __u8 event)
+{
+	__u8 code[3] = { 0 };
+
+	if (!c || bpf_probe_read_user(code, sizeof(code), (void *)ctx->regs.rip))
+		return 0;
+	/* Branch hints and the prefix of MPX change nothing. */
+	const bool prefix = code[0] == 0x2e || code[0] == 0x3e || code[0] == 0xf2;
+	const __u8 first = prefix ? code[1] : code[0], second = prefix ? code[2] : code[1];
+	__u8 condition;
+
+	if ((first & 0xf0) == 0x70)
+		condition = first & 0x0f;
+	else if (first == 0x0f && (second & 0xf0) == 0x80)
+		condition = second & 0x0f;
+	else
+		return 0;
+	const __u8 what =
+	    is_taken(condition, ctx->regs.eflags) ? SAMPLE_EDGE_TAKEN : SAMPLE_EDGE_NOT_TAKEN;
+
+	count(c, cpu, key, SAMPLE_VALUE(0, what | event));
+	return 0;
+}
+
+/* ---- Stacks ---- */
+
+#define PUSH_AND_MOVE 0xe5894855u /* push rbp; mov rbp, rsp */
+#define ENDBR64	      0xfa1e0ff3u
+#define RETURN	      0xc3
+#define FRAME_MAX     (1u << 20)
+
+/* The return address that no frame pointer leads to yet or any more: at a function's first
+ * instructions and at its return. 0: there is none. */
+static __always_inline __u64 hidden_return(__u64 ip, __u64 sp)
+{
+	__u32 code = 0, before = 0;
+	__u64 address = 0;
+
+	if (bpf_probe_read_user(&code, sizeof(code), (void *)ip))
+		return 0;
+	if (code != PUSH_AND_MOVE && code != ENDBR64 && (__u8)code != RETURN) {
+		bpf_probe_read_user(&before, sizeof(before), (void *)(ip - 1));
+		if (before != PUSH_AND_MOVE)
+			return 0;
+		sp += 8; /* between the two */
+	}
+	bpf_probe_read_user(&address, sizeof(address), (void *)sp);
+	return address;
+}
+
+/* Follows the chain of frame pointers. A chain that does not end with 0 is broken. */
+static __always_inline void user_frames(struct sample_record_stack *s, __u64 ip, __u64 sp, __u64 bp)
+{
+	__u32 n = 0;
+	__u64 last = sp - 1;
+	const __u64 hidden = hidden_return(ip, sp);
+
+	s->frame[s->nkernel & SAMPLE_FRAMES] = ip;
+	n = 1;
+	if (hidden) {
+		s->frame[(s->nkernel & SAMPLE_FRAMES) + 1] = hidden;
+		n = 2;
+	}
+	for (__u32 i = 0; i < SAMPLE_FRAMES - 2; i++) {
+		__u64 link[2];
+
+		/* Frames of callers lie above those of the called, and not far. A wild address
+		 * costs a fault. */
+		if (!bp || bp <= last || bp - last > FRAME_MAX ||
+		    bpf_probe_read_user(link, sizeof(link), (void *)bp) || !link[1])
+			break;
+		const __u32 at = (s->nkernel & SAMPLE_FRAMES) + n;
+
+		if (at >= 2 * SAMPLE_FRAMES || n >= SAMPLE_FRAMES)
+			break;
+		s->frame[at] = link[1];
+		n++;
+		last = bp;
+		bp = link[0];
+	}
+	s->nuser = n;
+	s->broken = bp != 0;
+}
+
+static __always_inline __u64 stack_hash(const struct sample_record_stack *s, __u8 event)
+{
+	__u64 h = (s->process.start_ns ^ (__u64)s->process.pid << 32) * GOLDEN + s->process.exec_id;
+	const __u32 n = s->nkernel + s->nuser;
+
+	h = (h ^ s->nkernel ^ (__u64)s->broken << 32) * GOLDEN;
+	for (__u32 i = 0; i < 2 * SAMPLE_FRAMES; i++) {
+		if (i >= n)
+			break;
+		h = (h ^ s->frame[i]) * GOLDEN;
+		h ^= h >> 29;
+	}
+	return h;
+}
+
+static __noinline int stack(struct bpf_perf_event_data *ctx, struct sample_cpu *c, __u32 cpu,
+			    struct sample_process *p, __u8 event)
+{
+	const __u32 zero = 0;
+	struct sample_record_stack *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!s || !c || !p)
+		return 0;
+	s->process = *p;
+	s->nkernel = s->nuser = s->broken = 0;
+	if ((__s64)ctx->regs.rip < 0) {
+		const long bytes = bpf_get_stack(ctx, s->frame, STACK_BYTES, 0);
+
+		s->nkernel = bytes > 0 ? ((__u32)bytes / 8) & SAMPLE_FRAMES : 0;
+		if (task->mm) {
+			struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(task);
+
+			user_frames(s, r->ip, r->sp, r->bp);
+		}
+	} else {
+		user_frames(s, ctx->regs.rip, ctx->regs.rsp, ctx->regs.rbp);
+	}
+	s->hash = stack_hash(s, event);
+	/* The frames follow when the stack is new in its table. */
+	if (!count(c, cpu, s->hash, SAMPLE_VALUE(0, SAMPLE_STACKS | event)))
+		return 0;
+	s->head = head(c, SAMPLE_STACK, event);
+	s->time_ns = bpf_ktime_get_boot_ns();
+	const __u32 n = s->nkernel + s->nuser;
+
+	if (n > 2 * SAMPLE_FRAMES ||
+	    bpf_ringbuf_output(&ring, s, sizeof(*s) - (2 * SAMPLE_FRAMES - n) * 8, wake()))
+		totals(c, event)->lost_other++;
+	return 0;
+}
+
 /* ---- The handler ---- */
 
 static __always_inline struct sample_process process_of(struct task_struct *task)
@@ -584,9 +768,15 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampl
 	}
 	if (!key || !b) {
 		unplaced(c, &p, address, value);
+		if (constants.stacks)
+			stack(ctx, c, cpu, &p, event);
 		return;
 	}
 	count(c, cpu, key, value);
+	if (constants.edges && !kernel)
+		edge(ctx, c, cpu, key, event);
+	if (constants.stacks)
+		stack(ctx, c, cpu, &p, event);
 }
 
 static __noinline int handle(struct bpf_perf_event_data *ctx, __u8 event)

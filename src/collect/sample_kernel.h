@@ -72,6 +72,11 @@ struct vm_area_struct {
 	struct refcount_struct vm_refcnt;
 };
 
+/* As the kernel names them; the user's header of the same struct has other names. */
+struct pt_regs___kernel {
+	unsigned long ip, sp, bp;
+};
+
 struct task_struct {
 	int tgid;
 	__u64 self_exec_id;
