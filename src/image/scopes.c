@@ -167,7 +167,7 @@ void image_free_scopes(struct image *im)
 struct scope *image_scope(struct image *im, uint64_t pc, Dwarf_Die *unit)
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *found = dwfl_module_addrdie(im->module, pc, &bias);
+	Dwarf_Die *found = im->module ? dwfl_module_addrdie(im->module, pc, &bias) : NULL;
 	if (!found)
 		return NULL;
 	*unit = *found;
