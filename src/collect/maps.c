@@ -22,12 +22,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "collect/maps_int.h"
 #include "util/array.h"
 
 #define VERSIONS_MAX 64
-#define TICK_NS	     10000000 /* of the start times in /proc */
 
 /* ---- Lives ---- */
 
@@ -105,6 +105,8 @@ static void space_empty(struct maps *m, struct space *s)
 	s->nversions = 0;
 	intervals_drop(m->intervals, s->root);
 	s->root = 0;
+	jit_free(m, s->jit);
+	s->jit = NULL;
 }
 
 static void life_free(struct maps *m, struct life *l)
@@ -191,18 +193,9 @@ static uint64_t end_of(const struct maps_record *r)
 	return r->size_bytes > UINT64_MAX - r->address ? UINT64_MAX : r->address + r->size_bytes;
 }
 
-static void add_user_mmap(struct maps *m, const struct maps_record *r)
+static void put_mapping(struct maps *m, struct life *l, struct space *s,
+			const struct maps_record *r)
 {
-	struct life *l = life_of_record(m, r);
-
-	if (!l)
-		return;
-	struct space *s = maps_now(l);
-
-	if (!(r->prot & PROT_EXEC)) {
-		maps_space_clear(m, s, r->address, end_of(r), r->time_ns);
-		return;
-	}
 	const uint32_t image = maps_image_of(m, r);
 	const enum live_kind kind = m->images[image].kind;
 
@@ -213,6 +206,22 @@ static void add_user_mmap(struct maps *m, const struct maps_record *r)
 	/* The kernel maps the program before its interpreter and all libraries. */
 	if (s->exe == MAPS_NONE && kind == LIVE_FILE)
 		s->exe = image;
+	if (image == MAPS_IMAGE_ANON)
+		jit_prepare(m, l, s);
+	else if (kind == LIVE_FILE)
+		jit_dump_mapped(m, l, s, r);
+}
+
+static void add_user_mmap(struct maps *m, const struct maps_record *r)
+{
+	struct life *l = life_of_record(m, r);
+
+	if (!l)
+		return;
+	if (r->prot & PROT_EXEC)
+		put_mapping(m, l, maps_now(l), r);
+	else
+		maps_space_clear(m, maps_now(l), r->address, end_of(r), r->time_ns);
 }
 
 /* ---- Records ---- */
@@ -346,21 +355,76 @@ void maps_add(struct maps *m, const struct maps_record *r)
 	}
 }
 
+/* ---- Processes that run already ---- */
+
+/* The use of a pid that a reading of it is about, made if it is not known. NULL: what is known is
+ * newer. */
+static struct life *life_of_running(struct maps *m, const struct running *p)
+{
+	struct life *l = maps_newest(m, p->pid);
+
+	if (l && !l->end_ns && !l->start_ns && (!l->born_ns || l->born_ns >= p->start_ns)) {
+		l->start_ns = p->start_ns;
+		l->start_in_ticks = p->start_in_ticks;
+	}
+	if (l && !l->end_ns && l->start_ns / MAPS_TICK_NS == p->start_ns / MAPS_TICK_NS) {
+		if (l->record_ns > p->time_ns)
+			return NULL;
+		if (l->start_in_ticks)
+			l->start_ns = p->start_ns;
+	} else {
+		l = life_new(m, p->pid, p->time_ns);
+		l->start_ns = p->start_ns;
+	}
+	l->start_in_ticks &= p->start_in_ticks;
+	return l;
+}
+
+void maps_put_running(struct maps *m, const struct running *p)
+{
+	struct life *l = life_of_running(m, p);
+
+	if (!l)
+		return;
+	struct space *s = maps_now(l);
+
+	l->snapshot_ns = p->time_ns;
+	l->threads = (uint32_t)max_u64(p->threads, 1);
+	l->uid = p->uid;
+	if (p->exec_known) {
+		l->first_exec = p->exec_id - (l->nspaces - 1);
+		l->first_exec_known = true;
+	}
+	memcpy(s->comm, p->comm, sizeof(s->comm));
+	s->looked = true;
+	if (s->root) {
+		keep_version(m, s, p->time_ns);
+		intervals_drop(m->intervals, s->root);
+		s->root = 0;
+		s->exe = MAPS_NONE;
+	}
+	for (size_t i = 0; i < p->nmaps; i++)
+		put_mapping(m, l, s, &p->maps[i]);
+}
+
 /* ---- Finding ---- */
 
 static bool same_start(const struct life *l, uint64_t start_ns)
 {
-	return l->start_in_ticks ? l->start_ns / TICK_NS == start_ns / TICK_NS
+	return l->start_in_ticks ? l->start_ns / MAPS_TICK_NS == start_ns / MAPS_TICK_NS
 				 : l->start_ns == start_ns;
 }
 
-/* The use of a pid that began then. */
-static struct life *life_for(struct maps *m, struct maps_space space)
+/* The use of a pid that began then; where that is not known, the one at that time, or the newest. */
+static struct life *life_for(struct maps *m, struct maps_space space, uint64_t time_ns)
 {
 	struct life *born = NULL, *l = maps_newest(m, space.pid);
 
-	if (!space.start_ns)
+	if (!space.start_ns) {
+		while (time_ns && l && l->older && l->born_ns > time_ns)
+			l = l->older;
 		return l;
+	}
 	for (; l; l = l->older) {
 		if (l->start_ns) {
 			if (same_start(l, space.start_ns)) {
@@ -383,12 +447,17 @@ static struct life *life_for(struct maps *m, struct maps_space space)
  * one that is asked for first is taken for the newest program; asking for a larger one without a
  * record of it shows that it was an older one.
  */
-static struct space *space_for(struct life *l, struct maps_space space)
+static struct space *space_for(struct life *l, struct maps_space space, uint64_t time_ns)
 {
 	const uint32_t newest = l->nspaces - 1;
 
-	if (!space.start_ns && !space.exec_id)
-		return &l->spaces[newest];
+	if (!space.start_ns && !space.exec_id) {
+		uint32_t at = newest;
+
+		while (time_ns && at && l->spaces[at].since_ns > time_ns)
+			at--;
+		return &l->spaces[at];
+	}
 	if (!l->first_exec_known) {
 		l->first_exec_known = true;
 		l->first_exec = space.exec_id - newest;
@@ -411,6 +480,38 @@ static uint32_t root_at(const struct space *s, uint64_t time_ns)
 	return s->root;
 }
 
+/* Its user and container: what a sample told, what /proc says while it lives, or else those of its
+ * parent. */
+static void learn_owner(struct maps *m, struct life *l)
+{
+	const char *known = NULL;
+	char *container = NULL;
+	struct stat st;
+
+	if (!m->proc)
+		return;
+	if (!l->told && !l->end_ns) {
+		char *path = x_asprintf("%s/%d", m->proc, l->pid);
+
+		if (stat(path, &st) == 0)
+			l->uid = st.st_uid;
+		free(path);
+	}
+	if (l->cgroup) {
+		if (!m->containers)
+			m->containers = containers_new();
+		known = container_of_cgroup(m->containers, l->cgroup);
+	}
+	if (known)
+		container = x_strdup(known);
+	else if (!l->end_ns)
+		container = container_of_process(m->proc, l->pid);
+	if (!container)
+		return;
+	free(l->container);
+	l->container = container;
+}
+
 static uint32_t process_number(struct maps *m, struct maps_space space, struct life *l,
 			       struct space *s)
 {
@@ -430,6 +531,7 @@ static uint32_t process_number(struct maps *m, struct maps_space space, struct l
 		p.start_ns = l->born_ns;
 		p.exec_id = l->first_exec + (uint32_t)(s - l->spaces);
 	}
+	learn_owner(m, l);
 	p.uid = l->uid;
 	p.comm = s->comm;
 	p.exe = s->exe == MAPS_NONE ? "" : m->images[s->exe].name;
@@ -442,29 +544,76 @@ static uint32_t process_number(struct maps *m, struct maps_space space, struct l
 
 static struct maps_place place_in_image(struct maps *m, uint32_t image, uint64_t offset)
 {
+	keep_hit(m, image, offset);
 	return (struct maps_place){ .image = maps_image_number(m, image), .offset = offset };
+}
+
+/* Generated code: by its name if it has one, else as one place of its program. */
+static struct maps_place place_in_memory(struct maps *m, struct life *l, struct space *s,
+					 uint64_t address)
+{
+	const uint32_t image = jit_find(m, l, s, address);
+
+	if (image != MAPS_NONE)
+		return place_in_image(m, image, address);
+	char *name = x_asprintf("[jit %s]",
+				s->exe == MAPS_NONE ? s->comm : path_name(m->images[s->exe].name));
+	const struct maps_image like = { .kind = LIVE_ANON, .name = name };
+	const uint32_t anonymous = maps_image_add(m, &like);
+
+	free(name);
+	return place_in_image(m, anonymous, 0);
+}
+
+static struct maps_place place_in_space(struct maps *m, struct life *l, struct space *s,
+					uint64_t address, uint64_t time_ns)
+{
+	struct interval at;
+
+	if (!intervals_find(m->intervals, root_at(s, time_ns), address, &at))
+		return (struct maps_place){ .image = MAPS_NONE };
+	if (at.what == MAPS_IMAGE_ANON)
+		return place_in_memory(m, l, s, address);
+	return place_in_image(m, at.what, at.base + (address - at.start));
+}
+
+/* Reads a process that no record told of: one that began while records were lost, or before them.
+ * Once for each program, so that addresses in nothing do not cost anything. */
+static bool read_unknown(struct maps *m, struct maps_space space, struct life **l, struct space **s)
+{
+	if (!m->proc || (*s && ((*s)->looked || (*l)->end_ns || (*s)->until_ns)))
+		return false;
+	if (*s)
+		(*s)->looked = true;
+	if (!running_read_one(m, space.pid, space.start_ns))
+		return false;
+	*l = life_for(m, space, 0);
+	*s = *l ? space_for(*l, space, 0) : NULL;
+	return *s;
 }
 
 struct maps_place maps_find_at(struct maps *m, struct maps_space space, uint64_t address,
 			       uint64_t time_ns)
 {
-	struct life *l = life_for(m, space);
-	struct space *s = l ? space_for(l, space) : NULL;
-	struct maps_place place;
-	struct interval at;
+	struct life *l = life_for(m, space, time_ns);
+	struct space *s = l ? space_for(l, space, time_ns) : NULL;
+	struct maps_place place = { .image = MAPS_NONE };
 
-	if (s && intervals_find(m->intervals, root_at(s, time_ns), address, &at)) {
-		if (at.what == MAPS_IMAGE_ANON)
-			place = place_in_image(m, MAPS_IMAGE_ANON, 0);
-		else
-			place = place_in_image(m, at.what, at.base + (address - at.start));
-	} else if (address >= VSYSCALL_START && address < VSYSCALL_START + 4096) {
+	if (s)
+		place = place_in_space(m, l, s, address, time_ns);
+	if (place.image != MAPS_NONE) {
+		place.process = process_number(m, space, l, s);
+		return place;
+	}
+	if (address >= VSYSCALL_START && address < VSYSCALL_START + 4096) {
 		const struct maps_image like = { .kind = LIVE_VDSO, .name = "[vsyscall]" };
 
 		place = place_in_image(m, maps_image_add(m, &like), address - VSYSCALL_START);
-	} else {
-		place = place_in_image(m, MAPS_IMAGE_UNKNOWN, 0);
+	} else if (read_unknown(m, space, &l, &s)) {
+		place = place_in_space(m, l, s, address, time_ns);
 	}
+	if (place.image == MAPS_NONE)
+		place = place_in_image(m, MAPS_IMAGE_UNKNOWN, 0);
 	place.process = process_number(m, space, l, s);
 	return place;
 }
@@ -474,33 +623,54 @@ struct maps_place maps_find(struct maps *m, struct maps_space space, uint64_t ad
 	return maps_find_at(m, space, address, 0);
 }
 
+static struct maps_place place_in_kernel(struct maps *m, uint64_t address)
+{
+	struct interval at;
+	bool found = intervals_find(m->intervals, m->kernel.root, address, &at);
+
+	if (!found && m->kernel_hidden)
+		return place_in_image(m, m->kernel_image, 0);
+	/* A module may have come since. */
+	if (!found && m->proc) {
+		kernel_read_modules(m);
+		found = intervals_find(m->intervals, m->kernel.root, address, &at);
+	}
+	/* Code that was there when some of the counts were taken: a BPF program that is gone. */
+	for (size_t i = m->kernel.nversions; !found && i > 0; i--)
+		found = intervals_find(m->intervals, m->kernel.versions[i - 1].root, address, &at);
+	return found ? place_in_image(m, at.what, at.base + (address - at.start))
+		     : place_in_image(m, MAPS_IMAGE_UNKNOWN, 0);
+}
+
 struct maps_place maps_find_kernel(struct maps *m, struct maps_space space, uint64_t address)
 {
-	struct life *l = life_for(m, space);
-	struct maps_place place;
-	struct interval at;
+	struct life *l = life_for(m, space, 0);
+	struct space *s = l ? space_for(l, space, 0) : NULL;
 
-	if (intervals_find(m->intervals, m->kernel.root, address, &at))
-		place = place_in_image(m, at.what, at.base + (address - at.start));
-	else
-		place = place_in_image(m, MAPS_IMAGE_UNKNOWN, 0);
-	place.process = process_number(m, space, l, l ? space_for(l, space) : NULL);
+	kernel_read(m);
+	struct maps_place place = place_in_kernel(m, address);
+
+	/* A kernel thread has no mappings, but a name. */
+	if (!s)
+		read_unknown(m, space, &l, &s);
+	place.process = process_number(m, space, l, s);
 	return place;
 }
 
 void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup)
 {
-	struct life *l = life_for(m, space);
+	struct life *l = life_for(m, space, 0);
 
 	if (!l)
 		return;
+	l->told = true;
 	l->uid = uid;
 	l->cgroup = cgroup;
 }
 
 void maps_publish(struct maps *m)
 {
-	(void)m;
+	keep_publish(m);
 }
 
 /* ---- Forgetting ---- */
@@ -588,6 +758,7 @@ struct maps *maps_new(const struct live_sink *sink, const char *proc)
 	m->nbuckets = 256;
 	m->buckets = x_calloc(m->nbuckets, sizeof(struct life *));
 	m->kernel = (struct space){ .exe = MAPS_NONE, .process = MAPS_NONE };
+	m->vdso = MAPS_NONE;
 	maps_image_add(m, &(struct maps_image){ .kind = LIVE_UNKNOWN, .name = "[unknown]" });
 	maps_image_add(m, &(struct maps_image){ .kind = LIVE_ANON, .name = "[jit]" });
 	return m;
@@ -608,6 +779,8 @@ void maps_free(struct maps *m)
 	space_empty(m, &m->kernel);
 	free(m->buckets);
 	maps_images_free(m);
+	containers_free(m->containers);
+	kernel_free(m);
 	intervals_free(m->intervals);
 	free(m->proc);
 	free(m);
@@ -638,9 +811,4 @@ const char *const *maps_notes(const struct maps *m, size_t *n)
 {
 	*n = m->nnotes;
 	return (const char *const *)m->notes;
-}
-
-bool maps_read_running(struct maps *m, struct err *e)
-{
-	return m->proc ? true : err_set(e, "a recorded file has no running processes");
 }

@@ -34,8 +34,9 @@ record() {
 
 # The samples of each function, by perf and by us: "COUNT NAME" in order.
 by_perf() {
-	perf report -i "$1" --stdio -q -n -s sym ${2:+--event "$2"} 2>/dev/null |
-		awk '$2 ~ /^[0-9]+$/ && $3 == "[.]" { print $2, $4 }' | sort
+	# A group has a column of shares and one of counts for each event; the first event is what we compare.
+	perf report -i "$1" --stdio -q -n -s sym 2>/dev/null |
+		awk '{ for (i = 1; i < NF && $i ~ /%$/; i++); if ($i > 0 && $(NF - 1) == "[.]") print $i, $NF }' | sort
 }
 by_us() {
 	"$CULPRIT" db export "$1" --format folded ${2:+--event "$2"} |
@@ -44,7 +45,7 @@ by_us() {
 }
 
 same_shares() {
-	by_perf "$1.data" "${2:-}" | grep -wE 'seven|two|one' >perf.txt || skip "perf has no samples of the program"
+	by_perf "$1.data" | grep -wE 'seven|two|one' >perf.txt || skip "perf has no samples of the program"
 	by_us "$1.db" "${2:-}" | grep -wE 'seven|two|one' >ours.txt
 	diff perf.txt ours.txt || fail "perf report and culprit count functions differently"
 	[ "$(wc -l <ours.txt)" -ge 2 ]
@@ -132,7 +133,7 @@ test_2325_perf_script_text_is_read_by_a_collapser() {
 
 test_2326_a_recording_that_is_cut_off_or_damaged_is_said_so_in_a_line() {
 	record whole -e cpu-clock -F 1000
-	head -c 20000 whole.data >cut.data
+	head -c $(($(stat -c %s whole.data) / 3)) whole.data >cut.data
 	run db import cut.db cut.data
 	[ "$status" = 0 ] || [ "$status" = 2 ]
 	err_has "cut off"
