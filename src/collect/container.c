@@ -92,25 +92,29 @@ char *container_in_path(const char *path)
 	return name ? name : x_strdup("");
 }
 
-/* A line is "number:controllers:path"; number 0 is cgroup v2. */
+/* A line is "number:controllers:path"; number 0 is cgroup v2, which is asked first. */
 char *container_in_file(const char *text)
 {
-	char *name = NULL;
+	char *name = x_strdup(""), *other = x_strdup("");
 
 	while (*text) {
 		const size_t n = strcspn(text, "\n");
 		char *line = x_strndup(text, n), *path = strchr(line, ':');
+		char **to = begins(line, n, "0:") ? &name : &other;
 
 		path = path ? strchr(path + 1, ':') : NULL;
-		/* Any hierarchy may have it: v1 tools put a container into all, others into one. */
-		if (path && (!name || !*name)) {
-			free(name);
-			name = container_in_path(path + 1);
+		/* Tools of version 1 put a container into all hierarchies, or into some. */
+		if (path && !**to) {
+			free(*to);
+			*to = container_in_path(path + 1);
 		}
 		free(line);
 		text += n + (text[n] == '\n');
 	}
-	return name ? name : x_strdup("");
+	char *kept = *name ? name : other;
+
+	free(kept == name ? other : name);
+	return kept;
 }
 
 char *container_of_process(const char *proc, int32_t pid)

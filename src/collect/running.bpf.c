@@ -71,7 +71,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct running_record);
+	__type(value, char[RUNNING_NAME_BYTES]);
 } scratch SEC(".maps");
 
 SEC("iter/task_vma")
@@ -79,37 +79,40 @@ int running(struct bpf_iter__task_vma *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct vm_area_struct *vma = ctx->vma;
-	struct running_record *r;
+	struct running_record r = {};
 	__u32 zero = 0;
 
 	if (!task || !vma || task->pid != task->tgid || !(vma->vm_flags & VM_EXEC))
 		return 0;
-	r = bpf_map_lookup_elem(&scratch, &zero);
-	if (!r)
+	char *name = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!name)
 		return 0;
-	r->time_ns = bpf_ktime_get_boot_ns();
-	r->start_ns = task->start_boottime;
-	r->pid = task->tgid;
-	r->exec_id = (__u32)task->self_exec_id;
-	r->threads = (__u32)task->signal->nr_threads;
-	r->uid = task->cred->euid.val;
-	__builtin_memcpy(r->comm, task->comm, sizeof(r->comm));
-	r->address = vma->vm_start;
-	r->end = vma->vm_end;
-	r->pgoff = vma->vm_pgoff << 12;
-	r->vdso = (__u64)(unsigned long)vma->vm_mm->context.vdso == vma->vm_start;
-	r->dev = r->ino = r->generation = 0;
-	r->name[0] = 0;
+	r.time_ns = bpf_ktime_get_boot_ns();
+	r.start_ns = task->start_boottime;
+	r.pid = task->tgid;
+	r.exec_id = (__u32)task->self_exec_id;
+	r.threads = (__u32)task->signal->nr_threads;
+	r.uid = task->cred->euid.val;
+	__builtin_memcpy(r.comm, task->comm, sizeof(r.comm));
+	r.address = vma->vm_start;
+	r.end = vma->vm_end;
+	r.pgoff = vma->vm_pgoff << 12;
+	r.vdso = (__u64)(unsigned long)vma->vm_mm->context.vdso == vma->vm_start;
 	struct file *file = vma->vm_file;
 
 	if (file) {
-		r->dev = file->f_inode->i_sb->s_dev;
-		r->ino = file->f_inode->i_ino;
-		r->generation = file->f_inode->i_generation;
-		if (bpf_d_path(&file->f_path, r->name, sizeof(r->name)) < 0)
-			r->name[0] = 0;
+		r.dev = file->f_inode->i_sb->s_dev;
+		r.ino = file->f_inode->i_ino;
+		r.generation = file->f_inode->i_generation;
+		const long n = bpf_d_path(&file->f_path, name, RUNNING_NAME_BYTES);
+
+		if (n > 0 && n < RUNNING_NAME_BYTES)
+			r.name_bytes = (__u32)n;
 	}
-	bpf_seq_write(ctx->meta->seq, r, sizeof(*r));
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	if (r.name_bytes)
+		bpf_seq_write(ctx->meta->seq, name, r.name_bytes & (RUNNING_NAME_BYTES - 1));
 	return 0;
 }
 

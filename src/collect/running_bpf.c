@@ -39,10 +39,8 @@ static void put(struct reading *r)
 	r->nmappings = 0;
 }
 
-static void take(struct reading *r, struct running_record *x)
+static void take(struct reading *r, const struct running_record *x, const char *path)
 {
-	x->comm[sizeof(x->comm) - 1] = '\0';
-	x->name[sizeof(x->name) - 1] = '\0';
 	if (x->pid != r->process.pid || x->start_ns != r->process.start_ns ||
 	    x->exec_id != r->process.exec_id) {
 		put(r);
@@ -53,9 +51,10 @@ static void take(struct reading *r, struct running_record *x)
 					       .exec_known = true,
 					       .threads = x->threads,
 					       .uid = x->uid };
-		memcpy(r->process.comm, x->comm, sizeof(x->comm));
+		memcpy(r->process.comm, x->comm, sizeof(x->comm) - 1);
 	}
-	const char *name = x->vdso ? "[vdso]" : !x->ino ? "//anon" : x->name;
+	char *name = x->vdso || !x->name_bytes ? x_strdup(x->vdso ? "[vdso]" : "//anon")
+					       : x_strndup(path, x->name_bytes);
 
 	*ARRAY_ADD(r->mappings, r->nmappings) =
 	    (struct maps_record){ .kind = MAPS_MMAP,
@@ -67,31 +66,45 @@ static void take(struct reading *r, struct running_record *x)
 				  .prot = PROT_READ | PROT_EXEC,
 				  .dev = makedev((unsigned)(x->dev >> 20), x->dev & 0xfffff),
 				  .ino = x->ino,
-				  .name = x_strdup(name) };
+				  .name = name };
+}
+
+/* Takes all whole records; returns the bytes that they have. */
+static size_t take_all(struct reading *r, const char *bytes, size_t size)
+{
+	struct running_record x;
+	size_t at = 0;
+
+	while (size - at >= sizeof(x)) {
+		memcpy(&x, bytes + at, sizeof(x));
+		if (size - at - sizeof(x) < x.name_bytes)
+			break;
+		take(r, &x, bytes + at + sizeof(x));
+		at += sizeof(x) + x.name_bytes;
+	}
+	return at;
 }
 
 static bool read_records(struct maps *m, int fd)
 {
-	enum { MANY = 16 };
+	enum { ROOM = 65536 };
 	struct reading r = { .maps = m };
-	struct running_record *records = x_malloc(MANY * sizeof(*records));
+	char *bytes = x_malloc(ROOM);
 	size_t have = 0;
 	ssize_t n;
 
-	while ((n = read(fd, (char *)records + have, MANY * sizeof(*records) - have)) > 0 ||
+	while ((n = read(fd, bytes + have, ROOM - have)) > 0 ||
 	       (n < 0 && (errno == EINTR || errno == EAGAIN))) {
 		if (n < 0)
 			continue;
 		have += (size_t)n;
-		const size_t whole = have / sizeof(*records);
+		const size_t taken = take_all(&r, bytes, have);
 
-		for (size_t i = 0; i < whole; i++)
-			take(&r, &records[i]);
-		have -= whole * sizeof(*records);
-		memmove(records, records + whole, have);
+		have -= taken;
+		memmove(bytes, bytes + taken, have);
 	}
 	put(&r);
-	free(records);
+	free(bytes);
 	return n == 0;
 }
 

@@ -11,10 +11,10 @@ struct running_record {
 	__u64 dev, ino, generation; /* dev: as the kernel has it, 20 bits of minor */
 	__s32 pid;
 	__u32 exec_id, threads, uid;
-	__u32 vdso; /* 1: this is it */
+	__u32 vdso;	  /* 1: this is it */
+	__u32 name_bytes; /* that follow, with the zero at the end; 0: no file */
 	char comm[16];
-	char name[4096];
-	__u32 pad;
 };
+#define RUNNING_NAME_BYTES 4096
 
 #endif

@@ -186,6 +186,8 @@ struct sideband {
 	size_t nrings;
 	size_t data_bytes; /* of each ring */
 	uint64_t window_ns, given_ns;
+	uint64_t made_good, made_good_ns; /* losses up to then were made good */
+	bool counts_lost; /* the kernel tells how many were lost; else records do, later */
 	struct sideband_status status;
 };
 
@@ -226,7 +228,7 @@ static void ring_next(struct sideband *s, struct ring *r)
 			uint64_t lost;
 
 			memcpy(&lost, r->record + sizeof(h) + 8, sizeof(lost));
-			s->status.lost += lost;
+			s->status.lost += s->counts_lost ? 0 : lost;
 		} else if (h.size >= sizeof(h) + own_format.trailer_bytes) {
 			memcpy(&r->time_ns, r->record + h.size - own_format.trailer_bytes, 8);
 			return;
@@ -273,6 +275,35 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
+/* A ring tells of its losses only with the next record that finds room. */
+static void count_lost(struct sideband *s)
+{
+	uint64_t sum = 0, values[2];
+
+	if (!s->counts_lost)
+		return;
+	for (size_t i = 0; i < s->nrings; i++)
+		if (read(s->fds[i], values, sizeof(values)) == sizeof(values))
+			sum += values[1];
+	s->status.lost = sum;
+}
+
+#define MAKE_GOOD_NS 2000000000u
+
+/* After a loss all processes are read again; not more often than a storm allows. */
+static void make_good(struct sideband *s, struct maps *m)
+{
+	const uint64_t now = sideband_now();
+
+	if (s->status.lost == s->made_good ||
+	    (s->made_good_ns && now - s->made_good_ns < MAKE_GOOD_NS))
+		return;
+	/* Without /proc there is nothing to read. */
+	if (maps_read_running(m, NULL))
+		s->made_good = s->status.lost;
+	s->made_good_ns = now;
+}
+
 uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 {
 	uint64_t now = sideband_now();
@@ -309,6 +340,8 @@ uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 	}
 	for (size_t i = 0; i < s->nrings; i++)
 		ring_release(&s->rings[i]);
+	count_lost(s);
+	make_good(s, m);
 	return until_ns;
 }
 
@@ -331,6 +364,10 @@ static int open_first(struct perf_event_attr *attr, int cpu, char ***notes, size
 	int fd = open_event(attr, cpu);
 
 	if (fd >= 0 || (errno != EINVAL && errno != E2BIG))
+		return fd;
+	attr->read_format = 0;
+	fd = open_event(attr, cpu);
+	if (fd >= 0)
 		return fd;
 	attr->build_id = 0;
 	fd = open_event(attr, cpu);
@@ -407,6 +444,7 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 					.size = sizeof(attr),
 					.config = PERF_COUNT_SW_DUMMY,
 					.sample_type = PERF_SAMPLE_TIME,
+					.read_format = PERF_FORMAT_LOST,
 					.mmap = 1,
 					.mmap2 = 1,
 					.comm = 1,
@@ -444,6 +482,7 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 			return NULL;
 		}
 	}
+	s->counts_lost = attr.read_format;
 	s->status.ring_bytes = s->nrings * s->data_bytes;
 	return s;
 }
