@@ -2,6 +2,10 @@
 /* What the commands that read a profile share: how to print, opening files, the exit status. */
 #include "cmd/reading.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/live_store.h"
 #include "words/words.h"
 
 const struct cmd_option reading_group[] = {
@@ -56,11 +60,19 @@ bool reading_options(const char *command, const struct reading *r, struct view_o
 	return true;
 }
 
-bool reading_open(const char *command, char **paths, int count, struct store **stores)
+typedef struct store *open_fn(const char *path, const struct reading *r, struct err *e);
+
+static struct store *open_file(const char *path, const struct reading *r, struct err *e)
+{
+	return store_open(path, e);
+}
+
+static bool open_all(const char *command, const struct reading *r, open_fn *open, char **paths,
+		     int count, struct store **stores)
 {
 	for (int i = 0; i < count; i++) {
 		struct err e = { "" };
-		stores[i] = store_open(paths[i], &e);
+		stores[i] = open(paths[i], r, &e);
 		if (!stores[i]) {
 			warn("%s: %s", command, e.text);
 			while (i--)
@@ -69,6 +81,71 @@ bool reading_open(const char *command, char **paths, int count, struct store **s
 		}
 	}
 	return true;
+}
+
+bool reading_open(const char *command, char **paths, int count, struct store **stores)
+{
+	return open_all(command, NULL, open_file, paths, count, stores);
+}
+
+/* What was selected from a database, as a store in memory. */
+static struct store *open_database(const char *folder, const struct selecting *s, const char *name,
+				   struct err *e)
+{
+	struct selected selected;
+	struct db *d = selecting_make(s, &selected, e) ? db_open(folder, DB_READ, NULL, e) : NULL;
+	struct live_profile *p = d ? db_select(d, &selected.selection, e) : NULL;
+	struct store *store = p ? live_store_open(p, name, e) : NULL;
+
+	live_profile_free(p);
+	db_close(d);
+	return store;
+}
+
+/* FOLDER@EPOCH: the folder, which the caller frees, and the epoch. NULL: it is not of that form. */
+static char *folder_of(const char *path, uint64_t *epoch)
+{
+	static const struct number_range range = { 1, INT64_MAX, NUMBER_PLAIN };
+	const char *at = strrchr(path, '@');
+
+	if (!at || !number_parse(at + 1, &range, epoch))
+		return NULL;
+	char *folder = x_strndup(path, (size_t)(at - path));
+
+	if (db_is(folder))
+		return folder;
+	free(folder);
+	return NULL;
+}
+
+static struct store *open_any(const char *path, const struct reading *r, struct err *e)
+{
+	struct selecting s = r->selecting;
+	char *folder;
+	struct store *store;
+
+	if (db_is(path))
+		return open_database(path, &s, path, e);
+	if ((folder = folder_of(path, &s.epoch))) {
+		store = open_database(folder, &s, path, e);
+		free(folder);
+		return store;
+	}
+	if (selecting_given(&s)) {
+		err_set(
+		    e,
+		    "%s is not a profile database: epochs, images and processes can be selected "
+		    "from a database alone",
+		    path);
+		return NULL;
+	}
+	return store_open(path, e);
+}
+
+bool reading_open_any(const char *command, const struct reading *r, char **paths, int count,
+		      struct store **stores)
+{
+	return open_all(command, r, open_any, paths, count, stores);
 }
 
 int reading_status(const char *command, bool ok, const struct err *e)
