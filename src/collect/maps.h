@@ -32,6 +32,7 @@ struct maps_record {
 	uint64_t address, size_bytes;
 	uint64_t pgoff; /* bytes; mmap of the kernel: address of the symbol that name ends in */
 	uint32_t prot;	/* mmap without PROT_EXEC: whatever code was there is gone */
+	bool shared;	/* mmap: changes are seen by others; code of files is private */
 	uint64_t dev, ino, ino_generation; /* 0: unknown */
 	uint8_t build_id[20];
 	uint8_t build_id_bytes; /* 0: none */

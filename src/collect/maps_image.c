@@ -365,8 +365,14 @@ static bool look_at_file(struct maps *m, const struct maps_record *r, struct map
 		close(*fd);
 		*fd = -1;
 	}
-	if (*fd < 0)
-		return !memory;
+	if (*fd < 0) {
+		const size_t n =
+		    identity_ask_kernel(m->proc, r->pid, r->address, r->ino, id.build_id);
+
+		maps_build_id_text(like->build_id, id.build_id, n);
+		/* A program in memory is mapped as files are; what a JIT maps twice is shared. */
+		return !memory || !r->shared;
+	}
 	if (memory && !elf_read_head(*fd, &h)) {
 		close(*fd);
 		*fd = -1;

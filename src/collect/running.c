@@ -105,6 +105,7 @@ static bool parse_mapping(char *line, struct maps_record *r)
 				   .size_bytes = end - start,
 				   .pgoff = offset,
 				   .prot = PROT_READ | PROT_EXEC,
+				   .shared = rights[3] == 's',
 				   .dev = makedev(major, minor),
 				   .ino = inode,
 				   .name = line + name };

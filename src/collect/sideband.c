@@ -91,7 +91,7 @@ static void parse_mmap(struct reader *r, const struct perf_event_header *h, stru
 			out->ino_generation = take(r, 8);
 		}
 		out->prot = (uint32_t)take(r, 4);
-		take(r, 4); /* flags */
+		out->shared = take(r, 4) & MAP_SHARED;
 	}
 	out->name = take_name(r);
 }
