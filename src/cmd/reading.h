@@ -14,10 +14,12 @@ struct reading {
 	bool json, csv;
 	uint64_t width, limit;
 	const char *profiler;
+	const char *image, *process, *container, *user, *cpu, *live_event; /* of live profiles */
 };
 
 /* Rows for the option table of a command. */
-extern const struct cmd_option reading_group[], reading_profiler_group[];
+extern const struct cmd_option reading_group[], reading_profiler_group[], reading_live_group[],
+    reading_event_group[];
 #define READING_OPTIONS                                                                            \
 	{                                                                                          \
 		.group = reading_group                                                             \
@@ -25,6 +27,15 @@ extern const struct cmd_option reading_group[], reading_profiler_group[];
 #define READING_PROFILER_OPTION                                                                    \
 	{                                                                                          \
 		.group = reading_profiler_group                                                    \
+	}
+/* Filters of live profiles; report has an option --event of its own. */
+#define READING_LIVE_OPTIONS                                                                       \
+	{                                                                                          \
+		.group = reading_live_group                                                        \
+	}
+#define READING_EVENT_OPTION                                                                       \
+	{                                                                                          \
+		.group = reading_event_group                                                       \
 	}
 
 #define READING_EXIT_STATUS                                                                        \
