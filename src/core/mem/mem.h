@@ -124,6 +124,9 @@ struct memsys_callbacks {
 	void (*miss)(void *ctx, const struct rec_miss *m);
 };
 
+/* Every request will have the flags of perfect caches and TLBs, so tags need not be kept. Answers
+ * are what they would be with them; statistics are not. */
+void memsys_perfect(struct memsys *ms);
 /* From now on misses that begin have records (asker() and miss() are called), or none have. */
 void memsys_listen(struct memsys *ms, bool misses);
 /* The run ends in cycle now: misses in progress get their records now, with MISS_CUT. */
