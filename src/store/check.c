@@ -18,15 +18,16 @@
 
 /* Integer columns that may hold large numbers. A method's count may be negative, if it is what
  * remains after its other components are subtracted. */
-static const char *const addresses[] = { "pc",	 "pc_a", "pc_b",   "start",	"end",
-					 "bias", "word", "events", "categories" };
+static const char *const addresses[] = { "pc",	 "pc_a", "pc_b",   "start",	 "end",
+					 "bias", "word", "events", "categories", "address" };
 /* clang-format off */
 static const char *const counts[] = {
 	"units", "executions", "cycles", "samples", "count", "length", "period", "fetched",
 	"committed", "value", "instructions", "sample_bytes", "scale", "misses", "wrong", "queue",
 	"merged", "used", "level0", "level1", "level2", "cost", "net", "clusters", "sum", "median",
 	"low", "high", "overlapped", "zero", "net_overlapped", "net_zero", "isolated", "hidden",
-	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles",
+	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles", "begin", "infimum",
+	"supremum", "last", "last_commit",
 };
 /* clang-format on */
 /* Text columns that may be NULL. */
