@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 1250-1262: the predictors run ahead of fetch (core/ahead.c). The misses of ahead_kernels.c are compared
- * with closed forms: puzak2007 reads blocks of 64 bytes from lines of 128, four instructions a cycle, and
- * walks a block a cycle.
+ * 1250-1262: the predictors run ahead of fetch (core/ahead.c). The misses of ahead_kernels.c are
+ * compared with closed forms: puzak2007 reads blocks of 64 bytes from lines of 128, four
+ * instructions a cycle, and walks a block a cycle.
  */
 #include "harness.h"
 
@@ -145,9 +145,9 @@ static void check_ahead(const struct rec_miss *m, uint64_t begin, uint32_t laten
 }
 
 /*
- * Straight code with a queue of k blocks. Line i begins with block 2i, which is walked in cycle 2i if it
- * fits, else when fetch leaves block 2i - k - 1. Fetch reads a block in four cycles and asks for a line by
- * itself if nobody has.
+ * Straight code with a queue of k blocks. Line i begins with block 2i, which is walked in cycle 2i
+ * if it fits, else when fetch leaves block 2i - k - 1. Fetch reads a block in four cycles and asks
+ * for a line by itself if nobody has.
  */
 static void check_straight(unsigned k)
 {
