@@ -33,6 +33,7 @@ static int annotate_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	READING_EVENT_OPTION,
 	READING_SELECTING_OPTIONS,
 	{ .name = "icost",
 	  .type = CMD_SWITCH,
@@ -59,7 +60,8 @@ const struct command cmd_annotate = {
 	.description =
 	    "Prints functions with their source (where the files can be read) and their "
 	    "instructions, each with its share of all cycles, a stack of the events behind it, "
-	    "and the jumps. Without SYMBOL the three hottest functions, hottest first.",
+	    "and the jumps. Without SYMBOL the three hottest functions, hottest first. Of a live "
+	    "profile it prints the samples of each event.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

@@ -18,10 +18,8 @@ static int diff_run(void *values, int nargs, char **args)
 }
 
 static const struct cmd_option options[] = {
-	READING_OPTIONS,
-	READING_PROFILER_OPTION,
-	READING_SELECTING_OPTIONS,
-	{ .name = NULL },
+	READING_OPTIONS,	   READING_PROFILER_OPTION, READING_EVENT_OPTION,
+	READING_SELECTING_OPTIONS, { .name = NULL },
 };
 
 static const struct cmd_example examples[] = {
@@ -40,7 +38,10 @@ const struct command cmd_diff = {
 	    "Compares two profiles of two machines, two inputs or two builds. Functions are "
 	    "matched by name; the instructions of a function by what they are and which source "
 	    "line they come from, in order, wherever they stand. A dash marks what only one of "
-	    "the two has.",
+	    "the two has.\n\n"
+	    "Live profiles are compared by the share that each procedure has of the samples, with "
+	    "the significance of the change; a live profile and a run on a modelled core by the "
+	    "share of each source line.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

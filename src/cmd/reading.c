@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collect/live_store.h"
+#include "view/live.h"
 #include "words/words.h"
 
 const struct cmd_option reading_group[] = {
@@ -43,6 +44,15 @@ const struct cmd_option reading_profiler_group[] = {
 	{ .name = NULL },
 };
 
+const struct cmd_option reading_event_group[] = {
+	{ .name = "event",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct reading, live_event),
+	  .arg = "EVENT",
+	  .help = "Live profiles: samples of this event, such as cycles" },
+	{ .name = NULL },
+};
+
 bool reading_options(const char *command, const struct reading *r, struct view_options *o)
 {
 	*o = (struct view_options){ .out = stdout,
@@ -51,12 +61,41 @@ bool reading_options(const char *command, const struct reading *r, struct view_o
 						       : VIEW_TEXT,
 				    .width = (int)r->width,
 				    .limit = (int)r->limit,
-				    .profiler = r->profiler };
+				    .profiler = r->profiler,
+				    .event = r->live_event,
+				    .image = r->selecting.image,
+				    .process = r->selecting.process,
+				    .container = r->selecting.container,
+				    .user = r->selecting.user,
+				    .cpu = r->selecting.cpu };
 	if (r->json && r->csv) {
 		warn("%s: --json and --csv exclude each other", command);
 		return false;
 	}
 	view_defaults(o);
+	return true;
+}
+
+/* What views of a run need and a live profile does not have. */
+static const struct {
+	const char *command, *needs;
+} run_only[] = {
+	{ "accuracy", "every cycle of the program" },
+	{ "stack", "every cycle of the program" },
+	{ "icost", "every instruction of the program" },
+	{ "spectrum", "every miss of the program" },
+};
+
+/* Whether the command can show the store; says on stderr why not. */
+static bool can_show(const char *command, struct store *s)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run_only); i++)
+		if (strcmp(command, run_only[i].command) == 0 && live_is(s)) {
+			warn("%s: %s has samples of a live machine, and %s needs %s: run the "
+			     "program by `culprit sim`",
+			     command, store_path(s), command, run_only[i].needs);
+			return false;
+		}
 	return true;
 }
 
@@ -79,6 +118,11 @@ static bool open_all(const char *command, const struct reading *r, open_fn *open
 				store_close(stores[i]);
 			return false;
 		}
+		if (!can_show(command, stores[i])) {
+			for (; i >= 0; i--)
+				store_close(stores[i]);
+			return false;
+		}
 	}
 	return true;
 }
@@ -88,12 +132,17 @@ bool reading_open(const char *command, char **paths, int count, struct store **s
 	return open_all(command, NULL, open_file, paths, count, stores);
 }
 
-/* What was selected from a database, as a store in memory. */
+/* The epochs that were selected from a database, as a store in memory; the view applies the rest of
+ * the selection, as it does to a live profile in a file. */
 static struct store *open_database(const char *folder, const struct selecting *s, const char *name,
 				   struct err *e)
 {
+	const struct selecting epochs = {
+		.epoch = s->epoch, .since = s->since, .until = s->until, .machine = s->machine
+	};
 	struct selected selected;
-	struct db *d = selecting_make(s, &selected, e) ? db_open(folder, DB_READ, NULL, e) : NULL;
+	struct db *d =
+	    selecting_make(&epochs, &selected, e) ? db_open(folder, DB_READ, NULL, e) : NULL;
 	struct live_profile *p = d ? db_select(d, &selected.selection, e) : NULL;
 	struct store *store = p ? live_store_open(p, name, e) : NULL;
 
@@ -131,12 +180,11 @@ static struct store *open_any(const char *path, const struct reading *r, struct 
 		free(folder);
 		return store;
 	}
-	if (selecting_given(&s)) {
-		err_set(
-		    e,
-		    "%s is not a profile database: epochs, images and processes can be selected "
-		    "from a database alone",
-		    path);
+	if (selecting_epochs_given(&s)) {
+		err_set(e,
+			"%s is not a profile database: --epoch, --since, --until and --machine "
+			"select from a database alone",
+			path);
 		return NULL;
 	}
 	return store_open(path, e);

@@ -15,11 +15,13 @@ struct reading {
 	bool json, csv;
 	uint64_t width, limit;
 	const char *profiler;
-	struct selecting selecting; /* of the commands that read databases */
+	struct selecting selecting; /* of databases and live profiles */
+	const char *live_event;
 };
 
 /* Rows for the option table of a command. */
-extern const struct cmd_option reading_group[], reading_profiler_group[];
+extern const struct cmd_option reading_group[], reading_profiler_group[], reading_live_group[],
+    reading_event_group[];
 #define READING_OPTIONS                                                                            \
 	{                                                                                          \
 		.group = reading_group                                                             \
@@ -27,6 +29,11 @@ extern const struct cmd_option reading_group[], reading_profiler_group[];
 #define READING_PROFILER_OPTION                                                                    \
 	{                                                                                          \
 		.group = reading_profiler_group                                                    \
+	}
+/* An event of live profiles; report has an option --event of its own. */
+#define READING_EVENT_OPTION                                                                       \
+	{                                                                                          \
+		.group = reading_event_group                                                       \
 	}
 
 #define READING_SELECTING_OPTIONS SELECTING_OPTIONS(struct reading, selecting)

@@ -23,10 +23,8 @@ static int stats_run(void *values, int nargs, char **args)
 }
 
 static const struct cmd_option options[] = {
-	READING_OPTIONS,
-	READING_PROFILER_OPTION,
-	READING_SELECTING_OPTIONS,
-	{ .name = NULL },
+	READING_OPTIONS,	   READING_PROFILER_OPTION, READING_EVENT_OPTION,
+	READING_SELECTING_OPTIONS, { .name = NULL },
 };
 
 static const struct cmd_example examples[] = {
@@ -42,7 +40,8 @@ const struct command cmd_stats = {
 	.max_args = -1,
 	.description =
 	    "Cycles of the run and of each function over several profiles: mean, deviation, "
-	    "least and most.",
+	    "least and most. Of live profiles, the samples of each procedure, sorted by how much "
+	    "they vary: (most - least) / sum.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

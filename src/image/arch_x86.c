@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * x86-64 and i386, by Zydis, in AT&T syntax: what objdump prints unless told otherwise. Where the
- * two differ in the choice among equal spellings (suffixes, nop operands) the text is Zydis'.
- * Lengths and targets are objdump's over all of the C library and of the C compiler (tests).
+ * x86-64 and i386, by Zydis, in AT&T syntax: what objdump prints unless told otherwise. Of several
+ * names of one operation it has objdump's (je, not jz); suffixes that say what an operand says
+ * anyway are Zydis'. Lengths and targets are objdump's over all of the C library and of the C
+ * compiler (tests/differential/x86.c).
  */
 #include <Zydis/Zydis.h>
 #include <elf.h>
@@ -21,8 +22,7 @@ static bool decode_full(ZydisMachineMode mode, ZydisStackWidth width, const uint
 	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, bytes, left, in, operands));
 }
 
-static bool reads_memory(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o,
-			 bool writes)
+static bool has_memory(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o, bool writes)
 {
 	for (unsigned i = 0; i < in->operand_count; i++)
 		if (o[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
@@ -49,6 +49,12 @@ static enum image_flow flow_of(const ZydisDecodedInstruction *in)
 	}
 }
 
+static bool is_relative(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o)
+{
+	return in->operand_count && o[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	       o[0].imm.is_relative;
+}
+
 static bool decode(ZydisMachineMode mode, ZydisStackWidth width, const uint8_t *bytes, size_t left,
 		   uint64_t pc, struct image_inst *out)
 {
@@ -69,12 +75,11 @@ static bool decode(ZydisMachineMode mode, ZydisStackWidth width, const uint8_t *
 	if (in.length < 4)
 		out->word &= (1u << 8 * in.length) - 1;
 	out->flow = flow_of(&in);
-	out->cls = out->flow			 ? flow_class[out->flow]
-		   : reads_memory(&in, o, true)	 ? "store"
-		   : reads_memory(&in, o, false) ? "load"
-						 : "alu";
-	if (out->flow && in.operand_count && o[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-	    o[0].imm.is_relative) {
+	out->cls = out->flow		       ? flow_class[out->flow]
+		   : has_memory(&in, o, true)  ? "store"
+		   : has_memory(&in, o, false) ? "load"
+					       : "alu";
+	if (out->flow && is_relative(&in, o)) {
 		out->direct = true;
 		out->target = pc + in.length + o[0].imm.value.u;
 	}
@@ -92,6 +97,63 @@ static void close_up(char *text)
 			from += strspn(from + 1, " ");
 	}
 	*to = '\0';
+}
+
+/* The name that objdump has for an operation; NULL: Zydis' own. */
+static const char *att_name(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o,
+			    char buf[16])
+{
+	static const struct {
+		ZydisMnemonic mnemonic;
+		const char *name;
+	} names[] = {
+		{ ZYDIS_MNEMONIC_JZ, "je" },	     { ZYDIS_MNEMONIC_JNZ, "jne" },
+		{ ZYDIS_MNEMONIC_JNB, "jae" },	     { ZYDIS_MNEMONIC_JNBE, "ja" },
+		{ ZYDIS_MNEMONIC_JNL, "jge" },	     { ZYDIS_MNEMONIC_JNLE, "jg" },
+		{ ZYDIS_MNEMONIC_SETZ, "sete" },     { ZYDIS_MNEMONIC_SETNZ, "setne" },
+		{ ZYDIS_MNEMONIC_SETNB, "setae" },   { ZYDIS_MNEMONIC_SETNBE, "seta" },
+		{ ZYDIS_MNEMONIC_SETNL, "setge" },   { ZYDIS_MNEMONIC_SETNLE, "setg" },
+		{ ZYDIS_MNEMONIC_CMOVZ, "cmove" },   { ZYDIS_MNEMONIC_CMOVNZ, "cmovne" },
+		{ ZYDIS_MNEMONIC_CMOVNB, "cmovae" }, { ZYDIS_MNEMONIC_CMOVNBE, "cmova" },
+		{ ZYDIS_MNEMONIC_CMOVNL, "cmovge" }, { ZYDIS_MNEMONIC_CMOVNLE, "cmovg" },
+		{ ZYDIS_MNEMONIC_CDQE, "cltq" },     { ZYDIS_MNEMONIC_CDQ, "cltd" },
+		{ ZYDIS_MNEMONIC_CQO, "cqto" },	     { ZYDIS_MNEMONIC_CWDE, "cwtl" },
+		{ ZYDIS_MNEMONIC_CWD, "cwtd" },	     { ZYDIS_MNEMONIC_CBW, "cbtw" },
+	};
+	const bool zero = in->mnemonic == ZYDIS_MNEMONIC_MOVZX;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (names[i].mnemonic == in->mnemonic)
+			return names[i].name;
+	if (!zero && in->mnemonic != ZYDIS_MNEMONIC_MOVSX && in->mnemonic != ZYDIS_MNEMONIC_MOVSXD)
+		return NULL;
+	snprintf(buf, 16, "mov%c%c%c", zero ? 'z' : 's',
+		 o[1].size == 8	   ? 'b'
+		 : o[1].size == 16 ? 'w'
+				   : 'l',
+		 o[0].size == 16   ? 'w'
+		 : o[0].size == 32 ? 'l'
+				   : 'q');
+	return buf;
+}
+
+/* Puts the names and the style of objdump into Zydis' text. */
+static void as_objdump(char *text, size_t size_bytes, const ZydisDecodedInstruction *in,
+		       const ZydisDecodedOperand *o)
+{
+	char buf[16], rest[256];
+	const char *name = att_name(in, o, buf), *own = ZydisMnemonicGetString(in->mnemonic);
+	char *at = name && own ? strstr(text, own) : NULL;
+
+	if (at) {
+		snprintf(rest, sizeof(rest), "%s", at + strcspn(at, " "));
+		snprintf(at, size_bytes - (size_t)(at - text), "%s%s", name, rest);
+	}
+	close_up(text);
+	/* where a jump leads: 26460, not 0x26460 */
+	at = flow_of(in) && is_relative(in, o) ? strstr(text, " 0x") : NULL;
+	if (at)
+		memmove(at + 1, at + 3, strlen(at + 3) + 1);
 }
 
 static void disasm(ZydisMachineMode mode, ZydisStackWidth width, const uint8_t *bytes, size_t left,
@@ -120,7 +182,7 @@ static void disasm(ZydisMachineMode mode, ZydisStackWidth width, const uint8_t *
 		ZydisFormatterSetProperty(&f, how[i].property, how[i].value);
 	if (ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&f, &in, o, in.operand_count_visible, buf,
 							 size_bytes, pc, NULL)))
-		close_up(buf);
+		as_objdump(buf, size_bytes, &in, o);
 	else
 		snprintf(buf, size_bytes, "(bad)");
 }

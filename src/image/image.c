@@ -121,7 +121,7 @@ bool images_add(struct images *s, const char *path, const char *name, uint64_t b
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	bool ok = elf && elf_kind(elf) == ELF_K_ELF && read_extent(elf, bias, &start, &end);
 	GElf_Ehdr header;
-	const unsigned machine = ok && gelf_getehdr(elf, &header) ? header.e_machine : 0;
+	ok = ok && gelf_getehdr(elf, &header);
 	size_t file_bytes = 0;
 	if (ok)
 		elf_rawfile(elf, &file_bytes);
@@ -143,7 +143,8 @@ bool images_add(struct images *s, const char *path, const char *name, uint64_t b
 			      .start = start,
 			      .end = end,
 			      .module = module,
-			      .arch = arch_find(machine),
+			      .arch = arch_find(header.e_machine),
+			      .skew = header.e_type == ET_EXEC ? bias : 0,
 			      .file_bytes = file_bytes };
 	read_build_id(im);
 	return true;
@@ -240,7 +241,7 @@ struct place images_place(struct images *s, uint64_t pc)
 {
 	struct place p = images_function(s, pc);
 	Dwfl_Module *module = p.image == SIZE_MAX ? NULL : s->image[p.image].module;
-	Dwfl_Line *line = module ? dwfl_module_getsrc(module, pc) : NULL;
+	Dwfl_Line *line = module ? dwfl_module_getsrc(module, pc - s->image[p.image].skew) : NULL;
 	if (line)
 		p.file = absolute_file(s, dwfl_line_comp_dir(line),
 				       dwfl_lineinfo(line, NULL, &p.line, NULL, NULL, NULL));
@@ -310,7 +311,7 @@ bool images_find(struct images *s, const char *function, uint64_t *addr)
 			int type = GELF_ST_TYPE(sym.st_info);
 			if (name && sym.st_shndx != SHN_UNDEF && !strcmp(name, function) &&
 			    (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)) {
-				*addr = at;
+				*addr = at + s->image[i].skew;
 				return true;
 			}
 		}

@@ -49,6 +49,9 @@ struct image {
 	Dwfl_Module *module;	 /* NULL: it has no file */
 	const struct arch *arch; /* NULL: unknown */
 	uint64_t file_bytes;
+	/* libdwfl places a program that is not position-independent at its own addresses, whatever
+	 * bias it is given: address - skew is what libdwfl calls it. */
+	uint64_t skew;
 	bool gathered;			  /* functions and code are filled */
 	struct function_range *functions; /* sorted, not overlapping */
 	size_t nfunctions;

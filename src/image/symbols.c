@@ -156,6 +156,7 @@ static void gather_symbols(struct image *im)
 		if (!*name || name[0] == '$' || sym.st_shndx == SHN_UNDEF ||
 		    !strncmp(name, ".L", 2))
 			continue;
+		addr += im->skew;
 		if (!code_at(im, addr))
 			continue;
 		bool cut = strnlen(name, IMAGE_NAME_BYTES) == IMAGE_NAME_BYTES;

@@ -185,7 +185,8 @@ static size_t put_function(struct names *w, size_t at, struct err *e)
 	bool whole = p.image != SIZE_MAX && (uint64_t)time >= w->total / 2000 &&
 		     images_inst(w->images, p.start, &first) &&
 		     take_spare(w, (p.end - p.start) / 2);
-	for (uint64_t pc = p.start; ok && whole && pc < p.end; pc += len) {
+	for (uint64_t pc = p.start; ok && whole && pc < p.end && images_inst(w->images, pc, &first);
+	     pc += len) {
 		/* code that jumps into the middle of an instruction has more than one reading */
 		for (; ok && next < end && w->pcs[next] < pc; next++)
 			ok = put_instruction(w, w->pcs[next], &len, e);
