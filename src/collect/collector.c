@@ -124,11 +124,13 @@ static bool place_of(struct collector *c, uint64_t key, struct maps_place *place
 		return false;
 	t->used = true;
 	*place = t->place;
-	if (t->state == TOKEN_IMAGE)
+	if (t->state == TOKEN_IMAGE) {
 		place->offset = offset;
-	else
+		maps_hit(c->maps, place);
+	} else {
 		*place = maps_find_at(c->maps, space_of(&t->process),
 				      t->address + (offset - t->offset), t->time_ns);
+	}
 	return true;
 }
 
