@@ -267,15 +267,17 @@ static bool begin_epoch(struct db_writer *w, struct err *e)
 	if (w->epoch)
 		return true;
 	db_uuid(uuid);
+	const bool pulled = w->o.uuid != NULL;
 	const int64_t data = db_new_data(w->db);
 	const struct live_facts *f = &w->staged.facts;
 	const int64_t begin = (int64_t)(w->o.facts_time ? f->begin_ns : w->begin_ns);
 
 	if (!db_run(w->db, e,
-		    "INSERT INTO epoch VALUES (NULL, ?1, ?2, ?3, 0, 1, 0, ?4, ?5, ?6,"
+		    "INSERT INTO epoch VALUES (NULL, ?1, ?2, ?3, 0, 1, ?11, ?4, ?5, ?6,"
 		    " ?7, ?8, ?9, ?10, ?10, 0, 0, 0, 0, 0)",
-		    "siissssssi", uuid, (int64_t)DB_BUILDING, data, w->source, f->machine,
-		    f->boot_id, f->kernel, f->kernel_build_id, f->command, begin))
+		    "siissssssii", pulled ? w->o.uuid : uuid, (int64_t)DB_BUILDING, data, w->source,
+		    f->machine, f->boot_id, f->kernel, f->kernel_build_id, f->command, begin,
+		    (int64_t)(pulled ? 2 : 0)))
 		return false;
 	w->epoch = sqlite3_last_insert_rowid(w->db->sql);
 	w->data = data;
