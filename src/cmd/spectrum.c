@@ -10,7 +10,7 @@ struct spectrum_values {
 	struct simulating simulating;
 	uint64_t size, from, to, verify;
 	const char *pattern, *kind, *load, *svg;
-	bool right, net;
+	bool right, net, compare, multisim;
 };
 
 static int spectrum_run(void *values, int nargs, char **args)
@@ -37,10 +37,15 @@ static int spectrum_run(void *values, int nargs, char **args)
 			return 2;
 		}
 	}
+	if (v->multisim && !v->compare) {
+		warn("spectrum: --multisim needs --compare, in whose table it shows");
+		return 2;
+	}
 	if (!reading_options("spectrum", &v->reading, &o) ||
 	    !reading_open("spectrum", args, 1, &store))
 		return 2;
 	struct spectrum_verify verify = { 0 };
+	struct spectrum_compare compare = { 0 };
 	size_t failed = 0;
 	bool ok = true;
 
@@ -51,8 +56,15 @@ static int spectrum_run(void *values, int nargs, char **args)
 			so.verify = &verify;
 		}
 	}
+	if (ok && v->compare) {
+		ok = spectrum_compare_read(store, (size_t)(o.limit ? o.limit : 10), &compare, &e);
+		so.compare = &compare;
+		if (ok && v->multisim && simulating_trusted("spectrum", store, &v->simulating))
+			ok = spectrum_multisim(store, &v->simulating, &compare, &failed, &e);
+	}
 	const int status = reading_status("spectrum", ok && view_spectrum(store, &o, &so, &e), &e);
 	spectrum_verify_free(&verify);
+	spectrum_compare_free(&compare);
 	store_close(store);
 	return status ? status : failed ? 1 : 0;
 }
@@ -117,6 +129,16 @@ static const struct cmd_option options[] = {
 	  .arg = "N",
 	  .help = "Simulates the run again without the misses of one cluster, for each of N random "
 		  "clusters, and shows what that saves beside what they cost" },
+	{ .name = "compare",
+	  .type = CMD_SWITCH,
+	  OPTION(compare),
+	  .help = "Shows what the run's other analyses say of data misses beside it: of a run with "
+		  "--analyze profile,cpistack,icost,spectrum" },
+	{ .name = "multisim",
+	  .type = CMD_SWITCH,
+	  OPTION(multisim),
+	  .help = "With --compare: simulates the run again without data misses, without those of "
+		  "each load that is shown, and for the simulated stack" },
 	SIMULATING_OPTIONS(struct spectrum_values),
 	{ .name = NULL },
 };

@@ -522,40 +522,39 @@ static void add_places(struct doc *d, const struct spectrum_model *m, bool lines
 	free(sums);
 }
 
-/* Why a strong pair matters, and what to do. */
-static void add_sentence(struct doc *d, const struct spectrum_model *m,
-			 const struct spectrum_pair *p, const char *first, const char *second)
+bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectrum_pair *p,
+			    char *text, size_t size)
 {
 	const uint64_t n = p->overlapped + p->serial;
-	char text[400];
+	char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
 
-	if ((double)(p->serial_cycles + p->overlapped_cycles) < STRONG * (double)m->adder ||
-	    m->adder <= 0)
-		return;
+	if (!spectrum_pair_places(m, p, first, second) || m->adder <= 0 ||
+	    (double)(p->serial_cycles + p->overlapped_cycles) < STRONG * (double)m->adder)
+		return false;
 	if (p->serial > 3 * p->overlapped && p->first == p->second)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s follow each other (%.0f%% of %" PRIu64
 			 " in series): a chain, of which only the next address could be "
 			 "prefetched",
 			 first, 100 * share_of((double)p->serial, (double)n), n);
 	else if (p->serial > 3 * p->overlapped)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s wait for those at %s (%.0f%% of %" PRIu64
 			 " in series): prefetch the second",
 			 second, first, 100 * share_of((double)p->serial, (double)n), n);
 	else if (p->overlapped > 3 * p->serial && p->first == p->second)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s overlap each other (%.0f%% of %" PRIu64
 			 "): only avoiding most of them saves their latency",
 			 first, 100 * share_of((double)p->overlapped, (double)n), n);
 	else if (p->overlapped > 3 * p->serial)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s and %s overlap (%.0f%% of %" PRIu64
 			 "): avoiding one alone saves little",
 			 first, second, 100 * share_of((double)p->overlapped, (double)n), n);
 	else
-		return;
-	doc_sentence(d, "  ", text, 2);
+		return false;
+	return true;
 }
 
 static void add_pairs(struct doc *d, const struct spectrum_model *m, const struct view_options *o)
@@ -594,11 +593,10 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 	}
 	for (size_t i = 0; i < m->npairs && i < limit; i++) {
 		const struct spectrum_pair *p = &m->pairs[i];
-		char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
+		char text[400];
 
-		if (!spectrum_pair_places(m, p, first, second))
-			continue;
-		add_sentence(d, m, p, first, second);
+		if (spectrum_pair_sentence(m, p, text, sizeof(text)))
+			doc_sentence(d, "  ", text, 2);
 	}
 }
 
@@ -729,6 +727,8 @@ static void add_all(struct doc *d, const struct spectrum_model *m, const struct 
 		add_places(d, m, false, o);
 		add_pairs(d, m, o);
 	}
+	if (so->compare)
+		spectrum_add_compared(d, so->compare, m);
 	if (so->verify)
 		spectrum_add_verified(d, so->verify, o);
 	add_csv(d, m, so);

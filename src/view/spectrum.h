@@ -23,7 +23,8 @@ struct spectrum_options {
 	bool zoom;	     /* from and to hold */
 	int64_t from, to;    /* cycles */
 	const char *svg;     /* file for a picture; NULL: none */
-	const struct spectrum_verify *verify; /* clusters that were simulated; NULL: none */
+	const struct spectrum_verify *verify;	/* clusters that were simulated; NULL: none */
+	const struct spectrum_compare *compare; /* what other analyses say; NULL: not asked for */
 };
 
 bool view_spectrum(struct store *s, const struct view_options *o, const struct spectrum_options *so,
@@ -135,6 +136,10 @@ void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE]);
 bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
 			  char first[SPECTRUM_PLACE], char second[SPECTRUM_PLACE]);
 
+/* Why a strong pair matters, and what to do; false: it is not strong, or neither clear. */
+bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectrum_pair *p,
+			    char *text, size_t size);
+
 static inline double share_of(double part, double all)
 {
 	return all != 0 ? part / all : 0;
@@ -170,6 +175,49 @@ struct hit *spectrum_read_hits(struct store *s, int64_t cluster, size_t *count, 
 void spectrum_verify_free(struct spectrum_verify *v);
 void spectrum_add_verified(struct doc *d, const struct spectrum_verify *v,
 			   const struct view_options *o);
+
+/* ---- spectrum_compare.c ---- */
+
+#define DATA_KINDS "('load', 'store', 'atomic')"
+
+/* What an analysis says all data misses cost. */
+struct spectrum_method {
+	const char *key, *name;
+	double cycles;
+};
+/* A static instruction. */
+struct spectrum_compared {
+	uint64_t pc, misses;
+	char place[SPECTRUM_PLACE];
+	int64_t net, even, latency; /* latency: misses times the latency of their level */
+	bool known[3];
+	double cycles[3]; /* time with ST-L1 alone; with ST-LLC; the graph's cost */
+	bool simulated;
+	double saved; /* if simulated: without its misses */
+};
+/* Two of them. */
+struct spectrum_interaction {
+	size_t load[2];
+	uint64_t overlapped, serial;
+	double icost;
+};
+struct spectrum_compare {
+	struct spectrum_method methods[12];
+	size_t nmethods;
+	struct spectrum_compared *loads;
+	size_t nloads;
+	struct spectrum_interaction pairs[16];
+	size_t npairs;
+	bool whole; /* the store has all analyses */
+};
+/* most: loads. */
+bool spectrum_compare_read(struct store *s, size_t most, struct spectrum_compare *c, struct err *e);
+/* Adds what a simulation says. */
+void spectrum_compare_simulated(struct spectrum_compare *c, const char *key, const char *name,
+				double cycles);
+void spectrum_compare_free(struct spectrum_compare *c);
+void spectrum_add_compared(struct doc *d, const struct spectrum_compare *c,
+			   const struct spectrum_model *m);
 
 /* ---- spectrum_svg.c ---- */
 
