@@ -70,6 +70,7 @@ struct spectrum_pattern {
 	char text[16];
 	uint64_t clusters, of;	   /* … of all clusters of that size */
 	double predicted;	   /* below 0: the theory could not be fitted */
+	double second, ends;	   /* … by a chain of second order; by one with ends */
 	uint64_t overlapped, zero; /* size 2 */
 };
 
@@ -111,6 +112,7 @@ struct spectrum_model {
 	uint64_t misses, clusters, cut_clusters, cut_misses, merged, largest, zero, negative;
 	bool fitted;
 	double a, ks[SPECTRUM_LARGEST]; /* ks below 0: too few */
+	double ks_second[SPECTRUM_LARGEST], ks_ends[SPECTRUM_LARGEST];
 	struct spectrum_level levels[SPECTRUM_MODEL_LEVELS];
 	size_t nlevels;
 	struct spectrum_kind kinds[16];
@@ -175,6 +177,15 @@ struct hit *spectrum_read_hits(struct store *s, int64_t cluster, size_t *count, 
 void spectrum_verify_free(struct spectrum_verify *v);
 void spectrum_add_verified(struct doc *d, const struct spectrum_verify *v,
 			   const struct view_options *o);
+
+/* ---- spectrum_positions.c ---- */
+
+/* A peak whose position means something has so many clusters, and no wider shoulders. */
+#define SPECTRUM_PEAK_LEAST 20
+#define SPECTRUM_PEAK_WIDE  30
+/* Where a peak should be, by those of clusters of one and two misses; false: nothing follows. */
+bool spectrum_position(const struct spectrum_model *m, unsigned size, const struct spectrum_peak *p,
+		       int64_t *expected);
 
 /* ---- spectrum_compare.c ---- */
 
