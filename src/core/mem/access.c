@@ -386,3 +386,22 @@ bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint
 	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0,
 				  miss_ask(ms, token, &asker), now);
 }
+
+bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t token, uint32_t flags)
+{
+	struct cache *c = &ms->cache[MEM_L1I];
+	struct req req = {
+		.line = vaddr >> ms->line_shift, .addr = vaddr, .pc = vaddr, .flags = flags
+	};
+	struct mem_asker asker;
+
+	if (ms->has_itlb && !(flags & MEM_IDEAL_ITLB) &&
+	    tags_peek(&ms->itlb, vaddr >> ms->page_shift) < 0)
+		return false;
+	if (tags_peek(&c->t, req.line) >= 0 || mshr_find(c, req.line))
+		return true;
+	if (!c->free_mshr || c->wait_head)
+		return false;
+	mem_ask_early(ms, c, &req, miss_ask(ms, token, &asker), now);
+	return true;
+}

@@ -589,11 +589,26 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 		ms->wake |= 1u << c->id;
 }
 
+void mem_ask_early(struct memsys *ms, struct cache *c, const struct req *what,
+		   const struct mem_asker *who, uint64_t t)
+{
+	struct mshr *m = mshr_alloc(c, what);
+
+	ms->stats.cache[c->id].prefetches++;
+	ms->changes++;
+	m->prefetch = true;
+	m->self.prefetch = 1;
+	if (unlikely(ms->misses != NULL))
+		miss_begin_line(
+		    ms, c, m,
+		    who ? who : &(struct mem_asker){ .pc = what->pc, .kind = MISS_PREFETCH }, t);
+	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, &m->self);
+}
+
 bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
 			const struct mem_asker *who, uint64_t t)
 {
 	struct req req = { .line = line, .addr = line << ms->line_shift, .pc = pc };
-	struct mshr *m;
 
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
 		return true;
@@ -604,16 +619,7 @@ bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint6
 		ms->stats.cache[c->id].prefetches_dropped++;
 		return false;
 	}
-	ms->stats.cache[c->id].prefetches++;
-	ms->changes++;
-	m = mshr_alloc(c, &req);
-	m->prefetch = true;
-	m->self.prefetch = 1;
-	if (unlikely(ms->misses != NULL))
-		miss_begin_line(ms, c, m,
-				who ? who : &(struct mem_asker){ .pc = pc, .kind = MISS_PREFETCH },
-				t);
-	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, &m->self);
+	mem_ask_early(ms, c, &req, who, t);
 	return true;
 }
 

@@ -151,6 +151,11 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
 bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
 		     uint64_t token, uint32_t flags);
 
+/* Fetch will want the line of vaddr: asks for it, as a prefetch into the L1I. No completion. True: it
+ * is there or on its way. False: no MSHR is free, or its page is not in the TLB, and nothing has changed;
+ * try again after memsys_advance(). */
+bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t token, uint32_t flags);
+
 /* The cycle of the next thing that will happen by itself; MEM_NEVER if nothing is under way. */
 uint64_t memsys_next_event(const struct memsys *ms);
 /* Lets everything happen that is due at or before `now`, in order of time; calls done() and wake().

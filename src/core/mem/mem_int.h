@@ -341,6 +341,9 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t);
  * the instruction that causes it. */
 bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
 			const struct mem_asker *who, uint64_t t);
+/* Asks for the line of what, which c neither has nor waits for; an MSHR is free. */
+void mem_ask_early(struct memsys *ms, struct cache *c, const struct req *what,
+		   const struct mem_asker *who, uint64_t t);
 /* A zeroed request; the caller has seen that ms->nreq_free is not 0. */
 struct req *req_alloc(struct memsys *ms);
 void req_free(struct memsys *ms, struct req *req);
