@@ -2,16 +2,55 @@
 /* culprit spectrum: what every cluster of cache misses cost. */
 #include "cmd/reading.h"
 #include "cmd/spectrum_verify.h"
+#include "util/number.h"
 #include "view/spectrum.h"
 #include "words/words.h"
 
 struct spectrum_values {
 	struct reading reading;
 	struct simulating simulating;
-	uint64_t size, from, to, verify;
-	const char *pattern, *kind, *load, *svg;
+	uint64_t size, verify;
+	const char *from, *to, *pattern, *kind, *load, *svg;
 	bool right, net, compare, multisim;
 };
+
+/* Cycles: a number, with a minus before it for a cost below zero. */
+static bool parse_cycles(const char *text, int64_t *out)
+{
+	const struct number_range range = { 0, 1000000000, NUMBER_DECIMAL };
+	const bool below = *text == '-';
+	uint64_t n;
+
+	if (!number_parse(text + below, &range, &n))
+		return false;
+	*out = below ? -(int64_t)n : (int64_t)n;
+	return true;
+}
+
+static bool check_cycles(const char *text, struct err *e)
+{
+	int64_t ignored;
+
+	return parse_cycles(text, &ignored) ||
+	       err_set(e, "'%s' is not a number of cycles, such as 80 or -20", text);
+}
+
+static bool zoom_of(const struct spectrum_values *v, struct spectrum_options *so)
+{
+	so->zoom = v->from || v->to;
+	if (v->from)
+		parse_cycles(v->from, &so->from);
+	so->to = so->from + 200;
+	if (v->to)
+		parse_cycles(v->to, &so->to);
+	if (so->zoom && v->to && !v->from && so->to <= 0)
+		so->from = so->to - 200;
+	if (so->to > so->from)
+		return true;
+	warn("spectrum: --to %lld is not beyond --from %lld", (long long)so->to,
+	     (long long)so->from);
+	return false;
+}
 
 static int spectrum_run(void *values, int nargs, char **args)
 {
@@ -27,16 +66,8 @@ static int spectrum_run(void *values, int nargs, char **args)
 	struct store *store;
 	struct err e = { "" };
 
-	if (v->from != OPTION_NOT_GIVEN || v->to != OPTION_NOT_GIVEN) {
-		so.zoom = true;
-		so.from = v->from != OPTION_NOT_GIVEN ? (int64_t)v->from : 0;
-		so.to = v->to != OPTION_NOT_GIVEN ? (int64_t)v->to : so.from + 200;
-		if (so.to <= so.from) {
-			warn("spectrum: --to %lld is not beyond --from %lld", (long long)so.to,
-			     (long long)so.from);
-			return 2;
-		}
-	}
+	if (!zoom_of(v, &so))
+		return 2;
 	if (v->multisim && !v->compare) {
 		warn("spectrum: --multisim needs --compare, in whose table it shows");
 		return 2;
@@ -99,17 +130,15 @@ static const struct cmd_option options[] = {
 	  OPTION(net),
 	  .help = "Spectrograms by net cost instead of the paper's" },
 	{ .name = "from",
-	  .type = CMD_NUMBER,
+	  .type = CMD_TEXT,
 	  OPTION(from),
-	  .range = { 0, 1000000000, NUMBER_DECIMAL },
-	  .unset = OPTION_NOT_GIVEN,
+	  .check = check_cycles,
 	  .arg = "CYCLES",
-	  .help = "Where spectrograms begin" },
+	  .help = "Where spectrograms begin; costs below zero too (--from=-20)" },
 	{ .name = "to",
-	  .type = CMD_NUMBER,
+	  .type = CMD_TEXT,
 	  OPTION(to),
-	  .range = { 0, 1000000000, NUMBER_DECIMAL },
-	  .unset = OPTION_NOT_GIVEN,
+	  .check = check_cycles,
 	  .arg = "CYCLES",
 	  .help = "… and end" },
 	{ .name = "load",

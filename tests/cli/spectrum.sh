@@ -196,6 +196,18 @@ test_a_miss_that_is_a_hit_is_named_like_its_record() {
 	refuses "the nearest is 'load'"
 }
 
+test_a_zoom_may_begin_below_zero() {
+	run spectrum "$tmp/v.culprit" --from -50 --to 0 --csv
+	status_is 0
+	tail -n +2 "$tmp/out" | awk -F, '$2 < -50 || $2 >= 0 { exit 1 }' || fail "costs outside of the zoom"
+	run spectrum "$tmp/v.culprit" --to -10
+	status_is 0
+	run spectrum "$tmp/v.culprit" --from 5 --to -5
+	refuses '--to -5 is not beyond --from 5'
+	run spectrum "$tmp/v.culprit" --from a
+	refuses "'a' is not a number of cycles"
+}
+
 test_a_profile_without_a_sample_says_so() {
 	run sim --machine puzak2007 --max-insts 60k --analyze spectrum --param spectrum.sample=0 -o "$tmp/n.culprit" -- \
 		"${program[@]}"
