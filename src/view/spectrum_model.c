@@ -381,13 +381,35 @@ static bool is_load(const struct spectrum_load *l, const char *name)
 	return !strcmp(place, name);
 }
 
-/* The address nearest to a number, else the name nearest to a word. */
+/* The line of the same source file that is nearest to FILE:LINE; false: there is none. */
+static bool nearest_line(const struct spectrum_model *m, const char *name, char *found, size_t size)
+{
+	const char *colon = strrchr(name, ':');
+	long best = -1;
+
+	for (size_t i = 0; colon && i < m->nloads; i++) {
+		const struct spectrum_load *l = &m->loads[i];
+		const char *file = l->file ? path_name(l->file) : "";
+		const long apart = labs(l->line - strtol(colon + 1, NULL, 10));
+
+		if (strlen(file) != (size_t)(colon - name) ||
+		    strncmp(file, name, (size_t)(colon - name)) != 0 ||
+		    (best >= 0 && apart >= best))
+			continue;
+		best = apart;
+		snprintf(found, size, "%s:%d", file, l->line);
+	}
+	return best >= 0;
+}
+
+/* The address nearest to a number, the line nearest to FILE:LINE, else the name nearest to a word. */
 static bool refuse_load(const struct spectrum_model *m, const char *name, struct err *e)
 {
 	struct nearest near = { .word = name };
 	char found[64] = "";
 	uint64_t pc, best = UINT64_MAX;
 	const bool number = number_parse(name, &(struct number_range){ 0 }, &pc);
+	const bool line = !number && nearest_line(m, name, found, sizeof(found));
 
 	for (size_t i = 0; i < m->nloads; i++) {
 		const struct spectrum_load *l = &m->loads[i];
@@ -401,9 +423,9 @@ static bool refuse_load(const struct spectrum_model *m, const char *name, struct
 			nearest_try(&near, l->function);
 	}
 	return err_set(e, "nothing at '%s' misses the cache; the nearest that does is '%s'", name,
-		       number	   ? found
-		       : near.best ? near.best
-				   : "");
+		       number || line ? found
+		       : near.best    ? near.best
+				      : "");
 }
 
 /* Drops all loads but those asked for, and reads their own spectrograms. */

@@ -196,6 +196,13 @@ test_a_miss_that_is_a_hit_is_named_like_its_record() {
 	refuses "the nearest is 'load'"
 }
 
+test_perfect_caches_have_no_spectrum() {
+	run sim --machine puzak2007 "${twin[@]}" --max-insts 60k --analyze spectrum -o "$tmp/x.culprit" -- "${program[@]}"
+	refuses "the run's own caches and TLBs are perfect"
+	run spectrum "$tmp/plain.culprit" --verify 3
+	refuses 'has no spectrum'
+}
+
 test_a_zoom_may_begin_below_zero() {
 	run spectrum "$tmp/v.culprit" --from -50 --to 0 --csv
 	status_is 0
