@@ -5,7 +5,7 @@
 
 struct annotate_values {
 	struct reading reading;
-	bool icost;
+	bool icost, spectrum;
 };
 
 static int annotate_run(void *values, int nargs, char **args)
@@ -15,6 +15,10 @@ static int annotate_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
+	if (v->icost && v->spectrum) {
+		warn("annotate: --icost and --spectrum are two listings: give one of them");
+		return 2;
+	}
 	if (v->reading.csv) {
 		warn("annotate: --csv: a listing is no table; --json has the same");
 		return 2;
@@ -25,6 +29,7 @@ static int annotate_run(void *values, int nargs, char **args)
 	    !reading_open_any("annotate", &v->reading, args, 1, &s))
 		return 2;
 	o.function = nargs > 1 ? args[1] : NULL;
+	o.spectrum = v->spectrum;
 	bool ok = v->icost ? view_icost_annotate(s, &o, &e) : view_annotate(s, &o, &e);
 	store_close(s);
 	return reading_status("annotate", ok, &e);
@@ -40,6 +45,12 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct annotate_values, icost),
 	  .help = "Shows what fixing each instruction would save, its slack and how often it is "
 		  "critical (of a run with --analyze icost)" },
+	{ .name = "spectrum",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct annotate_values, spectrum),
+	  .help =
+	      "Shows each instruction's cache misses by the level that served them, the net cost "
+	      "of one, and how many cost nothing (of a run with --analyze profile,spectrum)" },
 	{ .name = NULL },
 };
 

@@ -66,7 +66,8 @@
  *                        infimum, supremum: instructions by number; last: the one at which net cost
  *                        ends, last_commit: the cycle in which it commits
  * spectrum_cluster_miss  their misses, each by what names it (trace/hits.h)
- * spectrum_second        shares of patterns by a chain of second order
+ * spectrum_second        shares of patterns by a chain of second order, and by one of first order that
+ *                        knows where clusters begin and end
  */
 #define SPECTRUM_SAMPLE_TABLES \
 	"CREATE TABLE IF NOT EXISTS spectrum_cluster (id INTEGER PRIMARY KEY, begin INTEGER, end INTEGER, size INTEGER, kind TEXT," \
@@ -74,7 +75,7 @@
 	"CREATE TABLE IF NOT EXISTS spectrum_cluster_miss (cluster INTEGER, number INTEGER, begin INTEGER, kind TEXT, address INTEGER," \
 	" PRIMARY KEY (cluster, number)) WITHOUT ROWID;" \
 	"CREATE TABLE IF NOT EXISTS spectrum_second (clustering INTEGER, size INTEGER, pattern TEXT, share REAL," \
-	" PRIMARY KEY (clustering, size, pattern)) WITHOUT ROWID;"
+	" ends REAL, PRIMARY KEY (clustering, size, pattern)) WITHOUT ROWID;"
 /* clang-format on */
 
 /*

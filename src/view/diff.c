@@ -14,6 +14,7 @@
 #include "view/live.h"
 #include "view/match.h"
 #include "view/model.h"
+#include "view/spectrum_elsewhere.h"
 
 enum side { BEFORE, AFTER, SIDES };
 
@@ -239,7 +240,8 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	doc_real(d, "speedup", ca / cb);
 	add_lines(d, o, &functions, &a, false);
 	add_lines(d, o, &insts, &a, true);
-	const bool ok = doc_print(d, o, e);
+	const bool ok =
+	    spectrum_add_diff(d, before, after, (size_t)o->limit, e) && doc_print(d, o, e);
 
 	doc_free(d);
 	free(functions.list);

@@ -23,6 +23,7 @@ struct view_options {
 	const char *event;    /* only instructions with this event */
 	const char *file;     /* only source files whose name ends so */
 	const char *sort;     /* "cycles" (default), "address", "executions" */
+	bool spectrum;	      /* annotate: what misses cost, too */
 	const char *profiler; /* "oracle" (default) or one of the sampled ones */
 	/* of live profiles: */
 	const char *by;	       /* what a row is: "procedure" (default), "image", … */

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/machine.h"
+#include "trace/file.h"
 #include "util/nearest.h"
 #include "util/number.h"
 
@@ -309,6 +311,13 @@ static bool parse_number(const struct analysis_options *o, const char *name, uin
 		       (unsigned long long)most);
 }
 
+/* Whether the run's own caches and TLBs are perfect. */
+static bool is_perfect(const struct trace_info *info)
+{
+	const uint32_t all = IDEAL_DMISS | IDEAL_IMISS | IDEAL_DTLB | IDEAL_ITLB;
+	return info && info->machine && (info->machine->ideal_all & all) == all;
+}
+
 static bool spectrum_start(void *state, const struct trace_meta *meta,
 			   const struct analysis_options *o, struct err *e)
 {
@@ -324,6 +333,9 @@ static bool spectrum_start(void *state, const struct trace_meta *meta,
 	if (!parse_number(o, "spectrum.sample", SAMPLE_MOST, &sample, e) ||
 	    !parse_number(o, "spectrum.seed", UINT64_MAX, &seed, e))
 		return false;
+	if (is_perfect(o->info))
+		return err_set(e, "the run's own caches and TLBs are perfect: it has no misses; "
+				  "run it without --set ideal.…=on");
 	add_level(s, LEVEL_L2, meta->l2_latency);
 	add_level(s, LEVEL_LLC, meta->llc_latency);
 	add_level(s, LEVEL_MEM, meta->mem_latency);
