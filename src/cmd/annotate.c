@@ -21,7 +21,8 @@ static int annotate_run(void *values, int nargs, char **args)
 	}
 	if (!v->reading.limit)
 		v->reading.limit = nargs > 1 ? 1 : 3;
-	if (!reading_options("annotate", &v->reading, &o) || !reading_open("annotate", args, 1, &s))
+	if (!reading_options("annotate", &v->reading, &o) ||
+	    !reading_open_any("annotate", &v->reading, args, 1, &s))
 		return 2;
 	o.function = nargs > 1 ? args[1] : NULL;
 	bool ok = v->icost ? view_icost_annotate(s, &o, &e) : view_annotate(s, &o, &e);
@@ -33,7 +34,7 @@ static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
 	READING_EVENT_OPTION,
-	READING_LIVE_OPTIONS,
+	READING_SELECTING_OPTIONS,
 	{ .name = "icost",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct annotate_values, icost),

@@ -9,7 +9,7 @@ static int diff_run(void *values, int nargs, char **args)
 	struct store *s[2];
 	struct err e = { "" };
 
-	if (!reading_options("diff", r, &o) || !reading_open("diff", args, 2, s))
+	if (!reading_options("diff", r, &o) || !reading_open_any("diff", r, args, 2, s))
 		return 2;
 	bool ok = view_diff(s[0], s[1], &o, &e);
 	store_close(s[0]);
@@ -21,7 +21,7 @@ static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
 	READING_EVENT_OPTION,
-	READING_LIVE_OPTIONS,
+	READING_SELECTING_OPTIONS,
 	{ .name = NULL },
 };
 

@@ -2,8 +2,10 @@
 /* What the commands that read a profile share: how to print, opening files, the exit status. */
 #include "cmd/reading.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "collect/live_store.h"
 #include "view/live.h"
 #include "words/words.h"
 
@@ -42,26 +44,12 @@ const struct cmd_option reading_profiler_group[] = {
 	{ .name = NULL },
 };
 
-#define LIVE_FILTER(option, what, text)                                                            \
-	{                                                                                          \
-		.name = #option, .type = CMD_TEXT, .offset = offsetof(struct reading, option),     \
-		.arg = (what), .help = (text)                                                      \
-	}
-const struct cmd_option reading_live_group[] = {
-	LIVE_FILTER(image, "NAME", "Live profiles: only this image (path, file name or build-id)"),
-	LIVE_FILTER(process, "NAME", "Live profiles: only this process (pid or name)"),
-	LIVE_FILTER(container, "NAME", "Live profiles: only this container"),
-	LIVE_FILTER(user, "NAME", "Live profiles: only processes of this user (name or number)"),
-	LIVE_FILTER(cpu, "N", "Live profiles: only this processor"),
-	{ .name = NULL },
-};
-
 const struct cmd_option reading_event_group[] = {
 	{ .name = "event",
 	  .type = CMD_TEXT,
-	  .offset = offsetof(struct reading, live_event),
+	  .offset = offsetof(struct reading, event),
 	  .arg = "EVENT",
-	  .help = "Live profiles: samples of this event, such as cycles" },
+	  .help = "Of a live profile: samples of this event, such as cycles" },
 	{ .name = NULL },
 };
 
@@ -74,12 +62,13 @@ bool reading_options(const char *command, const struct reading *r, struct view_o
 				    .width = (int)r->width,
 				    .limit = (int)r->limit,
 				    .profiler = r->profiler,
-				    .event = r->live_event,
-				    .image = r->image,
-				    .process = r->process,
-				    .container = r->container,
-				    .user = r->user,
-				    .cpu = r->cpu };
+				    .event = r->event,
+				    .image = r->selecting.image,
+				    .process = r->selecting.process,
+				    .container = r->selecting.container,
+				    .user = r->selecting.user };
+	if (r->selecting.cpu != OPTION_NOT_GIVEN)
+		o->cpu = &r->selecting.cpu;
 	if (r->json && r->csv) {
 		warn("%s: --json and --csv exclude each other", command);
 		return false;
@@ -111,11 +100,19 @@ static bool can_show(const char *command, struct store *s)
 	return true;
 }
 
-bool reading_open(const char *command, char **paths, int count, struct store **stores)
+typedef struct store *open_fn(const char *path, const struct reading *r, struct err *e);
+
+static struct store *open_file(const char *path, const struct reading *r, struct err *e)
+{
+	return store_open(path, e);
+}
+
+static bool open_all(const char *command, const struct reading *r, open_fn *open, char **paths,
+		     int count, struct store **stores)
 {
 	for (int i = 0; i < count; i++) {
 		struct err e = { "" };
-		stores[i] = store_open(paths[i], &e);
+		stores[i] = open(paths[i], r, &e);
 		if (!stores[i]) {
 			warn("%s: %s", command, e.text);
 			while (i--)
@@ -129,6 +126,79 @@ bool reading_open(const char *command, char **paths, int count, struct store **s
 		}
 	}
 	return true;
+}
+
+bool reading_open(const char *command, char **paths, int count, struct store **stores)
+{
+	return open_all(command, NULL, open_file, paths, count, stores);
+}
+
+/* What was selected from a database, as a store in memory. */
+static struct store *open_database(const char *folder, const struct selecting *s, const char *name,
+				   struct err *e)
+{
+	struct selected selected;
+	struct db *d = selecting_make(s, &selected, e) ? db_open(folder, DB_READ, NULL, e) : NULL;
+	struct live_profile *p = d ? db_select(d, &selected.selection, e) : NULL;
+	struct store *store = p ? live_store_open(p, name, e) : NULL;
+
+	live_profile_free(p);
+	db_close(d);
+	return store;
+}
+
+/* FOLDER@EPOCH: the folder, which the caller frees, and the epoch. NULL: it is not of that form. */
+static char *folder_of(const char *path, uint64_t *epoch)
+{
+	static const struct number_range range = { 1, INT64_MAX, NUMBER_PLAIN };
+	const char *at = strrchr(path, '@');
+
+	if (!at || !number_parse(at + 1, &range, epoch))
+		return NULL;
+	char *folder = x_strndup(path, (size_t)(at - path));
+
+	if (db_is(folder))
+		return folder;
+	free(folder);
+	return NULL;
+}
+
+static struct store *open_any(const char *path, const struct reading *r, struct err *e)
+{
+	struct selecting s = r->selecting;
+	char *folder;
+	struct store *store;
+
+	if (db_is(path))
+		return open_database(path, &s, path, e);
+	if ((folder = folder_of(path, &s.epoch))) {
+		store = open_database(folder, &s, path, e);
+		free(folder);
+		return store;
+	}
+	if (s.epoch || s.since || s.until || s.machine) {
+		err_set(e,
+			"%s is not a profile database: epochs and machines can be selected from a "
+			"database alone",
+			path);
+		return NULL;
+	}
+	store = store_open(path, e);
+	if (store && selecting_given(&s) && !live_is(store)) {
+		err_set(e,
+			"%s is a run on a modelled core: images, processes and processors can be "
+			"selected from a live profile alone",
+			path);
+		store_close(store);
+		return NULL;
+	}
+	return store;
+}
+
+bool reading_open_any(const char *command, const struct reading *r, char **paths, int count,
+		      struct store **stores)
+{
+	return open_all(command, r, open_any, paths, count, stores);
 }
 
 int reading_status(const char *command, bool ok, const struct err *e)

@@ -20,7 +20,8 @@ static int report_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
-	if (!reading_options("report", &v->reading, &o) || !reading_open("report", args, 1, &s))
+	if (!reading_options("report", &v->reading, &o) ||
+	    !reading_open_any("report", &v->reading, args, 1, &s))
 		return 2;
 	o.function = v->function;
 	o.event = v->event;
@@ -35,6 +36,7 @@ static int report_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	READING_SELECTING_OPTIONS,
 	{ .name = "function",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct report_values, function),
@@ -63,7 +65,6 @@ static const struct cmd_option options[] = {
 	  .arg = "WHAT",
 	  .choices = bys,
 	  .help = "Live profiles: what a row stands for" },
-	READING_LIVE_OPTIONS,
 	{ .name = NULL },
 };
 

@@ -5,6 +5,7 @@
 
 #include "cmd/sim.h"
 #include "jobs/recipe.h"
+#include "trace/hits.h"
 
 const char *const sim_children_choices[] = { "functional", "simulated", NULL };
 

@@ -6,9 +6,25 @@
  */
 #include "cmd/sim.h"
 
+#include <stdlib.h>
+
 #include "cmd/progress.h"
 
 #define SLICE_CYCLES 100000 /* a fiftieth of a second or so */
+
+static bool add_hits(struct core *c, const struct cmd_strings *texts, struct err *e)
+{
+	struct hit *hits = NULL;
+	size_t count = 0;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < texts->count; i++)
+		ok = hits_parse(texts->items[i], &hits, &count, e);
+	if (ok)
+		core_hits(c, hits, count);
+	free(hits);
+	return ok;
+}
 
 struct core *sim_timing_new(struct guest *g, const struct sim_options *options, struct err *e)
 {
@@ -16,7 +32,14 @@ struct core *sim_timing_new(struct guest *g, const struct sim_options *options, 
 
 	if (!sim_timing_config(options, &config, e))
 		return NULL;
-	return core_new(&config, g, NULL, e);
+
+	struct core *c = core_new(&config, g, NULL, e);
+
+	if (c && !add_hits(c, &options->hits, e)) {
+		core_free(c);
+		return NULL;
+	}
+	return c;
 }
 
 bool sim_timing_config(const struct sim_options *options, struct machine *config, struct err *e)

@@ -12,7 +12,7 @@ static int stats_run(void *values, int nargs, char **args)
 	struct err e = { "" };
 	int status = 2;
 
-	if (reading_options("stats", r, &o) && reading_open("stats", args, nargs, s)) {
+	if (reading_options("stats", r, &o) && reading_open_any("stats", r, args, nargs, s)) {
 		bool ok = view_stats(s, (size_t)nargs, &o, &e);
 		for (int i = 0; i < nargs; i++)
 			store_close(s[i]);
@@ -26,7 +26,7 @@ static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
 	READING_EVENT_OPTION,
-	READING_LIVE_OPTIONS,
+	READING_SELECTING_OPTIONS,
 	{ .name = NULL },
 };
 

@@ -144,28 +144,88 @@ static bool image_same(const struct live_image *a, const struct live_image *b)
 	       a->ino == b->ino && a->size_bytes == b->size_bytes && a->mtime_ns == b->mtime_ns;
 }
 
-/* Keeps the symbols and the code of an image that has none yet. */
+static int order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Of symbols with one offset, the first in this order is taken, whichever came first. */
+static int symbol_order(const void *a, const void *b)
+{
+	const struct live_symbol *x = a, *y = b;
+	int o = order(x->offset, y->offset);
+
+	o = o ? o : order(y->size_bytes, x->size_bytes);
+	return o ? o : strcmp(text(x->name), text(y->name));
+}
+
+static int code_order(const void *a, const void *b)
+{
+	const struct live_code *x = a, *y = b;
+	int o = order(x->offset, y->offset);
+
+	o = o ? o : order(y->size_bytes, x->size_bytes);
+	return o ? o : memcmp(x->bytes, y->bytes, x->size_bytes);
+}
+
+/* Adds the symbols that are not there yet. */
+static void keep_symbols(struct live_image *to, const struct live_image *from)
+{
+	struct live_symbol *all = x_calloc(to->nsymbols + from->nsymbols, sizeof(*all));
+	size_t n = 0;
+
+	for (size_t i = 0; i < to->nsymbols; i++)
+		all[n++] = to->symbols[i];
+	for (size_t i = 0; i < from->nsymbols; i++) {
+		all[n] = from->symbols[i];
+		all[n++].name = x_strdup(text(from->symbols[i].name));
+	}
+	qsort(all, n, sizeof(*all), symbol_order);
+	to->nsymbols = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (to->nsymbols && all[to->nsymbols - 1].offset == all[i].offset)
+			free(all[i].name);
+		else
+			all[to->nsymbols++] = all[i];
+	}
+	free(to->symbols);
+	to->symbols = all;
+}
+
+static void keep_code(struct live_image *to, const struct live_image *from)
+{
+	struct live_code *all = x_calloc(to->ncode + from->ncode, sizeof(*all));
+	size_t n = 0;
+
+	for (size_t i = 0; i < to->ncode; i++)
+		all[n++] = to->code[i];
+	for (size_t i = 0; i < from->ncode; i++) {
+		all[n] = from->code[i];
+		all[n].bytes = x_malloc(all[n].size_bytes + 1);
+		memcpy(all[n].bytes, from->code[i].bytes, all[n].size_bytes);
+		n++;
+	}
+	qsort(all, n, sizeof(*all), code_order);
+	to->ncode = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (to->ncode && all[to->ncode - 1].offset == all[i].offset)
+			free(all[i].bytes);
+		else
+			all[to->ncode++] = all[i];
+	}
+	free(to->code);
+	to->code = all;
+}
+
+/* Keeps the symbols and the code that an image has not got yet. */
 static void image_keep(struct live_image *to, const struct live_image *from)
 {
 	if (!to->path && from->path)
 		to->path = x_strdup(from->path);
-	if (!to->nsymbols && from->nsymbols) {
-		to->symbols = x_calloc(from->nsymbols, sizeof(*to->symbols));
-		for (size_t i = 0; i < from->nsymbols; i++) {
-			to->symbols[i] = from->symbols[i];
-			to->symbols[i].name = x_strdup(text(from->symbols[i].name));
-		}
-		to->nsymbols = from->nsymbols;
-	}
-	if (!to->ncode && from->ncode) {
-		to->code = x_calloc(from->ncode, sizeof(*to->code));
-		for (size_t i = 0; i < from->ncode; i++) {
-			to->code[i] = from->code[i];
-			to->code[i].bytes = x_malloc(from->code[i].size_bytes + 1);
-			memcpy(to->code[i].bytes, from->code[i].bytes, from->code[i].size_bytes);
-		}
-		to->ncode = from->ncode;
-	}
+	if (from->nsymbols)
+		keep_symbols(to, from);
+	if (from->ncode)
+		keep_code(to, from);
 }
 
 static uint32_t add_image(void *self, const struct live_image *i)
@@ -253,11 +313,6 @@ static uint64_t count_hash(const struct live_count *c)
 static uint64_t count_hash_at(const struct live_profile *p, size_t i)
 {
 	return count_hash(&p->counts[i]);
-}
-
-static int order(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int count_order(const void *a, const void *b)
@@ -408,7 +463,9 @@ static bool cut(void *self, const struct live_event *events, size_t nevents,
 
 	(void)e;
 	for (size_t i = 0; i < nevents; i++) {
-		struct live_event *to = &p->events[add_event(p, &events[i])];
+		/* First the number: a new event may move the array. */
+		const uint32_t number = add_event(p, &events[i]);
+		struct live_event *to = &p->events[number];
 		char *name = to->name, *actual = to->actual;
 
 		*to = events[i];

@@ -131,7 +131,8 @@ struct live_facts {
 /* Where a source puts what it finds. Texts and arrays are the caller's, copied if kept. */
 struct live_sink {
 	void *self;
-	/* The number of an image or process; the same for the same. */
+	/* The number of an image or process; the same for the same. An image may come again with
+	 * more symbols and code, which are added to those that it has. */
 	uint32_t (*image)(void *self, const struct live_image *i);
 	uint32_t (*process)(void *self, const struct live_process *p);
 	uint32_t (*event)(void *self, const struct live_event *e);

@@ -29,8 +29,10 @@ struct maps_record {
 	bool kernel;		/* mmap: of the kernel or a module */
 	bool unregister;	/* ksymbol */
 	bool bpf;		/* ksymbol: of a BPF program */
-	uint64_t address, size_bytes, pgoff;
-	uint32_t prot;
+	uint64_t address, size_bytes;
+	uint64_t pgoff; /* bytes; mmap of the kernel: address of the symbol that name ends in */
+	uint32_t prot;	/* mmap without PROT_EXEC: whatever code was there is gone */
+	bool shared;	/* mmap: changes are seen by others; code of files is private */
 	uint64_t dev, ino, ino_generation; /* 0: unknown */
 	uint8_t build_id[20];
 	uint8_t build_id_bytes; /* 0: none */
@@ -51,12 +53,35 @@ bool maps_read_running(struct maps *m, struct err *e);
 struct maps_place {
 	uint32_t image, process; /* the sink's numbers */
 	uint64_t offset;
+	uint32_t own; /* for maps_hit */
 };
 /* Where an address of a process lay after all records so far. Never fails: what is not known is in
  * the image of kind LIVE_UNKNOWN, or in LIVE_ANON for executable memory without a file. */
 struct maps_place maps_find(struct maps *m, struct maps_space space, uint64_t address);
 struct maps_place maps_find_kernel(struct maps *m, struct maps_space space, uint64_t address);
-/* Forgets what ended before the time, so that memory does not grow. */
+/* The same for an address that was executed at that time, which may lie before some of the records,
+ * but not before the last maps_forget. 0: after all records. */
+struct maps_place maps_find_at(struct maps *m, struct maps_space space, uint64_t address,
+			       uint64_t time_ns);
+/* What a source knows of a process beyond the side-band; cgroup: its id in cgroup v2, 0: unknown. */
+void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup);
+/* For a source that asks for an image once and counts at other offsets of it: place is what
+ * maps_find gave, with such an offset. Without this, functions of images that will not be found
+ * again are not kept. Cheap: most images need nothing. */
+void maps_hit(struct maps *m, const struct maps_place *place);
+/* To be called before a cut: makes images known again, with the names and the hot code of those that
+ * will not be found later. */
+void maps_publish(struct maps *m);
+/* Forgets what ended before the time, so that memory does not grow. Counts of before then must have
+ * been asked for. */
 void maps_forget(struct maps *m, uint64_t time_ns);
+
+struct maps_status {
+	uint64_t spaces, images, mappings, memory_bytes;
+	uint64_t records, ignored; /* ignored: older than what is known, or senseless */
+};
+struct maps_status maps_status(const struct maps *m);
+/* One line for each thing that this machine or user does not let it see. */
+const char *const *maps_notes(const struct maps *m, size_t *n);
 
 #endif

@@ -84,5 +84,7 @@ void core_check(const struct core *c)
 	assert(stores == c->lsu.sq_tail - c->lsu.sq_commit && c->lsu.sq_head <= c->lsu.sq_next &&
 	       c->lsu.sq_next <= c->lsu.sq_commit && c->lsu.sq_commit <= c->lsu.sq_tail);
 	assert(branches == c->win.branches_used && serial == c->win.serial);
+	if (c->front.ahead)
+		ahead_check(c);
 	(void)ints, (void)fps, (void)loads, (void)stores, (void)branches, (void)serial;
 }

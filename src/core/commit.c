@@ -21,7 +21,7 @@ static void commit_exception(struct core *c, struct inflight *e)
 		e->psv |= PSV_FL_EX;
 		e->flags |= RI_EXCEPTION;
 		c->stats.exceptions++;
-		e->state &= (uint16_t)~ST_FAULT; /* the page stays touched */
+		e->state &= (uint16_t)~ST_FAULT; /* fetched again, it does not raise another */
 		squash_flush(c, c->head, u->pc, FLUSH_EXCEPTION, c->head, u->pc,
 			     c->cfg.page_fault_cycles);
 	} else {

@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 
-#define TWIN_STRETCH	   4096	       /* instructions between two deliveries of a twin's stamps */
 #define NO_PROGRESS_CYCLES 20000000ull /* without a commit: something is wrong */
 
 static uint32_t times(uint32_t x, uint32_t factor)
@@ -139,7 +138,7 @@ static void memory_done(void *ctx, uint64_t token, const struct mem_result *r)
 	case TOKEN_FETCH:
 		fetch_done(c, token, r);
 		break;
-	default: /* TOKEN_HINT: nobody waits */
+	default: /* TOKEN_HINT, TOKEN_AHEAD: nobody waits */
 		break;
 	}
 }
@@ -157,6 +156,8 @@ static void memory_asker(void *ctx, uint64_t token, struct mem_asker *who)
 {
 	if ((token & TOKEN_KIND) == TOKEN_FETCH)
 		fetch_asker(ctx, who);
+	else if (token == TOKEN_AHEAD)
+		ahead_asker(ctx, who);
 	else
 		lsu_asker(ctx, token, who);
 }
@@ -199,6 +200,9 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 
 	bp.inflight = c->mask + 1;
 	c->bpred = bpred_new(&bp);
+	/* A perfect I-cache need not be asked for anything. */
+	if (config->fetch_ahead && !(c->ideal & IDEAL_IMISS))
+		c->front.ahead = ahead_new(c->bpred, config->fetch_ahead);
 	c->front.uops = uop_table_new();
 	c->front.uop_page_number = ~0ull;
 
@@ -220,6 +224,11 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 	return c;
 }
 
+void core_hits(struct core *c, const struct hit *hits, size_t count)
+{
+	memsys_hits(c->mem, hits, count);
+}
+
 void core_listen(struct core *c, struct emit *emit)
 {
 	assert(c->head == c->tail);
@@ -229,9 +238,12 @@ void core_listen(struct core *c, struct emit *emit)
 		c->twin.leads = twin_new(c);
 	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
-	c->rec.cycles = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_CYCLES;
+	c->rec.counts = c->rec.wants & (WANT_EMPTY | WANT_STAMPS);
+	c->rec.cycles = !c->rec.counts && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
+	free(c->rec.dispatched);
+	c->rec.dispatched = NULL;
 	c->rec.all_notes = NULL;
 	c->rec.all_held = NULL;
 	c->rec.cycle = NULL;
@@ -250,9 +262,14 @@ void core_listen(struct core *c, struct emit *emit)
 	c->rec.notes = c->rec.all_notes;
 	c->rec.held = c->rec.all_held;
 	c->rec.every_cycle = c->rec.cycles || c->rec.notes;
-	if (c->rec.wants & WANT_EMPTY) {
-		c->rec.counted_po = c->rec.switch_po = c->head;
+	if (c->rec.counts) {
+		c->rec.counted_po = c->head;
 		c->rec.counted_to = c->now;
+		if (c->rec.wants & WANT_EMPTY)
+			c->rec.switch_po = c->head;
+		else
+			c->rec.dispatched =
+			    x_calloc((size_t)c->mask + 1, sizeof(*c->rec.dispatched));
 	} else if (c->rec.wants && emit->schedule.one_in) {
 		c->rec.stretch = (struct stretch){ 0 };
 		record_switch(c);
@@ -273,6 +290,7 @@ void core_free(struct core *c)
 		return;
 	twin_free(c->twin.leads);
 	memsys_free(c->mem);
+	ahead_free(c->front.ahead);
 	bpred_free(c->bpred);
 	uop_table_free(c->front.uops);
 	for (unsigned q = 0; q < QUEUES; q++)
@@ -290,6 +308,7 @@ void core_free(struct core *c)
 	free(c->lsu.touched);
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
+	free(c->rec.dispatched);
 	free(c);
 }
 
@@ -339,7 +358,7 @@ static void step_cycle(struct core *c)
 		goto fetched;
 	}
 	c->did.commits = c->did.dispatches = c->did.issues = c->did.fetches = c->did.events =
-	    c->did.drains = 0;
+	    c->did.drains = c->did.walks = 0;
 	if (unlikely(c->head >= c->rec.switch_po))
 		record_switch(c);
 	complete_stage(c);
@@ -355,6 +374,8 @@ static void step_cycle(struct core *c)
 		issue_stage(c);
 	dispatch_stage(c);
 	fetch_stage(c);
+	if (unlikely(c->front.ahead != NULL))
+		ahead_stage(c);
 fetched:
 	if (unlikely(c->front.starved))
 		return;
@@ -369,7 +390,7 @@ fetched:
 		c->rec.flags |= RC_HEAD_DONE;
 	}
 	if (!(c->did.events | c->did.commits | c->did.drains | c->did.issues | c->did.dispatches |
-	      c->did.fetches) &&
+	      c->did.fetches | c->did.walks) &&
 	    !is_idle(c)) {
 		uint64_t next = next_cycle(c);
 
@@ -397,6 +418,9 @@ static void deliver_twin(struct core *c, bool all)
 {
 	struct emit *emit = c->rec.wants & WANT_TWIN ? c->rec.emit : NULL;
 
+	/* Stamps may fill the batch: what is in it stands beside its cycles. */
+	if (c->rec.counts)
+		record_count(c);
 	twin_deliver(c->twin.leads, emit, &c->rec.cycle, all);
 	c->twin.deliver_at = c->front.stream_end + TWIN_STRETCH;
 }
@@ -419,7 +443,7 @@ enum core_status core_continue(struct core *c, uint64_t max_cycles)
 		if (unlikely(c->twin.leads) && c->front.stream_end >= c->twin.deliver_at)
 			deliver_twin(c, false);
 	}
-	if (c->rec.wants & WANT_EMPTY)
+	if (c->rec.counts)
 		record_count(c);
 	if (!is_idle(c))
 		return CORE_RUNNING;

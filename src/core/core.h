@@ -16,6 +16,7 @@
 #include "machine/machine.h"
 #include "guest/guest.h"
 #include "trace/emit.h"
+#include "trace/hits.h"
 #include "util/util.h"
 
 struct core;
@@ -27,6 +28,8 @@ struct core;
 struct core *core_new(const struct machine *config, struct guest *g, struct emit *emit,
 		      struct err *e);
 void core_free(struct core *c);
+/* From now on these misses of another run of the guest on this machine are hits (memsys_hits). */
+void core_hits(struct core *c, const struct hit *hits, size_t count);
 /* Debug builds: every invariant is checked in every cycle from now on; slow. */
 void core_checked(struct core *c);
 /* From now on emit (NULL: nobody) gets the records. Only while the pipeline is empty: for a

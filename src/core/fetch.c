@@ -44,6 +44,8 @@ void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time, enum
 	c->front.line = ~0ull;
 	c->front.psv = 0;
 	forget_waits(c);
+	if (unlikely(c->front.ahead != NULL))
+		ahead_redirect(c);
 }
 
 static enum fetch_stall stall_of(uint32_t events)
@@ -202,24 +204,60 @@ static _Noreturn __attribute__((cold)) void twin_differs(const struct core *c, u
 	abort();
 }
 
+/* Pages are touched in program order, whatever order the accesses are made in: a page fault is the
+ * same instruction's on every machine. */
+static bool is_first_touch(struct core *c, const struct uop *u, const struct guest_step *gs)
+{
+	return u->flags & (UOP_LOAD | UOP_STORE) && !(gs->flags & STEP_FAULT) &&
+	       !(u->ideal & IDEAL_FLUSH) && lsu_first_touch(c, gs->addr);
+}
+
+/* The guest executes the instruction at pc. */
+static inline const struct uop *step_guest(struct core *c, struct inflight *e, uint64_t pc,
+					   struct guest_step *gs, uint64_t *value)
+{
+	if (unlikely(c->twin.leads))
+		twin_before(c->twin.leads, c, pc);
+	guest_step(c->guest, gs);
+	assert(gs->pc == pc);
+
+	const struct uop *u = likely(gs->inst) ? uop_get(c, pc, gs->inst) : uop_missing(c, pc);
+	const unsigned dst = u->dst;
+
+	*value = dst < 32 ? c->front.hart->x[dst] : c->front.hart->f[dst - 32];
+	e->state = c->lsu.touched && is_first_touch(c, u, gs) ? ST_FAULT : 0;
+	if (unlikely(c->twin.leads))
+		twin_after(c->twin.leads, c, gs, u, *value, e->state & ST_FAULT);
+	return u;
+}
+
+/* The twin takes the step that the guest made at pc. */
+static inline const struct uop *step_twin(struct core *c, struct inflight *e, uint64_t pc,
+					  struct guest_step *gs, uint64_t *value)
+{
+	uint64_t made_at;
+	const struct twin_step *s = twin_step(c->twin.follows, &made_at);
+
+	if (unlikely(made_at != pc))
+		twin_differs(c, pc, made_at);
+	gs->next_pc = s->next_pc;
+	gs->addr = s->addr;
+	gs->flags = s->flags;
+	gs->tid = 0; /* only records tell it */
+	*value = s->value;
+	e->state = s->more & TWIN_TOUCH ? ST_FAULT : 0;
+	return likely(!(s->more & TWIN_MISSING)) ? uop_get_word(c, pc, s->word)
+						 : uop_missing(c, pc);
+}
+
 /* Fetches the next instruction of the right path; the guest executes it now. */
 static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 {
 	struct guest_step gs;
-
-	if (unlikely(c->twin.follows)) {
-		twin_step(c->twin.follows, &gs);
-		if (gs.pc != pc)
-			twin_differs(c, pc, gs.pc);
-	} else {
-		if (unlikely(c->twin.leads))
-			twin_before(c->twin.leads, c);
-		guest_step(c->guest, &gs);
-		assert(gs.pc == pc);
-	}
-
-	const struct uop *u = likely(gs.inst) ? uop_get(c, pc, gs.inst) : uop_missing(c, pc);
-	unsigned dst = u->dst;
+	uint64_t value;
+	const struct uop *u = unlikely(c->twin.follows) ? step_twin(c, e, pc, &gs, &value)
+							: step_guest(c, e, pc, &gs, &value);
+	const unsigned dst = u->dst;
 
 	e->u = u;
 	e->addr = gs.addr;
@@ -227,18 +265,15 @@ static void fetch_right(struct core *c, struct inflight *e, uint64_t pc)
 	e->psv = 0;
 	e->flags = gs.flags & STEP_TAKEN ? RI_TAKEN : 0;
 	e->tid = gs.tid;
-	e->state = 0;
 	if (unlikely(u->flags & (UOP_HINT | UOP_CODE))) {
 		if (u->flags & UOP_HINT)
 			e->addr = c->front.regs[u->src[0]] + (uint64_t)(int64_t)u->in.imm;
 		else
 			c->front.code_version = code_version(c);
 	}
-	if (unlikely(c->twin.leads))
-		twin_after(c->twin.leads, c, &gs, dst);
 	e->undo = c->front.regs[dst];
 	if (dst)
-		c->front.regs[dst] = dst < 32 ? c->front.hart->x[dst] : c->front.hart->f[dst - 32];
+		c->front.regs[dst] = value;
 	c->front.stream_end++;
 	if (unlikely(gs.flags & STEP_TRAPS))
 		fetch_trap(c, e, gs.flags);
@@ -256,11 +291,11 @@ static void fetch_again(struct core *c, struct inflight *e, uint32_t slot)
 	e->psv = step->psv;
 	e->flags = step->flags | RI_REFETCH;
 	e->tid = step->tid;
-	e->state = step->trap ? ST_TRAP : 0;
+	e->state = step->state;
 	e->undo = c->front.regs[u->dst];
 	if (u->dst)
 		c->front.regs[u->dst] = step->value;
-	if (step->trap)
+	if (step->state & ST_TRAP)
 		fetch_registers(c);
 }
 

@@ -68,9 +68,6 @@ bool issue_try(struct core *c, uint32_t slot)
 			lsu_store_data(c, slot);
 		}
 		lsu_store_address(c, slot);
-		if (c->lsu.touched && !(e->state & ST_WRONG) && !(e->flags & RI_FAULT) &&
-		    !(e->u->ideal & IDEAL_FLUSH) && lsu_first_touch(c, e->addr))
-			e->state |= ST_FAULT;
 		wheel_put(c, slot, WHEEL_ADDR, c->now + 1);
 	} else if (e->uflags & UOP_HINT) {
 		lsu_hint(c, e);

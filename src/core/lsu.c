@@ -85,14 +85,6 @@ bool lsu_first_touch(struct core *c, uint64_t addr)
 	return true;
 }
 
-/* The instruction whose touch was the first is squashed. */
-static void forget_touch(struct core *c, uint64_t addr)
-{
-	uint64_t page = addr / GUEST_PAGE_BYTES;
-
-	c->lsu.touched[page / 64] &= ~(1ull << (page & 63));
-}
-
 /* ---- dispatch and squash ---- */
 
 /* Youngest store that touches the granule and overlaps [addr, addr + size); 0: none. */
@@ -142,7 +134,6 @@ void lsu_dispatch_load(struct core *c, uint64_t po)
 void lsu_squash_load(struct core *c, uint64_t po)
 {
 	uint32_t slot = slot_of(c, po);
-	struct inflight *e = &c->ring[slot];
 	struct memop *m = &c->lsu.memops[slot];
 
 	c->lsu.lq_used--;
@@ -158,8 +149,6 @@ void lsu_squash_load(struct core *c, uint64_t po)
 		c->lsu.order_wait[slot / 64] &= ~(1ull << (slot & 63));
 		c->lsu.norder_wait--;
 	}
-	if (unlikely(e->state & ST_FAULT))
-		forget_touch(c, e->addr);
 }
 
 void lsu_dispatch_store(struct core *c, uint64_t po)
@@ -208,8 +197,6 @@ void lsu_squash_store(struct core *c, uint64_t po)
 		c->lsu.sq_known = c->lsu.sq_tail;
 	if (e->state & ST_DONE)
 		c->lsu.sq_complete--;
-	if (unlikely((e->state & ST_FAULT) && !(e->uflags & UOP_LOAD)))
-		forget_touch(c, e->addr);
 }
 
 /* ---- loads ---- */
@@ -498,9 +485,6 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 			c->lsu.retry_time = max_u64(r.ready, c->now + 1);
 		return LOAD_RETRY;
 	}
-	if (c->lsu.touched && !(e->state & ST_WRONG) && !(u->ideal & IDEAL_FLUSH) &&
-	    lsu_first_touch(c, e->addr))
-		e->state |= ST_FAULT;
 	return LOAD_GOES;
 }
 

@@ -188,7 +188,7 @@ struct kept_step {
 	uint32_t psv;	/* events of its earlier lives that it keeps */
 	uint32_t flags; /* RI_ flags, likewise, and RI_TAKEN */
 	uint32_t tid;
-	bool trap;
+	uint16_t state; /* ST_TRAP, ST_FAULT */
 };
 #define STICKY_PSV   (PSV_FL_EX | PSV_FL_MO)
 #define STICKY_FLAGS (RI_FLUSHES | RI_EXCEPTION | RI_TAKEN | RI_FAULT)
@@ -246,6 +246,8 @@ struct front_end {
 	struct overlay_store *overlay;
 	uint32_t noverlay;
 	uint64_t overlay_filter;
+
+	struct ahead *ahead; /* ahead.c alone; NULL: the predictors do not run ahead of fetch */
 
 	/* Predictions by slot: read when the branch resolves, commits or is squashed. */
 	struct bpred_pred *preds;
@@ -359,7 +361,9 @@ struct lsu {
 	uint32_t nhints;
 	struct mem_asker hint_asker; /* of the one that is being sent */
 
-	uint64_t *touched; /* one bit per page that was touched; NULL: no page faults */
+	/* One bit per page that the right path has touched; NULL: no page faults, or a twin, whose
+	 * leader says which touches are the first. */
+	uint64_t *touched;
 	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
 };
 
@@ -372,6 +376,7 @@ struct lsu {
 struct recorder {
 	unsigned wants;	    /* enum trace_want; 0: nobody listens */
 	bool insts, cycles; /* such records are made, with something in them */
+	bool counts;	    /* cycles are counted alone (WANT_EMPTY, WANT_STAMPS) */
 	bool every_cycle;   /* there is something to do every cycle */
 	struct emit *emit;
 	uint32_t reserve; /* most instructions that can leave in a cycle and are wanted */
@@ -381,6 +386,7 @@ struct recorder {
 	uint8_t *held; /* enum dispatch_stall: what held the instruction at dispatch */
 	struct rec_notes *all_notes; /* their memory, also while they are off */
 	uint8_t *all_held;
+	uint64_t *dispatched; /* by slot: cycle of dispatch (WANT_STAMPS, and twins); else NULL */
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */
 	uint64_t disp_waiter;			  /* seq it belongs to */
@@ -399,7 +405,7 @@ struct recorder {
 	uint64_t switch_po; /* the next change comes when this one is the oldest; NEVER: none */
 	struct stretch stretch;
 
-	/* Counts alone (WANT_EMPTY): instructions and cycles below are counted. */
+	/* Counts alone: instructions and cycles below are counted. */
 	uint64_t counted_po, counted_to;
 };
 
@@ -416,7 +422,7 @@ struct core {
 	 * happened, time jumps) and by the recorder. */
 	struct {
 		uint32_t commits, dispatches, issues, fetches;
-		uint32_t events, drains;
+		uint32_t events, drains, walks;
 		uint8_t dispatch_stall, fetch_stall; /* enum dispatch_stall, enum fetch_stall */
 	} did;
 
@@ -436,7 +442,6 @@ struct core {
 	struct {
 		struct twin *leads;   /* this core executes the guest, and a twin follows it */
 		struct twin *follows; /* this core is a twin: its steps are the leader's */
-		uint64_t *dispatched; /* twin: by slot, when it was dispatched; else NULL */
 		uint64_t deliver_at;  /* leader: po at which stamps are handed over next */
 	} twin;
 
@@ -490,7 +495,8 @@ static inline void note_flush(struct core *c, enum flush_cause cause, uint64_t p
 #define TOKEN_STORE (2ull << 62)
 #define TOKEN_FETCH (3ull << 62)
 #define TOKEN_KIND  (3ull << 62)
-#define TOKEN_HINT  1ull /* nobody waits for it */
+#define TOKEN_HINT  1ull /* nobody waits for these two */
+#define TOKEN_AHEAD 2ull
 static inline uint64_t token_of(uint64_t seq, uint64_t po)
 {
 	return TOKEN_LOAD | (seq & ((1ull << 42) - 1)) << 20 | (po & 0xfffff);
@@ -577,6 +583,7 @@ void issue_stage(struct core *c);    /* issue.c */
 void inorder_stage(struct core *c);  /* inorder.c: instead of issue_stage */
 void dispatch_stage(struct core *c); /* dispatch.c: decode, rename, dispatch */
 void fetch_stage(struct core *c);    /* fetch.c */
+void ahead_stage(struct core *c);    /* ahead.c: only if front.ahead is not NULL */
 /* Takes the registers from the guest: a system call or a switch may have changed any of them. */
 void fetch_registers(struct core *c);
 
@@ -637,6 +644,17 @@ void fetch_asker(const struct core *c, struct mem_asker *who);
 /* The L1I takes requests again. */
 void fetch_wake(struct core *c);
 
+/* ahead.c. Apart from these two, only if front.ahead is not NULL. */
+struct ahead *ahead_new(struct bpred *bp, uint32_t blocks);
+void ahead_free(struct ahead *a);
+/* Fetch is redirected. */
+void ahead_redirect(struct core *c);
+/* As fetch_asker, for the line of a block ahead: the pc is where the path enters the block, the rest is
+ * the instruction that fetch has come to. */
+void ahead_asker(const struct core *c, struct mem_asker *who);
+/* For core_check(). */
+void ahead_check(const struct core *c);
+
 /* squash.c */
 /* Throws away everything from po on, restores registers and rename map. Returns the prediction of
  * the oldest control instruction thrown away, or NULL. */
@@ -683,6 +701,22 @@ static inline const struct uop *uop_get(struct core *c, uint64_t pc, const struc
 	return uop_find(c, pc, in);
 }
 
+/* The same by the instruction's word. */
+static inline const struct uop *uop_get_word(struct core *c, uint64_t pc, uint32_t word)
+{
+	const struct uop *u =
+	    pc >> UOP_PAGE_SHIFT == c->front.uop_page_number
+		? c->front.uop_page->slot[(pc & ((1u << UOP_PAGE_SHIFT) - 1)) >> 1]
+		: NULL;
+
+	if (likely(u && u->in.word == word))
+		return u;
+
+	const struct inst in = isa_decode(word);
+
+	return uop_find(c, pc, &in);
+}
+
 /* record.c: everything that only listeners cause */
 void record_squashed(struct core *c, uint64_t po);
 void record_commits(struct core *c); /* those of this cycle */
@@ -691,8 +725,8 @@ void record_commits(struct core *c); /* those of this cycle */
 void record_cycle(struct core *c, uint64_t repeat);
 /* Begins the record of a cycle. */
 void record_begin(struct core *c);
-/* Counts the instructions and cycles that are not counted yet, for listeners that want no more
- * (WANT_EMPTY). */
+/* Counts what is not counted yet, for listeners that want no more: cycles, and instructions if
+ * there are no records of them (WANT_EMPTY). */
 void record_count(struct core *c);
 /* e is about to dispatch: notes what held it. */
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot);

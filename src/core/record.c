@@ -3,7 +3,7 @@
  * The records of trace/record.h: everything that the core does only for listeners.
  *
  * Stages keep notes per instruction (rec.notes); an instruction's record is put together when it
- * leaves. If all listeners are content with brief records there are no notes. A cycle's record says
+ * leaves. If all listeners are content with brief records or with stamps there are no notes. A cycle's record says
  * what held when the cycle began, which is what held when the one before ended, and what happened
  * in it; so one record is ended and the next one begun at the same time. Skipped cycles are the
  * repeat of the last record, in which nothing moved.
@@ -70,9 +70,27 @@ static inline void put_line(const struct core *c, uint64_t po, uint32_t flags, s
 	r->tid = e->tid;
 }
 
+/* All of an instruction's record that WANT_STAMPS asks for. */
+static inline void put_stamps(const struct core *c, uint64_t po, struct rec_inst *r)
+{
+	const uint32_t slot = slot_of(c, po);
+	const struct inflight *e = &c->ring[slot];
+
+	__builtin_prefetch(r + RECORD_AHEAD, 1);
+	__builtin_prefetch(&r[RECORD_AHEAD].notes, 1);
+	r->fetch = e->fetch;
+	r->flags = e->flags | RI_COMMITTED;
+	r->po = po;
+	r->commit = (uint32_t)(c->now - e->fetch);
+	r->dispatch = (uint32_t)(c->rec.dispatched[slot] - e->fetch);
+}
+
 /* Where inst records can be written now: up to `most` of them, *n in fact. */
 static inline struct rec_inst *inst_records(struct core *c, size_t most, size_t *n)
 {
+	/* A batch has a record of the cycles that its instructions took. */
+	if (c->rec.counts && c->rec.emit->ninsts == c->rec.emit->max_insts)
+		record_count(c);
 	return emit_insts(c->rec.emit, most, &c->rec.cycle, n);
 }
 
@@ -93,6 +111,11 @@ void record_commits(struct core *c)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
+		if (c->rec.counts) {
+			for (size_t i = 0; i < n; i++)
+				put_stamps(c, po + i, r + i);
+			continue;
+		}
 		for (size_t i = 0; i < n; i++)
 			put_line(c, po + i, RI_COMMITTED, r + i);
 		for (size_t i = 0; c->rec.notes && i < n; i++)
@@ -220,8 +243,11 @@ void record_miss(struct core *c, const struct rec_miss *m)
 {
 	struct emit *e = c->rec.emit;
 
-	if (unlikely(e->nmisses >= e->max_misses))
+	if (unlikely(e->nmisses >= e->max_misses)) {
+		if (c->rec.counts)
+			record_count(c);
 		emit_full_mid_cycle(e, &c->rec.cycle);
+	}
 	*emit_miss(e) = *m;
 }
 
@@ -242,14 +268,17 @@ void record_count(struct core *c)
 	struct emit *e = c->rec.emit;
 	uint64_t n = c->head - c->rec.counted_po, repeat = c->now - c->rec.counted_to;
 
-	emit_reserve(e, n);
-	emit_count_insts(e, n);
-	if (repeat)
-		record_more(c, (struct rec_cycle){ .cycle = c->rec.counted_to }, repeat);
+	if (c->rec.wants & WANT_EMPTY) {
+		emit_reserve(e, n);
+		emit_count_insts(e, n);
+	}
 	c->rec.counted_po = c->head;
 	c->rec.counted_to = c->now;
-	c->rec.switch_po =
-	    c->head + (e->max_insts > c->rec.reserve ? e->max_insts - c->rec.reserve : 1);
+	if (repeat)
+		record_more(c, (struct rec_cycle){ .cycle = c->now - repeat }, repeat);
+	if (c->rec.wants & WANT_EMPTY)
+		c->rec.switch_po =
+		    c->head + (e->max_insts > c->rec.reserve ? e->max_insts - c->rec.reserve : 1);
 }
 
 /*

@@ -54,7 +54,7 @@ static void keep_step(struct core *c, uint64_t po, const struct inflight *e)
 	step->psv = e->psv & STICKY_PSV;
 	step->flags = e->flags & STICKY_FLAGS;
 	step->tid = e->tid;
-	step->trap = e->state & ST_TRAP;
+	step->state = e->state & (ST_TRAP | ST_FAULT);
 }
 
 static bool wants_squashed(const struct core *c, const struct inflight *e)

@@ -4,10 +4,12 @@
  * sees, the thread that it runs on, and its stamps on their way to the listeners.
  *
  * Steps are in a ring and are published in pieces: waking a thread for each would cost more than
- * the step. Old contents of memory are found by address: each slot of a hash table names the last
- * step that wrote to one of its granules, and each step names the one before it in that chain. Old
- * contents are published before the guest writes, so a reader that sees the new contents also sees
- * the old ones.
+ * the step. A sleeping thread is woken only when what it waits for is true. Both rings and the hash
+ * table below fit into a processor's near caches.
+ *
+ * Old contents of memory are found by address: each slot of a hash table names the last write to one
+ * of its granules, and each write names the one before it in that chain. Old contents are published
+ * before the guest writes, so a reader that sees the new contents also sees the old ones.
  */
 #include "core/twin.h"
 
@@ -18,70 +20,77 @@
 
 #include "core/pipe.h"
 #include "trace/gate.h"
-#include "util/array.h"
 
-#define STEPS	16384 /* a power of two: how far ahead the leader can be */
-#define PIECE	64    /* steps that are published together */
-#define HASH	4096  /* a power of two */
-#define GRANULE 8     /* bytes; a store touches at most two */
-#define BATCH	256   /* instructions whose stamps are handed on together */
+#define STEPS	8192 /* a power of two: how far ahead the leader can be */
+#define WRITES	2048 /* a power of two: how many writes it can be ahead */
+#define PIECE	64   /* steps that are published together */
+#define HASH	4096 /* a power of two */
+#define GRANULE 8    /* bytes; a store touches at most two */
+#define BATCH	256  /* instructions whose stamps are handed on together */
 #define PERFECT (IDEAL_DMISS | IDEAL_IMISS | IDEAL_DTLB | IDEAL_ITLB)
 
-/* A step of the guest, and what it was about to overwrite. */
-struct made {
-	uint64_t pc, next_pc, addr;
-	uint64_t value;	       /* of its destination, after it */
-	uint64_t code_version; /* after it */
-	uint64_t old;	       /* contents of old_addr before it */
-	uint64_t old_addr;
-	uint64_t before[2];	    /* the steps before it in the chains of its granules */
-	uint64_t lr_addr, lr_value; /* the reservation after it */
-	struct inst inst;
-	uint32_t flags; /* enum guest_step_flag */
-	uint32_t tid;
-	uint8_t old_bytes; /* 0: it does not write */
-	uint8_t dst;	   /* 0: none */
-	uint8_t fflags, frm;
-	bool missing; /* there was no instruction at pc */
+/* What a step was about to overwrite. */
+struct write {
+	uint64_t po, addr;
+	uint64_t old;	    /* contents of addr before it */
+	uint64_t before[2]; /* the writes before it in the chains of its granules, as in `last` */
+	uint8_t bytes;
+};
+#define WRITE_SHIFT 16 /* a write is named by its po and, below that, its place in the ring */
+_Static_assert(WRITES <= 1 << WRITE_SHIFT, "a place fits");
+
+/* A reservation. */
+struct reserved {
+	uint64_t addr, value;
+};
+
+/* When an instruction was dispatched on the twin, and how many cycles later it committed. */
+struct stamped {
+	uint64_t dispatch;
+	uint32_t commit;
 };
 
 struct twin {
 	struct core *leader, *core;
 
 	/* Written by the leader. */
-	struct made *ring;
-	_Atomic uint64_t *last; /* by hash of the granule: the last step that wrote to it */
-	uint64_t next;		/* po of the next step to be made */
-	uint64_t room;		/* steps below this fit in the ring, by the last look at `taken` */
-	struct hart trapped;	/* registers after the last entry into the kernel */
-	_Atomic uint64_t made;	/* steps below this are published */
-	_Atomic uint64_t limit; /* the twin's fetch_limit */
-	_Atomic bool urgent;	/* the leader waits: wake the twin even for a single step */
+	struct twin_step *ring;
+	struct write *writes;
+	struct reserved *reserved; /* by step, after an atomic */
+	_Atomic uint64_t *last;	   /* by hash of the granule: the last write to it */
+	uint64_t next;		   /* po of the next step to be made */
+	uint64_t nwrites;
+	uint64_t room;		       /* steps below this fit into the ring, by the last look */
+	struct hart trapped;	       /* registers after the last entry into the kernel */
+	uint64_t trapped_version;      /* of the code, likewise */
+	_Atomic uint64_t made;	       /* steps below this are published */
+	_Atomic uint64_t limit;	       /* the twin's fetch_limit */
+	_Atomic uint64_t wait_taken;   /* the leader waits until steps below this are taken */
+	_Atomic uint64_t wait_stamped; /* or until instructions below this have stamps */
+	_Atomic bool urgent;	       /* the leader waits: wake the twin even for a single step */
 	_Atomic bool quit;
 
 	/* Written by the twin. */
 	_Alignas(64) _Atomic uint64_t taken; /* steps below this have been taken */
 	_Atomic uint64_t rests_at; /* the twin sleeps until this step is there; 0: it is at work */
+	_Atomic uint64_t stamped;  /* instructions below this have their stamps */
+	uint64_t known;		   /* steps below this are there, by the last look */
 	uint64_t seen_limit;
-	struct hart hart;
 	uint64_t code_version;
+	struct hart hart;
 	struct inst fetched;
 
-	/* Stamps, from the twin to the leader. */
-	pthread_mutex_t lock;
-	struct rec_twin *stamps; /* not delivered yet */
-	size_t nstamps, capacity;
-	_Atomic uint64_t stamped; /* instructions below this have their stamps */
-	struct rec_twin batch[BATCH + IDEAL_BW_WIDTH]; /* not handed on yet */
-	size_t nbatch;
-	uint64_t *dispatched; /* by slot: cycle of dispatch */
+	/* Stamps by po: the twin writes them, the leader delivers them. */
+	struct stamped *stamps;
+	uint64_t stamps_mask;
+	uint64_t delivered; /* instructions below this are delivered or dropped */
 
 	struct gate work; /* the twin sleeps here */
 	struct gate news; /* the leader sleeps here */
 	pthread_t thread;
 };
 
-static inline struct made *step_at(const struct twin *t, uint64_t po)
+static inline struct twin_step *step_at(const struct twin *t, uint64_t po)
 {
 	return &t->ring[po & (STEPS - 1)];
 }
@@ -102,17 +111,12 @@ static bool twin_has_work(void *ctx)
 	       atomic_load(&t->limit) != t->seen_limit || atomic_load(&t->quit);
 }
 
-/* Hands the stamps of the batch to the leader. */
+/* Tells the leader that instructions below the head have their stamps. */
 static void hand_on(struct twin *t)
 {
-	pthread_mutex_lock(&t->lock);
-	ARRAY_ROOM(t->stamps, t->capacity, t->nstamps + t->nbatch);
-	memcpy(t->stamps + t->nstamps, t->batch, t->nbatch * sizeof(*t->batch));
-	t->nstamps += t->nbatch;
-	pthread_mutex_unlock(&t->lock);
-	t->nbatch = 0;
-	atomic_store(&t->stamped, t->core->head);
-	gate_wake(&t->news);
+	atomic_store_explicit(&t->stamped, t->core->head, memory_order_release);
+	if (t->core->head >= atomic_load_explicit(&t->wait_stamped, memory_order_relaxed))
+		gate_wake(&t->news);
 }
 
 void twin_commits(struct twin *t)
@@ -120,13 +124,12 @@ void twin_commits(struct twin *t)
 	const struct core *c = t->core;
 
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po++) {
-		const uint64_t dispatch = t->dispatched[slot_of(c, po)];
+		const uint64_t dispatch = c->rec.dispatched[slot_of(c, po)];
 
-		t->batch[t->nbatch++] = (struct rec_twin){
-			.po = po, .dispatch = dispatch, .commit = (uint32_t)(c->now - dispatch)
-		};
+		t->stamps[po & t->stamps_mask] =
+		    (struct stamped){ dispatch, (uint32_t)(c->now - dispatch) };
 	}
-	if (t->nbatch >= BATCH)
+	if (c->head - atomic_load_explicit(&t->stamped, memory_order_relaxed) >= BATCH)
 		hand_on(t);
 }
 
@@ -169,7 +172,6 @@ static void start(struct twin *t)
 static void publish(struct twin *t)
 {
 	atomic_store_explicit(&t->made, t->next, memory_order_release);
-	gate_wake(&t->work);
 }
 
 static bool rests(void *ctx)
@@ -179,96 +181,139 @@ static bool rests(void *ctx)
 	return atomic_load(&t->rests_at) == t->next;
 }
 
-static bool has_room(void *ctx)
+static bool has_taken(void *ctx)
 {
 	const struct twin *t = ctx;
 
-	return t->next - atomic_load(&t->taken) <= STEPS / 2;
+	return atomic_load(&t->taken) >= atomic_load(&t->wait_taken);
+}
+
+static bool has_stamped(void *ctx)
+{
+	const struct twin *t = ctx;
+
+	return atomic_load(&t->stamped) >= atomic_load(&t->wait_stamped);
 }
 
 /* Waits until the twin has come far enough for is_so to be true. */
-static void wait_until(struct twin *t, bool (*is_so)(void *ctx), void *ctx)
+static void wait_until(struct twin *t, bool (*is_so)(void *ctx))
 {
 	atomic_store(&t->urgent, true);
 	publish(t);
-	while (!is_so(ctx))
-		gate_sleep(&t->news, is_so, ctx);
+	gate_wake(&t->work);
+	while (!is_so(t))
+		gate_sleep(&t->news, is_so, t);
 	atomic_store(&t->urgent, false);
+	atomic_store(&t->wait_taken, NEVER);
+	atomic_store(&t->wait_stamped, NEVER);
 }
 
 void twin_kernel(struct twin *t)
 {
-	wait_until(t, rests, t);
+	wait_until(t, rests);
+}
+
+static void wait_taken(struct twin *t, uint64_t below)
+{
+	atomic_store(&t->wait_taken, below);
+	wait_until(t, has_taken);
 }
 
 static void make_room(struct twin *t)
 {
+	/* Half of the ring at once: neither thread is woken for a few steps. */
 	if (t->next - atomic_load(&t->taken) >= STEPS - 1)
-		wait_until(t, has_room, t);
+		wait_taken(t, t->next - STEPS / 2);
 	t->room = atomic_load(&t->taken) + STEPS - 1;
 }
 
-/* Puts a step that is about to write to a granule at the front of the granule's chain. */
-static void link_granule(struct twin *t, struct made *m, unsigned which, uint64_t granule)
+/* The place of the next write; the twin needs what is there no more. */
+static struct write *write_place(struct twin *t)
+{
+	struct write *w = &t->writes[t->nwrites & (WRITES - 1)];
+
+	/* Steps below room - (STEPS - 1) have been taken. */
+	if (unlikely(w->po + STEPS - 1 >= t->room && t->nwrites >= WRITES)) {
+		if (w->po >= atomic_load(&t->taken))
+			wait_taken(t, t->writes[(t->nwrites + WRITES / 2) & (WRITES - 1)].po + 1);
+		t->room = atomic_load(&t->taken) + STEPS - 1;
+	}
+	return w;
+}
+
+/* Puts write w, whose name is given, at the front of a granule's chain. */
+static void link_granule(struct twin *t, struct write *w, uint64_t name, unsigned which,
+			 uint64_t granule)
 {
 	_Atomic uint64_t *last = &t->last[hash_of(granule)];
 
-	m->before[which] = atomic_load_explicit(last, memory_order_relaxed);
-	atomic_store_explicit(last, t->next, memory_order_release);
+	w->before[which] = atomic_load_explicit(last, memory_order_relaxed);
+	atomic_store_explicit(last, name, memory_order_release);
 }
 
-void twin_before(struct twin *t, struct core *c)
+static void keep_old(struct twin *t, const struct core *c, const struct uop *u)
 {
-	struct made *m;
 	const struct hart *h = guest_hart(c->guest);
-	const struct uop *u = uop_get(c, h->pc, NULL);
+	const uint64_t addr =
+	    h->x[u->in.rs1] + (u->flags & UOP_ATOMIC ? 0 : (uint64_t)(int64_t)u->in.imm);
+	const uint64_t first = addr / GRANULE, last = (addr + u->mem_bytes - 1) / GRANULE;
+	struct write *w = write_place(t);
+	const uint64_t name = t->next << WRITE_SHIFT | (t->nwrites++ & (WRITES - 1));
 
-	if (unlikely(t->next >= t->room))
-		make_room(t);
-	m = step_at(t, t->next);
-	m->old_bytes = 0;
-	if (!u || !(u->flags & UOP_STORE))
-		return;
-	m->old_addr = h->x[u->in.rs1] + (u->flags & UOP_ATOMIC ? 0 : (uint64_t)(int64_t)u->in.imm);
-	m->old = guest_peek(c->guest, m->old_addr, u->mem_bytes);
-	m->old_bytes = (uint8_t)u->mem_bytes;
-
-	uint64_t first = m->old_addr / GRANULE, last = (m->old_addr + u->mem_bytes - 1) / GRANULE;
-
-	m->before[1] = 0;
-	link_granule(t, m, 0, first);
+	w->po = t->next;
+	w->addr = addr;
+	w->old = guest_peek(c->guest, addr, u->mem_bytes);
+	w->bytes = u->mem_bytes;
+	w->before[1] = 0;
+	link_granule(t, w, name, 0, first);
 	/* If both granules have the same chain, one link is enough. */
 	if (last != first && hash_of(last) != hash_of(first))
-		link_granule(t, m, 1, last);
-	/* The record comes before the guest's write: pairs with the fence in twin_peek. */
+		link_granule(t, w, name, 1, last);
+	/* The record comes before the guest's write: pairs with the fence in undo(). */
 	atomic_thread_fence(memory_order_release);
 }
 
-void twin_after(struct twin *t, const struct core *c, const struct guest_step *gs, unsigned dst)
+void twin_before(struct twin *t, struct core *c, uint64_t pc)
 {
-	struct made *m = step_at(t, t->next);
+	const struct uop *u = uop_get(c, pc, NULL);
+
+	if (unlikely(t->next >= t->room))
+		make_room(t);
+	if (u && u->flags & UOP_STORE)
+		keep_old(t, c, u);
+}
+
+void twin_after(struct twin *t, const struct core *c, const struct guest_step *gs,
+		const struct uop *u, uint64_t value, bool touch)
+{
+	struct twin_step *s = step_at(t, t->next);
 	const struct hart *h = guest_hart(c->guest);
 
-	m->pc = gs->pc;
-	m->next_pc = gs->next_pc;
-	m->addr = gs->addr;
-	m->flags = gs->flags;
-	m->tid = gs->tid;
-	m->missing = !gs->inst;
-	if (gs->inst)
-		m->inst = *gs->inst;
-	m->dst = (uint8_t)dst;
-	m->value = dst < 32 ? h->x[dst] : h->f[dst - 32];
-	m->fflags = (uint8_t)h->fflags;
-	m->frm = (uint8_t)h->frm;
-	m->lr_addr = h->lr_addr;
-	m->lr_value = h->lr_value;
-	m->code_version = guest_code_version(c->guest);
-	if (unlikely(gs->flags & STEP_TRAPS))
+	s->next_pc = gs->next_pc;
+	s->addr = gs->addr;
+	s->value = value;
+	s->word = u->in.word;
+	s->flags = (uint8_t)gs->flags;
+	s->more = (uint8_t)((gs->inst ? 0 : TWIN_MISSING) | (touch ? TWIN_TOUCH : 0));
+	s->fcsr = (uint8_t)(h->fflags | h->frm << 5);
+	if (unlikely(u->flags & (UOP_ATOMIC | UOP_CODE))) {
+		s->more |= u->flags & UOP_ATOMIC ? TWIN_ATOMIC : TWIN_CODE;
+		if (u->flags & UOP_ATOMIC)
+			t->reserved[t->next & (STEPS - 1)] =
+			    (struct reserved){ h->lr_addr, h->lr_value };
+		else
+			s->value = guest_code_version(c->guest);
+	}
+	if (unlikely(gs->flags & STEP_TRAPS)) {
 		t->trapped = *h;
+		t->trapped_version = guest_code_version(c->guest);
+	}
 	t->next++;
-	if (t->next % PIECE == 0)
+	if (t->next % PIECE == 0) {
 		publish(t);
+		if (t->next - atomic_load_explicit(&t->taken, memory_order_relaxed) >= STEPS / 4)
+			gate_wake(&t->work);
+	}
 }
 
 /* Sets the twin's limit, and lets it work until it rests again. */
@@ -276,10 +321,10 @@ static void set_limit(struct twin *t, uint64_t limit)
 {
 	if (atomic_load(&t->limit) == limit)
 		return;
-	wait_until(t, rests, t);
+	wait_until(t, rests);
 	atomic_store(&t->rests_at, 0);
 	atomic_store(&t->limit, limit);
-	wait_until(t, rests, t);
+	wait_until(t, rests);
 }
 
 void twin_drain(struct twin *t)
@@ -302,7 +347,7 @@ static void begin_at_guest(struct twin *t)
 
 void twin_attach(struct twin *t)
 {
-	wait_until(t, rests, t);
+	wait_until(t, rests);
 	begin_at_guest(t);
 	core_attach(t->core);
 }
@@ -312,92 +357,89 @@ struct core *twin_core(struct twin *t)
 	return t->core;
 }
 
-struct wait_stamps {
-	const struct twin *t;
-	uint64_t below;
-};
-
-static bool are_stamped(void *ctx)
+/* How many instructions the twin may hold back: the leader's lead, its own window, a batch. */
+static uint64_t held_back(const struct twin *t)
 {
-	const struct wait_stamps *w = ctx;
-
-	return atomic_load(&w->t->stamped) >= w->below;
+	return (uint64_t)t->core->mask + 1 + BATCH + STEPS;
 }
 
 /*
- * The twin is at most STEPS behind, and holds back less than its window and a batch of stamps. The
- * stamps below that are there, so nobody waits, and which they are depends on the steps alone.
+ * Instructions further behind than that have their stamps, so nobody waits, and which they are
+ * depends on the steps alone.
  */
 void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, bool all)
 {
-	const uint64_t held = (uint64_t)t->core->mask + 1 + BATCH + STEPS;
-	struct wait_stamps w = { t, all ? t->next : t->next > held ? t->next - held : 0 };
-	size_t n = 0;
+	const uint64_t held = held_back(t);
+	const uint64_t below = all ? t->next : t->next > held ? t->next - held : 0;
 
-	if (w.below > 1)
-		wait_until(t, are_stamped, &w);
-	pthread_mutex_lock(&t->lock);
-	while (n < t->nstamps && t->stamps[n].po < w.below)
-		n++;
-	for (size_t i = 0; i < n && emit; i++)
-		*emit_twin(emit, begun) = t->stamps[i];
-	t->nstamps -= n;
-	if (t->nstamps)
-		memmove(t->stamps, t->stamps + n, t->nstamps * sizeof(*t->stamps));
-	pthread_mutex_unlock(&t->lock);
+	if (below <= t->delivered)
+		return;
+	if (atomic_load_explicit(&t->stamped, memory_order_acquire) < below) {
+		atomic_store(&t->wait_stamped, below);
+		wait_until(t, has_stamped);
+	}
+	for (uint64_t po = t->delivered; po < below && emit; po++) {
+		const struct stamped *s = &t->stamps[po & t->stamps_mask];
+
+		*emit_twin(emit, begun) =
+		    (struct rec_twin){ .po = po, .dispatch = s->dispatch, .commit = s->commit };
+	}
+	t->delivered = below;
 }
 
 /* ---- the twin's side ---- */
 
 bool twin_has_step(struct twin *t)
 {
-	return t->core->front.stream_end < atomic_load_explicit(&t->made, memory_order_acquire);
+	if (likely(t->core->front.stream_end < t->known))
+		return true;
+	t->known = atomic_load_explicit(&t->made, memory_order_acquire);
+	return t->core->front.stream_end < t->known;
 }
 
-void twin_step(struct twin *t, struct guest_step *gs)
+const struct twin_step *twin_step(struct twin *t, uint64_t *pc)
 {
 	const uint64_t po = t->core->front.stream_end;
-	const struct made *m = step_at(t, po);
+	const struct twin_step *s = step_at(t, po);
 	struct hart *h = &t->hart;
 
-	*gs = (struct guest_step){
-		.pc = m->pc,
-		.next_pc = m->next_pc,
-		.inst = m->missing ? NULL : &m->inst,
-		.addr = m->addr,
-		.flags = m->flags,
-		.tid = m->tid,
-	};
-	t->code_version = m->code_version;
-	if (unlikely(m->flags & STEP_TRAPS)) {
+	*pc = h->pc;
+	if (unlikely(s->flags & STEP_TRAPS)) {
 		*h = t->trapped;
+		t->code_version = t->trapped_version;
 	} else {
-		if (m->dst >= 32)
-			h->f[m->dst - 32] = m->value;
-		else if (m->dst)
-			h->x[m->dst] = m->value;
-		h->fflags = m->fflags;
-		h->frm = m->frm;
-		h->pc = m->next_pc;
-		h->lr_addr = m->lr_addr;
-		h->lr_value = m->lr_value;
+		h->pc = s->next_pc;
+		h->fflags = s->fcsr & 31;
+		h->frm = s->fcsr >> 5;
+		if (unlikely(s->more & (TWIN_ATOMIC | TWIN_CODE))) {
+			const struct reserved *r = &t->reserved[po & (STEPS - 1)];
+
+			if (s->more & TWIN_ATOMIC) {
+				h->lr_addr = r->addr;
+				h->lr_value = r->value;
+			} else {
+				t->code_version = s->value;
+			}
+		}
 	}
 	if (po % PIECE == 0) {
 		atomic_store_explicit(&t->taken, po, memory_order_release);
-		gate_wake(&t->news);
+		if (po >= atomic_load_explicit(&t->wait_taken, memory_order_relaxed))
+			gate_wake(&t->news);
 	}
+	return s;
 }
 
-/* Puts back what step m overwrote of a granule; value is the memory from addr on. */
-static uint64_t put_back(uint64_t value, const struct made *m, uint64_t granule, uint64_t addr,
+/* Puts back what w overwrote of a granule; value is the memory from addr on. */
+static uint64_t put_back(uint64_t value, const struct write *w, uint64_t granule, uint64_t addr,
 			 unsigned size)
 {
-	for (unsigned k = 0; k < m->old_bytes; k++) {
-		const uint64_t a = m->old_addr + k;
+	for (unsigned k = 0; k < w->bytes; k++) {
+		const uint64_t a = w->addr + k;
 		const unsigned shift = 8 * (unsigned)(a - addr);
 
 		if (a / GRANULE == granule && a - addr < size)
-			value = (value & ~(0xffull << shift)) | (m->old >> 8 * k & 0xff) << shift;
+			value = (value & ~(0xffull << shift)) | (w->old >> 8 * k & 0xff) << shift;
 	}
 	return value;
 }
@@ -408,17 +450,17 @@ static uint64_t undo(const struct twin *t, uint64_t value, uint64_t addr, unsign
 {
 	const uint64_t from = t->core->front.stream_end;
 
-	/* Memory was read before this: pairs with the fence in twin_before. */
+	/* Memory was read before this: pairs with the fence in keep_old(). */
 	atomic_thread_fence(memory_order_acquire);
 	for (uint64_t g = addr / GRANULE; g <= (addr + size - 1) / GRANULE; g++) {
 		const uint32_t h = hash_of(g);
-		uint64_t po = atomic_load_explicit(&t->last[h], memory_order_acquire);
+		uint64_t name = atomic_load_explicit(&t->last[h], memory_order_acquire);
 
-		while (po >= from) {
-			const struct made *m = step_at(t, po);
+		while (name >> WRITE_SHIFT >= from) {
+			const struct write *w = &t->writes[name & (WRITES - 1)];
 
-			value = put_back(value, m, g, addr, size);
-			po = m->before[hash_of(m->old_addr / GRANULE) != h];
+			value = put_back(value, w, g, addr, size);
+			name = w->before[hash_of(w->addr / GRANULE) != h];
 		}
 	}
 	return value;
@@ -467,23 +509,29 @@ struct twin *twin_new(struct core *c)
 	memset(t, 0, sizeof(*t));
 	t->leader = c;
 	t->ring = x_aligned(STEPS * sizeof(*t->ring));
+	t->writes = x_calloc(WRITES, sizeof(*t->writes));
+	t->reserved = x_calloc(STEPS, sizeof(*t->reserved));
 	t->last = x_calloc(HASH, sizeof(*t->last));
 	t->next = c->front.stream_end;
-	t->made = t->taken = t->stamped = t->rests_at = t->next;
+	t->made = t->known = t->taken = t->stamped = t->delivered = t->rests_at = t->next;
+	t->wait_taken = t->wait_stamped = NEVER;
 	t->limit = t->seen_limit = t->next;
 	t->room = t->next + STEPS - 1;
-	pthread_mutex_init(&t->lock, NULL);
 	gate_init(&t->work);
 	gate_init(&t->news);
 	config.ideal_all |= PERFECT;
+	config.page_faults = false; /* the leader's steps say where they are */
 	/* Cannot fail: a valid configuration is valid with perfect caches, too. */
 	t->core = core_new(&config, c->guest, NULL, NULL);
 	assert(t->core);
 	t->core->head = t->core->disp = t->core->tail = t->core->front.buffered =
 	    t->core->front.stream_end = t->core->win.issue_po = t->next;
 	t->core->twin.follows = t;
-	t->dispatched = x_calloc((size_t)t->core->mask + 1, sizeof(*t->dispatched));
-	t->core->twin.dispatched = t->dispatched;
+	t->core->rec.dispatched = x_calloc((size_t)t->core->mask + 1, sizeof(uint64_t));
+	t->stamps_mask = 64;
+	while (t->stamps_mask < held_back(t) + 2 * TWIN_STRETCH)
+		t->stamps_mask *= 2;
+	t->stamps = x_calloc(t->stamps_mask--, sizeof(*t->stamps));
 	begin_at_guest(t);
 	core_attach(t->core);
 	t->core->front.limit = t->limit;
@@ -501,11 +549,11 @@ void twin_free(struct twin *t)
 	gate_wake(&t->work);
 	pthread_join(t->thread, NULL);
 	core_free(t->core);
-	free(t->dispatched);
 	free(t->ring);
 	free((void *)t->last);
 	free(t->stamps);
-	pthread_mutex_destroy(&t->lock);
+	free(t->writes);
+	free(t->reserved);
 	gate_free(&t->work);
 	gate_free(&t->news);
 	free(t);
@@ -515,6 +563,5 @@ void twin_forked(struct twin *t)
 {
 	gate_init(&t->work);
 	gate_init(&t->news);
-	pthread_mutex_init(&t->lock, NULL);
 	start(t);
 }

@@ -29,10 +29,35 @@
 
 #include "guest/guest.h"
 
+#define TWIN_STRETCH 4096 /* instructions between two deliveries of stamps */
+
 struct core;
 struct emit;
 struct rec_cycle;
 struct twin;
+struct uop;
+
+/* A step of the guest as the leader records it. Two to a cache line: steps pass from processor to
+ * processor, and that costs more than making them. */
+struct twin_step {
+	uint64_t next_pc;
+	uint64_t addr; /* memory operand */
+	uint64_t
+	    value;     /* of its destination, after it; fence.i: the version of the code after it */
+	uint32_t word; /* instruction word */
+	uint8_t flags; /* enum guest_step_flag */
+	uint8_t more;  /* enum twin_step_flag */
+	uint8_t fcsr;  /* after it: fflags, frm << 5 */
+	uint8_t unused;
+};
+_Static_assert(sizeof(struct twin_step) == 32, "half a cache line");
+
+enum twin_step_flag {
+	TWIN_MISSING = 1 << 0, /* there was no instruction at pc */
+	TWIN_TOUCH = 1 << 1,   /* touches a page first: raises a page fault */
+	TWIN_ATOMIC = 1 << 2,  /* may have changed the reservation */
+	TWIN_CODE = 1 << 3,    /* code may have changed */
+};
 
 /* Makes a twin of the leader c, whose pipeline must be empty. */
 struct twin *twin_new(struct core *c);
@@ -40,11 +65,12 @@ void twin_free(struct twin *t);
 
 /* ---- the leader's side ---- */
 
-/* Call it when the guest is about to execute the instruction at its pc. */
-void twin_before(struct twin *t, struct core *c);
-/* Call it when the guest has executed an instruction: step gs, and the destination register dst (0:
- * none), whose value is read. */
-void twin_after(struct twin *t, const struct core *c, const struct guest_step *gs, unsigned dst);
+/* Call it when the guest is about to execute the instruction at pc. */
+void twin_before(struct twin *t, struct core *c, uint64_t pc);
+/* Call it when the guest has executed instruction u in step gs, after which the destination register
+ * has that value; touch: it raises a page fault. */
+void twin_after(struct twin *t, const struct core *c, const struct guest_step *gs,
+		const struct uop *u, uint64_t value, bool touch);
 /* Call it when the guest's kernel is about to act. */
 void twin_kernel(struct twin *t);
 /* Lets the twin's pipeline run empty; the leader's is, and nothing more is fetched. */
@@ -69,10 +95,12 @@ void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, b
 void twin_commits(struct twin *t);
 /* Whether the leader has made the next step. */
 bool twin_has_step(struct twin *t);
-void twin_step(struct twin *t, struct guest_step *gs);
+/* Takes it; *pc is where the guest made it. */
+const struct twin_step *twin_step(struct twin *t, uint64_t *pc);
 uint64_t twin_peek(const struct twin *t, uint64_t addr, unsigned size_bytes);
 /* Valid until the next call. */
 const struct inst *twin_fetch(struct twin *t, uint64_t pc);
+/* Its integer and floating-point registers are right only after an entry into the kernel. */
 const struct hart *twin_hart(const struct twin *t);
 uint64_t twin_code_version(const struct twin *t);
 

@@ -521,8 +521,24 @@ static bool result_is_usable(const char *path)
 	return rerun_read(&j, &ignored, &e);
 }
 
+/* Adds an option with each of the words, which the digest covers. */
+static void add_words(struct words *w, struct digest *d, enum recipe_item item,
+		      const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		words_add_option(w, option(item), words[i]);
+		digest_text(d, words[i]);
+	}
+}
+
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count)
+{
+	return rerun_changed(r, name,
+			     &(struct rerun_change){ .settings = settings, .nsettings = count });
+}
+
+struct job rerun_changed(const struct rerun *r, const char *name, const struct rerun_change *c)
 {
 	const char *cwd = text_of(r, RUN_cwd), *input = text_of(r, RUN_stdin);
 	const struct words *argv = &r->recipe.items[RUN_argv];
@@ -537,9 +553,15 @@ struct job rerun_job(const struct rerun *r, const char *name, const char *const 
 	words_add(&w, "sim");
 	add_sandbox(r, &w);
 	words_add_option(&w, option(RUN_machine), r->machine);
-	for (size_t i = 0; i < count; i++) {
-		words_add_option(&w, option(RUN_sets), settings[i]);
-		digest_text(&d, settings[i]);
+	add_words(&w, &d, RUN_sets, c->settings, c->nsettings);
+	add_words(&w, &d, RUN_hits, c->hits, c->nhits);
+	if (c->max_insts) { /* after the run's own: the last one counts */
+		char text[24];
+		const char *const words[] = { text };
+
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)c->max_insts);
+		add_words(&w, &d, RUN_max_insts, words, 1);
+		j.want_status = 0;
 	}
 	if (text_of(r, RUN_streams))
 		add_streams(r, &w);

@@ -29,6 +29,16 @@ void rerun_close(struct rerun *r);
 struct job rerun_job(const struct rerun *r, const char *name, const char *const *settings,
 		     size_t count);
 
+/* What a job changes. */
+struct rerun_change {
+	const char *const *settings;
+	size_t nsettings;
+	const char *const *hits; /* misses that are to be hits (trace/hits.h) */
+	size_t nhits;
+	uint64_t max_insts; /* it ends after so many instructions; 0: where the run ended */
+};
+struct job rerun_changed(const struct rerun *r, const char *name, const struct rerun_change *c);
+
 /* What is known to have changed since the run, in words: names in a folder that it lists, an
  * input that was not kept. NULL: nothing. */
 const char *rerun_changes(const struct rerun *r);

@@ -75,6 +75,8 @@
 	X(U32, "fetch", , fetch_buffer, "buffer", "insts", 1, 1024, 0, 32, "fetch buffer") \
 	X(U32, "fetch", , fetch_targets, "targets", "packets", 1, 1024, 0, 40, \
 	  "fetch-target queue: fetch packets in flight until they commit") \
+	X(U32, "fetch", , fetch_ahead, "ahead", "blocks", 1, 256, ZERO, 0, \
+	  "blocks that the predictors run ahead of fetch, asking the I-cache for their lines; 0: they do not") \
 	X(U32, "fetch", , fetch_depth, "depth", "cycles", 1, 60, 0, 5, "from fetch to decode") \
 	X(U32, "fetch", , fetch_redirect, "redirect", "cycles", 1, 60, 0, 2, \
 	  "from a mispredicted branch's completion to the fetch of the right path") \

@@ -18,17 +18,18 @@
 
 /* Integer columns that may hold large numbers. A method's count may be negative, if it is what
  * remains after its other components are subtracted. */
-static const char *const addresses[] = { "pc",	 "pc_a", "pc_b",     "start",	   "end",
-					 "bias", "word", "events",   "categories", "target",
-					 "dev",	 "ino",	 "start_ns", "mtime_ns" };
+static const char *const addresses[] = { "pc",	    "pc_a", "pc_b",   "start",	    "end",
+					 "bias",    "word", "events", "categories", "target",
+					 "address", "dev",  "ino",    "start_ns",   "mtime_ns" };
 /* clang-format off */
 static const char *const counts[] = {
 	"units", "executions", "cycles", "samples", "count", "length", "period", "fetched",
 	"committed", "value", "instructions", "sample_bytes", "scale", "misses", "wrong", "queue",
 	"merged", "used", "level0", "level1", "level2", "cost", "net", "clusters", "sum", "median",
 	"low", "high", "overlapped", "zero", "net_overlapped", "net_zero", "isolated", "hidden",
-	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles", "taken",
-	"stored", "lost", "pending", "unknown", "not_taken", "uid", "exec_id", "size_bytes",
+	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles", "begin", "infimum",
+	"supremum", "last", "last_commit", "taken", "stored", "lost", "pending", "unknown", "not_taken",
+	"uid", "exec_id", "size_bytes",
 };
 /* clang-format on */
 /* Text columns that may be NULL. */

@@ -60,6 +60,21 @@
 	"CREATE TABLE IF NOT EXISTS spectrum_pair (clustering INTEGER, first INTEGER, second INTEGER, overlapped INTEGER," \
 	" serial INTEGER, overlapped_cycles INTEGER, serial_cycles INTEGER," \
 	" PRIMARY KEY (clustering, first, second)) WITHOUT ROWID;"
+
+/*
+ * spectrum_cluster       a random sample of the clusters of clustering 0, id by id. begin, end: cycles;
+ *                        infimum, supremum: instructions by number; last: the one at which net cost
+ *                        ends, last_commit: the cycle in which it commits
+ * spectrum_cluster_miss  their misses, each by what names it (trace/hits.h)
+ * spectrum_second        shares of patterns by a chain of second order
+ */
+#define SPECTRUM_SAMPLE_TABLES \
+	"CREATE TABLE IF NOT EXISTS spectrum_cluster (id INTEGER PRIMARY KEY, begin INTEGER, end INTEGER, size INTEGER, kind TEXT," \
+	" pattern TEXT, infimum INTEGER, supremum INTEGER, last INTEGER, last_commit INTEGER, cost INTEGER, net INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS spectrum_cluster_miss (cluster INTEGER, number INTEGER, begin INTEGER, kind TEXT, address INTEGER," \
+	" PRIMARY KEY (cluster, number)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS spectrum_second (clustering INTEGER, size INTEGER, pattern TEXT, share REAL," \
+	" PRIMARY KEY (clustering, size, pattern)) WITHOUT ROWID;"
 /* clang-format on */
 
 /*
@@ -183,6 +198,7 @@ static const char version_2[] =
 
 static const char version_3[] = SPECTRUM_TABLES;
 static const char version_4[] = LIVE_TABLES;
+static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 
-const char *const store_versions[STORE_VERSION + 1] = { NULL, version_1, version_2, version_3,
-							version_4 };
+const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
+							version_3, version_4, version_5 };

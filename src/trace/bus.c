@@ -496,7 +496,8 @@ bool bus_start(struct bus *b, struct err *e)
 	b->nworkers = min_u64(b->config.workers, b->ninstances);
 	/* Regions are found in these records, even if no analysis wants them. */
 	if (b->cutter.count)
-		b->emit.wants = (b->emit.wants | WANT_CYCLES | WANT_INSTS) & ~(unsigned)WANT_EMPTY;
+		b->emit.wants = (b->emit.wants | WANT_CYCLES | WANT_INSTS) &
+				~(unsigned)(WANT_EMPTY | WANT_STAMPS);
 	join_schedules(b);
 	make_buffers(b);
 	b->started = true;

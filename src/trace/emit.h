@@ -39,7 +39,11 @@ enum trace_want {
 	WANT_HEAD = 1 << 9,
 	WANT_MISSES = 1 << 10, /* miss records */
 	WANT_TWIN = 1 << 11,   /* twin records, from a source that has a twin */
-	WANT_LESS = WANT_BRIEF | WANT_EMPTY,
+	/* Of inst records only po, flags, fetch, dispatch and commit; of cycle records only cycle
+	 * and repeat, and each stands for as many cycles as it can. Holds only if every listener
+	 * asks for it. */
+	WANT_STAMPS = 1 << 12,
+	WANT_LESS = WANT_BRIEF | WANT_EMPTY | WANT_STAMPS,
 };
 
 /* No more misses than this end in one cycle: MSHRs of both L1 caches, and TLB misses. */

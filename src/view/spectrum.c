@@ -729,6 +729,8 @@ static void add_all(struct doc *d, const struct spectrum_model *m, const struct 
 		add_places(d, m, false, o);
 		add_pairs(d, m, o);
 	}
+	if (so->verify)
+		spectrum_add_verified(d, so->verify, o);
 	add_csv(d, m, so);
 }
 

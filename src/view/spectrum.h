@@ -4,12 +4,14 @@
 #define VIEW_SPECTRUM_H
 
 #include "store/store.h"
+#include "trace/hits.h"
 #include "view/doc.h"
 #include "view/view.h"
 
-#define SPECTRUM_SHOWN	 4 /* sizes without --size */
-#define SPECTRUM_LARGEST 6 /* with a spectrogram */
-#define SPECTRUM_TOO_FEW 200
+#define SPECTRUM_SHOWN	     4 /* sizes without --size */
+#define SPECTRUM_LARGEST     6 /* with a spectrogram */
+#define SPECTRUM_TOO_FEW     200
+#define SPECTRUM_VERIFY_MOST 4096
 
 struct spectrum_options {
 	uint64_t size;	     /* only this one; 0: 1 to SPECTRUM_SHOWN */
@@ -21,6 +23,7 @@ struct spectrum_options {
 	bool zoom;	     /* from and to hold */
 	int64_t from, to;    /* cycles */
 	const char *svg;     /* file for a picture; NULL: none */
+	const struct spectrum_verify *verify; /* clusters that were simulated; NULL: none */
 };
 
 bool view_spectrum(struct store *s, const struct view_options *o, const struct spectrum_options *so,
@@ -140,6 +143,33 @@ static inline double share_of(double part, double all)
 /* ---- spectrum_values.c ---- */
 
 void spectrum_values(struct doc *d, const struct spectrum_model *m);
+
+/* ---- spectrum_verify.c ---- */
+
+/* A cluster of the sample, and what making its misses hits saves. */
+struct spectrum_cluster {
+	int64_t id;
+	uint64_t begin, end, size;
+	char kind[16], pattern[16];
+	uint64_t last, last_commit; /* the instruction at which net cost ends; when it commits */
+	int64_t cost, net;
+	bool simulated;
+	int64_t saved;	    /* cycles when `last` commits */
+	int64_t in_the_end; /* cycles of the run */
+};
+struct spectrum_verify {
+	struct spectrum_cluster *cluster;
+	size_t count;
+	uint64_t of;	    /* clusters of the run */
+	uint64_t too_large; /* of them, those that no sample can have */
+};
+/* Reads the first clusters of the sample, at most so many. */
+bool spectrum_read_clusters(struct store *s, size_t most, struct spectrum_verify *v, struct err *e);
+/* The misses of one of them; the caller frees. */
+struct hit *spectrum_read_hits(struct store *s, int64_t cluster, size_t *count, struct err *e);
+void spectrum_verify_free(struct spectrum_verify *v);
+void spectrum_add_verified(struct doc *d, const struct spectrum_verify *v,
+			   const struct view_options *o);
 
 /* ---- spectrum_svg.c ---- */
 

@@ -172,4 +172,38 @@ test_a_twin_that_ends_early_is_said() {
 	refuses 'ends before instruction 5001'
 }
 
+"$CULPRIT" sim --machine puzak2007 --max-insts 60k --analyze spectrum -o "$tmp/v.culprit" -- "${program[@]}" \
+	>/dev/null 2>&1 </dev/null
+export CULPRIT_CACHE=$tmp/cache
+
+test_clusters_are_simulated_without_their_misses() {
+	run spectrum "$tmp/v.culprit" --verify 8 --json
+	status_is 0
+	json_holds 'j["verify"]["clusters"] == 8 == len(j["verified"])'
+	json_holds 'j["verify"]["net"]["median_error"] <= 1'
+	json_holds 'j["verify"]["saved"] == sum(c["saved"] for c in j["verified"]) > 0'
+	cp "$tmp/out" "$tmp/first"
+	run spectrum "$tmp/v.culprit" --verify 8 --json
+	cmp "$tmp/first" "$tmp/out"
+	run spectrum "$tmp/v.culprit" --verify 3
+	out_has 'Clusters simulated without their misses: 3 of '
+}
+
+test_a_miss_that_is_a_hit_is_named_like_its_record() {
+	run sim --machine puzak2007 --max-insts 60k --hit load:100 -- "${program[@]}"
+	refuses "'load:100' is not KIND:CYCLE:ADDRESS"
+	run sim --machine puzak2007 --max-insts 60k --hit laod:100:0x1000 -- "${program[@]}"
+	refuses "the nearest is 'load'"
+}
+
+test_a_profile_without_a_sample_says_so() {
+	run sim --machine puzak2007 --max-insts 60k --analyze spectrum --param spectrum.sample=0 -o "$tmp/n.culprit" -- \
+		"${program[@]}"
+	run spectrum "$tmp/n.culprit" --verify 5
+	refuses 'holds no clusters with their misses'
+	run sim --machine puzak2007 --max-insts 60k --analyze spectrum --param spectrum.sample=9999 -o "$tmp/n.culprit" -- \
+		"${program[@]}"
+	refuses "spectrum.sample: '9999' is not a number from 0 to 4096"
+}
+
 run_tests

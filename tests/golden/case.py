@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The case studies of docs/case-*.md from end to end: simulate, store, read back, and find the culprit.
 
-    case.py CULPRIT WORKLOADS imagick|magick|lbm|nab
+    case.py CULPRIT WORKLOADS imagick|magick|lbm|nab|spectrum
 
 Small sizes, and bounds that are wide enough for a better core model, not for a wrong profiler. magick is
 Debian's own binary, fetched if need be. Output is TAP.
@@ -177,10 +177,35 @@ def nab():
     assert pair is forces[0] and pair["change"] < -0.1 * plain.cycles, forces[0]
 
 
+def spectrum():
+    # docs/case-spectrum.md at a smaller size: misses are alone, and each cell of distance hides a cell's time of them.
+    cost, adder = {}, {}
+    for distance in (0, 1, 2, 3, 6):
+        path = pathlib.Path(SCRATCH) / ("%d.culprit" % distance)
+        subprocess.run([CULPRIT, "sim", "--machine", "puzak2007", "--set", "mem.line=1024", "--set", "mem.latency=700",
+                        "--analyze", "spectrum", "--param", "spectrum.kinds=load+hint", "--fast-forward", "1M", "--warm", "1M",
+                        "--max-insts", "200k", "-o", str(path), "--", "./lbm", "16", "3", str(distance)],
+                       cwd=WORKLOADS, capture_output=True, check=True)
+        done = subprocess.run([CULPRIT, "spectrum", str(path), "--json"], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        assert found["net"] + found["drift"] + found["head"] + found["tail"] == found["adder"], found["adder"]
+        alone = found["sizes"][0]
+        assert alone["size"] == 1, "there are no isolated misses"
+        between(0.9, alone["misses"] / found["misses"], 1.0, "the share of isolated misses at distance %d" % distance)
+        cost[distance] = sorted(alone["histogram"], key=lambda bin: -bin[1])[0][0]
+        adder[distance] = found["adder"]
+    between(695, cost[0], 701, "the cost of a miss without prefetching")
+    assert cost[6] == 0 and adder[6] < 0.02 * adder[0], "at distance 6 a miss costs %d, all %d" % (cost[6], adder[6])
+    cell = cost[1] - cost[2]
+    between(100, cell, 200, "what one more cell of distance hides")
+    between(cell - 3, cost[2] - cost[3], cell + 3, "what the third cell hides")
+    assert cost[0] > cost[1] > cost[2] > cost[3] > 0, cost
+
+
 CULPRIT, WORKLOADS, NAME = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
 with tempfile.TemporaryDirectory() as SCRATCH:
     try:
-        {"imagick": imagick, "magick": magick, "lbm": lbm, "nab": nab}[NAME]()
+        {"imagick": imagick, "magick": magick, "lbm": lbm, "nab": nab, "spectrum": spectrum}[NAME]()
         print("1..1\nok 1 - %s" % NAME)
     except workload.Missing as missing:
         print("1..0 # SKIP %s" % missing)

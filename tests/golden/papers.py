@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs papers/PAPER/run on small workloads: it keeps its runs, and finds what the paper found.
 
-    papers.py ROOT BUILD tip2021|tea2023|eyerman2006|fields2004
+    papers.py ROOT BUILD tip2021|tea2023|puzak2007|eyerman2006|fields2004
 """
 import json
 import os
@@ -52,6 +52,22 @@ def fields2004(scratch):
     assert [len(w) for w in figures["window"]["quicksort"]] == [4, 4, 4]
 
 
+def puzak2007(scratch):
+    """Checks the law, drift and the peaks of the run in oltp's role, and that the text says what the figures say."""
+    first, figures = twice(scratch)
+    for name, run in figures["runs"].items():
+        for found in run.values():
+            assert found["net"] + found["drift"] + found["head"] + found["tail"] == found["adder"], name
+            assert found["adder"] == found["cycles"] - found["twin_cycles"], name
+    assert figures["failed"] == [] and re.search(r"^0 of 13 runs fail$", first, re.M), first
+    found = figures["runs"]["puzak2007 oltp l2.size=256k"]["right"]
+    assert re.search(r"p %.3f \(0\.510\)   a %.3f \(0\.730\)" % (found["p"], found["a"]), first), first
+    areas = re.search(r"^  size 2 +(.*)$", first, re.M)[1]
+    shares = {int(at): float(area) for at, area in re.findall(r"(\d+) (0\.\d+)", areas)}
+    assert {15, 30, 100, 115, 200} <= set(shares) and abs(sum(shares.values()) - 1) < 0.01, areas
+    assert min(shares[at] for at in (15, 30, 100, 115, 200)) > 0.01, areas
+
+
 def profilers(scratch):
     """Checks that the time-proportional profilers have the smallest errors."""
     first, figures = twice(scratch, "--only", "matmul,quicksort")
@@ -75,7 +91,7 @@ def profilers(scratch):
 with tempfile.TemporaryDirectory() as folder:
     print("1..1")
     try:
-        {"eyerman2006": eyerman2006, "fields2004": fields2004}.get(PAPER, profilers)(folder)
+        {"eyerman2006": eyerman2006, "fields2004": fields2004, "puzak2007": puzak2007}.get(PAPER, profilers)(folder)
         print("ok 1 - %s" % PAPER)
     except (AssertionError, KeyError) as problem:
         print("not ok 1 - %s\n# %r" % (PAPER, problem))

@@ -32,6 +32,7 @@
 #define POOL	(GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL)
 #define MAP	1024 /* entries of the maps from addresses to slots */
 #define STATICS 4096
+#define ISSUED	256 /* cycles of which the issuing instructions are found at once */
 
 struct stamps {
 	uint64_t f, d, e, c;
@@ -65,6 +66,7 @@ struct edges {
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
 	uint64_t packets[EDGES_PACKETS]; /* number of the first instruction of each recent packet */
 	uint64_t npackets;
+	uint32_t issued[EDGES_QUEUES][ISSUED]; /* the youngest that issued, by queue and cycle */
 	uint64_t arrived; /* instructions below had reached the fetch buffer at the last fetch */
 	uint64_t slot_time[GRAPH_SLOTS]; /* when its value became available */
 	struct held pool[GRAPH_SLOTS];
@@ -324,6 +326,22 @@ static enum graph_category stall_category(const struct rec_inst *r)
 	}
 }
 
+/* Distance to the instruction that issued from the queue in that cycle, the youngest of several; 0:
+ * none in the window. */
+static uint64_t who_made_room(struct edges *s, unsigned queue, uint64_t cycle)
+{
+	const uint64_t i = s->b.at.number, rob = s->b.m.rob;
+	uint64_t x = (uint32_t)((uint32_t)i - s->issued[queue][cycle % ISSUED]);
+
+	if (x && x <= rob && past(s, i - x)->queue == queue && past(s, i - x)->e == cycle)
+		return x;
+	/* Another cycle's instruction has taken the entry. */
+	for (x = 1; x <= rob; x++)
+		if (past(s, i - x)->queue == queue && past(s, i - x)->e == cycle)
+			return x;
+	return 0;
+}
+
 static void dispatch_edges(struct edges *s, const struct rec_inst *r, const struct code *d,
 			   uint64_t f, uint64_t t, struct graph_inst *out)
 {
@@ -362,14 +380,9 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 		return;
 	}
 	if (r->dispatch_stall == DISPATCH_IQ) {
-		/* The instruction that issued from this queue in that cycle made room. */
-		for (uint64_t x = 1; x <= m->rob; x++) {
-			const struct stamps *p = past(s, i - x);
-			if (p->queue == d->queue && p->e == t) {
-				out->iq = (uint16_t)x;
-				return;
-			}
-		}
+		out->iq = (uint16_t)who_made_room(s, d->queue, t);
+		if (out->iq)
+			return;
 	}
 	s->residual[RESIDUAL_DISPATCH] += rest;
 	out->dd =
@@ -765,6 +778,7 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	to->c = now.c;
 	to->mem = d->store ? out->mem : 0;
 	to->queue = d->queue;
+	s->issued[d->queue][now.e % ISSUED] = (uint32_t)i;
 	if (out->brings)
 		s->slot_time[out->brings] = c + out->fill;
 	if (r->flags & RI_MISPREDICT)

@@ -100,6 +100,7 @@ struct graph_inst {
 #define HOLDS_FUSED    true
 #define HOLDS_ZEROS(c) (c)
 #define HOLDS_FLAG(c)  (c)
+#define HOLDS_RARE(c)  (c)
 
 /* Clears all edges. Written out: compilers turn a loop into a string instruction, which takes longer
  * than everything that is written afterwards. */

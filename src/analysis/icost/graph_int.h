@@ -59,7 +59,7 @@ enum step_bit {
 	BIT_D_GRAIN, /* its D is kept for GRAPH_REACH */
 	BIT_C_GRAIN, /* its C is kept for the idealised window */
 	BIT_FORWARD, /* GRAPH_FORWARD */
-/* Rows of edges.def whose condition is a FLAG. */
+/* Rows of edges.def whose condition is FLAG or RARE. */
 #define BIT_IF_ALWAYS(name)
 #define BIT_IF_PERSISTS(name)
 #define BIT_IF_PACKET(name)
@@ -68,6 +68,7 @@ enum step_bit {
 #define BIT_ONE(name)							BIT_##name,
 #define BIT_IF_ZEROS(cond)						BIT_NONE
 #define BIT_IF_FLAG(cond)						BIT_ONE
+#define BIT_IF_RARE(cond)						BIT_ONE
 #define EDGE(name, n, at, latency, removed, when, blame)		BIT_IF_##when(name)
 #define NEAR(name, n, at, latency, removed, when, blame)		BIT_IF_##when(name)
 #define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd) BIT_IF_##when(name)
@@ -87,10 +88,29 @@ enum {
 #define STEP_IF_ALWAYS(name)   0
 #define STEP_IF_ZEROS(cond)    NO_STEP
 #define STEP_IF_FLAG(cond)     STEP
+#define STEP_IF_RARE(cond)     STEP
 #define EDGE(name, n, at, latency, removed, when, blame)                                           \
 	| (NODE_##n == NODE_B ? STEP_IF_##when(name) : 0)
 #define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd)                            \
 	| (NODE_##n == NODE_B ? STEP_IF_##when(name) : 0)
+#include "analysis/icost/edges.def"
+};
+
+/* The bits that few steps have any of: rows whose condition is RARE, and P_KEPT. */
+enum {
+	STEPS_RARE = STEP(P_KEPT)
+#define RARE_IF_ALWAYS(name)						0
+#define RARE_IF_PERSISTS(name)						0
+#define RARE_IF_PACKET(name)						0
+#define RARE_IF_FUSED(name)						0
+#define RARE_IF_ZEROS(cond)						NO_STEP
+#define RARE_IF_FLAG(cond)						NO_STEP
+#define RARE_IF_RARE(cond)						STEP
+#define EDGE(name, n, at, latency, removed, when, blame)		| RARE_IF_##when(name)
+#define NEAR(name, n, at, latency, removed, when, blame)		| RARE_IF_##when(name)
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd) | RARE_IF_##when(name)
+#define OWN(n, latency, when)						| RARE_IF_##when(n##_own)
+#define RESULT(slot, n, latency, when)					| RARE_IF_##when(slot)
 #include "analysis/icost/edges.def"
 };
 

@@ -9,6 +9,7 @@
  * edges of bandwidth and window are there or not for whole vectors, which the compiler knows.
  */
 #include "analysis/icost/graph_int.h"
+#include "util/util.h"
 
 #ifndef LANE /* compiled alone: the plain one */
 #define LANE	  uint16_t
@@ -95,6 +96,7 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define WHEN_FUSED(name)    if (flags & STEP(P))
 #define WHEN_ZEROS(cond)    WHEN_ALWAYS
 #define WHEN_FLAG(cond)	    WHEN_SET
+#define WHEN_RARE(cond)	    WHEN_SET
 #define WHEN_SET(name)	    if (flags & STEP(name))
 
 /* Writes x to a row, for each of the vectors v. */
@@ -177,30 +179,13 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 		c[v] = ROW(last + LAST_C)[v];
 	}
 	for (; s < end; s++) {
-		const unsigned flags = s->flags;
-		VEC t[VECS], unit[VECS] = { 0 }, head[VECS];
-#define NODE(n)                                                                                    \
-	OPEN_##n bool started = STARTED(n);                                                        \
-	(void)started;
-#define END(n) CLOSE_##n
-#define NEAR(name, n, at, latency, removed, when, blame)                                           \
-	LATEST(name, n, AT_##at, latency, removed, when)
-#define EDGE(name, n, at, latency, removed, when, blame)                                           \
-	LATEST(name, n, ROW(s->name)[v], latency, removed, when)
-#define LIMITED(name, n, at, latency, removed, when, blame, limit, forward)                        \
-	WHEN_##when(name) EACH_VEC                                                                 \
-	{                                                                                          \
-		const VEC most = ALL(s->name##_limit),                                             \
-			  there = MASK_##removed(name, PLUS_##latency(name, ROW(s->name)[v])),     \
-			  wait = MAX(there, INTO_##n[v]) - INTO_##n[v];                            \
-		INTO_##n[v] += flags & STEP(FORWARD) ? wait & (VEC)(wait <= most)                  \
-						     : wait + most - MAX(wait, most);              \
-	}
-#define OWN(n, latency, when)                                                                      \
-	WHEN_##when(n##_own) EACH_VEC INTO_##n[v] = PLUS_##latency(n##_own, INTO_##n[v]);
-#define RESULT(slot, n, latency, when)                                                             \
-	WHEN_##when(slot) KEEP(s->slot, EACH_VEC, PLUS_##latency(slot, INTO_##n[v]))
-#include "analysis/icost/edges.def"
+		if (likely(!(s->flags & STEPS_RARE))) {
+			const unsigned flags = s->flags & ~(unsigned)STEPS_RARE;
+#include "analysis/icost/kernel_step.def"
+		} else {
+			const unsigned flags = s->flags;
+#include "analysis/icost/kernel_step.def"
+		}
 	}
 	EACH_VEC
 	{

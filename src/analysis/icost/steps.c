@@ -296,6 +296,7 @@ static inline void note_result(struct graph *g, enum graph_node node, uint16_t s
 #define IF_ALWAYS      if (true)
 #define IF_ZEROS(cond) if (true)
 #define IF_FLAG(cond)  if (cond)
+#define IF_RARE(cond)  if (unlikely(cond))
 #define IF_PERSISTS    if (true)
 #define IF_PACKET      if (in->flags & GRAPH_HEAD) /* else F does not move */
 #define IF_FUSED       if (true)
@@ -305,17 +306,23 @@ static inline void note_result(struct graph *g, enum graph_node node, uint16_t s
 #define FLAG_FUSED(name)
 #define FLAG_ZEROS(cond) FLAG_ALWAYS
 #define FLAG_FLAG(cond)	 flags |= (cond) ? STEP_OR_0
+#define FLAG_RARE(cond)	 FLAG_FLAG(cond)
 #define STEP_OR_0(name)	 STEP(name) : 0;
 /* Whether copying the source is cheaper than asking whether the row holds. */
-#define COPIED_SLOT(x)	  true
-#define COPIED_BACK_C(x)  false
-#define COPIED_BACK_E(x)  false
-#define COPIED_NEXT_D(x)  false
-#define COPIED_GRAIN_D(x) false
-#define COPIED_GRAIN_C(x) false
-#define MUST_ALWAYS	  true
-#define MUST_ZEROS(cond)  true
-#define MUST_FLAG(cond)	  (cond)
+#define COPIED_SLOT(x)	    true
+#define COPIED_BACK_C(x)    false
+#define COPIED_BACK_E(x)    false
+#define COPIED_NEXT_D(x)    false
+#define COPIED_GRAIN_D(x)   false
+#define COPIED_GRAIN_C(x)   false
+#define IS_RARE_ALWAYS	    false
+#define IS_RARE_ZEROS(cond) false
+#define IS_RARE_FLAG(cond)  false
+#define IS_RARE_RARE(cond)  true
+#define MUST_ALWAYS	    true
+#define MUST_ZEROS(cond)    true
+#define MUST_FLAG(cond)	    (cond)
+#define MUST_RARE(cond)	    (cond)
 /* Nodes whose rows only few instructions have. */
 #define MAPS_F HAS_F
 #define MAPS_D true
@@ -343,7 +350,7 @@ static inline bool step(struct batch *b, const struct graph_inst *restrict in, u
 		FLAG_##when(name) PUT_LATENCY(name, latency) MASK_##removed(name)                  \
 	}
 #define EDGE(name, n, at, latency, removed, when, blame)                                           \
-	if (COPIED_##at || MUST_##when) {                                                          \
+	if ((COPIED_##at && !IS_RARE_##when) || MUST_##when) {                                     \
 		FLAG_##when(name) s->name = HOLDS_##when ? (uint16_t)(FROM_##at) : 0;              \
 		flags |= NODE_##n == NODE_P && HOLDS_##when ? STEP(P) : 0;                         \
 		PUT_LATENCY(name, latency) MASK_##removed(name)                                    \
@@ -370,6 +377,7 @@ static inline bool step(struct batch *b, const struct graph_inst *restrict in, u
 	}
 #define IS_ZEROS_ALWAYS	     false
 #define IS_ZEROS_FLAG(cond)  false
+#define IS_ZEROS_RARE(cond)  false
 #define IS_ZEROS_ZEROS(cond) true
 #include "analysis/icost/edges.def"
 	s->d = (uint16_t)(rows->d + (i & GRAPH_D_MASK));

@@ -106,6 +106,25 @@ static void count_cluster(struct clusters *c, int64_t net)
 	tally_add(&c->bins, bin_key(MEASURE_NET, size, n->kind, pattern, bin_of(net)), 1);
 }
 
+/* Offers the cluster, whose net cost ends with instruction `last`, to the sample. */
+static void offer(struct clusters *c, uint64_t last, int64_t net)
+{
+	const struct cluster *n = &c->now;
+
+	samples_close(c->samples,
+		      &(struct sampled){ .begin = n->begin,
+					 .end = n->end,
+					 .size = n->size,
+					 .kind = n->kind,
+					 .pattern = pattern_of(n),
+					 .infimum = n->infimum,
+					 .supremum = n->supremum,
+					 .last = last,
+					 .last_commit = stamps_at(c->stamps, last)->commit,
+					 .cost = cost_of(n),
+					 .net = net });
+}
+
 /* Closes the open cluster. If it has not recovered, it ends with a lag of `lag` when instruction
  * `last` commits. */
 static void close_cluster(struct clusters *c, uint64_t last, int64_t lag, bool tail)
@@ -113,7 +132,8 @@ static void close_cluster(struct clusters *c, uint64_t last, int64_t lag, bool t
 	struct cluster *n = &c->now;
 	clusters_settle(c);
 	tail = tail || n->cut || !n->has_supremum;
-	const int64_t end = !tail && n->recovered && n->recovery <= last ? n->recovery_lag : lag;
+	const bool recovered = !tail && n->recovered && n->recovery <= last;
+	const int64_t end = recovered ? n->recovery_lag : lag;
 	const int64_t net = end - n->lag_before;
 	if (n->head)
 		c->head += net;
@@ -121,6 +141,10 @@ static void close_cluster(struct clusters *c, uint64_t last, int64_t lag, bool t
 		c->tail += net;
 	else
 		count_cluster(c, net);
+	if (c->samples && (n->head || tail))
+		samples_close(c->samples, NULL);
+	else if (c->samples)
+		offer(c, recovered ? n->recovery : last, net);
 	if (n->head || tail) {
 		c->cut++;
 		c->cut_misses += n->size;
@@ -198,6 +222,8 @@ void clusters_miss(struct clusters *c, const struct rec_miss *m, unsigned level)
 	n->level[level]++;
 	n->kind = n->kind == m->kind ? n->kind : KIND_MIXED;
 	n->cut = n->cut || m->flags & MISS_CUT;
+	if (c->samples)
+		samples_miss(c->samples, m);
 	loads_miss(&c->loads, m, level, growth_at(s, m));
 }
 

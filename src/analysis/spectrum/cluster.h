@@ -27,6 +27,7 @@
 #define ANALYSIS_SPECTRUM_CLUSTER_H
 
 #include "analysis/spectrum/loads.h"
+#include "analysis/spectrum/sample.h"
 #include "analysis/spectrum/stamps.h"
 #include "analysis/spectrum/theory.h"
 
@@ -82,6 +83,7 @@ struct clusters {
 	uint64_t zero, negative; /* clusters whose net cost is zero; negative */
 	struct tally bins;	 /* bin_key */
 	struct loads loads;
+	struct samples *samples; /* NULL: no sample is taken */
 };
 
 /* A cell of the spectrograms. Pattern: two bits a miss, the first the highest; 0 beyond

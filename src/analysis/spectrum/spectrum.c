@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "util/nearest.h"
+#include "util/number.h"
 
 #define STAMPS_MIN   (1u << 15)
 #define STAMPS_MAX   (1u << 19)
@@ -37,9 +38,20 @@ static void queue_put(struct queue *q, uint64_t po, uint64_t dispatch, uint64_t 
 	q->at[q->end++] = (struct stamp_of){ po, dispatch, commit };
 }
 
+/* Of misses that one instruction causes in one cycle, a TLB's comes before those that it causes. */
+static unsigned rank(const struct rec_miss *m)
+{
+	return m->kind == MISS_ITLB || m->kind == MISS_DTLB ? 0 : 1u + m->kind;
+}
+
+/* A total order: it must not matter in which order records come. */
 static bool before(const struct rec_miss *a, const struct rec_miss *b)
 {
-	return a->begin != b->begin ? a->begin < b->begin : a->seq < b->seq;
+	if (a->begin != b->begin)
+		return a->begin < b->begin;
+	if (a->seq != b->seq)
+		return a->seq < b->seq;
+	return rank(a) != rank(b) ? rank(a) < rank(b) : a->line < b->line;
 }
 
 static void heap_put(struct miss_heap *h, const struct rec_miss *m)
@@ -281,14 +293,29 @@ static bool parse_kinds(struct spectrum *s, const char *given, struct err *e)
 	return ok;
 }
 
+static bool parse_number(const struct analysis_options *o, const char *name, uint64_t most,
+			 uint64_t *value, struct err *e)
+{
+	const char *given = analysis_given(o, name);
+	return !given || number_parse(given, &(struct number_range){ .max = most }, value) ||
+	       err_set(e, "%s: '%s' is not a number from 0 to %llu", name, given,
+		       (unsigned long long)most);
+}
+
 static bool spectrum_start(void *state, const struct trace_meta *meta,
 			   const struct analysis_options *o, struct err *e)
 {
 	struct spectrum *s = state;
 	const char *kinds = analysis_given(o, "spectrum.kinds");
+	const uint32_t recovery =
+	    (uint32_t)analysis_number(o, "spectrum.recovery", 1) * meta->rob_entries;
+	uint64_t sample = SAMPLE_DEFAULT, seed = 0;
 	s->meta = *meta;
 	s->kinds = (1u << MISS_KINDS) - 1;
 	if (kinds && !parse_kinds(s, kinds, e))
+		return false;
+	if (!parse_number(o, "spectrum.sample", SAMPLE_MOST, &sample, e) ||
+	    !parse_number(o, "spectrum.seed", UINT64_MAX, &seed, e))
 		return false;
 	add_level(s, LEVEL_L2, meta->l2_latency);
 	add_level(s, LEVEL_LLC, meta->llc_latency);
@@ -299,7 +326,9 @@ static bool spectrum_start(void *state, const struct trace_meta *meta,
 	const uint64_t kept = max_u64(STAMPS_MIN, during + 4ull * meta->rob_entries);
 	stamps_init(&s->stamps, (size_t)min_u64(kept, STAMPS_MAX));
 	for (unsigned k = 0; k < CLUSTERINGS; k++)
-		clusters_init(&s->clusters[k], &s->stamps, meta->rob_entries);
+		clusters_init(&s->clusters[k], &s->stamps, recovery);
+	samples_init(&s->samples, (size_t)sample, seed);
+	s->clusters[CLUSTERS_ALL].samples = &s->samples;
 	return true;
 }
 
@@ -314,6 +343,7 @@ static void spectrum_free(void *state)
 	struct spectrum *s = state;
 	for (unsigned k = 0; k < CLUSTERINGS; k++)
 		clusters_free(&s->clusters[k]);
+	samples_free(&s->samples);
 	stamps_free(&s->stamps);
 	free(s->insts.at);
 	free(s->twins.at);
@@ -321,14 +351,22 @@ static void spectrum_free(void *state)
 }
 
 static const struct analysis_param params[] = {
+	{ .name = "spectrum.recovery",
+	  .help = "ROBs that a cluster's recovery lasts at most; 1 by default",
+	  .number = true,
+	  .range = { .max = 16 } },
 	{ .name = "spectrum.kinds", .help = "which misses count, as load+store+…; all by default" },
+	{ .name = "spectrum.sample",
+	  .help = "clusters to keep with their misses, for `culprit spectrum --verify`; 256 by "
+		  "default" },
+	{ .name = "spectrum.seed", .help = "which clusters these are; 0 by default" },
 	{ .name = NULL },
 };
 
 const struct analysis spectrum_analysis = {
 	.name = "spectrum",
 	.summary = "what every cluster of cache misses cost, against a twin with perfect caches",
-	.wants = WANT_CYCLES | WANT_INSTS | WANT_MISSES | WANT_TWIN,
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_MISSES | WANT_TWIN | WANT_STAMPS,
 	.params = params,
 	.tables = (const struct analysis_table[]){ { "spectrum_load", NULL }, { NULL, NULL } },
 	.state_size = sizeof(struct spectrum),

@@ -51,6 +51,7 @@ struct spectrum {
 	uint64_t cycles;    /* of all regions */
 	uint64_t insts_seen;
 	struct clusters clusters[CLUSTERINGS];
+	struct samples samples; /* of CLUSTERS_ALL */
 	struct miss_sums sums[MISS_KINDS][SPECTRUM_LEVELS];
 };
 

@@ -18,6 +18,11 @@ static char level_letter(const struct spectrum *s, unsigned k)
 	return k == 0 ? 'H' : k + 1 == s->nlevels ? 'M' : 'L';
 }
 
+static const char *kind_name(unsigned kind)
+{
+	return kind == KIND_MIXED ? "mixed" : words_misses[kind].name;
+}
+
 /* The pattern of bin_key as text. */
 static void pattern_text(const struct spectrum *s, unsigned size, unsigned pattern, char *text)
 {
@@ -76,6 +81,8 @@ static void put_totals(struct out *o)
 	put_total(o, "negative", (int64_t)c->negative);
 	put_total(o, "longer_than_kept", (int64_t)c->longer_than_kept);
 	put_total(o, "pairs_left", (int64_t)c->loads.pairs_left);
+	if (c->samples)
+		put_total(o, "too_large", (int64_t)c->samples->too_large);
 }
 
 static void put_sizes(struct out *o)
@@ -97,8 +104,8 @@ static void put_bins(struct out *o)
 		char pattern[SPECTRUM_PATTERNS + 1];
 		pattern_text(o->s, b.size, b.pattern, pattern);
 		PUT(o, "spectrum_bin", "iiissii", o->clustering, (int64_t)b.measure,
-		    (int64_t)b.size, b.kind == KIND_MIXED ? "mixed" : words_misses[b.kind].name,
-		    pattern, bin_cycles(b.bin), (int64_t)o->bins[i].count);
+		    (int64_t)b.size, kind_name(b.kind), pattern, bin_cycles(b.bin),
+		    (int64_t)o->bins[i].count);
 	}
 }
 
@@ -181,11 +188,7 @@ static void put_peaks_of(struct out *o, unsigned measure, unsigned size, int kin
 	struct bin *bins = select_bins(o, measure, size, kind, pattern, &n);
 	if (pattern >= 0)
 		pattern_text(o->s, size, (unsigned)pattern, text);
-	put_peaks(o, measure, size,
-		  kind < 0	       ? ""
-		  : kind == KIND_MIXED ? "mixed"
-				       : words_misses[kind].name,
-		  text, bins, n);
+	put_peaks(o, measure, size, kind < 0 ? "" : kind_name((unsigned)kind), text, bins, n);
 	free(bins);
 }
 
@@ -366,6 +369,29 @@ static void put_loads(struct out *o)
 	}
 }
 
+static bool put_samples(struct spectrum *s, struct store *store, struct err *e)
+{
+	bool ok = true;
+	samples_sort(&s->samples);
+	for (size_t i = 0; i < s->samples.count; i++) {
+		const struct sampled *c = &s->samples.at[i];
+		char pattern[SPECTRUM_PATTERNS + 1];
+		pattern_text(s, (unsigned)c->size, c->pattern, pattern);
+		ok = ok && store_insert(store, e, "spectrum_cluster", "iiiissiiiiii", (int64_t)i,
+					(int64_t)c->begin, (int64_t)c->end, (int64_t)c->size,
+					kind_name(c->kind), pattern, (int64_t)c->infimum,
+					(int64_t)c->supremum, (int64_t)c->last,
+					(int64_t)c->last_commit, c->cost, c->net);
+		for (size_t k = 0; k < c->size; k++) {
+			const struct hit *m = &c->misses[k];
+			ok = ok && store_insert(store, e, "spectrum_cluster_miss", "iiisi",
+						(int64_t)i, (int64_t)k, (int64_t)m->begin,
+						words_misses[m->kind].name, (int64_t)m->addr);
+		}
+	}
+	return ok;
+}
+
 static bool put_misses(const struct spectrum *s, struct store *store, struct err *e)
 {
 	bool ok = true;
@@ -384,7 +410,7 @@ static bool put_misses(const struct spectrum *s, struct store *store, struct err
 
 bool spectrum_store(struct spectrum *s, struct store *store, struct err *e)
 {
-	bool ok = put_misses(s, store, e);
+	bool ok = put_misses(s, store, e) && put_samples(s, store, e);
 	for (unsigned k = 0; ok && k < CLUSTERINGS; k++) {
 		struct tally_entry *bins = tally_sorted(&s->clusters[k].bins);
 		struct out o = { .s = s,

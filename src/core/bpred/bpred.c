@@ -19,23 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bpred/dir.h"
-#include "core/bpred/history.h"
-#include "core/bpred/target.h"
+#include "core/bpred/state.h"
 #include "isa/isa.h"
-
-struct bpred {
-	struct history history;
-	const struct bpred_dir *dir;
-	void *dir_state;
-	bool dir_advance; /* the direction predictor has speculative state of its own */
-	struct spec_log log;
-	uint64_t *ras;
-	uint32_t ras_entries;
-	uint32_t ras_top; /* the youngest entry */
-	struct btb btb;
-	struct indirect indirect;
-};
 
 static const struct bpred_dir *const directions[] = {
 #define X(id, name) &dir_##id,
@@ -80,15 +65,15 @@ struct bpred *bpred_new(const struct bpred_config *c)
 
 	assert(machine_check_bpred(c, NULL));
 	bp->dir = bpred_dir_find(c->direction);
-	history_init(&bp->history, c, bp->dir->folds);
+	history_init(&bp->spec.history, c, bp->dir->folds);
 	bp->dir_state = bp->dir->create ? bp->dir->create(c) : NULL;
 	bp->dir_advance = bp->dir->advance && c->loop_predictor;
 	while (size < c->inflight + 1)
 		size *= 2;
-	bp->log.mask = size - 1;
-	bp->log.undo = x_calloc(size, sizeof(*bp->log.undo));
+	bp->spec.log.mask = size - 1;
+	bp->spec.log.undo = x_calloc(size, sizeof(*bp->spec.log.undo));
 	bp->ras_entries = c->ras_entries;
-	bp->ras = x_calloc(c->ras_entries + 1, sizeof(*bp->ras));
+	bp->spec.ras = x_calloc(c->ras_entries + 1, sizeof(*bp->spec.ras));
 	btb_init(&bp->btb, c);
 	indirect_init(&bp->indirect, c);
 	return bp;
@@ -100,11 +85,11 @@ void bpred_free(struct bpred *bp)
 		return;
 	if (bp->dir->destroy)
 		bp->dir->destroy(bp->dir_state);
-	history_fini(&bp->history);
+	history_fini(&bp->spec.history);
 	btb_fini(&bp->btb);
 	indirect_fini(&bp->indirect);
-	free(bp->log.undo);
-	free(bp->ras);
+	free(bp->spec.log.undo);
+	free(bp->spec.ras);
 	free(bp);
 }
 
@@ -127,32 +112,6 @@ static enum bpred_kind kind_of(const struct inst *in)
 	return is_link(in->rd) ? BPRED_ICALL : BPRED_INDIRECT;
 }
 
-static void ras_pop(struct bpred *bp)
-{
-	bp->ras_top = bp->ras_top == 0 ? bp->ras_entries - 1 : bp->ras_top - 1;
-}
-
-static void ras_push(struct bpred *bp, uint64_t pc)
-{
-	bp->ras_top = bp->ras_top + 1 == bp->ras_entries ? 0 : bp->ras_top + 1;
-	spec_write(&bp->log, &bp->ras[bp->ras_top], pc);
-}
-
-/* Moves all speculative state over one instruction that went as told. */
-static void advance(struct bpred *bp, uint64_t pc, unsigned kind, unsigned len, bool taken,
-		    uint64_t target)
-{
-	if (bp->dir_advance && kind == BPRED_COND)
-		bp->dir->advance(bp->dir_state, pc, taken, &bp->log);
-	history_advance(&bp->history, pc, kind, taken, target);
-	if (kind < BPRED_CALL || kind == BPRED_INDIRECT || bp->ras_entries == 0)
-		return;
-	if (kind >= BPRED_RETURN)
-		ras_pop(bp);
-	if (kind != BPRED_RETURN)
-		ras_push(bp, pc + len);
-}
-
 /* Targets that stand in the instruction; no host branch depends on the predicted direction. */
 static void predict_direct(struct bpred *bp, uint64_t pc, const struct inst *in,
 			   struct bpred_pred *p)
@@ -170,8 +129,8 @@ static void predict_indirect(struct bpred *bp, uint64_t pc, const struct inst *i
 	uint64_t btb = 0;
 
 	p->btb_hit = btb_find(&bp->btb, pc, &btb);
-	if (p->kind >= BPRED_RETURN && bp->ras_entries > 0) {
-		p->target = bp->ras[bp->ras_top];
+	if (on_stack(bp, p->kind)) {
+		p->target = bp->spec.ras[bp->spec.ras_top];
 		p->when = p->btb_hit ? BPRED_AT_FETCH : BPRED_AT_DECODE;
 		return;
 	}
@@ -189,9 +148,9 @@ void bpred_predict(struct bpred *bp, uint64_t pc, const struct inst *in,
 	out->kind = (uint8_t)kind_of(in);
 	out->dir = 0;
 	out->dir2 = 0;
-	out->ras_top = (uint16_t)bp->ras_top;
-	out->ras_log = bp->log.pos;
-	history_save(&bp->history, out);
+	out->ras_top = (uint16_t)bp->spec.ras_top;
+	out->ras_log = bp->spec.log.pos;
+	history_save(&bp->spec.history, out);
 	if (bp->dir->oracle && truth) {
 		out->taken = truth->taken;
 		out->target = truth->target;
@@ -199,18 +158,18 @@ void bpred_predict(struct bpred *bp, uint64_t pc, const struct inst *in,
 		out->when = BPRED_AT_FETCH;
 	} else {
 		out->taken = out->kind != BPRED_COND ||
-			     bp->dir->predict(bp->dir_state, pc, &bp->history, out);
+			     bp->dir->predict(bp->dir_state, pc, &bp->spec.history, out);
 		if (out->kind <= BPRED_CALL)
 			predict_direct(bp, pc, in, out);
 		else
 			predict_indirect(bp, pc, in, out);
 	}
-	advance(bp, pc, out->kind, in->len, out->taken, out->target);
+	spec_advance(bp, &bp->spec, pc, out->kind, in->len, out->taken, out->target);
 }
 
 void bpred_restore(struct bpred *bp, const struct bpred_pred *p)
 {
-	struct spec_log *log = &bp->log;
+	struct spec_log *log = &bp->spec.log;
 
 	assert(log->pos - p->ras_log <= log->mask + 1);
 	while (log->pos != p->ras_log) {
@@ -218,22 +177,26 @@ void bpred_restore(struct bpred *bp, const struct bpred_pred *p)
 
 		*u->place = u->old;
 	}
-	bp->ras_top = p->ras_top;
-	history_restore(&bp->history, p);
+	bp->spec.ras_top = p->ras_top;
+	history_restore(&bp->spec.history, p);
 }
 
 void bpred_repair(struct bpred *bp, uint64_t pc, const struct inst *in, const struct bpred_pred *p,
 		  bool taken, uint64_t target)
 {
 	bpred_restore(bp, p);
-	advance(bp, pc, p->kind, in->len, taken, target);
+	spec_advance(bp, &bp->spec, pc, p->kind, in->len, taken, target);
 }
 
 void bpred_commit(struct bpred *bp, uint64_t pc, const struct inst *in, const struct bpred_pred *p,
 		  bool taken, uint64_t target)
 {
-	if (bp->dir->oracle)
+	if (bp->dir->oracle) {
+		/* It needs no BTB; what runs ahead of fetch does, and is not told the truth. */
+		if (taken && bp->btb.what)
+			btb_update(&bp->btb, pc, target, btb_what(p->kind, in->len));
 		return;
+	}
 	if (p->kind == BPRED_COND) {
 		if (bp->dir->update)
 			bp->dir->update(bp->dir_state, pc, p, taken);
@@ -242,7 +205,7 @@ void bpred_commit(struct bpred *bp, uint64_t pc, const struct inst *in, const st
 		indirect_update(&bp->indirect, pc, p, target);
 	}
 	if (taken)
-		btb_update(&bp->btb, pc, target);
+		btb_update(&bp->btb, pc, target, btb_what(p->kind, in->len));
 }
 
 bool bpred_warm(struct bpred *bp, uint64_t pc, const struct inst *in, bool taken, uint64_t target)
@@ -296,10 +259,10 @@ void bpred_print_storage(const struct bpred_config *c, FILE *f)
 
 uint64_t bpred_hash_speculative(const struct bpred *bp)
 {
-	const struct history *hist = &bp->history;
-	uint64_t h = bpred_hash_bytes(1, bp->ras, bp->ras_entries * sizeof(*bp->ras));
+	const struct history *hist = &bp->spec.history;
+	uint64_t h = bpred_hash_bytes(1, bp->spec.ras, bp->ras_entries * sizeof(*bp->spec.ras));
 
-	h = hash_u64(h ^ bp->ras_top);
+	h = hash_u64(h ^ bp->spec.ras_top);
 	h = hash_u64(h ^ hist->ghist);
 	h = hash_u64(h ^ hist->thist);
 	h = hash_u64(h ^ ((uint64_t)hist->path << 32 | hist->pos));

@@ -121,6 +121,23 @@ static inline bool bpred_right(const struct bpred_pred *p, bool taken, uint64_t 
 	       (!taken || (p->target == target && p->when != BPRED_AT_EXECUTE));
 }
 
+/*
+ * A walk: the predictors run ahead of fetch, with speculative state of their own and without the
+ * instructions. What the BTB says is all that they know of a program; an instruction without an
+ * entry is taken for one that goes on to the next.
+ *
+ * Make the walk before anything is trained: entries of a BTB do not say what their instructions are
+ * unless somebody walks. A walk changes nothing that predictions at fetch are made from.
+ */
+struct bpred_walk;
+struct bpred_walk *bpred_walk_new(struct bpred *bp);
+void bpred_walk_free(struct bpred_walk *w);
+/* The walk begins where fetch is: its speculative state is that of the last prediction. */
+void bpred_walk_begin(const struct bpred *bp, struct bpred_walk *w);
+/* Walks from pc to the first instruction that is predicted to be taken, at most to end, no more than
+ * 256 bytes on. Returns where the path goes on; *taken: an instruction was. */
+uint64_t bpred_walk(struct bpred *bp, struct bpred_walk *w, uint64_t pc, uint64_t end, bool *taken);
+
 /* Storage the modelled hardware would need, in bits; 0 for predictors without state. */
 uint64_t bpred_direction_bits(const struct bpred_config *c);
 uint64_t bpred_btb_bits(const struct bpred_config *c);

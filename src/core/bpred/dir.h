@@ -48,6 +48,9 @@ struct bpred_dir {
 	void (*update)(void *state, uint64_t pc, const struct bpred_pred *p, bool taken);
 	/* Optional: speculative state of its own moves over a branch that went taken. */
 	void (*advance)(void *state, uint64_t pc, bool taken, struct spec_log *log);
+	/* With advance: the array of *n words that predict reads and advance writes. What runs
+	 * ahead of fetch puts an array of its own in its place meanwhile. */
+	uint64_t **(*spec)(void *state, size_t *n);
 	uint64_t (*bits)(const struct bpred_config *c);
 	void (*print)(const struct bpred_config *c, FILE *f); /* storage, if more than one table */
 	uint64_t (*hash)(const void *state, uint64_t h);

@@ -105,6 +105,12 @@ void loop_advance(struct loop *l, uint64_t pc, bool taken, struct spec_log *log)
 		spec_write(log, &l->spec[i], l->spec[i] + 1);
 }
 
+uint64_t **loop_spec(struct loop *l, size_t *n)
+{
+	*n = (size_t)(l->set_mask + 1) * WAYS;
+	return &l->spec;
+}
+
 static void allocate(struct loop *l, uint64_t pc, bool taken, uint32_t random)
 {
 	struct loop_entry *set = &l->entry[set_of(l, pc)];

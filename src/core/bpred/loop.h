@@ -14,6 +14,8 @@ void loop_free(struct loop *l);
 bool loop_predict(const struct loop *l, uint64_t pc, bool *taken);
 /* The speculative iteration count moves over the branch. */
 void loop_advance(struct loop *l, uint64_t pc, bool taken, struct spec_log *log);
+/* The speculative counts, *n of them. */
+uint64_t **loop_spec(struct loop *l, size_t *n);
 /*
  * Trains in program order. sure and said are what loop_predict answered; other is what would have
  * been predicted without it; random: a few random bits for replacement.

@@ -340,6 +340,13 @@ static void tage_advance(void *state, uint64_t pc, bool taken, struct spec_log *
 		loop_advance(t->loop, pc, taken, log);
 }
 
+static uint64_t **tage_spec(void *state, size_t *n)
+{
+	struct tage *t = state;
+
+	return loop_spec(t->loop, n);
+}
+
 /* Registers beside the tables: histories, use-alternate counters, LFSR, aging counter. */
 static uint64_t register_bits(const struct bpred_config *c)
 {
@@ -402,6 +409,7 @@ const struct bpred_dir dir_tage = {
 	.predict = tage_predict,
 	.update = tage_update,
 	.advance = tage_advance,
+	.spec = tage_spec,
 	.bits = tage_bits,
 	.print = tage_print,
 	.hash = tage_hash,

@@ -13,11 +13,27 @@ struct btb {
 	uint32_t set_mask, set_bits, ways;
 	uint32_t *tag; /* in a set from most to least recently used; 0: empty */
 	uint64_t *target;
+	uint8_t *what; /* btb_what of each; NULL: only what runs ahead of fetch needs it */
 };
+/* What an entry says of its instruction: its kind (enum bpred_kind), and its length in bytes. */
+static inline uint8_t btb_what(unsigned kind, unsigned len)
+{
+	return (uint8_t)(kind << 4 | len);
+}
+static inline unsigned btb_kind(uint8_t what)
+{
+	return what >> 4;
+}
+static inline unsigned btb_len(uint8_t what)
+{
+	return what & 15;
+}
 void btb_init(struct btb *b, const struct bpred_config *c);
 void btb_fini(struct btb *b);
-/* Trains with a taken control instruction. */
-void btb_update(struct btb *b, uint64_t pc, uint64_t target);
+/* From now on entries say what their instructions are; none has been made yet. */
+void btb_keep_what(struct btb *b);
+/* Trains with a taken control instruction; what: its btb_what. */
+void btb_update(struct btb *b, uint64_t pc, uint64_t target, uint8_t what);
 uint64_t btb_bits(const struct bpred_config *c);
 uint64_t btb_hash(const struct btb *b, uint64_t h);
 
@@ -44,6 +60,23 @@ static inline bool btb_find(const struct btb *b, uint64_t pc, uint64_t *target)
 			return true;
 		}
 	return false;
+}
+
+/* The first instruction with an entry among those at pc, pc + 2, … below pc + 2 * n, as an index from
+ * 0; n if there is none. The entry's number goes to *entry. */
+static inline uint32_t btb_search(const struct btb *b, uint64_t pc, uint32_t n, uint32_t *entry)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t set = btb_set(b, pc + 2 * (uint64_t)i),
+			 tag = btb_tag(b, pc + 2 * (uint64_t)i);
+
+		for (uint32_t w = 0; w < b->ways; w++)
+			if (b->tag[set + w] == tag) {
+				*entry = set + w;
+				return i;
+			}
+	}
+	return n;
 }
 
 /* True if the instruction has an entry. Compares all ways: the host cannot guess which hits. */

@@ -113,6 +113,10 @@ static enum now_reply line_now(struct memsys *ms, struct cache *c, struct access
 			observe_hit(ms, c, a, r->events);
 		return NOW_DONE;
 	}
+	if (unlikely(ms->hits != NULL) &&
+	    hits_line(ms, c, &(struct pf_access){ .line = a->line, .pc = a->pc }, a->write, false,
+		      a->now))
+		return NOW_DONE;
 	if (misses_are_ideal(c, a->kind, a->flags)) {
 		if (unlikely(a->flags & MEM_IDEAL_PUT) && c->id == MEM_L1D)
 			cache_put(ms, c, a->line, a->write, a->now);
@@ -173,6 +177,8 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 		uint64_t vpn = vaddr >> ms->page_shift;
 
 		page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
+		if (unlikely(page < 0 && ms->hits) && hits_page(ms, fetch, vpn, now))
+			page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
 		if (unlikely(page < 0)) {
 			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn))
 				return refuse(ms, c, r, MEM_NEVER);
@@ -379,4 +385,23 @@ bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint
 		return false;
 	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0,
 				  miss_ask(ms, token, &asker), now);
+}
+
+bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t token, uint32_t flags)
+{
+	struct cache *c = &ms->cache[MEM_L1I];
+	struct req req = {
+		.line = vaddr >> ms->line_shift, .addr = vaddr, .pc = vaddr, .flags = flags
+	};
+	struct mem_asker asker;
+
+	if (ms->has_itlb && !(flags & MEM_IDEAL_ITLB) &&
+	    tags_peek(&ms->itlb, vaddr >> ms->page_shift) < 0)
+		return false;
+	if (tags_peek(&c->t, req.line) >= 0 || mshr_find(c, req.line))
+		return true;
+	if (!c->free_mshr || c->wait_head)
+		return false;
+	mem_ask_early(ms, c, &req, miss_ask(ms, token, &asker), now);
+	return true;
 }

@@ -449,6 +449,13 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		data_out(ms, c, req, t + latency);
 		return;
 	}
+	if (unlikely(ms->hits != NULL) &&
+	    hits_line(ms, c, &(struct pf_access){ .line = req->line, .pc = req->pc }, is_write(req),
+		      false, t)) {
+		st->accesses++;
+		data_out(ms, c, req, t + latency);
+		return;
+	}
 	if (unlikely(misses_are_ideal(c, req->kind, req->flags))) {
 		st->accesses++;
 		if (req->flags & MEM_IDEAL_PUT && c->id == MEM_L1D)
@@ -582,34 +589,45 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 		ms->wake |= 1u << c->id;
 }
 
+void mem_ask_early(struct memsys *ms, struct cache *c, const struct req *what,
+		   const struct mem_asker *who, uint64_t t)
+{
+	struct mshr *m = mshr_alloc(c, what);
+
+	ms->stats.cache[c->id].prefetches++;
+	ms->changes++;
+	m->prefetch = true;
+	m->self.prefetch = 1;
+	if (unlikely(ms->misses != NULL))
+		miss_begin_line(
+		    ms, c, m,
+		    who ? who : &(struct mem_asker){ .pc = what->pc, .kind = MISS_PREFETCH }, t);
+	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, &m->self);
+}
+
 bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
 			const struct mem_asker *who, uint64_t t)
 {
 	struct req req = { .line = line, .addr = line << ms->line_shift, .pc = pc };
-	struct mshr *m;
 
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
+		return true;
+	if (unlikely(ms->hits != NULL) &&
+	    hits_line(ms, c, &(struct pf_access){ .line = line, .pc = pc }, false, true, t))
 		return true;
 	if (!c->free_mshr || c->wait_head) {
 		ms->stats.cache[c->id].prefetches_dropped++;
 		return false;
 	}
-	ms->stats.cache[c->id].prefetches++;
-	ms->changes++;
-	m = mshr_alloc(c, &req);
-	m->prefetch = true;
-	m->self.prefetch = 1;
-	if (unlikely(ms->misses != NULL))
-		miss_begin_line(ms, c, m,
-				who ? who : &(struct mem_asker){ .pc = pc, .kind = MISS_PREFETCH },
-				t);
-	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, &m->self);
+	mem_ask_early(ms, c, &req, who, t);
 	return true;
 }
 
 void memsys_advance(struct memsys *ms, uint64_t now)
 {
 	assert(now >= ms->now);
+	if (unlikely(ms->hits != NULL))
+		hits_pass(ms, now);
 	while (ms->nevents && ms->heap[0].time <= now) {
 		struct due e = event_pop(ms);
 

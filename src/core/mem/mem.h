@@ -33,7 +33,8 @@
 #include <stdint.h>
 
 #include "machine/machine.h" /* struct memsys_config */
-#include "trace/record.h"    /* enum mem_level */
+#include "trace/hits.h"
+#include "trace/record.h" /* enum mem_level */
 #include "util/util.h"
 
 #define MEM_NEVER UINT64_MAX /* a cycle that never comes */
@@ -126,6 +127,8 @@ struct memsys_callbacks {
 
 /* From now on misses that begin have records (asker() and miss() are called), or none have. */
 void memsys_listen(struct memsys *ms, bool misses);
+/* These misses, of another run that is the same up to the first of them, are hits; hits.c. */
+void memsys_hits(struct memsys *ms, const struct hit *hits, size_t count);
 /* The run ends in cycle now: misses in progress get their records now, with MISS_CUT. */
 void memsys_cut(struct memsys *ms, uint64_t now);
 
@@ -147,6 +150,11 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
  * (false) if it misses the TLB or no MSHR is free. */
 bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
 		     uint64_t token, uint32_t flags);
+
+/* Fetch will want the line of vaddr: asks for it, as a prefetch into the L1I. No completion. True: it
+ * is there or on its way. False: no MSHR is free, or its page is not in the TLB, and nothing has changed;
+ * try again after memsys_advance(). */
+bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t token, uint32_t flags);
 
 /* The cycle of the next thing that will happen by itself; MEM_NEVER if nothing is under way. */
 uint64_t memsys_next_event(const struct memsys *ms);

@@ -293,6 +293,7 @@ struct memsys {
 	bool has_walk_cache;
 	uint32_t wake;		  /* caches to report by wake() at the end of the event */
 	struct miss_list *misses; /* records in progress; NULL: nobody listens */
+	struct hit_list *hits;	  /* misses that are to be hits; NULL: none */
 
 	struct memsys_stats stats;
 };
@@ -340,6 +341,9 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t);
  * the instruction that causes it. */
 bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
 			const struct mem_asker *who, uint64_t t);
+/* Asks for the line of what, which c neither has nor waits for; an MSHR is free. */
+void mem_ask_early(struct memsys *ms, struct cache *c, const struct req *what,
+		   const struct mem_asker *who, uint64_t t);
 /* A zeroed request; the caller has seen that ms->nreq_free is not 0. */
 struct req *req_alloc(struct memsys *ms);
 void req_free(struct memsys *ms, struct req *req);
@@ -413,6 +417,15 @@ extern const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT];
 /* Shows a demand access to c's prefetcher and issues what it asks for. */
 void prefetch_observe(struct memsys *ms, struct cache *c, const struct pf_access *a,
 		      const struct mem_asker *who, uint64_t t);
+
+/* hits.c: misses that are to be hits. Only while ms->hits is not NULL. */
+/* Whether this miss of a line that is not on its way is to be a hit; then the line is put in. */
+bool hits_line(struct memsys *ms, struct cache *c, const struct pf_access *a, bool write,
+	       bool prefetch, uint64_t t);
+/* The same for a miss of an L1 TLB. */
+bool hits_page(struct memsys *ms, bool fetch, uint64_t vpn, uint64_t t);
+/* Puts in what missed before this cycle and was not asked for. */
+void hits_pass(struct memsys *ms, uint64_t now);
 
 /* miss.c: records of misses. All but miss_ask() only while ms->misses is not NULL; a cache that is
  * no L1 has no records. */

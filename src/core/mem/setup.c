@@ -144,6 +144,7 @@ void memsys_free(struct memsys *ms)
 	if (!ms)
 		return;
 	memsys_listen(ms, false);
+	memsys_hits(ms, NULL, 0);
 	for (int i = 0; i < MEM_CACHES; i++) {
 		struct cache *c = &ms->cache[i];
 

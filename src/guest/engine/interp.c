@@ -75,31 +75,23 @@ enter:
 #include "isa/insts.def"
 #undef INST
 
-sequential:
-	next = b->next[0];
-	if (likely(next)) {
-		b = next;
-		goto enter;
-	}
-	next = cache_lookup(e, pc);
-	if (!next)
-		goto again;
-	b->next[0] = next;
-	b = next;
-	goto enter;
+/* Goes on with the block at pc, which one of the two ways out of this block leads to. */
+#define FOLLOW(way)                                                                                \
+	next = b->next[way];                                                                       \
+	if (unlikely(!next)) {                                                                     \
+		next = cache_lookup(e, pc);                                                        \
+		if (!next)                                                                         \
+			goto again;                                                                \
+		b->next[way] = next;                                                               \
+	}                                                                                          \
+	b = next;                                                                                  \
+	goto enter
 
+sequential:
+	FOLLOW(0);
 taken:
-	next = b->next[1];
-	if (likely(next)) {
-		b = next;
-		goto enter;
-	}
-	next = cache_lookup(e, pc);
-	if (!next)
-		goto again;
-	b->next[1] = next;
-	b = next;
-	goto enter;
+	FOLLOW(1);
+#undef FOLLOW
 
 indirect:
 	next = cache_lookup(e, pc);

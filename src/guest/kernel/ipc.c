@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What System V segments, semaphores and queues have in common: ids, permissions, waiting. */
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -9,6 +10,7 @@
 #include "guest/kernel/ipc_int.h"
 #include "guest/kernel/sched.h"
 #include "guest/kernel/syscall.h"
+#include "guest/memory/copy.h"
 #include "guest/process/process.h"
 #include "guest/process/procs.h"
 
@@ -119,31 +121,76 @@ void *ipc_by_id(void *heads, unsigned n, size_t stride, int id)
 	return h->used && h->id == id ? h : NULL;
 }
 
-int64_t ipc_stat(struct guest *g, const struct ipc_objects *o, int id, enum ipc_named named,
-		 uint64_t addr)
+/* How a command names an object. */
+enum named {
+	BY_ID,	      /* IPC_STAT */
+	BY_PLACE,     /* SHM_STAT and its like: by the index in the table, and the id is returned */
+	BY_PLACE_ANY, /* SHM_STAT_ANY and its like: whether or not the guest may read it */
+};
+
+static int64_t stat_one(struct guest *g, const struct ipc_objects *o, int id, enum named named,
+			uint64_t addr)
 {
 	const struct ipc_head *h = NULL;
 	int64_t err;
 
-	if (named == IPC_ID)
+	if (named == BY_ID)
 		h = ipc_by_id(o->heads, o->n, o->stride, id);
 	else if ((unsigned)id < o->n)
 		h = at(o->heads, o->stride, (unsigned)id);
 	if (!h || !h->used)
 		return -EINVAL;
-	if (named != IPC_PLACE_ANY && !ipc_may(h, 4))
+	if (named != BY_PLACE_ANY && !ipc_may(h, 4))
 		return -EACCES;
 	err = o->stat_out(g, h, addr);
-	return err || named == IPC_ID ? err : h->id;
+	return err || named == BY_ID ? err : h->id;
 }
 
-int ipc_set_perm(struct guest *g, struct ipc_head *h, const struct ipc_perm64 *from)
+static int64_t set_one(struct guest *g, const struct ipc_objects *o, struct ipc_head *h,
+		       uint64_t addr)
 {
-	(void)g;
+	union {
+		struct ipc_perm64 perm;
+		uint8_t bytes[IPC_SET_BYTES_MAX];
+	} in;
+	int64_t err;
+
+	assert(o->set_bytes <= sizeof(in));
+	if (copy_in(g, &in, addr, o->set_bytes) < 0)
+		return -EFAULT;
+	if (!h)
+		return -EINVAL;
 	/* There is no other user that it could be given to. */
-	if (from->uid != GUEST_UID || from->gid != GUEST_UID)
+	if (in.perm.uid != GUEST_UID || in.perm.gid != GUEST_UID)
 		return -EPERM;
-	h->perm.mode = (h->perm.mode & ~0777u) | (from->mode & 0777);
+	err = o->set ? o->set(g, h, &in) : 0;
+	if (err)
+		return err;
+	h->perm.mode = (h->perm.mode & ~0777u) | (in.perm.mode & 0777);
+	h->ctime = ipc_seconds(g);
+	return 0;
+}
+
+int64_t ipc_control(struct guest *g, const struct ipc_objects *o, int id, int num, int command,
+		    uint64_t arg)
+{
+	struct ipc_head *h = ipc_by_id(o->heads, o->n, o->stride, id);
+
+	if (command == IPC_INFO || command == o->info)
+		return o->info_out(g, command, arg);
+	if (command == IPC_STAT)
+		return stat_one(g, o, id, BY_ID, arg);
+	if (command == o->stat)
+		return stat_one(g, o, id, BY_PLACE, arg);
+	if (command == o->stat_any)
+		return stat_one(g, o, id, BY_PLACE_ANY, arg);
+	if (command == IPC_SET)
+		return set_one(g, o, h, arg);
+	if (command != IPC_RMID)
+		return o->other ? o->other(g, h, num, command, arg) : -EINVAL;
+	if (!h)
+		return -EINVAL;
+	o->remove(g, h);
 	return 0;
 }
 

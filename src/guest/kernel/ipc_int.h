@@ -49,6 +49,7 @@ struct ipc_perm64 {
 struct ipc_head {
 	bool used;
 	int id;
+	int64_t ctime; /* of the last change by a control call */
 	struct ipc_perm64 perm;
 };
 
@@ -56,7 +57,7 @@ struct ipc_segment {
 	struct ipc_head head;
 	bool removed; /* IPC_RMID: goes with its last attach */
 	uint64_t size_bytes, offset;
-	int64_t atime, dtime, ctime;
+	int64_t atime, dtime;
 	int cpid, lpid;
 };
 
@@ -70,7 +71,7 @@ struct ipc_attach {
 struct ipc_sem_set {
 	struct ipc_head head;
 	unsigned first, count; /* in ipc_table.sem */
-	int64_t otime, ctime;
+	int64_t otime;
 };
 
 struct ipc_sem {
@@ -94,7 +95,7 @@ struct ipc_message {
 #define MSG_DATA_BYTES (MSG_QUEUE_BYTES * (1 + sizeof(struct ipc_message)))
 struct ipc_queue {
 	struct ipc_head head;
-	int64_t stime, rtime, ctime;
+	int64_t stime, rtime;
 	uint64_t bytes, messages, limit_bytes; /* of messages, without their struct ipc_message */
 	int lspid, lrpid;
 	uint32_t used_bytes;
@@ -137,23 +138,28 @@ int ipc_get(struct guest *g, void *heads, unsigned *n, unsigned count, size_t st
 void *ipc_by_id(void *heads, unsigned n, size_t stride, int id);
 /* May the guest's user read (4) or write (2) it? */
 bool ipc_may(const struct ipc_head *h, unsigned want);
-/* The objects of one kind, for what is the same for all three. */
+/* What shmctl, semctl and msgctl have in common, and what each kind does its own way. */
 struct ipc_objects {
 	void *heads; /* n objects of `stride` bytes, each of which begins with a struct ipc_head */
 	unsigned n;
 	size_t stride;
-	/* Writes the kind's struct for IPC_STAT to guest memory; 0 or -EFAULT. */
+	int info, stat, stat_any; /* the kind's numbers of SHM_INFO, SHM_STAT and SHM_STAT_ANY */
+	/* IPC_INFO and SHM_INFO: writes the limits; the highest index in use, or -EFAULT. */
+	int64_t (*info_out)(struct guest *g, int command, uint64_t addr);
+	/* IPC_STAT: writes the object's struct; 0 or -EFAULT. */
 	int64_t (*stat_out)(struct guest *g, const void *object, uint64_t addr);
+	/* IPC_SET: takes over what is not a permission from the struct that the guest gave, which is
+	 * set_bytes long and begins with them; 0 or -errno. May be NULL. */
+	size_t set_bytes;
+	int64_t (*set)(struct guest *g, void *object, const void *from);
+	void (*remove)(struct guest *g, void *object); /* IPC_RMID */
+	/* Any other command; object is NULL if the id names none. May be NULL. */
+	int64_t (*other)(struct guest *g, void *object, int num, int command, uint64_t arg);
 };
-enum ipc_named {
-	IPC_ID,	   /* IPC_STAT */
-	IPC_PLACE, /* SHM_STAT and its like: by the index in the table, and the id is returned */
-	IPC_PLACE_ANY, /* SHM_STAT_ANY and its like: whether or not the guest may read it */
-};
-int64_t ipc_stat(struct guest *g, const struct ipc_objects *o, int id, enum ipc_named named,
-		 uint64_t addr);
-/* IPC_SET's part: owner and mode. */
-int ipc_set_perm(struct guest *g, struct ipc_head *h, const struct ipc_perm64 *from);
+#define IPC_SET_BYTES_MAX 256 /* of set_bytes */
+/* A control call, with the lock held. num: of a semaphore in its set. */
+int64_t ipc_control(struct guest *g, const struct ipc_objects *o, int id, int num, int command,
+		    uint64_t arg);
 
 /* Registers the thread as waiting; the caller then returns wait_begin(t, WAIT_IPC, …). */
 int ipc_wait(struct guest *g, struct thread *t, int id, unsigned num, int what);

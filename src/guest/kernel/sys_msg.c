@@ -45,7 +45,7 @@ int64_t sys_msgget(struct guest *g, struct thread *t, const uint64_t *a)
 		r = q->head.id;
 		if (made) {
 			q->stime = q->rtime = 0;
-			q->ctime = ipc_seconds(g);
+			q->head.ctime = ipc_seconds(g);
 			q->bytes = q->messages = 0;
 			q->limit_bytes = MSG_QUEUE_BYTES;
 			q->lspid = q->lrpid = 0;
@@ -200,7 +200,7 @@ static int64_t stat_out(struct guest *g, const void *object, uint64_t addr)
 	out.perm = q->head.perm;
 	out.stime = q->stime;
 	out.rtime = q->rtime;
-	out.ctime = q->ctime;
+	out.ctime = q->head.ctime;
 	out.bytes = q->bytes;
 	out.messages = q->messages;
 	out.limit_bytes = q->limit_bytes;
@@ -244,47 +244,24 @@ static int64_t info_out(struct guest *g, int command, uint64_t addr)
 	return copy_out(g, addr, &info, sizeof(info)) < 0 ? -EFAULT : highest;
 }
 
-static int64_t control(struct guest *g, int id, int command, uint64_t addr)
+static int64_t set(struct guest *g, void *object, const void *from)
 {
-	struct ipc_queue *q = queue_of(g, id);
-	struct msqid64 in;
-	const struct ipc_objects all = { g->ipc->queue, g->ipc->nqueues, sizeof(struct ipc_queue),
-					 stat_out };
-	int err;
+	struct ipc_queue *q = object;
+	const struct msqid64 *in = from;
 
-	switch (command) {
-	case IPC_INFO:
-	case MSG_INFO:
-		return info_out(g, command, addr);
-	case MSG_STAT:
-		return ipc_stat(g, &all, id, IPC_PLACE, addr);
-	case MSG_STAT_ANY_:
-		return ipc_stat(g, &all, id, IPC_PLACE_ANY, addr);
-	case IPC_STAT:
-		return ipc_stat(g, &all, id, IPC_ID, addr);
-	case IPC_SET:
-		if (copy_in(g, &in, addr, sizeof(in)) < 0)
-			return -EFAULT;
-		if (!q)
-			return -EINVAL;
-		if (in.limit_bytes > MSG_QUEUE_BYTES)
-			return -EPERM;
-		err = ipc_set_perm(g, &q->head, &in.perm);
-		if (err)
-			return err;
-		q->limit_bytes = in.limit_bytes;
-		q->ctime = ipc_seconds(g);
-		ipc_changed(g, id, true);
-		return 0;
-	case IPC_RMID:
-		if (!q)
-			return -EINVAL;
-		q->head.used = false;
-		ipc_changed(g, id, true);
-		return 0;
-	default:
-		return -EINVAL;
-	}
+	if (in->limit_bytes > MSG_QUEUE_BYTES)
+		return -EPERM;
+	q->limit_bytes = in->limit_bytes;
+	ipc_changed(g, q->head.id, true);
+	return 0;
+}
+
+static void remove_queue(struct guest *g, void *object)
+{
+	struct ipc_queue *q = object;
+
+	q->head.used = false;
+	ipc_changed(g, q->head.id, true);
 }
 
 int64_t sys_msgctl(struct guest *g, struct thread *t, const uint64_t *a)
@@ -295,7 +272,19 @@ int64_t sys_msgctl(struct guest *g, struct thread *t, const uint64_t *a)
 	if ((int)a[0] < 0 || (int)a[1] < 0)
 		return -EINVAL;
 	ipc_lock(g);
-	r = control(g, (int)a[0], (int)a[1], a[2]);
+	r = ipc_control(g,
+			&(struct ipc_objects){ .heads = g->ipc->queue,
+					       .n = g->ipc->nqueues,
+					       .stride = sizeof(g->ipc->queue[0]),
+					       .info = MSG_INFO,
+					       .stat = MSG_STAT,
+					       .stat_any = MSG_STAT_ANY_,
+					       .info_out = info_out,
+					       .stat_out = stat_out,
+					       .set_bytes = sizeof(struct msqid64),
+					       .set = set,
+					       .remove = remove_queue },
+			(int)a[0], 0, (int)a[1], a[2]);
 	ipc_unlock(g);
 	return r;
 }

@@ -239,30 +239,30 @@ int64_t sys_connect(struct guest *g, struct thread *t, const uint64_t *a)
 	return r < 0 ? -error : 0;
 }
 
-int64_t sys_getsockname(struct guest *g, struct thread *t, const uint64_t *a)
+/* getsockname and getpeername: writes the address that the host's call gives. */
+static int64_t name_out(struct guest *g, const uint64_t *a,
+			int (*name)(int fd, struct sockaddr *restrict addr, socklen_t *restrict n))
 {
 	struct sockaddr_storage ss;
 	socklen_t n = sizeof(ss);
 	int host = fd_host(g, a[0]);
 
-	(void)t;
 	if (host < 0)
 		return -EBADF;
-	return getsockname(host, (struct sockaddr *)&ss, &n) < 0 ? -errno
-								 : addr_out(g, a[1], a[2], &ss, n);
+	return name(host, (struct sockaddr *)&ss, &n) < 0 ? -errno
+							  : addr_out(g, a[1], a[2], &ss, n);
+}
+
+int64_t sys_getsockname(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	(void)t;
+	return name_out(g, a, getsockname);
 }
 
 int64_t sys_getpeername(struct guest *g, struct thread *t, const uint64_t *a)
 {
-	struct sockaddr_storage ss;
-	socklen_t n = sizeof(ss);
-	int host = fd_host(g, a[0]);
-
 	(void)t;
-	if (host < 0)
-		return -EBADF;
-	return getpeername(host, (struct sockaddr *)&ss, &n) < 0 ? -errno
-								 : addr_out(g, a[1], a[2], &ss, n);
+	return name_out(g, a, getpeername);
 }
 
 static int64_t broken_pipe(struct guest *g, struct thread *t, int error, int flags)
@@ -510,17 +510,12 @@ static int64_t translate_control(struct guest *g, struct msghdr *h, bool receive
 	return err;
 }
 
-int64_t sys_sendmsg(struct guest *g, struct thread *t, const uint64_t *a)
+static int64_t send_message(struct guest *g, struct thread *t, int host, struct message *m,
+			    const uint64_t *a)
 {
-	int host = fd_host(g, a[0]);
-	struct message *m;
-	int64_t r;
+	int64_t r = 0;
 
-	if (host < 0)
-		return -EBADF;
-	m = x_malloc(sizeof(*m));
-	r = message_in(g, a[1], m);
-	if (r == 0 && m->guest.msg_name) {
+	if (m->guest.msg_name) {
 		r = addr_in(g, (uint64_t)(uintptr_t)m->guest.msg_name, m->guest.msg_namelen, false,
 			    &m->to);
 		m->host.msg_name = &m->to.ss;
@@ -534,18 +529,55 @@ int64_t sys_sendmsg(struct guest *g, struct thread *t, const uint64_t *a)
 		if (r == 0)
 			r = translate_control(g, &m->host, false, false);
 	}
-	if (r >= 0) {
-		if (must_wait(host, POLLOUT, (int)a[2]))
-			r = wait_fd(g, t, (int)a[0], POLLOUT, NO_TIME);
-		else if ((r = sendmsg(host, &m->host, (int)a[2] | MSG_NOSIGNAL)) < 0)
-			r = broken_pipe(g, t, errno, (int)a[2]);
+	if (r < 0)
+		return r;
+	if (must_wait(host, POLLOUT, (int)a[2]))
+		return wait_fd(g, t, (int)a[0], POLLOUT, NO_TIME);
+	r = sendmsg(host, &m->host, (int)a[2] | MSG_NOSIGNAL);
+	return r < 0 ? broken_pipe(g, t, errno, (int)a[2]) : r;
+}
+
+static int64_t receive_message(struct guest *g, struct thread *t, int host, struct message *m,
+			       const uint64_t *a)
+{
+	uint64_t rest;
+	int64_t r;
+
+	if (must_wait(host, POLLIN, (int)a[2]))
+		return wait_fd(g, t, (int)a[0], POLLIN, NO_TIME);
+	m->host.msg_name = m->guest.msg_name ? &m->name : NULL;
+	m->host.msg_namelen = m->guest.msg_name ? sizeof(m->name) : 0;
+	m->host.msg_control = m->guest.msg_control ? m->control : NULL;
+	m->host.msg_controllen = m->guest.msg_control ? m->guest.msg_controllen : 0;
+	r = recvmsg(host, &m->host, (int)a[2] | MSG_CMSG_CLOEXEC);
+	if (r < 0)
+		return -errno;
+	rest = (uint64_t)r;
+	for (size_t i = 0; i < m->host.msg_iovlen && rest; i++) {
+		uint64_t n = min_u64(rest, m->iov[i].iov_len);
+
+		mem_written(&g->mem, (uint64_t)((uint8_t *)m->iov[i].iov_base - g->mem.base), n);
+		rest -= n;
 	}
-	address_done(&m->to);
-	free(m);
+	translate_control(g, &m->host, true, (int)a[2] & MSG_CMSG_CLOEXEC);
+	if (m->guest.msg_name && copy_out(g, (uint64_t)(uintptr_t)m->guest.msg_name, &m->name,
+					  min_u64(m->guest.msg_namelen, m->host.msg_namelen)) < 0)
+		r = -EFAULT;
+	if (m->guest.msg_control && copy_out(g, (uint64_t)(uintptr_t)m->guest.msg_control,
+					     m->control, m->host.msg_controllen) < 0)
+		r = -EFAULT;
+	m->guest.msg_namelen = m->host.msg_namelen;
+	m->guest.msg_controllen = m->host.msg_controllen;
+	m->guest.msg_flags = m->host.msg_flags;
+	if (copy_out(g, a[1], &m->guest, sizeof(m->guest)) < 0)
+		r = -EFAULT;
 	return r;
 }
 
-int64_t sys_recvmsg(struct guest *g, struct thread *t, const uint64_t *a)
+/* Reads the guest's struct msghdr and lets `act` send or receive by it. */
+static int64_t with_message(struct guest *g, struct thread *t, const uint64_t *a,
+			    int64_t (*act)(struct guest *g, struct thread *t, int host,
+					   struct message *m, const uint64_t *a))
 {
 	int host = fd_host(g, a[0]);
 	struct message *m;
@@ -555,43 +587,19 @@ int64_t sys_recvmsg(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EBADF;
 	m = x_malloc(sizeof(*m));
 	r = message_in(g, a[1], m);
-	if (r == 0 && must_wait(host, POLLIN, (int)a[2]))
-		r = wait_fd(g, t, (int)a[0], POLLIN, NO_TIME);
-	if (r == 0) {
-		m->host.msg_name = m->guest.msg_name ? &m->name : NULL;
-		m->host.msg_namelen = m->guest.msg_name ? sizeof(m->name) : 0;
-		m->host.msg_control = m->guest.msg_control ? m->control : NULL;
-		m->host.msg_controllen = m->guest.msg_control ? m->guest.msg_controllen : 0;
-		r = recvmsg(host, &m->host, (int)a[2] | MSG_CMSG_CLOEXEC);
-		if (r < 0) {
-			r = -errno;
-		} else {
-			uint64_t rest = (uint64_t)r;
-
-			for (size_t i = 0; i < m->host.msg_iovlen && rest; i++) {
-				uint64_t n = min_u64(rest, m->iov[i].iov_len);
-
-				mem_written(&g->mem,
-					    (uint64_t)((uint8_t *)m->iov[i].iov_base - g->mem.base),
-					    n);
-				rest -= n;
-			}
-			translate_control(g, &m->host, true, (int)a[2] & MSG_CMSG_CLOEXEC);
-			if (m->guest.msg_name &&
-			    copy_out(g, (uint64_t)(uintptr_t)m->guest.msg_name, &m->name,
-				     min_u64(m->guest.msg_namelen, m->host.msg_namelen)) < 0)
-				r = -EFAULT;
-			if (m->guest.msg_control &&
-			    copy_out(g, (uint64_t)(uintptr_t)m->guest.msg_control, m->control,
-				     m->host.msg_controllen) < 0)
-				r = -EFAULT;
-			m->guest.msg_namelen = m->host.msg_namelen;
-			m->guest.msg_controllen = m->host.msg_controllen;
-			m->guest.msg_flags = m->host.msg_flags;
-			if (copy_out(g, a[1], &m->guest, sizeof(m->guest)) < 0)
-				r = -EFAULT;
-		}
-	}
+	if (r == 0)
+		r = act(g, t, host, m, a);
+	address_done(&m->to);
 	free(m);
 	return r;
+}
+
+int64_t sys_sendmsg(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	return with_message(g, t, a, send_message);
+}
+
+int64_t sys_recvmsg(struct guest *g, struct thread *t, const uint64_t *a)
+{
+	return with_message(g, t, a, receive_message);
 }

@@ -81,7 +81,7 @@ int64_t sys_semget(struct guest *g, struct thread *t, const uint64_t *a)
 			} else {
 				s->count = (unsigned)count;
 				s->otime = 0;
-				s->ctime = ipc_seconds(g);
+				s->head.ctime = ipc_seconds(g);
 				memset(sems_of(g, s), 0, (size_t)count * sizeof(struct ipc_sem));
 			}
 		} else if ((unsigned)count > s->count) {
@@ -292,7 +292,7 @@ static int64_t stat_out(struct guest *g, const void *object, uint64_t addr)
 	memset(&out, 0, sizeof(out));
 	out.perm = s->head.perm;
 	out.otime = s->otime;
-	out.ctime = s->ctime;
+	out.ctime = s->head.ctime;
 	out.nsems = s->count;
 	return copy_out(g, addr, &out, sizeof(out));
 }
@@ -342,7 +342,7 @@ static int64_t set_all(struct guest *g, struct ipc_sem_set *s, uint64_t addr)
 	}
 	free(value);
 	undo_forget(g, s->head.id, UINT32_MAX);
-	s->ctime = ipc_seconds(g);
+	s->head.ctime = ipc_seconds(g);
 	ipc_changed(g, s->head.id, false);
 	return 0;
 }
@@ -382,58 +382,38 @@ static int64_t control_one(struct guest *g, struct ipc_sem_set *s, int num, int 
 		sem->value = (uint16_t)arg;
 		sem->pid = g->pid;
 		undo_forget(g, s->head.id, (unsigned)num);
-		s->ctime = ipc_seconds(g);
+		s->head.ctime = ipc_seconds(g);
 		ipc_changed(g, s->head.id, false);
 		return 0;
 	}
 }
 
-static int64_t control(struct guest *g, int id, int num, int command, uint64_t arg)
+static void remove_set(struct guest *g, void *object)
 {
-	struct ipc_sem_set *s = set_of(g, id);
-	struct semid64 in;
-	const struct ipc_objects all = { g->ipc->set, g->ipc->nsets, sizeof(struct ipc_sem_set),
-					 stat_out };
-	int err;
+	struct ipc_sem_set *s = object;
+
+	s->head.used = false;
+	undo_forget(g, s->head.id, UINT32_MAX);
+	ipc_changed(g, s->head.id, false);
+}
+
+static int64_t values(struct guest *g, void *object, int num, int command, uint64_t arg)
+{
+	struct ipc_sem_set *s = object;
 
 	switch (command) {
-	case IPC_INFO:
-	case SEM_INFO:
-		return info_out(g, command, arg);
-	case SEM_STAT:
-		return ipc_stat(g, &all, id, IPC_PLACE, arg);
-	case SEM_STAT_ANY_:
-		return ipc_stat(g, &all, id, IPC_PLACE_ANY, arg);
-	case IPC_STAT:
-		return ipc_stat(g, &all, id, IPC_ID, arg);
-	case IPC_SET:
-		if (copy_in(g, &in, arg, sizeof(in)) < 0)
-			return -EFAULT;
-		if (!s)
-			return -EINVAL;
-		err = ipc_set_perm(g, &s->head, &in.perm);
-		if (!err)
-			s->ctime = ipc_seconds(g);
-		return err;
-	case IPC_RMID:
-		if (!s)
-			return -EINVAL;
-		s->head.used = false;
-		undo_forget(g, id, UINT32_MAX);
-		ipc_changed(g, id, false);
-		return 0;
 	case GETALL:
 		return s ? get_all(g, s, arg) : -EINVAL;
 	case SETALL:
 		return s ? set_all(g, s, arg) : -EINVAL;
+	case SETVAL:
+		if ((int)arg < 0 || (int)arg > SEM_MAX_VALUE)
+			return -ERANGE;
+		return s ? control_one(g, s, num, command, arg) : -EINVAL;
 	case GETVAL:
 	case GETPID:
 	case GETNCNT:
 	case GETZCNT:
-		return s ? control_one(g, s, num, command, arg) : -EINVAL;
-	case SETVAL:
-		if ((int)arg < 0 || (int)arg > SEM_MAX_VALUE)
-			return -ERANGE;
 		return s ? control_one(g, s, num, command, arg) : -EINVAL;
 	default:
 		return -EINVAL;
@@ -448,7 +428,19 @@ int64_t sys_semctl(struct guest *g, struct thread *t, const uint64_t *a)
 	if ((int)a[0] < 0)
 		return -EINVAL;
 	ipc_lock(g);
-	r = control(g, (int)a[0], (int)a[1], (int)a[2], a[3]);
+	r = ipc_control(g,
+			&(struct ipc_objects){ .heads = g->ipc->set,
+					       .n = g->ipc->nsets,
+					       .stride = sizeof(g->ipc->set[0]),
+					       .info = SEM_INFO,
+					       .stat = SEM_STAT,
+					       .stat_any = SEM_STAT_ANY_,
+					       .info_out = info_out,
+					       .stat_out = stat_out,
+					       .set_bytes = sizeof(struct semid64),
+					       .remove = remove_set,
+					       .other = values },
+			(int)a[0], (int)a[1], (int)a[2], a[3]);
 	ipc_unlock(g);
 	return r;
 }

@@ -148,7 +148,7 @@ static int64_t segment_new(struct guest *g, struct ipc_segment *s, uint64_t size
 	s->head = head;
 	s->offset = room;
 	s->size_bytes = size;
-	s->ctime = ipc_seconds(g);
+	s->head.ctime = ipc_seconds(g);
 	s->cpid = g->pid;
 	return 0;
 }
@@ -304,7 +304,7 @@ static int64_t stat_out(struct guest *g, const void *object, uint64_t addr)
 	out.size_bytes = s->size_bytes;
 	out.atime = s->atime;
 	out.dtime = s->dtime;
-	out.ctime = s->ctime;
+	out.ctime = s->head.ctime;
 	out.cpid = s->cpid;
 	out.lpid = s->lpid;
 	out.attaches = attaches(g, s->head.id);
@@ -339,55 +339,27 @@ static int64_t info_out(struct guest *g, int command, uint64_t addr)
 	}
 }
 
-static int64_t control(struct guest *g, int id, int command, uint64_t addr)
+static void remove_segment(struct guest *g, void *object)
 {
-	struct ipc_segment *s;
-	struct shmid64 in;
-	const struct ipc_objects all = { g->ipc->segment, g->ipc->nsegments,
-					 sizeof(struct ipc_segment), stat_out };
-	int err;
+	struct ipc_segment *s = object;
 
-	switch (command) {
-	case IPC_INFO:
-	case SHM_INFO:
-		return info_out(g, command, addr);
-	case SHM_STAT:
-		return ipc_stat(g, &all, id, IPC_PLACE, addr);
-	case SHM_STAT_ANY_:
-		return ipc_stat(g, &all, id, IPC_PLACE_ANY, addr);
-	case IPC_STAT:
-		return ipc_stat(g, &all, id, IPC_ID, addr);
-	case IPC_SET:
-		if (copy_in(g, &in, addr, sizeof(in)) < 0)
-			return -EFAULT;
-		s = segment_of(g, id);
-		if (!s)
-			return -EINVAL;
-		err = ipc_set_perm(g, &s->head, &in.perm);
-		if (!err)
-			s->ctime = ipc_seconds(g);
-		return err;
-	case IPC_RMID:
-		s = segment_of(g, id);
-		if (!s)
-			return -EINVAL;
-		s->removed = true;
-		s->head.perm.key = IPC_PRIVATE; /* its name is free */
-		destroy_if_unused(g, s);
-		return 0;
-	case SHM_LOCK:
-	case SHM_UNLOCK:
-		s = segment_of(g, id);
-		if (!s)
-			return -EINVAL;
-		if (command == SHM_LOCK)
-			s->head.perm.mode |= 02000;
-		else
-			s->head.perm.mode &= ~02000u;
-		return 0;
-	default:
+	s->removed = true;
+	s->head.perm.key = IPC_PRIVATE; /* its name is free */
+	destroy_if_unused(g, s);
+}
+
+static int64_t lock_segment(struct guest *g, void *object, int num, int command, uint64_t arg)
+{
+	struct ipc_segment *s = object;
+
+	(void)g, (void)num, (void)arg;
+	if (!s || (command != SHM_LOCK && command != SHM_UNLOCK))
 		return -EINVAL;
-	}
+	if (command == SHM_LOCK)
+		s->head.perm.mode |= 02000;
+	else
+		s->head.perm.mode &= ~02000u;
+	return 0;
 }
 
 int64_t sys_shmctl(struct guest *g, struct thread *t, const uint64_t *a)
@@ -399,7 +371,19 @@ int64_t sys_shmctl(struct guest *g, struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	ipc_lock(g);
 	tidy(g);
-	r = control(g, (int)a[0], (int)a[1], a[2]);
+	r = ipc_control(g,
+			&(struct ipc_objects){ .heads = g->ipc->segment,
+					       .n = g->ipc->nsegments,
+					       .stride = sizeof(g->ipc->segment[0]),
+					       .info = SHM_INFO,
+					       .stat = SHM_STAT,
+					       .stat_any = SHM_STAT_ANY_,
+					       .info_out = info_out,
+					       .stat_out = stat_out,
+					       .set_bytes = sizeof(struct shmid64),
+					       .remove = remove_segment,
+					       .other = lock_segment },
+			(int)a[0], 0, (int)a[1], a[2]);
 	ipc_unlock(g);
 	return r;
 }

@@ -545,16 +545,20 @@ static void test_1133_clusters_that_an_edge_cuts_are_head_and_tail(void **state)
 	spectrum_done(s);
 }
 
-static void test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_cluster(void **state)
+/* A miss costs 100 cycles at its commit; then each of eight instructions gives back 5 of them. */
+static void fill_giving_back(struct stamp *st, size_t count)
 {
-	/* A miss costs 100 cycles at its commit; then each of eight instructions gives back 5 of
-	 * them. */
-	struct stamp st[80];
-	for (size_t i = 0; i < ARRAY_LEN(st); i++) {
+	for (size_t i = 0; i < count; i++) {
 		const uint64_t late = i < 5 ? 0 : i < 14 ? 100 - 5 * (i - 5) : 60;
 		st[i] = (struct stamp){ 100 + 10 * i + (i > 6 ? late : 0), 104 + 10 * i + late,
 					100 + 10 * i, 104 + 10 * i };
 	}
+}
+
+static void test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_cluster(void **state)
+{
+	struct stamp st[80];
+	fill_giving_back(st, ARRAY_LEN(st));
 	/* The window holds instructions 6 and 7 when the miss ends in 253; recovery ends at 7 +
 	 * 4. */
 	struct rec_miss m[] = { miss(1, 6, 163, 90, LEVEL_MEM), miss(2, 60, 900, 15, LEVEL_L2) };
@@ -574,6 +578,29 @@ static void test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_clu
 	assert_int_equal(count_of(&s->clusters[0], MEASURE_NET, 1, 90), 1);
 	law(s);
 	spectrum_done(s);
+}
+
+static void test_1280_recovery_lasts_as_many_robs_as_asked_for(void **state)
+{
+	struct stamp st[80];
+	fill_giving_back(st, ARRAY_LEN(st));
+	struct rec_miss m[] = { miss(1, 6, 163, 90, LEVEL_MEM) };
+	/* The window ends with instruction 7, and a ROB is 4: recovery ends at 7, 11, 15. */
+	const struct {
+		const char *param;
+		int64_t net;
+	} cases[] = { { "spectrum.recovery=0", 95 },
+		      { "spectrum.recovery=1", 75 },
+		      { "spectrum.recovery=2", 60 } };
+	deliver_by_end(m, 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct stream t = { puzak, st, ARRAY_LEN(st), m, 1, 0, 0, cases[i].param };
+		struct spectrum *s = run(&t, 16);
+		assert_int_equal(s->clusters[0].net, cases[i].net);
+		assert_int_equal(s->clusters[0].drift, 60 - cases[i].net);
+		law(s);
+		spectrum_done(s);
+	}
 }
 
 /* ---- against an offline reference ---- */
@@ -982,6 +1009,7 @@ int main(void)
 		cmocka_unit_test(test_1133_clusters_that_an_edge_cuts_are_head_and_tail),
 		cmocka_unit_test(
 		    test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_cluster),
+		cmocka_unit_test(test_1280_recovery_lasts_as_many_robs_as_asked_for),
 		cmocka_unit_test(test_1135_clusters_are_those_of_an_offline_reference),
 		cmocka_unit_test(test_1136_batches_and_their_sizes_do_not_matter),
 		cmocka_unit_test(test_1137_memory_does_not_grow_with_run_or_cluster),

@@ -140,12 +140,48 @@ static void test_712_merging_is_exact_and_its_order_does_not_matter(void **state
 	(void)state;
 }
 
+static void test_2136_symbols_that_come_later_are_added_in_any_order(void **state)
+{
+	struct live_symbol one[] = { { 10, 4, "b" }, { 30, 4, "d" } },
+			   two[] = { { 10, 4, "a" }, { 20, 4, "c" }, { 30, 8, "e" } };
+	uint8_t bytes[] = { 1, 2, 3 };
+	struct live_code code[] = { { 10, 2, bytes }, { 20, 3, bytes } };
+
+	for (int swap = 0; swap < 2; swap++) {
+		struct live_profile *p = live_profile_new();
+		struct live_sink s = live_profile_sink(p);
+		struct live_image a = { .kind = LIVE_JIT, .name = "x" }, b = a;
+
+		a.symbols = one;
+		a.nsymbols = 2;
+		a.code = code;
+		a.ncode = 1;
+		b.symbols = two;
+		b.nsymbols = 3;
+		b.code = code;
+		b.ncode = 2;
+		s.image(s.self, swap ? &b : &a);
+		assert_int_equal(s.image(s.self, swap ? &a : &b), 0);
+		const struct live_image *i = live_image(p, 0);
+
+		assert_int_equal(i->nsymbols, 3);
+		assert_string_equal(i->symbols[0].name, "a");
+		assert_string_equal(i->symbols[1].name, "c");
+		assert_string_equal(i->symbols[2].name, "e");
+		assert_int_equal(i->ncode, 2);
+		assert_memory_equal(i->code[1].bytes, bytes, 3);
+		live_profile_free(p);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_710_an_image_is_its_build_id_or_else_its_file),
 		cmocka_unit_test(test_711_a_pid_that_is_used_again_is_another_process),
 		cmocka_unit_test(test_712_merging_is_exact_and_its_order_does_not_matter),
+		cmocka_unit_test(test_2136_symbols_that_come_later_are_added_in_any_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

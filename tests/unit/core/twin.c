@@ -155,6 +155,61 @@ static void test_1202_the_guests_clock_is_the_runs(void **state)
 	free(twin.list);
 }
 
+/* Keeps which instructions raise an exception. */
+struct faults {
+	struct emit emit;
+	struct rec_inst insts[BATCH];
+	struct rec_cycle cycles[BATCH];
+	uint64_t po[1024];
+	size_t count;
+};
+
+static void take_faults(struct emit *e)
+{
+	struct faults *f = (struct faults *)e;
+
+	for (size_t i = 0; i < e->ninsts; i++)
+		if (e->insts[i].flags & RI_COMMITTED && e->insts[i].flags & RI_EXCEPTION &&
+		    f->count < ARRAY_LEN(f->po))
+			f->po[f->count++] = e->insts[i].po;
+	e->ninsts = e->ncycles = 0;
+}
+
+static void test_1210_pages_are_touched_in_program_order_on_every_machine(void **state)
+{
+	static struct faults f, in_order;
+	static struct stamps twin, perfect;
+	struct kernel_run k = { .machine = "boom-tip",
+				.program = TWIN_KERNELS,
+				.args = (const char *const[]){ "touch", NULL } };
+	struct emit emit = { .insts = f.insts,
+			     .cycles = f.cycles,
+			     .max_insts = BATCH,
+			     .max_cycles = BATCH,
+			     .wants = WANT_INSTS,
+			     .full = take_faults };
+
+	f.emit = in_order.emit = emit;
+	k.emit = &f.emit;
+	run_kernel(&k, 0);
+	take_faults(&f.emit);
+	k.emit = &in_order.emit;
+	k.sets = SETS("machine.model=inorder");
+	run_kernel(&k, 0);
+	take_faults(&in_order.emit);
+	assert_true(f.count > 128);
+	assert_int_equal(f.count, in_order.count);
+	assert_memory_equal(f.po, in_order.po, f.count * sizeof(*f.po));
+
+	k.sets = NULL;
+	run(&twin, k, 0, WANT_INSTS | WANT_TWIN);
+	k.sets = SETS(PERFECT_CACHES);
+	run(&perfect, k, 0, WANT_INSTS);
+	same_stamps(&twin, &perfect, &k);
+	free(twin.list);
+	free(perfect.list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +217,7 @@ int main(void)
 		    test_1200_the_twin_is_a_run_with_perfect_caches_and_the_run_is_the_run),
 		cmocka_unit_test(test_1201_wrong_paths_of_the_twin_read_memory_as_it_was),
 		cmocka_unit_test(test_1202_the_guests_clock_is_the_runs),
+		cmocka_unit_test(test_1210_pages_are_touched_in_program_order_on_every_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

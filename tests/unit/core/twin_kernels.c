@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a core and its twin might see differently: time, and memory on wrong paths. A static RISC-V
- * program without a C library: twin_kernels clock|change.
+ * What a core and its twin might see differently: time, memory on wrong paths, and which access to
+ * a page comes first. A static RISC-V program without a C library: twin_kernels clock|change|touch.
  */
 typedef unsigned long u64;
 
 #define RING_BYTES (1 << 20)
 #define LINE_BYTES 64
 
+#define PAGES	   64
+#define PAGE_BYTES 4096
+
 static u64 buffer[RING_BYTES / 8];
+static unsigned char pages[(2 * PAGES + 1) * PAGE_BYTES];
 
 static u64 sys(u64 number, u64 a, u64 b)
 {
@@ -58,11 +62,31 @@ static void change_behind_branches(void)
 	buffer[512] = sum;
 }
 
+/* Touches each page with an access whose address waits for a load from memory, then with one whose
+ * address is known at once. */
+static void touch_out_of_order(void)
+{
+	const u64 step = PAGE_BYTES / 8;
+
+	for (u64 i = 0; i < PAGES; i++)
+		buffer[i * step] = 2 * i * PAGE_BYTES;
+	for (u64 i = 0; i < PAGES; i++) {
+		u64 slow = *(volatile u64 *)&buffer[i * step], sum = 0;
+
+		sum += *(volatile unsigned char *)&pages[slow + 64];
+		sum += *(volatile unsigned char *)&pages[2 * i * PAGE_BYTES + 128];
+		*(volatile unsigned char *)&pages[slow + PAGE_BYTES + 64] = (unsigned char)sum;
+		*(volatile unsigned char *)&pages[(2 * i + 1) * PAGE_BYTES + 128] = 1;
+	}
+}
+
 __attribute__((used)) void begin(u64 *stack)
 {
 	const char *name = ((const char **)(stack + 1))[1];
 
-	if (name[1] == 'l')
+	if (name[0] == 't')
+		touch_out_of_order();
+	else if (name[1] == 'l')
 		wait_by_the_clock();
 	else
 		change_behind_branches();
