@@ -47,9 +47,9 @@ const struct cmd_option reading_profiler_group[] = {
 const struct cmd_option reading_event_group[] = {
 	{ .name = "event",
 	  .type = CMD_TEXT,
-	  .offset = offsetof(struct reading, live_event),
+	  .offset = offsetof(struct reading, event),
 	  .arg = "EVENT",
-	  .help = "Live profiles: samples of this event, such as cycles" },
+	  .help = "Of a live profile: samples of this event, such as cycles" },
 	{ .name = NULL },
 };
 
@@ -62,12 +62,13 @@ bool reading_options(const char *command, const struct reading *r, struct view_o
 				    .width = (int)r->width,
 				    .limit = (int)r->limit,
 				    .profiler = r->profiler,
-				    .event = r->live_event,
+				    .event = r->event,
 				    .image = r->selecting.image,
 				    .process = r->selecting.process,
 				    .container = r->selecting.container,
-				    .user = r->selecting.user,
-				    .cpu = r->selecting.cpu };
+				    .user = r->selecting.user };
+	if (r->selecting.cpu != OPTION_NOT_GIVEN)
+		o->cpu = &r->selecting.cpu;
 	if (r->json && r->csv) {
 		warn("%s: --json and --csv exclude each other", command);
 		return false;
@@ -132,17 +133,12 @@ bool reading_open(const char *command, char **paths, int count, struct store **s
 	return open_all(command, NULL, open_file, paths, count, stores);
 }
 
-/* The epochs that were selected from a database, as a store in memory; the view applies the rest of
- * the selection, as it does to a live profile in a file. */
+/* What was selected from a database, as a store in memory. */
 static struct store *open_database(const char *folder, const struct selecting *s, const char *name,
 				   struct err *e)
 {
-	const struct selecting epochs = {
-		.epoch = s->epoch, .since = s->since, .until = s->until, .machine = s->machine
-	};
 	struct selected selected;
-	struct db *d =
-	    selecting_make(&epochs, &selected, e) ? db_open(folder, DB_READ, NULL, e) : NULL;
+	struct db *d = selecting_make(s, &selected, e) ? db_open(folder, DB_READ, NULL, e) : NULL;
 	struct live_profile *p = d ? db_select(d, &selected.selection, e) : NULL;
 	struct store *store = p ? live_store_open(p, name, e) : NULL;
 
@@ -180,14 +176,23 @@ static struct store *open_any(const char *path, const struct reading *r, struct 
 		free(folder);
 		return store;
 	}
-	if (selecting_epochs_given(&s)) {
+	if (s.epoch || s.since || s.until || s.machine) {
 		err_set(e,
-			"%s is not a profile database: --epoch, --since, --until and --machine "
-			"select from a database alone",
+			"%s is not a profile database: epochs and machines can be selected from a "
+			"database alone",
 			path);
 		return NULL;
 	}
-	return store_open(path, e);
+	store = store_open(path, e);
+	if (store && selecting_given(&s) && !live_is(store)) {
+		err_set(e,
+			"%s is a run on a modelled core: images, processes and processors can be "
+			"selected from a live profile alone",
+			path);
+		store_close(store);
+		return NULL;
+	}
+	return store;
 }
 
 bool reading_open_any(const char *command, const struct reading *r, char **paths, int count,

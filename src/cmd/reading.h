@@ -15,13 +15,12 @@ struct reading {
 	bool json, csv;
 	uint64_t width, limit;
 	const char *profiler;
-	struct selecting selecting; /* of databases and live profiles */
-	const char *live_event;
+	const char *event;	    /* of the commands that read live profiles */
+	struct selecting selecting; /* of the same, and of databases */
 };
 
 /* Rows for the option table of a command. */
-extern const struct cmd_option reading_group[], reading_profiler_group[], reading_live_group[],
-    reading_event_group[];
+extern const struct cmd_option reading_group[], reading_profiler_group[], reading_event_group[];
 #define READING_OPTIONS                                                                            \
 	{                                                                                          \
 		.group = reading_group                                                             \
@@ -30,12 +29,12 @@ extern const struct cmd_option reading_group[], reading_profiler_group[], readin
 	{                                                                                          \
 		.group = reading_profiler_group                                                    \
 	}
-/* An event of live profiles; report has an option --event of its own. */
+
+/* The event of a live profile; report has an option --event of its own. */
 #define READING_EVENT_OPTION                                                                       \
 	{                                                                                          \
 		.group = reading_event_group                                                       \
 	}
-
 #define READING_SELECTING_OPTIONS SELECTING_OPTIONS(struct reading, selecting)
 
 #define READING_EXIT_STATUS                                                                        \

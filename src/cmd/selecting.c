@@ -32,16 +32,6 @@ bool selecting_check_duration(const char *text, struct err *e)
 	       err_set(e, "'%s' is no duration; valid are 90s, 15m, 6h, 7d, 2w", text);
 }
 
-static const struct number_range cpu_range = { 0, UINT16_MAX - 1, NUMBER_PLAIN };
-
-static bool check_cpu(const char *text, struct err *e)
-{
-	uint64_t cpu;
-
-	return number_parse(text, &cpu_range, &cpu) ||
-	       err_set(e, "'%s' is no processor; processors have numbers, 0 and up", text);
-}
-
 #define OPTION(field) .offset = offsetof(struct selecting, field)
 const struct cmd_option selecting_group[] = {
 	{ .name = "epoch",
@@ -71,29 +61,30 @@ const struct cmd_option selecting_group[] = {
 	  .type = CMD_TEXT,
 	  OPTION(image),
 	  .arg = "NAME",
-	  .help = "Live profiles: only this program or library, by path, file name or build-id; * "
-		  "and ? stand for any letters" },
+	  .help =
+	      "Of a live profile: only this program or library; * and ? stand for any letters" },
 	{ .name = "process",
 	  .type = CMD_TEXT,
 	  OPTION(process),
 	  .arg = "PID|NAME",
-	  .help = "Live profiles: only this process, or processes of this name" },
+	  .help = "Of a live profile: only this process, or processes of this name" },
 	{ .name = "container",
 	  .type = CMD_TEXT,
 	  OPTION(container),
 	  .arg = "NAME",
-	  .help = "Live profiles: only this container" },
+	  .help = "Of a live profile: only this container" },
 	{ .name = "user",
 	  .type = CMD_TEXT,
 	  OPTION(user),
 	  .arg = "USER",
-	  .help = "Live profiles: only processes of this user, by name or number" },
+	  .help = "Of a live profile: only processes of this user, by name or number" },
 	{ .name = "cpu",
-	  .type = CMD_TEXT,
+	  .type = CMD_NUMBER,
 	  OPTION(cpu),
 	  .arg = "N",
-	  .check = check_cpu,
-	  .help = "Live profiles: only this processor" },
+	  .range = { 0, UINT16_MAX - 1, NUMBER_PLAIN },
+	  .unset = OPTION_NOT_GIVEN,
+	  .help = "Of a live profile: only this processor" },
 	{ .name = NULL },
 };
 
@@ -112,9 +103,10 @@ static bool uid_of(const char *user, uint32_t *uid, struct err *e)
 	return true;
 }
 
-bool selecting_epochs_given(const struct selecting *s)
+bool selecting_given(const struct selecting *s)
 {
-	return s->epoch || s->since || s->until || s->machine;
+	return s->epoch || s->since || s->until || s->machine || s->image || s->process ||
+	       s->container || s->user || s->cpu != OPTION_NOT_GIVEN;
 }
 
 bool selecting_make(const struct selecting *s, struct selected *out, struct err *e)
@@ -131,11 +123,8 @@ bool selecting_make(const struct selecting *s, struct selected *out, struct err 
 		out->selection.since_ns = now - min_u64(now, ago);
 	if (s->until && selecting_duration(s->until, &ago))
 		out->selection.until_ns = now - min_u64(now, ago);
-	if (s->cpu) {
-		uint64_t cpu = 0;
-
-		number_parse(s->cpu, &cpu_range, &cpu);
-		out->cpu = (uint16_t)cpu;
+	if (s->cpu != OPTION_NOT_GIVEN) {
+		out->cpu = (uint16_t)s->cpu;
 		out->selection.cpu = &out->cpu;
 	}
 	if (s->user) {

@@ -7,9 +7,8 @@
 #include "collect/db.h"
 
 struct selecting {
-	uint64_t epoch; /* this and the next three: of databases alone */
-	const char *since, *until, *machine;
-	const char *image, *process, *container, *user, *cpu;
+	uint64_t epoch, cpu;
+	const char *since, *until, *machine, *image, *process, *container, *user;
 };
 
 extern const struct cmd_option selecting_group[];
@@ -27,8 +26,8 @@ struct selected {
 };
 /* False, and e, if an option makes no sense. */
 bool selecting_make(const struct selecting *s, struct selected *out, struct err *e);
-/* Whether an option was given that makes sense for databases alone. */
-bool selecting_epochs_given(const struct selecting *s);
+/* Whether any of the options was given. */
+bool selecting_given(const struct selecting *s);
 
 /* "90s", "15m", "6h", "7d", "2w" in nanoseconds. */
 bool selecting_duration(const char *text, uint64_t *ns);

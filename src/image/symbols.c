@@ -109,7 +109,12 @@ static void add(struct image *im, uint64_t start, uint64_t end, const char *name
 
 static void add_offset_named(struct image *im, uint64_t start, uint64_t end)
 {
-	add(im, start, end, x_asprintf("[%s+0x%" PRIx64 "]", path_name(im->name), start - im->bias),
+	const char *name = path_name(im->name);
+	const size_t n = strlen(name);
+	const bool bracketed = n > 2 && name[0] == '[' && name[n - 1] == ']';
+	add(im, start, end,
+	    x_asprintf("[%.*s+0x%" PRIx64 "]", (int)(bracketed ? n - 2 : n), name + bracketed,
+		       start - im->bias),
 	    true);
 }
 

@@ -65,7 +65,7 @@ struct live_inst {
 	uint64_t *samples; /* by index of the event */
 	uint64_t taken, not_taken;
 };
-struct live_listing {
+struct live_function {
 	char *function, *image, *file;
 	int line;
 	struct live_inst *insts;
@@ -73,8 +73,8 @@ struct live_listing {
 };
 /* The code of the function that a row stands for, with the samples that pass the filters. */
 bool live_read_code(struct store *s, const struct view_options *o, const struct live_model *m,
-		    int64_t function, struct live_listing *c, struct err *e);
-void live_free_code(struct live_listing *c);
+		    int64_t function, struct live_function *c, struct err *e);
+void live_free_code(struct live_function *c);
 
 bool live_report(struct store *s, const struct view_options *o, struct err *e);
 bool live_annotate(struct store *s, const struct view_options *o, struct err *e);

@@ -20,7 +20,7 @@
 
 struct listing {
 	const struct live_model *m;
-	const struct live_listing *c;
+	const struct live_function *c;
 	struct jumps *jumps;
 	struct doc_column *columns;
 	size_t ncolumns;
@@ -193,7 +193,7 @@ static void add_instructions(struct doc_table *t, const struct listing *l,
 static void add_listing(struct doc *d, struct listing *l, const struct live_row *r,
 			const struct view_options *o, struct sources *sources)
 {
-	const struct live_listing *c = l->c;
+	const struct live_function *c = l->c;
 	const uint64_t all = l->m->nevents ? l->m->events[0].selected : 0;
 	const double share = all ? (double)r->samples[0] / (double)all : 0;
 	char line[24] = "", number[32];
@@ -255,7 +255,7 @@ bool live_annotate(struct store *s, const struct view_options *o, struct err *e)
 	doc_array(d, NULL);
 	add_skid(d, &m);
 	for (size_t i = 0; ok && i < m.nrows && shown < (size_t)o->limit; i++) {
-		struct live_listing c;
+		struct live_function c;
 
 		if (!is_wanted(&m.rows[i], &m, o, shown))
 			continue;

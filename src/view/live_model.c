@@ -3,6 +3,7 @@
  * Reads a live profile from a store: the samples that pass the filters, summed up by what a view
  * shows a row for.
  */
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +28,15 @@ bool live_is(struct store *s)
 	" FROM live_count c LEFT JOIN instruction n ON n.pc = c.pc LEFT JOIN function f ON "       \
 	"f.id = n.function LEFT JOIN image i ON i.id = f.image LEFT JOIN live_image l ON "         \
 	"l.id = i.id LEFT JOIN live_process p ON p.id = c.process WHERE "                          \
-	"(?1 IS NULL OR i.name = ?1 OR i.build_id = ?1 OR i.name GLOB ?1 OR i.name GLOB '*/' || "  \
-	"?1 OR substr(i.name, -length(?1) - 1) = '/' "                                             \
-	"|| ?1) AND (?2 IS NULL OR p.comm = ?2 OR p.comm GLOB ?2 OR (?3 >= 0 AND p.pid = ?3) OR "  \
-	"p.exe = ?2 OR p.exe GLOB ?2 OR p.exe GLOB '*/' || ?2 OR "                                 \
-	"substr(p.exe, "                                                                           \
-	"-length(?2) - 1) = '/' || ?2) AND (?4 IS NULL OR p.container = ?4 OR p.container GLOB "   \
-	"?4) AND (?5 < 0 OR "                                                                      \
-	"p.uid = ?5) AND (?6 < 0 OR c.cpu = ?6)"
+	"(?1 IS NULL OR i.name = ?1 OR i.build_id = ?1 OR substr(i.name, -length(?1) - 1) = '/' "  \
+	"|| ?1 OR ((instr(?1, '*') OR instr(?1, '?')) AND (i.name GLOB ?1 OR i.name GLOB '*/' || " \
+	"?1))) AND (?2 IS NULL OR p.comm = ?2 OR (?3 >= 0 AND p.pid = ?3) OR p.exe = ?2 OR "       \
+	"substr(p.exe, -length(?2) - 1) = '/' || ?2) AND (?4 IS NULL OR p.container = ?4) AND "    \
+	"(?5 < 0 OR p.uid = ?5) AND (?6 < 0 OR c.cpu = ?6)"
 #define FILTER_TYPES "ssisii"
 #define FILTER_VALUES(o)                                                                           \
 	(o)->image, (o)->process, number_of((o)->process), (o)->container, user_of((o)->user),     \
-	    number_of((o)->cpu)
+	    (o)->cpu ? (int64_t) * (o)->cpu : -1
 
 /* The number that a filter is; -1: it is none, or not a number. */
 static int64_t number_of(const char *text)
@@ -62,8 +60,6 @@ static bool check_filters(const struct view_options *o, struct err *e)
 	if (o->user && user_of(o->user) < 0)
 		return err_set(e, "--user %s: there is no such user here; give the number",
 			       o->user);
-	if (o->cpu && number_of(o->cpu) < 0)
-		return err_set(e, "--cpu %s: a processor is a number, 0 and up", o->cpu);
 	return true;
 }
 
@@ -210,15 +206,17 @@ static bool check_kept(struct store *s, const struct view_options *o, enum live_
 
 static void describe_filters(const struct view_options *o, struct live_model *m)
 {
+	char processor[24];
 	const struct {
 		const char *name, *value;
 	} texts[] = { { "image", o->image },
 		      { "process", o->process },
 		      { "container", o->container },
 		      { "user", o->user },
-		      { "processor", o->cpu } };
+		      { "processor", o->cpu ? processor : NULL } };
 	char *all = x_strdup("");
 
+	snprintf(processor, sizeof(processor), "%" PRIu64, o->cpu ? *o->cpu : 0);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		if (!texts[i].value)
 			continue;
@@ -404,7 +402,7 @@ void live_add_nameless(struct doc *d, const struct live_model *m)
 /* ---- Code ---- */
 
 static bool read_instructions(struct store *s, int64_t function, size_t nevents,
-			      struct live_listing *c, struct err *e)
+			      struct live_function *c, struct err *e)
 {
 	struct store_rows r = store_query(
 	    s,
@@ -432,7 +430,7 @@ static bool read_instructions(struct store *s, int64_t function, size_t nevents,
 }
 
 static bool read_code_samples(struct store *s, const struct view_options *o,
-			      const struct live_model *m, int64_t function, struct live_listing *c,
+			      const struct live_model *m, int64_t function, struct live_function *c,
 			      struct err *e)
 {
 	struct store_rows r = store_query(s,
@@ -452,14 +450,14 @@ static bool read_code_samples(struct store *s, const struct view_options *o,
 }
 
 bool live_read_code(struct store *s, const struct view_options *o, const struct live_model *m,
-		    int64_t function, struct live_listing *c, struct err *e)
+		    int64_t function, struct live_function *c, struct err *e)
 {
 	struct store_rows r = store_query(s,
 					  "SELECT f.name, i.name, f.file, f.line FROM function f "
 					  "LEFT JOIN image i ON i.id = f.image WHERE f.id = ?1",
 					  "i", function);
 
-	*c = (struct live_listing){ .function = NULL };
+	*c = (struct live_function){ .function = NULL };
 	if (store_next(&r)) {
 		c->function = model_copy(&r, 0);
 		c->image = model_copy(&r, 1);
@@ -474,7 +472,7 @@ bool live_read_code(struct store *s, const struct view_options *o, const struct 
 	return ok;
 }
 
-void live_free_code(struct live_listing *c)
+void live_free_code(struct live_function *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		free(c->insts[i].disasm);
@@ -486,5 +484,5 @@ void live_free_code(struct live_listing *c)
 	free(c->function);
 	free(c->image);
 	free(c->file);
-	*c = (struct live_listing){ .function = NULL };
+	*c = (struct live_function){ .function = NULL };
 }

@@ -31,7 +31,7 @@ struct view_options {
 	const char *process;   /* only this process, by pid or name */
 	const char *container; /* only this container */
 	const char *user;      /* only processes of this user, by name or number */
-	const char *cpu;       /* only this processor, by number */
+	const uint64_t *cpu;   /* only this processor; NULL: all */
 };
 
 /* Fills in width and colour from what out is; NO_COLOR is respected. */

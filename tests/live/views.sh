@@ -71,7 +71,7 @@ test_2211_report_has_a_row_for_every_image_process_container_or_line() {
 
 test_2212_filters_select_samples() {
 	local filter
-	for filter in "--image sample" "--image 0123456789abcdef0123456789abcdef01234567" "--process 100" \
+	for filter in "--image sample" "--image samp*" "--image 0123456789abcdef0123456789abcdef01234567" "--process 100" \
 		"--process worker" "--container web-1" "--user 0" "--cpu 1" "--event imiss"; do
 		# shellcheck disable=SC2086 # an option and its value
 		run report mix.culprit $filter --csv
@@ -85,7 +85,9 @@ test_2212_filters_select_samples() {
 	run report mix.culprit --user nobody-has-this-name
 	refuses "there is no such user"
 	run report mix.culprit --cpu first
-	refuses "a processor is a number"
+	refuses "--cpu"
+	run report mix.culprit --since 1h
+	refuses "mix.culprit is not a profile database"
 	run report mix.culprit --image no-such-image
 	status_is 0
 	out_has "There are no samples that match."

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -172,6 +173,110 @@ static void test_2201_images_at_the_same_addresses_have_places_of_their_own(void
 	(void)state;
 }
 
+static void test_2202_frames_are_named_one_by_one(void **state)
+{
+	struct live_profile *p = live_profile_new();
+	struct live_sink s = live_profile_sink(p);
+	struct live_symbol symbols[] = { { 0x100, 0x10, "do_idle" } };
+	struct image_probe probe;
+
+	assert_true(image_probe(self, &probe, NULL));
+	const uint32_t file = s.image(
+	    s.self,
+	    &(struct live_image){ .kind = LIVE_FILE, .name = self, .build_id = probe.build_id });
+	const uint32_t kernel = s.image(s.self, &(struct live_image){ .kind = LIVE_KERNEL,
+								      .name = "[kernel]",
+								      .symbols = symbols,
+								      .nsymbols = 1 });
+	const uint32_t other = s.image(
+	    s.self,
+	    &(struct live_image){ .kind = LIVE_FILE, .name = self, .build_id = "0123456789ab" });
+	struct live_names *names = live_names_new(p);
+	struct live_name n = live_names_find(names, file, offset_of("hot_function") + 1);
+
+	assert_string_equal(n.function, "hot_function");
+	assert_int_equal(n.offset, 1);
+	n = live_names_find(names, kernel, 0x105);
+	assert_string_equal(n.function, "do_idle");
+	assert_string_equal(n.image, "[kernel]");
+	assert_int_equal(n.address, 0x105);
+	/* this program under another build-id: not guessed */
+	n = live_names_find(names, other, offset_of("hot_function"));
+	assert_string_equal(n.function, "[test_live_store]");
+	live_names_free(names);
+	live_profile_free(p);
+	(void)state;
+}
+
+static void test_2203_more_images_than_descriptors(void **state)
+{
+	struct live_profile *p = live_profile_new();
+	struct live_sink s = live_profile_sink(p);
+	const struct rlimit few = { 24, 24 };
+	struct rlimit before;
+	const uint64_t offset = offset_of("hot_function");
+	const uint32_t event = s.event(s.self, &cycles);
+
+	for (uint64_t i = 0; i < 100; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "copy%d", (int)i);
+		count(
+		    &s,
+		    s.image(s.self,
+			    &(struct live_image){ .kind = LIVE_FILE, .name = name, .path = self }),
+		    LIVE_NO_PROCESS, event, offset, 1);
+	}
+	end(&s, &cycles, 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(
+	    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ few.rlim_cur, before.rlim_max }), 0);
+	struct store *store = store_of(p);
+
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(
+	    store_number(store, "SELECT count(*) FROM function WHERE name = 'hot_function'", 0),
+	    100);
+	store_close(store);
+	(void)state;
+}
+
+static void test_2204_stacks_and_edges_keep_their_places(void **state)
+{
+	struct live_profile *p = live_profile_new();
+	struct live_sink s = live_profile_sink(p);
+	struct live_symbol symbols[] = { { 0, 0x10, "leaf" }, { 0x10, 0x10, "root" } };
+	const uint32_t image = s.image(s.self, &(struct live_image){ .kind = LIVE_KERNEL,
+								     .name = "[kernel]",
+								     .symbols = symbols,
+								     .nsymbols = 2 });
+	const uint32_t event = s.event(s.self, &cycles);
+	const struct live_frame frames[] = { { image, 4 }, { image, 0x14 } };
+
+	s.stack(s.self, &(struct live_stack){ .process = LIVE_NO_PROCESS,
+					      .event = event,
+					      .frames = frames,
+					      .nframes = 2,
+					      .broken = true,
+					      .count = 10 });
+	s.edge(s.self, &(struct live_edge){ image, 8, 30, 10 });
+	end(&s, &cycles, 1);
+	struct store *store = store_of(p);
+
+	assert_text(store,
+		    "SELECT group_concat(name, ';') FROM (SELECT f.name FROM live_frame x JOIN "
+		    "instruction i USING (pc) JOIN function f ON f.id = i.function ORDER BY "
+		    "x.depth DESC)",
+		    "root;leaf");
+	assert_int_equal(store_number(store, "SELECT count * broken FROM live_stack", 0), 10);
+	assert_text(store,
+		    "SELECT f.name FROM live_edge e JOIN instruction i USING (pc) JOIN function f "
+		    "ON f.id = i.function WHERE e.taken = 30 AND e.not_taken = 10",
+		    "leaf");
+	store_close(store);
+	(void)state;
+}
+
 int main(int argc, char **argv)
 {
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -179,6 +284,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 		    test_2200_an_offset_of_a_file_becomes_a_function_line_and_instruction),
 		cmocka_unit_test(test_2201_images_at_the_same_addresses_have_places_of_their_own),
+		cmocka_unit_test(test_2202_frames_are_named_one_by_one),
+		cmocka_unit_test(test_2203_more_images_than_descriptors),
+		cmocka_unit_test(test_2204_stacks_and_edges_keep_their_places),
 	};
 
 	(void)argc, (void)argv;
