@@ -252,7 +252,7 @@ void events_free(struct event_list *l)
 
 void events_periods(struct rng *rng, double rate, uint64_t *periods_ns, size_t n)
 {
-	double drawn[EVENTS_STREAMS * 4], sum = 0;
+	double drawn[EVENTS_STREAMS], sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		drawn[i] = 0.5 + (double)rng_below(rng, 1u << 20) / (1u << 20);

@@ -9,7 +9,7 @@
 
 #include "util/util.h"
 
-#define EVENTS_STREAMS 8 /* timers of a clock event on a processor; see events_periods */
+#define EVENTS_STREAMS 32 /* timers of a clock event on a processor; see events_periods */
 
 struct event_spec {
 	char *name;   /* as asked: "cycles" */

@@ -731,7 +731,7 @@ static __noinline int trace(struct sample_cpu *c, struct sample_process *p, __u6
 	struct sample_record_trace *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 
 	if (!r) {
-		lose(c, event, 1);
+		totals(c, event)->lost_other++;
 		return 0;
 	}
 	r->head = head(c, SAMPLE_TRACE, event);
@@ -749,7 +749,8 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampl
 	const __u64 address = ctx->regs.rip;
 	const bool kernel = (__s64)address < 0;
 
-	c->now[event].taken++;
+	if (!constants.trace)
+		c->now[event].taken++;
 	if (kernel && !constants.processes && !constants.stacks && !constants.trace) {
 		count(c, cpu, address, SAMPLE_VALUE(0, event));
 		return;

@@ -23,7 +23,8 @@
 
 static size_t streams(const struct collector *c, uint32_t event)
 {
-	if (!c->list.specs[event].clock)
+	/* One that rotates is switched on and off all the time, each timer by a call of its own. */
+	if (!c->list.specs[event].clock || c->list.specs[event].rotates)
 		return 1;
 	return c->options.npids ? TASK_STREAMS : EVENTS_STREAMS;
 }
