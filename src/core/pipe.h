@@ -22,6 +22,8 @@
  *       value that it overwrote, so a squash restores regs by walking back.
  *   P6  On the right path the guest has executed exactly the instructions below stream_end, and
  *       steps[] holds those from head on, so that a flush can fetch them again.
+ *   P7  The queue of blocks ahead of fetch, if there is one and fetch has not left it, begins with
+ *       the block that fetch is in.
  */
 #ifndef CORE_PIPE_H
 #define CORE_PIPE_H

@@ -99,6 +99,9 @@ struct shadow *shadow_new(const struct machine *machine, const struct trace_meta
 		s->cross_page[side] = p->cross_page;
 		s->usable[side] = s->l1[side].sets && s->ahead[side] != UINT32_MAX;
 	}
+	/* Nor can the lines that the predictors ask for ahead of fetch. */
+	if (machine->fetch_ahead)
+		s->usable[SHADOW_INST] = false;
 	/* a level adds the same to a hit on either side */
 	for (unsigned side = 0; side < 2; side++) {
 		s->least[side][LEVEL_L2] = (uint16_t)(meta->l2_latency - meta->l1d_latency);

@@ -206,6 +206,27 @@ static void test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought(void **
 	shadow_free(s);
 }
 
+static void test_1267_nothing_is_said_of_lines_of_a_front_end_that_runs_ahead(void **state)
+{
+	const char *sets[] = { "l1i.size=4k", "l1i.ways=1", NULL, NULL };
+
+	for (unsigned ahead = 0; ahead < 2; ahead++) {
+		sets[2] = ahead ? "fetch.ahead=4" : NULL;
+
+		struct shadow *s = shadow_with(sets);
+
+		for (uint64_t line = 0; line < 64; line++)
+			shadow_access(s, SHADOW_INST, 0x100000 + 64 * line, LEVEL_MEM);
+		/* A hit of a line that the right path had not: a wrong path brought it. */
+		if (ahead)
+			assert_int_equal(shadow_access(s, SHADOW_INST, 0x200000, LEVEL_L1),
+					 LEVEL_NONE);
+		else
+			assert_true(shadow_access(s, SHADOW_INST, 0x200000, LEVEL_L1) > LEVEL_L1);
+		shadow_free(s);
+	}
+}
+
 static void test_627_a_page_that_only_a_wrong_path_had_translated_takes_a_walk(void **state)
 {
 	struct shadow *s =
@@ -366,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_633_without_data_misses_stores_bring_no_lines),
 		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
+		cmocka_unit_test(test_1267_nothing_is_said_of_lines_of_a_front_end_that_runs_ahead),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
