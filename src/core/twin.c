@@ -440,22 +440,30 @@ const struct twin_step *twin_step(struct twin *t, uint64_t *pc)
 	return s;
 }
 
-/* Puts back what w overwrote of a granule; value is the memory from addr on. */
-static uint64_t put_back(uint64_t value, const struct write *w, uint64_t granule, uint64_t addr,
-			 unsigned size)
+static inline uint64_t low_bytes(unsigned n)
 {
-	for (unsigned k = 0; k < w->bytes; k++) {
-		const uint64_t a = w->addr + k;
-		const unsigned shift = 8 * (unsigned)(a - addr);
+	return n >= 8 ? ~0ull : (1ull << 8 * n) - 1;
+}
 
-		if (a / GRANULE == granule && a - addr < size)
-			value = (value & ~(0xffull << shift)) | (w->old >> 8 * k & 0xff) << shift;
+/* Puts back what w overwrote of the bytes in mask; value is the memory from addr on. */
+static inline uint64_t put_back(uint64_t value, const struct write *w, uint64_t mask, uint64_t addr)
+{
+	const uint64_t above = w->addr - addr, below = addr - w->addr;
+
+	if (above < 8) {
+		mask &= low_bytes(w->bytes) << 8 * above;
+		return (value & ~mask) | (w->old << 8 * above & mask);
+	}
+	if (below < w->bytes) {
+		mask &= low_bytes(w->bytes) >> 8 * below;
+		return (value & ~mask) | (w->old >> 8 * below & mask);
 	}
 	return value;
 }
 
 /* Turns what memory holds at addr now into what it held after the last step that the twin took. It
- * goes back through the steps since then, so the oldest is applied last. */
+ * goes back through the steps since then, so the oldest is applied last. Each granule's chain has
+ * all writes to it, so each puts back that granule's bytes alone. */
 static uint64_t undo(const struct twin *t, uint64_t value, uint64_t addr, unsigned size)
 {
 	const uint64_t from = t->core->front.stream_end;
@@ -464,12 +472,17 @@ static uint64_t undo(const struct twin *t, uint64_t value, uint64_t addr, unsign
 	atomic_thread_fence(memory_order_acquire);
 	for (uint64_t g = addr / GRANULE; g <= (addr + size - 1) / GRANULE; g++) {
 		const uint32_t h = hash_of(g);
+		const uint64_t first = g * GRANULE;
+		const uint64_t mask =
+		    low_bytes(size) &
+		    (first >= addr ? ~0ull << 8 * (first - addr)
+				   : low_bytes((unsigned)(first + GRANULE - addr)));
 		uint64_t name = atomic_load_explicit(&t->last[h], memory_order_acquire);
 
 		while (name >> WRITE_SHIFT >= from) {
 			const struct write *w = &t->writes[name & (WRITES - 1)];
 
-			value = put_back(value, w, g, addr, size);
+			value = put_back(value, w, mask, addr);
 			name = w->before[hash_of(w->addr / GRANULE) != h];
 		}
 	}

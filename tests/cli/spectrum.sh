@@ -117,6 +117,16 @@ test_a_twin_changes_nothing_else() {
 	cmp "$tmp/alone" "$tmp/both"
 }
 
+test_other_analyses_do_not_change_the_spectrum() {
+	"$CULPRIT" sim --machine boom-tip --analyze spectrum -o "$tmp/one.culprit" -- "${program[@]}" >/dev/null 2>&1
+	"$CULPRIT" sim --machine boom-tip --analyze spectrum,cpistack,icost -o "$tmp/three.culprit" -- "${program[@]}" \
+		>/dev/null 2>&1
+	spectrum_of "$tmp/one.culprit" >"$tmp/one"
+	spectrum_of "$tmp/three.culprit" >"$tmp/three"
+	[ "$(wc -l <"$tmp/one")" -gt 50 ] || fail "no spectrum"
+	cmp "$tmp/one" "$tmp/three"
+}
+
 test_a_trace_with_its_twin_replays_to_the_same_spectrum() {
 	"$CULPRIT" sim --machine puzak2007 --max-insts 60k --analyze spectrum --trace "$tmp/both.trace" -o "$tmp/live.culprit" \
 		-- "${program[@]}" >/dev/null 2>&1

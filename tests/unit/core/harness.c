@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 void config_of(struct machine *c, const char *machine, const char *const *sets)
 {
@@ -68,4 +69,60 @@ double cycles_per_round(const struct kernel_run *k, uint64_t from, uint64_t to)
 	uint64_t a = run_kernel(k, from).cycles, b = run_kernel(k, to).cycles;
 
 	return ((double)b - (double)a) / (double)(to - from);
+}
+
+/* Chooses a value of the parameter, small ones more often than large ones. */
+static void random_value(const struct param *p, struct rng *r, char *text, size_t size)
+{
+	if (p->type == PARAM_CHOICE) {
+		unsigned n = 0;
+
+		while (p->choices[n])
+			n++;
+		snprintf(text, size, "%s", p->choices[rng_below(r, n)]);
+		return;
+	}
+	if (p->type == PARAM_BOOL || p->type == PARAM_IDEAL) {
+		snprintf(text, size, "%s",
+			 rng_below(r, p->type == PARAM_IDEAL ? 8 : 2) == 1 ? "on" : "off");
+		return;
+	}
+
+	uint64_t span = (uint64_t)(p->max - p->min), bits = 0;
+
+	while (bits < 40 && span >> bits)
+		bits++;
+
+	uint64_t v = rng_next(r) & ((1ull << rng_below(r, (bits < 8 ? bits : 8) + 1)) - 1);
+
+	snprintf(text, size, "%.0f", p->min + (double)(v > span ? span : v));
+}
+
+bool random_machine(struct rng *r, struct random_machine *m)
+{
+	struct machine c;
+	struct err e;
+	unsigned n = 0;
+	bool ok = true;
+
+	m->name = machine_files[rng_below(r, machine_files_count)].name;
+	config_of(&c, m->name, NULL);
+	while (n < ARRAY_LEN(m->sets)) {
+		const struct param *p = &machine_params[rng_below(r, machine_params_count)];
+		char value[64];
+
+		if (p->type == PARAM_TEXT || p->type == PARAM_REAL ||
+		    !strcmp(p->section, "bpred") || strstr(p->key, "page") ||
+		    !strcmp(p->key, "size"))
+			continue;
+		random_value(p, r, value, sizeof(value));
+		snprintf(m->sets[n], sizeof(m->sets[n]), "%s.%s=%s", p->section, p->key, value);
+		m->list[n] = m->sets[n];
+		ok = ok && machine_set(&c, m->sets[n], &e);
+		n++;
+		if (rng_below(r, 12) == 0)
+			break;
+	}
+	m->list[n] = NULL;
+	return ok && machine_check(&c, &e);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/core.h"
+#include "util/util.h"
 
 #define MB (1024 * 1024)
 
@@ -40,6 +41,15 @@ struct core_stats run_kernel(const struct kernel_run *k, uint64_t rounds);
 /* Returns cycles per round, from the difference of two runs. */
 double cycles_per_round(const struct kernel_run *k, uint64_t from, uint64_t to);
 void config_of(struct machine *c, const char *machine, const char *const *sets);
+
+/* A machine with some of its parameters set at random. */
+struct random_machine {
+	const char *name;
+	char sets[24][96];
+	const char *list[25]; /* sets, NULL-terminated */
+};
+/* False if what was chosen is no machine. */
+bool random_machine(struct rng *r, struct random_machine *m);
 
 #define assert_near(value, expected, percent)                                                      \
 	do {                                                                                       \

@@ -19,33 +19,6 @@ static void test_360_every_kernel_commits_what_the_guest_executed_on_every_machi
 	}
 }
 
-/* Chooses a value of the parameter, small ones more often than large ones. */
-static void random_value(const struct param *p, struct rng *r, char *text, size_t size)
-{
-	if (p->type == PARAM_CHOICE) {
-		unsigned n = 0;
-
-		while (p->choices[n])
-			n++;
-		snprintf(text, size, "%s", p->choices[rng_below(r, n)]);
-		return;
-	}
-	if (p->type == PARAM_BOOL || p->type == PARAM_IDEAL) {
-		snprintf(text, size, "%s",
-			 rng_below(r, p->type == PARAM_IDEAL ? 8 : 2) == 1 ? "on" : "off");
-		return;
-	}
-
-	uint64_t span = (uint64_t)(p->max - p->min), bits = 0;
-
-	while (bits < 40 && span >> bits)
-		bits++;
-
-	uint64_t v = rng_next(r) & ((1ull << rng_below(r, (bits < 8 ? bits : 8) + 1)) - 1);
-
-	snprintf(text, size, "%.0f", p->min + (double)(v > span ? span : v));
-}
-
 static void test_361_every_legal_machine_runs_to_the_end(void **state)
 {
 	static const unsigned kernels[] = { 16, 17, 19, 18, 8, 12, 11 };
@@ -54,41 +27,16 @@ static void test_361_every_legal_machine_runs_to_the_end(void **state)
 
 	rng_seed(&r, 361);
 	for (unsigned i = 0; legal < 120 && i < 20000; i++) {
-		struct kernel_run k = { .machine =
-					    machine_files[rng_below(&r, machine_files_count)].name,
-					.kernel = kernels[rng_below(&r, ARRAY_LEN(kernels))],
+		struct random_machine m;
+		struct kernel_run k = { .kernel = kernels[rng_below(&r, ARRAY_LEN(kernels))],
 					.size = 65536,
 					.check = true };
-		char sets[24][96];
-		const char *list[25] = { NULL };
-		struct machine c;
-		struct err e;
-		unsigned n = 0;
-		bool ok = true;
 
-		config_of(&c, k.machine, NULL);
-		while (n < 24) {
-			const struct param *p =
-			    &machine_params[rng_below(&r, machine_params_count)];
-			char value[64];
-
-			if (p->type == PARAM_TEXT || p->type == PARAM_REAL ||
-			    !strcmp(p->section, "bpred") || strstr(p->key, "page") ||
-			    !strcmp(p->key, "size"))
-				continue;
-			random_value(p, &r, value, sizeof(value));
-			snprintf(sets[n], sizeof(sets[n]), "%s.%s=%s", p->section, p->key, value);
-			list[n] = sets[n];
-			ok = ok && machine_set(&c, sets[n], &e);
-			n++;
-			if (rng_below(&r, 12) == 0)
-				break;
-		}
-		list[n] = NULL;
-		if (!ok || !machine_check(&c, &e))
+		if (!random_machine(&r, &m))
 			continue;
 		legal++;
-		k.sets = list;
+		k.machine = m.name;
+		k.sets = m.list;
 		run_kernel(&k, 30);
 	}
 	assert_true(legal == 120);
