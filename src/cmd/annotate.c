@@ -25,7 +25,8 @@ static int annotate_run(void *values, int nargs, char **args)
 	}
 	if (!v->reading.limit)
 		v->reading.limit = nargs > 1 ? 1 : 3;
-	if (!reading_options("annotate", &v->reading, &o) || !reading_open("annotate", args, 1, &s))
+	if (!reading_options("annotate", &v->reading, &o) ||
+	    !reading_open_any("annotate", &v->reading, args, 1, &s))
 		return 2;
 	o.function = nargs > 1 ? args[1] : NULL;
 	o.spectrum = v->spectrum;
@@ -37,6 +38,8 @@ static int annotate_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	READING_EVENT_OPTION,
+	READING_SELECTING_OPTIONS,
 	{ .name = "icost",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct annotate_values, icost),
@@ -68,7 +71,8 @@ const struct command cmd_annotate = {
 	.description =
 	    "Prints functions with their source (where the files can be read) and their "
 	    "instructions, each with its share of all cycles, a stack of the events behind it, "
-	    "and the jumps. Without SYMBOL the three hottest functions, hottest first.",
+	    "and the jumps. Without SYMBOL the three hottest functions, hottest first. Of a live "
+	    "profile it prints the samples of each event.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

@@ -6,18 +6,18 @@
  * puzak2007 section 9).
  *
  * A block is what the path takes from one aligned block of fetch.block_bytes. The walk
- * (core/bpred/walk.c) finds in which block the path goes on; as many blocks are walked in a cycle as
- * fetch can read in one. Blocks stand in a queue, the one in which fetch is first, until fetch has
- * left them. When the queue is full, the next block waits. So it does while the I-cache has no MSHR for
- * its line, and while its page is not in the I-TLB, whose misses are those of fetch alone.
+ * (core/bpred/walk.c) finds in which block the path goes on; as many blocks are walked in a cycle
+ * as fetch can read in one. Blocks stand in a queue, the one in which fetch is first, until fetch
+ * has left them. When the queue is full, the next block waits. So it does while the I-cache has no
+ * MSHR for its line, and while its page is not in the I-TLB, whose misses are those of fetch alone.
  *
- * Fetch makes predictions of its own, for which it has the instructions and the whole history. Where
- * these lead it out of the queue (a branch that the BTB did not know, say), and at every redirect, the
- * queue is emptied and the walk begins again at fetch. Lines that have been asked for still come. So
- * it goes on wrong paths, too, until they are found out.
+ * Fetch makes predictions of its own, for which it has the instructions and the whole history.
+ * Where these lead it out of the queue (a branch that the BTB did not know, say), and at every
+ * redirect, the queue is emptied and the walk begins again at fetch. Lines that have been asked for
+ * still come. So it goes on wrong paths, too, until they are found out.
  *
- * No line is asked for where nothing can be executed. A walk takes no port of the cache. Behind a system
- * call, where fetch waits, the walk goes on: a BTB does not know what it is passing.
+ * No line is asked for where nothing can be executed. A walk takes no port of the cache. Behind a
+ * system call, where fetch waits, the walk goes on: a BTB does not know what it is passing.
  */
 #include "core/pipe.h"
 
@@ -78,8 +78,8 @@ static void leave_block(struct core *c, uint64_t pc, bool jumped)
 	    jumped != b->jumped || (jumped ? pc != b->pc : (pc ^ b->pc) > c->front.block_mask);
 }
 
-/* Whether fetch went from u to pc by a jump. An indirect jump of which nothing is known is none: fetch
- * goes straight on meanwhile. */
+/* Whether fetch went from u to pc by a jump. An indirect jump of which nothing is known is none:
+ * fetch goes straight on meanwhile. */
 static bool has_jumped(const struct core *c, uint64_t po, const struct uop *u, uint64_t pc)
 {
 	const struct bpred_pred *p = &c->front.preds[slot_of(c, po)];

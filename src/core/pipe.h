@@ -649,8 +649,8 @@ struct ahead *ahead_new(struct bpred *bp, uint32_t blocks);
 void ahead_free(struct ahead *a);
 /* Fetch is redirected. */
 void ahead_redirect(struct core *c);
-/* As fetch_asker, for the line of a block ahead: the pc is where the path enters the block, the rest is
- * the instruction that fetch has come to. */
+/* As fetch_asker, for the line of a block ahead: the pc is where the path enters the block, the rest
+ * is the instruction that fetch has come to. */
 void ahead_asker(const struct core *c, struct mem_asker *who);
 /* For core_check(). */
 void ahead_check(const struct core *c);

@@ -207,7 +207,8 @@ enum rec_miss_flag {
  * One per L1 line miss that takes an MSHR, and one per L1 TLB miss. Stamps are cycles after begin.
  * seq, po and pc are those of the first instruction that requested the line. For a hardware
  * prefetch or a page walk they are those of the instruction whose access caused it, if known (else
- * 0).
+ * 0). A line that is asked for ahead of fetch is a hardware prefetch: pc is where the predicted path
+ * enters the line's block, po and seq are those of the instruction that fetch had come to.
  */
 struct rec_miss {
 	uint64_t begin; /* cycle of the lookup that missed */

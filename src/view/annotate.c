@@ -15,6 +15,7 @@
 #include "isa/isa.h"
 #include "view/doc.h"
 #include "view/jumps.h"
+#include "view/live.h"
 #include "view/model.h"
 #include "view/source.h"
 #include "view/spectrum_elsewhere.h"
@@ -29,10 +30,19 @@ struct listing {
 	const struct model_function *f;
 	const struct model_inst *insts, *other_insts;
 	size_t count;
-	uint64_t *pcs;
-	uint32_t *words;
 	struct jumps *jumps;
 };
+
+/* Where a jump or branch leads; 0: it is none, or nobody knows. */
+static uint64_t jump_target(const struct model_inst *i)
+{
+	const struct inst in = isa_decode(i->word);
+
+	if (in.op == OP_ILLEGAL || !(op_info[in.op].flags & OPF_CTRL) || isa_is_indirect(&in) ||
+	    isa_is_call(&in))
+		return 0;
+	return i->pc + (uint64_t)(int64_t)in.imm;
+}
 
 static void open_listing(struct listing *l)
 {
@@ -41,20 +51,20 @@ static void open_listing(struct listing *l)
 	l->insts = model_insts_of(l->m, l->f, &l->count);
 	if (l->other)
 		l->other_insts = model_insts_of(l->other, l->f, &same);
-	l->pcs = x_calloc(l->count, sizeof(*l->pcs));
-	l->words = x_calloc(l->count, sizeof(*l->words));
+	uint64_t *pcs = x_calloc(l->count, sizeof(*pcs)),
+		 *targets = x_calloc(l->count, sizeof(*targets));
 	for (size_t i = 0; i < l->count; i++) {
-		l->pcs[i] = l->insts[i].pc;
-		l->words[i] = l->insts[i].word;
+		pcs[i] = l->insts[i].pc;
+		targets[i] = jump_target(&l->insts[i]);
 	}
-	l->jumps = jumps_new(l->pcs, l->words, l->count);
+	l->jumps = jumps_new(pcs, targets, l->count);
+	free(pcs);
+	free(targets);
 }
 
 static void close_listing(struct listing *l)
 {
 	jumps_free(l->jumps);
-	free(l->pcs);
-	free(l->words);
 }
 
 #define MISS_COLUMN 9 /* width of a count of misses */
@@ -344,6 +354,8 @@ bool view_annotate(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m, other;
 	bool second = o->profiler && strcmp(o->profiler, "oracle");
+	if (live_is(s))
+		return live_annotate(s, o, e);
 	if (!model_read(s, NULL, &m, e))
 		return false;
 	if (second && !model_read(s, o->profiler, &other, e)) {

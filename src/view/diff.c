@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "view/doc.h"
+#include "view/live.h"
 #include "view/match.h"
 #include "view/model.h"
 #include "view/spectrum_elsewhere.h"
@@ -213,6 +214,8 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	struct model a, b;
 	struct match_pair *pairs;
 
+	if (live_is(before) || live_is(after))
+		return live_diff(before, after, o, e);
 	if (!model_read(before, o->profiler, &a, e))
 		return false;
 	if (!model_read(after, o->profiler, &b, e)) {

@@ -15,6 +15,7 @@
 
 #include "view/doc.h"
 #include "view/findings.h"
+#include "view/live.h"
 #include "view/spectrum_elsewhere.h"
 #include "view/model.h"
 
@@ -304,6 +305,8 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m;
 
+	if (live_is(s))
+		return live_report(s, o, e);
 	if (!model_read(s, o->profiler, &m, e))
 		return false;
 	bool ok = !o->event || model_event_bit(&m, o->event) >= 0 ||

@@ -134,8 +134,8 @@ struct bpred_walk *bpred_walk_new(struct bpred *bp);
 void bpred_walk_free(struct bpred_walk *w);
 /* The walk begins where fetch is: its speculative state is that of the last prediction. */
 void bpred_walk_begin(const struct bpred *bp, struct bpred_walk *w);
-/* Walks from pc to the first instruction that is predicted to be taken, at most to end, no more than
- * 256 bytes on. Returns where the path goes on; *taken: an instruction was. */
+/* Walks from pc to the first instruction that is predicted to be taken, at most to end, no more
+ * than 256 bytes on. Returns where the path goes on; *taken: an instruction was. */
 uint64_t bpred_walk(struct bpred *bp, struct bpred_walk *w, uint64_t pc, uint64_t end, bool *taken);
 
 /* Storage the modelled hardware would need, in bits; 0 for predictors without state. */

@@ -2,8 +2,9 @@
 /*
  * Branch-target buffer: set-associative, true LRU, filled and aged at commit by taken control
  * instructions only (fields2004 table VII: 4k entries, 2-way). An entry is the address's tag and
- * the last target; for a front end that runs ahead of fetch, also the instruction's kind and length,
- * which are 4 bits of hardware. Each set is kept in order of use, so the common hit is the first compare.
+ * the last target; for a front end that runs ahead of fetch, also the instruction's kind and
+ * length, which are 4 bits of hardware. Each set is kept in order of use, so the common hit is the
+ * first compare.
  *
  * Tags are the whole address folded to 31 bits: practically never a false hit. Code that is
  * rewritten in place keeps its entry; a direct jump's target is taken from the instruction, not
@@ -39,7 +40,8 @@ void btb_keep_what(struct btb *b)
 	b->what = x_calloc((size_t)(b->set_mask + 1) * b->ways, sizeof(*b->what));
 }
 
-/* Not inlined: calls of memmove cost a machine that does not run ahead 4 host instructions a branch. */
+/* Not inlined: calls of memmove cost a machine that does not run ahead 4 host instructions a
+ * branch. */
 static __attribute__((noinline)) void keep_what(uint8_t *set, uint32_t w, uint8_t what)
 {
 	memmove(set + 1, set, w);

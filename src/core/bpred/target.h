@@ -62,8 +62,8 @@ static inline bool btb_find(const struct btb *b, uint64_t pc, uint64_t *target)
 	return false;
 }
 
-/* The first instruction with an entry among those at pc, pc + 2, … below pc + 2 * n, as an index from
- * 0; n if there is none. The entry's number goes to *entry. */
+/* The first instruction with an entry among those at pc, pc + 2, … below pc + 2 * n, as an index
+ * from 0; n if there is none. The entry's number goes to *entry. */
 static inline uint32_t btb_search(const struct btb *b, uint64_t pc, uint32_t n, uint32_t *entry)
 {
 	for (uint32_t i = 0; i < n; i++) {

@@ -4,15 +4,15 @@
  * buffer alone (Reinman, Calder and Austin, "Fetch directed instruction prefetching", MICRO 1999;
  * puzak2007 section 9: a BTB that runs well ahead of fetch).
  *
- * The BTB is searched for the next instruction that has an entry, which says its kind, its length and
- * where it went last. Direction, return-address stack and indirect targets are asked as at fetch,
- * with copies of the speculative state that the walk moves along.
+ * The BTB is searched for the next instruction that has an entry, which says its kind, its length
+ * and where it went last. Direction, return-address stack and indirect targets are asked as at
+ * fetch, with copies of the speculative state that the walk moves along.
  *
  * The walk differs from predictions at fetch in what the BTB does not know. A branch that was never
  * taken has no entry, so its outcome is missing in the walk's history; a jump that was seen for the
  * last time long ago is walked past; an entry may belong to an instruction that is no longer there.
- * The perfect predictor is told what the guest does, which no walk can be: here it takes every branch
- * that has an entry, as `taken` does.
+ * The perfect predictor is told what the guest does, which no walk can be: here it takes every
+ * branch that has an entry, as `taken` does.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -125,6 +125,9 @@ struct memsys_callbacks {
 	void (*miss)(void *ctx, const struct rec_miss *m);
 };
 
+/* Every request will have the flags of perfect caches and TLBs, so tags need not be kept. Answers
+ * are what they would be with them; statistics are not. */
+void memsys_perfect(struct memsys *ms);
 /* From now on misses that begin have records (asker() and miss() are called), or none have. */
 void memsys_listen(struct memsys *ms, bool misses);
 /* These misses, of another run that is the same up to the first of them, are hits; hits.c. */
@@ -151,9 +154,9 @@ enum mem_reply memsys_ifetch(struct memsys *ms, uint64_t now, uint64_t vaddr, ui
 bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint64_t vaddr,
 		     uint64_t token, uint32_t flags);
 
-/* Fetch will want the line of vaddr: asks for it, as a prefetch into the L1I. No completion. True: it
- * is there or on its way. False: no MSHR is free, or its page is not in the TLB, and nothing has changed;
- * try again after memsys_advance(). */
+/* Fetch will want the line of vaddr: asks for it, as a prefetch into the L1I. No completion. True:
+ * it is there or on its way. False: no MSHR is free, or its page is not in the TLB, and nothing has
+ * changed; try again after memsys_advance(). */
 bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t token, uint32_t flags);
 
 /* The cycle of the next thing that will happen by itself; MEM_NEVER if nothing is under way. */

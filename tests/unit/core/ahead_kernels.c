@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Code whose I-cache misses are known in closed form: a static RISC-V program without a C library.
- * ahead_kernels LETTER runs the kernel of that letter. The linker puts the code that counts at fixed
- * addresses, which the tests name. No instruction is compressed.
+ * ahead_kernels LETTER runs the kernel of that letter. The linker puts the code that counts at
+ * fixed addresses, which the tests name. No instruction is compressed.
  */
 typedef unsigned long u64;
 
@@ -28,8 +28,8 @@ CODE(thrash, ".rept 16384 - 1\nnop\n.endr\n");
 
 /* Divides n times, 20 cycles each: nothing else is under way then. t0 is 0 in the end, t1 is 1. */
 #define DIVIDE(n) "li t1, 1\n\tli t0, 0\n\t.rept " #n "\n\tdiv t0, t0, t1\n\t.endr\n\t"
-/* Goes to an address that depends on t0, as no predictor expects, and comes back. Fetch waits behind the
- * jump, where it finds no instruction. */
+/* Goes to an address that depends on t0, as no predictor expects, and comes back. Fetch waits
+ * behind the jump, where it finds no instruction. */
 #define GO(label)                                                                                  \
 	"lla s0, 1f\n\tlla t2, " label "\n\tadd t2, t2, t0\n\tjr t2\n\t.word 0\n\t"                \
 	".balign 64\n\t1:\n\t"
@@ -42,7 +42,7 @@ static void run(char kernel)
 	case 's':
 		QUIETLY("straight");
 		break;
-	case 'l': /* the second time the BTB knows the jumps; the L2 has the lines, the L1I does not */
+	case 'l': /* the second time the BTB knows the jumps, and the L2 has the lines */
 		QUIETLY("leaps");
 		QUIETLY("thrash");
 		QUIETLY("leaps");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 1263-1266: predictors that run ahead of fetch (core/bpred/walk.c) go where predictions at fetch would go,
- * as long as the BTB knows every control instruction on the way, and leave no trace.
+ * 1263-1266: predictors that run ahead of fetch (core/bpred/walk.c) go where predictions at fetch
+ * would go, as long as the BTB knows every control instruction on the way, and leave no trace.
  */
 #include "bpred_stream.h"
 
