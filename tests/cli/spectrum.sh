@@ -199,6 +199,15 @@ test_clusters_are_simulated_without_their_misses() {
 	out_has 'Clusters simulated without their misses: 3 of '
 }
 
+test_translations_and_prefetches_become_hits_too() {
+	"$CULPRIT" sim --machine boom-tip --max-insts 60k --analyze spectrum -o "$tmp/b.culprit" -- "${program[@]}" \
+		>/dev/null 2>&1 </dev/null
+	run spectrum "$tmp/b.culprit" --verify 6 --json
+	status_is 0
+	json_holds 'j["verify"]["net"]["median_error"] <= 1 and j["verify"]["saved"] > 100'
+	[ "$(sqlite3 "$tmp/b.culprit" "SELECT count(DISTINCT kind) FROM spectrum_cluster_miss WHERE cluster < 6")" -gt 3 ]
+}
+
 test_a_miss_that_is_a_hit_is_named_like_its_record() {
 	run sim --machine puzak2007 --max-insts 60k --hit load:100 -- "${program[@]}"
 	refuses "'load:100' is not KIND:CYCLE:ADDRESS"

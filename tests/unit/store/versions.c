@@ -151,8 +151,8 @@ static void test_1052_an_older_file_with_other_tables_is_refused(void **state)
 static void test_1053_a_newer_version_is_refused_in_one_line(void **state)
 {
 	make_first_version();
-	change("PRAGMA user_version = 5");
-	refuse("has format version 5, this culprit reads up to 4");
+	change("PRAGMA user_version = 6");
+	refuse("has format version 6, this culprit reads up to 5");
 	change("PRAGMA user_version = 0");
 	refuse("no valid format version");
 }
