@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -182,8 +183,9 @@ struct ring {
 
 struct sideband {
 	struct ring *rings;
-	int *fds;
+	int *fds; /* of the rings, and then the timer's */
 	size_t nrings;
+	int timer;
 	size_t data_bytes; /* of each ring */
 	uint64_t window_ns, given_ns;
 	uint64_t made_good, made_good_ns; /* losses up to then were made good */
@@ -306,8 +308,11 @@ static void make_good(struct sideband *s, struct maps *m)
 
 uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 {
-	uint64_t now = sideband_now();
+	uint64_t now = sideband_now(), expired;
 
+	/* Only so that it is not readable any more. */
+	while (read(s->timer, &expired, sizeof(expired)) > 0)
+		;
 	if (until_ns && until_ns + s->window_ns > now) {
 		sleep_ns(until_ns + s->window_ns - now);
 		now = sideband_now();
@@ -409,10 +414,9 @@ static bool map_ring(struct sideband *s, struct ring *r, int fd)
 
 static bool add_ring(struct sideband *s, int fd, int cpu, struct err *e)
 {
-	*ARRAY_ADD(s->fds, s->nrings) = fd;
-	struct ring *r = &s->rings[s->nrings - 1];
+	struct ring *r = &s->rings[s->nrings];
 
-	*r = (struct ring){ 0 };
+	s->fds[s->nrings++] = fd;
 	if (map_ring(s, r, fd))
 		return true;
 	return err_set(e,
@@ -430,6 +434,10 @@ static size_t ring_size(uint32_t wanted)
 	return bytes;
 }
 
+/* A file that only its process can open, and a map of generated code, are gone with the process: so
+ * the rings are looked at before they fill. */
+#define LOOK_NS 100000000
+
 struct sideband *sideband_open(const struct sideband_options *o, char ***notes, size_t *nnotes,
 			       struct err *e)
 {
@@ -440,6 +448,8 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 	s->window_ns = o->window_ns ? o->window_ns : 50000000;
 	s->data_bytes = ring_size(o->ring_bytes);
 	s->rings = x_calloc(ncpus, sizeof(*s->rings));
+	s->fds = x_calloc(ncpus + 1, sizeof(*s->fds));
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
 					.size = sizeof(attr),
 					.config = PERF_COUNT_SW_DUMMY,
@@ -483,6 +493,10 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 		}
 	}
 	s->counts_lost = attr.read_format;
+	s->fds[s->nrings] = s->timer;
+	const struct timespec look = { .tv_nsec = LOOK_NS };
+
+	timerfd_settime(s->timer, 0, &(struct itimerspec){ look, look }, NULL);
 	s->status.ring_bytes = s->nrings * s->data_bytes;
 	return s;
 }
@@ -497,6 +511,8 @@ void sideband_close(struct sideband *s)
 		free(s->rings[i].scratch);
 		close(s->fds[i]);
 	}
+	if (s->timer >= 0)
+		close(s->timer);
 	free(s->rings);
 	free(s->fds);
 	free(s);
@@ -504,7 +520,7 @@ void sideband_close(struct sideband *s)
 
 const int *sideband_fds(const struct sideband *s, size_t *n)
 {
-	*n = s->nrings;
+	*n = s->nrings + 1;
 	return s->fds;
 }
 

@@ -43,7 +43,8 @@ struct sideband_options {
 struct sideband *sideband_open(const struct sideband_options *o, char ***notes, size_t *nnotes,
 			       struct err *e);
 void sideband_close(struct sideband *s);
-/* The descriptors, one for each processor; readable when a ring is a quarter full. */
+/* Descriptors that become readable when there is something to read: a ring is a quarter full, or a
+ * tenth of a second is over. */
 const int *sideband_fds(const struct sideband *s, size_t *n);
 /* The clock of records and of start times: nanoseconds since boot, with suspended time. */
 uint64_t sideband_now(void);

@@ -369,6 +369,35 @@ static void test_2132_many_mappings_are_read_in_time(void **state)
 	(void)state;
 }
 
+static void test_2139_no_link_leaves_the_root_of_a_process(void **state)
+{
+	struct machine m;
+	char below[128], program[160], outside[128], link[160], good[160];
+
+	machine_begin(&m, 0);
+	path_in(&m, "below", below);
+	path_in(&m, "outside", outside);
+	snprintf(program, sizeof(program), "%s/program", below);
+	snprintf(link, sizeof(link), "%s/link", below);
+	snprintf(good, sizeof(good), "%s/good", below);
+	assert_int_equal(mkdir(below, 0755), 0);
+	copy_program(target(), program, false);
+	copy_program(target(), outside, false);
+	assert_int_equal(symlink(outside, link), 0);
+	assert_int_equal(symlink("/program", good), 0);
+	struct child c = child_run(&(struct child_how){ .prepare = change_root, .self = below },
+				   "/program", "here", NULL);
+
+	assert_int_equal(identity_open_inside("/proc", c.pid, "/link"), -1);
+	assert_int_equal(identity_open_inside("/proc", c.pid, "/../../../../proc/self/exe"), -1);
+	const int fd = identity_open_inside("/proc", c.pid, "/good");
+	assert_true(fd >= 0);
+	close(fd);
+	child_end(&c);
+	machine_end(&m);
+	(void)state;
+}
+
 /* Becomes nobody with CAP_PERFMON and CAP_BPF, and nothing else. */
 static bool become_observer(void)
 {
@@ -434,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_2130_processes_that_ran_before_are_read_once),
 		cmocka_unit_test(test_2131_a_full_ring_is_counted_and_made_good),
 		cmocka_unit_test(test_2132_many_mappings_are_read_in_time),
+		cmocka_unit_test(test_2139_no_link_leaves_the_root_of_a_process),
 		cmocka_unit_test(test_2138_two_capabilities_are_enough_for_mappings),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

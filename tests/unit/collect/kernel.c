@@ -215,6 +215,79 @@ static void test_2153_a_process_has_its_container(void **state)
 	(void)state;
 }
 
+/* A procfs of our own with these two files; modules may be NULL. */
+static struct maps *maps_of_files(const struct machine *m, const char *kallsyms,
+				  const char *modules)
+{
+	const char *names[] = { "kallsyms", "modules" }, *texts[] = { kallsyms, modules };
+	char path[128];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", m->folder, names[i]);
+		FILE *f = texts[i] ? fopen(path, "we") : NULL;
+
+		if (!f)
+			continue;
+		fputs(texts[i], f);
+		fclose(f);
+	}
+	return maps_new(&m->sink, m->folder);
+}
+
+static void test_2154_hidden_addresses_are_a_line_and_one_place(void **state)
+{
+	struct machine m;
+	size_t n;
+
+	machine_begin(&m, 0);
+	struct maps *maps = maps_of_files(&m,
+					  "0000000000000000 T _stext\n0000000000000000 T vfs_read\n"
+					  "0000000000000000 T _etext\n",
+					  NULL);
+	const struct maps_place p =
+	    maps_find_kernel(maps, (struct maps_space){ .pid = 1 }, 0xffffffff81234567);
+	assert_int_equal(live_image(m.profile, p.image)->kind, LIVE_KERNEL);
+	assert_int_equal(p.offset, 0);
+	const char *const *notes = maps_notes(maps, &n);
+	assert_int_equal(n, 1);
+	assert_non_null(strstr(notes[0], "CAP_SYSLOG"));
+	maps_publish(maps);
+	assert_int_equal(live_image(m.profile, p.image)->nsymbols, 0);
+	maps_free(maps);
+	machine_end(&m);
+	(void)state;
+}
+
+static void test_2155_modules_have_their_names_and_functions(void **state)
+{
+	const struct maps_space space = { .pid = 1 };
+	struct machine m;
+
+	machine_begin(&m, 0);
+	struct maps *maps =
+	    maps_of_files(&m,
+			  "ffffffff81000000 T _stext\nffffffff81000100 t start\n"
+			  "ffffffff81800000 T _etext\n"
+			  "ffffffffc0102040 t late\t[toy]\nffffffffc0102000 t early\t[toy]\n"
+			  "ffffffffc0200000 t bpf_prog_1_x\t[bpf]\nsenseless\n\n",
+			  "toy 16384 0 - Live 0xffffffffc0102000 (OE)\nbad line\n");
+	struct maps_place p = maps_find_kernel(maps, space, 0xffffffffc0102050);
+	assert_int_equal(live_image(m.profile, p.image)->kind, LIVE_MODULE);
+	assert_string_equal(live_image(m.profile, p.image)->name, "[toy]");
+	assert_int_equal(p.offset, 0x50);
+	maps_publish(maps);
+	assert_string_equal(kept_name(live_image(m.profile, p.image), 0x50), "late");
+	p = maps_find_kernel(maps, space, 0xffffffffc0200010);
+	assert_string_equal(live_image(m.profile, p.image)->name, "bpf_prog_1_x");
+	p = maps_find_kernel(maps, space, 0xffffffff81000180);
+	assert_int_equal(p.offset, 0x180);
+	p = maps_find_kernel(maps, space, 0xffffffffd0000000);
+	assert_int_equal(live_image(m.profile, p.image)->kind, LIVE_UNKNOWN);
+	maps_free(maps);
+	machine_end(&m);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +295,8 @@ int main(void)
 		cmocka_unit_test(test_2151_bpf_programs_have_names_before_and_after),
 		cmocka_unit_test(test_2152_containers_are_told_by_their_paths),
 		cmocka_unit_test(test_2153_a_process_has_its_container),
+		cmocka_unit_test(test_2154_hidden_addresses_are_a_line_and_one_place),
+		cmocka_unit_test(test_2155_modules_have_their_names_and_functions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
