@@ -193,13 +193,13 @@ static bool check_kept(struct store *s, const struct view_options *o, enum live_
 
 	if (any && process && store_number(s, "SELECT max(process) FROM live_count", -1) < 0)
 		return err_set(e,
-			       "%s keeps the samples of all processes together: record them apart "
-			       "to see processes, containers or users",
+			       "%s keeps the samples of all processes together: `culprit record "
+			       "--per-process` keeps processes, containers and users apart",
 			       store_path(s));
 	if (any && o->cpu && store_number(s, "SELECT max(cpu) FROM live_count", -1) < 0)
 		return err_set(e,
-			       "%s keeps the samples of all processors together: record them apart "
-			       "to see one",
+			       "%s keeps the samples of all processors together: `culprit record "
+			       "--per-cpu` keeps them apart",
 			       store_path(s));
 	return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How much the samples of procedures differ between several profiles, as dcpistats shows it
- * (dcpi1997, figure 3): the range is (most - least) / sum, and what varies most comes first. A
+ * (dcpi1997, figure 3): the range is (most - least) / sum, and what varies most comes first, rare
+ * procedures last. A
  * profile in which a procedure has no samples counts as 0 of them. The deviation is that of a
  * sample, by N - 1.
  */
@@ -15,7 +16,12 @@ struct line {
 	const char *name, *image;
 	double *samples; /* by profile */
 	double sum, least, most, mean, deviation, range;
+	bool rare;
 };
+
+/* A procedure with a smaller share of all samples comes after the others: three samples in one
+ * profile and none in the rest are a range of 100%, and mean nothing. */
+#define RARE 0.005
 
 struct cell {
 	const char *name, *image;
@@ -35,6 +41,8 @@ static int by_range(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
+	if (x->rare != y->rare)
+		return x->rare ? 1 : -1;
 	if (x->range != y->range)
 		return x->range < y->range ? 1 : -1;
 	if (x->sum != y->sum)
@@ -88,8 +96,14 @@ static struct line *make_lines(const struct live_model *models, size_t sets, siz
 					   .samples = x_calloc(sets, sizeof(double)) };
 		lines[*count - 1].samples[cells[i].set] += cells[i].samples;
 	}
-	for (size_t i = 0; i < *count; i++)
+	double total = 0;
+
+	for (size_t i = 0; i < *count; i++) {
 		measure(&lines[i], sets);
+		total += lines[i].sum;
+	}
+	for (size_t i = 0; i < *count; i++)
+		lines[i].rare = lines[i].sum < RARE * total;
 	if (*count)
 		qsort(lines, *count, sizeof(*lines), by_range);
 	free(cells);

@@ -275,4 +275,20 @@ test_2221_a_profile_says_what_it_does_not_keep_apart() {
 	refuses "keeps the samples of all processors together"
 }
 
+test_2222_the_queries_of_the_documentation_answer() {
+	python3 - "$ROOT/docs/store.md" mix.culprit <<-'END' || fail "a query of docs/store.md has no answer"
+		import re, sqlite3, sys
+		text = open(sys.argv[1]).read()
+		text = text[text.index("## Live profiles"):text.index("## Rows that repeat the run")]
+		queries = re.findall(r"((?:^    .*\n)+)", text, re.M)
+		assert len(queries) == 5, len(queries)
+		db = sqlite3.connect(sys.argv[2])
+		answers = [db.execute(q).fetchall() for q in queries]
+		assert answers[0][0][0] == "hot" and answers[0][0][2] == 5400, answers[0]
+		assert answers[2][0][1:3] == ("401007", "add (%rdi,%rcx,8),%rax"), answers[2]
+		assert round(sum(row[2] for row in answers[3]), 6) == 100, answers[3]
+		assert sorted(answers[4]) == [("_start;hot 5000",), ("leaf 1200",)], answers[4]
+	END
+}
+
 run_tests
