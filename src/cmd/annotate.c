@@ -5,7 +5,7 @@
 
 struct annotate_values {
 	struct reading reading;
-	bool icost;
+	bool icost, spectrum;
 };
 
 static int annotate_run(void *values, int nargs, char **args)
@@ -15,15 +15,21 @@ static int annotate_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
+	if (v->icost && v->spectrum) {
+		warn("annotate: --icost and --spectrum are two listings: give one of them");
+		return 2;
+	}
 	if (v->reading.csv) {
 		warn("annotate: --csv: a listing is no table; --json has the same");
 		return 2;
 	}
 	if (!v->reading.limit)
 		v->reading.limit = nargs > 1 ? 1 : 3;
-	if (!reading_options("annotate", &v->reading, &o) || !reading_open("annotate", args, 1, &s))
+	if (!reading_options("annotate", &v->reading, &o) ||
+	    !reading_open_any("annotate", &v->reading, args, 1, &s))
 		return 2;
 	o.function = nargs > 1 ? args[1] : NULL;
+	o.spectrum = v->spectrum;
 	bool ok = v->icost ? view_icost_annotate(s, &o, &e) : view_annotate(s, &o, &e);
 	store_close(s);
 	return reading_status("annotate", ok, &e);
@@ -32,11 +38,19 @@ static int annotate_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	READING_EVENT_OPTION,
+	READING_SELECTING_OPTIONS,
 	{ .name = "icost",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct annotate_values, icost),
 	  .help = "Shows what fixing each instruction would save, its slack and how often it is "
 		  "critical (of a run with --analyze icost)" },
+	{ .name = "spectrum",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct annotate_values, spectrum),
+	  .help =
+	      "Shows each instruction's cache misses by the level that served them, the net cost "
+	      "of one, and how many cost nothing (of a run with --analyze profile,spectrum)" },
 	{ .name = NULL },
 };
 
@@ -57,7 +71,8 @@ const struct command cmd_annotate = {
 	.description =
 	    "Prints functions with their source (where the files can be read) and their "
 	    "instructions, each with its share of all cycles, a stack of the events behind it, "
-	    "and the jumps. Without SYMBOL the three hottest functions, hottest first.",
+	    "and the jumps. Without SYMBOL the three hottest functions, hottest first. Of a live "
+	    "profile it prints the samples of each event.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

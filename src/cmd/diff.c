@@ -9,7 +9,7 @@ static int diff_run(void *values, int nargs, char **args)
 	struct store *s[2];
 	struct err e = { "" };
 
-	if (!reading_options("diff", r, &o) || !reading_open("diff", args, 2, s))
+	if (!reading_options("diff", r, &o) || !reading_open_any("diff", r, args, 2, s))
 		return 2;
 	bool ok = view_diff(s[0], s[1], &o, &e);
 	store_close(s[0]);
@@ -20,6 +20,8 @@ static int diff_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	READING_EVENT_OPTION,
+	READING_SELECTING_OPTIONS,
 	{ .name = NULL },
 };
 
@@ -39,7 +41,10 @@ const struct command cmd_diff = {
 	    "Compares two profiles of two machines, two inputs or two builds. Functions are "
 	    "matched by name; the instructions of a function by what they are and which source "
 	    "line they come from, in order, wherever they stand. A dash marks what only one of "
-	    "the two has.",
+	    "the two has.\n\n"
+	    "Live profiles are compared by the share that each procedure has of the samples, with "
+	    "the significance of the change; a live profile and a run on a modelled core by the "
+	    "share of each source line.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

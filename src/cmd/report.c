@@ -5,10 +5,13 @@
 struct report_values {
 	struct reading reading;
 	const char *function, *event, *file;
-	int sort;
+	int sort, by;
 };
 
 static const char *const sorts[] = { "cycles", "executions", "address", NULL };
+
+static const char *const bys[] = { "procedure", "image",  "process", "container",
+				   "line",	"thread", NULL };
 
 static int report_run(void *values, int nargs, char **args)
 {
@@ -17,12 +20,14 @@ static int report_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
-	if (!reading_options("report", &v->reading, &o) || !reading_open("report", args, 1, &s))
+	if (!reading_options("report", &v->reading, &o) ||
+	    !reading_open_any("report", &v->reading, args, 1, &s))
 		return 2;
 	o.function = v->function;
 	o.event = v->event;
 	o.file = v->file;
 	o.sort = sorts[v->sort];
+	o.by = bys[v->by];
 	bool ok = view_report(s, &o, &e);
 	store_close(s);
 	return reading_status("report", ok, &e);
@@ -31,6 +36,7 @@ static int report_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	READING_SELECTING_OPTIONS,
 	{ .name = "function",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct report_values, function),
@@ -40,7 +46,8 @@ static const struct cmd_option options[] = {
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct report_values, event),
 	  .arg = "EVENT",
-	  .help = "Only instructions that suffered this event, such as ST-LLC" },
+	  .help = "Only instructions that suffered this event, such as ST-LLC; of a live profile, "
+		  "only samples of this event, such as cycles" },
 	{ .name = "file",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct report_values, file),
@@ -52,12 +59,20 @@ static const struct cmd_option options[] = {
 	  .arg = "KEY",
 	  .choices = sorts,
 	  .help = "Order of the instructions" },
+	{ .name = "by",
+	  .type = CMD_CHOICE,
+	  .offset = offsetof(struct report_values, by),
+	  .arg = "WHAT",
+	  .choices = bys,
+	  .help = "Live profiles: what a row stands for" },
 	{ .name = NULL },
 };
 
 static const struct cmd_example examples[] = {
 	{ "culprit report floorceil.culprit", "Where the time of that run went, and why." },
 	{ "culprit report lbm.culprit --event ST-LLC", "The loads that wait for memory." },
+	{ "culprit report live.culprit --by process --image libc.so.6",
+	  "Who spends time in the C library, on a live machine." },
 	{ NULL, NULL },
 };
 
@@ -70,7 +85,10 @@ const struct command cmd_report = {
 	.description =
 	    "Prints a profile that `culprit sim` wrote: what commit was doing in every cycle, "
 	    "the functions and the instructions that took the time, for each instruction a "
-	    "stack of the events that explain it, and a sentence per finding.",
+	    "stack of the events that explain it, and a sentence per finding.\n\n"
+	    "Of a live profile it prints samples, their share and the sum of the shares so far, "
+	    "by procedure or by what --by says; the first line has what was lost and what no "
+	    "image explains.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

@@ -2,16 +2,55 @@
 /* culprit spectrum: what every cluster of cache misses cost. */
 #include "cmd/reading.h"
 #include "cmd/spectrum_verify.h"
+#include "util/number.h"
 #include "view/spectrum.h"
 #include "words/words.h"
 
 struct spectrum_values {
 	struct reading reading;
 	struct simulating simulating;
-	uint64_t size, from, to, verify;
-	const char *pattern, *kind, *load, *svg;
-	bool right, net;
+	uint64_t size, verify;
+	const char *from, *to, *pattern, *kind, *load, *svg;
+	bool right, net, compare, multisim;
 };
+
+/* Cycles: a number, with a minus before it for a cost below zero. */
+static bool parse_cycles(const char *text, int64_t *out)
+{
+	const struct number_range range = { 0, 1000000000, NUMBER_DECIMAL };
+	const bool below = *text == '-';
+	uint64_t n;
+
+	if (!number_parse(text + below, &range, &n))
+		return false;
+	*out = below ? -(int64_t)n : (int64_t)n;
+	return true;
+}
+
+static bool check_cycles(const char *text, struct err *e)
+{
+	int64_t ignored;
+
+	return parse_cycles(text, &ignored) ||
+	       err_set(e, "'%s' is not a number of cycles, such as 80 or -20", text);
+}
+
+static bool zoom_of(const struct spectrum_values *v, struct spectrum_options *so)
+{
+	so->zoom = v->from || v->to;
+	if (v->from)
+		parse_cycles(v->from, &so->from);
+	so->to = so->from + 200;
+	if (v->to)
+		parse_cycles(v->to, &so->to);
+	if (so->zoom && v->to && !v->from && so->to <= 0)
+		so->from = so->to - 200;
+	if (so->to > so->from)
+		return true;
+	warn("spectrum: --to %lld is not beyond --from %lld", (long long)so->to,
+	     (long long)so->from);
+	return false;
+}
 
 static int spectrum_run(void *values, int nargs, char **args)
 {
@@ -27,20 +66,17 @@ static int spectrum_run(void *values, int nargs, char **args)
 	struct store *store;
 	struct err e = { "" };
 
-	if (v->from != OPTION_NOT_GIVEN || v->to != OPTION_NOT_GIVEN) {
-		so.zoom = true;
-		so.from = v->from != OPTION_NOT_GIVEN ? (int64_t)v->from : 0;
-		so.to = v->to != OPTION_NOT_GIVEN ? (int64_t)v->to : so.from + 200;
-		if (so.to <= so.from) {
-			warn("spectrum: --to %lld is not beyond --from %lld", (long long)so.to,
-			     (long long)so.from);
-			return 2;
-		}
+	if (!zoom_of(v, &so))
+		return 2;
+	if (v->multisim && !v->compare) {
+		warn("spectrum: --multisim needs --compare, in whose table it shows");
+		return 2;
 	}
 	if (!reading_options("spectrum", &v->reading, &o) ||
 	    !reading_open("spectrum", args, 1, &store))
 		return 2;
 	struct spectrum_verify verify = { 0 };
+	struct spectrum_compare compare = { 0 };
 	size_t failed = 0;
 	bool ok = true;
 
@@ -51,8 +87,15 @@ static int spectrum_run(void *values, int nargs, char **args)
 			so.verify = &verify;
 		}
 	}
+	if (ok && v->compare) {
+		ok = spectrum_compare_read(store, (size_t)(o.limit ? o.limit : 10), &compare, &e);
+		so.compare = &compare;
+		if (ok && v->multisim && simulating_trusted("spectrum", store, &v->simulating))
+			ok = spectrum_multisim(store, &v->simulating, &compare, &failed, &e);
+	}
 	const int status = reading_status("spectrum", ok && view_spectrum(store, &o, &so, &e), &e);
 	spectrum_verify_free(&verify);
+	spectrum_compare_free(&compare);
 	store_close(store);
 	return status ? status : failed ? 1 : 0;
 }
@@ -87,17 +130,15 @@ static const struct cmd_option options[] = {
 	  OPTION(net),
 	  .help = "Spectrograms by net cost instead of the paper's" },
 	{ .name = "from",
-	  .type = CMD_NUMBER,
+	  .type = CMD_TEXT,
 	  OPTION(from),
-	  .range = { 0, 1000000000, NUMBER_DECIMAL },
-	  .unset = OPTION_NOT_GIVEN,
+	  .check = check_cycles,
 	  .arg = "CYCLES",
-	  .help = "Where spectrograms begin" },
+	  .help = "Where spectrograms begin; costs below zero too (--from=-20)" },
 	{ .name = "to",
-	  .type = CMD_NUMBER,
+	  .type = CMD_TEXT,
 	  OPTION(to),
-	  .range = { 0, 1000000000, NUMBER_DECIMAL },
-	  .unset = OPTION_NOT_GIVEN,
+	  .check = check_cycles,
 	  .arg = "CYCLES",
 	  .help = "… and end" },
 	{ .name = "load",
@@ -117,6 +158,16 @@ static const struct cmd_option options[] = {
 	  .arg = "N",
 	  .help = "Simulates the run again without the misses of one cluster, for each of N random "
 		  "clusters, and shows what that saves beside what they cost" },
+	{ .name = "compare",
+	  .type = CMD_SWITCH,
+	  OPTION(compare),
+	  .help = "Shows what the run's other analyses say of data misses beside it: of a run with "
+		  "--analyze profile,cpistack,icost,spectrum" },
+	{ .name = "multisim",
+	  .type = CMD_SWITCH,
+	  OPTION(multisim),
+	  .help = "With --compare: simulates the run again without data misses, without those of "
+		  "each load that is shown, and for the simulated stack" },
 	SIMULATING_OPTIONS(struct spectrum_values),
 	{ .name = NULL },
 };

@@ -10,5 +10,8 @@
  * simulations could not begin, or were interrupted; *failed counts those that failed. */
 bool spectrum_verify(struct store *s, const struct simulating *o, struct spectrum_verify *v,
 		     size_t *failed, struct err *e);
+/* Simulates the run without each of the loads' misses, and without any data miss. */
+bool spectrum_multisim(struct store *s, const struct simulating *o, struct spectrum_compare *c,
+		       size_t *failed, struct err *e);
 
 #endif

@@ -12,7 +12,7 @@ static int stats_run(void *values, int nargs, char **args)
 	struct err e = { "" };
 	int status = 2;
 
-	if (reading_options("stats", r, &o) && reading_open("stats", args, nargs, s)) {
+	if (reading_options("stats", r, &o) && reading_open_any("stats", r, args, nargs, s)) {
 		bool ok = view_stats(s, (size_t)nargs, &o, &e);
 		for (int i = 0; i < nargs; i++)
 			store_close(s[i]);
@@ -25,6 +25,8 @@ static int stats_run(void *values, int nargs, char **args)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
 	READING_PROFILER_OPTION,
+	READING_EVENT_OPTION,
+	READING_SELECTING_OPTIONS,
 	{ .name = NULL },
 };
 
@@ -41,7 +43,8 @@ const struct command cmd_stats = {
 	.max_args = -1,
 	.description =
 	    "Cycles of the run and of each function over several profiles: mean, deviation, "
-	    "least and most.",
+	    "least and most. Of live profiles, the samples of each procedure, sorted by how much "
+	    "they vary: (most - least) / sum.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

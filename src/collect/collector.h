@@ -23,6 +23,11 @@ struct collector_options {
 	bool stacks, edges, kernel;
 	uint32_t table_entries, ring_bytes; /* 0: the default; tests make them tiny */
 	const char *run_as;		    /* user to become after loading; NULL: stay */
+	uint32_t count_max;  /* of one entry of the table; 0: the default; tests make it tiny */
+	uint32_t mux_ms;     /* how long a rotating event is counted at a time; 0: the default */
+	bool on_exec;	     /* begin when the process of `pids` calls execve */
+	const char *command; /* for the facts; NULL: none */
+	bool trace;	     /* samples are not counted but handed to collector_trace's function */
 };
 
 /* What `status` shows; counts are since open. */
@@ -30,6 +35,10 @@ struct collector_status {
 	double rate, interrupt_ns, handler_ns, daemon_cpu_s;
 	uint64_t hits, misses, entries, ring_lost, sideband_lost;
 	uint64_t spaces, images, memory_bytes;
+	uint64_t lookups;   /* of a mapping by the kernel, in the handler */
+	uint64_t checks;    /* of a known mapping after its address space changed */
+	uint64_t unplaced;  /* samples that came one by one, because no mapping was known in time */
+	uint64_t saturated; /* counters of an entry that were full; nothing is lost by it */
 };
 
 /* Begins to sample into the sink. NULL, with one line that says what is missing and what to do, if
@@ -37,6 +46,10 @@ struct collector_status {
  * cycles are sampled by cpu-clock"); the caller frees its lines. */
 struct collector *collector_open(const struct collector_options *o, const struct live_sink *sink,
 				 char ***notes, size_t *nnotes, struct err *e);
+struct sample_record_trace; /* collect/sample.h */
+/* With the option `trace`: who gets every sample, from collector_poll and collector_close. */
+void collector_trace(struct collector *c,
+		     void (*fn)(void *self, const struct sample_record_trace *r), void *self);
 /* A descriptor that becomes readable when there is something to do. */
 int collector_fd(const struct collector *c);
 /* Does what there is to do, waiting at most timeout_ms. Cuts happen in here. */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -241,4 +242,34 @@ int identity_open_inside(const char *proc, int32_t pid, const char *name)
 int identity_open_here(const char *name)
 {
 	return name[0] == '/' ? identity_reopen(open(name, O_PATH | O_CLOEXEC)) : -1;
+}
+
+/* ---- Asking the kernel ---- */
+
+/* As in linux/fs.h from 6.11 on. */
+struct mapping_query {
+	uint64_t size, flags, address;
+	uint64_t start, end, rights, page_size, offset, inode;
+	uint32_t major, minor, name_size, build_id_size;
+	uint64_t name, build_id;
+};
+#define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
+
+size_t identity_ask_kernel(const char *proc, int32_t pid, uint64_t address, uint64_t ino,
+			   uint8_t id[BUILD_ID_BYTES])
+{
+	struct mapping_query q = { .size = sizeof(q),
+				   .address = address,
+				   .build_id_size = BUILD_ID_BYTES,
+				   .build_id = (uintptr_t)id };
+	char *path = x_asprintf("%s/%d/maps", proc, pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	free(path);
+	if (fd < 0)
+		return 0;
+	const bool good = ioctl(fd, MAPPING_QUERY, &q) == 0 && q.inode == ino;
+
+	close(fd);
+	return good && q.build_id_size <= BUILD_ID_BYTES ? q.build_id_size : 0;
 }

@@ -54,6 +54,10 @@ bool identity_digest(int fd, uint64_t limit_bytes, char out[65]);
 int identity_open_mapped(const char *proc, int32_t pid, uint64_t start, uint64_t end);
 int identity_open_inside(const char *proc, int32_t pid, const char *name);
 int identity_open_here(const char *name);
+/* The build-id of what a process has mapped at an address, as the kernel reads it (6.11 and later): for
+ * files that cannot be opened. 0 bytes: none, or another file than that inode. */
+size_t identity_ask_kernel(const char *proc, int32_t pid, uint64_t address, uint64_t ino,
+			   uint8_t id[BUILD_ID_BYTES]);
 /* A folder's descriptor, below the root of a process; flags as in openat2's resolve. */
 int identity_open_below(int folder, const char *name, int flags, uint64_t resolve);
 /* Makes a descriptor for reading of one that was opened by O_PATH, which is closed. */

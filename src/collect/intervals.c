@@ -237,6 +237,13 @@ bool intervals_find(const struct intervals *p, uint32_t root, uint64_t address,
 	return intervals_next(p, root, address, out) && out->start <= address;
 }
 
+void intervals_mark(const struct intervals *p, bool *used, size_t count)
+{
+	for (size_t i = 1; i < p->count; i++)
+		if (p->nodes[i].refs && p->nodes[i].what < count)
+			used[p->nodes[i].what] = true;
+}
+
 size_t intervals_bytes(const struct intervals *p)
 {
 	return sizeof(*p) + p->capacity * sizeof(p->nodes[0]);

@@ -39,6 +39,8 @@ bool intervals_next(const struct intervals *p, uint32_t root, uint64_t address,
 /* The range that an address lies in. */
 bool intervals_find(const struct intervals *p, uint32_t root, uint64_t address,
 		    struct interval *out);
+/* Sets used[what] for all that is in any set and below count. */
+void intervals_mark(const struct intervals *p, bool *used, size_t count);
 /* Memory of all sets. */
 size_t intervals_bytes(const struct intervals *p);
 /* Nodes in use, for tests. */

@@ -30,7 +30,8 @@
 #define READ_BYTES  (16u << 20) /* at one time */
 #define TOTAL_BYTES (256u << 20)
 #define ENTRIES_MAX 131072
-#define RETRY_NS    1000000000u
+#define RETRY_NS    1000000000u /* between looks for a process */
+#define OPEN_NS	    20000000u	/* between looks for its map */
 
 struct entry {
 	char *name;
@@ -46,7 +47,8 @@ struct jit {
 	uint32_t uid;	 /* its user */
 	uint64_t map_at, dump_at;
 	uint64_t tried_ns; /* last look for a map */
-	uint32_t root;	   /* of the functions, by address */
+	uint64_t opened_ns;
+	uint32_t root; /* of the functions, by address */
 	struct entry *entries;
 	size_t nentries;
 	uint32_t image; /* MAPS_NONE: not made yet */
@@ -188,9 +190,12 @@ static void open_map(struct maps *m, struct space *s, struct jit *j)
 {
 	char name[32];
 
+	const uint64_t now = sideband_now();
+
 	jit_prepare(m, j->life, s);
-	if (j->tmp < 0)
+	if (j->tmp < 0 || (j->opened_ns && now - j->opened_ns < OPEN_NS))
 		return;
+	j->opened_ns = now;
 	snprintf(name, sizeof(name), "perf-%d.map", j->own_pid);
 	hold(m, &j->map,
 	     own_file(j, identity_open_below(j->tmp, name, O_PATH | O_NOFOLLOW,
@@ -370,7 +375,7 @@ bool jit_function(struct maps *m, struct jit *j, uint64_t address, struct jit_fu
 	return true;
 }
 
-void jit_free(struct maps *m, struct jit *j)
+void jit_forget(struct maps *m, struct jit *j)
 {
 	if (!j)
 		return;

@@ -50,9 +50,15 @@ static bool is_known(const struct kept *k, uint64_t offset)
 	return c && offset - k->code[c - 1].offset < k->code[c - 1].size_bytes;
 }
 
-static bool has_room(const struct maps *m, const struct kept *k, size_t bytes)
+static bool has_room(struct maps *m, const struct kept *k, size_t bytes)
 {
-	return k->bytes + bytes <= KEPT_IMAGE_BYTES && m->kept_bytes + bytes <= KEPT_BYTES;
+	if (k->bytes + bytes <= KEPT_IMAGE_BYTES && m->kept_bytes + bytes <= KEPT_BYTES)
+		return true;
+	maps_note(m,
+		  "images that cannot be found again have more than %u MiB of functions, or all "
+		  "together more than %u: the rest has no names",
+		  KEPT_IMAGE_BYTES >> 20, KEPT_BYTES >> 20);
+	return false;
 }
 
 static void add_symbol(struct maps *m, struct kept *k, uint64_t offset, uint64_t size_bytes,
@@ -404,17 +410,16 @@ void keep_publish(struct maps *m)
 		k->changed = false;
 		/* Its process is forgotten: nothing more will be asked. */
 		if (m->images[i].kind == LIVE_JIT && !m->images[i].jit) {
-			m->kept_bytes -= k->bytes;
-			keep_free(k);
+			m->kept_bytes -= keep_free(k);
 			m->images[i].kept = NULL;
 		}
 	}
 }
 
-void keep_free(struct kept *k)
+size_t keep_free(struct kept *k)
 {
-	if (!k)
-		return;
+	const size_t bytes = k->bytes;
+
 	for (size_t i = 0; i < k->nsymbols; i++)
 		free(k->symbols[i].name);
 	for (size_t i = 0; i < k->ncode; i++)
@@ -423,4 +428,5 @@ void keep_free(struct kept *k)
 	free(k->code);
 	free(k->pending);
 	free(k);
+	return bytes;
 }

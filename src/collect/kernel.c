@@ -146,6 +146,11 @@ const char *kernel_name(const struct maps *m, uint64_t address, uint64_t *start,
 	return k->text + k->list[i].at;
 }
 
+size_t kernel_bytes(const struct maps *m)
+{
+	return m->names ? m->names->room * sizeof(*m->names->list) + m->names->text_room : 0;
+}
+
 void kernel_free(struct maps *m)
 {
 	names_free(m->names);

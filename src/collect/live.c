@@ -463,7 +463,9 @@ static bool cut(void *self, const struct live_event *events, size_t nevents,
 
 	(void)e;
 	for (size_t i = 0; i < nevents; i++) {
-		struct live_event *to = &p->events[add_event(p, &events[i])];
+		/* First the number: a new event may move the array. */
+		const uint32_t number = add_event(p, &events[i]);
+		struct live_event *to = &p->events[number];
 		char *name = to->name, *actual = to->actual;
 
 		*to = events[i];

@@ -105,7 +105,7 @@ static void space_empty(struct maps *m, struct space *s)
 	s->nversions = 0;
 	intervals_drop(m->intervals, s->root);
 	s->root = 0;
-	jit_free(m, s->jit);
+	jit_forget(m, s->jit);
 	s->jit = NULL;
 }
 
@@ -525,6 +525,12 @@ static uint32_t process_number(struct maps *m, struct maps_space space, struct l
 				  .exe = "",
 				  .container = "" };
 
+	if (!space.pid && !s) {
+		p.comm = "swapper";
+		if (m->idle == MAPS_NONE)
+			m->idle = m->sink.process(m->sink.self, &p);
+		return m->idle;
+	}
 	if (!s)
 		return m->sink.process(m->sink.self, &p);
 	if (s->process != MAPS_NONE)
@@ -547,7 +553,16 @@ static uint32_t process_number(struct maps *m, struct maps_space space, struct l
 static struct maps_place place_in_image(struct maps *m, uint32_t image, uint64_t offset)
 {
 	keep_hit(m, image, offset);
-	return (struct maps_place){ .image = maps_image_number(m, image), .offset = offset };
+	return (struct maps_place){ .image = maps_image_number(m, image),
+				    .offset = offset,
+				    .own = image };
+}
+
+void maps_hit(struct maps *m, const struct maps_place *place)
+{
+	/* The image may have been forgotten, and another be in its place. */
+	if (place->own < m->nimages && m->images[place->own].number == place->image)
+		keep_hit(m, place->own, place->offset);
 }
 
 /* Generated code: by its name if it has one, else as one place of its program. */
@@ -652,8 +667,8 @@ struct maps_place maps_find_kernel(struct maps *m, struct maps_space space, uint
 	kernel_read(m);
 	struct maps_place place = place_in_kernel(m, address);
 
-	/* A kernel thread has no mappings, but a name. */
-	if (!s)
+	/* A kernel thread has no mappings, but a name. The idle task is no process of /proc. */
+	if (!s && space.pid)
 		read_unknown(m, space, &l, &s);
 	place.process = process_number(m, space, l, s);
 	return place;
@@ -716,6 +731,21 @@ static void forget_spaces(struct maps *m, struct life *l, uint64_t time_ns)
 		forget_versions(m, &l->spaces[i], time_ns);
 }
 
+void maps_mark_images(const struct maps *m, bool *used)
+{
+	used[MAPS_IMAGE_UNKNOWN] = used[MAPS_IMAGE_ANON] = true;
+	if (m->vdso != MAPS_NONE)
+		used[m->vdso] = true;
+	if (m->kernel_read)
+		used[m->kernel_image] = true;
+	for (size_t b = 0; b < m->nbuckets; b++)
+		for (const struct life *l = m->buckets[b]; l; l = l->next)
+			for (const struct life *o = l; o; o = o->older)
+				for (size_t i = 0; i < o->nspaces; i++)
+					if (o->spaces[i].exe != MAPS_NONE)
+						used[o->spaces[i].exe] = true;
+}
+
 void maps_forget(struct maps *m, uint64_t time_ns)
 {
 	forget_versions(m, &m->kernel, time_ns);
@@ -742,6 +772,7 @@ void maps_forget(struct maps *m, uint64_t time_ns)
 				at = &newest->next;
 			}
 		}
+	maps_images_sweep(m);
 }
 
 /* ---- The whole ---- */
@@ -760,7 +791,7 @@ struct maps *maps_new(const struct live_sink *sink, const char *proc)
 	m->nbuckets = 256;
 	m->buckets = x_calloc(m->nbuckets, sizeof(struct life *));
 	m->kernel = (struct space){ .exe = MAPS_NONE, .process = MAPS_NONE };
-	m->vdso = MAPS_NONE;
+	m->vdso = m->idle = MAPS_NONE;
 	maps_image_add(m, &(struct maps_image){ .kind = LIVE_UNKNOWN, .name = "[unknown]" });
 	maps_image_add(m, &(struct maps_image){ .kind = LIVE_ANON, .name = "[jit]" });
 	return m;
@@ -798,12 +829,12 @@ struct maps_status maps_status(const struct maps *m)
 				spaces += o->nspaces;
 	return (struct maps_status){
 		.spaces = spaces,
-		.images = m->nimages,
+		.images = m->nimages - m->nfree_images,
 		.mappings = intervals_used(m->intervals),
 		.memory_bytes = intervals_bytes(m->intervals) + m->nlives * sizeof(struct life) +
 				spaces * sizeof(struct space) +
-				m->nimages * sizeof(struct maps_image) +
-				m->nbuckets * sizeof(struct life *),
+				m->nimages * sizeof(struct maps_image) + m->kept_bytes +
+				kernel_bytes(m) + m->nbuckets * sizeof(struct life *),
 		.records = m->records,
 		.ignored = m->ignored,
 	};

@@ -32,6 +32,7 @@ struct maps_record {
 	uint64_t address, size_bytes;
 	uint64_t pgoff; /* bytes; mmap of the kernel: address of the symbol that name ends in */
 	uint32_t prot;	/* mmap without PROT_EXEC: whatever code was there is gone */
+	bool shared;	/* mmap: changes are seen by others; code of files is private */
 	uint64_t dev, ino, ino_generation; /* 0: unknown */
 	uint8_t build_id[20];
 	uint8_t build_id_bytes; /* 0: none */
@@ -52,6 +53,7 @@ bool maps_read_running(struct maps *m, struct err *e);
 struct maps_place {
 	uint32_t image, process; /* the sink's numbers */
 	uint64_t offset;
+	uint32_t own; /* for maps_hit */
 };
 /* Where an address of a process lay after all records so far. Never fails: what is not known is in
  * the image of kind LIVE_UNKNOWN, or in LIVE_ANON for executable memory without a file. */
@@ -63,6 +65,10 @@ struct maps_place maps_find_at(struct maps *m, struct maps_space space, uint64_t
 			       uint64_t time_ns);
 /* What a source knows of a process beyond the side-band; cgroup: its id in cgroup v2, 0: unknown. */
 void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup);
+/* For a source that asks for an image once and counts at other offsets of it: place is what
+ * maps_find gave, with such an offset. Without this, functions of images that will not be found
+ * again are not kept. Cheap: most images need nothing. */
+void maps_hit(struct maps *m, const struct maps_place *place);
 /* To be called before a cut: makes images known again, with the names and the hot code of those that
  * will not be found later. */
 void maps_publish(struct maps *m);

@@ -69,7 +69,8 @@ static void table_room(struct maps *m)
 	free(m->image_table);
 	m->image_table = x_calloc(m->image_table_size, sizeof(*m->image_table));
 	for (size_t i = 0; i < m->nimages; i++)
-		m->image_table[slot(m, m->images[i].hash, NULL)] = (uint32_t)i + 1;
+		if (m->images[i].name)
+			m->image_table[slot(m, m->images[i].hash, NULL)] = (uint32_t)i + 1;
 }
 
 uint32_t maps_image_add(struct maps *m, const struct maps_image *like)
@@ -85,9 +86,80 @@ uint32_t maps_image_add(struct maps *m, const struct maps_image *like)
 	i.path = i.path ? x_strdup(i.path) : NULL;
 	i.number = MAPS_NONE;
 	i.pin = -1;
-	m->image_table[at] = (uint32_t)m->nimages + 1;
-	*ARRAY_ADD(m->images, m->nimages) = i;
-	return (uint32_t)(m->nimages - 1);
+	uint32_t n = (uint32_t)m->nimages;
+
+	if (m->nfree_images) {
+		n = m->free_images[--m->nfree_images];
+		m->images[n] = i;
+	} else {
+		*ARRAY_ADD(m->images, m->nimages) = i;
+	}
+	m->image_table[at] = n + 1;
+	return n;
+}
+
+/* ---- Forgetting ---- */
+
+#define IMAGES_KEPT 2048
+
+static void image_clear(struct maps *m, struct maps_image *i)
+{
+	if (i->kept)
+		m->kept_bytes -= keep_free(i->kept);
+	if (i->pin >= 0) {
+		close(i->pin);
+		m->pins -= i->kind == LIVE_FILE;
+	}
+	free(i->name);
+	free(i->path);
+	*i = (struct maps_image){ .number = MAPS_NONE, .pin = -1 };
+}
+
+/* A descriptor keeps its file system from being unmounted: not longer than its process lives. */
+static void close_pins(struct maps *m)
+{
+	for (size_t i = 0; i < m->nimages; i++) {
+		struct maps_image *image = &m->images[i];
+
+		if (image->pin < 0 || image->kind != LIVE_FILE)
+			continue;
+		const struct life *l = maps_newest(m, image->pid);
+
+		if (l && !l->end_ns)
+			continue;
+		close(image->pin);
+		m->pins--;
+		image->pin = -1;
+		image->tries = 0;
+		image->found = false;
+	}
+}
+
+void maps_images_sweep(struct maps *m)
+{
+	if (m->pins)
+		close_pins(m);
+	if (m->nimages - m->nfree_images < max_u64(IMAGES_KEPT, 2 * m->swept_images))
+		return;
+	bool *used = x_calloc(m->nimages, sizeof(*used));
+
+	/* Trees of generated code count their functions: a few images too many are kept. */
+	intervals_mark(m->intervals, used, m->nimages);
+	maps_mark_images(m, used);
+	for (uint32_t i = 0; i < m->nimages; i++) {
+		struct maps_image *image = &m->images[i];
+
+		if (used[i] || !image->name || image->jit)
+			continue;
+		image_clear(m, image);
+		*ARRAY_ADD(m->free_images, m->nfree_images) = i;
+	}
+	free(used);
+	memset(m->image_table, 0, m->image_table_size * sizeof(*m->image_table));
+	for (size_t i = 0; i < m->nimages; i++)
+		if (m->images[i].name)
+			m->image_table[slot(m, m->images[i].hash, NULL)] = (uint32_t)i + 1;
+	m->swept_images = m->nimages - m->nfree_images;
 }
 
 /* ---- Files of one pass over all processes ---- */
@@ -293,8 +365,14 @@ static bool look_at_file(struct maps *m, const struct maps_record *r, struct map
 		close(*fd);
 		*fd = -1;
 	}
-	if (*fd < 0)
-		return !memory;
+	if (*fd < 0) {
+		const size_t n =
+		    identity_ask_kernel(m->proc, r->pid, r->address, r->ino, id.build_id);
+
+		maps_build_id_text(like->build_id, id.build_id, n);
+		/* A program in memory is mapped as files are; what a JIT maps twice is shared. */
+		return !memory || !r->shared;
+	}
 	if (memory && !elf_read_head(*fd, &h)) {
 		close(*fd);
 		*fd = -1;
@@ -410,14 +488,10 @@ void maps_note(struct maps *m, const char *fmt, ...)
 
 void maps_images_free(struct maps *m)
 {
-	for (size_t i = 0; i < m->nimages; i++) {
-		free(m->images[i].name);
-		free(m->images[i].path);
-		keep_free(m->images[i].kept);
-		if (m->images[i].pin >= 0)
-			close(m->images[i].pin);
-	}
+	for (size_t i = 0; i < m->nimages; i++)
+		image_clear(m, &m->images[i]);
 	free(m->images);
+	free(m->free_images);
 	free(m->image_table);
 	for (size_t i = 0; i < m->nnotes; i++)
 		free(m->notes[i]);

@@ -88,6 +88,8 @@ struct maps {
 	struct intervals *intervals;
 	struct maps_image *images;
 	size_t nimages;
+	uint32_t *free_images; /* places of forgotten images */
+	size_t nfree_images, swept_images;
 	uint32_t *image_table; /* index + 1 */
 	size_t image_table_size;
 	struct life **buckets;
@@ -96,6 +98,7 @@ struct maps {
 	bool kernel_read, kernel_hidden;
 	uint32_t kernel_image;
 	struct kernel_names *names;
+	uint32_t idle; /* the sink's number of the idle task; MAPS_NONE: not yet known there */
 	uint64_t modules_read_ns;
 	char kernel_build_id[41];
 	uint32_t vdso; /* image; MAPS_NONE: not seen yet */
@@ -115,9 +118,14 @@ uint32_t maps_image_add(struct maps *m, const struct maps_image *like);
 uint32_t maps_image_number(struct maps *m, uint32_t image);
 /* As the sink gets it, without symbols and code. */
 struct live_image maps_live_image(const struct maps_image *i);
+/* Forgets images that no space has, once there are many. Closes the descriptors of files whose
+ * process has ended. */
+void maps_images_sweep(struct maps *m);
 /* Looks whether its file is still there; if not, holds what a process has mapped. */
 void maps_image_recheck(struct maps *m, struct maps_image *i);
 void maps_images_free(struct maps *m);
+/* Marks the images that maps.c names outside of mappings. */
+void maps_mark_images(const struct maps *m, bool *used);
 struct scan *scan_new(void);
 void scan_free(struct scan *s);
 void maps_build_id_text(char out[41], const uint8_t *bytes, size_t n);
@@ -130,7 +138,8 @@ uint32_t maps_image_of(struct maps *m, const struct maps_record *r);
  * that have no file here. */
 void keep_hit(struct maps *m, uint32_t image, uint64_t offset);
 void keep_publish(struct maps *m);
-void keep_free(struct kept *k);
+/* Returns the bytes that it had. */
+size_t keep_free(struct kept *k);
 
 /* The kernel's own ranges, read when first asked for, and modules that have come since. */
 void kernel_read(struct maps *m);
@@ -139,6 +148,7 @@ void kernel_read_modules(struct maps *m);
 uint32_t kernel_vdso(struct maps *m, uint64_t address);
 /* The kernel's function at an address and where it lies; NULL: none, or hidden. */
 const char *kernel_name(const struct maps *m, uint64_t address, uint64_t *start, uint64_t *end);
+size_t kernel_bytes(const struct maps *m); /* memory for that */
 void kernel_free(struct maps *m);
 
 /* Generated code: to be called when a process maps executable memory without a file, and a file that
@@ -156,7 +166,7 @@ struct jit_function {
 	int32_t pid; /* whose memory has the code; 0: it has ended */
 };
 bool jit_function(struct maps *m, struct jit *j, uint64_t address, struct jit_function *f);
-void jit_free(struct maps *m, struct jit *j);
+void jit_forget(struct maps *m, struct jit *j);
 
 /* The name of the container that a process is in, "" if none; NULL: cannot be told. */
 struct containers *containers_new(void);

@@ -11,7 +11,8 @@
 
 #include "collect/running_record.h"
 
-#define VM_EXEC 4
+#define VM_EXEC	  4
+#define VM_SHARED 8
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct super_block {
@@ -98,6 +99,7 @@ int running(struct bpf_iter__task_vma *ctx)
 	r.address = vma->vm_start;
 	r.end = vma->vm_end;
 	r.pgoff = vma->vm_pgoff << 12;
+	r.shared = vma->vm_flags & VM_SHARED;
 	r.vdso = (__u64)(unsigned long)vma->vm_mm->context.vdso == vma->vm_start;
 	struct file *file = vma->vm_file;
 

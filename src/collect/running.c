@@ -105,6 +105,7 @@ static bool parse_mapping(char *line, struct maps_record *r)
 				   .size_bytes = end - start,
 				   .pgoff = offset,
 				   .prot = PROT_READ | PROT_EXEC,
+				   .shared = rights[3] == 's',
 				   .dev = makedev(major, minor),
 				   .ino = inode,
 				   .name = line + name };
@@ -195,8 +196,25 @@ static bool read_all(struct maps *m, struct err *e)
 	return true;
 }
 
+/* A process that was not found, of which nothing is known since: its end was missed, or it is a kernel
+ * thread, which has no mappings. */
+static void end_missing(struct maps *m, uint64_t begin_ns)
+{
+	for (size_t b = 0; b < m->nbuckets; b++)
+		for (struct life *l = m->buckets[b]; l; l = l->next) {
+			if (l->end_ns || l->snapshot_ns >= begin_ns || l->record_ns >= begin_ns)
+				continue;
+			char *path = x_asprintf("%s/%d", m->proc, l->pid);
+
+			if (access(path, F_OK) < 0)
+				l->end_ns = begin_ns;
+			free(path);
+		}
+}
+
 bool maps_read_running(struct maps *m, struct err *e)
 {
+	const uint64_t begin_ns = sideband_now();
 	bool done;
 
 	if (!m->proc)
@@ -206,5 +224,6 @@ bool maps_read_running(struct maps *m, struct err *e)
 	done = running_bpf_read(m) || read_all(m, e);
 	scan_free(m->scan);
 	m->scan = NULL;
+	end_missing(m, begin_ns);
 	return done;
 }

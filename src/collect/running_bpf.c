@@ -64,6 +64,7 @@ static void take(struct reading *r, const struct running_record *x, const char *
 				  .size_bytes = x->end - x->address,
 				  .pgoff = x->pgoff,
 				  .prot = PROT_READ | PROT_EXEC,
+				  .shared = x->shared,
 				  .dev = makedev((unsigned)(x->dev >> 20), x->dev & 0xfffff),
 				  .ino = x->ino,
 				  .name = name };

@@ -11,7 +11,8 @@ struct running_record {
 	__u64 dev, ino, generation; /* dev: as the kernel has it, 20 bits of minor */
 	__s32 pid;
 	__u32 exec_id, threads, uid;
-	__u32 vdso;	  /* 1: this is it */
+	__u32 vdso; /* 1: this is it */
+	__u32 shared;
 	__u32 name_bytes; /* that follow, with the zero at the end; 0: no file */
 	char comm[16];
 };

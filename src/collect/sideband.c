@@ -91,7 +91,7 @@ static void parse_mmap(struct reader *r, const struct perf_event_header *h, stru
 			out->ino_generation = take(r, 8);
 		}
 		out->prot = (uint32_t)take(r, 4);
-		take(r, 4); /* flags */
+		out->shared = take(r, 4) & MAP_SHARED;
 	}
 	out->name = take_name(r);
 }
@@ -186,6 +186,7 @@ struct sideband {
 	size_t nrings;
 	size_t data_bytes; /* of each ring */
 	uint64_t window_ns, given_ns;
+	uint64_t made_good, made_good_ns; /* losses up to then were made good */
 	bool counts_lost; /* the kernel tells how many were lost; else records do, later */
 	struct sideband_status status;
 };
@@ -287,6 +288,22 @@ static void count_lost(struct sideband *s)
 	s->status.lost = sum;
 }
 
+#define MAKE_GOOD_NS 2000000000u
+
+/* After a loss all processes are read again; not more often than a storm allows. */
+static void make_good(struct sideband *s, struct maps *m)
+{
+	const uint64_t now = sideband_now();
+
+	if (s->status.lost == s->made_good ||
+	    (s->made_good_ns && now - s->made_good_ns < MAKE_GOOD_NS))
+		return;
+	/* Without /proc there is nothing to read. */
+	if (maps_read_running(m, NULL))
+		s->made_good = s->status.lost;
+	s->made_good_ns = now;
+}
+
 uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 {
 	uint64_t now = sideband_now();
@@ -324,6 +341,7 @@ uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 	for (size_t i = 0; i < s->nrings; i++)
 		ring_release(&s->rings[i]);
 	count_lost(s);
+	make_good(s, m);
 	return until_ns;
 }
 

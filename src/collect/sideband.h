@@ -56,7 +56,7 @@ uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns);
 
 struct sideband_status {
 	uint64_t records, bytes;
-	uint64_t lost; /* the rings were full: call maps_read_running again when it grows */
+	uint64_t lost; /* the rings were full; all processes are read again then */
 	uint64_t late; /* came after a younger one had been given away */
 	uint64_t senseless;
 	uint64_t ring_bytes; /* of all rings */

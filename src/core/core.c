@@ -471,10 +471,10 @@ static void warm_step(struct core *c, const struct guest_step *s)
 	const struct uop *u = uop_get(c, s->pc, s->inst);
 	uint64_t line = s->pc & ~(uint64_t)(c->cfg.mem.line_bytes - 1);
 
-	if (line != c->front.warm_line)
+	if (line != c->front.warm_line && !c->twin.follows)
 		memsys_warm(c->mem, MEM_ACCESS_FETCH, s->pc, 4, s->pc);
 	c->front.warm_line = line;
-	if (u->flags & (UOP_LOAD | UOP_STORE)) {
+	if (u->flags & (UOP_LOAD | UOP_STORE) && !c->twin.follows) {
 		lsu_first_touch(c, s->addr);
 		memsys_warm(c->mem, u->flags & UOP_STORE ? MEM_ACCESS_STORE : MEM_ACCESS_LOAD,
 			    s->addr, u->mem_bytes, s->pc);

@@ -216,15 +216,18 @@ static bool is_first_touch(struct core *c, const struct uop *u, const struct gue
 static inline const struct uop *step_guest(struct core *c, struct inflight *e, uint64_t pc,
 					   struct guest_step *gs, uint64_t *value)
 {
+	const struct uop *u = NULL;
+
 	if (unlikely(c->twin.leads))
-		twin_before(c->twin.leads, c, pc);
+		u = twin_before(c->twin.leads, c, pc);
 	guest_step(c->guest, gs);
 	assert(gs->pc == pc);
+	if (!u || !gs->inst || u->in.word != gs->inst->word)
+		u = likely(gs->inst) ? uop_get(c, pc, gs->inst) : uop_missing(c, pc);
 
-	const struct uop *u = likely(gs->inst) ? uop_get(c, pc, gs->inst) : uop_missing(c, pc);
 	const unsigned dst = u->dst;
 
-	*value = dst < 32 ? c->front.hart->x[dst] : c->front.hart->f[dst - 32];
+	*value = !dst ? 0 : dst < 32 ? c->front.hart->x[dst] : c->front.hart->f[dst - 32];
 	e->state = c->lsu.touched && is_first_touch(c, u, gs) ? ST_FAULT : 0;
 	if (unlikely(c->twin.leads))
 		twin_after(c->twin.leads, c, gs, u, *value, e->state & ST_FAULT);

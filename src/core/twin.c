@@ -27,6 +27,9 @@
 #define HASH	4096 /* a power of two */
 #define GRANULE 8    /* bytes; a store touches at most two */
 #define BATCH	256  /* instructions whose stamps are handed on together */
+#define AHEAD                                                                                      \
+	16 /* steps and stamps whose memory is fetched before it is needed: the other
+			processor had it last */
 #define PERFECT (IDEAL_DMISS | IDEAL_IMISS | IDEAL_DTLB | IDEAL_ITLB)
 
 /* What a step was about to overwrite. */
@@ -126,6 +129,7 @@ void twin_commits(struct twin *t)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po++) {
 		const uint64_t dispatch = c->rec.dispatched[slot_of(c, po)];
 
+		__builtin_prefetch(&t->stamps[(po + AHEAD) & t->stamps_mask], 1);
 		t->stamps[po & t->stamps_mask] =
 		    (struct stamped){ dispatch, (uint32_t)(c->now - dispatch) };
 	}
@@ -253,7 +257,7 @@ static void link_granule(struct twin *t, struct write *w, uint64_t name, unsigne
 
 static void keep_old(struct twin *t, const struct core *c, const struct uop *u)
 {
-	const struct hart *h = guest_hart(c->guest);
+	const struct hart *h = c->front.hart;
 	const uint64_t addr =
 	    h->x[u->in.rs1] + (u->flags & UOP_ATOMIC ? 0 : (uint64_t)(int64_t)u->in.imm);
 	const uint64_t first = addr / GRANULE, last = (addr + u->mem_bytes - 1) / GRANULE;
@@ -273,7 +277,7 @@ static void keep_old(struct twin *t, const struct core *c, const struct uop *u)
 	atomic_thread_fence(memory_order_release);
 }
 
-void twin_before(struct twin *t, struct core *c, uint64_t pc)
+const struct uop *twin_before(struct twin *t, struct core *c, uint64_t pc)
 {
 	const struct uop *u = uop_get(c, pc, NULL);
 
@@ -281,6 +285,7 @@ void twin_before(struct twin *t, struct core *c, uint64_t pc)
 		make_room(t);
 	if (u && u->flags & UOP_STORE)
 		keep_old(t, c, u);
+	return u;
 }
 
 void twin_after(struct twin *t, const struct core *c, const struct guest_step *gs,
@@ -289,13 +294,16 @@ void twin_after(struct twin *t, const struct core *c, const struct guest_step *g
 	struct twin_step *s = step_at(t, t->next);
 	const struct hart *h = guest_hart(c->guest);
 
-	s->next_pc = gs->next_pc;
-	s->addr = gs->addr;
-	s->value = value;
-	s->word = u->in.word;
-	s->flags = (uint8_t)gs->flags;
-	s->more = (uint8_t)((gs->inst ? 0 : TWIN_MISSING) | (touch ? TWIN_TOUCH : 0));
-	s->fcsr = (uint8_t)(h->fflags | h->frm << 5);
+	__builtin_prefetch(step_at(t, t->next + AHEAD), 1);
+	*s = (struct twin_step){
+		.next_pc = gs->next_pc,
+		.addr = gs->addr,
+		.value = value,
+		.word = u->in.word,
+		.flags = (uint8_t)gs->flags,
+		.more = (uint8_t)((gs->inst ? 0 : TWIN_MISSING) | (touch ? TWIN_TOUCH : 0)),
+		.fcsr = (uint8_t)(h->fflags | h->frm << 5),
+	};
 	if (unlikely(u->flags & (UOP_ATOMIC | UOP_CODE))) {
 		s->more |= u->flags & UOP_ATOMIC ? TWIN_ATOMIC : TWIN_CODE;
 		if (u->flags & UOP_ATOMIC)
@@ -381,6 +389,7 @@ void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, b
 	for (uint64_t po = t->delivered; po < below && emit; po++) {
 		const struct stamped *s = &t->stamps[po & t->stamps_mask];
 
+		__builtin_prefetch(&t->stamps[(po + AHEAD) & t->stamps_mask], 0);
 		*emit_twin(emit, begun) =
 		    (struct rec_twin){ .po = po, .dispatch = s->dispatch, .commit = s->commit };
 	}
@@ -403,6 +412,7 @@ const struct twin_step *twin_step(struct twin *t, uint64_t *pc)
 	const struct twin_step *s = step_at(t, po);
 	struct hart *h = &t->hart;
 
+	__builtin_prefetch(step_at(t, po + AHEAD), 0);
 	*pc = h->pc;
 	if (unlikely(s->flags & STEP_TRAPS)) {
 		*h = t->trapped;
@@ -524,6 +534,7 @@ struct twin *twin_new(struct core *c)
 	/* Cannot fail: a valid configuration is valid with perfect caches, too. */
 	t->core = core_new(&config, c->guest, NULL, NULL);
 	assert(t->core);
+	memsys_perfect(t->core->mem);
 	t->core->head = t->core->disp = t->core->tail = t->core->front.buffered =
 	    t->core->front.stream_end = t->core->win.issue_po = t->next;
 	t->core->twin.follows = t;

@@ -65,8 +65,9 @@ void twin_free(struct twin *t);
 
 /* ---- the leader's side ---- */
 
-/* Call it when the guest is about to execute the instruction at pc. */
-void twin_before(struct twin *t, struct core *c, uint64_t pc);
+/* Call it when the guest is about to execute the instruction at pc. Returns what is there, as
+ * uop_get() does. */
+const struct uop *twin_before(struct twin *t, struct core *c, uint64_t pc);
 /* Call it when the guest has executed instruction u in step gs, after which the destination register
  * has that value; touch: it raises a page fault. */
 void twin_after(struct twin *t, const struct core *c, const struct guest_step *gs,

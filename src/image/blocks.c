@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Basic blocks of a function, from its code. A linear walk decodes every instruction; RISC-V code
- * has no data between instructions within a function, so that the walk stays in step. Targets of
+ * Instructions, and basic blocks of a function, from its code. A linear walk decodes every
+ * instruction; compilers put no data between the instructions of a function, so that the walk stays
+ * in step. Targets of
  * indirect jumps (switch tables) are not known: such a target that nothing else jumps to stays
  * inside the block before it, unless it follows a control transfer, as compilers place it.
  */
@@ -9,7 +10,6 @@
 #include <string.h>
 
 #include "image/image_int.h"
-#include "isa/isa.h"
 #include "util/array.h"
 
 bool images_word(struct images *s, uint64_t pc, uint32_t *word)
@@ -22,6 +22,33 @@ bool images_word(struct images *s, uint64_t pc, uint32_t *word)
 	*word = 0;
 	memcpy(word, code, left < 4 ? 2 : 4);
 	return true;
+}
+
+/* The code at pc and its image; NULL: none. */
+static const uint8_t *code_of(struct images *s, uint64_t pc, size_t *left, struct image **im)
+{
+	*im = image_at(s, pc);
+	return *im && (*im)->arch ? image_code(*im, pc, left) : NULL;
+}
+
+bool images_inst(struct images *s, uint64_t pc, struct image_inst *out)
+{
+	struct image *im;
+	size_t left = 0;
+	const uint8_t *code = code_of(s, pc, &left, &im);
+	return code && im->arch->decode(code, left, pc, out);
+}
+
+void images_disasm(struct images *s, uint64_t pc, char *buf, size_t size_bytes)
+{
+	struct image *im;
+	struct image_inst in;
+	size_t left = 0;
+	const uint8_t *code = code_of(s, pc, &left, &im);
+	buf[0] = '\0';
+	if (code && im->arch->decode(code, left, pc, &in))
+		im->arch->disasm(code, left, s->own_addresses ? pc - im->bias : pc, buf,
+				 size_bytes);
 }
 
 static int by_address(const void *a, const void *b)
@@ -42,16 +69,14 @@ size_t images_blocks(struct images *s, uint64_t pc, const uint64_t **starts)
 	s->blocks_of = f->start;
 	s->nblocks = 0;
 	*ARRAY_ADD(s->block_starts, s->nblocks) = f->start;
-	uint32_t word;
-	for (uint64_t at = f->start; at < f->end && images_word(s, at, &word);) {
-		struct inst in = isa_decode(word);
-		uint64_t next = at + in.len;
-		if (in.op != OP_ILLEGAL && op_info[in.op].flags & OPF_CTRL) {
+	struct image_inst in;
+	for (uint64_t at = f->start; at < f->end && images_inst(s, at, &in);) {
+		uint64_t next = at + in.size_bytes;
+		if (in.flow != IMAGE_NEXT) {
 			if (next < f->end)
 				*ARRAY_ADD(s->block_starts, s->nblocks) = next;
-			uint64_t target = at + (uint64_t)(int64_t)in.imm;
-			if (!isa_is_indirect(&in) && target >= f->start && target < f->end)
-				*ARRAY_ADD(s->block_starts, s->nblocks) = target;
+			if (in.direct && in.target >= f->start && in.target < f->end)
+				*ARRAY_ADD(s->block_starts, s->nblocks) = in.target;
 		}
 		at = next;
 	}

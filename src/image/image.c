@@ -41,6 +41,17 @@ struct images *images_new(const char *debug_root)
 	return s;
 }
 
+void images_set_cache(struct images *s, const char *folder)
+{
+	free(s->cache);
+	s->cache = x_strdup(folder);
+}
+
+void images_show_own_addresses(struct images *s)
+{
+	s->own_addresses = true;
+}
+
 void images_free(struct images *s)
 {
 	if (!s)
@@ -52,6 +63,8 @@ void images_free(struct images *s)
 				free((char *)im->functions[k].name);
 		free(im->functions);
 		free(im->code);
+		free(im->names);
+		free(im->kept);
 		image_free_scopes(im);
 		free(im->path);
 		free(im->name);
@@ -64,6 +77,7 @@ void images_free(struct images *s)
 	if (s->dwfl)
 		dwfl_end(s->dwfl);
 	free(s->debug_path);
+	free(s->cache);
 	free(s);
 }
 
@@ -106,6 +120,11 @@ bool images_add(struct images *s, const char *path, const char *name, uint64_t b
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	bool ok = elf && elf_kind(elf) == ELF_K_ELF && read_extent(elf, bias, &start, &end);
+	GElf_Ehdr header;
+	ok = ok && gelf_getehdr(elf, &header);
+	size_t file_bytes = 0;
+	if (ok)
+		elf_rawfile(elf, &file_bytes);
 	elf_end(elf);
 	close(fd);
 	if (!ok)
@@ -123,7 +142,10 @@ bool images_add(struct images *s, const char *path, const char *name, uint64_t b
 			      .bias = bias,
 			      .start = start,
 			      .end = end,
-			      .module = module };
+			      .module = module,
+			      .arch = arch_find(header.e_machine),
+			      .skew = header.e_type == ET_EXEC ? bias : 0,
+			      .file_bytes = file_bytes };
 	read_build_id(im);
 	return true;
 }
@@ -147,7 +169,7 @@ struct image *image_at(const struct images *s, uint64_t pc)
 		if (pc < im->start || pc >= im->end)
 			continue;
 		if (!im->gathered)
-			image_gather_functions(im);
+			image_gather_functions(s, im);
 		im->gathered = true;
 		return im;
 	}
@@ -199,7 +221,7 @@ static const char *absolute_file(struct images *s, const char *dir, const char *
 		      x_asprintf("%.*s/%.*s", IMAGE_NAME_BYTES, dir, IMAGE_NAME_BYTES, file));
 }
 
-struct place images_place(struct images *s, uint64_t pc)
+struct place images_function(struct images *s, uint64_t pc)
 {
 	struct place p = { .image = SIZE_MAX, .function = "[unknown]", .start = pc, .end = pc };
 	struct image *im = image_at(s, pc);
@@ -212,7 +234,14 @@ struct place images_place(struct images *s, uint64_t pc)
 		p.start = f->start;
 		p.end = f->end;
 	}
-	Dwfl_Line *line = dwfl_module_getsrc(im->module, pc);
+	return p;
+}
+
+struct place images_place(struct images *s, uint64_t pc)
+{
+	struct place p = images_function(s, pc);
+	Dwfl_Module *module = p.image == SIZE_MAX ? NULL : s->image[p.image].module;
+	Dwfl_Line *line = module ? dwfl_module_getsrc(module, pc - s->image[p.image].skew) : NULL;
 	if (line)
 		p.file = absolute_file(s, dwfl_line_comp_dir(line),
 				       dwfl_lineinfo(line, NULL, &p.line, NULL, NULL, NULL));
@@ -273,7 +302,7 @@ bool images_find(struct images *s, const char *function, uint64_t *addr)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		Dwfl_Module *m = s->image[i].module;
-		int n = dwfl_module_getsymtab(m);
+		int n = m ? dwfl_module_getsymtab(m) : 0;
 		for (int k = 1; k < n; k++) {
 			GElf_Sym sym;
 			GElf_Addr at;
@@ -282,7 +311,7 @@ bool images_find(struct images *s, const char *function, uint64_t *addr)
 			int type = GELF_ST_TYPE(sym.st_info);
 			if (name && sym.st_shndx != SHN_UNDEF && !strcmp(name, function) &&
 			    (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)) {
-				*addr = at;
+				*addr = at + s->image[i].skew;
 				return true;
 			}
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binaries: from an address of the running program to its function, source line, inlined frames and
+ * Binaries of any instruction set of arch.h: from an address of the running program to its function, source line, inlined frames and
  * basic block. Symbols come from .symtab, else .dynsym, else the ranges of .eh_frame; lines and
  * inlining from DWARF in the file itself or in a separate debug file found by build-id or debug
  * link.
@@ -14,6 +14,22 @@
 
 #include "util/util.h"
 
+/* What a file's headers say, without looking at its symbols. */
+#define IMAGE_SEGMENTS_MAX 64
+struct image_segment {
+	uint64_t offset, address, file_bytes, memory_bytes;
+	bool executable;
+};
+struct image_probe {
+	char build_id[65]; /* hex, or "" */
+	uint64_t size_bytes, mtime_ns;
+	struct image_segment segment[IMAGE_SEGMENTS_MAX]; /* those that are loaded */
+	size_t nsegments;
+};
+bool image_probe(const char *path, struct image_probe *out, struct err *e);
+/* The address (ELF virtual) of an offset of the file; false if no segment loads it. */
+bool image_probe_address(const struct image_probe *p, uint64_t offset, uint64_t *address);
+
 struct images;
 
 /* debug_root: where /usr/lib/debug and its like are looked up first (a sysroot); may be NULL. */
@@ -24,6 +40,34 @@ void images_free(struct images *set);
  * work. name is what a user calls it. */
 bool images_add(struct images *set, const char *path, const char *name, uint64_t bias,
 		struct err *e);
+
+/* A function or a piece of code of an image that has no file. Addresses are those of the set. */
+struct image_symbol {
+	uint64_t start, size_bytes; /* size 0: up to the next one */
+	const char *name;
+};
+struct image_bytes {
+	uint64_t start, size_bytes;
+	const uint8_t *bytes;
+};
+struct image_kept {
+	const char *name;
+	uint64_t bias, start, end;
+	unsigned machine; /* ELF e_machine of its code; 0: this host's */
+	const struct image_symbol *symbols;
+	size_t nsymbols;
+	const struct image_bytes *code;
+	size_t ncode;
+};
+/* Adds an image by what is known of it: functions, and some of its code. Everything is copied. What
+ * no symbol covers is named by its offset; without any symbol all of it is one function, "[name]". */
+void images_add_kept(struct images *set, const struct image_kept *k);
+
+/* Function tables of large files are kept in this folder, by build-id, and read from there the next
+ * time. What is read is checked; a folder that cannot be used is the same as none. */
+void images_set_cache(struct images *set, const char *folder);
+/* Disassembly has the addresses of the file, not those of the set. */
+void images_show_own_addresses(struct images *set);
 
 struct image_info {
 	const char *path, *name;
@@ -42,6 +86,8 @@ struct place {
 	int line;	      /* 0: unknown */
 };
 struct place images_place(struct images *set, uint64_t pc);
+/* The same without file and line, for which no DWARF is read. */
+struct place images_function(struct images *set, uint64_t pc);
 
 /* Source line that declares the function at pc, for headings; false if unknown. */
 bool images_declared(struct images *set, uint64_t pc, const char **file, int *line);
@@ -58,7 +104,23 @@ size_t images_inlined(struct images *set, uint64_t pc, struct inline_frame *fram
 /* First address of a function by name; false if there is none. */
 bool images_find(struct images *set, const char *function, uint64_t *addr);
 
-/* The instruction word at pc as the file has it; false if pc is in no executable segment. */
+/* Where control goes after an instruction. */
+enum image_flow { IMAGE_NEXT, IMAGE_BRANCH, IMAGE_JUMP, IMAGE_CALL, IMAGE_RETURN };
+struct image_inst {
+	unsigned size_bytes;
+	uint32_t word; /* its first bytes, at most four, lowest first */
+	enum image_flow flow;
+	bool direct; /* target is known */
+	uint64_t target;
+	const char *cls; /* "load", "branch", …; NULL: it is no instruction */
+};
+/* The instruction at pc as the file has it; false if there is no code at pc, or if its instruction
+ * set is unknown. */
+bool images_inst(struct images *set, uint64_t pc, struct image_inst *out);
+/* Its text; "" where images_inst is false. */
+void images_disasm(struct images *set, uint64_t pc, char *buf, size_t size_bytes);
+
+/* The RISC-V instruction word at pc as the file has it; false if pc is in no executable segment. */
 bool images_word(struct images *set, uint64_t pc, uint32_t *word);
 
 /*

@@ -6,6 +6,7 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
+#include "image/arch.h"
 #include "image/image.h"
 
 struct function_range {
@@ -45,12 +46,19 @@ struct image {
 	char *path, *name;
 	char build_id[65];
 	uint64_t bias, start, end;
-	Dwfl_Module *module;
+	Dwfl_Module *module;	 /* NULL: it has no file */
+	const struct arch *arch; /* NULL: unknown */
+	uint64_t file_bytes;
+	/* libdwfl places a program that is not position-independent at its own addresses, whatever
+	 * bias it is given: address - skew is what libdwfl calls it. */
+	uint64_t skew;
 	bool gathered;			  /* functions and code are filled */
 	struct function_range *functions; /* sorted, not overlapping */
 	size_t nfunctions;
 	struct code *code; /* sorted, not overlapping */
 	size_t ncode;
+	void *names;   /* holds names of functions that were read from the cache or kept; or NULL */
+	uint8_t *kept; /* holds the bytes of kept code; or NULL */
 	struct unit_scopes *unit; /* units in which an address was asked for */
 	size_t nunits;
 };
@@ -70,6 +78,8 @@ struct images {
 	Dwfl *dwfl;
 	Dwfl_Callbacks callbacks;
 	char *debug_path;
+	char *cache; /* folder; NULL: none */
+	bool own_addresses;
 	struct image *image;
 	size_t count;
 	struct joined_file *files;
@@ -79,11 +89,19 @@ struct images {
 	uint64_t blocks_of; /* start of the function that block_starts belongs to */
 };
 
+/* cache.c: takes the functions of an image from the cache; keeps them there. */
+bool image_read_cache(const struct images *set, struct image *im);
+void image_write_cache(const struct images *set, const struct image *im);
+
 /* The image that holds an address, with its functions gathered. */
 struct image *image_at(const struct images *set, uint64_t pc);
 const struct function_range *image_function(const struct image *im, uint64_t pc);
 /* Fills code and functions. */
-void image_gather_functions(struct image *im);
+void image_gather_functions(const struct images *set, struct image *im);
+/* Adds a function that is named by its offset; gives every address of [start, end) that no function
+ * has to such a one (functions are sorted). */
+void image_fill_gap(struct image *im, uint64_t start, uint64_t end, size_t known, size_t *at);
+void image_sort_functions(struct image *im);
 /* The code at an address and how much of it follows; NULL if there is none. */
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes);
 

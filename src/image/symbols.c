@@ -109,7 +109,12 @@ static void add(struct image *im, uint64_t start, uint64_t end, const char *name
 
 static void add_offset_named(struct image *im, uint64_t start, uint64_t end)
 {
-	add(im, start, end, x_asprintf("[%s+0x%" PRIx64 "]", path_name(im->name), start - im->bias),
+	const char *name = path_name(im->name);
+	const size_t n = strlen(name);
+	const bool bracketed = n > 2 && name[0] == '[' && name[n - 1] == ']';
+	add(im, start, end,
+	    x_asprintf("[%.*s+0x%" PRIx64 "]", (int)(bracketed ? n - 2 : n), name + bracketed,
+		       start - im->bias),
 	    true);
 }
 
@@ -128,6 +133,12 @@ static int by_start(const void *a, const void *b)
 		return lx < ly ? -1 : 1;
 	int order = strcmp(x->name, y->name);
 	return order ? order : (x->end > y->end) - (x->end < y->end);
+}
+
+void image_sort_functions(struct image *im)
+{
+	if (im->nfunctions)
+		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
 }
 
 static uint64_t section_end(const struct image *im, uint64_t pc)
@@ -150,6 +161,7 @@ static void gather_symbols(struct image *im)
 		if (!*name || name[0] == '$' || sym.st_shndx == SHN_UNDEF ||
 		    !strncmp(name, ".L", 2))
 			continue;
+		addr += im->skew;
 		if (!code_at(im, addr))
 			continue;
 		bool cut = strnlen(name, IMAGE_NAME_BYTES) == IMAGE_NAME_BYTES;
@@ -159,8 +171,7 @@ static void gather_symbols(struct image *im)
 	}
 	if (!im->nfunctions)
 		return;
-	if (im->nfunctions)
-		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+	image_sort_functions(im);
 	size_t kept = 0;
 	for (size_t i = 0; i < im->nfunctions; i++) {
 		struct function_range f = im->functions[i];
@@ -185,8 +196,7 @@ static void gather_symbols(struct image *im)
 /* Sorts the functions, and cuts each where the next one begins or its section ends. */
 static void sort_apart(struct image *im)
 {
-	if (im->nfunctions)
-		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
+	image_sort_functions(im);
 	for (size_t i = 0; i < im->nfunctions; i++) {
 		struct function_range *f = &im->functions[i];
 		f->end = min_u64(f->end, section_end(im, f->start));
@@ -261,30 +271,38 @@ static void gather_unwind(struct image *im)
 		sort_apart(im);
 }
 
+void image_fill_gap(struct image *im, uint64_t at, uint64_t end, size_t known, size_t *next)
+{
+	for (; *next < known && im->functions[*next].start < end; ++*next) {
+		uint64_t start = im->functions[*next].start, stop = im->functions[*next].end;
+		if (stop <= at)
+			continue;
+		if (start > at)
+			add_offset_named(im, at, start);
+		at = stop;
+	}
+	if (at < end)
+		add_offset_named(im, at, end);
+}
+
 static void fill_gaps(struct image *im)
 {
 	size_t known = im->nfunctions, i = 0;
-	for (size_t c = 0; c < im->ncode; c++) {
-		uint64_t at = im->code[c].start, end = im->code[c].end;
-		for (; i < known && im->functions[i].start < end; i++) {
-			uint64_t start = im->functions[i].start, stop = im->functions[i].end;
-			if (stop <= at)
-				continue;
-			if (start > at)
-				add_offset_named(im, at, start);
-			at = stop;
-		}
-		if (at < end)
-			add_offset_named(im, at, end);
-	}
+	for (size_t c = 0; c < im->ncode; c++)
+		image_fill_gap(im, im->code[c].start, im->code[c].end, known, &i);
 	if (im->nfunctions > known)
 		sort_apart(im);
 }
 
-void image_gather_functions(struct image *im)
+void image_gather_functions(const struct images *s, struct image *im)
 {
+	if (!im->module)
+		return;
 	gather_code(im);
+	if (image_read_cache(s, im))
+		return;
 	gather_symbols(im);
 	gather_unwind(im);
 	fill_gaps(im);
+	image_write_cache(s, im);
 }

@@ -51,14 +51,7 @@ void job_free(struct job *j)
 
 char *jobs_cache_dir(void)
 {
-	const char *own = getenv("CULPRIT_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
-	const char *home = getenv("HOME");
-
-	if (own && *own)
-		return x_strdup(own);
-	if (xdg && *xdg == '/')
-		return x_asprintf("%s/culprit", xdg);
-	return x_asprintf("%s/.cache/culprit", home && *home ? home : "/tmp");
+	return path_cache();
 }
 
 bool jobs_make_dirs(const char *path, struct err *e)

@@ -18,8 +18,9 @@
 
 /* Integer columns that may hold large numbers. A method's count may be negative, if it is what
  * remains after its other components are subtracted. */
-static const char *const addresses[] = { "pc",	 "pc_a", "pc_b",   "start",	 "end",
-					 "bias", "word", "events", "categories", "address" };
+static const char *const addresses[] = { "pc",	    "pc_a", "pc_b",   "start",	    "end",
+					 "bias",    "word", "events", "categories", "target",
+					 "address", "dev",  "ino",    "start_ns",   "mtime_ns" };
 /* clang-format off */
 static const char *const counts[] = {
 	"units", "executions", "cycles", "samples", "count", "length", "period", "fetched",
@@ -27,7 +28,8 @@ static const char *const counts[] = {
 	"merged", "used", "level0", "level1", "level2", "cost", "net", "clusters", "sum", "median",
 	"low", "high", "overlapped", "zero", "net_overlapped", "net_zero", "isolated", "hidden",
 	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles", "begin", "infimum",
-	"supremum", "last", "last_commit",
+	"supremum", "last", "last_commit", "taken", "stored", "lost", "pending", "unknown", "not_taken",
+	"uid", "exec_id", "size_bytes",
 };
 /* clang-format on */
 /* Text columns that may be NULL. */
@@ -172,6 +174,7 @@ static bool check_dense(struct store *s, struct err *e)
 		{ "category", "max(id) >= 64" },
 		{ "event", "max(bit) >= 64" },
 		{ "spectrum_load", "max(id) > 16 * count(*) + 64" },
+		{ "live_event", "max(id) > 16 * count(*) + 64" },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		char *sql = x_asprintf("SELECT coalesce(%s, 0) FROM %s", all[i].bad, all[i].table);

@@ -66,7 +66,8 @@
  *                        infimum, supremum: instructions by number; last: the one at which net cost
  *                        ends, last_commit: the cycle in which it commits
  * spectrum_cluster_miss  their misses, each by what names it (trace/hits.h)
- * spectrum_second        shares of patterns by a chain of second order
+ * spectrum_second        shares of patterns by a chain of second order, and by one of first order that
+ *                        knows where clusters begin and end
  */
 #define SPECTRUM_SAMPLE_TABLES \
 	"CREATE TABLE IF NOT EXISTS spectrum_cluster (id INTEGER PRIMARY KEY, begin INTEGER, end INTEGER, size INTEGER, kind TEXT," \
@@ -74,7 +75,40 @@
 	"CREATE TABLE IF NOT EXISTS spectrum_cluster_miss (cluster INTEGER, number INTEGER, begin INTEGER, kind TEXT, address INTEGER," \
 	" PRIMARY KEY (cluster, number)) WITHOUT ROWID;" \
 	"CREATE TABLE IF NOT EXISTS spectrum_second (clustering INTEGER, size INTEGER, pattern TEXT, share REAL," \
-	" PRIMARY KEY (clustering, size, pattern)) WITHOUT ROWID;"
+	" ends REAL, PRIMARY KEY (clustering, size, pattern)) WITHOUT ROWID;"
+/* clang-format on */
+
+/*
+ * A live profile (run.kind is 'live'): samples of a real machine. Every image has a place of its own
+ * among the addresses: pc = image.bias + the image's own address, where bias is a multiple of 2^40.
+ *
+ * live_event    what was sampled: taken = stored + lost + pending; unknown: part of stored that no
+ *               image explains; running: share of the time in which it was counted
+ * live_process  who executed; start_ns is since boot
+ * live_image    more of an image: kind of enum live_kind; names: where its functions' names are
+ *               from (file, kept, none), or why there are none (missing, changed)
+ * live_count    samples. process, cpu -1: of all together
+ * live_stack    call stacks; broken: the chain ends before the thread's first frame
+ * live_frame    their frames, innermost first
+ * live_edge     conditional branches, seen taken and not taken
+ * live_jump     direct jumps and branches of the code that is shown
+ */
+/* clang-format off */
+#define LIVE_TABLES \
+	"CREATE TABLE IF NOT EXISTS live_event (id INTEGER PRIMARY KEY, name TEXT, actual TEXT, rate REAL, period INTEGER," \
+	" running REAL, taken INTEGER, stored INTEGER, lost INTEGER, pending INTEGER, unknown INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS live_process (id INTEGER PRIMARY KEY, pid INTEGER, exec_id INTEGER, start_ns INTEGER," \
+	" uid INTEGER, comm TEXT, exe TEXT, container TEXT);" \
+	"CREATE TABLE IF NOT EXISTS live_image (id INTEGER PRIMARY KEY REFERENCES image, kind TEXT, names TEXT, digest TEXT," \
+	" dev INTEGER, ino INTEGER, size_bytes INTEGER, mtime_ns INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS live_count (pc INTEGER, event INTEGER, process INTEGER, cpu INTEGER, count INTEGER," \
+	" PRIMARY KEY (pc, event, process, cpu)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS live_stack (id INTEGER PRIMARY KEY, event INTEGER, process INTEGER, broken INTEGER," \
+	" count INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS live_frame (stack INTEGER, depth INTEGER, pc INTEGER," \
+	" PRIMARY KEY (stack, depth)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS live_edge (pc INTEGER PRIMARY KEY, taken INTEGER, not_taken INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS live_jump (pc INTEGER PRIMARY KEY, target INTEGER);"
 /* clang-format on */
 
 static const char version_1[] =
@@ -164,8 +198,8 @@ static const char version_2[] =
     " PRIMARY KEY (design, key)) WITHOUT ROWID;";
 
 static const char version_3[] = SPECTRUM_TABLES;
+static const char version_4[] = LIVE_TABLES;
+static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 
-static const char version_4[] = SPECTRUM_SAMPLE_TABLES;
-
-const char *const store_versions[STORE_VERSION + 1] = { NULL, version_1, version_2, version_3,
-							version_4 };
+const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
+							version_3, version_4, version_5 };

@@ -86,24 +86,10 @@ static void write_through(void)
 		vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)outside_open);
 }
 
-struct store *store_create(const char *path, struct err *e)
+/* Makes the tables of a new store, and begins its one transaction. */
+static struct store *make_tables(struct store *s, struct err *e)
 {
-	struct output *output = output_open(path, &store_kind, e);
-	if (!output)
-		return NULL;
-	struct store *s = x_calloc(1, sizeof(*s));
 	char setup[256];
-	s->path = x_strdup(path);
-	s->output = output;
-	write_through();
-	/* a store is used by one thread at a time */
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-	if (sqlite3_open_v2(output_now(output), &s->db, flags, NULL) != SQLITE_OK) {
-		err_set(e, "cannot create %s: %s; choose another place with -o", path,
-			sqlite3_errmsg(s->db));
-		store_close(s);
-		return NULL;
-	}
 	snprintf(setup, sizeof(setup),
 		 "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA page_size=8192;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;",
@@ -115,6 +101,36 @@ struct store *store_create(const char *path, struct err *e)
 		return s;
 	store_close(s);
 	return NULL;
+}
+
+struct store *store_create_memory(const char *name, struct err *e)
+{
+	struct store *s = x_calloc(1, sizeof(*s));
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+	s->path = x_strdup(name);
+	if (sqlite3_open_v2(":memory:", &s->db, flags, NULL) != SQLITE_OK)
+		die("out of memory");
+	return make_tables(s, e);
+}
+
+struct store *store_create(const char *path, struct err *e)
+{
+	struct output *output = output_open(path, &store_kind, e);
+	if (!output)
+		return NULL;
+	struct store *s = x_calloc(1, sizeof(*s));
+	s->path = x_strdup(path);
+	s->output = output;
+	write_through();
+	/* a store is used by one thread at a time */
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	if (sqlite3_open_v2(output_now(output), &s->db, flags, NULL) != SQLITE_OK) {
+		err_set(e, "cannot create %s: %s; choose another place with -o", path,
+			sqlite3_errmsg(s->db));
+		store_close(s);
+		return NULL;
+	}
+	return make_tables(s, e);
 }
 
 static void forget_inserts(struct store *s)
@@ -134,7 +150,7 @@ bool store_commit(struct store *s, struct err *e)
 		return false;
 	struct output *output = s->output;
 	s->output = NULL;
-	return output_commit(output, e);
+	return !output || output_commit(output, e);
 }
 
 /* Trusts nothing in the schema, and limits what a hostile file can make SQLite do. */

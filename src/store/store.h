@@ -19,6 +19,8 @@ struct sqlite3_stmt;
 
 /* Begins a new store that will become `path` when store_commit succeeds. */
 struct store *store_create(const char *path, struct err *e);
+/* A store in memory, for reading what never becomes a file; name is what messages call it. */
+struct store *store_create_memory(const char *name, struct err *e);
 /* Writes everything and gives the file its name. The store is still open, for reading. */
 bool store_commit(struct store *s, struct err *e);
 /* Opens an existing store for reading; one of an older version is migrated in memory, newer ones
@@ -60,7 +62,7 @@ bool store_done(struct store_rows *r, struct err *e);
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
-#define STORE_VERSION	     4
+#define STORE_VERSION	     5
 /* schema.c: the statements that turn version v - 1 into v; entry 0 is unused. */
 extern const char *const store_versions[STORE_VERSION + 1];
 

@@ -141,3 +141,15 @@ uint64_t rng_below(struct rng *r, uint64_t n)
 {
 	return (uint64_t)(((unsigned __int128)rng_next(r) * n) >> 64);
 }
+
+char *path_cache(void)
+{
+	const char *own = getenv("CULPRIT_CACHE"), *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+
+	if (own && *own)
+		return x_strdup(own);
+	if (xdg && *xdg == '/')
+		return x_asprintf("%s/culprit", xdg);
+	return x_asprintf("%s/.cache/culprit", home && *home ? home : "/tmp");
+}

@@ -41,6 +41,8 @@ char *x_asprintf(const char *fmt, ...) PRINTF(1, 2);
 const char *path_below(const char *path, const char *folder);
 /* What follows the last slash, or the whole path if nothing does. NULL stays NULL. */
 const char *path_name(const char *path);
+/* The user's cache folder for culprit: $CULPRIT_CACHE, or where XDG wants it. The caller frees. */
+char *path_cache(void);
 
 /* A small, fast, seedable generator (xoshiro256**), the same on every host. */
 struct rng {

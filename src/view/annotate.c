@@ -15,22 +15,34 @@
 #include "isa/isa.h"
 #include "view/doc.h"
 #include "view/jumps.h"
+#include "view/live.h"
 #include "view/model.h"
 #include "view/source.h"
+#include "view/spectrum_elsewhere.h"
 
 /* A longer run of instructions without time becomes one line. */
 #define COLD_RUN 6
 
 struct listing {
 	const struct model *m;
-	const struct model *other; /* the same run by a second profiler, or NULL */
+	const struct model *other;	     /* the same run by a second profiler, or NULL */
+	const struct spectrum_insts *misses; /* NULL: not asked for */
 	const struct model_function *f;
 	const struct model_inst *insts, *other_insts;
 	size_t count;
-	uint64_t *pcs;
-	uint32_t *words;
 	struct jumps *jumps;
 };
+
+/* Where a jump or branch leads; 0: it is none, or nobody knows. */
+static uint64_t jump_target(const struct model_inst *i)
+{
+	const struct inst in = isa_decode(i->word);
+
+	if (in.op == OP_ILLEGAL || !(op_info[in.op].flags & OPF_CTRL) || isa_is_indirect(&in) ||
+	    isa_is_call(&in))
+		return 0;
+	return i->pc + (uint64_t)(int64_t)in.imm;
+}
 
 static void open_listing(struct listing *l)
 {
@@ -39,27 +51,51 @@ static void open_listing(struct listing *l)
 	l->insts = model_insts_of(l->m, l->f, &l->count);
 	if (l->other)
 		l->other_insts = model_insts_of(l->other, l->f, &same);
-	l->pcs = x_calloc(l->count, sizeof(*l->pcs));
-	l->words = x_calloc(l->count, sizeof(*l->words));
+	uint64_t *pcs = x_calloc(l->count, sizeof(*pcs)),
+		 *targets = x_calloc(l->count, sizeof(*targets));
 	for (size_t i = 0; i < l->count; i++) {
-		l->pcs[i] = l->insts[i].pc;
-		l->words[i] = l->insts[i].word;
+		pcs[i] = l->insts[i].pc;
+		targets[i] = jump_target(&l->insts[i]);
 	}
-	l->jumps = jumps_new(l->pcs, l->words, l->count);
+	l->jumps = jumps_new(pcs, targets, l->count);
+	free(pcs);
+	free(targets);
 }
 
 static void close_listing(struct listing *l)
 {
 	jumps_free(l->jumps);
-	free(l->pcs);
-	free(l->words);
+}
+
+#define MISS_COLUMN 9 /* width of a count of misses */
+
+static int miss_columns(const struct listing *l)
+{
+	return l->misses ? (int)(l->misses->nlevels + 2) * MISS_COLUMN : 0;
+}
+
+/* The misses of an instruction by level, what each cost, and how many cost nothing. */
+static void put_misses(struct doc_table *t, const struct listing *l, uint64_t pc)
+{
+	const struct spectrum_inst *i = l->misses ? spectrum_inst_at(l->misses, pc) : NULL;
+
+	for (size_t k = 0; k < SPECTRUM_MODEL_LEVELS; k++)
+		if (i && k < l->misses->nlevels)
+			cell_integer(t, (int64_t)i->level[k]);
+		else
+			cell_none(t);
+	CELL_REAL_IF(t, i, (double)i->net);
+	CELL_REAL_IF(t, i, (double)i->net / (double)i->misses);
+	CELL_REAL_IF(t, i, (double)i->hidden / (double)i->misses);
 }
 
 /* Takes less time than what is printed as 0.01%. */
 static bool cold(const struct listing *l, size_t i)
 {
 	const double least = 0.00005 * (double)l->m->cycles;
-	return l->insts[i].cycles < least && !(l->other && l->other_insts[i].cycles >= least);
+	return l->insts[i].cycles < least &&
+	       !(l->misses && spectrum_inst_at(l->misses, l->insts[i].pc)) &&
+	       !(l->other && l->other_insts[i].cycles >= least);
 }
 
 static void add_heading(struct doc *d, const struct listing *l)
@@ -161,6 +197,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 		put_share(t, l->other_insts[i].cycles / (double)l->other->cycles);
 	else
 		cell_none(t);
+	put_misses(t, l, in->pc);
 	cell_stack(t, parts, model_parts(in, most, parts, ARRAY_LEN(parts)));
 	cell_format(t, "%8" PRIx64, in->pc);
 	jumps_draw(l->jumps, i, 1, lanes);
@@ -176,9 +213,15 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 static void add_listing(struct doc *d, const struct listing *l, const struct view_options *o,
 			struct sources *sources)
 {
-	const int bar = o->width >= 120 ? 20 : 10, other = l->other ? 8 : 0,
-		  left = 8 + other + 1 + bar + 10, lanes = jumps_lanes(l->jumps),
-		  rest = o->width - left - lanes - 2, text = rest > 70 ? 42 : 30;
+	const struct spectrum_insts *misses = l->misses;
+	const int bar = l->misses	  ? 4
+			: o->width >= 120 ? 20
+					  : 10,
+		  other = l->other ? 8 : 0, left = 8 + other + miss_columns(l) + 1 + bar + 10,
+		  lanes = jumps_lanes(l->jumps), rest = o->width - left - lanes - 2,
+		  text = rest > 70 ? 42
+			 : misses  ? rest - 1
+				   : 30;
 	const struct doc_column columns[] = {
 		{ DOC_DATA("pc") },
 		{ .csv = "symbol" },
@@ -191,6 +234,26 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		{ DOC_DATA(l->other ? "other_cycles" : NULL) },
 		{ .before = "", .format = "%.2f%%", .width = 8 },
 		{ .before = "", .format = "%.2f%%", .width = other },
+		{ .key = misses ? "misses_near" : NULL,
+		  .head = misses ? misses->level[0] : NULL,
+		  .before = "",
+		  .width = misses ? MISS_COLUMN : 0 },
+		{ .key = misses && misses->nlevels > 1 ? "misses_next" : NULL,
+		  .before = "",
+		  .width = misses && misses->nlevels > 1 ? MISS_COLUMN : 0 },
+		{ .key = misses && misses->nlevels > 2 ? "misses_far" : NULL,
+		  .before = "",
+		  .width = misses && misses->nlevels > 2 ? MISS_COLUMN : 0 },
+		{ .key = misses ? "miss_net" : NULL },
+		{ .key = misses ? "miss_each" : NULL,
+		  .format = "%.1f",
+		  .before = "",
+		  .width = misses ? MISS_COLUMN : 0 },
+		{ .key = misses ? "miss_hidden" : NULL,
+		  .format = "%.0f%%",
+		  .factor = 100,
+		  .before = "",
+		  .width = misses ? MISS_COLUMN : 0 },
 		{ .width = bar },
 		{ .width = -8, .colour = TERM_DIM },
 		{ .width = -(lanes + 1) },
@@ -206,6 +269,15 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 	add_heading(d, l);
 	if (l->other)
 		doc_line(d, NULL, "%8s%8s", l->m->profiler, l->other->profiler);
+	if (misses) {
+		char heads[120] = "";
+
+		for (size_t k = 0; k < misses->nlevels; k++)
+			snprintf(heads + strlen(heads), sizeof(heads) - strlen(heads), "%*s",
+				 MISS_COLUMN, misses->level[k]);
+		doc_line(d, NULL, "%*s%s%*s%*s", 8 + other, "", heads, MISS_COLUMN, "each",
+			 MISS_COLUMN, "hidden");
+	}
 	doc_object(d, NULL);
 	doc_text(d, "symbol", l->f->name);
 	doc_real(d, "share", l->f->cycles / (double)l->m->cycles);
@@ -252,7 +324,8 @@ static bool not_found(struct store *s, const char *name, struct err *e)
 }
 
 static bool annotate_functions(struct store *s, const struct view_options *o, const struct model *m,
-			       const struct model *other, struct err *e)
+			       const struct model *other, const struct spectrum_insts *misses,
+			       struct err *e)
 {
 	struct sources *sources = sources_new();
 	struct doc *d = doc_new();
@@ -261,7 +334,7 @@ static bool annotate_functions(struct store *s, const struct view_options *o, co
 
 	doc_array(d, NULL);
 	for (size_t i = 0; i < n && shown < (size_t)o->limit; i++, shown++) {
-		struct listing l = { .m = m, .other = other, .f = order[i] };
+		struct listing l = { .m = m, .other = other, .misses = misses, .f = order[i] };
 
 		if (!o->function && order[i]->cycles < 0.01 * (double)m->cycles && shown)
 			break;
@@ -281,13 +354,19 @@ bool view_annotate(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m, other;
 	bool second = o->profiler && strcmp(o->profiler, "oracle");
+	if (live_is(s))
+		return live_annotate(s, o, e);
 	if (!model_read(s, NULL, &m, e))
 		return false;
 	if (second && !model_read(s, o->profiler, &other, e)) {
 		model_free(&m);
 		return false;
 	}
-	bool ok = annotate_functions(s, o, &m, second ? &other : NULL, e);
+	struct spectrum_insts misses = { 0 };
+	bool ok =
+	    (!o->spectrum || spectrum_insts_read(s, &misses, e)) &&
+	    annotate_functions(s, o, &m, second ? &other : NULL, o->spectrum ? &misses : NULL, e);
+	spectrum_insts_free(&misses);
 	if (second)
 		model_free(&other);
 	model_free(&m);

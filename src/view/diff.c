@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "view/doc.h"
+#include "view/live.h"
 #include "view/match.h"
 #include "view/model.h"
+#include "view/spectrum_elsewhere.h"
 
 enum side { BEFORE, AFTER, SIDES };
 
@@ -212,6 +214,8 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	struct model a, b;
 	struct match_pair *pairs;
 
+	if (live_is(before) || live_is(after))
+		return live_diff(before, after, o, e);
 	if (!model_read(before, o->profiler, &a, e))
 		return false;
 	if (!model_read(after, o->profiler, &b, e)) {
@@ -236,7 +240,8 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	doc_real(d, "speedup", ca / cb);
 	add_lines(d, o, &functions, &a, false);
 	add_lines(d, o, &insts, &a, true);
-	const bool ok = doc_print(d, o, e);
+	const bool ok =
+	    spectrum_add_diff(d, before, after, (size_t)o->limit, e) && doc_print(d, o, e);
 
 	doc_free(d);
 	free(functions.list);

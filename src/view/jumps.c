@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/isa.h"
 #include "util/array.h"
 
 #define ROWS_MAX 16384
@@ -69,17 +68,15 @@ static void place(struct jumps *j, size_t index)
 	x->lane = -1;
 }
 
-struct jumps *jumps_new(const uint64_t *pcs, const uint32_t *words, size_t count)
+struct jumps *jumps_new(const uint64_t *pcs, const uint64_t *targets, size_t count)
 {
 	struct jumps *j = x_calloc(1, sizeof(*j));
 	j->list = x_calloc(count, sizeof(*j->list));
 	j->held = x_calloc(count, sizeof(*j->held));
 	for (size_t i = 0; i < count && count <= ROWS_MAX; i++) {
-		struct inst in = isa_decode(words[i]);
-		if (in.op == OP_ILLEGAL || !(op_info[in.op].flags & OPF_CTRL) ||
-		    isa_is_indirect(&in) || isa_is_call(&in))
+		if (!targets[i])
 			continue;
-		size_t to = row_of(pcs, count, pcs[i] + (uint64_t)(int64_t)in.imm);
+		size_t to = row_of(pcs, count, targets[i]);
 		if (to != SIZE_MAX)
 			j->list[j->count++] = (struct jump){ .from = i, .to = to };
 	}

@@ -10,8 +10,8 @@
 
 struct jumps;
 
-/* pcs are sorted; words are their instructions. Jumps that leave [pcs[0], end) are not drawn. */
-struct jumps *jumps_new(const uint64_t *pcs, const uint32_t *words, size_t count);
+/* pcs are sorted; targets is where each jumps, 0: nowhere. Jumps to other addresses are not drawn. */
+struct jumps *jumps_new(const uint64_t *pcs, const uint64_t *targets, size_t count);
 void jumps_free(struct jumps *j);
 /* How many lanes are in use, at most JUMP_LANES. */
 int jumps_lanes(const struct jumps *j);

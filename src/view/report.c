@@ -15,6 +15,8 @@
 
 #include "view/doc.h"
 #include "view/findings.h"
+#include "view/live.h"
+#include "view/spectrum_elsewhere.h"
 #include "view/model.h"
 
 static bool matches(const struct model *m, const struct model_inst *i, const struct view_options *o)
@@ -270,9 +272,11 @@ static void add_events(struct doc *d, const struct model *m)
 	}
 }
 
-static void add_findings(struct doc *d, const struct model *m)
+static void add_findings(struct doc *d, const struct model *m, struct store *s)
 {
 	struct finding list[5];
+	char misses[3][1024];
+	struct err ignored; /* a spectrum that cannot be read has no finding */
 	size_t n = m->golden ? findings_of(m, list, ARRAY_LEN(list)) : 0;
 
 	if (m->golden)
@@ -285,6 +289,15 @@ static void add_findings(struct doc *d, const struct model *m)
 		doc_sentence(d, label, list[i].text, 5);
 		doc_text(d, NULL, list[i].text);
 	}
+	const size_t more =
+	    m->golden ? spectrum_findings(s, misses, ARRAY_LEN(misses), &ignored) : 0;
+	for (size_t i = 0; i < more; i++) {
+		char label[32];
+
+		snprintf(label, sizeof(label), "  %zu. ", n + i + 1);
+		doc_sentence(d, label, misses[i], 5);
+		doc_text(d, NULL, misses[i]);
+	}
 	doc_close(d);
 }
 
@@ -292,6 +305,8 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m;
 
+	if (live_is(s))
+		return live_report(s, o, e);
 	if (!model_read(s, o->profiler, &m, e))
 		return false;
 	bool ok = !o->event || model_event_bit(&m, o->event) >= 0 ||
@@ -306,7 +321,7 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 		add_insts(d, &m, o);
 		if (m.golden)
 			add_events(d, &m);
-		add_findings(d, &m);
+		add_findings(d, &m, s);
 		ok = doc_print(d, o, e);
 		doc_free(d);
 	}

@@ -25,6 +25,7 @@
 #include "words/words.h"
 
 #define GRAPH_ROWS 4
+#define KS_BAD	   0.07 /* above it the theory's patterns are not those observed */
 #define STRONG	   0.05 /* of the adder: such a pair gets a sentence */
 
 static const char *count_text(int64_t n, char *buf)
@@ -212,10 +213,10 @@ static double predicted_at(const struct spectrogram *g, int64_t sum)
 	return 0;
 }
 
-static void add_peaks(struct doc *d, const struct spectrogram *g, const struct spectrum_options *so,
-		      int64_t from, int64_t to)
+static void add_peaks(struct doc *d, const struct spectrum_model *m, const struct spectrogram *g,
+		      const struct spectrum_options *so, int64_t from, int64_t to)
 {
-	static const struct doc_column columns[] = {
+	const struct doc_column columns[] = {
 		{ .head = "peak", .before = "  ", .width = -18 },
 		{ .head = "area", .format = "%.2f%%", .factor = 100, .width = 8 },
 		{ .before = "  ", .width = 20 },
@@ -223,6 +224,7 @@ static void add_peaks(struct doc *d, const struct spectrogram *g, const struct s
 		{ .head = "shift", .format = "%+.0f", .width = 7 },
 		{ .head = "10%", .format = "%.0f", .width = 7 },
 		{ .head = "90%", .format = "%.0f", .width = 7 },
+		{ .head = "expected", .width = g->size > 2 && !so->kind && !so->pattern ? 9 : 0 },
 		{ .head = "predicted", .format = "%.2f%%", .factor = 100, .width = 10 },
 	};
 	const bool theory = !so->kind && !so->pattern;
@@ -250,6 +252,11 @@ static void add_peaks(struct doc *d, const struct spectrogram *g, const struct s
 		cell_integer(t, p->median - p->sum);
 		cell_integer(t, p->low);
 		cell_integer(t, p->high);
+		int64_t expected;
+		if (g->size > 2 && spectrum_position(m, g->size, p, &expected))
+			cell_integer(t, expected);
+		else
+			cell_words(t, "");
 		if (g->npredicted && theory)
 			cell_real(t, predicted);
 	}
@@ -285,7 +292,7 @@ static void add_spectrograms(struct doc *d, const struct spectrum_model *m,
 		    number_commas(g->clusters, n), so->net ? "net cost" : "cost",
 		    g->clusters < SPECTRUM_TOO_FEW ? " (too few for shares to mean much)" : "");
 		add_graph(d, g, from, to, o->width);
-		add_peaks(d, g, so, from, to);
+		add_peaks(d, m, g, so, from, to);
 	}
 }
 
@@ -341,6 +348,8 @@ static void add_patterns(struct doc *d, const struct spectrum_model *m,
 		{ .head = "clusters", .width = 12 },
 		{ .head = "observed", .format = "%.3f", .width = 9 },
 		{ .head = "predicted", .format = "%.3f", .width = 10 },
+		{ .head = "2nd order", .format = "%.3f", .width = 10 },
+		{ .head = "with ends", .format = "%.3f", .width = 10 },
 		{ .head = "overlap", .format = "%.2f", .width = 8 },
 		{ .head = "of it zero", .format = "%.2f", .width = 11 },
 	};
@@ -367,6 +376,14 @@ static void add_patterns(struct doc *d, const struct spectrum_model *m,
 			cell_real(t, p->predicted);
 		else
 			cell_words(t, "");
+		if (p->second >= 0)
+			cell_real(t, p->second);
+		else
+			cell_words(t, "");
+		if (p->ends >= 0)
+			cell_real(t, p->ends);
+		else
+			cell_words(t, "");
 		if (p->size != 2 || !p->clusters) {
 			cell_words(t, "");
 			cell_words(t, "");
@@ -375,6 +392,34 @@ static void add_patterns(struct doc *d, const struct spectrum_model *m,
 		cell_real(t, share_of((double)p->overlapped, (double)p->clusters));
 		cell_real(t, share_of((double)p->zero, (double)p->overlapped));
 	}
+}
+
+/* Names the pattern that the chain predicts worst, of a size for which K-S is bad. */
+static void add_break(struct doc *d, const struct spectrum_model *m, unsigned size)
+{
+	const struct spectrum_pattern *worst = NULL;
+	double most = 0;
+
+	for (size_t i = 0; i < m->npatterns; i++) {
+		const struct spectrum_pattern *p = &m->patterns[i];
+		const double off =
+		    fabs(share_of((double)p->clusters, (double)p->of) - p->predicted);
+
+		if (p->size == size && off > most) {
+			most = off;
+			worst = p;
+		}
+	}
+	if (!worst || m->ks[size] < KS_BAD)
+		return;
+	char second[96] = "";
+
+	if (m->ks_second[size] >= 0)
+		snprintf(second, sizeof(second), "; K-S of second order: %.1f%%, with ends: %.1f%%",
+			 100 * m->ks_second[size], 100 * m->ks_ends[size]);
+	doc_line(d, NULL, "  size %u: %s breaks the chain, %.3f where %.3f is predicted%s", size,
+		 worst->text, share_of((double)worst->clusters, (double)worst->of),
+		 worst->predicted, second);
 }
 
 static void add_theory(struct doc *d, const struct spectrum_model *m)
@@ -397,6 +442,8 @@ static void add_theory(struct doc *d, const struct spectrum_model *m)
 	doc_line(d, NULL, "\n  p = %.3f (share of misses that %s serves), a = %.3f%s%s",
 		 m->levels[m->nlevels - 1].share, m->levels[m->nlevels - 1].name, m->a,
 		 m->a > 1 ? " (neighbours differ more often than chance)" : "", ks);
+	for (unsigned k = 2; k < SPECTRUM_LARGEST; k++)
+		add_break(d, m, k);
 }
 
 /* ---- loads ---- */
@@ -522,40 +569,39 @@ static void add_places(struct doc *d, const struct spectrum_model *m, bool lines
 	free(sums);
 }
 
-/* Why a strong pair matters, and what to do. */
-static void add_sentence(struct doc *d, const struct spectrum_model *m,
-			 const struct spectrum_pair *p, const char *first, const char *second)
+bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectrum_pair *p,
+			    char *text, size_t size)
 {
 	const uint64_t n = p->overlapped + p->serial;
-	char text[400];
+	char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
 
-	if ((double)(p->serial_cycles + p->overlapped_cycles) < STRONG * (double)m->adder ||
-	    m->adder <= 0)
-		return;
+	if (!spectrum_pair_places(m, p, first, second) || m->adder <= 0 ||
+	    (double)(p->serial_cycles + p->overlapped_cycles) < STRONG * (double)m->adder)
+		return false;
 	if (p->serial > 3 * p->overlapped && p->first == p->second)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s follow each other (%.0f%% of %" PRIu64
 			 " in series): a chain, of which only the next address could be "
 			 "prefetched",
 			 first, 100 * share_of((double)p->serial, (double)n), n);
 	else if (p->serial > 3 * p->overlapped)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s wait for those at %s (%.0f%% of %" PRIu64
 			 " in series): prefetch the second",
 			 second, first, 100 * share_of((double)p->serial, (double)n), n);
 	else if (p->overlapped > 3 * p->serial && p->first == p->second)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s overlap each other (%.0f%% of %" PRIu64
 			 "): only avoiding most of them saves their latency",
 			 first, 100 * share_of((double)p->overlapped, (double)n), n);
 	else if (p->overlapped > 3 * p->serial)
-		snprintf(text, sizeof(text),
+		snprintf(text, size,
 			 "the misses at %s and %s overlap (%.0f%% of %" PRIu64
 			 "): avoiding one alone saves little",
 			 first, second, 100 * share_of((double)p->overlapped, (double)n), n);
 	else
-		return;
-	doc_sentence(d, "  ", text, 2);
+		return false;
+	return true;
 }
 
 static void add_pairs(struct doc *d, const struct spectrum_model *m, const struct view_options *o)
@@ -594,11 +640,10 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 	}
 	for (size_t i = 0; i < m->npairs && i < limit; i++) {
 		const struct spectrum_pair *p = &m->pairs[i];
-		char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
+		char text[400];
 
-		if (!spectrum_pair_places(m, p, first, second))
-			continue;
-		add_sentence(d, m, p, first, second);
+		if (spectrum_pair_sentence(m, p, text, sizeof(text)))
+			doc_sentence(d, "  ", text, 2);
 	}
 }
 
@@ -729,6 +774,8 @@ static void add_all(struct doc *d, const struct spectrum_model *m, const struct 
 		add_places(d, m, false, o);
 		add_pairs(d, m, o);
 	}
+	if (so->compare)
+		spectrum_add_compared(d, so->compare, m);
 	if (so->verify)
 		spectrum_add_verified(d, so->verify, o);
 	add_csv(d, m, so);

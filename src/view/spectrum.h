@@ -23,7 +23,8 @@ struct spectrum_options {
 	bool zoom;	     /* from and to hold */
 	int64_t from, to;    /* cycles */
 	const char *svg;     /* file for a picture; NULL: none */
-	const struct spectrum_verify *verify; /* clusters that were simulated; NULL: none */
+	const struct spectrum_verify *verify;	/* clusters that were simulated; NULL: none */
+	const struct spectrum_compare *compare; /* what other analyses say; NULL: not asked for */
 };
 
 bool view_spectrum(struct store *s, const struct view_options *o, const struct spectrum_options *so,
@@ -69,6 +70,7 @@ struct spectrum_pattern {
 	char text[16];
 	uint64_t clusters, of;	   /* … of all clusters of that size */
 	double predicted;	   /* below 0: the theory could not be fitted */
+	double second, ends;	   /* … by a chain of second order; by one with ends */
 	uint64_t overlapped, zero; /* size 2 */
 };
 
@@ -110,6 +112,7 @@ struct spectrum_model {
 	uint64_t misses, clusters, cut_clusters, cut_misses, merged, largest, zero, negative;
 	bool fitted;
 	double a, ks[SPECTRUM_LARGEST]; /* ks below 0: too few */
+	double ks_second[SPECTRUM_LARGEST], ks_ends[SPECTRUM_LARGEST];
 	struct spectrum_level levels[SPECTRUM_MODEL_LEVELS];
 	size_t nlevels;
 	struct spectrum_kind kinds[16];
@@ -134,6 +137,10 @@ void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE]);
 /* … both loads of a pair; false if one of them is not shown. */
 bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
 			  char first[SPECTRUM_PLACE], char second[SPECTRUM_PLACE]);
+
+/* Why a strong pair matters, and what to do; false: it is not strong, or neither clear. */
+bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectrum_pair *p,
+			    char *text, size_t size);
 
 static inline double share_of(double part, double all)
 {
@@ -170,6 +177,58 @@ struct hit *spectrum_read_hits(struct store *s, int64_t cluster, size_t *count, 
 void spectrum_verify_free(struct spectrum_verify *v);
 void spectrum_add_verified(struct doc *d, const struct spectrum_verify *v,
 			   const struct view_options *o);
+
+/* ---- spectrum_positions.c ---- */
+
+/* A peak whose position means something has so many clusters, and no wider shoulders. */
+#define SPECTRUM_PEAK_LEAST 20
+#define SPECTRUM_PEAK_WIDE  30
+/* Where a peak should be, by those of clusters of one and two misses; false: nothing follows. */
+bool spectrum_position(const struct spectrum_model *m, unsigned size, const struct spectrum_peak *p,
+		       int64_t *expected);
+
+/* ---- spectrum_compare.c ---- */
+
+#define DATA_KINDS "('load', 'store', 'atomic')"
+
+/* What an analysis says all data misses cost. */
+struct spectrum_method {
+	const char *key, *name;
+	double cycles;
+};
+/* A static instruction. */
+struct spectrum_compared {
+	uint64_t pc, misses;
+	char place[SPECTRUM_PLACE];
+	int64_t net, even, latency; /* latency: misses times the latency of their level */
+	bool known[3];
+	double cycles[3]; /* time with ST-L1 alone; with ST-LLC; the graph's cost */
+	bool simulated;
+	double saved; /* if simulated: without its misses */
+};
+/* Two of them. */
+struct spectrum_interaction {
+	size_t load[2];
+	uint64_t overlapped, serial;
+	double icost;
+};
+struct spectrum_compare {
+	struct spectrum_method methods[12];
+	size_t nmethods;
+	struct spectrum_compared *loads;
+	size_t nloads;
+	struct spectrum_interaction pairs[16];
+	size_t npairs;
+	bool whole; /* the store has all analyses */
+};
+/* most: loads. */
+bool spectrum_compare_read(struct store *s, size_t most, struct spectrum_compare *c, struct err *e);
+/* Adds what a simulation says. */
+void spectrum_compare_simulated(struct spectrum_compare *c, const char *key, const char *name,
+				double cycles);
+void spectrum_compare_free(struct spectrum_compare *c);
+void spectrum_add_compared(struct doc *d, const struct spectrum_compare *c,
+			   const struct spectrum_model *m);
 
 /* ---- spectrum_svg.c ---- */
 

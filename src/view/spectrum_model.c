@@ -48,7 +48,7 @@ static bool read_totals(struct store *s, int64_t clustering, struct spectrum_mod
 	bool any = false;
 
 	for (size_t i = 0; i < SPECTRUM_LARGEST; i++)
-		m->ks[i] = -1;
+		m->ks[i] = m->ks_second[i] = m->ks_ends[i] = -1;
 	while (store_next(&r)) {
 		const char *key = store_text(&r, 0);
 
@@ -62,7 +62,9 @@ static bool read_totals(struct store *s, int64_t clustering, struct spectrum_mod
 		}
 		if (key && !strncmp(key, "ks", 2) && key[2] >= '2' &&
 		    key[2] < '0' + SPECTRUM_LARGEST)
-			m->ks[key[2] - '0'] = store_double(&r, 1);
+			(!key[3]	 ? m->ks
+			 : key[4] == 's' ? m->ks_second
+					 : m->ks_ends)[key[2] - '0'] = store_double(&r, 1);
 	}
 	if (!store_done(&r, e))
 		return false;
@@ -210,22 +212,28 @@ static bool read_patterns(struct store *s, int64_t clustering, bool net, struct 
 {
 	struct store_rows r = store_query(
 	    s,
-	    "SELECT size, pattern, clusters, predicted, overlapped, zero, net_overlapped, "
-	    "net_zero, sum(clusters) OVER (PARTITION BY size) FROM spectrum_pattern WHERE "
-	    "clustering = ?1 ORDER BY size, pattern",
+	    "SELECT p.size, p.pattern, p.clusters, p.predicted, p.overlapped, p.zero, "
+	    "p.net_overlapped, p.net_zero, sum(p.clusters) OVER (PARTITION BY p.size), s.share, "
+	    "s.ends "
+	    "FROM spectrum_pattern p LEFT JOIN spectrum_second s ON s.clustering = p.clustering "
+	    "AND s.size = p.size AND s.pattern = p.pattern WHERE p.clustering = ?1 ORDER BY "
+	    "p.size, p.pattern",
 	    "i", clustering);
 
 	while (store_next(&r)) {
 		GROW(m->patterns, m->npatterns);
 		struct spectrum_pattern *p = &m->patterns[m->npatterns++];
 
-		*p = (struct spectrum_pattern){ .size = (unsigned)store_int(&r, 0),
-						.clusters = (uint64_t)store_int(&r, 2),
-						.of = (uint64_t)store_int(&r, 8),
-						.predicted =
-						    store_is_null(&r, 3) ? -1 : store_double(&r, 3),
-						.overlapped = (uint64_t)store_int(&r, net ? 6 : 4),
-						.zero = (uint64_t)store_int(&r, net ? 7 : 5) };
+		*p = (struct spectrum_pattern){
+			.size = (unsigned)store_int(&r, 0),
+			.clusters = (uint64_t)store_int(&r, 2),
+			.of = (uint64_t)store_int(&r, 8),
+			.predicted = store_is_null(&r, 3) ? -1 : store_double(&r, 3),
+			.second = store_is_null(&r, 9) ? -1 : store_double(&r, 9),
+			.ends = store_is_null(&r, 10) ? -1 : store_double(&r, 10),
+			.overlapped = (uint64_t)store_int(&r, net ? 6 : 4),
+			.zero = (uint64_t)store_int(&r, net ? 7 : 5)
+		};
 		snprintf(p->text, sizeof(p->text), "%s", store_shown(&r, 1));
 	}
 	return store_done(&r, e);
@@ -373,13 +381,35 @@ static bool is_load(const struct spectrum_load *l, const char *name)
 	return !strcmp(place, name);
 }
 
-/* The address nearest to a number, else the name nearest to a word. */
+/* The line of the same source file that is nearest to FILE:LINE; false: there is none. */
+static bool nearest_line(const struct spectrum_model *m, const char *name, char *found, size_t size)
+{
+	const char *colon = strrchr(name, ':');
+	long best = -1;
+
+	for (size_t i = 0; colon && i < m->nloads; i++) {
+		const struct spectrum_load *l = &m->loads[i];
+		const char *file = l->file ? path_name(l->file) : "";
+		const long apart = labs(l->line - strtol(colon + 1, NULL, 10));
+
+		if (strlen(file) != (size_t)(colon - name) ||
+		    strncmp(file, name, (size_t)(colon - name)) != 0 ||
+		    (best >= 0 && apart >= best))
+			continue;
+		best = apart;
+		snprintf(found, size, "%s:%d", file, l->line);
+	}
+	return best >= 0;
+}
+
+/* The address nearest to a number, the line nearest to FILE:LINE, else the name nearest to a word. */
 static bool refuse_load(const struct spectrum_model *m, const char *name, struct err *e)
 {
 	struct nearest near = { .word = name };
 	char found[64] = "";
 	uint64_t pc, best = UINT64_MAX;
 	const bool number = number_parse(name, &(struct number_range){ 0 }, &pc);
+	const bool line = !number && nearest_line(m, name, found, sizeof(found));
 
 	for (size_t i = 0; i < m->nloads; i++) {
 		const struct spectrum_load *l = &m->loads[i];
@@ -393,9 +423,9 @@ static bool refuse_load(const struct spectrum_model *m, const char *name, struct
 			nearest_try(&near, l->function);
 	}
 	return err_set(e, "nothing at '%s' misses the cache; the nearest that does is '%s'", name,
-		       number	   ? found
-		       : near.best ? near.best
-				   : "");
+		       number || line ? found
+		       : near.best    ? near.best
+				      : "");
 }
 
 /* Drops all loads but those asked for, and reads their own spectrograms. */

@@ -18,7 +18,8 @@
 #define TOP	44
 #define WIDE	760
 #define HIGH	150
-#define BETWEEN 70 /* panels: for the axis and the next one's name */
+#define NAMES	40 /* above a panel: its name, and two rows of peaks' names */
+#define BETWEEN 84 /* panels: for the axis and the next one's names */
 
 #define CURVE "#3c7fb1"
 #define PULSE "#d1495b"
@@ -137,7 +138,7 @@ static void draw_panel(FILE *f, const struct picture *p, const struct spectrogra
 	snprintf(name, sizeof(name), "size %u%s%s: %s clusters", g->size, p->so->pattern ? " " : "",
 		 p->so->pattern ? p->so->pattern : "", number_commas(g->clusters, count));
 	fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" font-weight=\"bold\">",
-		LEFT + WIDE, top + 14);
+		LEFT + WIDE, top - 27);
 	svg_text(f, name);
 	fputs("</text>\n", f);
 }
@@ -148,7 +149,7 @@ static void draw(FILE *f, const void *what)
 	char title[700];
 	size_t panels = 0;
 	bool predicted = false;
-	double top = TOP + 24;
+	double top = TOP + NAMES;
 
 	for (size_t i = 0; i < SPECTRUM_LARGEST; i++)
 		if (is_drawn(p, &p->m->grams[i])) {
@@ -157,7 +158,8 @@ static void draw(FILE *f, const void *what)
 		}
 	snprintf(title, sizeof(title), "Misses of %s on %s%s", path_name(p->m->program),
 		 p->m->machine, p->so->right ? ", right path alone" : "");
-	svg_begin(f, LEFT + WIDE + 30, TOP + 24 + (double)panels * (HIGH + BETWEEN), LEFT, title);
+	svg_begin(f, LEFT + WIDE + 30, TOP + NAMES + (double)panels * (HIGH + BETWEEN), LEFT,
+		  title);
 	fprintf(f, "<text x=\"%d\" y=\"40\" fill=\"" CURVE "\">observed</text>\n", LEFT);
 	if (predicted)
 		fprintf(f, "<text x=\"%d\" y=\"40\" fill=\"" PULSE "\">predicted</text>\n",

@@ -44,6 +44,9 @@ static void put_sizes(struct doc *d, const struct spectrum_model *m)
 				doc_integer(d, "shift", p->median - p->sum);
 				doc_integer(d, "low", p->low);
 				doc_integer(d, "high", p->high);
+				int64_t expected;
+				if (g->size > 2 && spectrum_position(m, g->size, p, &expected))
+					doc_integer(d, "expected", expected);
 				doc_close(d);
 			}
 			doc_close(d);
@@ -66,6 +69,10 @@ static void put_theory(struct doc *d, const struct spectrum_model *m)
 		doc_real(d, "observed", share_of((double)p->clusters, (double)p->of));
 		if (p->predicted >= 0)
 			doc_real(d, "predicted", p->predicted);
+		if (p->second >= 0)
+			doc_real(d, "second_order", p->second);
+		if (p->ends >= 0)
+			doc_real(d, "with_ends", p->ends);
 		doc_close(d);
 	}
 	doc_close(d);
@@ -98,6 +105,10 @@ static void put_theory(struct doc *d, const struct spectrum_model *m)
 			doc_object(d, NULL);
 			doc_integer(d, "size", (int64_t)k);
 			doc_real(d, "ks", m->ks[k]);
+			if (m->ks_second[k] >= 0)
+				doc_real(d, "second_order", m->ks_second[k]);
+			if (m->ks_ends[k] >= 0)
+				doc_real(d, "with_ends", m->ks_ends[k]);
 			doc_close(d);
 		}
 	doc_close(d);

@@ -20,7 +20,7 @@
 
 #include "util/number.h"
 #include "view/model.h"
-#include "view/spectrum.h"
+#include "view/spectrum_elsewhere.h"
 
 bool spectrum_read_clusters(struct store *s, size_t most, struct spectrum_verify *v, struct err *e)
 {
@@ -51,6 +51,9 @@ bool spectrum_read_clusters(struct store *s, size_t most, struct spectrum_verify
 	    s, "SELECT value FROM spectrum WHERE clustering = 0 AND key = 'clusters'", 0);
 	v->too_large = (uint64_t)store_number(
 	    s, "SELECT value FROM spectrum WHERE clustering = 0 AND key = 'too_large'", 0);
+	if (!spectrum_is_there(s))
+		return err_set(e, "%s has no spectrum; 'culprit sim --analyze spectrum' makes one",
+			       store_path(s));
 	if (!v->of)
 		return err_set(e, "%s has no cluster of misses that could be simulated",
 			       store_path(s));

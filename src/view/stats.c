@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/live.h"
 #include "view/model.h"
 
 struct stat_line {
@@ -96,6 +97,10 @@ bool view_stats(struct store **stores, size_t count, const struct view_options *
 		{ .before = "  ", .width = -(o->width - 68), .ragged = true },
 	};
 	size_t n;
+
+	for (size_t i = 0; i < count; i++)
+		if (live_is(stores[i]))
+			return live_stats(stores, count, o, e);
 	struct stat_line *all = read_stats(stores, count, o->profiler, &n, e);
 
 	if (!all)

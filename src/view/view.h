@@ -23,7 +23,15 @@ struct view_options {
 	const char *event;    /* only instructions with this event */
 	const char *file;     /* only source files whose name ends so */
 	const char *sort;     /* "cycles" (default), "address", "executions" */
+	bool spectrum;	      /* annotate: what misses cost, too */
 	const char *profiler; /* "oracle" (default) or one of the sampled ones */
+	/* of live profiles: */
+	const char *by;	       /* what a row is: "procedure" (default), "image", … */
+	const char *image;     /* only this image, by name, name without folder or build-id */
+	const char *process;   /* only this process, by pid or name */
+	const char *container; /* only this container */
+	const char *user;      /* only processes of this user, by name or number */
+	const uint64_t *cpu;   /* only this processor; NULL: all */
 };
 
 /* Fills in width and colour from what out is; NO_COLOR is respected. */

@@ -196,6 +196,25 @@ test_a_miss_that_is_a_hit_is_named_like_its_record() {
 	refuses "the nearest is 'load'"
 }
 
+test_perfect_caches_have_no_spectrum() {
+	run sim --machine puzak2007 "${twin[@]}" --max-insts 60k --analyze spectrum -o "$tmp/x.culprit" -- "${program[@]}"
+	refuses "the run's own caches and TLBs are perfect"
+	run spectrum "$tmp/plain.culprit" --verify 3
+	refuses 'has no spectrum'
+}
+
+test_a_zoom_may_begin_below_zero() {
+	run spectrum "$tmp/v.culprit" --from -50 --to 0 --csv
+	status_is 0
+	tail -n +2 "$tmp/out" | awk -F, '$2 < -50 || $2 >= 0 { exit 1 }' || fail "costs outside of the zoom"
+	run spectrum "$tmp/v.culprit" --to -10
+	status_is 0
+	run spectrum "$tmp/v.culprit" --from 5 --to -5
+	refuses '--to -5 is not beyond --from 5'
+	run spectrum "$tmp/v.culprit" --from a
+	refuses "'a' is not a number of cycles"
+}
+
 test_a_profile_without_a_sample_says_so() {
 	run sim --machine puzak2007 --max-insts 60k --analyze spectrum --param spectrum.sample=0 -o "$tmp/n.culprit" -- \
 		"${program[@]}"
@@ -204,6 +223,61 @@ test_a_profile_without_a_sample_says_so() {
 	run sim --machine puzak2007 --max-insts 60k --analyze spectrum --param spectrum.sample=9999 -o "$tmp/n.culprit" -- \
 		"${program[@]}"
 	refuses "spectrum.sample: '9999' is not a number from 0 to 4096"
+}
+
+"$CULPRIT" sim --machine puzak2007 --max-insts 60k --analyze profile,cpistack,icost,spectrum -o "$tmp/c.culprit" -- \
+	"${program[@]}" >/dev/null 2>&1 </dev/null
+
+test_the_spectrum_stands_beside_the_other_analyses() {
+	run spectrum "$tmp/c.culprit" --compare --multisim --limit 3 --json
+	status_is 0
+	json_holds 'set(j["compared"]) == {"net", "misses_latency", "golden", "fmt", "icost", "multisim", "stack", "stack_reversed"}'
+	json_holds '0 < j["compared"]["net"] == sum(l["net"] for l in j["loads"] if l["kind"] in ("load", "store", "atomic"))'
+	json_holds 'abs(j["compared"]["multisim"] - j["compared"]["net"]) < 0.1 * j["adder"]'
+	json_holds 'len(j["compared_loads"]) == 3 and all(l["simulated"] is not None for l in j["compared_loads"])'
+	run spectrum "$tmp/v.culprit" --compare
+	out_has 'More columns: culprit sim --analyze profile,cpistack,icost,spectrum'
+	run spectrum "$tmp/v.culprit" --multisim
+	refuses '--multisim needs --compare'
+}
+
+test_a_listing_has_the_misses_of_its_instructions() {
+	run spectrum "$tmp/c.culprit" --json
+	cp "$tmp/out" "$tmp/spectrum.json"
+	run annotate "$tmp/c.culprit" --spectrum --limit 100 --json
+	status_is 0
+	json_holds "all(i['miss_net'] == sum(l['net'] for l in json.load(open('$tmp/spectrum.json'))['loads'] if l['pc'] == i['pc'])
+		for f in j for i in f['instructions'] if i.get('miss_net') is not None)"
+	json_holds 'sum(i.get("misses_near") is not None for f in j for i in f["instructions"]) > 5'
+	run annotate "$tmp/c.culprit" --spectrum
+	out_has '  L2   memory     each   hidden'
+	"$CULPRIT" sim --max-insts 10k -o "$tmp/plain.culprit" -- "${program[@]}" >/dev/null 2>&1
+	run annotate "$tmp/plain.culprit" --spectrum
+	refuses 'has no spectrum' '--analyze profile,spectrum'
+	run annotate "$tmp/c.culprit" --spectrum --icost
+	refuses 'give one of them'
+}
+
+test_a_report_has_a_finding_about_misses() {
+	"$CULPRIT" sim --machine puzak2007 --set l1d.size=1k --set l1d.ways=1 --max-insts 60k --analyze profile,spectrum \
+		-o "$tmp/f.culprit" -- "$GUESTS/answers" work 2000 >/dev/null 2>&1 </dev/null
+	run report "$tmp/f.culprit"
+	out_has 'The misses at __tunables_init+' 'overlap each other'
+}
+
+test_a_diff_says_what_changed_in_the_spectrum() {
+	"$CULPRIT" sim --machine puzak2007 --set l2.size=64k --max-insts 60k --analyze profile,spectrum -o "$tmp/d.culprit" -- \
+		"${program[@]}" >/dev/null 2>&1 </dev/null
+	run spectrum "$tmp/d.culprit" --json
+	cp "$tmp/out" "$tmp/after.json"
+	run diff "$tmp/c.culprit" "$tmp/d.culprit" --json
+	status_is 0
+	json_holds "j['spectrum']['totals'][0]['after'] == json.load(open('$tmp/after.json'))['adder']"
+	json_holds "sum(l['net_after'] for l in j['spectrum']['loads']) == json.load(open('$tmp/after.json'))['net']"
+	json_holds "sum(l['misses_after'] for l in j['spectrum']['sizes']) == json.load(open('$tmp/after.json'))['misses']"
+	run diff "$tmp/c.culprit" "$tmp/plain.culprit"
+	status_is 0
+	! grep -q 'What caches cost' "$tmp/out"
 }
 
 run_tests

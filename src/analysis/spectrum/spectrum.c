@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/machine.h"
+#include "trace/file.h"
 #include "util/nearest.h"
 #include "util/number.h"
 
@@ -23,18 +25,24 @@
 
 /* ---- queues ---- */
 
-static void queue_put(struct queue *q, uint64_t po, uint64_t dispatch, uint64_t commit)
+/* Makes room for n more. */
+static void queue_room(struct queue *q, size_t n)
 {
-	if (q->end == q->capacity) {
-		if (q->end > q->first)
-			memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
-		q->end -= q->first;
-		q->first = 0;
-		if (2 * q->end >= q->capacity) {
-			q->capacity = q->capacity ? 2 * q->capacity : 4096;
-			q->at = x_realloc(q->at, q->capacity * sizeof(*q->at));
-		}
+	if (q->end + n <= q->capacity)
+		return;
+	if (q->end > q->first)
+		memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
+	q->end -= q->first;
+	q->first = 0;
+	if (2 * (q->end + n) >= q->capacity) {
+		q->capacity = max_u64(4096, 2 * (q->end + n));
+		q->at = x_realloc(q->at, q->capacity * sizeof(*q->at));
 	}
+}
+
+/* There must be room. */
+static inline void queue_put(struct queue *q, uint64_t po, uint64_t dispatch, uint64_t commit)
+{
 	q->at[q->end++] = (struct stamp_of){ po, dispatch, commit };
 }
 
@@ -157,6 +165,7 @@ static bool spectrum_misses(void *state, const struct rec_miss *misses, size_t c
 static bool spectrum_twins(void *state, const struct rec_twin *twins, size_t count, struct err *e)
 {
 	struct spectrum *s = state;
+	queue_room(&s->twins, count);
 	for (size_t i = 0; i < count; i++)
 		queue_put(&s->twins, twins[i].po, twins[i].dispatch,
 			  twins[i].dispatch + twins[i].commit);
@@ -168,27 +177,26 @@ static bool spectrum_twins(void *state, const struct rec_twin *twins, size_t cou
 static bool join(struct spectrum *s, struct err *e)
 {
 	struct queue *a = &s->insts, *b = &s->twins;
-	unsigned since = 0;
-	while (a->first < a->end) {
-		const struct stamp_of *i = &a->at[a->first], *t;
-		while (b->first < b->end && b->at[b->first].po < i->po)
+	while (a->first < a->end && b->first < b->end) {
+		if (b->at[b->first].po < a->at[a->first].po) {
 			b->first++; /* outside of the region */
-		if (b->first == b->end)
-			break;
-		t = &b->at[b->first];
-		if (t->po != i->po)
+			continue;
+		}
+
+		const struct stamp_of *i = &a->at[a->first], *t = &b->at[b->first];
+		const size_t both = min_u64(a->end - a->first, b->end - b->first);
+		const size_t most = min_u64(both, SETTLE_EVERY);
+		size_t n = 0;
+		for (; n < most && i[n].po == t[n].po; n++)
+			stamps_add(&s->stamps, i[n].dispatch, i[n].commit, t[n].dispatch,
+				   t[n].commit);
+		if (!n)
 			return err_set(e, "the twin has no record of instruction %llu",
 				       (unsigned long long)i->po);
-		stamps_add(&s->stamps,
-			   &(struct stamp){ i->dispatch, i->commit, t->dispatch, t->commit });
-		a->first++;
-		b->first++;
-		if (++since == SETTLE_EVERY) {
-			settle(s);
-			since = 0;
-		}
+		a->first += n;
+		b->first += n;
+		settle(s);
 	}
-	settle(s);
 	return a->end - a->first <= QUEUE_MAX ||
 	       err_set(e, "the run is more than %u instructions ahead of its twin", QUEUE_MAX);
 }
@@ -245,6 +253,7 @@ static bool spectrum_batch(void *state, const struct rec_inst *insts, size_t nin
 		begin_region(s, ncycles ? cycles[0].cycle : first->fetch, first ? first->po : 0);
 		s->insts_seen = 0;
 	}
+	queue_room(&s->insts, ninsts);
 	for (size_t i = 0; i < ninsts; i++) {
 		const struct rec_inst *r = &insts[i];
 		if (!(r->flags & RI_COMMITTED))
@@ -302,6 +311,13 @@ static bool parse_number(const struct analysis_options *o, const char *name, uin
 		       (unsigned long long)most);
 }
 
+/* Whether the run's own caches and TLBs are perfect. */
+static bool is_perfect(const struct trace_info *info)
+{
+	const uint32_t all = IDEAL_DMISS | IDEAL_IMISS | IDEAL_DTLB | IDEAL_ITLB;
+	return info && info->machine && (info->machine->ideal_all & all) == all;
+}
+
 static bool spectrum_start(void *state, const struct trace_meta *meta,
 			   const struct analysis_options *o, struct err *e)
 {
@@ -317,6 +333,9 @@ static bool spectrum_start(void *state, const struct trace_meta *meta,
 	if (!parse_number(o, "spectrum.sample", SAMPLE_MOST, &sample, e) ||
 	    !parse_number(o, "spectrum.seed", UINT64_MAX, &seed, e))
 		return false;
+	if (is_perfect(o->info))
+		return err_set(e, "the run's own caches and TLBs are perfect: it has no misses; "
+				  "run it without --set ideal.…=on");
 	add_level(s, LEVEL_L2, meta->l2_latency);
 	add_level(s, LEVEL_LLC, meta->llc_latency);
 	add_level(s, LEVEL_MEM, meta->mem_latency);

@@ -311,6 +311,57 @@ static void put_patterns(struct out *o, const struct theory *t, bool fitted)
 	}
 }
 
+/* The shares of a size's patterns; NULL if there are too few clusters. The caller frees. */
+static double *shares_of(const struct out *o, unsigned size)
+{
+	const size_t n = theory_patterns(o->s->nlevels, size);
+	uint64_t all, *counts = count_patterns(o, size, &all);
+	double *shares = all >= SPECTRUM_FEW ? x_calloc(n, sizeof(*shares)) : NULL;
+	for (size_t i = 0; shares && i < n; i++)
+		shares[i] = (double)counts[i] / (double)all;
+	free(counts);
+	return shares;
+}
+
+static void put_ks(struct out *o, unsigned size, const char *chain, const double *observed,
+		   const double *predicted)
+{
+	char key[16];
+	snprintf(key, sizeof(key), "ks%u_%s", size, chain);
+	if (observed)
+		PUT(o, "spectrum", "isd", o->clustering, key,
+		    theory_ks(observed, predicted, theory_patterns(o->s->nlevels, size)));
+}
+
+/* Writes what the other chains predict, from clusters of two and three. */
+static void put_second(struct out *o, const struct theory *t)
+{
+	double *pairs = shares_of(o, 2), *triples = shares_of(o, 3);
+	for (unsigned size = 3; pairs && triples && size <= SPECTRUM_PATTERNS; size++) {
+		const size_t n = theory_patterns(t->nlevels, size);
+		double *observed = shares_of(o, size), *second = x_calloc(2 * n, sizeof(*second));
+		double *ends = second + n;
+		char text[SPECTRUM_PATTERNS + 1];
+		for (size_t i = 0; i < n; i++) {
+			uint8_t levels[SPECTRUM_SIZES];
+			theory_levels(t->nlevels, size, i, levels);
+			second[i] = theory_second(t, pairs, triples, levels, size);
+			ends[i] = theory_ends(t, triples, levels, size);
+			for (unsigned k = 0; k < size; k++)
+				text[k] = level_letter(o->s, levels[k]);
+			text[size] = '\0';
+			PUT(o, "spectrum_second", "iisdd", o->clustering, (int64_t)size, text,
+			    second[i], ends[i]);
+		}
+		put_ks(o, size, "second", observed, second);
+		put_ks(o, size, "ends", observed, ends);
+		free(second);
+		free(observed);
+	}
+	free(triples);
+	free(pairs);
+}
+
 static void put_theory(struct out *o)
 {
 	const struct spectrum *s = o->s;
@@ -334,6 +385,8 @@ static void put_theory(struct out *o)
 	if (fitted)
 		PUT(o, "spectrum", "isd", o->clustering, "a", t.a);
 	put_patterns(o, &t, fitted);
+	if (fitted)
+		put_second(o, &t);
 	for (unsigned measure = 0; fitted && measure < MEASURES; measure++) {
 		for (unsigned i = 0; i < s->nlevels; i++)
 			for (unsigned j = 0; j < s->nlevels; j++) {

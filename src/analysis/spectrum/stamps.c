@@ -26,26 +26,6 @@ void stamps_begin(struct stamps *s, uint64_t po)
 	s->base = 0;
 }
 
-static int64_t lag_of(const struct stamp *s)
-{
-	return (int64_t)(s->commit - s->twin_commit);
-}
-
-void stamps_add(struct stamps *s, const struct stamp *stamp)
-{
-	/* In a region that starts with the run both clocks begin at the run's start. Another
-	 * region begins, on both machines, as many cycles before its first commit as it does on
-	 * the run's. */
-	if (!stamps_any(s))
-		s->base = s->end == 1 ? 0 : lag_of(stamp);
-	if (s->end - s->first > s->mask) {
-		s->before = s->at[s->first & s->mask];
-		s->forgot = true;
-		s->first++;
-	}
-	s->at[s->end++ & s->mask] = *stamp;
-}
-
 static uint64_t search(const struct stamps *s, uint64_t cycle, size_t member)
 {
 	uint64_t lo = s->first, hi = s->end; /* finds the first not before the cycle */
@@ -72,5 +52,5 @@ uint64_t stamps_committed(const struct stamps *s, uint64_t cycle)
 
 int64_t stamps_lag(const struct stamps *s, uint64_t po)
 {
-	return po < s->first && !s->forgot ? s->base : lag_of(stamps_at(s, po));
+	return po < s->first && !s->forgot ? s->base : stamp_lag(stamps_at(s, po));
 }

@@ -32,12 +32,31 @@ void stamps_init(struct stamps *s, size_t capacity);
 void stamps_free(struct stamps *s);
 /* Begins a region with instruction po. */
 void stamps_begin(struct stamps *s, uint64_t po);
-/* The next instruction in program order. */
-void stamps_add(struct stamps *s, const struct stamp *stamp);
-
 static inline bool stamps_any(const struct stamps *s)
 {
 	return s->end != s->first;
+}
+static inline int64_t stamp_lag(const struct stamp *s)
+{
+	return (int64_t)(s->commit - s->twin_commit);
+}
+/* The next instruction in program order. */
+static inline void stamps_add(struct stamps *s, uint64_t dispatch, uint64_t commit,
+			      uint64_t twin_dispatch, uint64_t twin_commit)
+{
+	struct stamp *at = &s->at[s->end & s->mask];
+	/* In a region that starts with the run both clocks begin at the run's start. Another
+	 * region begins, on both machines, as many cycles before its first commit as it does on
+	 * the run's. */
+	if (!stamps_any(s))
+		s->base = s->end == 1 ? 0 : (int64_t)(commit - twin_commit);
+	if (s->end - s->first > s->mask) {
+		s->before = s->at[s->first & s->mask];
+		s->forgot = true;
+		s->first++;
+	}
+	*at = (struct stamp){ dispatch, commit, twin_dispatch, twin_commit };
+	s->end++;
 }
 /* The stamp of an instruction that is held, or of `before`, if there is one. */
 static inline const struct stamp *stamps_at(const struct stamps *s, uint64_t po)

@@ -54,6 +54,56 @@ bool theory_fit(const double *p, unsigned nlevels, const double *pairs, double *
 	return true;
 }
 
+double theory_second(const struct theory *t, const double *pairs, const double *triples,
+		     const uint8_t levels[], unsigned size)
+{
+	const unsigned n = t->nlevels;
+	double p = pairs[levels[0] * n + levels[1]];
+	for (unsigned i = 2; i < size; i++) {
+		const double *next = &triples[(levels[i - 2] * n + levels[i - 1]) * n];
+		double all = 0;
+		for (unsigned k = 0; k < n; k++)
+			all += next[k];
+		p *= all > 0 ? next[levels[i]] / all : theory_step(t, levels[i - 1], levels[i]);
+	}
+	return p;
+}
+
+/* Of clusters of three: how many begin with i (j < 0) or with i and j; or end with i and j. */
+static double begins(const double *triples, unsigned n, unsigned i, int j)
+{
+	double sum = 0;
+	for (unsigned b = 0; b < n; b++)
+		for (unsigned c = 0; c < n; c++)
+			sum += j < 0 || b == (unsigned)j ? triples[(i * n + b) * n + c] : 0;
+	return sum;
+}
+
+static double ends(const double *triples, unsigned n, unsigned i, int j)
+{
+	double sum = 0;
+	for (unsigned a = 0; a < n; a++)
+		for (unsigned c = 0; c < n; c++)
+			sum += j < 0 || c == (unsigned)j ? triples[(a * n + i) * n + c] : 0;
+	return sum;
+}
+
+double theory_ends(const struct theory *t, const double *triples, const uint8_t levels[],
+		   unsigned size)
+{
+	const unsigned n = t->nlevels;
+	double p = begins(triples, n, levels[0], -1);
+	for (unsigned i = 1; i < size; i++) {
+		const unsigned from = levels[i - 1], to = levels[i];
+		const bool last = i + 1 == size;
+		const double all = last ? ends(triples, n, from, -1) : begins(triples, n, from, -1);
+		const double some =
+		    last ? ends(triples, n, from, (int)to) : begins(triples, n, from, (int)to);
+		p *= all > 0 ? some / all : theory_step(t, from, to);
+	}
+	return p;
+}
+
 double theory_ks(const double *observed, const double *predicted, size_t count)
 {
 	double sum = 0, most = 0;

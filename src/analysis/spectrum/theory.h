@@ -41,6 +41,22 @@ double theory_pattern(const struct theory *t, const uint8_t levels[], unsigned s
  * in theory_levels. False if nothing can be fitted because there is only one level.
  */
 bool theory_fit(const double *p, unsigned nlevels, const double *pairs, double *a);
+/*
+ * The share of a pattern of three or more by a chain of second order: its first two misses as the
+ * pairs of clusters of two, each further one given the two before it, as in clusters of three.
+ * pairs and triples are shares, indexed as in theory_levels. After two misses that no cluster of
+ * three has, the first order's step.
+ */
+double theory_second(const struct theory *t, const double *pairs, const double *triples,
+		     const uint8_t levels[], unsigned size);
+/*
+ * The same by a chain of first order that has ends: the first miss, the steps up to the last miss
+ * but one, and the step to the last miss are those of the first miss, the first step and the last
+ * step of clusters of three. A cluster ends because nothing follows its last miss, which is
+ * therefore no miss like the others.
+ */
+double theory_ends(const struct theory *t, const double *triples, const uint8_t levels[],
+		   unsigned size);
 /* Kolmogorov-Smirnov: the largest difference of two cumulative distributions. */
 double theory_ks(const double *observed, const double *predicted, size_t count);
 

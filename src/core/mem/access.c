@@ -326,6 +326,26 @@ static inline bool access_plain(struct memsys *ms, uint64_t now, enum req_kind k
 	return true;
 }
 
+void memsys_perfect(struct memsys *ms)
+{
+	ms->perfect = true;
+}
+
+/* An access to perfect caches that neither ports nor a level below can delay. */
+static bool access_perfect(const struct memsys *ms, uint64_t now, enum req_kind kind,
+			   uint64_t vaddr, uint64_t end, uint32_t flags, struct mem_result *r)
+{
+	const struct cache *c = &ms->cache[kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
+
+	if ((vaddr ^ end) >> ms->line_shift || c->cfg.ports | c->cfg.banks ||
+	    (kind == REQ_STORE && c->cfg.write_through))
+		return false;
+	*r = (struct mem_result){ .ready = now + hit_latency(c, kind, flags),
+				  .reply = MEM_DONE,
+				  .level = LEVEL_L1 };
+	return true;
+}
+
 static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_kind kind,
 				    uint64_t vaddr, uint32_t size, uint64_t pc, uint64_t token,
 				    uint32_t flags, struct mem_result *r)
@@ -335,6 +355,8 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 	assert(now >= ms->now && (!ms->nevents || ms->heap[0].time >= now));
 	ms->stats.wrong_path += !!(flags & MEM_WRONG_PATH);
 	if (likely(access_plain(ms, now, kind, vaddr, end, flags, r)))
+		return MEM_DONE;
+	if (unlikely(ms->perfect) && access_perfect(ms, now, kind, vaddr, end, flags, r))
 		return MEM_DONE;
 	if (unlikely((vaddr ^ end) >> ms->line_shift))
 		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),

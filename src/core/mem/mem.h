@@ -125,6 +125,9 @@ struct memsys_callbacks {
 	void (*miss)(void *ctx, const struct rec_miss *m);
 };
 
+/* Every request will have the flags of perfect caches and TLBs, so tags need not be kept. Answers
+ * are what they would be with them; statistics are not. */
+void memsys_perfect(struct memsys *ms);
 /* From now on misses that begin have records (asker() and miss() are called), or none have. */
 void memsys_listen(struct memsys *ms, bool misses);
 /* These misses, of another run that is the same up to the first of them, are hits; hits.c. */

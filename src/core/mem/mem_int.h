@@ -272,6 +272,7 @@ struct memsys {
 	struct cache cache[MEM_CACHES];
 	struct tag_array itlb, dtlb, stlb;
 	bool has_itlb, has_dtlb, has_stlb;
+	bool perfect; /* memsys_perfect() was called */
 	uint8_t line_shift, page_shift;
 	struct memory mem;
 

@@ -938,6 +938,30 @@ static void test_1139_exposure_goes_to_the_miss_that_was_waited_for(void **state
 	spectrum_done(s);
 }
 
+static void test_1175_other_chains_reproduce_what_they_are_made_from(void **state)
+{
+	const struct theory t = { .nlevels = 2, .p = { .5, .5 }, .a = 1 };
+	const double pairs[] = { .1, .4, .2, .3 };
+	const double triples[] = { .05, .25, .05, .15, .1, .1, .1, .2 };
+	double second = 0, ends = 0, seen[4] = { 0 };
+	for (size_t i = 0; i < 16; i++) {
+		uint8_t l[SPECTRUM_SIZES];
+		theory_levels(2, 4, i, l);
+		const double p = theory_second(&t, pairs, triples, l, 4);
+		second += p;
+		seen[l[0] * 2 + l[1]] += p;
+		ends += theory_ends(&t, triples, l, 4);
+	}
+	assert_true(fabs(second - 1) < 1e-12 && fabs(ends - 1) < 1e-12);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(fabs(seen[i] - pairs[i]) < 1e-12);
+	/* HMM of size 3: the pair HM of size 2, then M after HM as in size 3. */
+	const uint8_t hmm[] = { 0, 1, 1 };
+	assert_true(fabs(theory_second(&t, pairs, triples, hmm, 3) - .4 * .15 / .2) < 1e-12);
+	/* Begins with H: .5; then M: .2 of .5; a last M after M: .35 of .5. */
+	assert_true(fabs(theory_ends(&t, triples, hmm, 3) - .5 * (.2 / .5) * (.35 / .5)) < 1e-12);
+}
+
 static void test_1140_bins_are_exact_to_4095_and_eighths_of_octaves_beyond(void **state)
 {
 	for (int64_t v = -4095; v <= 4095; v++)
@@ -1018,6 +1042,7 @@ int main(void)
 		cmocka_unit_test(test_1140_bins_are_exact_to_4095_and_eighths_of_octaves_beyond),
 		cmocka_unit_test(test_1141_an_instruction_that_the_twin_lacks_is_said),
 		cmocka_unit_test(test_1142_kinds_that_do_not_count_are_left_out),
+		cmocka_unit_test(test_1175_other_chains_reproduce_what_they_are_made_from),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,6 +424,33 @@ static void test_2134_what_was_read_is_neither_older_nor_covered_by_older(void *
 	(void)state;
 }
 
+static void test_2137_images_that_nobody_has_are_forgotten(void **state)
+{
+	struct world w = begin();
+	char name[32];
+
+	map(&w, 1, "/bin/stays", 0x10000, 0x1000, 0);
+	const struct maps_place first = maps_find(w.maps, (struct maps_space){ .pid = 1 }, 0x10000);
+	for (int i = 0; i < 20000; i++) {
+		forks(&w, 1, 2);
+		execs(&w, 2, "new");
+		snprintf(name, sizeof(name), "/built/%d", i);
+		map(&w, 2, name, 0x10000, 0x1000, 0);
+		assert_string_equal(name_in(&w, 2, 0x10000), name);
+		exits(&w, 2);
+		maps_forget(w.maps, w.now);
+		assert_in_range(maps_status(w.maps).images, 1, 4200);
+	}
+	const struct maps_place p = maps_find(w.maps, (struct maps_space){ .pid = 1 }, 0x10000);
+	assert_int_equal(p.image, first.image);
+	/* An image that comes back has the sink's old number. */
+	map(&w, 1, "/built/5", 0x20000, 0x1000, 0);
+	assert_string_equal(name_in(&w, 1, 0x20000), "/built/5");
+	assert_int_equal(live_images(w.profile), 20001);
+	end(&w);
+	(void)state;
+}
+
 /* ---- Random records against tables of pages ---- */
 
 enum { PIDS = 6, PAGES_OF_SPACE = 64, FILES = 5 };
@@ -513,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_2119_bpf_programs_come_and_go),
 		cmocka_unit_test(test_2133_a_hundred_thousand_mappings_cost_little),
 		cmocka_unit_test(test_2134_what_was_read_is_neither_older_nor_covered_by_older),
+		cmocka_unit_test(test_2137_images_that_nobody_has_are_forgotten),
 		cmocka_unit_test(test_2135_random_records_are_as_tables_of_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -370,7 +370,7 @@ static void test_1259_the_twin_and_a_perfect_i_cache_have_nothing_to_ask_for(voi
 					.size = MB / 8,
 					.sets = SETS("fetch.ahead=6"),
 					.twin = &twin };
-		uint64_t perfect = cycles_of(m, kernel, SETS(PERFECT_CACHES));
+		uint64_t perfect = cycles_of(m, kernel, SETS(PERFECT_CACHES, "fetch.ahead=0"));
 
 		listen(k, WANT_INSTS | WANT_TWIN);
 		assert_int_equal(twin.cycles, perfect);
@@ -394,7 +394,8 @@ static void test_1260_it_works_with_everything_that_can_be_idealised(void **stat
 			/* Straight code that misses. inorder-2w prefetches as many lines as it has
 			 * MSHRs. */
 			if (kernel == 13 && m < 5)
-				assert_true(cycles < cycles_of(m, kernel, SETS(ideals[i])));
+				assert_true(cycles <
+					    cycles_of(m, kernel, SETS("fetch.ahead=0", ideals[i])));
 		}
 	}
 }

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loads the object that the build made of sample.bpf.c and put into this program (sample_object.h).
+ * The two tables of a processor are read where they are, through a mapping of the kernel's memory:
+ * nothing is copied, and no call is made during which the kernel would drop samples.
+ */
+#include "collect/program.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "collect/sample_object.h"
+
+#define PAGE_BYTES    4096
+#define TABLE_ENTRIES 16384 /* as dcpi1997 */
+#define RING_BYTES    (1u << 18)
+#define BLOCKS	      256
+#define BLOCK_BYTES   448 /* struct block of sample.bpf.c, for the sum of memory alone */
+#define IMAGES	      2048
+#define IMAGE_BYTES   96
+#define CUT_TRIES     1000000
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static uint32_t power_of_two(uint64_t n, uint32_t least)
+{
+	uint32_t x = least;
+
+	while (x < n && x < 1u << 30)
+		x *= 2;
+	return x;
+}
+
+/* ---- Loading ---- */
+
+static bool cannot_load(int error, struct err *e)
+{
+	if (error == EPERM || error == EACCES)
+		return err_set(e,
+			       "cannot load the sampling program: %s; it needs CAP_BPF and "
+			       "CAP_PERFMON, or root",
+			       strerror(error));
+	return err_set(e,
+		       "cannot load the sampling program: %s; it needs Linux 5.17 or newer with "
+		       "BTF (/sys/kernel/btf/vmlinux)",
+		       strerror(error));
+}
+
+/* Sizes of the maps and constants, which must be known before loading. */
+static bool configure(struct program *p, const struct program_options *o, struct err *e)
+{
+	const uint32_t ring = power_of_two(o->ring_bytes ? o->ring_bytes : RING_BYTES, PAGE_BYTES);
+	struct bpf_map *constants = bpf_object__find_map_by_name(p->object, ".rodata");
+
+	p->buckets =
+	    power_of_two(o->table_entries ? o->table_entries : TABLE_ENTRIES, SAMPLE_WAYS) /
+	    SAMPLE_WAYS;
+	const struct sample_constants c = {
+		.buckets = p->buckets,
+		.blocks = BLOCKS,
+		.count_max = o->count_max ? o->count_max : SAMPLE_COUNT_MAX,
+		.ring_wake_bytes = ring / 2,
+		.processes = o->processes,
+		.stacks = o->stacks,
+		.edges = o->edges,
+		.trace = o->trace,
+	};
+	const struct {
+		const char *name;
+		uint32_t entries;
+	} sizes[] = { { "table", p->cpus * 2 * p->buckets },
+		      { "cpus", p->cpus },
+		      { "known", p->cpus * BLOCKS },
+		      { "images", IMAGES },
+		      { "ring", ring } };
+
+	if (bpf_map__set_initial_value(constants, &c, sizeof(c)) != 0)
+		return err_set(e, "the sampling program in this culprit is broken; build it again");
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		if (bpf_map__set_max_entries(bpf_object__find_map_by_name(p->object, sizes[i].name),
+					     sizes[i].entries) != 0)
+			return err_set(e, "cannot set the size of the sampling tables");
+	p->memory_bytes =
+	    (uint64_t)p->cpus *
+		(2ull * p->buckets * sizeof(struct sample_bucket) + BLOCKS * BLOCK_BYTES +
+		 sizeof(struct sample_cpu) + (o->stacks ? sizeof(struct sample_record_stack) : 0)) +
+	    ring + IMAGES * IMAGE_BYTES;
+	return true;
+}
+
+static int map_fd(const struct program *p, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(p->object, name);
+}
+
+static int program_fd(const struct program *p, const char *name)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(p->object, name));
+}
+
+/* Programs of events that are not there are not loaded. */
+static void choose_programs(struct program *p, uint32_t nevents)
+{
+	char name[16];
+
+	for (uint32_t i = nevents; i < SAMPLE_EVENTS; i++) {
+		snprintf(name, sizeof(name), "sample%u", i);
+		bpf_program__set_autoload(bpf_object__find_program_by_name(p->object, name), false);
+	}
+}
+
+static bool share(struct program *p, struct err *e)
+{
+	p->cpu_bytes = ((size_t)p->cpus * sizeof(struct sample_cpu) + PAGE_BYTES - 1) &
+		       ~(size_t)(PAGE_BYTES - 1);
+	p->cpu = mmap(NULL, p->cpu_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd(p, "cpus"), 0);
+	p->shared =
+	    mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd(p, "shared"), 0);
+	if (p->cpu == MAP_FAILED || p->shared == MAP_FAILED)
+		return err_set(e, "cannot map the sampling tables: %s", strerror(errno));
+	return true;
+}
+
+bool program_load(struct program *p, const struct program_options *o, struct err *e)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "culprit");
+	char name[16];
+
+	*p = (struct program){ .cpu = MAP_FAILED, .shared = MAP_FAILED };
+	libbpf_set_print(quiet);
+	const int cpus = libbpf_num_possible_cpus();
+
+	if (cpus <= 0)
+		return err_set(e, "cannot count the processors: is /sys mounted?");
+	p->cpus = (uint32_t)cpus;
+	p->object = bpf_object__open_mem(sample_object, sample_object_bytes, &opts);
+	if (!p->object)
+		return cannot_load(errno, e);
+	choose_programs(p, o->nevents);
+	if (!configure(p, o, e)) {
+		program_unload(p);
+		return false;
+	}
+	const int failed = bpf_object__load(p->object);
+
+	if (failed) {
+		program_unload(p);
+		return cannot_load(-failed, e);
+	}
+	for (uint32_t i = 0; i < o->nevents; i++) {
+		snprintf(name, sizeof(name), "sample%u", i);
+		p->sample_fd[i] = program_fd(p, name);
+	}
+	p->empty_fd = program_fd(p, "empty");
+	p->cut_fd = program_fd(p, "cut");
+	p->table_fd = map_fd(p, "table");
+	p->images_fd = map_fd(p, "images");
+	p->ring_fd = map_fd(p, "ring");
+	if (!share(p, e)) {
+		program_unload(p);
+		return false;
+	}
+	return true;
+}
+
+void program_unload(struct program *p)
+{
+	if (p->cpu != MAP_FAILED)
+		munmap(p->cpu, p->cpu_bytes);
+	if (p->shared != MAP_FAILED)
+		munmap(p->shared, PAGE_BYTES);
+	bpf_object__close(p->object);
+	*p = (struct program){ .cpu = MAP_FAILED, .shared = MAP_FAILED };
+}
+
+/* ---- Cuts ---- */
+
+/* A processor that is not online runs no handler. */
+static void cut_offline(struct sample_cpu *c)
+{
+	c->active ^= 1;
+	c->epoch++;
+	memcpy(c->at_cut, c->now, sizeof(c->now));
+}
+
+bool program_cut(struct program *p, uint32_t cpu, uint32_t *old, struct err *e)
+{
+	struct sample_cpu *c = &p->cpu[cpu];
+
+	*old = c->active & 1;
+	for (unsigned i = 0; i < CUT_TRIES; i++) {
+		LIBBPF_OPTS(bpf_test_run_opts, run, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+		const int failed = bpf_prog_test_run_opts(p->cut_fd, &run);
+
+		if (failed == -ENXIO) {
+			cut_offline(c);
+			return true;
+		}
+		if (failed)
+			return err_set(e, "cannot swap the tables of processor %u: %s", cpu,
+				       strerror(-failed));
+		if (!run.retval)
+			return true;
+		sched_yield(); /* it interrupted a handler, which runs on */
+	}
+	return err_set(e, "cannot swap the tables of processor %u: its handler does not end", cpu);
+}
+
+/* Maps one table; gives its first bucket, or NULL. */
+static struct sample_bucket *map_table(const struct program *p, uint32_t cpu, uint32_t which,
+				       void **base, size_t *bytes)
+{
+	const size_t size = (size_t)p->buckets * sizeof(struct sample_bucket);
+	const size_t at = ((size_t)cpu * 2 + which) * size;
+	const size_t begin = at & ~(size_t)(PAGE_BYTES - 1);
+
+	*bytes = (at + size - begin + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+	*base = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->table_fd, (off_t)begin);
+	return *base == MAP_FAILED ? NULL
+				   : (struct sample_bucket *)((uint8_t *)*base + (at - begin));
+}
+
+bool program_drain(struct program *p, uint32_t cpu, uint32_t which,
+		   void (*fn)(void *self, uint32_t cpu, const struct sample_entry *e), void *self,
+		   struct err *e)
+{
+	void *base;
+	size_t bytes;
+	struct sample_bucket *b = map_table(p, cpu, which, &base, &bytes);
+
+	if (!b)
+		return err_set(e, "cannot map a sampling table: %s", strerror(errno));
+	for (uint32_t i = 0; i < p->buckets; i++)
+		for (int w = 0; w < SAMPLE_WAYS; w++) {
+			struct sample_entry *x = &b[i].way[w];
+
+			if (!SAMPLE_COUNT(x->value))
+				continue;
+			fn(self, cpu, x);
+			*x = (struct sample_entry){ 0 };
+		}
+	munmap(base, bytes);
+	return true;
+}
+
+bool program_sum(struct program *p, uint32_t cpu, uint32_t which, uint64_t sums[SAMPLE_EVENTS])
+{
+	void *base;
+	size_t bytes;
+	const struct sample_bucket *b = map_table(p, cpu, which, &base, &bytes);
+
+	if (!b)
+		return false;
+	for (uint32_t i = 0; i < p->buckets; i++)
+		for (int w = 0; w < SAMPLE_WAYS; w++) {
+			const uint64_t v = b[i].way[w].value;
+
+			if (SAMPLE_WHAT(SAMPLE_KIND(v)) == SAMPLE_HERE)
+				sums[SAMPLE_EVENT(SAMPLE_KIND(v)) & (SAMPLE_EVENTS - 1)] +=
+				    SAMPLE_COUNT(v);
+		}
+	munmap(base, bytes);
+	return true;
+}
+
+void program_forget_images(struct program *p)
+{
+	uint64_t key[4];
+
+	while (bpf_map_get_next_key(p->images_fd, NULL, key) == 0)
+		if (bpf_map_delete_elem(p->images_fd, key) != 0)
+			break;
+}

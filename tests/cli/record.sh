@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# culprit record as its user meets it. Where this user may not sample, the tests that do are skipped.
+. "$(dirname "$0")/lib.sh"
+
+may_sample() {
+	run record -o "$tmp/may.culprit" -- true
+	[ "$status" = 0 ] || skip "cannot sample here: $(grep -F 'record:' "$tmp/err" | head -n 1)"
+}
+
+test_2050_a_program_keeps_its_output_and_status() {
+	may_sample
+	status=0
+	"$CULPRIT" record -o "$tmp/a.culprit" -- sh -c 'echo out; echo err >&2; exit 7' >"$tmp/out" 2>"$tmp/err" ||
+		status=$?
+	status_is 7
+	out_is out
+	err_has err
+	[ -s "$tmp/a.culprit" ]
+}
+
+test_2051_a_signal_is_the_programs_status_too() {
+	may_sample
+	run record -o "$tmp/a.culprit" -- sh -c 'kill -KILL $$'
+	status_is 137
+}
+
+test_2052_the_first_line_of_the_summary_has_samples_loss_rate_and_cost() {
+	may_sample
+	run record --rate 1000 -o "$tmp/a.culprit" -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'
+	status_is 0
+	grep -E '^culprit: [0-9]+ samples of cycles.*(none|[0-9]+) lost.*; 1000/s .* us an interrupt .*% of the machine$' \
+		"$tmp/err" >/dev/null || fail "no such line"
+}
+
+test_2053_an_interrupt_keeps_what_was_measured() {
+	may_sample
+	"$CULPRIT" record -a -o "$tmp/a.culprit" >"$tmp/out" 2>"$tmp/err" &
+	local pid=$! i
+	for i in $(seq 300); do
+		[ -d "/proc/$pid/fd" ] && ls -l "/proc/$pid/fd" 2>/dev/null | grep -q signalfd && break
+		sleep 0.02
+	done
+	sleep 1
+	kill -INT "$pid"
+	wait "$pid"
+	[ -s "$tmp/a.culprit" ]
+	err_has "samples of cycles"
+}
+
+test_2054_a_program_that_does_not_exist_is_named() {
+	may_sample
+	run record -o "$tmp/a.culprit" -- "$tmp/nothing-here"
+	status_is 2
+	err_has "nothing-here"
+}
+
+test_2055_wrong_use_is_one_line() {
+	run record
+	refuses "-a" "-p"
+	run record -a -- true
+	refuses "exclude"
+	run record --budget 1 -a
+	refuses "1%"
+	run record --seconds soon -a
+	refuses "'soon'"
+}
+
+test_2056_an_unknown_event_names_the_nearest() {
+	may_sample
+	run record -e page-fualts -o "$tmp/a.culprit" -- true
+	status_is 2
+	err_has "'page-faults'"
+}
+
+test_2057_a_rate_above_the_kernels_limit_says_so() {
+	may_sample
+	run record --rate 1000000 -a --seconds 1 -o "$tmp/a.culprit"
+	[ "$(cat /proc/sys/kernel/perf_event_max_sample_rate)" -ge 1000000 ] || {
+		status_is 2
+		err_has perf_event_max_sample_rate
+	}
+}
+
+test_2058_after_run_as_only_what_sampling_needs_is_left() {
+	may_sample
+	[ "$(id -u)" = 0 ] || skip "needs root to become another user"
+	chmod 755 "$tmp"
+	mkdir -m 777 "$tmp/open"
+	"$CULPRIT" record -a --seconds 2 --run-as nobody -o "$tmp/open/a.culprit" >"$tmp/out" 2>"$tmp/err" &
+	local pid=$! caps=none i
+	for i in $(seq 400); do
+		[ "$(awk '/^Uid/{print $2}' "/proc/$pid/status" 2>/dev/null)" = 65534 ] && {
+			caps=$(awk '/^CapEff/{print $2}' "/proc/$pid/status")
+			break
+		}
+		sleep 0.02
+	done
+	wait "$pid"
+	# CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE and no others.
+	[ $((0x$caps & ~((1 << 34) | (1 << 38) | (1 << 39) | (1 << 40)))) = 0 ] || fail "capabilities $caps"
+	[ -s "$tmp/open/a.culprit" ]
+}
+
+run_tests

@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: MIT */
+/* Sampling on this machine: shares, conservation, identity, periods, stacks, edges, events. Needs root
+ * (or CAP_BPF and CAP_PERFMON); else skipped. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/collector.h"
+#include "collect/events.h"
+#include "collect/sample.h"
+#include "util/array.h"
+
+/* ---- A collection into memory, whose sums are checked at every cut ---- */
+
+struct world {
+	struct live_profile *profile;
+	struct live_sink inner;
+	struct collector *collector;
+	uint64_t given[SAMPLE_EVENTS]; /* counts that the sink has got */
+	unsigned cuts;
+};
+
+static uint32_t world_image(void *self, const struct live_image *i)
+{
+	struct world *w = self;
+
+	return w->inner.image(w->inner.self, i);
+}
+
+static uint32_t world_process(void *self, const struct live_process *p)
+{
+	struct world *w = self;
+
+	return w->inner.process(w->inner.self, p);
+}
+
+static uint32_t world_event(void *self, const struct live_event *e)
+{
+	struct world *w = self;
+
+	return w->inner.event(w->inner.self, e);
+}
+
+static void world_count(void *self, const struct live_count *c)
+{
+	struct world *w = self;
+
+	w->given[c->event] += c->count;
+	w->inner.count(w->inner.self, c);
+}
+
+static void world_stack(void *self, const struct live_stack *s)
+{
+	struct world *w = self;
+
+	w->inner.stack(w->inner.self, s);
+}
+
+static void world_edge(void *self, const struct live_edge *e)
+{
+	struct world *w = self;
+
+	w->inner.edge(w->inner.self, e);
+}
+
+static bool world_cut(void *self, const struct live_event *events, size_t nevents,
+		      const struct live_facts *facts, struct err *e)
+{
+	struct world *w = self;
+
+	w->cuts++;
+	for (size_t i = 0; i < nevents; i++) {
+		assert_int_equal(events[i].taken,
+				 events[i].stored + events[i].lost + events[i].pending);
+		assert_int_equal(events[i].stored, w->given[i]);
+	}
+	return w->inner.cut(w->inner.self, events, nevents, facts, e);
+}
+
+static bool try_begin(struct world *w, const struct collector_options *o, struct err *e)
+{
+	char **notes;
+	size_t nnotes;
+
+	*w = (struct world){ .profile = live_profile_new() };
+	w->inner = live_profile_sink(w->profile);
+	const struct live_sink sink = { .self = w,
+					.image = world_image,
+					.process = world_process,
+					.event = world_event,
+					.count = world_count,
+					.stack = world_stack,
+					.edge = world_edge,
+					.cut = world_cut };
+
+	w->collector = collector_open(o, &sink, &notes, &nnotes, e);
+	for (size_t i = 0; i < nnotes; i++)
+		free(notes[i]);
+	free(notes);
+	return w->collector != NULL;
+}
+
+static void begin(struct world *w, const struct collector_options *o)
+{
+	struct err e = { "" };
+
+	if (!try_begin(w, o, &e))
+		fail_msg("%s", e.text);
+}
+
+static struct collector_status finish(struct world *w)
+{
+	struct err e = { "" };
+	const struct collector_status s = collector_status(w->collector);
+
+	if (!collector_close(w->collector, &e))
+		fail_msg("%s", e.text);
+	return s;
+}
+
+static void end(struct world *w)
+{
+	live_profile_free(w->profile);
+}
+
+static void poll_once(struct world *w, int ms)
+{
+	struct err e = { "" };
+
+	if (!collector_poll(w->collector, ms, &e))
+		fail_msg("%s", e.text);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void poll_for(struct world *w, double seconds)
+{
+	const double until = now_s() + seconds;
+
+	while (now_s() < until)
+		poll_once(w, 20);
+}
+
+/* ---- The program that is sampled ---- */
+
+struct subject {
+	pid_t pid;
+	int go, out;
+};
+
+#define ARGS_MAX 8
+
+/* A process that becomes the program when it is let go. */
+static struct subject subject_start(const char *const *args)
+{
+	int go[2], out[2];
+
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		char byte;
+
+		dup2(out[1], STDOUT_FILENO);
+		if (read(go[0], &byte, 1) == 1)
+			execv(args[0], (char *const *)args);
+		_exit(127);
+	}
+	close(go[0]);
+	close(out[1]);
+	return (struct subject){ pid, go[1], out[0] };
+}
+
+static void subject_go(struct subject *s)
+{
+	assert_int_equal(write(s->go, "", 1), 1);
+	close(s->go);
+}
+
+/* Polls until the program ends; its output is in text. */
+static void subject_wait(struct subject *s, struct world *w, char *text, size_t size)
+{
+	int status = 0;
+
+	while (waitpid(s->pid, &status, WNOHANG) == 0)
+		poll_once(w, 10);
+	const ssize_t n = read(s->out, text, size - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	close(s->out);
+	assert_int_equal(status, 0);
+}
+
+static const char *program(void)
+{
+	return getenv("SAMPLED");
+}
+
+/* Samples one run of the program. */
+static void sample_run(struct world *w, struct collector_options o, const char *const *args,
+		       char *text, size_t size)
+{
+	struct subject s = subject_start(args);
+	const int32_t pid = s.pid;
+
+	o.pids = &pid;
+	o.npids = 1;
+	o.on_exec = true;
+	begin(w, &o);
+	subject_go(&s);
+	subject_wait(&s, w, text, size);
+}
+
+/* Samples of a function, which has a page of its own, in images with this end of their name. */
+static uint64_t samples_at(struct world *w, const char *name, uint64_t offset, uint64_t size_bytes)
+{
+	size_t n;
+	const struct live_count *c = live_counts(w->profile, &n);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *image = live_image(w->profile, c[i].image)->name;
+		const size_t a = strlen(image), b = strlen(name);
+
+		if (a >= b && strcmp(image + a - b, name) == 0 && c[i].offset >= offset &&
+		    c[i].offset - offset < size_bytes)
+			sum += c[i].count;
+	}
+	return sum;
+}
+
+/* ---- Tests ---- */
+
+static void test_2001_known_shares_lie_within_their_binomial_interval(void **state)
+{
+	const char *const args[] = { program(), "shares", "1.5", NULL };
+	const struct collector_options o = { .rate = 2000, .seed = 1 };
+	unsigned long offset[3];
+	double seconds[3], sum = 0;
+	uint64_t count[3], n = 0;
+	struct world w;
+	char text[256];
+
+	(void)state;
+	sample_run(&w, o, args, text, sizeof(text));
+	finish(&w);
+	assert_int_equal(sscanf(text, "%lx %lf %lx %lf %lx %lf", &offset[0], &seconds[0],
+				&offset[1], &seconds[1], &offset[2], &seconds[2]),
+			 6);
+	for (int i = 0; i < 3; i++) {
+		count[i] = samples_at(&w, "sampled", offset[i], 4096);
+		n += count[i];
+		sum += seconds[i];
+	}
+	assert_true(n > 500);
+	for (int i = 0; i < 3; i++) {
+		const double p = seconds[i] / sum;
+		const double sigma = sqrt(p * (1 - p) / (double)n);
+
+		if (fabs((double)count[i] / (double)n - p) > 4 * sigma + 0.005)
+			fail_msg("%d: %.4f, not %.4f", i, (double)count[i] / (double)n, p);
+	}
+	end(&w);
+}
+
+static void test_2002_nothing_is_unaccounted_for_when_table_and_ring_overflow(void **state)
+{
+	const char *const events[] = { "cycles", "page-faults", "context-switches" };
+	const struct collector_options o = { .events = events,
+					     .nevents = 3,
+					     .rate = 5000,
+					     .kernel = true,
+					     .per_process = true,
+					     .drain_s = 0.05,
+					     .table_entries = 4,
+					     .ring_bytes = 4096,
+					     .count_max = 3 };
+	struct world w;
+
+	(void)state;
+	begin(&w, &o);
+	/* Whoever does not read the ring lets it overflow. */
+	for (int i = 0; i < 3; i++) {
+		usleep(300000);
+		poll_for(&w, 0.1);
+	}
+	const struct collector_status s = finish(&w);
+	const struct live_event *e = live_event(w.profile, 0);
+
+	assert_true(w.cuts > 3);
+	assert_true(e->taken > 100);
+	assert_true(e->lost > 0);
+	assert_true(e->stored > 0);
+	assert_int_equal(e->pending, 0);
+	assert_true(s.saturated > 0);
+	end(&w);
+}
+
+static void test_2003_draining_while_sampling_loses_and_doubles_nothing(void **state)
+{
+	const struct collector_options o = { .rate = 5000, .kernel = true, .drain_s = 0.01 };
+	struct world w;
+
+	(void)state;
+	begin(&w, &o);
+	poll_for(&w, 1);
+	finish(&w);
+	assert_true(w.cuts > 10);
+	assert_int_equal(live_event(w.profile, 0)->lost, 0);
+	assert_int_equal(live_event(w.profile, 0)->taken, live_event(w.profile, 0)->stored);
+	end(&w);
+}
+
+static void copy(const char *from, const char *to)
+{
+	const int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_EXCL, 0755);
+	char buffer[65536];
+	ssize_t n;
+
+	assert_true(in >= 0 && out >= 0);
+	while ((n = read(in, buffer, sizeof(buffer))) > 0)
+		assert_int_equal(write(out, buffer, (size_t)n), n);
+	close(in);
+	close(out);
+}
+
+static void test_2004_a_pid_that_executes_another_program_is_another_process(void **state)
+{
+	char folder[] = "/tmp/culprit-sampling-XXXXXX", a[64], b[64], text[64];
+	struct world w;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(a, sizeof(a), "%s/program-a", folder);
+	snprintf(b, sizeof(b), "%s/program-b", folder);
+	copy(getenv("SAMPLED_PLAIN"), a);
+	copy(getenv("SAMPLED_PLAIN"), b);
+	const char *const args[] = { a, "exec", "20", a, b, NULL };
+	const struct collector_options o = { .rate = 2000 };
+
+	sample_run(&w, o, args, text, sizeof(text));
+	finish(&w);
+	unsigned long seventy = 0;
+	char line[64], command[512];
+
+	snprintf(command, sizeof(command), "%s frames 0.01", program());
+	FILE *f = popen(command, "re");
+
+	assert_non_null(fgets(line, sizeof(line), f));
+	pclose(f);
+	assert_int_equal(sscanf(line, "%*x %*x %*x %*x %lx", &seventy), 1);
+	const uint64_t twenty = seventy + 4096; /* it follows in the file */
+
+	assert_true(samples_at(&w, "program-a", seventy, 4096) > 50);
+	assert_true(samples_at(&w, "program-b", twenty, 4096) > 50);
+	assert_int_equal(samples_at(&w, "program-a", twenty, 4096), 0);
+	assert_int_equal(samples_at(&w, "program-b", seventy, 4096), 0);
+	end(&w);
+	unlink(a);
+	unlink(b);
+	rmdir(folder);
+}
+
+/* A file with a loop at an offset: mov rax, rdi; dec rax; jnz; ret. */
+static void write_code(const char *path, size_t offset)
+{
+	static const uint8_t code[] = { 0x48, 0x89, 0xf8, 0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3 };
+	uint8_t page[4096];
+	const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0755);
+
+	memset(page, 0x90, sizeof(page));
+	memcpy(page + offset, code, sizeof(code));
+	assert_int_equal(write(fd, page, sizeof(page)), sizeof(page));
+	close(fd);
+}
+
+static void test_2005_two_files_mapped_by_turns_at_one_address_keep_their_samples(void **state)
+{
+	char folder[] = "/tmp/culprit-sampling-XXXXXX", a[64], b[64], text[64];
+	struct world w;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(a, sizeof(a), "%s/code-a", folder);
+	snprintf(b, sizeof(b), "%s/code-b", folder);
+	write_code(a, 256);
+	write_code(b, 512);
+	const char *const args[] = { program(), "remap", "20", a, b, NULL };
+	const struct collector_options o = { .rate = 2000 };
+
+	sample_run(&w, o, args, text, sizeof(text));
+	finish(&w);
+	assert_true(samples_at(&w, "code-a", 256, 16) > 50);
+	assert_true(samples_at(&w, "code-b", 512, 16) > 50);
+	assert_int_equal(samples_at(&w, "code-a", 512, 16), 0);
+	assert_int_equal(samples_at(&w, "code-b", 256, 16), 0);
+	end(&w);
+	unlink(a);
+	unlink(b);
+	rmdir(folder);
+}
+
+struct intervals {
+	double *x;
+	size_t n;
+	uint64_t last;
+};
+
+/* Of the first processor. */
+static void take_interval(void *self, const struct sample_record_trace *r)
+{
+	struct intervals *t = self;
+
+	if (r->head.cpu != 0)
+		return;
+	if (t->last)
+		*ARRAY_ADD(t->x, t->n) = (double)(r->time_ns - t->last);
+	t->last = r->time_ns;
+}
+
+static double correlation(const double *x, size_t n, size_t lag)
+{
+	double mean = 0, above = 0, below = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += x[i] / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		below += (x[i] - mean) * (x[i] - mean);
+		if (i + lag < n)
+			above += (x[i] - mean) * (x[i + lag] - mean);
+	}
+	return above / below;
+}
+
+static void test_2006_intervals_spread_without_serial_correlation_or_drift(void **state)
+{
+	const char *const args[] = { program(), "spin", "10", "0", NULL };
+	const struct collector_options o = {
+		.rate = 2000, .kernel = true, .trace = true, .seed = 7
+	};
+	struct subject s = subject_start(args);
+	struct intervals t = { 0 };
+	struct world w;
+	double sum = 0, squares = 0;
+
+	(void)state;
+	subject_go(&s);
+	begin(&w, &o);
+	collector_trace(w.collector, take_interval, &t);
+	poll_for(&w, 3);
+	finish(&w);
+	kill(s.pid, SIGKILL);
+	waitpid(s.pid, NULL, 0);
+	close(s.out);
+	assert_true(t.n > 5000);
+	for (size_t i = 0; i < t.n; i++) {
+		sum += t.x[i];
+		squares += t.x[i] * t.x[i];
+	}
+	const double mean = sum / (double)t.n;
+	const double spread = sqrt(squares / (double)t.n - mean * mean) / mean;
+
+	print_message("%zu intervals, mean %.0f ns, spread %.3f", t.n, mean, spread);
+	assert_true(fabs(mean / 500000 - 1) < 0.01);
+	assert_true(spread > 0.6 && spread < 1.2);
+	for (size_t lag = 1; lag <= 32; lag++) {
+		const double r = correlation(t.x, t.n, lag);
+
+		if (fabs(r) > 0.1)
+			fail_msg("lag %zu: correlation %.3f", lag, r);
+	}
+	free(t.x);
+	end(&w);
+}
+
+static void test_2007_two_collectors_work_at_once(void **state)
+{
+	const struct collector_options o = { .rate = 1000, .kernel = true };
+	struct world a, b;
+
+	(void)state;
+	begin(&a, &o);
+	begin(&b, &o);
+	for (int i = 0; i < 20; i++) {
+		poll_once(&a, 10);
+		poll_once(&b, 10);
+	}
+	finish(&a);
+	finish(&b);
+	assert_true(live_event(a.profile, 0)->taken > 0);
+	assert_true(live_event(b.profile, 0)->taken > 0);
+	end(&a);
+	end(&b);
+}
+
+static void test_2008_stacks_have_the_chain_of_callers(void **state)
+{
+	const char *const args[] = { program(), "frames", "0.5", NULL };
+	const struct collector_options o = { .rate = 2000, .stacks = true };
+	unsigned long at[4];
+	uint64_t right = 0, work = 0, all = 0;
+	struct world w;
+	char text[128];
+	size_t n;
+
+	(void)state;
+	sample_run(&w, o, args, text, sizeof(text));
+	finish(&w);
+	assert_int_equal(sscanf(text, "%lx %lx %lx %lx", &at[3], &at[2], &at[1], &at[0]), 4);
+	const struct live_stack *s = live_stacks(w.profile, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		bool ok = s[i].nframes > 4;
+
+		all += s[i].count;
+		if (!s[i].nframes || s[i].frames[0].offset / 4096 != at[0] / 4096)
+			continue;
+		for (int k = 0; k < 4 && ok; k++)
+			ok = s[i].frames[k].offset / 4096 == at[k] / 4096;
+		work += s[i].count;
+		right += ok ? s[i].count : 0;
+	}
+	assert_int_equal(all, live_event(w.profile, 0)->taken);
+	assert_true(work > 100);
+	assert_int_equal(right, work);
+	end(&w);
+}
+
+static void test_2009_branches_of_known_probability(void **state)
+{
+	static const struct {
+		const char *pattern;
+		double p;
+	} cases[] = { { "1111111111111111", 0.25 }, { "fff7fff7fff7fff7", 0.9375 } };
+	const struct collector_options o = { .rate = 20000, .edges = true };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *seconds = getenv("SAMPLES_100000") ? "5" : "1";
+		const char *const args[] = { program(), "branches", seconds, cases[i].pattern,
+					     NULL };
+		uint64_t taken = 0, not_taken = 0;
+		unsigned long at;
+		struct world w;
+		char text[64];
+		size_t n;
+
+		sample_run(&w, o, args, text, sizeof(text));
+		finish(&w);
+		assert_int_equal(sscanf(text, "%lx", &at), 1);
+		const struct live_edge *e = live_edges(w.profile, &n);
+
+		for (size_t k = 0; k < n; k++)
+			/* The loop's own branch is fused with its comparison and further down. */
+			if (e[k].offset / 4096 == at / 4096 &&
+			    e[k].taken + e[k].not_taken > taken + not_taken) {
+				taken = e[k].taken;
+				not_taken = e[k].not_taken;
+			}
+		const double all = (double)(taken + not_taken), p = cases[i].p;
+
+		assert_true(all > 1000);
+		print_message("taken %.4f of %.0f, truth %.4f\n", (double)taken / all, all, p);
+		if (fabs((double)taken / all - p) > 0.01 + 3 * sqrt(p * (1 - p) / all))
+			fail_msg("%.4f taken, not %.4f", (double)taken / all, p);
+		end(&w);
+	}
+}
+
+/* Counts a software event of a process as `perf stat` does. */
+static int count_like_perf(uint64_t config, pid_t pid)
+{
+	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
+				     .size = sizeof(a),
+				     .config = config,
+				     .disabled = 1,
+				     .inherit = 1,
+				     .enable_on_exec = 1 };
+	const int fd = (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void test_2010_software_events_are_counted_exactly(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t config;
+	} events[] = { { "page-faults", PERF_COUNT_SW_PAGE_FAULTS },
+		       { "context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES },
+		       { "migrations", PERF_COUNT_SW_CPU_MIGRATIONS } };
+	const char *const names[] = { events[0].name, events[1].name, events[2].name };
+	const char *const args[] = { program(), "faults", "3000", NULL };
+	struct subject s = subject_start(args);
+	const int32_t pid = s.pid;
+	const struct collector_options o = { .events = names,
+					     .nevents = 3,
+					     .kernel = true,
+					     .pids = &pid,
+					     .npids = 1,
+					     .on_exec = true };
+	struct world w;
+	char text[16];
+	int fds[3];
+
+	(void)state;
+	begin(&w, &o);
+	for (int i = 0; i < 3; i++)
+		fds[i] = count_like_perf(events[i].config, s.pid);
+	subject_go(&s);
+	subject_wait(&s, &w, text, sizeof(text));
+	finish(&w);
+	for (int i = 0; i < 3; i++) {
+		uint64_t n = 0;
+
+		assert_int_equal(read(fds[i], &n, sizeof(n)), sizeof(n));
+		close(fds[i]);
+		assert_int_equal(live_event(w.profile, (size_t)i)->taken, n);
+	}
+	assert_true(live_event(w.profile, 0)->taken >= 3000);
+	end(&w);
+}
+
+static void test_2011_rotating_events_are_scaled_by_their_time(void **state)
+{
+	const char *const events[] = { "mux:cpu-clock,task-clock", "page-faults" };
+	const char *const args[] = { program(), "spin", "10", "0", NULL };
+	const struct collector_options o = {
+		.events = events, .nevents = 2, .rate = 1000, .kernel = true, .mux_ms = 10
+	};
+	struct subject s = subject_start(args);
+	struct world w;
+
+	(void)state;
+	subject_go(&s);
+	begin(&w, &o);
+	poll_for(&w, 2);
+	finish(&w);
+	kill(s.pid, SIGKILL);
+	waitpid(s.pid, NULL, 0);
+	close(s.out);
+	double estimate[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct live_event *e = live_event(w.profile, i);
+
+		print_message("%s: %llu samples, on for %.3f\n", e->name,
+			      (unsigned long long)e->taken, e->running);
+		assert_true(e->running > 0.4 && e->running < 0.6);
+		estimate[i] = (double)e->taken / e->running;
+	}
+	assert_int_equal((int)live_event(w.profile, 2)->running, 1);
+	/* Two clocks that see the same: within 3% and the noise of so few samples. */
+	assert_true(fabs(estimate[0] / estimate[1] - 1) < 0.03 + 0.1);
+	end(&w);
+}
+
+static void test_2012_event_names(void **state)
+{
+	struct event_spec s;
+	struct err e;
+
+	(void)state;
+	assert_true(events_encode("cycles:pp", true, &s, &e));
+	assert_int_equal(s.attr.type, PERF_TYPE_HARDWARE);
+	assert_int_equal(s.attr.config, PERF_COUNT_HW_CPU_CYCLES);
+	assert_int_equal(s.attr.precise_ip, 2);
+	assert_int_equal(s.attr.exclude_idle, 1);
+	free(s.name);
+	free(s.actual);
+	assert_true(events_encode("r01c2", false, &s, &e));
+	assert_int_equal(s.attr.type, PERF_TYPE_RAW);
+	assert_int_equal(s.attr.config, 0x1c2);
+	assert_int_equal(s.attr.exclude_kernel, 1);
+	free(s.name);
+	free(s.actual);
+	assert_true(events_encode("imiss", true, &s, &e));
+	assert_int_equal(s.attr.type, PERF_TYPE_HW_CACHE);
+	assert_int_equal(s.attr.config,
+			 PERF_COUNT_HW_CACHE_L1I | PERF_COUNT_HW_CACHE_RESULT_MISS << 16);
+	free(s.name);
+	free(s.actual);
+	assert_false(events_encode("page-fautls", true, &s, &e));
+	assert_non_null(strstr(e.text, "'page-faults'"));
+}
+
+static void test_2013_a_rate_above_the_kernels_limit_is_one_clear_line(void **state)
+{
+	const struct collector_options o = { .rate = 100000000 };
+	struct err e = { "" };
+	struct world w;
+
+	(void)state;
+	assert_false(try_begin(&w, &o, &e));
+	assert_non_null(strstr(e.text, "perf_event_max_sample_rate"));
+	end(&w);
+}
+
+/* Becomes nobody with these capabilities alone. */
+static bool become_nobody(uint64_t caps)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2] = { 0 };
+
+	for (int i = 0; i < 2; i++)
+		d[i].effective = d[i].permitted = (uint32_t)(caps >> (32 * i));
+	return prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && setgroups(0, NULL) == 0 &&
+	       setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0 &&
+	       syscall(SYS_capset, &h, d) == 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
+}
+
+/* In a process of its own: 0 if a collection works with these capabilities, 1 if it is refused with a
+ * line that names them. */
+static int works_with(uint64_t caps)
+{
+	const pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		const struct collector_options o = { .rate = 1000, .kernel = true };
+		struct err e = { "" };
+		struct world w;
+
+		if (!become_nobody(caps))
+			_exit(3);
+		if (!try_begin(&w, &o, &e))
+			_exit(strstr(e.text, "CAP_") ? 1 : 4);
+		poll_for(&w, 0.2);
+		if (!collector_close(w.collector, &e))
+			_exit(5);
+		_exit(live_event(w.profile, 0)->taken > 0 ? 0 : 6);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_2014_two_capabilities_suffice_and_none_is_refused(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(works_with(1ull << 38 | 1ull << 39), 0);
+	assert_int_equal(works_with(0), 1);
+}
+
+static void test_2015_periods_keep_the_rate_and_depend_on_the_seed(void **state)
+{
+	uint64_t a[EVENTS_STREAMS], b[EVENTS_STREAMS];
+	struct rng rng;
+	double rate = 0;
+
+	(void)state;
+	rng_seed(&rng, 1);
+	events_periods(&rng, 5200, a, EVENTS_STREAMS);
+	for (int i = 0; i < EVENTS_STREAMS; i++)
+		rate += 1e9 / (double)a[i];
+	assert_true(fabs(rate / 5200 - 1) < 1e-4);
+	rng_seed(&rng, 1);
+	events_periods(&rng, 5200, b, EVENTS_STREAMS);
+	assert_memory_equal(a, b, sizeof(a));
+	rng_seed(&rng, 2);
+	events_periods(&rng, 5200, b, EVENTS_STREAMS);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+static void test_2016_processes_are_kept_apart_when_asked(void **state)
+{
+	const char *const args[] = { program(), "shares", "0.3", NULL };
+	const struct collector_options o = { .rate = 2000, .per_process = true };
+	struct world w;
+	char text[256];
+	size_t n;
+
+	(void)state;
+	sample_run(&w, o, args, text, sizeof(text));
+	finish(&w);
+	const struct live_count *c = live_counts(w.profile, &n);
+
+	assert_true(n > 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(c[i].process != LIVE_NO_PROCESS);
+		assert_string_equal(live_process(w.profile, c[i].process)->comm, "sampled");
+	}
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_2001_known_shares_lie_within_their_binomial_interval),
+		cmocka_unit_test(test_2002_nothing_is_unaccounted_for_when_table_and_ring_overflow),
+		cmocka_unit_test(test_2003_draining_while_sampling_loses_and_doubles_nothing),
+		cmocka_unit_test(test_2004_a_pid_that_executes_another_program_is_another_process),
+		cmocka_unit_test(
+		    test_2005_two_files_mapped_by_turns_at_one_address_keep_their_samples),
+		cmocka_unit_test(test_2006_intervals_spread_without_serial_correlation_or_drift),
+		cmocka_unit_test(test_2007_two_collectors_work_at_once),
+		cmocka_unit_test(test_2008_stacks_have_the_chain_of_callers),
+		cmocka_unit_test(test_2009_branches_of_known_probability),
+		cmocka_unit_test(test_2010_software_events_are_counted_exactly),
+		cmocka_unit_test(test_2011_rotating_events_are_scaled_by_their_time),
+		cmocka_unit_test(test_2012_event_names),
+		cmocka_unit_test(test_2013_a_rate_above_the_kernels_limit_is_one_clear_line),
+		cmocka_unit_test(test_2014_two_capabilities_suffice_and_none_is_refused),
+		cmocka_unit_test(test_2015_periods_keep_the_rate_and_depend_on_the_seed),
+		cmocka_unit_test(test_2016_processes_are_kept_apart_when_asked),
+	};
+	const struct collector_options o = { .rate = 100 };
+	struct err e = { "" };
+	struct world w;
+
+	if (!try_begin(&w, &o, &e)) {
+		printf("skipped: %s\n", e.text);
+		return 77;
+	}
+	finish(&w);
+	end(&w);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
