@@ -50,6 +50,7 @@ extern const struct db_clock db_real_clock;
 struct db_writer_options {
 	const struct db_clock *clock; /* NULL: the real one */
 	const char *source;	      /* DB_SOURCE_DAEMON, or what was imported */
+	const char *uuid;	      /* of the epoch, which a fleet has already; NULL: a new one */
 	const char *boot_id;	      /* what processes belong to: pids begin anew with each */
 	bool per_process, per_cpu;    /* keep them apart */
 	bool at_once;		      /* a cut is on disk when it returns; else by db_writer_step */

@@ -477,12 +477,13 @@ bool db_writer_step(struct db_writer *w, double cpu_ms, bool *more, struct err *
 	struct staged *s = &w->staged;
 
 	*more = true;
+	if ((!s->profile || s->phase != STAGE_PUBLISH) &&
+	    !write_slice(w, (uint64_t)(cpu_ms * 1e6), e))
+		return false;
 	if (s->profile && s->phase == STAGE_PUBLISH) {
 		if (!publish(w, e))
 			return false;
 		unstage(s);
-	} else if (!write_slice(w, (uint64_t)(cpu_ms * 1e6), e)) {
-		return false;
 	}
 	*more = s->profile != NULL;
 	return true;

@@ -89,14 +89,14 @@ static PGconn *connect_fleet(const char *server, struct err *e)
 	PGconn *c = connect_to(server, e);
 	const int64_t v = c ? version_of(c) : 0;
 
-	if (!c || v == FLEET_VERSION)
+	if (!c || v == FLEET_SCHEMA_VERSION)
 		return c;
 	PQfinish(c);
-	if (v > FLEET_VERSION)
+	if (v > FLEET_SCHEMA_VERSION)
 		err_set(e,
 			"the fleet's server has version %d of the tables, this culprit knows up "
 			"to %d; use a newer culprit",
-			(int)v, FLEET_VERSION);
+			(int)v, FLEET_SCHEMA_VERSION);
 	else
 		err_set(e,
 			"the fleet's server has %s; an administrator runs `culprit db init --fleet "
@@ -112,8 +112,8 @@ bool fleet_init(const char *server, struct err *e)
 
 	/* The lock makes two that migrate at once take turns. */
 	ok = ok && server_exec(c, "BEGIN; LOCK TABLE culprit.version", "cannot migrate", e);
-	for (int64_t v = ok ? version_of(c) + 1 : FLEET_VERSION + 1; ok && v <= FLEET_VERSION;
-	     v++) {
+	for (int64_t v = ok ? version_of(c) + 1 : FLEET_SCHEMA_VERSION + 1;
+	     ok && v <= FLEET_SCHEMA_VERSION; v++) {
 		char *note = x_asprintf("INSERT INTO culprit.version VALUES (%d)", (int)v);
 
 		ok = server_exec(c, fleet_versions[v], "cannot migrate", e) &&

@@ -10,7 +10,7 @@
 
 #define OWNED " LANGUAGE plpgsql SECURITY DEFINER SET search_path = culprit, pg_temp "
 
-const char *const fleet_versions[FLEET_VERSION + 1] = {
+const char *const fleet_versions[FLEET_SCHEMA_VERSION + 1] = {
 	[0] = "CREATE SCHEMA IF NOT EXISTS culprit;"
 	      "CREATE TABLE IF NOT EXISTS culprit.version (version int NOT NULL);",
 	[1] =

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,6 +110,8 @@ static pid_t start(const struct daemon_options *given)
 	if (!child) {
 		struct err e = { "" };
 
+		/* A test that fails leaves no daemon behind. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ready[0]);
 		o.ready_fd = ready[1];
 		const bool ok = daemon_run(&o, &made_up, &e);
