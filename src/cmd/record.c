@@ -463,7 +463,7 @@ static const struct cmd_option options[] = {
 	  VALUE(drain),
 	  .arg = "S",
 	  .check = check_seconds,
-	  .help = "Empties the kernel's tables every S seconds; 30 by default." },
+	  .help = "Empties the kernel's tables every S seconds; 60 by default." },
 	{ .name = "mux-ms",
 	  .type = CMD_NUMBER,
 	  VALUE(mux_ms),

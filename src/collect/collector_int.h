@@ -9,7 +9,7 @@
 #include "collect/program.h"
 #include "collect/sideband.h"
 
-#define COLLECTOR_DRAIN_S   30.0	   /* between two cuts */
+#define COLLECTOR_DRAIN_S   60.0	   /* between two cuts */
 #define COLLECTOR_BUDGET_NS 60000000000ull /* between two looks at the budget */
 
 enum token_state {

@@ -136,7 +136,7 @@ static bool share(struct program *p, struct err *e)
 
 bool program_load(struct program *p, const struct program_options *o, struct err *e)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "culprit");
+	const struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = "culprit" };
 	char name[16];
 
 	*p = (struct program){ .cpu = MAP_FAILED, .shared = MAP_FAILED };
@@ -202,7 +202,9 @@ bool program_cut(struct program *p, uint32_t cpu, uint32_t *old, struct err *e)
 
 	*old = c->active & 1;
 	for (unsigned i = 0; i < CUT_TRIES; i++) {
-		LIBBPF_OPTS(bpf_test_run_opts, run, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+		struct bpf_test_run_opts run = { .sz = sizeof(run),
+						 .flags = BPF_F_TEST_RUN_ON_CPU,
+						 .cpu = cpu };
 		const int failed = bpf_prog_test_run_opts(p->cut_fd, &run);
 
 		if (failed == -ENXIO) {

@@ -9,7 +9,9 @@
 
 #include <linux/types.h>
 
+#ifdef __bpf__
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 struct super_block {
 	__u32 s_dev;
@@ -85,6 +87,8 @@ struct task_struct {
 	struct mm_struct *mm;
 };
 
+#ifdef __bpf__
 #pragma clang attribute pop
+#endif
 
 #endif
