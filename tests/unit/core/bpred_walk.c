@@ -204,10 +204,9 @@ static void test_1265_a_walk_works_in_small_and_odd_machines(void **state)
 	check_predictor(&c);
 }
 
-static void test_1266_an_instruction_without_an_entry_goes_on_to_the_next(void **state)
+static void check_entries(const struct bpred_config *c)
 {
-	struct bpred_config c = stream_config("taken");
-	struct bpred *bp = bpred_new(&c);
+	struct bpred *bp = bpred_new(c);
 	struct bpred_walk *w = bpred_walk_new(bp);
 	bool taken;
 
@@ -225,6 +224,18 @@ static void test_1266_an_instruction_without_an_entry_goes_on_to_the_next(void *
 	assert_false(taken);
 	bpred_walk_free(w);
 	bpred_free(bp);
+}
+
+static void test_1266_an_instruction_without_an_entry_goes_on_to_the_next(void **state)
+{
+	struct bpred_config c = stream_config("taken");
+
+	check_entries(&c);
+	/* Fewer sets than a block has places for instructions. */
+	c.btb_entries = 8;
+	check_entries(&c);
+	c.btb_ways = 8;
+	check_entries(&c);
 }
 
 int main(void)
