@@ -536,7 +536,8 @@ struct twin *twin_new(struct core *c)
 	t->reserved = x_calloc(STEPS, sizeof(*t->reserved));
 	t->last = x_calloc(HASH, sizeof(*t->last));
 	t->next = c->front.stream_end;
-	t->made = t->known = t->taken = t->stamped = t->delivered = t->rests_at = t->next;
+	t->known = t->delivered = t->next;
+	t->made = t->taken = t->stamped = t->rests_at = t->next;
 	t->wait_taken = t->wait_stamped = NEVER;
 	t->limit = t->seen_limit = t->next;
 	t->room = t->next + STEPS - 1;
