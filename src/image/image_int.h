@@ -98,9 +98,9 @@ struct image *image_at(const struct images *set, uint64_t pc);
 const struct function_range *image_function(const struct image *im, uint64_t pc);
 /* Fills code and functions. */
 void image_gather_functions(const struct images *set, struct image *im);
-/* Adds a function that is named by its offset; gives every address of [start, end) that no function
- * has to such a one (functions are sorted). */
-void image_fill_gap(struct image *im, uint64_t start, uint64_t end, size_t known, size_t *at);
+/* Gives every address of [at, end) that none of the first `known` functions has, which are sorted, to
+ * a function that is named by its offset. next: the first of them to look at, and where to go on. */
+void image_fill_gap(struct image *im, uint64_t at, uint64_t end, size_t known, size_t *next);
 void image_sort_functions(struct image *im);
 /* The code at an address and how much of it follows; NULL if there is none. */
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes);
