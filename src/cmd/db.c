@@ -202,7 +202,7 @@ static bool verb_merge(const struct job *j, struct err *e)
 	uint64_t ids[64];
 	size_t n = 0;
 
-	for (; j->args[n] && n < ARRAY_LEN(ids); n++)
+	for (; n < ARRAY_LEN(ids) && j->args[n]; n++)
 		if (!number_check("epoch", j->args[n], &range, &ids[n], e))
 			return false;
 	if (n < 2 || j->args[n])

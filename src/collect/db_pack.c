@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bytes of packs. Columns apart (all offsets, then all counts): most counts are small and alike,
- * so that they compress apart from the offsets. Measured over the profile of a compile storm: 2.1
- * bytes per count before zstd, 1.7 after.
+ * so that they compress apart from the offsets.
  */
 #include "collect/db_pack.h"
 

@@ -587,6 +587,11 @@ static uint32_t pull_image(PGconn *c, const struct live_sink *sink, const PGresu
 		i.symbols[k] = (struct live_symbol){ (uint64_t)atoll(PQgetvalue(s, k, 0)),
 						     (uint64_t)atoll(PQgetvalue(s, k, 1)),
 						     PQgetvalue(s, k, 2) };
+	/* The size is what one machine saw of it. Every function with counts is here, so that each
+	 * reaches to the next. */
+	for (int k = 0; k < n; k++)
+		i.symbols[k].size_bytes = k + 1 < n ? i.symbols[k + 1].offset - i.symbols[k].offset
+						    : max_u64(i.symbols[k].size_bytes, 1u << 20);
 	const uint32_t id = sink->image(sink->self, &i);
 
 	free(i.symbols);

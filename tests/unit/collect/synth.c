@@ -35,7 +35,9 @@ static uint32_t an_image(struct synth *s, const struct live_sink *sink)
 	struct live_image i = { .kind = LIVE_FILE, .name = name, .build_id = build_id };
 
 	snprintf(name, sizeof(name), "/usr/lib/lib%d.so", (int)k);
-	snprintf(build_id, sizeof(build_id), k % 2 ? "%040d" : "", (int)k);
+	snprintf(build_id, sizeof(build_id), "%040d", (int)k);
+	if (k % 2 == 0)
+		build_id[0] = '\0';
 	i.ino = k;
 	if (k == 0)
 		i = (struct live_image){ .kind = LIVE_UNKNOWN, .name = "[unknown]" };
