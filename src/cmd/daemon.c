@@ -25,7 +25,7 @@ static bool check_budget(const char *text, struct err *e)
 	const double x = strtod(text, &end);
 
 	return (end != text && !strcmp(end, "%") && x > 0 && x <= 50) ||
-	       err_set(e, "'%.20s' is no budget; it is a share of a processor such as 1%%", text);
+	       err_set(e, "'%s' is no budget; it is a share of a processor such as 1%%", text);
 }
 
 static uint64_t duration(const char *text, uint64_t unset)

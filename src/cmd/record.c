@@ -96,12 +96,15 @@ static void child_give_up(struct child *c)
 /* A number with a fraction and perhaps a unit: "1%", "0.5%", "2.5". */
 static bool read_real(const char *text, double *out, const char **unit)
 {
-	char *end;
+	/* Nothing that strtod takes beyond digits and a point: spaces, signs, exponents, "inf". */
+	size_t n = strspn(text, "0123456789");
 
+	if (n && text[n] == '.')
+		n += 1 + strspn(text + n + 1, "0123456789");
 	errno = 0;
-	*out = strtod(text, &end);
-	*unit = end;
-	return end != text && !errno && *out > 0 && *out < 1e9;
+	*out = strtod(text, NULL);
+	*unit = text + n;
+	return n && !errno && *out > 0 && *out < 1e9;
 }
 
 static bool check_budget(const char *text, struct err *e)
@@ -111,8 +114,7 @@ static bool check_budget(const char *text, struct err *e)
 
 	if (read_real(text, &x, &unit) && strcmp(unit, "%") == 0 && x <= 50)
 		return true;
-	return err_set(e, "'%.20s' is not a budget; it is a share of a processor such as 1%%",
-		       text);
+	return err_set(e, "'%s' is not a budget; it is a share of a processor such as 1%%", text);
 }
 
 static bool check_seconds(const char *text, struct err *e)
@@ -122,7 +124,7 @@ static bool check_seconds(const char *text, struct err *e)
 
 	if (read_real(text, &x, &unit) && !*unit)
 		return true;
-	return err_set(e, "'%.20s' is not a number of seconds such as 10 or 0.5", text);
+	return err_set(e, "'%s' is not a number of seconds such as 10 or 0.5", text);
 }
 
 static double real_of(const char *text, double unset, double factor)
@@ -141,16 +143,14 @@ static bool check_pid(const char *text, struct err *e)
 	return number_check("-p", text, &range, &pid, e);
 }
 
-/* What -a, -p and a program exclude. */
+/* Something to record is named, once. */
 static bool check_what(const struct record *r, int nargs, struct err *e)
 {
-	const int ways = r->all + (r->pids.count > 0) + (nargs > 0);
-
-	if (ways == 0)
+	if (!r->all && !r->pids.count && !nargs)
 		return err_set(e, "say what to record: -a for all of the machine, -p PID, or a "
 				  "program");
-	if (ways > 1)
-		return err_set(e, "-a, -p and a program exclude each other; give one of them");
+	if (r->all && r->pids.count)
+		return err_set(e, "-a and -p exclude each other; give one of them");
 	return true;
 }
 
@@ -353,7 +353,7 @@ static int record_run(void *values, int nargs, char **args)
 		.ring_bytes = (uint32_t)v->ring_bytes,
 		.run_as = v->run_as,
 		.mux_ms = (uint32_t)v->mux_ms,
-		.on_exec = nargs > 0,
+		.on_exec = nargs > 0 && !v->all && !v->pids.count,
 		.command = command,
 	};
 	const char *path = v->output ? v->output : OUTPUT;
@@ -363,8 +363,10 @@ static int record_run(void *values, int nargs, char **args)
 	if (ok && nargs > 0) {
 		r.signal_fd = open_signals();
 		ok = child_start(&r.child, args, &e);
-		pids[0] = r.child.pid;
-		o.npids = 1;
+		if (o.on_exec) {
+			pids[0] = r.child.pid;
+			o.npids = 1;
+		}
 	} else if (ok) {
 		r.signal_fd = open_signals();
 	}
@@ -505,17 +507,19 @@ const struct command cmd_record = {
 	.min_args = 0,
 	.max_args = -1,
 	.args_verbatim = true,
-	.description = "Samples where the processors of this machine spend their time, counts the "
-		       "samples in the "
-		       "kernel, and writes a profile that report, annotate, diff and stats show.\n"
-		       "\n"
-		       "A program keeps its own output and exit status. Ctrl-C ends a recording "
-		       "and keeps what was "
-		       "measured. The summary's first line says how many samples were taken and "
-		       "lost, the rate, "
-		       "and what it cost.\n"
-		       "\n"
-		       "It needs CAP_BPF and CAP_PERFMON, or root.",
+	.description =
+	    "Samples where the processors of this machine spend their time, counts the "
+	    "samples in the "
+	    "kernel, and writes a profile that report, annotate, diff and stats show.\n"
+	    "\n"
+	    "With -a or -p, a program only says how long: the recording ends when it does. "
+	    "A program keeps its own output and exit status. Ctrl-C ends a recording "
+	    "and keeps what was "
+	    "measured. The summary's first line says how many samples were taken and "
+	    "lost, the rate, "
+	    "and what it cost.\n"
+	    "\n"
+	    "It needs CAP_BPF and CAP_PERFMON, or root.",
 	.exit_status =
 	    "The program's own, 128 and the signal's number if a signal ended it; 0 without a "
 	    "program; 2 if nothing could be recorded or the command was used wrongly.",

@@ -48,6 +48,19 @@ test_2053_an_interrupt_keeps_what_was_measured() {
 	err_has "samples of cycles"
 }
 
+test_2059_with_all_of_the_machine_a_program_says_how_long() {
+	may_sample
+	sh -c 'while :; do :; done' &
+	local busy=$!
+	status=0
+	"$CULPRIT" record -a -o "$tmp/a.culprit" -- sh -c 'sleep 0.5; exit 3' >"$tmp/out" 2>"$tmp/err" || status=$?
+	kill "$busy"
+	status_is 3
+	run report "$tmp/a.culprit" --by image --json
+	status_is 0
+	grep -q '/dash\|/sh"\|/bash' "$tmp/out" || fail "the other process is not there"
+}
+
 test_2054_a_program_that_does_not_exist_is_named() {
 	may_sample
 	run record -o "$tmp/a.culprit" -- "$tmp/nothing-here"
@@ -58,7 +71,7 @@ test_2054_a_program_that_does_not_exist_is_named() {
 test_2055_wrong_use_is_one_line() {
 	run record
 	refuses "-a" "-p"
-	run record -a -- true
+	run record -a -p 1
 	refuses "exclude"
 	run record --budget 1 -a
 	refuses "1%"

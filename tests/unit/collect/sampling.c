@@ -13,9 +13,11 @@
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -291,6 +293,33 @@ static void test_2001_known_shares_lie_within_their_binomial_interval(void **sta
 	end(&w);
 }
 
+/* A process that is always busy, faults pages and gives way: an idle machine has nothing to sample. */
+static pid_t busy_begin(void)
+{
+	const pid_t parent = getpid(), pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == parent) {
+		volatile char *page =
+		    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		for (unsigned i = 0; page != MAP_FAILED && i < 100000; i++)
+			page[i % 4096]++;
+		munmap((void *)page, 4096);
+		sched_yield();
+	}
+	_exit(0);
+}
+
+static void busy_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void test_2002_nothing_is_unaccounted_for_when_table_and_ring_overflow(void **state)
 {
 	const char *const events[] = { "cycles", "page-faults", "context-switches" };
@@ -306,6 +335,8 @@ static void test_2002_nothing_is_unaccounted_for_when_table_and_ring_overflow(vo
 	struct world w;
 
 	(void)state;
+	const pid_t busy = busy_begin();
+
 	begin(&w, &o);
 	/* Whoever does not read the ring lets it overflow. */
 	for (int i = 0; i < 3; i++) {
@@ -322,6 +353,7 @@ static void test_2002_nothing_is_unaccounted_for_when_table_and_ring_overflow(vo
 	assert_int_equal(e->pending, 0);
 	assert_true(s.saturated > 0);
 	end(&w);
+	busy_end(busy);
 }
 
 static void test_2003_draining_while_sampling_loses_and_doubles_nothing(void **state)
@@ -330,13 +362,17 @@ static void test_2003_draining_while_sampling_loses_and_doubles_nothing(void **s
 	struct world w;
 
 	(void)state;
+	const pid_t busy = busy_begin();
+
 	begin(&w, &o);
 	poll_for(&w, 1);
 	finish(&w);
 	assert_true(w.cuts > 10);
+	assert_true(live_event(w.profile, 0)->taken > 100);
 	assert_int_equal(live_event(w.profile, 0)->lost, 0);
 	assert_int_equal(live_event(w.profile, 0)->taken, live_event(w.profile, 0)->stored);
 	end(&w);
+	busy_end(busy);
 }
 
 static void copy(const char *from, const char *to)
@@ -507,6 +543,8 @@ static void test_2007_two_collectors_work_at_once(void **state)
 	struct world a, b;
 
 	(void)state;
+	const pid_t busy = busy_begin();
+
 	begin(&a, &o);
 	begin(&b, &o);
 	for (int i = 0; i < 20; i++) {
@@ -519,6 +557,7 @@ static void test_2007_two_collectors_work_at_once(void **state)
 	assert_true(live_event(b.profile, 0)->taken > 0);
 	end(&a);
 	end(&b);
+	busy_end(busy);
 }
 
 static void test_2008_stacks_have_the_chain_of_callers(void **state)
