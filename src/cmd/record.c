@@ -15,6 +15,7 @@
 #include "collect/collector.h"
 #include "collect/live_store.h"
 #include "util/array.h"
+#include "util/descriptor.h"
 #include "util/text.h"
 
 #define OUTPUT "live.culprit"
@@ -177,15 +178,7 @@ static double seconds_now(void)
 /* The signals that end a recording, and the program's end, are read from a descriptor. */
 static int open_signals(void)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return descriptor_signals((const int[]){ SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0 });
 }
 
 static int shell_status(int status)

@@ -22,6 +22,7 @@
 #include "collect/control.h"
 #include "collect/db_int.h"
 #include "util/text.h"
+#include "util/descriptor.h"
 
 #define TICK_MS	 250
 #define WRITE_MS 5.0
@@ -277,14 +278,7 @@ char *daemon_socket(const char *folder, const char *socket)
 
 static int open_signals(void)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return descriptor_signals((const int[]){ SIGINT, SIGTERM, SIGHUP, 0 });
 }
 
 static void boot_id(char out[64])

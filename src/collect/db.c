@@ -95,15 +95,23 @@ static sqlite3_stmt *prepare(struct db *d, const char *sql, bool *cached)
 	return stmt;
 }
 
-struct db_rows db_query(struct db *d, const char *sql, const char *types, ...)
+static struct db_rows query(struct db *d, const char *sql, const char *types, va_list ap)
 {
 	struct db_rows r = { .db = d, .status = SQLITE_ERROR };
-	va_list ap;
 
 	r.stmt = prepare(d, sql, &r.cached);
-	va_start(ap, types);
 	if (r.stmt && bind(r.stmt, types, ap))
 		r.status = SQLITE_OK;
+	return r;
+}
+
+struct db_rows db_query(struct db *d, const char *sql, const char *types, ...)
+{
+	va_list ap;
+
+	va_start(ap, types);
+	struct db_rows r = query(d, sql, types, ap);
+
 	va_end(ap);
 	return r;
 }
@@ -159,13 +167,11 @@ bool db_done(struct db_rows *r, struct err *e)
 
 bool db_run(struct db *d, struct err *e, const char *sql, const char *types, ...)
 {
-	struct db_rows r = { .db = d, .status = SQLITE_ERROR };
 	va_list ap;
 
-	r.stmt = prepare(d, sql, &r.cached);
 	va_start(ap, types);
-	if (r.stmt && bind(r.stmt, types, ap))
-		r.status = SQLITE_OK;
+	struct db_rows r = query(d, sql, types, ap);
+
 	va_end(ap);
 	while (db_next(&r))
 		;

@@ -68,6 +68,15 @@ static bool merge_begin(struct db *d, const int64_t *ids, size_t n, struct err *
 	return true;
 }
 
+/* A query about the packs of an epoch that is being merged: ?1 its data, ?2 the image, ?3 its last
+ * cut. */
+static struct db_rows packs_of(struct db *d, size_t epoch, const char *sql)
+{
+	const struct keep_state *k = d->keep;
+
+	return db_query(d, sql, "iii", k->datas[epoch], k->image, k->cuts[epoch]);
+}
+
 /* The least image above the last one that any epoch has counts or edges of; INT64_MAX: none. */
 static int64_t next_image(struct db *d, const char *sql)
 {
@@ -75,7 +84,7 @@ static int64_t next_image(struct db *d, const char *sql)
 	int64_t least = INT64_MAX;
 
 	for (size_t i = 0; i < k->n; i++) {
-		struct db_rows q = db_query(d, sql, "iii", k->datas[i], k->image, k->cuts[i]);
+		struct db_rows q = packs_of(d, i, sql);
 
 		if (db_next(&q) && db_int(&q, 0) < least)
 			least = db_int(&q, 0);
@@ -104,10 +113,9 @@ static bool merge_counts(struct db *d, struct err *e)
 	}
 	for (size_t i = 0; i < k->n && ok; i++) {
 		struct db_rows q =
-		    db_query(d,
+		    packs_of(d, i,
 			     "SELECT event, process, cpu, counts FROM pack WHERE data = ?1 AND"
-			     " image = ?2 AND cut <= ?3",
-			     "iii", k->datas[i], k->image, k->cuts[i]);
+			     " image = ?2 AND cut <= ?3");
 
 		while (ok && db_next(&q)) {
 			struct db_count *counts;
@@ -226,10 +234,9 @@ static bool merge_edges(struct db *d, struct err *e)
 
 	for (size_t i = 0; i < k->n && ok; i++) {
 		struct db_rows q =
-		    db_query(d,
+		    packs_of(d, i,
 			     "SELECT edges FROM edge_pack WHERE data = ?1 AND image = ?2 AND"
-			     " cut <= ?3",
-			     "iii", k->datas[i], k->image, k->cuts[i]);
+			     " cut <= ?3");
 
 		while (ok && db_next(&q)) {
 			struct live_edge *edges;

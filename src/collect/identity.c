@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "util/util.h"
+#include "util/descriptor.h"
 
 #define SEGMENTS_MAX 128
 #define NOTES_MAX    65536
@@ -30,19 +31,8 @@
 
 bool elf_read(int fd, uint64_t offset, void *to, size_t size_bytes)
 {
-	if (offset > INT64_MAX - size_bytes)
-		return false;
-	for (size_t done = 0; done < size_bytes;) {
-		const ssize_t n =
-		    pread(fd, (char *)to + done, size_bytes - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
+	return offset <= INT64_MAX - size_bytes &&
+	       descriptor_read(fd, (int64_t)offset, to, size_bytes);
 }
 
 bool elf_read_head(int fd, struct elf_head *h)

@@ -321,18 +321,23 @@ static void find_file(struct maps *m, struct maps_image *i, const struct maps_re
 		close(fd);
 }
 
+/* Whether the file at the image's path is still the one that was found there. */
+static bool is_unchanged(const struct maps_image *i)
+{
+	struct stat st;
+
+	return stat(i->path, &st) == 0 && st.st_ino == i->here_ino &&
+	       (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec ==
+		   i->here_mtime_ns;
+}
+
 void maps_image_recheck(struct maps *m, struct maps_image *i)
 {
 	const struct maps_record r = {
 		.pid = i->pid, .address = i->start, .size_bytes = i->end - i->start, .name = i->name
 	};
-	struct stat st;
 
-	if (i->kind != LIVE_FILE || !i->path)
-		return;
-	if (stat(i->path, &st) == 0 && st.st_ino == i->here_ino &&
-	    (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec ==
-		i->here_mtime_ns)
+	if (i->kind != LIVE_FILE || !i->path || is_unchanged(i))
 		return;
 	free(i->path);
 	i->path = NULL;
@@ -394,6 +399,29 @@ static bool look_at_file(struct maps *m, const struct maps_record *r, struct map
 	return true;
 }
 
+static struct known_file *known_at(struct maps *m, const struct maps_record *r)
+{
+	return &m->known[hash_u64(r->dev ^ hash_u64(r->ino ^ r->ino_generation << 32)) %
+			 KNOWN_FILES];
+}
+
+/* The image of a file that was looked at before and is as it was; MAPS_NONE: none. Programs start
+ * thousands of times a second, and opening each of their files each time would cost more than
+ * sampling does. */
+static uint32_t known_image(struct maps *m, const struct maps_record *r, const char *name)
+{
+	const struct known_file *k = known_at(m, r);
+
+	if (!r->ino || k->dev != r->dev || k->ino != r->ino || k->generation != r->ino_generation)
+		return MAPS_NONE;
+	const struct maps_image *i = &m->images[k->image];
+
+	return i->kind == LIVE_FILE && i->path && i->here_ino == r->ino && i->name &&
+		       strcmp(i->name, name) == 0 && is_unchanged(i)
+		   ? k->image
+		   : MAPS_NONE;
+}
+
 /* The image of a record of a file, or of memory. */
 static uint32_t file_image(struct maps *m, const struct maps_record *r)
 {
@@ -401,6 +429,9 @@ static uint32_t file_image(struct maps *m, const struct maps_record *r)
 	uint32_t i = MAPS_IMAGE_ANON;
 	int fd = -1;
 
+	if (!r->build_id_bytes && m->proc && (i = known_image(m, r, like.name)) != MAPS_NONE)
+		goto known;
+	i = MAPS_IMAGE_ANON;
 	maps_build_id_text(like.build_id, r->build_id, r->build_id_bytes);
 	if (!like.build_id[0]) {
 		like.dev = r->dev;
@@ -410,13 +441,15 @@ static uint32_t file_image(struct maps *m, const struct maps_record *r)
 			goto done;
 	}
 	i = maps_image_add(m, &like);
-	m->images[i].pid = r->pid;
-	m->images[i].start = r->address;
-	m->images[i].end = r->address + r->size_bytes;
 	if (m->proc && !m->images[i].found) {
 		find_file(m, &m->images[i], r, fd);
 		fd = -1;
 	}
+	*known_at(m, r) = (struct known_file){ r->dev, r->ino, r->ino_generation, i };
+known:
+	m->images[i].pid = r->pid;
+	m->images[i].start = r->address;
+	m->images[i].end = r->address + r->size_bytes;
 done:
 	if (fd >= 0)
 		close(fd);

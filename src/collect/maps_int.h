@@ -82,6 +82,13 @@ struct life {
 struct scan;
 struct containers;
 
+/* A file that was looked at, as the side-band names it. */
+struct known_file {
+	uint64_t dev, ino, generation;
+	uint32_t image;
+};
+#define KNOWN_FILES 1024
+
 struct maps {
 	struct live_sink sink;
 	char *proc; /* NULL: a recorded file */
@@ -108,6 +115,7 @@ struct maps {
 	size_t kept_bytes; /* of all images */
 	uint64_t time_ns;  /* of the newest record */
 	uint64_t records, ignored;
+	struct known_file known[KNOWN_FILES]; /* by a hash of all but the image */
 	char **notes;
 	size_t nnotes;
 };

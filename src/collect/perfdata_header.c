@@ -13,6 +13,7 @@
 #include "collect/perfdata_int.h"
 #include "util/array.h"
 #include "util/text.h"
+#include "util/descriptor.h"
 
 enum {
 	FEATURE_TRACING_DATA = 1,
@@ -281,16 +282,7 @@ void perfdata_feature(struct perfdata *p, unsigned feature, const uint8_t *data,
 
 static bool read_at(struct perfdata *p, void *to, size_t size, uint64_t at)
 {
-	for (size_t done = 0; done < size;) {
-		const ssize_t n = pread(p->fd, (char *)to + done, size - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
+	return at <= INT64_MAX - size && descriptor_read(p->fd, (int64_t)at, to, size);
 }
 
 /* A section's bytes, which the caller frees; NULL: it lies outside of the file, or is too large. */
@@ -358,25 +350,11 @@ static void file_features(struct perfdata *p, const struct file_header *h, uint6
 	}
 }
 
-static bool read_all(int fd, void *to, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		const ssize_t n = read(fd, (char *)to + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
 bool perfdata_header(struct perfdata *p, struct err *e)
 {
 	struct file_header h = { 0 };
 
-	if (!read_all(p->fd, &h, 16))
+	if (!descriptor_read(p->fd, DESCRIPTOR_HERE, &h, 16))
 		return err_set(e, "%s is not a recording of perf: it is too short", p->name);
 	if (!memcmp(h.magic, "2ELIFREP", 8))
 		return err_set(e,

@@ -114,7 +114,7 @@ static int program_fd(const struct program *p, const char *name)
 /* Programs of events that are not there are not loaded. */
 static void choose_programs(struct program *p, uint32_t nevents)
 {
-	char name[16];
+	char name[24];
 
 	for (uint32_t i = nevents; i < SAMPLE_EVENTS; i++) {
 		snprintf(name, sizeof(name), "sample%u", i);
@@ -137,7 +137,7 @@ static bool share(struct program *p, struct err *e)
 bool program_load(struct program *p, const struct program_options *o, struct err *e)
 {
 	const struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = "culprit" };
-	char name[16];
+	char name[24];
 
 	*p = (struct program){ .cpu = MAP_FAILED, .shared = MAP_FAILED };
 	libbpf_set_print(quiet);

@@ -9,64 +9,11 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "collect/kernel_structs.h"
 #include "collect/running_record.h"
 
 #define VM_EXEC	  4
 #define VM_SHARED 8
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct super_block {
-	__u32 s_dev;
-};
-struct inode {
-	unsigned long i_ino;
-	__u32 i_generation;
-	struct super_block *i_sb;
-};
-struct path {
-	void *mnt;
-};
-struct file {
-	struct path f_path;
-	struct inode *f_inode;
-};
-typedef struct {
-	void *vdso;
-} mm_context_t;
-struct mm_struct {
-	mm_context_t context;
-};
-struct vm_area_struct {
-	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
-	struct mm_struct *vm_mm;
-	struct file *vm_file;
-};
-typedef struct {
-	__u32 val;
-} kuid_t;
-struct cred {
-	kuid_t euid;
-};
-struct signal_struct {
-	int nr_threads;
-};
-struct task_struct {
-	int pid, tgid;
-	__u64 start_boottime;
-	__u64 self_exec_id;
-	struct signal_struct *signal;
-	const struct cred *cred;
-	char comm[16];
-};
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-struct bpf_iter__task_vma {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	struct vm_area_struct *vma;
-};
-#pragma clang attribute pop
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -30,7 +30,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "collect/sample.h"
-#include "collect/sample_kernel.h"
+#include "collect/kernel_structs.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

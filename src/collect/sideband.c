@@ -374,15 +374,6 @@ static int open_first(struct perf_event_attr *attr, int cpu, char ***notes, size
 	fd = open_event(attr, cpu);
 	if (fd >= 0)
 		return fd;
-	attr->build_id = 0;
-	fd = open_event(attr, cpu);
-	if (fd >= 0) {
-		add_note(
-		    notes, nnotes,
-		    "this kernel gives no build-ids with mappings: images of processes that end "
-		    "at once are known by inode");
-		return fd;
-	}
 	attr->text_poke = 0;
 	attr->ksymbol = attr->bpf_event = 0;
 	fd = open_event(attr, cpu);
@@ -467,8 +458,10 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 					.clockid = CLOCK_BOOTTIME,
 					.ksymbol = 1,
 					.bpf_event = 1,
-					.text_poke = 1,
-					.build_id = 1 };
+					.text_poke = 1 };
+	/* No build_id = 1: the kernel then marks the mappings of everybody else's events as
+	 * having build-ids, too, which they have not, and `perf record` of another user ends
+	 * with a failed assertion (seen with 6.18). Files are looked at instead. */
 
 	for (size_t i = 0; i < ncpus; i++) {
 		const int cpu = o->cpus ? o->cpus[i] : (int)i;

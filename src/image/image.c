@@ -240,11 +240,19 @@ struct place images_function(struct images *s, uint64_t pc)
 struct place images_place(struct images *s, uint64_t pc)
 {
 	struct place p = images_function(s, pc);
-	Dwfl_Module *module = p.image == SIZE_MAX ? NULL : s->image[p.image].module;
-	Dwfl_Line *line = module ? dwfl_module_getsrc(module, pc - s->image[p.image].skew) : NULL;
-	if (line)
-		p.file = absolute_file(s, dwfl_line_comp_dir(line),
-				       dwfl_lineinfo(line, NULL, &p.line, NULL, NULL, NULL));
+	if (p.image == SIZE_MAX)
+		return p;
+	struct image *im = &s->image[p.image];
+	Dwarf_Attribute attr;
+	Dwarf_Die unit;
+	uint64_t bias;
+	if (!image_unit(im, pc, &unit, &bias))
+		return p;
+	Dwarf_Line *line = dwarf_getsrc_die(&unit, pc - im->skew - bias);
+	if (!line || dwarf_lineno(line, &p.line))
+		return p;
+	p.file = absolute_file(s, dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &attr)),
+			       dwarf_linesrc(line, NULL, NULL));
 	return p;
 }
 

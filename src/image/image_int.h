@@ -36,6 +36,11 @@ struct unit_scopes {
 	size_t nspans;
 };
 
+/* Addresses of the file that belong to the unit whose entry is at this offset. */
+struct unit_range {
+	uint64_t start, end, unit;
+};
+
 /* A stretch of code: an executable section, or a whole segment where there are no sections. */
 struct code {
 	uint64_t start, end; /* addresses */
@@ -61,6 +66,9 @@ struct image {
 	uint8_t *kept; /* holds the bytes of kept code; or NULL */
 	struct unit_scopes *unit; /* units in which an address was asked for */
 	size_t nunits;
+	struct unit_range *ranges; /* of all units, sorted, if `ranged` */
+	size_t nranges;
+	bool ranged;
 };
 
 /* Bounds, because a file may contain anything: above what any compiler makes. */
@@ -102,9 +110,14 @@ void image_gather_functions(const struct images *set, struct image *im);
  * a function that is named by its offset. next: the first of them to look at, and where to go on. */
 void image_fill_gap(struct image *im, uint64_t at, uint64_t end, size_t known, size_t *next);
 void image_sort_functions(struct image *im);
+/* Sorts, and makes one of functions with the same start: the longest. Returns how many there are. */
+size_t image_join_functions(struct image *im);
 /* The code at an address and how much of it follows; NULL if there is none. */
 const uint8_t *image_code(const struct image *im, uint64_t pc, size_t *left_bytes);
 
+/* units.c: the compilation unit at an address; address - skew - bias is the file's own. False: DWARF
+ * has none there. */
+bool image_unit(struct image *im, uint64_t pc, Dwarf_Die *unit, uint64_t *bias);
 /* The innermost scope at an address, and its compilation unit; NULL: DWARF has none there. */
 struct scope *image_scope(struct image *im, uint64_t pc, Dwarf_Die *unit);
 /* The scope around it; NULL: none. */

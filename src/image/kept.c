@@ -37,20 +37,8 @@ static void add_symbols(struct image *im, const struct image_kept *k)
 		add_function(im, s->start, end < s->start ? s->start : end,
 			     x_strndup(s->name, IMAGE_NAME_BYTES));
 	}
-	image_sort_functions(im);
-	size_t kept = 0;
+	const size_t kept = image_join_functions(im);
 
-	for (size_t i = 0; i < im->nfunctions; i++) {
-		struct function_range f = im->functions[i];
-
-		if (kept && im->functions[kept - 1].start == f.start) {
-			im->functions[kept - 1].end = max_u64(im->functions[kept - 1].end, f.end);
-			free((char *)f.name);
-		} else {
-			im->functions[kept++] = f;
-		}
-	}
-	im->nfunctions = kept;
 	for (size_t i = 0; i < kept; i++) {
 		struct function_range *f = &im->functions[i];
 		const uint64_t limit = i + 1 < kept ? f[1].start : im->end;

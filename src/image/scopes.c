@@ -162,17 +162,15 @@ void image_free_scopes(struct image *im)
 		free(im->unit[i].span);
 	}
 	free(im->unit);
+	free(im->ranges);
 }
 
 struct scope *image_scope(struct image *im, uint64_t pc, Dwarf_Die *unit)
 {
-	Dwarf_Addr bias;
-	Dwarf_Die *found =
-	    im->module ? dwfl_module_addrdie(im->module, pc - im->skew, &bias) : NULL;
-	if (!found)
+	uint64_t bias;
+	if (!image_unit(im, pc, unit, &bias))
 		return NULL;
-	*unit = *found;
-	struct unit_scopes *u = unit_of(im, found);
+	struct unit_scopes *u = unit_of(im, unit);
 	const size_t after = ARRAY_SEARCH(u->nspans, i, u->span[i].start <= pc - im->skew - bias);
 	const int scope = after ? u->span[after - 1].scope : -1;
 	return scope >= 0 ? &u->scope[scope] : NULL;

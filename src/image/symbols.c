@@ -141,6 +141,26 @@ void image_sort_functions(struct image *im)
 		qsort(im->functions, im->nfunctions, sizeof(*im->functions), by_start);
 }
 
+size_t image_join_functions(struct image *im)
+{
+	size_t kept = 0;
+
+	image_sort_functions(im);
+	for (size_t i = 0; i < im->nfunctions; i++) {
+		struct function_range f = im->functions[i];
+
+		if (kept && im->functions[kept - 1].start == f.start) {
+			im->functions[kept - 1].end = max_u64(im->functions[kept - 1].end, f.end);
+			if (f.owned)
+				free((char *)f.name);
+		} else {
+			im->functions[kept++] = f;
+		}
+	}
+	im->nfunctions = kept;
+	return kept;
+}
+
 static uint64_t section_end(const struct image *im, uint64_t pc)
 {
 	const struct code *code = code_at(im, pc);
@@ -171,19 +191,7 @@ static void gather_symbols(struct image *im)
 	}
 	if (!im->nfunctions)
 		return;
-	image_sort_functions(im);
-	size_t kept = 0;
-	for (size_t i = 0; i < im->nfunctions; i++) {
-		struct function_range f = im->functions[i];
-		if (kept && im->functions[kept - 1].start == f.start) {
-			im->functions[kept - 1].end = max_u64(im->functions[kept - 1].end, f.end);
-			if (f.owned)
-				free((char *)f.name);
-		} else {
-			im->functions[kept++] = f;
-		}
-	}
-	im->nfunctions = kept;
+	const size_t kept = image_join_functions(im);
 	for (size_t i = 0; i < kept; i++) {
 		struct function_range *f = &im->functions[i];
 		uint64_t limit = i + 1 < kept ? min_u64(f[1].start, section_end(im, f->start))

@@ -61,6 +61,15 @@ test_2059_with_all_of_the_machine_a_program_says_how_long() {
 	grep -q '/dash\|/sh"\|/bash' "$tmp/out" || fail "the other process is not there"
 }
 
+test_2060_perf_records_as_usual_beside_it() {
+	may_sample
+	command -v perf >/dev/null || skip "perf is not installed (linux-perf)"
+	perf record -q -o "$tmp/alone.data" -e cpu-clock -- true 2>"$tmp/err" || skip "perf cannot record here"
+	"$CULPRIT" record -a -o "$tmp/a.culprit" -- sh -c '
+		for i in 1 2 3; do perf record -q -o "$1/beside.data" -e cpu-clock -- ls / || exit 9; done' sh "$tmp" \
+		>"$tmp/out" 2>"$tmp/err" || fail "perf failed beside culprit"
+}
+
 test_2054_a_program_that_does_not_exist_is_named() {
 	may_sample
 	run record -o "$tmp/a.culprit" -- "$tmp/nothing-here"

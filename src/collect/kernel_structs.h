@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The members of the kernel's structs that sample.bpf.c reads, and no others. Their places are found
+ * The members of the kernel's structs that our programs in the kernel read, and no others. Their places are found
  * when the program is loaded (CO-RE), so the order and the gaps here mean nothing, and one object
  * serves all kernels. A struct with ___ in its name is another version of the one before it.
  */
-#ifndef COLLECT_SAMPLE_KERNEL_H
-#define COLLECT_SAMPLE_KERNEL_H
+#ifndef COLLECT_KERNEL_STRUCTS_H
+#define COLLECT_KERNEL_STRUCTS_H
 
 #include <linux/types.h>
 
@@ -39,7 +39,12 @@ struct inode___hidden {
 	struct timespec64 __i_mtime;
 };
 
+struct path {
+	void *mnt;
+};
+
 struct file {
+	struct path f_path;
 	struct inode *f_inode;
 };
 
@@ -68,7 +73,7 @@ struct refcount_struct {
 };
 
 struct vm_area_struct {
-	unsigned long vm_start, vm_end, vm_pgoff;
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
 	struct mm_struct *vm_mm;
 	struct file *vm_file;
 	struct refcount_struct vm_refcnt;
@@ -79,12 +84,38 @@ struct pt_regs___kernel {
 	unsigned long ip, sp, bp;
 };
 
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t euid;
+};
+
+struct signal_struct {
+	int nr_threads;
+};
+
 struct task_struct {
-	int tgid;
+	int pid, tgid;
 	__u64 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
+	struct signal_struct *signal;
+	const struct cred *cred;
+	char comm[16];
+};
+
+/* Of the iterator over tasks' mappings */
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
 };
 
 #ifdef __bpf__
