@@ -141,7 +141,7 @@ static void test_2201_images_at_the_same_addresses_have_places_of_their_own(void
 	struct live_profile *p = live_profile_new();
 	struct live_sink s = live_profile_sink(p);
 	const uint32_t event = s.event(s.self, &cycles);
-	char name[8];
+	char name[24];
 
 	for (int i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "[jit%d]", i);
