@@ -111,6 +111,56 @@
 	"CREATE TABLE IF NOT EXISTS live_jump (pc INTEGER PRIMARY KEY, target INTEGER);"
 /* clang-format on */
 
+/*
+ * Samples for frequencies, cycles per execution and culprits, the graphs that they are read with,
+ * and the truth beside them, which only views read.
+ *
+ * graph_function     a function whose graph is known; missing: some edges are not
+ * graph_code         its code, part by part
+ * graph_block        flags: enum cfg_block_flag; callee 0: none, or not known
+ * graph_edge         source, target: starts of blocks, -1: outside; kind: enum cfg_kind
+ * calc_event         an event that was sampled; event: enum sampled_event. occurred: how often it happened
+ * calc_sample        samples by instruction; issued: those in whose very cycle it issued
+ * calc_commit        by instruction: samples of TIP that saw it commit
+ * calc_commit_pair   two instructions that committed in the same sampled cycle
+ * calc_branch        taken branches in branch records, by what triggered the record and its depth
+ * calc_range         stretches of code between two taken branches of a record
+ * calc_truth         exact executions, and cycles at the head of the issue queue
+ * calc_truth_reason  these cycles by enum head_reason; producer 0: none
+ * calc_truth_edge    how often target came right after source, if source is a control transfer
+ * calc_truth_event   how often an event really happened at an instruction
+ */
+/* clang-format off */
+#define CALC_TABLES \
+	"CREATE TABLE IF NOT EXISTS graph_function (function INTEGER PRIMARY KEY REFERENCES function, start INTEGER," \
+	" missing INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS graph_code (function INTEGER, start INTEGER, machine INTEGER, bytes BLOB," \
+	" PRIMARY KEY (function, start)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS graph_block (function INTEGER, start INTEGER, end INTEGER, flags INTEGER, callee INTEGER," \
+	" PRIMARY KEY (function, start)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS graph_edge (function INTEGER, source INTEGER, target INTEGER, kind INTEGER, callee INTEGER," \
+	" PRIMARY KEY (function, source, target, kind, callee)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_event (event INTEGER PRIMARY KEY, period INTEGER, running REAL, samples INTEGER," \
+	" occurred INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS calc_sample (pc INTEGER, event INTEGER, count INTEGER, issued INTEGER," \
+	" PRIMARY KEY (pc, event)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_commit (rule TEXT, pc INTEGER, units INTEGER, commits INTEGER," \
+	" PRIMARY KEY (rule, pc)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_commit_pair (pc INTEGER, other INTEGER, count INTEGER," \
+	" PRIMARY KEY (pc, other)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_branch (sampling TEXT, depth INTEGER, source INTEGER, target INTEGER, count INTEGER," \
+	" PRIMARY KEY (sampling, depth, source, target)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_range (sampling TEXT, depth INTEGER, first INTEGER, last INTEGER, count INTEGER," \
+	" PRIMARY KEY (sampling, depth, first, last)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_truth (pc INTEGER PRIMARY KEY, executions INTEGER, head INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS calc_truth_reason (pc INTEGER, reason INTEGER, producer INTEGER, cycles INTEGER," \
+	" PRIMARY KEY (pc, reason, producer)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_truth_edge (source INTEGER, target INTEGER, count INTEGER," \
+	" PRIMARY KEY (source, target)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_truth_event (pc INTEGER, event INTEGER, count INTEGER," \
+	" PRIMARY KEY (pc, event)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -200,6 +250,7 @@ static const char version_2[] =
 static const char version_3[] = SPECTRUM_TABLES;
 static const char version_4[] = LIVE_TABLES;
 static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
+static const char version_6[] = CALC_TABLES;
 
-const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
-							version_3, version_4, version_5 };
+const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
+							version_4, version_5, version_6 };

@@ -62,7 +62,7 @@ bool store_done(struct store_rows *r, struct err *e);
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
-#define STORE_VERSION	     5
+#define STORE_VERSION	     6
 /* schema.c: the statements that turn version v - 1 into v; entry 0 is unused. */
 extern const char *const store_versions[STORE_VERSION + 1];
 

@@ -77,6 +77,66 @@ const struct word words_misses[MISS_KINDS] = {
 #undef X
 };
 
+const struct word words_sampled[SAMPLED_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_SAMPLED(X)
+#undef X
+};
+
+const struct word words_cfg[CFG_KINDS] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_CFG(X)
+#undef X
+};
+
+const struct word words_causes[CAUSE_COUNT] = {
+#define X(id, name, letter, words, meaning) { name, words, meaning },
+	WORDS_CAUSES(X)
+#undef X
+};
+
+const struct word words_statics[STATIC_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_STATICS(X)
+#undef X
+};
+
+const struct word words_reasons[REASON_COUNT] = {
+#define X(id, name, cause, meaning) { name, NULL, meaning },
+	WORDS_REASONS(X)
+#undef X
+};
+
+const struct word words_frequencies[FREQUENCY_METHODS] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_FREQUENCIES(X)
+#undef X
+};
+
+const struct word words_confidence[CONFIDENCE_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_CONFIDENCE(X)
+#undef X
+};
+
+const struct word words_origins[ORIGIN_COUNT] = {
+#define X(id, name, meaning) { name, NULL, meaning },
+	WORDS_ORIGINS(X)
+#undef X
+};
+
+const char words_cause_letter[CAUSE_COUNT] = {
+#define X(id, name, letter, words, meaning) letter,
+	WORDS_CAUSES(X)
+#undef X
+};
+
+const signed char words_reason_cause[REASON_COUNT] = {
+#define X(id, name, cause, meaning) CAUSE_##cause,
+	WORDS_REASONS(X)
+#undef X
+};
+
 #define LIST(kind, summary, rows)                                                                  \
 	{                                                                                          \
 		kind, summary, rows, sizeof(rows) / sizeof((rows)[0])                              \
@@ -94,5 +154,15 @@ const struct words_list words_lists[] = {
 	LIST("dispatch-stalls", "why an instruction waits at dispatch", words_dispatch_stalls),
 	LIST("fetch-stalls", "why fetch delivers nothing", words_fetch_stalls),
 	LIST("misses", "what missed a cache or a TLB", words_misses),
+	LIST("sampled", "what a sampling counter counts", words_sampled),
+	LIST("causes", "why an instruction may have stalled, as samples alone can tell",
+	     words_causes),
+	LIST("statics", "why a schedule makes an instruction wait", words_statics),
+	LIST("reasons", "why an instruction really waited at the head of the issue queue",
+	     words_reasons),
+	LIST("frequencies", "ways from samples to execution frequencies", words_frequencies),
+	LIST("confidence", "how far a frequency can be trusted", words_confidence),
+	LIST("origins", "where a frequency comes from", words_origins),
+	LIST("edges", "how control passes from block to block", words_cfg),
 };
 const unsigned words_lists_count = sizeof(words_lists) / sizeof(words_lists[0]);

@@ -259,6 +259,104 @@
 	X(ITLB,     "itlb",     "a fetch's address translation: L1 TLB miss") \
 	X(DTLB,     "dtlb",     "a load's or store's address translation: L1 TLB miss")
 
+/*
+ * What a sampling counter counts (dcpi1997 section 4.1).
+ *
+ *	ID        name        meaning
+ */
+#define WORDS_SAMPLED(X) \
+	X(CYCLES,   "cycles",   "cycles: the oldest instruction not yet issued is sampled") \
+	X(IMISS,    "imiss",    "instruction fetches that miss the L1 cache") \
+	X(ITLB,     "itlb",     "instruction fetches that miss the TLB") \
+	X(DMISS,    "dmiss",    "loads that miss the L1 cache") \
+	X(DTLB,     "dtlb",     "loads and stores that miss the TLB") \
+	X(BRANCHMP, "branchmp", "mispredicted branches")
+
+/* How control passes from a block of code to another. */
+#define WORDS_CFG(X) \
+	X(FALL,    "fall-through", "to the next instruction, also after a call that returns") \
+	X(TAKEN,   "taken",        "a branch or jump to a known target") \
+	X(TABLE,   "jump-table",   "an indirect jump to a target that its table has") \
+	X(ENTRY,   "entry",        "into the function: its start, or a second entry") \
+	X(EXIT,    "exit",         "out of the function: return, tail call, a call that does not return") \
+	X(MISSING, "missing",      "an indirect jump whose targets are not known")
+
+/*
+ * Causes of dynamic stalls (dcpi1997 figure 4, in its order).
+ *
+ *	ID          name letter  words  meaning
+ */
+#define WORDS_CAUSES(X) \
+	X(ICACHE,   "icache",     'i', "I-cache miss",        "its line of code was not in the L1 cache") \
+	X(ITLB,     "itlb",       'I', "I-TLB miss",          "its page of code was not in the TLB") \
+	X(DCACHE,   "dcache",     'd', "D-cache miss",        "a register that it needs comes from a load that missed the L1 cache") \
+	X(DTLB,     "dtlb",       'D', "D-TLB miss",          "a register that it needs comes from a load that missed the TLB") \
+	X(WRITE,    "write",      'w', "write buffer",        "stores filled the write buffer faster than it drains") \
+	X(SYNC,     "sync",       'y', "synchronisation",     "a fence, an atomic or another serialising instruction") \
+	X(BRANCH,   "mispredict", 'p', "branch mispredict",   "the branch, indirect jump or return before it went elsewhere than predicted") \
+	X(BUBBLE,   "bubble",     't', "taken-branch bubble", "the front end learnt the target of a jump late") \
+	X(MULTIPLY, "multiplier", 'm', "multiplier busy",     "an earlier block left the multiplier busy") \
+	X(DIVIDE,   "divider",    'f', "divider busy",        "an earlier block left the divider busy") \
+	X(STORE,    "store",      'o', "earlier store",       "it loads what a store still queued has written") \
+	X(KERNEL,   "kernel",     'k', "kernel",              "the time of a system call") \
+	X(BEFORE,   "before",     'x', "previous block",      "what it waits for was begun by a preceding block")
+
+/* Causes of static stalls: what the schedule of a block itself says (figure 4). */
+#define WORDS_STATICS(X) \
+	X(NONE,    "none",      "it waits for nothing") \
+	X(SLOT,    "slotting",  "the issue group or the fetch block is over, or the width is used up") \
+	X(RA,      "ra",        "first source register: an earlier instruction of the block computes it") \
+	X(RB,      "rb",        "second or third source register, likewise") \
+	X(RC,      "rc",        "destination register: an earlier instruction of the block still writes it") \
+	X(UNIT,    "unit",      "the functional unit is taken by an earlier instruction of the block")
+
+/*
+ * Why an instruction was at the head of the issue queue in a cycle and did not issue: the truth
+ * beside the causes. cause: the end of a CAUSE_ name, or STATIC for what a schedule explains.
+ *
+ *	ID            name  cause  meaning
+ */
+#define WORDS_REASONS(X) \
+	X(ISSUED,      "issued",      STATIC,   "it issued in this cycle") \
+	X(LINE,        "line",        ICACHE,   "not fetched: waits for its line of code") \
+	X(PAGE,        "page",        ITLB,     "not fetched: waits for a page walk") \
+	X(REDIRECT,    "redirect",    BRANCH,   "not fetched: the front end was on a wrong path, or refills") \
+	X(BUBBLE,      "bubble",      BUBBLE,   "not fetched: the target of a taken jump was learnt late") \
+	X(KERNEL,      "kernel",      KERNEL,   "not fetched: the kernel's time passes") \
+	X(FETCH,       "fetch",       STATIC,   "not fetched: the fetch block before it was over") \
+	X(STORES,      "stores",      WRITE,    "not dispatched: the store queue or the write buffer is full") \
+	X(SERIAL,      "serial",      SYNC,     "not dispatched: serialised") \
+	X(WINDOW,      "window",      DCACHE,   "not dispatched: the window is full") \
+	X(EXECUTION,   "execution",   STATIC,   "an operand's producer executes") \
+	X(MISS,        "miss",        DCACHE,   "an operand's producer waits for a cache miss") \
+	X(WALK,        "walk",        DTLB,     "an operand's producer waits for a page walk") \
+	X(QUEUE,       "queue",       DCACHE,   "an operand's producer waits for a miss register, a bus or memory") \
+	X(OVERLAP,     "overlap",     STORE,    "an operand's producer waits for an earlier store") \
+	X(MULTIPLIER,  "multiplier",  MULTIPLY, "the multiplier is busy") \
+	X(DIVIDER,     "divider",     DIVIDE,   "the divider is busy") \
+	X(UNIT,        "unit",        STATIC,   "another unit is busy") \
+	X(GROUP,       "group",       STATIC,   "the issue group is over, or the width is used up")
+
+/* Ways to frequencies. */
+#define WORDS_FREQUENCIES(X) \
+	X(DCPI,  "dcpi",  "clusters of ratios, then local propagation (dcpi1997)") \
+	X(PROFI, "profi", "minimum-cost flow with fixed costs, as compilers infer profiles") \
+	X(FLOW,  "flow",  "minimum-cost flow of the whole program, with costs from the likelihood of the samples") \
+	X(BIT,   "bit",   "flow, where samples say whether the sampled instruction issued in that very cycle")
+
+/* How far an estimate can be trusted, and where it comes from. */
+#define WORDS_CONFIDENCE(X) \
+	X(LOW,    "low",    "may be far off") \
+	X(MEDIUM, "medium", "in between") \
+	X(HIGH,   "high",   "most likely within 15%")
+#define WORDS_ORIGINS(X) \
+	X(NONE,       "none",       "not known") \
+	X(CLUSTER,    "cluster",    "ratios of its own class") \
+	X(POOLED,     "pooled",     "all samples of its class over all its least times: too few for a cluster") \
+	X(PROPAGATED, "propagated", "what flows in and out") \
+	X(FLOW,       "flow",       "a minimum-cost flow") \
+	X(NO_SAMPLES, "no samples", "none was taken: at most what the period allows")
+
 /* clang-format on */
 
 enum event_bit {
@@ -369,6 +467,66 @@ enum profiler_id {
 	    PROFILER_COUNT
 };
 
+enum sampled_event {
+#define X(id, ...) SAMPLED_##id,
+	WORDS_SAMPLED(X)
+#undef X
+	    SAMPLED_COUNT
+};
+
+enum cfg_kind {
+#define X(id, ...) CFG_##id,
+	WORDS_CFG(X)
+#undef X
+	    CFG_KINDS
+};
+
+enum cause {
+#define X(id, ...) CAUSE_##id,
+	WORDS_CAUSES(X)
+#undef X
+	    CAUSE_COUNT,
+	CAUSE_STATIC = -1
+};
+
+enum static_stall {
+#define X(id, ...) STATIC_##id,
+	WORDS_STATICS(X)
+#undef X
+	    STATIC_COUNT
+};
+
+enum head_reason {
+#define X(id, ...) REASON_##id,
+	WORDS_REASONS(X)
+#undef X
+	    REASON_COUNT
+};
+
+enum frequency_method {
+#define X(id, ...) FREQUENCY_##id,
+	WORDS_FREQUENCIES(X)
+#undef X
+	    FREQUENCY_METHODS
+};
+
+enum confidence {
+#define X(id, ...) CONFIDENCE_##id,
+	WORDS_CONFIDENCE(X)
+#undef X
+	    CONFIDENCE_COUNT
+};
+
+enum freq_origin {
+#define X(id, ...) ORIGIN_##id,
+	WORDS_ORIGINS(X)
+#undef X
+	    ORIGIN_COUNT
+};
+
+/* What a culprit search assumes beyond calls and returns. */
+enum cross_procedure { CROSS_PESSIMISTIC, CROSS_SELECTIVE, CROSS_OPTIMISTIC };
+
 /* One row of a list, as it is printed. */
 struct word {
 	const char *name;
@@ -387,6 +545,18 @@ extern const struct word words_profilers[PROFILER_COUNT];
 extern const struct word words_dispatch_stalls[DISPATCH_STALL_COUNT];
 extern const struct word words_fetch_stalls[FETCH_STALL_COUNT];
 extern const struct word words_misses[MISS_KINDS];
+extern const struct word words_sampled[SAMPLED_COUNT];
+extern const struct word words_cfg[CFG_KINDS];
+extern const struct word words_causes[CAUSE_COUNT];
+extern const struct word words_statics[STATIC_COUNT];
+extern const struct word words_reasons[REASON_COUNT];
+extern const struct word words_frequencies[FREQUENCY_METHODS];
+extern const struct word words_confidence[CONFIDENCE_COUNT];
+extern const struct word words_origins[ORIGIN_COUNT];
+/* By enum cause. */
+extern const char words_cause_letter[CAUSE_COUNT];
+/* By enum head_reason: enum cause. */
+extern const signed char words_reason_cause[REASON_COUNT];
 
 /* All lists, for `culprit list` and the glossary. */
 struct words_list {

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* From graphs and samples to frequencies, cycles per execution and culprits: the order of the steps. */
+#include "calc/calc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+#define ROUNDS 3 /* of schedule and frequencies; M per edge settles within these */
+
+const struct calc_method *calc_method_find(const char *name)
+{
+	if (!name)
+		return calc_methods[0];
+	for (const struct calc_method *const *m = calc_methods; *m; m++)
+		if (!strcmp((*m)->name, name))
+			return *m;
+	return NULL;
+}
+
+struct calc_proc *calc_add(struct calc_program *p, struct cfg *graph)
+{
+	struct calc_proc *proc = ARRAY_ADD(p->procs, p->nprocs);
+	*proc = (struct calc_proc){ .graph = graph };
+	proc->insts = x_calloc(graph->ninsts, sizeof(*proc->insts));
+	proc->block_class = x_calloc(graph->nblocks, sizeof(*proc->block_class));
+	proc->edge_class = x_calloc(graph->nedges, sizeof(*proc->edge_class));
+	proc->blocks = x_calloc(graph->nblocks, sizeof(*proc->blocks));
+	proc->edges = x_calloc(graph->nedges, sizeof(*proc->edges));
+	return proc;
+}
+
+/* Cycles per execution, from samples and frequencies. */
+static void put_cpi(struct calc_program *p, struct calc_proc *proc)
+{
+	const struct cfg *g = proc->graph;
+	double period = (double)p->sampling.period[SAMPLED_CYCLES];
+	for (uint32_t b = 0; b < g->nblocks; b++)
+		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
+		     i++) {
+			double f = proc->blocks[b].value;
+			proc->insts[i].cpi =
+			    f > 0 ? proc->insts[i].count[SAMPLED_CYCLES] * period / f : NAN;
+		}
+}
+
+bool calc_run(struct calc_program *p, struct err *e)
+{
+	const struct calc_method *method = calc_method_find(p->options.method);
+	unsigned rounds = p->options.rounds ? p->options.rounds : ROUNDS;
+	if (p->sampling.mode != CALC_ISSUE)
+		rounds = 1;
+	for (uint32_t i = 0; i < p->nprocs; i++) {
+		struct calc_proc *proc = &p->procs[i];
+		proc->nclasses = calc_classes(proc->graph, proc->block_class, proc->edge_class);
+		proc->classes = x_calloc(proc->nclasses, sizeof(*proc->classes));
+		proc->samples = 0;
+		for (uint32_t k = 0; k < proc->graph->ninsts; k++)
+			proc->samples += proc->insts[k].count[SAMPLED_CYCLES];
+	}
+	for (unsigned round = 0; round < rounds; round++) {
+		for (uint32_t i = 0; i < p->nprocs; i++) {
+			if (p->sampling.mode == CALC_ISSUE)
+				calc_schedule(p->machine, &p->procs[i], round == 0);
+			calc_evidence(p, &p->procs[i]);
+		}
+		if (!method->estimate(p, e))
+			return false;
+	}
+	for (uint32_t i = 0; i < p->nprocs; i++) {
+		put_cpi(p, &p->procs[i]);
+		calc_confidence(p, &p->procs[i]);
+		if (p->sampling.mode == CALC_ISSUE)
+			calc_culprits(p, &p->procs[i]);
+	}
+	return true;
+}
+
+void calc_free(struct calc_program *p)
+{
+	for (uint32_t i = 0; i < p->nprocs; i++) {
+		struct calc_proc *proc = &p->procs[i];
+		for (uint32_t k = 0; k < proc->graph->ninsts; k++)
+			free(proc->insts[k].culprits);
+		free(proc->insts);
+		free(proc->block_class);
+		free(proc->edge_class);
+		free(proc->classes);
+		free(proc->blocks);
+		free(proc->edges);
+	}
+	free(p->procs);
+	p->procs = NULL;
+	p->nprocs = 0;
+}
