@@ -14,13 +14,15 @@
 	"4611686018427387904"	/* 2^62: the largest value, and the largest sum of a column */
 #define SMALL_MOST "2147483647" /* the largest of other numbers: ids, lines */
 #define REAL_MOST  "1e18"
-#define TEXT_MOST  "1000000" /* characters */
+#define TEXT_MOST  "1000000"  /* characters */
+#define BLOB_MOST  "67108864" /* bytes: the code of a function */
 
 /* Integer columns that may hold large numbers. A method's count may be negative, if it is what
  * remains after its other components are subtracted. */
-static const char *const addresses[] = { "pc",	    "pc_a", "pc_b",   "start",	    "end",
-					 "bias",    "word", "events", "categories", "target",
-					 "address", "dev",  "ino",    "start_ns",   "mtime_ns" };
+static const char *const addresses[] = { "pc",	    "pc_a",   "pc_b",	  "start",	"end",
+					 "bias",    "word",   "events",	  "categories", "target",
+					 "address", "dev",    "ino",	  "start_ns",	"mtime_ns",
+					 "source",  "callee", "producer", "other" };
 /* clang-format off */
 static const char *const counts[] = {
 	"units", "executions", "cycles", "samples", "count", "length", "period", "fetched",
@@ -29,7 +31,7 @@ static const char *const counts[] = {
 	"low", "high", "overlapped", "zero", "net_overlapped", "net_zero", "isolated", "hidden",
 	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles", "begin", "infimum",
 	"supremum", "last", "last_commit", "taken", "stored", "lost", "pending", "unknown", "not_taken",
-	"uid", "exec_id", "size_bytes",
+	"uid", "exec_id", "size_bytes", "occurred", "issued", "commits", "head",
 };
 /* clang-format on */
 /* Text columns that may be NULL. */
@@ -122,6 +124,9 @@ static void add_column(char *sql, size_t size, const char *plain, const char *ty
 		snprintf(sql + n, size - n,
 			 " OR typeof(%s) NOT IN ('text'%s) OR length(%s) > " TEXT_MOST, name,
 			 AMONG(plain, optional) ? ",'null'" : "", name);
+	else if (!strcmp(type, "BLOB"))
+		snprintf(sql + n, size - n, " OR typeof(%s) <> 'blob' OR length(%s) > " BLOB_MOST,
+			 name, name);
 	else /* table run: any text; numbers in range, but for the seed */
 		snprintf(sql + n, size - n,
 			 " OR typeof(%s) = 'blob' OR (typeof(%s) IN ('integer','real')"

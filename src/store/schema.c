@@ -150,8 +150,8 @@
 	" PRIMARY KEY (pc, other)) WITHOUT ROWID;" \
 	"CREATE TABLE IF NOT EXISTS calc_branch (sampling TEXT, depth INTEGER, source INTEGER, target INTEGER, count INTEGER," \
 	" PRIMARY KEY (sampling, depth, source, target)) WITHOUT ROWID;" \
-	"CREATE TABLE IF NOT EXISTS calc_range (sampling TEXT, depth INTEGER, first INTEGER, last INTEGER, count INTEGER," \
-	" PRIMARY KEY (sampling, depth, first, last)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS calc_range (sampling TEXT, depth INTEGER, start INTEGER, end INTEGER, count INTEGER," \
+	" PRIMARY KEY (sampling, depth, start, end)) WITHOUT ROWID;" \
 	"CREATE TABLE IF NOT EXISTS calc_truth (pc INTEGER PRIMARY KEY, executions INTEGER, head INTEGER);" \
 	"CREATE TABLE IF NOT EXISTS calc_truth_reason (pc INTEGER, reason INTEGER, producer INTEGER, cycles INTEGER," \
 	" PRIMARY KEY (pc, reason, producer)) WITHOUT ROWID;" \
