@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "machine/units.h"
+
 #define NO_PROGRESS_CYCLES 20000000ull /* without a commit: something is wrong */
 
 static uint32_t times(uint32_t x, uint32_t factor)
@@ -79,9 +81,8 @@ static void set_sizes(struct core *c)
 	c->front.decode_stages = cfg->decode_depth * c->win.dispatch_width;
 	for (unsigned i = 0; i < UNIT_COUNT; i++) {
 		c->win.unit_count[i] = (uint8_t)cfg->unit[i].count;
-		c->win.unit_pipelined[i] = (uint8_t)cfg->unit[i].pipelined;
+		c->win.unit_pipelined[i] = units_pipelined(cfg, i);
 	}
-	c->win.unit_pipelined[UNIT_LOAD] = c->win.unit_pipelined[UNIT_STORE] = 1;
 }
 
 static void allocate(struct core *c)
