@@ -26,10 +26,6 @@ typedef void calc_believe(const struct calc_program *p, const struct calc_proc *
 /* From the evidence in classes[]: the likelihood of the samples (flow.c). */
 calc_believe calc_believe_samples;
 
-/* The evidence of classes where samples are not of the head of the issue queue. */
-void calc_evidence_commit(struct calc_program *p, struct calc_proc *proc);
-void calc_evidence_relative(struct calc_program *p, struct calc_proc *proc);
-
 /* Frequencies of all procedures by flow: within each by minimum cost, between them by calls. */
 void calc_flow_program(struct calc_program *p, calc_believe *believe);
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "calc/calc_int.h"
 #include "calc/parts.h"
 
 void calc_evidence_relative(struct calc_program *p, struct calc_proc *proc)
