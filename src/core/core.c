@@ -239,7 +239,7 @@ void core_listen(struct core *c, struct emit *emit)
 		c->twin.leads = twin_new(c);
 	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
-	c->rec.counts = c->rec.wants & (WANT_EMPTY | WANT_STAMPS | WANT_ISSUES);
+	c->rec.counts = c->rec.wants & (WANT_LESS & ~WANT_BRIEF);
 	c->rec.cycles = !c->rec.counts && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
@@ -257,7 +257,7 @@ void core_listen(struct core *c, struct emit *emit)
 		c->rec.reserve = (uint32_t)min_u64(squashed ? c->mask + 1 : c->win.commit_width,
 						   emit->max_insts);
 	}
-	if (c->rec.wants && !(c->rec.wants & WANT_LESS)) {
+	if (c->rec.wants && !(c->rec.wants & WANT_LESS & ~(unsigned)WANT_COUNTS)) {
 		c->rec.all_notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
 		memset(c->rec.all_notes, 0, ((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
 		c->rec.all_held = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.all_held));
@@ -272,7 +272,7 @@ void core_listen(struct core *c, struct emit *emit)
 			c->rec.switch_po = c->head;
 		else if (c->rec.wants & WANT_ISSUES)
 			c->rec.events = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.events));
-		else
+		else if (c->rec.wants & WANT_STAMPS)
 			c->rec.dispatched =
 			    x_calloc((size_t)c->mask + 1, sizeof(*c->rec.dispatched));
 	} else if (c->rec.wants && emit->schedule.one_in) {

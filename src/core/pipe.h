@@ -384,7 +384,7 @@ struct event_note {
 struct recorder {
 	unsigned wants;	    /* enum trace_want; 0: nobody listens */
 	bool insts, cycles; /* such records are made, with something in them */
-	bool counts;	    /* cycles are counted alone (WANT_EMPTY, WANT_STAMPS, WANT_ISSUES) */
+	bool counts;	    /* cycles are counted alone (WANT_COUNTS and less) */
 	bool every_cycle;   /* there is something to do every cycle */
 	struct emit *emit;
 	uint32_t reserve; /* most instructions that can leave in a cycle and are wanted */

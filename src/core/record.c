@@ -135,7 +135,7 @@ void record_commits(struct core *c)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
-		if (c->rec.counts) {
+		if (c->rec.events || c->rec.dispatched) {
 			for (size_t i = 0; i < n; i++)
 				if (c->rec.events)
 					put_issue(c, po + i, r + i);

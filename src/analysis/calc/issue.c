@@ -394,7 +394,7 @@ const struct analysis issue_analysis = {
 	.name = "issue",
 	.summary =
 	    "samples of the oldest instruction not yet issued, as the Alpha 21164 gives them",
-	.wants = WANT_CYCLES | WANT_INSTS | WANT_LATENCIES | WANT_ISSUES,
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_LATENCIES | WANT_ISSUES | WANT_COUNTS,
 	.params = params,
 	.tables = (const struct analysis_table[]){ { "calc_sample", "count" }, { NULL, NULL } },
 	.state_size = sizeof(struct issue),
