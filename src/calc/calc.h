@@ -91,9 +91,17 @@ struct calc_class {
 	double tightness;      /* largest ratio used / smallest; 0: none */
 };
 
+/* CALC_COMMIT: two instructions of a procedure that committed in the same sampled cycle. */
+struct calc_pair {
+	uint32_t inst, other; /* inst < other */
+	double count;
+};
+
 struct calc_proc {
 	struct cfg *graph; /* the caller's */
 	struct calc_inst *insts;
+	struct calc_pair *pairs; /* the caller fills it with ARRAY_ADD; calc_free() frees it */
+	uint32_t npairs;
 	uint32_t *block_class, *edge_class; /* classes.c */
 	uint32_t nclasses;
 	struct calc_class *classes;

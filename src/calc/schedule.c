@@ -118,10 +118,10 @@ static struct need op_of(const struct machine *m, const struct cfg_inst *i)
 	const struct inst_operands o = isa_operands(&in);
 	const struct unit_use use = units_of(m, &in);
 	struct need op = { .unit = use.unit,
-			 .dst = o.dst,
-			 .src = { o.src[0], o.src[1], o.src[2] },
-			 .latency = (uint16_t)use.latency,
-			 .busy = (uint16_t)use.busy };
+			   .dst = o.dst,
+			   .src = { o.src[0], o.src[1], o.src[2] },
+			   .latency = (uint16_t)use.latency,
+			   .busy = (uint16_t)use.busy };
 
 	switch ((enum op_class)op_info[in.op].cls) {
 	case CLASS_LOAD:
@@ -438,8 +438,8 @@ static void retire(const struct calc_scheduler *s, struct state *z, const struct
 }
 
 /* Issues an instruction in cycle t. */
-static void issue(const struct calc_scheduler *s, struct state *z, const struct need *op, uint32_t t,
-		  unsigned which, uint64_t pc, uint32_t number)
+static void issue(const struct calc_scheduler *s, struct state *z, const struct need *op,
+		  uint32_t t, unsigned which, uint64_t pc, uint32_t number)
 {
 	uint32_t group = group_bytes(s->m);
 	uint32_t late = op->flags & OP_NO_WAKEUP ? 0 : s->m->wakeup;

@@ -239,12 +239,14 @@ void core_listen(struct core *c, struct emit *emit)
 		c->twin.leads = twin_new(c);
 	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
-	c->rec.counts = c->rec.wants & (WANT_EMPTY | WANT_STAMPS);
+	c->rec.counts = c->rec.wants & (WANT_EMPTY | WANT_STAMPS | WANT_ISSUES);
 	c->rec.cycles = !c->rec.counts && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
+	free(c->rec.events);
 	c->rec.dispatched = NULL;
+	c->rec.events = NULL;
 	c->rec.all_notes = NULL;
 	c->rec.all_held = NULL;
 	c->rec.cycle = NULL;
@@ -268,6 +270,8 @@ void core_listen(struct core *c, struct emit *emit)
 		c->rec.counted_to = c->now;
 		if (c->rec.wants & WANT_EMPTY)
 			c->rec.switch_po = c->head;
+		else if (c->rec.wants & WANT_ISSUES)
+			c->rec.events = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.events));
 		else
 			c->rec.dispatched =
 			    x_calloc((size_t)c->mask + 1, sizeof(*c->rec.dispatched));
@@ -310,6 +314,7 @@ void core_free(struct core *c)
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
+	free(c->rec.events);
 	free(c);
 }
 

@@ -53,8 +53,8 @@ static void put_word(struct program *p, uint32_t word)
 /* A word of the kind that is wanted: any of its registers, an address in the data. */
 static uint32_t random_word(struct rng *r, unsigned kind)
 {
-	static const uint8_t integer[] = { CLASS_ALU, CLASS_ALU, CLASS_ALU, CLASS_MUL, CLASS_DIV,
-					   CLASS_LOAD, CLASS_LOAD, CLASS_STORE };
+	static const uint8_t integer[] = { CLASS_ALU, CLASS_ALU,  CLASS_ALU,  CLASS_MUL,
+					   CLASS_DIV, CLASS_LOAD, CLASS_LOAD, CLASS_STORE };
 	static const uint8_t floats[] = { CLASS_FADD, CLASS_FMUL, CLASS_FDIV, CLASS_FSQRT,
 					  CLASS_FADD, CLASS_FMUL, CLASS_LOAD, CLASS_ALU };
 	static const uint8_t others[] = { CLASS_AMO, CLASS_FENCE, CLASS_CSR };
@@ -267,8 +267,8 @@ static void compare(const struct program *p, const struct machine *m)
 
 		for (uint32_t i = 1; i < block->count; i++) {
 			const struct cfg_inst *inst = &p->insts[block->first + i];
-			uint64_t h = p->issue[(inst->pc - CODE) / 2] -
-				     p->issue[(inst[-1].pc - CODE) / 2];
+			uint64_t h =
+			    p->issue[(inst->pc - CODE) / 2] - p->issue[(inst[-1].pc - CODE) / 2];
 
 			if ((double)h != at[i].m)
 				fail_at(p, block, i, at[i].m, h);
@@ -300,13 +300,19 @@ static void test_2550_a_block_issues_on_the_idealised_core_as_its_schedule_says(
 
 static void test_2551_so_it_does_on_machines_with_other_widths_units_and_latencies(void **state)
 {
-	static const char *const wide[] = { "window.issue_width=4",    "decode.dispatch_width=4",
-					    "units.mul_pipelined=yes", "units.fadd=2",
-					    "window.commit_width=4",   "fetch.width=16",
-					    "mem.line=64",	       "fetch.block_bytes=64",    "fetch.buffer=64",
-					    "decode.width=4",	       NULL };
-	static const char *const narrow[] = { "window.issue_width=1", "units.load=1",
-					      "units.mul=2", "l1d.latency=4", NULL };
+	static const char *const wide[] = { "window.issue_width=4",
+					    "decode.dispatch_width=4",
+					    "units.mul_pipelined=yes",
+					    "units.fadd=2",
+					    "window.commit_width=4",
+					    "fetch.width=16",
+					    "mem.line=64",
+					    "fetch.block_bytes=64",
+					    "fetch.buffer=64",
+					    "decode.width=4",
+					    NULL };
+	static const char *const narrow[] = { "window.issue_width=1", "units.load=1", "units.mul=2",
+					      "l1d.latency=4", NULL };
 	static const char *const small[] = { "window.rob=12", "lsu.load_queue=4",
 					     "units.div_latency=60", "window.commit_width=1",
 					     NULL };
