@@ -23,7 +23,7 @@ struct belief {
 /* Makes the beliefs of a procedure's classes, one each. */
 typedef void calc_believe(const struct calc_program *p, const struct calc_proc *proc,
 			  struct belief *out);
-/* From the evidence in classes[]: the likelihood of the samples (flow.c). */
+/* From the likelihood of the samples (likelihood.c), in order; else from the evidence in classes[]. */
 calc_believe calc_believe_samples;
 
 /* Frequencies of all procedures by flow: within each by minimum cost, between them by calls. */
