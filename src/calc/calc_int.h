@@ -36,4 +36,15 @@ struct calc_members {
 };
 struct calc_members calc_members(const struct calc_proc *proc);
 
+/* An issue point's ratio, in samples per cycle. */
+struct calc_ratio {
+	double value;
+	double samples, m; /* that it is made of */
+	bool dropped;
+};
+/* Writes the ratios of a class's issue points that are fit for use, the smallest first, and returns how
+ * many: there is room for one per instruction of the class. */
+uint32_t calc_ratios(const struct calc_program *p, const struct calc_proc *proc,
+		     const uint32_t *blocks, uint32_t nblocks, struct calc_ratio *ratios);
+
 #endif
