@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "machine/units.h"
+
 #define NO_PROGRESS_CYCLES 20000000ull /* without a commit: something is wrong */
 
 static uint32_t times(uint32_t x, uint32_t factor)
@@ -79,9 +81,8 @@ static void set_sizes(struct core *c)
 	c->front.decode_stages = cfg->decode_depth * c->win.dispatch_width;
 	for (unsigned i = 0; i < UNIT_COUNT; i++) {
 		c->win.unit_count[i] = (uint8_t)cfg->unit[i].count;
-		c->win.unit_pipelined[i] = (uint8_t)cfg->unit[i].pipelined;
+		c->win.unit_pipelined[i] = units_pipelined(cfg, i);
 	}
-	c->win.unit_pipelined[UNIT_LOAD] = c->win.unit_pipelined[UNIT_STORE] = 1;
 }
 
 static void allocate(struct core *c)
@@ -238,12 +239,14 @@ void core_listen(struct core *c, struct emit *emit)
 		c->twin.leads = twin_new(c);
 	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
-	c->rec.counts = c->rec.wants & (WANT_EMPTY | WANT_STAMPS);
+	c->rec.counts = c->rec.wants & (WANT_LESS & ~WANT_BRIEF);
 	c->rec.cycles = !c->rec.counts && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
+	free(c->rec.events);
 	c->rec.dispatched = NULL;
+	c->rec.events = NULL;
 	c->rec.all_notes = NULL;
 	c->rec.all_held = NULL;
 	c->rec.cycle = NULL;
@@ -254,7 +257,7 @@ void core_listen(struct core *c, struct emit *emit)
 		c->rec.reserve = (uint32_t)min_u64(squashed ? c->mask + 1 : c->win.commit_width,
 						   emit->max_insts);
 	}
-	if (c->rec.wants && !(c->rec.wants & WANT_LESS)) {
+	if (c->rec.wants && !(c->rec.wants & WANT_LESS & ~(unsigned)WANT_COUNTS)) {
 		c->rec.all_notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
 		memset(c->rec.all_notes, 0, ((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
 		c->rec.all_held = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.all_held));
@@ -267,7 +270,9 @@ void core_listen(struct core *c, struct emit *emit)
 		c->rec.counted_to = c->now;
 		if (c->rec.wants & WANT_EMPTY)
 			c->rec.switch_po = c->head;
-		else
+		else if (c->rec.wants & WANT_ISSUES)
+			c->rec.events = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.events));
+		else if (c->rec.wants & WANT_STAMPS)
 			c->rec.dispatched =
 			    x_calloc((size_t)c->mask + 1, sizeof(*c->rec.dispatched));
 	} else if (c->rec.wants && emit->schedule.one_in) {
@@ -309,6 +314,7 @@ void core_free(struct core *c)
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
+	free(c->rec.events);
 	free(c);
 }
 

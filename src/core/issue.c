@@ -45,7 +45,7 @@ static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
 	c->win.iq_used[e->queue]--;
 	if (c->rec.notes)
 		c->rec.notes[slot].issue = (uint32_t)(c->now - e->fetch);
-	if (c->rec.wants & WANT_HEAD)
+	if (c->rec.wants & (WANT_HEAD | WANT_ISSUES))
 		c->lsu.memops[slot].issue = (uint32_t)(c->now - e->fetch);
 }
 

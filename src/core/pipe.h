@@ -153,7 +153,7 @@ struct memop {
 	uint8_t covered;    /* the store has all bytes that the load wants */
 	uint8_t wait;	    /* enum load_wait */
 	uint8_t level;	    /* loads: enum mem_level that serves, or will serve, it (WANT_HEAD) */
-	uint32_t issue;	    /* loads: cycles from fetch to issue (WANT_HEAD) */
+	uint32_t issue;	    /* cycles from fetch to issue (WANT_HEAD, WANT_ISSUES) */
 };
 
 enum load_wait {
@@ -369,6 +369,12 @@ struct lsu {
 	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
 };
 
+/* Of an instruction in flight whose record has no notes but tells of its events. */
+struct event_note {
+	uint32_t resolved;	       /* a mispredicted branch: cycles after fetch */
+	uint16_t lat_icache, lat_itlb; /* as in rec_notes, if its fetch missed */
+};
+
 /*
  * The recorder: what exists only because somebody listens.
  *
@@ -378,7 +384,7 @@ struct lsu {
 struct recorder {
 	unsigned wants;	    /* enum trace_want; 0: nobody listens */
 	bool insts, cycles; /* such records are made, with something in them */
-	bool counts;	    /* cycles are counted alone (WANT_EMPTY, WANT_STAMPS) */
+	bool counts;	    /* cycles are counted alone (WANT_COUNTS and less) */
 	bool every_cycle;   /* there is something to do every cycle */
 	struct emit *emit;
 	uint32_t reserve; /* most instructions that can leave in a cycle and are wanted */
@@ -389,6 +395,7 @@ struct recorder {
 	struct rec_notes *all_notes; /* their memory, also while they are off */
 	uint8_t *all_held;
 	uint64_t *dispatched; /* by slot: cycle of dispatch (WANT_STAMPS, and twins); else NULL */
+	struct event_note *events; /* by slot: when its events were (WANT_ISSUES); else NULL */
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */
 	uint64_t disp_waiter;			  /* seq it belongs to */

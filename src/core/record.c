@@ -85,6 +85,30 @@ static inline void put_stamps(const struct core *c, uint64_t po, struct rec_inst
 	r->dispatch = (uint32_t)(c->rec.dispatched[slot] - e->fetch);
 }
 
+/* All of an instruction's record that WANT_ISSUES asks for. */
+static inline void put_issue(const struct core *c, uint64_t po, struct rec_inst *r)
+{
+	const uint32_t slot = slot_of(c, po);
+	const struct inflight *e = &c->ring[slot];
+	const struct event_note *n = &c->rec.events[slot];
+
+	__builtin_prefetch(r + RECORD_AHEAD, 1);
+	__builtin_prefetch(&r[RECORD_AHEAD].notes, 1);
+	r->fetch = e->fetch;
+	r->psv = e->psv;
+	r->flags = e->flags | RI_COMMITTED;
+	r->pc = e->u->pc;
+	r->po = po;
+	r->commit = (uint32_t)(c->now - e->fetch);
+	r->issue = c->lsu.memops[slot].issue;
+	if (unlikely(e->psv & (PSV_DR_L1 | PSV_DR_TLB))) {
+		r->lat_icache = n->lat_icache;
+		r->lat_itlb = n->lat_itlb;
+	}
+	if (unlikely(e->psv & PSV_FL_MB))
+		r->complete = n->resolved;
+}
+
 /* Where inst records can be written now: up to `most` of them, *n in fact. */
 static inline struct rec_inst *inst_records(struct core *c, size_t most, size_t *n)
 {
@@ -111,9 +135,12 @@ void record_commits(struct core *c)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
-		if (c->rec.counts) {
+		if (c->rec.events || c->rec.dispatched) {
 			for (size_t i = 0; i < n; i++)
-				put_stamps(c, po + i, r + i);
+				if (c->rec.events)
+					put_issue(c, po + i, r + i);
+				else
+					put_stamps(c, po + i, r + i);
 			continue;
 		}
 		for (size_t i = 0; i < n; i++)

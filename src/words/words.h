@@ -335,7 +335,8 @@
 	X(MULTIPLIER,  "multiplier",  MULTIPLY, "the multiplier is busy") \
 	X(DIVIDER,     "divider",     DIVIDE,   "the divider is busy") \
 	X(UNIT,        "unit",        STATIC,   "another unit is busy") \
-	X(GROUP,       "group",       STATIC,   "the issue group is over, or the width is used up")
+	X(GROUP,       "group",       STATIC,   "the issue group is over, or the width is used up") \
+	X(END,         "end",         STATIC,   "it had issued, as the last one before the end of the run or region")
 
 /* Ways to frequencies. */
 #define WORDS_FREQUENCIES(X) \

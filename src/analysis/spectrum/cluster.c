@@ -22,10 +22,10 @@ uint64_t size_of_row(unsigned row)
 				       : 1ull << (row - 59);
 }
 
-void clusters_init(struct clusters *c, struct stamps *stamps, uint32_t rob)
+void clusters_init(struct clusters *c, struct stamps *stamps, uint32_t recovery)
 {
 	c->stamps = stamps;
-	c->rob = rob;
+	c->recovery = recovery;
 	tally_init(&c->bins);
 	loads_init(&c->loads);
 }
@@ -56,7 +56,7 @@ void clusters_settle(struct clusters *c)
 	}
 	if (!n->has_recovery && stamps_last(s)->dispatch >= n->end) {
 		n->has_recovery = true;
-		n->recovery = stamps_dispatched(s, n->end) + c->rob;
+		n->recovery = stamps_dispatched(s, n->end) + c->recovery;
 	}
 	if (n->has_recovery && !n->recovered && s->end > n->recovery) {
 		n->recovered = true;
@@ -183,12 +183,21 @@ static bool stands_apart(const struct clusters *c, uint64_t infimum)
 	       stamps_at(c->stamps, infimum)->dispatch >= n->supremum_commit;
 }
 
-/* By how much the lag grew at the instruction that missed. */
-static int64_t growth_at(const struct stamps *s, const struct rec_miss *m)
+/* By how much the lag grew at an instruction. */
+static int64_t growth_at(const struct stamps *s, uint64_t po)
 {
-	if (m->flags & MISS_WRONG_PATH || m->po < s->first || m->po >= s->end)
-		return 0;
-	return stamps_lag(s, m->po) - stamps_lag(s, m->po - 1);
+	return po < s->first || po >= s->end ? 0 : stamps_lag(s, po) - stamps_lag(s, po - 1);
+}
+
+/* By how much the lag grew at the instructions that waited for the miss: at the oldest one of the
+ * right path, and at the one that caused it. A store does not wait, but if the store queue is full,
+ * a later one does. */
+static int64_t exposed(const struct stamps *s, const struct rec_miss *m)
+{
+	const bool causes = !(m->flags & MISS_WRONG_PATH) && m->waits &&
+			    (m->kind == MISS_STORE || miss_is_waited_for(m->kind));
+	return (m->waits == WAITS_NONE ? 0 : growth_at(s, miss_waiter(m))) +
+	       (causes ? growth_at(s, m->po) : 0);
 }
 
 void clusters_miss(struct clusters *c, const struct rec_miss *m, unsigned level)
@@ -224,7 +233,7 @@ void clusters_miss(struct clusters *c, const struct rec_miss *m, unsigned level)
 	n->cut = n->cut || m->flags & MISS_CUT;
 	if (c->samples)
 		samples_miss(c->samples, m);
-	loads_miss(&c->loads, m, level, growth_at(s, m));
+	loads_miss(&c->loads, m, level, exposed(s, m));
 }
 
 void clusters_end(struct clusters *c, uint64_t cycle)

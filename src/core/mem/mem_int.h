@@ -442,7 +442,8 @@ void miss_join_line(struct memsys *ms, const struct cache *c, const struct mshr 
 void miss_end_line(struct memsys *ms, const struct cache *c, const struct mshr *m, uint64_t t);
 /* The same for an L1 TLB miss. */
 void miss_begin_walk(struct memsys *ms, const struct page_walk *w, const struct mem_asker *who);
-void miss_join_walk(struct memsys *ms, const struct page_walk *w, uint64_t t);
+void miss_join_walk(struct memsys *ms, const struct page_walk *w, const struct mem_asker *who,
+		    uint64_t t);
 void miss_end_walk(struct memsys *ms, const struct page_walk *w, uint64_t t);
 
 #endif

@@ -67,6 +67,14 @@ static void run(char kernel)
 	case 'k': /* two misses, one after the other if the L1 has one MSHR */
 		RUN("ld t2, 0(a0)\n\tld t3, 128(a0)\n\tadd t2, t2, t3\n\t");
 		break;
+	case 'l': /* a load that waits for its address, then one of the same line that does not */
+		RUN("add t4, a0, t0\n\tdiv t4, t4, t1\n\tld t2, 0(t4)\n\tld t3, 8(a0)\n\t");
+		break;
+	case 'm': /* as g, and a load of that line on the right path */
+		RUN("addi t4, t0, 1\n\tdiv t4, t4, t1\n\tdiv t4, t4, t1\n\tdiv t4, t4, t1\n\t"
+		    "beqz t4, 2f\n\tmv t2, t4\n\tld t2, 8(a0)\n\tj 3f\n\t2: ld t2, "
+		    "0(a0)\n\t3:\n\t");
+		break;
 	}
 }
 
