@@ -20,6 +20,8 @@
 #define ENTRIES_MAX 65536 /* values that are tried */
 #define OPEN_MAX    4096  /* ... where no bound is known */
 #define DEPTH_MAX   64
+#define OFFSETS	    4096 /* a smaller number in an address is no table, but a member\'s offset */
+#define PATHS_MAX   8	 /* branches that lead to one block, each with a bound */
 
 struct bound {
 	uint64_t low, high;  /* unsigned */
@@ -80,10 +82,9 @@ static bool is_signed(enum arch_relation r)
 	return r == ARCH_LT || r == ARCH_GE || r == ARCH_LE || r == ARCH_GT;
 }
 
-/* Notes that node n stands in a relation to a constant. */
-static void add_bound(struct jump *j, uint16_t n, enum arch_relation r, uint64_t c)
+/* Tightens a bound by a relation to a constant. */
+static void add_bound(struct bound *b, enum arch_relation r, uint64_t c)
 {
-	struct bound *b = bound_at(j, n);
 	const int64_t s = (int64_t)c;
 
 	switch (r) {
@@ -126,11 +127,19 @@ static void add_bound(struct jump *j, uint16_t n, enum arch_relation r, uint64_t
 	}
 }
 
-static void add_relation(struct jump *j, uint16_t x, uint16_t y, enum arch_relation r,
-			 unsigned bits)
+/* A node that stands in a relation to a constant; NO_NODE: nothing is known. */
+struct fact {
+	uint16_t node;
+	enum arch_relation relation;
+	uint64_t c;
+};
+
+static struct fact fact_of(struct jump *j, uint16_t x, uint16_t y, enum arch_relation r,
+			   unsigned bits)
 {
 	struct values *v = j->v;
 	const enum node_kind extend = is_signed(r) ? NODE_SIGN : NODE_ZERO;
+	const struct fact nothing = { .node = NO_NODE };
 
 	x = values_node(v, extend, bits, x, 0, 0);
 	y = values_node(v, extend, bits, y, 0, 0);
@@ -142,58 +151,94 @@ static void add_relation(struct jump *j, uint16_t x, uint16_t y, enum arch_relat
 		r = flip(r);
 	}
 	if (values_is_constant(v, x) || !values_is_constant(v, y))
-		return;
+		return nothing;
 	const struct node *n = &v->nodes[x];
-	if (n->kind == NODE_LESS && !v->nodes[y].c && (r == ARCH_EQ || r == ARCH_NE)) {
-		add_relation(j, n->a, n->b, r == ARCH_NE ? ARCH_LTU : ARCH_GEU, 64);
-		return;
-	}
-	add_bound(j, x, r, v->nodes[y].c);
+	if (n->kind != NODE_LESS || v->nodes[y].c || (r != ARCH_EQ && r != ARCH_NE))
+		return (struct fact){ x, r, v->nodes[y].c };
+	/* whether it is less was compared with 0 */
+	if (!values_is_constant(v, n->b))
+		return nothing;
+	return (struct fact){ n->a, r == ARCH_NE ? ARCH_LTU : ARCH_GEU, v->nodes[n->b].c };
 }
 
-/* What the branch at the end of a block says when it went, or did not go, to its target. */
-static void add_branch(struct jump *j, uint32_t branch, bool taken)
+/* What a branch says when it went, or did not go, to its target. */
+static struct fact branch_fact(struct jump *j, uint32_t branch, bool taken)
 {
 	struct values *v = j->v;
 	struct arch_effect f, flags;
 
 	values_effect(v, branch, &f);
 	if (f.op != ARCH_BRANCH || f.relation == ARCH_UNKNOWN)
-		return;
+		return (struct fact){ .node = NO_NODE };
 	const enum arch_relation r = taken ? f.relation : negate(f.relation);
-	if (f.x.kind != ARCH_NONE) {
-		add_relation(j, values_operand(v, branch, &f, &f.x),
-			     values_operand(v, branch, &f, &f.y), r, f.bits);
-		return;
-	}
+	if (f.x.kind != ARCH_NONE)
+		return fact_of(j, values_operand(v, branch, &f, &f.x),
+			       values_operand(v, branch, &f, &f.y), r, f.bits);
 	const uint32_t compare = values_writer(v, branch, f.base);
 	if (compare == UINT32_MAX)
-		return;
+		return (struct fact){ .node = NO_NODE };
 	values_effect(v, compare, &flags);
-	if (flags.op == ARCH_COMPARE)
-		add_relation(j, values_operand(v, compare, &flags, &flags.x),
-			     values_operand(v, compare, &flags, &flags.y), r, flags.bits);
+	if (flags.op != ARCH_COMPARE)
+		return (struct fact){ .node = NO_NODE };
+	return fact_of(j, values_operand(v, compare, &flags, &flags.x),
+		       values_operand(v, compare, &flags, &flags.y), r, flags.bits);
+}
+
+/* What must hold at the start of a block because of the branches that lead there: the same node is
+ * bounded by every one of them. */
+static void add_block_bound(struct jump *j, uint32_t block)
+{
+	struct values *v = j->v;
+	const uint32_t first = v->pred_first[block], n = v->pred_first[block + 1] - first;
+	const uint64_t start = v->b->insts[v->first[block]].i.pc;
+	struct bound all = { 0 };
+	uint16_t node = NO_NODE;
+
+	if (n > PATHS_MAX)
+		return;
+	for (uint32_t k = 0; k < n; k++) {
+		const uint32_t p = v->pred[first + k];
+
+		if (p == v->nblocks)
+			return;
+		const uint32_t branch = v->first[p + 1] - 1;
+		const struct cfg_inst *in = &v->b->insts[branch].i;
+		if (in->flow != IMAGE_BRANCH || !in->direct ||
+		    in->target == in->pc + in->size_bytes)
+			return;
+		const struct fact f = branch_fact(j, branch, in->target == start);
+		if (f.node == NO_NODE || (k && f.node != node))
+			return;
+		struct bound b = anything;
+		add_bound(&b, f.relation, f.c);
+		node = f.node;
+		if (!k) {
+			all = b;
+			continue;
+		}
+		all.low = min_u64(all.low, b.low);
+		all.high = max_u64(all.high, b.high);
+		all.least = all.least < b.least ? all.least : b.least;
+		all.most = all.most > b.most ? all.most : b.most;
+	}
+	if (node == NO_NODE)
+		return;
+	struct bound *b = bound_at(j, node);
+	b->low = max_u64(b->low, all.low);
+	b->high = min_u64(b->high, all.high);
+	b->least = b->least > all.least ? b->least : all.least;
+	b->most = b->most < all.most ? b->most : all.most;
+	add_bound(b, ARCH_UNKNOWN, 0);
 }
 
 /* Goes up from dominator to dominator and notes what must hold at a block. */
 static void add_bounds(struct jump *j, uint32_t block)
 {
-	struct values *v = j->v;
-	const struct build *b = v->b;
+	const struct values *v = j->v;
 
-	for (unsigned i = 0; i < DEPTH_MAX && block != v->nblocks; i++) {
-		const uint32_t above = v->idom[block];
-
-		if (above == UINT32_MAX || above == v->nblocks)
-			return;
-		const uint32_t branch = v->first[above + 1] - 1;
-		const struct cfg_inst *in = &b->insts[branch].i;
-		const uint64_t start = b->insts[v->first[block]].i.pc;
-		const bool only = v->pred_first[block + 1] - v->pred_first[block] == 1;
-		if (only && in->flow == IMAGE_BRANCH && in->direct &&
-		    in->target != in->pc + in->size_bytes)
-			add_branch(j, branch, in->target == start);
-		block = above;
+	for (unsigned i = 0; i < DEPTH_MAX && block < v->nblocks; i++) {
+		add_block_bound(j, block);
+		block = v->idom[block];
 	}
 }
 
@@ -305,7 +350,8 @@ static uint16_t find_variable(struct jump *j, uint16_t n, bool open, unsigned de
 			    found == FIXED || open ? 0 : range_of(j, found, 0).low;
 			bool impossible;
 
-			if (!compute(j, n, found, first, &impossible) && !impossible)
+			if ((!compute(j, n, found, first, &impossible) && !impossible) ||
+			    (open && j->value[at->a] < v->b->im->start + OFFSETS))
 				found = FAILED;
 		}
 	}
@@ -442,36 +488,35 @@ static void sort_targets(struct jump_table *t)
 	t->ntargets = kept;
 }
 
-/* Tries every value of the variable. */
+/*
+ * Tries every value of the variable. Where that meets an entry that is no code of the function, the
+ * bound is not the table's own (a byte, say, that is never above 20), or none is known: then the entries
+ * before it are all.
+ */
 static bool enumerate(struct jump *j, struct jump_table *t, bool open)
 {
 	const struct build *b = j->v->b;
-	bool listed[NODES_MAX];
+	bool listed[NODES_MAX], whole = !open, left = false;
 	const struct bound r = range_of(j, j->variable, 0);
 	const uint64_t low = open ? 0 : r.low, high = open ? OPEN_MAX - 1 : r.high;
 
 	need(j, j->root, j->variable, listed);
 	for (uint64_t i = 0; i <= high - low; i++) {
 		bool impossible;
+		const bool known = run(j, j->variable, low + i, &impossible);
 
-		if (!run(j, j->variable, low + i, &impossible)) {
-			if (impossible)
-				continue;
-			if (open)
-				break;
-			return false;
+		if (!known && impossible)
+			continue;
+		if (!known || !is_target(b, j->value[j->root], whole)) {
+			whole = false;
+			break;
 		}
-		const uint64_t pc = j->value[j->root];
-		if (!is_target(b, pc, !open)) {
-			if (open)
-				break;
-			return false;
-		}
-		if (!t->ntargets || t->targets[t->ntargets - 1] != pc)
-			*ARRAY_ADD(t->targets, t->ntargets) = pc;
+		left = left || !is_target(b, j->value[j->root], false);
+		if (!t->ntargets || t->targets[t->ntargets - 1] != j->value[j->root])
+			*ARRAY_ADD(t->targets, t->ntargets) = j->value[j->root];
 	}
 	sort_targets(t);
-	return t->ntargets > open;
+	return whole ? t->ntargets > 0 : t->ntargets > 1 && !low && !left;
 }
 
 /* Whether the stack pointer is what it was when the function was entered. */
@@ -515,11 +560,11 @@ static void resolve(struct jump *j, uint32_t inst, struct jump_table *t)
 	if (j->variable == FIXED) {
 		bool impossible;
 
-		if (compute(j, j->root, FIXED, 0, &impossible) &&
-		    is_target(v->b, j->value[j->root], true)) {
+		t->resolved = true;
+		t->exits = !compute(j, j->root, FIXED, 0, &impossible) ||
+			   !is_target(v->b, j->value[j->root], true);
+		if (!t->exits)
 			*ARRAY_ADD(t->targets, t->ntargets) = j->value[j->root];
-			t->resolved = true;
-		}
 		return;
 	}
 	if (j->variable != FAILED && j->variable != j->root) {
