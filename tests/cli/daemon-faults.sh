@@ -275,7 +275,7 @@ test_2758_it_stays_below_16_mb() {
 test_2757_its_unit_is_one_that_systemd_takes() {
 	command -v systemd-analyze >/dev/null || skip "systemd-analyze is not installed"
 	# The program and its manual page need not be installed.
-	sed "s|/usr/bin/culprit|$CULPRIT|; /^Documentation=/d" "$ROOT/scripts/culprit.service" >"$tmp/culprit.service"
+	sed "s|@bindir@/culprit|$CULPRIT|; /^Documentation=/d" "$ROOT/scripts/culprit.service.in" >"$tmp/culprit.service"
 	systemd-analyze verify "$tmp/culprit.service" >"$tmp/out" 2>"$tmp/err" || fail "systemd-analyze verify"
 	! grep -F culprit.service "$tmp/err" || fail "systemd complains"
 }
