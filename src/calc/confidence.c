@@ -3,7 +3,7 @@
  * How far each frequency can be trusted (dcpi1997 section 6.1.5), in words and as an interval. Both
  * follow from one standard error per block and edge: it grows with few issue points, with ratios that
  * are not tight and with few samples (calc_believe_samples), with every equation that an estimate was
- * propagated through, and where equations overruled samples (calc_deviations).
+ * propagated through, and where equations overruled samples (calc_put_intervals).
  *
  * The limits were chosen on our own kernels (workloads/), never on other programs.
  */
@@ -18,7 +18,7 @@
 
 static enum confidence judge(const struct calc_program *p, const struct calc_freq *f)
 {
-	double error = (f->high - f->low) / (2 * CALC_Z95 * f->value);
+	double error = fmax(f->high - f->value, f->value - f->low) / (CALC_Z95 * f->value);
 	if (isnan(f->value) || !(f->value > 0) || p->sampling.mode == CALC_RELATIVE)
 		return CONFIDENCE_LOW;
 	return error <= HIGH	 ? CONFIDENCE_HIGH
@@ -30,9 +30,8 @@ static void finish(const struct calc_program *p, struct calc_freq *f)
 {
 	f->confidence = (uint8_t)judge(p, f);
 	if (p->sampling.mode == CALC_RELATIVE) {
-		double half = (f->high - f->value) * Z90 / CALC_Z95;
-		f->low = fmax(0, f->value - half);
-		f->high = f->value + half;
+		f->low = f->value - (f->value - f->low) * Z90 / CALC_Z95;
+		f->high = f->value + (f->high - f->value) * Z90 / CALC_Z95;
 	}
 }
 

@@ -62,13 +62,6 @@ struct calc_members calc_members(const struct calc_proc *proc)
 	return m;
 }
 
-/* An issue point's ratio, in samples per cycle. */
-struct ratio {
-	double value;
-	double samples; /* that it is made of */
-	bool dropped;
-};
-
 /* One class at work. */
 struct work {
 	const struct calc_program *p;
@@ -76,7 +69,7 @@ struct work {
 	struct calc_class *class;
 	const uint32_t *blocks; /* of the class */
 	uint32_t nblocks;
-	struct ratio *ratios; /* room for all instructions of the procedure */
+	struct calc_ratio *ratios; /* room for all instructions of the procedure */
 	uint32_t nratios;
 	double top_stall; /* the longest that the machine can make */
 };
@@ -101,11 +94,11 @@ static uint32_t waits_for(const struct calc_inst *inst)
 }
 
 /* The ratio of issue point i of a block. */
-static struct ratio ratio_of(const struct work *w, const struct cfg_block *b, uint32_t i)
+static struct calc_ratio ratio_of(const struct work *w, const struct cfg_block *b, uint32_t i)
 {
 	const struct calc_inst *insts = w->proc->insts;
 	uint32_t j = waits_for(&insts[i]);
-	struct ratio r = { 0 };
+	struct calc_ratio r = { 0 };
 	double m = insts[i].m, partners = 0;
 
 	r.samples = samples_of(&insts[i]);
@@ -117,6 +110,7 @@ static struct ratio ratio_of(const struct work *w, const struct cfg_block *b, ui
 			m += insts[k].m;
 		}
 	}
+	r.m = m;
 	r.value = r.samples / m;
 	for (uint32_t k = i + 1; k < b->first + b->count && insts[k].m <= 0; k++)
 		partners += samples_of(&insts[k]);
@@ -127,7 +121,7 @@ static struct ratio ratio_of(const struct work *w, const struct cfg_block *b, ui
 
 static int compare_ratios(const void *a, const void *b)
 {
-	double x = ((const struct ratio *)a)->value, y = ((const struct ratio *)b)->value;
+	double x = ((const struct calc_ratio *)a)->value, y = ((const struct calc_ratio *)b)->value;
 
 	return (x > y) - (x < y);
 }
@@ -187,7 +181,7 @@ static bool is_possible(const struct work *w, double f)
 }
 
 /* The mean of the ratios [from, to). */
-static double mean(const struct ratio *ratios, uint32_t from, uint32_t to)
+static double mean(const struct calc_ratio *ratios, uint32_t from, uint32_t to)
 {
 	double sum = 0;
 
@@ -278,6 +272,21 @@ static void evidence_issue(struct calc_program *p, struct calc_proc *proc)
 	free(w.ratios);
 	free(members.at);
 	free(members.list);
+}
+
+uint32_t calc_ratios(const struct calc_program *p, const struct calc_proc *proc,
+		     const uint32_t *blocks, uint32_t nblocks, struct calc_ratio *ratios)
+{
+	struct calc_class class = { 0 };
+	struct work w = { .p = p,
+			  .proc = proc,
+			  .class = &class,
+			  .blocks = blocks,
+			  .nblocks = nblocks,
+			  .ratios = ratios };
+
+	gather(&w);
+	return w.nratios;
 }
 
 void calc_evidence(struct calc_program *p, struct calc_proc *proc)

@@ -3,10 +3,8 @@
  * Method flow: the most likely frequencies of a whole program, given its samples, that obey the flow
  * equations of each procedure and the equations of calls between them.
  *
- *   1. Each class has a belief (struct belief): what its samples say, and how far that can be off.
- *      Chance makes an error of 1 / sqrt(samples) to both sides. Dynamic stalls make an estimate too
- *      large and never too small, the more likely the fewer issue points agree: the error downwards
- *      is larger. A class without samples costs what their absence makes unlikely.
+ *   1. Each class has a belief (struct belief): what its samples say, and how far that can be off, to
+ *      either side apart (likelihood.c).
  *   2. The logarithm of the likelihood becomes a convex piecewise-linear cost of one arc of the
  *      class; a minimum-cost flow is the best that equations allow (mcf.c).
  *   3. A procedure's entries are as many as the calls of it. That is an equation between arcs of two
@@ -89,37 +87,6 @@ static struct belief agree(struct belief a, struct belief b)
 			       .down = 1 / sqrt(1 / (a.down * a.down) + 1 / (b.down * b.down)),
 			       .up = 1 / sqrt(1 / (a.up * a.up) + 1 / (b.up * b.up)) };
 	return both;
-}
-
-/* How far issue points can make an estimate too large, relative: by how many agree. */
-static double stalled(const struct calc_class *c)
-{
-	if (c->freq.origin == ORIGIN_POOLED)
-		return 0.5;
-	double n = c->used ? c->used : 1;
-	return 0.03 + 0.4 / (n * n);
-}
-
-void calc_believe_samples(const struct calc_program *p, const struct calc_proc *proc,
-			  struct belief *out)
-{
-	bool stalls = p->sampling.mode == CALC_ISSUE;
-	for (uint32_t i = 0; i < proc->nclasses; i++) {
-		const struct calc_class *c = &proc->classes[i];
-		double mean = c->freq.value, error = (c->freq.high - c->freq.low) / (2 * CALC_Z95);
-		out[i] = (struct belief){ NAN, NAN, NAN };
-		if (isnan(mean))
-			continue;
-		if (!(mean > 0)) {
-			/* Absent samples: the likelihood falls by e at a third of the bound. */
-			out[i] = (struct belief){ 0, c->freq.high / 3, c->freq.high / 3 };
-			continue;
-		}
-		double model = p->sampling.mode == CALC_RELATIVE ? 0.3 : 0.02;
-		double down = stalls ? stalled(c) : model;
-		out[i] =
-		    (struct belief){ mean, hypot(error, down * mean), hypot(error, model * mean) };
-	}
 }
 
 static int64_t slope_of(const struct work *w, double per_deviation, double deviation)

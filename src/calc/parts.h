@@ -23,16 +23,14 @@ struct belief {
 /* Makes the beliefs of a procedure's classes, one each. */
 typedef void calc_believe(const struct calc_program *p, const struct calc_proc *proc,
 			  struct belief *out);
-/* From the evidence in classes[]: the likelihood of the samples (flow.c). */
+/* From the likelihood of the samples (likelihood.c), in order; else from the evidence in classes[]. */
 calc_believe calc_believe_samples;
 
 /* Frequencies of all procedures by flow: within each by minimum cost, between them by calls. */
 void calc_flow_program(struct calc_program *p, calc_believe *believe);
 
-/* Standard errors of blocks and edges (deviation[block], then deviation[nblocks + edge]): their own
- * where classes have a belief, what the equations around them leave elsewhere, and the better of both. */
-void calc_deviations(const struct calc_proc *proc, const struct belief *beliefs, double *deviation);
-/* Sets the intervals of all blocks and edges from that. */
+/* Sets the intervals of all blocks and edges: errors are their own where classes have a belief, what
+ * the equations around them leave elsewhere, and the smaller of both. */
 void calc_put_intervals(struct calc_proc *proc, const struct belief *beliefs);
 #define CALC_Z95 1.96 /* deviations that 95% of a normal distribution lie within */
 

@@ -66,6 +66,11 @@ void column_put_long(struct column *c, uint64_t v)
 	c->at += bytes;
 }
 
+void codec_read_version_2(struct codec *c)
+{
+	c->version_2 = true;
+}
+
 static const char *const column_names[COLUMN_COUNT] = {
 	[COLUMN_RUNS] = "runs",
 	[COLUMN_INST_MASK] = "inst mask 0",
@@ -363,6 +368,7 @@ static bool unpack_columns(struct codec *c, const struct packed *packed)
 static bool open_payload(struct codec *c, const uint8_t *at, const uint8_t *end, size_t records)
 {
 	struct packed packed[COLUMN_COUNT];
+	const unsigned waits = COLUMN_MISS + M_WAITS;
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		packed[i] = (struct packed){ end, 0, 0 };
 	c->nmisses = c->ntwins = 0;
@@ -372,7 +378,8 @@ static bool open_payload(struct codec *c, const uint8_t *at, const uint8_t *end,
 		uint64_t misses, twins;
 		if (!read_varint(&at, end, &misses) || !read_varint(&at, end, &twins) ||
 		    misses > CODEC_MISSES_MAX || twins > CODEC_TWINS_MAX || (!misses && !twins) ||
-		    !find_columns(packed, COLUMN_ALWAYS, COLUMN_COUNT, &at, end,
+		    !find_columns(packed, COLUMN_ALWAYS, waits, &at, end, max_u64(misses, twins)) ||
+		    !find_columns(packed, waits + c->version_2, COLUMN_COUNT, &at, end,
 				  max_u64(misses, twins)))
 			return false;
 		ARRAY_ROOM(c->misses, c->misses_capacity, misses);

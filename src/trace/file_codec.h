@@ -29,6 +29,8 @@ struct codec;
 
 struct codec *codec_new(const struct trace_meta *meta);
 void codec_free(struct codec *c);
+/* Reads blocks of version 2 of the format from now on: misses do not say who waited for them. */
+void codec_read_version_2(struct codec *c);
 
 /* Encoding: begin, any number of puts within the limits above, finish. */
 void codec_begin(struct codec *c);

@@ -205,6 +205,7 @@ struct codec {
 	uint8_t *unpacked; /* decoding: the columns that were compressed */
 	size_t unpacked_size;
 	bool bad; /* decoding: a column ended early */
+	bool version_2;
 	struct codec_column_size sizes[COLUMN_COUNT];
 };
 

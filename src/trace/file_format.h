@@ -17,7 +17,7 @@
 	"\x89"                                                                                     \
 	"CTR\r\n\x1a\n"
 #define TRACE_END_MAGIC	  "CTREND\r\n"
-#define TRACE_VERSION	  2	      /* 1 in files without misses and without a twin */
+#define TRACE_VERSION	  3	      /* 1 in files without misses and without a twin */
 #define TRACE_HEAD_BYTES  16	      /* magic, version, zero */
 #define TRACE_FOOT_BYTES  24	      /* offset of the index, its complement, magic */
 #define BLOCK_MAGIC	  0x4b4c4243u /* "CBLK" */

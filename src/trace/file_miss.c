@@ -77,6 +77,18 @@ static uint64_t predict_flags(const struct walk *w)
 	return w->inst->flags & RI_COMMITTED ? 0 : MISS_WRONG_PATH;
 }
 
+/* Predicts that the instruction waits, and no older one. */
+static uint64_t predict_waits(const struct walk *w)
+{
+	const bool waits = miss_is_waited_for((enum miss_kind)V(KIND));
+	return waits && !(V(FLAGS) & MISS_WRONG_PATH) ? 0 : (uint64_t)(int64_t)WAITS_NONE;
+}
+
+/* A place of its own: it is no whole member. */
+#define LOAD_WAITS  ((uint64_t)(int64_t)r->waits)
+#define HAS_WAITS   true
+#define STORE_WAITS r->waits = (int32_t)(x << 8) >> 8, x = LOAD_WAITS
+
 #define WALK_FIELDS "trace/miss_fields.def"
 #define WALK_RECORD struct rec_miss
 #define WALK_COLUMN COLUMN_MISS

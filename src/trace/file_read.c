@@ -230,6 +230,8 @@ static bool add_block(struct trace_reader *r, uint64_t offset, const struct bloc
 static void make_codec(struct trace_reader *r)
 {
 	r->codec = codec_new(&r->info.info.meta);
+	if (r->version == 2)
+		codec_read_version_2(r->codec);
 }
 
 /* Finds blocks without the index: every whole block that is in its place or comes after a damaged

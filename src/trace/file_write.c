@@ -202,7 +202,7 @@ static bool note_more(struct trace_writer *w, unsigned what, struct err *e)
 	uint8_t version[4];
 	const bool first = !w->more;
 	w->more |= what;
-	put_u32(version, 2);
+	put_u32(version, TRACE_VERSION);
 	if (!first || pwrite(output_fd(w->file), version, sizeof(version), 8) == sizeof(version))
 		return true;
 	return err_set(e, "cannot write %s: %s; a trace with misses must be a file", w->path,

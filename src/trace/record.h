@@ -46,6 +46,7 @@
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "words/words.h"
@@ -91,7 +92,8 @@ enum rec_inst_flag {
 
 /*
  * The notes: what happened to an instruction on its way through the machine; absent from brief
- * records. Stamps are cycles after fetch.
+ * records. Stamps are cycles after fetch. Of a machine that issues in order, prod[2] is the last writer of
+ * the destination where there is no third source, and prod_mem where there is.
  */
 /* clang-format off */
 #define REC_NOTES \
@@ -228,14 +230,30 @@ struct rec_miss {
 	uint8_t level;	 /* enum mem_level that served it. TLB misses: L2 where the second-level TLB
 			    had the translation, else MEM */
 	uint8_t flags;	 /* enum rec_miss_flag */
-	uint8_t unused[3];
+	/* The oldest instruction of the right path that waited for the data: its po less this one's
+	 * (0: this one itself). WAITS_NONE: none did. Stores, hints and prefetches do not wait. */
+	int32_t waits : 24;
 };
 _Static_assert(sizeof(struct rec_miss) == 64, "a cache line");
+
+#define WAITS_NONE (-(1 << 23))
 
 /* The cycle in which the data can be used: the miss is in progress in [begin, that). */
 static inline uint64_t miss_end(const struct rec_miss *m)
 {
 	return m->begin + m->end;
+}
+
+/* The instruction that waited; if there is one. */
+static inline uint64_t miss_waiter(const struct rec_miss *m)
+{
+	return m->po + (uint64_t)(int64_t)m->waits;
+}
+
+/* Whether the instruction that caused a miss of this kind waits for its data. */
+static inline bool miss_is_waited_for(enum miss_kind kind)
+{
+	return kind != MISS_STORE && kind != MISS_HINT && kind != MISS_PREFETCH;
 }
 
 /* Every miss that began before this cycle has had its record (M2). */

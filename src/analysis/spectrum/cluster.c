@@ -22,10 +22,10 @@ uint64_t size_of_row(unsigned row)
 				       : 1ull << (row - 59);
 }
 
-void clusters_init(struct clusters *c, struct stamps *stamps, uint32_t rob)
+void clusters_init(struct clusters *c, struct stamps *stamps, uint32_t recovery)
 {
 	c->stamps = stamps;
-	c->rob = rob;
+	c->recovery = recovery;
 	tally_init(&c->bins);
 	loads_init(&c->loads);
 }
@@ -56,11 +56,12 @@ void clusters_settle(struct clusters *c)
 	}
 	if (!n->has_recovery && stamps_last(s)->dispatch >= n->end) {
 		n->has_recovery = true;
-		n->recovery = stamps_dispatched(s, n->end) + c->rob;
+		n->recovery = stamps_dispatched(s, n->end) + c->recovery;
 	}
 	if (n->has_recovery && !n->recovered && s->end > n->recovery) {
 		n->recovered = true;
 		n->recovery_lag = stamps_lag(s, n->recovery);
+		n->recovery_commit = stamps_at(s, n->recovery)->commit;
 	}
 }
 
@@ -107,22 +108,21 @@ static void count_cluster(struct clusters *c, int64_t net)
 }
 
 /* Offers the cluster, whose net cost ends with instruction `last`, to the sample. */
-static void offer(struct clusters *c, uint64_t last, int64_t net)
+static void offer(struct clusters *c, uint64_t last, uint64_t last_commit, int64_t net)
 {
 	const struct cluster *n = &c->now;
 
-	samples_close(c->samples,
-		      &(struct sampled){ .begin = n->begin,
-					 .end = n->end,
-					 .size = n->size,
-					 .kind = n->kind,
-					 .pattern = pattern_of(n),
-					 .infimum = n->infimum,
-					 .supremum = n->supremum,
-					 .last = last,
-					 .last_commit = stamps_at(c->stamps, last)->commit,
-					 .cost = cost_of(n),
-					 .net = net });
+	samples_close(c->samples, &(struct sampled){ .begin = n->begin,
+						     .end = n->end,
+						     .size = n->size,
+						     .kind = n->kind,
+						     .pattern = pattern_of(n),
+						     .infimum = n->infimum,
+						     .supremum = n->supremum,
+						     .last = last,
+						     .last_commit = last_commit,
+						     .cost = cost_of(n),
+						     .net = net });
 }
 
 /* Closes the open cluster. If it has not recovered, it ends with a lag of `lag` when instruction
@@ -143,8 +143,10 @@ static void close_cluster(struct clusters *c, uint64_t last, int64_t lag, bool t
 		count_cluster(c, net);
 	if (c->samples && (n->head || tail))
 		samples_close(c->samples, NULL);
+	else if (c->samples && recovered)
+		offer(c, n->recovery, n->recovery_commit, net);
 	else if (c->samples)
-		offer(c, recovered ? n->recovery : last, net);
+		offer(c, last, stamps_at(c->stamps, last)->commit, net);
 	if (n->head || tail) {
 		c->cut++;
 		c->cut_misses += n->size;
@@ -183,12 +185,21 @@ static bool stands_apart(const struct clusters *c, uint64_t infimum)
 	       stamps_at(c->stamps, infimum)->dispatch >= n->supremum_commit;
 }
 
-/* By how much the lag grew at the instruction that missed. */
-static int64_t growth_at(const struct stamps *s, const struct rec_miss *m)
+/* By how much the lag grew at an instruction. */
+static int64_t growth_at(const struct stamps *s, uint64_t po)
 {
-	if (m->flags & MISS_WRONG_PATH || m->po < s->first || m->po >= s->end)
-		return 0;
-	return stamps_lag(s, m->po) - stamps_lag(s, m->po - 1);
+	return po < s->first || po >= s->end ? 0 : stamps_lag(s, po) - stamps_lag(s, po - 1);
+}
+
+/* By how much the lag grew at the instructions that waited for the miss: at the oldest one of the
+ * right path, and at the one that caused it. A store does not wait, but if the store queue is full,
+ * a later one does. */
+static int64_t exposed(const struct stamps *s, const struct rec_miss *m)
+{
+	const bool causes = !(m->flags & MISS_WRONG_PATH) && m->waits &&
+			    (m->kind == MISS_STORE || miss_is_waited_for(m->kind));
+	return (m->waits == WAITS_NONE ? 0 : growth_at(s, miss_waiter(m))) +
+	       (causes ? growth_at(s, m->po) : 0);
 }
 
 void clusters_miss(struct clusters *c, const struct rec_miss *m, unsigned level)
@@ -224,7 +235,7 @@ void clusters_miss(struct clusters *c, const struct rec_miss *m, unsigned level)
 	n->cut = n->cut || m->flags & MISS_CUT;
 	if (c->samples)
 		samples_miss(c->samples, m);
-	loads_miss(&c->loads, m, level, growth_at(s, m));
+	loads_miss(&c->loads, m, level, exposed(s, m));
 }
 
 void clusters_end(struct clusters *c, uint64_t cycle)

@@ -56,6 +56,7 @@ struct cluster {
 	bool has_supremum, has_recovery, recovered;
 	uint64_t supremum, supremum_commit, supremum_twin;
 	uint64_t recovery; /* instruction that ends the recovery */
+	uint64_t recovery_commit;
 	int64_t recovery_lag;
 };
 
@@ -66,8 +67,8 @@ struct size_sums {
 
 struct clusters {
 	struct stamps *stamps;
-	uint32_t rob;
-	uint64_t region; /* first cycle */
+	uint32_t recovery; /* instructions that one lasts at most */
+	uint64_t region;   /* first cycle */
 	struct cluster now;
 	bool open;
 	bool lag_known;
@@ -105,7 +106,7 @@ static inline struct bin_parts bin_parts(uint64_t key)
 				   (int16_t)((int)(key & 0xffff) - 32768) };
 }
 
-void clusters_init(struct clusters *c, struct stamps *stamps, uint32_t rob);
+void clusters_init(struct clusters *c, struct stamps *stamps, uint32_t recovery);
 void clusters_free(struct clusters *c);
 /* Begins a region with this cycle, before any of its instructions. */
 void clusters_begin(struct clusters *c, uint64_t cycle);

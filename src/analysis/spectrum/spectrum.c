@@ -116,14 +116,21 @@ static void take_miss(struct spectrum *s, const struct rec_miss *m)
 		clusters_miss(&s->clusters[CLUSTERS_RIGHT], m, level);
 }
 
+/* The youngest instruction whose lag says what the miss cost; 0: none does. */
+static uint64_t last_needed(const struct rec_miss *m)
+{
+	return max_u64(m->flags & MISS_WRONG_PATH ? 0 : m->po,
+		       m->waits == WAITS_NONE ? 0 : miss_waiter(m));
+}
+
 /* Whether all instructions that the miss's cluster needs have come. */
 static bool is_ready(const struct spectrum *s, const struct rec_miss *m)
 {
 	if (m->begin >= s->heap.settled || !stamps_any(&s->stamps))
 		return false;
 	const uint64_t dispatch = stamps_last(&s->stamps)->dispatch;
-	return dispatch >= m->begin && (m->flags & MISS_WRONG_PATH || m->po < s->stamps.end ||
-					dispatch >= miss_end(m) + GIVE_UP);
+	return dispatch >= m->begin &&
+	       (last_needed(m) < s->stamps.end || dispatch >= miss_end(m) + GIVE_UP);
 }
 
 static void take_misses(struct spectrum *s, uint64_t before_cycle, bool all)

@@ -59,6 +59,18 @@ static struct miss *of_walk(const struct memsys *ms, const struct page_walk *w)
 	return &ms->misses->walk[w - ms->walk];
 }
 
+/* Notes that this instruction waits for the data, too. */
+static void note_waiter(struct rec_miss *r, const struct mem_asker *who)
+{
+	const int64_t distance = (int64_t)(who->po - r->po);
+
+	if (who->wrong || !miss_is_waited_for(who->kind) || distance <= WAITS_NONE ||
+	    distance >= -WAITS_NONE)
+		return;
+	if (r->waits == WAITS_NONE || distance < r->waits)
+		r->waits = (int32_t)distance;
+}
+
 static void begin(struct memsys *ms, struct miss *miss, enum miss_kind kind, uint64_t addr,
 		  const struct mem_asker *who, uint64_t t)
 {
@@ -71,7 +83,9 @@ static void begin(struct memsys *ms, struct miss *miss, enum miss_kind kind, uin
 				     .seq = who->seq,
 				     .use = STAMP_NONE,
 				     .kind = (uint8_t)kind,
-				     .flags = who->wrong ? MISS_WRONG_PATH : 0 };
+				     .flags = who->wrong ? MISS_WRONG_PATH : 0,
+				     .waits = WAITS_NONE };
+	note_waiter(&miss->r, who);
 	miss->next = ends;
 	miss->prev = ends->prev;
 	miss->prev->next = ends->prev = miss;
@@ -83,9 +97,10 @@ static bool is_in_progress(const struct miss *miss)
 	return miss && miss->next;
 }
 
-static void joined(struct miss *miss, bool demand, uint64_t t)
+static void joined(struct miss *miss, const struct mem_asker *who, uint64_t t)
 {
 	struct rec_miss *r = &miss->r;
+	const bool demand = who->kind != MISS_HINT && who->kind != MISS_PREFETCH;
 
 	r->merged += r->merged < UINT16_MAX;
 	if (demand && r->use == STAMP_NONE && (r->kind == MISS_HINT || r->kind == MISS_PREFETCH))
@@ -120,21 +135,25 @@ void miss_begin_line(struct memsys *ms, const struct cache *c, const struct mshr
 		begin(ms, miss, who->kind, m->self.line << ms->line_shift, who, t);
 }
 
-void miss_join_line(struct memsys *ms, const struct cache *c, const struct mshr *m,
-		    const struct mem_asker *who, uint64_t t)
-{
-	struct miss *miss = of_mshr(ms, c, m);
-
-	if (is_in_progress(miss))
-		joined(miss, who->kind != MISS_HINT && who->kind != MISS_PREFETCH, t);
-}
-
 /* When the miss that a known MSHR stands for has its data, for the request that made it. */
 static uint64_t ready_of(const struct cache *c, const struct mshr *m, const struct rec_miss *r)
 {
 	enum req_kind kind = r->kind == MISS_WALK ? REQ_WALK : REQ_LOAD;
 
 	return max_u64(m->lead, r->begin + hit_latency(c, kind, m->self.flags));
+}
+
+void miss_join_line(struct memsys *ms, const struct cache *c, const struct mshr *m,
+		    const struct mem_asker *who, uint64_t t)
+{
+	struct miss *miss = of_mshr(ms, c, m);
+
+	if (!is_in_progress(miss))
+		return;
+	joined(miss, who, t);
+	/* A request that gets its data as soon as from a hit does not wait. */
+	if (!m->known || ready_of(c, m, &miss->r) > t + hit_latency(c, REQ_LOAD, m->self.flags))
+		note_waiter(&miss->r, who);
 }
 
 void miss_end_line(struct memsys *ms, const struct cache *c, const struct mshr *m, uint64_t t)
@@ -154,12 +173,15 @@ void miss_begin_walk(struct memsys *ms, const struct page_walk *w, const struct 
 	      w->start);
 }
 
-void miss_join_walk(struct memsys *ms, const struct page_walk *w, uint64_t t)
+void miss_join_walk(struct memsys *ms, const struct page_walk *w, const struct mem_asker *who,
+		    uint64_t t)
 {
 	struct miss *miss = of_walk(ms, w);
 
-	if (is_in_progress(miss))
-		joined(miss, true, t);
+	if (!is_in_progress(miss))
+		return;
+	joined(miss, who, t);
+	note_waiter(&miss->r, who);
 }
 
 void miss_end_walk(struct memsys *ms, const struct page_walk *w, uint64_t t)

@@ -113,7 +113,7 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	if (w) {
 		walk_add(w, req);
 		if (unlikely(ms->misses != NULL))
-			miss_join_walk(ms, w, t);
+			miss_join_walk(ms, w, &req->who, t);
 		return;
 	}
 	for (w = ms->walk; w->phase != WALK_FREE; w++)

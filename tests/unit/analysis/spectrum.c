@@ -641,6 +641,7 @@ static struct random_stream random_stream(struct rng *rng, size_t insts, size_t 
 			      far ? LEVEL_MEM : LEVEL_L2);
 		r.m[i].flags = rng_below(rng, 5) == 0 ? MISS_WRONG_PATH : 0;
 		r.m[i].kind = rng_below(rng, 8) == 0 ? MISS_STORE : MISS_LOAD;
+		r.m[i].waits = r.m[i].flags ? WAITS_NONE : 0;
 	}
 	deliver_by_end(r.m, misses);
 	r.t = (struct stream){
@@ -938,6 +939,71 @@ static void test_1139_exposure_goes_to_the_miss_that_was_waited_for(void **state
 	spectrum_done(s);
 }
 
+static void test_2702_exposure_goes_to_the_line_that_an_instruction_waited_for(void **state)
+{
+	/* Instruction 6 waits for a line that another one had asked for. */
+	static const struct {
+		uint64_t po;
+		enum miss_kind kind;
+		uint8_t flags;
+	} causes[] = {
+		{ 3, MISS_PREFETCH, 0 },	      /* a prefetch that instruction 3 set off */
+		{ 5, MISS_HINT, 0 },		      /* a prefetch instruction */
+		{ 4, MISS_STORE, 0 },		      /* an older store */
+		{ 8, MISS_LOAD, 0 },		      /* a younger load that missed first */
+		{ 8, MISS_LOAD, MISS_WRONG_PATH },    /* a load of a wrong path */
+		{ 3, MISS_PREFETCH, MISS_WRONG_PATH } /* … and what that set off */
+	};
+	struct stamp st[40];
+	for (size_t i = 0; i < ARRAY_LEN(st); i++) {
+		const uint64_t late = i < 5 ? 0 : 90;
+		st[i] = (struct stamp){ 10 + 4 * i + (i > 8 ? late : 0), 14 + 4 * i + late,
+					10 + 4 * i, 14 + 4 * i };
+	}
+	for (size_t k = 0; k < ARRAY_LEN(causes); k++) {
+		struct rec_miss m[] = { miss(1, causes[k].po, 32, 92, LEVEL_MEM),
+					miss(2, 7, 36, 15, LEVEL_L2) };
+		struct stream t = { puzak, st, ARRAY_LEN(st), m, 2, 0, 0, NULL };
+		m[0].kind = (uint8_t)causes[k].kind;
+		m[0].flags = causes[k].flags;
+		m[0].waits = 6 - (int32_t)causes[k].po;
+		deliver_by_end(m, 2);
+		struct spectrum *s = run(&t, 16);
+		const struct loads *l = &s->clusters[0].loads;
+		assert_int_equal(l->nloads, 2);
+		assert_int_equal(l->load[0].kind, causes[k].kind);
+		assert_int_equal(l->load[0].exposed, 90);
+		assert_int_equal(l->load[0].hidden, 0);
+		assert_int_equal(l->load[1].exposed, 0);
+		spectrum_done(s);
+	}
+}
+
+static void test_2703_a_sampled_cluster_keeps_when_its_recovery_ended(void **state)
+{
+	/* Far more instructions than stamps are kept come before the next miss. */
+	const size_t count = 100000;
+	struct stamp *st = x_calloc(count, sizeof(*st));
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t late = i < 5 ? 0 : 90;
+		st[i] = (struct stamp){ 10 + 4 * i + (i > 8 ? late : 0), 14 + 4 * i + late,
+					10 + 4 * i, 14 + 4 * i };
+	}
+	struct rec_miss m[] = { miss(1, 6, 32, 92, LEVEL_MEM),
+				miss(2, count - 99, st[count - 100].dispatch + 1, 15, LEVEL_L2) };
+	struct stream t = { puzak, st, count, m, 2, 0, 0, NULL };
+	deliver_by_end(m, 2);
+	struct spectrum *s = run(&t, 4096);
+	const struct sampled *first = &s->samples.at[s->samples.at[0].begin != 32];
+	assert_int_equal(s->samples.count, 2);
+	assert_int_equal(first->begin, 32);
+	assert_int_equal(first->net, 90);
+	assert_in_range(first->last, 9, 100);
+	assert_int_equal(first->last_commit, st[first->last - 1].commit);
+	spectrum_done(s);
+	free(st);
+}
+
 static void test_1175_other_chains_reproduce_what_they_are_made_from(void **state)
 {
 	const struct theory t = { .nlevels = 2, .p = { .5, .5 }, .a = 1 };
@@ -1042,6 +1108,9 @@ int main(void)
 		cmocka_unit_test(test_1140_bins_are_exact_to_4095_and_eighths_of_octaves_beyond),
 		cmocka_unit_test(test_1141_an_instruction_that_the_twin_lacks_is_said),
 		cmocka_unit_test(test_1142_kinds_that_do_not_count_are_left_out),
+		cmocka_unit_test(
+		    test_2702_exposure_goes_to_the_line_that_an_instruction_waited_for),
+		cmocka_unit_test(test_2703_a_sampled_cluster_keeps_when_its_recovery_ended),
 		cmocka_unit_test(test_1175_other_chains_reproduce_what_they_are_made_from),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

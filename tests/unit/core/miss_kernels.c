@@ -5,7 +5,7 @@
  * which the tests name: ARENA, of zeros, never touched before the kernel, and CHAIN, whose first
  * line holds the address of its second.
  */
-typedef unsigned long u64;
+#include "start.h"
 
 #define ARENA	0x10000000
 #define CHAIN	0x20000000
@@ -67,17 +67,13 @@ static void run(char kernel)
 	case 'k': /* two misses, one after the other if the L1 has one MSHR */
 		RUN("ld t2, 0(a0)\n\tld t3, 128(a0)\n\tadd t2, t2, t3\n\t");
 		break;
+	case 'l': /* a load that waits for its address, then one of the same line that does not */
+		RUN("add t4, a0, t0\n\tdiv t4, t4, t1\n\tld t2, 0(t4)\n\tld t3, 8(a0)\n\t");
+		break;
+	case 'm': /* as g, and a load of that line on the right path */
+		RUN("addi t4, t0, 1\n\tdiv t4, t4, t1\n\tdiv t4, t4, t1\n\tdiv t4, t4, t1\n\t"
+		    "beqz t4, 2f\n\tmv t2, t4\n\tld t2, 8(a0)\n\tj 3f\n\t2: ld t2, "
+		    "0(a0)\n\t3:\n\t");
+		break;
 	}
 }
-
-__attribute__((used)) static void start(u64 *sp)
-{
-	run(*(char *)sp[2]);
-
-	register u64 a7 asm("a7") = 93;
-	register u64 a0 asm("a0") = 0;
-
-	asm volatile("ecall" : "+r"(a0) : "r"(a7) : "memory");
-}
-
-asm(".globl _start\n_start:\n\tmv a0, sp\n\tj start\n");

@@ -429,6 +429,32 @@ static void test_1016_records_are_as_many_as_lines_asked_for_and_change_no_cycle
 	}
 }
 
+static void test_2700_a_miss_names_the_oldest_instruction_that_waited_for_it(void **state)
+{
+	static const struct {
+		const char *kernel;
+		int32_t waits;
+	} cases[] = {
+		{ "a", 0 },	     /* the load itself */
+		{ "e", 0 },	     /* … and younger ones */
+		{ "f", WAITS_NONE }, /* a store */
+		{ "h", 4 },	     /* the load behind a hint */
+		{ "i", WAITS_NONE }, /* a hint alone */
+		{ "l", -1 },	     /* an older load that came later */
+		{ "g", WAITS_NONE }, /* a wrong path's load */
+		{ "m", 1 },	     /* … for whose line the right path asks, too */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct records *r = record(cases[i].kernel, SETS("bpred.direction=taken"));
+		const struct rec_miss *m = miss_at(r, ARENA, 0);
+
+		assert_non_null(m);
+		if (m->waits != cases[i].waits)
+			fail_msg("kernel %s: %d", cases[i].kernel, m->waits);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_1013_a_fetch_names_the_first_instruction_that_waited_for_it),
 		cmocka_unit_test(test_1014_misses_wait_for_the_only_mshr_before_they_begin),
 		cmocka_unit_test(test_1015_a_miss_that_the_end_of_the_run_cuts_has_a_record),
+		cmocka_unit_test(test_2700_a_miss_names_the_oldest_instruction_that_waited_for_it),
 		cmocka_unit_test(
 		    test_1016_records_are_as_many_as_lines_asked_for_and_change_no_cycle),
 	};
