@@ -101,7 +101,7 @@ uint32_t mcf_free_arc(struct mcf *m, uint32_t from, uint32_t to, int64_t slope)
 }
 
 /* How much more an arc can take at the same slope; 0: nothing. */
-static int64_t room_up(const struct mcf *m, const struct arc *a, int64_t *slope)
+static inline int64_t room_up(const struct mcf *m, const struct arc *a, int64_t *slope)
 {
 	const struct mcf_piece *p = &m->pieces[a->first + a->piece];
 	*slope = p->slope;
@@ -109,7 +109,7 @@ static int64_t room_up(const struct mcf *m, const struct arc *a, int64_t *slope)
 }
 
 /* How much an arc can give back at the same slope. */
-static int64_t room_down(const struct mcf *m, const struct arc *a, int64_t *slope)
+static inline int64_t room_down(const struct mcf *m, const struct arc *a, int64_t *slope)
 {
 	const struct mcf_piece *p = &m->pieces[a->first + a->piece];
 	*slope = 0;
@@ -209,7 +209,7 @@ static struct entry heap_take(struct mcf *m)
 	return top;
 }
 
-static void reach(struct mcf *m, uint32_t node, int64_t distance, uint32_t via)
+static inline void reach(struct mcf *m, uint32_t node, int64_t distance, uint32_t via)
 {
 	if (m->stamp[node] >= m->search &&
 	    (m->stamp[node] > m->search || m->distance[node] <= distance))
@@ -221,7 +221,7 @@ static void reach(struct mcf *m, uint32_t node, int64_t distance, uint32_t via)
 }
 
 /* What it costs to move a unit away from `node` over an end, beyond what prices say; the room. */
-static int64_t end_room(const struct mcf *m, uint32_t end, uint32_t *to, int64_t *cost)
+static inline int64_t end_room(const struct mcf *m, uint32_t end, uint32_t *to, int64_t *cost)
 {
 	const struct arc *a = &m->arcs[end / 2];
 	int64_t slope, room = end & 1 ? room_down(m, a, &slope) : room_up(m, a, &slope);

@@ -64,6 +64,8 @@ static void set_sizes(struct core *c)
 				    : cfg->decode_width;
 	c->win.issue_width = cfg->issue_width;
 	c->win.commit_width = cfg->commit_width;
+	c->win.group_mask = cfg->issue_group ? ~(uint64_t)(cfg->issue_group - 1) : 0;
+	c->win.load_after_store = cfg->load_after_store;
 	c->lsu.store_ports = cfg->store_ports;
 	if (bw) {
 		c->front.width = c->win.dispatch_width = c->win.commit_width = IDEAL_BW_WIDTH;
@@ -73,6 +75,8 @@ static void set_sizes(struct core *c)
 		    cfg->fetch_buffer < 2 * IDEAL_BW_WIDTH ? 2 * IDEAL_BW_WIDTH : cfg->fetch_buffer;
 		c->front.packets_size = UINT32_MAX;
 		c->lsu.store_ports = IDEAL_BW_WIDTH;
+		c->win.group_mask = 0;
+		c->win.load_after_store = 0;
 		c->win.issue_width = UINT32_MAX;
 		for (unsigned q = 0; q < QUEUES; q++)
 			c->win.iq_width[q] = UINT32_MAX;
@@ -195,7 +199,13 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 					      .asker = memory_asker,
 					      .miss = memory_miss };
 
-	c->mem = memsys_new(&config->mem, &callbacks);
+	struct memsys_config memory = config->mem;
+
+	/* A write buffer is a queue of stores: idealised with the others. */
+	if (c->ideal & (IDEAL_SQ | IDEAL_WIN | IDEAL_BW))
+		memory.cache[MEM_L1D].write_buffer = 0;
+	c->lsu.buffered = memory.cache[MEM_L1D].write_buffer;
+	c->mem = memsys_new(&memory, &callbacks);
 
 	struct bpred_config bp = config->bpred;
 

@@ -53,7 +53,8 @@ bool issue_try(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
 
-	if (unlikely((e->uflags & UOP_DRAIN) && (uint32_t)c->lsu.sq_head != e->sq_pos))
+	if (unlikely((e->uflags & UOP_DRAIN) &&
+		     ((uint32_t)c->lsu.sq_head != e->sq_pos || memsys_writing(c->mem))))
 		return false;
 	if (unlikely(e->uflags & UOP_HINT) && !lsu_hint_fits(c, e->u))
 		return false;

@@ -309,6 +309,10 @@ struct window {
 	uint8_t unit_count[UNIT_COUNT], unit_used[UNIT_COUNT];
 	uint8_t unit_pipelined[UNIT_COUNT];
 	uint64_t issue_po;   /* in order: next to issue; a squash moves it back */
+	uint64_t group_mask; /* in order: bits of an address that name an issue group; 0: none */
+	uint32_t load_after_store; /* in order: hazard, in cycles; 0: none */
+	uint32_t stored;	   /* in order: bit n: a store issued n cycles before stored_at */
+	uint64_t stored_at;
 	uint64_t issue_time; /* when a blocked ready instruction may find its unit free */
 	uint32_t dispatch_width, issue_width, commit_width;
 	uint32_t iq_width[QUEUES];
@@ -339,6 +343,7 @@ struct lsu {
 	uint32_t sq_flight;   /* sent and not yet written */
 	uint32_t store_ports;
 	uint64_t drain_time; /* not before */
+	bool buffered;	     /* stores go into a write buffer */
 
 	/* The load queue. Commit counts lq_used down, too. */
 	uint32_t lq_used, lq_size;
