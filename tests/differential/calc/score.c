@@ -4,6 +4,7 @@
  *
  *	score frequencies [OPTION…] PROGRAM [ARG…]   the method's estimates from samples: shares of samples
  *	                                             (and of executed edges) within 5, 10 and 15%
+ *	score sweep [OPTION…] PROGRAM [ARG…]         likewise, with half and twice of each threshold
  *	score schedule [OPTION…] PROGRAM [ARG…]      share of executions that are at the head of the issue
  *	                                             queue for as long as M for the edge by which their
  *	                                             block was entered says, with every dynamic cause idealised
@@ -46,7 +47,7 @@ struct site {
 };
 
 struct options {
-	bool schedule;
+	bool schedule, sweep;
 	uint64_t insts, period;
 	const char *machine, *method;
 	unsigned rounds, worst;
@@ -367,18 +368,15 @@ static void print_worst(struct score *s)
 	}
 }
 
-static bool score_frequencies(struct score *s)
+/* Estimates, and how far they are off. */
+static void estimate(struct score *s, struct within *in, struct within *ed)
 {
 	struct within insts = { 0 }, edges = { 0 };
 	struct err e;
 
-	for (uint32_t i = 0; i < s->nsites; i++) {
-		struct site *t = &s->sites[i];
-
-		if (t->proc == NONE)
-			continue;
-		s->program.procs[t->proc].insts[t->inst].count[SAMPLED_CYCLES] = t->samples;
-		s->program.procs[t->proc].insts[t->inst].issued = t->issued;
+	for (uint32_t p = 0; p < s->ntruths; p++) {
+		free(s->program.procs[p].classes);
+		s->program.procs[p].classes = NULL;
 	}
 	if (!calc_run(&s->program, &e))
 		die("%s", e.text);
@@ -396,6 +394,46 @@ static bool score_frequencies(struct score *s)
 				add_error(&edges, (double)s->truths[p].edges[k],
 					  proc->edges[k].value, (double)s->truths[p].edges[k]);
 	}
+	*in = insts;
+	*ed = edges;
+}
+
+/* What half and twice of each threshold do. */
+static void sweep(struct score *s)
+{
+	static const double factor[] = { 0.5, 2 };
+
+	for (unsigned t = 0; t < CALC_THRESHOLDS; t++)
+		for (unsigned k = 0; k < 2; k++) {
+			double thresholds[CALC_THRESHOLDS];
+			struct within insts, edges;
+			char name[64];
+
+			memcpy(thresholds, s->o->thresholds, sizeof(thresholds));
+			thresholds[t] *= factor[k];
+			s->program.options.thresholds = thresholds;
+			estimate(s, &insts, &edges);
+			snprintf(name, sizeof(name), "%s x %g", calc_thresholds[t].name, factor[k]);
+			print_within(name, &insts);
+		}
+	s->program.options.thresholds = s->o->thresholds;
+}
+
+static bool score_frequencies(struct score *s)
+{
+	struct within insts, edges;
+
+	for (uint32_t i = 0; i < s->nsites; i++) {
+		struct site *t = &s->sites[i];
+
+		if (t->proc == NONE)
+			continue;
+		s->program.procs[t->proc].insts[t->inst].count[SAMPLED_CYCLES] = t->samples;
+		s->program.procs[t->proc].insts[t->inst].issued = t->issued;
+	}
+	if (s->o->sweep)
+		sweep(s);
+	estimate(s, &insts, &edges);
 	printf("%s: %.0f samples\n", s->o->argv[0], insts.all);
 	print_within("instructions", &insts);
 	print_within("edges", &edges);
@@ -493,8 +531,9 @@ static void read_options(struct options *o, int argc, char **argv)
 	int i = 2;
 
 	if (argc < 3)
-		die("usage: score frequencies|schedule [OPTION…] PROGRAM [ARG…]");
+		die("usage: score frequencies|sweep|schedule [OPTION…] PROGRAM [ARG…]");
 	*o = (struct options){ .schedule = !strcmp(argv[1], "schedule"),
+			       .sweep = !strcmp(argv[1], "sweep"),
 			       .insts = 2000000,
 			       .period = 100,
 			       .machine = "inorder-2w",
