@@ -49,8 +49,9 @@ static double likelihood(const struct calc_ratio *r, uint32_t n, double f)
 /* The most likely frequency, in samples per cycle, and its errors. The smallest ratio comes first. */
 static struct belief most_likely(const struct calc_ratio *r, uint32_t n)
 {
-	double at[GRID + POINTS_MAX], log_of[GRID + POINTS_MAX], samples = 0, m = 0;
+	double at[GRID + POINTS_MAX + 1], log_of[GRID + POINTS_MAX + 1], samples = 0, m = 0;
 	unsigned candidates = 0, best = 0;
+	uint32_t all = n;
 	n = n < POINTS_MAX ? n : POINTS_MAX;
 	/* Means of the lowest points, and a grid around them. */
 	for (uint32_t i = 0; i < n; i++) {
@@ -58,6 +59,12 @@ static struct belief most_likely(const struct calc_ratio *r, uint32_t n)
 		m += r[i].m;
 		if (samples > 0)
 			at[candidates++] = samples / m;
+	}
+	/* None of the lowest has a sample. */
+	for (uint32_t i = n; i < all && !candidates; i++) {
+		m += r[i].m;
+		if (r[i].samples > 0)
+			at[candidates++] = r[i].samples / m;
 	}
 	unsigned means = candidates;
 	double low = (r[0].samples > 0 ? r[0].value : at[0] / 2) / GRID_BELOW;
