@@ -423,6 +423,30 @@ bool store_done(struct store_rows *r, struct err *e)
 	return ok;
 }
 
+static void call_taught(sqlite3_context *c, int n, sqlite3_value **values)
+{
+	char *(**f)(const char *text) = sqlite3_user_data(c);
+	const char *text = (const char *)sqlite3_value_text(values[0]);
+	char *made = text ? (*f)(text) : NULL;
+
+	(void)n;
+	if (made)
+		sqlite3_result_text(c, made, -1, free);
+	else
+		sqlite3_result_value(c, values[0]);
+}
+
+bool store_teach(struct store *s, const char *name, char *(*f)(const char *text), struct err *e)
+{
+	char *(**kept)(const char *text) = x_malloc(sizeof(*kept)); /* no void * holds a function */
+
+	*kept = f;
+	return sqlite3_create_function_v2(s->db, name, 1,
+					  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+					  kept, call_taught, NULL, NULL, free) == SQLITE_OK ||
+	       sql_err(s, e, "cannot read");
+}
+
 int64_t store_number(struct store *s, const char *sql, int64_t fallback)
 {
 	struct store_rows r = store_query(s, sql, "");

@@ -58,6 +58,9 @@ bool store_is_null(const struct store_rows *r, int column);
 const char *store_shown(const struct store_rows *r, int column);
 bool store_done(struct store_rows *r, struct err *e);
 
+/* Lets queries call f on a text. What it returns was allocated and is freed; NULL: the text itself. */
+bool store_teach(struct store *s, const char *name, char *(*f)(const char *text), struct err *e);
+
 /* The one number that a query gives; fallback if it gives none. */
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
