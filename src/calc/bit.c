@@ -54,8 +54,8 @@ static void believe_bits(const struct calc_program *p, const struct calc_proc *p
 			continue;
 		qsort(counts, n, sizeof(*counts), compare_down);
 		if (!(counts[0] > 0)) {
-			/* Only the first of each block is sure to be the head now and then. */
-			out[c] = (struct belief){ 0, period, period };
+			/* At most every second one issues with its predecessor. */
+			out[c] = calc_believe_none(period, n / 2);
 			continue;
 		}
 		double mean = highest(counts, &n) * period, error = sqrt(mean * period / n);

@@ -99,6 +99,14 @@ static struct belief most_likely(struct calc_ratio *r, uint32_t n)
 	return b;
 }
 
+struct belief calc_believe_none(double once, uint32_t points)
+{
+	/* A few points may all issue with their predecessors, unseen, whatever the schedule says. */
+	static const double doubt[] = { 1000, 1000, 30, 3 };
+	double error = once * (points < 4 ? doubt[points] : 1);
+	return (struct belief){ 0, error, error };
+}
+
 static void believe_issue(const struct calc_program *p, const struct calc_proc *proc,
 			  struct belief *out)
 {
@@ -136,7 +144,7 @@ void calc_believe_samples(const struct calc_program *p, const struct calc_proc *
 			out[i] = (struct belief){ f->value, both, both };
 		else if (!isnan(f->value))
 			/* Absent samples: the likelihood falls by e at a third of the bound. */
-			out[i] = (struct belief){ 0, f->high / 3, f->high / 3 };
+			out[i] = calc_believe_none(f->high / 3, proc->classes[i].issue_points);
 	}
 	if (p->sampling.mode == CALC_ISSUE)
 		believe_issue(p, proc, out);
