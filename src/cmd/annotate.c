@@ -40,6 +40,7 @@ static const struct cmd_option options[] = {
 	READING_PROFILER_OPTION,
 	READING_EVENT_OPTION,
 	READING_SELECTING_OPTIONS,
+	READING_NAMES_OPTION,
 	{ .name = "icost",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct annotate_values, icost),

@@ -13,8 +13,7 @@
 #include "collect/sample.h"
 #include "util/util.h"
 
-struct bpf_object;
-struct ring_buffer;
+#define PROGRAM_FDS (7 + SAMPLE_EVENTS)
 
 struct program_options {
 	uint32_t table_entries; /* per processor and table; 0: the default */
@@ -26,7 +25,8 @@ struct program_options {
 };
 
 struct program {
-	struct bpf_object *object;
+	int fds[PROGRAM_FDS]; /* of all programs and maps; the ones below are among them */
+	size_t nfds;
 	int sample_fd[SAMPLE_EVENTS]; /* the program of each event */
 	int empty_fd, cut_fd, table_fd, images_fd, ring_fd;
 	uint32_t cpus, buckets; /* processors that the tables have room for */
@@ -34,6 +34,7 @@ struct program {
 	struct sample_shared *shared;
 	size_t cpu_bytes;
 	uint64_t memory_bytes; /* in the kernel */
+	double load_cpu_s;     /* processor time of the loader */
 };
 
 bool program_load(struct program *p, const struct program_options *o, struct err *e);

@@ -61,6 +61,7 @@ void clusters_settle(struct clusters *c)
 	if (n->has_recovery && !n->recovered && s->end > n->recovery) {
 		n->recovered = true;
 		n->recovery_lag = stamps_lag(s, n->recovery);
+		n->recovery_commit = stamps_at(s, n->recovery)->commit;
 	}
 }
 
@@ -107,22 +108,21 @@ static void count_cluster(struct clusters *c, int64_t net)
 }
 
 /* Offers the cluster, whose net cost ends with instruction `last`, to the sample. */
-static void offer(struct clusters *c, uint64_t last, int64_t net)
+static void offer(struct clusters *c, uint64_t last, uint64_t last_commit, int64_t net)
 {
 	const struct cluster *n = &c->now;
 
-	samples_close(c->samples,
-		      &(struct sampled){ .begin = n->begin,
-					 .end = n->end,
-					 .size = n->size,
-					 .kind = n->kind,
-					 .pattern = pattern_of(n),
-					 .infimum = n->infimum,
-					 .supremum = n->supremum,
-					 .last = last,
-					 .last_commit = stamps_at(c->stamps, last)->commit,
-					 .cost = cost_of(n),
-					 .net = net });
+	samples_close(c->samples, &(struct sampled){ .begin = n->begin,
+						     .end = n->end,
+						     .size = n->size,
+						     .kind = n->kind,
+						     .pattern = pattern_of(n),
+						     .infimum = n->infimum,
+						     .supremum = n->supremum,
+						     .last = last,
+						     .last_commit = last_commit,
+						     .cost = cost_of(n),
+						     .net = net });
 }
 
 /* Closes the open cluster. If it has not recovered, it ends with a lag of `lag` when instruction
@@ -143,8 +143,10 @@ static void close_cluster(struct clusters *c, uint64_t last, int64_t lag, bool t
 		count_cluster(c, net);
 	if (c->samples && (n->head || tail))
 		samples_close(c->samples, NULL);
+	else if (c->samples && recovered)
+		offer(c, n->recovery, n->recovery_commit, net);
 	else if (c->samples)
-		offer(c, recovered ? n->recovery : last, net);
+		offer(c, last, stamps_at(c->stamps, last)->commit, net);
 	if (n->head || tail) {
 		c->cut++;
 		c->cut_misses += n->size;

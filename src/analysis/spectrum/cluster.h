@@ -56,6 +56,7 @@ struct cluster {
 	bool has_supremum, has_recovery, recovered;
 	uint64_t supremum, supremum_commit, supremum_twin;
 	uint64_t recovery; /* instruction that ends the recovery */
+	uint64_t recovery_commit;
 	int64_t recovery_lag;
 };
 

@@ -979,6 +979,31 @@ static void test_2702_exposure_goes_to_the_line_that_an_instruction_waited_for(v
 	}
 }
 
+static void test_2703_a_sampled_cluster_keeps_when_its_recovery_ended(void **state)
+{
+	/* Far more instructions than stamps are kept come before the next miss. */
+	const size_t count = 100000;
+	struct stamp *st = x_calloc(count, sizeof(*st));
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t late = i < 5 ? 0 : 90;
+		st[i] = (struct stamp){ 10 + 4 * i + (i > 8 ? late : 0), 14 + 4 * i + late,
+					10 + 4 * i, 14 + 4 * i };
+	}
+	struct rec_miss m[] = { miss(1, 6, 32, 92, LEVEL_MEM),
+				miss(2, count - 99, st[count - 100].dispatch + 1, 15, LEVEL_L2) };
+	struct stream t = { puzak, st, count, m, 2, 0, 0, NULL };
+	deliver_by_end(m, 2);
+	struct spectrum *s = run(&t, 4096);
+	const struct sampled *first = &s->samples.at[s->samples.at[0].begin != 32];
+	assert_int_equal(s->samples.count, 2);
+	assert_int_equal(first->begin, 32);
+	assert_int_equal(first->net, 90);
+	assert_in_range(first->last, 9, 100);
+	assert_int_equal(first->last_commit, st[first->last - 1].commit);
+	spectrum_done(s);
+	free(st);
+}
+
 static void test_1175_other_chains_reproduce_what_they_are_made_from(void **state)
 {
 	const struct theory t = { .nlevels = 2, .p = { .5, .5 }, .a = 1 };
@@ -1085,6 +1110,7 @@ int main(void)
 		cmocka_unit_test(test_1142_kinds_that_do_not_count_are_left_out),
 		cmocka_unit_test(
 		    test_2702_exposure_goes_to_the_line_that_an_instruction_waited_for),
+		cmocka_unit_test(test_2703_a_sampled_cluster_keeps_when_its_recovery_ended),
 		cmocka_unit_test(test_1175_other_chains_reproduce_what_they_are_made_from),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #define L2	 15
 #define HIT	 1 /* L1I latency */
 #define MOST	 (1 << 16)
+#define ROUNDS	 10 /* of the loops of kernels.c */
 #define WANTS	 (WANT_CYCLES | WANT_INSTS | WANT_MISSES)
 
 /* The records of a run. */
@@ -71,7 +72,7 @@ static struct run *listen(struct kernel_run k, unsigned wants)
 				.wants = wants,
 				.full = take };
 	k.emit = &r.emit;
-	r.stats = run_kernel(&k, 40);
+	r.stats = run_kernel(&k, ROUNDS);
 	take(&r.emit);
 	return &r;
 }
@@ -340,7 +341,7 @@ static uint64_t cycles_of(unsigned m, unsigned kernel, const char *const *sets)
 				.sets = sets,
 				.check = true };
 
-	return run_kernel(&k, 40).cycles;
+	return run_kernel(&k, ROUNDS).cycles;
 }
 
 static void test_1258_runs_repeat_and_listening_changes_no_cycle(void **state)

@@ -4,7 +4,7 @@
  * ahead_kernels LETTER runs the kernel of that letter. The linker puts the code that counts at
  * fixed addresses, which the tests name. No instruction is compressed.
  */
-typedef unsigned long u64;
+#include "start.h"
 
 /* Code of its own section, which returns by s0. */
 #define CODE(name, body)                                                                           \
@@ -66,15 +66,3 @@ static void run(char kernel)
 		break;
 	}
 }
-
-__attribute__((used)) static void start(u64 *sp)
-{
-	run(*(char *)sp[2]);
-
-	register u64 a7 asm("a7") = 93;
-	register u64 a0 asm("a0") = 0;
-
-	asm volatile("ecall" : "+r"(a0) : "r"(a7) : "memory");
-}
-
-asm(".globl _start\n_start:\n\tmv a0, sp\n\tj start\n");

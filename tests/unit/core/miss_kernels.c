@@ -5,7 +5,7 @@
  * which the tests name: ARENA, of zeros, never touched before the kernel, and CHAIN, whose first
  * line holds the address of its second.
  */
-typedef unsigned long u64;
+#include "start.h"
 
 #define ARENA	0x10000000
 #define CHAIN	0x20000000
@@ -77,15 +77,3 @@ static void run(char kernel)
 		break;
 	}
 }
-
-__attribute__((used)) static void start(u64 *sp)
-{
-	run(*(char *)sp[2]);
-
-	register u64 a7 asm("a7") = 93;
-	register u64 a0 asm("a0") = 0;
-
-	asm volatile("ecall" : "+r"(a0) : "r"(a7) : "memory");
-}
-
-asm(".globl _start\n_start:\n\tmv a0, sp\n\tj start\n");
