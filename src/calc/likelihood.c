@@ -51,6 +51,11 @@ static struct belief most_likely(const struct calc_ratio *r, uint32_t n)
 {
 	double at[GRID + POINTS_MAX], log_of[GRID + POINTS_MAX], samples = 0, m = 0;
 	unsigned candidates = 0, best = 0;
+	/* The lowest points, with at least one sample among them. */
+	while (n > POINTS_MAX && !(r[POINTS_MAX - 1].samples > 0)) {
+		r++;
+		n--;
+	}
 	n = n < POINTS_MAX ? n : POINTS_MAX;
 	/* Means of the lowest points, and a grid around them. */
 	for (uint32_t i = 0; i < n; i++) {
