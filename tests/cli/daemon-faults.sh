@@ -55,7 +55,7 @@ equation_holds() {
 	"$CULPRIT" daemon flush "$1" >/dev/null
 	"$CULPRIT" daemon status "$1" >"$tmp/status"
 	awk '/^event: / { n++; if ($3 != $6 + $9 + $12) bad = 1 } END { exit bad || !n }' "$tmp/status" ||
-		fail "$(grep '^event: ' "$tmp/status")"
+		fail "taken = stored + lost + pending does not hold: $(cat "$tmp/status")"
 }
 
 whole() {
