@@ -42,12 +42,12 @@ start() {
 
 stop() {
 	"$CULPRIT" daemon stop "$1" >/dev/null
-	wait "$daemon"
+	wait "$daemon" || fail "the daemon ended with status $?"
 }
 
 # A figure of the line that begins with $2: (word $3 of it).
 figure() {
-	"$CULPRIT" daemon status "$1" | awk -v line="$2" -v word="$3" 'index($0, line) == 1 { print $word; exit }'
+	"$CULPRIT" daemon status "$1" | awk -v line="$2" -v word="$3" 'index($0, line) == 1 && !n++ { print $word }'
 }
 
 # taken = stored + lost + pending, in the status and in the database.
