@@ -151,7 +151,7 @@ static void slices(double rate, size_t n)
 
 struct sample {
 	uint64_t place, address; /* keys: image and offset; process and address */
-	uint32_t cpu;
+	uint32_t cpu, time_ms;
 };
 
 struct trace {
@@ -167,42 +167,118 @@ static void take(void *self, const struct sample_record_trace *r)
 	*s =
 	    (struct sample){ .place = r->key ? r->key : r->address,
 			     .address = r->address ^ hash_u64(r->process.pid ^ r->process.start_ns),
-			     .cpu = r->head.cpu & 63 };
+			     .cpu = r->head.cpu & 63,
+			     .time_ms = (uint32_t)(r->time_ns / 1000000) };
 }
 
-/* Misses in percent of a table of `lines` buckets. */
-static double replay(const struct trace *t, bool by_image, size_t lines, unsigned ways,
-		     bool to_front)
+/* A table to replay samples through. */
+struct shape {
+	const char *name;
+	bool by_image;
+	size_t lines;
+	unsigned ways;
+	bool to_front;
+	uint32_t drain_s; /* the table is emptied so often; 0: never */
+};
+
+/* What a table does in percent of the samples: all misses, and those that no table of that kind can
+ * avoid, because nothing with the key came since the table was emptied. */
+struct replayed {
+	double misses, cold;
+	double samples_per_entry; /* that leaves the table, by eviction or when it is emptied */
+};
+
+/* Keys that were seen on a processor since the table was emptied: a set by open addressing. */
+struct seen {
+	uint64_t *keys;
+	size_t size, used;
+};
+
+static bool seen_first(struct seen *s, uint64_t key)
 {
-	uint64_t *keys = x_calloc(lines * ways * 64, sizeof(*keys));
-	uint32_t *next = x_calloc(64, sizeof(*next));
-	size_t misses = 0;
+	if (2 * s->used >= s->size) {
+		struct seen larger = { .size = s->size ? 2 * s->size : 1024 };
+
+		larger.keys = x_calloc(larger.size, sizeof(*larger.keys));
+		for (size_t i = 0; i < s->size; i++)
+			if (s->keys[i])
+				seen_first(&larger, s->keys[i]);
+		free(s->keys);
+		*s = larger;
+	}
+	size_t at = hash_u64(key) & (s->size - 1);
+
+	for (; s->keys[at]; at = (at + 1) & (s->size - 1))
+		if (s->keys[at] == key)
+			return false;
+	s->keys[at] = key;
+	s->used++;
+	return true;
+}
+
+/* Looks a key up in its bucket, and puts it there. True: it was not there. */
+static bool touch(uint64_t *b, const struct shape *shape, uint64_t key, uint32_t *next,
+		  size_t *evicted)
+{
+	unsigned w = 0;
+
+	while (w < shape->ways && b[w] != key)
+		w++;
+	const bool miss = w == shape->ways;
+
+	if (miss) {
+		w = shape->to_front ? shape->ways - 1 : (*next)++ % shape->ways;
+		*evicted += b[w] != 0;
+		if (shape->to_front)
+			memmove(b + 1, b, (shape->ways - 1) * sizeof(*b));
+		b[shape->to_front ? 0 : w] = key;
+	} else if (shape->to_front) {
+		b[w] = b[0];
+		b[0] = key;
+	}
+	return miss;
+}
+
+static size_t empty_tables(uint64_t *keys, size_t n)
+{
+	size_t entries = 0;
+
+	for (size_t i = 0; i < n; i++)
+		entries += keys[i] != 0;
+	memset(keys, 0, n * sizeof(*keys));
+	return entries;
+}
+
+static struct replayed replay(const struct trace *t, const struct shape *shape)
+{
+	const size_t n = shape->lines * shape->ways * 64;
+	uint64_t *keys = x_calloc(n, sizeof(*keys));
+	uint32_t next[64] = { 0 }, emptied_ms = t->n ? t->samples[0].time_ms : 0;
+	struct seen seen = { 0 };
+	size_t misses = 0, cold = 0, entries = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
 		const struct sample *s = &t->samples[i];
-		const uint64_t key = by_image ? s->place : s->address;
-		uint64_t *b =
-		    keys + (s->cpu * lines + (key * 0x9e3779b97f4a7c15ull >> 40) % lines) * ways;
-		unsigned w = 0;
+		const uint64_t key = shape->by_image ? s->place : s->address;
+		const size_t line = (key * 0x9e3779b97f4a7c15ull >> 40) % shape->lines;
 
-		while (w < ways && b[w] != key)
-			w++;
-		if (w == ways) {
-			misses++;
-			if (to_front) {
-				memmove(b + 1, b, (ways - 1) * sizeof(*b));
-				b[0] = key;
-			} else {
-				b[next[s->cpu]++ % ways] = key;
-			}
-		} else if (to_front) {
-			b[w] = b[0];
-			b[0] = key;
+		if (shape->drain_s && s->time_ms - emptied_ms >= shape->drain_s * 1000) {
+			emptied_ms = s->time_ms;
+			entries += empty_tables(keys, n);
+			free(seen.keys);
+			seen = (struct seen){ 0 };
 		}
+		cold += seen_first(&seen, key ^ hash_u64(s->cpu + 1));
+		misses += touch(keys + (s->cpu * shape->lines + line) * shape->ways, shape, key,
+				&next[s->cpu], &entries);
 	}
+	entries += empty_tables(keys, n);
 	free(keys);
-	free(next);
-	return 100.0 * (double)misses / (double)(t->n ? t->n : 1);
+	free(seen.keys);
+	const double samples = (double)(t->n ? t->n : 1);
+
+	return (struct replayed){ 100 * (double)misses / samples, 100 * (double)cold / samples,
+				  samples / (double)(entries ? entries : 1) };
 }
 
 static struct collector *begin(struct live_profile *p, double rate, bool trace, double drain_s)
@@ -250,26 +326,28 @@ static void simulate(double seconds, double rate)
 	collector_trace(c, take, &t);
 	poll_for(c, seconds);
 	collector_close(c, &e);
-	printf("{\"samples\": %zu, \"misses_percent\": {", t.n);
-	static const struct {
-		const char *name;
-		bool by_image;
-		size_t lines;
-		unsigned ways;
-		bool to_front;
-	} shapes[] = {
-		{ "process and address, 16 K, 4-way, round-robin", false, 4096, 4, false },
-		{ "image and offset, 16 K, 4-way, round-robin", true, 4096, 4, false },
-		{ "image and offset, 16 K, 4-way, swap-to-front", true, 4096, 4, true },
-		{ "image and offset, 24 K, 6-way, round-robin", true, 4096, 6, false },
-		{ "image and offset, 24 K, 6-way, swap-to-front", true, 4096, 6, true },
-		{ "image and offset, 64 K, 4-way, swap-to-front", true, 16384, 4, true },
+	printf("{\"samples\": %zu, \"tables\": {", t.n);
+	static const struct shape shapes[] = {
+		{ "process and address, 16 K, 4-way, round-robin", false, 4096, 4, false, 0 },
+		{ "image and offset, 16 K, 4-way, round-robin", true, 4096, 4, false, 0 },
+		{ "image and offset, 16 K, 4-way, swap-to-front", true, 4096, 4, true, 0 },
+		{ "image and offset, 16 K, 4-way, swap-to-front, 60 s", true, 4096, 4, true, 60 },
+		{ "image and offset, 16 K, 4-way, swap-to-front, 10 s", true, 4096, 4, true, 10 },
+		{ "image and offset, 24 K, 6-way, round-robin", true, 4096, 6, false, 0 },
+		{ "image and offset, 24 K, 6-way, swap-to-front", true, 4096, 6, true, 0 },
+		{ "image and offset, 32 K, 4-way, swap-to-front, 60 s", true, 8192, 4, true, 60 },
+		{ "image and offset, 36 K, 4-way, swap-to-front, 60 s", true, 9216, 4, true, 60 },
+		{ "image and offset, 64 K, 4-way, swap-to-front", true, 16384, 4, true, 0 },
+		{ "image and offset, 64 K, 4-way, swap-to-front, 60 s", true, 16384, 4, true, 60 },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
-		printf("%s\"%s\": %.2f", i ? ", " : "", shapes[i].name,
-		       replay(&t, shapes[i].by_image, shapes[i].lines, shapes[i].ways,
-			      shapes[i].to_front));
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+		const struct replayed r = replay(&t, &shapes[i]);
+
+		printf("%s\"%s\": {\"misses_percent\": %.2f, \"first_percent\": %.2f, "
+		       "\"samples_per_entry\": %.2f}",
+		       i ? ", " : "", shapes[i].name, r.misses, r.cold, r.samples_per_entry);
+	}
 	printf("}}\n");
 	free(t.samples);
 	live_profile_free(p);

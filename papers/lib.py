@@ -57,9 +57,10 @@ def digest(*parts):
 class Lab:
     """Runs workloads on one machine and keeps the results."""
 
-    def __init__(self, options, machine):
+    def __init__(self, options, machine, analyze="profile"):
         self.options = options
         self.machine = machine
+        self.analyze = analyze
         self.runner = workload.Runner(options.build)
         self.cache = self.runner.build / "papers"
         self.cache.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,7 @@ class Lab:
     def sim_options(self, extra=()):
         # Page faults are off: the skipped part has already touched its pages, but the core would fault on them again.
         words = ["--machine", self.machine, "--set", "exception.page_faults=no", "--fast-forward", str(self.skip),
-                 "--max-insts", str(self.insts), "--analyze", "profile", *extra]
+                 "--max-insts", str(self.insts), "--analyze", self.analyze, *extra]
         if workload.sysroot_path().is_dir():
             words += ["--sysroot", str(workload.sysroot_path())]
         for variable in self.runner.environment.items():

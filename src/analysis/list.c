@@ -2,6 +2,7 @@
 /* The list of all analyses, one line each. */
 #include <string.h>
 
+#include "analysis/calc/analyses.h"
 #include "analysis/cpistack/cpistack.h"
 #include "analysis/folded.h"
 #include "analysis/icost/icost.h"
@@ -15,7 +16,8 @@
 
 const struct analysis *const analysis_list[] = {
 	&profile_analysis,	&cpistack_analysis,	   &icost_analysis, &shotgun_analysis,
-	&spectrum_analysis,	&folded_analysis,	   &csv_analysis,   &trace_analysis,
+	&spectrum_analysis,	&issue_analysis,	   &truth_analysis, &commits_analysis,
+	&branches_analysis,	&folded_analysis,	   &csv_analysis,   &trace_analysis,
 	&trace_misses_analysis, &trace_committed_analysis, &null_analysis,  NULL,
 };
 

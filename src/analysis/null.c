@@ -38,7 +38,7 @@ static bool null_finish(void *state, struct store *store, struct err *e)
 const struct analysis null_analysis = {
 	.name = "null",
 	.summary = "counts cycles: what the bus itself costs",
-	.wants = WANT_CYCLES | WANT_INSTS | WANT_BRIEF | WANT_EMPTY | WANT_STAMPS,
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_LESS,
 	.state_size = sizeof(struct null),
 	.batch = null_batch,
 	.merge = null_merge,

@@ -85,6 +85,7 @@ void calc_free(struct calc_program *p)
 		for (uint32_t k = 0; k < proc->graph->ninsts; k++)
 			free(proc->insts[k].culprits);
 		free(proc->insts);
+		free(proc->pairs);
 		free(proc->block_class);
 		free(proc->edge_class);
 		free(proc->classes);

@@ -91,9 +91,17 @@ struct calc_class {
 	double tightness;      /* largest ratio used / smallest; 0: none */
 };
 
+/* CALC_COMMIT: two instructions of a procedure that committed in the same sampled cycle. */
+struct calc_pair {
+	uint32_t inst, other; /* inst < other */
+	double count;
+};
+
 struct calc_proc {
 	struct cfg *graph; /* the caller's */
 	struct calc_inst *insts;
+	struct calc_pair *pairs; /* the caller fills it with ARRAY_ADD; calc_free() frees it */
+	uint32_t npairs;
 	uint32_t *block_class, *edge_class; /* classes.c */
 	uint32_t nclasses;
 	struct calc_class *classes;
@@ -101,11 +109,26 @@ struct calc_proc {
 	double samples;			  /* cycles samples of all instructions */
 };
 
+/* The numbers of the rules that the paper leaves open: thresholds.def. */
+enum calc_threshold {
+#define THRESHOLD(id, ...) CALC_##id,
+#include "calc/thresholds.def"
+#undef THRESHOLD
+	CALC_THRESHOLDS
+};
+struct calc_threshold_info {
+	const char *name;
+	double value;
+	const char *reason, *half, *twice; /* why, and what half and twice of it do */
+};
+extern const struct calc_threshold_info calc_thresholds[CALC_THRESHOLDS];
+
 struct calc_options {
 	const char *method;	    /* of calc_methods; NULL: the first */
 	enum cross_procedure cross; /* culprits across calls and returns */
 	double ignore_edges; /* paths over edges below this share of a block are ignored; 0.01 */
 	unsigned rounds;     /* of schedule and frequencies for M per edge; 0: default */
+	const double *thresholds; /* by enum calc_threshold; NULL: those of thresholds.def */
 };
 
 struct calc_program {

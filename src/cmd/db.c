@@ -13,6 +13,7 @@
 #include "collect/fleet.h"
 #include "collect/live_export.h"
 #include "collect/perfdata.h"
+#include "names/demangle.h"
 #include "util/nearest.h"
 #include "util/text.h"
 #include "view/doc.h"
@@ -284,8 +285,9 @@ static bool verb_export(const struct job *j, struct err *e)
 
 	if (p && !out)
 		err_set(e, "cannot write %s: %s", j->v->output, strerror(errno));
-	ok = ok &&
-	     (j->v->format ? live_export_perf_script : live_export_folded)(p, j->v->event, out, e);
+	const struct live_export o = { j->v->event, j->v->reading.raw_names };
+
+	ok = ok && (j->v->format ? live_export_perf_script : live_export_folded)(p, &o, out, e);
 	if (out && out != stdout && fclose(out))
 		ok = err_set(e, "cannot write %s: %s", j->v->output, strerror(errno));
 	live_profile_free(p);
@@ -408,6 +410,7 @@ static bool verb_pull(const struct job *j, struct err *e)
 }
 
 struct top {
+	bool raw_names;
 	struct fleet_row *rows; /* texts are our own */
 	size_t n;
 };
@@ -418,7 +421,10 @@ static void add_top(void *self, const struct fleet_row *r)
 	struct fleet_row *to = ARRAY_ADD(t->rows, t->n);
 
 	*to = *r;
-	to->name = text_shown(r->name);
+	char *readable = t->raw_names ? NULL : demangle(r->name);
+
+	to->name = text_shown(readable ? readable : r->name);
+	free(readable);
 	to->detail = text_shown(r->detail);
 }
 
@@ -432,7 +438,7 @@ static bool verb_top(const struct job *j, struct err *e)
 		{ DOC_DATA("detail"), .head = "", .width = -40, .ragged = true },
 	};
 	const int limit = j->v->reading.limit ? (int)j->v->reading.limit : 10;
-	struct top top = { 0 };
+	struct top top = { .raw_names = j->v->reading.raw_names };
 	struct selected sel;
 	uint64_t total = 0;
 
@@ -496,6 +502,7 @@ static int db_run_command(void *values, int nargs, char **args)
 #define OPTION(field) .offset = offsetof(struct db_values, field)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
+	READING_NAMES_OPTION,
 	SELECTING_OPTIONS(struct db_values, selecting),
 	{ .name = "event",
 	  .type = CMD_TEXT,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collect/live_store.h"
+#include "names/demangle.h"
 #include "view/live.h"
 #include "words/words.h"
 
@@ -50,6 +51,14 @@ const struct cmd_option reading_event_group[] = {
 	  .offset = offsetof(struct reading, event),
 	  .arg = "EVENT",
 	  .help = "Of a live profile: samples of this event, such as cycles" },
+	{ .name = NULL },
+};
+
+const struct cmd_option reading_names_group[] = {
+	{ .name = "raw-names",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct reading, raw_names),
+	  .help = "Names of C++ and Rust functions as the binaries have them" },
 	{ .name = NULL },
 };
 
@@ -113,6 +122,10 @@ static bool open_all(const char *command, const struct reading *r, open_fn *open
 	for (int i = 0; i < count; i++) {
 		struct err e = { "" };
 		stores[i] = open(paths[i], r, &e);
+		if (stores[i] && !(r && r->raw_names) && !demangle_store(stores[i], &e)) {
+			store_close(stores[i]);
+			stores[i] = NULL;
+		}
 		if (!stores[i]) {
 			warn("%s: %s", command, e.text);
 			while (i--)

@@ -17,10 +17,12 @@ struct reading {
 	const char *profiler;
 	const char *event;	    /* of the commands that read live profiles */
 	struct selecting selecting; /* of the same, and of databases */
+	bool raw_names;		    /* of the commands with reading_open_any */
 };
 
 /* Rows for the option table of a command. */
-extern const struct cmd_option reading_group[], reading_profiler_group[], reading_event_group[];
+extern const struct cmd_option reading_group[], reading_profiler_group[], reading_event_group[],
+    reading_names_group[];
 #define READING_OPTIONS                                                                            \
 	{                                                                                          \
 		.group = reading_group                                                             \
@@ -34,6 +36,10 @@ extern const struct cmd_option reading_group[], reading_profiler_group[], readin
 #define READING_EVENT_OPTION                                                                       \
 	{                                                                                          \
 		.group = reading_event_group                                                       \
+	}
+#define READING_NAMES_OPTION                                                                       \
+	{                                                                                          \
+		.group = reading_names_group                                                       \
 	}
 #define READING_SELECTING_OPTIONS SELECTING_OPTIONS(struct reading, selecting)
 

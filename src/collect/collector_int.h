@@ -57,7 +57,6 @@ struct collected_event {
 	uint64_t stored;
 	double rate;
 	uint64_t period;
-	uint64_t on_ns, on_since_ns; /* rotating: time counted, and since when now (0: not) */
 };
 
 struct known_stack;

@@ -133,6 +133,8 @@ static bool open_maps(struct collector *c, char ***notes, size_t *nnotes, struct
 	c->maps = maps_new(&c->sink, "/proc");
 	if (!maps_read_running(c->maps, e))
 		return false;
+	/* What loading took in other processes counts as the collector's. */
+	c->begin_cpu_s -= c->program.load_cpu_s + maps_status(c->maps).load_cpu_s;
 	size_t n;
 	const char *const *lines = maps_notes(c->maps, &n);
 

@@ -123,16 +123,6 @@ bool db_next(struct db_rows *r)
 	return r->status == SQLITE_ROW;
 }
 
-int64_t db_int(const struct db_rows *r, int column)
-{
-	return sqlite3_column_int64(r->stmt, column);
-}
-
-double db_real(const struct db_rows *r, int column)
-{
-	return sqlite3_column_double(r->stmt, column);
-}
-
 const char *db_text(const struct db_rows *r, int column)
 {
 	const char *s = (const char *)sqlite3_column_text(r->stmt, column);

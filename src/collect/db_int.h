@@ -50,8 +50,8 @@ struct db_rows {
 /* The text must be a literal. db_rows_done must follow before the same query is asked again. */
 struct db_rows db_query(struct db *d, const char *sql, const char *types, ...);
 bool db_next(struct db_rows *r);
-int64_t db_int(const struct db_rows *r, int column);
-double db_real(const struct db_rows *r, int column);
+#define db_int(r, column)  ((int64_t)sqlite3_column_int64((r)->stmt, column))
+#define db_real(r, column) sqlite3_column_double((r)->stmt, column)
 /* Never NULL; valid until db_next. */
 const char *db_text(const struct db_rows *r, int column);
 const uint8_t *db_blob(const struct db_rows *r, int column, size_t *size);

@@ -141,6 +141,16 @@ void db_pack_counts(const struct db_count *c, size_t n, struct db_bytes *out)
 	finish(out);
 }
 
+/* Ends the reading of a pack; one that makes no sense has no elements. */
+static bool whole(struct cursor *c, uint8_t *own, size_t *n)
+{
+	const bool ok = ended(c);
+
+	free(own);
+	*n = ok ? *n : 0;
+	return ok;
+}
+
 bool db_unpack_counts(const uint8_t *data, size_t size, struct db_count **out, size_t *n)
 {
 	uint8_t *own;
@@ -162,15 +172,11 @@ bool db_unpack_counts(const uint8_t *data, size_t size, struct db_count **out, s
 		(*out)[i].count = count;
 		sum += c.bad ? 0 : count;
 	}
-	const bool ok = ended(&c);
-
-	free(own);
-	if (!ok) {
-		free(*out);
-		*out = NULL;
-		*n = 0;
-	}
-	return ok;
+	if (whole(&c, own, n))
+		return true;
+	free(*out);
+	*out = NULL;
+	return false;
 }
 
 /* ---- Stacks ---- */
@@ -254,15 +260,11 @@ bool db_unpack_edges(const uint8_t *data, size_t size, struct live_edge **out, s
 		(*out)[i].taken = get(&c);
 		(*out)[i].not_taken = get(&c);
 	}
-	const bool ok = ended(&c);
-
-	free(own);
-	if (!ok) {
-		free(*out);
-		*out = NULL;
-		*n = 0;
-	}
-	return ok;
+	if (whole(&c, own, n))
+		return true;
+	free(*out);
+	*out = NULL;
+	return false;
 }
 
 /* ---- Symbols and code ---- */

@@ -268,6 +268,7 @@ int event_open(const struct event_spec *s, int pid, int cpu, uint64_t period, in
 
 	a.sample_period = period;
 	a.inherit = pid >= 0;
+	a.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
 	const int fd = (int)syscall(SYS_perf_event_open, &a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)

@@ -10,12 +10,12 @@
  */
 #include "collect/fleet.h"
 
-#include <libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/db_int.h"
 #include "collect/fleet_schema.h"
+#include "collect/fleet_server.h"
 #include "collect/live_names.h"
 #include "util/array.h"
 
@@ -24,74 +24,25 @@
 
 /* ---- The server ---- */
 
-/* What the server said, as one line. */
-static bool server_err(PGconn *c, const PGresult *r, const char *what, struct err *e)
+static int64_t version_of(struct server *c)
 {
-	const char *primary = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
-	char line[300];
+	struct answer *r = server_ask(c, "SELECT coalesce(max(version), 0) FROM culprit.version", 0,
+				      NULL, "no version", NULL);
+	const int64_t v = answer_rows(r) == 1 ? atoll(answer_text(r, 0, 0)) : 0;
 
-	snprintf(line, sizeof(line), "%s", primary ? primary : PQerrorMessage(c));
-	line[strcspn(line, "\n")] = '\0';
-	return err_set(e, "the fleet's server: %s: %s", what, line);
-}
-
-static bool server_exec(PGconn *c, const char *sql, const char *what, struct err *e)
-{
-	PGresult *r = PQexec(c, sql);
-	const ExecStatusType s = PQresultStatus(r);
-	const bool ok = s == PGRES_COMMAND_OK || s == PGRES_TUPLES_OK || server_err(c, r, what, e);
-
-	PQclear(r);
-	return ok;
-}
-
-/* A query with parameters as text; NULL, and e, if it fails. */
-static PGresult *ask(PGconn *c, const char *sql, int n, const char *const *values, const char *what,
-		     struct err *e)
-{
-	PGresult *r = PQexecParams(c, sql, n, NULL, values, NULL, NULL, 0);
-
-	if (PQresultStatus(r) == PGRES_TUPLES_OK)
-		return r;
-	server_err(c, r, what, e);
-	PQclear(r);
-	return NULL;
-}
-
-static PGconn *connect_to(const char *server, struct err *e)
-{
-	PGconn *c = PQconnectdb(server);
-
-	if (PQstatus(c) == CONNECTION_OK &&
-	    server_exec(c, "SET client_min_messages = warning", "cannot begin", e))
-		return c;
-	if (PQstatus(c) != CONNECTION_OK)
-		server_err(c, NULL, "cannot connect", e);
-	PQfinish(c);
-	return NULL;
-}
-
-static int64_t version_of(PGconn *c)
-{
-	PGresult *r = PQexec(c, "SELECT max(version) FROM culprit.version");
-	const int64_t v =
-	    PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1 && !PQgetisnull(r, 0, 0)
-		? atoll(PQgetvalue(r, 0, 0))
-		: 0;
-
-	PQclear(r);
+	answer_free(r);
 	return v;
 }
 
 /* Connects to a server whose tables are of this version. */
-static PGconn *connect_fleet(const char *server, struct err *e)
+static struct server *connect_fleet(const char *server, struct err *e)
 {
-	PGconn *c = connect_to(server, e);
+	struct server *c = server_open(server, e);
 	const int64_t v = c ? version_of(c) : 0;
 
 	if (!c || v == FLEET_SCHEMA_VERSION)
 		return c;
-	PQfinish(c);
+	server_close(c);
 	if (v > FLEET_SCHEMA_VERSION)
 		err_set(e,
 			"the fleet's server has version %d of the tables, this culprit knows up "
@@ -107,7 +58,7 @@ static PGconn *connect_fleet(const char *server, struct err *e)
 
 bool fleet_init(const char *server, struct err *e)
 {
-	PGconn *c = connect_to(server, e);
+	struct server *c = server_open(server, e);
 	bool ok = c && server_exec(c, fleet_versions[0], "cannot make the schema", e);
 
 	/* The lock makes two that migrate at once take turns. */
@@ -121,29 +72,30 @@ bool fleet_init(const char *server, struct err *e)
 		free(note);
 	}
 	ok = ok && server_exec(c, "COMMIT", "cannot migrate", e);
-	PQfinish(c);
+	server_close(c);
 	return ok;
 }
 
 bool fleet_add_machine(const char *server, const char *machine, const char *role, struct err *e)
 {
-	PGconn *c = connect_fleet(server, e);
+	struct server *c = connect_fleet(server, e);
 
 	if (!c)
 		return false;
 	const char *values[] = { machine, role };
-	PGresult *r = ask(c,
-			  "INSERT INTO culprit.machine (name, role) VALUES ($1, $2) ON CONFLICT"
-			  " (name) DO UPDATE SET role = excluded.role RETURNING 1",
-			  2, values, "cannot add the machine", e);
-	char *quoted = r ? PQescapeIdentifier(c, role, strlen(role)) : NULL;
+	struct answer *r =
+	    server_ask(c,
+		       "INSERT INTO culprit.machine (name, role) VALUES ($1, $2) ON CONFLICT"
+		       " (name) DO UPDATE SET role = excluded.role RETURNING 1",
+		       2, values, "cannot add the machine", e);
+	char *quoted = r ? server_quoted(c, role) : NULL;
 	char *grant = quoted ? x_asprintf("GRANT culprit_push TO %s", quoted) : NULL;
 	const bool ok = grant && server_exec(c, grant, "cannot grant culprit_push", e);
 
 	free(grant);
-	PQfreemem(quoted);
-	PQclear(r);
-	PQfinish(c);
+	free(quoted);
+	answer_free(r);
+	server_close(c);
 	return ok;
 }
 
@@ -225,7 +177,7 @@ struct function {
 };
 
 struct pushing {
-	PGconn *c;
+	struct server *c;
 	struct live_profile *p;
 	int64_t *image_ids; /* the server's, by the profile's number */
 	struct function *functions;
@@ -253,16 +205,16 @@ static bool push_images(struct pushing *x, struct err *e)
 	}
 	for (int i = 0; i < 4; i++)
 		values[i] = list_close(&l[i]);
-	PGresult *r = ask(x->c, "SELECT unnest(culprit.image_ids($1, $2, $3, $4))", 4, values,
-			  "cannot send images", e);
+	struct answer *r = server_ask(x->c, "SELECT unnest(culprit.image_ids($1, $2, $3, $4))", 4,
+				      values, "cannot send images", e);
 	bool ok = r != NULL;
 
-	if (ok && PQntuples(r) != (int)n)
-		ok = err_set(e, "the fleet's server: it knows %d of %zu images", PQntuples(r), n);
+	if (ok && answer_rows(r) != (int)n)
+		ok = err_set(e, "the fleet's server: it knows %d of %zu images", answer_rows(r), n);
 	x->image_ids = x_calloc(n + 1, sizeof(*x->image_ids));
 	for (size_t i = 0; ok && i < n; i++)
-		x->image_ids[i] = atoll(PQgetvalue(r, (int)i, 0));
-	PQclear(r);
+		x->image_ids[i] = atoll(answer_text(r, (int)i, 0));
+	answer_free(r);
 	for (int i = 0; i < 4; i++)
 		free(l[i].text);
 	return ok;
@@ -339,16 +291,16 @@ static bool push_symbols(struct pushing *x, struct err *e)
 	}
 	values[0] = list_close(&l[0]);
 	values[1] = list_close(&l[1]);
-	PGresult *r = ask(x->c, "SELECT unnest(culprit.symbols_missing($1, $2))", 2, values,
-			  "cannot send symbols", e);
-	const int n = r ? PQntuples(r) : 0;
+	struct answer *r = server_ask(x->c, "SELECT unnest(culprit.symbols_missing($1, $2))", 2,
+				      values, "cannot send symbols", e);
+	const int n = r ? answer_rows(r) : 0;
 
 	free(l[0].text);
 	free(l[1].text);
 	for (int i = 0; i < 4; i++)
 		list_open(&l[i]);
 	for (int i = 0; i < n; i++) {
-		const long long at = atoll(PQgetvalue(r, i, 0)) - 1;
+		const long long at = atoll(answer_text(r, i, 0)) - 1;
 
 		if (at < 0 || (size_t)at >= x->nfunctions)
 			continue;
@@ -363,12 +315,12 @@ static bool push_symbols(struct pushing *x, struct err *e)
 		values[i] = list_close(&l[i]);
 	bool ok = r != NULL;
 
-	PQclear(r);
+	answer_free(r);
 	if (ok && n) {
-		r = ask(x->c, "SELECT culprit.symbols_add($1, $2, $3, $4)", 4, values,
-			"cannot send symbols", e);
+		r = server_ask(x->c, "SELECT culprit.symbols_add($1, $2, $3, $4)", 4, values,
+			       "cannot send symbols", e);
 		ok = r != NULL;
-		PQclear(r);
+		answer_free(r);
 	}
 	for (int i = 0; i < 4; i++)
 		free(l[i].text);
@@ -480,16 +432,16 @@ static bool push_epoch(struct pushing *x, const char *uuid, bool *new, struct er
 	list_functions(x, l + EVENT_LISTS + PACK_LISTS);
 	for (int i = 0; i < LISTS; i++)
 		values[FACTS + i] = list_close(&l[i]);
-	PGresult *r =
-	    ask(x->c,
-		"SELECT culprit.push_epoch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
-		" $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
-		FACTS + LISTS, values, "cannot send an epoch", e);
+	struct answer *r = server_ask(
+	    x->c,
+	    "SELECT culprit.push_epoch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
+	    " $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
+	    FACTS + LISTS, values, "cannot send an epoch", e);
 
-	*new = r &&PQntuples(r) == 1 && *PQgetvalue(r, 0, 0) == 't';
+	*new = r &&answer_rows(r) == 1 && *answer_text(r, 0, 0) == 't';
 	for (int i = 0; i < LISTS; i++)
 		free(l[i].text);
-	PQclear(r);
+	answer_free(r);
 	return r != NULL;
 }
 
@@ -502,7 +454,7 @@ static void pushing_free(struct pushing *x)
 	live_profile_free(x->p);
 }
 
-static bool push_one(struct db *d, PGconn *c, int64_t id, const char *uuid,
+static bool push_one(struct db *d, struct server *c, int64_t id, const char *uuid,
 		     struct fleet_pushed *out, struct err *e)
 {
 	struct pushing x = { .c = c };
@@ -530,7 +482,7 @@ static bool push_one(struct db *d, PGconn *c, int64_t id, const char *uuid,
 
 bool fleet_push(struct db *d, const char *server, struct fleet_pushed *out, struct err *e)
 {
-	PGconn *c = connect_fleet(server, e);
+	struct server *c = connect_fleet(server, e);
 	bool ok = c != NULL;
 
 	*out = (struct fleet_pushed){ 0 };
@@ -549,29 +501,30 @@ bool fleet_push(struct db *d, const char *server, struct fleet_pushed *out, stru
 		if (!any)
 			break;
 	}
-	PQfinish(c);
+	server_close(c);
 	return ok;
 }
 
 /* ---- Pulling ---- */
 
 /* An image of the server in the database, with its symbols. */
-static uint32_t pull_image(PGconn *c, const struct live_sink *sink, const PGresult *r, int row,
-			   struct err *e)
+static uint32_t pull_image(struct server *c, const struct live_sink *sink, const struct answer *r,
+			   int row, struct err *e)
 {
-	const char *values[] = { PQgetvalue(r, row, 0) };
-	struct live_image i = { .kind = (enum live_kind)atoi(PQgetvalue(r, row, 5)),
-				.name = PQgetvalue(r, row, 6),
-				.build_id = PQgetvalue(r, row, 7) };
+	const char *values[] = { answer_text(r, row, 0) };
+	struct live_image i = { .kind = (enum live_kind)atoi(answer_text(r, row, 5)),
+				.name = answer_text(r, row, 6),
+				.build_id = answer_text(r, row, 7) };
 	unsigned long long file[4] = { 0 };
 	char digest[80] = "";
-	PGresult *s = ask(c,
-			  "SELECT start, size_bytes, name FROM culprit.symbol WHERE image = $1 AND"
-			  " start >= 0 ORDER BY start",
-			  1, values, "cannot read symbols", e);
-	const int n = s ? PQntuples(s) : 0;
+	struct answer *s =
+	    server_ask(c,
+		       "SELECT start, size_bytes, name FROM culprit.symbol WHERE image = $1 AND"
+		       " start >= 0 ORDER BY start",
+		       1, values, "cannot read symbols", e);
+	const int n = s ? answer_rows(s) : 0;
 
-	if (sscanf(PQgetvalue(r, row, 4), "%*d file %llu %llu %llu %llu %79s", &file[0], &file[1],
+	if (sscanf(answer_text(r, row, 4), "%*d file %llu %llu %llu %llu %79s", &file[0], &file[1],
 		   &file[2], &file[3], digest) == 5) {
 		i.dev = file[0];
 		i.ino = file[1];
@@ -584,9 +537,9 @@ static uint32_t pull_image(PGconn *c, const struct live_sink *sink, const PGresu
 	i.symbols = x_calloc((size_t)n + 1, sizeof(*i.symbols));
 	i.nsymbols = (size_t)n;
 	for (int k = 0; k < n; k++)
-		i.symbols[k] = (struct live_symbol){ (uint64_t)atoll(PQgetvalue(s, k, 0)),
-						     (uint64_t)atoll(PQgetvalue(s, k, 1)),
-						     PQgetvalue(s, k, 2) };
+		i.symbols[k] = (struct live_symbol){ (uint64_t)atoll(answer_text(s, k, 0)),
+						     (uint64_t)atoll(answer_text(s, k, 1)),
+						     answer_text(s, k, 2) };
 	/* The size is what one machine saw of it. Every function with counts is here, so that each
 	 * reaches to the next. */
 	for (int k = 0; k < n; k++)
@@ -595,28 +548,28 @@ static uint32_t pull_image(PGconn *c, const struct live_sink *sink, const PGresu
 	const uint32_t id = sink->image(sink->self, &i);
 
 	free(i.symbols);
-	PQclear(s);
+	answer_free(s);
 	return id;
 }
 
-static bool pull_counts(PGconn *c, const struct live_sink *sink, const char *epoch,
+static bool pull_counts(struct server *c, const struct live_sink *sink, const char *epoch,
 			const struct live_event *events, const int *event_ids, int nevents,
 			struct fleet_pulled *out, struct err *e)
 {
 	const char *values[] = { epoch };
-	PGresult *r =
-	    ask(c,
-		"SELECT image, event, counts, entries, identity, kind, name, build_id FROM"
-		" culprit.pack JOIN culprit.image ON id = image WHERE epoch = $1 ORDER BY"
-		" image, event",
-		1, values, "cannot read counts", e);
+	struct answer *r =
+	    server_ask(c,
+		       "SELECT image, event, counts, entries, identity, kind, name, build_id FROM"
+		       " culprit.pack JOIN culprit.image ON id = image WHERE epoch = $1 ORDER BY"
+		       " image, event",
+		       1, values, "cannot read counts", e);
 	bool ok = r != NULL;
 
-	for (int i = 0; ok && i < PQntuples(r); i++) {
+	for (int i = 0; ok && i < answer_rows(r); i++) {
 		size_t size, n;
-		uint8_t *data = PQunescapeBytea((uint8_t *)PQgetvalue(r, i, 2), &size);
+		uint8_t *data = answer_bytes(r, i, 2, &size);
 		struct db_count *counts = NULL;
-		const int event = atoi(PQgetvalue(r, i, 1));
+		const int event = atoi(answer_text(r, i, 1));
 		struct live_count count = { .image = pull_image(c, sink, r, i, e),
 					    .process = LIVE_NO_PROCESS,
 					    .cpu = LIVE_NO_CPU };
@@ -634,9 +587,9 @@ static bool pull_counts(PGconn *c, const struct live_sink *sink, const char *epo
 		}
 		out->rows += ok ? n : 0;
 		free(counts);
-		PQfreemem(data);
+		free(data);
 	}
-	PQclear(r);
+	answer_free(r);
 	return ok;
 }
 
@@ -658,51 +611,52 @@ enum {
 	E_CPU
 };
 
-static bool pull_epoch(struct db *d, PGconn *c, const PGresult *r, int row,
+static bool pull_epoch(struct db *d, struct server *c, const struct answer *r, int row,
 		       struct fleet_pulled *out, struct err *e)
 {
-	const char *epoch = PQgetvalue(r, row, E_ID);
+	const char *epoch = answer_text(r, row, E_ID);
 	const struct live_facts facts = {
-		.machine = PQgetvalue(r, row, E_MACHINE),
-		.boot_id = PQgetvalue(r, row, E_BOOT),
-		.kernel = PQgetvalue(r, row, E_KERNEL),
-		.kernel_build_id = PQgetvalue(r, row, E_BUILD),
-		.command = PQgetvalue(r, row, E_COMMAND),
-		.begin_ns = (uint64_t)atoll(PQgetvalue(r, row, E_BEGIN)),
-		.end_ns = (uint64_t)atoll(PQgetvalue(r, row, E_END)),
-		.cpus = (uint32_t)atoi(PQgetvalue(r, row, E_CPUS)),
-		.idle_ns = (uint64_t)atoll(PQgetvalue(r, row, E_IDLE)),
-		.budget = atof(PQgetvalue(r, row, E_BUDGET)),
-		.interrupt_ns = atof(PQgetvalue(r, row, E_INTERRUPT)),
-		.daemon_cpu_ns = atof(PQgetvalue(r, row, E_CPU)),
+		.machine = answer_text(r, row, E_MACHINE),
+		.boot_id = answer_text(r, row, E_BOOT),
+		.kernel = answer_text(r, row, E_KERNEL),
+		.kernel_build_id = answer_text(r, row, E_BUILD),
+		.command = answer_text(r, row, E_COMMAND),
+		.begin_ns = (uint64_t)atoll(answer_text(r, row, E_BEGIN)),
+		.end_ns = (uint64_t)atoll(answer_text(r, row, E_END)),
+		.cpus = (uint32_t)atoi(answer_text(r, row, E_CPUS)),
+		.idle_ns = (uint64_t)atoll(answer_text(r, row, E_IDLE)),
+		.budget = atof(answer_text(r, row, E_BUDGET)),
+		.interrupt_ns = atof(answer_text(r, row, E_INTERRUPT)),
+		.daemon_cpu_ns = atof(answer_text(r, row, E_CPU)),
 	};
 	const struct db_writer_options o = { .source = "fleet",
 					     .boot_id = facts.boot_id,
-					     .uuid = PQgetvalue(r, row, E_UUID),
+					     .uuid = answer_text(r, row, E_UUID),
 					     .at_once = true,
 					     .facts_time = true,
 					     .waiting_max = (size_t)1 << 27 };
 	const char *values[] = { epoch };
-	PGresult *t = ask(c,
-			  "SELECT name, actual, rate, period, running, taken, stored, lost, id FROM"
-			  " culprit.epoch_event JOIN culprit.event ON id = event WHERE epoch = $1"
-			  " ORDER BY id LIMIT 64",
-			  1, values, "cannot read totals", e);
+	struct answer *t =
+	    server_ask(c,
+		       "SELECT name, actual, rate, period, running, taken, stored, lost, id FROM"
+		       " culprit.epoch_event JOIN culprit.event ON id = event WHERE epoch = $1"
+		       " ORDER BY id LIMIT 64",
+		       1, values, "cannot read totals", e);
 	struct db_writer *w = t ? db_writer_open(d, &o, e) : NULL;
 	struct live_event events[64];
 	int ids[64];
 
-	for (int i = 0; w && i < PQntuples(t); i++) {
-		ids[i] = atoi(PQgetvalue(t, i, 8));
+	for (int i = 0; w && i < answer_rows(t); i++) {
+		ids[i] = atoi(answer_text(t, i, 8));
 		events[i] = (struct live_event){
-			.name = PQgetvalue(t, i, 0),
-			.actual = PQgetvalue(t, i, 1),
-			.rate = atof(PQgetvalue(t, i, 2)),
-			.period = (uint64_t)atoll(PQgetvalue(t, i, 3)),
-			.running = atof(PQgetvalue(t, i, 4)),
-			.taken = (uint64_t)atoll(PQgetvalue(t, i, 5)),
-			.stored = (uint64_t)atoll(PQgetvalue(t, i, 6)),
-			.lost = (uint64_t)atoll(PQgetvalue(t, i, 7)),
+			.name = answer_text(t, i, 0),
+			.actual = answer_text(t, i, 1),
+			.rate = atof(answer_text(t, i, 2)),
+			.period = (uint64_t)atoll(answer_text(t, i, 3)),
+			.running = atof(answer_text(t, i, 4)),
+			.taken = (uint64_t)atoll(answer_text(t, i, 5)),
+			.stored = (uint64_t)atoll(answer_text(t, i, 6)),
+			.lost = (uint64_t)atoll(answer_text(t, i, 7)),
 		};
 	}
 	bool ok = w != NULL;
@@ -710,31 +664,31 @@ static bool pull_epoch(struct db *d, PGconn *c, const PGresult *r, int row,
 	if (ok) {
 		const struct live_sink sink = db_writer_sink(w);
 
-		ok = pull_counts(c, &sink, epoch, events, ids, PQntuples(t), out, e) &&
-		     sink.cut(sink.self, events, (size_t)PQntuples(t), &facts, e);
+		ok = pull_counts(c, &sink, epoch, events, ids, answer_rows(t), out, e) &&
+		     sink.cut(sink.self, events, (size_t)answer_rows(t), &facts, e);
 		if (ok)
 			ok = db_writer_close(w, e);
 		else
 			db_writer_drop(w);
 	}
 	out->epochs += ok;
-	PQclear(t);
+	answer_free(t);
 	return ok;
 }
 
 bool fleet_pull(struct db *d, const char *server, const char *machine, uint64_t since_ns,
 		struct fleet_pulled *out, struct err *e)
 {
-	PGconn *c = connect_fleet(server, e);
+	struct server *c = connect_fleet(server, e);
 	char since[32];
 	const char *values[] = { since, machine ? machine : "" };
-	PGresult *r = NULL;
+	struct answer *r = NULL;
 	bool ok = c != NULL;
 
 	*out = (struct fleet_pulled){ 0 };
 	snprintf(since, sizeof(since), "%llu", (unsigned long long)since_ns);
 	if (ok) {
-		r = ask(
+		r = server_ask(
 		    c,
 		    "SELECT epoch.id, uuid, name, boot_id, kernel, kernel_build_id, command,"
 		    " begin_ns, end_ns, cpus, idle_ns, budget, interrupt_ns, daemon_cpu_ns FROM"
@@ -743,15 +697,15 @@ bool fleet_pull(struct db *d, const char *server, const char *machine, uint64_t 
 		    2, values, "cannot read epochs", e);
 		ok = r != NULL;
 	}
-	for (int i = 0; ok && i < PQntuples(r); i++) {
+	for (int i = 0; ok && i < answer_rows(r); i++) {
 		struct db_rows q = db_query(d, "SELECT 1 FROM epoch WHERE uuid = ?1", "s",
-					    PQgetvalue(r, i, E_UUID));
+					    answer_text(r, i, E_UUID));
 		const bool have = db_next(&q);
 
 		ok = db_done(&q, e) && (have || pull_epoch(d, c, r, i, out, e));
 	}
-	PQclear(r);
-	PQfinish(c);
+	answer_free(r);
+	server_close(c);
 	return ok;
 }
 
@@ -793,7 +747,7 @@ bool fleet_top(const char *server, uint64_t since_ns, const char *event, enum fl
 		    "x.image"
 		    " AND y.start = x.start GROUP BY 1, 2 ORDER BY 3 DESC, 1 LIMIT $3",
 	};
-	PGconn *c = connect_fleet(server, e);
+	struct server *c = connect_fleet(server, e);
 	char since[32], most[16];
 	const char *values[] = { since, event ? event : "", most };
 
@@ -802,17 +756,17 @@ bool fleet_top(const char *server, uint64_t since_ns, const char *event, enum fl
 		return false;
 	snprintf(since, sizeof(since), "%llu", (unsigned long long)since_ns);
 	snprintf(most, sizeof(most), "%d", limit);
-	PGresult *r = ask(c, queries[group], 3, values, "cannot read", e);
+	struct answer *r = server_ask(c, queries[group], 3, values, "cannot read", e);
 
-	for (int i = 0; r && i < PQntuples(r); i++) {
-		const struct fleet_row row = { PQgetvalue(r, i, 0), PQgetvalue(r, i, 1),
-					       (uint64_t)atoll(PQgetvalue(r, i, 2)),
-					       (uint64_t)atoll(PQgetvalue(r, i, 3)) };
+	for (int i = 0; r && i < answer_rows(r); i++) {
+		const struct fleet_row row = { answer_text(r, i, 0), answer_text(r, i, 1),
+					       (uint64_t)atoll(answer_text(r, i, 2)),
+					       (uint64_t)atoll(answer_text(r, i, 3)) };
 
-		*total = (uint64_t)atoll(PQgetvalue(r, i, 4));
+		*total = (uint64_t)atoll(answer_text(r, i, 4));
 		each(self, &row);
 	}
-	PQclear(r);
-	PQfinish(c);
+	answer_free(r);
+	server_close(c);
 	return r != NULL;
 }

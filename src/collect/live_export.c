@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "collect/live_names.h"
+#include "names/demangle.h"
+#include "util/array.h"
 #include "util/text.h"
 
 struct exporter {
@@ -17,7 +19,15 @@ struct exporter {
 	struct live_names *names;
 	FILE *out;
 	const char *event;
+	bool raw_names;
 	uint64_t samples, done; /* all, and those that are written */
+	struct line *lines;	/* of folded stacks */
+	size_t nlines;
+};
+
+struct line {
+	char *text;
+	uint64_t count;
 };
 
 static const struct live_process *process_of(const struct exporter *x, uint32_t process)
@@ -28,28 +38,61 @@ static const struct live_process *process_of(const struct exporter *x, uint32_t 
 }
 
 /* A function's name, or the image's where it has none. */
-static char *frame_name(struct exporter *x, struct live_frame f, const char *without)
+static char *name_of(const struct exporter *x, const struct live_name *n, const char *without)
 {
-	const struct live_name n = live_names_find(x->names, f.image, f.offset);
+	char *readable = x->raw_names ? NULL : demangle(n->function);
+	char *shown = text_shown_without(readable ? readable : n->function, without);
 
-	return text_shown_without(n.function, without);
+	free(readable);
+	return shown;
 }
 
 static void folded(struct exporter *x, const struct live_stack *s)
 {
 	char *comm = text_shown_without(process_of(x, s->process)->comm, "; ");
+	struct line *line = ARRAY_ADD(x->lines, x->nlines);
+	size_t bytes;
 
-	fputs(comm, x->out);
+	*line = (struct line){ .count = s->count };
+	FILE *out = open_memstream(&line->text, &bytes);
+
+	fputs(comm, out);
 	free(comm);
 	if (s->broken)
-		fputs(";[broken]", x->out);
+		fputs(";[broken]", out);
 	for (size_t i = s->nframes; i--;) {
-		char *name = frame_name(x, s->frames[i], ";");
+		const struct live_name n =
+		    live_names_find(x->names, s->frames[i].image, s->frames[i].offset);
+		char *name = name_of(x, &n, ";");
 
-		fprintf(x->out, ";%s", name);
+		fprintf(out, ";%s", name);
 		free(name);
 	}
-	fprintf(x->out, " %llu\n", (unsigned long long)s->count);
+	fclose(out);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(((const struct line *)a)->text, ((const struct line *)b)->text);
+}
+
+/* Writes the folded stacks, those with the same names as one. */
+static void write_lines(struct exporter *x)
+{
+	if (x->nlines)
+		qsort(x->lines, x->nlines, sizeof(*x->lines), by_text);
+	for (size_t i = 0; i < x->nlines; i++) {
+		struct line *line = &x->lines[i];
+
+		if (i + 1 < x->nlines && !strcmp(line->text, line[1].text))
+			line[1].count += line->count;
+		else
+			fprintf(x->out, "%s %llu\n", line->text, (unsigned long long)line->count);
+		free(i ? line[-1].text : NULL);
+	}
+	if (x->nlines)
+		free(x->lines[x->nlines - 1].text);
+	free(x->lines);
 }
 
 static void perf_script(struct exporter *x, const struct live_stack *s)
@@ -63,7 +106,7 @@ static void perf_script(struct exporter *x, const struct live_stack *s)
 	for (size_t i = 0; i < s->nframes; i++) {
 		const struct live_name n =
 		    live_names_find(x->names, s->frames[i].image, s->frames[i].offset);
-		char *name = text_shown(n.function), *image = text_shown_without(n.image, "()");
+		char *name = name_of(x, &n, ""), *image = text_shown_without(n.image, "()");
 
 		lines[i] = x_asprintf("\t%16llx %s+0x%llx (%s)\n", (unsigned long long)n.address,
 				      name, (unsigned long long)n.offset, image);
@@ -116,32 +159,35 @@ static void add_up(struct exporter *x, const struct live_stack *s)
 	x->samples += s->count;
 }
 
-static bool export(struct live_profile *p, const char *event, FILE *out,
+static bool export(struct live_profile *p, const struct live_export *o, FILE *out,
 		   void (*stack)(struct exporter *x, const struct live_stack *s), struct err *e)
 {
-	struct exporter x = { .p = p, .out = out, .event = event };
-	bool known = !event && live_events(p);
+	struct exporter x = { .p = p, .out = out, .event = o->event, .raw_names = o->raw_names };
+	bool known = !o->event && live_events(p);
 
 	if (known)
 		x.event = live_event(p, 0)->name;
 	for (size_t i = 0; !known && i < live_events(p); i++)
-		known = strcmp(live_event(p, i)->name, event) == 0;
+		known = strcmp(live_event(p, i)->name, o->event) == 0;
 	if (!known)
-		return err_set(e, "there are no samples of %s%s", event ? "event " : "any event",
-			       event ? event : "");
+		return err_set(e, "there are no samples of %s%s", o->event ? "event " : "any event",
+			       o->event ? o->event : "");
 	x.names = live_names_new(p);
 	each_stack(&x, add_up);
 	each_stack(&x, stack);
+	write_lines(&x);
 	live_names_free(x.names);
 	return !ferror(out) || err_set(e, "cannot write: %s", strerror(errno));
 }
 
-bool live_export_folded(struct live_profile *p, const char *event, FILE *out, struct err *e)
+bool live_export_folded(struct live_profile *p, const struct live_export *o, FILE *out,
+			struct err *e)
 {
-	return export(p, event, out, folded, e);
+	return export(p, o, out, folded, e);
 }
 
-bool live_export_perf_script(struct live_profile *p, const char *event, FILE *out, struct err *e)
+bool live_export_perf_script(struct live_profile *p, const struct live_export *o, FILE *out,
+			     struct err *e)
 {
-	return export(p, event, out, perf_script, e);
+	return export(p, o, out, perf_script, e);
 }

@@ -7,11 +7,18 @@
 
 #include "collect/live.h"
 
-/* "program;outer;inner COUNT", one line per stack of the first event (or the one named), for
- * flame graphs. A profile without stacks gives stacks of one frame. */
-bool live_export_folded(struct live_profile *p, const char *event, FILE *out, struct err *e);
+struct live_export {
+	const char *event; /* NULL: the first */
+	bool raw_names;	   /* names of C++ and Rust as binaries have them */
+};
+
+/* "program;outer;inner COUNT", one line per stack of the event, for flame graphs. Stacks with the same
+ * names are one line; lines are sorted. A profile without stacks gives stacks of one frame. */
+bool live_export_folded(struct live_profile *p, const struct live_export *o, FILE *out,
+			struct err *e);
 /* A paragraph per sample as perf script prints it. Counts have no time: samples are spread evenly
  * over the time of the profile. */
-bool live_export_perf_script(struct live_profile *p, const char *event, FILE *out, struct err *e);
+bool live_export_perf_script(struct live_profile *p, const struct live_export *o, FILE *out,
+			     struct err *e);
 
 #endif

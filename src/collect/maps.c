@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "collect/maps_int.h"
 #include "util/array.h"
@@ -792,6 +793,7 @@ struct maps *maps_new(const struct live_sink *sink, const char *proc)
 	m->buckets = x_calloc(m->nbuckets, sizeof(struct life *));
 	m->kernel = (struct space){ .exe = MAPS_NONE, .process = MAPS_NONE };
 	m->vdso = m->idle = MAPS_NONE;
+	m->running_fd = -1;
 	maps_image_add(m, &(struct maps_image){ .kind = LIVE_UNKNOWN, .name = "[unknown]" });
 	maps_image_add(m, &(struct maps_image){ .kind = LIVE_ANON, .name = "[jit]" });
 	return m;
@@ -813,6 +815,8 @@ void maps_free(struct maps *m)
 	free(m->buckets);
 	maps_images_free(m);
 	containers_free(m->containers);
+	if (m->running_fd >= 0)
+		close(m->running_fd);
 	kernel_free(m);
 	intervals_free(m->intervals);
 	free(m->proc);
@@ -837,6 +841,7 @@ struct maps_status maps_status(const struct maps *m)
 				kernel_bytes(m) + m->nbuckets * sizeof(struct life *),
 		.records = m->records,
 		.ignored = m->ignored,
+		.load_cpu_s = m->load_cpu_s,
 	};
 }
 

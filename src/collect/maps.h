@@ -79,6 +79,7 @@ void maps_forget(struct maps *m, uint64_t time_ns);
 struct maps_status {
 	uint64_t spaces, images, mappings, memory_bytes;
 	uint64_t records, ignored; /* ignored: older than what is known, or senseless */
+	double load_cpu_s;	   /* processor time of other processes on its behalf */
 };
 struct maps_status maps_status(const struct maps *m);
 /* One line for each thing that this machine or user does not let it see. */

@@ -116,6 +116,8 @@ struct maps {
 	uint64_t time_ns;  /* of the newest record */
 	uint64_t records, ignored;
 	struct known_file known[KNOWN_FILES]; /* by a hash of all but the image */
+	int running_fd;	   /* the iterator over running processes; -1: not loaded */
+	double load_cpu_s; /* what loading it took in another process */
 	char **notes;
 	size_t nnotes;
 };

@@ -13,11 +13,10 @@
 #include "collect/sample.h"
 #include "util/util.h"
 
-struct bpf_object;
-struct ring_buffer;
+#define PROGRAM_FDS (7 + SAMPLE_EVENTS)
 
 struct program_options {
-	uint32_t table_entries; /* per processor and table; 0: the default */
+	uint32_t table_entries; /* per processor; 0: the default */
 	uint32_t ring_bytes;	/* 0: the default */
 	uint32_t count_max;	/* of one entry; 0: the default */
 	uint32_t nevents;
@@ -26,14 +25,17 @@ struct program_options {
 };
 
 struct program {
-	struct bpf_object *object;
+	int fds[PROGRAM_FDS]; /* of all programs and maps; the ones below are among them */
+	size_t nfds;
 	int sample_fd[SAMPLE_EVENTS]; /* the program of each event */
 	int empty_fd, cut_fd, table_fd, images_fd, ring_fd;
-	uint32_t cpus, buckets; /* processors that the tables have room for */
+	uint32_t cpus;		/* processors that the tables have room for */
+	uint32_t buckets[2];	/* of the large and the small table of each */
 	struct sample_cpu *cpu; /* [cpus] */
 	struct sample_shared *shared;
 	size_t cpu_bytes;
 	uint64_t memory_bytes; /* in the kernel */
+	double load_cpu_s;     /* processor time of the loader */
 };
 
 bool program_load(struct program *p, const struct program_options *o, struct err *e);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs the iterator of running.bpf.c and reads its records. It needs CAP_BPF and CAP_PERFMON, but no
- * right to trace the processes, and does not wait for a lock that one of them holds for long.
+ * right to trace the processes, and does not wait for a lock that one of them holds for long. It is
+ * loaded once, in a process of its own (apart.h).
  */
 #include "collect/running_bpf.h"
 
@@ -14,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "collect/apart.h"
 #include "collect/maps_int.h"
 #include "collect/running_object.h"
 #include "collect/running_record.h"
@@ -109,27 +111,35 @@ static bool read_records(struct maps *m, int fd)
 	return n == 0;
 }
 
-static bool run(struct maps *m, struct bpf_object *object)
+static int load(void *self, int *fds)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(object, "running");
-	struct bpf_link *link = program ? bpf_program__attach_iter(program, NULL) : NULL;
-	const int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	const bool good = fd >= 0 && read_records(m, fd);
+	libbpf_set_print(NULL);
+	struct bpf_object *object =
+	    bpf_object__open_mem(running_object, running_object_bytes, NULL);
 
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
-	return good;
+	(void)self;
+	if (!object)
+		return errno;
+	const int failed = bpf_object__load(object);
+
+	if (failed)
+		return -failed;
+	fds[0] = bpf_program__fd(bpf_object__find_program_by_name(object, "running"));
+	return 0;
 }
 
 bool running_bpf_read(struct maps *m)
 {
-	libbpf_print_fn_t print = libbpf_set_print(NULL);
-	struct bpf_object *object =
-	    bpf_object__open_mem(running_object, running_object_bytes, NULL);
-	const bool good = object && bpf_object__load(object) == 0 && run(m, object);
+	if (m->running_fd < 0 && apart(load, NULL, &m->running_fd, 1, &m->load_cpu_s))
+		m->running_fd = -1;
+	const int link =
+	    m->running_fd < 0 ? -1 : bpf_link_create(m->running_fd, 0, BPF_TRACE_ITER, NULL);
+	const int fd = link >= 0 ? bpf_iter_create(link) : -1;
+	const bool good = fd >= 0 && read_records(m, fd);
 
-	bpf_object__close(object);
-	libbpf_set_print(print);
+	if (fd >= 0)
+		close(fd);
+	if (link >= 0)
+		close(link);
 	return good;
 }

@@ -85,14 +85,6 @@ static void set_on(struct collector *c, uint32_t event, bool on)
 
 	for (size_t i = 0; i < x->nfds; i++)
 		ioctl(x->fds[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
-	const uint64_t now = sideband_now();
-
-	if (on && !x->on_since_ns)
-		x->on_since_ns = now;
-	if (!on && x->on_since_ns) {
-		x->on_ns += now - x->on_since_ns;
-		x->on_since_ns = 0;
-	}
 }
 
 static uint32_t next_rotating(const struct collector *c, uint32_t from)
@@ -114,15 +106,36 @@ void collector_rotate(struct collector *c)
 	c->rotating = next;
 }
 
+/* Time that an event was on, by the kernel's clocks: the sum over its descriptors. */
+static double on_ns(const struct collected_event *x)
+{
+	struct {
+		uint64_t count, running;
+	} now;
+	double sum = 0;
+
+	for (size_t i = 0; i < x->nfds; i++)
+		if (read(x->fds[i], &now, sizeof(now)) == sizeof(now))
+			sum += (double)now.running;
+	return sum;
+}
+
+/* On processors, the share of all time. On tasks, which do not run all the time, the share of what all
+ * that rotate have together: there is always one on. */
 double collector_running(const struct collector *c, uint32_t event)
 {
-	const struct collected_event *x = &c->events[event];
-	const uint64_t now = sideband_now();
-	const uint64_t on = x->on_ns + (x->on_since_ns ? now - x->on_since_ns : 0);
+	const uint64_t end_ns = c->end_ns ? c->end_ns : sideband_now();
+	const double own = on_ns(&c->events[event]);
+	double all = (double)(end_ns - c->begin_ns) * (double)c->events[event].nfds;
 
-	if (!c->list.specs[event].rotates || now <= c->begin_ns)
+	if (!c->list.specs[event].rotates || end_ns <= c->begin_ns)
 		return 1;
-	return (double)on / (double)(c->end_ns ? c->end_ns - c->begin_ns : now - c->begin_ns);
+	if (c->options.npids) {
+		all = 0;
+		for (uint32_t i = 0; i < c->nevents; i++)
+			all += c->list.specs[i].rotates ? on_ns(&c->events[i]) : 0;
+	}
+	return all > own ? own / all : 1;
 }
 
 /* One descriptor per timer and processor: more than the usual limit on a large machine. */

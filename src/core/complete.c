@@ -76,6 +76,8 @@ static void resolve(struct core *c, uint32_t slot)
 
 	uint64_t po = po_of(c, slot);
 
+	if (c->rec.events)
+		c->rec.events[slot].resolved = (uint32_t)(c->now - e->fetch);
 	squash_from(c, po + 1);
 	bpred_repair(c->bpred, u->pc, &u->in, &c->front.preds[slot], !!(e->flags & RI_TAKEN),
 		     e->next_pc);

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "machine/units.h"
+
 #define NO_PROGRESS_CYCLES 20000000ull /* without a commit: something is wrong */
 
 static uint32_t times(uint32_t x, uint32_t factor)
@@ -62,6 +64,8 @@ static void set_sizes(struct core *c)
 				    : cfg->decode_width;
 	c->win.issue_width = cfg->issue_width;
 	c->win.commit_width = cfg->commit_width;
+	c->win.group_mask = cfg->issue_group ? ~(uint64_t)(cfg->issue_group - 1) : 0;
+	c->win.load_after_store = cfg->load_after_store;
 	c->lsu.store_ports = cfg->store_ports;
 	if (bw) {
 		c->front.width = c->win.dispatch_width = c->win.commit_width = IDEAL_BW_WIDTH;
@@ -71,6 +75,8 @@ static void set_sizes(struct core *c)
 		    cfg->fetch_buffer < 2 * IDEAL_BW_WIDTH ? 2 * IDEAL_BW_WIDTH : cfg->fetch_buffer;
 		c->front.packets_size = UINT32_MAX;
 		c->lsu.store_ports = IDEAL_BW_WIDTH;
+		c->win.group_mask = 0;
+		c->win.load_after_store = 0;
 		c->win.issue_width = UINT32_MAX;
 		for (unsigned q = 0; q < QUEUES; q++)
 			c->win.iq_width[q] = UINT32_MAX;
@@ -79,9 +85,8 @@ static void set_sizes(struct core *c)
 	c->front.decode_stages = cfg->decode_depth * c->win.dispatch_width;
 	for (unsigned i = 0; i < UNIT_COUNT; i++) {
 		c->win.unit_count[i] = (uint8_t)cfg->unit[i].count;
-		c->win.unit_pipelined[i] = (uint8_t)cfg->unit[i].pipelined;
+		c->win.unit_pipelined[i] = units_pipelined(cfg, i);
 	}
-	c->win.unit_pipelined[UNIT_LOAD] = c->win.unit_pipelined[UNIT_STORE] = 1;
 }
 
 static void allocate(struct core *c)
@@ -194,7 +199,13 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 					      .asker = memory_asker,
 					      .miss = memory_miss };
 
-	c->mem = memsys_new(&config->mem, &callbacks);
+	struct memsys_config memory = config->mem;
+
+	/* A write buffer is a queue of stores: idealised with the others. */
+	if (c->ideal & (IDEAL_SQ | IDEAL_WIN | IDEAL_BW))
+		memory.cache[MEM_L1D].write_buffer = 0;
+	c->lsu.buffered = memory.cache[MEM_L1D].write_buffer;
+	c->mem = memsys_new(&memory, &callbacks);
 
 	struct bpred_config bp = config->bpred;
 
@@ -238,12 +249,14 @@ void core_listen(struct core *c, struct emit *emit)
 		c->twin.leads = twin_new(c);
 	memsys_listen(c->mem, c->rec.wants & WANT_MISSES);
 	c->rec.insts = !(c->rec.wants & WANT_EMPTY) && c->rec.wants & WANT_INSTS;
-	c->rec.counts = c->rec.wants & (WANT_EMPTY | WANT_STAMPS);
+	c->rec.counts = c->rec.wants & (WANT_LESS & ~WANT_BRIEF);
 	c->rec.cycles = !c->rec.counts && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
+	free(c->rec.events);
 	c->rec.dispatched = NULL;
+	c->rec.events = NULL;
 	c->rec.all_notes = NULL;
 	c->rec.all_held = NULL;
 	c->rec.cycle = NULL;
@@ -254,7 +267,7 @@ void core_listen(struct core *c, struct emit *emit)
 		c->rec.reserve = (uint32_t)min_u64(squashed ? c->mask + 1 : c->win.commit_width,
 						   emit->max_insts);
 	}
-	if (c->rec.wants && !(c->rec.wants & WANT_LESS)) {
+	if (c->rec.wants && !(c->rec.wants & WANT_LESS & ~(unsigned)WANT_COUNTS)) {
 		c->rec.all_notes = x_aligned(((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
 		memset(c->rec.all_notes, 0, ((size_t)c->mask + 1) * sizeof(*c->rec.all_notes));
 		c->rec.all_held = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.all_held));
@@ -267,7 +280,9 @@ void core_listen(struct core *c, struct emit *emit)
 		c->rec.counted_to = c->now;
 		if (c->rec.wants & WANT_EMPTY)
 			c->rec.switch_po = c->head;
-		else
+		else if (c->rec.wants & WANT_ISSUES)
+			c->rec.events = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.events));
+		else if (c->rec.wants & WANT_STAMPS)
 			c->rec.dispatched =
 			    x_calloc((size_t)c->mask + 1, sizeof(*c->rec.dispatched));
 	} else if (c->rec.wants && emit->schedule.one_in) {
@@ -309,6 +324,7 @@ void core_free(struct core *c)
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
+	free(c->rec.events);
 	free(c);
 }
 

@@ -64,6 +64,27 @@ static bool is_pending(const struct core *c, uint64_t p)
 	return p >= c->head && !(at(c, p)->state & ST_AVAIL);
 }
 
+/* Without renaming, an instruction also waits for the last writer of its destination. It does so in
+ * the place of a source that it does not have: a third register, or else (it is then no load) a
+ * store. The record names the writer in the same place. */
+static void wait_for_writer(struct core *c, struct inflight *e, uint32_t slot, uint64_t po)
+{
+	uint64_t p = c->win.map[e->dst];
+	unsigned k = e->u->src[2] ? SRC_MEM : 2;
+
+	if (!p || p < c->head || (k == SRC_MEM && !c->cfg.third_waits))
+		return;
+	if (c->rec.notes) {
+		struct rec_notes *n = &c->rec.notes[slot];
+
+		*(k == SRC_MEM ? &n->prod_mem : &n->prod[2]) = (uint32_t)(po - p);
+	}
+	if (!is_pending(c, p))
+		return;
+	wait_for(c, e, slot, k, p);
+	e->pending++;
+}
+
 static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, uint64_t po)
 {
 	const struct uop *u = e->u;
@@ -85,11 +106,8 @@ static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, ui
 			c->rec.notes[slot].prod[k] = p >= c->head && p ? (uint32_t)(po - p) : 0;
 	}
 	e->src_slot[SRC_MEM] = SRC_NONE;
-	if (unlikely(c->win.in_order) && e->dst && !u->src[2] &&
-	    is_pending(c, c->win.map[e->dst]) && c->win.map[e->dst]) {
-		wait_for(c, e, slot, 2, c->win.map[e->dst]);
-		e->pending++;
-	}
+	if (unlikely(c->win.in_order) && e->dst)
+		wait_for_writer(c, e, slot, po);
 }
 
 static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)

@@ -379,6 +379,12 @@ static void note_fetch(struct core *c, uint32_t slot, bool first)
 	}
 }
 
+static void note_events(struct core *c, uint32_t slot)
+{
+	c->rec.events[slot].lat_icache = clip_u16(c->front.lat_icache);
+	c->rec.events[slot].lat_itlb = clip_u16(c->front.lat_itlb);
+}
+
 /* Fetches one instruction at pc. False if there is none to be had. */
 static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_t pc)
 {
@@ -451,6 +457,8 @@ static void fetch_packet(struct core *c, uint32_t room, uint64_t end, uint32_t t
 			e->flags |= RI_FETCH_HEAD;
 			e->psv |= c->front.psv;
 			c->front.packets_used++;
+			if (unlikely(c->front.psv && c->rec.events))
+				note_events(c, slot);
 		}
 		if (c->rec.notes)
 			note_fetch(c, slot, first);

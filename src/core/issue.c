@@ -45,7 +45,7 @@ static void leave_issue_queue(struct core *c, uint32_t slot, struct inflight *e)
 	c->win.iq_used[e->queue]--;
 	if (c->rec.notes)
 		c->rec.notes[slot].issue = (uint32_t)(c->now - e->fetch);
-	if (c->rec.wants & WANT_HEAD)
+	if (c->rec.wants & (WANT_HEAD | WANT_ISSUES))
 		c->lsu.memops[slot].issue = (uint32_t)(c->now - e->fetch);
 }
 
@@ -53,7 +53,8 @@ bool issue_try(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
 
-	if (unlikely((e->uflags & UOP_DRAIN) && (uint32_t)c->lsu.sq_head != e->sq_pos))
+	if (unlikely((e->uflags & UOP_DRAIN) &&
+		     ((uint32_t)c->lsu.sq_head != e->sq_pos || memsys_writing(c->mem))))
 		return false;
 	if (unlikely(e->uflags & UOP_HINT) && !lsu_hint_fits(c, e->u))
 		return false;

@@ -153,7 +153,7 @@ struct memop {
 	uint8_t covered;    /* the store has all bytes that the load wants */
 	uint8_t wait;	    /* enum load_wait */
 	uint8_t level;	    /* loads: enum mem_level that serves, or will serve, it (WANT_HEAD) */
-	uint32_t issue;	    /* loads: cycles from fetch to issue (WANT_HEAD) */
+	uint32_t issue;	    /* cycles from fetch to issue (WANT_HEAD, WANT_ISSUES) */
 };
 
 enum load_wait {
@@ -309,6 +309,10 @@ struct window {
 	uint8_t unit_count[UNIT_COUNT], unit_used[UNIT_COUNT];
 	uint8_t unit_pipelined[UNIT_COUNT];
 	uint64_t issue_po;   /* in order: next to issue; a squash moves it back */
+	uint64_t group_mask; /* in order: bits of an address that name an issue group; 0: none */
+	uint32_t load_after_store; /* in order: hazard, in cycles; 0: none */
+	uint32_t stored;	   /* in order: bit n: a store issued n cycles before stored_at */
+	uint64_t stored_at;
 	uint64_t issue_time; /* when a blocked ready instruction may find its unit free */
 	uint32_t dispatch_width, issue_width, commit_width;
 	uint32_t iq_width[QUEUES];
@@ -339,6 +343,7 @@ struct lsu {
 	uint32_t sq_flight;   /* sent and not yet written */
 	uint32_t store_ports;
 	uint64_t drain_time; /* not before */
+	bool buffered;	     /* stores go into a write buffer */
 
 	/* The load queue. Commit counts lq_used down, too. */
 	uint32_t lq_used, lq_size;
@@ -369,6 +374,12 @@ struct lsu {
 	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
 };
 
+/* Of an instruction in flight whose record has no notes but tells of its events. */
+struct event_note {
+	uint32_t resolved;	       /* a mispredicted branch: cycles after fetch */
+	uint16_t lat_icache, lat_itlb; /* as in rec_notes, if its fetch missed */
+};
+
 /*
  * The recorder: what exists only because somebody listens.
  *
@@ -378,7 +389,7 @@ struct lsu {
 struct recorder {
 	unsigned wants;	    /* enum trace_want; 0: nobody listens */
 	bool insts, cycles; /* such records are made, with something in them */
-	bool counts;	    /* cycles are counted alone (WANT_EMPTY, WANT_STAMPS) */
+	bool counts;	    /* cycles are counted alone (WANT_COUNTS and less) */
 	bool every_cycle;   /* there is something to do every cycle */
 	struct emit *emit;
 	uint32_t reserve; /* most instructions that can leave in a cycle and are wanted */
@@ -389,6 +400,7 @@ struct recorder {
 	struct rec_notes *all_notes; /* their memory, also while they are off */
 	uint8_t *all_held;
 	uint64_t *dispatched; /* by slot: cycle of dispatch (WANT_STAMPS, and twins); else NULL */
+	struct event_note *events; /* by slot: when its events were (WANT_ISSUES); else NULL */
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */
 	uint64_t disp_waiter;			  /* seq it belongs to */

@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 
+#include "machine/units.h"
+
 #define DIR_BITS   13
 #define LEAF_BITS  (GUEST_ADDR_BITS - UOP_PAGE_SHIFT - DIR_BITS)
 #define CHUNK_UOPS 1024
@@ -151,36 +153,6 @@ static struct uop_page *add_page(struct core *c, uint64_t page)
 	return find_page(c, page);
 }
 
-static enum unit_kind unit_of(const struct core *c, enum op_class cls)
-{
-	const struct unit_config *unit = c->cfg.unit;
-
-	switch (cls) {
-	case CLASS_MUL:
-		return UNIT_MUL;
-	case CLASS_DIV:
-		return UNIT_DIV;
-	case CLASS_BRANCH:
-		return unit[UNIT_BRANCH].count ? UNIT_BRANCH : UNIT_ALU;
-	case CLASS_LOAD:
-	case CLASS_AMO:
-	case CLASS_HINT:
-		return UNIT_LOAD;
-	case CLASS_STORE:
-		return unit[UNIT_STORE].count ? UNIT_STORE : UNIT_LOAD;
-	case CLASS_FADD:
-		return UNIT_FADD;
-	case CLASS_FMUL:
-		return UNIT_FMUL;
-	case CLASS_FDIV:
-		return UNIT_FDIV;
-	case CLASS_FSQRT:
-		return unit[UNIT_FSQRT].count ? UNIT_FSQRT : UNIT_FDIV;
-	default:
-		return UNIT_ALU;
-	}
-}
-
 static uint32_t ideal_of(const struct core *c, uint64_t pc)
 {
 	uint32_t ideal = c->cfg.ideal_all;
@@ -206,6 +178,7 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 	const struct op_info *info = &op_info[in->op];
 	struct inst_operands operands = isa_operands(in);
 	const struct machine *cfg = &c->cfg;
+	const struct unit_use use = units_of(cfg, in);
 
 	memset(u, 0, sizeof(*u));
 	u->in = *in;
@@ -215,10 +188,8 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 	u->dst = operands.dst;
 	memcpy(u->src, operands.src, sizeof(u->src));
 	u->ideal = ideal_of(c, pc);
-	u->unit = (uint8_t)unit_of(c, u->cls);
-	u->latency = (uint16_t)cfg->unit[u->unit].latency;
-	if (u->cls == CLASS_FSQRT)
-		u->latency = (uint16_t)cfg->unit[UNIT_FSQRT].latency;
+	u->unit = use.unit;
+	u->latency = (uint16_t)use.latency;
 
 	bool fp = u->cls == CLASS_FADD || u->cls == CLASS_FMUL || u->cls == CLASS_FDIV ||
 		  u->cls == CLASS_FSQRT;
@@ -238,7 +209,6 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 		u->flags |= UOP_STORE;
 		if (!c->win.in_order)
 			u->flags |= UOP_SPLIT;
-		u->latency = 1;
 		break;
 	case CLASS_AMO:
 		u->flags |= UOP_LOAD | UOP_STORE | UOP_ATOMIC;
@@ -275,9 +245,6 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 	case CLASS_HINT:
 		if (in->op != OP_PAUSE)
 			u->flags |= UOP_HINT;
-		else
-			u->unit = UNIT_ALU, u->queue = 0;
-		u->latency = 1;
 		break;
 	default:
 		break;

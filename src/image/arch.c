@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "image/effect.h"
 #include "isa/isa.h"
 
 static bool decode(const uint8_t *bytes, size_t left, uint64_t pc, struct image_inst *out)
@@ -42,7 +43,21 @@ static void disasm(const uint8_t *bytes, size_t left, uint64_t pc, char *buf, si
 }
 
 const struct arch arch_riscv = {
-	.name = "riscv", .machine = EM_RISCV, .decode = decode, .disasm = disasm
+	.name = "riscv",
+	.machine = EM_RISCV,
+	.decode = decode,
+	.disasm = disasm,
+	.unit_bytes = 2,
+	.relative = R_RISCV_RELATIVE,
+	.absolute = R_RISCV_64,
+	.stack = RISCV_STACK,
+	.call_writes = RISCV_CALL_WRITES,
+	.stops = riscv_stops,
+	.is_system = riscv_is_system,
+	.pads = riscv_pads,
+	.pair = riscv_pair,
+	.effect = riscv_effect,
+	.exits = riscv_exits,
 };
 
 const struct arch *arch_find(unsigned machine)

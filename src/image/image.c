@@ -66,6 +66,8 @@ void images_free(struct images *s)
 		free(im->names);
 		free(im->kept);
 		image_free_scopes(im);
+		image_free_data(im);
+		image_free_graphs(im);
 		free(im->path);
 		free(im->name);
 	}

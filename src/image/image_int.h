@@ -69,6 +69,8 @@ struct image {
 	struct unit_range *ranges; /* of all units, sorted, if `ranged` */
 	size_t nranges;
 	bool ranged;
+	struct image_data *data;     /* data.c; NULL: not read yet */
+	struct image_graphs *graphs; /* cfg_parts.c: what is known of its functions; or NULL */
 };
 
 /* Bounds, because a file may contain anything: above what any compiler makes. */
@@ -123,5 +125,13 @@ struct scope *image_scope(struct image *im, uint64_t pc, Dwarf_Die *unit);
 /* The scope around it; NULL: none. */
 struct scope *image_outer_scope(struct image *im, const Dwarf_Die *unit, const struct scope *scope);
 void image_free_scopes(struct image *im);
+
+/* data.c: the number of this many bytes (at most 8) at an address, extended with zeros, as the loader
+ * leaves it there; false: there is none, or the program may change it. */
+bool image_constant(struct image *im, uint64_t at, unsigned bytes, uint64_t *value);
+/* The symbol that the loader puts the address of there; NULL: none. */
+const char *image_slot(struct image *im, uint64_t at);
+void image_free_data(struct image *im);
+void image_free_graphs(struct image *im);
 
 #endif

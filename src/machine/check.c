@@ -121,6 +121,12 @@ static bool check_cache(const struct memsys_config *cfg, int i, struct err *e)
 	if (i != MEM_L1D && (c->write_through || c->no_write_allocate))
 		return err_set(e, "%s.%s = on: only l1d can be so", k.section,
 			       c->write_through ? "write_through" : "no_write_allocate");
+	if (c->write_buffer && !c->write_through)
+		return err_set(e, "%s.write_buffer = %u: needs %s; valid: 0", k.section,
+			       c->write_buffer,
+			       i == MEM_L1D ? "l1d.write_through = yes" : "to be the l1d's");
+	if (!valid(&k, "write_buffer", c->write_buffer))
+		return false;
 	if (i <= MEM_L1D && c->inclusive)
 		return err_set(
 		    e, "%s.inclusive = on: there is no cache above an L1; valid for l2 and llc",
@@ -291,6 +297,19 @@ bool machine_check(const struct machine *m, struct err *e)
 		return bad_value(m, "lsu.wait_entries", e,
 				 "lsu.wait_entries = %u: valid: 0 or powers of two, 16…65536",
 				 m->wait_entries);
+	if (m->issue_group && m->model != MODEL_INORDER)
+		return bad_value(m, "window.issue_group", e,
+				 "window.issue_group = %u: needs machine.model = inorder; valid: 0",
+				 m->issue_group);
+	if (m->third_waits && m->model != MODEL_INORDER)
+		return bad_value(m, "window.third_waits", e,
+				 "window.third_waits = yes: needs machine.model = inorder; "
+				 "valid: no");
+	if (m->load_after_store && m->model != MODEL_INORDER)
+		return bad_value(
+		    m, "window.load_after_store", e,
+		    "window.load_after_store = %u: needs machine.model = inorder; valid: 0",
+		    m->load_after_store);
 	if (!machine_check_bpred(&m->bpred, &inner)) {
 		snprintf(key, sizeof(key), "bpred.%.*s", (int)strcspn(inner.text, " =:"),
 			 inner.text);

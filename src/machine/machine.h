@@ -40,8 +40,9 @@ extern const char *const ideal_name[IDEAL_COUNT];
 #define IDEAL_BW_WIDTH	 64 /* instructions a cycle: as many as records can count */
 #define IDEAL_PCS_MAX	 64
 
-#define HINTS_MAX      64 /* largest queue of prefetch hints */
-#define BPRED_TAGE_MAX 8  /* most tagged tables a TAGE can have */
+#define HINTS_MAX	 64 /* largest queue of prefetch hints */
+#define WRITE_BUFFER_MAX 64 /* most lines a write buffer can hold */
+#define BPRED_TAGE_MAX	 8  /* most tagged tables a TAGE can have */
 
 #define X(id, name) id,
 enum machine_model { MACHINE_MODELS(X) };

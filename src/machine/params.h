@@ -105,6 +105,12 @@
 	X(U32, "window", , fp_regs, "fp_regs", "registers", 33, 4096, 0, 128, "physical FP registers") \
 	X(U32, "window", , wakeup, "wakeup", "cycles", 0, 10, 0, 0, \
 	  "cycles that a dependent of an ALU or FP operation waits in addition (issue-wakeup loop)") \
+	X(U32, "window", , issue_group, "issue_group", "bytes", 4, 256, ZERO | POW2, 0, \
+	  "in order: only instructions of one aligned group of so many bytes issue together; 0: any") \
+	X(BOOL, "window", , third_waits, "third_waits", YES_NO, 0, 1, 0, false, \
+	  "in order: three-source instructions, too, wait for the last writer of their destination") \
+	X(U32, "window", , load_after_store, "load_after_store", "cycles", 1, 16, ZERO, 0, \
+	  "in order: a load does not issue this many cycles after a store; 0: whenever it can") \
 	X(U32, "window", , commit_width, "commit_width", "insts/cycle", 1, 32, 0, 4, "committed per cycle")
 
 /* A kind of functional unit. */
@@ -209,6 +215,8 @@
 	  "holds all lines of the caches above it") \
 	X(BOOL, section, at, write_through, "write_through", YES_NO, 0, 1, 0, false, \
 	  "stores go on to the next level (l1d)") \
+	X(U32, section, at, write_buffer, "write_buffer", "lines", 2, WRITE_BUFFER_MAX, ZERO, 0, \
+	  "lines that wait to be written through to the next level (l1d); 0: stores are posted, without limit") \
 	X(BOOL, section, at, no_write_allocate, "no_write_allocate", YES_NO, 0, 1, 0, false, \
 	  "a store that misses fetches no line (l1d)")
 #define MACHINE_CACHE_ALL(X, section, at, by) \

@@ -294,6 +294,12 @@ static bool bind(sqlite3_stmt *stmt, const char *types, sqlite3_destructor_type 
 		case 's':
 			rc = sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1, texts);
 			break;
+		case 'b': {
+			const void *bytes = va_arg(ap, const void *);
+			rc = sqlite3_bind_blob64(stmt, i + 1, bytes,
+						 (sqlite3_uint64)va_arg(ap, size_t), texts);
+			break;
+		}
 		default:
 			rc = sqlite3_bind_null(stmt, i + 1);
 		}
@@ -407,6 +413,14 @@ const char *store_shown(const struct store_rows *r, int column)
 	return new->text;
 }
 
+const void *store_blob(const struct store_rows *r, int column, size_t *size_bytes)
+{
+	const void *bytes = r->stmt ? sqlite3_column_blob(r->stmt, column) : NULL;
+
+	*size_bytes = bytes ? (size_t)sqlite3_column_bytes(r->stmt, column) : 0;
+	return bytes;
+}
+
 bool store_is_null(const struct store_rows *r, int column)
 {
 	return sqlite3_column_type(r->stmt, column) == SQLITE_NULL;
@@ -421,6 +435,30 @@ bool store_done(struct store_rows *r, struct err *e)
 	sqlite3_finalize(r->stmt);
 	r->stmt = NULL;
 	return ok;
+}
+
+static void call_taught(sqlite3_context *c, int n, sqlite3_value **values)
+{
+	char *(**f)(const char *text) = sqlite3_user_data(c);
+	const char *text = (const char *)sqlite3_value_text(values[0]);
+	char *made = text ? (*f)(text) : NULL;
+
+	(void)n;
+	if (made)
+		sqlite3_result_text(c, made, -1, free);
+	else
+		sqlite3_result_value(c, values[0]);
+}
+
+bool store_teach(struct store *s, const char *name, char *(*f)(const char *text), struct err *e)
+{
+	char *(**kept)(const char *text) = x_malloc(sizeof(*kept)); /* no void * holds a function */
+
+	*kept = f;
+	return sqlite3_create_function_v2(s->db, name, 1,
+					  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+					  kept, call_taught, NULL, NULL, free) == SQLITE_OK ||
+	       sql_err(s, e, "cannot read");
 }
 
 int64_t store_number(struct store *s, const char *sql, int64_t fallback)

@@ -497,7 +497,7 @@ bool bus_start(struct bus *b, struct err *e)
 	/* Regions are found in these records, even if no analysis wants them. */
 	if (b->cutter.count)
 		b->emit.wants = (b->emit.wants | WANT_CYCLES | WANT_INSTS) &
-				~(unsigned)(WANT_EMPTY | WANT_STAMPS);
+				~(unsigned)(WANT_LESS & ~WANT_BRIEF);
 	join_schedules(b);
 	make_buffers(b);
 	b->started = true;

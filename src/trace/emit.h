@@ -43,7 +43,14 @@ enum trace_want {
 	 * and repeat, and each stands for as many cycles as it can. Holds only if every listener
 	 * asks for it. */
 	WANT_STAMPS = 1 << 12,
-	WANT_LESS = WANT_BRIEF | WANT_EMPTY | WANT_STAMPS,
+	/* Of inst records only po, pc, flags, psv, fetch, issue and commit, those latencies of the
+	 * fetch that an event of it tells of, and complete if it was mispredicted; of cycle records
+	 * as WANT_COUNTS. Holds only if every listener asks for it. */
+	WANT_ISSUES = 1 << 13,
+	/* Of cycle records only cycle and repeat, and each stands for as many cycles as it can.
+	 * Holds only if every listener asks for it. */
+	WANT_COUNTS = 1 << 14,
+	WANT_LESS = WANT_BRIEF | WANT_EMPTY | WANT_STAMPS | WANT_ISSUES | WANT_COUNTS,
 };
 
 /* No more misses than this end in one cycle: MSHRs of both L1 caches, and TLB misses. */

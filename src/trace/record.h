@@ -92,7 +92,8 @@ enum rec_inst_flag {
 
 /*
  * The notes: what happened to an instruction on its way through the machine; absent from brief
- * records. Stamps are cycles after fetch.
+ * records. Stamps are cycles after fetch. Of a machine that issues in order, prod[2] is the last writer of
+ * the destination where there is no third source, and prod_mem where there is.
  */
 /* clang-format off */
 #define REC_NOTES \

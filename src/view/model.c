@@ -261,6 +261,11 @@ bool model_read(struct store *s, const char *profiler, struct model *m, struct e
 	return ok;
 }
 
+bool model_has_golden(struct store *s)
+{
+	return store_number(s, "SELECT 1 FROM golden LIMIT 1", 0) != 0;
+}
+
 void model_free(struct model *m)
 {
 	for (size_t i = 0; i < m->ninsts; i++) {

@@ -61,6 +61,8 @@ struct model {
 /* profiler: "oracle" or NULL for the golden reference, else one of the sampled profilers' names. */
 bool model_read(struct store *s, const char *profiler, struct model *m, struct err *e);
 void model_free(struct model *m);
+/* Whether every cycle of the run is in the store. */
+bool model_has_golden(struct store *s);
 
 /* "ST-LLC", "ST-LLC+ST-TLB", "base". A miss of the last level hides its L1 miss. Returns buf. */
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes);

@@ -29,7 +29,7 @@ static inline struct code code_of(const struct edges_machine *m, const struct in
 				  unsigned cls)
 {
 	const struct inst_operands o = isa_operands(in);
-	const unsigned unit = edges_unit_of(m, cls);
+	const unsigned unit = m->of_class[cls].unit;
 	return (struct code){
 		.cls = (uint8_t)cls,
 		.dst = o.dst,

@@ -6,6 +6,7 @@
 #define ANALYSIS_ICOST_EDGES_H
 
 #include "analysis/icost/graph.h"
+#include "isa/isa.h"
 #include "machine/machine.h"
 #include "trace/analysis.h"
 
@@ -46,9 +47,12 @@ struct edges_machine {
 	struct {
 		uint32_t count; /* 0: never binds */
 		bool pipelined;
+	} unit[EDGES_UNITS]; /* enum edges_unit */
+	struct {
+		uint8_t unit; /* enum edges_unit; EDGES_UNITS: one that never binds */
 		uint32_t latency;
-	} unit[EDGES_UNITS];  /* enum edges_unit */
-	uint32_t issue_slots; /* per cycle, for one-cycle operations; 0: never binds */
+	} of_class[CLASS_COUNT]; /* enum op_class */
+	uint32_t issue_slots;	 /* per cycle, for one-cycle operations; 0: never binds */
 	uint32_t taken_per_fetch;
 	uint32_t branches;    /* unresolved ones that the window takes */
 	uint32_t targets;     /* fetch packets between fetch and commit; 0: never binds */
@@ -57,8 +61,6 @@ struct edges_machine {
 
 /* The issue queue that an operation of this class waits in: 0 integer or unified, 1 memory, 2 FP. */
 unsigned edges_queue_of(const struct edges_machine *m, unsigned cls);
-/* The unit that an operation of this class takes; EDGES_UNITS: one that never binds. */
-enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls);
 /* meta: the numbers of the machine as it was simulated, with what was idealised for the whole run. */
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 			const struct machine *machine, struct err *e);

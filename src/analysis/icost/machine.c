@@ -7,29 +7,37 @@
 #include <string.h>
 
 #include "analysis/icost/edges.h"
-#include "isa/isa.h"
+#include "machine/units.h"
+
+/* The port of each kind of unit; EDGES_UNITS: it never binds here (see issue_slots). */
+static const uint8_t port_of[UNIT_COUNT] = {
+	[UNIT_ALU] = EDGES_UNITS,  [UNIT_BRANCH] = EDGES_UNITS, [UNIT_MUL] = PORT_MUL,
+	[UNIT_DIV] = PORT_DIV,	   [UNIT_FADD] = PORT_FADD,	[UNIT_FMUL] = PORT_FMUL,
+	[UNIT_FDIV] = PORT_FDIV,   [UNIT_FSQRT] = PORT_FSQRT,	[UNIT_LOAD] = PORT_MEMORY,
+	[UNIT_STORE] = PORT_STORE,
+};
 
 static void read_units(struct edges_machine *m, const struct machine *machine)
 {
-	static const uint8_t kind[EDGES_UNITS] = {
-		[PORT_MEMORY] = UNIT_LOAD, [PORT_STORE] = UNIT_STORE, [PORT_MUL] = UNIT_MUL,
-		[PORT_DIV] = UNIT_DIV,	   [PORT_FADD] = UNIT_FADD,   [PORT_FMUL] = UNIT_FMUL,
-		[PORT_FDIV] = UNIT_FDIV,   [PORT_FSQRT] = UNIT_FSQRT,
-	};
+	for (unsigned cls = 0; cls < CLASS_COUNT; cls++) {
+		const struct unit_use use = units_of_class(machine, cls);
+		m->of_class[cls].unit = port_of[use.unit];
+		m->of_class[cls].latency = use.latency;
+	}
 	if (machine->ideal_all & IDEAL_BW)
 		return;
-	for (unsigned k = 0; k < EDGES_UNITS; k++) {
-		const struct unit_config *u = &machine->unit[kind[k]];
-		const bool port = k <= PORT_STORE;
-		m->unit[k].count = u->count;
-		m->unit[k].latency = port ? 1 : u->latency;
-		m->unit[k].pipelined = port || u->pipelined;
+	for (unsigned kind = 0; kind < UNIT_COUNT; kind++) {
+		const unsigned k = port_of[kind];
+		if (k == EDGES_UNITS)
+			continue;
+		m->unit[k].count = machine->unit[kind].count;
+		m->unit[k].pipelined = units_pipelined(machine, kind);
 		if (m->unit[k].pipelined && m->unit[k].count >= m->dispatch_width)
 			m->unit[k].count = 0;
 		if (m->unit[k].count > EDGES_PORTS)
 			m->unit[k].count = 0;
 	}
-	if (!m->unified && m->unit[PORT_STORE].count == 0 &&
+	if (!m->unified && machine->unit[UNIT_STORE].count == 0 &&
 	    machine->mem_issue < m->unit[PORT_MEMORY].count)
 		m->unit[PORT_MEMORY].count = machine->mem_issue;
 }
@@ -144,31 +152,5 @@ unsigned edges_queue_of(const struct edges_machine *m, unsigned cls)
 		return 2;
 	default:
 		return 0;
-	}
-}
-
-enum edges_unit edges_unit_of(const struct edges_machine *m, unsigned cls)
-{
-	switch (cls) {
-	case CLASS_LOAD:
-	case CLASS_AMO:
-	case CLASS_HINT:
-		return PORT_MEMORY;
-	case CLASS_STORE:
-		return m->unit[PORT_STORE].count ? PORT_STORE : PORT_MEMORY;
-	case CLASS_MUL:
-		return PORT_MUL;
-	case CLASS_DIV:
-		return PORT_DIV;
-	case CLASS_FADD:
-		return PORT_FADD;
-	case CLASS_FMUL:
-		return PORT_FMUL;
-	case CLASS_FDIV:
-		return PORT_FDIV;
-	case CLASS_FSQRT:
-		return m->unit[PORT_FSQRT].count ? PORT_FSQRT : PORT_FDIV;
-	default:
-		return EDGES_UNITS;
 	}
 }

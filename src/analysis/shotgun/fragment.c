@@ -232,7 +232,7 @@ static struct shotgun_detail unsampled(const struct fragments *f, const struct t
 	} else if (c->code.cls == CLASS_BRANCH || c->code.cls == CLASS_JUMP) {
 		d.flags |= second ? RI_MISPREDICT : 0;
 	} else if (c->code.longer) {
-		d.latency = (uint16_t)m->unit[edges_unit_of(m, c->code.cls)].latency;
+		d.latency = (uint16_t)m->of_class[c->code.cls].latency;
 	} else if (second) {
 		d.icache = (uint16_t)m->l2_latency;
 	}

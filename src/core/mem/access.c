@@ -140,6 +140,14 @@ static enum now_reply line_now(struct memsys *ms, struct cache *c, struct access
 	return NOW_SLOW;
 }
 
+static void write_through(struct memsys *ms, const struct cache *c, const struct access *a)
+{
+	if (ms->wbuf.size)
+		wbuf_write(ms, a->vaddr, a->pc, a->flags, a->now);
+	else
+		post_write(ms, c, a->vaddr, a->pc, a->flags, a->now);
+}
+
 /* What can be said at once about an access within one line. */
 static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind kind,
 				 uint64_t vaddr, uint64_t pc, uint64_t token, uint32_t flags,
@@ -164,7 +172,8 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	r->events = 0;
 	r->primary = MEM_NO_TOKEN;
 	r->level = LEVEL_L1;
-	if (unlikely(a.through) && ms->nreq_free < 4)
+	if (unlikely(a.through) &&
+	    (ms->nreq_free < 4 || (ms->wbuf.size && !wbuf_takes(ms, a.line, a.line))))
 		return refuse(ms, c, r, MEM_NEVER);
 	if (ported) {
 		uint64_t when = port_refuses(c, a.line, now);
@@ -196,7 +205,7 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	if (ported)
 		book_port(c, a.line, now);
 	if (unlikely(a.through))
-		post_write(ms, c, vaddr, pc, flags, now);
+		write_through(ms, c, &a);
 	if (reply == NOW_DONE) {
 		ms->stats.cache[c->id].accesses++;
 		r->reply = MEM_DONE;
@@ -253,7 +262,9 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 	/* everything but the ports that may refuse the access, before anything changes */
 	if (ms->nreq_free < 8 || !ms->free_join || ms->nwalks + 2 > MAX_WALKS ||
 	    !line_can_wait(c, kind, vaddr >> ms->line_shift, flags) ||
-	    !line_can_wait(c, kind, second >> ms->line_shift, flags)) {
+	    !line_can_wait(c, kind, second >> ms->line_shift, flags) ||
+	    (ms->wbuf.size && kind == REQ_STORE &&
+	     !wbuf_takes(ms, vaddr >> ms->line_shift, second >> ms->line_shift))) {
 		refuse(ms, c, r, MEM_NEVER);
 		return MEM_RETRY;
 	}

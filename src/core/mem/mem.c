@@ -15,7 +15,7 @@
  * beat's time. A cache below the L1s with full MSHRs keeps further misses in a first-come list; the
  * L1s refuse.
  *
- * Not modelled: coherence, request (address) buses, snoops, partial-line write buffers, data.
+ * Not modelled: coherence, request (address) buses, snoops, data.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -345,8 +345,8 @@ static bool trains(const struct req *req)
 	return !req->prefetch && req->kind != REQ_WALK;
 }
 
-void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
-		uint32_t flags, uint64_t t)
+struct req *post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
+		       uint32_t flags, uint64_t t)
 {
 	struct req *w = req_alloc(ms);
 
@@ -358,6 +358,7 @@ void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_
 	w->cache = c->next;
 	ms->stats.cache[c->id].writebacks++;
 	mem_schedule(ms, t + c->miss_latency, DUE_ARRIVE, w);
+	return w;
 }
 
 static void wait_for_mshr(struct memsys *ms, struct cache *c, struct req *req, uint64_t t)
@@ -443,6 +444,7 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		if (trains(req))
 			observe(ms, c, req, false, ev, t);
 		if (req->kind == REQ_WRITE) {
+			wbuf_taken(ms, req, t + latency);
 			req_free(ms, req);
 			return;
 		}
@@ -453,6 +455,8 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	    hits_line(ms, c, &(struct pf_access){ .line = req->line, .pc = req->pc }, is_write(req),
 		      false, t)) {
 		st->accesses++;
+		if (req->kind == REQ_WRITE)
+			wbuf_taken(ms, req, t + latency);
 		data_out(ms, c, req, t + latency);
 		return;
 	}
@@ -481,6 +485,8 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 	}
 	st->accesses++;
 	st->misses++;
+	if (unlikely(req->kind == REQ_WRITE))
+		wbuf_taken(ms, req, t + latency);
 	if (m) {
 		bool pf = m->prefetch && !req->prefetch;
 		struct mem_asker who = req->who;
@@ -538,6 +544,7 @@ static void arrive(struct memsys *ms, struct req *req, uint64_t t)
 	if (req->cache == MEMORY) {
 		if (req->kind == REQ_WRITE) {
 			memory_write(ms, req->line, t);
+			wbuf_taken(ms, req, t);
 			req_free(ms, req);
 		} else {
 			memory_read(ms, req, t);
@@ -659,6 +666,10 @@ void memsys_advance(struct memsys *ms, uint64_t now)
 			break;
 		case DUE_DRAM_DONE:
 			dram_done(ms, e.p, e.time);
+			break;
+		case DUE_WRITE:
+		case DUE_WRITTEN:
+			wbuf_event(ms, (e.order & 0xff) == DUE_WRITTEN, e.time);
 			break;
 		}
 	}

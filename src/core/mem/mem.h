@@ -164,6 +164,8 @@ uint64_t memsys_next_event(const struct memsys *ms);
 /* Lets everything happen that is due at or before `now`, in order of time; calls done() and wake().
  */
 void memsys_advance(struct memsys *ms, uint64_t now);
+/* True while the write buffer holds a line that the level below has not taken. */
+bool memsys_writing(const struct memsys *ms);
 /* True while the translation of vaddr, which missed its L1 TLB, is under way. */
 bool memsys_walking(const struct memsys *ms, bool fetch, uint64_t vaddr);
 /* Outstanding lines of a cache (demand and prefetch), for RC_DMISS_OUT and the like; whether one of

@@ -257,6 +257,8 @@ enum due_kind {
 	DUE_WALK_LOAD, /* walk: an entry has been loaded */
 	DUE_DRAM,      /* channel: look again */
 	DUE_DRAM_DONE, /* channel: a read's data has been delivered */
+	DUE_WRITE,     /* the write buffer tries again to send its oldest entry */
+	DUE_WRITTEN,   /* the entry that it sent has been taken */
 };
 
 struct due {
@@ -264,6 +266,17 @@ struct due {
 	uint64_t
 	    order; /* sequence number << 8 | kind: equal times happen in the order of scheduling */
 	void *p;
+};
+
+/* Between a write-through L1D and the level below: wbuf.c. */
+struct write_buffer {
+	uint32_t size; /* 0: there is none, stores are posted one by one */
+	uint32_t used;
+	bool sending; /* the first entry is on its way */
+	struct write_entry {
+		uint64_t line, addr, pc;
+		uint32_t flags;	   /* enum mem_flag */
+	} entry[WRITE_BUFFER_MAX]; /* oldest first */
 };
 
 struct memsys {
@@ -297,6 +310,7 @@ struct memsys {
 	struct hit_list *hits;	  /* misses that are to be hits; NULL: none */
 
 	struct memsys_stats stats;
+	struct write_buffer wbuf;
 };
 
 /* Cycles from arrival at a cache to data on a hit; in the idealised L1D the core's requests take one. */
@@ -355,10 +369,19 @@ uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t 
 /* The first cycle from t on in which c's port and the line's bank take a request; books it. */
 uint64_t book_port(struct cache *c, uint64_t line, uint64_t t);
 /* A posted write to the level below the L1D. */
-void post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
-		uint32_t flags, uint64_t t);
+struct req *post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
+		       uint32_t flags, uint64_t t);
 /* Books a line on a bus; returns the cycle of its leading beat. */
 uint64_t bus_grant(struct data_bus *b, uint64_t t, uint64_t *busy);
+
+/* wbuf.c, where wbuf.size is not 0. */
+/* Whether the buffer has room for a store to one line or two. */
+bool wbuf_takes(const struct memsys *ms, uint64_t line, uint64_t second);
+void wbuf_write(struct memsys *ms, uint64_t addr, uint64_t pc, uint32_t flags, uint64_t t);
+/* The level below takes req, a posted write; if the buffer sent it, its entry is free in t. */
+void wbuf_taken(struct memsys *ms, struct req *req, uint64_t t);
+/* DUE_WRITE, or DUE_WRITTEN. */
+void wbuf_event(struct memsys *ms, bool written, uint64_t t);
 
 /* setup.c: true if the miss has gone, or will go, to memory, as far as is known. */
 bool mshr_goes_to_memory(const struct mshr *m);

@@ -132,6 +132,7 @@ struct memsys *memsys_new(const struct memsys_config *cfg, const struct memsys_c
 	ms->has_walk_cache = tlb_init(&ms->walk_cache, &walk_cache);
 	bus_init(&ms->mem.bus, &cfg->mem.bus, cfg->line_bytes);
 	memory_init(ms);
+	ms->wbuf.size = cfg->cache[MEM_L1D].write_buffer;
 	ms->req_pool = x_calloc(REQUESTS, sizeof(*ms->req_pool));
 	ms->events_cap = 1024;
 	ms->heap = x_malloc(ms->events_cap * sizeof(*ms->heap));
@@ -171,6 +172,8 @@ void memsys_quiesce(struct memsys *ms)
 		if (ms->cache[i].present)
 			cache_lists_reset(&ms->cache[i]);
 	}
+	ms->wbuf.used = 0;
+	ms->wbuf.sending = false;
 	ms->changes++;
 	memsys_listen(ms, ms->misses != NULL);
 	memory_reset(ms);

@@ -111,7 +111,8 @@ bool elf_open(struct elf_file *f, const char *name, const char *host, int fd, st
 			      "not a 64-bit little-endian ELF file; only RV64GC programs run");
 	if (h.e_machine != EM_RISCV)
 		return refuse(f, e, code, ENOEXEC,
-			      "not a RISC-V program; compile it with riscv64-linux-gnu-gcc");
+			      "not a RISC-V program; compile it with riscv64-linux-gnu-gcc, or "
+			      "name a folder with Debian's riscv64 programs by --sysroot");
 	if (h.e_type != ET_EXEC && h.e_type != ET_DYN)
 		return refuse(f, e, code, ENOEXEC,
 			      "an ELF file, but not a program (link it first)");

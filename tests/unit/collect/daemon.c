@@ -20,29 +20,6 @@
 #include "collect/daemon.h"
 #include "synth.h"
 
-static char folder[64];
-
-static int make_folder(void **state)
-{
-	strcpy(folder, "/tmp/culprit-daemon-XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	assert_int_equal(chmod(folder, 0755), 0);
-	assert_int_equal(chdir(folder), 0);
-	(void)state;
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	char command[128];
-
-	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	assert_int_equal(system(command), 0);
-	(void)state;
-	return 0;
-}
-
 /* ---- The source ---- */
 
 struct made_up {
@@ -344,7 +321,7 @@ static void test_2344_no_second_takes_more_than_a_twentieth_of_a_processor(void 
 	(void)state;
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, synth_make_folder, synth_remove_folder)
 
 int main(void)
 {

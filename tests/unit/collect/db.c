@@ -20,28 +20,6 @@
 #include "collect/db_pack.h"
 #include "synth.h"
 
-static char folder[64];
-
-static int make_folder(void **state)
-{
-	strcpy(folder, "/tmp/culprit-db-XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	assert_int_equal(chdir(folder), 0);
-	(void)state;
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	char command[128];
-
-	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	assert_int_equal(system(command), 0);
-	(void)state;
-	return 0;
-}
-
 static struct db *must_open(const char *path, enum db_mode mode)
 {
 	struct err e = { "" };
@@ -752,7 +730,7 @@ static void test_2314_a_pack_of_anybodys_bytes_is_refused_or_read_back_alike(voi
 	(void)state;
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, synth_make_folder, synth_remove_folder)
 
 int main(void)
 {

@@ -13,8 +13,10 @@
 
 #include <cmocka.h>
 
+#include "collect/live_export.h"
 #include "collect/live_names.h"
 #include "collect/live_store.h"
+#include "names/demangle.h"
 #include "image/image.h"
 #include "util/util.h"
 
@@ -208,6 +210,46 @@ static void test_2202_frames_are_named_one_by_one(void **state)
 	(void)state;
 }
 
+static void test_2783_stacks_of_the_same_names_are_one_folded_line(void **state)
+{
+	struct live_profile *p = live_profile_new();
+	struct live_sink s = live_profile_sink(p);
+	struct live_symbol symbols[] = { { 0, 0x10, "_ZN1a1fEv" },
+					 { 0x10, 0x10, "_ZN1a1fEi" },
+					 { 0x20, 0x10, "root" } };
+	const uint32_t image = s.image(s.self, &(struct live_image){ .kind = LIVE_KERNEL,
+								     .name = "[kernel]",
+								     .symbols = symbols,
+								     .nsymbols = 3 });
+	const uint32_t event = s.event(s.self, &cycles);
+
+	for (uint64_t at = 0; at < 0x30; at += 8)
+		count(&s, image, LIVE_NO_PROCESS, event, at, 1);
+	end(&s, &cycles, 1);
+	static const struct {
+		bool raw;
+		const char *expected;
+	} rows[] = { { false, "all;a::f 4\nall;root 2\n" },
+		     { true, "all;_ZN1a1fEi 2\nall;_ZN1a1fEv 2\nall;root 2\n" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *text = NULL, *readable = demangle(symbols[0].name);
+		size_t bytes;
+		FILE *out = open_memstream(&text, &bytes);
+		struct err e = { "" };
+		const struct live_export o = { NULL, rows[i].raw };
+
+		assert_true(live_export_folded(p, &o, out, &e));
+		fclose(out);
+		if (readable || rows[i].raw)
+			assert_string_equal(text, rows[i].expected);
+		free(text);
+		free(readable);
+	}
+	live_profile_free(p);
+	(void)state;
+}
+
 static void test_2203_more_images_than_descriptors(void **state)
 {
 	struct live_profile *p = live_profile_new();
@@ -285,6 +327,7 @@ int main(int argc, char **argv)
 		    test_2200_an_offset_of_a_file_becomes_a_function_line_and_instruction),
 		cmocka_unit_test(test_2201_images_at_the_same_addresses_have_places_of_their_own),
 		cmocka_unit_test(test_2202_frames_are_named_one_by_one),
+		cmocka_unit_test(test_2783_stacks_of_the_same_names_are_one_folded_line),
 		cmocka_unit_test(test_2203_more_images_than_descriptors),
 		cmocka_unit_test(test_2204_stacks_and_edges_keep_their_places),
 	};

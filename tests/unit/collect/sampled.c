@@ -7,6 +7,7 @@
  *	sampled branches SECONDS PATTERN   one branch, taken as the bits of the pattern say
  *	sampled frames SECONDS       a chain of calls
  *	sampled faults N             touches N pages
+ *	sampled faulting SECONDS     touches new pages all the time
  *	sampled exec N A B           runs itself as A and B by turns, N times
  *	sampled remap N A B          maps two files of code at one address by turns
  *	sampled spin SECONDS CPU
@@ -111,6 +112,7 @@ static void faults(long n)
 	madvise(p, (size_t)n * 4096, MADV_NOHUGEPAGE);
 	for (long i = 0; i < n; i++)
 		p[i * 4096] = 1;
+	munmap(p, (size_t)n * 4096);
 }
 
 /* The program named …a works in seventy, the other one in twenty. */
@@ -168,6 +170,11 @@ int main(int argc, char **argv)
 		printf("%lx\n", offset_of((void *)branches));
 		while (now_s(CLOCK_PROCESS_CPUTIME_ID) < end)
 			branches(100000 & ~63, strtoull(argv[3], NULL, 16));
+	} else if (strcmp(what, "faulting") == 0) {
+		const double end = now_s(CLOCK_MONOTONIC) + x;
+
+		while (now_s(CLOCK_MONOTONIC) < end)
+			faults(100);
 	} else if (strcmp(what, "faults") == 0)
 		faults((long)x);
 	else if (strcmp(what, "exec") == 0 && argc > 4)

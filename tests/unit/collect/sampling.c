@@ -388,18 +388,38 @@ static void copy(const char *from, const char *to)
 	close(out);
 }
 
+/* Two files in a folder of their own. */
+struct two_files {
+	char folder[32], a[64], b[64];
+};
+
+static struct two_files two_files_begin(const char *a, const char *b)
+{
+	struct two_files f = { "/tmp/culprit-two-XXXXXX", "", "" };
+
+	assert_non_null(mkdtemp(f.folder));
+	snprintf(f.a, sizeof(f.a), "%s/%s", f.folder, a);
+	snprintf(f.b, sizeof(f.b), "%s/%s", f.folder, b);
+	return f;
+}
+
+static void two_files_end(const struct two_files *f)
+{
+	unlink(f->a);
+	unlink(f->b);
+	rmdir(f->folder);
+}
+
 static void test_2004_a_pid_that_executes_another_program_is_another_process(void **state)
 {
-	char folder[] = "/tmp/culprit-sampling-XXXXXX", a[64], b[64], text[64];
+	const struct two_files files = two_files_begin("program-a", "program-b");
+	char text[64];
 	struct world w;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	snprintf(a, sizeof(a), "%s/program-a", folder);
-	snprintf(b, sizeof(b), "%s/program-b", folder);
-	copy(getenv("SAMPLED_PLAIN"), a);
-	copy(getenv("SAMPLED_PLAIN"), b);
-	const char *const args[] = { a, "exec", "20", a, b, NULL };
+	copy(getenv("SAMPLED_PLAIN"), files.a);
+	copy(getenv("SAMPLED_PLAIN"), files.b);
+	const char *const args[] = { files.a, "exec", "20", files.a, files.b, NULL };
 	const struct collector_options o = { .rate = 2000 };
 
 	sample_run(&w, o, args, text, sizeof(text));
@@ -420,9 +440,7 @@ static void test_2004_a_pid_that_executes_another_program_is_another_process(voi
 	assert_int_equal(samples_at(&w, "program-a", twenty, 4096), 0);
 	assert_int_equal(samples_at(&w, "program-b", seventy, 4096), 0);
 	end(&w);
-	unlink(a);
-	unlink(b);
-	rmdir(folder);
+	two_files_end(&files);
 }
 
 /* A file with a loop at an offset: mov rax, rdi; dec rax; jnz; ret. */
@@ -440,16 +458,14 @@ static void write_code(const char *path, size_t offset)
 
 static void test_2005_two_files_mapped_by_turns_at_one_address_keep_their_samples(void **state)
 {
-	char folder[] = "/tmp/culprit-sampling-XXXXXX", a[64], b[64], text[64];
+	const struct two_files files = two_files_begin("code-a", "code-b");
+	char text[64];
 	struct world w;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	snprintf(a, sizeof(a), "%s/code-a", folder);
-	snprintf(b, sizeof(b), "%s/code-b", folder);
-	write_code(a, 256);
-	write_code(b, 512);
-	const char *const args[] = { program(), "remap", "20", a, b, NULL };
+	write_code(files.a, 256);
+	write_code(files.b, 512);
+	const char *const args[] = { program(), "remap", "20", files.a, files.b, NULL };
 	const struct collector_options o = { .rate = 2000 };
 
 	sample_run(&w, o, args, text, sizeof(text));
@@ -459,9 +475,7 @@ static void test_2005_two_files_mapped_by_turns_at_one_address_keep_their_sample
 	assert_int_equal(samples_at(&w, "code-a", 512, 16), 0);
 	assert_int_equal(samples_at(&w, "code-b", 256, 16), 0);
 	end(&w);
-	unlink(a);
-	unlink(b);
-	rmdir(folder);
+	two_files_end(&files);
 }
 
 struct intervals {
@@ -723,6 +737,34 @@ static void test_2011_rotating_events_are_scaled_by_their_time(void **state)
 	end(&w);
 }
 
+/* Page faults, on all the time and by turns with another event, in the same run. */
+static void test_2784_software_events_by_turns_are_within_3_percent(void **state)
+{
+	const char *const events[] = { "mux:minor-faults,cpu-migrations", "page-faults" };
+	const char *const args[] = { program(), "faulting", "4", NULL };
+	const struct collector_options o = { .events = events, .nevents = 2, .rate = 100 };
+	struct subject s = subject_start(args);
+	struct world w;
+
+	(void)state;
+	begin(&w, &o);
+	subject_go(&s);
+	poll_for(&w, 3.5);
+	finish(&w);
+	kill(s.pid, SIGKILL);
+	waitpid(s.pid, NULL, 0);
+	close(s.out);
+	const struct live_event *turns = live_event(w.profile, 0), *all = live_event(w.profile, 2);
+	const double estimate = (double)turns->taken / turns->running;
+
+	print_message("%s: %.0f by turns (on for %.3f), %s: %llu\n", turns->name, estimate,
+		      turns->running, all->name, (unsigned long long)all->taken);
+	assert_true(turns->running > 0.3 && turns->running < 0.7);
+	assert_true(all->taken > 10000);
+	assert_true(fabs(estimate / (double)all->taken - 1) < 0.03);
+	end(&w);
+}
+
 static void test_2012_event_names(void **state)
 {
 	struct event_spec s;
@@ -950,6 +992,7 @@ int main(void)
 		cmocka_unit_test(test_2009_branches_of_known_probability),
 		cmocka_unit_test(test_2010_software_events_are_counted_exactly),
 		cmocka_unit_test(test_2011_rotating_events_are_scaled_by_their_time),
+		cmocka_unit_test(test_2784_software_events_by_turns_are_within_3_percent),
 		cmocka_unit_test(test_2012_event_names),
 		cmocka_unit_test(test_2013_a_rate_above_the_kernels_limit_is_one_clear_line),
 		cmocka_unit_test(test_2014_two_capabilities_suffice_and_none_is_refused),

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 void synth_begin(struct synth *s, uint64_t seed)
 {
@@ -156,4 +158,22 @@ char *synth_text(struct live_profile *p)
 	}
 	free(lines);
 	return text;
+}
+
+int synth_make_folder(void **state)
+{
+	char folder[] = "/tmp/culprit-test-XXXXXX";
+
+	*state = mkdtemp(folder) ? x_strdup(folder) : NULL;
+	return !*state || chmod(folder, 0755) || chdir(folder);
+}
+
+int synth_remove_folder(void **state)
+{
+	char *command = x_asprintf("rm -rf '%s'", (char *)*state);
+	const bool ok = chdir("/") == 0 && system(command) == 0;
+
+	free(command);
+	free(*state);
+	return !ok;
 }

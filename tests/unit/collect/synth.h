@@ -24,4 +24,8 @@ bool synth_cut(struct synth *s, const struct live_sink *sink, struct err *e);
  * caller frees. */
 char *synth_text(struct live_profile *p);
 
+/* Setup and teardown of a test: a temporary folder, which is the current one meanwhile. */
+int synth_make_folder(void **state);
+int synth_remove_folder(void **state);
+
 #endif

@@ -9,6 +9,7 @@
  *	target dump FOLDER      the same, with a jitdump in that folder
  *	target spin MICROS      uses the processor for a while and ends
  *	target many COUNT       so many mappings of code without a file
+ *	target crowd COUNT      so many processes, which end with it
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -93,6 +94,28 @@ static void many(int count)
 			break;
 }
 
+/* Processes that sleep until this one has gone. */
+static void crowd(int count)
+{
+	int ends[2];
+	char c;
+
+	if (pipe(ends) != 0)
+		exit(3);
+	for (int i = 0; i < count; i++) {
+		const pid_t child = fork();
+
+		if (child < 0)
+			exit(4);
+		if (!child) {
+			close(ends[1]);
+			while (read(ends[0], &c, 1) > 0)
+				;
+			_exit(0);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "here", *more = argc > 2 ? argv[2] : "0";
@@ -109,6 +132,8 @@ int main(int argc, char **argv)
 		dump(more, at);
 	if (strcmp(what, "many") == 0)
 		many(atoi(more));
+	if (strcmp(what, "crowd") == 0)
+		crowd(atoi(more));
 	printf("%lx %s\n", (unsigned long)(uintptr_t)at, what);
 	fflush(stdout);
 	while (read(0, &c, 1) > 0)
