@@ -195,9 +195,7 @@ static void operand_reasons(struct stall *s, int64_t ready)
 {
 	const struct rec_inst *r = s->r;
 	const struct seen *last = NULL;
-	/* A store issues without its data. */
-	const uint32_t distances[] = { r->prod[0], r->cls == CLASS_STORE ? 0 : r->prod[1],
-				       r->prod[2], r->prod_mem };
+	const uint32_t distances[] = { r->prod[0], r->prod[1], r->prod[2], r->prod_mem };
 	bool store = false;
 	if (s->from >= ready || s->from >= s->end)
 		return;

@@ -205,8 +205,8 @@ static void test_2464_execution_and_units(void **state)
 	r->cls = CLASS_MUL;
 	r = at(s, 12, 9, 11, 12, 98, 106);
 	r->cls = CLASS_MUL;
-	/* A store waits for its address, not for its data. */
-	r = at(s, 13, 100, 102, 103, 103, 106);
+	/* A store waits for its data, too. */
+	r = at(s, 13, 95, 97, 106, 106, 107);
 	r->cls = CLASS_STORE;
 	r->prod[1] = 1;
 	/* A load comes too soon after it. */
@@ -218,8 +218,8 @@ static void test_2464_execution_and_units(void **state)
 	expect(s, ROW("10", ISSUED, "0", "1 ") ROW("10", DIVIDER, "1", "39 ")
 		      ROW("11", ISSUED, "0", "1 ") ROW("11", EXECUTION, "10", "39 ")
 			  ROW("12", ISSUED, "0", "1 ") ROW("12", MULTIPLIER, "11", "7 ")
-			      ROW("13", ISSUED, "0", "1 ") ROW("13", FETCH, "0", "4 ")
-				  ROW("14", ISSUED, "0", "1 ") ROW("14", UNIT, "13", "6 ")
+			      ROW("13", ISSUED, "0", "1 ") ROW("13", EXECUTION, "12", "7 ")
+				  ROW("14", ISSUED, "0", "1 ") ROW("14", UNIT, "13", "3 ")
 				      ROW("15", ISSUED, "0", "1 ") ROW("15", SERIAL, "0", "9"));
 	free(s);
 }
