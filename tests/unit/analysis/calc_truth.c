@@ -257,7 +257,14 @@ static void test_2466_edges_and_events_are_counted(void **state)
 	}
 	struct rec_inst *r = flow(s, 18, 60);
 	r->flags |= RI_EXCEPTION; /* a system call */
+	r->cls = CLASS_SYSTEM;
 	r->target = 22;
+	r->word = 0x73;
+	/* A page fault is no edge. */
+	r = flow(s, 22, 61);
+	r->flags |= RI_EXCEPTION | RI_LOAD;
+	r->word = 3;
+	r->target = 26;
 	for (meta.in_order = 0; meta.in_order < 2; meta.in_order++) {
 		expect_on(s, &meta,
 			  "SELECT source, target, count FROM calc_truth_edge ORDER BY 1, 2",
@@ -265,7 +272,7 @@ static void test_2466_edges_and_events_are_counted(void **state)
 		expect_on(s, &meta, "SELECT pc, event, count FROM calc_truth_event ORDER BY 1, 2",
 			  "10,1,5 10,3,5 10,4,5 14,5,1");
 		expect_on(s, &meta, "SELECT pc, executions FROM calc_truth ORDER BY 1",
-			  "10,10 14,10 18,1");
+			  "10,10 14,10 18,1 22,1");
 		expect_on(s, &meta, "SELECT sum(head) FROM calc_truth", meta.in_order ? "99" : "0");
 		expect_on(s, &meta, "SELECT count(*) > 0 FROM calc_truth_reason",
 			  meta.in_order ? "1" : "0");
