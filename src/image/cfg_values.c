@@ -44,7 +44,11 @@ static struct successors successors_of(const struct values *v, uint32_t block)
 	struct successors s = { .n = 0 };
 	uint32_t to;
 
-	if (build_falls(last) && (to = block_at(v, last->i.pc + last->i.size_bytes)) != UINT32_MAX)
+	/* code behind a call that never comes back was compiled as if it did */
+	const uint32_t next = build_inst_at(v->b, last->i.pc + last->i.size_bytes);
+	const bool falls = build_falls(last) || (last->flags & INST_NO_RETURN && next != NO_INST &&
+						 v->b->insts[next].flags & INST_DEAD);
+	if (falls && (to = block_at(v, last->i.pc + last->i.size_bytes)) != UINT32_MAX)
 		s.block[s.n++] = to;
 	if (last->i.direct && (last->i.flow == IMAGE_BRANCH || last->i.flow == IMAGE_JUMP) &&
 	    (to = block_at(v, last->i.target)) != UINT32_MAX)
