@@ -616,6 +616,3 @@ int main(int argc, char **argv)
 	free_score(s);
 	return ok ? 0 : 1;
 }
-void __attribute__((weak)) calc_culprits(struct calc_program *p, struct calc_proc *proc)
-{
-}
