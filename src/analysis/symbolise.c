@@ -48,7 +48,13 @@ static struct names_pc *read_pcs(struct store *store, size_t *count, uint64_t *t
 
 bool symbolise(struct store *store, struct images *images, bool (*stop)(void), struct err *e)
 {
-	struct names_options o = { .stop = stop };
+	/* whatever has samples for calc, or their truth, is read with graphs */
+	const int64_t calc = store_number(store,
+					  "SELECT EXISTS (SELECT 1 FROM calc_sample) OR EXISTS"
+					  " (SELECT 1 FROM calc_commit) OR EXISTS"
+					  " (SELECT 1 FROM calc_truth)",
+					  0);
+	struct names_options o = { .stop = stop, .graphs_from = calc ? 0 : -1 };
 	size_t count;
 	struct names_pc *pcs = read_pcs(store, &count, &o.total, e);
 	if (!pcs)

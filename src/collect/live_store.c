@@ -15,8 +15,9 @@
 #include "names/names.h"
 #include "util/array.h"
 
-#define PLACE_BYTES ((uint64_t)1 << 40)
-#define PLACES_MOST ((uint64_t)1 << 22)
+#define GRAPH_SAMPLES 20 /* that a function's graph is worth its bytes for */
+#define PLACE_BYTES   ((uint64_t)1 << 40)
+#define PLACES_MOST   ((uint64_t)1 << 22)
 
 /* An image as it lies in the store. */
 struct placed {
@@ -327,8 +328,9 @@ static bool put_edges(struct writer *w, struct err *e)
 
 static bool put_names(struct writer *w, struct err *e)
 {
-	struct names *names =
-	    names_new(w->store, &(struct names_options){ .total = w->total, .jumps = true });
+	struct names *names = names_new(
+	    w->store, &(struct names_options){
+			  .total = w->total, .jumps = true, .graphs_from = GRAPH_SAMPLES });
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < w->nimages; i++) {

@@ -29,7 +29,7 @@ enum arch_op {
 	ARCH_ADDRESS, /* dst = address of the memory operand */
 	ARCH_STORE,   /* memory operand = x */
 	ARCH_COMPARE, /* flags: x compared with y */
-	ARCH_BRANCH,  /* taken if x REL y; without x: if the flags say REL */
+	ARCH_BRANCH,  /* taken if x REL y; without x: if the flags, register `base`, say so */
 	ARCH_JUMP,    /* to x, or to x + disp if x is a register: an indirect jump or call */
 	ARCH_SYSTEM,  /* a system call, whose number is in x */
 };

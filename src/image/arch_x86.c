@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "image/arch.h"
+#include "image/effect.h"
 
 static bool decode_full(ZydisMachineMode mode, ZydisStackWidth width, const uint8_t *bytes,
 			size_t left, ZydisDecodedInstruction *in,
@@ -209,7 +209,20 @@ static void disasm_32(const uint8_t *bytes, size_t left, uint64_t pc, char *buf,
 }
 
 const struct arch arch_x86_64 = {
-	.name = "x86-64", .machine = EM_X86_64, .decode = decode_64, .disasm = disasm_64
+	.name = "x86-64",
+	.machine = EM_X86_64,
+	.decode = decode_64,
+	.disasm = disasm_64,
+	.unit_bytes = 1,
+	.relative = R_X86_64_RELATIVE,
+	.absolute = R_X86_64_64,
+	.stack = X86_STACK,
+	.call_writes = X86_CALL_WRITES,
+	.stops = x86_stops,
+	.is_system = x86_is_system,
+	.pads = x86_pads,
+	.effect = x86_effect,
+	.exits = x86_exits,
 };
 const struct arch arch_i386 = {
 	.name = "i386", .machine = EM_386, .decode = decode_32, .disasm = disasm_32

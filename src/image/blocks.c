@@ -31,6 +31,18 @@ static const uint8_t *code_of(struct images *s, uint64_t pc, size_t *left, struc
 	return *im && (*im)->arch ? image_code(*im, pc, left) : NULL;
 }
 
+const uint8_t *images_code(struct images *s, uint64_t pc, size_t size_bytes, unsigned *machine)
+{
+	struct image *im;
+	size_t left = 0;
+	const uint8_t *code = code_of(s, pc, &left, &im);
+
+	if (!code || left < size_bytes)
+		return NULL;
+	*machine = im->arch->machine;
+	return code;
+}
+
 bool images_inst(struct images *s, uint64_t pc, struct image_inst *out)
 {
 	struct image *im;

@@ -62,12 +62,23 @@ struct cfg {
  * IMAGE_BLOCKS_BYTES. The caller frees it. */
 struct cfg *cfg_build(struct images *set, uint64_t pc);
 void cfg_free(struct cfg *g);
+/* Says that pc is entered from outside of its function, though it is not where that starts: graphs built
+ * from now on have an entry there. */
+void cfg_note_entry(struct images *set, uint64_t pc);
 /* The instruction at pc; UINT32_MAX: none. */
 uint32_t cfg_inst_at(const struct cfg *g, uint64_t pc);
 /* The block of an instruction. */
 uint32_t cfg_block_of(const struct cfg *g, uint32_t inst);
 /* The block that starts at pc; UINT32_MAX: none. */
 uint32_t cfg_block_at(const struct cfg *g, uint64_t pc);
+
+/*
+ * The instruction at `bytes`, of which `left_bytes` are code of that ELF machine; `before` is the one
+ * before it, or NULL: two of them may name a target together. Bytes that are no instruction are one of
+ * the least size. False: too few are left, or the instruction set is unknown.
+ */
+bool cfg_decode(unsigned machine, const uint8_t *bytes, size_t left_bytes, uint64_t pc,
+		const struct cfg_inst *before, struct cfg_inst *out);
 
 /*
  * Makes a graph of its parts, as a store has them: sorts the edges, fills in `in`, first_in, first_out,

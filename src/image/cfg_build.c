@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/cfg_int.h"
+#include "image/cfg_graphs.h"
 #include "util/array.h"
 
 #define ROUNDS_MAX                                                                                 \
@@ -40,6 +40,15 @@ bool image_decode_after(const struct arch *arch, const uint8_t *bytes, size_t le
 	if (!out->direct)
 		out->target = 0;
 	return true;
+}
+
+bool cfg_decode(unsigned machine, const uint8_t *bytes, size_t left, uint64_t pc,
+		const struct cfg_inst *before, struct cfg_inst *out)
+{
+	const struct arch *arch = arch_find(machine);
+	bool is_inst;
+
+	return arch && image_decode_after(arch, bytes, left, pc, before, out, &is_inst);
 }
 
 struct part *build_part(const struct build *b, uint64_t pc)
@@ -433,6 +442,31 @@ static struct cfg *finish(struct build *b)
 			    d.nblocks, d.edges, d.nedges, NULL);
 }
 
+void cfg_note_entry(struct images *set, uint64_t pc)
+{
+	struct image *im = image_at(set, pc);
+	struct image_graphs *g = im ? image_graphs(im) : NULL;
+
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->nentries; i++)
+		if (g->entries[i] == pc)
+			return;
+	*ARRAY_ADD(g->entries, g->nentries) = pc;
+}
+
+/* Follows code from where it is known to be entered from outside. */
+static void lead_entries(struct build *b)
+{
+	const struct image_graphs *g = image_graphs(b->im);
+
+	for (size_t i = 0; i < g->nentries; i++)
+		if (build_part(b, g->entries[i]) && g->entries[i] != b->f->start) {
+			build_lead(b, g->entries[i]);
+			*ARRAY_ADD(b->roots, b->nroots) = g->entries[i];
+		}
+}
+
 static struct cfg *build(struct images *set, struct image *im, const struct function_range *f)
 {
 	struct build b = { .set = set, .im = im, .f = f };
@@ -440,6 +474,7 @@ static struct cfg *build(struct images *set, struct image *im, const struct func
 
 	if (add_part(&b, f)) {
 		build_lead(&b, f->start);
+		lead_entries(&b);
 		build_follow(&b);
 		for (unsigned i = 0; i < ROUNDS_MAX && build_resolve(&b); i++)
 			;

@@ -30,6 +30,7 @@ void image_free_graphs(struct image *im)
 		return;
 	free(im->graphs->whole);
 	free(im->graphs->returns);
+	free(im->graphs->entries);
 	free(im->graphs->by_name);
 	free(im->graphs);
 	im->graphs = NULL;

@@ -16,4 +16,14 @@ bool riscv_pair(uint32_t before, uint64_t before_pc, uint32_t word, uint64_t *ta
 bool riscv_effect(const uint8_t *bytes, size_t left_bytes, uint64_t pc, struct arch_effect *out);
 bool riscv_exits(uint64_t number);
 
+#define X86_STACK 4 /* rsp */
+/* rax, rcx, rdx, rsi, rdi, r8-r11, flags, memory */
+#define X86_CALL_WRITES                                                                            \
+	(1ull | 1ull << 1 | 1ull << 2 | 3ull << 6 | 0xfull << 8 | 1ull << 16 | 1ull << ARCH_MEMORY)
+bool x86_stops(const struct image_inst *in);
+bool x86_is_system(uint32_t word, unsigned size_bytes);
+bool x86_pads(const struct image_inst *in);
+bool x86_effect(const uint8_t *bytes, size_t left_bytes, uint64_t pc, struct arch_effect *out);
+bool x86_exits(uint64_t number);
+
 #endif

@@ -120,6 +120,10 @@ bool images_inst(struct images *set, uint64_t pc, struct image_inst *out);
 /* Its text; "" where images_inst is false. */
 void images_disasm(struct images *set, uint64_t pc, char *buf, size_t size_bytes);
 
+/* The code at pc, up to size_bytes of it, which stays the set's; NULL: there is not as much. machine: its
+ * ELF e_machine. */
+const uint8_t *images_code(struct images *set, uint64_t pc, size_t size_bytes, unsigned *machine);
+
 /* The RISC-V instruction word at pc as the file has it; false if pc is in no executable segment. */
 bool images_word(struct images *set, uint64_t pc, uint32_t *word);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names/graph.h"
 #include "util/array.h"
 
 struct names {
@@ -28,6 +29,9 @@ struct names {
 	bool (*stop)(void); /* asks to write the rest without names; may be NULL */
 	bool stopped;
 	bool jumps; /* fills table live_jump */
+	int64_t graphs_from;
+	struct names_function *graphed; /* functions of this call whose graphs are wanted */
+	size_t ngraphed;
 };
 
 /* Limits for showing functions whole, whatever sizes a binary claims: SPARE_ROWS rows for
@@ -174,6 +178,9 @@ static size_t put_function(struct names *w, size_t at, struct err *e)
 	if (!w->stopped)
 		images_declared(w->images, w->pcs[at], &file, &line);
 	w->function = w->next_function++;
+	if (w->graphs_from >= 0 && time >= w->graphs_from && p.image != SIZE_MAX)
+		*ARRAY_ADD(w->graphed, w->ngraphed) =
+		    (struct names_function){ w->function, p.start, p.end };
 	bool ok = store_insert(
 	    w->store, e, "function", "iisiisi", w->function,
 	    p.image == SIZE_MAX ? (int64_t)-1 : w->first_image + (int64_t)p.image, p.function,
@@ -206,6 +213,7 @@ struct names *names_new(struct store *store, const struct names_options *o)
 	w->stop = o->stop;
 	w->jumps = o->jumps;
 	w->total = o->total;
+	w->graphs_from = o->graphs_from;
 	w->spare = SPARE_ROWS;
 	return w;
 }
@@ -223,6 +231,11 @@ bool names_add(struct names *w, struct images *images, int64_t first_image, stru
 		i = put_function(w, i, e);
 		ok = i != SIZE_MAX;
 	}
+	if (ok && w->ngraphed && !is_stopped(w))
+		ok = names_graph_write(w->store, images, w->graphed, w->ngraphed, e);
+	free(w->graphed);
+	w->graphed = NULL;
+	w->ngraphed = 0;
 	free(w->pcs);
 	free(w->units);
 	return ok;

@@ -19,6 +19,8 @@ struct names_options {
 	uint64_t total;	    /* time of all addresses that will be added */
 	bool (*stop)(void); /* when it returns true, the rest gets no names; may be NULL */
 	bool jumps;	    /* fill table live_jump, too */
+	/* Write the graphs of functions (names/graph.h) with at least so much time; -1: of none. */
+	int64_t graphs_from;
 };
 
 struct names *names_new(struct store *store, const struct names_options *o);

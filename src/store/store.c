@@ -294,6 +294,12 @@ static bool bind(sqlite3_stmt *stmt, const char *types, sqlite3_destructor_type 
 		case 's':
 			rc = sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1, texts);
 			break;
+		case 'b': {
+			const void *bytes = va_arg(ap, const void *);
+			rc = sqlite3_bind_blob64(stmt, i + 1, bytes,
+						 (sqlite3_uint64)va_arg(ap, size_t), texts);
+			break;
+		}
 		default:
 			rc = sqlite3_bind_null(stmt, i + 1);
 		}
@@ -405,6 +411,14 @@ const char *store_shown(const struct store_rows *r, int column)
 	*new = (struct shown){ r->store->shown, r->stmt, text_shown(text) };
 	r->store->shown = new;
 	return new->text;
+}
+
+const void *store_blob(const struct store_rows *r, int column, size_t *size_bytes)
+{
+	const void *bytes = r->stmt ? sqlite3_column_blob(r->stmt, column) : NULL;
+
+	*size_bytes = bytes ? (size_t)sqlite3_column_bytes(r->stmt, column) : 0;
+	return bytes;
 }
 
 bool store_is_null(const struct store_rows *r, int column)

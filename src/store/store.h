@@ -32,7 +32,8 @@ const char *store_path(const struct store *s);
 
 /*
  * Inserts a row, values in the order of the table's columns. types has a letter per column: i
- * int64_t, d double, s const char * (NULL is NULL), n NULL (no argument).
+ * int64_t, d double, s const char * (NULL is NULL), b bytes (const void *, size_t), n NULL (no
+ * argument).
  */
 bool store_insert(struct store *s, struct err *e, const char *table, const char *types, ...);
 
@@ -53,6 +54,8 @@ double store_double(const struct store_rows *r, int column);
 /* A text as it is in the file: to look things up, never to show. Valid until store_next; NULL
  * for NULL. */
 const char *store_text(const struct store_rows *r, int column);
+/* Bytes; valid until store_next. NULL if there are none. */
+const void *store_blob(const struct store_rows *r, int column, size_t *size_bytes);
 bool store_is_null(const struct store_rows *r, int column);
 /* A text that is safe to show (util/text.h). Valid until store_next; NULL for NULL. */
 const char *store_shown(const struct store_rows *r, int column);

@@ -256,6 +256,19 @@ test_2756_its_memory_does_not_grow() {
 	stop "$tmp/db"
 	whole "$tmp/db"
 	[ $((late - early)) -le 1024 ] || fail "$early KiB, then $late KiB"
+	[ "$peak" -le 32768 ] || fail "$peak KiB at the peak"
+}
+
+test_2758_it_stays_below_16_mb() {
+	may_sample
+	[ -z "$SANITIZED" ] || skip "the sanitizer takes more"
+	local peak
+	busy
+	start "$tmp/db" --drain 1s --per-process
+	sleep 3
+	"$CULPRIT" daemon flush "$tmp/db" >/dev/null
+	peak=$(awk '/^VmHWM/{print $2}' "/proc/$daemon/status")
+	stop "$tmp/db"
 	[ "$peak" -le 16384 ] || fail "$peak KiB at the peak"
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the graphs of all functions of a binary, and holds them against transfers that a run made:
+ * Graphs of whole binaries, and graphs against what a run did:
  *
- *	graphs FILE [BIAS EDGES]
+ *	graphs build FILE    builds the graphs of all functions; prints what there is and the time
+ *	graphs check STORE   a store that `--analyze issue,truth` wrote: every transfer that was made from
+ *	                     a function with a graph must be one of its edges, unless an indirect jump is
+ *	                     unresolved, and no call said never to come back may have come back
  *
- * EDGES has lines "SOURCE TARGET COUNT" (addresses in hex): an instruction and the one that was executed
- * after it. No transfer inside of a function whose graph is whole may lack an edge, and none through a
- * resolved indirect jump. Prints what was found; exit status 1 if a transfer is outside of a graph.
+ * Exit status 1 if a transfer is not in a graph.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 
 #include "image/cfg.h"
 #include "image/image_int.h"
+#include "names/graph.h"
+#include "store/store.h"
 #include "util/array.h"
 
 struct counts {
@@ -70,128 +73,160 @@ struct transfer {
 	uint64_t source, target, count;
 };
 
-static int by_source(const void *a, const void *b)
-{
-	const struct transfer *x = a, *y = b;
-
-	return (x->source > y->source) - (x->source < y->source);
-}
-
-static struct transfer *read_transfers(const char *path, size_t *n)
-{
-	struct transfer *all = NULL, t;
-	FILE *f = fopen(path, "r");
-
-	*n = 0;
-	if (!f)
-		die("cannot read %s", path);
-	while (fscanf(f, "%" SCNx64 " %" SCNx64 " %" SCNu64, &t.source, &t.target, &t.count) == 3)
-		*ARRAY_ADD(all, *n) = t;
-	fclose(f);
-	if (*n)
-		qsort(all, *n, sizeof(*all), by_source);
-	return all;
-}
-
-/* How often indirect jumps were executed: all of them, and those whose targets are known. */
-struct weights {
-	uint64_t jumps, known, checked, wrong;
+struct check {
+	struct store *store;
+	struct transfer *made; /* sorted by source */
+	size_t nmade;
+	uint64_t *reached; /* targets where no function starts, sorted */
+	size_t nreached;
+	uint64_t graphs, missing, jumps, known, transfers, wrong;
+	bool failed;
 };
 
-static bool has_edge(const struct cfg *g, uint32_t block, uint32_t to, uint64_t target)
+static int by_number(const void *a, const void *b)
 {
-	const struct cfg_block *b = &g->blocks[block];
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	for (uint32_t e = b->first_out; e < b->first_out + b->nout; e++) {
-		const struct cfg_edge *at = &g->edges[e];
+	return (x > y) - (x < y);
+}
 
-		if (to == CFG_OUTSIDE
-			? at->kind == CFG_EXIT && (!at->callee || at->callee == target)
-			: at->to == to)
+static void read_transfers(struct check *c)
+{
+	struct store_rows r = store_query(
+	    c->store, "SELECT source, target, count FROM calc_truth_edge ORDER BY source, target",
+	    "");
+	struct err e = { "" };
+
+	while (store_next(&r))
+		*ARRAY_ADD(c->made, c->nmade) =
+		    (struct transfer){ (uint64_t)store_int(&r, 0), (uint64_t)store_int(&r, 1),
+				       (uint64_t)store_int(&r, 2) };
+	if (!store_done(&r, &e))
+		die("%s", e.text);
+	/* what is reached though no function starts there */
+	r = store_query(c->store,
+			"SELECT DISTINCT target FROM calc_truth_edge WHERE target NOT IN"
+			" (SELECT start FROM function)",
+			"");
+	while (store_next(&r))
+		*ARRAY_ADD(c->reached, c->nreached) = (uint64_t)store_int(&r, 0);
+	if (!store_done(&r, &e))
+		die("%s", e.text);
+	if (c->nreached)
+		qsort(c->reached, c->nreached, sizeof(*c->reached), by_number);
+}
+
+static bool is_reached(const struct check *c, uint64_t pc)
+{
+	const size_t i = ARRAY_SEARCH(c->nreached, k, c->reached[k] < pc);
+
+	return i < c->nreached && c->reached[i] == pc;
+}
+
+static bool has_edge(const struct cfg *g, const struct cfg_block *b, uint64_t target)
+{
+	const uint32_t to =
+	    cfg_inst_at(g, target) == UINT32_MAX ? CFG_OUTSIDE : cfg_block_at(g, target);
+
+	for (uint32_t i = b->first_out; i < b->first_out + b->nout; i++) {
+		const struct cfg_edge *at = &g->edges[i];
+
+		if (at->to != to)
+			continue;
+		if (to != CFG_OUTSIDE ||
+		    (at->kind == CFG_EXIT && (!at->callee || at->callee == target)))
 			return true;
 	}
 	return false;
 }
 
-static void check_transfer(const struct cfg *g, const struct transfer *t, struct weights *w)
+static void wrong(struct check *c, const struct cfg *g, uint64_t source, uint64_t target)
 {
-	const uint32_t i = cfg_inst_at(g, t->source);
-
-	if (i == UINT32_MAX) {
-		printf("no instruction at 0x%" PRIx64 " in %s\n", t->source, g->name);
-		w->wrong++;
-		return;
-	}
-	const uint32_t block = cfg_block_of(g, i), at = cfg_inst_at(g, t->target);
-	const struct cfg_block *b = &g->blocks[block];
-	const struct cfg_inst *in = &g->insts[i];
-	const bool last = i == b->first + b->count - 1;
-	const bool open = b->flags & CFG_BLOCK_UNRESOLVED;
-	const uint32_t to = at == UINT32_MAX ? CFG_OUTSIDE : cfg_block_at(g, t->target);
-	if (in->flow == IMAGE_JUMP && !in->direct) {
-		w->jumps += t->count;
-		w->known += open ? 0 : t->count;
-	}
-	if (in->flow == IMAGE_CALL && last) {
-		/* the instruction after a call is its callee's; that it comes back is seen there */
-		return;
-	}
-	if (open)
-		return;
-	w->checked += t->count;
-	const bool inner = !last && t->target == in->pc + in->size_bytes;
-	if (inner ||
-	    (last && (at == UINT32_MAX || to != UINT32_MAX) && has_edge(g, block, to, t->target)))
-		return;
-	/* a return into the function, or a signal, is no transfer of its own */
-	if (in->flow == IMAGE_RETURN)
-		return;
-	printf("0x%" PRIx64 " to 0x%" PRIx64 " (%" PRIu64 " times) is not in the graph of %s\n",
-	       t->source, t->target, t->count, g->name);
-	w->wrong++;
+	printf("0x%" PRIx64 " to 0x%" PRIx64 " is not in the graph of %s\n", source, target,
+	       g->name);
+	c->wrong++;
 }
 
-static struct weights check_all(struct images *set, const struct transfer *all, size_t n)
+static void check_block(struct check *c, const struct cfg *g, const struct cfg_block *b)
 {
-	struct weights w = { 0 };
-	struct cfg *g = NULL;
+	for (uint32_t k = b->first; k < b->first + b->count; k++) {
+		const struct cfg_inst *in = &g->insts[k];
+		const bool last = k == b->first + b->count - 1;
+		const bool indirect = in->flow == IMAGE_JUMP && !in->direct;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!g || cfg_inst_at(g, all[i].source) == UINT32_MAX) {
-			cfg_free(g);
-			g = cfg_build(set, all[i].source);
+		for (size_t i = ARRAY_SEARCH(c->nmade, n, c->made[n].source < in->pc);
+		     i < c->nmade && c->made[i].source == in->pc; i++) {
+			const bool open = b->flags & CFG_BLOCK_UNRESOLVED;
+
+			c->jumps += indirect ? c->made[i].count : 0;
+			c->known += indirect && !open ? c->made[i].count : 0;
+			c->transfers += c->made[i].count;
+			if (last && (open || in->flow == IMAGE_CALL || in->flow == IMAGE_RETURN))
+				continue;
+			/* a system call goes on behind itself */
+			if (!last ? c->made[i].target != in->pc + in->size_bytes
+				  : !has_edge(g, b, c->made[i].target))
+				wrong(c, g, in->pc, c->made[i].target);
 		}
-		if (g)
-			check_transfer(g, &all[i], &w);
+	}
+	if (b->flags & CFG_BLOCK_NO_RETURN && cfg_inst_at(g, b->end) == UINT32_MAX &&
+	    is_reached(c, b->end))
+		wrong(c, g, b->start, b->end);
+}
+
+static bool check_graph(void *context, int64_t function, const char *image, const char *name,
+			uint64_t start)
+{
+	struct check *c = context;
+	struct err e = { "" };
+	struct cfg *g = names_graph_read(c->store, function, &e);
+
+	if (!g)
+		die("%s", e.text);
+	c->graphs++;
+	c->missing += g->missing;
+	for (uint32_t i = 0; i < g->nblocks; i++) {
+		check_block(c, g, &g->blocks[i]);
+		if (g->blocks[i].flags & CFG_BLOCK_UNRESOLVED && getenv("GRAPHS_LIST"))
+			printf("unresolved 0x%" PRIx64 " in %s of %s\n", g->blocks[i].end, name,
+			       image);
 	}
 	cfg_free(g);
-	return w;
+	return true;
+}
+
+static int check_store(const char *path)
+{
+	struct err e = { "" };
+	struct check c = { .store = store_open(path, &e) };
+
+	if (!c.store)
+		die("%s", e.text);
+	read_transfers(&c);
+	if (!names_graph_each(c.store, check_graph, &c, &e))
+		die("%s", e.text);
+	printf("graphs %" PRIu64 " missing %" PRIu64 " transfers %" PRIu64 " indirect %" PRIu64
+	       " resolved %" PRIu64 " (%.2f%%) wrong %" PRIu64 "\n",
+	       c.graphs, c.missing, c.transfers, c.jumps, c.known,
+	       c.jumps ? 100.0 * (double)c.known / (double)c.jumps : 100.0, c.wrong);
+	store_close(c.store);
+	free(c.made);
+	free(c.reached);
+	return c.wrong || !c.graphs;
 }
 
 int main(int argc, char **argv)
 {
 	struct err e = { "" };
-	const char *root = getenv("CULPRIT_SYSROOT");
-	struct images *set = images_new(root);
 	struct timespec a, b;
 
-	if (argc < 2)
-		die("graphs FILE [BIAS EDGES]");
-	if (!images_add(set, argv[1], path_name(argv[1]),
-			argc > 2 ? strtoull(argv[2], NULL, 16) : 0, &e))
+	if (argc != 3)
+		die("graphs build FILE, or graphs check STORE");
+	if (!strcmp(argv[1], "check"))
+		return check_store(argv[2]);
+	struct images *set = images_new(getenv("CULPRIT_SYSROOT"));
+	if (!images_add(set, argv[2], path_name(argv[2]), 0, &e))
 		die("%s", e.text);
-	if (argc > 3) {
-		size_t n;
-		struct transfer *all = read_transfers(argv[3], &n);
-		const struct weights w = check_all(set, all, n);
-
-		printf("indirect jumps %" PRIu64 " known %" PRIu64 " checked %" PRIu64
-		       " wrong %" PRIu64 "\n",
-		       w.jumps, w.known, w.checked, w.wrong);
-		free(all);
-		images_free(set);
-		return w.wrong ? 1 : 0;
-	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
 	const struct counts c = build_all(set, 0, getenv("GRAPHS_LIST"));
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);

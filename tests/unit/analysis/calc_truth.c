@@ -209,6 +209,7 @@ static void test_2464_execution_and_units(void **state)
 	r = at(s, 13, 100, 102, 103, 103, 106);
 	r->cls = CLASS_STORE;
 	r->prod[1] = 1;
+	/* A load comes too soon after it. */
 	r = at(s, 14, 101, 103, 104, 110, 111);
 	r->cls = CLASS_LOAD;
 	r = at(s, 15, 101, 103, 104, 120, 121);
@@ -218,7 +219,7 @@ static void test_2464_execution_and_units(void **state)
 		      ROW("11", ISSUED, "0", "1 ") ROW("11", EXECUTION, "10", "39 ")
 			  ROW("12", ISSUED, "0", "1 ") ROW("12", MULTIPLIER, "11", "7 ")
 			      ROW("13", ISSUED, "0", "1 ") ROW("13", FETCH, "0", "4 ")
-				  ROW("14", ISSUED, "0", "1 ") ROW("14", UNIT, "0", "6 ")
+				  ROW("14", ISSUED, "0", "1 ") ROW("14", UNIT, "13", "6 ")
 				      ROW("15", ISSUED, "0", "1 ") ROW("15", SERIAL, "0", "9"));
 	free(s);
 }
