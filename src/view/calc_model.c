@@ -310,13 +310,16 @@ static bool build_graphs(struct calc_model *m, const char *sql, struct err *e)
 }
 
 /* Which table the samples of each mode are in: address, event, count, issued, commits. */
+#define COMMIT_QUERY                                                                               \
+	"SELECT pc, 0, units * 1.0 / max(1, (SELECT value FROM run WHERE key = 'scale')), 0, "     \
+	"commits FROM calc_commit WHERE rule = '" COMMIT_RULE "' ORDER BY pc"
+#define LIVE_QUERY                                                                                 \
+	"SELECT pc, 0, sum(count), 0, 0 FROM live_count WHERE event = (SELECT min(event) FROM "    \
+	"live_count) GROUP BY pc ORDER BY pc"
 static const char *const sample_query[] = {
 	[CALC_ISSUE] = "SELECT pc, event, count, issued, 0 FROM calc_sample ORDER BY pc, event",
-	[CALC_COMMIT] =
-	    "SELECT pc, 0, units * 1.0 / max(1, (SELECT value FROM run WHERE key = "
-	    "'scale')), 0, commits FROM calc_commit WHERE rule = '" COMMIT_RULE "' ORDER BY pc",
-	[CALC_RELATIVE] = "SELECT pc, 0, sum(count), 0, 0 FROM live_count WHERE event = (SELECT "
-			  "min(event) FROM live_count) GROUP BY pc ORDER BY pc",
+	[CALC_COMMIT] = COMMIT_QUERY,
+	[CALC_RELATIVE] = LIVE_QUERY,
 };
 
 static bool between(struct calc_model *m, uint64_t pc, uint32_t proc, struct err *e)
