@@ -179,7 +179,7 @@ const struct command cmd_calc = {
 	    "program and lists its longest stalls. Where the profile has the truth (--analyze "
 	    "issue,truth), it stands beside each estimate, which is made without it.\n\n"
 	    "Samples are from a machine that issues in order (--analyze issue), or one that does "
-	    "not, with TIP's commit states (--analyze profile,commits: frequencies and CPI), or "
+	    "not, with TIP's commit states (--analyze commits: frequencies and CPI), or "
 	    "from a live machine (relative frequencies).",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,

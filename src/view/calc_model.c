@@ -99,19 +99,19 @@ static bool read_sampling(struct calc_model *m, struct err *e)
 	}
 	sampling->mode = CALC_COMMIT;
 	sampling->period[SAMPLED_CYCLES] =
-	    (uint64_t)store_number(s, "SELECT period FROM sampler WHERE id = 0", 0);
+	    (uint64_t)store_number(s, "SELECT period FROM calc_event WHERE event = 0", 0);
 	sampling->running[SAMPLED_CYCLES] = 1;
 	if (!has_commits(s))
 		return err_set(
 		    e,
 		    "%s is from %s, which issues out of order, and has no commit states of "
-		    "TIP: run with --analyze profile,commits, or on a machine that issues "
+		    "TIP: run with --analyze commits, or on a machine that issues "
 		    "in order (`culprit machines`)",
 		    store_path(s), m->machine_name);
 	return sampling->period[SAMPLED_CYCLES] ||
 	       err_set(e,
 		       "%s does not say how often it was sampled: run again with --analyze "
-		       "profile,commits",
+		       "commits",
 		       store_path(s));
 }
 
@@ -310,13 +310,18 @@ static bool build_graphs(struct calc_model *m, const char *sql, struct err *e)
 }
 
 /* Which table the samples of each mode are in: address, event, count, issued, commits. */
+/* units are parts of a sample: all of them together are the samples */
+#define COMMIT_QUERY                                                                               \
+	"SELECT pc, 0, units * (SELECT samples FROM calc_event WHERE event = 0) / (SELECT "        \
+	"max(1.0, total(units)) FROM calc_commit WHERE rule = '" COMMIT_RULE "'), 0, commits "     \
+	"FROM calc_commit WHERE rule = '" COMMIT_RULE "' ORDER BY pc"
+#define LIVE_QUERY                                                                                 \
+	"SELECT pc, 0, sum(count), 0, 0 FROM live_count WHERE event = (SELECT min(event) FROM "    \
+	"live_count) GROUP BY pc ORDER BY pc"
 static const char *const sample_query[] = {
 	[CALC_ISSUE] = "SELECT pc, event, count, issued, 0 FROM calc_sample ORDER BY pc, event",
-	[CALC_COMMIT] =
-	    "SELECT pc, 0, units * 1.0 / max(1, (SELECT value FROM run WHERE key = "
-	    "'scale')), 0, commits FROM calc_commit WHERE rule = '" COMMIT_RULE "' ORDER BY pc",
-	[CALC_RELATIVE] = "SELECT pc, 0, sum(count), 0, 0 FROM live_count WHERE event = (SELECT "
-			  "min(event) FROM live_count) GROUP BY pc ORDER BY pc",
+	[CALC_COMMIT] = COMMIT_QUERY,
+	[CALC_RELATIVE] = LIVE_QUERY,
 };
 
 static bool between(struct calc_model *m, uint64_t pc, uint32_t proc, struct err *e)

@@ -772,7 +772,7 @@ void calc_add_csv(struct doc *d, struct calc_model *m, const uint32_t *procs, si
 			CELL_REAL_IF(t, !isnan(p->insts[i].cpi), p->insts[i].cpi);
 			cell_text(t, calc_letters(&p->insts[i], false, letters));
 			CELL_REAL_IF(t, truth, n->truth[i].executions);
-			CELL_REAL_IF(t, truth && n->truth[i].executions > 0,
+			CELL_REAL_IF(t, truth && !isnan(true_cpi(&n->truth[i])),
 				     true_cpi(&n->truth[i]));
 			cell_text(t, truth ? calc_true_causes(&n->truth[i], causes, sizeof(causes))
 					   : NULL);

@@ -66,7 +66,9 @@ static bool read_insts(struct calc_model *m, const struct finder *f, struct err 
 		AT(f, (uint64_t)store_int(&r, 0), t)
 		{
 			t->executions = store_double(&r, 1);
-			t->head = store_double(&r, 2);
+			/* out of order, nothing waits at the head of an issue queue */
+			t->head =
+			    m->program.sampling.mode == CALC_ISSUE ? store_double(&r, 2) : NAN;
 		}
 	}
 	if (!store_done(&r, e))
