@@ -269,7 +269,7 @@
 	X(IMISS,    "imiss",    "instruction fetches that miss the L1 cache") \
 	X(ITLB,     "itlb",     "instruction fetches that miss the TLB") \
 	X(DMISS,    "dmiss",    "loads that miss the L1 cache") \
-	X(DTLB,     "dtlb",     "loads and stores that miss the TLB") \
+	X(DTLB,     "dtlb",     "loads that miss the TLB") \
 	X(BRANCHMP, "branchmp", "mispredicted branches")
 
 /* How control passes from a block of code to another. */
