@@ -7,7 +7,8 @@
  * is nearer than that: in a control-flow graph, whose estimates nearly balance, a few blocks. Near
  * neighbours go first: the radius of the searches grows eightfold from pass to pass, which halves
  * what they touch in a function of 30,000 blocks. Time is nearly linear in practice; the worst case
- * is the number of pieces times that of a whole search.
+ * is the number of pieces times that of a whole search. What would take longer than that is no longer
+ * the best solution (mcf_best() tells), but still a circulation near it.
  *
  * An arc keeps the piece that its flow ends in. Invariant: used < the width of that piece, except
  * in the last piece. More flow costs the slope of that piece; less gains its slope, or, if nothing
@@ -21,7 +22,11 @@
 
 #include "util/array.h"
 
-#define RADIUS_MAX (1LL << 59) /* of a search: 8 times that is still a number */
+#define SWEEP_NODES    200    /* below that searches one by one are fast */
+#define SWEEP_WORTH    0.1    /* share of nodes that a sweep must mend to be followed by another */
+#define WORK_MAX       600000 /* nodes settled; more would take more than half a second */
+#define HURRIED_SWEEPS 6
+#define RADIUS_MAX     (1LL << 59) /* of a search: 8 times that is still a number */
 
 struct arc {
 	uint32_t from, to;
@@ -49,6 +54,8 @@ struct mcf {
 	uint32_t *via;	 /* the end over which it was reached */
 	uint32_t search;
 	uint32_t *settled, nsettled;
+	uint64_t work; /* nodes settled in all searches */
+	bool hurried;  /* the best solution would have taken too long */
 	struct entry *heap;
 	size_t nheap, heap_room;
 };
@@ -234,30 +241,55 @@ static inline int64_t end_room(const struct mcf *m, uint32_t end, uint32_t *to, 
 #define NONE	UINT32_MAX
 #define TOO_FAR (UINT32_MAX - 1)
 
+/* Settles a node: looks at all that can be reached from it. */
+static void settle(struct mcf *m, struct entry e)
+{
+	m->stamp[e.node] = m->search + 1;
+	m->settled[m->nsettled++] = e.node;
+	m->work++;
+	for (uint32_t i = m->first[e.node]; i < m->first[e.node + 1]; i++) {
+		uint32_t to;
+		int64_t cost;
+		if (end_room(m, m->ends[i], &to, &cost)) {
+			assert(cost >= 0 || m->hurried);
+			reach(m, to, e.distance + (cost > 0 ? cost : 0), m->ends[i]);
+		}
+	}
+}
+
+static void begin_search(struct mcf *m)
+{
+	if (m->search > UINT32_MAX - 4) {
+		memset(m->stamp, 0, m->nnodes * sizeof(*m->stamp));
+		m->search = 0;
+	}
+	m->search += 2;
+	m->nheap = m->nsettled = 0;
+}
+
+/* The next node to settle; false: no more. */
+static bool next_entry(struct mcf *m, struct entry *e)
+{
+	while (m->nheap) {
+		*e = heap_take(m);
+		if (m->stamp[e->node] == m->search && m->distance[e->node] == e->distance)
+			return true;
+	}
+	return false;
+}
+
 /* The nearest node that lacks flow; NONE: none can be reached; TOO_FAR: not within the radius. */
 static uint32_t nearest(struct mcf *m, uint32_t from, int64_t radius)
 {
-	m->search += 2;
-	m->nheap = m->nsettled = 0;
+	struct entry e;
+	begin_search(m);
 	reach(m, from, 0, NONE);
-	while (m->nheap) {
-		struct entry e = heap_take(m);
-		if (m->stamp[e.node] != m->search || m->distance[e.node] != e.distance)
-			continue;
+	while (next_entry(m, &e)) {
 		if (e.distance > radius)
 			return TOO_FAR;
 		if (m->excess[e.node] < 0)
 			return e.node;
-		m->stamp[e.node] = m->search + 1;
-		m->settled[m->nsettled++] = e.node;
-		for (uint32_t i = m->first[e.node]; i < m->first[e.node + 1]; i++) {
-			uint32_t to;
-			int64_t cost;
-			if (end_room(m, m->ends[i], &to, &cost)) {
-				assert(cost >= 0);
-				reach(m, to, e.distance + cost, m->ends[i]);
-			}
-		}
+		settle(m, e);
 	}
 	return NONE;
 }
@@ -267,6 +299,35 @@ static uint32_t before(const struct mcf *m, uint32_t end)
 	return end & 1 ? m->arcs[end / 2].to : m->arcs[end / 2].from;
 }
 
+/* Adds flow, or takes it away, over as many pieces as that needs. Returns how much it could. */
+static int64_t arc_change_far(const struct mcf *m, struct arc *a, int64_t amount, bool down)
+{
+	int64_t slope, room, done = 0;
+	while (done < amount &&
+	       (room = down ? room_down(m, a, &slope) : room_up(m, a, &slope)) > 0) {
+		int64_t step = room < amount - done ? room : amount - done;
+		arc_change(m, a, down ? -step : step);
+		done += step;
+	}
+	return done;
+}
+
+/* Moves as much as the path takes, whatever it costs. */
+static void move_far(struct mcf *m, uint32_t from, uint32_t to)
+{
+	int64_t amount = m->excess[from] < -m->excess[to] ? m->excess[from] : -m->excess[to];
+	for (uint32_t n = to; n != from; n = before(m, m->via[n])) {
+		struct arc *a = &m->arcs[m->via[n] / 2];
+		int64_t done = arc_change_far(m, a, amount, m->via[n] & 1);
+		arc_change_far(m, a, done, !(m->via[n] & 1));
+		amount = done < amount ? done : amount;
+	}
+	for (uint32_t n = to; n != from; n = before(m, m->via[n]))
+		arc_change_far(m, &m->arcs[m->via[n] / 2], amount, m->via[n] & 1);
+	m->excess[from] -= amount;
+	m->excess[to] += amount;
+}
+
 /* Moves as much as possible along the path that the search found. */
 static void move(struct mcf *m, uint32_t from, uint32_t to)
 {
@@ -274,10 +335,11 @@ static void move(struct mcf *m, uint32_t from, uint32_t to)
 	for (uint32_t n = to; n != from; n = before(m, m->via[n])) {
 		uint32_t there;
 		int64_t cost, room = end_room(m, m->via[n], &there, &cost);
-		if (room < amount)
-			amount = room;
+		/* An earlier move can have used up what was cheap here. */
+		if (cost || room < amount)
+			amount = cost ? 0 : room;
 	}
-	for (uint32_t n = to; n != from; n = before(m, m->via[n]))
+	for (uint32_t n = to; amount && n != from; n = before(m, m->via[n]))
 		arc_change(m, &m->arcs[m->via[n] / 2], m->via[n] & 1 ? -amount : amount);
 	m->excess[from] -= amount;
 	m->excess[to] += amount;
@@ -289,10 +351,8 @@ enum mended { MENDED, MENDED_FAR, MENDED_NEVER };
 static enum mended mend(struct mcf *m, uint32_t node, int64_t radius)
 {
 	while (m->excess[node] > 0) {
-		if (m->search > UINT32_MAX - 4) {
-			memset(m->stamp, 0, m->nnodes * sizeof(*m->stamp));
-			m->search = 0;
-		}
+		if (m->work > WORK_MAX)
+			return MENDED_NEVER;
 		uint32_t to = nearest(m, node, radius);
 		if (to == NONE)
 			return MENDED_NEVER;
@@ -307,6 +367,99 @@ static enum mended mend(struct mcf *m, uint32_t node, int64_t radius)
 	return MENDED;
 }
 
+/*
+ * One search from all nodes that have too much. Each node that lacks flow gets what its nearest one has
+ * and the way takes. Returns the share of what was too much that has found a place.
+ */
+static double sweep(struct mcf *m)
+{
+	struct entry e;
+	double before_it = 0, after = 0;
+	begin_search(m);
+	for (uint32_t n = 0; n < m->nnodes; n++)
+		if (m->excess[n] > 0) {
+			before_it++;
+			reach(m, n, 0, NONE);
+		}
+	int64_t far = 0;
+	while (next_entry(m, &e)) {
+		far = e.distance;
+		settle(m, e);
+	}
+	for (uint32_t n = 0; n < m->nnodes && !m->hurried; n++)
+		m->price[n] += m->stamp[n] == m->search + 1 ? m->distance[n] : far;
+	for (uint32_t i = 0; i < m->nsettled; i++) {
+		uint32_t to = m->settled[i], from = to;
+		if (m->excess[to] >= 0)
+			continue;
+		while (m->via[from] != NONE)
+			from = before(m, m->via[from]);
+		if (m->excess[from] > 0)
+			(m->hurried ? move_far : move)(m, from, to);
+	}
+	for (uint32_t n = 0; n < m->nnodes; n++)
+		after += m->excess[n] > 0;
+	return before_it > 0 ? 1 - after / before_it : 0;
+}
+
+/*
+ * Moves all that is too much to one node (or, with from_it, all that is lacking from it) along a tree of
+ * arcs that have no bound. Nodes that the tree does not reach stay as they are.
+ */
+static void move_by_tree(struct mcf *m, uint32_t root, bool from_it)
+{
+	uint32_t n = 0;
+	begin_search(m);
+	m->settled[n++] = root;
+	m->stamp[root] = m->search;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = m->first[m->settled[i]]; k < m->first[m->settled[i] + 1]; k++) {
+			const struct arc *a = &m->arcs[m->ends[k] / 2];
+			uint32_t other = from_it ? a->to : a->from;
+			bool leaves = !(m->ends[k] & 1);
+			if (leaves != from_it || m->stamp[other] == m->search ||
+			    m->pieces[a->first + a->count - 1].width != MCF_UNBOUNDED)
+				continue;
+			m->stamp[other] = m->search;
+			m->via[other] = m->ends[k] / 2;
+			m->settled[n++] = other;
+		}
+	while (--n > 0) {
+		uint32_t node = m->settled[n];
+		struct arc *a = &m->arcs[m->via[node]];
+		int64_t amount = from_it ? -m->excess[node] : m->excess[node];
+		if (amount <= 0)
+			continue;
+		arc_change_far(m, a, amount, false);
+		m->excess[a->from] -= amount;
+		m->excess[a->to] += amount;
+	}
+}
+
+/* Balances the rest by the nearest ways, without the best use of what gets dearer on them, and what is
+ * left then by way of the node that has the most arcs. */
+static bool hurry(struct mcf *m)
+{
+	uint32_t busiest = 0;
+	m->hurried = true;
+	for (unsigned i = 0; i < HURRIED_SWEEPS; i++)
+		sweep(m);
+	for (uint32_t n = 0; n < m->nnodes; n++)
+		if (m->first[n + 1] - m->first[n] > m->first[busiest + 1] - m->first[busiest])
+			busiest = n;
+	move_by_tree(m, busiest, false);
+	move_by_tree(m, busiest, true);
+	for (uint32_t n = 0; n < m->nnodes; n++)
+		if (m->excess[n])
+			return false;
+	return true;
+}
+
+bool mcf_best(const struct mcf *m)
+{
+	return !m->hurried;
+}
+
 bool mcf_solve(struct mcf *m)
 {
 	assert(!m->first);
@@ -319,6 +472,8 @@ bool mcf_solve(struct mcf *m)
 	m->settled = x_calloc(m->nnodes, sizeof(*m->settled));
 	for (uint32_t i = 0; i < m->narcs; i++)
 		arc_cheapest(m, &m->arcs[i]);
+	while (m->nnodes > SWEEP_NODES && m->work < WORK_MAX && sweep(m) > SWEEP_WORTH)
+		;
 	int64_t radius = 1;
 	for (enum mended done = MENDED_FAR; done == MENDED_FAR; radius *= 8) {
 		done = MENDED;
@@ -327,12 +482,12 @@ bool mcf_solve(struct mcf *m)
 			if (m->excess[n] > 0) {
 				enum mended one = mend(m, n, radius);
 				if (one == MENDED_NEVER)
-					return false;
+					return m->work > WORK_MAX && hurry(m);
 				if (one == MENDED_FAR)
 					done = MENDED_FAR;
 			}
 	}
-	assert(mcf_optimal(m));
+	assert(m->hurried || mcf_optimal(m));
 	return true;
 }
 

@@ -36,6 +36,8 @@ uint32_t mcf_free_arc(struct mcf *m, uint32_t from, uint32_t to, int64_t slope);
 
 /* False: no circulation exists. Only possible if arcs have bounds. */
 bool mcf_solve(struct mcf *m);
+/* False: the graph is so large and its wishes are so far apart that the solution is only a good one. */
+bool mcf_best(const struct mcf *m);
 int64_t mcf_flow(const struct mcf *m, uint32_t arc);
 /* The price of a node: an arc from u to v carries more than 0 in pieces whose slope is below
  * price(v) - price(u), and nothing in pieces whose slope is above. */

@@ -41,7 +41,8 @@ static void write_program(FILE *f, const struct arc *arcs, uint32_t narcs, uint3
 		for (uint32_t i = 0; i < narcs; i++)
 			for (unsigned k = 0; k < arcs[i].n && arcs[i].from != arcs[i].to; k++)
 				if (arcs[i].from == n || arcs[i].to == n)
-					fprintf(f, "\n %c x%u_%u", arcs[i].to == n ? '+' : '-', i, k);
+					fprintf(f, "\n %c x%u_%u", arcs[i].to == n ? '+' : '-', i,
+						k);
 		fprintf(f, " = 0\n");
 	}
 	fprintf(f, "Bounds\n");
@@ -62,7 +63,8 @@ static int64_t our_cost(const struct arc *arcs, uint32_t narcs, uint32_t nodes)
 	for (uint32_t i = 0; i < narcs; i++) {
 		int64_t left = mcf_flow(m, i);
 		for (unsigned k = 0; k < arcs[i].n; k++) {
-			int64_t here = left < arcs[i].piece[k].width ? left : arcs[i].piece[k].width;
+			int64_t here =
+			    left < arcs[i].piece[k].width ? left : arcs[i].piece[k].width;
 			cost += here * arcs[i].piece[k].slope;
 			left -= here;
 		}
