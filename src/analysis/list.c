@@ -15,13 +15,10 @@
 #include "trace/file.h"
 
 const struct analysis *const analysis_list[] = {
-	&profile_analysis,	&cpistack_analysis,
-	&icost_analysis,	&shotgun_analysis,
-	&spectrum_analysis,	&issue_analysis,
-	&truth_analysis,	&folded_analysis,
-	&csv_analysis,		&trace_analysis,
-	&trace_misses_analysis, &trace_committed_analysis,
-	&null_analysis,		NULL,
+	&profile_analysis,	&cpistack_analysis,	   &icost_analysis, &shotgun_analysis,
+	&spectrum_analysis,	&issue_analysis,	   &truth_analysis, &commits_analysis,
+	&branches_analysis,	&folded_analysis,	   &csv_analysis,   &trace_analysis,
+	&trace_misses_analysis, &trace_committed_analysis, &null_analysis,  NULL,
 };
 
 const struct analysis *analysis_find(const char *name)

@@ -33,6 +33,8 @@ double calc_longest_stall(const struct machine *m)
 {
 	const struct memsys_config *mem = &m->mem;
 	double fill = mem->mem.latency, walk = mem->walk_latency, unit = 0;
+	double stores =
+	    mem->cache[MEM_L1D].write_buffer ? mem->cache[MEM_L1D].write_buffer : m->store_queue;
 
 	for (unsigned c = MEM_L1D; c < MEM_CACHES; c++)
 		if (mem->cache[c].size_bytes)
@@ -41,9 +43,9 @@ double calc_longest_stall(const struct machine *m)
 		walk = 3 * fill;
 	for (unsigned u = 0; u < UNIT_COUNT; u++)
 		unit = fmax(unit, m->unit[u].latency);
-	/* Its line and page of code, its operand's line and page, a full store queue, a redirect. */
-	return 2 * (fill + walk) + m->store_queue * (double)mem->cache[MEM_L2].latency + unit +
-	       m->fetch_redirect + m->fetch_depth + m->decode_depth;
+	/* Its line and page of code, its operand's line and page, a full write buffer, a redirect. */
+	return 2 * (fill + walk) + stores * mem->cache[MEM_L2].latency + unit + m->fetch_redirect +
+	       m->fetch_depth + m->decode_depth;
 }
 
 struct calc_members calc_members(const struct calc_proc *proc)
@@ -180,28 +182,45 @@ static bool is_possible(const struct work *w, double f)
 	return true;
 }
 
-/* The mean of the ratios [from, to). */
+/* The mean of the ratios [from, to), by their least times: long ones have more samples. */
 static double mean(const struct calc_ratio *ratios, uint32_t from, uint32_t to)
 {
-	double sum = 0;
+	double samples = 0, m = 0;
 
-	for (uint32_t i = from; i < to; i++)
-		sum += ratios[i].value;
-	return sum / (to - from);
+	for (uint32_t i = from; i < to; i++) {
+		samples += ratios[i].samples;
+		m += ratios[i].m;
+	}
+	return samples / m;
+}
+
+/* A ratio that chance has not made as small (large) as it could be. */
+static double beyond(const struct calc_ratio *r, double deviations)
+{
+	return (r->samples + deviations * sqrt(r->samples + 1)) / r->m;
+}
+
+/* The end of the cluster that begins at `from`: what is not too large, chance allowed for. */
+static uint32_t cluster_end(const struct work *w, uint32_t from)
+{
+	double noise = calc_threshold(w->p, CALC_NOISE);
+	double limit = (1 + calc_threshold(w->p, CALC_SPREAD)) * beyond(&w->ratios[from], noise);
+	uint32_t to = from + 1;
+
+	while (to < w->nratios && beyond(&w->ratios[to], -noise) <= limit)
+		to++;
+	return to;
 }
 
 /* The lowest cluster that is not discarded: [*from, *to) of the ratios. */
 static void choose(const struct work *w, uint32_t *from, uint32_t *to)
 {
-	double spread = calc_threshold(w->p, CALC_SPREAD);
 	double share = calc_threshold(w->p, CALC_LEAST_SHARE);
 
 	for (unsigned pass = 0; pass < 2; pass++) {
 		for (*to = 0; *to < w->nratios;) {
-			double smallest = w->ratios[ *from = *to].value;
-
-			while (*to < w->nratios && w->ratios[*to].value <= spread * smallest)
-				++*to;
+			*from = *to;
+			*to = cluster_end(w, *from);
 
 			/* A class with samples does not have the frequency 0. */
 			double f = mean(w->ratios, *from, *to);
@@ -250,7 +269,10 @@ static void estimate(struct work *w)
 	for (uint32_t i = from; i < to; i++)
 		samples += w->ratios[i].samples;
 	class->used = to - from;
-	class->tightness = w->ratios[to - 1].value / w->ratios[from].value;
+	/* No sample is less than one. */
+	class->tightness =
+	    w->ratios[to - 1].value /
+	    fmax(w->ratios[from].value, fmin(1 / w->ratios[from].m, w->ratios[to - 1].value));
 	put(w, mean(w->ratios, from, to), samples, ORIGIN_CLUSTER);
 }
 

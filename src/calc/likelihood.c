@@ -5,7 +5,7 @@
  * In order, each issue point of the class has S samples and a least time M. With frequency F it has F x M
  * / period samples if it never stalls, give or take chance; dynamic stalls make that more, never
  * less. Which points stall is not known, so each is taken to be one of the two, a point that stalls
- * to be longer by any factor x with density 1 / x^2. The likelihood of F is the product over the
+ * to be longer by any factor x with density 1 / x^2; and some least times are wrong. The likelihood of F is the product over the
  * points; its largest value is the belief, and how it falls off on either side are the errors. With many
  * points that agree both are narrow; a single point may be stalled, so the error downwards is large,
  * and chance alone bounds F from above.
@@ -18,6 +18,7 @@
 #include "calc/calc_int.h"
 #include "calc/parts.h"
 
+#define WRONG	       0.1  /* of least times: what issues together is not what the schedule says */
 #define UNSTALLED      0.65 /* of issue points, on our kernels */
 #define MODEL	       0.015 /* relative error of least times: pairs that form or not, edges' weights */
 #define MODEL_COMMIT   0.01
@@ -35,7 +36,9 @@ static double point_likelihood(const struct calc_ratio *r, double expected)
 	double free = exp(n * log(l) - l - lgamma(n + 1));
 	double factor = n > l ? l / n : 1;
 	double stalled = factor * factor / fmax(l, 1) * 0.5 * erfc((l - n) / sqrt(2 * fmax(l, 1)));
-	return log(fmax(UNSTALLED * free + (1 - UNSTALLED) * stalled, 1e-300));
+	double right = UNSTALLED * free + (1 - UNSTALLED) * stalled;
+	/* A least time that is wrong says nothing: any count is as likely as another. */
+	return log((1 - WRONG) * right + WRONG / (1 + 2 * fmax(n, l)));
 }
 
 static double likelihood(const struct calc_ratio *r, uint32_t n, double f)
@@ -46,12 +49,23 @@ static double likelihood(const struct calc_ratio *r, uint32_t n, double f)
 	return sum;
 }
 
-/* The most likely frequency, in samples per cycle, and its errors. The smallest ratio comes first. */
-static struct belief most_likely(const struct calc_ratio *r, uint32_t n)
+/* Every so many of a class's points, so that POINTS_MAX stand for all. */
+static uint32_t thin_out(struct calc_ratio *r, uint32_t n)
+{
+	uint32_t step = (n + POINTS_MAX - 1) / POINTS_MAX, kept = 0;
+	for (uint32_t i = 0; i < n; i += step)
+		r[kept++] = r[i];
+	return kept;
+}
+
+/* The most likely frequency, in samples per cycle, and its errors. The smallest ratio comes first, and
+ * the largest is not 0. */
+static struct belief most_likely(struct calc_ratio *r, uint32_t n)
 {
 	double at[GRID + POINTS_MAX], log_of[GRID + POINTS_MAX], samples = 0, m = 0;
 	unsigned candidates = 0, best = 0;
-	n = n < POINTS_MAX ? n : POINTS_MAX;
+	double top = r[n - 1].value;
+	n = thin_out(r, n);
 	/* Means of the lowest points, and a grid around them. */
 	for (uint32_t i = 0; i < n; i++) {
 		samples += r[i].samples;
@@ -59,9 +73,11 @@ static struct belief most_likely(const struct calc_ratio *r, uint32_t n)
 		if (samples > 0)
 			at[candidates++] = samples / m;
 	}
+	if (!candidates)
+		return (struct belief){ NAN, NAN, NAN };
 	unsigned means = candidates;
 	double low = (r[0].samples > 0 ? r[0].value : at[0] / 2) / GRID_BELOW;
-	double step = pow(fmax(r[n - 1].value, at[means - 1]) * 1.1 / low, 1.0 / (GRID - 1));
+	double step = pow(fmax(top, at[means - 1]) * 1.1 / low, 1.0 / (GRID - 1));
 	for (unsigned i = 0; i < GRID; i++, low *= step)
 		at[candidates++] = low;
 	for (unsigned i = 0; i < candidates; i++) {
@@ -83,6 +99,14 @@ static struct belief most_likely(const struct calc_ratio *r, uint32_t n)
 	return b;
 }
 
+struct belief calc_believe_none(double once, uint32_t points)
+{
+	/* A few points may all issue with their predecessors, unseen, whatever the schedule says. */
+	static const double doubt[] = { 1000, 1000, 30, 3 };
+	double error = once * (points < 4 ? doubt[points] : 1);
+	return (struct belief){ 0, error, error };
+}
+
 static void believe_issue(const struct calc_program *p, const struct calc_proc *proc,
 			  struct belief *out)
 {
@@ -97,7 +121,8 @@ static void believe_issue(const struct calc_program *p, const struct calc_proc *
 		if (!n || !(ratios[n - 1].value > 0))
 			continue;
 		struct belief b = most_likely(ratios, n);
-		out[c] = (struct belief){ b.mean * period, b.down * period, b.up * period };
+		if (!isnan(b.mean))
+			out[c] = (struct belief){ b.mean * period, b.down * period, b.up * period };
 	}
 	free(ratios);
 	free(members.at);
@@ -119,7 +144,7 @@ void calc_believe_samples(const struct calc_program *p, const struct calc_proc *
 			out[i] = (struct belief){ f->value, both, both };
 		else if (!isnan(f->value))
 			/* Absent samples: the likelihood falls by e at a third of the bound. */
-			out[i] = (struct belief){ 0, f->high / 3, f->high / 3 };
+			out[i] = calc_believe_none(f->high / 3, proc->classes[i].issue_points);
 	}
 	if (p->sampling.mode == CALC_ISSUE)
 		believe_issue(p, proc, out);

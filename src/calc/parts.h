@@ -25,6 +25,8 @@ typedef void calc_believe(const struct calc_program *p, const struct calc_proc *
 			  struct belief *out);
 /* From the likelihood of the samples (likelihood.c), in order; else from the evidence in classes[]. */
 calc_believe calc_believe_samples;
+/* Of a class without samples: `once`: executions for which one is due; points that could have one. */
+struct belief calc_believe_none(double once, uint32_t points);
 
 /* Frequencies of all procedures by flow: within each by minimum cost, between them by calls. */
 void calc_flow_program(struct calc_program *p, calc_believe *believe);

@@ -70,8 +70,8 @@ struct tail {
 	uint8_t npending, ncommits;
 	uint8_t commits, dispatched, fetched, slots; /* so many in the last such cycle */
 	uint8_t used[UNIT_COUNT];
-	uint8_t stores; /* bit k: a store issued k cycles ago */
-	bool ended;	/* the issue group is over */
+	uint32_t stores; /* bit k: a store issued k cycles ago */
+	bool ended;	 /* the issue group is over */
 	bool valid;
 };
 
@@ -89,7 +89,7 @@ struct state {
 	uint32_t commits, dispatched, fetched, slots;
 	uint8_t used[UNIT_COUNT];
 	uint32_t last_user[UNIT_COUNT];
-	uint8_t stores;
+	uint32_t stores;
 	bool ended;
 };
 
@@ -162,6 +162,7 @@ static void begin_unknown(const struct calc_scheduler *s, struct state *z)
 	memset(z->committer, 0xff, sizeof(z->committer));
 	z->now = ORIGIN;
 	z->ended = true;
+	z->last_commit = ORIGIN + 1; /* that transfer's */
 	z->serial_by = z->store_by = NOBODY;
 	z->slots = s->m->issue_width;
 	z->fetched = s->m->fetch_width;
@@ -211,7 +212,8 @@ static void keep_tail(const struct calc_scheduler *s, const struct state *z, str
 		for (unsigned k = 0; k < UNITS_MAX; k++)
 			add_pending(t, z, 64 + u * UNITS_MAX + k, z->busy[u][k], z->user[u][k]);
 
-	uint32_t n = z->ninsts < s->rob ? z->ninsts : s->rob;
+	/* A larger reorder buffer is taken to be endless. */
+	uint32_t n = s->rob > ROB_MAX ? 0 : z->ninsts < s->rob ? z->ninsts : s->rob;
 	uint32_t first = z->ninsts - n;
 	while (first < z->ninsts && z->commit[first % ROB_MAX] + 1 < z->now)
 		first++;
@@ -346,22 +348,26 @@ static uint32_t unit_free(const struct calc_scheduler *s, struct state *z, const
 	return max_u32(from, z->busy[op->unit][*which]);
 }
 
-static uint32_t group_bytes(const struct machine *m)
-{
-	(void)m;
-	return 0;
-}
-
 /* Whether an instruction at pc may issue in the same cycle as its predecessor, as far as slots go;
  * *full: only the width forbids it. */
 static bool slot_left(const struct calc_scheduler *s, const struct state *z, uint64_t pc,
 		      bool *full)
 {
-	uint32_t group = group_bytes(s->m);
+	uint32_t group = s->m->issue_group;
 	bool same = !group || (!z->ended && pc / group == z->group);
 
 	*full = z->slots >= s->m->issue_width;
 	return same && !*full;
+}
+
+/* The first cycle, not before t, in which a load may issue: so many cycles after a store it may not. */
+static uint32_t load_slot(const struct calc_scheduler *s, const struct state *z, uint32_t t)
+{
+	uint32_t gap = s->m->load_after_store;
+
+	while (gap && z->now + gap >= t && (z->stores >> (z->now + gap - t) & 1))
+		t++;
+	return t;
 }
 
 /* Fills in m and fixed of an instruction that issues in cycle t because of the waits. */
@@ -396,7 +402,8 @@ static void explain(const struct state *z, struct wait *waits, unsigned n, uint3
 	}
 }
 
-static unsigned operand_waits(const struct state *z, const struct need *op, struct wait *w)
+static unsigned operand_waits(const struct calc_scheduler *s, const struct state *z,
+			      const struct need *op, struct wait *w)
 {
 	static const uint8_t why[3] = { STATIC_RA, STATIC_RB, STATIC_RB };
 	unsigned n = 0;
@@ -405,7 +412,7 @@ static unsigned operand_waits(const struct state *z, const struct need *op, stru
 		if (op->src[k])
 			w[n++] =
 			    (struct wait){ z->ready[op->src[k]], why[k], z->writer[op->src[k]] };
-	if (op->dst && !op->src[2])
+	if (op->dst && (!op->src[2] || s->m->third_waits))
 		w[n++] = (struct wait){ z->ready[op->dst], STATIC_RC, z->writer[op->dst] };
 	return n;
 }
@@ -441,7 +448,7 @@ static void retire(const struct calc_scheduler *s, struct state *z, const struct
 static void issue(const struct calc_scheduler *s, struct state *z, const struct need *op,
 		  uint32_t t, unsigned which, uint64_t pc, uint32_t number)
 {
-	uint32_t group = group_bytes(s->m);
+	uint32_t group = s->m->issue_group;
 	uint32_t late = op->flags & OP_NO_WAKEUP ? 0 : s->m->wakeup;
 
 	if (t > z->now) {
@@ -449,7 +456,7 @@ static void issue(const struct calc_scheduler *s, struct state *z, const struct 
 
 		memset(z->used, 0, sizeof(z->used));
 		z->slots = 0;
-		z->stores = by < 8 ? (uint8_t)(z->stores << by) : 0;
+		z->stores = by < 32 ? z->stores << by : 0;
 		z->now = t;
 	}
 	z->slots++;
@@ -479,7 +486,7 @@ static void schedule_one(const struct calc_scheduler *s, struct state *z, uint32
 	const struct need *op = &s->ops[number];
 	uint64_t pc = s->p->graph->insts[number].pc;
 	struct wait waits[WAITS];
-	unsigned n = operand_waits(z, op, waits), which;
+	unsigned n = operand_waits(s, z, op, waits), last = 0, which;
 	bool width_used;
 
 	dispatch(s, z, op, fetch(s, z, pc), &waits[n++]);
@@ -492,9 +499,20 @@ static void schedule_one(const struct calc_scheduler *s, struct state *z, uint32
 	for (unsigned k = 0; k < n; k++)
 		t = max_u32(t, waits[k].time);
 
-	uint32_t free = unit_free(s, z, op, t, &by, &which);
-	if (free > t)
-		waits[n++] = (struct wait){ t = free, STATIC_UNIT, by };
+	for (;;) {
+		uint32_t free = unit_free(s, z, op, t, &by, &which);
+
+		if (op->flags & OP_LOADS && load_slot(s, z, free) > free) {
+			free = load_slot(s, z, free);
+			by = z->store_by;
+		}
+		if (free == t)
+			break;
+		/* One entry: what it waits for last. */
+		waits[n] = (struct wait){ t = free, STATIC_UNIT, by };
+		last = n + 1;
+	}
+	n = max_u32(n, last);
 	explain(z, waits, n, t, width_used, out);
 	issue(s, z, op, t, which, pc, number);
 	/* What the kernel leaves behind is not known. */

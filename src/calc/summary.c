@@ -53,15 +53,21 @@ static void add_stall(struct tally *t, const struct calc_inst *i, double stall, 
 	t->unexplained += fmax(stall - bounds, 0);
 }
 
+/* A wait of no whole cycle is half of one: the slot beside the instruction before it stays empty. */
+static double static_cycles(const struct calc_static *s)
+{
+	return s->cycles ? s->cycles : 0.5;
+}
+
 static void add_static(struct tally *t, const struct calc_inst *i, double frequency)
 {
 	double sum = 0;
 	for (unsigned k = 0; k < i->nfixed; k++)
-		sum += i->fixed[k].cycles;
+		sum += static_cycles(&i->fixed[k]);
 	/* the means over incoming edges may be below what one edge waits */
 	const double scale = sum > i->m ? i->m / sum : 1;
 	for (unsigned k = 0; k < i->nfixed; k++)
-		t->fixed[i->fixed[k].why] += scale * i->fixed[k].cycles * frequency;
+		t->fixed[i->fixed[k].why] += scale * static_cycles(&i->fixed[k]) * frequency;
 	t->execution += (i->m - scale * sum) * frequency;
 }
 

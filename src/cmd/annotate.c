@@ -5,7 +5,7 @@
 
 struct annotate_values {
 	struct reading reading;
-	bool icost, spectrum;
+	bool icost, spectrum, calc;
 };
 
 static int annotate_run(void *values, int nargs, char **args)
@@ -15,8 +15,11 @@ static int annotate_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
-	if (v->icost && v->spectrum) {
-		warn("annotate: --icost and --spectrum are two listings: give one of them");
+	if (v->icost + v->spectrum + v->calc > 1) {
+		const char *a = v->icost ? "--icost" : "--spectrum",
+			   *b = v->calc ? "--calc" : "--spectrum";
+
+		warn("annotate: %s and %s are two listings: give one of them", a, b);
 		return 2;
 	}
 	if (v->reading.csv) {
@@ -30,6 +33,7 @@ static int annotate_run(void *values, int nargs, char **args)
 		return 2;
 	o.function = nargs > 1 ? args[1] : NULL;
 	o.spectrum = v->spectrum;
+	o.calc = v->calc;
 	bool ok = v->icost ? view_icost_annotate(s, &o, &e) : view_annotate(s, &o, &e);
 	store_close(s);
 	return reading_status("annotate", ok, &e);
@@ -52,6 +56,13 @@ static const struct cmd_option options[] = {
 	  .help =
 	      "Shows each instruction's cache misses by the level that served them, the net cost "
 	      "of one, and how many cost nothing (of a run with --analyze profile,spectrum)" },
+	{ .name = "calc",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct annotate_values, calc),
+	  .help =
+	      "Shows how often each instruction was executed, its cycles per execution and what "
+	      "may be guilty of them, as samples alone tell (of a run with --analyze "
+	      "profile,issue)" },
 	{ .name = NULL },
 };
 

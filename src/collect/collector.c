@@ -355,37 +355,38 @@ static struct live_event *totals(struct collector *c)
 	return events;
 }
 
-/* Swaps and drains the tables of all processors. */
-static bool swap_all(struct collector *c, struct err *e)
+/* Swaps the tables of all processors, and drains those that counted until then. `wait` is for maps
+ * that are complete up to the swap; else what is too new for them waits. */
+static bool swap_and_drain(struct collector *c, bool wait, struct err *e)
 {
-	uint32_t old;
 	bool ok = true;
 
-	c->cutting = true;
-	for (uint32_t i = 0; i < c->program.cpus; i++)
-		c->cpu_epoch[i] = c->program.cpu[i].epoch + 1;
 	for (uint32_t i = 0; i < c->program.cpus && ok; i++) {
-		ok = program_cut(&c->program, i, &old, e);
-		if (ok) {
-			c->old_table[i] = old;
-			for (int k = 0; k < SAMPLE_EVENTS; k++)
-				c->busy[i * SAMPLE_EVENTS + k] = c->program.cpu[i].busy[k];
-		}
+		ok = program_cut(&c->program, i, &c->old_table[i], e);
+		for (int k = 0; k < SAMPLE_EVENTS && ok; k++)
+			c->busy[i * SAMPLE_EVENTS + k] = c->program.cpu[i].busy[k];
 	}
+	if (!ok)
+		return false;
+	read_ring(c);
+	read_sideband(c, wait ? sideband_now() : 0);
+	for (uint32_t i = 0; i < c->program.cpus && ok; i++)
+		ok = program_drain(&c->program, i, c->old_table[i], take_entry, c, e);
 	return ok;
 }
 
+/* The small tables count while the large ones are drained; then these count again. The totals are
+ * those of the second swap. */
 static bool cut(struct collector *c, struct err *e)
 {
-	bool ok = swap_all(c, e);
+	c->cutting = true;
+	for (uint32_t i = 0; i < c->program.cpus; i++)
+		c->cpu_epoch[i] = c->program.cpu[i].epoch + 2;
+	bool ok = swap_and_drain(c, false, e);
 	const uint64_t time_ns = sideband_now();
 
-	if (ok) {
-		read_ring(c);
-		read_sideband(c, time_ns);
-	}
-	for (uint32_t i = 0; i < c->program.cpus && ok; i++)
-		ok = program_drain(&c->program, i, c->old_table[i], take_entry, c, e);
+	ok = ok && swap_and_drain(c, true, e);
+
 	deliver_waiting(c);
 	if (ok) {
 		struct live_event *events = totals(c);
@@ -504,7 +505,7 @@ struct collector_status collector_status(struct collector *c)
 				      .sideband_lost = sideband_status(c->sideband).lost,
 				      .memory_bytes = c->program.memory_bytes };
 	const struct maps_status m = maps_status(c->maps);
-	uint64_t timed = 0, timed_ns = 0;
+	double timed[2] = { 0 }, timed_ns[2] = { 0 };
 
 	s.spaces = m.spaces;
 	s.images = m.images;
@@ -518,12 +519,17 @@ struct collector_status collector_status(struct collector *c)
 		s.checks += x->checks;
 		s.unplaced += x->unplaced;
 		s.saturated += x->saturated;
-		timed += x->timed;
-		timed_ns += x->timed_ns;
+		for (int k = 0; k < 2; k++) {
+			timed[k] += (double)x->timed[k];
+			timed_ns[k] += (double)x->timed_ns[k];
+		}
 		for (int k = 0; k < SAMPLE_EVENTS; k++)
 			s.ring_lost += x->now[k].lost_ring;
 	}
-	s.handler_ns = timed ? (double)timed_ns / (double)timed : 0;
+	if (timed[0] + timed[1] > 0)
+		s.handler_ns = (timed_ns[0] + timed_ns[1]) / (timed[0] + timed[1]);
+	s.hit_ns = timed[0] > 0 ? timed_ns[0] / timed[0] : 0;
+	s.miss_ns = timed[1] > 0 ? timed_ns[1] / timed[1] : 0;
 	return s;
 }
 

@@ -16,7 +16,7 @@
 #define PROGRAM_FDS (7 + SAMPLE_EVENTS)
 
 struct program_options {
-	uint32_t table_entries; /* per processor and table; 0: the default */
+	uint32_t table_entries; /* per processor; 0: the default */
 	uint32_t ring_bytes;	/* 0: the default */
 	uint32_t count_max;	/* of one entry; 0: the default */
 	uint32_t nevents;
@@ -29,7 +29,8 @@ struct program {
 	size_t nfds;
 	int sample_fd[SAMPLE_EVENTS]; /* the program of each event */
 	int empty_fd, cut_fd, table_fd, images_fd, ring_fd;
-	uint32_t cpus, buckets; /* processors that the tables have room for */
+	uint32_t cpus;		/* processors that the tables have room for */
+	uint32_t buckets[2];	/* of the large and the small table of each */
 	struct sample_cpu *cpu; /* [cpus] */
 	struct sample_shared *shared;
 	size_t cpu_bytes;

@@ -2,8 +2,8 @@
 /*
  * The handler of a sample, in the kernel. After dcpi1997, section 4.2: each processor has its own
  * table of counts, in buckets of one cache line; a sample that is not in its bucket evicts the last
- * entry into a ring. Two tables per processor take turns: a cut (`cut` below, which runs on that
- * processor) swaps them, and the collector reads the one that no longer counts.
+ * entry into a ring. Each processor has a small second table, which counts while the collector reads
+ * the large one: `cut` below, which runs on that processor, swaps them.
  *
  * Invariants:
  *	B1  A handler is alone on its processor: the kernel drops a sample that arrives while another
@@ -176,8 +176,11 @@ static __noinline bool count(struct sample_cpu *c, __u32 cpu, __u64 key, __u64 v
 	if (!c)
 		return false;
 	const __u64 hash = (key ^ value * 0xff51afd7ed558ccdull) * GOLDEN;
-	const __u32 at = (cpu * 2 + (c->active & 1)) * constants.buckets +
-			 ((__u32)(hash >> 40) & (constants.buckets - 1));
+	const bool small = c->active & 1;
+	const __u32 at =
+	    cpu * (constants.buckets[0] + constants.buckets[1]) +
+	    (small ? constants.buckets[0] : 0) +
+	    (__u32)((hash >> 40) * (small ? constants.buckets[1] : constants.buckets[0]) >> 24);
 	struct sample_bucket *b = bpf_map_lookup_elem(&table, &at);
 
 	if (!b)
@@ -796,12 +799,14 @@ static __noinline int handle(struct bpf_perf_event_data *ctx, __u8 event)
 	asm volatile("" ::: "memory");
 	/* The handler's own time cannot be sampled from within: every 64th is timed. */
 	const bool timed = !(c->now[event].taken & 63);
-	const __u64 begin = timed ? bpf_ktime_get_ns() : 0;
+	const __u64 begin = timed ? bpf_ktime_get_ns() : 0, misses = c->misses;
 
 	sample(ctx, c, cpu, event);
 	if (timed) {
-		c->timed_ns += bpf_ktime_get_ns() - begin;
-		c->timed++;
+		const bool missed = c->misses != misses;
+
+		c->timed_ns[missed] += bpf_ktime_get_ns() - begin;
+		c->timed[missed]++;
 	}
 	asm volatile("" ::: "memory");
 	c->inside = 0;

@@ -42,8 +42,8 @@ struct sample_bucket {
 
 /* What the program knows before it is loaded. */
 struct sample_constants {
-	__u32 buckets; /* of one table; a power of two */
-	__u32 blocks;  /* processes whose mappings are kept, per processor; a power of two */
+	__u32 buckets[2]; /* of the two tables of a processor */
+	__u32 blocks;	  /* processes whose mappings are kept, per processor; a power of two */
 	__u32 count_max;
 	__u32 ring_wake_bytes; /* the collector is woken when the ring holds that much */
 	__u32 processes, stacks, edges, trace; /* what is kept; 0: not */
@@ -58,8 +58,9 @@ struct sample_totals {
 
 /* One per processor. Only its own handler, and the cut that runs on it, write it. */
 struct sample_cpu {
-	__u32 active; /* which of its two tables counts now */
-	__u32 epoch;  /* number of cuts */
+	__u32
+	    active;  /* which of its two tables counts now; 1 only while the large one is drained */
+	__u32 epoch; /* number of cuts */
 	__u32 inside; /* 1 while the handler or a cut runs */
 	__u32 next_way;
 	__u64 hits, misses;
@@ -69,7 +70,8 @@ struct sample_cpu {
 	__u64 unplaced; /* samples that went to the ring one by one: no mapping or no room for it */
 	__u64 saturated;
 	__u64 busy[SAMPLE_EVENTS]; /* samples that came during a cut: taken and lost, in no total */
-	__u64 timed_ns, timed;	   /* time of every 64th sample in the handler, and how many */
+	/* Time of every 64th sample in the handler, and how many: that hit the table, that missed. */
+	__u64 timed_ns[2], timed[2];
 	struct sample_totals now[SAMPLE_EVENTS];
 	struct sample_totals at_cut[SAMPLE_EVENTS]; /* as they were when the tables were swapped */
 } __attribute__((aligned(64)));

@@ -85,28 +85,29 @@ static inline void put_stamps(const struct core *c, uint64_t po, struct rec_inst
 	r->dispatch = (uint32_t)(c->rec.dispatched[slot] - e->fetch);
 }
 
-/* All of an instruction's record that WANT_ISSUES asks for. */
-static inline void put_issue(const struct core *c, uint64_t po, struct rec_inst *r)
+/*
+ * All of an instruction's record that WANT_ISSUES asks for. Records are written for every
+ * instruction and read soon, so their memory is in a near cache: no prefetch. What does not change
+ * from one to the next is passed in, since the compiler must assume that the record overlaps it.
+ */
+static inline void put_issue(const struct inflight *e, uint64_t po, uint64_t now, uint32_t issue,
+			     const struct event_note *n, struct rec_inst *r)
 {
-	const uint32_t slot = slot_of(c, po);
-	const struct inflight *e = &c->ring[slot];
-	const struct event_note *n = &c->rec.events[slot];
+	const uint64_t fetch = e->fetch;
+	const uint32_t psv = e->psv, flags = e->flags | RI_COMMITTED;
 
-	__builtin_prefetch(r + RECORD_AHEAD, 1);
-	__builtin_prefetch(&r[RECORD_AHEAD].notes, 1);
-	r->fetch = e->fetch;
-	r->psv = e->psv;
-	r->flags = e->flags | RI_COMMITTED;
+	r->fetch = fetch;
+	r->psv = psv;
+	r->flags = flags;
 	r->pc = e->u->pc;
 	r->po = po;
-	r->commit = (uint32_t)(c->now - e->fetch);
-	r->issue = c->lsu.memops[slot].issue;
-	if (unlikely(e->psv & (PSV_DR_L1 | PSV_DR_TLB))) {
+	r->commit = (uint32_t)(now - fetch);
+	r->issue = issue;
+	if (unlikely(psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_FL_MB))) {
 		r->lat_icache = n->lat_icache;
 		r->lat_itlb = n->lat_itlb;
-	}
-	if (unlikely(e->psv & PSV_FL_MB))
 		r->complete = n->resolved;
+	}
 }
 
 /* Where inst records can be written now: up to `most` of them, *n in fact. */
@@ -128,19 +129,57 @@ void record_squashed(struct core *c, uint64_t po)
 		put_notes(c, po, r);
 }
 
-void record_commits(struct core *c)
+/* Writes what WANT_ISSUES asks for of n instructions from po on. */
+static inline void put_issues(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
+{
+	const struct inflight *ring = c->ring;
+	const struct memop *memops = c->lsu.memops;
+	const struct event_note *events = c->rec.events;
+	const uint64_t now = c->now;
+	const uint32_t mask = c->mask;
+
+	for (const struct rec_inst *end = r + n; r < end; r++, po++) {
+		const uint32_t slot = (uint32_t)po & mask;
+
+		put_issue(&ring[slot], po, now, memops[slot].issue, &events[slot], r);
+	}
+}
+
+/* The same for those that commit in this cycle, where the batch ends in between. */
+static __attribute__((noinline)) void record_split(struct core *c)
 {
 	size_t n;
 
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
-		if (c->rec.events || c->rec.dispatched) {
+		put_issues(c, po, n, r);
+	}
+}
+
+static inline void record_issues(struct core *c)
+{
+	struct emit *e = c->rec.emit;
+	const size_t n = c->did.commits, at = e->ninsts;
+
+	if (unlikely(at + n > e->max_insts)) {
+		record_split(c);
+		return;
+	}
+	e->ninsts = at + n;
+	put_issues(c, c->head - n, n, &e->insts[at]);
+}
+
+static __attribute__((noinline)) void record_lines(struct core *c)
+{
+	size_t n;
+
+	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
+		struct rec_inst *r = inst_records(c, c->head - po, &n);
+
+		if (c->rec.dispatched) {
 			for (size_t i = 0; i < n; i++)
-				if (c->rec.events)
-					put_issue(c, po + i, r + i);
-				else
-					put_stamps(c, po + i, r + i);
+				put_stamps(c, po + i, r + i);
 			continue;
 		}
 		for (size_t i = 0; i < n; i++)
@@ -148,6 +187,14 @@ void record_commits(struct core *c)
 		for (size_t i = 0; c->rec.notes && i < n; i++)
 			put_notes(c, po + i, r + i);
 	}
+}
+
+void record_commits(struct core *c)
+{
+	if (c->rec.events)
+		record_issues(c);
+	else
+		record_lines(c);
 }
 
 void record_dispatch(struct core *c, struct inflight *e, uint32_t slot)

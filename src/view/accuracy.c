@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "view/calc.h"
 #include "view/doc.h"
 #include "words/words.h"
 
@@ -145,10 +146,18 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 		   struct err *e)
 {
 	struct accuracy_model m;
+	struct doc *d;
 
+	if (!model_has_golden(s) && calc_has(s)) {
+		d = doc_new();
+		const bool alone = calc_add_accuracy(d, s, e) && doc_print(d, o, e);
+
+		doc_free(d);
+		return alone;
+	}
 	if (!accuracy_read(s, a, &m, e))
 		return false;
-	struct doc *d = doc_new();
+	d = doc_new();
 
 	add_profilers(d, &m);
 	add_bare_stalls(d, &m);
@@ -156,7 +165,7 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 		add_sweep(d, &m);
 	if (a->events)
 		add_events(d, &m);
-	const bool ok = doc_print(d, o, e);
+	const bool ok = calc_add_accuracy(d, s, e) && doc_print(d, o, e);
 
 	doc_free(d);
 	accuracy_free(&m);

@@ -9,10 +9,12 @@
  *       21.30%  ffffffffffffff=           2a3f0      ╭─  fsflags  a5     FL-CSR 93%, base 7%
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "isa/isa.h"
+#include "view/calc.h"
 #include "view/doc.h"
 #include "view/jumps.h"
 #include "view/live.h"
@@ -27,6 +29,7 @@ struct listing {
 	const struct model *m;
 	const struct model *other;	     /* the same run by a second profiler, or NULL */
 	const struct spectrum_insts *misses; /* NULL: not asked for */
+	const struct calc_model *calc;	     /* NULL: not asked for */
 	const struct model_function *f;
 	const struct model_inst *insts, *other_insts;
 	size_t count;
@@ -69,9 +72,36 @@ static void close_listing(struct listing *l)
 
 #define MISS_COLUMN 9 /* width of a count of misses */
 
-static int miss_columns(const struct listing *l)
+#define CALC_COLUMN 9 /* width of a frequency, a CPI or letters */
+
+/* Width of the columns that an option adds. */
+static int more_columns(const struct listing *l)
 {
-	return l->misses ? (int)(l->misses->nlevels + 2) * MISS_COLUMN : 0;
+	return (l->misses ? (int)(l->misses->nlevels + 2) * MISS_COLUMN : 0) +
+	       (l->calc ? 3 * CALC_COLUMN + 1 : 0);
+}
+
+/* What samples alone say of an instruction: frequency, CPI and the letters of its culprits. */
+static void put_calc(struct doc_table *t, const struct listing *l, uint64_t pc)
+{
+	uint32_t proc, inst;
+
+	if (!l->calc || !calc_find(l->calc, pc, &proc, &inst)) {
+		for (int k = 0; k < 4; k++)
+			cell_none(t);
+		return;
+	}
+	const struct calc_proc *p = &l->calc->program.procs[proc];
+	const double f = p->blocks[cfg_block_of(p->graph, inst)].value, cpi = p->insts[inst].cpi;
+	const double stall = calc_stall(l->calc, proc, inst);
+	char count[CALC_HUMAN], letters[CAUSE_COUNT + 1];
+
+	CELL_REAL_IF(t, !isnan(f), f);
+	cell_format(t, "%*s", CALC_COLUMN, calc_human(f, count));
+	CELL_REAL_IF(t, !isnan(cpi), cpi);
+	cell_text(t, stall > 0 && calc_halves(stall / f) > 0
+			 ? calc_letters(&p->insts[inst], true, letters)
+			 : "");
 }
 
 /* The misses of an instruction by level, what each cost, and how many cost nothing. */
@@ -198,6 +228,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	else
 		cell_none(t);
 	put_misses(t, l, in->pc);
+	put_calc(t, l, in->pc);
 	cell_stack(t, parts, model_parts(in, most, parts, ARRAY_LEN(parts)));
 	cell_format(t, "%8" PRIx64, in->pc);
 	jumps_draw(l->jumps, i, 1, lanes);
@@ -214,14 +245,15 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 			struct sources *sources)
 {
 	const struct spectrum_insts *misses = l->misses;
-	const int bar = l->misses	  ? 4
+	const bool calc = l->calc;
+	const int bar = l->misses || calc ? 4
 			: o->width >= 120 ? 20
 					  : 10,
-		  other = l->other ? 8 : 0, left = 8 + other + miss_columns(l) + 1 + bar + 10,
+		  other = l->other ? 8 : 0, left = 8 + other + more_columns(l) + 1 + bar + 10,
 		  lanes = jumps_lanes(l->jumps), rest = o->width - left - lanes - 2,
-		  text = rest > 70 ? 42
-			 : misses  ? rest - 1
-				   : 30;
+		  text = rest > 70	  ? 42
+			 : misses || calc ? rest - 1
+					  : 30;
 	const struct doc_column columns[] = {
 		{ DOC_DATA("pc") },
 		{ .csv = "symbol" },
@@ -254,6 +286,15 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		  .factor = 100,
 		  .before = "",
 		  .width = misses ? MISS_COLUMN : 0 },
+		{ .key = calc ? "frequency" : NULL },
+		{ .before = "", .width = calc ? CALC_COLUMN : 0 },
+		{ .key = calc ? "cpi" : NULL,
+		  .format = "%.1fcy",
+		  .before = "",
+		  .width = calc ? CALC_COLUMN : 0 },
+		{ .key = calc ? "culprits" : NULL,
+		  .before = " ",
+		  .width = calc ? -CALC_COLUMN : 0 },
 		{ .width = bar },
 		{ .width = -8, .colour = TERM_DIM },
 		{ .width = -(lanes + 1) },
@@ -278,6 +319,9 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		doc_line(d, NULL, "%*s%s%*s%*s", 8 + other, "", heads, MISS_COLUMN, "each",
 			 MISS_COLUMN, "hidden");
 	}
+	if (calc)
+		doc_line(d, NULL, "%*s%*s%*s %s", 8 + other, "", CALC_COLUMN, "times", CALC_COLUMN,
+			 "CPI", "culprits");
 	doc_object(d, NULL);
 	doc_text(d, "symbol", l->f->name);
 	doc_real(d, "share", l->f->cycles / (double)l->m->cycles);
@@ -325,7 +369,7 @@ static bool not_found(struct store *s, const char *name, struct err *e)
 
 static bool annotate_functions(struct store *s, const struct view_options *o, const struct model *m,
 			       const struct model *other, const struct spectrum_insts *misses,
-			       struct err *e)
+			       const struct calc_model *calc, struct err *e)
 {
 	struct sources *sources = sources_new();
 	struct doc *d = doc_new();
@@ -334,7 +378,9 @@ static bool annotate_functions(struct store *s, const struct view_options *o, co
 
 	doc_array(d, NULL);
 	for (size_t i = 0; i < n && shown < (size_t)o->limit; i++, shown++) {
-		struct listing l = { .m = m, .other = other, .misses = misses, .f = order[i] };
+		struct listing l = {
+			.m = m, .other = other, .misses = misses, .calc = calc, .f = order[i]
+		};
 
 		if (!o->function && order[i]->cycles < 0.01 * (double)m->cycles && shown)
 			break;
@@ -363,10 +409,14 @@ bool view_annotate(struct store *s, const struct view_options *o, struct err *e)
 		return false;
 	}
 	struct spectrum_insts misses = { 0 };
+	struct calc_model calc = { 0 };
 	bool ok =
 	    (!o->spectrum || spectrum_insts_read(s, &misses, e)) &&
-	    annotate_functions(s, o, &m, second ? &other : NULL, o->spectrum ? &misses : NULL, e);
+	    (!o->calc || calc_read(s, &(struct calc_read_options){ .no_truth = true }, &calc, e)) &&
+	    annotate_functions(s, o, &m, second ? &other : NULL, o->spectrum ? &misses : NULL,
+			       o->calc ? &calc : NULL, e);
 	spectrum_insts_free(&misses);
+	calc_model_free(&calc);
 	if (second)
 		model_free(&other);
 	model_free(&m);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/calc.h"
 #include "view/doc.h"
 #include "view/live.h"
 #include "view/match.h"
@@ -208,6 +209,17 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 	}
 }
 
+/* Two runs that were sampled, and have no golden reference. */
+static bool diff_samples(struct store *before, struct store *after, const struct view_options *o,
+			 struct err *e)
+{
+	struct doc *d = doc_new();
+	const bool ok = calc_add_diff(d, before, after, (size_t)o->limit, e) && doc_print(d, o, e);
+
+	doc_free(d);
+	return ok;
+}
+
 bool view_diff(struct store *before, struct store *after, const struct view_options *o,
 	       struct err *e)
 {
@@ -216,6 +228,9 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 
 	if (live_is(before) || live_is(after))
 		return live_diff(before, after, o, e);
+	if (!model_has_golden(before) && !model_has_golden(after) && calc_has(before) &&
+	    calc_has(after))
+		return diff_samples(before, after, o, e);
 	if (!model_read(before, o->profiler, &a, e))
 		return false;
 	if (!model_read(after, o->profiler, &b, e)) {
@@ -240,8 +255,8 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 	doc_real(d, "speedup", ca / cb);
 	add_lines(d, o, &functions, &a, false);
 	add_lines(d, o, &insts, &a, true);
-	const bool ok =
-	    spectrum_add_diff(d, before, after, (size_t)o->limit, e) && doc_print(d, o, e);
+	const bool ok = spectrum_add_diff(d, before, after, (size_t)o->limit, e) &&
+			calc_add_diff(d, before, after, (size_t)o->limit, e) && doc_print(d, o, e);
 
 	doc_free(d);
 	free(functions.list);

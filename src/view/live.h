@@ -78,6 +78,9 @@ void live_free_code(struct live_function *c);
 
 bool live_report(struct store *s, const struct view_options *o, struct err *e);
 bool live_annotate(struct store *s, const struct view_options *o, struct err *e);
+/* Of live profiles, or of runs with `issue` samples. */
+bool live_add_stats(struct doc *d, struct store **stores, size_t count,
+		    const struct view_options *o, struct err *e);
 bool live_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e);
 /* Both, or one of them, is live. */
 bool live_diff(struct store *before, struct store *after, const struct view_options *o,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "view/live.h"
+#include "view/model.h"
 
 struct line {
 	const char *name, *image;
@@ -173,35 +174,73 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 	}
 }
 
-bool live_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e)
+/* The `issue` samples of a run, by procedure, as a live profile has them. */
+static bool read_issue(struct store *s, struct live_model *m, struct err *e)
+{
+	*m = (struct live_model){ .machine = model_run_text(s, "machine", "?") };
+	*ARRAY_ADD(m->events, m->nevents) =
+	    (struct live_event_row){ .name = x_strdup("cycles"), .actual = x_strdup("cycles") };
+	struct store_rows r =
+	    store_query(s,
+			"SELECT coalesce(f.name, '[unknown]'), i.name, sum(c.count) FROM "
+			"calc_sample c LEFT JOIN "
+			"instruction n ON n.pc = c.pc LEFT JOIN function f ON f.id = n.function "
+			"LEFT JOIN image i "
+			"ON i.id = f.image WHERE c.event = 0 GROUP BY f.id ORDER BY f.id",
+			"");
+
+	while (store_next(&r)) {
+		struct live_row row = { .id = -1,
+					.name = model_copy(&r, 0),
+					.image = model_copy(&r, 1),
+					.samples = x_calloc(1, sizeof(uint64_t)) };
+
+		row.samples[0] = (uint64_t)store_int(&r, 2);
+		m->events[0].selected += row.samples[0];
+		*ARRAY_ADD(m->rows, m->nrows) = row;
+	}
+	return store_done(&r, e);
+}
+
+/* One profile after the other; event NULL: that of the first one. */
+static bool read_models(struct store **stores, size_t count, const struct view_options *o,
+			struct live_model *models, size_t *read, struct err *e)
+{
+	struct view_options only = *o;
+	const bool live = live_is(stores[0]);
+
+	for (*read = 0; *read < count; ++*read) {
+		/* the event of the first profile, if none was asked for */
+		if (*read && !only.event && models[0].nevents)
+			only.event = models[0].events[0].name;
+		if (live_is(stores[*read]) != live)
+			return err_set(
+			    e,
+			    "%s is a run on a modelled core, and the others are live profiles: "
+			    "statistics need one kind",
+			    store_path(stores[live ? *read : 0]));
+		if (live ? !live_read(stores[*read], &only, LIVE_BY_PROCEDURE, &models[*read], e)
+			 : !read_issue(stores[*read], &models[*read], e))
+			return false;
+	}
+	return true;
+}
+
+bool live_add_stats(struct doc *d, struct store **stores, size_t count,
+		    const struct view_options *o, struct err *e)
 {
 	struct live_model *models = x_calloc(count, sizeof(*models));
-	struct view_options only = *o;
-	size_t read = 0, n;
+	size_t read, n;
 	double total = 0;
-	bool ok = true;
+	const bool ok = read_models(stores, count, o, models, &read, e);
 
-	for (; ok && read < count; read += ok) {
-		/* the event of the first profile, if none was asked for */
-		if (read && !only.event && models[0].nevents)
-			only.event = models[0].events[0].name;
-		ok = (live_is(stores[read]) ||
-		      err_set(e,
-			      "%s is a run on a modelled core, and the others are live profiles: "
-			      "statistics need one kind",
-			      store_path(stores[read]))) &&
-		     live_read(stores[read], &only, LIVE_BY_PROCEDURE, &models[read], e);
-	}
 	if (ok) {
 		struct line *lines = make_lines(models, count, &n);
-		struct doc *d = doc_new();
 
 		add_sets(d, models, count);
 		for (size_t i = 0; i < count; i++)
 			total += (double)live_total(&models[i]);
 		add_lines(d, o, lines, n, count, total);
-		ok = doc_print(d, o, e);
-		doc_free(d);
 		for (size_t i = 0; i < n; i++)
 			free(lines[i].samples);
 		free(lines);
@@ -209,5 +248,14 @@ bool live_stats(struct store **stores, size_t count, const struct view_options *
 	while (read--)
 		live_free(&models[read]);
 	free(models);
+	return ok;
+}
+
+bool live_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e)
+{
+	struct doc *d = doc_new();
+	const bool ok = live_add_stats(d, stores, count, o, e) && doc_print(d, o, e);
+
+	doc_free(d);
 	return ok;
 }

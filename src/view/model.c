@@ -261,6 +261,11 @@ bool model_read(struct store *s, const char *profiler, struct model *m, struct e
 	return ok;
 }
 
+bool model_has_golden(struct store *s)
+{
+	return store_number(s, "SELECT 1 FROM golden LIMIT 1", 0) != 0;
+}
+
 void model_free(struct model *m)
 {
 	for (size_t i = 0; i < m->ninsts; i++) {
@@ -429,14 +434,13 @@ int model_by_cycles(const void *a, const void *b)
 	return (x->pc > y->pc) - (x->pc < y->pc);
 }
 
-/* For a function that is known by its offset alone ("[libfoo.so+0x1200]"): the instruction is, too. */
-static bool offset_name(const struct model_function *f, uint64_t pc, char *buf, size_t size_bytes)
+bool model_offset_name(const char *function, uint64_t distance, char *buf, size_t size_bytes)
 {
-	const char *plus = f->name[0] == '[' ? strrchr(f->name, '+') : NULL;
+	const char *plus = function[0] == '[' ? strrchr(function, '+') : NULL;
 	if (!plus)
 		return false;
-	uint64_t offset = strtoull(plus + 1, NULL, 16) + (pc - f->start);
-	snprintf(buf, size_bytes, "%.*s+0x%" PRIx64 "]", (int)(plus - f->name), f->name, offset);
+	uint64_t offset = strtoull(plus + 1, NULL, 16) + distance;
+	snprintf(buf, size_bytes, "%.*s+0x%" PRIx64 "]", (int)(plus - function), function, offset);
 	return true;
 }
 
@@ -444,7 +448,7 @@ void model_where(const struct model *m, const struct model_inst *i, char *symbol
 		 size_t symbol_size, char *source, size_t source_size)
 {
 	const struct model_function *f = model_function_of(m, i->function);
-	if (f && offset_name(f, i->pc, symbol, symbol_size))
+	if (f && model_offset_name(f->name, i->pc - f->start, symbol, symbol_size))
 		;
 	else if (f && i->pc > f->start)
 		snprintf(symbol, symbol_size, "%s+0x%" PRIx64, f->name, i->pc - f->start);

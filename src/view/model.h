@@ -61,6 +61,8 @@ struct model {
 /* profiler: "oracle" or NULL for the golden reference, else one of the sampled profilers' names. */
 bool model_read(struct store *s, const char *profiler, struct model *m, struct err *e);
 void model_free(struct model *m);
+/* Whether every cycle of the run is in the store. */
+bool model_has_golden(struct store *s);
 
 /* "ST-LLC", "ST-LLC+ST-TLB", "base". A miss of the last level hides its L1 miss. Returns buf. */
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes);
@@ -87,6 +89,9 @@ enum term_colour model_colour(unsigned events);
 char model_letter(unsigned events);
 
 struct model_function *model_function_of(const struct model *m, int64_t id);
+/* Names an instruction of a function that is known by its offset alone ("[libfoo.so+0x1200]") in
+ * the same way; distance: from the function's start, in bytes. False: the function has a name. */
+bool model_offset_name(const char *function, uint64_t distance, char *buf, size_t size_bytes);
 /* Writes "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size);

@@ -480,6 +480,7 @@ static void add_loads(struct doc *d, const struct spectrum_model *m, const struc
 					  .more = true });
 		}
 		spectrum_place(l, place);
+		spectrum_place_fit(place, 30);
 		snprintf(text, sizeof(text), "  %s", place);
 		doc_row(t);
 		cell_text(t, text);
@@ -575,7 +576,12 @@ bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectru
 	const uint64_t n = p->overlapped + p->serial;
 	char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
 
+	const int64_t net =
+	    m->loads[p->first].exposed + (p->first != p->second ? m->loads[p->second].exposed : 0);
+
+	/* Misses that cost next to nothing, as those of stores may, need no advice. */
 	if (!spectrum_pair_places(m, p, first, second) || m->adder <= 0 ||
+	    (double)net < STRONG * (double)m->adder ||
 	    (double)(p->serial_cycles + p->overlapped_cycles) < STRONG * (double)m->adder)
 		return false;
 	if (p->serial > 3 * p->overlapped && p->first == p->second)
@@ -629,6 +635,8 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 				      &(struct doc_table_options){
 					  .heads = true, .limit = limit, .more = true });
 		}
+		spectrum_place_fit(first, 30);
+		spectrum_place_fit(second, 30);
 		snprintf(text, sizeof(text), "  %s", first);
 		doc_row(t);
 		cell_text(t, text);
@@ -770,10 +778,10 @@ static void add_all(struct doc *d, const struct spectrum_model *m, const struct 
 		add_theory(d, m);
 		add_own(d, m, so, o);
 		add_loads(d, m, o);
-		add_places(d, m, true, o);
-		add_places(d, m, false, o);
-		add_pairs(d, m, o);
 	}
+	add_places(d, m, true, o);
+	add_places(d, m, false, o);
+	add_pairs(d, m, o);
 	if (so->compare)
 		spectrum_add_compared(d, so->compare, m);
 	if (so->verify)

@@ -341,10 +341,25 @@ void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE])
 
 	if (l->file && l->line)
 		snprintf(text, size, "%s:%d @%" PRIx64, path_name(l->file), l->line, l->pc);
-	else if (l->function)
-		snprintf(text, size, "%s+0x%" PRIx64, l->function, l->pc - l->function_start);
-	else
+	else if (!l->function)
 		snprintf(text, size, "0x%" PRIx64, l->pc);
+	else if (!model_offset_name(l->function, l->pc - l->function_start, text, size))
+		snprintf(text, size, "%.*s+0x%" PRIx64, SPECTRUM_PLACE - 20, l->function,
+			 l->pc - l->function_start);
+}
+
+void spectrum_place_fit(char place[SPECTRUM_PLACE], size_t width)
+{
+	const char *plus = strrchr(place, '+');
+	const size_t tail = plus ? strlen(plus) : 0;
+	size_t keep = width - 1 - tail;
+
+	if (!plus || tail + 1 >= width || strlen(place) <= width)
+		return;
+	while (keep && (place[keep] & 0xc0) == 0x80) /* within a character of UTF-8 */
+		keep--;
+	memmove(place + keep + strlen("…"), plus, tail + 1);
+	memcpy(place + keep, "…", strlen("…"));
 }
 
 bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
@@ -369,7 +384,10 @@ static bool is_load(const struct spectrum_load *l, const char *name)
 	if (l->function) {
 		snprintf(place, sizeof(place), "%s+0x%" PRIx64, l->function,
 			 l->pc - l->function_start);
-		if (!strcmp(place, name))
+		if (!strcmp(place, name) ||
+		    (model_offset_name(l->function, l->pc - l->function_start, place,
+				       sizeof(place)) &&
+		     !strcmp(place, name)))
 			return true;
 	}
 	if (!l->file)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/calc.h"
 #include "view/live.h"
 #include "view/model.h"
 
@@ -82,6 +83,15 @@ static size_t merge_stats(struct stat_line *all, size_t n)
 	return n;
 }
 
+/* Whether all of them have it. */
+static bool all_have(struct store **stores, size_t count, bool (*has)(struct store *s))
+{
+	for (size_t i = 0; i < count; i++)
+		if (!has(stores[i]))
+			return false;
+	return true;
+}
+
 bool view_stats(struct store **stores, size_t count, const struct view_options *o, struct err *e)
 {
 	const struct doc_column columns[] = {
@@ -96,11 +106,14 @@ bool view_stats(struct store **stores, size_t count, const struct view_options *
 		{ DOC_SHOWN("runs", "%.0f", 4), .before = "  " },
 		{ .before = "  ", .width = -(o->width - 68), .ragged = true },
 	};
+	const bool sampled = all_have(stores, count, calc_has);
 	size_t n;
 
 	for (size_t i = 0; i < count; i++)
 		if (live_is(stores[i]))
 			return live_stats(stores, count, o, e);
+	if (sampled && !all_have(stores, count, model_has_golden))
+		return live_stats(stores, count, o, e);
 	struct stat_line *all = read_stats(stores, count, o->profiler, &n, e);
 
 	if (!all)
@@ -129,8 +142,13 @@ bool view_stats(struct store **stores, size_t count, const struct view_options *
 		cell_integer(t, (int64_t)all[i].runs);
 		cell_text(t, all[i].key);
 	}
-	const bool ok = doc_print(d, o, e);
+	bool ok = true;
 
+	if (sampled && o->format == VIEW_TEXT) {
+		doc_blank(d);
+		ok = live_add_stats(d, stores, count, o, e);
+	}
+	ok = ok && doc_print(d, o, e);
 	doc_free(d);
 	free(all);
 	return ok;

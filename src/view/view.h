@@ -24,6 +24,7 @@ struct view_options {
 	const char *file;     /* only source files whose name ends so */
 	const char *sort;     /* "cycles" (default), "address", "executions" */
 	bool spectrum;	      /* annotate: what misses cost, too */
+	bool calc;	      /* annotate: what samples alone say, too */
 	const char *profiler; /* "oracle" (default) or one of the sampled ones */
 	/* of live profiles: */
 	const char *by;	       /* what a row is: "procedure" (default), "image", … */

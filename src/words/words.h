@@ -324,7 +324,7 @@
 	X(BUBBLE,      "bubble",      BUBBLE,   "not fetched: the target of a taken jump was learnt late") \
 	X(KERNEL,      "kernel",      KERNEL,   "not fetched: the kernel's time passes") \
 	X(FETCH,       "fetch",       STATIC,   "not fetched: the fetch block before it was over") \
-	X(STORES,      "stores",      WRITE,    "not dispatched: the store queue or the write buffer is full") \
+	X(STORES,      "stores",      WRITE,    "the store queue or the write buffer is full") \
 	X(SERIAL,      "serial",      SYNC,     "not dispatched: serialised") \
 	X(WINDOW,      "window",      DCACHE,   "not dispatched: the window is full") \
 	X(EXECUTION,   "execution",   STATIC,   "an operand's producer executes") \
@@ -334,7 +334,7 @@
 	X(OVERLAP,     "overlap",     STORE,    "an operand's producer waits for an earlier store") \
 	X(MULTIPLIER,  "multiplier",  MULTIPLY, "the multiplier is busy") \
 	X(DIVIDER,     "divider",     DIVIDE,   "the divider is busy") \
-	X(UNIT,        "unit",        STATIC,   "another unit is busy") \
+	X(UNIT,        "unit",        STATIC,   "another unit is busy, or a load comes too soon after a store") \
 	X(GROUP,       "group",       STATIC,   "the issue group is over, or the width is used up") \
 	X(END,         "end",         STATIC,   "it had issued, as the last one before the end of the run or region")
 

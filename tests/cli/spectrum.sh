@@ -28,6 +28,15 @@ j = json.load(open('$tmp/out'))
 assert $1, '''$1'''"
 }
 
+test_a_run_without_a_miss_has_every_key() {
+	"$CULPRIT" replay "$tmp/finite.trace" --twin "$tmp/infinite.trace" --analyze spectrum --param spectrum.kinds=hint \
+		-o "$tmp/none.culprit" >/dev/null 2>&1
+	run spectrum "$tmp/none.culprit" --json
+	status_is 0
+	json_holds 'j["misses"] == 0'
+	json_holds 'j["loads"] == j["pairs"] == j["lines"] == j["functions"] == []'
+}
+
 test_the_law_holds_and_the_twin_has_its_own_cycles() {
 	run spectrum "$tmp/p.culprit" --json
 	status_is 0

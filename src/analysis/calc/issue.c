@@ -6,8 +6,7 @@
  * at the right-path instruction i with issue(i-1) < t <= issue(i), also while nothing is fetched,
  * while a wrong path runs and while the kernel's time passes.
  *
- * Every counter's period is drawn anew after each overflow, uniformly between 15/16 of the longest
- * and the longest. Cycles count in order, so their samples only need each instruction's time of
+ * Every counter's period is drawn anew after each overflow (periods.h). Cycles count in order, so their samples only need each instruction's time of
  * issue. Events are counted in the order of their instructions:
  *
  *   imiss, itlb  when fetch looked the line (the page) up
@@ -34,12 +33,13 @@
 
 #include "analysis/calc/analyses.h"
 #include "analysis/calc/clock.h"
+#include "analysis/calc/periods.h"
 #include "analysis/profile/cells.h"
 #include "store/store.h"
 #include "util/array.h"
 
 #define LATE	    6	/* cycles from overflow to delivery */
-#define FRONT_INSTS 128 /* most instructions between fetch and reorder buffer that are looked at */
+#define FRONT_INSTS 128 /* most instructions between fetch and issue queue that are looked at */
 #define EVENTS	    (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_TLB | PSV_FL_MB)
 #define MUX	    SAMPLED_ITLB /* this one and those after it share a counter */
 #define MUX_COUNT   (SAMPLED_COUNT - MUX)
@@ -53,11 +53,9 @@ static const char *const config_names[] = { "cycles", "default", "all" };
 
 /* A counter that overflows. */
 struct counter {
-	uint64_t period; /* the longest; 0: the event is not sampled */
-	uint64_t spread; /* lengths that are drawn, even, so that their mean is a whole number */
-	uint64_t left;	 /* events until the next overflow */
+	struct periods periods;
+	uint64_t left; /* events until the next overflow */
 	uint64_t samples, occurred;
-	struct rng rng;
 };
 
 struct waiting {
@@ -90,19 +88,6 @@ struct issue {
 	struct cells cells; /* samples by pc and event; units: how many issued in that cycle */
 	uint64_t insts;
 };
-
-static uint64_t draw(struct counter *c)
-{
-	return c->period - (c->spread ? rng_below(&c->rng, c->spread + 1) : 0);
-}
-
-static void counter_init(struct counter *c, uint64_t period, uint64_t seed)
-{
-	c->period = period;
-	c->spread = period / 16 & ~1ull;
-	rng_seed(&c->rng, seed);
-	c->left = draw(c);
-}
 
 static void find_due(struct issue *s)
 {
@@ -147,11 +132,13 @@ static bool issue_start(void *state, const struct trace_meta *meta,
 		bool sampled = k == SAMPLED_CYCLES || s->config == CONFIG_ALL ||
 			       (k == SAMPLED_IMISS && s->config == CONFIG_DEFAULT);
 		free(name);
-		if (sampled)
-			counter_init(&s->counter[k], period, hash_u64(o->seed * SAMPLED_COUNT + k));
+		if (!sampled)
+			continue;
+		periods_init(&s->counter[k].periods, period, hash_u64(o->seed * SAMPLED_COUNT + k));
+		s->counter[k].left = periods_draw(&s->counter[k].periods);
 	}
 	s->next = (int64_t)s->counter[SAMPLED_CYCLES].left + LATE;
-	s->max_past = (size_t)meta->rob_entries + FRONT_INSTS;
+	s->max_past = (size_t)meta->iq_entries + FRONT_INSTS;
 	s->past = x_calloc(s->max_past, sizeof(*s->past));
 	cells_init(&s->cells);
 	find_due(s);
@@ -170,7 +157,8 @@ static void deliver(struct issue *s, uint64_t pc, int64_t time)
 {
 	uint64_t n = 0;
 	bool issued = false;
-	for (; s->next <= time; s->next += (int64_t)draw(&s->counter[SAMPLED_CYCLES])) {
+	for (; s->next <= time;
+	     s->next += (int64_t)periods_draw(&s->counter[SAMPLED_CYCLES].periods)) {
 		issued = s->next == time;
 		n++;
 	}
@@ -225,7 +213,7 @@ static void deliver_past(struct issue *s, unsigned event, int64_t time,
 /* Whether the event's counter runs at that time. */
 static bool is_counted(const struct issue *s, unsigned event, int64_t time)
 {
-	if (!s->counter[event].period)
+	if (!s->counter[event].periods.longest)
 		return false;
 	return event < MUX || (uint64_t)(time - 1) / s->turn % MUX_COUNT == event - MUX;
 }
@@ -240,7 +228,7 @@ static void count_event(struct issue *s, unsigned event, uint64_t cycle,
 	c->occurred++;
 	if (!is_counted(s, event, time) || --c->left)
 		return;
-	c->left = draw(c);
+	c->left = periods_draw(&c->periods);
 	time += LATE;
 	if (time <= s->last)
 		deliver_past(s, event, time, insts, at);
@@ -289,7 +277,7 @@ static void end_region(struct issue *s)
 {
 	const int64_t end = (int64_t)s->clock.before;
 	while (s->next <= end)
-		s->next += (int64_t)draw(&s->counter[SAMPLED_CYCLES]);
+		s->next += (int64_t)periods_draw(&s->counter[SAMPLED_CYCLES].periods);
 	for (size_t i = 0; i < s->nwaiting;)
 		if (s->waiting[i].time <= end)
 			s->waiting[i] = s->waiting[--s->nwaiting];
@@ -354,9 +342,9 @@ static bool issue_finish(void *state, struct store *store, struct err *e)
 		const struct counter *c = &s->counter[k];
 		ok = store_insert(store, e, "counter", "si", words_sampled[k].name,
 				  (int64_t)c->occurred) &&
-		     (!c->period ||
+		     (!c->periods.longest ||
 		      store_insert(store, e, "calc_event", "iidii", (int64_t)k,
-				   (int64_t)(c->period - c->spread / 2), running(s, k, cycles),
+				   (int64_t)periods_mean(&c->periods), running(s, k, cycles),
 				   (int64_t)c->samples, (int64_t)c->occurred));
 	}
 	for (size_t i = 0; ok && i < s->cells.used; i++)

@@ -18,15 +18,16 @@
  *                   into that of a hit, waiting for a store, the page walk, waiting for a miss
  *                   register or a bus, and the rest of the miss, in this order: what comes after the
  *                   time of a hit is what no schedule could know.
- *   unit            up to issue
+ *   unit            up to issue: a unit is occupied, a store comes to a full write buffer, a load
+ *                   too soon after a store, or a serialising instruction to a machine not empty
  *
  * After the last instruction of a run or region has issued, its cycles go on until the end (reason
  * END). Instructions that issued before their region began take no cycle of it.
  *
  * Edges: the source is the address of a control transfer, the target the one at which execution
- * went on, also if a branch was not taken; calls and returns are such edges. A system call or
- * another trap is a source, too: its target is where the guest goes on, which is the next
- * instruction, a signal handler, or another thread's.
+ * went on, also if a branch was not taken; calls and returns are such edges. A system call is a
+ * source, too: its target is where the guest goes on, mostly the next instruction. So is any other
+ * instruction after which a signal handler or another thread runs, when that happens.
  *
  * On a machine that issues out of order there are only executions, edges and events.
  *
@@ -42,14 +43,25 @@
 #include "analysis/calc/analyses.h"
 #include "analysis/calc/clock.h"
 #include "analysis/calc/pairs.h"
+#include "analysis/calc/transfer.h"
 #include "analysis/profile/cells.h"
 #include "isa/isa.h"
 #include "store/store.h"
 
-#define EVENTS	(PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_TLB | PSV_FL_MB)
-#define CONTROL (RI_BRANCH | RI_JUMP | RI_CALL | RI_RETURN | RI_INDIRECT | RI_EXCEPTION)
+#define EVENTS (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_TLB | PSV_FL_MB)
 /* Cycles and executions share a word; longer times go to the cells at once. */
 #define LONG_TIME (EXEC_FULL / 2)
+
+/* What is kept of an instruction, for those that wait for it. */
+struct seen {
+	uint64_t po; /* 0: none */
+	uint64_t pc;
+	int64_t issue, complete;
+	uint32_t flags;
+	uint16_t lat_dmiss, lat_dtlb, lat_bus;
+	uint8_t cls;
+	bool store; /* waited for a store */
+};
 
 struct truth {
 	struct clock clock;
@@ -57,12 +69,11 @@ struct truth {
 	int64_t stages; /* from fetch to issue */
 	int64_t hit;	/* cycles of a load that hits */
 
-	int64_t last;		     /* issue of the last instruction seen */
-	const struct rec_inst *prev; /* that instruction; NULL: none in this region */
-	/* The last instructions by po. Those of earlier batches are in kept. */
-	const struct rec_inst **seen;
-	struct rec_inst *kept;
-	size_t mask; /* of both */
+	int64_t last;	   /* issue of the last instruction seen */
+	struct seen *seen; /* the last instructions, by po */
+	size_t mask;	   /* of seen */
+	struct seen none;  /* stands for the one before the first of a region */
+	const struct seen *prev;
 
 	struct cells cells; /* by pc: units: time at the head + executions, count: executions */
 	struct execs execs;
@@ -81,10 +92,10 @@ static bool truth_start(void *state, const struct trace_meta *meta,
 	t->stages = (int64_t)meta->frontend_depth + 1;
 	t->hit = meta->l1d_latency;
 	t->mask = 1;
-	while (t->mask < meta->rob_entries)
+	while (t->mask < (uint64_t)meta->rob_entries - !!meta->rob_entries)
 		t->mask = t->mask << 1 | 1;
-	t->seen = x_calloc(t->mask + 1, sizeof(struct rec_inst *));
-	t->kept = x_calloc(t->mask + 1, sizeof(*t->kept));
+	t->seen = x_calloc(t->mask + 1, sizeof(*t->seen));
+	t->prev = &t->none;
 	cells_init(&t->cells);
 	cells_init(&t->events);
 	execs_init(&t->execs, &t->cells, 0);
@@ -115,7 +126,7 @@ static void give(struct stall *s, int64_t until, unsigned reason, uint64_t produ
 /* What fetch waited for before it looked up the line of r. */
 static unsigned fetch_reason(const struct truth *t, const struct rec_inst *r)
 {
-	const uint32_t flags = t->prev ? t->prev->flags : 0;
+	const uint32_t flags = t->prev->flags;
 	/* It, or the instruction before, took a page fault or read too early, and was fetched
 	 * again. */
 	const bool again = r->flags & RI_REFETCH;
@@ -152,56 +163,50 @@ static unsigned dispatch_reason(const struct rec_inst *r)
 }
 
 /* The instruction so many before r; NULL if it has left too long ago. */
-static const struct rec_inst *before(const struct truth *t, const struct rec_inst *r,
-				     uint32_t distance)
+static const struct seen *before(const struct truth *t, const struct rec_inst *r, uint64_t distance)
 {
-	if (!distance || distance > t->mask)
-		return NULL;
-	const struct rec_inst *p = t->seen[(r->po - distance) & t->mask];
-	return p && p->po == r->po - distance ? p : NULL;
+	const struct seen *p = &t->seen[(r->po - distance) & t->mask];
+	return distance && distance <= t->mask && p->po && p->po == r->po - distance ? p : NULL;
 }
 
-/* The time between issue and result of load p that lies before `until`. */
-static void load_reasons(struct stall *s, const struct rec_inst *p, int64_t until)
+/* Gives the cycles before `until` to what the load p did in them. */
+static void load_reasons(struct stall *s, const struct seen *p, int64_t until)
 {
 	const struct truth *t = s->t;
-	const int64_t issue = clock_time(&t->clock, p->fetch + p->issue);
-	const int64_t took = (int64_t)p->complete - p->issue, miss = p->lat_dmiss;
-	const int64_t waited = took - t->hit > miss ? took - t->hit - miss : 0;
-	int64_t at = issue + t->hit;
-	give(s, at < until ? at : until, REASON_EXECUTION, p->pc);
-	at += waited;
-	give(s, at < until ? at : until, p->prod_mem ? REASON_OVERLAP : REASON_QUEUE, p->pc);
-	at += p->lat_dtlb;
-	give(s, at < until ? at : until, REASON_WALK, p->pc);
-	at += p->lat_bus;
-	give(s, at < until ? at : until, REASON_QUEUE, p->pc);
+	const int64_t beyond = p->complete - p->issue - t->hit - p->lat_dmiss;
+	const struct {
+		int64_t cycles;
+		unsigned reason;
+	} parts[] = { { t->hit, REASON_EXECUTION },
+		      { beyond > 0 ? beyond : 0, p->store ? REASON_OVERLAP : REASON_QUEUE },
+		      { p->lat_dtlb, REASON_WALK },
+		      { p->lat_bus, REASON_QUEUE } };
+	int64_t at = p->issue;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		at += parts[i].cycles;
+		give(s, at < until ? at : until, parts[i].reason, p->pc);
+	}
 	give(s, until, REASON_MISS, p->pc);
 }
 
-/* Gives the cycles before `ready` to the producer whose result came last. */
+/* Gives the cycles before `ready` to the producer whose result came last. The last writer of the
+ * destination is one, too. */
 static void operand_reasons(struct stall *s, int64_t ready)
 {
-	const struct truth *t = s->t;
-	const struct rec_inst *r = s->r, *last = NULL;
-	const uint32_t distances[] = { r->prod[0], r->cls == CLASS_STORE ? 0 : r->prod[1],
-				       r->prod[2], r->prod_mem };
-	int64_t latest = 0;
+	const struct rec_inst *r = s->r;
+	const struct seen *last = NULL;
+	const uint32_t distances[] = { r->prod[0], r->prod[1], r->prod[2], r->prod_mem };
 	bool store = false;
 	if (s->from >= ready || s->from >= s->end)
 		return;
 	for (size_t k = 0; k < ARRAY_LEN(distances); k++) {
-		const struct rec_inst *p = before(t, r, distances[k]);
-		if (!p || p->complete == STAMP_NONE || p->issue == STAMP_NONE)
-			continue;
-		const int64_t done = clock_time(&t->clock, p->fetch + p->complete);
-		if (done <= ready && (!last || done > latest)) {
+		const struct seen *p = before(s->t, r, distances[k]);
+		if (p && p->complete <= ready && (!last || p->complete > last->complete)) {
 			last = p;
-			latest = done;
-			store = k == 3;
+			store = k == 3 && r->flags & RI_LOAD;
 		}
 	}
-	if (!last || latest < s->from)
+	if (!last || last->complete < s->from)
 		give(s, ready, REASON_EXECUTION, 0);
 	else if (store)
 		give(s, ready, REASON_OVERLAP, last->pc);
@@ -211,35 +216,39 @@ static void operand_reasons(struct stall *s, int64_t ready)
 		give(s, ready, REASON_EXECUTION, last->pc);
 }
 
-/* Whether p can occupy the unit that r needs. */
-static bool shares_unit(const struct rec_inst *p, const struct rec_inst *r)
+static bool is_divide(unsigned cls)
 {
-	return p->cls == r->cls || (p->cls == CLASS_FDIV && r->cls == CLASS_FSQRT) ||
-	       (p->cls == CLASS_FSQRT && r->cls == CLASS_FDIV);
+	return cls == CLASS_DIV || cls == CLASS_FDIV || cls == CLASS_FSQRT;
 }
 
-/* Gives what is left: it had its operands and was not taken. */
+/* Whether p can have held up r, which had its operands: it occupies the unit, or is a store after
+ * which a load must wait. */
+static bool holds_unit(const struct seen *p, const struct rec_inst *r)
+{
+	if (r->cls == CLASS_FDIV || r->cls == CLASS_FSQRT)
+		return p->cls == CLASS_FDIV || p->cls == CLASS_FSQRT;
+	return p->cls == (r->cls == CLASS_LOAD ? CLASS_STORE : r->cls);
+}
+
+/* Gives what is left: it had its operands, and its unit or the write buffer did not take it. */
 static void unit_reasons(struct stall *s)
 {
-	const struct rec_inst *r = s->r, *p = NULL;
-	unsigned reason = REASON_UNIT;
+	const struct rec_inst *r = s->r;
+	const struct seen *p = NULL;
 	if (s->from >= s->end)
 		return;
-	if (r->flags & RI_SERIAL) {
-		give(s, s->end, REASON_SERIAL, 0);
+	if (r->flags & RI_SERIAL || (r->cls == CLASS_STORE && r->psv & PSV_DR_SQ)) {
+		give(s, s->end, r->flags & RI_SERIAL ? REASON_SERIAL : REASON_STORES, 0);
 		return;
 	}
-	if (r->cls == CLASS_MUL)
-		reason = REASON_MULTIPLIER;
-	else if (r->cls == CLASS_DIV || r->cls == CLASS_FDIV || r->cls == CLASS_FSQRT)
-		reason = REASON_DIVIDER;
-	if (reason != REASON_UNIT)
-		for (uint32_t d = 1; d <= s->t->mask; d++) {
-			p = before(s->t, r, d);
-			if (!p || shares_unit(p, r))
-				break;
-		}
-	give(s, s->end, reason, p ? p->pc : 0);
+	for (uint64_t d = 1; d <= s->t->mask && (p = before(s->t, r, d)) != NULL; d++)
+		if (holds_unit(p, r))
+			break;
+	give(s, s->end,
+	     r->cls == CLASS_MUL ? REASON_MULTIPLIER
+	     : is_divide(r->cls) ? REASON_DIVIDER
+				 : REASON_UNIT,
+	     p ? p->pc : 0);
 }
 
 /* Gives every cycle between the issue of the instruction before and that of r its reason. */
@@ -282,27 +291,32 @@ static void end_region(struct truth *t, uint64_t end)
 	const uint64_t left = end - (uint64_t)t->last;
 	if (!t->in_order || (int64_t)left <= 0) {
 		/* nothing is left */
-	} else if (t->prev) {
+	} else if (t->prev != &t->none) {
 		cells_add(&t->cells, cell_key(t->prev->pc, 0, 0), left, 0);
 		pairs_add(&t->reasons, t->prev->pc, REASON_END, 0, left);
 	} else {
 		t->orphans += left;
 	}
-	t->prev = NULL;
+	t->prev = &t->none;
 	t->last = (int64_t)end;
-	memset(t->seen, 0, (t->mask + 1) * sizeof(struct rec_inst *));
+	memset(t->seen, 0, (t->mask + 1) * sizeof(*t->seen));
 }
 
-/* Keeps what later batches may refer to. */
-static void keep_seen(struct truth *t)
+/* Keeps what later instructions may wait for. */
+static inline void keep(struct truth *t, const struct rec_inst *r)
 {
-	for (size_t i = 0; i <= t->mask; i++)
-		if (t->seen[i] && t->seen[i] != &t->kept[i]) {
-			t->kept[i] = *t->seen[i];
-			t->seen[i] = &t->kept[i];
-		}
-	if (t->prev)
-		t->prev = &t->kept[t->prev->po & t->mask];
+	struct seen *n = &t->seen[r->po & t->mask];
+	n->po = r->po;
+	n->pc = r->pc;
+	n->issue = t->last;
+	n->complete = clock_time(&t->clock, r->fetch + r->complete);
+	n->flags = r->flags;
+	n->lat_dmiss = r->lat_dmiss;
+	n->lat_dtlb = r->lat_dtlb;
+	n->lat_bus = r->lat_bus;
+	n->cls = r->cls;
+	n->store = r->prod_mem != 0;
+	t->prev = n;
 }
 
 /* The time that r spent at the head of the issue queue. */
@@ -336,14 +350,12 @@ static bool truth_batch(void *state, const struct rec_inst *insts, size_t ninsts
 			cells_add(&t->cells, cell_key(r->pc, 0, 0), head + 1, 1);
 		if (unlikely(r->psv & EVENTS))
 			count_events(t, r);
-		if (r->flags & CONTROL) {
+		if (ends_block(r)) {
 			pairs_add(&t->edges, r->pc, 0, r->target, 1);
 			t->controls++;
 		}
-		t->seen[r->po & t->mask] = r;
-		t->prev = r;
+		keep(t, r);
 	}
-	keep_seen(t);
 	clock_pass(&t->clock, cycles, ncycles);
 	return true;
 }
@@ -441,7 +453,6 @@ static void truth_free(void *state)
 {
 	struct truth *t = state;
 	free(t->seen);
-	free(t->kept);
 	cells_free(&t->cells);
 	cells_free(&t->events);
 	execs_free(&t->execs);

@@ -45,6 +45,11 @@ static uint64_t lcm_up_to(unsigned n)
 	return l;
 }
 
+uint64_t profile_scale(unsigned commit_width)
+{
+	return lcm_up_to((unsigned)min_u64(commit_width, SHARE_WIDTH_MAX));
+}
+
 /* The sweep of tip2021 figure 11 and tea2023 figure 8: multiples of the period, both methods. */
 static void add_sweep(struct profile *p, const struct analysis_options *o)
 {
@@ -65,7 +70,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	if (!meta->commit_width || meta->commit_width > GROUP_MAX)
 		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width, GROUP_MAX);
 	p->meta = *meta;
-	p->scale = lcm_up_to((unsigned)min_u64(meta->commit_width, SHARE_WIDTH_MAX));
+	p->scale = profile_scale(meta->commit_width);
 	for (unsigned n = 1; n <= meta->commit_width; n++) {
 		p->share[n] = p->scale / n;
 		p->first[n] = p->scale - (n - 1) * p->share[n];

@@ -44,6 +44,8 @@ struct profile {
 	struct group last_commit;
 };
 
+/* Units in a cycle: lcm(1..commit_width). */
+uint64_t profile_scale(unsigned commit_width);
 /* Writes everything into the store (profile_store.c). */
 bool profile_store(struct profile *p, struct store *store, struct err *e);
 

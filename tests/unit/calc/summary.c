@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 2650 to 2656: where cycles went. The period is 1, so cycles are samples; each instruction is a block. */
+/* 2650 to 2657: where cycles went. The period is 1, so cycles are samples; each instruction is a block. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -217,6 +217,19 @@ static void test_2656_static_stalls_never_exceed_the_least_time(void **state)
 	assert_true(tallied(&all) == 1);
 }
 
+static void test_2657_an_empty_slot_is_half_a_cycle(void **state)
+{
+	struct fixture x;
+	begin(&x);
+	struct calc_inst *i = add(&x, 1000, 1, 1000);
+	i->fixed[0] = (struct calc_static){ .why = STATIC_SLOT, .cycles = 0 };
+	i->nfixed = 1;
+	const struct calc_summary s = sum(&x, CONFIDENCE_LOW);
+	is_near(s.fixed[STATIC_SLOT], 0.5);
+	is_near(s.execution, 0.5);
+	assert_true(tallied(&s) == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_2654_unknown_and_distrusted_frequencies_are_left_out),
 		cmocka_unit_test(test_2655_no_samples_are_no_shares),
 		cmocka_unit_test(test_2656_static_stalls_never_exceed_the_least_time),
+		cmocka_unit_test(test_2657_an_empty_slot_is_half_a_cycle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

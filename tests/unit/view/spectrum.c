@@ -271,9 +271,55 @@ static void test_1155_the_text_names_peaks_and_the_picture_has_a_panel_a_size(vo
 	assert_non_null(strstr(svg, "</svg>"));
 }
 
+static void test_2704_places_in_code_without_symbols_can_be_told_apart(void **state)
+{
+	static const struct {
+		const char *function;
+		uint64_t distance;
+		size_t width;
+		const char *place;
+	} cases[] = {
+		{ "main", 0x12, 30, "main+0x12" },
+		{ "[liblzma.so.5.8.1+0x1130a]", 0xaa, 30, "[liblzma.so.5.8.1+0x113b4]" },
+		{ "std::vector<int>::push_back_and_more", 0x1e, 20, "std::vector<in…+0x1e" },
+		{ "größergrößer", 4, 11, "größ…+0x4" },
+		{ NULL, 8, 30, "0x4008" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct spectrum_load l = { .function = (char *)cases[i].function,
+						 .function_start = 0x4000,
+						 .pc = 0x4000 + cases[i].distance };
+		char place[SPECTRUM_PLACE];
+
+		spectrum_place(&l, place);
+		spectrum_place_fit(place, cases[i].width);
+		assert_string_equal(place, cases[i].place);
+	}
+}
+
+static void test_2705_misses_that_cost_nothing_get_no_advice(void **state)
+{
+	struct spectrum_load loads[] = {
+		{ .function = (char *)"f", .pc = 16, .misses = 100, .exposed = 800 },
+		{ .function = (char *)"memset", .pc = 32, .misses = 900, .exposed = 5 },
+	};
+	const struct spectrum_model m = { .adder = 1000, .loads = loads, .nloads = 2 };
+	struct spectrum_pair p = { .overlapped = 100, .overlapped_cycles = 9000 };
+	char text[300];
+
+	assert_true(spectrum_pair_sentence(&m, &p, text, sizeof(text)));
+	p.second = 1;
+	assert_true(spectrum_pair_sentence(&m, &p, text, sizeof(text)));
+	p.first = 1;
+	assert_false(spectrum_pair_sentence(&m, &p, text, sizeof(text)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_2704_places_in_code_without_symbols_can_be_told_apart),
+		cmocka_unit_test(test_2705_misses_that_cost_nothing_get_no_advice),
 		cmocka_unit_test(test_1150_json_has_the_law_and_every_key),
 		cmocka_unit_test(test_1151_peaks_histograms_and_loads_are_those_of_the_records),
 		cmocka_unit_test(test_1152_a_pattern_a_zoom_and_a_load_select),
