@@ -4,7 +4,8 @@
  * instruction; compilers put no data between the instructions of a function, so that the walk stays
  * in step. Targets of
  * indirect jumps (switch tables) are not known: such a target that nothing else jumps to stays
- * inside the block before it, unless it follows a control transfer, as compilers place it.
+ * inside the block before it, unless it follows a control transfer, as compilers place it. Every profile
+ * counts its blocks so, also one without graphs (cfg.h), and errors by block stay comparable.
  */
 #include <stdlib.h>
 #include <string.h>

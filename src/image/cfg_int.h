@@ -94,6 +94,9 @@ bool build_resolve(struct build *b);
 const struct function_range *image_whole(struct image *im, const struct function_range *f);
 /* cfg_return.c: whether a call to this address can come back. */
 bool image_returns(struct images *set, uint64_t callee);
+/* The registers that a call to this address changes: compilers keep values in others where they know
+ * the callee. */
+uint64_t image_call_writes(struct image *im, uint64_t callee, unsigned depth);
 /* Whether the system call at pc is one that does not come back, as the code from `from` on says. */
 bool image_system_exits(const struct image *im, uint64_t from, uint64_t pc);
 

@@ -19,6 +19,7 @@ struct image_graphs *image_graphs(struct image *im)
 	im->graphs = x_calloc(1, sizeof(*im->graphs));
 	im->graphs->whole = x_malloc((im->nfunctions + 1) * sizeof(*im->graphs->whole));
 	im->graphs->returns = x_calloc(im->nfunctions + 1, 1);
+	im->graphs->writes = x_calloc(im->nfunctions + 1, sizeof(*im->graphs->writes));
 	for (size_t i = 0; i < im->nfunctions; i++)
 		im->graphs->whole[i] = UINT32_MAX;
 	return im->graphs;
@@ -30,6 +31,7 @@ void image_free_graphs(struct image *im)
 		return;
 	free(im->graphs->whole);
 	free(im->graphs->returns);
+	free(im->graphs->writes);
 	free(im->graphs->entries);
 	free(im->graphs->by_name);
 	free(im->graphs);

@@ -15,9 +15,11 @@
 #include "image/cfg_graphs.h"
 #include "util/array.h"
 
-#define DEPTH_MAX  48	/* functions that ask each other; deeper ones are taken to return */
-#define STUB_INSTS 4	/* instructions of a stub up to its jump */
-#define ASKED_MAX  4096 /* functions looked into for one answer */
+#define DEPTH_MAX    48 /* functions that ask each other; deeper ones are taken to return */
+#define STUB_INSTS   4	/* instructions of a stub up to its jump */
+#define CALLS_DEPTH  3	/* of calls that are looked into for what they write */
+#define CALLEE_BYTES 4096
+#define ASKED_MAX    4096 /* functions looked into for one answer */
 
 struct question {
 	struct images *set;
@@ -308,4 +310,49 @@ bool image_returns(struct images *set, uint64_t callee)
 	struct question q = { .set = set, .low = UINT_MAX };
 
 	return ask(&q, callee);
+}
+
+/* Adds what an instruction of a callee writes; false: not known. */
+static bool add_writes(struct image *im, const struct function_range *f, const struct cfg_inst *in,
+		       const uint8_t *bytes, size_t left, unsigned depth, uint64_t *writes)
+{
+	const bool away = in->target < f->start || in->target >= f->end;
+	struct arch_effect effect;
+
+	if (!im->arch->effect(bytes, left, in->pc, &effect))
+		return false;
+	*writes |= effect.writes;
+	if (in->flow == IMAGE_CALL || (in->flow == IMAGE_JUMP && (!in->direct || away)) ||
+	    (in->flow == IMAGE_BRANCH && away))
+		*writes |= in->direct ? image_call_writes(im, in->target, depth + 1)
+				      : im->arch->call_writes;
+	return true;
+}
+
+uint64_t image_call_writes(struct image *im, uint64_t callee, unsigned depth)
+{
+	const struct arch *arch = im->arch;
+	const struct function_range *f = image_function(im, callee);
+	size_t left = 0;
+	const uint8_t *bytes = f ? image_code(im, callee, &left) : NULL;
+	struct cfg_inst in = { .flow = IMAGE_NEXT }, before;
+	bool is_inst = true, known = true;
+
+	if (!bytes || f->start != callee || depth > CALLS_DEPTH ||
+	    f->end - f->start > CALLEE_BYTES || left < f->end - f->start)
+		return arch->call_writes;
+	uint64_t *answer = &image_graphs(im)->writes[f - im->functions];
+	if (*answer)
+		return *answer & arch->call_writes;
+	*answer = WRITES_KNOWN | arch->call_writes; /* if it calls itself */
+	uint64_t writes = WRITES_KNOWN;
+	for (uint64_t at = 0; known && at < f->end - f->start; at += in.size_bytes) {
+		before = in;
+		known = image_decode_after(arch, bytes + at, left - at, callee + at, &before, &in,
+					   &is_inst) &&
+			is_inst && add_writes(im, f, &in, bytes + at, left - at, depth, &writes);
+	}
+	if (known && (in.flow == IMAGE_JUMP || in.flow == IMAGE_RETURN || in.flow == IMAGE_CALL))
+		*answer = writes;
+	return *answer & arch->call_writes;
 }

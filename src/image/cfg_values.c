@@ -375,7 +375,8 @@ void values_effect(const struct values *v, uint32_t inst, struct arch_effect *ou
 	if (!v->arch->effect(p->bytes + (in->i.pc - p->start), p->end - in->i.pc, in->i.pc, out))
 		*out = (struct arch_effect){ .dst = ARCH_NO_REG };
 	if (in->i.flow == IMAGE_CALL)
-		out->writes |= v->arch->call_writes;
+		out->writes |= in->i.direct ? image_call_writes(v->b->im, in->i.target, 0)
+					    : v->arch->call_writes;
 	in->writes = out->writes | WRITES_KNOWN;
 }
 

@@ -19,7 +19,7 @@
 #define NODES_MAX  (2 * BLOCKS_MAX + 1)
 #define ALL_MAX	   (EDGES_MAX + 3 * BLOCKS_MAX)
 
-static unsigned graphs = 20000;
+static unsigned graphs = 5000;
 
 /* A graph for the brute force: in and out nodes of blocks, then outside. */
 struct brute {
