@@ -107,6 +107,7 @@ struct calc_proc {
 	struct calc_class *classes;
 	struct calc_freq *blocks, *edges; /* results */
 	double samples;			  /* cycles samples of all instructions */
+	bool rough; /* its flow is a good one, not the best: the graph is too large */
 };
 
 /* The numbers of the rules that the paper leaves open: thresholds.def. */

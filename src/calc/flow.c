@@ -186,7 +186,7 @@ static void solve(struct work *w, uint32_t i)
 	struct network_costs costs = {
 		.block = block_cost, .edge = edge_cost, .dead_end = COST_LEAST, .context = w
 	};
-	network_solve(proc->graph, &costs, f->blocks, f->edges);
+	proc->rough = !network_solve(proc->graph, &costs, f->blocks, f->edges);
 	f->solved = true;
 }
 
@@ -502,7 +502,7 @@ static bool flow_estimate(struct calc_program *p, struct err *e)
 
 const struct calc_method calc_flow = {
 	.name = "flow",
-	.meaning = "minimum-cost flow of the whole program, with costs from the likelihood of the "
-		   "samples",
+	.meaning = "minimum-cost flow within procedures and equations of calls between them, with "
+		   "costs from the likelihood of the samples",
 	.estimate = flow_estimate,
 };

@@ -19,7 +19,7 @@
 #include "calc/parts.h"
 
 #define WRONG	       0.1  /* of least times: what issues together is not what the schedule says */
-#define UNSTALLED      0.65 /* of issue points, on our kernels */
+#define UNSTALLED      0.65 /* of issue points; set by hand */
 #define MODEL	       0.015 /* relative error of least times: pairs that form or not, edges' weights */
 #define MODEL_COMMIT   0.01
 #define MODEL_RELATIVE 0.3 /* instructions do not take equally long */

@@ -57,7 +57,7 @@ double network_unit(double total)
 	return size > 44 ? ldexp(1, size - 44) : size < 34 ? ldexp(1, size - 34) : 1;
 }
 
-void network_solve(const struct cfg *g, const struct network_costs *costs, int64_t *blocks,
+bool network_solve(const struct cfg *g, const struct network_costs *costs, int64_t *blocks,
 		   int64_t *edges)
 {
 	uint32_t outside = 2 * g->nblocks, jumps = outside + 1;
@@ -81,5 +81,7 @@ void network_solve(const struct cfg *g, const struct network_costs *costs, int64
 		blocks[b] = mcf_flow(m, b);
 	for (uint32_t e = 0; e < g->nedges; e++)
 		edges[e] = mcf_flow(m, g->nblocks + e);
+	bool best = mcf_best(m);
 	mcf_free(m);
+	return best;
 }

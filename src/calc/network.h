@@ -24,8 +24,8 @@ struct network_costs {
  * and rounding does not matter. */
 double network_unit(double total);
 
-/* Solves it and writes the flow of each block and edge. */
-void network_solve(const struct cfg *g, const struct network_costs *costs, int64_t *blocks,
+/* Solves it and writes the flow of each block and edge. False: a good solution, not the best (mcf_best). */
+bool network_solve(const struct cfg *g, const struct network_costs *costs, int64_t *blocks,
 		   int64_t *edges);
 
 #endif

@@ -335,10 +335,11 @@ static void infer(const struct calc_program *p, struct calc_proc *proc)
 	w.queue = x_calloc(2 * ((size_t)g->nedges * 2 + g->nblocks) + 1, sizeof(*w.queue));
 	w.seen = x_calloc(g->nblocks + 1, 1);
 	if (total > 0) {
-		network_solve(g,
-			      &(struct network_costs){
-				  .block = block_cost, .edge = edge_cost, .context = &w },
-			      w.blocks, w.edges);
+		proc->rough =
+		    !network_solve(g,
+				   &(struct network_costs){
+				       .block = block_cost, .edge = edge_cost, .context = &w },
+				   w.blocks, w.edges);
 		join_islands(&w);
 		spread_unknown(&w);
 	}

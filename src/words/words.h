@@ -342,7 +342,7 @@
 #define WORDS_FREQUENCIES(X) \
 	X(DCPI,  "dcpi",  "clusters of ratios, then local propagation (dcpi1997)") \
 	X(PROFI, "profi", "minimum-cost flow with fixed costs, as compilers infer profiles") \
-	X(FLOW,  "flow",  "minimum-cost flow of the whole program, with costs from the likelihood of the samples") \
+	X(FLOW,  "flow",  "minimum-cost flow within procedures and equations of calls between them, with costs from the likelihood of the samples") \
 	X(BIT,   "bit",   "flow, where samples say whether the sampled instruction issued in that very cycle")
 
 /* How far an estimate can be trusted, and where it comes from. */
