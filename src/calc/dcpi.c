@@ -33,6 +33,8 @@ double calc_longest_stall(const struct machine *m)
 {
 	const struct memsys_config *mem = &m->mem;
 	double fill = mem->mem.latency, walk = mem->walk_latency, unit = 0;
+	double stores =
+	    mem->cache[MEM_L1D].write_buffer ? mem->cache[MEM_L1D].write_buffer : m->store_queue;
 
 	for (unsigned c = MEM_L1D; c < MEM_CACHES; c++)
 		if (mem->cache[c].size_bytes)
@@ -41,9 +43,9 @@ double calc_longest_stall(const struct machine *m)
 		walk = 3 * fill;
 	for (unsigned u = 0; u < UNIT_COUNT; u++)
 		unit = fmax(unit, m->unit[u].latency);
-	/* Its line and page of code, its operand's line and page, a full store queue, a redirect. */
-	return 2 * (fill + walk) + m->store_queue * (double)mem->cache[MEM_L2].latency + unit +
-	       m->fetch_redirect + m->fetch_depth + m->decode_depth;
+	/* Its line and page of code, its operand's line and page, a full write buffer, a redirect. */
+	return 2 * (fill + walk) + stores * mem->cache[MEM_L2].latency + unit + m->fetch_redirect +
+	       m->fetch_depth + m->decode_depth;
 }
 
 struct calc_members calc_members(const struct calc_proc *proc)
@@ -202,7 +204,7 @@ static double beyond(const struct calc_ratio *r, double deviations)
 static uint32_t cluster_end(const struct work *w, uint32_t from)
 {
 	double noise = calc_threshold(w->p, CALC_NOISE);
-	double limit = calc_threshold(w->p, CALC_SPREAD) * beyond(&w->ratios[from], noise);
+	double limit = (1 + calc_threshold(w->p, CALC_SPREAD)) * beyond(&w->ratios[from], noise);
 	uint32_t to = from + 1;
 
 	while (to < w->nratios && beyond(&w->ratios[to], -noise) <= limit)
@@ -267,7 +269,10 @@ static void estimate(struct work *w)
 	for (uint32_t i = from; i < to; i++)
 		samples += w->ratios[i].samples;
 	class->used = to - from;
-	class->tightness = w->ratios[to - 1].value / fmax(w->ratios[from].value, 1e-9);
+	/* No sample is less than one. */
+	class->tightness =
+	    w->ratios[to - 1].value /
+	    fmax(w->ratios[from].value, fmin(1 / w->ratios[from].m, w->ratios[to - 1].value));
 	put(w, mean(w->ratios, from, to), samples, ORIGIN_CLUSTER);
 }
 

@@ -21,6 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "calc/calc_int.h"
@@ -83,6 +84,7 @@ struct score {
 	uint32_t last_site;
 	uint32_t edge; /* by which the present block was entered; NONE: from elsewhere */
 	uint64_t compared, equal;
+	double seconds; /* of the last calc_run() */
 };
 
 /* ---- sites ---- */
@@ -372,14 +374,19 @@ static void print_worst(struct score *s)
 static void estimate(struct score *s, struct within *in, struct within *ed)
 {
 	struct within insts = { 0 }, edges = { 0 };
+	struct timespec before, after;
 	struct err e;
 
 	for (uint32_t p = 0; p < s->ntruths; p++) {
 		free(s->program.procs[p].classes);
 		s->program.procs[p].classes = NULL;
 	}
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
 	if (!calc_run(&s->program, &e))
 		die("%s", e.text);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	s->seconds = (double)(after.tv_sec - before.tv_sec) +
+		     1e-9 * (double)(after.tv_nsec - before.tv_nsec);
 	for (uint32_t i = 0; i < s->nsites; i++) {
 		const struct site *t = &s->sites[i];
 		double f = t->proc == NONE ? NAN : s->program.procs[t->proc].blocks[t->block].value;
@@ -434,7 +441,8 @@ static bool score_frequencies(struct score *s)
 	if (s->o->sweep)
 		sweep(s);
 	estimate(s, &insts, &edges);
-	printf("%s: %.0f samples\n", s->o->argv[0], insts.all);
+	printf("%s: %.0f samples, %.3f s of calc for %u procedures\n", s->o->argv[0], insts.all,
+	       s->seconds, s->ntruths);
 	print_within("instructions", &insts);
 	print_within("edges", &edges);
 	print_worst(s);
@@ -607,7 +615,4 @@ int main(int argc, char **argv)
 	ok = o.schedule ? score_schedule(s, &m) : score_frequencies(s);
 	free_score(s);
 	return ok ? 0 : 1;
-}
-void __attribute__((weak)) calc_culprits(struct calc_program *p, struct calc_proc *proc)
-{
 }

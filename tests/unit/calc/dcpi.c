@@ -16,10 +16,6 @@
 
 #define ADDI 0x00150513u /* addi a0, a0, 1 */
 
-void __attribute__((weak)) calc_culprits(struct calc_program *p, struct calc_proc *proc)
-{
-}
-
 /* ---- graphs ---- */
 
 /* A graph in the making, and its program. Blocks have one instruction unless more are asked for. */
@@ -391,6 +387,16 @@ static void test_2566_propagation_takes_time_linear_in_the_graph(void **state)
 	assert_true(seconds_of_fan(1000000) < 20);
 }
 
+static void test_2567_every_threshold_has_its_reason_and_what_half_and_twice_do(void **state)
+{
+	for (unsigned i = 0; i < CALC_THRESHOLDS; i++) {
+		assert_true(calc_thresholds[i].value > 0);
+		assert_true(strlen(calc_thresholds[i].reason) > 20);
+		assert_true(strlen(calc_thresholds[i].half) > 5);
+		assert_true(strlen(calc_thresholds[i].twice) > 5);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +418,8 @@ int main(void)
 		    test_2564_a_block_that_an_unresolved_jump_may_enter_has_no_equation),
 		cmocka_unit_test(test_2565_a_loop_that_stands_on_both_sides_cancels_out),
 		cmocka_unit_test(test_2566_propagation_takes_time_linear_in_the_graph),
+		cmocka_unit_test(
+		    test_2567_every_threshold_has_its_reason_and_what_half_and_twice_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
