@@ -148,7 +148,8 @@ static void run(struct sketch *s)
 	struct err e;
 	struct cfg_edge *edges = x_calloc(s->nedges + 1, sizeof(*edges));
 
-	memcpy(edges, s->edges, s->nedges * sizeof(*edges));
+	for (uint32_t k = 0; k < s->nedges; k++)
+		edges[k] = s->edges[k];
 	s->g = cfg_assemble(BASE, "f", s->insts, s->ninsts, s->blocks, s->nblocks, s->edges,
 			    s->nedges, &e);
 	if (!s->g)
