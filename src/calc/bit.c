@@ -15,6 +15,7 @@
 
 #define MODEL 0.01 /* relative error: what sometimes issues second and was not told apart */
 #define ALONE 0.05 /* likewise upwards, where a single instruction speaks for the class */
+#define LEAST 40   /* samples of an instruction */
 #define APART 2.5  /* deviations that chance may set apart */
 
 static int compare_down(const void *a, const void *b)
@@ -33,6 +34,26 @@ static double highest(const double *counts, uint32_t *n)
 		sum += counts[k++];
 	*n = k;
 	return sum / k;
+}
+
+/* With few samples chance hides what is highest: the mean of the schedule's issue points. */
+static double scheduled(const struct calc_proc *proc, const struct calc_members *members,
+			uint32_t class, double otherwise, uint32_t *n)
+{
+	double sum = 0;
+	uint32_t points = 0;
+	for (uint32_t k = members->at[class]; k < members->at[class + 1]; k++) {
+		const struct cfg_block *b = &proc->graph->blocks[members->list[k]];
+		for (uint32_t i = b->first; i < b->first + b->count; i++)
+			if (proc->insts[i].m >= 0.5) {
+				sum += proc->insts[i].issued;
+				points++;
+			}
+	}
+	if (!(sum > 0))
+		return otherwise;
+	*n = points;
+	return sum / points;
 }
 
 static void believe_bits(const struct calc_program *p, const struct calc_proc *proc,
@@ -58,7 +79,11 @@ static void believe_bits(const struct calc_program *p, const struct calc_proc *p
 			out[c] = calc_believe_none(period, n / 2);
 			continue;
 		}
-		double mean = highest(counts, &n) * period, error = sqrt(mean * period / n);
+		double mean = highest(counts, &n);
+		if (mean < LEAST)
+			mean = scheduled(proc, &members, c, mean, &n);
+		mean *= period;
+		double error = sqrt(mean * period / n);
 		out[c] = (struct belief){ mean, hypot(error, MODEL * mean),
 					  hypot(error, (n > 1 ? MODEL : ALONE) * mean) };
 	}

@@ -29,7 +29,7 @@
 #define COST_MOST  (1LL << 36)
 #define PROPAGATED 0.15 /* relative error of what only equations say, for messages */
 #define HUB_ERROR  0.5	/* relative error of what the hub says */
-#define CLOSED	   0.7	/* known calls that make up this much of the entries are all there are */
+#define SURE	   2	/* deviations that rule something out */
 
 /* Slopes of the cost: between deviations at[i - 1] and at[i], `slope` per deviation. */
 static const double at_up[] = { 0.4, 1, 2, 4 }, slope_up[] = { 0.2, 0.7, 1.5, 3, 4 };
@@ -47,10 +47,10 @@ struct procedure {
 	uint32_t *edge_of;
 	uint32_t entry_class; /* of its main entry; NONE: it has none */
 	uint32_t first_site, nsites;
-	double entered, entered_error; /* before callers had a say */
-	double beyond;		       /* entries that known calls do not explain */
-	double unit, scale;	       /* of flow and of cost */
-	bool solved, silent;	       /* silent: no samples */
+	struct belief entered; /* how often, before callers had a say */
+	double beyond;	       /* entries that known calls do not explain */
+	double unit, scale;    /* of flow and of cost */
+	bool solved, silent;   /* silent: no samples */
 	int64_t *blocks, *edges;
 };
 
@@ -228,6 +228,13 @@ static struct belief calls_of(const struct work *w, uint32_t callee, const struc
 	return sum;
 }
 
+/* True if a procedure was entered more often than its known calls can explain. */
+static bool is_open(const struct procedure *f, const struct belief *calls)
+{
+	return !believed(calls) ||
+	       f->entered.mean - SURE * f->entered.down > calls->mean + SURE * calls->up;
+}
+
 /* A callee that is solved tells a call site's class how often it can have been executed. */
 static void hear_callee(struct work *w, uint32_t callee, const struct site *s, struct belief *b)
 {
@@ -240,16 +247,16 @@ static void hear_callee(struct work *w, uint32_t callee, const struct site *s, s
 		same += w->sites[k].proc == s->proc && w->sites[k].class == s->class;
 	if (!believed(&others) || !same)
 		return;
-	double mean = fmax(0, f->entered - others.mean) / same;
-	double error = hypot(f->entered_error, hypot(others.down, others.up) / M_SQRT2) / same;
-	struct belief message = { mean, error, error };
+	double mean = fmax(0, f->entered.mean - others.mean) / same;
+	double error = hypot(f->entered.down, others.up) / same;
+	struct belief message = { mean, error, hypot(f->entered.up, others.down) / same };
 	/* If others call it too, only too many calls are impossible. */
-	if (!believed(&all) || all.mean < CLOSED * f->entered) {
+	if (is_open(f, &all)) {
 		if (!believed(b) || b->mean < mean)
 			return;
 		message.down = 4 * fmax(error, mean);
 	}
-	if (error > 0)
+	if (message.down > 0 && message.up > 0)
 		*b = agree(*b, message);
 }
 
@@ -265,11 +272,8 @@ static void sweep_callees_first(struct work *w, const uint32_t *first_call, cons
 			hear_callee(w, callee[c], &(struct site){ i, class[c] },
 				    &f->beliefs[class[c]]);
 		solve(w, i);
-		if (f->entry_class != NONE) {
-			struct belief in = class_state(w, i, f->entry_class);
-			f->entered = in.mean;
-			f->entered_error = hypot(in.down, in.up) / M_SQRT2;
-		}
+		if (f->entry_class != NONE)
+			f->entered = class_state(w, i, f->entry_class);
 	}
 }
 
@@ -281,9 +285,8 @@ static double hub_share(struct work *w)
 		struct procedure *f = &w->procs[i];
 		struct belief calls = calls_of(w, i, NULL);
 		f->beyond = 0;
-		if (!f->silent && f->entry_class != NONE && believed(&calls) &&
-		    calls.mean < CLOSED * f->entered)
-			f->beyond = f->entered - calls.mean;
+		if (!f->silent && f->entry_class != NONE && believed(&calls) && is_open(f, &calls))
+			f->beyond = f->entered.mean - calls.mean;
 		beyond += f->beyond;
 	}
 	return beyond > 0 ? w->indirect / beyond : 0;

@@ -505,7 +505,7 @@ struct collector_status collector_status(struct collector *c)
 				      .sideband_lost = sideband_status(c->sideband).lost,
 				      .memory_bytes = c->program.memory_bytes };
 	const struct maps_status m = maps_status(c->maps);
-	uint64_t timed = 0, timed_ns = 0;
+	double timed[2] = { 0 }, timed_ns[2] = { 0 };
 
 	s.spaces = m.spaces;
 	s.images = m.images;
@@ -519,12 +519,17 @@ struct collector_status collector_status(struct collector *c)
 		s.checks += x->checks;
 		s.unplaced += x->unplaced;
 		s.saturated += x->saturated;
-		timed += x->timed;
-		timed_ns += x->timed_ns;
+		for (int k = 0; k < 2; k++) {
+			timed[k] += (double)x->timed[k];
+			timed_ns[k] += (double)x->timed_ns[k];
+		}
 		for (int k = 0; k < SAMPLE_EVENTS; k++)
 			s.ring_lost += x->now[k].lost_ring;
 	}
-	s.handler_ns = timed ? (double)timed_ns / (double)timed : 0;
+	if (timed[0] + timed[1] > 0)
+		s.handler_ns = (timed_ns[0] + timed_ns[1]) / (timed[0] + timed[1]);
+	s.hit_ns = timed[0] > 0 ? timed_ns[0] / timed[0] : 0;
+	s.miss_ns = timed[1] > 0 ? timed_ns[1] / timed[1] : 0;
 	return s;
 }
 

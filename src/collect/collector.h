@@ -32,7 +32,8 @@ struct collector_options {
 
 /* What `status` shows; counts are since open. */
 struct collector_status {
-	double rate, interrupt_ns, handler_ns, daemon_cpu_s;
+	double rate, interrupt_ns, daemon_cpu_s;
+	double handler_ns, hit_ns, miss_ns; /* of a sample: all, in the table, not in the table */
 	uint64_t hits, misses, entries, ring_lost, sideband_lost;
 	uint64_t spaces, images, memory_bytes;
 	uint64_t lookups;   /* of a mapping by the kernel, in the handler */

@@ -84,8 +84,8 @@ static void collector_lines(void *source, FILE *out)
 	const double all = (double)(s.hits + s.misses);
 
 	fprintf(out, "rate: %.0f samples a second and processor\n", s.rate);
-	fprintf(out, "interrupt: %.0f ns, of which the handler takes %.0f\n", s.interrupt_ns,
-		s.handler_ns);
+	fprintf(out, "interrupt: %.0f ns, and %.0f in the handler (a hit %.0f, a miss %.0f)\n",
+		s.interrupt_ns, s.handler_ns, s.hit_ns, s.miss_ns);
 	fprintf(out, "table: %llu hits, %llu misses (%.1f%%), %llu entries drained\n",
 		(unsigned long long)s.hits, (unsigned long long)s.misses,
 		all > 0 ? 100 * (double)s.misses / all : 0, (unsigned long long)s.entries);

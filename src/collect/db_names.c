@@ -38,7 +38,7 @@ struct waiting_process {
 struct known_image {
 	char *key;
 	uint32_t id;
-	bool kept; /* its symbols or code are written, or wait */
+	size_t symbols, code; /* so many of them came with it and are written, or wait */
 };
 
 struct alias {
@@ -172,34 +172,41 @@ static struct waiting_image *image_waits(struct db_names *n, const char *key, ui
 	return w;
 }
 
+/* Symbols and code that came after the image: with what waits already, or by themselves. */
+static void kept_waits(struct db_names *n, const char *key, uint32_t id, const struct live_image *i)
+{
+	for (size_t k = 0; k < n->nnew_images; k++) {
+		struct waiting_image *w = &n->new_images[k];
+
+		if (w->id != id)
+			continue;
+		/* What is known of an image only grows. */
+		db_pack_symbols(i->symbols, i->nsymbols, &w->symbols);
+		db_pack_code(i->code, i->ncode, &w->code);
+		return;
+	}
+	image_waits(n, key, id, i, true);
+}
+
 uint32_t db_names_image(struct db_names *n, const struct live_image *i)
 {
 	char *key = db_image_key(i);
-	const bool keep = i->nsymbols || i->ncode;
 	const size_t at = ARRAY_SEARCH(n->nimages, k, strcmp(n->images[k].key, key) < 0);
 
 	if (at < n->nimages && strcmp(n->images[at].key, key) == 0) {
 		struct known_image *known = &n->images[at];
-		const uint32_t id = known->id;
 
-		if (keep && !known->kept)
-			image_waits(n, key, id, i, true);
-		known->kept |= keep;
+		if (i->nsymbols > known->symbols || i->ncode > known->code) {
+			kept_waits(n, key, known->id, i);
+			known->symbols = max_u64(known->symbols, i->nsymbols);
+			known->code = max_u64(known->code, i->ncode);
+		}
 		free(key);
-		return id;
+		return known->id;
 	}
-	struct db_rows r =
-	    db_query(n->db,
-		     "SELECT id, EXISTS (SELECT 1 FROM kept WHERE image = id) FROM image"
-		     " WHERE identity = ?1",
-		     "s", key);
-	uint32_t id = 0;
-	bool kept = false;
+	struct db_rows r = db_query(n->db, "SELECT id FROM image WHERE identity = ?1", "s", key);
+	uint32_t id = db_next(&r) ? (uint32_t)db_int(&r, 0) : 0;
 
-	if (db_next(&r)) {
-		id = (uint32_t)db_int(&r, 0);
-		kept = db_int(&r, 1) != 0;
-	}
 	db_done(&r, NULL);
 	const bool has_row = id != 0;
 
@@ -209,25 +216,89 @@ uint32_t db_names_image(struct db_names *n, const struct live_image *i)
 		free(key);
 		return n->unknown;
 	}
-	if (!has_row || (keep && !kept))
+	if (!has_row || i->nsymbols || i->ncode)
 		image_waits(n, key, id, i, has_row);
 	ARRAY_ADD(n->images, n->nimages);
 	memmove(&n->images[at + 1], &n->images[at], (n->nimages - 1 - at) * sizeof(*n->images));
-	n->images[at] = (struct known_image){ key, id, kept || keep };
+	n->images[at] = (struct known_image){ key, id, i->nsymbols, i->ncode };
 	return id;
 }
 
-static bool write_kept(struct db_names *n, const struct waiting_image *w, uint32_t row,
-		       struct err *e)
+/* Adds the old elements that the new ones lack: both are sorted by a first member `offset`. On equal
+ * offsets the longer one stays. */
+#define MERGE(type, new, nnew, old, nold, out, nout)                                               \
+	do {                                                                                       \
+		size_t a_ = 0, b_ = 0;                                                             \
+		(nout) = 0;                                                                        \
+		(out) = x_malloc(((nnew) + (nold) + 1) * sizeof(type));                            \
+		while (a_ < (nnew) || b_ < (nold)) {                                               \
+			const bool both_ =                                                         \
+			    a_ < (nnew) && b_ < (nold) && (new)[a_].offset == (old)[b_].offset;    \
+			const bool first_ =                                                        \
+			    b_ == (nold) ||                                                        \
+			    (a_ < (nnew) && (new)[a_].offset < (old)[b_].offset) ||                \
+			    (both_ && (new)[a_].size_bytes >= (old)[b_].size_bytes);               \
+			(out)[(nout)++] = first_ ? (new)[a_] : (old)[b_];                          \
+			a_ += first_ || both_;                                                     \
+			b_ += !first_ || both_;                                                    \
+		}                                                                                  \
+	} while (0)
+
+/* Adds what the row has to packed symbols; what is no pack adds nothing. */
+static void merge_symbols(struct db_bytes *to, const uint8_t *data, size_t size)
+{
+	struct live_symbol *new = NULL, *old = NULL, *all;
+	size_t nnew = 0, nold = 0, n;
+
+	if (data && db_unpack_symbols(data, size, &old, &nold) &&
+	    (!to->data || db_unpack_symbols(to->data, to->size, &new, &nnew))) {
+		MERGE(struct live_symbol, new, nnew, old, nold, all, n);
+		db_pack_symbols(all, n, to);
+		free(all);
+	}
+	db_symbols_free(new, nnew);
+	db_symbols_free(old, nold);
+}
+
+static void merge_code(struct db_bytes *to, const uint8_t *data, size_t size)
+{
+	struct live_code *new = NULL, *old = NULL, *all;
+	size_t nnew = 0, nold = 0, n;
+
+	if (data && db_unpack_code(data, size, &old, &nold) &&
+	    (!to->data || db_unpack_code(to->data, to->size, &new, &nnew))) {
+		MERGE(struct live_code, new, nnew, old, nold, all, n);
+		db_pack_code(all, n, to);
+		free(all);
+	}
+	db_code_free(new, nnew);
+	db_code_free(old, nold);
+}
+
+/* Symbols and code of an image add up: a daemon that starts anew begins with none. */
+static bool write_kept(struct db_names *n, struct waiting_image *w, uint32_t row, struct err *e)
 {
 	if (!w->symbols.data && !w->code.data)
 		return true;
+	struct db_rows r =
+	    db_query(n->db, "SELECT symbols, code FROM kept WHERE image = ?1", "i", (int64_t)row);
+	size_t symbols = 0, code = 0;
+
+	if (db_next(&r)) {
+		const uint8_t *data = db_blob(&r, 0, &symbols);
+
+		merge_symbols(&w->symbols, data, symbols);
+		data = db_blob(&r, 1, &code);
+		merge_code(&w->code, data, code);
+	}
+	if (!db_done(&r, e))
+		return false;
 	const uint64_t have = (uint64_t)db_number(
 	    n->db,
 	    "SELECT ifnull(sum(ifnull(length(symbols), 0) + ifnull(length(code), 0)), 0) FROM kept",
 	    0);
 
-	if (have + w->symbols.size + w->code.size > n->kept_max_bytes)
+	if (have - symbols - code + w->symbols.size + w->code.size > n->kept_max_bytes)
 		return true;
 	return db_run(n->db, e, "INSERT OR REPLACE INTO kept VALUES (?1, ?2, ?3)", "ibb",
 		      (int64_t)row, w->symbols.data, w->symbols.size, w->code.data, w->code.size);
@@ -245,7 +316,7 @@ static bool row_of(struct db_rows r, uint32_t ours, struct alias **aliases, size
 	return db_done(&r, e);
 }
 
-static bool write_image(struct db_names *n, const struct waiting_image *w, struct err *e)
+static bool write_image(struct db_names *n, struct waiting_image *w, struct err *e)
 {
 	const struct live_image *i = &w->image;
 	uint32_t row = db_names_row_of_image(n, w->id);

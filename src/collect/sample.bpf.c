@@ -799,12 +799,14 @@ static __noinline int handle(struct bpf_perf_event_data *ctx, __u8 event)
 	asm volatile("" ::: "memory");
 	/* The handler's own time cannot be sampled from within: every 64th is timed. */
 	const bool timed = !(c->now[event].taken & 63);
-	const __u64 begin = timed ? bpf_ktime_get_ns() : 0;
+	const __u64 begin = timed ? bpf_ktime_get_ns() : 0, misses = c->misses;
 
 	sample(ctx, c, cpu, event);
 	if (timed) {
-		c->timed_ns += bpf_ktime_get_ns() - begin;
-		c->timed++;
+		const bool missed = c->misses != misses;
+
+		c->timed_ns[missed] += bpf_ktime_get_ns() - begin;
+		c->timed[missed]++;
 	}
 	asm volatile("" ::: "memory");
 	c->inside = 0;

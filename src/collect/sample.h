@@ -70,7 +70,8 @@ struct sample_cpu {
 	__u64 unplaced; /* samples that went to the ring one by one: no mapping or no room for it */
 	__u64 saturated;
 	__u64 busy[SAMPLE_EVENTS]; /* samples that came during a cut: taken and lost, in no total */
-	__u64 timed_ns, timed;	   /* time of every 64th sample in the handler, and how many */
+	/* Time of every 64th sample in the handler, and how many: that hit the table, that missed. */
+	__u64 timed_ns[2], timed[2];
 	struct sample_totals now[SAMPLE_EVENTS];
 	struct sample_totals at_cut[SAMPLE_EVENTS]; /* as they were when the tables were swapped */
 } __attribute__((aligned(64)));

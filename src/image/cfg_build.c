@@ -219,6 +219,8 @@ static bool follow_rest(struct build *b)
 	const size_t roots = b->nroots;
 
 	for (size_t i = 0; i < b->nparts; i++) {
+		bool behind_call = false;
+
 		for (uint64_t pc = b->parts[i].start; pc < b->parts[i].end;) {
 			const struct part *p = &b->parts[i];
 			uint32_t known = build_inst_at(b, pc);
@@ -228,6 +230,7 @@ static bool follow_rest(struct build *b)
 
 			if (known != NO_INST) {
 				pc += b->insts[known].i.size_bytes;
+				behind_call = b->insts[known].i.flow == IMAGE_CALL;
 				continue;
 			}
 			if (!image_decode_after(arch, p->bytes + (pc - p->start), p->end - pc, pc,
@@ -240,10 +243,15 @@ static bool follow_rest(struct build *b)
 			} else if (!is_code(b, p, pc, &end)) {
 				pc = end;
 			} else {
-				*ARRAY_ADD(b->roots, b->nroots) = pc;
+				if (behind_call)
+					*ARRAY_ADD(b->dead, b->ndead) = pc;
+				else
+					*ARRAY_ADD(b->roots, b->nroots) = pc;
 				build_lead(b, pc);
 				build_follow(b);
+				continue;
 			}
+			behind_call = false;
 		}
 	}
 	return b->nroots > roots;
@@ -290,10 +298,12 @@ uint32_t build_mark_leaders(struct build *b)
 	uint32_t blocks = 0;
 
 	for (size_t i = 0; i < b->ninsts; i++)
-		b->insts[i].flags &= (uint8_t) ~(INST_LEADER | INST_TARGET | INST_ROOT);
+		b->insts[i].flags &= (uint8_t) ~(INST_LEADER | INST_TARGET | INST_ROOT | INST_DEAD);
 	mark(b, b->f->start, INST_LEADER);
 	for (size_t i = 0; i < b->nroots; i++)
 		mark(b, b->roots[i], INST_LEADER | INST_ROOT);
+	for (size_t i = 0; i < b->ndead; i++)
+		mark(b, b->dead[i], INST_LEADER | INST_DEAD);
 	for (size_t i = 0; i < b->ntables; i++)
 		for (size_t k = 0; k < b->tables[i].ntargets; k++)
 			mark(b, b->tables[i].targets[k], INST_LEADER | INST_TARGET);
@@ -479,7 +489,7 @@ static struct cfg *build(struct images *set, struct image *im, const struct func
 		for (unsigned i = 0; i < ROUNDS_MAX && build_resolve(&b); i++)
 			;
 		b.unclaimed = follow_rest(&b);
-		if (b.unclaimed)
+		if (b.unclaimed || b.ndead)
 			for (unsigned i = 0; i < ROUNDS_MAX && build_resolve(&b); i++)
 				;
 		build_sort(&b);
@@ -494,6 +504,7 @@ static struct cfg *build(struct images *set, struct image *im, const struct func
 	free(b.insts);
 	free(b.work);
 	free(b.roots);
+	free(b.dead);
 	free(b.tables);
 	return g;
 }

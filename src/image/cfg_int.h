@@ -20,7 +20,9 @@ enum inst_flag {
 	INST_STOPS = 1 << 1,	 /* nothing follows: a trap, or no instruction */
 	INST_NO_RETURN = 1 << 2, /* a call, or system call, that does not come back */
 	INST_ROOT = 1 << 3,	 /* code that nothing known leads to */
-	INST_TARGET = 1 << 4,	 /* a jump or branch leads here */
+	INST_DEAD =
+	    1 << 5, /* code behind a call that never comes back: the compiler did not know */
+	INST_TARGET = 1 << 4, /* a jump or branch leads here */
 };
 
 #define WRITES_KNOWN (1ull << 62)
@@ -57,6 +59,8 @@ struct build {
 	size_t ntables;
 	uint64_t *roots; /* addresses that are entered, but not from the function's own code */
 	size_t nroots;
+	uint64_t *dead; /* addresses of code behind calls that never come back */
+	size_t ndead;
 	uint64_t code_bytes; /* of all parts */
 	bool unclaimed;	     /* there is code that nothing known leads to */
 };

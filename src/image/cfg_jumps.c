@@ -21,7 +21,8 @@
 #define OPEN_MAX    4096  /* ... where no bound is known */
 #define DEPTH_MAX   64
 #define OFFSETS	    4096 /* a smaller number in an address is no table, but a member\'s offset */
-#define PATHS_MAX   8	 /* branches that lead to one block, each with a bound */
+#define PATHS_MAX   48	 /* ways into a block that are looked along for a bound */
+#define CLIMB_MAX   4	 /* ... and dominators of each */
 
 struct bound {
 	uint64_t low, high;  /* unsigned */
@@ -38,6 +39,8 @@ struct jump {
 	uint16_t root, variable;
 	uint16_t order[NODES_MAX], norder; /* nodes that it needs, operands first */
 	uint64_t value[NODES_MAX];
+	bool known[NODES_MAX]; /* value is; by node */
+	bool listed[NODES_MAX];
 };
 
 static struct bound bound_of(const struct jump *j, uint16_t n)
@@ -231,6 +234,96 @@ static void add_block_bound(struct jump *j, uint32_t block)
 	add_bound(b, ARCH_UNKNOWN, 0);
 }
 
+static struct bound range_of(const struct jump *j, uint16_t n, unsigned depth);
+
+static struct bound narrower(struct bound a, struct bound b)
+{
+	a.low = max_u64(a.low, b.low);
+	a.high = min_u64(a.high, b.high);
+	a.least = a.least > b.least ? a.least : b.least;
+	a.most = a.most < b.most ? a.most : b.most;
+	add_bound(&a, ARCH_UNKNOWN, 0);
+	return a;
+}
+
+/* The block that one leads to another from, if it is the only one and ends with a branch. */
+static uint32_t branch_before(const struct values *v, uint32_t from, uint64_t to, bool *taken)
+{
+	const uint32_t last = v->first[from + 1] - 1;
+	const struct cfg_inst *in = &v->b->insts[last].i;
+
+	*taken = in->target == to;
+	return in->flow == IMAGE_BRANCH && in->direct && in->target != in->pc + in->size_bytes
+		   ? last
+		   : UINT32_MAX;
+}
+
+/* What a register can be at the end of block `from` on its way to `to`: what branches on the way there
+ * say of that very value. */
+static struct bound bound_along(struct jump *j, uint32_t from, uint64_t to, uint8_t reg)
+{
+	struct values *v = j->v;
+	const uint16_t node = values_register(v, v->first[from + 1] - 1, reg);
+	struct bound all = range_of(j, node, 0);
+
+	/* the last instruction itself may write it */
+	if (values_writes(v, v->first[from + 1] - 1) >> reg & 1)
+		return anything;
+	for (unsigned i = 0; i < CLIMB_MAX; i++) {
+		bool taken;
+		const uint32_t branch = branch_before(v, from, to, &taken);
+
+		if (branch != UINT32_MAX) {
+			const struct fact f = branch_fact(j, branch, taken);
+			struct bound b = anything;
+
+			add_bound(&b, f.relation, f.c);
+			if (f.node == node)
+				all = narrower(all, b);
+		}
+		if (v->pred_first[from + 1] - v->pred_first[from] != 1 ||
+		    v->pred[v->pred_first[from]] == v->nblocks)
+			break;
+		to = v->b->insts[v->first[from]].i.pc;
+		from = v->pred[v->pred_first[from]];
+	}
+	return all;
+}
+
+/* The value that a register has at the start of a block can come from several places: each may have a
+ * check of its own. */
+static void add_joined_bound(struct jump *j, uint16_t node)
+{
+	struct values *v = j->v;
+	const struct node n = v->nodes[node];
+	const uint32_t inst = build_inst_at(v->b, n.c & ~AT_BLOCK);
+	struct bound all = { .low = 1 }; /* nothing yet */
+
+	if (!(n.c & AT_BLOCK) || n.bits == ARCH_MEMORY || inst == NO_INST)
+		return;
+	const uint32_t block = v->block_of[inst], first = v->pred_first[block],
+		       count = v->pred_first[block + 1] - first;
+	if (count > PATHS_MAX)
+		return;
+	for (uint32_t k = 0; k < count; k++) {
+		if (v->pred[first + k] == v->nblocks)
+			return;
+		const struct bound b = bound_along(j, v->pred[first + k], n.c & ~AT_BLOCK, n.bits);
+
+		if (k) {
+			all.low = min_u64(all.low, b.low);
+			all.high = max_u64(all.high, b.high);
+		} else {
+			all = b;
+		}
+	}
+	struct bound *b = bound_at(j, node);
+	if (count && all.low <= all.high) {
+		b->low = max_u64(b->low, all.low);
+		b->high = min_u64(b->high, all.high);
+	}
+}
+
 /* Goes up from dominator to dominator and notes what must hold at a block. */
 static void add_bounds(struct jump *j, uint32_t block)
 {
@@ -362,13 +455,23 @@ static uint16_t find_variable(struct jump *j, uint16_t n, bool open, unsigned de
 	return found;
 }
 
-static void need(struct jump *j, uint16_t n, uint16_t variable, bool *listed)
+/* Lists what a node needs; and, because they rule values out, nodes that have bounds. */
+static void need(struct jump *j, uint16_t n, uint16_t variable)
 {
-	/* operands have smaller numbers: marking from the top down reaches all */
-	memset(listed, 0, NODES_MAX * sizeof(*listed));
+	bool *listed = j->listed;
+	const struct values *v = j->v;
+	uint16_t last = n;
+
+	memset(listed, 0, sizeof(j->listed));
 	listed[n] = true;
-	for (uint16_t i = (uint16_t)(n + 1); i-- > 0;) {
-		const struct node *at = &j->v->nodes[i];
+	for (uint16_t i = 0; i < j->nbounds && i < v->nnodes; i++)
+		if (memcmp(&j->bound[i], &anything, sizeof(anything)) != 0) {
+			listed[i] = true;
+			last = i > last ? i : last;
+		}
+	/* operands have smaller numbers: marking from the top down reaches all */
+	for (uint16_t i = (uint16_t)(last + 1); i-- > 0;) {
+		const struct node *at = &v->nodes[i];
 
 		if (!listed[i] || i == variable || !has_operands(at->kind))
 			continue;
@@ -377,7 +480,7 @@ static void need(struct jump *j, uint16_t n, uint16_t variable, bool *listed)
 			listed[at->b] = true;
 	}
 	j->norder = 0;
-	for (uint16_t i = 0; i <= n; i++)
+	for (uint16_t i = 0; i <= last; i++)
 		if (listed[i])
 			j->order[j->norder++] = i;
 }
@@ -423,34 +526,36 @@ static bool apply(const struct jump *j, const struct node *at, uint64_t *out)
 	}
 }
 
-/* The values of j->order with the variable set; false: one cannot be known, or is `impossible`. */
-static bool run(struct jump *j, uint16_t variable, uint64_t value, bool *impossible)
+/* The values of j->order with the variable set; false: the root's cannot be known, or is `impossible`. */
+static bool run(struct jump *j, uint16_t root, uint16_t variable, uint64_t value, bool *impossible)
 {
 	*impossible = false;
 	for (uint16_t i = 0; i < j->norder; i++) {
 		const uint16_t n = j->order[i];
+		const struct node *at = &j->v->nodes[n];
 		const struct bound b = bound_of(j, n);
 
-		if (n == variable)
-			j->value[n] = value;
-		else if (!apply(j, &j->v->nodes[n], &j->value[n]))
-			return false;
+		j->known[n] = n == variable;
+		j->value[n] = value;
+		if (n != variable)
+			j->known[n] = (!has_operands(at->kind) || j->known[at->a]) &&
+				      (!has_two(at->kind) || j->known[at->b]) &&
+				      apply(j, at, &j->value[n]);
 		const uint64_t x = j->value[n];
-		if (x < b.low || x > b.high || (int64_t)x < b.least || (int64_t)x > b.most) {
+		if (j->known[n] &&
+		    (x < b.low || x > b.high || (int64_t)x < b.least || (int64_t)x > b.most)) {
 			*impossible = true;
 			return false;
 		}
 	}
-	return true;
+	return j->known[root];
 }
 
 static bool compute(struct jump *j, uint16_t root, uint16_t variable, uint64_t value,
 		    bool *impossible)
 {
-	bool listed[NODES_MAX];
-
-	need(j, root, variable, listed);
-	return run(j, variable, value, impossible);
+	need(j, root, variable);
+	return run(j, root, variable, value, impossible);
 }
 
 /* Whether a target is code: in the function, or, if allowed, where another one starts. */
@@ -496,14 +601,14 @@ static void sort_targets(struct jump_table *t)
 static bool enumerate(struct jump *j, struct jump_table *t, bool open)
 {
 	const struct build *b = j->v->b;
-	bool listed[NODES_MAX], whole = !open, left = false;
+	bool whole = !open, left = false;
 	const struct bound r = range_of(j, j->variable, 0);
 	const uint64_t low = open ? 0 : r.low, high = open ? OPEN_MAX - 1 : r.high;
 
-	need(j, j->root, j->variable, listed);
+	need(j, j->root, j->variable);
 	for (uint64_t i = 0; i <= high - low; i++) {
 		bool impossible;
-		const bool known = run(j, j->variable, low + i, &impossible);
+		const bool known = run(j, j->root, j->variable, low + i, &impossible);
 
 		if (!known && impossible)
 			continue;
@@ -527,6 +632,24 @@ static bool frame_is_gone(struct values *v, uint32_t inst)
 	return n->kind == NODE_UNKNOWN && n->c == (v->b->f->start | AT_BLOCK);
 }
 
+/* A jump through a slot that the loader fills: out of the function, or, before the loader has looked for
+ * the symbol, to where the slot leads at first. */
+static bool is_slot(struct jump *j, struct jump_table *t)
+{
+	struct build *b = j->v->b;
+	const struct node *root = &j->v->nodes[j->root];
+	uint64_t first;
+
+	if (root->kind != NODE_LOAD || !values_is_constant(j->v, root->a) ||
+	    !image_slot(b->im, j->v->nodes[root->a].c))
+		return false;
+	t->resolved = t->exits = true;
+	if (image_slot_first(b->im, j->v->nodes[root->a].c, &first) && build_part(b, first) &&
+	    is_target(b, first, false))
+		*ARRAY_ADD(t->targets, t->ntargets) = first;
+	return true;
+}
+
 static void resolve(struct jump *j, uint32_t inst, struct jump_table *t)
 {
 	struct values *v = j->v;
@@ -543,15 +666,14 @@ static void resolve(struct jump *j, uint32_t inst, struct jump_table *t)
 		j->root =
 		    values_node(v, NODE_ADD, 0, j->root, values_constant(v, (uint64_t)f.disp), 0);
 	add_bounds(j, v->block_of[inst]);
+	for (uint16_t i = 0, n = v->nnodes; i < n; i++)
+		if (v->nodes[i].kind == NODE_UNKNOWN)
+			add_joined_bound(j, i);
 	const bool gone = frame_is_gone(v, inst);
 	if (v->full)
 		return;
-	const struct node *root = &v->nodes[j->root];
-	if (root->kind == NODE_LOAD && values_is_constant(v, root->a) &&
-	    image_slot(v->b->im, v->nodes[root->a].c)) {
-		t->resolved = t->exits = true; /* through a slot that the loader fills */
+	if (is_slot(j, t))
 		return;
-	}
 	j->variable = find_variable(j, j->root, false, 0);
 	if (j->variable == FAILED || j->variable == j->root) {
 		j->variable = find_variable(j, j->root, true, 0);
@@ -573,7 +695,9 @@ static void resolve(struct jump *j, uint32_t inst, struct jump_table *t)
 			t->ntargets = 0;
 		return;
 	}
-	t->may_exit = gone;
+	/* code that jumps on inside of a function keeps its frame */
+	t->resolved = t->exits = gone && values_writer(v, inst, v->arch->stack) != UINT32_MAX;
+	t->may_exit = gone && !t->resolved;
 }
 
 /* Takes a new answer over; true: it differs from the one before. */

@@ -44,7 +44,11 @@ static struct successors successors_of(const struct values *v, uint32_t block)
 	struct successors s = { .n = 0 };
 	uint32_t to;
 
-	if (build_falls(last) && (to = block_at(v, last->i.pc + last->i.size_bytes)) != UINT32_MAX)
+	/* code behind a call that never comes back was compiled as if it did */
+	const uint32_t next = build_inst_at(v->b, last->i.pc + last->i.size_bytes);
+	const bool falls = build_falls(last) || (last->flags & INST_NO_RETURN && next != NO_INST &&
+						 v->b->insts[next].flags & INST_DEAD);
+	if (falls && (to = block_at(v, last->i.pc + last->i.size_bytes)) != UINT32_MAX)
 		s.block[s.n++] = to;
 	if (last->i.direct && (last->i.flow == IMAGE_BRANCH || last->i.flow == IMAGE_JUMP) &&
 	    (to = block_at(v, last->i.target)) != UINT32_MAX)
@@ -375,7 +379,7 @@ void values_effect(const struct values *v, uint32_t inst, struct arch_effect *ou
 	in->writes = out->writes | WRITES_KNOWN;
 }
 
-static uint64_t inst_writes(const struct values *v, uint32_t inst)
+uint64_t values_writes(const struct values *v, uint32_t inst)
 {
 	struct arch_effect f;
 
@@ -389,7 +393,7 @@ static uint64_t block_writes(struct values *v, uint32_t block)
 	if (!(v->writes[block] & WRITES_KNOWN)) {
 		v->writes[block] = WRITES_KNOWN;
 		for (uint32_t i = v->first[block]; i < v->first[block + 1]; i++)
-			v->writes[block] |= inst_writes(v, i);
+			v->writes[block] |= values_writes(v, i);
 	}
 	return v->writes[block];
 }
@@ -424,7 +428,7 @@ static bool is_kept(struct values *v, uint32_t block, uint32_t dominator, uint8_
 static uint32_t last_writer(const struct values *v, uint32_t from, uint32_t to, uint8_t reg)
 {
 	while (to-- > from)
-		if (inst_writes(v, to) >> reg & 1)
+		if (values_writes(v, to) >> reg & 1)
 			return to;
 	return UINT32_MAX;
 }

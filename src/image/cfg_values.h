@@ -10,7 +10,7 @@
 
 #include "image/cfg_int.h"
 
-#define NODES_MAX 512 /* of one jump's target */
+#define NODES_MAX 1024 /* of one jump's target */
 #define NO_NODE	  UINT16_MAX
 #define AT_BLOCK  (1ull << 63) /* the name is the start of a block, not an instruction */
 
@@ -66,6 +66,8 @@ void values_free(struct values *v);
 /* Forgets all nodes. */
 void values_restart(struct values *v);
 void values_effect(const struct values *v, uint32_t inst, struct arch_effect *out);
+/* The registers that an instruction writes, bit by bit, and WRITES_KNOWN. */
+uint64_t values_writes(const struct values *v, uint32_t inst);
 /* The value of an operand before an instruction. */
 uint16_t values_operand(struct values *v, uint32_t inst, const struct arch_effect *f,
 			const struct arch_operand *o);

@@ -173,6 +173,18 @@ const char *image_slot(struct image *im, uint64_t at)
 	return r ? r->name : NULL;
 }
 
+bool image_slot_first(struct image *im, uint64_t at, uint64_t *target)
+{
+	const struct image_data *d = data_of(im);
+	const uint8_t *from = bytes_in(d->any, d->nany, at, sizeof(*target));
+
+	if (!from)
+		return false;
+	memcpy(target, from, sizeof(*target));
+	*target += im->bias;
+	return true;
+}
+
 void image_free_data(struct image *im)
 {
 	if (im->data)

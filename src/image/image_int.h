@@ -131,6 +131,8 @@ void image_free_scopes(struct image *im);
 bool image_constant(struct image *im, uint64_t at, unsigned bytes, uint64_t *value);
 /* The symbol that the loader puts the address of there; NULL: none. */
 const char *image_slot(struct image *im, uint64_t at);
+/* Where such a slot leads before that. */
+bool image_slot_first(struct image *im, uint64_t at, uint64_t *target);
 void image_free_data(struct image *im);
 void image_free_graphs(struct image *im);
 

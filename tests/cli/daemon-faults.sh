@@ -55,7 +55,7 @@ equation_holds() {
 	"$CULPRIT" daemon flush "$1" >/dev/null
 	"$CULPRIT" daemon status "$1" >"$tmp/status"
 	awk '/^event: / { n++; if ($3 != $6 + $9 + $12) bad = 1 } END { exit bad || !n }' "$tmp/status" ||
-		fail "$(grep '^event: ' "$tmp/status")"
+		fail "taken = stored + lost + pending does not hold: $(cat "$tmp/status")"
 }
 
 whole() {
@@ -275,7 +275,7 @@ test_2758_it_stays_below_16_mb() {
 test_2757_its_unit_is_one_that_systemd_takes() {
 	command -v systemd-analyze >/dev/null || skip "systemd-analyze is not installed"
 	# The program and its manual page need not be installed.
-	sed "s|/usr/bin/culprit|$CULPRIT|; /^Documentation=/d" "$ROOT/scripts/culprit.service" >"$tmp/culprit.service"
+	sed "s|@bindir@/culprit|$CULPRIT|; /^Documentation=/d" "$ROOT/scripts/culprit.service.in" >"$tmp/culprit.service"
 	systemd-analyze verify "$tmp/culprit.service" >"$tmp/out" 2>"$tmp/err" || fail "systemd-analyze verify"
 	! grep -F culprit.service "$tmp/err" || fail "systemd complains"
 }

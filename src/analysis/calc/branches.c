@@ -21,6 +21,7 @@
 #include "analysis/calc/clock.h"
 #include "analysis/calc/pairs.h"
 #include "analysis/calc/periods.h"
+#include "analysis/calc/transfer.h"
 #include "store/store.h"
 
 #define DEPTH_MAX 32
@@ -75,12 +76,6 @@ static void put_record(struct branches *b, enum sampling by)
 	}
 }
 
-static bool is_taken(const struct rec_inst *r)
-{
-	const uint64_t behind = r->pc + ((r->word & 3) == 3 ? 4 : 2);
-	return r->flags & RI_TAKEN || (r->flags & RI_EXCEPTION && r->target != behind);
-}
-
 static bool branches_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			   const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
@@ -90,7 +85,7 @@ static bool branches_batch(void *state, const struct rec_inst *insts, size_t nin
 	for (size_t i = 0; i < ninsts; i++) {
 		const struct rec_inst *r = &insts[i];
 		if (!(r->flags & RI_COMMITTED) ||
-		    likely(!(r->flags & (RI_TAKEN | RI_EXCEPTION)) || !is_taken(r)))
+		    likely(!(r->flags & RI_TAKEN || traps_elsewhere(r))))
 			continue;
 		/* Records of cycles before it commits do not have it. */
 		const int64_t time = clock_time(&b->clock, r->fetch + r->commit);

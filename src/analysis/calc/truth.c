@@ -25,9 +25,9 @@
  * END). Instructions that issued before their region began take no cycle of it.
  *
  * Edges: the source is the address of a control transfer, the target the one at which execution
- * went on, also if a branch was not taken; calls and returns are such edges. A system call or
- * another trap is a source, too: its target is where the guest goes on, which is the next
- * instruction, a signal handler, or another thread's.
+ * went on, also if a branch was not taken; calls and returns are such edges. A system call is a
+ * source, too: its target is where the guest goes on, mostly the next instruction. So is any other
+ * instruction after which a signal handler or another thread runs, when that happens.
  *
  * On a machine that issues out of order there are only executions, edges and events.
  *
@@ -43,12 +43,12 @@
 #include "analysis/calc/analyses.h"
 #include "analysis/calc/clock.h"
 #include "analysis/calc/pairs.h"
+#include "analysis/calc/transfer.h"
 #include "analysis/profile/cells.h"
 #include "isa/isa.h"
 #include "store/store.h"
 
-#define EVENTS	(PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_TLB | PSV_FL_MB)
-#define CONTROL (RI_BRANCH | RI_JUMP | RI_CALL | RI_RETURN | RI_INDIRECT | RI_EXCEPTION)
+#define EVENTS (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_TLB | PSV_FL_MB)
 /* Cycles and executions share a word; longer times go to the cells at once. */
 #define LONG_TIME (EXEC_FULL / 2)
 
@@ -195,9 +195,7 @@ static void operand_reasons(struct stall *s, int64_t ready)
 {
 	const struct rec_inst *r = s->r;
 	const struct seen *last = NULL;
-	/* A store issues without its data. */
-	const uint32_t distances[] = { r->prod[0], r->cls == CLASS_STORE ? 0 : r->prod[1],
-				       r->prod[2], r->prod_mem };
+	const uint32_t distances[] = { r->prod[0], r->prod[1], r->prod[2], r->prod_mem };
 	bool store = false;
 	if (s->from >= ready || s->from >= s->end)
 		return;
@@ -352,7 +350,7 @@ static bool truth_batch(void *state, const struct rec_inst *insts, size_t ninsts
 			cells_add(&t->cells, cell_key(r->pc, 0, 0), head + 1, 1);
 		if (unlikely(r->psv & EVENTS))
 			count_events(t, r);
-		if (r->flags & CONTROL) {
+		if (ends_block(r)) {
 			pairs_add(&t->edges, r->pc, 0, r->target, 1);
 			t->controls++;
 		}

@@ -11,8 +11,8 @@
  *
  *   cost  (commit of the supremum - dispatch of the infimum), minus the same on the twin
  *   net   growth of the lag from the last commit before the cluster began to the end of its
- *         recovery: one ROB beyond the youngest instruction dispatched before its last miss ended,
- *         or the last commit before the next cluster begins
+ *         recovery: some ROBs (SPECTRUM_RECOVERY) beyond the youngest instruction dispatched before
+ *         its last miss ended, or the last commit before the next cluster begins
  *
  * The lag of an instruction is its commit minus its commit on the twin. Changes of the lag outside
  * of clusters are drift; changes in clusters that an edge of the region cuts are head and tail. By

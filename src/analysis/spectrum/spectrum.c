@@ -331,7 +331,8 @@ static bool spectrum_start(void *state, const struct trace_meta *meta,
 	struct spectrum *s = state;
 	const char *kinds = analysis_given(o, "spectrum.kinds");
 	const uint32_t recovery =
-	    (uint32_t)analysis_number(o, "spectrum.recovery", 1) * meta->rob_entries;
+	    (uint32_t)analysis_number(o, "spectrum.recovery", SPECTRUM_RECOVERY) *
+	    meta->rob_entries;
 	uint64_t sample = SAMPLE_DEFAULT, seed = 0;
 	s->meta = *meta;
 	s->kinds = (1u << MISS_KINDS) - 1;
@@ -378,7 +379,7 @@ static void spectrum_free(void *state)
 
 static const struct analysis_param params[] = {
 	{ .name = "spectrum.recovery",
-	  .help = "ROBs that a cluster's recovery lasts at most; 1 by default",
+	  .help = "ROBs that a cluster's recovery lasts at most; 4 by default",
 	  .number = true,
 	  .range = { .max = 16 } },
 	{ .name = "spectrum.kinds", .help = "which misses count, as load+store+…; all by default" },

@@ -10,6 +10,8 @@
 #include "analysis/spectrum/cluster.h"
 #include "trace/analysis.h"
 
+#define SPECTRUM_RECOVERY 4 /* ROBs that a recovery lasts at most, if nobody says otherwise */
+
 enum spectrum_clustering {
 	CLUSTERS_ALL,	/* every miss */
 	CLUSTERS_RIGHT, /* misses of the right path alone, as in the paper's simulators */

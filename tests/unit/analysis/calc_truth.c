@@ -205,8 +205,8 @@ static void test_2464_execution_and_units(void **state)
 	r->cls = CLASS_MUL;
 	r = at(s, 12, 9, 11, 12, 98, 106);
 	r->cls = CLASS_MUL;
-	/* A store waits for its address, not for its data. */
-	r = at(s, 13, 100, 102, 103, 103, 106);
+	/* A store waits for its data, too. */
+	r = at(s, 13, 95, 97, 106, 106, 107);
 	r->cls = CLASS_STORE;
 	r->prod[1] = 1;
 	/* A load comes too soon after it. */
@@ -218,8 +218,8 @@ static void test_2464_execution_and_units(void **state)
 	expect(s, ROW("10", ISSUED, "0", "1 ") ROW("10", DIVIDER, "1", "39 ")
 		      ROW("11", ISSUED, "0", "1 ") ROW("11", EXECUTION, "10", "39 ")
 			  ROW("12", ISSUED, "0", "1 ") ROW("12", MULTIPLIER, "11", "7 ")
-			      ROW("13", ISSUED, "0", "1 ") ROW("13", FETCH, "0", "4 ")
-				  ROW("14", ISSUED, "0", "1 ") ROW("14", UNIT, "13", "6 ")
+			      ROW("13", ISSUED, "0", "1 ") ROW("13", EXECUTION, "12", "7 ")
+				  ROW("14", ISSUED, "0", "1 ") ROW("14", UNIT, "13", "3 ")
 				      ROW("15", ISSUED, "0", "1 ") ROW("15", SERIAL, "0", "9"));
 	free(s);
 }
@@ -257,7 +257,14 @@ static void test_2466_edges_and_events_are_counted(void **state)
 	}
 	struct rec_inst *r = flow(s, 18, 60);
 	r->flags |= RI_EXCEPTION; /* a system call */
+	r->cls = CLASS_SYSTEM;
 	r->target = 22;
+	r->word = 0x73;
+	/* A page fault is no edge. */
+	r = flow(s, 22, 61);
+	r->flags |= RI_EXCEPTION | RI_LOAD;
+	r->word = 3;
+	r->target = 26;
 	for (meta.in_order = 0; meta.in_order < 2; meta.in_order++) {
 		expect_on(s, &meta,
 			  "SELECT source, target, count FROM calc_truth_edge ORDER BY 1, 2",
@@ -265,7 +272,7 @@ static void test_2466_edges_and_events_are_counted(void **state)
 		expect_on(s, &meta, "SELECT pc, event, count FROM calc_truth_event ORDER BY 1, 2",
 			  "10,1,5 10,3,5 10,4,5 14,5,1");
 		expect_on(s, &meta, "SELECT pc, executions FROM calc_truth ORDER BY 1",
-			  "10,10 14,10 18,1");
+			  "10,10 14,10 18,1 22,1");
 		expect_on(s, &meta, "SELECT sum(head) FROM calc_truth", meta.in_order ? "99" : "0");
 		expect_on(s, &meta, "SELECT count(*) > 0 FROM calc_truth_reason",
 			  meta.in_order ? "1" : "0");

@@ -53,7 +53,7 @@ static struct run run_with_l1(uint32_t l1d_latency)
 	m.l1d_latency = l1d_latency;
 	m.forward_latency = FORWARD;
 	m.unit[PORT_DIV].count = 1;
-	m.unit[PORT_DIV].latency = DIV_CYCLES;
+	m.of_class[CLASS_DIV].latency = DIV_CYCLES;
 	const struct graph_config config = edges_graph_config(&m);
 	r.edges = edges_new(&m);
 	r.graph = graph_new(&config);

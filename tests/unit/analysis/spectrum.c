@@ -555,7 +555,7 @@ static void fill_giving_back(struct stamp *st, size_t count)
 	}
 }
 
-static void test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_cluster(void **state)
+static void test_1134_recovery_ends_four_robs_beyond_the_window_or_at_the_next_cluster(void **state)
 {
 	struct stamp st[80];
 	fill_giving_back(st, ARRAY_LEN(st));
@@ -563,6 +563,7 @@ static void test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_clu
 	 * 4. */
 	struct rec_miss m[] = { miss(1, 6, 163, 90, LEVEL_MEM), miss(2, 60, 900, 15, LEVEL_L2) };
 	struct stream t = { puzak, st, ARRAY_LEN(st), m, 1, 0, 0, NULL };
+	t.meta.rob_entries = 1;
 	deliver_by_end(m, 1);
 	struct spectrum *s = run(&t, 16);
 	assert_int_equal(s->clusters[0].net, 100 - 5 * 5);
@@ -734,7 +735,8 @@ static struct reference refer(const struct stream *t, bool right)
 		const size_t sup = last_committed(t, f[i].end) + 1;
 		const size_t from = last_committed(t, f[i].begin);
 		const size_t next = i + 1 < nf ? last_committed(t, f[i + 1].begin) : t->nstamps;
-		const size_t recovery = last_dispatched(t, f[i].end) + t->meta.rob_entries;
+		const size_t recovery =
+		    last_dispatched(t, f[i].end) + SPECTRUM_RECOVERY * t->meta.rob_entries;
 		const bool tail = f[i].end > end || sup > t->nstamps;
 		const size_t to = !tail && recovery < next ? recovery : next;
 		const int64_t net = lag_at(t, to) - lag_at(t, from);
@@ -1098,7 +1100,7 @@ int main(void)
 		cmocka_unit_test(test_1132_a_cost_below_zero_is_kept),
 		cmocka_unit_test(test_1133_clusters_that_an_edge_cuts_are_head_and_tail),
 		cmocka_unit_test(
-		    test_1134_recovery_ends_one_rob_beyond_the_window_or_at_the_next_cluster),
+		    test_1134_recovery_ends_four_robs_beyond_the_window_or_at_the_next_cluster),
 		cmocka_unit_test(test_1280_recovery_lasts_as_many_robs_as_asked_for),
 		cmocka_unit_test(test_1135_clusters_are_those_of_an_offline_reference),
 		cmocka_unit_test(test_1136_batches_and_their_sizes_do_not_matter),

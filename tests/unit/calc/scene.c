@@ -139,8 +139,8 @@ static struct cfg *make_graph(const struct scene_options *o, struct rng *seed, u
 		if (number + 1 < o->procs && below(seed, 6) == 0) {
 			g->blocks[b].flags = CFG_BLOCK_CALLS;
 			g->blocks[b].callee =
-			    0x10000 + (number + 1 + below(seed, o->procs - number - 1)) *
-					  0x10000000ULL;
+			    0x10000 +
+			    (number + 1 + below(seed, o->procs - number - 1)) * 0x10000000ULL;
 		}
 	}
 	g->insts = x_calloc(g->ninsts, sizeof(*g->insts));
@@ -248,9 +248,11 @@ static void put_samples(struct scene *s, const struct scene_options *o, struct r
 				double total = poisson(seed, time[i][n] / period);
 				inst->count[SAMPLED_CYCLES] = total;
 				inst->commits = poisson(seed, f / period);
-				inst->issued = 0;
-				if (inst->m > 0)
-					inst->issued = fmin(total, poisson(seed, f / period));
+				/* Each sample of it is of the cycle in which it issues, or not. */
+				double share = time[i][n] > 0 && inst->m > 0 ? f / time[i][n] : 0;
+				inst->issued = fmax(
+				    0, round(total * share +
+					     sqrt(total * share * (1 - share)) * normal(seed)));
 				proc->samples += total;
 			}
 		}
@@ -341,9 +343,10 @@ struct scene_score scene_score(const struct scene *s)
 				r.blocks[k] += off <= 0.05 * (k + 1) ? weight : 0;
 			r.wrong += !(off <= 0.15) && f->confidence != CONFIDENCE_LOW ? weight : 0;
 			r.high += f->confidence == CONFIDENCE_HIGH ? weight : 0;
-			r.interval += s->block_count[i][b] >= f->low && s->block_count[i][b] <= f->high
-					  ? weight
-					  : 0;
+			r.interval +=
+			    s->block_count[i][b] >= f->low && s->block_count[i][b] <= f->high
+				? weight
+				: 0;
 		}
 		for (uint32_t e = 0; e < proc->graph->nedges; e++) {
 			double weight = s->edge_count[i][e];

@@ -112,6 +112,82 @@ static void keep(const char *path, const struct db_keep *k)
 	db_close(d);
 }
 
+/* One cut with the symbols and pieces of code at these offsets. */
+static void put_kept(const char *path, const uint64_t *offsets, size_t n)
+{
+	struct err e = { "" };
+	struct db *d = must_open(path, DB_OWN);
+	struct db_writer *w = db_writer_open(d, &apart, &e);
+	struct live_symbol symbols[8];
+	struct live_code code[8];
+	char names[8][16];
+	uint8_t bytes[8];
+	struct synth s;
+
+	must(w != NULL, &e);
+	const struct live_sink sink = db_writer_sink(w);
+
+	synth_begin(&s, 1);
+	/* It comes with the first, and again with one more each time. */
+	for (size_t i = 0; i < n; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%d", (int)offsets[i]);
+		bytes[i] = (uint8_t)offsets[i];
+		symbols[i] = (struct live_symbol){ offsets[i], 8, names[i] };
+		code[i] = (struct live_code){ offsets[i], 1, &bytes[i] };
+		const uint32_t image =
+		    sink.image(sink.self, &(struct live_image){ .kind = LIVE_KERNEL,
+								.name = "[kernel]",
+								.build_id = "0123456789",
+								.symbols = symbols,
+								.nsymbols = i + 1,
+								.code = code,
+								.ncode = i + 1 });
+		const uint32_t event = sink.event(sink.self, &s.events[0]);
+
+		sink.count(sink.self, &(struct live_count){ .image = image,
+							    .process = LIVE_NO_PROCESS,
+							    .cpu = LIVE_NO_CPU,
+							    .event = event,
+							    .offset = offsets[i],
+							    .count = 1 });
+		s.events[0].taken++;
+		s.events[0].stored++;
+		must(sink.cut(sink.self, s.events, 1, &s.facts, &e), &e);
+		must(db_writer_flush(w, &e), &e);
+	}
+	must(db_writer_close(w, &e), &e);
+	db_close(d);
+}
+
+static void test_2786_symbols_and_code_of_an_image_that_comes_again_are_added(void **state)
+{
+	static const uint64_t first[] = { 16, 48, 64 }, later[] = { 32, 48, 80 };
+	struct err e = { "" };
+
+	put_kept("db", first, 3);
+	put_kept("db", later, 3);
+	struct db *d = must_open("db", DB_READ);
+	struct live_profile *p = db_select(d, &(struct db_selection){ 0 }, &e);
+
+	must(p != NULL, &e);
+	const struct live_image *i = live_image(p, 0);
+
+	assert_int_equal(i->nsymbols, 5);
+	assert_int_equal(i->ncode, 5);
+	for (size_t k = 0; k < 5; k++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%d", (int)(k + 1) * 16);
+		assert_int_equal(i->symbols[k].offset, (k + 1) * 16);
+		assert_string_equal(i->symbols[k].name, name);
+		assert_int_equal(i->code[k].bytes[0], (k + 1) * 16);
+	}
+	live_profile_free(p);
+	db_close(d);
+	assert_clean("db");
+	(void)state;
+}
+
 static void test_2300_what_is_written_is_read_back(void **state)
 {
 	struct live_profile *p = live_profile_new();
@@ -735,6 +811,7 @@ static void test_2314_a_pack_of_anybodys_bytes_is_refused_or_read_back_alike(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_2786_symbols_and_code_of_an_image_that_comes_again_are_added),
 		TEST(test_2300_what_is_written_is_read_back),
 		TEST(test_2301_a_selection_is_what_the_whole_has_of_it),
 		TEST(test_2302_a_reader_sees_whole_cuts_and_holds_up_nobody),

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the paths to each block may have left behind: a data-flow analysis, forwards, over all paths
+ * but those over edges that are ignored (calc_options.ignore_edges).
+ *
+ * All blocks are gone through in order of address, round by round, until nothing changes: paths forward
+ * need one round, loops one more for each level. A state only grows (masks join, times and counts take
+ * the larger), so a block's change is passed on and never taken back. A write buffer that has not settled
+ * after WIDEN rounds is taken to be full. If anything has not after ROUNDS, nothing is known of any block,
+ * and all is possible. So the work is at most ROUNDS times the procedure's size, whatever its graph, and
+ * no recursion is needed.
+ *
+ * Time that passes is at least M. Registers: an instruction that reads or overwrites a register has
+ * waited for its last writer when it issues. Calls and returns, by calc_options.cross:
+ *
+ *   pessimistic   anything may be under way
+ *   selective     what the calling convention passes: arguments, results, registers that the callee
+ *                 saves and restores. What the write buffer held before a call it may hold after it
+ *   optimistic    nothing
+ *
+ * Lines in the write buffer: a store takes one, unless it is at most a line away from the one counted
+ * last, by the same register. They leave at the slowest rate of the level below.
+ *
+ * Not modelled: addresses beyond base register and offset, within a block.
+ */
+#include "calc/carried.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 16
+#define WIDEN  6
+#define QUEUED                                                                                     \
+	8 /* cycles from a store's issue to its leaving the queue, if nothing holds up commit */
+
+/* Registers of the calling convention, as in inst_operands. */
+#define X(n)	    (1ull << (n))
+#define F(n)	    (1ull << (32 + (n)))
+#define RANGE(a, b) ((2ull << (b)) - (1ull << (a)))
+#define SAVED	    (RANGE(8, 9) | RANGE(18, 27) | RANGE(32 + 8, 32 + 9) | RANGE(32 + 18, 32 + 27))
+#define ARGUMENTS   (RANGE(10, 17) | RANGE(32 + 10, 32 + 17))
+#define RESULTS	    (RANGE(10, 11) | RANGE(32 + 10, 32 + 11))
+#define ALL	    (~1ull)
+
+static double below_l1(const struct memsys_config *mem)
+{
+	double t = mem->mem.latency;
+
+	if (mem->mem.kind == MEM_DRAM) {
+		const struct mem_dram_config *d = &mem->mem.dram;
+
+		t = d->overhead + (d->rp + d->rcd + d->cas) * d->clock_milli / 1000.0;
+	}
+	for (unsigned c = MEM_L2; c < MEM_CACHES; c++) {
+		const struct mem_cache_config *cache = &mem->cache[c];
+
+		if (cache->size_bytes)
+			t += cache->miss_latency < 0 ? (double)cache->latency : cache->miss_latency;
+	}
+	return t;
+}
+
+struct carried_machine carried_machine(const struct machine *m)
+{
+	const struct memsys_config *mem = &m->mem;
+	const double below = below_l1(mem);
+	struct carried_machine k = { .m = m,
+				     .fill = mem->cache[MEM_L1D].latency + below,
+				     .fetch_fill = mem->cache[MEM_L1I].latency + below,
+				     .entries = mem->cache[MEM_L1D].write_buffer };
+	const unsigned mshrs = mem->cache[MEM_L2].size_bytes ? mem->cache[MEM_L2].mshrs : 1;
+
+	k.walk = mem->walk == MEM_WALK_FLAT ? mem->walk_latency : 3 * k.fill;
+	k.walk += mem->stlb.entries ? mem->stlb.latency : 0;
+	k.line = fmax(mem->cache[MEM_L1D].latency + mem->cache[MEM_L2].latency, k.fill / mshrs);
+	for (unsigned c = 0; c < CLASS_COUNT; c++)
+		k.latency = fmax(k.latency, units_of_class(m, c).latency);
+	return k;
+}
+
+struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i)
+{
+	struct carried_op op = { .in = isa_decode(i->word) };
+	uint32_t policy = SERIAL_NONE;
+
+	op.operands = isa_operands(&op.in);
+	op.use = units_of(m, &op.in);
+	op.cls = op_info[op.in.op].cls;
+	op.load = op.cls == CLASS_LOAD || op.cls == CLASS_AMO;
+	op.store = op.cls == CLASS_STORE || op.cls == CLASS_AMO;
+	for (unsigned k = 0; k < 3; k++)
+		op.reads |= 1ull << op.operands.src[k];
+	op.touches = (op.reads | 1ull << op.operands.dst) & ALL;
+	op.reads &= ALL;
+	if (op.cls == CLASS_AMO)
+		policy = m->amo;
+	else if (op.cls == CLASS_FENCE)
+		policy = m->fence;
+	else if (op.cls == CLASS_CSR)
+		policy = m->csr;
+	op.serial = policy != SERIAL_NONE;
+	op.drains = op.serial && op.cls != CLASS_CSR;
+	return op;
+}
+
+bool carried_counts(const struct calc_program *p, const struct calc_proc *proc, uint32_t edge)
+{
+	const double least = p->options.ignore_edges > 0 ? p->options.ignore_edges : 0.01;
+	const uint32_t to = proc->graph->edges[edge].to;
+	const double f = to == CFG_OUTSIDE ? NAN : proc->blocks[to].value;
+
+	return !(f > 0) || !(proc->edges[edge].value < least * f);
+}
+
+/* ---- within a block ---- */
+
+void carried_begin(struct carried_walk *w, const struct carried_machine *m,
+		   const struct calc_proc *proc, const struct carried *s)
+{
+	memset(w, 0, sizeof(*w));
+	w->m = m;
+	w->proc = proc;
+	w->s = *s;
+	for (unsigned r = 0; r < 64; r++)
+		w->until[r] = s->left[r];
+	for (unsigned u = 0; u < UNIT_COUNT; u++)
+		w->unit_until[u] = s->unit_left[u];
+	w->queued_until = s->queued;
+}
+
+void carried_wait(struct carried_walk *w, uint32_t inst)
+{
+	const double passed = w->proc->insts[inst].m;
+
+	w->now += passed;
+	w->s.lines = (float)fmax(0, w->s.lines - passed / w->m->line);
+}
+
+bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op, uint32_t *by)
+{
+	const int32_t from = op->in.imm, to = from + op_info[op->in.op].mem_bytes;
+	const uint32_t known = w->nstores < CARRIED_STORES ? w->nstores : CARRIED_STORES;
+
+	if (w->queued_until <= w->now)
+		return false;
+	for (uint32_t k = 0; k < known; k++) {
+		if (w->stores[k].base != op->operands.src[0] ||
+		    (w->stores[k].from < to && from < w->stores[k].to)) {
+			*by = w->stores[k].by;
+			return true;
+		}
+	}
+	*by = CARRIED_OUTSIDE;
+	return w->nstores > CARRIED_STORES || w->s.queued > w->now;
+}
+
+static void issue_store(struct carried_walk *w, uint32_t inst, const struct carried_op *op)
+{
+	const uint8_t base = op->operands.src[0];
+	const int32_t at = op->in.imm, line = (int32_t)w->m->m->mem.line_bytes;
+
+	w->stores[w->nstores % CARRIED_STORES].base = base;
+	w->stores[w->nstores % CARRIED_STORES].from = at;
+	w->stores[w->nstores % CARRIED_STORES].to = at + op_info[op->in.op].mem_bytes;
+	w->stores[w->nstores++ % CARRIED_STORES].by = inst;
+	w->s.store_by = inst;
+	/* It commits after all older, which a load that misses may hold up. */
+	w->queued_until = fmax(w->queued_until, w->now + QUEUED + (w->s.loaded ? w->m->fill : 0));
+	if (base == w->line_base && base && abs(at - w->line_offset) < line)
+		return;
+	w->line_base = base;
+	w->line_offset = at;
+	w->s.lines = fminf(w->s.lines + 1, (float)w->m->entries);
+}
+
+void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_op *op)
+{
+	const uint8_t dst = op->operands.dst;
+	uint32_t by;
+	bool overlaps = op->load && carried_overlaps(w, op, &by);
+
+	w->s.loaded &= ~op->touches;
+	w->s.overlapped &= ~op->touches;
+	if (op->serial) {
+		w->s.loaded = w->s.overlapped = 0;
+		memset(w->until, 0, sizeof(w->until));
+	}
+	if (op->drains) {
+		w->queued_until = 0;
+		w->s.lines = 0;
+	}
+	if (op->store)
+		issue_store(w, inst, op);
+	if (op->use.busy > 1) {
+		w->unit_until[op->use.unit] = w->now + op->use.busy;
+		w->s.unit_by[op->use.unit] = inst;
+		w->units_here |= 1u << op->use.unit;
+	}
+	if (!dst)
+		return;
+	if (op->load)
+		w->s.loaded |= 1ull << dst;
+	if (overlaps)
+		w->s.overlapped |= 1ull << dst;
+	w->until[dst] = w->now + op->use.latency;
+	w->s.by[dst] = inst;
+	w->here |= 1ull << dst;
+	/* Addresses by the old value say nothing any more. */
+	for (uint32_t k = 0; k < CARRIED_STORES; k++)
+		if (w->stores[k].base == dst)
+			w->stores[k].base = 0;
+	if (w->line_base == dst)
+		w->line_base = 0;
+}
+
+static uint16_t rest(double until, double now)
+{
+	return (uint16_t)fmin(ceil(fmax(until - now, 0)), UINT16_MAX);
+}
+
+/* What the block leaves behind. */
+static void end(const struct carried_walk *w, struct carried *out)
+{
+	*out = w->s;
+	for (unsigned r = 0; r < 64; r++)
+		out->left[r] = rest(w->until[r], w->now);
+	for (unsigned u = 0; u < UNIT_COUNT; u++)
+		out->unit_left[u] = rest(w->unit_until[u], w->now);
+	out->queued = rest(w->queued_until, w->now);
+}
+
+/* ---- between blocks ---- */
+
+static void unknown(const struct carried_machine *m, struct carried *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->loaded = s->overlapped = ALL;
+	memset(s->by, 0xff, sizeof(s->by));
+	memset(s->unit_by, 0xff, sizeof(s->unit_by));
+	for (unsigned r = 1; r < 64; r++)
+		s->left[r] = rest(m->latency, 0);
+	for (unsigned u = 0; u < UNIT_COUNT; u++)
+		s->unit_left[u] = units_pipelined(m->m, u) ? 0 : rest(m->latency, 0);
+	s->queued = rest(m->fill + QUEUED, 0);
+	s->store_by = CARRIED_OUTSIDE;
+	s->lines = (float)m->entries;
+}
+
+static void nothing(struct carried *s)
+{
+	memset(s, 0, sizeof(*s));
+	memset(s->by, 0xff, sizeof(s->by));
+	memset(s->unit_by, 0xff, sizeof(s->unit_by));
+	s->store_by = CARRIED_OUTSIDE;
+}
+
+/* What another procedure may have left behind in these registers. */
+static void outside(const struct calc_program *p, const struct carried_machine *m, uint64_t loaded,
+		    uint64_t computed, float lines, struct carried *s)
+{
+	if (p->options.cross == CROSS_PESSIMISTIC) {
+		unknown(m, s);
+		return;
+	}
+	nothing(s);
+	if (p->options.cross == CROSS_OPTIMISTIC)
+		return;
+	s->loaded = loaded;
+	for (unsigned r = 1; r < 64; r++)
+		s->left[r] = computed >> r & 1 ? rest(m->latency, 0) : 0;
+	s->lines = lines;
+}
+
+/* Joins from into s; true if s has grown. */
+static bool join(struct carried *s, const struct carried *from)
+{
+	bool grown = (s->loaded | from->loaded) != s->loaded ||
+		     (s->overlapped | from->overlapped) != s->overlapped ||
+		     from->lines > s->lines || from->queued > s->queued;
+
+	s->loaded |= from->loaded;
+	s->overlapped |= from->overlapped;
+	for (unsigned r = 1; r < 64; r++) {
+		if (from->left[r] > s->left[r]) {
+			s->left[r] = from->left[r];
+			grown = true;
+		}
+		if (from->by[r] < s->by[r])
+			s->by[r] = from->by[r];
+	}
+	for (unsigned u = 0; u < UNIT_COUNT; u++) {
+		if (from->unit_left[u] > s->unit_left[u]) {
+			s->unit_left[u] = from->unit_left[u];
+			grown = true;
+		}
+		if (from->unit_by[u] < s->unit_by[u])
+			s->unit_by[u] = from->unit_by[u];
+	}
+	if (from->queued > s->queued)
+		s->queued = from->queued;
+	if (from->store_by < s->store_by)
+		s->store_by = from->store_by;
+	s->lines = fmaxf(s->lines, from->lines);
+	return grown;
+}
+
+struct flow {
+	const struct calc_program *p;
+	const struct calc_proc *proc;
+	const struct carried_machine *m;
+	const struct carried_op *ops;
+	struct carried *at;
+	uint8_t *changed; /* by block: in this round or the last */
+};
+
+/* Passes on what block b leaves behind; true if that changes a block's state. */
+static bool pass_on(struct flow *f, uint32_t b, unsigned round)
+{
+	const struct cfg *g = f->proc->graph;
+	const struct cfg_block *block = &g->blocks[b];
+	struct carried_walk w;
+	struct carried out;
+	bool any = false;
+
+	carried_begin(&w, f->m, f->proc, &f->at[b]);
+	for (uint32_t i = block->first; i < block->first + block->count; i++) {
+		carried_wait(&w, i);
+		carried_issue(&w, i, &f->ops[i]);
+	}
+	end(&w, &out);
+	if (block->flags & CFG_BLOCK_CALLS)
+		outside(f->p, f->m, RESULTS | SAVED, RESULTS, out.lines, &out);
+	for (uint32_t e = block->first_out; e < block->first_out + block->nout; e++) {
+		const uint32_t to = g->edges[e].to;
+
+		if (to == CFG_OUTSIDE || !carried_counts(f->p, f->proc, e) ||
+		    !join(&f->at[to], &out))
+			continue;
+		if (round >= WIDEN)
+			f->at[to].lines = (float)f->m->entries;
+		f->changed[to] = 1;
+		any = true;
+	}
+	return any;
+}
+
+struct carried *carried_all(const struct calc_program *p, const struct calc_proc *proc,
+			    const struct carried_machine *m)
+{
+	const struct cfg *g = proc->graph;
+	struct carried_op *ops = x_calloc(g->ninsts + 1, sizeof(*ops));
+	struct flow f = { .p = p,
+			  .proc = proc,
+			  .m = m,
+			  .ops = ops,
+			  .at = x_calloc(g->nblocks + 1, sizeof(*f.at)),
+			  .changed = x_calloc(g->nblocks + 1, 1) };
+	struct carried entry, anything;
+
+	for (uint32_t i = 0; i < g->ninsts; i++)
+		ops[i] = carried_op(m->m, &g->insts[i]);
+	outside(p, m, ARGUMENTS | SAVED, 0, 0, &entry);
+	unknown(m, &anything);
+	for (uint32_t b = 0; b < g->nblocks; b++) {
+		bool entered = b == g->entry, any = entered;
+
+		for (uint32_t k = 0; k < g->blocks[b].nin; k++) {
+			const uint32_t e = g->in[g->blocks[b].first_in + k];
+
+			if (carried_counts(p, proc, e)) {
+				any = true;
+				entered |= g->edges[e].from == CFG_OUTSIDE;
+			}
+		}
+		nothing(&f.at[b]);
+		if (!any || g->blocks[b].flags & CFG_BLOCK_MAYBE)
+			join(&f.at[b], &anything);
+		else if (entered)
+			join(&f.at[b], &entry);
+		f.changed[b] = 1;
+	}
+	unsigned more = 1;
+	for (unsigned round = 0; more && round < ROUNDS; round++) {
+		more = 0;
+		for (uint32_t b = 0; b < g->nblocks; b++) {
+			if (!f.changed[b])
+				continue;
+			f.changed[b] = 0;
+			more |= pass_on(&f, b, round);
+		}
+	}
+	for (uint32_t b = 0; more && b < g->nblocks; b++)
+		f.at[b] = anything;
+	free(f.changed);
+	free(ops);
+	return f.at;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the paths to an instruction may have left behind: registers that loads may have written last and
+ * that nothing has waited for, results and units that may still be under way, stores that may be queued.
+ * For the rules of culprit.c.
+ */
+#ifndef CALC_CARRIED_H
+#define CALC_CARRIED_H
+
+#include "calc/calc.h"
+#include "isa/isa.h"
+#include "machine/units.h"
+
+#define CARRIED_OUTSIDE UINT32_MAX /* what did it is in another procedure, or not known */
+#define CARRIED_STORES	8	   /* stores of the block that addresses are kept of */
+
+/* At the beginning of a block, over all paths that are not ignored. Times are cycles from there. */
+struct carried {
+	uint64_t loaded;     /* registers that a load may have written last, not waited for */
+	uint64_t overlapped; /* of these: by a load that may have met a queued store */
+	uint32_t by[64];     /* the instruction that wrote a register last, one of them */
+	uint16_t left[64];   /* until it is there, if nothing dynamic holds it up */
+	uint32_t unit_by[UNIT_COUNT];
+	uint16_t unit_left[UNIT_COUNT]; /* until the unit is free */
+	uint16_t queued;		/* until the last store has left the store queue */
+	uint32_t store_by;		/* that store */
+	float lines;			/* that the write buffer may hold */
+};
+
+/* What an instruction is, for the rules. */
+struct carried_op {
+	struct inst in;
+	struct inst_operands operands;
+	struct unit_use use;
+	uint8_t cls; /* enum op_class */
+	bool load, store;
+	bool serial, drains;
+	uint64_t reads, touches; /* registers: sources; these and the destination */
+};
+
+/* The machine's longest times, in cycles. */
+struct carried_machine {
+	const struct machine *m;
+	double fill, fetch_fill; /* a line from memory, for data and for code */
+	double walk;		 /* a page walk */
+	double line;		 /* until the write buffer has sent one line, at the longest */
+	double latency;		 /* of any unit */
+	uint32_t entries;	 /* of the write buffer; 0: stores cannot fill it */
+};
+
+/* A place in a block. */
+struct carried_walk {
+	const struct carried_machine *m;
+	const struct calc_proc *proc;
+	struct carried s; /* left, unit_left, queued: as they were at the block's beginning */
+	double now;	  /* cycles from the block's beginning to the last issue */
+	double until[64], unit_until[UNIT_COUNT], queued_until;
+	uint64_t here;	     /* registers written in this block */
+	uint32_t units_here; /* kinds of units used in it */
+	struct {
+		uint8_t base;
+		int32_t from, to; /* offsets */
+		uint32_t by;
+	} stores[CARRIED_STORES]; /* of this block, the last ones */
+	uint32_t nstores;	  /* all of this block */
+	uint8_t line_base;	  /* base register of the line counted last; 0: none */
+	int32_t line_offset;
+};
+
+struct carried_machine carried_machine(const struct machine *m);
+struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i);
+
+/* The state of every block's beginning; the caller frees it. */
+struct carried *carried_all(const struct calc_program *p, const struct calc_proc *proc,
+			    const struct carried_machine *m);
+/* Whether a path that comes over this edge counts. */
+bool carried_counts(const struct calc_program *p, const struct calc_proc *proc, uint32_t edge);
+
+void carried_begin(struct carried_walk *w, const struct carried_machine *m,
+		   const struct calc_proc *proc, const struct carried *s);
+/* Time passes until the instruction issues, if nothing dynamic holds it up. */
+void carried_wait(struct carried_walk *w, uint32_t inst);
+/* It has issued. */
+void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_op *op);
+/* Whether a load may meet a queued store now; *by: the store, or CARRIED_OUTSIDE. */
+bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op, uint32_t *by);
+
+#endif
