@@ -25,6 +25,7 @@
  * ahead; issue queues, rename registers and branch tags smaller than the reorder buffer.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@
 
 #define ORIGIN	  (1u << 20) /* cycle of a block's beginning: what came before has a positive time */
 #define ROB_MAX	  64	     /* larger ones never fill up in a schedule */
-#define UNITS_MAX 8	     /* units of a kind that are not pipelined; more are not counted */
+#define UNITS_MAX 4	     /* units of a kind that are not pipelined; more are not counted */
 #define PENDING	  24	     /* registers and units that a block can leave behind */
 #define EDGES_MAX 8	     /* heaviest edges into a block that are looked at */
 #define NOBODY	  UINT32_MAX
@@ -58,13 +59,7 @@ struct need {
 
 /* What a block leaves behind; times are relative to the issue of its last instruction. */
 struct tail {
-	struct pending {
-		uint32_t by;
-		int16_t time;
-		uint8_t place; /* register, or 64 + kind of unit x UNITS_MAX + its number */
-	} pending[PENDING];
 	uint64_t group, fetch_end;
-	int16_t commit[ROB_MAX]; /* of instructions that have not committed, oldest first */
 	uint32_t serial_by, store_by;
 	int16_t last_commit, drained, dispatch, dispatch_from, fetch;
 	uint8_t npending, ncommits;
@@ -73,14 +68,20 @@ struct tail {
 	uint32_t stores; /* bit k: a store issued k cycles ago */
 	bool ended;	 /* the issue group is over */
 	bool valid;
+	struct pending {
+		uint32_t by;
+		int16_t time;
+		uint8_t place; /* register, or 64 + kind of unit x UNITS_MAX + its number */
+	} pending[PENDING];
+	int16_t commit[ROB_MAX]; /* of instructions that have not committed, oldest first */
 };
 
 /* The machine in the middle of a block. */
 struct state {
-	uint32_t ready[64], writer[64];
-	uint32_t busy[UNIT_COUNT][UNITS_MAX], user[UNIT_COUNT][UNITS_MAX];
-	uint32_t commit[ROB_MAX], committer[ROB_MAX]; /* ring, by number of the instruction */
-	uint32_t load_commit[ROB_MAX];		      /* ring, by number of the load */
+	uint32_t ready[64];
+	uint32_t busy[UNIT_COUNT][UNITS_MAX];
+	uint64_t written; /* bits: registers that ready says something of */
+	uint32_t units;	  /* bits: kinds of units that busy says something of */
 	uint32_t ninsts, nloads;
 	uint32_t now; /* the last issue */
 	uint64_t group, fetch_end;
@@ -88,9 +89,12 @@ struct state {
 	uint32_t last_commit, drained, dispatch, dispatch_from, fetch;
 	uint32_t commits, dispatched, fetched, slots;
 	uint8_t used[UNIT_COUNT];
-	uint32_t last_user[UNIT_COUNT];
 	uint32_t stores;
 	bool ended;
+	/* Not cleared when a block begins: what is above, or ninsts and nloads, say what counts. */
+	uint32_t writer[64], user[UNIT_COUNT][UNITS_MAX], last_user[UNIT_COUNT];
+	uint32_t commit[ROB_MAX], committer[ROB_MAX]; /* ring, by number of the instruction */
+	uint32_t load_commit[ROB_MAX];		      /* ring, by number of the load */
 };
 
 struct calc_scheduler {
@@ -100,8 +104,10 @@ struct calc_scheduler {
 	struct tail *tails;   /* by block */
 	double *weights;      /* by edge */
 	uint32_t *heaviest;   /* by block: the heaviest edge into it; NOBODY: from outside */
+	bool *again;	      /* by block: what it leaves behind was looked at twice */
 	struct calc_inst *at; /* where one block's schedule is put: room for the longest */
 	uint32_t rob, load_queue, dispatch_width;
+	uint64_t group_mask; /* bits of an address that name its issue group; 0: no groups */
 };
 
 static void set_policy(struct need *op, uint32_t policy, bool drains)
@@ -157,9 +163,7 @@ static struct need op_of(const struct machine *m, const struct cfg_inst *i)
 /* Nothing is known of what came before: a transfer that issued in cycle ORIGIN, long after all else. */
 static void begin_unknown(const struct calc_scheduler *s, struct state *z)
 {
-	memset(z, 0, sizeof(*z));
-	memset(z->writer, 0xff, sizeof(z->writer));
-	memset(z->committer, 0xff, sizeof(z->committer));
+	memset(z, 0, offsetof(struct state, writer));
 	z->now = ORIGIN;
 	z->ended = true;
 	z->last_commit = ORIGIN + 1; /* that transfer's */
@@ -189,28 +193,35 @@ static void add_pending(struct tail *t, const struct state *z, unsigned place, u
 
 static void keep_tail(const struct calc_scheduler *s, const struct state *z, struct tail *t)
 {
-	*t = (struct tail){ .group = z->group,
-			    .fetch_end = z->fetch_end,
-			    .serial_by = z->serial_by,
-			    .store_by = z->store_by,
-			    .last_commit = relative(z, z->last_commit),
-			    .drained = relative(z, z->drained),
-			    .dispatch = relative(z, z->dispatch),
-			    .dispatch_from = relative(z, z->dispatch_from),
-			    .fetch = relative(z, z->fetch),
-			    .commits = (uint8_t)z->commits,
-			    .dispatched = (uint8_t)z->dispatched,
-			    .fetched = (uint8_t)z->fetched,
-			    .slots = (uint8_t)z->slots,
-			    .stores = z->stores,
-			    .ended = z->ended,
-			    .valid = true };
+	t->npending = t->ncommits = 0;
+	t->group = z->group;
+	t->fetch_end = z->fetch_end;
+	t->serial_by = z->serial_by;
+	t->store_by = z->store_by;
+	t->last_commit = relative(z, z->last_commit);
+	t->drained = relative(z, z->drained);
+	t->dispatch = relative(z, z->dispatch);
+	t->dispatch_from = relative(z, z->dispatch_from);
+	t->fetch = relative(z, z->fetch);
+	t->commits = (uint8_t)z->commits;
+	t->dispatched = (uint8_t)z->dispatched;
+	t->fetched = (uint8_t)z->fetched;
+	t->slots = (uint8_t)z->slots;
+	t->stores = z->stores;
+	t->ended = z->ended;
+	t->valid = true;
 	memcpy(t->used, z->used, sizeof(t->used));
-	for (unsigned r = 1; r < 64; r++)
+	for (uint64_t bits = z->written; bits; bits &= bits - 1) {
+		unsigned r = (unsigned)__builtin_ctzll(bits);
+
 		add_pending(t, z, r, z->ready[r], z->writer[r]);
-	for (unsigned u = 0; u < UNIT_COUNT; u++)
+	}
+	for (uint32_t bits = z->units; bits; bits &= bits - 1) {
+		unsigned u = (unsigned)__builtin_ctz(bits);
+
 		for (unsigned k = 0; k < UNITS_MAX; k++)
 			add_pending(t, z, 64 + u * UNITS_MAX + k, z->busy[u][k], z->user[u][k]);
+	}
 
 	/* A larger reorder buffer is taken to be endless. */
 	uint32_t n = s->rob > ROB_MAX ? 0 : z->ninsts < s->rob ? z->ninsts : s->rob;
@@ -248,9 +259,11 @@ static void begin_after(const struct calc_scheduler *s, const struct tail *t, bo
 		if (p->place < 64) {
 			z->ready[p->place] = time;
 			z->writer[p->place] = p->by;
+			z->written |= 1ull << p->place;
 		} else {
 			unsigned place = p->place - 64u;
 
+			z->units |= 1u << place / UNITS_MAX;
 			z->busy[place / UNITS_MAX][place % UNITS_MAX] = time;
 			z->user[place / UNITS_MAX][place % UNITS_MAX] = p->by;
 		}
@@ -304,7 +317,8 @@ static uint32_t dispatch(const struct calc_scheduler *s, struct state *z, const 
 	if ((op->flags & OP_SERIAL) && z->last_commit > t) {
 		t = z->last_commit;
 		*w = (struct wait){ .why = STATIC_UNIT,
-				    .by = z->committer[(z->ninsts - 1) % ROB_MAX] };
+				    .by = z->ninsts ? z->committer[(z->ninsts - 1) % ROB_MAX]
+						    : NOBODY };
 	}
 	if (s->rob <= ROB_MAX && z->ninsts >= s->rob &&
 	    z->commit[(z->ninsts - s->rob) % ROB_MAX] > t) {
@@ -331,8 +345,10 @@ static uint32_t unit_free(const struct calc_scheduler *s, struct state *z, const
 
 	*which = 0;
 	if (op->busy <= 1 && units_pipelined(s->m, op->unit)) {
+		if (from > z->now || z->used[op->unit] < count)
+			return from;
 		*by = z->last_user[op->unit];
-		return from == z->now && z->used[op->unit] >= count ? from + 1 : from;
+		return from + 1;
 	}
 	if (count > UNITS_MAX)
 		count = UNITS_MAX;
@@ -353,8 +369,7 @@ static uint32_t unit_free(const struct calc_scheduler *s, struct state *z, const
 static bool slot_left(const struct calc_scheduler *s, const struct state *z, uint64_t pc,
 		      bool *full)
 {
-	uint32_t group = s->m->issue_group;
-	bool same = !group || (!z->ended && pc / group == z->group);
+	bool same = !s->group_mask || (!z->ended && (pc & s->group_mask) == z->group);
 
 	*full = z->slots >= s->m->issue_width;
 	return same && !*full;
@@ -448,7 +463,6 @@ static void retire(const struct calc_scheduler *s, struct state *z, const struct
 static void issue(const struct calc_scheduler *s, struct state *z, const struct need *op,
 		  uint32_t t, unsigned which, uint64_t pc, uint32_t number)
 {
-	uint32_t group = s->m->issue_group;
 	uint32_t late = op->flags & OP_NO_WAKEUP ? 0 : s->m->wakeup;
 
 	if (t > z->now) {
@@ -462,9 +476,10 @@ static void issue(const struct calc_scheduler *s, struct state *z, const struct 
 	z->slots++;
 	z->used[op->unit]++;
 	z->last_user[op->unit] = number;
-	z->group = group ? pc / group : 0;
+	z->group = pc & s->group_mask;
 	z->ended = false;
 	if (!units_pipelined(s->m, op->unit)) {
+		z->units |= 1u << op->unit;
 		z->busy[op->unit][which] = t + op->busy;
 		z->user[op->unit][which] = number;
 	}
@@ -473,6 +488,7 @@ static void issue(const struct calc_scheduler *s, struct state *z, const struct 
 		z->store_by = number;
 	}
 	if (op->dst) {
+		z->written |= 1ull << op->dst;
 		z->ready[op->dst] = t + op->latency + late;
 		z->writer[op->dst] = number;
 	}
@@ -495,7 +511,7 @@ static void schedule_one(const struct calc_scheduler *s, struct state *z, uint32
 	if (op->flags & OP_DRAINS)
 		waits[n++] = (struct wait){ z->drained, STATIC_UNIT, z->store_by };
 
-	uint32_t t = z->now, by;
+	uint32_t t = z->now, by = NOBODY;
 	for (unsigned k = 0; k < n; k++)
 		t = max_u32(t, waits[k].time);
 
@@ -584,16 +600,27 @@ static void weigh(struct calc_scheduler *s)
 	}
 }
 
-/* Finds what each block leaves behind: twice, since what comes round a loop is known only then. */
+/* Finds what each block leaves behind, in order of address; what comes round a loop is known only when
+ * its end is, so loops' heads, and what follows them, are looked at again. */
 static void find_tails(struct calc_scheduler *s)
 {
+	const struct cfg *g = s->p->graph;
 	struct state z;
 
-	for (unsigned pass = 0; pass < 2; pass++)
-		for (uint32_t b = 0; b < s->p->graph->nblocks; b++) {
-			schedule_block(s, b, s->heaviest[b], &z);
-			keep_tail(s, &z, &s->tails[b]);
-		}
+	for (uint32_t b = 0; b < g->nblocks; b++) {
+		schedule_block(s, b, s->heaviest[b], &z);
+		keep_tail(s, &z, &s->tails[b]);
+	}
+	for (uint32_t b = 0; b < g->nblocks; b++) {
+		uint32_t from =
+		    s->heaviest[b] == NOBODY ? CFG_OUTSIDE : g->edges[s->heaviest[b]].from;
+
+		s->again[b] = from != CFG_OUTSIDE && (from >= b || s->again[from]);
+		if (!s->again[b])
+			continue;
+		schedule_block(s, b, s->heaviest[b], &z);
+		keep_tail(s, &z, &s->tails[b]);
+	}
 }
 
 struct calc_scheduler *calc_scheduler_new(const struct machine *m, const struct calc_proc *p)
@@ -606,6 +633,7 @@ struct calc_scheduler *calc_scheduler_new(const struct machine *m, const struct 
 	s->p = p;
 	s->rob = m->rob;
 	s->load_queue = m->load_queue;
+	s->group_mask = m->issue_group ? ~((uint64_t)m->issue_group - 1) : 0;
 	s->dispatch_width = m->dispatch_width && m->dispatch_width < m->decode_width
 				? m->dispatch_width
 				: m->decode_width;
@@ -625,6 +653,7 @@ void calc_scheduler_edges(struct calc_scheduler *s)
 	s->tails = x_calloc(g->nblocks + 1, sizeof(*s->tails));
 	s->weights = x_calloc(g->nedges + 1, sizeof(*s->weights));
 	s->heaviest = x_calloc(g->nblocks + 1, sizeof(*s->heaviest));
+	s->again = x_calloc(g->nblocks + 1, sizeof(*s->again));
 	weigh(s);
 	find_tails(s);
 }
@@ -645,6 +674,7 @@ void calc_scheduler_free(struct calc_scheduler *s)
 	free(s->tails);
 	free(s->weights);
 	free(s->heaviest);
+	free(s->again);
 	free(s);
 }
 
