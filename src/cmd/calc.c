@@ -128,8 +128,8 @@ static const struct cmd_option options[] = {
 	  .choices = crossings,
 	  .arg = "HOW",
 	  .help = "What a stall after a call or at a procedure's start is blamed on: pessimistic "
-		  "(default): anything that other procedures may have done; selective: what those "
-		  "that are known may have done; optimistic: nothing of theirs" },
+		  "(default): anything that other procedures may have done; selective: what the "
+		  "calling convention lets them pass on; optimistic: nothing of theirs" },
 	{ .name = "stall",
 	  .type = CMD_TEXT,
 	  OPTION(stall),

@@ -10,6 +10,7 @@
 #define ANALYSIS_CALC_CLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "trace/record.h"
 
