@@ -5,6 +5,7 @@
 
 #include "cmd/reading.h"
 #include "util/nearest.h"
+#include "util/number.h"
 #include "view/calc.h"
 #include "words/words.h"
 
@@ -34,15 +35,12 @@ static bool check_method(const char *text, struct err *e)
 
 static bool parse_share(const char *text, double *share)
 {
-	char *end;
+	const char *unit;
 
-	*share = strtod(text, &end);
-	if (end == text)
+	if (!number_real(text, share, &unit) || (*unit && strcmp(unit, "%") != 0))
 		return false;
-	if (*end == '%')
-		end++;
 	*share /= 100;
-	return !*end && *share >= 0 && *share <= 1;
+	return *share <= 1;
 }
 
 static bool check_share(const char *text, struct err *e)

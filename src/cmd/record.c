@@ -16,6 +16,7 @@
 #include "collect/live_store.h"
 #include "util/array.h"
 #include "util/descriptor.h"
+#include "util/number.h"
 #include "util/text.h"
 
 #define OUTPUT "live.culprit"
@@ -94,26 +95,12 @@ static void child_give_up(struct child *c)
 
 /* ---- Options ---- */
 
-/* A number with a fraction and perhaps a unit: "1%", "0.5%", "2.5". */
-static bool read_real(const char *text, double *out, const char **unit)
-{
-	/* Nothing that strtod takes beyond digits and a point: spaces, signs, exponents, "inf". */
-	size_t n = strspn(text, "0123456789");
-
-	if (n && text[n] == '.')
-		n += 1 + strspn(text + n + 1, "0123456789");
-	errno = 0;
-	*out = strtod(text, NULL);
-	*unit = text + n;
-	return n && !errno && *out > 0 && *out < 1e9;
-}
-
 static bool check_budget(const char *text, struct err *e)
 {
 	const char *unit;
 	double x;
 
-	if (read_real(text, &x, &unit) && strcmp(unit, "%") == 0 && x <= 50)
+	if (number_real(text, &x, &unit) && x > 0 && strcmp(unit, "%") == 0 && x <= 50)
 		return true;
 	return err_set(e, "'%s' is not a budget; it is a share of a processor such as 1%%", text);
 }
@@ -123,7 +110,7 @@ static bool check_seconds(const char *text, struct err *e)
 	const char *unit;
 	double x;
 
-	if (read_real(text, &x, &unit) && !*unit)
+	if (number_real(text, &x, &unit) && x > 0 && !*unit)
 		return true;
 	return err_set(e, "'%s' is not a number of seconds such as 10 or 0.5", text);
 }
@@ -133,7 +120,7 @@ static double real_of(const char *text, double unset, double factor)
 	const char *unit;
 	double x;
 
-	return text && read_real(text, &x, &unit) ? x * factor : unset;
+	return text && number_real(text, &x, &unit) ? x * factor : unset;
 }
 
 static bool check_pid(const char *text, struct err *e)

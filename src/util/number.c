@@ -2,7 +2,9 @@
 /* Parsing and printing numbers; the rules are in number.h. Overflow is an error, never a wrap. */
 #include "util/number.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int digit_of(char c)
@@ -85,4 +87,16 @@ char *number_commas(uint64_t n, char buf[NUMBER_COMMAS_BYTES])
 	}
 	*to = '\0';
 	return buf;
+}
+
+bool number_real(const char *text, double *out, const char **unit)
+{
+	/* Nothing that strtod takes beyond digits and a point: spaces, signs, exponents, "inf". */
+	size_t n = strspn(text, "0123456789");
+	if (n && text[n] == '.')
+		n += 1 + strspn(text + n + 1, "0123456789");
+	errno = 0;
+	*out = strtod(text, NULL);
+	*unit = text + n;
+	return n && !errno && *out >= 0 && *out < 1e9;
 }

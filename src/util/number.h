@@ -28,6 +28,8 @@ struct number_range {
 bool number_prefix(const char *text, const char **end, uint64_t *out);
 /* All of text is a number in that range. */
 bool number_parse(const char *text, const struct number_range *r, uint64_t *out);
+/* A number with a fraction, from 0 to 10^9, and what follows it: "1%", "0.5%", "2.5". */
+bool number_real(const char *text, double *out, const char **unit);
 /* Like number_parse; on failure e names `what`, the text, and what is valid. */
 bool number_check(const char *what, const char *text, const struct number_range *r, uint64_t *out,
 		  struct err *e);

@@ -81,7 +81,7 @@ static void test_2782_a_short_name_of_a_long_text_stays_as_it_is(void **state)
 	size_t n = strlen(name);
 
 	for (int i = 0; i < 30; i++) {
-		char from[8];
+		char from[16];
 
 		/* S1_, S2_, …: the type that was made last */
 		snprintf(from, sizeof(from), i < 9 ? "S%d_" : "S%c_", i < 9 ? i + 1 : 'A' + i - 9);

@@ -47,7 +47,8 @@ static const char *const names[] = { "FILE",	      "DIR",
 				     "PATH",	      "PATTERN",
 				     "PLACE",	      "USER",
 				     "PID|NAME",      "GROUP",
-				     "SERVER",	      "ROLE" };
+				     "SERVER",	      "ROLE",
+				     "CAUSE" };
 
 static bool is_name(const struct cmd_option *o)
 {
@@ -91,7 +92,7 @@ static void test_054_every_option_refuses_what_means_nothing(void **state)
 				bool text = o->type == CMD_TEXT || o->type == CMD_STRINGS;
 				bool valid = text && !o->check && is_name(o) && malformed[i][0];
 
-				if (o->arg && !strcmp(o->arg, "S")) /* seconds: a fraction */
+				if (o->arg && (!strcmp(o->arg, "S") || !strcmp(o->arg, "PERCENT")))
 					valid = valid || !strcmp(malformed[i], "1.5");
 				if (o->arg && !strcmp(o->arg, "CYCLES") && o->type == CMD_TEXT)
 					valid = valid || !strcmp(malformed[i], "-1"); /* costs */
