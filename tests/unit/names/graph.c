@@ -316,6 +316,21 @@ static struct store *make_store(struct images *set, const char *const *names, si
 	return s;
 }
 
+/* Field by field: structs have padding. */
+static void same_block(const struct cfg_block *a, const struct cfg_block *b)
+{
+	assert_int_equal(a->start, b->start);
+	assert_int_equal(a->end, b->end);
+	assert_int_equal(a->first, b->first);
+	assert_int_equal(a->count, b->count);
+	assert_int_equal(a->flags, b->flags);
+	assert_int_equal(a->callee, b->callee);
+	assert_int_equal(a->first_in, b->first_in);
+	assert_int_equal(a->nin, b->nin);
+	assert_int_equal(a->first_out, b->first_out);
+	assert_int_equal(a->nout, b->nout);
+}
+
 static void test_2522_graphs_come_out_of_a_store_as_they_went_in(void **state)
 {
 	static const char *const names[] = { "choose", "loop", "labels", "calls_never",
@@ -345,7 +360,8 @@ static void test_2522_graphs_come_out_of_a_store_as_they_went_in(void **state)
 				assert_int_equal(a->insts[n].target, b->insts[n].target);
 				assert_int_equal(a->insts[n].flow, b->insts[n].flow);
 			}
-			assert_memory_equal(a->blocks, b->blocks, a->nblocks * sizeof(*a->blocks));
+			for (uint32_t n = 0; n < a->nblocks; n++)
+				same_block(&a->blocks[n], &b->blocks[n]);
 			for (uint32_t n = 0; n < a->nedges; n++) {
 				assert_int_equal(a->edges[n].from, b->edges[n].from);
 				assert_int_equal(a->edges[n].to, b->edges[n].to);
