@@ -52,8 +52,14 @@ figure() {
 
 # taken = stored + lost + pending, in the status and in the database.
 equation_holds() {
-	"$CULPRIT" daemon flush "$1" >/dev/null
-	"$CULPRIT" daemon status "$1" >"$tmp/status"
+	local try
+	for try in 1 2 3 4 5; do
+		"$CULPRIT" daemon flush "$1" >/dev/null
+		"$CULPRIT" daemon status "$1" >"$tmp/status"
+		# Between two epochs there are no events.
+		! grep -q '^event: ' "$tmp/status" || break
+		sleep "0.$try"
+	done
 	awk '/^event: / { n++; if ($3 != $6 + $9 + $12) bad = 1 } END { exit bad || !n }' "$tmp/status" ||
 		fail "taken = stored + lost + pending does not hold: $(cat "$tmp/status")"
 }
