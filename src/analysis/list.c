@@ -2,10 +2,12 @@
 /* The list of all analyses, one line each. */
 #include <string.h>
 
+#include "analysis/bbv.h"
 #include "analysis/calc/analyses.h"
 #include "analysis/cpistack/cpistack.h"
 #include "analysis/folded.h"
 #include "analysis/icost/icost.h"
+#include "analysis/intervals.h"
 #include "analysis/null.h"
 #include "analysis/profile/profile.h"
 #include "analysis/shotgun/shotgun.h"
@@ -15,10 +17,25 @@
 #include "trace/file.h"
 
 const struct analysis *const analysis_list[] = {
-	&profile_analysis,	&cpistack_analysis,	   &icost_analysis, &shotgun_analysis,
-	&spectrum_analysis,	&issue_analysis,	   &truth_analysis, &commits_analysis,
-	&branches_analysis,	&folded_analysis,	   &csv_analysis,   &trace_analysis,
-	&trace_misses_analysis, &trace_committed_analysis, &null_analysis,  NULL,
+	&profile_analysis,
+	&cpistack_analysis,
+	&icost_analysis,
+	&shotgun_analysis,
+	&spectrum_analysis,
+	&issue_analysis,
+	&truth_analysis,
+	&commits_analysis,
+	&branches_analysis,
+	&folded_analysis,
+	&bbv_analysis,
+	&bbv_data_analysis,
+	&csv_analysis,
+	&trace_analysis,
+	&trace_misses_analysis,
+	&trace_committed_analysis,
+	&intervals_analysis,
+	&null_analysis,
+	NULL,
 };
 
 const struct analysis *analysis_find(const char *name)

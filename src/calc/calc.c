@@ -13,7 +13,7 @@
 const struct calc_method *calc_method_find(const char *name)
 {
 	if (!name)
-		return calc_methods[0];
+		name = CALC_DEFAULT;
 	for (const struct calc_method *const *m = calc_methods; *m; m++)
 		if (!strcmp((*m)->name, name))
 			return *m;

@@ -125,7 +125,7 @@ struct calc_threshold_info {
 extern const struct calc_threshold_info calc_thresholds[CALC_THRESHOLDS];
 
 struct calc_options {
-	const char *method;	    /* of calc_methods; NULL: the first */
+	const char *method;	    /* of calc_methods; NULL: CALC_DEFAULT */
 	enum cross_procedure cross; /* culprits across calls and returns */
 	double ignore_edges; /* paths over edges below this share of a block are ignored; 0.01 */
 	unsigned rounds;     /* of schedule and frequencies for M per edge; 0: default */
@@ -151,6 +151,7 @@ struct calc_method {
 	bool (*estimate)(struct calc_program *p, struct err *e);
 };
 extern const struct calc_method *const calc_methods[]; /* NULL ends it */
+#define CALC_DEFAULT "flow"
 const struct calc_method *calc_method_find(const char *name);
 
 /* Parts, in the order of calc_run; for tests and for `bench/calc`. */

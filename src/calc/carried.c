@@ -21,6 +21,9 @@
  * Lines in the write buffer: a store takes one, unless it is at most a line away from the one counted
  * last, by the same register. They leave at the slowest rate of the level below.
  *
+ * Stores in the queue: a load that lies within one gets its data from there and waits for nothing. Data
+ * lie at multiples of their size, so only a narrower store can hold up a load; any store can, an atomic.
+ *
  * Not modelled: addresses beyond base register and offset, within a block.
  */
 #include "calc/carried.h"
@@ -126,7 +129,8 @@ void carried_begin(struct carried_walk *w, const struct carried_machine *m,
 		w->until[r] = s->left[r];
 	for (unsigned u = 0; u < UNIT_COUNT; u++)
 		w->unit_until[u] = s->unit_left[u];
-	w->queued_until = s->queued;
+	for (unsigned k = 0; k < CARRIED_WIDTHS; k++)
+		w->queued_until[k] = s->queued[k];
 }
 
 void carried_wait(struct carried_walk *w, uint32_t inst)
@@ -137,28 +141,44 @@ void carried_wait(struct carried_walk *w, uint32_t inst)
 	w->s.lines = (float)fmax(0, w->s.lines - passed / w->m->line);
 }
 
+/* The index of a store's width in queued. */
+static unsigned width_of(const struct carried_op *op)
+{
+	return (unsigned)__builtin_ctz(op_info[op->in.op].mem_bytes | 1u << (CARRIED_WIDTHS - 1));
+}
+
 bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op, uint32_t *by)
 {
 	const int32_t from = op->in.imm, to = from + op_info[op->in.op].mem_bytes;
 	const uint32_t known = w->nstores < CARRIED_STORES ? w->nstores : CARRIED_STORES;
+	const unsigned widths = op->cls == CLASS_AMO ? CARRIED_WIDTHS : width_of(op);
+	bool here = false, before = false;
 
-	if (w->queued_until <= w->now)
+	for (unsigned k = 0; k < widths; k++) {
+		here |= w->queued_until[k] > w->now;
+		before |= w->s.queued[k] > w->now;
+	}
+	if (!here)
 		return false;
 	for (uint32_t k = 0; k < known; k++) {
-		if (w->stores[k].base != op->operands.src[0] ||
-		    (w->stores[k].from < to && from < w->stores[k].to)) {
+		const bool narrower = w->stores[k].to - w->stores[k].from < to - from;
+
+		if ((narrower || op->cls == CLASS_AMO) &&
+		    (w->stores[k].base != op->operands.src[0] ||
+		     (w->stores[k].from < to && from < w->stores[k].to))) {
 			*by = w->stores[k].by;
 			return true;
 		}
 	}
 	*by = CARRIED_OUTSIDE;
-	return w->nstores > CARRIED_STORES || w->s.queued > w->now;
+	return w->nstores > CARRIED_STORES || before;
 }
 
 static void issue_store(struct carried_walk *w, uint32_t inst, const struct carried_op *op)
 {
 	const uint8_t base = op->operands.src[0];
 	const int32_t at = op->in.imm, line = (int32_t)w->m->m->mem.line_bytes;
+	double *queued = &w->queued_until[width_of(op)];
 
 	w->stores[w->nstores % CARRIED_STORES].base = base;
 	w->stores[w->nstores % CARRIED_STORES].from = at;
@@ -166,7 +186,7 @@ static void issue_store(struct carried_walk *w, uint32_t inst, const struct carr
 	w->stores[w->nstores++ % CARRIED_STORES].by = inst;
 	w->s.store_by = inst;
 	/* It commits after all older, which a load that misses may hold up. */
-	w->queued_until = fmax(w->queued_until, w->now + QUEUED + (w->s.loaded ? w->m->fill : 0));
+	*queued = fmax(*queued, w->now + QUEUED + (w->s.loaded ? w->m->fill : 0));
 	if (base == w->line_base && base && abs(at - w->line_offset) < line)
 		return;
 	w->line_base = base;
@@ -187,7 +207,7 @@ void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_o
 		memset(w->until, 0, sizeof(w->until));
 	}
 	if (op->drains) {
-		w->queued_until = 0;
+		memset(w->queued_until, 0, sizeof(w->queued_until));
 		w->s.lines = 0;
 	}
 	if (op->store)
@@ -227,7 +247,8 @@ static void end(const struct carried_walk *w, struct carried *out)
 		out->left[r] = rest(w->until[r], w->now);
 	for (unsigned u = 0; u < UNIT_COUNT; u++)
 		out->unit_left[u] = rest(w->unit_until[u], w->now);
-	out->queued = rest(w->queued_until, w->now);
+	for (unsigned k = 0; k < CARRIED_WIDTHS; k++)
+		out->queued[k] = rest(w->queued_until[k], w->now);
 }
 
 /* ---- between blocks ---- */
@@ -242,7 +263,8 @@ static void unknown(const struct carried_machine *m, struct carried *s)
 		s->left[r] = rest(m->latency, 0);
 	for (unsigned u = 0; u < UNIT_COUNT; u++)
 		s->unit_left[u] = units_pipelined(m->m, u) ? 0 : rest(m->latency, 0);
-	s->queued = rest(m->fill + QUEUED, 0);
+	for (unsigned k = 0; k < CARRIED_WIDTHS; k++)
+		s->queued[k] = rest(m->fill + QUEUED, 0);
 	s->store_by = CARRIED_OUTSIDE;
 	s->lines = (float)m->entries;
 }
@@ -276,8 +298,7 @@ static void outside(const struct calc_program *p, const struct carried_machine *
 static bool join(struct carried *s, const struct carried *from)
 {
 	bool grown = (s->loaded | from->loaded) != s->loaded ||
-		     (s->overlapped | from->overlapped) != s->overlapped ||
-		     from->lines > s->lines || from->queued > s->queued;
+		     (s->overlapped | from->overlapped) != s->overlapped || from->lines > s->lines;
 
 	s->loaded |= from->loaded;
 	s->overlapped |= from->overlapped;
@@ -297,8 +318,12 @@ static bool join(struct carried *s, const struct carried *from)
 		if (from->unit_by[u] < s->unit_by[u])
 			s->unit_by[u] = from->unit_by[u];
 	}
-	if (from->queued > s->queued)
-		s->queued = from->queued;
+	for (unsigned k = 0; k < CARRIED_WIDTHS; k++) {
+		if (from->queued[k] > s->queued[k]) {
+			s->queued[k] = from->queued[k];
+			grown = true;
+		}
+	}
 	if (from->store_by < s->store_by)
 		s->store_by = from->store_by;
 	s->lines = fmaxf(s->lines, from->lines);

@@ -13,18 +13,19 @@
 
 #define CARRIED_OUTSIDE UINT32_MAX /* what did it is in another procedure, or not known */
 #define CARRIED_STORES	8	   /* stores of the block that addresses are kept of */
+#define CARRIED_WIDTHS	4	   /* of stores: 1, 2, 4 and 8 bytes */
 
 /* At the beginning of a block, over all paths that are not ignored. Times are cycles from there. */
 struct carried {
 	uint64_t loaded;     /* registers that a load may have written last, not waited for */
-	uint64_t overlapped; /* of these: by a load that may have met a queued store */
+	uint64_t overlapped; /* of these: by a load that a queued store may have held up */
 	uint32_t by[64];     /* the instruction that wrote a register last, one of them */
 	uint16_t left[64];   /* until it is there, if nothing dynamic holds it up */
 	uint32_t unit_by[UNIT_COUNT];
-	uint16_t unit_left[UNIT_COUNT]; /* until the unit is free */
-	uint16_t queued;		/* until the last store has left the store queue */
-	uint32_t store_by;		/* that store */
-	float lines;			/* that the write buffer may hold */
+	uint16_t unit_left[UNIT_COUNT];	 /* until the unit is free */
+	uint16_t queued[CARRIED_WIDTHS]; /* until the last store of that width has left the queue */
+	uint32_t store_by;		 /* that store */
+	float lines;			 /* that the write buffer may hold */
 };
 
 /* What an instruction is, for the rules. */
@@ -54,7 +55,7 @@ struct carried_walk {
 	const struct calc_proc *proc;
 	struct carried s; /* left, unit_left, queued: as they were at the block's beginning */
 	double now;	  /* cycles from the block's beginning to the last issue */
-	double until[64], unit_until[UNIT_COUNT], queued_until;
+	double until[64], unit_until[UNIT_COUNT], queued_until[CARRIED_WIDTHS];
 	uint64_t here;	     /* registers written in this block */
 	uint32_t units_here; /* kinds of units used in it */
 	struct {
@@ -82,7 +83,7 @@ void carried_begin(struct carried_walk *w, const struct carried_machine *m,
 void carried_wait(struct carried_walk *w, uint32_t inst);
 /* It has issued. */
 void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_op *op);
-/* Whether a load may meet a queued store now; *by: the store, or CARRIED_OUTSIDE. */
+/* Whether a queued store may hold up a load now; *by: the store, or CARRIED_OUTSIDE. */
 bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op, uint32_t *by);
 
 #endif

@@ -19,8 +19,8 @@
  *   y               serialising, or right after such an instruction           what can be in flight
  *   m, f            needs the multiplier (a divider) or a result of it, and   time left
  *                   an earlier block may have left it busy
- *   o               a load that can overlap a queued store, or needs the      longest fill: what holds
- *                   result of such a load                                     up the store's commit
+ *   o               a load that can overlap a narrower queued store, or       longest fill: what holds
+ *                   needs the result of such a load                           up the store's commit
  *   k               right after a system call                                 all of it
  *   x               needs a result that a preceding block computes, and M     latency left
  *                   does not know (no M per edge, or another procedure)

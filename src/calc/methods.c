@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways from the evidence of classes to frequencies; the first is the default. */
+/* The ways from the evidence of classes to frequencies. */
 #include "calc/calc_int.h"
 #include "calc/parts.h"
 

@@ -12,6 +12,13 @@ extern const struct calc_method calc_profi, calc_flow, calc_bit;
 void calc_put_flows(struct calc_proc *proc, const int64_t *blocks, const int64_t *edges,
 		    double unit);
 
+/* Empties the classes, and counts the samples of each and, in the answer, its instructions; the caller
+ * frees that. */
+double *calc_count_classes(struct calc_proc *proc);
+/* A class' frequency from `seen` samples of all its instructions. */
+void calc_pool_class(struct calc_class *c, double insts, double seen, double variance,
+		     double period);
+
 /*
  * What is believed of a class's frequency: the most likely value and the standard errors to either
  * side, apart because stalls only make an estimate too large. NAN: nothing.

@@ -9,7 +9,6 @@
  * equally long: calc_believe_samples() adds it, and flow averages it over the blocks that an equation
  * joins.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "calc/calc_int.h"
@@ -17,32 +16,11 @@
 
 void calc_evidence_relative(struct calc_program *p, struct calc_proc *proc)
 {
-	const struct cfg *g = proc->graph;
-	double period = (double)p->sampling.period[SAMPLED_CYCLES];
-	double *insts = x_calloc(proc->nclasses + 1, sizeof(*insts));
+	const double period = (double)p->sampling.period[SAMPLED_CYCLES];
+	double *insts = calc_count_classes(proc);
+
 	for (uint32_t c = 0; c < proc->nclasses; c++)
-		proc->classes[c] =
-		    (struct calc_class){ .freq = { .value = NAN, .origin = ORIGIN_NONE } };
-	for (uint32_t b = 0; b < g->nblocks; b++)
-		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
-		     i++) {
-			uint32_t c = proc->block_class[b];
-			proc->classes[c].samples += proc->insts[i].count[SAMPLED_CYCLES];
-			insts[c]++;
-		}
-	for (uint32_t c = 0; c < proc->nclasses; c++) {
-		struct calc_class *class = &proc->classes[c];
-		double mean = class->samples / insts[c] * period;
-		double half = CALC_Z95 * sqrt(class->samples) / insts[c] * period;
-		if (!(insts[c] > 0))
-			continue;
-		class->used = class->issue_points = (uint32_t)insts[c];
-		class->sum_m = insts[c];
-		class->freq = (struct calc_freq){ mean, fmax(0, mean - half), mean + half,
-						  CONFIDENCE_LOW, ORIGIN_POOLED };
-		if (!(class->samples > 0))
-			class->freq = (struct calc_freq){ 0, 0, 3 * period / insts[c],
-							  CONFIDENCE_LOW, ORIGIN_NO_SAMPLES };
-	}
+		calc_pool_class(&proc->classes[c], insts[c], proc->classes[c].samples,
+				proc->classes[c].samples, period);
 	free(insts);
 }

@@ -103,7 +103,7 @@ static const struct cmd_option options[] = {
 	  OPTION(method),
 	  .check = check_method,
 	  .arg = "NAME",
-	  .help = "How frequencies are found:" WORDS_FREQUENCIES(
+	  .help = "How frequencies are found, " CALC_DEFAULT " unless given:" WORDS_FREQUENCIES(
 	      WORDS_SPACED) "; exact: the truth's, to see culprits without errors of frequencies. "
 			    "`culprit list frequencies` says what they are" },
 	{ .name = "confidence",

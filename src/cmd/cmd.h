@@ -46,13 +46,17 @@ struct cmd_option {
 	const char *const *choices; /* CMD_CHOICE: the words, NULL-terminated */
 	char letter;		    /* one-letter form; 0: none */
 	struct number_range range;  /* CMD_NUMBER: what is valid; all that fits by default */
+	const char *const *words;   /* CMD_NUMBER: NULL-terminated; the first stands for range.max,
+				       the next for range.max - 1, … NULL: none */
 	uint64_t unset;		    /* CMD_NUMBER, CMD_CHOICE: the value if it is not given */
 	/* CMD_TEXT, CMD_STRINGS: returns false and says in e what is wrong with a value. NULL:
 	 * any text is valid. An empty text never is. What depends on other options the command
 	 * checks itself. */
 	bool (*check)(const char *text, struct err *e);
-	/* A row without a name: the options of another table, whose values begin at `offset`. */
+	/* A row without a name: the options of another table, whose values begin at `offset`; all of them, or
+	 * only the first group_count. */
 	const struct cmd_option *group;
+	size_t group_count;
 };
 
 #define OPTION_NOT_GIVEN UINT64_MAX /* as cmd_option.unset, where 0 is a valid value */

@@ -14,7 +14,8 @@
 
 bool cmd_walk(struct cmd_walk *w, struct cmd_option *out)
 {
-	if (w->after && !w->at->name) {
+	if (w->after && (!w->at->name || (w->after->group_count &&
+					  w->at == w->after->group + w->after->group_count))) {
 		w->at = w->after + 1;
 		w->after = NULL;
 	}
@@ -113,6 +114,12 @@ static bool set_value(const struct cmd_option *o, const char *text, void *values
 		*(const char **)field = text;
 		return true;
 	case CMD_NUMBER:
+		for (size_t i = 0; o->words && o->words[i]; i++) {
+			if (!strcmp(o->words[i], text)) {
+				*(uint64_t *)field = o->range.max - i;
+				return true;
+			}
+		}
 		snprintf(name, sizeof(name), "--%s", o->name);
 		return number_check(name, text, &o->range, field, e);
 	case CMD_CHOICE:

@@ -90,9 +90,8 @@ bool reading_options(const char *command, const struct reading *r, struct view_o
 static const struct {
 	const char *command, *needs;
 } run_only[] = {
-	{ "accuracy", "every cycle of the program" },
-	{ "stack", "every cycle of the program" },
-	{ "icost", "every instruction of the program" },
+	{ "accuracy", "every cycle of the program" },	 { "stack", "every cycle of the program" },
+	{ "icost", "every instruction of the program" }, { "export", "every cycle of the program" },
 	{ "spectrum", "every miss of the program" },
 };
 

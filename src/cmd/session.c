@@ -131,8 +131,19 @@ static bool resolve_symbol(void *ctx, const char *name, uint64_t *addr)
 	return s->images && images_find(s->images, name, addr);
 }
 
-static bool parse_regions(struct session *s, const struct session_options *o, struct err *e)
+static bool parse_regions(struct session *s, const struct session_options *o,
+			  const struct session_interval *interval, struct err *e)
 {
+	if (interval->on) {
+		uint64_t end = interval->skip + interval->count;
+		s->nregions = 1;
+		s->regions[0].start =
+		    (struct trigger){ .kind = TRIGGER_AFTER, .value = interval->skip };
+		if (interval->count)
+			s->regions[0].stop =
+			    (struct trigger){ .kind = TRIGGER_AFTER, .value = end };
+		return true;
+	}
 	s->nregions = o->start.count > o->stop.count ? o->start.count : o->stop.count;
 	if (s->nregions > REGION_MAX)
 		return err_set(e, "more than %d regions (--start, --stop)", REGION_MAX);
@@ -274,7 +285,7 @@ static bool open_all(struct session *s, const struct session_options *o,
 		return false;
 	collect_params(s, o);
 	load_images(s, setup->images, setup->nimages);
-	if (!parse_regions(s, o, e) || !s->nchosen)
+	if (!parse_regions(s, o, &setup->interval, e) || !s->nchosen)
 		return !e->text[0];
 	char *path = o->output ? x_asprintf("%s%s", o->output, s->suffix)
 			       : x_asprintf("%s.culprit%s", s->stem, s->suffix);
@@ -286,6 +297,8 @@ static bool open_all(struct session *s, const struct session_options *o,
 	s->options = (struct analysis_options){ .period = period,
 						.random = o->random,
 						.seed = setup->seed,
+						/* nobody knows the cycles before it */
+						.phase = hash_u64(setup->interval.start),
 						.params = s->params,
 						.stem = s->stem,
 						.suffix = s->suffix,

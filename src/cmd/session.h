@@ -56,6 +56,13 @@ struct session_setup {
 	const char *suffix;		     /* added to the name of every file that is written */
 	const char *program;		     /* its name begins default file names; NULL: meta's */
 	const struct trigger_cutter *before; /* regions continue from there (session_regions) */
+	/* One region instead of those of the options: it begins after `skip` instructions have
+	 * committed and ends when `count` more have, both counted from the first record. */
+	struct session_interval {
+		bool on;
+		uint64_t skip, count; /* count 0: to the end */
+		uint64_t start;	      /* instructions of the run before it */
+	} interval;
 };
 
 /* What is known after the run. */

@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 #include "cmd/progress.h"
+#include "cmd/sim_into.h"
 #include "util/outside.h"
+
+extern const struct command cmd_sim;
 
 /* All that the signal handler can reach: the guest to interrupt, and the signal that came. */
 static struct guest *volatile running_guest;
@@ -33,8 +36,7 @@ int sim_stop_signal(void)
 	return stop_signal;
 }
 
-/* From now on the first SIGINT or SIGTERM ends the run cleanly; a second one ends culprit. */
-static void catch_stop(struct guest *g)
+void sim_catch_stop(struct guest *g)
 {
 	struct sigaction action = { .sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND };
 
@@ -44,8 +46,7 @@ static void catch_stop(struct guest *g)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* The guest's environment does not depend on the host's, so that runs repeat; --env adds to it. */
-static char **make_env(const struct cmd_strings *added)
+char **sim_make_env(const struct cmd_strings *added)
 {
 	size_t fixed = 0, n = 0;
 	char **env;
@@ -65,8 +66,7 @@ static char **make_env(const struct cmd_strings *added)
 	return env;
 }
 
-/* Looks up a name without a slash in the sysroot's program folders, as a shell there would. */
-static char *find_program(const char *name, const char *sysroot)
+char *sim_find_program(const char *name, const char *sysroot)
 {
 	static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin", "/usr/games" };
 
@@ -98,7 +98,6 @@ static int run_guest(struct sim *s)
 
 	if (s->options->profile)
 		guest_count_blocks(s->guest, true);
-	catch_stop(s->guest);
 	s->run.first_second = host_now();
 	if (s->core) {
 		struct trace_meta meta;
@@ -109,12 +108,33 @@ static int run_guest(struct sim *s)
 		s->run.emit = s->session ? session_emit(s->session) : NULL;
 		s->run.begin = sim_begin;
 		s->run.begin_ctx = s;
-		sim_timing(s->core, s->guest, s->options, &s->run);
+		if (!s->intervals.count)
+			sim_timing(s->core, s->guest, s->options, &s->run);
+		else if (!sim_intervals(s, &s->intervals, &e)) {
+			warn("sim: %s", e.text);
+			running_guest = NULL;
+			return 2;
+		} else {
+			running_guest = NULL;
+			return exit_status(&s->run);
+		}
 	} else {
 		s->run.machine = "functional";
-		sim_functional(s->guest, s->options, &s->run);
+		s->run.first_inst = guest_insts(s->guest);
+		if (s->options->into)
+			ok = sim_into_run(s, &e);
+		else
+			sim_functional(s->guest, s->options, &s->run);
 	}
 	running_guest = NULL;
+	sim_leave_folder(s);
+	if (s->options->into) {
+		ok = ok && sim_into_write(s, &e);
+		intervals_free(&s->vectors);
+		if (!ok && !s->run.stop_signal)
+			warn("sample: %s", e.text);
+		return ok ? 0 : s->run.stop_signal ? 128 + s->run.stop_signal : 2;
+	}
 
 	if (s->options->profile)
 		sim_print_profile(stderr, s->guest, s->options->sysroot);
@@ -143,7 +163,7 @@ static int run_guest(struct sim *s)
  * first. */
 static void hide_outputs(struct sim *s)
 {
-	static const char *const texts[] = { "csv", "folded" };
+	static const char *const texts[] = { "csv", "folded", "bb" };
 	const struct sim_options *o = s->options;
 
 	if (s->store_path)
@@ -154,6 +174,8 @@ static void hide_outputs(struct sim *s)
 		guest_hide(s->guest, o->summary_json);
 	for (size_t i = 0; i < o->hide.count; i++)
 		guest_hide(s->guest, o->hide.items[i]);
+	for (size_t i = 0; i < s->intervals.count; i++)
+		guest_hide(s->guest, s->intervals.items[i].output);
 	/* files of the analyses that write text */
 	for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
 		size_t n = strlen(texts[k]);
@@ -171,98 +193,176 @@ static void hide_outputs(struct sim *s)
 	}
 }
 
-static int sim_run_command(void *values, int nargs, char **args)
+/* The guest, new or from a checkpoint. */
+static struct guest *make_guest(struct sim *s, const struct guest_config *config, int *folder,
+				struct err *e)
 {
-	const struct sim_options *o = values;
-	struct sim s = { .options = o, .args = args };
+	return s->from ? sim_restore_guest(s, config, folder, e) : guest_new(config, e);
+}
+
+/* Which guest the options want; what is allocated is the caller's to free. */
+static struct guest_config guest_of(struct sim *s, char **env, char *program)
+{
+	const struct sim_options *o = s->options;
+	const struct sim_limits limits = sim_limits(o);
 	struct guest_config config = {
-		.argv = args,
+		.argv = (char **)s->args,
+		.envp = env,
+		.program = program,
 		.sysroot = o->sysroot,
+		.streams = s->streams.fds,
 		.seed = o->seed,
 		.real_time = o->real_time,
+		.private_files = s->saving != NULL,
+		.discard_output = s->from && !o->show_output,
+		.clock_cpi = sim_clock_cpi(o),
+		.limit_files = limits.files,
+		.limit_processes = limits.processes,
+		.limit_output = limits.output,
+		.limit_memory = limits.memory,
 		.children = (enum guest_children)o->children,
 		.interpreter_only = o->interpreter,
 		.forked = sim_on_fork,
-		.forked_ctx = &s,
+		.forked_ctx = s,
 	};
+
+	memcpy(config.input, s->streams.input, sizeof(config.input));
+	memcpy(config.identity, s->streams.identity, sizeof(config.identity));
+	return config;
+}
+
+/* Instructions of the run before what --settle lets be measured. */
+static uint64_t interval_start(const struct sim *s)
+{
+	const struct sim_options *o = s->options;
+
+	return guest_insts(s->guest) + o->fast_forward + o->settle +
+	       (o->warm == SIM_WARM_ALL ? 0 : o->warm);
+}
+
+/* Makes the guest and what measures it, and runs it. The exit status. */
+static int load_and_run(struct sim *s, char **env, char *program, struct confine_report *confined)
+{
+	const struct sim_options *o = s->options;
+	const bool functional = o->functional || s->saving;
+	const struct guest_config config = guest_of(s, env, program);
+	int status = 2, folder = -1;
+	struct err e = { "" };
+
+	s->guest = make_guest(s, &config, &folder, &e);
+	sim_streams_close(&s->streams);
+	/* Before there are threads: they inherit the confinement. */
+	if (s->guest && !o->sandbox)
+		confine_drop(confined);
+	confine_describe(confined, o->sandbox, s->confined, sizeof(s->confined));
+	if (s->guest && o->sandbox)
+		warn("sandbox: %s", s->confined);
+	if (s->guest && (!functional || (s->saving && s->saving->with_core)))
+		s->core = sim_timing_new(s->guest, o, &e);
+	if (o->settle)
+		s->interval =
+		    (struct session_interval){ true, o->settle, o->max_insts, interval_start(s) };
+	if (s->core && !s->saving && !o->intervals)
+		s->session = sim_session_open(s, NULL, &e);
+	if (s->session && session_path(s->session))
+		s->store_path = x_strdup(session_path(s->session));
+	if (s->guest)
+		hide_outputs(s);
+	if (s->guest && s->saving)
+		sim_save_announce(s);
+	for (size_t i = 0; i < s->intervals.count; i++)
+		outside_expect(s->intervals.items[i].output);
+	if (s->guest && (s->session || (functional && !e.text[0]) || (s->core && o->intervals))) {
+		outside_seal();
+		if (config.limit_memory)
+			confine_limit_memory(config.limit_memory);
+		sim_enter_folder(folder);
+		sim_catch_stop(s->guest);
+		status = s->saving ? sim_save(s) : run_guest(s);
+		running_guest = NULL;
+	} else {
+		warn("%s: %s", s->command, e.text);
+		sim_close_json(s, false);
+	}
+	return status;
+}
+
+int sim_main(const struct sim_options *o, char **args, struct sim_saving *saving)
+{
+	struct sim s = { .command = saving ? "checkpoint" : "sim",
+			 .options = o,
+			 .args = args,
+			 .saving = saving };
 	struct confine_report confined = { .net = true };
-	const struct sim_limits limits = sim_limits(o);
 	char **env = NULL, *program = NULL;
 	struct err e;
 	int status = 2;
 
-	if (!sim_options_check(o, &e) || !sim_streams_open(o, &s.streams, &e)) {
+	if (!sim_options_check(o, &e) || !sim_restore_open(&s, &e) ||
+	    (o->intervals && !sim_intervals_read(o->intervals, &s.intervals, &e)) ||
+	    !sim_streams_open(o, &s.streams, &e)) {
 		sim_streams_close(&s.streams);
-		warn("sim: %s", e.text);
+		sim_restore_close(&s);
+		sim_intervals_free(&s.intervals);
+		warn("%s: %s", s.command, e.text);
 		return 2;
 	}
-	program = find_program(args[0], o->sysroot);
-	if (!o->functional)
+	program = s.from ? sim_restore_program(&s) : sim_find_program(s.args[0], o->sysroot);
+	if (!o->functional || o->into)
 		trust_key_load(&s.key, &e);
-	if (o->sandbox &&
-	    !sim_sandbox_enter(o, s.streams.fds, program, limits.output, &confined, &status, &e)) {
+	if (o->sandbox && !sim_sandbox_enter(o, s.streams.fds, program ? program : "",
+					     sim_limits(o).output, &confined, &status, &e)) {
 		/* This is the process outside the sandbox, and the run is over. */
 		sim_streams_close(&s.streams);
+		sim_restore_close(&s);
+		sim_intervals_free(&s.intervals);
 		free(program);
 		if (status < 0)
-			warn("sim: %s", e.text);
+			warn("%s: %s", s.command, e.text);
 		return status < 0 ? 2 : status;
 	}
-	status = 2;
 	/* The output is opened before the run, so that a bad name costs nothing. */
 	if (!sim_open_json(&s, &e)) {
 		sim_streams_close(&s.streams);
-		warn("sim: %s", e.text);
+		sim_restore_close(&s);
+		warn("%s: %s", s.command, e.text);
 		free(program);
 		return 2;
 	}
 	sim_children_init(&s);
-	config.limit_files = limits.files;
-	config.limit_processes = limits.processes;
-	config.limit_output = limits.output;
-	config.limit_memory = limits.memory;
-	config.envp = env = make_env(&o->env);
-	config.program = program;
-	config.streams = s.streams.fds;
-	memcpy(config.input, s.streams.input, sizeof(config.input));
-	memcpy(config.identity, s.streams.identity, sizeof(config.identity));
-	s.guest = guest_new(&config, &e);
-	sim_streams_close(&s.streams);
-	/* Before there are threads: they inherit the confinement. */
-	if (s.guest && !o->sandbox)
-		confine_drop(&confined);
-	confine_describe(&confined, o->sandbox, s.confined, sizeof(s.confined));
-	if (s.guest && o->sandbox)
-		warn("sandbox: %s", s.confined);
-	if (s.guest && !o->functional)
-		s.core = sim_timing_new(s.guest, o, &e);
-	if (s.core)
-		s.session = sim_session_open(&s, NULL, &e);
-	if (s.session && session_path(s.session))
-		s.store_path = x_strdup(session_path(s.session));
-	if (s.guest)
-		hide_outputs(&s);
-	if (s.guest && (s.session || o->functional)) {
-		outside_seal();
-		if (limits.memory)
-			confine_limit_memory(limits.memory);
-		status = run_guest(&s);
-	} else {
-		warn("sim: %s", e.text);
-		sim_close_json(&s, false);
-	}
+	env = sim_make_env(&o->env);
+	status = load_and_run(&s, env, program, &confined);
 	if (s.run.child) {
 		/* Memory that was the parent's at the fork is neither used nor freed. */
 		fflush(NULL);
 		_exit(status);
 	}
+	sim_intervals_free(&s.intervals);
 	core_free(s.core);
 	if (s.guest)
 		guest_free(s.guest);
 	sim_children_free(&s);
+	sim_restore_close(&s);
 	free(program);
 	free(env);
 	return status;
+}
+
+static int sim_run_command(void *values, int nargs, char **args)
+{
+	const struct sim_options *o = values;
+
+	if (nargs && o->restore) {
+		warn("sim: with --restore the program and its arguments come from the checkpoint; "
+		     "leave out '%s'",
+		     args[0]);
+		return 2;
+	}
+	if (!nargs && !o->restore) {
+		warn("sim: an argument is missing: culprit sim [options] %s", cmd_sim.args);
+		return 2;
+	}
+	return sim_main(o, args, NULL);
 }
 
 static const struct cmd_example examples[] = {
@@ -271,6 +371,9 @@ static const struct cmd_example examples[] = {
 	  "Runs a dynamically linked one, with its libraries from root/." },
 	{ "culprit sim --functional --profile --max-insts 100M -- ./program",
 	  "Shows what the first 100 million instructions were." },
+	{ "culprit sim --restore points/1000000000.checkpoint --warm 1M --max-insts 10M",
+	  "Goes on from what 'culprit checkpoint' has saved, and measures 10 million "
+	  "instructions." },
 	{ "culprit sim --children simulated --sysroot root -- /bin/sh -c 'sort x | uniq'",
 	  "Measures the shell in sh.culprit, sort in sh.culprit.1, uniq in sh.culprit.2." },
 	{ NULL, NULL },
@@ -280,7 +383,6 @@ const struct command cmd_sim = {
 	.name = "sim",
 	.summary = "run a RISC-V program on the modelled machine",
 	.args = "[--] PROG [ARGS...]",
-	.min_args = 1,
 	.max_args = -1,
 	.args_verbatim = true,
 	.description =

@@ -15,9 +15,14 @@
 #include "confine/confine.h"
 #include "core/core.h"
 #include "guest/guest.h"
+#include "sampling/sampling.h"
+#include "state/file.h"
 
 #define SIM_DEFAULT_MACHINE "boom-tip"
+#define SIM_SLICE_CYCLES    100000 /* between two looks for a signal: a fiftieth of a second or so */
 #define SIM_INSTS_MAX	    1000000000000000000ull /* more than anyone waits for */
+/* --warm: instead of a number of instructions */
+#define SIM_WARM_ALL (SIM_INSTS_MAX + 1) /* all that precede */
 
 /* 0: none. */
 struct sim_limits {
@@ -29,13 +34,32 @@ struct sim_options {
 #define SIM(name, type, ...) CMD_VALUE_##type name;
 #include "jobs/recipe.def"
 	struct session_options session;
+	const struct sim_into *into; /* no option: the functional pass of `culprit sample` */
 };
 /* sim_options.c: the table of options, each at the index of its enum recipe_item. */
 extern const struct cmd_option sim_option_table[];
 /* In the order of enum guest_children. */
 extern const char *const sim_children_choices[];
+extern const char *const sim_clock_choices[];
+enum sim_clock { SIM_CLOCK_CYCLES, SIM_CLOCK_INSTS };
+extern const char *const sim_warm_words[];
+/* The guest's guest_config.clock_cpi. */
+double sim_clock_cpi(const struct sim_options *o);
 /* False and e filled if options contradict each other or a value is wrong. */
 bool sim_options_check(const struct sim_options *o, struct err *e);
+
+/* --intervals: what is measured of a run, interval by interval. */
+struct sim_interval {
+	uint64_t start;	 /* instructions of the guest before it */
+	uint64_t warm;	 /* of these, warmed */
+	uint64_t settle; /* and timed, after that, before it begins */
+	uint64_t insts;	 /* how long it is */
+	char *output;	 /* its store */
+};
+struct sim_intervals {
+	struct sim_interval *items;
+	size_t count;
+};
 
 /* How a run ended and what it took. */
 struct sim_run {
@@ -48,7 +72,12 @@ struct sim_run {
 	uint64_t first_step;  /* of cycles, those that the host simulated one by one */
 	uint64_t first_fault; /* faults before that */
 	double first_second;  /* host time when measuring began */
-	const char *machine;  /* name of the machine model */
+	/* --settle: what is measured begins after this instruction of the guest; what there was at
+	 * its end, 0 before. */
+	uint64_t start;
+	bool settled; /* that one has committed */
+	uint64_t last_inst, last_cycle, last_fault;
+	const char *machine;	 /* name of the machine model */
 	const struct emit *emit; /* where records go; it may ask to stop. NULL: nowhere */
 	uint64_t insts;
 	uint64_t cycles;  /* if has_cycles */
@@ -72,10 +101,26 @@ struct sim_streams {
 	int kept;    /* file with what was read, or with what is given to be read; -1: none */
 };
 
+/* What `culprit checkpoint` wants of a run: where to save it, and how far it has come. */
+struct sim_saving {
+	const uint64_t *at; /* instructions, ascending */
+	size_t count;
+	const char *folder;
+	bool with_core; /* caches, TLBs and predictors learn on the way, and are saved too */
+	bool skip;	/* a point at which the process cannot be saved is left out */
+	struct state_pool *pool;
+	uint64_t warmed; /* instructions that they have seen */
+};
+
 /* One run, from the options to the report. */
 struct sim {
+	const char *command; /* "sim" or "checkpoint", for messages */
 	const struct sim_options *options;
-	char *const *args; /* of the first process: the program and its arguments */
+	char *const *args;	   /* of the first process: the program and its arguments */
+	struct sim_saving *saving; /* NULL: an ordinary run */
+	struct state_file *from;   /* the checkpoint that the guest comes from; NULL: none */
+	struct guest_saved saved;  /* what that says of itself */
+	int home; /* culprit's own working folder while the guest's is another; -1 */
 	struct guest *guest;
 	struct core *core;	 /* NULL: functional */
 	struct session *session; /* analyses; NULL: none */
@@ -83,6 +128,9 @@ struct sim {
 	struct sim_streams streams;
 	char machine[64];
 	struct sim_run run;
+	struct sim_intervals intervals;	  /* empty: one session, which is open before the run */
+	struct session_interval interval; /* what the session measures of what is timed */
+	bool relisten; /* the core is running: the next session takes over from the one before */
 	/* state of sim_children.c */
 	struct sim_tree *tree;
 	unsigned forks; /* forks that this process has made */
@@ -91,10 +139,43 @@ struct sim {
 	char *store_path; /* of the first process; NULL: none */
 	struct session
 	    *parents; /* session of the process that forked this one; its threads are not here */
-	uint64_t fork_cycle;  /* when this one was forked */
-	struct trust_key key; /* the user's key, which signs the store */
-	char confined[256];   /* how culprit itself is confined, in words */
+	uint64_t fork_cycle;	  /* when this one was forked */
+	struct trust_key key;	  /* the user's key, which signs the store */
+	char confined[256];	  /* how culprit itself is confined, in words */
+	struct intervals vectors; /* of options->into */
 };
+
+/* sim.c: runs `culprit sim`, or with saving not NULL `culprit checkpoint`; the exit status. */
+int sim_main(const struct sim_options *o, char **args, struct sim_saving *saving);
+
+/* sim_checkpoint.c */
+/* Opens the checkpoint of --restore, from which the guest's arguments come. True if there is none. */
+bool sim_restore_open(struct sim *s, struct err *e);
+void sim_restore_close(struct sim *s);
+/* The guest of that checkpoint. Afterwards the working folder is culprit's again; sim_enter_folder makes it the
+ * guest's. */
+struct guest *sim_restore_guest(struct sim *s, const struct guest_config *config, int *folder,
+				struct err *e);
+void sim_enter_folder(int folder);
+/* The run is over: relative names of files that culprit writes mean its own folder again. */
+void sim_leave_folder(struct sim *s);
+/* The program of a checkpoint on this machine, if it is still what it was; the caller frees. NULL: it is not. */
+char *sim_restore_program(const struct sim *s);
+/* The file of a checkpoint at `insts`, in a folder; the caller frees. */
+char *sim_checkpoint_path(const char *folder, uint64_t insts);
+/* Says which files sim_save will write, before culprit can open no others, and hides them from the guest. */
+void sim_save_announce(const struct sim *s);
+/* Runs the guest from point to point and saves it. The exit status. */
+int sim_save(struct sim *s);
+/* The guest's environment does not depend on the host's, so that runs repeat; --env adds to it. The
+ * caller frees the list. */
+char **sim_make_env(const struct cmd_strings *added);
+/* Looks up a name without a slash in the sysroot's program folders, as a shell there would. The caller
+ * frees. */
+char *sim_find_program(const char *name, const char *sysroot);
+/* From now on the first SIGINT or SIGTERM ends the run cleanly; a second one ends culprit. NULL: the run
+ * is over. */
+void sim_catch_stop(struct guest *g);
 
 /* Runs the guest to its end, to --max-insts or to the first SIGINT or SIGTERM. */
 void sim_functional(struct guest *g, const struct sim_options *options, struct sim_run *run);
@@ -104,6 +185,13 @@ struct core *sim_timing_new(struct guest *g, const struct sim_options *options, 
 bool sim_timing_config(const struct sim_options *options, struct machine *config, struct err *e);
 void sim_timing(struct core *c, struct guest *g, const struct sim_options *options,
 		struct sim_run *run);
+
+/* sim_intervals.c */
+/* Reads the file of --intervals. False and e filled if it is none; free it in any case. */
+bool sim_intervals_read(const char *path, struct sim_intervals *list, struct err *e);
+void sim_intervals_free(struct sim_intervals *list);
+/* Measures one after the other and prints a line for each. s has guest and core, and no session. */
+bool sim_intervals(struct sim *s, const struct sim_intervals *list, struct err *e);
 
 /* sim_session.c: opens analyses on the records that the core emits from now on. */
 struct session *sim_session_open(struct sim *s, const struct trigger_cutter *before, struct err *e);
@@ -159,7 +247,7 @@ int sim_stop_signal(void);
 
 /* sim_profile.c: prints the instruction mix and the hot functions, from the guest's block
  * counts. */
-void sim_print_profile(FILE *out, const struct guest *g, const char *sysroot);
+void sim_print_profile(FILE *out, struct guest *g, const char *sysroot);
 
 /* sim_summary.c */
 void sim_print_summary(FILE *out, const struct guest *g, const struct sim_run *run);

@@ -11,10 +11,10 @@
 
 void sim_functional(struct guest *g, const struct sim_options *options, struct sim_run *run)
 {
-	uint64_t limit = options->max_insts ? options->max_insts : UINT64_MAX;
+	uint64_t limit = options->max_insts ? run->first_inst + options->max_insts : UINT64_MAX;
 	struct progress progress;
 
-	progress_begin(&progress, options->max_insts);
+	progress_begin(&progress, options->max_insts ? limit : 0);
 	run->status = GUEST_RUNNING;
 	while (run->status == GUEST_RUNNING && guest_insts(g) < limit && !sim_stop_signal()) {
 		uint64_t left = limit - guest_insts(g);

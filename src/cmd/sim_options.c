@@ -8,6 +8,29 @@
 #include "trace/hits.h"
 
 const char *const sim_children_choices[] = { "functional", "simulated", NULL };
+const char *const sim_clock_choices[] = { "cycles", "insts", NULL };
+const char *const sim_warm_words[] = { "all", NULL };
+
+static bool sim_check_cpi(const char *text, struct err *e)
+{
+	const char *unit;
+	double cpi;
+
+	return (number_real(text, &cpi, &unit) && !*unit && cpi >= 0.001 && cpi <= 1000) ||
+	       err_set(e, "'%s' is not valid: cycles per instruction, from 0.001 to 1000", text);
+}
+
+double sim_clock_cpi(const struct sim_options *o)
+{
+	const char *unit;
+	double cpi = 1;
+
+	if (!o->clock)
+		return 0;
+	if (o->clock_cpi)
+		number_real(o->clock_cpi, &cpi, &unit);
+	return cpi;
+}
 
 static bool sim_check_content(const char *text, struct err *e)
 {
@@ -57,5 +80,30 @@ bool sim_options_check(const struct sim_options *o, struct err *e)
 			       timed);
 	if (!check_env(&o->env, e))
 		return false;
+	if (o->settle && (o->session.start.count || o->session.stop.count))
+		return err_set(
+		    e, "--settle says where measuring begins; it excludes --start and --stop");
+	if (o->settle && o->children)
+		return err_set(e,
+			       "--settle measures one process; it excludes --children simulated");
+	if (o->intervals && (o->fast_forward || o->warm || o->settle))
+		return err_set(
+		    e, "--intervals says what is run and measured; it excludes --fast-forward, "
+		       "--warm and --settle");
+	if (o->intervals && (o->session.start.count || o->session.stop.count || o->children ||
+			     o->session.trace || o->summary_json || o->session.output))
+		return err_set(e, "--intervals excludes --start, --stop, --children simulated, "
+				  "--trace, --summary-json and --output");
+	if (o->intervals && !o->clock)
+		return err_set(e,
+			       "--intervals counts instructions that are always the same; it needs "
+			       "--clock insts");
+	if (o->clock_cpi && !o->clock)
+		return err_set(
+		    e,
+		    "--clock-cpi says how time follows from instructions; it needs --clock insts");
+	if (o->clock && o->real_time)
+		return err_set(
+		    e, "--clock insts contradicts --real-time, which takes the host's clock");
 	return !inside || err_set(e, "--%s says what a sandbox allows; it needs --sandbox", inside);
 }

@@ -166,7 +166,7 @@ static void print_functions(FILE *out, const struct profile *p)
 	fputc('\n', out);
 }
 
-void sim_print_profile(FILE *out, const struct guest *g, const char *sysroot)
+void sim_print_profile(FILE *out, struct guest *g, const char *sysroot)
 {
 	struct profile p = { .images = images_new(sysroot), .start = 1, .end = 0 };
 	const struct guest_image *images;

@@ -55,7 +55,8 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 				       .seed = s->options->seed,
 				       .suffix = s->suffix,
 				       .program = s->program,
-				       .before = before };
+				       .before = before,
+				       .interval = s->interval };
 
 	if (!sim_timing_config(s->options, &config, e))
 		return NULL;
@@ -75,7 +76,9 @@ struct session *sim_session_open(struct sim *s, const struct trigger_cutter *bef
 		free((char *)settings[i].value);
 	free(settings);
 	free(images);
-	if (session && session_emit(session))
+	if (session && session_emit(session) && s->relisten)
+		core_relisten(s->core, session_emit(session));
+	else if (session && session_emit(session))
 		core_listen(s->core, session_emit(session));
 	return session;
 }

@@ -634,7 +634,7 @@ static void keep_input(const struct sim_options *o, int index, struct sim_stream
 {
 	if (!gives_once(index))
 		return;
-	if (s->kept < 0 && !o->forget_input && !o->real_time && !o->functional) {
+	if (s->kept < 0 && !o->forget_input && !o->real_time && (!o->functional || o->into)) {
 		s->kept = memfd_create("culprit-input", MFD_CLOEXEC);
 		if (s->kept >= 0)
 			fcntl(s->kept, F_SETFL, O_APPEND);

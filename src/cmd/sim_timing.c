@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * culprit sim: runs the guest on a modelled core. A first part may run at full speed
- * (--fast-forward), a second one functionally while caches, TLBs and predictors learn (--warm). The
+ * (--fast-forward) or come from a checkpoint (--restore), a second one functionally while caches, TLBs and predictors learn (--warm). The
  * instructions and cycles reported are those of the timed part.
  */
 #include "cmd/sim.h"
@@ -9,8 +9,6 @@
 #include <stdlib.h>
 
 #include "cmd/progress.h"
-
-#define SLICE_CYCLES 100000 /* a fiftieth of a second or so */
 
 static bool add_hits(struct core *c, const struct cmd_strings *texts, struct err *e)
 {
@@ -58,7 +56,9 @@ bool sim_timing_config(const struct sim_options *options, struct machine *config
 /* Runs everything before the timed part. False if the guest has ended. */
 static bool run_up(struct core *c, struct guest *g, const struct sim_options *options)
 {
-	uint64_t left = options->fast_forward;
+	bool all = options->warm == SIM_WARM_ALL;
+	uint64_t left = all ? 0 : options->fast_forward;
+	uint64_t warm = all ? options->fast_forward : options->warm;
 
 	while (left && !sim_stop_signal()) {
 		uint64_t before = guest_insts(g);
@@ -67,9 +67,9 @@ static bool run_up(struct core *c, struct guest *g, const struct sim_options *op
 			return false;
 		left -= guest_insts(g) - before;
 	}
-	if (options->fast_forward)
+	if ((options->fast_forward && !all) || options->restore)
 		core_attach(c);
-	return !options->warm || sim_stop_signal() || core_warm(c, options->warm) != CORE_ENDED;
+	return !warm || sim_stop_signal() || core_warm(c, warm) != CORE_ENDED;
 }
 
 /* A forked process begins to be measured. */
@@ -82,6 +82,32 @@ static enum core_status begin(struct core *c, const struct sim_options *options,
 	if (options->max_insts && done >= options->max_insts)
 		return CORE_STOPPED;
 	core_limit(c, options->max_insts ? options->max_insts - done : 0);
+	return CORE_RUNNING;
+}
+
+/* The instructions that settle have committed, or those that are measured. */
+static enum core_status reached(struct core *c, const struct sim_options *options,
+				struct sim_run *run)
+{
+	const struct core_stats *stats = core_stats(c);
+
+	if (run->settled) {
+		run->last_cycle = stats->cycles;
+		run->last_inst =
+		    stats->insts - (core_position(c) - run->start - options->max_insts);
+		run->last_fault = stats->faults;
+		core_drain(c);
+		return CORE_STOPPED;
+	}
+	run->settled = true;
+	run->first_cycle = stats->cycles;
+	run->first_second = host_now();
+	run->first_step = stats->steps;
+	run->first_fault = stats->faults;
+	/* What else committed in this cycle belongs to what is measured. */
+	run->first_inst = stats->insts - (core_position(c) - run->start);
+	if (options->max_insts)
+		core_target(c, run->start + options->max_insts);
 	return CORE_RUNNING;
 }
 
@@ -100,9 +126,14 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 		run->begin(run->begin_ctx);
 	if (is_there) {
 		run->first_second = host_now();
-		core_limit(c, options->max_insts);
+		run->start = core_position(c) + options->settle;
+		if (options->settle)
+			core_target(c, run->start);
+		core_limit(c, options->settle ? 0 : options->max_insts);
 		do {
-			status = core_continue(c, SLICE_CYCLES);
+			status = core_continue(c, SIM_SLICE_CYCLES);
+			if (unlikely(status == CORE_REACHED))
+				status = reached(c, options, run);
 			if (unlikely(run->anew) && status == CORE_STOPPED)
 				status = begin(c, options, run);
 			/* Only the first process writes to the terminal. */
@@ -113,9 +144,12 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 	}
 	core_cut(c);
 	run->host_seconds = host_now() - run->first_second;
-	run->insts = core_stats(c)->insts - run->first_inst;
-	run->cycles = core_stats(c)->cycles - run->first_cycle;
-	run->faults = core_stats(c)->faults - run->first_fault;
+	if (options->settle && !run->settled)
+		run->first_cycle = core_stats(c)->cycles, run->first_inst = core_stats(c)->insts;
+	run->insts = (run->last_inst ? run->last_inst : core_stats(c)->insts) - run->first_inst;
+	run->cycles =
+	    (run->last_cycle ? run->last_cycle : core_stats(c)->cycles) - run->first_cycle;
+	run->faults = (run->last_inst ? run->last_fault : core_stats(c)->faults) - run->first_fault;
 	run->stepped = core_stats(c)->steps - run->first_step;
 	run->status = status == CORE_ENDED ? guest_run(g, 0) : GUEST_RUNNING;
 	run->exit_status = run->status == GUEST_RUNNING ? 0 : guest_exit_status(g);

@@ -8,10 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "combine/combine.h"
 #include "jobs/recipe.h"
 #include "jobs/trust.h"
 
 #define JOBS_MAX 1024 /* at a time */
+
+bool simulating_check_place(const char *text, struct err *e)
+{
+	const char *argument;
+
+	return job_place_find(text, &argument, e);
+}
 
 const struct cmd_option simulating_group[] = {
 	{ .name = "jobs",
@@ -27,6 +35,13 @@ const struct cmd_option simulating_group[] = {
 	  .arg = "DIR",
 	  .help = "Where results of simulations are kept: $CULPRIT_CACHE, "
 		  "$XDG_CACHE_HOME/culprit or ~/.cache/culprit by default" },
+	{ .name = "place",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct simulating, place),
+	  .arg = "local|slurm[:PARTITION]",
+	  .check = simulating_check_place,
+	  .help = "Where simulations run: on this host (default), or as jobs of a Slurm cluster "
+		  "whose nodes see the cache folder and the program" },
 	{ .name = "simulator",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct simulating, simulator),
@@ -157,17 +172,88 @@ static bool repeats(const char *command, struct store *s, const struct rerun *r,
 	return false;
 }
 
+/* ---- sampled runs: the points in place of the run ---- */
+
+/* Every job once for each point; the caller frees. */
+static struct job *at_points(const struct rerun *r, const struct job *jobs, size_t count)
+{
+	const size_t n = rerun_points(r);
+	struct job *all = x_calloc(count * n + 1, sizeof(*all));
+
+	for (size_t i = 0; i < count * n; i++)
+		all[i] = rerun_at_point(r, &jobs[i / n], i % n);
+	return all;
+}
+
+/* What the points say of the run becomes the job's result, as if the run had been simulated. */
+static void from_points(struct job *j, struct store *s, const struct job *points, size_t n,
+			const char *cache)
+{
+	uint64_t *cycles = x_calloc(n, sizeof(*cycles));
+	char text[64], *dir = cache ? x_strdup(cache) : jobs_cache_dir();
+	struct err e = { "" };
+	double sum = 0;
+	bool ok = true;
+
+	j->status = JOB_FAILED;
+	for (size_t i = 0; ok && i < n; i++) {
+		struct rerun_result result;
+
+		ok = points[i].status != JOB_FAILED && rerun_read(&points[i], &result, &e);
+		cycles[i] = ok ? result.cycles : 0;
+		if (!ok)
+			j->message = x_asprintf("point %zu: %s", i,
+						points[i].message ? points[i].message : e.text);
+	}
+	if (ok && !(ok = combine_cycles(s, cycles, n, &sum, &e)))
+		j->message = x_strdup(e.text);
+	if (ok) {
+		const int size = snprintf(text, sizeof(text), "{\"cycles\": %.0f}\n", sum);
+
+		j->result = rerun_keep(dir, "points", ".json", text, (size_t)size, &e);
+		if (j->result)
+			j->status = JOB_DONE;
+		else
+			j->message = x_strdup(e.text);
+	}
+	free(dir);
+	free(cycles);
+}
+
+static bool run_jobs(struct store *s, const struct rerun *r, struct job *jobs, size_t count,
+		     const struct jobs_options *o, struct err *e)
+{
+	const size_t n = rerun_points(r);
+
+	if (!n)
+		return jobs_run(jobs, count, o, e);
+
+	struct job *all = at_points(r, jobs, count);
+	const bool ok = jobs_run(all, count * n, o, e);
+
+	for (size_t i = 0; ok && i < count; i++)
+		from_points(&jobs[i], s, &all[i * n], n, o->cache_dir);
+	for (size_t i = 0; i < count * n; i++)
+		job_free(&all[i]);
+	free(all);
+	return ok;
+}
+
 bool simulating_run(const char *command, struct store *s, const struct rerun *r,
 		    const struct simulating *o, struct job *jobs, size_t count,
 		    const struct job *itself, struct simulating_found *out, struct err *e)
 {
 	struct jobs_line line = { 0 };
-	const struct jobs_options jo = { .parallel = (unsigned)o->jobs,
+	const char *argument = NULL;
+	const struct job_place *place = o->place ? job_place_find(o->place, &argument, e) : NULL;
+	const struct jobs_options jo = { .place = place,
+					 .place_argument = argument,
+					 .parallel = (unsigned)o->jobs,
 					 .cache_dir = o->cache,
 					 .again = o->again,
 					 .progress = jobs_line_show,
 					 .progress_ctx = &line };
-	const bool ok = jobs_run(jobs, count, &jo, e);
+	const bool ok = run_jobs(s, r, jobs, count, &jo, e);
 
 	*out = (struct simulating_found){ 0 };
 	jobs_line_end(&line);

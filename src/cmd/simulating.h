@@ -12,11 +12,14 @@
 struct simulating {
 	uint64_t jobs;	       /* runs at a time; 0: as many as there are processors */
 	const char *cache;     /* NULL: the user's */
+	const char *place;     /* NULL: this host */
 	const char *simulator; /* the culprit to call; NULL: this one */
 	bool again;	       /* simulate also what is in the cache */
 	bool trust;	       /* simulate also profiles from elsewhere */
 };
 
+/* cmd_option.check of options that name a place. */
+bool simulating_check_place(const char *text, struct err *e);
 /* Row for the option table of a command. */
 extern const struct cmd_option simulating_group[];
 #define SIMULATING_OPTIONS(values)                                                                 \

@@ -346,10 +346,9 @@ static struct live_event *totals(struct collector *c)
 					   .pending = pending_of(c, i) };
 		for (uint32_t k = 0; k < c->program.cpus; k++) {
 			const struct sample_totals *t = &c->program.cpu[k].at_cut[i];
-			const uint64_t busy = c->busy[k * SAMPLE_EVENTS + i];
 
-			to->taken += t->taken + busy;
-			to->lost += t->lost_ring + busy;
+			to->taken += t->taken;
+			to->lost += t->lost_ring;
 		}
 	}
 	return events;
@@ -361,11 +360,8 @@ static bool swap_and_drain(struct collector *c, bool wait, struct err *e)
 {
 	bool ok = true;
 
-	for (uint32_t i = 0; i < c->program.cpus && ok; i++) {
+	for (uint32_t i = 0; i < c->program.cpus && ok; i++)
 		ok = program_cut(&c->program, i, &c->old_table[i], e);
-		for (int k = 0; k < SAMPLE_EVENTS && ok; k++)
-			c->busy[i * SAMPLE_EVENTS + k] = c->program.cpu[i].busy[k];
-	}
 	if (!ok)
 		return false;
 	read_ring(c);
@@ -381,7 +377,7 @@ static bool cut(struct collector *c, struct err *e)
 {
 	c->cutting = true;
 	for (uint32_t i = 0; i < c->program.cpus; i++)
-		c->cpu_epoch[i] = c->program.cpu[i].epoch + 2;
+		c->cpu_epoch[i] = SAMPLE_EPOCH(c->program.cpu[i].turn) + 2;
 	bool ok = swap_and_drain(c, false, e);
 	const uint64_t time_ns = sideband_now();
 

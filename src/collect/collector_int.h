@@ -99,7 +99,6 @@ struct collector {
 	struct later *later;
 	size_t nlater;
 	uint32_t *cpu_epoch, *old_table; /* by processor */
-	uint64_t *busy;			 /* by processor and event, at the cut */
 	uint64_t drained_entries;
 	uint64_t next_cut_ns, last_cut_ns;
 

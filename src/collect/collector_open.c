@@ -43,7 +43,6 @@ void collector_free(struct collector *c)
 	free(c->later);
 	free(c->cpu_epoch);
 	free(c->old_table);
-	free(c->busy);
 	free(c);
 }
 
@@ -117,7 +116,6 @@ static bool load(struct collector *c, char ***notes, size_t *nnotes, struct err 
 		return false;
 	c->cpu_epoch = x_calloc(c->program.cpus, sizeof(*c->cpu_epoch));
 	c->old_table = x_calloc(c->program.cpus, sizeof(*c->old_table));
-	c->busy = x_calloc((size_t)c->program.cpus * SAMPLE_EVENTS, sizeof(*c->busy));
 	return true;
 }
 

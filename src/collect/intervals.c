@@ -22,16 +22,16 @@ struct node {
 	uint32_t refs;
 };
 
-struct intervals {
+struct range_sets {
 	struct node *nodes; /* [0] is not used */
 	size_t count, capacity, used;
 	uint32_t free;
 	uint64_t seed;
 };
 
-struct intervals *intervals_new(uint64_t seed)
+struct range_sets *range_sets_new(uint64_t seed)
 {
-	struct intervals *p = x_calloc(1, sizeof(*p));
+	struct range_sets *p = x_calloc(1, sizeof(*p));
 
 	p->seed = seed;
 	p->count = 1;
@@ -40,7 +40,7 @@ struct intervals *intervals_new(uint64_t seed)
 	return p;
 }
 
-void intervals_free(struct intervals *p)
+void range_sets_free(struct range_sets *p)
 {
 	if (!p)
 		return;
@@ -48,12 +48,12 @@ void intervals_free(struct intervals *p)
 	free(p);
 }
 
-static uint64_t rank(const struct intervals *p, uint32_t n)
+static uint64_t rank(const struct range_sets *p, uint32_t n)
 {
 	return hash_u64(p->nodes[n].start ^ p->seed);
 }
 
-static uint32_t node_new(struct intervals *p, struct node content)
+static uint32_t node_new(struct range_sets *p, struct node content)
 {
 	uint32_t n = p->free;
 
@@ -71,7 +71,7 @@ static uint32_t node_new(struct intervals *p, struct node content)
 	return n;
 }
 
-uint32_t intervals_share(struct intervals *p, uint32_t root)
+uint32_t range_sets_share(struct range_sets *p, uint32_t root)
 {
 	if (root) {
 		assert(p->nodes[root].refs && p->nodes[root].refs < UINT32_MAX);
@@ -80,7 +80,7 @@ uint32_t intervals_share(struct intervals *p, uint32_t root)
 	return root;
 }
 
-void intervals_drop(struct intervals *p, uint32_t root)
+void range_sets_drop(struct range_sets *p, uint32_t root)
 {
 	while (root && --p->nodes[root].refs == 0) {
 		const uint32_t left = p->nodes[root].left, right = p->nodes[root].right;
@@ -88,24 +88,24 @@ void intervals_drop(struct intervals *p, uint32_t root)
 		p->nodes[root].left = p->free;
 		p->free = root;
 		p->used--;
-		intervals_drop(p, left);
+		range_sets_drop(p, left);
 		root = right;
 	}
 }
 
 /* The node, or a copy of it that nobody else has. */
-static uint32_t own(struct intervals *p, uint32_t n)
+static uint32_t own(struct range_sets *p, uint32_t n)
 {
 	if (p->nodes[n].refs == 1)
 		return n;
-	intervals_share(p, p->nodes[n].left);
-	intervals_share(p, p->nodes[n].right);
+	range_sets_share(p, p->nodes[n].left);
+	range_sets_share(p, p->nodes[n].right);
 	p->nodes[n].refs--;
 	return node_new(p, p->nodes[n]);
 }
 
 /* One set of two; all of a lies below all of b. Both are used up. */
-static uint32_t join(struct intervals *p, uint32_t a, uint32_t b)
+static uint32_t join(struct range_sets *p, uint32_t a, uint32_t b)
 {
 	if (!a || !b)
 		return a ? a : b;
@@ -123,7 +123,7 @@ static uint32_t join(struct intervals *p, uint32_t a, uint32_t b)
 
 /* What lies below `at` and what lies from there on; a range around it is cut in two. t is used up.
  */
-static void split(struct intervals *p, uint32_t t, uint64_t at, uint32_t *below, uint32_t *above)
+static void split(struct range_sets *p, uint32_t t, uint64_t at, uint32_t *below, uint32_t *above)
 {
 	uint32_t part;
 
@@ -156,7 +156,7 @@ static void split(struct intervals *p, uint32_t t, uint64_t at, uint32_t *below,
 	*above = join(p, node_new(p, rest), right);
 }
 
-static bool last(const struct intervals *p, uint32_t t, struct interval *out)
+static bool last(const struct range_sets *p, uint32_t t, struct interval *out)
 {
 	if (!t)
 		return false;
@@ -172,7 +172,7 @@ static bool continues(const struct interval *a, const struct interval *b)
 	return a->end == b->start && a->what == b->what && a->base + (a->end - a->start) == b->base;
 }
 
-uint32_t intervals_set(struct intervals *p, uint32_t root, struct interval range)
+uint32_t range_sets_set(struct range_sets *p, uint32_t root, struct interval range)
 {
 	uint32_t below, middle, above, gone;
 	struct interval neighbour;
@@ -180,16 +180,16 @@ uint32_t intervals_set(struct intervals *p, uint32_t root, struct interval range
 	assert(range.start < range.end);
 	split(p, root, range.start, &below, &above);
 	split(p, above, range.end, &middle, &above);
-	intervals_drop(p, middle);
+	range_sets_drop(p, middle);
 	if (last(p, below, &neighbour) && continues(&neighbour, &range)) {
 		split(p, below, neighbour.start, &below, &gone);
-		intervals_drop(p, gone);
+		range_sets_drop(p, gone);
 		range.start = neighbour.start;
 		range.base = neighbour.base;
 	}
-	if (intervals_next(p, above, range.end, &neighbour) && continues(&range, &neighbour)) {
+	if (range_sets_next(p, above, range.end, &neighbour) && continues(&range, &neighbour)) {
 		split(p, above, neighbour.end, &gone, &above);
-		intervals_drop(p, gone);
+		range_sets_drop(p, gone);
 		range.end = neighbour.end;
 	}
 	const uint32_t new = node_new(p, (struct node){ .start = range.start,
@@ -199,7 +199,7 @@ uint32_t intervals_set(struct intervals *p, uint32_t root, struct interval range
 	return join(p, join(p, below, new), above);
 }
 
-uint32_t intervals_clear(struct intervals *p, uint32_t root, uint64_t start, uint64_t end)
+uint32_t range_sets_clear(struct range_sets *p, uint32_t root, uint64_t start, uint64_t end)
 {
 	uint32_t below, middle, above;
 
@@ -207,12 +207,12 @@ uint32_t intervals_clear(struct intervals *p, uint32_t root, uint64_t start, uin
 		return root;
 	split(p, root, start, &below, &above);
 	split(p, above, end, &middle, &above);
-	intervals_drop(p, middle);
+	range_sets_drop(p, middle);
 	return join(p, below, above);
 }
 
-bool intervals_next(const struct intervals *p, uint32_t root, uint64_t address,
-		    struct interval *out)
+bool range_sets_next(const struct range_sets *p, uint32_t root, uint64_t address,
+		     struct interval *out)
 {
 	uint32_t best = 0;
 
@@ -231,25 +231,25 @@ bool intervals_next(const struct intervals *p, uint32_t root, uint64_t address,
 	return true;
 }
 
-bool intervals_find(const struct intervals *p, uint32_t root, uint64_t address,
-		    struct interval *out)
+bool range_sets_find(const struct range_sets *p, uint32_t root, uint64_t address,
+		     struct interval *out)
 {
-	return intervals_next(p, root, address, out) && out->start <= address;
+	return range_sets_next(p, root, address, out) && out->start <= address;
 }
 
-void intervals_mark(const struct intervals *p, bool *used, size_t count)
+void range_sets_mark(const struct range_sets *p, bool *used, size_t count)
 {
 	for (size_t i = 1; i < p->count; i++)
 		if (p->nodes[i].refs && p->nodes[i].what < count)
 			used[p->nodes[i].what] = true;
 }
 
-size_t intervals_bytes(const struct intervals *p)
+size_t range_sets_bytes(const struct range_sets *p)
 {
 	return sizeof(*p) + p->capacity * sizeof(p->nodes[0]);
 }
 
-size_t intervals_used(const struct intervals *p)
+size_t range_sets_used(const struct range_sets *p)
 {
 	return p->used;
 }

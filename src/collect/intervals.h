@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct intervals;
+struct range_sets;
 
 /* start up to but without end; base is what the first address counts as (a file offset). */
 struct interval {
@@ -21,29 +21,29 @@ struct interval {
 
 /* seed: decides the trees' shape and nothing that can be asked; secret, so that nobody can choose
  * addresses which make a tree deep. */
-struct intervals *intervals_new(uint64_t seed);
-void intervals_free(struct intervals *p);
+struct range_sets *range_sets_new(uint64_t seed);
+void range_sets_free(struct range_sets *p);
 
 /* One more user of the set, for another variable. */
-uint32_t intervals_share(struct intervals *p, uint32_t root);
+uint32_t range_sets_share(struct range_sets *p, uint32_t root);
 /* One user less; memory of the last one is used again. */
-void intervals_drop(struct intervals *p, uint32_t root);
+void range_sets_drop(struct range_sets *p, uint32_t root);
 /* The set with the range put over whatever was there. The caller's root is used up. Neighbours that
  * continue each other become one. */
-uint32_t intervals_set(struct intervals *p, uint32_t root, struct interval range);
+uint32_t range_sets_set(struct range_sets *p, uint32_t root, struct interval range);
 /* The set without these addresses. The caller's root is used up. */
-uint32_t intervals_clear(struct intervals *p, uint32_t root, uint64_t start, uint64_t end);
+uint32_t range_sets_clear(struct range_sets *p, uint32_t root, uint64_t start, uint64_t end);
 /* The first range that ends above the address: the one it lies in, or the next one. */
-bool intervals_next(const struct intervals *p, uint32_t root, uint64_t address,
-		    struct interval *out);
+bool range_sets_next(const struct range_sets *p, uint32_t root, uint64_t address,
+		     struct interval *out);
 /* The range that an address lies in. */
-bool intervals_find(const struct intervals *p, uint32_t root, uint64_t address,
-		    struct interval *out);
+bool range_sets_find(const struct range_sets *p, uint32_t root, uint64_t address,
+		     struct interval *out);
 /* Sets used[what] for all that is in any set and below count. */
-void intervals_mark(const struct intervals *p, bool *used, size_t count);
+void range_sets_mark(const struct range_sets *p, bool *used, size_t count);
 /* Memory of all sets. */
-size_t intervals_bytes(const struct intervals *p);
+size_t range_sets_bytes(const struct range_sets *p);
 /* Nodes in use, for tests. */
-size_t intervals_used(const struct intervals *p);
+size_t range_sets_used(const struct range_sets *p);
 
 #endif

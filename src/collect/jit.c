@@ -210,7 +210,7 @@ static uint32_t entry_at(const struct jit *j, uint64_t address)
 {
 	struct interval at;
 
-	return intervals_find(j->maps->intervals, j->root, address, &at) ? at.what : MAPS_NONE;
+	return range_sets_find(j->maps->intervals, j->root, address, &at) ? at.what : MAPS_NONE;
 }
 
 /* Forgets functions whose place others have taken. */
@@ -222,7 +222,7 @@ static void sweep(struct jit *j)
 	size_t nkept = 0;
 	uint32_t root = 0;
 
-	for (uint64_t a = 0; intervals_next(j->maps->intervals, j->root, a, &at); a = at.end)
+	for (uint64_t a = 0; range_sets_next(j->maps->intervals, j->root, a, &at); a = at.end)
 		j->entries[at.what].used = true;
 	for (size_t i = 0; i < j->nentries; i++) {
 		number[i] = (uint32_t)nkept;
@@ -233,11 +233,11 @@ static void sweep(struct jit *j)
 			free(j->entries[i].name);
 		}
 	}
-	for (uint64_t a = 0; intervals_next(j->maps->intervals, j->root, a, &at); a = at.end) {
+	for (uint64_t a = 0; range_sets_next(j->maps->intervals, j->root, a, &at); a = at.end) {
 		at.what = number[at.what];
-		root = intervals_set(j->maps->intervals, root, at);
+		root = range_sets_set(j->maps->intervals, root, at);
 	}
-	intervals_drop(j->maps->intervals, j->root);
+	range_sets_drop(j->maps->intervals, j->root);
 	j->root = root;
 	free(j->entries);
 	free(number);
@@ -275,8 +275,8 @@ static void add_function(void *self, const struct jit_load *l)
 	    (struct entry){ copy, l->start, l->size_bytes, j->from_dump ? code_at : 0, false };
 	/* base is the start, so that two functions never look like one. */
 	j->root =
-	    intervals_set(j->maps->intervals, j->root,
-			  (struct interval){ l->start, l->start + l->size_bytes, l->start, what });
+	    range_sets_set(j->maps->intervals, j->root,
+			   (struct interval){ l->start, l->start + l->size_bytes, l->start, what });
 }
 
 static void read_map(struct jit *j)
@@ -384,7 +384,7 @@ void jit_forget(struct maps *m, struct jit *j)
 	let_go(m, &j->tmp);
 	let_go(m, &j->map);
 	let_go(m, &j->dump);
-	intervals_drop(m->intervals, j->root);
+	range_sets_drop(m->intervals, j->root);
 	for (size_t i = 0; i < j->nentries; i++)
 		free(j->entries[i].name);
 	free(j->entries);

@@ -100,11 +100,11 @@ static struct life *life_new(struct maps *m, int32_t pid, uint64_t time_ns)
 static void space_empty(struct maps *m, struct space *s)
 {
 	for (size_t i = 0; i < s->nversions; i++)
-		intervals_drop(m->intervals, s->versions[i].root);
+		range_sets_drop(m->intervals, s->versions[i].root);
 	free(s->versions);
 	s->versions = NULL;
 	s->nversions = 0;
-	intervals_drop(m->intervals, s->root);
+	range_sets_drop(m->intervals, s->root);
 	s->root = 0;
 	jit_forget(m, s->jit);
 	s->jit = NULL;
@@ -145,22 +145,22 @@ static void keep_version(struct maps *m, struct space *s, uint64_t time_ns)
 	if (s->nversions && s->versions[s->nversions - 1].until_ns == time_ns)
 		return;
 	if (s->nversions == VERSIONS_MAX) {
-		intervals_drop(m->intervals, s->versions[0].root);
+		range_sets_drop(m->intervals, s->versions[0].root);
 		memmove(s->versions, s->versions + 1, --s->nversions * sizeof(*s->versions));
 		/* ARRAY_ADD would take the count for a reason to enlarge. */
 		s->versions[s->nversions++] =
-		    (struct maps_version){ time_ns, intervals_share(m->intervals, s->root) };
+		    (struct maps_version){ time_ns, range_sets_share(m->intervals, s->root) };
 		return;
 	}
 	*ARRAY_ADD(s->versions, s->nversions) =
-	    (struct maps_version){ time_ns, intervals_share(m->intervals, s->root) };
+	    (struct maps_version){ time_ns, range_sets_share(m->intervals, s->root) };
 }
 
 /* Whether anything lies in a range. */
 static bool is_covered(const struct maps *m, uint32_t root, uint64_t start, uint64_t end,
 		       struct interval *first)
 {
-	return intervals_next(m->intervals, root, start, first) && first->start < end;
+	return range_sets_next(m->intervals, root, start, first) && first->start < end;
 }
 
 void maps_space_put(struct maps *m, struct space *s, struct interval range, uint64_t time_ns)
@@ -175,7 +175,7 @@ void maps_space_put(struct maps *m, struct space *s, struct interval range, uint
 			return;
 		keep_version(m, s, time_ns);
 	}
-	s->root = intervals_set(m->intervals, s->root, range);
+	s->root = range_sets_set(m->intervals, s->root, range);
 }
 
 void maps_space_clear(struct maps *m, struct space *s, uint64_t start, uint64_t end,
@@ -186,7 +186,7 @@ void maps_space_clear(struct maps *m, struct space *s, uint64_t start, uint64_t 
 	if (start >= end || !is_covered(m, s->root, start, end, &old))
 		return;
 	keep_version(m, s, time_ns);
-	s->root = intervals_clear(m->intervals, s->root, start, end);
+	s->root = range_sets_clear(m->intervals, s->root, start, end);
 }
 
 static uint64_t end_of(const struct maps_record *r)
@@ -272,7 +272,7 @@ static void add_fork(struct maps *m, const struct maps_record *r)
 		return;
 	struct space *from = maps_now(parent), *to = maps_now(l);
 
-	to->root = intervals_share(m->intervals, from->root);
+	to->root = range_sets_share(m->intervals, from->root);
 	to->exe = from->exe;
 	to->looked = from->looked;
 	memcpy(to->comm, from->comm, sizeof(to->comm));
@@ -402,7 +402,7 @@ void maps_put_running(struct maps *m, const struct running *p)
 	s->looked = true;
 	if (s->root) {
 		keep_version(m, s, p->time_ns);
-		intervals_drop(m->intervals, s->root);
+		range_sets_drop(m->intervals, s->root);
 		s->root = 0;
 		s->exe = MAPS_NONE;
 	}
@@ -588,7 +588,7 @@ static struct maps_place place_in_space(struct maps *m, struct life *l, struct s
 {
 	struct interval at;
 
-	if (!intervals_find(m->intervals, root_at(s, time_ns), address, &at))
+	if (!range_sets_find(m->intervals, root_at(s, time_ns), address, &at))
 		return (struct maps_place){ .image = MAPS_NONE };
 	if (at.what == MAPS_IMAGE_ANON)
 		return place_in_memory(m, l, s, address);
@@ -644,18 +644,18 @@ struct maps_place maps_find(struct maps *m, struct maps_space space, uint64_t ad
 static struct maps_place place_in_kernel(struct maps *m, uint64_t address)
 {
 	struct interval at;
-	bool found = intervals_find(m->intervals, m->kernel.root, address, &at);
+	bool found = range_sets_find(m->intervals, m->kernel.root, address, &at);
 
 	if (!found && m->kernel_hidden)
 		return place_in_image(m, m->kernel_image, 0);
 	/* A module may have come since. */
 	if (!found && m->proc) {
 		kernel_read_modules(m);
-		found = intervals_find(m->intervals, m->kernel.root, address, &at);
+		found = range_sets_find(m->intervals, m->kernel.root, address, &at);
 	}
 	/* Code that was there when some of the counts were taken: a BPF program that is gone. */
 	for (size_t i = m->kernel.nversions; !found && i > 0; i--)
-		found = intervals_find(m->intervals, m->kernel.versions[i - 1].root, address, &at);
+		found = range_sets_find(m->intervals, m->kernel.versions[i - 1].root, address, &at);
 	return found ? place_in_image(m, at.what, at.base + (address - at.start))
 		     : place_in_image(m, MAPS_IMAGE_UNKNOWN, 0);
 }
@@ -698,7 +698,7 @@ static void forget_versions(struct maps *m, struct space *s, uint64_t time_ns)
 	size_t n = 0;
 
 	while (n < s->nversions && s->versions[n].until_ns <= time_ns)
-		intervals_drop(m->intervals, s->versions[n++].root);
+		range_sets_drop(m->intervals, s->versions[n++].root);
 	if (!n)
 		return;
 	struct maps_version *kept = NULL;
@@ -788,7 +788,7 @@ struct maps *maps_new(const struct live_sink *sink, const char *proc)
 		seed = 0;
 	m->sink = *sink;
 	m->proc = proc ? x_strdup(proc) : NULL;
-	m->intervals = intervals_new(seed);
+	m->intervals = range_sets_new(seed);
 	m->nbuckets = 256;
 	m->buckets = x_calloc(m->nbuckets, sizeof(struct life *));
 	m->kernel = (struct space){ .exe = MAPS_NONE, .process = MAPS_NONE };
@@ -818,7 +818,7 @@ void maps_free(struct maps *m)
 	if (m->running_fd >= 0)
 		close(m->running_fd);
 	kernel_free(m);
-	intervals_free(m->intervals);
+	range_sets_free(m->intervals);
 	free(m->proc);
 	free(m);
 }
@@ -834,8 +834,8 @@ struct maps_status maps_status(const struct maps *m)
 	return (struct maps_status){
 		.spaces = spaces,
 		.images = m->nimages - m->nfree_images,
-		.mappings = intervals_used(m->intervals),
-		.memory_bytes = intervals_bytes(m->intervals) + m->nlives * sizeof(struct life) +
+		.mappings = range_sets_used(m->intervals),
+		.memory_bytes = range_sets_bytes(m->intervals) + m->nlives * sizeof(struct life) +
 				spaces * sizeof(struct space) +
 				m->nimages * sizeof(struct maps_image) + m->kept_bytes +
 				kernel_bytes(m) + m->nbuckets * sizeof(struct life *),

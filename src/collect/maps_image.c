@@ -144,7 +144,7 @@ void maps_images_sweep(struct maps *m)
 	bool *used = x_calloc(m->nimages, sizeof(*used));
 
 	/* Trees of generated code count their functions: a few images too many are kept. */
-	intervals_mark(m->intervals, used, m->nimages);
+	range_sets_mark(m->intervals, used, m->nimages);
 	maps_mark_images(m, used);
 	for (uint32_t i = 0; i < m->nimages; i++) {
 		struct maps_image *image = &m->images[i];

@@ -92,7 +92,7 @@ struct known_file {
 struct maps {
 	struct live_sink sink;
 	char *proc; /* NULL: a recorded file */
-	struct intervals *intervals;
+	struct range_sets *intervals;
 	struct maps_image *images;
 	size_t nimages;
 	uint32_t *free_images; /* places of forgotten images */

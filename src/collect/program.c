@@ -213,8 +213,7 @@ void program_unload(struct program *p)
 /* A processor that is not online runs no handler. */
 static void cut_offline(struct sample_cpu *c)
 {
-	c->active ^= 1;
-	c->epoch++;
+	c->turn = ((__u64)SAMPLE_EPOCH(c->turn) + 1) << 32;
 	memcpy(c->at_cut, c->now, sizeof(c->now));
 }
 
@@ -222,7 +221,7 @@ bool program_cut(struct program *p, uint32_t cpu, uint32_t *old, struct err *e)
 {
 	struct sample_cpu *c = &p->cpu[cpu];
 
-	*old = c->active & 1;
+	*old = SAMPLE_EPOCH(c->turn) & 1;
 	for (unsigned i = 0; i < CUT_TRIES; i++) {
 		struct bpf_test_run_opts run = { .sz = sizeof(run),
 						 .flags = BPF_F_TEST_RUN_ON_CPU,

@@ -37,6 +37,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define PAGE_SHIFT  12
 #define RANGES	    8
 #define EEXIST	    17
+#define CUT_READS   4 /* of the totals, until no sample comes between */
 #define GOLDEN	    0x9e3779b97f4a7c15ull
 #define ODD	    1u /* a sequence number that no address space at rest has */
 #define STACK_BYTES (SAMPLE_FRAMES * 8)
@@ -134,7 +135,7 @@ static __always_inline struct sample_head head(const struct sample_cpu *c, __u8 
 	return (struct sample_head){ .type = type,
 				     .kind = kind,
 				     .cpu = (__u16)bpf_get_smp_processor_id(),
-				     .epoch = c->epoch };
+				     .epoch = SAMPLE_EPOCH(c->turn) };
 }
 
 static __always_inline struct sample_totals *totals(struct sample_cpu *c, __u8 kind)
@@ -176,7 +177,7 @@ static __noinline bool count(struct sample_cpu *c, __u32 cpu, __u64 key, __u64 v
 	if (!c)
 		return false;
 	const __u64 hash = (key ^ value * 0xff51afd7ed558ccdull) * GOLDEN;
-	const bool small = c->active & 1;
+	const bool small = SAMPLE_EPOCH(c->turn) & 1;
 	const __u32 at =
 	    cpu * (constants.buckets[0] + constants.buckets[1]) +
 	    (small ? constants.buckets[0] : 0) +
@@ -790,12 +791,7 @@ static __noinline int handle(struct bpf_perf_event_data *ctx, __u8 event)
 
 	if (!c)
 		return 0;
-	if (c->inside) { /* a cut is going on below this interrupt */
-		c->busy[event]++;
-		return 0;
-	}
 	c->inside = 1;
-	/* What a cut compares must not be read before `inside` is set. */
 	asm volatile("" ::: "memory");
 	/* The handler's own time cannot be sampled from within: every 64th is timed. */
 	const bool timed = !(c->now[event].taken & 63);
@@ -808,6 +804,7 @@ static __noinline int handle(struct bpf_perf_event_data *ctx, __u8 event)
 		c->timed_ns[missed] += bpf_ktime_get_ns() - begin;
 		c->timed[missed]++;
 	}
+	c->turn++;
 	asm volatile("" ::: "memory");
 	c->inside = 0;
 	return 0;
@@ -828,8 +825,9 @@ PROGRAM(5)
 PROGRAM(6)
 PROGRAM(7)
 
-/* Swaps the tables of the processor that it runs on, and keeps its totals of that moment. Returns 1
- * if it interrupted the handler; then nothing has happened. */
+/* Swaps the tables of the processor that it runs on, and keeps its totals of that moment. A sample that
+ * interrupts it counts as ever, and the totals are read again. Returns 1 if it interrupted the handler
+ * itself, or was interrupted each time; then nothing has happened. */
 SEC("raw_tp")
 int cut(void *ctx)
 {
@@ -838,16 +836,17 @@ int cut(void *ctx)
 
 	if (!c || c->inside)
 		return 1;
-	c->inside = 1;
-	asm volatile("" ::: "memory");
-	c->active ^= 1;
-	c->epoch++;
+	for (int try = 0; try < CUT_READS; try++) {
+		const __u64 turn = *(volatile __u64 *)&c->turn;
+
 #pragma unroll
-	for (int i = 0; i < SAMPLE_EVENTS; i++)
-		c->at_cut[i] = c->now[i];
-	asm volatile("" ::: "memory");
-	c->inside = 0;
-	return 0;
+		for (int i = 0; i < SAMPLE_EVENTS; i++)
+			c->at_cut[i] = c->now[i];
+		asm volatile("" ::: "memory");
+		if (__sync_val_compare_and_swap(&c->turn, turn, ((turn >> 32) + 1) << 32) == turn)
+			return 0;
+	}
+	return 1;
 }
 
 /* What a sample costs before anything is done with it. */

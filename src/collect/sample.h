@@ -56,12 +56,15 @@ struct sample_totals {
 	__u64 lost_other; /* stacks and edges for which the ring had no room; not part of taken */
 };
 
+#define SAMPLE_EPOCH(turn) ((__u32)((turn) >> 32))
+
 /* One per processor. Only its own handler, and the cut that runs on it, write it. */
 struct sample_cpu {
-	__u32
-	    active;  /* which of its two tables counts now; 1 only while the large one is drained */
-	__u32 epoch; /* number of cuts */
-	__u32 inside; /* 1 while the handler or a cut runs */
+	/* Number of cuts, and of samples since the last: SAMPLE_EPOCH. One number, so that a cut sees a
+	 * sample that interrupts it. Which of the two tables counts is the lowest bit of the epoch: the
+	 * small one only while the large one is drained. */
+	__u64 turn;
+	__u32 inside; /* 1 while the handler runs */
 	__u32 next_way;
 	__u64 hits, misses;
 	__u64 entries;	/* that were evicted into the ring */
@@ -69,7 +72,6 @@ struct sample_cpu {
 	__u64 checks;	/* of a known mapping after a change of the address space */
 	__u64 unplaced; /* samples that went to the ring one by one: no mapping or no room for it */
 	__u64 saturated;
-	__u64 busy[SAMPLE_EVENTS]; /* samples that came during a cut: taken and lost, in no total */
 	/* Time of every 64th sample in the handler, and how many: that hit the table, that missed. */
 	__u64 timed_ns[2], timed[2];
 	struct sample_totals now[SAMPLE_EVENTS];

@@ -122,8 +122,7 @@ static void allocate(struct core *c)
 	if (c->cfg.wait_entries)
 		c->lsu.wait_table = x_calloc(c->cfg.wait_entries, 1);
 	if (c->cfg.page_faults)
-		c->lsu.touched =
-		    x_calloc(GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES / 64, sizeof(uint64_t));
+		c->lsu.touched = guest_touched(c->guest);
 	for (uint32_t i = 0; i < size; i++)
 		c->ring[i].dep_head = SLOT_NONE;
 }
@@ -223,8 +222,10 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 	c->front.l1i_latency = latency[LEVEL_L1];
 	c->head = c->disp = c->tail = c->front.buffered = c->front.stream_end = 1;
 	c->win.issue_po = 1;
+	c->target = c->front.hold = NEVER;
 	c->front.seq = 1;
 	c->now = 1;
+	c->front.counts_guest = guest_clocks_insts(g);
 	c->lsu.sq_head = c->lsu.sq_commit = c->lsu.sq_tail = c->lsu.sq_next = c->lsu.sq_known = 1;
 	c->lsu.retry_time = NEVER;
 	c->lsu.wait_clear = config->wait_clear;
@@ -291,8 +292,18 @@ void core_listen(struct core *c, struct emit *emit)
 	}
 }
 
+void core_relisten(struct core *c, struct emit *emit)
+{
+	assert(c->rec.emit && emit->wants == c->rec.emit->wants);
+	if (c->rec.counts)
+		record_count(c);
+	core_cut(c);
+	c->rec.emit = emit;
+}
+
 void core_attach(struct core *c)
 {
+	c->before = guest_insts(c->guest) - (c->stats.insts - c->stats.faults);
 	fetch_registers(c);
 	if (c->twin.leads)
 		twin_attach(c->twin.leads);
@@ -320,7 +331,6 @@ void core_free(struct core *c)
 	free(c->lsu.order_wait);
 	free(c->lsu.stores);
 	free(c->lsu.wait_table);
-	free(c->lsu.touched);
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
@@ -425,7 +435,24 @@ void core_limit(struct core *c, uint64_t max_insts)
 {
 	uint64_t next = c->front.wrong ? c->front.right_po : c->tail;
 
-	c->front.limit = max_insts ? next + max_insts : NEVER;
+	c->front.limit = max_insts && max_insts < NEVER - next ? next + max_insts : NEVER;
+}
+
+uint64_t core_position(const struct core *c)
+{
+	return c->stats.insts - c->stats.faults + c->before;
+}
+
+void core_target(struct core *c, uint64_t position)
+{
+	uint64_t here = core_position(c);
+
+	c->target = position ? position - c->before : NEVER;
+	c->front.hold = position ? c->head + (position > here ? position - here : 0) : NEVER;
+	/* Instructions in flight that raise a signal do not count. */
+	for (uint64_t po = c->head; position && po < c->front.hold && po < c->front.stream_end;
+	     po++)
+		c->front.hold += fetch_faults(c, po);
 }
 
 /* Hands the twin's stamps to the listeners. When depends on instructions alone, so that records
@@ -444,6 +471,7 @@ static void deliver_twin(struct core *c, bool all)
 enum core_status core_continue(struct core *c, uint64_t max_cycles)
 {
 	uint64_t end = max_cycles < NEVER - c->now ? c->now + max_cycles : NEVER;
+	bool reached = false;
 
 	c->progress = c->now;
 	if (c->twin.leads)
@@ -451,6 +479,11 @@ enum core_status core_continue(struct core *c, uint64_t max_cycles)
 	if (c->rec.cycles)
 		record_begin(c);
 	while (!is_idle(c)) {
+		if (unlikely(c->stats.insts - c->stats.faults >= c->target)) {
+			c->target = c->front.hold = NEVER;
+			reached = true;
+			break;
+		}
 		if (c->now >= end)
 			break;
 		step_cycle(c);
@@ -461,6 +494,8 @@ enum core_status core_continue(struct core *c, uint64_t max_cycles)
 	}
 	if (c->rec.counts)
 		record_count(c);
+	if (reached)
+		return CORE_REACHED;
 	if (!is_idle(c))
 		return CORE_RUNNING;
 	if (c->twin.leads) {
@@ -476,32 +511,89 @@ enum core_status core_run(struct core *c, uint64_t max_insts)
 	return core_continue(c, NEVER);
 }
 
+/* Nothing is on its way to or from memory. */
+static bool is_still(const struct core *c)
+{
+	return c->lsu.sq_head == c->lsu.sq_tail && memsys_next_event(c->mem) == NEVER;
+}
+
+/* The pipeline is empty: lets stores be written and misses end. */
+static void come_to_rest(struct core *c)
+{
+	uint64_t limit = c->front.limit;
+
+	if (is_still(c))
+		return;
+	c->front.limit = c->tail;
+	if (c->rec.cycles)
+		record_begin(c);
+	while (!is_still(c))
+		step_cycle(c);
+	if (c->rec.counts)
+		record_count(c);
+	c->front.limit = limit;
+}
+
+void core_drain(struct core *c)
+{
+	c->front.limit = c->front.stream_end;
+	core_continue(c, NEVER);
+	come_to_rest(c);
+}
+
 void core_cut(struct core *c)
 {
 	memsys_cut(c->mem, c->now);
 }
 
-/* Caches, TLBs and predictors learn from an instruction. */
-static void warm_step(struct core *c, const struct guest_step *s)
+/* Caches, TLBs and predictors learn from instructions that the guest has executed. */
+static void warm_stretch(struct core *c, const struct guest_seen *seen, uint64_t next_pc)
 {
-	const struct uop *u = uop_get(c, s->pc, s->inst);
-	uint64_t line = s->pc & ~(uint64_t)(c->cfg.mem.line_bytes - 1);
+	const uint64_t lines = ~(uint64_t)(c->cfg.mem.line_bytes - 1);
+	const bool follows = c->twin.follows;
+	const uint64_t *addr = seen->addrs;
+	uint64_t pc = seen->pc, line = c->front.warm_line;
 
-	if (line != c->front.warm_line && !c->twin.follows)
-		memsys_warm(c->mem, MEM_ACCESS_FETCH, s->pc, 4, s->pc);
-	c->front.warm_line = line;
-	if (u->flags & (UOP_LOAD | UOP_STORE) && !c->twin.follows) {
-		lsu_first_touch(c, s->addr);
-		memsys_warm(c->mem, u->flags & UOP_STORE ? MEM_ACCESS_STORE : MEM_ACCESS_LOAD,
-			    s->addr, u->mem_bytes, s->pc);
+	for (const struct inst *in = seen->insts, *end = in + seen->count; in < end;
+	     pc += in->len, in++) {
+		const struct op_info *info = &op_info[in->op];
+
+		if (unlikely((pc & lines) != line) && !follows)
+			memsys_warm(c->mem, MEM_ACCESS_FETCH, pc, 4, pc);
+		line = pc & lines;
+		if (info->flags & (OPF_LOAD | OPF_STORE)) {
+			if (!follows) {
+				lsu_first_touch(c, *addr);
+				memsys_warm(c->mem,
+					    info->cls == CLASS_LOAD ? MEM_ACCESS_LOAD
+								    : MEM_ACCESS_STORE,
+					    *addr, info->mem_bytes, pc);
+			}
+			addr++;
+		}
+		if (info->flags & OPF_CTRL && !seen->switched)
+			bpred_warm(c->bpred, pc, in, seen->taken, next_pc);
 	}
-	if ((u->flags & UOP_CTRL) && !(s->flags & STEP_SWITCH))
-		bpred_warm(c->bpred, s->pc, &u->in, !!(s->flags & STEP_TAKEN), s->next_pc);
+	c->front.warm_line = line;
+}
+
+static void warm_seen(void *ctx, const struct guest_seen *list, size_t n, uint64_t next_pc)
+{
+	struct core *c = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t next = i + 1 < n ? list[i + 1].pc : next_pc;
+
+		warm_stretch(c, &list[i], next);
+		if (c->twin.leads)
+			warm_stretch(twin_core(c->twin.leads), &list[i], next);
+	}
 }
 
 static void warm_begin(struct core *c)
 {
 	assert(c->head == c->tail);
+	come_to_rest(c);
 	core_cut(c);
 	memsys_quiesce(c->mem);
 	c->front.warm_line = ~0ull;
@@ -509,26 +601,19 @@ static void warm_begin(struct core *c)
 
 enum core_status core_warm(struct core *c, uint64_t n)
 {
-	struct guest_step s;
+	const struct guest_watcher w = { .seen = warm_seen,
+					 .ctx = c,
+					 .faults_count = !c->front.counts_guest };
 
 	warm_begin(c);
 	if (c->twin.leads)
 		warm_begin(twin_core(c->twin.leads));
-	for (; n && c->front.state != FETCH_OVER; n--) {
-		guest_step(c->guest, &s);
-
-		if (s.flags & STEP_END)
-			c->front.state = FETCH_OVER;
-		/* What raises a signal reaches neither caches nor predictors. */
-		if (s.flags & STEP_FAULT)
-			continue;
-
-		warm_step(c, &s);
-		if (c->twin.leads)
-			warm_step(twin_core(c->twin.leads), &s);
-	}
 	if (c->front.state == FETCH_OVER)
 		return CORE_ENDED;
+	if (guest_watch(c->guest, n, &w) != GUEST_RUNNING) {
+		c->front.state = FETCH_OVER;
+		return CORE_ENDED;
+	}
 	core_attach(c);
 	return CORE_STOPPED;
 }

@@ -35,24 +35,47 @@ void core_checked(struct core *c);
 /* From now on emit (NULL: nobody) gets the records. Only while the pipeline is empty: for a
  * listener that must know core_meta first. */
 void core_listen(struct core *c, struct emit *emit);
+/* The records of the next cycle and later ones go to emit, which wants what the one before wants.
+ * Anything may be in flight. Misses that are have their records, as of now. */
+void core_relisten(struct core *c, struct emit *emit);
 
 enum core_status {
 	CORE_RUNNING, /* out of cycles: there is more to do */
 	CORE_STOPPED, /* the instructions asked for have committed; the pipeline is empty */
 	CORE_ENDED,   /* the guest's process has ended and everything has committed */
+	CORE_REACHED, /* core_target: that many have committed; more are in flight */
 };
 
 /* Fetches at most max_insts more right-path instructions (0: no limit) and runs until all that was
- * fetched has committed. */
+ * fetched has committed. Here and below, instructions that raise a signal count, unless the guest's
+ * clock is instructions (guest_clocks_insts): then all counts of instructions are the guest's. */
 enum core_status core_run(struct core *c, uint64_t max_insts);
 /* Goes on for at least max_cycles, without a new limit of instructions: running in pieces changes
  * nothing. */
 enum core_status core_continue(struct core *c, uint64_t max_cycles);
 /* Sets that limit without running. */
 void core_limit(struct core *c, uint64_t max_insts);
+/* core_continue returns CORE_REACHED once, at the end of the cycle in which core_position has reached
+ * `position` (and may have passed it: others commit in the same cycle). The cycles are those of a run
+ * that goes on: what follows is fetched. But the guest does not enter the kernel for an instruction
+ * beyond `position` before that is reached. 0: never. */
+void core_target(struct core *c, uint64_t position);
+/* The number of the guest's instructions that have committed; the guest itself is ahead by what is in
+ * flight. */
+uint64_t core_position(const struct core *c);
+/* Fetches nothing new and runs until all that was fetched has committed, all stores are written and
+ * no miss is on its way. The guest is then where the core is. */
+void core_drain(struct core *c);
 /* Runs n instructions functionally and lets caches, TLBs and predictors learn from them. No time
- * passes. Only while the pipeline is empty. */
+ * passes, but until stores are written and misses have ended. Only while the pipeline is empty. */
 enum core_status core_warm(struct core *c, uint64_t n);
+/* core_drain(), and then forgets what a core that was read from a state does not know either: open
+ * rows of memory, when buses are free. */
+void core_pause(struct core *c);
+/* Saves or reads (state/state.h) what timing later depends on: caches, TLBs, predictors, prefetchers.
+ * Only after core_pause, or in a core that has just been made for the same machine: a size that
+ * differs is an error of the state. Read it before core_listen. */
+void core_state(struct core *c, struct state *s);
 /* The run, or its timed part, is over: misses in progress get their records now (WANT_MISSES). */
 void core_cut(struct core *c);
 /* The guest has moved on without the core (guest_run): fetch goes on from where it is now. Only

@@ -188,8 +188,13 @@ static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 	fetch_registers(c);
 	if (flags & STEP_END)
 		c->front.ended = true;
-	if (flags & STEP_FAULT)
+	if (flags & STEP_FAULT) {
 		e->flags |= RI_FAULT;
+		if (c->front.counts_guest && c->front.limit != NEVER)
+			c->front.limit++;
+		if (c->front.hold != NEVER)
+			c->front.hold++;
+	}
 	if ((flags & STEP_END) || !(e->u->ideal & IDEAL_FLUSH))
 		e->state |= ST_TRAP;
 }
@@ -425,6 +430,24 @@ static void starve(struct core *c, uint64_t pc, uint32_t room, uint64_t end, uin
 	c->front.packet_taken = taken;
 }
 
+bool fetch_faults(const struct core *c, uint64_t po)
+{
+	uint32_t flags = po < c->tail ? at(c, po)->flags : c->front.steps[slot_of(c, po)].flags;
+
+	return flags & RI_FAULT;
+}
+
+/* The guest would enter the kernel for an instruction that may be beyond the end of the run. */
+static bool is_held(struct core *c, uint64_t pc)
+{
+	if (c->front.wrong || c->tail < c->front.stream_end)
+		return false;
+
+	const struct uop *u = uop_get(c, pc, NULL);
+
+	return !u || u->flags & UOP_TRAP;
+}
+
 /* Fetches a packet beginning at front.pc, whose line is there, or the rest of one: until the block
  * ends at `end`, after `taken` taken branches. */
 static void fetch_packet(struct core *c, uint32_t room, uint64_t end, uint32_t taken)
@@ -439,6 +462,9 @@ static void fetch_packet(struct core *c, uint32_t room, uint64_t end, uint32_t t
 			starve(c, pc, room, end, taken);
 			return;
 		}
+
+		if (unlikely(c->tail >= c->front.hold) && is_held(c, pc))
+			break;
 
 		uint32_t slot = slot_of(c, c->tail);
 		struct inflight *e = &c->ring[slot];

@@ -78,10 +78,9 @@ bool lsu_first_touch(struct core *c, uint64_t addr)
 {
 	uint64_t page = addr / GUEST_PAGE_BYTES;
 
-	if (!c->lsu.touched || addr >= GUEST_ADDR_LIMIT ||
-	    (c->lsu.touched[page / 64] >> (page & 63) & 1))
+	if (!c->lsu.touched || addr >= GUEST_ADDR_LIMIT || c->lsu.touched[page])
 		return false;
-	c->lsu.touched[page / 64] |= 1ull << (page & 63);
+	c->lsu.touched[page] = 1;
 	return true;
 }
 

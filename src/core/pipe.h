@@ -226,12 +226,14 @@ struct front_end {
 	uint32_t psv;	/* events that the next packet's first instruction has suffered */
 	uint32_t lat_icache, lat_itlb;
 	uint64_t pc;
-	uint64_t time;	   /* not before */
-	uint64_t line;	   /* line that the last access delivered; ~0: none */
-	uint64_t token;	   /* outstanding access; 0: none */
-	uint64_t tokens;   /* handed out */
-	uint64_t seq;	   /* of the next instruction */
-	uint64_t limit;	   /* po that must not be fetched yet; set by core_limit() */
+	uint64_t time;	 /* not before */
+	uint64_t line;	 /* line that the last access delivered; ~0: none */
+	uint64_t token;	 /* outstanding access; 0: none */
+	uint64_t tokens; /* handed out */
+	uint64_t seq;	 /* of the next instruction */
+	uint64_t limit;	 /* po that must not be fetched yet; set by core_limit() */
+	uint64_t hold; /* po from which on the guest must not enter the kernel yet (core_target) */
+	bool counts_guest; /* numbers of instructions are the guest's: without those that fault */
 	uint64_t right_po; /* while wrong: where the right path goes on */
 
 	/* What the guest has done. Squash moves instructions of the right path back into steps,
@@ -368,9 +370,9 @@ struct lsu {
 	uint32_t nhints;
 	struct mem_asker hint_asker; /* of the one that is being sent */
 
-	/* One bit per page that the right path has touched; NULL: no page faults, or a twin, whose
+	/* The guest's: which pages the right path has touched; NULL: no page faults, or a twin, whose
 	 * leader says which touches are the first. */
-	uint64_t *touched;
+	uint8_t *touched;
 	uint64_t store_hash[STORE_HASH]; /* youngest store that touches a granule with that hash */
 };
 
@@ -463,6 +465,8 @@ struct core {
 	struct memsys *mem;
 	struct bpred *bpred;
 	uint64_t progress;	 /* cycle of the last commit */
+	uint64_t target;	 /* core_target: instructions of stats, without faults */
+	uint64_t before;	 /* instructions that the guest has executed without being timed */
 	struct core_stats stats; /* each stage counts its own */
 	struct machine cfg;	 /* never changes */
 	bool checked;		 /* core_checked() was called */
@@ -646,6 +650,8 @@ uint32_t lsu_mem_flags(uint32_t ideal, uint32_t state, uint32_t uop);
 
 /* fetch.c */
 /* Fetch goes on at pc, on the right path or a wrong one, in cycle time at the earliest. */
+/* Whether instruction po, which the guest has executed and which has not committed, raised a signal. */
+bool fetch_faults(const struct core *c, uint64_t po);
 void fetch_redirect(struct core *c, uint64_t pc, bool wrong, uint64_t time,
 		    enum fetch_stall reason);
 /* The memory system's answer to the access with that token. */

@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "guest/checkpoint/checkpoint.h"
+#include "guest/checkpoint/parts.h"
 #include "guest/engine/engine.h"
 #include "guest/files/fd.h"
 #include "guest/files/files.h"
@@ -88,36 +90,55 @@ static bool open_sysroot(struct guest *g, struct err *e)
 	return true;
 }
 
-struct guest *guest_new(const struct guest_config *config, struct err *e)
+/* What a guest has before it has a program: memory, an engine, and where its names begin. */
+static struct guest *begin(const struct guest_config *config, struct err *e)
 {
 	struct guest *g = x_calloc(1, sizeof(*g));
 	struct engine_config ec = {
 		.interpreter_only = config->interpreter_only,
 		.counter = clock_counter,
 		.counter_ctx = g,
+		.place = image_place,
 	};
-	const char *program = config->program ? config->program : config->argv[0];
-	int code;
 
 	g->config = *config;
 	g->family.vfork_fd = -1;
-	g->world.sysroot_fd = g->program.fd = g->world.root_fd = -1;
+	g->world.sysroot_fd = g->program.fd = g->world.root_fd = g->world.start_fd = -1;
 	files_init(g);
-	g->clock.ns_per_tick = 1e9 / (config->clock_hz > 0 ? config->clock_hz : 1e9);
+	g->clock.cpi = config->clock_cpi > 0 ? config->clock_cpi : 1;
+	g->clock.ns_per_tick = g->clock.cpi * 1e9 / (config->clock_hz > 0 ? config->clock_hz : 1e9);
 	g->sched.quantum = config->quantum ? config->quantum : DEFAULT_QUANTUM;
 	g->umask_value = 022;
 	rng_seed(&g->rng, config->seed);
 	set_limits(g);
-	if (!program) {
-		err_set(e, "no program to run");
-		goto fail;
+	if (!open_sysroot(g, e) || !mem_init(&g->mem, e)) {
+		guest_free(g);
+		return NULL;
 	}
-	if (!open_sysroot(g, e) || !mem_init(&g->mem, e))
-		goto fail;
 	g->mem.code_changed = code_changed;
 	g->mem.code_changed_ctx = g;
 	g->engine = engine_new(&g->mem, &ec);
 	path_world_init(g);
+	if (config->private_files && !view_begin(g, e)) {
+		guest_free(g);
+		return NULL;
+	}
+	return g;
+}
+
+struct guest *guest_new(const struct guest_config *config, struct err *e)
+{
+	const char *program = config->program ? config->program : config->argv[0];
+	struct guest *g;
+	int code;
+
+	if (!program) {
+		err_set(e, "no program to run");
+		return NULL;
+	}
+	g = begin(config, e);
+	if (!g)
+		return NULL;
 	procs_init(g);
 	fds_init(g);
 	input_init(g);
@@ -134,6 +155,19 @@ struct guest *guest_new(const struct guest_config *config, struct err *e)
 	guest_settle(g);
 	return g;
 fail:
+	guest_free(g);
+	return NULL;
+}
+
+struct guest *guest_restore(const struct guest_config *config, struct state_file *f, struct err *e)
+{
+	struct guest *g = begin(config, e);
+
+	if (!g)
+		return NULL;
+	signal_adopt_host(g);
+	if (checkpoint_load(g, f, e))
+		return g;
 	guest_free(g);
 	return NULL;
 }
@@ -165,15 +199,20 @@ void guest_free(struct guest *g)
 		procs_free(g);
 	if (g->engine)
 		engine_free(g->engine);
+	touched_free(g);
 	if (g->mem.base)
 		mem_fini(&g->mem);
 	mappings_clear(g);
+	image_files_free(g);
+	inputs_free(g);
+	saved_free(g);
 	free_strings(g->program.argv);
 	free_strings(g->program.envp);
 	free(g->program.host);
 	free(g->program.name);
 	if (g->program.fd >= 0)
 		close(g->program.fd);
+	view_free(g);
 	path_world_free(g);
 	if (g->world.sysroot_fd >= 0)
 		close(g->world.sysroot_fd);
@@ -243,7 +282,21 @@ static enum guest_status status(const struct guest *g)
 	return (g->wait_status & 0x7f) ? GUEST_KILLED : GUEST_EXITED;
 }
 
-enum guest_status guest_run(struct guest *g, uint64_t max_insts)
+static bool is_fault(enum engine_exit why)
+{
+	return why == ENGINE_EBREAK || why == ENGINE_ILLEGAL || why == ENGINE_FAULT ||
+	       why == ENGINE_FETCH_FAULT;
+}
+
+/* A control transfer after which the kernel looked: where it went on is known only then. */
+static void tell_held(struct guest *g, const struct guest_watcher *w, struct guest_seen *held,
+		      const struct thread *t, uint64_t pc)
+{
+	held->switched = !g->ended && (g->cur != t || g->cur->hart.pc != pc);
+	w->seen(w->ctx, held, 1, pc);
+}
+
+static enum guest_status run(struct guest *g, uint64_t max_insts, const struct guest_watcher *w)
 {
 	uint64_t left = max_insts;
 
@@ -258,9 +311,25 @@ enum guest_status guest_run(struct guest *g, uint64_t max_insts)
 			guest_settle(g);
 			continue;
 		}
-		why = engine_run(g->engine, &g->cur->hart, &budget);
+		if (unlikely(g->vectors))
+			engine_vector_thread(g->engine, &g->cur->vector);
+		struct thread *t = g->cur;
+		struct guest_seen held;
+		struct inst copy;
+		bool holds = false;
+
+		why = engine_run(g->engine, &t->hart, &budget);
 		g->insts += slice - budget;
 		left -= slice - budget;
+		if (unlikely(w != NULL)) {
+			bool looks = why == ENGINE_BUDGET && g->insts >= g->event_at;
+
+			holds = engine_watched(g->engine, t->hart.pc, looks ? &held : NULL, &copy);
+			left -= w->faults_count && is_fault(why) && left;
+		}
+
+		const uint64_t pc = t->hart.pc;
+
 		if (g->cycle_mode)
 			g->tick_base += slice - budget;
 		if (unlikely(why == ENGINE_BUDGET && g->insts < g->event_at))
@@ -276,11 +345,28 @@ enum guest_status guest_run(struct guest *g, uint64_t max_insts)
 			run_to_the_end(g);
 		if (!g->ended)
 			guest_settle(g);
+		if (unlikely(holds))
+			tell_held(g, w, &held, t, pc);
 		if (g->interrupted)
 			break;
 	}
 	g->interrupted = 0;
 	return status(g);
+}
+
+enum guest_status guest_run(struct guest *g, uint64_t max_insts)
+{
+	return run(g, max_insts, NULL);
+}
+
+enum guest_status guest_watch(struct guest *g, uint64_t max_insts, const struct guest_watcher *w)
+{
+	enum guest_status result;
+
+	engine_watch(g->engine, w->seen, w->ctx);
+	result = run(g, max_insts, w);
+	engine_watch(g->engine, NULL, NULL);
+	return result;
 }
 
 static void enter_kernel(struct guest *g)
@@ -326,6 +412,8 @@ void guest_step(struct guest *g, struct guest_step *out)
 		handle(g, why);
 		if (unlikely(g->family.run_here))
 			run_to_the_end(g);
+		if ((why == ENGINE_MARK_BEGIN || why == ENGINE_MARK_END) && g->insts < g->event_at)
+			return;
 	}
 	enter_kernel(g);
 	{
@@ -374,6 +462,8 @@ unsigned guest_forks(const struct guest *g)
 void guest_set_cycles(struct guest *g, uint64_t cycles)
 {
 	if (unlikely(!g->cycle_mode)) {
+		if (guest_clocks_insts(g))
+			return;
 		g->tick_base = g->insts - cycles;
 		g->cycle_mode = true;
 		g->event_at = 0;
@@ -382,6 +472,11 @@ void guest_set_cycles(struct guest *g, uint64_t cycles)
 	g->cycles = cycles;
 	if (unlikely(cycles >= g->event_cycles))
 		g->event_at = 0;
+}
+
+bool guest_clocks_insts(const struct guest *g)
+{
+	return g->config.clock_cpi > 0;
 }
 
 void guest_interrupt(struct guest *g)
@@ -415,10 +510,32 @@ void guest_count_blocks(struct guest *g, bool on)
 	engine_count_blocks(g->engine, on);
 }
 
-void guest_visit_blocks(const struct guest *g,
+void guest_visit_blocks(struct guest *g,
 			void (*visit)(void *ctx, uint64_t pc, const struct inst *insts,
 				      size_t count, uint64_t times),
 			void *ctx)
 {
 	engine_visit_blocks(g->engine, visit, ctx);
+}
+
+void guest_take_data(struct guest *g, uint64_t counts[LOCALITY_COUNTS])
+{
+	engine_take_data(g->engine, counts);
+}
+
+void guest_vectors(struct guest *g, bool on, bool data)
+{
+	g->vectors = on;
+	engine_vectors(g->engine, on, data);
+}
+
+void guest_take_vector(struct guest *g, void (*visit)(void *ctx, uint64_t block, uint64_t insts),
+		       void *ctx)
+{
+	engine_take_vector(g->engine, visit, ctx);
+}
+
+uint64_t guest_vector_blocks(const struct guest *g)
+{
+	return engine_vector_blocks(g->engine);
 }

@@ -17,6 +17,8 @@
 
 #include "guest/engine/hart.h"
 #include "isa/isa.h"
+#include "state/state.h"
+#include "trace/locality.h"
 #include "util/util.h"
 
 #define GUEST_ADDR_BITS	 38
@@ -74,11 +76,21 @@ struct guest_config {
 	uint64_t stack_bytes; /* main thread's stack limit; 0: 8 MiB */
 	double clock_hz; /* guest time = instructions (or cycles, see guest_set_cycles) / clock_hz;
 			    0: 1e9 */
+	/* Above 0: guest time is always instructions * clock_cpi / clock_hz, whatever
+	 * guest_set_cycles says. The program then executes the same instructions whether it runs by
+	 * guest_run, by guest_step or on the core, in any mixture. 0: see guest_set_cycles. */
+	double clock_cpi;
 	/* Limits; 0: Linux's own. Processes and bytes of output count for the whole tree, open
 	 * files and memory for each process. The host enforces the limit of memory; the guest is
 	 * only told of it. */
 	uint64_t limit_processes, limit_output, limit_files, limit_memory;
 	enum guest_children children;
+	bool
+	    discard_output; /* of a restored guest: what it writes to its standard streams is thrown
+				away, and they are of the kind that they were. Else they are
+				`streams` */
+	bool private_files; /* what the guest writes, makes, moves and removes is its own and thrown
+			       away with it; the host's files stay as they are */
 	bool interpreter_only; /* never use generated host code, even where it is available */
 	void (*mark)(void *ctx, bool begin); /* called at the guest's marks; may be NULL */
 	void *mark_ctx;
@@ -98,6 +110,40 @@ struct guest_config {
 struct guest *guest_new(const struct guest_config *config, struct err *e);
 void guest_free(struct guest *g);
 
+/*
+ * Checkpoints. A guest that is between two instructions (no guest_run or guest_step is on its way) can be
+ * written into a file of sections, and made again from it, in another process and on another host.
+ */
+struct state_file;
+/* Whether it can be saved now; if not, e says what stands in the way: a child process, a terminal, … */
+bool guest_can_save(struct guest *g, struct err *e);
+/* Adds the guest's sections to f. The guest goes on as if nothing had happened. */
+bool guest_save(struct guest *g, struct state_file *f, struct err *e);
+/*
+ * The guest as it was. Of config the program, its arguments and environment, seed, quantum, stack and clock
+ * come from the checkpoint; the others count. NULL and e filled if the file is damaged, or a file that the
+ * program needs has changed, whose name e says. f may be freed afterwards.
+ */
+struct guest *guest_restore(const struct guest_config *config, struct state_file *f, struct err *e);
+/* What a checkpoint says of itself, without restoring it. */
+struct guest_saved {
+	char *program; /* as the guest knows it */
+	char **argv;
+	char *folder; /* the working folder */
+	uint64_t insts, seed;
+	uint64_t guest_ns; /* the guest's clock, since its machine began */
+	uint32_t threads, blocked, descriptors;
+	uint64_t regions, mapped_bytes;
+	struct guest_saved_input { /* files that it needs, as they were */
+		char *path;
+		uint64_t bytes;
+		char digest[65]; /* SHA-256 */
+	} * inputs;
+	size_t ninputs;
+};
+bool guest_saved_read(struct state_file *f, struct guest_saved *out, struct err *e);
+void guest_saved_free(struct guest_saved *s);
+
 enum guest_status {
 	GUEST_RUNNING, /* the budget ran out, or guest_interrupt was called */
 	GUEST_EXITED,  /* exit_group, or the last thread exited: see guest_exit_status */
@@ -106,6 +152,29 @@ enum guest_status {
 
 /* Runs exactly max_insts instructions unless the process ends first. */
 enum guest_status guest_run(struct guest *g, uint64_t max_insts);
+
+/* Instructions that were executed one after the other. */
+struct guest_seen {
+	uint64_t pc;		  /* of the first */
+	const struct inst *insts; /* decoded */
+	const uint64_t *addrs;	  /* of each that accesses memory, in order */
+	uint32_t count;
+	bool taken;    /* the last is a control transfer that was taken; none else is one */
+	bool switched; /* after the last another thread runs, or a signal handler was entered */
+};
+/*
+ * Runs as guest_run does, and calls seen for all that was executed, in order, soon after: n stretches,
+ * each of which goes on at the pc of the next one, the last at next_pc. Instructions that fault are
+ * not in it; with faults_count each of them takes one off max_insts. Everything is valid during the
+ * call alone. By the interpreter: about three times as fast as guest_step. Marks no pages
+ * (guest_touched): whoever watches does.
+ */
+struct guest_watcher {
+	void (*seen)(void *ctx, const struct guest_seen *list, size_t n, uint64_t next_pc);
+	void *ctx;
+	bool faults_count;
+};
+enum guest_status guest_watch(struct guest *g, uint64_t max_insts, const struct guest_watcher *w);
 
 enum guest_step_flag {
 	STEP_SYSCALL = 1 << 0, /* an ecall that entered the (emulated) kernel */
@@ -152,9 +221,22 @@ const char *guest_program(const struct guest *g);
 /* How many processes have been forked so far, by this one or any other of the tree. */
 unsigned guest_forks(const struct guest *g);
 
-/* From now on guest time is derived from cycles (the timing model says how many), not instructions.
- */
+/* From now on guest time is derived from cycles (the timing model says how many), not instructions;
+ * instructions of guest_run and guest_watch still take a cycle each. Nothing with clock_cpi. */
 void guest_set_cycles(struct guest *g, uint64_t cycles);
+/* Guest time is always derived from instructions (clock_cpi). */
+bool guest_clocks_insts(const struct guest *g);
+
+/*
+ * One byte for each page: 1 if a load or store of the guest has touched it. From the first call on,
+ * guest_run sets them; whoever steps or watches sets them itself (for an access that does not fault;
+ * the page in which it begins). What was executed before the first call is not in it, so
+ * call it before anything runs. Generated code that sets them is a little slower.
+ */
+uint8_t *guest_touched(struct guest *g);
+/* Saves or restores these bytes (state/state.h), in few bytes where there are few runs of pages. A
+ * guest that was never asked for them saves that it has none, and a restore then changes nothing. */
+void guest_touched_state(struct guest *g, struct state *s);
 
 /* In guest_step, fn(ctx) is called before the kernel does anything: until then the guest has done
  * nothing but execute instructions. NULL: no call. */
@@ -214,9 +296,32 @@ void guest_hide(struct guest *g, const char *path);
 void guest_count_blocks(struct guest *g, bool on);
 /* Calls visit for every block that ran: its start, its decoded instructions, how often. In pc
  * order. */
-void guest_visit_blocks(const struct guest *g,
+void guest_visit_blocks(struct guest *g,
 			void (*visit)(void *ctx, uint64_t pc, const struct inst *insts,
 				      size_t count, uint64_t times),
 			void *ctx);
+
+/*
+ * Basic block vectors of guest_run. A static block is a run of instructions in sequence, from where a
+ * thread enters it to the next control transfer or ecall; its name is the place of its first
+ * instruction. A thread enters one when what it executed last was a control transfer or an ecall, or was
+ * not the instruction before. With vectors, blocks are counted, too (guest_visit_blocks). Off by
+ * default, and then free.
+ */
+void guest_vectors(struct guest *g, bool on, bool data);
+/* With data: the counts of trace/locality.h since the last call. */
+void guest_take_data(struct guest *g, uint64_t counts[LOCALITY_COUNTS]);
+/* Calls visit for every static block of which something was executed since the last call, in the order
+ * in which that began: its number, from 1 in the order of first execution, and the instructions. */
+void guest_take_vector(struct guest *g, void (*visit)(void *ctx, uint64_t block, uint64_t insts),
+		       void *ctx);
+uint64_t guest_vector_blocks(const struct guest *g); /* that have run */
+/* Where a static block stands. */
+struct guest_block {
+	const char *path; /* of the file, on the host; NULL: not known */
+	const char *name; /* as the guest knows it; NULL: no file, but memory that was written */
+	uint64_t offset;  /* in the file; without a file, the address */
+};
+struct guest_block guest_vector_block(const struct guest *g, uint64_t number);
 
 #endif

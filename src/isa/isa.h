@@ -115,6 +115,11 @@ bool isa_is_return(const struct inst *in); /* jalr x0, ra or t0, unless it is al
 bool isa_is_indirect(const struct inst *in);
 
 /* The guest's marks, two HINTs that do nothing on hardware: see include/culprit.h. */
+/* A load or store whose address is not relative to the stack pointer: what measures of locality look
+ * at. Accesses to the stack hit anywhere, and are a third of all. */
+bool isa_has_locality(const struct inst *in);
+/* The last instruction of a static basic block: a control transfer, taken or not, or an ecall. */
+bool isa_ends_static_block(const struct inst *in);
 bool isa_is_mark_begin(const struct inst *in);
 bool isa_is_mark_end(const struct inst *in);
 

@@ -104,6 +104,16 @@ static bool is_mark(const struct inst *in, int32_t number)
 	return in->op == OP_SLTI && in->rd == 0 && in->rs1 == 0 && in->imm == number;
 }
 
+bool isa_has_locality(const struct inst *in)
+{
+	return op_info[in->op].flags & (OPF_LOAD | OPF_STORE) && in->rs1 != 2;
+}
+
+bool isa_ends_static_block(const struct inst *in)
+{
+	return op_info[in->op].flags & OPF_CTRL || in->op == OP_ECALL;
+}
+
 bool isa_is_mark_begin(const struct inst *in)
 {
 	return is_mark(in, 0x101);

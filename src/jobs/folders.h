@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "jobs/digest.h"
+#include "util/digest.h"
 
 /*
  * folders is row "folders" of a profile. Files in `made`, which the run itself made, and the

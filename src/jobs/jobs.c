@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/text.h"
+
 #define POLL_MS 100
 
 static double now_seconds(void)
@@ -46,6 +48,8 @@ void job_free(struct job *j)
 	free(j->input);
 	free(j->result);
 	free(j->message);
+	free(j->log);
+	free(j->host);
 	*j = (struct job){ .name = NULL };
 }
 
@@ -84,13 +88,17 @@ struct runner {
 	unsigned parallel;
 	char *dir;
 	struct started {
-		char **argv; /* with the result's name filled in; NULL: the job is not running */
+		bool runs;
 		char *temp, *log;
 		int lock; /* the log, locked; -1: none */
-		double since;
 	} * started;
+	size_t *active; /* which jobs run: p.running of them */
+	size_t first;	/* all jobs before this one have begun or ended */
 	struct jobs_progress p;
 	double begin;
+	double done_seconds; /* of all jobs that are done */
+	bool stopped;	     /* e says why */
+	struct err *e;
 };
 
 static char *result_path(const struct runner *r, const struct job *j, const char *suffix)
@@ -178,34 +186,34 @@ static void remove_abandoned(const char *folder)
 static void show(struct runner *r)
 {
 	r->p.seconds = now_seconds() - r->begin;
-	r->p.name = NULL;
-	double sum = 0;
-	for (size_t i = 0; i < r->count; i++) {
-		if (r->started[i].argv && !r->p.name)
-			r->p.name = r->jobs[i].name;
-		if (r->jobs[i].status == JOB_DONE)
-			sum += r->jobs[i].seconds;
-	}
+	r->p.name = r->p.running ? r->jobs[r->active[0]].name : NULL;
 	r->p.seconds_left = -1;
 	if (r->p.done) {
 		size_t left = r->p.total - r->p.cached - r->p.done - r->p.failed;
-		double each = sum / (double)r->p.done;
+		double each = r->done_seconds / (double)r->p.done;
+		double halves = (double)(r->place->queues ? 0 : r->p.running) / 2;
 
 		/* count a running job as half done */
-		r->p.seconds_left = ((double)left - (double)r->p.running / 2) * each / r->parallel;
+		r->p.seconds_left = ((double)left - halves) * each / r->parallel;
 	}
 	if (r->o->progress)
 		r->o->progress(r->o->progress_ctx, &r->p);
 }
 
+/* Tells the caller that a job has ended. */
+static void tell(struct runner *r, const struct job *j, const char *log)
+{
+	if (r->o->ended && !r->stopped && !r->o->ended(r->o->ended_ctx, j, log, r->e))
+		r->stopped = true;
+}
+
 static void forget(struct started *s)
 {
-	if (s->argv && s->lock >= 0)
+	if (s->runs && s->lock >= 0)
 		close(s->lock);
-	free_list(s->argv);
 	free(s->temp);
 	free(s->log);
-	*s = (struct started){ .argv = NULL };
+	*s = (struct started){ .runs = false };
 }
 
 static void fail(struct runner *r, struct job *j, char *message)
@@ -216,14 +224,6 @@ static void fail(struct runner *r, struct job *j, char *message)
 	r->p.failed++;
 }
 
-static char *replace(const char *word, const char *with)
-{
-	const char *at = strstr(word, JOB_RESULT);
-
-	return at ? x_asprintf("%.*s%s%s", (int)(at - word), word, with, at + strlen(JOB_RESULT))
-		  : x_strdup(word);
-}
-
 static void start(struct runner *r, size_t i)
 {
 	struct job *j = &r->jobs[i];
@@ -231,49 +231,48 @@ static void start(struct runner *r, size_t i)
 	char *folder = x_asprintf("%s/%.2s", r->dir, j->key);
 	char *suffix = x_asprintf(".%ld-%zu", (long)getpid(), i);
 	struct err e = { "" };
-	size_t n = 0;
 
-	while (j->argv[n])
-		n++;
+	s->runs = true;
 	s->temp = result_path(r, j, suffix);
 	s->log = x_asprintf("%s.log", s->temp);
-	s->argv = x_calloc(n + 1, sizeof(*s->argv));
-	for (size_t k = 0; k < n; k++)
-		s->argv[k] = replace(j->argv[k], s->temp);
-	s->since = now_seconds();
 
 	struct job_task task = {
 		.name = j->name,
-		.argv = s->argv,
+		.key = j->key,
+		.argv = j->argv,
 		.dir = j->dir,
 		.input = j->input,
+		.result = s->temp,
 		.log = s->log,
+		.limits = j->limits,
+		.expected_seconds = j->expected_seconds,
+		.again = r->o->again,
 	};
 
 	bool ok = jobs_make_dirs(folder, &e);
 
 	s->lock = -1;
-	if (ok) {
+	if (ok && !r->place->queues) {
 		remove_abandoned(folder);
 		s->lock = open(s->log, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (s->lock >= 0)
 			flock(s->lock, LOCK_EX | LOCK_NB);
 	}
 	if (ok && r->place->start(r->state, &task, i, &e)) {
-		r->p.running++;
+		r->active[r->p.running++] = i;
 	} else {
 		unlink(s->log);
 		fail(r, j, x_strdup(e.text));
 		forget(s);
+		tell(r, j, NULL);
 	}
 	free(folder);
 	free(suffix);
 }
 
-/* The last line that the job wrote, without "culprit: "; the caller frees. */
-static char *last_line(const char *path)
+char *jobs_last_line(const char *log)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = fopen(log, "re");
 	char line[512], last[512] = "";
 
 	while (f && fgets(line, sizeof(line), f)) {
@@ -283,53 +282,99 @@ static char *last_line(const char *path)
 	}
 	if (f)
 		fclose(f);
-	return x_strdup(!strncmp(last, "culprit: ", 9) ? last + 9 : last);
+	return text_shown(!strncmp(last, "culprit: ", 9) ? last + 9 : last);
 }
 
-static void finish(struct runner *r, const struct job_end *end)
+/* Why a job counts as failed, in a sentence; NULL: it does not. wrote: it left a valid result. */
+static char *why_failed(const struct job *j, const struct job_end *end, bool wrote, const char *log)
+{
+	const bool right =
+	    j->want_status < 0 ? wrote || end->status <= 128 : end->status == j->want_status;
+	char *said, *why;
+
+	if (end->over == JOB_OVER_TIME)
+		return x_asprintf("ended at its limit of %g s", j->limits.seconds);
+	if (end->over == JOB_OVER_MEMORY)
+		return x_asprintf("ended at its limit of %.0f MiB of memory",
+				  (double)j->limits.memory_bytes / (1 << 20));
+	if (end->message)
+		return x_strdup(end->message);
+	if (right && wrote)
+		return NULL;
+	said = jobs_last_line(log);
+	if (right)
+		why = x_asprintf("wrote no result%s%s", *said ? ": " : "", said);
+	else if (end->status > 128)
+		why = x_asprintf("signal %d ended it%s%s", end->status - 128, *said ? ": " : "",
+				 said);
+	else
+		why = x_asprintf("ended with status %d instead of %d%s%s", end->status,
+				 j->want_status, *said ? ": " : "", said);
+	free(said);
+	return why;
+}
+
+/* Keeps the log of a job that failed beside where its result would be. */
+static void keep_log(struct runner *r, struct job *j, const char *log)
+{
+	char *path = result_path(r, j, ".log");
+
+	if (!rename(log, path)) {
+		free(j->log);
+		j->log = path;
+	} else {
+		free(path);
+	}
+}
+
+static void finish(struct runner *r, struct job_end *end)
 {
 	struct job *j = &r->jobs[end->id];
 	struct started *s = &r->started[end->id];
+	const char *temp = end->result ? end->result : s->temp;
+	const char *log = end->log ? end->log : s->log;
 	char *path = result_path(r, j, "");
-	bool wrote = is_usable(j, s->temp);
+	char *why = why_failed(j, end, is_usable(j, temp), log);
+	size_t at = 0;
 
-	r->p.running--;
-	j->seconds = now_seconds() - s->since;
-	if (j->want_status >= 0 && end->status != j->want_status) {
-		char *said = last_line(s->log);
-
-		fail(r, j,
-		     end->status > 128
-			 ? x_asprintf("signal %d ended it%s%s", end->status - 128,
-				      *said ? ": " : "", said)
-			 : x_asprintf("ended with status %d instead of %d%s%s", end->status,
-				      j->want_status, *said ? ": " : "", said));
-		free(said);
-	} else if (!wrote) {
-		char *said = last_line(s->log);
-
-		fail(r, j, x_asprintf("wrote no result%s%s", *said ? ": " : "", said));
-		free(said);
-	} else if (make_way(path), rename(s->temp, path)) {
-		fail(r, j, x_asprintf("its result cannot become '%s': %s", path, strerror(errno)));
+	while (r->active[at] != end->id)
+		at++;
+	r->active[at] = r->active[--r->p.running];
+	j->seconds = end->seconds;
+	j->over = end->over;
+	j->memory_bytes = end->memory_bytes;
+	free(j->host);
+	j->host = end->host;
+	end->host = NULL;
+	if (!why && (make_way(path), rename(temp, path)))
+		why = x_asprintf("its result cannot become '%s': %s", path, strerror(errno));
+	if (why) {
+		if (r->o->keep_logs)
+			keep_log(r, j, log);
+		fail(r, j, why);
 	} else {
 		j->status = JOB_DONE;
 		free(j->result);
 		j->result = path;
 		path = NULL;
 		r->p.done++;
+		r->done_seconds += j->seconds;
 	}
-	unlink(s->temp);
-	unlink(s->log);
+	tell(r, j, j->log ? j->log : log);
+	if (r->place->taken && !r->stopped)
+		r->place->taken(r->state, end->id);
+	unlink(temp);
+	unlink(log);
 	free(path);
 	forget(s);
+	job_end_free(end);
 }
 
 /* Whether a job with the same digest runs: its result will serve this one too. */
 static bool twin_runs(const struct runner *r, size_t i)
 {
-	for (size_t k = 0; k < r->count; k++)
-		if (r->started[k].argv && !strcmp(r->jobs[k].key, r->jobs[i].key))
+	for (size_t k = 0; k < r->p.running; k++)
+		if (!strcmp(r->jobs[r->active[k]].key, r->jobs[i].key))
 			return true;
 	return false;
 }
@@ -342,33 +387,52 @@ static bool interrupted(void)
 	return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
 }
 
+static bool may_begin(const struct runner *r, const struct job *j)
+{
+	return !j->after || j->after > r->count || r->jobs[j->after - 1].status != JOB_WAITING;
+}
+
+/* Starts what can start; returns how many jobs wait for others. */
+static size_t start_some(struct runner *r)
+{
+	const size_t room = r->place->queues ? r->count : r->parallel;
+	size_t waiting = 0;
+
+	for (size_t i = r->first; i < r->count && r->p.running < room && !r->stopped; i++) {
+		struct job *j = &r->jobs[i];
+
+		if (j->status == JOB_WAITING && !r->started[i].runs) {
+			if (twin_runs(r, i) || !may_begin(r, j)) {
+				waiting++;
+				continue;
+			}
+			/* another job or another runner may have finished it meanwhile */
+			if (take_cached(r, j))
+				tell(r, j, NULL);
+			else
+				start(r, i);
+		}
+		r->first += i == r->first;
+	}
+	return waiting + (r->first < r->count);
+}
+
 /* True if all jobs have ended one way or another. */
 static bool run_all(struct runner *r)
 {
 	for (;;) {
-		size_t waiting = 0;
+		const size_t waiting = start_some(r);
+		struct job_end end = { .id = 0 };
 
-		for (size_t i = 0; i < r->count; i++) {
-			struct job *j = &r->jobs[i];
-
-			if (j->status != JOB_WAITING || r->started[i].argv)
-				continue;
-			waiting++;
-			if (r->p.running >= r->parallel || twin_runs(r, i))
-				continue;
-			/* another job or another runner may have finished it meanwhile */
-			if (take_cached(r, j))
-				continue;
-			start(r, i);
-		}
 		show(r);
+		if (r->stopped)
+			return false;
 		if (!waiting && !r->p.running)
 			return true;
-
-		struct job_end end;
-
 		if (r->p.running && r->place->wait(r->state, POLL_MS, &end))
 			finish(r, &end);
+		if (r->place->works && !r->place->works(r->state, r->e))
+			r->stopped = true;
 		if (interrupted())
 			return false;
 	}
@@ -377,13 +441,58 @@ static bool run_all(struct runner *r)
 static void stop_all(struct runner *r)
 {
 	r->place->cancel(r->state);
-	for (size_t i = 0; i < r->count; i++) {
-		if (!r->started[i].argv)
-			continue;
-		unlink(r->started[i].temp);
-		unlink(r->started[i].log);
-		forget(&r->started[i]);
+	while (r->p.running) {
+		struct started *s = &r->started[r->active[--r->p.running]];
+
+		unlink(s->temp);
+		unlink(s->log);
+		forget(s);
 	}
+}
+
+bool jobs_is_cached(struct job *j, const char *cache_dir)
+{
+	char *base = cache_dir ? x_strdup(cache_dir) : jobs_cache_dir();
+	struct runner r = { .dir = x_asprintf("%s/jobs", base) };
+	const bool found = take_cached(&r, j);
+
+	free(r.dir);
+	free(base);
+	return found;
+}
+
+/* Runs what is missing, with SIGINT and SIGTERM blocked. */
+static bool run_missing(struct runner *r, const char *cache_dir, struct err *e)
+{
+	const struct job_place_options po = { .parallel =
+						  r->place->queues ? r->o->parallel : r->parallel,
+					      .argument = r->o->place_argument,
+					      .cache_dir = cache_dir };
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigprocmask(SIG_BLOCK, &stop, &before);
+	r->state = r->place->open(&po, e);
+
+	bool ok = r->state;
+
+	if (ok && !run_all(r)) {
+		stop_all(r);
+		ok = r->stopped ? false
+				: err_set(e,
+					  "interrupted; %zu of %zu results are kept, the same "
+					  "command goes on from there",
+					  r->p.cached + r->p.done, r->count);
+		/* the signal has been acted on: drop it */
+		while (interrupted())
+			sigtimedwait(&stop, NULL, &(struct timespec){ 0 });
+	}
+	if (r->state)
+		r->place->close(r->state);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return ok;
 }
 
 bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, struct err *e)
@@ -399,6 +508,8 @@ bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, stru
 							 : 1,
 			    .dir = x_asprintf("%s/jobs", base),
 			    .started = x_calloc(count ? count : 1, sizeof(*r.started)),
+			    .active = x_calloc(count ? count : 1, sizeof(*r.active)),
+			    .e = e,
 			    .p = { .total = count },
 			    .begin = now_seconds() };
 	bool ok = jobs_make_dirs(r.dir, e);
@@ -412,31 +523,15 @@ bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, stru
 			unlink(path);
 			free(path);
 		}
-		missing += !take_cached(&r, &jobs[i]);
+		if (take_cached(&r, &jobs[i]))
+			tell(&r, &jobs[i], NULL);
+		else
+			missing++;
 	}
-	if (ok && missing) {
-		sigset_t stop, before;
-
-		sigemptyset(&stop);
-		sigaddset(&stop, SIGINT);
-		sigaddset(&stop, SIGTERM);
-		sigprocmask(SIG_BLOCK, &stop, &before);
-		r.state = r.place->open(r.parallel, e);
-		ok = r.state;
-		if (ok && !run_all(&r)) {
-			stop_all(&r);
-			ok = err_set(e,
-				     "interrupted; %zu of %zu results are kept, the same command "
-				     "goes on from there",
-				     r.p.cached + r.p.done, count);
-			/* the signal has been acted on: drop it */
-			while (interrupted())
-				sigtimedwait(&stop, NULL, &(struct timespec){ 0 });
-		}
-		if (r.state)
-			r.place->close(r.state);
-		sigprocmask(SIG_SETMASK, &before, NULL);
-	}
+	ok = ok && !r.stopped;
+	if (ok && missing)
+		ok = run_missing(&r, base, e);
+	free(r.active);
 	free(r.started);
 	free(r.dir);
 	free(base);

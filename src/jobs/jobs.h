@@ -8,11 +8,9 @@
 #ifndef JOBS_JOBS_H
 #define JOBS_JOBS_H
 
-#include "jobs/digest.h"
+#include "util/digest.h"
 #include "jobs/place.h"
 #include "util/util.h"
-
-#define JOB_RESULT "{result}" /* in argv: stands for the file that the job has to write */
 
 enum job_status {
 	JOB_WAITING, /* has not run: the runner was interrupted */
@@ -32,12 +30,19 @@ struct job {
 	/* Whether a file is a valid result; any other counts as absent. NULL: any file that is
 	 * not empty is. */
 	bool (*usable)(const char *path);
+	struct job_limits limits;
+	double expected_seconds; /* 0: not known */
+	size_t after;		 /* 1 + index of a job that must have ended before it; 0: none */
 
 	/* filled in by jobs_run */
 	enum job_status status;
 	char *result;  /* path of its result, if CACHED or DONE */
 	char *message; /* if FAILED: what went wrong, in a sentence */
+	char *log;     /* if FAILED, with jobs_options.keep_logs: what it wrote */
 	double seconds;
+	enum job_over over;
+	uint64_t memory_bytes; /* 0: not known */
+	char *host;	       /* NULL: it has not run */
 };
 
 void job_free(struct job *j);
@@ -54,7 +59,14 @@ struct jobs_options {
 	unsigned parallel;	       /* jobs at a time; 0: as many as there are processors */
 	const char *cache_dir;	       /* NULL: jobs_cache_dir */
 	const struct job_place *place; /* NULL: local */
+	const char *place_argument;    /* of job_place_find */
 	bool again;		       /* run also what is in the cache */
+	bool keep_logs;		       /* of jobs that fail */
+	/* Called when a job has ended or its result was found; log: what it wrote, a file that is
+	 * gone after the call unless it is kept; NULL: it has not run. May be NULL. False and e
+	 * filled: stop everything. */
+	bool (*ended)(void *ctx, const struct job *j, const char *log, struct err *e);
+	void *ended_ctx;
 	/* Called when a job begins or ends, and ten times a second; may be NULL. */
 	void (*progress)(void *ctx, const struct jobs_progress *p);
 	void *progress_ctx;
@@ -66,6 +78,12 @@ struct jobs_options {
  * results so far are kept.
  */
 bool jobs_run(struct job *jobs, size_t count, const struct jobs_options *o, struct err *e);
+
+/* Whether the job's result is in the cache; sets its status and result as jobs_run does. */
+bool jobs_is_cached(struct job *j, const char *cache_dir);
+/* The last line of a log that says something, without "culprit: ", safe to show; "": there is none.
+ * The caller frees. */
+char *jobs_last_line(const char *log);
 
 /* $CULPRIT_CACHE, $XDG_CACHE_HOME/culprit or ~/.cache/culprit. The caller frees. */
 char *jobs_cache_dir(void);

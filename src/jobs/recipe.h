@@ -7,7 +7,7 @@
 #ifndef JOBS_RECIPE_H
 #define JOBS_RECIPE_H
 
-#include "jobs/digest.h"
+#include "util/digest.h"
 #include "store/store.h"
 
 /* RUN_argv, RUN_env, …; RUN_OPTIONS of them are options. */

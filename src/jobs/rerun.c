@@ -18,23 +18,32 @@
 #include "jobs/folders.h"
 #include "jobs/recipe.h"
 #include "jobs/streams.h"
+#include "util/array.h"
 #include "util/pack.h"
 
 #define CONTENT_MAX (32u << 20) /* a run keeps less */
 
+/* Where an interval lies, in instructions. */
+struct rerun_point {
+	uint64_t fast_forward, warm, settle, length;
+};
+
 struct rerun {
 	char *program; /* path of culprit */
 	struct recipe recipe;
-	char *machine;	      /* file */
-	json_t *files;	      /* JSON: read, changed, made; NULL: not known */
-	json_t *folders;      /* JSON: listed; NULL: none */
-	char *content[3];     /* files with the content of the streams' files; NULL: none */
-	char *given;	      /* file with what came through pipes and terminals; NULL: none */
-	char *store;	      /* path of the profile, which the guest must not see in a listing */
-	bool keeps_input;     /* what was read from a pipe is known, or there was none */
-	char *changes;	      /* what has changed since the run, in words; NULL: nothing known */
+	char *machine;	  /* file */
+	json_t *files;	  /* JSON: read, changed, made; NULL: not known */
+	json_t *folders;  /* JSON: listed; NULL: none */
+	char *content[3]; /* files with the content of the streams' files; NULL: none */
+	char *given;	  /* file with what came through pipes and terminals; NULL: none */
+	char *store;	  /* path of the profile, which the guest must not see in a listing */
+	bool keeps_input; /* what was read from a pipe is known, or there was none */
+	char *changes;	  /* what has changed since the run, in words; NULL: nothing known */
+	struct rerun_point *points; /* of a sampled run */
+	size_t npoints;
 	int exit_status;      /* -1: the run did not end by itself */
 	struct digest digest; /* of everything but a job's settings */
+	struct digest input;  /* of all that belongs to program and input: no machine, no culprit */
 };
 
 static const char *text_of(const struct rerun *r, enum recipe_item item)
@@ -72,18 +81,18 @@ static json_t *run_files(const char *text)
 	return NULL;
 }
 
-/* Writes a file of the cache, named by the digest of its content. Returns its path, or NULL. */
-static char *write_cached(const char *cache_dir, const char *folder, const char *suffix,
-			  const void *data, size_t size, struct err *e)
+char *rerun_keep(const char *cache_dir, const char *folder, const char *suffix, const void *data,
+		 size_t size, struct err *e)
 {
-	char hex[DIGEST_HEX], *dir = x_asprintf("%s/%s", cache_dir, folder);
+	char hex[DIGEST_HEX];
 	struct digest d;
 
 	digest_init(&d);
 	digest_add(&d, data, size);
 	digest_hex(&d, hex);
 
-	char *path = x_asprintf("%s/%.32s%s", dir, hex, suffix);
+	char *path = x_asprintf("%s/%s/%.32s%s", cache_dir, folder, hex, suffix);
+	char *dir = x_strndup(path, (size_t)(strrchr(path, '/') - path));
 	char *temp = x_asprintf("%s.%ld", path, (long)getpid());
 	bool made = jobs_make_dirs(dir, e);
 	FILE *f = made ? fopen(temp, "we") : NULL;
@@ -123,9 +132,12 @@ static json_t *run_folders(const char *text)
 	return NULL;
 }
 
-/* Writes the machine as an INI file of the cache. Returns its path, or NULL; the caller frees. */
-static char *write_machine(struct store *s, const char *cache_dir, struct err *e)
+/* Writes the machine as an INI file of the cache; *path stays NULL if the run had none. */
+static bool write_machine(struct store *s, const char *cache_dir, char **path, struct err *e)
 {
+	if (!store_number(s, "SELECT count(*) FROM machine", 0))
+		return true;
+
 	struct store_rows q = store_query(
 	    s,
 	    "SELECT section, key, value FROM machine ORDER BY section != 'machine', section, key",
@@ -149,13 +161,11 @@ static char *write_machine(struct store *s, const char *cache_dir, struct err *e
 	}
 	if (!store_done(&q, e) || !f || fclose(f)) {
 		free(text);
-		return NULL;
+		return false;
 	}
-
-	char *path = write_cached(cache_dir, "machines", ".ini", text, size, e);
-
+	*path = rerun_keep(cache_dir, "machines", ".ini", text, size, e);
 	free(text);
-	return path;
+	return *path;
 }
 
 /* Where a path of the guest leads on the host: into the sysroot, from the run's folder, or as it
@@ -174,18 +184,18 @@ static char *host_path(const struct rerun *r, const char *path)
 	return *path == '/' || !cwd ? x_strdup(path) : x_asprintf("%s/%s", cwd, path);
 }
 
-static void digest_host_file(struct rerun *r, const char *path)
+static void digest_host_file(const struct rerun *r, struct digest *d, const char *path)
 {
 	char *host = host_path(r, path);
 	struct stat st;
 
 	if (!stat(host, &st) && S_ISREG(st.st_mode))
-		digest_file(&r->digest, host);
+		digest_file(d, host);
 	free(host);
 }
 
 /* Adds programs and libraries: all that was executed, wherever its path came from. */
-static bool digest_images(struct rerun *r, struct store *s, struct err *e)
+static bool digest_images(const struct rerun *r, struct digest *d, struct store *s, struct err *e)
 {
 	struct store_rows q =
 	    store_query(s, "SELECT DISTINCT path, build_id FROM image ORDER BY path", "");
@@ -193,10 +203,10 @@ static bool digest_images(struct rerun *r, struct store *s, struct err *e)
 	while (store_next(&q)) {
 		const char *path = store_text(&q, 0);
 
-		digest_text(&r->digest, path);
-		digest_text(&r->digest, store_text(&q, 1));
+		digest_text(d, path);
+		digest_text(d, store_text(&q, 1));
 		if (path && *path == '/')
-			digest_host_file(r, path);
+			digest_host_file(r, d, path);
 	}
 	return store_done(&q, e);
 }
@@ -214,23 +224,20 @@ const char *rerun_changes(const struct rerun *r)
 	       "than 16 MiB, or typed unseen), so it finds nothing to read now";
 }
 
-static bool digest_run(struct rerun *r, struct store *s, struct err *e)
+/* Adds what belongs to program and input. */
+static bool digest_input(struct rerun *r, struct digest *d, struct store *s, struct err *e)
 {
 	const struct words *argv = &r->recipe.items[RUN_argv];
 	const json_t *read = json_object_get(r->files, file_uses[FILES_READ]);
-	struct digest *d = &r->digest;
 
-	digest_init(d);
-	digest_text(d, "culprit rerun 3");
-	if (!digest_file(d, r->program))
-		return err_set(e, "cannot read '%s'", r->program);
-	recipe_digest(&r->recipe, d);
-	digest_file(d, r->machine);
 	/* The program, and each argument that is a file. */
 	for (size_t i = 0; i < argv->count; i++)
-		digest_host_file(r, argv->items[i]);
+		digest_host_file(r, d, argv->items[i]);
 	if (text_of(r, RUN_stdin))
 		digest_file(d, text_of(r, RUN_stdin));
+	/* The checkpoint's own file has the checksums of all its pages. */
+	if (text_of(r, RUN_restore))
+		digest_file(d, text_of(r, RUN_restore));
 	for (size_t i = 0; i < json_array_size(read); i++) {
 		const char *path = json_string_value(json_array_get(read, i));
 
@@ -239,7 +246,45 @@ static bool digest_run(struct rerun *r, struct store *s, struct err *e)
 	}
 	r->changes = folders_changed(r->folders, json_object_get(r->files, file_uses[FILES_MADE]),
 				     r->store, d);
-	return digest_images(r, s, e);
+	return digest_images(r, d, s, e);
+}
+
+void rerun_digest(const struct rerun *r, struct digest *d)
+{
+	struct digest copy = r->input;
+	char hex[DIGEST_HEX];
+
+	digest_hex(&copy, hex);
+	digest_text(d, hex);
+}
+
+static bool digest_run(struct rerun *r, struct store *s, struct err *e)
+{
+	struct digest *d = &r->digest;
+
+	digest_init(&r->input);
+	digest_text(&r->input, "culprit input 1");
+	recipe_digest(&r->recipe, &r->input);
+	if (!digest_input(r, &r->input, s, e))
+		return false;
+	digest_init(d);
+	digest_text(d, "culprit rerun 4");
+	if (!digest_file(d, r->program))
+		return err_set(e, "cannot read '%s'", r->program);
+	if (r->machine)
+		digest_file(d, r->machine);
+	rerun_digest(r, d);
+	return true;
+}
+
+int rerun_exit_status(const struct rerun *r)
+{
+	return r->exit_status;
+}
+
+bool rerun_rewrites(const struct rerun *r)
+{
+	return json_array_size(json_object_get(r->files, file_uses[FILES_CHANGED])) > 0;
 }
 
 static char *this_program(void)
@@ -274,7 +319,7 @@ static bool unpack_row(const struct rerun *r, struct store *s, enum recipe_item 
 			  recipe_rows[item].key);
 
 	if (data)
-		ok = (*path = write_cached(dir, "streams", "", data, size, e));
+		ok = (*path = rerun_keep(dir, "streams", "", data, size, e));
 	free(data);
 	return ok;
 }
@@ -366,6 +411,27 @@ static bool can_repeat(const struct rerun *r, struct store *s, struct err *e)
 	return r->program || err_set(e, "cannot find culprit's own program");
 }
 
+/* Numbers alone: what else a table says that no signature covers decides nothing. */
+static bool read_points(struct rerun *r, struct store *s, struct err *e)
+{
+	struct store_rows q =
+	    store_query(s,
+			"SELECT max(fast_forward, 0), max(warm, 0), max(settle, 0), "
+			"max(length, 1) FROM point ORDER BY id",
+			"");
+
+	while (store_next(&q))
+		*ARRAY_ADD(r->points, r->npoints) =
+		    (struct rerun_point){ (uint64_t)store_int(&q, 0), (uint64_t)store_int(&q, 1),
+					  (uint64_t)store_int(&q, 2), (uint64_t)store_int(&q, 3) };
+	return store_done(&q, e);
+}
+
+size_t rerun_points(const struct rerun *r)
+{
+	return r->npoints;
+}
+
 struct rerun *rerun_open(struct store *s, const char *program, const char *cache_dir, struct err *e)
 {
 	struct rerun *r = x_calloc(1, sizeof(*r));
@@ -381,7 +447,8 @@ struct rerun *rerun_open(struct store *s, const char *program, const char *cache
 	    (int)store_number(s, "SELECT ifnull(value, -1) FROM run WHERE key = 'exit_status'", -1);
 
 	bool ok = can_repeat(r, s, e) && unpack_streams(r, s, dir, e) &&
-		  (r->machine = write_machine(s, dir, e)) && digest_run(r, s, e);
+		  write_machine(s, dir, &r->machine, e) && digest_run(r, s, e) &&
+		  read_points(r, s, e);
 
 	free(dir);
 	if (ok)
@@ -400,6 +467,7 @@ void rerun_close(struct rerun *r)
 	for (unsigned i = 0; i < ARRAY_LEN(r->content); i++)
 		free(r->content[i]);
 	free(r->given);
+	free(r->points);
 	free(r->store);
 	free(r->changes);
 	free(r->program);
@@ -512,6 +580,46 @@ static void add_streams(const struct rerun *r, struct words *w)
 		words_add_option(w, option(RUN_input), r->given);
 }
 
+static void add_count(struct words *w, struct digest *d, enum recipe_item item, uint64_t n)
+{
+	char text[24];
+
+	if (!n)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	words_add_option(w, option(item), text);
+	digest_text(d, option(item));
+	digest_text(d, text);
+}
+
+struct job rerun_at_point(const struct rerun *r, const struct job *whole, size_t point)
+{
+	const struct rerun_point *p = &r->points[point];
+	struct words w = { NULL, 0 };
+	struct digest d;
+	struct job j = { .name = x_asprintf("%s, point %zu", whole->name, point),
+			 .dir = whole->dir ? x_strdup(whole->dir) : NULL,
+			 .input = whole->input ? x_strdup(whole->input) : NULL,
+			 .usable = whole->usable,
+			 .want_status = -1 };
+	size_t i = 0;
+
+	digest_init(&d);
+	digest_text(&d, whole->key);
+	for (; whole->argv[i] && strcmp(whole->argv[i], "--"); i++)
+		words_add(&w, whole->argv[i]);
+	/* after the run's own: the last one counts */
+	add_count(&w, &d, RUN_fast_forward, p->fast_forward);
+	add_count(&w, &d, RUN_warm, p->warm);
+	add_count(&w, &d, RUN_settle, p->settle);
+	add_count(&w, &d, RUN_max_insts, p->length);
+	for (; whole->argv[i]; i++)
+		words_add(&w, whole->argv[i]);
+	j.argv = w.items;
+	digest_hex(&d, j.key);
+	return j;
+}
+
 static bool result_is_usable(const char *path)
 {
 	struct job j = { .result = (char *)path };
@@ -550,9 +658,12 @@ struct job rerun_changed(const struct rerun *r, const char *name, const struct r
 			 .want_status = r->exit_status < 0 ? 0 : r->exit_status };
 
 	words_add(&w, r->program);
-	words_add(&w, "sim");
+	words_add(&w, c->command ? c->command : "sim");
 	add_sandbox(r, &w);
-	words_add_option(&w, option(RUN_machine), r->machine);
+	if (c->machine)
+		digest_file(&d, c->machine);
+	if (c->machine || r->machine)
+		words_add_option(&w, option(RUN_machine), c->machine ? c->machine : r->machine);
 	add_words(&w, &d, RUN_sets, c->settings, c->nsettings);
 	add_words(&w, &d, RUN_hits, c->hits, c->nhits);
 	if (c->max_insts) { /* after the run's own: the last one counts */
@@ -567,14 +678,27 @@ struct job rerun_changed(const struct rerun *r, const char *name, const struct r
 		add_streams(r, &w);
 	if (r->folders && r->store)
 		words_add_option(&w, option(RUN_hide), r->store);
+	for (size_t i = 0; i < c->noptions; i++) {
+		words_add(&w, c->options[i]);
+		digest_text(&d, c->options[i]);
+	}
+	if (c->command)
+		digest_text(&d, c->command);
+	if (c->is_part)
+		j.want_status = -1;
+	j.usable = c->usable ? c->usable : result_is_usable;
 	/* a summary is of the whole run; cycles in regions are counted by an analysis */
-	words_add_option(&w, option(RUN_analyze), rerun_regions(r) ? "null" : "none");
-	words_add_option(&w, option(rerun_regions(r) ? RUN_output : RUN_summary_json), JOB_RESULT);
-	words_add(&w, "--");
-	for (size_t i = 0; i < argv->count; i++)
+	if (!c->usable) {
+		words_add_option(&w, option(RUN_analyze), rerun_regions(r) ? "null" : "none");
+		words_add_option(&w, option(rerun_regions(r) ? RUN_output : RUN_summary_json),
+				 JOB_RESULT);
+	}
+	/* A checkpoint has the program and its arguments. */
+	if (!text_of(r, RUN_restore) && !c->restores)
+		words_add(&w, "--");
+	for (size_t i = 0; !text_of(r, RUN_restore) && !c->restores && i < argv->count; i++)
 		words_add(&w, argv->items[i]);
 	j.argv = w.items;
-	j.usable = result_is_usable;
 	digest_hex(&d, j.key);
 	return j;
 }

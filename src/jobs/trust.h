@@ -7,7 +7,7 @@
 #ifndef JOBS_TRUST_H
 #define JOBS_TRUST_H
 
-#include "jobs/digest.h"
+#include "util/digest.h"
 #include "store/store.h"
 #include "util/util.h"
 

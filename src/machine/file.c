@@ -2,127 +2,58 @@
 /* Reads machine files: INI text from a built-in machine, a path or memory, on top of its base. */
 #include "machine/machine.h"
 
-#include <errno.h>
-#include <ini.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/inifile.h"
 #include "util/nearest.h"
 
 #define BASE_DEPTH_MAX 8
 
-/* What the INI reader hands from line to line. */
+/* What goes from pair to pair of a file. */
 struct reading {
 	struct machine *m;
-	const char *next; /* rest of the text */
-	const char *where;
-	int line;
 	int depth;
 	bool any; /* something was set already */
-	bool failed;
-	struct err *e;
 };
 
-static char *read_line(char *buf, int size, void *ctx)
-{
-	struct reading *r = ctx;
-
-	if (!*r->next || size < 2)
-		return NULL;
-	size_t n = strcspn(r->next, "\n");
-	size_t take = n + (r->next[n] == '\n');
-	size_t copy = take < (size_t)size - 1 ? take : (size_t)size - 1;
-
-	r->line++;
-	if (memchr(r->next, 0, copy))
-		copy = strlen(r->next);
-	memcpy(buf, r->next, copy);
-	buf[copy] = 0;
-	if (copy < take) {
-		err_set(r->e, "%s:%d: line longer than %d characters", r->where, r->line, size - 2);
-		r->failed = true;
-		return NULL;
-	}
-	r->next += take;
-	return buf;
-}
-
-static bool parse_at(struct machine *m, const char *text, const char *where, int depth,
-		     struct err *e);
 static bool load_at(struct machine *m, const char *name, int depth, struct err *e);
 
-static int read_pair(void *ctx, const char *section, const char *key, const char *value)
+static bool read_pair(void *ctx, const struct inifile_pair *pair, struct err *e)
 {
 	struct reading *r = ctx;
-	struct err inner;
+	const struct param *p = machine_param_find(pair->section, pair->key, e);
 
-	if (r->failed)
-		return 0;
-	const struct param *p = machine_param_find(section, key, &inner);
-	if (p && !strcmp(section, "machine") && !strcmp(key, "base")) {
+	if (p && !strcmp(pair->section, "machine") && !strcmp(pair->key, "base")) {
 		if (r->any)
-			err_set(&inner, "machine.base must come before everything else"), p = NULL;
-		else if (*value && !load_at(r->m, value, r->depth + 1, &inner))
-			p = NULL;
-		else
-			memset(r->m->line, 0, sizeof(r->m->line));
+			return err_set(e, "machine.base must come before everything else");
+		if (*pair->value && !load_at(r->m, pair->value, r->depth + 1, e))
+			return false;
+		memset(r->m->line, 0, sizeof(r->m->line));
 	}
-	if (p) {
-		r->any = true;
-		r->m->line[p - machine_params] =
-		    (uint16_t)(r->line < UINT16_MAX ? r->line : UINT16_MAX);
-		if (machine_param_set(r->m, p, value, &inner))
-			return 1;
-	}
-	err_set(r->e, "%s:%d: %s", r->where, r->line, inner.text);
-	r->failed = true;
-	return 0;
+	if (!p)
+		return false;
+	r->any = true;
+	r->m->line[p - machine_params] =
+	    (uint16_t)(pair->line < UINT16_MAX ? pair->line : UINT16_MAX);
+	return machine_param_set(r->m, p, pair->value, e);
 }
 
 static bool parse_at(struct machine *m, const char *text, const char *where, int depth,
 		     struct err *e)
 {
-	struct reading r = { .m = m, .next = text, .where = where, .depth = depth, .e = e };
-	int bad = ini_parse_stream(read_line, &r, read_pair, &r);
+	struct reading r = { .m = m, .depth = depth };
 
-	if (!r.failed && bad)
-		return err_set(e, "%s:%d: neither a [section] nor key = value", where, bad);
+	if (!inifile_parse(text, where, read_pair, &r, e))
+		return false;
 	snprintf(m->file, sizeof(m->file), "%s", where);
-	return !r.failed;
+	return true;
 }
 
 bool machine_parse(struct machine *m, const char *text, const char *where, struct err *e)
 {
 	*m = machine_default;
 	return parse_at(m, text, where, 0, e);
-}
-
-static char *read_file(const char *path, struct err *e)
-{
-	FILE *f = fopen(path, "rb");
-	size_t used = 0, room = 1 << 16, limit = 1 << 22;
-
-	if (!f) {
-		err_set(e, "%s: cannot open: %s", path, strerror(errno));
-		return NULL;
-	}
-	char *text = x_malloc(room + 1);
-	for (size_t n; (n = fread(text + used, 1, room - used, f)) > 0;) {
-		used += n;
-		if (used == room && room < limit)
-			text = x_realloc(text, (room *= 2) + 1);
-	}
-	bool bad = ferror(f) || used == limit;
-	if (bad)
-		err_set(e, "%s: cannot read: %s", path,
-			used == limit ? "too large" : strerror(errno));
-	fclose(f);
-	text[used] = 0;
-	if (bad) {
-		free(text);
-		return NULL;
-	}
-	return text;
 }
 
 /* Parses the machine called name on top of m, whatever m holds. */
@@ -135,7 +66,7 @@ static bool load_at(struct machine *m, const char *name, int depth, struct err *
 		return err_set(e, "machine.base = %s: machines refer to each other in a circle",
 			       name);
 	if (is_path) {
-		char *text = read_file(name, e);
+		char *text = inifile_text(name, e);
 		bool ok = text && parse_at(m, text, name, depth, e);
 
 		free(text);

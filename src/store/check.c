@@ -22,7 +22,7 @@
 static const char *const addresses[] = { "pc",	    "pc_a",   "pc_b",	  "start",	"end",
 					 "bias",    "word",   "events",	  "categories", "target",
 					 "address", "dev",    "ino",	  "start_ns",	"mtime_ns",
-					 "source",  "callee", "producer", "other" };
+					 "source",  "callee", "producer", "other",	"item" };
 /* clang-format off */
 static const char *const counts[] = {
 	"units", "executions", "cycles", "samples", "count", "length", "period", "fetched",
@@ -31,7 +31,8 @@ static const char *const counts[] = {
 	"low", "high", "overlapped", "zero", "net_overlapped", "net_zero", "isolated", "hidden",
 	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles", "begin", "infimum",
 	"supremum", "last", "last_commit", "taken", "stored", "lost", "pending", "unknown", "not_taken",
-	"uid", "exec_id", "size_bytes", "occurred", "issued", "commits", "head",
+	"uid", "exec_id", "size_bytes", "occurred", "issued", "commits", "head", "stands_for", "intervals",
+	"fast_forward", "warm", "settle",
 };
 /* clang-format on */
 /* Text columns that may be NULL. */
@@ -180,6 +181,8 @@ static bool check_dense(struct store *s, struct err *e)
 		{ "event", "max(bit) >= 64" },
 		{ "spectrum_load", "max(id) > 16 * count(*) + 64" },
 		{ "live_event", "max(id) > 16 * count(*) + 64" },
+		{ "sampled_cluster", "max(id) > 16 * count(*) + 64" },
+		{ "point", "max(id) >= count(*) OR min(id) < 0 OR min(instructions) < 1" },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		char *sql = x_asprintf("SELECT coalesce(%s, 0) FROM %s", all[i].bad, all[i].table);

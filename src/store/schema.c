@@ -161,6 +161,41 @@
 	" PRIMARY KEY (pc, event)) WITHOUT ROWID;"
 /* clang-format on */
 
+/*
+ * A run of which only intervals were simulated (combine/combine.h). All other tables hold estimates for
+ * the whole run, and so do rows cycles, ipc and their like of table run.
+ *
+ * sampled          one fact each: method, interval, total_instructions, …
+ * sampled_cluster  intervals: how many it has; spread: mean squared distance of their vectors
+ * sampled_strip    the run's intervals in order: so many of a cluster from number `first` on
+ * point            an interval that was simulated. stands_for: instructions of the run; low_cycles,
+ *                  high_cycles: with all unknown state as hits, as misses (NULL: not known);
+ *                  fast_forward, warm, settle: how it was simulated
+ * point_component  CPI stacks of a point, by method, in cycles
+ * point_function   the golden reference's time at a point
+ * sampled_unit     what each unit measured, where points are many units together
+ * estimate         a figure and its 95% interval, in cycles but for what = 'cpi'; low, high are NULL
+ *                  where nothing is known of the error. item: function.id, pc, cpi_method.id or set of
+ *                  categories, by `what`: function, instruction, stack, cost, icost
+ */
+/* clang-format off */
+#define SAMPLED_TABLES \
+	"CREATE TABLE IF NOT EXISTS sampled (key TEXT PRIMARY KEY, value) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS sampled_cluster (id INTEGER PRIMARY KEY, intervals INTEGER, instructions INTEGER," \
+	" spread REAL);" \
+	"CREATE TABLE IF NOT EXISTS sampled_strip (first INTEGER PRIMARY KEY, count INTEGER, cluster INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS point (id INTEGER PRIMARY KEY, start INTEGER, length INTEGER, cluster INTEGER," \
+	" stands_for INTEGER, instructions INTEGER, cycles INTEGER, low_cycles REAL, high_cycles REAL," \
+	" fast_forward INTEGER, warm INTEGER, settle INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS point_component (point INTEGER, method INTEGER, component TEXT, time REAL," \
+	" PRIMARY KEY (point, method, component)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS point_function (point INTEGER, function INTEGER, units INTEGER, executions INTEGER," \
+	" PRIMARY KEY (point, function)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS sampled_unit (start INTEGER PRIMARY KEY, instructions INTEGER, cycles INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS estimate (what TEXT, item INTEGER, name TEXT, value REAL, low REAL, high REAL," \
+	" PRIMARY KEY (what, item, name)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -251,6 +286,8 @@ static const char version_3[] = SPECTRUM_TABLES;
 static const char version_4[] = LIVE_TABLES;
 static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
+static const char version_7[] = SAMPLED_TABLES;
 
-const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
-							version_4, version_5, version_6 };
+const char *const store_versions[STORE_VERSION + 1] = {
+	NULL, version_1, version_2, version_3, version_4, version_5, version_6, version_7
+};

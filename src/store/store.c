@@ -229,6 +229,17 @@ static bool open_hardened(struct store *s, const char *path, struct err *e)
 	return harden(s, e);
 }
 
+struct store *store_adopt(struct sqlite3 *db, const char *path, struct err *e)
+{
+	struct store *s = x_calloc(1, sizeof(*s));
+	s->db = db;
+	s->path = x_strdup(path);
+	if (harden(s, e))
+		return s;
+	store_close(s);
+	return NULL;
+}
+
 static bool is_whole(struct store *s, struct err *e)
 {
 	struct store_rows r = store_query(s, "PRAGMA quick_check(1)", "");
@@ -335,6 +346,17 @@ static sqlite3_stmt *insert_stmt(struct store *s, const char *table, const char 
 	return stmt;
 }
 
+/* Inserts the row whose values are bound if ok. */
+static bool insert_bound(struct store *s, struct err *e, const char *table, sqlite3_stmt *stmt,
+			 bool ok)
+{
+	ok = ok && sqlite3_step(stmt) == SQLITE_DONE;
+	if (!ok)
+		sql_err(s, e, table);
+	sqlite3_reset(stmt);
+	return ok;
+}
+
 bool store_insert(struct store *s, struct err *e, const char *table, const char *types, ...)
 {
 	sqlite3_stmt *stmt = insert_stmt(s, table, types);
@@ -344,11 +366,29 @@ bool store_insert(struct store *s, struct err *e, const char *table, const char 
 	va_start(ap, types);
 	bool ok = bind(stmt, types, SQLITE_STATIC, ap);
 	va_end(ap);
-	ok = ok && sqlite3_step(stmt) == SQLITE_DONE;
-	if (!ok)
-		sql_err(s, e, table);
-	sqlite3_reset(stmt);
-	return ok;
+	return insert_bound(s, e, table, stmt, ok);
+}
+
+bool store_insert_values(struct store *s, struct err *e, const char *table,
+			 const struct store_value *values, size_t count)
+{
+	char types[32] = "";
+	for (size_t i = 0; i < count && i < sizeof(types) - 1; i++)
+		types[i] = values[i].type;
+	sqlite3_stmt *stmt = insert_stmt(s, table, types);
+	if (!stmt)
+		return sql_err(s, e, table);
+	bool ok = true;
+	for (int i = 0; ok && types[i]; i++) {
+		const struct store_value *v = &values[i];
+		int rc = v->type == 'i'	  ? sqlite3_bind_int64(stmt, i + 1, v->number)
+			 : v->type == 'd' ? sqlite3_bind_double(stmt, i + 1, v->real)
+			 : v->type == 's'
+			     ? sqlite3_bind_text(stmt, i + 1, v->text, -1, SQLITE_STATIC)
+			     : sqlite3_bind_null(stmt, i + 1);
+		ok = rc == SQLITE_OK;
+	}
+	return insert_bound(s, e, table, stmt, ok);
 }
 
 struct store_rows store_query(struct store *s, const char *sql, const char *types, ...)

@@ -26,6 +26,9 @@ bool store_commit(struct store *s, struct err *e);
 /* Opens an existing store for reading; one of an older version is migrated in memory, newer ones
  * are refused. */
 struct store *store_open(const char *path, struct err *e);
+/* Makes a store of an open database with other tables (store/results.h), for queries alone. The store
+ * owns db; path is what messages call it. */
+struct store *store_adopt(struct sqlite3 *db, const char *path, struct err *e);
 /* Closes the store; removes a new one that was not committed. */
 void store_close(struct store *s);
 const char *store_path(const struct store *s);
@@ -36,6 +39,15 @@ const char *store_path(const struct store *s);
  * argument).
  */
 bool store_insert(struct store *s, struct err *e, const char *table, const char *types, ...);
+/* The same for a row whose columns are known only at run time, at most 31. */
+struct store_value {
+	char type; /* i, d, s or n */
+	int64_t number;
+	double real;
+	const char *text;
+};
+bool store_insert_values(struct store *s, struct err *e, const char *table,
+			 const struct store_value *values, size_t count);
 
 /*
  * A query: store_query, then store_next until it is false, then store_done, which is false with a
@@ -68,7 +80,7 @@ bool store_teach(struct store *s, const char *name, char *(*f)(const char *text)
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
-#define STORE_VERSION	     6
+#define STORE_VERSION	     7
 /* schema.c: the statements that turn version v - 1 into v; entry 0 is unused. */
 extern const char *const store_versions[STORE_VERSION + 1];
 

@@ -26,6 +26,9 @@ struct analysis_options {
 	uint64_t period; /* sampling period in cycles; 0: default (1000) */
 	bool random;	 /* sample at a random cycle within each period */
 	uint64_t seed;
+	/* An interval of a longer run: how far into a sampling period it begins, modulo the period; so
+	 * periods go on from interval to interval. 0: the run begins with its first cycle. */
+	uint64_t phase;
 	const char *const
 	    *params;	  /* "key=value" strings given for analyses, NULL-terminated; or NULL */
 	const char *stem; /* default beginning of the names of files that analyses write; or NULL */

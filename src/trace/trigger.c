@@ -86,6 +86,29 @@ static uint64_t commit_cycle(const struct rec_inst *r)
 	return r->fetch + r->commit;
 }
 
+static bool is_counted(const struct rec_inst *r)
+{
+	return (r->flags & (RI_COMMITTED | RI_FAULT)) == RI_COMMITTED;
+}
+
+/* Finds the cycle after the commit of the value-th instruction. An instruction may come in an earlier
+ * batch than the cycle in which it commits. */
+static bool find_after(struct trigger_cutter *t, uint64_t value, uint64_t from, uint64_t batch_end,
+		       const struct rec_inst *insts, size_t ninsts, uint64_t *when)
+{
+	uint64_t n = t->counted;
+
+	for (size_t i = 0; i < ninsts && n < value && !t->due; i++)
+		if (is_counted(&insts[i]) && ++n == value)
+			t->due = commit_cycle(&insts[i]) + 1;
+	/* One that came with a batch before commits in the cycle that ended the wait for another. */
+	*when = t->counted < value || t->due ? t->due : from;
+	if (*when > batch_end || !*when)
+		return false;
+	t->due = 0;
+	return true;
+}
+
 /* Finds the cycle at which condition c becomes true, from inst record *at and cycle `from` on.
  * False if it does not in this batch. On success *at is the instruction after the one that
  * triggered. */
@@ -101,6 +124,8 @@ static bool find(struct trigger_cutter *t, const struct trigger *c, bool start, 
 		*when = max_u64(c->value, from);
 		return *when < batch_end;
 	}
+	if (c->kind == TRIGGER_AFTER)
+		return find_after(t, c->value, from, batch_end, insts, ninsts, when);
 	uint32_t mark = start ? RI_MARK_BEGIN : RI_MARK_END;
 	for (size_t i = *at; i < ninsts; i++) {
 		const struct rec_inst *r = &insts[i];
@@ -155,16 +180,18 @@ static size_t first_inst_from(const struct rec_inst *insts, size_t n, size_t fro
 	return from;
 }
 
-size_t trigger_cut(struct trigger_cutter *t, struct rec_cycle *cycles, size_t *ncycles,
-		   const struct rec_inst *insts, size_t ninsts, struct trigger_slice *slices,
-		   size_t max_slices)
+static size_t cut(struct trigger_cutter *t, struct rec_cycle *cycles, size_t *ncycles,
+		  const struct rec_inst *insts, size_t ninsts, struct trigger_slice *slices,
+		  size_t max_slices)
 {
-	if (!t->count) {
-		slices[0] = (struct trigger_slice){ 0, *ncycles, 0, ninsts };
-		return *ncycles || ninsts;
-	}
-	if (!*ncycles)
+	if (!*ncycles) {
+		if (t->current < t->count && t->regions[t->current].start.kind == TRIGGER_AFTER) {
+			const struct region *r = &t->regions[t->current];
+			uint64_t value = t->inside ? r->stop.value : r->start.value, when;
+			find_after(t, value, 0, 0, insts, ninsts, &when);
+		}
 		return 0;
+	}
 	const struct rec_cycle *last = &cycles[*ncycles - 1];
 	uint64_t now = cycles[0].cycle, batch_end = last->cycle + last->repeat, when;
 	size_t nslices = 0, at = 0, ci = 0, ii = 0;
@@ -196,4 +223,19 @@ size_t trigger_cut(struct trigger_cutter *t, struct rec_cycle *cycles, size_t *n
 			t->current++;
 	}
 	return nslices;
+}
+
+size_t trigger_cut(struct trigger_cutter *t, struct rec_cycle *cycles, size_t *ncycles,
+		   const struct rec_inst *insts, size_t ninsts, struct trigger_slice *slices,
+		   size_t max_slices)
+{
+	if (!t->count) {
+		slices[0] = (struct trigger_slice){ 0, *ncycles, 0, ninsts };
+		return *ncycles || ninsts;
+	}
+	size_t n = cut(t, cycles, ncycles, insts, ninsts, slices, max_slices);
+	if (t->regions[0].start.kind == TRIGGER_AFTER)
+		for (size_t i = 0; i < ninsts; i++)
+			t->counted += is_counted(&insts[i]);
+	return n;
 }

@@ -23,6 +23,10 @@ enum trigger_kind {
 	TRIGGER_INST,  /* at program-order number `value` */
 	TRIGGER_PC,    /* at the nth commit of pc `value` */
 	TRIGGER_MARK,  /* start: CULPRIT_BEGIN, stop: CULPRIT_END; every one of them */
+	/* After the cycle in which the instruction commits that is number `value` of all that have
+	 * committed since the records began, without those that fault; 0: from the first record.
+	 * Only --settle makes it, for the one region of its run. */
+	TRIGGER_AFTER,
 };
 
 struct trigger {
@@ -50,10 +54,12 @@ bool trigger_check(const char *text, struct err *e);
 /* Cuts batches into the slices that lie inside regions. */
 struct trigger_cutter {
 	struct region regions[REGION_MAX];
-	size_t count;	     /* 0: everything is inside */
-	bool inside;	     /* at the end of the last batch */
-	size_t current;	     /* the open region, or the next one to look for */
-	uint64_t seen;	     /* occurrences so far of the pc that is looked for */
+	size_t count;	  /* 0: everything is inside */
+	bool inside;	  /* at the end of the last batch */
+	size_t current;	  /* the open region, or the next one to look for */
+	uint64_t seen;	  /* occurrences so far of the pc that is looked for */
+	uint64_t counted; /* TRIGGER_AFTER: instructions in earlier batches */
+	uint64_t due; /* TRIGGER_AFTER: cycle of a later batch in which it comes true; 0: none */
 	uint64_t next_cycle; /* everything before it has been decided */
 };
 

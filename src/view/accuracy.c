@@ -9,6 +9,8 @@
 #include "view/doc.h"
 #include "words/words.h"
 
+#define FEW_SAMPLES 0.02 /* error by chance, by function, from which on it is said */
+
 static void add_profilers(struct doc *d, const struct accuracy_model *m)
 {
 	static const struct doc_column columns[] = {
@@ -53,6 +55,17 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 		cell_format(t, "%6.2f ± %.2f", 100 * p->systematic[0], 100 * p->interval[0]);
 		cell_real(t, p->sample_bytes * m->sample_rate / 1e6);
 	}
+	if (m->estimated) {
+		doc_boolean(d, "estimated", true);
+		doc_real(d, "chance_error", 100 * m->chance);
+		doc_boolean(d, "too_few_samples", m->chance >= FEW_SAMPLES);
+	}
+	if (m->estimated && m->chance >= FEW_SAMPLES)
+		doc_note(d, TERM_YELLOW,
+			 "\nThe points have too few samples: by chance alone a profiler is off by "
+			 "%.1f%% by "
+			 "function. A shorter --period or more points help.",
+			 100 * m->chance);
 	doc_line(d, NULL,
 		 "\nSystematic: instruction level, sample by sample, with a 95%% interval. "
 		 "MB/s: what the samples\n"

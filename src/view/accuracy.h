@@ -43,6 +43,8 @@ struct accuracy_model {
 	int64_t bare_length;  /* 99% of such stalls last at most this many cycles */
 	double with_event;    /* executions with an event */
 	double with_combined; /* executions with more than one event */
+	bool estimated;	      /* from points of the run */
+	double chance;	      /* error that so few samples have by chance alone, by function */
 };
 
 /* Samplers and events are read only if a asks for them. */

@@ -342,6 +342,23 @@ static bool read_events(struct store *s, struct accuracy_model *m, struct err *e
 	return store_done(&r, ok ? e : NULL) && ok;
 }
 
+/*
+ * The error by function that a profiler without any other error has in the mean: half of the sum of
+ * |share found - share|, each normal with variance share (1 - share) / samples.
+ */
+static double chance_error(const struct model *run, double samples)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < run->nfunctions; i++) {
+		const double share = run->functions[i].cycles / (double)run->cycles;
+
+		if (share > 0 && share < 1)
+			sum += sqrt(share * (1 - share));
+	}
+	return samples > 0 ? sum * sqrt(2 / M_PI / samples) / 2 : 1;
+}
+
 bool accuracy_read(struct store *s, const struct accuracy_options *a, struct accuracy_model *m,
 		   struct err *e)
 {
@@ -354,6 +371,11 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	m->samples = run.samples;
 	m->period = run.period;
 	m->sample_rate = (double)run.samples / (double)run.cycles * run.clock_hz;
+	m->estimated = run.estimated.is;
+	m->chance = chance_error(&run, (double)run.samples);
+	/* Samples were taken at the points alone. */
+	if (m->estimated && run.estimated.measured_cycles > 0)
+		m->sample_rate *= (double)run.cycles / run.estimated.measured_cycles;
 	read_bare_stalls(s, m);
 	struct store_rows r =
 	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");

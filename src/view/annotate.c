@@ -223,6 +223,8 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	CELL_REAL_IF(t, l->other, l->other_insts[i].cycles);
 
 	put_share(t, in->cycles / (double)l->m->cycles);
+	estimated_cell(t, estimated_margin(&l->m->estimated, "instruction", (int64_t)in->pc, "") /
+			      (double)l->m->cycles);
 	if (l->other)
 		put_share(t, l->other_insts[i].cycles / (double)l->other->cycles);
 	else
@@ -246,10 +248,12 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 {
 	const struct spectrum_insts *misses = l->misses;
 	const bool calc = l->calc;
+	const struct estimated *x = &l->m->estimated;
 	const int bar = l->misses || calc ? 4
 			: o->width >= 120 ? 20
 					  : 10,
-		  other = l->other ? 8 : 0, left = 8 + other + more_columns(l) + 1 + bar + 10,
+		  other = l->other ? 8 : 0, margin = x->is ? 8 : 0,
+		  left = 8 + margin + other + more_columns(l) + 1 + bar + 10,
 		  lanes = jumps_lanes(l->jumps), rest = o->width - left - lanes - 2,
 		  text = rest > 70	  ? 42
 			 : misses || calc ? rest - 1
@@ -265,6 +269,8 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		{ .key = "stack" },
 		{ DOC_DATA(l->other ? "other_cycles" : NULL) },
 		{ .before = "", .format = "%.2f%%", .width = 8 },
+		{ ESTIMATED_COLUMN(x, "%.2f", margin), .csv = x->is ? "margin" : NULL,
+		  .csv_format = "%.8f", .before = "", .factor = 100 },
 		{ .before = "", .format = "%.2f%%", .width = other },
 		{ .key = misses ? "misses_near" : NULL,
 		  .head = misses ? misses->level[0] : NULL,
@@ -309,22 +315,27 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		most = l->insts[i].cycles > most ? l->insts[i].cycles : most;
 	add_heading(d, l);
 	if (l->other)
-		doc_line(d, NULL, "%8s%8s", l->m->profiler, l->other->profiler);
+		doc_line(d, NULL, "%8s%*s%8s", l->m->profiler, margin, "", l->other->profiler);
 	if (misses) {
 		char heads[120] = "";
 
 		for (size_t k = 0; k < misses->nlevels; k++)
 			snprintf(heads + strlen(heads), sizeof(heads) - strlen(heads), "%*s",
 				 MISS_COLUMN, misses->level[k]);
-		doc_line(d, NULL, "%*s%s%*s%*s", 8 + other, "", heads, MISS_COLUMN, "each",
+		doc_line(d, NULL, "%*s%s%*s%*s", 8 + margin + other, "", heads, MISS_COLUMN, "each",
 			 MISS_COLUMN, "hidden");
 	}
 	if (calc)
-		doc_line(d, NULL, "%*s%*s%*s %s", 8 + other, "", CALC_COLUMN, "times", CALC_COLUMN,
-			 "CPI", "culprits");
+		doc_line(d, NULL, "%*s%*s%*s %s", 8 + margin + other, "", CALC_COLUMN, "times",
+			 CALC_COLUMN, "CPI", "culprits");
 	doc_object(d, NULL);
 	doc_text(d, "symbol", l->f->name);
 	doc_real(d, "share", l->f->cycles / (double)l->m->cycles);
+	if (x->is) {
+		doc_boolean(d, "estimated", true);
+		doc_real(d, "margin",
+			 estimated_margin(x, "function", l->f->id, "") / (double)l->m->cycles);
+	}
 	struct doc_table *t = DOC_TABLE(d, columns, .key = "instructions");
 
 	for (size_t i = 0, run; i < l->count; i++) {
@@ -376,6 +387,7 @@ static bool annotate_functions(struct store *s, const struct view_options *o, co
 	size_t n, shown = 0;
 	const struct model_function **order = model_functions(m, o->function, &n);
 
+	estimated_line(d, "", &m->estimated);
 	doc_array(d, NULL);
 	for (size_t i = 0; i < n && shown < (size_t)o->limit; i++, shown++) {
 		struct listing l = {

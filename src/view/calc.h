@@ -55,7 +55,7 @@ struct calc_model {
 #define CALC_EXACT "exact" /* a method: the frequencies of the truth */
 
 struct calc_read_options {
-	const char *method; /* of calc_methods, or CALC_EXACT; NULL: the first */
+	const char *method; /* of calc_methods, or CALC_EXACT; NULL: CALC_DEFAULT */
 	enum cross_procedure cross;
 	bool no_truth;
 };

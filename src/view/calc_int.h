@@ -9,5 +9,7 @@
 bool calc_read_truth(struct calc_model *m, struct err *e);
 /* Cycles per execution and culprits with the truth's frequencies; false: the store has no truth. */
 bool calc_run_exact(struct calc_model *m, struct err *e);
+/* Once M is known: leaves of the true causes what is beyond it. */
+void calc_truth_beyond(struct calc_model *m);
 
 #endif

@@ -427,18 +427,18 @@ bool calc_read(struct store *s, const struct calc_read_options *o, struct calc_m
 						    .cross = o->cross,
 						    .ignore_edges = 0.01 };
 	model_run_names(s, m->program_name, m->machine_name);
-	if (!o->method && live_is(s)) /* clusters of ratios need a schedule */
-		m->program.options.method = m->method = "flow";
 	bool ok = read_estimate(m, e) && (exact || calc_run(&m->program, e));
 
 	if (ok && (exact || !o->no_truth))
 		ok = calc_read_truth(m, e);
 	if (ok && exact)
 		ok = calc_run_exact(m, e);
+	if (ok && m->program.sampling.mode == CALC_ISSUE)
+		calc_truth_beyond(m);
 	if (ok && o->no_truth)
 		m->truth = false;
 	if (!m->method)
-		m->method = calc_methods[0]->name;
+		m->method = CALC_DEFAULT;
 	if (!ok)
 		calc_model_free(m);
 	return ok;

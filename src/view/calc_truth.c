@@ -276,6 +276,32 @@ bool calc_run_exact(struct calc_model *m, struct err *e)
 	return true;
 }
 
+/*
+ * The run says that an instruction waited for a busy unit, or to be serialised, whether or not a schedule
+ * knows it. What the schedule knows is part of M and no stall: it is taken from these causes, so that causes
+ * are what is beyond M.
+ */
+void calc_truth_beyond(struct calc_model *m)
+{
+	static const enum cause scheduled[] = { CAUSE_DIVIDE, CAUSE_MULTIPLY, CAUSE_SYNC };
+
+	for (uint32_t p = 0; m->truth && p < m->program.nprocs; p++)
+		for (uint32_t i = 0; i < m->names[p].graph->ninsts; i++) {
+			struct calc_truth *t = &m->names[p].truth[i];
+			const double least = m->program.procs[p].insts[i].m * t->executions;
+			double within = -fmax(t->head - least, 0);
+
+			for (unsigned c = 0; c < CAUSE_COUNT; c++)
+				within += t->cause[c];
+			for (unsigned k = 0; k < ARRAY_LEN(scheduled) && within > 0; k++) {
+				const double known = fmin(within, t->cause[scheduled[k]]);
+
+				t->cause[scheduled[k]] -= known;
+				within -= known;
+			}
+		}
+}
+
 /* ---- what views ask for ---- */
 
 static void add_true(const struct calc_model *m, uint32_t proc, enum confidence least,

@@ -15,6 +15,7 @@
 #include "view/live.h"
 #include "view/match.h"
 #include "view/model.h"
+#include "view/noise.h"
 #include "view/spectrum_elsewhere.h"
 
 enum side { BEFORE, AFTER, SIDES };
@@ -27,11 +28,14 @@ struct line {
 	const char *disasm[SIDES]; /* NULL: a function */
 	double cycles[SIDES];
 	double event[SIDES][MODEL_EVENTS];
+	int64_t item[SIDES]; /* a function's id, an instruction's address */
+	double margin;	     /* half of the 95% interval of the change; NAN: not known */
 };
 
 struct lines {
 	struct line *list;
 	size_t count;
+	size_t within; /* left out: changes that may be chance */
 };
 
 static double change(const struct line *l)
@@ -70,6 +74,7 @@ static void put_function(struct line *l, enum side side, const struct model *m, 
 		return;
 	l->in[side] = true;
 	l->cycles[side] = m->functions[index].cycles;
+	l->item[side] = m->functions[index].id;
 	snprintf(l->symbol[side], sizeof(l->symbol[side]), "%s", m->functions[index].name);
 }
 
@@ -80,6 +85,7 @@ static void put_inst(struct line *l, enum side side, const struct model *m, size
 	const struct model_inst *in = &m->insts[index];
 	l->in[side] = true;
 	l->cycles[side] = in->cycles;
+	l->item[side] = (int64_t)in->pc;
 	l->disasm[side] = in->disasm ? in->disasm : "";
 	model_where(m, in, l->symbol[side], sizeof(l->symbol[side]), l->source, sizeof(l->source));
 	for (unsigned b = 0; b < MODEL_EVENTS; b++)
@@ -92,7 +98,7 @@ typedef void put_fn(struct line *l, enum side side, const struct model *m, size_
 static struct lines make_lines(const struct model *a, const struct model *b,
 			       struct match_pair *pairs, size_t count, put_fn *put)
 {
-	struct lines l = { x_calloc(count + 1, sizeof(*l.list)), 0 };
+	struct lines l = { .list = x_calloc(count + 1, sizeof(*l.list)) };
 	for (size_t i = 0; i < count; i++) {
 		struct line *n = &l.list[l.count];
 		memset(n, 0, sizeof(*n));
@@ -103,6 +109,27 @@ static struct lines make_lines(const struct model *a, const struct model *b,
 	qsort(l.list, l.count, sizeof(*l.list), by_change);
 	free(pairs);
 	return l;
+}
+
+/* Leaves out what may be chance. */
+static void drop_noise(struct lines *l, struct noise *noise, bool insts)
+{
+	const bool all_unknown = noise && isnan(noise_cycles(noise));
+	size_t kept = 0;
+
+	for (size_t i = 0; noise && i < l->count; i++) {
+		struct line *n = &l->list[i];
+		const int64_t *before = n->in[BEFORE] ? &n->item[BEFORE] : NULL,
+			      *after = n->in[AFTER] ? &n->item[AFTER] : NULL;
+
+		n->margin = insts ? noise_instruction(noise, before, after)
+				  : noise_function(noise, before, after);
+		/* where no error is known at all, everything is shown */
+		if (isnan(n->margin) ? all_unknown : fabs(change(n)) > n->margin)
+			l->list[kept++] = *n;
+	}
+	l->within = noise ? l->count - kept : 0;
+	l->count = noise ? kept : l->count;
 }
 
 /* The event whose time changed most on this line, if it explains a fifth of the change. */
@@ -159,7 +186,7 @@ static void put_cycles(struct doc_table *t, const struct line *l, enum side side
 
 /* insts: the lines are instructions; only those go into CSV. m: the run before. */
 static void add_lines(struct doc *d, const struct view_options *o, const struct lines *l,
-		      const struct model *m, bool insts)
+		      const struct model *m, bool insts, bool estimated)
 {
 	struct doc_column columns[] = {
 		{ DOC_DATA("symbol") },
@@ -169,12 +196,16 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		{ DOC_SHOWN("after", "%.0f", 14) },
 		{ DOC_DATA("after"), .csv_format = "%.3f" },
 		{ DOC_DATA("change"), .csv_format = "%.3f", DOC_SHOWN("change", "%+.0f", 14) },
+		{ DOC_DATA(estimated ? "margin" : NULL), .csv_format = "%.3f",
+		  DOC_SHOWN("±", "±%.0f", estimated ? 12 : 0) },
 		{ DOC_DATA("in") },
 		{ DOC_DATA(insts ? "source" : NULL) },
 		{ .key = insts ? "symbol_after" : NULL },
 		{ .key = insts ? "disasm_after" : NULL },
 		{ DOC_SHOWN("of run", "%+.2f%%", 8) },
-		{ .before = "  ", .width = -(o->width - 58), .ragged = true },
+		{ .before = "  ",
+		  .width = -(o->width - 58 - (estimated ? 13 : 0)),
+		  .ragged = true },
 	};
 
 	for (size_t i = 0; !insts && i < ARRAY_LEN(columns); i++)
@@ -199,6 +230,7 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		put_cycles(t, n, AFTER);
 		cell_real(t, change(n));
 		cell_colour(t, colour);
+		estimated_cell(t, n->margin);
 		cell_text(t, where(n));
 		cell_text(t, n->source);
 		cell_text(t, both && insts ? n->symbol[AFTER] : NULL);
@@ -207,6 +239,44 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		cell_colour(t, colour);
 		cell_text(t, text);
 	}
+	if (!estimated)
+		return;
+	doc_integer(d, insts ? "instructions_within_noise" : "functions_within_noise",
+		    (int64_t)l->within);
+	if (l->within)
+		doc_line(d, NULL, "  … and %zu within the noise (95%%)", l->within);
+}
+
+/* What both runs are, and how good the comparison is. */
+static void add_heads(struct doc *d, const struct model *a, const struct model *b,
+		      const struct noise *noise)
+{
+	const double ca = (double)a->cycles, cb = (double)b->cycles;
+	char x[32], y[32], error[48] = "";
+	const double margin = noise ? noise_cycles(noise) : NAN;
+
+	if (!isnan(margin))
+		snprintf(error, sizeof(error), ", cycles %+.2f%% ± %.2f%% (95%%)",
+			 100 * (cb / ca - 1), 100 * margin);
+	doc_line(d, NULL, "%s on %s: %s cycles", path_name(a->program), a->machine,
+		 number_commas(a->cycles, x));
+	doc_line(d, NULL, "%s on %s: %s cycles, %.2fx %s%s", path_name(b->program), b->machine,
+		 number_commas(b->cycles, y), ca >= cb ? ca / cb : cb / ca,
+		 ca >= cb ? "faster" : "slower", error);
+	estimated_line(d, "before: ", &a->estimated);
+	estimated_line(d, "after: ", &b->estimated);
+	doc_real(d, "cycles_before", ca);
+	doc_real(d, "cycles_after", cb);
+	doc_real(d, "speedup", ca / cb);
+	if (!noise)
+		return;
+	doc_line(d, NULL, "%s",
+		 noise_matched(noise) ? "Both have the same points, which are compared one by one."
+				      : "Their points differ: each run's own error counts.");
+	doc_boolean(d, "estimated", true);
+	doc_boolean(d, "matched_points", noise_matched(noise));
+	doc_real(d, "relative_change", cb / ca - 1);
+	doc_real(d, "relative_change_margin", margin);
 }
 
 /* Two runs that were sampled, and have no golden reference. */
@@ -237,26 +307,22 @@ bool view_diff(struct store *before, struct store *after, const struct view_opti
 		model_free(&a);
 		return false;
 	}
+	bool ok;
+	struct noise *noise = noise_read(before, after, &a, &b, &ok, e);
 	size_t count = match_functions(&a, &b, &pairs);
 	struct lines functions = make_lines(&a, &b, pairs, count, put_function);
 	count = match_insts(&a, &b, &pairs);
 	struct lines insts = make_lines(&a, &b, pairs, count, put_inst);
-	const double ca = (double)a.cycles, cb = (double)b.cycles;
-	char x[32], y[32];
 	struct doc *d = doc_new();
 
-	doc_line(d, NULL, "%s on %s: %s cycles", path_name(a.program), a.machine,
-		 number_commas(a.cycles, x));
-	doc_line(d, NULL, "%s on %s: %s cycles, %.2fx %s", path_name(b.program), b.machine,
-		 number_commas(b.cycles, y), ca >= cb ? ca / cb : cb / ca,
-		 ca >= cb ? "faster" : "slower");
-	doc_real(d, "cycles_before", ca);
-	doc_real(d, "cycles_after", cb);
-	doc_real(d, "speedup", ca / cb);
-	add_lines(d, o, &functions, &a, false);
-	add_lines(d, o, &insts, &a, true);
-	const bool ok = spectrum_add_diff(d, before, after, (size_t)o->limit, e) &&
-			calc_add_diff(d, before, after, (size_t)o->limit, e) && doc_print(d, o, e);
+	drop_noise(&functions, noise, false);
+	drop_noise(&insts, noise, true);
+	add_heads(d, &a, &b, noise);
+	add_lines(d, o, &functions, &a, false, noise != NULL);
+	add_lines(d, o, &insts, &a, true, noise != NULL);
+	ok = ok && spectrum_add_diff(d, before, after, (size_t)o->limit, e) &&
+	     calc_add_diff(d, before, after, (size_t)o->limit, e) && doc_print(d, o, e);
+	noise_free(noise);
 
 	doc_free(d);
 	free(functions.list);

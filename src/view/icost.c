@@ -117,6 +117,7 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 	const struct doc_column columns[] = {
 		{ .head = "Breakdown", .before = "", .width = -16 },
 		{ DOC_SHOWN("% cycles", "%.1f", 8), .factor = 100 },
+		{ DOC_SHOWN("±", "±%.1f", m->estimated.is ? 7 : 0), .factor = 100 },
 		{ DOC_SHOWN("simulated", "%.1f", io->truth ? 10 : 0), .factor = 100 },
 		{ DOC_SHOWN("error", "%+.1f", io->truth ? 7 : 0), .factor = 100 },
 		{ .before = "   ", .width = 30 },
@@ -148,6 +149,7 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 		cell_real(table, share);
 		if (fabs(share) >= STRONG && is_pair(set))
 			cell_colour(table, TERM_BOLD);
+		estimated_cell(table, m->icost_margin[set] / m->graph_cycles);
 		const bool known = true_icost(io->truth, set, &real);
 
 		CELL_REAL_IF(table, known, real / io->truth->cycles);
@@ -161,6 +163,7 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 		doc_row(table);
 		cell_text(table, sums[i].name);
 		cell_real(table, sums[i].share);
+		cell_none(table);
 		cell_none(table);
 		cell_none(table);
 		cell_text(table, sums[i].words);
@@ -456,7 +459,13 @@ static void add_functions(struct doc *d, const struct icost_model *m, const stru
 	while (shown < m->nfunctions && shown < (size_t)o->limit &&
 	       m->functions[shown].cycles >= 0.001 * m->graph_cycles)
 		shown++;
-	if (m->nfunctions)
+	if (m->nfunctions && m->sampled_share > 0)
+		doc_heading(d,
+			    "Functions (share of all cycles; what each category costs there, from "
+			    "%.1f%% of "
+			    "the instructions)",
+			    100 * m->sampled_share);
+	else if (m->nfunctions)
 		doc_heading(d, "Functions (share of all cycles; what each category costs there)");
 	/* Text leaves out functions that take next to no time; JSON has them. */
 	struct doc_table *t =
@@ -601,6 +610,10 @@ static void add_values(struct doc *d, const struct icost_model *m, const struct 
 	doc_real(d, "graph_cycles", m->graph_cycles);
 	icost_add_sets(d, "costs", m, m->cost, NULL);
 	icost_add_sets(d, "icosts", m, m->icost, NULL);
+	if (m->estimated.is) {
+		icost_add_sets(d, "cost_margins", m, m->cost_margin, NULL);
+		icost_add_sets(d, "icost_margins", m, m->icost_margin, NULL);
+	}
 	doc_real(d, "rest", m->graph_cycles - m->cost[ICOST_SETS - 1]);
 	icost_add_sets(d, "simulated_costs", m, io->truth ? io->truth->cost : NULL,
 		       io->truth ? io->truth->known : NULL);
@@ -619,6 +632,8 @@ static void add_rows(struct doc *d, const struct icost_model *m, const struct ic
 		{ .csv = "cost_share" },
 		{ .csv = "icost_share" },
 		{ .csv = io->truth ? "simulated_cost" : NULL, .csv_format = "%.0f" },
+		{ .csv = m->estimated.is ? "cost_margin" : NULL, .csv_format = "%.0f" },
+		{ .csv = m->estimated.is ? "icost_margin" : NULL, .csv_format = "%.0f" },
 	};
 	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
 
@@ -630,6 +645,10 @@ static void add_rows(struct doc *d, const struct icost_model *m, const struct ic
 		cell_real(t, m->cost[set] / m->graph_cycles);
 		cell_real(t, m->icost[set] / m->graph_cycles);
 		CELL_REAL_IF(t, io->truth && io->truth->known[set], io->truth->cost[set]);
+		CELL_REAL_IF(t, m->estimated.is && !isnan(m->cost_margin[set]),
+			     m->cost_margin[set]);
+		CELL_REAL_IF(t, m->estimated.is && !isnan(m->icost_margin[set]),
+			     m->icost_margin[set]);
 	}
 }
 
@@ -641,6 +660,7 @@ static void add_model(struct doc *d, const struct icost_model *m, const struct v
 	model_title(d, m->program, m->machine, m->insts, m->cycles, "; the graph has %s (%+.3f%%)",
 		    number_commas((uint64_t)m->graph_cycles, graph),
 		    100 * (m->graph_cycles / m->cycles - 1));
+	estimated_add(d, &m->estimated);
 	add_values(d, m, o, io);
 	add_breakdown(d, m, io, t);
 	add_sentences(d, m, t);

@@ -97,6 +97,7 @@ struct icost_shotgun {
 struct icost_model {
 	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
 	double insts, cycles, graph_cycles; /* graph_cycles: of the base graph */
+	double sampled_share; /* of the instructions, behind costs by function; 0: not known */
 	char name[ICOST_SETS][160];
 	double cost[ICOST_SETS], icost[ICOST_SETS];
 	struct icost_inst *instructions; /* most cost first */
@@ -107,6 +108,8 @@ struct icost_model {
 	size_t nfunctions;
 	struct icost_phase *phases;
 	size_t nphases;
+	struct estimated estimated;
+	double cost_margin[ICOST_SETS], icost_margin[ICOST_SETS]; /* NAN: not known */
 	bool has_shotgun;
 	struct icost_shotgun shotgun[SHOTGUN_DESIGNS];
 };

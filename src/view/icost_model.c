@@ -43,6 +43,10 @@ static bool read_sets(struct store *s, struct icost_model *m, struct err *e)
 		snprintf(m->name[set], sizeof(m->name[set]), "%s", store_shown(&r, 1));
 		m->cost[set] = store_double(&r, 2);
 		m->icost[set] = store_double(&r, 3);
+		m->cost_margin[set] =
+		    estimated_margin(&m->estimated, "cost", set, store_text(&r, 1));
+		m->icost_margin[set] =
+		    estimated_margin(&m->estimated, "icost", set, store_text(&r, 1));
 	}
 	return store_done(&r, e);
 }
@@ -193,9 +197,10 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 	    (double)store_number(s, "SELECT instructions FROM icost_phase WHERE phase = -1", 0);
 	m->graph_cycles = model_run_number(s, "graph_cycles", 0);
 	m->cycles = model_run_number(s, "graph_reference_cycles", m->graph_cycles);
-	return read_sets(s, m, e) && read_instructions(s, m, e) && read_pairs(s, m, e) &&
-	       read_functions(s, m, e) && read_phases(s, m, e) && read_shotgun(s, m, e) &&
-	       read_shotgun_counts(s, m, e);
+	m->sampled_share = model_run_number(s, "icost_sampled_share", 0);
+	return estimated_read(s, &m->estimated, e) && read_sets(s, m, e) &&
+	       read_instructions(s, m, e) && read_pairs(s, m, e) && read_functions(s, m, e) &&
+	       read_phases(s, m, e) && read_shotgun(s, m, e) && read_shotgun_counts(s, m, e);
 }
 
 void icost_free(struct icost_model *m)
@@ -212,6 +217,7 @@ void icost_free(struct icost_model *m)
 	free(m->instructions);
 	free(m->pairs);
 	free(m->phases);
+	estimated_free(&m->estimated);
 }
 
 const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc)

@@ -242,8 +242,8 @@ bool model_read(struct store *s, const char *profiler, struct model *m, struct e
 	m->golden = !profiler || !strcmp(profiler, "oracle");
 	snprintf(m->profiler, sizeof(m->profiler), "%s", m->golden ? "oracle" : profiler);
 	read_run(s, m);
-	bool ok = read_names(s, m, e) && read_functions(s, m, e) && read_insts(s, m, e) &&
-		  read_inlined(s, m, e) &&
+	bool ok = estimated_read(s, &m->estimated, e) && read_names(s, m, e) &&
+		  read_functions(s, m, e) && read_insts(s, m, e) && read_inlined(s, m, e) &&
 		  (m->golden ? read_golden(s, m, e) : read_sampled(s, m, profiler, e));
 	if (ok && !m->cycles)
 		ok = err_set(e, "%s holds no profile: run `culprit sim` with --analyze profile",
@@ -288,6 +288,7 @@ void model_free(struct model *m)
 		free(m->category_name[i]);
 	free(m->insts);
 	free(m->functions);
+	estimated_free(&m->estimated);
 	memset(m, 0, sizeof(*m));
 }
 

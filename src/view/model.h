@@ -6,6 +6,7 @@
 #include "store/store.h"
 #include "util/util.h"
 #include "view/doc.h"
+#include "view/estimated.h"
 #include "words/words.h"
 
 #define MODEL_EVENTS  EVENT_PROFILED_COUNT
@@ -56,6 +57,7 @@ struct model {
 	uint64_t event_count[MODEL_EVENTS];
 	bool golden; /* the profile shown is the golden reference */
 	char profiler[32];
+	struct estimated estimated;
 };
 
 /* profiler: "oracle" or NULL for the golden reference, else one of the sampled profilers' names. */

@@ -70,6 +70,7 @@ static void add_summary(struct doc *d, const struct model *m)
 			 1e3 * (double)m->cycles / m->clock_hz, m->clock_hz / 1e9);
 	model_title(d, m->program, m->machine, (double)m->instructions, (double)m->cycles,
 		    ", IPC %.2f%s", m->ipc, time);
+	estimated_add(d, &m->estimated);
 	if (m->exit_status)
 		doc_note(d, TERM_RED, "The program ended with exit status %d.", m->exit_status);
 	if (!m->golden)
@@ -123,10 +124,14 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 
 static void add_functions(struct doc *d, const struct model *m, const struct view_options *o)
 {
+	const struct estimated *x = &m->estimated;
 	const struct doc_column columns[] = {
 		{ .format = "%.2f%%", .factor = 100, .before = "  ", .width = 7, .key = "share" },
+		{ ESTIMATED_COLUMN(x, "%.2f", 7), .factor = 100 },
 		{ .before = "  ", .width = 12 },
-		{ .key = "symbol", .before = "  ", .width = -(o->width - 13 - 12 - 26) },
+		{ .key = "symbol",
+		  .before = "  ",
+		  .width = -(o->width - 13 - 12 - 26 - (x->is ? 8 : 0)) },
 		{ .width = -26, .ragged = true, .colour = TERM_DIM },
 		{ .key = "cycles" },
 	};
@@ -148,6 +153,7 @@ static void add_functions(struct doc *d, const struct model *m, const struct vie
 			snprintf(where, sizeof(where), "%s", path_name(f->image));
 		doc_row(t);
 		cell_real(t, share);
+		estimated_cell(t, estimated_margin(x, "function", f->id, "") / (double)m->cycles);
 		cell_bar(t, share, TERM_GREEN);
 		cell_text(t, f->name);
 		cell_text(t, where);
@@ -192,6 +198,8 @@ static void put_inst(struct doc_table *t, const struct model *m, const struct mo
 	cell_integer(t, (int64_t)i->executions);
 	cell_real(t, i->cycles);
 	cell_real(t, i->cycles / (double)m->cycles);
+	estimated_cell(t, estimated_margin(&m->estimated, "instruction", (int64_t)i->pc, "") /
+			      (double)m->cycles);
 	model_stack_cell(t, m, i);
 	cell_stack(t, parts, n);
 	if (wide)
@@ -208,8 +216,10 @@ static void add_insts(struct doc *d, const struct model *m, const struct view_op
 {
 	const bool wide = o->width >= 140;
 	const int bar = wide ? 24 : 10, words = wide ? 34 : 24;
-	const int rest = o->width - 11 - bar - 1 - words - 1, where = rest * 45 / 100;
-	struct doc_column columns[13 + MODEL_EVENTS] = {
+	const struct estimated *x = &m->estimated;
+	const int rest = o->width - 11 - bar - 1 - words - 1 - (x->is ? 8 : 0),
+		  where = rest * 45 / 100;
+	struct doc_column columns[14 + MODEL_EVENTS] = {
 		{ DOC_DATA("pc") },
 		{ DOC_DATA("symbol") },
 		{ .key = "source" },
@@ -219,6 +229,8 @@ static void add_insts(struct doc *d, const struct model *m, const struct view_op
 		{ DOC_DATA("cycles") },
 		{ DOC_DATA("share"), .csv_format = "%.8f", .before = "  ", .factor = 100,
 		  .format = "%.2f%%", .width = 7 },
+		{ ESTIMATED_COLUMN(x, "%.2f", 7), .csv = x->is ? "margin" : NULL,
+		  .csv_format = "%.8f", .factor = 100 },
 		{ .key = "stack" },
 		{ .before = "  ", .width = bar },
 		{ .width = -where },
@@ -230,7 +242,7 @@ static void add_insts(struct doc *d, const struct model *m, const struct view_op
 	double most = 1;
 
 	for (unsigned b = 0; b < MODEL_EVENTS; b++)
-		columns[13 + b].csv = m->event_name[b] ? m->event_name[b] : "?";
+		columns[14 + b].csv = m->event_name[b] ? m->event_name[b] : "?";
 	doc_heading(d, "Instructions");
 	struct doc_table *t =
 	    DOC_TABLE(d, columns, .key = "instructions", .limit = (size_t)o->limit, .more = true);

@@ -96,6 +96,25 @@ static void add_cpi(struct doc *d, const struct stack_model *m, size_t from, siz
 	}
 }
 
+/* How far components may be off, where they are estimates. */
+static void add_margins(struct doc *d, const struct stack_model *m, size_t from, size_t to)
+{
+	if (!m->estimated.is)
+		return;
+	struct doc_table *t = methods_table(d, m, "± cycles per instruction", "%.3f", from, to);
+
+	for (int k = 0; k < CPI_COMPONENTS; k++) {
+		if (!part_used(m, k))
+			continue;
+		label_row(t, words_components[k].words);
+		for (size_t i = from; i < to; i++)
+			if (m->methods[i].reference || m->methods[i].cycles[k] == 0)
+				cell_none(t);
+			else
+				estimated_cell(t, m->methods[i].margin[k] / m->insts);
+	}
+}
+
 static void add_errors(struct doc *d, const struct stack_model *m, size_t from, size_t to)
 {
 	if (!m->methods[0].reference)
@@ -216,11 +235,14 @@ static void put_parts(struct doc_table *t, const double *cycles)
 
 static void add_functions(struct doc *d, const struct stack_model *m, const struct view_options *o)
 {
+	const struct estimated *x = &m->estimated;
+	const int bar = o->width - 46 - (x->is ? 8 : 0);
 	const struct doc_column columns[] = {
 		{ .key = "cycles" },
 		{ .key = "share", .before = "  ", .format = "%.2f%%", .factor = 100, .width = 7 },
+		{ ESTIMATED_COLUMN(x, "%.2f", 7), .factor = 100 },
 		{ .key = "symbol", .before = "  ", .width = -30 },
-		{ .before = "  ", .width = o->width - 46 > 10 ? o->width - 46 : 10 },
+		{ .before = "  ", .width = bar > 10 ? bar : 10 },
 		{ .key = "stack" },
 	};
 
@@ -235,6 +257,7 @@ static void add_functions(struct doc *d, const struct stack_model *m, const stru
 		doc_row(t);
 		cell_real(t, f->cycles);
 		cell_real(t, f->cycles / m->cycles);
+		estimated_cell(t, estimated_margin(x, "function", f->id, "") / m->cycles);
 		cell_text(t, f->name);
 		cell_stack(t, parts, parts_of(f->parts, f->cycles, parts));
 		put_parts(t, f->parts);
@@ -338,6 +361,8 @@ static void add_method(struct doc *d, const struct stack_model *m, const struct 
 	doc_boolean(d, "reference", s->reference);
 	add_parts(d, "components", s->cycles, m->insts,
 		  s->reference ? CPI_SIMULATED : CPI_COMPONENTS, true);
+	if (m->estimated.is && !s->reference)
+		add_parts(d, "margins", s->margin, m->insts, CPI_COMPONENTS, false);
 	if (s->compared) {
 		doc_real(d, "max_error", s->max_error);
 		doc_text(d, "max_error_component", words_components[s->worst].name);
@@ -399,11 +424,16 @@ static void add_phases(struct doc *d, const struct stack_model *m, const char *m
 /* CSV: a row per method and component. */
 static void add_rows(struct doc *d, const struct stack_model *m)
 {
-	static const struct doc_column columns[] = {
-		{ .csv = "program" },	{ .csv = "machine" },
-		{ .csv = "method" },	{ .csv = "reference" },
-		{ .csv = "component" }, { .csv = "cycles", .csv_format = "%.4f" },
-		{ .csv = "cpi" },	{ .csv = "error_percent", .csv_format = "%.4f" },
+	const struct doc_column columns[] = {
+		{ .csv = "program" },
+		{ .csv = "machine" },
+		{ .csv = "method" },
+		{ .csv = "reference" },
+		{ .csv = "component" },
+		{ .csv = "cycles", .csv_format = "%.4f" },
+		{ .csv = "cpi" },
+		{ .csv = "error_percent", .csv_format = "%.4f" },
+		{ .csv = m->estimated.is ? "cpi_margin" : NULL },
 	};
 	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
 
@@ -420,6 +450,8 @@ static void add_rows(struct doc *d, const struct stack_model *m)
 			cell_real(t, s->cycles[k]);
 			cell_real(t, s->cycles[k] / m->insts);
 			CELL_REAL_IF(t, s->compared && k < CPI_SIMULATED, s->error[k]);
+			CELL_REAL_IF(t, m->estimated.is && !s->reference && !isnan(s->margin[k]),
+				     s->margin[k] / m->insts);
 		}
 	}
 }
@@ -432,9 +464,12 @@ static void add_model(struct doc *d, const struct stack_model *m, const struct v
 
 	model_title(d, m->program, m->machine, m->insts, m->cycles, ", CPI %.3f",
 		    m->cycles / m->insts);
+	estimated_add(d, &m->estimated);
 	add_values(d, m);
 	for (size_t i = 0; i < m->nmethods; i += per_block)
 		add_cpi(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
+	for (size_t i = 0; i < m->nmethods; i += per_block)
+		add_margins(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
 	for (size_t i = 0; i < m->nmethods; i += per_block)
 		add_errors(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
 	add_overlap(d, m);

@@ -38,7 +38,8 @@ struct stack_method {
 	bool compared;		     /* there is a reference, and this is not the first */
 	double error[CPI_SIMULATED]; /* in % of all cycles, with sign */
 	double max_error;
-	enum cpi_component worst; /* the component that it is in */
+	enum cpi_component worst;      /* the component that it is in */
+	double margin[CPI_COMPONENTS]; /* half of the 95% interval, in cycles; NAN: not known */
 };
 
 struct stack_phase {
@@ -47,6 +48,7 @@ struct stack_phase {
 };
 
 struct stack_function {
+	int64_t id;
 	char *name;
 	double cycles, parts[CPI_COMPONENTS];
 };
@@ -72,6 +74,7 @@ struct stack_model {
 	size_t nphases;
 	struct stack_function *functions; /* most cycles first */
 	size_t nfunctions;
+	struct estimated estimated;
 };
 
 bool stack_read(const struct stack_input *in, const char *phase_method, struct stack_model *m,

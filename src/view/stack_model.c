@@ -56,8 +56,11 @@ static bool read_methods(struct stack_model *m, struct store *s, struct err *e)
 		}
 		int part = part_of(component);
 
-		if (part >= 0)
+		if (part >= 0) {
 			m->methods[m->nmethods - 1].cycles[part] = cycles;
+			m->methods[m->nmethods - 1].margin[part] =
+			    estimated_margin(&m->estimated, "stack", last, component);
+		}
 	}
 	return store_done(&q, e);
 }
@@ -123,7 +126,7 @@ static bool read_functions(struct stack_model *m, struct store *s, struct err *e
 {
 	struct store_rows q = store_query(
 	    s,
-	    "SELECT coalesce(f.name, '(no symbol)'), c.component, sum(c.cycles) FROM "
+	    "SELECT coalesce(f.name, '(no symbol)'), c.component, sum(c.cycles), f.id FROM "
 	    "cpi_instruction c LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = "
 	    "i.function GROUP BY f.id, c.component ORDER BY f.id",
 	    "");
@@ -134,7 +137,8 @@ static bool read_functions(struct stack_model *m, struct store *s, struct err *e
 
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
 			*ARRAY_ADD(m->functions, m->nfunctions) =
-			    (struct stack_function){ .name = x_strdup(name) };
+			    (struct stack_function){ .id = store_int(&q, 3),
+						     .name = x_strdup(name) };
 		}
 		if (part < 0)
 			continue;
@@ -206,7 +210,8 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 	m->overlap_cycles = model_run_number(s, "frontend_backend_overlap_cycles", 0);
 	m->beside_long_cycles = model_run_number(s, "frontend_beside_long_miss_cycles", 0);
 	add_references(m, in);
-	if (!read_methods(m, s, e) || !read_events(m, s, e) || !read_functions(m, s, e) ||
+	if (!estimated_read(s, &m->estimated, e) || !read_methods(m, s, e) ||
+	    !read_events(m, s, e) || !read_functions(m, s, e) ||
 	    (phase_method && !read_phases(m, s, phase_method, e))) {
 		stack_free(m);
 		return false;
@@ -221,5 +226,6 @@ void stack_free(struct stack_model *m)
 		free(m->functions[i].name);
 	free(m->functions);
 	free(m->phases);
+	estimated_free(&m->estimated);
 	*m = (struct stack_model){ .nmethods = 0 };
 }

@@ -97,18 +97,31 @@ void term_stack(const struct view_options *o, const struct term_part *parts, siz
 		fputc(' ', o->out);
 }
 
+/* What of a text that is cut stands at its end: the address in "[library+0x1234]", without which two
+ * places would read alike. "" for any other text, or if little else would be left. */
+static const char *kept_end(const char *text, int cells)
+{
+	const size_t n = strlen(text);
+	const char *end = n && text[0] == '[' && text[n - 1] == ']' ? strrchr(text, '+') : NULL;
+
+	return end && term_columns(end, strlen(end)) < cells / 2 + 2 ? end : "";
+}
+
 void term_text(const struct view_options *o, const char *text, int cells, bool pad)
 {
-	int columns = term_columns(text, strlen(text)), at = 0;
-	int room = columns > cells ? cells - 1 : columns;
-	const char *c = text;
+	const int columns = term_columns(text, strlen(text));
+	const char *end = columns > cells ? kept_end(text, cells) : "", *c = text;
+	int at = 0, room = columns;
+
+	if (columns > cells)
+		room = cells - 1 - term_columns(end, strlen(end));
 	for (; *c && (at < room || ((unsigned char)*c & 0xc0) == 0x80); c++) {
 		at += ((unsigned char)*c & 0xc0) != 0x80;
 		fputc(*c == '\t' ? ' ' : *c, o->out);
 	}
 	if (columns > cells && cells > 0) {
-		fputs("…", o->out);
-		at++;
+		fprintf(o->out, "…%s", end);
+		at = cells;
 	}
 	for (; pad && at < cells; at++)
 		fputc(' ', o->out);

@@ -5,9 +5,11 @@
 
 Small sizes; bounds are wide enough for a better core model, not for a wrong graph. Output is TAP.
 """
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -44,8 +46,26 @@ def icost(store, *options):
     return json.loads(done.stdout)
 
 
+def places(program):
+    """Time and costs by function, of runs so short that start-up counts."""
+    store = SCRATCH / (program + "-places.culprit")
+    sim(program, "--analyze", "profile,icost", store=store, machine="boom-tip")
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        golden = dict(db.execute("SELECT ifnull(i.function, -1), sum(g.units) FROM golden g LEFT JOIN instruction i "
+                                 "ON i.pc = g.pc GROUP BY 1"))
+        ours = dict(db.execute("SELECT ifnull(i.function, -1), sum(p.cost) FROM icost_place p LEFT JOIN instruction i "
+                               "ON i.pc = p.pc WHERE p.categories = 0 GROUP BY 1"))
+        off = max(abs(found - cost) for found, cost in db.execute(
+            "SELECT sum(p.cost), c.cost FROM icost_place p JOIN icost c ON c.categories = p.categories AND c.phase = -1 "
+            "GROUP BY p.categories"))
+    whole, cycles = sum(golden.values()), sum(ours.values())
+    misplaced = sum(abs(golden.get(f, 0) / whole - ours.get(f, 0) / cycles) for f in {*golden, *ours}) / 2
+    check(misplaced < 0.01, "functions of %s have the golden reference's time" % program, "%.2f %% misplaced" % (100 * misplaced))
+    check(off < 1e-6 * cycles, "costs of all functions of %s are the run's, in every lane" % program, "%g cycles off" % off)
+
+
 def main():
-    print("1..%d" % (4 * len(PROGRAMS) + 11))
+    print("1..%d" % (6 * len(PROGRAMS) + 11))
     for program in PROGRAMS:
         store = SCRATCH / (program + ".culprit")
         cycles = sim(program, "--analyze", "icost,shotgun", "--param", "icost.statics=1", store=store)
@@ -59,6 +79,9 @@ def main():
             ours = 100 * said["costs"][category] / said["graph_cycles"]
             check(abs(truth - ours) < 1.5 + 0.06 * abs(truth), "the cost of %s in %s is what simulation saves" % (category, program),
                   "%.1f %% by the graph, %.1f %% simulated" % (ours, truth))
+
+    for program in PROGRAMS:
+        places(program)
 
     said = icost(SCRATCH / "pointer_chase.culprit", "--what-if", "dmiss@main", "--verify")
     w = said["what_if"][0]

@@ -16,7 +16,8 @@
 #include "trace/file.h"
 
 #define STATICS_EVERY 16   /* one segment in how many is sampled for static instructions */
-#define PLACES_EVERY  64   /* one batch in how many is sampled for functions */
+#define PLACES_EVERY  64   /* one batch in how many is sampled for functions, at last */
+#define PLACES_GROUPS 4	   /* groups before one batch in twice as many is sampled */
 #define FRAGMENT      8192 /* instructions of a sampled fragment */
 #define LEAD	      4096 /* instructions before a fragment that warm the tags of the right path */
 #define AHEAD	      12   /* records that are prefetched ahead */
@@ -50,6 +51,7 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	s->statics = statics_new(
 	    &config, (uint32_t)analysis_number(o, "icost.statics", sample > 1 ? 0 : STATICS_EVERY));
 	s->places = places_new();
+	rng_seed(&s->rng, o->seed + 1);
 	s->images = o->images;
 	icost_default_names(s->names);
 	const char *rules = analysis_given(o, "icost.categories");
@@ -76,13 +78,32 @@ static void end_phase(struct icost *s)
 	s->phase_end = s->insts + s->phase_insts;
 }
 
+/* Of how many batches the present one stands for itself; 0: it is not sampled. Batches form groups, of
+ * which one is sampled, by chance. The first groups are small: a short run is sampled, too. */
+static unsigned batch_weight(struct icost *s)
+{
+	struct icost_group *g = &s->group;
+
+	if (!g->left) {
+		g->size = 1u << min_u64(g->number++ / PLACES_GROUPS, 31);
+		g->size = g->size < PLACES_EVERY ? g->size : PLACES_EVERY;
+		g->left = g->size;
+		g->chosen = (unsigned)rng_below(&s->rng, g->size);
+	}
+	return --g->left == g->chosen ? g->size : 0;
+}
+
 static void run_batch(struct icost *s)
 {
+	const unsigned weight = batch_weight(s);
+
 	statics_add(s->statics, s->pc, s->batch, s->nbatch);
-	if (s->nbatches++ % PLACES_EVERY == 0)
-		places_add(s->places, s->graph, s->batch, s->pc, s->nbatch);
-	else
+	if (weight) {
+		s->sampled += s->nbatch;
+		places_add(s->places, s->graph, s->batch, s->pc, s->held, s->nbatch, weight);
+	} else {
 		graph_add(s->graph, s->batch, s->nbatch);
+	}
 	s->insts += s->nbatch;
 	s->nbatch = 0;
 	if (s->insts >= s->phase_end)
@@ -94,6 +115,7 @@ static void end_fragment(struct icost *s)
 {
 	if (s->nbatch)
 		run_batch(s);
+	spent_end(&s->spent, s->places);
 	uint64_t length[GRAPH_LANES];
 	all_lengths(s, length);
 	memcpy(s->length, length, sizeof(length));
@@ -146,6 +168,9 @@ static bool icost_insts(void *state, const struct rec_inst *insts, size_t n, str
 			continue;
 		edges_next(s->edges, r, &s->batch[s->nbatch]);
 		s->pc[s->nbatch] = r->pc;
+		if (!s->now_cycle)
+			spent_begin(&s->spent, edges_origin(s->edges));
+		s->held[s->nbatch] = spent_inst(&s->spent, s->places, r);
 		s->now_cycle = r->fetch + r->commit;
 		if (++s->nbatch == ICOST_BATCH)
 			run_batch(s);
@@ -210,8 +235,10 @@ static bool icost_finish(void *state, struct store *store, struct err *e)
 		ok = store_insert(store, e, "run", "sd", key, (double)s->residual[k]);
 	}
 	return ok && statics_store(s->statics, store, s->insts, graph, e) &&
-	       places_store(s->places, store, s->images ? *s->images : NULL, graph, e) &&
+	       places_store(s->places, store, s->images ? *s->images : NULL, s->length, scale, e) &&
 	       store_insert(store, e, "run", "sd", "graph_cycles", (double)graph) &&
+	       store_insert(store, e, "run", "sd", "icost_sampled_share",
+			    (double)s->sampled / (double)s->insts) &&
 	       store_insert(store, e, "run", "sd", "graph_reference_cycles", (double)cycles);
 }
 

@@ -28,7 +28,14 @@ struct icost {
 	struct graph_inst *batch;
 	uint64_t pc[ICOST_BATCH]; /* of the instructions of the batch */
 	size_t nbatch;
-	uint64_t nbatches;
+	struct icost_group {
+		uint64_t number;
+		unsigned size, left, chosen; /* in batches; left and chosen count from its end */
+	} group;			     /* of batches, one of which is sampled for functions */
+	uint64_t sampled;		     /* instructions in sampled batches */
+	struct rng rng;
+	uint16_t held[ICOST_BATCH]; /* see places_add */
+	struct spent spent;
 	/* Which stretches of the run are analysed; one_in 0: all of it. */
 	struct schedule schedule;
 	struct stretch stretch;	      /* the present one */

@@ -60,7 +60,7 @@ static void add_sweep(struct profile *p, const struct analysis_options *o)
 			if (p->nsamplers < PROFILE_SAMPLERS_MAX)
 				sampler_init(&p->sampler[p->nsamplers++],
 					     max_u64(1, o->period * num[i] / den[i]), random,
-					     o->seed + 1 + i);
+					     o->seed + 1 + i, o->phase);
 }
 
 static bool profile_start(void *state, const struct trace_meta *meta,
@@ -78,7 +78,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	cells_init(&p->cells);
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	p->later.into = &p->cells;
-	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed);
+	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed, o->phase);
 	if (analysis_number(o, "sweep", 0))
 		add_sweep(p, o);
 	return true;

@@ -28,7 +28,7 @@ static void schedule(struct sampler *s)
 	s->next = begin + (s->random ? rng_below(&s->rng, s->period) : s->period - 1);
 }
 
-void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed)
+void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed, uint64_t phase)
 {
 	memset(s, 0, sizeof(*s));
 	s->period = period;
@@ -43,7 +43,12 @@ void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed
 	s->group_mask = 1023;
 	s->group_index = x_calloc(s->group_mask + 1, sizeof(*s->group_index));
 	cells_init(&s->pairs);
-	schedule(s);
+	/* The first period began that long before time 0; so did the cycles that its sample stands for.
+	 * A sample that would have been taken then is not. */
+	s->period_end = s->last = 0 - phase % period;
+	do
+		schedule(s);
+	while ((int64_t)s->next < 0);
 }
 
 void sampler_free(struct sampler *s)

@@ -65,7 +65,8 @@ struct sampler_view {
 	uint64_t last_key;  /* youngest committed before this cycle; 0: none */
 };
 
-void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed);
+/* phase: cycles of the first period that have passed already. */
+void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed, uint64_t phase);
 void sampler_free(struct sampler *s);
 /* Takes a sample at time t, inside the run of cycles that view describes. */
 void sampler_take(struct sampler *s, uint64_t t, const struct sampler_view *view);

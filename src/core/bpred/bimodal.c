@@ -57,6 +57,14 @@ static uint64_t bimodal_hash(const void *state, uint64_t h)
 	return bpred_hash_bytes(h, b->counter, b->mask + 1);
 }
 
+static void bimodal_saved(void *state, struct state *s)
+{
+	struct bimodal *b = state;
+
+	saved_same(s, b->mask, "bimodal predictor");
+	saved_bytes(s, b->counter, (size_t)b->mask + 1, 3);
+}
+
 const struct bpred_dir dir_bimodal = {
 	.name = "bimodal",
 	.summary = "2-bit counters by address",
@@ -65,5 +73,6 @@ const struct bpred_dir dir_bimodal = {
 	.predict = bimodal_predict,
 	.update = bimodal_update,
 	.bits = bimodal_bits,
+	.saved = bimodal_saved,
 	.hash = bimodal_hash,
 };

@@ -149,4 +149,8 @@ void bpred_print_storage(const struct bpred_config *c, FILE *f);
 uint64_t bpred_hash_speculative(const struct bpred *bp);
 uint64_t bpred_hash_tables(const struct bpred *bp);
 
+struct state;
+/* Saves or reads everything (state/state.h). Only while no prediction is in flight. */
+void bpred_saved(struct bpred *bp, struct state *s);
+
 #endif

@@ -8,6 +8,7 @@
 #define CORE_BPRED_DIR_H
 
 #include "core/bpred/bpred.h"
+#include "core/saved.h"
 #include "util/util.h"
 
 /*
@@ -55,6 +56,7 @@ struct bpred_dir {
 	void (*print)(const struct bpred_config *c, FILE *f); /* storage, if more than one table */
 	uint64_t (*hash)(const void *state, uint64_t h);
 	uint64_t (*hash_spec)(const void *state, uint64_t h);
+	void (*saved)(void *state, struct state *s); /* saves or reads the state, if there is any */
 };
 
 #define X(id, name) extern const struct bpred_dir dir_##id;

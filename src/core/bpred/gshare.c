@@ -64,6 +64,15 @@ static uint64_t gshare_hash(const void *state, uint64_t h)
 	return bpred_hash_bytes(h, g->counter, g->mask + 1);
 }
 
+static void gshare_saved(void *state, struct state *s)
+{
+	struct gshare *g = state;
+
+	saved_same(s, g->mask, "gshare predictor");
+	saved_same(s, g->history_mask, "gshare predictor");
+	saved_bytes(s, g->counter, (size_t)g->mask + 1, 3);
+}
+
 const struct bpred_dir dir_gshare = {
 	.name = "gshare",
 	.summary = "2-bit counters by address xor global history",
@@ -72,5 +81,6 @@ const struct bpred_dir dir_gshare = {
 	.predict = gshare_predict,
 	.update = gshare_update,
 	.bits = gshare_bits,
+	.saved = gshare_saved,
 	.hash = gshare_hash,
 };

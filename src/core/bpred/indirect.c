@@ -144,3 +144,17 @@ uint64_t indirect_hash(const struct indirect *x, uint64_t h)
 	}
 	return hash_u64(h ^ x->random);
 }
+
+void indirect_saved(struct indirect *x, struct state *s)
+{
+	size_t n = x->index_bits ? (size_t)INDIRECT_TABLES << x->index_bits : 0;
+
+	saved_same(s, x->index_bits, "indirect predictor");
+	saved_lfsr(s, &x->random);
+	for (size_t i = 0; i < n; i++) {
+		state_u64(s, &x->entry[i].target);
+		state_u16(s, &x->entry[i].tag);
+		state_u8(s, &x->entry[i].conf);
+		state_u8(s, &x->entry[i].useful);
+	}
+}

@@ -194,3 +194,21 @@ uint64_t loop_hash_spec(const struct loop *l, uint64_t h)
 {
 	return bpred_hash_bytes(h, l->spec, (l->set_mask + 1) * WAYS * sizeof(*l->spec));
 }
+
+void loop_saved(struct loop *l, struct state *s)
+{
+	size_t n = (size_t)(l->set_mask + 1) * WAYS;
+
+	saved_same(s, l->set_mask, "loop predictor");
+	for (size_t i = 0; i < n; i++) {
+		struct loop_entry *e = &l->entry[i];
+
+		state_u16(s, &e->tag);
+		state_u16(s, &e->trip);
+		state_u16(s, &e->iter);
+		state_u8(s, &e->sure);
+		state_u8(s, &e->age);
+		e->body = (uint8_t)state_below(s, e->body, 2);
+		state_u64(s, &l->spec[i]);
+	}
+}

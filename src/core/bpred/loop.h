@@ -8,6 +8,7 @@
 struct loop;
 
 struct loop *loop_new(const struct bpred_config *c);
+void loop_saved(struct loop *l, struct state *s);
 void loop_free(struct loop *l);
 /* True if the branch is a loop whose trip count is known for sure; *taken is then the prediction.
  */

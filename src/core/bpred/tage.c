@@ -400,6 +400,30 @@ static uint64_t tage_hash_spec(const void *state, uint64_t h)
 	return t->loop ? loop_hash_spec(t->loop, h) : h;
 }
 
+static void tage_saved(void *state, struct state *s)
+{
+	struct tage *t = state;
+	uint8_t with_loop = (uint8_t)t->with_loop;
+
+	saved_same(s, t->tables, "tage");
+	saved_same(s, t->base_mask, "tage");
+	saved_same(s, t->entries, "tage");
+	for (unsigned i = 0; i < 8; i++) {
+		saved_same(s, t->index_mask[i], "tage");
+		saved_same(s, t->tag_mask[i], "tage");
+	}
+	saved_bytes(s, t->base, (size_t)t->base_mask + 1, 3);
+	saved_u16s(s, t->entry, t->entries);
+	saved_bytes(s, t->use_alt, sizeof(t->use_alt), 2 * ALT_HALF - 1);
+	saved_lfsr(s, &t->random);
+	state_u32(s, &t->updates);
+	state_u8(s, &with_loop);
+	t->with_loop = (int8_t)with_loop;
+	saved_same(s, t->loop != NULL, "loop predictor");
+	if (t->loop)
+		loop_saved(t->loop, s);
+}
+
 const struct bpred_dir dir_tage = {
 	.name = "tage",
 	.summary = "tagged tables with geometric histories",
@@ -412,6 +436,7 @@ const struct bpred_dir dir_tage = {
 	.spec = tage_spec,
 	.bits = tage_bits,
 	.print = tage_print,
+	.saved = tage_saved,
 	.hash = tage_hash,
 	.hash_spec = tage_hash_spec,
 };

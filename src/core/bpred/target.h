@@ -125,5 +125,6 @@ uint64_t indirect_predict(struct indirect *x, uint64_t pc, uint64_t base, struct
 void indirect_update(struct indirect *x, uint64_t pc, const struct bpred_pred *p, uint64_t target);
 uint64_t indirect_bits(const struct bpred_config *c);
 uint64_t indirect_hash(const struct indirect *x, uint64_t h);
+void indirect_saved(struct indirect *x, struct state *s);
 
 #endif

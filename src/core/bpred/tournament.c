@@ -82,6 +82,16 @@ static uint64_t tournament_hash(const void *state, uint64_t h)
 	return dir_gshare.hash(t->gshare, h);
 }
 
+static void tournament_saved(void *state, struct state *s)
+{
+	struct tournament *t = state;
+
+	saved_same(s, t->mask, "tournament predictor");
+	saved_bytes(s, t->meta, (size_t)t->mask + 1, 3);
+	dir_bimodal.saved(t->bimodal, s);
+	dir_gshare.saved(t->gshare, s);
+}
+
 const struct bpred_dir dir_tournament = {
 	.name = "tournament",
 	.summary = "bimodal and gshare with a chooser",
@@ -91,5 +101,6 @@ const struct bpred_dir dir_tournament = {
 	.update = tournament_update,
 	.bits = tournament_bits,
 	.print = tournament_print,
+	.saved = tournament_saved,
 	.hash = tournament_hash,
 };

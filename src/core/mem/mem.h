@@ -188,6 +188,9 @@ void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32
 /* Drops every outstanding request without completion, forgets bus, bank and queue state, keeps
  * tags: for switching between functional and timing mode. */
 void memsys_quiesce(struct memsys *ms);
+struct state;
+/* Saves or reads all that time later depends on (state/state.h). Only after memsys_quiesce. */
+void memsys_saved(struct memsys *ms, struct state *s);
 
 /* Load-to-use cycles of an unloaded hit in each level, TLB hit, for trace_meta and reports: index
  * by enum mem_level (LEVEL_L1 … LEVEL_MEM; 0 for an absent level). Memory: DRAM with a closed row.

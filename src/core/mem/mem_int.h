@@ -20,6 +20,7 @@
 #include <assert.h>
 
 #include "core/mem/mem.h"
+#include "state/state.h"
 
 #define TAG_NONE  UINT64_MAX
 #define MEMORY	  MEM_CACHES /* the index after the last cache */
@@ -436,6 +437,8 @@ struct prefetcher {
 	uint32_t (*observe)(void *state, const struct mem_prefetch_config *cfg,
 			    const struct pf_access *a, uint64_t *lines);
 	uint64_t (*hash)(const void *state, const struct mem_prefetch_config *cfg, uint64_t h);
+	/* Saves or reads the state, if there is any. */
+	void (*saved)(void *state, const struct mem_prefetch_config *cfg, struct state *s);
 };
 extern const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT];
 /* Shows a demand access to c's prefetcher and issues what it asks for. */

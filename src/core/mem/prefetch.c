@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "core/mem/mem_int.h"
+#include "core/saved.h"
 
 static uint32_t next_line_observe(void *state, const struct mem_prefetch_config *cfg,
 				  const struct pf_access *a, uint64_t *lines)
@@ -75,6 +76,19 @@ static uint64_t stride_hash(const void *state, const struct mem_prefetch_config 
 	return h;
 }
 
+static void stride_saved(void *state, const struct mem_prefetch_config *cfg, struct state *s)
+{
+	struct stride_entry *e = state;
+
+	saved_same(s, cfg->entries, "prefetcher");
+	for (uint32_t i = 0; i < cfg->entries; i++) {
+		state_u64(s, &e[i].pc);
+		state_u64(s, &e[i].line);
+		state_i64(s, &e[i].stride);
+		state_u32(s, &e[i].confidence);
+	}
+}
+
 static const struct prefetcher stride = {
 	.name = "stride",
 	.hits = true,
@@ -82,6 +96,7 @@ static const struct prefetcher stride = {
 	.state_free = free,
 	.observe = stride_observe,
 	.hash = stride_hash,
+	.saved = stride_saved,
 };
 
 const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT] = {

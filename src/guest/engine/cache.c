@@ -23,8 +23,6 @@
 #include "isa/csr.h"
 #include "util/util.h"
 
-#define CHUNK_BYTES  (256u << 10)
-#define CHUNKS_MAX   64 /* 16 MiB of blocks, then all are dropped */
 #define HASH_ENTRIES 65536
 #define PAGES_MAX    8192 /* decoded pages, 256 MiB; then all are dropped */
 
@@ -188,7 +186,7 @@ static struct block *block_alloc(struct cache *c, unsigned count)
 	return b;
 }
 
-static struct block *block_decode(struct engine *e, uint64_t pc)
+static struct block *block_decode(struct engine *e, uint64_t pc, uint64_t leader)
 {
 	struct inst insts[BLOCK_MAX_INSTS + 1];
 	unsigned count = 0;
@@ -219,6 +217,9 @@ static struct block *block_decode(struct engine *e, uint64_t pc)
 	b->end = end;
 	b->count = count;
 	b->end_kind = kind;
+	b->leader = leader;
+	if (e->vectors)
+		b->tally = vectors_tally(e, leader, count);
 	b->heat = e->jit ? HEAT_TRANSLATE : HEAT_NEVER;
 	memcpy(b->insts, insts, (count + 1) * sizeof(insts[0]));
 	return b;
@@ -229,23 +230,30 @@ static unsigned block_hash(uint64_t pc)
 	return hash_u64(pc) % HASH_ENTRIES;
 }
 
-struct block *cache_find(struct engine *e, uint64_t pc)
+struct block *cache_continued(struct engine *e, uint64_t pc, uint64_t leader, bool decode)
 {
 	struct cache *c = e->cache;
 	struct block **slot = &c->hash[block_hash(pc)];
 	struct block *b = *slot;
 
-	while (b && b->pc != pc)
+	while (b && (b->pc != pc || b->leader != leader))
 		b = b->hash_next;
-	if (!b) {
-		if (cache_is_full(c))
-			return NULL; /* engine_run empties it */
-		b = block_decode(e, pc);
-		if (!b)
-			return NULL;
-		b->hash_next = *slot;
-		*slot = b;
-	}
+	if (b || !decode || cache_is_full(c)) /* engine_run empties it */
+		return b;
+	b = block_decode(e, pc, leader);
+	if (!b)
+		return NULL;
+	b->hash_next = *slot;
+	*slot = b;
+	return b;
+}
+
+struct block *cache_find(struct engine *e, uint64_t pc)
+{
+	struct block *b = cache_continued(e, pc, pc, true);
+
+	if (!b)
+		return NULL;
 	unsigned i = (pc >> 1) % LOOKUP_ENTRIES;
 	e->lookup[i].pc = pc;
 	e->lookup[i].block = b;
@@ -352,10 +360,17 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 	bool all = start == 0 && end >= GUEST_ADDR_LIMIT;
 	unsigned dropped = 0;
 
+	if (e->vectors)
+		vectors_remapped(e);
 	/* Nothing was decoded from a library that is being mapped, or from a heap. */
 	if (!was_seen(c, start, end))
 		return;
+	/* What was seen points into what is dropped. */
+	if (e->watch && e->watch->n)
+		watch_flush(e, e->hart->pc);
 	c->version++;
+	if (e->vectors)
+		vectors_collect(e);
 	invalidate_pages(e, start, end);
 	for (unsigned i = 0; i < HASH_ENTRIES; i++) {
 		struct block **link = &c->hash[i];
@@ -363,7 +378,7 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 			struct block *b = *link;
 			if (b->pc < end && b->end > start) {
 				if (e->counts)
-					counts_add_block(e->counts, b, b->count, b->times);
+					counts_add_block(e->counts, b, b->count, counts_of(e, b));
 				*link = b->hash_next;
 				dropped++;
 			} else {
@@ -377,6 +392,8 @@ void cache_invalidate(struct engine *e, uint64_t start, uint64_t end)
 		c->chunk_count = min_u64(c->chunk_count, 1);
 		c->chunk_used = 0;
 		memset(c->seen, 0, sizeof(c->seen));
+		if (e->vectors)
+			vectors_reset_tallies(e);
 		if (e->jit)
 			jit_reset(e->jit);
 	} else if (dropped) {

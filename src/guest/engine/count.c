@@ -89,7 +89,13 @@ void counts_add_block(struct counts *c, const struct block *b, unsigned count, u
 	}
 }
 
+uint64_t counts_of(const struct engine *e, const struct block *b)
+{
+	return e->vectors ? vectors_total(e, b) : b->times;
+}
+
 struct gather {
+	const struct engine *engine;
 	struct row *rows;
 	size_t count;
 };
@@ -98,8 +104,10 @@ static void gather_block(void *ctx, struct block *b)
 {
 	struct gather *g = ctx;
 
-	if (b->times)
-		*ARRAY_ADD(g->rows, g->count) = (struct row){ b->pc, b->insts, b->count, b->times };
+	uint64_t times = counts_of(g->engine, b);
+
+	if (times)
+		*ARRAY_ADD(g->rows, g->count) = (struct row){ b->pc, b->insts, b->count, times };
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -122,15 +130,17 @@ void engine_count_blocks(struct engine *e, bool on)
 	e->counts = on ? counts_new() : NULL;
 }
 
-void engine_visit_blocks(const struct engine *e,
+void engine_visit_blocks(struct engine *e,
 			 void (*visit)(void *ctx, uint64_t pc, const struct inst *insts,
 				       size_t count, uint64_t times),
 			 void *ctx)
 {
-	struct gather g = { 0 };
+	struct gather g = { .engine = e };
 
 	if (!e->counts)
 		return;
+	if (e->vectors)
+		vectors_collect(e);
 	cache_each(e->cache, gather_block, &g);
 	for (size_t i = 0; i < e->counts->capacity; i++) {
 		const struct single *s = &e->counts->slots[i];

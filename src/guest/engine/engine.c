@@ -40,16 +40,29 @@ void engine_free(struct engine *e)
 	if (e->jit)
 		jit_free(e->jit);
 	cache_free(e->cache);
+	free(e->watch);
 	counts_free(e->counts);
+	vectors_free(e->vectors);
+	vectors_free_locality(e);
 	free(e);
 }
 
 void engine_unwind_block(struct engine *e, struct block *b, unsigned done)
 {
 	e->left += b->count - done;
+	e->leader = b->leader;
 	if (e->counts) {
-		b->times--;
+		if (e->vectors) {
+			vectors_undo(e, b);
+			vectors_single(e, b->leader, done);
+		} else {
+			b->times--;
+		}
 		counts_add_block(e->counts, b, done, 1);
+	}
+	if (e->watch && e->watch->n) {
+		e->watch->seen[e->watch->n - 1].count = done;
+		e->watch->n -= !done;
 	}
 }
 
@@ -68,6 +81,53 @@ static void unwind_fault(struct engine *e, struct hart *h)
 	engine_unwind_block(e, b, done);
 }
 
+enum engine_exit engine_op(struct engine *e, struct hart *h, const struct inst *in)
+{
+	const struct op_info *info = &op_info[in->op];
+	bool marks = unlikely(e->touched != NULL) && info->flags & (OPF_LOAD | OPF_STORE);
+	uint64_t addr = marks ? inst_address(h, in, info->cls) : 0;
+	enum engine_exit result = interp_op[in->op](e, h, in);
+
+	if (marks && result == ENGINE_BUDGET)
+		e->touched[addr / GUEST_PAGE_BYTES] = 1;
+	return result;
+}
+
+/* The instruction at pc was executed on its own. */
+static void vector_one(struct engine *e, uint64_t pc, const struct inst *in)
+{
+	if (e->leader == LEADER_NEW)
+		e->leader = pc;
+	vectors_single(e, e->leader, 1);
+	if (isa_ends_static_block(in))
+		e->leader = LEADER_NEW;
+}
+
+void watch_flush(struct engine *e, uint64_t next_pc)
+{
+	struct watch *w = e->watch;
+
+	if (w->n)
+		w->take(w->ctx, w->seen, w->n, next_pc);
+	w->n = 0;
+	w->addr = w->addrs;
+}
+
+/* The instruction at pc was executed on its own. */
+static void watch_one(struct engine *e, uint64_t pc, const struct inst *in, uint64_t addr)
+{
+	struct watch *w = e->watch;
+	bool ctrl = op_info[in->op].flags & OPF_CTRL;
+
+	if (w->n == WATCH_MAX)
+		watch_flush(e, pc);
+	w->single[w->n] = *in;
+	w->seen[w->n] =
+	    (struct guest_seen){ pc, &w->single[w->n], w->addr, 1, ctrl && e->taken, false };
+	w->n++;
+	*w->addr++ = addr;
+}
+
 /* The end of the budget: one instruction of a block that is too long. */
 static enum engine_exit run_one(struct engine *e, struct hart *h)
 {
@@ -78,12 +138,20 @@ static enum engine_exit run_one(struct engine *e, struct hart *h)
 		return ENGINE_FETCH_FAULT;
 	e->block = NULL;
 	e->cur = in;
-	enum engine_exit result = interp_op[in->op](e, h, in);
+	const uint64_t operand = engine_operand(h, in);
+	const uint64_t addr = inst_address(h, in, op_info[in->op].cls);
+	enum engine_exit result = engine_op(e, h, in);
 	if (result == ENGINE_EBREAK || result == ENGINE_ILLEGAL)
 		return result;
 	e->left--;
+	if (e->locality && operand)
+		locality_touch(e->locality, operand);
 	if (e->counts)
 		counts_add(e->counts, pc, in, 1);
+	if (e->vectors)
+		vector_one(e, pc, in);
+	if (e->watch)
+		watch_one(e, pc, in, addr);
 	if (result == RUN_AGAIN)
 		cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
 	else if (result == ENGINE_ECALL)
@@ -95,10 +163,51 @@ static enum engine_exit run_one(struct engine *e, struct hart *h)
 	return RUN_AGAIN;
 }
 
+/* Runs a block instruction by instruction, and notes what it touches. */
+static enum engine_exit run_noting(struct engine *e, struct hart *h, struct block *b)
+{
+	const struct inst *in, *last = &b->insts[b->count - 1];
+	enum engine_exit result = ENGINE_BUDGET;
+
+	b->heat--;
+	e->left -= b->count;
+	e->block = b;
+	engine_count_run(e, b);
+	for (in = b->insts; in <= last; in++) {
+		uint64_t operand = engine_operand(h, in);
+
+		e->cur = in;
+		result = engine_op(e, h, in);
+		if (result == ENGINE_EBREAK || result == ENGINE_ILLEGAL) {
+			engine_unwind_block(e, b, (unsigned)(in - b->insts));
+			return result;
+		}
+		if (operand)
+			locality_touch(e->locality, operand);
+	}
+	e->leader = isa_ends_static_block(last) ? LEADER_NEW : b->leader;
+	if (result == RUN_AGAIN)
+		cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
+	else if (result == ENGINE_ECALL)
+		return result;
+	else if (b->end_kind == BLOCK_END_MARK)
+		return isa_is_mark_begin(last) ? ENGINE_MARK_BEGIN : ENGINE_MARK_END;
+	return RUN_AGAIN;
+}
+
+static enum engine_exit interpret(struct engine *e, struct hart *h, struct block *b)
+{
+	if (unlikely(e->locality))
+		return run_noting(e, h, b);
+	return unlikely(e->touched != NULL) ? interp_track(e, h, b) : interp_run(e, h, b);
+}
+
 static enum engine_exit run_block(struct engine *e, struct hart *h, struct block *b)
 {
-	if (b->heat > 0 || !e->jit)
-		return interp_run(e, h, b);
+	if (unlikely(e->watch != NULL))
+		return interp_watch(e, h, b);
+	if (b->heat > 0 || !e->jit || (e->locality && !e->locality_near))
+		return interpret(e, h, b);
 	if (!b->code && !jit_translate(e->jit, e, b)) {
 		cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
 		return RUN_AGAIN;
@@ -108,7 +217,21 @@ static enum engine_exit run_block(struct engine *e, struct hart *h, struct block
 		return jit_run(e->jit, e, h, b);
 	}
 	b->heat = HEAT_TRANSLATE;
-	return interp_run(e, h, b);
+	return interpret(e, h, b);
+}
+
+struct block *engine_next(struct engine *e, struct hart *h, bool *alone)
+{
+	uint64_t pc = h->pc;
+
+	if (!e->vectors || e->leader == LEADER_NEW || e->leader == pc) {
+		e->resumed = false;
+		return cache_lookup(e, pc);
+	}
+	struct block *b = cache_continued(e, pc, e->leader, !e->resumed);
+	*alone = !b && e->resumed;
+	e->resumed = *alone;
+	return b;
 }
 
 static enum engine_exit run_loop(struct engine *e, struct hart *h)
@@ -118,7 +241,9 @@ static enum engine_exit run_loop(struct engine *e, struct hart *h)
 
 		if (unlikely(cache_is_full(e->cache)))
 			cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
-		struct block *b = cache_lookup(e, h->pc);
+		bool alone = false;
+		struct block *b =
+		    likely(!e->vectors) ? cache_lookup(e, h->pc) : engine_next(e, h, &alone);
 		if (e->left < BLOCK_MAX_INSTS && e->reserve) {
 			uint64_t more = min_u64(e->reserve, SLICE_INSTS);
 			e->reserve -= more;
@@ -130,15 +255,27 @@ static enum engine_exit run_loop(struct engine *e, struct hart *h)
 		}
 		if (e->left == 0)
 			return ENGINE_BUDGET;
-		if (!b)
+		if (!b && !alone)
 			return ENGINE_FETCH_FAULT;
-		if (e->left < b->count)
+		if (alone || e->left < b->count)
 			result = run_one(e, h);
 		else
 			result = run_block(e, h, b);
 		if (result != RUN_AGAIN)
 			return result;
 	}
+}
+
+void engine_vector_thread(struct engine *e, struct engine_thread *at)
+{
+	e->thread = at;
+}
+
+/* Goes on with the static block that the thread was in, if it is still there. */
+static void vector_begin(struct engine *e, const struct hart *h)
+{
+	e->leader = e->thread->next_pc == h->pc ? e->thread->leader : LEADER_NEW;
+	e->resumed = true;
 }
 
 enum engine_exit engine_run(struct engine *e, struct hart *h, uint64_t *budget)
@@ -152,6 +289,8 @@ enum engine_exit engine_run(struct engine *e, struct hart *h, uint64_t *budget)
 	e->budget_start = *budget;
 	e->reserve = *budget;
 	e->left = 0;
+	if (e->vectors)
+		vector_begin(e, h);
 	jumped = sigsetjmp(e->env, 0);
 	if (jumped == 0) {
 		result = run_loop(e, h);
@@ -160,6 +299,8 @@ enum engine_exit engine_run(struct engine *e, struct hart *h, uint64_t *budget)
 		result = jumped == ENGINE_JMP_ILLEGAL ? ENGINE_ILLEGAL : ENGINE_FAULT;
 	}
 	*budget = e->reserve + e->left;
+	if (e->vectors)
+		*e->thread = (struct engine_thread){ .leader = e->leader, .next_pc = h->pc };
 	engine_leave(before);
 	return result;
 }
@@ -217,8 +358,7 @@ enum engine_exit engine_step(struct engine *e, struct hart *h, struct guest_step
 	e->block = NULL;
 	e->cur = in;
 	if (info->flags & (OPF_LOAD | OPF_STORE)) {
-		out->addr =
-		    h->x[in->rs1] + (info->cls == CLASS_AMO ? 0 : (uint64_t)(int64_t)in->imm);
+		out->addr = inst_address(h, in, info->cls);
 		uint64_t rs2 = info->flags & OPF_RS2_FP ? h->f[in->rs2] : h->x[in->rs2];
 		e->sc_failed = false;
 		result = step_memory(e, h, in);
@@ -286,6 +426,60 @@ uint64_t engine_code_version(const struct engine *e)
 void engine_invalidate(struct engine *e, uint64_t start, uint64_t end)
 {
 	cache_invalidate(e, start, end);
+}
+
+void engine_watch(struct engine *e,
+		  void (*take)(void *ctx, const struct guest_seen *seen, size_t n,
+			       uint64_t next_pc),
+		  void *ctx)
+{
+	free(e->watch);
+	e->watch = NULL;
+	if (!take)
+		return;
+	e->watch = x_malloc(sizeof(*e->watch));
+	e->watch->n = 0;
+	e->watch->addr = e->watch->addrs;
+	e->watch->take = take;
+	e->watch->ctx = ctx;
+}
+
+/* The last instruction that was seen, if it is a control transfer: takes it out. */
+static bool take_last(struct watch *w, struct guest_seen *out, struct inst *copy)
+{
+	struct guest_seen *last = &w->seen[w->n - 1];
+	const struct inst *in = w->n ? &last->insts[last->count - 1] : NULL;
+
+	if (!in || !(op_info[in->op].flags & OPF_CTRL))
+		return false;
+	*copy = *in;
+	*out = *last;
+	for (const struct inst *i = last->insts; i < in; i++)
+		out->pc += i->len;
+	out->insts = copy;
+	out->count = 1;
+	last->count--;
+	last->taken = false;
+	w->n -= !last->count;
+	return true;
+}
+
+bool engine_watched(struct engine *e, uint64_t next_pc, struct guest_seen *held, struct inst *copy)
+{
+	bool holds = held && e->watch->n && take_last(e->watch, held, copy);
+
+	watch_flush(e, holds ? held->pc : next_pc);
+	return holds;
+}
+
+void engine_track(struct engine *e, uint8_t *touched)
+{
+	e->touched = touched;
+	if (!e->jit)
+		return;
+	/* Generated code marks pages or does not. */
+	cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
+	jit_track(e->jit, touched);
 }
 
 void engine_fork_begin(struct engine *e)

@@ -8,6 +8,8 @@
  * faulted. A fault that is not in guest memory, or with no engine at work, is a bug of the host
  * program and gets the default action.
  *
+ * A page of a restored guest that is not there yet is loaded, and the access repeated (memory/lazy.c).
+ *
  * SA_NODEFER: the handler is left by siglongjmp without restoring the signal mask, which is a
  * system call cheaper per fault and per run.
  */
@@ -78,6 +80,8 @@ static void on_fault(int sig, siginfo_t *info, void *ucontext)
 			raise(sig);
 		return;
 	}
+	if (sig == SIGSEGV && e->mem->lazy && mem_lazy_fault(e->mem, addr))
+		return; /* the access is repeated */
 	if (e->fetching) {
 		e->fault = (struct engine_fault){ .addr = addr, .bus = sig == SIGBUS };
 		e->fault.mapped = mem_page_has(e->mem, addr, MEM_MAPPED);

@@ -5,6 +5,7 @@
  *   engine.c        the public functions and the loop that chooses who executes the next block
  *   cache.c         decoded blocks and decoded pages; invalidation; counts
  *   count.c         how often each block ran
+ *   vector.c        instructions by static block, interval by interval
  *   fault.c         host SIGSEGV/SIGBUS to guest fault
  *   interp.c        threaded interpreter over blocks
  *   interp_op.c     one function per operation: single steps and what generated code leaves out
@@ -21,6 +22,7 @@
 #include <signal.h>
 
 #include "guest/engine/engine.h"
+#include "guest/engine/vector.h"
 #include "guest/memory/mem.h"
 #include "isa/isa.h"
 
@@ -36,6 +38,10 @@
 #define HEAT_NEVER	INT64_MAX
 #define HEAT_TRANSLATE	12 /* runs of a block before it is worth translating */
 #define SLICE_INSTS	(1ull << 20)
+#define CHUNK_BYTES	(256u << 10)
+#define CHUNKS_MAX	64 /* 16 MiB of blocks, then all are dropped */
+#define CACHE_BYTES	(CHUNK_BYTES * CHUNKS_MAX)
+#define BLOCK_MIN_BYTES (sizeof(struct block) + 2 * sizeof(struct inst))
 
 /* Internal reasons to leave an executor, beside enum engine_exit: look at hart->pc and go on. */
 #define RUN_AGAIN ((enum engine_exit)100)
@@ -59,7 +65,9 @@ struct block {
 	uint8_t end_kind;      /* enum block_end */
 	int64_t heat;	       /* runs left before the loop is asked to translate it */
 	struct block *next[2]; /* known direct successors: [0] in sequence, [1] taken */
-	uint64_t times;	       /* runs since counting was switched on */
+	uint64_t times;	       /* runs since counting was switched on; not with vectors */
+	uint64_t leader;       /* where its static block begins; pc, unless there are vectors */
+	struct tally *tally;   /* its runs, with vectors */
 	void *code;	       /* generated code, or NULL */
 	struct block *hash_next;
 	struct inst insts[];
@@ -86,8 +94,19 @@ struct engine {
 	uint8_t *base;
 	struct engine_config config;
 	struct cache *cache;
-	struct jit *jit;       /* NULL: interpreter only */
-	struct counts *counts; /* NULL: not counting */
+	struct jit *jit;	      /* NULL: interpreter only */
+	struct counts *counts;	      /* NULL: not counting */
+	struct vectors *vectors;      /* NULL: none; else there are counts, too */
+	uint32_t *vector_end;	      /* behind the last entry of the list of what has run */
+	struct engine_thread *thread; /* of the run in progress; with vectors */
+	uint64_t
+	    leader; /* of the static block that the hart's pc goes on with; LEADER_NEW or pc: it
+			    begins one. Kept only with vectors, whenever the loop is in control */
+	struct locality *locality; /* what was touched; NULL: not wanted */
+	bool locality_near;	   /* generated code can reach it */
+	bool resumed;		   /* that block was cut by the end of a run */
+	struct watch *watch;	   /* engine_watch; NULL: nobody watches */
+	uint8_t *touched;	   /* engine_track; NULL: not tracking */
 
 	uint64_t left, reserve, budget_start;
 	struct hart *hart;	/* of the run in progress */
@@ -119,6 +138,39 @@ void engine_install_handlers(void);
 _Noreturn void engine_raise(struct engine *e, uint64_t addr);
 _Noreturn void engine_raise_misaligned(struct engine *e, uint64_t addr);
 
+#define WATCH_MAX 64 /* stretches in a piece */
+
+/* What engine_watch has seen and not yet handed over. */
+struct watch {
+	struct guest_seen seen[WATCH_MAX];
+	struct inst single[WATCH_MAX];		     /* of stretches that are no blocks */
+	uint64_t addrs[WATCH_MAX * BLOCK_MAX_INSTS]; /* memory operands */
+	uint64_t *addr;				     /* behind the last */
+	size_t n;
+	void (*take)(void *ctx, const struct guest_seen *seen, size_t n, uint64_t next_pc);
+	void *ctx;
+};
+/* Hands over what was seen; the last goes on at next_pc. */
+void watch_flush(struct engine *e, uint64_t next_pc);
+
+static inline void watch_block(struct engine *e, const struct block *b)
+{
+	struct watch *w = e->watch;
+
+	if (unlikely(w->n == WATCH_MAX))
+		watch_flush(e, b->pc);
+	w->seen[w->n++] = (struct guest_seen){ b->pc, b->insts, w->addr, b->count, false, false };
+}
+
+/* The address of an instruction that accesses memory, before it is executed. */
+static inline uint64_t inst_address(const struct hart *h, const struct inst *in, unsigned cls)
+{
+	return h->x[in->rs1] + (cls == CLASS_AMO ? 0 : (uint64_t)(int64_t)in->imm);
+}
+
+/* Executes one instruction by the function of its operation, and marks the page that it touches. */
+enum engine_exit engine_op(struct engine *e, struct hart *h, const struct inst *in);
+
 /* Instructions executed before the present one, which must be the last of its block. */
 static inline uint64_t engine_executed(const struct engine *e)
 {
@@ -133,6 +185,9 @@ void cache_free(struct cache *c);
 /* Finds or decodes the block at pc; NULL if the cache is full, or with e->fault filled if pc is not
  * executable. */
 struct block *cache_find(struct engine *e, uint64_t pc);
+/* The same for the block at pc that goes on with the static block of `leader`; without decode: NULL if
+ * there is none yet. */
+struct block *cache_continued(struct engine *e, uint64_t pc, uint64_t leader, bool decode);
 /* Finds or decodes the instruction at pc, valid until the next call; NULL as above. */
 const struct inst *cache_inst(struct engine *e, uint64_t pc);
 /* Drops what was decoded from [start, end). Not while an executor is in a block. */
@@ -144,6 +199,8 @@ uint64_t cache_version(const struct cache *c);
 void cache_each(const struct cache *c, void (*visit)(void *ctx, struct block *b), void *ctx);
 
 void counts_free(struct counts *c);
+/* Runs of b that are not among the singles. */
+uint64_t counts_of(const struct engine *e, const struct block *b);
 /* Runs of an instruction outside of any whole block. */
 void counts_add(struct counts *c, uint64_t pc, const struct inst *in, uint64_t times);
 /* The same for the first count instructions of b. */
@@ -157,8 +214,42 @@ static inline struct block *cache_lookup(struct engine *e, uint64_t pc)
 	return cache_find(e, pc);
 }
 
+/* With vectors: the block that the hart goes on with, NULL as above. *alone: instructions are to be
+ * executed one by one up to the end of a static block that was cut, or to a block that is there. */
+struct block *engine_next(struct engine *e, struct hart *h, bool *alone);
+
+/* The block that goes on where b, which ends in sequence, ends. */
+static inline struct block *cache_after(struct engine *e, const struct block *b)
+{
+	return unlikely(e->vectors) ? cache_continued(e, b->end, b->leader, true)
+				    : cache_lookup(e, b->end);
+}
+
+/* The memory operand, for locality, of an instruction that is to be executed; 0: none that counts. */
+static inline uint64_t engine_operand(const struct hart *h, const struct inst *in)
+{
+	const struct op_info *info = &op_info[in->op];
+
+	if (!isa_has_locality(in))
+		return 0;
+	return inst_address(h, in, info->cls);
+}
+
+/* Block b begins to run. */
+static inline void engine_count_run(struct engine *e, struct block *b)
+{
+	if (likely(!e->vectors))
+		b->times++;
+	else if (++b->tally->times == 0)
+		*e->vector_end++ = vectors_number(e, b->tally);
+}
+
 /* Runs b and what follows until the loop is needed. */
 enum engine_exit interp_run(struct engine *e, struct hart *h, struct block *b);
+/* The same, and marks pages in e->touched. */
+enum engine_exit interp_track(struct engine *e, struct hart *h, struct block *b);
+/* The same, and notes in e->watch what it executes. */
+enum engine_exit interp_watch(struct engine *e, struct hart *h, struct block *b);
 
 /*
  * Executes `in`, which is at h->pc, and sets h->pc to the next instruction. ENGINE_BUDGET:

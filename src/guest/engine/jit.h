@@ -11,6 +11,12 @@
 struct jit *jit_new(struct engine *e);
 void jit_free(struct jit *j);
 
+/* An address that generated code reaches relative to its own. */
+const void *jit_near(const struct jit *j);
+
+/* From now on code notes what it touches; there is no code yet. */
+void jit_locality(struct jit *j, struct locality *l);
+
 /* Makes b->code. False if there is no room: the whole cache must then be dropped. */
 bool jit_translate(struct jit *j, struct engine *e, struct block *b);
 
@@ -27,6 +33,8 @@ void jit_reset(struct jit *j);
 
 /* Around a fork, which generated code does not survive by itself: begin and end in the parent,
  * child in the child. False if the child has no code; the translator must then be freed. */
+/* What is translated from now on marks pages there; NULL: nothing. */
+void jit_track(struct jit *j, uint8_t *touched);
 void jit_fork_begin(struct jit *j);
 void jit_fork_end(struct jit *j);
 bool jit_fork_child(struct jit *j);

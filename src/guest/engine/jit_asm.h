@@ -102,6 +102,15 @@ static inline struct opnd asm_index(unsigned base, unsigned index, unsigned scal
 			      .memory = true,
 			      .disp = disp };
 }
+/* An element of a table below 2 GiB. */
+static inline struct opnd asm_table(const void *table, unsigned index, unsigned scale)
+{
+	return (struct opnd){ .base = REG_NONE,
+			      .index = (uint8_t)index,
+			      .scale = (uint8_t)scale,
+			      .memory = true,
+			      .disp = (int32_t)(intptr_t)table };
+}
 static inline struct opnd asm_near(const void *at)
 {
 	return (struct opnd){ .base = REG_NONE, .index = REG_NONE, .memory = true, .near = at };
@@ -167,6 +176,12 @@ static inline void asm_op(struct code *c, unsigned prefix, unsigned flags, unsig
 		asm_u8(c, r | 5);
 		asm_u32(c,
 			(uint32_t)((intptr_t)rm.near - (intptr_t)c->p - 4 - (intptr_t)imm_bytes));
+		return;
+	}
+	if (rm.base == REG_NONE) {
+		asm_u8(c, r | 4);
+		asm_u8(c, rm.scale << 6 | (index & 7) << 3 | 5);
+		asm_u32(c, (uint32_t)rm.disp);
 		return;
 	}
 	unsigned mod = rm.disp == 0 && (base & 7) != 5	  ? 0

@@ -25,6 +25,17 @@ enum engine_exit jit_run(struct jit *j, struct engine *e, struct hart *h, struct
 	return RUN_AGAIN;
 }
 
+const void *jit_near(const struct jit *j)
+{
+	(void)j;
+	return NULL;
+}
+
+void jit_locality(struct jit *j, struct locality *l)
+{
+	(void)j, (void)l;
+}
+
 bool jit_can_run(const struct jit *j, const struct hart *h)
 {
 	(void)j, (void)h;
@@ -39,6 +50,11 @@ void jit_unlink(struct jit *j)
 void jit_reset(struct jit *j)
 {
 	(void)j;
+}
+
+void jit_track(struct jit *j, uint8_t *touched)
+{
+	(void)j, (void)touched;
 }
 
 void jit_fork_begin(struct jit *j)

@@ -69,7 +69,10 @@ static void run_slow(struct engine *e, uint32_t number)
 	h->pc = pc;
 	e->block = b;
 	e->cur = in;
-	enum engine_exit result = interp_op[in->op](e, h, in);
+	uint64_t operand = engine_operand(h, in);
+	enum engine_exit result = engine_op(e, h, in);
+	if (e->locality && operand && result == ENGINE_BUDGET)
+		locality_touch(e->locality, operand);
 	if (unlikely(result != ENGINE_BUDGET)) {
 		assert(result == ENGINE_ILLEGAL); /* other exits end untranslated blocks */
 		siglongjmp(e->env, ENGINE_JMP_ILLEGAL);
@@ -112,6 +115,13 @@ static void emit_stubs(struct jit *j, struct engine *e)
 		asm_op(c, 0, 0, 0x8f, 0, asm_reg(saved[i]), 0); /* pop */
 	asm_u8(c, 0xc3);
 
+	j->first_run = c->p;
+	asm_imm(c, RCX, (uintptr_t)&e->vector_end);
+	asm_load(c, RDX, asm_mem(RCX, 0));
+	asm_op(c, 0, 0, 0x89, RAX, asm_mem(RDX, 0), 0); /* mov [rdx], eax */
+	asm_alu_imm(c, ALU_ADD, ASM_W, asm_mem(RCX, 0), sizeof(*e->vector_end));
+	asm_u8(c, 0xc3);
+
 	j->slow = c->p;
 	emit_save(j, c, e);
 	asm_alu_imm(c, ALU_SUB, ASM_W, asm_reg(RSP), 8);
@@ -123,6 +133,55 @@ static void emit_stubs(struct jit *j, struct engine *e)
 	asm_op(c, 0, 0, 0x0fae, 2, asm_near(&j->data->mxcsr_default), 0);
 	each_mapped(c, true);
 	asm_u8(c, 0xc3);
+}
+
+/* Puts edx into its entry of a table and counts it; returns where to patch a jump that is taken if it
+ * was there. ecx may be used. */
+static uint8_t *emit_put(struct code *c, const uint32_t *table, uint32_t entries, uint64_t *count)
+{
+	asm_op(c, 0, 0, 0x8b, RCX, asm_reg(RDX), 0);
+	asm_alu_imm(c, ALU_AND, 0, asm_reg(RCX), (int32_t)entries - 1);
+	asm_alu(c, ALU_CMP, 0, RDX, asm_table(table, RCX, 2));
+	uint8_t *there = asm_jcc(c, CC_E);
+	asm_op(c, 0, 0, 0x89, RDX, asm_table(table, RCX, 2), 0);
+	asm_imm(c, RCX, (uintptr_t)count);
+	asm_op(c, 0, ASM_W, 0xff, 0, asm_mem(RCX, 0), 0); /* inc */
+	return there;
+}
+
+/* locality_touch for a line that is not in the first table. */
+void jit_locality(struct jit *j, struct locality *l)
+{
+	struct code *c = &j->code;
+
+	assert(c->p == j->code_start);
+	j->other_line = c->p;
+	uint8_t *there = emit_put(c, l->lines_0, LOCALITY_LINES_0, &l->counts[0]);
+	asm_patch(c, there, c->p);
+	uint8_t *in_1 = emit_put(c, l->lines_1, LOCALITY_LINES_1, &l->counts[1]);
+	uint8_t *in_2 = emit_put(c, l->lines_2, LOCALITY_LINES_2, &l->counts[2]);
+	asm_patch(c, in_1, c->p);
+	asm_patch(c, in_2, c->p);
+	asm_shift_imm(c, SHIFT_RIGHT, 0, RDX, LOCALITY_PAGE_BITS - LOCALITY_LINE_BITS);
+	in_1 = emit_put(c, l->pages_0, LOCALITY_PAGES_0, &l->counts[3]);
+	in_2 = emit_put(c, l->pages_1, LOCALITY_PAGES_1, &l->counts[4]);
+	asm_patch(c, in_1, c->p);
+	asm_patch(c, in_2, c->p);
+	asm_u8(c, 0xc3);
+	j->code_start = c->p;
+}
+
+/* After the access of an instruction whose address is in rdx. */
+static void emit_touch(struct trans *t)
+{
+	struct code *c = &t->c;
+
+	asm_shift_imm(c, SHIFT_RIGHT, ASM_W, RDX, LOCALITY_LINE_BITS);
+	_Static_assert(LOCALITY_LINES_0 == 256, "one byte is the entry");
+	asm_movzx8(c, RCX, RDX);
+	asm_alu(c, ALU_CMP, 0, RDX, asm_table(t->e->locality->lines_0, RCX, 2));
+	t->touched[t->i] = asm_jcc(c, CC_NE);
+	t->touched_back[t->i] = c->p;
 }
 
 static void clear_targets(struct jit *j)
@@ -245,6 +304,11 @@ void jit_free(struct jit *j)
 	free(j);
 }
 
+void jit_track(struct jit *j, uint8_t *touched)
+{
+	j->data->touched = touched;
+}
+
 void jit_fork_begin(struct jit *j)
 {
 	size_t used = (size_t)(j->code.p - code_begin(j)), done = 0;
@@ -322,8 +386,9 @@ static void trans_slow_always(struct trans *t)
 		t->slack[t->in->rd] = -1;
 }
 
-static void add_link(struct trans *t, uint8_t *at, uint64_t target)
+static void add_link(struct trans *t, uint8_t *at, uint64_t target, uint64_t leader)
 {
+	t->links[t->link_count].leader = leader;
 	t->links[t->link_count].at = at;
 	t->links[t->link_count++].target = target;
 }
@@ -362,8 +427,8 @@ static void emit_branch(struct trans *t)
 		unsigned a = trans_use(t, in->rs1, RAX);
 		asm_alu(&t->c, ALU_CMP, ASM_W, a, trans_x(in->rs2));
 	}
-	add_link(t, asm_jcc(&t->c, cc), t->pc + (uint64_t)(int64_t)in->imm);
-	add_link(t, asm_jmp(&t->c), t->pc + in->len);
+	add_link(t, asm_jcc(&t->c, cc), t->pc + (uint64_t)(int64_t)in->imm, LEADER_NEW);
+	add_link(t, asm_jmp(&t->c), t->pc + in->len, LEADER_NEW);
 }
 
 static void emit_jalr(struct trans *t)
@@ -402,7 +467,7 @@ static void emit_ctrl(struct trans *t)
 			asm_imm(&t->c, d, t->pc + in->len);
 			trans_done(t, in->rd, d);
 		}
-		add_link(t, asm_jmp(&t->c), t->pc + (uint64_t)(int64_t)in->imm);
+		add_link(t, asm_jmp(&t->c), t->pc + (uint64_t)(int64_t)in->imm, LEADER_NEW);
 	} else {
 		emit_branch(t);
 	}
@@ -439,14 +504,34 @@ static void emit_cold(struct trans *t, uint8_t *unpaid)
 	}
 	asm_patch(c, unpaid, c->p);
 	asm_alu_imm(c, ALU_ADD, ASM_W, asm_reg(R14), (int32_t)t->b->count);
+	if (t->e->vectors) {
+		asm_imm(c, RAX, t->b->leader);
+		asm_imm(c, RCX, (uintptr_t)&t->e->leader);
+		asm_store(c, asm_mem(RCX, 0), RAX);
+	}
 	emit_exit_at(t, t->b->pc, JIT_EXIT_PLAIN);
+	for (unsigned i = 0; i < t->b->count; i++) {
+		if (!t->touched[i])
+			continue;
+		asm_patch(c, t->touched[i], c->p);
+		asm_call(c, j->other_line);
+		asm_jmp_to(c, t->touched_back[i]);
+	}
+	if (t->e->vectors) {
+		asm_patch(c, t->first_run, c->p);
+		asm_imm(c, RAX, vectors_number(t->e, t->b->tally));
+		asm_call(c, j->first_run);
+		asm_jmp_to(c, t->first_run + 4);
+	}
 	for (unsigned i = 0; i < t->link_count; i++) {
-		if (t->links[i].target == t->b->pc) {
+		if (t->links[i].target == t->b->pc && t->b->leader == t->b->pc) {
 			asm_patch(c, t->links[i].at, t->b->code); /* a loop of one block */
 			continue;
 		}
 		ARRAY_ROOM(j->links, j->link_capacity, j->link_count + 1);
-		j->links[j->link_count] = (struct jit_link){ .at = t->links[i].at, .stub = c->p };
+		j->links[j->link_count] = (struct jit_link){ .at = t->links[i].at,
+							     .stub = c->p,
+							     .leader = t->links[i].leader };
 		asm_patch(c, t->links[i].at, c->p);
 		emit_exit_at(t, t->links[i].target, JIT_LINK_FIRST + (uint32_t)j->link_count++);
 	}
@@ -456,6 +541,27 @@ static void map_add(struct jit *j, uint16_t offset)
 {
 	ARRAY_ROOM(j->map, j->map_capacity, j->map_count + 1);
 	j->map[j->map_count++] = offset;
+}
+
+const void *jit_near(const struct jit *j)
+{
+	return (const uint8_t *)j->data + JIT_BUFFER_BYTES;
+}
+
+/* Counts a run of the block. With vectors, a first run takes a way of its own. */
+static void emit_count(struct trans *t)
+{
+	const void *times = t->e->vectors ? (const void *)&t->b->tally->times : &t->b->times;
+	intptr_t distance = (intptr_t)times - (intptr_t)t->c.p;
+	struct opnd at = asm_near(times);
+
+	if (distance < INT32_MIN / 2 || distance > INT32_MAX / 2) {
+		asm_imm(&t->c, RAX, (uintptr_t)times);
+		at = asm_mem(RAX, 0);
+	}
+	asm_op(&t->c, 0, ASM_W, 0xff, 0, at, 0); /* inc */
+	if (t->e->vectors)
+		t->first_run = asm_jcc(&t->c, CC_E);
 }
 
 bool jit_translate(struct jit *j, struct engine *e, struct block *b)
@@ -477,10 +583,8 @@ bool jit_translate(struct jit *j, struct engine *e, struct block *b)
 	uint32_t map = (uint32_t)j->map_count;
 	asm_alu_imm(&t->c, ALU_SUB, ASM_W, asm_reg(R14), (int32_t)b->count);
 	uint8_t *unpaid = asm_jcc(&t->c, CC_L);
-	if (e->counts) {
-		asm_imm(&t->c, RAX, (uintptr_t)&b->times);
-		asm_op(&t->c, 0, ASM_W, 0xff, 0, asm_mem(RAX, 0), 0); /* inc */
-	}
+	if (e->counts)
+		emit_count(t);
 	for (t->i = 0; t->i < b->count; t->i++) {
 		t->in = &b->insts[t->i];
 		map_add(j, (uint16_t)(t->c.p - (uint8_t *)b->code));
@@ -488,6 +592,8 @@ bool jit_translate(struct jit *j, struct engine *e, struct block *b)
 			emit_ctrl(t);
 		else if (!trans_int(t) && !trans_mem(t) && !trans_fp(t))
 			trans_slow_always(t);
+		else if (e->locality && isa_has_locality(t->in))
+			emit_touch(t);
 		if (t->slow[t->i].used) {
 			t->slow[t->i].resume = t->c.p;
 			memcpy(t->slow[t->i].xmm_of, t->xmm_of, sizeof(t->xmm_of));
@@ -496,7 +602,7 @@ bool jit_translate(struct jit *j, struct engine *e, struct block *b)
 	}
 	map_add(j, (uint16_t)(t->c.p - (uint8_t *)b->code));
 	if (b->end_kind == BLOCK_END_SEQ)
-		add_link(t, asm_jmp(&t->c), t->pc);
+		add_link(t, asm_jmp(&t->c), t->pc, b->leader);
 	const uint8_t *hot_end = t->c.p;
 	emit_cold(t, unpaid);
 
@@ -516,7 +622,16 @@ enum engine_exit jit_run(struct jit *j, struct engine *e, struct hart *h, struct
 		h->fflags |= j->data->fflags_of_mxcsr[j->data->mxcsr & 63];
 		if (link == JIT_EXIT_PLAIN)
 			return RUN_AGAIN;
-		b = cache_lookup(e, h->pc);
+		if (e->vectors) {
+			bool alone = false;
+
+			e->leader = link == JIT_EXIT_INDIRECT
+					? LEADER_NEW
+					: j->links[link - JIT_LINK_FIRST].leader;
+			b = engine_next(e, h, &alone);
+		} else {
+			b = cache_lookup(e, h->pc);
+		}
 		if (!b || !b->code)
 			return RUN_AGAIN;
 		if (link == JIT_EXIT_INDIRECT) {

@@ -40,6 +40,7 @@ struct jit_data {
 	uint64_t sign_d[2], abs_d[2], sign_s[2], abs_s[2]; /* aligned: operands of andps, xorps */
 	uint64_t box[2];				   /* a boxed +0.0 */
 	uint64_t limit;					   /* GUEST_ADDR_LIMIT */
+	uint8_t *touched;				   /* engine_track */
 	double two_32, two_63, two_64;
 	uint32_t mxcsr_default;
 	uint32_t mxcsr; /* as generated code left it */
@@ -54,6 +55,7 @@ struct jit_data {
 struct jit_link {
 	uint8_t *at; /* the displacement */
 	const uint8_t *stub;
+	uint64_t leader; /* of the static block that goes on there; LEADER_NEW: another begins */
 };
 
 struct jit_block {
@@ -70,6 +72,8 @@ struct jit {
 	uint32_t (*enter)(const void *code, struct hart *h, uint8_t *base, uint64_t left);
 	const uint8_t *exit;	      /* eax: what to return */
 	const uint8_t *exit_indirect; /* rax: the pc, for which the table has no entry */
+	const uint8_t *first_run;     /* eax: the number of a tally, to put on the list */
+	const uint8_t *other_line;    /* edx: a line that its entry of the first table lacks */
 	const uint8_t *slow;	      /* edx: jit_block number * BLOCK_MAX_INSTS + instruction */
 	bool has_bmi2, has_sse41, has_fma, has_bmi1, has_lzcnt, has_popcnt;
 	struct jit_link *links;
@@ -116,8 +120,12 @@ struct trans {
 	struct {
 		uint8_t *at;
 		uint64_t target;
+		uint64_t leader;
 	} links[4];
 	unsigned link_count;
+	uint8_t *touched[BLOCK_MAX_INSTS]; /* branches of accesses to another line; NULL: none */
+	uint8_t *touched_back[BLOCK_MAX_INSTS];
+	uint8_t *first_run; /* with vectors: the branch of a first run */
 };
 
 /* Where each guest register lives; REG_NONE: in the hart. */
@@ -171,6 +179,9 @@ bool trans_mem(struct trans *t);
 bool trans_fp(struct trans *t);
 /* Makes sure that the base register of the access is in range; an operand for the access. */
 struct opnd trans_address(struct trans *t);
+/* Around the access itself, where pages are tracked: _before leaves the page's mark in rdx. */
+void trans_touch_before(struct trans *t, struct opnd at);
+void trans_touch_after(struct trans *t);
 /* Forgets copies of FP registers, which a call has destroyed. */
 void trans_forget_fp(struct trans *t);
 

@@ -389,10 +389,13 @@ static bool load(struct trans *t, unsigned prefix)
 	struct opnd at = trans_address(t);
 	unsigned d = dest(t);
 
+	trans_touch_before(t, at);
 	if (prefix == PD) {
 		asm_sse(&t->c, 0xf3, 0x0f7e, d, at); /* movq */
+		trans_touch_after(t);
 	} else {
 		asm_sse(&t->c, PS, 0x0f10, d, at); /* movss */
+		trans_touch_after(t);
 		asm_op(&t->c, 0, 0, ORPS, d, asm_near(t->j->data->box), 0);
 	}
 	done(t, prefix, d);
@@ -404,16 +407,19 @@ static bool store(struct trans *t, unsigned prefix)
 	struct opnd at = trans_address(t);
 	unsigned f = t->in->rs2;
 
+	trans_touch_before(t, at);
 	if (t->xmm_of[f] != REG_NONE) {
 		if (prefix == PD)
 			asm_op(&t->c, 0x66, 0, 0x0fd6, t->xmm_of[f], at, 0); /* movq */
 		else
 			asm_sse(&t->c, PS, 0x0f11, t->xmm_of[f], at); /* movss */
+		trans_touch_after(t);
 		return true;
 	}
 	unsigned w = prefix == PD ? ASM_W : 0;
 	asm_op(&t->c, 0, w, 0x8b, RCX, trans_f(f), 0);
 	asm_op(&t->c, 0, w, 0x89, RCX, at, 0);
+	trans_touch_after(t);
 	return true;
 }
 

@@ -601,14 +601,36 @@ struct opnd trans_address(struct trans *t)
 		trans_slow_if(t, CC_AE);
 		t->slack[in->rs1] = 0;
 	}
+	if (t->e->locality && isa_has_locality(in))
+		asm_lea(&t->c, ASM_W, RDX, asm_mem(a, in->imm)); /* for emit_touch */
 	return asm_index(R15, a, 0, in->imm);
+}
+
+void trans_touch_before(struct trans *t, struct opnd at)
+{
+	if (!t->e->touched)
+		return;
+	asm_op(&t->c, 0, ASM_W, 0x8d, RDX, asm_mem(at.index, at.disp), 0); /* lea */
+	asm_shift_imm(&t->c, SHIFT_RIGHT, ASM_W, RDX, 12);
+	asm_alu(&t->c, ALU_ADD, ASM_W, RDX, asm_near(&t->j->data->touched));
+}
+
+void trans_touch_after(struct trans *t)
+{
+	if (!t->e->touched)
+		return;
+	asm_op(&t->c, 0, 0, 0xc6, 0, asm_mem(RDX, 0), 1); /* mov byte */
+	asm_u8(&t->c, 1);
 }
 
 static void load(struct trans *t, unsigned w, unsigned opcode)
 {
 	unsigned d = trans_dest(t->in->rd, RAX);
+	struct opnd at = trans_address(t);
 
-	asm_op(&t->c, 0, w, opcode, d, trans_address(t), 0);
+	trans_touch_before(t, at);
+	asm_op(&t->c, 0, w, opcode, d, at, 0);
+	trans_touch_after(t);
 	trans_done(t, t->in->rd, d);
 }
 
@@ -618,7 +640,9 @@ static void store(struct trans *t, unsigned prefix, unsigned flags, unsigned opc
 	struct opnd at = trans_address(t);
 	unsigned v = trans_use(t, in->rs2, RCX);
 
+	trans_touch_before(t, at);
 	asm_op(&t->c, prefix, flags, opcode, v, at, 0);
+	trans_touch_after(t);
 }
 
 bool trans_mem(struct trans *t)

@@ -7,10 +7,12 @@
  * to the guest.
  */
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -76,6 +78,12 @@ int64_t fd_install_pair(struct guest *g, const int host[2], bool cloexec, uint64
 	}
 	g->fds[first].internal = g->fds[second].internal = true;
 
+	struct stat st;
+
+	for (int i = 0; i < 2; i++)
+		if (!fstat(host[i], &st) && S_ISSOCK(st.st_mode))
+			g->fds[i ? first : second].peer = st.st_ino;
+
 	int32_t out[2] = { (int32_t)first, (int32_t)second };
 
 	if (copy_out(g, at, out, sizeof(out)) < 0) {
@@ -97,6 +105,11 @@ int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const str
 	copy.cloexec = cloexec;
 	g->fds[fd] = copy;
 	return fd;
+}
+
+int fd_sink(const struct guest *g, const struct fd_entry *f)
+{
+	return f->discard ? g->streams.null : f->host;
 }
 
 int64_t fd_close(struct guest *g, uint64_t fd)
@@ -137,6 +150,28 @@ bool fd_is_harmless(int host)
 		return false;
 	/* Terminals lie in a file system of the kernel's. */
 	return S_ISCHR(st.st_mode) || !path_is_kernels(host);
+}
+
+#ifndef F_DUPFD_QUERY
+#define F_DUPFD_QUERY 1027
+#endif
+
+bool fd_same_open(int a, int b)
+{
+	struct stat sa, sb;
+	int r = fcntl(a, F_DUPFD_QUERY, b);
+	long k;
+
+	if (r >= 0)
+		return r;
+	k = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
+	if (k >= 0)
+		return !k;
+	/* The kernel supports neither query: take descriptors that are alike in every respect
+	 * for duplicates. */
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino && fcntl(a, F_GETFL) == fcntl(b, F_GETFL) &&
+	       lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR);
 }
 
 /* The C library defines O_LARGEFILE as 0; the kernel sets it for every file that is opened by

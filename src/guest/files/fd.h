@@ -31,14 +31,17 @@ struct fd_entry {
 	int host;
 	uint8_t kind; /* enum fd_kind */
 	bool cloexec;
-	bool internal;	  /* nobody outside this process is at the other end */
-	uint8_t input;	  /* 1 + the standard stream whose guest_config.input counts; 0: none */
-	uint32_t listing; /* 1 + index into listings, of a folder that is being listed; 0: none */
-	uint32_t timer;	  /* FD_TIMER: index into timers; FD_SIGNAL: O_NONBLOCK */
-	uint64_t sigset;  /* FD_SIGNAL */
-	int pid;	  /* FD_PIDFD: guest pid; otherwise F_SETOWN's */
-	uint64_t list_at; /* of a folder that is made up: where its listing goes on */
-	struct node node; /* what it is, if it is made up */
+	bool internal;	    /* nobody outside this process is at the other end */
+	uint8_t input;	    /* 1 + the standard stream whose guest_config.input counts; 0: none */
+	bool discard;	    /* what is written to it is thrown away */
+	bool counts_by_one; /* an eventfd that is a semaphore */
+	uint64_t peer;	    /* of a socket pair: the host's inode of the other end */
+	uint32_t listing;   /* 1 + index into listings, of a folder that is being listed; 0: none */
+	uint32_t timer;	    /* FD_TIMER: index into timers; FD_SIGNAL: O_NONBLOCK */
+	uint64_t sigset;    /* FD_SIGNAL */
+	int pid;	    /* FD_PIDFD: guest pid; otherwise F_SETOWN's */
+	uint64_t list_at;   /* of a folder that is made up: where its listing goes on */
+	struct node node;   /* what it is, if it is made up */
 };
 
 int fd_host(const struct guest *g, uint64_t fd); /* host descriptor, or -1 */
@@ -52,8 +55,12 @@ int64_t fd_install_at(struct guest *g, int host, int fd, bool cloexec, const str
 /* May a descriptor that was not opened through the guest's paths be the guest's? Not if it is part
  * of an interface of the host's kernel. */
 bool fd_is_harmless(int host);
+/* Whether two host descriptors are duplicates: they share offset and flags. */
+bool fd_same_open(int a, int b);
 /* What F_GETFL says; -errno. */
 int fd_flags(const struct fd_entry *f);
+/* The host descriptor to write to. */
+int fd_sink(const struct guest *g, const struct fd_entry *f);
 int64_t fd_close(struct guest *g, uint64_t fd);
 void fd_close_on_exec(struct guest *g);
 void fds_init(struct guest *g);

@@ -183,7 +183,7 @@ void files_opened(struct guest *g, int host, int flags, bool made)
 	struct stat st;
 
 	if (flags & (O_PATH | O_DIRECTORY) || fstat(host, &st) || !S_ISREG(st.st_mode) ||
-	    path_of_fd(host, path) < 0)
+	    path_of_fd(host, path) < 0 || (g->view && path_below(path, g->view->path)))
 		return;
 	note_and_log(g, path, made ? GUEST_MADE : writes ? GUEST_CHANGED : GUEST_READ);
 }
@@ -192,6 +192,8 @@ void files_named(struct guest *g, int dir, const char *path, bool made)
 {
 	char folder[PATH_BYTES], whole[2 * PATH_BYTES];
 
+	if (g->view)
+		return;
 	if (*path == '/')
 		snprintf(whole, sizeof(whole), "%s", path);
 	else if (dir == AT_FDCWD ? getcwd(folder, sizeof(folder)) != NULL

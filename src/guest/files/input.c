@@ -74,8 +74,13 @@ void input_init(struct guest *g)
 		if (g->fds[fd].kind != FD_CLOSED && g->config.input[fd].how != GUEST_INPUT_PLAIN)
 			g->fds[fd].input = (uint8_t)(fd + 1);
 
-	struct stat st;
+	struct stat st = { 0 };
 
+	for (unsigned i = 0; i < 3; i++) {
+		g->streams.first[i].open = fd_host(g, i) >= 0 && !fstat(fd_host(g, i), &st);
+		g->streams.first[i].dev = st.st_dev;
+		g->streams.first[i].ino = st.st_ino;
+	}
 	for (unsigned i = 0; i < 3; i++)
 		if (g->config.identity[i].known && !fstat(fd_host(g, i), &st)) {
 			g->streams.dev[i] = st.st_dev;
@@ -99,6 +104,14 @@ void input_steady(const struct guest *g, struct file_ids *ids)
 
 void input_free(struct guest *g)
 {
+	if (g->streams.null)
+		close(g->streams.null);
+	for (unsigned i = 0; i < 3; i++) {
+		if (g->streams.held[i])
+			close(g->streams.held[i]);
+		if (g->streams.given[i])
+			close(g->streams.given[i]);
+	}
 	if (g->streams.place)
 		munmap(g->streams.place, sizeof(*g->streams.place));
 }
@@ -218,6 +231,18 @@ static int64_t take(struct input_place *p, int file, const struct iovec *iov, in
 	return total;
 }
 
+void input_place_get(const struct guest *g, uint64_t *at, uint32_t *rest)
+{
+	*at = g->streams.place->at;
+	*rest = g->streams.place->rest;
+}
+
+void input_place_set(struct guest *g, uint64_t at, uint32_t rest)
+{
+	g->streams.place->at = at;
+	g->streams.place->rest = rest;
+}
+
 int64_t input_read(struct guest *g, struct thread *t, uint64_t fd, const struct iovec *iov,
 		   int count)
 {
@@ -249,6 +274,7 @@ int64_t input_read(struct guest *g, struct thread *t, uint64_t fd, const struct 
 	}
 	if (got < 0)
 		return -errno;
+	g->streams.typed |= terminal && got > 0;
 	if (got || (terminal && wanted))
 		keep(in->fd, iov, count, (uint64_t)got, secret);
 	return got;

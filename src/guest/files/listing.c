@@ -25,6 +25,7 @@
 #include "guest/files/path.h"
 #include "guest/memory/copy.h"
 #include "guest/process/process.h"
+#include "state/state.h"
 #include "util/array.h"
 
 #define CHUNK_BYTES (1u << 16)
@@ -172,14 +173,61 @@ static void note(struct guest *g, const struct listing *l, const char *folder)
 	free(text);
 }
 
+/* Whether the view has its own entry of that name, or hides the folder's. */
+static bool is_own(struct guest *g, const struct stat *folder, const char *name)
+{
+	int upper;
+
+	if (view_find(g, (struct file_id){ folder->st_dev, folder->st_ino }, name, &upper) ==
+	    VIEW_HOST)
+		return false;
+	close(upper);
+	return true;
+}
+
+static uint64_t shown_ino(struct guest *g, int dir, const char *name, uint64_t ino)
+{
+	struct stat st;
+
+	if (!g->view || !strcmp(name, ".") || !strcmp(name, "..") ||
+	    (!g->view->shared->changed && !g->view->shared->aliases) ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return ino;
+	view_show(g, &st);
+	return st.st_ino;
+}
+
+/* Adds what the view has in a folder of the host. */
+static void add_own(struct guest *g, struct listing *l, const struct stat *folder)
+{
+	char path[VIEW_KEY_BYTES + 2] = "u/";
+	const struct dirent *e;
+	DIR *d;
+	int fd;
+
+	view_key((struct file_id){ folder->st_dev, folder->st_ino }, path + 2);
+	fd = openat(g->view->store, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			add(l, fd, shown_ino(g, fd, e->d_name, e->d_ino), e->d_type, e->d_name);
+	if (d)
+		closedir(d);
+}
+
 /* 0 or -errno. */
 static int load(struct guest *g, struct listing *l, int host)
 {
 	char folder[PATH_BYTES], *chunk = x_malloc(CHUNK_BYTES);
 	bool named = path_of_fd(host, folder) == 0;
+	bool own = named && g->view && path_below(folder, g->view->path);
+	struct stat st;
 	long got = -1;
 
 	clear(l);
+	named &= !own;
+	if (!g->view || own || fstat(host, &st))
+		st.st_ino = 0;
 	if (lseek(host, 0, SEEK_SET) == 0)
 		while ((got = syscall(SYS_getdents64, host, chunk, CHUNK_BYTES)) > 0)
 			for (long at = 0; at < got;) {
@@ -189,11 +237,15 @@ static int load(struct guest *g, struct listing *l, int host)
 
 				memcpy(&ino, rec, sizeof(ino));
 				memcpy(&length, rec + 16, sizeof(length));
-				if (!named || !is_hidden(g, folder, rec + RECORD_HEAD))
-					add(l, host, ino, (uint8_t)rec[18], rec + RECORD_HEAD);
+				if ((!named || !is_hidden(g, folder, rec + RECORD_HEAD)) &&
+				    (!st.st_ino || !is_own(g, &st, rec + RECORD_HEAD)))
+					add(l, host, shown_ino(g, host, rec + RECORD_HEAD, ino),
+					    (uint8_t)rec[18], rec + RECORD_HEAD);
 				at += length;
 			}
 	free(chunk);
+	if (got == 0 && st.st_ino)
+		add_own(g, l, &st);
 	if (got < 0) {
 		int err = -errno;
 
@@ -310,4 +362,40 @@ void listings_free(struct guest *g)
 	for (size_t i = 0; i < g->notes.nhidden; i++)
 		free(g->notes.hidden[i]);
 	free(g->notes.hidden);
+}
+
+#define LISTINGS_MAX (1u << 20)
+#define ENTRIES_MAX  (1u << 24)
+
+static void listing_state(struct state *s, struct listing *l)
+{
+	uint64_t at = l->at;
+	const size_t n = (state_bool(s, &l->used), state_bool(s, &l->loaded),
+			  state_count(s, l->count, ENTRIES_MAX));
+
+	for (size_t i = 0; i < n && state_ok(s); i++) {
+		struct entry e = state_reading(s) ? (struct entry){ 0 } : l->entries[i];
+		char *name = state_reading(s) ? NULL : l->names + e.name;
+
+		state_text(s, &name, NAME_MAX * 4);
+		state_u64(s, &e.ino);
+		state_u8(s, &e.type);
+		if (state_reading(s) && state_ok(s) && name)
+			add(l, -1, e.ino, e.type == DT_UNKNOWN ? DT_REG : e.type, name);
+		if (state_reading(s))
+			free(name);
+	}
+	state_u64(s, &at);
+	l->at = (size_t)at;
+}
+
+void listings_state(struct guest *g, struct state *s)
+{
+	const size_t n = state_count(s, g->nlistings, LISTINGS_MAX);
+
+	for (size_t i = 0; i < n && state_ok(s); i++) {
+		if (state_reading(s))
+			*ARRAY_ADD(g->listings, g->nlistings) = (struct listing){ 0 };
+		listing_state(s, &g->listings[i]);
+	}
 }

@@ -16,5 +16,8 @@ bool listing_seek(struct guest *g, struct fd_entry *f, int64_t offset, int whenc
 /* A descriptor was closed. */
 void listing_closed(struct guest *g, uint32_t listing);
 void listings_free(struct guest *g);
+/* The listings that have begun, in a checkpoint. */
+struct state;
+void listings_state(struct guest *g, struct state *s);
 
 #endif

@@ -774,6 +774,19 @@ int node_open(struct guest *g, const struct node *n, int flags, enum fd_kind *ki
 	return open_text(g, n, writes);
 }
 
+const char *node_row_name(uint16_t row)
+{
+	return row < ARRAY_LEN(table) ? row ? table[row].path : "" : NODE_ROWS_END;
+}
+
+uint16_t node_row_find(const char *name)
+{
+	for (size_t i = 1; i < ARRAY_LEN(table); i++)
+		if (!strcmp(table[i].path, name))
+			return (uint16_t)i;
+	return strcmp(name, NODE_ROWS_END) ? 0 : ARRAY_LEN(table);
+}
+
 void node_closed(struct guest *g, const struct fd_entry *f)
 {
 	struct thread *t;

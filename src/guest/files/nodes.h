@@ -30,6 +30,10 @@ struct statfs;
 void node_statfs(const struct node *n, struct statfs *s);
 int node_open(struct guest *g, const struct node *n, int flags, enum fd_kind *kind);
 int64_t node_list(struct guest *g, struct fd_entry *f, uint64_t addr, uint64_t size_bytes);
+/* The name of a node's row, the same in every version, and back; 0: there is none. */
+const char *node_row_name(uint16_t row);
+uint16_t node_row_find(const char *name);
+#define NODE_ROWS_END "end" /* behind the last row */
 /* The guest has closed its last descriptor of it. */
 void node_closed(struct guest *g, const struct fd_entry *f);
 

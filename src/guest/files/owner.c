@@ -71,6 +71,7 @@ void owner_show(struct guest *g, struct stat *st)
 		node_stat(g, &n, st);
 		return;
 	}
+	view_show(g, st);
 	st->st_uid = owner_uid(g, st->st_uid);
 	st->st_gid = owner_gid(g, st->st_gid);
 }

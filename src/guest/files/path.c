@@ -29,9 +29,11 @@
 #include <unistd.h>
 
 #include "guest/files/fd.h"
+#include "guest/files/files.h"
 #include "guest/files/nodes.h"
 #include "guest/files/owner.h"
 #include "guest/files/path.h"
+#include "guest/files/view.h"
 #include "guest/memory/mem.h"
 #include "guest/process/process.h"
 
@@ -58,9 +60,20 @@ int path_of_fd(int fd, char host[PATH_BYTES])
 
 const char *path_guest(const struct guest *g, const char *host)
 {
-	const char *rest = g->world.sysroot_path ? path_below(host, g->world.sysroot_path) : NULL;
+	const char *own = g->view ? view_guest(g, host) : NULL, *rest;
 
-	return !rest ? host : *rest ? host + strlen(g->world.sysroot_path) : "/";
+	host = own ? own : host;
+	rest = g->world.sysroot_path ? path_below(host, g->world.sysroot_path) : NULL;
+	if (rest)
+		return *rest ? host + strlen(g->world.sysroot_path) : "/";
+	if (g->world.moved && g->view && (rest = path_below(host, g->world.start))) {
+		char text[2 * PATH_BYTES];
+
+		snprintf(text, sizeof(text), "%s%s%s", g->world.start_name, *rest ? "/" : "", rest);
+		memcpy(g->view->text, text, sizeof(text));
+		return g->view->text;
+	}
+	return host;
 }
 
 /* File systems with which the kernel talks, rather than keeps files. */
@@ -127,6 +140,11 @@ void path_world_init(struct guest *g)
 	int fd;
 
 	owner_init(w);
+	w->start_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->start_fd >= 0 && path_of_fd(w->start_fd, cwd) == 0) {
+		w->start = x_strdup(cwd);
+		w->start_name = x_strdup(path_guest(g, cwd));
+	}
 	w->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w->root = id_at(w->root_fd, "");
 	w->sysroot = id_at(g->world.sysroot_fd, "");
@@ -153,6 +171,10 @@ void path_world_free(struct guest *g)
 {
 	if (g->world.root_fd >= 0)
 		close(g->world.root_fd);
+	if (g->world.start_fd >= 0)
+		close(g->world.start_fd);
+	free(g->world.start);
+	free(g->world.start_name);
 }
 
 int path_cwd(const struct guest *g, char path[PATH_BYTES])
@@ -183,6 +205,7 @@ struct walk {
 	int fd;
 	bool own;
 	bool in_sysroot;
+	bool private;	 /* in the store of the view */
 	bool is_dir;	 /* what fd is open on */
 	bool may_search; /* by its owner's mode bits */
 	struct file_id id;
@@ -207,6 +230,7 @@ static void leave(struct walk *w)
 	w->own = false;
 	w->node.row = 0;
 	w->in_sysroot = false;
+	w->private = false;
 }
 
 static void stand_on_node(struct walk *w, const struct node *n)
@@ -235,7 +259,8 @@ static int stand_on(struct walk *w, int fd, bool own)
 	else if (!S_ISDIR(st.st_mode))
 		err = -ENOTDIR;
 	id = id_of(&st);
-	if (!err && (w->resolve & RESOLVE_NO_XDEV) && before.ino && before.dev != id.dev)
+	if (!err && (w->resolve & RESOLVE_NO_XDEV) && before.ino && before.dev != id.dev &&
+	    !w->g->view)
 		err = -EXDEV;
 	if (!err && same(world->dev, id)) {
 		struct node dev;
@@ -255,11 +280,13 @@ static int stand_on(struct walk *w, int fd, bool own)
 			close(fd);
 		return err;
 	}
+	const int own_mode = view_may(w->g, fd, X_OK);
+
 	leave(w);
 	w->fd = fd;
 	w->own = own;
 	w->is_dir = true;
-	w->may_search = !world->super || owner_may(w->g, &st, X_OK);
+	w->may_search = own_mode == 1 ? !world->super || owner_may(w->g, &st, X_OK) : !own_mode;
 	w->in_sysroot = in_sysroot || same(world->sysroot, id);
 	w->id = id;
 	return 0;
@@ -297,6 +324,15 @@ static int go_to_root(struct walk *w)
 		leave(&first);
 	}
 	w->in_sysroot = false;
+	if (w->g->world.moved) {
+		const char *rest = w->rest + strspn(w->rest, "/"), *name = w->g->world.start_name;
+
+		rest = *name == '/' && rest > w->rest ? path_below(rest - 1, name) : NULL;
+		if (rest) {
+			memmove(w->rest, rest, strlen(rest) + 1);
+			return stand_on(w, w->g->world.start_fd, false);
+		}
+	}
 	return stand_on(w, w->g->world.root_fd, false);
 }
 
@@ -407,8 +443,25 @@ static int go_up(struct walk *w)
 			return 0;
 		return go_to_root(w);
 	}
+	/* The host knows nothing of a mode that is the view's. */
+	if (!world->super && view_may(w->g, w->fd, X_OK) < 0)
+		return -EACCES;
 	fd = openat(w->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : stand_on(w, fd, true);
+	if (fd < 0)
+		return -errno;
+	if (!w->private)
+		return stand_on(w, fd, true);
+
+	int host = view_host_folder(w->g, fd);
+
+	if (host < 0) {
+		int err = stand_on(w, fd, true);
+
+		w->private = !err;
+		return err;
+	}
+	close(fd);
+	return stand_on(w, host, true);
 }
 
 /* Whether the guest has its own file under a name of the host (1, and n), not (0), or the name
@@ -473,15 +526,61 @@ static int step_node(struct walk *w, const struct node *n, bool last, bool slash
 	return 0;
 }
 
-/* Takes one name of the path: 0, WALK_LAST, WALK_DONE or -errno. */
-static int step(struct walk *w, const char *name, bool last, bool slash)
+/* The end of the path is a name in a folder of the store. */
+static void enter_store(struct walk *w, int upper)
+{
+	bool in_sysroot = w->in_sysroot;
+
+	leave(w);
+	w->fd = upper;
+	w->own = true;
+	w->private = true;
+	w->in_sysroot = in_sysroot;
+	w->is_dir = true;
+	w->id = id_at(upper, "");
+}
+
+/* The same as step, for a name in a folder that is not made up. dir: where the name is looked for. */
+static int step_name(struct walk *w, int dir, bool private, const char *name, bool last, bool slash)
 {
 	char text[PATH_BYTES];
 	bool missing = false;
-	struct node n;
 	struct stat st;
 	ssize_t len;
 	int fd, err;
+
+	if (last && w->flags & PATH_NAME) {
+		missing = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
+		return w->sysroot_only && missing ? -ENOENT : WALK_LAST;
+	}
+	if (last && !slash) {
+		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (errno != ENOENT || w->sysroot_only)
+				return -errno;
+			return WALK_LAST; /* to be made, perhaps */
+		}
+		if (!S_ISDIR(st.st_mode) && !(S_ISLNK(st.st_mode) && want_last_link(w, slash)))
+			return WALK_LAST;
+	}
+	fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		err = stand_on(w, fd, true);
+		w->private = private && !err && w->fd == fd;
+		return err;
+	}
+	if (errno != ENOTDIR && errno != ELOOP)
+		return -errno;
+	len = readlinkat(dir, name, text, sizeof(text));
+	if (len < 0)
+		return errno == EINVAL ? -ENOTDIR : -errno;
+	return (size_t)len == sizeof(text) ? -ENAMETOOLONG : follow_text(w, text, (size_t)len);
+}
+
+/* Takes one name of the path: 0, WALK_LAST, WALK_DONE or -errno. */
+static int step(struct walk *w, const char *name, bool last, bool slash)
+{
+	struct node n;
+	int err, upper;
 
 	if (w->node.row) {
 		if (!S_ISDIR(node_mode(&w->node)))
@@ -498,28 +597,15 @@ static int step(struct walk *w, const char *name, bool last, bool slash)
 	err = made_up(w, name, &n);
 	if (err)
 		return err < 0 ? err : step_node(w, &n, last, slash);
-	if (last && w->flags & PATH_NAME) {
-		missing = fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
-		return w->sysroot_only && missing ? -ENOENT : WALK_LAST;
+	if (w->g->view && !w->private && view_find(w->g, w->id, name, &upper) == VIEW_OWN) {
+		err = step_name(w, upper, true, name, last, slash);
+		if (err == WALK_LAST)
+			enter_store(w, upper);
+		else
+			close(upper);
+		return err;
 	}
-	if (last && !slash) {
-		if (fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-			if (errno != ENOENT || w->sysroot_only)
-				return -errno;
-			return WALK_LAST; /* to be made, perhaps */
-		}
-		if (!S_ISDIR(st.st_mode) && !(S_ISLNK(st.st_mode) && want_last_link(w, slash)))
-			return WALK_LAST;
-	}
-	fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		return stand_on(w, fd, true);
-	if (errno != ENOTDIR && errno != ELOOP)
-		return -errno;
-	len = readlinkat(w->fd, name, text, sizeof(text));
-	if (len < 0)
-		return errno == EINVAL ? -ENOTDIR : -errno;
-	return (size_t)len == sizeof(text) ? -ENAMETOOLONG : follow_text(w, text, (size_t)len);
+	return step_name(w, w->fd, w->private, name, last, slash);
 }
 
 /*
@@ -540,7 +626,8 @@ static void run_ahead(struct walk *w)
 	char cut;
 	int fd;
 
-	if (world->super || w->resolve || w->node.row || !w->is_dir || same(world->home, w->id))
+	if (world->super || w->resolve || w->node.row || w->private ||
+	    (w->g->view && w->g->view->shared->changed) || !w->is_dir || same(world->home, w->id))
 		return;
 	while (*p) {
 		size_t n = strcspn(p, "/");
@@ -621,7 +708,41 @@ static int begin(struct walk *w, uint64_t dirfd, bool empty)
 		return 0;
 	}
 	fd = f ? f->host : open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : stand_on(w, fd, !f);
+	if (fd < 0)
+		return -errno;
+
+	int err = stand_on(w, fd, !f);
+
+	w->private = !err && w->g->view && w->g->view->shared->changed && view_is_own(w->g, fd);
+	return err;
+}
+
+/* What a walk has found: 0 or -errno. */
+static int found(const struct walk *w, bool empty, struct path_at *at)
+{
+	struct stat st;
+
+	*at = (struct path_at){
+		.dir = w->fd,
+		.own = w->own,
+		.in_sysroot = w->in_sysroot,
+		.dev = w->id.dev,
+		.folder = w->id,
+		.private = w->private,
+		.node = w->node,
+	};
+	_Static_assert(sizeof(at->name) >= sizeof(w->last), "a name and a slash");
+	strcpy(at->name, w->last);
+	at->is_dir = !*at->name && w->fd >= 0 &&
+		     (w->is_dir || (empty && fstat(w->fd, &st) == 0 && S_ISDIR(st.st_mode)));
+	if (!w->g->view)
+		return 0;
+
+	int err = view_other_name(w->g, at);
+
+	if (err)
+		path_done(at);
+	return err;
 }
 
 int path_find(struct guest *g, uint64_t dirfd, const char *path, unsigned flags, struct path_at *at)
@@ -632,7 +753,6 @@ int path_find(struct guest *g, uint64_t dirfd, const char *path, unsigned flags,
 			  .fd = -1,
 			  .start_fd = -1 };
 	bool empty = !*path, absolute = *path == '/';
-	struct stat st;
 	int err = 0, kept = -1;
 
 	if (empty && !(flags & PATH_EMPTY))
@@ -666,18 +786,70 @@ int path_find(struct guest *g, uint64_t dirfd, const char *path, unsigned flags,
 		leave(&w);
 		return err;
 	}
-	*at = (struct path_at){
-		.dir = w.fd,
-		.own = w.own,
-		.in_sysroot = w.in_sysroot,
-		.dev = w.id.dev,
-		.node = w.node,
-	};
-	_Static_assert(sizeof(at->name) >= sizeof(w.last), "a name and a slash");
-	strcpy(at->name, w.last);
-	at->is_dir = !*at->name && w.fd >= 0 &&
-		     (w.is_dir || (empty && fstat(w.fd, &st) == 0 && S_ISDIR(st.st_mode)));
-	return 0;
+	return found(&w, empty, at);
+}
+
+/* Names of a place: none that goes up. */
+static bool goes_up(const char *path)
+{
+	for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/")) {
+		size_t n = strcspn(p, "/");
+
+		if (!n || (n <= 2 && !strncmp(p, "..", n)))
+			return true;
+	}
+	return false;
+}
+
+int path_find_in(struct guest *g, const char *place, unsigned flags, struct path_at *at)
+{
+	struct walk w = { .g = g, .flags = flags, .fd = -1, .start_fd = -1 };
+	int base = *place == 's'   ? g->world.sysroot_fd
+		   : *place == 'c' ? g->world.start_fd
+		   : *place == 'h' ? g->world.root_fd
+				   : -1;
+	int err;
+
+	if (base < 0 || strlen(place) >= sizeof(w.rest) || (place[1] && place[1] != '/') ||
+	    goes_up(place + 1 + (place[1] == '/')))
+		return -ENOENT;
+	strcpy(w.rest, place + 1 + (place[1] == '/'));
+	w.in_sysroot = w.sysroot_only = *place == 's';
+	err = stand_on(&w, base, false);
+	if (!err)
+		err = walk(&w);
+	if (err) {
+		leave(&w);
+		return err;
+	}
+	return found(&w, false, at);
+}
+
+void path_world_move(struct guest *g, const char *name)
+{
+	struct path_world *w = &g->world;
+	struct path_at at;
+	char host[PATH_BYTES];
+
+	if (!w->start_name || !strcmp(name, w->start_name) || *name != '/')
+		return;
+	free(w->start_name);
+	w->start_name = x_strdup(name);
+	w->moved = false;
+	if (path_find(g, (uint64_t)AT_FDCWD, name, PATH_FOLLOW, &at) == 0) {
+		bool there = at.is_dir && path_of_fd(at.dir, host) == 0;
+		int fd = there ? fcntl(at.dir, F_DUPFD_CLOEXEC, 3) : -1;
+
+		path_done(&at);
+		if (fd >= 0) {
+			close(w->start_fd);
+			free(w->start);
+			w->start_fd = fd;
+			w->start = x_strdup(host);
+			return;
+		}
+	}
+	w->moved = true;
 }
 
 int path_find_at(struct guest *g, uint64_t dirfd, uint64_t addr, unsigned flags, struct path_at *at)
@@ -806,14 +978,35 @@ static int may_open(struct guest *g, const struct path_at *at, int flags)
 											 : -EACCES;
 }
 
-int path_open(struct guest *g, const struct path_at *at, int flags, mode_t mode)
+/* Makes `at` something that may be opened so, where the guest's changes are private. */
+static int view_open(struct guest *g, struct path_at *at, int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+	struct stat st;
+	int err;
+
+	if ((flags & O_TMPFILE) == O_TMPFILE)
+		return at->is_dir ? view_own_folder(g, at) : -ENOTDIR;
+	if (*at->name && fstatat(at->dir, at->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno != ENOENT || !(flags & O_CREAT) ? -errno : view_make(g, at);
+	if (flags & O_CREAT && flags & O_EXCL)
+		return -EEXIST;
+	if (at->is_dir && (flags & O_ACCMODE) == O_RDONLY)
+		return view_may(g, at->dir, R_OK) < 0 ? -EACCES : 0;
+	if (!writes || at->private || at->is_dir)
+		return 0;
+	if (*at->name && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : view_change(g, at, true);
+	err = g->world.super ? 0 : host_access(at, W_OK);
+	return err ? err : view_change(g, at, !(flags & O_TRUNC));
+}
+
+static int open_found(struct guest *g, const struct path_at *at, int flags, mode_t mode)
 {
 	char link[FD_PATH_BYTES];
-	int fd, err = may_open(g, at, flags);
+	int fd;
 	bool must_exist = flags & O_CREAT && flags & O_EXCL;
 
-	if (err)
-		return err;
 	flags |= O_CLOEXEC;
 	if (*at->name)
 		return opened(g, openat(at->dir, at->name, flags | O_NOFOLLOW, owner_mode(mode)),
@@ -832,4 +1025,25 @@ int path_open(struct guest *g, const struct path_at *at, int flags, mode_t mode)
 	if (fd < 0 && errno == ENOENT && access("/proc/self", F_OK) < 0)
 		fd = fcntl(at->dir, F_DUPFD_CLOEXEC, 3);
 	return opened(g, fd, true);
+}
+
+int path_open(struct guest *g, const struct path_at *at, int flags, mode_t mode)
+{
+	struct path_at here = *at;
+	int fd, err = may_open(g, at, flags);
+
+	if (err)
+		return err;
+	if (!g->view || flags & O_PATH)
+		return open_found(g, at, flags, mode);
+
+	bool missing = flags & O_CREAT && *at->name && files_new(at->dir, at->name);
+
+	here.own = false; /* at's stays open */
+	err = view_open(g, &here, flags);
+	fd = err ? err : open_found(g, &here, flags, mode);
+	if (fd >= 0 && (missing || (flags & O_TMPFILE) == O_TMPFILE))
+		view_made(g, &here, fd);
+	path_done(&here);
+	return fd;
 }

@@ -27,17 +27,24 @@ struct path_world {
 	char *sysroot_path; /* without symbolic links */
 	int sysroot_fd;
 	struct node cwd; /* the working folder, if it is made up */
+	/* The folder in which the guest was started: where it is on the host, and the name by which
+	 * the guest knows it. moved: that name leads elsewhere on this host, or nowhere. */
+	int start_fd;
+	char *start, *start_name;
+	bool moved;
 };
 
 #define PATH_BYTES 4096
 /* What a path stands for: a name in a folder of the host, or something that is made up. */
 struct path_at {
-	int dir;	    /* host descriptor of the folder; -1: see node */
-	bool own;	    /* dir is to be closed */
-	bool in_sysroot;    /* found there */
-	bool is_dir;	    /* name is "" and dir a folder */
-	char name[256 + 2]; /* in dir, never followed; "": what dir is open on. May end in '/' */
-	uint64_t dev;	    /* of the folder's file system */
+	int dir;	       /* host descriptor of the folder; -1: see node */
+	bool own;	       /* dir is to be closed */
+	bool in_sysroot;       /* found there */
+	bool is_dir;	       /* name is "" and dir a folder */
+	char name[256 + 2];    /* in dir, never followed; "": what dir is open on. May end in '/' */
+	uint64_t dev;	       /* of the folder's file system */
+	struct file_id folder; /* dir, if it is a folder of the host */
+	bool private;	       /* dir lies in the store of the guest's view (view.h) */
 	struct node node;
 };
 enum path_flag {
@@ -56,6 +63,8 @@ enum path_flag {
  */
 int path_find(struct guest *g, uint64_t dirfd, const char *path, unsigned flags,
 	      struct path_at *at);
+/* From a place (view.h), which holds no "..". Only what is in the sysroot is found there. */
+int path_find_in(struct guest *g, const char *place, unsigned flags, struct path_at *at);
 /* The same with a path in guest memory. */
 int path_find_at(struct guest *g, uint64_t dirfd, uint64_t addr, unsigned flags,
 		 struct path_at *at);
@@ -73,6 +82,9 @@ int path_object(struct guest *g, const struct path_at *at);
 /* Is an open file part of an interface of the host's kernel: procfs, sysfs, …? */
 bool path_is_kernels(int host_fd);
 void path_world_init(struct guest *g);
+/* The guest knows the folder in which it was started by this name. If nothing is there, the folder in
+ * which culprit was started takes its place. */
+void path_world_move(struct guest *g, const char *name);
 void path_world_free(struct guest *g);
 /* The name of an open file on the host; 0 or -errno. */
 int path_of_fd(int fd, char host[PATH_BYTES]);

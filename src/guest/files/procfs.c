@@ -71,11 +71,14 @@ static const char *region_name(const struct guest *g, const struct mem_region *r
 static void region_line(const struct guest *g, const struct mem_region *r, FILE *out)
 {
 	const char *name = region_name(g, r);
-	int n =
-	    fprintf(out, "%08" PRIx64 "-%08" PRIx64 " %c%c%c%c %08" PRIx64 " %02x:%02x %" PRIu64,
+	uint64_t dev = r->dev, ino = r->ino;
+	int n;
+
+	view_show_ids(g, &dev, &ino);
+	n = fprintf(out, "%08" PRIx64 "-%08" PRIx64 " %c%c%c%c %08" PRIx64 " %02x:%02x %" PRIu64,
 		    r->start, r->end, r->prot & MEM_R ? 'r' : '-', r->prot & MEM_W ? 'w' : '-',
 		    r->prot & MEM_X ? 'x' : '-', r->shared ? 's' : 'p', r->offset,
-		    r->file ? 8u : 0u, r->file ? 1u : 0u, r->ino);
+		    r->file ? 8u : 0u, r->file ? 1u : 0u, ino);
 
 	fprintf(out, name ? "%*s%s\n" : " \n", 73 - n, " ", name);
 }

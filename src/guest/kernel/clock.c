@@ -2,8 +2,8 @@
 /*
  * Guest time and everything that happens at a time.
  *
- * Time is ticks (instructions, or cycles once the timing model reports them) divided by the clock
- * rate, plus what was skipped while every thread waited. "Boot time" is the one scale in which
+ * Time is ticks (instructions, or cycles once the timing model reports them, unless the guest was told
+ * to keep to instructions) divided by the clock rate, plus what was skipped while every thread waited. "Boot time" is the one scale in which
  * deadlines are kept; the wall clock is boot time plus a fixed epoch. With real_time both come from
  * the host.
  *
@@ -106,22 +106,31 @@ uint64_t clock_counter(void *ctx, unsigned csr, uint64_t executed)
 	if (csr == 0xc02)
 		return g->insts + executed;
 	if (csr == 0xc00)
-		return now;
+		return g->clock.cpi == 1.0 ? now : (uint64_t)((double)now * g->clock.cpi);
 	if (g->config.real_time)
 		return clock_boot_ns(g) / (NS_PER_SEC / TIMEBASE_HZ);
 	return (BOOT_NS + ticks_to_ns(g, now) + g->clock.skip_ns) / (NS_PER_SEC / TIMEBASE_HZ);
 }
 
-/* Ticks from now until boot time boot_ns; at least 1. */
+/* Ticks from now until it is later than boot_ns; at least 1. The moment does not depend on when this
+ * is asked, so looking at the timers more often changes nothing. */
 static uint64_t ticks_until(const struct guest *g, uint64_t boot_ns)
 {
-	uint64_t now = clock_boot_ns(g);
+	uint64_t now = clock_boot_ns(g), at = ticks(g), passed = now - ticks_to_ns(g, at), t;
 	double n;
 
 	if (boot_ns <= now)
 		return 1;
 	n = (double)(boot_ns - now) / g->clock.ns_per_tick;
-	return n > 1e18 ? 1000000000000000000ull : (uint64_t)n + 1;
+	if (n > 1e15)
+		return n > 1e18 ? 1000000000000000000ull : (uint64_t)n + 1;
+	t = (uint64_t)n + 1;
+	/* Rounding may have put it one or two off. */
+	while (t > 1 && passed + ticks_to_ns(g, at + t - 1) > boot_ns)
+		t--;
+	while (passed + ticks_to_ns(g, at + t) <= boot_ns)
+		t++;
+	return t;
 }
 
 uint64_t clock_insts_until(const struct guest *g, uint64_t boot_ns)

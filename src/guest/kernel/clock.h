@@ -37,6 +37,7 @@ enum { TIMER_ITIMER_REAL, TIMER_ITIMER_VIRTUAL, TIMER_ITIMER_PROF, TIMER_FIRST_P
 /* The part of a process that clock.c owns. */
 struct clock {
 	double ns_per_tick;
+	double cpi;	    /* cycles that the counter shows for a tick */
 	uint64_t skip_ns;   /* time that passed while every thread waited */
 	uint64_t offset_ns; /* clock_settime */
 	struct vtimer *timers;

@@ -41,6 +41,7 @@ struct thread *thread_new(struct guest *g)
 	struct thread *t = x_calloc(1, sizeof(*t));
 
 	t->hart.lr_addr = ~0ull;
+	t->vector = ENGINE_THREAD_NEW;
 	*ARRAY_ADD(g->sched.threads, g->sched.nthreads) = t;
 	g->sched.live++;
 	return t;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "guest/engine/hart.h"
+#include "guest/engine/engine.h"
 #include "guest/kernel/signal.h"
 
 struct guest;
@@ -69,6 +69,7 @@ struct thread {
 	uint64_t rseq_addr;
 	uint32_t rseq_bytes, rseq_sig;
 	char name[16];
+	struct engine_thread vector; /* for basic block vectors */
 };
 
 /* The part of a process that sched.c owns. */

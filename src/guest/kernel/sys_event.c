@@ -298,8 +298,10 @@ int64_t sys_eventfd2(struct guest *g, struct thread *t, const uint64_t *a)
 	if (fd < 0)
 		return -errno;
 	r = fd_install(g, fd, 0, (int)a[1] & EFD_CLOEXEC, FD_PLAIN);
-	if (r >= 0)
+	if (r >= 0) {
 		g->fds[r].internal = true;
+		g->fds[r].counts_by_one = (int)a[1] & EFD_SEMAPHORE;
+	}
 	return r;
 }
 

@@ -80,6 +80,9 @@ static int64_t lock(struct guest *g, struct thread *t, const struct fd_entry *f,
 		cmd = F_SETLK;
 	if (cmd == F_OFD_SETLKW)
 		cmd = F_OFD_SETLK;
+	/* A lock would be seen outside. */
+	if (g->view)
+		view_change_fd(g, f->host);
 	r = fcntl(f->host, cmd, &fl);
 	if (r < 0 && wait && (errno == EAGAIN || errno == EACCES)) {
 		/* Another process holds it: look again every millisecond of guest time. */
@@ -175,6 +178,9 @@ int64_t sys_flock(struct guest *g, struct thread *t, const uint64_t *a)
 
 	if (host < 0)
 		return -EBADF;
+	/* A lock would be seen outside. */
+	if (g->view)
+		view_change_fd(g, host);
 	if (flock(host, op | LOCK_NB) == 0)
 		return 0;
 	if (errno != EWOULDBLOCK || (op & LOCK_NB))

@@ -471,6 +471,13 @@ static int find_name(struct guest *g, uint64_t dirfd, uint64_t addr, bool make, 
 	return err;
 }
 
+/* A name has appeared that was not there. */
+static void named(struct guest *g, const struct path_at *at, bool made)
+{
+	view_made(g, at, -1);
+	files_named(g, at->dir, at->name, made);
+}
+
 int64_t sys_mknodat(struct guest *g, struct thread *t, const uint64_t *a)
 {
 	struct path_at at;
@@ -481,8 +488,12 @@ int64_t sys_mknodat(struct guest *g, struct thread *t, const uint64_t *a)
 		return err;
 	if (S_ISCHR((mode_t)a[2]) || S_ISBLK((mode_t)a[2]))
 		err = -EPERM;
-	else if (mknodat(at.dir, at.name, owner_mode((mode_t)a[2]), 0) < 0)
-		err = -errno;
+	else if ((err = view_make(g, &at)) == 0) {
+		if (mknodat(at.dir, at.name, owner_mode((mode_t)a[2]), 0) < 0)
+			err = -errno;
+		else
+			view_made(g, &at, -1);
+	}
 	path_done(&at);
 	return err;
 }
@@ -495,10 +506,11 @@ int64_t sys_mkdirat(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (err)
 		return err;
-	if (mkdirat(at.dir, at.name, (mode_t)a[2]) < 0)
+	err = view_make(g, &at);
+	if (!err && mkdirat(at.dir, at.name, (mode_t)a[2]) < 0)
 		err = -errno;
-	else
-		files_named(g, at.dir, at.name, true);
+	if (!err)
+		named(g, &at, true);
 	path_done(&at);
 	return err;
 }
@@ -511,7 +523,9 @@ int64_t sys_unlinkat(struct guest *g, struct thread *t, const uint64_t *a)
 	(void)t;
 	if (err)
 		return err;
-	if (unlinkat(at.dir, at.name, (int)a[2]) < 0)
+	if (g->view)
+		err = view_unlink(g, &at, (int)a[2]);
+	else if (unlinkat(at.dir, at.name, (int)a[2]) < 0)
 		err = -errno;
 	path_done(&at);
 	return err;
@@ -530,10 +544,11 @@ int64_t sys_symlinkat(struct guest *g, struct thread *t, const uint64_t *a)
 	err = find_name(g, a[1], a[2], true, &at);
 	if (err)
 		return err;
-	if (symlinkat(target, at.dir, at.name) < 0)
+	err = view_make(g, &at);
+	if (!err && symlinkat(target, at.dir, at.name) < 0)
 		err = -errno;
-	else
-		files_named(g, at.dir, at.name, true);
+	if (!err)
+		named(g, &at, true);
 	path_done(&at);
 	return err;
 }
@@ -565,6 +580,18 @@ int64_t sys_linkat(struct guest *g, struct thread *t, const uint64_t *a)
 	if (!err)
 		err = find_name(g, a[2], a[3], true, &to);
 	if (!err) {
+		struct stat st;
+
+		if (g->view && *from.name && path_stat(g, &from, &st) < 0)
+			err = -ENOENT;
+		if (!err)
+			err = view_make(g, &to);
+		if (!err)
+			err = view_change(g, &from, true);
+		if (err)
+			path_done(&to);
+	}
+	if (!err) {
 		if (*from.name) {
 			r = linkat(from.dir, from.name, to.dir, to.name, 0);
 		} else {
@@ -595,6 +622,8 @@ int64_t sys_renameat2(struct guest *g, struct thread *t, const uint64_t *a)
 		made = files_new(to.dir, to.name);
 		if (is_device_name(g, &to))
 			err = -EPERM;
+		else if (g->view)
+			err = view_rename(g, &from, &to, (unsigned)a[4]);
 		else if (renameat2(from.dir, from.name, to.dir, to.name, (unsigned)a[4]) < 0)
 			err = -errno;
 		else
@@ -647,10 +676,14 @@ static int64_t change_mode(struct guest *g, struct path_at *at, mode_t mode)
 	if (!err) {
 		if (!S_ISDIR(st.st_mode))
 			mode = owner_mode(mode);
-		fd = path_object(g, at);
-		err = fd < 0 ? fd : host_chmod(fd, mode & 07777);
-		if (fd >= 0)
-			close(fd);
+		err = view_chmod(g, at, mode & 07777);
+		if (!err) {
+			fd = path_object(g, at);
+			err = fd < 0 ? fd : host_chmod(fd, mode & 07777);
+			if (fd >= 0)
+				close(fd);
+		}
+		err = err > 0 ? 0 : err;
 	}
 	path_done(at);
 	return err;
@@ -747,9 +780,12 @@ int64_t sys_utimensat(struct guest *g, struct thread *t, const uint64_t *a)
 	} else if (!err) {
 		if (g->world.super && st.st_uid != GUEST_UID && !sets_now(times))
 			err = -EPERM;
-		else if (utimensat(at.dir, at.name, times,
-				   *at.name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH) < 0)
+		else
+			err = view_utimens(g, &at, times);
+		if (!err && utimensat(at.dir, at.name, times,
+				      *at.name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH) < 0)
 			err = -errno;
+		err = err > 0 ? 0 : err;
 	}
 	path_done(&at);
 	return err;

@@ -162,21 +162,22 @@ static int64_t do_write(struct guest *g, struct thread *t, uint64_t fd, uint64_t
 {
 	const struct fd_entry *f = fd_get(g, fd);
 	ssize_t put;
+	int host;
 
 	if (!f)
 		return -EBADF;
+	host = fd_sink(g, f);
 	n = min_u64(n, MAX_IO);
 	if (!host_ptr(g, addr, n))
 		return -EFAULT;
-	if (must_not_block(g) && n > PIPE_STEP && is_stream(f->host) &&
-	    !(fcntl(f->host, F_GETFL) & O_NONBLOCK)) {
+	if (must_not_block(g) && n > PIPE_STEP && is_stream(host) &&
+	    !(fcntl(host, F_GETFL) & O_NONBLOCK)) {
 		while (t->wait.progress < n) {
 			uint64_t done = t->wait.progress;
 
-			if (ready(f->host, POLLOUT) == 0)
+			if (ready(host, POLLOUT) == 0)
 				return wait_fd(g, t, (int)fd, POLLOUT, NO_TIME);
-			put =
-			    write(f->host, g->mem.base + addr + done, min_u64(PIPE_STEP, n - done));
+			put = write(host, g->mem.base + addr + done, min_u64(PIPE_STEP, n - done));
 			if (put < 0)
 				return broken_pipe(g, t, done ? (int64_t)done : -errno);
 			t->wait.progress += (uint64_t)put;
@@ -184,12 +185,12 @@ static int64_t do_write(struct guest *g, struct thread *t, uint64_t fd, uint64_t
 		return (int64_t)n;
 	}
 	if (must_not_block(g)) {
-		int r = ready(f->host, POLLOUT);
+		int r = ready(host, POLLOUT);
 
 		if (r == 0)
 			return wait_fd(g, t, (int)fd, POLLOUT, NO_TIME);
 	}
-	put = write(f->host, g->mem.base + addr, n);
+	put = write(host, g->mem.base + addr, n);
 	/* The host call was interrupted by a signal that the guest must not notice: the call is
 	 * made again later. */
 	if (put < 0 && errno == EINTR)
@@ -289,20 +290,22 @@ int64_t sys_writev(struct guest *g, struct thread *t, const uint64_t *a)
 	struct iovec iov[MAX_IOV];
 	int64_t count, put;
 	uint64_t skip, total = 0;
+	int host;
 
 	if (!f)
 		return -EBADF;
+	host = fd_sink(g, f);
 	count = iov_in(g, a[1], a[2], iov);
 	if (count < 0)
 		return count;
-	if (must_not_block(g) && is_stream(f->host)) {
+	if (must_not_block(g) && is_stream(host)) {
 		/* Entry by entry; progress counts over all of them. */
 		skip = t->wait.progress;
 		for (int64_t i = 0; i < count; i++) {
 			while (skip < iov[i].iov_len) {
-				if (ready(f->host, POLLOUT) == 0)
+				if (ready(host, POLLOUT) == 0)
 					return wait_fd(g, t, (int)a[0], POLLOUT, NO_TIME);
-				put = write(f->host, (uint8_t *)iov[i].iov_base + skip,
+				put = write(host, (uint8_t *)iov[i].iov_base + skip,
 					    min_u64(PIPE_STEP, iov[i].iov_len - skip));
 				if (put < 0)
 					return broken_pipe(
@@ -316,7 +319,7 @@ int64_t sys_writev(struct guest *g, struct thread *t, const uint64_t *a)
 		}
 		return (int64_t)total;
 	}
-	put = writev(f->host, iov, (int)count);
+	put = writev(host, iov, (int)count);
 	return put < 0 ? broken_pipe(g, t, -errno) : put;
 }
 
@@ -435,6 +438,7 @@ int64_t sys_sendfile(struct guest *g, struct thread *t, const uint64_t *a)
 
 	if (out < 0 || in < 0)
 		return -EBADF;
+	out = fd_sink(g, fd_get(g, a[0]));
 	if (a[2] && copy_in(g, &offset, a[2], 8) < 0)
 		return -EFAULT;
 	if (ready(out, POLLOUT) == 0)
@@ -458,6 +462,7 @@ static int64_t between(struct guest *g, struct thread *t, const uint64_t *a, boo
 
 	if (in < 0 || out < 0)
 		return -EBADF;
+	out = fd_sink(g, fd_get(g, a[2]));
 	/* Input of a standard stream must go through read, so that it can be kept: programs fall
 	 * back to read and write. */
 	if (fd_get(g, a[0])->input)
@@ -541,7 +546,9 @@ int64_t sys_truncate(struct guest *g, struct thread *t, const uint64_t *a)
 		err = -EACCES;
 	if (!err) {
 		fd = path_open(g, &at, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
-		err = fd < 0 ? fd : ftruncate(fd, (off_t)a[1]) < 0 ? -errno : 0;
+		err = fd < 0						     ? fd
+		      : ftruncate(fd, (off_t)a[1]) < 0 || fstat(fd, &st) < 0 ? -errno
+									     : 0;
 		if (fd >= 0)
 			close(fd);
 	}

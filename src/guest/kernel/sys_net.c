@@ -96,6 +96,8 @@ static int64_t find_socket(struct guest *g, struct address *ad, bool binds)
 		if (err)
 			return err;
 	}
+	if (binds && (err = view_make(g, &ad->at)) != 0)
+		return err == -EEXIST ? -EADDRINUSE : err;
 	if (binds && !g->world.cwd.row && same_folder(path, &ad->at))
 		return 0;
 	path_to_fd(ad->at.dir, link);
@@ -155,6 +157,8 @@ int64_t sys_bind(struct guest *g, struct thread *t, const uint64_t *a)
 	r = addr_in(g, a[1], a[2], true, &ad);
 	if (!r)
 		r = ret_errno(bind(host, (struct sockaddr *)&ad.ss, ad.n));
+	if (!r && ad.at.dir >= 0)
+		view_made(g, &ad.at, -1);
 	address_done(&ad);
 	return r;
 }

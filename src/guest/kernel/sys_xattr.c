@@ -108,7 +108,10 @@ static int64_t on(struct guest *g, const uint64_t *a, int found, struct path_at 
 		r = -EACCES;
 	else if (!r && !changes && work == get && g->world.super && !owner_may(g, &st, R_OK))
 		r = -EACCES;
-	else if (!r) {
+	else if (!r && changes && S_ISDIR(st.st_mode) && g->view &&
+		 !(at->private || view_is_own(g, at->dir)))
+		r = -EOPNOTSUPP;
+	else if (!r && (!changes || (r = view_change(g, at, true)) == 0)) {
 		fd = path_object(g, at);
 		if (fd < 0) {
 			r = fd;

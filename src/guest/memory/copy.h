@@ -30,7 +30,10 @@ static inline size_t copy_out_some(struct guest *g, uint64_t addr, const uint8_t
  * range. */
 static inline void *host_ptr(struct guest *g, uint64_t addr, uint64_t n)
 {
-	return addr < GUEST_ADDR_LIMIT && n <= GUEST_ADDR_LIMIT - addr ? g->mem.base + addr : NULL;
+	if (addr >= GUEST_ADDR_LIMIT || n > GUEST_ADDR_LIMIT - addr)
+		return NULL;
+	mem_load(&g->mem, addr, n);
+	return g->mem.base + addr;
 }
 
 #endif

@@ -57,6 +57,7 @@ static void forget_regions(struct guest_mem *m)
 
 void mem_fini(struct guest_mem *m)
 {
+	mem_lazy_end(m);
 	reserve_close(&m->reserve);
 	if (m->prot)
 		munmap(m->prot, GUEST_ADDR_LIMIT / GUEST_PAGE_BYTES);
@@ -73,6 +74,7 @@ static void changed(struct guest_mem *m, uint64_t start, uint64_t end)
 
 void mem_reset(struct guest_mem *m)
 {
+	mem_lazy_forget(m);
 	reserve_clear(&m->reserve, 0, GUEST_ADDR_LIMIT);
 	m->reserve.maps = 1;
 	for (size_t i = 0; i < m->nregions; i++)
@@ -347,6 +349,44 @@ int64_t mem_map(struct guest_mem *m, uint64_t addr, uint64_t length, int prot, i
 	return (int64_t)addr;
 }
 
+int mem_restore(struct guest_mem *m, const struct mem_region *like, int fd, uint64_t offset)
+{
+	const uint64_t length = like->end - like->start;
+	struct mem_region r = *like;
+	int64_t backed = (int64_t)length;
+	enum reserve_lost lost;
+	int err, flags = r.shared ? MAP_SHARED : MAP_PRIVATE;
+
+	if (!mem_range_ok(r.start, length) || !mem_is_free(m, r.start, r.end))
+		return -EEXIST;
+	if (!reserve_has_room(&m->reserve, 2))
+		return -ENOMEM;
+	if (fd >= 0) {
+		if (offset > INT64_MAX - length)
+			return -EOVERFLOW;
+		backed = describe_file(&r, fd, offset, length);
+		if (backed < 0)
+			return (int)backed;
+	} else {
+		flags |= MAP_ANONYMOUS;
+	}
+	err =
+	    reserve_map(&m->reserve, r.start, length, host_prot(r.prot), flags, fd, offset, &lost);
+	if (err)
+		return err;
+	if (r.no_fork)
+		reserve_advise(&m->reserve, r.start, length, MADV_DONTDUMP);
+	r.file = like->file;
+	r.offset = like->offset;
+	r.name = like->name ? x_strdup(like->name) : NULL;
+	insert_at(m, region_index(m, r.start), r);
+	set_prot(m, r.start, r.end, r.prot | MEM_MAPPED);
+	if ((uint64_t)backed < length)
+		set_prot(m, r.start + (uint64_t)backed, r.end, r.prot | MEM_MAPPED | MEM_BUS);
+	checked(m);
+	return 0;
+}
+
 /* Whether the host certainly has different mappings before and after addr. Pages without a region
  * are private and without access. */
 static bool is_host_edge(const struct guest_mem *m, uint64_t addr)
@@ -420,6 +460,7 @@ int64_t mem_protect(struct guest_mem *m, uint64_t addr, uint64_t length, int pro
 	if (err || length == 0)
 		return err;
 	end = addr + page_up(length);
+	mem_load(m, addr, end - addr);
 	if (!reserve_has_room(&m->reserve, 2))
 		return -ENOMEM;
 	split_at(m, addr);
@@ -544,6 +585,7 @@ int64_t mem_remap(struct guest_mem *m, uint64_t addr, uint64_t old_length, uint6
 	}
 	if (at->end < addr + old_length)
 		return -EFAULT; /* spans mappings of different kinds */
+	mem_load(m, addr, old_length);
 
 	r = *at;
 	r.name = r.name ? x_strdup(r.name) : NULL;
@@ -614,6 +656,7 @@ int64_t mem_advise(struct guest_mem *m, uint64_t addr, uint64_t length, int advi
 	if (err || length == 0)
 		return err;
 	length = page_up(length);
+	mem_load(m, addr, length);
 	switch (advice) {
 	case MADV_FREE: /* at once, so that what a later read gives does not depend on the host */
 		if (!is_private_anonymous(m, addr, addr + length))
@@ -711,8 +754,15 @@ static void verify_mapping(void *ctx, const struct reserve_mapping *map)
 		int prot = 0;
 
 		if (r && r->start <= (uint64_t)at) {
-			prot = host_prot(r->prot);
+			const bool lazy = mem_page_has(m, (uint64_t)at, MEM_LAZY);
+			uint64_t page = (uint64_t)at;
+
+			prot = lazy ? 0 : host_prot(r->prot);
 			end = min_u64((uint64_t)end, r->end);
+			while (m->lazy && page < (uint64_t)end &&
+			       mem_page_has(m, page, MEM_LAZY) == lazy)
+				page += GUEST_PAGE_BYTES;
+			end = m->lazy ? (int64_t)page : end;
 		} else {
 			if (r)
 				end = min_u64((uint64_t)end, r->start);
@@ -754,7 +804,9 @@ void mem_file_cut(struct guest_mem *m, uint64_t dev, uint64_t ino)
 	for (size_t i = 0; i < m->nregions; i++) {
 		const struct mem_region *r = &m->regions[i];
 
-		if (r->file && r->dev == dev && r->ino == ino)
-			set_prot(m, r->start, r->end, r->prot | MEM_MAPPED | MEM_BUS);
+		if (!r->file || r->dev != dev || r->ino != ino)
+			continue;
+		mem_load(m, r->start, r->end - r->start);
+		set_prot(m, r->start, r->end, r->prot | MEM_MAPPED | MEM_BUS);
 	}
 }

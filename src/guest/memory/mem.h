@@ -23,6 +23,8 @@ enum mem_prot {
 	MEM_X = 4,
 	MEM_MAPPED = 8, /* also set for PROT_NONE mappings */
 	MEM_BUS = 16,	/* the mapped file may end before this page: touching it may raise SIGBUS */
+	MEM_LAZY =
+	    32, /* of a restored guest: it has no access on the host until it is loaded (lazy.c) */
 };
 
 /* A run of pages that were mapped alike. */
@@ -48,7 +50,8 @@ struct guest_mem {
 	void *code_changed_ctx;
 	struct mem_region *regions; /* by address, disjoint */
 	size_t nregions, cap_regions;
-	uint64_t map_top; /* mmap hands out addresses below it */
+	uint64_t map_top;      /* mmap hands out addresses below it */
+	struct mem_lazy *lazy; /* pages that are still in a checkpoint; NULL: none */
 };
 
 static inline bool mem_page_has(const struct guest_mem *m, uint64_t addr, unsigned want)
@@ -102,16 +105,46 @@ const struct mem_region *mem_region_at(const struct guest_mem *m, uint64_t addr)
 /* A file was cut short: its mappings may raise SIGBUS from now on. */
 void mem_file_cut(struct guest_mem *m, uint64_t dev, uint64_t ino);
 
+/* Maps a region of a checkpoint where nothing is: fd -1 is anonymous memory, else the file that it maps, from
+ * `offset` on. 0 or -errno. */
+int mem_restore(struct guest_mem *m, const struct mem_region *like, int fd, uint64_t offset);
 /* Kernel-side copies: 0, or -EFAULT if any byte of the guest's range is not readable (writable). */
 int mem_read(const struct guest_mem *m, void *dst, uint64_t addr, size_t n);
 int mem_write(struct guest_mem *m, uint64_t addr, const void *src, size_t n);
 /* Copies a string with its zero; its length, -EFAULT, or -ENAMETOOLONG if it does not fit. */
 int64_t mem_read_string(const struct guest_mem *m, char *dst, uint64_t addr, size_t size_bytes);
+/* One page of any protection, read by the host's kernel: 0, or -EFAULT if it has no content, as beyond a file's
+ * end. The host must be allowed to read it. */
+int mem_read_page(const struct guest_mem *m, void *dst, uint64_t addr);
 /* The host wrote into the guest's range on its own: tells the engine if there was code. */
 void mem_written(struct guest_mem *m, uint64_t addr, uint64_t n);
 /* The instruction at pc: its bytes, 2 or 4, in *word, or 0 if it cannot be fetched. */
 unsigned mem_peek_code(const struct guest_mem *m, uint64_t pc, uint32_t *word);
 /* Reads what is readable, zero elsewhere. Never faults. */
 uint64_t mem_peek(const struct guest_mem *m, uint64_t addr, unsigned size_bytes);
+
+/* Pages whose content comes when they are touched: `pages` pages from number `page` on are the bytes from piece `id`
+ * on. The list belongs to the memory afterwards, and is by page; source is held. Regions are in place. */
+struct state_source;
+struct mem_run {
+	uint64_t page, pages, id;
+};
+bool mem_lazy_begin(struct guest_mem *m, struct state_source *source, struct mem_run *runs,
+		    size_t count, struct err *e);
+/* What was not loaded is gone: nothing is mapped any more. A thread may still peek; mem_lazy_end frees. */
+void mem_lazy_forget(struct guest_mem *m);
+void mem_lazy_end(struct guest_mem *m);
+/* Loads what of a range is not there yet. */
+void mem_lazy_load(struct guest_mem *m, uint64_t addr, uint64_t length);
+/* The host faulted at addr: true if the page was not there and now is. */
+bool mem_lazy_fault(struct guest_mem *m, uint64_t addr);
+/* Reads n bytes of a page that may not be there yet, without loading it; any thread. False: it is there. */
+bool mem_lazy_peek(const struct guest_mem *m, void *dst, uint64_t addr, size_t n);
+
+static inline void mem_load(const struct guest_mem *m, uint64_t addr, uint64_t length)
+{
+	if (__builtin_expect(m->lazy != NULL, 0))
+		mem_lazy_load((struct guest_mem *)(uintptr_t)m, addr, length);
+}
 
 #endif

@@ -55,6 +55,11 @@ static int copy_by_kernel(uint8_t *host, uint8_t *buf, size_t n, bool write_host
 	return err;
 }
 
+int mem_read_page(const struct guest_mem *m, void *dst, uint64_t addr)
+{
+	return copy_by_kernel(m->base + addr, dst, GUEST_PAGE_BYTES, false);
+}
+
 int mem_read(const struct guest_mem *m, void *dst, uint64_t addr, size_t n)
 {
 	bool bus;
@@ -63,6 +68,7 @@ int mem_read(const struct guest_mem *m, void *dst, uint64_t addr, size_t n)
 		return 0;
 	if (!check(m, addr, n, MEM_R, &bus))
 		return -EFAULT;
+	mem_load(m, addr, n);
 	if (unlikely(bus))
 		return copy_by_kernel(m->base + addr, dst, n, false);
 	memcpy(dst, m->base + addr, n);
@@ -77,6 +83,7 @@ int mem_write(struct guest_mem *m, uint64_t addr, const void *src, size_t n)
 		return 0;
 	if (!check(m, addr, n, MEM_R | MEM_W, &bus))
 		return -EFAULT;
+	mem_load(m, addr, n);
 	if (unlikely(bus)) {
 		if (copy_by_kernel(m->base + addr, (uint8_t *)(uintptr_t)src, n, true) < 0)
 			return -EFAULT;
@@ -129,6 +136,8 @@ uint64_t mem_peek(const struct guest_mem *m, uint64_t addr, unsigned size_bytes)
 	if (size_bytes > 8)
 		size_bytes = 8;
 	if (likely(size_bytes && check(m, addr, size_bytes, MEM_R, &bus))) {
+		if (unlikely(m->lazy) && mem_lazy_peek(m, &value, addr, size_bytes))
+			return value;
 		if (unlikely(bus))
 			return copy_by_kernel(m->base + addr, (uint8_t *)&value, size_bytes, false)
 				   ? 0
@@ -139,7 +148,9 @@ uint64_t mem_peek(const struct guest_mem *m, uint64_t addr, unsigned size_bytes)
 	for (unsigned i = 0; i < size_bytes; i++) {
 		uint8_t byte = 0;
 
-		if (mem_read(m, &byte, addr + i, 1) == 0)
+		if (mem_page_has(m, addr + i, MEM_R) &&
+		    ((m->lazy && mem_lazy_peek(m, &byte, addr + i, 1)) ||
+		     mem_read(m, &byte, addr + i, 1) == 0))
 			value |= (uint64_t)byte << (8 * i);
 	}
 	return value;
@@ -152,6 +163,8 @@ static bool peek_half(const struct guest_mem *m, uint64_t pc, uint16_t *half)
 
 	if ((pc & 1) || !check(m, pc, 2, MEM_X, &bus))
 		return false;
+	if (unlikely(m->lazy) && mem_lazy_peek(m, half, pc, 2))
+		return true;
 	if (unlikely(bus))
 		return copy_by_kernel(m->base + pc, (uint8_t *)half, 2, false) == 0;
 	memcpy(half, m->base + pc, 2);

@@ -104,7 +104,9 @@ static int open_program(struct guest *g, const char *name, char host[PATH_BYTES]
 		return fd;
 	fd = at.node.row ? -EACCES : path_open(g, &at, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	/* The name as it was given, where that means the same to the host. */
-	if (fd >= 0 && (at.in_sysroot || !*at.name || g->world.cwd.row) && path_of_fd(fd, host) < 0)
+	if (fd >= 0 &&
+	    (at.in_sysroot || at.private || g->world.moved || !*at.name || g->world.cwd.row) &&
+	    path_of_fd(fd, host) < 0)
 		snprintf(host, PATH_BYTES, "%s", name);
 	path_done(&at);
 	return fd;

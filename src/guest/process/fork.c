@@ -211,6 +211,7 @@ static int64_t process_fork(struct guest *g, struct thread *t, uint64_t flags, u
 	fflush(NULL);
 	tell_fork(g, GUEST_FORK_PREPARE, number);
 	engine_fork_begin(g->engine);
+	mem_load(&g->mem, 0, GUEST_ADDR_LIMIT);
 	host = fork();
 	if (host == 0) {
 		engine_fork_child(g->engine);

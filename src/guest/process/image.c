@@ -93,6 +93,61 @@ void mappings_note_mmap(struct guest *g, int host_fd, uint64_t addr, uint64_t of
 	mappings_add(g, path, path_guest(g, path), low + bias, high + bias, bias);
 }
 
+/* A file from which code was executed. */
+struct image_file {
+	uint64_t dev, ino;
+	char *path; /* on the host; NULL: not known */
+	char *name; /* as the guest knows it */
+};
+
+void image_files_free(struct guest *g)
+{
+	for (size_t i = 0; i < g->nimage_files; i++) {
+		free(g->image_files[i].path);
+		free(g->image_files[i].name);
+	}
+	free(g->image_files);
+}
+
+void image_place(void *guest, uint64_t pc, struct engine_place *out)
+{
+	struct guest *g = guest;
+	const struct mem_region *r = mem_region_at(&g->mem, pc);
+	const char *path = NULL;
+
+	*out = (struct engine_place){ .offset = pc };
+	if (!r || r->start > pc || !r->file)
+		return;
+	out->offset = pc - r->start + r->offset;
+	for (size_t i = 0; i < g->nimage_files && !out->file; i++)
+		if (g->image_files[i].dev == r->dev && g->image_files[i].ino == r->ino)
+			out->file = i + 1;
+	if (out->file)
+		return;
+	for (size_t i = 0; i < g->nimages && !path; i++)
+		if (g->images[i].start <= pc && pc < g->images[i].end)
+			path = g->images[i].path;
+	*ARRAY_ADD(g->image_files, g->nimage_files) = (struct image_file){
+		.dev = r->dev,
+		.ino = r->ino,
+		.path = path ? x_strdup(path) : NULL,
+		.name = x_strdup(r->name ? r->name : ""),
+	};
+	out->file = g->nimage_files;
+}
+
+struct guest_block guest_vector_block(const struct guest *g, uint64_t number)
+{
+	struct engine_place at = engine_vector_place(g->engine, number);
+	const struct image_file *f = at.file ? &g->image_files[at.file - 1] : NULL;
+
+	return (struct guest_block){
+		.path = f ? f->path : NULL,
+		.name = f ? f->name : NULL,
+		.offset = at.offset,
+	};
+}
+
 size_t guest_images(const struct guest *g, const struct guest_image **images)
 {
 	*images = g->images;

@@ -18,6 +18,7 @@
 #include "guest/files/files.h"
 #include "guest/files/input.h"
 #include "guest/files/path.h"
+#include "guest/files/view.h"
 #include "guest/guest.h"
 #include "guest/kernel/clock.h"
 #include "guest/kernel/sched.h"
@@ -42,6 +43,7 @@ struct guest {
 	bool stalled; /* every thread waits: guest_settle was interrupted */
 	volatile sig_atomic_t interrupted;
 	uint64_t tick_base;
+	uint8_t *touched;	      /* see guest_touched; NULL: nobody wants to know */
 	void (*on_kernel)(void *ctx); /* see guest_on_kernel */
 	void *on_kernel_ctx;
 
@@ -55,6 +57,7 @@ struct guest {
 	struct program program;
 	struct family family;
 	struct path_world world;
+	struct view *view; /* NULL: the guest changes the host's files */
 	struct notes notes;
 	struct streams streams;
 	struct fd_entry *fds; /* fd.c */
@@ -63,6 +66,9 @@ struct guest {
 	size_t nlistings;
 	struct guest_image *images; /* image.c */
 	size_t nimages;
+	struct image_file *image_files; /* image.c: files of code that has run, with vectors */
+	size_t nimage_files;
+	bool vectors;
 	struct guest_limits limit[RLIM_NLIMITS]; /* limits.c */
 	uint64_t
 	    data_before; /* bytes of this process when memory began to be limited; 0: not yet */
@@ -80,7 +86,9 @@ struct guest {
 	bool ended;
 	int wait_status; /* as wait4 reports it */
 	int exit_status;
-	uint8_t named[512 / 8]; /* unknown system calls that were already named */
+	uint8_t named[512 / 8];	      /* unknown system calls that were already named */
+	struct saved_files *saved;    /* guest/checkpoint/content.c; NULL: none */
+	struct input_digests *inputs; /* guest/checkpoint/input.c; NULL: none yet */
 };
 
 /* The result of a host call as a system call returns it. */
@@ -88,5 +96,8 @@ static inline int64_t ret_errno(int64_t r)
 {
 	return r < 0 ? -errno : r;
 }
+
+/* touched.c */
+void touched_free(struct guest *g);
 
 #endif

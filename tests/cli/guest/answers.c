@@ -339,6 +339,13 @@ int main(int argc, char **argv)
 		say_ready();
 		for (;;)
 			hot_loop(1000);
+	} else if (!strcmp(what, "eat")) {
+		/* takes 300 MB and keeps them */
+		volatile char *p = malloc(300 << 20);
+
+		for (;;)
+			for (size_t i = 0; i < 300 << 20; i += 4096)
+				p[i] = 1;
 	} else if (!strcmp(what, "wait")) {
 		say_ready();
 		getchar();

@@ -39,7 +39,7 @@ static const char *const run_name[RUNS] = { "functional", "timing", "interpreter
 
 static const char *const machines[] = {
 	"boom-tip",	 "boom-tea",	   "eyerman2006",  "fields2004", "inorder-2w",
-	"puzak2007-bus", "puzak2007-inst", "puzak2007-l3", "puzak2007",
+	"puzak2007-bus", "puzak2007-inst", "puzak2007-l3", "puzak2007",	 "tracedoctor2023",
 };
 static const char *const settings[][2] = {
 	{ "exception.page_faults=yes", "window.rob=128" },

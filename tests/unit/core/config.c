@@ -154,6 +154,17 @@ static void test_308_the_papers_tables_are_in_the_machines(void **state)
 	assert_int_equal(c.int_queue, 40);
 	assert_int_equal(c.fp_queue, 32);
 	assert_int_equal(c.mem.cache[MEM_LLC].size_bytes, 4 << 20);
+	const struct machine tip = c;
+
+	/* tracedoctor2023, table C.1: the same lines with another bandwidth. */
+	assert_true(machine_load(&c, "tracedoctor2023", &e));
+	assert_int_equal(c.mem.mem.bytes_per_kcycle, 5000); /* 16 GB/s at 3.2 GHz */
+	assert_int_equal(tip.mem.mem.bytes_per_kcycle, 8000);
+	assert_int_equal(c.rob, tip.rob);
+	assert_int_equal(c.fetch_targets, 40);
+	assert_int_equal(c.branches, 20);
+	assert_int_equal(c.mem.cache[MEM_L2].mshrs, 12);
+	assert_int_equal(c.mem.cache[MEM_LLC].mshrs, 8);
 	assert_true(machine_load(&c, "boom-tea", &e)); /* tea2023, table B.2 */
 	assert_int_equal(c.rob, 192);
 	assert_int_equal(c.mem.cache[MEM_L1D].mshrs, 16);

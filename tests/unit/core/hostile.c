@@ -17,7 +17,7 @@
 
 static const char *const machines[] = {
 	"boom-tip",	 "boom-tea",	   "eyerman2006",  "fields2004", "inorder-2w",
-	"puzak2007-bus", "puzak2007-inst", "puzak2007-l3", "puzak2007",
+	"puzak2007-bus", "puzak2007-inst", "puzak2007-l3", "puzak2007",	 "tracedoctor2023",
 };
 
 static const int *no_streams(void)

@@ -4,7 +4,7 @@
  * RISC-V program without a C library. inorder_kernels NUMBER ROUNDS runs the kernel of that number.
  * Instructions have four bytes except where the kernel is about those of two.
  */
-typedef unsigned long u64;
+#include "kernel_number.h"
 
 #define WIDE(body)   ".option push\n.option norvc\n" body ".option pop\n"
 #define REPT16(body) ".rept 16\n" body ".endr\n"
@@ -63,15 +63,6 @@ static void run(u64 kernel, u64 n)
 			       "sd zero, 128(%1)\nsd zero, 160(%1)\nfence rw, rw\nnop\n"));
 		break;
 	}
-}
-
-static u64 number(const char *s)
-{
-	u64 v = 0;
-
-	while (*s)
-		v = v * 10 + (u64)(*s++ - '0');
-	return v;
 }
 
 __attribute__((used)) static void start(u64 *sp)

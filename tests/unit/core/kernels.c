@@ -4,7 +4,7 @@
  * library. kernels NAME-NUMBER ROUNDS [SIZE STRIDE] runs the kernel of that number. The difference
  * of two runs with different rounds is free of start-up.
  */
-typedef unsigned long u64;
+#include "kernel_number.h"
 
 #define STR2(x)	     #x
 #define STR(x)	     STR2(x)
@@ -165,15 +165,6 @@ static void run(u64 kernel, u64 n, u64 size, u64 stride)
 		LOOP(n, ".rept 16\n\tsb t0, 0(%1)\n\tld t0, 0(%1)\n\t.endr\n", "r"(p));
 		break;
 	}
-}
-
-static u64 number(const char *s)
-{
-	u64 v = 0;
-
-	while (*s)
-		v = v * 10 + (u64)(*s++ - '0');
-	return v;
 }
 
 __attribute__((used)) static void start(u64 *sp)

@@ -48,7 +48,8 @@ static const char *const names[] = { "FILE",	      "DIR",
 				     "PLACE",	      "USER",
 				     "PID|NAME",      "GROUP",
 				     "SERVER",	      "ROLE",
-				     "CAUSE" };
+				     "CAUSE",	      "STEM",
+				     "FIELD",	      "FIELD=VALUE" };
 
 static bool is_name(const struct cmd_option *o)
 {
@@ -92,7 +93,8 @@ static void test_054_every_option_refuses_what_means_nothing(void **state)
 				bool text = o->type == CMD_TEXT || o->type == CMD_STRINGS;
 				bool valid = text && !o->check && is_name(o) && malformed[i][0];
 
-				if (o->arg && (!strcmp(o->arg, "S") || !strcmp(o->arg, "PERCENT")))
+				if (o->arg && (!strcmp(o->arg, "S") || !strcmp(o->arg, "X") ||
+					       !strcmp(o->arg, "PERCENT")))
 					valid = valid || !strcmp(malformed[i], "1.5");
 				if (o->arg && !strcmp(o->arg, "CYCLES") && o->type == CMD_TEXT)
 					valid = valid || !strcmp(malformed[i], "-1"); /* costs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SHA-256 (FIPS 180-4): results are kept under the digest of all that they were computed from. */
-#ifndef JOBS_DIGEST_H
-#define JOBS_DIGEST_H
+#ifndef UTIL_DIGEST_H
+#define UTIL_DIGEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +22,8 @@ void digest_text(struct digest *d, const char *text);
 /* Adds a file's content and its length. False if it cannot be read: only that fact is added
  * then. */
 bool digest_file(struct digest *d, const char *path);
+/* Adds the content of an open file, from its beginning; the place in it stays. False if it cannot be read. */
+bool digest_descriptor(struct digest *d, int fd);
 void digest_hex(struct digest *d, char hex[DIGEST_HEX]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SHA-256 as FIPS 180-4 has it; its constants are there. Speed does not matter here: what is digested
  * is small beside a simulation. */
-#include "jobs/digest.h"
+#include "util/digest.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -97,6 +97,20 @@ void digest_text(struct digest *d, const char *text)
 	digest_number(d, text ? strlen(text) : UINT64_MAX);
 	if (text)
 		digest_add(d, text, strlen(text));
+}
+
+bool digest_descriptor(struct digest *d, int fd)
+{
+	char *buf = x_malloc(1 << 16);
+	uint64_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, buf, 1 << 16, (off_t)at)) > 0) {
+		digest_add(d, buf, (size_t)n);
+		at += (uint64_t)n;
+	}
+	free(buf);
+	return n == 0;
 }
 
 bool digest_file(struct digest *d, const char *path)

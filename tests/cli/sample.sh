@@ -1,0 +1,233 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# culprit sample: a profile from a few intervals, what is kept, what is refused, what it was made of.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+export CULPRIT_CACHE=$tmp/cache CULPRIT_STATE=$tmp/state
+mkdir "$tmp/work"
+cd "$tmp/work"
+phases=$GUESTS/phases
+sampling=(--interval 200k --warm 400k --max-k 4 --jobs 2)
+
+# number FILE QUERY: what a query of a profile gives.
+number() {
+	sqlite3 -readonly "$1" "$2"
+}
+
+value() {
+	number "$1" "SELECT value FROM run WHERE key = '$2'"
+}
+
+# Results of simulations in the cache.
+results() {
+	find "$CULPRIT_CACHE/jobs" -type f | wc -l
+}
+
+test_a_short_program_is_simulated_whole_and_the_summary_says_so() {
+	run sample --interval 1M -o whole.culprit -- "$phases" 4
+	status_is 0
+	out_has "4 rounds"
+	err_has "fewer than 20 intervals"
+	run sim --clock insts -o sim.culprit -- "$phases" 4
+	[ "$(value whole.culprit cycles)" = "$(value sim.culprit cycles)" ] || fail "not the cycles of the run"
+	[ "$(value whole.culprit instructions)" = "$(value sim.culprit instructions)" ] || fail "not its instructions"
+}
+
+# The interval is of the sampling alone, so the warm-up is whole; and a program sees its own path, so that is the same
+# in every build.
+test_an_estimate_is_near_the_whole_run_and_its_interval_holds_it() {
+	cp "$phases" phases
+	run sample --interval 200k --warm all --max-k 4 --jobs 2 -o points.culprit -- ./phases 10
+	status_is 0
+	out_has "10 rounds"
+	err_has "estimated"
+	err_has "95% confidence"
+	run sim --clock insts -o truth.culprit -- ./phases 10
+	[ "$(value points.culprit instructions)" = "$(value truth.culprit instructions)" ] || fail "other instructions"
+	run sample show --json points.culprit
+	status_is 0
+	python3 - "$(value truth.culprit cycles)" "$(value truth.culprit instructions)" <<-END || fail "far off"
+		import json, sys
+		j, cpi = json.load(open("$tmp/out")), int(sys.argv[1]) / int(sys.argv[2])
+		assert abs(j["cpi"] / cpi - 1) < 0.05, (j["cpi"], cpi)
+		assert j["cpi_low"] <= cpi <= j["cpi_high"], (j["cpi_low"], cpi, j["cpi_high"])
+		assert abs(sum(p["weight"] for p in j["points"]) - 1) < 1e-6
+		assert len(j["clusters"]) >= 2 and sum(p["chosen"] for p in j["points"]) == len(j["clusters"])
+		assert sum(s["count"] for s in j["strip"]) >= 20
+	END
+}
+
+test_what_was_simulated_is_not_simulated_again_and_gives_the_same_bytes() {
+	local before
+	run sample "${sampling[@]}" -o a.culprit -- "$phases" 10
+	status_is 0
+	before=$(results)
+	run sample "${sampling[@]}" -o b.culprit -- "$phases" 10
+	status_is 0
+	[ ! -s "$tmp/out" ] || fail "the program ran a second time"
+	[ "$(results)" = "$before" ] || fail "a point was simulated a second time"
+	cmp a.culprit b.culprit
+}
+
+test_another_machine_takes_the_same_points() {
+	run sample "${sampling[@]}" -o a.culprit -- "$phases" 10
+	run sample "${sampling[@]}" --set window.rob=16 -o small.culprit -- "$phases" 10
+	status_is 0
+	[ ! -s "$tmp/out" ] || fail "the program ran a second time"
+	[ "$(number a.culprit 'SELECT group_concat(start) FROM (SELECT start FROM point ORDER BY start)')" = \
+		"$(number small.culprit 'SELECT group_concat(start) FROM (SELECT start FROM point ORDER BY start)')" ] ||
+		fail "other points"
+	[ "$(value a.culprit cycles)" -lt "$(value small.culprit cycles)" ] || fail "a small window costs nothing"
+}
+
+test_a_wanted_error_adds_points() {
+	run sample "${sampling[@]}" -o a.culprit -- "$phases" 10
+	run sample "${sampling[@]}" --error 0.01% --max-points 26 -o many.culprit -- "$phases" 10
+	status_is 0
+	[ "$(number many.culprit 'SELECT count(*) FROM point')" -gt "$(number a.culprit 'SELECT count(*) FROM point')" ] ||
+		fail "no more points"
+	[ "$(number many.culprit 'SELECT count(*) FROM point')" -le 26 ] || fail "more than --max-points"
+}
+
+test_points_leave_no_trace_in_files_that_the_program_writes() {
+	run sample "${sampling[@]}" -o append.culprit -- "$phases" 10 append log
+	status_is 0
+	[ "$(wc -l <log)" = 10 ] || fail "the file has $(wc -l <log) lines, not 10"
+}
+
+test_points_are_reached_in_one_process_too() {
+	run sample --interval 200k --max-k 4 --warm all -o all.culprit -- "$phases" 10
+	status_is 0
+	ls "$CULPRIT_CACHE"/samples/*/sequence-*/*.culprit >/dev/null || fail "not in one process"
+	run sim --clock insts -o truth.culprit -- "$phases" 10
+	python3 -c "assert abs($(value all.culprit cycles) / $(value truth.culprit cycles) - 1) < 0.03" || fail "far off"
+}
+
+test_units_at_equal_distances_give_an_estimate_that_holds_the_truth() {
+	run sample --method systematic --max-points 100 -o units.culprit -- "$phases" 10
+	status_is 0
+	err_has "99.7% confidence"
+	err_has "--max-points 100 is reached"
+	run sim --clock insts -o truth.culprit -- "$phases" 10
+	[ "$(number units.culprit 'SELECT count(*) FROM point')" = 100 ] || fail "not 100 units"
+	python3 - "$(number units.culprit "SELECT low || ' ' || high FROM estimate WHERE what = 'cpi'")" <<-END || fail "far off"
+		import sys
+		low, high = map(float, sys.argv[1].split())
+		assert low <= $(value truth.culprit cycles) / $(value truth.culprit instructions) <= high, (low, high)
+	END
+	run sample --method systematic --warm 1M -- "$phases" 10
+	refuses "--warm"
+}
+
+test_a_point_at_which_a_process_cannot_be_saved_is_left_out() {
+	run checkpoint --skip --at 10k,3M -o left -- "$phases" 10 fork
+	status_is 0
+	[ -e left/10000.checkpoint ] || fail "the first was not saved"
+	[ ! -e left/3000000.checkpoint ] || fail "a process with a child was saved"
+}
+
+test_what_came_through_a_pipe_is_there_for_every_point() {
+	# With this seed the last interval is a point: it has fewer instructions if nothing can be read.
+	seq 100 | "$CULPRIT" sample "${sampling[@]}" --seed 3 -o pipe.culprit -- "$phases" 10 input \
+		>"$tmp/out" 2>"$tmp/err" || fail "not sampled"
+	[ "$(number pipe.culprit 'SELECT max(start + instructions) FROM point')" = "$(value pipe.culprit instructions)" ] ||
+		fail "the last interval is not a point"
+	seq 100 | "$CULPRIT" sim --functional --clock insts -- "$phases" 10 input >"$tmp/direct" 2>/dev/null
+	cmp "$tmp/out" "$tmp/direct"
+}
+
+test_a_changed_input_is_profiled_again() {
+	seq 100 >in
+	"$CULPRIT" sample "${sampling[@]}" -o in.culprit -- "$phases" 10 input <in >"$tmp/out" 2>"$tmp/err"
+	[ -s "$tmp/out" ]
+	"$CULPRIT" sample "${sampling[@]}" -o in.culprit -- "$phases" 10 input <in >"$tmp/out" 2>"$tmp/err"
+	[ ! -s "$tmp/out" ] || fail "the same input was profiled again"
+	seq 1000 1100 >in
+	"$CULPRIT" sample "${sampling[@]}" -o in.culprit -- "$phases" 10 input <in >"$tmp/out" 2>"$tmp/err"
+	[ -s "$tmp/out" ] || fail "another input was not profiled"
+}
+
+test_an_interrupted_call_goes_on_where_it_stopped() {
+	local pid before
+	"$CULPRIT" sample "${sampling[@]}" --jobs 1 --set window.rob=24 -o stop.culprit -- "$phases" 10 \
+		>"$tmp/out" 2>"$tmp/err" </dev/null &
+	pid=$!
+	before=$(results)
+	for _ in $(seq 600); do
+		[ "$(results)" -le $((before + 2)) ] || break
+		sleep 0.05
+	done
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	status_is 2
+	err_has "goes on from there"
+	[ ! -e stop.culprit ] || fail "something is under the profile's name"
+	[ -z "$(find . -name 'stop.culprit*')" ] || fail "something half-written is left"
+	run sample "${sampling[@]}" --set window.rob=24 -o stop.culprit -- "$phases" 10
+	status_is 0
+	[ ! -s "$tmp/out" ] || fail "the program ran a second time"
+	[ -e stop.culprit ]
+}
+
+test_a_program_that_crashes_is_used_only_on_request() {
+	run sample "${sampling[@]}" -o crash.culprit -- "$phases" 10 crash
+	status_is 2
+	err_lines 2 # the first says where it was killed, as for every program
+	err_has "--partial"
+	[ ! -e crash.culprit ]
+	run sample "${sampling[@]}" --partial -o crash.culprit -- "$phases" 10 crash
+	status_is 0
+	[ -e crash.culprit ]
+}
+
+test_files_of_the_field_are_kept_on_request() {
+	run sample "${sampling[@]}" --keep kept -o kept.culprit -- "$phases" 10
+	status_is 0
+	[ "$(wc -l <kept/phases.simpoints)" = "$(wc -l <kept/phases.weights)" ] || fail "points and weights differ"
+	zcat kept/phases.bb.gz | grep -q '^T:' || fail "no vectors"
+	awk '{ sum += $1 } END { exit !(sum > 0.99999 && sum < 1.00001) }' kept/phases.weights || fail "weights"
+}
+
+test_what_a_profile_was_made_of_is_shown() {
+	run sample "${sampling[@]}" -o a.culprit -- "$phases" 10
+	run sample show --width 100 a.culprit
+	status_is 0
+	out_has "The run by clusters"
+	out_has "CPI within each cluster"
+	out_has "would halve the sampling error"
+	run sample show --svg a.svg --csv a.culprit
+	status_is 0
+	head -1 "$tmp/out" | grep -q '^start,instructions,cluster,weight,cycles,cpi' || fail "no table of points"
+	python3 -c "import xml.dom.minidom as m; assert m.parse('a.svg').getElementsByTagName('circle')"
+	run sim --clock insts -o plain.culprit -- "$phases" 1
+	run sample show plain.culprit
+	refuses "no sampled profile"
+}
+
+test_wrong_use_is_refused() {
+	run sample --children simulated -- "$phases" 1
+	refuses "--children simulated"
+	run sample --interval 0 -- "$phases" 1
+	refuses "--interval"
+	run sample --warm soon -- "$phases" 1
+	refuses "--warm" "soon"
+	run sample --error 0 -- "$phases" 1
+	refuses "--error"
+	run sample --bic 2 -- "$phases" 1
+	refuses "--bic"
+	run sample --place moon --interval 100k -- "$phases" 10
+	status_is 2
+	err_has "moon"
+	run sample -- "$tmp/none"
+	status_is 2
+	err_lines 1
+	run sample --machine nowhere --interval 100k -- "$phases" 1
+	status_is 2
+	err_has "nowhere"
+	run sample show
+	refuses "FILE"
+}
+
+run_tests
