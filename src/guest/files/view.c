@@ -151,36 +151,68 @@ static void remove_old(void)
 		closedir(d);
 }
 
+/*
+ * Makes a locked store for v. Another process may remove it as an old one as long as it is not
+ * locked; then its lock has no name any more. The process that removes holds the lock until it is
+ * done, so the store gets its folders only after that.
+ */
+static bool make_store(struct view *v, struct err *e)
+{
+	struct stat st;
+
+	for (int attempt = 0; attempt < 100; attempt++) {
+		char path[] = P_tmpdir "/culprit-XXXXXX";
+
+		if (!mkdtemp(path))
+			return err_set(e, "cannot make a folder in %s for the program's files: %s",
+				       P_tmpdir, strerror(errno));
+		v->path = realpath(path, NULL);
+		v->store = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		v->lock = openat(v->store, "lock", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (!v->path || v->lock < 0 || flock(v->lock, LOCK_EX) < 0 ||
+		    fstat(v->lock, &st) < 0)
+			return err_set(e, "%s: cannot keep the program's files there: %s", path,
+				       strerror(errno));
+		if (st.st_nlink)
+			return true;
+		close(v->lock);
+		close(v->store);
+		free(v->path);
+		v->path = NULL;
+		v->lock = v->store = -1;
+	}
+	return err_set(e, "%s: other processes remove the folders made for the program's files",
+		       P_tmpdir);
+}
+
 bool view_begin(struct guest *g, struct err *e)
 {
-	char path[] = P_tmpdir "/culprit-XXXXXX", part[2] = "";
+	char part[2] = "";
 	struct view *v;
 
 	if (g->view)
 		return true;
 	remove_old();
-	if (!mkdtemp(path))
-		return err_set(e, "cannot make a folder in %s for the program's files: %s",
-			       P_tmpdir, strerror(errno));
 	v = x_calloc(1, sizeof(*v));
-	v->path = realpath(path, NULL);
-	v->store = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	v->lock = openat(v->store, "lock", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+	v->lock = v->store = -1;
 	v->maker = getpid();
 	v->shared = mmap(NULL, sizeof(*v->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (v->shared == MAP_FAILED || !v->path)
+	if (v->shared == MAP_FAILED)
 		die("out of memory");
 	g->view = v;
-	for (const char *p = parts; *p; p++) {
-		part[0] = *p;
-		if (mkdirat(v->store, part, 0700) < 0)
-			v->lock = -1;
-	}
-	if (v->lock < 0 || flock(v->lock, LOCK_EX) < 0) {
-		err_set(e, "%s: cannot keep the program's files there: %s", path, strerror(errno));
+	if (!make_store(v, e)) {
 		view_free(g);
 		return false;
+	}
+	for (const char *p = parts; *p; p++) {
+		part[0] = *p;
+		if (mkdirat(v->store, part, 0700) < 0) {
+			err_set(e, "%s: cannot keep the program's files there: %s", v->path,
+				strerror(errno));
+			view_free(g);
+			return false;
+		}
 	}
 	return true;
 }
@@ -191,7 +223,7 @@ void view_free(struct guest *g)
 
 	if (!v)
 		return;
-	if (v->maker == getpid())
+	if (v->maker == getpid() && v->path)
 		view_remove_tree(AT_FDCWD, v->path);
 	if (v->store >= 0)
 		close(v->store);

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "guest/checkpoint/checkpoint.h"
@@ -737,6 +738,39 @@ static void test_2955(void **state)
 	free(whole);
 }
 
+/* Each makes and removes stores, and with each it makes it removes what it takes for old ones. */
+static void test_1750(void **state)
+{
+	pid_t child[4];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(child); i++) {
+		child[i] = fork();
+		assert_true(child[i] >= 0);
+		for (int n = 0; !child[i] && n < 400; n++) {
+			struct guest *g = x_calloc(1, sizeof(*g));
+			struct err e = { "" };
+
+			if (!view_begin(g, &e)) {
+				fprintf(stderr, "%s\n", e.text);
+				_exit(1);
+			}
+			if (faccessat(g->view->store, "lock", F_OK, 0) < 0)
+				_exit(2);
+			view_free(g);
+			free(g);
+		}
+		if (!child[i])
+			_exit(0);
+	}
+	for (unsigned i = 0; i < ARRAY_LEN(child); i++) {
+		int status;
+
+		assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -767,6 +801,8 @@ int main(void)
 		{ "2954 places and names that lead elsewhere are refused", test_2954, NULL, NULL,
 		  NULL },
 		{ "2955 damaged sections are refused or harmless", test_2955, NULL, NULL, NULL },
+		{ "1750 processes that make stores at the same time leave each other's alone",
+		  test_1750, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
