@@ -201,6 +201,9 @@ bool machine_check(const struct machine *m, struct err *e);
 bool machine_check_memory(const struct memsys_config *c, struct err *e);
 bool machine_check_bpred(const struct bpred_config *c, struct err *e);
 
+/* Bytes of a line of this enum mem_cache; of any other number: of memory. */
+uint32_t machine_line_bytes(const struct memsys_config *c, int cache);
+
 /* Prints the machine as an INI file with comments; reading it back gives the same machine. */
 void machine_print(const struct machine *m, FILE *f);
 /* Prints the reference of all parameters as a Markdown table. */

@@ -199,6 +199,8 @@
 	X(U32, section, at, size_bytes, "size", "bytes", 64, 1 << 30, ZERO, by(32768, 32768, 524288, 0), \
 	  "capacity; 0: no such cache (l2, llc)") \
 	X(U32, section, at, ways, "ways", "ways", 1, 64, 0, 8, "associativity") \
+	X(U32, section, at, line_bytes, "line", "bytes", 16, 1024, ZERO | POW2, 0, \
+	  "its line, not longer than that of the next level; 0: as mem.line") \
 	X(U32, section, at, latency, "latency", "cycles", 1, 1000, 0, by(1, 3, 12, 30), \
 	  "from arrival of a request to its data, on a hit") \
 	X(I32, section, at, miss_latency, "miss_latency", "cycles", -1, 1000, 0, -1, \
@@ -242,7 +244,7 @@
 	X(BOOL, "walk", at, walk_from_l2, "from_l2", YES_NO, 0, 1, 0, false, \
 	  "caches: loads start at the L2, not at the L1D") \
 	X(U32, "walk", at, page_bytes, "page", "bytes", 4096, 1 << 30, POW2, 4096, "page size") \
-	X(U32, "mem", at, line_bytes, "line", "bytes", 16, 1024, POW2, 64, "line of every cache")
+	X(U32, "mem", at, line_bytes, "line", "bytes", 16, 1024, POW2, 64, "line of memory, and of every cache that has no other")
 
 /* bytes_per_kcycle: 25.6 GB/s at 3.2 GHz are 8000. bus: of DRAM only trailing_edge counts. */
 #define MACHINE_MEMORY(X, at) \

@@ -62,7 +62,7 @@ struct edges {
 	struct previous prev;
 	struct stamps *history; /* of the last instructions, by number modulo a power of two */
 	uint64_t history_mask;
-	unsigned line_shift;
+	unsigned line_shift, fetch_line_shift;
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
 	uint64_t packets[EDGES_PACKETS]; /* number of the first instruction of each recent packet */
 	uint64_t npackets;
@@ -96,6 +96,7 @@ struct edges *edges_new(const struct edges_machine *m)
 	s->history = x_calloc(history, sizeof(*s->history));
 	s->history_mask = history - 1;
 	s->line_shift = (unsigned)__builtin_ctz(m->line_bytes);
+	s->fetch_line_shift = (unsigned)__builtin_ctz(m->fetch_line_bytes);
 	slots_reset(&s->b.slots, m->issue_slots, m->rob);
 	/* Numbers start above the history, so that the first instruction has an (empty) past. */
 	s->b.at.number = 2 * history;
@@ -280,7 +281,7 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 /* What the fetch would have cost without wrong paths before it. */
 static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
-	const uint64_t line = r->pc >> s->line_shift;
+	const uint64_t line = r->pc >> s->fetch_line_shift;
 	struct graph_part *miss = &out->fetch[0];
 	if (line == s->fetch_line && !r->lat_icache)
 		return;

@@ -83,7 +83,7 @@ static void join_known(struct memsys *ms, struct cache *c, const struct access *
 
 	st->misses++;
 	st->merges++;
-	r->ready = max_u64(hit, mshr_word_time(ms, m, a->vaddr));
+	r->ready = max_u64(hit, mshr_word_time(m, a->vaddr));
 	r->events = MEM_EV_MERGED | c->miss_event | m->self.events;
 	r->primary = m->prefetch ? MEM_NO_TOKEN : m->self.token;
 	r->level = m->self.level;
@@ -157,7 +157,7 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
 	struct access a = { .now = now,
 			    .vaddr = vaddr,
-			    .line = vaddr >> ms->line_shift,
+			    .line = vaddr >> c->line_shift,
 			    .pc = pc,
 			    .token = token,
 			    .kind = kind,
@@ -222,7 +222,7 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 	req->kind = kind;
 	req->cache = kind == REQ_FETCH ? MEM_L1I : MEM_L1D;
 	req->addr = vaddr;
-	req->line = vaddr >> ms->line_shift;
+	req->line = vaddr >> ms->cache[req->cache].line_shift;
 	req->pc = pc;
 	req->token = token;
 	req->flags = flags;
@@ -261,10 +261,10 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 
 	/* everything but the ports that may refuse the access, before anything changes */
 	if (ms->nreq_free < 8 || !ms->free_join || ms->nwalks + 2 > MAX_WALKS ||
-	    !line_can_wait(c, kind, vaddr >> ms->line_shift, flags) ||
-	    !line_can_wait(c, kind, second >> ms->line_shift, flags) ||
+	    !line_can_wait(c, kind, vaddr >> c->line_shift, flags) ||
+	    !line_can_wait(c, kind, second >> c->line_shift, flags) ||
 	    (ms->wbuf.size && kind == REQ_STORE &&
-	     !wbuf_takes(ms, vaddr >> ms->line_shift, second >> ms->line_shift))) {
+	     !wbuf_takes(ms, vaddr >> c->line_shift, second >> c->line_shift))) {
 		refuse(ms, c, r, MEM_NEVER);
 		return MEM_RETRY;
 	}
@@ -314,10 +314,10 @@ static inline bool access_plain(struct memsys *ms, uint64_t now, enum req_kind k
 	bool fetch = kind == REQ_FETCH;
 	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
 	struct tag_array *tlb = fetch ? &ms->itlb : &ms->dtlb;
-	uint64_t line = vaddr >> ms->line_shift, vpn = vaddr >> ms->page_shift;
+	uint64_t line = vaddr >> c->line_shift, vpn = vaddr >> ms->page_shift;
 	uint32_t page, index;
 
-	if (flags & ~MEM_WRONG_PATH || !c->plain || end >> ms->line_shift != line ||
+	if (flags & ~MEM_WRONG_PATH || !c->plain || end >> c->line_shift != line ||
 	    !(fetch ? ms->has_itlb : ms->has_dtlb))
 		return false;
 	page = tlb->hint[vpn & tlb->hint_mask];
@@ -348,7 +348,7 @@ static bool access_perfect(const struct memsys *ms, uint64_t now, enum req_kind 
 {
 	const struct cache *c = &ms->cache[kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
 
-	if ((vaddr ^ end) >> ms->line_shift || c->cfg.ports | c->cfg.banks ||
+	if ((vaddr ^ end) >> c->line_shift || c->cfg.ports | c->cfg.banks ||
 	    (kind == REQ_STORE && c->cfg.write_through))
 		return false;
 	*r = (struct mem_result){ .ready = now + hit_latency(c, kind, flags),
@@ -362,6 +362,7 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 				    uint32_t flags, struct mem_result *r)
 {
 	uint64_t end = vaddr + size - 1;
+	const uint8_t line_shift = ms->cache[kind == REQ_FETCH ? MEM_L1I : MEM_L1D].line_shift;
 
 	assert(now >= ms->now && (!ms->nevents || ms->heap[0].time >= now));
 	ms->stats.wrong_path += !!(flags & MEM_WRONG_PATH);
@@ -369,9 +370,9 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 		return MEM_DONE;
 	if (unlikely(ms->perfect) && access_perfect(ms, now, kind, vaddr, end, flags, r))
 		return MEM_DONE;
-	if (unlikely((vaddr ^ end) >> ms->line_shift))
-		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),
-				    pc, token, flags, r);
+	if (unlikely((vaddr ^ end) >> line_shift))
+		return access_split(ms, now, kind, vaddr, end >> line_shift << line_shift, pc, token,
+				    flags, r);
 	switch (access_now(ms, now, kind, vaddr, pc, token, flags, r)) {
 	case NOW_DONE:
 		return MEM_DONE;
@@ -416,7 +417,7 @@ bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint
 	    !(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)) &&
 	    tags_peek(fetch ? &ms->itlb : &ms->dtlb, vaddr >> ms->page_shift) < 0)
 		return false;
-	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0,
+	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->cache[cache].line_shift, 0,
 				  miss_ask(ms, token, &asker), now);
 }
 
@@ -424,7 +425,7 @@ bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t toke
 {
 	struct cache *c = &ms->cache[MEM_L1I];
 	struct req req = {
-		.line = vaddr >> ms->line_shift, .addr = vaddr, .pc = vaddr, .flags = flags
+		.line = vaddr >> c->line_shift, .addr = vaddr, .pc = vaddr, .flags = flags
 	};
 	struct mem_asker asker;
 

@@ -147,14 +147,15 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 static void walk_load(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	uint64_t addr = walk_entry_addr(ms, w->vpn, w->depth);
+	const int first = walk_first(ms);
 
 	w->load = (struct req){ .addr = addr,
-				.line = addr >> ms->line_shift,
+				.line = addr >> line_shift_of(ms, first),
 				.kind = REQ_WALK,
 				.owner = w,
 				.start = t,
 				.flags = w->head->flags & MEM_IDEAL_BW,
-				.cache = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D };
+				.cache = (uint8_t)first };
 	w->load.who = w->head->who;
 	w->load.who.kind = MISS_WALK;
 	ms->stats.walk_loads++;
