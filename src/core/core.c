@@ -668,7 +668,7 @@ void core_meta(const struct core *c, struct trace_meta *meta)
 	meta->mispredict_loop = cfg->fetch_redirect + c->front.depth;
 	meta->wakeup_latency = cfg->wakeup;
 	meta->l1i_latency = fetch[LEVEL_L1];
-	meta->l1d_latency = c->ideal & IDEAL_DL1 ? 1 : data[LEVEL_L1];
+	meta->l1d_latency = c->ideal & IDEAL_DL1 ? cfg->mem.ideal_dl1 : data[LEVEL_L1];
 	meta->l2_latency = data[LEVEL_L2];
 	meta->llc_latency = data[LEVEL_LLC];
 	meta->mem_latency = data[LEVEL_MEM];

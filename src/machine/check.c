@@ -221,7 +221,9 @@ bool machine_check_memory(const struct memsys_config *c, struct err *e)
 	       check_tlb(&c->stlb, "stlb", e) &&
 	       valid_choice(&walk, "kind", c->walk, MEM_WALKS, "walk") &&
 	       valid(&walk, "latency", c->walk_latency) && valid(&walk, "walkers", c->walkers) &&
-	       valid(&walk, "cache", c->walk_cache) && check_memory(c, e);
+	       valid(&walk, "cache", c->walk_cache) &&
+	       valid(&(struct check){ e, "l1d" }, "ideal_latency", c->ideal_dl1) &&
+	       check_memory(c, e);
 }
 
 /* ---- branch prediction ---- */

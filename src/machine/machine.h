@@ -125,6 +125,7 @@ struct mem_memory_config {
 
 struct memsys_config {
 	MACHINE_WALK(X, )
+	MACHINE_L1D_IDEAL(X, )
 	struct mem_cache_config cache[MEM_CACHES];
 	struct mem_tlb_config itlb, dtlb, stlb;
 	struct mem_memory_config mem;

@@ -223,6 +223,10 @@
 	  "a store that misses fetches no line (l1d)")
 #define MACHINE_CACHE_ALL(X, section, at, by) \
 	MACHINE_CACHE(X, section, at, by) MACHINE_PREFETCH(X, section, at prefetch.) MACHINE_BUS(X, section, at bus.)
+/* Of the L1D alone; in struct memsys_config. */
+#define MACHINE_L1D_IDEAL(X, at) \
+	X(U32, "l1d", at, ideal_dl1, "ideal_latency", "cycles", 0, 1, 0, 1, \
+	  "from load to use of a hit, or of a forwarded store, where ideal.dl1 is on; fields2004's is 0")
 #define MACHINE_L1I(l1i, l1d, l2, llc) l1i
 #define MACHINE_L1D(l1i, l1d, l2, llc) l1d
 #define MACHINE_L2(l1i, l1d, l2, llc) l2
@@ -243,6 +247,8 @@
 	X(U32, "walk", at, walk_cache, "cache", "entries", 0, 64, 0, 8, "caches: upper-level entries kept") \
 	X(BOOL, "walk", at, walk_from_l2, "from_l2", YES_NO, 0, 1, 0, false, \
 	  "caches: loads start at the L2, not at the L1D") \
+	X(BOOL, "walk", at, walk_beside, "beside", YES_NO, 0, 1, 0, false, \
+	  "the cache is looked up while an L1 TLB miss is served: an access takes the longer of the two") \
 	X(U32, "walk", at, page_bytes, "page", "bytes", 4096, 1 << 30, POW2, 4096, "page size") \
 	X(U32, "mem", at, line_bytes, "line", "bytes", 16, 1024, POW2, 64, "line of memory, and of every cache that has no other")
 
@@ -323,6 +329,7 @@
 	MACHINE_CORE(X) MACHINE_UNITS(X) MACHINE_LSU(X) \
 	MACHINE_CACHE_ALL(X, "l1i", mem.cache[MEM_L1I]., MACHINE_L1I) \
 	MACHINE_CACHE_ALL(X, "l1d", mem.cache[MEM_L1D]., MACHINE_L1D) \
+	MACHINE_L1D_IDEAL(X, mem.) \
 	MACHINE_CACHE_ALL(X, "l2", mem.cache[MEM_L2]., MACHINE_L2) \
 	MACHINE_CACHE_ALL(X, "llc", mem.cache[MEM_LLC]., MACHINE_LLC) \
 	MACHINE_TLB(X, "itlb", mem.itlb., 32) \

@@ -80,6 +80,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->btb_bubble = machine->fetch_btb_bubble;
 	m->wakeup = meta->wakeup_latency;
 	m->l1d_latency = meta->l1d_latency;
+	m->dl1_least = machine->mem.ideal_dl1;
+	m->walks_beside = machine->mem.walk_beside;
 	m->l2_latency = meta->l2_latency;
 	m->mem_latency = meta->mem_latency;
 	m->forward_latency = machine->forward_latency;

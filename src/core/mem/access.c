@@ -189,7 +189,8 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 		if (unlikely(page < 0 && ms->hits) && hits_page(ms, fetch, vpn, now))
 			page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
 		if (unlikely(page < 0)) {
-			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn))
+			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn) ||
+			    (ms->cfg.walk_beside && (ms->nreq_free < 2 || !ms->free_join)))
 				return refuse(ms, c, r, MEM_NEVER);
 			r->events = MEM_EV_TLB_MISS;
 		}
@@ -213,6 +214,16 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	return reply;
 }
 
+static struct join *join_new(struct memsys *ms, uint64_t now, uint64_t token, uint32_t events,
+			     uint32_t parts)
+{
+	struct join *j = ms->free_join;
+
+	ms->free_join = j->next_free;
+	*j = (struct join){ .token = token, .start = now, .left = parts, .r.events = events };
+	return j;
+}
+
 static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uint64_t vaddr,
 			uint64_t pc, uint64_t token, uint32_t flags, uint32_t events,
 			struct join *j)
@@ -230,10 +241,23 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 	req->start = now;
 	req->owner = j;
 	miss_ask(ms, token, &req->who);
-	if (events & MEM_EV_TLB_MISS)
-		tlb_miss(ms, req, now);
-	else
+	if (!(events & MEM_EV_TLB_MISS)) {
 		mem_lookup(ms, req, now);
+	} else if (!ms->cfg.walk_beside) {
+		tlb_miss(ms, req, now);
+	} else {
+		struct req *walks = req_alloc(ms);
+
+		if (j)
+			j->left++;
+		else
+			j = join_new(ms, now, token, 0, 2);
+		req->owner = j;
+		*walks = *req;
+		walks->translates = true;
+		tlb_miss(ms, walks, now);
+		mem_lookup(ms, req, now);
+	}
 }
 
 /* True if half of an access that crosses a line finds its line, an MSHR to wait in, or a free MSHR.
@@ -284,12 +308,7 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 		r->events = a.events | b.events | MEM_EV_SPLIT;
 		return MEM_DONE;
 	}
-	j = ms->free_join;
-	ms->free_join = j->next_free;
-	memset(j, 0, sizeof(*j));
-	j->token = token;
-	j->r.events = MEM_EV_SPLIT;
-	j->left = (ra != NOW_DONE) + (rb != NOW_DONE);
+	j = join_new(ms, now, token, MEM_EV_SPLIT, (ra != NOW_DONE) + (rb != NOW_DONE));
 	if (ra == NOW_DONE || rb == NOW_DONE) {
 		j->r = ra == NOW_DONE ? a : b;
 		j->r.events |= MEM_EV_SPLIT;

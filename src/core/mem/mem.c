@@ -182,7 +182,18 @@ uint64_t bus_grant(struct data_bus *b, uint8_t line_shift, uint64_t t, uint64_t 
 
 /* Completion of a request of the core */
 
-static void complete(struct memsys *ms, struct req *req, uint64_t ready)
+/* An access that had its line at r->ready has the translation beside it at walked: it takes the longer.
+ * xlat is all of the walk that a hit would have waited for, so that a data miss that goes away saves
+ * the rest. */
+static void add_walk(struct mem_result *r, uint64_t walked, uint64_t start, uint64_t hit)
+{
+	r->ready = max_u64(r->ready, walked);
+	r->miss = (uint32_t)(r->ready - start - hit);
+	r->xlat = walked > start + hit ? (uint32_t)(walked - start - hit) : 0;
+	r->queue = min_u64(r->queue, r->miss - r->xlat);
+}
+
+void mem_complete(struct memsys *ms, struct req *req, uint64_t ready)
 {
 	const struct cache *c = &ms->cache[req->kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
 	uint64_t hit = hit_latency(c, req->kind, req->flags);
@@ -194,6 +205,7 @@ static void complete(struct memsys *ms, struct req *req, uint64_t ready)
 				.xlat = req->xlat };
 	uint64_t token = req->token;
 	struct join *j = req->owner;
+	bool translates = req->translates;
 
 	/* a line that is just arriving does not make an access faster than a hit */
 	r.ready = ready = max_u64(ready, req->start + req->xlat + hit);
@@ -201,15 +213,19 @@ static void complete(struct memsys *ms, struct req *req, uint64_t ready)
 	r.queue = (uint32_t)min_u64(req->queue, r.miss - min_u64(r.xlat, r.miss));
 	req_free(ms, req);
 	if (j) {
-		/* the slower half gives the times, both give events */
+		/* the slower half gives the times, all give events */
 		uint32_t events = j->r.events | r.events;
 
-		if (r.ready >= j->r.ready)
+		if (translates)
+			j->walked = max_u64(j->walked, ready);
+		else if (r.ready >= j->r.ready)
 			j->r = r;
 		j->r.events = events;
 		if (--j->left)
 			return;
 		r = j->r;
+		if (j->walked)
+			add_walk(&r, j->walked, j->start, hit);
 		j->next_free = ms->free_join;
 		ms->free_join = j;
 		ms->wake |= 1u << MEM_L1I | 1u << MEM_L1D;
@@ -227,7 +243,7 @@ static void data_out(struct memsys *ms, struct cache *c, struct req *req, uint64
 			mem_schedule(ms, when, DUE_WALK_LOAD, req->owner);
 		} else {
 			req->level = c->level;
-			complete(ms, req, when);
+			mem_complete(ms, req, when);
 		}
 		return;
 	}
@@ -298,7 +314,7 @@ static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uin
 		return;
 	}
 	req->level = m->self.level;
-	complete(ms, req, max_u64(t, mshr_word_time(m, req->addr)));
+	mem_complete(ms, req, max_u64(t, mshr_word_time(m, req->addr)));
 }
 
 void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail,

@@ -26,7 +26,7 @@
 #define MEMORY	  MEM_CACHES /* the index after the last cache */
 #define FP_SHIFT  10 /* bus time is kept in 1/1024 cycles: bandwidths need not divide lines */
 #define MAX_WALKS 32 /* outstanding L1 TLB misses of different pages */
-#define MAX_JOINS 64 /* outstanding accesses that cross a line */
+#define MAX_JOINS 64 /* outstanding accesses of several parts */
 #define MAX_BANKS 64
 
 static inline uint32_t log2_of(uint64_t x)
@@ -134,6 +134,7 @@ struct req {
 	uint8_t cache;	      /* where it is or goes to */
 	uint8_t level;
 	uint8_t prefetch; /* REQ_CHILD: no demand request waits for it so far */
+	bool translates;  /* asks for a translation alone, beside a cache access (walk.beside) */
 };
 
 struct mshr {
@@ -149,11 +150,13 @@ struct mshr {
 	bool to_memory; /* its request goes (went) straight to memory */
 };
 
-/* Two halves of an access that crosses a line. */
+/* Parts of an access: halves that lie in two lines, translations beside them (walk.beside). */
 struct join {
 	struct join *next_free;
 	struct mem_result r;
 	uint64_t token;
+	uint64_t walked; /* the last translation beside it was there; 0: none was needed */
+	uint64_t start;	 /* cycle in which the core asked */
 	uint32_t left;
 };
 
@@ -175,6 +178,7 @@ struct cache {
 	uint32_t nused;
 	uint32_t long_mshr; /* one that went to memory, when that was last asked */
 	uint32_t latency, miss_latency;
+	uint32_t ideal_latency; /* with MEM_IDEAL_DL1 */
 	uint8_t line_shift; /* log2 of the bytes of its lines */
 	uint8_t widen;	    /* what the next level's line_shift is more */
 	uint8_t id, next; /* enum mem_cache; next: MEMORY if none */
@@ -336,11 +340,11 @@ static inline int walk_first(const struct memsys *ms)
 	return ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D;
 }
 
-/* Cycles from arrival at a cache to data on a hit; in the idealised L1D the core's requests take one. */
+/* Cycles from arrival at a cache to data on a hit; in the idealised L1D the core's requests take less. */
 static inline uint32_t hit_latency(const struct cache *c, enum req_kind kind, uint32_t flags)
 {
 	if (unlikely(flags & MEM_IDEAL_DL1) && c->id == MEM_L1D && kind <= REQ_STORE)
-		return 1;
+		return c->ideal_latency;
 	return c->latency;
 }
 
@@ -385,6 +389,8 @@ void mem_ask_early(struct memsys *ms, struct cache *c, const struct req *what,
 /* A zeroed request; the caller has seen that ms->nreq_free is not 0. */
 struct req *req_alloc(struct memsys *ms);
 void req_free(struct memsys *ms, struct req *req);
+/* A part of a request of the core is complete; with its last part, the core is told. */
+void mem_complete(struct memsys *ms, struct req *req, uint64_t ready);
 /* The MSHR that waits for the line, or NULL. */
 struct mshr *mshr_find(struct cache *c, uint64_t line);
 /* When the word at addr arrives: beats come in wrap-around order from the critical one. */

@@ -62,6 +62,7 @@ static void cache_init(struct memsys *ms, int id)
 	tags_init(&c->t, lines / c->cfg.ways, c->cfg.ways, c->cfg.replacement,
 		  ms->cfg.seed + (uint64_t)id, hints);
 	c->latency = c->cfg.latency;
+	c->ideal_latency = min_u64(ms->cfg.ideal_dl1, c->latency);
 	c->miss_latency = c->cfg.miss_latency < 0 ? c->latency : (uint32_t)c->cfg.miss_latency;
 	for (next = id <= MEM_L1D ? MEM_L2 : id + 1;
 	     next < MEMORY && !ms->cfg.cache[next].size_bytes;)

@@ -11,6 +11,9 @@
  * from a hash of the table it is in (tables lie scattered over memory) and its index, so that
  * neighbouring pages' entries share lines as they do in a real table. All pages are of one size.
  *
+ * The cache access begins when the translation is there, or with the walk (walk.beside): SimpleScalar
+ * looks both up at once and takes the longer.
+ *
  * Misses on one page wait for one walk. TLBs are filled when the translation is there; with a
  * limited number of walkers the others queue in order.
  */
@@ -193,6 +196,10 @@ static void walk_done(struct memsys *ms, struct page_walk *w, uint64_t t)
 	for (; req; req = next) {
 		next = req->next;
 		req->events |= events;
+		if (req->translates) {
+			mem_complete(ms, req, t);
+			continue;
+		}
 		req->xlat = (uint32_t)(t - req->start);
 		mem_lookup(ms, req, t);
 	}
