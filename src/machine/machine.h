@@ -207,6 +207,18 @@ uint32_t machine_line_bytes(const struct memsys_config *c, int cache);
 
 /* Prints the machine as an INI file with comments; reading it back gives the same machine. */
 void machine_print(const struct machine *m, FILE *f);
+/*
+ * The table of a machine file (table.c): what the paper says, what the file makes of it, why. Reads the file
+ * again and takes row by row, the heading first; none if the file has no table. False if the file cannot be
+ * read or take says so.
+ */
+struct machine_row {
+	const char *part, *paper, *ours, *why;
+};
+typedef bool machine_row_take(void *ctx, const struct machine_row *r, struct err *e);
+bool machine_table(const char *name_or_path, machine_row_take *take, void *ctx, struct err *e);
+/* Prints the rows as they stand in a machine file. */
+bool machine_print_table(const char *name_or_path, FILE *f, struct err *e);
 /* Prints the reference of all parameters as a Markdown table. */
 void machine_print_reference(FILE *f);
 
