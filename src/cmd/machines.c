@@ -91,7 +91,8 @@ const struct command cmd_machines = {
 	    "Lists the machines that are built in. With a name or a machine file it prints that "
 	    "machine with every parameter and its meaning, as a file that can be changed and read "
 	    "back; before them, if the machine is a paper's, the paper's table, row by row, with "
-	    "what the machine makes of it and why. A mistake in a file is named with its line and the nearest valid key.",
+	    "what the machine makes of it and why. A mistake in a file is named with its line and "
+	    "the nearest valid key.",
 	.exit_status = "0; 2 if there is no such machine, or the file or a setting is wrong.",
 	.options = options,
 	.examples = examples,

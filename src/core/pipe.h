@@ -276,7 +276,7 @@ struct front_end {
 	/* The machine's sizes: written once (core.c). */
 	uint32_t packets_size;
 	uint32_t width, buffer, block_mask;
-	uint64_t line_mask; /* from an address to that of its line in the L1I */
+	uint64_t line_mask;	/* from an address to that of its line in the L1I */
 	uint32_t taken_max;	/* a packet ends with this taken branch */
 	bool through;		/* goes on into the next block in the same cycle (idealised) */
 	uint32_t depth;		/* cycles from fetch to dispatch */

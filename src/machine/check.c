@@ -93,10 +93,11 @@ static bool check_line(const struct memsys_config *cfg, int i, struct err *e)
 	while (next < MEM_CACHES && !cfg->cache[next].size_bytes)
 		next++;
 	if (next == MEM_CACHES && line != cfg->line_bytes)
-		return err_set(e,
-			       "%s.line = %u: the cache before memory has its lines, mem.line = %u; "
-			       "valid: 0 or %u",
-			       cache_names[i], line, cfg->line_bytes, cfg->line_bytes);
+		return err_set(
+		    e,
+		    "%s.line = %u: the cache before memory has its lines, mem.line = %u; "
+		    "valid: 0 or %u",
+		    cache_names[i], line, cfg->line_bytes, cfg->line_bytes);
 	if (line > machine_line_bytes(cfg, next))
 		return err_set(e, "%s.line = %u: longer than the next level's %u, valid: 16 to %u",
 			       cache_names[i], line, machine_line_bytes(cfg, next),
@@ -130,8 +131,7 @@ static bool check_cache(const struct memsys_config *cfg, int i, struct err *e)
 		    e,
 		    "%s.size = %u: size / (ways × line) = %u / (%u × %u) must be a power of two; "
 		    "change %s.size or %s.ways",
-		    k.section, c->size_bytes, c->size_bytes, c->ways, line, k.section,
-		    k.section);
+		    k.section, c->size_bytes, c->size_bytes, c->ways, line, k.section, k.section);
 	if (!valid(&k, "latency", c->latency) || !valid(&k, "mshrs", c->mshrs) ||
 	    !valid(&k, "targets", c->targets) || !valid(&k, "ports", c->ports) ||
 	    !valid(&k, "bank_interval", c->bank_interval))
@@ -317,12 +317,11 @@ bool machine_check(const struct machine *m, struct err *e)
 				 "fetch.block_bytes = %u: valid: powers of two, 4…256",
 				 m->fetch_block_bytes);
 	if (m->fetch_block_bytes > machine_line_bytes(&m->mem, MEM_L1I))
-		return bad_value(m, "fetch.block_bytes", e,
-				 "fetch.block_bytes = %u is larger than %s.line = %u; valid: 4…%u",
-				 m->fetch_block_bytes,
-				 m->mem.cache[MEM_L1I].line_bytes ? "l1i" : "mem",
-				 machine_line_bytes(&m->mem, MEM_L1I),
-				 machine_line_bytes(&m->mem, MEM_L1I));
+		return bad_value(
+		    m, "fetch.block_bytes", e,
+		    "fetch.block_bytes = %u is larger than %s.line = %u; valid: 4…%u",
+		    m->fetch_block_bytes, m->mem.cache[MEM_L1I].line_bytes ? "l1i" : "mem",
+		    machine_line_bytes(&m->mem, MEM_L1I), machine_line_bytes(&m->mem, MEM_L1I));
 	if (m->fetch_buffer < m->decode_width)
 		return bad_value(
 		    m, "fetch.buffer", e,

@@ -481,8 +481,7 @@ static uint64_t line_edge(struct edges *s, const struct rec_inst *r, uint16_t sl
 		return now->e;
 	const bool merged = r->psv & PSV_ST_MERGE, missed = r->psv & PSV_ST_L1 && !merged;
 	const uint64_t there = s->slot_time[slot], commit = there - from->fill,
-		       hit = s->b.m.l1d_latency +
-			     (s->b.m.walks_beside ? 0 : (uint64_t)r->lat_dtlb),
+		       hit = s->b.m.l1d_latency + (s->b.m.walks_beside ? 0 : (uint64_t)r->lat_dtlb),
 		       begun = merged && p > now->e + hit ? p - hit : now->e,
 		       wait = begun > now->e ? begun - there : 0;
 	if (!from->asked && now->e > commit && (merged || now->e < commit + s->b.m.mem_latency)) {
@@ -618,14 +617,14 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, const struct 
 						   missed ? (enum mem_level)r->dlevel : LEVEL_L1);
 	/* Beside a walk the miss is not known if it was the shorter of the two. */
 	const bool beside = s->b.m.walks_beside && r->lat_dtlb;
-	const uint16_t seen = beside			       ? r->lat_dmiss
+	const uint16_t seen = beside			   ? r->lat_dmiss
 			      : r->lat_dmiss > r->lat_dtlb ? r->lat_dmiss - r->lat_dtlb
-							       : 0;
+							   : 0;
 	/* Before it was flushed and refetched, the instruction had fetched its line. */
 	if (!(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD || r->flags & RI_REFETCH)
 		return;
-	if (r->psv & PSV_ST_L1 && !(r->psv & (PSV_ST_MERGE | PSV_ST_MSHR)) && r->dlevel > LEVEL_L1 &&
-	    !beside)
+	if (r->psv & PSV_ST_L1 && !(r->psv & (PSV_ST_MERGE | PSV_ST_MSHR)) &&
+	    r->dlevel > LEVEL_L1 && !beside)
 		shadow_learn(s->shadow, SHADOW_DATA, (enum mem_level)r->dlevel, seen);
 	if (level == LEVEL_NONE)
 		return;

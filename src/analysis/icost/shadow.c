@@ -43,11 +43,11 @@ struct shadow {
 	struct tags l1[2], l2, llc;
 	struct tlb dtlb;
 	bool usable[2];
-	bool ideal;	    /* the machine has no data misses, or none that go to memory */
-	uint32_t ahead[2];  /* lines that the prefetcher brings per trigger */
-	bool cross_page[2]; /* the prefetcher may leave the page */
-	uint32_t page_shift;		 /* from addresses to pages */
-	uint64_t watched;		 /* line of the last instruction that shadow_watch saw */
+	bool ideal;	     /* the machine has no data misses, or none that go to memory */
+	uint32_t ahead[2];   /* lines that the prefetcher brings per trigger */
+	bool cross_page[2];  /* the prefetcher may leave the page */
+	uint32_t page_shift; /* from addresses to pages */
+	uint64_t watched;    /* line of the last instruction that shadow_watch saw */
 	struct strange {
 		/* misses of lines not seen before that a cache served, that memory served */
 		uint32_t by[2];

@@ -390,8 +390,8 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 	if (unlikely(ms->perfect) && access_perfect(ms, now, kind, vaddr, end, flags, r))
 		return MEM_DONE;
 	if (unlikely((vaddr ^ end) >> line_shift))
-		return access_split(ms, now, kind, vaddr, end >> line_shift << line_shift, pc, token,
-				    flags, r);
+		return access_split(ms, now, kind, vaddr, end >> line_shift << line_shift, pc,
+				    token, flags, r);
 	switch (access_now(ms, now, kind, vaddr, pc, token, flags, r)) {
 	case NOW_DONE:
 		return MEM_DONE;

@@ -104,7 +104,8 @@ uint32_t memory_unloaded(const struct memsys *ms)
 	const struct memory *mem = &ms->mem;
 
 	if (mem->cfg.kind == MEM_FLAT)
-		return mem->cfg.latency + (mem->bus.trailing_edge ? bus_tail(&mem->bus, mem->bus.line_shift) : 0);
+		return mem->cfg.latency +
+		       (mem->bus.trailing_edge ? bus_tail(&mem->bus, mem->bus.line_shift) : 0);
 	return mem->rcd + mem->cas + mem->cfg.dram.overhead +
 	       (mem->cfg.bus.trailing_edge ? mem->tail : 0);
 }
@@ -353,8 +354,8 @@ static void flat_read(struct memsys *ms, struct req *req, uint64_t t)
 		ms->stats.mem.queue_delay += lead - t;
 	}
 	mem_respond(ms, req, mem->bus.trailing_edge ? trail : lead, trail,
-		    (struct beats){ mem->bus.trailing_edge ? 0 : mem->bus.step,
-				    mem->bus.beat_shift, ms->line_shift },
+		    (struct beats){ mem->bus.trailing_edge ? 0 : mem->bus.step, mem->bus.beat_shift,
+				    ms->line_shift },
 		    LEVEL_MEM);
 }
 

@@ -57,7 +57,8 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 
 	for (int i = MEM_L1I; i < c->id; i++) {
 		struct cache *up = &ms->cache[i];
-		const uint32_t share = c->line_shift - up->line_shift; /* log2 of its lines in one */
+		const uint32_t share =
+		    c->line_shift - up->line_shift; /* log2 of its lines in one */
 
 		for (uint64_t part = 0; up->present && part < 1ull << share; part++) {
 			int64_t index = tags_find(&up->t, (line << share) + part);
@@ -194,8 +195,8 @@ static void warm_walk(struct memsys *ms, uint64_t vpn)
 	if (ms->cfg.walk != MEM_WALK_CACHES)
 		return;
 	for (int depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
-		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> line_shift_of(ms, first), 0, false,
-			  WARM_DEMAND);
+		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> line_shift_of(ms, first), 0,
+			  false, WARM_DEMAND);
 		walk_cache_put(ms, vpn, depth);
 	}
 }

@@ -515,9 +515,8 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		merge(ms, c, m, req, t);
 		if (pf)
 			prefetch_observe(ms, c,
-					 &(struct pf_access){ .line = m->line,
-							      .pc = m->self.pc,
-							      .first_use = true },
+					 &(struct pf_access){
+					     .line = m->line, .pc = m->self.pc, .first_use = true },
 					 &who, t);
 		return;
 	}

@@ -139,7 +139,7 @@ struct req {
 
 struct mshr {
 	struct req self;
-	uint64_t line;		   /* in lines of its cache; self.line: in those of the next */
+	uint64_t line;		 /* in lines of its cache; self.line: in those of the next */
 	struct req *head, *tail; /* targets */
 	struct mshr *next_free;
 	uint64_t lead, trail; /* if known: arrival of the critical beat and of the last */
@@ -179,10 +179,10 @@ struct cache {
 	uint32_t long_mshr; /* one that went to memory, when that was last asked */
 	uint32_t latency, miss_latency;
 	uint32_t ideal_latency; /* with MEM_IDEAL_DL1 */
-	uint8_t line_shift; /* log2 of the bytes of its lines */
-	uint8_t widen;	    /* what the next level's line_shift is more */
-	uint8_t id, next; /* enum mem_cache; next: MEMORY if none */
-	uint8_t level;	  /* enum mem_level */
+	uint8_t line_shift;	/* log2 of the bytes of its lines */
+	uint8_t widen;		/* what the next level's line_shift is more */
+	uint8_t id, next;	/* enum mem_cache; next: MEMORY if none */
+	uint8_t level;		/* enum mem_level */
 	bool present;
 	bool plain;   /* LRU, no ports, banks, write-through or prefetcher that sees hits: a hit
 		       takes the short way (access_plain) */
@@ -299,7 +299,7 @@ struct memsys {
 	struct cache cache[MEM_CACHES];
 	struct tag_array itlb, dtlb, stlb;
 	bool has_itlb, has_dtlb, has_stlb;
-	bool perfect; /* memsys_perfect() was called */
+	bool perfect;	    /* memsys_perfect() was called */
 	uint8_t line_shift; /* of memory, and of the last cache before it */
 	uint8_t page_shift;
 	struct memory mem;

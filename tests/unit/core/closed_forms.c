@@ -251,7 +251,9 @@ static void test_329_in_order_issue_waits_for_the_first_use(void **state)
 /* Cycles of a load of a chain through 2 MB: each misses the caches, the first of a page the TLB. */
 static double cycles_to_memory(const char *machine)
 {
-	struct kernel_run k = { .machine = machine, .kernel = 3, .sets = SETS(PERFECT), .size = 2 * MB };
+	struct kernel_run k = {
+		.machine = machine, .kernel = 3, .sets = SETS(PERFECT), .size = 2 * MB
+	};
 
 	return cycles_per_round(&k, 576, 640) / 64;
 }

@@ -101,7 +101,8 @@ static bool is_absent(const struct machine *m, const struct param *p)
 {
 	const bool l2 = !strcmp(p->section, "l2"), llc = !strcmp(p->section, "llc");
 
-	return (l2 && !m->mem.cache[MEM_L2].size_bytes) || (llc && !m->mem.cache[MEM_LLC].size_bytes);
+	return (l2 && !m->mem.cache[MEM_L2].size_bytes) ||
+	       (llc && !m->mem.cache[MEM_LLC].size_bytes);
 }
 
 static void test_1621_every_parameter_of_a_papers_machine_has_a_row(void **state)

@@ -267,7 +267,8 @@ int main(void)
 		cmocka_unit_test(test_1606_lines_may_not_shrink_on_the_way_to_memory),
 		cmocka_unit_test(test_1607_a_walk_beside_its_access_costs_the_longer_of_the_two),
 		cmocka_unit_test(test_1608_a_walk_beside_a_fetch_or_an_l2_hit_costs_the_longer),
-		cmocka_unit_test(test_1609_an_access_across_two_pages_waits_for_both_walks_and_lines),
+		cmocka_unit_test(
+		    test_1609_an_access_across_two_pages_waits_for_both_walks_and_lines),
 		cmocka_unit_test(test_1610_an_ideal_l1_hit_takes_one_cycle_or_none),
 	};
 

@@ -47,8 +47,8 @@ static void random_lines(struct rng *r, struct memsys_config *c)
 
 	for (int i = MEM_LLC; i >= MEM_L1I; i--) {
 		struct mem_cache_config *cache = &c->cache[i];
-		bool last = !c->cache[MEM_LLC].size_bytes &&
-			    (i == MEM_L2 || !c->cache[MEM_L2].size_bytes);
+		bool last =
+		    !c->cache[MEM_LLC].size_bytes && (i == MEM_L2 || !c->cache[MEM_L2].size_bytes);
 		uint32_t own = (uint32_t)max_u64(line >> pick(r, 3), 16);
 
 		if (!cache->size_bytes || i == MEM_LLC || last)
