@@ -545,6 +545,7 @@ static void leave_queue(struct core *c)
 
 void drain_stage(struct core *c)
 {
+	c->lsu.ports_taken = 0;
 	if (c->lsu.sq_head < c->lsu.sq_next)
 		leave_queue(c);
 	for (uint32_t n = 0; n < c->lsu.store_ports && c->lsu.sq_next < c->lsu.sq_commit; n++) {
@@ -582,6 +583,7 @@ void drain_stage(struct core *c)
 			return;
 		}
 		c->lsu.sq_next++;
+		c->lsu.ports_taken += c->cfg.shared_ports;
 		c->did.drains++;
 		leave_queue(c);
 	}

@@ -127,7 +127,7 @@
 	MACHINE_UNIT(X, "div", unit[UNIT_DIV]., 1, 1, 20, false, "integer dividers") \
 	MACHINE_UNIT(X, "fadd", unit[UNIT_FADD]., 1, 2, 4, true, "FP adders; also compare, convert, move") \
 	MACHINE_UNIT(X, "fmul", unit[UNIT_FMUL]., 1, 2, 4, true, "FP multipliers, fused multiply-add") \
-	MACHINE_UNIT(X, "fdiv", unit[UNIT_FDIV]., 1, 1, 16, false, "FP dividers") \
+	MACHINE_UNIT(X, "fdiv", unit[UNIT_FDIV]., 0, 1, 16, false, "FP dividers; 0: the multipliers do it") \
 	MACHINE_UNIT(X, "fsqrt", unit[UNIT_FSQRT]., 0, 0, 20, false, "FP square-root units; 0: the dividers do it") \
 	X(U32, "units", unit[UNIT_LOAD]., count, "load", "units", 1, 64, 0, 2, "load ports") \
 	X(U32, "units", unit[UNIT_STORE]., count, "store", "units", 0, 64, 0, 0, \
@@ -148,6 +148,8 @@
 	X(U32, "lsu", , forward_latency, "forward_latency", "cycles", 1, 100, 0, 3, \
 	  "load-to-use when the store queue has the data") \
 	X(U32, "lsu", , store_ports, "store_ports", "stores/cycle", 1, 16, 0, 1, "stores written per cycle") \
+	X(BOOL, "lsu", , shared_ports, "shared_ports", YES_NO, 0, 1, 0, false, \
+	  "a store that is written takes a load port for that cycle") \
 	X(U32, "lsu", , store_misses, "store_misses", "stores", 1, 1024, ZERO, 0, \
 	  "store misses under way before the next store waits; 0: the cache's MSHRs are the limit " \
 	  "and a store leaves the queue when the cache has taken it") \

@@ -73,4 +73,23 @@ test_1634_an_access_beside_its_walk_is_never_later_than_behind_it() {
 	[ "$beside" -lt "$behind" ] || fail "$beside beside, $behind behind"
 }
 
+# Prints cycles with --set A and with --set B; the second must be more: more_than PROGRAM A B COMMON…
+more_than() {
+	local program=$1 a=$2 b=$3 first second
+	shift 3
+	first=$(cycles "$program" eyerman2006-table --set "$a" "$@")
+	second=$(cycles "$program" eyerman2006-table --set "$b" "$@")
+	[ "$second" -gt "$first" ] || fail "$first with $a, $second with $b"
+}
+
+test_1635_a_multiplier_that_divides_is_busy_for_others() {
+	more_than nbody units.fdiv=1 units.fdiv=0 --set units.fmul=1
+	# two of them are as good as one that multiplies and one that divides, or better than one alone
+	more_than nbody units.fmul=2 units.fmul=1 --set units.fdiv=0
+}
+
+test_1636_stores_that_are_written_take_the_ports_of_loads() {
+	more_than oltp lsu.shared_ports=no lsu.shared_ports=yes --set units.load=1 --set units.store=4
+}
+
 run_tests

@@ -31,7 +31,9 @@ static void read_units(struct edges_machine *m, const struct machine *machine)
 		if (k == EDGES_UNITS)
 			continue;
 		m->unit[k].count = machine->unit[kind].count;
-		m->unit[k].pipelined = units_pipelined(machine, kind);
+		/* a multiplier that divides, too, is taken as free for the next multiplication */
+		m->unit[k].pipelined = kind == UNIT_FMUL ? machine->unit[kind].pipelined
+							 : units_pipelined(machine, kind);
 		if (m->unit[k].pipelined && m->unit[k].count >= m->dispatch_width)
 			m->unit[k].count = 0;
 		if (m->unit[k].count > EDGES_PORTS)
