@@ -39,6 +39,7 @@ def parser(text, insts=200):
     p.add_argument("--insts", type=int, metavar="MILLIONS", help="instructions measured of each (%d)" % insts)
     p.add_argument("--skip", type=int, metavar="MILLIONS", help="instructions before that, untimed (100)")
     p.add_argument("--only", metavar="NAMES", help="these workloads, with commas between")
+    p.add_argument("--machine", metavar="NAME", help="another machine than the paper's")
     p.add_argument("--jobs", type=int, default=1, help="runs at a time (1)")
     p.add_argument("--cached", action="store_true", help="only what has been run before; the rest is left out")
     p.add_argument("--json", metavar="FILE", help="writes all figures there as well")
@@ -59,7 +60,7 @@ class Lab:
 
     def __init__(self, options, machine, analyze="profile"):
         self.options = options
-        self.machine = machine
+        self.machine = options.machine or machine
         self.analyze = analyze
         self.runner = workload.Runner(options.build)
         self.cache = self.runner.build / "papers"

@@ -177,7 +177,7 @@ bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op,
 static void issue_store(struct carried_walk *w, uint32_t inst, const struct carried_op *op)
 {
 	const uint8_t base = op->operands.src[0];
-	const int32_t at = op->in.imm, line = (int32_t)w->m->m->mem.line_bytes;
+	const int32_t at = op->in.imm, line = (int32_t)machine_line_bytes(&w->m->m->mem, MEM_L1D);
 	double *queued = &w->queued_until[width_of(op)];
 
 	w->stores[w->nstores % CARRIED_STORES].base = base;

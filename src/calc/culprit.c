@@ -528,7 +528,8 @@ static void try_all(struct suspect *s)
 {
 	const struct memsys_config *mem = &s->m->m->mem;
 
-	suspect_code(s, CAUSE_ICACHE, SAMPLED_IMISS, mem->line_bytes, s->m->fetch_fill);
+	suspect_code(s, CAUSE_ICACHE, SAMPLED_IMISS, machine_line_bytes(mem, MEM_L1I),
+		     s->m->fetch_fill);
 	if (mem->itlb.entries)
 		suspect_code(s, CAUSE_ITLB, SAMPLED_ITLB, mem->page_bytes, s->m->walk);
 	suspect_loads(s, CAUSE_DCACHE, SAMPLED_DMISS, s->m->fill);

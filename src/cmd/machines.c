@@ -22,7 +22,7 @@ static int list_machines(void)
 			warn("machines: %s", e.text);
 			return 1;
 		}
-		printf("%-16s %s\n", c.name, c.summary);
+		printf("%-18s %s\n", c.name, c.summary);
 	}
 	return 0;
 }
@@ -49,6 +49,9 @@ static int machines_run(void *values, int nargs, char **args)
 		if (!machine_set(&c, v->set.items[i], &e))
 			goto bad;
 	if (!machine_check(&c, &e))
+		goto bad;
+	/* a machine that was changed is not that of the table */
+	if (nargs && !v->set.count && !machine_print_table(args[0], stdout, &e))
 		goto bad;
 	machine_print(&c, stdout);
 	return 0;
@@ -87,7 +90,9 @@ const struct command cmd_machines = {
 	.description =
 	    "Lists the machines that are built in. With a name or a machine file it prints that "
 	    "machine with every parameter and its meaning, as a file that can be changed and read "
-	    "back. A mistake in a file is named with its line and the nearest valid key.",
+	    "back; before them, if the machine is a paper's, the paper's table, row by row, with "
+	    "what the machine makes of it and why. A mistake in a file is named with its line and "
+	    "the nearest valid key.",
 	.exit_status = "0; 2 if there is no such machine, or the file or a setting is wrong.",
 	.options = options,
 	.examples = examples,

@@ -58,6 +58,7 @@ static void set_sizes(struct core *c)
 	c->front.width = cfg->fetch_width;
 	c->front.taken_max = cfg->fetch_taken;
 	c->front.block_mask = cfg->fetch_block_bytes - 1;
+	c->front.line_mask = ~(uint64_t)(machine_line_bytes(&cfg->mem, MEM_L1I) - 1);
 	c->front.buffer = cfg->fetch_buffer;
 	c->win.dispatch_width = cfg->dispatch_width && cfg->dispatch_width < cfg->decode_width
 				    ? cfg->dispatch_width
@@ -549,7 +550,7 @@ void core_cut(struct core *c)
 /* Caches, TLBs and predictors learn from instructions that the guest has executed. */
 static void warm_stretch(struct core *c, const struct guest_seen *seen, uint64_t next_pc)
 {
-	const uint64_t lines = ~(uint64_t)(c->cfg.mem.line_bytes - 1);
+	const uint64_t lines = ~(uint64_t)(machine_line_bytes(&c->cfg.mem, MEM_L1I) - 1);
 	const bool follows = c->twin.follows;
 	const uint64_t *addr = seen->addrs;
 	uint64_t pc = seen->pc, line = c->front.warm_line;
@@ -667,13 +668,13 @@ void core_meta(const struct core *c, struct trace_meta *meta)
 	meta->mispredict_loop = cfg->fetch_redirect + c->front.depth;
 	meta->wakeup_latency = cfg->wakeup;
 	meta->l1i_latency = fetch[LEVEL_L1];
-	meta->l1d_latency = c->ideal & IDEAL_DL1 ? 1 : data[LEVEL_L1];
+	meta->l1d_latency = c->ideal & IDEAL_DL1 ? cfg->mem.ideal_dl1 : data[LEVEL_L1];
 	meta->l2_latency = data[LEVEL_L2];
 	meta->llc_latency = data[LEVEL_LLC];
 	meta->mem_latency = data[LEVEL_MEM];
 	meta->itlb_penalty = cfg->mem.itlb.entries ? memsys_walk_latency(c->mem) : 0;
 	meta->dtlb_penalty = cfg->mem.dtlb.entries ? memsys_walk_latency(c->mem) : 0;
-	meta->line_bytes = cfg->mem.line_bytes;
+	meta->line_bytes = machine_line_bytes(&cfg->mem, MEM_L1D);
 	meta->outstanding_branches = c->win.branches_size;
 	meta->in_order = c->win.in_order;
 	meta->taken_per_fetch = c->front.taken_max;

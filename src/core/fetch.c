@@ -114,7 +114,7 @@ static enum fetch_stall level_to_come(const struct core *c, uint64_t pc)
 /* Makes the line of pc available; false if fetch has to wait for it. */
 static bool fetch_access(struct core *c, uint64_t pc)
 {
-	uint64_t line = pc & ~(uint64_t)(c->cfg.mem.line_bytes - 1);
+	uint64_t line = pc & c->front.line_mask;
 	uint32_t flags = 0;
 	struct mem_result r;
 

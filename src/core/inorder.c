@@ -55,6 +55,7 @@ void inorder_stage(struct core *c)
 {
 	c->win.issue_time = NEVER;
 	memset(c->win.unit_used, 0, sizeof(c->win.unit_used));
+	c->win.unit_used[UNIT_LOAD] = c->lsu.ports_taken;
 	/* Loads that have issued, but were refused by the cache or waited for a store, go first. */
 	if (c->win.nready[0] | c->win.nready[1] | c->win.nready[2]) {
 		for (uint32_t w = 0; w <= c->mask / 64; w++) {

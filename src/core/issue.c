@@ -26,7 +26,7 @@ static bool take_unit(struct core *c, const struct inflight *e)
 	}
 	for (unsigned i = 0; i < c->win.unit_count[kind]; i++) {
 		if (c->win.unit_busy[kind][i] <= c->now) {
-			c->win.unit_busy[kind][i] = c->now + e->latency;
+			c->win.unit_busy[kind][i] = c->now + e->u->busy;
 			return true;
 		}
 		if (c->win.unit_busy[kind][i] < c->win.issue_time)
@@ -96,6 +96,7 @@ void issue_stage(struct core *c)
 		return;
 	memcpy(room, c->win.iq_width, sizeof(room));
 	memset(c->win.unit_used, 0, sizeof(c->win.unit_used));
+	c->win.unit_used[UNIT_LOAD] = c->lsu.ports_taken;
 	c->win.units_full = 0;
 	for (uint32_t i = 0; i < reach; i++) {
 		if (i == nwords)

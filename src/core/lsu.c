@@ -418,6 +418,15 @@ static uint8_t load_level_to_come(const struct core *c, uint64_t addr)
 	return memsys_probe(c->mem, MEM_LLC, addr) ? LEVEL_LLC : LEVEL_MEM;
 }
 
+/* An idealised hit may take no time; its dependents are younger, so issue will still find them. */
+static void load_completes(struct core *c, uint32_t slot, uint64_t when)
+{
+	if (unlikely(when == c->now))
+		complete_now(c, slot);
+	else
+		wheel_put(c, slot, WHEEL_COMPLETE, when);
+}
+
 enum load_try lsu_load(struct core *c, uint32_t slot)
 {
 	struct inflight *e = &c->ring[slot];
@@ -445,8 +454,9 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 			e->psv |= PSV_ST_FWD;
 			c->stats.forwards++;
 			note_level(c, slot, LEVEL_FWD);
-			wheel_put(c, slot, WHEEL_COMPLETE,
-				  c->now + (u->ideal & IDEAL_DL1 ? 1 : c->cfg.forward_latency));
+			load_completes(c, slot,
+				       c->now + (u->ideal & IDEAL_DL1 ? c->cfg.mem.ideal_dl1
+								      : c->cfg.forward_latency));
 			return LOAD_GOES;
 		}
 	}
@@ -466,8 +476,7 @@ enum load_try lsu_load(struct core *c, uint32_t slot)
 		if (unlikely(r.events))
 			e->psv |= lsu_psv(r.events);
 		note_result(c, slot, &r);
-		assert(r.ready > c->now);
-		wheel_put(c, slot, WHEEL_COMPLETE, r.ready);
+		load_completes(c, slot, r.ready);
 		break;
 	case MEM_PENDING:
 		e->psv |= lsu_psv(r.events);
@@ -536,6 +545,7 @@ static void leave_queue(struct core *c)
 
 void drain_stage(struct core *c)
 {
+	c->lsu.ports_taken = 0;
 	if (c->lsu.sq_head < c->lsu.sq_next)
 		leave_queue(c);
 	for (uint32_t n = 0; n < c->lsu.store_ports && c->lsu.sq_next < c->lsu.sq_commit; n++) {
@@ -573,6 +583,7 @@ void drain_stage(struct core *c)
 			return;
 		}
 		c->lsu.sq_next++;
+		c->lsu.ports_taken += c->cfg.shared_ports;
 		c->did.drains++;
 		leave_queue(c);
 	}

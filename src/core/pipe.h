@@ -59,11 +59,12 @@
 struct uop {
 	struct inst in;
 	uint64_t pc;
-	uint32_t rec_flags;  /* enum rec_inst_flag that follow from the encoding */
-	uint32_t ideal;	     /* enum ideal that hold for it */
-	uint16_t flags;	     /* enum uop_flag */
-	uint16_t latency;    /* cycles in its unit */
-	uint8_t cls;	     /* enum op_class */
+	uint32_t rec_flags; /* enum rec_inst_flag that follow from the encoding */
+	uint32_t ideal;	    /* enum ideal that hold for it */
+	uint16_t flags;	    /* enum uop_flag */
+	uint16_t latency;   /* cycles in its unit */
+	uint16_t busy; /* cycles for which the unit takes nothing else, if it is not pipelined */
+	uint8_t cls;   /* enum op_class */
 	uint8_t mem_bytes;   /* of the memory operand */
 	uint8_t unit;	     /* enum unit_kind */
 	uint8_t queue;	     /* issue queue */
@@ -276,6 +277,7 @@ struct front_end {
 	/* The machine's sizes: written once (core.c). */
 	uint32_t packets_size;
 	uint32_t width, buffer, block_mask;
+	uint64_t line_mask;	/* from an address to that of its line in the L1I */
 	uint32_t taken_max;	/* a packet ends with this taken branch */
 	bool through;		/* goes on into the next block in the same cycle (idealised) */
 	uint32_t depth;		/* cycles from fetch to dispatch */
@@ -344,6 +346,7 @@ struct lsu {
 	uint32_t sq_complete; /* stores in the queue that have address and data */
 	uint32_t sq_flight;   /* sent and not yet written */
 	uint32_t store_ports;
+	uint8_t ports_taken; /* load ports that stores written in this cycle take */
 	uint64_t drain_time; /* not before */
 	bool buffered;	     /* stores go into a write buffer */
 

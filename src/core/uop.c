@@ -190,6 +190,7 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 	u->ideal = ideal_of(c, pc);
 	u->unit = use.unit;
 	u->latency = (uint16_t)use.latency;
+	u->busy = (uint16_t)use.busy;
 
 	bool fp = u->cls == CLASS_FADD || u->cls == CLASS_FMUL || u->cls == CLASS_FDIV ||
 		  u->cls == CLASS_FSQRT;
@@ -262,7 +263,7 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 
 	bool memory = u->flags & (UOP_LOAD | UOP_STORE | UOP_HINT);
 	if (!memory && (u->ideal & (u->latency == 1 ? IDEAL_SHALU : IDEAL_LGALU)))
-		u->latency = 0;
+		u->latency = u->busy = 0;
 }
 
 const struct uop *uop_missing(struct core *c, uint64_t pc)

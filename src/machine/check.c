@@ -77,9 +77,38 @@ static bool check_prefetch(const struct check *k, const struct mem_prefetch_conf
 					   valid(k, "prefetch_entries", p->entries)));
 }
 
+uint32_t machine_line_bytes(const struct memsys_config *c, int cache)
+{
+	const uint32_t own = cache < MEM_CACHES ? c->cache[cache].line_bytes : 0;
+
+	return own ? own : c->line_bytes;
+}
+
+/* A line is part of one line of the next level, and memory sends lines of its own size. */
+static bool check_line(const struct memsys_config *cfg, int i, struct err *e)
+{
+	const uint32_t line = machine_line_bytes(cfg, i);
+	int next = i <= MEM_L1D ? MEM_L2 : i + 1;
+
+	while (next < MEM_CACHES && !cfg->cache[next].size_bytes)
+		next++;
+	if (next == MEM_CACHES && line != cfg->line_bytes)
+		return err_set(
+		    e,
+		    "%s.line = %u: the cache before memory has its lines, mem.line = %u; "
+		    "valid: 0 or %u",
+		    cache_names[i], line, cfg->line_bytes, cfg->line_bytes);
+	if (line > machine_line_bytes(cfg, next))
+		return err_set(e, "%s.line = %u: longer than the next level's %u, valid: 16 to %u",
+			       cache_names[i], line, machine_line_bytes(cfg, next),
+			       machine_line_bytes(cfg, next));
+	return true;
+}
+
 static bool check_cache(const struct memsys_config *cfg, int i, struct err *e)
 {
 	const struct mem_cache_config *c = &cfg->cache[i];
+	const uint32_t line = machine_line_bytes(cfg, i);
 	struct check k = { e, cache_names[i] };
 
 	if (!c->size_bytes) {
@@ -87,21 +116,22 @@ static bool check_cache(const struct memsys_config *cfg, int i, struct err *e)
 			return true;
 		return err_set(
 		    e, "%s.size = 0: the L1 caches cannot be left out, valid: %u to 1073741824",
-		    k.section, cfg->line_bytes);
+		    k.section, line);
 	}
-	if (!within(&k, "size", c->size_bytes, cfg->line_bytes, row(&k, "size")->max) ||
+	if (!valid(&k, "line", c->line_bytes) || !check_line(cfg, i, e))
+		return false;
+	if (!within(&k, "size", c->size_bytes, line, row(&k, "size")->max) ||
 	    !valid(&k, "ways", c->ways))
 		return false;
 
-	uint64_t way_bytes = (uint64_t)c->ways * cfg->line_bytes;
+	uint64_t way_bytes = (uint64_t)c->ways * line;
 
 	if (c->size_bytes % way_bytes || !is_power_of_two(c->size_bytes / way_bytes))
 		return err_set(
 		    e,
 		    "%s.size = %u: size / (ways × line) = %u / (%u × %u) must be a power of two; "
 		    "change %s.size or %s.ways",
-		    k.section, c->size_bytes, c->size_bytes, c->ways, cfg->line_bytes, k.section,
-		    k.section);
+		    k.section, c->size_bytes, c->size_bytes, c->ways, line, k.section, k.section);
 	if (!valid(&k, "latency", c->latency) || !valid(&k, "mshrs", c->mshrs) ||
 	    !valid(&k, "targets", c->targets) || !valid(&k, "ports", c->ports) ||
 	    !valid(&k, "bank_interval", c->bank_interval))
@@ -131,7 +161,7 @@ static bool check_cache(const struct memsys_config *cfg, int i, struct err *e)
 		return err_set(
 		    e, "%s.inclusive = on: there is no cache above an L1; valid for l2 and llc",
 		    k.section);
-	return check_prefetch(&k, &c->prefetch) && check_bus(&k, &c->bus, cfg->line_bytes);
+	return check_prefetch(&k, &c->prefetch) && check_bus(&k, &c->bus, line);
 }
 
 static bool check_tlb(const struct mem_tlb_config *t, const char *section, struct err *e)
@@ -191,7 +221,9 @@ bool machine_check_memory(const struct memsys_config *c, struct err *e)
 	       check_tlb(&c->stlb, "stlb", e) &&
 	       valid_choice(&walk, "kind", c->walk, MEM_WALKS, "walk") &&
 	       valid(&walk, "latency", c->walk_latency) && valid(&walk, "walkers", c->walkers) &&
-	       valid(&walk, "cache", c->walk_cache) && check_memory(c, e);
+	       valid(&walk, "cache", c->walk_cache) &&
+	       valid(&(struct check){ e, "l1d" }, "ideal_latency", c->ideal_dl1) &&
+	       check_memory(c, e);
 }
 
 /* ---- branch prediction ---- */
@@ -284,10 +316,12 @@ bool machine_check(const struct machine *m, struct err *e)
 		return bad_value(m, "fetch.block_bytes", e,
 				 "fetch.block_bytes = %u: valid: powers of two, 4…256",
 				 m->fetch_block_bytes);
-	if (m->fetch_block_bytes > m->mem.line_bytes)
-		return bad_value(m, "fetch.block_bytes", e,
-				 "fetch.block_bytes = %u is larger than mem.line = %u; valid: 4…%u",
-				 m->fetch_block_bytes, m->mem.line_bytes, m->mem.line_bytes);
+	if (m->fetch_block_bytes > machine_line_bytes(&m->mem, MEM_L1I))
+		return bad_value(
+		    m, "fetch.block_bytes", e,
+		    "fetch.block_bytes = %u is larger than %s.line = %u; valid: 4…%u",
+		    m->fetch_block_bytes, m->mem.cache[MEM_L1I].line_bytes ? "l1i" : "mem",
+		    machine_line_bytes(&m->mem, MEM_L1I), machine_line_bytes(&m->mem, MEM_L1I));
 	if (m->fetch_buffer < m->decode_width)
 		return bad_value(
 		    m, "fetch.buffer", e,

@@ -125,6 +125,7 @@ struct mem_memory_config {
 
 struct memsys_config {
 	MACHINE_WALK(X, )
+	MACHINE_L1D_IDEAL(X, )
 	struct mem_cache_config cache[MEM_CACHES];
 	struct mem_tlb_config itlb, dtlb, stlb;
 	struct mem_memory_config mem;
@@ -201,8 +202,23 @@ bool machine_check(const struct machine *m, struct err *e);
 bool machine_check_memory(const struct memsys_config *c, struct err *e);
 bool machine_check_bpred(const struct bpred_config *c, struct err *e);
 
+/* Bytes of a line of this enum mem_cache; of any other number: of memory. */
+uint32_t machine_line_bytes(const struct memsys_config *c, int cache);
+
 /* Prints the machine as an INI file with comments; reading it back gives the same machine. */
 void machine_print(const struct machine *m, FILE *f);
+/*
+ * The table of a machine file (table.c): what the paper says, what the file makes of it, why. Reads the file
+ * again and takes row by row, the heading first; none if the file has no table. False if the file cannot be
+ * read or take says so.
+ */
+struct machine_row {
+	const char *part, *paper, *ours, *why;
+};
+typedef bool machine_row_take(void *ctx, const struct machine_row *r, struct err *e);
+bool machine_table(const char *name_or_path, machine_row_take *take, void *ctx, struct err *e);
+/* Prints the rows as they stand in a machine file. */
+bool machine_print_table(const char *name_or_path, FILE *f, struct err *e);
 /* Prints the reference of all parameters as a Markdown table. */
 void machine_print_reference(FILE *f);
 

@@ -127,7 +127,7 @@
 	MACHINE_UNIT(X, "div", unit[UNIT_DIV]., 1, 1, 20, false, "integer dividers") \
 	MACHINE_UNIT(X, "fadd", unit[UNIT_FADD]., 1, 2, 4, true, "FP adders; also compare, convert, move") \
 	MACHINE_UNIT(X, "fmul", unit[UNIT_FMUL]., 1, 2, 4, true, "FP multipliers, fused multiply-add") \
-	MACHINE_UNIT(X, "fdiv", unit[UNIT_FDIV]., 1, 1, 16, false, "FP dividers") \
+	MACHINE_UNIT(X, "fdiv", unit[UNIT_FDIV]., 0, 1, 16, false, "FP dividers; 0: the multipliers do it") \
 	MACHINE_UNIT(X, "fsqrt", unit[UNIT_FSQRT]., 0, 0, 20, false, "FP square-root units; 0: the dividers do it") \
 	X(U32, "units", unit[UNIT_LOAD]., count, "load", "units", 1, 64, 0, 2, "load ports") \
 	X(U32, "units", unit[UNIT_STORE]., count, "store", "units", 0, 64, 0, 0, \
@@ -148,6 +148,8 @@
 	X(U32, "lsu", , forward_latency, "forward_latency", "cycles", 1, 100, 0, 3, \
 	  "load-to-use when the store queue has the data") \
 	X(U32, "lsu", , store_ports, "store_ports", "stores/cycle", 1, 16, 0, 1, "stores written per cycle") \
+	X(BOOL, "lsu", , shared_ports, "shared_ports", YES_NO, 0, 1, 0, false, \
+	  "a store that is written takes a load port for that cycle") \
 	X(U32, "lsu", , store_misses, "store_misses", "stores", 1, 1024, ZERO, 0, \
 	  "store misses under way before the next store waits; 0: the cache's MSHRs are the limit " \
 	  "and a store leaves the queue when the cache has taken it") \
@@ -199,6 +201,8 @@
 	X(U32, section, at, size_bytes, "size", "bytes", 64, 1 << 30, ZERO, by(32768, 32768, 524288, 0), \
 	  "capacity; 0: no such cache (l2, llc)") \
 	X(U32, section, at, ways, "ways", "ways", 1, 64, 0, 8, "associativity") \
+	X(U32, section, at, line_bytes, "line", "bytes", 16, 1024, ZERO | POW2, 0, \
+	  "its line, not longer than that of the next level; 0: as mem.line") \
 	X(U32, section, at, latency, "latency", "cycles", 1, 1000, 0, by(1, 3, 12, 30), \
 	  "from arrival of a request to its data, on a hit") \
 	X(I32, section, at, miss_latency, "miss_latency", "cycles", -1, 1000, 0, -1, \
@@ -221,6 +225,10 @@
 	  "a store that misses fetches no line (l1d)")
 #define MACHINE_CACHE_ALL(X, section, at, by) \
 	MACHINE_CACHE(X, section, at, by) MACHINE_PREFETCH(X, section, at prefetch.) MACHINE_BUS(X, section, at bus.)
+/* Of the L1D alone; in struct memsys_config. */
+#define MACHINE_L1D_IDEAL(X, at) \
+	X(U32, "l1d", at, ideal_dl1, "ideal_latency", "cycles", 0, 1, 0, 1, \
+	  "from load to use of a hit, or of a forwarded store, where ideal.dl1 is on; fields2004's is 0")
 #define MACHINE_L1I(l1i, l1d, l2, llc) l1i
 #define MACHINE_L1D(l1i, l1d, l2, llc) l1d
 #define MACHINE_L2(l1i, l1d, l2, llc) l2
@@ -241,8 +249,10 @@
 	X(U32, "walk", at, walk_cache, "cache", "entries", 0, 64, 0, 8, "caches: upper-level entries kept") \
 	X(BOOL, "walk", at, walk_from_l2, "from_l2", YES_NO, 0, 1, 0, false, \
 	  "caches: loads start at the L2, not at the L1D") \
+	X(BOOL, "walk", at, walk_beside, "beside", YES_NO, 0, 1, 0, false, \
+	  "the cache is looked up while an L1 TLB miss is served: an access takes the longer of the two") \
 	X(U32, "walk", at, page_bytes, "page", "bytes", 4096, 1 << 30, POW2, 4096, "page size") \
-	X(U32, "mem", at, line_bytes, "line", "bytes", 16, 1024, POW2, 64, "line of every cache")
+	X(U32, "mem", at, line_bytes, "line", "bytes", 16, 1024, POW2, 64, "line of memory, and of every cache that has no other")
 
 /* bytes_per_kcycle: 25.6 GB/s at 3.2 GHz are 8000. bus: of DRAM only trailing_edge counts. */
 #define MACHINE_MEMORY(X, at) \
@@ -321,6 +331,7 @@
 	MACHINE_CORE(X) MACHINE_UNITS(X) MACHINE_LSU(X) \
 	MACHINE_CACHE_ALL(X, "l1i", mem.cache[MEM_L1I]., MACHINE_L1I) \
 	MACHINE_CACHE_ALL(X, "l1d", mem.cache[MEM_L1D]., MACHINE_L1D) \
+	MACHINE_L1D_IDEAL(X, mem.) \
 	MACHINE_CACHE_ALL(X, "l2", mem.cache[MEM_L2]., MACHINE_L2) \
 	MACHINE_CACHE_ALL(X, "llc", mem.cache[MEM_LLC]., MACHINE_LLC) \
 	MACHINE_TLB(X, "itlb", mem.itlb., 32) \

@@ -11,7 +11,7 @@ static const struct {
 	[CLASS_JUMP] = { UNIT_ALU, UNIT_ALU },	   [CLASS_LOAD] = { UNIT_LOAD, UNIT_LOAD },
 	[CLASS_STORE] = { UNIT_STORE, UNIT_LOAD }, [CLASS_AMO] = { UNIT_LOAD, UNIT_LOAD },
 	[CLASS_FADD] = { UNIT_FADD, UNIT_FADD },   [CLASS_FMUL] = { UNIT_FMUL, UNIT_FMUL },
-	[CLASS_FDIV] = { UNIT_FDIV, UNIT_FDIV },   [CLASS_FSQRT] = { UNIT_FSQRT, UNIT_FDIV },
+	[CLASS_FDIV] = { UNIT_FDIV, UNIT_FMUL },   [CLASS_FSQRT] = { UNIT_FSQRT, UNIT_FDIV },
 	[CLASS_CSR] = { UNIT_ALU, UNIT_ALU },	   [CLASS_FENCE] = { UNIT_ALU, UNIT_ALU },
 	[CLASS_SYSTEM] = { UNIT_ALU, UNIT_ALU },   [CLASS_HINT] = { UNIT_LOAD, UNIT_LOAD },
 };
@@ -25,8 +25,10 @@ static uint32_t latency_of(const struct machine *m, enum op_class cls, unsigned 
 	case CLASS_STORE:
 	case CLASS_HINT:
 		return 1;
-	case CLASS_FSQRT: /* also where a divider does it */
+	case CLASS_FSQRT: /* also where a divider or multiplier does it */
 		return m->unit[UNIT_FSQRT].latency;
+	case CLASS_FDIV:
+		return m->unit[UNIT_FDIV].latency;
 	default:
 		return m->unit[unit].latency;
 	}
@@ -34,18 +36,27 @@ static uint32_t latency_of(const struct machine *m, enum op_class cls, unsigned 
 
 bool units_pipelined(const struct machine *m, enum unit_kind kind)
 {
+	if (kind == UNIT_FMUL && !m->unit[UNIT_FDIV].count && !m->unit[UNIT_FDIV].pipelined)
+		return false; /* a division occupies it */
 	return kind == UNIT_LOAD || kind == UNIT_STORE || m->unit[kind].pipelined;
 }
 
 struct unit_use units_of_class(const struct machine *m, enum op_class cls)
 {
 	const unsigned wanted = unit_of[cls].unit;
-	const unsigned unit = m->unit[wanted].count ? wanted : unit_of[cls].instead;
+	unsigned unit = m->unit[wanted].count ? wanted : unit_of[cls].instead;
+	bool pipelined = units_pipelined(m, unit);
+
+	if (!m->unit[unit].count) /* square roots, where neither they nor divisions have a unit */
+		unit = UNIT_FMUL;
+	if (unit == UNIT_FMUL) /* each kind of operation as its own unit would */
+		pipelined = m->unit[cls == CLASS_FMUL ? UNIT_FMUL : UNIT_FDIV].pipelined;
+
 	const uint32_t latency = latency_of(m, cls, unit);
 
 	return (struct unit_use){ .unit = (uint8_t)unit,
 				  .latency = latency,
-				  .busy = units_pipelined(m, unit) ? 1 : latency };
+				  .busy = pipelined ? 1 : latency };
 }
 
 struct unit_use units_of(const struct machine *m, const struct inst *in)

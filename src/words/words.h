@@ -90,7 +90,7 @@
  */
 #define WORDS_COSTS(X) \
 	X(DL1,   "dl1",   0, 'd', YELLOW,  "#f2d06b", LATENCY,    "L1 latency", \
-	  "a faster L1", "making the L1 faster", "L1 D-cache hits take one cycle") \
+	  "a faster L1", "making the L1 faster", "L1 D-cache hits take one cycle (or none: l1d.ideal_latency)") \
 	X(WIN,   "win",   7, 'w', BLUE,    "#3c7fb1", NONE,       "the window", \
 	  "a larger window", "enlarging the window", "ROB, queues and registers 20 times as large") \
 	X(BW,    "bw",    1, 'b', CYAN,    "#9ad0d3", NONE,       "bandwidth", \

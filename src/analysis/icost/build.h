@@ -230,7 +230,7 @@ static inline void build_port(struct graph_inst *out, uint16_t slot, uint16_t af
 static inline void build_hit(const struct builder *b, uint64_t pc, struct load_facts *f,
 			     struct graph_inst *out)
 {
-	const uint64_t l1 = min_u64(f->latency, f->hit), first = l1 ? 1 : 0,
+	const uint64_t l1 = min_u64(f->latency, f->hit), first = min_u64(l1, b->m.dl1_least),
 		       dtlb = min_u64(f->latency - l1, f->dtlb);
 	out->ep = (uint16_t)first;
 	out->ep_part[0] = build_part(b, pc, CAT_DL1, LEVEL_NONE, l1 - first, &out->ep);

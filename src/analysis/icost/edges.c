@@ -62,7 +62,7 @@ struct edges {
 	struct previous prev;
 	struct stamps *history; /* of the last instructions, by number modulo a power of two */
 	uint64_t history_mask;
-	unsigned line_shift;
+	unsigned line_shift, fetch_line_shift;
 	unsigned packet, taken; /* of the packet being fetched: instructions, taken branches */
 	uint64_t packets[EDGES_PACKETS]; /* number of the first instruction of each recent packet */
 	uint64_t npackets;
@@ -96,6 +96,7 @@ struct edges *edges_new(const struct edges_machine *m)
 	s->history = x_calloc(history, sizeof(*s->history));
 	s->history_mask = history - 1;
 	s->line_shift = (unsigned)__builtin_ctz(m->line_bytes);
+	s->fetch_line_shift = (unsigned)__builtin_ctz(m->fetch_line_bytes);
 	slots_reset(&s->b.slots, m->issue_slots, m->rob);
 	/* Numbers start above the history, so that the first instruction has an (empty) past. */
 	s->b.at.number = 2 * history;
@@ -280,14 +281,15 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 /* What the fetch would have cost without wrong paths before it. */
 static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
-	const uint64_t line = r->pc >> s->line_shift;
+	const uint64_t line = r->pc >> s->fetch_line_shift;
 	struct graph_part *miss = &out->fetch[0];
 	if (line == s->fetch_line && !r->lat_icache)
 		return;
 	s->fetch_line = line;
 	const enum mem_level level = shadow_access(
 	    s->shadow, SHADOW_INST, r->pc, r->lat_icache ? (enum mem_level)r->ilevel : LEVEL_L1);
-	if (r->lat_icache && r->ilevel > LEVEL_L1)
+	const bool hidden = s->b.m.walks_beside && r->lat_itlb; /* part of the miss, by the walk */
+	if (r->lat_icache && r->ilevel > LEVEL_L1 && !hidden)
 		shadow_learn(s->shadow, SHADOW_INST, (enum mem_level)r->ilevel, r->lat_icache);
 	if (level == LEVEL_NONE || r->flags & RI_REFETCH)
 		return;
@@ -297,7 +299,7 @@ static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph
 		return;
 	}
 	const uint16_t whole = shadow_latency(s->shadow, SHADOW_INST, level);
-	if (whole <= r->lat_icache + SAVED_LEAST ||
+	if (hidden || whole <= r->lat_icache + SAVED_LEAST ||
 	    r->lat_icache >= shadow_least(s->shadow, SHADOW_INST, level))
 		return;
 	/* This instruction shared its packet's F; as a head it gets its own F, without a step. */
@@ -479,7 +481,7 @@ static uint64_t line_edge(struct edges *s, const struct rec_inst *r, uint16_t sl
 		return now->e;
 	const bool merged = r->psv & PSV_ST_MERGE, missed = r->psv & PSV_ST_L1 && !merged;
 	const uint64_t there = s->slot_time[slot], commit = there - from->fill,
-		       hit = s->b.m.l1d_latency + (uint64_t)r->lat_dtlb,
+		       hit = s->b.m.l1d_latency + (s->b.m.walks_beside ? 0 : (uint64_t)r->lat_dtlb),
 		       begun = merged && p > now->e + hit ? p - hit : now->e,
 		       wait = begun > now->e ? begun - there : 0;
 	if (!from->asked && now->e > commit && (merged || now->e < commit + s->b.m.mem_latency)) {
@@ -613,11 +615,16 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, const struct 
 	const bool merged = r->psv & PSV_ST_MERGE, missed = r->psv & (PSV_ST_L1 | PSV_ST_MERGE);
 	const enum mem_level level = shadow_access(s->shadow, SHADOW_DATA, r->addr,
 						   missed ? (enum mem_level)r->dlevel : LEVEL_L1);
-	const uint16_t seen = r->lat_dmiss > r->lat_dtlb ? r->lat_dmiss - r->lat_dtlb : 0;
+	/* Beside a walk the miss is not known if it was the shorter of the two. */
+	const bool beside = s->b.m.walks_beside && r->lat_dtlb;
+	const uint16_t seen = beside			   ? r->lat_dmiss
+			      : r->lat_dmiss > r->lat_dtlb ? r->lat_dmiss - r->lat_dtlb
+							   : 0;
 	/* Before it was flushed and refetched, the instruction had fetched its line. */
 	if (!(r->flags & RI_LOAD) || r->dlevel == LEVEL_FWD || r->flags & RI_REFETCH)
 		return;
-	if (r->psv & PSV_ST_L1 && !(r->psv & (PSV_ST_MERGE | PSV_ST_MSHR)) && r->dlevel > LEVEL_L1)
+	if (r->psv & PSV_ST_L1 && !(r->psv & (PSV_ST_MERGE | PSV_ST_MSHR)) &&
+	    r->dlevel > LEVEL_L1 && !beside)
 		shadow_learn(s->shadow, SHADOW_DATA, (enum mem_level)r->dlevel, seen);
 	if (level == LEVEL_NONE)
 		return;
@@ -644,11 +651,12 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, const struct 
 /* What a load's translation would have cost without wrong paths. */
 static void shadow_page(struct edges *s, const struct rec_inst *r, struct load_facts *f)
 {
-	const uint16_t walk = shadow_translate(s->shadow, r->addr, r->lat_dtlb);
+	const uint16_t took = s->b.m.walks_beside ? r->lat_dmiss : 0,
+		       walk = shadow_translate(s->shadow, r->addr, r->lat_dtlb);
 	/* An observed walk already has its full length. */
 	if (!r->lat_dtlb && r->flags & RI_LOAD && r->dlevel != LEVEL_FWD &&
 	    !(r->flags & RI_REFETCH))
-		f->walk = walk;
+		f->walk = walk > took ? walk - took : 0;
 }
 
 /* A load's access, from the first cycle in which it could begin. */

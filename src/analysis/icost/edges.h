@@ -39,10 +39,12 @@ struct edges_machine {
 	uint32_t btb_bubble;
 	uint32_t wakeup;
 	uint32_t l1d_latency, l2_latency, mem_latency, forward_latency;
-	uint32_t walk; /* cycles of a page walk that hits the L2; what is beyond is a miss */
-	uint32_t line_bytes;
-	uint32_t lq, sq, int_regs, fp_regs; /* the registers beyond the architectural ones */
-	uint32_t iq[EDGES_QUEUES];	    /* integer, memory, FP; unified: the first */
+	uint32_t walk;	    /* cycles of a page walk that hits the L2; what is beyond is a miss */
+	uint32_t dl1_least; /* cycles of an L1D hit that idealising it leaves */
+	bool walks_beside;  /* a translation and its access go on at once */
+	uint32_t line_bytes, fetch_line_bytes; /* lines of the L1D, of the L1I */
+	uint32_t lq, sq, int_regs, fp_regs;    /* the registers beyond the architectural ones */
+	uint32_t iq[EDGES_QUEUES];	       /* integer, memory, FP; unified: the first */
 	bool unified;
 	struct {
 		uint32_t count; /* 0: never binds */

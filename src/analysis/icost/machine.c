@@ -31,7 +31,9 @@ static void read_units(struct edges_machine *m, const struct machine *machine)
 		if (k == EDGES_UNITS)
 			continue;
 		m->unit[k].count = machine->unit[kind].count;
-		m->unit[k].pipelined = units_pipelined(machine, kind);
+		/* a multiplier that divides, too, is taken as free for the next multiplication */
+		m->unit[k].pipelined = kind == UNIT_FMUL ? machine->unit[kind].pipelined
+							 : units_pipelined(machine, kind);
 		if (m->unit[k].pipelined && m->unit[k].count >= m->dispatch_width)
 			m->unit[k].count = 0;
 		if (m->unit[k].count > EDGES_PORTS)
@@ -80,13 +82,16 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->btb_bubble = machine->fetch_btb_bubble;
 	m->wakeup = meta->wakeup_latency;
 	m->l1d_latency = meta->l1d_latency;
+	m->dl1_least = machine->mem.ideal_dl1;
+	m->walks_beside = machine->mem.walk_beside;
 	m->l2_latency = meta->l2_latency;
 	m->mem_latency = meta->mem_latency;
 	m->forward_latency = machine->forward_latency;
 	m->walk = UINT32_MAX;
 	if (machine->mem.walk == MEM_WALK_CACHES)
 		m->walk = machine->mem.stlb.latency + m->l2_latency;
-	m->line_bytes = machine->mem.line_bytes;
+	m->line_bytes = machine_line_bytes(&machine->mem, MEM_L1D);
+	m->fetch_line_bytes = machine_line_bytes(&machine->mem, MEM_L1I);
 	m->lq = meta->lq_entries;
 	m->sq = meta->sq_entries;
 	m->int_regs = spare(machine->int_regs);

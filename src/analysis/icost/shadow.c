@@ -24,6 +24,7 @@
 struct tags {
 	uint32_t sets, ways; /* sets 0: no such cache */
 	uint32_t mask;	     /* sets - 1 if that is a power of two, else 0 */
+	uint32_t shift;	     /* from addresses to its lines */
 	/* by set, most recent first: 2 * (line + 1), plus 1 if prefetched and not used; 0: free */
 	uint64_t *line;
 };
@@ -42,11 +43,11 @@ struct shadow {
 	struct tags l1[2], l2, llc;
 	struct tlb dtlb;
 	bool usable[2];
-	bool ideal;	    /* the machine has no data misses, or none that go to memory */
-	uint32_t ahead[2];  /* lines that the prefetcher brings per trigger */
-	bool cross_page[2]; /* the prefetcher may leave the page */
-	uint32_t line_shift, page_shift; /* from addresses to lines and pages */
-	uint64_t watched;		 /* line of the last instruction that shadow_watch saw */
+	bool ideal;	     /* the machine has no data misses, or none that go to memory */
+	uint32_t ahead[2];   /* lines that the prefetcher brings per trigger */
+	bool cross_page[2];  /* the prefetcher may leave the page */
+	uint32_t page_shift; /* from addresses to pages */
+	uint64_t watched;    /* line of the last instruction that shadow_watch saw */
 	struct strange {
 		/* misses of lines not seen before that a cache served, that memory served */
 		uint32_t by[2];
@@ -58,9 +59,11 @@ struct shadow {
 	uint16_t least[2][LEVEL_MEM + 1];
 };
 
-static struct tags tags_of(const struct mem_cache_config *c, uint32_t line)
+static struct tags tags_of(const struct memsys_config *mem, enum mem_cache id)
 {
-	struct tags t = { .ways = c->ways };
+	const struct mem_cache_config *c = &mem->cache[id];
+	const uint32_t line = machine_line_bytes(mem, id);
+	struct tags t = { .ways = c->ways, .shift = (uint32_t)__builtin_ctz(line) };
 	if (c->size_bytes) {
 		t.sets = c->size_bytes / line / t.ways;
 		t.mask = t.sets & (t.sets - 1) ? 0 : t.sets - 1;
@@ -83,11 +86,10 @@ struct shadow *shadow_new(const struct machine *machine, const struct trace_meta
 	if (!c->cache[MEM_L1I].size_bytes && !c->cache[MEM_L1D].size_bytes)
 		return NULL;
 	struct shadow *s = x_calloc(1, sizeof(*s));
-	s->line_shift = (uint32_t)__builtin_ctz(c->line_bytes);
-	s->l1[SHADOW_INST] = tags_of(&c->cache[MEM_L1I], c->line_bytes);
-	s->l1[SHADOW_DATA] = tags_of(&c->cache[MEM_L1D], c->line_bytes);
-	s->l2 = tags_of(&c->cache[MEM_L2], c->line_bytes);
-	s->llc = tags_of(&c->cache[MEM_LLC], c->line_bytes);
+	s->l1[SHADOW_INST] = tags_of(c, MEM_L1I);
+	s->l1[SHADOW_DATA] = tags_of(c, MEM_L1D);
+	s->l2 = tags_of(c, MEM_L2);
+	s->llc = tags_of(c, MEM_LLC);
 	if (c->dtlb.entries <= TLB_MOST && !c->dtlb.ways)
 		s->dtlb.entries = c->dtlb.entries;
 	s->page_shift = (uint32_t)__builtin_ctz(c->page_bytes);
@@ -156,11 +158,17 @@ static enum touch touch(struct tags *t, uint64_t line, bool *full)
 	return hit;
 }
 
+/* The line of a lower cache that has this line of t. */
+static uint64_t line_in(const struct tags *lower, const struct tags *t, uint64_t line)
+{
+	return line >> (lower->shift - t->shift);
+}
+
 /* Brings the prefetcher's next lines, after a miss or the first use of a prefetched line. */
 static void prefetch(struct shadow *s, enum shadow_side side, uint64_t line)
 {
 	struct tags *t = &s->l1[side];
-	const uint32_t page_shift = s->page_shift - s->line_shift;
+	const uint32_t page_shift = s->page_shift - t->shift;
 	for (uint64_t next = line + 1; next <= line + s->ahead[side]; next++) {
 		uint64_t *set = set_of(t, next);
 		bool full;
@@ -170,15 +178,16 @@ static void prefetch(struct shadow *s, enum shadow_side side, uint64_t line)
 			continue;
 		touch(t, next, &full);
 		set[0] |= 1;
-		if ((!s->l2.sets || !touch(&s->l2, next, &full)) && s->llc.sets)
-			touch(&s->llc, next, &full);
+		if ((!s->l2.sets || !touch(&s->l2, line_in(&s->l2, t, next), &full)) && s->llc.sets)
+			touch(&s->llc, line_in(&s->llc, t, next), &full);
 	}
 }
 
 static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint64_t addr,
 				  enum mem_level really, struct strange *strange)
 {
-	const uint64_t line = addr >> s->line_shift;
+	const struct tags *l1 = &s->l1[side];
+	const uint64_t line = addr >> l1->shift;
 	bool full, full2 = true;
 	if (!s->usable[side])
 		return LEVEL_NONE;
@@ -188,9 +197,9 @@ static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint6
 	if (found)
 		return found == TOUCH_HIT ? LEVEL_L1 : LEVEL_NONE;
 	enum mem_level level = LEVEL_MEM;
-	if (s->l2.sets && touch(&s->l2, line, &full2))
+	if (s->l2.sets && touch(&s->l2, line_in(&s->l2, l1, line), &full2))
 		level = LEVEL_L2;
-	else if (s->llc.sets && touch(&s->llc, line, &full2))
+	else if (s->llc.sets && touch(&s->llc, line_in(&s->llc, l1, line), &full2))
 		level = LEVEL_LLC;
 	if (level == LEVEL_MEM && !full2) {
 		/* It may have been there before the run: as likely as for the real misses. */
@@ -264,7 +273,7 @@ uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took)
 
 void shadow_watch(struct shadow *s, const struct rec_inst *r)
 {
-	const uint64_t line = r->pc >> s->line_shift;
+	const uint64_t line = r->pc >> s->l1[SHADOW_INST].shift;
 	if (line != s->watched || r->lat_icache) {
 		s->watched = line;
 		shadow_access(s, SHADOW_INST, r->pc,

@@ -83,7 +83,7 @@ static void join_known(struct memsys *ms, struct cache *c, const struct access *
 
 	st->misses++;
 	st->merges++;
-	r->ready = max_u64(hit, mshr_word_time(ms, m, a->vaddr));
+	r->ready = max_u64(hit, mshr_word_time(m, a->vaddr));
 	r->events = MEM_EV_MERGED | c->miss_event | m->self.events;
 	r->primary = m->prefetch ? MEM_NO_TOKEN : m->self.token;
 	r->level = m->self.level;
@@ -157,7 +157,7 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
 	struct access a = { .now = now,
 			    .vaddr = vaddr,
-			    .line = vaddr >> ms->line_shift,
+			    .line = vaddr >> c->line_shift,
 			    .pc = pc,
 			    .token = token,
 			    .kind = kind,
@@ -189,7 +189,8 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 		if (unlikely(page < 0 && ms->hits) && hits_page(ms, fetch, vpn, now))
 			page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
 		if (unlikely(page < 0)) {
-			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn))
+			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn) ||
+			    (ms->cfg.walk_beside && (ms->nreq_free < 2 || !ms->free_join)))
 				return refuse(ms, c, r, MEM_NEVER);
 			r->events = MEM_EV_TLB_MISS;
 		}
@@ -213,6 +214,16 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 	return reply;
 }
 
+static struct join *join_new(struct memsys *ms, uint64_t now, uint64_t token, uint32_t events,
+			     uint32_t parts)
+{
+	struct join *j = ms->free_join;
+
+	ms->free_join = j->next_free;
+	*j = (struct join){ .token = token, .start = now, .left = parts, .r.events = events };
+	return j;
+}
+
 static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uint64_t vaddr,
 			uint64_t pc, uint64_t token, uint32_t flags, uint32_t events,
 			struct join *j)
@@ -222,7 +233,7 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 	req->kind = kind;
 	req->cache = kind == REQ_FETCH ? MEM_L1I : MEM_L1D;
 	req->addr = vaddr;
-	req->line = vaddr >> ms->line_shift;
+	req->line = vaddr >> ms->cache[req->cache].line_shift;
 	req->pc = pc;
 	req->token = token;
 	req->flags = flags;
@@ -230,10 +241,23 @@ static void access_slow(struct memsys *ms, uint64_t now, enum req_kind kind, uin
 	req->start = now;
 	req->owner = j;
 	miss_ask(ms, token, &req->who);
-	if (events & MEM_EV_TLB_MISS)
-		tlb_miss(ms, req, now);
-	else
+	if (!(events & MEM_EV_TLB_MISS)) {
 		mem_lookup(ms, req, now);
+	} else if (!ms->cfg.walk_beside) {
+		tlb_miss(ms, req, now);
+	} else {
+		struct req *walks = req_alloc(ms);
+
+		if (j)
+			j->left++;
+		else
+			j = join_new(ms, now, token, 0, 2);
+		req->owner = j;
+		*walks = *req;
+		walks->translates = true;
+		tlb_miss(ms, walks, now);
+		mem_lookup(ms, req, now);
+	}
 }
 
 /* True if half of an access that crosses a line finds its line, an MSHR to wait in, or a free MSHR.
@@ -261,10 +285,10 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 
 	/* everything but the ports that may refuse the access, before anything changes */
 	if (ms->nreq_free < 8 || !ms->free_join || ms->nwalks + 2 > MAX_WALKS ||
-	    !line_can_wait(c, kind, vaddr >> ms->line_shift, flags) ||
-	    !line_can_wait(c, kind, second >> ms->line_shift, flags) ||
+	    !line_can_wait(c, kind, vaddr >> c->line_shift, flags) ||
+	    !line_can_wait(c, kind, second >> c->line_shift, flags) ||
 	    (ms->wbuf.size && kind == REQ_STORE &&
-	     !wbuf_takes(ms, vaddr >> ms->line_shift, second >> ms->line_shift))) {
+	     !wbuf_takes(ms, vaddr >> c->line_shift, second >> c->line_shift))) {
 		refuse(ms, c, r, MEM_NEVER);
 		return MEM_RETRY;
 	}
@@ -284,12 +308,7 @@ static enum mem_reply access_split(struct memsys *ms, uint64_t now, enum req_kin
 		r->events = a.events | b.events | MEM_EV_SPLIT;
 		return MEM_DONE;
 	}
-	j = ms->free_join;
-	ms->free_join = j->next_free;
-	memset(j, 0, sizeof(*j));
-	j->token = token;
-	j->r.events = MEM_EV_SPLIT;
-	j->left = (ra != NOW_DONE) + (rb != NOW_DONE);
+	j = join_new(ms, now, token, MEM_EV_SPLIT, (ra != NOW_DONE) + (rb != NOW_DONE));
 	if (ra == NOW_DONE || rb == NOW_DONE) {
 		j->r = ra == NOW_DONE ? a : b;
 		j->r.events |= MEM_EV_SPLIT;
@@ -314,10 +333,10 @@ static inline bool access_plain(struct memsys *ms, uint64_t now, enum req_kind k
 	bool fetch = kind == REQ_FETCH;
 	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
 	struct tag_array *tlb = fetch ? &ms->itlb : &ms->dtlb;
-	uint64_t line = vaddr >> ms->line_shift, vpn = vaddr >> ms->page_shift;
+	uint64_t line = vaddr >> c->line_shift, vpn = vaddr >> ms->page_shift;
 	uint32_t page, index;
 
-	if (flags & ~MEM_WRONG_PATH || !c->plain || end >> ms->line_shift != line ||
+	if (flags & ~MEM_WRONG_PATH || !c->plain || end >> c->line_shift != line ||
 	    !(fetch ? ms->has_itlb : ms->has_dtlb))
 		return false;
 	page = tlb->hint[vpn & tlb->hint_mask];
@@ -348,7 +367,7 @@ static bool access_perfect(const struct memsys *ms, uint64_t now, enum req_kind 
 {
 	const struct cache *c = &ms->cache[kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
 
-	if ((vaddr ^ end) >> ms->line_shift || c->cfg.ports | c->cfg.banks ||
+	if ((vaddr ^ end) >> c->line_shift || c->cfg.ports | c->cfg.banks ||
 	    (kind == REQ_STORE && c->cfg.write_through))
 		return false;
 	*r = (struct mem_result){ .ready = now + hit_latency(c, kind, flags),
@@ -362,6 +381,7 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 				    uint32_t flags, struct mem_result *r)
 {
 	uint64_t end = vaddr + size - 1;
+	const uint8_t line_shift = ms->cache[kind == REQ_FETCH ? MEM_L1I : MEM_L1D].line_shift;
 
 	assert(now >= ms->now && (!ms->nevents || ms->heap[0].time >= now));
 	ms->stats.wrong_path += !!(flags & MEM_WRONG_PATH);
@@ -369,9 +389,9 @@ static inline enum mem_reply access(struct memsys *ms, uint64_t now, enum req_ki
 		return MEM_DONE;
 	if (unlikely(ms->perfect) && access_perfect(ms, now, kind, vaddr, end, flags, r))
 		return MEM_DONE;
-	if (unlikely((vaddr ^ end) >> ms->line_shift))
-		return access_split(ms, now, kind, vaddr, end & ~(uint64_t)(ms->cfg.line_bytes - 1),
-				    pc, token, flags, r);
+	if (unlikely((vaddr ^ end) >> line_shift))
+		return access_split(ms, now, kind, vaddr, end >> line_shift << line_shift, pc,
+				    token, flags, r);
 	switch (access_now(ms, now, kind, vaddr, pc, token, flags, r)) {
 	case NOW_DONE:
 		return MEM_DONE;
@@ -416,7 +436,7 @@ bool memsys_prefetch(struct memsys *ms, uint64_t now, enum mem_cache cache, uint
 	    !(flags & (fetch ? MEM_IDEAL_ITLB : MEM_IDEAL_DTLB)) &&
 	    tags_peek(fetch ? &ms->itlb : &ms->dtlb, vaddr >> ms->page_shift) < 0)
 		return false;
-	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->line_shift, 0,
+	return mem_issue_prefetch(ms, &ms->cache[cache], vaddr >> ms->cache[cache].line_shift, 0,
 				  miss_ask(ms, token, &asker), now);
 }
 
@@ -424,7 +444,7 @@ bool memsys_ahead(struct memsys *ms, uint64_t now, uint64_t vaddr, uint64_t toke
 {
 	struct cache *c = &ms->cache[MEM_L1I];
 	struct req req = {
-		.line = vaddr >> ms->line_shift, .addr = vaddr, .pc = vaddr, .flags = flags
+		.line = vaddr >> c->line_shift, .addr = vaddr, .pc = vaddr, .flags = flags
 	};
 	struct mem_asker asker;
 

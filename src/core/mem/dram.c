@@ -49,8 +49,8 @@ void memory_init(struct memsys *ms)
 	mem->rp = core_cycles(d->rp, d->clock_milli);
 	mem->ras = core_cycles(d->ras, d->clock_milli);
 	/* a burst of eight beats, as DDR3's */
-	mem->beat_shift = ms->line_shift - 3;
-	mem->step = (uint32_t)((mem->burst_fp / 8 + FP_ONE - 1) >> FP_SHIFT);
+	mem->beats = (struct beats){ (uint32_t)((mem->burst_fp / 8 + FP_ONE - 1) >> FP_SHIFT),
+				     ms->line_shift - 3, ms->line_shift };
 	mem->tail = (uint32_t)((mem->burst_fp * 7 / 8 + FP_ONE - 1) >> FP_SHIFT);
 	mem->ch_mask = d->channels - 1;
 	mem->ch_shift = log2_of(d->channels);
@@ -104,7 +104,8 @@ uint32_t memory_unloaded(const struct memsys *ms)
 	const struct memory *mem = &ms->mem;
 
 	if (mem->cfg.kind == MEM_FLAT)
-		return mem->cfg.latency + (mem->bus.trailing_edge ? mem->bus.tail : 0);
+		return mem->cfg.latency +
+		       (mem->bus.trailing_edge ? bus_tail(&mem->bus, mem->bus.line_shift) : 0);
 	return mem->rcd + mem->cas + mem->cfg.dram.overhead +
 	       (mem->cfg.bus.trailing_edge ? mem->tail : 0);
 }
@@ -165,9 +166,9 @@ static void read_done(struct memsys *ms, struct channel *ch, struct req *req, ui
 	if (ch)
 		mem_schedule(ms, lead, DUE_DRAM_DONE, ch);
 	if (mem->cfg.bus.trailing_edge)
-		mem_respond(ms, req, trail, trail, 0, ms->line_shift, LEVEL_MEM);
+		mem_respond(ms, req, trail, trail, (struct beats){ 0 }, LEVEL_MEM);
 	else
-		mem_respond(ms, req, lead, trail, mem->step, mem->beat_shift, LEVEL_MEM);
+		mem_respond(ms, req, lead, trail, mem->beats, LEVEL_MEM);
 }
 
 /* The column command of q's i-th request, in cycle t. */
@@ -326,7 +327,7 @@ static void dram_read_ideal(struct memsys *ms, struct channel *ch, struct dram_i
 		lead += mem->rcd + mem->rp;
 	}
 	b->row = item.row;
-	mem_respond(ms, item.req, lead, lead, 0, ms->line_shift, LEVEL_MEM);
+	mem_respond(ms, item.req, lead, lead, (struct beats){ 0 }, LEVEL_MEM);
 }
 
 static void flat_read(struct memsys *ms, struct req *req, uint64_t t)
@@ -338,22 +339,24 @@ static void flat_read(struct memsys *ms, struct req *req, uint64_t t)
 		ms->stats.mem.reads++;
 		if (!mem->bus.busy_fp || req->flags & MEM_IDEAL_BW) {
 			t += mem->cfg.latency;
-			mem_respond(ms, req, t, t, 0, ms->line_shift, LEVEL_MEM);
+			mem_respond(ms, req, t, t, (struct beats){ 0 }, LEVEL_MEM);
 			return;
 		}
 		req->level = LEVEL_MEM; /* the second time its data is ready for the bus */
 		mem_schedule(ms, t + mem->cfg.latency, DUE_MEM_BUS, req);
 		return;
 	}
-	lead = bus_grant(&mem->bus, t, &ms->stats.mem.bus_busy);
-	trail = lead + mem->bus.tail;
+	lead = bus_grant(&mem->bus, ms->line_shift, t, &ms->stats.mem.bus_busy);
+	trail = lead + bus_tail(&mem->bus, ms->line_shift);
 	if (lead > t) {
 		req->queue += (uint32_t)(lead - t);
 		req->events |= MEM_EV_BUS_WAIT;
 		ms->stats.mem.queue_delay += lead - t;
 	}
 	mem_respond(ms, req, mem->bus.trailing_edge ? trail : lead, trail,
-		    mem->bus.trailing_edge ? 0 : mem->bus.step, mem->bus.beat_shift, LEVEL_MEM);
+		    (struct beats){ mem->bus.trailing_edge ? 0 : mem->bus.step, mem->bus.beat_shift,
+				    ms->line_shift },
+		    LEVEL_MEM);
 }
 
 void memory_read(struct memsys *ms, struct req *req, uint64_t t)
@@ -384,7 +387,7 @@ void memory_write(struct memsys *ms, uint64_t line, uint64_t t)
 
 	ms->stats.mem.writes++;
 	if (mem->cfg.kind == MEM_FLAT) {
-		bus_grant(&mem->bus, t, &ms->stats.mem.bus_busy);
+		bus_grant(&mem->bus, ms->line_shift, t, &ms->stats.mem.bus_busy);
 		return;
 	}
 	ch = &mem->ch[line & mem->ch_mask];

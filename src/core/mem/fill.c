@@ -24,6 +24,8 @@ static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64
 	struct mshr *m;
 	int64_t index;
 
+	line >>= c->widen;
+
 	if (mode != INSTALL_WARM)
 		ms->stats.cache[c->id].writebacks++;
 	if (c->next == MEMORY) {
@@ -34,7 +36,7 @@ static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64
 		return;
 	}
 	if (mode == INSTALL_TIMED)
-		bus_grant(&below->bus, t, &ms->stats.cache[below->id].bus_busy);
+		bus_grant(&below->bus, c->line_shift, t, &ms->stats.cache[below->id].bus_busy);
 	index = tags_find(&below->t, line);
 	if (index >= 0) {
 		below->t.state[index] |= TS_DIRTY;
@@ -55,15 +57,20 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 
 	for (int i = MEM_L1I; i < c->id; i++) {
 		struct cache *up = &ms->cache[i];
-		int64_t index = up->present ? tags_find(&up->t, line) : -1;
+		const uint32_t share =
+		    c->line_shift - up->line_shift; /* log2 of its lines in one */
 
-		if (index < 0)
-			continue;
-		dirty |= up->t.state[index] & TS_DIRTY;
-		up->t.tag[index] = TAG_NONE;
-		up->t.stamp[index] = 0;
-		if (mode != INSTALL_WARM)
-			ms->stats.cache[i].invalidations++;
+		for (uint64_t part = 0; up->present && part < 1ull << share; part++) {
+			int64_t index = tags_find(&up->t, (line << share) + part);
+
+			if (index < 0)
+				continue;
+			dirty |= up->t.state[index] & TS_DIRTY;
+			up->t.tag[index] = TAG_NONE;
+			up->t.stamp[index] = 0;
+			if (mode != INSTALL_WARM)
+				ms->stats.cache[i].invalidations++;
+		}
 	}
 	return dirty;
 }
@@ -71,7 +78,10 @@ static bool invalidate_above(struct memsys *ms, const struct cache *c, uint64_t 
 static bool inclusion_allows(const struct memsys *ms, const struct cache *c, uint64_t line)
 {
 	for (int i = c->next; i < MEMORY; i = ms->cache[i].next) {
-		if (ms->cache[i].cfg.inclusive && tags_peek(&ms->cache[i].t, line) < 0)
+		const struct cache *b = &ms->cache[i];
+
+		if (b->cfg.inclusive &&
+		    tags_peek(&b->t, line >> (b->line_shift - c->line_shift)) < 0)
 			return false;
 	}
 	return true;
@@ -120,7 +130,7 @@ void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, ui
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
 		return;
 	if (c->next != MEMORY)
-		cache_put(ms, &ms->cache[c->next], line, false, t);
+		cache_put(ms, &ms->cache[c->next], line >> c->widen, false, t);
 	cache_install(ms, c, line, dirty ? TS_DIRTY : 0, t, INSTALL_FREE);
 }
 
@@ -153,13 +163,13 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 		a.first_use = c->t.state[index] & TS_PREFETCHED;
 		c->t.state[index] &= (uint8_t)~TS_PREFETCHED;
 		if (write && c->cfg.write_through)
-			warm_line(ms, c->next, line, pc, true, below);
+			warm_line(ms, c->next, line >> c->widen, pc, true, below);
 	} else if (write && c->cfg.no_write_allocate) {
-		warm_line(ms, c->next, line, pc, true, below);
+		warm_line(ms, c->next, line >> c->widen, pc, true, below);
 		return;
 	} else {
 		a.miss = true;
-		warm_line(ms, c->next, line, pc, write && c->cfg.write_through, below);
+		warm_line(ms, c->next, line >> c->widen, pc, write && c->cfg.write_through, below);
 		cache_install(ms, c, line,
 			      (write && !c->cfg.write_through ? TS_DIRTY : 0) |
 				  (how == WARM_PREFETCH ? TS_PREFETCHED : 0),
@@ -169,7 +179,7 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 	    !(n = c->pf->observe(c->pf_state, &c->cfg.prefetch, &a, lines)))
 		return;
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t page_shift = ms->page_shift - ms->line_shift;
+		uint64_t page_shift = ms->page_shift - c->line_shift;
 
 		if (!c->cfg.prefetch.cross_page && lines[i] >> page_shift != line >> page_shift)
 			continue;
@@ -180,13 +190,13 @@ static void warm_line(struct memsys *ms, int cache, uint64_t line, uint64_t pc, 
 
 static void warm_walk(struct memsys *ms, uint64_t vpn)
 {
-	int first = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D;
+	int first = walk_first(ms);
 
 	if (ms->cfg.walk != MEM_WALK_CACHES)
 		return;
 	for (int depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
-		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> ms->line_shift, 0, false,
-			  WARM_DEMAND);
+		warm_line(ms, first, walk_entry_addr(ms, vpn, depth) >> line_shift_of(ms, first), 0,
+			  false, WARM_DEMAND);
 		walk_cache_put(ms, vpn, depth);
 	}
 }
@@ -214,17 +224,19 @@ static void warm_one(struct memsys *ms, enum mem_access kind, uint64_t vaddr, ui
 			tlb_put(tlb, vpn);
 		}
 	}
-	warm_line(ms, fetch ? MEM_L1I : MEM_L1D, vaddr >> ms->line_shift, pc,
+	warm_line(ms, fetch ? MEM_L1I : MEM_L1D,
+		  vaddr >> ms->cache[fetch ? MEM_L1I : MEM_L1D].line_shift, pc,
 		  kind == MEM_ACCESS_STORE, WARM_DEMAND);
 }
 
 void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size,
 		 uint64_t pc)
 {
+	const uint8_t shift = ms->cache[kind == MEM_ACCESS_FETCH ? MEM_L1I : MEM_L1D].line_shift;
 	uint64_t end = vaddr + size - 1;
 
 	assert(!ms->nevents);
 	warm_one(ms, kind, vaddr, pc);
-	if ((vaddr ^ end) >> ms->line_shift)
-		warm_one(ms, kind, end & ~(uint64_t)(ms->cfg.line_bytes - 1), pc);
+	if ((vaddr ^ end) >> shift)
+		warm_one(ms, kind, end >> shift << shift, pc);
 }

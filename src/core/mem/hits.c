@@ -67,8 +67,12 @@ static void bring(struct memsys *ms, struct cache *c, const struct pf_access *a,
 	}
 	if (mshr_find(c, a->line))
 		return; /* it comes by itself */
-	if (c->next != MEMORY)
-		bring(ms, &ms->cache[c->next], a, 0, t);
+	if (c->next != MEMORY) {
+		struct pf_access below = *a;
+
+		below.line >>= c->widen;
+		bring(ms, &ms->cache[c->next], &below, 0, t);
+	}
 	cache_install(ms, c, a->line, state, t, INSTALL_FREE);
 	seen.miss = true;
 	if (!(state & TS_PREFETCHED))
@@ -77,11 +81,11 @@ static void bring(struct memsys *ms, struct cache *c, const struct pf_access *a,
 
 static void bring_walk(struct memsys *ms, uint64_t vpn, uint64_t t)
 {
-	const int first = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D;
+	const int first = walk_first(ms);
 
 	for (int depth = walk_start_depth(ms, vpn); depth >= 0; depth--) {
 		const struct pf_access a = { .line = walk_entry_addr(ms, vpn, depth) >>
-						     ms->line_shift };
+						     line_shift_of(ms, first) };
 
 		if (first != MEMORY)
 			bring(ms, &ms->cache[first], &a, 0, t);
@@ -150,7 +154,7 @@ bool hits_line(struct memsys *ms, struct cache *c, const struct pf_access *a, bo
 							       : 0;
 
 	if (c->id > MEM_L1D || mshr_find(c, a->line) ||
-	    !take(ms, false, false, a->line << ms->line_shift, t))
+	    !take(ms, false, false, a->line << c->line_shift, t))
 		return false;
 	bring(ms, c, a, state, t);
 	return true;
@@ -177,7 +181,7 @@ void hits_pass(struct memsys *ms, uint64_t now)
 		if (is_page(h))
 			bring_page(ms, h->kind == MISS_ITLB, h->addr >> ms->page_shift, now);
 		else
-			bring(ms, c, &(struct pf_access){ .line = h->addr >> ms->line_shift },
+			bring(ms, c, &(struct pf_access){ .line = h->addr >> c->line_shift },
 			      state_of(c, h), now);
 	}
 }

@@ -118,7 +118,8 @@ static struct mshr *mshr_alloc(struct cache *c, const struct req *for_req)
 	memset(m, 0, sizeof(*m));
 	m->used = true;
 	m->cache = c->id;
-	m->self = (struct req){ .line = for_req->line,
+	m->line = for_req->line;
+	m->self = (struct req){ .line = for_req->line >> c->widen,
 				.addr = for_req->addr,
 				.pc = for_req->pc,
 				.token = for_req->token,
@@ -152,34 +153,47 @@ static void mshr_add_target(struct mshr *m, struct req *req)
 	m->ntargets++;
 }
 
-uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t addr)
+uint64_t mshr_word_time(const struct mshr *m, uint64_t addr)
 {
-	uint64_t offset_mask = ms->cfg.line_bytes - 1;
-	uint64_t rank = ((addr & offset_mask) >> m->beat_shift) -
-			((m->self.addr & offset_mask) >> m->beat_shift);
+	uint64_t offset_mask = (1ull << m->beats.wrap) - 1;
+	uint64_t rank = ((addr & offset_mask) >> m->beats.shift) -
+			((m->self.addr & offset_mask) >> m->beats.shift);
 
-	rank &= offset_mask >> m->beat_shift;
-	return min_u64(m->lead + rank * m->step, m->trail);
+	rank &= offset_mask >> m->beats.shift;
+	return min_u64(m->lead + rank * m->beats.step, m->trail);
 }
 
 /* Buses */
 
-uint64_t bus_grant(struct data_bus *b, uint64_t t, uint64_t *busy)
+uint64_t bus_grant(struct data_bus *b, uint8_t line_shift, uint64_t t, uint64_t *busy)
 {
-	uint64_t start_fp = t << FP_SHIFT;
+	uint64_t start_fp = t << FP_SHIFT, busy_fp = b->busy_fp;
 
 	if (!b->busy_fp)
 		return t;
 	if (b->free_fp > start_fp)
 		start_fp = b->free_fp;
-	*busy += ((start_fp + b->busy_fp) >> FP_SHIFT) - (start_fp >> FP_SHIFT);
-	b->free_fp = start_fp + b->busy_fp;
+	if (line_shift != b->line_shift)
+		busy_fp = (uint64_t)bus_beats(b, line_shift) * b->step << FP_SHIFT;
+	*busy += ((start_fp + busy_fp) >> FP_SHIFT) - (start_fp >> FP_SHIFT);
+	b->free_fp = start_fp + busy_fp;
 	return (start_fp + (1u << FP_SHIFT) - 1) >> FP_SHIFT;
 }
 
 /* Completion of a request of the core */
 
-static void complete(struct memsys *ms, struct req *req, uint64_t ready)
+/* An access that had its line at r->ready has the translation beside it at walked: it takes the longer.
+ * xlat is all of the walk that a hit would have waited for, so that a data miss that goes away saves
+ * the rest. */
+static void add_walk(struct mem_result *r, uint64_t walked, uint64_t start, uint64_t hit)
+{
+	r->ready = max_u64(r->ready, walked);
+	r->miss = (uint32_t)(r->ready - start - hit);
+	r->xlat = walked > start + hit ? (uint32_t)(walked - start - hit) : 0;
+	r->queue = min_u64(r->queue, r->miss - r->xlat);
+}
+
+void mem_complete(struct memsys *ms, struct req *req, uint64_t ready)
 {
 	const struct cache *c = &ms->cache[req->kind == REQ_FETCH ? MEM_L1I : MEM_L1D];
 	uint64_t hit = hit_latency(c, req->kind, req->flags);
@@ -191,6 +205,7 @@ static void complete(struct memsys *ms, struct req *req, uint64_t ready)
 				.xlat = req->xlat };
 	uint64_t token = req->token;
 	struct join *j = req->owner;
+	bool translates = req->translates;
 
 	/* a line that is just arriving does not make an access faster than a hit */
 	r.ready = ready = max_u64(ready, req->start + req->xlat + hit);
@@ -198,15 +213,19 @@ static void complete(struct memsys *ms, struct req *req, uint64_t ready)
 	r.queue = (uint32_t)min_u64(req->queue, r.miss - min_u64(r.xlat, r.miss));
 	req_free(ms, req);
 	if (j) {
-		/* the slower half gives the times, both give events */
+		/* the slower half gives the times, all give events */
 		uint32_t events = j->r.events | r.events;
 
-		if (r.ready >= j->r.ready)
+		if (translates)
+			j->walked = max_u64(j->walked, ready);
+		else if (r.ready >= j->r.ready)
 			j->r = r;
 		j->r.events = events;
 		if (--j->left)
 			return;
 		r = j->r;
+		if (j->walked)
+			add_walk(&r, j->walked, j->start, hit);
 		j->next_free = ms->free_join;
 		ms->free_join = j;
 		ms->wake |= 1u << MEM_L1I | 1u << MEM_L1D;
@@ -224,13 +243,13 @@ static void data_out(struct memsys *ms, struct cache *c, struct req *req, uint64
 			mem_schedule(ms, when, DUE_WALK_LOAD, req->owner);
 		} else {
 			req->level = c->level;
-			complete(ms, req, when);
+			mem_complete(ms, req, when);
 		}
 		return;
 	}
 	req->level = c->level;
 	if (!c->bus.busy_fp || req->flags & MEM_IDEAL_BW)
-		mem_respond(ms, req, when, when, 0, ms->line_shift, c->level);
+		mem_respond(ms, req, when, when, (struct beats){ 0 }, c->level);
 	else
 		mem_schedule(ms, when, DUE_BUS, req);
 }
@@ -239,16 +258,19 @@ static void data_on_bus(struct memsys *ms, struct req *req, uint64_t t)
 {
 	struct cache *c = &ms->cache[req->cache];
 	struct mem_cache_stats *st = &ms->stats.cache[req->cache];
-	uint64_t lead = bus_grant(&c->bus, t, &st->bus_busy);
-	uint64_t trail = lead + c->bus.tail;
+	/* what goes over the bus is a line of the cache above */
+	const uint8_t line = ms->cache[((const struct mshr *)req->owner)->cache].line_shift;
+	uint64_t lead = bus_grant(&c->bus, line, t, &st->bus_busy);
+	uint64_t trail = lead + bus_tail(&c->bus, line);
+	const struct beats beats = { c->bus.trailing_edge ? 0 : c->bus.step, c->bus.beat_shift,
+				     line };
 
 	if (lead > t) {
 		st->bus_wait += lead - t;
 		req->queue += (uint32_t)(lead - t);
 		req->events |= MEM_EV_BUS_WAIT;
 	}
-	mem_respond(ms, req, c->bus.trailing_edge ? trail : lead, trail,
-		    c->bus.trailing_edge ? 0 : c->bus.step, c->bus.beat_shift, req->level);
+	mem_respond(ms, req, c->bus.trailing_edge ? trail : lead, trail, beats, req->level);
 }
 
 /* The data of child comes through c's MSHR m at a time that is known: c passes it on. */
@@ -256,13 +278,13 @@ static void pass_on(struct memsys *ms, struct cache *c, struct mshr *m, struct r
 		    uint64_t t)
 {
 	struct mshr *up = child->owner;
-	uint64_t lead = max_u64(t, mshr_word_time(ms, m, child->addr));
+	uint64_t lead = max_u64(t, mshr_word_time(m, child->addr));
 
 	child->level = m->self.level;
 	/* the line above cannot be complete before the line here is: C3 */
 	up->trail = max_u64(up->trail, m->trail);
 	if (!c->bus.busy_fp || child->flags & MEM_IDEAL_BW)
-		mem_respond(ms, child, lead, m->trail, m->step, m->beat_shift, child->level);
+		mem_respond(ms, child, lead, m->trail, m->beats, child->level);
 	else
 		mem_schedule(ms, lead, DUE_BUS, child);
 }
@@ -287,16 +309,16 @@ static void target_known(struct memsys *ms, struct mshr *m, struct req *req, uin
 		return;
 	}
 	if (req->kind == REQ_WALK) {
-		mem_schedule(ms, max_u64(t, mshr_word_time(ms, m, req->addr)), DUE_WALK_LOAD,
+		mem_schedule(ms, max_u64(t, mshr_word_time(m, req->addr)), DUE_WALK_LOAD,
 			     req->owner);
 		return;
 	}
 	req->level = m->self.level;
-	complete(ms, req, max_u64(t, mshr_word_time(ms, m, req->addr)));
+	mem_complete(ms, req, max_u64(t, mshr_word_time(m, req->addr)));
 }
 
-void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail, uint32_t step,
-		 uint8_t beat_shift, uint8_t level)
+void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail,
+		 struct beats beats, uint8_t level)
 {
 	struct mshr *m;
 	struct req *t, *next;
@@ -315,8 +337,7 @@ void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t tra
 	m->known = true;
 	m->lead = lead;
 	m->trail = max_u64(trail, m->trail);
-	m->step = step;
-	m->beat_shift = beat_shift;
+	m->beats = beats;
 	m->self.level = level;
 	/* A request that the full target list refused can be answered now. */
 	if (m->cache <= MEM_L1D && m->ntargets >= ms->cache[m->cache].cfg.targets)
@@ -352,7 +373,7 @@ struct req *post_write(struct memsys *ms, const struct cache *c, uint64_t addr, 
 
 	w->kind = REQ_WRITE;
 	w->addr = addr;
-	w->line = addr >> ms->line_shift;
+	w->line = addr >> (c->line_shift + c->widen);
 	w->pc = pc;
 	w->flags = flags;
 	w->cache = c->next;
@@ -494,9 +515,8 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		merge(ms, c, m, req, t);
 		if (pf)
 			prefetch_observe(ms, c,
-					 &(struct pf_access){ .line = m->self.line,
-							      .pc = m->self.pc,
-							      .first_use = true },
+					 &(struct pf_access){
+					     .line = m->line, .pc = m->self.pc, .first_use = true },
 					 &who, t);
 		return;
 	}
@@ -570,7 +590,7 @@ static void fill(struct memsys *ms, struct mshr *m, uint64_t t)
 	struct cache *c = &ms->cache[m->cache];
 	uint8_t state =
 	    (m->dirty && !c->cfg.write_through ? TS_DIRTY : 0) | (m->prefetch ? TS_PREFETCHED : 0);
-	uint64_t line = m->self.line;
+	uint64_t line = m->line;
 	enum install_mode mode = m->self.flags & MEM_IDEAL_BW ? INSTALL_FREE : INSTALL_TIMED;
 
 	ms->changes++;
@@ -615,7 +635,7 @@ void mem_ask_early(struct memsys *ms, struct cache *c, const struct req *what,
 bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint64_t pc,
 			const struct mem_asker *who, uint64_t t)
 {
-	struct req req = { .line = line, .addr = line << ms->line_shift, .pc = pc };
+	struct req req = { .line = line, .addr = line << c->line_shift, .pc = pc };
 
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
 		return true;

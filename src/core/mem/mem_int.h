@@ -26,7 +26,7 @@
 #define MEMORY	  MEM_CACHES /* the index after the last cache */
 #define FP_SHIFT  10 /* bus time is kept in 1/1024 cycles: bandwidths need not divide lines */
 #define MAX_WALKS 32 /* outstanding L1 TLB misses of different pages */
-#define MAX_JOINS 64 /* outstanding accesses that cross a line */
+#define MAX_JOINS 64 /* outstanding accesses of several parts */
 #define MAX_BANKS 64
 
 static inline uint32_t log2_of(uint64_t x)
@@ -105,12 +105,19 @@ enum req_kind {
 	REQ_WRITE, /* a posted store of a write-through or non-allocating L1D */
 };
 
+/* How a line arrives that comes in beats, in wrap-around order from the critical one. */
+struct beats {
+	uint32_t step; /* cycles from beat to beat; 0: all at once */
+	uint8_t shift; /* log2 of the bytes of a beat */
+	uint8_t wrap;  /* log2 of the bytes after which the order wraps around: the line sent */
+};
+
 struct mshr;
 struct page_walk;
 
 struct req {
 	struct req *next;
-	uint64_t line; /* line number */
+	uint64_t line; /* line number, in lines of the cache where it is or goes to */
 	uint64_t addr; /* byte address: the critical word */
 	uint64_t pc;
 	uint64_t token;
@@ -127,35 +134,38 @@ struct req {
 	uint8_t cache;	      /* where it is or goes to */
 	uint8_t level;
 	uint8_t prefetch; /* REQ_CHILD: no demand request waits for it so far */
+	bool translates;  /* asks for a translation alone, beside a cache access (walk.beside) */
 };
 
 struct mshr {
 	struct req self;
+	uint64_t line;		 /* in lines of its cache; self.line: in those of the next */
 	struct req *head, *tail; /* targets */
 	struct mshr *next_free;
 	uint64_t lead, trail; /* if known: arrival of the critical beat and of the last */
 	uint32_t ntargets;
-	uint32_t step;	    /* cycles from beat to beat */
-	uint8_t beat_shift; /* log2 of bytes per beat */
+	struct beats beats;
 	uint8_t cache;
 	bool used, known, dirty, prefetch;
 	bool to_memory; /* its request goes (went) straight to memory */
 };
 
-/* Two halves of an access that crosses a line. */
+/* Parts of an access: halves that lie in two lines, translations beside them (walk.beside). */
 struct join {
 	struct join *next_free;
 	struct mem_result r;
 	uint64_t token;
+	uint64_t walked; /* the last translation beside it was there; 0: none was needed */
+	uint64_t start;	 /* cycle in which the core asked */
 	uint32_t left;
 };
 
 struct data_bus {
 	uint64_t free_fp; /* when it is free again, 1/1024 cycles */
-	uint64_t busy_fp; /* what a line takes; 0: never busy */
+	uint64_t busy_fp; /* what a line of the supplier takes; 0: never busy */
 	uint32_t step;	  /* cycles from beat to beat */
-	uint32_t tail;	  /* cycles from leading to trailing beat */
 	uint8_t beat_shift;
+	uint8_t line_shift; /* log2 of the bytes that busy_fp is for */
 	bool trailing_edge;
 };
 
@@ -168,8 +178,11 @@ struct cache {
 	uint32_t nused;
 	uint32_t long_mshr; /* one that went to memory, when that was last asked */
 	uint32_t latency, miss_latency;
-	uint8_t id, next; /* enum mem_cache; next: MEMORY if none */
-	uint8_t level;	  /* enum mem_level */
+	uint32_t ideal_latency; /* with MEM_IDEAL_DL1 */
+	uint8_t line_shift;	/* log2 of the bytes of its lines */
+	uint8_t widen;		/* what the next level's line_shift is more */
+	uint8_t id, next;	/* enum mem_cache; next: MEMORY if none */
+	uint8_t level;		/* enum mem_level */
 	bool present;
 	bool plain;   /* LRU, no ports, banks, write-through or prefetcher that sees hits: a hit
 		       takes the short way (access_plain) */
@@ -243,8 +256,8 @@ struct memory {
 	uint64_t burst_fp;	    /* a line on a channel's data bus */
 	uint32_t burst;		    /* burst_fp in cycles, rounded down, at least 1 */
 	uint32_t cas, rcd, rp, ras; /* core cycles */
-	uint32_t step, tail;	    /* as in struct data_bus */
-	uint8_t beat_shift;
+	struct beats beats;	    /* of a line from DRAM */
+	uint32_t tail;		    /* cycles from leading to trailing beat */
 	uint32_t ch_mask, ch_shift, col_shift, bank_mask, bank_shift;
 };
 
@@ -286,8 +299,9 @@ struct memsys {
 	struct cache cache[MEM_CACHES];
 	struct tag_array itlb, dtlb, stlb;
 	bool has_itlb, has_dtlb, has_stlb;
-	bool perfect; /* memsys_perfect() was called */
-	uint8_t line_shift, page_shift;
+	bool perfect;	    /* memsys_perfect() was called */
+	uint8_t line_shift; /* of memory, and of the last cache before it */
+	uint8_t page_shift;
 	struct memory mem;
 
 	uint64_t now;
@@ -314,11 +328,23 @@ struct memsys {
 	struct write_buffer wbuf;
 };
 
-/* Cycles from arrival at a cache to data on a hit; in the idealised L1D the core's requests take one. */
+/* log2 of the bytes of a line of this cache, or of MEMORY. */
+static inline uint8_t line_shift_of(const struct memsys *ms, int cache)
+{
+	return cache == MEMORY ? ms->line_shift : ms->cache[cache].line_shift;
+}
+
+/* Where the loads of page walks begin. */
+static inline int walk_first(const struct memsys *ms)
+{
+	return ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D;
+}
+
+/* Cycles from arrival at a cache to data on a hit; in the idealised L1D the core's requests take less. */
 static inline uint32_t hit_latency(const struct cache *c, enum req_kind kind, uint32_t flags)
 {
 	if (unlikely(flags & MEM_IDEAL_DL1) && c->id == MEM_L1D && kind <= REQ_STORE)
-		return 1;
+		return c->ideal_latency;
 	return c->latency;
 }
 
@@ -350,8 +376,8 @@ static inline uint32_t cache_hit(struct memsys *ms, struct cache *c, uint32_t in
 /* mem.c */
 void mem_schedule(struct memsys *ms, uint64_t time, enum due_kind kind, void *p);
 /* The data that req asked for below: leading edge, beats, trailing edge, level. */
-void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail, uint32_t step,
-		 uint8_t beat_shift, uint8_t level);
+void mem_respond(struct memsys *ms, struct req *req, uint64_t lead, uint64_t trail,
+		 struct beats beats, uint8_t level);
 void mem_lookup(struct memsys *ms, struct req *req, uint64_t t);
 /* Asks for a line unless it is there or on its way; false if no MSHR is free. who (may be NULL):
  * the instruction that causes it. */
@@ -363,17 +389,29 @@ void mem_ask_early(struct memsys *ms, struct cache *c, const struct req *what,
 /* A zeroed request; the caller has seen that ms->nreq_free is not 0. */
 struct req *req_alloc(struct memsys *ms);
 void req_free(struct memsys *ms, struct req *req);
+/* A part of a request of the core is complete; with its last part, the core is told. */
+void mem_complete(struct memsys *ms, struct req *req, uint64_t ready);
 /* The MSHR that waits for the line, or NULL. */
 struct mshr *mshr_find(struct cache *c, uint64_t line);
 /* When the word at addr arrives: beats come in wrap-around order from the critical one. */
-uint64_t mshr_word_time(const struct memsys *ms, const struct mshr *m, uint64_t addr);
+uint64_t mshr_word_time(const struct mshr *m, uint64_t addr);
 /* The first cycle from t on in which c's port and the line's bank take a request; books it. */
 uint64_t book_port(struct cache *c, uint64_t line, uint64_t t);
 /* A posted write to the level below the L1D. */
 struct req *post_write(struct memsys *ms, const struct cache *c, uint64_t addr, uint64_t pc,
 		       uint32_t flags, uint64_t t);
-/* Books a line on a bus; returns the cycle of its leading beat. */
-uint64_t bus_grant(struct data_bus *b, uint64_t t, uint64_t *busy);
+/* Books a line of 1 << line_shift bytes on a bus; returns the cycle of its leading beat. */
+uint64_t bus_grant(struct data_bus *b, uint8_t line_shift, uint64_t t, uint64_t *busy);
+/* Beats that such a line takes. */
+static inline uint32_t bus_beats(const struct data_bus *b, uint8_t line_shift)
+{
+	return line_shift > b->beat_shift ? 1u << (line_shift - b->beat_shift) : 1;
+}
+/* Cycles from its leading to its trailing beat. */
+static inline uint32_t bus_tail(const struct data_bus *b, uint8_t line_shift)
+{
+	return (bus_beats(b, line_shift) - 1) * b->step;
+}
 
 /* wbuf.c, where wbuf.size is not 0. */
 /* Whether the buffer has room for a store to one line or two. */

@@ -132,7 +132,7 @@ void miss_begin_line(struct memsys *ms, const struct cache *c, const struct mshr
 	struct miss *miss = of_mshr(ms, c, m);
 
 	if (miss)
-		begin(ms, miss, who->kind, m->self.line << ms->line_shift, who, t);
+		begin(ms, miss, who->kind, m->line << c->line_shift, who, t);
 }
 
 /* When the miss that a known MSHR stands for has its data, for the request that made it. */

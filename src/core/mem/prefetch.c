@@ -108,7 +108,7 @@ const struct prefetcher *const mem_prefetchers[MEM_PF_COUNT] = {
 void prefetch_observe(struct memsys *ms, struct cache *c, const struct pf_access *a,
 		      const struct mem_asker *who, uint64_t t)
 {
-	uint32_t page_shift = ms->page_shift - ms->line_shift;
+	uint32_t page_shift = ms->page_shift - c->line_shift;
 	struct mem_asker cause;
 	uint64_t lines[8];
 	uint32_t n;

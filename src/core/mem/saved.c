@@ -46,7 +46,7 @@ void memsys_saved(struct memsys *ms, struct state *s)
 	for (int i = 0; i < MEM_CACHES && state_ok(s); i++) {
 		struct cache *c = &ms->cache[i];
 
-		saved_same(s, c->present, names[i]);
+		saved_same(s, c->present | c->cfg.line_bytes << 1, names[i]);
 		if (!c->present)
 			continue;
 		tags_saved(&c->t, s, names[i]);

@@ -13,17 +13,13 @@
 
 static void bus_init(struct data_bus *b, const struct mem_bus_config *cfg, uint32_t line)
 {
-	uint32_t beats;
-
 	memset(b, 0, sizeof(*b));
-	b->beat_shift = (uint8_t)log2_of(line);
+	b->line_shift = b->beat_shift = (uint8_t)log2_of(line);
 	if (!cfg->width_bytes)
 		return;
-	beats = line / cfg->width_bytes;
 	b->beat_shift = (uint8_t)log2_of(cfg->width_bytes);
 	b->step = cfg->interval;
-	b->tail = (beats - 1) * cfg->interval;
-	b->busy_fp = (uint64_t)beats * cfg->interval << FP_SHIFT;
+	b->busy_fp = (uint64_t)bus_beats(b, b->line_shift) * cfg->interval << FP_SHIFT;
 	b->trailing_edge = cfg->trailing_edge;
 }
 
@@ -51,12 +47,13 @@ static void cache_init(struct memsys *ms, int id)
 	static const uint32_t events[MEM_CACHES] = { MEM_EV_L1_MISS, MEM_EV_L1_MISS, MEM_EV_L2_MISS,
 						     0 };
 	struct cache *c = &ms->cache[id];
-	uint32_t line = ms->cfg.line_bytes, lines, hints;
+	uint32_t line = machine_line_bytes(&ms->cfg, id), lines, hints;
 	int next;
 
 	c->cfg = ms->cfg.cache[id];
 	c->id = (uint8_t)id;
 	c->level = levels[id];
+	c->line_shift = (uint8_t)log2_of(line);
 	c->present = c->cfg.size_bytes != 0;
 	if (!c->present)
 		return;
@@ -65,11 +62,13 @@ static void cache_init(struct memsys *ms, int id)
 	tags_init(&c->t, lines / c->cfg.ways, c->cfg.ways, c->cfg.replacement,
 		  ms->cfg.seed + (uint64_t)id, hints);
 	c->latency = c->cfg.latency;
+	c->ideal_latency = min_u64(ms->cfg.ideal_dl1, c->latency);
 	c->miss_latency = c->cfg.miss_latency < 0 ? c->latency : (uint32_t)c->cfg.miss_latency;
 	for (next = id <= MEM_L1D ? MEM_L2 : id + 1;
 	     next < MEMORY && !ms->cfg.cache[next].size_bytes;)
 		next++;
 	c->next = (uint8_t)next;
+	c->widen = (uint8_t)(log2_of(machine_line_bytes(&ms->cfg, next)) - c->line_shift);
 	c->miss_event = events[id] | (next == MEMORY ? MEM_EV_LLC_MISS : 0);
 	c->mline = x_calloc(c->cfg.mshrs, sizeof(*c->mline));
 	c->mshr = x_calloc(c->cfg.mshrs, sizeof(*c->mshr));
@@ -224,6 +223,7 @@ void memsys_latencies(const struct memsys *ms, bool fetch, uint32_t latency[LEVE
 {
 	int i = fetch ? MEM_L1I : MEM_L1D;
 	uint32_t sum = 0;
+	uint8_t line = 0; /* of the cache above */
 
 	memset(latency, 0, (LEVEL_MEM + 1) * sizeof(*latency));
 	for (; i < MEMORY; i = ms->cache[i].next) {
@@ -231,7 +231,8 @@ void memsys_latencies(const struct memsys *ms, bool fetch, uint32_t latency[LEVE
 
 		latency[c->level] = sum + c->latency;
 		if (c->bus.trailing_edge && c->id > MEM_L1D)
-			latency[c->level] += c->bus.tail;
+			latency[c->level] += bus_tail(&c->bus, line);
+		line = c->line_shift;
 		sum += c->miss_latency;
 	}
 	latency[LEVEL_MEM] = sum + memory_unloaded(ms);
@@ -269,13 +270,13 @@ bool memsys_probe(const struct memsys *ms, enum mem_cache cache, uint64_t addr)
 {
 	const struct cache *c = &ms->cache[cache];
 
-	return c->present && tags_peek(&c->t, addr >> ms->line_shift) >= 0;
+	return c->present && tags_peek(&c->t, addr >> c->line_shift) >= 0;
 }
 
 bool memsys_probe_dirty(const struct memsys *ms, enum mem_cache cache, uint64_t addr)
 {
 	const struct cache *c = &ms->cache[cache];
-	int64_t index = c->present ? tags_peek(&c->t, addr >> ms->line_shift) : -1;
+	int64_t index = c->present ? tags_peek(&c->t, addr >> c->line_shift) : -1;
 
 	return index >= 0 && c->t.state[index] & TS_DIRTY;
 }
@@ -317,8 +318,10 @@ static bool check_tags(const struct memsys *ms, const struct cache *c, struct er
 					       (unsigned long long)line);
 		}
 		for (below = c->next; below < MEMORY; below = ms->cache[below].next) {
-			if (ms->cache[below].cfg.inclusive &&
-			    tags_peek(&ms->cache[below].t, line) < 0)
+			const struct cache *b = &ms->cache[below];
+
+			if (b->cfg.inclusive &&
+			    tags_peek(&b->t, line >> (b->line_shift - c->line_shift)) < 0)
 				return err_set(e,
 					       "cache %u: line %#llx is not in inclusive cache %d",
 					       c->id, (unsigned long long)line, below);

@@ -11,6 +11,9 @@
  * from a hash of the table it is in (tables lie scattered over memory) and its index, so that
  * neighbouring pages' entries share lines as they do in a real table. All pages are of one size.
  *
+ * The cache access begins when the translation is there, or with the walk (walk.beside): SimpleScalar
+ * looks both up at once and takes the longer.
+ *
  * Misses on one page wait for one walk. TLBs are filled when the translation is there; with a
  * limited number of walkers the others queue in order.
  */
@@ -147,14 +150,15 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 static void walk_load(struct memsys *ms, struct page_walk *w, uint64_t t)
 {
 	uint64_t addr = walk_entry_addr(ms, w->vpn, w->depth);
+	const int first = walk_first(ms);
 
 	w->load = (struct req){ .addr = addr,
-				.line = addr >> ms->line_shift,
+				.line = addr >> line_shift_of(ms, first),
 				.kind = REQ_WALK,
 				.owner = w,
 				.start = t,
 				.flags = w->head->flags & MEM_IDEAL_BW,
-				.cache = ms->cfg.walk_from_l2 ? ms->cache[MEM_L1D].next : MEM_L1D };
+				.cache = (uint8_t)first };
 	w->load.who = w->head->who;
 	w->load.who.kind = MISS_WALK;
 	ms->stats.walk_loads++;
@@ -192,6 +196,10 @@ static void walk_done(struct memsys *ms, struct page_walk *w, uint64_t t)
 	for (; req; req = next) {
 		next = req->next;
 		req->events |= events;
+		if (req->translates) {
+			mem_complete(ms, req, t);
+			continue;
+		}
 		req->xlat = (uint32_t)(t - req->start);
 		mem_lookup(ms, req, t);
 	}

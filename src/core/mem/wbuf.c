@@ -55,7 +55,7 @@ static void send(struct memsys *ms, uint64_t t)
 void wbuf_write(struct memsys *ms, uint64_t addr, uint64_t pc, uint32_t flags, uint64_t t)
 {
 	struct write_buffer *b = &ms->wbuf;
-	uint64_t line = addr >> ms->line_shift;
+	uint64_t line = addr >> ms->cache[MEM_L1D].line_shift;
 
 	if (find(b, line) < b->used)
 		return;

@@ -40,6 +40,26 @@ static void random_cache(struct rng *r, struct mem_cache_config *c, uint32_t lin
 	}
 }
 
+/* Shorter lines in caches that have another below them, and shorter ones above those. */
+static void random_lines(struct rng *r, struct memsys_config *c)
+{
+	uint32_t line = c->line_bytes;
+
+	for (int i = MEM_LLC; i >= MEM_L1I; i--) {
+		struct mem_cache_config *cache = &c->cache[i];
+		bool last =
+		    !c->cache[MEM_LLC].size_bytes && (i == MEM_L2 || !c->cache[MEM_L2].size_bytes);
+		uint32_t own = (uint32_t)max_u64(line >> pick(r, 3), 16);
+
+		if (!cache->size_bytes || i == MEM_LLC || last)
+			continue;
+		cache->line_bytes = own;
+		cache->bus.width_bytes = (uint32_t)min_u64(cache->bus.width_bytes, own);
+		if (i > MEM_L1D)
+			line = own;
+	}
+}
+
 static void random_config(struct rng *r, struct memsys_config *c)
 {
 	int i;
@@ -81,6 +101,9 @@ static void random_config(struct rng *r, struct memsys_config *c)
 	c->mem.dram.max_writes = 1 + pick(r, 32);
 	c->mem.dram.max_bypass = 1 + pick(r, 16);
 	c->mem.dram.fcfs = pick(r, 4) == 0;
+	c->walk_beside = pick(r, 3) == 0;
+	if (pick(r, 2))
+		random_lines(r, c);
 	c->seed = rng_next(r);
 }
 
@@ -263,7 +286,7 @@ static void test_482_equal_runs_are_equal_and_different_runs_are_not(void **stat
 	h = play(&c, w, FUZZ_WANTS, false, &a);
 	assert_int_equal(play(&c, w, FUZZ_WANTS, false, &b), h);
 	assert_int_equal(a, b);
-	w[FUZZ_WANTS / 2].gap += 1000;
+	w[FUZZ_WANTS / 2].gap += 1000000; /* longer than any wait for the one before */
 	assert_true(play(&c, w, FUZZ_WANTS, false, &b) != h);
 }
 
@@ -289,6 +312,7 @@ static void test_483_warming_leaves_the_state_of_timed_accesses(void **state)
 				c.cache[i].bus.width_bytes = 0;
 			c.mem.kind = MEM_FLAT;
 			c.mem.bus.width_bytes = 0;
+			c.walk_beside = false; /* its lines come in the order of time */
 		}
 		random_wants(&r, w, FUZZ_WANTS, c.line_bytes);
 		timed = rig_new(&c);
