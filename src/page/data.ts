@@ -5,7 +5,7 @@ export type Stack = [string, number][];
 /** address, disassembly, file, line, cycles, executions, cycles by set of events, class, inlined function */
 export type Inst = [string, string, string | null, number, number, number, Stack, string | null, string | null];
 export interface Func { id: number; name: string; image: string | null; cycles: number; insts: Inst[] }
-export interface Finding { text: string; share: number; pc?: string; function?: number }
+export interface Finding { text: string; share: number; pc?: string; function?: number; event?: string; library?: string }
 export type Doc = { [key: string]: any } | null;
 
 /** Cycles that fixing one instruction alone saves: miss, mispredict, latency, imiss; then its slack. */

@@ -20,7 +20,12 @@ function text(words: string): Node[] {
 
 function finding(d: Data, f: Finding, all: All): HTMLElement {
 	const item = el("li", {}, el("strong", { class: "big" }, percent(f.share)), el("p", {}, ...text(f.text)));
-	if (!f.pc)
+	if (f.library)
+		item.append(el("p", { class: "next" }, link("its functions", { page: "time", by: "function", filter: `lib:${f.library}` })));
+	if (f.event)
+		item.append(el("p", { class: "next" }, link("the lines that suffer it", { page: "time", by: "line", filter: `ev:${f.event}` }), " · ",
+			link("show the code that has most", { page: "code", fn: String(f.function), pc: f.pc! })));
+	if (!f.pc || f.event)
 		return item;
 	const s = saving(d, f.pc), event = eventOf(d, f.pc), next = el("p", { class: "next" },
 		link("show the code", { page: "code", fn: String(f.function), pc: f.pc }));
@@ -40,7 +45,7 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const columns = (what: string, most: number) => [
 		{ name: what, value: (r: typeof functions[0]) => r.name, show: (r: typeof functions[0]) => r.where },
 		...shareColumns(d, most), ...(d.icost ? [savesColumn(d)] : []), whyColumn(d)];
-	const worth = (f: Finding): number => f.pc ? saving(d, f.pc).cycles : 0;
+	const worth = (f: Finding): number => f.pc && !f.event ? saving(d, f.pc).cycles : 0;
 	const findings = d.icost ? d.findings.slice().sort((a, b) => worth(b) - worth(a)) : d.findings;
 	return [
 		el("h2", {}, d.icost && findings.length > 1 ? "Findings, by what fixing buys" : "Findings"),

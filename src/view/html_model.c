@@ -136,6 +136,14 @@ static void put_findings(FILE *f, const struct model *m)
 		if (list[i].inst)
 			fprintf(f, ",\"pc\":\"0x%" PRIx64 "\",\"function\":%" PRId64,
 				list[i].inst->pc, list[i].inst->function);
+		if (list[i].event) {
+			fputs(",\"event\":", f);
+			html_put_text(f, list[i].event, SIZE_MAX);
+		}
+		if (list[i].library) {
+			fputs(",\"library\":", f);
+			html_put_text(f, list[i].library, SIZE_MAX);
+		}
 		fputc('}', f);
 	}
 	fputs("],\n", f);
