@@ -273,9 +273,8 @@ static void add_events(struct doc *d, const struct model *m)
 		if (!m->event_name[b] || !m->event_count[b])
 			continue;
 		if (!t) {
-			doc_heading(d, "Events, with their letters in the bars above (time of "
-				       "instructions that "
-				       "suffered one; sets overlap)");
+			doc_heading(d, "Events by letter (time of instructions that suffered one; "
+				       "sets overlap)");
 			t = DOC_TABLE(d, columns, .key = NULL);
 		}
 		for (size_t i = 0; i < m->ninsts; i++)
