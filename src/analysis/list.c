@@ -27,6 +27,7 @@ const struct analysis *const analysis_list[] = {
 	&commits_analysis,
 	&branches_analysis,
 	&folded_analysis,
+	&calls_analysis,
 	&bbv_analysis,
 	&bbv_data_analysis,
 	&csv_analysis,

@@ -27,6 +27,8 @@ export interface Data {
 	savings: { [pc: string]: Saving };
 	/** name, what it is, cycles by address */
 	profilers: [string, string, { [pc: string]: number }][];
+	/** call stacks: parent (0: none, else row k has id k + 1), function, image, cycles of its own */
+	calls: [number, string, string, number][];
 	stack: Doc; stack_missing: string | null;
 	icost: Doc; icost_missing: string | null;
 	accuracy: Doc; accuracy_missing: string | null;

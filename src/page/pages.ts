@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The pages in their order: one module and one line each.
 import { buy } from "./buy";
+import { calls } from "./calls";
 import { changes } from "./changes";
 import { code } from "./code";
 import { overview } from "./overview";
@@ -10,4 +11,4 @@ import { stacks } from "./stacks";
 import { Page } from "./state";
 import { time } from "./time";
 
-export const pages: Page[] = [changes, overview, time, code, stacks, buy, pipeline, accuracy, run];
+export const pages: Page[] = [changes, overview, time, code, calls, stacks, buy, pipeline, accuracy, run];

@@ -5,7 +5,7 @@
  * prints them, or null where the store lacks the analysis. For two runs the document of diff; for
  * every window of a trace what html_window.c writes. Numbers have twelve digits, as in the documents.
  *
- * Not here: call stacks, time by phase and function.
+ * Not here: time by phase and function.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -308,6 +308,29 @@ static bool put_profilers(FILE *f, struct store *s, double scale, struct err *e)
 	return store_done(&r, e);
 }
 
+/* Call stacks: a tree as rows of parent, function, image and cycles; row k has id k + 1. */
+static bool put_calls(FILE *f, struct store *s, struct err *e)
+{
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT c.id, c.parent, coalesce(f.name, '[unknown]'), coalesce(m.name, ''), c.cycles "
+	    "FROM call_context c LEFT JOIN instruction i ON i.pc = c.pc LEFT JOIN function f ON "
+	    "f.id = i.function LEFT JOIN image m ON m.id = f.image ORDER BY c.id",
+	    "");
+	int64_t rows = 0;
+
+	fputs("\"calls\":[", f);
+	while (store_next(&r) && store_int(&r, 0) == rows + 1) {
+		fprintf(f, "%s[%" PRId64 ",", rows++ ? "," : "", store_int(&r, 1));
+		html_put_text(f, store_shown(&r, 2), SIZE_MAX);
+		fputc(',', f);
+		html_put_text(f, path_name(store_shown(&r, 3)), SIZE_MAX);
+		fprintf(f, ",%" PRId64 "]", store_int(&r, 4));
+	}
+	fputs("],\n", f);
+	return store_done(&r, e);
+}
+
 /* Rows of two or three texts of a table. */
 static bool put_rows(FILE *f, struct store *s, const char *key, const char *sql, int columns,
 		     struct err *e)
@@ -405,7 +428,7 @@ static bool put_store(FILE *f, const struct html_input *in, struct store *s, str
 	put_document(f, s, "icost");
 	put_document(f, s, "accuracy");
 	const bool ok =
-	    put_profilers(f, s, m.scale, e) &&
+	    put_profilers(f, s, m.scale, e) && put_calls(f, s, e) &&
 	    put_rows(f, s, "parameters",
 		     "SELECT section, key, value FROM machine ORDER BY section, key", 3, e) &&
 	    put_rows(f, s, "facts",

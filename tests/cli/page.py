@@ -16,7 +16,7 @@ import traceback
 from browser import Browser, Failed
 
 CULPRIT, GUESTS = os.environ["CULPRIT"], os.environ["GUESTS"]
-PAGES = ["overview", "time", "code", "stacks", "buy", "pipeline", "accuracy", "run"]
+PAGES = ["overview", "time", "code", "calls", "stacks", "buy", "pipeline", "accuracy", "run"]
 
 
 def culprit(*words):
@@ -37,7 +37,7 @@ def near(a, b):
 def make_pages():
     sim = ["sim", "--max-insts", "300000"]
     guest = os.path.join(GUESTS, "phases")
-    culprit(*sim, "--analyze", "profile,cpistack,icost", "--trace", "run.trace", "-o", "run.culprit", "--", guest, "2")
+    culprit(*sim, "--analyze", "all", "--trace", "run.trace", "-o", "run.culprit", "--", guest, "2")
     culprit(*sim[:1], "--max-insts", "200000", "--analyze", "profile", "-o", "only.culprit", "--", guest, "2")
     with sqlite3.connect("run.culprit") as s:
         pc = s.execute("SELECT pc FROM golden GROUP BY pc ORDER BY sum(units) DESC LIMIT 1").fetchone()[0]
@@ -132,7 +132,7 @@ def test_1507_the_same_walk_by_keyboard_alone(b):
     b.tab_to("e.matches('#chosen a')")
     b.key("Enter")
     b.wait("location.hash.includes('page=code')", "Enter on a link")
-    b.key("5")
+    b.key("6")
     b.wait("location.hash.includes('page=buy')", "a key for a page")
     b.tab_to("e.id === 'cat-dmiss'")
     b.key(" ", " ")
@@ -246,7 +246,7 @@ def test_1515_two_runs_show_what_diff_says(b):
 
 def test_1516_a_page_without_its_analysis_says_what_makes_it(b):
     b.open(os.path.abspath("only.html"))
-    for page, word in (("buy", "analyze icost"), ("stacks", "cpistack"), ("pipeline", "--trace")):
+    for page, word in (("buy", "analyze icost"), ("stacks", "cpistack"), ("calls", "calls"), ("pipeline", "--trace")):
         b.go("page=" + page)
         assert word in b.run("document.querySelector('.missing').textContent"), page
 
@@ -280,6 +280,22 @@ def test_1518_the_pipeline_shows_every_instruction_of_its_window(b):
     assert len(shown) == min(len(rows), 80), (len(shown), len(rows))
     for mine, row in zip(shown, rows):
         assert int(mine[1], 16) == (int(row["pc"], 16) if isinstance(row["pc"], str) else row["pc"]), (mine, row)
+
+
+def test_1519_call_stacks_sum_to_the_run_from_both_ends(b):
+    total = json_of("report", "run.culprit")["run"]["cycles"]
+    b.open(os.path.abspath("run.html"), "page=calls")
+    for fragment in ("page=calls", "page=calls&inverted=1"):
+        b.go(fragment)
+        assert float(b.cells()[0]["value"]) == total, (fragment, b.cells()[0], total)
+        assert b.run("document.querySelectorAll('.flame').length") > 3
+    b.go("page=calls&focus=main")
+    with sqlite3.connect("run.culprit") as s:
+        below = s.execute("""WITH RECURSIVE m(id, cycles, first) AS (
+            SELECT c.id, c.cycles, 1 FROM call_context c JOIN instruction i USING (pc) JOIN function f ON f.id = i.function WHERE f.name = 'main'
+            UNION SELECT c.id, c.cycles, 0 FROM call_context c JOIN m ON c.parent = m.id)
+            SELECT sum(cycles) FROM (SELECT DISTINCT id, cycles FROM m)""").fetchone()[0]
+    assert float(b.run("document.getElementById('focus').dataset.value")) == below > 0
 
 
 def main():

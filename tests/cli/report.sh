@@ -71,4 +71,28 @@ test_1546_events_stand_with_the_letters_of_the_bars() {
 	grep -qE '^  b FL-MB +[0-9.]+%' out || fail "FL-MB has no letter"
 }
 
+test_1547_the_tree_of_calls_has_the_stacks_of_folded() {
+	"$CULPRIT" sim --max-insts 300000 --analyze folded,calls,profile --param folded=stacks.folded -o tree.culprit -- "$GUESTS/phases" 2 \
+		>/dev/null 2>&1
+	python3 - <<-'END' || fail "they differ"
+		import collections, sqlite3
+		s = sqlite3.connect("tree.culprit")
+		rows = {i: r for i, *r in s.execute("""SELECT c.id, c.parent, coalesce(f.name, '[unknown]'), c.cycles FROM call_context c
+		    LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = i.function""")}
+		tree = collections.Counter()
+		for i, (parent, name, cycles) in rows.items():
+		    path = [name]
+		    while parent:
+		        parent, name, _ = rows[parent]
+		        path.append(name)
+		    if cycles:
+		        tree[";".join(reversed(path))] += cycles
+		folded = collections.Counter()
+		for line in open("stacks.folded"):
+		    stack, cycles = line.rsplit(" ", 1)
+		    folded[stack] += int(cycles)
+		assert len(folded) > 3 and tree == folded, (tree - folded, folded - tree)
+	END
+}
+
 run_tests
