@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Page Code: the source of a function beside its disassembly, each leading to the other.
-import { Data, Func, Inst, baseName, saving } from "./data";
+import { Data, Func, Inst, saving } from "./data";
 import { count, el, percent, stackBar, svg } from "./dom";
 import { why } from "./rows";
 import { Go, Page, State, link } from "./state";

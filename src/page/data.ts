@@ -45,6 +45,9 @@ export interface Window { name: string; insts: Traced[] }
 
 export interface All { runs: Data[]; diff: Doc; windows: Window[] }
 
+/** Browsers have it; the types of TypeScript 4.8 do not. */
+declare const DecompressionStream: new (format: "deflate") => ReadableWritablePair<Uint8Array, Uint8Array>;
+
 export async function unpack(base64: string): Promise<All> {
 	const text = atob(base64), bytes = new Uint8Array(text.length);
 	for (let i = 0; i < text.length; i++)
