@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Installs what scripts/packages.txt lists and this machine lacks, and says what and why. Silent when
-# nothing is missing. Off Debian it prints the list and fails.
+# nothing is missing. Children of Debian (ID_LIKE, Ubuntu among them) are taken as Debian; elsewhere it prints
+# the list and fails.
 #
 #   scripts/setup.sh [NEED…]      NEED: build demo test lint bench; default: all
 #   scripts/setup.sh --list       prints the list
@@ -46,9 +47,17 @@ done
 
 packages=$(wanted "$@")
 
-os=unknown
-[ -r "${OS_RELEASE:=/etc/os-release}" ] && os=$(. "$OS_RELEASE" && echo "${ID:-unknown}")
-if [ "$os" != debian ] || ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+os=unknown like=
+if [ -r "${OS_RELEASE:=/etc/os-release}" ]; then
+	os=$(. "$OS_RELEASE" && echo "${ID:-unknown}")
+	like=$(. "$OS_RELEASE" && echo "${ID_LIKE:-}")
+fi
+# Ubuntu and other children of Debian say so in ID_LIKE.
+case " $os $like " in
+*" debian "*) family=debian ;;
+*) family= ;;
+esac
+if [ -z "$family" ] || ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	echo "setup: this is not Debian ($os); install the equivalents of these packages:" >&2
 	show <<<"$packages" >&2
 	echo "setup: nothing was installed; once they are there, run make with SETUP=: to skip this step" >&2
@@ -62,7 +71,16 @@ installed=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' $names 2>
 missing=$(awk -F'\t' 'NR == FNR { have[$1]; next } !($1 in have)' <(echo "$installed") <(echo "$packages"))
 [ -z "$missing" ] && exit 0
 
-echo "setup: installing from Debian:"
+if [ "$os" != debian ]; then
+	# A child of Debian may lack a package, or have it under another name.
+	unknown=$(cut -f1 <<<"$missing" | while read -r name; do apt-cache show "$name" >/dev/null 2>&1 || echo "$name"; done)
+	if [ -n "$unknown" ]; then
+		echo "setup: $os has no package of this name: $(xargs <<<"$unknown")" >&2
+		missing=$(awk -F'\t' 'NR == FNR { lacks[$1]; next } !($1 in lacks)' <(echo "$unknown") <(echo "$missing"))
+		[ -n "$missing" ] || exit 1
+	fi
+fi
+echo "setup: installing from $([ "$os" = debian ] && echo Debian || echo "$os"):"
 show <<<"$missing"
 
 root=

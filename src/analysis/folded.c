@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cycles by call stack, in the folded format that flame-graph tools read: "main;parse;lex 1234".
+ * Cycles by call stack: in the folded format that flame-graph tools read, "main;parse;lex 1234"
+ * (folded), and as a tree in the store (calls).
  *
  * Each thread's stack follows its calls and returns. A call pushes the function that it enters and
  * the address to return to. A return pops down to the frame with that address, so that longjmp and
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #include "image/image.h"
+#include "store/store.h"
 #include "trace/export_file.h"
 #include "util/outside.h"
 #include "trace/file.h"
@@ -188,18 +190,12 @@ static const struct output_kind folded_kind = {
 	.is = is_folded,
 };
 
-static bool folded_start(void *state, const struct trace_meta *meta,
-			 const struct analysis_options *o, struct err *e)
+static bool calls_start(void *state, const struct trace_meta *meta,
+			const struct analysis_options *o, struct err *e)
 {
 	struct folded *f = state;
 	const char *first = o->info ? trace_setting_find(o->info, "run", "first_cycle") : NULL;
-	f->path = analysis_path(o, "folded", "folded");
-	outside_expect(f->path);
-	/* Checked before the run, so that a bad name is found before time is spent. */
-	if (!output_may_open(f->path, &folded_kind, e)) {
-		free(f->path);
-		return false;
-	}
+
 	f->images = o->images;
 	/* A run begins with cycle 1; a forked process is told where its run does. */
 	f->now = f->seen = first ? strtoull(first, NULL, 10) : 1;
@@ -209,6 +205,20 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	f->nbuckets = 1024;
 	f->buckets = x_calloc(f->nbuckets, sizeof(*f->buckets));
 	return true;
+}
+
+static bool folded_start(void *state, const struct trace_meta *meta,
+			 const struct analysis_options *o, struct err *e)
+{
+	struct folded *f = state;
+	f->path = analysis_path(o, "folded", "folded");
+	outside_expect(f->path);
+	/* Checked before the run, so that a bad name is found before time is spent. */
+	if (!output_may_open(f->path, &folded_kind, e)) {
+		free(f->path);
+		return false;
+	}
+	return calls_start(state, meta, o, e);
 }
 
 /* Gives the time up to `end` to the last stack. */
@@ -318,6 +328,56 @@ static bool folded_finish(void *state, struct store *store, struct err *e)
 	return ok;
 }
 
+/* A frame of the tree by function: nodes of one parent that begin in one function are one. */
+struct context {
+	const char *name;
+	uint64_t pc, cycles;
+	uint32_t parent, child,
+	    next; /* its first child, and the next child of its parent; 0: none */
+};
+
+/* The context of a function below another; a new one unless there is one. */
+static uint32_t context_of(struct context *c, uint32_t *count, uint32_t parent, const char *name,
+			   uint64_t pc)
+{
+	for (uint32_t i = c[parent].child; i; i = c[i].next)
+		if (!strcmp(c[i].name, name))
+			return i;
+	c[*count] =
+	    (struct context){ .name = name, .pc = pc, .parent = parent, .next = c[parent].child };
+	c[parent].child = *count;
+	return (*count)++;
+}
+
+static bool calls_finish(void *state, struct store *store, struct err *e)
+{
+	struct folded *f = state;
+	bool ok = true;
+
+	settle(f, f->seen);
+	if (!store)
+		return true;
+	struct context *c = x_calloc(f->nnodes + 1, sizeof(*c));
+	uint32_t *to = x_calloc(f->nnodes + 1, sizeof(*to)), n = 1;
+
+	/* A node comes after its parent. */
+	for (uint32_t i = 1; i < f->nnodes; i++) {
+		const struct node *node = &f->nodes[i];
+		const char *name = NULL;
+
+		if (f->images && *f->images)
+			name = images_place(*f->images, node->entry).function;
+		to[i] = context_of(c, &n, to[node->parent], name ? name : "[unknown]", node->entry);
+		c[to[i]].cycles += node->cycles;
+	}
+	for (uint32_t i = 1; ok && i < n; i++)
+		ok = store_insert(store, e, "call_context", "iiii", (int64_t)i,
+				  (int64_t)c[i].parent, (int64_t)c[i].pc, (int64_t)c[i].cycles);
+	free(to);
+	free(c);
+	return ok;
+}
+
 static void folded_free(void *state)
 {
 	struct folded *f = state;
@@ -339,5 +399,17 @@ const struct analysis folded_analysis = {
 	.start = folded_start,
 	.batch = folded_batch,
 	.finish = folded_finish,
+	.free = folded_free,
+};
+
+const struct analysis calls_analysis = {
+	.name = "calls",
+	.summary = "call stacks by cycles, as a tree in the profile",
+	.wants = WANT_INSTS | WANT_BRIEF,
+	.tables = (const struct analysis_table[]){ { "call_context", NULL }, { NULL, NULL } },
+	.state_size = sizeof(struct folded),
+	.start = calls_start,
+	.batch = folded_batch,
+	.finish = calls_finish,
 	.free = folded_free,
 };

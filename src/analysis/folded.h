@@ -7,5 +7,7 @@
 
 /* Writes STEM.folded, or the file that the parameter folded=FILE names. */
 extern const struct analysis folded_analysis;
+/* Keeps them in the store, as a tree. */
+extern const struct analysis calls_analysis;
 
 #endif

@@ -16,6 +16,7 @@
 #include "trace/export.h"
 #include "trace/file.h"
 
+/* clang-format off */
 const struct analysis *const analysis_list[] = {
 	&profile_analysis,
 	&cpistack_analysis,
@@ -27,6 +28,7 @@ const struct analysis *const analysis_list[] = {
 	&commits_analysis,
 	&branches_analysis,
 	&folded_analysis,
+	&calls_analysis,
 	&bbv_analysis,
 	&bbv_data_analysis,
 	&csv_analysis,
@@ -37,6 +39,7 @@ const struct analysis *const analysis_list[] = {
 	&null_analysis,
 	NULL,
 };
+/* clang-format on */
 
 const struct analysis *analysis_find(const char *name)
 {

@@ -324,6 +324,7 @@ void cmd_print_markdown(FILE *out)
 struct help_values {
 	bool man;
 	bool markdown;
+	const char *completion;
 };
 
 static const struct cmd_option help_options[] = {
@@ -331,6 +332,11 @@ static const struct cmd_option help_options[] = {
 	{ .name = "markdown",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct help_values, markdown) },
+	{ .name = "completion",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct help_values, completion),
+	  .arg = "SHELL",
+	  .help = "Prints what completes command lines in bash, zsh or fish" },
 	{ .name = NULL },
 };
 
@@ -345,6 +351,13 @@ static int help_run(void *values, int nargs, char **args)
 		if (!c)
 			return cmd_unknown(args[0]);
 	}
+	if (v->completion && !cmd_print_completion(stdout, v->completion)) {
+		warn("help: there is no completion for '%s'; it is made for bash, zsh and fish",
+		     v->completion);
+		return 2;
+	}
+	if (v->completion)
+		return 0;
 	if (v->markdown)
 		cmd_print_markdown(stdout);
 	else if (v->man)

@@ -26,4 +26,8 @@ struct trace_reader *window_open(const char *command, const char *path,
 				 const struct window_options *o, uint64_t default_count, size_t max,
 				 struct window_records *out);
 
+/* Reads a window of a trace that is open. False, and e filled, if there is nothing in it. */
+bool window_read_at(struct trace_reader *r, const char *path, const struct window_options *o,
+		    uint64_t default_count, size_t max, struct window_records *out, struct err *e);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What becomes of every table. Tables of names are in names.c, run and machine in facts.c, everything
- * by phase in phases.c. Not combined are medians, fits and single clusters of the spectrum: they are no
+ * by phase in phases.c. Not combined are call stacks, medians, fits and single clusters of the spectrum: they are no
  * sums, and what they are made from is not in a store.
  */
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 
 const char combine_left_out[] =
     "spectrum_peak, spectrum_predicted, spectrum_second, spectrum_cluster, spectrum_cluster_miss: "
-    "medians, fits and single clusters of points do not add up";
+    "medians, fits and single clusters of points do not add up; call_context: the stacks of points "
+    "begin at other functions";
 
 /* A group of instructions as a text: "pc,events pc,events …". */
 #define GROUPS                                                                                     \

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The data of the page as src/view/html_model.c writes them, and how they are unpacked.
+// The data of the page as src/view/html_model.c and html_window.c write them, and how they are unpacked.
 
 export type Stack = [string, number][];
-/** address, disassembly, file, line, cycles, executions, cycles by set of events, source text */
-export type Inst = [string, string, string | null, number, number, number, Stack, string | null];
+/** address, disassembly, file, line, cycles, executions, cycles by set of events, class, inlined function */
+export type Inst = [string, string, string | null, number, number, number, Stack, string | null, string | null];
 export interface Func { id: number; name: string; image: string | null; cycles: number; insts: Inst[] }
-export interface Finding { text: string; share: number; pc?: string; function?: number }
+export interface Finding { text: string; share: number; pc?: string; function?: number; event?: string; library?: string }
 export type Doc = { [key: string]: any } | null;
 
+/** Cycles that fixing one instruction alone saves: miss, mispredict, latency, imiss; then its slack. */
+export type Saving = [number, number, number, number, number];
+
 export interface Data {
+	file: string;
 	run: { program: string; machine: string; instructions: number; cycles: number; ipc: number; class: string };
 	/** a profile made from points of the run; null for a whole run */
 	estimated: { points: number; cpi: number; low: number | null; high: number | null } | null;
@@ -18,6 +22,13 @@ export interface Data {
 	events: [string, string, number][];
 	findings: Finding[];
 	functions: Func[];
+	/** lines of source, with their numbers, by file */
+	sources: { [file: string]: [number, string][] };
+	savings: { [pc: string]: Saving };
+	/** name, what it is, cycles by address */
+	profilers: [string, string, { [pc: string]: number }][];
+	/** call stacks: parent (0: none, else row k has id k + 1), function, image, cycles of its own */
+	calls: [number, string, string, number][];
 	stack: Doc; stack_missing: string | null;
 	icost: Doc; icost_missing: string | null;
 	accuracy: Doc; accuracy_missing: string | null;
@@ -25,7 +36,19 @@ export interface Data {
 	facts: [string, string][];
 }
 
-export async function unpack(base64: string): Promise<Data> {
+/** number (-1: squashed), address, text, marks (1 mispredicted, 2 flushes), fetch cycle; then cycles after it of
+ * decode, dispatch, ready, issue, complete, commit (-1: none); producers of operands, of memory, of a line; events;
+ * cycles of I-miss, of D-miss, ready without issuing */
+export type Traced = [number, string, string, number, number, number, number, number, number, number, number,
+	number[], number, number, string[], number, number, number];
+export interface Window { name: string; insts: Traced[] }
+
+export interface All { runs: Data[]; diff: Doc; windows: Window[] }
+
+/** Browsers have it; the types of TypeScript 4.8 do not. */
+declare const DecompressionStream: new (format: "deflate") => ReadableWritablePair<Uint8Array, Uint8Array>;
+
+export async function unpack(base64: string): Promise<All> {
 	const text = atob(base64), bytes = new Uint8Array(text.length);
 	for (let i = 0; i < text.length; i++)
 		bytes[i] = text.charCodeAt(i);
@@ -35,4 +58,13 @@ export async function unpack(base64: string): Promise<Data> {
 
 export function baseName(path: string): string {
 	return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** What fixing an instruction saves, and which of its costs is the largest. */
+export function saving(d: Data, pc: string): { cycles: number; event: string } {
+	const s = d.savings[pc];
+	if (!s)
+		return { cycles: 0, event: "" };
+	const cycles = s[0] + s[1] + s[2] + s[3], most = Math.max(s[0], s[1], s[2], s[3]);
+	return { cycles, event: most <= 0 ? "" : ["miss", "mispredict", "latency", "imiss"][s.indexOf(most)] };
 }

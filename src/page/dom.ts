@@ -13,8 +13,20 @@ export function el(tag: string, attributes: { [name: string]: string } = {}, ...
 	return e;
 }
 
+export function svg(tag: string, attributes: { [name: string]: string | number } = {}, ...children: Child[]): SVGElement {
+	const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+	for (const name in attributes)
+		e.setAttribute(name, String(attributes[name]));
+	for (const c of children)
+		if (c !== null)
+			e.append(c);
+	return e;
+}
+
 export const count = (n: number): string => Math.round(n).toLocaleString("en-US");
 export const percent = (share: number): string => (100 * share).toFixed(2) + "%";
+/** With its sign, as changes are shown. */
+export const signed = (n: number): string => (n < 0 ? "−" : "+") + count(Math.abs(n));
 
 /** A bar that fills a share of its cell; the number stands beside it in the same row. */
 export function bar(share: number, negative = false): HTMLElement {
@@ -23,38 +35,85 @@ export function bar(share: number, negative = false): HTMLElement {
 	return el("span", { class: "track" }, e);
 }
 
+/** Names of colours by set of events or component; see page.css. */
+export function colour(name: string): string {
+	const first = name.split("+")[0];
+	const known: { [name: string]: string } = {
+		"base": "base", "ST-LLC": "memory", "L2 D-cache": "memory", "L3 D-cache": "memory", "ST-L1": "l1", "L1 D-cache": "l1",
+		"ST-TLB": "tlb", "D-TLB": "tlb", "DR-L1": "front", "DR-TLB": "front", "L1 I-cache": "front", "L2 I-cache": "front",
+		"I-TLB": "front", "front end": "front", "L3 I-cache": "front", "DR-SQ": "queue", "store queue": "queue",
+		"FL-MB": "branch", "mispredict": "branch", "FL-EX": "trap", "FL-MO": "trap", "other flush": "trap", "misc. flush": "trap",
+		"FL-CSR": "csr", "long latency": "latency", "ALU stall": "latency", "load stall": "memory", "store stall": "queue",
+		"execution": "base",
+	};
+	return "c-" + (known[first] ?? "other");
+}
+
+/** Parts beside each other; every part says on hover what it is. The same is in the text beside it. */
+export function stackBar(parts: [string, number][], full: number, width: number): HTMLElement {
+	const e = el("span", { class: "stack", "aria-hidden": "true" });
+	e.style.width = (100 * Math.min(1, width)).toFixed(2) + "%";
+	const sum = parts.reduce((a, p) => a + Math.max(0, p[1]), 0);
+	for (const [name, value] of parts) {
+		if (value <= 0)
+			continue;
+		const part = el("span", { class: colour(name), title: `${name}: ${percent(value / full)}` });
+		part.style.width = (100 * value / sum).toFixed(2) + "%";
+		e.append(part);
+	}
+	return el("span", { class: "track" }, e);
+}
+
+/** A button. */
+export function button(text: string, act: () => void, attributes: { [name: string]: string } = {}): HTMLElement {
+	const b = el("button", { type: "button", ...attributes }, text);
+	b.addEventListener("click", act);
+	return b;
+}
+
+/** A command that can be copied. */
+export function command(text: string): HTMLElement {
+	const code = el("code", {}, text);
+	const copy = button("copy", () => {
+		const range = document.createRange(), selection = getSelection()!;
+		range.selectNodeContents(code);
+		selection.removeAllRanges();
+		selection.addRange(range);
+		document.execCommand("copy");
+		copy.textContent = "copied";
+	}, { class: "copy", "aria-label": "copy the command" });
+	return el("span", { class: "command" }, code, copy);
+}
+
 export interface Column<R> {
 	name: string;
 	/** What is sorted by and, where show is missing, shown; also attribute data-value of the cell. */
 	value: (r: R) => string | number;
 	show?: (r: R) => Node | string;
+	/** what the column holds, on hover */
+	help?: string;
 }
 
 /** A table whose headings sort. `sort` is "NAME" or "-NAME" (largest first), or "" for the given order. */
 export function table<R>(label: string, columns: Column<R>[], rows: R[], sort: string,
 	onSort: ((sort: string) => void) | null): HTMLElement {
 	const down = sort.startsWith("-"), key = columns.find((c) => c.name === (down ? sort.slice(1) : sort));
-	if (key) {
-		rows = rows.slice().sort((a, b) => {
-			const x = key.value(a), y = key.value(b);
-			return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
-		});
-	}
 	const head = el("tr");
 	for (const c of columns) {
 		const on = key === c;
 		const th = el("th", { scope: "col", "aria-sort": on ? (down ? "descending" : "ascending") : "none" });
-		if (onSort) {
-			const b = el("button", { type: "button" }, c.name + (on ? (down ? " ▾" : " ▴") : ""));
-			b.addEventListener("click", () => onSort(on && down ? c.name : "-" + c.name));
-			th.append(b);
-		} else {
+		if (c.help)
+			th.title = c.help;
+		if (rows.length && typeof c.value(rows[0]) === "number" && c.name !== "bar")
+			th.className = "number";
+		if (onSort)
+			th.append(button(c.name + (on ? (down ? " ▾" : " ▴") : ""), () => onSort(on && down ? c.name : "-" + c.name)));
+		else
 			th.append(c.name);
-		}
 		head.append(th);
 	}
 	const body = el("tbody");
-	for (const r of rows) {
+	for (const r of sorted(columns, rows, sort)) {
 		const tr = el("tr");
 		for (const c of columns) {
 			const v = c.value(r);
@@ -63,5 +122,16 @@ export function table<R>(label: string, columns: Column<R>[], rows: R[], sort: s
 		}
 		body.append(tr);
 	}
-	return el("table", {}, el("caption", {}, label), el("thead", {}, head), body);
+	return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+		el("table", {}, el("caption", {}, label), el("thead", {}, head), body));
+}
+
+/** Rows in the order that `sort` asks for; numbers are compared once made. */
+export function sorted<R>(columns: Column<R>[], rows: R[], sort: string): R[] {
+	const down = sort.startsWith("-"), key = columns.find((c) => c.name === (down ? sort.slice(1) : sort));
+	if (!key)
+		return rows;
+	const keyed = rows.map((r) => ({ r, v: key.value(r) }));
+	keyed.sort((a, b) => (a.v < b.v ? -1 : a.v > b.v ? 1 : 0) * (down ? -1 : 1));
+	return keyed.map((k) => k.r);
 }

@@ -288,6 +288,12 @@ static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
 static const char version_7[] = SAMPLED_TABLES;
 
-const char *const store_versions[STORE_VERSION + 1] = {
-	NULL, version_1, version_2, version_3, version_4, version_5, version_6, version_7
-};
+/* Call stacks with cycles: a tree. parent 0: none; pc: where the function of the frame begins, or
+ * where it was first entered. */
+static const char version_8[] =
+    "CREATE TABLE IF NOT EXISTS call_context (id INTEGER PRIMARY KEY, parent INTEGER, pc INTEGER,"
+    " cycles INTEGER);";
+
+const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
+							version_3, version_4, version_5,
+							version_6, version_7, version_8 };

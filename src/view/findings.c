@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Says in a sentence how much of the run an instruction takes, and why. The golden reference's
- * categories say what commit was doing meanwhile; the events say why. An instruction that takes
- * less than MIN_SHARE of the run gets no sentence.
+ * categories say what commit was doing meanwhile; the events say why. Instructions of one line with
+ * one reason share a sentence. What takes less than MIN_SHARE of the run gets none.
+ *
+ * What is spread has sentences of its own: an event of which the sentences above have less than
+ * half, and a library that the program uses.
  */
 #include "view/findings.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/text.h"
+
 #define MIN_SHARE 0.04
+#define LIBRARY_SHARE                                                                              \
+	0.10 /* what a library must take to be told of; the dynamic loader: MIN_SHARE */
+#define FINDINGS_MOST 64
+#define LINE_INSTS    8 /* instructions that a sentence about a line counts at most */
 
 const char *findings_class(const struct model *m)
 {
@@ -76,13 +85,19 @@ static const struct reason {
 	{ TIME_MISC_FLUSH, ANY, 0, "flushes the pipeline" },
 };
 
-static void explain(const struct model_inst *i, char *buf, size_t size_bytes)
+static const struct reason *reason_of(const struct model_inst *i)
 {
 	const struct reason *r = reasons;
 
 	while (r->category != main_category(i) ||
 	       (r->event != ANY && model_with_event(i, (unsigned)r->event) <= r->share * i->cycles))
 		r++;
+	return r;
+}
+
+static void explain(const struct model_inst *i, char *buf, size_t size_bytes)
+{
+	const struct reason *r = reason_of(i);
 	const bool page = (r->event == EVENT_ST_LLC || r->event == EVENT_ST_L1) &&
 			  model_with_event(i, EVENT_ST_TLB) > 0.3 * i->cycles;
 	const size_t n = strcspn(r->text, ":");
@@ -91,40 +106,208 @@ static void explain(const struct model_inst *i, char *buf, size_t size_bytes)
 		 page ? " and for address translation" : "", r->text + n);
 }
 
-size_t findings_of(const struct model *m, struct finding *out, size_t max)
+/* Whether two instructions belong to one line and wait for the same reason. */
+static bool together(const struct model_inst *a, const struct model_inst *b)
+{
+	return a->file && b->file && a->line > 0 && a->line == b->line &&
+	       a->function == b->function && !strcmp(a->file, b->file) &&
+	       main_category(b) != TIME_EXECUTION && reason_of(a) == reason_of(b);
+}
+
+/* The instructions of one line, the largest first, that share its reason. */
+struct group {
+	const struct model_inst *inst[LINE_INSTS];
+	size_t count;
+	double cycles;
+};
+
+static struct group group_of(const struct model *m, const struct model_inst *first)
+{
+	struct group g = { .inst = { first }, .count = 1, .cycles = first->cycles };
+	const struct model_function *f = model_function_of(m, first->function);
+	size_t n = 0;
+	const struct model_inst *list = f ? model_insts_of(m, f, &n) : NULL;
+
+	for (size_t i = 0; i < n && g.count < LINE_INSTS; i++)
+		if (&list[i] != first && list[i].cycles > 0.005 * (double)m->cycles &&
+		    together(first, &list[i])) {
+			g.cycles += list[i].cycles;
+			g.inst[g.count++] = &list[i];
+		}
+	return g;
+}
+
+static void tell_instruction(const struct model *m, const struct group *g, struct finding *out)
+{
+	const struct model_inst *in = g->inst[0];
+	const double share = g->cycles / (double)m->cycles;
+	char symbol[160], source[96], name[32], why[256];
+
+	model_where(m, in, symbol, sizeof(symbol), source, sizeof(source));
+	mnemonic(in, name, sizeof(name));
+	explain(in, why, sizeof(why));
+	*out = (struct finding){ .share = share, .inst = in };
+	if (g->count == 1)
+		snprintf(out->text, sizeof(out->text),
+			 "`%s` at %s%s%s%s takes %.1f%% of all cycles: it %s.", name,
+			 source[0] ? source : symbol, source[0] ? " (" : "",
+			 source[0] ? symbol : "", source[0] ? ")" : "", 100 * share, why);
+	else
+		snprintf(
+		    out->text, sizeof(out->text),
+		    "%zu instructions of %s take %.1f%% of all cycles. Most of it has `%s` (%s), "
+		    "%.1f%%: it %s.",
+		    g->count, source, 100 * share, name, symbol,
+		    100 * in->cycles / (double)m->cycles, why);
+}
+
+/* Adds what is said of instructions and lines; told: what has been said, by instruction. */
+static size_t tell_instructions(const struct model *m, struct finding *out, size_t max, bool *told)
 {
 	const struct model_inst **order = x_calloc(m->ninsts, sizeof(*order));
 	size_t count = 0;
-	double total = (double)m->cycles;
+
 	for (size_t i = 0; i < m->ninsts; i++)
 		order[i] = &m->insts[i];
-	qsort(order, m->ninsts, sizeof(*order), model_by_cycles);
+	if (m->ninsts)
+		qsort(order, m->ninsts, sizeof(*order), model_by_cycles);
 	for (size_t i = 0; i < m->ninsts && count < max; i++) {
-		const struct model_inst *in = order[i];
-		char symbol[160], source[96], name[32], why[256];
-		if (in->cycles < MIN_SHARE * total)
+		if (order[i]->cycles < MIN_SHARE * (double)m->cycles)
 			break;
-		if (main_category(in) == TIME_EXECUTION)
+		if (main_category(order[i]) == TIME_EXECUTION || told[order[i] - m->insts])
 			continue;
-		model_where(m, in, symbol, sizeof(symbol), source, sizeof(source));
-		mnemonic(in, name, sizeof(name));
-		explain(in, why, sizeof(why));
-		out[count].share = in->cycles / total;
-		out[count].inst = in;
-		snprintf(out[count].text, sizeof(out[count].text),
-			 "`%s` at %s%s%s%s takes %.1f%% of all cycles: it %s.", name,
-			 source[0] ? source : symbol, source[0] ? " (" : "",
-			 source[0] ? symbol : "", source[0] ? ")" : "", 100 * in->cycles / total,
-			 why);
-		count++;
+		const struct group g = group_of(m, order[i]);
+
+		for (size_t k = 0; k < g.count; k++)
+			told[g.inst[k] - m->insts] = true;
+		tell_instruction(m, &g, &out[count++]);
 	}
 	free(order);
+	return count;
+}
+
+/* Exceptions are system calls or first touches of pages. */
+static void kinds_of_exceptions(const struct model *m, char *buf, size_t size_bytes)
+{
+	double calls = 0, others = 0;
+
+	for (size_t i = 0; i < m->ninsts; i++) {
+		const struct model_inst *in = &m->insts[i];
+		const double cycles = model_with_event(in, EVENT_FL_EX);
+
+		if (in->disasm && !strncmp(in->disasm, "ecall", 5))
+			calls += cycles;
+		else
+			others += cycles;
+	}
+	snprintf(buf, size_bytes, ": first touches of pages %.1f%%, system calls %.1f%%",
+		 100 * others / (double)m->cycles, 100 * calls / (double)m->cycles);
+}
+
+/* Adds what is said of events that are spread over many instructions. */
+static size_t tell_events(const struct model *m, struct finding *out, size_t max, const bool *told)
+{
+	size_t count = 0;
+
+	for (unsigned b = 0; b < MODEL_EVENTS && count < max; b++) {
+		double sum = 0, known = 0;
+		size_t insts = 0;
+		const struct model_inst *most = NULL;
+		char symbol[160], source[96], kinds[96] = "";
+
+		for (size_t i = 0; i < m->ninsts; i++) {
+			const double cycles = model_with_event(&m->insts[i], b);
+
+			if (cycles <= 0)
+				continue;
+			insts++;
+			sum += cycles;
+			known += told[i] ? cycles : 0;
+			if (!most || cycles > model_with_event(most, b))
+				most = &m->insts[i];
+		}
+		if (sum < MIN_SHARE * (double)m->cycles || known > sum / 2 || !m->event_name[b])
+			continue;
+		model_where(m, most, symbol, sizeof(symbol), source, sizeof(source));
+		if (b == EVENT_FL_EX)
+			kinds_of_exceptions(m, kinds, sizeof(kinds));
+		out[count] = (struct finding){ .share = sum / (double)m->cycles,
+					       .inst = most,
+					       .event = m->event_name[b] };
+		snprintf(out[count].text, sizeof(out[count].text),
+			 "%s (%s): %.1f%% of all cycles are spent by %zu instructions that "
+			 "suffered one%s. "
+			 "`%.*s` at %s has most, %.1f%%.",
+			 m->event_name[b], m->event_meaning[b] ? m->event_meaning[b] : "",
+			 100 * sum / (double)m->cycles, insts, kinds,
+			 (int)strcspn(most->disasm ? most->disasm : "?", "\t "),
+			 most->disasm ? most->disasm : "?", source[0] ? source : symbol,
+			 100 * model_with_event(most, b) / (double)m->cycles);
+		count++;
+	}
+	return count;
+}
+
+/* Adds what is said of libraries, the dynamic loader among them. */
+static size_t tell_libraries(const struct model *m, struct finding *out, size_t max)
+{
+	const char *own = path_name(m->program);
+	size_t count = 0;
+
+	for (size_t i = 0; i < m->nfunctions && count < max; i++) {
+		const char *image = m->functions[i].image;
+		double sum = 0;
+		bool first = image != NULL && strcmp(path_name(image), own) != 0;
+
+		for (size_t k = 0; first && k < m->nfunctions; k++)
+			if (m->functions[k].image && !strcmp(m->functions[k].image, image)) {
+				first = k >= i;
+				sum += m->functions[k].cycles;
+			}
+		const bool loader = first && !strncmp(path_name(image), "ld-", 3);
+
+		if (!first || sum < (loader ? MIN_SHARE : LIBRARY_SHARE) * (double)m->cycles)
+			continue;
+		out[count] = (struct finding){ .share = sum / (double)m->cycles,
+					       .library = path_name(image) };
+		snprintf(out[count].text, sizeof(out[count].text),
+			 "%s%s takes %.1f%% of all cycles%s.",
+			 loader ? "The dynamic loader " : "The library ", path_name(image),
+			 100 * sum / (double)m->cycles,
+			 loader ? ": it finds and relocates libraries before main() begins" : "");
+		count++;
+	}
+	return count;
+}
+
+static int by_share(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	return x->share < y->share ? 1 : x->share > y->share ? -1 : strcmp(x->text, y->text);
+}
+
+size_t findings_of(const struct model *m, struct finding *out, size_t max)
+{
+	bool *told = x_calloc(m->ninsts + 1, sizeof(*told));
+	struct finding *all = x_calloc(FINDINGS_MOST, sizeof(*all));
+	size_t count = tell_instructions(m, all, FINDINGS_MOST, told);
+
+	count += tell_events(m, all + count, FINDINGS_MOST - count, told);
+	count += tell_libraries(m, all + count, FINDINGS_MOST - count);
+	qsort(all, count, sizeof(*all), by_share);
+	count = count < max ? count : max;
+	memcpy(out, all, count * sizeof(*out));
+	free(all);
+	free(told);
 	if (!count && max) {
-		out[0] = (struct finding){ .share = m->category[TIME_EXECUTION] / total };
+		const double share = m->category[TIME_EXECUTION] / (double)m->cycles;
+
+		out[0] = (struct finding){ .share = share };
 		snprintf(out[0].text, sizeof(out[0].text),
 			 "No single instruction stands out: %.0f%% of all cycles commit "
 			 "instructions, and the time is spread.",
-			 100 * out[0].share);
+			 100 * share);
 		count = 1;
 	}
 	return count;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What a profile says, in sentences. */
+/* What a profile says, in sentences: about instructions, lines, events and libraries. */
 #ifndef VIEW_FINDINGS_H
 #define VIEW_FINDINGS_H
 
 #include "view/model.h"
 
 struct finding {
-	double share;		       /* of all cycles */
-	const struct model_inst *inst; /* NULL: about the run */
+	double share; /* of all cycles */
+	const struct model_inst
+	    *inst;	     /* the one with most of it; NULL: about the run or a library */
+	const char *event;   /* name of the event that it is about, or NULL */
+	const char *library; /* the same of a library */
 	char text[1024];
 };
 

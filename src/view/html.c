@@ -47,13 +47,13 @@ static void put_hash(FILE *out, const char *text)
 	fputs("'", out);
 }
 
-bool view_html(struct store *s, FILE *out, struct err *e)
+bool view_html(const struct html_input *in, FILE *out, struct err *e)
 {
 	size_t size;
 
 	if (!html_built)
 		return err_set(e, "%s", html_missing);
-	char *data = html_data(s, &size, e);
+	char *data = html_data(in, &size, e);
 
 	if (!data)
 		return false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of the page, as JSON: facts of the run, findings, functions and their instructions, and
- * the documents of stack, icost and accuracy just as `--json` prints them, or null where the store
- * lacks the analysis. Numbers have twelve digits, as in those documents.
+ * The data of the page, as JSON. For each run: its facts, findings, functions and their
+ * instructions, source around them, and the documents of stack, icost and accuracy just as `--json`
+ * prints them, or null where the store lacks the analysis. For two runs the document of diff; for
+ * every window of a trace what html_window.c writes. Numbers have twelve digits, as in the documents.
  *
- * Not here: call stacks, pipeline windows, phases by function, a second run.
+ * Not here: time by phase and function.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,6 +26,8 @@
 
 #define FINDINGS	 20
 #define SOURCE_LINE_MOST 400 /* bytes of a source line that are kept */
+#define SOURCE_AROUND	 3   /* lines that are shown before and after those with code */
+#define DIFF_ROWS	 100000
 
 /* A file that is written into memory. */
 static FILE *memory_file(char **text, size_t *size_bytes)
@@ -36,7 +39,7 @@ static FILE *memory_file(char **text, size_t *size_bytes)
 
 /* A text in quotes. Bytes that are no plain ASCII below 0x20 are escaped; what follows a broken
  * UTF-8 sequence is kept, the page's decoder replaces the broken bytes. */
-static void put_text(FILE *f, const char *text, size_t most)
+void html_put_text(FILE *f, const char *text, size_t most)
 {
 	if (!text) {
 		fputs("null", f);
@@ -67,9 +70,9 @@ static void put_real(FILE *f, double value)
 static void put_run(FILE *f, const struct model *m)
 {
 	fputs("\"run\":{\"program\":", f);
-	put_text(f, m->program, SIZE_MAX);
+	html_put_text(f, m->program, SIZE_MAX);
 	fputs(",\"machine\":", f);
-	put_text(f, m->machine, SIZE_MAX);
+	html_put_text(f, m->machine, SIZE_MAX);
 	fprintf(f, ",\"instructions\":%" PRIu64 ",\"cycles\":%" PRIu64 ",\"ipc\":", m->instructions,
 		m->cycles);
 	put_real(f, m->ipc);
@@ -78,7 +81,7 @@ static void put_run(FILE *f, const struct model *m)
 		if (!m->category_name[c])
 			continue;
 		fputs(n++ ? ",[" : "[", f);
-		put_text(f, m->category_name[c], SIZE_MAX);
+		html_put_text(f, m->category_name[c], SIZE_MAX);
 		fputc(',', f);
 		put_real(f, m->category[c]);
 		fputc(']', f);
@@ -86,18 +89,18 @@ static void put_run(FILE *f, const struct model *m)
 	fputs("],\"events\":[", f);
 	for (size_t b = 0; b < MODEL_EVENTS; b++) {
 		fputs(b ? ",[" : "[", f);
-		put_text(f, m->event_name[b] ? m->event_name[b] : "?", SIZE_MAX);
+		html_put_text(f, m->event_name[b] ? m->event_name[b] : "?", SIZE_MAX);
 		fputc(',', f);
-		put_text(f, m->event_meaning[b] ? m->event_meaning[b] : "", SIZE_MAX);
+		html_put_text(f, m->event_meaning[b] ? m->event_meaning[b] : "", SIZE_MAX);
 		fprintf(f, ",%" PRIu64 "]", m->event_count[b]);
 	}
 	fputs("],\"categories\":{", f);
 	for (size_t c = 0; c < COST_COUNT; c++) {
 		if (c)
 			fputc(',', f);
-		put_text(f, words_costs[c].name, SIZE_MAX);
+		html_put_text(f, words_costs[c].name, SIZE_MAX);
 		fputc(':', f);
-		put_text(f, words_costs[c].words, SIZE_MAX);
+		html_put_text(f, words_costs[c].words, SIZE_MAX);
 	}
 	fputs("},\n", f);
 }
@@ -127,69 +130,205 @@ static void put_findings(FILE *f, const struct model *m)
 	fputs("\"findings\":[", f);
 	for (size_t i = 0; i < n; i++) {
 		fputs(i ? ",{\"text\":" : "{\"text\":", f);
-		put_text(f, list[i].text, SIZE_MAX);
+		html_put_text(f, list[i].text, SIZE_MAX);
 		fputs(",\"share\":", f);
 		put_real(f, list[i].share);
 		if (list[i].inst)
 			fprintf(f, ",\"pc\":\"0x%" PRIx64 "\",\"function\":%" PRId64,
 				list[i].inst->pc, list[i].inst->function);
+		if (list[i].event) {
+			fputs(",\"event\":", f);
+			html_put_text(f, list[i].event, SIZE_MAX);
+		}
+		if (list[i].library) {
+			fputs(",\"library\":", f);
+			html_put_text(f, list[i].library, SIZE_MAX);
+		}
 		fputc('}', f);
 	}
 	fputs("],\n", f);
 }
 
-static void put_inst(FILE *f, const struct model *m, const struct model_inst *i,
-		     struct sources *sources)
+static void put_inst(FILE *f, const struct model *m, const struct model_inst *i)
 {
 	char name[128];
 
 	fprintf(f, "[\"0x%" PRIx64 "\",", i->pc);
-	put_text(f, i->disasm ? i->disasm : "", SIZE_MAX);
+	html_put_text(f, i->disasm ? i->disasm : "", SIZE_MAX);
 	fputc(',', f);
-	put_text(f, i->file, SIZE_MAX);
+	html_put_text(f, i->file, SIZE_MAX);
 	fprintf(f, ",%d,", i->line);
 	put_real(f, i->cycles);
 	fprintf(f, ",%" PRIu64 ",[", i->executions);
 	for (size_t k = 0; k < i->nstack; k++) {
 		fputs(k ? ",[" : "[", f);
-		put_text(f, model_events(m, i->stack[k].events, name, sizeof(name)), SIZE_MAX);
+		html_put_text(f, model_events(m, i->stack[k].events, name, sizeof(name)), SIZE_MAX);
 		fputc(',', f);
 		put_real(f, i->stack[k].cycles);
 		fputc(']', f);
 	}
 	fputs("],", f);
-	put_text(f, i->file && i->line > 0 ? sources_line(sources, i->file, i->line) : NULL,
-		 SOURCE_LINE_MOST);
+	html_put_text(f, i->cls, SIZE_MAX);
+	fputc(',', f);
+	html_put_text(f, i->inlined, SIZE_MAX);
 	fputs("]", f);
 }
 
-static void put_functions(FILE *f, const struct model *m)
+/* A line of source that has code. */
+struct place {
+	const char *file;
+	int line;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	const int order = strcmp(x->file, y->file);
+
+	return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* The source around the lines that have code, where it can be read: {"FILE":[[NUMBER,"TEXT"],…]}. */
+static void put_sources(FILE *f, const struct place *places, size_t count)
 {
 	struct sources *sources = sources_new();
-	size_t count, n;
+	const char *file = NULL;
+	int done = 0;
+
+	fputs("\"sources\":{", f);
+	for (size_t i = 0; i < count; i++) {
+		const int last = places[i].line + SOURCE_AROUND;
+		int line = places[i].line - SOURCE_AROUND;
+
+		if (!sources_line(sources, places[i].file, places[i].line))
+			continue;
+		if (!file || strcmp(file, places[i].file) != 0) {
+			fputs(file ? "],\n" : "", f);
+			file = places[i].file;
+			html_put_text(f, file, SIZE_MAX);
+			fputs(":[", f);
+			done = 0;
+		}
+		for (line = line > done ? line : done + 1; line <= last; line++) {
+			const char *text = sources_line(sources, file, line);
+
+			if (!text)
+				break;
+			fprintf(f, "%s[%d,", done ? "," : "", line);
+			html_put_text(f, text, SOURCE_LINE_MOST);
+			fputc(']', f);
+			done = line;
+		}
+	}
+	fputs(file ? "]},\n" : "},\n", f);
+	sources_free(sources);
+}
+
+static void put_functions(FILE *f, const struct model *m, bool with_source)
+{
+	size_t count, n, nplaces = 0;
 	const struct model_function **list = model_functions(m, NULL, &count);
+	struct place *places = x_calloc(m->ninsts + 1, sizeof(*places));
 
 	fputs("\"functions\":[", f);
 	for (size_t i = 0; i < count && list[i]->cycles > 0; i++) {
 		const struct model_inst *insts = model_insts_of(m, list[i], &n);
 
 		fprintf(f, "%s{\"id\":%" PRId64 ",\"name\":", i ? ",\n" : "", list[i]->id);
-		put_text(f, list[i]->name, SIZE_MAX);
+		html_put_text(f, list[i]->name, SIZE_MAX);
 		fputs(",\"image\":", f);
-		put_text(f, list[i]->image ? path_name(list[i]->image) : NULL, SIZE_MAX);
+		html_put_text(f, list[i]->image ? path_name(list[i]->image) : NULL, SIZE_MAX);
 		fputs(",\"cycles\":", f);
 		put_real(f, list[i]->cycles);
 		fputs(",\"insts\":[", f);
 		for (size_t k = 0; k < n; k++) {
 			if (k)
 				fputc(',', f);
-			put_inst(f, m, &insts[k], sources);
+			put_inst(f, m, &insts[k]);
+			if (with_source && insts[k].file && insts[k].line > 0)
+				places[nplaces++] = (struct place){ insts[k].file, insts[k].line };
 		}
 		fputs("]}", f);
 	}
 	fputs("],\n", f);
+	qsort(places, nplaces, sizeof(*places), by_place);
+	put_sources(f, places, nplaces);
+	free(places);
 	free(list);
-	sources_free(sources);
+}
+
+/* What fixing each instruction alone saves, in cycles: {"0x1234":[miss,mispredict,latency,imiss,slack]}. */
+static void put_savings(FILE *f, struct store *s)
+{
+	struct icost_model m;
+	struct err none = { "" };
+
+	fputs("\"savings\":{", f);
+	if (icost_read(s, &m, &none)) {
+		for (size_t i = 0; i < m.ninsts; i++) {
+			fprintf(f, "%s\"0x%" PRIx64 "\":[", i ? "," : "", m.instructions[i].pc);
+			for (int k = 0; k < KIND_FIXABLE; k++) {
+				put_real(f, m.instructions[i].cost[k]);
+				fputc(',', f);
+			}
+			put_real(f, m.instructions[i].slack);
+			fputc(']', f);
+		}
+		icost_free(&m);
+	}
+	fputs("},\n", f);
+}
+
+/* What every sampling profiler says of an instruction, in cycles. */
+static bool put_profilers(FILE *f, struct store *s, double scale, struct err *e)
+{
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT r.id, r.name, r.summary, p.pc, sum(p.units) FROM profiler r JOIN profile p "
+	    "ON p.profiler = r.id AND p.sampler = 0 GROUP BY r.id, p.pc ORDER BY r.id, p.pc",
+	    "");
+	int64_t id = -1;
+
+	fputs("\"profilers\":[", f);
+	for (bool first = true; store_next(&r); first = false) {
+		if (first || store_int(&r, 0) != id) {
+			fputs(first ? "[" : "}],\n[", f);
+			html_put_text(f, store_shown(&r, 1), SIZE_MAX);
+			fputc(',', f);
+			html_put_text(f, store_shown(&r, 2), SIZE_MAX);
+			fputs(",{", f);
+		} else {
+			fputc(',', f);
+		}
+		id = store_int(&r, 0);
+		fprintf(f, "\"0x%" PRIx64 "\":", (uint64_t)store_int(&r, 3));
+		put_real(f, store_double(&r, 4) / scale);
+	}
+	fputs(id < 0 ? "],\n" : "}]],\n", f);
+	return store_done(&r, e);
+}
+
+/* Call stacks: a tree as rows of parent, function, image and cycles; row k has id k + 1. */
+static bool put_calls(FILE *f, struct store *s, struct err *e)
+{
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT c.id, c.parent, coalesce(f.name, '[unknown]'), coalesce(m.name, ''), c.cycles "
+	    "FROM call_context c LEFT JOIN instruction i ON i.pc = c.pc LEFT JOIN function f ON "
+	    "f.id = i.function LEFT JOIN image m ON m.id = f.image ORDER BY c.id",
+	    "");
+	int64_t rows = 0;
+
+	fputs("\"calls\":[", f);
+	while (store_next(&r) && store_int(&r, 0) == rows + 1) {
+		fprintf(f, "%s[%" PRId64 ",", rows++ ? "," : "", store_int(&r, 1));
+		html_put_text(f, store_shown(&r, 2), SIZE_MAX);
+		fputc(',', f);
+		html_put_text(f, path_name(store_shown(&r, 3)), SIZE_MAX);
+		fprintf(f, ",%" PRId64 "]", store_int(&r, 4));
+	}
+	fputs("],\n", f);
+	return store_done(&r, e);
 }
 
 /* Rows of two or three texts of a table. */
@@ -204,7 +343,7 @@ static bool put_rows(FILE *f, struct store *s, const char *key, const char *sql,
 		for (int c = 0; c < columns; c++) {
 			if (c)
 				fputc(',', f);
-			put_text(f, store_shown(&r, c), SIZE_MAX);
+			html_put_text(f, store_shown(&r, c), SIZE_MAX);
 		}
 		fputc(']', f);
 	}
@@ -224,7 +363,7 @@ static void put_document(FILE *f, struct store *s, const char *key)
 
 	if (!strcmp(key, "stack"))
 		ok = view_stack(&(struct stack_input){ .store = s }, 1, &o,
-				&(struct stack_options){ .phases = false }, &why);
+				&(struct stack_options){ .phases = true }, &why);
 	else if (!strcmp(key, "icost"))
 		ok = view_icost(s, &o, &(struct icost_options){ .focus = NULL }, &why);
 	else if (!strcmp(key, "accuracy"))
@@ -232,53 +371,98 @@ static void put_document(FILE *f, struct store *s, const char *key)
 	if (fclose(to))
 		die("out of memory");
 	fprintf(f, "\"%s\":%s,\"%s_missing\":", key, ok ? text : "null", key);
-	put_text(f, ok ? NULL : why.text, SIZE_MAX);
+	html_put_text(f, ok ? NULL : why.text, SIZE_MAX);
 	fputs(",\n", f);
 	free(text);
 }
 
-char *html_data(struct store *s, size_t *size_bytes, struct err *e)
+/* What of two runs differs, or null if there is one run. */
+static bool put_diff(FILE *f, const struct html_input *in, struct err *e)
+{
+	char *text = NULL;
+	size_t size;
+
+	fputs("\"diff\":", f);
+	if (in->nstores < 2) {
+		fputs("null", f);
+		return true;
+	}
+	FILE *to = memory_file(&text, &size);
+	const struct view_options o = {
+		.out = to, .format = VIEW_JSON, .width = 100, .limit = DIFF_ROWS
+	};
+	const bool ok = view_diff(in->stores[0], in->stores[1], &o, e);
+
+	if (fclose(to))
+		die("out of memory");
+	fputs(ok ? text : "null", f);
+	free(text);
+	return ok;
+}
+
+static bool put_store(FILE *f, const struct html_input *in, struct store *s, struct err *e)
 {
 	struct model m;
 	struct estimated estimated;
-	char *text = NULL;
 
-	if (live_is(s)) {
-		err_set(e, "%s has samples of a live machine; the page shows runs of `culprit sim`",
-			store_path(s));
-		return NULL;
-	}
+	if (live_is(s))
+		return err_set(
+		    e, "%s has samples of a live machine; the page shows runs of `culprit sim`",
+		    store_path(s));
 	if (!model_read(s, NULL, &m, e))
-		return NULL;
+		return false;
 	if (!estimated_read(s, &estimated, e)) {
 		model_free(&m);
-		return NULL;
+		return false;
 	}
-	FILE *f = memory_file(&text, size_bytes);
-
-	fputs("{", f);
+	fputs("{\"file\":", f);
+	html_put_text(f, path_name(store_path(s)), SIZE_MAX);
+	fputs(",\n", f);
 	put_run(f, &m);
 	put_estimated(f, &estimated);
 	estimated_free(&estimated);
 	put_findings(f, &m);
-	put_functions(f, &m);
+	put_functions(f, &m, in->source);
+	put_savings(f, s);
 	put_document(f, s, "stack");
 	put_document(f, s, "icost");
 	put_document(f, s, "accuracy");
-	bool ok =
+	const bool ok =
+	    put_profilers(f, s, m.scale, e) && put_calls(f, s, e) &&
 	    put_rows(f, s, "parameters",
 		     "SELECT section, key, value FROM machine ORDER BY section, key", 3, e) &&
 	    put_rows(f, s, "facts",
 		     "SELECT key, CAST(value AS TEXT) FROM run WHERE key NOT IN ('host_seconds', "
 		     "'streams', 'confined', 'signature') ORDER BY key",
 		     2, e);
-	fputs("\"version\":1}\n", f);
+	fputs("\"version\":2}", f);
+	model_free(&m);
+	return ok;
+}
+
+char *html_data(const struct html_input *in, size_t *size_bytes, struct err *e)
+{
+	char *text = NULL;
+	FILE *f = memory_file(&text, size_bytes);
+	bool ok = true;
+
+	fputs("{\"runs\":[", f);
+	for (size_t i = 0; ok && i < in->nstores; i++) {
+		fputs(i ? ",\n" : "", f);
+		ok = put_store(f, in, in->stores[i], e);
+	}
+	fputs("],\n", f);
+	ok = ok && put_diff(f, in, e);
+	fputs(",\n\"windows\":[", f);
+	for (size_t i = 0; i < in->nwindows; i++) {
+		fputs(i ? ",\n" : "", f);
+		html_put_window(f, &in->windows[i]);
+	}
+	fputs("]}\n", f);
 	if (fclose(f))
 		die("out of memory");
-	model_free(&m);
-	if (!ok) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	if (ok)
+		return text;
+	free(text);
+	return NULL;
 }

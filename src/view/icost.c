@@ -168,6 +168,15 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 		cell_none(table);
 		cell_text(table, sums[i].words);
 	}
+	if (m->run_cycles <= m->cycles)
+		return;
+	doc_row(table);
+	cell_text(table, "  outside");
+	cell_real(table, (m->run_cycles - m->cycles) / m->graph_cycles);
+	cell_none(table);
+	cell_none(table);
+	cell_none(table);
+	cell_format(table, "%.0f cycles at the two ends", m->run_cycles - m->cycles);
 }
 
 /* The sentence for a pair; buf is filled and returned. */
@@ -657,8 +666,8 @@ static void add_model(struct doc *d, const struct icost_model *m, const struct v
 {
 	char graph[32];
 
-	model_title(d, m->program, m->machine, m->insts, m->cycles, "; the graph has %s (%+.3f%%)",
-		    number_commas((uint64_t)m->graph_cycles, graph),
+	model_title(d, m->program, m->machine, m->insts, m->run_cycles,
+		    "; the graph has %s (%+.3f%%)", number_commas((uint64_t)m->graph_cycles, graph),
 		    100 * (m->graph_cycles / m->cycles - 1));
 	estimated_add(d, &m->estimated);
 	add_values(d, m, o, io);

@@ -96,7 +96,9 @@ struct icost_shotgun {
 
 struct icost_model {
 	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
-	double insts, cycles, graph_cycles; /* graph_cycles: of the base graph */
+	double insts, cycles, graph_cycles; /* cycles: from the first fetch to the last commit;
+					     * graph_cycles: of the base graph */
+	double run_cycles;		    /* as the other views have them */
 	double sampled_share; /* of the instructions, behind costs by function; 0: not known */
 	char name[ICOST_SETS][160];
 	double cost[ICOST_SETS], icost[ICOST_SETS];

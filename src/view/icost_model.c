@@ -197,6 +197,7 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 	    (double)store_number(s, "SELECT instructions FROM icost_phase WHERE phase = -1", 0);
 	m->graph_cycles = model_run_number(s, "graph_cycles", 0);
 	m->cycles = model_run_number(s, "graph_reference_cycles", m->graph_cycles);
+	m->run_cycles = model_run_number(s, "profiled_cycles", m->cycles);
 	m->sampled_share = model_run_number(s, "icost_sampled_share", 0);
 	return estimated_read(s, &m->estimated, e) && read_sets(s, m, e) &&
 	       read_instructions(s, m, e) && read_pairs(s, m, e) && read_functions(s, m, e) &&

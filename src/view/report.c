@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/nearest.h"
+#include "util/text.h"
 #include "view/doc.h"
 #include "view/findings.h"
 #include "view/live.h"
@@ -257,7 +259,8 @@ static void add_insts(struct doc *d, const struct model *m, const struct view_op
 static void add_events(struct doc *d, const struct model *m)
 {
 	static const struct doc_column columns[] = {
-		{ .before = "  ", .width = -7 },
+		{ .before = "  ", .width = 1 },
+		{ .width = -7 },
 		{ .format = "%.2f%%", .width = 7 },
 		{ .before = "  ", .width = 14 },
 		{ .before = " times  ", .width = -200, .ragged = true },
@@ -270,13 +273,14 @@ static void add_events(struct doc *d, const struct model *m)
 		if (!m->event_name[b] || !m->event_count[b])
 			continue;
 		if (!t) {
-			doc_heading(
-			    d, "Events (time of instructions that suffered one; sets overlap)");
+			doc_heading(d, "Events by letter (time of instructions that suffered one; "
+				       "sets overlap)");
 			t = DOC_TABLE(d, columns, .key = NULL);
 		}
 		for (size_t i = 0; i < m->ninsts; i++)
 			cycles += model_with_event(&m->insts[i], b);
 		doc_row(t);
+		cell_format(t, "%c", model_letter(1u << b));
 		cell_text(t, m->event_name[b]);
 		cell_real(t, 100 * cycles / (double)m->cycles);
 		cell_integer(t, (int64_t)m->event_count[b]);
@@ -313,6 +317,38 @@ static void add_findings(struct doc *d, const struct model *m, struct store *s)
 	doc_close(d);
 }
 
+/* Whether there is what the options ask for; e says what is nearest to it. */
+static bool check_names(const struct model *m, const struct view_options *o, struct err *e)
+{
+	struct nearest function = { .word = o->function ? o->function : "" },
+		       file = { .word = o->file ? o->file : "" };
+	bool has_function = !o->function, has_file = !o->file;
+
+	if (o->event && model_event_bit(m, o->event) < 0)
+		return err_set(
+		    e, "there is no event '%s'; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),
+		    o->event);
+	for (size_t i = 0; i < m->nfunctions && !has_function; i++) {
+		nearest_try(&function, m->functions[i].name);
+		has_function = !strcmp(m->functions[i].name, o->function);
+	}
+	for (size_t i = 0; i < m->ninsts && !has_file; i++) {
+		const size_t n = m->insts[i].file ? strlen(m->insts[i].file) : 0,
+			     want = strlen(o->file);
+
+		if (n)
+			nearest_try(&file, path_name(m->insts[i].file));
+		has_file = n >= want && n && !strcmp(m->insts[i].file + n - want, o->file);
+	}
+	if (!has_function)
+		return err_set(e, "no function '%s' has any time%s%s%s", o->function,
+			       function.best ? "; the nearest is '" : "",
+			       function.best ? function.best : "", function.best ? "'" : "");
+	return has_file || err_set(e, "no source file's name ends in '%s'%s%s%s", o->file,
+				   file.best ? "; the nearest is '" : "",
+				   file.best ? file.best : "", file.best ? "'" : "");
+}
+
 bool view_report(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m;
@@ -321,9 +357,7 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 		return live_report(s, o, e);
 	if (!model_read(s, o->profiler, &m, e))
 		return false;
-	bool ok = !o->event || model_event_bit(&m, o->event) >= 0 ||
-		  err_set(e, "there is no event '%s'; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),
-			  o->event);
+	bool ok = check_names(&m, o, e);
 	if (ok) {
 		struct doc *d = doc_new();
 

@@ -82,6 +82,17 @@ test_a_failed_install_fails() {
 	err_has "could not install"
 }
 
+test_1560_a_child_of_debian_is_served_and_what_it_lacks_is_named() {
+	printf 'ID=ubuntu\nID_LIKE=debian\n' >"$tmp/ubuntu"
+	printf '#!/bin/sh\n[ "$2" != qemu-user ]\n' >"$tmp/bin/apt-cache"
+	chmod +x "$tmp/bin/apt-cache"
+	printf 'meson\nqemu-user\n' >"$tmp/missing"
+	os=$tmp/ubuntu setup
+	status_is 0
+	err_has "ubuntu has no package of this name: qemu-user"
+	grep -qE ' install .*meson$' "$tmp/apt"
+}
+
 test_off_debian_the_list_is_printed_and_it_fails() {
 	os=$tmp/plan9 setup build
 	status_is 1

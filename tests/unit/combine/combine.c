@@ -765,7 +765,7 @@ static void test_3012_a_store_of_an_older_version_is_a_point_too(void **state)
 	    2,
 	    "DROP TABLE sampled; DROP TABLE sampled_cluster; DROP TABLE sampled_strip; DROP TABLE "
 	    "point; DROP TABLE point_component; DROP TABLE point_function; DROP TABLE "
-	    "sampled_unit; DROP TABLE estimate; PRAGMA user_version = 6");
+	    "sampled_unit; DROP TABLE estimate; DROP TABLE call_context; PRAGMA user_version = 6");
 	combined();
 	assert_int_equal(number("SELECT sum(units * pc) FROM golden"), before);
 }

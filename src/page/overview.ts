@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Page Overview: findings first, each with what leads on from it; then the largest of everything.
+import { All, Data, Finding, baseName, saving } from "./data";
+import { command, count, el, percent, stackBar, table } from "./dom";
+import { rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
+import { Go, Page, State, link } from "./state";
+
+/** What `--what-if` calls the cost of an instruction. */
+const whatIf: { [event: string]: string } = { miss: "dmiss", mispredict: "bmisp", imiss: "imiss", latency: "shalu" };
+
+/** Which event of an instruction can be asked about: a latency is that of a load, or of an ALU operation. */
+function eventOf(d: Data, pc: string): string {
+	const s = saving(d, pc), inst = d.functions.flatMap((f) => f.insts).find((i) => i[0] === pc);
+	return s.event === "latency" && inst && inst[7] === "load" ? "dl1" : whatIf[s.event] ?? "";
+}
+
+function text(words: string): Node[] {
+	return words.split("`").map((part, k) => k % 2 ? el("code", {}, part) : document.createTextNode(part));
+}
+
+function finding(d: Data, f: Finding, all: All): HTMLElement {
+	const item = el("li", {}, el("strong", { class: "big" }, percent(f.share)), el("p", {}, ...text(f.text)));
+	if (f.library)
+		item.append(el("p", { class: "next" }, link("its functions", { page: "time", by: "function", filter: `lib:${f.library}` })));
+	if (f.event)
+		item.append(el("p", { class: "next" }, link("the lines that suffer it", { page: "time", by: "line", filter: `ev:${f.event}` }), " · ",
+			link("show the code that has most", { page: "code", fn: String(f.function), pc: f.pc! })));
+	if (!f.pc || f.event)
+		return item;
+	const s = saving(d, f.pc), event = eventOf(d, f.pc), next = el("p", { class: "next" },
+		link("show the code", { page: "code", fn: String(f.function), pc: f.pc }));
+	const window = all.windows.findIndex((w) => w.insts.some((i) => i[1] === f.pc && i[0] >= 0));
+	if (window >= 0)
+		next.append(" · ", link("show one in the pipeline", { page: "pipeline", window: String(window), pc: f.pc! }));
+	if (s.cycles > 0.0005 * d.run.cycles)
+		next.append(` · fixing it alone saves ${percent(s.cycles / d.run.cycles)} (${count(s.cycles)} cycles)`);
+	item.append(next);
+	if (event && d.icost)
+		item.append(el("p", { class: "next" }, "proof: ", command(`culprit icost ${d.file} --what-if ${event}@${f.pc} --verify`)));
+	return item;
+}
+
+function draw(d: Data, s: State, go: Go, all: All): Node[] {
+	const total = d.run.cycles, functions = rowsBy(d, "function"), lines = rowsBy(d, "line"), libraries = rowsBy(d, "library");
+	const columns = (what: string, most: number) => [
+		{ name: what, value: (r: typeof functions[0]) => r.name, show: (r: typeof functions[0]) => r.where },
+		...shareColumns(d, most), ...(d.icost ? [savesColumn(d)] : []), whyColumn(d)];
+	const worth = (f: Finding): number => f.pc && !f.event ? saving(d, f.pc).cycles : 0;
+	const findings = d.icost ? d.findings.slice().sort((a, b) => worth(b) - worth(a)) : d.findings;
+	return [
+		el("h2", {}, d.icost && findings.length > 1 ? "Findings, by what fixing buys" : "Findings"),
+		findings.length ? el("ol", { id: "findings" }, ...findings.map((f) => finding(d, f, all)))
+			: el("p", {}, "No single instruction stands out."),
+		el("div", { class: "many" },
+			table("Where the time went (" + d.run.class + ")", [
+				{ name: "commit", value: (r: [string, number]) => r[0] },
+				{ name: "cycles", value: (r) => r[1], show: (r) => count(r[1]) },
+				{ name: "share", value: (r) => r[1] / total, show: (r) => percent(r[1] / total) },
+				{ name: "bar", value: (r) => r[1], show: (r) => stackBar([r], total, r[1] / total) },
+			], d.cycle_stack, "", null),
+			libraries.length > 1 ? table("Libraries", columns("library", libraries[0].cycles).slice(0, 4), libraries.slice(0, 8), "", null) : null),
+		table("Ten functions", columns("function", functions[0]?.cycles ?? 1), functions.slice(0, 10), "", null),
+		el("p", { class: "next" }, link(`all ${count(functions.length)} functions`, { page: "time", by: "function" })),
+		table("Ten lines", columns("line", lines[0]?.cycles ?? 1), lines.slice(0, 10), "", null),
+		el("p", { class: "next" }, link(`all ${count(lines.length)} lines`, { page: "time", by: "line" })),
+		el("p", { class: "keys print" }, `Made from ${baseName(d.file)}.`)];
+}
+
+export const overview: Page = { id: "overview", title: "Overview", draw };

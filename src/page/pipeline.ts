@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Page Pipeline: windows of a trace, an instruction a line and a cycle a column; why one of them was late.
+import { All, Data, Traced, Window } from "./data";
+import { button, count, el, svg, table } from "./dom";
+import { Go, Page, State, link } from "./state";
+
+const SHOWN = 80; // lines that are drawn at once
+const COLUMNS = 640; // units of the drawing's width
+
+/** Stages: index of their first cycle in a row, name, class of their colour. */
+const stages: [number, string, string][] = [[4, "fetch", "s-fetch"], [5, "decode", "s-decode"], [6, "waits for operands", "s-wait"],
+	[7, "ready, waits to issue", "s-ready"], [8, "executes", "s-execute"], [9, "done, waits to commit", "s-done"]];
+
+/** Cycle in which stage k begins; -1: it never did. */
+function stamp(i: Traced, k: number): number {
+	return k === 4 ? i[4] : (i[k] as number) < 0 ? -1 : i[4] + (i[k] as number);
+}
+
+const end = (i: Traced): number => i[4] + Math.max(0, i[10]);
+
+/** The last thing that an instruction waited for, in words; and the one that made it wait. */
+function late(w: Window, at: number): { text: string; by: number } {
+	const i = w.insts[at], of = (po: number): number => po < 0 ? -1 : w.insts.findIndex((x) => x[0] === po);
+	const name = (k: number): string => `${w.insts[k][2]} (${w.insts[k][1]})`;
+	const [fetch, , dispatch, ready, issue, complete] = [4, 5, 6, 7, 8, 9].map((k) => stamp(i, k));
+	if (i[0] < 0)
+		return { text: "is on a wrong path: it was squashed", by: w.insts.findIndex((x, k) => k < at && (x[3] & 1) === 1 && end(x) > fetch) };
+	let before = at - 1;
+	while (before >= 0 && w.insts[before][0] < 0)
+		before--;
+	const waits: [number, string, number][] = [];
+	const sources = [...i[11], i[12]].map(of).filter((k) => k >= 0);
+	const last = sources.reduce((a, k) => a < 0 || stamp(w.insts[k], 9) > stamp(w.insts[a], 9) ? k : a, -1);
+	if (ready > dispatch && dispatch >= 0)
+		waits.push([ready - dispatch, last >= 0 ? `waits ${ready - dispatch} cycles for ${name(last)}` : `waits ${ready - dispatch} cycles for its operands`, last]);
+	if (issue > ready && ready >= 0)
+		waits.push([issue - ready, `is ready and waits ${issue - ready} cycles for a unit`, -1]);
+	if (complete > issue && issue >= 0)
+		waits.push([complete - issue, i[16] ? `takes ${complete - issue} cycles, ${i[16]} of them a miss` : `takes ${complete - issue} cycles to execute`, of(i[13])]);
+	if (i[15])
+		waits.push([i[15], `its fetch waits ${i[15]} cycles for the I-cache`, -1]);
+	if (i[10] >= 0 && complete >= 0 && end(i) - complete > 1)
+		waits.push([end(i) - complete - 1, `is done and waits ${end(i) - complete - 1} cycles for ${before >= 0 ? name(before) : "an older instruction"} to commit`, before]);
+	const gap = before >= 0 ? fetch - w.insts[before][4] : 0;
+	if (gap > 3)
+		waits.push([gap, w.insts[before][3] & 1 ? `is fetched ${gap} cycles after the mispredicted ${name(before)}`
+			: w.insts[before][3] & 2 ? `is fetched ${gap} cycles after ${name(before)}, which flushes the pipeline` : `is fetched ${gap} cycles after ${name(before)}`, before]);
+	waits.sort((a, b) => b[0] - a[0]);
+	return waits.length ? { text: waits[0][1], by: waits[0][2] } : { text: "waits for nothing", by: -1 };
+}
+
+/** From an instruction back along what each waited for most. */
+function chain(w: Window, at: number): number[] {
+	const path = [at];
+	for (let k = at; path.length < 12;) {
+		k = late(w, k).by;
+		if (k < 0 || path.includes(k))
+			break;
+		path.push(k);
+	}
+	return path;
+}
+
+/** Of all times that an instruction is in the window, the one that took longest. */
+function longest(w: Window, pc: string): number {
+	return w.insts.reduce((a, i, k) => i[1] === pc && i[0] >= 0 && (a < 0 || end(i) - i[4] > end(w.insts[a]) - w.insts[a][4]) ? k : a, -1);
+}
+
+function drawing(w: Window, first: number, s: State, path: number[], zoom: number, select: (k: number) => void): Node {
+	const list = w.insts.slice(first, first + SHOWN), H = 18, left = 330, width = left + COLUMNS + 10;
+	const c0 = list.length ? Math.min(...list.map((i) => i[4])) : 0, px = zoom;
+	const g = svg("svg", { width, height: list.length * H + 22, class: "pipe", role: "img",
+		"aria-label": `${list.length} instructions from cycle ${c0}; the table below says the same` });
+	const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => n * px >= 50) ?? 2000;
+	for (let c = Math.ceil(c0 / step) * step; (c - c0) * px < COLUMNS; c += step)
+		g.append(svg("path", { d: `M${left + (c - c0) * px} 16V${list.length * H + 20}`, class: "grid" }),
+			svg("text", { x: left + (c - c0) * px + 2, y: 12, class: "tick" }, count(c)));
+	list.forEach((i, k) => {
+		const y = 20 + k * H, n = first + k, row = svg("g", { class: "row" + (i[0] < 0 ? " wrong" : "") + (path[0] === n ? " on" : path.includes(n) ? " chain" : "") });
+		row.append(svg("rect", { x: 0, y, width, height: H, class: "back" }),
+			svg("text", { x: 4, y: y + 13, class: "pc" }, i[0] < 0 ? "×" : String(i[0])),
+			svg("text", { x: 76, y: y + 13 }, (i[3] & 1 ? "! " : i[3] & 2 ? "⚑ " : "") + i[2].slice(0, 34)));
+		const ends = [...stages.slice(1).map((_, m) => stamp(i, stages[m + 1][0])), end(i) + 1];
+		stages.forEach(([at, name, cls], m) => {
+			const from = stamp(i, at), to = ends.slice(m).find((e) => e >= 0) ?? end(i) + 1;
+			const x = left + (from - c0) * px, x1 = Math.min(left + (to - c0) * px, left + COLUMNS);
+			if (from >= 0 && x1 > x)
+				row.append(svg("rect", { x, y: y + 3, width: Math.max(0.7, x1 - x), height: H - 6, class: cls },
+					svg("title", {}, `${i[2]}: ${name}, cycles ${count(from)} to ${count(to)}`)));
+		});
+		const out = left + (end(i) - c0) * px;
+		if (out < left + COLUMNS)
+			row.append(svg("rect", { x: out, y: y + 1, width: Math.max(1.5, px), height: H - 2, class: i[0] < 0 ? "s-squash" : "s-commit" }));
+		row.addEventListener("click", () => select(n));
+		g.append(row);
+	});
+	for (let k = 0; k + 1 < path.length; k++) {
+		const a = path[k + 1], b = path[k];
+		if (a < first || a >= first + list.length || b < first || b >= first + list.length)
+			continue;
+		const x0 = left + (end(w.insts[a]) - c0) * px, x1 = left + (stamp(w.insts[b], 4) - c0) * px;
+		const xa = Math.min(Math.max(x0, left), left + COLUMNS), xb = Math.min(Math.max(x1, left), left + COLUMNS);
+		g.append(svg("path", { d: `M${xa} ${20 + (a - first) * H + H / 2}L${xb} ${20 + (b - first) * H + H / 2}`, class: "arrow" }));
+	}
+	return g;
+}
+
+function draw(d: Data, s: State, go: Go, all: All): Node[] {
+	if (!all.windows.length)
+		return [el("p", { class: "missing" }, "No trace was given. `culprit sim --trace FILE` writes one, and `culprit html "
+			+ d.file + " --trace FILE --window WHERE` shows the pipeline; WHERE is an instruction, cycle:N, pc:ADDR#n or symbol:NAME#n.")];
+	const w = all.windows[Number(s.window ?? 0)] ?? all.windows[0], n = w.insts.length;
+	const at = s.inst !== undefined ? Number(s.inst) : s.pc ? longest(w, s.pc) : 0;
+	const selected = Math.max(0, Math.min(n - 1, at)), zoom = Number(s.zoom ?? 6);
+	const first = Math.max(0, Math.min(Number(s.first ?? Math.max(0, selected - 10)), Math.max(0, n - 10)));
+	const path = chain(w, selected), i = w.insts[selected], select = (k: number): void => go({ inst: String(k), pc: "", first: String(first) });
+	const windows = el("select", { "aria-label": "window", id: "window" }) as HTMLSelectElement;
+	all.windows.forEach((x, k) => windows.append(el("option", { value: String(k) }, x.name)));
+	windows.value = String(all.windows.indexOf(w));
+	windows.addEventListener("change", () => go({ window: windows.value, inst: "", pc: "", first: "" }));
+	const where = el("input", { type: "search", "aria-label": "go to an instruction's number, cycle:N or an address", placeholder: "number, cycle:N, 0x…" }) as HTMLInputElement;
+	where.addEventListener("change", () => {
+		const t = where.value.trim(), cycle = /^cycle:(\d+)$/.exec(t);
+		const k = w.insts.findIndex((x) => cycle ? end(x) >= Number(cycle[1]) : x[1] === t || String(x[0]) === t);
+		if (k >= 0)
+			go({ inst: String(k), pc: "", first: String(Math.max(0, k - 10)) });
+	});
+	const fn = d.functions.find((f) => f.insts.some((x) => x[0] === i[1]));
+	const legend = el("p", { class: "legend" }, ...stages.flatMap(([, name, cls]) => [el("span", { class: "key " + cls, "aria-hidden": "true" }), name + "  "]),
+		el("span", { class: "key s-commit", "aria-hidden": "true" }), "commits  ", el("span", { class: "key s-squash", "aria-hidden": "true" }), "squashed (×)  ! mispredicted  ⚑ flushes");
+	return [el("p", { class: "tools" }, "Window ", windows, " go to ", where, " ",
+		button("◂", () => go({ first: String(Math.max(0, first - SHOWN / 2)) }), { "aria-label": "earlier" }), " ",
+		button("▸", () => go({ first: String(Math.min(n - 1, first + SHOWN / 2)) }), { "aria-label": "later" }), " ",
+		button("+", () => go({ zoom: String(Math.min(40, zoom * 1.5)) }), { "aria-label": "zoom in" }), " ",
+		button("−", () => go({ zoom: String(Math.max(0.05, zoom / 1.5)) }), { "aria-label": "zoom out" }),
+		` instructions ${count(first + 1)} to ${count(Math.min(n, first + SHOWN))} of ${count(n)}`), legend,
+	el("section", { id: "chosen", "aria-live": "polite" },
+		el("p", {}, el("strong", {}, `${i[2]} at `), fn ? link(`${i[1]} in ${fn.name}`, { page: "code", fn: String(fn.id), pc: i[1] }) : i[1],
+			i[14].length ? `, ${i[14].join(", ")}` : "", `: ${late(w, selected).text}.`),
+		el("ol", { class: "why" }, ...path.slice(1).map((k) => el("li", {}, button(`${w.insts[k][2]} (${w.insts[k][1]})`, () => select(k), { class: "plain" }), ` ${late(w, k).text}`)))),
+	el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "pipeline" }, drawing(w, first, s, path, zoom, select)),
+	el("details", {}, el("summary", {}, "The same as a table"), table("Cycles of the instructions above", [
+		{ name: "number", value: (r: Traced) => r[0], show: (r) => r[0] < 0 ? "squashed" : count(r[0]) },
+		{ name: "address", value: (r) => r[1] }, { name: "instruction", value: (r) => r[2] },
+		...stages.map(([k, name]) => ({ name, value: (r: Traced) => stamp(r, k), show: (r: Traced) => stamp(r, k) < 0 ? "" : count(stamp(r, k)) })),
+		{ name: "leaves", value: (r) => end(r), show: (r) => count(end(r)) },
+	], w.insts.slice(first, first + SHOWN), "", null))];
+}
+
+export const pipeline: Page = { id: "pipeline", title: "Pipeline", draw };

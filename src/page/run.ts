@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Pages Accuracy and Run: how far profilers are from the truth, and what the run was made with.
+import { Data } from "./data";
+import { Column, command, count, el, percent, table } from "./dom";
+import { Page, link } from "./state";
+
+function short(n: number): string {
+	return Number.isInteger(n) || Math.abs(n) >= 1000 ? count(n) : String(Number(n.toPrecision(4)));
+}
+
+/** Whom a profiler blames most for what others took, and whom it blames least. */
+function blame(d: Data): { name: string; says: { [pc: string]: number }; help: string; over: string; under: string; by: number; less: number }[] {
+	const truth = new Map(d.functions.flatMap((f) => f.insts).map((i) => [i[0], i[4]]));
+	return d.profilers.map(([name, help, says]) => {
+		const sum = Object.values(says).reduce((a, b) => a + b, 0), scale = sum ? d.run.cycles / sum : 0;
+		let over = "", under = "", by = 0, less = 0;
+		for (const [pc, cycles] of truth) {
+			const wrong = (says[pc] ?? 0) * scale - cycles;
+			if (wrong > by)
+				[over, by] = [pc, wrong];
+			if (wrong < less)
+				[under, less] = [pc, wrong];
+		}
+		return { name, says, help, over, under, by, less };
+	});
+}
+
+function drawAccuracy(d: Data): Node[] {
+	const rows = d.accuracy!.profilers as any[];
+	const keys = rows.length ? Object.keys(rows[0]).filter((k) => rows[0][k] === null || typeof rows[0][k] !== "object") : [];
+	const help = new Map(d.profilers.map((p) => [p[0], p[1]]));
+	const where = (pc: string): HTMLElement | string => {
+		const f = d.functions.find((x) => x.insts.some((i) => i[0] === pc)), i = f?.insts.find((x) => x[0] === pc);
+		return f && i ? link(`${i[1].replace("\t", " ").split(" ")[0]} at ${pc} in ${f.name}`, { page: "code", fn: String(f.id), pc, prof: "" }) : "";
+	};
+	type Blame = ReturnType<typeof blame>[0];
+	const columns: Column<Blame>[] = [{ name: "profiler", value: (r) => r.name, show: (r) => el("span", { title: r.help }, `${r.name}: ${r.help}`) },
+		{ name: "blames", value: (r) => r.over, show: (r) => where(r.over) },
+		{ name: "too much", value: (r) => r.by, show: (r) => percent(r.by / d.run.cycles) },
+		{ name: "instead of", value: (r) => r.under, show: (r) => where(r.under) },
+		{ name: "too little", value: (r) => -r.less, show: (r) => percent(-r.less / d.run.cycles) }];
+	return [el("p", {}, "Errors against the golden reference, in %: the share of time that lands on the wrong instruction, block or function."),
+		table("profilers", keys.map((k) => ({ name: k.replace(/_/g, " "), value: (r: any) => r[k] ?? "",
+			show: (r: any) => typeof r[k] === "number" ? short(r[k])
+				: k === "name" ? el("span", { title: help.get(r[k]) ?? "" }, r[k]) : String(r[k] ?? "") })), rows, "", null),
+		...(d.profilers.length ? [table("Whom each blames most instead of whom", columns, blame(d), "", null)] : [])];
+}
+
+/** A word as a shell reads it. */
+function quoted(word: string): string {
+	return /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
+}
+
+function again(d: Data): string {
+	const list = (key: string): string[] => {
+		try {
+			return JSON.parse(d.facts.find((f) => f[0] === key)?.[1] ?? "[]");
+		} catch {
+			return [];
+		}
+	};
+	const argv = list("argv"), one = (key: string): string => d.facts.find((f) => f[0] === key)?.[1] ?? "";
+	if (!argv.length)
+		return "";
+	const words = ["culprit", "sim", "--machine", d.run.machine];
+	for (const [key, option] of [["sets", "--set"], ["env", "--env"], ["start", "--start"], ["stop", "--stop"]])
+		for (const v of list(key))
+			words.push(option, v);
+	if (one("sysroot"))
+		words.push("--sysroot", one("sysroot"));
+	if (Number(one("max_insts")) > 0)
+		words.push("--max-insts", one("max_insts"));
+	return [...words, "--", ...argv].map(quoted).join(" ");
+}
+
+function drawRun(d: Data): Node[] {
+	return [el("p", {}, "The run again (what else decided it is among the facts): "), el("p", {}, command(again(d))),
+		table("Facts of the run", [{ name: "fact", value: (r: [string, string]) => r[0] },
+			{ name: "value", value: (r) => r[1] ?? "" }], d.facts, "", null),
+		table("Parameters of the machine", [{ name: "section", value: (r: [string, string, string]) => r[0] },
+			{ name: "parameter", value: (r) => r[1] }, { name: "value", value: (r) => r[2] ?? "" }], d.parameters, "", null)];
+}
+
+export const accuracy: Page = { id: "accuracy", title: "Accuracy", needs: "accuracy", draw: drawAccuracy };
+export const run: Page = { id: "run", title: "Run", draw: drawRun };

@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""culprit html as its reader meets it: one Chromium opens the pages, and clicks and types in them. Prints TAP."""
+import base64
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+from browser import Browser, Failed
+
+CULPRIT, GUESTS = os.environ["CULPRIT"], os.environ["GUESTS"]
+PAGES = ["overview", "time", "code", "calls", "stacks", "buy", "pipeline", "accuracy", "run"]
+
+
+def culprit(*words):
+    r = subprocess.run([CULPRIT, *words], capture_output=True)
+    if r.returncode:
+        raise Failed(f"{words}: status {r.returncode}: {r.stderr.decode()}")
+    return r.stdout
+
+
+def json_of(*words):
+    return json.loads(culprit(*words, "--json"))
+
+
+def near(a, b):
+    return abs(float(a) - float(b)) <= 1e-9 * max(1, abs(float(b)))
+
+
+def make_pages():
+    sim = ["sim", "--max-insts", "300000"]
+    guest = os.path.join(GUESTS, "phases")
+    culprit(*sim, "--analyze", "all", "--trace", "run.trace", "-o", "run.culprit", "--", guest, "2")
+    culprit(*sim[:1], "--max-insts", "200000", "--analyze", "profile", "-o", "only.culprit", "--", guest, "2")
+    with sqlite3.connect("run.culprit") as s:
+        pc = s.execute("SELECT pc FROM golden GROUP BY pc ORDER BY sum(units) DESC LIMIT 1").fetchone()[0]
+    culprit("html", "run.culprit", "--trace", "run.trace", "--window", f"pc:{pc:#x}#20", "--window", "5000", "-o", "run.html")
+    culprit("html", "run.culprit", "only.culprit", "-o", "two.html")
+    culprit("html", "only.culprit", "-o", "only.html")
+
+
+def same_rows(cells, name, value):
+    shown = [c.get("value") for c in cells]
+    at = shown.index(name)
+    assert near(shown[at + 1], value), (name, shown[at + 1], value)
+
+
+def test_1500_cycles_on_the_overview_are_those_of_report(b):
+    b.open(os.path.abspath("run.html"), "page=overview")
+    report, cells = json_of("report", "run.culprit"), b.cells()
+    for name, cycles in report["cycle_stack"].items():
+        same_rows(cells, name, cycles)
+    for f in report["functions"][:10]:
+        same_rows(cells, f["symbol"], f["cycles"])
+
+
+def test_1501_time_sums_to_the_run_however_it_is_grouped(b):
+    total = json_of("report", "run.culprit")["run"]["cycles"]
+    for by in ("library", "file", "function", "line", "instruction", "event", "class"):
+        b.go(f"page=time&by={by}")
+        assert abs(float(b.cells()[0]["value"]) - total) < 1e-6 * total, (by, b.cells()[0], total)
+
+
+def test_1502_a_filter_shows_what_fits_it_and_its_sum(b):
+    report = json_of("report", "run.culprit", "--limit", "1000")
+    f = report["functions"][0]
+    b.go(f"page=time&by=instruction&filter=fn:{f['symbol']}")
+    names = b.run("[...document.querySelectorAll('main tbody tr td:first-child')].map((e) => e.dataset.value)")
+    assert names and all(f["symbol"] in n for n in names), names
+    b.go("page=time&by=function&filter=%3E5%25")
+    many = sum(g["cycles"] > 0.05 * report["run"]["cycles"] for g in report["functions"])
+    assert b.run("document.querySelectorAll('main tbody tr').length") == many
+
+
+def test_1503_stacks_are_those_of_stack(b):
+    b.go("page=stacks")
+    methods = {m["name"]: m["components"] for m in json_of("stack", "run.culprit", "--no-reference")["methods"]}
+    cells = b.cells()
+    starts = [i for i, c in enumerate(cells) if "method" in c]
+    assert len(starts) == len(methods) > 5, (len(starts), len(methods))
+    for i in starts:
+        for k, (name, cpi) in enumerate(methods[cells[i]["method"]].items()):
+            row = cells[i + 1 + 4 * k:i + 5 + 4 * k]
+            assert row[0]["value"] == name and near(row[1]["value"], cpi), (row, name, cpi)
+
+
+def test_1504_costs_and_interactions_are_those_of_icost(b):
+    b.go("page=buy&set=bw%2Bdmiss")
+    icost, cells = json_of("icost", "run.culprit"), b.cells()
+    assert near(cells[0]["value"], icost["costs"]["bw+dmiss"]), cells[0]
+    pairs = [c for c in cells if "set" in c]
+    assert len(pairs) == 64
+    for c in pairs:
+        assert near(c["value"], icost["icosts"][c["set"]]), c
+
+
+def test_1505_errors_of_profilers_are_those_of_accuracy(b):
+    b.go("page=accuracy")
+    cells = b.cells()
+    for p in json_of("accuracy", "run.culprit")["profilers"]:
+        same_rows(cells, p["name"], p["instruction"])
+
+
+def test_1506_a_walk_by_mouse_from_a_finding_to_code_pipeline_and_what_it_buys(b):
+    b.go("page=overview")
+    b.click("#findings a[href*='page=code']")
+    assert b.run("document.querySelectorAll('[aria-label=disassembly] tr.at').length") == 1
+    b.run("history.back()")
+    b.wait("location.hash.includes('overview')", "Back")
+    b.click("#findings a[href*='page=pipeline']")
+    pc = b.run("new URLSearchParams(location.hash.slice(1)).get('pc')")
+    assert pc and pc in b.run("document.getElementById('chosen').textContent")
+    b.click("#chosen a[href*='page=code']")
+    assert pc[2:] in b.run("document.querySelector('[aria-label=disassembly] tr.at').textContent")
+    b.click("nav a[href*='page=buy']")
+    b.click("#cat-bmisp")
+    assert near(b.cells()[0]["value"], json_of("icost", "run.culprit")["costs"]["bmisp"])
+
+
+def test_1507_the_same_walk_by_keyboard_alone(b):
+    b.open(os.path.abspath("run.html"), "page=overview")
+    b.tab_to("e.closest('#findings') && e.textContent.includes('pipeline')")
+    b.key("Enter")
+    b.wait("location.hash.includes('page=pipeline')", "Enter on a link")
+    b.tab_to("e.matches('#chosen a')")
+    b.key("Enter")
+    b.wait("location.hash.includes('page=code')", "Enter on a link")
+    b.key("6")
+    b.wait("location.hash.includes('page=buy')", "a key for a page")
+    b.tab_to("e.id === 'cat-dmiss'")
+    b.key(" ", " ")
+    b.wait("location.hash.includes('set=dmiss')", "Space on a box")
+    b.key("?")
+    assert b.run("document.getElementById('help').open")
+
+
+def test_1508_a_pasted_link_and_a_reload_restore_the_state(b):
+    fragment = "page=buy&set=dmiss%2Bwin"
+    b.open(os.path.abspath("run.html"), fragment)
+    first = b.run("document.querySelector('main').textContent")
+    b.call("Page.reload")
+    b.wait("document.body?.dataset.ready === 'yes'", "reload")
+    assert b.run("document.querySelector('main').textContent") == first
+    assert b.run("document.getElementById('cat-win').checked && document.getElementById('cat-dmiss').checked")
+
+
+def test_1509_no_page_makes_a_request_or_a_message(b):
+    b.events.clear()
+    for path in ("run.html", "two.html", "only.html"):
+        b.open(os.path.abspath(path))
+        for page in ["changes"] + PAGES:
+            b.go("page=" + page)
+    b.settle()
+    asked = {e["params"]["request"]["url"].split("#")[0] for e in b.events if e["method"] == "Network.requestWillBeSent"}
+    assert asked <= {"about:blank"} | {"file://" + os.path.abspath(p) for p in ("run.html", "two.html", "only.html")}, asked
+    said = [e for e in b.events if e["method"] in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")]
+    assert not said, said
+
+
+def test_1510_no_page_is_wider_than_its_window(b):
+    b.open(os.path.abspath("run.html"))
+    for width in (400, 4000):
+        b.width(width)
+        for page in PAGES:
+            b.go("page=" + page)
+            wide = b.run("document.documentElement.scrollWidth")
+            assert wide <= width, (page, width, wide)
+    b.width(1280)
+
+
+# Every visible text against the background behind it, as WCAG reckons contrast.
+CONTRAST = """(() => {
+    const rgb = (c) => { const m = c.match(/[\\d.]+/g).map(Number);
+        return c.startsWith("color(") ? [...m.slice(0, 3).map((x) => 255 * x), m[3] ?? 1] : [...m.slice(0, 3), m[3] ?? 1]; };
+    const light = (c) => { const f = c.slice(0, 3).map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
+    const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c; } return [255, 255, 255]; };
+    const bad = [];
+    for (const e of document.querySelectorAll("body *")) {
+        if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.getClientRects().length || e.closest("svg")) continue;
+        const a = light(rgb(getComputedStyle(e).color)), b = light(behind(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) bad.push(`${e.tagName}.${e.className} ${e.textContent.slice(0, 20)} ${ratio.toFixed(2)}`);
+    }
+    return bad; })()"""
+
+
+def test_1511_contrast_is_at_least_four_and_a_half_in_both_themes(b):
+    b.open(os.path.abspath("two.html"))
+    for theme in ("light", "dark"):
+        b.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+        for page in ["changes"] + PAGES:
+            b.go("page=" + page)
+            bad = b.run(CONTRAST)
+            assert not bad, (theme, page, bad[:5])
+    b.call("Emulation.setEmulatedMedia", features=[])
+
+
+def test_1512_a_key_switches_between_dark_and_light(b):
+    b.open(os.path.abspath("run.html"))
+    colour = "getComputedStyle(document.body).backgroundColor"
+    first = b.run(colour)
+    b.key("t")
+    second = b.run(colour)
+    b.key("t")
+    assert first != second and b.run(colour) == first
+
+
+def test_1513_the_overview_prints_on_at_most_six_pages(b):
+    b.open(os.path.abspath("run.html"), "page=overview")
+    pdf = base64.b64decode(b.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"])
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert 1 <= pages <= 6, pages
+
+
+def test_1514_everything_has_a_role_and_a_name(b):
+    for page in PAGES:
+        b.go("page=" + page)
+        nodes = b.call("Accessibility.getFullAXTree")["nodes"]
+        roles = [n.get("role", {}).get("value") for n in nodes if not n.get("ignored")]
+        assert {"navigation", "main", "heading"} <= set(roles), (page, set(roles))
+        for n in nodes:
+            role = n.get("role", {}).get("value")
+            if not n.get("ignored") and role in ("button", "link", "table", "img", "image", "searchbox", "combobox", "checkbox", "region", "spinbutton"):
+                assert n.get("name", {}).get("value", "").strip(), (page, n)
+
+
+def test_1515_two_runs_show_what_diff_says(b):
+    b.open(os.path.abspath("two.html"))
+    diff = json_of("diff", "run.culprit", "only.culprit", "--limit", "100000")
+    largest = max(diff["functions"], key=lambda f: abs(f["change"]))
+    cells = b.cells()
+    at = [c.get("value") for c in cells].index(largest["symbol"])
+    assert near(cells[at + 1]["value"], largest["before"]) and near(cells[at + 2]["value"], largest["after"]), cells[at:at + 4]
+    text = b.run("document.querySelector('main').textContent")
+    assert "Different work" in text and "times as" not in b.run("document.getElementById('verdict').textContent"), text[:300]
+    b.click("#runs a:last-of-type")
+    assert f"{json_of('report', 'only.culprit')['run']['cycles']:,.0f} cycles" in b.run("document.getElementById('head').textContent")
+
+
+def test_1516_a_page_without_its_analysis_says_what_makes_it(b):
+    b.open(os.path.abspath("only.html"))
+    for page, word in (("buy", "analyze icost"), ("stacks", "cpistack"), ("calls", "calls"), ("pipeline", "--trace")):
+        b.go("page=" + page)
+        assert word in b.run("document.querySelector('.missing').textContent"), page
+
+
+def test_1517_names_and_source_are_text_whatever_they_hold(b):
+    hostile = "</script><img src=x onerror=document.title='planted'>\u202e\x01"
+    shutil.copy("run.culprit", "bad.culprit")
+    with open("bad.c", "wb") as f:
+        f.write((b"/* </script><script>document.title='planted'</script> \xff\xfe */ " + b"x" * 200000 + b"\n") * 400)
+    with sqlite3.connect("bad.culprit") as s:
+        s.execute("UPDATE function SET name = ? || id", (hostile,))
+        s.execute("UPDATE function SET name = name || ? WHERE id = (SELECT min(id) FROM function)", ("T<" * 5000,))
+        s.execute("UPDATE instruction SET file = ?, line = 1 + pc % 300", (os.path.abspath("bad.c"),))
+        s.execute("UPDATE instruction SET disasm = ? WHERE pc % 4 = 0", ("<b onclick=alert(1)>\t" + hostile[:60],))
+    culprit("html", "bad.culprit", "-o", "bad.html")
+    b.open(os.path.abspath("bad.html"))
+    for page in PAGES:
+        b.go("page=" + page)
+        assert "planted" not in b.run("document.title") or "onerror" in b.run("document.title"), b.run("document.title")
+        assert not b.run("document.querySelectorAll('main img, main script, main b').length"), page
+        wide = b.run("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, (page, wide)
+    b.go("page=overview")
+    assert "</script><img" in b.run("document.querySelector('main').textContent")
+
+
+def test_1518_the_pipeline_shows_every_instruction_of_its_window(b):
+    b.open(os.path.abspath("run.html"), "page=pipeline&window=1")
+    rows = json_of("pipeline", "run.trace", "--from", "5000", "-n", "200")["instructions"]
+    shown = b.run("[...document.querySelectorAll('details tbody tr')].map((r) => [...r.children].map((c) => c.dataset.value))")
+    assert len(shown) == min(len(rows), 80), (len(shown), len(rows))
+    for mine, row in zip(shown, rows):
+        assert int(mine[1], 16) == (int(row["pc"], 16) if isinstance(row["pc"], str) else row["pc"]), (mine, row)
+
+
+def test_1519_call_stacks_sum_to_the_run_from_both_ends(b):
+    total = json_of("report", "run.culprit")["run"]["cycles"]
+    b.open(os.path.abspath("run.html"), "page=calls")
+    for fragment in ("page=calls", "page=calls&inverted=1"):
+        b.go(fragment)
+        assert float(b.cells()[0]["value"]) == total, (fragment, b.cells()[0], total)
+        assert b.run("document.querySelectorAll('.flame').length") > 3
+    b.go("page=calls&focus=main")
+    with sqlite3.connect("run.culprit") as s:
+        below = s.execute("""WITH RECURSIVE m(id, cycles, first) AS (
+            SELECT c.id, c.cycles, 1 FROM call_context c JOIN instruction i USING (pc) JOIN function f ON f.id = i.function WHERE f.name = 'main'
+            UNION SELECT c.id, c.cycles, 0 FROM call_context c JOIN m ON c.parent = m.id)
+            SELECT sum(cycles) FROM (SELECT DISTINCT id, cycles FROM m)""").fetchone()[0]
+    assert float(b.run("document.getElementById('focus').dataset.value")) == below > 0
+
+
+def main():
+    tests = [f for n, f in globals().items() if n.startswith("test_")]
+    if not GUESTS or not shutil.which("chromium"):
+        print("1..0 # SKIP " + ("chromium is not installed" if GUESTS else "no guest programs"))
+        return 0
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    failed = 0
+    try:
+        try:
+            make_pages()
+        except Failed as e:
+            if "without its page" in str(e):
+                print("1..0 # SKIP culprit was built without its page")
+                return 0
+            raise
+        browser = Browser(folder)
+        browser.width(1280)
+        print(f"1..{len(tests)}", flush=True)
+        for k, test in enumerate(tests, 1):
+            began = time.monotonic()
+            try:
+                test(browser)
+                print(f"ok {k} {test.__name__[5:].replace('_', ' ')}\n# {time.monotonic() - began:.1f} s", flush=True)
+            except (Failed, AssertionError, ValueError, KeyError, IndexError, TypeError):
+                failed += 1
+                print(f"not ok {k} {test.__name__[5:].replace('_', ' ')}")
+                print("".join("# " + line + "\n" for line in traceback.format_exc().strip().split("\n")), flush=True)
+        browser.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if failed else 0
+
+
+sys.exit(main())
