@@ -79,6 +79,15 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	p->later.into = &p->cells;
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed, o->phase);
+	if (analysis_number(o, "tip-hardware", 0)) {
+		struct tip_layout layout;
+
+		if (!tip_layout(meta->commit_width, EVENT_TEA_COUNT, &layout))
+			return err_set(e, "TIP's hardware cannot be so wide");
+		p->hw = x_malloc(sizeof(*p->hw));
+		tiphw_init(p->hw, &layout);
+		p->sampler[0].hardware = true;
+	}
 	if (analysis_number(o, "sweep", 0))
 		add_sweep(p, o);
 	return true;
@@ -196,6 +205,24 @@ static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *
 	return false;
 }
 
+/* What the hardware delivered goes to the first sampler's samples that wait for it. */
+static void deliver(struct profile *p)
+{
+	const struct tip_sample *s = &p->hw->sample;
+	const enum hw_state state = s->flags & TIP_STALLED	? HW_STALLED
+				    : s->flags & TIP_FRONT_END	? HW_DRAINED
+				    : s->flags & TIP_EXCEPTION	? HW_EXCEPTION
+				    : s->flags & TIP_FLUSH	? HW_FLUSHED
+				    : s->flags & TIP_MISPREDICTED ? HW_MISPREDICTED
+								  : HW_COMPUTING;
+	unsigned which[TIP_WAYS_MAX];
+	struct group g = { .n = tip_blames(&p->hw->layout, s, which) };
+
+	for (unsigned i = 0; i < g.n; i++)
+		g.key[i] = s->address[which[i]] << CELL_EVENT_BITS | s->psv[which[i]];
+	sampler_deliver(&p->sampler[0], &g, state);
+}
+
 /* Serves the samplers that take a sample now or wait for an instruction. */
 static void sample(struct profile *p, const struct sampler_view *v,
 		   const struct rec_inst *const *insts)
@@ -205,8 +232,14 @@ static void sample(struct profile *p, const struct sampler_view *v,
 		p->next_sample = UINT64_MAX;
 		for (size_t i = 0; i < p->nsamplers; i++) {
 			struct sampler *s = &p->sampler[i];
-			while (s->next < end)
-				sampler_take(s, s->next, v);
+			while (s->next < end) {
+				const uint64_t now = s->next, before = s->last;
+
+				sampler_take(s, now, v);
+				if (s->hardware &&
+				    tiphw_fire(p->hw, v->rec, now, now + 1 - before))
+					deliver(p);
+			}
 			p->next_sample = min_u64(p->next_sample, s->next);
 			p->waiting |= (uint32_t)sampler_waits(s) << i;
 		}
@@ -234,7 +267,11 @@ static bool sampled_cycle(struct profile *p, struct walk *w, const struct rec_cy
 		v.flushed = idle(p, c, &v.flush_key);
 	else if (!commit(p, w, c, committed, g.key, e))
 		return false;
+	if (p->hw && tiphw_begin(p->hw, c, committed))
+		deliver(p);
 	sample(p, &v, committed);
+	if (p->hw)
+		tiphw_end(p->hw, c, committed);
 	if (last) {
 		p->last_rec = *c;
 		p->last_commit = g;
@@ -256,7 +293,7 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 		if (unlikely(c->cycle != p->next_cycle) && (p->stalled | p->drained | p->excepted))
 			settle_pending(p, p->pending_pc, 0, CLASS_ALU);
 		p->next_cycle = c->cycle + c->repeat;
-		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last)) {
+		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last || p->hw)) {
 			if (!sampled_cycle(p, &walk, c, last, e))
 				return false;
 		} else if (!c->ncommit) {
@@ -275,6 +312,7 @@ static void profile_free(void *state)
 	struct profile *p = state;
 	cells_free(&p->cells);
 	execs_free(&p->execs);
+	free(p->hw);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_free(&p->sampler[i]);
 }
@@ -302,6 +340,10 @@ static bool profile_finish(void *state, struct store *store, struct err *e)
 
 static const struct analysis_param params[] = {
 	{ "sweep", "1: other periods too, for accuracy --sweep", true, { 0, 1, NUMBER_PLAIN } },
+	{ "tip-hardware",
+	  "1: TIP's hardware too, judged sample by sample: profilers tip-hw and tea-hw",
+	  true,
+	  { 0, 1, NUMBER_PLAIN } },
 	{ .name = NULL },
 };
 

@@ -8,6 +8,7 @@
 
 #include "analysis/profile/cells.h"
 #include "analysis/profile/sampler.h"
+#include "analysis/profile/tiphw.h"
 #include "trace/analysis.h"
 
 #define SHARE_WIDTH_MAX	     16	  /* groups up to this size share a cycle exactly evenly */
@@ -40,6 +41,7 @@ struct profile {
 	size_t nsamplers;
 	uint64_t next_sample;	   /* time of the earliest one, over all samplers */
 	uint32_t waiting;	   /* bit per sampler whose samples wait for an instruction */
+	struct tiphw *hw; /* the hardware beside the first sampler; NULL: not asked for */
 	struct rec_cycle last_rec; /* for the sample at the end */
 	struct group last_commit;
 };

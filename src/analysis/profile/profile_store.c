@@ -61,7 +61,8 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 	bool ok = store_insert(s, e, "sampler", "iiii", (int64_t)index, (int64_t)sampler->period,
 			       (int64_t)sampler->random, (int64_t)sampler->taken);
 	for (size_t f = 0; ok && f < PROFILER_COUNT; f++)
-		ok = put_profile(p, index, pairs, &profilers[f], f, s, e);
+		if (profilers[f].rule != SELECT_HARDWARE || sampler->hardware)
+			ok = put_profile(p, index, pairs, &profilers[f], f, s, e);
 	for (size_t i = 0; ok && index == 0 && i < sampler->pairs.used; i++)
 		ok = store_insert(s, e, "sample_pair", "iiiii", (int64_t)pair_rule(&pairs[i]),
 				  (int64_t)pair_group(&pairs[i]), (int64_t)pair_truth(&pairs[i]),
@@ -72,6 +73,34 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 					  (int64_t)sampler->groups[g].key[k] >> CELL_EVENT_BITS,
 					  (int64_t)(sampler->groups[g].key[k] & CELL_EVENT_MASK));
 	free(pairs);
+	return ok;
+}
+
+/* How often the hardware agrees with TIP's rule, by state and kind of disagreement: counters
+ * tip-hw.STATE.VERDICT. */
+static bool put_verdicts(const struct profile *p, struct store *s, struct err *e)
+{
+	static const char *const states[HW_STATES] = {
+		[HW_LOST] = "not delivered",	[HW_COMPUTING] = "computing",
+		[HW_STALLED] = "stalled",	[HW_DRAINED] = "drained",
+		[HW_EXCEPTION] = "exception",	[HW_FLUSHED] = "flushed",
+		[HW_MISPREDICTED] = "mispredicted",
+	};
+	static const char *const verdicts[HW_VERDICTS] = {
+		[HW_AGREES] = "agrees",
+		[HW_OTHER_INSTRUCTION] = "other instruction",
+		[HW_OTHER_EVENTS] = "other events",
+	};
+	char name[64];
+	bool ok = store_insert(s, e, "counter", "si", "tip-hw.merged", (int64_t)p->hw->merged);
+
+	for (int i = 0; i < HW_STATES; i++)
+		for (int k = 0; ok && k < HW_VERDICTS; k++) {
+			snprintf(name, sizeof(name), "tip-hw.%s.%s", states[i], verdicts[k]);
+			if (p->sampler[0].verdict[i][k])
+				ok = store_insert(s, e, "counter", "si", name,
+						  (int64_t)p->sampler[0].verdict[i][k]);
+		}
 	return ok;
 }
 
@@ -86,10 +115,14 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 	for (int64_t i = 0; ok && i < CELL_EVENT_BITS; i++)
 		ok = store_insert(s, e, "event", "issi", i, words_events[i].name,
 				  words_events[i].meaning, (int64_t)p->event_count[i]);
-	for (size_t i = 0; ok && i < PROFILER_COUNT; i++)
+	for (size_t i = 0; ok && i < PROFILER_COUNT; i++) {
+		if (profilers[i].rule == SELECT_HARDWARE && !p->hw)
+			continue;
 		ok = store_insert(s, e, "profiler", "issiii", (int64_t)i, profilers[i].name,
 				  profilers[i].summary, (int64_t)profilers[i].rule,
 				  (int64_t)profilers[i].events, (int64_t)profilers[i].sample_bytes);
+	}
+	ok = ok && (!p->hw || put_verdicts(p, s, e));
 	for (size_t i = 0; ok && i < p->nsamplers; i++)
 		ok = put_sampler(p, i, s, e);
 	for (int64_t i = 0; ok && i < STALL_BUCKETS; i++)
