@@ -196,6 +196,18 @@
 	" PRIMARY KEY (what, item, name)) WITHOUT ROWID;"
 /* clang-format on */
 
+/*
+ * golden_thread     the golden reference by guest thread; empty if there was one
+ * profile_category  what commit was doing in the samples of a profiler that can say so
+ */
+/* clang-format off */
+#define THREAD_TABLES \
+	"CREATE TABLE IF NOT EXISTS golden_thread (tid INTEGER, pc INTEGER, events INTEGER, category INTEGER," \
+	" units INTEGER, executions INTEGER, PRIMARY KEY (tid, pc, events, category)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS profile_category (profiler INTEGER, pc INTEGER, category INTEGER, units INTEGER," \
+	" PRIMARY KEY (profiler, pc, category)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -287,7 +299,8 @@ static const char version_4[] = LIVE_TABLES;
 static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
 static const char version_7[] = SAMPLED_TABLES;
+static const char version_8[] = THREAD_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = {
-	NULL, version_1, version_2, version_3, version_4, version_5, version_6, version_7
+	NULL, version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_8
 };

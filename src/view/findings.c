@@ -18,6 +18,10 @@ const char *findings_class(const struct model *m)
 		return "compute-intensive";
 	if (m->category[TIME_MISPREDICT] + m->category[TIME_MISC_FLUSH] > 0.03 * total)
 		return "flush-intensive";
+	if (m->category[TIME_STORES] > 0.25 * total)
+		return "store-intensive";
+	if (m->category[TIME_KERNEL] > 0.25 * total)
+		return "kernel-intensive";
 	return "stall-intensive";
 }
 
@@ -59,7 +63,7 @@ static const struct reason {
 	{ TIME_STORE_STALL, ANY, 0, "stalls commit as a store or atomic" },
 	{ TIME_ALU_STALL, ANY, 0,
 	  "exposes its own latency: no event, and not enough independent work to hide it" },
-	{ TIME_FRONTEND, EVENT_DR_SQ, 0.3,
+	{ TIME_STORES, ANY, 0,
 	  "cannot enter because the store queue is full: store bandwidth is the limit" },
 	{ TIME_FRONTEND, EVENT_DR_L1, 0.3,
 	  "starves the core: its code misses the instruction cache" },
@@ -74,6 +78,7 @@ static const struct reason {
 	  "was executed too early, before an older store to the same address, and is replayed" },
 	{ TIME_MISC_FLUSH, EVENT_FL_EX, 0.3, "takes an exception (system call or page fault)" },
 	{ TIME_MISC_FLUSH, ANY, 0, "flushes the pipeline" },
+	{ TIME_KERNEL, ANY, 0, "calls the kernel, or takes an exception: the time is the kernel's" },
 };
 
 static void explain(const struct model_inst *i, char *buf, size_t size_bytes)

@@ -92,7 +92,7 @@ static void add_summary(struct doc *d, const struct model *m)
 
 static void add_times(struct doc *d, const struct model *m, const struct view_options *o)
 {
-	static const enum term_colour colour[8] = {
+	static const enum term_colour colour[MODEL_CATEGORIES] = {
 #define X(id, name, colour, meaning) [TIME_##id] = TERM_##colour,
 		WORDS_TIMES(X)
 #undef X
@@ -107,7 +107,11 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 	for (size_t c = 0; c < m->ncategories; c++)
 		doc_real(d, m->category_name[c], m->category[c]);
 	doc_close(d);
-	if (!m->golden) /* samples do not say what commit did */
+	double known = 0;
+
+	for (size_t c = 0; c < m->ncategories; c++)
+		known += m->category[c];
+	if (known <= 0) /* these samples do not say what commit did */
 		return;
 	doc_heading(d, "Where the time went (%s)", findings_class(m));
 	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
@@ -120,6 +124,41 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 		cell_real(t, 100 * share);
 		cell_bar(t, share, colour[c]);
 	}
+}
+
+/* Time by guest thread: a few, or all with --by thread. */
+static void add_threads(struct doc *d, const struct model *m, struct store *s,
+			const struct view_options *o)
+{
+	static const struct doc_column columns[] = {
+		{ DOC_SHOWN("thread", "%.0f", 8), .key = "thread" },
+		{ DOC_SHOWN("time", "%.2f%%", 9), .key = "share" },
+		{ DOC_SHOWN("cycles", "%.0f", 14), .key = "cycles" },
+		{ DOC_SHOWN("kernel", "%.0f", 14), .key = "kernel" },
+		{ DOC_SHOWN("instructions", "%.0f", 14), .key = "instructions" },
+	};
+	const bool asked = o->by && !strcmp(o->by, "thread");
+	size_t n;
+	struct model_thread *list = model_threads(s, m->scale, &n);
+
+	if (n)
+		doc_heading(d, "Threads");
+	else if (asked)
+		doc_line(d, NULL, "\nThe run had one thread.");
+	if (n) {
+		struct doc_table *t = DOC_TABLE(d, columns, .key = "threads", .heads = true,
+						.limit = asked ? n : (size_t)o->limit, .more = true);
+
+		for (size_t i = 0; i < n; i++) {
+			doc_row(t);
+			cell_real(t, (double)list[i].tid);
+			cell_real(t, 100 * list[i].cycles / (double)m->cycles);
+			cell_real(t, list[i].cycles);
+			cell_real(t, list[i].kernel);
+			cell_real(t, (double)list[i].instructions);
+		}
+	}
+	free(list);
 }
 
 static void add_functions(struct doc *d, const struct model *m, const struct view_options *o)
@@ -319,7 +358,8 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 
 	if (live_is(s))
 		return live_report(s, o, e);
-	if (!model_read(s, o->profiler, &m, e))
+	if (!model_read_part(s, o->profiler,
+			     &(struct model_part){ o->user_only, o->thread }, &m, e))
 		return false;
 	bool ok = !o->event || model_event_bit(&m, o->event) >= 0 ||
 		  err_set(e, "there is no event '%s'; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),
@@ -329,6 +369,8 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 
 		add_summary(d, &m);
 		add_times(d, &m, o);
+		if (m.golden && !o->thread && !o->user_only)
+			add_threads(d, &m, s, o);
 		add_functions(d, &m, o);
 		add_insts(d, &m, o);
 		if (m.golden)

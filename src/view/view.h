@@ -26,7 +26,9 @@ struct view_options {
 	bool spectrum;	      /* annotate: what misses cost, too */
 	bool calc;	      /* annotate: what samples alone say, too */
 	const char *profiler; /* "oracle" (default) or one of the sampled ones */
-	/* of live profiles: */
+	bool user_only;	      /* without the kernel's time */
+	const uint64_t *thread; /* only this guest thread; NULL: all */
+	/* of live profiles, and by: "thread" of a run: */
 	const char *by;	       /* what a row is: "procedure" (default), "image", … */
 	const char *image;     /* only this image, by name, name without folder or build-id */
 	const char *process;   /* only this process, by pid or name */

@@ -78,7 +78,9 @@
 	X(LOAD_STALL,  "load stall",  RED,     "the oldest instruction is an unfinished load") \
 	X(STORE_STALL, "store stall", BLUE,    "the oldest instruction is an unfinished store or atomic") \
 	X(MISPREDICT,  "mispredict",  MAGENTA, "flushed by a mispredicted branch") \
-	X(MISC_FLUSH,  "misc. flush", YELLOW,  "flushed by anything else")
+	X(MISC_FLUSH,  "misc. flush", YELLOW,  "flushed by anything else") \
+	X(STORES,      "store queue", ORANGE,  "drained: the store queue is full of stores that wait to be written (DR-SQ)") \
+	X(KERNEL,      "kernel",      DIM,     "flushed by an exception, and the kernel's time passes: system call, page fault, thread switch")
 
 /*
  * Cost categories (fields2004 table I), in the order in which they are shown. bit: its number in a

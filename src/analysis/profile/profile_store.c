@@ -23,6 +23,25 @@ static bool put_golden(struct profile *p, struct store *s, struct err *e)
 	return ok;
 }
 
+/* The same by thread, if there are several. */
+static bool put_threads(struct profile *p, struct store *s, struct err *e)
+{
+	bool ok = true;
+
+	for (size_t t = 0; t < p->nthreads; t++) {
+		struct cell *all = cells_sorted(&p->threads[t].cells);
+
+		for (size_t i = 0; ok && i < p->threads[t].cells.used; i++)
+			ok = store_insert(s, e, "golden_thread", "iiiiii",
+					  (int64_t)p->threads[t].tid, (int64_t)cell_pc(&all[i]),
+					  (int64_t)cell_events(&all[i]),
+					  (int64_t)cell_category(&all[i]), (int64_t)all[i].units,
+					  (int64_t)all[i].count);
+		free(all);
+	}
+	return ok;
+}
+
 /* Writes a profiler's profile from a sampler's pairs: the weights of its rule, with the events that
  * it reports. */
 static bool put_profile(struct profile *p, size_t index, const struct cell *pairs,
@@ -50,6 +69,38 @@ static bool put_profile(struct profile *p, size_t index, const struct cell *pair
 				  (int64_t)cell_pc(&all[i]), (int64_t)cell_events(&all[i]),
 				  (int64_t)all[i].units);
 	free(all);
+	cells_free(&sum);
+	return ok;
+}
+
+/* What commit was doing in the samples of TIP and TEA, as their post-processing finds out: flags, and
+ * the blamed instruction's class and events. */
+static bool put_times(struct profile *p, struct store *s, struct err *e)
+{
+	const struct sampler *sampler = &p->sampler[0];
+	struct cell *times = cells_sorted(&sampler->times);
+	struct cells sum;
+	bool ok = true;
+
+	cells_init(&sum);
+	for (size_t i = 0; i < sampler->times.used; i++) {
+		const struct group *g = &sampler->groups[pair_group(&times[i])];
+		const uint64_t each = p->scale / g->n;
+
+		for (unsigned k = 0; k < g->n; k++)
+			cells_add(&sum,
+				  cell_key(g->key[k] >> CELL_EVENT_BITS, 0, pair_rule(&times[i])),
+				  times[i].units * (k ? each : p->scale - (g->n - 1) * each), 1);
+	}
+	struct cell *all = cells_sorted(&sum);
+
+	for (size_t f = 0; f < PROFILER_COUNT; f++)
+		for (size_t i = 0; ok && i < sum.used && profilers[f].rule == SELECT_TIP; i++)
+			ok = store_insert(s, e, "profile_category", "iiii", (int64_t)f,
+					  (int64_t)cell_pc(&all[i]), (int64_t)cell_category(&all[i]),
+					  (int64_t)all[i].units);
+	free(all);
+	free(times);
 	cells_free(&sum);
 	return ok;
 }
@@ -109,7 +160,8 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 	bool ok = put_run(s, e, "scale", p->scale) && put_run(s, e, "profiled_cycles", p->cycles) &&
 		  put_run(s, e, "profiled_instructions", p->insts) &&
 		  put_run(s, e, "with_event", p->with_event) &&
-		  put_run(s, e, "with_combined_events", p->with_combined) && put_golden(p, s, e);
+		  put_run(s, e, "with_combined_events", p->with_combined) && put_golden(p, s, e) &&
+		  put_threads(p, s, e);
 	for (int64_t i = 0; ok && i < TIME_CATEGORY_COUNT; i++)
 		ok = store_insert(s, e, "category", "is", i, words_times[i].name);
 	for (int64_t i = 0; ok && i < CELL_EVENT_BITS; i++)
@@ -125,6 +177,7 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 	ok = ok && (!p->hw || put_verdicts(p, s, e));
 	for (size_t i = 0; ok && i < p->nsamplers; i++)
 		ok = put_sampler(p, i, s, e);
+	ok = ok && put_times(p, s, e);
 	for (int64_t i = 0; ok && i < STALL_BUCKETS; i++)
 		if (p->stall_length[i])
 			ok = store_insert(s, e, "bare_stall", "ii", i, (int64_t)p->stall_length[i]);

@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/isa.h"
+
 void sampler_schedule(struct sampler *s)
 {
 	uint64_t begin = s->period_end;
@@ -43,6 +45,7 @@ void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed
 	s->group_mask = 1023;
 	s->group_index = x_calloc(s->group_mask + 1, sizeof(*s->group_index));
 	cells_init(&s->pairs);
+	cells_init(&s->times);
 	/* The first period began that long before time 0; so did the cycles that its sample stands for.
 	 * A sample that would have been taken then is not. */
 	s->period_end = s->last = 0 - phase % period;
@@ -57,6 +60,7 @@ void sampler_free(struct sampler *s)
 	free(s->groups);
 	free(s->group_index);
 	cells_free(&s->pairs);
+	cells_free(&s->times);
 }
 
 static uint64_t group_hash(const struct group *g)
@@ -127,6 +131,24 @@ static struct sample *push(struct sampler *s)
 	return p;
 }
 
+unsigned time_of_stall(unsigned cls)
+{
+	switch (cls) {
+	case CLASS_LOAD:
+		return TIME_LOAD_STALL;
+	case CLASS_STORE:
+	case CLASS_AMO:
+		return TIME_STORE_STALL;
+	default:
+		return TIME_ALU_STALL;
+	}
+}
+
+unsigned time_of_drain(unsigned events)
+{
+	return events & PSV_DR_SQ ? TIME_STORES : TIME_FRONTEND;
+}
+
 static void settle(struct sample *p, enum select_rule rule, uint32_t group)
 {
 	p->group[rule] = group;
@@ -167,6 +189,10 @@ static void retire(struct sampler *s)
 		struct sample *p = &s->ring[s->head];
 		if (s->hardware)
 			s->verdict[p->hw_state][judge(s, p)]++;
+		cells_add(&s->times,
+			  (uint64_t)(p->category + 1) << 60 |
+			      (uint64_t)p->group[SELECT_TIP] << 30,
+			  p->weight, 1);
 		for (unsigned r = 0; r < SELECT_COUNT; r++) {
 			if (p->group[r] == UINT32_MAX)
 				continue;
@@ -184,6 +210,7 @@ static void select_now(struct sampler *s, struct sample *p, const struct sampler
 {
 	const struct rec_cycle *c = v->rec;
 	p->pending = (1u << SELECT_COUNT) - 1;
+	p->category = (uint8_t)v->category;
 	if (v->commit->n) {
 		uint32_t all = intern(s, v->commit), oldest = intern_one(s, v->commit->key[0]);
 		settle(p, SELECT_TIP, all);
@@ -224,6 +251,10 @@ static void resolve_one(struct sampler *s, struct sample *p, const struct group 
 		if (p->pending & 1u << SELECT_TIP) {
 			settle(p, SELECT_TIP, oldest);
 			settle(p, SELECT_TIP_OLDEST, oldest);
+			if (p->category == TIME_ALU_STALL)
+				p->category = (uint8_t)time_of_stall(insts[0]->cls);
+			else if (p->category == TIME_FRONTEND)
+				p->category = (uint8_t)time_of_drain(insts[0]->psv);
 		}
 		if (p->pending & 1u << SELECT_NCI) {
 			settle(p, SELECT_NCI, oldest);

@@ -39,6 +39,7 @@ enum { GROUP_UNKNOWN = 0 }; /* id of the group for samples that found no instruc
 
 struct sample {
 	uint64_t weight; /* cycles that it stands for */
+	uint8_t category; /* enum time_category, once TIP's rule has chosen */
 	uint8_t hw_state; /* enum hw_state, once the hardware has delivered it */
 	uint32_t group[SELECT_COUNT];
 	unsigned pending;      /* bit per rule that is not resolved yet */
@@ -69,6 +70,7 @@ struct sampler {
 	bool hardware; /* TIP's hardware delivers samples, too: sampler_deliver */
 	uint64_t verdict[HW_STATES][HW_VERDICTS]; /* its samples */
 
+	struct cells times; /* cycles by (category, group that TIP blames), as pairs */
 	/* cycles by (rule, group that the rule blames, group that TIP blames); count is in samples
 	 */
 	struct cells pairs;
@@ -78,6 +80,9 @@ struct sampler {
 struct sampler_view {
 	const struct rec_cycle *rec;
 	const struct group *commit; /* n = 0: nothing commits */
+	/* enum time_category of the cycle; TIME_ALU_STALL, TIME_FRONTEND: the instruction to be
+	 * blamed refines it */
+	unsigned category;
 	bool flushed; /* the ROB is empty because of a flush by an instruction that has committed */
 	uint64_t flush_key; /* that instruction */
 	uint64_t last_key;  /* youngest committed before this cycle; 0: none */
@@ -99,6 +104,10 @@ void sampler_deliver(struct sampler *s, const struct group *g, enum hw_state sta
 /* Ends a run of `total` cycles: takes a sample for the last cycles, and resolves those that still
  * wait to GROUP_UNKNOWN. */
 void sampler_end(struct sampler *s, uint64_t total, const struct sampler_view *last);
+
+/* Those that the instruction refines, by its class and events. */
+unsigned time_of_stall(unsigned cls);
+unsigned time_of_drain(unsigned events);
 
 static inline bool sampler_waits(const struct sampler *s)
 {
