@@ -21,6 +21,7 @@
 #define HEADER_BYTES 40
 #define IMAGES_MAX   4096
 
+enum { MISC_KERNEL = 1, MISC_USER = 2 }; /* as perf's */
 enum { TYPE_SAMPLE = 9, TYPE_IMAGE = 10, TYPE_RUN = 11, TYPE_END = 12 };
 
 struct tip_reader {
@@ -190,6 +191,7 @@ bool tip_write_sample(struct export_file *f, const struct tip_layout *l, const s
 	struct bytes b;
 
 	begin(&b, TYPE_SAMPLE);
+	b.at[4] = s->kernel ? MISC_KERNEL : MISC_USER;
 	put32(&b, s->pid);
 	put32(&b, s->tid);
 	put64(&b, s->time);
@@ -323,6 +325,7 @@ static bool read_sample(struct tip_reader *r, size_t size, struct tip_sample *s,
 	if (size != l->sample_bytes)
 		return wrong(r, e, "a sample of another size than the header says");
 	memset(s, 0, sizeof(*s));
+	s->kernel = p[4] == MISC_KERNEL;
 	s->pid = get32(p + 8);
 	s->tid = get32(p + 12);
 	s->time = get64(p + 16);

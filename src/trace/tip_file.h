@@ -51,6 +51,7 @@ struct tip_sample {
 	uint64_t valid; /* bit per address register */
 	unsigned oldest, flags;
 	uint32_t pid, tid, core;
+	bool kernel; /* it was in the kernel */
 	uint64_t address[TIP_WAYS_MAX];
 	uint32_t psv[TIP_WAYS_MAX];
 };

@@ -368,6 +368,13 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	memset(m, 0, sizeof(*m));
 	if (!model_read(s, NULL, &run, e))
 		return false;
+	if (!run.golden) {
+		model_free(&run);
+		return err_set(e,
+			       "%s has samples alone: there is no golden reference to compare "
+			       "them with",
+			       store_path(s));
+	}
 	m->samples = run.samples;
 	m->period = run.period;
 	m->sample_rate = (double)run.samples / (double)run.cycles * run.clock_hz;

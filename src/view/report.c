@@ -63,20 +63,26 @@ static const struct model_inst **select_insts(const struct model *m, const struc
 
 static void add_summary(struct doc *d, const struct model *m)
 {
-	char time[64] = "";
+	char time[64] = "", cycles[NUMBER_COMMAS_BYTES];
 
 	if (m->clock_hz > 0)
 		snprintf(time, sizeof(time), " (%.3g ms at %.3g GHz)",
 			 1e3 * (double)m->cycles / m->clock_hz, m->clock_hz / 1e9);
-	model_title(d, m->program, m->machine, (double)m->instructions, (double)m->cycles,
-		    ", IPC %.2f%s", m->ipc, time);
+	if (m->instructions)
+		model_title(d, m->program, m->machine, (double)m->instructions, (double)m->cycles,
+			    ", IPC %.2f%s", m->ipc, time);
+	else /* samples do not count instructions */
+		doc_line(d, NULL, "%s on %s: samples of %s cycles%s", path_name(m->program),
+			 m->machine, number_commas(m->cycles, cycles), time);
 	estimated_add(d, &m->estimated);
 	if (m->exit_status)
 		doc_note(d, TERM_RED, "The program ended with exit status %d.", m->exit_status);
 	if (!m->golden)
 		doc_line(d, NULL,
-			 "Profile by %s, %llu samples; the golden reference is the default.",
-			 m->profiler, (unsigned long long)m->samples);
+			 "Profile by %s, %llu samples%s.", m->profiler,
+			 (unsigned long long)m->samples,
+			 m->instructions ? "; the golden reference is the default"
+					 : ": addresses, flags and PSVs, and the binary");
 	doc_object(d, "run");
 	doc_text(d, "program", m->program);
 	doc_text(d, "machine", m->machine);

@@ -93,6 +93,7 @@ bool tiphw_fire(struct tiphw *h, const struct rec_cycle *c, uint64_t time, uint6
 		return false;
 	}
 	*s = (struct tip_sample){ .time = time, .cycles = cycles };
+	s->kernel = c->flags & RC_ROB_EMPTY && c->fetch_stall == FETCH_EXCEPTION;
 	if (h->n) {
 		s->oldest = h->bank;
 		for (unsigned i = 0; i < h->n; i++)
