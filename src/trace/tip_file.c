@@ -296,7 +296,7 @@ static bool read_image(struct tip_reader *r, size_t size, struct err *e)
 {
 	const char *path, *name;
 
-	if (size < 40 || !two_texts(r, 32, size, &path, &name))
+	if (size < 40 || !two_texts(r, 32, size, &path, &name) || strlen(path) >= PATH_MAX)
 		return wrong(r, e, "an image without its names");
 	const uint64_t start = get64(r->record + 8), stop = get64(r->record + 16);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MIN_SHARE 0.04
+#define MIN_STORES 0.1 /* of the run with a full store queue, from which on it is said */
 
 const char *findings_class(const struct model *m)
 {
@@ -124,6 +125,14 @@ size_t findings_of(const struct model *m, struct finding *out, size_t max)
 		count++;
 	}
 	free(order);
+	if (m->category[TIME_STORES] > MIN_STORES * total && count < max) {
+		out[count] = (struct finding){ .share = m->category[TIME_STORES] / total };
+		snprintf(out[count].text, sizeof(out[count].text),
+			 "The store queue is full in %.1f%% of all cycles, and nothing can enter: "
+			 "store bandwidth is the limit.",
+			 100 * out[count].share);
+		count++;
+	}
 	if (!count && max) {
 		out[0] = (struct finding){ .share = m->category[TIME_EXECUTION] / total };
 		snprintf(out[0].text, sizeof(out[0].text),

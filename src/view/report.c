@@ -157,11 +157,11 @@ static void add_threads(struct doc *d, const struct model *m, struct store *s,
 
 		for (size_t i = 0; i < n; i++) {
 			doc_row(t);
-			cell_real(t, (double)list[i].tid);
+			cell_integer(t, (int64_t)list[i].tid);
 			cell_real(t, 100 * list[i].cycles / (double)m->cycles);
 			cell_real(t, list[i].cycles);
 			cell_real(t, list[i].kernel);
-			cell_real(t, (double)list[i].instructions);
+			cell_integer(t, (int64_t)list[i].instructions);
 		}
 	}
 	free(list);

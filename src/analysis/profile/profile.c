@@ -168,6 +168,7 @@ static void count_events(struct profile *p, unsigned events)
 	unsigned apart = events & PSV_TEA & ~(events & PSV_ST_LLC ? (unsigned)PSV_ST_L1 : 0);
 	p->with_event += apart != 0;
 	p->with_combined += (apart & (apart - 1)) != 0;
+	p->with_bits += (events & PSV_TEA & ((events & PSV_TEA) - 1)) != 0;
 	for (unsigned b = 0; b < CELL_EVENT_BITS; b++)
 		p->event_count[b] += events >> b & 1;
 }

@@ -45,7 +45,8 @@ struct profile {
 	uint64_t next_cycle;	    /* the next record begins here, unless a region ends */
 
 	uint64_t stall_length[STALL_BUCKETS]; /* event-free stalls of commit, by length */
-	uint64_t with_event, with_combined; /* executions with one of TEA's events, with several */
+	uint64_t with_event, with_combined, with_bits; /* executions with one of TEA's events, with several
+							 that are independent, with several bits */
 	uint64_t event_count[CELL_EVENT_BITS]; /* executions by event */
 
 	struct sampler

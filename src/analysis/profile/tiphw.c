@@ -9,7 +9,8 @@
  *
  * Chosen here, where the papers say nothing: if the counter overflows while a sample waits, the
  * waiting sample stands for those cycles too. In Stalled only the oldest address register is filled,
- * because post-processing reads no other. The PSV of an exception is the event that the ROB itself
+ * because post-processing reads no other. A sample that waits for an instruction which then raises
+ * an exception ends there, because the handler's instructions would be the next to commit. The PSV of an exception is the event that the ROB itself
  * sees (FL-EX or FL-MO): the others come when the instruction is executed again.
  */
 #include "analysis/profile/tiphw.h"
@@ -63,8 +64,11 @@ static void see_commits(struct tiphw *h, const struct rec_cycle *c,
 
 bool tiphw_begin(struct tiphw *h, const struct rec_cycle *c, const struct rec_inst *const *insts)
 {
+	bool raised = false;
+
 	if (h->flushing && c->flush_po == h->flush_po &&
 	    (c->flush_cause == FLUSH_EXCEPTION || c->flush_cause == FLUSH_ORDER)) {
+		raised = c->flush_cause == FLUSH_EXCEPTION;
 		h->oir_address = h->flush_pc;
 		h->oir_flags = c->flush_cause == FLUSH_EXCEPTION ? TIP_EXCEPTION : TIP_FLUSH;
 		h->oir_psv = (c->flush_cause == FLUSH_EXCEPTION ? PSV_FL_EX : PSV_FL_MO) & h->psv_mask;
@@ -76,6 +80,11 @@ bool tiphw_begin(struct tiphw *h, const struct rec_cycle *c, const struct rec_in
 		fill(h, h->sample.oldest, c->head_pc, 0);
 	}
 	see_commits(h, c, insts);
+	if (raised && h->waits && !h->wants_entry) {
+		if (h->flush_pc == h->sample.address[h->sample.oldest])
+			h->sample.psv[h->sample.oldest] = h->oir_psv;
+		return deliver(h);
+	}
 	if (!h->waits || h->wants_entry || !h->n)
 		return false;
 	if (h->pc[0] == h->sample.address[h->sample.oldest])
