@@ -20,9 +20,9 @@ enum format {
 	FORMAT_PERF_DATA = FORMAT_PROFILES + 5,
 	FORMAT_SAMPLES,
 };
-static const char *const formats[] = { "kanata", "o3pipeview", "csv",	      "pprof", "callgrind",
-				       "folded", "speedscope", "perf-script",
-				       "perf-data", "samples", NULL };
+static const char *const formats[] = { "kanata",    "o3pipeview", "csv",	"pprof",
+				       "callgrind", "folded",	  "speedscope", "perf-script",
+				       "perf-data", "samples",	  NULL };
 
 struct values {
 	struct window_options window; /* must come first */
@@ -88,10 +88,12 @@ static bool write_file(const struct values *o, const struct content *c)
 		{ "a table of samples", "-o", false, export_is_samples },
 	};
 	struct err e = { "" };
-	struct output *file = output_open(
-	    o->output,
-	    c->samples	 ? &of_samples[o->format - FORMAT_PERF_DATA]
-	    : c->profile ? &export_list[o->format - FORMAT_PROFILES]->kind : &kinds[o->format], &e);
+	struct output *file =
+	    output_open(o->output,
+			c->samples   ? &of_samples[o->format - FORMAT_PERF_DATA]
+			: c->profile ? &export_list[o->format - FORMAT_PROFILES]->kind
+				     : &kinds[o->format],
+			&e);
 	FILE *out = file ? output_stream(file, &e) : NULL;
 	bool ok = out && (write_content(out, o, c) ||
 			  err_set(&e, "cannot write %s: %s", o->output, strerror(errno)));
@@ -155,7 +157,8 @@ static bool options_fit(const struct values *o)
 		warn("export: --ticks is for --format o3pipeview alone");
 	else if (o->format >= FORMAT_PERF_DATA && (of_profile || of_window))
 		warn("export: %s is of a whole file of samples: options that choose a part of a "
-		     "trace or a profile are not for it", formats[o->format]);
+		     "trace or a profile are not for it",
+		     formats[o->format]);
 	else if (o->format >= FORMAT_PROFILES && of_window)
 		warn("export: --from, --count and --salvage are for the formats of traces, and %s "
 		     "is of "

@@ -60,8 +60,7 @@ static void print_cost(const struct machine *m, const struct machines_values *v)
 	print_storage(m);
 	printf("\nAt %.0f samples a second, interrupts of %.0f cycles and 25 for each byte:\n"
 	       "%-14s %12s %14s %12s %10s\n",
-	       hertz, interrupt, "profiler", "storage bits", "bytes a sample", "KB/s",
-	       "slowdown");
+	       hertz, interrupt, "profiler", "storage bits", "bytes a sample", "KB/s", "slowdown");
 	for (int p = 0; p < PROFILER_COUNT; p++) {
 		struct cost_profiler c;
 
@@ -69,9 +68,10 @@ static void print_cost(const struct machine *m, const struct machines_values *v)
 		printf("%-14s %12u %14u %12.0f %9.2f%%\n", profilers[p].name, c.storage_bits,
 		       c.sample_bytes, c.bytes_per_second / 1e3, 100 * c.slowdown);
 	}
-	printf("\nA trace of every cycle instead: %.0f GB/s for Oracle (addresses), %.0f GB/s for the "
-	       "golden\nreference of TEA (addresses and events).\n",
-	       cost_oracle(m) / 1e9, cost_golden(m) / 1e9);
+	printf(
+	    "\nA trace of every cycle instead: %.0f GB/s for Oracle (addresses), %.0f GB/s for the "
+	    "golden\nreference of TEA (addresses and events).\n",
+	    cost_oracle(m) / 1e9, cost_golden(m) / 1e9);
 }
 
 static int machines_run(void *values, int nargs, char **args)
@@ -145,7 +145,8 @@ static const struct cmd_option options[] = {
 
 static const struct cmd_example examples[] = {
 	{ "culprit machines boom-tea", "Prints that machine with all its parameters." },
-	{ "culprit machines boom-tea --profiler-cost", "What TIP and TEA would cost in that core." },
+	{ "culprit machines boom-tea --profiler-cost",
+	  "What TIP and TEA would cost in that core." },
 	{ "culprit machines boom-tea --set window.rob=64 > small.ini",
 	  "Makes a machine file of a variant." },
 	{ NULL, NULL },

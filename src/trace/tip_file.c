@@ -302,9 +302,9 @@ static bool read_image(struct tip_reader *r, size_t size, struct err *e)
 
 	if (start >= stop || r->nimages == IMAGES_MAX)
 		return wrong(r, e, "an image of no size, or too many images");
-	*ARRAY_ADD(r->images, r->nimages) = (struct tip_image){
-		x_strdup(path), x_strdup(name), start, stop, get64(r->record + 24)
-	};
+	*ARRAY_ADD(r->images, r->nimages) =
+	    (struct tip_image){ x_strdup(path), x_strdup(name), start, stop,
+				get64(r->record + 24) };
 	return true;
 }
 
@@ -360,8 +360,7 @@ static bool read_sample(struct tip_reader *r, size_t size, struct tip_sample *s,
 
 static bool read_end(struct tip_reader *r, size_t size, struct err *e)
 {
-	if (size != 32 || get64(r->record + 8) != r->samples ||
-	    get64(r->record + 16) != r->cycles)
+	if (size != 32 || get64(r->record + 8) != r->samples || get64(r->record + 16) != r->cycles)
 		return wrong(r, e, "the last record tells of other samples than the file has");
 	r->lost = get64(r->record + 24);
 	if (r->lost > TIP_CYCLES_MAX)

@@ -19,9 +19,9 @@
 
 #define TIP_WAYS_MAX	 64
 #define TIP_PSV_BITS_MAX 20
-#define TIP_CSRS_MAX	 22   /* words of the flags register at both maxima */
+#define TIP_CSRS_MAX	 22	      /* words of the flags register at both maxima */
 #define TIP_CYCLES_MAX	 (1ull << 43) /* of all samples of a file */
-#define TIP_METADATA	 40   /* bytes of a sample that the kernel adds */
+#define TIP_METADATA	 40	      /* bytes of a sample that the kernel adds */
 
 /* Flags of a sample. None: instructions committed, and all valid addresses share it. */
 enum tip_flag {

@@ -52,8 +52,8 @@ struct accuracy_model {
 	double with_bits;     /* executions with more than one of TEA's bits; < 0: not known */
 	struct accuracy_verdict *verdicts; /* of the hardware's samples */
 	size_t nverdicts;
-	bool estimated;	      /* from points of the run */
-	double chance;	      /* error that so few samples have by chance alone, by function */
+	bool estimated; /* from points of the run */
+	double chance;	/* error that so few samples have by chance alone, by function */
 };
 
 /* Samplers and events are read only if a asks for them. */

@@ -411,7 +411,8 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	struct store_rows r =
 	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
 	bool ok = read_entries(&r, &golden, e) && read_profilers(s, m, e) &&
-		  read_verdicts(s, m, e) && errors(s, &run, &golden, m, e) && systematic_errors(s, &run, m, e) &&
+		  read_verdicts(s, m, e) && errors(s, &run, &golden, m, e) &&
+		  systematic_errors(s, &run, m, e) &&
 		  (!a->sweep || read_samplers(s, &run, &golden, m, e)) &&
 		  (!a->events || read_events(s, m, e));
 

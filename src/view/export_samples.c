@@ -273,10 +273,10 @@ static const char samples_heading[] =
 
 static const char *state_of(const struct tip_sample *s)
 {
-	return s->flags & TIP_STALLED	    ? "stalled"
-	       : s->flags & TIP_FRONT_END   ? "front end"
-	       : s->flags & TIP_EXCEPTION   ? "exception"
-	       : s->flags & TIP_FLUSH	    ? "flush"
+	return s->flags & TIP_STALLED	     ? "stalled"
+	       : s->flags & TIP_FRONT_END    ? "front end"
+	       : s->flags & TIP_EXCEPTION    ? "exception"
+	       : s->flags & TIP_FLUSH	     ? "flush"
 	       : s->flags & TIP_MISPREDICTED ? "mispredicted"
 					     : "computing";
 }
@@ -288,8 +288,7 @@ bool export_samples(FILE *out, struct tip_reader *r, struct err *e)
 
 	fputs(samples_heading, out);
 	while ((next = tip_read(r, &s, e)) == TIP_SAMPLE) {
-		fprintf(out,
-			"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%u,%u,%u,%s,%s,%u,0x%" PRIx64,
+		fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%u,%u,%u,%s,%s,%u,0x%" PRIx64,
 			s.number, s.time, s.cycles, s.core, s.pid, s.tid,
 			s.kernel ? "kernel" : "user", state_of(&s), s.oldest, s.valid);
 		for (int psv = 0; psv < 2; psv++)

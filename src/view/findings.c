@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_SHARE 0.04
+#define MIN_SHARE  0.04
 #define MIN_STORES 0.1 /* of the run with a full store queue, from which on it is said */
 
 const char *findings_class(const struct model *m)
@@ -79,7 +79,8 @@ static const struct reason {
 	  "was executed too early, before an older store to the same address, and is replayed" },
 	{ TIME_MISC_FLUSH, EVENT_FL_EX, 0.3, "takes an exception (system call or page fault)" },
 	{ TIME_MISC_FLUSH, ANY, 0, "flushes the pipeline" },
-	{ TIME_KERNEL, ANY, 0, "calls the kernel, or takes an exception: the time is the kernel's" },
+	{ TIME_KERNEL, ANY, 0,
+	  "calls the kernel, or takes an exception: the time is the kernel's" },
 };
 
 static void explain(const struct model_inst *i, char *buf, size_t size_bytes)

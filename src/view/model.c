@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(TIME_CATEGORY_COUNT <= MODEL_CATEGORIES, "the model has room for all time categories");
+_Static_assert(TIME_CATEGORY_COUNT <= MODEL_CATEGORIES,
+	       "the model has room for all time categories");
 
 /* How an event looks, and which event it implies and hides; see words.h. */
 static const struct {
@@ -221,10 +222,10 @@ struct model_thread *model_threads(struct store *s, double scale, size_t *count)
 
 	*count = 0;
 	while (store_next(&r))
-		*ARRAY_ADD(list, *count) = (struct model_thread){
-			(uint64_t)store_int(&r, 0), (uint64_t)store_int(&r, 2),
-			(double)store_int(&r, 1) / scale, (double)store_int(&r, 3) / scale
-		};
+		*ARRAY_ADD(list, *count) =
+		    (struct model_thread){ (uint64_t)store_int(&r, 0), (uint64_t)store_int(&r, 2),
+					   (double)store_int(&r, 1) / scale,
+					   (double)store_int(&r, 3) / scale };
 	store_done(&r, NULL);
 	if (*count)
 		qsort(list, *count, sizeof(*list), by_thread_cycles);
@@ -311,10 +312,11 @@ bool model_read(struct store *s, const char *profiler, struct model *m, struct e
 /* The only profiler of a store without a golden reference, such as one made from samples. */
 static char *only_profiler(struct store *s)
 {
-	struct store_rows r = store_query(s,
-					  "SELECT max(name) FROM profiler WHERE NOT EXISTS (SELECT 1 "
-					  "FROM golden) HAVING count(*) = 1",
-					  "");
+	struct store_rows r =
+	    store_query(s,
+			"SELECT max(name) FROM profiler WHERE NOT EXISTS (SELECT 1 "
+			"FROM golden) HAVING count(*) = 1",
+			"");
 	char *name = store_next(&r) ? model_copy(&r, 0) : NULL;
 
 	store_done(&r, NULL);

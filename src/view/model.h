@@ -9,10 +9,10 @@
 #include "view/estimated.h"
 #include "words/words.h"
 
-#define MODEL_EVENTS  EVENT_PROFILED_COUNT
-#define MODEL_CATEGORIES 16 /* at least TIME_CATEGORY_COUNT */
-#define MODEL_PROGRAM 512 /* bytes of a program's path */
-#define MODEL_MACHINE 128 /* bytes of a machine's name */
+#define MODEL_EVENTS	 EVENT_PROFILED_COUNT
+#define MODEL_CATEGORIES 16  /* at least TIME_CATEGORY_COUNT */
+#define MODEL_PROGRAM	 512 /* bytes of a program's path */
+#define MODEL_MACHINE	 128 /* bytes of a machine's name */
 
 struct model_component {
 	unsigned events; /* set of event bits; 0: base */
@@ -65,7 +65,7 @@ struct model {
 bool model_read(struct store *s, const char *profiler, struct model *m, struct err *e);
 /* The same of a part of the run, of which the golden reference alone knows. */
 struct model_part {
-	bool user_only;	       /* without the time of the kernel */
+	bool user_only;		/* without the time of the kernel */
 	const uint64_t *thread; /* only this guest thread; NULL: all */
 };
 bool model_read_part(struct store *s, const char *profiler, const struct model_part *part,

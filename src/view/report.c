@@ -78,8 +78,7 @@ static void add_summary(struct doc *d, const struct model *m)
 	if (m->exit_status)
 		doc_note(d, TERM_RED, "The program ended with exit status %d.", m->exit_status);
 	if (!m->golden)
-		doc_line(d, NULL,
-			 "Profile by %s, %llu samples%s.", m->profiler,
+		doc_line(d, NULL, "Profile by %s, %llu samples%s.", m->profiler,
 			 (unsigned long long)m->samples,
 			 m->instructions ? "; the golden reference is the default"
 					 : ": addresses, flags and PSVs, and the binary");
@@ -152,8 +151,9 @@ static void add_threads(struct doc *d, const struct model *m, struct store *s,
 	else if (asked)
 		doc_line(d, NULL, "\nThe run had one thread.");
 	if (n) {
-		struct doc_table *t = DOC_TABLE(d, columns, .key = "threads", .heads = true,
-						.limit = asked ? n : (size_t)o->limit, .more = true);
+		struct doc_table *t =
+		    DOC_TABLE(d, columns, .key = "threads", .heads = true,
+			      .limit = asked ? n : (size_t)o->limit, .more = true);
 
 		for (size_t i = 0; i < n; i++) {
 			doc_row(t);
@@ -364,8 +364,8 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 
 	if (live_is(s))
 		return live_report(s, o, e);
-	if (!model_read_part(s, o->profiler,
-			     &(struct model_part){ o->user_only, o->thread }, &m, e))
+	if (!model_read_part(s, o->profiler, &(struct model_part){ o->user_only, o->thread }, &m,
+			     e))
 		return false;
 	bool ok = !o->event || model_event_bit(&m, o->event) >= 0 ||
 		  err_set(e, "there is no event '%s'; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),

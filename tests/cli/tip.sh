@@ -154,4 +154,17 @@ test_1668_too_few_samples_are_said_beside_the_error() {
 	out_has "too few samples"
 }
 
+test_1674_annotate_shows_the_stack_of_a_second_profiler() {
+	run annotate a.culprit --profiler ibs
+	status_is 0
+	grep -Eq '\| ibs: .*%|  ibs: .*%' out || fail "no stack of ibs"
+	run annotate a.culprit --profiler ibs --json
+	status_is 0
+	python3 -c "
+import json
+text = open('$tmp/out').read()
+assert '\"other_stack\"' in text
+json.loads(text)"
+}
+
 run_tests

@@ -8,14 +8,14 @@
 
 /* Storage, in bits, where the papers put it (tip2021 section 3.2, tea2023 section 3). */
 struct cost_storage {
-	unsigned oir, csrs;				/* TIP: bits */
-	unsigned fetch_buffer, rob, front, lsu, last;	/* TEA: bits */
-	unsigned tip_bytes, tea_bytes, both_bytes;	/* each part in whole bytes */
+	unsigned oir, csrs;			      /* TIP: bits */
+	unsigned fetch_buffer, rob, front, lsu, last; /* TEA: bits */
+	unsigned tip_bytes, tea_bytes, both_bytes;    /* each part in whole bytes */
 };
 void cost_storage(const struct machine *m, struct cost_storage *out);
 
 struct cost_profiler {
-	unsigned storage_bits;	 /* that it adds to the core */
+	unsigned storage_bits; /* that it adds to the core */
 	unsigned sample_bytes;
 	double bytes_per_second; /* at the rate of sampling */
 	double slowdown;	 /* share of the time that interrupts take */

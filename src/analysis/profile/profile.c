@@ -117,15 +117,13 @@ static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsi
 			p->stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
 	}
 	if (p->drained)
-		cells_add_later(&p->later,
-				cell_key(pc, events, time_of_drain(events)),
+		cells_add_later(&p->later, cell_key(pc, events, time_of_drain(events)),
 				p->drained * p->scale);
 	if (p->excepted)
 		cells_add_later(&p->later, cell_key(pc, events, TIME_MISC_FLUSH),
 				p->excepted * p->scale);
 	if (p->kernel)
-		cells_add_later(&p->later, cell_key(pc, events, TIME_KERNEL),
-				p->kernel * p->scale);
+		cells_add_later(&p->later, cell_key(pc, events, TIME_KERNEL), p->kernel * p->scale);
 	p->stalled = p->drained = p->excepted = p->kernel = 0;
 	p->pending_pc = 0;
 }
@@ -238,10 +236,10 @@ static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *
 static void deliver(struct profile *p)
 {
 	const struct tip_sample *s = &p->hw->sample;
-	const enum hw_state state = s->flags & TIP_STALLED	? HW_STALLED
-				    : s->flags & TIP_FRONT_END	? HW_DRAINED
-				    : s->flags & TIP_EXCEPTION	? HW_EXCEPTION
-				    : s->flags & TIP_FLUSH	? HW_FLUSHED
+	const enum hw_state state = s->flags & TIP_STALLED	  ? HW_STALLED
+				    : s->flags & TIP_FRONT_END	  ? HW_DRAINED
+				    : s->flags & TIP_EXCEPTION	  ? HW_EXCEPTION
+				    : s->flags & TIP_FLUSH	  ? HW_FLUSHED
 				    : s->flags & TIP_MISPREDICTED ? HW_MISPREDICTED
 								  : HW_COMPUTING;
 	unsigned which[TIP_WAYS_MAX];
@@ -265,8 +263,7 @@ static void sample(struct profile *p, const struct sampler_view *v,
 				const uint64_t now = s->next, before = s->last;
 
 				sampler_take(s, now, v);
-				if (s->hardware &&
-				    tiphw_fire(p->hw, v->rec, now, now + 1 - before))
+				if (s->hardware && tiphw_fire(p->hw, v->rec, now, now + 1 - before))
 					deliver(p);
 			}
 			p->next_sample = min_u64(p->next_sample, s->next);
@@ -292,10 +289,10 @@ static bool sampled_cycle(struct profile *p, struct walk *w, const struct rec_cy
 	struct group g;
 	struct sampler_view v = { .rec = c, .commit = &g, .last_key = p->last_key };
 	g.n = c->ncommit;
-	v.category = g.n				  ? TIME_EXECUTION
-		     : !(c->flags & RC_ROB_EMPTY)	  ? TIME_ALU_STALL
+	v.category = g.n			    ? TIME_EXECUTION
+		     : !(c->flags & RC_ROB_EMPTY)   ? TIME_ALU_STALL
 		     : c->flush_cause == FLUSH_NONE ? TIME_FRONTEND
-						  : flush_category(c);
+						    : flush_category(c);
 	if (!g.n)
 		v.flushed = idle(p, c, &v.flush_key);
 	else if (!commit(p, w, c, committed, g.key, e))
@@ -323,10 +320,12 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 		uint64_t flush_key;
 
 		walk_fetch(&cycles[i + WALK_AHEAD]);
-		if (unlikely(c->cycle != p->next_cycle) && (p->stalled | p->drained | p->excepted | p->kernel))
+		if (unlikely(c->cycle != p->next_cycle) &&
+		    (p->stalled | p->drained | p->excepted | p->kernel))
 			settle_pending(p, p->pending_pc, 0, CLASS_ALU);
 		p->next_cycle = c->cycle + c->repeat;
-		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last || p->hw)) {
+		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last ||
+			     p->hw)) {
 			if (!sampled_cycle(p, &walk, c, last, e))
 				return false;
 		} else if (!c->ncommit) {

@@ -27,9 +27,9 @@ struct profile {
 	uint64_t scale;		       /* units in a cycle: lcm(1..commit width) */
 	uint64_t share[GROUP_MAX + 1]; /* scale / n */
 	uint64_t first[GROUP_MAX + 1]; /* what is left of scale for the oldest of n */
-	struct cells cells;	       /* golden: time and executions by pc, events, category; while it
+	struct cells cells;	  /* golden: time and executions by pc, events, category; while it
 					  runs, of the present thread */
-	struct execs execs;	       /* executions without events, which go to cells at the end */
+	struct execs execs;	  /* executions without events, which go to cells at the end */
 	struct cells_later later; /* the last few stalls, which go to cells when the batch ends */
 	uint64_t cycles, insts;
 
@@ -38,14 +38,15 @@ struct profile {
 	/* Tables of the other threads; in the end of all, if there are several. */
 	struct profile_thread *threads;
 	size_t nthreads;
-	uint32_t tid; /* the present thread */
+	uint32_t tid;	     /* the present thread */
 	uint64_t pending_pc; /* the oldest instruction of those cycles, if any was seen */
 
 	uint64_t last_key, last_po; /* youngest committed instruction: pc and events; number */
 	uint64_t next_cycle;	    /* the next record begins here, unless a region ends */
 
 	uint64_t stall_length[STALL_BUCKETS]; /* event-free stalls of commit, by length */
-	uint64_t with_event, with_combined, with_bits; /* executions with one of TEA's events, with several
+	uint64_t with_event, with_combined,
+	    with_bits;			       /* executions with one of TEA's events, with several
 							 that are independent, with several bits */
 	uint64_t event_count[CELL_EVENT_BITS]; /* executions by event */
 
@@ -54,7 +55,7 @@ struct profile {
 	size_t nsamplers;
 	uint64_t next_sample;	   /* time of the earliest one, over all samplers */
 	uint32_t waiting;	   /* bit per sampler whose samples wait for an instruction */
-	struct tiphw *hw; /* the hardware beside the first sampler; NULL: not asked for */
+	struct tiphw *hw;	   /* the hardware beside the first sampler; NULL: not asked for */
 	struct rec_cycle last_rec; /* for the sample at the end */
 	struct group last_commit;
 };

@@ -97,8 +97,8 @@ static bool put_times(struct profile *p, struct store *s, struct err *e)
 	for (size_t f = 0; f < PROFILER_COUNT; f++)
 		for (size_t i = 0; ok && i < sum.used && profilers[f].rule == SELECT_TIP; i++)
 			ok = store_insert(s, e, "profile_category", "iiii", (int64_t)f,
-					  (int64_t)cell_pc(&all[i]), (int64_t)cell_category(&all[i]),
-					  (int64_t)all[i].units);
+					  (int64_t)cell_pc(&all[i]),
+					  (int64_t)cell_category(&all[i]), (int64_t)all[i].units);
 	free(all);
 	free(times);
 	cells_free(&sum);
@@ -132,9 +132,9 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 static bool put_verdicts(const struct profile *p, struct store *s, struct err *e)
 {
 	static const char *const states[HW_STATES] = {
-		[HW_LOST] = "not delivered",	[HW_COMPUTING] = "computing",
-		[HW_STALLED] = "stalled",	[HW_DRAINED] = "drained",
-		[HW_EXCEPTION] = "exception",	[HW_FLUSHED] = "flushed",
+		[HW_LOST] = "not delivered",	    [HW_COMPUTING] = "computing",
+		[HW_STALLED] = "stalled",	    [HW_DRAINED] = "drained",
+		[HW_EXCEPTION] = "exception",	    [HW_FLUSHED] = "flushed",
 		[HW_MISPREDICTED] = "mispredicted",
 	};
 	static const char *const verdicts[HW_VERDICTS] = {

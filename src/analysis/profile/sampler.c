@@ -190,8 +190,7 @@ static void retire(struct sampler *s)
 		if (s->hardware)
 			s->verdict[p->hw_state][judge(s, p)]++;
 		cells_add(&s->times,
-			  (uint64_t)(p->category + 1) << 60 |
-			      (uint64_t)p->group[SELECT_TIP] << 30,
+			  (uint64_t)(p->category + 1) << 60 | (uint64_t)p->group[SELECT_TIP] << 30,
 			  p->weight, 1);
 		for (unsigned r = 0; r < SELECT_COUNT; r++) {
 			if (p->group[r] == UINT32_MAX)

@@ -38,7 +38,7 @@ enum hw_verdict { HW_AGREES, HW_OTHER_INSTRUCTION, HW_OTHER_EVENTS, HW_VERDICTS 
 enum { GROUP_UNKNOWN = 0 }; /* id of the group for samples that found no instruction */
 
 struct sample {
-	uint64_t weight; /* cycles that it stands for */
+	uint64_t weight;  /* cycles that it stands for */
 	uint8_t category; /* enum time_category, once TIP's rule has chosen */
 	uint8_t hw_state; /* enum hw_state, once the hardware has delivered it */
 	uint32_t group[SELECT_COUNT];

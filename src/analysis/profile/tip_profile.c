@@ -116,9 +116,9 @@ static bool put_times(const struct tip_profile *t, struct store *s, struct err *
 				category = time_of_stall(class_named(store_text(&r, 0)));
 			ok = store_done(&r, e);
 		}
-		ok = ok && store_insert(s, e, "profile_category", "iiii",
-					(int64_t)PROFILER_TEA_HW, (int64_t)cell_pc(&all[i]),
-					(int64_t)category, (int64_t)all[i].units);
+		ok = ok && store_insert(s, e, "profile_category", "iiii", (int64_t)PROFILER_TEA_HW,
+					(int64_t)cell_pc(&all[i]), (int64_t)category,
+					(int64_t)all[i].units);
 	}
 	free(all);
 	return ok;

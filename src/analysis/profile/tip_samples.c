@@ -93,8 +93,8 @@ static bool samples_finish(void *state, struct store *store, struct err *e)
 
 	for (size_t i = 0; t->info && i < t->info->nimages; i++) {
 		const struct trace_image *from = &t->info->images[i];
-		const struct tip_image image = { (char *)from->path, (char *)from->name, from->start,
-						 from->end, from->bias };
+		const struct tip_image image = { (char *)from->path, (char *)from->name,
+						 from->start, from->end, from->bias };
 
 		if (from->path && from->name && from->start < from->end &&
 		    !tip_write_image(&t->file, &image, e))
@@ -118,10 +118,12 @@ static void samples_free(void *state)
 
 const struct analysis tip_samples_analysis = {
 	.name = "tip-samples",
-	.summary = "what TIP's sampling hardware delivers, with TEA's PSVs (--param tip-samples=FILE)",
+	.summary =
+	    "what TIP's sampling hardware delivers, with TEA's PSVs (--param tip-samples=FILE)",
 	.wants = WANT_CYCLES | WANT_INSTS | WANT_BRIEF,
-	.params = (const struct analysis_param[]){ { "tip-samples", "the file to write", false, { 0 } },
-						   { .name = NULL } },
+	.params =
+	    (const struct analysis_param[]){ { "tip-samples", "the file to write", false, { 0 } },
+					     { .name = NULL } },
 	.state_size = sizeof(struct tip_samples),
 	.start = samples_start,
 	.batch = samples_batch,

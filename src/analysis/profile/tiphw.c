@@ -71,7 +71,8 @@ bool tiphw_begin(struct tiphw *h, const struct rec_cycle *c, const struct rec_in
 		raised = c->flush_cause == FLUSH_EXCEPTION;
 		h->oir_address = h->flush_pc;
 		h->oir_flags = c->flush_cause == FLUSH_EXCEPTION ? TIP_EXCEPTION : TIP_FLUSH;
-		h->oir_psv = (c->flush_cause == FLUSH_EXCEPTION ? PSV_FL_EX : PSV_FL_MO) & h->psv_mask;
+		h->oir_psv =
+		    (c->flush_cause == FLUSH_EXCEPTION ? PSV_FL_EX : PSV_FL_MO) & h->psv_mask;
 	}
 	h->flushing = false;
 	if (h->wants_entry && !(c->flags & RC_ROB_EMPTY)) {
@@ -137,8 +138,8 @@ void tiphw_end(struct tiphw *h, const struct rec_cycle *c, const struct rec_inst
 	}
 	const struct rec_inst *youngest = insts[h->n - 1];
 	/* An instruction that was executed again keeps its flags: the flush signal tells. */
-	const bool flushes = c->flags & RC_FLUSH && c->flush_po == youngest->po &&
-			     youngest->flags & RI_FLUSHES;
+	const bool flushes =
+	    c->flags & RC_FLUSH && c->flush_po == youngest->po && youngest->flags & RI_FLUSHES;
 
 	h->oir_address = youngest->pc;
 	h->oir_psv = h->psv[h->n - 1];

@@ -81,16 +81,16 @@ static void commit(struct bench *b, unsigned n, uint32_t flags, uint32_t psv, bo
 static void stall(struct bench *b, uint16_t flags, bool fire)
 {
 	cycle(b,
-	      (struct rec_cycle){ .head_po = b->po, .head_pc = pc_of(b->po), .flags = flags,
-				  .flush_po = b->po },
+	      (struct rec_cycle){
+		  .head_po = b->po, .head_pc = pc_of(b->po), .flags = flags, .flush_po = b->po },
 	      fire);
 }
 
 static void empty(struct bench *b, enum flush_cause cause, uint64_t po, bool fire)
 {
 	cycle(b,
-	      (struct rec_cycle){ .flags = RC_ROB_EMPTY, .flush_cause = (uint8_t)cause,
-				  .flush_po = po },
+	      (struct rec_cycle){
+		  .flags = RC_ROB_EMPTY, .flush_cause = (uint8_t)cause, .flush_po = po },
 	      fire);
 }
 
@@ -223,8 +223,9 @@ static void test_1655_an_instruction_executed_again_raises_no_second_exception(v
 	stall(&b, 0, false);
 	/* It commits with the flags of its first life, and without a flush. */
 	struct rec_cycle c = { .ncommit = 1, .head_po = 2, .head_pc = pc_of(2) };
-	b.inst[0] = (struct rec_inst){ .po = 2, .pc = pc_of(2), .flags = RI_FLUSHES | RI_EXCEPTION,
-				       .psv = PSV_FL_EX };
+	b.inst[0] = (struct rec_inst){
+		.po = 2, .pc = pc_of(2), .flags = RI_FLUSHES | RI_EXCEPTION, .psv = PSV_FL_EX
+	};
 	b.po = 3;
 	cycle(&b, c, false);
 	empty(&b, FLUSH_NONE, 0, true);
@@ -317,10 +318,16 @@ static void test_1659_a_file_gives_back_its_samples_and_images(void **state)
 {
 	char path[] = "/tmp/culprit-tiphw-XXXXXX";
 	const int fd = mkstemp(path);
-	struct tip_header h = { .period = 100, .clock_hz = 3200000000, .program = "p",
-				.machine = "m" };
-	struct tip_sample s = { .time = 9, .cycles = 10, .valid = 1, .flags = TIP_STALLED, .pid = 1,
-				.tid = 2, .kernel = true },
+	struct tip_header h = {
+		.period = 100, .clock_hz = 3200000000, .program = "p", .machine = "m"
+	};
+	struct tip_sample s = { .time = 9,
+				.cycles = 10,
+				.valid = 1,
+				.flags = TIP_STALLED,
+				.pid = 1,
+				.tid = 2,
+				.kernel = true },
 			  got;
 	struct tip_image image = { (char *)"/no/such", (char *)"such", 0x1000, 0x2000, 0 };
 	struct export_file f;
@@ -371,8 +378,7 @@ int main(void)
 		cmocka_unit_test(test_1656_registers_keep_every_bit_at_every_width),
 		cmocka_unit_test(test_1657_a_sample_has_the_size_of_the_papers),
 		cmocka_unit_test(test_1658_the_costs_are_those_of_the_papers_on_their_machine),
-		cmocka_unit_test(
-		    test_1669_a_sample_does_not_wait_for_the_end_of_a_handler),
+		cmocka_unit_test(test_1669_a_sample_does_not_wait_for_the_end_of_a_handler),
 		cmocka_unit_test(test_1659_a_file_gives_back_its_samples_and_images),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
