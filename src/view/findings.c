@@ -80,7 +80,7 @@ static const struct reason {
 	{ TIME_MISC_FLUSH, EVENT_FL_EX, 0.3, "takes an exception (system call or page fault)" },
 	{ TIME_MISC_FLUSH, ANY, 0, "flushes the pipeline" },
 	{ TIME_KERNEL, ANY, 0,
-	  "calls the kernel, or takes an exception: the time is the kernel's" },
+	  "takes an exception (system call or page fault): the time is the kernel's" },
 };
 
 static void explain(const struct model_inst *i, char *buf, size_t size_bytes)

@@ -418,6 +418,8 @@ const struct analysis profile_analysis = {
 	.wants = WANT_CYCLES | WANT_INSTS | WANT_FETCH | WANT_BRIEF,
 	.tables = (const struct analysis_table[]){ { "golden", "units" },
 						   { "profile", NULL },
+						   { "golden_thread", NULL },
+						   { "profile_category", NULL },
 						   { NULL, NULL } },
 	.state_size = sizeof(struct profile),
 	.start = profile_start,
