@@ -202,7 +202,11 @@ static void both_words(const struct listing *l, size_t i, char *buf, size_t size
 	why_words(l->m, &l->insts[i], buf, size_bytes);
 	if (!l->other)
 		return;
-	why_words(l->other, &l->other_insts[i], second, sizeof(second));
+	const struct model_inst *other = &l->other_insts[i];
+
+	if (other->nstack == 1 && !other->stack[0].events)
+		return; /* no events: as of a profiler that reports none */
+	why_words(l->other, other, second, sizeof(second));
 	if (second[0])
 		snprintf(buf + strlen(buf), size_bytes - strlen(buf), "%s%s: %s",
 			 buf[0] ? " | " : "", l->other->profiler, second);
