@@ -10,6 +10,7 @@
 #include "analysis/intervals.h"
 #include "analysis/null.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/tip_samples.h"
 #include "analysis/shotgun/shotgun.h"
 #include "analysis/spectrum/spectrum.h"
 #include "trace/analysis.h"
@@ -32,6 +33,7 @@ const struct analysis *const analysis_list[] = {
 	&bbv_analysis,
 	&bbv_data_analysis,
 	&csv_analysis,
+	&tip_samples_analysis,
 	&trace_analysis,
 	&trace_misses_analysis,
 	&trace_committed_analysis,

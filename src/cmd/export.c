@@ -8,11 +8,21 @@
 #include "cmd/window.h"
 #include "util/output.h"
 #include "view/export.h"
+#include "view/export_samples.h"
 
-/* Those of traces come first, then those of profiles in the order of export_list. */
-enum format { FORMAT_KANATA, FORMAT_O3PIPEVIEW, FORMAT_CSV, FORMAT_PROFILES };
-static const char *const formats[] = { "kanata", "o3pipeview", "csv",	      "pprof", "callgrind",
-				       "folded", "speedscope", "perf-script", NULL };
+/* Those of traces come first, then those of profiles in the order of export_list, then those of files of
+ * samples. */
+enum format {
+	FORMAT_KANATA,
+	FORMAT_O3PIPEVIEW,
+	FORMAT_CSV,
+	FORMAT_PROFILES,
+	FORMAT_PERF_DATA = FORMAT_PROFILES + 5,
+	FORMAT_SAMPLES,
+};
+static const char *const formats[] = { "kanata",    "o3pipeview", "csv",	"pprof",
+				       "callgrind", "folded",	  "speedscope", "perf-script",
+				       "perf-data", "samples",	  NULL };
 
 struct values {
 	struct window_options window; /* must come first */
@@ -34,7 +44,7 @@ static bool write_format(FILE *out, const struct values *o, const struct trace_i
 		return export_o3pipeview(out, info, w, o->ticks ? o->ticks : 500);
 	case FORMAT_CSV:
 		return export_csv(out, info, w);
-	case FORMAT_PROFILES:
+	default:
 		break;
 	}
 	return false;
@@ -45,10 +55,22 @@ struct content {
 	const struct trace_info *info;
 	const struct window_records *window;
 	const struct export_profile *profile;
+	struct tip_reader *samples;
 };
 
 static bool write_content(FILE *out, const struct values *o, const struct content *c)
 {
+	struct err e = { "" };
+
+	if (c->samples) {
+		const bool ok = o->format == FORMAT_PERF_DATA
+				    ? export_perf_data(out, c->samples, &e)
+				    : export_samples(out, c->samples, &e);
+
+		if (!ok && *e.text)
+			warn("export: %s", e.text);
+		return ok;
+	}
 	return c->profile ? export_list[o->format - FORMAT_PROFILES]->write(out, c->profile)
 			  : write_format(out, o, c->info, c->window);
 }
@@ -61,10 +83,17 @@ static bool write_file(const struct values *o, const struct content *c)
 		{ "O3PipeView text", "-o", false, export_is_o3pipeview },
 		{ "a table that culprit wrote", "-o", false, export_is_csv },
 	};
+	static const struct output_kind of_samples[] = {
+		{ "perf.data", "-o", false, export_is_perf_data },
+		{ "a table of samples", "-o", false, export_is_samples },
+	};
 	struct err e = { "" };
-	struct output *file = output_open(
-	    o->output,
-	    c->profile ? &export_list[o->format - FORMAT_PROFILES]->kind : &kinds[o->format], &e);
+	struct output *file =
+	    output_open(o->output,
+			c->samples   ? &of_samples[o->format - FORMAT_PERF_DATA]
+			: c->profile ? &export_list[o->format - FORMAT_PROFILES]->kind
+				     : &kinds[o->format],
+			&e);
 	FILE *out = file ? output_stream(file, &e) : NULL;
 	bool ok = out && (write_content(out, o, c) ||
 			  err_set(&e, "cannot write %s: %s", o->output, strerror(errno)));
@@ -126,6 +155,10 @@ static bool options_fit(const struct values *o)
 
 	if (o->ticks && o->format != FORMAT_O3PIPEVIEW)
 		warn("export: --ticks is for --format o3pipeview alone");
+	else if (o->format >= FORMAT_PERF_DATA && (of_profile || of_window))
+		warn("export: %s is of a whole file of samples: options that choose a part of a "
+		     "trace or a profile are not for it",
+		     formats[o->format]);
 	else if (o->format >= FORMAT_PROFILES && of_window)
 		warn("export: --from, --count and --salvage are for the formats of traces, and %s "
 		     "is of "
@@ -144,6 +177,30 @@ static bool options_fit(const struct values *o)
 	return false;
 }
 
+/* Reads it whole first, so that of a damaged file nothing is written. */
+static bool check_samples(struct tip_reader *r, struct err *e)
+{
+	struct tip_sample s;
+	enum tip_next next;
+
+	while ((next = tip_read(r, &s, e)) == TIP_SAMPLE)
+		;
+	return next == TIP_END && tip_rewind(r, e);
+}
+
+static int export_of_samples(const struct values *o, const char *path)
+{
+	struct err e = { "" };
+	struct tip_reader *r = tip_open(path, &e);
+	bool ok = r && check_samples(r, &e);
+
+	if (!ok)
+		warn("export: %s", e.text);
+	ok = ok && write_output(o, &(struct content){ .samples = r });
+	tip_close(r);
+	return ok ? 0 : 2;
+}
+
 static int export_run(void *values, int nargs, char **args)
 {
 	const struct values *o = values;
@@ -151,12 +208,14 @@ static int export_run(void *values, int nargs, char **args)
 
 	if (!options_fit(o))
 		return 2;
+	if (o->format >= FORMAT_PERF_DATA)
+		return export_of_samples(o, args[0]);
 	if (o->format >= FORMAT_PROFILES)
 		return export_profile(o, args);
 	struct trace_reader *r = window_open("export", args[0], &o->window, 10000, SIZE_MAX, &w);
 	if (!r)
 		return 2;
-	bool ok = write_output(o, &(struct content){ trace_reader_info(r), &w, NULL });
+	bool ok = write_output(o, &(struct content){ .info = trace_reader_info(r), .window = &w });
 	window_free(&w);
 	trace_reader_close(r);
 	return ok ? 0 : 2;
@@ -173,7 +232,9 @@ static const struct cmd_option options[] = {
 	      "kanata (default): the log of the Konata pipeline viewer, with stalls in a second "
 	      "lane and dependences as arrows. o3pipeview: gem5's text. csv: committed "
 	      "instructions with their cycles. Of profiles: pprof; callgrind, for KCachegrind and "
-	      "callgrind_annotate; folded stacks; speedscope; perf-script." },
+	      "callgrind_annotate; folded stacks; speedscope; perf-script. Of the samples of "
+	      "TIP's hardware (--analyze tip-samples): perf-data, for perf report; samples: a "
+	      "table." },
 	WINDOW_OPTIONS,
 	{ .group = reading_profiler_group, .offset = offsetof(struct values, reading) },
 	{ .group = reading_names_group, .offset = offsetof(struct values, reading) },
@@ -217,6 +278,7 @@ static const struct cmd_example examples[] = {
 	  "Two thousand instructions for Konata." },
 	{ "culprit export program.trace -f csv --from cycle:5000 --count 100", "As a table." },
 	{ "culprit export program.culprit -f pprof -o program.pb.gz", "For go tool pprof." },
+	{ "culprit export program.tip -f perf-data -o perf.data", "For perf report." },
 	{ NULL, NULL },
 };
 

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/profile/tip_profile.h"
 #include "collect/live_store.h"
 #include "names/demangle.h"
+#include "trace/tip_file.h"
 #include "view/live.h"
 #include "words/words.h"
 
@@ -112,7 +114,7 @@ typedef struct store *open_fn(const char *path, const struct reading *r, struct 
 
 static struct store *open_file(const char *path, const struct reading *r, struct err *e)
 {
-	return store_open(path, e);
+	return tip_file_is(path) ? tip_profile_open(path, e) : store_open(path, e);
 }
 
 static bool open_all(const char *command, const struct reading *r, open_fn *open, char **paths,
@@ -195,7 +197,7 @@ static struct store *open_any(const char *path, const struct reading *r, struct 
 			path);
 		return NULL;
 	}
-	store = store_open(path, e);
+	store = open_file(path, r, e);
 	if (store && selecting_given(&s) && !live_is(store)) {
 		err_set(e,
 			"%s is a run on a modelled core: images, processes and processors can be "

@@ -6,6 +6,8 @@ struct report_values {
 	struct reading reading;
 	const char *function, *event, *file;
 	int sort, by;
+	uint64_t thread;
+	bool user_only;
 };
 
 static const char *const sorts[] = { "cycles", "executions", "address", NULL };
@@ -28,6 +30,9 @@ static int report_run(void *values, int nargs, char **args)
 	o.file = v->file;
 	o.sort = sorts[v->sort];
 	o.by = bys[v->by];
+	o.user_only = v->user_only;
+	if (v->thread)
+		o.thread = &v->thread;
 	bool ok = view_report(s, &o, &e);
 	store_close(s);
 	return reading_status("report", ok, &e);
@@ -65,7 +70,18 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct report_values, by),
 	  .arg = "WHAT",
 	  .choices = bys,
-	  .help = "Live profiles: what a row stands for" },
+	  .help = "Live profiles: what a row stands for. Of a run: thread, for the time of its "
+		  "threads" },
+	{ .name = "thread",
+	  .type = CMD_NUMBER,
+	  .offset = offsetof(struct report_values, thread),
+	  .arg = "TID",
+	  .range = { 1, UINT32_MAX, NUMBER_PLAIN },
+	  .help = "Of a run: only the time of this guest thread" },
+	{ .name = "user-only",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct report_values, user_only),
+	  .help = "Of a run: without the time of the kernel" },
 	{ .name = NULL },
 };
 

@@ -33,6 +33,8 @@ const struct rule combine_rules[] = {
 	{ "profiler", "kttkkk", .primary = 1 },
 	{ "golden", "kkkSS", .primary = 3, .in_cycles = true, .by_pc = true, .executions = 2 },
 	{ "profile", "kkkkS", .primary = 4, .group = 2, .in_cycles = true, .by_pc = true, .pc = 2 },
+	{ "golden_thread", "kkkkSS", .primary = 4, .in_cycles = true },
+	{ "profile_category", "kkkS", .primary = 3, .in_cycles = true },
 	{ "sample_pair", "kttSC", .primary = 3, .group = 1, .elsewhere = true,
 	  .select = GROUPS "SELECT rule, b.members, t.members, cycles, samples FROM sample_pair p LEFT JOIN g b ON "
 			   "b.id = p.blamed LEFT JOIN g t ON t.id = p.truth" },

@@ -116,7 +116,7 @@ bool images_add(struct images *s, const char *path, const char *name, uint64_t b
 		if (s->image[i].bias == bias && !strcmp(s->image[i].path, path))
 			return true;
 	uint64_t start, end;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_set(e, "cannot read symbols from %s: %s", path, strerror(errno));
 	elf_version(EV_CURRENT);

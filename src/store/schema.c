@@ -196,6 +196,27 @@
 	" PRIMARY KEY (what, item, name)) WITHOUT ROWID;"
 /* clang-format on */
 
+/*
+ * call_context  call stacks with cycles: a tree. parent 0: none; pc: where the function of the frame begins, or where
+ *               it was first entered
+ */
+/* clang-format off */
+#define CALL_TABLES \
+	"CREATE TABLE IF NOT EXISTS call_context (id INTEGER PRIMARY KEY, parent INTEGER, pc INTEGER, cycles INTEGER);"
+/* clang-format on */
+
+/*
+ * golden_thread     the golden reference by guest thread; empty if there was one
+ * profile_category  what commit was doing in the samples of a profiler that can say so
+ */
+/* clang-format off */
+#define THREAD_TABLES \
+	"CREATE TABLE IF NOT EXISTS golden_thread (tid INTEGER, pc INTEGER, events INTEGER, category INTEGER," \
+	" units INTEGER, executions INTEGER, PRIMARY KEY (tid, pc, events, category)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS profile_category (profiler INTEGER, pc INTEGER, category INTEGER, units INTEGER," \
+	" PRIMARY KEY (profiler, pc, category)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -287,12 +308,7 @@ static const char version_4[] = LIVE_TABLES;
 static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
 static const char version_7[] = SAMPLED_TABLES;
-
-/* Call stacks with cycles: a tree. parent 0: none; pc: where the function of the frame begins, or
- * where it was first entered. */
-static const char version_8[] =
-    "CREATE TABLE IF NOT EXISTS call_context (id INTEGER PRIMARY KEY, parent INTEGER, pc INTEGER,"
-    " cycles INTEGER);";
+static const char version_8[] = CALL_TABLES THREAD_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
 							version_3, version_4, version_5,

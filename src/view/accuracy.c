@@ -55,17 +55,17 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 		cell_format(t, "%6.2f ± %.2f", 100 * p->systematic[0], 100 * p->interval[0]);
 		cell_real(t, p->sample_bytes * m->sample_rate / 1e6);
 	}
-	if (m->estimated) {
+	if (m->estimated)
 		doc_boolean(d, "estimated", true);
-		doc_real(d, "chance_error", 100 * m->chance);
-		doc_boolean(d, "too_few_samples", m->chance >= FEW_SAMPLES);
-	}
-	if (m->estimated && m->chance >= FEW_SAMPLES)
+	doc_real(d, "chance_error", 100 * m->chance);
+	doc_boolean(d, "too_few_samples", m->chance >= FEW_SAMPLES);
+	if (m->chance >= FEW_SAMPLES)
 		doc_note(d, TERM_YELLOW,
-			 "\nThe points have too few samples: by chance alone a profiler is off by "
+			 "\nThe %s too few samples: by chance alone a profiler is off by "
 			 "%.1f%% by "
-			 "function. A shorter --period or more points help.",
-			 100 * m->chance);
+			 "function. A shorter --period or %s.",
+			 m->estimated ? "points have" : "run has", 100 * m->chance,
+			 m->estimated ? "more points help" : "a longer run helps");
 	doc_line(d, NULL,
 		 "\nSystematic: instruction level, sample by sample, with a 95%% interval. "
 		 "MB/s: what the samples\n"
@@ -85,6 +85,33 @@ static void add_bare_stalls(struct doc *d, const struct accuracy_model *m)
 			 "%.1f%% of the executions with an event have more than one (tea2023: "
 			 "30.0%%).",
 			 100 * m->with_combined / m->with_event);
+	if (m->with_event > 0 && m->with_bits >= 0)
+		doc_line(d, NULL,
+			 "%.1f%% have several bits set, if the L1 miss of a last-level miss counts "
+			 "as an event, too.",
+			 100 * m->with_bits / m->with_event);
+}
+
+/* What the sampling hardware saw that the reference did not, and the other way round. */
+static void add_verdicts(struct doc *d, const struct accuracy_model *m)
+{
+	static const struct doc_column columns[] = {
+		{ .key = "state", .head = "state", .before = "", .width = -14 },
+		{ .key = "verdict", .head = "beside TIP's rule", .before = "  ", .width = -20 },
+		{ .key = "samples", DOC_SHOWN("samples", "%.0f", 10) },
+	};
+
+	if (!m->nverdicts)
+		return;
+	doc_heading(d, "What the hardware delivered, sample by sample");
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "hardware", .heads = true);
+
+	for (size_t i = 0; i < m->nverdicts; i++) {
+		doc_row(t);
+		cell_text(t, m->verdicts[i].state);
+		cell_text(t, m->verdicts[i].verdict);
+		cell_integer(t, (int64_t)m->verdicts[i].samples);
+	}
 }
 
 /* The profilers that tip2021 figure 11 and tea2023 figure 8 show. */
@@ -174,6 +201,7 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 
 	add_profilers(d, &m);
 	add_bare_stalls(d, &m);
+	add_verdicts(d, &m);
 	if (a->sweep)
 		add_sweep(d, &m);
 	if (a->events)

@@ -30,6 +30,12 @@ struct accuracy_event {
 	double correlation;  /* Pearson's r; NAN: not defined */
 };
 
+/* How many samples of TIP's hardware with that state agree with TIP's rule, or do not. */
+struct accuracy_verdict {
+	char state[32], verdict[32];
+	uint64_t samples;
+};
+
 struct accuracy_model {
 	uint64_t samples, period; /* of the main sampler */
 	double sample_rate;	  /* samples in a second of the machine's time */
@@ -43,8 +49,11 @@ struct accuracy_model {
 	int64_t bare_length;  /* 99% of such stalls last at most this many cycles */
 	double with_event;    /* executions with an event */
 	double with_combined; /* executions with more than one event */
-	bool estimated;	      /* from points of the run */
-	double chance;	      /* error that so few samples have by chance alone, by function */
+	double with_bits;     /* executions with more than one of TEA's bits; < 0: not known */
+	struct accuracy_verdict *verdicts; /* of the hardware's samples */
+	size_t nverdicts;
+	bool estimated; /* from points of the run */
+	double chance;	/* error that so few samples have by chance alone, by function */
 };
 
 /* Samplers and events are read only if a asks for them. */

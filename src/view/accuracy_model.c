@@ -266,6 +266,30 @@ static void read_bare_stalls(struct store *s, struct accuracy_model *m)
 	m->bare_stalls = all != 0;
 	m->with_event = model_run_number(s, "with_event", 0);
 	m->with_combined = model_run_number(s, "with_combined_events", 0);
+	m->with_bits = model_run_number(s, "with_several_bits", -1);
+}
+
+/* The counters tip-hw.STATE.VERDICT. */
+static bool read_verdicts(struct store *s, struct accuracy_model *m, struct err *e)
+{
+	struct store_rows r = store_query(s,
+					  "SELECT name, value FROM counter WHERE name LIKE "
+					  "'tip-hw.%.%' ORDER BY name",
+					  "");
+
+	while (store_next(&r)) {
+		const char *state = store_shown(&r, 0) + strlen("tip-hw."),
+			   *dot = strchr(state, '.');
+		struct accuracy_verdict *v;
+
+		if (!dot)
+			continue;
+		v = ARRAY_ADD(m->verdicts, m->nverdicts);
+		snprintf(v->state, sizeof(v->state), "%.*s", (int)(dot - state), state);
+		snprintf(v->verdict, sizeof(v->verdict), "%s", dot + 1);
+		v->samples = (uint64_t)store_int(&r, 1);
+	}
+	return store_done(&r, e);
 }
 
 static bool read_samplers(struct store *s, const struct model *run, const struct entries *golden,
@@ -368,6 +392,13 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	memset(m, 0, sizeof(*m));
 	if (!model_read(s, NULL, &run, e))
 		return false;
+	if (!run.golden) {
+		model_free(&run);
+		return err_set(e,
+			       "%s has samples alone: there is no golden reference to compare "
+			       "them with",
+			       store_path(s));
+	}
 	m->samples = run.samples;
 	m->period = run.period;
 	m->sample_rate = (double)run.samples / (double)run.cycles * run.clock_hz;
@@ -380,7 +411,8 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	struct store_rows r =
 	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
 	bool ok = read_entries(&r, &golden, e) && read_profilers(s, m, e) &&
-		  errors(s, &run, &golden, m, e) && systematic_errors(s, &run, m, e) &&
+		  read_verdicts(s, m, e) && errors(s, &run, &golden, m, e) &&
+		  systematic_errors(s, &run, m, e) &&
 		  (!a->sweep || read_samplers(s, &run, &golden, m, e)) &&
 		  (!a->events || read_events(s, m, e));
 
@@ -396,6 +428,7 @@ void accuracy_free(struct accuracy_model *m)
 	for (size_t i = 0; i < m->nsamplers; i++)
 		free(m->samplers[i].error);
 	free(m->samplers);
+	free(m->verdicts);
 	free(m->profilers);
 	free(m->events);
 }

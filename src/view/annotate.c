@@ -177,8 +177,8 @@ static void put_share(struct doc_table *t, double share)
 	cell_colour(t, share >= 0.05 ? TERM_RED : share >= 0.01 ? TERM_YELLOW : TERM_PLAIN);
 }
 
-/* "FL-CSR 93%, base 7%", for an instruction that takes a noticeable part of the run. */
-static void why_words(const struct listing *l, const struct model_inst *in, char *buf,
+/* "FL-CSR 93%, base 7%", for an instruction that takes a noticeable part of the run of m. */
+static void why_words(const struct model *m, const struct model_inst *in, char *buf,
 		      size_t size_bytes)
 {
 	size_t used = 0;
@@ -186,12 +186,30 @@ static void why_words(const struct listing *l, const struct model_inst *in, char
 
 	buf[0] = '\0';
 	for (size_t k = 0; k < in->nstack && k < 2 && used < size_bytes; k++)
-		if (in->cycles > 0.0005 * (double)l->m->cycles &&
+		if (in->cycles > 0.0005 * (double)m->cycles &&
 		    (!k || in->stack[k].cycles > 0.05 * in->cycles))
 			used += (size_t)snprintf(
 			    buf + used, size_bytes - used, "%s%s %.0f%%", k ? ", " : "",
-			    model_events(l->m, in->stack[k].events, name, sizeof(name)),
+			    model_events(m, in->stack[k].events, name, sizeof(name)),
 			    100 * in->stack[k].cycles / in->cycles);
+}
+
+/* The same of both profiles, the second one's after its name. */
+static void both_words(const struct listing *l, size_t i, char *buf, size_t size_bytes)
+{
+	char second[160];
+
+	why_words(l->m, &l->insts[i], buf, size_bytes);
+	if (!l->other)
+		return;
+	const struct model_inst *other = &l->other_insts[i];
+
+	if (other->nstack == 1 && !other->stack[0].events)
+		return; /* no events: as of a profiler that reports none */
+	why_words(l->other, other, second, sizeof(second));
+	if (second[0])
+		snprintf(buf + strlen(buf), size_bytes - strlen(buf), "%s%s: %s",
+			 buf[0] ? " | " : "", l->other->profiler, second);
 }
 
 /* The disassembly with its operands in a column of their own. */
@@ -209,7 +227,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 {
 	const struct model_inst *in = &l->insts[i];
 	struct term_part parts[16];
-	char words[160], line[200], lanes[64];
+	char words[360], line[200], lanes[64];
 
 	doc_row(t);
 	cell_format(t, "0x%" PRIx64, in->pc);
@@ -221,6 +239,10 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	cell_integer(t, (int64_t)in->executions);
 	model_stack_cell(t, l->m, in);
 	CELL_REAL_IF(t, l->other, l->other_insts[i].cycles);
+	if (l->other)
+		model_stack_cell(t, l->other, &l->other_insts[i]);
+	else
+		cell_none(t);
 
 	put_share(t, in->cycles / (double)l->m->cycles);
 	estimated_cell(t, estimated_margin(&l->m->estimated, "instruction", (int64_t)in->pc, "") /
@@ -235,7 +257,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	cell_format(t, "%8" PRIx64, in->pc);
 	jumps_draw(l->jumps, i, 1, lanes);
 	cell_text(t, lanes);
-	why_words(l, in, words, sizeof(words));
+	both_words(l, i, words, sizeof(words));
 	disasm_line(in, line, sizeof(line));
 	cell_text(t, line);
 	if (!words[0])
@@ -268,6 +290,7 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		{ DOC_DATA("executions") },
 		{ .key = "stack" },
 		{ DOC_DATA(l->other ? "other_cycles" : NULL) },
+		{ .key = l->other ? "other_stack" : NULL },
 		{ .before = "", .format = "%.2f%%", .width = 8 },
 		{ ESTIMATED_COLUMN(x, "%.2f", margin), .csv = x->is ? "margin" : NULL,
 		  .csv_format = "%.8f", .before = "", .factor = 100 },

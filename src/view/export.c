@@ -33,7 +33,8 @@ const char *export_state(int category)
 		[TIME_EXECUTION] = "computing", [TIME_FRONTEND] = "drained",
 		[TIME_ALU_STALL] = "stalled",	[TIME_LOAD_STALL] = "stalled",
 		[TIME_STORE_STALL] = "stalled", [TIME_MISPREDICT] = "flushed",
-		[TIME_MISC_FLUSH] = "flushed",
+		[TIME_MISC_FLUSH] = "flushed",	[TIME_STORES] = "drained",
+		[TIME_KERNEL] = "flushed",
 	};
 
 	return category >= 0 && (size_t)category < ARRAY_LEN(states) ? states[category] : NULL;

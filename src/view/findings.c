@@ -18,7 +18,8 @@
 #define LIBRARY_SHARE                                                                              \
 	0.10 /* what a library must take to be told of; the dynamic loader: MIN_SHARE */
 #define FINDINGS_MOST 64
-#define LINE_INSTS    8 /* instructions that a sentence about a line counts at most */
+#define LINE_INSTS    8	  /* instructions that a sentence about a line counts at most */
+#define MIN_STORES    0.1 /* of the run with a full store queue, from which on it is said */
 
 const char *findings_class(const struct model *m)
 {
@@ -27,6 +28,10 @@ const char *findings_class(const struct model *m)
 		return "compute-intensive";
 	if (m->category[TIME_MISPREDICT] + m->category[TIME_MISC_FLUSH] > 0.03 * total)
 		return "flush-intensive";
+	if (m->category[TIME_STORES] > 0.25 * total)
+		return "store-intensive";
+	if (m->category[TIME_KERNEL] > 0.25 * total)
+		return "kernel-intensive";
 	return "stall-intensive";
 }
 
@@ -68,7 +73,7 @@ static const struct reason {
 	{ TIME_STORE_STALL, ANY, 0, "stalls commit as a store or atomic" },
 	{ TIME_ALU_STALL, ANY, 0,
 	  "exposes its own latency: no event, and not enough independent work to hide it" },
-	{ TIME_FRONTEND, EVENT_DR_SQ, 0.3,
+	{ TIME_STORES, ANY, 0,
 	  "cannot enter because the store queue is full: store bandwidth is the limit" },
 	{ TIME_FRONTEND, EVENT_DR_L1, 0.3,
 	  "starves the core: its code misses the instruction cache" },
@@ -83,6 +88,8 @@ static const struct reason {
 	  "was executed too early, before an older store to the same address, and is replayed" },
 	{ TIME_MISC_FLUSH, EVENT_FL_EX, 0.3, "takes an exception (system call or page fault)" },
 	{ TIME_MISC_FLUSH, ANY, 0, "flushes the pipeline" },
+	{ TIME_KERNEL, ANY, 0,
+	  "takes an exception (system call or page fault): the time is the kernel's" },
 };
 
 static const struct reason *reason_of(const struct model_inst *i)
@@ -280,6 +287,21 @@ static size_t tell_libraries(const struct model *m, struct finding *out, size_t 
 	return count;
 }
 
+/* Adds what is said where stores hold up dispatch. */
+static size_t tell_stores(const struct model *m, struct finding *out, size_t max)
+{
+	const double share = m->category[TIME_STORES] / (double)m->cycles;
+
+	if (share <= MIN_STORES || !max)
+		return 0;
+	out->share = share;
+	snprintf(out->text, sizeof(out->text),
+		 "The store queue is full in %.1f%% of all cycles, and nothing can enter: "
+		 "store bandwidth is the limit.",
+		 100 * share);
+	return 1;
+}
+
 static int by_share(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
@@ -295,11 +317,13 @@ size_t findings_of(const struct model *m, struct finding *out, size_t max)
 
 	count += tell_events(m, all + count, FINDINGS_MOST - count, told);
 	count += tell_libraries(m, all + count, FINDINGS_MOST - count);
+	count += tell_stores(m, all + count, FINDINGS_MOST - count);
 	qsort(all, count, sizeof(*all), by_share);
 	count = count < max ? count : max;
 	memcpy(out, all, count * sizeof(*out));
 	free(all);
 	free(told);
+#define MIN_STORES 0.1 /* of the run with a full store queue, from which on it is said */
 	if (!count && max) {
 		const double share = m->category[TIME_EXECUTION] / (double)m->cycles;
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(TIME_CATEGORY_COUNT <= 8, "the model has room for 8 time categories");
+_Static_assert(TIME_CATEGORY_COUNT <= MODEL_CATEGORIES,
+	       "the model has room for all time categories");
 
 /* How an event looks, and which event it implies and hides; see words.h. */
 static const struct {
@@ -159,22 +160,76 @@ static int by_component_cycles(const void *a, const void *b)
 	return (x->events > y->events) - (x->events < y->events);
 }
 
-static bool read_golden(struct store *s, struct model *m, struct err *e)
+static bool read_golden(struct store *s, const struct model_part *part, struct model *m,
+			struct err *e)
 {
+	const bool whole = !part->thread && !part->user_only;
+	const int64_t left_out = part->user_only ? TIME_KERNEL : -1;
 	struct store_rows r =
-	    store_query(s, "SELECT pc, events, category, units, executions FROM golden", "");
+	    part->thread
+		? store_query(s,
+			      "SELECT pc, events, category, units, executions FROM golden_thread "
+			      "WHERE category <> ?1 AND tid = ?2",
+			      "ii", left_out, (int64_t)*part->thread)
+		: store_query(s,
+			      "SELECT pc, events, category, units, executions FROM golden "
+			      "WHERE category <> ?1",
+			      "i", left_out);
+	double cycles_read = 0;
+	uint64_t executions = 0;
 	while (store_next(&r)) {
 		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
-		unsigned category = (unsigned)store_int(&r, 2) & 7;
+		unsigned category = (unsigned)store_int(&r, 2) % MODEL_CATEGORIES;
 		double cycles = (double)store_int(&r, 3) / m->scale;
 		m->category[category] += cycles;
+		cycles_read += cycles;
+		executions += (uint64_t)store_int(&r, 4);
 		if (!i)
 			continue;
 		add_time(i, (unsigned)store_int(&r, 1), cycles);
 		i->category[category] += cycles;
 		i->executions += (uint64_t)store_int(&r, 4);
 	}
-	return store_done(&r, e);
+	if (!store_done(&r, e))
+		return false;
+	if (whole)
+		return true;
+	m->cycles = (uint64_t)(cycles_read + 0.5);
+	m->instructions = executions;
+	m->ipc = cycles_read > 0 ? (double)executions / cycles_read : 0;
+	return m->cycles || !part->thread ||
+	       err_set(e, "%s has no time of thread %llu; `report --by thread` lists the threads",
+		       store_path(s), (unsigned long long)*part->thread);
+}
+
+static int by_thread_cycles(const void *a, const void *b)
+{
+	const struct model_thread *x = a, *y = b;
+
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? 1 : -1;
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+struct model_thread *model_threads(struct store *s, double scale, size_t *count)
+{
+	struct model_thread *list = NULL;
+	struct store_rows r =
+	    store_query(s,
+			"SELECT tid, sum(units), sum(executions), sum(CASE category WHEN ?1 THEN "
+			"units ELSE 0 END) FROM golden_thread GROUP BY tid",
+			"i", (int64_t)TIME_KERNEL);
+
+	*count = 0;
+	while (store_next(&r))
+		*ARRAY_ADD(list, *count) =
+		    (struct model_thread){ (uint64_t)store_int(&r, 0), (uint64_t)store_int(&r, 2),
+					   (double)store_int(&r, 1) / scale,
+					   (double)store_int(&r, 3) / scale };
+	store_done(&r, NULL);
+	if (*count)
+		qsort(list, *count, sizeof(*list), by_thread_cycles);
+	return list;
 }
 
 static bool read_sampled(struct store *s, struct model *m, const char *profiler, struct err *e)
@@ -196,6 +251,19 @@ static bool read_sampled(struct store *s, struct model *m, const char *profiler,
 			add_time(i, (unsigned)store_int(&r, 1),
 				 (double)store_int(&r, 2) / m->scale);
 	}
+	if (!store_done(&r, e))
+		return false;
+	r = store_query(s, "SELECT pc, category, units FROM profile_category WHERE profiler = ?1",
+			"i", id);
+	while (store_next(&r)) {
+		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
+		const unsigned category = (unsigned)store_int(&r, 1) % MODEL_CATEGORIES;
+		const double cycles = (double)store_int(&r, 2) / m->scale;
+
+		m->category[category] += cycles;
+		if (i)
+			i->category[category] += cycles;
+	}
 	return store_done(&r, e);
 }
 
@@ -203,7 +271,7 @@ static bool read_names(struct store *s, struct model *m, struct err *e)
 {
 	struct store_rows r = store_query(s, "SELECT id, name FROM category", "");
 	while (store_next(&r)) {
-		size_t id = (size_t)store_int(&r, 0) & 7;
+		size_t id = (size_t)store_int(&r, 0) % MODEL_CATEGORIES;
 		free(m->category_name[id]);
 		m->category_name[id] = x_strdup(store_shown(&r, 1));
 		m->ncategories = id + 1 > m->ncategories ? id + 1 : m->ncategories;
@@ -238,13 +306,40 @@ static void read_run(struct store *s, struct model *m)
 
 bool model_read(struct store *s, const char *profiler, struct model *m, struct err *e)
 {
+	return model_read_part(s, profiler, &(struct model_part){ .thread = NULL }, m, e);
+}
+
+/* The only profiler of a store without a golden reference, such as one made from samples. */
+static char *only_profiler(struct store *s)
+{
+	struct store_rows r =
+	    store_query(s,
+			"SELECT max(name) FROM profiler WHERE NOT EXISTS (SELECT 1 "
+			"FROM golden) HAVING count(*) = 1",
+			"");
+	char *name = store_next(&r) ? model_copy(&r, 0) : NULL;
+
+	store_done(&r, NULL);
+	return name;
+}
+
+bool model_read_part(struct store *s, const char *profiler, const struct model_part *part,
+		     struct model *m, struct err *e)
+{
+	char *only = profiler ? NULL : only_profiler(s);
+
+	if (only)
+		profiler = only;
 	memset(m, 0, sizeof(*m));
 	m->golden = !profiler || !strcmp(profiler, "oracle");
 	snprintf(m->profiler, sizeof(m->profiler), "%s", m->golden ? "oracle" : profiler);
 	read_run(s, m);
-	bool ok = estimated_read(s, &m->estimated, e) && read_names(s, m, e) &&
+	bool ok = (m->golden || (!part->thread && !part->user_only) ||
+		   err_set(e, "time by thread and the kernel's time are known for the golden "
+			      "reference alone")) &&
+		  estimated_read(s, &m->estimated, e) && read_names(s, m, e) &&
 		  read_functions(s, m, e) && read_insts(s, m, e) && read_inlined(s, m, e) &&
-		  (m->golden ? read_golden(s, m, e) : read_sampled(s, m, profiler, e));
+		  (m->golden ? read_golden(s, part, m, e) : read_sampled(s, m, profiler, e));
 	if (ok && !m->cycles)
 		ok = err_set(e, "%s holds no profile: run `culprit sim` with --analyze profile",
 			     store_path(s));
@@ -258,6 +353,7 @@ bool model_read(struct store *s, const char *profiler, struct model *m, struct e
 	}
 	if (!ok)
 		model_free(m);
+	free(only);
 	return ok;
 }
 

@@ -9,9 +9,10 @@
 #include "view/estimated.h"
 #include "words/words.h"
 
-#define MODEL_EVENTS  EVENT_PROFILED_COUNT
-#define MODEL_PROGRAM 512 /* bytes of a program's path */
-#define MODEL_MACHINE 128 /* bytes of a machine's name */
+#define MODEL_EVENTS	 EVENT_PROFILED_COUNT
+#define MODEL_CATEGORIES 16  /* at least TIME_CATEGORY_COUNT */
+#define MODEL_PROGRAM	 512 /* bytes of a program's path */
+#define MODEL_MACHINE	 128 /* bytes of a machine's name */
 
 struct model_component {
 	unsigned events; /* set of event bits; 0: base */
@@ -29,7 +30,7 @@ struct model_inst {
 	uint64_t executions;
 	struct model_component *stack; /* largest first */
 	size_t nstack;
-	double category[8]; /* cycles by time category; golden profile only */
+	double category[MODEL_CATEGORIES]; /* cycles by time category, if the profile knows it */
 };
 
 struct model_function {
@@ -50,8 +51,8 @@ struct model {
 	size_t ninsts;
 	struct model_function *functions; /* by id */
 	size_t nfunctions;
-	char *category_name[8];
-	double category[8];
+	char *category_name[MODEL_CATEGORIES];
+	double category[MODEL_CATEGORIES];
 	size_t ncategories;
 	char *event_name[MODEL_EVENTS], *event_meaning[MODEL_EVENTS];
 	uint64_t event_count[MODEL_EVENTS];
@@ -62,6 +63,20 @@ struct model {
 
 /* profiler: "oracle" or NULL for the golden reference, else one of the sampled profilers' names. */
 bool model_read(struct store *s, const char *profiler, struct model *m, struct err *e);
+/* The same of a part of the run, of which the golden reference alone knows. */
+struct model_part {
+	bool user_only;		/* without the time of the kernel */
+	const uint64_t *thread; /* only this guest thread; NULL: all */
+};
+bool model_read_part(struct store *s, const char *profiler, const struct model_part *part,
+		     struct model *m, struct err *e);
+/* Guest threads with their time, most first. */
+struct model_thread {
+	uint64_t tid, instructions;
+	double cycles, kernel; /* kernel: part of cycles */
+};
+/* None if there was only one. The caller frees. */
+struct model_thread *model_threads(struct store *s, double scale, size_t *count);
 void model_free(struct model *m);
 /* Whether every cycle of the run is in the store. */
 bool model_has_golden(struct store *s);

@@ -65,20 +65,25 @@ static const struct model_inst **select_insts(const struct model *m, const struc
 
 static void add_summary(struct doc *d, const struct model *m)
 {
-	char time[64] = "";
+	char time[64] = "", cycles[NUMBER_COMMAS_BYTES];
 
 	if (m->clock_hz > 0)
 		snprintf(time, sizeof(time), " (%.3g ms at %.3g GHz)",
 			 1e3 * (double)m->cycles / m->clock_hz, m->clock_hz / 1e9);
-	model_title(d, m->program, m->machine, (double)m->instructions, (double)m->cycles,
-		    ", IPC %.2f%s", m->ipc, time);
+	if (m->instructions)
+		model_title(d, m->program, m->machine, (double)m->instructions, (double)m->cycles,
+			    ", IPC %.2f%s", m->ipc, time);
+	else /* samples do not count instructions */
+		doc_line(d, NULL, "%s on %s: samples of %s cycles%s", path_name(m->program),
+			 m->machine, number_commas(m->cycles, cycles), time);
 	estimated_add(d, &m->estimated);
 	if (m->exit_status)
 		doc_note(d, TERM_RED, "The program ended with exit status %d.", m->exit_status);
 	if (!m->golden)
-		doc_line(d, NULL,
-			 "Profile by %s, %llu samples; the golden reference is the default.",
-			 m->profiler, (unsigned long long)m->samples);
+		doc_line(d, NULL, "Profile by %s, %llu samples%s.", m->profiler,
+			 (unsigned long long)m->samples,
+			 m->instructions ? "; the golden reference is the default"
+					 : ": addresses, flags and PSVs, and the binary");
 	doc_object(d, "run");
 	doc_text(d, "program", m->program);
 	doc_text(d, "machine", m->machine);
@@ -94,7 +99,7 @@ static void add_summary(struct doc *d, const struct model *m)
 
 static void add_times(struct doc *d, const struct model *m, const struct view_options *o)
 {
-	static const enum term_colour colour[8] = {
+	static const enum term_colour colour[MODEL_CATEGORIES] = {
 #define X(id, name, colour, meaning) [TIME_##id] = TERM_##colour,
 		WORDS_TIMES(X)
 #undef X
@@ -109,7 +114,11 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 	for (size_t c = 0; c < m->ncategories; c++)
 		doc_real(d, m->category_name[c], m->category[c]);
 	doc_close(d);
-	if (!m->golden) /* samples do not say what commit did */
+	double known = 0;
+
+	for (size_t c = 0; c < m->ncategories; c++)
+		known += m->category[c];
+	if (known <= 0) /* these samples do not say what commit did */
 		return;
 	doc_heading(d, "Where the time went (%s)", findings_class(m));
 	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
@@ -122,6 +131,42 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 		cell_real(t, 100 * share);
 		cell_bar(t, share, colour[c]);
 	}
+}
+
+/* Time by guest thread: a few, or all with --by thread. */
+static void add_threads(struct doc *d, const struct model *m, struct store *s,
+			const struct view_options *o)
+{
+	static const struct doc_column columns[] = {
+		{ DOC_SHOWN("thread", "%.0f", 8), .key = "thread" },
+		{ DOC_SHOWN("time", "%.2f%%", 9), .key = "share" },
+		{ DOC_SHOWN("cycles", "%.0f", 14), .key = "cycles" },
+		{ DOC_SHOWN("kernel", "%.0f", 14), .key = "kernel" },
+		{ DOC_SHOWN("instructions", "%.0f", 14), .key = "instructions" },
+	};
+	const bool asked = o->by && !strcmp(o->by, "thread");
+	size_t n;
+	struct model_thread *list = model_threads(s, m->scale, &n);
+
+	if (n)
+		doc_heading(d, "Threads");
+	else if (asked)
+		doc_line(d, NULL, "\nThe run had one thread.");
+	if (n) {
+		struct doc_table *t =
+		    DOC_TABLE(d, columns, .key = "threads", .heads = true,
+			      .limit = asked ? n : (size_t)o->limit, .more = true);
+
+		for (size_t i = 0; i < n; i++) {
+			doc_row(t);
+			cell_integer(t, (int64_t)list[i].tid);
+			cell_real(t, 100 * list[i].cycles / (double)m->cycles);
+			cell_real(t, list[i].cycles);
+			cell_real(t, list[i].kernel);
+			cell_integer(t, (int64_t)list[i].instructions);
+		}
+	}
+	free(list);
 }
 
 static void add_functions(struct doc *d, const struct model *m, const struct view_options *o)
@@ -355,7 +400,8 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 
 	if (live_is(s))
 		return live_report(s, o, e);
-	if (!model_read(s, o->profiler, &m, e))
+	if (!model_read_part(s, o->profiler, &(struct model_part){ o->user_only, o->thread }, &m,
+			     e))
 		return false;
 	bool ok = check_names(&m, o, e);
 	if (ok) {
@@ -363,6 +409,8 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 
 		add_summary(d, &m);
 		add_times(d, &m, o);
+		if (m.golden && !o->thread && !o->user_only)
+			add_threads(d, &m, s, o);
 		add_functions(d, &m, o);
 		add_insts(d, &m, o);
 		if (m.golden)

@@ -18,15 +18,17 @@ struct view_options {
 	enum view_format format;
 	int width; /* columns; 0: the terminal's, or 100 */
 	bool colour;
-	int limit;	      /* rows in a list; 0: 10 */
-	const char *function; /* only this function; NULL: all */
-	const char *event;    /* only instructions with this event */
-	const char *file;     /* only source files whose name ends so */
-	const char *sort;     /* "cycles" (default), "address", "executions" */
-	bool spectrum;	      /* annotate: what misses cost, too */
-	bool calc;	      /* annotate: what samples alone say, too */
-	const char *profiler; /* "oracle" (default) or one of the sampled ones */
-	/* of live profiles: */
+	int limit;		/* rows in a list; 0: 10 */
+	const char *function;	/* only this function; NULL: all */
+	const char *event;	/* only instructions with this event */
+	const char *file;	/* only source files whose name ends so */
+	const char *sort;	/* "cycles" (default), "address", "executions" */
+	bool spectrum;		/* annotate: what misses cost, too */
+	bool calc;		/* annotate: what samples alone say, too */
+	const char *profiler;	/* "oracle" (default) or one of the sampled ones */
+	bool user_only;		/* without the kernel's time */
+	const uint64_t *thread; /* only this guest thread; NULL: all */
+	/* of live profiles, and by: "thread" of a run: */
 	const char *by;	       /* what a row is: "procedure" (default), "image", … */
 	const char *image;     /* only this image, by name, name without folder or build-id */
 	const char *process;   /* only this process, by pid or name */

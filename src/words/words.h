@@ -78,7 +78,9 @@
 	X(LOAD_STALL,  "load stall",  RED,     "the oldest instruction is an unfinished load") \
 	X(STORE_STALL, "store stall", BLUE,    "the oldest instruction is an unfinished store or atomic") \
 	X(MISPREDICT,  "mispredict",  MAGENTA, "flushed by a mispredicted branch") \
-	X(MISC_FLUSH,  "misc. flush", YELLOW,  "flushed by anything else")
+	X(MISC_FLUSH,  "misc. flush", YELLOW,  "flushed by anything else") \
+	X(STORES,      "store queue", ORANGE,  "drained: the store queue is full of stores that wait to be written (DR-SQ)") \
+	X(KERNEL,      "kernel",      DIM,     "flushed by an exception, and the kernel's time passes: system call, page fault, thread switch")
 
 /*
  * Cost categories (fields2004 table I), in the order in which they are shown. bit: its number in a
@@ -198,7 +200,9 @@
 	X(IBS,          "ibs",          DISPATCH,   IBS,  56, 0, "tagged at dispatch, IBS's events") \
 	X(SPE,          "spe",          DISPATCH,   SPE,  56, 0, "tagged at dispatch, SPE's events") \
 	X(RIS,          "ris",          FETCH,      RIS,  56, 0, "tagged at fetch, RIS's events") \
-	X(TEA_DISPATCH, "tea-dispatch", DISPATCH,   TEA,  56, 0, "tagged at dispatch, all nine events")
+	X(TEA_DISPATCH, "tea-dispatch", DISPATCH,   TEA,  56, 0, "tagged at dispatch, all nine events") \
+	X(TIP_HW,       "tip-hw",       HARDWARE,   NONE, 88, 0, "TIP as its registers deliver it (--param tip-hardware=1)") \
+	X(TEA_HW,       "tea-hw",       HARDWARE,   TEA,  88, 0, "the same with the PSVs in its flags register")
 
 /* Why the instruction at dispatch waits. */
 #define WORDS_DISPATCH_STALLS(X) \

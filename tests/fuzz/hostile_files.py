@@ -5,7 +5,8 @@
     hostile_files.py CULPRIT PROGRAM KIND COUNT [SEED]
 
 KIND is elf (symbols, sections and debug information of a program, changed; its code and data stay), store
-(rows of a profile changed, and its bytes) or trace (bytes of a trace changed, checksums corrected).
+(rows of a profile changed, and its bytes), trace (bytes of a trace changed, checksums corrected) or tip (samples
+of TIP's hardware changed).
 Whatever a file holds, no command may die of a signal, take longer than SECONDS, or print a control character.
 Prints TAP: one test per kind, with the number of files.
 """
@@ -262,12 +263,50 @@ def fuzz_trace(culprit, program, count, rng, folder):
     print('# %d of %d were replayed' % (read, count))
 
 
+# --- samples of TIP's hardware ------------------------------------------------------------------------------
+
+def change_samples(rng, whole):
+    data = bytearray(whole)
+    for _ in range(rng.randrange(1, 5)):
+        kind, at = rng.randrange(4), 8 * rng.randrange(len(data) // 8)
+        if kind == 0:
+            data[at:at + 8] = struct.pack('<Q', rng.choice(INTEGERS + (rng.randrange(2**64),)) & MASK)
+        elif kind == 1:
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        elif kind == 2:  # the header, and the first records
+            data[rng.randrange(200)] = rng.choice((0, 1, 0x7f, 0x80, 0xff))
+        elif rng.random() < 0.2:
+            del data[at:at + rng.choice((1, 8, 88, 4096))]
+        if len(data) < 200:
+            break
+    return data
+
+
+def fuzz_samples(culprit, program, count, rng, folder):
+    base, path = os.path.join(folder, 'base.tip'), os.path.join(folder, 'x.tip')
+    store = os.path.join(folder, 'x.culprit')
+    run([culprit, 'sim', '--max-insts', '20k', '--period', '100', '--analyze', 'tip-samples', '--param',
+         'tip-samples=' + base, '-o', store, '--', program, 'work'])
+    whole = open(base, 'rb').read()
+    read = 0
+    for i in range(count):
+        with open(path, 'wb') as f:
+            f.write(change_samples(rng, whole))
+        read += run([culprit, 'report', path]) == 0
+        run([culprit, 'export', path, '-f', 'samples'])
+        run([culprit, 'export', path, '-f', 'perf-data', '-o', os.path.join(folder, 'perf.data')])
+        if i % 4 == 0:
+            run([culprit, 'annotate', path])
+            run([culprit, 'diff', path, base])
+    print('# %d of %d were read' % (read, count))
+
+
 def main():
     culprit, program, kind, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
     rng = random.Random(int(sys.argv[5]) if len(sys.argv) > 5 else 1)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            {'elf': fuzz_elf, 'store': fuzz_store, 'trace': fuzz_trace}[kind](culprit, program, count, rng, folder)
+            {'elf': fuzz_elf, 'store': fuzz_store, 'trace': fuzz_trace, 'tip': fuzz_samples}[kind](culprit, program, count, rng, folder)
             print('ok 1 - %d hostile files of kind %s do no harm' % (count, kind))
             status = 0
         except Broken as broken:

@@ -17,8 +17,8 @@
  *
  * Invariants:
  *
- *   P1  units over all cells and execs + scale * (stalled + drained + excepted) == scale * cycles,
- *       after every record.
+ *   P1  units over all cells and execs of all threads + scale * (stalled + drained + excepted + kernel)
+ *       == scale * cycles, after every record.
  *   P2  executions over all cells == committed instructions.
  */
 #include "analysis/profile/profile.h"
@@ -29,6 +29,7 @@
 
 #include "analysis/walk.h"
 #include "isa/isa.h"
+#include "util/array.h"
 
 static uint64_t lcm_up_to(unsigned n)
 {
@@ -79,46 +80,78 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	p->later.into = &p->cells;
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed, o->phase);
+	if (analysis_number(o, "tip-hardware", 0)) {
+		struct tip_layout layout;
+
+		if (!tip_layout(meta->commit_width, EVENT_TEA_COUNT, &layout))
+			return err_set(e, "TIP's hardware cannot be so wide");
+		p->hw = x_malloc(sizeof(*p->hw));
+		tiphw_init(p->hw, &layout);
+		p->sampler[0].hardware = true;
+	}
 	if (analysis_number(o, "sweep", 0))
 		add_sweep(p, o);
 	return true;
 }
 
-static unsigned stall_category(unsigned cls)
+/* Whether the ROB is empty because the kernel's time passes. */
+static bool in_kernel(const struct rec_cycle *c)
 {
-	switch (cls) {
-	case CLASS_LOAD:
-		return TIME_LOAD_STALL;
-	case CLASS_STORE:
-	case CLASS_AMO:
-		return TIME_STORE_STALL;
-	default:
-		return TIME_ALU_STALL;
-	}
+	return c->fetch_stall == FETCH_EXCEPTION && c->flush_cause == FLUSH_EXCEPTION;
 }
 
-static unsigned flush_category(unsigned cause)
+static unsigned flush_category(const struct rec_cycle *c)
 {
-	return cause == FLUSH_MISPREDICT ? TIME_MISPREDICT : TIME_MISC_FLUSH;
+	return c->flush_cause == FLUSH_MISPREDICT ? TIME_MISPREDICT
+	       : in_kernel(c)			  ? TIME_KERNEL
+						  : TIME_MISC_FLUSH;
 }
 
 /* Gives the pending time to the instruction that commits now. */
 static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsigned cls)
 {
 	if (p->stalled) {
-		cells_add_later(&p->later, cell_key(pc, events, stall_category(cls)),
+		cells_add_later(&p->later, cell_key(pc, events, time_of_stall(cls)),
 				p->stalled * p->scale);
 		if (!(events & PSV_TEA))
 			p->stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
 	}
 	if (p->drained)
-		cells_add_later(&p->later, cell_key(pc, events, TIME_FRONTEND),
+		cells_add_later(&p->later, cell_key(pc, events, time_of_drain(events)),
 				p->drained * p->scale);
 	if (p->excepted)
 		cells_add_later(&p->later, cell_key(pc, events, TIME_MISC_FLUSH),
 				p->excepted * p->scale);
-	p->stalled = p->drained = p->excepted = 0;
+	if (p->kernel)
+		cells_add_later(&p->later, cell_key(pc, events, TIME_KERNEL), p->kernel * p->scale);
+	p->stalled = p->drained = p->excepted = p->kernel = 0;
 	p->pending_pc = 0;
+}
+
+/* Another thread's instructions commit from now on: its tables change places with the present
+ * ones. */
+static void switch_thread(struct profile *p, uint32_t tid)
+{
+	struct profile_thread *t = p->threads, now;
+
+	if (!p->nthreads && !p->insts) { /* the first instruction */
+		p->tid = tid;
+		return;
+	}
+	cells_later_flush(&p->later);
+	while (t < p->threads + p->nthreads && t->tid != tid)
+		t++;
+	if (t == p->threads + p->nthreads) {
+		t = ARRAY_ADD(p->threads, p->nthreads);
+		t->tid = tid;
+		cells_init(&t->cells);
+		execs_init(&t->execs, &p->cells, TIME_EXECUTION);
+	}
+	now = (struct profile_thread){ p->tid, p->cells, p->execs };
+	p->cells = t->cells;
+	p->execs = t->execs;
+	p->tid = t->tid;
+	*t = now;
 }
 
 static inline uint64_t inst_key(const struct rec_inst *r)
@@ -133,6 +166,7 @@ static void count_events(struct profile *p, unsigned events)
 	unsigned apart = events & PSV_TEA & ~(events & PSV_ST_LLC ? (unsigned)PSV_ST_L1 : 0);
 	p->with_event += apart != 0;
 	p->with_combined += (apart & (apart - 1)) != 0;
+	p->with_bits += (events & PSV_TEA & ((events & PSV_TEA) - 1)) != 0;
 	for (unsigned b = 0; b < CELL_EVENT_BITS; b++)
 		p->event_count[b] += events >> b & 1;
 }
@@ -152,7 +186,9 @@ static inline __attribute__((always_inline)) bool commit(struct profile *p, stru
 		if (unlikely(!r))
 			return false;
 		const unsigned events = r->psv & CELL_EVENT_MASK;
-		if (!i && p->stalled | p->drained | p->excepted)
+		if (unlikely(!i && r->tid != p->tid))
+			switch_thread(p, r->tid);
+		if (!i && p->stalled | p->drained | p->excepted | p->kernel)
 			settle_pending(p, r->pc, events, r->cls);
 		if (group) {
 			group[i] = r;
@@ -185,15 +221,33 @@ static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *
 		    c->flush_po == p->last_po ? p->last_key : c->flush_pc << CELL_EVENT_BITS;
 		cells_add_later(&p->later,
 				cell_key(key >> CELL_EVENT_BITS, (unsigned)key & CELL_EVENT_MASK,
-					 flush_category(c->flush_cause)),
+					 flush_category(c)),
 				c->repeat * p->scale);
 		*flush_key = key;
 		return true;
 	} else {
-		p->excepted += c->repeat;
+		*(in_kernel(c) ? &p->kernel : &p->excepted) += c->repeat;
 		p->pending_pc = c->flush_pc;
 	}
 	return false;
+}
+
+/* What the hardware delivered goes to the first sampler's samples that wait for it. */
+static void deliver(struct profile *p)
+{
+	const struct tip_sample *s = &p->hw->sample;
+	const enum hw_state state = s->flags & TIP_STALLED	  ? HW_STALLED
+				    : s->flags & TIP_FRONT_END	  ? HW_DRAINED
+				    : s->flags & TIP_EXCEPTION	  ? HW_EXCEPTION
+				    : s->flags & TIP_FLUSH	  ? HW_FLUSHED
+				    : s->flags & TIP_MISPREDICTED ? HW_MISPREDICTED
+								  : HW_COMPUTING;
+	unsigned which[TIP_WAYS_MAX];
+	struct group g = { .n = tip_blames(&p->hw->layout, s, which) };
+
+	for (unsigned i = 0; i < g.n; i++)
+		g.key[i] = s->address[which[i]] << CELL_EVENT_BITS | s->psv[which[i]];
+	sampler_deliver(&p->sampler[0], &g, state);
 }
 
 /* Serves the samplers that take a sample now or wait for an instruction. */
@@ -205,8 +259,13 @@ static void sample(struct profile *p, const struct sampler_view *v,
 		p->next_sample = UINT64_MAX;
 		for (size_t i = 0; i < p->nsamplers; i++) {
 			struct sampler *s = &p->sampler[i];
-			while (s->next < end)
-				sampler_take(s, s->next, v);
+			while (s->next < end) {
+				const uint64_t now = s->next, before = s->last;
+
+				sampler_take(s, now, v);
+				if (s->hardware && tiphw_fire(p->hw, v->rec, now, now + 1 - before))
+					deliver(p);
+			}
 			p->next_sample = min_u64(p->next_sample, s->next);
 			p->waiting |= (uint32_t)sampler_waits(s) << i;
 		}
@@ -230,11 +289,19 @@ static bool sampled_cycle(struct profile *p, struct walk *w, const struct rec_cy
 	struct group g;
 	struct sampler_view v = { .rec = c, .commit = &g, .last_key = p->last_key };
 	g.n = c->ncommit;
+	v.category = g.n			    ? TIME_EXECUTION
+		     : !(c->flags & RC_ROB_EMPTY)   ? TIME_ALU_STALL
+		     : c->flush_cause == FLUSH_NONE ? TIME_FRONTEND
+						    : flush_category(c);
 	if (!g.n)
 		v.flushed = idle(p, c, &v.flush_key);
 	else if (!commit(p, w, c, committed, g.key, e))
 		return false;
+	if (p->hw && tiphw_begin(p->hw, c, committed))
+		deliver(p);
 	sample(p, &v, committed);
+	if (p->hw)
+		tiphw_end(p->hw, c, committed);
 	if (last) {
 		p->last_rec = *c;
 		p->last_commit = g;
@@ -253,10 +320,12 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 		uint64_t flush_key;
 
 		walk_fetch(&cycles[i + WALK_AHEAD]);
-		if (unlikely(c->cycle != p->next_cycle) && (p->stalled | p->drained | p->excepted))
+		if (unlikely(c->cycle != p->next_cycle) &&
+		    (p->stalled | p->drained | p->excepted | p->kernel))
 			settle_pending(p, p->pending_pc, 0, CLASS_ALU);
 		p->next_cycle = c->cycle + c->repeat;
-		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last)) {
+		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last ||
+			     p->hw)) {
 			if (!sampled_cycle(p, &walk, c, last, e))
 				return false;
 		} else if (!c->ncommit) {
@@ -275,8 +344,39 @@ static void profile_free(void *state)
 	struct profile *p = state;
 	cells_free(&p->cells);
 	execs_free(&p->execs);
+	free(p->hw);
+	for (size_t i = 0; i < p->nthreads; i++) {
+		cells_free(&p->threads[i].cells);
+		execs_free(&p->threads[i].execs);
+	}
+	free(p->threads);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_free(&p->sampler[i]);
+}
+
+/* The tables of all threads together become the profile's; each thread keeps its own. */
+static void join_threads(struct profile *p)
+{
+	if (!p->nthreads)
+		return;
+	for (size_t i = 0; i < p->nthreads; i++) {
+		p->threads[i].execs.into = &p->threads[i].cells;
+		execs_move(&p->threads[i].execs);
+	}
+	struct profile_thread *own = ARRAY_ADD(p->threads, p->nthreads);
+
+	own->tid = p->tid;
+	own->cells = p->cells;
+	execs_init(&own->execs, &own->cells, TIME_EXECUTION);
+	cells_init(&p->cells);
+	for (size_t i = 0; i < p->nthreads; i++) {
+		const struct cells *from = &p->threads[i].cells;
+
+		for (size_t k = 0; k <= from->mask; k++)
+			if (from->slot[k].key)
+				cells_add(&p->cells, from->slot[k].key, from->slot[k].units,
+					  from->slot[k].count);
+	}
 }
 
 /* Gives the time that is still pending at the end of the run to the instruction that was waited
@@ -285,10 +385,12 @@ static void profile_close(struct profile *p)
 {
 	struct sampler_view v = { .rec = &p->last_rec,
 				  .commit = &p->last_commit,
-				  .last_key = p->last_key };
+				  .last_key = p->last_key,
+				  .category = TIME_EXECUTION };
 	settle_pending(p, p->pending_pc, 0, CLASS_ALU);
 	cells_later_flush(&p->later);
 	execs_move(&p->execs);
+	join_threads(p);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_end(&p->sampler[i], p->cycles, p->cycles ? &v : NULL);
 }
@@ -302,6 +404,10 @@ static bool profile_finish(void *state, struct store *store, struct err *e)
 
 static const struct analysis_param params[] = {
 	{ "sweep", "1: other periods too, for accuracy --sweep", true, { 0, 1, NUMBER_PLAIN } },
+	{ "tip-hardware",
+	  "1: TIP's hardware too, judged sample by sample: profilers tip-hw and tea-hw",
+	  true,
+	  { 0, 1, NUMBER_PLAIN } },
 	{ .name = NULL },
 };
 
@@ -312,6 +418,8 @@ const struct analysis profile_analysis = {
 	.wants = WANT_CYCLES | WANT_INSTS | WANT_FETCH | WANT_BRIEF,
 	.tables = (const struct analysis_table[]){ { "golden", "units" },
 						   { "profile", NULL },
+						   { "golden_thread", NULL },
+						   { "profile_category", NULL },
 						   { NULL, NULL } },
 	.state_size = sizeof(struct profile),
 	.start = profile_start,

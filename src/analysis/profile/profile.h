@@ -8,31 +8,46 @@
 
 #include "analysis/profile/cells.h"
 #include "analysis/profile/sampler.h"
+#include "analysis/profile/tiphw.h"
 #include "trace/analysis.h"
 
 #define SHARE_WIDTH_MAX	     16	  /* groups up to this size share a cycle exactly evenly */
 #define PROFILE_SAMPLERS_MAX 24	  /* at most 32: bits of profile.waiting */
 #define STALL_BUCKETS	     4096 /* lengths of event-free stalls, the last one "or more" */
 
+/* The golden reference's tables of one thread. */
+struct profile_thread {
+	uint32_t tid;
+	struct cells cells;
+	struct execs execs;
+};
+
 struct profile {
 	struct trace_meta meta;
 	uint64_t scale;		       /* units in a cycle: lcm(1..commit width) */
 	uint64_t share[GROUP_MAX + 1]; /* scale / n */
 	uint64_t first[GROUP_MAX + 1]; /* what is left of scale for the oldest of n */
-	struct cells cells;	       /* golden: time and executions by pc, events, category */
-	struct execs execs;	       /* executions without events, which go to cells at the end */
+	struct cells cells;	  /* golden: time and executions by pc, events, category; while it
+					  runs, of the present thread */
+	struct execs execs;	  /* executions without events, which go to cells at the end */
 	struct cells_later later; /* the last few stalls, which go to cells when the batch ends */
 	uint64_t cycles, insts;
 
 	/* Pending time, in cycles: it goes to the next instruction to commit. */
-	uint64_t stalled, drained, excepted; /* cycles */
+	uint64_t stalled, drained, excepted, kernel; /* cycles */
+	/* Tables of the other threads; in the end of all, if there are several. */
+	struct profile_thread *threads;
+	size_t nthreads;
+	uint32_t tid;	     /* the present thread */
 	uint64_t pending_pc; /* the oldest instruction of those cycles, if any was seen */
 
 	uint64_t last_key, last_po; /* youngest committed instruction: pc and events; number */
 	uint64_t next_cycle;	    /* the next record begins here, unless a region ends */
 
 	uint64_t stall_length[STALL_BUCKETS]; /* event-free stalls of commit, by length */
-	uint64_t with_event, with_combined; /* executions with one of TEA's events, with several */
+	uint64_t with_event, with_combined,
+	    with_bits;			       /* executions with one of TEA's events, with several
+							 that are independent, with several bits */
 	uint64_t event_count[CELL_EVENT_BITS]; /* executions by event */
 
 	struct sampler
@@ -40,6 +55,7 @@ struct profile {
 	size_t nsamplers;
 	uint64_t next_sample;	   /* time of the earliest one, over all samplers */
 	uint32_t waiting;	   /* bit per sampler whose samples wait for an instruction */
+	struct tiphw *hw;	   /* the hardware beside the first sampler; NULL: not asked for */
 	struct rec_cycle last_rec; /* for the sample at the end */
 	struct group last_commit;
 };

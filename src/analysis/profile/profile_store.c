@@ -23,6 +23,25 @@ static bool put_golden(struct profile *p, struct store *s, struct err *e)
 	return ok;
 }
 
+/* The same by thread, if there are several. */
+static bool put_threads(struct profile *p, struct store *s, struct err *e)
+{
+	bool ok = true;
+
+	for (size_t t = 0; t < p->nthreads; t++) {
+		struct cell *all = cells_sorted(&p->threads[t].cells);
+
+		for (size_t i = 0; ok && i < p->threads[t].cells.used; i++)
+			ok = store_insert(s, e, "golden_thread", "iiiiii",
+					  (int64_t)p->threads[t].tid, (int64_t)cell_pc(&all[i]),
+					  (int64_t)cell_events(&all[i]),
+					  (int64_t)cell_category(&all[i]), (int64_t)all[i].units,
+					  (int64_t)all[i].count);
+		free(all);
+	}
+	return ok;
+}
+
 /* Writes a profiler's profile from a sampler's pairs: the weights of its rule, with the events that
  * it reports. */
 static bool put_profile(struct profile *p, size_t index, const struct cell *pairs,
@@ -54,6 +73,38 @@ static bool put_profile(struct profile *p, size_t index, const struct cell *pair
 	return ok;
 }
 
+/* What commit was doing in the samples of TIP and TEA, as their post-processing finds out: flags, and
+ * the blamed instruction's class and events. */
+static bool put_times(struct profile *p, struct store *s, struct err *e)
+{
+	const struct sampler *sampler = &p->sampler[0];
+	struct cell *times = cells_sorted(&sampler->times);
+	struct cells sum;
+	bool ok = true;
+
+	cells_init(&sum);
+	for (size_t i = 0; i < sampler->times.used; i++) {
+		const struct group *g = &sampler->groups[pair_group(&times[i])];
+		const uint64_t each = p->scale / g->n;
+
+		for (unsigned k = 0; k < g->n; k++)
+			cells_add(&sum,
+				  cell_key(g->key[k] >> CELL_EVENT_BITS, 0, pair_rule(&times[i])),
+				  times[i].units * (k ? each : p->scale - (g->n - 1) * each), 1);
+	}
+	struct cell *all = cells_sorted(&sum);
+
+	for (size_t f = 0; f < PROFILER_COUNT; f++)
+		for (size_t i = 0; ok && i < sum.used && profilers[f].rule == SELECT_TIP; i++)
+			ok = store_insert(s, e, "profile_category", "iiii", (int64_t)f,
+					  (int64_t)cell_pc(&all[i]),
+					  (int64_t)cell_category(&all[i]), (int64_t)all[i].units);
+	free(all);
+	free(times);
+	cells_free(&sum);
+	return ok;
+}
+
 static bool put_sampler(struct profile *p, size_t index, struct store *s, struct err *e)
 {
 	const struct sampler *sampler = &p->sampler[index];
@@ -61,7 +112,8 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 	bool ok = store_insert(s, e, "sampler", "iiii", (int64_t)index, (int64_t)sampler->period,
 			       (int64_t)sampler->random, (int64_t)sampler->taken);
 	for (size_t f = 0; ok && f < PROFILER_COUNT; f++)
-		ok = put_profile(p, index, pairs, &profilers[f], f, s, e);
+		if (profilers[f].rule != SELECT_HARDWARE || sampler->hardware)
+			ok = put_profile(p, index, pairs, &profilers[f], f, s, e);
 	for (size_t i = 0; ok && index == 0 && i < sampler->pairs.used; i++)
 		ok = store_insert(s, e, "sample_pair", "iiiii", (int64_t)pair_rule(&pairs[i]),
 				  (int64_t)pair_group(&pairs[i]), (int64_t)pair_truth(&pairs[i]),
@@ -75,23 +127,58 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 	return ok;
 }
 
+/* How often the hardware agrees with TIP's rule, by state and kind of disagreement: counters
+ * tip-hw.STATE.VERDICT. */
+static bool put_verdicts(const struct profile *p, struct store *s, struct err *e)
+{
+	static const char *const states[HW_STATES] = {
+		[HW_LOST] = "not delivered",	    [HW_COMPUTING] = "computing",
+		[HW_STALLED] = "stalled",	    [HW_DRAINED] = "drained",
+		[HW_EXCEPTION] = "exception",	    [HW_FLUSHED] = "flushed",
+		[HW_MISPREDICTED] = "mispredicted",
+	};
+	static const char *const verdicts[HW_VERDICTS] = {
+		[HW_AGREES] = "agrees",
+		[HW_OTHER_INSTRUCTION] = "other instruction",
+		[HW_OTHER_EVENTS] = "other events",
+	};
+	char name[64];
+	bool ok = store_insert(s, e, "counter", "si", "tip-hw.merged", (int64_t)p->hw->merged);
+
+	for (int i = 0; i < HW_STATES; i++)
+		for (int k = 0; ok && k < HW_VERDICTS; k++) {
+			snprintf(name, sizeof(name), "tip-hw.%s.%s", states[i], verdicts[k]);
+			if (p->sampler[0].verdict[i][k])
+				ok = store_insert(s, e, "counter", "si", name,
+						  (int64_t)p->sampler[0].verdict[i][k]);
+		}
+	return ok;
+}
+
 bool profile_store(struct profile *p, struct store *s, struct err *e)
 {
 	bool ok = put_run(s, e, "scale", p->scale) && put_run(s, e, "profiled_cycles", p->cycles) &&
 		  put_run(s, e, "profiled_instructions", p->insts) &&
 		  put_run(s, e, "with_event", p->with_event) &&
-		  put_run(s, e, "with_combined_events", p->with_combined) && put_golden(p, s, e);
+		  put_run(s, e, "with_combined_events", p->with_combined) &&
+		  put_run(s, e, "with_several_bits", p->with_bits) && put_golden(p, s, e) &&
+		  put_threads(p, s, e);
 	for (int64_t i = 0; ok && i < TIME_CATEGORY_COUNT; i++)
 		ok = store_insert(s, e, "category", "is", i, words_times[i].name);
 	for (int64_t i = 0; ok && i < CELL_EVENT_BITS; i++)
 		ok = store_insert(s, e, "event", "issi", i, words_events[i].name,
 				  words_events[i].meaning, (int64_t)p->event_count[i]);
-	for (size_t i = 0; ok && i < PROFILER_COUNT; i++)
+	for (size_t i = 0; ok && i < PROFILER_COUNT; i++) {
+		if (profilers[i].rule == SELECT_HARDWARE && !p->hw)
+			continue;
 		ok = store_insert(s, e, "profiler", "issiii", (int64_t)i, profilers[i].name,
 				  profilers[i].summary, (int64_t)profilers[i].rule,
 				  (int64_t)profilers[i].events, (int64_t)profilers[i].sample_bytes);
+	}
+	ok = ok && (!p->hw || put_verdicts(p, s, e));
 	for (size_t i = 0; ok && i < p->nsamplers; i++)
 		ok = put_sampler(p, i, s, e);
+	ok = ok && put_times(p, s, e);
 	for (int64_t i = 0; ok && i < STALL_BUCKETS; i++)
 		if (p->stall_length[i])
 			ok = store_insert(s, e, "bare_stall", "ii", i, (int64_t)p->stall_length[i]);

@@ -20,7 +20,8 @@ enum select_rule {
 	SELECT_LCI,	   /* the youngest that committed before the cycle */
 	SELECT_DISPATCH,   /* the first that dispatches in or after the cycle, if it commits */
 	SELECT_FETCH,	   /* the first that is fetched in or after the cycle, if it commits */
-	SELECT_RESUME, /* where execution resumes after an interrupt: the next right-path fetch */
+	SELECT_RESUME,	 /* where execution resumes after an interrupt: the next right-path fetch */
+	SELECT_HARDWARE, /* what TIP's registers hold (tiphw.h); only where they are modelled */
 	SELECT_COUNT,
 };
 

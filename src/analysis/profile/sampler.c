@@ -21,7 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void schedule(struct sampler *s)
+#include "isa/isa.h"
+
+void sampler_schedule(struct sampler *s)
 {
 	uint64_t begin = s->period_end;
 	s->period_end += s->period;
@@ -43,11 +45,12 @@ void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed
 	s->group_mask = 1023;
 	s->group_index = x_calloc(s->group_mask + 1, sizeof(*s->group_index));
 	cells_init(&s->pairs);
+	cells_init(&s->times);
 	/* The first period began that long before time 0; so did the cycles that its sample stands for.
 	 * A sample that would have been taken then is not. */
 	s->period_end = s->last = 0 - phase % period;
 	do
-		schedule(s);
+		sampler_schedule(s);
 	while ((int64_t)s->next < 0);
 }
 
@@ -57,6 +60,7 @@ void sampler_free(struct sampler *s)
 	free(s->groups);
 	free(s->group_index);
 	cells_free(&s->pairs);
+	cells_free(&s->times);
 }
 
 static uint64_t group_hash(const struct group *g)
@@ -127,6 +131,24 @@ static struct sample *push(struct sampler *s)
 	return p;
 }
 
+unsigned time_of_stall(unsigned cls)
+{
+	switch (cls) {
+	case CLASS_LOAD:
+		return TIME_LOAD_STALL;
+	case CLASS_STORE:
+	case CLASS_AMO:
+		return TIME_STORE_STALL;
+	default:
+		return TIME_ALU_STALL;
+	}
+}
+
+unsigned time_of_drain(unsigned events)
+{
+	return events & PSV_DR_SQ ? TIME_STORES : TIME_FRONTEND;
+}
+
 static void settle(struct sample *p, enum select_rule rule, uint32_t group)
 {
 	p->group[rule] = group;
@@ -141,11 +163,35 @@ static void drop(struct sampler *s, struct sample *p, enum select_rule rule)
 	p->pending &= ~(1u << rule);
 }
 
+/* Compares what the hardware blames with what TIP's rule does, by TEA's events. */
+static enum hw_verdict judge(const struct sampler *s, const struct sample *p)
+{
+	const struct group *a = &s->groups[p->group[SELECT_HARDWARE]],
+			   *b = &s->groups[p->group[SELECT_TIP]];
+	bool same = true;
+
+	if (a->n != b->n)
+		return HW_OTHER_INSTRUCTION;
+	for (unsigned i = 0; i < a->n; i++) {
+		const uint64_t differ = a->key[i] ^ b->key[i];
+
+		if (differ >> CELL_EVENT_BITS)
+			return HW_OTHER_INSTRUCTION;
+		same &= !(differ & PSV_TEA);
+	}
+	return same ? HW_AGREES : HW_OTHER_EVENTS;
+}
+
 /* Moves samples to the pair table, oldest first, up to one that is not complete. */
 static void retire(struct sampler *s)
 {
 	while (s->count && !s->ring[s->head].pending) {
 		struct sample *p = &s->ring[s->head];
+		if (s->hardware)
+			s->verdict[p->hw_state][judge(s, p)]++;
+		cells_add(&s->times,
+			  (uint64_t)(p->category + 1) << 60 | (uint64_t)p->group[SELECT_TIP] << 30,
+			  p->weight, 1);
 		for (unsigned r = 0; r < SELECT_COUNT; r++) {
 			if (p->group[r] == UINT32_MAX)
 				continue;
@@ -163,6 +209,7 @@ static void select_now(struct sampler *s, struct sample *p, const struct sampler
 {
 	const struct rec_cycle *c = v->rec;
 	p->pending = (1u << SELECT_COUNT) - 1;
+	p->category = (uint8_t)v->category;
 	if (v->commit->n) {
 		uint32_t all = intern(s, v->commit), oldest = intern_one(s, v->commit->key[0]);
 		settle(p, SELECT_TIP, all);
@@ -175,6 +222,8 @@ static void select_now(struct sampler *s, struct sample *p, const struct sampler
 		settle(p, SELECT_TIP_OLDEST, culprit);
 	}
 	settle(p, SELECT_LCI, intern_one(s, v->last_key));
+	if (!s->hardware)
+		settle(p, SELECT_HARDWARE, UINT32_MAX);
 	p->tag_dispatch = c->ndispatch ? c->dispatch_seq : 0;
 	p->tag_fetch = c->fetch_seq;
 	p->resume_po = c->fetch_po;
@@ -187,7 +236,7 @@ void sampler_take(struct sampler *s, uint64_t t, const struct sampler_view *view
 	s->last = t + 1;
 	s->taken++;
 	select_now(s, p, view);
-	schedule(s);
+	sampler_schedule(s);
 }
 
 /* Resolves what it can of a waiting sample with the instructions that commit in this cycle. */
@@ -201,6 +250,10 @@ static void resolve_one(struct sampler *s, struct sample *p, const struct group 
 		if (p->pending & 1u << SELECT_TIP) {
 			settle(p, SELECT_TIP, oldest);
 			settle(p, SELECT_TIP_OLDEST, oldest);
+			if (p->category == TIME_ALU_STALL)
+				p->category = (uint8_t)time_of_stall(insts[0]->cls);
+			else if (p->category == TIME_FRONTEND)
+				p->category = (uint8_t)time_of_drain(insts[0]->psv);
 		}
 		if (p->pending & 1u << SELECT_NCI) {
 			settle(p, SELECT_NCI, oldest);
@@ -242,6 +295,19 @@ void sampler_resolve(struct sampler *s, const struct sampler_view *view,
 			p->tag_dispatch = view->rec->dispatch_seq;
 	}
 	retire(s);
+}
+
+void sampler_deliver(struct sampler *s, const struct group *g, enum hw_state state)
+{
+	const uint32_t id = intern(s, g);
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct sample *p = sample_at(s, i);
+		if (!(p->pending & 1u << SELECT_HARDWARE))
+			continue;
+		settle(p, SELECT_HARDWARE, id);
+		p->hw_state = (uint8_t)state;
+	}
 }
 
 void sampler_end(struct sampler *s, uint64_t total, const struct sampler_view *last)

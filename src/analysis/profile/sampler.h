@@ -21,10 +21,26 @@ struct group {
 	uint64_t key[GROUP_MAX]; /* pc << CELL_EVENT_BITS | events */
 };
 
+/* What a sample of the hardware says that commit was doing. */
+enum hw_state {
+	HW_LOST, /* not delivered before the run ended */
+	HW_COMPUTING,
+	HW_STALLED,
+	HW_DRAINED,
+	HW_EXCEPTION,
+	HW_FLUSHED,
+	HW_MISPREDICTED,
+	HW_STATES
+};
+/* How it compares with what TIP's rule, which knows the core, chose for the same cycle. */
+enum hw_verdict { HW_AGREES, HW_OTHER_INSTRUCTION, HW_OTHER_EVENTS, HW_VERDICTS };
+
 enum { GROUP_UNKNOWN = 0 }; /* id of the group for samples that found no instruction */
 
 struct sample {
-	uint64_t weight; /* cycles that it stands for */
+	uint64_t weight;  /* cycles that it stands for */
+	uint8_t category; /* enum time_category, once TIP's rule has chosen */
+	uint8_t hw_state; /* enum hw_state, once the hardware has delivered it */
 	uint32_t group[SELECT_COUNT];
 	unsigned pending;      /* bit per rule that is not resolved yet */
 	uint64_t tag_dispatch; /* seq; 0: waits for the next dispatch */
@@ -51,6 +67,10 @@ struct sampler {
 	uint32_t *group_index; /* open addressing over groups, 0: free */
 	size_t group_mask;
 
+	bool hardware; /* TIP's hardware delivers samples, too: sampler_deliver */
+	uint64_t verdict[HW_STATES][HW_VERDICTS]; /* its samples */
+
+	struct cells times; /* cycles by (category, group that TIP blames), as pairs */
 	/* cycles by (rule, group that the rule blames, group that TIP blames); count is in samples
 	 */
 	struct cells pairs;
@@ -60,6 +80,9 @@ struct sampler {
 struct sampler_view {
 	const struct rec_cycle *rec;
 	const struct group *commit; /* n = 0: nothing commits */
+	/* enum time_category of the cycle; TIME_ALU_STALL, TIME_FRONTEND: the instruction to be
+	 * blamed refines it */
+	unsigned category;
 	bool flushed; /* the ROB is empty because of a flush by an instruction that has committed */
 	uint64_t flush_key; /* that instruction */
 	uint64_t last_key;  /* youngest committed before this cycle; 0: none */
@@ -68,15 +91,23 @@ struct sampler_view {
 /* phase: cycles of the first period that have passed already. */
 void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed, uint64_t phase);
 void sampler_free(struct sampler *s);
+/* Sets s->next to the time of the next sample. sampler_take does it by itself. */
+void sampler_schedule(struct sampler *s);
 /* Takes a sample at time t, inside the run of cycles that view describes. */
 void sampler_take(struct sampler *s, uint64_t t, const struct sampler_view *view);
 /* Resolves waiting samples. Call it for every record in which something commits or dispatches,
  * after sampler_take. */
 void sampler_resolve(struct sampler *s, const struct sampler_view *view,
 		     const struct rec_inst *const *insts);
+/* The hardware delivers all samples that it has not delivered yet, as one. */
+void sampler_deliver(struct sampler *s, const struct group *g, enum hw_state state);
 /* Ends a run of `total` cycles: takes a sample for the last cycles, and resolves those that still
  * wait to GROUP_UNKNOWN. */
 void sampler_end(struct sampler *s, uint64_t total, const struct sampler_view *last);
+
+/* Those that the instruction refines, by its class and events. */
+unsigned time_of_stall(unsigned cls);
+unsigned time_of_drain(unsigned events);
 
 static inline bool sampler_waits(const struct sampler *s)
 {

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+# TIP's sampling hardware from end to end, what profilers cost, and time by thread and in the kernel.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+cd "$tmp"
+"$CULPRIT" sim --machine boom-tea --analyze profile,tip-samples --param tip-hardware=1 --param tip-samples=a.tip \
+	--period 20 --random -o a.culprit -- "$GUESTS/turns" >/dev/null 2>&1 </dev/null
+
+number() {
+	sqlite3 "$1" "$2"
+}
+
+test_1660_samples_and_binary_give_the_profile_of_the_run() {
+	run export a.tip -f folded --exact
+	status_is 0
+	sort out >alone
+	run export a.culprit -f folded --exact --profiler tea-hw
+	status_is 0
+	grep -v 'unknown' out | sort >whole
+	[ "$(wc -l <alone)" -gt 20 ] || fail "hardly anything is there"
+	cmp alone whole || fail "the two profiles differ: $(diff alone whole | head -5)"
+}
+
+test_1661_the_hardware_agrees_with_the_reference_in_every_state() {
+	local state
+	for state in computing stalled drained exception flushed mispredicted; do
+		[ "$(number a.culprit "SELECT value FROM counter WHERE name = 'tip-hw.$state.agrees'")" -gt 0 ] ||
+			fail "no sample of state $state agrees"
+	done
+	run accuracy a.culprit
+	status_is 0
+	out_has "tip-hw"
+	out_has "What the hardware delivered"
+	run accuracy a.culprit --json
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+p = {x['name']: x for x in j['profilers']}
+assert p['tip-hw']['systematic'] < 0.2 and p['tea-hw']['systematic'] < 0.2, p
+assert p['nci']['systematic'] > 5, p
+assert sum(x['samples'] for x in j['hardware'] if x['verdict'] == 'agrees') >= 0.99 * j['samples']
+"
+}
+
+test_1662_perf_report_reads_the_samples() {
+	command -v perf >/dev/null || skip "no perf"
+	run export a.tip -f perf-data -o perf.data
+	status_is 0
+	perf report -i perf.data --stdio --sort pid,sym >report 2>perf.err || fail "perf report: $(cat perf.err)"
+	run export a.tip -f samples
+	status_is 0
+	local cycles
+	cycles=$(awk -F, 'NR > 1 { sum += $3 } END { print sum }' out)
+	grep -q "Event count (approx.): $cycles\$" report || fail "not $cycles cycles: $(grep Event report)"
+	[ "$(grep -c '%.*[0-9]:turns' report)" -gt 5 ] || fail "no functions by thread: $(head -20 report)"
+}
+
+test_1663_a_damaged_sample_file_is_refused_in_a_line() {
+	local size
+	size=$(wc -c <a.tip)
+	head -c $((size - 8)) a.tip >cut.tip
+	run report cut.tip
+	refuses cut.tip
+	(head -c 100 a.tip; printf '\377\377\377\377\377\377\377\377'; tail -c +109 a.tip) >bad.tip
+	run export bad.tip -f perf-data
+	refuses bad.tip
+	run accuracy a.tip
+	refuses "golden reference"
+}
+
+test_1664_profiler_cost_prints_what_the_papers_say_of_their_core() {
+	run machines boom-tea --profiler-cost
+	status_is 0
+	out_has "TIP adds to the core: 57 bytes"
+	out_has "TEA adds: 249 bytes; both: 306 bytes"
+	grep -Eq '^tea +[0-9]+ +88 +352 +1\.10%' out || fail "not 352 KB/s for TEA"
+	grep -Eq '^nci +0 +56 +224 +1\.00%' out || fail "not 224 KB/s for NCI"
+	out_has "179 GB/s for Oracle"
+	run machines boom-tea --profiler-cost --set window.rob=384
+	out_has "TEA adds: 465 bytes"
+}
+
+test_1665_the_time_of_threads_sums_to_the_run() {
+	[ "$(number a.culprit 'SELECT count(DISTINCT tid) FROM golden_thread')" = 2 ] || fail "not two threads"
+	[ "$(number a.culprit 'SELECT sum(units), sum(executions) FROM golden_thread')" = \
+		"$(number a.culprit 'SELECT sum(units), sum(executions) FROM golden')" ] || fail "the sums differ"
+	run report a.culprit --by thread --json
+	status_is 0
+	local tid
+	tid=$(python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+assert len(j['threads']) == 2 and abs(sum(t['share'] for t in j['threads']) - 100) < 0.01, j['threads']
+print(j['threads'][0]['thread'])")
+	run report a.culprit --thread "$tid" --json
+	status_is 0
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+whole = $(number a.culprit "SELECT value FROM run WHERE key = 'profiled_cycles'")
+assert 0 < j['run']['cycles'] < whole, j['run']
+assert abs(sum(j['cycle_stack'].values()) - j['run']['cycles']) <= 1, j
+"
+	run report a.culprit --thread 99
+	refuses "no time of thread 99"
+}
+
+test_1666_the_time_of_the_kernel_is_a_row_of_its_own() {
+	run report a.culprit --json
+	status_is 0
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+stack = j['cycle_stack']
+assert stack['kernel'] > 5 * stack['misc. flush'] > 0, stack
+print(j['run']['cycles'] - j['cycle_stack']['kernel'])" >user
+	run report a.culprit --user-only --json
+	status_is 0
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+assert j['cycle_stack']['kernel'] == 0 and abs(j['run']['cycles'] - float(open('$tmp/user').read())) <= 1, j"
+	run report a.culprit --user-only --profiler nci
+	refuses "golden reference"
+}
+
+test_1667_tip_names_categories_from_flags_and_binary() {
+	run report a.culprit --profiler tip --json
+	cp out tip
+	run report a.culprit --json
+	python3 -c "
+import json
+t, g = json.load(open('$tmp/tip')), json.load(open('$tmp/out'))
+for name, cycles in g['cycle_stack'].items():
+    assert abs(t['cycle_stack'][name] - cycles) < 0.02 * g['run']['cycles'], (name, cycles, t['cycle_stack'])
+assert t['cycle_stack']['execution'] > 0
+"
+	run report a.tip --json
+	python3 -c "
+import json
+t, g = json.load(open('$tmp/out')), json.load(open('$tmp/tip'))
+for name, cycles in g['cycle_stack'].items():
+    assert abs(t['cycle_stack'][name] - cycles) < 0.02 * g['run']['cycles'], (name, cycles, t['cycle_stack'])
+"
+}
+
+test_1668_too_few_samples_are_said_beside_the_error() {
+	run accuracy a.culprit
+	! grep -q "too few samples" out || fail "enough samples are called too few"
+	run sim --max-insts 20k --period 4000 -o few.culprit -- "$GUESTS/answers" work
+	run accuracy few.culprit
+	status_is 0
+	out_has "too few samples"
+}
+
+test_1674_annotate_shows_the_stack_of_a_second_profiler() {
+	run annotate a.culprit --profiler ibs
+	status_is 0
+	grep -Eq '\| ibs: .*%|  ibs: .*%' out || fail "no stack of ibs"
+	run annotate a.culprit --profiler ibs --json
+	status_is 0
+	python3 -c "
+import json
+text = open('$tmp/out').read()
+assert '\"other_stack\"' in text
+json.loads(text)"
+}
+
+run_tests
