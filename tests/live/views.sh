@@ -66,7 +66,36 @@ test_2211_report_has_a_row_for_every_image_process_container_or_line() {
 		golden "report-$by"
 	done
 	run report mix.culprit --by thread
-	refuses "by process, not by thread"
+	refuses "record --per-thread"
+}
+
+test_1355_report_by_thread_has_a_row_for_each_and_by_process_one_for_all() {
+	"$MAKE" threads.culprit <<-END
+		facts build1 - 1794837600 1794837610 2
+		event cycles cpu-clock 1000000 600 600 0 0
+		image unknown [unknown] - - 0
+		process 100 server /usr/bin/server - 0 100 server
+		process 100 server /usr/bin/server - 0 101 io-1
+		process 100 server /usr/bin/server - 0 102 io-1
+		process 200 other /usr/bin/other - 0 200 other
+		count 0 0 0 0 0 300
+		count 0 0 0 1 0 150
+		count 0 0 0 2 0 100
+		count 0 0 0 3 0 50
+	END
+	run report threads.culprit --by thread --csv
+	status_is 0
+	[ "$(cut -d , -f 1,5,6 "$tmp/out")" = "cycles,thread,program
+300,server (100),/usr/bin/server
+150,io-1 (101),/usr/bin/server
+100,io-1 (102),/usr/bin/server
+50,other (200),/usr/bin/other" ] || fail "not the threads"
+	run report threads.culprit --by process --csv
+	[ "$(cut -d , -f 1,5,6 "$tmp/out")" = "cycles,process,program
+550,server (100),/usr/bin/server
+50,other (200),/usr/bin/other" ] || fail "not the processes"
+	run report threads.culprit --by thread --process 200 --csv
+	[ "$(wc -l <"$tmp/out")" = 2 ] || fail "not one thread"
 }
 
 test_2212_filters_select_samples() {

@@ -151,8 +151,8 @@ static void test_1052_an_older_file_with_other_tables_is_refused(void **state)
 static void test_1053_a_newer_version_is_refused_in_one_line(void **state)
 {
 	make_first_version();
-	change("PRAGMA user_version = 8");
-	refuse("has format version 8, this culprit reads up to 7");
+	change("PRAGMA user_version = 9");
+	refuse("has format version 9, this culprit reads up to 8");
 	change("PRAGMA user_version = 0");
 	refuse("no valid format version");
 }
@@ -186,7 +186,8 @@ static void test_1055_the_tables_of_a_version_never_change(void **state)
 							   0xf9458b1a3be793c2,
 							   0x9b2b043311cf4716,
 							   0xa1e9af5151531d95,
-							   0xefbeb061b217b060 };
+							   0xefbeb061b217b060,
+							   0xfe146622c08c53c3 };
 
 	for (int v = 1; v <= STORE_VERSION; v++)
 		if (hash(store_versions[v]) != known[v])
