@@ -650,10 +650,11 @@ struct branch {
 };
 
 /* Adds the samples of a branch in one run of a program that has one. */
-static void sample_branch(const char *pattern, uint64_t seed, struct branch *sum)
+static void sample_branch(const char *pattern, const char *seconds, uint64_t seed,
+			  struct branch *sum)
 {
 	const struct collector_options o = { .rate = 20000, .edges = true, .seed = seed };
-	const char *const args[] = { program(), "branches", "1", pattern, NULL };
+	const char *const args[] = { program(), "branches", seconds, pattern, NULL };
 	struct branch most = { 0, 0 };
 	unsigned long at;
 	struct world w;
@@ -692,7 +693,7 @@ static void test_2009_branches_of_known_probability(void **state)
 
 		for (uint64_t run = 1; all < wanted && run <= 10 + (uint64_t)(wanted / 1000);
 		     run++) {
-			sample_branch(cases[i].pattern, run, &b);
+			sample_branch(cases[i].pattern, wanted < 100000 ? "0.5" : "5", run, &b);
 			all = (double)(b.taken + b.not_taken);
 		}
 		const double p = cases[i].p, seen = (double)b.taken / all;
@@ -1091,7 +1092,7 @@ static double perf_samples(const char *data, const char *function)
 static void test_2017_shares_are_those_of_perf_in_the_same_run(void **state)
 {
 	static const char *const names[] = { "seventy", "twenty", "ten" };
-	const char *const args[] = { program(), "shares", "3", NULL };
+	const char *const args[] = { program(), "shares", "1.5", NULL };
 	const struct collector_options o = { .rate = 4000 };
 	char folder[] = "/tmp/culprit-sampling-XXXXXX", data[64], pid[16], text[256];
 	double theirs[3], theirs_sum = 0, ours[3], ours_sum = 0;
