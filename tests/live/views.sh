@@ -98,6 +98,32 @@ test_1355_report_by_thread_has_a_row_for_each_and_by_process_one_for_all() {
 	[ "$(wc -l <"$tmp/out")" = 2 ] || fail "not one thread"
 }
 
+# Processor time of a command, in milliseconds.
+cpu_ms() {
+	local TIMEFORMAT='%U %S'
+	{ time "$@" >"$tmp/out" 2>"$tmp/err"; } 2>&1 | awk '{ printf "%d", 1000 * ($1 + $2) }'
+}
+
+test_1356_a_library_of_100_mb_has_names_within_two_seconds_and_then_at_once() {
+	local library=/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1 first second
+	[ -e "$library" ] || skip "libLLVM-14 is not installed (clang)"
+	"$MAKE" large.culprit <<-END
+		facts build1 - 1794837600 1794837610 2
+		event cycles cpu-clock 1000000 3 3 0 0
+		image file $library $library own 0
+		count 0 0x2000000 0 - 0 1
+		count 0 0x3000000 0 - 0 1
+		count 0 0x4000000 0 - 0 1
+	END
+	export CULPRIT_CACHE=$tmp/large-cache
+	first=$(cpu_ms "$CULPRIT" report large.culprit)
+	grep -q 'libLLVM' "$tmp/out" || fail "no samples of it"
+	! grep -qF '[libLLVM-14.so.1]' "$tmp/out" || fail "its functions have no names"
+	second=$(cpu_ms "$CULPRIT" report large.culprit)
+	[ -n "${SANITIZED:-}" ] || [ "$first" -le 2000 ] || fail "$first ms the first time"
+	[ -n "${SANITIZED:-}" ] || [ "$second" -le 100 ] || fail "$second ms the second time"
+}
+
 test_2212_filters_select_samples() {
 	local filter
 	for filter in "--image sample" "--image samp*" "--image 0123456789abcdef0123456789abcdef01234567" "--process 100" \
