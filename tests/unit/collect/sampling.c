@@ -390,8 +390,8 @@ static uint64_t drain_often(double *longest_s)
 	return e.lost;
 }
 
-/* The ring holds a third of a second of samples that are in no table. Loss is forgiven only if it was not read for
- * that long. */
+/* The ring holds a third of a second of samples that are in no table. Loss is forgiven only if it was
+ * not read for that long. */
 static void test_2003_draining_while_sampling_loses_and_doubles_nothing(void **state)
 {
 	(void)state;
