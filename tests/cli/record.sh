@@ -5,7 +5,7 @@
 
 # Tried once, for all tests.
 run record -o "$tmp/may.culprit" -- true
-[ "$status" = 0 ] || grep -F 'record:' "$tmp/err" | head -n 1 >"$tmp/cannot"
+[ "$status" = 0 ] || { grep -F 'record:' "$tmp/err" || echo "status $status"; } | head -n 1 >"$tmp/cannot"
 may_sample() {
 	[ ! -e "$tmp/cannot" ] || skip "cannot sample here: $(cat "$tmp/cannot")"
 }
