@@ -29,7 +29,7 @@ test: setup-test configure
 	@$(ninja)
 	@$(meson_test) --setup=quick
 
-test-all: setup-test configure
+test-all: setup-test setup-slow configure
 	@$(ninja)
 	@$(meson_test) --setup=all
 

@@ -5,7 +5,7 @@
 # nothing is missing. Children of Debian (ID_LIKE, Ubuntu among them) are taken as Debian; elsewhere it prints
 # the list and fails.
 #
-#   scripts/setup.sh [NEED…]      NEED: build demo test lint bench; default: all
+#   scripts/setup.sh [NEED…]      NEED: build demo test slow lint bench; default: all
 #   scripts/setup.sh --list       prints the list
 set -euo pipefail
 
@@ -33,13 +33,13 @@ show() {
 
 for need in "$@"; do
 	case $need in
-	build | demo | test | lint | bench) ;;
+	build | demo | test | slow | lint | bench) ;;
 	--list)
 		wanted | show
 		exit 0
 		;;
 	*)
-		echo "setup: '$need' is not one of build, demo, test, lint, bench, --list" >&2
+		echo "setup: '$need' is not one of build, demo, test, slow, lint, bench, --list" >&2
 		exit 2
 		;;
 	esac

@@ -22,7 +22,7 @@
 #define OUTPUT "live.culprit"
 
 struct record {
-	bool all, stacks, edges, user, per_process, per_cpu;
+	bool all, stacks, edges, user, per_process, per_thread, per_cpu;
 	struct cmd_strings pids, events;
 	const char *output, *budget, *seconds, *drain, *run_as;
 	uint64_t rate, seed, mux_ms, table_entries, ring_bytes;
@@ -324,7 +324,8 @@ static int record_run(void *values, int nargs, char **args)
 		.drain_s = real_of(v->drain, 0, 1),
 		.pids = pids,
 		.npids = v->pids.count,
-		.per_process = v->per_process,
+		.per_process = v->per_process || v->per_thread,
+		.per_thread = v->per_thread,
 		.per_cpu = v->per_cpu,
 		.stacks = v->stacks,
 		.edges = v->edges,
@@ -439,6 +440,7 @@ static const struct cmd_option options[] = {
 	  .help = "Counts which way sampled conditional branches go." },
 	{ .name = "user", VALUE(user), .help = "Leaves the kernel out." },
 	{ .name = "per-process", VALUE(per_process), .help = "Keeps processes apart." },
+	{ .name = "per-thread", VALUE(per_thread), .help = "Keeps threads apart, too." },
 	{ .name = "per-cpu", VALUE(per_cpu), .help = "Keeps processors apart." },
 	{ .name = "drain",
 	  .type = CMD_TEXT,

@@ -17,6 +17,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -78,7 +79,11 @@ static void put_space(struct collector *c, const struct sample_record_process *r
 					   .time_ns = r->time_ns,
 					   .uid = r->uid,
 					   .cgroup = r->cgroup,
+					   .thread_ns = r->thread_ns,
+					   .tid = r->tid,
 					   .announced = true };
+	if (s)
+		snprintf(s->name, sizeof(s->name), "%.*s", (int)sizeof(r->name), r->name);
 }
 
 /* Looks a token up, if the maps are complete up to its time. */
@@ -102,7 +107,9 @@ static uint32_t process_of(struct collector *c, uint32_t number)
 		const struct maps_space space = space_of(&s->process);
 
 		maps_tell(c->maps, space, s->uid, s->cgroup);
-		s->sink = maps_find_kernel(c->maps, space, c->kernel_address).process;
+		s->sink = s->tid
+			      ? maps_thread(c->maps, space, (int32_t)s->tid, s->thread_ns, s->name)
+			      : maps_find_kernel(c->maps, space, c->kernel_address).process;
 		s->found = true;
 	}
 	return s->sink;
@@ -208,7 +215,10 @@ static bool deliver_unplaced(struct collector *c, const struct sample_record_unp
 					    ? maps_find_kernel(c->maps, space, r->address)
 					    : maps_find_at(c->maps, space, r->address, r->time_ns);
 
-	collector_count(c, &place, place.process, r->head.cpu, event, 1);
+	const uint32_t process =
+	    c->options.per_thread && r->space ? process_of(c, r->space) : place.process;
+
+	collector_count(c, &place, process, r->head.cpu, event, 1);
 	return true;
 }
 
@@ -515,6 +525,7 @@ struct collector_status collector_status(struct collector *c)
 		s.checks += x->checks;
 		s.unplaced += x->unplaced;
 		s.saturated += x->saturated;
+		s.refused += x->refused;
 		for (int k = 0; k < 2; k++) {
 			timed[k] += (double)x->timed[k];
 			timed_ns[k] += (double)x->timed_ns[k];

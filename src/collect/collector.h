@@ -20,6 +20,7 @@ struct collector_options {
 	const int32_t *pids; /* NULL: all processes */
 	size_t npids;
 	bool per_process, per_cpu; /* keep them apart */
+	bool per_thread;	   /* and so are their threads; with per_process */
 	bool stacks, edges, kernel;
 	uint32_t table_entries, ring_bytes; /* 0: the default; tests make them tiny */
 	const char *run_as;		    /* user to become after loading; NULL: stay */
@@ -36,9 +37,11 @@ struct collector_status {
 	double handler_ns, hit_ns, miss_ns; /* of a sample: all, in the table, not in the table */
 	uint64_t hits, misses, entries, ring_lost, sideband_lost;
 	uint64_t spaces, images, memory_bytes;
-	uint64_t lookups;   /* of a mapping by the kernel, in the handler */
-	uint64_t checks;    /* of a known mapping after its address space changed */
-	uint64_t unplaced;  /* samples that came one by one, because no mapping was known in time */
+	uint64_t lookups;  /* of a mapping by the kernel, in the handler */
+	uint64_t checks;   /* of a known mapping after its address space changed */
+	uint64_t unplaced; /* samples that came one by one, because no mapping was known in time */
+	uint64_t
+	    refused; /* times that the ring had room and took no record; it is asked once more */
 	uint64_t saturated; /* counters of an entry that were full; nothing is lost by it */
 };
 

@@ -33,6 +33,9 @@ struct known_space {
 	struct sample_process process;
 	uint64_t time_ns, cgroup;
 	uint32_t uid, sink;
+	uint64_t thread_ns; /* 0: of all threads */
+	uint32_t tid;
+	char name[16]; /* of the thread */
 	bool announced, found;
 };
 

@@ -91,6 +91,9 @@ static void collector_lines(void *source, FILE *out)
 		all > 0 ? 100 * (double)s.misses / all : 0, (unsigned long long)s.entries);
 	fprintf(out, "lost: %llu in the ring, %llu records of mappings\n",
 		(unsigned long long)s.ring_lost, (unsigned long long)s.sideband_lost);
+	if (s.refused)
+		fprintf(out, "refused: %llu records by a ring with room, each asked once more\n",
+			(unsigned long long)s.refused);
 	fprintf(out, "known: %llu address spaces, %llu images, %llu KiB\n",
 		(unsigned long long)s.spaces, (unsigned long long)s.images,
 		(unsigned long long)s.memory_bytes / 1024);

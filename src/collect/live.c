@@ -256,11 +256,22 @@ static uint32_t add_image(void *self, const struct live_image *i)
 
 /* ---- Processes and events ---- */
 
+static uint64_t process_hash(const struct live_process *x)
+{
+	const uint64_t h = mix(mix(mix(2, (uint32_t)x->pid), x->exec_id), x->start_ns);
+
+	return x->tid ? mix(mix(h, (uint32_t)x->tid), x->thread_ns) : h;
+}
+
+static bool process_same(const struct live_process *a, const struct live_process *b)
+{
+	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_ns == b->start_ns &&
+	       a->tid == b->tid && a->thread_ns == b->thread_ns;
+}
+
 static uint64_t process_hash_at(const struct live_profile *p, size_t i)
 {
-	const struct live_process *x = &p->processes[i];
-
-	return mix(mix(mix(2, (uint32_t)x->pid), x->exec_id), x->start_ns);
+	return process_hash(&p->processes[i]);
 }
 
 static uint32_t add_process(void *self, const struct live_process *x)
@@ -269,13 +280,17 @@ static uint32_t add_process(void *self, const struct live_process *x)
 	size_t at;
 
 	table_room(&p->process_table, p, process_hash_at);
-	const uint64_t hash = mix(mix(mix(2, (uint32_t)x->pid), x->exec_id), x->start_ns);
-	const size_t found =
-	    TABLE_FIND(&p->process_table, hash, at, k,
-		       p->processes[k].pid == x->pid && p->processes[k].exec_id == x->exec_id &&
-			   p->processes[k].start_ns == x->start_ns);
-	if (found != SIZE_MAX)
+	const size_t found = TABLE_FIND(&p->process_table, process_hash(x), at, k,
+					process_same(&p->processes[k], x));
+	if (found != SIZE_MAX) {
+		struct live_process *known = &p->processes[found];
+
+		if (x->tid && strcmp(known->thread, text(x->thread)) != 0) {
+			free(known->thread);
+			known->thread = x_strdup(text(x->thread));
+		}
 		return (uint32_t)found;
+	}
 	table_put(&p->process_table, at, p->nprocesses);
 	struct live_process *new = ARRAY_ADD(p->processes, p->nprocesses);
 
@@ -283,6 +298,7 @@ static uint32_t add_process(void *self, const struct live_process *x)
 	new->comm = x_strdup(text(x->comm));
 	new->exe = x_strdup(text(x->exe));
 	new->container = x_strdup(text(x->container));
+	new->thread = x_strdup(text(x->thread));
 	return (uint32_t)(p->nprocesses - 1);
 }
 
@@ -510,6 +526,7 @@ void live_profile_free(struct live_profile *p)
 		free(p->processes[i].comm);
 		free(p->processes[i].exe);
 		free(p->processes[i].container);
+		free(p->processes[i].thread);
 	}
 	for (size_t i = 0; i < p->nevents; i++) {
 		free(p->events[i].name);

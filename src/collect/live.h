@@ -75,6 +75,11 @@ struct live_process {
 	char *comm;	 /* the thread group's name */
 	char *exe;	 /* the program's image name; "" unknown */
 	char *container; /* name of the cgroup that is its container; "": none */
+	/* One thread of it, where threads are kept apart: then they are part of what it is. Of a
+	 * name that changed the last one is kept. */
+	int32_t tid; /* 0: all threads */
+	uint64_t thread_ns;
+	char *thread;
 };
 
 #define LIVE_NO_PROCESS UINT32_MAX /* counts that are kept for all processes together */

@@ -190,6 +190,9 @@ static bool put_processes(struct writer *w, struct err *e)
 		ok = store_insert(w->store, e, "live_process", "iiiiisss", (int64_t)i,
 				  (int64_t)x->pid, (int64_t)x->exec_id, (int64_t)x->start_ns,
 				  (int64_t)x->uid, text(x->comm), text(x->exe), text(x->container));
+		if (ok && x->tid)
+			ok = store_insert(w->store, e, "live_thread", "iiis", (int64_t)i,
+					  (int64_t)x->tid, (int64_t)x->thread_ns, text(x->thread));
 	}
 	return ok;
 }

@@ -515,27 +515,20 @@ static void learn_owner(struct maps *m, struct life *l)
 	l->container = container;
 }
 
-static uint32_t process_number(struct maps *m, struct maps_space space, struct life *l,
-			       struct space *s)
+/* A process as the sink wants it; texts are the maps' own. */
+static struct live_process describe(struct maps *m, struct maps_space space, struct life *l,
+				    struct space *s)
 {
 	struct live_process p = { .pid = space.pid,
 				  .exec_id = space.exec_id,
 				  .start_ns = space.start_ns,
 				  .uid = UINT32_MAX,
-				  .comm = "",
+				  .comm = space.pid || s ? "" : "swapper",
 				  .exe = "",
 				  .container = "" };
 
-	if (!space.pid && !s) {
-		p.comm = "swapper";
-		if (m->idle == MAPS_NONE)
-			m->idle = m->sink.process(m->sink.self, &p);
-		return m->idle;
-	}
 	if (!s)
-		return m->sink.process(m->sink.self, &p);
-	if (s->process != MAPS_NONE)
-		return s->process;
+		return p;
 	if (!space.start_ns) {
 		p.start_ns = l->born_ns;
 		p.exec_id = l->first_exec + (uint32_t)(s - l->spaces);
@@ -545,8 +538,22 @@ static uint32_t process_number(struct maps *m, struct maps_space space, struct l
 	p.comm = s->comm;
 	p.exe = s->exe == MAPS_NONE ? "" : m->images[s->exe].name;
 	p.container = l->container ? l->container : "";
-	s->process = m->sink.process(m->sink.self, &p);
-	return s->process;
+	return p;
+}
+
+static uint32_t process_number(struct maps *m, struct maps_space space, struct life *l,
+			       struct space *s)
+{
+	uint32_t *known = s ? &s->process : space.pid ? NULL : &m->idle;
+
+	if (known && *known != MAPS_NONE)
+		return *known;
+	const struct live_process p = describe(m, space, l, s);
+	const uint32_t number = m->sink.process(m->sink.self, &p);
+
+	if (known)
+		*known = number;
+	return number;
 }
 
 #define VSYSCALL_START 0xffffffffff600000ull
@@ -673,6 +680,26 @@ struct maps_place maps_find_kernel(struct maps *m, struct maps_space space, uint
 		read_unknown(m, space, &l, &s);
 	place.process = process_number(m, space, l, s);
 	return place;
+}
+
+uint32_t maps_thread(struct maps *m, struct maps_space space, int32_t tid, uint64_t thread_ns,
+		     const char *name)
+{
+	struct life *l = life_for(m, space, 0);
+	struct space *s = l ? space_for(l, space, 0) : NULL;
+	char *thread = x_strdup(name);
+
+	if (!s && space.pid)
+		read_unknown(m, space, &l, &s);
+	struct live_process p = describe(m, space, l, s);
+
+	p.tid = tid;
+	p.thread_ns = thread_ns;
+	p.thread = thread;
+	const uint32_t number = m->sink.process(m->sink.self, &p);
+
+	free(thread);
+	return number;
 }
 
 void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup)

@@ -65,6 +65,9 @@ struct maps_place maps_find_at(struct maps *m, struct maps_space space, uint64_t
 			       uint64_t time_ns);
 /* What a source knows of a process beyond the side-band; cgroup: its id in cgroup v2, 0: unknown. */
 void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup);
+/* The sink's number of a thread of a process, which began at thread_ns since boot. */
+uint32_t maps_thread(struct maps *m, struct maps_space space, int32_t tid, uint64_t thread_ns,
+		     const char *name);
 /* For a source that asks for an image once and counts at other offsets of it: place is what
  * maps_find gave, with such an offset. Without this, functions of images that will not be found
  * again are not kept. Cheap: most images need nothing. */

@@ -89,6 +89,7 @@ static bool configure(const struct loading *l)
 		.count_max = o->count_max ? o->count_max : SAMPLE_COUNT_MAX,
 		.ring_wake_bytes = l->ring_bytes / 2,
 		.processes = o->processes,
+		.threads = o->threads,
 		.stacks = o->stacks,
 		.edges = o->edges,
 		.trace = o->trace,

@@ -20,7 +20,7 @@ struct program_options {
 	uint32_t ring_bytes;	/* 0: the default */
 	uint32_t count_max;	/* of one entry; 0: the default */
 	uint32_t nevents;
-	bool processes, stacks, edges;
+	bool processes, threads, stacks, edges;
 	bool trace; /* every sample goes to the ring by itself, with its time */
 };
 

@@ -37,6 +37,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define PAGE_SHIFT  12
 #define RANGES	    8
 #define EEXIST	    17
+#define RECORD_HEAD 8 /* of a record in the ring */
 #define CUT_READS   4 /* of the totals, until no sample comes between */
 #define GOLDEN	    0x9e3779b97f4a7c15ull
 #define ODD	    1u /* a sequence number that no address space at rest has */
@@ -55,9 +56,11 @@ struct range {
 	__u32 _pad;
 };
 
-/* What is known of a process on this processor. */
+/* What is known of a process on this processor, or of a thread if those are kept apart. */
 struct block {
 	struct sample_process process;
+	__u64 thread_ns; /* 0: of all threads */
+	__u32 tid, _pad;
 	__u64 mm;
 	__u32 number; /* of the process, in entries */
 	__u32 generation;
@@ -130,6 +133,25 @@ static __always_inline __u64 wake(void)
 		   : BPF_RB_NO_WAKEUP;
 }
 
+/* Whether the ring refused a record for which it has room: since 6.15 its lock gives up after a quarter
+ * of a second, which a virtual processor may be stopped for. Then it is asked once more. */
+static __always_inline bool refused(struct sample_cpu *c, __u64 bytes)
+{
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + bytes + RECORD_HEAD >
+	    2 * (__u64)constants.ring_wake_bytes)
+		return false;
+	c->refused++;
+	return true;
+}
+
+#define RESERVE(c, type)                                                                           \
+	({                                                                                         \
+		type *r_ = bpf_ringbuf_reserve(&ring, sizeof(type), 0);                            \
+		if (!r_ && refused(c, sizeof(type)))                                               \
+			r_ = bpf_ringbuf_reserve(&ring, sizeof(type), 0);                          \
+		r_;                                                                                \
+	})
+
 static __always_inline struct sample_head head(const struct sample_cpu *c, __u8 type, __u8 kind)
 {
 	return (struct sample_head){ .type = type,
@@ -155,7 +177,7 @@ static __noinline int evict(struct sample_cpu *c, struct sample_entry *e)
 {
 	if (!c || !e)
 		return 0;
-	struct sample_record_entry *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct sample_record_entry *r = RESERVE(c, struct sample_record_entry);
 
 	if (!r) {
 		lose(c, SAMPLE_KIND(e->value), SAMPLE_COUNT(e->value));
@@ -337,7 +359,7 @@ static __always_inline __u32 token(struct sample_cpu *c, __u8 kind, const struct
 
 	if (!s)
 		return 0;
-	struct sample_record_image *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct sample_record_image *r = RESERVE(c, struct sample_record_image);
 
 	if (!r)
 		return 0;
@@ -417,7 +439,7 @@ static __always_inline bool announce(struct sample_cpu *c, __u8 kind, struct blo
 {
 	const __u32 zero = 0;
 	struct sample_shared *s = bpf_map_lookup_elem(&shared, &zero);
-	struct sample_record_process *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct sample_record_process *r = RESERVE(c, struct sample_record_process);
 
 	if (!r)
 		return false;
@@ -428,22 +450,32 @@ static __always_inline bool announce(struct sample_cpu *c, __u8 kind, struct blo
 	r->cgroup = bpf_get_current_cgroup_id();
 	r->number = b->number;
 	r->uid = (__u32)bpf_get_current_uid_gid();
+	r->thread_ns = b->thread_ns;
+	r->tid = b->tid;
+	r->_pad = 0;
+	bpf_get_current_comm(r->name, sizeof(r->name));
 	bpf_ringbuf_submit(r, wake());
 	return true;
 }
 
 static __always_inline bool is_of(const struct block *b, const struct sample_process *p,
-				  __u32 generation)
+				  __u64 thread_ns, __u32 tid, __u32 generation)
 {
 	return b->process.start_ns == p->start_ns && b->process.pid == p->pid &&
-	       b->process.exec_id == p->exec_id && b->generation == generation;
+	       b->process.exec_id == p->exec_id && b->thread_ns == thread_ns && b->tid == tid &&
+	       b->generation == generation;
 }
 
 /* The block of a process, taken over from another process if it is not there. */
 static __always_inline struct block *block_of(struct sample_cpu *c, __u32 cpu, __u8 kind,
+					      struct task_struct *task,
 					      const struct sample_process *p)
 {
-	const __u32 hash = (__u32)((p->start_ns ^ (__u64)p->pid << 32 ^ p->exec_id) * GOLDEN >> 40);
+	const __u64 thread_ns = constants.threads ? task->start_boottime : 0;
+	const __u32 tid = constants.threads ? (__u32)task->pid : 0;
+	const __u32 hash =
+	    (__u32)((p->start_ns ^ thread_ns ^ (__u64)(p->pid ^ tid) << 32 ^ p->exec_id) * GOLDEN >>
+		    40);
 	const __u32 first = cpu * constants.blocks + (hash & (constants.blocks - 1)),
 		    second = first ^ 1;
 	const __u32 zero = 0;
@@ -452,18 +484,20 @@ static __always_inline struct block *block_of(struct sample_cpu *c, __u32 cpu, _
 
 	if (!a || !s)
 		return 0;
-	if (is_of(a, p, s->generation))
+	if (is_of(a, p, thread_ns, tid, s->generation))
 		return a;
 	struct block *b = bpf_map_lookup_elem(&known, &second);
 
 	if (!b)
 		return 0;
-	if (is_of(b, p, s->generation))
+	if (is_of(b, p, thread_ns, tid, s->generation))
 		return b;
 	/* The process that began first goes. */
 	if (b->process.start_ns < a->process.start_ns)
 		a = b;
 	a->process = *p;
+	a->thread_ns = thread_ns;
+	a->tid = tid;
 	a->generation = s->generation;
 	a->used = a->next = 0;
 	a->number = 0;
@@ -519,7 +553,7 @@ static __noinline int unplaced(struct sample_cpu *c, struct sample_process *p, _
 {
 	if (!c || !p)
 		return 0;
-	struct sample_record_unplaced *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct sample_record_unplaced *r = RESERVE(c, struct sample_record_unplaced);
 
 	if (!r) {
 		lose(c, SAMPLE_KIND(value), 1);
@@ -732,7 +766,7 @@ static __noinline int trace(struct sample_cpu *c, struct sample_process *p, __u6
 {
 	if (!c || !p)
 		return 0;
-	struct sample_record_trace *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	struct sample_record_trace *r = RESERVE(c, struct sample_record_trace);
 
 	if (!r) {
 		totals(c, event)->lost_other++;
@@ -761,7 +795,7 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampl
 	}
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sample_process p = process_of(task);
-	struct block *b = block_of(c, cpu, event, &p);
+	struct block *b = block_of(c, cpu, event, task, &p);
 	const __u64 value = SAMPLE_VALUE(b && constants.processes ? b->number : 0, event);
 	__u64 key = address;
 

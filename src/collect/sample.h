@@ -46,7 +46,7 @@ struct sample_constants {
 	__u32 blocks;	  /* processes whose mappings are kept, per processor; a power of two */
 	__u32 count_max;
 	__u32 ring_wake_bytes; /* the collector is woken when the ring holds that much */
-	__u32 processes, stacks, edges, trace; /* what is kept; 0: not */
+	__u32 processes, threads, stacks, edges, trace; /* what is kept; 0: not */
 };
 
 /* Where samples of an event went. taken = in tables and ring and beyond + lost_ring. */
@@ -72,6 +72,7 @@ struct sample_cpu {
 	__u64 checks;	/* of a known mapping after a change of the address space */
 	__u64 unplaced; /* samples that went to the ring one by one: no mapping or no room for it */
 	__u64 saturated;
+	__u64 refused; /* records that the ring had room for, and did not take at once */
 	/* Time of every 64th sample in the handler, and how many: that hit the table, that missed. */
 	__u64 timed_ns[2], timed[2];
 	struct sample_totals now[SAMPLE_EVENTS];
@@ -119,11 +120,15 @@ struct sample_record_image {
 	__u32 number, _pad;
 };
 
+/* thread_ns, tid: 0 unless threads are kept apart; else the thread, which has this name. */
 struct sample_record_process {
 	struct sample_head head;
 	struct sample_process process;
 	__u64 time_ns, cgroup;
 	__u32 number, uid;
+	__u64 thread_ns;
+	__u32 tid, _pad;
+	char name[16];
 };
 
 /* A sample (or an edge) by itself. */

@@ -85,6 +85,7 @@
  * live_event    what was sampled: taken = stored + lost + pending; unknown: part of stored that no
  *               image explains; running: share of the time in which it was counted
  * live_process  who executed; start_ns is since boot
+ * live_thread   which thread of its process a row of live_process is; none: all of them
  * live_image    more of an image: kind of enum live_kind; names: where its functions' names are
  *               from (file, kept, none), or why there are none (missing, changed)
  * live_count    samples. process, cpu -1: of all together
@@ -109,6 +110,9 @@
 	" PRIMARY KEY (stack, depth)) WITHOUT ROWID;" \
 	"CREATE TABLE IF NOT EXISTS live_edge (pc INTEGER PRIMARY KEY, taken INTEGER, not_taken INTEGER);" \
 	"CREATE TABLE IF NOT EXISTS live_jump (pc INTEGER PRIMARY KEY, target INTEGER);"
+#define LIVE_THREAD_TABLES \
+	"CREATE TABLE IF NOT EXISTS live_thread (id INTEGER PRIMARY KEY REFERENCES live_process, tid INTEGER," \
+	" start_ns INTEGER, name TEXT);"
 /* clang-format on */
 
 /*
@@ -308,7 +312,7 @@ static const char version_4[] = LIVE_TABLES;
 static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
 static const char version_7[] = SAMPLED_TABLES;
-static const char version_8[] = CALL_TABLES THREAD_TABLES;
+static const char version_8[] = CALL_TABLES THREAD_TABLES LIVE_THREAD_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
 							version_3, version_4, version_5,

@@ -10,7 +10,14 @@
 #include "view/view.h"
 
 /* What a row of a report stands for. */
-enum live_by { LIVE_BY_PROCEDURE, LIVE_BY_IMAGE, LIVE_BY_PROCESS, LIVE_BY_CONTAINER, LIVE_BY_LINE };
+enum live_by {
+	LIVE_BY_PROCEDURE,
+	LIVE_BY_IMAGE,
+	LIVE_BY_PROCESS,
+	LIVE_BY_CONTAINER,
+	LIVE_BY_LINE,
+	LIVE_BY_THREAD
+};
 
 struct live_event_row {
 	int64_t id;

@@ -27,7 +27,8 @@ bool live_is(struct store *s)
 #define FROM_SAMPLES                                                                               \
 	" FROM live_count c LEFT JOIN instruction n ON n.pc = c.pc LEFT JOIN function f ON "       \
 	"f.id = n.function LEFT JOIN image i ON i.id = f.image LEFT JOIN live_image l ON "         \
-	"l.id = i.id LEFT JOIN live_process p ON p.id = c.process WHERE "                          \
+	"l.id = i.id LEFT JOIN live_process p ON p.id = c.process "                                \
+	"LEFT JOIN live_thread t ON t.id = c.process WHERE "                                       \
 	"(?1 IS NULL OR i.name = ?1 OR i.build_id = ?1 OR substr(i.name, -length(?1) - 1) = '/' "  \
 	"|| ?1 OR ((instr(?1, '*') OR instr(?1, '?')) AND (i.name GLOB ?1 OR i.name GLOB '*/' || " \
 	"?1))) AND (?2 IS NULL OR p.comm = ?2 OR (?3 >= 0 AND p.pid = ?3) OR p.exe = ?2 OR "       \
@@ -69,13 +70,16 @@ static const struct {
 } by_what[] = {
 	[LIVE_BY_PROCEDURE] = { "f.id", "f.name", "i.name" },
 	[LIVE_BY_IMAGE] = { "i.id", "i.name", "NULL" },
-	[LIVE_BY_PROCESS] = { "p.id", "coalesce(p.comm || ' (' || p.pid || ')', '[all processes]')",
+	[LIVE_BY_PROCESS] = { "p.pid, p.start_ns, p.exec_id",
+			      "coalesce(p.comm || ' (' || p.pid || ')', '[all processes]')",
 			      "nullif(p.exe, '')" },
 	[LIVE_BY_CONTAINER] = { "p.container", "coalesce(nullif(p.container, ''), '[host]')",
 				"NULL" },
 	[LIVE_BY_LINE] = { "n.file, n.line, CASE WHEN n.line > 0 THEN 0 ELSE f.id END",
 			   "CASE WHEN n.line > 0 THEN n.file || ':' || n.line ELSE f.name END",
 			   "i.name" },
+	[LIVE_BY_THREAD] = { "t.id", "coalesce(t.name || ' (' || t.tid || ')', '[all threads]')",
+			     "nullif(p.exe, '')" },
 };
 
 static bool no_event(struct store *s, const char *name, struct err *e)
@@ -190,6 +194,13 @@ static bool check_kept(struct store *s, const struct view_options *o, enum live_
 	const bool any = store_number(s, "SELECT count(*) FROM live_count", 0) > 0;
 	const bool process = o->process || o->container || o->user || by == LIVE_BY_PROCESS ||
 			     by == LIVE_BY_CONTAINER;
+
+	if (any && by == LIVE_BY_THREAD &&
+	    store_number(s, "SELECT count(*) FROM live_thread", 0) == 0)
+		return err_set(e,
+			       "%s keeps the samples of all threads of a process together: "
+			       "`culprit record --per-thread` keeps them apart",
+			       store_path(s));
 
 	if (any && process && store_number(s, "SELECT max(process) FROM live_count", -1) < 0)
 		return err_set(e,

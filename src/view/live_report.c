@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples by procedure, as dcpiprof shows them (dcpi1997, figure 1), or by image, process,
+ * Samples by procedure, as dcpiprof shows them (dcpi1997, figure 1), or by image, process, thread,
  * container or source line:
  *
  *      build1, 2026-11-16 14:00:00 to 14:00:10 UTC (10.0 s): 9,811 samples, lost 0 (0.00%), …
@@ -17,7 +17,7 @@
 
 static const char *const by_head[] = {
 	[LIVE_BY_PROCEDURE] = "procedure", [LIVE_BY_IMAGE] = "image", [LIVE_BY_PROCESS] = "process",
-	[LIVE_BY_CONTAINER] = "container", [LIVE_BY_LINE] = "line",
+	[LIVE_BY_CONTAINER] = "container", [LIVE_BY_LINE] = "line",   [LIVE_BY_THREAD] = "thread",
 };
 
 static bool find_by(const struct view_options *o, enum live_by *by, struct err *e)
@@ -30,10 +30,7 @@ static bool find_by(const struct view_options *o, enum live_by *by, struct err *
 			*by = (enum live_by)i;
 			return true;
 		}
-	return err_set(e,
-		       "--by %s: a live profile counts by process, not by thread; `--by process` "
-		       "has those",
-		       o->by);
+	return err_set(e, "--by %s: a live profile has no such rows", o->by);
 }
 
 /* "Total samples for event type cycles = 6095201 (12.3 s), imiss = 1117002" */
@@ -95,7 +92,8 @@ static const char *csv_name(struct layout *l, const char *event, const char *suf
 static struct layout make_layout(const struct live_model *m, enum live_by by, int width)
 {
 	struct layout l = { .columns = NULL };
-	const bool image = by == LIVE_BY_PROCEDURE || by == LIVE_BY_LINE || by == LIVE_BY_PROCESS;
+	const bool program = by == LIVE_BY_PROCESS || by == LIVE_BY_THREAD;
+	const bool image = by == LIVE_BY_PROCEDURE || by == LIVE_BY_LINE || program;
 	int used = 0;
 
 	for (size_t i = 0; i < m->nevents; i++) {
@@ -141,11 +139,11 @@ static struct layout make_layout(const struct live_model *m, enum live_by by, in
 	*ARRAY_ADD(l.columns, l.count) =
 	    (struct doc_column){ DOC_DATA(by_head[by]), .head = by_head[by], .before = "  ",
 				 .width = image ? -(rest * 6 / 10) : -rest, .ragged = !image };
-	*ARRAY_ADD(l.columns, l.count) = (struct doc_column){ DOC_DATA(
-	    image ? by == LIVE_BY_PROCESS ? "program" : "image" : NULL) };
+	*ARRAY_ADD(l.columns, l.count) =
+	    (struct doc_column){ DOC_DATA(image ? program ? "program" : "image" : NULL) };
 	/* the file's name tells more than the beginning of its path */
 	*ARRAY_ADD(l.columns, l.count) =
-	    (struct doc_column){ .head = by == LIVE_BY_PROCESS ? "program" : "image",
+	    (struct doc_column){ .head = program ? "program" : "image",
 				 .width = image ? -(rest - rest * 6 / 10 - 1) : 0,
 				 .ragged = true,
 				 .colour = TERM_DIM };

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The whole daemon, on this machine, when things go wrong: it is killed, stopped, restarted, its disk is full. Each
-# test has a database of its own, and nothing that it started outlives it. LONG=1 means more rounds and longer waits.
+# test has a database of its own, and nothing that it started outlives it. LONG=1 means more rounds and longer waits,
+# an hour for its memory (SOAK=600: that many seconds).
 . "$(dirname "$0")/lib.sh"
 
 long=${LONG:-}
@@ -248,7 +249,7 @@ test_2756_its_memory_does_not_grow() {
 	may_sample
 	[ -z "$SANITIZED" ] || skip "the sanitizer's memory grows"
 	# In half a minute the tables of a storm's processes still fill.
-	local seconds=${long:+600} most=${long:+1024} early late peak
+	local seconds=${SOAK:-${long:+3600}} most=${long:+1024} early late peak
 	seconds=${seconds:-30} most=${most:-4096}
 	busy
 	sh -c 'while :; do /bin/true; done' &

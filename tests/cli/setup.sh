@@ -108,7 +108,7 @@ test_an_unknown_need_is_refused() {
 }
 
 test_every_package_has_a_need_and_a_reason() {
-	! awk '/^[^#]/ && (NF < 3 || $2 !~ /^(build|demo|test|lint|bench)(,(build|demo|test|lint|bench))*$/)' \
+	! awk '/^[^#]/ && (NF < 3 || $2 !~ /^(build|demo|test|slow|lint|bench)(,(build|demo|test|slow|lint|bench))*$/)' \
 		"$ROOT/scripts/packages.txt" | grep .
 }
 

@@ -13,7 +13,7 @@
  *	image KIND NAME PATH BUILD_ID SIZE_BYTES
  *	symbol IMAGE OFFSET SIZE_BYTES NAME          (of the image above)
  *	code IMAGE OFFSET HEX                        (of the image above)
- *	process PID COMM EXE CONTAINER UID
+ *	process PID COMM EXE CONTAINER UID [TID THREAD]
  *	count IMAGE OFFSET EVENT PROCESS CPU COUNT   (PROCESS, CPU: - for all)
  *	stack EVENT PROCESS COUNT BROKEN IMAGE:OFFSET…
  *	edge IMAGE OFFSET TAKEN NOT_TAKEN
@@ -178,13 +178,16 @@ static void add_event(struct maker *m, char **w)
 	m->sink.event(m->sink.self, v);
 }
 
-static void add_process(struct maker *m, char **w)
+static void add_process(struct maker *m, char **w, size_t n)
 {
-	m->sink.process(m->sink.self, &(struct live_process){ .pid = (int32_t)number(w[1]),
-							      .comm = unescaped(w[2]),
-							      .exe = unescaped(w[3]),
-							      .container = unescaped(w[4]),
-							      .uid = (uint32_t)number(w[5]) });
+	m->sink.process(m->sink.self,
+			&(struct live_process){ .pid = (int32_t)number(w[1]),
+						.comm = unescaped(w[2]),
+						.exe = unescaped(w[3]),
+						.container = unescaped(w[4]),
+						.uid = (uint32_t)number(w[5]),
+						.tid = n > 6 ? (int32_t)number(w[6]) : 0,
+						.thread = n > 6 ? unescaped(w[7]) : NULL });
 }
 
 static void add_facts(struct maker *m, char **w)
@@ -209,8 +212,8 @@ static void add_line(struct maker *m, char **w, size_t n)
 		    (struct live_symbol){ number(w[2]), number(w[3]), unescaped(w[4]) };
 	else if (strcmp(w[0], "code") == 0 && n == 4 && m->open)
 		add_code(m, w);
-	else if (strcmp(w[0], "process") == 0 && n == 6)
-		add_process(m, w);
+	else if (strcmp(w[0], "process") == 0 && (n == 6 || n == 8))
+		add_process(m, w, n);
 	else if (strcmp(w[0], "count") == 0 && n == 7)
 		add_count(m, w);
 	else if (strcmp(w[0], "stack") == 0 && n > 5)

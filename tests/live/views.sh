@@ -66,7 +66,62 @@ test_2211_report_has_a_row_for_every_image_process_container_or_line() {
 		golden "report-$by"
 	done
 	run report mix.culprit --by thread
-	refuses "by process, not by thread"
+	refuses "record --per-thread"
+}
+
+test_1355_report_by_thread_has_a_row_for_each_and_by_process_one_for_all() {
+	"$MAKE" threads.culprit <<-END
+		facts build1 - 1794837600 1794837610 2
+		event cycles cpu-clock 1000000 600 600 0 0
+		image unknown [unknown] - - 0
+		process 100 server /usr/bin/server - 0 100 server
+		process 100 server /usr/bin/server - 0 101 io-1
+		process 100 server /usr/bin/server - 0 102 io-1
+		process 200 other /usr/bin/other - 0 200 other
+		count 0 0 0 0 0 300
+		count 0 0 0 1 0 150
+		count 0 0 0 2 0 100
+		count 0 0 0 3 0 50
+	END
+	run report threads.culprit --by thread --csv
+	status_is 0
+	[ "$(cut -d , -f 1,5,6 "$tmp/out")" = "cycles,thread,program
+300,server (100),/usr/bin/server
+150,io-1 (101),/usr/bin/server
+100,io-1 (102),/usr/bin/server
+50,other (200),/usr/bin/other" ] || fail "not the threads"
+	run report threads.culprit --by process --csv
+	[ "$(cut -d , -f 1,5,6 "$tmp/out")" = "cycles,process,program
+550,server (100),/usr/bin/server
+50,other (200),/usr/bin/other" ] || fail "not the processes"
+	run report threads.culprit --by thread --process 200 --csv
+	[ "$(wc -l <"$tmp/out")" = 2 ] || fail "not one thread"
+}
+
+# Processor time of a command, in milliseconds.
+cpu_ms() {
+	local TIMEFORMAT='%U %S'
+	{ time "$@" >"$tmp/out" 2>"$tmp/err"; } 2>&1 | awk '{ printf "%d", 1000 * ($1 + $2) }'
+}
+
+test_1356_a_library_of_100_mb_has_names_within_two_seconds_and_then_at_once() {
+	local library=/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1 first second
+	[ -e "$library" ] || skip "libLLVM-14 is not installed (clang)"
+	"$MAKE" large.culprit <<-END
+		facts build1 - 1794837600 1794837610 2
+		event cycles cpu-clock 1000000 3 3 0 0
+		image file $library $library own 0
+		count 0 0x2000000 0 - 0 1
+		count 0 0x3000000 0 - 0 1
+		count 0 0x4000000 0 - 0 1
+	END
+	export CULPRIT_CACHE=$tmp/large-cache
+	first=$(cpu_ms "$CULPRIT" report large.culprit)
+	grep -q 'libLLVM' "$tmp/out" || fail "no samples of it"
+	! grep -qF '[libLLVM-14.so.1]' "$tmp/out" || fail "its functions have no names"
+	second=$(cpu_ms "$CULPRIT" report large.culprit)
+	[ -n "${SANITIZED:-}" ] || [ "$first" -le 2000 ] || fail "$first ms the first time"
+	[ -n "${SANITIZED:-}" ] || [ "$second" -le 100 ] || fail "$second ms the second time"
 }
 
 test_2212_filters_select_samples() {

@@ -11,8 +11,10 @@
  *	sampled exec N A B           runs itself as A and B by turns, N times
  *	sampled remap N A B          maps two files of code at one address by turns
  *	sampled spin SECONDS CPU
+ *	sampled threads SECONDS      two threads, "long" and "short"; prints the time of each
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -69,13 +71,16 @@ static void shares(double seconds)
 	end_of_work(1);
 }
 
-/* The fences let every sample near the branch fall on it, whichever way it goes. */
+/* The fences let every sample near a branch fall on it, whichever way it goes: on the first one where an
+ * interrupt comes right after a fence (Intel), on the second where it comes an instruction later (AMD). */
 __attribute__((noinline, aligned(4096))) static void branches(long n, uint64_t pattern)
 {
 	for (long i = 0; i < n; i++)
-		__asm__ volatile("bt %1, %0\n\tlfence\n\tjc 1f\n\tnop\n1:\tlfence" ::"r"(pattern),
-				 "r"(i)
-				 : "cc");
+		__asm__ volatile(
+		    "bt %1, %0\n\tlfence\n\tjc 1f\n\tnop\n1:\tlfence\n\t"
+		    "bt %1, %0\n\tlfence\n\tnop\n\tjc 2f\n\tnop\n2:\tlfence" ::"r"(pattern),
+		    "r"(i)
+		    : "cc");
 }
 
 #define CALL(name, what)                                                                           \
@@ -152,6 +157,37 @@ static int remap_turns(long n, char **files)
 	return 0;
 }
 
+struct thread_work {
+	const char *name;
+	double seconds;
+};
+
+static void *work_in_thread(void *self)
+{
+	struct thread_work *t = self;
+	const double begin = now_s(CLOCK_THREAD_CPUTIME_ID);
+
+	pthread_setname_np(pthread_self(), t->name);
+	while (now_s(CLOCK_THREAD_CPUTIME_ID) < begin + t->seconds)
+		ten(10000);
+	t->seconds = now_s(CLOCK_THREAD_CPUTIME_ID) - begin;
+	return NULL;
+}
+
+static int threads(double seconds)
+{
+	struct thread_work work[] = { { "long", seconds }, { "short", seconds / 2 } };
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&thread[i], NULL, work_in_thread, &work[i]) != 0)
+			return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	printf("%.6f %.6f\n", work[0].seconds, work[1].seconds);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -185,6 +221,8 @@ int main(int argc, char **argv)
 		return exec_turns(argv);
 	else if (strcmp(what, "remap") == 0 && argc > 4)
 		return remap_turns((long)x, argv + 3);
+	else if (strcmp(what, "threads") == 0)
+		return threads(x);
 	else if (strcmp(what, "spin") == 0) {
 		cpu_set_t set;
 

@@ -358,24 +358,54 @@ static void test_2002_nothing_is_unaccounted_for_when_table_and_ring_overflow(vo
 	busy_end(busy);
 }
 
-static void test_2003_draining_while_sampling_loses_and_doubles_nothing(void **state)
+/* Samples for a while with many cuts. Gives what was lost, and the longest time in which this process
+ * did not come to read the ring: another program may have had the processor. */
+static uint64_t drain_often(double *longest_s)
 {
 	const struct collector_options o = { .rate = 5000, .kernel = true, .drain_s = 0.01 };
+	const double until = now_s() + 30;
 	struct world w;
-
-	(void)state;
-	const pid_t busy = busy_begin();
+	double last = now_s();
 
 	begin(&w, &o);
-	poll_for(&w, 1);
-	finish(&w);
+	*longest_s = 0;
+	for (double begun = last; (w.cuts <= 20 || last < begun + 0.5) && last < until;) {
+		poll_once(&w, 20);
+		const double now = now_s();
+
+		*longest_s = fmax(*longest_s, now - last);
+		last = now;
+	}
+	const struct collector_status s = finish(&w);
 	const struct live_event e = *live_event(w.profile, 0);
 
-	assert_true(w.cuts > 10);
+	assert_true(w.cuts > 20);
 	assert_true(e.taken > 100);
-	assert_int_equal(e.lost, 0);
-	assert_int_equal(e.taken, e.stored);
+	assert_int_equal(e.taken, e.stored + e.lost);
+	assert_int_equal(e.pending, 0);
+	if (e.lost)
+		print_message("%lu lost; not read for %.3f s, refused %lu times\n", e.lost,
+			      *longest_s, s.refused);
 	end(&w);
+	return e.lost;
+}
+
+/* The ring holds a third of a second of samples that are in no table. Loss is forgiven only if it was
+ * not read for that long. */
+static void test_2003_draining_while_sampling_loses_and_doubles_nothing(void **state)
+{
+	(void)state;
+	const pid_t busy = busy_begin();
+	uint64_t lost = 1;
+
+	for (int i = 0; lost && i < 3; i++) {
+		double longest_s;
+
+		lost = drain_often(&longest_s);
+		if (lost && longest_s < 0.3)
+			break;
+	}
+	assert_int_equal(lost, 0);
 	busy_end(busy);
 }
 
@@ -615,44 +645,64 @@ static void test_2008_stacks_have_the_chain_of_callers(void **state)
 	end(&w);
 }
 
+struct branch {
+	uint64_t taken, not_taken;
+};
+
+/* Adds the samples of a branch in one run of a program that has one. */
+static void sample_branch(const char *pattern, const char *seconds, uint64_t seed,
+			  struct branch *sum)
+{
+	const struct collector_options o = { .rate = 20000, .edges = true, .seed = seed };
+	const char *const args[] = { program(), "branches", seconds, pattern, NULL };
+	struct branch most = { 0, 0 };
+	unsigned long at;
+	struct world w;
+	char text[64];
+	size_t n;
+
+	sample_run(&w, o, args, text, sizeof(text));
+	finish(&w);
+	assert_int_equal(sscanf(text, "%lx", &at), 1);
+	const struct live_edge *e = live_edges(w.profile, &n);
+
+	for (size_t k = 0; k < n; k++)
+		/* The loop's own branch is fused with its comparison and further down. */
+		if (e[k].offset / 4096 == at / 4096 &&
+		    e[k].taken + e[k].not_taken > most.taken + most.not_taken)
+			most = (struct branch){ e[k].taken, e[k].not_taken };
+	sum->taken += most.taken;
+	sum->not_taken += most.not_taken;
+	end(&w);
+}
+
+/* SAMPLES=100000: within one point at so many samples, as the paper's section 7 would need. Fewer are
+ * uncertain by themselves. A loaded machine gives fewer in a run, so that there are more runs. */
 static void test_2009_branches_of_known_probability(void **state)
 {
 	static const struct {
 		const char *pattern;
 		double p;
 	} cases[] = { { "1111111111111111", 0.25 }, { "fff7fff7fff7fff7", 0.9375 } };
-	const struct collector_options o = { .rate = 20000, .edges = true };
+	const double wanted = getenv("SAMPLES") ? atof(getenv("SAMPLES")) : 1500;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const char *seconds = getenv("SAMPLES_100000") ? "5" : "1";
-		const char *const args[] = { program(), "branches", seconds, cases[i].pattern,
-					     NULL };
-		uint64_t taken = 0, not_taken = 0;
-		unsigned long at;
-		struct world w;
-		char text[64];
-		size_t n;
+		struct branch b = { 0, 0 };
+		double all = 0;
 
-		sample_run(&w, o, args, text, sizeof(text));
-		finish(&w);
-		assert_int_equal(sscanf(text, "%lx", &at), 1);
-		const struct live_edge *e = live_edges(w.profile, &n);
+		for (uint64_t run = 1; all < wanted && run <= 10 + (uint64_t)(wanted / 1000);
+		     run++) {
+			sample_branch(cases[i].pattern, wanted < 100000 ? "0.5" : "5", run, &b);
+			all = (double)(b.taken + b.not_taken);
+		}
+		const double p = cases[i].p, seen = (double)b.taken / all;
+		const double sigma = all < 100000 ? sqrt(p * (1 - p) / all) : 0;
 
-		for (size_t k = 0; k < n; k++)
-			/* The loop's own branch is fused with its comparison and further down. */
-			if (e[k].offset / 4096 == at / 4096 &&
-			    e[k].taken + e[k].not_taken > taken + not_taken) {
-				taken = e[k].taken;
-				not_taken = e[k].not_taken;
-			}
-		const double all = (double)(taken + not_taken), p = cases[i].p;
-
-		assert_true(all > 1000);
-		print_message("taken %.4f of %.0f, truth %.4f\n", (double)taken / all, all, p);
-		if (fabs((double)taken / all - p) > 0.01 + 3 * sqrt(p * (1 - p) / all))
-			fail_msg("%.4f taken, not %.4f", (double)taken / all, p);
-		end(&w);
+		print_message("taken %.4f of %.0f, truth %.4f\n", seen, all, p);
+		assert_true(all >= wanted);
+		if (fabs(seen - p) > 0.01 + 3 * sigma)
+			fail_msg("%.4f taken, not %.4f", seen, p);
 	}
 }
 
@@ -974,6 +1024,49 @@ static void test_2016_processes_are_kept_apart_when_asked(void **state)
 	end(&w);
 }
 
+/* Three threads with names, of which one works twice as long as another. */
+static void test_1354_threads_are_kept_apart_when_asked(void **state)
+{
+	static const char *const names[] = { "long", "short" };
+	const char *const args[] = { program(), "threads", "0.4", NULL };
+	const struct collector_options o = { .rate = 2000,
+					     .per_process = true,
+					     .per_thread = true };
+	uint64_t samples[2] = { 0, 0 }, all = 0;
+	int32_t tid[2] = { 0, 0 };
+	struct world w;
+	char text[256];
+	double seconds[2];
+	size_t n;
+
+	(void)state;
+	sample_run(&w, o, args, text, sizeof(text));
+	finish(&w);
+	assert_int_equal(sscanf(text, "%lf %lf", &seconds[0], &seconds[1]), 2);
+	const struct live_count *c = live_counts(w.profile, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct live_process *p = live_process(w.profile, c[i].process);
+
+		assert_string_equal(p->comm, "sampled");
+		assert_true(p->tid >= p->pid && p->thread_ns >= p->start_ns);
+		all += c[i].count;
+		for (int k = 0; k < 2; k++)
+			if (strcmp(p->thread, names[k]) == 0) {
+				assert_true(!tid[k] || tid[k] == p->tid);
+				tid[k] = p->tid;
+				samples[k] += c[i].count;
+			}
+	}
+	assert_true(tid[0] && tid[1] && tid[0] != tid[1]);
+	const double both = (double)(samples[0] + samples[1]);
+	const double p = seconds[0] / (seconds[0] + seconds[1]);
+
+	assert_true(both > 100 && both > 0.8 * (double)all);
+	assert_true(fabs((double)samples[0] / both - p) < 4 * sqrt(p * (1 - p) / both) + 0.02);
+	end(&w);
+}
+
 /* Samples of a function in a file of perf. */
 static double perf_samples(const char *data, const char *function)
 {
@@ -999,7 +1092,7 @@ static double perf_samples(const char *data, const char *function)
 static void test_2017_shares_are_those_of_perf_in_the_same_run(void **state)
 {
 	static const char *const names[] = { "seventy", "twenty", "ten" };
-	const char *const args[] = { program(), "shares", "3", NULL };
+	const char *const args[] = { program(), "shares", "1.5", NULL };
 	const struct collector_options o = { .rate = 4000 };
 	char folder[] = "/tmp/culprit-sampling-XXXXXX", data[64], pid[16], text[256];
 	double theirs[3], theirs_sum = 0, ours[3], ours_sum = 0;
@@ -1076,6 +1169,7 @@ int main(void)
 		cmocka_unit_test(test_2014_two_capabilities_suffice_and_none_is_refused),
 		cmocka_unit_test(test_2015_periods_keep_the_rate_and_depend_on_the_seed),
 		cmocka_unit_test(test_2016_processes_are_kept_apart_when_asked),
+		cmocka_unit_test(test_1354_threads_are_kept_apart_when_asked),
 		cmocka_unit_test(test_2017_shares_are_those_of_perf_in_the_same_run),
 	};
 	const struct collector_options o = { .rate = 100 };
@@ -1088,5 +1182,7 @@ int main(void)
 	}
 	finish(&w);
 	end(&w);
+	if (getenv("ONLY"))
+		cmocka_set_test_filter(getenv("ONLY"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
