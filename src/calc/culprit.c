@@ -39,12 +39,13 @@
 #include "calc/carried.h"
 
 #define LEAST_SHARE 0.01
-#define SKID	    8 /* instructions before it at which the sample of a miss of code can be */
+#define MATTERS	    0.02 /* share of its least time that a risk can add to an instruction */
+#define SKID	    8	 /* instructions before it at which the sample of a miss of code can be */
 
 /* One instruction under suspicion. */
 struct suspect {
 	const struct calc_program *p;
-	const struct calc_proc *proc;
+	struct calc_proc *proc;
 	const struct carried_machine *m;
 	const struct carried_walk *w; /* just before it issues */
 	const struct carried_op *op;
@@ -544,8 +545,12 @@ static void try_all(struct suspect *s)
 	suspect_before(s);
 }
 
-static void put_culprits(struct calc_inst *i, const struct suspect *s)
+static void put_culprits(struct suspect *s)
 {
+	struct calc_inst *i = &s->proc->insts[s->inst];
+
+	if (s->frequency > 0 && s->stall > 0)
+		try_all(s);
 	free(i->culprits);
 	i->culprits = NULL;
 	i->nculprits = (uint8_t)s->n;
@@ -555,7 +560,9 @@ static void put_culprits(struct calc_inst *i, const struct suspect *s)
 	memcpy(i->culprits, s->list, s->n * sizeof(*i->culprits));
 }
 
-void calc_culprits(struct calc_program *p, struct calc_proc *proc)
+/* Calls f for each instruction that was executed, with the cycles of its stall. */
+static void each_suspect(struct calc_program *p, struct calc_proc *proc,
+			 void (*f)(struct suspect *s))
 {
 	const struct cfg *g = proc->graph;
 	const double period = (double)p->sampling.period[SAMPLED_CYCLES];
@@ -581,11 +588,33 @@ void calc_culprits(struct calc_program *p, struct calc_proc *proc)
 			carried_wait(&w, i);
 			s.stall = proc->insts[i].count[SAMPLED_CYCLES] * period -
 				  proc->insts[i].m * s.frequency;
-			if (s.frequency > 0 && s.stall > 0)
-				try_all(&s);
-			put_culprits(&proc->insts[i], &s);
+			f(&s);
 			carried_issue(&w, i, &op);
 		}
 	}
 	free(states);
+}
+
+/* Whatever its samples say: all that can add MATTERS of the least time to it. */
+static void put_risks(struct suspect *s)
+{
+	struct calc_inst *i = &s->proc->insts[s->inst];
+
+	if (!(s->frequency > 0))
+		s->frequency = 1;
+	s->stall = MATTERS / LEAST_SHARE * s->frequency * fmax(i->m, 1);
+	try_all(s);
+	i->risks = CALC_RISKS_KNOWN;
+	for (unsigned k = 0; k < s->n; k++)
+		i->risks |= (uint16_t)(1u << s->list[k].cause);
+}
+
+void calc_culprits(struct calc_program *p, struct calc_proc *proc)
+{
+	each_suspect(p, proc, put_culprits);
+}
+
+void calc_risks(struct calc_program *p, struct calc_proc *proc)
+{
+	each_suspect(p, proc, put_risks);
 }
