@@ -64,13 +64,19 @@ bool calc_run(struct calc_program *p, struct err *e)
 		for (uint32_t k = 0; k < proc->graph->ninsts; k++)
 			proc->samples += proc->insts[k].count[SAMPLED_CYCLES];
 	}
+	p->returned = false;
 	bool risks = method->risks && p->sampling.mode == CALC_ISSUE;
 	for (unsigned round = 0; round < rounds; round++) {
+		double left[2] = { 0 };
 		for (uint32_t i = 0; i < p->nprocs; i++) {
 			if (p->sampling.mode == CALC_ISSUE)
 				calc_schedule(p->machine, &p->procs[i], round == 0);
 			if (risks)
-				calc_risks(p, &p->procs[i]);
+				calc_risks(p, &p->procs[i], left);
+		}
+		if (risks) {
+			memcpy(p->result_left, left, sizeof(left));
+			p->returned = true;
 		}
 		if (risks && round)
 			calc_learn_risks(p);

@@ -146,6 +146,9 @@ struct calc_program {
 	uint32_t nprocs;
 	struct calc_options options;
 	double unstalled[CALC_RISK_MIXES]; /* likelihood.c: what the samples say of each mix */
+	/* culprit.c: cycles from a return until its result is there, integer and FP, at the longest */
+	double result_left[2];
+	bool returned; /* that is known */
 };
 
 /* Adds a procedure; the graph stays the caller's. Samples are then put into its insts. */
@@ -177,8 +180,9 @@ void calc_propagate(struct calc_program *p, struct calc_proc *proc);
 void calc_confidence(struct calc_program *p, struct calc_proc *proc);
 /* culprit.c */
 void calc_culprits(struct calc_program *p, struct calc_proc *proc);
-/* Likewise, what can make each instruction stall at all, whatever its samples say. */
-void calc_risks(struct calc_program *p, struct calc_proc *proc);
+/* Likewise, what can make each instruction stall at all, whatever its samples say; and how long the
+ * results that it returns still take, if longer than left says (integer, FP). */
+void calc_risks(struct calc_program *p, struct calc_proc *proc, double *left);
 
 /*
  * summary.c: figure 4's rows, each as least to most, as shares of the samples that were let in.

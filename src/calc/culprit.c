@@ -427,7 +427,8 @@ static double load_events(const struct suspect *s, enum sampled_event event, uin
 static void suspect_loads(struct suspect *s, enum cause cause, enum sampled_event event,
 			  double longest)
 {
-	const uint64_t waits = s->w->s.loaded & s->op->touches;
+	const uint64_t dst = 1ull << s->op->operands.dst;
+	const uint64_t waits = (s->w->s.loaded & s->op->touches) | (s->w->s.stale & dst);
 	const unsigned mshrs = s->m->m->mem.cache[MEM_L1D].mshrs;
 	const bool full = s->op->load && (unsigned)__builtin_popcountll(s->w->s.loaded) >= mshrs;
 	double most = s->frequency * longest;
@@ -560,13 +561,14 @@ static void put_culprits(struct suspect *s)
 	memcpy(i->culprits, s->list, s->n * sizeof(*i->culprits));
 }
 
-/* Calls f for each instruction that was executed, with the cycles of its stall. */
+/* Calls f for each instruction that was executed, with the cycles of its stall. left: see
+ * carried_results(). */
 static void each_suspect(struct calc_program *p, struct calc_proc *proc,
-			 void (*f)(struct suspect *s))
+			 void (*f)(struct suspect *s), double *left)
 {
 	const struct cfg *g = proc->graph;
 	const double period = (double)p->sampling.period[SAMPLED_CYCLES];
-	const struct carried_machine m = carried_machine(p->machine);
+	const struct carried_machine m = carried_machine(p);
 	struct carried *states = carried_all(p, proc, &m);
 	struct carried_walk w;
 
@@ -590,6 +592,8 @@ static void each_suspect(struct calc_program *p, struct calc_proc *proc,
 				  proc->insts[i].m * s.frequency;
 			f(&s);
 			carried_issue(&w, i, &op);
+			if (g->insts[i].flow == IMAGE_RETURN)
+				carried_results(&w, left);
 		}
 	}
 	free(states);
@@ -611,10 +615,17 @@ static void put_risks(struct suspect *s)
 
 void calc_culprits(struct calc_program *p, struct calc_proc *proc)
 {
-	each_suspect(p, proc, put_culprits);
+	double left[2] = { 0 };
+
+	each_suspect(p, proc, put_culprits, left);
 }
 
-void calc_risks(struct calc_program *p, struct calc_proc *proc)
+void calc_risks(struct calc_program *p, struct calc_proc *proc, double *left)
 {
-	each_suspect(p, proc, put_risks);
+	/* What other procedures have left behind is seldom still under way. */
+	const enum cross_procedure asked = p->options.cross;
+
+	p->options.cross = CROSS_OPTIMISTIC;
+	each_suspect(p, proc, put_risks, left);
+	p->options.cross = asked;
 }
