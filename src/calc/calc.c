@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From graphs and samples to frequencies, cycles per execution and culprits: the order of the steps. */
-#include "calc/calc.h"
+#include "calc/calc_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,20 +52,36 @@ bool calc_run(struct calc_program *p, struct err *e)
 	unsigned rounds = p->options.rounds ? p->options.rounds : ROUNDS;
 	if (p->sampling.mode != CALC_ISSUE)
 		rounds = 1;
+	/* A second run knows nothing of the first. */
+	memset(p->unstalled, 0, sizeof(p->unstalled));
 	for (uint32_t i = 0; i < p->nprocs; i++) {
 		struct calc_proc *proc = &p->procs[i];
 		proc->nclasses = calc_classes(proc->graph, proc->block_class, proc->edge_class);
 		proc->classes = x_calloc(proc->nclasses, sizeof(*proc->classes));
 		proc->samples = 0;
+		memset(proc->blocks, 0, proc->graph->nblocks * sizeof(*proc->blocks));
+		memset(proc->edges, 0, proc->graph->nedges * sizeof(*proc->edges));
 		for (uint32_t k = 0; k < proc->graph->ninsts; k++)
 			proc->samples += proc->insts[k].count[SAMPLED_CYCLES];
 	}
+	p->returned = false;
+	bool risks = method->risks && p->sampling.mode == CALC_ISSUE;
 	for (unsigned round = 0; round < rounds; round++) {
+		double left[2] = { 0 };
 		for (uint32_t i = 0; i < p->nprocs; i++) {
 			if (p->sampling.mode == CALC_ISSUE)
 				calc_schedule(p->machine, &p->procs[i], round == 0);
-			calc_evidence(p, &p->procs[i]);
+			if (risks)
+				calc_risks(p, &p->procs[i], left);
 		}
+		if (risks) {
+			memcpy(p->result_left, left, sizeof(left));
+			p->returned = true;
+		}
+		if (risks && round)
+			calc_learn_risks(p);
+		for (uint32_t i = 0; i < p->nprocs; i++)
+			calc_evidence(p, &p->procs[i]);
 		if (!method->estimate(p, e))
 			return false;
 	}

@@ -48,7 +48,8 @@ struct calc_static {
 };
 #define CALC_STATICS 4
 
-#define CALC_GUILTY 4
+#define CALC_RISKS_KNOWN (1u << 15)
+#define CALC_GUILTY	 4
 struct calc_culprit {
 	uint8_t cause; /* enum cause of words.h */
 	uint8_t nguilty;
@@ -67,6 +68,8 @@ struct calc_inst {
 	struct calc_static fixed[CALC_STATICS];
 	uint8_t nfixed;
 	bool issue_point; /* m > 0 */
+	/* culprit.c: what can make it wait for longer than m, a bit for each enum cause; 0: not known */
+	uint16_t risks;
 	/* results */
 	double cpi; /* cycles per execution; NAN: the frequency is not known or 0 */
 	struct calc_culprit *culprits;
@@ -132,12 +135,20 @@ struct calc_options {
 	const double *thresholds; /* by enum calc_threshold; NULL: those of thresholds.def */
 };
 
+/* Kinds of risks (calc_inst.risks) that share how often they make an instruction wait. */
+#define CALC_RISK_KINDS 6
+#define CALC_RISK_MIXES (1 << CALC_RISK_KINDS)
+
 struct calc_program {
 	const struct machine *machine; /* NULL: CALC_RELATIVE */
 	struct calc_sampling sampling;
 	struct calc_proc *procs;
 	uint32_t nprocs;
 	struct calc_options options;
+	double unstalled[CALC_RISK_MIXES]; /* likelihood.c: what the samples say of each mix */
+	/* culprit.c: cycles from a return until its result is there, integer and FP, at the longest */
+	double result_left[2];
+	bool returned; /* that is known */
 };
 
 /* Adds a procedure; the graph stays the caller's. Samples are then put into its insts. */
@@ -148,6 +159,7 @@ void calc_free(struct calc_program *p);
 /* A way from the evidence of classes to frequencies of all blocks and edges. */
 struct calc_method {
 	const char *name, *meaning;
+	bool risks; /* reads calc_inst.risks */
 	bool (*estimate)(struct calc_program *p, struct err *e);
 };
 extern const struct calc_method *const calc_methods[]; /* NULL ends it */
@@ -168,6 +180,9 @@ void calc_propagate(struct calc_program *p, struct calc_proc *proc);
 void calc_confidence(struct calc_program *p, struct calc_proc *proc);
 /* culprit.c */
 void calc_culprits(struct calc_program *p, struct calc_proc *proc);
+/* Likewise, what can make each instruction stall at all, whatever its samples say; and how long the
+ * results that it returns still take, if longer than left says (integer, FP). */
+void calc_risks(struct calc_program *p, struct calc_proc *proc, double *left);
 
 /*
  * summary.c: figure 4's rows, each as least to most, as shares of the samples that were let in.

@@ -29,6 +29,13 @@ const struct calc_inst *calc_scheduler_block(struct calc_scheduler *s, uint32_t 
 					     uint32_t edge);
 void calc_scheduler_free(struct calc_scheduler *s);
 
+/*
+ * likelihood.c: how likely it is that an instruction with such risks (calc_inst.risks) does not stall; and
+ * what the program's own samples say of that, given frequencies.
+ */
+double calc_unstalled(const struct calc_program *p, uint16_t risks);
+void calc_learn_risks(struct calc_program *p);
+
 /* The classes' blocks: those of class c are list[at[c]] to list[at[c + 1] - 1], in order of address.
  * The caller frees both. */
 struct calc_members {
@@ -40,6 +47,7 @@ struct calc_members calc_members(const struct calc_proc *proc);
 struct calc_ratio {
 	double value;
 	double samples, m; /* that it is made of */
+	double unstalled;  /* how likely it is that nothing made its instructions wait */
 	bool dropped;
 };
 /* Writes the ratios of a class's issue points that are fit for use, the smallest first, and returns how

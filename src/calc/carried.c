@@ -15,7 +15,10 @@
  *
  *   pessimistic   anything may be under way
  *   selective     what the calling convention passes: arguments, results, registers that the callee
- *                 saves and restores. What the write buffer held before a call it may hold after it
+ *                 saves and restores; of other registers a load may be under way that nobody needs,
+ *                 and that who overwrites one waits for. Results that are computed take as long as at
+ *                 the returns of the program's procedures. What the write buffer held before a call it
+ *                 may hold after it
  *   optimistic    nothing
  *
  * Lines in the write buffer: a store takes one, unless it is at most a line away from the one counted
@@ -64,14 +67,16 @@ static double below_l1(const struct memsys_config *mem)
 	return t;
 }
 
-struct carried_machine carried_machine(const struct machine *m)
+struct carried_machine carried_machine(const struct calc_program *p)
 {
+	const struct machine *m = p->machine;
 	const struct memsys_config *mem = &m->mem;
 	const double below = below_l1(mem);
 	struct carried_machine k = { .m = m,
 				     .fill = mem->cache[MEM_L1D].latency + below,
 				     .fetch_fill = mem->cache[MEM_L1I].latency + below,
-				     .entries = mem->cache[MEM_L1D].write_buffer };
+				     .entries = mem->cache[MEM_L1D].write_buffer,
+				     .pessimistic = p->options.cross == CROSS_PESSIMISTIC };
 	const unsigned mshrs = mem->cache[MEM_L2].size_bytes ? mem->cache[MEM_L2].mshrs : 1;
 
 	k.walk = mem->walk == MEM_WALK_FLAT ? mem->walk_latency : 3 * k.fill;
@@ -79,6 +84,8 @@ struct carried_machine carried_machine(const struct machine *m)
 	k.line = fmax(mem->cache[MEM_L1D].latency + mem->cache[MEM_L2].latency, k.fill / mshrs);
 	for (unsigned c = 0; c < CLASS_COUNT; c++)
 		k.latency = fmax(k.latency, units_of_class(m, c).latency);
+	for (unsigned fp = 0; fp < 2; fp++)
+		k.results[fp] = p->returned ? p->result_left[fp] : k.latency;
 	return k;
 }
 
@@ -174,6 +181,16 @@ bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op,
 	return w->nstores > CARRIED_STORES || before;
 }
 
+/* Whether a load of this procedure may be under way. Behind those of others (after a call, at the
+ * entry) a store waits only if all is possible (CROSS_PESSIMISTIC). */
+static bool loads_pending(const struct carried_walk *w)
+{
+	for (uint64_t rest = w->s.loaded; rest; rest &= rest - 1)
+		if (w->m->pessimistic || w->s.by[__builtin_ctzll(rest)] != CARRIED_OUTSIDE)
+			return true;
+	return false;
+}
+
 static void issue_store(struct carried_walk *w, uint32_t inst, const struct carried_op *op)
 {
 	const uint8_t base = op->operands.src[0];
@@ -186,7 +203,7 @@ static void issue_store(struct carried_walk *w, uint32_t inst, const struct carr
 	w->stores[w->nstores++ % CARRIED_STORES].by = inst;
 	w->s.store_by = inst;
 	/* It commits after all older, which a load that misses may hold up. */
-	*queued = fmax(*queued, w->now + QUEUED + (w->s.loaded ? w->m->fill : 0));
+	*queued = fmax(*queued, w->now + QUEUED + (loads_pending(w) ? w->m->fill : 0));
 	if (base == w->line_base && base && abs(at - w->line_offset) < line)
 		return;
 	w->line_base = base;
@@ -202,8 +219,9 @@ void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_o
 
 	w->s.loaded &= ~op->touches;
 	w->s.overlapped &= ~op->touches;
+	w->s.stale &= ~op->touches;
 	if (op->serial) {
-		w->s.loaded = w->s.overlapped = 0;
+		w->s.loaded = w->s.overlapped = w->s.stale = 0;
 		memset(w->until, 0, sizeof(w->until));
 	}
 	if (op->drains) {
@@ -232,6 +250,16 @@ void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_o
 			w->stores[k].base = 0;
 	if (w->line_base == dst)
 		w->line_base = 0;
+}
+
+void carried_results(const struct carried_walk *w, double *left)
+{
+	for (uint64_t rest = RESULTS; rest; rest &= rest - 1) {
+		const unsigned r = (unsigned)__builtin_ctzll(rest);
+
+		if (w->s.by[r] != CARRIED_OUTSIDE)
+			left[r >= 32] = fmax(left[r >= 32], w->until[r] - w->now);
+	}
 }
 
 static uint16_t rest(double until, double now)
@@ -289,8 +317,9 @@ static void outside(const struct calc_program *p, const struct carried_machine *
 	if (p->options.cross == CROSS_OPTIMISTIC)
 		return;
 	s->loaded = loaded;
+	s->stale = ALL & ~loaded;
 	for (unsigned r = 1; r < 64; r++)
-		s->left[r] = computed >> r & 1 ? rest(m->latency, 0) : 0;
+		s->left[r] = computed >> r & 1 ? rest(m->results[r >= 32], 0) : 0;
 	s->lines = lines;
 }
 
@@ -298,10 +327,12 @@ static void outside(const struct calc_program *p, const struct carried_machine *
 static bool join(struct carried *s, const struct carried *from)
 {
 	bool grown = (s->loaded | from->loaded) != s->loaded ||
-		     (s->overlapped | from->overlapped) != s->overlapped || from->lines > s->lines;
+		     (s->overlapped | from->overlapped) != s->overlapped ||
+		     (s->stale | from->stale) != s->stale || from->lines > s->lines;
 
 	s->loaded |= from->loaded;
 	s->overlapped |= from->overlapped;
+	s->stale |= from->stale;
 	for (unsigned r = 1; r < 64; r++) {
 		if (from->left[r] > s->left[r]) {
 			s->left[r] = from->left[r];

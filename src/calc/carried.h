@@ -18,7 +18,8 @@
 /* At the beginning of a block, over all paths that are not ignored. Times are cycles from there. */
 struct carried {
 	uint64_t loaded;     /* registers that a load may have written last, not waited for */
-	uint64_t overlapped; /* of these: by a load that a queued store may have held up */
+	uint64_t stale;	     /* loaded by another procedure and of no use here: to be overwritten */
+	uint64_t overlapped; /* of loaded: by a load that a queued store may have held up */
 	uint32_t by[64];     /* the instruction that wrote a register last, one of them */
 	uint16_t left[64];   /* until it is there, if nothing dynamic holds it up */
 	uint32_t unit_by[UNIT_COUNT];
@@ -46,6 +47,8 @@ struct carried_machine {
 	double walk;		 /* a page walk */
 	double line;		 /* until the write buffer has sent one line, at the longest */
 	double latency;		 /* of any unit */
+	double results[2];	 /* until what a procedure returns is there: integer, FP */
+	bool pessimistic;	 /* calc_options.cross */
 	uint32_t entries;	 /* of the write buffer; 0: stores cannot fill it */
 };
 
@@ -68,7 +71,7 @@ struct carried_walk {
 	int32_t line_offset;
 };
 
-struct carried_machine carried_machine(const struct machine *m);
+struct carried_machine carried_machine(const struct calc_program *p);
 struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i);
 
 /* The state of every block's beginning; the caller frees it. */
@@ -83,6 +86,9 @@ void carried_begin(struct carried_walk *w, const struct carried_machine *m,
 void carried_wait(struct carried_walk *w, uint32_t inst);
 /* It has issued. */
 void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_op *op);
+/* At a return: how long what this procedure has computed for its caller still takes, if longer than left
+ * says. left[0]: integer, left[1]: FP. */
+void carried_results(const struct carried_walk *w, double *left);
 /* Whether a queued store may hold up a load now; *by: the store, or CARRIED_OUTSIDE. */
 bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op, uint32_t *by);
 

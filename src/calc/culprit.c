@@ -39,12 +39,13 @@
 #include "calc/carried.h"
 
 #define LEAST_SHARE 0.01
-#define SKID	    8 /* instructions before it at which the sample of a miss of code can be */
+#define MATTERS	    0.02 /* share of its least time that a risk can add to an instruction */
+#define SKID	    8	 /* instructions before it at which the sample of a miss of code can be */
 
 /* One instruction under suspicion. */
 struct suspect {
 	const struct calc_program *p;
-	const struct calc_proc *proc;
+	struct calc_proc *proc;
 	const struct carried_machine *m;
 	const struct carried_walk *w; /* just before it issues */
 	const struct carried_op *op;
@@ -426,7 +427,8 @@ static double load_events(const struct suspect *s, enum sampled_event event, uin
 static void suspect_loads(struct suspect *s, enum cause cause, enum sampled_event event,
 			  double longest)
 {
-	const uint64_t waits = s->w->s.loaded & s->op->touches;
+	const uint64_t dst = 1ull << s->op->operands.dst;
+	const uint64_t waits = (s->w->s.loaded & s->op->touches) | (s->w->s.stale & dst);
 	const unsigned mshrs = s->m->m->mem.cache[MEM_L1D].mshrs;
 	const bool full = s->op->load && (unsigned)__builtin_popcountll(s->w->s.loaded) >= mshrs;
 	double most = s->frequency * longest;
@@ -545,8 +547,12 @@ static void try_all(struct suspect *s)
 	suspect_before(s);
 }
 
-static void put_culprits(struct calc_inst *i, const struct suspect *s)
+static void put_culprits(struct suspect *s)
 {
+	struct calc_inst *i = &s->proc->insts[s->inst];
+
+	if (s->frequency > 0 && s->stall > 0)
+		try_all(s);
 	free(i->culprits);
 	i->culprits = NULL;
 	i->nculprits = (uint8_t)s->n;
@@ -556,11 +562,14 @@ static void put_culprits(struct calc_inst *i, const struct suspect *s)
 	memcpy(i->culprits, s->list, s->n * sizeof(*i->culprits));
 }
 
-void calc_culprits(struct calc_program *p, struct calc_proc *proc)
+/* Calls f for each instruction that was executed, with the cycles of its stall. left: see
+ * carried_results(). */
+static void each_suspect(struct calc_program *p, struct calc_proc *proc,
+			 void (*f)(struct suspect *s), double *left)
 {
 	const struct cfg *g = proc->graph;
 	const double period = (double)p->sampling.period[SAMPLED_CYCLES];
-	const struct carried_machine m = carried_machine(p->machine);
+	const struct carried_machine m = carried_machine(p);
 	struct carried *states = carried_all(p, proc, &m);
 	struct carried_walk w;
 
@@ -582,11 +591,42 @@ void calc_culprits(struct calc_program *p, struct calc_proc *proc)
 			carried_wait(&w, i);
 			s.stall = proc->insts[i].count[SAMPLED_CYCLES] * period -
 				  proc->insts[i].m * s.frequency;
-			if (s.frequency > 0 && s.stall > 0)
-				try_all(&s);
-			put_culprits(&proc->insts[i], &s);
+			f(&s);
 			carried_issue(&w, i, &op);
+			if (g->insts[i].flow == IMAGE_RETURN)
+				carried_results(&w, left);
 		}
 	}
 	free(states);
+}
+
+/* Whatever its samples say: all that can add MATTERS of the least time to it. */
+static void put_risks(struct suspect *s)
+{
+	struct calc_inst *i = &s->proc->insts[s->inst];
+
+	if (!(s->frequency > 0))
+		s->frequency = 1;
+	s->stall = MATTERS / LEAST_SHARE * s->frequency * fmax(i->m, 1);
+	try_all(s);
+	i->risks = CALC_RISKS_KNOWN;
+	for (unsigned k = 0; k < s->n; k++)
+		i->risks |= (uint16_t)(1u << s->list[k].cause);
+}
+
+void calc_culprits(struct calc_program *p, struct calc_proc *proc)
+{
+	double left[2] = { 0 };
+
+	each_suspect(p, proc, put_culprits, left);
+}
+
+void calc_risks(struct calc_program *p, struct calc_proc *proc, double *left)
+{
+	/* What other procedures have left behind is seldom still under way. */
+	const enum cross_procedure asked = p->options.cross;
+
+	p->options.cross = CROSS_OPTIMISTIC;
+	each_suspect(p, proc, put_risks, left);
+	p->options.cross = asked;
 }

@@ -104,12 +104,14 @@ static struct calc_ratio ratio_of(const struct work *w, const struct cfg_block *
 	double m = insts[i].m, partners = 0;
 
 	r.samples = samples_of(&insts[i]);
+	r.unstalled = calc_unstalled(w->p, insts[i].risks);
 	if (j != UINT32_MAX && (j < b->first || j >= i)) {
 		r.dropped = true;
 	} else if (j != UINT32_MAX) {
 		for (uint32_t k = j + 1; k < i; k++) {
 			r.samples += samples_of(&insts[k]);
 			m += insts[k].m;
+			r.unstalled *= calc_unstalled(w->p, insts[k].risks);
 		}
 	}
 	r.m = m;

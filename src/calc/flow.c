@@ -36,6 +36,10 @@ static const double at_up[] = { 0.4, 1, 2, 4 }, slope_up[] = { 0.2, 0.7, 1.5, 3,
 static const double at_down[] = { 0.4, 1, 2 }, slope_down[] = { 0.2, 0.7, 1.2, 1.5 };
 #define UPS   4
 #define DOWNS 3
+/* Below the mean, pieces end at its 1 / FINER, 1 / FINER^2, … too. */
+#define FINE  12
+#define FINER 1.35
+#define TAIL  2 /* slope of the logarithm, times the frequency */
 
 struct site {
 	uint32_t proc, class; /* of the caller */
@@ -95,37 +99,59 @@ static int64_t slope_of(const struct work *w, double per_deviation, double devia
 	return s >= COST_MOST ? COST_MOST : s < 1 ? 1 : llrint(s);
 }
 
+/* The end of a piece of a cost, and its slope. */
+struct stretch {
+	double until;
+	int64_t slope;
+};
+
+/*
+ * What lies below a belief's mean, from 0 on. Near 0 the slope is that of stalls that lengthen by any
+ * factor x with density 1 / x^2 (likelihood.c): a class with samples was executed, and two that share
+ * a flow, and can both have stalled, share it by their samples.
+ */
+static unsigned stretches_below(const struct work *w, const struct belief *b, struct stretch *out)
+{
+	double start = 0;
+	unsigned n = 0, i = DOWNS;
+	for (unsigned k = 0; k <= FINE;) {
+		double next = b->mean * pow(FINER, (double)k - FINE);
+		while (i && b->mean - at_down[i - 1] * b->down <= start)
+			i--;
+		double bend = i ? b->mean - at_down[i - 1] * b->down : INFINITY;
+		double end = fmin(next, bend);
+		int64_t slope = slope_of(w, slope_down[i], b->down), tail = slope_of(w, TAIL, end);
+		out[n++] = (struct stretch){ end, -(slope > tail ? slope : tail) };
+		start = end;
+		k += next <= bend;
+	}
+	return n;
+}
+
 /* A belief as a cost, whose slopes never fall. */
 static unsigned belief_pieces(const struct work *w, const struct belief *b, struct mcf_piece *out)
 {
-	double at[DOWNS + UPS + 1];
-	int64_t slope[DOWNS + UPS + 2];
+	struct stretch all[FINE + 1 + DOWNS + UPS];
 	unsigned n = 0, pieces = 0;
 	if (!(b->mean > 0)) {
 		/* Samples come at a constant rate: the logarithm falls in a straight line. */
 		out[0] = (struct mcf_piece){ MCF_UNBOUNDED, slope_of(w, 1, b->up) };
 		return 1;
 	}
-	for (unsigned i = DOWNS; i-- > 0; n++) {
-		at[n] = b->mean - at_down[i] * b->down;
-		slope[n] = -slope_of(w, slope_down[i + 1], b->down);
-	}
-	at[n] = b->mean;
-	slope[n++] = -slope_of(w, slope_down[0], b->down);
-	for (unsigned i = 0; i < UPS; i++, n++) {
-		at[n] = b->mean + at_up[i] * b->up;
-		slope[n] = slope_of(w, slope_up[i], b->up);
-	}
-	slope[n] = slope_of(w, slope_up[UPS], b->up);
-	int64_t done = 0;
+	n = stretches_below(w, b, all);
+	for (unsigned i = 0; i < UPS; i++)
+		all[n++] =
+		    (struct stretch){ b->mean + at_up[i] * b->up, slope_of(w, slope_up[i], b->up) };
+	int64_t done = 0, last = -MCF_SLOPE_MAX;
 	for (unsigned i = 0; i < n; i++) {
-		int64_t until = llrint(at[i] / w->now->unit);
+		int64_t until = llrint(all[i].until / w->now->unit);
 		if (until <= done)
 			continue;
-		out[pieces++] = (struct mcf_piece){ until - done, slope[i] };
+		last = all[i].slope > last ? all[i].slope : last;
+		out[pieces++] = (struct mcf_piece){ until - done, last };
 		done = until;
 	}
-	out[pieces++] = (struct mcf_piece){ MCF_UNBOUNDED, slope[n] };
+	out[pieces++] = (struct mcf_piece){ MCF_UNBOUNDED, slope_of(w, slope_up[UPS], b->up) };
 	return pieces;
 }
 
@@ -504,5 +530,6 @@ const struct calc_method calc_flow = {
 	.name = "flow",
 	.meaning = "minimum-cost flow within procedures and equations of calls between them, with "
 		   "costs from the likelihood of the samples",
+	.risks = true,
 	.estimate = flow_estimate,
 };

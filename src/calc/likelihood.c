@@ -19,7 +19,10 @@
 #include "calc/parts.h"
 
 #define WRONG	       0.1  /* of least times: what issues together is not what the schedule says */
-#define UNSTALLED      0.65 /* of issue points; set by hand */
+#define UNSTALLED      0.65 /* of issue points whose risks are not known; set by hand */
+#define NO_RISK	       0.985 /* likewise, without any */
+#define LEARN_LEAST    3     /* samples that a point must be due to say something of its risks */
+#define AT_FIRST       20    /* points that what is known of our kernels weighs as much as */
 #define MODEL	       0.015 /* relative error of least times: pairs that form or not, edges' weights */
 #define MODEL_COMMIT   0.01
 #define MODEL_RELATIVE 0.3 /* instructions do not take equally long */
@@ -27,16 +30,101 @@
 #define GRID	       72
 #define GRID_BELOW     8.0 /* the grid begins at the smallest ratio over this */
 
-/* The logarithm of the likelihood of one point, if `expected` samples are due. Counts are thinned so
- * that chance and the model's error add up. */
+#define RISK(id) (1u << CAUSE_##id)
+
+/*
+ * Kinds of risks that are told apart, and the share of points with one that do not stall: measured on
+ * our own kernels, and what a program's samples are held against at first (calc_learn_risks()).
+ */
+static const struct {
+	uint16_t risks;
+	float unstalled;
+} kinds[CALC_RISK_KINDS] = {
+	{ RISK(BRANCH), 0.3f },
+	{ RISK(BUBBLE) | RISK(KERNEL), 0.6f },
+	{ RISK(WRITE), 0.7f },
+	{ RISK(DCACHE) | RISK(DTLB), 0.8f },
+	{ RISK(ICACHE) | RISK(ITLB), 0.95f },
+	{ RISK(SYNC) | RISK(MULTIPLY) | RISK(DIVIDE) | RISK(STORE) | RISK(BEFORE), 0.95f },
+};
+
+static unsigned mix_of(uint16_t risks)
+{
+	unsigned mix = 0;
+	for (unsigned k = 0; k < CALC_RISK_KINDS; k++)
+		mix |= (risks & kinds[k].risks ? 1u : 0u) << k;
+	return mix;
+}
+
+static double unstalled_at_first(unsigned mix)
+{
+	double unstalled = NO_RISK;
+	for (unsigned k = 0; k < CALC_RISK_KINDS; k++)
+		unstalled *= mix >> k & 1 ? kinds[k].unstalled : 1;
+	return unstalled;
+}
+
+double calc_unstalled(const struct calc_program *p, uint16_t risks)
+{
+	if (!(risks & CALC_RISKS_KNOWN))
+		return UNSTALLED;
+	unsigned mix = mix_of(risks);
+	return p->unstalled[mix] > 0 ? p->unstalled[mix] : unstalled_at_first(mix);
+}
+
+/* The likelihood of `samples` where `expected` are due, of a point that does not stall, and of one that
+ * does. Counts are thinned so that chance and the model's error add up. */
+static void two_likelihoods(double samples, double expected, double *free, double *stalled)
+{
+	double thin = 1 / (1 + samples * MODEL * MODEL);
+	double n = samples * thin, l = expected * thin;
+	double factor = n > l ? l / n : 1;
+	*free = exp(n * log(l) - l - lgamma(n + 1));
+	*stalled = factor * factor / fmax(l, 1) * 0.5 * erfc((l - n) / sqrt(2 * fmax(l, 1)));
+}
+
+/* Adds the points of a procedure to what is known of each mix of risks. */
+static void learn_from(const struct calc_program *p, const struct calc_proc *proc, double *sum,
+		       double *points)
+{
+	const struct cfg *g = proc->graph;
+	double period = (double)p->sampling.period[SAMPLED_CYCLES];
+	for (uint32_t b = 0; b < g->nblocks; b++)
+		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
+		     i++) {
+			const struct calc_inst *inst = &proc->insts[i];
+			double expected = proc->blocks[b].value * inst->m / period;
+			if (!(expected >= LEARN_LEAST) || inst->m < 0.5 || !inst->risks)
+				continue;
+			double free, stalled, u = calc_unstalled(p, inst->risks);
+			two_likelihoods(inst->count[SAMPLED_CYCLES], expected, &free, &stalled);
+			double all = u * free + (1 - u) * stalled;
+			if (!(all > 0))
+				continue;
+			unsigned mix = mix_of(inst->risks);
+			sum[mix] += u * free / all;
+			points[mix]++;
+		}
+}
+
+void calc_learn_risks(struct calc_program *p)
+{
+	double sum[CALC_RISK_MIXES] = { 0 }, points[CALC_RISK_MIXES] = { 0 };
+	for (uint32_t i = 0; i < p->nprocs; i++)
+		learn_from(p, &p->procs[i], sum, points);
+	for (unsigned mix = 0; mix < CALC_RISK_MIXES; mix++)
+		p->unstalled[mix] =
+		    (AT_FIRST * unstalled_at_first(mix) + sum[mix]) / (AT_FIRST + points[mix]);
+}
+
+/* The logarithm of the likelihood of one point, if `expected` samples are due. */
 static double point_likelihood(const struct calc_ratio *r, double expected)
 {
-	double thin = 1 / (1 + r->samples * MODEL * MODEL);
-	double n = r->samples * thin, l = expected * thin;
-	double free = exp(n * log(l) - l - lgamma(n + 1));
-	double factor = n > l ? l / n : 1;
-	double stalled = factor * factor / fmax(l, 1) * 0.5 * erfc((l - n) / sqrt(2 * fmax(l, 1)));
-	double right = UNSTALLED * free + (1 - UNSTALLED) * stalled;
+	double n = r->samples / (1 + r->samples * MODEL * MODEL);
+	double l = expected / (1 + r->samples * MODEL * MODEL);
+	double free, stalled;
+	two_likelihoods(r->samples, expected, &free, &stalled);
+	double right = r->unstalled * free + (1 - r->unstalled) * stalled;
 	/* A least time that is wrong says nothing: any count is as likely as another. */
 	return log((1 - WRONG) * right + WRONG / (1 + 2 * fmax(n, l)));
 }

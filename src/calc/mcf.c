@@ -402,11 +402,26 @@ static double sweep(struct mcf *m)
 	return before_it > 0 ? 1 - after / before_it : 0;
 }
 
+/* How much more flow, or less, an end of an arc can carry away from its node, over all pieces. */
+static int64_t far_room(const struct mcf *m, uint32_t end)
+{
+	const struct arc *a = &m->arcs[end / 2];
+	int64_t width = 0;
+	if (end & 1)
+		return mcf_flow(m, end / 2);
+	if (m->pieces[a->first + a->count - 1].width == MCF_UNBOUNDED)
+		return MCF_UNBOUNDED;
+	for (uint32_t i = 0; i < a->count; i++)
+		width += m->pieces[a->first + i].width;
+	return width - mcf_flow(m, end / 2);
+}
+
 /*
- * Moves all that is too much to one node (or, with from_it, all that is lacking from it) along a tree of
- * arcs that have no bound. Nodes that the tree does not reach stay as they are.
+ * A tree of arcs that lead to a node (or, with from_it, away from it): settled[] has its nodes, the root
+ * first, and via[] the end over which flow leaves on the way. Without `bounded` only arcs that take any
+ * amount are used; with it, all that have room. Returns the number of nodes.
  */
-static void move_by_tree(struct mcf *m, uint32_t root, bool from_it)
+static uint32_t grow_tree(struct mcf *m, uint32_t root, bool from_it, bool bounded)
 {
 	uint32_t n = 0;
 	begin_search(m);
@@ -415,25 +430,62 @@ static void move_by_tree(struct mcf *m, uint32_t root, bool from_it)
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = m->first[m->settled[i]]; k < m->first[m->settled[i] + 1]; k++) {
 			const struct arc *a = &m->arcs[m->ends[k] / 2];
-			uint32_t other = from_it ? a->to : a->from;
-			bool leaves = !(m->ends[k] & 1);
-			if (leaves != from_it || m->stamp[other] == m->search ||
-			    m->pieces[a->first + a->count - 1].width != MCF_UNBOUNDED)
+			uint32_t other = m->ends[k] & 1 ? a->from : a->to;
+			uint32_t end = from_it ? m->ends[k] : m->ends[k] ^ 1;
+			int64_t room = far_room(m, end);
+			if (m->stamp[other] == m->search || !room ||
+			    (!bounded && room != MCF_UNBOUNDED))
 				continue;
 			m->stamp[other] = m->search;
-			m->via[other] = m->ends[k] / 2;
+			m->via[other] = end;
 			m->settled[n++] = other;
 		}
-	while (--n > 0) {
+	return n;
+}
+
+/* Moves over one end. */
+static void move_over(struct mcf *m, uint32_t end, int64_t amount)
+{
+	struct arc *a = &m->arcs[end / 2];
+	arc_change_far(m, a, amount, end & 1);
+	m->excess[end & 1 ? a->to : a->from] -= amount;
+	m->excess[end & 1 ? a->from : a->to] += amount;
+}
+
+/* Moves all that is too much to one node (or, with from_it, all that is lacking from it) over arcs that
+ * take any amount. Nodes that these do not reach stay as they are. */
+static void move_by_tree(struct mcf *m, uint32_t root, bool from_it)
+{
+	for (uint32_t n = grow_tree(m, root, from_it, false); --n > 0;) {
 		uint32_t node = m->settled[n];
-		struct arc *a = &m->arcs[m->via[node]];
 		int64_t amount = from_it ? -m->excess[node] : m->excess[node];
-		if (amount <= 0)
-			continue;
-		arc_change_far(m, a, amount, false);
-		m->excess[a->from] -= amount;
-		m->excess[a->to] += amount;
+		if (amount > 0)
+			move_over(m, m->via[node], amount);
 	}
+}
+
+/* Likewise, node by node, over arcs that have room: what flows in a loop without a way out is taken
+ * back. True if anything was moved. */
+static bool move_by_paths(struct mcf *m, uint32_t root, bool from_it)
+{
+	bool any = false;
+	for (uint32_t n = grow_tree(m, root, from_it, true); --n > 0;) {
+		uint32_t node = m->settled[n];
+		int64_t amount = from_it ? -m->excess[node] : m->excess[node];
+		for (uint32_t i = node; amount > 0 && i != root;) {
+			uint32_t end = m->via[i];
+			int64_t room = far_room(m, end);
+			amount = room < amount ? room : amount;
+			i = (end & 1) == from_it ? m->arcs[end / 2].to : m->arcs[end / 2].from;
+		}
+		for (uint32_t i = node; amount > 0 && i != root;) {
+			uint32_t end = m->via[i];
+			move_over(m, end, amount);
+			i = (end & 1) == from_it ? m->arcs[end / 2].to : m->arcs[end / 2].from;
+			any = true;
+		}
+	}
+	return any;
 }
 
 /* Balances the rest by the nearest ways, without the best use of what gets dearer on them, and what is
@@ -449,6 +501,10 @@ static bool hurry(struct mcf *m)
 			busiest = n;
 	move_by_tree(m, busiest, false);
 	move_by_tree(m, busiest, true);
+	for (bool more = true; more;) {
+		more = move_by_paths(m, busiest, false);
+		more |= move_by_paths(m, busiest, true);
+	}
 	for (uint32_t n = 0; n < m->nnodes; n++)
 		if (m->excess[n])
 			return false;

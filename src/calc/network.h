@@ -10,7 +10,7 @@
 #include "calc/calc.h"
 #include "calc/mcf.h"
 
-#define NETWORK_PIECES 16 /* of one cost function, at most */
+#define NETWORK_PIECES 24 /* of one cost function, at most */
 
 /* What flows cost. Pieces are in units of flow; a function that writes none makes the arc free. */
 struct network_costs {

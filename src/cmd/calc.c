@@ -19,7 +19,7 @@ struct calc_values {
 static const char *const confidences[] = { "medium", "low", "high", NULL };
 static const enum confidence confidence_of[] = { CONFIDENCE_MEDIUM, CONFIDENCE_LOW,
 						 CONFIDENCE_HIGH };
-static const char *const crossings[] = { "pessimistic", "selective", "optimistic", NULL };
+static const char *const crossings[] = { "selective", "pessimistic", "optimistic", NULL };
 static const char *const exports[] = { "none", "fdata", NULL };
 
 static bool check_method(const char *text, struct err *e)
@@ -125,9 +125,10 @@ static const struct cmd_option options[] = {
 	  OPTION(cross),
 	  .choices = crossings,
 	  .arg = "HOW",
-	  .help = "What a stall after a call or at a procedure's start is blamed on: pessimistic "
-		  "(default): anything that other procedures may have done; selective: what the "
-		  "calling convention lets them pass on; optimistic: nothing of theirs" },
+	  .help =
+	      "What a stall after a call or at a procedure's start is blamed on: selective "
+	      "(default): what the calling convention lets other procedures pass on; pessimistic: "
+	      "anything that they may have done; optimistic: nothing of theirs" },
 	{ .name = "stall",
 	  .type = CMD_TEXT,
 	  OPTION(stall),

@@ -530,7 +530,7 @@ enum freq_origin {
 };
 
 /* What a culprit search assumes beyond calls and returns. */
-enum cross_procedure { CROSS_PESSIMISTIC, CROSS_SELECTIVE, CROSS_OPTIMISTIC };
+enum cross_procedure { CROSS_SELECTIVE, CROSS_PESSIMISTIC, CROSS_OPTIMISTIC };
 
 /* One row of a list, as it is printed. */
 struct word {

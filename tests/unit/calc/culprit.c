@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calc/calc.h"
+#include "calc/calc_int.h"
 #include "isa/isa.h"
 #include "util/array.h"
 
@@ -562,7 +562,7 @@ static void test_2435_calls_and_returns_are_crossed_as_asked(void **state)
 
 		s->p.options.cross = cases[k].cross;
 		BLOCK(s, NOP, JAL(RA));
-		uint32_t b = BLOCK(s, ADD(T1, A0, A0), ADD(T2, T0, T0), NOP);
+		uint32_t b = BLOCK(s, ADD(T1, A0, A0), ADD(ZERO, T0, T0), NOP);
 		edge(s, 0, 1, CFG_FALL, 1);
 		run(s);
 		assert_int_equal(!!find(s, b, CAUSE_DCACHE), cases[k].result);
@@ -616,6 +616,105 @@ static void test_2437_a_hundred_thousand_blocks_are_bounded_work(void **state)
 	}
 }
 
+static void test_1401_who_overwrites_a_temporary_waits_for_another_procedures_load(void **state)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		struct sketch *s = sketch();
+
+		s->p.options.cross = k ? CROSS_OPTIMISTIC : CROSS_SELECTIVE;
+		BLOCK(s, NOP, JAL(RA));
+		uint32_t b = BLOCK(s, ADDI(T0, ZERO, 1), ADD(ZERO, T1, T1), ADDI(T0, ZERO, 2));
+		edge(s, 0, 1, CFG_FALL, 1);
+		run(s);
+		assert_int_equal(!!find(s, b, CAUSE_DCACHE), !k);
+		assert_cleared(s, b + 1,
+			       CAUSE_DCACHE); /* nobody reads what a call has left there */
+		assert_cleared(s, b + 2, CAUSE_DCACHE); /* waited for already */
+		end(s);
+	}
+}
+
+static void test_1402_a_store_is_not_queued_behind_loads_of_other_procedures(void **state)
+{
+	static const enum cross_procedure cross[] = { CROSS_PESSIMISTIC, CROSS_SELECTIVE };
+
+	for (unsigned k = 0; k < ARRAY_LEN(cross); k++) {
+		struct sketch *s = sketch();
+
+		s->p.options.cross = cross[k];
+		BLOCK(s, LD(T4, 0, A1), SW(T0, 0, A0), NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP,
+		      LD(T5, 0, A0));
+		run(s);
+		assert_stays(s, 11, CAUSE_STORE); /* its own load may hold it up */
+		end(s);
+
+		s = sketch();
+		s->p.options.cross = cross[k];
+		BLOCK(s, SW(T0, 0, A0), NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, LD(T5, 0, A0));
+		run(s);
+		assert_int_equal(!!find(s, 10, CAUSE_STORE), cross[k] == CROSS_PESSIMISTIC);
+		end(s);
+	}
+}
+
+static void test_1403_results_are_waited_for_as_long_as_returns_say(void **state)
+{
+	for (unsigned left = 0; left <= 8; left += 8) {
+		struct sketch *s = sketch();
+
+		s->p.options.cross = CROSS_SELECTIVE;
+		s->p.returned = true;
+		s->p.result_left[0] = left;
+		BLOCK(s, NOP, JAL(RA));
+		uint32_t b = BLOCK(s, ADD(T1, A0, A0), NOP);
+		edge(s, 0, 1, CFG_FALL, 1);
+		run(s);
+		assert_int_equal(!!find(s, b, CAUSE_BEFORE), left > 0);
+		if (left)
+			assert_true(find(s, b, CAUSE_BEFORE)->most == FREQUENCY * (left - 1));
+		end(s);
+	}
+
+	/* What a procedure returns: the multiplication before last takes 8 cycles, and 2 pass. */
+	struct sketch *s = sketch();
+	double left_of[2] = { 0 };
+	BLOCK(s, MUL(A0, T1, T2), NOP, JR(RA));
+	run(s);
+	calc_risks(&s->p, &s->p.procs[0], left_of);
+	assert_true(left_of[0] == 8 - 2 && left_of[1] == 0);
+	end(s);
+}
+
+static void test_1404_samples_say_how_often_a_kind_of_risk_makes_wait(void **state)
+{
+	const uint16_t branch = CALC_RISKS_KNOWN | 1u << CAUSE_BRANCH;
+
+	for (unsigned stalled = 0; stalled <= 1; stalled++) {
+		struct sketch *s = sketch();
+
+		for (unsigned k = 0; k < 20; k++)
+			BLOCK(s, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP, NOP);
+		run(s);
+		struct calc_proc *proc = &s->p.procs[0];
+		const double none = calc_unstalled(&s->p, CALC_RISKS_KNOWN);
+		const double before = calc_unstalled(&s->p, branch);
+		assert_true(before < 0.5 && none > 0.95);
+		for (uint32_t i = 0; i < s->g->ninsts; i++) {
+			proc->insts[i].risks = branch;
+			proc->insts[i].count[SAMPLED_CYCLES] = FREQUENCY * (stalled ? 9 : 1);
+		}
+		for (unsigned round = 0; round < 5; round++)
+			calc_learn_risks(&s->p);
+		if (stalled)
+			assert_true(calc_unstalled(&s->p, branch) < before / 2);
+		else
+			assert_true(calc_unstalled(&s->p, branch) > 0.9);
+		/* Nothing was seen of others. */
+		assert_true(calc_unstalled(&s->p, CALC_RISKS_KNOWN) == none);
+		end(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -639,6 +738,11 @@ int main(void)
 		cmocka_unit_test(test_2435_calls_and_returns_are_crossed_as_asked),
 		cmocka_unit_test(test_2436_without_a_stall_or_a_frequency_nothing_is_accused),
 		cmocka_unit_test(test_2437_a_hundred_thousand_blocks_are_bounded_work),
+		cmocka_unit_test(
+		    test_1401_who_overwrites_a_temporary_waits_for_another_procedures_load),
+		cmocka_unit_test(test_1402_a_store_is_not_queued_behind_loads_of_other_procedures),
+		cmocka_unit_test(test_1403_results_are_waited_for_as_long_as_returns_say),
+		cmocka_unit_test(test_1404_samples_say_how_often_a_kind_of_risk_makes_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

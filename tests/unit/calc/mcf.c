@@ -176,6 +176,50 @@ static void test_2603_thirty_thousand_blocks_take_less_than_a_second(void **stat
 	assert_true(many < 1);
 }
 
+/* Every fifth block is followed by a loop of two blocks that nothing leaves. Wishes are so far apart
+ * that the best solution would take too long. */
+static void test_1400_a_hurried_solution_is_a_circulation_where_loops_have_no_way_out(void **state)
+{
+	const uint32_t blocks = 60000, nodes = 2 * blocks + 1;
+	uint64_t s = 7;
+	struct mcf *m = mcf_new(nodes);
+	uint32_t(*ends)[2] = calloc(6 * (size_t)blocks, sizeof(*ends)), arcs = 0;
+	int64_t *excess = calloc(nodes, sizeof(*excess));
+#define ARC(a, b) (ends[arcs][0] = (a), ends[arcs++][1] = (b), mcf_free_arc(m, a, b, 0))
+	for (uint32_t b = 0; b < blocks; b++) {
+		int64_t f = 1 + (int64_t)(rng_next(&s) % 1000000);
+		ends[arcs][0] = 2 * b;
+		ends[arcs++][1] = 2 * b + 1;
+		mcf_arc(m, 2 * b, 2 * b + 1,
+			(struct mcf_piece[]){ { f, -1000000000 / f },
+					      { MCF_UNBOUNDED, 1000000000 / f } },
+			2);
+		if (b % 5 == 3) {
+			ARC(2 * b + 1, 2 * b + 2);
+		} else if (b % 5 == 4) {
+			ARC(2 * b + 1, 2 * b - 2);
+		} else {
+			ARC(2 * b + 1, (2 * b + 2) % (2 * blocks));
+			ARC(2 * b + 1, b % 5 == 2 ? 2 * ((b + 3) % blocks) : 2 * b);
+		}
+	}
+	ARC(2 * blocks, 0);
+	ARC(2 * blocks - 9, 2 * blocks);
+#undef ARC
+	assert_true(mcf_solve(m));
+	assert_false(mcf_best(m));
+	for (uint32_t i = 0; i < arcs; i++) {
+		assert_true(mcf_flow(m, i) >= 0);
+		excess[ends[i][0]] -= mcf_flow(m, i);
+		excess[ends[i][1]] += mcf_flow(m, i);
+	}
+	for (uint32_t n = 0; n < nodes; n++)
+		assert_int_equal(excess[n], 0);
+	free(ends);
+	free(excess);
+	mcf_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +227,8 @@ int main(void)
 		cmocka_unit_test(test_2601_a_path_takes_the_dearer_piece_once_the_cheaper_is_full),
 		cmocka_unit_test(test_2602_flow_that_is_not_worth_its_way_stays_away),
 		cmocka_unit_test(test_2603_thirty_thousand_blocks_take_less_than_a_second),
+		cmocka_unit_test(
+		    test_1400_a_hurried_solution_is_a_circulation_where_loops_have_no_way_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
