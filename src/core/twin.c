@@ -395,7 +395,7 @@ static void hand_over(const struct twin *t, uint64_t po, struct rec_twin *r, siz
 void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, bool all)
 {
 	const uint64_t held = held_back(t);
-	const uint64_t below = all ? t->next : t->next > held ? t->next - held : 0;
+	const uint64_t below = all ? t->leader->head : t->next > held ? t->next - held : 0;
 
 	if (below <= t->delivered)
 		return;
