@@ -115,11 +115,14 @@ static void two(unsigned sum)
 	}
 }
 
+/* clang-format off */
 #define DISTANCES(V)                                                                               \
-	V(0)                                                                                       \
-	V(8)                                                                                       \
-	V(16) V(24) V(26) V(28) V(30) V(32) V(34) V(36) V(40) V(50) V(64) V(80) V(100) V(120)      \
-	    V(140) V(150) V(160) V(170) V(180) V(200) V(250) V(300) V(400) V(500)
+	V(0) V(8) V(16) V(24) V(26) V(28) V(30) V(32) V(34) V(36) V(40) V(50) V(64) V(80) V(100)   \
+	V(120) V(140) V(150) V(160) V(170) V(180) V(200) V(250) V(300) V(400) V(500)
+#define DELAYS(V)                                                                                  \
+	V(0) V(10) V(20) V(30) V(40) V(50) V(60) V(70) V(80) V(90) V(100) V(110) V(120) V(130)     \
+	V(140) V(150)
+/* clang-format on */
 
 /* Two independent misses with n instructions between them. */
 static void apart(unsigned n)
@@ -134,11 +137,6 @@ static void apart(unsigned n)
 #undef V
 	}
 }
-
-#define DELAYS(V)                                                                                  \
-	V(0)                                                                                       \
-	V(10)                                                                                      \
-	V(20) V(30) V(40) V(50) V(60) V(70) V(80) V(90) V(100) V(110) V(120) V(130) V(140) V(150)
 
 /* A miss beside a mispredicted branch whose operand takes n cycles. */
 static void branch(unsigned n)
