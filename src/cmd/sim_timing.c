@@ -142,6 +142,8 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 		} while (status == CORE_RUNNING && !sim_stop_signal() &&
 			 !(run->emit && run->emit->stop));
 	}
+	if (status == CORE_RUNNING)
+		core_end_twin(c);
 	core_cut(c);
 	run->host_seconds = host_now() - run->first_second;
 	if (options->settle && !run->settled)

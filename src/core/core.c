@@ -499,10 +499,7 @@ enum core_status core_continue(struct core *c, uint64_t max_cycles)
 		return CORE_REACHED;
 	if (!is_idle(c))
 		return CORE_RUNNING;
-	if (c->twin.leads) {
-		twin_drain(c->twin.leads);
-		deliver_twin(c, true);
-	}
+	core_end_twin(c);
 	return c->front.state == FETCH_OVER ? CORE_ENDED : CORE_STOPPED;
 }
 
@@ -540,6 +537,14 @@ void core_drain(struct core *c)
 	c->front.limit = c->front.stream_end;
 	core_continue(c, NEVER);
 	come_to_rest(c);
+}
+
+void core_end_twin(struct core *c)
+{
+	if (!c->twin.leads)
+		return;
+	twin_drain(c->twin.leads);
+	deliver_twin(c, true);
 }
 
 void core_cut(struct core *c)

@@ -76,6 +76,9 @@ void core_pause(struct core *c);
  * Only after core_pause, or in a core that has just been made for the same machine: a size that
  * differs is an error of the state. Read it before core_listen. */
 void core_state(struct core *c, struct state *s);
+/* The run stops with instructions in the pipeline: its twin, if it has one (WANT_TWIN), says when those that
+ * have committed did so there. */
+void core_end_twin(struct core *c);
 /* The run, or its timed part, is over: misses in progress get their records now (WANT_MISSES). */
 void core_cut(struct core *c);
 /* The guest has moved on without the core (guest_run): fetch goes on from where it is now. Only

@@ -70,19 +70,28 @@ static inline void put_line(const struct core *c, uint64_t po, uint32_t flags, s
 	r->tid = e->tid;
 }
 
-/* All of an instruction's record that WANT_STAMPS asks for. */
-static inline void put_stamps(const struct core *c, uint64_t po, struct rec_inst *r)
+/* All that WANT_STAMPS asks for of the records of n instructions from po on. What does not change
+ * from one to the next is read once: the compiler must assume that the records overlap it. */
+static inline void put_stamps(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
 {
-	const uint32_t slot = slot_of(c, po);
-	const struct inflight *e = &c->ring[slot];
+	const struct inflight *ring = c->ring;
+	const uint64_t *dispatched = c->rec.dispatched;
+	const uint64_t now = c->now;
+	const uint32_t mask = c->mask;
 
-	__builtin_prefetch(r + RECORD_AHEAD, 1);
-	__builtin_prefetch(&r[RECORD_AHEAD].notes, 1);
-	r->fetch = e->fetch;
-	r->flags = e->flags | RI_COMMITTED;
-	r->po = po;
-	r->commit = (uint32_t)(c->now - e->fetch);
-	r->dispatch = (uint32_t)(c->rec.dispatched[slot] - e->fetch);
+	for (const struct rec_inst *end = r + n; r < end; r++, po++) {
+		const uint32_t slot = (uint32_t)po & mask;
+		const uint64_t fetch = ring[slot].fetch, dispatch = dispatched[slot];
+		const uint32_t flags = ring[slot].flags | RI_COMMITTED;
+
+		__builtin_prefetch(r + RECORD_AHEAD, 1);
+		__builtin_prefetch(&r[RECORD_AHEAD].notes, 1);
+		r->fetch = fetch;
+		r->flags = flags;
+		r->po = po;
+		r->commit = (uint32_t)(now - fetch);
+		r->dispatch = (uint32_t)(dispatch - fetch);
+	}
 }
 
 /*
@@ -178,8 +187,7 @@ static __attribute__((noinline)) void record_lines(struct core *c)
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
 		if (c->rec.dispatched) {
-			for (size_t i = 0; i < n; i++)
-				put_stamps(c, po + i, r + i);
+			put_stamps(c, po, n, r);
 			continue;
 		}
 		for (size_t i = 0; i < n; i++)

@@ -125,15 +125,18 @@ static void hand_on(struct twin *t)
 void twin_commits(struct twin *t)
 {
 	const struct core *c = t->core;
+	struct stamped *stamps = t->stamps;
+	const uint64_t *dispatched = c->rec.dispatched;
+	const uint64_t end = c->head, now = c->now, stamps_mask = t->stamps_mask, mask = c->mask;
 
-	for (uint64_t po = c->head - c->did.commits; po < c->head; po++) {
-		const uint64_t dispatch = c->rec.dispatched[slot_of(c, po)];
+	__builtin_prefetch(&stamps[(end + AHEAD) & stamps_mask], 1);
+	for (uint64_t po = end - c->did.commits; po < end; po++) {
+		const uint64_t dispatch = dispatched[po & mask];
 
-		__builtin_prefetch(&t->stamps[(po + AHEAD) & t->stamps_mask], 1);
-		t->stamps[po & t->stamps_mask] =
-		    (struct stamped){ dispatch, (uint32_t)(c->now - dispatch) };
+		stamps[po & stamps_mask] =
+		    (struct stamped){ .dispatch = dispatch, .commit = (uint32_t)(now - dispatch) };
 	}
-	if (c->head - atomic_load_explicit(&t->stamped, memory_order_relaxed) >= BATCH)
+	if (end - atomic_load_explicit(&t->stamped, memory_order_relaxed) >= BATCH)
 		hand_on(t);
 }
 
@@ -292,7 +295,7 @@ void twin_after(struct twin *t, const struct core *c, const struct guest_step *g
 		const struct uop *u, uint64_t value, bool touch)
 {
 	struct twin_step *s = step_at(t, t->next);
-	const struct hart *h = guest_hart(c->guest);
+	const struct hart *h = c->front.hart;
 
 	__builtin_prefetch(step_at(t, t->next + AHEAD), 1);
 	*s = (struct twin_step){
@@ -313,7 +316,7 @@ void twin_after(struct twin *t, const struct core *c, const struct guest_step *g
 			s->value = guest_code_version(c->guest);
 	}
 	if (unlikely(gs->flags & STEP_TRAPS)) {
-		t->trapped = *h;
+		t->trapped = *guest_hart(c->guest); /* perhaps of another thread */
 		t->trapped_version = guest_code_version(c->guest);
 	}
 	t->next++;
@@ -371,6 +374,20 @@ static uint64_t held_back(const struct twin *t)
 	return (uint64_t)t->core->mask + 1 + BATCH + STEPS;
 }
 
+/* Writes the records of n instructions from po on. */
+static void hand_over(const struct twin *t, uint64_t po, struct rec_twin *r, size_t n)
+{
+	const struct stamped *stamps = t->stamps;
+	const uint64_t mask = t->stamps_mask;
+
+	for (const struct rec_twin *end = r + n; r < end; r++, po++) {
+		const struct stamped *s = &stamps[po & mask];
+
+		__builtin_prefetch(&stamps[(po + AHEAD) & mask], 0);
+		*r = (struct rec_twin){ .po = po, .dispatch = s->dispatch, .commit = s->commit };
+	}
+}
+
 /*
  * Instructions further behind than that have their stamps, so nobody waits, and which they are
  * depends on the steps alone.
@@ -378,7 +395,7 @@ static uint64_t held_back(const struct twin *t)
 void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, bool all)
 {
 	const uint64_t held = held_back(t);
-	const uint64_t below = all ? t->next : t->next > held ? t->next - held : 0;
+	const uint64_t below = all ? t->leader->head : t->next > held ? t->next - held : 0;
 
 	if (below <= t->delivered)
 		return;
@@ -386,12 +403,12 @@ void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, b
 		atomic_store(&t->wait_stamped, below);
 		wait_until(t, has_stamped);
 	}
-	for (uint64_t po = t->delivered; po < below && emit; po++) {
-		const struct stamped *s = &t->stamps[po & t->stamps_mask];
+	for (uint64_t po = t->delivered; po < below && emit;) {
+		size_t n;
+		struct rec_twin *r = emit_twins(emit, below - po, begun, &n);
 
-		__builtin_prefetch(&t->stamps[(po + AHEAD) & t->stamps_mask], 0);
-		*emit_twin(emit, begun) =
-		    (struct rec_twin){ .po = po, .dispatch = s->dispatch, .commit = s->commit };
+		hand_over(t, po, r, n);
+		po += n;
 	}
 	t->delivered = below;
 }

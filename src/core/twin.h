@@ -74,7 +74,7 @@ void twin_after(struct twin *t, const struct core *c, const struct guest_step *g
 		const struct uop *u, uint64_t value, bool touch);
 /* Call it when the guest's kernel is about to act. */
 void twin_kernel(struct twin *t);
-/* Lets the twin's pipeline run empty; the leader's is, and nothing more is fetched. */
+/* Lets the twin's pipeline run empty; nothing more is fetched. */
 void twin_drain(struct twin *t);
 /* Call it when the leader goes on. */
 void twin_resume(struct twin *t);
@@ -86,8 +86,8 @@ void twin_forked(struct twin *t);
 struct core *twin_core(struct twin *t);
 
 /* Hands stamps to emit (NULL: drops them), in program order: those that it has not had yet, of all
- * instructions that must have left the twin by now (all: of every instruction). begun: as in
- * emit_insts. */
+ * instructions that must have left the twin by now (all: of every one that the leader has committed,
+ * after twin_drain). begun: as in emit_insts. */
 void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, bool all);
 
 /* ---- the twin's side: in place of the guest ---- */

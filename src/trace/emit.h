@@ -149,5 +149,19 @@ static inline struct rec_twin *emit_twin(struct emit *e, struct rec_cycle **begu
 		emit_full_mid_cycle(e, begun);
 	return &e->twins[e->ntwins++];
 }
+/* Slots for several, as emit_insts() gives them for inst records. */
+static inline struct rec_twin *emit_twins(struct emit *e, size_t most, struct rec_cycle **begun,
+					  size_t *n)
+{
+	if (__builtin_expect(e->ntwins == e->max_twins, 0))
+		emit_full_mid_cycle(e, begun);
+
+	struct rec_twin *first = &e->twins[e->ntwins];
+	const size_t room = e->max_twins - e->ntwins;
+
+	*n = most < room ? most : room;
+	e->ntwins += *n;
+	return first;
+}
 
 #endif

@@ -574,7 +574,7 @@ bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectru
 			    char *text, size_t size)
 {
 	const uint64_t n = p->overlapped + p->serial;
-	char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE];
+	char first[SPECTRUM_PLACE], second[SPECTRUM_PLACE], times[NUMBER_COMMAS_BYTES];
 
 	const int64_t net =
 	    m->loads[p->first].exposed + (p->first != p->second ? m->loads[p->second].exposed : 0);
@@ -584,27 +584,28 @@ bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectru
 	    (double)net < STRONG * (double)m->adder ||
 	    (double)(p->serial_cycles + p->overlapped_cycles) < STRONG * (double)m->adder)
 		return false;
+	number_commas(n, times);
 	if (p->serial > 3 * p->overlapped && p->first == p->second)
 		snprintf(text, size,
-			 "the misses at %s follow each other (%.0f%% of %" PRIu64
+			 "the misses at %s follow each other (%.0f%% of %s"
 			 " in series): a chain, of which only the next address could be "
 			 "prefetched",
-			 first, 100 * share_of((double)p->serial, (double)n), n);
+			 first, 100 * share_of((double)p->serial, (double)n), times);
 	else if (p->serial > 3 * p->overlapped)
 		snprintf(text, size,
-			 "the misses at %s wait for those at %s (%.0f%% of %" PRIu64
+			 "the misses at %s wait for those at %s (%.0f%% of %s"
 			 " in series): prefetch the second",
-			 second, first, 100 * share_of((double)p->serial, (double)n), n);
+			 second, first, 100 * share_of((double)p->serial, (double)n), times);
 	else if (p->overlapped > 3 * p->serial && p->first == p->second)
 		snprintf(text, size,
-			 "the misses at %s overlap each other (%.0f%% of %" PRIu64
+			 "the misses at %s overlap each other (%.0f%% of %s"
 			 "): only avoiding most of them saves their latency",
-			 first, 100 * share_of((double)p->overlapped, (double)n), n);
+			 first, 100 * share_of((double)p->overlapped, (double)n), times);
 	else if (p->overlapped > 3 * p->serial)
 		snprintf(text, size,
-			 "the misses at %s and %s overlap (%.0f%% of %" PRIu64
+			 "the misses at %s and %s overlap (%.0f%% of %s"
 			 "): avoiding one alone saves little",
-			 first, second, 100 * share_of((double)p->overlapped, (double)n), n);
+			 first, second, 100 * share_of((double)p->overlapped, (double)n), times);
 	else
 		return false;
 	return true;
@@ -753,7 +754,7 @@ static bool check_asked(const struct spectrum_model *m, const struct spectrum_op
 		       "the run has no such cluster (%s%s%s%s%s); without --size, --pattern and "
 		       "--kind all are shown",
 		       so->kind ? "kind " : "", so->kind ? so->kind : "",
-		       so->kind && so->pattern ? ", " : "",
+		       so->kind && (so->pattern || so->size) ? ", " : "",
 		       so->pattern ? "pattern "
 		       : so->size  ? "of that size"
 				   : "",

@@ -440,6 +440,8 @@ static bool refuse_load(const struct spectrum_model *m, const char *name, struct
 		if (!number && l->function)
 			nearest_try(&near, l->function);
 	}
+	if (!m->nloads)
+		return err_set(e, "nothing at '%s' misses the cache: the run has no miss", name);
 	return err_set(e, "nothing at '%s' misses the cache; the nearest that does is '%s'", name,
 		       number || line ? found
 		       : near.best    ? near.best

@@ -37,6 +37,42 @@ test_a_run_without_a_miss_has_every_key() {
 	json_holds 'j["loads"] == j["pairs"] == j["lines"] == j["functions"] == []'
 }
 
+test_a_run_without_a_miss_says_so() {
+	run spectrum "$tmp/none.culprit"
+	status_is 0
+	out_has 'The run has no miss'
+	run spectrum "$tmp/none.culprit" --load main
+	refuses 'the run has no miss'
+}
+
+test_what_is_not_there_cannot_be_selected() {
+	run spectrum "$tmp/p.culprit" --pattern HX
+	refuses "'HX'" 'letters HM'
+	run spectrum "$tmp/p.culprit" --size 7
+	refuses "'7'" 'from 1 to 6'
+	run spectrum "$tmp/p.culprit" --kind hint --size 6
+	refuses 'no such cluster (kind hint, of that size)' 'without --size'
+	run spectrum "$tmp/p.culprit" --kind laod
+	refuses "'laod'" "'load'"
+	run spectrum "$tmp/p.culprit" --load 0x10
+	refuses "'0x10'" 'the nearest that does is'
+}
+
+test_a_signal_keeps_what_was_measured() {
+	"$CULPRIT" sim --machine puzak2007 --analyze spectrum -o "$tmp/stopped.culprit" -- "$GUESTS/answers" spin \
+		>/dev/null 2>"$tmp/err" </dev/null &
+	local pid=$!
+	sleep 1
+	kill -INT $pid
+	status=0
+	wait $pid || status=$?
+	status_is 130
+	run spectrum "$tmp/stopped.culprit" --json
+	status_is 0
+	json_holds 'j["net"] + j["drift"] + j["head"] + j["tail"] == j["adder"] == j["cycles"] - j["twin_cycles"]'
+	json_holds 'j["misses"] > 0'
+}
+
 test_the_law_holds_and_the_twin_has_its_own_cycles() {
 	run spectrum "$tmp/p.culprit" --json
 	status_is 0

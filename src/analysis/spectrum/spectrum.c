@@ -40,12 +40,6 @@ static void queue_room(struct queue *q, size_t n)
 	}
 }
 
-/* There must be room. */
-static inline void queue_put(struct queue *q, uint64_t po, uint64_t dispatch, uint64_t commit)
-{
-	q->at[q->end++] = (struct stamp_of){ po, dispatch, commit };
-}
-
 /* Of misses that one instruction causes in one cycle, a TLB's comes before those that it causes. */
 static unsigned rank(const struct rec_miss *m)
 {
@@ -169,43 +163,57 @@ static bool spectrum_misses(void *state, const struct rec_miss *misses, size_t c
 
 /* ---- instructions ---- */
 
-static bool spectrum_twins(void *state, const struct rec_twin *twins, size_t count, struct err *e)
+/* Gives instructions of the run that wait their twin's stamps; *taken: how many stamps are used up,
+ * also those from outside of the region. */
+static bool pair(struct spectrum *s, const struct rec_twin *twins, size_t count, size_t *taken,
+		 struct err *e)
 {
-	struct spectrum *s = state;
-	queue_room(&s->twins, count);
-	for (size_t i = 0; i < count; i++)
-		queue_put(&s->twins, twins[i].po, twins[i].dispatch,
-			  twins[i].dispatch + twins[i].commit);
-	return s->twins.end - s->twins.first <= QUEUE_MAX ||
-	       err_set(e, "the twin is more than %u instructions ahead of the run", QUEUE_MAX);
+	size_t i = 0;
+	while (s->stamps.end < s->stamps.ahead && i < count) {
+		if (twins[i].po < s->stamps.end) {
+			i++; /* outside of the region */
+			continue;
+		}
+
+		const size_t both = min_u64(s->stamps.ahead - s->stamps.end, count - i);
+		const size_t n = stamps_twin(&s->stamps, twins + i, min_u64(both, SETTLE_EVERY));
+		if (!n)
+			return err_set(e, "the twin has no record of instruction %llu",
+				       (unsigned long long)s->stamps.end);
+		i += n;
+		settle(s);
+	}
+	*taken = i;
+	return true;
 }
 
 /* Pairs instructions with their twin's stamps, as far as both have come. */
 static bool join(struct spectrum *s, struct err *e)
 {
-	struct queue *a = &s->insts, *b = &s->twins;
-	while (a->first < a->end && b->first < b->end) {
-		if (b->at[b->first].po < a->at[a->first].po) {
-			b->first++; /* outside of the region */
-			continue;
-		}
-
-		const struct stamp_of *i = &a->at[a->first], *t = &b->at[b->first];
-		const size_t both = min_u64(a->end - a->first, b->end - b->first);
-		const size_t most = min_u64(both, SETTLE_EVERY);
-		size_t n = 0;
-		for (; n < most && i[n].po == t[n].po; n++)
-			stamps_add(&s->stamps, i[n].dispatch, i[n].commit, t[n].dispatch,
-				   t[n].commit);
-		if (!n)
-			return err_set(e, "the twin has no record of instruction %llu",
-				       (unsigned long long)i->po);
-		a->first += n;
-		b->first += n;
-		settle(s);
-	}
-	return a->end - a->first <= QUEUE_MAX ||
+	struct queue *q = &s->twins;
+	size_t taken;
+	if (!pair(s, q->at + q->first, q->end - q->first, &taken, e))
+		return false;
+	q->first += taken;
+	return s->stamps.ahead - s->stamps.end <= QUEUE_MAX ||
 	       err_set(e, "the run is more than %u instructions ahead of its twin", QUEUE_MAX);
+}
+
+static bool spectrum_twins(void *state, const struct rec_twin *twins, size_t count, struct err *e)
+{
+	struct spectrum *s = state;
+	struct queue *q = &s->twins;
+	size_t taken = 0;
+	/* Most instructions are there already: nothing to keep. */
+	if (q->first == q->end && !pair(s, twins, count, &taken, e))
+		return false;
+	if (taken < count) {
+		queue_room(q, count - taken);
+		memcpy(q->at + q->end, twins + taken, (count - taken) * sizeof(*twins));
+		q->end += count - taken;
+	}
+	return q->end - q->first <= QUEUE_MAX ||
+	       err_set(e, "the twin is more than %u instructions ahead of the run", QUEUE_MAX);
 }
 
 static bool end_region(struct spectrum *s, struct err *e)
@@ -214,9 +222,9 @@ static bool end_region(struct spectrum *s, struct err *e)
 		return true;
 	if (!join(s, e))
 		return false;
-	if (s->insts.first < s->insts.end)
+	if (s->stamps.end < s->stamps.ahead)
 		return err_set(e, "the twin has no record of instruction %llu",
-			       (unsigned long long)s->insts.at[s->insts.first].po);
+			       (unsigned long long)s->stamps.end);
 	take_misses(s, s->end_cycle, true);
 	s->inside = false;
 	for (unsigned k = 0; k < CLUSTERINGS; k++) {
@@ -246,6 +254,26 @@ static const struct rec_inst *first_committed(const struct rec_inst *insts, size
 	return NULL;
 }
 
+/* The run's stamps of the instructions that committed. */
+static bool take_insts(struct spectrum *s, const struct rec_inst *insts, size_t count,
+		       struct err *e)
+{
+	const uint64_t from = s->stamps.ahead;
+	stamps_room(&s->stamps, count);
+	for (const struct rec_inst *r = insts, *end = insts + count; r < end; r++) {
+		if (!(r->flags & RI_COMMITTED))
+			continue;
+		if (unlikely(r->po != s->stamps.ahead))
+			return err_set(e, "instruction %llu comes where %llu was expected",
+				       (unsigned long long)r->po,
+				       (unsigned long long)s->stamps.ahead);
+		stamps_run(&s->stamps, r->fetch + r->dispatch, r->fetch + r->commit);
+	}
+	s->insts_seen += s->stamps.ahead - from;
+	s->next_po = s->stamps.ahead;
+	return true;
+}
+
 static bool spectrum_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			   const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
@@ -260,16 +288,10 @@ static bool spectrum_batch(void *state, const struct rec_inst *insts, size_t nin
 		begin_region(s, ncycles ? cycles[0].cycle : first->fetch, first ? first->po : 0);
 		s->insts_seen = 0;
 	}
-	queue_room(&s->insts, ninsts);
-	for (size_t i = 0; i < ninsts; i++) {
-		const struct rec_inst *r = &insts[i];
-		if (!(r->flags & RI_COMMITTED))
-			continue;
-		if (!s->insts_seen++)
-			stamps_begin(&s->stamps, r->po);
-		s->next_po = r->po + 1;
-		queue_put(&s->insts, r->po, r->fetch + r->dispatch, r->fetch + r->commit);
-	}
+	if (first && !s->insts_seen)
+		stamps_begin(&s->stamps, first->po);
+	if (!take_insts(s, insts, ninsts, e))
+		return false;
 	for (size_t i = 0; i < ncycles; i++)
 		s->cycles += cycles[i].repeat;
 	if (ncycles)
@@ -372,7 +394,6 @@ static void spectrum_free(void *state)
 		clusters_free(&s->clusters[k]);
 	samples_free(&s->samples);
 	stamps_free(&s->stamps);
-	free(s->insts.at);
 	free(s->twins.at);
 	free(s->heap.at);
 }

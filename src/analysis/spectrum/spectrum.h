@@ -18,11 +18,9 @@ enum spectrum_clustering {
 	CLUSTERINGS
 };
 
-/* A queue of records that wait for those of another stream. */
+/* Records of the twin that wait for the run's. */
 struct queue {
-	struct stamp_of {
-		uint64_t po, dispatch, commit;
-	} * at;
+	struct rec_twin *at;
 	size_t first, end, capacity;
 };
 
@@ -45,7 +43,7 @@ struct spectrum {
 	uint32_t latency[SPECTRUM_LEVELS]; /* cycles beyond an L1 hit */
 
 	struct stamps stamps;
-	struct queue insts, twins;
+	struct queue twins;
 	struct miss_heap heap;
 	bool inside;	    /* in a region */
 	uint64_t next_po;   /* the next instruction of the region */

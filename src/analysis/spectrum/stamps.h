@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * When the last committed instructions were dispatched and committed, on the run's machine and on
- * its twin. Both stamps ascend in program order, so lookups by cycle are binary searches.
+ * its twin. Both stamps ascend in program order, so lookups by cycle are binary searches. The run's
+ * stamps may come before the twin's and wait for them in the ring.
  *
  * The ring is large enough for all instructions that dispatch during one miss: a miss is handled
  * when its data have come, and needs the instructions at its begin. If a miss takes longer than
@@ -14,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/record.h"
+
 struct stamp {
 	uint64_t dispatch, commit;	     /* of the run */
 	uint64_t twin_dispatch, twin_commit; /* of its twin */
@@ -22,12 +25,14 @@ struct stamp {
 struct stamps {
 	struct stamp *at; /* by po, a ring */
 	size_t mask;
+	size_t kept;	     /* how many instructions are held at most */
 	uint64_t first, end; /* those held: [first, end) */
-	bool forgot;	     /* older ones were dropped: the last of them is `before` */
-	struct stamp before;
-	int64_t base; /* lag before the first instruction of the region */
+	uint64_t ahead;	     /* [end, ahead): those that wait for their twin's stamps */
+	bool forgot;	     /* older ones were dropped; the last of them is still in the ring */
+	int64_t base;	     /* lag before the first instruction of the region */
 };
 
+/* Holds capacity instructions, rounded up to a power of two. */
 void stamps_init(struct stamps *s, size_t capacity);
 void stamps_free(struct stamps *s);
 /* Begins a region with instruction po. */
@@ -40,28 +45,23 @@ static inline int64_t stamp_lag(const struct stamp *s)
 {
 	return (int64_t)(s->commit - s->twin_commit);
 }
-/* The next instruction in program order. */
-static inline void stamps_add(struct stamps *s, uint64_t dispatch, uint64_t commit,
-			      uint64_t twin_dispatch, uint64_t twin_commit)
+/* Makes room for n more instructions of the run. */
+void stamps_room(struct stamps *s, size_t n);
+/* The next instruction of the run, in program order. There must be room. */
+static inline void stamps_run(struct stamps *s, uint64_t dispatch, uint64_t commit)
 {
-	struct stamp *at = &s->at[s->end & s->mask];
-	/* In a region that starts with the run both clocks begin at the run's start. Another
-	 * region begins, on both machines, as many cycles before its first commit as it does on
-	 * the run's. */
-	if (!stamps_any(s))
-		s->base = s->end == 1 ? 0 : (int64_t)(commit - twin_commit);
-	if (s->end - s->first > s->mask) {
-		s->before = s->at[s->first & s->mask];
-		s->forgot = true;
-		s->first++;
-	}
-	*at = (struct stamp){ dispatch, commit, twin_dispatch, twin_commit };
-	s->end++;
+	struct stamp *at = &s->at[s->ahead++ & s->mask];
+
+	at->dispatch = dispatch;
+	at->commit = commit;
 }
-/* The stamp of an instruction that is held, or of `before`, if there is one. */
+/* The twin's stamps of the next n instructions, which the run's must be ahead of. Takes those before
+ * the first that is not the next one; returns how many. */
+size_t stamps_twin(struct stamps *s, const struct rec_twin *twins, size_t n);
+/* The stamp of an instruction that is held, or, if it is older, of the last that was dropped. */
 static inline const struct stamp *stamps_at(const struct stamps *s, uint64_t po)
 {
-	return po < s->first ? &s->before : &s->at[po & s->mask];
+	return &s->at[(po < s->first ? s->first - 1 : po) & s->mask];
 }
 static inline const struct stamp *stamps_last(const struct stamps *s)
 {

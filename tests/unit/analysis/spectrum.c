@@ -872,7 +872,7 @@ static void test_1137_memory_does_not_grow_with_run_or_cluster(void **state)
 		assert_int_equal(s->clusters[0].misses + s->clusters[0].cut_misses, n);
 		law(s);
 		kept[i] = s->heap.capacity * sizeof(struct rec_miss) +
-			  (s->insts.capacity + s->twins.capacity) * sizeof(struct stamp_of) +
+			  s->twins.capacity * sizeof(struct rec_twin) +
 			  (s->stamps.mask + 1) * sizeof(struct stamp) +
 			  s->clusters[0].loads.capacity * sizeof(struct load);
 		spectrum_done(s);

@@ -3,10 +3,11 @@
  * 1160 to 1173: costs of misses on puzak2007 that are known in advance: kernels run on the machine
  * and on its twin with perfect caches, and through the analysis. A miss that the L2 serves takes
  * 15 cycles more than a hit, one that memory serves 100. From 1170 on the same kernels run without
- * the misses of one cluster.
+ * the misses of one cluster. From 1300 on kernels of cost_kernels.c, most of them for many distances.
  */
 #include "../core/harness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,10 @@
 #define ARENA 0x10000000
 #define CHAIN 0x20000000
 #define LINE  128
+#define FRESH (ARENA + 0x80000) /* a line that only the kernel itself touches */
+
+/* What runs on what. */
+static const char *program = MISS_KERNELS, *machine = "puzak2007";
 
 #define TWIN "ideal.dmiss=on", "ideal.imiss=on", "ideal.dtlb=on", "ideal.itlb=on"
 
@@ -49,7 +54,7 @@ static void take(struct emit *e)
 static struct records *record_without(const char *kernel, const char *const *sets,
 				      struct trace_meta *meta, const struct hit *hits, size_t nhits)
 {
-	char *argv[] = { (char *)MISS_KERNELS, (char *)kernel, NULL };
+	char *argv[] = { (char *)program, (char *)kernel, NULL };
 	struct guest_config guest_config = { .argv = argv, .envp = (char **)kernel_environment };
 	struct records *r = x_calloc(1, sizeof(*r));
 	struct machine config;
@@ -63,7 +68,7 @@ static struct records *record_without(const char *kernel, const char *const *set
 				 .max_misses = 8,
 				 .wants = WANT_CYCLES | WANT_INSTS | WANT_MISSES,
 				 .full = take };
-	config_of(&config, "puzak2007", sets);
+	config_of(&config, machine, sets);
 
 	struct guest *g = guest_new(&guest_config, &e);
 	struct core *c = g ? core_new(&config, g, &r->emit, &e) : NULL;
@@ -416,6 +421,249 @@ static void test_1173_a_sample_is_the_same_for_any_size_of_it(void **state)
 	samples_free(&many);
 }
 
+/* ---- costs by distance ---- */
+
+static struct measured measure_cost(char letter, unsigned n, const char *set)
+{
+	char kernel[16];
+
+	program = COST_KERNELS;
+	snprintf(kernel, sizeof(kernel), "%c%u", letter, n);
+	struct measured m = measure(kernel, set);
+
+	program = MISS_KERNELS;
+	return m;
+}
+
+static const struct rec_miss *miss_of(const struct measured *m, uint64_t line, unsigned nth)
+{
+	for (size_t i = 0; i < m->run->nmisses; i++)
+		if (m->run->misses[i].line == line && !nth--)
+			return &m->run->misses[i];
+	fail_msg("no miss of line 0x%llx", (unsigned long long)line);
+	return NULL;
+}
+
+/* What all misses of the kernel itself cost; its program's other misses are of other lines. */
+static int64_t cost_of_fresh(const struct measured *m, size_t lines)
+{
+	const struct samples *s = &m->s->samples;
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->at[i].misses[0].addr >= FRESH &&
+		    s->at[i].misses[0].addr < FRESH + LINE * lines)
+			sum += s->at[i].net;
+	return sum;
+}
+
+static void test_1300_three_misses_cost_each_of_the_ten_sums(void **state)
+{
+	static const struct {
+		unsigned sum;
+		uint64_t line;
+		unsigned nth;
+	} all[] = {
+		{ 0, ARENA, 1 },
+		{ 15, ARENA, 1 },
+		{ 30, ARENA, 1 },
+		{ 45, ARENA, 1 },
+		{ 100, FRESH, 0 },
+		{ 115, CHAIN + 4 * LINE, 0 },
+		{ 200, CHAIN, 0 },
+		{ 130, CHAIN + 4 * LINE, 0 },
+		{ 215, CHAIN + 5 * LINE, 0 },
+		{ 300, CHAIN, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct measured m = measure_cost('t', all[i].sum, NULL);
+		const struct sampled *c = cluster_of(&m, all[i].line, all[i].nth);
+
+		near(c->net, all[i].sum);
+		assert_int_equal(c->size, 3);
+		done(&m);
+	}
+}
+
+static void test_1301_two_dependent_misses_cost_30_or_115(void **state)
+{
+	struct measured m = measure_cost('d', 30, NULL);
+
+	near(cluster_of(&m, ARENA, 1)->net, 30);
+	assert_int_equal(cluster_of(&m, ARENA, 1)->size, 2);
+	done(&m);
+	m = measure_cost('d', 115, NULL);
+	near(cluster_of(&m, CHAIN + 4 * LINE, 0)->net, 115);
+	assert_int_equal(cluster_of(&m, CHAIN + 4 * LINE, 0)->size, 2);
+	done(&m);
+}
+
+static void test_1302_a_chase_is_one_cluster_of_as_many_latencies(void **state)
+{
+	static const unsigned lengths[] = { 5, 12, 24 };
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		struct measured m = measure_cost('c', lengths[i], NULL);
+		const struct sampled *c = cluster_of(&m, CHAIN + 8 * LINE, 0);
+
+		near(c->net, 100 * lengths[i]);
+		assert_int_equal(c->size, lengths[i]);
+		done(&m);
+	}
+}
+
+/* Whether the definition keeps the clusters of two misses apart; by a plain search. */
+static bool are_apart(const struct records *r, const struct rec_miss *a, const struct rec_miss *b)
+{
+	const struct rec_inst *supremum = NULL, *infimum = NULL;
+
+	for (size_t i = 0; i < r->ninsts; i++) {
+		const struct rec_inst *one = &r->insts[i];
+
+		if (!(one->flags & RI_COMMITTED))
+			continue;
+		if (!supremum && one->fetch + one->commit >= a->begin + a->end)
+			supremum = one;
+		if (one->fetch + one->dispatch < b->begin)
+			infimum = one;
+	}
+	assert_true(supremum && infimum);
+	return b->begin > a->begin + a->end && infimum->po > supremum->po &&
+	       infimum->fetch + infimum->dispatch >= supremum->fetch + supremum->commit;
+}
+
+static void test_1303_two_misses_are_one_cluster_or_two_by_the_rule_at_every_distance(void **state)
+{
+	static const unsigned distances[] = { 0,   8,	16,  24,  26,  28,  30,	 32,  34,
+					      36,  40,	50,  64,  80,  100, 120, 140, 150,
+					      160, 170, 180, 200, 250, 300, 400, 500 };
+	unsigned ones = 0, twos = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(distances); i++) {
+		struct measured m = measure_cost('a', distances[i], NULL);
+		const struct rec_miss *a = miss_of(&m, FRESH, 0), *b = miss_of(&m, FRESH + LINE, 0);
+		const bool apart = are_apart(m.run, a, b);
+		const int64_t cost = cost_of_fresh(&m, 2);
+
+		assert_int_equal(cluster_of(&m, FRESH, 0)->size, apart ? 1 : 2);
+		assert_int_equal(cluster_of(&m, FRESH + LINE, 0)->size, apart ? 1 : 2);
+		*(apart ? &twos : &ones) += 1;
+		assert_true(apart || distances[i] < 500);
+		/* The window has 32 entries. Beyond it the second miss begins when the first is over;
+		 * only what the window held meanwhile, 8 cycles of dispatch at most, is done. */
+		if (distances[i] <= 30)
+			near(cost, 100);
+		else if (distances[i] >= 34)
+			assert_true(cost >= 200 - 8 && cost <= 200);
+		done(&m);
+	}
+	assert_true(ones >= 6 && twos >= 6);
+}
+
+/* Costs by n from 0 to 150: 100 less what is covered, and never below 0. What is covered is n cycles
+ * and a constant, which the cost at n = 50 tells. */
+static void falls_to_zero(char letter)
+{
+	int64_t constant = 0;
+
+	for (unsigned k = 0; k <= 16; k++) {
+		const unsigned n = k ? 10 * (k - 1) : 50;
+		struct measured m = measure_cost(letter, n, NULL);
+		const int64_t cost = cost_of_fresh(&m, 1);
+
+		if (!k) {
+			constant = 50 - cost;
+			assert_true(constant >= 0 && constant < 20);
+		}
+		near(cost, (int64_t)n + constant < 100 ? 100 - (int64_t)n - constant : 0);
+		done(&m);
+	}
+}
+
+/* The committed instruction of that number. */
+static const struct rec_inst *committed(const struct measured *m, uint64_t po)
+{
+	for (size_t i = 0; i < m->run->ninsts; i++)
+		if (m->run->insts[i].po == po && m->run->insts[i].flags & RI_COMMITTED)
+			return &m->run->insts[i];
+	fail_msg("no instruction %llu", (unsigned long long)po);
+	return NULL;
+}
+
+static void test_1304_a_branch_that_resolves_late_covers_a_miss_beside_it(void **state)
+{
+	unsigned mispredicted = 0, hidden = 0;
+
+	for (unsigned n = 0; n <= 150; n += 10) {
+		struct measured m = measure_cost('b', n, "units.div=2");
+		const struct rec_miss *miss = miss_of(&m, FRESH, 0);
+		/* After the load: addi, the chain, the branch; then add, a jump, and a division that
+		 * waits for the load's value. */
+		const uint64_t po = miss->po + 2 + n / 20 + n % 20;
+		const struct rec_inst *branch = committed(&m, po), *next = committed(&m, po + 3);
+		const int64_t left =
+		    (int64_t)(miss->begin + miss->end) - (int64_t)(next->fetch + next->dispatch);
+
+		assert_int_equal(branch->cls, CLASS_BRANCH);
+		if (branch->flags & RI_MISPREDICT) {
+			mispredicted++;
+			hidden += left < 0;
+			/* The division waits for the rest of the miss. */
+			near(cost_of_fresh(&m, 1), left > 0 ? left : 0);
+		}
+		done(&m);
+	}
+	assert_true(mispredicted >= 12 && hidden >= 4);
+}
+
+static void test_1305_a_prefetch_takes_off_each_cycle_that_it_is_ahead(void **state)
+{
+	falls_to_zero('p');
+}
+
+static void test_1306_store_misses_cost_cycles_when_the_store_queue_is_full(void **state)
+{
+	struct measured m = measure_cost('s', 0, "l1d.mshrs=4");
+
+	assert_true(cost_of_fresh(&m, 64) > 100);
+	done(&m);
+}
+
+static void test_1307_a_load_of_the_line_waits_for_the_store_s_miss(void **state)
+{
+	struct measured m = measure_cost('l', 0, NULL);
+	const struct rec_miss *one = miss_of(&m, FRESH, 0);
+	const int64_t cost = cost_of_fresh(&m, 1);
+
+	assert_int_equal(one->kind, MISS_STORE);
+	assert_int_equal(one->merged, 1);
+	/* a division of 20 cycles before the load, and the store drains some cycles after its commit */
+	assert_true(cost > 80 && cost < 100);
+	done(&m);
+}
+
+static void test_1308_misses_at_once_come_16_cycles_apart_over_the_bus(void **state)
+{
+	machine = "puzak2007-bus";
+	struct measured m = measure_cost('n', 0, NULL);
+
+	machine = "puzak2007";
+	const struct sampled *c = cluster_of(&m, FRESH, 0);
+	const struct rec_miss *first = miss_of(&m, FRESH, 0);
+
+	assert_int_equal(c->size, 5);
+	for (unsigned k = 1; k < 5; k++) {
+		const struct rec_miss *one = miss_of(&m, FRESH + LINE * k, 0);
+
+		near((int64_t)(one->begin + one->end - first->begin - first->end), 16 * k);
+	}
+	done(&m);
+	m = measure_cost('n', 0, NULL);
+	near(cluster_of(&m, FRESH, 0)->net, 100);
+	done(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +681,16 @@ int main(void)
 		cmocka_unit_test(
 		    test_1172_a_line_that_is_not_asked_for_any_more_is_there_all_the_same),
 		cmocka_unit_test(test_1173_a_sample_is_the_same_for_any_size_of_it),
+		cmocka_unit_test(test_1300_three_misses_cost_each_of_the_ten_sums),
+		cmocka_unit_test(test_1301_two_dependent_misses_cost_30_or_115),
+		cmocka_unit_test(test_1302_a_chase_is_one_cluster_of_as_many_latencies),
+		cmocka_unit_test(
+		    test_1303_two_misses_are_one_cluster_or_two_by_the_rule_at_every_distance),
+		cmocka_unit_test(test_1304_a_branch_that_resolves_late_covers_a_miss_beside_it),
+		cmocka_unit_test(test_1305_a_prefetch_takes_off_each_cycle_that_it_is_ahead),
+		cmocka_unit_test(test_1306_store_misses_cost_cycles_when_the_store_queue_is_full),
+		cmocka_unit_test(test_1307_a_load_of_the_line_waits_for_the_store_s_miss),
+		cmocka_unit_test(test_1308_misses_at_once_come_16_cycles_apart_over_the_bus),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
