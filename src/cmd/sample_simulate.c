@@ -18,6 +18,8 @@
 #include "jobs/recipe.h"
 #include "machine/machine.h"
 #include "store/store.h"
+#include "trace/analysis.h"
+#include "util/nearest.h"
 
 /* ---- the machine ---- */
 
@@ -188,8 +190,41 @@ bool sample_read_points(struct sample *s, size_t first, struct err *e)
 	return ok;
 }
 
+/* A point's analyses must leave something in its store: it is all that is combined. */
+static bool check_analyses(const struct sample *s, struct err *e)
+{
+	char *copy = x_strdup(s->o->analyze ? s->o->analyze : "profile"), *rest = copy;
+	bool ok = strcmp(copy, "none") ||
+		  err_set(e, "--analyze none: a sampled profile is made of what analyses find");
+
+	for (char *word; ok && (word = strsep(&rest, ","));) {
+		struct nearest near = { .word = word };
+		const struct analysis *a;
+
+		word[strcspn(word, ":")] = 0;
+		for (const struct analysis *const *p = analysis_list; *p; p++)
+			nearest_try(&near, (*p)->name);
+		a = analysis_find(word);
+		if (!a)
+			ok = err_set(e, "--analyze: there is no analysis '%s'; the nearest is '%s'",
+				     word, near.best);
+		else if (a->writes_file)
+			ok =
+			    err_set(e,
+				    "--analyze: '%s' writes a file of its own, and the points of a "
+				    "run cannot share it; 'culprit sim' writes it for a whole run",
+				    word);
+	}
+	free(copy);
+	return ok;
+}
+
 bool sample_prepare(struct sample *s, struct err *e)
 {
+	if (!check_analyses(s, e))
+		return false;
+	if (s->o->keep && !jobs_make_dirs(s->o->keep, e))
+		return err_set(e, "--keep: cannot make the folder '%s'", s->o->keep);
 	s->place = job_place_find(s->o->place ? s->o->place : "local", &s->place_argument, e);
 	return s->place && (s->machine = machine_file(s, e));
 }

@@ -50,6 +50,8 @@ bool sample_read(struct store *s, struct sample_model *m, struct err *e);
 void sample_model_free(struct sample_model *m);
 /* The cluster that most instructions of a part of the run belong to, and their share. nclusters: none. */
 size_t sample_cluster_at(const struct sample_model *m, double from, double to, double *share);
+/* The letter that stands for a cluster. */
+char sample_letter(size_t cluster);
 
 /* ---- sample_svg.c ---- */
 bool sample_draw(const struct sample_model *m, const char *path, struct err *e);

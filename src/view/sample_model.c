@@ -257,3 +257,10 @@ size_t sample_cluster_at(const struct sample_model *m, double from, double to, d
 	free(of);
 	return best;
 }
+
+char sample_letter(size_t cluster)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+	return letters[cluster % (sizeof(letters) - 1)];
+}
