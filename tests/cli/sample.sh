@@ -7,10 +7,12 @@ needs_guests
 export CULPRIT_CACHE=$tmp/cache CULPRIT_STATE=$tmp/state
 mkdir "$tmp/work"
 cd "$tmp/work"
-# A program's path is on its stack: by another path the same program takes another number of cycles. By this one it is the
-# same everywhere, whoever runs it.
-cp "$GUESTS/phases" .
-phases=./phases
+# A program's path is on its stack: by another path the same program takes another number of cycles. In a root of
+# its own it is the same everywhere, whoever runs it.
+mkdir "$tmp/root"
+cp "$GUESTS/phases" "$tmp/root"
+phases=/phases
+in=(--sysroot "$tmp/root")
 # Three million instructions.
 rounds=4
 sampling=(--interval 100k --warm 200k --max-k 4 --jobs 2)
@@ -27,7 +29,7 @@ value() {
 
 # The whole run, simulated once for all tests.
 truth() {
-	[ -e "$tmp/truth.culprit" ] || run sim --clock insts -o "$tmp/truth.culprit" -- "$phases" $rounds
+	[ -e "$tmp/truth.culprit" ] || run sim "${in[@]}" --clock insts -o "$tmp/truth.culprit" -- "$phases" $rounds
 	value "$tmp/truth.culprit" "$1"
 }
 
@@ -37,18 +39,18 @@ results() {
 }
 
 test_a_short_program_is_simulated_whole_and_the_summary_says_so() {
-	run sample --interval 100k -o whole.culprit -- "$phases" 1
+	run sample "${in[@]}" --interval 100k -o whole.culprit -- "$phases" 1
 	status_is 0
 	out_has "1 rounds"
 	err_has "fewer than 20 intervals"
-	run sim --clock insts -o sim.culprit -- "$phases" 1
+	run sim "${in[@]}" --clock insts -o sim.culprit -- "$phases" 1
 	[ "$(value whole.culprit cycles)" = "$(value sim.culprit cycles)" ] || fail "not the cycles of the run"
 	[ "$(value whole.culprit instructions)" = "$(value sim.culprit instructions)" ] || fail "not its instructions"
 }
 
 # The interval is of the sampling alone, so the warm-up is whole.
 test_an_estimate_is_near_the_whole_run_and_its_interval_holds_it() {
-	run sample --interval 100k --warm all --max-k 4 --jobs 2 -o points.culprit -- "$phases" $rounds
+	run sample "${in[@]}" --interval 100k --warm all --max-k 4 --jobs 2 -o points.culprit -- "$phases" $rounds
 	status_is 0
 	out_has "$rounds rounds"
 	err_has "estimated"
@@ -70,10 +72,10 @@ test_an_estimate_is_near_the_whole_run_and_its_interval_holds_it() {
 
 test_what_was_simulated_is_not_simulated_again_and_gives_the_same_bytes() {
 	local before
-	run sample "${sampling[@]}" -o a.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${sampling[@]}" -o a.culprit -- "$phases" $rounds
 	status_is 0
 	before=$(results)
-	run sample "${sampling[@]}" -o b.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${sampling[@]}" -o b.culprit -- "$phases" $rounds
 	status_is 0
 	[ ! -s "$tmp/out" ] || fail "the program ran a second time"
 	[ "$(results)" = "$before" ] || fail "a point was simulated a second time"
@@ -81,8 +83,8 @@ test_what_was_simulated_is_not_simulated_again_and_gives_the_same_bytes() {
 }
 
 test_another_machine_takes_the_same_points() {
-	run sample "${few[@]}" -o a.culprit -- "$phases" $rounds
-	run sample "${few[@]}" --set window.rob=16 -o small.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${few[@]}" -o a.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${few[@]}" --set window.rob=16 -o small.culprit -- "$phases" $rounds
 	status_is 0
 	[ ! -s "$tmp/out" ] || fail "the program ran a second time"
 	[ "$(number a.culprit 'SELECT group_concat(start) FROM (SELECT start FROM point ORDER BY start)')" = \
@@ -92,8 +94,8 @@ test_another_machine_takes_the_same_points() {
 }
 
 test_a_wanted_error_adds_points() {
-	run sample "${sampling[@]}" -o a.culprit -- "$phases" $rounds
-	run sample "${sampling[@]}" --error 0.01% --max-points 26 -o many.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${sampling[@]}" -o a.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${sampling[@]}" --error 0.01% --max-points 26 -o many.culprit -- "$phases" $rounds
 	status_is 0
 	[ "$(number many.culprit 'SELECT count(*) FROM point')" -gt "$(number a.culprit 'SELECT count(*) FROM point')" ] ||
 		fail "no more points"
@@ -101,27 +103,28 @@ test_a_wanted_error_adds_points() {
 }
 
 test_points_leave_no_trace_in_files_that_the_program_writes() {
-	run sample "${few[@]}" -o append.culprit -- "$phases" $rounds append log
+	run sample "${in[@]}" "${few[@]}" -o append.culprit -- "$phases" $rounds append log
 	status_is 0
 	[ "$(wc -l <log)" = $rounds ] || fail "the file has $(wc -l <log) lines, not $rounds"
 }
 
-# Nearly two hundred million instructions: all ways to the points together are longer than what is run without checkpoints.
+# Nearly two hundred million instructions: all ways to the points together are longer than what is run without
+# checkpoints.
 test_points_far_into_a_run_begin_from_checkpoints_and_take_the_same_cycles() {
 	local start warm settle insts cycles
-	run sample --interval 100k --warm 100k --max-k 4 --max-points 14 --jobs 2 -o far.culprit -- "$phases" 300
+	run sample "${in[@]}" --interval 100k --warm 100k --max-k 4 --max-points 14 --jobs 2 -o far.culprit -- "$phases" 300
 	status_is 0
 	ls "$CULPRIT_CACHE"/samples/*/checkpoints/*.checkpoint >/dev/null || fail "no checkpoints"
 	IFS='|' read -r start insts cycles <<<"$(number far.culprit \
 		"SELECT start, instructions, cycles FROM point ORDER BY start DESC LIMIT 1")"
 	[ "$start" -gt 50000000 ] || fail "the last point is at $start"
-	run sim --clock insts --fast-forward $((start - 102000)) --warm 100k --settle 2k --max-insts "$insts" --analyze none \
-		-- "$phases" 300
+	run sim "${in[@]}" --clock insts --fast-forward $((start - 102000)) --warm 100k --settle 2k --max-insts "$insts" \
+		--analyze none -- "$phases" 300
 	tr -d , <"$tmp/err" | grep -q " $cycles cycles" || fail "the point took $cycles cycles"
 }
 
 test_units_at_equal_distances_give_an_estimate_that_holds_the_truth() {
-	run sample --method systematic --max-points 100 -o units.culprit -- "$phases" $rounds
+	run sample "${in[@]}" --method systematic --max-points 100 -o units.culprit -- "$phases" $rounds
 	status_is 0
 	err_has "99.7% confidence"
 	err_has "--max-points 100 is reached"
@@ -131,12 +134,12 @@ test_units_at_equal_distances_give_an_estimate_that_holds_the_truth() {
 		low, high = map(float, sys.argv[1].split())
 		assert low <= $(truth cycles) / $(truth instructions) <= high, (low, high)
 	END
-	run sample --method systematic --warm 1M -- "$phases" $rounds
+	run sample "${in[@]}" --method systematic --warm 1M -- "$phases" $rounds
 	refuses "--warm"
 }
 
 test_a_point_at_which_a_process_cannot_be_saved_is_left_out() {
-	run checkpoint --skip --at 10k,3M -o left -- "$phases" $rounds fork
+	run checkpoint "${in[@]}" --skip --at 10k,3M -o left -- "$phases" $rounds fork
 	status_is 0
 	[ -e left/10000.checkpoint ] || fail "the first was not saved"
 	[ ! -e left/3000000.checkpoint ] || fail "a process with a child was saved"
@@ -145,28 +148,28 @@ test_a_point_at_which_a_process_cannot_be_saved_is_left_out() {
 test_what_came_through_a_pipe_is_there_for_every_point() {
 	# An error that cannot be reached makes every interval a point, the last among them: it has fewer instructions if
 	# nothing can be read.
-	seq 100 | "$CULPRIT" sample "${sampling[@]}" --error 0.0001% --max-points 100 -o pipe.culprit -- "$phases" 3 input \
-		>"$tmp/out" 2>"$tmp/err" || fail "not sampled"
+	seq 100 | "$CULPRIT" sample "${in[@]}" "${sampling[@]}" --error 0.0001% --max-points 100 -o pipe.culprit \
+		-- "$phases" 3 input >"$tmp/out" 2>"$tmp/err" || fail "not sampled"
 	[ "$(number pipe.culprit 'SELECT max(start + instructions) FROM point')" = "$(value pipe.culprit instructions)" ] ||
 		fail "the last interval is not a point"
-	seq 100 | "$CULPRIT" sim --functional --clock insts -- "$phases" 3 input >"$tmp/direct" 2>/dev/null
+	seq 100 | "$CULPRIT" sim "${in[@]}" --functional --clock insts -- "$phases" 3 input >"$tmp/direct" 2>/dev/null
 	cmp "$tmp/out" "$tmp/direct"
 }
 
 test_a_changed_input_is_profiled_again() {
 	seq 100 >in
-	"$CULPRIT" sample "${few[@]}" -o in.culprit -- "$phases" $rounds input <in >"$tmp/out" 2>"$tmp/err"
+	"$CULPRIT" sample "${in[@]}" "${few[@]}" -o in.culprit -- "$phases" $rounds input <in >"$tmp/out" 2>"$tmp/err"
 	[ -s "$tmp/out" ]
-	"$CULPRIT" sample "${few[@]}" -o in.culprit -- "$phases" $rounds input <in >"$tmp/out" 2>"$tmp/err"
+	"$CULPRIT" sample "${in[@]}" "${few[@]}" -o in.culprit -- "$phases" $rounds input <in >"$tmp/out" 2>"$tmp/err"
 	[ ! -s "$tmp/out" ] || fail "the same input was profiled again"
 	seq 1000 1100 >in
-	"$CULPRIT" sample "${few[@]}" -o in.culprit -- "$phases" $rounds input <in >"$tmp/out" 2>"$tmp/err"
+	"$CULPRIT" sample "${in[@]}" "${few[@]}" -o in.culprit -- "$phases" $rounds input <in >"$tmp/out" 2>"$tmp/err"
 	[ -s "$tmp/out" ] || fail "another input was not profiled"
 }
 
 test_an_interrupted_call_goes_on_where_it_stopped() {
 	local pid before
-	"$CULPRIT" sample "${sampling[@]}" --jobs 1 --set window.rob=24 -o stop.culprit -- "$phases" $rounds \
+	"$CULPRIT" sample "${in[@]}" "${sampling[@]}" --jobs 1 --set window.rob=24 -o stop.culprit -- "$phases" $rounds \
 		>"$tmp/out" 2>"$tmp/err" </dev/null &
 	pid=$!
 	before=$(results)
@@ -181,25 +184,25 @@ test_an_interrupted_call_goes_on_where_it_stopped() {
 	err_has "goes on from there"
 	[ ! -e stop.culprit ] || fail "something is under the profile's name"
 	[ -z "$(find . -name 'stop.culprit*')" ] || fail "something half-written is left"
-	run sample "${sampling[@]}" --set window.rob=24 -o stop.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${sampling[@]}" --set window.rob=24 -o stop.culprit -- "$phases" $rounds
 	status_is 0
 	[ ! -s "$tmp/out" ] || fail "the program ran a second time"
 	[ -e stop.culprit ]
 }
 
 test_a_program_that_crashes_is_used_only_on_request() {
-	run sample "${few[@]}" -o crash.culprit -- "$phases" $rounds crash
+	run sample "${in[@]}" "${few[@]}" -o crash.culprit -- "$phases" $rounds crash
 	status_is 2
 	err_lines 2 # the first says where it was killed, as for every program
 	err_has "--partial"
 	[ ! -e crash.culprit ]
-	run sample "${few[@]}" --partial -o crash.culprit -- "$phases" $rounds crash
+	run sample "${in[@]}" "${few[@]}" --partial -o crash.culprit -- "$phases" $rounds crash
 	status_is 0
 	[ -e crash.culprit ]
 }
 
 test_files_of_the_field_are_kept_on_request() {
-	run sample "${sampling[@]}" --keep kept -o kept.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${sampling[@]}" --keep kept -o kept.culprit -- "$phases" $rounds
 	status_is 0
 	[ "$(wc -l <kept/phases.simpoints)" = "$(wc -l <kept/phases.weights)" ] || fail "points and weights differ"
 	zcat kept/phases.bb.gz | grep -q '^T:' || fail "no vectors"
@@ -207,7 +210,7 @@ test_files_of_the_field_are_kept_on_request() {
 }
 
 test_what_a_profile_was_made_of_is_shown() {
-	run sample "${sampling[@]}" -o a.culprit -- "$phases" $rounds
+	run sample "${in[@]}" "${sampling[@]}" -o a.culprit -- "$phases" $rounds
 	run sample show --width 100 a.culprit
 	status_is 0
 	out_has "The run by clusters"
@@ -217,37 +220,37 @@ test_what_a_profile_was_made_of_is_shown() {
 	status_is 0
 	head -1 "$tmp/out" | grep -q '^start,instructions,cluster,weight,cycles,cpi' || fail "no table of points"
 	python3 -c "import xml.dom.minidom as m; assert m.parse('a.svg').getElementsByTagName('circle')"
-	run sim --clock insts -o plain.culprit -- "$phases" 1
+	run sim "${in[@]}" --clock insts -o plain.culprit -- "$phases" 1
 	run sample show plain.culprit
 	refuses "no sampled profile"
 }
 
 test_wrong_use_is_refused() {
-	run sample --children simulated -- "$phases" 1
+	run sample "${in[@]}" --children simulated -- "$phases" 1
 	refuses "--children simulated"
-	run sample --interval 0 -- "$phases" 1
+	run sample "${in[@]}" --interval 0 -- "$phases" 1
 	refuses "--interval"
-	run sample --warm soon -- "$phases" 1
+	run sample "${in[@]}" --warm soon -- "$phases" 1
 	refuses "--warm" "soon"
-	run sample --error 0 -- "$phases" 1
+	run sample "${in[@]}" --error 0 -- "$phases" 1
 	refuses "--error"
-	run sample --bic 2 -- "$phases" 1
+	run sample "${in[@]}" --bic 2 -- "$phases" 1
 	refuses "--bic"
-	run sample --analyze profle -- "$phases" 1
+	run sample "${in[@]}" --analyze profle -- "$phases" 1
 	refuses "profle" "'profile'"
-	run sample --analyze none -- "$phases" 1
+	run sample "${in[@]}" --analyze none -- "$phases" 1
 	refuses "--analyze none"
-	run sample --analyze profile,csv -- "$phases" 1
+	run sample "${in[@]}" --analyze profile,csv -- "$phases" 1
 	refuses "csv" "a file of its own"
-	run sample --keep /proc/kept -- "$phases" 1
+	run sample "${in[@]}" --keep /proc/kept -- "$phases" 1
 	refuses "--keep" "/proc/kept"
-	run sample --place moon --interval 100k -- "$phases" $rounds
+	run sample "${in[@]}" --place moon --interval 100k -- "$phases" $rounds
 	status_is 2
 	err_has "moon"
-	run sample -- "$tmp/none"
+	run sample "${in[@]}" -- "$tmp/none"
 	status_is 2
 	err_lines 1
-	run sample --machine nowhere --interval 100k -- "$phases" 1
+	run sample "${in[@]}" --machine nowhere --interval 100k -- "$phases" 1
 	status_is 2
 	err_has "nowhere"
 	run sample show
