@@ -52,9 +52,10 @@ static bool check_warm(const char *text, struct err *e)
 	static const struct number_range range = { 0, SIM_INSTS_MAX, NUMBER_DECIMAL };
 	uint64_t n;
 
-	return !strcmp(text, "all") || number_parse(text, &range, &n) ||
+	return !strcmp(text, "all") || !strcmp(text, "auto") || number_parse(text, &range, &n) ||
 	       err_set(e,
-		       "'%s' is not valid: a number of instructions (k, M or G may follow) or all",
+		       "'%s' is not valid: a number of instructions (k, M or G may follow), all or "
+		       "auto",
 		       text);
 }
 
@@ -112,10 +113,13 @@ static const struct cmd_option options[] = {
 	OPTION(unit, NUMBER, "unit", .range = { 100, 1000000000, NUMBER_DECIMAL },
 	       .unset = SAMPLE_UNIT, .arg = "N",
 	       .help = "systematic: instructions of an interval, 1,000 by default."),
-	OPTION(warm, TEXT, "warm", .arg = "N|all", .check = check_warm,
-	       .help = "Instructions before a point during which caches, TLBs and predictors "
-		       "learn, untimed; "
-		       "10M by default. all: all that precede it."),
+	OPTION(
+	    warm, TEXT, "warm", .arg = "N|all|auto", .check = check_warm,
+	    .help =
+		"Instructions before a point during which caches, TLBs and predictors "
+		"learn, untimed; "
+		"10M by default. all: all that precede it. auto: as many as each point needs, and "
+		"what they leave unknown goes into the error."),
 	OPTION(
 	    settle, NUMBER, "settle", .range = { 0, 1000000000, NUMBER_DECIMAL },
 	    .unset = SAMPLE_SETTLE, .arg = "N",
@@ -215,7 +219,10 @@ static bool settle_options(struct sample *s, struct err *e)
 			: systematic  ? SAMPLE_MAX_UNITS
 				      : SAMPLE_MAX_POINTS;
 	s->warm = UINT64_MAX;
-	if (!o->warm || strcmp(o->warm, "all"))
+	s->warm_auto = o->warm && !strcmp(o->warm, "auto");
+	if (s->warm_auto)
+		s->warm = SAMPLE_AUTO_LAST;
+	else if (!o->warm || strcmp(o->warm, "all"))
 		number_parse(o->warm ? o->warm : SAMPLE_WARM, &range, &s->warm);
 	s->cache = o->cache ? x_strdup(o->cache) : jobs_cache_dir();
 	s->output =

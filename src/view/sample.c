@@ -50,7 +50,9 @@ static void add_head(struct doc *d, const struct sample_model *m)
 		 m->method);
 	doc_line(d, NULL,
 		 "intervals of %llu, each after a warm-up of %s and %llu timed but not measured",
-		 (unsigned long long)m->interval, m->warm, (unsigned long long)m->settle);
+		 (unsigned long long)m->interval,
+		 strcmp(m->warm, "auto") ? m->warm : "its own length",
+		 (unsigned long long)m->settle);
 	doc_text(d, "program", m->program);
 	doc_text(d, "machine", m->machine);
 	doc_text(d, "method", m->method);
@@ -263,10 +265,10 @@ static void add_uncertainty(struct doc *d, const struct sample_model *m)
 		doc_line(d, NULL, "  Sampling: ±%.2f%%. Warm-up: ±%.2f%%.", 100 * m->sampling,
 			 100 * bracket);
 	else
-		doc_line(
-		    d, NULL,
-		    "  Sampling: ±%.2f%%. What the warm-up has missed is not known, and not in it.",
-		    100 * m->sampling);
+		doc_line(d, NULL, "  Sampling: ±%.2f%%. %s", 100 * m->sampling,
+			 m->brackets == m->npoints
+			     ? "The warm-up of every point has seen all that matters."
+			     : "What the warm-up has missed is not known, and not in it.");
 	if (worst < m->nclusters && m->clusters[worst].share > 0)
 		doc_line(
 		    d, NULL,

@@ -96,6 +96,7 @@ static bool read_points(struct store *s, struct sample_model *m, struct err *e)
 				       store_path(s));
 		}
 		m->points[m->npoints++] = p;
+		m->brackets += p.has_bracket;
 	}
 	free(chosen);
 	return store_done(&q, e);

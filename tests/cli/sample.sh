@@ -123,6 +123,45 @@ test_points_far_into_a_run_begin_from_checkpoints_and_take_the_same_cycles() {
 	tr -d , <"$tmp/err" | grep -q " $cycles cycles" || fail "the point took $cycles cycles"
 }
 
+# What a warm-up has not seen lies between hits and misses; a longer one leaves less of it.
+test_the_cycles_after_a_long_warm_up_lie_between_the_bounds_of_a_short_one() {
+	local all bounds=() width previous="" warm
+	cycles_after() {
+		run sim "${in[@]}" --clock insts --fast-forward $((2300000 - $1)) --warm $1 --max-insts 100k --analyze none \
+			--unknown $2 -- "$phases" $rounds
+		status_is 0
+		tr -d , <"$tmp/err" | sed -n 's/.* instructions \([0-9]*\) cycles.*/\1/p'
+	}
+	run sim "${in[@]}" --clock insts --fast-forward 2300k --warm all --max-insts 100k --analyze none -- "$phases" $rounds
+	all=$(tr -d , <"$tmp/err" | sed -n 's/.* instructions \([0-9]*\) cycles.*/\1/p')
+	for warm in 50000 500000; do
+		bounds=("$(cycles_after $warm hits)" "$(cycles_after $warm misses)")
+		# Predictors that have learned for longer may still be a little better.
+		[ $((bounds[0] * 995 / 1000)) -le "$all" ] && [ "$all" -le $((bounds[1] * 1005 / 1000)) ] ||
+			fail "after $warm: $all is not from ${bounds[*]}"
+		width=$((bounds[1] - bounds[0]))
+		[ -z "$previous" ] || [ "$width" -lt "$previous" ] || fail "a longer warm-up leaves as much: $width"
+		previous=$width
+	done
+	[ "$previous" -gt 0 ] || fail "nothing was unknown"
+}
+
+test_a_warm_up_is_as_long_as_each_point_needs_and_what_it_leaves_is_in_the_error() {
+	local cycles
+	run sample "${in[@]}" --interval 100k --max-k 4 --jobs 2 --warm auto -o auto.culprit -- "$phases" $rounds
+	status_is 0
+	cycles=$(truth cycles)
+	run sample show --json auto.culprit
+	python3 - "$cycles" "$(truth instructions)" <<-END || fail "not so"
+		import json, sys
+		j, cpi = json.load(open("$tmp/out")), int(sys.argv[1]) / int(sys.argv[2])
+		assert j["warm"] == "auto" and all(p["cpi_low"] <= p["cpi"] <= p["cpi_high"] for p in j["points"])
+		assert j["cpi_low"] <= cpi <= j["cpi_high"], (j["cpi_low"], cpi, j["cpi_high"])
+	END
+	run sample "${in[@]}" --method systematic --warm auto -- "$phases" 1
+	refuses "--warm auto"
+}
+
 test_units_at_equal_distances_give_an_estimate_that_holds_the_truth() {
 	run sample "${in[@]}" --method systematic --max-points 100 -o units.culprit -- "$phases" $rounds
 	status_is 0
