@@ -32,7 +32,7 @@ struct sample_model {
 	char program[256], machine[64], method[32], warm[32];
 	uint64_t total, interval, settle, intervals;
 	struct sample_shown_point *points; /* by start */
-	size_t npoints, brackets; /* all; those with a bracket */
+	size_t npoints, brackets;	   /* all; those with a bracket */
 	struct sample_shown_cluster *clusters;
 	size_t nclusters;
 	struct sample_strip {
