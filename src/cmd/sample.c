@@ -234,6 +234,7 @@ static bool settle_options(struct sample *s, struct err *e)
 static void report(const struct sample *s)
 {
 	char insts[NUMBER_COMMAS_BYTES], cycles[NUMBER_COMMAS_BYTES], error[64] = "";
+	char from[64];
 	const char *program = path_name(s->args[0]);
 
 	number_commas(s->total, insts);
@@ -250,10 +251,14 @@ static void report(const struct sample *s)
 	if (s->cpi.has_error)
 		snprintf(error, sizeof(error), " ±%.2f%% (%.4g%% confidence)",
 			 100 * estimate_relative_error(&s->cpi), 100 * s->confidence);
-	warn("%s: %s instructions, estimated %s cycles, CPI %.3f%s, from %zu points in %u "
-	     "clusters; %s",
-	     program, insts, cycles, s->cpi.value, error, s->npoints, s->choice.clustering.k,
-	     s->output);
+	if (s->choice.clustering.of)
+		snprintf(from, sizeof(from), "%zu points in %u cluster%s", s->npoints,
+			 s->choice.clustering.k, s->choice.clustering.k == 1 ? "" : "s");
+	else
+		snprintf(from, sizeof(from), "%zu units of %llu", s->npoints,
+			 (unsigned long long)s->o->unit);
+	warn("%s: %s instructions, estimated %s cycles, CPI %.3f%s, from %s; %s", program, insts,
+	     cycles, s->cpi.value, error, from, s->output);
 	if (s->error > 0 && !(s->sampling_error <= s->error))
 		warn("%s: the error is above the %.4g%% that were wanted: --max-points %llu is "
 		     "reached",

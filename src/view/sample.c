@@ -45,9 +45,9 @@ static void add_head(struct doc *d, const struct sample_model *m)
 	doc_line(d, path_name(m->program), " on %s, estimated: CPI %.3f%s", m->machine,
 		 m->cpi.value, error);
 	doc_line(d, NULL,
-		 "%s instructions, of which %.3g%% were timed: %zu points, %zu clusters, %s", total,
-		 m->total ? 100 * (double)timed / (double)m->total : 0, m->npoints, m->nclusters,
-		 m->method);
+		 "%s instructions, of which %.3g%% were timed: %zu points, %zu cluster%s, %s",
+		 total, m->total ? 100 * (double)timed / (double)m->total : 0, m->npoints,
+		 m->nclusters, m->nclusters == 1 ? "" : "s", m->method);
 	doc_line(d, NULL,
 		 "intervals of %llu, each after a warm-up of %s and %llu timed but not measured",
 		 (unsigned long long)m->interval,
