@@ -2,8 +2,8 @@
 /*
  * What the files of `culprit sample` share. sample.c is the command and the order of its steps; then one
  * file per step: sample_profile.c (vectors and execution counts of the whole run), sample_points.c (which
- * intervals are simulated), sample_simulate.c (jobs, each a point), sample_units.c (systematic sampling),
- * sample_combine.c (one profile of all).
+ * intervals are simulated), sample_simulate.c (jobs, each a point), sample_warm.c (how long points warm up),
+ * sample_units.c (systematic sampling), sample_combine.c (one profile of all).
  */
 #ifndef CMD_SAMPLE_H
 #define CMD_SAMPLE_H
@@ -101,7 +101,8 @@ struct sample {
 	uint64_t total;	 /* instructions of the run */
 	int exit_status; /* -1: it did not end */
 	bool profile_cached;
-	bool said; /* the program's process has said what went wrong */
+	bool stopped; /* by SIGINT or SIGTERM, while a step of sample_save.c ran */
+	bool said;    /* the program's process has said what went wrong */
 	struct intervals vectors;
 	uint64_t *pcs, *executions; /* by instruction, ascending */
 	size_t npcs;

@@ -95,6 +95,7 @@ static bool run_one(struct sample *s, const struct job *j, const char *what, sam
 		fputs("\r\033[K", stderr);
 	if (ok && !ended) {
 		s->place->cancel(state);
+		s->stopped = true;
 		ok = err_set(e,
 			     "interrupted; what is complete is kept, the same command goes on from "
 			     "there");

@@ -291,7 +291,12 @@ static bool find_ways(struct sample *s, const struct sample_point *points, struc
 	*sequence = missing > 2 && s->warm == UINT64_MAX && warming > 2 * last;
 	if (!*sequence && missing > 1 && way > SAMPLE_FAR) {
 		way = 0;
-		ok = sample_save(s, at, missing, e);
+		/* Without checkpoints it takes longer, and gives the same. */
+		if (!sample_save(s, at, missing, e)) {
+			ok = !s->stopped;
+			if (ok)
+				warn("sample: goes on without checkpoints: %s", e->text);
+		}
 		for (size_t i = 0; ok && i < count; i++) {
 			char *path;
 			const uint64_t to = sample_approach(s, &points[i], &settle, &warm);
