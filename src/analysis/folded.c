@@ -395,6 +395,7 @@ const struct analysis folded_analysis = {
 	.wants = WANT_INSTS | WANT_BRIEF,
 	.params = (const struct analysis_param[]){ { "folded", "the file to write", false, { 0 } },
 						   { .name = NULL } },
+	.writes_file = true,
 	.state_size = sizeof(struct folded),
 	.start = folded_start,
 	.batch = folded_batch,

@@ -127,6 +127,7 @@ const struct analysis intervals_analysis = {
 	.summary = "cycles of each interval (--param cycles=FILE, --param interval=N)",
 	.wants = WANT_INSTS | WANT_BRIEF,
 	.params = params,
+	.writes_file = true,
 	.state_size = sizeof(struct intervals_state),
 	.start = intervals_start,
 	.insts = intervals_insts,

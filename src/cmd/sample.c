@@ -52,9 +52,10 @@ static bool check_warm(const char *text, struct err *e)
 	static const struct number_range range = { 0, SIM_INSTS_MAX, NUMBER_DECIMAL };
 	uint64_t n;
 
-	return !strcmp(text, "all") || number_parse(text, &range, &n) ||
+	return !strcmp(text, "all") || !strcmp(text, "auto") || number_parse(text, &range, &n) ||
 	       err_set(e,
-		       "'%s' is not valid: a number of instructions (k, M or G may follow) or all",
+		       "'%s' is not valid: a number of instructions (k, M or G may follow), all or "
+		       "auto",
 		       text);
 }
 
@@ -112,10 +113,13 @@ static const struct cmd_option options[] = {
 	OPTION(unit, NUMBER, "unit", .range = { 100, 1000000000, NUMBER_DECIMAL },
 	       .unset = SAMPLE_UNIT, .arg = "N",
 	       .help = "systematic: instructions of an interval, 1,000 by default."),
-	OPTION(warm, TEXT, "warm", .arg = "N|all", .check = check_warm,
-	       .help = "Instructions before a point during which caches, TLBs and predictors "
-		       "learn, untimed; "
-		       "10M by default. all: all that precede it."),
+	OPTION(
+	    warm, TEXT, "warm", .arg = "N|all|auto", .check = check_warm,
+	    .help =
+		"Instructions before a point during which caches, TLBs and predictors "
+		"learn, untimed; "
+		"10M by default. all: all that precede it. auto: as many as each point needs, and "
+		"what they leave unknown goes into the error."),
 	OPTION(
 	    settle, NUMBER, "settle", .range = { 0, 1000000000, NUMBER_DECIMAL },
 	    .unset = SAMPLE_SETTLE, .arg = "N",
@@ -215,7 +219,10 @@ static bool settle_options(struct sample *s, struct err *e)
 			: systematic  ? SAMPLE_MAX_UNITS
 				      : SAMPLE_MAX_POINTS;
 	s->warm = UINT64_MAX;
-	if (!o->warm || strcmp(o->warm, "all"))
+	s->warm_auto = o->warm && !strcmp(o->warm, "auto");
+	if (s->warm_auto)
+		s->warm = SAMPLE_AUTO_LAST;
+	else if (!o->warm || strcmp(o->warm, "all"))
 		number_parse(o->warm ? o->warm : SAMPLE_WARM, &range, &s->warm);
 	s->cache = o->cache ? x_strdup(o->cache) : jobs_cache_dir();
 	s->output =
@@ -227,6 +234,7 @@ static bool settle_options(struct sample *s, struct err *e)
 static void report(const struct sample *s)
 {
 	char insts[NUMBER_COMMAS_BYTES], cycles[NUMBER_COMMAS_BYTES], error[64] = "";
+	char from[64];
 	const char *program = path_name(s->args[0]);
 
 	number_commas(s->total, insts);
@@ -243,10 +251,14 @@ static void report(const struct sample *s)
 	if (s->cpi.has_error)
 		snprintf(error, sizeof(error), " ±%.2f%% (%.4g%% confidence)",
 			 100 * estimate_relative_error(&s->cpi), 100 * s->confidence);
-	warn("%s: %s instructions, estimated %s cycles, CPI %.3f%s, from %zu points in %u "
-	     "clusters; %s",
-	     program, insts, cycles, s->cpi.value, error, s->npoints, s->choice.clustering.k,
-	     s->output);
+	if (s->choice.clustering.of)
+		snprintf(from, sizeof(from), "%zu points in %u cluster%s", s->npoints,
+			 s->choice.clustering.k, s->choice.clustering.k == 1 ? "" : "s");
+	else
+		snprintf(from, sizeof(from), "%zu units of %llu", s->npoints,
+			 (unsigned long long)s->o->unit);
+	warn("%s: %s instructions, estimated %s cycles, CPI %.3f%s, from %s; %s", program, insts,
+	     cycles, s->cpi.value, error, from, s->output);
 	if (s->error > 0 && !(s->sampling_error <= s->error))
 		warn("%s: the error is above the %.4g%% that were wanted: --max-points %llu is "
 		     "reached",

@@ -2,8 +2,8 @@
 /*
  * What the files of `culprit sample` share. sample.c is the command and the order of its steps; then one
  * file per step: sample_profile.c (vectors and execution counts of the whole run), sample_points.c (which
- * intervals are simulated), sample_simulate.c (jobs, each a point), sample_units.c (systematic sampling),
- * sample_combine.c (one profile of all).
+ * intervals are simulated), sample_simulate.c (jobs, each a point), sample_warm.c (how long points warm up),
+ * sample_units.c (systematic sampling), sample_combine.c (one profile of all).
  */
 #ifndef CMD_SAMPLE_H
 #define CMD_SAMPLE_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cmd/cmd.h"
+#include "core/mem/mem.h"
 #include "jobs/jobs.h"
 #include "jobs/recipe.h"
 #include "jobs/rerun.h"
@@ -26,6 +27,12 @@ enum sample_method { SAMPLE_SIMPOINT, SAMPLE_SYSTEMATIC };
 #define SAMPLE_MAX_POINTS 300
 #define SAMPLE_MAX_UNITS  10000
 #define SAMPLE_WARM	  "10M"
+/* --warm auto: warm-ups to try, each SAMPLE_AUTO_STEP times the one before; the share of the cycles at which what is not
+ * known does not matter. */
+#define SAMPLE_AUTO_FIRST 1000000ull
+#define SAMPLE_AUTO_STEP  10
+#define SAMPLE_AUTO_LAST  100000000ull
+#define SAMPLE_AUTO_ERROR 0.005
 /* Instructions that all points together may run to be reached before checkpoints pay: half a second. */
 #define SAMPLE_FAR 500000000ull
 /* A cluster with less of the run than this keeps one point: whatever its CPI is, it moves the sum by
@@ -65,7 +72,9 @@ struct sample_options {
 struct sample_point {
 	uint64_t start, length; /* instructions: before it, and in it */
 	uint32_t cluster;
-	size_t interval; /* from 0 */
+	size_t interval;	  /* from 0 */
+	uint64_t warm;		  /* at most so many; UINT64_MAX: all that precede */
+	enum mem_unknown unknown; /* other than UNKNOWN_EMPTY: only its cycles are wanted */
 	struct job job;
 	uint64_t cycles; /* measured */
 	bool has_bracket;
@@ -82,7 +91,8 @@ struct sample {
 	double error; /* wanted, relative; 0: none */
 	double confidence;
 	uint64_t max_points;
-	uint64_t warm; /* UINT64_MAX: all that precedes */
+	uint64_t warm;	/* UINT64_MAX: all that precedes */
+	bool warm_auto; /* each point has its own, by what is still unknown */
 	/* sample_profile.c */
 	char *dir;	       /* what is known of program and input */
 	struct store *profile; /* the run's recipe */
@@ -91,7 +101,8 @@ struct sample {
 	uint64_t total;	 /* instructions of the run */
 	int exit_status; /* -1: it did not end */
 	bool profile_cached;
-	bool said; /* the program's process has said what went wrong */
+	bool stopped; /* by SIGINT or SIGTERM, while a step of sample_save.c ran */
+	bool said;    /* the program's process has said what went wrong */
 	struct intervals vectors;
 	uint64_t *pcs, *executions; /* by instruction, ascending */
 	size_t npcs;
@@ -131,7 +142,16 @@ bool sample_simulate(struct sample *s, struct err *e);
 
 /* A simulation on the machine that was asked for, with its analyses and these options; the caller frees
  * it (job_free). */
-struct job sample_job(const struct sample *s, const char *name, const struct words *options);
+struct job sample_job(const struct sample *s, const char *name, const struct words *options,
+		      bool is_bound);
+/* Where the way to a point begins to matter: its warm-up. */
+uint64_t sample_approach(const struct sample *s, const struct sample_point *p, uint64_t *settle,
+			 uint64_t *warm);
+/* Simulates points, each a job. *sequence: that does not pay; they are to be measured in one process. */
+bool sample_run(struct sample *s, struct sample_point *points, size_t count, bool *sequence,
+		struct err *e);
+/* sample_warm.c: finds the warm-ups of the points from `first` on, and what they leave unknown. */
+bool sample_warm_up(struct sample *s, size_t first, struct err *e);
 
 /* Reads what the points from `first` on measured. */
 bool sample_read_points(struct sample *s, size_t first, struct err *e);

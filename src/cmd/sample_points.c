@@ -21,6 +21,7 @@ static void add_point(struct sample *s, uint32_t cluster)
 	*p = (struct sample_point){ .interval = interval,
 				    .start = interval * s->vectors.interval,
 				    .length = s->vectors.insts[interval],
+				    .warm = s->warm_auto ? SAMPLE_AUTO_FIRST : s->warm,
 				    .cluster = cluster };
 }
 

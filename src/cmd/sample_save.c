@@ -95,6 +95,7 @@ static bool run_one(struct sample *s, const struct job *j, const char *what, sam
 		fputs("\r\033[K", stderr);
 	if (ok && !ended) {
 		s->place->cancel(state);
+		s->stopped = true;
 		ok = err_set(e,
 			     "interrupted; what is complete is kept, the same command goes on from "
 			     "there");
@@ -256,8 +257,8 @@ static bool write_list(const struct sample *s, const struct measuring *m, const 
 		const struct sample_point *p = m->points[i];
 		char *store = store_of(m->dir, p), warm[24] = "all";
 
-		if (s->warm != UINT64_MAX)
-			snprintf(warm, sizeof(warm), "%" PRIu64, min_u64(s->warm, p->start));
+		if (p->warm != UINT64_MAX)
+			snprintf(warm, sizeof(warm), "%" PRIu64, min_u64(p->warm, p->start));
 		ok = fprintf(f, "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " %s\n", p->start, warm,
 			     min_u64(s->o->settle, p->start), p->length, store) > 0;
 		free(store);
@@ -271,14 +272,14 @@ static bool write_list(const struct sample *s, const struct measuring *m, const 
  * up another. */
 static char *sequence_dir(const struct sample *s, const struct job *j, const struct measuring *m)
 {
-	char hex[DIGEST_HEX], number[48];
+	char hex[DIGEST_HEX], number[72];
 	struct digest d;
 
 	digest_init(&d);
 	digest_text(&d, j->key);
 	for (size_t i = 0; i < m->count; i++) {
-		snprintf(number, sizeof(number), "%" PRIu64 " %" PRIu64, m->points[i]->start,
-			 m->points[i]->length);
+		snprintf(number, sizeof(number), "%" PRIu64 " %" PRIu64 " %" PRIu64,
+			 m->points[i]->start, m->points[i]->length, m->points[i]->warm);
 		digest_text(&d, number);
 	}
 	snprintf(number, sizeof(number), "%" PRIu64 " %" PRIu64, s->warm, s->o->settle);
@@ -301,7 +302,7 @@ static bool measure(struct sample *s, struct measuring *m, const char *dir, stru
 		struct job j;
 
 		words_add_option(&w, recipe_rows[RUN_intervals].option, list);
-		j = sample_job(s, "all points", &w);
+		j = sample_job(s, "all points", &w, false);
 		ok = run_one(s, &j, "measuring point after point", measured_part, m, e);
 		job_free(&j);
 	}
@@ -319,7 +320,7 @@ bool sample_sequence(struct sample *s, size_t first, struct err *e)
 {
 	struct measuring m = { .count = s->npoints - first, .total = s->total };
 	struct words none = { NULL, 0 };
-	struct job key = sample_job(s, "", &none);
+	struct job key = sample_job(s, "", &none, false);
 	char *dir;
 	bool ok;
 

@@ -12,12 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "campaign/result.h"
 #include "cmd/progress.h"
 #include "cmd/sample.h"
 #include "cmd/sim.h"
 #include "jobs/recipe.h"
 #include "machine/machine.h"
 #include "store/store.h"
+#include "trace/analysis.h"
+#include "util/nearest.h"
 
 /* ---- the machine ---- */
 
@@ -101,18 +104,32 @@ static void add_analyses(const struct sample *s, struct words *w)
 	add_number(w, RUN_workers, 0);
 }
 
-struct job sample_job(const struct sample *s, const char *name, const struct words *options)
+/* Options of a job that only says how many cycles it took. */
+static void add_summary(struct words *w)
+{
+	add_text(w, RUN_analyze, "none");
+	add_text(w, RUN_summary_json, JOB_RESULT);
+}
+
+struct job sample_job(const struct sample *s, const char *name, const struct words *options,
+		      bool is_bound)
 {
 	struct words w = { NULL, 0 };
-	struct rerun_change change = { .machine = s->machine, .usable = is_store, .is_part = true };
+	struct rerun_change change = { .machine = s->machine,
+				       .usable = is_bound ? result_is_usable : is_store,
+				       .is_part = true };
 	struct job j;
 
 	for (size_t i = 0; i < options->count; i++)
 		words_add(&w, options->items[i]);
-	add_analyses(s, &w);
-	/* --intervals says where its stores go. */
-	if (!options->count || strcmp(options->items[0], "--intervals"))
-		add_text(&w, RUN_output, JOB_RESULT);
+	if (is_bound) {
+		add_summary(&w);
+	} else {
+		add_analyses(s, &w);
+		/* --intervals says where its stores go. */
+		if (!options->count || strcmp(options->items[0], "--intervals"))
+			add_text(&w, RUN_output, JOB_RESULT);
+	}
 	change.options = (const char *const *)w.items;
 	change.noptions = w.count;
 	change.restores = options->count > 1 && !strcmp(options->items[0], "--restore");
@@ -122,11 +139,11 @@ struct job sample_job(const struct sample *s, const char *name, const struct wor
 }
 
 /* Where the way to a point begins to matter: its warm-up. */
-static uint64_t approach(const struct sample *s, const struct sample_point *p, uint64_t *settle,
+uint64_t sample_approach(const struct sample *s, const struct sample_point *p, uint64_t *settle,
 			 uint64_t *warm)
 {
 	*settle = min_u64(s->o->settle, p->start);
-	*warm = min_u64(s->warm, p->start - *settle);
+	*warm = min_u64(p->warm, p->start - *settle);
 	return p->start - *settle - *warm;
 }
 
@@ -137,7 +154,7 @@ static struct job point_job(const struct sample *s, const struct sample_point *p
 	struct words w = { NULL, 0 };
 	char *name =
 	    s->is_whole ? x_strdup("the whole run") : x_asprintf("interval %zu", p->interval);
-	uint64_t settle, warm, at = approach(s, p, &settle, &warm);
+	uint64_t settle, warm, at = sample_approach(s, p, &settle, &warm);
 	struct job j;
 
 	if (checkpoint)
@@ -149,9 +166,11 @@ static struct job point_job(const struct sample *s, const struct sample_point *p
 			add_number(&w, RUN_warm, warm);
 		if (settle)
 			add_number(&w, RUN_settle, settle);
+		if (p->unknown)
+			add_text(&w, RUN_unknown, sim_unknown_choices[p->unknown]);
 		add_number(&w, RUN_max_insts, p->length);
 	}
-	j = sample_job(s, name, &w);
+	j = sample_job(s, name, &w, p->unknown != UNKNOWN_EMPTY);
 	if (s->is_whole && s->exit_status >= 0)
 		j.want_status = s->exit_status;
 	words_free(&w);
@@ -183,13 +202,55 @@ bool sample_read_points(struct sample *s, size_t first, struct err *e)
 {
 	bool ok = true;
 
-	for (size_t i = first; ok && i < s->npoints; i++)
-		ok = read_point(&s->points[i], e);
+	for (size_t i = first; ok && i < s->npoints; i++) {
+		struct sample_point *p = &s->points[i];
+		uint64_t settle, warm;
+
+		ok = read_point(p, e);
+		/* Nothing is unknown where all that precedes has warmed up. */
+		if (!sample_approach(s, p, &settle, &warm)) {
+			p->has_bracket = true;
+			p->low_cycles = p->high_cycles = (double)p->cycles;
+		}
+	}
+	return ok;
+}
+
+/* A point's analyses must leave something in its store: it is all that is combined. */
+static bool check_analyses(const struct sample *s, struct err *e)
+{
+	char *copy = x_strdup(s->o->analyze ? s->o->analyze : "profile"), *rest = copy;
+	bool ok = strcmp(copy, "none") ||
+		  err_set(e, "--analyze none: a sampled profile is made of what analyses find");
+
+	for (char *word; ok && (word = strsep(&rest, ","));) {
+		struct nearest near = { .word = word };
+		const struct analysis *a;
+
+		word[strcspn(word, ":")] = 0;
+		for (const struct analysis *const *p = analysis_list; *p; p++)
+			nearest_try(&near, (*p)->name);
+		a = analysis_find(word);
+		if (!a)
+			ok = err_set(e, "--analyze: there is no analysis '%s'; the nearest is '%s'",
+				     word, near.best);
+		else if (a->writes_file)
+			ok =
+			    err_set(e,
+				    "--analyze: '%s' writes a file of its own, and the points of a "
+				    "run cannot share it; 'culprit sim' writes it for a whole run",
+				    word);
+	}
+	free(copy);
 	return ok;
 }
 
 bool sample_prepare(struct sample *s, struct err *e)
 {
+	if (!check_analyses(s, e))
+		return false;
+	if (s->o->keep && !jobs_make_dirs(s->o->keep, e))
+		return err_set(e, "--keep: cannot make the folder '%s'", s->o->keep);
 	s->place = job_place_find(s->o->place ? s->o->place : "local", &s->place_argument, e);
 	return s->place && (s->machine = machine_file(s, e));
 }
@@ -209,8 +270,8 @@ static bool is_there(const struct sample *s, const struct job *j)
  * checkpoints are made, and jobs begin there; a job's result does not depend on its way, so its digest
  * stays. Where even that leaves long ways, *sequence is set.
  */
-static bool find_ways(struct sample *s, struct job *jobs, size_t first, size_t count,
-		      bool *sequence, struct err *e)
+static bool find_ways(struct sample *s, const struct sample_point *points, struct job *jobs,
+		      size_t count, bool *sequence, struct err *e)
 {
 	uint64_t *at = x_calloc(count + 1, sizeof(*at)), way = 0, warming = 0, settle, warm,
 		 last = 0;
@@ -220,24 +281,29 @@ static bool find_ways(struct sample *s, struct job *jobs, size_t first, size_t c
 	for (size_t i = 0; i < count; i++) {
 		if (is_there(s, &jobs[i]))
 			continue;
-		at[missing] = approach(s, &s->points[first + i], &settle, &warm);
+		at[missing] = sample_approach(s, &points[i], &settle, &warm);
 		way += at[missing];
 		warming += warm;
-		last = max_u64(last, s->points[first + i].start);
+		last = max_u64(last, points[i].start);
 		missing++;
 	}
 	/* To warm up with all that precedes costs each point a pass; together they need one. */
 	*sequence = missing > 2 && s->warm == UINT64_MAX && warming > 2 * last;
 	if (!*sequence && missing > 1 && way > SAMPLE_FAR) {
 		way = 0;
-		ok = sample_save(s, at, missing, e);
+		/* Without checkpoints it takes longer, and gives the same. */
+		if (!sample_save(s, at, missing, e)) {
+			ok = !s->stopped;
+			if (ok)
+				warn("sample: goes on without checkpoints: %s", e->text);
+		}
 		for (size_t i = 0; ok && i < count; i++) {
 			char *path;
-			const uint64_t to = approach(s, &s->points[first + i], &settle, &warm);
+			const uint64_t to = sample_approach(s, &points[i], &settle, &warm);
 			const uint64_t from = sample_saved_before(s, to, &path);
 
 			if (path && !is_there(s, &jobs[i])) {
-				struct job j = point_job(s, &s->points[first + i], path, from);
+				struct job j = point_job(s, &points[i], path, from);
 
 				memcpy(j.key, jobs[i].key, sizeof(j.key));
 				job_free(&jobs[i]);
@@ -252,10 +318,9 @@ static bool find_ways(struct sample *s, struct job *jobs, size_t first, size_t c
 	return ok;
 }
 
-/* Runs the points from `first` on. */
-static bool run_points(struct sample *s, size_t first, struct err *e)
+bool sample_run(struct sample *s, struct sample_point *points, size_t count, bool *sequence,
+		struct err *e)
 {
-	const size_t count = s->npoints - first;
 	struct jobs_line line = { 0 };
 	struct jobs_options jo = { .parallel = (unsigned)s->o->jobs,
 				   .cache_dir = s->cache,
@@ -264,20 +329,21 @@ static bool run_points(struct sample *s, size_t first, struct err *e)
 				   .again = s->o->again,
 				   .progress = jobs_line_show,
 				   .progress_ctx = &line };
-	struct job *jobs = x_calloc(count, sizeof(*jobs));
-	bool ok, sequence = false;
+	struct job *jobs = x_calloc(count + 1, sizeof(*jobs));
+	bool ok;
 
+	*sequence = false;
 	for (size_t i = 0; i < count; i++)
-		jobs[i] = point_job(s, &s->points[first + i], NULL, 0);
-	ok = s->is_whole || find_ways(s, jobs, first, count, &sequence, e);
-	if (ok && !sequence) {
+		jobs[i] = point_job(s, &points[i], NULL, 0);
+	ok = s->is_whole || find_ways(s, points, jobs, count, sequence, e);
+	if (ok && !*sequence) {
 		ok = jobs_run(jobs, count, &jo, e);
 		jobs_line_end(&line);
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct sample_point *p = &s->points[first + i];
+		struct sample_point *p = &points[i];
 
-		if (sequence) {
+		if (*sequence) {
 			job_free(&jobs[i]);
 			continue;
 		}
@@ -287,7 +353,17 @@ static bool run_points(struct sample *s, size_t first, struct err *e)
 			ok = err_set(e, "%s was not simulated: %s", p->job.name, p->job.message);
 	}
 	free(jobs);
-	return ok && (!sequence || sample_sequence(s, first, e)) && sample_read_points(s, first, e);
+	return ok;
+}
+
+/* Runs the points from `first` on. */
+static bool run_points(struct sample *s, size_t first, struct err *e)
+{
+	bool sequence = false;
+
+	return (!s->warm_auto || sample_warm_up(s, first, e)) &&
+	       sample_run(s, &s->points[first], s->npoints - first, &sequence, e) &&
+	       (!sequence || sample_sequence(s, first, e)) && sample_read_points(s, first, e);
 }
 
 /* ---- the estimate ---- */
@@ -310,8 +386,8 @@ static void estimate(struct sample *s, uint64_t *extra, uint64_t *more)
 		points[i] = (struct estimate_point){ p->cluster, p->length };
 		cycles[i] = low[i] = high[i] = (double)p->cycles;
 		if (p->has_bracket) {
-			low[i] = p->low_cycles;
-			high[i] = p->high_cycles;
+			low[i] = fmin(p->low_cycles, cycles[i]);
+			high[i] = fmax(p->high_cycles, cycles[i]);
 		}
 	}
 	s->cpi = estimate_per_inst(&plan, cycles);

@@ -34,6 +34,7 @@ static void take_units(struct sample *s, uint64_t n)
 	for (uint64_t i = 0; i < n; i++)
 		s->points[i] = (struct sample_point){ .start = (first + i * step) * unit,
 						      .length = unit,
+						      .warm = UINT64_MAX,
 						      .interval = first + i * step };
 }
 

@@ -41,6 +41,7 @@ extern const struct cmd_option sim_option_table[];
 /* In the order of enum guest_children. */
 extern const char *const sim_children_choices[];
 extern const char *const sim_clock_choices[];
+extern const char *const sim_unknown_choices[]; /* enum mem_unknown */
 enum sim_clock { SIM_CLOCK_CYCLES, SIM_CLOCK_INSTS };
 extern const char *const sim_warm_words[];
 /* The guest's guest_config.clock_cpi. */

@@ -9,6 +9,7 @@
 
 const char *const sim_children_choices[] = { "functional", "simulated", NULL };
 const char *const sim_clock_choices[] = { "cycles", "insts", NULL };
+const char *const sim_unknown_choices[] = { "empty", "hits", "misses", NULL };
 const char *const sim_warm_words[] = { "all", NULL };
 
 static bool sim_check_cpi(const char *text, struct err *e)

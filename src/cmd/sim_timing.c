@@ -60,6 +60,8 @@ static bool run_up(struct core *c, struct guest *g, const struct sim_options *op
 	uint64_t left = all ? 0 : options->fast_forward;
 	uint64_t warm = all ? options->fast_forward : options->warm;
 
+	if (options->unknown)
+		core_unknown(c, (enum mem_unknown)options->unknown);
 	while (left && !sim_stop_signal()) {
 		uint64_t before = guest_insts(g);
 

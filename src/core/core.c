@@ -242,6 +242,13 @@ void core_hits(struct core *c, const struct hit *hits, size_t count)
 	memsys_hits(c->mem, hits, count);
 }
 
+void core_unknown(struct core *c, enum mem_unknown unknown)
+{
+	if (unknown == UNKNOWN_HIT && !c->seen)
+		c->seen = x_calloc(SEEN_BITS / 64, sizeof(*c->seen));
+	memsys_unknown(c->mem, unknown);
+}
+
 void core_listen(struct core *c, struct emit *emit)
 {
 	assert(c->head == c->tail);
@@ -332,6 +339,7 @@ void core_free(struct core *c)
 	free(c->lsu.order_wait);
 	free(c->lsu.stores);
 	free(c->lsu.wait_table);
+	free(c->seen);
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
 	free(c->rec.dispatched);
@@ -577,6 +585,8 @@ static void warm_stretch(struct core *c, const struct guest_seen *seen, uint64_t
 			}
 			addr++;
 		}
+		if (unlikely(c->seen) && info->flags & OPF_CTRL)
+			see_branch(c, pc);
 		if (info->flags & OPF_CTRL && !seen->switched)
 			bpred_warm(c->bpred, pc, in, seen->taken, next_pc);
 	}

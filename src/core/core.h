@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/mem/mem.h"
 #include "machine/machine.h"
 #include "guest/guest.h"
 #include "trace/emit.h"
@@ -30,6 +31,9 @@ struct core *core_new(const struct machine *config, struct guest *g, struct emit
 void core_free(struct core *c);
 /* From now on these misses of another run of the guest on this machine are hits (memsys_hits). */
 void core_hits(struct core *c, const struct hit *hits, size_t count);
+/* Before core_warm: what becomes of what the state before it could decide, when it is timed (memsys_unknown). With
+ * UNKNOWN_HIT a branch is predicted right, too, the first time. For bounds of what a longer warm-up gives. */
+void core_unknown(struct core *c, enum mem_unknown unknown);
 /* Debug builds: every invariant is checked in every cycle from now on; slow. */
 void core_checked(struct core *c);
 /* From now on emit (NULL: nobody) gets the records. Only while the pipeline is empty: for a

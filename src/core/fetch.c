@@ -347,10 +347,11 @@ static uint64_t predict(struct core *c, struct inflight *e, uint32_t slot, bool 
 		return e->next_pc;
 
 	uint64_t next = p->taken ? p->target : u->pc + u->in.len;
+	const bool is_new = unlikely(c->seen) && !c->front.wrong && !see_branch(c, u->pc);
 
 	if (likely(next == e->next_pc))
 		return next;
-	if (unlikely((u->ideal & IDEAL_BMISP) && !c->front.wrong)) {
+	if (unlikely((u->ideal & IDEAL_BMISP || is_new) && !c->front.wrong)) {
 		bpred_repair(c->bpred, u->pc, &u->in, p, taken, e->next_pc);
 		p->taken = taken;
 		p->target = e->next_pc;

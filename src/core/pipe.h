@@ -435,6 +435,7 @@ struct core {
 	uint64_t head, disp, tail;
 	uint32_t mask;	/* ring size - 1 */
 	uint32_t ideal; /* enum ideal of the whole run */
+	uint64_t *seen; /* core_unknown: branches executed so far, a bit each by hash; or NULL */
 	struct inflight *ring;
 
 	/* What the stages did in this cycle: each counts its own. Read by core.c (if nothing
@@ -648,6 +649,17 @@ void lsu_wake(struct core *c);
 /* True the first time that right-path code touches a page. */
 bool lsu_first_touch(struct core *c, uint64_t addr);
 uint32_t lsu_psv(uint32_t events);
+/* Notes that a branch is executed; true if it was before. Two branches with one hash are taken for one. */
+#define SEEN_BITS (1u << 20)
+static inline bool see_branch(struct core *c, uint64_t pc)
+{
+	const uint64_t bit = hash_u64(pc) % SEEN_BITS, mask = 1ull << bit % 64;
+	const bool before = c->seen[bit / 64] & mask;
+
+	c->seen[bit / 64] |= mask;
+	return before;
+}
+
 /* enum mem_flag of an access, from enum ideal, enum state_flag and enum uop_flag. */
 uint32_t lsu_mem_flags(uint32_t ideal, uint32_t state, uint32_t uop);
 

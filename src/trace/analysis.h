@@ -89,7 +89,8 @@ struct analysis {
 	unsigned wants;			     /* enum trace_want */
 	const struct analysis_param *params; /* parameters that it has; NULL: none */
 	const struct analysis_table *tables; /* tables with a column pc; NULL: none */
-	size_t state_size;		     /* zeroed memory that start gets */
+	bool writes_file;  /* what it finds goes into a file that a parameter names */
+	size_t state_size; /* zeroed memory that start gets */
 	bool (*start)(void *state, const struct trace_meta *meta,
 		      const struct analysis_options *options, struct err *e);
 	/* If not NULL: returns the stretches that it looks at; called after start. Records outside

@@ -238,6 +238,7 @@ const struct analysis csv_analysis = {
 	.wants = WANT_INSTS | WANT_BRIEF,
 	.params = (const struct analysis_param[]){ { "csv", "the file to write", false, { 0 } },
 						   { .name = NULL } },
+	.writes_file = true,
 	.state_size = sizeof(struct csv),
 	.start = csv_start,
 	.insts = csv_insts,

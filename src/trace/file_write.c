@@ -339,8 +339,8 @@ static void trace_free(void *state)
 		}                                                                                  \
 	}
 #define TRACE_WRITER                                                                               \
-	.params = TRACE_PARAMS, .state_size = sizeof(struct trace_writer), .start = trace_start,   \
-	.batch = trace_batch, .misses = trace_misses, .twins = trace_twins,                        \
+	.params = TRACE_PARAMS, .writes_file = true, .state_size = sizeof(struct trace_writer),    \
+	.start = trace_start, .batch = trace_batch, .misses = trace_misses, .twins = trace_twins,  \
 	.finish = trace_finish, .free = trace_free
 
 /* The file has records of misses and of a twin if another analysis wants them. */

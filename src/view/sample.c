@@ -22,13 +22,6 @@
 #define SCALE	      40   /* columns of a cluster's CPIs */
 #define HEAD_BYTES    (SCALE + 32)
 
-static char letter_of(size_t cluster)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-	return letters[cluster % (sizeof(letters) - 1)];
-}
-
 static enum term_colour colour_of(size_t cluster)
 {
 	static const enum term_colour colours[] = { TERM_BLUE,	 TERM_ORANGE,  TERM_GREEN,
@@ -52,12 +45,14 @@ static void add_head(struct doc *d, const struct sample_model *m)
 	doc_line(d, path_name(m->program), " on %s, estimated: CPI %.3f%s", m->machine,
 		 m->cpi.value, error);
 	doc_line(d, NULL,
-		 "%s instructions, of which %.3g%% were timed: %zu points, %zu clusters, %s", total,
-		 m->total ? 100 * (double)timed / (double)m->total : 0, m->npoints, m->nclusters,
-		 m->method);
+		 "%s instructions, of which %.3g%% were timed: %zu points, %zu cluster%s, %s",
+		 total, m->total ? 100 * (double)timed / (double)m->total : 0, m->npoints,
+		 m->nclusters, m->nclusters == 1 ? "" : "s", m->method);
 	doc_line(d, NULL,
 		 "intervals of %llu, each after a warm-up of %s and %llu timed but not measured",
-		 (unsigned long long)m->interval, m->warm, (unsigned long long)m->settle);
+		 (unsigned long long)m->interval,
+		 strcmp(m->warm, "auto") ? m->warm : "its own length",
+		 (unsigned long long)m->settle);
 	doc_text(d, "program", m->program);
 	doc_text(d, "machine", m->machine);
 	doc_text(d, "method", m->method);
@@ -92,8 +87,8 @@ static void add_strip(struct doc *d, const struct sample_model *m, const struct 
 		    sample_cluster_at(m, (double)i * each, (double)(i + 1) * each, &share);
 
 		if (c < m->nclusters)
-			run[i] =
-			    (struct term_part){ .colour = colour_of(c), .letter = letter_of(c) };
+			run[i] = (struct term_part){ .colour = colour_of(c),
+						     .letter = sample_letter(c) };
 	}
 	for (size_t i = 0; i < m->npoints; i++) {
 		const double at = m->total ? (double)m->points[i].start / (double)m->total : 0;
@@ -102,8 +97,8 @@ static void add_strip(struct doc *d, const struct sample_model *m, const struct 
 		marks[column] = (struct term_part){ .colour = TERM_BOLD,
 						    .letter = marks[column].letter ? '#' : '^' };
 	}
-	doc_heading(d, "The run by clusters, a column is %.3g intervals; ^ a point, # several",
-		    (double)m->intervals / (double)columns);
+	doc_heading(d, "The run by clusters, a column is %.3g interval%s; ^ a point, # several",
+		    (double)m->intervals / (double)columns, m->intervals == columns ? "" : "s");
 	doc_cells(d, "  cluster  ", run, columns);
 	doc_cells(d, "  points   ", marks, columns);
 	free(run);
@@ -153,7 +148,7 @@ static void add_points(struct doc *d, const struct sample_model *m, const struct
 		doc_row(t);
 		cell_integer(t, (int64_t)p->start);
 		cell_integer(t, (int64_t)p->instructions);
-		cell_format(t, "%c", letter_of(p->cluster));
+		cell_format(t, "%c", sample_letter(p->cluster));
 		cell_colour(t, colour_of(p->cluster));
 		cell_integer(t, (int64_t)p->cluster);
 		cell_real(t, m->total ? (double)p->stands_for / (double)m->total : 0);
@@ -234,7 +229,7 @@ static void add_clusters(struct doc *d, const struct sample_model *m, char head[
 
 		draw_scale(m, i, least, most, line, sizeof(line));
 		doc_row(t);
-		cell_format(t, "%c", letter_of(i));
+		cell_format(t, "%c", sample_letter(i));
 		cell_colour(t, colour_of(i));
 		cell_integer(t, (int64_t)i);
 		cell_real(t, m->total ? (double)c->instructions / (double)m->total : 0);
@@ -270,17 +265,17 @@ static void add_uncertainty(struct doc *d, const struct sample_model *m)
 		doc_line(d, NULL, "  Sampling: ±%.2f%%. Warm-up: ±%.2f%%.", 100 * m->sampling,
 			 100 * bracket);
 	else
-		doc_line(
-		    d, NULL,
-		    "  Sampling: ±%.2f%%. What the warm-up has missed is not known, and not in it.",
-		    100 * m->sampling);
+		doc_line(d, NULL, "  Sampling: ±%.2f%%. %s", 100 * m->sampling,
+			 m->brackets == m->npoints
+			     ? "The warm-up of every point has seen all that matters."
+			     : "What the warm-up has missed is not known, and not in it.");
 	if (worst < m->nclusters && m->clusters[worst].share > 0)
 		doc_line(
 		    d, NULL,
 		    "  Most of it comes from cluster %c: %.1f%% of the variance, %.2f%% of the "
 		    "run, "
 		    "%zu points of %llu intervals.",
-		    letter_of(worst), 100 * m->clusters[worst].share,
+		    sample_letter(worst), 100 * m->clusters[worst].share,
 		    m->total ? 100 * (double)m->clusters[worst].instructions / (double)m->total : 0,
 		    m->clusters[worst].points, (unsigned long long)m->clusters[worst].intervals);
 	if (m->more == UINT64_MAX) {

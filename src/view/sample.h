@@ -32,7 +32,7 @@ struct sample_model {
 	char program[256], machine[64], method[32], warm[32];
 	uint64_t total, interval, settle, intervals;
 	struct sample_shown_point *points; /* by start */
-	size_t npoints;
+	size_t npoints, brackets;	   /* all; those with a bracket */
 	struct sample_shown_cluster *clusters;
 	size_t nclusters;
 	struct sample_strip {
@@ -50,6 +50,8 @@ bool sample_read(struct store *s, struct sample_model *m, struct err *e);
 void sample_model_free(struct sample_model *m);
 /* The cluster that most instructions of a part of the run belong to, and their share. nclusters: none. */
 size_t sample_cluster_at(const struct sample_model *m, double from, double to, double *share);
+/* The letter that stands for a cluster. */
+char sample_letter(size_t cluster);
 
 /* ---- sample_svg.c ---- */
 bool sample_draw(const struct sample_model *m, const char *path, struct err *e);

@@ -96,6 +96,7 @@ static bool read_points(struct store *s, struct sample_model *m, struct err *e)
 				       store_path(s));
 		}
 		m->points[m->npoints++] = p;
+		m->brackets += p.has_bracket;
 	}
 	free(chosen);
 	return store_done(&q, e);
@@ -256,4 +257,11 @@ size_t sample_cluster_at(const struct sample_model *m, double from, double to, d
 	*share = best < m->nclusters ? of[best] / all : 0;
 	free(of);
 	return best;
+}
+
+char sample_letter(size_t cluster)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+	return letters[cluster % (sizeof(letters) - 1)];
 }

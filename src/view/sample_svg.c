@@ -44,8 +44,9 @@ static void draw_strip(FILE *f, const struct sample_model *m)
 		if (last < m->nclusters)
 			fprintf(f,
 				"<rect x=\"%zu\" y=\"%d\" width=\"%zu\" height=\"%d\" fill=\"%s\">"
-				"<title>cluster %zu</title></rect>\n",
-				LEFT + from, TOP, i - from, STRIP, colour_of(last), last);
+				"<title>cluster %c</title></rect>\n",
+				LEFT + from, TOP, i - from, STRIP, colour_of(last),
+				sample_letter(last));
 		from = i;
 		last = c;
 	}
@@ -87,10 +88,10 @@ static void draw_clusters(FILE *f, const struct sample_model *m)
 			x, x, svg_y(&r, c->least), svg_y(&r, c->most), colour_of(i));
 		fprintf(f,
 			"<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" "
-			"text-anchor=\"middle\">%zu</text>\n"
+			"text-anchor=\"middle\">%c</text>\n"
 			"<text x=\"%.1f\" y=\"%.1f\" font-size=\"9\" text-anchor=\"middle\" "
 			"fill=\"#555\">%.1f%%</text>\n",
-			x, r.top + r.height + 14, i, x, r.top + r.height + 26,
+			x, r.top + r.height + 14, sample_letter(i), x, r.top + r.height + 26,
 			m->total ? 100 * (double)c->instructions / (double)m->total : 0);
 	}
 	for (size_t i = 0; i < m->npoints; i++) {

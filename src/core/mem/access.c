@@ -107,6 +107,9 @@ static enum now_reply line_now(struct memsys *ms, struct cache *c, struct access
 	struct mshr *m;
 
 	r->ready = a->now + hit_latency(c, a->kind, a->flags);
+	if (unlikely(index < 0 && ms->unknown == UNKNOWN_HIT) &&
+	    unknown_line(ms, c, a->line, a->write, a->now))
+		index = tags_find(&c->t, a->line);
 	if (likely(index >= 0)) {
 		r->events = cache_hit(ms, c, (uint32_t)index, a->write);
 		if (c->pf && (r->events || c->pf->hits))
@@ -187,6 +190,9 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 
 		page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
 		if (unlikely(page < 0 && ms->hits) && hits_page(ms, fetch, vpn, now))
+			page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
+		if (unlikely(page < 0 && ms->unknown == UNKNOWN_HIT) &&
+		    unknown_page(fetch ? &ms->itlb : &ms->dtlb, vpn))
 			page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
 		if (unlikely(page < 0)) {
 			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn) ||

@@ -17,6 +17,8 @@
  */
 #include "core/mem/mem_int.h"
 
+#define UNKNOWN_LINE (1ull << 30) /* how far an unknown line lies from the one that takes its way */
+
 static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64_t t,
 		       enum install_mode mode)
 {
@@ -112,8 +114,12 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 	tags_put(&c->t, v, line, state);
 	if (mode != INSTALL_WARM)
 		st->fills++;
-	if (old == TAG_NONE)
+	if (old == TAG_NONE) {
+		/* some line of the same set */
+		if (unlikely(ms->unknown == UNKNOWN_DIRTY && c->next == MEMORY))
+			write_back(ms, c, line ^ UNKNOWN_LINE, t, mode);
 		return;
+	}
 	if (mode != INSTALL_WARM)
 		st->evictions++;
 	if (c->cfg.inclusive)
@@ -132,6 +138,39 @@ void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, ui
 	if (c->next != MEMORY)
 		cache_put(ms, &ms->cache[c->next], line >> c->widen, false, t);
 	cache_install(ms, c, line, dirty ? TS_DIRTY : 0, t, INSTALL_FREE);
+}
+
+/* What is not known */
+
+static bool has_room(const struct tag_array *t, uint64_t key)
+{
+	const uint64_t *tag = &t->tag[(key & t->set_mask) * t->ways];
+
+	for (uint32_t w = 0; w < t->ways; w++)
+		if (tag[w] == TAG_NONE)
+			return true;
+	return false;
+}
+
+bool unknown_line(struct memsys *ms, struct cache *c, uint64_t line, bool write, uint64_t t)
+{
+	if (!has_room(&c->t, line) || mshr_find(c, line))
+		return false;
+	cache_put(ms, c, line, write, t);
+	return true;
+}
+
+bool unknown_page(struct tag_array *t, uint64_t vpn)
+{
+	if (!has_room(t, vpn))
+		return false;
+	tlb_put(t, vpn);
+	return true;
+}
+
+void memsys_unknown(struct memsys *ms, enum mem_unknown unknown)
+{
+	ms->unknown = (uint8_t)unknown;
 }
 
 /* Warming */

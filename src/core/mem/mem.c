@@ -455,6 +455,9 @@ void mem_lookup(struct memsys *ms, struct req *req, uint64_t t)
 		cache_install(ms, c, req->line, is_write(req) ? TS_DIRTY : 0, t, INSTALL_FREE);
 		index = tags_find(&c->t, req->line);
 	}
+	if (unlikely(index < 0 && ms->unknown == UNKNOWN_HIT) &&
+	    unknown_line(ms, c, req->line, is_write(req), t))
+		index = tags_find(&c->t, req->line);
 	if (index >= 0) {
 		uint32_t ev;
 
@@ -638,6 +641,8 @@ bool mem_issue_prefetch(struct memsys *ms, struct cache *c, uint64_t line, uint6
 	struct req req = { .line = line, .addr = line << c->line_shift, .pc = pc };
 
 	if (tags_peek(&c->t, line) >= 0 || mshr_find(c, line))
+		return true;
+	if (unlikely(ms->unknown == UNKNOWN_HIT) && unknown_line(ms, c, line, false, t))
 		return true;
 	if (unlikely(ms->hits != NULL) &&
 	    hits_line(ms, c, &(struct pf_access){ .line = line, .pc = pc }, false, true, t))

@@ -132,6 +132,14 @@ void memsys_perfect(struct memsys *ms);
 void memsys_listen(struct memsys *ms, bool misses);
 /* These misses, of another run that is the same up to the first of them, are hits; hits.c. */
 void memsys_hits(struct memsys *ms, const struct hit *hits, size_t count);
+/* What becomes of a miss that the state before the first access could decide: one in a set that still has an empty way. */
+enum mem_unknown {
+	UNKNOWN_EMPTY, /* a miss */
+	UNKNOWN_HIT,
+	UNKNOWN_DIRTY, /* a miss, and the last cache before memory loses a dirty line by it */
+};
+/* From now on; warming is as before. */
+void memsys_unknown(struct memsys *ms, enum mem_unknown unknown);
 /* The run ends in cycle now: misses in progress get their records now, with MISS_CUT. */
 void memsys_cut(struct memsys *ms, uint64_t now);
 

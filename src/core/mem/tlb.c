@@ -129,6 +129,9 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 	if (ms->has_stlb) {
 		ms->stats.stlb.accesses++;
 		index = tags_find(&ms->stlb, vpn);
+		if (unlikely(index < 0 && ms->unknown == UNKNOWN_HIT) &&
+		    unknown_page(&ms->stlb, vpn))
+			index = tags_find(&ms->stlb, vpn);
 	}
 	if (index >= 0) {
 		tags_touch(&ms->stlb, (uint32_t)index);
