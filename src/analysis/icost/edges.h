@@ -25,6 +25,7 @@ enum edges_unit {
 };
 
 #define EDGES_PORTS   ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) /* slots for each unit */
+#define EDGES_MSHRS   32  /* with more of them, none is waited for */
 #define EDGES_PACKETS 128 /* fetch packets whose first instruction is kept */
 
 /* What the edges need to know of the machine. */
@@ -41,6 +42,7 @@ struct edges_machine {
 	uint32_t l1d_latency, l2_latency, mem_latency, forward_latency;
 	uint32_t walk; /* cycles of a page walk that hits the L2; what is beyond is a miss */
 	uint32_t line_bytes;
+	uint32_t mshrs; /* lines that can be under way to the L1; 0: never binds */
 	uint32_t lq, sq, int_regs, fp_regs; /* the registers beyond the architectural ones */
 	uint32_t iq[EDGES_QUEUES];	    /* integer, memory, FP; unified: the first */
 	bool unified;

@@ -87,6 +87,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	if (machine->mem.walk == MEM_WALK_CACHES)
 		m->walk = machine->mem.stlb.latency + m->l2_latency;
 	m->line_bytes = machine->mem.line_bytes;
+	if (machine->mem.cache[MEM_L1D].mshrs <= EDGES_MSHRS)
+		m->mshrs = machine->mem.cache[MEM_L1D].mshrs;
 	m->lq = meta->lq_entries;
 	m->sq = meta->sq_entries;
 	m->int_regs = spare(machine->int_regs);
