@@ -203,7 +203,8 @@ static const struct cmd_option options[] = {
 	  .check = check_what_if,
 	  .help =
 	      "What it would save to be rid of an event (dmiss, bmisp, imiss, dl1, shalu, lgalu) "
-	      "of the instructions at an address, source line (file.c:88), function, or function and address" },
+	      "of the instructions at an address, source line (file.c:88), function, or function "
+	      "and address" },
 	{ .name = "verify",
 	  .type = CMD_SWITCH,
 	  OPTION(verify),
