@@ -45,7 +45,8 @@
  *
  * Misses that go to memory. Such a miss costs the L1 what a hit in the last cache would have cost, and the last
  * cache the rest, as the simulated stacks have it: what is lost while the miss is younger than such a
- * hit counts for the L1 (one counter on each side).
+ * hit counts for the L1 (one counter on each side). Without a cache between L2 and memory the paper's
+ * table stays as it is: a hit in the L2 takes next to nothing beside a miss.
  *
  * Branches beside a long D-miss. The overlap is the branch's, as in section 3.3.2: the whole of its
  * own penalty, and no more.
@@ -88,8 +89,8 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 	f->penalty[CPI_L2D] =
 	    meta->mem_latency > meta->l1d_latency ? meta->mem_latency - meta->l1d_latency : 0;
 	f->penalty[CPI_DTLB] = meta->dtlb_penalty;
-	const uint32_t last = meta->llc_latency ? meta->llc_latency : meta->l2_latency;
-	f->below = last > meta->l1d_latency ? last - meta->l1d_latency : 0;
+	if (meta->llc_latency > meta->l1d_latency)
+		f->below = meta->llc_latency - meta->l1d_latency;
 	for (unsigned i = 0; i <= UINT8_MAX; i++)
 		for (unsigned fetched = 0; fetched < 2; fetched++)
 			f->cause_of_fetch[fetched][i] = (uint8_t)fetch_cause(i, fetched);

@@ -487,7 +487,8 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 				       .rob_entries = rob,
 				       .frontend_depth = SCENE_DEPTH,
 				       .l1d_latency = L1D_HIT,
-				       .l2_latency = L1D_HIT + 9,
+				       .l2_latency = L1D_HIT + BELOW,
+				       .llc_latency = L1D_HIT + BELOW,
 				       .mem_latency = L1D_HIT + 250,
 				       .itlb_penalty = 30,
 				       .dtlb_penalty = 30 } };
