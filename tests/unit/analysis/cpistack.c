@@ -415,8 +415,7 @@ static void test_655_what_a_long_miss_has_delayed_is_its_own(void **state)
 		scene_run(&s, steps, 256, 32);
 		struct cpistack *a = scene_analyse(&s);
 		assert_conserved(a);
-		cost[chain] = cycles_of(a, METHOD_FMT, CPI_L2D) +
-			      cycles_of(a, METHOD_FMT, CPI_L1D);
+		cost[chain] = cycles_of(a, METHOD_FMT, CPI_L2D) + cycles_of(a, METHOD_FMT, CPI_L1D);
 		/* FMT counts less long latency than the paper's rule: only the rest of the chain */
 		assert_true(cycles_of(a, METHOD_FMT, CPI_LONG) <=
 			    cycles_of(a, METHOD_FMT_PAPER, CPI_LONG));
