@@ -152,7 +152,7 @@ static void test_644_slots_behind_a_mispredicted_branch_are_lost_too(void **stat
 static void test_645_two_overlapping_long_misses_cost_one(void **state)
 {
 	struct step steps[256];
-	double one, two;
+	double one = 0, two = 0;
 	for (unsigned both = 0; both < 2; both++) {
 		struct scene s;
 		plain(steps, 256);
