@@ -118,7 +118,7 @@ static bool find_what_ifs(struct store *s, const struct icost_values *v, struct 
 	for (size_t i = 0; i < v->what_if.count; i++) {
 		what_if[i].text = v->what_if.items[i];
 		if (!icost_find(s, v->what_if.items[i], asked[i].event, asked[i].pcs, PCS_MAX,
-				&what_if[i].npcs, &what_if[i].predicted, e))
+				&what_if[i].npcs, &what_if[i].predicted, &what_if[i].on_path, e))
 			return false;
 	}
 	return true;
@@ -203,7 +203,8 @@ static const struct cmd_option options[] = {
 	  .check = check_what_if,
 	  .help =
 	      "What it would save to be rid of an event (dmiss, bmisp, imiss, dl1, shalu, lgalu) "
-	      "of the instructions at an address, source line (file.c:88) or function" },
+	      "of the instructions at an address, source line (file.c:88), function, or function "
+	      "and address" },
 	{ .name = "verify",
 	  .type = CMD_SWITCH,
 	  OPTION(verify),

@@ -66,6 +66,17 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 			 "function. A shorter --period or %s.",
 			 m->estimated ? "points have" : "run has", 100 * m->chance,
 			 m->estimated ? "more points help" : "a longer run helps");
+	if (m->tip_chance > 0) {
+		doc_real(d, "tip_chance_error", 100 * m->tip_chance);
+		doc_boolean(d, "resonates", m->resonates);
+	}
+	if (m->resonates)
+		doc_note(
+		    d, TERM_YELLOW,
+		    "\nThe samples fall in step with a loop: TIP is off by %.1f%% by instruction, "
+		    "and by %.1f%% if the cycles were\nchosen at random. --random or another "
+		    "--period avoids it.",
+		    100 * m->tip_error, 100 * m->tip_chance);
 	doc_line(d, NULL,
 		 "\nSystematic: instruction level, sample by sample, with a 95%% interval. "
 		 "MB/s: what the samples\n"

@@ -54,6 +54,11 @@ struct accuracy_model {
 	size_t nverdicts;
 	bool estimated; /* from points of the run */
 	double chance;	/* error that so few samples have by chance alone, by function */
+	bool random;	/* samples at random cycles */
+	/* TIP's error by instruction, and the one that samples at random cycles have by chance. Where
+	 * samples at equal distances are much further off, they fall in step with a loop. */
+	double tip_error, tip_chance;
+	bool resonates;
 };
 
 /* Samplers and events are read only if a asks for them. */

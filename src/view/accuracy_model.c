@@ -383,6 +383,101 @@ static double chance_error(const struct model *run, double samples)
 	return samples > 0 ? sum * sqrt(2 / M_PI / samples) / 2 : 1;
 }
 
+#define RESONANCE	 1.5  /* times the error by chance */
+#define RESONANCE_POINTS 0.01 /* and by at least so much more */
+
+/* Adds to `seen` how many of TIP's samples named each instruction, and to `parts` how many samples that
+ * made: an instruction has the n-th part of one that names n. */
+static bool read_parts(struct store *s, const struct groups *g, int64_t rule, struct entries *seen,
+		       struct entries *parts, struct err *e)
+{
+	struct store_rows r = store_query(
+	    s, "SELECT blamed, sum(samples) FROM sample_pair WHERE rule = ?1 GROUP BY blamed", "i",
+	    rule);
+
+	while (store_next(&r)) {
+		const size_t group = (size_t)store_int(&r, 0);
+		const double samples = (double)store_int(&r, 1);
+
+		if (group >= g->count)
+			continue;
+		const size_t n = g->first[group + 1] - g->first[group];
+
+		for (size_t k = g->first[group]; k < g->first[group + 1]; k++) {
+			add_entry(seen, g->member[k].symbol, 0, samples);
+			add_entry(parts, g->member[k].symbol, 0, samples / (double)n);
+		}
+	}
+	return store_done(&r, e);
+}
+
+/*
+ * The error by instruction that TIP would have in the mean if it took as many samples at random cycles.
+ * An instruction with g cycles, of which each sample gives it w * part cycles, has a number of samples
+ * that is Poisson's with mean l = g / (w * part). Its mean deviation is sqrt(2 l / pi), and 2 l where l is
+ * small.
+ */
+static double chance_by_instruction(const struct entries *golden, const struct entries *seen,
+				    const struct entries *parts, double total, double samples)
+{
+	const double w = total / samples;
+	double all_seen = 0, all_parts = 0, sum = 0;
+
+	for (size_t i = 0; i < seen->count; i++) {
+		all_seen += seen->list[i].units;
+		all_parts += parts->list[i].units;
+	}
+	for (size_t i = 0, k = 0; i < golden->count; i++) {
+		while (k < seen->count && by_symbol(&seen->list[k], &golden->list[i]) < 0)
+			k++;
+		const bool has = k < seen->count && !by_symbol(&seen->list[k], &golden->list[i]);
+		const double part = has ? parts->list[k].units / seen->list[k].units
+					: all_parts / all_seen,
+			     l = golden->list[i].units / (w * part);
+
+		sum += w * part * fmin(2 * l, sqrt(2 * l / M_PI));
+	}
+	return sum / 2 / total;
+}
+
+/* Whether TIP's samples fall in step with the program. */
+static bool read_resonance(struct store *s, const struct model *run, const struct entries *golden,
+			   struct accuracy_model *m, struct err *e)
+{
+	struct groups g = { 0 };
+	struct entries seen = { 0 }, parts = { 0 };
+	const struct accuracy_profiler *tip = NULL;
+	bool ok = true;
+
+	for (size_t i = 0; i < m->nprofilers; i++)
+		if (!strcmp(m->profilers[i].name, "tip"))
+			tip = &m->profilers[i];
+	m->random = store_number(s, "SELECT random FROM sampler WHERE id = 0", 0) != 0;
+	if (!tip || !m->samples || m->estimated)
+		return true;
+	ok = read_groups(s, &g, e) && read_parts(s, &g, tip->rule, &seen, &parts, e);
+	if (ok && seen.count) {
+		struct entries by_seen = regroup(&seen, run, AT_INSTRUCTION, 0),
+			       by_parts = regroup(&parts, run, AT_INSTRUCTION, 0),
+			       by_time = regroup(golden, run, AT_INSTRUCTION, 0);
+
+		m->tip_error = tip->error[AT_INSTRUCTION];
+		m->tip_chance =
+		    chance_by_instruction(&by_time, &by_seen, &by_parts,
+					  (double)run->cycles * run->scale, (double)m->samples);
+		m->resonates = !m->random && m->tip_error > RESONANCE * m->tip_chance &&
+			       m->tip_error > m->tip_chance + RESONANCE_POINTS;
+		free(by_seen.list);
+		free(by_parts.list);
+		free(by_time.list);
+	}
+	free(seen.list);
+	free(parts.list);
+	free(g.member);
+	free(g.first);
+	return ok;
+}
+
 bool accuracy_read(struct store *s, const struct accuracy_options *a, struct accuracy_model *m,
 		   struct err *e)
 {
@@ -412,7 +507,7 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
 	bool ok = read_entries(&r, &golden, e) && read_profilers(s, m, e) &&
 		  read_verdicts(s, m, e) && errors(s, &run, &golden, m, e) &&
-		  systematic_errors(s, &run, m, e) &&
+		  systematic_errors(s, &run, m, e) && read_resonance(s, &run, &golden, m, e) &&
 		  (!a->sweep || read_samplers(s, &run, &golden, m, e)) &&
 		  (!a->events || read_events(s, m, e));
 

@@ -524,6 +524,11 @@ static void add_what_if(struct doc *d, const struct icost_model *m, const struct
 			 w->text, w->npcs, w->npcs == 1 ? "" : "s",
 			 number_commas((uint64_t)fmax(w->predicted, 0), cycles),
 			 100 * w->predicted / m->graph_cycles, simulated);
+		if (w->predicted <= 0 && w->on_path > 0)
+			doc_line(
+			    d, NULL,
+			    "    %.2f%% of the longest path are its, but other paths are as long",
+			    100 * w->on_path / m->graph_cycles);
 		doc_row(t);
 		cell_text(t, w->text);
 		cell_integer(t, (int64_t)w->npcs);

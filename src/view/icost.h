@@ -21,6 +21,7 @@ struct icost_what_if {
 	const char *text; /* as asked for */
 	size_t npcs;
 	double predicted; /* cycles, by the graph */
+	double on_path;	  /* cycles of the longest path */
 	bool verified;
 	double simulated; /* cycles */
 };
@@ -41,11 +42,12 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 
 /*
  * Finds instructions by "EVENT@PLACE": EVENT one of dmiss bmisp imiss dl1 shalu lgalu; PLACE an
- * address (0x…), file.c:line or a function. Fills event and pcs (at most max) and what the graph
- * says that idealising them all saves. False and e filled if nothing is there.
+ * address, file.c:line, a function, or a function, a space and an address, as the views print them. Fills
+ * event and pcs (at most max), what the graph says that idealising them all saves, and how much of the
+ * longest path is theirs. False and e filled if nothing is there.
  */
 bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs, size_t max,
-		size_t *npcs, double *predicted, struct err *e);
+		size_t *npcs, double *predicted, double *on_path, struct err *e);
 
 /* icost_model.c */
 struct icost_inst {
@@ -53,8 +55,9 @@ struct icost_inst {
 	char *disasm, *function, *file, *cls;
 	int line;
 	double executions, critical, slack, local_slack, least_slack;
-	double cost[KIND_FIXABLE]; /* by enum cost_kind */
-	double path;		   /* cycles of the longest path */
+	double cost[KIND_FIXABLE];    /* by enum cost_kind */
+	double on_path[KIND_FIXABLE]; /* cycles of the longest path */
+	double path;		      /* cycles of the longest path */
 };
 
 struct icost_pair {

@@ -56,10 +56,14 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT c.pc, i.disasm, f.name, i.file, i.line, c.executions, c.critical, c.slack, "
-	    "c.local_slack, c.least_slack, c.miss, c.mispredict, c.latency, c.imiss, "
-	    "(SELECT sum(cycles) FROM icost_critical p WHERE p.pc = c.pc), i.class "
+	    "c.local_slack, c.least_slack, c.miss, c.mispredict, c.latency, c.imiss, p.path, "
+	    "i.class, p.miss, p.mispredict, p.latency, p.imiss "
 	    "FROM icost_instruction c LEFT JOIN instruction i ON i.pc = c.pc "
-	    "LEFT JOIN function f ON f.id = i.function",
+	    "LEFT JOIN function f ON f.id = i.function "
+	    "LEFT JOIN (SELECT pc, sum(cycles) AS path, sum((kind = 'miss') * cycles) AS miss, "
+	    "sum((kind = 'mispredict') * cycles) AS mispredict, "
+	    "sum((kind = 'latency') * cycles) AS latency, sum((kind = 'imiss') * cycles) AS imiss "
+	    "FROM icost_critical GROUP BY pc) p ON p.pc = c.pc",
 	    "");
 	while (store_next(&r)) {
 		struct icost_inst *i = ARRAY_ADD(m->instructions, m->ninsts);
@@ -75,8 +79,10 @@ static bool read_instructions(struct store *s, struct icost_model *m, struct err
 					  .least_slack = store_double(&r, 9),
 					  .path = store_double(&r, 14),
 					  .cls = model_copy(&r, 15) };
-		for (int k = 0; k < KIND_FIXABLE; k++)
+		for (int k = 0; k < KIND_FIXABLE; k++) {
 			i->cost[k] = store_double(&r, 10 + k);
+			i->on_path[k] = store_double(&r, 16 + k);
+		}
 	}
 	if (m->ninsts)
 		qsort(m->instructions, m->ninsts, sizeof(*m->instructions), by_cost);
@@ -275,14 +281,20 @@ static bool can_have(const struct icost_inst *i, const char *event)
 	return strcmp(event, "shalu") || (!memory && !longer);
 }
 
+/* Places are those that the views print: an address, a line, a function, and a function and an address. */
 static bool matches(const struct icost_inst *i, const char *place)
 {
 	char *end;
-	const char *colon = strrchr(place, ':');
-	if (!strncmp(place, "0x", 2))
-		return i->pc == strtoull(place, &end, 16);
+	const char *colon = strrchr(place, ':'), *space = strrchr(place, ' ');
+	if (i->function && !strcmp(i->function, place))
+		return true;
+	const uint64_t address = strtoull(space ? space + 1 : place, &end, 16);
+	if (!*end && end != place && address == i->pc)
+		return !space ||
+		       (i->function && !strncmp(i->function, place, (size_t)(space - place)) &&
+			!i->function[space - place]);
 	if (!colon)
-		return i->function && !strcmp(i->function, place);
+		return false;
 	char *file = x_strndup(place, (size_t)(colon - place));
 	const bool yes = i->file && i->line == atoi(colon + 1) && is_file(i->file, file);
 	free(file);
@@ -298,12 +310,12 @@ static bool holds(const uint64_t *pcs, size_t n, uint64_t pc)
 }
 
 bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs, size_t max,
-		size_t *npcs, double *predicted, struct err *e)
+		size_t *npcs, double *predicted, double *on_path, struct err *e)
 {
 	const char *at = strchr(text, '@');
 	struct icost_model m;
 	*npcs = 0;
-	*predicted = 0;
+	*predicted = *on_path = 0;
 	if (!at || at == text || at - text > 15 || !at[1])
 		return err_set(e,
 			       "'%s' is not EVENT@PLACE; e.g. dmiss@lbm.c:88, bmisp@0x10656, "
@@ -319,14 +331,17 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 		icost_free(&m);
 		return false;
 	}
-	/* Instructions come with the most costly first, so that a limit drops the least. */
+	/* Instructions come with the most costly first, so that a limit drops the least. What is on the longest
+	 * path may cost nothing: another path may be as long. */
 	size_t found = 0;
 	for (size_t i = 0; i < m.ninsts; i++)
 		if (can_have(&m.instructions[i], event) && matches(&m.instructions[i], at + 1)) {
 			found++;
-			if (m.instructions[i].cost[kind] != 0 && *npcs < max) {
+			const double path = m.instructions[i].on_path[kind];
+			if ((m.instructions[i].cost[kind] != 0 || path > 0) && *npcs < max) {
 				pcs[(*npcs)++] = m.instructions[i].pc;
 				*predicted += m.instructions[i].cost[kind];
+				*on_path += path;
 			}
 		}
 	/* Together they save the sum of what each saves alone, corrected by the interactions of pairs. */
@@ -339,9 +354,10 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 	if (!found)
 		return err_set(e, "'%s': no instruction that was executed is at %s", text, at + 1);
 	if (!*npcs)
-		return err_set(e,
-			       "'%s': no %s of an instruction at %s is ever critical: fixing it "
-			       "saves nothing",
-			       text, event, at + 1);
+		return err_set(
+		    e,
+		    "'%s': no %s of an instruction at %s is ever on the longest path: fixing it "
+		    "saves nothing",
+		    text, event, at + 1);
 	return true;
 }

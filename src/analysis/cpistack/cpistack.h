@@ -97,7 +97,10 @@ struct fmt {
 	struct fmt_miss miss;
 	uint32_t penalty[CPI_COMPONENTS]; /* delay of a D-miss, by its cause */
 	uint64_t walked_po, walked; /* page walk at the head while the window had room: po, slots */
-	uint64_t long_until;	    /* the same as miss.until for the last long miss */
+	/* Cycles that a hit in the last cache takes beyond one in the L1; since when a data miss that goes to
+	 * memory has been under way. */
+	uint64_t below, now, long_since;
+	uint64_t long_until; /* the same as miss.until for the last long miss */
 	/* The window was full behind a slow head that was no long miss: instructions that were in
 	 * it then are older than this. */
 	uint64_t bound_until;

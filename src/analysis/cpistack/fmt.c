@@ -43,6 +43,11 @@
  * it: the cycles under the miss, with those of the instructions that it delayed, are charged to the
  * miss. A branch that resolves while the miss still blocks the head is charged for them itself.
  *
+ * Misses that go to memory. Such a miss costs the L1 what a hit in the last cache would have cost, and the last
+ * cache the rest, as the simulated stacks have it: what is lost while the miss is younger than such a
+ * hit counts for the L1 (one counter on each side). Without a cache between L2 and memory the paper's
+ * table stays as it is: a hit in the L2 takes next to nothing beside a miss.
+ *
  * Branches beside a long D-miss. The overlap is the branch's, as in section 3.3.2: the whole of its
  * own penalty, and no more.
  * - A branch that resolves while the miss blocks the head has not waited for it. Every slot from
@@ -84,6 +89,8 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 	f->penalty[CPI_L2D] =
 	    meta->mem_latency > meta->l1d_latency ? meta->mem_latency - meta->l1d_latency : 0;
 	f->penalty[CPI_DTLB] = meta->dtlb_penalty;
+	if (meta->llc_latency > meta->l1d_latency)
+		f->below = meta->llc_latency - meta->l1d_latency;
 	for (unsigned i = 0; i <= UINT8_MAX; i++)
 		for (unsigned fetched = 0; fetched < 2; fetched++)
 			f->cause_of_fetch[fetched][i] = (uint8_t)fetch_cause(i, fetched);
@@ -130,6 +137,13 @@ static void lose(struct cpistack *s, enum cpi_component cause, bool wrong, uint6
 		s->now.method[METHOD_SFMT][CPI_BMISP] += (int64_t)slots;
 }
 
+/* A miss that goes to memory costs the L1 what a hit in the last cache would have, and the last cache
+ * the rest: how many of the n cycles from age `age` on are the L1's. */
+static uint64_t lost_to_l1(const struct fmt *f, uint64_t age, uint64_t n)
+{
+	return age < f->below ? min_u64(n, f->below - age) : 0;
+}
+
 /* Accounts for the cycles up to `end`, in which nothing dispatches because nothing arrives: counts
  * bubbles under the causes noted at fetch `depth` cycles before. Returns how many slots the right
  * path lost to misses. */
@@ -140,9 +154,15 @@ static __attribute__((noinline)) uint64_t feed(struct cpistack *s, uint64_t end)
 	while (at < end) {
 		fed_seek(f, at);
 		const unsigned what = f->fed[f->fed_begin % FMT_FED].what;
-		const enum cpi_component cause = (enum cpi_component)(what & FMT_FED_CAUSE);
+		enum cpi_component cause = (enum cpi_component)(what & FMT_FED_CAUSE);
 		const bool wrong = what & FMT_FED_WRONG;
-		const uint64_t until = min_u64(end, f->fed_change);
+		uint64_t until = min_u64(end, f->fed_change);
+		if (cause == CPI_L2I) {
+			const uint64_t age = at - f->fed[f->fed_begin % FMT_FED].begin,
+				       l1 = lost_to_l1(f, age, until - at);
+			cause = l1 ? CPI_L1I : CPI_L2I;
+			until = l1 ? at + l1 : until;
+		}
 		if (cause != CPI_BASE) {
 			const uint64_t slots = (until - at) * f->width;
 			lose(s, cause, wrong, slots + f->partial);
@@ -266,8 +286,16 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 		f->walked -= walk;
 		slots -= walk;
 	}
-	if (cause != CPI_BASE)
+	if (cause == CPI_L2D) {
+		const uint64_t l1_cycles = lost_to_l1(f, f->now - f->long_since, repeat),
+			       later = (repeat - l1_cycles) *
+				       (f->width - min_u64(c->ndispatch, f->width)),
+			       l1 = l1_cycles ? slots - min_u64(slots, later) : 0;
+		give(s, CPI_L1D, l1);
+		give(s, CPI_L2D, slots - l1);
+	} else if (cause != CPI_BASE) {
 		give(s, cause, slots);
+	}
 	if (cause == CPI_L2D || cause == CPI_DTLB)
 		f->sums.full_long[cause == CPI_DTLB] += slots;
 }
@@ -431,6 +459,8 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 	if (!(c->ndispatch | c->ncommit) && !(flags & RC_FLUSH))
 		n = join(f, run, count, starved, limit);
 	const uint64_t repeat = run->repeat;
+	if (!(flags & (RC_LONG_DMISS_OUT | RC_HEAD_LONG_DMISS)))
+		f->long_since = f->now + repeat;
 	/* charge: slots of each cycle that a mispredicted branch in the window would be charged
 	 * for. */
 	uint64_t charge = 0, beside = 0, lost = 0;
@@ -475,6 +505,7 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 	/* Only a part of this record was lost to misses: the rest is charged at its end. */
 	if (unlikely(lost) && lost < repeat * f->width)
 		f->sums.charged += repeat * f->width - lost;
+	f->now += repeat;
 	const bool paper = paper_cycle(s, c, repeat, fed);
 	if (c->ndispatch)
 		add_group(f, c, full, paper, beside);

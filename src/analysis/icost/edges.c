@@ -77,6 +77,8 @@ struct edges {
 		struct code code;
 	} statics[STATICS]; /* by address */
 	uint64_t ninsts, nbranches;
+	uint16_t brought[2 * EDGES_MSHRS]; /* slots of the last lines that came; 0: a store's */
+	uint64_t nbrought;
 	/* Operations on units that are not pipelined, by port: begin and end. */
 	struct {
 		uint64_t from, to;
@@ -503,6 +505,28 @@ static uint64_t line_edge(struct edges *s, const struct rec_inst *r, uint16_t sl
 	return begun;
 }
 
+/* A load's line needs an MSHR, be it that a prefetcher asked for the line. All are taken while as many
+ * lines as there are MSHRs are under way, and one is free when the first of them has come: in the order
+ * of the program, the one that many lines ago. Lines of stores come after their commit, which holds
+ * nobody up: the load before them counts. */
+static void mshr_edge(struct edges *s, const struct rec_inst *r, uint64_t p, struct graph_inst *out)
+{
+	const enum mem_level level = (enum mem_level)r->dlevel;
+	uint16_t slot = 0;
+
+	for (uint64_t k = s->b.m.mshrs; !slot && k < ARRAY_LEN(s->brought) && k <= s->nbrought; k++)
+		slot = s->brought[(s->nbrought - k) % ARRAY_LEN(s->brought)];
+	if (!slot || s->slot_time[slot] >= p)
+		return;
+	const uint64_t latency = min_u64(shadow_latency(s->shadow, SHADOW_DATA, level),
+					 p - s->slot_time[slot]),
+		       least = min_u64(shadow_least(s->shadow, SHADOW_DATA, level), latency);
+	out->mshr = slot;
+	out->mshr_for[0] = part_as(least, CAT_NONE);
+	out->mshr_for[1] = part_as(latency - least, CAT_BW);
+	out->line_cat = build_category(&s->b, r->pc, CAT_DMISS);
+}
+
 /* Splits the cycles of an access that began at `begun`: hit, translation, and the rest, which is a
  * miss, a wait for buses, or unexplained. sharer: slot of the line, if any. */
 static void load_facts(struct edges *s, const struct rec_inst *r, uint16_t sharer, uint64_t begun,
@@ -596,13 +620,22 @@ static enum graph_category contention_category(const struct edges *s, const stru
 		   : CAT_BW;
 }
 
+/* Counts a line that took an MSHR; slot: of a load's; 0: of a store or a prefetcher. */
+static void count_line(struct edges *s, uint16_t slot)
+{
+	s->brought[s->nbrought++ % ARRAY_LEN(s->brought)] = slot;
+}
+
 /* If a store's line is not in the L1, it is on its way from the cycle after commit on. */
 static void shadow_line(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
 	const enum mem_level level = shadow_store(s->shadow, r->addr);
+	if (level == LEVEL_NONE && shadow_knows_first(s->shadow, SHADOW_DATA))
+		count_line(s, 0);
 	if (level <= LEVEL_L1)
 		return;
 	out->brings = new_pool_slot(s, r->addr >> s->line_shift, 0);
+	count_line(s, 0);
 	out->fill = (uint16_t)(1 + shadow_least(s->shadow, SHADOW_DATA, level));
 	s->pool[out->brings].fill = out->fill;
 }
@@ -615,6 +648,9 @@ static void shadow_data(struct edges *s, const struct rec_inst *r, const struct 
 	const bool merged = r->psv & PSV_ST_MERGE, missed = r->psv & (PSV_ST_L1 | PSV_ST_MERGE);
 	const enum mem_level level = shadow_access(s->shadow, SHADOW_DATA, r->addr,
 						   missed ? (enum mem_level)r->dlevel : LEVEL_L1);
+	if (level == LEVEL_NONE && !(r->psv & PSV_ST_L1) &&
+	    shadow_knows_first(s->shadow, SHADOW_DATA))
+		count_line(s, 0);
 	/* Beside a walk the miss is not known if it was the shorter of the two. */
 	const bool beside = s->b.m.walks_beside && r->lat_dtlb;
 	const uint16_t seen = beside			   ? r->lat_dmiss
@@ -674,8 +710,12 @@ static void load_edges(struct edges *s, const struct rec_inst *r, uint16_t store
 		shadow_data(s, r, out, &f);
 		shadow_page(s, r, &f);
 	}
-	if (build_miss(&s->b, r->pc, &f, out))
+	if (build_miss(&s->b, r->pc, &f, out)) {
 		out->mem = new_pool_slot(s, r->addr >> s->line_shift, 0);
+		if (s->b.m.mshrs && s->shadow && r->dlevel > LEVEL_L1)
+			mshr_edge(s, r, p, out);
+		count_line(s, out->mem);
+	}
 }
 
 static void store_edges(struct edges *s, const struct rec_inst *r, const struct code *d,

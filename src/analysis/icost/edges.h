@@ -25,6 +25,7 @@ enum edges_unit {
 };
 
 #define EDGES_PORTS   ((GRAPH_SLOTS - GRAPH_SLOT_PORTS) / EDGES_UNITS) /* slots for each unit */
+#define EDGES_MSHRS   32  /* with more of them, none is waited for */
 #define EDGES_PACKETS 128 /* fetch packets whose first instruction is kept */
 
 /* What the edges need to know of the machine. */
@@ -43,8 +44,9 @@ struct edges_machine {
 	uint32_t dl1_least; /* cycles of an L1D hit that idealising it leaves */
 	bool walks_beside;  /* a translation and its access go on at once */
 	uint32_t line_bytes, fetch_line_bytes; /* lines of the L1D, of the L1I */
-	uint32_t lq, sq, int_regs, fp_regs;    /* the registers beyond the architectural ones */
-	uint32_t iq[EDGES_QUEUES];	       /* integer, memory, FP; unified: the first */
+	uint32_t mshrs; /* lines that can be under way to the L1; 0: never binds */
+	uint32_t lq, sq, int_regs, fp_regs; /* the registers beyond the architectural ones */
+	uint32_t iq[EDGES_QUEUES];	    /* integer, memory, FP; unified: the first */
 	bool unified;
 	struct {
 		uint32_t count; /* 0: never binds */

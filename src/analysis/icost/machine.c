@@ -92,6 +92,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 		m->walk = machine->mem.stlb.latency + m->l2_latency;
 	m->line_bytes = machine_line_bytes(&machine->mem, MEM_L1D);
 	m->fetch_line_bytes = machine_line_bytes(&machine->mem, MEM_L1I);
+	if (machine->mem.cache[MEM_L1D].mshrs <= EDGES_MSHRS)
+		m->mshrs = machine->mem.cache[MEM_L1D].mshrs;
 	m->lq = meta->lq_entries;
 	m->sq = meta->sq_entries;
 	m->int_regs = spare(machine->int_regs);

@@ -229,6 +229,11 @@ enum mem_level shadow_store(struct shadow *s, uint64_t addr)
 	return s->ideal ? LEVEL_NONE : level;
 }
 
+bool shadow_knows_first(const struct shadow *s, enum shadow_side side)
+{
+	return s->usable[side] && !s->ideal;
+}
+
 void shadow_stored(struct shadow *s, bool memory)
 {
 	s->stores.by[memory]++;

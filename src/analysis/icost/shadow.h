@@ -24,6 +24,8 @@ enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t a
 /* The same for a store, whose record is made before it is served. LEVEL_NONE also where misses are
  * idealised. */
 enum mem_level shadow_store(struct shadow *s, uint64_t addr);
+/* LEVEL_NONE then means that a prefetcher brought the line, or may have: the line's first use. */
+bool shadow_knows_first(const struct shadow *s, enum shadow_side side);
 /* A load has shown where the line of such a store came from; memory: from memory. */
 void shadow_stored(struct shadow *s, bool memory);
 /* Translates addr. `took` is the observed time; returns the extra cycles without wrong paths, 0

@@ -21,6 +21,7 @@
 #define ROWS	   (1u << 16) /* static instructions */
 #define PAIRS	   (1u << 14)
 #define EVENT_ROWS (4 * SEGMENT_INSTS)
+#define GROUPS	   16 /* of segments, before they are twice as large */
 
 _Static_assert(1 + EVENTS + EVENTS * (EVENTS - 1) / 2 <= GRAPH_LANES, "a lane for every pair");
 _Static_assert(FIRST_ROW + EVENTS <= GRAPH_MASKS, "a row of masks for every event");
@@ -47,12 +48,14 @@ struct pair {
 
 struct statics {
 	struct graph_config config;
-	uint32_t every;
-	uint64_t number; /* segments begun */
+	uint32_t every;	 /* segments of a group at most */
 	size_t position; /* in the present segment */
 	bool wanted;
 	struct rng rng;
-	uint32_t chosen; /* which of the next `every` segments is sampled */
+	/* Segments form groups, of which one is sampled, by chance, and stands for all. The first groups
+	 * are small: a short run has samples, too. */
+	uint64_t groups;
+	uint32_t size, left, chosen; /* of the present group */
 	struct segment *segment;
 	struct graph *graph;
 	struct row *rows;
@@ -60,7 +63,8 @@ struct statics {
 	struct pair *pairs;
 	size_t npairs;
 	struct event *events;	/* scratch: a hash table of EVENT_ROWS */
-	uint64_t insts, cycles; /* sampled */
+	uint64_t sampled;	/* instructions */
+	uint64_t insts, cycles; /* that the sampled ones stand for */
 };
 
 struct statics *statics_new(const struct graph_config *config, uint32_t every)
@@ -232,10 +236,11 @@ static void cost_events(struct statics *s)
 	graph_reset(s->graph);
 	graph_add(s->graph, s->segment->in, s->segment->count);
 	graph_length(s->graph, length);
+	const double weight = s->size;
 	for (unsigned e = 0; e < n; e++) {
 		struct row *r = row_of(s, events[e].pc);
 		if (r)
-			r->cost[events[e].kind] += (double)(length[0] - length[1 + e]);
+			r->cost[events[e].kind] += weight * (double)(length[0] - length[1 + e]);
 	}
 	unsigned lane = 1 + n;
 	for (unsigned a = 0; a < n; a++)
@@ -245,8 +250,8 @@ static void cost_events(struct statics *s)
 					     (double)(length[0] - length[1 + b]);
 			struct pair *p = icost != 0 ? pair_of(s, &events[a], &events[b]) : NULL;
 			if (p) {
-				p->icost += icost;
-				p->cost += both;
+				p->icost += weight * icost;
+				p->cost += weight * both;
 			}
 		}
 }
@@ -254,24 +259,37 @@ static void cost_events(struct statics *s)
 static void finish_segment(struct statics *s)
 {
 	struct segment *g = s->segment;
+	const uint32_t weight = s->size;
 	segment_solve(g, &s->config);
-	s->insts += g->count;
-	s->cycles += g->length;
+	s->sampled += g->count;
+	s->insts += weight * g->count;
+	s->cycles += weight * g->length;
 	for (size_t i = 0; i < g->count; i++) {
 		const struct segment_inst *in = &g->inst[i];
 		struct row *r = row_of(s, in->pc);
 		if (!r)
 			continue;
-		r->executions++;
-		r->critical += in->critical;
-		r->slack += in->slack;
-		r->local += in->local == UINT32_MAX ? 0 : in->local;
+		r->executions += weight;
+		r->critical += weight * in->critical;
+		r->slack += (double)weight * in->slack;
+		r->local += in->local == UINT32_MAX ? 0 : (double)weight * in->local;
 		r->slack_min = (uint32_t)min_u64(r->slack_min, in->slack);
 		for (unsigned k = 0; k < KIND_COUNT; k++)
-			r->kind_cycles[k] += in->kind_cycles[k];
+			r->kind_cycles[k] += (uint64_t)weight * in->kind_cycles[k];
 	}
 	cost_events(s);
 	g->count = 0;
+}
+
+static bool next_is_wanted(struct statics *s)
+{
+	if (!s->left) {
+		s->size = 1u << min_u64(s->groups++ / GROUPS, 31);
+		s->size = s->size < s->every ? s->size : s->every;
+		s->left = s->size;
+		s->chosen = (uint32_t)rng_below(&s->rng, s->size);
+	}
+	return --s->left == s->chosen;
 }
 
 void statics_add(struct statics *s, const uint64_t *pcs, const struct graph_inst *in, size_t count)
@@ -280,9 +298,7 @@ void statics_add(struct statics *s, const uint64_t *pcs, const struct graph_inst
 		return;
 	while (count) {
 		if (!s->position) {
-			if (s->number % s->every == 0)
-				s->chosen = (uint32_t)rng_below(&s->rng, s->every);
-			s->wanted = s->number++ % s->every == s->chosen;
+			s->wanted = next_is_wanted(s);
 		}
 		const size_t n = min_u64(count, SEGMENT_INSTS - s->position);
 		s->position = (s->position + n) % SEGMENT_INSTS;
@@ -313,8 +329,8 @@ bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint6
 {
 	if (!s->every)
 		return true;
-	if (s->segment->count && !s->insts)
-		finish_segment(s); /* a run shorter than a segment */
+	if (s->segment->count && !s->insts) /* a run shorter than a segment */
+		finish_segment(s);
 	if (!s->insts)
 		return true;
 	const double by_inst = (double)insts / (double)s->insts,
@@ -348,6 +364,6 @@ bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint6
 				  words_kinds[p->b.kind].name, p->cost * by_cycle,
 				  p->icost * by_cycle);
 	}
-	return ok &&
-	       store_insert(store, e, "run", "sd", "icost_sampled_instructions", (double)s->insts);
+	return ok && store_insert(store, e, "run", "sd", "icost_sampled_instructions",
+				  (double)s->sampled);
 }

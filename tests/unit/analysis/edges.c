@@ -42,7 +42,7 @@ struct run {
 	uint64_t po, commit;
 };
 
-static struct run run_with_l1(uint32_t l1d_latency)
+static struct run run_with(uint32_t l1d_latency, uint32_t mshrs)
 {
 	struct edges_machine m;
 	struct err e = { 0 };
@@ -51,6 +51,7 @@ static struct run run_with_l1(uint32_t l1d_latency)
 	machine_unknown(&machine);
 	assert_true(edges_machine_read(&m, &meta, &machine, &e));
 	m.l1d_latency = l1d_latency;
+	m.mshrs = mshrs;
 	m.forward_latency = FORWARD;
 	m.unit[PORT_DIV].count = 1;
 	m.of_class[CLASS_DIV].latency = DIV_CYCLES;
@@ -58,6 +59,11 @@ static struct run run_with_l1(uint32_t l1d_latency)
 	r.edges = edges_new(&m);
 	r.graph = graph_new(&config);
 	return r;
+}
+
+static struct run run_with_l1(uint32_t l1d_latency)
+{
+	return run_with(l1d_latency, 0);
 }
 
 static struct run run_new(void)
@@ -341,6 +347,58 @@ static void test_630_a_load_that_misses_itself_does_not_wait_for_a_stores_line(v
 	shadow_free(s);
 }
 
+/* Three loads of lines that come from memory, all ready at 6; the third gets its MSHR, and so its line, when
+ * the first line is there. A store's line and a prefetched one take MSHRs as well. */
+static void misses(unsigned mshrs, bool store_before, struct run *r, uint16_t slot[3])
+{
+	struct shadow *s = small_shadow();
+	*r = run_with(meta.l1d_latency, mshrs);
+	for (uint64_t line = 0; line < 64; line++)
+		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
+	edges_shadow(r->edges, s);
+	for (unsigned k = 0; k < 3; k++) {
+		const uint32_t done = k < 2 ? 6 + 150 : 6 + 300;
+		if (k == 2 && store_before) {
+			struct rec_inst i = inst(r, SB(5, 6), CLASS_STORE, 6, 7);
+			i.addr = 0x300000;
+			i.size = 1;
+			add(r, &i);
+		}
+		struct rec_inst i = inst(r, LBU(7 + k, 20), CLASS_LOAD, 6, done);
+		i.addr = 0x200000 + 64 * k;
+		i.size = 1;
+		i.psv = PSV_ST_L1 | (k < 2 ? 0 : PSV_ST_MSHR);
+		i.dlevel = LEVEL_MEM;
+		i.lat_dmiss = (uint16_t)(done - 6 - 4);
+		add(r, &i);
+		slot[k] = r->last.mem;
+	}
+	edges_shadow(r->edges, NULL);
+	shadow_free(s);
+}
+
+static void test_1701_a_miss_waits_for_the_line_that_has_its_mshr(void **state)
+{
+	uint16_t slot[3];
+	struct run r;
+	misses(2, false, &r, slot);
+	assert_int_equal(r.last.mshr, slot[0]);
+	assert_int_equal(graph_base(r.graph).c, FIRST + 6 + 300);
+	assert_int_equal(r.last.mshr_for[0].cycles, 150 - 4);
+	run_free(&r);
+	/* the store took an MSHR after the second load, so it is that line that must come */
+	misses(3, true, &r, slot);
+	assert_int_equal(r.last.mshr, slot[0]);
+	run_free(&r);
+	misses(2, true, &r, slot);
+	assert_int_equal(r.last.mshr, slot[1]);
+	run_free(&r);
+	/* enough of them, and none is waited for */
+	misses(3, false, &r, slot);
+	assert_int_equal(r.last.mshr, 0);
+	run_free(&r);
+}
+
 static void test_631_where_lines_of_stores_come_from_is_learnt(void **state)
 {
 	struct shadow *s = shadow_with(
@@ -385,6 +443,7 @@ int main(void)
 		cmocka_unit_test(
 		    test_630_a_load_that_misses_itself_does_not_wait_for_a_stores_line),
 		cmocka_unit_test(test_633_without_data_misses_stores_bring_no_lines),
+		cmocka_unit_test(test_1701_a_miss_waits_for_the_line_that_has_its_mshr),
 		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
 		cmocka_unit_test(test_1267_nothing_is_said_of_lines_of_a_front_end_that_runs_ahead),

@@ -221,6 +221,29 @@ static void test_670_a_shared_line_comes_with_the_first_miss(void **state)
 	free(s);
 }
 
+/* Six misses of 100 cycles, for which there are two MSHRs: three after each other. */
+static void test_1700_misses_wait_for_mshrs_whatever_the_window_and_the_width(void **state)
+{
+	struct small *s = new_small(64, 15);
+	for (unsigned k = 0; k < 6; k++) {
+		struct graph_inst *in = op(s, 0, 1 + k, 100, CAT_DMISS);
+		in->mem = (uint16_t)(GRAPH_SLOT_POOL + k);
+		in->line_cat = CAT_DMISS;
+		in->mshr = k < 2 ? 0 : (uint16_t)(GRAPH_SLOT_POOL + k - 2);
+		in->mshr_for[0] = (struct graph_part){ .cycles = k < 2 ? 0 : 90 };
+		in->mshr_for[0].category = CAT_NONE;
+		in->mshr_for[1] =
+		    (struct graph_part){ .cycles = k < 2 ? 0 : 10, .category = CAT_BW };
+	}
+	solve(s);
+	assert_int_equal(s->length[0], 1 + 300);
+	assert_int_equal(s->length[SET(WIN)], 1 + 300);
+	/* the last 10 cycles of each are a queue, which bandwidth lifts; the first ones have none */
+	assert_int_equal(s->length[SET(BW)], 100 + 90 + 90);
+	assert_int_equal(s->length[SET(DMISS)], 1);
+	free(s);
+}
+
 static void test_671_a_store_waits_for_its_data_only_to_complete(void **state)
 {
 	struct small *s = new_small(64, 15);
@@ -561,6 +584,7 @@ int main(void)
 		cmocka_unit_test(test_668_fetch_bandwidth_is_a_cycle_for_every_group),
 		cmocka_unit_test(test_669_commit_bandwidth_holds_what_is_done),
 		cmocka_unit_test(test_670_a_shared_line_comes_with_the_first_miss),
+		cmocka_unit_test(test_1700_misses_wait_for_mshrs_whatever_the_window_and_the_width),
 		cmocka_unit_test(test_671_a_store_waits_for_its_data_only_to_complete),
 		cmocka_unit_test(test_672_wake_up_belongs_to_the_operation_that_wakes),
 		cmocka_unit_test(test_673_serialising_waits_for_all_before_it),

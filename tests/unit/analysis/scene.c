@@ -19,6 +19,8 @@ struct flight {
 	bool wrong, dispatched, done, head_of_fetch;
 };
 
+#define BELOW 9 /* cycles that a hit in the cache below takes beyond one in the L1 */
+
 /* A row of the table; there is one per branch that has dispatched and not completed. */
 struct row {
 	uint64_t seq;
@@ -32,6 +34,7 @@ struct row {
 struct window {
 	uint64_t miss_po, miss_until, long_until, bound_until;
 	int64_t left, behind;
+	uint64_t long_age; /* cycles for which long misses have been at the head */
 	enum cpi_component miss_cause, bound_cause;
 };
 
@@ -41,6 +44,8 @@ struct table {
 	size_t count;
 	int64_t next[CPI_COMPONENTS]; /* for the row of the next branch to dispatch */
 	uint8_t pipe[SCENE_DEPTH];    /* causes of bubbles in the front end, oldest first */
+	uint64_t wait_age;	      /* cycles for which fetch has waited for memory */
+	bool wait_wrong;
 	int64_t partial;
 	uint8_t bubble;
 	bool open; /* a mispredicted branch has resolved and nothing has entered since */
@@ -73,6 +78,17 @@ static enum cpi_component cause_of(unsigned stall)
 	       : stall == FETCH_ICACHE_MEM ? CPI_L2I
 	       : stall == FETCH_ITLB	   ? CPI_ITLB
 					   : CPI_BASE;
+}
+
+/* The same in this cycle: a miss that goes to memory is the L1's while it is younger than a hit in the cache
+ * below. */
+static enum cpi_component cause_now(struct table *t, unsigned stall, bool wrong)
+{
+	const enum cpi_component cause = cause_of(stall);
+	if (cause != CPI_L2I || wrong != t->wait_wrong)
+		t->wait_age = 0;
+	t->wait_wrong = wrong;
+	return cause == CPI_L2I && t->wait_age++ < BELOW ? CPI_L1I : cause;
 }
 
 static void put_inst(struct pipe *p, const struct flight *f, bool committed)
@@ -325,8 +341,10 @@ static int64_t table_window(struct pipe *p, const struct rec_cycle *c, bool full
 		p->out->table[w->miss_cause] += late;
 		slots -= late;
 	}
+	/* A miss that goes to memory is the L1's while it is younger than a hit in the cache below. */
 	if (!done)
-		p->out->table[cause] += slots;
+		p->out->table[cause == CPI_L2D && w->long_age < BELOW ? CPI_L1D : cause] += slots;
+	w->long_age = c->flags & RC_HEAD_LONG_DMISS ? w->long_age + 1 : 0;
 	*full_long = !done && cause == CPI_L2D ? slots : 0;
 	if (!c->head_po || c->flags & RC_HEAD_LONG_DMISS)
 		return 0;
@@ -469,7 +487,8 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 				       .rob_entries = rob,
 				       .frontend_depth = SCENE_DEPTH,
 				       .l1d_latency = L1D_HIT,
-				       .l2_latency = L1D_HIT + 9,
+				       .l2_latency = L1D_HIT + BELOW,
+				       .llc_latency = L1D_HIT + BELOW,
 				       .mem_latency = L1D_HIT + 250,
 				       .itlb_penalty = 30,
 				       .dtlb_penalty = 30 } };
@@ -513,7 +532,9 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 		memmove(p->table.pipe, p->table.pipe + 1, SCENE_DEPTH - 1);
 		/* a redirect leaves no bubble for the wrong path that it has just discarded */
 		p->table.pipe[SCENE_DEPTH - 1] =
-		    (uint8_t)(fetch_wrong_path && p->flushed ? CPI_BASE : cause_of(c->fetch_stall));
+		    (uint8_t)(fetch_wrong_path && p->flushed
+				  ? CPI_BASE
+				  : cause_now(&p->table, c->fetch_stall, c->flags & RC_WRONG_PATH));
 		p->now++;
 	}
 	free(p);

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# culprit icost --what-if: what its own tables name, it takes.
+. "$(dirname "$0")/lib.sh"
+needs_guests
+
+cd "$tmp"
+cp "$GUESTS/answers" .
+
+profile() {
+	[ -f p.culprit ] || run sim --machine boom-tip --analyze icost --param icost.statics=1 --max-insts 120k -o p.culprit -- ./answers
+}
+
+# EVENT@PLACE of everything on the longest path, in every form in which a view prints a place.
+places() {
+	python3 -c "
+import sqlite3
+db = sqlite3.connect('file:p.culprit?mode=ro', uri=True)
+for pc, kind, cls, name in db.execute('SELECT p.pc, p.kind, i.class, f.name FROM icost_critical p '
+		'JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = i.function WHERE cycles > 0 '
+		'ORDER BY p.pc % 7, p.pc LIMIT 90'):
+	longer = cls in ('mul', 'div') or cls.startswith('f')
+	latency = 'dl1' if cls in ('load', 'amo') else 'lgalu' if longer else 'shalu'
+	event = {'miss': 'dmiss', 'mispredict': 'bmisp', 'imiss': 'imiss', 'latency': latency}.get(kind)
+	if not event or (kind == 'latency' and cls == 'store'):
+		continue
+	for place in ['0x%x' % pc, '%x' % pc] + (['%s %x' % (name, pc)] if name else []):
+		print('%s@%s' % (event, place))
+"
+}
+
+test_1702_whatever_is_on_the_longest_path_is_taken_in_every_form_that_views_print() {
+	local words=()
+	profile
+	places >asked
+	[ "$(wc -l <asked)" -gt 60 ] || fail "only $(wc -l <asked) places"
+	while read -r place; do
+		words+=(--what-if "$place")
+		if [ ${#words[@]} -ge 64 ]; then
+			run icost p.culprit --json "${words[@]}"
+			status_is 0
+			words=()
+		fi
+	done <asked
+	run icost p.culprit "${words[@]}"
+	status_is 0
+}
+
+test_1703_what_is_never_on_the_longest_path_is_refused_in_one_line() {
+	local never
+	profile
+	never=$(python3 -c "
+import sqlite3
+db = sqlite3.connect('file:p.culprit?mode=ro', uri=True)
+print('0x%x' % db.execute('SELECT pc FROM icost_instruction c JOIN instruction i USING (pc) WHERE class = \'alu\' AND '
+	'miss = 0 AND pc NOT IN (SELECT pc FROM icost_critical WHERE kind = \'miss\') LIMIT 1').fetchone()[0])")
+	run icost p.culprit --what-if "dmiss@$never"
+	status_is 2
+	[ "$(wc -l <"$tmp/err")" = 1 ] || fail "not one line"
+	err_has "is ever on the longest path"
+	run icost p.culprit --what-if dmiss@0x3
+	status_is 2
+	err_has "no instruction that was executed"
+}
+
+run_tests
