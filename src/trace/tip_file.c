@@ -374,8 +374,8 @@ static bool read_end(struct tip_reader *r, size_t size, struct err *e)
 enum tip_next tip_read(struct tip_reader *r, struct tip_sample *s, struct err *e)
 {
 	for (;;) {
-		uint32_t type;
-		size_t size;
+		uint32_t type = 0;
+		size_t size = 0;
 		bool ok = next_record(r, &type, &size, e);
 
 		if (!ok)
@@ -411,8 +411,8 @@ bool tip_rewind(struct tip_reader *r, struct err *e)
 	struct tip_header *h = &r->header;
 	const char *program, *machine;
 	uint8_t head[HEADER_BYTES];
-	uint32_t type;
-	size_t size;
+	uint32_t type = 0;
+	size_t size = 0;
 
 	forget_images(r);
 	r->samples = r->cycles = r->time = r->lost = r->at = 0;

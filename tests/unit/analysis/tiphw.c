@@ -48,7 +48,7 @@ static void take(struct bench *b, bool complete)
 /* One cycle; fire: the counter overflows in it. */
 static void cycle(struct bench *b, struct rec_cycle c, bool fire)
 {
-	const struct rec_inst *group[TIP_WAYS_MAX];
+	const struct rec_inst *group[TIP_WAYS_MAX] = { NULL };
 
 	for (unsigned i = 0; i < c.ncommit; i++)
 		group[i] = &b->inst[i];

@@ -1177,6 +1177,7 @@ int main(void)
 	struct world w;
 
 	if (!try_begin(&w, &o, &e)) {
+		live_profile_free(w.profile);
 		printf("skipped: %s\n", e.text);
 		return 77;
 	}
