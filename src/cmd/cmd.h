@@ -121,7 +121,7 @@ void cmd_values_free(const struct command *c, void *values);
 void cmd_print_help(FILE *out, const struct command *c);
 void cmd_print_man(FILE *out, const struct command *c);
 void cmd_print_markdown(FILE *out);
-/* completion.c: for bash, zsh or fish; false: there is none for that shell. */
-bool cmd_print_completion(FILE *out, const char *shell);
+/* completion.c: for bash, zsh or fish. */
+void cmd_print_completion(FILE *out, const char *shell);
 
 #endif

@@ -155,17 +155,14 @@ static void put_fish(FILE *out)
 	}
 }
 
-bool cmd_print_completion(FILE *out, const char *shell)
+void cmd_print_completion(FILE *out, const char *shell)
 {
 	if (!strcmp(shell, "fish")) {
 		put_fish(out);
-		return true;
+		return;
 	}
-	if (strcmp(shell, "bash") != 0 && strcmp(shell, "zsh") != 0)
-		return false;
 	if (!strcmp(shell, "zsh"))
 		fputs("#compdef culprit\nautoload -U +X bashcompinit && bashcompinit\n", out);
 	put_bash(out);
 	fputs("complete -o filenames -F _culprit culprit\n", out);
-	return true;
 }

@@ -327,6 +327,14 @@ struct help_values {
 	const char *completion;
 };
 
+static bool check_shell(const char *text, struct err *e)
+{
+	if (!strcmp(text, "bash") || !strcmp(text, "zsh") || !strcmp(text, "fish"))
+		return true;
+	return err_set(e, "there is no completion for '%s'; it is made for bash, zsh and fish",
+		       text);
+}
+
 static const struct cmd_option help_options[] = {
 	{ .name = "man", .type = CMD_SWITCH, .offset = offsetof(struct help_values, man) },
 	{ .name = "markdown",
@@ -335,6 +343,7 @@ static const struct cmd_option help_options[] = {
 	{ .name = "completion",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct help_values, completion),
+	  .check = check_shell,
 	  .arg = "SHELL",
 	  .help = "Prints what completes command lines in bash, zsh or fish" },
 	{ .name = NULL },
@@ -351,14 +360,9 @@ static int help_run(void *values, int nargs, char **args)
 		if (!c)
 			return cmd_unknown(args[0]);
 	}
-	if (v->completion && !cmd_print_completion(stdout, v->completion)) {
-		warn("help: there is no completion for '%s'; it is made for bash, zsh and fish",
-		     v->completion);
-		return 2;
-	}
 	if (v->completion)
-		return 0;
-	if (v->markdown)
+		cmd_print_completion(stdout, v->completion);
+	else if (v->markdown)
 		cmd_print_markdown(stdout);
 	else if (v->man)
 		cmd_print_man(stdout, c);

@@ -333,10 +333,13 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 	}
 	/* Instructions come with the most costly first, so that a limit drops the least. What is on the longest
 	 * path may cost nothing: another path may be as long. */
-	size_t found = 0;
+	size_t found = 0, able = 0;
 	for (size_t i = 0; i < m.ninsts; i++)
-		if (can_have(&m.instructions[i], event) && matches(&m.instructions[i], at + 1)) {
+		if (matches(&m.instructions[i], at + 1)) {
 			found++;
+			if (!can_have(&m.instructions[i], event))
+				continue;
+			able++;
 			const double path = m.instructions[i].on_path[kind];
 			if ((m.instructions[i].cost[kind] != 0 || path > 0) && *npcs < max) {
 				pcs[(*npcs)++] = m.instructions[i].pc;
@@ -353,6 +356,8 @@ bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs
 	icost_free(&m);
 	if (!found)
 		return err_set(e, "'%s': no instruction that was executed is at %s", text, at + 1);
+	if (!able)
+		return err_set(e, "'%s': no instruction at %s can have a %s", text, at + 1, event);
 	if (!*npcs)
 		return err_set(
 		    e,

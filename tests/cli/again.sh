@@ -9,9 +9,10 @@ export CULPRIT_CACHE=$tmp/cache
 machine=eyerman2006 part=(--start 20000 --stop 80000)
 program=("$GUESTS/answers" work 20000)
 
-# Prints the address of an instruction whose costs are in the profile, in hexadecimal.
+# Prints the address of a multiplication whose costs are in the profile, in hexadecimal.
 some_pc() {
-	printf '0x%x' "$(sqlite3 "$1" 'SELECT pc FROM icost_instruction LIMIT 1')"
+	printf '0x%x' "$(sqlite3 "$1" "SELECT pc FROM icost_instruction JOIN instruction USING (pc) WHERE class = 'mul'
+		ORDER BY latency DESC LIMIT 1")"
 }
 
 # Writes a profile with costs and stacks of a program, run with the options given.

@@ -22,8 +22,9 @@ done)
 mv "$tmp/1.culprit" "$mine"
 mv "$tmp/2.culprit" "$other"
 
-# $pc is an instruction that was executed.
-pc=0x$(printf %x "$(sqlite3 "$mine" 'SELECT pc FROM icost_instruction LIMIT 1')") event=lgalu
+# $pc is a multiplication that was executed.
+pc=0x$(printf %x "$(sqlite3 "$mine" "SELECT pc FROM icost_instruction JOIN instruction USING (pc) WHERE class = 'mul'
+	ORDER BY latency DESC LIMIT 1")") event=lgalu
 
 sql() {
 	sqlite3 "$1" "$2"
