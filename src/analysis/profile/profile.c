@@ -132,16 +132,16 @@ static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsi
  * ones. */
 static void switch_thread(struct profile *p, uint32_t tid)
 {
-	struct profile_thread *t = p->threads, now;
+	struct profile_thread *t = NULL, now;
 
 	if (!p->nthreads && !p->insts) { /* the first instruction */
 		p->tid = tid;
 		return;
 	}
 	cells_later_flush(&p->later);
-	while (t < p->threads + p->nthreads && t->tid != tid)
-		t++;
-	if (t == p->threads + p->nthreads) {
+	for (size_t i = 0; i < p->nthreads && !t; i++)
+		t = p->threads[i].tid == tid ? &p->threads[i] : NULL;
+	if (!t) {
 		t = ARRAY_ADD(p->threads, p->nthreads);
 		t->tid = tid;
 		cells_init(&t->cells);

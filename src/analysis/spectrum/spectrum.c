@@ -192,7 +192,10 @@ static bool join(struct spectrum *s, struct err *e)
 {
 	struct queue *q = &s->twins;
 	size_t taken;
-	if (!pair(s, q->at + q->first, q->end - q->first, &taken, e))
+	/* no arithmetic with a queue that never had an entry */
+	const struct rec_twin *first = q->at ? q->at + q->first : NULL;
+
+	if (!pair(s, first, q->end - q->first, &taken, e))
 		return false;
 	q->first += taken;
 	return s->stamps.ahead - s->stamps.end <= QUEUE_MAX ||

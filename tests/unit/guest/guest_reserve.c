@@ -23,10 +23,11 @@
 #define RESERVED_END (GUEST_ADDR_LIMIT + GUEST_GUARD_BYTES)
 
 #ifdef __SANITIZE_ADDRESS__
-#define STEPS 10000 /* each takes several times as long */
+#define STEPS_QUICK 10000 /* each takes several times as long */
 #else
-#define STEPS 40000
+#define STEPS_QUICK 15000
 #endif
+#define STEPS_LONG 40000
 #define FORK_EVERY 500
 
 /* ---- host calls that fail ---- */
@@ -647,13 +648,14 @@ static int install(int host)
 
 static void random_calls(uint64_t seed, bool old_kernel)
 {
+	const unsigned steps = getenv("LONG") ? STEPS_LONG : STEPS_QUICK;
 	int memory = memfd_create("file", 0), ends[2];
 	pthread_t thread;
 
 	memset(&w, 0, sizeof(w));
 	memset(&fault, 0, sizeof(fault));
 	rng_seed(&w.r, seed);
-	w.objects = x_calloc(STEPS, sizeof(w.objects[0]));
+	w.objects = x_calloc(steps, sizeof(w.objects[0]));
 	w.g = world_guest();
 	w.m = &w.g->mem;
 	w.m->reserve.host = &bad_host;
@@ -671,7 +673,7 @@ static void random_calls(uint64_t seed, bool old_kernel)
 	other.low = (uintptr_t)w.m->base - GUEST_GUARD_BYTES;
 	other.high = (uintptr_t)w.m->base + RESERVED_END;
 	assert_int_equal(pthread_create(&thread, NULL, allocate, NULL), 0);
-	for (unsigned step = 0; step < STEPS; step++) {
+	for (unsigned step = 0; step < steps; step++) {
 		uint64_t at = rng_below(&w.r, PAGES), n = 1 + rng_below(&w.r, PAGES - at);
 
 		if (rng_below(&w.r, 4))
@@ -716,9 +718,9 @@ static void random_calls(uint64_t seed, bool old_kernel)
 	pthread_join(thread, NULL);
 	assert_int_equal(other.inside, 0);
 	assert_true(other.allocations > 100);
-	assert_true(w.injected > STEPS / 10);
+	assert_true(w.injected > steps / 10);
 	print_message("%u steps, host calls failed in %u of them, %u children, %ld allocations\n",
-		      STEPS, w.injected, STEPS / FORK_EVERY, (long)other.allocations);
+		      steps, w.injected, steps / FORK_EVERY, (long)other.allocations);
 	guest_free(w.g);
 	free(w.objects);
 }
