@@ -56,7 +56,8 @@ static bool is_listed(const char *list, uint64_t n)
 		if (strtoull(list, &end, 10) == n && end != list)
 			return true;
 		list = strchr(list, ',');
-		list += list != NULL;
+		if (list)
+			list++;
 	}
 	return false;
 }
