@@ -29,7 +29,9 @@ const struct recipe_row recipe_rows[RUN_ITEMS] = {
 
 void words_add(struct words *w, const char *word)
 {
-	w->items = x_realloc(w->items, (w->count + 2) * sizeof(*w->items));
+	/* Room for the end, too; it doubles at each power of two: a range may have a million words. */
+	if (!(w->count & (w->count - 1)))
+		w->items = x_realloc(w->items, (2 * w->count + 2) * sizeof(*w->items));
 	w->items[w->count++] = x_strdup(word);
 	w->items[w->count] = NULL;
 }

@@ -61,10 +61,10 @@ export function baseName(path: string): string {
 }
 
 /** What fixing an instruction saves, and which of its costs is the largest. */
-export function saving(d: Data, pc: string): { cycles: number; event: string } {
+export function saving(d: Data, pc: string): { cycles: number; event: string; most: number } {
 	const s = d.savings[pc];
 	if (!s)
-		return { cycles: 0, event: "" };
+		return { cycles: 0, event: "", most: 0 };
 	const cycles = s[0] + s[1] + s[2] + s[3], most = Math.max(s[0], s[1], s[2], s[3]);
-	return { cycles, event: most <= 0 ? "" : ["miss", "mispredict", "latency", "imiss"][s.indexOf(most)] };
+	return { cycles, most, event: most <= 0 ? "" : ["miss", "mispredict", "latency", "imiss"][s.indexOf(most)] };
 }

@@ -6,12 +6,16 @@ import { rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
 import { Go, Page, State, link } from "./state";
 
 /** What `--what-if` calls the cost of an instruction. */
-const whatIf: { [event: string]: string } = { miss: "dmiss", mispredict: "bmisp", imiss: "imiss", latency: "shalu" };
+const whatIf: { [event: string]: string } = { miss: "dmiss", mispredict: "bmisp", imiss: "imiss" };
 
-/** Which event of an instruction can be asked about: a latency is that of a load, or of an ALU operation. */
+/** Which event of an instruction can be asked about: the name of a latency depends on the operation. */
 function eventOf(d: Data, pc: string): string {
 	const s = saving(d, pc), inst = d.functions.flatMap((f) => f.insts).find((i) => i[0] === pc);
-	return s.event === "latency" && inst && inst[7] === "load" ? "dl1" : whatIf[s.event] ?? "";
+	const cls = inst ? String(inst[7]) : "";
+	if (s.event !== "latency")
+		return whatIf[s.event] ?? "";
+	return cls === "load" || cls === "amo" ? "dl1" : cls === "mul" || cls === "div" || cls.startsWith("f") ? "lgalu" :
+		cls === "store" ? "" : "shalu";
 }
 
 function text(words: string): Node[] {
@@ -32,8 +36,8 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 	const window = all.windows.findIndex((w) => w.insts.some((i) => i[1] === f.pc && i[0] >= 0));
 	if (window >= 0)
 		next.append(" · ", link("show one in the pipeline", { page: "pipeline", window: String(window), pc: f.pc! }));
-	if (s.cycles > 0.0005 * d.run.cycles)
-		next.append(` · fixing it alone saves ${percent(s.cycles / d.run.cycles)} (${count(s.cycles)} cycles)`);
+	if (event && s.most > 0.0005 * d.run.cycles)
+		next.append(` · fixing it alone saves ${percent(s.most / d.run.cycles)} (${count(s.most)} cycles)`);
 	item.append(next);
 	if (event && d.icost)
 		item.append(el("p", { class: "next" }, "proof: ", command(`culprit icost ${d.file} --what-if ${event}@${f.pc} --verify`)));

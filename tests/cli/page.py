@@ -124,6 +124,15 @@ def test_1506_a_walk_by_mouse_from_a_finding_to_code_pipeline_and_what_it_buys(b
     assert near(b.cells()[0]["value"], json_of("icost", "run.culprit")["costs"]["bmisp"])
 
 
+def test_1520_what_a_finding_offers_as_proof_is_taken_and_predicts_what_it_says(b):
+    b.open(os.path.abspath("run.html"), "page=overview")
+    shown = b.run("""[...document.querySelectorAll("li code")].map((c) => c.textContent).filter((t) => t.includes("--what-if"))""")
+    assert shown
+    for line in shown:
+        words = line.replace(" --verify", "").split()[1:]
+        assert json_of(*words)["what_if"], line
+
+
 def test_1507_the_same_walk_by_keyboard_alone(b):
     b.open(os.path.abspath("run.html"), "page=overview")
     b.tab_to("e.closest('#findings') && e.textContent.includes('pipeline')")
