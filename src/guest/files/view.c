@@ -23,7 +23,7 @@
  * All but u, w, l and t are symbolic links whose text is the value. Invariant: no host call that changes
  * a file or a name is made on anything outside the store.
  *
- * A file of the host is copied when it is opened for writing, or its mode, time or name changes;
+ * view_copy.c copies a file of the host when it is opened for writing, or when its mode, time or name changes;
  * descriptors and shared mappings of this process that are open on it go over to the copy. A folder
  * that is moved is copied as a whole. The copy keeps device and inode for the guest.
  *
@@ -37,22 +37,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "guest/files/fd.h"
 #include "guest/files/owner.h"
-#include "guest/files/view.h"
+#include "guest/files/view_int.h"
 #include "guest/process/process.h"
 
-#define FIRST_INO   (1ull << 32)
-#define LINK_BYTES  (NAME_MAX + VIEW_KEY_BYTES + 8)
-#define COPY_BYTES  (1u << 20)
-#define TREE_LEVELS 256 /* of a folder that is copied */
+#define FIRST_INO (1ull << 32)
 
 static const char parts[] = "uwhbialnqt";
 
@@ -61,27 +56,12 @@ void view_key(struct file_id id, char key[VIEW_KEY_BYTES])
 	snprintf(key, VIEW_KEY_BYTES, "%" PRIx64 ".%" PRIx64, id.dev, id.ino);
 }
 
-static struct file_id id_of(const struct stat *st)
-{
-	return (struct file_id){ st->st_dev, st->st_ino };
-}
-
-static bool same(struct file_id a, struct file_id b)
-{
-	return a.dev == b.dev && a.ino == b.ino;
-}
-
-static void in_part(const char *part, const char *key, char path[LINK_BYTES])
-{
-	snprintf(path, LINK_BYTES, "%s/%s", part, key);
-}
-
 ssize_t view_read(const struct guest *g, const char *part, const char *key, char *text, size_t size)
 {
 	char path[LINK_BYTES];
 	ssize_t n;
 
-	in_part(part, key, path);
+	view_in_part(part, key, path);
 	n = readlinkat(g->view->store, path, text, size - 1);
 	if (n >= 0)
 		text[n] = 0;
@@ -92,7 +72,7 @@ bool view_write(const struct guest *g, const char *part, const char *key, const 
 {
 	char path[LINK_BYTES];
 
-	in_part(part, key, path);
+	view_in_part(part, key, path);
 	unlinkat(g->view->store, path, 0);
 	return symlinkat(text, g->view->store, path) == 0;
 }
@@ -248,7 +228,7 @@ enum view_found view_find(struct guest *g, struct file_id folder, const char *na
 	snprintf(path, sizeof(path), "w/%s/%.*s", key, (int)strcspn(name, "/"), name);
 	if (faccessat(g->view->store, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return VIEW_HOST;
-	in_part("u", key, path);
+	view_in_part("u", key, path);
 	*upper = openat(g->view->store, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return *upper < 0 ? VIEW_HOST : VIEW_OWN;
 }
@@ -267,7 +247,7 @@ int view_host_folder(struct guest *g, int fd)
 
 	if (fstat(fd, &st) < 0)
 		return -1;
-	view_key(id_of(&st), key);
+	view_key(view_id_of(&st), key);
 	if (view_read(g, "b", key, lower, sizeof(lower)) < 0 ||
 	    view_read(g, "h", lower, path, sizeof(path)) < 0)
 		return -1;
@@ -281,7 +261,7 @@ int view_upper(struct guest *g, int dir, struct file_id id)
 	int fd;
 
 	view_key(id, key);
-	in_part("u", key, path);
+	view_in_part("u", key, path);
 	fd = openat(g->view->store, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
@@ -294,7 +274,7 @@ int view_upper(struct guest *g, int dir, struct file_id id)
 		return -errno;
 	path[0] = 'w';
 	mkdirat(g->view->store, path, 0700);
-	view_key(id_of(&st), own);
+	view_key(view_id_of(&st), own);
 	view_write(g, "h", key, host);
 	view_write(g, "b", own, key);
 	g->view->shared->changed = 1;
@@ -330,7 +310,7 @@ void view_set_ids(struct guest *g, int fd, uint64_t dev, uint64_t ino)
 
 	if (fstat(fd, &st) < 0)
 		return;
-	view_key(id_of(&st), key);
+	view_key(view_id_of(&st), key);
 	view_key((struct file_id){ dev, ino }, text);
 	view_write(g, "i", key, text);
 	g->view->shared->aliases = 1;
@@ -347,7 +327,7 @@ static uint64_t device_in(struct guest *g, int dir)
 		return 0;
 	dev = st.st_dev;
 	ino = st.st_ino;
-	view_key(id_of(&st), key);
+	view_key(view_id_of(&st), key);
 	if (view_read(g, "b", key, lower, sizeof(lower)) > 0)
 		sscanf(lower, "%" SCNx64 ".%" SCNx64, &dev, &ino);
 	view_show_ids(g, &dev, &ino);
@@ -370,12 +350,7 @@ void view_made(struct guest *g, const struct path_at *at, int fd)
 
 /* ---- attributes of folders of the host ---- */
 
-struct attributes {
-	unsigned mode;
-	int64_t times[4]; /* atime, mtime: seconds, nanoseconds; nanoseconds -1: the host's */
-};
-
-static bool attributes_read(struct guest *g, struct file_id id, struct attributes *a)
+bool view_attributes_read(struct guest *g, struct file_id id, struct view_attributes *a)
 {
 	char key[VIEW_KEY_BYTES], text[128];
 
@@ -387,11 +362,11 @@ static bool attributes_read(struct guest *g, struct file_id id, struct attribute
 
 int view_may(struct guest *g, int dir, int want)
 {
-	struct attributes a;
+	struct view_attributes a;
 	struct stat st;
 
 	if (!g->view || !g->view->shared->attributes || fstat(dir, &st) < 0 ||
-	    !S_ISDIR(st.st_mode) || !attributes_read(g, id_of(&st), &a))
+	    !S_ISDIR(st.st_mode) || !view_attributes_read(g, view_id_of(&st), &a))
 		return 1;
 	st.st_mode = S_IFDIR | a.mode;
 	return owner_may(g, &st, want) ? 0 : -EACCES;
@@ -405,12 +380,12 @@ static void count_folders(struct guest *g, struct stat *st)
 	int64_t more = 0;
 	int lower;
 
-	view_key(id_of(st), key);
+	view_key(view_id_of(st), key);
 	if (st->st_nlink < 2 || view_read(g, "h", key, host, sizeof(host)) < 0)
 		return;
 	lower = open(host, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (const char *part = "uw"; *part; part++) {
-		in_part("u", key, path);
+		view_in_part("u", key, path);
 		path[0] = *part;
 
 		int fd = openat(g->view->store, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -447,9 +422,9 @@ void view_set_names_left(struct guest *g, int dir, const char *name, int64_t cou
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	view_key(id_of(&st), key);
+	view_key(view_id_of(&st), key);
 	if (count < 0)
-		count = view_names_left(g, id_of(&st)) - 1;
+		count = view_names_left(g, view_id_of(&st)) - 1;
 	snprintf(text, sizeof(text), "%" PRId64, count > 0 ? count : 0);
 	view_write(g, "n", key, text);
 }
@@ -457,12 +432,12 @@ void view_set_names_left(struct guest *g, int dir, const char *name, int64_t cou
 void view_show(struct guest *g, struct stat *st)
 {
 	uint64_t dev = st->st_dev, ino = st->st_ino;
-	struct attributes a;
+	struct view_attributes a;
 
 	if (!g->view)
 		return;
 	if (S_ISDIR(st->st_mode) && g->view->shared->attributes &&
-	    attributes_read(g, id_of(st), &a)) {
+	    view_attributes_read(g, view_id_of(st), &a)) {
 		st->st_mode = S_IFDIR | (a.mode & 07777);
 		if (a.times[1] >= 0)
 			st->st_atim = (struct timespec){ a.times[0], a.times[1] };
@@ -472,7 +447,7 @@ void view_show(struct guest *g, struct stat *st)
 	if (S_ISDIR(st->st_mode) && g->view->shared->changed)
 		count_folders(g, st);
 	if (S_ISREG(st->st_mode) && g->view->shared->links) {
-		int64_t rest = view_names_left(g, id_of(st));
+		int64_t rest = view_names_left(g, view_id_of(st));
 
 		if (rest >= 0) /* but l/KEY is no name of the guest's */
 			st->st_nlink = (nlink_t)((int64_t)st->st_nlink + rest - 1);
@@ -480,313 +455,6 @@ void view_show(struct guest *g, struct stat *st)
 	view_show_ids(g, &dev, &ino);
 	st->st_dev = dev;
 	st->st_ino = ino;
-}
-
-/* ---- copying ---- */
-
-static bool copy_range(int in, int out, off_t from, off_t to, char *buf)
-{
-	while (from < to) {
-		size_t want = min_u64(COPY_BYTES, (uint64_t)(to - from));
-		ssize_t n = pread(in, buf, want, from);
-
-		if (n <= 0)
-			return n == 0;
-		if (pwrite(out, buf, (size_t)n, from) != n)
-			return false;
-		from += n;
-	}
-	return true;
-}
-
-/* Copies what is in a file; holes stay holes. */
-static bool copy_content(int in, int out, off_t size)
-{
-	char *buf;
-	bool ok = ftruncate(out, size) == 0;
-	off_t at = 0;
-
-	if (!ok || ioctl(out, FICLONE, in) == 0)
-		return ok;
-	buf = x_malloc(COPY_BYTES);
-	while (ok && at < size) {
-		off_t data = lseek(in, at, SEEK_DATA), end;
-
-		if (data < 0 && errno == ENXIO)
-			break;
-		data = data < 0 ? at : data;
-		end = lseek(in, data, SEEK_HOLE);
-		end = end <= data ? size : end;
-		ok = copy_range(in, out, data, end < size ? end : size, buf);
-		at = end;
-	}
-	free(buf);
-	return ok;
-}
-
-static void copy_attributes(int in, int out)
-{
-	char *names = x_malloc(XATTR_LIST_MAX), *value = x_malloc(XATTR_SIZE_MAX);
-	ssize_t n = flistxattr(in, names, XATTR_LIST_MAX), size;
-
-	for (char *p = names; n > 0 && p < names + n; p += strlen(p) + 1)
-		if (!strncmp(p, "user.", 5) &&
-		    (size = fgetxattr(in, p, value, XATTR_SIZE_MAX)) >= 0)
-			fsetxattr(out, p, value, (size_t)size, 0);
-	free(names);
-	free(value);
-}
-
-static void temp_name(struct guest *g, char name[VIEW_KEY_BYTES])
-{
-	snprintf(name, VIEW_KEY_BYTES, "t/%" PRIx64 ".%x", g->view->shared->next_temp++,
-		 (unsigned)getpid());
-}
-
-/* A copy of an open file in t/: 0 or -errno. */
-static int copy_file(struct guest *g, int in, const struct stat *st, bool keep, const char *temp)
-{
-	const struct timespec times[2] = { st->st_atim, st->st_mtim };
-	int out = openat(g->view->store, temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int err = out < 0 ? -errno : 0;
-
-	if (!err && keep && !copy_content(in, out, st->st_size))
-		err = errno ? -errno : -EIO;
-	if (!err) {
-		copy_attributes(in, out);
-		if (g->world.super && fchown(out, st->st_uid, st->st_gid) < 0)
-			err = -errno;
-	}
-	if (!err && (fchmod(out, owner_mode(st->st_mode & 07777)) || futimens(out, times)))
-		err = -errno;
-	if (out >= 0)
-		close(out);
-	if (err && out >= 0)
-		unlinkat(g->view->store, temp, 0);
-	return err;
-}
-
-/* Mappings that share the file show the copy from now on. */
-static void repoint_memory(struct guest *g, struct file_id old, int fd)
-{
-	char link[FD_PATH_BYTES];
-	struct stat st;
-	int rw;
-
-	path_to_fd(fd, link);
-	rw = open(link, O_RDWR | O_CLOEXEC);
-	for (size_t i = 0; i < g->mem.nregions && rw >= 0 && !fstat(rw, &st); i++) {
-		struct mem_region *r = &g->mem.regions[i];
-		enum reserve_lost lost;
-
-		if (!r->file || !r->shared || r->dev != old.dev || r->ino != old.ino)
-			continue;
-		if (reserve_map(&g->mem.reserve, r->start, r->end - r->start, r->prot & 7,
-				MAP_SHARED, rw, r->offset, &lost) == 0) {
-			r->dev = st.st_dev;
-			r->ino = st.st_ino;
-		}
-	}
-	if (rw >= 0)
-		close(rw);
-}
-
-/* Descriptors that are open on a file of the host go over to its copy, which fd is open on. */
-static void repoint(struct guest *g, struct file_id old, int fd)
-{
-	bool *done = x_calloc(g->nfds + 1, sizeof(*done));
-	char link[FD_PATH_BYTES];
-	struct stat st;
-
-	path_to_fd(fd, link);
-	for (size_t i = 0; i < g->nfds; i++) {
-		int host = g->fds[i].host, flags, again;
-
-		if (g->fds[i].kind == FD_CLOSED || done[i] || g->fds[i].node.row ||
-		    fstat(host, &st) < 0 || !same(id_of(&st), old))
-			continue;
-		flags = fcntl(host, F_GETFL);
-		again =
-		    open(link, (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
-		if (again < 0)
-			continue;
-		if (!S_ISDIR(st.st_mode) && !(flags & O_PATH))
-			lseek(again, lseek(host, 0, SEEK_CUR), SEEK_SET);
-		for (size_t k = g->nfds; k-- > i;) {
-			struct stat other;
-
-			if (g->fds[k].kind == FD_CLOSED || done[k] || g->fds[k].node.row ||
-			    fstat(g->fds[k].host, &other) < 0 || !same(id_of(&other), old) ||
-			    (k != i && !fd_same_open(host, g->fds[k].host)))
-				continue;
-			done[k] = dup3(again, g->fds[k].host, O_CLOEXEC) >= 0;
-		}
-		close(again);
-	}
-	free(done);
-	if (stat(".", &st) == 0 && same(id_of(&st), old) && fchdir(fd) < 0)
-		warn("the program's working folder could not be moved: %s", strerror(errno));
-	repoint_memory(g, old, fd);
-}
-
-/* The copy at (dir, name) stands for a file of the host from now on. */
-static void stands_for(struct guest *g, const struct stat *st, int dir, const char *name)
-{
-	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	uint64_t dev = st->st_dev, ino = st->st_ino;
-
-	if (fd < 0)
-		return;
-	view_show_ids(g, &dev, &ino);
-	view_set_ids(g, fd, dev, ino);
-	if (!S_ISLNK(st->st_mode))
-		repoint(g, id_of(st), fd);
-	close(fd);
-}
-
-static int copy_entry(struct guest *g, int from, const char *name, int to, const char *to_name,
-		      bool keep, unsigned level);
-
-/* Moves what is in a folder's private part into a folder of the store. */
-static void move_own(struct guest *g, struct file_id id, int to)
-{
-	char path[LINK_BYTES], key[VIEW_KEY_BYTES];
-	const struct dirent *e;
-	DIR *d;
-	int fd;
-
-	view_key(id, key);
-	in_part("u", key, path);
-	fd = openat(g->view->store, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			renameat(fd, e->d_name, to, e->d_name);
-	if (d)
-		closedir(d);
-}
-
-static int copy_folder(struct guest *g, int from, const char *name, struct stat *st, int to,
-		       const char *to_name, unsigned level)
-{
-	int fd = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), out, err = 0;
-	struct file_id id = id_of(st);
-	const struct dirent *e;
-	struct attributes a;
-	DIR *d;
-
-	if (level == TREE_LEVELS) {
-		if (fd >= 0)
-			close(fd);
-		return -ELOOP;
-	}
-	if (fd < 0)
-		return -errno;
-	if (mkdirat(to, to_name, 0700) < 0 ||
-	    (out = openat(to, to_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	d = fdopendir(fd);
-	while (d && !err && (e = readdir(d))) {
-		int upper;
-
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (view_find(g, id, e->d_name, &upper) == VIEW_OWN)
-			close(upper);
-		else
-			err = copy_entry(g, fd, e->d_name, out, e->d_name, true, level + 1);
-	}
-	if (d)
-		closedir(d);
-	move_own(g, id, out);
-	if (attributes_read(g, id, &a)) {
-		st->st_mode = S_IFDIR | a.mode;
-		if (a.times[1] >= 0)
-			st->st_atim = (struct timespec){ a.times[0], a.times[1] };
-		if (a.times[3] >= 0)
-			st->st_mtim = (struct timespec){ a.times[2], a.times[3] };
-	}
-	fchmod(out, st->st_mode & 07777);
-	futimens(out, (const struct timespec[]){ st->st_atim, st->st_mtim });
-	close(out);
-	return err;
-}
-
-/* Copies a regular file of the host to (to, to_name). */
-static int copy_regular(struct guest *g, int from, const char *name, const struct stat *st, int to,
-			const char *to_name, bool keep)
-{
-	char temp[VIEW_KEY_BYTES], path[LINK_BYTES], key[VIEW_KEY_BYTES], host[PATH_BYTES];
-	int fd, err;
-
-	view_key(id_of(st), key);
-	in_part("l", key, path);
-	if (st->st_nlink > 1 && g->view->shared->links &&
-	    linkat(g->view->store, path, to, to_name, 0) == 0) {
-		view_set_names_left(g, to, to_name, -1);
-		return 0;
-	}
-	fd = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	temp_name(g, temp);
-	err = copy_file(g, fd, st, keep, temp);
-	if (st->st_nlink > 1 && path_of_fd(fd, host) == 0)
-		view_write(g, "q", key, host);
-	close(fd);
-	if (!err && renameat(g->view->store, temp, to, to_name) < 0)
-		err = -errno;
-	if (!err && st->st_nlink > 1 && linkat(to, to_name, g->view->store, path, 0) == 0) {
-		view_set_names_left(g, to, to_name, (int64_t)st->st_nlink - 1);
-		g->view->shared->links = 1;
-	}
-	return err;
-}
-
-/* Copies an entry of a folder of the host into the store. */
-static int copy_entry(struct guest *g, int from, const char *name, int to, const char *to_name,
-		      bool keep, unsigned level)
-{
-	char target[PATH_BYTES];
-	struct stat st, before;
-	int err = 0;
-	ssize_t n;
-
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	before = st;
-	switch (st.st_mode & S_IFMT) {
-	case S_IFREG:
-		err = copy_regular(g, from, name, &st, to, to_name, keep);
-		break;
-	case S_IFDIR:
-		err = copy_folder(g, from, name, &st, to, to_name, level);
-		break;
-	case S_IFLNK:
-		n = readlinkat(from, name, target, sizeof(target) - 1);
-		if (n < 0)
-			return -errno;
-		target[n] = 0;
-		if (symlinkat(target, to, to_name) < 0)
-			return -errno;
-		utimensat(to, to_name, (const struct timespec[]){ st.st_atim, st.st_mtim },
-			  AT_SYMLINK_NOFOLLOW);
-		break;
-	case S_IFIFO:
-	case S_IFSOCK:
-		if (mknodat(to, to_name, (st.st_mode & S_IFMT) | 0600, 0) < 0)
-			return -errno;
-		fchmodat(to, to_name, owner_mode(st.st_mode & 07777), 0);
-		break;
-	default:
-		return -EPERM;
-	}
-	if (!err)
-		stands_for(g, &before, to, to_name);
-	return err;
 }
 
 /* ---- changes ---- */
@@ -845,7 +513,7 @@ static void take_copy(int fd, int copy)
 {
 	struct stat a, b;
 
-	if (!fstat(fd, &a) && !fstat(copy, &b) && !same(id_of(&a), id_of(&b)))
+	if (!fstat(fd, &a) && !fstat(copy, &b) && !view_same(view_id_of(&a), view_id_of(&b)))
 		dup3(copy, fd, O_CLOEXEC);
 }
 
@@ -859,12 +527,12 @@ static int change_nameless(struct guest *g, int fd, const struct stat *st)
 	in = open(link, O_RDONLY | O_CLOEXEC);
 	if (in < 0)
 		return -errno;
-	temp_name(g, temp);
-	err = copy_file(g, in, st, true, temp);
+	view_temp_name(g, temp);
+	err = view_copy_file(g, in, st, true, temp);
 	close(in);
 	if (err)
 		return err;
-	stands_for(g, st, g->view->store, temp);
+	view_stands_for(g, st, g->view->store, temp);
 	copy = openat(g->view->store, temp, O_PATH | O_CLOEXEC);
 	unlinkat(g->view->store, temp, 0);
 	if (copy >= 0) {
@@ -890,13 +558,13 @@ int view_change_fd(struct guest *g, int fd)
 	at.own = true;
 	if (at.dir < 0 || fstat(at.dir, &folder) < 0 || strlen(slash + 1) >= sizeof(at.name) - 2)
 		return change_nameless(g, fd, &st);
-	at.folder = id_of(&folder);
+	at.folder = view_id_of(&folder);
 	strcpy(at.name, slash + 1);
 	if (view_find(g, at.folder, at.name, &upper) == VIEW_OWN) {
 		close(upper);
 		err = change_nameless(g, fd, &st);
 	} else if (fstatat(at.dir, at.name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
-		   !same(id_of(&now), id_of(&st))) {
+		   !view_same(view_id_of(&now), view_id_of(&st))) {
 		err = change_nameless(g, fd, &st);
 	} else {
 		err = view_change(g, &at, true);
@@ -924,7 +592,7 @@ int view_change(struct guest *g, struct path_at *at, bool keep)
 		return -errno;
 	err = enter_upper(g, at);
 	if (!err)
-		err = copy_entry(g, lower, at->name, at->dir, at->name, keep, 0);
+		err = view_copy_entry(g, lower, at->name, at->dir, at->name, keep, 0);
 	if (!err)
 		err = view_hide(g, folder, at->name);
 	close(lower);
@@ -940,8 +608,8 @@ int view_other_name(struct guest *g, struct path_at *at)
 	    fstatat(at->dir, at->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
 	    st.st_nlink < 2)
 		return 0;
-	view_key(id_of(&st), key);
-	in_part("l", key, path);
+	view_key(view_id_of(&st), key);
+	view_in_part("l", key, path);
 	if (faccessat(g->view->store, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	return view_change(g, at, true);
@@ -955,7 +623,7 @@ int view_own_folder(struct guest *g, struct path_at *at)
 		return 0;
 	if (fstat(at->dir, &st) < 0)
 		return -errno;
-	at->folder = id_of(&st);
+	at->folder = view_id_of(&st);
 
 	int err = may_write_folder(g, at->dir);
 
@@ -973,14 +641,14 @@ static bool is_empty(struct guest *g, int dir, const char *name, const struct st
 
 	while (empty && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
-			empty = view_find(g, id_of(st), e->d_name, &upper) == VIEW_OWN;
+			empty = view_find(g, view_id_of(st), e->d_name, &upper) == VIEW_OWN;
 			if (empty)
 				close(upper);
 		}
 	if (d)
 		closedir(d);
-	view_key(id_of(st), key);
-	in_part("u", key, path);
+	view_key(view_id_of(st), key);
+	view_in_part("u", key, path);
 	fd = empty ? openat(g->view->store, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	d = fd < 0 ? NULL : fdopendir(fd);
 	while (d && (e = readdir(d)))
@@ -996,7 +664,7 @@ static bool is_open(struct guest *g, const struct stat *st)
 
 	for (size_t i = 0; i < g->nfds; i++)
 		if (g->fds[i].kind != FD_CLOSED && !fstat(g->fds[i].host, &now) &&
-		    same(id_of(&now), id_of(st)))
+		    view_same(view_id_of(&now), view_id_of(st)))
 			return true;
 	return false;
 }
@@ -1106,7 +774,7 @@ int view_rename(struct guest *g, struct path_at *from, struct path_at *to, unsig
 	if (exists && S_ISDIR(other.st_mode) && is_within(g, from, to))
 		return flags & RENAME_EXCHANGE ? -EINVAL : -ENOTEMPTY;
 	/* Two names of one file: nothing happens. */
-	if (exists && same(id_of(&st), id_of(&other)))
+	if (exists && view_same(view_id_of(&st), view_id_of(&other)))
 		return 0;
 	err = from->private ? 0 : may_write_folder(g, from->dir);
 	if (!err && flags & RENAME_EXCHANGE)
@@ -1122,7 +790,7 @@ int view_rename(struct guest *g, struct path_at *from, struct path_at *to, unsig
 
 /* A folder of the host: 1 and its attributes as they are now; 0: the host's call will do. */
 static int folder_attributes(struct guest *g, struct path_at *at, struct file_id *id,
-			     struct attributes *a, bool owner)
+			     struct view_attributes *a, bool owner)
 {
 	struct stat st;
 
@@ -1136,14 +804,14 @@ static int folder_attributes(struct guest *g, struct path_at *at, struct file_id
 		return -EPERM;
 	if (!S_ISDIR(st.st_mode))
 		return view_change(g, at, true);
-	*id = id_of(&st);
-	if (!attributes_read(g, *id, a))
-		*a = (struct attributes){ st.st_mode & 07777, { 0, -1, 0, -1 } };
+	*id = view_id_of(&st);
+	if (!view_attributes_read(g, *id, a))
+		*a = (struct view_attributes){ st.st_mode & 07777, { 0, -1, 0, -1 } };
 	return 1;
 }
 
 static int attributes_write(struct guest *g, const struct path_at *at, struct file_id id,
-			    const struct attributes *a)
+			    const struct view_attributes *a)
 {
 	char key[VIEW_KEY_BYTES], text[128];
 	int fd = *at->name ? openat(at->dir, at->name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
@@ -1164,7 +832,7 @@ static int attributes_write(struct guest *g, const struct path_at *at, struct fi
 
 int view_chmod(struct guest *g, struct path_at *at, mode_t mode)
 {
-	struct attributes a;
+	struct view_attributes a;
 	struct file_id id;
 	int r = folder_attributes(g, at, &id, &a, true);
 
@@ -1176,7 +844,7 @@ int view_chmod(struct guest *g, struct path_at *at, mode_t mode)
 
 int view_utimens(struct guest *g, struct path_at *at, const struct timespec *times)
 {
-	struct attributes a;
+	struct view_attributes a;
 	struct file_id id;
 	bool now = !times || (times[0].tv_nsec == UTIME_NOW && times[1].tv_nsec == UTIME_NOW);
 	int r = folder_attributes(g, at, &id, &a, !now);
