@@ -305,7 +305,8 @@ void twin_after(struct twin *t, const struct core *c, const struct guest_step *g
 		.word = u->in.word,
 		.flags = (uint8_t)gs->flags,
 		.more = (uint8_t)((gs->inst ? 0 : TWIN_MISSING) | (touch ? TWIN_TOUCH : 0)),
-		.fcsr = (uint8_t)(h->fflags | h->frm << 5),
+		/* After a trap the twin takes all registers, and the thread may have ended. */
+		.fcsr = gs->flags & STEP_TRAPS ? 0 : (uint8_t)(h->fflags | h->frm << 5),
 	};
 	if (unlikely(u->flags & (UOP_ATOMIC | UOP_CODE))) {
 		s->more |= u->flags & UOP_ATOMIC ? TWIN_ATOMIC : TWIN_CODE;
