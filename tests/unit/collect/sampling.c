@@ -453,7 +453,7 @@ static void test_2004_a_pid_that_executes_another_program_is_another_process(voi
 	(void)state;
 	copy(getenv("SAMPLED_PLAIN"), files.a);
 	copy(getenv("SAMPLED_PLAIN"), files.b);
-	const char *const args[] = { files.a, "exec", "20", files.a, files.b, NULL };
+	const char *const args[] = { files.a, "exec", "100", files.a, files.b, NULL };
 	const struct collector_options o = { .rate = 2000 };
 
 	sample_run(&w, o, args, text, sizeof(text));
