@@ -114,21 +114,11 @@ bool path_is_kernels(int host_fd)
 
 /* ---- the world ---- */
 
-static struct file_id id_of(const struct stat *st)
-{
-	return (struct file_id){ st->st_dev, st->st_ino };
-}
-
-static bool same(struct file_id a, struct file_id b)
-{
-	return a.ino && a.dev == b.dev && a.ino == b.ino;
-}
-
 static struct file_id id_at(int dir, const char *name)
 {
 	struct stat st;
 
-	return dir >= 0 && fstatat(dir, name, &st, AT_EMPTY_PATH) == 0 ? id_of(&st)
+	return dir >= 0 && fstatat(dir, name, &st, AT_EMPTY_PATH) == 0 ? file_id_of(&st)
 								       : (struct file_id){ 0 };
 }
 
@@ -156,7 +146,7 @@ void path_world_init(struct guest *g)
 	fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (path_is_kernels(fd) || same(id_at(fd, ""), w->dev) ||
+	if (path_is_kernels(fd) || file_id_same(id_at(fd, ""), w->dev) ||
 	    (w->dev.dev != w->root.dev && id_at(fd, "").dev == w->dev.dev &&
 	     w->shm.dev != w->dev.dev)) {
 		node_find(g, "/proc", &g->world.cwd);
@@ -258,11 +248,11 @@ static int stand_on(struct walk *w, int fd, bool own)
 		err = -EACCES;
 	else if (!S_ISDIR(st.st_mode))
 		err = -ENOTDIR;
-	id = id_of(&st);
+	id = file_id_of(&st);
 	if (!err && (w->resolve & RESOLVE_NO_XDEV) && before.ino && before.dev != id.dev &&
 	    !w->g->view)
 		err = -EXDEV;
-	if (!err && same(world->dev, id)) {
+	if (!err && file_id_same(world->dev, id)) {
 		struct node dev;
 
 		if (own)
@@ -287,7 +277,7 @@ static int stand_on(struct walk *w, int fd, bool own)
 	w->own = own;
 	w->is_dir = true;
 	w->may_search = own_mode == 1 ? !world->super || owner_may(w->g, &st, X_OK) : !own_mode;
-	w->in_sysroot = in_sysroot || same(world->sysroot, id);
+	w->in_sysroot = in_sysroot || file_id_same(world->sysroot, id);
 	w->id = id;
 	return 0;
 }
@@ -403,7 +393,7 @@ static int follow_magic(struct walk *w, const struct node *n)
 	w->fd = fd;
 	w->own = true;
 	w->is_dir = false;
-	w->id = id_of(&st);
+	w->id = file_id_of(&st);
 	return 0;
 }
 
@@ -415,7 +405,7 @@ static int go_up(struct walk *w)
 	int fd;
 
 	if (w->start_node.row ? w->node.row == w->start_node.row && w->node.pid == w->start_node.pid
-			      : w->fd >= 0 && same(w->start, w->id)) {
+			      : w->fd >= 0 && file_id_same(w->start, w->id)) {
 		if (w->resolve & RESOLVE_BENEATH)
 			return -EXDEV;
 		if (w->resolve & RESOLVE_IN_ROOT)
@@ -438,7 +428,7 @@ static int go_up(struct walk *w)
 		strcat(w->rest, old);
 		return w->resolve & RESOLVE_NO_XDEV ? -EXDEV : go_to_root(w);
 	}
-	if (same(world->sysroot, w->id) || same(world->root, w->id)) {
+	if (file_id_same(world->sysroot, w->id) || file_id_same(world->root, w->id)) {
 		if (w->sysroot_only || !world->sysroot.ino || w->resolve & RESOLVE_IN_ROOT)
 			return 0;
 		return go_to_root(w);
@@ -469,7 +459,7 @@ static int go_up(struct walk *w)
 static int made_up(struct walk *w, const char *name, struct node *n)
 {
 	const struct path_world *world = &w->g->world;
-	bool at_root = same(world->root, w->id) || same(world->sysroot, w->id);
+	bool at_root = file_id_same(world->root, w->id) || file_id_same(world->sysroot, w->id);
 	char path[NAME_BYTES + 16];
 
 	if (at_root && (!strcmp(name, "proc") || !strcmp(name, "sys") || !strcmp(name, "dev")))
@@ -478,11 +468,12 @@ static int made_up(struct walk *w, const char *name, struct node *n)
 		return 0;
 	else if (at_root && !world->home.ino && !strcmp(name, "home"))
 		snprintf(path, sizeof(path), "/%s", name);
-	else if (same(world->etc, w->id) && (!strcmp(name, "passwd") || !strcmp(name, "group")))
+	else if (file_id_same(world->etc, w->id) &&
+		 (!strcmp(name, "passwd") || !strcmp(name, "group")))
 		snprintf(path, sizeof(path), "/etc/%s", name);
-	else if (same(world->home, w->id) && !strcmp(name, "guest"))
+	else if (file_id_same(world->home, w->id) && !strcmp(name, "guest"))
 		snprintf(path, sizeof(path), "/home/%s", name);
-	else if (same(world->etc, w->id) &&
+	else if (file_id_same(world->etc, w->id) &&
 		 (!strcmp(name, "ld.so.cache") || !strcmp(name, "ld.so.preload")))
 		/* The host's loader files are of no use to a loader for another machine; it would
 		 * read them all the same, and a run would depend on what is installed here. */
@@ -616,7 +607,7 @@ static int step(struct walk *w, const char *name, bool last, bool slash)
 static void run_ahead(struct walk *w)
 {
 	const struct path_world *world = &w->g->world;
-	bool at_root = same(world->root, w->id) || same(world->sysroot, w->id);
+	bool at_root = file_id_same(world->root, w->id) || file_id_same(world->sysroot, w->id);
 	struct open_how how = {
 		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
@@ -627,7 +618,8 @@ static void run_ahead(struct walk *w)
 	int fd;
 
 	if (world->super || w->resolve || w->node.row || w->private ||
-	    (w->g->view && w->g->view->shared->changed) || !w->is_dir || same(world->home, w->id))
+	    (w->g->view && w->g->view->shared->changed) || !w->is_dir ||
+	    file_id_same(world->home, w->id))
 		return;
 	while (*p) {
 		size_t n = strcspn(p, "/");
@@ -871,179 +863,4 @@ void path_done(struct path_at *at)
 		close(at->dir);
 	at->own = false;
 	at->dir = -1;
-}
-
-int path_stat(struct guest *g, const struct path_at *at, struct stat *st)
-{
-	int fd;
-	bool bad;
-
-	if (at->node.row) {
-		node_stat(g, &at->node, st);
-		return 0;
-	}
-	if (!*at->name) {
-		if (fstat(at->dir, st) < 0)
-			return -errno;
-	} else {
-		if (fstatat(at->dir, at->name, st, AT_SYMLINK_NOFOLLOW) < 0)
-			return -errno;
-		if (st->st_dev != at->dev) {
-			fd = openat(at->dir, at->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-			bad = fd < 0 || path_is_kernels(fd);
-			if (fd >= 0)
-				close(fd);
-			if (bad)
-				return -EACCES;
-		}
-	}
-	owner_show(g, st);
-	return 0;
-}
-
-static int host_access(const struct path_at *at, int want)
-{
-	int flags = AT_EACCESS | (*at->name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH);
-
-	if (faccessat(at->dir, at->name, want, flags) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	/* A kernel without faccessat2 has no flags. */
-	return !*at->name || faccessat(at->dir, at->name, want, 0) == 0 ? 0 : -errno;
-}
-
-int path_access(struct guest *g, const struct path_at *at, int want)
-{
-	struct stat st;
-	int err = path_stat(g, at, &st);
-
-	if (err || !want)
-		return err;
-	if ((g->world.super || st.st_uid == GUEST_UID) && !owner_may(g, &st, want))
-		return -EACCES;
-	return at->node.row || g->world.super || S_ISLNK(st.st_mode) ? 0 : host_access(at, want);
-}
-
-static bool is_device(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode);
-}
-
-/* Whether the guest may have a file that was just opened. */
-static int opened(struct guest *g, int fd, bool had)
-{
-	struct stat st;
-	int err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		err = -errno;
-	else if (path_is_kernels(fd) && !(had && S_ISCHR(st.st_mode)))
-		err = -EACCES;
-	else if (!had && (is_device(&st) || same(g->world.dev, id_of(&st))))
-		err = -EACCES;
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
-}
-
-int path_object(struct guest *g, const struct path_at *at)
-{
-	int fd;
-
-	if (!*at->name)
-		fd = fcntl(at->dir, F_DUPFD_CLOEXEC, 3);
-	else
-		fd = openat(at->dir, at->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	return opened(g, fd, true);
-}
-
-/* Checks the owner's mode bits where the host does not. */
-static int may_open(struct guest *g, const struct path_at *at, int flags)
-{
-	static const int want[] = { R_OK, W_OK, R_OK | W_OK, 0 };
-	struct stat st;
-
-	if (!g->world.super || flags & O_PATH)
-		return 0;
-	if (path_stat(g, at, &st) < 0)
-		return !(flags & O_CREAT) || !*at->name || fstat(at->dir, &st) < 0 ||
-			       owner_may(g, &st, W_OK | X_OK)
-			   ? 0
-			   : -EACCES;
-	return owner_may(g, &st, want[flags & O_ACCMODE] | (flags & O_TRUNC ? W_OK : 0)) ? 0
-											 : -EACCES;
-}
-
-/* Makes `at` something that may be opened so, where the guest's changes are private. */
-static int view_open(struct guest *g, struct path_at *at, int flags)
-{
-	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
-	struct stat st;
-	int err;
-
-	if ((flags & O_TMPFILE) == O_TMPFILE)
-		return at->is_dir ? view_own_folder(g, at) : -ENOTDIR;
-	if (*at->name && fstatat(at->dir, at->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno != ENOENT || !(flags & O_CREAT) ? -errno : view_make(g, at);
-	if (flags & O_CREAT && flags & O_EXCL)
-		return -EEXIST;
-	if (at->is_dir && (flags & O_ACCMODE) == O_RDONLY)
-		return view_may(g, at->dir, R_OK) < 0 ? -EACCES : 0;
-	if (!writes || at->private || at->is_dir)
-		return 0;
-	if (*at->name && !S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : view_change(g, at, true);
-	err = g->world.super ? 0 : host_access(at, W_OK);
-	return err ? err : view_change(g, at, !(flags & O_TRUNC));
-}
-
-static int open_found(struct guest *g, const struct path_at *at, int flags, mode_t mode)
-{
-	char link[FD_PATH_BYTES];
-	int fd;
-	bool must_exist = flags & O_CREAT && flags & O_EXCL;
-
-	flags |= O_CLOEXEC;
-	if (*at->name)
-		return opened(g, openat(at->dir, at->name, flags | O_NOFOLLOW, owner_mode(mode)),
-			      false);
-	if (at->is_dir) {
-		fd = openat(at->dir, ".", flags & ~O_NOFOLLOW, owner_mode(mode));
-		/* Opening "." needs the right to search the folder, which opening its name does
-		 * not. */
-		if (fd >= 0 || errno != EACCES)
-			return opened(g, fd, false);
-	}
-	if (must_exist)
-		return -EEXIST;
-	path_to_fd(at->dir, link);
-	fd = open(link, flags & ~O_NOFOLLOW, mode);
-	if (fd < 0 && errno == ENOENT && access("/proc/self", F_OK) < 0)
-		fd = fcntl(at->dir, F_DUPFD_CLOEXEC, 3);
-	return opened(g, fd, true);
-}
-
-int path_open(struct guest *g, const struct path_at *at, int flags, mode_t mode)
-{
-	struct path_at here = *at;
-	int fd, err = may_open(g, at, flags);
-
-	if (err)
-		return err;
-	if (!g->view || flags & O_PATH)
-		return open_found(g, at, flags, mode);
-
-	bool missing = flags & O_CREAT && *at->name && files_new(at->dir, at->name);
-
-	here.own = false; /* at's stays open */
-	err = view_open(g, &here, flags);
-	fd = err ? err : open_found(g, &here, flags, mode);
-	if (fd >= 0 && (missing || (flags & O_TMPFILE) == O_TMPFILE))
-		view_made(g, &here, fd);
-	path_done(&here);
-	return fd;
 }

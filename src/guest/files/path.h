@@ -15,6 +15,16 @@ struct file_id {
 	uint64_t dev, ino;
 };
 
+static inline struct file_id file_id_of(const struct stat *st)
+{
+	return (struct file_id){ st->st_dev, st->st_ino };
+}
+
+static inline bool file_id_same(struct file_id a, struct file_id b)
+{
+	return a.ino && a.dev == b.dev && a.ino == b.ino;
+}
+
 /* Where the guest's names begin, and whose files are whose. All but cwd is fixed when the guest is
  * made. */
 struct path_world {
