@@ -57,12 +57,14 @@ test_1662_perf_report_reads_the_samples() {
 }
 
 test_1663_a_damaged_sample_file_is_refused_in_a_line() {
-	local size
+	local size first
 	size=$(wc -c <a.tip)
 	head -c $((size - 8)) a.tip >cut.tip
 	run report cut.tip
 	refuses cut.tip
-	(head -c 100 a.tip; printf '\377\377\377\377\377\377\377\377'; tail -c +109 a.tip) >bad.tip
+	# The first sample comes after a header of 40 bytes and a record whose length is in its seventh and eighth byte.
+	first=$((40 + $(od -An -tu2 -j46 -N2 a.tip)))
+	(head -c $first a.tip; printf '\377\377\377\377\377\377\377\377'; tail -c +$((first + 9)) a.tip) >bad.tip
 	run export bad.tip -f perf-data
 	refuses bad.tip
 	run accuracy a.tip
