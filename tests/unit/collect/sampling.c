@@ -458,16 +458,17 @@ static void test_2004_a_pid_that_executes_another_program_is_another_process(voi
 
 	sample_run(&w, o, args, text, sizeof(text));
 	finish(&w);
-	unsigned long seventy = 0;
-	char line[64], command[512];
+	unsigned long seventy = 0, twenty = 0;
+	char lines[2][64], command[512];
 
-	snprintf(command, sizeof(command), "%s frames 0.01", program());
+	snprintf(command, sizeof(command), "%s shares 0.01", program());
 	FILE *f = popen(command, "re");
 
-	assert_non_null(fgets(line, sizeof(line), f));
+	for (int i = 0; i < 2; i++)
+		assert_non_null(fgets(lines[i], sizeof(lines[i]), f));
 	pclose(f);
-	assert_int_equal(sscanf(line, "%*x %*x %*x %*x %lx", &seventy), 1);
-	const uint64_t twenty = seventy + 4096; /* it follows in the file */
+	assert_int_equal(sscanf(lines[0], "%lx", &seventy), 1);
+	assert_int_equal(sscanf(lines[1], "%lx", &twenty), 1);
 
 	assert_true(samples_at(&w, "program-a", seventy, 4096) > 50);
 	assert_true(samples_at(&w, "program-b", twenty, 4096) > 50);
