@@ -108,6 +108,7 @@ struct guest_config {
 /* Loads the program. NULL and e filled on bad input (not an ELF, wrong machine, hostile headers,
  * …). */
 struct guest *guest_new(const struct guest_config *config, struct err *e);
+/* Where the program has not ended, its children end with it, unless they are measured. */
 void guest_free(struct guest *g);
 
 /*

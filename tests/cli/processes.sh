@@ -101,4 +101,20 @@ test_990_a_process_that_sleeps_gives_busy_ones_the_time() {
 	out_is "done before the second was over"
 }
 
+# A child that waits for ever; the run is cut while it does.
+test_3290_a_run_that_is_cut_leaves_no_process() {
+	local how left
+	cp "$GUESTS/phases" "$tmp/left-over"
+	for how in --functional '--analyze none'; do
+		run sim $how --max-insts 1M -- "$tmp/left-over" 4 fork
+		err_has "1 forked process was not measured"
+		for _ in $(seq 200); do
+			left=$(pgrep -cf "$tmp/left-over" || true)
+			[ "$left" != 0 ] || break
+			sleep 0.05
+		done
+		[ "$left" = 0 ] || fail "sim $how left $left processes"
+	done
+}
+
 run_tests

@@ -136,6 +136,10 @@ void procs_free(struct guest *g)
 	g->family.nchildren = 0;
 	ipc_free(g);
 	if (g->procs) {
+		/* Measured processes go on until they have written their results. */
+		if (g->config.children == GUEST_CHILDREN_FUNCTIONAL &&
+		    !(proc_slot(g, g->pid)->status & PROC_ENDED))
+			proc_end_others(g);
 		munmap(g->procs, sizeof(*g->procs));
 		close(g->shared_fd);
 	}
@@ -351,6 +355,19 @@ int64_t proc_signal(struct guest *g, int pid, uint32_t tid, const siginfo_t *inf
 	syscall(SYS_pidfd_send_signal, fd, SIGNAL_LOOK, NULL, 0);
 	close(fd);
 	return 0;
+}
+
+void proc_end_others(struct guest *g)
+{
+	const siginfo_t kill = { .si_signo = SIGKILL };
+	int n = (int)min_u64((uint64_t)g->procs->next, PROC_SLOTS);
+
+	for (int i = 0; i < n; i++) {
+		const int pid = g->procs->slot[i].guest_pid;
+
+		if (pid && pid != g->pid && g->procs->slot[i].tgid == pid)
+			proc_signal(g, pid, 0, &kill);
+	}
 }
 
 void proc_read_mail(struct guest *g)
