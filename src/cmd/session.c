@@ -84,7 +84,10 @@ static bool choose(struct session *s, const char *name, unsigned shards, unsigne
 			       "'culprit replay TRACE --twin TRACE' takes it from a second trace",
 			       name);
 	if (a->wants & absent)
-		return err_set(e, "analysis '%s' needs %s, which these records do not have", name,
+		return err_set(e,
+			       "analysis '%s' needs %s, which these records do not have; traces of "
+			       "'culprit sim --trace FILE' do",
+			       name,
 			       a->wants & absent & WANT_CYCLES	    ? "cycle records"
 			       : a->wants & absent & WANT_PRODUCERS ? "dependences"
 			       : a->wants & absent & WANT_LATENCIES ? "latencies by cause"

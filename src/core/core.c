@@ -262,9 +262,8 @@ void core_listen(struct core *c, struct emit *emit)
 	c->rec.cycles = !c->rec.counts && c->rec.wants & WANT_CYCLES;
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
-	free(c->rec.dispatched);
 	free(c->rec.events);
-	c->rec.dispatched = NULL;
+	c->rec.stamps = false;
 	c->rec.events = NULL;
 	c->rec.all_notes = NULL;
 	c->rec.all_held = NULL;
@@ -291,9 +290,8 @@ void core_listen(struct core *c, struct emit *emit)
 			c->rec.switch_po = c->head;
 		else if (c->rec.wants & WANT_ISSUES)
 			c->rec.events = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.events));
-		else if (c->rec.wants & WANT_STAMPS)
-			c->rec.dispatched =
-			    x_calloc((size_t)c->mask + 1, sizeof(*c->rec.dispatched));
+		else
+			c->rec.stamps = c->rec.wants & WANT_STAMPS;
 	} else if (c->rec.wants && emit->schedule.one_in) {
 		c->rec.stretch = (struct stretch){ 0 };
 		record_switch(c);
@@ -342,7 +340,6 @@ void core_free(struct core *c)
 	free(c->seen);
 	free(c->rec.all_notes);
 	free(c->rec.all_held);
-	free(c->rec.dispatched);
 	free(c->rec.events);
 	free(c);
 }

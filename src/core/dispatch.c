@@ -119,8 +119,8 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 		c->rec.notes[slot].dispatch = (uint32_t)(c->now - e->fetch);
 		c->rec.notes[slot].decode = c->rec.notes[slot].dispatch - c->cfg.decode_depth;
 	}
-	if (unlikely(c->rec.dispatched != NULL))
-		c->rec.dispatched[slot] = c->now;
+	if (unlikely(c->rec.stamps))
+		e->fetch = c->now;
 	e->dep_head = SLOT_NONE;
 	e->sq_pos = (uint32_t)c->lsu.sq_tail;
 	rename_sources(c, e, slot, po);

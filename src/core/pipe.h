@@ -132,7 +132,7 @@ struct inflight {
 	uint8_t cls;
 
 	uint64_t seq;
-	uint64_t fetch;	  /* cycle */
+	uint64_t fetch;	  /* cycle; after dispatch with rec.stamps: cycle of dispatch */
 	uint64_t next_pc; /* where it really goes on */
 	uint32_t psv;	  /* enum psv_event */
 	uint32_t flags;	  /* enum rec_inst_flag */
@@ -404,7 +404,7 @@ struct recorder {
 	uint8_t *held; /* enum dispatch_stall: what held the instruction at dispatch */
 	struct rec_notes *all_notes; /* their memory, also while they are off */
 	uint8_t *all_held;
-	uint64_t *dispatched; /* by slot: cycle of dispatch (WANT_STAMPS, and twins); else NULL */
+	bool stamps; /* WANT_STAMPS, and twins: `fetch` of what is dispatched is when it was */
 	struct event_note *events; /* by slot: when its events were (WANT_ISSUES); else NULL */
 	uint64_t disp_wait[DISPATCH_STALL_COUNT]; /* cycles that the next to dispatch has waited, by
 						     cause */

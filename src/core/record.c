@@ -75,22 +75,19 @@ static inline void put_line(const struct core *c, uint64_t po, uint32_t flags, s
 static inline void put_stamps(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
 {
 	const struct inflight *ring = c->ring;
-	const uint64_t *dispatched = c->rec.dispatched;
 	const uint64_t now = c->now;
 	const uint32_t mask = c->mask;
 
 	for (const struct rec_inst *end = r + n; r < end; r++, po++) {
-		const uint32_t slot = (uint32_t)po & mask;
-		const uint64_t fetch = ring[slot].fetch, dispatch = dispatched[slot];
-		const uint32_t flags = ring[slot].flags | RI_COMMITTED;
+		const struct inflight *e = &ring[(uint32_t)po & mask];
+		const uint64_t dispatch = e->fetch; /* as rec.stamps says */
+		const uint32_t flags = e->flags | RI_COMMITTED | RI_STAMPS;
 
 		__builtin_prefetch(r + RECORD_AHEAD, 1);
-		__builtin_prefetch(&r[RECORD_AHEAD].notes, 1);
-		r->fetch = fetch;
+		r->fetch = dispatch;
 		r->flags = flags;
 		r->po = po;
-		r->commit = (uint32_t)(now - fetch);
-		r->dispatch = (uint32_t)(dispatch - fetch);
+		r->commit = (uint32_t)(now - dispatch);
 	}
 }
 
@@ -138,9 +135,14 @@ void record_squashed(struct core *c, uint64_t po)
 		put_notes(c, po, r);
 }
 
-/* Writes what WANT_ISSUES asks for of n instructions from po on. */
-static inline void put_issues(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
+/* Writes what WANT_ISSUES or WANT_STAMPS asks for of n instructions from po on. */
+static inline void put_few(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
 {
+	if (c->rec.stamps) {
+		put_stamps(c, po, n, r);
+		return;
+	}
+
 	const struct inflight *ring = c->ring;
 	const struct memop *memops = c->lsu.memops;
 	const struct event_note *events = c->rec.events;
@@ -162,11 +164,11 @@ static __attribute__((noinline)) void record_split(struct core *c)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
-		put_issues(c, po, n, r);
+		put_few(c, po, n, r);
 	}
 }
 
-static inline void record_issues(struct core *c)
+static inline void record_few(struct core *c)
 {
 	struct emit *e = c->rec.emit;
 	const size_t n = c->did.commits, at = e->ninsts;
@@ -176,7 +178,7 @@ static inline void record_issues(struct core *c)
 		return;
 	}
 	e->ninsts = at + n;
-	put_issues(c, c->head - n, n, &e->insts[at]);
+	put_few(c, c->head - n, n, &e->insts[at]);
 }
 
 static __attribute__((noinline)) void record_lines(struct core *c)
@@ -186,10 +188,6 @@ static __attribute__((noinline)) void record_lines(struct core *c)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
-		if (c->rec.dispatched) {
-			put_stamps(c, po, n, r);
-			continue;
-		}
 		for (size_t i = 0; i < n; i++)
 			put_line(c, po + i, RI_COMMITTED, r + i);
 		for (size_t i = 0; c->rec.notes && i < n; i++)
@@ -199,8 +197,8 @@ static __attribute__((noinline)) void record_lines(struct core *c)
 
 void record_commits(struct core *c)
 {
-	if (c->rec.events)
-		record_issues(c);
+	if (c->rec.events || c->rec.stamps)
+		record_few(c);
 	else
 		record_lines(c);
 }

@@ -21,16 +21,18 @@
 #include "core/pipe.h"
 #include "trace/gate.h"
 
-#define STEPS	8192 /* a power of two: how far ahead the leader can be */
-#define WRITES	2048 /* a power of two: how many writes it can be ahead */
-#define PIECE	64   /* steps that are published together */
-#define HASH	4096 /* a power of two */
-#define GRANULE 8    /* bytes; a store touches at most two */
-#define BATCH	256  /* instructions whose stamps are handed on together */
-#define AHEAD                                                                                      \
-	16 /* steps and stamps whose memory is fetched before it is needed: the other
-			processor had it last */
-#define PERFECT (IDEAL_DMISS | IDEAL_IMISS | IDEAL_DTLB | IDEAL_ITLB)
+#define STEPS	16384 /* a power of two: how far ahead the leader can be */
+#define WRITES	4096  /* a power of two: how many writes it can be ahead */
+#define PIECE	64    /* steps that are published together */
+#define HASH	4096  /* a power of two */
+#define GRANULE 8     /* bytes; a store touches at most two */
+#define BATCH	256   /* instructions whose stamps are handed on together */
+#define LINE	64    /* bytes */
+/* Memory that the other processor had last is fetched before it is needed: this many steps and
+ * stamps ahead; and where many stamps are handed on at once, this many. */
+#define AHEAD	   16
+#define AHEAD_MANY 64
+#define PERFECT	   (IDEAL_DMISS | IDEAL_IMISS | IDEAL_DTLB | IDEAL_ITLB)
 
 /* What a step was about to overwrite. */
 struct write {
@@ -53,43 +55,50 @@ struct stamped {
 	uint32_t commit;
 };
 
+/*
+ * Fields are in cache lines by who writes them: both threads use this for every instruction, and a
+ * line that one writes and the other reads is a transfer between processors each time.
+ */
 struct twin {
+	/* Set once. */
 	struct core *leader, *core;
+	struct twin_step *ring;	   /* written by the leader */
+	struct write *writes;	   /* likewise */
+	struct reserved *reserved; /* likewise: by step, after an atomic */
+	_Atomic uint64_t *last;	   /* likewise: by hash of the granule, the last write to it */
+	struct stamped *stamps;	   /* by po: the twin writes them, the leader delivers them */
+	uint64_t stamps_mask;
 
-	/* Written by the leader. */
-	struct twin_step *ring;
-	struct write *writes;
-	struct reserved *reserved; /* by step, after an atomic */
-	_Atomic uint64_t *last;	   /* by hash of the granule: the last write to it */
-	uint64_t next;		   /* po of the next step to be made */
+	/* The leader's own. */
+	_Alignas(LINE) uint64_t next; /* po of the next step to be made */
 	uint64_t nwrites;
-	uint64_t room;		       /* steps below this fit into the ring, by the last look */
-	struct hart trapped;	       /* registers after the last entry into the kernel */
-	uint64_t trapped_version;      /* of the code, likewise */
-	_Atomic uint64_t made;	       /* steps below this are published */
-	_Atomic uint64_t limit;	       /* the twin's fetch_limit */
+	uint64_t room;	    /* steps below this fit into the ring, by the last look */
+	uint64_t delivered; /* instructions below this are delivered or dropped */
+
+	/* Written by the leader, read by the twin. */
+	_Alignas(LINE) _Atomic uint64_t made; /* steps below this are published */
+	_Atomic uint64_t limit;		      /* the twin's fetch_limit */
 	_Atomic uint64_t wait_taken;   /* the leader waits until steps below this are taken */
 	_Atomic uint64_t wait_stamped; /* or until instructions below this have stamps */
 	_Atomic bool urgent;	       /* the leader waits: wake the twin even for a single step */
 	_Atomic bool quit;
+	uint64_t trapped_version; /* of the code, after the last entry into the kernel */
+	struct hart trapped;	  /* registers, likewise */
 
-	/* Written by the twin. */
-	_Alignas(64) _Atomic uint64_t taken; /* steps below this have been taken */
+	/* Written by the twin, read by the leader. */
+	_Alignas(LINE) _Atomic uint64_t taken; /* steps below this have been taken */
 	_Atomic uint64_t rests_at; /* the twin sleeps until this step is there; 0: it is at work */
 	_Atomic uint64_t stamped;  /* instructions below this have their stamps */
-	uint64_t known;		   /* steps below this are there, by the last look */
+
+	/* The twin's own. */
+	_Alignas(LINE) uint64_t known; /* steps below this are there, by the last look */
 	uint64_t seen_limit;
 	uint64_t code_version;
 	struct hart hart;
 	struct inst fetched;
 
-	/* Stamps by po: the twin writes them, the leader delivers them. */
-	struct stamped *stamps;
-	uint64_t stamps_mask;
-	uint64_t delivered; /* instructions below this are delivered or dropped */
-
-	struct gate work; /* the twin sleeps here */
-	struct gate news; /* the leader sleeps here */
+	_Alignas(LINE) struct gate work; /* the twin sleeps here */
+	_Alignas(LINE) struct gate news; /* the leader sleeps here */
 	pthread_t thread;
 };
 
@@ -126,12 +135,12 @@ void twin_commits(struct twin *t)
 {
 	const struct core *c = t->core;
 	struct stamped *stamps = t->stamps;
-	const uint64_t *dispatched = c->rec.dispatched;
+	const struct inflight *ring = c->ring;
 	const uint64_t end = c->head, now = c->now, stamps_mask = t->stamps_mask, mask = c->mask;
 
 	__builtin_prefetch(&stamps[(end + AHEAD) & stamps_mask], 1);
 	for (uint64_t po = end - c->did.commits; po < end; po++) {
-		const uint64_t dispatch = dispatched[po & mask];
+		const uint64_t dispatch = ring[po & mask].fetch; /* as rec.stamps says */
 
 		stamps[po & stamps_mask] =
 		    (struct stamped){ .dispatch = dispatch, .commit = (uint32_t)(now - dispatch) };
@@ -384,7 +393,7 @@ static void hand_over(const struct twin *t, uint64_t po, struct rec_twin *r, siz
 	for (const struct rec_twin *end = r + n; r < end; r++, po++) {
 		const struct stamped *s = &stamps[po & mask];
 
-		__builtin_prefetch(&stamps[(po + AHEAD) & mask], 0);
+		__builtin_prefetch(&stamps[(po + AHEAD_MANY) & mask], 0);
 		*r = (struct rec_twin){ .po = po, .dispatch = s->dispatch, .commit = s->commit };
 	}
 }
@@ -509,7 +518,7 @@ static uint64_t undo(const struct twin *t, uint64_t value, uint64_t addr, unsign
 
 uint64_t twin_peek(const struct twin *t, uint64_t addr, unsigned size_bytes)
 {
-	uint64_t value = guest_peek(t->leader->guest, addr, size_bytes);
+	uint64_t value = guest_peek(t->core->guest, addr, size_bytes);
 
 	return undo(t, value, addr, size_bytes);
 }
@@ -517,7 +526,7 @@ uint64_t twin_peek(const struct twin *t, uint64_t addr, unsigned size_bytes)
 const struct inst *twin_fetch(struct twin *t, uint64_t pc)
 {
 	uint32_t word;
-	unsigned bytes = guest_code(t->leader->guest, pc, &word);
+	unsigned bytes = guest_code(t->core->guest, pc, &word);
 
 	if (!bytes)
 		return NULL;
@@ -544,7 +553,7 @@ static void on_kernel(void *ctx)
 
 struct twin *twin_new(struct core *c)
 {
-	struct twin *t = x_aligned((sizeof(*t) + 63) & ~(size_t)63);
+	struct twin *t = x_aligned(sizeof(*t));
 	struct machine config = c->cfg;
 
 	memset(t, 0, sizeof(*t));
@@ -570,7 +579,7 @@ struct twin *twin_new(struct core *c)
 	t->core->head = t->core->disp = t->core->tail = t->core->front.buffered =
 	    t->core->front.stream_end = t->core->win.issue_po = t->next;
 	t->core->twin.follows = t;
-	t->core->rec.dispatched = x_calloc((size_t)t->core->mask + 1, sizeof(uint64_t));
+	t->core->rec.stamps = true;
 	t->stamps_mask = 64;
 	while (t->stamps_mask < held_back(t) + 2 * TWIN_STRETCH)
 		t->stamps_mask *= 2;

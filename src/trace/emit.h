@@ -39,9 +39,9 @@ enum trace_want {
 	WANT_HEAD = 1 << 9,
 	WANT_MISSES = 1 << 10, /* miss records */
 	WANT_TWIN = 1 << 11,   /* twin records, from a source that has a twin */
-	/* Of inst records only po, flags, fetch, dispatch and commit; of cycle records only cycle
-	 * and repeat, and each stands for as many cycles as it can. Holds only if every listener
-	 * asks for it. */
+	/* Of inst records only po, flags (with RI_STAMPS), fetch, which is the cycle of dispatch, and
+	 * commit, which counts from there: one cache line. Of cycle records as WANT_COUNTS. Holds only
+	 * if every listener asks for it. */
 	WANT_STAMPS = 1 << 12,
 	/* Of inst records only po, pc, flags, psv, fetch, issue and commit, those latencies of the
 	 * fetch that an event of it tells of, and complete if it was mispredicted; of cycle records

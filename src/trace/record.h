@@ -81,6 +81,7 @@ enum rec_inst_flag {
 	RI_RESOLVED = 1 << 18,	 /* squashed after it had executed and was found mispredicted */
 	RI_FAULT = 1 << 19,	 /* raised a signal instead of executing: bad address, illegal
 				    instruction, ebreak; word 0: no instruction at pc */
+	RI_STAMPS = 1 << 20,	 /* made for WANT_STAMPS: fetch is the cycle of dispatch */
 };
 
 /* A guest can jump to any 64-bit number; of an address without an instruction, so many bits are

@@ -9,6 +9,7 @@
  */
 #include "analysis/spectrum/spectrum.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@
 #define QUEUE_MAX    (1u << 21) /* records that one stream may be ahead of the other */
 #define SETTLE_EVERY 4096	/* instructions; must be fewer than STAMPS_MAX */
 #define GIVE_UP	     4096	/* cycles to wait, after a miss, for its instruction to commit */
+#define AHEAD	     24 /* records that are fetched before they are needed: the core had them last */
 
 /* ---- queues ---- */
 
@@ -257,21 +259,34 @@ static const struct rec_inst *first_committed(const struct rec_inst *insts, size
 	return NULL;
 }
 
-/* The run's stamps of the instructions that committed. */
-static bool take_insts(struct spectrum *s, const struct rec_inst *insts, size_t count,
-		       struct err *e)
+/* stamps: the records are made for WANT_STAMPS, and only their first cache line is to be read. */
+static inline bool take_stamps(struct spectrum *s, const struct rec_inst *insts, size_t count,
+			       bool stamps, struct err *e)
 {
-	const uint64_t from = s->stamps.ahead;
-	stamps_room(&s->stamps, count);
 	for (const struct rec_inst *r = insts, *end = insts + count; r < end; r++) {
+		if (stamps)
+			__builtin_prefetch(r + AHEAD, 0);
 		if (!(r->flags & RI_COMMITTED))
 			continue;
 		if (unlikely(r->po != s->stamps.ahead))
 			return err_set(e, "instruction %llu comes where %llu was expected",
 				       (unsigned long long)r->po,
 				       (unsigned long long)s->stamps.ahead);
-		stamps_run(&s->stamps, r->fetch + r->dispatch, r->fetch + r->commit);
+		assert(stamps == !!(r->flags & RI_STAMPS));
+		stamps_run(&s->stamps, r->fetch + (stamps ? 0 : r->dispatch), r->fetch + r->commit);
 	}
+	return true;
+}
+
+/* The run's stamps of the instructions that committed; first is the first of them, or NULL. */
+static bool take_insts(struct spectrum *s, const struct rec_inst *insts, size_t count,
+		       const struct rec_inst *first, struct err *e)
+{
+	const uint64_t from = s->stamps.ahead;
+	stamps_room(&s->stamps, count);
+	if (!(first && first->flags & RI_STAMPS ? take_stamps(s, insts, count, true, e)
+						: take_stamps(s, insts, count, false, e)))
+		return false;
 	s->insts_seen += s->stamps.ahead - from;
 	s->next_po = s->stamps.ahead;
 	return true;
@@ -293,7 +308,7 @@ static bool spectrum_batch(void *state, const struct rec_inst *insts, size_t nin
 	}
 	if (first && !s->insts_seen)
 		stamps_begin(&s->stamps, first->po);
-	if (!take_insts(s, insts, ninsts, e))
+	if (!take_insts(s, insts, ninsts, first, e))
 		return false;
 	for (size_t i = 0; i < ncycles; i++)
 		s->cycles += cycles[i].repeat;

@@ -3,7 +3,8 @@
  * 1160 to 1173: costs of misses on puzak2007 that are known in advance: kernels run on the machine
  * and on its twin with perfect caches, and through the analysis. A miss that the L2 serves takes
  * 15 cycles more than a hit, one that memory serves 100. From 1170 on the same kernels run without
- * the misses of one cluster. From 1300 on kernels of cost_kernels.c, most of them for many distances.
+ * the misses of one cluster. From 1300 on kernels of cost_kernels.c, most of them for many distances;
+ * 1309 runs one of ahead_kernels.c.
  */
 #include "../core/harness.h"
 
@@ -103,9 +104,19 @@ struct measured {
 	struct records *run;
 };
 
-static struct measured measure(const char *kernel, const char *set)
+#define SETS_MOST 4 /* of a machine, at most */
+
+/* sets ends with NULL. */
+static struct measured measure_with(const char *kernel, const char *const *sets)
 {
-	const char *const finite[] = { set, NULL }, *const infinite[] = { TWIN, set, NULL };
+	const char *finite[SETS_MOST + 1] = { NULL };
+	const char *infinite[SETS_MOST + 5] = { NULL };
+	static const char *const perfect[] = { TWIN };
+	size_t n = 0;
+
+	for (; sets[n]; n++)
+		finite[n] = infinite[n] = sets[n];
+	memcpy(infinite + n, perfect, sizeof(perfect));
 	struct measured m = { .s = x_calloc(1, sizeof(*m.s)) };
 	struct trace_meta meta, ignored;
 	struct err e = { "" };
@@ -139,6 +150,11 @@ static struct measured measure(const char *kernel, const char *set)
 	free(stamps);
 	records_free(twin);
 	return m;
+}
+
+static struct measured measure(const char *kernel, const char *set)
+{
+	return measure_with(kernel, (const char *const[]){ set, NULL });
 }
 
 static void done(struct measured *m)
@@ -664,6 +680,73 @@ static void test_1308_misses_at_once_come_16_cycles_apart_over_the_bus(void **st
 	done(&m);
 }
 
+/*
+ * 16 lines of straight code, none of them cached. Line i begins with block 2i, which is walked in
+ * cycle 2i if the queue of k blocks has room, else when fetch leaves block 2i - k - 1; fetch reads a
+ * line in 8 cycles. What fetch waits for is the cost.
+ */
+static int64_t cost_of_straight_code(unsigned k)
+{
+	int64_t read[16] = { 100 }, waited = 100;
+
+	for (unsigned i = 1; i < 16; i++) {
+		const int64_t used = read[i - 1] + 8;
+		int64_t asked = 2 * i;
+
+		if (2 * i > k) {
+			const unsigned left = 2 * i - k - 1;
+
+			asked = read[left / 2] + left % 2 * 4 + 3;
+		}
+		if (!k)
+			asked = used;
+		read[i] = used > asked + 100 ? used : asked + 100;
+		waited += read[i] - used;
+	}
+	return waited;
+}
+
+/* The committed instruction at pc. */
+static uint64_t po_at(const struct measured *m, uint64_t pc)
+{
+	for (size_t i = 0; i < m->run->ninsts; i++)
+		if (m->run->insts[i].pc == pc && m->run->insts[i].flags & RI_COMMITTED)
+			return m->run->insts[i].po;
+	fail_msg("no instruction at 0x%llx", (unsigned long long)pc);
+	return 0;
+}
+
+static void test_1309_instruction_misses_overlap_as_far_as_the_predictors_run_ahead(void **state)
+{
+	static const unsigned blocks[] = { 0, 1, 2, 4, 8, 12, 14, 16, 32 };
+	const uint64_t code = ARENA, end = code + 16 * LINE; /* of ahead_kernels */
+
+	program = AHEAD_KERNELS;
+	for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+		char ahead[32];
+		const char *const sets[] = { "ideal.imiss=off", "l1i.mshrs=32", ahead, NULL };
+
+		snprintf(ahead, sizeof(ahead), "fetch.ahead=%u", blocks[i]);
+
+		struct measured m = measure_with("s", sets);
+		const struct samples *s = &m.s->samples;
+		unsigned alone = 0;
+
+		for (size_t k = 0; k < s->count; k++)
+			alone += s->at[k].size == 1 && s->at[k].misses[0].addr > code &&
+				 s->at[k].misses[0].addr < end && s->at[k].net == 100;
+		/* The first line is in a cluster with a miss before it, the others come one by one. */
+		assert_int_equal(alone, blocks[i] ? 0 : 15);
+		near(stamps_lag(&m.s->stamps, po_at(&m, end - 4)) -
+			 stamps_lag(&m.s->stamps, po_at(&m, code) - 1),
+		     cost_of_straight_code(blocks[i]));
+		done(&m);
+	}
+	program = MISS_KERNELS;
+	assert_int_equal(cost_of_straight_code(0), 1600);
+	assert_int_equal(cost_of_straight_code(32), 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -691,6 +774,8 @@ int main(void)
 		cmocka_unit_test(test_1306_store_misses_cost_cycles_when_the_store_queue_is_full),
 		cmocka_unit_test(test_1307_a_load_of_the_line_waits_for_the_store_s_miss),
 		cmocka_unit_test(test_1308_misses_at_once_come_16_cycles_apart_over_the_bus),
+		cmocka_unit_test(
+		    test_1309_instruction_misses_overlap_as_far_as_the_predictors_run_ahead),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
