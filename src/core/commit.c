@@ -109,14 +109,10 @@ void commit_stage(struct core *c)
 			c->stats.serial_flushes++;
 			if (c->rec.insts)
 				record_commits(c); /* ahead of what is squashed */
-			if (unlikely(c->twin.follows))
-				twin_commits(c->twin.follows);
 			squash_flush(c, c->head, e->next_pc, FLUSH_CSR, c->head - 1, u->pc, 0);
 			return;
 		}
 	}
 	if (c->rec.insts && c->did.commits)
 		record_commits(c);
-	if (unlikely(c->twin.follows) && c->did.commits)
-		twin_commits(c->twin.follows);
 }

@@ -119,8 +119,6 @@ static void dispatch_one(struct core *c, struct inflight *e, uint32_t slot)
 		c->rec.notes[slot].dispatch = (uint32_t)(c->now - e->fetch);
 		c->rec.notes[slot].decode = c->rec.notes[slot].dispatch - c->cfg.decode_depth;
 	}
-	if (unlikely(c->rec.stamps))
-		e->fetch = c->now;
 	e->dep_head = SLOT_NONE;
 	e->sq_pos = (uint32_t)c->lsu.sq_tail;
 	rename_sources(c, e, slot, po);
@@ -194,6 +192,9 @@ void dispatch_stage(struct core *c)
 		c->did.dispatches++;
 	}
 	c->did.dispatch_stall = stall;
+	if (unlikely(c->rec.stamps))
+		for (uint64_t po = c->disp - c->did.dispatches; po < c->disp; po++)
+			at(c, po)->fetch = c->now;
 	if (!c->did.dispatches)
 		c->stats.dispatch_stall[stall]++;
 }

@@ -221,10 +221,11 @@ static bool is_first_touch(struct core *c, const struct uop *u, const struct gue
 static inline const struct uop *step_guest(struct core *c, struct inflight *e, uint64_t pc,
 					   struct guest_step *gs, uint64_t *value)
 {
+	struct twin *const twin = c->twin.leads;
 	const struct uop *u = NULL;
 
-	if (unlikely(c->twin.leads))
-		u = twin_before(c->twin.leads, c, pc);
+	if (unlikely(twin != NULL))
+		u = twin_before(twin, c, pc);
 	guest_step(c->guest, gs);
 	assert(gs->pc == pc);
 	if (!u || !gs->inst || u->in.word != gs->inst->word)
@@ -234,8 +235,8 @@ static inline const struct uop *step_guest(struct core *c, struct inflight *e, u
 
 	*value = !dst ? 0 : dst < 32 ? c->front.hart->x[dst] : c->front.hart->f[dst - 32];
 	e->state = c->lsu.touched && is_first_touch(c, u, gs) ? ST_FAULT : 0;
-	if (unlikely(c->twin.leads))
-		twin_after(c->twin.leads, c, gs, u, *value, e->state & ST_FAULT);
+	if (unlikely(twin != NULL))
+		twin_after(twin, c, gs, u, *value, e->state & ST_FAULT);
 	return u;
 }
 
@@ -421,6 +422,13 @@ static bool fetch_one(struct core *c, struct inflight *e, uint32_t slot, uint64_
 	return true;
 }
 
+/* A twin has no step to take. */
+static __attribute__((noinline)) bool is_starved(const struct core *c)
+{
+	return c->twin.follows && !c->front.wrong && c->tail == c->front.stream_end &&
+	       !twin_has_step(c->twin.follows);
+}
+
 /* A twin has no step: the packet is left as it is, with pc next. */
 static void starve(struct core *c, uint64_t pc, uint32_t room, uint64_t end, uint32_t taken)
 {
@@ -441,7 +449,7 @@ bool fetch_faults(const struct core *c, uint64_t po)
 /* The guest would enter the kernel for an instruction that may be beyond the end of the run. */
 static bool is_held(struct core *c, uint64_t pc)
 {
-	if (c->front.wrong || c->tail < c->front.stream_end)
+	if (c->front.wrong || c->tail < c->front.stream_end || c->twin.follows)
 		return false;
 
 	const struct uop *u = uop_get(c, pc, NULL);
@@ -458,14 +466,14 @@ static void fetch_packet(struct core *c, uint32_t room, uint64_t end, uint32_t t
 	if (!c->front.wrong && !c->twin.follows)
 		guest_set_cycles(c->guest, c->now);
 	while (c->did.fetches < room && (c->front.wrong || c->tail < c->front.limit)) {
-		if (unlikely(c->twin.follows) && !c->front.wrong &&
-		    c->tail == c->front.stream_end && !twin_has_step(c->twin.follows)) {
-			starve(c, pc, room, end, taken);
-			return;
+		if (unlikely(c->tail >= c->front.hold)) {
+			if (is_starved(c)) {
+				starve(c, pc, room, end, taken);
+				return;
+			}
+			if (is_held(c, pc))
+				break;
 		}
-
-		if (unlikely(c->tail >= c->front.hold) && is_held(c, pc))
-			break;
 
 		uint32_t slot = slot_of(c, c->tail);
 		struct inflight *e = &c->ring[slot];

@@ -197,7 +197,9 @@ static __attribute__((noinline)) void record_lines(struct core *c)
 
 void record_commits(struct core *c)
 {
-	if (c->rec.events || c->rec.stamps)
+	if (c->twin.follows)
+		twin_commits(c->twin.follows);
+	else if (c->rec.events || c->rec.stamps)
 		record_few(c);
 	else
 		record_lines(c);

@@ -358,19 +358,21 @@ void twin_resume(struct twin *t)
 	set_limit(t, NEVER);
 }
 
-static void begin_at_guest(struct twin *t)
+/* The twin's core goes on where the guest is. */
+static void attach(struct twin *t)
 {
 	const struct guest *g = t->leader->guest;
 
 	t->hart = *guest_hart(g);
 	t->code_version = guest_code_version(g);
+	core_attach(t->core);
+	t->core->front.hold = 0; /* it asks before every instruction whether there is a step */
 }
 
 void twin_attach(struct twin *t)
 {
 	wait_until(t, rests);
-	begin_at_guest(t);
-	core_attach(t->core);
+	attach(t);
 }
 
 struct core *twin_core(struct twin *t)
@@ -579,13 +581,12 @@ struct twin *twin_new(struct core *c)
 	t->core->head = t->core->disp = t->core->tail = t->core->front.buffered =
 	    t->core->front.stream_end = t->core->win.issue_po = t->next;
 	t->core->twin.follows = t;
-	t->core->rec.stamps = true;
+	t->core->rec.stamps = t->core->rec.insts = true; /* for twin_commits() */
 	t->stamps_mask = 64;
 	while (t->stamps_mask < held_back(t) + 2 * TWIN_STRETCH)
 		t->stamps_mask *= 2;
 	t->stamps = x_calloc(t->stamps_mask--, sizeof(*t->stamps));
-	begin_at_guest(t);
-	core_attach(t->core);
+	attach(t);
 	t->core->front.limit = t->limit;
 	guest_on_kernel(c->guest, on_kernel, t);
 	start(t);
