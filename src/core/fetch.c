@@ -192,7 +192,7 @@ static void fetch_trap(struct core *c, struct inflight *e, uint32_t flags)
 		e->flags |= RI_FAULT;
 		if (c->front.counts_guest && c->front.limit != NEVER)
 			c->front.limit++;
-		if (c->front.hold != NEVER)
+		if (c->front.hold != NEVER && !c->twin.follows)
 			c->front.hold++;
 	}
 	if ((flags & STEP_END) || !(e->u->ideal & IDEAL_FLUSH))

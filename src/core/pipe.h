@@ -233,7 +233,9 @@ struct front_end {
 	uint64_t tokens; /* handed out */
 	uint64_t seq;	 /* of the next instruction */
 	uint64_t limit;	 /* po that must not be fetched yet; set by core_limit() */
-	uint64_t hold; /* po from which on the guest must not enter the kernel yet (core_target) */
+	/* po from which on the guest must not enter the kernel yet (core_target); of a twin: from which
+	 * on it must ask whether there is a step. */
+	uint64_t hold;
 	bool counts_guest; /* numbers of instructions are the guest's: without those that fault */
 	uint64_t right_po; /* while wrong: where the right path goes on */
 

@@ -91,8 +91,7 @@ struct twin {
 	_Atomic uint64_t stamped;  /* instructions below this have their stamps */
 
 	/* The twin's own. */
-	_Alignas(LINE) uint64_t known; /* steps below this are there, by the last look */
-	uint64_t seen_limit;
+	_Alignas(LINE) uint64_t seen_limit;
 	uint64_t code_version;
 	struct hart hart;
 	struct inst fetched;
@@ -366,7 +365,7 @@ static void attach(struct twin *t)
 	t->hart = *guest_hart(g);
 	t->code_version = guest_code_version(g);
 	core_attach(t->core);
-	t->core->front.hold = 0; /* it asks before every instruction whether there is a step */
+	t->core->front.hold = 0; /* at which it asks whether there is a step */
 }
 
 void twin_attach(struct twin *t)
@@ -429,10 +428,10 @@ void twin_deliver(struct twin *t, struct emit *emit, struct rec_cycle **begun, b
 
 bool twin_has_step(struct twin *t)
 {
-	if (likely(t->core->front.stream_end < t->known))
-		return true;
-	t->known = atomic_load_explicit(&t->made, memory_order_acquire);
-	return t->core->front.stream_end < t->known;
+	const uint64_t made = atomic_load_explicit(&t->made, memory_order_acquire);
+
+	t->core->front.hold = made; /* it asks again there */
+	return t->core->front.stream_end < made;
 }
 
 const struct twin_step *twin_step(struct twin *t, uint64_t *pc)
@@ -565,7 +564,7 @@ struct twin *twin_new(struct core *c)
 	t->reserved = x_calloc(STEPS, sizeof(*t->reserved));
 	t->last = x_calloc(HASH, sizeof(*t->last));
 	t->next = c->front.stream_end;
-	t->known = t->delivered = t->next;
+	t->delivered = t->next;
 	t->made = t->taken = t->stamped = t->rests_at = t->next;
 	t->wait_taken = t->wait_stamped = NEVER;
 	t->limit = t->seen_limit = t->next;
