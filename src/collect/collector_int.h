@@ -141,6 +141,8 @@ void collector_adjust(struct collector *c);
 
 /* facts.c */
 void collector_first_facts(struct collector *c);
+/* Sampling begins now. */
+void collector_begin_facts(struct collector *c);
 void collector_facts(struct collector *c);
 void collector_free_facts(struct collector *c);
 int *collector_online(size_t *n);

@@ -182,6 +182,7 @@ struct collector *collector_open(const struct collector_options *o, const struct
 	if (ok) {
 		collector_choose(c);
 		ok = collector_start(c, e);
+		collector_begin_facts(c);
 	}
 	if (ok && o->run_as)
 		ok = privileges_become(o->run_as, e);
