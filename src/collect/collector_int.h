@@ -99,6 +99,8 @@ struct collector {
 	struct sample_record_unplaced *unplaced;
 	size_t nunplaced;
 	bool cutting;
+	uint32_t drain_cpu, drain_bucket; /* of the cut that is going on: what is drained next */
+	uint64_t next_drain_ns;
 	struct later *later;
 	size_t nlater;
 	uint32_t *cpu_epoch, *old_table; /* by processor */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's loop. Every quarter of a second it does what the source wants, then writes or compacts
- * for a few milliseconds of processor time (at most WRITE_MS and KEEP_MS), so that no second costs
- * more than a few hundredths of a processor. A database that cannot be written is tried again every
+ * The daemon's loop. It does what the source wants whenever that has something, and four times a second
+ * it writes or compacts for a few milliseconds of processor time (at most WRITE_MS and KEEP_MS), so that
+ * no second costs more than a few hundredths of a processor. A database that cannot be written is tried again every
  * second; what waits meanwhile is bounded by the writer.
  */
 #include "collect/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -39,6 +40,8 @@ struct daemon {
 	uint32_t group; /* of the database */
 	bool stop, failing;
 	uint64_t retry_ns; /* steady time before which a failing database is not tried again */
+	uint64_t
+	    write_ns; /* and before which nothing more is written, as this second has had its part */
 	char failure[256]; /* why it fails */
 };
 
@@ -135,12 +138,20 @@ static void write_some(struct daemon *d)
 	struct err e = { "" };
 	bool more = false;
 
-	if (d->failing && db_real_clock.steady_ns(NULL) < d->retry_ns)
+	const uint64_t steady = db_real_clock.steady_ns(NULL);
+
+	if ((d->failing && steady < d->retry_ns) || steady < d->write_ns)
 		return;
+	d->write_ns = steady + TICK_MS * 1000000ull;
+	const bool behind = db_writer_status(d->writer).behind;
+
 	if (!db_writer_step(d->writer, WRITE_MS, &more, &e)) {
 		cannot_write(d, &e);
 		return;
 	}
+	/* A cut leaves the heap full of holes: half of what is resident would be unused. */
+	if (behind && !db_writer_status(d->writer).behind)
+		malloc_trim(0);
 	if (d->failing)
 		warn("daemon: %s can be written again", d->o->folder);
 	d->failing = false;
