@@ -26,8 +26,8 @@
 #include "util/descriptor.h"
 
 #define TICK_MS	 250
-#define WRITE_MS 5.0
-#define KEEP_MS	 3.0
+#define WRITE_MS 4.0
+#define KEEP_MS	 2.0
 #define HOUR_NS	 3600000000000ull
 
 struct daemon {
@@ -39,6 +39,7 @@ struct daemon {
 	int listener, signals;
 	uint32_t group; /* of the database */
 	bool stop, failing;
+	bool published;	   /* all of a cut has just been written */
 	uint64_t retry_ns; /* steady time before which a failing database is not tried again */
 	uint64_t
 	    write_ns; /* and before which nothing more is written, as this second has had its part */
@@ -149,8 +150,9 @@ static void write_some(struct daemon *d)
 		cannot_write(d, &e);
 		return;
 	}
+	d->published = behind && !db_writer_status(d->writer).behind;
 	/* A cut leaves the heap full of holes: half of what is resident would be unused. */
-	if (behind && !db_writer_status(d->writer).behind)
+	if (d->published)
 		malloc_trim(0);
 	if (d->failing)
 		warn("daemon: %s can be written again", d->o->folder);
@@ -375,11 +377,13 @@ static bool tick(struct daemon *d, struct err *e)
 		return false;
 	if (n > 0 && fds[1].revents)
 		serve(d);
+	d->published = false;
 	write_some(d);
 	const struct db_writer_status s = db_writer_status(d->writer);
 
-	/* An epoch ends once everything of it is written; what comes meanwhile is still its own. */
-	if (!d->failing && s.epoch && !s.behind && s.age_ns >= length && !end_epoch(d, &trouble))
+	/* An epoch ends with a cut, when that is written: so that no second has to write all at once. */
+	if (d->published && s.epoch && s.age_ns >= length &&
+	    !db_writer_end_epoch(d->writer, &trouble))
 		cannot_write(d, &trouble);
 	return true;
 }

@@ -230,6 +230,7 @@ struct sideband {
 	size_t data_bytes; /* of each ring */
 	uint64_t window_ns, given_ns;
 	uint64_t now_ns;		  /* of the look; no record that it finds is younger */
+	uint64_t next_count_ns;		  /* of losses */
 	uint64_t made_good, made_good_ns; /* losses up to then were made good */
 	bool counts_lost; /* the kernel tells how many were lost; else records do, later */
 	struct sideband_status status;
@@ -337,13 +338,15 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* A ring tells of its losses only with the next record that finds room. */
-static void count_lost(struct sideband *s)
+/* A ring tells of its losses only with the next record that finds room. Asking costs an interrupt of each
+ * processor: once a second, unless the caller wants everything. */
+static void count_lost(struct sideband *s, bool now)
 {
 	uint64_t sum = 0, values[2];
 
-	if (!s->counts_lost)
+	if (!s->counts_lost || (!now && s->now_ns < s->next_count_ns))
 		return;
+	s->next_count_ns = s->now_ns + 1000000000u;
 	for (size_t i = 0; i < s->nrings; i++)
 		if (read(s->fds[i], values, sizeof(values)) == sizeof(values))
 			sum += values[1];
@@ -368,6 +371,7 @@ static void make_good(struct sideband *s, struct maps *m)
 
 uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 {
+	const bool all = until_ns != 0;
 	uint64_t now = sideband_now(), expired;
 
 	/* Only so that it is not readable any more. */
@@ -406,7 +410,7 @@ uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 	}
 	for (size_t i = 0; i < s->nrings; i++)
 		ring_release(&s->rings[i]);
-	count_lost(s);
+	count_lost(s, all);
 	make_good(s, m);
 	return until_ns;
 }
