@@ -892,6 +892,65 @@ static void test_2785_names_mean_what_libpfm_says(void **state)
 	unsetenv("LIBPFM_FORCE_PMU");
 }
 
+/* What perf would open first: "type 1", "config 0x2" and so on; what is 0 is not said. */
+static bool perf_opens(const char *event, uint64_t *type, uint64_t *config, uint64_t *precise)
+{
+	char command[256], line[256], word[64];
+	long long value;
+	bool inside = false, found = false;
+
+	*type = *config = *precise = 0;
+	snprintf(command, sizeof(command), "perf record -vv -e %s -o /dev/null -- true 2>&1",
+		 event);
+	FILE *f = popen(command, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "perf_event_attr", 15) == 0 && !found)
+			inside = found = true;
+		else if (line[0] != ' ')
+			inside = false;
+		if (!inside || sscanf(line, " %63s %lli", word, &value) != 2)
+			continue;
+		if (strcmp(word, "type") == 0)
+			*type = (uint64_t)value;
+		if (strcmp(word, "config") == 0)
+			*config = (uint64_t)value;
+		if (strcmp(word, "precise_ip") == 0)
+			*precise = (uint64_t)value;
+	}
+	if (f)
+		pclose(f);
+	return found;
+}
+
+static void test_2790_events_are_opened_as_perf_would_open_them(void **state)
+{
+	static const struct {
+		const char *ours, *theirs;
+	} rows[] = { { "cycles:pp", "cycles:pp" },
+		     { "instructions", "instructions" },
+		     { "imiss", "L1-icache-load-misses" },
+		     { "page-faults", "page-faults" },
+		     { "r01c2", "r01c2" } };
+
+	(void)state;
+	if (system("perf --version >/dev/null 2>&1") != 0)
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint64_t type, config, precise;
+		struct event_spec s;
+		struct err e;
+
+		assert_true(events_encode(rows[i].ours, true, &s, &e));
+		assert_true(perf_opens(rows[i].theirs, &type, &config, &precise));
+		assert_int_equal(s.attr.type, type);
+		assert_int_equal(s.attr.config, config);
+		assert_int_equal(s.attr.precise_ip, precise);
+		free(s.name);
+		free(s.actual);
+	}
+}
+
 static void test_2013_a_rate_above_the_kernels_limit_is_one_clear_line(void **state)
 {
 	const struct collector_options o = { .rate = 100000000 };
@@ -1141,6 +1200,7 @@ int main(void)
 		cmocka_unit_test(test_2784_software_events_by_turns_are_within_3_percent),
 		cmocka_unit_test(test_2012_event_names),
 		cmocka_unit_test(test_2785_names_mean_what_libpfm_says),
+		cmocka_unit_test(test_2790_events_are_opened_as_perf_would_open_them),
 		cmocka_unit_test(test_2013_a_rate_above_the_kernels_limit_is_one_clear_line),
 		cmocka_unit_test(test_2014_two_capabilities_suffice_and_none_is_refused),
 		cmocka_unit_test(test_2015_periods_keep_the_rate_and_depend_on_the_seed),
