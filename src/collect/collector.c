@@ -112,7 +112,7 @@ static uint32_t process_of(struct collector *c, uint32_t number)
 	if (!s->found) {
 		const struct maps_space space = space_of(&s->process);
 
-		maps_tell(c->maps, space, s->uid, s->cgroup);
+		maps_tell(c->maps, space, s->uid, s->cgroup, s->name);
 		s->sink = s->tid
 			      ? maps_thread(c->maps, space, (int32_t)s->tid, s->thread_ns, s->name)
 			      : maps_find_kernel(c->maps, space, c->kernel_address).process;
