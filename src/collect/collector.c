@@ -32,7 +32,7 @@
 
 /* A cut in parts of a few milliseconds, ten a second where there is time. */
 #define DRAIN_BUCKETS  256
-#define DRAIN_PART_NS  3000000u
+#define DRAIN_PART_NS  2000000u
 #define DRAIN_EVERY_NS 100000000u
 #define DRAIN_PARTS    50
 
@@ -468,16 +468,21 @@ static uint64_t drain_interval_ns(const struct collector *c)
 	return (uint64_t)((c->options.drain_s > 0 ? c->options.drain_s : COLLECTOR_DRAIN_S) * 1e9);
 }
 
-/* The next part of a cut: draining a large table takes tens of milliseconds, which are spread over a
- * second. The second swap and what follows it is a part of its own. */
+/* The next part of a cut: draining a large table takes tens of milliseconds, which are spread over
+ * seconds. The second swap and what follows it is a part of its own, later, as writing begins then. */
 static bool continue_cut(struct collector *c, struct err *e)
 {
 	const uint64_t now = sideband_now();
+	const uint64_t every = min_u64(DRAIN_EVERY_NS, drain_interval_ns(c) / DRAIN_PARTS);
 
 	if (now < c->next_drain_ns)
 		return true;
-	c->next_drain_ns = now + min_u64(DRAIN_EVERY_NS, drain_interval_ns(c) / DRAIN_PARTS);
-	return drained(c) ? finish_cut(c, e) : drain(c, DRAIN_PART_NS, e);
+	if (drained(c))
+		return finish_cut(c, e);
+	if (!drain(c, DRAIN_PART_NS, e))
+		return false;
+	c->next_drain_ns = now + (drained(c) ? 10 * every : every);
+	return true;
 }
 
 /* Numbers of images and processes that ended would pile up, here and in the kernel. When there are
