@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -139,6 +140,42 @@ static bool verb_list(const struct job *j, struct err *e)
 	return ok;
 }
 
+#define PERF_BYTES 58 /* that perf record writes for a sample */
+
+/* Of the files of the images that are here. */
+static uint64_t image_bytes(const struct live_profile *p, size_t *n)
+{
+	uint64_t sum = 0;
+	struct stat st;
+
+	*n = 0;
+	for (size_t i = 0; i < live_images(p); i++) {
+		const char *path = live_image(p, (uint32_t)i)->path;
+
+		if (!path || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		sum += (uint64_t)st.st_size;
+		++*n;
+	}
+	return sum;
+}
+
+/* What a day takes at this rate, beside what perf record would, and beside the images themselves. */
+static void put_day(struct doc *d, const struct db_size *s, const struct live_profile *p)
+{
+	const double days = (double)s->covered_ns / 86400e9, mb = 1e6;
+	size_t n;
+	const double images = (double)image_bytes(p, &n);
+
+	if (days <= 0 || !s->samples)
+		return;
+	doc_line(d, "a day",
+		 ": %.1f MB at this rate, of which %.1f for counts; perf record: %.0f MB; the %zu "
+		 "images that are here: %.1f MB",
+		 (double)s->file_bytes / days / mb, (double)s->pack_bytes / days / mb,
+		 (double)s->samples * PERF_BYTES / days / mb, n, images / mb);
+}
+
 static bool verb_show(const struct job *j, struct err *e)
 {
 	struct db *db = open_db(j, DB_READ, e);
@@ -180,6 +217,7 @@ static bool verb_show(const struct job *j, struct err *e)
 			 s.entries ? (double)s.pack_bytes / (double)s.entries : 0,
 			 (unsigned long long)s.kept_bytes, (unsigned long long)s.images,
 			 (unsigned long long)s.processes);
+		put_day(d, &s, p);
 		doc_text(d, "machine", machine);
 		doc_integer(d, "file_bytes", (int64_t)s.file_bytes);
 		doc_integer(d, "pack_bytes", (int64_t)s.pack_bytes);

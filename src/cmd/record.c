@@ -459,7 +459,7 @@ static const struct cmd_option options[] = {
 	  VALUE(table_entries),
 	  .arg = "N",
 	  .range = { 4, 1 << 20, NUMBER_DECIMAL },
-	  .help = "Entries of a processor's table in the kernel; 16,384 by default." },
+	  .help = "Entries of a processor's table in the kernel; 36,864 by default." },
 	{ .name = "ring-bytes",
 	  .type = CMD_NUMBER,
 	  VALUE(ring_bytes),

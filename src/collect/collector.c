@@ -8,10 +8,10 @@
  * has been read up to it. So the order of map changes and counts is exact however late a count is
  * drained.
  *
- * A cut swaps the tables of each processor and takes its totals at that moment (program_cut).
- * Records of the ring that are younger than the swap of their processor wait until the cut is over.
- * The totals of a cut are therefore of one moment on each processor, and taken = stored + lost +
- * pending holds exactly (L1).
+ * A cut swaps the tables of each processor, drains the large ones in parts, and swaps them back; the
+ * second swap takes the totals of its moment (program_cut). Records of the ring that are younger than
+ * the second swap of their processor wait until the cut is over. The totals of a cut are therefore of
+ * one moment on each processor, and taken = stored + lost + pending holds exactly (L1).
  */
 #include "collect/collector.h"
 
@@ -29,6 +29,12 @@
 
 #define TOKENS_MAX 1536 /* of 2048 in the kernel's map */
 #define SPACES_MAX 16384
+
+/* A cut in parts of a few milliseconds, ten a second where there is time. */
+#define DRAIN_BUCKETS  256
+#define DRAIN_PART_NS  2000000u
+#define DRAIN_EVERY_NS 100000000u
+#define DRAIN_PARTS    50
 
 /* ---- What tokens and numbers mean ---- */
 
@@ -106,7 +112,7 @@ static uint32_t process_of(struct collector *c, uint32_t number)
 	if (!s->found) {
 		const struct maps_space space = space_of(&s->process);
 
-		maps_tell(c->maps, space, s->uid, s->cgroup);
+		maps_tell(c->maps, space, s->uid, s->cgroup, s->name);
 		s->sink = s->tid
 			      ? maps_thread(c->maps, space, (int32_t)s->tid, s->thread_ns, s->name)
 			      : maps_find_kernel(c->maps, space, c->kernel_address).process;
@@ -364,35 +370,69 @@ static struct live_event *totals(struct collector *c)
 	return events;
 }
 
-/* Swaps the tables of all processors, and drains those that counted until then. `wait` is for maps
- * that are complete up to the swap; else what is too new for them waits. */
-static bool swap_and_drain(struct collector *c, bool wait, struct err *e)
+static bool swap(struct collector *c, struct err *e)
 {
 	bool ok = true;
 
 	for (uint32_t i = 0; i < c->program.cpus && ok; i++)
 		ok = program_cut(&c->program, i, &c->old_table[i], e);
-	if (!ok)
-		return false;
-	read_ring(c);
-	read_sideband(c, wait ? sideband_now() : 0);
-	for (uint32_t i = 0; i < c->program.cpus && ok; i++)
-		ok = program_drain(&c->program, i, c->old_table[i], take_entry, c, e);
+	c->drain_cpu = c->drain_bucket = 0;
 	return ok;
 }
 
-/* The small tables count while the large ones are drained; then these count again. The totals are
- * those of the second swap. */
-static bool cut(struct collector *c, struct err *e)
+/* Drains the tables that counted before the last swap, for about so much processor time (0: all of them).
+ * What is too new for the maps waits. */
+static bool drain(struct collector *c, uint64_t limit_ns, struct err *e)
 {
-	c->cutting = true;
+	const double begin = collector_cpu_s(c);
+
+	while (c->drain_cpu < c->program.cpus) {
+		const uint32_t cpu = c->drain_cpu, which = c->old_table[cpu];
+		const uint32_t left = c->program.buckets[which] - c->drain_bucket;
+		const uint32_t n = left < DRAIN_BUCKETS ? left : DRAIN_BUCKETS;
+
+		if (!program_drain(&c->program, cpu, which, c->drain_bucket, n, take_entry, c, e))
+			return false;
+		c->drain_bucket += n;
+		if (n == left) {
+			c->drain_cpu++;
+			c->drain_bucket = 0;
+		}
+		if (limit_ns && (collector_cpu_s(c) - begin) * 1e9 >= (double)limit_ns)
+			break;
+	}
+	return true;
+}
+
+static bool drained(const struct collector *c)
+{
+	return c->drain_cpu >= c->program.cpus;
+}
+
+/* From now on the small tables count, while the large ones are drained. */
+static bool begin_cut(struct collector *c, struct err *e)
+{
 	for (uint32_t i = 0; i < c->program.cpus; i++)
 		c->cpu_epoch[i] = SAMPLE_EPOCH(c->program.cpu[i].turn) + 2;
-	bool ok = swap_and_drain(c, false, e);
+	if (!swap(c, e))
+		return false;
+	c->cutting = true;
+	read_ring(c);
+	read_sideband(c, 0);
+	return true;
+}
+
+/* The large tables, which are empty now, count again. The totals are those of this second swap. */
+static bool finish_cut(struct collector *c, struct err *e)
+{
 	const uint64_t time_ns = sideband_now();
+	bool ok = swap(c, e);
 
-	ok = ok && swap_and_drain(c, true, e);
-
+	if (ok) {
+		read_ring(c);
+		read_sideband(c, sideband_now());
+		ok = drain(c, 0, e);
+	}
 	deliver_waiting(c);
 	if (ok) {
 		struct live_event *events = totals(c);
@@ -415,6 +455,34 @@ static bool cut(struct collector *c, struct err *e)
 	c->last_cut_ns = time_ns;
 	collector_recycle(c);
 	return ok;
+}
+
+/* All of a cut at once, or the rest of the one that is going on. */
+static bool cut(struct collector *c, struct err *e)
+{
+	return (c->cutting || begin_cut(c, e)) && drain(c, 0, e) && finish_cut(c, e);
+}
+
+static uint64_t drain_interval_ns(const struct collector *c)
+{
+	return (uint64_t)((c->options.drain_s > 0 ? c->options.drain_s : COLLECTOR_DRAIN_S) * 1e9);
+}
+
+/* The next part of a cut: draining a large table takes tens of milliseconds, which are spread over
+ * seconds. The second swap and what follows it is a part of its own, later, as writing begins then. */
+static bool continue_cut(struct collector *c, struct err *e)
+{
+	const uint64_t now = sideband_now();
+	const uint64_t every = min_u64(DRAIN_EVERY_NS, drain_interval_ns(c) / DRAIN_PARTS);
+
+	if (now < c->next_drain_ns)
+		return true;
+	if (drained(c))
+		return finish_cut(c, e);
+	if (!drain(c, DRAIN_PART_NS, e))
+		return false;
+	c->next_drain_ns = now + (drained(c) ? 10 * every : every);
+	return true;
 }
 
 /* Numbers of images and processes that ended would pile up, here and in the kernel. When there are
@@ -495,12 +563,12 @@ bool collector_poll(struct collector *c, int timeout_ms, struct err *e)
 		c->next_budget_ns = now + COLLECTOR_BUDGET_NS;
 		collector_adjust(c);
 	}
+	if (c->cutting)
+		return continue_cut(c, e);
 	if (now < c->next_cut_ns)
 		return true;
-	c->next_cut_ns =
-	    now +
-	    (uint64_t)((c->options.drain_s > 0 ? c->options.drain_s : COLLECTOR_DRAIN_S) * 1e9);
-	return cut(c, e);
+	c->next_cut_ns = now + drain_interval_ns(c);
+	return begin_cut(c, e) && continue_cut(c, e);
 }
 
 struct collector_status collector_status(struct collector *c)

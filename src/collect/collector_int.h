@@ -99,6 +99,8 @@ struct collector {
 	struct sample_record_unplaced *unplaced;
 	size_t nunplaced;
 	bool cutting;
+	uint32_t drain_cpu, drain_bucket; /* of the cut that is going on: what is drained next */
+	uint64_t next_drain_ns;
 	struct later *later;
 	size_t nlater;
 	uint32_t *cpu_epoch, *old_table; /* by processor */
@@ -141,6 +143,8 @@ void collector_adjust(struct collector *c);
 
 /* facts.c */
 void collector_first_facts(struct collector *c);
+/* Sampling begins now. */
+void collector_begin_facts(struct collector *c);
 void collector_facts(struct collector *c);
 void collector_free_facts(struct collector *c);
 int *collector_online(size_t *n);

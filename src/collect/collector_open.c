@@ -157,7 +157,8 @@ static void begin(struct collector *c)
 							.running = 1 });
 	timerfd_settime(c->timer_fd, 0, &(struct itimerspec){ t, t }, NULL);
 	c->next_cut_ns = sideband_now() + (uint64_t)(drain * 1e9);
-	c->next_budget_ns = sideband_now() + COLLECTOR_BUDGET_NS;
+	/* Not in the second of a cut. */
+	c->next_budget_ns = sideband_now() + COLLECTOR_BUDGET_NS / 2;
 }
 
 struct collector *collector_open(const struct collector_options *o, const struct live_sink *sink,
@@ -182,6 +183,7 @@ struct collector *collector_open(const struct collector_options *o, const struct
 	if (ok) {
 		collector_choose(c);
 		ok = collector_start(c, e);
+		collector_begin_facts(c);
 	}
 	if (ok && o->run_as)
 		ok = privileges_become(o->run_as, e);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's loop. Every quarter of a second it does what the source wants, then writes or compacts
- * for a few milliseconds of processor time (at most WRITE_MS and KEEP_MS), so that no second costs
- * more than a few hundredths of a processor. A database that cannot be written is tried again every
+ * The daemon's loop. It does what the source wants whenever that has something, and four times a second
+ * it writes or compacts for a few milliseconds of processor time (at most WRITE_MS and KEEP_MS), so that
+ * no second costs more than a few hundredths of a processor. A database that cannot be written is tried again every
  * second; what waits meanwhile is bounded by the writer.
  */
 #include "collect/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -25,8 +26,8 @@
 #include "util/descriptor.h"
 
 #define TICK_MS	 250
-#define WRITE_MS 5.0
-#define KEEP_MS	 3.0
+#define WRITE_MS 4.0
+#define KEEP_MS	 2.0
 #define HOUR_NS	 3600000000000ull
 
 struct daemon {
@@ -38,7 +39,10 @@ struct daemon {
 	int listener, signals;
 	uint32_t group; /* of the database */
 	bool stop, failing;
+	bool published;	   /* all of a cut has just been written */
 	uint64_t retry_ns; /* steady time before which a failing database is not tried again */
+	uint64_t
+	    write_ns; /* and before which nothing more is written, as this second has had its part */
 	char failure[256]; /* why it fails */
 };
 
@@ -135,12 +139,21 @@ static void write_some(struct daemon *d)
 	struct err e = { "" };
 	bool more = false;
 
-	if (d->failing && db_real_clock.steady_ns(NULL) < d->retry_ns)
+	const uint64_t steady = db_real_clock.steady_ns(NULL);
+
+	if ((d->failing && steady < d->retry_ns) || steady < d->write_ns)
 		return;
+	d->write_ns = steady + TICK_MS * 1000000ull;
+	const bool behind = db_writer_status(d->writer).behind;
+
 	if (!db_writer_step(d->writer, WRITE_MS, &more, &e)) {
 		cannot_write(d, &e);
 		return;
 	}
+	d->published = behind && !db_writer_status(d->writer).behind;
+	/* A cut leaves the heap full of holes: half of what is resident would be unused. */
+	if (d->published)
+		malloc_trim(0);
 	if (d->failing)
 		warn("daemon: %s can be written again", d->o->folder);
 	d->failing = false;
@@ -364,11 +377,13 @@ static bool tick(struct daemon *d, struct err *e)
 		return false;
 	if (n > 0 && fds[1].revents)
 		serve(d);
+	d->published = false;
 	write_some(d);
 	const struct db_writer_status s = db_writer_status(d->writer);
 
-	/* An epoch ends once everything of it is written; what comes meanwhile is still its own. */
-	if (!d->failing && s.epoch && !s.behind && s.age_ns >= length && !end_epoch(d, &trouble))
+	/* An epoch ends with a cut, when that is written: so that no second has to write all at once. */
+	if (d->published && s.epoch && s.age_ns >= length &&
+	    !db_writer_end_epoch(d->writer, &trouble))
 		cannot_write(d, &trouble);
 	return true;
 }

@@ -118,6 +118,7 @@ void db_epochs_free(struct db_epoch *epochs, size_t n);
 
 struct db_size {
 	uint64_t file_bytes, pack_bytes, entries, samples, images, processes, kept_bytes;
+	uint64_t covered_ns; /* by epochs */
 };
 bool db_size(struct db *d, struct db_size *out, struct err *e);
 

@@ -498,7 +498,8 @@ bool db_size(struct db *d, struct db_size *out, struct err *e)
 	    "SELECT ifnull(sum(length(counts)), 0), ifnull(sum(entries), 0),"
 	    " ifnull(sum(samples), 0), (SELECT count(*) FROM image), (SELECT count(*) FROM"
 	    " process), (SELECT ifnull(sum(ifnull(length(symbols), 0) + ifnull(length(code),"
-	    " 0)), 0) FROM kept) FROM pack JOIN epoch USING (data) WHERE state > 0 AND"
+	    " 0)), 0) FROM kept), (SELECT ifnull(sum(end_ns - begin_ns), 0) FROM epoch WHERE"
+	    " state > 0) FROM pack JOIN epoch USING (data) WHERE state > 0 AND"
 	    " cut <= cuts",
 	    "");
 
@@ -511,6 +512,7 @@ bool db_size(struct db *d, struct db_size *out, struct err *e)
 			.images = (uint64_t)db_int(&q, 3),
 			.processes = (uint64_t)db_int(&q, 4),
 			.kept_bytes = (uint64_t)db_int(&q, 5),
+			.covered_ns = (uint64_t)db_int(&q, 6),
 		};
 	out->file_bytes = (uint64_t)db_number(d, "PRAGMA page_count", 0) *
 			  (uint64_t)db_number(d, "PRAGMA page_size", 0);

@@ -62,6 +62,7 @@ struct db_writer {
 	size_t ntotals;
 	int64_t epoch, data, cuts; /* 0: no epoch is open */
 	uint64_t begin_ns, begin_steady_ns;
+	uint64_t published_ns;	     /* the moment of the cut that was published last */
 	uint64_t time_ns, steady_ns; /* the last moment used, by both clocks */
 	uint64_t lost;
 	uint64_t idle_base_ns,
@@ -422,6 +423,7 @@ static bool publish(struct db_writer *w, struct err *e)
 		memcpy(w->totals, before, nbefore * sizeof(*before));
 		w->cuts--;
 	} else {
+		w->published_ns = s->time_ns;
 		w->idle_ns = s->facts.idle_ns;
 		w->cpu_ns = s->facts.daemon_cpu_ns;
 	}
@@ -506,7 +508,10 @@ bool db_writer_end_epoch(struct db_writer *w, struct err *e)
 	if (w->staged.profile)
 		return err_set(e, "%s: the epoch cannot end while counts wait to be written",
 			       w->db->path);
-	const uint64_t end = w->o.facts_time ? 0 : now(w);
+	/* What was counted since the last cut belongs to the next epoch. */
+	const uint64_t end = w->o.facts_time				 ? 0
+			     : w->epoch && w->published_ns > w->begin_ns ? w->published_ns
+									 : now(w);
 	bool ok = true;
 
 	if (w->epoch) {

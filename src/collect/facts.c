@@ -116,9 +116,13 @@ void collector_first_facts(struct collector *c)
 	f->boot_id = first_line("/proc/sys/kernel/random/boot_id");
 	f->kernel_build_id = kernel_build_id();
 	f->command = x_strdup(c->options.command ? c->options.command : "");
-	f->begin_ns = wall_ns();
 	f->cpus = (uint32_t)c->ncpus;
 	f->budget = c->options.rate > 0 ? 0 : c->options.budget;
+}
+
+void collector_begin_facts(struct collector *c)
+{
+	c->facts.begin_ns = wall_ns();
 	c->begin_idle_ns = idle_ns();
 }
 

@@ -702,7 +702,8 @@ uint32_t maps_thread(struct maps *m, struct maps_space space, int32_t tid, uint6
 	return number;
 }
 
-void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup)
+void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup,
+	       const char *name)
 {
 	struct life *l = life_for(m, space, 0);
 
@@ -711,6 +712,10 @@ void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t c
 	l->told = true;
 	l->uid = uid;
 	l->cgroup = cgroup;
+	struct space *s = space_for(l, space, 0);
+
+	if (!s->comm[0])
+		snprintf(s->comm, sizeof(s->comm), "%s", name);
 }
 
 void maps_publish(struct maps *m)

@@ -63,8 +63,10 @@ struct maps_place maps_find_kernel(struct maps *m, struct maps_space space, uint
  * but not before the last maps_forget. 0: after all records. */
 struct maps_place maps_find_at(struct maps *m, struct maps_space space, uint64_t address,
 			       uint64_t time_ns);
-/* What a source knows of a process beyond the side-band; cgroup: its id in cgroup v2, 0: unknown. */
-void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup);
+/* What a source knows of a process beyond the side-band; cgroup: its id in cgroup v2, 0: unknown. The name is
+ * taken where no record had one: of kernel threads, say. */
+void maps_tell(struct maps *m, struct maps_space space, uint32_t uid, uint64_t cgroup,
+	       const char *name);
 /* The sink's number of a thread of a process, which began at thread_ns since boot. */
 uint32_t maps_thread(struct maps *m, struct maps_space space, int32_t tid, uint64_t thread_ns,
 		     const char *name);

@@ -328,8 +328,10 @@ static uint64_t time_of(struct reading *r, const uint8_t *record, size_t size)
 
 		return x && parse_sample(&x->attr, record, size, &s) ? s.time : 0;
 	}
-	if (r->format.time_at != SIZE_MAX && size >= sizeof(h) + r->format.trailer_bytes)
-		memcpy(&time, record + size - r->format.trailer_bytes + r->format.time_at, 8);
+	const size_t trailer = sideband_trailer(record, size, &r->format);
+
+	if (r->format.time_at != SIZE_MAX && trailer != SIZE_MAX)
+		memcpy(&time, record + trailer + r->format.time_at, 8);
 	return time;
 }
 

@@ -243,33 +243,24 @@ bool program_cut(struct program *p, uint32_t cpu, uint32_t *old, struct err *e)
 	return err_set(e, "cannot swap the tables of processor %u: its handler does not end", cpu);
 }
 
-/* Maps one table; gives its first bucket, or NULL. */
-static struct sample_bucket *map_table(const struct program *p, uint32_t cpu, uint32_t which,
-				       void **base, size_t *bytes)
-{
-	const size_t size = (size_t)p->buckets[which] * sizeof(struct sample_bucket);
-	const size_t at =
-	    ((size_t)cpu * (p->buckets[0] + p->buckets[1]) + (which ? p->buckets[0] : 0)) *
-	    sizeof(struct sample_bucket);
-	const size_t begin = at & ~(size_t)(PAGE_BYTES - 1);
-
-	*bytes = (at + size - begin + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
-	*base = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->table_fd, (off_t)begin);
-	return *base == MAP_FAILED ? NULL
-				   : (struct sample_bucket *)((uint8_t *)*base + (at - begin));
-}
-
-bool program_drain(struct program *p, uint32_t cpu, uint32_t which,
+bool program_drain(struct program *p, uint32_t cpu, uint32_t which, uint32_t from, uint32_t count,
 		   void (*fn)(void *self, uint32_t cpu, const struct sample_entry *e), void *self,
 		   struct err *e)
 {
-	void *base;
-	size_t bytes;
-	struct sample_bucket *b = map_table(p, cpu, which, &base, &bytes);
+	const size_t size = (size_t)count * sizeof(struct sample_bucket);
+	const size_t at =
+	    ((size_t)cpu * (p->buckets[0] + p->buckets[1]) + (which ? p->buckets[0] : 0) + from) *
+	    sizeof(struct sample_bucket);
+	const size_t begin = at & ~(size_t)(PAGE_BYTES - 1);
+	const size_t bytes = (at + size - begin + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+	uint8_t *base =
+	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->table_fd, (off_t)begin);
 
-	if (!b)
+	if (base == MAP_FAILED)
 		return err_set(e, "cannot map a sampling table: %s", strerror(errno));
-	for (uint32_t i = 0; i < p->buckets[which]; i++)
+	struct sample_bucket *b = (struct sample_bucket *)(base + (at - begin));
+
+	for (uint32_t i = 0; i < count; i++)
 		for (int w = 0; w < SAMPLE_WAYS; w++) {
 			struct sample_entry *x = &b[i].way[w];
 
@@ -277,26 +268,6 @@ bool program_drain(struct program *p, uint32_t cpu, uint32_t which,
 				continue;
 			fn(self, cpu, x);
 			*x = (struct sample_entry){ 0 };
-		}
-	munmap(base, bytes);
-	return true;
-}
-
-bool program_sum(struct program *p, uint32_t cpu, uint32_t which, uint64_t sums[SAMPLE_EVENTS])
-{
-	void *base;
-	size_t bytes;
-	const struct sample_bucket *b = map_table(p, cpu, which, &base, &bytes);
-
-	if (!b)
-		return false;
-	for (uint32_t i = 0; i < p->buckets[which]; i++)
-		for (int w = 0; w < SAMPLE_WAYS; w++) {
-			const uint64_t v = b[i].way[w].value;
-
-			if (SAMPLE_WHAT(SAMPLE_KIND(v)) == SAMPLE_HERE)
-				sums[SAMPLE_EVENT(SAMPLE_KIND(v)) & (SAMPLE_EVENTS - 1)] +=
-				    SAMPLE_COUNT(v);
 		}
 	munmap(base, bytes);
 	return true;

@@ -42,12 +42,10 @@ bool program_load(struct program *p, const struct program_options *o, struct err
 void program_unload(struct program *p);
 /* Swaps the tables of a processor. When it returns true, no handler uses the old one (number *old). */
 bool program_cut(struct program *p, uint32_t cpu, uint32_t *old, struct err *e);
-/* Calls fn for every entry of a table that no handler uses, and frees the entry. */
-bool program_drain(struct program *p, uint32_t cpu, uint32_t which,
+/* Calls fn for every entry in some buckets of a table that no handler uses, and frees the entry. */
+bool program_drain(struct program *p, uint32_t cpu, uint32_t which, uint32_t from, uint32_t count,
 		   void (*fn)(void *self, uint32_t cpu, const struct sample_entry *e), void *self,
 		   struct err *e);
-/* What is in the table now, by event; for tests. */
-bool program_sum(struct program *p, uint32_t cpu, uint32_t which, uint64_t sums[SAMPLE_EVENTS]);
 /* Forgets all images: they are announced anew with new numbers. */
 void program_forget_images(struct program *p);
 

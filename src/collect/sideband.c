@@ -117,6 +117,42 @@ static void parse_ksymbol(struct reader *r, struct maps_record *out)
 	out->name = take_name(r);
 }
 
+/* A number of at most eight bytes in a record; 0: the record ends before. */
+static uint64_t field(const uint8_t *record, size_t record_bytes, size_t at, size_t bytes)
+{
+	uint64_t value = 0;
+
+	if (at + bytes <= record_bytes)
+		memcpy(&value, record + at, bytes);
+	return value;
+}
+
+size_t sideband_trailer(const uint8_t *record, size_t record_bytes, const struct sideband_format *f)
+{
+	struct perf_event_header h = { 0 };
+	size_t at = record_bytes - f->trailer_bytes;
+
+	if (record_bytes < sizeof(h) + f->trailer_bytes)
+		return SIZE_MAX;
+	memcpy(&h, record, sizeof(h));
+	if (h.type == PERF_RECORD_KSYMBOL) {
+		/* The name is filled up to eight bytes. */
+		const size_t name = sizeof(h) + 16;
+
+		at = name < record_bytes
+			 ? name + strnlen((const char *)record + name, record_bytes - name) + 1
+			 : record_bytes;
+	} else if (h.type == PERF_RECORD_BPF_EVENT) {
+		at = sizeof(h) + 16;
+	} else if (h.type == PERF_RECORD_TEXT_POKE) {
+		/* The old code and the new one behind their lengths, filled up. */
+		at = sizeof(h) + 12 + field(record, record_bytes, sizeof(h) + 8, 2) +
+		     field(record, record_bytes, sizeof(h) + 10, 2);
+	}
+	at = (at + 7) & ~(size_t)7;
+	return at + f->trailer_bytes <= record_bytes ? at : SIZE_MAX;
+}
+
 enum sideband_result sideband_parse(const uint8_t *record, size_t record_bytes,
 				    const struct sideband_format *f, struct maps_record *out,
 				    uint64_t *lost)
@@ -160,8 +196,13 @@ enum sideband_result sideband_parse(const uint8_t *record, size_t record_bytes,
 	default:
 		return SIDEBAND_OTHER;
 	}
-	if (r.good && f->time_at <= f->trailer_bytes && f->trailer_bytes - f->time_at >= 8)
-		memcpy(&out->time_ns, r.end + f->time_at, 8);
+	if (r.good && f->time_at <= f->trailer_bytes && f->trailer_bytes - f->time_at >= 8) {
+		const size_t trailer = sideband_trailer(record, record_bytes, f);
+
+		if (trailer == SIZE_MAX)
+			return SIDEBAND_SENSELESS;
+		memcpy(&out->time_ns, record + trailer + f->time_at, 8);
+	}
 	return r.good ? SIDEBAND_RECORD : SIDEBAND_SENSELESS;
 }
 
@@ -188,6 +229,8 @@ struct sideband {
 	int timer;
 	size_t data_bytes; /* of each ring */
 	uint64_t window_ns, given_ns;
+	uint64_t now_ns;		  /* of the look; no record that it finds is younger */
+	uint64_t next_count_ns;		  /* of losses */
 	uint64_t made_good, made_good_ns; /* losses up to then were made good */
 	bool counts_lost; /* the kernel tells how many were lost; else records do, later */
 	struct sideband_status status;
@@ -205,6 +248,19 @@ uint64_t sideband_now(void)
 static void ring_release(struct ring *r)
 {
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+}
+
+/* A record without a sensible time has that of the one before: no time may hold up a ring. */
+static void take_time(struct sideband *s, struct ring *r, const uint8_t *at)
+{
+	uint64_t time_ns;
+
+	memcpy(&time_ns, at, sizeof(time_ns));
+	if (time_ns > s->now_ns + 1000000000u) {
+		s->status.senseless++;
+		return;
+	}
+	r->time_ns = time_ns;
 }
 
 /* Finds the next record of a ring. Loss and records that do not concern maps are passed over. */
@@ -231,9 +287,14 @@ static void ring_next(struct sideband *s, struct ring *r)
 
 			memcpy(&lost, r->record + sizeof(h) + 8, sizeof(lost));
 			s->status.lost += s->counts_lost ? 0 : lost;
-		} else if (h.size >= sizeof(h) + own_format.trailer_bytes) {
-			memcpy(&r->time_ns, r->record + h.size - own_format.trailer_bytes, 8);
-			return;
+		} else {
+			const size_t trailer = sideband_trailer(r->record, h.size, &own_format);
+
+			if (trailer != SIZE_MAX) {
+				take_time(s, r, r->record + trailer);
+				return;
+			}
+			s->status.senseless++;
 		}
 		r->tail += h.size;
 		r->record = NULL;
@@ -277,13 +338,15 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* A ring tells of its losses only with the next record that finds room. */
-static void count_lost(struct sideband *s)
+/* A ring tells of its losses only with the next record that finds room. Asking costs an interrupt of each
+ * processor: once a second, unless the caller wants everything. */
+static void count_lost(struct sideband *s, bool now)
 {
 	uint64_t sum = 0, values[2];
 
-	if (!s->counts_lost)
+	if (!s->counts_lost || (!now && s->now_ns < s->next_count_ns))
 		return;
+	s->next_count_ns = s->now_ns + 1000000000u;
 	for (size_t i = 0; i < s->nrings; i++)
 		if (read(s->fds[i], values, sizeof(values)) == sizeof(values))
 			sum += values[1];
@@ -308,6 +371,7 @@ static void make_good(struct sideband *s, struct maps *m)
 
 uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 {
+	const bool all = until_ns != 0;
 	uint64_t now = sideband_now(), expired;
 
 	/* Only so that it is not readable any more. */
@@ -325,6 +389,7 @@ uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 		struct ring *r = &s->rings[i];
 
 		r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+		s->now_ns = sideband_now();
 		ring_next(s, r);
 	}
 	for (;;) {
@@ -345,7 +410,7 @@ uint64_t sideband_read(struct sideband *s, struct maps *m, uint64_t until_ns)
 	}
 	for (size_t i = 0; i < s->nrings; i++)
 		ring_release(&s->rings[i]);
-	count_lost(s);
+	count_lost(s, all);
 	make_good(s, m);
 	return until_ns;
 }

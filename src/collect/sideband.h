@@ -27,6 +27,10 @@ enum sideband_result sideband_parse(const uint8_t *record, size_t record_bytes,
 				    const struct sideband_format *f, struct maps_record *out,
 				    uint64_t *lost);
 
+/* Where the trailer of a record begins; SIZE_MAX: the record is too short for it. */
+size_t sideband_trailer(const uint8_t *record, size_t record_bytes,
+			const struct sideband_format *f);
+
 /* ---- Live ---- */
 
 struct sideband;

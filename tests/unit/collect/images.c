@@ -200,6 +200,54 @@ static void test_2125_a_program_of_another_mount_namespace(void **state)
 	(void)state;
 }
 
+/* As containers have their files: a layer that is only read below one that is written. */
+static bool mount_layers(void *self)
+{
+	const char *folder = self;
+	char path[128], layers[512];
+
+	snprintf(layers, sizeof(layers), "lowerdir=%s/low,upperdir=%s/up,workdir=%s/work", folder,
+		 folder, folder);
+	if (!mount_over(self))
+		return false;
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			 (const char *const[]){ "low", "up", "work", "all" }[i]);
+		if (mkdir(path, 0755) != 0)
+			return false;
+	}
+	snprintf(path, sizeof(path), "%s/low/inner", folder);
+	copy_program(target_plain(), path, false);
+	snprintf(path, sizeof(path), "%s/all", folder);
+	return mount("overlay", path, "overlay", 0, layers) == 0;
+}
+
+/* Without a build-id it is told by device, inode, size and time, which differ between the layers and the
+ * whole. */
+static void test_2787_a_program_of_an_overlay(void **state)
+{
+	struct machine m;
+	char path[128];
+
+	machine_begin(&m, 0);
+	path_in(&m, "all/inner", path);
+	const struct child_how how = { .flags = CLONE_NEWNS,
+				       .prepare = mount_layers,
+				       .self = m.folder };
+	struct child c = child_run(&how, path, "here", NULL);
+
+	if (!c.address) {
+		child_end(&c);
+		machine_end(&m);
+		print_message("skipped: no overlay can be mounted\n");
+		skip();
+	}
+	check_kept(&m, &c, path);
+	child_end(&c);
+	machine_end(&m);
+	(void)state;
+}
+
 static bool change_root(void *self)
 {
 	return chroot(self) == 0 && chdir("/") == 0;
@@ -456,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_2123_so_it_is_without_a_build_id),
 		cmocka_unit_test(test_2124_a_file_replaced_later_is_held_by_its_process),
 		cmocka_unit_test(test_2125_a_program_of_another_mount_namespace),
+		cmocka_unit_test(test_2787_a_program_of_an_overlay),
 		cmocka_unit_test(test_2126_a_program_below_another_root),
 		cmocka_unit_test(test_2127_a_program_in_memory_is_told_by_its_content),
 		cmocka_unit_test(test_2128_a_process_has_its_user),

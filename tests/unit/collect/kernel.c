@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -117,6 +118,100 @@ static void test_2151_bpf_programs_have_names_before_and_after(void **state)
 	close(after);
 	close(before);
 	machine_end(&m);
+	(void)state;
+}
+
+/* With two listeners the kernel makes records of BPF programs too long, and their last bytes are what
+ * lay in the ring before. Rings that have gone round are full of names there. */
+static void test_2788_a_second_listener_does_not_hold_up_the_rings(void **state)
+{
+	struct machine m;
+	struct err e = { "" };
+	struct sideband *other;
+
+	machine_begin(&m, 16384);
+	other = sideband_open(&(struct sideband_options){ .ring_bytes = 16384 }, NULL, NULL, &e);
+	assert_non_null(other);
+	for (int i = 0; i < 200; i++) {
+		struct child c = child_run(NULL, target(), "here", NULL);
+		const int program = i % 4 ? -1 : load_program("culprit_second");
+
+		child_end(&c);
+		if (program >= 0)
+			close(program);
+		sideband_read(m.sideband, m.maps, 0);
+	}
+	/* Nothing waits for a time that does not come: each look finds what came since the last one. */
+	sideband_read(m.sideband, m.maps, sideband_now());
+	for (int i = 0; i < 10; i++) {
+		const uint64_t before = sideband_status(m.sideband).records;
+		struct child c = child_run(NULL, target(), "here", NULL);
+
+		child_end(&c);
+		sideband_read(m.sideband, m.maps, sideband_now());
+		assert_true(sideband_status(m.sideband).records > before);
+	}
+	assert_int_equal(sideband_status(m.sideband).senseless, 0);
+	sideband_close(other);
+	machine_end(&m);
+	(void)state;
+}
+
+/* As the kernel writes it for the third event that gets it: sixteen bytes too long. */
+static void test_2789_the_time_of_a_record_lies_behind_its_fields(void **state)
+{
+	static const struct sideband_format format = { .trailer_bytes = 8, .time_at = 0 };
+	struct {
+		struct perf_event_header h;
+		uint64_t address;
+		uint32_t size_bytes;
+		uint16_t type, flags;
+		char name[16];
+		uint64_t time, garbage[2];
+	} symbol = { { PERF_RECORD_KSYMBOL, 0, sizeof(symbol) },
+		     0xffffffffc0001000,
+		     64,
+		     PERF_RECORD_KSYMBOL_TYPE_BPF,
+		     0,
+		     "bpf_prog_seven",
+		     7,
+		     { UINT64_MAX / 2, UINT64_MAX / 2 } };
+	struct {
+		struct perf_event_header h;
+		uint64_t address;
+		uint16_t old_bytes, new_bytes;
+		uint8_t bytes[10], fill[2];
+		uint64_t time, garbage;
+	} poke = { { PERF_RECORD_TEXT_POKE, 0, sizeof(poke) },
+		   0xffffffff81000000,
+		   5,
+		   5,
+		   { 0 },
+		   { 0 },
+		   8,
+		   UINT64_MAX / 2 };
+	struct {
+		struct perf_event_header h;
+		uint16_t type, flags;
+		uint32_t id;
+		uint8_t tag[8];
+		uint64_t time, garbage;
+	} bpf = { { PERF_RECORD_BPF_EVENT, 0, sizeof(bpf) }, 1, 0, 3, { 0 }, 9, UINT64_MAX / 2 };
+	struct maps_record r;
+	uint64_t lost;
+
+	assert_int_equal(
+	    sideband_parse((const uint8_t *)&symbol, sizeof(symbol), &format, &r, &lost),
+	    SIDEBAND_RECORD);
+	assert_int_equal(r.time_ns, 7);
+	assert_string_equal(r.name, "bpf_prog_seven");
+	assert_int_equal(sideband_parse((const uint8_t *)&poke, sizeof(poke), &format, &r, &lost),
+			 SIDEBAND_RECORD);
+	assert_int_equal(r.time_ns, 8);
+	assert_int_equal(sideband_trailer((const uint8_t *)&bpf, sizeof(bpf), &format),
+			 offsetof(typeof(bpf), time));
+	/* One that is cut off has none. */
+	assert_int_equal(sideband_trailer((const uint8_t *)&symbol, 40, &format), SIZE_MAX);
 	(void)state;
 }
 
@@ -293,6 +388,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_2150_a_kernel_function_has_its_name),
 		cmocka_unit_test(test_2151_bpf_programs_have_names_before_and_after),
+		cmocka_unit_test(test_2788_a_second_listener_does_not_hold_up_the_rings),
+		cmocka_unit_test(test_2789_the_time_of_a_record_lies_behind_its_fields),
 		cmocka_unit_test(test_2152_containers_are_told_by_their_paths),
 		cmocka_unit_test(test_2153_a_process_has_its_container),
 		cmocka_unit_test(test_2154_hidden_addresses_are_a_line_and_one_place),

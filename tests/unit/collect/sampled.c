@@ -7,7 +7,7 @@
  *	sampled branches SECONDS PATTERN   one branch, taken as the bits of the pattern say
  *	sampled frames SECONDS       a chain of calls
  *	sampled faults N             touches N pages
- *	sampled faulting SECONDS     touches 10 new pages every millisecond
+ *	sampled faulting SECONDS     touches two new pages every half a millisecond of its own time
  *	sampled exec N A B           runs itself as A and B by turns, N times
  *	sampled remap N A B          maps two files of code at one address by turns
  *	sampled spin SECONDS CPU
@@ -207,13 +207,13 @@ int main(int argc, char **argv)
 		while (now_s(CLOCK_PROCESS_CPUTIME_ID) < end)
 			branches(100000 & ~63, strtoull(argv[3], NULL, 16));
 	} else if (strcmp(what, "faulting") == 0) {
-		/* By the clock: faults that are counted take longer, and would come more seldom. */
-		const double begin = now_s(CLOCK_MONOTONIC);
+		/* Few, because faults that are counted take longer, and would come more seldom. */
+		const double begin = now_s(CLOCK_PROCESS_CPUTIME_ID);
 
-		for (long ms = 1; ms < x * 1000; ms++) {
-			while (now_s(CLOCK_MONOTONIC) < begin + (double)ms * 1e-3)
-				usleep(200);
-			faults(10);
+		for (long i = 1; i < x * 2000; i++) {
+			while (now_s(CLOCK_PROCESS_CPUTIME_ID) < begin + (double)i * 5e-4)
+				ten(2000);
+			faults(2);
 		}
 	} else if (strcmp(what, "faults") == 0)
 		faults((long)x);

@@ -265,7 +265,7 @@ static uint64_t samples_at(struct world *w, const char *name, uint64_t offset, u
 
 static void test_2001_known_shares_lie_within_their_binomial_interval(void **state)
 {
-	const char *const args[] = { program(), "shares", "1.5", NULL };
+	const char *const args[] = { program(), "shares", "0.6", NULL };
 	const struct collector_options o = { .rate = 2000, .seed = 1 };
 	unsigned long offset[3];
 	double seconds[3], sum = 0;
@@ -358,53 +358,40 @@ static void test_2002_nothing_is_unaccounted_for_when_table_and_ring_overflow(vo
 	busy_end(busy);
 }
 
-/* Samples for a while with many cuts. Gives what was lost, and the longest time in which this process
- * did not come to read the ring: another program may have had the processor. */
-static uint64_t drain_often(double *longest_s)
+/* Samples for a while with many cuts; gives what was lost. The ring has room for seconds of samples that
+ * are in no table, so that nothing is lost when others have the processor. *refused: the kernel gave up
+ * waiting for the ring's lock, because the processor that held it was stopped. */
+static uint64_t drain_often(bool *refused)
 {
-	const struct collector_options o = { .rate = 5000, .kernel = true, .drain_s = 0.01 };
+	const struct collector_options o = {
+		.rate = 5000, .kernel = true, .drain_s = 0.01, .ring_bytes = 4 << 20
+	};
 	const double until = now_s() + 30;
 	struct world w;
-	double last = now_s();
 
 	begin(&w, &o);
-	*longest_s = 0;
-	for (double begun = last; (w.cuts <= 20 || last < begun + 0.5) && last < until;) {
+	for (double begun = now_s(); (w.cuts <= 20 || now_s() < begun + 0.5) && now_s() < until;)
 		poll_once(&w, 20);
-		const double now = now_s();
-
-		*longest_s = fmax(*longest_s, now - last);
-		last = now;
-	}
-	const struct collector_status s = finish(&w);
+	*refused = finish(&w).refused > 0;
 	const struct live_event e = *live_event(w.profile, 0);
 
 	assert_true(w.cuts > 20);
 	assert_true(e.taken > 100);
 	assert_int_equal(e.taken, e.stored + e.lost);
 	assert_int_equal(e.pending, 0);
-	if (e.lost)
-		print_message("%lu lost; not read for %.3f s, refused %lu times\n", e.lost,
-			      *longest_s, s.refused);
 	end(&w);
 	return e.lost;
 }
 
-/* The ring holds a third of a second of samples that are in no table. Loss is forgiven only if it was
- * not read for that long. */
 static void test_2003_draining_while_sampling_loses_and_doubles_nothing(void **state)
 {
 	(void)state;
 	const pid_t busy = busy_begin();
+	bool refused = true;
 	uint64_t lost = 1;
 
-	for (int i = 0; lost && i < 3; i++) {
-		double longest_s;
-
-		lost = drain_often(&longest_s);
-		if (lost && longest_s < 0.3)
-			break;
-	}
+	for (int i = 0; lost && refused && i < 3; i++)
+		lost = drain_often(&refused);
 	assert_int_equal(lost, 0);
 	busy_end(busy);
 }
@@ -453,7 +440,7 @@ static void test_2004_a_pid_that_executes_another_program_is_another_process(voi
 	(void)state;
 	copy(getenv("SAMPLED_PLAIN"), files.a);
 	copy(getenv("SAMPLED_PLAIN"), files.b);
-	const char *const args[] = { files.a, "exec", "100", files.a, files.b, NULL };
+	const char *const args[] = { files.a, "exec", "40", files.a, files.b, NULL };
 	const struct collector_options o = { .rate = 2000 };
 
 	sample_run(&w, o, args, text, sizeof(text));
@@ -561,12 +548,12 @@ static bool intervals_are_random(void)
 	subject_go(&s);
 	begin(&w, &o);
 	collector_trace(w.collector, take_interval, &t);
-	poll_for(&w, 3);
+	poll_for(&w, 1.5);
 	finish(&w);
 	kill(s.pid, SIGKILL);
 	waitpid(s.pid, NULL, 0);
 	close(s.out);
-	assert_true(t.n > 5000);
+	assert_true(t.n > 1000);
 	for (size_t i = 0; i < t.n; i++) {
 		sum += t.x[i];
 		squares += t.x[i] * t.x[i];
@@ -583,11 +570,15 @@ static bool intervals_are_random(void)
 	return fabs(mean / 500000 - 1) < 0.01 && spread > 0.6 && spread < 1.2 && most <= 0.1;
 }
 
-/* A busy machine delays interrupts: one run in three may show that. */
+/* A busy machine delays interrupts and drops some: one run of several has few of those. */
 static void test_2006_intervals_spread_without_serial_correlation_or_drift(void **state)
 {
+	bool random = false;
+
 	(void)state;
-	assert_true(intervals_are_random() || intervals_are_random() || intervals_are_random());
+	for (int i = 0; i < 6 && !random; i++)
+		random = intervals_are_random();
+	assert_true(random);
 }
 
 static void test_2007_two_collectors_work_at_once(void **state)
@@ -685,7 +676,7 @@ static void test_2009_branches_of_known_probability(void **state)
 		const char *pattern;
 		double p;
 	} cases[] = { { "1111111111111111", 0.25 }, { "fff7fff7fff7fff7", 0.9375 } };
-	const double wanted = getenv("SAMPLES") ? atof(getenv("SAMPLES")) : 1500;
+	const double wanted = getenv("SAMPLES") ? atof(getenv("SAMPLES")) : 1000;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -694,7 +685,7 @@ static void test_2009_branches_of_known_probability(void **state)
 
 		for (uint64_t run = 1; all < wanted && run <= 10 + (uint64_t)(wanted / 1000);
 		     run++) {
-			sample_branch(cases[i].pattern, wanted < 100000 ? "0.5" : "5", run, &b);
+			sample_branch(cases[i].pattern, wanted < 100000 ? "0.3" : "5", run, &b);
 			all = (double)(b.taken + b.not_taken);
 		}
 		const double p = cases[i].p, seen = (double)b.taken / all;
@@ -775,7 +766,7 @@ static void test_2011_rotating_events_are_scaled_by_their_time(void **state)
 	(void)state;
 	subject_go(&s);
 	begin(&w, &o);
-	poll_for(&w, 2);
+	poll_for(&w, 1);
 	finish(&w);
 	kill(s.pid, SIGKILL);
 	waitpid(s.pid, NULL, 0);
@@ -796,50 +787,29 @@ static void test_2011_rotating_events_are_scaled_by_their_time(void **state)
 	end(&w);
 }
 
-/* How far page faults by turns with another event are from all page faults of the same run, in terms of
- * the bar: 3% where the program's own faults are nearly all there are. */
-static double faults_by_turns(void)
+/* A program that faults as its own processor time goes by, so that it does not matter who else runs. */
+static void test_2784_software_events_by_turns_are_within_3_percent(void **state)
 {
 	const char *const events[] = { "mux:minor-faults,cpu-migrations", "page-faults" };
-	const char *const args[] = { program(), "faulting", "3", NULL };
+	const char *const args[] = { program(), "faulting", "1.5", NULL };
 	const struct collector_options o = {
 		.events = events, .nevents = 2, .rate = 100, .mux_ms = 20
 	};
-	struct subject s = subject_start(args);
 	struct world w;
+	char text[16];
 
-	setpriority(PRIO_PROCESS, (id_t)s.pid, -15);
-	begin(&w, &o);
-	subject_go(&s);
-	poll_for(&w, 2.5);
-	/* Events end one after the other. */
-	kill(s.pid, SIGKILL);
-	waitpid(s.pid, NULL, 0);
-	close(s.out);
+	(void)state;
+	sample_run(&w, o, args, text, sizeof(text));
 	finish(&w);
 	const struct live_event *turns = live_event(w.profile, 0), *all = live_event(w.profile, 2);
 	const double estimate = (double)turns->taken / turns->running;
 
 	print_message("%s: %.0f by turns (on for %.3f), %s: %llu\n", turns->name, estimate,
 		      turns->running, all->name, (unsigned long long)all->taken);
-	assert_true(turns->running > 0.3 && turns->running < 0.7);
-	assert_true(all->taken > 10000);
-	/* What others' faults add comes in bursts, and slows down while both events count. */
-	const double bar = all->taken < 30000 ? 0.03 : 0.06;
-	const double off = (estimate / (double)all->taken - 1) / bar;
-
+	assert_true(turns->running > 0.1 && turns->running < 0.9);
+	assert_true(all->taken > 2000);
+	assert_true(fabs(estimate / (double)all->taken - 1) < 0.03);
 	end(&w);
-	return off;
-}
-
-/* Other load of the machine makes faults come in bursts, which turns cannot know: one run of three may
- * be off to either side. */
-static void test_2784_software_events_by_turns_are_within_3_percent(void **state)
-{
-	double a = faults_by_turns(), b = faults_by_turns(), c = faults_by_turns();
-
-	(void)state;
-	assert_true(fabs(fmax(fmin(a, b), fmin(fmax(a, b), c))) < 1);
 }
 
 static void test_2012_event_names(void **state)
@@ -920,6 +890,65 @@ static void test_2785_names_mean_what_libpfm_says(void **state)
 		free(ours.actual);
 	}
 	unsetenv("LIBPFM_FORCE_PMU");
+}
+
+/* What perf would open first: "type 1", "config 0x2" and so on; what is 0 is not said. */
+static bool perf_opens(const char *event, uint64_t *type, uint64_t *config, uint64_t *precise)
+{
+	char command[256], line[256], word[64];
+	long long value;
+	bool inside = false, found = false;
+
+	*type = *config = *precise = 0;
+	snprintf(command, sizeof(command), "perf record -vv -e %s -o /dev/null -- true 2>&1",
+		 event);
+	FILE *f = popen(command, "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "perf_event_attr", 15) == 0 && !found)
+			inside = found = true;
+		else if (line[0] != ' ')
+			inside = false;
+		if (!inside || sscanf(line, " %63s %lli", word, &value) != 2)
+			continue;
+		if (strcmp(word, "type") == 0)
+			*type = (uint64_t)value;
+		if (strcmp(word, "config") == 0)
+			*config = (uint64_t)value;
+		if (strcmp(word, "precise_ip") == 0)
+			*precise = (uint64_t)value;
+	}
+	if (f)
+		pclose(f);
+	return found;
+}
+
+static void test_2790_events_are_opened_as_perf_would_open_them(void **state)
+{
+	static const struct {
+		const char *ours, *theirs;
+	} rows[] = { { "cycles:pp", "cycles:pp" },
+		     { "instructions", "instructions" },
+		     { "imiss", "L1-icache-load-misses" },
+		     { "page-faults", "page-faults" },
+		     { "r01c2", "r01c2" } };
+
+	(void)state;
+	if (system("perf --version >/dev/null 2>&1") != 0)
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint64_t type, config, precise;
+		struct event_spec s;
+		struct err e;
+
+		assert_true(events_encode(rows[i].ours, true, &s, &e));
+		assert_true(perf_opens(rows[i].theirs, &type, &config, &precise));
+		assert_int_equal(s.attr.type, type);
+		assert_int_equal(s.attr.config, config);
+		assert_int_equal(s.attr.precise_ip, precise);
+		free(s.name);
+		free(s.actual);
+	}
 }
 
 static void test_2013_a_rate_above_the_kernels_limit_is_one_clear_line(void **state)
@@ -1093,7 +1122,7 @@ static double perf_samples(const char *data, const char *function)
 static void test_2017_shares_are_those_of_perf_in_the_same_run(void **state)
 {
 	static const char *const names[] = { "seventy", "twenty", "ten" };
-	const char *const args[] = { program(), "shares", "1.5", NULL };
+	const char *const args[] = { program(), "shares", "1", NULL };
 	const struct collector_options o = { .rate = 4000 };
 	char folder[] = "/tmp/culprit-sampling-XXXXXX", data[64], pid[16], text[256];
 	double theirs[3], theirs_sum = 0, ours[3], ours_sum = 0;
@@ -1114,8 +1143,6 @@ static void test_2017_shares_are_those_of_perf_in_the_same_run(void **state)
 	with.npids = 1;
 	with.on_exec = true;
 	begin(&w, &with);
-	subject_go(&s);
-	usleep(100000); /* the program, not what it was forked from */
 	const pid_t perf = fork();
 
 	if (perf == 0) {
@@ -1123,6 +1150,13 @@ static void test_2017_shares_are_those_of_perf_in_the_same_run(void **state)
 		       pid, "-o", data, NULL);
 		_exit(127);
 	}
+	/* It writes its head when the events are open. */
+	struct stat st;
+
+	for (int i = 0; i < 500 && (stat(data, &st) < 0 || !st.st_size); i++)
+		poll_once(&w, 20);
+	usleep(50000);
+	subject_go(&s);
 	subject_wait(&s, &w, text, sizeof(text));
 	waitpid(perf, NULL, 0);
 	finish(&w);
@@ -1134,14 +1168,14 @@ static void test_2017_shares_are_those_of_perf_in_the_same_run(void **state)
 		ours_sum += ours[i];
 		theirs_sum += theirs[i];
 	}
-	assert_true(ours_sum > 2000 && theirs_sum > 2000);
+	assert_true(ours_sum > 1000 && theirs_sum > 1000);
 	for (int i = 0; i < 3; i++) {
 		const double a = ours[i] / ours_sum, b = theirs[i] / theirs_sum;
 		/* One point, and what two samples of so few can differ by. */
 		const double sigma = sqrt(a * (1 - a) * (1 / ours_sum + 1 / theirs_sum));
 
 		print_message("%s: %.4f, perf %.4f\n", names[i], a, b);
-		assert_true(fabs(a - b) < 0.01 + 2 * sigma);
+		assert_true(fabs(a - b) < 0.01 + 3 * sigma);
 	}
 	end(&w);
 	unlink(data);
@@ -1166,6 +1200,7 @@ int main(void)
 		cmocka_unit_test(test_2784_software_events_by_turns_are_within_3_percent),
 		cmocka_unit_test(test_2012_event_names),
 		cmocka_unit_test(test_2785_names_mean_what_libpfm_says),
+		cmocka_unit_test(test_2790_events_are_opened_as_perf_would_open_them),
 		cmocka_unit_test(test_2013_a_rate_above_the_kernels_limit_is_one_clear_line),
 		cmocka_unit_test(test_2014_two_capabilities_suffice_and_none_is_refused),
 		cmocka_unit_test(test_2015_periods_keep_the_rate_and_depend_on_the_seed),
