@@ -7,7 +7,8 @@
  *   graphs, samples --> schedule.c  least time of each instruction at the head of the issue queue (M)
  *                   --> classes.c   blocks and edges that execute equally often
  *                   --> evidence    what a class's samples say: dcpi.c (in order), commit.c (from TIP's
- *                                   commit states), relative.c (live: no schedule)
+ *                                   commit states), relative.c (live: no schedule); or what branch
+ *                                   records say: records.c
  *                   --> a method    frequencies of all blocks and edges: dcpi, profi, flow, bit
  *                   --> confidence.c, culprit.c, summary.c
  *
@@ -38,6 +39,10 @@ struct calc_sampling {
 	uint64_t period[SAMPLED_COUNT];
 	double
 	    running[SAMPLED_COUNT]; /* share of the time in which it was counted (multiplexing) */
+	/* Frequencies are from branch records so deep, whatever the samples; 0: from the samples. Executions
+	 * that one taken branch, and one range between two of them, in the records stand for. */
+	unsigned record_depth;
+	double record_branch, record_range;
 };
 
 /* Why an instruction cannot issue earlier than M says. */
@@ -110,6 +115,9 @@ struct calc_proc {
 	struct calc_class *classes;
 	struct calc_freq *blocks, *edges; /* results */
 	double samples;			  /* cycles samples of all instructions */
+	/* Branch records: ranges that cover the end of each block; branches that took each edge, or ranges
+	 * that went over it, NAN where neither can be seen. NULL: there are no records. */
+	double *block_records, *edge_records;
 	bool rough; /* its flow is a good one, not the best: the graph is too large */
 };
 
@@ -159,7 +167,8 @@ void calc_free(struct calc_program *p);
 /* A way from the evidence of classes to frequencies of all blocks and edges. */
 struct calc_method {
 	const char *name, *meaning;
-	bool risks; /* reads calc_inst.risks */
+	bool risks;  /* reads calc_inst.risks */
+	bool issues; /* reads calc_inst.issued, which only samples of the issue queue's head have */
 	bool (*estimate)(struct calc_program *p, struct err *e);
 };
 extern const struct calc_method *const calc_methods[]; /* NULL ends it */
@@ -172,7 +181,7 @@ uint32_t calc_classes(const struct cfg *g, uint32_t *block_class, uint32_t *edge
 /* schedule.c: m and fixed of every instruction; edge frequencies, once known, weigh the tails of the
  * preceding blocks (first round: block by block, as the paper). */
 void calc_schedule(const struct machine *m, struct calc_proc *p, bool first_round);
-/* dcpi.c, commit.c, relative.c: the evidence of classes. */
+/* dcpi.c, commit.c, relative.c, records.c: the evidence of classes. */
 void calc_evidence(struct calc_program *p, struct calc_proc *proc);
 /* propagate.c: local propagation of the paper. */
 void calc_propagate(struct calc_program *p, struct calc_proc *proc);
