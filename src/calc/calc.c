@@ -61,6 +61,7 @@ bool calc_run(struct calc_program *p, struct err *e)
 		rounds = 1;
 	/* A second run knows nothing of the first. */
 	memset(p->unstalled, 0, sizeof(p->unstalled));
+	p->spread = 0;
 	for (uint32_t i = 0; i < p->nprocs; i++) {
 		struct calc_proc *proc = &p->procs[i];
 		proc->nclasses = calc_classes(proc->graph, proc->block_class, proc->edge_class);

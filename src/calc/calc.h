@@ -157,6 +157,8 @@ struct calc_program {
 	/* culprit.c: cycles from a return until its result is there, integer and FP, at the longest */
 	double result_left[2];
 	bool returned; /* that is known */
+	double
+	    spread; /* relative.c: mean square of how unequally long instructions take; 0: not known */
 };
 
 /* Adds a procedure; the graph stays the caller's. Samples are then put into its insts. */

@@ -25,7 +25,7 @@
 #define AT_FIRST       20    /* points that what is known of our kernels weighs as much as */
 #define MODEL	       0.015 /* relative error of least times: pairs that form or not, edges' weights */
 #define MODEL_COMMIT   0.01
-#define MODEL_RELATIVE 0.3 /* instructions do not take equally long */
+#define MODEL_RELATIVE 0 /* the samples themselves say: relative.c */
 #define MODEL_RECORDS  0.01
 #define POINTS_MAX     48 /* the lowest ratios decide */
 #define GRID	       72

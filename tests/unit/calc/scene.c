@@ -228,6 +228,12 @@ static void put_samples(struct scene *s, const struct scene_options *o, struct r
 				paired = !paired && below(seed, 2);
 				inst->m = paired ? 0 : 1 + (below(seed, 5) == 0) * below(seed, 3);
 				inst->issue_point = inst->m > 0;
+				if (o->relative) {
+					time[i][n] = s->block_count[i][b] *
+						     (o->stalls > 0 ? -log(1 - uniform(seed)) : 1);
+					cycles += time[i][n];
+					continue;
+				}
 				double stall = uniform(seed) < o->stalls && inst->m > 0
 						   ? -log(1 - uniform(seed)) * 5
 						   : 0;
@@ -294,7 +300,7 @@ struct scene *scene_new(const struct scene_options *o)
 	s->machine = x_calloc(1, sizeof(*s->machine));
 	s->machine->mem.mem.latency = 100;
 	s->p.machine = s->machine;
-	s->p.sampling.mode = o->commits ? CALC_COMMIT : CALC_ISSUE;
+	s->p.sampling.mode = o->relative ? CALC_RELATIVE : o->commits ? CALC_COMMIT : CALC_ISSUE;
 	s->p.sampling.running[SAMPLED_CYCLES] = 1;
 	s->block_count = x_calloc(o->procs, sizeof(*s->block_count));
 	s->edge_count = x_calloc(o->procs, sizeof(*s->edge_count));
