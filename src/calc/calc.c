@@ -93,6 +93,8 @@ bool calc_run(struct calc_program *p, struct err *e)
 		if (!method->estimate(p, e))
 			return false;
 	}
+	if (schedules && p->options.cross == CROSS_SELECTIVE)
+		calc_passed(p);
 	for (uint32_t i = 0; i < p->nprocs; i++) {
 		put_cpi(p, &p->procs[i]);
 		calc_confidence(p, &p->procs[i]);
@@ -110,6 +112,7 @@ void calc_free(struct calc_program *p)
 			free(proc->insts[k].culprits);
 		free(proc->insts);
 		free(proc->pairs);
+		free(proc->call_loads);
 		free(proc->block_records);
 		free(proc->edge_records);
 		free(proc->block_class);

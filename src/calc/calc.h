@@ -114,7 +114,10 @@ struct calc_proc {
 	uint32_t nclasses;
 	struct calc_class *classes;
 	struct calc_freq *blocks, *edges; /* results */
-	double samples;			  /* cycles samples of all instructions */
+	/* passed.c: registers that loads may be under way into when it is entered, and behind each block that
+	 * calls. NULL: any. */
+	uint64_t entry_loads, *call_loads;
+	double samples; /* cycles samples of all instructions */
 	/* Branch records: ranges that cover the end of each block; branches that took each edge, or ranges
 	 * that went over it, NAN where neither can be seen. NULL: there are no records. */
 	double *block_records, *edge_records;
@@ -189,6 +192,8 @@ void calc_evidence(struct calc_program *p, struct calc_proc *proc);
 void calc_propagate(struct calc_program *p, struct calc_proc *proc);
 /* confidence.c */
 void calc_confidence(struct calc_program *p, struct calc_proc *proc);
+/* passed.c: what procedures pass on to each other, for calc_culprits(), with CROSS_SELECTIVE. */
+void calc_passed(struct calc_program *p);
 /* culprit.c */
 void calc_culprits(struct calc_program *p, struct calc_proc *proc);
 /* Likewise, what can make each instruction stall at all, whatever its samples say; and how long the
