@@ -45,7 +45,8 @@ static int by_address(const void *a, const void *b)
 /* The procedure that starts there; NULL: none. */
 static struct calc_proc *callee_at(const struct work *w, uint64_t address)
 {
-	const size_t n = w->p->nprocs, i = ARRAY_SEARCH(n, k, w->starts[k].address < address);
+	const size_t n = w->p->nprocs;
+	const size_t i = ARRAY_SEARCH(n, k, w->starts[k].address < address);
 
 	return i < n && w->starts[i].address == address ? &w->p->procs[w->starts[i].proc] : NULL;
 }
