@@ -103,5 +103,6 @@ const struct calc_method calc_bit = {
 	.name = "bit",
 	.meaning =
 	    "flow, where samples say whether the sampled instruction issued in that very cycle",
+	.issues = true,
 	.estimate = bit_estimate,
 };

@@ -50,10 +50,18 @@ bool calc_run(struct calc_program *p, struct err *e)
 {
 	const struct calc_method *method = calc_method_find(p->options.method);
 	unsigned rounds = p->options.rounds ? p->options.rounds : ROUNDS;
-	if (p->sampling.mode != CALC_ISSUE)
+	const bool schedules = p->sampling.mode == CALC_ISSUE;
+	const bool samples = !p->sampling.record_depth; /* frequencies are from these */
+	if (method->issues && !(schedules && samples))
+		return err_set(e,
+			       "method %s needs samples of the oldest instruction not yet issued: "
+			       "choose flow, profi or dcpi",
+			       method->name);
+	if (!schedules)
 		rounds = 1;
 	/* A second run knows nothing of the first. */
 	memset(p->unstalled, 0, sizeof(p->unstalled));
+	p->spread = 0;
 	for (uint32_t i = 0; i < p->nprocs; i++) {
 		struct calc_proc *proc = &p->procs[i];
 		proc->nclasses = calc_classes(proc->graph, proc->block_class, proc->edge_class);
@@ -65,7 +73,7 @@ bool calc_run(struct calc_program *p, struct err *e)
 			proc->samples += proc->insts[k].count[SAMPLED_CYCLES];
 	}
 	p->returned = false;
-	bool risks = method->risks && p->sampling.mode == CALC_ISSUE;
+	bool risks = method->risks && schedules && samples;
 	for (unsigned round = 0; round < rounds; round++) {
 		double left[2] = { 0 };
 		for (uint32_t i = 0; i < p->nprocs; i++) {
@@ -85,6 +93,8 @@ bool calc_run(struct calc_program *p, struct err *e)
 		if (!method->estimate(p, e))
 			return false;
 	}
+	if (schedules && p->options.cross == CROSS_SELECTIVE)
+		calc_passed(p);
 	for (uint32_t i = 0; i < p->nprocs; i++) {
 		put_cpi(p, &p->procs[i]);
 		calc_confidence(p, &p->procs[i]);
@@ -102,6 +112,9 @@ void calc_free(struct calc_program *p)
 			free(proc->insts[k].culprits);
 		free(proc->insts);
 		free(proc->pairs);
+		free(proc->call_loads);
+		free(proc->block_records);
+		free(proc->edge_records);
 		free(proc->block_class);
 		free(proc->edge_class);
 		free(proc->classes);

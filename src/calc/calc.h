@@ -7,7 +7,8 @@
  *   graphs, samples --> schedule.c  least time of each instruction at the head of the issue queue (M)
  *                   --> classes.c   blocks and edges that execute equally often
  *                   --> evidence    what a class's samples say: dcpi.c (in order), commit.c (from TIP's
- *                                   commit states), relative.c (live: no schedule)
+ *                                   commit states), relative.c (live: no schedule); or what branch
+ *                                   records say: records.c
  *                   --> a method    frequencies of all blocks and edges: dcpi, profi, flow, bit
  *                   --> confidence.c, culprit.c, summary.c
  *
@@ -38,6 +39,10 @@ struct calc_sampling {
 	uint64_t period[SAMPLED_COUNT];
 	double
 	    running[SAMPLED_COUNT]; /* share of the time in which it was counted (multiplexing) */
+	/* Frequencies are from branch records so deep, whatever the samples; 0: from the samples. Executions
+	 * that one taken branch, and one range between two of them, in the records stand for. */
+	unsigned record_depth;
+	double record_branch, record_range;
 };
 
 /* Why an instruction cannot issue earlier than M says. */
@@ -109,7 +114,13 @@ struct calc_proc {
 	uint32_t nclasses;
 	struct calc_class *classes;
 	struct calc_freq *blocks, *edges; /* results */
-	double samples;			  /* cycles samples of all instructions */
+	/* passed.c: registers that loads may be under way into when it is entered, and behind each block that
+	 * calls. NULL: any. */
+	uint64_t entry_loads, *call_loads;
+	double samples; /* cycles samples of all instructions */
+	/* Branch records: ranges that cover the end of each block; branches that took each edge, or ranges
+	 * that went over it, NAN where neither can be seen. NULL: there are no records. */
+	double *block_records, *edge_records;
 	bool rough; /* its flow is a good one, not the best: the graph is too large */
 };
 
@@ -149,6 +160,8 @@ struct calc_program {
 	/* culprit.c: cycles from a return until its result is there, integer and FP, at the longest */
 	double result_left[2];
 	bool returned; /* that is known */
+	double
+	    spread; /* relative.c: mean square of how unequally long instructions take; 0: not known */
 };
 
 /* Adds a procedure; the graph stays the caller's. Samples are then put into its insts. */
@@ -159,7 +172,8 @@ void calc_free(struct calc_program *p);
 /* A way from the evidence of classes to frequencies of all blocks and edges. */
 struct calc_method {
 	const char *name, *meaning;
-	bool risks; /* reads calc_inst.risks */
+	bool risks;  /* reads calc_inst.risks */
+	bool issues; /* reads calc_inst.issued, which only samples of the issue queue's head have */
 	bool (*estimate)(struct calc_program *p, struct err *e);
 };
 extern const struct calc_method *const calc_methods[]; /* NULL ends it */
@@ -172,12 +186,14 @@ uint32_t calc_classes(const struct cfg *g, uint32_t *block_class, uint32_t *edge
 /* schedule.c: m and fixed of every instruction; edge frequencies, once known, weigh the tails of the
  * preceding blocks (first round: block by block, as the paper). */
 void calc_schedule(const struct machine *m, struct calc_proc *p, bool first_round);
-/* dcpi.c, commit.c, relative.c: the evidence of classes. */
+/* dcpi.c, commit.c, relative.c, records.c: the evidence of classes. */
 void calc_evidence(struct calc_program *p, struct calc_proc *proc);
 /* propagate.c: local propagation of the paper. */
 void calc_propagate(struct calc_program *p, struct calc_proc *proc);
 /* confidence.c */
 void calc_confidence(struct calc_program *p, struct calc_proc *proc);
+/* passed.c: what procedures pass on to each other, for calc_culprits(), with CROSS_SELECTIVE. */
+void calc_passed(struct calc_program *p);
 /* culprit.c */
 void calc_culprits(struct calc_program *p, struct calc_proc *proc);
 /* Likewise, what can make each instruction stall at all, whatever its samples say; and how long the

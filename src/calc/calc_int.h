@@ -9,6 +9,7 @@
  * calc_mode. */
 void calc_evidence_commit(struct calc_program *p, struct calc_proc *proc);   /* commit.c */
 void calc_evidence_relative(struct calc_program *p, struct calc_proc *proc); /* relative.c */
+void calc_evidence_records(struct calc_program *p, struct calc_proc *proc);  /* records.c */
 
 /* thresholds.c: the value in force. */
 double calc_threshold(const struct calc_program *p, enum calc_threshold which);

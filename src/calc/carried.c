@@ -16,7 +16,8 @@
  *   pessimistic   anything may be under way
  *   selective     what the calling convention passes: arguments, results, registers that the callee
  *                 saves and restores; of other registers a load may be under way that nobody needs,
- *                 and that who overwrites one waits for. Results that are computed take as long as at
+ *                 and that who overwrites one waits for; all of it only as far as the program's own
+ *                 calls and returns leave loads under way (passed.c). Results that are computed take as long as at
  *                 the returns of the program's procedures. What the write buffer held before a call it
  *                 may hold after it
  *   optimistic    nothing
@@ -305,9 +306,10 @@ static void nothing(struct carried *s)
 	s->store_by = CARRIED_OUTSIDE;
 }
 
-/* What another procedure may have left behind in these registers. */
+/* What another procedure may have left behind: loads into registers that this one may need, of those
+ * that the program's procedures pass on. */
 static void outside(const struct calc_program *p, const struct carried_machine *m, uint64_t loaded,
-		    uint64_t computed, float lines, struct carried *s)
+		    uint64_t passed, uint64_t computed, float lines, struct carried *s)
 {
 	if (p->options.cross == CROSS_PESSIMISTIC) {
 		unknown(m, s);
@@ -316,8 +318,8 @@ static void outside(const struct calc_program *p, const struct carried_machine *
 	nothing(s);
 	if (p->options.cross == CROSS_OPTIMISTIC)
 		return;
-	s->loaded = loaded;
-	s->stale = ALL & ~loaded;
+	s->loaded = loaded & passed;
+	s->stale = ALL & ~loaded & passed;
 	for (unsigned r = 1; r < 64; r++)
 		s->left[r] = computed >> r & 1 ? rest(m->results[r >= 32], 0) : 0;
 	s->lines = lines;
@@ -368,7 +370,19 @@ struct flow {
 	const struct carried_op *ops;
 	struct carried *at;
 	uint8_t *changed; /* by block: in this round or the last */
+	uint8_t *rare;	  /* by block: no edge into it counts, but it was executed: all do */
 };
+
+/* Passes it on to block `to`; true if that changes its state. */
+static bool pass_to(struct flow *f, uint32_t to, const struct carried *out, unsigned round)
+{
+	if (!join(&f->at[to], out))
+		return false;
+	if (round >= WIDEN)
+		f->at[to].lines = (float)f->m->entries;
+	f->changed[to] = 1;
+	return true;
+}
 
 /* Passes on what block b leaves behind; true if that changes a block's state. */
 static bool pass_on(struct flow *f, uint32_t b, unsigned round)
@@ -386,18 +400,19 @@ static bool pass_on(struct flow *f, uint32_t b, unsigned round)
 	}
 	end(&w, &out);
 	if (block->flags & CFG_BLOCK_CALLS)
-		outside(f->p, f->m, RESULTS | SAVED, RESULTS, out.lines, &out);
+		outside(f->p, f->m, RESULTS | SAVED,
+			f->proc->call_loads ? f->proc->call_loads[b] : ALL, RESULTS, out.lines,
+			&out);
 	for (uint32_t e = block->first_out; e < block->first_out + block->nout; e++) {
 		const uint32_t to = g->edges[e].to;
 
-		if (to == CFG_OUTSIDE || !carried_counts(f->p, f->proc, e) ||
-		    !join(&f->at[to], &out))
-			continue;
-		if (round >= WIDEN)
-			f->at[to].lines = (float)f->m->entries;
-		f->changed[to] = 1;
-		any = true;
+		if (to != CFG_OUTSIDE && (f->rare[to] || carried_counts(f->p, f->proc, e)))
+			any |= pass_to(f, to, &out, round);
 	}
+	/* A jump to an unknown place goes to any block that one may enter. */
+	for (uint32_t to = 0; block->flags & CFG_BLOCK_UNRESOLVED && to < g->nblocks; to++)
+		if (g->blocks[to].flags & CFG_BLOCK_MAYBE)
+			any |= pass_to(f, to, &out, round);
 	return any;
 }
 
@@ -411,28 +426,32 @@ struct carried *carried_all(const struct calc_program *p, const struct calc_proc
 			  .m = m,
 			  .ops = ops,
 			  .at = x_calloc(g->nblocks + 1, sizeof(*f.at)),
-			  .changed = x_calloc(g->nblocks + 1, 1) };
+			  .changed = x_calloc(g->nblocks + 1, 1),
+			  .rare = x_calloc(g->nblocks + 1, 1) };
 	struct carried entry, anything;
 
 	for (uint32_t i = 0; i < g->ninsts; i++)
 		ops[i] = carried_op(m->m, &g->insts[i]);
-	outside(p, m, ARGUMENTS | SAVED, 0, 0, &entry);
+	outside(p, m, ARGUMENTS | SAVED, proc->call_loads ? proc->entry_loads : ALL, 0, 0, &entry);
 	unknown(m, &anything);
 	for (uint32_t b = 0; b < g->nblocks; b++) {
-		bool entered = b == g->entry, any = entered;
+		bool entered = b == g->entry, any = entered, outside_too = false;
 
 		for (uint32_t k = 0; k < g->blocks[b].nin; k++) {
 			const uint32_t e = g->in[g->blocks[b].first_in + k];
+			const bool from_outside = g->edges[e].from == CFG_OUTSIDE;
 
+			outside_too |= from_outside;
 			if (carried_counts(p, proc, e)) {
 				any = true;
-				entered |= g->edges[e].from == CFG_OUTSIDE;
+				entered |= from_outside;
 			}
 		}
+		f.rare[b] = !any;
 		nothing(&f.at[b]);
-		if (!any || g->blocks[b].flags & CFG_BLOCK_MAYBE)
+		if (!g->blocks[b].nin && !any && !(g->blocks[b].flags & CFG_BLOCK_MAYBE))
 			join(&f.at[b], &anything);
-		else if (entered)
+		else if (entered || (f.rare[b] && outside_too))
 			join(&f.at[b], &entry);
 		f.changed[b] = 1;
 	}
@@ -449,6 +468,7 @@ struct carried *carried_all(const struct calc_program *p, const struct calc_proc
 	for (uint32_t b = 0; more && b < g->nblocks; b++)
 		f.at[b] = anything;
 	free(f.changed);
+	free(f.rare);
 	free(ops);
 	return f.at;
 }

@@ -315,6 +315,10 @@ uint32_t calc_ratios(const struct calc_program *p, const struct calc_proc *proc,
 
 void calc_evidence(struct calc_program *p, struct calc_proc *proc)
 {
+	if (p->sampling.record_depth) {
+		calc_evidence_records(p, proc);
+		return;
+	}
 	switch (p->sampling.mode) {
 	case CALC_ISSUE:
 		evidence_issue(p, proc);

@@ -361,6 +361,12 @@ static void prepare(struct work *w, calc_believe *believe, uint32_t i)
 		if (g->edges[e].from == CFG_OUTSIDE && g->edges[e].to == g->entry)
 			f->entry_class = proc->edge_class[e];
 	believe(w->p, proc, f->beliefs);
+	if (!w->p->sampling.record_depth)
+		return;
+	/* Its frequencies are not from samples. */
+	f->silent = true;
+	for (uint32_t c = 0; c < proc->nclasses && f->silent; c++)
+		f->silent = !(f->beliefs[c].mean > 0);
 }
 
 struct start {

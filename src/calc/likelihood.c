@@ -25,8 +25,9 @@
 #define AT_FIRST       20    /* points that what is known of our kernels weighs as much as */
 #define MODEL	       0.015 /* relative error of least times: pairs that form or not, edges' weights */
 #define MODEL_COMMIT   0.01
-#define MODEL_RELATIVE 0.3 /* instructions do not take equally long */
-#define POINTS_MAX     48  /* the lowest ratios decide */
+#define MODEL_RELATIVE 0 /* the samples themselves say: relative.c */
+#define MODEL_RECORDS  0.01
+#define POINTS_MAX     48 /* the lowest ratios decide */
 #define GRID	       72
 #define GRID_BELOW     8.0 /* the grid begins at the smallest ratio over this */
 
@@ -223,10 +224,12 @@ void calc_believe_samples(const struct calc_program *p, const struct calc_proc *
 	static const double model[] = {
 		[CALC_ISSUE] = 0.5, [CALC_COMMIT] = MODEL_COMMIT, [CALC_RELATIVE] = MODEL_RELATIVE
 	};
+	const bool records = p->sampling.record_depth;
+	const double relative = records ? MODEL_RECORDS : model[p->sampling.mode];
 	for (uint32_t i = 0; i < proc->nclasses; i++) {
 		const struct calc_freq *f = &proc->classes[i].freq;
 		double error = (f->high - f->low) / (2 * CALC_Z95);
-		double both = hypot(error, model[p->sampling.mode] * f->value);
+		double both = hypot(error, relative * f->value);
 		out[i] = (struct belief){ NAN, NAN, NAN };
 		if (f->value > 0)
 			out[i] = (struct belief){ f->value, both, both };
@@ -234,6 +237,6 @@ void calc_believe_samples(const struct calc_program *p, const struct calc_proc *
 			/* Absent samples: the likelihood falls by e at a third of the bound. */
 			out[i] = calc_believe_none(f->high / 3, proc->classes[i].issue_points);
 	}
-	if (p->sampling.mode == CALC_ISSUE)
+	if (p->sampling.mode == CALC_ISSUE && !records)
 		believe_issue(p, proc, out);
 }

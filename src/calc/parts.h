@@ -41,6 +41,7 @@ void calc_flow_program(struct calc_program *p, calc_believe *believe);
 /* Sets the intervals of all blocks and edges: errors are their own where classes have a belief, what
  * the equations around them leave elsewhere, and the smaller of both. */
 void calc_put_intervals(struct calc_proc *proc, const struct belief *beliefs);
-#define CALC_Z95 1.96 /* deviations that 95% of a normal distribution lie within */
+#define CALC_NONE_MOST 3    /* samples that an instruction without any may have been due, at 95% */
+#define CALC_Z95       1.96 /* deviations that 95% of a normal distribution lie within */
 
 #endif

@@ -6,8 +6,6 @@
 #include "calc/calc_int.h"
 #include "calc/parts.h"
 
-#define NONE_MOST 3 /* samples that an instruction without any may have been due, at 95% */
-
 double *calc_count_classes(struct calc_proc *proc)
 {
 	const struct cfg *g = proc->graph;
@@ -39,6 +37,6 @@ void calc_pool_class(struct calc_class *c, double insts, double seen, double var
 	c->freq = (struct calc_freq){ mean, fmax(0, mean - half), mean + half, CONFIDENCE_LOW,
 				      ORIGIN_POOLED };
 	if (!(seen > 0))
-		c->freq = (struct calc_freq){ 0, 0, NONE_MOST * period / insts, CONFIDENCE_LOW,
+		c->freq = (struct calc_freq){ 0, 0, CALC_NONE_MOST * period / insts, CONFIDENCE_LOW,
 					      ORIGIN_NO_SAMPLES };
 }

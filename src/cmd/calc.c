@@ -11,7 +11,7 @@
 
 struct calc_values {
 	struct reading reading;
-	const char *method, *stall, *cutoff;
+	const char *method, *samples, *stall, *cutoff;
 	int confidence, cross, export;
 	bool dot, no_truth;
 };
@@ -55,6 +55,7 @@ static int calc_command(void *values, int nargs, char **args)
 {
 	const struct calc_values *v = values;
 	struct calc_options_view c = { .read = { .method = v->method,
+						 .samples = v->samples,
 						 .cross = (enum cross_procedure)v->cross,
 						 .no_truth = v->no_truth },
 				       .least = confidence_of[v->confidence],
@@ -106,6 +107,16 @@ static const struct cmd_option options[] = {
 	  .help = "How frequencies are found, " CALC_DEFAULT " unless given:" WORDS_FREQUENCIES(
 	      WORDS_SPACED) "; exact: the truth's, to see culprits without errors of frequencies. "
 			    "`culprit list frequencies` says what they are" },
+	{ .name = "samples",
+	  .type = CMD_TEXT,
+	  OPTION(samples),
+	  .check = calc_check_samples,
+	  .arg = "KIND",
+	  .help =
+	      "What frequencies are from: " CALC_SAMPLES
+	      ". By default issue, on a machine that issues in order, and tip on others. nci and "
+	      "software have time alone. branches-N, cycles-N: records of the last N taken "
+	      "branches (--analyze branches)" },
 	{ .name = "confidence",
 	  .type = CMD_CHOICE,
 	  OPTION(confidence),
@@ -179,7 +190,9 @@ const struct command cmd_calc = {
 	    "issue,truth), it stands beside each estimate, which is made without it.\n\n"
 	    "Samples are from a machine that issues in order (--analyze issue), or one that does "
 	    "not, with TIP's commit states (--analyze commits: frequencies and CPI), or "
-	    "from a live machine (relative frequencies).",
+	    "from a live machine (relative frequencies). With --samples branches-32 (--analyze "
+	    "issue,branches or commits,branches) frequencies are from branch records, an upper "
+	    "bound of what samples can reach.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,
 	.examples = examples,

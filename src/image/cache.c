@@ -32,7 +32,7 @@ struct entry {
 	uint64_t name;	     /* offset among the names */
 };
 
-static const char magic[8] = "culpsym1";
+static const char magic[8] = "culpsym2";
 
 static bool usable(const struct images *s, const struct image *im)
 {

@@ -108,6 +108,11 @@ struct image *image_at(const struct images *set, uint64_t pc);
 const struct function_range *image_function(const struct image *im, uint64_t pc);
 /* Fills code and functions. */
 void image_gather_functions(const struct images *set, struct image *im);
+/* golang.c: adds the functions that Go's run time knows and symbols do not. */
+void image_gather_go(struct image *im);
+/* Adds a function, unless one of the first `known`, which are sorted, has its start, or no code is there. */
+void image_add_function(struct image *im, uint64_t start, uint64_t end, size_t known,
+			const char *name, size_t name_bytes);
 /* Gives every address of [at, end) that none of the first `known` functions has, which are sorted, to
  * a function that is named by its offset. next: the first of them to look at, and where to go on. */
 void image_fill_gap(struct image *im, uint64_t at, uint64_t end, size_t known, size_t *next);

@@ -3,8 +3,8 @@
  * Which addresses belong to which function. Symbols of type function come first (.symtab where
  * there is one, else .dynsym; libdwfl also reads .gnu_debugdata and separate debug files); a symbol
  * without a size, as hand-written assembly has them, reaches to the next one. What symbols leave
- * uncovered is taken from the ranges that .eh_frame describes and named by its offset in the file,
- * as `[libfoo.so+0x1234]`.
+ * uncovered is taken from the table of Go's run time (golang.c), then from the ranges that .eh_frame
+ * describes, named by their offset in the file, as `[libfoo.so+0x1234]`.
  */
 #include <elfutils/libdw.h>
 #include <inttypes.h>
@@ -279,6 +279,25 @@ static void gather_unwind(struct image *im)
 		sort_apart(im);
 }
 
+void image_add_function(struct image *im, uint64_t start, uint64_t end, size_t known,
+			const char *name, size_t name_bytes)
+{
+	struct image sorted = *im;
+
+	sorted.nfunctions = known; /* the part that is sorted already */
+	if (end > start && code_at(im, start) && !image_function(&sorted, start))
+		add(im, start, end, x_strndup(name, name_bytes), true);
+}
+
+/* After functions were added behind those that are sorted. */
+static void sort_added(struct image *im, size_t known)
+{
+	if (im->nfunctions == known)
+		return;
+	image_join_functions(im);
+	sort_apart(im);
+}
+
 void image_fill_gap(struct image *im, uint64_t at, uint64_t end, size_t known, size_t *next)
 {
 	for (; *next < known && im->functions[*next].start < end; ++*next) {
@@ -310,6 +329,9 @@ void image_gather_functions(const struct images *s, struct image *im)
 	if (image_read_cache(s, im))
 		return;
 	gather_symbols(im);
+	const size_t known = im->nfunctions;
+	image_gather_go(im);
+	sort_added(im, known);
 	gather_unwind(im);
 	fill_gaps(im);
 	image_write_cache(s, im);

@@ -46,6 +46,8 @@ struct calc_model {
 	struct images *images; /* graphs that the store lacks are from there; NULL */
 	struct store *store;
 	const char *method;
+	const struct calc_samples *sampled; /* calc_model.c */
+	bool live;
 	double samples;	  /* of cycles, all */
 	double outside;	  /* of these, in code without a graph */
 	uint64_t illegal; /* words of code that are no instruction */
@@ -56,12 +58,22 @@ struct calc_model {
 
 struct calc_read_options {
 	const char *method; /* of calc_methods, or CALC_EXACT; NULL: CALC_DEFAULT */
+	/* What frequencies are from: CALC_SAMPLES; NULL: issue in order, tip out of order. */
+	const char *samples;
 	enum cross_procedure cross;
 	bool no_truth;
 };
 
+#define CALC_SAMPLES "issue, tip, nci, software, branches-16, branches-32, cycles-16, cycles-32"
+/* Whether there are samples of that name; e names the nearest. */
+bool calc_check_samples(const char *name, struct err *e);
+/* Its name. */
+const char *calc_samples_name(const struct calc_model *m);
+
 /* Whether a store has samples that calc can read. */
 bool calc_has(struct store *s);
+/* Whether these are of the oldest instruction not yet issued. */
+bool calc_has_issue(struct store *s);
 bool calc_read(struct store *s, const struct calc_read_options *o, struct calc_model *m,
 	       struct err *e);
 void calc_model_free(struct calc_model *m);

@@ -106,6 +106,8 @@ bool calc_add_accuracy(struct doc *d, struct store *s, struct err *e)
 		const struct calc_read_options o = { .method = (*method)->name };
 		struct calc_model m;
 
+		if ((*method)->issues && !calc_has_issue(s))
+			continue;
 		if (!calc_read(s, &o, &m, e))
 			return false;
 		if (!t) {

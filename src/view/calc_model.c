@@ -20,13 +20,65 @@
 #include "view/calc_int.h"
 #include "view/live.h"
 
-#define COMMIT_RULE "tip" /* whose commit states are used */
-
 /* ---- which samples there are ---- */
+
+/* What the samples of each kind are: address, event, count, issued, commits. */
+#define ISSUE_QUERY "SELECT pc, event, count, issued, 0 FROM calc_sample ORDER BY pc, event"
+/* units are parts of a sample: all of them together are the samples */
+#define COMMIT_QUERY(rule)                                                                         \
+	"SELECT pc, 0, units * (SELECT samples FROM calc_event WHERE event = 0) / (SELECT "        \
+	"max(1.0, total(units)) FROM calc_commit WHERE rule = '" rule "'), 0, commits FROM "       \
+	"calc_commit WHERE rule = '" rule "' ORDER BY pc"
+#define LIVE_QUERY                                                                                 \
+	"SELECT pc, 0, sum(count), 0, 0 FROM live_count WHERE event = (SELECT min(event) FROM "    \
+	"live_count) GROUP BY pc ORDER BY pc"
+
+enum samples_kind { SAMPLES_ISSUE, SAMPLES_TIP, SAMPLES_TIME, SAMPLES_LIVE, SAMPLES_RECORDS };
+struct calc_samples {
+	const char *name;
+	enum samples_kind kind;
+	const char *sql;
+	const char *records; /* what branch records were taken at */
+	unsigned depth;
+};
+static const struct calc_samples sample_kinds[] = {
+	{ "issue", SAMPLES_ISSUE, ISSUE_QUERY, NULL, 0 },
+	{ "tip", SAMPLES_TIP, COMMIT_QUERY("tip"), NULL, 0 },
+	{ "nci", SAMPLES_TIME, COMMIT_QUERY("nci"), NULL, 0 },
+	{ "software", SAMPLES_TIME, COMMIT_QUERY("software"), NULL, 0 },
+	{ "branches-16", SAMPLES_RECORDS, NULL, "branches", 16 },
+	{ "branches-32", SAMPLES_RECORDS, NULL, "branches", 32 },
+	{ "cycles-16", SAMPLES_RECORDS, NULL, "cycles", 16 },
+	{ "cycles-32", SAMPLES_RECORDS, NULL, "cycles", 32 },
+};
+static const struct calc_samples live_samples = { "live", SAMPLES_LIVE, LIVE_QUERY, NULL, 0 };
+
+static const struct calc_samples *find_samples(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sample_kinds); i++)
+		if (!strcmp(sample_kinds[i].name, name))
+			return &sample_kinds[i];
+	return NULL;
+}
+
+bool calc_check_samples(const char *name, struct err *e)
+{
+	struct nearest near = { .word = name };
+
+	for (size_t i = 0; i < ARRAY_LEN(sample_kinds); i++)
+		nearest_try(&near, sample_kinds[i].name);
+	return find_samples(name) ||
+	       err_set(e, "there are no samples '%s'; did you mean '%s'?", name, near.best);
+}
 
 static bool has_rows(struct store *s, const char *sql)
 {
 	return store_number(s, sql, 0) != 0;
+}
+
+bool calc_has_issue(struct store *s)
+{
+	return has_rows(s, "SELECT 1 FROM calc_sample WHERE event = 0 LIMIT 1");
 }
 
 static bool has_issue(struct store *s)
@@ -36,7 +88,12 @@ static bool has_issue(struct store *s)
 
 static bool has_commits(struct store *s)
 {
-	return has_rows(s, "SELECT 1 FROM calc_commit WHERE rule = '" COMMIT_RULE "' LIMIT 1");
+	return has_rows(s, "SELECT 1 FROM calc_commit LIMIT 1");
+}
+
+const char *calc_samples_name(const struct calc_model *m)
+{
+	return m->sampled->name;
 }
 
 bool calc_has(struct store *s)
@@ -73,46 +130,77 @@ static bool read_events(struct store *s, struct calc_sampling *sampling, struct 
 	return store_done(&r, e);
 }
 
-static bool read_sampling(struct calc_model *m, struct err *e)
+static bool sampled_in_order(struct calc_model *m, struct err *e)
+{
+	m->program.sampling.mode = CALC_ISSUE;
+	return has_issue(m->store)
+		   ? read_events(m->store, &m->program.sampling, e)
+		   : err_set(e,
+			     "%s has no `issue` samples: make them by `culprit sim "
+			     "--machine %s --analyze issue -- PROGRAM` (issue,truth "
+			     "for the truth beside them)",
+			     store_path(m->store), m->machine_name);
+}
+
+static bool sampled_out_of_order(struct calc_model *m, struct err *e)
 {
 	struct calc_sampling *sampling = &m->program.sampling;
-	struct store *s = m->store;
 
-	if (live_is(s)) {
-		sampling->mode = CALC_RELATIVE;
-		sampling->period[SAMPLED_CYCLES] = 1;
-		sampling->running[SAMPLED_CYCLES] = 1;
-		return true;
-	}
-	if (!read_machine(s, &m->machine, e))
-		return false;
-	m->program.machine = &m->machine;
-	if (m->machine.model == MODEL_INORDER) {
-		sampling->mode = CALC_ISSUE;
-		return has_issue(s)
-			   ? read_events(s, sampling, e)
-			   : err_set(e,
-				     "%s has no `issue` samples: make them by `culprit sim "
-				     "--machine %s --analyze issue -- PROGRAM` (issue,truth "
-				     "for the truth beside them)",
-				     store_path(s), m->machine_name);
-	}
-	sampling->mode = CALC_COMMIT;
+	sampling->mode = m->sampled->kind == SAMPLES_TIME ? CALC_RELATIVE : CALC_COMMIT;
 	sampling->period[SAMPLED_CYCLES] =
-	    (uint64_t)store_number(s, "SELECT period FROM calc_event WHERE event = 0", 0);
+	    (uint64_t)store_number(m->store, "SELECT period FROM calc_event WHERE event = 0", 0);
 	sampling->running[SAMPLED_CYCLES] = 1;
-	if (!has_commits(s))
+	if (!has_commits(m->store))
 		return err_set(
 		    e,
 		    "%s is from %s, which issues out of order, and has no commit states of "
 		    "TIP: run with --analyze commits, or on a machine that issues "
 		    "in order (`culprit machines`)",
-		    store_path(s), m->machine_name);
+		    store_path(m->store), m->machine_name);
 	return sampling->period[SAMPLED_CYCLES] ||
 	       err_set(e,
 		       "%s does not say how often it was sampled: run again with --analyze "
 		       "commits",
-		       store_path(s));
+		       store_path(m->store));
+}
+
+/* Chooses the samples, and says how they are to be understood. */
+static bool read_sampling(struct calc_model *m, const char *asked, struct err *e)
+{
+	struct calc_sampling *sampling = &m->program.sampling;
+
+	m->sampled = asked ? find_samples(asked) : NULL;
+	if (live_is(m->store)) {
+		if (asked)
+			return err_set(e, "%s is of a live machine, which has samples of one kind",
+				       store_path(m->store));
+		m->sampled = &live_samples;
+		m->live = true;
+		sampling->mode = CALC_RELATIVE;
+		sampling->period[SAMPLED_CYCLES] = 1;
+		sampling->running[SAMPLED_CYCLES] = 1;
+		return true;
+	}
+	if (!read_machine(m->store, &m->machine, e))
+		return false;
+	m->program.machine = &m->machine;
+	const bool in_order = m->machine.model == MODEL_INORDER;
+
+	if (!m->sampled)
+		m->sampled = find_samples(in_order ? "issue" : "tip");
+	if (m->sampled->kind != SAMPLES_RECORDS && (m->sampled->kind == SAMPLES_ISSUE) != in_order)
+		return err_set(e, "%s is from %s, which issues %s, and has no samples of %s",
+			       store_path(m->store), m->machine_name,
+			       in_order ? "in order" : "out of order", m->sampled->name);
+	return in_order ? sampled_in_order(m, e) : sampled_out_of_order(m, e);
+}
+
+/* The samples of time: with branch records, those of the machine. */
+static const char *samples_sql(const struct calc_model *m)
+{
+	if (m->sampled->sql)
+		return m->sampled->sql;
+	return m->program.sampling.mode == CALC_ISSUE ? ISSUE_QUERY : COMMIT_QUERY("tip");
 }
 
 /* ---- graphs ---- */
@@ -195,38 +283,27 @@ static bool open_images(struct calc_model *m, struct err *e)
 
 /* ---- samples ---- */
 
-/* A stretch of code and the block that it is. */
-struct piece {
-	uint64_t start, end;
-	uint32_t proc;
-};
-
-struct pieces {
-	struct piece *list;
-	size_t count;
-};
-
 static int by_start(const void *a, const void *b)
 {
-	const struct piece *x = a, *y = b;
+	const struct calc_piece *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->proc < y->proc ? -1 : x->proc > y->proc;
 }
 
-static void add_pieces(struct pieces *p, const struct calc_model *m, uint32_t proc)
+static void add_pieces(struct calc_pieces *p, const struct calc_model *m, uint32_t proc)
 {
 	const struct cfg *g = m->names[proc].graph;
 
 	for (uint32_t b = 0; b < g->nblocks; b++)
 		*ARRAY_ADD(p->list, p->count) =
-		    (struct piece){ g->blocks[b].start, g->blocks[b].end, proc };
+		    (struct calc_piece){ g->blocks[b].start, g->blocks[b].end, proc, b };
 }
 
-static struct pieces make_pieces(const struct calc_model *m)
+struct calc_pieces calc_pieces_new(const struct calc_model *m)
 {
-	struct pieces p = { 0 };
+	struct calc_pieces p = { 0 };
 
 	for (uint32_t i = 0; i < m->program.nprocs; i++)
 		add_pieces(&p, m, i);
@@ -238,7 +315,7 @@ static struct pieces make_pieces(const struct calc_model *m)
 /* Symbols may overlap: a block may lie within another one's. */
 #define OVERLAP 8
 
-static const struct piece *piece_at(const struct pieces *p, uint64_t pc)
+const struct calc_piece *calc_piece_at(const struct calc_pieces *p, uint64_t pc)
 {
 	const size_t after = ARRAY_SEARCH(p->count, i, p->list[i].start <= pc);
 
@@ -309,21 +386,6 @@ static bool build_graphs(struct calc_model *m, const char *sql, struct err *e)
 	return store_done(&r, e);
 }
 
-/* Which table the samples of each mode are in: address, event, count, issued, commits. */
-/* units are parts of a sample: all of them together are the samples */
-#define COMMIT_QUERY                                                                               \
-	"SELECT pc, 0, units * (SELECT samples FROM calc_event WHERE event = 0) / (SELECT "        \
-	"max(1.0, total(units)) FROM calc_commit WHERE rule = '" COMMIT_RULE "'), 0, commits "     \
-	"FROM calc_commit WHERE rule = '" COMMIT_RULE "' ORDER BY pc"
-#define LIVE_QUERY                                                                                 \
-	"SELECT pc, 0, sum(count), 0, 0 FROM live_count WHERE event = (SELECT min(event) FROM "    \
-	"live_count) GROUP BY pc ORDER BY pc"
-static const char *const sample_query[] = {
-	[CALC_ISSUE] = "SELECT pc, event, count, issued, 0 FROM calc_sample ORDER BY pc, event",
-	[CALC_COMMIT] = COMMIT_QUERY,
-	[CALC_RELATIVE] = LIVE_QUERY,
-};
-
 static bool between(struct calc_model *m, uint64_t pc, uint32_t proc, struct err *e)
 {
 	return err_set(e,
@@ -335,15 +397,15 @@ static bool between(struct calc_model *m, uint64_t pc, uint32_t proc, struct err
 
 static bool read_samples(struct calc_model *m, struct err *e)
 {
-	struct pieces p = make_pieces(m);
-	struct store_rows r = store_query(m->store, sample_query[m->program.sampling.mode], "");
+	struct calc_pieces p = calc_pieces_new(m);
+	struct store_rows r = store_query(m->store, samples_sql(m), "");
 	bool ok = true;
 
 	while (ok && store_next(&r)) {
 		const uint64_t pc = (uint64_t)store_int(&r, 0);
 		const int64_t event = store_int(&r, 1);
 		const double count = store_double(&r, 2);
-		const struct piece *piece = piece_at(&p, pc);
+		const struct calc_piece *piece = calc_piece_at(&p, pc);
 
 		if (event < 0 || event >= SAMPLED_COUNT || !(count >= 0))
 			continue;
@@ -371,13 +433,13 @@ static bool read_samples(struct calc_model *m, struct err *e)
 /* Which instructions of a procedure committed in the same sampled cycle. */
 static bool read_pairs(struct calc_model *m, struct err *e)
 {
-	struct pieces p = make_pieces(m);
+	struct calc_pieces p = calc_pieces_new(m);
 	struct store_rows r = store_query(
 	    m->store, "SELECT pc, other, count FROM calc_commit_pair ORDER BY pc, other", "");
 
 	while (store_next(&r)) {
-		const struct piece *a = piece_at(&p, (uint64_t)store_int(&r, 0)),
-				   *b = piece_at(&p, (uint64_t)store_int(&r, 1));
+		const struct calc_piece *a = calc_piece_at(&p, (uint64_t)store_int(&r, 0)),
+					*b = calc_piece_at(&p, (uint64_t)store_int(&r, 1));
 
 		if (!a || !b || a->proc != b->proc)
 			continue;
@@ -400,14 +462,15 @@ static void count_illegal(struct calc_model *m)
 			m->illegal += isa_decode(m->names[p].graph->insts[i].word).op == OP_ILLEGAL;
 }
 
-static bool read_estimate(struct calc_model *m, struct err *e)
+static bool read_estimate(struct calc_model *m, const char *samples, struct err *e)
 {
-	if (!read_sampling(m, e) || !read_graphs(m, e))
+	if (!read_sampling(m, samples, e) || !read_graphs(m, e))
 		return false;
-	if (!m->program.nprocs &&
-	    (!open_images(m, e) || !build_graphs(m, sample_query[m->program.sampling.mode], e)))
+	if (!m->program.nprocs && (!open_images(m, e) || !build_graphs(m, samples_sql(m), e)))
 		return false;
 	if (!read_samples(m, e) || (m->program.sampling.mode == CALC_COMMIT && !read_pairs(m, e)))
+		return false;
+	if (m->sampled->records && !calc_read_records(m, m->sampled->records, m->sampled->depth, e))
 		return false;
 	count_illegal(m);
 	return m->program.nprocs ||
@@ -427,7 +490,7 @@ bool calc_read(struct store *s, const struct calc_read_options *o, struct calc_m
 						    .cross = o->cross,
 						    .ignore_edges = 0.01 };
 	model_run_names(s, m->program_name, m->machine_name);
-	bool ok = read_estimate(m, e) && (exact || calc_run(&m->program, e));
+	bool ok = read_estimate(m, o->samples, e) && (exact || calc_run(&m->program, e));
 
 	if (ok && (exact || !o->no_truth))
 		ok = calc_read_truth(m, e);
@@ -478,7 +541,7 @@ static void disassemble(struct calc_model *m, const struct cfg_inst *i, char *bu
 	buf[0] = '\0';
 	if (m->images) {
 		images_disasm(m->images, i->pc, buf, size);
-	} else if (m->program.sampling.mode != CALC_RELATIVE) {
+	} else if (!m->live) {
 		const struct inst in = isa_decode(i->word);
 
 		isa_disasm(&in, i->pc, DISASM_ALIASES, buf, size);

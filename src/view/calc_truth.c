@@ -271,6 +271,8 @@ bool calc_run_exact(struct calc_model *m, struct err *e)
 		if (p->sampling.mode == CALC_ISSUE)
 			calc_schedule(p->machine, proc, false);
 	}
+	if (p->sampling.mode == CALC_ISSUE && p->options.cross == CROSS_SELECTIVE)
+		calc_passed(p);
 	for (uint32_t i = 0; i < p->nprocs && p->sampling.mode == CALC_ISSUE; i++)
 		calc_culprits(p, &p->procs[i]);
 	return true;

@@ -16,10 +16,9 @@
 static void add_title(struct doc *d, const struct calc_model *m)
 {
 	char samples[32], period[32];
-	const bool live = m->program.sampling.mode == CALC_RELATIVE;
 
 	number_commas((uint64_t)(m->samples + 0.5), samples);
-	if (live) {
+	if (m->live) {
 		doc_line(d, NULL, "%s samples of a live machine, by method %s", samples, m->method);
 		doc_line(
 		    d, NULL,
@@ -30,6 +29,14 @@ static void add_title(struct doc *d, const struct calc_model *m)
 	doc_line(d, path_name(m->program_name),
 		 " on %s: %s samples, one in %s cycles, by method %s", m->machine_name, samples,
 		 number_commas(m->program.sampling.period[SAMPLED_CYCLES], period), m->method);
+	if (m->program.sampling.mode == CALC_RELATIVE)
+		doc_line(d, NULL,
+			 "Samples of %s say where time goes, not what commits: frequencies are "
+			 "relative to each other.",
+			 calc_samples_name(m));
+	else if (m->program.sampling.record_depth)
+		doc_line(d, NULL, "Frequencies are from branch records (%s).",
+			 calc_samples_name(m));
 }
 
 static uint64_t unresolved(const struct calc_model *m)

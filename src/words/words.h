@@ -358,6 +358,7 @@
 	X(NONE,       "none",       "not known") \
 	X(CLUSTER,    "cluster",    "ratios of its own class") \
 	X(POOLED,     "pooled",     "all samples of its class over all its least times: too few for a cluster") \
+	X(RECORDS,    "records",    "branch records that have it") \
 	X(PROPAGATED, "propagated", "what flows in and out") \
 	X(FLOW,       "flow",       "a minimum-cost flow") \
 	X(NO_SAMPLES, "no samples", "none was taken: at most what the period allows")

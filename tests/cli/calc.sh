@@ -215,6 +215,65 @@ test_2672_without_calc_samples_other_views_say_nothing_of_them() {
 	! grep -q "range%" "$tmp/out" || fail "a table without samples"
 }
 
+# Prints how far frequencies of blocks, and of edges, are from the truth: the share of executions within 10%.
+near() {
+	python3 -c "
+import json, sys
+blocks = [b for p in json.load(open('$tmp/out'))['procedures'] for b in p['blocks'] if b['true_frequency']]
+edges = [e for b in blocks for e in b['edges'] if e['true_frequency'] and e['to'] is not None]
+for rows in (blocks, edges):
+    all = sum(r['true_frequency'] for r in rows)
+    print(round(100 * sum(r['true_frequency'] for r in rows
+                          if abs((r['frequency'] or 0) / r['true_frequency'] - 1) <= 0.1) / all))"
+}
+
+# A run with branch records on MACHINE, sampled by ANALYSIS.
+records() {
+	"$CULPRIT" sim --machine "$1" --analyze "$2,truth,branches" --period 400 --max-insts 300k -o "$tmp/records.culprit" \
+		-- "$GUESTS/answers" work 100000 >/dev/null 2>&1
+}
+
+test_2674_branch_records_tell_edges_on_any_machine() {
+	local machine kind got
+	for machine in inorder-2w boom-tip; do
+		if [ $machine = boom-tip ]; then records $machine commits; else records $machine issue; fi
+		for kind in branches-16 branches-32; do
+			run calc "$tmp/records.culprit" --json --samples $kind
+			status_is 0
+			mapfile -t got < <(near)
+			echo "# $kind on $machine: ${got[*]}% within 10%"
+			[ "${got[0]}" -ge 95 ] && [ "${got[1]}" -ge 95 ] || fail "$kind on $machine: ${got[*]}% within 10%"
+			cp "$tmp/records.culprit" "$tmp/blind.culprit"
+			sqlite3 "$tmp/blind.culprit" 'DELETE FROM calc_truth; DELETE FROM calc_truth_edge; DELETE FROM calc_truth_reason;
+				DELETE FROM calc_truth_event; DELETE FROM golden'
+			run calc "$tmp/records.culprit" --json --samples $kind --no-truth
+			cp "$tmp/out" "$tmp/with"
+			run calc "$tmp/blind.culprit" --json --samples $kind
+			cmp "$tmp/with" "$tmp/out" || fail "estimates by $kind see the truth"
+		done
+		run calc "$tmp/records.culprit" --samples cycles-16
+		status_is 0
+		out_has "Frequencies are from branch records (cycles-16)"
+	done
+}
+
+test_2675_samples_that_a_profile_does_not_have_are_named() {
+	run calc "$store" --samples branches-16
+	refuses "no branch records" "--analyze issue,branches"
+	run calc "$store" --samples tip
+	refuses "in order" "tip"
+	run calc "$store" --samples branch-16
+	refuses "branch-16" "branches-16"
+	records boom-tip commits
+	run calc "$tmp/records.culprit" --samples issue
+	refuses "out of order" "issue"
+	run calc "$tmp/records.culprit" --method bit
+	refuses "bit" "flow"
+	run calc "$tmp/records.culprit" --samples nci
+	status_is 0
+	out_has "relative to each other"
+}
+
 # A profile of an x86-64 program, as a live machine gives it: samples of `loop` and `weigh` by address, more of them
 # where a loop goes round. PROGRAM, STORE.
 live_profile() {

@@ -8,7 +8,7 @@ run=$(dirname "$0")/../../workloads/run
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 number=2539 count=0
-programs="interp call_web lua gawk perl sqlite bzip2 xz busybox"
+programs="interp call_web lua gawk perl sqlite bzip2 xz busybox gojq"
 set -- $programs
 echo "1..$#"
 for name in $programs; do

@@ -43,6 +43,7 @@ struct branches {
 		uint64_t source, target;
 	} last[DEPTH_MAX];	    /* by number modulo DEPTH_MAX */
 	uint64_t taken;		    /* in this region; the last has number taken - 1 */
+	uint64_t all;		    /* taken in all regions: what its counter says */
 	struct pairs edges, ranges; /* tag: sampling and depth */
 };
 
@@ -93,6 +94,7 @@ static bool branches_batch(void *state, const struct rec_inst *insts, size_t nin
 			put_record(b, BY_CYCLES);
 		b->last[b->taken % DEPTH_MAX].source = r->pc;
 		b->last[b->taken++ % DEPTH_MAX].target = r->target;
+		b->all++;
 		if (!--b->left) {
 			put_record(b, BY_BRANCHES);
 			b->left = periods_draw(&b->periods[BY_BRANCHES]);
@@ -120,8 +122,10 @@ static bool put_pairs(const struct pairs *p, const char *table, struct store *st
 static bool branches_finish(void *state, struct store *store, struct err *e)
 {
 	struct branches *b = state;
-	return !store || (put_pairs(&b->edges, "calc_branch", store, e) &&
-			  put_pairs(&b->ranges, "calc_range", store, e));
+	return !store ||
+	       (store_insert(store, e, "counter", "si", "taken_branches", (int64_t)b->all) &&
+		put_pairs(&b->edges, "calc_branch", store, e) &&
+		put_pairs(&b->ranges, "calc_range", store, e));
 }
 
 static void branches_free(void *state)

@@ -96,7 +96,7 @@ static void try_table(const uint8_t *data, size_t size_bytes)
 	struct {
 		char magic[8];
 		uint64_t file_bytes, debug, count, names_bytes;
-	} h = { .magic = "culpsym1" };
+	} h = { .magic = "culpsym2" };
 
 	if (size_bytes < 26 || !image_probe("/proc/self/exe", &self, NULL) || !self.build_id[0])
 		return;

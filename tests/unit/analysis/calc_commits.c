@@ -176,6 +176,7 @@ static void test_2473_branch_records_at_branches_are_without_bias(void **state)
 		       "depth "
 		       "= 16 ORDER BY 1, 2",
 		       "100,104,10400 100,108,1480");
+		expect(store, "SELECT value FROM counter WHERE name = 'taken_branches'", "800");
 		store_close(store);
 	}
 	free(s);

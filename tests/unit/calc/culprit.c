@@ -715,6 +715,59 @@ static void test_1404_samples_say_how_often_a_kind_of_risk_makes_wait(void **sta
 	}
 }
 
+/* A procedure that calls itself, directly or by a pointer, and its culprits given what it passes on. */
+static struct sketch *recursive(bool pending, bool direct)
+{
+	struct sketch *s = sketch();
+
+	s->p.options.cross = CROSS_SELECTIVE;
+	BLOCK(s, ADD(T1, A0, A0), LD(A0, 0, A1), pending ? NOP : ADD(ZERO, A0, A0), JAL(RA));
+	s->blocks[0].callee = direct ? BASE : 0;
+	BLOCK(s, ADDI(T0, ZERO, 1), LD(T0, 0, A1), pending ? NOP : ADD(ZERO, T0, T0), JR(RA));
+	edge(s, 0, 1, CFG_FALL, 1);
+	run(s);
+	calc_passed(&s->p);
+	calc_culprits(&s->p, &s->p.procs[0]);
+	return s;
+}
+
+static void test_1405_calls_and_returns_pass_on_the_loads_that_the_program_leaves(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		const bool pending = k & 1;
+		struct sketch *s = recursive(pending, k & 2);
+
+		assert_int_equal(!!find(s, 0, CAUSE_DCACHE), pending); /* entered with a0 */
+		assert_int_equal(!!find(s, 4, CAUSE_DCACHE), pending); /* comes back with t0 */
+		assert_cleared(s, 5, CAUSE_DCACHE);
+		end(s);
+	}
+	/* What it calls has no graph and was not sampled, or it is not executed: nothing comes back. */
+	struct sketch *s = recursive(true, true);
+	s->g->blocks[0].callee = BASE + 0x1000;
+	calc_passed(&s->p);
+	calc_culprits(&s->p, &s->p.procs[0]);
+	assert_cleared(s, 4, CAUSE_DCACHE);
+	end(s);
+}
+
+/* A jump whose target is not known leads to any block that one may enter, with what is under way there. */
+static void test_1406_unknown_jumps_carry_what_is_under_way_where_they_are(void **state)
+{
+	for (unsigned pending = 0; pending < 2; pending++) {
+		struct sketch *s = sketch();
+
+		BLOCK(s, LD(T0, 0, A1), pending ? NOP : ADD(ZERO, T0, T0), JR(A5));
+		s->blocks[0].flags |= CFG_BLOCK_UNRESOLVED;
+		uint32_t b = BLOCK(s, ADD(ZERO, T0, T0), NOP);
+		s->blocks[1].flags |= CFG_BLOCK_MAYBE;
+		edge(s, 0, CFG_OUTSIDE, CFG_MISSING, 1);
+		run(s);
+		assert_int_equal(!!find(s, b, CAUSE_DCACHE), pending);
+		end(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -743,6 +796,9 @@ int main(void)
 		cmocka_unit_test(test_1402_a_store_is_not_queued_behind_loads_of_other_procedures),
 		cmocka_unit_test(test_1403_results_are_waited_for_as_long_as_returns_say),
 		cmocka_unit_test(test_1404_samples_say_how_often_a_kind_of_risk_makes_wait),
+		cmocka_unit_test(
+		    test_1405_calls_and_returns_pass_on_the_loads_that_the_program_leaves),
+		cmocka_unit_test(test_1406_unknown_jumps_carry_what_is_under_way_where_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Methods profi, flow and bit, and the evidence of commit states, on random programs whose every count is
- * known.
+ * Methods profi, flow and bit, and the evidence of commit states and of branch records, on random programs
+ * whose every count is known.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -168,6 +168,58 @@ static void test_2616_callers_know_how_often_a_stalled_leaf_runs(void **state)
 	scene_free(s);
 }
 
+static void test_2617_branch_records_tell_edges_whatever_stalls(void **state)
+{
+	struct scene_options o = usual;
+	o.irreducible = true;
+	o.stalls = 1;
+	struct scene_score samples = mean_score(o, &calc_flow);
+	o.records = true;
+	struct scene_score flow = mean_score(o, &calc_flow), profi = mean_score(o, &calc_profi);
+	assert_ahead(&flow, &samples);
+	assert_true(flow.blocks[0] > 0.95 && flow.edges[1] > 0.95 && profi.edges[1] > 0.9);
+	assert_true(flow.wrong <= 0.02 && flow.interval >= 0.93);
+	/* Method bit has nothing to read. */
+	struct scene *s = scene_new(&o);
+	struct err e = { "" };
+	s->p.options.method = "bit";
+	assert_false(calc_run(&s->p, &e));
+	assert_non_null(strstr(e.text, "oldest instruction"));
+	scene_free(s);
+}
+
+/* Without a schedule, what sets samples of equally frequent instructions apart says how far to trust them. */
+static void test_2618_live_intervals_are_as_wide_as_instructions_differ(void **state)
+{
+	struct scene_options o = usual;
+	o.relative = true;
+	struct scene_score unequal = mean_score(o, &calc_flow);
+	o.stalls = 0;
+	struct scene_score equal = mean_score(o, &calc_flow);
+	assert_true(unequal.interval > 0.8);
+	assert_true(equal.blocks[0] > 0.9 && equal.interval > 0.8);
+	double width[2];
+	for (unsigned k = 0; k < 2; k++) {
+		o.stalls = k;
+		o.seed = 3;
+		struct scene *s = scene_new(&o);
+		scene_run(s, &calc_flow);
+		const struct calc_proc *proc = &s->p.procs[0];
+		double value = 0;
+		width[k] = 0;
+		for (uint32_t b = 0; b < proc->graph->nblocks; b++) {
+			const struct calc_freq *f = &proc->blocks[b];
+			width[k] += f->high - f->low;
+			value += f->value;
+			assert_int_equal(f->confidence, CONFIDENCE_LOW);
+		}
+		width[k] /= value;
+		scene_free(s);
+	}
+	print_message("widths %.2f and %.2f\n", width[0], width[1]);
+	assert_true(width[1] > 2 * width[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +230,8 @@ int main(void)
 		cmocka_unit_test(test_2614_equations_hold),
 		cmocka_unit_test(test_2615_the_same_samples_give_the_same_numbers),
 		cmocka_unit_test(test_2616_callers_know_how_often_a_stalled_leaf_runs),
+		cmocka_unit_test(test_2617_branch_records_tell_edges_whatever_stalls),
+		cmocka_unit_test(test_2618_live_intervals_are_as_wide_as_instructions_differ),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,6 +228,12 @@ static void put_samples(struct scene *s, const struct scene_options *o, struct r
 				paired = !paired && below(seed, 2);
 				inst->m = paired ? 0 : 1 + (below(seed, 5) == 0) * below(seed, 3);
 				inst->issue_point = inst->m > 0;
+				if (o->relative) {
+					time[i][n] = s->block_count[i][b] *
+						     (o->stalls > 0 ? -log(1 - uniform(seed)) : 1);
+					cycles += time[i][n];
+					continue;
+				}
 				double stall = uniform(seed) < o->stalls && inst->m > 0
 						   ? -log(1 - uniform(seed)) * 5
 						   : 0;
@@ -261,6 +267,31 @@ static void put_samples(struct scene *s, const struct scene_options *o, struct r
 	free(time);
 }
 
+/* Counts of branch records: of chance alone, as if each record were of one branch or range. */
+static void put_records(struct scene *s, const struct scene_options *o, struct rng *seed)
+{
+	double all = 0;
+	for (uint32_t i = 0; i < o->procs; i++)
+		for (uint32_t b = 0; b < s->p.procs[i].graph->nblocks; b++)
+			all += s->block_count[i][b];
+	const double each = fmax(1, all / o->samples);
+	s->p.sampling.record_depth = 1;
+	s->p.sampling.record_branch = s->p.sampling.record_range = each;
+	for (uint32_t i = 0; i < o->procs; i++) {
+		struct calc_proc *proc = &s->p.procs[i];
+		const struct cfg *g = proc->graph;
+		proc->block_records = x_calloc(g->nblocks + 1, sizeof(double));
+		proc->edge_records = x_calloc(g->nedges + 1, sizeof(double));
+		for (uint32_t b = 0; b < g->nblocks; b++)
+			proc->block_records[b] = poisson(seed, s->block_count[i][b] / each);
+		for (uint32_t e = 0; e < g->nedges; e++)
+			proc->edge_records[e] =
+			    g->edges[e].from == CFG_OUTSIDE || g->edges[e].to == CFG_OUTSIDE
+				? NAN
+				: poisson(seed, s->edge_count[i][e] / each);
+	}
+}
+
 struct scene *scene_new(const struct scene_options *o)
 {
 	struct scene *s = x_calloc(1, sizeof(*s));
@@ -269,7 +300,7 @@ struct scene *scene_new(const struct scene_options *o)
 	s->machine = x_calloc(1, sizeof(*s->machine));
 	s->machine->mem.mem.latency = 100;
 	s->p.machine = s->machine;
-	s->p.sampling.mode = o->commits ? CALC_COMMIT : CALC_ISSUE;
+	s->p.sampling.mode = o->relative ? CALC_RELATIVE : o->commits ? CALC_COMMIT : CALC_ISSUE;
 	s->p.sampling.running[SAMPLED_CYCLES] = 1;
 	s->block_count = x_calloc(o->procs, sizeof(*s->block_count));
 	s->edge_count = x_calloc(o->procs, sizeof(*s->edge_count));
@@ -281,6 +312,8 @@ struct scene *scene_new(const struct scene_options *o)
 	}
 	walk(s, o, &seed);
 	put_samples(s, o, &seed);
+	if (o->records)
+		put_records(s, o, &seed);
 	return s;
 }
 

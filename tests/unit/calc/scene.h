@@ -24,6 +24,8 @@ struct scene_options {
 	double stalls;	      /* share of instructions with dynamic stalls */
 	bool irreducible;     /* some branches go anywhere */
 	bool commits;	      /* samples are of commits (CALC_COMMIT) */
+	bool relative; /* of a live machine: instructions take 1 cycle, with stalls any time */
+	bool records;  /* there are branch records, of as many branches as samples */
 };
 
 struct scene *scene_new(const struct scene_options *o);

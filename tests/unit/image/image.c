@@ -14,7 +14,7 @@
 #include "image/image.h"
 #include "isa/isa.h"
 
-static const char *full_path, *bare_path, *source_path;
+static const char *full_path, *bare_path, *source_path, *go_path;
 
 static struct images *open_at(const char *path, uint64_t bias)
 {
@@ -172,13 +172,73 @@ static void test_846_frames_inlined_into_inlined_ones_are_all_named(void **state
 	images_free(s);
 }
 
+/* The first address of the only image that is in a function of that name; 0: none. */
+static uint64_t find_named(struct images *s, const char *name)
+{
+	const struct image_info info = images_info(s, 0);
+	for (uint64_t pc = info.start; pc < info.end; pc += 4)
+		if (!strcmp(images_place(s, pc).function, name))
+			return pc;
+	return 0;
+}
+
+static void test_847_a_stripped_go_program_is_known_by_its_run_times_table(void **state)
+{
+	struct images *s = open_at(go_path, 0);
+	const uint64_t helper = find_named(s, "main.(*T).helper"),
+		       start = find_named(s, "main.main");
+	assert_true(helper && start);
+	assert_int_equal(helper - start, 16);
+	struct place p = images_place(s, helper + 4);
+	assert_string_equal(p.function, "main.(*T).helper");
+	assert_int_equal(p.end - p.start, 12);
+	assert_int_equal(images_place(s, start).end, helper);
+	images_free(s);
+}
+
+/* Whatever a damaged table says, each address has one function, and that holds it. */
+static void test_848_a_damaged_table_of_go_names_nothing_outside_of_the_program(void **state)
+{
+	static const uint32_t bad[] = { 0xffffffff, 0x7fffffff, 1, 0x1000 };
+	static const char magic[] = { (char)0xf1, (char)0xff, (char)0xff, (char)0xff, 0, 0, 2, 8 };
+	char path[] = "/tmp/culprit-go.XXXXXX";
+	int fd = mkstemp(path);
+	FILE *in = fopen(go_path, "rb");
+	uint8_t file[1 << 16];
+	assert_true(fd >= 0 && in);
+	size_t size = fread(file, 1, sizeof(file), in);
+	fclose(in);
+	const uint8_t *table = memmem(file, size, magic, sizeof(magic));
+	assert_non_null(table);
+	const size_t from = (size_t)(table - file);
+	for (size_t at = from; at < from + 136; at += 4)
+		for (unsigned k = 0; k < 4; k++) {
+			uint32_t kept;
+			memcpy(&kept, file + at, 4);
+			memcpy(file + at, &bad[k], 4);
+			assert_int_equal(pwrite(fd, file, size, 0), size);
+			memcpy(file + at, &kept, 4);
+			struct images *s = open_at(path, 0);
+			const struct image_info info = images_info(s, 0);
+			for (uint64_t pc = info.start; pc < info.end; pc += 4) {
+				struct place p = images_place(s, pc);
+				if (p.end > p.start)
+					assert_true(p.start <= pc && pc < p.end);
+			}
+			images_free(s);
+		}
+	close(fd);
+	unlink(path);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 4)
+	if (argc != 5)
 		return 2;
 	full_path = argv[1];
 	bare_path = argv[2];
 	source_path = argv[3];
+	go_path = argv[4];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_841_a_symbol_covers_its_code_at_any_bias),
 		cmocka_unit_test(test_842_lines_and_inlined_frames_are_those_of_the_source),
@@ -186,6 +246,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_844_a_stripped_program_is_known_by_its_unwind_ranges),
 		cmocka_unit_test(test_845_what_is_no_program_is_refused_with_a_reason),
 		cmocka_unit_test(test_846_frames_inlined_into_inlined_ones_are_all_named),
+		cmocka_unit_test(test_847_a_stripped_go_program_is_known_by_its_run_times_table),
+		cmocka_unit_test(
+		    test_848_a_damaged_table_of_go_names_nothing_outside_of_the_program),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
