@@ -480,6 +480,8 @@ static bool run_missing(struct runner *r, const char *cache_dir, struct err *e)
 
 	if (ok && !run_all(r)) {
 		stop_all(r);
+		if (r->o->interrupted && !r->stopped)
+			*r->o->interrupted = true;
 		ok = r->stopped ? false
 				: err_set(e,
 					  "interrupted; %zu of %zu results are kept, the same "
