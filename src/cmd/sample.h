@@ -36,12 +36,6 @@ enum sample_method { SAMPLE_SIMPOINT, SAMPLE_SYSTEMATIC };
 #define SAMPLE_AUTO_ERROR 0.005
 /* Instructions that all points together may run to be reached before checkpoints pay: half a second. */
 #define SAMPLE_FAR 500000000ull
-/* A cluster with less of the run than this keeps one point: whatever its CPI is, it moves the sum by
- * little. */
-#define SAMPLE_MATTERS 0.005
-/* Points that all clusters share by their weight, beyond the first two of each. */
-#define SAMPLE_SHARED 12
-
 /* The command line; NULL, 0 or empty if not given. */
 struct sample_options {
 	int method;
