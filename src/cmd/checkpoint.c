@@ -89,6 +89,12 @@ static int make(const struct checkpoint_values *v, char **args)
 	char *folder = NULL;
 	int status = 2;
 
+	if (!v->with_core && (sim.machine || sim.sets.count)) {
+		warn("checkpoint: --machine and --set are about the core of --with-core; a process "
+		     "alone "
+		     "is of no machine");
+		return 2;
+	}
 	if (!v->at || !v->output) {
 		warn("checkpoint: say after how many instructions with --at N,N,… and where the "
 		     "files go with -o DIR");
@@ -268,6 +274,13 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  OPTION(skip),
 	  .help = "Goes on where the process cannot be saved: that checkpoint is left out." },
+	{ .name = "with-core",
+	  .type = CMD_SWITCH,
+	  OPTION(with_core),
+	  .help = "Caches, TLBs, predictors and prefetchers of a machine learn on the way, which "
+		  "takes longer, and are saved "
+		  "too ('culprit sim --restore FILE --restore-core')." },
+	OF_SIM(machine, sets),
 	OF_SIM(clock, clock_cpi),
 	OF_SIM(sysroot, hide),
 	OF_SIM(seed, real_time),
@@ -280,6 +293,8 @@ static const struct cmd_option options[] = {
 static const struct cmd_example examples[] = {
 	{ "culprit checkpoint --at 1G,2G,3G -o points -- ./program input",
 	  "Saves the process after one, two and three billion instructions." },
+	{ "culprit checkpoint --with-core --machine boom-tip --at 1G -o points -- ./program",
+	  "With what the core has learnt by then: a live-point." },
 	{ "culprit checkpoint show points/1000000000.checkpoint", "Says what is in a checkpoint." },
 	{ "culprit sim --restore points/1000000000.checkpoint --warm 1M --max-insts 10M",
 	  "Goes on from there, on the modelled machine." },

@@ -113,6 +113,11 @@ static const struct cmd_option options[] = {
 	OPTION(unit, NUMBER, "unit", .range = { 100, 1000000000, NUMBER_DECIMAL },
 	       .unset = SAMPLE_UNIT, .arg = "N",
 	       .help = "systematic: instructions of an interval, 1,000 by default."),
+	OPTION(live_points, SWITCH, "live-points",
+	       .help =
+		   "systematic: keeps process and core before each unit, and measures units from "
+		   "there in random order, so that Ctrl-C ends it with an estimate at any time. "
+		   "Another analysis takes the same live-points."),
 	OPTION(
 	    warm, TEXT, "warm", .arg = "N|all|auto", .check = check_warm,
 	    .help =
@@ -207,6 +212,11 @@ static bool settle_options(struct sample *s, struct err *e)
 		return err_set(e,
 			       "--method systematic warms up all the way: --warm %s contradicts it",
 			       o->warm);
+	if (o->live_points && !systematic)
+		return err_set(
+		    e, "--live-points are for --method systematic; clusters have checkpoints");
+	if (o->live_points && o->max_points > SAMPLE_MAX_LIVE)
+		return err_set(e, "--live-points: --max-points is at most %d", SAMPLE_MAX_LIVE);
 	if (o->period && o->frequency)
 		return err_set(e, "--period and --frequency exclude each other");
 	s->bic = SAMPLING_BIC;
@@ -218,6 +228,8 @@ static bool settle_options(struct sample *s, struct err *e)
 	s->max_points = o->max_points ? o->max_points
 			: systematic  ? SAMPLE_MAX_UNITS
 				      : SAMPLE_MAX_POINTS;
+	if (o->live_points)
+		s->max_points = min_u64(s->max_points, SAMPLE_MAX_LIVE);
 	s->warm = UINT64_MAX;
 	s->warm_auto = o->warm && !strcmp(o->warm, "auto");
 	if (s->warm_auto)
@@ -259,7 +271,12 @@ static void report(const struct sample *s)
 			 (unsigned long long)s->o->unit);
 	warn("%s: %s instructions, estimated %s cycles, CPI %.3f%s, from %s; %s", program, insts,
 	     cycles, s->cpi.value, error, from, s->output);
-	if (s->error > 0 && !(s->sampling_error <= s->error))
+	if (s->cut_short)
+		warn("%s: measuring was interrupted; the estimate is of the units before, and the "
+		     "same command "
+		     "goes on from there",
+		     program);
+	else if (s->error > 0 && !(s->sampling_error <= s->error))
 		warn("%s: the error is above the %.4g%% that were wanted: --max-points %llu is "
 		     "reached",
 		     program, 100 * s->error, (unsigned long long)s->max_points);

@@ -3,7 +3,7 @@
  * What the files of `culprit sample` share. sample.c is the command and the order of its steps; then one
  * file per step: sample_profile.c (vectors and execution counts of the whole run), sample_points.c (which
  * intervals are simulated), sample_simulate.c (jobs, each a point), sample_warm.c (how long points warm up),
- * sample_units.c (systematic sampling), sample_combine.c (one profile of all).
+ * sample_units.c and sample_live.c (systematic sampling), sample_combine.c (one profile of all).
  */
 #ifndef CMD_SAMPLE_H
 #define CMD_SAMPLE_H
@@ -26,6 +26,7 @@ enum sample_method { SAMPLE_SIMPOINT, SAMPLE_SYSTEMATIC };
 #define SAMPLE_UNIT	  1000
 #define SAMPLE_MAX_POINTS 300
 #define SAMPLE_MAX_UNITS  10000
+#define SAMPLE_MAX_LIVE	  8000 /* live-points: they are named on a command line */
 #define SAMPLE_WARM	  "10M"
 /* --warm auto: warm-ups to try, each SAMPLE_AUTO_STEP times the one before; the share of the cycles at which what is not
  * known does not matter. */
@@ -35,12 +36,6 @@ enum sample_method { SAMPLE_SIMPOINT, SAMPLE_SYSTEMATIC };
 #define SAMPLE_AUTO_ERROR 0.005
 /* Instructions that all points together may run to be reached before checkpoints pay: half a second. */
 #define SAMPLE_FAR 500000000ull
-/* A cluster with less of the run than this keeps one point: whatever its CPI is, it moves the sum by
- * little. */
-#define SAMPLE_MATTERS 0.005
-/* Points that all clusters share by their weight, beyond the first two of each. */
-#define SAMPLE_SHARED 12
-
 /* The command line; NULL, 0 or empty if not given. */
 struct sample_options {
 	int method;
@@ -59,7 +54,7 @@ struct sample_options {
 	uint64_t max_points, unit;
 	uint64_t jobs;
 	const char *place, *cache, *keep, *output;
-	bool again, partial, plain_weights;
+	bool again, partial, plain_weights, live_points;
 	/* of the guest */
 	const char *sysroot;
 	uint64_t max_insts, guest_seed;
@@ -101,8 +96,10 @@ struct sample {
 	uint64_t total;	 /* instructions of the run */
 	int exit_status; /* -1: it did not end */
 	bool profile_cached;
-	bool stopped; /* by SIGINT or SIGTERM, while a step of sample_save.c ran */
-	bool said;    /* the program's process has said what went wrong */
+	bool stopped;	/* by SIGINT or SIGTERM, while a step of sample_save.c ran */
+	bool live;	/* units begin from live-points */
+	bool cut_short; /* a signal ended the measuring of units; those before it count */
+	bool said;	/* the program's process has said what went wrong */
 	struct intervals vectors;
 	uint64_t *pcs, *executions; /* by instruction, ascending */
 	size_t npcs;
@@ -155,12 +152,22 @@ bool sample_warm_up(struct sample *s, size_t first, struct err *e);
 
 /* Reads what the points from `first` on measured. */
 bool sample_read_points(struct sample *s, size_t first, struct err *e);
+bool sample_read_point(struct sample_point *p, struct err *e);
+/* Simulates a point, from a checkpoint `from` instructions into the run if there is one; with s->live the
+ * core comes from there, too. */
+struct job sample_point_job(const struct sample *s, const struct sample_point *p,
+			    const char *checkpoint, uint64_t from);
+/* sample_live.c: measures units from live-points in random order, until the error is as wanted or a signal comes. Only
+ * the points that were measured remain. */
+bool sample_live(struct sample *s, struct err *e);
 /* sample_units.c: systematic sampling, points and simulations. */
 bool sample_units(struct sample *s, struct err *e);
 
 /* sample_save.c */
-/* Saves the process after so many instructions, as far as it can be saved. */
+/* Saves the process after so many instructions, as far as it can be saved; if s->live, with the core. */
 bool sample_save(struct sample *s, const uint64_t *at, size_t count, struct err *e);
+/* The file of a checkpoint at that instruction, whether it is there or not; the caller frees. */
+char *sample_saved_path(const struct sample *s, uint64_t at);
 /* The last checkpoint at or before an instruction: where it is, and its file, which the caller frees.
  * 0 and NULL: there is none. */
 uint64_t sample_saved_before(const struct sample *s, uint64_t at, char **path);

@@ -71,7 +71,6 @@ bool sample_choose(struct sample *s, struct err *e)
 	const unsigned k = found->k;
 	double *weights = x_calloc(k, sizeof(*weights)), *spread = x_calloc(k, sizeof(*spread));
 	uint64_t *sizes = x_calloc(k, sizeof(*sizes)), *first = x_calloc(k, sizeof(*first));
-	uint64_t *wanted = x_calloc(k, sizeof(*wanted));
 
 	clustering_weights(&s->vectors, found, weights);
 	clustering_sizes(&s->vectors, found, sizes);
@@ -82,31 +81,13 @@ bool sample_choose(struct sample *s, struct err *e)
 	for (unsigned i = 0; i < k; i++) {
 		s->clusters[i] = (struct estimate_cluster){ weights[i], sizes[i], spread[i] };
 		clustering_members(&s->vectors, found, i, o->seed, &s->members[i]);
-		/* Two points have a variance, but hardly say how sure it is: Student's factor is 12.7
-		 * for two and 2.3 for ten. */
-		first[i] = 1;
-		wanted[i] =
-		    1 + (weights[i] >= SAMPLE_MATTERS) + (uint64_t)(SAMPLE_SHARED * weights[i]);
 	}
-	/* One for each cluster must be; --max-points is about the rest, and second ones come first. */
-	for (uint64_t i = 0, given = k, most = 2; i < k || most == 2; i++) {
-		if (i == k) {
-			i = 0;
-			most = UINT64_MAX;
-		}
-
-		const uint64_t room = s->max_points > given ? s->max_points - given : 0;
-		const uint64_t more = min_u64(min_u64(wanted[i], most) - first[i], room);
-
-		first[i] += more;
-		given += more;
-	}
+	estimate_first(s->clusters, k, s->max_points, first);
 	sample_add_points(s, first);
 	free(weights);
 	free(spread);
 	free(sizes);
 	free(first);
-	free(wanted);
 	return true;
 }
 

@@ -117,9 +117,27 @@ static bool run_one(struct sample *s, const struct job *j, const char *what, sam
 
 /* ---- checkpoints ---- */
 
+/* Checkpoints belong to program and input alone; what a core has learnt belongs to its machine, too, whose file is named by
+ * its content. */
 static char *checkpoints_dir(const struct sample *s)
 {
-	return x_asprintf("%s/checkpoints", s->dir);
+	char hex[DIGEST_HEX];
+	struct digest d;
+
+	if (!s->live)
+		return x_asprintf("%s/checkpoints", s->dir);
+	digest_init(&d);
+	digest_text(&d, s->machine);
+	digest_hex(&d, hex);
+	return x_asprintf("%s/live-%.32s", s->dir, hex);
+}
+
+char *sample_saved_path(const struct sample *s, uint64_t at)
+{
+	char *dir = checkpoints_dir(s), *path = sim_checkpoint_path(dir, at);
+
+	free(dir);
+	return path;
 }
 
 uint64_t sample_saved_before(const struct sample *s, uint64_t at, char **path)
@@ -191,6 +209,10 @@ bool sample_save(struct sample *s, const uint64_t *at, size_t count, struct err 
 
 		words_add_option(&w, "at", list);
 		words_add_option(&w, "skip", NULL);
+		if (s->live) {
+			words_add_option(&w, "with-core", NULL);
+			change.machine = s->machine;
+		}
 		words_add_option(&w, "output", dir);
 		change.options = (const char *const *)w.items;
 		change.noptions = w.count;

@@ -147,8 +147,7 @@ uint64_t sample_approach(const struct sample *s, const struct sample_point *p, u
 	return p->start - *settle - *warm;
 }
 
-/* Simulates a point, from a checkpoint `from` instructions into the run if there is one. */
-static struct job point_job(const struct sample *s, const struct sample_point *p,
+struct job sample_point_job(const struct sample *s, const struct sample_point *p,
 			    const char *checkpoint, uint64_t from)
 {
 	struct words w = { NULL, 0 };
@@ -159,6 +158,11 @@ static struct job point_job(const struct sample *s, const struct sample_point *p
 
 	if (checkpoint)
 		add_text(&w, RUN_restore, checkpoint);
+	if (checkpoint && s->live) {
+		words_add_option(&w, recipe_rows[RUN_restore_core].option, NULL);
+		at = from;
+		warm = 0;
+	}
 	if (!s->is_whole) {
 		if (at > from)
 			add_number(&w, RUN_fast_forward, at - from);
@@ -178,9 +182,9 @@ static struct job point_job(const struct sample *s, const struct sample_point *p
 	return j;
 }
 
-static bool read_point(struct sample_point *p, struct err *e)
+bool sample_read_point(struct sample_point *p, struct err *e)
 {
-	struct store *s = store_open(p->job.result, e);
+	struct store *s = store_glance(p->job.result, e);
 	uint64_t insts;
 
 	if (!s)
@@ -206,7 +210,7 @@ bool sample_read_points(struct sample *s, size_t first, struct err *e)
 		struct sample_point *p = &s->points[i];
 		uint64_t settle, warm;
 
-		ok = read_point(p, e);
+		ok = sample_read_point(p, e);
 		/* Nothing is unknown where all that precedes has warmed up. */
 		if (!sample_approach(s, p, &settle, &warm)) {
 			p->has_bracket = true;
@@ -303,7 +307,7 @@ static bool find_ways(struct sample *s, const struct sample_point *points, struc
 			const uint64_t from = sample_saved_before(s, to, &path);
 
 			if (path && !is_there(s, &jobs[i])) {
-				struct job j = point_job(s, &points[i], path, from);
+				struct job j = sample_point_job(s, &points[i], path, from);
 
 				memcpy(j.key, jobs[i].key, sizeof(j.key));
 				job_free(&jobs[i]);
@@ -334,7 +338,7 @@ bool sample_run(struct sample *s, struct sample_point *points, size_t count, boo
 
 	*sequence = false;
 	for (size_t i = 0; i < count; i++)
-		jobs[i] = point_job(s, &points[i], NULL, 0);
+		jobs[i] = sample_point_job(s, &points[i], NULL, 0);
 	ok = s->is_whole || find_ways(s, points, jobs, count, sequence, e);
 	if (ok && !*sequence) {
 		ok = jobs_run(jobs, count, &jo, e);

@@ -6,7 +6,8 @@
  * pilot was too small, a second pass measures so many.
  *
  * Every pass is one process (sim --intervals with `all`): the time goes into warming, whatever the
- * number of units.
+ * number of units. With --live-points the pass saves process and core before each unit instead, and
+ * units are measured from there (sample_live.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,20 +56,22 @@ bool sample_units(struct sample *s, struct err *e)
 {
 	const uint64_t all = s->total / s->o->unit;
 	const double begin = host_now();
-	uint64_t n = min_u64(PILOT, all), wanted;
+	uint64_t n = min_u64(min_u64(PILOT, s->max_points), all), wanted;
 	bool ok;
 
 	s->clusters = x_calloc(1, sizeof(*s->clusters));
 	s->clusters[0] = (struct estimate_cluster){ .weight = 1, .intervals = all };
 	s->choice.clustering.k = 1;
 	s->warm = UINT64_MAX;
+	s->live = s->o->live_points;
 	for (;;) {
 		take_units(s, n);
-		ok = sample_sequence(s, 0, e) && sample_read_points(s, 0, e);
+		ok = s->live ? sample_live(s, e)
+			     : sample_sequence(s, 0, e) && sample_read_points(s, 0, e);
 		if (!ok)
 			break;
 		wanted = min_u64(estimate(s), min_u64(s->max_points, all));
-		if (wanted <= n)
+		if (wanted <= n || s->cut_short)
 			break;
 		n = wanted;
 	}

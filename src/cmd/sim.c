@@ -259,6 +259,10 @@ static int load_and_run(struct sim *s, char **env, char *program, struct confine
 		warn("sandbox: %s", s->confined);
 	if (s->guest && (!functional || (s->saving && s->saving->with_core)))
 		s->core = sim_timing_new(s->guest, o, &e);
+	if (s->core && !sim_restore_core(s, &e)) {
+		core_free(s->core);
+		s->core = NULL;
+	}
 	if (o->settle)
 		s->interval =
 		    (struct session_interval){ true, o->settle, o->max_insts, interval_start(s) };

@@ -110,7 +110,6 @@ struct sim_saving {
 	bool with_core; /* caches, TLBs and predictors learn on the way, and are saved too */
 	bool skip;	/* a point at which the process cannot be saved is left out */
 	struct state_pool *pool;
-	uint64_t warmed; /* instructions that they have seen */
 };
 
 /* One run, from the options to the report. */
@@ -157,6 +156,8 @@ void sim_restore_close(struct sim *s);
  * guest's. */
 struct guest *sim_restore_guest(struct sim *s, const struct guest_config *config, int *folder,
 				struct err *e);
+/* --restore-core: reads what that checkpoint has of a core into the new one. True if nothing is to be read. */
+bool sim_restore_core(struct sim *s, struct err *e);
 void sim_enter_folder(int folder);
 /* The run is over: relative names of files that culprit writes mean its own folder again. */
 void sim_leave_folder(struct sim *s);

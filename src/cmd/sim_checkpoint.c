@@ -19,6 +19,8 @@
 #include "util/digest.h"
 #include "util/outside.h"
 
+#define CORE_SECTION "core"
+
 /* Options that say how a program begins. */
 static bool begins(const struct sim_options *o, struct err *e)
 {
@@ -112,6 +114,24 @@ struct guest *sim_restore_guest(struct sim *s, const struct guest_config *config
 	return g;
 }
 
+bool sim_restore_core(struct sim *s, struct err *e)
+{
+	struct state *t;
+
+	if (!s->options->restore_core)
+		return true;
+	t = state_file_section(s->from, CORE_SECTION);
+	if (!t)
+		return err_set(
+		    e,
+		    "%s: it has no core; 'culprit checkpoint --with-core' saves one with "
+		    "the process",
+		    s->options->restore);
+	core_state(s->core, t);
+	state_end(t);
+	return state_ok(t) || err_set(e, "%s: %s", s->options->restore, state_error(t));
+}
+
 void sim_enter_folder(int folder)
 {
 	if (folder < 0)
@@ -140,8 +160,16 @@ static bool save_here(struct sim *s, struct err *e)
 {
 	struct state_file *f = state_file_new(s->saving->pool);
 	char *path = sim_checkpoint_path(s->saving->folder, guest_insts(s->guest));
-	bool ok = guest_save(s->guest, f, e) && state_file_write(f, path, e);
+	bool ok = guest_save(s->guest, f, e);
 
+	if (ok && s->core) {
+		struct state *t = state_file_section(f, CORE_SECTION);
+
+		core_pause(s->core);
+		core_state(s->core, t);
+		state_end(t);
+	}
+	ok = ok && state_file_write(f, path, e);
 	state_file_free(f);
 	free(path);
 	return ok;
@@ -156,6 +184,15 @@ void sim_save_announce(const struct sim *s)
 		free(path);
 	}
 	guest_hide(s->guest, s->saving->folder);
+}
+
+/* Runs on, functionally; with a core, what it has learns on the way. False if the program has ended. */
+static bool run_on(struct sim *s, uint64_t insts)
+{
+	const uint64_t n = min_u64(insts, s->core ? 1u << 20 : 32u << 20);
+
+	return s->core ? core_warm(s->core, n) != CORE_ENDED
+		       : guest_run(s->guest, n) == GUEST_RUNNING;
 }
 
 int sim_save(struct sim *s)
@@ -183,8 +220,7 @@ int sim_save(struct sim *s)
 		if (sim_stop_signal())
 			err_set(&e, "stopped by SIG%s after %" PRIu64 " instructions",
 				sigabbrev_np(sim_stop_signal()), now);
-		else if (guest_run(s->guest, min_u64(v->at[done] - now, 32u << 20)) !=
-			 GUEST_RUNNING)
+		else if (!run_on(s, v->at[done] - now))
 			err_set(&e,
 				"the program ended after %" PRIu64 " instructions, before %" PRIu64,
 				guest_insts(s->guest), v->at[done]);

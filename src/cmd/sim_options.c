@@ -99,6 +99,13 @@ bool sim_options_check(const struct sim_options *o, struct err *e)
 		return err_set(e,
 			       "--intervals counts instructions that are always the same; it needs "
 			       "--clock insts");
+	if (o->restore_core && !o->restore)
+		return err_set(
+		    e, "--restore-core is about the checkpoint of --restore, and there is none");
+	if (o->restore_core && o->unknown)
+		return err_set(
+		    e,
+		    "--unknown is about a core that begins empty; with --restore-core it does not");
 	if (o->clock_cpi && !o->clock)
 		return err_set(
 		    e,

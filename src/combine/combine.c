@@ -182,6 +182,9 @@ static void read_way(struct combine_point *p, struct store *s)
 	if (store_number(s, "SELECT 1 FROM run WHERE key = 'restore'", 0)) {
 		p->settle = p->settle < start ? p->settle : start;
 		p->fast_forward = start - p->settle;
+		/* The core of a live-point has learnt from all that precedes. */
+		if (store_number(s, "SELECT 1 FROM run WHERE key = 'restore_core'", 0))
+			p->warm = p->fast_forward;
 		if (p->warm <= p->fast_forward)
 			p->fast_forward -= p->warm;
 	}

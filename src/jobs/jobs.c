@@ -270,19 +270,36 @@ static void start(struct runner *r, size_t i)
 	free(suffix);
 }
 
-char *jobs_last_line(const char *log)
+/* The last line of a log that begins so and says something. */
+static char *last_line(const char *log, const char *begin)
 {
 	FILE *f = fopen(log, "re");
 	char line[512], last[512] = "";
 
 	while (f && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\r\n")] = 0;
-		if (*line)
+		if (*line && !strncmp(line, begin, strlen(begin)))
 			snprintf(last, sizeof(last), "%s", line);
 	}
 	if (f)
 		fclose(f);
 	return text_shown(!strncmp(last, "culprit: ", 9) ? last + 9 : last);
+}
+
+char *jobs_last_line(const char *log)
+{
+	return last_line(log, "");
+}
+
+/* Why there is no result: what `sim` says of itself stands before the summary of the run. */
+static char *complaint(const char *log)
+{
+	char *said = last_line(log, "culprit: sim: ");
+
+	if (*said)
+		return said;
+	free(said);
+	return jobs_last_line(log);
 }
 
 /* Why a job counts as failed, in a sentence; NULL: it does not. wrote: it left a valid result. */
@@ -301,7 +318,7 @@ static char *why_failed(const struct job *j, const struct job_end *end, bool wro
 		return x_strdup(end->message);
 	if (right && wrote)
 		return NULL;
-	said = jobs_last_line(log);
+	said = right ? complaint(log) : jobs_last_line(log);
 	if (right)
 		why = x_asprintf("wrote no result%s%s", *said ? ": " : "", said);
 	else if (end->status > 128)
@@ -480,6 +497,8 @@ static bool run_missing(struct runner *r, const char *cache_dir, struct err *e)
 
 	if (ok && !run_all(r)) {
 		stop_all(r);
+		if (r->o->interrupted && !r->stopped)
+			*r->o->interrupted = true;
 		ok = r->stopped ? false
 				: err_set(e,
 					  "interrupted; %zu of %zu results are kept, the same "

@@ -67,6 +67,7 @@ struct jobs_options {
 	 * filled: stop everything. */
 	bool (*ended)(void *ctx, const struct job *j, const char *log, struct err *e);
 	void *ended_ctx;
+	bool *interrupted; /* true afterwards if SIGINT or SIGTERM ended the runs; may be NULL */
 	/* Called when a job begins or ends, and ten times a second; may be NULL. */
 	void (*progress)(void *ctx, const struct jobs_progress *p);
 	void *progress_ctx;

@@ -331,6 +331,28 @@ static size_t next_of(const struct strata *s)
 	return found;
 }
 
+void estimate_first(const struct estimate_cluster *clusters, size_t n, uint64_t most,
+		    uint64_t *first)
+{
+	uint64_t given = n;
+
+	for (size_t i = 0; i < n; i++)
+		first[i] = 1;
+	/* Second ones come first. */
+	for (int round = 0; round < 2; round++)
+		for (size_t i = 0; i < n; i++) {
+			const double w = clusters[i].weight;
+			const uint64_t wanted =
+			    1 + (w >= ESTIMATE_MATTERS) + (uint64_t)(ESTIMATE_SHARED * w);
+			const uint64_t to = round ? wanted : min_u64(wanted, 2);
+			const uint64_t room = most > given ? most - given : 0;
+			const uint64_t more = min_u64(to - first[i], room);
+
+			first[i] += more;
+			given += more;
+		}
+}
+
 size_t estimate_next(const struct estimate_plan *p, const double *amounts, const uint64_t *extra)
 {
 	struct strata s;

@@ -89,6 +89,17 @@ double estimate_relative_error(const struct estimate *e);
 void estimate_shares(const struct estimate_plan *p, const double *amounts, double *shares);
 
 /*
+ * How many points each cluster gets at first (first[cluster]), at most `most` in all as long as each has one: one;
+ * a second where the cluster has a share of the run that matters, for one point has no variance; and of
+ * ESTIMATE_SHARED more its share of the run, for two points hardly say how sure it is (Student's factor is 12.7 for
+ * two and 2.3 for ten).
+ */
+#define ESTIMATE_MATTERS 0.005 /* whatever the CPI of less is, it moves the sum by little */
+#define ESTIMATE_SHARED	 12
+void estimate_first(const struct estimate_cluster *clusters, size_t n, uint64_t most,
+		    uint64_t *first);
+
+/*
  * The cluster that the next point belongs in: the one where it lowers the variance most. While there is
  * no error yet, the heaviest of those with one point. SIZE_MAX if every interval is a point already.
  * extra[cluster] are points that were given out already but not measured; NULL: none.

@@ -59,20 +59,26 @@ static sqlite3 *pattern(int version)
 	return db;
 }
 
-/* Whether the pattern has an object just like the one that `have` is at. */
-static bool is_like(sqlite3 *db, const struct store_rows *have)
+/* A statement that finds an object of a pattern; NULL: none can be made. */
+static sqlite3_stmt *finder(sqlite3 *db)
 {
-	sqlite3_stmt *same;
-	bool ok =
-	    sqlite3_prepare_v2(db,
-			       "SELECT 1 FROM sqlite_master WHERE type = ?1 AND name = ?2 AND "
-			       "tbl_name = ?3 AND coalesce(sql, '') = ?4",
-			       -1, &same, NULL) == SQLITE_OK;
+	sqlite3_stmt *stmt = NULL;
+	sqlite3_prepare_v2(db,
+			   "SELECT 1 FROM sqlite_master WHERE type = ?1 AND name = ?2 AND "
+			   "tbl_name = ?3 AND coalesce(sql, '') = ?4",
+			   -1, &stmt, NULL);
+	return stmt;
+}
+
+/* Whether the pattern has an object just like the one that `have` is at. */
+static bool is_like(sqlite3_stmt *same, const struct store_rows *have)
+{
+	bool ok = same;
 	for (int i = 0; ok && i < 4; i++)
 		ok = sqlite3_bind_text(same, i + 1, store_text(have, i), -1, SQLITE_STATIC) ==
 		     SQLITE_OK;
 	ok = ok && sqlite3_step(same) == SQLITE_ROW;
-	sqlite3_finalize(same);
+	sqlite3_reset(same);
 	return ok;
 }
 
@@ -80,7 +86,9 @@ bool store_check_schema(struct store *s, int version, struct err *e)
 {
 	static const char query[] =
 	    "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master";
-	sqlite3 *own = pattern(version), *newest = pattern(STORE_VERSION);
+	const bool is_newest = version == STORE_VERSION;
+	sqlite3 *own = pattern(version), *newest = is_newest ? NULL : pattern(STORE_VERSION);
+	sqlite3_stmt *in_own = finder(own), *in_newest = is_newest ? NULL : finder(newest);
 	sqlite3_stmt *count;
 	struct store_rows have = store_query(s, query, "");
 	int missing = -1;
@@ -91,10 +99,12 @@ bool store_check_schema(struct store *s, int version, struct err *e)
 		missing = sqlite3_column_int(count, 0);
 	sqlite3_finalize(count);
 	while (same && store_next(&have)) {
-		bool expected = is_like(own, &have);
+		bool expected = is_like(in_own, &have);
 		missing -= expected;
-		same = expected || is_like(newest, &have);
+		same = expected || is_like(in_newest, &have);
 	}
+	sqlite3_finalize(in_own);
+	sqlite3_finalize(in_newest);
 	sqlite3_close(own);
 	sqlite3_close(newest);
 	same = store_done(&have, NULL) && same && !missing;
@@ -143,23 +153,31 @@ static bool refuse(const struct store *s, const char *table, struct err *e)
 		       store_path(s), table);
 }
 
-static bool check_table(struct store *s, sqlite3 *db, const char *table, struct err *e)
+static bool check_table(struct store *s, const char *table, struct err *e)
 {
 	char bad[4096] = "", sums[1024] = "", *sql;
-	sqlite3_stmt *columns;
-	sql = x_asprintf("SELECT name, type FROM pragma_table_info('%s')", table);
-	bool ok = sqlite3_prepare_v2(db, sql, -1, &columns, NULL) == SQLITE_OK;
+	/* Of some fifty tables a profile fills a few: an empty one costs one short statement. */
+	sql = x_asprintf("SELECT 1 FROM %s LIMIT 1", table);
+	struct store_rows any = store_query(s, sql, "");
+	const bool is_empty = !store_next(&any);
 	free(sql);
-	while (ok && sqlite3_step(columns) == SQLITE_ROW) {
-		const char *name = (const char *)sqlite3_column_text(columns, 0);
-		const char *type = (const char *)sqlite3_column_text(columns, 1);
+	if (!store_done(&any, NULL))
+		return refuse(s, table, e);
+	if (is_empty)
+		return true;
+	sql = x_asprintf("SELECT name, type FROM pragma_table_info('%s')", table);
+	struct store_rows columns = store_query(s, sql, "");
+	free(sql);
+	while (store_next(&columns)) {
+		const char *name = store_text(&columns, 0);
+		const char *type = store_text(&columns, 1);
 		size_t n = strlen(sums);
 		add_column(bad, sizeof(bad), name, type);
 		if (!strcmp(type, "INTEGER") && AMONG(name, counts))
 			snprintf(sums + n, sizeof(sums) - n, " OR total(abs(\"%s\")) > " COUNT_MOST,
 				 name);
 	}
-	sqlite3_finalize(columns);
+	bool ok = store_done(&columns, NULL);
 	sql = x_asprintf("SELECT total(0%s) > 0%s FROM %s", bad, sums, table);
 	struct store_rows r = store_query(s, sql, "");
 	ok = ok && store_next(&r) && !store_int(&r, 0);
@@ -196,13 +214,11 @@ static bool check_dense(struct store *s, struct err *e)
 
 bool store_check_values(struct store *s, struct err *e)
 {
-	sqlite3 *db = pattern(STORE_VERSION);
-	sqlite3_stmt *tables;
-	bool ok = sqlite3_prepare_v2(db, "SELECT name FROM sqlite_master WHERE type = 'table'", -1,
-				     &tables, NULL) == SQLITE_OK;
-	while (ok && sqlite3_step(tables) == SQLITE_ROW)
-		ok = check_table(s, db, (const char *)sqlite3_column_text(tables, 0), e);
-	sqlite3_finalize(tables);
-	sqlite3_close(db);
+	struct store_rows tables =
+	    store_query(s, "SELECT name FROM sqlite_master WHERE type = 'table'", "");
+	bool ok = true;
+	while (ok && store_next(&tables))
+		ok = check_table(s, store_text(&tables, 0), e);
+	ok = store_done(&tables, ok ? e : NULL) && ok;
 	return ok && check_dense(s, e);
 }

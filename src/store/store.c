@@ -249,24 +249,41 @@ static bool is_whole(struct store *s, struct err *e)
 	       err_set(e, "%s is damaged: run `culprit sim` again", s->path);
 }
 
+/* Whether the file says that it is a profile of a version that this culprit reads. */
+static bool is_ours(struct store *s, int *out, const char *path, struct err *e)
+{
+	int id = (int)store_number(s, "PRAGMA application_id", -1);
+	int version = (int)store_number(s, "PRAGMA user_version", -1);
+	*out = version;
+	if (id != STORE_APPLICATION_ID)
+		return err_set(e, "%s is not a culprit profile; `culprit sim` writes them", path);
+	if (version > STORE_VERSION)
+		return err_set(
+		    e, "%s has format version %d, this culprit reads up to %d; use a newer culprit",
+		    path, version, STORE_VERSION);
+	return version >= 1 || err_set(e, "%s has no valid format version; it is damaged", path);
+}
+
+struct store *store_glance(const char *path, struct err *e)
+{
+	struct store *s = x_calloc(1, sizeof(*s));
+	int version;
+	s->path = x_strdup(path);
+	if (open_hardened(s, path, e) && is_ours(s, &version, path, e))
+		return s;
+	store_close(s);
+	return NULL;
+}
+
 struct store *store_open(const char *path, struct err *e)
 {
 	struct store *s = x_calloc(1, sizeof(*s));
+	int version = 0;
 	s->path = x_strdup(path);
-	bool ok = open_hardened(s, path, e);
-	int id = ok ? (int)store_number(s, "PRAGMA application_id", -1) : 0;
-	int version = ok ? (int)store_number(s, "PRAGMA user_version", -1) : 0;
-	if (ok && id != STORE_APPLICATION_ID)
-		ok = err_set(e, "%s is not a culprit profile; `culprit sim` writes them", path);
-	if (ok && version > STORE_VERSION)
-		ok = err_set(
-		    e, "%s has format version %d, this culprit reads up to %d; use a newer culprit",
-		    path, version, STORE_VERSION);
-	if (ok && version < 1)
-		ok = err_set(e, "%s has no valid format version; it is damaged", path);
 	/* The schema first: the other checks rely on it. */
-	ok = ok && store_check_schema(s, version, e) && is_whole(s, e) && migrate(s, version, e) &&
-	     store_check_values(s, e);
+	bool ok = open_hardened(s, path, e) && is_ours(s, &version, path, e) &&
+		  store_check_schema(s, version, e) && is_whole(s, e) && migrate(s, version, e) &&
+		  store_check_values(s, e);
 	if (!ok) {
 		store_close(s);
 		return NULL;

@@ -26,6 +26,9 @@ bool store_commit(struct store *s, struct err *e);
 /* Opens an existing store for reading; one of an older version is migrated in memory, newer ones
  * are refused. */
 struct store *store_open(const char *path, struct err *e);
+/* The same without looking at tables and values, which takes most of the time: for a few numbers of a result that was
+ * checked when it came into the cache. */
+struct store *store_glance(const char *path, struct err *e);
 /* Makes a store of an open database with other tables (store/results.h), for queries alone. The store
  * owns db; path is what messages call it. */
 struct store *store_adopt(struct sqlite3 *db, const char *path, struct err *e);

@@ -160,4 +160,48 @@ test_2920_records_are_those_of_fast_forward() {
 	done
 }
 
+# Cycles of the last run.
+cycles() {
+	tr -d , <"$tmp/err" | sed -n 's/.* instructions \([0-9]*\) cycles.*/\1/p'
+}
+
+# A pass that saves at several points: what is learnt goes on through all of them.
+test_2921_a_core_that_was_saved_takes_the_cycles_of_one_that_warmed_up() {
+	local n differs=""
+	run checkpoint --with-core --at 2k,5k,9k -o live --sysroot c1/root -- /program
+	status_is 0
+	for n in 2 5 9; do
+		run sim --clock insts --restore live/${n}000.checkpoint --restore-core --max-insts 2k --analyze none --sysroot c1/root
+		status_is 0
+		cycles >a
+		run sim --clock insts --warm ${n}k --max-insts 2k --analyze none --sysroot c1/root -- /program
+		cycles | cmp - a
+		run sim --clock insts --restore live/${n}000.checkpoint --max-insts 2k --analyze none --sysroot c1/root
+		cycles | cmp -s - a || differs=$n
+	done
+	[ -n "$differs" ] || fail "a core as new takes as long everywhere"
+	# The process alone goes on from it as from any checkpoint.
+	run sim --functional --restore live/9000.checkpoint --sysroot c1/root
+	status_is 42
+}
+
+test_2922_a_core_of_another_machine_and_one_that_is_not_there_are_refused() {
+	run checkpoint --with-core --set l2.size=128k --at 2k -o other --sysroot c1/root -- /program
+	status_is 0
+	run sim --restore other/2000.checkpoint --restore-core --analyze none --sysroot c1/root
+	refuses "other/2000.checkpoint" "another machine" "l2"
+	run sim --restore other/2000.checkpoint --restore-core --set l2.size=128k --analyze none --sysroot c1/root
+	status_is 42
+	run sim --restore c1/5000.checkpoint --restore-core --sysroot c1/root
+	refuses "c1/5000.checkpoint" "--with-core"
+	run sim --functional --restore other/2000.checkpoint --restore-core --sysroot c1/root
+	refuses "--restore-core"
+	run sim --restore-core -- c1/root/program
+	refuses "--restore-core" "--restore"
+	run sim --restore other/2000.checkpoint --restore-core --unknown hits --sysroot c1/root
+	refuses "--unknown"
+	run checkpoint --machine boom-tip --at 2k -o other --sysroot c1/root -- /program
+	refuses "--with-core"
+}
+
 run_tests

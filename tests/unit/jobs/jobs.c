@@ -157,12 +157,18 @@ static void test_863_a_failed_job_is_named_and_the_rest_kept(void **state)
 
 static void test_864_a_job_without_a_result_has_failed(void **state)
 {
-	struct job jobs[2] = { shell("nothing", "true"), shell("empty", ": > {result}") };
+	struct job jobs[3] = {
+		shell("nothing", "true"), shell("empty", ": > {result}"),
+		shell("full",
+		      "echo culprit: sim: a: the disk is full; echo culprit: 5 instructions")
+	};
 	struct err e = { "" };
-	assert_true(run(jobs, 2, 2, &e));
-	assert_int_equal(jobs[0].status, JOB_FAILED);
-	assert_int_equal(jobs[1].status, JOB_FAILED);
-	free_all(jobs, 2);
+	assert_true(run(jobs, 3, 3, &e));
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(jobs[i].status, JOB_FAILED);
+	/* The reason, not the summary of the run that follows it. */
+	assert_non_null(strstr(jobs[2].message, "the disk is full"));
+	free_all(jobs, 3);
 }
 
 static void test_865_a_job_that_a_signal_ends_has_failed(void **state)
