@@ -46,7 +46,7 @@ function eventRows(d: Data): Row[] {
 			for (const [name, cycles] of i[6]) {
 				let r = rows.get(name);
 				if (!r) {
-					r = { name, where: link(name, { page: "time", by: "line", filter: `ev:${name}` }), cycles: 0, executions: 0,
+					r = { name, where: link(inWords(name), { page: "time", by: "line", filter: `ev:${name}` }), cycles: 0, executions: 0,
 						saves: 0, stack: [], lib: "", fn: "", file: "", op: "", pcs: [] };
 					rows.set(name, r);
 				}
@@ -94,11 +94,22 @@ export function meaning(d: Data, set: string): string {
 	}).join("; ");
 }
 
+/** Events in a few words; what they mean in full is on hover. */
+const few: { [code: string]: string } = {
+	"base": "no event", "DR-L1": "I-cache miss", "DR-TLB": "I-TLB miss", "DR-SQ": "store queue full", "FL-MB": "mispredicted", "FL-EX": "exception",
+	"FL-MO": "memory order", "ST-L1": "L1 miss", "ST-TLB": "D-TLB miss", "ST-LLC": "memory", "FL-CSR": "flush by CSR",
+};
+
+/** "memory (ST-LLC)"; several of a set with + between. */
+export function inWords(set: string): string {
+	return set.split("+").map((n) => few[n] ?? n).join(" + ") + (set === "base" ? "" : ` (${set})`);
+}
+
 /** The three largest sets of events in words and, on hover, what they mean. */
 export function why(d: Data, stack: Stack, cycles: number): HTMLElement {
 	const most = stack.filter((p, k) => k < 3 && p[1] > 0.02 * cycles);
 	return el("span", { title: most.map((p) => meaning(d, p[0])).join("\n") },
-		most.map((p) => `${p[0]} ${Math.round(100 * p[1] / cycles)}%`).join(", "));
+		most.map((p) => `${inWords(p[0])} ${Math.round(100 * p[1] / cycles)}%`).join(", "));
 }
 
 export function shareColumns(d: Data, most: number): Column<Row>[] {

@@ -74,6 +74,23 @@ test_1532_pipeline_begins_at_an_address_or_a_function() {
 	status_is 0
 }
 
+test_1569_worst_and_median_executions_are_windows_of_a_trace() {
+	local pc
+	pc=$(sqlite3 run.culprit "SELECT printf('0x%x', pc) FROM golden GROUP BY pc ORDER BY sum(units) DESC LIMIT 1")
+	"$CULPRIT" sim --max-insts 300000 --analyze none --trace whole.trace -- "$GUESTS/phases" 2 >/dev/null 2>&1
+	run html run.culprit --trace whole.trace --window "worst:$pc" --window "median:$pc" --window worst:main -o one.html
+	status_is 0
+	run html run.culprit --trace whole.trace -o many.html
+	status_is 0
+	[ "$(stat -c %s many.html)" -gt "$(stat -c %s one.html)" ] || fail "no windows of the hottest instructions"
+	run html run.culprit --trace whole.trace --window worst:no_such_function -o x.html
+	refuses no_such_function
+	run html run.culprit --trace whole.trace --window worst:0x4 -o x.html
+	refuses "never commits"
+	run html run.culprit --trace whole.trace --window worst: -o x.html
+	status_is 2
+}
+
 test_1533_source_can_be_left_out() {
 	run html run.culprit -o with.html
 	run html run.culprit --source none -o without.html

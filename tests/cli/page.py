@@ -44,6 +44,7 @@ def make_pages():
     culprit("html", "run.culprit", "--trace", "run.trace", "--window", f"pc:{pc:#x}#20", "--window", "5000", "-o", "run.html")
     culprit("html", "run.culprit", "only.culprit", "-o", "two.html")
     culprit("html", "only.culprit", "-o", "only.html")
+    culprit("html", "run.culprit", "-o", "windows.html")
 
 
 def same_rows(cells, name, value):
@@ -289,6 +290,33 @@ def test_1518_the_pipeline_shows_every_instruction_of_its_window(b):
     assert len(shown) == min(len(rows), 80), (len(shown), len(rows))
     for mine, row in zip(shown, rows):
         assert int(mine[1], 16) == (int(row["pc"], 16) if isinstance(row["pc"], str) else row["pc"]), (mine, row)
+
+
+def test_1567_without_a_trace_the_pipeline_shows_what_the_profile_keeps(b):
+    b.open(os.path.abspath("windows.html"), "page=pipeline")
+    with sqlite3.connect("run.culprit") as s:
+        why, pc, cycles = s.execute("SELECT why, pc, cycles FROM stretch_why WHERE why <> 'even' ORDER BY cycles DESC, why").fetchone()
+        total = s.execute("SELECT count(*) FROM stretch_why WHERE why <> 'even'").fetchone()[0]
+    names = b.run("[...document.querySelectorAll('#window option')].map((o) => o.textContent)")
+    assert sum(n.startswith("costliest") for n in names) == total, names
+    assert names[0].startswith("costliest") and f"{cycles} cycles at {pc:#x}" in names[0], (why, names[0])
+    assert f"{pc:#x}" in b.run("document.querySelector('#chosen p').textContent")
+    on = b.run("(() => { const r = document.querySelector('.pipe .on rect:not(.back)').getBoundingClientRect(); return r.width > 0 && r.right < innerWidth; })()")
+    assert on, "the instruction that the window is about is not in the picture"
+    b.go("page=overview")
+    b.click("#findings a[href*='page=pipeline']")
+    pc = b.run("new URLSearchParams(location.hash.slice(1)).get('pc')")
+    assert pc and pc in b.run("document.getElementById('chosen').textContent")
+
+
+def test_1568_the_run_names_what_is_not_as_shipped(b):
+    culprit("sim", "--max-insts", "2000", "--set", "window.rob=48", "-o", "small.culprit", "--", os.path.join(GUESTS, "phases"), "2")
+    culprit("html", "small.culprit", "-o", "small.html")
+    b.open(os.path.abspath("small.html"), "page=run")
+    rows = b.run("[...document.querySelectorAll('main table')].filter((t) => t.caption.textContent.includes('not the shipped'))"
+                 ".flatMap((t) => [...t.tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent)))")
+    shipped = [l.split("=")[1].split(";")[0].strip() for l in culprit("machines", "boom-tip").decode().split("[window]")[1].splitlines() if l.startswith("rob ")][0]
+    assert [r[:3] for r in rows] == [["window.rob", "48", shipped]], rows
 
 
 def test_1519_call_stacks_sum_to_the_run_from_both_ends(b):
