@@ -120,7 +120,25 @@ static int by_cycles(const void *a, const void *b)
 	return order ? order : (x->po > y->po) - (x->po < y->po);
 }
 
-/* Gathers the executions of the instructions, which are sorted by pc. */
+/* Adds time to an execution, which may be the last one that was added. */
+static void add_execution(struct executions *of, size_t count, const struct rec_inst *r,
+			  uint64_t cycles)
+{
+	for (size_t k = 0; k < count; k++) {
+		struct executions *x = &of[k];
+
+		if (x->pc != r->pc)
+			continue;
+		if (x->count && x->list[x->count - 1].po == r->po) {
+			x->list[x->count - 1].cycles += cycles;
+			continue;
+		}
+		ARRAY_ROOM(x->list, x->capacity, x->count + 1);
+		x->list[x->count++] = (struct execution){ cycles, r->po };
+	}
+}
+
+/* Gathers the executions of the instructions. */
 static bool gather(struct trace_reader *r, struct executions *of, size_t count, struct err *e)
 {
 	struct gaps gaps = { 0 };
@@ -142,14 +160,9 @@ static bool gather(struct trace_reader *r, struct executions *of, size_t count, 
 			first = false;
 			const uint64_t cycles = gaps_next(&gaps, &b.insts[i], &whose, &before);
 
-			for (size_t k = 0; k < count; k++) {
-				struct executions *x = &of[k];
-
-				if (x->pc != whose->pc)
-					continue;
-				ARRAY_ROOM(x->list, x->capacity, x->count + 1);
-				x->list[x->count++] = (struct execution){ cycles, whose->po };
-			}
+			add_execution(of, count, whose, cycles);
+			if (whose != &b.insts[i])
+				add_execution(of, count, &b.insts[i], 0);
 		}
 	}
 	for (size_t k = 0; k < count; k++)
