@@ -81,7 +81,7 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const total = d.run.cycles, functions = rowsBy(d, "function"), lines = rowsBy(d, "line"), libraries = rowsBy(d, "library");
 	const columns = (what: string, most: number) => [
-		{ name: what, value: (r: typeof functions[0]) => r.name, show: (r: typeof functions[0]) => r.where },
+		{ name: what, value: (r: typeof functions[0]) => r.name, show: (r: typeof functions[0]) => r.where() },
 		...shareColumns(d, most), ...(d.icost ? [savesColumn(d)] : []), whyColumn(d)];
 	const worth = (f: Finding): number => f.pc && !f.event ? saving(d, f.pc).cycles : 0;
 	const findings = d.icost ? d.findings.slice().sort((a, b) => worth(b) - worth(a)) : d.findings;

@@ -84,7 +84,7 @@ function drawing(w: Window, first: number, path: number[], zoom: number, pan: nu
 	const c0 = (list.length ? Math.min(...list.map((i) => i[4])) : 0) + pan, px = zoom;
 	const g = svg("svg", { width, height: list.length * H + 22, class: "pipe", role: "img",
 		"aria-label": `${list.length} instructions from cycle ${c0}; the table below says the same` });
-	const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => n * px >= 50) ?? 2000;
+	const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => n * px >= 72) ?? 2000;
 	for (let c = Math.ceil(c0 / step) * step; (c - c0) * px < COLUMNS - 30; c += step)
 		g.append(svg("path", { d: `M${left + (c - c0) * px} 16V${list.length * H + 20}`, class: "grid" }),
 			svg("text", { x: left + (c - c0) * px + 2, y: 12, class: "tick" }, count(c)));

@@ -5,7 +5,7 @@ import { Column, count, el, percent, stackBar } from "./dom";
 import { link } from "./state";
 
 export interface Row {
-	name: string; where: HTMLElement | string; cycles: number; executions: number; saves: number; stack: Stack;
+	name: string; where: () => HTMLElement; cycles: number; executions: number; saves: number; stack: Stack;
 	/** what the filter's prefixes look at */
 	lib: string; fn: string; file: string; op: string;
 	pcs: string[];
@@ -46,7 +46,7 @@ function eventRows(d: Data): Row[] {
 			for (const [name, cycles] of i[6]) {
 				let r = rows.get(name);
 				if (!r) {
-					r = { name, where: link(inWords(name), { page: "time", by: "line", filter: `ev:${name}` }), cycles: 0, executions: 0,
+					r = { name, where: () => link(inWords(name), { page: "time", by: "line", filter: `ev:${name}` }), cycles: 0, executions: 0,
 						saves: 0, stack: [], lib: "", fn: "", file: "", op: "", pcs: [] };
 					rows.set(name, r);
 				}
@@ -56,7 +56,18 @@ function eventRows(d: Data): Row[] {
 	return [...rows.values()].sort((a, b) => b.cycles - a.cycles);
 }
 
+const known = new WeakMap<Data, Map<string, Row[]>>();
+
+/** The rows of a grouping, most cycles first; with time that suffered an event alone if one is given. They are kept:
+ * every page asks for some of them. */
 export function rowsBy(d: Data, by: Grouping, events = ""): Row[] {
+	const of = known.get(d) ?? new Map<string, Row[]>(), key = `${by} ${events}`, rows = of.get(key) ?? makeRows(d, by, events);
+	if (events === "")
+		known.set(d, of.set(key, rows));
+	return rows;
+}
+
+function makeRows(d: Data, by: Grouping, events: string): Row[] {
 	if (by === "event")
 		return eventRows(d);
 	const rows = new Map<string, Row & { sum: Map<string, number> }>();
@@ -69,7 +80,7 @@ export function rowsBy(d: Data, by: Grouping, events = ""): Row[] {
 			let row = rows.get(key);
 			if (!row) {
 				const [name, to] = nameOf(by, f, i);
-				row = { name, where: link(name, to), cycles: 0, executions: 0, saves: 0, stack: [], sum: new Map(),
+				row = { name, where: () => link(name, to), cycles: 0, executions: 0, saves: 0, stack: [], sum: new Map(),
 					lib: f.image ?? "", fn: f.name, file: i[2] ?? "", op: `${i[7] ?? ""} ${i[1]}`, pcs: [] };
 				rows.set(key, row);
 			}
