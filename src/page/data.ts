@@ -57,7 +57,11 @@ export async function unpack(base64: string): Promise<All> {
 	for (let i = 0; i < text.length; i++)
 		bytes[i] = text.charCodeAt(i);
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-	return JSON.parse(await new Response(stream).text());
+	const all: All = JSON.parse(await new Response(stream).text());
+	for (const w of all.windows)
+		for (const i of w.insts)
+			i[2] = i[2].replace("\t", " ");
+	return all;
 }
 
 /** The number of a run, as the state and windows have it. */

@@ -19,15 +19,10 @@ function eventOf(d: Data, pc: string): string {
 		cls === "store" ? "" : "shalu";
 }
 
-/** The window that has the slowest execution of an instruction; one about it before others. -1: none has any. */
-function slowest(all: All, run: number, pc: string): number {
-	let best = -1, most = -1;
-	all.windows.forEach((w, k) => {
-		const at = w.run === run ? longest(w, pc) : -1, takes = at < 0 ? -1 : w.insts[at][10] + (w.insts[w.at]?.[1] === pc ? 1e6 : 0);
-		if (takes > most)
-			[best, most] = [k, takes];
-	});
-	return best;
+/** The window about an instruction; else one that has it. -1: none has. */
+function windowOf(all: All, run: number, pc: string): number {
+	const about = all.windows.findIndex((w) => w.run === run && w.insts[w.at]?.[1] === pc);
+	return about >= 0 ? about : all.windows.findIndex((w) => w.run === run && longest(w, pc) >= 0);
 }
 
 /** What the class of a run means. */
@@ -67,7 +62,7 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 		return item;
 	const s = saving(d, f.pc), event = eventOf(d, f.pc), next = el("p", { class: "next" },
 		link("show the code", { page: "code", fn: String(f.function), pc: f.pc }));
-	const window = slowest(all, runOf(all, d), f.pc);
+	const window = windowOf(all, runOf(all, d), f.pc);
 	if (window >= 0)
 		next.append(" · ", link("show one in the pipeline", { page: "pipeline", window: String(window), pc: f.pc! }));
 	if (event && s.most > 0.0005 * d.run.cycles)

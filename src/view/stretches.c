@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/gap.h"
 #include "trace/stretch.h"
 #include "util/array.h"
 #include "view/findings.h"
@@ -178,13 +179,42 @@ static bool add_evenly(struct store *s, const struct stretches *all, unsigned ru
 	return store_done(&r, e);
 }
 
-/* How long an instruction was in the machine. */
-static uint64_t life(const struct rec_inst *r)
+/* An execution of an instruction, and what it cost (trace/gap.h). */
+struct found {
+	const struct unpacked *in;
+	size_t at, seen;
+	uint64_t cost;
+};
+
+/* The costliest execution of an instruction in all stretches. */
+static struct found find_costliest(const struct stretches *all, uint64_t pc)
 {
-	return committed(r) ? r->commit : 0;
+	struct found f = { 0 };
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct unpacked *s = &all->list[i];
+		struct gaps gaps = { .left = s->insts[0].fetch + s->insts[0].commit };
+
+		for (size_t j = 0; j < s->count; j++) {
+			const struct rec_inst *whose;
+			struct rec_inst before;
+
+			if (!committed(&s->insts[j]))
+				continue;
+			const uint64_t cost = gaps_next(&gaps, &s->insts[j], &whose, &before);
+
+			f.seen += s->insts[j].pc == pc;
+			if (whose->pc != pc || (f.in && cost <= f.cost))
+				continue;
+			const size_t at = whose == &s->insts[j] ? j : find_po(s, whose->po);
+
+			f = (struct found){ s, at, f.seen, cost };
+		}
+	}
+	return f;
 }
 
-/* The slowest instance of each instruction that a finding is about. */
+/* The costliest execution of each instruction that a finding is about. */
 static void add_findings(const struct model *m, const struct stretches *all, unsigned run,
 			 size_t count, struct html_windows *out)
 {
@@ -192,31 +222,17 @@ static void add_findings(const struct model *m, const struct stretches *all, uns
 	const size_t n = findings_of(m, list, ARRAY_LEN(list));
 
 	for (size_t k = 0; k < n; k++) {
-		const struct unpacked *in = NULL;
-		size_t best = 0, seen = 0;
-
 		if (!list[k].inst || list[k].event)
 			continue;
-		for (size_t i = 0; i < all->count; i++) {
-			const struct unpacked *s = &all->list[i];
+		const struct found f = find_costliest(all, list[k].inst->pc);
 
-			for (size_t j = 0; j < s->count; j++) {
-				if (s->insts[j].pc != list[k].inst->pc || !committed(&s->insts[j]))
-					continue;
-				seen++;
-				if (in && life(&s->insts[j]) <= life(&in->insts[best]))
-					continue;
-				in = s;
-				best = j;
-			}
-		}
-		if (!in)
+		if (!f.in)
 			continue;
-		struct html_window *w = add_window(out, run, in, best, count);
+		struct html_window *w = add_window(out, run, f.in, f.at, count);
 
 		snprintf(w->name, sizeof(w->name),
-			 "slowest of %zu at 0x%" PRIx64 ": %" PRIu64 " cycles", seen,
-			 in->insts[best].pc, life(&in->insts[best]));
+			 "costliest of %zu kept at 0x%" PRIx64 ": %" PRIu64 " cycles", f.seen,
+			 list[k].inst->pc, f.cost);
 	}
 }
 

@@ -9,7 +9,7 @@
 
 /*
  * Appends the windows of a store, of `count` committed instructions each: around the costliest instance of
- * every event, costliest first; around the slowest instance that was kept of each instruction that a
+ * every event, costliest first; around the costliest instance that was kept of each instruction that a
  * finding is about; and at equal distances over the run. None if the store has no stretches. False
  * and e filled if they cannot be read.
  */
