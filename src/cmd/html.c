@@ -14,14 +14,14 @@
 struct html_values {
 	struct reading reading;
 	const char *output, *trace;
-	struct cmd_strings windows;
+	struct cmd_strings windows, maps;
 	uint64_t count;
 	int source;
 	bool open;
 };
 
-enum { SOURCE_HOT, SOURCE_NONE };
-static const char *const source_words[] = { "hot", "none", NULL };
+enum { SOURCE_HOT, SOURCE_NONE, SOURCE_ALL };
+static const char *const source_words[] = { "hot", "none", "all", NULL };
 
 static bool is_page(const uint8_t *head, size_t size, const char *path)
 {
@@ -94,7 +94,10 @@ static int html_run(void *values, int nargs, char **args)
 	const struct html_values *v = values;
 	struct html_input in = { .nstores = (size_t)nargs,
 				 .window_insts = v->count ? v->count : HTML_WINDOW_INSTS,
-				 .source = v->source == SOURCE_HOT };
+				 .source = v->source != SOURCE_NONE,
+				 .source_whole = v->source == SOURCE_ALL,
+				 .source_maps = v->maps.items,
+				 .nsource_maps = v->maps.count };
 	struct err e = { "" };
 
 	if (v->windows.count && !v->trace) {
@@ -110,6 +113,14 @@ static int html_run(void *values, int nargs, char **args)
 	if (ok && v->open)
 		open_browser(v->output ? v->output : "report.html");
 	return reading_status("html", ok, &e);
+}
+
+static bool check_map(const char *text, struct err *e)
+{
+	const char *to = strchr(text, '=');
+
+	return (to && to > text) ||
+	       err_set(e, "'%s' is not valid: FROM=TO, where paths of source files begin", text);
 }
 
 static const struct cmd_option options[] = {
@@ -148,9 +159,16 @@ static const struct cmd_option options[] = {
 	  .type = CMD_CHOICE,
 	  .offset = offsetof(struct html_values, source),
 	  .choices = source_words,
-	  .arg = "hot|none",
-	  .help =
-	      "Whether source lines of functions with time go into the page (hot, the default)" },
+	  .arg = "hot|none|all",
+	  .help = "Which source lines go into the page: those around code with time (hot, the "
+		  "default), none, or all of these files" },
+	{ .name = "source-map",
+	  .type = CMD_STRINGS,
+	  .offset = offsetof(struct html_values, maps),
+	  .check = check_map,
+	  .arg = "FROM=TO",
+	  .help = "Source files whose path begins with FROM are at TO now. May be given more "
+		  "than once; the first that fits counts" },
 	{ .name = "open",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct html_values, open),

@@ -24,6 +24,8 @@ export interface Data {
 	functions: Func[];
 	/** lines of source, with their numbers, by file */
 	sources: { [file: string]: [number, string][] };
+	/** files that were changed after the program was built */
+	changed: string[];
 	savings: { [pc: string]: Saving };
 	/** name, what it is, cycles by address */
 	profilers: [string, string, { [pc: string]: number }][];

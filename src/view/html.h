@@ -39,6 +39,9 @@ struct html_input {
 	const struct html_windows *windows; /* of a trace; the stores' own come after them */
 	size_t window_insts;		    /* of each of the stores' own windows */
 	bool source;			    /* lines of source files, where they can be read */
+	bool source_whole;		/* all lines of these files, not only those around code */
+	const char *const *source_maps; /* "FROM=TO": where files are now (view/source.h) */
+	size_t nsource_maps;
 };
 
 bool view_html(const struct html_input *in, FILE *out, struct err *e);

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "machine/machine.h"
 #include "util/text.h"
@@ -26,10 +27,11 @@
 #include "view/stretches.h"
 #include "words/words.h"
 
-#define FINDINGS	 20
-#define SOURCE_LINE_MOST 400 /* bytes of a source line that are kept */
-#define SOURCE_AROUND	 3   /* lines that are shown before and after those with code */
-#define DIFF_ROWS	 100000
+#define FINDINGS	  20
+#define SOURCE_LINE_MOST  400 /* bytes of a source line that are kept */
+#define SOURCE_LINES_MOST (1 << 20)
+#define SOURCE_AROUND	  3 /* lines that are shown before and after those with code */
+#define DIFF_ROWS	  100000
 
 /* A file that is written into memory. */
 static FILE *memory_file(char **text, size_t *size_bytes)
@@ -190,17 +192,29 @@ static int by_place(const void *a, const void *b)
 	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* The source around the lines that have code, where it can be read: {"FILE":[[NUMBER,"TEXT"],…]}. */
-static void put_sources(FILE *f, const struct place *places, size_t count)
+/* Whether a file was changed after the program was built. */
+static bool is_newer(struct sources *sources, const char *file, const char *program)
+{
+	struct stat built;
+
+	return !stat(program, &built) && sources_changed_s(sources, file) > built.st_mtime;
+}
+
+/* The source around the lines that have code, where it can be read: {"FILE":[[NUMBER,"TEXT"],…]}; then the
+ * files that have changed since the program was built. */
+static void put_sources(FILE *f, const struct html_input *in, const struct model *m,
+			const struct place *places, size_t count)
 {
 	struct sources *sources = sources_new();
-	const char *file = NULL;
+	const char *file = NULL, *before = NULL;
+	const int around = in->source_whole ? SOURCE_LINES_MOST : SOURCE_AROUND;
 	int done = 0;
 
+	sources_map(sources, in->source_maps, in->nsource_maps);
 	fputs("\"sources\":{", f);
 	for (size_t i = 0; i < count; i++) {
-		const int last = places[i].line + SOURCE_AROUND;
-		int line = places[i].line - SOURCE_AROUND;
+		const int last = places[i].line + around;
+		int line = places[i].line - around;
 
 		if (!sources_line(sources, places[i].file, places[i].line))
 			continue;
@@ -222,11 +236,22 @@ static void put_sources(FILE *f, const struct place *places, size_t count)
 			done = line;
 		}
 	}
-	fputs(file ? "]},\n" : "},\n", f);
+	fputs(file ? "]},\n\"changed\":[" : "},\n\"changed\":[", f);
+	file = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (before && !strcmp(before, places[i].file))
+			continue;
+		before = places[i].file;
+		if (!is_newer(sources, before, m->program))
+			continue;
+		fputs(file ? "," : "", f);
+		html_put_text(f, file = before, SIZE_MAX);
+	}
+	fputs("],\n", f);
 	sources_free(sources);
 }
 
-static void put_functions(FILE *f, const struct model *m, bool with_source)
+static void put_functions(FILE *f, const struct html_input *in, const struct model *m)
 {
 	size_t count, n, nplaces = 0;
 	const struct model_function **list = model_functions(m, NULL, &count);
@@ -247,14 +272,14 @@ static void put_functions(FILE *f, const struct model *m, bool with_source)
 			if (k)
 				fputc(',', f);
 			put_inst(f, m, &insts[k]);
-			if (with_source && insts[k].file && insts[k].line > 0)
+			if (in->source && insts[k].file && insts[k].line > 0)
 				places[nplaces++] = (struct place){ insts[k].file, insts[k].line };
 		}
 		fputs("]}", f);
 	}
 	fputs("],\n", f);
 	qsort(places, nplaces, sizeof(*places), by_place);
-	put_sources(f, places, nplaces);
+	put_sources(f, in, m, places, nplaces);
 	free(places);
 	free(list);
 }
@@ -486,7 +511,7 @@ static bool put_store(FILE *f, const struct html_input *in, unsigned run,
 	put_estimated(f, &estimated);
 	estimated_free(&estimated);
 	put_findings(f, &m);
-	put_functions(f, &m, in->source);
+	put_functions(f, in, &m);
 	put_savings(f, s);
 	put_document(f, s, "stack");
 	put_document(f, s, "icost");

@@ -98,4 +98,35 @@ test_1533_source_can_be_left_out() {
 	[ "$(stat -c %s without.html)" -lt "$(stat -c %s with.html)" ] || fail "it is not smaller"
 }
 
+# A store whose instructions name another source file, which has 40 lines.
+with_source() {
+	cp run.culprit moved.culprit
+	sqlite3 moved.culprit "UPDATE instruction SET file = '$1', line = 1 + pc % 30 WHERE line > 0"
+}
+
+test_1573_source_files_are_found_where_a_map_says() {
+	mkdir -p here
+	seq -f "int line_%g;" 40 >here/there.c
+	with_source /gone/there.c
+	run html moved.culprit -o without.html
+	run html moved.culprit --source-map /else=/nowhere --source-map "/gone=$tmp/here" -o with.html
+	status_is 0
+	[ "$(stat -c %s without.html)" -lt "$(stat -c %s with.html)" ] || fail "the file was not found"
+	run html moved.culprit --source all --source-map "/gone=$tmp/here" -o all.html
+	status_is 0
+	run html moved.culprit --source-map nothing -o x.html
+	refuses "FROM=TO"
+}
+
+test_1574_what_is_no_source_file_is_not_read() {
+	local what
+	mkfifo pipe
+	printf 'a\0b\n' >binary
+	for what in "$tmp/pipe" /dev/zero "$tmp" "$tmp/binary" /proc/self/mem; do
+		with_source "$what"
+		run html moved.culprit -o other.html
+		status_is 0
+	done
+}
+
 run_tests
