@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Page Overview: findings first, each with what leads on from it; then the largest of everything.
-import { All, Data, Finding, baseName, runOf, saving } from "./data";
+import { All, Data, Finding, baseName, functionAt, runOf, saving } from "./data";
 import { command, count, el, percent, stackBar, table } from "./dom";
 import { longest } from "./pipeline";
 import { rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
@@ -23,6 +23,18 @@ function eventOf(d: Data, pc: string): string {
 function windowOf(all: All, run: number, pc: string): number {
 	const about = all.windows.findIndex((w) => w.run === run && w.insts[w.at]?.[1] === pc);
 	return about >= 0 ? about : all.windows.findIndex((w) => w.run === run && longest(w, pc) >= 0);
+}
+
+/** What the event of an instruction interacts with most, where that is at least 0.1% of the run. */
+function partner(d: Data, pc: string, event: string): Node[] | null {
+	const inst = (d.icost?.instructions as any[] | undefined)?.find((i) => i.pc === pc), cycles = d.icost?.graph_cycles;
+	const pairs = ((inst?.pairs ?? []) as any[]).filter((p) => p.event === event && p.with !== pc).sort((a, b) => Math.abs(b.icost) - Math.abs(a.icost));
+	const p = pairs[0], other = p ? functionAt(d, p.with) : undefined, i = other?.insts.find((x) => x[0] === p.with);
+	if (!p || !other || !i || Math.abs(p.icost) < 0.001 * cycles)
+		return null;
+	return [document.createTextNode("interacts with the " + p.with_event + " of "),
+		link(`${i[1].split(/[\t ]/)[0]} at ${p.with}`, { page: "code", fn: String(other.id), pc: p.with }),
+		document.createTextNode(p.icost < 0 ? `: ${percent(-p.icost / cycles)} less together than one by one` : `: ${percent(p.icost / cycles)} more together than one by one`)];
 }
 
 /** What the class of a run means. */
@@ -67,6 +79,9 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 		next.append(" · ", link("show one in the pipeline", { page: "pipeline", window: String(window), pc: f.pc! }));
 	if (event && s.most > 0.0005 * d.run.cycles)
 		next.append(` · fixing it alone saves ${percent(s.most / d.run.cycles)} (${count(s.most)} cycles)`);
+	const with_ = partner(d, f.pc, s.event);
+	if (with_)
+		next.append(" · ", ...with_);
 	item.append(next);
 	if (event && d.icost)
 		item.append(el("p", { class: "next" }, "proof: ", command(`culprit icost ${d.file} --what-if ${event}@${f.pc} --verify`)));
