@@ -56,22 +56,18 @@ static bool write_page(const struct html_input *in, const char *path, struct err
 	return false;
 }
 
-static bool make_page(const struct html_values *v, struct html_input *in, struct err *e)
+/* in->windows are these windows. */
+static bool make_page(const struct html_values *v, const struct html_input *in,
+		      struct html_windows *windows, struct err *e)
 {
 	const char *path = v->output ? v->output : "report.html";
-	struct html_windows windows = { 0 };
 	const struct html_windows_asked asked = { .trace = v->trace,
 						  .store = in->stores[0],
 						  .where = v->windows.items,
 						  .count = v->windows.count,
 						  .insts = in->window_insts };
 
-	in->windows = &windows;
-	const bool ok =
-	    (!v->trace || html_windows_read(&asked, &windows, e)) && write_page(in, path, e);
-
-	html_windows_free(&windows);
-	return ok;
+	return (!v->trace || html_windows_read(&asked, windows, e)) && write_page(in, path, e);
 }
 
 /* Starts the user's browser, and does not wait for it. */
@@ -92,7 +88,9 @@ static void open_browser(const char *path)
 static int html_run(void *values, int nargs, char **args)
 {
 	const struct html_values *v = values;
-	struct html_input in = { .nstores = (size_t)nargs,
+	struct html_windows windows = { 0 };
+	struct html_input in = { .windows = &windows,
+				 .nstores = (size_t)nargs,
 				 .window_insts = v->count ? v->count : HTML_WINDOW_INSTS,
 				 .source = v->source != SOURCE_NONE,
 				 .source_whole = v->source == SOURCE_ALL,
@@ -106,7 +104,9 @@ static int html_run(void *values, int nargs, char **args)
 	}
 	if (!reading_open("html", args, nargs, in.stores))
 		return 2;
-	const bool ok = make_page(v, &in, &e);
+	const bool ok = make_page(v, &in, &windows, &e);
+
+	html_windows_free(&windows);
 
 	for (int i = 0; i < nargs; i++)
 		store_close(in.stores[i]);
