@@ -98,6 +98,22 @@ test_1533_source_can_be_left_out() {
 	[ "$(stat -c %s without.html)" -lt "$(stat -c %s with.html)" ] || fail "it is not smaller"
 }
 
+test_1576_damaged_stretches_are_refused_in_one_line() {
+	local how
+	"$CULPRIT" sim --max-insts 20000 --analyze profile,windows -o kept.culprit -- "$GUESTS/phases" 2 >/dev/null 2>&1
+	run html kept.culprit -o kept.html
+	status_is 0
+	for how in "bytes = x'0102'" "bytes = NULL" "records = records + 1" "records = -1" "records = 9000000000"; do
+		cp kept.culprit damaged.culprit
+		sqlite3 damaged.culprit "UPDATE stretch SET $how"
+		run html damaged.culprit -o damaged.html
+		refuses damaged.culprit "is damaged"
+	done
+	sqlite3 kept.culprit "DELETE FROM stretch"
+	run html kept.culprit -o kept.html
+	status_is 0
+}
+
 # A store whose instructions name another source file, which has 40 lines.
 with_source() {
 	cp run.culprit moved.culprit
