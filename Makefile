@@ -2,6 +2,7 @@
 # silent when nothing is missing), so `make demo` and `make test` work on a fresh Debian machine.
 #
 #   make            build                      make bench     speed, against qemu
+#   make demo-html  build, and write two pages for a browser (docs/html.md)
 #   make demo       build and show             make lint      layout, layers, headers, static analysis
 #   make test       build and run the tests    make fmt       clang-format in place
 #   make test-all   all, with the slow ones    make install   PREFIX=/usr/local, DESTDIR=
@@ -24,6 +25,10 @@ all: setup-build configure
 demo: setup-demo configure
 	@$(ninja) --quiet src/culprit workloads/mean_shift
 	@scripts/demo $(BUILD)
+
+demo-html: setup-demo configure
+	@$(ninja) --quiet src/culprit workloads/lbm
+	@scripts/demo-html $(BUILD)
 
 test: setup-test configure
 	@$(ninja)
@@ -58,4 +63,4 @@ configure: $(BUILD)/build.ninja
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) $(MESON_FLAGS)
 
-.PHONY: all demo test test-all bench lint fmt install clean configure
+.PHONY: all demo demo-html test test-all bench lint fmt install clean configure

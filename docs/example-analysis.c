@@ -3,6 +3,7 @@
 #include "isa/isa.h"
 #include "store/store.h"
 #include "trace/analysis.h"
+#include "trace/plugin.h"
 
 struct lifetime {
 	uint64_t cycles[CLASS_COUNT], insts[CLASS_COUNT];
@@ -37,3 +38,6 @@ const struct analysis lifetime_analysis = {
 	.insts = lifetime_insts,
 	.finish = lifetime_finish,
 };
+
+/* For `culprit sim --analyze ./lifetime.so`; one that is built in has a line in analysis/list.c instead. */
+CULPRIT_ANALYSIS(lifetime_analysis)

@@ -13,6 +13,7 @@
 #include "analysis/profile/tip_samples.h"
 #include "analysis/shotgun/shotgun.h"
 #include "analysis/spectrum/spectrum.h"
+#include "analysis/windows.h"
 #include "trace/analysis.h"
 #include "trace/export.h"
 #include "trace/file.h"
@@ -30,6 +31,7 @@ const struct analysis *const analysis_list[] = {
 	&branches_analysis,
 	&folded_analysis,
 	&calls_analysis,
+	&windows_analysis,
 	&bbv_analysis,
 	&bbv_data_analysis,
 	&csv_analysis,

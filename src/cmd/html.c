@@ -6,29 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/html_windows.h"
 #include "cmd/reading.h"
-#include "cmd/window.h"
-#include "trace/file_read.h"
-#include "trace/trigger.h"
-#include "util/text.h"
 #include "util/output.h"
 #include "view/html.h"
-#include "view/model.h"
 
 struct html_values {
 	struct reading reading;
 	const char *output, *trace;
-	struct cmd_strings windows;
+	struct cmd_strings windows, maps;
 	uint64_t count;
 	int source;
 	bool open;
 };
 
-enum { SOURCE_HOT, SOURCE_NONE };
-static const char *const source_words[] = { "hot", "none", NULL };
-
-#define WINDOW_INSTS 200  /* unless --count says otherwise */
-#define WINDOW_MOST  2000 /* instructions of a window; as many squashed ones may be among them */
+enum { SOURCE_HOT, SOURCE_NONE, SOURCE_ALL };
+static const char *const source_words[] = { "hot", "none", "all", NULL };
 
 static bool is_page(const uint8_t *head, size_t size, const char *path)
 {
@@ -63,70 +56,18 @@ static bool write_page(const struct html_input *in, const char *path, struct err
 	return false;
 }
 
-/* Whether the trace may be of the run: the same program on the same machine. */
-static bool same_run(struct store *s, const struct trace_info *info, const char *path,
-		     struct err *e)
+/* in->windows are these windows. */
+static bool make_page(const struct html_values *v, const struct html_input *in,
+		      struct html_windows *windows, struct err *e)
 {
-	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
-	const char *traced = info->meta.program, *on = info->meta.machine;
-
-	model_run_names(s, program, machine);
-	if (traced && strcmp(path_name(traced), path_name(program)) != 0)
-		return err_set(e, "%s is a trace of %s, and %s is a profile of %s", path,
-			       path_name(traced), store_path(s), path_name(program));
-	if (on && strcmp(on, machine) != 0)
-		return err_set(e, "%s is a trace of a run on %s, and %s is a profile of one on %s",
-			       path, on, store_path(s), machine);
-	return true;
-}
-
-/* Reads the windows of the trace; list has room for them all. */
-static bool read_windows(const struct html_values *v, struct trace_reader *r,
-			 struct html_window *list, struct window_records *records, size_t *count,
-			 struct err *e)
-{
-	const size_t asked = v->windows.count ? v->windows.count : 1;
-
-	for (*count = 0; *count < asked; ++*count) {
-		const struct window_options o = {
-			.from = v->windows.count ? v->windows.items[*count] : NULL,
-			.count = v->count,
-		};
-		const size_t i = *count;
-
-		if (!window_read_at(r, v->trace, &o, WINDOW_INSTS, (size_t)2 * WINDOW_MOST,
-				    &records[i], e))
-			return false;
-		list[i] = (struct html_window){ .name = o.from ? o.from : "the beginning",
-						.info = trace_reader_info(r),
-						.records = &records[i] };
-	}
-	return true;
-}
-
-static bool make_page(const struct html_values *v, struct html_input *in, struct err *e)
-{
-	const size_t room = v->windows.count + 1;
 	const char *path = v->output ? v->output : "report.html";
-	struct html_window *list = x_calloc(room, sizeof(*list));
-	struct window_records *records = x_calloc(room, sizeof(*records));
-	struct trace_reader *r = v->trace ? trace_reader_open(v->trace, false, e) : NULL;
-	size_t n = 0;
-	const bool ok =
-	    (!v->trace || (r && same_run(in->stores[0], trace_reader_info(r), v->trace, e) &&
-			   read_windows(v, r, list, records, &n, e)));
+	const struct html_windows_asked asked = { .trace = v->trace,
+						  .store = in->stores[0],
+						  .where = v->windows.items,
+						  .count = v->windows.count,
+						  .insts = in->window_insts };
 
-	in->windows = list;
-	in->nwindows = n;
-	const bool written = ok && write_page(in, path, e);
-
-	for (size_t i = 0; i < room; i++)
-		window_free(&records[i]);
-	if (r)
-		trace_reader_close(r);
-	free(records);
-	free(list);
-	return written;
+	return (!v->trace || html_windows_read(&asked, windows, e)) && write_page(in, path, e);
 }
 
 /* Starts the user's browser, and does not wait for it. */
@@ -147,7 +88,14 @@ static void open_browser(const char *path)
 static int html_run(void *values, int nargs, char **args)
 {
 	const struct html_values *v = values;
-	struct html_input in = { .nstores = (size_t)nargs, .source = v->source == SOURCE_HOT };
+	struct html_windows windows = { 0 };
+	struct html_input in = { .windows = &windows,
+				 .nstores = (size_t)nargs,
+				 .window_insts = v->count ? v->count : HTML_WINDOW_INSTS,
+				 .source = v->source != SOURCE_NONE,
+				 .source_whole = v->source == SOURCE_ALL,
+				 .source_maps = v->maps.items,
+				 .nsource_maps = v->maps.count };
 	struct err e = { "" };
 
 	if (v->windows.count && !v->trace) {
@@ -156,13 +104,23 @@ static int html_run(void *values, int nargs, char **args)
 	}
 	if (!reading_open("html", args, nargs, in.stores))
 		return 2;
-	const bool ok = make_page(v, &in, &e);
+	const bool ok = make_page(v, &in, &windows, &e);
+
+	html_windows_free(&windows);
 
 	for (int i = 0; i < nargs; i++)
 		store_close(in.stores[i]);
 	if (ok && v->open)
 		open_browser(v->output ? v->output : "report.html");
 	return reading_status("html", ok, &e);
+}
+
+static bool check_map(const char *text, struct err *e)
+{
+	const char *to = strchr(text, '=');
+
+	return (to && to > text) ||
+	       err_set(e, "'%s' is not valid: FROM=TO, where paths of source files begin", text);
 }
 
 static const struct cmd_option options[] = {
@@ -176,29 +134,41 @@ static const struct cmd_option options[] = {
 	  .type = CMD_PATH,
 	  .offset = offsetof(struct html_values, trace),
 	  .arg = "FILE",
-	  .help = "A trace of the run ('culprit sim --trace'), for the page Pipeline" },
+	  .help = "A trace of the run ('culprit sim --trace'), for more windows of the page "
+		  "Pipeline than the profile has (analysis windows)" },
 	{ .name = "window",
 	  .type = CMD_STRINGS,
 	  .offset = offsetof(struct html_values, windows),
-	  .check = trigger_check,
+	  .check = html_window_check,
 	  .arg = "WHERE",
-	  .help = "Where in the trace a window of the pipeline begins: the number of an "
-		  "instruction, cycle:N, pc:ADDR[#n] or symbol:NAME[#n]. May be given more than "
-		  "once; the trace's first instruction unless given" },
+	  .help =
+	      "Where in the trace a window of the pipeline begins: the number of an "
+	      "instruction, cycle:N, pc:ADDR[#n] or symbol:NAME[#n]; or worst:ADDR or "
+	      "median:ADDR, around the execution of the instruction there (an address or a "
+	      "symbol) that kept others from committing longest, or as long as the median. May be "
+	      "given more than once; the worst and the median of the 20 instructions with most "
+	      "time unless given" },
 	{ .name = "count",
 	  .letter = 'n',
 	  .type = CMD_NUMBER,
 	  .offset = offsetof(struct html_values, count),
-	  .range = { 1, WINDOW_MOST, NUMBER_DECIMAL },
+	  .range = { 1, HTML_WINDOW_MOST, NUMBER_DECIMAL },
 	  .arg = "N",
 	  .help = "How many instructions a window has, 200 unless given" },
 	{ .name = "source",
 	  .type = CMD_CHOICE,
 	  .offset = offsetof(struct html_values, source),
 	  .choices = source_words,
-	  .arg = "hot|none",
-	  .help =
-	      "Whether source lines of functions with time go into the page (hot, the default)" },
+	  .arg = "hot|none|all",
+	  .help = "Which source lines go into the page: those around code with time (hot, the "
+		  "default), none, or all of these files" },
+	{ .name = "source-map",
+	  .type = CMD_STRINGS,
+	  .offset = offsetof(struct html_values, maps),
+	  .check = check_map,
+	  .arg = "FROM=TO",
+	  .help = "Source files whose path begins with FROM are at TO now. May be given more "
+		  "than once; the first that fits counts" },
 	{ .name = "open",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct html_values, open),
@@ -211,8 +181,8 @@ static const struct cmd_example examples[] = {
 	  "One file that a browser opens, without a server." },
 	{ "culprit html before.culprit after.culprit -o change.html",
 	  "Two runs, by what changed." },
-	{ "culprit html lbm.culprit --trace lbm.trace --window symbol:step#3 -o lbm.html",
-	  "With the pipeline from the third call of step() on." },
+	{ "culprit html lbm.culprit --trace lbm.trace --window worst:0x105d2 -o lbm.html",
+	  "With the pipeline around the costliest execution of that instruction." },
 	{ NULL, NULL },
 };
 

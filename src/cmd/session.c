@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/symbolise.h"
+#include "cmd/plugin.h"
 #include "image/image.h"
 #include "jobs/recipe.h"
 #include "store/store.h"
@@ -57,7 +58,10 @@ struct session {
 static bool choose(struct session *s, const char *name, unsigned shards, unsigned absent,
 		   struct err *e)
 {
-	const struct analysis *a = analysis_find(name);
+	const struct analysis *a =
+	    plugin_is_path(name) ? plugin_load(name, e) : analysis_find(name);
+	if (!a && plugin_is_path(name))
+		return false;
 	if (!a) {
 		struct nearest near = { .word = name };
 		for (const struct analysis *const *p = analysis_list; *p; p++)
@@ -108,7 +112,7 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 		return err_set(e, "these records have no cycles, so no profile can be made; choose "
 				  "with --analyze (csv works) or --trace FILE");
 	if (!strcmp(list, "all"))
-		list = "profile,cpistack,icost,calls";
+		list = "profile,cpistack,icost,calls,windows";
 	if (strcmp(list, "none")) {
 		char *copy = x_strdup(list), *rest = copy, *word;
 		while (ok && (word = strsep(&rest, ","))) {
@@ -181,24 +185,27 @@ bool session_check_param(const char *text, struct err *e)
 	       err_set(e, "'%s' is not valid: KEY=VALUE", text);
 }
 
+/* The parameter that "KEY=VALUE" sets, if the analysis has it. */
+static const struct analysis_param *param_of(const struct analysis *a, const char *text)
+{
+	const size_t n = strcspn(text, "=");
+
+	for (const struct analysis_param *p = a->params; p && p->name; p++)
+		if (!strncmp(p->name, text, n) && !p->name[n])
+			return p;
+	return NULL;
+}
+
 /* The parameter of that name: of an analysis that runs if one has it, otherwise of any. */
 static const struct analysis_param *find_param(const struct session *s, const char *text,
 					       const struct analysis **of)
 {
 	const struct analysis_param *found = NULL;
-	size_t n = strcspn(text, "=");
-	for (size_t i = 0; analysis_list[i]; i++) {
-		const struct analysis_param *p = analysis_list[i]->params;
-		for (; p && p->name; p++) {
-			if (strncmp(p->name, text, n) || p->name[n])
-				continue;
-			*of = analysis_list[i];
-			for (size_t k = 0; k < s->nchosen; k++)
-				if (s->chosen[k].analysis == *of)
-					return p;
-			found = p;
-		}
-	}
+
+	for (size_t i = 0; !found && i < s->nchosen; i++)
+		found = param_of(*of = s->chosen[i].analysis, text);
+	for (size_t i = 0; !found && analysis_list[i]; i++)
+		found = param_of(*of = analysis_list[i], text);
 	return found;
 }
 

@@ -14,7 +14,9 @@
 const char combine_left_out[] =
     "spectrum_peak, spectrum_predicted, spectrum_second, spectrum_cluster, spectrum_cluster_miss: "
     "medians, fits and single clusters of points do not add up; call_context: the stacks of points "
-    "begin at other functions";
+    "begin at other functions; stretch, stretch_why: which stretches are costliest was asked "
+    "within "
+    "each point";
 
 /* A group of instructions as a text: "pc,events pc,events …". */
 #define GROUPS                                                                                     \

@@ -2,6 +2,7 @@
 // Page Changes: two runs by what changed, and why.
 import { All, Data, baseName } from "./data";
 import { Column, bar, button, count, el, percent, signed, table } from "./dom";
+import { inWords } from "./rows";
 import { Go, Page, State, link } from "./state";
 
 /** What makes the two runs different work, so that their times say little. */
@@ -75,7 +76,8 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const verdict = faster >= 1 ? `${faster.toFixed(2)} times as fast` : `${(1 / faster).toFixed(2)} times as slow`;
 	out.push(el("p", { id: "verdict" }, `${count(a.run.cycles)} cycles before, ${count(b.run.cycles)} after: ${signed(b.run.cycles - a.run.cycles)}`
 		+ (work.length ? "." : `, ${verdict}.`)));
-	const kinds = pairs(a.cycle_stack, b.cycle_stack), events = pairs(eventTime(a), eventTime(b)).slice(0, 12);
+	const kinds = pairs(a.cycle_stack, b.cycle_stack);
+	const events = pairs(eventTime(a), eventTime(b)).slice(0, 12).map((p) => ({ ...p, name: inWords(p.name) }));
 	out.push(el("div", { class: "many" }, table("Why: what commit was doing, in cycles", pairColumns("commit", count, largest(kinds)), kinds, "", null),
 		table("Why: events, in cycles", pairColumns("events", count, largest(events)), events, "", null)));
 	if (a.stack && b.stack) {

@@ -110,7 +110,8 @@ function sourceTable(d: Data, f: Func, jumps: Jump[], line: string): HTMLElement
 	let last: Line | null = null;
 	for (const l of lines) {
 		if (!last || last.file !== l.file)
-			body.append(el("tr", { class: "file" }, el("td", { colspan: d.icost ? "5" : "4" }, l.file)));
+			body.append(el("tr", { class: "file" }, el("td", { colspan: d.icost ? "5" : "4" },
+				l.file + (d.changed.includes(l.file) ? " (changed after the program was built: lines may have moved)" : ""))));
 		else if (l.line > last.line + 1)
 			body.append(el("tr", { class: "gap" }, el("td", { colspan: d.icost ? "5" : "4", "aria-label": "lines left out" }, "⋮")));
 		const key = `${l.file}:${l.line}`;

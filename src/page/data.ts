@@ -24,6 +24,8 @@ export interface Data {
 	functions: Func[];
 	/** lines of source, with their numbers, by file */
 	sources: { [file: string]: [number, string][] };
+	/** files that were changed after the program was built */
+	changed: string[];
 	savings: { [pc: string]: Saving };
 	/** name, what it is, cycles by address */
 	profilers: [string, string, { [pc: string]: number }][];
@@ -32,7 +34,10 @@ export interface Data {
 	stack: Doc; stack_missing: string | null;
 	icost: Doc; icost_missing: string | null;
 	accuracy: Doc; accuracy_missing: string | null;
-	parameters: [string, string, string][];
+	/** error by instruction that a paper found, in %, by profiler */
+	published: { [profiler: string]: number };
+	/** section, key, value, the shipped value where that is another one, what it is */
+	parameters: [string, string, string, string | null, string | null][];
 	facts: [string, string][];
 }
 
@@ -41,7 +46,8 @@ export interface Data {
  * cycles of I-miss, of D-miss, ready without issuing */
 export type Traced = [number, string, string, number, number, number, number, number, number, number, number,
 	number[], number, number, string[], number, number, number];
-export interface Window { name: string; insts: Traced[] }
+/** run: of which one; at: the instruction that it is about */
+export interface Window { name: string; run: number; at: number; insts: Traced[] }
 
 export interface All { runs: Data[]; diff: Doc; windows: Window[] }
 
@@ -53,11 +59,32 @@ export async function unpack(base64: string): Promise<All> {
 	for (let i = 0; i < text.length; i++)
 		bytes[i] = text.charCodeAt(i);
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-	return JSON.parse(await new Response(stream).text());
+	const all: All = JSON.parse(await new Response(stream).text());
+	for (const w of all.windows)
+		for (const i of w.insts)
+			i[2] = i[2].replace("\t", " ");
+	return all;
+}
+
+/** The number of a run, as the state and windows have it. */
+export function runOf(all: All, d: Data): number {
+	return Math.max(0, all.runs.indexOf(d));
 }
 
 export function baseName(path: string): string {
 	return path.slice(path.lastIndexOf("/") + 1);
+}
+
+const owners = new WeakMap<Data, Map<string, Func>>();
+
+/** The function that has the instruction at an address. */
+export function functionAt(d: Data, pc: string): Func | undefined {
+	let map = owners.get(d);
+	if (!map) {
+		map = new Map(d.functions.flatMap((f) => f.insts.map((i) => [i[0], f] as [string, Func])));
+		owners.set(d, map);
+	}
+	return map.get(pc);
 }
 
 /** What fixing an instruction saves, and which of its costs is the largest. */

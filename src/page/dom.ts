@@ -44,7 +44,9 @@ export function colour(name: string): string {
 		"I-TLB": "front", "front end": "front", "L3 I-cache": "front", "DR-SQ": "queue", "store queue": "queue",
 		"FL-MB": "branch", "mispredict": "branch", "FL-EX": "trap", "FL-MO": "trap", "other flush": "trap", "misc. flush": "trap",
 		"FL-CSR": "csr", "long latency": "latency", "ALU stall": "latency", "load stall": "memory", "store stall": "queue",
-		"execution": "base",
+		"execution": "base", "retiring": "base", "bad speculation: mispredicts": "branch", "bad speculation: other flushes": "trap",
+		"front-end bound: bandwidth": "front", "front-end bound: latency": "front", "back-end bound: memory": "memory",
+		"back-end bound: core": "latency",
 	};
 	return "c-" + (known[first] ?? "other");
 }

@@ -43,7 +43,7 @@ function search(d: Data, text: string): { [key: string]: string } {
 }
 
 const help: [string, string][] = [["1 to 9", "pages"], ["/", "search: a function, file.c:88, an address"], ["f", "filter of Time"],
-	["Tab, Enter", "links and buttons"], ["t", "dark or light"], ["[ and ]", "zoom of Pipeline; arrows move the selection"], ["?", "this list"]];
+	["Tab, Enter", "links and buttons"], ["t", "dark or light"], ["[ and ]", "zoom of Pipeline; arrows move the selection and the cycles"], ["?", "this list"]];
 
 function helpBox(): HTMLDialogElement {
 	const box = el("dialog", { id: "help", "aria-label": "keys" }, el("h2", {}, "Keys"),
@@ -130,9 +130,11 @@ class View {
 		else if (e.key === "?")
 			this.help.showModal();
 		else if (s.page === "pipeline" && (e.key === "[" || e.key === "]"))
-			this.go({ zoom: String(Math.max(0.05, Math.min(40, Number(s.zoom ?? 6) * (e.key === "]" ? 1.5 : 1 / 1.5)))) });
+			document.querySelector<HTMLElement>(`[aria-label="zoom ${e.key === "]" ? "in" : "out"}"]`)?.click();
+		else if (s.page === "pipeline" && !on.closest(".scroll") && (e.key === "ArrowLeft" || e.key === "ArrowRight"))
+			document.querySelector<HTMLElement>(`[aria-label="${e.key === "ArrowLeft" ? "earlier" : "later"} cycles"]`)?.click();
 		else if (s.page === "pipeline" && !on.closest(".scroll") && (e.key === "ArrowDown" || e.key === "ArrowUp"))
-			this.go({ inst: String(Math.max(0, Number(s.inst ?? 0) + (e.key === "ArrowDown" ? 1 : -1))), pc: "" });
+			this.go({ inst: String(Math.max(0, Number(document.getElementById("chosen")?.dataset.inst ?? 0) + (e.key === "ArrowDown" ? 1 : -1))), pc: "" });
 		else
 			return;
 		e.preventDefault();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Page Overview: findings first, each with what leads on from it; then the largest of everything.
-import { All, Data, Finding, baseName, saving } from "./data";
+import { All, Data, Finding, baseName, functionAt, runOf, saving } from "./data";
 import { command, count, el, percent, stackBar, table } from "./dom";
+import { longest } from "./pipeline";
 import { rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
 import { Go, Page, State, link } from "./state";
 
@@ -16,6 +17,46 @@ function eventOf(d: Data, pc: string): string {
 		return whatIf[s.event] ?? "";
 	return cls === "load" || cls === "amo" ? "dl1" : cls === "mul" || cls === "div" || cls.startsWith("f") ? "lgalu" :
 		cls === "store" ? "" : "shalu";
+}
+
+/** The window about an instruction; else one that has it. -1: none has. */
+function windowOf(all: All, run: number, pc: string): number {
+	const about = all.windows.findIndex((w) => w.run === run && w.insts[w.at]?.[1] === pc);
+	return about >= 0 ? about : all.windows.findIndex((w) => w.run === run && longest(w, pc) >= 0);
+}
+
+/** What the event of an instruction interacts with most, where that is at least 0.1% of the run. */
+function partner(d: Data, pc: string, event: string): Node[] | null {
+	const inst = (d.icost?.instructions as any[] | undefined)?.find((i) => i.pc === pc), cycles = d.icost?.graph_cycles;
+	const pairs = ((inst?.pairs ?? []) as any[]).filter((p) => p.event === event && p.with !== pc).sort((a, b) => Math.abs(b.icost) - Math.abs(a.icost));
+	const p = pairs[0], other = p ? functionAt(d, p.with) : undefined, i = other?.insts.find((x) => x[0] === p.with);
+	if (!p || !other || !i || Math.abs(p.icost) < 0.001 * cycles)
+		return null;
+	return [document.createTextNode("interacts with the " + p.with_event + " of "),
+		link(`${i[1].split(/[\t ]/)[0]} at ${p.with}`, { page: "code", fn: String(other.id), pc: p.with }),
+		document.createTextNode(p.icost < 0 ? `: ${percent(-p.icost / cycles)} less together than one by one` : `: ${percent(p.icost / cycles)} more together than one by one`)];
+}
+
+/** What the class of a run means. */
+const classes: { [name: string]: string } = {
+	"compute-intensive": "instructions commit in more than half of all cycles",
+	"flush-intensive": "the pipeline refills after flushes in more than 3% of all cycles",
+	"store-intensive": "stores hold commit in more than a quarter of all cycles",
+	"kernel-intensive": "the kernel has more than a quarter of all cycles",
+	"stall-intensive": "instructions that are late hold commit in most cycles",
+};
+
+/** The top-down split, where the run has CPI stacks. */
+function topDown(d: Data): HTMLElement | null {
+	const m = d.stack?.methods.find((x: any) => x.name === "topdown"), cpi = d.stack?.cpi;
+	if (!m)
+		return null;
+	const rows = (Object.entries(m.components) as [string, number][]).sort((a, b) => b[1] - a[1]);
+	return table("Top-down: what became of issue slots", [
+		{ name: "slots", value: (r: [string, number]) => r[0] },
+		{ name: "share", value: (r) => r[1] / cpi, show: (r) => percent(r[1] / cpi) },
+		{ name: "bar", value: (r) => r[1], show: (r) => stackBar([r], cpi, r[1] / cpi) },
+	], rows, "", null);
 }
 
 function text(words: string): Node[] {
@@ -33,11 +74,14 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 		return item;
 	const s = saving(d, f.pc), event = eventOf(d, f.pc), next = el("p", { class: "next" },
 		link("show the code", { page: "code", fn: String(f.function), pc: f.pc }));
-	const window = all.windows.findIndex((w) => w.insts.some((i) => i[1] === f.pc && i[0] >= 0));
+	const window = windowOf(all, runOf(all, d), f.pc);
 	if (window >= 0)
 		next.append(" · ", link("show one in the pipeline", { page: "pipeline", window: String(window), pc: f.pc! }));
 	if (event && s.most > 0.0005 * d.run.cycles)
 		next.append(` · fixing it alone saves ${percent(s.most / d.run.cycles)} (${count(s.most)} cycles)`);
+	const with_ = partner(d, f.pc, s.event);
+	if (with_)
+		next.append(" · ", ...with_);
 	item.append(next);
 	if (event && d.icost)
 		item.append(el("p", { class: "next" }, "proof: ", command(`culprit icost ${d.file} --what-if ${event}@${f.pc} --verify`)));
@@ -47,7 +91,7 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const total = d.run.cycles, functions = rowsBy(d, "function"), lines = rowsBy(d, "line"), libraries = rowsBy(d, "library");
 	const columns = (what: string, most: number) => [
-		{ name: what, value: (r: typeof functions[0]) => r.name, show: (r: typeof functions[0]) => r.where },
+		{ name: what, value: (r: typeof functions[0]) => r.name, show: (r: typeof functions[0]) => r.where() },
 		...shareColumns(d, most), ...(d.icost ? [savesColumn(d)] : []), whyColumn(d)];
 	const worth = (f: Finding): number => f.pc && !f.event ? saving(d, f.pc).cycles : 0;
 	const findings = d.icost ? d.findings.slice().sort((a, b) => worth(b) - worth(a)) : d.findings;
@@ -55,18 +99,20 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 		el("h2", {}, d.icost && findings.length > 1 ? "Findings, by what fixing buys" : "Findings"),
 		findings.length ? el("ol", { id: "findings" }, ...findings.map((f) => finding(d, f, all)))
 			: el("p", {}, "No single instruction stands out."),
+		el("p", { class: "keys" }, `${d.run.class}: ${classes[d.run.class] ?? ""}.`),
 		el("div", { class: "many" },
-			table("Where the time went (" + d.run.class + ")", [
+			table("Where the time went", [
 				{ name: "commit", value: (r: [string, number]) => r[0] },
 				{ name: "cycles", value: (r) => r[1], show: (r) => count(r[1]) },
 				{ name: "share", value: (r) => r[1] / total, show: (r) => percent(r[1] / total) },
 				{ name: "bar", value: (r) => r[1], show: (r) => stackBar([r], total, r[1] / total) },
 			], d.cycle_stack, "", null),
-			libraries.length > 1 ? table("Libraries", columns("library", libraries[0].cycles).slice(0, 4), libraries.slice(0, 8), "", null) : null),
+			libraries.length > 1 ? table("Libraries", columns("library", libraries[0].cycles).slice(0, 4), libraries.slice(0, 8), "", null) : null, topDown(d)),
 		table("Ten functions", columns("function", functions[0]?.cycles ?? 1), functions.slice(0, 10), "", null),
 		el("p", { class: "next" }, link(`all ${count(functions.length)} functions`, { page: "time", by: "function" })),
-		table("Ten lines", columns("line", lines[0]?.cycles ?? 1), lines.slice(0, 10), "", null),
-		el("p", { class: "next" }, link(`all ${count(lines.length)} lines`, { page: "time", by: "line" })),
+		...(Object.keys(d.sources).length || d.functions.some((f) => f.insts.some((i) => i[3] > 0)) ? [
+			table("Ten lines", columns("line", lines[0]?.cycles ?? 1), lines.slice(0, 10), "", null),
+			el("p", { class: "next" }, link(`all ${count(lines.length)} lines`, { page: "time", by: "line" }))] : []),
 		el("p", { class: "keys print" }, `Made from ${baseName(d.file)}.`)];
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Page Pipeline: windows of a trace, an instruction a line and a cycle a column; why one of them was late.
-import { All, Data, Traced, Window } from "./data";
+import { All, Data, Traced, Window, functionAt, runOf } from "./data";
 import { button, count, el, svg, table } from "./dom";
 import { Go, Page, State, link } from "./state";
 
@@ -46,7 +46,7 @@ function late(w: Window, at: number): { text: string; by: number } {
 		waits.push([gap, w.insts[before][3] & 1 ? `is fetched ${gap} cycles after the mispredicted ${name(before)}`
 			: w.insts[before][3] & 2 ? `is fetched ${gap} cycles after ${name(before)}, which flushes the pipeline` : `is fetched ${gap} cycles after ${name(before)}`, before]);
 	waits.sort((a, b) => b[0] - a[0]);
-	return waits.length ? { text: waits[0][1], by: waits[0][2] } : { text: "waits for nothing", by: -1 };
+	return waits.length ? { text: waits[0][1].replace(/\b1 cycles/g, "1 cycle"), by: waits[0][2] } : { text: "waits for nothing", by: -1 };
 }
 
 /** From an instruction back along what each waited for most. */
@@ -61,18 +61,31 @@ function chain(w: Window, at: number): number[] {
 	return path;
 }
 
+/** A window's name with the function that an address in it is in. */
+function named(d: Data, name: string): string {
+	const pc = / at (0x[0-9a-f]+)/.exec(name)?.[1], f = pc ? functionAt(d, pc) : undefined;
+	return f ? name.replace(` at ${pc}`, ` at ${pc} in ${f.name}`) : name;
+}
+
 /** Of all times that an instruction is in the window, the one that took longest. */
-function longest(w: Window, pc: string): number {
+export function longest(w: Window, pc: string): number {
 	return w.insts.reduce((a, i, k) => i[1] === pc && i[0] >= 0 && (a < 0 || end(i) - i[4] > end(w.insts[a]) - w.insts[a][4]) ? k : a, -1);
 }
 
-function drawing(w: Window, first: number, s: State, path: number[], zoom: number, select: (k: number) => void): Node {
+/** Pixels a cycle at which what is around the instruction fits, unless the user has chosen. */
+function fitting(w: Window, first: number, selected: number): number {
+	const list = w.insts.slice(first, Math.min(w.insts.length, Math.max(selected + 12, first + 24)));
+	const span = Math.max(...list.map(end)) - Math.min(...list.map((i) => i[4])) + 2;
+	return Math.max(0.05, Math.min(6, COLUMNS / span));
+}
+
+function drawing(w: Window, first: number, path: number[], zoom: number, pan: number, select: (k: number) => void): Node {
 	const list = w.insts.slice(first, first + SHOWN), H = 18, left = 330, width = left + COLUMNS + 10;
-	const c0 = list.length ? Math.min(...list.map((i) => i[4])) : 0, px = zoom;
+	const c0 = (list.length ? Math.min(...list.map((i) => i[4])) : 0) + pan, px = zoom;
 	const g = svg("svg", { width, height: list.length * H + 22, class: "pipe", role: "img",
 		"aria-label": `${list.length} instructions from cycle ${c0}; the table below says the same` });
-	const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => n * px >= 50) ?? 2000;
-	for (let c = Math.ceil(c0 / step) * step; (c - c0) * px < COLUMNS; c += step)
+	const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => n * px >= 72) ?? 2000;
+	for (let c = Math.ceil(c0 / step) * step; (c - c0) * px < COLUMNS - 30; c += step)
 		g.append(svg("path", { d: `M${left + (c - c0) * px} 16V${list.length * H + 20}`, class: "grid" }),
 			svg("text", { x: left + (c - c0) * px + 2, y: 12, class: "tick" }, count(c)));
 	list.forEach((i, k) => {
@@ -83,13 +96,13 @@ function drawing(w: Window, first: number, s: State, path: number[], zoom: numbe
 		const ends = [...stages.slice(1).map((_, m) => stamp(i, stages[m + 1][0])), end(i) + 1];
 		stages.forEach(([at, name, cls], m) => {
 			const from = stamp(i, at), to = ends.slice(m).find((e) => e >= 0) ?? end(i) + 1;
-			const x = left + (from - c0) * px, x1 = Math.min(left + (to - c0) * px, left + COLUMNS);
+			const x = Math.max(left, left + (from - c0) * px), x1 = Math.min(left + (to - c0) * px, left + COLUMNS);
 			if (from >= 0 && x1 > x)
 				row.append(svg("rect", { x, y: y + 3, width: Math.max(0.7, x1 - x), height: H - 6, class: cls },
 					svg("title", {}, `${i[2]}: ${name}, cycles ${count(from)} to ${count(to)}`)));
 		});
 		const out = left + (end(i) - c0) * px;
-		if (out < left + COLUMNS)
+		if (out >= left && out < left + COLUMNS)
 			row.append(svg("rect", { x: out, y: y + 1, width: Math.max(1.5, px), height: H - 2, class: i[0] < 0 ? "s-squash" : "s-commit" }));
 		row.addEventListener("click", () => select(n));
 		g.append(row);
@@ -106,39 +119,43 @@ function drawing(w: Window, first: number, s: State, path: number[], zoom: numbe
 }
 
 function draw(d: Data, s: State, go: Go, all: All): Node[] {
-	if (!all.windows.length)
-		return [el("p", { class: "missing" }, "No trace was given. `culprit sim --trace FILE` writes one, and `culprit html "
-			+ d.file + " --trace FILE --window WHERE` shows the pipeline; WHERE is an instruction, cycle:N, pc:ADDR#n or symbol:NAME#n.")];
-	const w = all.windows[Number(s.window ?? 0)] ?? all.windows[0], n = w.insts.length;
-	const at = s.inst !== undefined ? Number(s.inst) : s.pc ? longest(w, s.pc) : 0;
-	const selected = Math.max(0, Math.min(n - 1, at)), zoom = Number(s.zoom ?? 6);
+	const mine = all.windows.filter((x) => x.run === runOf(all, d));
+	if (!mine.length)
+		return [el("p", { class: "missing" }, "This profile keeps no stretches of the pipeline; `culprit sim --analyze profile,windows -- PROG` (or all) does. "
+			+ "`culprit sim --trace FILE` writes a trace, and `culprit html " + d.file + " --trace FILE --window WHERE` shows any part of it.")];
+	const asked = all.windows[Number(s.window ?? -1)], w = asked && mine.includes(asked) ? asked : mine[0], n = w.insts.length;
+	const at = s.inst !== undefined ? Number(s.inst) : s.pc && s.pc !== w.insts[w.at]?.[1] ? longest(w, s.pc) : w.at;
+	const selected = Math.max(0, Math.min(n - 1, at));
 	const first = Math.max(0, Math.min(Number(s.first ?? Math.max(0, selected - 10)), Math.max(0, n - 10)));
+	const zoom = s.zoom !== undefined ? Number(s.zoom) : fitting(w, first, selected), pan = Number(s.pan ?? 0), half = Math.round(COLUMNS / zoom / 2);
 	const path = chain(w, selected), i = w.insts[selected], select = (k: number): void => go({ inst: String(k), pc: "", first: String(first) });
 	const windows = el("select", { "aria-label": "window", id: "window" }) as HTMLSelectElement;
-	all.windows.forEach((x, k) => windows.append(el("option", { value: String(k) }, x.name)));
+	all.windows.forEach((x, k) => mine.includes(x) ? windows.append(el("option", { value: String(k) }, named(d, x.name))) : null);
 	windows.value = String(all.windows.indexOf(w));
-	windows.addEventListener("change", () => go({ window: windows.value, inst: "", pc: "", first: "" }));
+	windows.addEventListener("change", () => go({ window: windows.value, inst: "", pc: "", first: "", pan: "", zoom: "" }));
 	const where = el("input", { type: "search", "aria-label": "go to an instruction's number, cycle:N or an address", placeholder: "number, cycle:N, 0x…" }) as HTMLInputElement;
 	where.addEventListener("change", () => {
 		const t = where.value.trim(), cycle = /^cycle:(\d+)$/.exec(t);
 		const k = w.insts.findIndex((x) => cycle ? end(x) >= Number(cycle[1]) : x[1] === t || String(x[0]) === t);
 		if (k >= 0)
-			go({ inst: String(k), pc: "", first: String(Math.max(0, k - 10)) });
+			go({ inst: String(k), pc: "", first: String(Math.max(0, k - 10)), pan: "", zoom: "" });
 	});
-	const fn = d.functions.find((f) => f.insts.some((x) => x[0] === i[1]));
+	const fn = functionAt(d, i[1]);
 	const legend = el("p", { class: "legend" }, ...stages.flatMap(([, name, cls]) => [el("span", { class: "key " + cls, "aria-hidden": "true" }), name + "  "]),
 		el("span", { class: "key s-commit", "aria-hidden": "true" }), "commits  ", el("span", { class: "key s-squash", "aria-hidden": "true" }), "squashed (×)  ! mispredicted  ⚑ flushes");
 	return [el("p", { class: "tools" }, "Window ", windows, " go to ", where, " ",
-		button("◂", () => go({ first: String(Math.max(0, first - SHOWN / 2)) }), { "aria-label": "earlier" }), " ",
-		button("▸", () => go({ first: String(Math.min(n - 1, first + SHOWN / 2)) }), { "aria-label": "later" }), " ",
+		button("▴", () => go({ first: String(Math.max(0, first - SHOWN / 2)) }), { "aria-label": "earlier instructions" }), " ",
+		button("▾", () => go({ first: String(Math.min(n - 1, first + SHOWN / 2)) }), { "aria-label": "later instructions" }), " ",
+		button("←", () => go({ pan: String(pan - half), zoom: zoom.toFixed(3) }), { "aria-label": "earlier cycles" }), " ",
+		button("→", () => go({ pan: String(pan + half), zoom: zoom.toFixed(3) }), { "aria-label": "later cycles" }), " ",
 		button("+", () => go({ zoom: String(Math.min(40, zoom * 1.5)) }), { "aria-label": "zoom in" }), " ",
 		button("−", () => go({ zoom: String(Math.max(0.05, zoom / 1.5)) }), { "aria-label": "zoom out" }),
 		` instructions ${count(first + 1)} to ${count(Math.min(n, first + SHOWN))} of ${count(n)}`), legend,
-	el("section", { id: "chosen", "aria-live": "polite" },
+	el("section", { id: "chosen", "data-inst": String(selected), "aria-live": "polite" },
 		el("p", {}, el("strong", {}, `${i[2]} at `), fn ? link(`${i[1]} in ${fn.name}`, { page: "code", fn: String(fn.id), pc: i[1] }) : i[1],
 			i[14].length ? `, ${i[14].join(", ")}` : "", `: ${late(w, selected).text}.`),
 		el("ol", { class: "why" }, ...path.slice(1).map((k) => el("li", {}, button(`${w.insts[k][2]} (${w.insts[k][1]})`, () => select(k), { class: "plain" }), ` ${late(w, k).text}`)))),
-	el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "pipeline" }, drawing(w, first, s, path, zoom, select)),
+	el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "pipeline" }, drawing(w, first, path, zoom, pan, select)),
 	el("details", {}, el("summary", {}, "The same as a table"), table("Cycles of the instructions above", [
 		{ name: "number", value: (r: Traced) => r[0], show: (r) => r[0] < 0 ? "squashed" : count(r[0]) },
 		{ name: "address", value: (r) => r[1] }, { name: "instruction", value: (r) => r[2] },

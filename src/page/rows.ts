@@ -5,7 +5,7 @@ import { Column, count, el, percent, stackBar } from "./dom";
 import { link } from "./state";
 
 export interface Row {
-	name: string; where: HTMLElement | string; cycles: number; executions: number; saves: number; stack: Stack;
+	name: string; where: () => HTMLElement; cycles: number; executions: number; saves: number; stack: Stack;
 	/** what the filter's prefixes look at */
 	lib: string; fn: string; file: string; op: string;
 	pcs: string[];
@@ -46,7 +46,7 @@ function eventRows(d: Data): Row[] {
 			for (const [name, cycles] of i[6]) {
 				let r = rows.get(name);
 				if (!r) {
-					r = { name, where: link(name, { page: "time", by: "line", filter: `ev:${name}` }), cycles: 0, executions: 0,
+					r = { name, where: () => link(inWords(name), { page: "time", by: "line", filter: `ev:${name}` }), cycles: 0, executions: 0,
 						saves: 0, stack: [], lib: "", fn: "", file: "", op: "", pcs: [] };
 					rows.set(name, r);
 				}
@@ -56,7 +56,18 @@ function eventRows(d: Data): Row[] {
 	return [...rows.values()].sort((a, b) => b.cycles - a.cycles);
 }
 
+const known = new WeakMap<Data, Map<string, Row[]>>();
+
+/** The rows of a grouping, most cycles first; with time that suffered an event alone if one is given. They are kept:
+ * every page asks for some of them. */
 export function rowsBy(d: Data, by: Grouping, events = ""): Row[] {
+	const of = known.get(d) ?? new Map<string, Row[]>(), key = `${by} ${events}`, rows = of.get(key) ?? makeRows(d, by, events);
+	if (events === "")
+		known.set(d, of.set(key, rows));
+	return rows;
+}
+
+function makeRows(d: Data, by: Grouping, events: string): Row[] {
 	if (by === "event")
 		return eventRows(d);
 	const rows = new Map<string, Row & { sum: Map<string, number> }>();
@@ -69,7 +80,7 @@ export function rowsBy(d: Data, by: Grouping, events = ""): Row[] {
 			let row = rows.get(key);
 			if (!row) {
 				const [name, to] = nameOf(by, f, i);
-				row = { name, where: link(name, to), cycles: 0, executions: 0, saves: 0, stack: [], sum: new Map(),
+				row = { name, where: () => link(name, to), cycles: 0, executions: 0, saves: 0, stack: [], sum: new Map(),
 					lib: f.image ?? "", fn: f.name, file: i[2] ?? "", op: `${i[7] ?? ""} ${i[1]}`, pcs: [] };
 				rows.set(key, row);
 			}
@@ -94,11 +105,22 @@ export function meaning(d: Data, set: string): string {
 	}).join("; ");
 }
 
+/** Events in a few words; what they mean in full is on hover. */
+const few: { [code: string]: string } = {
+	"base": "no event", "DR-L1": "I-cache miss", "DR-TLB": "I-TLB miss", "DR-SQ": "store queue full", "FL-MB": "mispredicted", "FL-EX": "exception",
+	"FL-MO": "memory order", "ST-L1": "L1 miss", "ST-TLB": "D-TLB miss", "ST-LLC": "memory", "FL-CSR": "flush by CSR",
+};
+
+/** "memory (ST-LLC)"; several of a set with + between. */
+export function inWords(set: string): string {
+	return set.split("+").map((n) => few[n] ?? n).join(" + ") + (set === "base" ? "" : ` (${set})`);
+}
+
 /** The three largest sets of events in words and, on hover, what they mean. */
 export function why(d: Data, stack: Stack, cycles: number): HTMLElement {
 	const most = stack.filter((p, k) => k < 3 && p[1] > 0.02 * cycles);
 	return el("span", { title: most.map((p) => meaning(d, p[0])).join("\n") },
-		most.map((p) => `${p[0]} ${Math.round(100 * p[1] / cycles)}%`).join(", "));
+		most.map((p) => `${inWords(p[0])} ${Math.round(100 * p[1] / cycles)}%`).join(", "));
 }
 
 export function shareColumns(d: Data, most: number): Column<Row>[] {

@@ -40,9 +40,11 @@ function drawAccuracy(d: Data): Node[] {
 		{ name: "instead of", value: (r) => r.under, show: (r) => where(r.under) },
 		{ name: "too little", value: (r) => -r.less, show: (r) => percent(-r.less / d.run.cycles) }];
 	return [el("p", {}, "Errors against the golden reference, in %: the share of time that lands on the wrong instruction, block or function."),
-		table("profilers", keys.map((k) => ({ name: k.replace(/_/g, " "), value: (r: any) => r[k] ?? "",
+		table("profilers", keys.flatMap((k) => [{ name: k.replace(/_/g, " "), value: (r: any) => r[k] ?? "",
 			show: (r: any) => typeof r[k] === "number" ? short(r[k])
-				: k === "name" ? el("span", { title: help.get(r[k]) ?? "" }, r[k]) : String(r[k] ?? "") })), rows, "", null),
+				: k === "name" ? el("span", { title: help.get(r[k]) ?? "" }, r[k]) : String(r[k] ?? "") },
+		...(k === "instruction" ? [{ name: "published", help: "by instruction, the average over the programs of tip2021 or tea2023",
+			value: (r: any) => d.published[r.name] ?? "", show: (r: any) => String(d.published[r.name] ?? "") }] : [])]), rows, "", null),
 		...(d.profilers.length ? [table("Whom each blames most instead of whom", columns, blame(d), "", null)] : [])];
 }
 
@@ -73,12 +75,21 @@ function again(d: Data): string {
 	return [...words, "--", ...argv].map(quoted).join(" ");
 }
 
+type Parameter = Data["parameters"][0];
+
+function parameterColumns(changed: boolean): Column<Parameter>[] {
+	return [{ name: "parameter", value: (r) => `${r[0]}.${r[1]}` }, { name: "value", value: (r) => r[2] ?? "" },
+		...(changed ? [{ name: "shipped", value: (r: Parameter) => r[3] ?? "" }] : []), { name: "what it is", value: (r) => r[4] ?? "" }];
+}
+
 function drawRun(d: Data): Node[] {
 	return [el("p", {}, "The run again (what else decided it is among the facts): "), el("p", {}, command(again(d))),
 		table("Facts of the run", [{ name: "fact", value: (r: [string, string]) => r[0] },
 			{ name: "value", value: (r) => r[1] ?? "" }], d.facts, "", null),
-		table("Parameters of the machine", [{ name: "section", value: (r: [string, string, string]) => r[0] },
-			{ name: "parameter", value: (r) => r[1] }, { name: "value", value: (r) => r[2] ?? "" }], d.parameters, "", null)];
+		table(d.parameters.some((p) => p[3] !== null) ? "Parameters of the machine that are not the shipped ones" : "Parameters of the machine: all are those that culprit ships",
+			parameterColumns(true), d.parameters.filter((p) => p[3] !== null), "", null),
+		el("details", {}, el("summary", {}, `all ${count(d.parameters.length)} parameters of the machine`),
+			table("Parameters of the machine", parameterColumns(false), d.parameters, "", null))];
 }
 
 export const accuracy: Page = { id: "accuracy", title: "Accuracy", needs: "accuracy", draw: drawAccuracy };

@@ -10,19 +10,21 @@ const SHOWN = 300;
 /** Words of the filter; a word must be found in the name or in an event, "lib:", "fn:", "file:", "op:" and "ev:" say
  * where, ">1%" is a least share. */
 function passes(d: Data, words: string[]): (r: Row) => boolean {
-	return (r) => words.every((w) => {
-		const colon = w.indexOf(":"), prefix = w.slice(0, colon), text = w.slice(colon + 1);
-		const events = r.stack.map((p) => p[0].toLowerCase()).join(" ");
-		const least = /^>([0-9.]+)%$/.exec(w);
-		if (least)
-			return r.cycles >= Number(least[1]) / 100 * d.run.cycles;
+	const parts = words.map((w) => {
+		const colon = w.indexOf(":"), least = /^>([0-9.]+)%$/.exec(w);
+		return { w, prefix: w.slice(0, colon), text: w.slice(colon + 1), least: least ? Number(least[1]) / 100 * d.run.cycles : -1 };
+	});
+	const suffered = (r: Row, text: string): boolean => r.stack.some((p) => p[0].toLowerCase().includes(text));
+	return (r) => parts.every(({ w, prefix, text, least }) => {
+		if (least >= 0)
+			return r.cycles >= least;
 		switch (prefix) {
 		case "lib": return r.lib.toLowerCase().includes(text);
 		case "fn": return r.fn.toLowerCase().includes(text);
 		case "file": return r.file.toLowerCase().includes(text);
 		case "op": return r.op.toLowerCase().includes(text);
-		case "ev": return events.includes(text);
-		default: return r.name.toLowerCase().includes(w) || events.includes(w);
+		case "ev": return suffered(r, text);
+		default: return r.name.toLowerCase().includes(w) || suffered(r, w);
 		}
 	});
 }
@@ -47,7 +49,7 @@ function draw(d: Data, s: State, go: Go): Node[] {
 	beside.addEventListener("change", () => go({ prof: beside.value }));
 	if (d.profilers.length)
 		pick.append(" beside ", beside);
-	const columns: Column<Row>[] = [{ name: by, value: (r) => r.name, show: (r) => r.where }, ...shareColumns(d, most || 1)];
+	const columns: Column<Row>[] = [{ name: by, value: (r) => r.name, show: (r) => r.where() }, ...shareColumns(d, most || 1)];
 	if (profiler && by !== "event") {
 		const says = (r: Row): number => r.pcs.reduce((a, pc) => a + (profiler[2][pc] ?? 0), 0) / total;
 		columns.splice(3, 0, { name: profiler[0], value: says, show: (r) => percent(says(r)), help: profiler[1] });

@@ -221,6 +221,19 @@
 	" PRIMARY KEY (profiler, pc, category)) WITHOUT ROWID;"
 /* clang-format on */
 
+/*
+ * stretch      stretches of the run: the first instruction that committed there, and `records` instruction records as
+ *              trace/stretch.h packs them
+ * stretch_why  why a stretch was kept. why: even, the name of an event, or stall: it has the costliest single instance
+ *              of it, which is instruction po at pc and cost so many cycles
+ */
+/* clang-format off */
+#define STRETCH_TABLES \
+	"CREATE TABLE IF NOT EXISTS stretch (id INTEGER PRIMARY KEY, first INTEGER, records INTEGER, bytes BLOB);" \
+	"CREATE TABLE IF NOT EXISTS stretch_why (stretch INTEGER, why TEXT, pc INTEGER, po INTEGER, cycles INTEGER," \
+	" PRIMARY KEY (stretch, why)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -313,7 +326,8 @@ static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
 static const char version_7[] = SAMPLED_TABLES;
 static const char version_8[] = CALL_TABLES THREAD_TABLES LIVE_THREAD_TABLES;
+static const char version_9[] = STRETCH_TABLES;
 
-const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
-							version_3, version_4, version_5,
-							version_6, version_7, version_8 };
+const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
+							version_4, version_5, version_6, version_7,
+							version_8, version_9 };

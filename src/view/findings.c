@@ -113,11 +113,15 @@ static void explain(const struct model_inst *i, char *buf, size_t size_bytes)
 		 page ? " and for address translation" : "", r->text + n);
 }
 
-/* Whether two instructions belong to one line and wait for the same reason. */
+/* Whether two instructions belong to one line, or to one function without lines, and wait for the same
+ * reason. */
 static bool together(const struct model_inst *a, const struct model_inst *b)
 {
-	return a->file && b->file && a->line > 0 && a->line == b->line &&
-	       a->function == b->function && !strcmp(a->file, b->file) &&
+	const bool lines = a->file && b->file && a->line > 0 && b->line > 0;
+	const bool none = (!a->file || a->line <= 0) && (!b->file || b->line <= 0);
+
+	return a->function == b->function &&
+	       (none || (lines && a->line == b->line && !strcmp(a->file, b->file))) &&
 	       main_category(b) != TIME_EXECUTION && reason_of(a) == reason_of(b);
 }
 
@@ -144,6 +148,13 @@ static struct group group_of(const struct model *m, const struct model_inst *fir
 	return g;
 }
 
+static const char *function_name(const struct model *m, const struct model_inst *i)
+{
+	const struct model_function *f = model_function_of(m, i->function);
+
+	return f && f->name ? f->name : "one function";
+}
+
 static void tell_instruction(const struct model *m, const struct group *g, struct finding *out)
 {
 	const struct model_inst *in = g->inst[0];
@@ -164,7 +175,7 @@ static void tell_instruction(const struct model *m, const struct group *g, struc
 		    out->text, sizeof(out->text),
 		    "%zu instructions of %s take %.1f%% of all cycles. Most of it has `%s` (%s), "
 		    "%.1f%%: it %s.",
-		    g->count, source, 100 * share, name, symbol,
+		    g->count, source[0] ? source : function_name(m, in), 100 * share, name, symbol,
 		    100 * in->cycles / (double)m->cycles, why);
 }
 

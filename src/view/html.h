@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "store/store.h"
+#include "trace/export.h"
 #include "util/util.h"
 
 /* Whether the program was built with the page; else `html_missing` says why not. */
@@ -17,23 +18,30 @@ extern const bool html_built;
 extern const char html_missing[];
 extern const char html_script[], html_style[];
 
-struct trace_info;
-struct window_records;
+#define HTML_WINDOW_INSTS 200 /* of a window, unless the user says otherwise */
 
-/* A window of a trace of the run. */
+/* Part of the pipeline of a run. */
 struct html_window {
-	const char *name;
-	const struct trace_info *info;
-	const struct window_records *records;
+	char name[192];
+	unsigned run; /* of which run: 0, 1 */
+	size_t at;    /* the instruction that it is about */
+	struct window_records records;
+};
+struct html_windows {
+	struct html_window *list;
+	size_t count, capacity;
 };
 
 /* What the page shows: one run, or two by what changed. */
 struct html_input {
 	struct store *stores[2];
 	size_t nstores;
-	const struct html_window *windows;
-	size_t nwindows;
-	bool source; /* lines of source files, where they can be read */
+	const struct html_windows *windows; /* of a trace; the stores' own come after them */
+	size_t window_insts;		    /* of each of the stores' own windows */
+	bool source;			    /* lines of source files, where they can be read */
+	bool source_whole;		/* all lines of these files, not only those around code */
+	const char *const *source_maps; /* "FROM=TO": where files are now (view/source.h) */
+	size_t nsource_maps;
 };
 
 bool view_html(const struct html_input *in, FILE *out, struct err *e);
@@ -42,7 +50,10 @@ bool view_html(const struct html_input *in, FILE *out, struct err *e);
 char *html_data(const struct html_input *in, size_t *size_bytes, struct err *e);
 /* A text in quotes, as JSON has it; at most that many bytes of it. NULL gives null. */
 void html_put_text(FILE *f, const char *text, size_t most);
-/* html_window.c: the instructions of a window. */
+/* html_window.c: an empty window at the end of the list; valid until the next one is added. */
+struct html_window *html_window_add(struct html_windows *windows);
+void html_windows_free(struct html_windows *windows);
+/* The instructions of a window. */
 void html_put_window(FILE *f, const struct html_window *w);
 
 #endif

@@ -11,7 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "machine/machine.h"
 #include "util/text.h"
 #include "view/accuracy.h"
 #include "view/estimated.h"
@@ -22,12 +24,14 @@
 #include "view/model.h"
 #include "view/source.h"
 #include "view/stack.h"
+#include "view/stretches.h"
 #include "words/words.h"
 
-#define FINDINGS	 20
-#define SOURCE_LINE_MOST 400 /* bytes of a source line that are kept */
-#define SOURCE_AROUND	 3   /* lines that are shown before and after those with code */
-#define DIFF_ROWS	 100000
+#define FINDINGS	  20
+#define SOURCE_LINE_MOST  400 /* bytes of a source line that are kept */
+#define SOURCE_LINES_MOST (1 << 20)
+#define SOURCE_AROUND	  3 /* lines that are shown before and after those with code */
+#define DIFF_ROWS	  100000
 
 /* A file that is written into memory. */
 static FILE *memory_file(char **text, size_t *size_bytes)
@@ -188,17 +192,29 @@ static int by_place(const void *a, const void *b)
 	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* The source around the lines that have code, where it can be read: {"FILE":[[NUMBER,"TEXT"],…]}. */
-static void put_sources(FILE *f, const struct place *places, size_t count)
+/* Whether a file was changed after the program was built. */
+static bool is_newer(struct sources *sources, const char *file, const char *program)
+{
+	struct stat built;
+
+	return !stat(program, &built) && sources_changed_s(sources, file) > built.st_mtime;
+}
+
+/* The source around the lines that have code, where it can be read: {"FILE":[[NUMBER,"TEXT"],…]}; then the
+ * files that have changed since the program was built. */
+static void put_sources(FILE *f, const struct html_input *in, const struct model *m,
+			const struct place *places, size_t count)
 {
 	struct sources *sources = sources_new();
-	const char *file = NULL;
+	const char *file = NULL, *before = NULL;
+	const int around = in->source_whole ? SOURCE_LINES_MOST : SOURCE_AROUND;
 	int done = 0;
 
+	sources_map(sources, in->source_maps, in->nsource_maps);
 	fputs("\"sources\":{", f);
 	for (size_t i = 0; i < count; i++) {
-		const int last = places[i].line + SOURCE_AROUND;
-		int line = places[i].line - SOURCE_AROUND;
+		const int last = places[i].line + around;
+		int line = places[i].line - around;
 
 		if (!sources_line(sources, places[i].file, places[i].line))
 			continue;
@@ -220,11 +236,22 @@ static void put_sources(FILE *f, const struct place *places, size_t count)
 			done = line;
 		}
 	}
-	fputs(file ? "]},\n" : "},\n", f);
+	fputs(file ? "]},\n\"changed\":[" : "},\n\"changed\":[", f);
+	file = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (before && !strcmp(before, places[i].file))
+			continue;
+		before = places[i].file;
+		if (!is_newer(sources, before, m->program))
+			continue;
+		fputs(file ? "," : "", f);
+		html_put_text(f, file = before, SIZE_MAX);
+	}
+	fputs("],\n", f);
 	sources_free(sources);
 }
 
-static void put_functions(FILE *f, const struct model *m, bool with_source)
+static void put_functions(FILE *f, const struct html_input *in, const struct model *m)
 {
 	size_t count, n, nplaces = 0;
 	const struct model_function **list = model_functions(m, NULL, &count);
@@ -245,14 +272,14 @@ static void put_functions(FILE *f, const struct model *m, bool with_source)
 			if (k)
 				fputc(',', f);
 			put_inst(f, m, &insts[k]);
-			if (with_source && insts[k].file && insts[k].line > 0)
+			if (in->source && insts[k].file && insts[k].line > 0)
 				places[nplaces++] = (struct place){ insts[k].file, insts[k].line };
 		}
 		fputs("]}", f);
 	}
 	fputs("],\n", f);
 	qsort(places, nplaces, sizeof(*places), by_place);
-	put_sources(f, places, nplaces);
+	put_sources(f, in, m, places, nplaces);
 	free(places);
 	free(list);
 }
@@ -351,6 +378,65 @@ static bool put_rows(FILE *f, struct store *s, const char *key, const char *sql,
 	return store_done(&r, e);
 }
 
+/* What the papers found on average over their programs, in % at the level of instructions: tip2021, tea2023
+ * (papers/ measures the same). */
+static void put_published(FILE *f)
+{
+	static const struct {
+		const char *profiler;
+		double error;
+	} published[] = {
+		{ "tip", 1.6 },	      { "tip-ilp", 7.2 }, { "nci", 9.3 },
+		{ "nci+ilp", 19.3 },  { "lci", 55.4 },	  { "dispatch", 53.1 },
+		{ "software", 61.8 }, { "tea", 2.1 },	  { "nci-tea", 11.3 },
+		{ "ibs", 55.6 },      { "spe", 55.5 },	  { "ris", 56.0 },
+	};
+
+	fputs("\"published\":{", f);
+	for (size_t i = 0; i < ARRAY_LEN(published); i++)
+		fprintf(f, "%s\"%s\":%g", i ? "," : "", published[i].profiler, published[i].error);
+	fputs("},\n", f);
+}
+
+/* The parameters of the machine: section, key, value, the value that culprit ships it with where
+ * that is another one, and what it is. */
+static bool put_parameters(FILE *f, struct store *s, const char *name, struct err *e)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT section, key, value FROM machine ORDER BY section, key", "");
+	struct machine shipped;
+	struct err none = { "" };
+	bool known = false;
+
+	for (size_t i = 0; i < machine_files_count; i++)
+		known |= !strcmp(machine_files[i].name, name);
+	known = known && machine_load(&shipped, name, &none);
+	fputs("\"parameters\":[", f);
+	for (size_t n = 0; store_next(&r); n++) {
+		const char *section = store_shown(&r, 0), *key = store_shown(&r, 1);
+		const struct param *p =
+		    section && key ? machine_param_find(section, key, NULL) : NULL;
+		char was[256] = "";
+
+		if (known && p)
+			machine_param_text(&shipped, p, was, sizeof(was));
+		fputs(n ? ",[" : "[", f);
+		html_put_text(f, section, SIZE_MAX);
+		fputc(',', f);
+		html_put_text(f, key, SIZE_MAX);
+		fputc(',', f);
+		html_put_text(f, store_shown(&r, 2), SIZE_MAX);
+		fputc(',', f);
+		html_put_text(f, *was && strcmp(was, store_shown(&r, 2)) != 0 ? was : NULL,
+			      SIZE_MAX);
+		fputc(',', f);
+		html_put_text(f, p ? p->help : NULL, SIZE_MAX);
+		fputc(']', f);
+	}
+	fputs("],\n", f);
+	return store_done(&r, e);
+}
+
 /* A document of another view, or null and why it is missing. */
 static void put_document(FILE *f, struct store *s, const char *key)
 {
@@ -400,8 +486,11 @@ static bool put_diff(FILE *f, const struct html_input *in, struct err *e)
 	return ok;
 }
 
-static bool put_store(FILE *f, const struct html_input *in, struct store *s, struct err *e)
+static bool put_store(FILE *f, const struct html_input *in, unsigned run,
+		      struct html_windows *windows, struct err *e)
 {
+	struct store *s = in->stores[run];
+
 	struct model m;
 	struct estimated estimated;
 
@@ -422,15 +511,16 @@ static bool put_store(FILE *f, const struct html_input *in, struct store *s, str
 	put_estimated(f, &estimated);
 	estimated_free(&estimated);
 	put_findings(f, &m);
-	put_functions(f, &m, in->source);
+	put_functions(f, in, &m);
 	put_savings(f, s);
 	put_document(f, s, "stack");
 	put_document(f, s, "icost");
 	put_document(f, s, "accuracy");
+	put_published(f);
 	const bool ok =
 	    put_profilers(f, s, m.scale, e) && put_calls(f, s, e) &&
-	    put_rows(f, s, "parameters",
-		     "SELECT section, key, value FROM machine ORDER BY section, key", 3, e) &&
+	    stretches_windows(s, &m, run, in->window_insts, windows, e) &&
+	    put_parameters(f, s, m.machine, e) &&
 	    put_rows(f, s, "facts",
 		     "SELECT key, CAST(value AS TEXT) FROM run WHERE key NOT IN ('host_seconds', "
 		     "'streams', 'confined', 'signature') ORDER BY key",
@@ -444,21 +534,24 @@ char *html_data(const struct html_input *in, size_t *size_bytes, struct err *e)
 {
 	char *text = NULL;
 	FILE *f = memory_file(&text, size_bytes);
+	struct html_windows own = { 0 };
 	bool ok = true;
 
 	fputs("{\"runs\":[", f);
-	for (size_t i = 0; ok && i < in->nstores; i++) {
+	for (unsigned i = 0; ok && i < in->nstores; i++) {
 		fputs(i ? ",\n" : "", f);
-		ok = put_store(f, in, in->stores[i], e);
+		ok = put_store(f, in, i, &own, e);
 	}
 	fputs("],\n", f);
 	ok = ok && put_diff(f, in, e);
 	fputs(",\n\"windows\":[", f);
-	for (size_t i = 0; i < in->nwindows; i++) {
+	for (size_t i = 0; i < in->windows->count + own.count; i++) {
 		fputs(i ? ",\n" : "", f);
-		html_put_window(f, &in->windows[i]);
+		html_put_window(f, i < in->windows->count ? &in->windows->list[i]
+							  : &own.list[i - in->windows->count]);
 	}
 	fputs("]}\n", f);
+	html_windows_free(&own);
 	if (fclose(f))
 		die("out of memory");
 	if (ok)

@@ -4,10 +4,12 @@
  * cycles after the fetch, -1 where there is none; producers are program-order numbers.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "isa/isa.h"
 #include "trace/export.h"
+#include "util/array.h"
 #include "view/html.h"
 #include "words/words.h"
 
@@ -60,14 +62,32 @@ static void put_inst(FILE *f, const struct rec_inst *r)
 	fprintf(f, "],%u,%u,%u]", r->lat_icache, r->lat_dmiss, r->lat_fu);
 }
 
+struct html_window *html_window_add(struct html_windows *windows)
+{
+	ARRAY_ROOM(windows->list, windows->capacity, windows->count + 1);
+
+	struct html_window *w = &windows->list[windows->count++];
+
+	*w = (struct html_window){ 0 };
+	return w;
+}
+
+void html_windows_free(struct html_windows *windows)
+{
+	for (size_t i = 0; i < windows->count; i++)
+		window_free(&windows->list[i].records);
+	free(windows->list);
+	*windows = (struct html_windows){ 0 };
+}
+
 void html_put_window(FILE *f, const struct html_window *w)
 {
 	fputs("{\"name\":", f);
 	html_put_text(f, w->name, SIZE_MAX);
-	fputs(",\"insts\":[", f);
-	for (size_t i = 0; i < w->records->ninsts; i++) {
+	fprintf(f, ",\"run\":%u,\"at\":%zu,\"insts\":[", w->run, w->at);
+	for (size_t i = 0; i < w->records.ninsts; i++) {
 		fputs(i ? ",\n" : "", f);
-		put_inst(f, &w->records->insts[i]);
+		put_inst(f, &w->records.insts[i]);
 	}
 	fputs("]}", f);
 }

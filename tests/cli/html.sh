@@ -74,11 +74,75 @@ test_1532_pipeline_begins_at_an_address_or_a_function() {
 	status_is 0
 }
 
+test_1569_worst_and_median_executions_are_windows_of_a_trace() {
+	local pc
+	pc=$(sqlite3 run.culprit "SELECT printf('0x%x', pc) FROM golden GROUP BY pc ORDER BY sum(units) DESC LIMIT 1")
+	"$CULPRIT" sim --max-insts 300000 --analyze none --trace whole.trace -- "$GUESTS/phases" 2 >/dev/null 2>&1
+	run html run.culprit --trace whole.trace --window "worst:$pc" --window "median:$pc" --window worst:main -o one.html
+	status_is 0
+	run html run.culprit --trace whole.trace -o many.html
+	status_is 0
+	[ "$(stat -c %s many.html)" -gt "$(stat -c %s one.html)" ] || fail "no windows of the hottest instructions"
+	run html run.culprit --trace whole.trace --window worst:no_such_function -o x.html
+	refuses no_such_function
+	run html run.culprit --trace whole.trace --window worst:0x4 -o x.html
+	refuses "never commits"
+	run html run.culprit --trace whole.trace --window worst: -o x.html
+	status_is 2
+}
+
 test_1533_source_can_be_left_out() {
 	run html run.culprit -o with.html
 	run html run.culprit --source none -o without.html
 	status_is 0
 	[ "$(stat -c %s without.html)" -lt "$(stat -c %s with.html)" ] || fail "it is not smaller"
+}
+
+test_1576_damaged_stretches_are_refused_in_one_line() {
+	local how
+	"$CULPRIT" sim --max-insts 20000 --analyze profile,windows -o kept.culprit -- "$GUESTS/phases" 2 >/dev/null 2>&1
+	run html kept.culprit -o kept.html
+	status_is 0
+	for how in "bytes = x'0102'" "bytes = NULL" "records = records + 1" "records = -1" "records = 9000000000"; do
+		cp kept.culprit damaged.culprit
+		sqlite3 damaged.culprit "UPDATE stretch SET $how"
+		run html damaged.culprit -o damaged.html
+		refuses damaged.culprit "is damaged"
+	done
+	sqlite3 kept.culprit "DELETE FROM stretch"
+	run html kept.culprit -o kept.html
+	status_is 0
+}
+
+# A store whose instructions name another source file, which has 40 lines.
+with_source() {
+	cp run.culprit moved.culprit
+	sqlite3 moved.culprit "UPDATE instruction SET file = '$1', line = 1 + pc % 30 WHERE line > 0"
+}
+
+test_1573_source_files_are_found_where_a_map_says() {
+	mkdir -p here
+	seq -f "int line_%g;" 40 >here/there.c
+	with_source /gone/there.c
+	run html moved.culprit -o without.html
+	run html moved.culprit --source-map /else=/nowhere --source-map "/gone=$tmp/here" -o with.html
+	status_is 0
+	[ "$(stat -c %s without.html)" -lt "$(stat -c %s with.html)" ] || fail "the file was not found"
+	run html moved.culprit --source all --source-map "/gone=$tmp/here" -o all.html
+	status_is 0
+	run html moved.culprit --source-map nothing -o x.html
+	refuses "FROM=TO"
+}
+
+test_1574_what_is_no_source_file_is_not_read() {
+	local what
+	mkfifo pipe
+	printf 'a\0b\n' >binary
+	for what in "$tmp/pipe" /dev/zero "$tmp" "$tmp/binary" /proc/self/mem; do
+		with_source "$what"
+		run html moved.culprit -o other.html
+		status_is 0
+	done
 }
 
 run_tests

@@ -15,7 +15,7 @@ import traceback
 
 from browser import Browser, Failed
 
-CULPRIT, GUESTS = os.environ["CULPRIT"], os.environ["GUESTS"]
+CULPRIT, GUESTS, WORKLOADS = os.environ["CULPRIT"], os.environ["GUESTS"], os.environ["WORKLOADS"]
 PAGES = ["overview", "time", "code", "calls", "stacks", "buy", "pipeline", "accuracy", "run"]
 
 
@@ -44,6 +44,7 @@ def make_pages():
     culprit("html", "run.culprit", "--trace", "run.trace", "--window", f"pc:{pc:#x}#20", "--window", "5000", "-o", "run.html")
     culprit("html", "run.culprit", "only.culprit", "-o", "two.html")
     culprit("html", "only.culprit", "-o", "only.html")
+    culprit("html", "run.culprit", "-o", "windows.html")
 
 
 def same_rows(cells, name, value):
@@ -291,6 +292,33 @@ def test_1518_the_pipeline_shows_every_instruction_of_its_window(b):
         assert int(mine[1], 16) == (int(row["pc"], 16) if isinstance(row["pc"], str) else row["pc"]), (mine, row)
 
 
+def test_1567_without_a_trace_the_pipeline_shows_what_the_profile_keeps(b):
+    b.open(os.path.abspath("windows.html"), "page=pipeline")
+    with sqlite3.connect("run.culprit") as s:
+        why, pc, cycles = s.execute("SELECT why, pc, cycles FROM stretch_why WHERE why <> 'even' ORDER BY cycles DESC, why").fetchone()
+        total = s.execute("SELECT count(*) FROM stretch_why WHERE why <> 'even'").fetchone()[0]
+    names = b.run("[...document.querySelectorAll('#window option')].map((o) => o.textContent)")
+    assert sum(n.startswith("costliest") and " kept at " not in n for n in names) == total, names
+    assert names[0].startswith("costliest") and f"{cycles} cycles at {pc:#x}" in names[0], (why, names[0])
+    assert f"{pc:#x}" in b.run("document.querySelector('#chosen p').textContent")
+    on = b.run("(() => { const r = document.querySelector('.pipe .on rect:not(.back)').getBoundingClientRect(); return r.width > 0 && r.right < innerWidth; })()")
+    assert on, "the instruction that the window is about is not in the picture"
+    b.go("page=overview")
+    b.click("#findings a[href*='page=pipeline']")
+    pc = b.run("new URLSearchParams(location.hash.slice(1)).get('pc')")
+    assert pc and pc in b.run("document.getElementById('chosen').textContent")
+
+
+def test_1568_the_run_names_what_is_not_as_shipped(b):
+    culprit("sim", "--max-insts", "2000", "--set", "window.rob=48", "-o", "small.culprit", "--", os.path.join(GUESTS, "phases"), "2")
+    culprit("html", "small.culprit", "-o", "small.html")
+    b.open(os.path.abspath("small.html"), "page=run")
+    rows = b.run("[...document.querySelectorAll('main table')].filter((t) => t.caption.textContent.includes('not the shipped'))"
+                 ".flatMap((t) => [...t.tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent)))")
+    shipped = [l.split("=")[1].split(";")[0].strip() for l in culprit("machines", "boom-tip").decode().split("[window]")[1].splitlines() if l.startswith("rob ")][0]
+    assert [r[:3] for r in rows] == [["window.rob", "48", shipped]], rows
+
+
 def test_1519_call_stacks_sum_to_the_run_from_both_ends(b):
     total = json_of("report", "run.culprit")["run"]["cycles"]
     b.open(os.path.abspath("run.html"), "page=calls")
@@ -305,6 +333,82 @@ def test_1519_call_stacks_sum_to_the_run_from_both_ends(b):
             UNION SELECT c.id, c.cycles, 0 FROM call_context c JOIN m ON c.parent = m.id)
             SELECT sum(cycles) FROM (SELECT DISTINCT id, cycles FROM m)""").fetchone()[0]
     assert float(b.run("document.getElementById('focus').dataset.value")) == below > 0
+
+
+class Reader:
+    """Somebody who solves a case by clicking alone, from the overview on."""
+
+    def __init__(self, b, name):
+        self.b, self.clicks = b, 0
+        b.open(os.path.abspath(name))
+
+    def click(self, selector, text=""):
+        """Clicks the first element whose text has these words."""
+        self.b.run(f"""(() => {{ const e = [...document.querySelectorAll({json.dumps(selector)})].find((x) => x.textContent.includes({json.dumps(text)}));
+            document.getElementById("next")?.removeAttribute("id"); if (e) e.id = "next"; }})()""")
+        self.b.click("#next")
+        self.clicks += 1
+        assert self.clicks <= 6, "more than six clicks"
+
+    def finding(self, *words):
+        """Clicks a link of the first finding that has all these words; the last is the link's."""
+        at = self.b.run(f"""[...document.querySelectorAll("#findings li")].findIndex((x) => {json.dumps(words)}.every((w) => x.textContent.includes(w)))""")
+        assert at >= 0, (words, self.b.run("document.getElementById('findings').textContent"))
+        self.click(f"#findings li:nth-child({at + 1}) a", words[-1])
+
+    def sees(self, selector, *words):
+        text = self.b.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.textContent).join('\\n')")
+        missing = [w for w in words if w not in text]
+        assert not missing, (missing, text[:1500])
+
+
+def case(name, program, *sim):
+    culprit("sim", *sim, "--analyze", "all", "--period", "100", "-o", f"{name}.culprit", "--", os.path.join(WORKLOADS, program[0]), *program[1:])
+    culprit("html", f"{name}.culprit", "-o", f"{name}.html")
+
+
+def test_1580_the_filter_that_rounds_is_solved_in_six_clicks(b):
+    case("filter", ["mean_shift", "20"], "--start", "mark", "--stop", "mark")
+    r = Reader(b, "filter.html")
+    r.sees("#findings", "2 instructions of ceil", "2 instructions of floor", "flushes the pipeline every time it commits")
+    r.finding("of ceil", "show the code")  # which instructions
+    r.sees("[aria-label=disassembly] tr.at", "frflags", "flush by CSR")
+    b.run("const p = document.getElementById('prof'); p.value = 'nci'; p.dispatchEvent(new Event('change'))")  # whom NCI would blame
+    r.clicks += 2
+    r.sees("[aria-label=disassembly] th", "nci")
+    r.click("nav a", "Overview")
+    r.finding("of ceil", "show one in the pipeline")  # what it does to others
+    r.sees("#chosen", "flags", "FL-CSR")
+    r.click("nav a", "What would it buy")
+    r.sees("main", "What a program can change")
+
+
+def test_1581_the_slow_load_of_lbm_is_solved_in_six_clicks(b):
+    case("lbm", ["lbm", "40", "2"], "--machine", "boom-tea", "--set", "exception.page_faults=no", "--fast-forward", "25M", "--warm", "1M",
+         "--max-insts", "300k")
+    r = Reader(b, "lbm.html")
+    r.sees("#findings", "lbm.c:173", "waits for memory", "--what-if dmiss@")
+    r.finding("lbm.c:173", "show the code")
+    r.sees("[aria-label=disassembly] tr.at", "ld ", "memory (ST-LLC)")
+    b.run("history.back()")
+    b.wait("!location.hash.includes('code')", "Back")
+    r.finding("lbm.c:173", "show one in the pipeline")
+    r.sees("#chosen", "of them a miss", "ST-LLC")
+    r.click("nav a", "What would it buy")
+    r.click("#cat-dmiss")
+    saves = json_of("icost", "lbm.culprit")["costs"]["dmiss"]
+    assert near(b.cells()[0]["value"], saves) and saves > 0
+
+
+def test_1582_the_square_root_of_nab_is_solved_in_six_clicks(b):
+    case("nab", ["nbody", "40", "1"], "--machine", "boom-tea", "--start", "mark", "--stop", "mark")
+    r = Reader(b, "nab.html")
+    r.finding("frflags", "flushes the pipeline", "show the code")
+    r.sees("[aria-label=source] tr.at, [aria-label=source]", "sqrt(")
+    r.sees("[aria-label=disassembly]", "frflags", "fsflags", "fsqrt.d")
+    r.click("nav a", "Overview")
+    r.finding("fsqrt.d", "exposes its own latency", "show one in the pipeline")
+    r.sees("#chosen", "fsqrt.d")
 
 
 def main():

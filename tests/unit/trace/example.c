@@ -14,6 +14,7 @@
 #include "store/store.h"
 #include "synth.h"
 #include "trace/bus.h"
+#include "trace/plugin.h"
 
 extern const struct analysis lifetime_analysis;
 
@@ -75,10 +76,67 @@ static void test_561_the_example_analysis_measures_lifetimes(void **state)
 	free(path);
 }
 
+#define AT(type, member) offsetof(struct type, member)
+
+/* A shared object with an analysis was compiled with these numbers. */
+static void test_1575_the_layout_of_records_never_changes_under_one_number(void **state)
+{
+	static const uint64_t known[] = { 0, 0x5f41a99fed5a9893 };
+	const size_t at[] = {
+		sizeof(struct rec_inst),
+		AT(rec_inst, fetch),
+		AT(rec_inst, target),
+		AT(rec_inst, psv),
+		AT(rec_inst, flags),
+		AT(rec_inst, pc),
+		AT(rec_inst, cls),
+		AT(rec_inst, po),
+		AT(rec_inst, commit),
+		AT(rec_inst, tid),
+		AT(rec_inst, addr),
+		AT(rec_inst, dispatch),
+		AT(rec_inst, complete),
+		AT(rec_inst, prod),
+		AT(rec_inst, lat_dmiss),
+		AT(rec_inst, dlevel),
+		sizeof(struct rec_cycle),
+		AT(rec_cycle, head_pc),
+		AT(rec_cycle, repeat),
+		AT(rec_cycle, flags),
+		AT(rec_cycle, dispatch_pc),
+		sizeof(struct rec_miss),
+		AT(rec_miss, kind),
+		sizeof(struct rec_twin),
+		sizeof(struct trace_meta),
+		AT(trace_meta, clock_hz),
+		sizeof(struct analysis),
+		AT(analysis, wants),
+		AT(analysis, start),
+		AT(analysis, finish),
+		sizeof(struct analysis_options),
+		AT(analysis_options, info),
+		sizeof(struct err),
+		EVENT_COUNT,
+		CLASS_COUNT,
+		LEVEL_COUNT,
+	};
+	uint64_t h = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(at); i++)
+		h = hash_u64(h ^ at[i]) + i;
+	assert_int_equal(CULPRIT_LAYOUT + 1, ARRAY_LEN(known));
+	if (h != known[CULPRIT_LAYOUT])
+		fail_msg("layout %d is not what shared objects were built for (now 0x%llx): raise "
+			 "CULPRIT_LAYOUT",
+			 CULPRIT_LAYOUT, (unsigned long long)h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_561_the_example_analysis_measures_lifetimes),
+		cmocka_unit_test(test_1575_the_layout_of_records_never_changes_under_one_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
