@@ -5,6 +5,7 @@
 #include "analysis/bbv.h"
 #include "analysis/calc/analyses.h"
 #include "analysis/cpistack/cpistack.h"
+#include "analysis/cpistack/interval.h"
 #include "analysis/folded.h"
 #include "analysis/icost/icost.h"
 #include "analysis/intervals.h"
@@ -21,6 +22,7 @@
 const struct analysis *const analysis_list[] = {
 	&profile_analysis,
 	&cpistack_analysis,
+	&interval_analysis,
 	&icost_analysis,
 	&shotgun_analysis,
 	&spectrum_analysis,

@@ -27,6 +27,9 @@ struct stack_options {
 bool view_stack(const struct stack_input *inputs, size_t count, const struct view_options *o,
 		const struct stack_options *so, struct err *e);
 
+/* stack_intervals.c: intervals between miss events, instead. svg: a file for a picture; NULL: none. */
+bool view_intervals(struct store *s, const struct view_options *o, const char *svg, struct err *e);
+
 /* stack_model.c */
 #define STACK_METHODS 16
 

@@ -37,7 +37,7 @@ same_output() {
 
 test_the_first_version_is_read_by_every_view() {
 	[ "$(sqlite3 first.culprit 'PRAGMA user_version')" = 1 ]
-	[ "$(sqlite3 new.culprit 'PRAGMA user_version')" = 8 ]
+	[ "$(sqlite3 new.culprit 'PRAGMA user_version')" = 9 ]
 	[ -z "$(sqlite3 first.culprit .tables | grep cpi_)" ]
 	for command in report annotate accuracy stats; do
 		same_output new.culprit first.culprit "$command"
@@ -72,10 +72,10 @@ test_an_older_file_stays_as_it_is() {
 
 test_a_newer_version_is_refused_in_one_line() {
 	cp new.culprit newer.culprit
-	sqlite3 newer.culprit 'PRAGMA user_version = 9'
+	sqlite3 newer.culprit 'PRAGMA user_version = 10'
 	for command in report annotate accuracy stats icost stack; do
 		run $command newer.culprit
-		refuses "newer.culprit has format version 9, this culprit reads up to 8"
+		refuses "newer.culprit has format version 10, this culprit reads up to 9"
 	done
 }
 

@@ -151,8 +151,8 @@ static void test_1052_an_older_file_with_other_tables_is_refused(void **state)
 static void test_1053_a_newer_version_is_refused_in_one_line(void **state)
 {
 	make_first_version();
-	change("PRAGMA user_version = 9");
-	refuse("has format version 9, this culprit reads up to 8");
+	change("PRAGMA user_version = 10");
+	refuse("has format version 10, this culprit reads up to 9");
 	change("PRAGMA user_version = 0");
 	refuse("no valid format version");
 }
@@ -187,7 +187,8 @@ static void test_1055_the_tables_of_a_version_never_change(void **state)
 							   0x9b2b043311cf4716,
 							   0xa1e9af5151531d95,
 							   0xefbeb061b217b060,
-							   0x7e98277d1d0c2bd0 };
+							   0x7e98277d1d0c2bd0,
+							   0xdfed6bcd6f4178f9 };
 
 	for (int v = 1; v <= STORE_VERSION; v++)
 		if (hash(store_versions[v]) != known[v])
