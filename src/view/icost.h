@@ -40,14 +40,25 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 /* Instructions of a function (NULL: those with most cost) with cost, slack and criticality. */
 bool view_icost_annotate(struct store *s, const struct view_options *o, struct err *e);
 
+#define ICOST_EVENTS_MAX 6
+#define ICOST_PCS_MAX	 64 /* as many as a setting of the machine takes */
+
+/* What is to be idealised: these events of the instructions at these addresses, all of them together. */
+struct icost_asked {
+	char events[ICOST_EVENTS_MAX][16];
+	size_t nevents;
+	uint64_t pcs[ICOST_PCS_MAX];
+	size_t npcs;
+	double predicted; /* what the graph says that it saves */
+	double on_path;	  /* how much of the longest path is theirs */
+};
+
 /*
- * Finds instructions by "EVENT@PLACE": EVENT one of dmiss bmisp imiss dl1 shalu lgalu; PLACE an
- * address, file.c:line, a function, or a function, a space and an address, as the views print them. Fills
- * event and pcs (at most max), what the graph says that idealising them all saves, and how much of the
- * longest path is theirs. False and e filled if nothing is there.
+ * Finds instructions by "EVENT[+EVENT…]@PLACE[,PLACE…]": EVENT one of dmiss bmisp imiss dl1 shalu lgalu; PLACE an
+ * address, file.c:line, a function, or a function, a space and an address, as the views print them. False and e
+ * filled if nothing is at one of the places.
  */
-bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs, size_t max,
-		size_t *npcs, double *predicted, double *on_path, struct err *e);
+bool icost_find(struct store *s, const char *text, struct icost_asked *a, struct err *e);
 
 /* icost_model.c */
 struct icost_inst {
