@@ -4,6 +4,7 @@
 
 #include "analysis/bbv.h"
 #include "analysis/calc/analyses.h"
+#include "analysis/counters.h"
 #include "analysis/cpistack/cpistack.h"
 #include "analysis/cpistack/interval.h"
 #include "analysis/folded.h"
@@ -40,6 +41,7 @@ const struct analysis *const analysis_list[] = {
 	&trace_misses_analysis,
 	&trace_committed_analysis,
 	&intervals_analysis,
+	&counters_analysis,
 	&null_analysis,
 	NULL,
 };
