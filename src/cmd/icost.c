@@ -15,7 +15,7 @@ struct icost_values {
 	struct reading reading;
 	struct simulating simulating;
 	bool phases, multisim, all, verify;
-	const char *svg, *focus;
+	const char *svg, *focus, *profiler;
 	struct cmd_strings what_if;
 };
 
@@ -143,7 +143,8 @@ static int icost_run(void *values, int nargs, char **args)
 	struct icost_truth *truth = x_calloc(1, sizeof(*truth));
 	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
 	struct icost_asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
-	bool ok = find_what_ifs(s, v, asked, what_if, &e);
+	bool ok =
+	    (!v->profiler || icost_use_profiler(s, &e)) && find_what_ifs(s, v, asked, what_if, &e);
 	const bool simulated = ok && (v->multisim || v->all || v->verify) &&
 			       simulating_trusted("icost", s, &v->simulating);
 	if (simulated)
@@ -171,6 +172,11 @@ static bool check_what_if(const char *text, struct err *e)
 	       err_set(e, "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88", text);
 }
 
+static bool check_profiler(const char *text, struct err *e)
+{
+	return !strcmp(text, "shotgun") || err_set(e, "'%s' is not valid; it is shotgun", text);
+}
+
 #define OPTION(field) .offset = offsetof(struct icost_values, field)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
@@ -180,6 +186,14 @@ static const struct cmd_option options[] = {
 	  .arg = "CATEGORY",
 	  .help = "Shows all interactions of one category, as the tables of fields2004 do; "
 		  "`culprit list categories` has them" },
+	{ .name = "profiler",
+	  .type = CMD_TEXT,
+	  OPTION(profiler),
+	  .check = check_profiler,
+	  .arg = "shotgun",
+	  .help =
+	      "Shows what the shotgun profiler (design 4) found in place of the graph; by default "
+	      "only if there is no graph" },
 	{ .name = "phases", .type = CMD_SWITCH, OPTION(phases), .help = "Shows costs over time" },
 	{ .name = "svg",
 	  .type = CMD_TEXT,

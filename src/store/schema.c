@@ -230,6 +230,9 @@
  *                       goes on after it
  * interval_near         long data misses that came 2^distance instructions and more after another
  * interval_instruction  events by the instruction that is to blame
+ * shotgun_instruction, shotgun_critical, shotgun_pair
+ *                       what design 4 of the shotgun profiler says of static instructions, as icost_instruction and its
+ *                       like do of the graph
  * counter_sample        the machine's counters over time: what they had come to by the end of a cycle
  * thread_time           what a guest thread did, in cycles: it ran, waited for something, could have run
  * thread_wait           waits of a thread, by the thread that ended them (0: no thread did) and by kind
@@ -245,6 +248,13 @@
 	"CREATE TABLE IF NOT EXISTS interval_near (distance INTEGER PRIMARY KEY, misses INTEGER, overlapped INTEGER);" \
 	"CREATE TABLE IF NOT EXISTS interval_instruction (pc INTEGER, kind TEXT, events INTEGER, penalty INTEGER," \
 	" PRIMARY KEY (pc, kind)) WITHOUT ROWID;"
+#define FRAGMENT_TABLES \
+	"CREATE TABLE IF NOT EXISTS shotgun_instruction (pc INTEGER PRIMARY KEY, executions REAL, critical REAL," \
+	" slack REAL, local_slack REAL, least_slack REAL, miss REAL, mispredict REAL, latency REAL, imiss REAL);" \
+	"CREATE TABLE IF NOT EXISTS shotgun_critical (pc INTEGER, kind TEXT, cycles REAL, PRIMARY KEY (pc, kind))" \
+	" WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS shotgun_pair (pc_a INTEGER, kind_a TEXT, pc_b INTEGER, kind_b TEXT, cost REAL," \
+	" icost REAL, PRIMARY KEY (pc_a, kind_a, pc_b, kind_b)) WITHOUT ROWID;"
 #define COUNTER_TABLES \
 	"CREATE TABLE IF NOT EXISTS counter_sample (cycle INTEGER, name TEXT, value INTEGER, PRIMARY KEY (cycle, name))" \
 	" WITHOUT ROWID;"
@@ -347,7 +357,7 @@ static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
 static const char version_7[] = SAMPLED_TABLES;
 static const char version_8[] = CALL_TABLES THREAD_TABLES LIVE_THREAD_TABLES;
-static const char version_9[] = INTERVAL_TABLES COUNTER_TABLES WAIT_TABLES;
+static const char version_9[] = INTERVAL_TABLES FRAGMENT_TABLES COUNTER_TABLES WAIT_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
 							version_3, version_4, version_5,

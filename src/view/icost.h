@@ -126,6 +126,13 @@ struct icost_model {
 	size_t nphases;
 	struct estimated estimated;
 	double cost_margin[ICOST_SETS], icost_margin[ICOST_SETS]; /* NAN: not known */
+	bool by_profiler; /* costs are those of the shotgun profiler, design 4 */
+	/* The ten events of static instructions that cost most by the graph, by the profiler: how many of
+	 * them it has among its own ten; the sum of its errors as a share of their cost; errors of how
+	 * often their instructions are critical and of their slack, in the mean. events 0: not known. */
+	struct {
+		double events, found, error, critical, slack;
+	} score;
 	bool has_shotgun;
 	struct icost_shotgun shotgun[SHOTGUN_DESIGNS];
 };
@@ -139,6 +146,9 @@ const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc)
  * which sets it has; NULL: all. */
 void icost_add_sets(struct doc *d, const char *key, const struct icost_model *m,
 		    const double *values, const bool *known);
+/* From now on the store's costs are those that the shotgun profiler (design 4) found. */
+bool icost_use_profiler(struct store *s, struct err *e);
+
 /* icost_shotgun.c: adds nothing if the run had no shotgun profiler. */
 void icost_shotgun_add(struct doc *d, const struct icost_model *m);
 

@@ -191,13 +191,89 @@ static bool read_shotgun_counts(struct store *s, struct icost_model *m, struct e
 	return store_done(&r, e);
 }
 
+/* ---- the profiler in place of the graph ---- */
+
+bool icost_use_profiler(struct store *s, struct err *e)
+{
+	/* Queries see these in place of the tables of the same name. */
+	static const char *const views[] = {
+		"CREATE TEMP VIEW IF NOT EXISTS icost AS SELECT -1 AS phase, categories, name, "
+		"cost, "
+		"icost FROM main.shotgun WHERE design = 4",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_phase AS SELECT -1 AS phase, (SELECT value "
+		"FROM "
+		"run WHERE key = 'shotgun_instructions') AS instructions, (SELECT value FROM run "
+		"WHERE "
+		"key = 'shotgun_cycles') AS cycles",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_instruction AS SELECT * FROM "
+		"main.shotgun_instruction",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_critical AS SELECT * FROM "
+		"main.shotgun_critical",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_pair AS SELECT * FROM main.shotgun_pair",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_place AS SELECT * FROM main.icost_place "
+		"WHERE 0",
+	};
+	if (!store_number(s, "SELECT count(*) FROM shotgun WHERE design = 4", 0))
+		return err_set(e,
+			       "%s has no costs from a shotgun profiler; `culprit sim --analyze "
+			       "shotgun -- PROG` samples them",
+			       store_path(s));
+	for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+		struct store_rows r = store_query(s, views[i], "");
+		while (store_next(&r)) {
+		}
+		if (!store_done(&r, e))
+			return false;
+	}
+	return true;
+}
+
+/* How well the profiler finds what the graph finds: the ten events of static instructions that cost most. */
+static bool read_score(struct store *s, struct icost_model *m, struct err *e)
+{
+#define EVENTS_OF(table)                                                                           \
+	"SELECT * FROM (SELECT pc, 'miss' AS kind, miss AS cost FROM main." table " UNION ALL "    \
+	"SELECT pc, 'mispredict', mispredict FROM main." table " UNION ALL SELECT pc, 'latency', " \
+	"latency FROM main." table " UNION ALL SELECT pc, 'imiss', imiss FROM main." table ") "    \
+	"WHERE cost > 0"
+	struct store_rows r = store_query(
+	    s,
+	    "WITH g AS (" EVENTS_OF("icost_instruction") "), p AS (" EVENTS_OF(
+		"shotgun_instruction") "), top AS (SELECT * FROM g ORDER BY cost DESC, pc LIMIT "
+				       "10), ten AS (SELECT * FROM p ORDER BY cost DESC, pc LIMIT "
+				       "10) "
+				       "SELECT count(*), sum(EXISTS (SELECT 1 FROM ten WHERE "
+				       "ten.pc = "
+				       "top.pc AND ten.kind = top.kind)), sum(abs(top.cost - "
+				       "coalesce(p.cost, 0))), sum(top.cost), avg(abs(gi.critical "
+				       "- "
+				       "coalesce(pi.critical, 0))), avg(abs(gi.slack - "
+				       "coalesce(pi.slack, 0))) FROM top LEFT JOIN p USING (pc, "
+				       "kind) "
+				       "JOIN main.icost_instruction gi USING (pc) LEFT JOIN "
+				       "main.shotgun_instruction pi USING (pc)",
+	    "");
+	if (store_next(&r) && store_int(&r, 0) && store_double(&r, 3) > 0) {
+		m->score.events = store_double(&r, 0);
+		m->score.found = store_double(&r, 1);
+		m->score.error = store_double(&r, 2) / store_double(&r, 3);
+		m->score.critical = store_double(&r, 4);
+		m->score.slack = store_double(&r, 5);
+	}
+	return store_done(&r, e);
+}
+
 bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 {
 	memset(m, 0, sizeof(*m));
-	if (!store_number(s, "SELECT count(*) FROM icost WHERE phase = -1", 0))
+	if (!store_number(s, "SELECT count(*) FROM icost WHERE phase = -1", 0) &&
+	    (!store_number(s, "SELECT count(*) FROM shotgun WHERE design = 4", 0) ||
+	     !icost_use_profiler(s, e)))
 		return err_set(
 		    e, "%s has no costs; `culprit sim --analyze icost -- PROG` measures them",
 		    store_path(s));
+	m->by_profiler =
+	    store_number(s, "SELECT count(*) FROM temp.sqlite_master WHERE name = 'icost'", 0) > 0;
 	model_run_names(s, m->program, m->machine);
 	m->insts =
 	    (double)store_number(s, "SELECT instructions FROM icost_phase WHERE phase = -1", 0);
@@ -205,9 +281,14 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 	m->cycles = model_run_number(s, "graph_reference_cycles", m->graph_cycles);
 	m->run_cycles = model_run_number(s, "profiled_cycles", m->cycles);
 	m->sampled_share = model_run_number(s, "icost_sampled_share", 0);
+	if (m->by_profiler) {
+		m->graph_cycles = m->cycles = model_run_number(s, "shotgun_cycles", 0);
+		m->run_cycles = model_run_number(s, "profiled_cycles", m->cycles);
+	}
 	return estimated_read(s, &m->estimated, e) && read_sets(s, m, e) &&
 	       read_instructions(s, m, e) && read_pairs(s, m, e) && read_functions(s, m, e) &&
-	       read_phases(s, m, e) && read_shotgun(s, m, e) && read_shotgun_counts(s, m, e);
+	       read_phases(s, m, e) && read_shotgun(s, m, e) && read_shotgun_counts(s, m, e) &&
+	       read_score(s, m, e);
 }
 
 void icost_free(struct icost_model *m)
@@ -316,10 +397,10 @@ static bool read_events(const char *text, size_t n, struct icost_asked *a, struc
 	bool ok = true;
 	while (ok && next) {
 		char *event = strsep(&next, "+");
-		ok = (kind_of_event(event) >= 0 && a->nevents < ICOST_EVENTS_MAX) ||
-		     err_set(e,
-			     "'%s': there is no event '%s'; they are" WORDS_COSTS(NAME_WITH_KIND),
-			     text, event);
+		ok =
+		    (kind_of_event(event) >= 0 && a->nevents < ICOST_EVENTS_MAX) ||
+		    err_set(e, "'%s': there is no event '%s'; they are" WORDS_COSTS(NAME_WITH_KIND),
+			    text, event);
 		if (ok)
 			snprintf(a->events[a->nevents++], sizeof(a->events[0]), "%s", event);
 	}
@@ -448,8 +529,8 @@ bool icost_find(struct store *s, const char *text, struct icost_asked *a, struct
 		for (size_t i = 0; i < m.ninsts && !whole; i++)
 			whole = matches(&m.instructions[i], at + 1);
 		char *empty = whole ? NULL : empty_place(&m, at + 1);
-		ok = !empty || err_set(e, "'%s': no instruction that was executed is at %s", text,
-				       empty);
+		ok = !empty ||
+		     err_set(e, "'%s': no instruction that was executed is at %s", text, empty);
 		free(empty);
 	}
 	ok = ok && find_asked(&m, text, at + 1, a, e);

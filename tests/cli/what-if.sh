@@ -88,4 +88,26 @@ assert more['predicted'] >= both['predicted'], (both, more)"
 	err_has "there is no event 'nothing'"
 }
 
+test_1713_a_shotgun_profiler_alone_gives_every_view_of_costs() {
+	run sim --machine boom-tip --analyze shotgun --param shotgun.detail=30 --param shotgun.signature=2500 --max-insts 120k \
+		-o s.culprit -- ./answers
+	run icost s.culprit --json
+	status_is 0
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+assert j['by_profiler'], j.keys()"
+	run icost s.culprit
+	out_has "Costs are those of a shotgun profiler"
+	out_has "Critical instructions"
+	[ "$(sqlite3 s.culprit 'SELECT count(*) FROM shotgun_instruction')" -gt 20 ] || fail "hardly any instruction"
+	profile
+	run icost p.culprit --profiler shotgun
+	status_is 2
+	err_has "no costs from a shotgun profiler"
+	run icost p.culprit --profiler tip
+	status_is 2
+	err_has "it is shotgun"
+}
+
 run_tests

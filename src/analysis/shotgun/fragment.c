@@ -71,6 +71,7 @@ struct fragments {
 	struct fragment_counts counts;
 	/* The fragment being built. */
 	struct path at;
+	uint64_t pcs[SHOTGUN_LONG];
 	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
 	uint64_t before; /* number of its first instruction, far from those of the last fragment */
 	struct guess *guesses; /* SHOTGUN_LONG */
@@ -105,6 +106,11 @@ void fragments_free(struct fragments *f)
 struct fragment_counts fragments_counts(const struct fragments *f)
 {
 	return f->counts;
+}
+
+const uint64_t *fragments_pcs(const struct fragments *f)
+{
+	return f->pcs;
 }
 
 /* ---- the binary ---- */
@@ -510,6 +516,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	if (design != DESIGN_SHORT && !is_legal(c, bits))
 		return false;
 	const struct shotgun_detail now = d ? *d : unsampled(f, c, bits);
+	f->pcs[i] = pc;
 	f->at.missing += !d;
 	f->at.right += pc == on->pcs[i];
 	memset(out, 0, sizeof(*out));

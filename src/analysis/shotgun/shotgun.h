@@ -99,6 +99,8 @@ void fragments_free(struct fragments *f);
  */
 size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		       const struct shotgun_long *on, struct graph_inst *out);
+/* The inferred addresses of the fragment built last. Valid until the next is. */
+const uint64_t *fragments_pcs(const struct fragments *f);
 struct fragment_counts fragments_counts(const struct fragments *f);
 
 extern const struct analysis shotgun_analysis;
