@@ -90,7 +90,7 @@ assert more['predicted'] >= both['predicted'], (both, more)"
 
 test_1713_a_shotgun_profiler_alone_gives_every_view_of_costs() {
 	run sim --machine boom-tip --analyze shotgun --param shotgun.detail=30 --param shotgun.signature=2500 --max-insts 120k \
-		-o s.culprit -- ./answers
+		-o s.culprit -- "$GUESTS/turns"
 	run icost s.culprit --json
 	status_is 0
 	python3 -c "
