@@ -98,6 +98,9 @@ enum shotgun_count {
 	SHOTGUN_RIGHT,
 	SHOTGUN_NO_SAMPLE,
 	SHOTGUN_INEXACT,
+	SHOTGUN_INDIRECT,
+	SHOTGUN_INDIRECT_RIGHT,
+	SHOTGUN_ERRANT,
 	SHOTGUN_COUNTS,
 };
 extern const char *const shotgun_count_names[SHOTGUN_COUNTS];

@@ -8,10 +8,16 @@
 #include "view/model.h"
 
 const char *const shotgun_count_names[SHOTGUN_COUNTS] = {
-	[SHOTGUN_BUILT] = "fragments_built", [SHOTGUN_DISCARDED] = "fragments_discarded",
-	[SHOTGUN_WRONG] = "fragments_wrong", [SHOTGUN_INSTS] = "instructions",
-	[SHOTGUN_RIGHT] = "pcs_right",	     [SHOTGUN_NO_SAMPLE] = "no_sample",
+	[SHOTGUN_BUILT] = "fragments_built",
+	[SHOTGUN_DISCARDED] = "fragments_discarded",
+	[SHOTGUN_WRONG] = "fragments_wrong",
+	[SHOTGUN_INSTS] = "instructions",
+	[SHOTGUN_RIGHT] = "pcs_right",
+	[SHOTGUN_NO_SAMPLE] = "no_sample",
 	[SHOTGUN_INEXACT] = "inexact",
+	[SHOTGUN_INDIRECT] = "indirect",
+	[SHOTGUN_INDIRECT_RIGHT] = "indirect_right",
+	[SHOTGUN_ERRANT] = "errant",
 };
 
 double icost_inst_cost(const struct icost_inst *i)

@@ -51,6 +51,25 @@ static void add_table(struct doc *d, const struct icost_model *m)
 	}
 }
 
+/* What the paper says of its own fragments (section 5.4). */
+static void add_paths(struct doc *d, const struct icost_model *m)
+{
+	const double *n = m->shotgun[SHOTGUN_DESIGNS - 1].count;
+
+	if (n[SHOTGUN_INDIRECT] > 0)
+		doc_line(
+		    d, NULL,
+		    "  design 4: the first sample's target is right for %.1f%% of %.0f indirect "
+		    "branches (fields2004: 60-99%%)",
+		    100 * n[SHOTGUN_INDIRECT_RIGHT] / n[SHOTGUN_INDIRECT], n[SHOTGUN_INDIRECT]);
+	if (n[SHOTGUN_ERRANT] > 0)
+		doc_line(d, NULL,
+			 "  %.0f fragments went astray, of which %.1f%% were noticed (fields2004: "
+			 "95-100%%)",
+			 n[SHOTGUN_ERRANT],
+			 100 * (n[SHOTGUN_ERRANT] - n[SHOTGUN_WRONG]) / n[SHOTGUN_ERRANT]);
+}
+
 static void add_score(struct doc *d, const struct icost_model *m)
 {
 	if (!m->score.events)
@@ -76,6 +95,7 @@ void icost_shotgun_add(struct doc *d, const struct icost_model *m)
 	if (!m->has_shotgun)
 		return;
 	add_table(d, m);
+	add_paths(d, m);
 	add_score(d, m);
 	doc_array(d, "shotgun");
 	for (size_t i = 0; i < ARRAY_LEN(designs); i++) {

@@ -65,6 +65,7 @@ struct stack_topdown {
 struct stack_model {
 	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
 	double cycles, insts;
+	bool in_order; /* the machine issues in order */
 	/* cycles that the front end lost while a long data miss was at the ROB's head; was outstanding */
 	double overlap_cycles, beside_long_cycles;
 	/* miss events: on all paths, and of instructions that committed */

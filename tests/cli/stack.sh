@@ -52,6 +52,14 @@ assert {c['kind'] for c in j['curves']} >= {'mispredict', 'L2 I-cache'}, j['curv
 	refuses "no time axis"
 }
 
+test_1714_a_machine_that_issues_in_order_is_warned_of() {
+	run sim --machine inorder-2w --analyze cpistack --max-insts 3k -o "$tmp/o.culprit" -- "$GUESTS/answers" exit 0
+	run stack "$tmp/o.culprit" --no-reference
+	out_has "fmt and sfmt expect a window"
+	run stack "$profile" --no-reference
+	! grep -q "in order" "$tmp/out" || fail "a warning on another machine"
+}
+
 # A write of fflags flushes the younger instructions, which then enter the ROB a second time.
 test_what_retires_is_what_committed() {
 	run sim --analyze cpistack -o "$tmp/t.culprit" -- "$GUESTS/answers" flush

@@ -541,8 +541,12 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 		*g = (struct guess){
 			.after = f->at, .of = pc, .signature = *signature, .mask = *mask
 		};
-		if (!guess_target(f, on, g))
-			f->nguesses--;
+		const bool found = guess_target(f, on, g);
+		f->nguesses -= !found;
+		if (f->at.i < SHOTGUN_LONG) {
+			f->counts.indirect++;
+			f->counts.indirect_right += found && f->at.pc == on->pcs[f->at.i];
+		}
 	}
 	if (design == DESIGN_SHORT) {
 		/* The next instruction's sample must overlap this sample's signature. */
@@ -568,6 +572,7 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&
 		    (back++ == BACK_MAX || !go_back(f, on))) {
 			f->counts.discarded++;
+			f->counts.errant++;
 			return 0;
 		}
 	f->counts.built++;
@@ -576,5 +581,6 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 	f->counts.inexact += f->at.inexact;
 	f->counts.right_pc += f->at.right;
 	f->counts.wrong_built += f->at.right < f->at.i;
+	f->counts.errant += back || f->at.right < f->at.i;
 	return f->at.i;
 }
