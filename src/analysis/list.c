@@ -4,7 +4,9 @@
 
 #include "analysis/bbv.h"
 #include "analysis/calc/analyses.h"
+#include "analysis/counters.h"
 #include "analysis/cpistack/cpistack.h"
+#include "analysis/cpistack/interval.h"
 #include "analysis/folded.h"
 #include "analysis/icost/icost.h"
 #include "analysis/intervals.h"
@@ -22,6 +24,7 @@
 const struct analysis *const analysis_list[] = {
 	&profile_analysis,
 	&cpistack_analysis,
+	&interval_analysis,
 	&icost_analysis,
 	&shotgun_analysis,
 	&spectrum_analysis,
@@ -40,6 +43,7 @@ const struct analysis *const analysis_list[] = {
 	&trace_misses_analysis,
 	&trace_committed_analysis,
 	&intervals_analysis,
+	&counters_analysis,
 	&null_analysis,
 	NULL,
 };

@@ -10,13 +10,12 @@
 #include "view/icost.h"
 
 #define WHAT_IF_MAX 32
-#define PCS_MAX	    64 /* as many as a setting of the machine takes */
 
 struct icost_values {
 	struct reading reading;
 	struct simulating simulating;
 	bool phases, multisim, all, verify;
-	const char *svg, *focus;
+	const char *svg, *focus, *profiler;
 	struct cmd_strings what_if;
 };
 
@@ -27,11 +26,6 @@ struct plan {
 		     WHAT_IF_MAX]; /* idealised categories; 0: this job is of a what_if */
 	size_t what_if[1 + ICOST_SETS + WHAT_IF_MAX];
 	size_t count;
-};
-
-struct asked {
-	char event[16];
-	uint64_t pcs[PCS_MAX];
 };
 
 static void plan_set(struct plan *p, const struct rerun *r, unsigned set)
@@ -52,17 +46,20 @@ static void plan_set(struct plan *p, const struct rerun *r, unsigned set)
 }
 
 static void plan_what_if(struct plan *p, const struct rerun *r, size_t index,
-			 const struct icost_what_if *w, const struct asked *a)
+			 const struct icost_what_if *w, const struct icost_asked *a)
 {
-	char text[PCS_MAX * 20 + 32];
-	const char *settings[] = { text };
-	size_t n = (size_t)snprintf(text, sizeof(text), "ideal.%s=", a->event);
-	for (size_t i = 0; i < w->npcs; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s0x%llx", i ? "," : "",
-				      (unsigned long long)a->pcs[i]);
+	char text[ICOST_EVENTS_MAX][ICOST_PCS_MAX * 20 + 32];
+	const char *settings[ICOST_EVENTS_MAX];
+	for (size_t k = 0; k < a->nevents; k++) {
+		size_t n = (size_t)snprintf(text[k], sizeof(text[k]), "ideal.%s=", a->events[k]);
+		for (size_t i = 0; i < a->npcs; i++)
+			n += (size_t)snprintf(text[k] + n, sizeof(text[k]) - n, "%s0x%llx",
+					      i ? "," : "", (unsigned long long)a->pcs[i]);
+		settings[k] = text[k];
+	}
 	p->set[p->count] = 0;
 	p->what_if[p->count] = index;
-	p->jobs[p->count++] = rerun_job(r, w->text, settings, 1);
+	p->jobs[p->count++] = rerun_job(r, w->text, settings, a->nevents);
 }
 
 /* Turns the cycles of the jobs into savings. */
@@ -84,7 +81,7 @@ static void take_found(const struct plan *p, struct icost_truth *truth,
 	}
 }
 
-static bool simulate(struct store *s, const struct icost_values *v, const struct asked *asked,
+static bool simulate(struct store *s, const struct icost_values *v, const struct icost_asked *asked,
 		     struct icost_truth *truth, struct icost_what_if *what_if, size_t *failed,
 		     struct err *e)
 {
@@ -112,14 +109,16 @@ static bool simulate(struct store *s, const struct icost_values *v, const struct
 	return ok;
 }
 
-static bool find_what_ifs(struct store *s, const struct icost_values *v, struct asked *asked,
+static bool find_what_ifs(struct store *s, const struct icost_values *v, struct icost_asked *asked,
 			  struct icost_what_if *what_if, struct err *e)
 {
 	for (size_t i = 0; i < v->what_if.count; i++) {
 		what_if[i].text = v->what_if.items[i];
-		if (!icost_find(s, v->what_if.items[i], asked[i].event, asked[i].pcs, PCS_MAX,
-				&what_if[i].npcs, &what_if[i].predicted, &what_if[i].on_path, e))
+		if (!icost_find(s, v->what_if.items[i], &asked[i], e))
 			return false;
+		what_if[i].npcs = asked[i].npcs;
+		what_if[i].predicted = asked[i].predicted;
+		what_if[i].on_path = asked[i].on_path;
 	}
 	return true;
 }
@@ -143,8 +142,9 @@ static int icost_run(void *values, int nargs, char **args)
 		return 2;
 	struct icost_truth *truth = x_calloc(1, sizeof(*truth));
 	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
-	struct asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
-	bool ok = find_what_ifs(s, v, asked, what_if, &e);
+	struct icost_asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
+	bool ok =
+	    (!v->profiler || icost_use_profiler(s, &e)) && find_what_ifs(s, v, asked, what_if, &e);
 	const bool simulated = ok && (v->multisim || v->all || v->verify) &&
 			       simulating_trusted("icost", s, &v->simulating);
 	if (simulated)
@@ -172,6 +172,11 @@ static bool check_what_if(const char *text, struct err *e)
 	       err_set(e, "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88", text);
 }
 
+static bool check_profiler(const char *text, struct err *e)
+{
+	return !strcmp(text, "shotgun") || err_set(e, "'%s' is not valid; it is shotgun", text);
+}
+
 #define OPTION(field) .offset = offsetof(struct icost_values, field)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
@@ -181,6 +186,14 @@ static const struct cmd_option options[] = {
 	  .arg = "CATEGORY",
 	  .help = "Shows all interactions of one category, as the tables of fields2004 do; "
 		  "`culprit list categories` has them" },
+	{ .name = "profiler",
+	  .type = CMD_TEXT,
+	  OPTION(profiler),
+	  .check = check_profiler,
+	  .arg = "shotgun",
+	  .help =
+	      "Shows what the shotgun profiler (design 4) found in place of the graph; by default "
+	      "only if there is no graph" },
 	{ .name = "phases", .type = CMD_SWITCH, OPTION(phases), .help = "Shows costs over time" },
 	{ .name = "svg",
 	  .type = CMD_TEXT,
@@ -199,12 +212,13 @@ static const struct cmd_option options[] = {
 	{ .name = "what-if",
 	  .type = CMD_STRINGS,
 	  OPTION(what_if),
-	  .arg = "EVENT@PLACE",
+	  .arg = "EVENTS@PLACES",
 	  .check = check_what_if,
 	  .help =
 	      "What it would save to be rid of an event (dmiss, bmisp, imiss, dl1, shalu, lgalu) "
 	      "of the instructions at an address, source line (file.c:88), function, or function "
-	      "and address" },
+	      "and address. Several events have + between (dl1+dmiss), several places commas: what "
+	      "it saves to be rid of all of these together" },
 	{ .name = "verify",
 	  .type = CMD_SWITCH,
 	  OPTION(verify),

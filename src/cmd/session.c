@@ -449,6 +449,8 @@ static bool finish(struct session *s, const struct session_result *r, struct err
 	s->info.files = r->files;
 	s->info.folders = r->folders;
 	s->info.input = r->input;
+	s->info.waits = r->waits;
+	s->info.nwaits = r->nwaits;
 	s->info.images = r->images;
 	s->info.nimages = r->nimages;
 	s->info.counters = r->counters;

@@ -79,6 +79,8 @@ struct session_result {
 	size_t nimages;
 	const struct trace_counter *counters; /* of the machine; become rows of table counter */
 	size_t ncounters;
+	const struct trace_wait *waits; /* of threads; NULL: not known */
+	size_t nwaits;
 	/* Asked while addresses are given names; true: the rest stays without. May be NULL. */
 	bool (*stop)(void);
 };

@@ -109,6 +109,7 @@ bool sim_session_close(struct sim *s, struct err *e)
 		input = sim_streams_kept(&s->streams);
 	}
 	result.images = images;
+	result.waits = guest_waits(s->guest, &result.nwaits);
 	result.files = files;
 	result.folders = folders;
 	result.input = input;

@@ -127,6 +127,7 @@ void sim_timing(struct core *c, struct guest *g, const struct sim_options *optio
 	if (run->anew)
 		run->begin(run->begin_ctx);
 	if (is_there) {
+		guest_log_waits(g);
 		run->first_second = host_now();
 		run->start = core_position(c) + options->settle;
 		if (options->settle)

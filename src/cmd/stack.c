@@ -9,7 +9,7 @@
 struct stack_values {
 	struct reading reading;
 	struct simulating simulating;
-	bool phases, no_reference;
+	bool phases, intervals, no_reference;
 	const char *method, *svg;
 };
 
@@ -38,6 +38,29 @@ static int make_references(const struct stack_values *v, struct input *in)
 	return 2;
 }
 
+/* Interval analysis of each store, in place of stacks. */
+static int show_intervals(const struct stack_values *v, struct store **stores, int count,
+			  const struct view_options *o)
+{
+	struct err e = { "" };
+	int status = 0;
+
+	if (count > 1 && (v->svg || o->format == VIEW_JSON)) {
+		warn("stack: --intervals with --svg or --json takes one file at a time");
+		return 2;
+	}
+	if (v->phases || v->method) {
+		warn("stack: --intervals has no time axis; leave out --phases and --method");
+		return 2;
+	}
+	for (int i = 0; i < count && !status; i++) {
+		if (i)
+			putchar('\n');
+		status = reading_status("stack", view_intervals(stores[i], o, v->svg, &e), &e);
+	}
+	return status;
+}
+
 static int stack_run(void *values, int nargs, char **args)
 {
 	const struct stack_values *v = values;
@@ -54,6 +77,10 @@ static int stack_run(void *values, int nargs, char **args)
 	if (!reading_options("stack", &v->reading, &o) ||
 	    !reading_open("stack", args, nargs, stores)) {
 		status = 2;
+	} else if (v->intervals) {
+		status = show_intervals(v, stores, nargs, &o);
+		for (int i = 0; i < nargs; i++)
+			store_close(stores[i]);
 	} else {
 		int failed = 0;
 
@@ -91,6 +118,11 @@ static const struct cmd_option options[] = {
 	  OPTION(method),
 	  .arg = "NAME",
 	  .help = "Whose stack over time: fmt (default), sfmt, power5, commit, dispatch or issue" },
+	{ .name = "intervals",
+	  .type = CMD_SWITCH,
+	  OPTION(intervals),
+	  .help = "Shows instead the intervals between miss events: number, length, penalties, how "
+		  "many instructions begin to execute around each kind of event" },
 	{ .name = "svg",
 	  .type = CMD_TEXT,
 	  OPTION(svg),
@@ -109,6 +141,8 @@ static const struct cmd_example examples[] = {
 	  "Makes a profile with CPI stacks." },
 	{ "culprit stack prog.culprit", "Shows them beside the simulated stack." },
 	{ "culprit stack prog.culprit --phases --no-reference", "How they change over time." },
+	{ "culprit stack prog.culprit --intervals",
+	  "How long the intervals between miss events are (sim --analyze interval-analysis)." },
 	{ "culprit stack a.culprit b.culprit --svg stacks.svg", "Draws two programs." },
 	{ NULL, NULL },
 };

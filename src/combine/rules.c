@@ -12,7 +12,8 @@
 #include "util/array.h"
 
 const char combine_left_out[] =
-    "spectrum_peak, spectrum_predicted, spectrum_second, spectrum_cluster, spectrum_cluster_miss: "
+    "counter_sample: points have times of their own; spectrum_peak, spectrum_predicted, "
+    "spectrum_second, spectrum_cluster, spectrum_cluster_miss: "
     "medians, fits and single clusters of points do not add up; call_context: the stacks of points "
     "begin at other functions; stretch, stretch_why: which stretches are costliest was asked "
     "within "
@@ -46,11 +47,21 @@ const struct rule combine_rules[] = {
 	{ "cpi_component", "kktS", .where = "phase = -1", .primary = 3, .group = 2, .in_cycles = true },
 	{ "cpi_instruction", "ktSR", .primary = 2, .by_pc = true, .executions = 1 },
 	{ "cpi_event", "tSS", .primary = 1 },
+	{ "interval_kind", "tSSSSSSS", .primary = 1 },
+	{ "interval_length", "tkSSSSS", .primary = 2 },
+	{ "interval_curve", "ttkkkS", .primary = 5 },
+	{ "interval_near", "kSS", .primary = 1 },
+	{ "interval_instruction", "ktSS", .primary = 2, .by_pc = true },
+	{ "thread_time", "kSSS", .primary = 1 },
+	{ "thread_wait", "kktSS", .primary = 3 },
 	{ "icost_instruction", "kRmmmlRRRR", .primary = 1, .by = 1, .by_pc = true },
 	{ "icost_critical", "ktR", .primary = 2, .by_pc = true },
 	{ "icost_pair", "ktktRR", .primary = 4, .most = 1000 },
 	{ "icost_place", "kkR", .primary = 2 },
 	{ "shotgun", "kktRR", .primary = 2 },
+	{ "shotgun_instruction", "kRmmmlRRRR", .primary = 1, .by = 1, .by_pc = true },
+	{ "shotgun_critical", "ktR", .primary = 2, .by_pc = true },
+	{ "shotgun_pair", "ktktRR", .primary = 4, .most = 1000 },
 	{ "shotgun_count", "ktP", .primary = 2 },
 	{ "spectrum", "ktS", .where = TOTALS_THAT_ADD_UP, .primary = 2, .group = 2 },
 	{ "spectrum", "ktx", .where = "key = 'largest'", .primary = 2, .group = 2 },

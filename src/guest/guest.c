@@ -186,6 +186,7 @@ void guest_free(struct guest *g)
 	signal_release_host(g);
 	threads_free(g, NULL);
 	free(g->sched.threads);
+	free(g->sched.log.waits);
 	signal_flush(&g->signals.pending);
 	for (size_t i = TIMER_FIRST_POSIX; i < g->clock.ntimers; i++)
 		if (g->clock.timers[i].kind == TIMER_FD)
@@ -407,6 +408,7 @@ void guest_step(struct guest *g, struct guest_step *out)
 			g->insts++;
 		} else if (why != ENGINE_INTERRUPTED) {
 			out->flags = flags | STEP_FAULT;
+			g->sched.log.faults++;
 		}
 		enter_kernel(g);
 		handle(g, why);

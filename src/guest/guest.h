@@ -19,6 +19,7 @@
 #include "isa/isa.h"
 #include "state/state.h"
 #include "trace/locality.h"
+#include "trace/waits.h"
 #include "util/util.h"
 
 #define GUEST_ADDR_BITS	 38
@@ -217,6 +218,10 @@ void guest_step(struct guest *g, struct guest_step *out);
 /* The running thread's registers, to copy for speculation. Read-only for the caller. */
 const struct hart *guest_hart(const struct guest *g);
 uint64_t guest_insts(const struct guest *g);
+/* From now on the waits of threads are noted, and instructions of guest_step counted from 1. */
+void guest_log_waits(struct guest *g);
+/* Those noted so far, by their begin. Valid until the guest goes on. */
+const struct trace_wait *guest_waits(const struct guest *g, size_t *count);
 int guest_exit_status(const struct guest *g); /* 0..255, as a shell would see it */
 const char *guest_program(const struct guest *g);
 /* How many processes have been forked so far, by this one or any other of the tree. */

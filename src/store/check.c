@@ -32,7 +32,8 @@ static const char *const counts[] = {
 	"sizes", "even", "exposed", "serial", "overlapped_cycles", "serial_cycles", "begin", "infimum",
 	"supremum", "last", "last_commit", "taken", "stored", "lost", "pending", "unknown", "not_taken",
 	"uid", "exec_id", "size_bytes", "occurred", "issued", "commits", "head", "stands_for", "intervals",
-	"fast_forward", "warm", "settle",
+	"fast_forward", "warm", "settle", "penalty", "resolution", "beside", "curves", "blocked", "ready",
+	"waits",
 };
 /* clang-format on */
 /* Text columns that may be NULL. */

@@ -234,6 +234,50 @@
 	" PRIMARY KEY (stretch, why)) WITHOUT ROWID;"
 /* clang-format on */
 
+/*
+ * interval_kind         intervals between miss events, by the event that ends them (base: the run's end). beside: events
+ *                       at the end of an interval that another names; curves: events of which there is a curve
+ * interval_length       the same by length: 2^length instructions and more
+ * interval_curve        useful instructions that began to execute in the `cycles` cycles of a point, summed over
+ *                       interval_kind.curves events. Point `origin` begins where the event does, or where dispatch
+ *                       goes on after it
+ * interval_near         long data misses that came 2^distance instructions and more after another
+ * interval_instruction  events by the instruction that is to blame
+ * shotgun_instruction, shotgun_critical, shotgun_pair
+ *                       what design 4 of the shotgun profiler says of static instructions, as icost_instruction and its
+ *                       like do of the graph
+ * counter_sample        the machine's counters over time: what they had come to by the end of a cycle
+ * thread_time           what a guest thread did, in cycles: it ran, waited for something, could have run
+ * thread_wait           waits of a thread, by the thread that ended them (0: no thread did) and by kind
+ */
+/* clang-format off */
+#define INTERVAL_TABLES \
+	"CREATE TABLE IF NOT EXISTS interval_kind (kind TEXT PRIMARY KEY, intervals INTEGER, instructions INTEGER," \
+	" cycles INTEGER, penalty INTEGER, resolution INTEGER, beside INTEGER, curves INTEGER) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS interval_length (kind TEXT, length INTEGER, intervals INTEGER, instructions INTEGER," \
+	" cycles INTEGER, penalty INTEGER, resolution INTEGER, PRIMARY KEY (kind, length)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS interval_curve (kind TEXT, anchor TEXT, point INTEGER, origin INTEGER," \
+	" cycles INTEGER, issued INTEGER, PRIMARY KEY (kind, anchor, point)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS interval_near (distance INTEGER PRIMARY KEY, misses INTEGER, overlapped INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS interval_instruction (pc INTEGER, kind TEXT, events INTEGER, penalty INTEGER," \
+	" PRIMARY KEY (pc, kind)) WITHOUT ROWID;"
+#define FRAGMENT_TABLES \
+	"CREATE TABLE IF NOT EXISTS shotgun_instruction (pc INTEGER PRIMARY KEY, executions REAL, critical REAL," \
+	" slack REAL, local_slack REAL, least_slack REAL, miss REAL, mispredict REAL, latency REAL, imiss REAL);" \
+	"CREATE TABLE IF NOT EXISTS shotgun_critical (pc INTEGER, kind TEXT, cycles REAL, PRIMARY KEY (pc, kind))" \
+	" WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS shotgun_pair (pc_a INTEGER, kind_a TEXT, pc_b INTEGER, kind_b TEXT, cost REAL," \
+	" icost REAL, PRIMARY KEY (pc_a, kind_a, pc_b, kind_b)) WITHOUT ROWID;"
+#define COUNTER_TABLES \
+	"CREATE TABLE IF NOT EXISTS counter_sample (cycle INTEGER, name TEXT, value INTEGER, PRIMARY KEY (cycle, name))" \
+	" WITHOUT ROWID;"
+#define WAIT_TABLES \
+	"CREATE TABLE IF NOT EXISTS thread_time (tid INTEGER PRIMARY KEY, cycles INTEGER, blocked INTEGER," \
+	" ready INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS thread_wait (tid INTEGER, waker INTEGER, kind TEXT, waits INTEGER, cycles INTEGER," \
+	" PRIMARY KEY (tid, waker, kind)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -326,8 +370,5 @@ static const char version_5[] = SPECTRUM_SAMPLE_TABLES;
 static const char version_6[] = CALC_TABLES;
 static const char version_7[] = SAMPLED_TABLES;
 static const char version_8[] = CALL_TABLES THREAD_TABLES LIVE_THREAD_TABLES;
-static const char version_9[] = STRETCH_TABLES;
-
-const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
-							version_4, version_5, version_6, version_7,
-							version_8, version_9 };
+static const char version_9[] =
+    STRETCH_TABLES INTERVAL_TABLES FRAGMENT_TABLES COUNTER_TABLES WAIT_TABLES;

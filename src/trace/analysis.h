@@ -32,6 +32,10 @@ struct analysis_options {
 	const char *const
 	    *params;	  /* "key=value" strings given for analyses, NULL-terminated; or NULL */
 	const char *stem; /* default beginning of the names of files that analyses write; or NULL */
+	/* If it is sharded: which of how many, and the state of shard 0, which has started (NULL for
+	 * shard 0 itself). All have one set of options. */
+	unsigned shard, shards;
+	void *first;
 	const char *suffix; /* added to the names of all files that analyses write; or NULL */
 	/* The run and its images; complete when finish is called. */
 	const struct trace_info *info; /* trace/file.h; or NULL */
@@ -109,6 +113,9 @@ struct analysis {
 	/* If not NULL the analysis can be sharded: shard k of n sees batches k, k + n, k + 2n, ….
 	 * merge adds what `from` gathered to `into`. */
 	bool (*merge)(void *into, void *from, struct err *e);
+	/* If not NULL: called for a shard after everything of batch `index`, which counts all batches from
+	 * 0, so that shards can put what they write in order. Other shards may be called meanwhile. */
+	bool (*turn)(void *state, uint64_t index, struct err *e);
 	/* Writes its results into the store. */
 	bool (*finish)(void *state, struct store *store, struct err *e);
 	void (*free)(void *state); /* releases what start and the rest allocated; may be NULL */

@@ -155,6 +155,8 @@ static void run_instance(struct bus *b, struct instance *in, const struct buffer
 			return;
 		}
 	}
+	if (in->shards > 1 && a->turn && !a->turn(in->state, buf->index, &e))
+		fail(b, a->name, &e);
 }
 
 /* Compared as signed: a buffer can be taken before the worker that returned it has counted it. */
@@ -420,6 +422,9 @@ bool bus_add(struct bus *b, const struct analysis *a, unsigned shards, struct er
 		*in = (struct instance){ .analysis = a, .shard = i, .shards = shards ? shards : 1 };
 		in->state = x_calloc(1, a->state_size);
 		*ARRAY_ADD(b->instances, b->ninstances) = in;
+		b->options.shard = i;
+		b->options.shards = in->shards;
+		b->options.first = i ? b->instances[b->ninstances - 1 - i]->state : NULL;
 		if (a->start && !a->start(in->state, &b->meta, &b->options, e))
 			return false;
 		in->started = true;

@@ -10,10 +10,12 @@
  */
 #include "trace/export.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/export_file.h"
+#include "util/array.h"
 
 static const char heading[] = "cycle,instruction,thread,pc,word\n";
 
@@ -46,9 +48,25 @@ struct lines {
 	char begin[16];
 };
 
+/* The lines of a batch. */
+struct chunk {
+	uint64_t index;
+	char *text;
+	size_t used, capacity;
+};
+
 struct csv {
 	struct export_file file;
 	struct lines lines;
+	/* Shards make the lines of their batches and hand them to the first, which has the file. Whoever
+	 * brings the batch that comes next writes it, and what waits behind it. */
+	struct csv *first; /* NULL: there are no shards */
+	struct chunk now;
+	pthread_mutex_t lock; /* of what follows; the first's */
+	bool has_lock;
+	struct chunk *waiting, *spare; /* spare: written; their memory is used again */
+	size_t nwaiting, nspare;
+	uint64_t turn; /* index of the batch that is written next */
 };
 
 static const char pairs[] = "0001020304050607080910111213141516171819"
@@ -188,6 +206,14 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 		      struct err *e)
 {
 	struct csv *c = state;
+	if (o->shards > 1)
+		c->first = o->first ? o->first : c;
+	if (o->first) {
+		c->lines.endings = new_endings();
+		return true;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	c->has_lock = true;
 	char *path = analysis_path(o, "csv", "csv");
 	bool opened = export_file_open(&c->file, path, &csv_kind, e);
 	bool ok = opened && export_file_text(&c->file, heading, strlen(heading), e);
@@ -199,9 +225,66 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 	return ok;
 }
 
+/* Makes the lines of a shard's batch. */
+static void add_lines(struct csv *c, const struct rec_inst *insts, size_t count)
+{
+	struct chunk *k = &c->now;
+	ARRAY_ROOM(k->text, k->capacity, k->used + count * LINE_BYTES + EXPORT_LINE_BYTES);
+	char *p = k->text + k->used;
+	for (size_t i = 0; i < count; i++)
+		if (insts[i].flags & RI_COMMITTED)
+			p = put_line(&c->lines, p, &insts[i]);
+	k->used = (size_t)(p - k->text);
+}
+
+/* Writes batches from the next one on, as many as have come. */
+static bool write_waiting(struct csv *first, struct err *e)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < first->nwaiting;) {
+		struct chunk *k = &first->waiting[i];
+		if (k->index != first->turn) {
+			i++;
+			continue;
+		}
+		ok = !k->used || export_file_text(&first->file, k->text, k->used, e);
+		*ARRAY_ADD(first->spare, first->nspare) =
+		    (struct chunk){ .text = k->text, .capacity = k->capacity };
+		*k = first->waiting[--first->nwaiting];
+		first->turn++;
+		i = 0;
+	}
+	return ok;
+}
+
+static bool csv_turn(void *state, uint64_t index, struct err *e)
+{
+	struct csv *c = state;
+	pthread_mutex_lock(&c->first->lock);
+	c->now.index = index;
+	*ARRAY_ADD(c->first->waiting, c->first->nwaiting) = c->now;
+	const bool ok = write_waiting(c->first, e);
+	c->now = c->first->nspare ? c->first->spare[--c->first->nspare] : (struct chunk){ 0 };
+	pthread_mutex_unlock(&c->first->lock);
+	return ok;
+}
+
+/* All that a shard made is in the file already. */
+static bool csv_merge(void *into, void *from, struct err *e)
+{
+	(void)into;
+	(void)from;
+	(void)e;
+	return true;
+}
+
 static bool csv_insts(void *state, const struct rec_inst *insts, size_t count, struct err *e)
 {
 	struct csv *c = state;
+	if (c->first) {
+		add_lines(c, insts, count);
+		return true;
+	}
 	char *p = c->file.buffer + c->file.used;
 	for (size_t i = 0; i < count; i++) {
 		__builtin_prefetch(&insts[i + AHEAD]);
@@ -230,6 +313,15 @@ static void csv_free(void *state)
 	struct csv *c = state;
 	export_file_free(&c->file);
 	free(c->lines.endings);
+	free(c->now.text);
+	for (size_t i = 0; i < c->nwaiting; i++)
+		free(c->waiting[i].text);
+	for (size_t i = 0; i < c->nspare; i++)
+		free(c->spare[i].text);
+	free(c->waiting);
+	free(c->spare);
+	if (c->has_lock)
+		pthread_mutex_destroy(&c->lock);
 }
 
 const struct analysis csv_analysis = {
@@ -242,6 +334,8 @@ const struct analysis csv_analysis = {
 	.state_size = sizeof(struct csv),
 	.start = csv_start,
 	.insts = csv_insts,
+	.merge = csv_merge,
+	.turn = csv_turn,
 	.finish = csv_finish,
 	.free = csv_free,
 };

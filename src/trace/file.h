@@ -11,6 +11,7 @@
 
 #include "machine/machine.h"
 #include "trace/analysis.h"
+#include "trace/waits.h"
 #include "trace/record.h"
 #include "util/util.h"
 
@@ -54,6 +55,8 @@ struct trace_info {
 	const char *folders; /* JSON: folders that the run listed, with contents; NULL: none */
 	const char *input;   /* the input that came through a pipe, packed; NULL: not known */
 	bool complete;	     /* the run was traced to its end */
+	const struct trace_wait *waits; /* of its threads, by begin; a file has none */
+	size_t nwaits;
 };
 
 /* The value of a setting, or NULL. */

@@ -27,6 +27,25 @@ static bool parse_number(const char *s, enum number_units units, const char **en
 	return ok;
 }
 
+/* Reads WORD[/MASK]; *end is at what follows. */
+static bool parse_word(const char *s, const char **end, struct trigger *out)
+{
+	const struct number_range range = { .max = UINT32_MAX, .units = NUMBER_PLAIN };
+	const size_t n = strcspn(s, "#");
+	char *word = x_strndup(s, n), *mask = strchr(word, '/');
+	uint64_t bits = UINT32_MAX;
+
+	if (mask)
+		*mask++ = 0;
+	const bool ok = number_parse(word, &range, &out->value) &&
+			(!mask || number_parse(mask, &range, &bits)) && !(out->value & ~bits);
+	free(word);
+	out->kind = TRIGGER_WORD;
+	out->mask = (uint32_t)bits;
+	*end = s + n;
+	return ok;
+}
+
 static bool any_name(void *ctx, const char *name, uint64_t *addr)
 {
 	*addr = 0;
@@ -42,7 +61,8 @@ bool trigger_check(const char *text, struct err *e)
 bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name, uint64_t *addr),
 		   void *ctx, struct trigger *out, struct err *e)
 {
-	static const char usage[] = "use cycle:N, inst:N, pc:ADDR[#n], symbol:NAME[#n] or mark";
+	static const char usage[] =
+	    "use cycle:N, inst:N, pc:ADDR[#n], word:WORD[/MASK][#n], symbol:NAME[#n] or mark";
 	const char *colon = strchr(text, ':'), *rest = colon ? colon + 1 : text, *end = rest;
 	size_t word = colon ? (size_t)(colon - text) : 0;
 	*out = (struct trigger){ .kind = TRIGGER_INST, .nth = 1 };
@@ -61,6 +81,12 @@ bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name
 				       text);
 		out->kind = TRIGGER_PC;
 		end = hash ? hash : rest + strlen(rest);
+	} else if (word == 4 && !strncmp(text, "word", word)) {
+		if (!parse_word(rest, &end, out))
+			return err_set(e,
+				       "trigger '%s': not an instruction word of at most 32 bits, "
+				       "or one with bits outside of its mask; %s",
+				       text, usage);
 	} else {
 		if (word == 5 && !strncmp(text, "cycle", word))
 			out->kind = TRIGGER_CYCLE;
@@ -72,7 +98,7 @@ bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name
 				  &end, &out->value))
 			return err_set(e, "trigger '%s': not a number; %s", text, usage);
 	}
-	if (out->kind == TRIGGER_PC && *end == '#') {
+	if ((out->kind == TRIGGER_PC || out->kind == TRIGGER_WORD) && *end == '#') {
 		if (!parse_number(end + 1, NUMBER_DECIMAL, &end, &out->nth))
 			return err_set(e, "trigger '%s': what follows # is not a number", text);
 	}
@@ -133,8 +159,10 @@ static bool find(struct trigger_cutter *t, const struct trigger *c, bool start, 
 			continue;
 		bool hit = c->kind == TRIGGER_INST   ? r->po >= c->value
 			   : c->kind == TRIGGER_MARK ? (r->flags & mark) != 0
+			   : c->kind == TRIGGER_WORD ? (r->word & c->mask) == c->value
 						     : r->pc == c->value;
-		if (hit && c->kind == TRIGGER_PC && c->nth && ++t->seen != c->nth)
+		if (hit && (c->kind == TRIGGER_PC || c->kind == TRIGGER_WORD) && c->nth &&
+		    ++t->seen != c->nth)
 			hit = false;
 		if (hit) {
 			*at = i + 1;
@@ -148,7 +176,9 @@ static bool find(struct trigger_cutter *t, const struct trigger *c, bool start, 
 
 static bool can_repeat(const struct region *r)
 {
-	return r->start.kind == TRIGGER_MARK || (r->start.kind == TRIGGER_PC && r->start.nth == 0);
+	return r->start.kind == TRIGGER_MARK ||
+	       ((r->start.kind == TRIGGER_PC || r->start.kind == TRIGGER_WORD) &&
+		r->start.nth == 0);
 }
 
 /* Makes a record start exactly at cycle `when`, splitting a folded run if need be; returns its

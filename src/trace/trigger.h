@@ -22,6 +22,7 @@ enum trigger_kind {
 	TRIGGER_CYCLE, /* at cycle `value` */
 	TRIGGER_INST,  /* at program-order number `value` */
 	TRIGGER_PC,    /* at the nth commit of pc `value` */
+	TRIGGER_WORD,  /* at the nth commit of an instruction whose word is `value` under `mask` */
 	TRIGGER_MARK,  /* start: CULPRIT_BEGIN, stop: CULPRIT_END; every one of them */
 	/* After the cycle in which the instruction commits that is number `value` of all that have
 	 * committed since the records began, without those that fault; 0: from the first record.
@@ -32,7 +33,8 @@ enum trigger_kind {
 struct trigger {
 	enum trigger_kind kind;
 	uint64_t value;
-	uint64_t nth; /* TRIGGER_PC: which occurrence, from 1; 0: every one */
+	uint64_t nth;  /* TRIGGER_PC, TRIGGER_WORD: which occurrence, from 1; 0: every one */
+	uint32_t mask; /* TRIGGER_WORD */
 };
 
 struct region {
@@ -40,8 +42,8 @@ struct region {
 };
 
 /*
- * Reads "cycle:N", "inst:N", "pc:0xADDR[#N]", "mark", "symbol:NAME[#N]" or a bare number
- * (instructions). resolve finds the address of a symbol (false: there is none); it may be NULL,
+ * Reads "cycle:N", "inst:N", "pc:0xADDR[#N]", "word:0xWORD[/0xMASK][#N]", "mark", "symbol:NAME[#N]" or a bare
+ * number (instructions). A word of 16 bits is a compressed instruction. resolve finds the address of a symbol (false: there is none); it may be NULL,
  * then symbols are errors.
  */
 bool trigger_parse(const char *text, bool (*resolve)(void *ctx, const char *name, uint64_t *addr),
@@ -57,7 +59,7 @@ struct trigger_cutter {
 	size_t count;	  /* 0: everything is inside */
 	bool inside;	  /* at the end of the last batch */
 	size_t current;	  /* the open region, or the next one to look for */
-	uint64_t seen;	  /* occurrences so far of the pc that is looked for */
+	uint64_t seen;	  /* occurrences so far of the pc or word that is looked for */
 	uint64_t counted; /* TRIGGER_AFTER: instructions in earlier batches */
 	uint64_t due; /* TRIGGER_AFTER: cycle of a later batch in which it comes true; 0: none */
 	uint64_t next_cycle; /* everything before it has been decided */

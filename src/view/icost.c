@@ -671,10 +671,19 @@ static void add_model(struct doc *d, const struct icost_model *m, const struct v
 {
 	char graph[32];
 
-	model_title(d, m->program, m->machine, m->insts, m->run_cycles,
-		    "; the graph has %s (%+.3f%%)", number_commas((uint64_t)m->graph_cycles, graph),
-		    100 * (m->graph_cycles / m->cycles - 1));
+	if (m->by_profiler)
+		model_title(d, m->program, m->machine, m->insts, m->run_cycles, "%s", "");
+	else
+		model_title(d, m->program, m->machine, m->insts, m->run_cycles,
+			    "; the graph has %s (%+.3f%%)",
+			    number_commas((uint64_t)m->graph_cycles, graph),
+			    100 * (m->graph_cycles / m->cycles - 1));
 	estimated_add(d, &m->estimated);
+	if (m->by_profiler)
+		doc_line(d, NULL,
+			 "Costs are those of a shotgun profiler: fragments built from samples and "
+			 "the binary (design 4).");
+	doc_boolean(d, "by_profiler", m->by_profiler);
 	add_values(d, m, o, io);
 	add_breakdown(d, m, io, t);
 	add_sentences(d, m, t);

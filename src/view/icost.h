@@ -40,14 +40,25 @@ bool view_icost(struct store *s, const struct view_options *o, const struct icos
 /* Instructions of a function (NULL: those with most cost) with cost, slack and criticality. */
 bool view_icost_annotate(struct store *s, const struct view_options *o, struct err *e);
 
+#define ICOST_EVENTS_MAX 6
+#define ICOST_PCS_MAX	 64 /* as many as a setting of the machine takes */
+
+/* What is to be idealised: these events of the instructions at these addresses, all of them together. */
+struct icost_asked {
+	char events[ICOST_EVENTS_MAX][16];
+	size_t nevents;
+	uint64_t pcs[ICOST_PCS_MAX];
+	size_t npcs;
+	double predicted; /* what the graph says that it saves */
+	double on_path;	  /* how much of the longest path is theirs */
+};
+
 /*
- * Finds instructions by "EVENT@PLACE": EVENT one of dmiss bmisp imiss dl1 shalu lgalu; PLACE an
- * address, file.c:line, a function, or a function, a space and an address, as the views print them. Fills
- * event and pcs (at most max), what the graph says that idealising them all saves, and how much of the
- * longest path is theirs. False and e filled if nothing is there.
+ * Finds instructions by "EVENT[+EVENT…]@PLACE[,PLACE…]": EVENT one of dmiss bmisp imiss dl1 shalu lgalu; PLACE an
+ * address, file.c:line, a function, or a function, a space and an address, as the views print them. False and e
+ * filled if nothing is at one of the places.
  */
-bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs, size_t max,
-		size_t *npcs, double *predicted, double *on_path, struct err *e);
+bool icost_find(struct store *s, const char *text, struct icost_asked *a, struct err *e);
 
 /* icost_model.c */
 struct icost_inst {
@@ -87,6 +98,9 @@ enum shotgun_count {
 	SHOTGUN_RIGHT,
 	SHOTGUN_NO_SAMPLE,
 	SHOTGUN_INEXACT,
+	SHOTGUN_INDIRECT,
+	SHOTGUN_INDIRECT_RIGHT,
+	SHOTGUN_ERRANT,
 	SHOTGUN_COUNTS,
 };
 extern const char *const shotgun_count_names[SHOTGUN_COUNTS];
@@ -115,6 +129,13 @@ struct icost_model {
 	size_t nphases;
 	struct estimated estimated;
 	double cost_margin[ICOST_SETS], icost_margin[ICOST_SETS]; /* NAN: not known */
+	bool by_profiler; /* costs are those of the shotgun profiler, design 4 */
+	/* The ten events of static instructions that cost most by the graph, by the profiler: how many of
+	 * them it has among its own ten; the sum of its errors as a share of their cost; errors of how
+	 * often their instructions are critical and of their slack, in the mean. events 0: not known. */
+	struct {
+		double events, found, error, critical, slack;
+	} score;
 	bool has_shotgun;
 	struct icost_shotgun shotgun[SHOTGUN_DESIGNS];
 };
@@ -128,6 +149,9 @@ const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc)
  * which sets it has; NULL: all. */
 void icost_add_sets(struct doc *d, const char *key, const struct icost_model *m,
 		    const double *values, const bool *known);
+/* From now on the store's costs are those that the shotgun profiler (design 4) found. */
+bool icost_use_profiler(struct store *s, struct err *e);
+
 /* icost_shotgun.c: adds nothing if the run had no shotgun profiler. */
 void icost_shotgun_add(struct doc *d, const struct icost_model *m);
 

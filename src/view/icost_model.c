@@ -8,10 +8,16 @@
 #include "view/model.h"
 
 const char *const shotgun_count_names[SHOTGUN_COUNTS] = {
-	[SHOTGUN_BUILT] = "fragments_built", [SHOTGUN_DISCARDED] = "fragments_discarded",
-	[SHOTGUN_WRONG] = "fragments_wrong", [SHOTGUN_INSTS] = "instructions",
-	[SHOTGUN_RIGHT] = "pcs_right",	     [SHOTGUN_NO_SAMPLE] = "no_sample",
+	[SHOTGUN_BUILT] = "fragments_built",
+	[SHOTGUN_DISCARDED] = "fragments_discarded",
+	[SHOTGUN_WRONG] = "fragments_wrong",
+	[SHOTGUN_INSTS] = "instructions",
+	[SHOTGUN_RIGHT] = "pcs_right",
+	[SHOTGUN_NO_SAMPLE] = "no_sample",
 	[SHOTGUN_INEXACT] = "inexact",
+	[SHOTGUN_INDIRECT] = "indirect",
+	[SHOTGUN_INDIRECT_RIGHT] = "indirect_right",
+	[SHOTGUN_ERRANT] = "errant",
 };
 
 double icost_inst_cost(const struct icost_inst *i)
@@ -191,13 +197,89 @@ static bool read_shotgun_counts(struct store *s, struct icost_model *m, struct e
 	return store_done(&r, e);
 }
 
+/* ---- the profiler in place of the graph ---- */
+
+bool icost_use_profiler(struct store *s, struct err *e)
+{
+	/* Queries see these in place of the tables of the same name. */
+	static const char *const views[] = {
+		"CREATE TEMP VIEW IF NOT EXISTS icost AS SELECT -1 AS phase, categories, name, "
+		"cost, "
+		"icost FROM main.shotgun WHERE design = 4",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_phase AS SELECT -1 AS phase, (SELECT value "
+		"FROM "
+		"run WHERE key = 'shotgun_instructions') AS instructions, (SELECT value FROM run "
+		"WHERE "
+		"key = 'shotgun_cycles') AS cycles",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_instruction AS SELECT * FROM "
+		"main.shotgun_instruction",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_critical AS SELECT * FROM "
+		"main.shotgun_critical",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_pair AS SELECT * FROM main.shotgun_pair",
+		"CREATE TEMP VIEW IF NOT EXISTS icost_place AS SELECT * FROM main.icost_place "
+		"WHERE 0",
+	};
+	if (!store_number(s, "SELECT count(*) FROM shotgun WHERE design = 4", 0))
+		return err_set(e,
+			       "%s has no costs from a shotgun profiler; `culprit sim --analyze "
+			       "shotgun -- PROG` samples them",
+			       store_path(s));
+	for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+		struct store_rows r = store_query(s, views[i], "");
+		while (store_next(&r)) {
+		}
+		if (!store_done(&r, e))
+			return false;
+	}
+	return true;
+}
+
+/* How well the profiler finds what the graph finds: the ten events of static instructions that cost most. */
+static bool read_score(struct store *s, struct icost_model *m, struct err *e)
+{
+#define EVENTS_OF(table)                                                                           \
+	"SELECT * FROM (SELECT pc, 'miss' AS kind, miss AS cost FROM main." table " UNION ALL "    \
+	"SELECT pc, 'mispredict', mispredict FROM main." table " UNION ALL SELECT pc, 'latency', " \
+	"latency FROM main." table " UNION ALL SELECT pc, 'imiss', imiss FROM main." table ") "    \
+	"WHERE cost > 0"
+	struct store_rows r = store_query(
+	    s,
+	    "WITH g AS (" EVENTS_OF("icost_instruction") "), p AS (" EVENTS_OF(
+		"shotgun_instruction") "), top AS (SELECT * FROM g ORDER BY cost DESC, pc LIMIT "
+				       "10), ten AS (SELECT * FROM p ORDER BY cost DESC, pc LIMIT "
+				       "10) "
+				       "SELECT count(*), sum(EXISTS (SELECT 1 FROM ten WHERE "
+				       "ten.pc = "
+				       "top.pc AND ten.kind = top.kind)), sum(abs(top.cost - "
+				       "coalesce(p.cost, 0))), sum(top.cost), avg(abs(gi.critical "
+				       "- "
+				       "coalesce(pi.critical, 0))), avg(abs(gi.slack - "
+				       "coalesce(pi.slack, 0))) FROM top LEFT JOIN p USING (pc, "
+				       "kind) "
+				       "JOIN main.icost_instruction gi USING (pc) LEFT JOIN "
+				       "main.shotgun_instruction pi USING (pc)",
+	    "");
+	if (store_next(&r) && store_int(&r, 0) && store_double(&r, 3) > 0) {
+		m->score.events = store_double(&r, 0);
+		m->score.found = store_double(&r, 1);
+		m->score.error = store_double(&r, 2) / store_double(&r, 3);
+		m->score.critical = store_double(&r, 4);
+		m->score.slack = store_double(&r, 5);
+	}
+	return store_done(&r, e);
+}
+
 bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 {
 	memset(m, 0, sizeof(*m));
-	if (!store_number(s, "SELECT count(*) FROM icost WHERE phase = -1", 0))
+	if (!store_number(s, "SELECT count(*) FROM icost WHERE phase = -1", 0) &&
+	    (!store_number(s, "SELECT count(*) FROM shotgun WHERE design = 4", 0) ||
+	     !icost_use_profiler(s, e)))
 		return err_set(
 		    e, "%s has no costs; `culprit sim --analyze icost -- PROG` measures them",
 		    store_path(s));
+	m->by_profiler =
+	    store_number(s, "SELECT count(*) FROM temp.sqlite_master WHERE name = 'icost'", 0) > 0;
 	model_run_names(s, m->program, m->machine);
 	m->insts =
 	    (double)store_number(s, "SELECT instructions FROM icost_phase WHERE phase = -1", 0);
@@ -205,9 +287,14 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e)
 	m->cycles = model_run_number(s, "graph_reference_cycles", m->graph_cycles);
 	m->run_cycles = model_run_number(s, "profiled_cycles", m->cycles);
 	m->sampled_share = model_run_number(s, "icost_sampled_share", 0);
+	if (m->by_profiler) {
+		m->graph_cycles = m->cycles = model_run_number(s, "shotgun_cycles", 0);
+		m->run_cycles = model_run_number(s, "profiled_cycles", m->cycles);
+	}
 	return estimated_read(s, &m->estimated, e) && read_sets(s, m, e) &&
 	       read_instructions(s, m, e) && read_pairs(s, m, e) && read_functions(s, m, e) &&
-	       read_phases(s, m, e) && read_shotgun(s, m, e) && read_shotgun_counts(s, m, e);
+	       read_phases(s, m, e) && read_shotgun(s, m, e) && read_shotgun_counts(s, m, e) &&
+	       read_score(s, m, e);
 }
 
 void icost_free(struct icost_model *m)
@@ -309,60 +396,150 @@ static bool holds(const uint64_t *pcs, size_t n, uint64_t pc)
 	return false;
 }
 
-bool icost_find(struct store *s, const char *text, char event[16], uint64_t *pcs, size_t max,
-		size_t *npcs, double *predicted, double *on_path, struct err *e)
+/* The events before the @, of which there is at least one. */
+static bool read_events(const char *text, size_t n, struct icost_asked *a, struct err *e)
 {
-	const char *at = strchr(text, '@');
-	struct icost_model m;
-	*npcs = 0;
-	*predicted = *on_path = 0;
-	if (!at || at == text || at - text > 15 || !at[1])
-		return err_set(e,
-			       "'%s' is not EVENT@PLACE; e.g. dmiss@lbm.c:88, bmisp@0x10656, "
-			       "lgalu@main",
-			       text);
-	snprintf(event, 16, "%.*s", (int)(at - text), text);
-	const int kind = kind_of_event(event);
-	if (kind < 0)
-		return err_set(e,
-			       "'%s': there is no event '%s'; they are" WORDS_COSTS(NAME_WITH_KIND),
-			       text, event);
-	if (!icost_read(s, &m, e)) {
-		icost_free(&m);
-		return false;
+	char *words = x_strndup(text, n), *next = words;
+	bool ok = true;
+	while (ok && next) {
+		char *event = strsep(&next, "+");
+		ok =
+		    (kind_of_event(event) >= 0 && a->nevents < ICOST_EVENTS_MAX) ||
+		    err_set(e, "'%s': there is no event '%s'; they are" WORDS_COSTS(NAME_WITH_KIND),
+			    text, event);
+		if (ok)
+			snprintf(a->events[a->nevents++], sizeof(a->events[0]), "%s", event);
 	}
+	free(words);
+	return ok;
+}
+
+/* Whether the instruction is at one of the places, which have commas between. A name may have commas
+ * itself. */
+static bool is_at(const struct icost_inst *i, const char *places)
+{
+	if (matches(i, places))
+		return true;
+	char *words = strchr(places, ',') ? x_strdup(places) : NULL, *next = words;
+	bool yes = false;
+	while (!yes && next)
+		yes = matches(i, strsep(&next, ","));
+	free(words);
+	return yes;
+}
+
+/* The place of a list at which there is no instruction; NULL: all have one. The caller frees. */
+static char *empty_place(const struct icost_model *m, const char *places)
+{
+	char *words = x_strdup(places), *next = words, *empty = NULL;
+	while (!empty && next) {
+		const char *place = strsep(&next, ",");
+		bool found = false;
+		for (size_t i = 0; i < m->ninsts && !found; i++)
+			found = matches(&m->instructions[i], place);
+		empty = found ? NULL : x_strdup(place);
+	}
+	free(words);
+	return empty;
+}
+
+/* Whether idealising what is asked for idealises this kind of cycles of the instruction. */
+static bool takes_kind(const struct icost_asked *a, const struct icost_inst *i, int kind)
+{
+	for (size_t k = 0; k < a->nevents; k++)
+		if (kind_of_event(a->events[k]) == kind && can_have(i, a->events[k]))
+			return true;
+	return false;
+}
+
+static const struct icost_inst *asked_at(const struct icost_model *m, const struct icost_asked *a,
+					 uint64_t pc)
+{
+	for (size_t i = 0; holds(a->pcs, a->npcs, pc) && i < m->ninsts; i++)
+		if (m->instructions[i].pc == pc)
+			return &m->instructions[i];
+	return NULL;
+}
+
+static bool takes_named(const struct icost_model *m, const struct icost_asked *a, uint64_t pc,
+			const char *kind)
+{
+	const struct icost_inst *i = asked_at(m, a, pc);
+	for (int k = 0; i && k < KIND_FIXABLE; k++)
+		if (!strcmp(words_kinds[k].name, kind))
+			return takes_kind(a, i, k);
+	return false;
+}
+
+static bool find_asked(const struct icost_model *m, const char *text, const char *places,
+		       struct icost_asked *a, struct err *e)
+{
 	/* Instructions come with the most costly first, so that a limit drops the least. What is on the longest
 	 * path may cost nothing: another path may be as long. */
 	size_t found = 0, able = 0;
-	for (size_t i = 0; i < m.ninsts; i++)
-		if (matches(&m.instructions[i], at + 1)) {
-			found++;
-			if (!can_have(&m.instructions[i], event))
+	for (size_t i = 0; i < m->ninsts; i++) {
+		const struct icost_inst *in = &m->instructions[i];
+		bool can = false, used = false;
+		if (!is_at(in, places))
+			continue;
+		found++;
+		for (int kind = 0; kind < KIND_FIXABLE; kind++) {
+			if (!takes_kind(a, in, kind))
 				continue;
-			able++;
-			const double path = m.instructions[i].on_path[kind];
-			if ((m.instructions[i].cost[kind] != 0 || path > 0) && *npcs < max) {
-				pcs[(*npcs)++] = m.instructions[i].pc;
-				*predicted += m.instructions[i].cost[kind];
-				*on_path += path;
-			}
+			can = true;
+			if ((in->cost[kind] == 0 && in->on_path[kind] <= 0) ||
+			    (a->npcs == ICOST_PCS_MAX && !used))
+				continue;
+			a->predicted += in->cost[kind];
+			a->on_path += in->on_path[kind];
+			if (!used)
+				a->pcs[a->npcs++] = in->pc;
+			used = true;
 		}
+		able += can;
+	}
 	/* Together they save the sum of what each saves alone, corrected by the interactions of pairs. */
-	for (size_t i = 0; i < m.npairs; i++)
-		if (!strcmp(m.pairs[i].kind_a, words_kinds[kind].name) &&
-		    !strcmp(m.pairs[i].kind_b, words_kinds[kind].name) &&
-		    holds(pcs, *npcs, m.pairs[i].a) && holds(pcs, *npcs, m.pairs[i].b))
-			*predicted += m.pairs[i].icost;
-	icost_free(&m);
+	for (size_t i = 0; i < m->npairs; i++)
+		if (takes_named(m, a, m->pairs[i].a, m->pairs[i].kind_a) &&
+		    takes_named(m, a, m->pairs[i].b, m->pairs[i].kind_b))
+			a->predicted += m->pairs[i].icost;
+	const char *event = a->events[0];
 	if (!found)
-		return err_set(e, "'%s': no instruction that was executed is at %s", text, at + 1);
+		return err_set(e, "'%s': no instruction that was executed is at %s", text, places);
 	if (!able)
-		return err_set(e, "'%s': no instruction at %s can have a %s", text, at + 1, event);
-	if (!*npcs)
+		return err_set(e, "'%s': no instruction at %s can have a %s", text, places, event);
+	if (!a->npcs)
 		return err_set(
 		    e,
 		    "'%s': no %s of an instruction at %s is ever on the longest path: fixing it "
 		    "saves nothing",
-		    text, event, at + 1);
+		    text, event, places);
 	return true;
+}
+
+bool icost_find(struct store *s, const char *text, struct icost_asked *a, struct err *e)
+{
+	const char *at = strchr(text, '@');
+	struct icost_model m;
+	*a = (struct icost_asked){ .nevents = 0 };
+	if (!at || at == text || !at[1])
+		return err_set(e,
+			       "'%s' is not EVENT@PLACE; e.g. dmiss@lbm.c:88, bmisp@0x10656, "
+			       "dl1+dmiss@main",
+			       text);
+	if (!read_events(text, (size_t)(at - text), a, e))
+		return false;
+	bool ok = icost_read(s, &m, e);
+	if (ok) {
+		bool whole = false;
+		for (size_t i = 0; i < m.ninsts && !whole; i++)
+			whole = matches(&m.instructions[i], at + 1);
+		char *empty = whole ? NULL : empty_place(&m, at + 1);
+		ok = !empty ||
+		     err_set(e, "'%s': no instruction that was executed is at %s", text, empty);
+		free(empty);
+	}
+	ok = ok && find_asked(&m, text, at + 1, a, e);
+	icost_free(&m);
+	return ok;
 }

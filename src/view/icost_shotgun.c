@@ -14,9 +14,9 @@ static const int designs[] = { 0, 2, 3, 4 };
 
 static void add_table(struct doc *d, const struct icost_model *m)
 {
-	static const struct doc_column columns[] = {
+	const struct doc_column columns[] = {
 		{ .head = "Shotgun profiler", .before = "", .width = -18 },
-		{ DOC_SHOWN("graph", "%.1f", 8), .factor = 100 },
+		{ DOC_SHOWN(m->by_profiler ? "shown" : "graph", "%.1f", 8), .factor = 100 },
 		{ DOC_SHOWN("stretches", "%.1f", 9), .factor = 100 },
 		{ DOC_SHOWN("design 2", "%.1f", 9), .factor = 100 },
 		{ DOC_SHOWN("design 3", "%.1f", 9), .factor = 100 },
@@ -51,11 +51,52 @@ static void add_table(struct doc *d, const struct icost_model *m)
 	}
 }
 
+/* What the paper says of its own fragments (section 5.4). */
+static void add_paths(struct doc *d, const struct icost_model *m)
+{
+	const double *n = m->shotgun[SHOTGUN_DESIGNS - 1].count;
+
+	if (n[SHOTGUN_INDIRECT] > 0)
+		doc_line(
+		    d, NULL,
+		    "  design 4: the first sample's target is right for %.1f%% of %.0f indirect "
+		    "branches (fields2004: 60-99%%)",
+		    100 * n[SHOTGUN_INDIRECT_RIGHT] / n[SHOTGUN_INDIRECT], n[SHOTGUN_INDIRECT]);
+	if (n[SHOTGUN_ERRANT] > 0)
+		doc_line(d, NULL,
+			 "  %.0f fragments went astray, of which %.1f%% were noticed (fields2004: "
+			 "95-100%%)",
+			 n[SHOTGUN_ERRANT],
+			 100 * (n[SHOTGUN_ERRANT] - n[SHOTGUN_WRONG]) / n[SHOTGUN_ERRANT]);
+}
+
+static void add_score(struct doc *d, const struct icost_model *m)
+{
+	if (!m->score.events)
+		return;
+	doc_line(
+	    d, NULL,
+	    "  design 4 by instruction: %.0f of the graph's %.0f dearest events are among its own "
+	    "ten; it is off by %.1f%% of their cost, by %.1f%% in how often they are critical, by "
+	    "%.1f cycles in slack",
+	    m->score.found, m->score.events, 100 * m->score.error, 100 * m->score.critical,
+	    m->score.slack);
+	doc_object(d, "shotgun_score");
+	doc_real(d, "events", m->score.events);
+	doc_real(d, "found", m->score.found);
+	doc_real(d, "error", m->score.error);
+	doc_real(d, "critical", m->score.critical);
+	doc_real(d, "slack", m->score.slack);
+	doc_close(d);
+}
+
 void icost_shotgun_add(struct doc *d, const struct icost_model *m)
 {
 	if (!m->has_shotgun)
 		return;
 	add_table(d, m);
+	add_paths(d, m);
+	add_score(d, m);
 	doc_array(d, "shotgun");
 	for (size_t i = 0; i < ARRAY_LEN(designs); i++) {
 		const struct icost_shotgun *g = &m->shotgun[designs[i]];

@@ -217,15 +217,20 @@ struct model_thread *model_threads(struct store *s, double scale, size_t *count)
 	struct store_rows r =
 	    store_query(s,
 			"SELECT tid, sum(units), sum(executions), sum(CASE category WHEN ?1 THEN "
-			"units ELSE 0 END) FROM golden_thread GROUP BY tid",
+			"units ELSE 0 END), (SELECT blocked FROM thread_time t WHERE t.tid = "
+			"g.tid), (SELECT ready FROM thread_time t WHERE t.tid = g.tid) FROM "
+			"golden_thread g GROUP BY tid",
 			"i", (int64_t)TIME_KERNEL);
 
 	*count = 0;
 	while (store_next(&r))
-		*ARRAY_ADD(list, *count) =
-		    (struct model_thread){ (uint64_t)store_int(&r, 0), (uint64_t)store_int(&r, 2),
-					   (double)store_int(&r, 1) / scale,
-					   (double)store_int(&r, 3) / scale };
+		*ARRAY_ADD(list, *count) = (struct model_thread){ (uint64_t)store_int(&r, 0),
+								  (uint64_t)store_int(&r, 2),
+								  (double)store_int(&r, 1) / scale,
+								  (double)store_int(&r, 3) / scale,
+								  !store_is_null(&r, 4),
+								  store_double(&r, 4),
+								  store_double(&r, 5) };
 	store_done(&r, NULL);
 	if (*count)
 		qsort(list, *count, sizeof(*list), by_thread_cycles);

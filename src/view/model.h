@@ -74,6 +74,8 @@ bool model_read_part(struct store *s, const char *profiler, const struct model_p
 struct model_thread {
 	uint64_t tid, instructions;
 	double cycles, kernel; /* kernel: part of cycles */
+	bool waits;	       /* blocked and ready are known */
+	double blocked, ready; /* cycles in which it waited, and in which it could have run */
 };
 /* None if there was only one. The caller frees. */
 struct model_thread *model_threads(struct store *s, double scale, size_t *count);

@@ -133,6 +133,43 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 	}
 }
 
+/* Which thread waits for which. limit 0: all rows. */
+static void add_waits(struct doc *d, struct store *s, size_t limit)
+{
+	static const struct doc_column columns[] = {
+		{ DOC_SHOWN("thread", "%.0f", 8), .key = "thread" },
+		{ .key = "for", .head = "waits for", .before = "  ", .width = -14 },
+		{ .key = "kind", .head = "at a", .width = -10 },
+		{ DOC_SHOWN("times", "%.0f", 10), .key = "waits" },
+		{ DOC_SHOWN("cycles", "%.0f", 14), .key = "cycles" },
+		{ DOC_SHOWN("each", "%.0f", 10) },
+	};
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT tid, waker, kind, waits, cycles FROM thread_wait ORDER BY cycles DESC, 1, 2, 3",
+	    "");
+	struct doc_table *t = NULL;
+
+	while (store_next(&r)) {
+		if (!t) {
+			doc_heading(d, "Who waits for whom");
+			t = DOC_TABLE(d, columns, .key = "waits", .heads = true, .limit = limit,
+				      .more = true);
+		}
+		doc_row(t);
+		cell_integer(t, store_int(&r, 0));
+		if (store_int(&r, 1))
+			cell_format(t, "%" PRId64, store_int(&r, 1));
+		else
+			cell_text(t, "no thread");
+		cell_text(t, store_shown(&r, 2));
+		cell_integer(t, store_int(&r, 3));
+		cell_integer(t, store_int(&r, 4));
+		cell_real(t, store_double(&r, 4) / store_double(&r, 3));
+	}
+	store_done(&r, NULL);
+}
+
 /* Time by guest thread: a few, or all with --by thread. */
 static void add_threads(struct doc *d, const struct model *m, struct store *s,
 			const struct view_options *o)
@@ -143,6 +180,8 @@ static void add_threads(struct doc *d, const struct model *m, struct store *s,
 		{ DOC_SHOWN("cycles", "%.0f", 14), .key = "cycles" },
 		{ DOC_SHOWN("kernel", "%.0f", 14), .key = "kernel" },
 		{ DOC_SHOWN("instructions", "%.0f", 14), .key = "instructions" },
+		{ DOC_SHOWN("waited", "%.0f", 14), .key = "blocked" },
+		{ DOC_SHOWN("ready", "%.0f", 14), .key = "ready" },
 	};
 	const bool asked = o->by && !strcmp(o->by, "thread");
 	size_t n;
@@ -164,7 +203,10 @@ static void add_threads(struct doc *d, const struct model *m, struct store *s,
 			cell_real(t, list[i].cycles);
 			cell_real(t, list[i].kernel);
 			cell_integer(t, (int64_t)list[i].instructions);
+			CELL_REAL_IF(t, list[i].waits, list[i].blocked);
+			CELL_REAL_IF(t, list[i].waits, list[i].ready);
 		}
+		add_waits(d, s, asked ? 0 : (size_t)o->limit);
 	}
 	free(list);
 }

@@ -472,6 +472,13 @@ static void add_model(struct doc *d, const struct stack_model *m, const struct v
 		add_margins(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
 	for (size_t i = 0; i < m->nmethods; i += per_block)
 		add_errors(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
+	if (m->in_order)
+		doc_note(d, TERM_YELLOW,
+			 "\nThis machine issues in order. fmt and sfmt expect a window that goes "
+			 "on past what "
+			 "waits,\nand are wrong here; the other counters are no better. The "
+			 "simulated stack is right.");
+	doc_boolean(d, "in_order", m->in_order);
 	add_overlap(d, m);
 	add_bars(d, m, o);
 	if (so->phases)

@@ -27,6 +27,9 @@ struct stack_options {
 bool view_stack(const struct stack_input *inputs, size_t count, const struct view_options *o,
 		const struct stack_options *so, struct err *e);
 
+/* stack_intervals.c: intervals between miss events, instead. svg: a file for a picture; NULL: none. */
+bool view_intervals(struct store *s, const struct view_options *o, const char *svg, struct err *e);
+
 /* stack_model.c */
 #define STACK_METHODS 16
 
@@ -62,6 +65,7 @@ struct stack_topdown {
 struct stack_model {
 	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
 	double cycles, insts;
+	bool in_order; /* the machine issues in order */
 	/* cycles that the front end lost while a long data miss was at the ROB's head; was outstanding */
 	double overlap_cycles, beside_long_cycles;
 	/* miss events: on all paths, and of instructions that committed */

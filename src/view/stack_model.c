@@ -207,6 +207,9 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 	m->cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
 	m->insts =
 	    (double)store_number(s, "SELECT instructions FROM cpi_phase WHERE phase = -1", 0);
+	m->in_order = store_number(
+	    s, "SELECT value = 'inorder' FROM machine WHERE section = 'machine' AND key = 'model'",
+	    0);
 	m->overlap_cycles = model_run_number(s, "frontend_backend_overlap_cycles", 0);
 	m->beside_long_cycles = model_run_number(s, "frontend_beside_long_miss_cycles", 0);
 	add_references(m, in);

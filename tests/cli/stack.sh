@@ -27,6 +27,39 @@ test_every_method_sums_to_the_cpi() {
 	json_holds 'all(abs(total(n) - j["cpi"]) < 1e-6 for n in m)'
 }
 
+test_1708_intervals_between_miss_events_sum_to_the_run() {
+	run sim --machine eyerman2006-table --analyze cpistack,interval-analysis --max-insts 30k -o "$tmp/i.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run stack "$tmp/i.culprit" --intervals --json --svg "$tmp/i.svg"
+	status_is 0
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+kinds = {k['kind']: k for k in j['kinds']}
+assert sum(k['cycles'] for k in j['kinds']) == j['cycles'] > 0
+assert abs(sum(k['share'] for k in j['lengths']) - (1 - kinds['base']['share'])) < 1e-9, j['lengths']
+assert kinds['mispredict']['penalty'] > kinds['mispredict']['resolution'] > 0
+assert {c['kind'] for c in j['curves']} >= {'mispredict', 'L2 I-cache'}, j['curves']"
+	[ "$(sqlite3 "$tmp/i.culprit" "SELECT value FROM run WHERE key = 'cycles'")" = \
+		"$(sqlite3 "$tmp/i.culprit" 'SELECT sum(cycles) FROM interval_kind')" ] || fail "not the run's cycles"
+	python3 -c "import xml.dom.minidom; xml.dom.minidom.parse('$tmp/i.svg')"
+	run stack "$tmp/i.culprit" --intervals
+	out_has "ended by"
+	out_has "Long data misses by distance"
+	run stack "$profile" --intervals
+	refuses "has no intervals; culprit sim --analyze interval-analysis finds them"
+	run stack "$tmp/i.culprit" --intervals --phases
+	refuses "no time axis"
+}
+
+test_1714_a_machine_that_issues_in_order_is_warned_of() {
+	run sim --machine inorder-2w --analyze cpistack --max-insts 3k -o "$tmp/o.culprit" -- "$GUESTS/answers" exit 0
+	run stack "$tmp/o.culprit" --no-reference
+	out_has "fmt and sfmt expect a window"
+	run stack "$profile" --no-reference
+	! grep -q "in order" "$tmp/out" || fail "a warning on another machine"
+}
+
 # A write of fflags flushes the younger instructions, which then enter the ROB a second time.
 test_what_retires_is_what_committed() {
 	run sim --analyze cpistack -o "$tmp/t.culprit" -- "$GUESTS/answers" flush

@@ -108,6 +108,21 @@ assert abs(sum(j['cycle_stack'].values()) - j['run']['cycles']) <= 1, j
 	refuses "no time of thread 99"
 }
 
+test_1707_running_and_waiting_of_every_thread_add_up() {
+	[ "$(number a.culprit 'SELECT count(*) FROM thread_time')" = 2 ] || fail "not two threads"
+	[ "$(number a.culprit "SELECT count(*) FROM thread_time t JOIN run ON key = 'scale' WHERE t.cycles * value <> \
+		(SELECT sum(units) FROM golden_thread g WHERE g.tid = t.tid)")" = 0 ] || fail "a thread ran for another time"
+	[ "$(number a.culprit "SELECT count(*) FROM thread_time, run WHERE key = 'profiled_cycles' AND \
+		thread_time.cycles + blocked + ready > value")" = 0 ] || fail "a thread is older than the run"
+	[ "$(number a.culprit 'SELECT sum(blocked) FROM thread_time')" = \
+		"$(number a.culprit 'SELECT sum(cycles) FROM thread_wait')" ] || fail "waits differ"
+	run report a.culprit --by thread
+	out_has "Who waits for whom"
+	# Each of the two waits for the other, and for nobody else but at the end.
+	[ "$(number a.culprit 'SELECT count(*) FROM thread_wait WHERE waker <> 0 AND waker <> tid AND cycles > 0')" -ge 1 ] ||
+		fail "no thread waits for the other: $(cat out)"
+}
+
 test_1666_the_time_of_the_kernel_is_a_row_of_its_own() {
 	run report a.culprit --json
 	status_is 0

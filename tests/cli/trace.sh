@@ -24,6 +24,9 @@ test_a_replay_writes_the_same_bytes_as_the_run() {
 	replays_the_same --analyze profile,folded,csv,null --workers 0
 	replays_the_same --analyze profile,folded,csv,null --workers 4
 	replays_the_same --analyze profile,folded,csv,null:3 --workers 4 --buffer-memory 1M
+	replays_the_same --analyze profile,folded,csv:3,null --workers 4 --buffer-memory 1M
+	replays_the_same --analyze profile,folded,csv:5,null --workers 2
+	replays_the_same --analyze profile,folded,csv:3,null --workers 0
 	replays_the_same --analyze profile,folded,csv,null --salvage
 }
 
@@ -164,6 +167,31 @@ test_gem5_text_is_a_source_and_says_what_it_lacks() {
 	head -5 gem5.txt >half.txt
 	run replay half.txt --analyze csv --param csv=half.csv -o half.culprit
 	refuses half.txt:5
+}
+
+test_1711_a_region_starts_with_an_instruction_word() {
+	local word third
+	word=$(awk -F, 'NR > 1000 { print $5; exit }' live.csv)
+	third=$(awk -F, -v w="$word" '$5 == w && ++n == 3 { print $1; exit }' live.csv)
+	run sim --analyze csv --start "word:$word#3" -o w.culprit --param csv=w.csv -- "$GUESTS/answers" exit 0
+	[ "$(sed -n 2p w.csv | cut -d, -f1)" = "$third" ] || fail "it starts at $(sed -n 2p w.csv), not at $third"
+	run sim --analyze none --start word:0x10001/0xffff -- "$GUESTS/answers" exit 0
+	refuses "bits outside of its mask"
+	run sim --analyze none --start word:0x100000000 -- "$GUESTS/answers" exit 0
+	refuses "not an instruction word of at most 32 bits"
+}
+
+test_1712_counters_come_at_their_rate_and_end_with_the_run() {
+	run sim --analyze counters --param counters.hz=128000 --param counters=c.txt -o c.culprit -- "$GUESTS/answers" exit 0
+	[ "$(sqlite3 c.culprit "SELECT count(*) FROM counter_sample s, run WHERE key = 'instructions' AND name = key \
+		AND s.value = run.value AND cycle = (SELECT max(cycle) FROM counter_sample)")" = 1 ] || fail "not the run's instructions"
+	[ "$(sqlite3 c.culprit "SELECT count(DISTINCT cycle) FROM counter_sample")" = "$(($(wc -l <c.txt) - 1))" ] ||
+		fail "store and file differ"
+	# 3.2 GHz / 128 kHz: a sample in 25,000 cycles, and the end.
+	[ "$(sqlite3 c.culprit "SELECT max(cycle) / 25000 + 1 FROM counter_sample")" = "$(($(wc -l <c.txt) - 1))" ] ||
+		fail "not one in 25,000 cycles: $(cat c.txt)"
+	run sim --analyze counters --param counters.hz=128001 -- "$GUESTS/answers" exit 0
+	status_is 2
 }
 
 run_tests

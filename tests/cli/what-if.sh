@@ -63,4 +63,51 @@ print('0x%x' % db.execute('SELECT pc FROM icost_instruction c JOIN instruction i
 	err_has "no instruction that was executed"
 }
 
+test_1709_several_events_and_places_are_idealised_together() {
+	local places
+	profile
+	places=$(python3 -c "
+import sqlite3
+db = sqlite3.connect('file:p.culprit?mode=ro', uri=True)
+print(','.join('0x%x' % r[0] for r in db.execute('SELECT pc FROM icost_critical WHERE kind = \'imiss\' AND cycles > 0 '
+	'ORDER BY cycles DESC LIMIT 2')))")
+	run icost p.culprit --json --what-if "imiss@${places%,*}" --what-if "imiss@${places#*,}" --what-if "imiss@$places" \
+		--what-if "imiss+shalu@$places"
+	status_is 0
+	python3 -c "
+import json
+a, b, both, more = json.load(open('$tmp/out'))['what_if']
+assert both['instructions'] == 2 and a['instructions'] == b['instructions'] == 1, both
+assert both['predicted'] > max(a['predicted'], b['predicted']), (a, b, both)
+assert more['predicted'] >= both['predicted'], (both, more)"
+	run icost p.culprit --what-if "imiss@$places,0x3"
+	status_is 2
+	err_has "no instruction that was executed is at 0x3"
+	run icost p.culprit --what-if "imiss+nothing@$places"
+	status_is 2
+	err_has "there is no event 'nothing'"
+}
+
+test_1713_a_shotgun_profiler_alone_gives_every_view_of_costs() {
+	run sim --machine boom-tip --analyze shotgun --param shotgun.detail=30 --param shotgun.signature=2500 --max-insts 120k \
+		-o s.culprit -- "$GUESTS/turns"
+	run icost s.culprit --json
+	status_is 0
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+assert j['by_profiler'], j.keys()"
+	run icost s.culprit
+	out_has "Costs are those of a shotgun profiler"
+	out_has "Critical instructions"
+	[ "$(sqlite3 s.culprit 'SELECT count(*) FROM shotgun_instruction')" -gt 20 ] || fail "hardly any instruction"
+	profile
+	run icost p.culprit --profiler shotgun
+	status_is 2
+	err_has "no costs from a shotgun profiler"
+	run icost p.culprit --profiler tip
+	status_is 2
+	err_has "it is shotgun"
+}
+
 run_tests

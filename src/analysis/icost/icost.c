@@ -209,6 +209,9 @@ static bool put_costs(struct icost *s, struct store *store, int64_t phase, uint6
 	return ok;
 }
 
+static const struct statics_tables tables = { "icost_instruction", "icost_critical", "icost_pair",
+					      "icost_sampled_instructions" };
+
 static bool icost_finish(void *state, struct store *store, struct err *e)
 {
 	static const uint64_t zero[GRAPH_LANES];
@@ -234,7 +237,7 @@ static bool icost_finish(void *state, struct store *store, struct err *e)
 		snprintf(key, sizeof(key), "graph_residual_%s", residual[k]);
 		ok = store_insert(store, e, "run", "sd", key, (double)s->residual[k]);
 	}
-	return ok && statics_store(s->statics, store, s->insts, graph, e) &&
+	return ok && statics_store(s->statics, store, &tables, s->insts, graph, e) &&
 	       places_store(s->places, store, s->images ? *s->images : NULL, s->length, scale, e) &&
 	       store_insert(store, e, "run", "sd", "graph_cycles", (double)graph) &&
 	       store_insert(store, e, "run", "sd", "icost_sampled_share",

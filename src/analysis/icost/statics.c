@@ -324,8 +324,8 @@ static int by_cost(const void *x, const void *y)
 	return (p < q) - (p > q);
 }
 
-bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint64_t cycles,
-		   struct err *e)
+bool statics_store(struct statics *s, struct store *store, const struct statics_tables *to,
+		   uint64_t insts, uint64_t cycles, struct err *e)
 {
 	if (!s->every)
 		return true;
@@ -341,14 +341,14 @@ bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint6
 		if (!r->pc)
 			continue;
 		const double n = (double)r->executions;
-		ok = store_insert(store, e, "icost_instruction", "iddddddddd", (int64_t)r->pc,
+		ok = store_insert(store, e, to->instruction, "iddddddddd", (int64_t)r->pc,
 				  n * by_inst, (double)r->critical / n, r->slack / n, r->local / n,
 				  (double)r->slack_min, r->cost[KIND_MISS] * by_cycle,
 				  r->cost[KIND_MISPREDICT] * by_cycle,
 				  r->cost[KIND_LATENCY] * by_cycle, r->cost[KIND_IMISS] * by_cycle);
 		for (unsigned k = 0; ok && k < KIND_COUNT; k++)
 			if (r->kind_cycles[k])
-				ok = store_insert(store, e, "icost_critical", "isd", (int64_t)r->pc,
+				ok = store_insert(store, e, to->critical, "isd", (int64_t)r->pc,
 						  words_kinds[k].name,
 						  (double)r->kind_cycles[k] * by_cycle);
 	}
@@ -359,11 +359,10 @@ bool statics_store(struct statics *s, struct store *store, uint64_t insts, uint6
 	qsort(s->pairs, n, sizeof(*s->pairs), by_cost);
 	for (size_t i = 0; ok && i < n && i < 1000; i++) {
 		const struct pair *p = &s->pairs[i];
-		ok = store_insert(store, e, "icost_pair", "isisdd", (int64_t)p->a.pc,
+		ok = store_insert(store, e, to->pair, "isisdd", (int64_t)p->a.pc,
 				  words_kinds[p->a.kind].name, (int64_t)p->b.pc,
 				  words_kinds[p->b.kind].name, p->cost * by_cycle,
 				  p->icost * by_cycle);
 	}
-	return ok && store_insert(store, e, "run", "sd", "icost_sampled_instructions",
-				  (double)s->sampled);
+	return ok && store_insert(store, e, "run", "sd", to->sampled, (double)s->sampled);
 }

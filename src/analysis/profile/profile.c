@@ -71,6 +71,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	if (!meta->commit_width || meta->commit_width > GROUP_MAX)
 		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width, GROUP_MAX);
 	p->meta = *meta;
+	p->info = o->info;
 	p->scale = profile_scale(meta->commit_width);
 	for (unsigned n = 1; n <= meta->commit_width; n++) {
 		p->share[n] = p->scale / n;
@@ -138,6 +139,11 @@ static void switch_thread(struct profile *p, uint32_t tid)
 		p->tid = tid;
 		return;
 	}
+	if (!p->waits.count)
+		waits_switch(&p->waits, p->tid, 0, 0);
+	/* Pending time goes to the instruction that commits now. */
+	waits_switch(&p->waits, tid, p->cycles - p->stalled - p->drained - p->excepted - p->kernel,
+		     p->last_po);
 	cells_later_flush(&p->later);
 	for (size_t i = 0; i < p->nthreads && !t; i++)
 		t = p->threads[i].tid == tid ? &p->threads[i] : NULL;
@@ -199,6 +205,8 @@ static inline __attribute__((always_inline)) bool commit(struct profile *p, stru
 		} else {
 			cells_add(&p->cells, cell_key(r->pc, events, TIME_EXECUTION), units, 1);
 			count_events(p, events);
+			if (unlikely(events & PSV_FL_EX) && p->waits.count)
+				waits_note(&p->waits, r->po, p->cycles + 1);
 		}
 	}
 	p->insts += n;
@@ -350,6 +358,7 @@ static void profile_free(void *state)
 		execs_free(&p->threads[i].execs);
 	}
 	free(p->threads);
+	waits_free(&p->waits);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_free(&p->sampler[i]);
 }

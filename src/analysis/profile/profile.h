@@ -9,6 +9,7 @@
 #include "analysis/profile/cells.h"
 #include "analysis/profile/sampler.h"
 #include "analysis/profile/tiphw.h"
+#include "analysis/profile/waits.h"
 #include "trace/analysis.h"
 
 #define SHARE_WIDTH_MAX	     16	  /* groups up to this size share a cycle exactly evenly */
@@ -38,7 +39,9 @@ struct profile {
 	/* Tables of the other threads; in the end of all, if there are several. */
 	struct profile_thread *threads;
 	size_t nthreads;
-	uint32_t tid;	     /* the present thread */
+	uint32_t tid;	    /* the present thread */
+	struct waits waits; /* whose turn it was; empty if there is one thread */
+	const struct trace_info *info;
 	uint64_t pending_pc; /* the oldest instruction of those cycles, if any was seen */
 
 	uint64_t last_key, last_po; /* youngest committed instruction: pc and events; number */

@@ -5,6 +5,7 @@
 
 #include "analysis/profile/profile.h"
 #include "store/store.h"
+#include "trace/file.h"
 
 static bool put_run(struct store *s, struct err *e, const char *key, uint64_t value)
 {
@@ -157,12 +158,14 @@ static bool put_verdicts(const struct profile *p, struct store *s, struct err *e
 
 bool profile_store(struct profile *p, struct store *s, struct err *e)
 {
-	bool ok = put_run(s, e, "scale", p->scale) && put_run(s, e, "profiled_cycles", p->cycles) &&
-		  put_run(s, e, "profiled_instructions", p->insts) &&
-		  put_run(s, e, "with_event", p->with_event) &&
-		  put_run(s, e, "with_combined_events", p->with_combined) &&
-		  put_run(s, e, "with_several_bits", p->with_bits) && put_golden(p, s, e) &&
-		  put_threads(p, s, e);
+	bool ok =
+	    put_run(s, e, "scale", p->scale) && put_run(s, e, "profiled_cycles", p->cycles) &&
+	    put_run(s, e, "profiled_instructions", p->insts) &&
+	    put_run(s, e, "with_event", p->with_event) &&
+	    put_run(s, e, "with_combined_events", p->with_combined) &&
+	    put_run(s, e, "with_several_bits", p->with_bits) && put_golden(p, s, e) &&
+	    put_threads(p, s, e) &&
+	    (!p->info || waits_store(&p->waits, p->info->waits, p->info->nwaits, p->cycles, s, e));
 	for (int64_t i = 0; ok && i < TIME_CATEGORY_COUNT; i++)
 		ok = store_insert(s, e, "category", "is", i, words_times[i].name);
 	for (int64_t i = 0; ok && i < CELL_EVENT_BITS; i++)

@@ -71,6 +71,7 @@ struct fragments {
 	struct fragment_counts counts;
 	/* The fragment being built. */
 	struct path at;
+	uint64_t pcs[SHOTGUN_LONG];
 	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
 	uint64_t before; /* number of its first instruction, far from those of the last fragment */
 	struct guess *guesses; /* SHOTGUN_LONG */
@@ -105,6 +106,11 @@ void fragments_free(struct fragments *f)
 struct fragment_counts fragments_counts(const struct fragments *f)
 {
 	return f->counts;
+}
+
+const uint64_t *fragments_pcs(const struct fragments *f)
+{
+	return f->pcs;
 }
 
 /* ---- the binary ---- */
@@ -510,6 +516,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	if (design != DESIGN_SHORT && !is_legal(c, bits))
 		return false;
 	const struct shotgun_detail now = d ? *d : unsampled(f, c, bits);
+	f->pcs[i] = pc;
 	f->at.missing += !d;
 	f->at.right += pc == on->pcs[i];
 	memset(out, 0, sizeof(*out));
@@ -534,8 +541,12 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 		*g = (struct guess){
 			.after = f->at, .of = pc, .signature = *signature, .mask = *mask
 		};
-		if (!guess_target(f, on, g))
-			f->nguesses--;
+		const bool found = guess_target(f, on, g);
+		f->nguesses -= !found;
+		if (f->at.i < SHOTGUN_LONG) {
+			f->counts.indirect++;
+			f->counts.indirect_right += found && f->at.pc == on->pcs[f->at.i];
+		}
 	}
 	if (design == DESIGN_SHORT) {
 		/* The next instruction's sample must overlap this sample's signature. */
@@ -561,6 +572,7 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&
 		    (back++ == BACK_MAX || !go_back(f, on))) {
 			f->counts.discarded++;
+			f->counts.errant++;
 			return 0;
 		}
 	f->counts.built++;
@@ -569,5 +581,6 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 	f->counts.inexact += f->at.inexact;
 	f->counts.right_pc += f->at.right;
 	f->counts.wrong_built += f->at.right < f->at.i;
+	f->counts.errant += back || f->at.right < f->at.i;
 	return f->at.i;
 }

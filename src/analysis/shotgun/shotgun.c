@@ -8,6 +8,9 @@
  * Fragments are laid end to end: each starts with the machine as the one before left it, not with
  * an empty one, so that filling and draining a window are not costs of anything.
  *
+ * Of design 4, the paper's, the fragments also give costs, criticality, slack and pairs of static
+ * instructions, as segments of the run give them for the whole graph (icost/statics.c).
+ *
  * Parameters: shotgun.detail and shotgun.signature, the mean number of instructions between
  * samples.
  */
@@ -17,6 +20,7 @@
 #include <string.h>
 
 #include "analysis/icost/icost.h"
+#include "analysis/icost/statics.h"
 #include "store/store.h"
 #include "trace/file.h"
 
@@ -28,6 +32,7 @@
 struct shotgun {
 	struct edges_machine machine;
 	struct monitor *monitor;
+	struct graph_config config;
 	struct graph *graph;
 	struct edges *edges;
 	struct shadow *shadow;
@@ -60,11 +65,11 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 		    "shotgun.detail=%u: one sample is under way at a time, so at least %d "
 		    "instructions lie between two",
 		    mc.detail_period, SHOTGUN_SPAN);
-	const struct graph_config gc = edges_graph_config(&s->machine);
+	s->config = edges_graph_config(&s->machine);
 	s->seed = o->seed;
 	s->images = o->images;
 	s->monitor = monitor_new(&mc);
-	s->graph = graph_new(&gc);
+	s->graph = graph_new(&s->config);
 	s->edges = edges_new(&s->machine);
 	s->shadow = shadow_new(o->info->machine, meta);
 	edges_shadow(s->edges, s->shadow);
@@ -142,6 +147,9 @@ static bool put_counts(struct store *store, int design, const struct fragment_co
 		{ "fragments_discarded", (double)c->discarded },
 		{ "fragments_wrong", (double)c->wrong_built },
 		{ "instructions", (double)c->insts },
+		{ "indirect", (double)c->indirect },
+		{ "indirect_right", (double)c->indirect_right },
+		{ "errant", (double)c->errant },
 		{ "pcs_right", (double)c->right_pc },
 		{ "no_sample", (double)c->no_sample },
 		{ "inexact", (double)c->inexact },
@@ -152,6 +160,9 @@ static bool put_counts(struct store *store, int design, const struct fragment_co
 			return false;
 	return true;
 }
+
+static const struct statics_tables tables = { "shotgun_instruction", "shotgun_critical",
+					      "shotgun_pair", "shotgun_static_instructions" };
 
 static bool shotgun_finish(void *state, struct store *store, struct err *e)
 {
@@ -166,22 +177,31 @@ static bool shotgun_finish(void *state, struct store *store, struct err *e)
 	const struct shotgun_long *longs = monitor_longs(s->monitor, &nlongs);
 	for (int design = DESIGN_STATIC; ok && design <= DESIGN_LONG; design++) {
 		uint64_t length[GRAPH_LANES];
+		struct statics *statics = statics_new(&s->config, design == DESIGN_LONG);
 		graph_reset(s->graph);
 		struct fragments *f =
 		    fragments_new(&s->machine, *s->images, details, ndetails, s->seed + 11);
 		for (size_t i = 0; i < nlongs; i++) {
 			const size_t n =
 			    fragments_build(f, (enum shotgun_design)design, &longs[i], s->batch);
-			if (n)
-				graph_add(s->graph, s->batch, n);
+			if (!n)
+				continue;
+			statics_add(statics, fragments_pcs(f), s->batch, n);
+			graph_add(s->graph, s->batch, n);
 		}
 		graph_length(s->graph, length);
 		const struct fragment_counts c = fragments_counts(f);
 		ok = put_counts(store, design, &c, e) &&
-		     (!c.built || put_lengths(s, store, design, length, e));
+		     (!c.built || put_lengths(s, store, design, length, e)) &&
+		     statics_store(statics, store, &tables, s->insts,
+				   s->last_cycle - s->first_cycle, e);
+		statics_free(statics);
 		fragments_free(f);
 	}
 	return ok && (!s->nperfect || put_lengths(s, store, 0, s->perfect, e)) &&
+	       store_insert(store, e, "run", "si", "shotgun_instructions", (int64_t)s->insts) &&
+	       store_insert(store, e, "run", "si", "shotgun_cycles",
+			    (int64_t)(s->last_cycle - s->first_cycle)) &&
 	       store_insert(store, e, "run", "si", "shotgun_details", (int64_t)ndetails) &&
 	       store_insert(store, e, "run", "si", "shotgun_signatures", (int64_t)nlongs);
 }
@@ -213,6 +233,9 @@ const struct analysis shotgun_analysis = {
 	.name = "shotgun",
 	.summary = "costs from what hardware could sample, by the designs of fields2004 table IV",
 	.wants = WANT_INSTS | WANT_PRODUCERS | WANT_LATENCIES,
+	.tables = (const struct analysis_table[]){ { "shotgun_instruction", NULL },
+						   { "shotgun_critical", NULL },
+						   { NULL, NULL } },
 	.state_size = sizeof(struct shotgun),
 	.start = shotgun_start,
 	.insts = shotgun_insts,

@@ -75,10 +75,14 @@ const struct shotgun_long *monitor_longs(const struct monitor *m, size_t *count)
 /* How fragments came out. */
 struct fragment_counts {
 	uint64_t built, discarded;
-	uint64_t insts;	      /* in fragments that were built */
-	uint64_t no_sample;   /* of those, without any detailed sample of their PC */
-	uint64_t inexact;     /* instructions whose signature no sample has exactly */
-	uint64_t right_pc;    /* instructions whose PC was inferred right */
+	uint64_t insts;	    /* in fragments that were built */
+	uint64_t no_sample; /* of those, without any detailed sample of their PC */
+	uint64_t inexact;   /* instructions whose signature no sample has exactly */
+	uint64_t right_pc;  /* instructions whose PC was inferred right */
+	uint64_t indirect,
+	    indirect_right;   /* indirect branches whose target a sample gave; the first
+					      that was tried was right */
+	uint64_t errant;      /* fragments that went astray at least once, built or not */
 	uint64_t wrong_built; /* fragments with a wrong PC that were built all the same */
 };
 
@@ -99,6 +103,8 @@ void fragments_free(struct fragments *f);
  */
 size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		       const struct shotgun_long *on, struct graph_inst *out);
+/* The inferred addresses of the fragment built last. Valid until the next is. */
+const uint64_t *fragments_pcs(const struct fragments *f);
 struct fragment_counts fragments_counts(const struct fragments *f);
 
 extern const struct analysis shotgun_analysis;

@@ -10,6 +10,7 @@
 
 #include "guest/engine/engine.h"
 #include "guest/kernel/signal.h"
+#include "trace/waits.h"
 
 struct guest;
 struct syscall_row;
@@ -70,6 +71,16 @@ struct thread {
 	uint32_t rseq_bytes, rseq_sig;
 	char name[16];
 	struct engine_thread vector; /* for basic block vectors */
+	size_t logged;		     /* its row of wait_log.waits under way, from 1; 0: none */
+};
+
+/* waits.c: the waits since guest_log_waits. */
+struct wait_log {
+	bool on;
+	uint64_t base, faults; /* instructions before it; instructions that faulted since */
+	uint32_t caller;       /* the thread whose system call the kernel works on; 0: none */
+	struct trace_wait *waits;
+	size_t count, capacity;
 };
 
 /* The part of a process that sched.c owns. */
@@ -80,6 +91,7 @@ struct sched {
 	bool resched;		       /* another thread may run now */
 	uint64_t wait_order;	       /* the next struct wait's order */
 	uint64_t quantum, quantum_end; /* in instructions */
+	struct wait_log log;
 };
 
 struct thread *thread_new(struct guest *g);

@@ -11,6 +11,7 @@
 #include "guest/kernel/ipc.h"
 #include "guest/kernel/sched.h"
 #include "guest/kernel/syscall.h"
+#include "guest/kernel/waits.h"
 #include "guest/process/limits.h"
 #include "guest/process/process.h"
 
@@ -69,8 +70,10 @@ void syscall_finish(struct guest *g, struct thread *t, int64_t result)
 {
 	if (t->wait.kind == WAIT_IPC)
 		ipc_wait_end(g, t);
-	if (t->state == THREAD_BLOCKED)
+	if (t->state == THREAD_BLOCKED) {
 		t->state = THREAD_READY;
+		waits_end(g, t);
+	}
 	if (result != SYS_DONE)
 		t->hart.x[10] = (uint64_t)result;
 	clear_wait(&t->wait);
@@ -94,10 +97,13 @@ void syscall_enter(struct guest *g, struct thread *t)
 		return;
 	}
 	t->row = &syscall_table[nr];
+	g->sched.log.caller = t->tid;
 	result = call(g, t);
+	g->sched.log.caller = 0;
 	if (result == SYS_BLOCK) {
 		t->wait.started = true;
 		t->state = THREAD_BLOCKED;
+		waits_begin(g, t);
 		return;
 	}
 	if (result != SYS_DONE)

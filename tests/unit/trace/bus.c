@@ -379,9 +379,9 @@ static void test_511_random_cycle_regions_match_brute_force(void **state)
 		uint64_t at = 0, expect = 0, end = 0;
 		for (int i = 0; i < 5; i++) {
 			regions[i].start =
-			    (struct trigger){ TRIGGER_CYCLE, at += rng_below(&rng, 300), 1 };
+			    (struct trigger){ TRIGGER_CYCLE, at += rng_below(&rng, 300), 1, 0 };
 			regions[i].stop =
-			    (struct trigger){ TRIGGER_CYCLE, at += 1 + rng_below(&rng, 300), 1 };
+			    (struct trigger){ TRIGGER_CYCLE, at += 1 + rng_below(&rng, 300), 1, 0 };
 			expect += regions[i].stop.value - regions[i].start.value;
 			end = at;
 		}
