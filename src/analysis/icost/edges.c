@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "analysis/icost/build.h"
+#include "analysis/icost/lane.h"
 #include "analysis/icost/shadow.h"
 #include "analysis/icost/thresholds.h"
 #include "trace/file.h"
@@ -84,6 +85,7 @@ struct edges {
 		uint64_t from, to;
 	} busy[EDGES_UNITS][EDGES_PORTS];
 	uint64_t residual[RESIDUAL_COUNT];
+	struct lane *lane; /* issue slots where one-cycle operations take no time */
 	struct shadow *shadow;
 	uint64_t fetch_line; /* line of the last instruction fetched */
 };
@@ -99,7 +101,9 @@ struct edges *edges_new(const struct edges_machine *m)
 	s->history_mask = history - 1;
 	s->line_shift = (unsigned)__builtin_ctz(m->line_bytes);
 	s->fetch_line_shift = (unsigned)__builtin_ctz(m->fetch_line_bytes);
-	slots_reset(&s->b.slots, m->issue_slots, m->rob);
+	slots_reset(&s->b.slots, 0, m->rob); /* slots are the lane's */
+	const struct graph_config config = edges_graph_config(m);
+	s->lane = lane_new(&config, m->issue_slots);
 	/* Numbers start above the history, so that the first instruction has an (empty) past. */
 	s->b.at.number = 2 * history;
 	return s;
@@ -109,6 +113,7 @@ void edges_free(struct edges *s)
 {
 	if (!s)
 		return;
+	lane_free(s->lane);
 	free(s->history);
 	free(s);
 }
@@ -615,9 +620,13 @@ static enum graph_category contention_category(const struct edges *s, const stru
 {
 	if (r->flags & RI_SERIAL)
 		return CAT_NONE;
-	return d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined && !s->b.nrules
-		   ? CAT_BW_LGALU
-		   : CAT_BW;
+	if (s->b.nrules)
+		return CAT_BW;
+	/* An operation that needs no scarce unit has waited for its issue slot alone. Where one-cycle
+	 * operations take no time, lane.c says how long it waits. */
+	if (d->unit == EDGES_UNITS && !d->queue && s->b.m.issue_slots)
+		return CAT_BW_SHALU;
+	return d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined ? CAT_BW_LGALU : CAT_BW;
 }
 
 /* Counts a line that took an MSHR; slot: of a load's; 0: of a store or a prefetcher. */
@@ -770,6 +779,16 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 
 /* ---- all ---- */
 
+/* The wait for an issue slot in the lanes where one-cycle operations take no time. */
+static void slot_edges(struct edges *s, const struct code *d, struct graph_inst *out)
+{
+	const uint32_t wait = lane_next(s->lane, out, !d->queue);
+	unsigned n = 0;
+	while (n < GRAPH_EP_PARTS && out->ep_part[n].cycles)
+		n++;
+	add_part(out, &n, part_as(wait, CAT_SLOTS_SHALU));
+}
+
 static void note_mispredict(struct edges *s, const struct rec_inst *r, const struct graph_inst *out)
 {
 	/* The wrong path is fetched at the rate of the last packets. */
@@ -829,6 +848,8 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	s->issued[d->queue][now.e % ISSUED] = (uint32_t)i;
 	if (out->brings)
 		s->slot_time[out->brings] = c + out->fill;
+	if (!s->b.nrules)
+		slot_edges(s, d, out);
 	if (r->flags & RI_MISPREDICT)
 		note_mispredict(s, r, out);
 	s->ninsts++;
