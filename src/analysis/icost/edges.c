@@ -523,11 +523,16 @@ static void mshr_edge(struct edges *s, const struct rec_inst *r, uint64_t p, str
 		slot = s->brought[(s->nbrought - k) % ARRAY_LEN(s->brought)];
 	if (!slot || s->slot_time[slot] >= p)
 		return;
-	const uint64_t latency = min_u64(shadow_latency(s->shadow, SHADOW_DATA, level),
-					 p - s->slot_time[slot]),
+	/* An access has its MSHR from its first cycle on, before it is known to miss. */
+	const uint64_t hit = s->b.m.l1d_latency, room = p - s->slot_time[slot],
+		       found = min_u64(hit - min_u64(hit, s->b.m.dl1_least), room),
+		       always = min_u64(hit - found, room - found), left = room - found - always,
+		       latency = min_u64(shadow_latency(s->shadow, SHADOW_DATA, level), left),
 		       least = min_u64(shadow_least(s->shadow, SHADOW_DATA, level), latency);
+	uint16_t fixed = 0;
 	out->mshr = slot;
-	out->mshr_for[0] = part_as(least, CAT_NONE);
+	out->mshr_for[2] = build_part(&s->b, r->pc, CAT_DL1, LEVEL_NONE, found, &fixed);
+	out->mshr_for[0] = part_as(always + least + fixed, CAT_NONE);
 	out->mshr_for[1] = part_as(latency - least, CAT_BW);
 	out->line_cat = build_category(&s->b, r->pc, CAT_DMISS);
 }
@@ -753,6 +758,8 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		ready = max_u64(ready, s->slot_time[out->src[k]]);
 	if (d->unit < EDGES_UNITS)
 		ready = max_u64(ready, port_edge(s, r, d, now, latency, out));
+	const bool alone = d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined;
+	reach_inst(&s->b.reach, d->unit, alone ? latency / s->b.m.unit[d->unit].count : 0);
 	if (ready > now->e)
 		s->residual[RESIDUAL_STRICT] += ready - now->e;
 	else if (now->e > ready)
