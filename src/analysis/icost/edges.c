@@ -12,11 +12,11 @@
  * still in flight, so registers and memory are followed here.
  *
  * Wrong paths: shadow.c tells from tags of the right path alone which lines they brought or
- * evicted; reach.c estimates what they would bring in a larger window. slots.c models the issue
+ * evicted; reach.c estimates what they would bring in a larger window. lane.c models the issue
  * slots of operations that are idealised away.
  *
  * Not in the graph: a miss that becomes a hit frees MSHRs and buses for others. Contention for
- * units, and for issue slots beyond slots.c, stays as observed in every lane.
+ * units, and for issue slots beyond lane.c, stays as observed in every lane.
  */
 #include "analysis/icost/edges.h"
 
