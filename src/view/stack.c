@@ -19,6 +19,7 @@
 #include "view/stack.h"
 #include "view/svg.h"
 
+#define DISTRUST   0.04 /* share of the cycles by which a base may be less than a unit needs */
 #define STRIP_ROWS 12
 
 /* How each component looks: on a terminal, without colour, and in a picture. */
@@ -154,6 +155,29 @@ static void add_overlap(struct doc *d, const struct stack_model *m)
 		 "\nFront-end penalties beside a long data miss: %.2f%% of cycles (%.2f%% with it "
 		 "at the ROB's head)",
 		 100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
+}
+
+/* Names methods whose base cannot be right: the whole run needs a unit for longer than that. What
+ * the base lacks was charged to other components. */
+static void add_distrust(struct doc *d, const struct stack_model *m)
+{
+	char names[STACK_METHODS * 26] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->nmethods; i++) {
+		const struct stack_method *s = &m->methods[i];
+
+		if (!s->reference && m->busiest_cycles > 0 &&
+		    stack_comparable(s, CPI_BASE) < m->busiest_cycles - DISTRUST * m->cycles)
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
+					      s->name);
+	}
+	if (n)
+		doc_line(d, NULL,
+			 "\nNot to be trusted: the base, and what has the cycles that it lacks, "
+			 "where it "
+			 "is less than the\n%s unit alone needs, %.3f cycles per instruction: %s",
+			 m->busiest, m->busiest_cycles / m->insts, names);
 }
 
 static size_t parts_of(const double *cycles, double full, struct term_part parts[CPI_COMPONENTS])
@@ -383,6 +407,7 @@ static void add_values(struct doc *d, const struct stack_model *m)
 	doc_integer(d, "instructions", (int64_t)m->insts);
 	doc_integer(d, "overlap_cycles", (int64_t)m->overlap_cycles);
 	doc_integer(d, "beside_long_miss_cycles", (int64_t)m->beside_long_cycles);
+	doc_integer(d, "busiest_unit_cycles", (int64_t)m->busiest_cycles);
 	add_parts(d, "events", m->events, 1, CPI_SIMULATED, false);
 	add_parts(d, "committed_events", m->committed, 1, CPI_SIMULATED, false);
 	doc_array(d, "methods");
@@ -480,6 +505,7 @@ static void add_model(struct doc *d, const struct stack_model *m, const struct v
 			 "simulated stack is right.");
 	doc_boolean(d, "in_order", m->in_order);
 	add_overlap(d, m);
+	add_distrust(d, m);
 	add_bars(d, m, o);
 	if (so->phases)
 		add_strip(d, m, o, method);

@@ -68,6 +68,10 @@ struct stack_model {
 	bool in_order; /* the machine issues in order */
 	/* cycles that the front end lost while a long data miss was at the ROB's head; was outstanding */
 	double overlap_cycles, beside_long_cycles;
+	/* the unit that is not pipelined and that the run needs longest, and for how many cycles; no base
+	 * can be less */
+	char busiest[16];
+	double busiest_cycles;
 	/* miss events: on all paths, and of instructions that committed */
 	double events[CPI_SIMULATED], committed[CPI_SIMULATED];
 	struct stack_method methods[STACK_METHODS]; /* references first */
@@ -84,5 +88,8 @@ struct stack_model {
 bool stack_read(const struct stack_input *in, const char *phase_method, struct stack_model *m,
 		struct err *e);
 void stack_free(struct stack_model *m);
+/* The cycles of a component of which a simulated stack has one, too: the base takes those that it
+ * lacks. */
+double stack_comparable(const struct stack_method *s, int part);
 
 #endif

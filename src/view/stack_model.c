@@ -115,6 +115,30 @@ static bool read_events(struct stack_model *m, struct store *s, struct err *e)
 	return store_done(&q, e);
 }
 
+/* The cycles that operations have a unit for that is not pipelined: all of them, one after the other.
+ * fsqrt has units of its own, or else those of fdiv. */
+static bool read_busiest(struct stack_model *m, struct store *s, struct err *e)
+{
+	struct store_rows q = store_query(
+	    s,
+	    "WITH n AS (SELECT i.class AS class, sum(g.executions) AS n FROM golden g JOIN "
+	    "instruction i USING (pc) GROUP BY 1), u AS (SELECT c.key AS class, l.value + 0 AS "
+	    "latency, CASE WHEN c.key = 'fsqrt' AND c.value + 0 = 0 THEN 'fdiv' ELSE c.key END AS "
+	    "unit FROM machine c JOIN machine l ON l.section = 'units' AND l.key = c.key || "
+	    "'_latency' JOIN machine p ON p.section = 'units' AND p.key = c.key || '_pipelined' "
+	    "AND "
+	    "p.value = 'no' WHERE c.section = 'units') SELECT u.unit, sum(n.n * u.latency) * 1.0 / "
+	    "k.value FROM u JOIN n USING (class) JOIN machine k ON k.section = 'units' AND k.key = "
+	    "u.unit WHERE k.value + 0 > 0 GROUP BY 1 ORDER BY 2 DESC LIMIT 1",
+	    "");
+
+	while (store_next(&q)) {
+		snprintf(m->busiest, sizeof(m->busiest), "%s", store_shown(&q, 0));
+		m->busiest_cycles = store_double(&q, 1);
+	}
+	return store_done(&q, e);
+}
+
 static int by_cycles(const void *a, const void *b)
 {
 	const struct stack_function *x = a, *y = b;
@@ -162,8 +186,7 @@ static void add_references(struct stack_model *m, const struct stack_input *in)
 	}
 }
 
-/* A component of which the simulated stack has one, too: the base takes those that it lacks. */
-static double comparable(const struct stack_method *s, int part)
+double stack_comparable(const struct stack_method *s, int part)
 {
 	double sum = s->cycles[part];
 
@@ -183,7 +206,8 @@ static void compare(struct stack_model *m)
 
 		s->compared = true;
 		for (int k = 0; k < CPI_SIMULATED; k++) {
-			s->error[k] = 100 * (comparable(s, k) - comparable(truth, k)) / m->cycles;
+			s->error[k] =
+			    100 * (stack_comparable(s, k) - stack_comparable(truth, k)) / m->cycles;
 			if (fabs(s->error[k]) > s->max_error) {
 				s->max_error = fabs(s->error[k]);
 				s->worst = (enum cpi_component)k;
@@ -214,7 +238,7 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 	m->beside_long_cycles = model_run_number(s, "frontend_beside_long_miss_cycles", 0);
 	add_references(m, in);
 	if (!estimated_read(s, &m->estimated, e) || !read_methods(m, s, e) ||
-	    !read_events(m, s, e) || !read_functions(m, s, e) ||
+	    !read_events(m, s, e) || !read_functions(m, s, e) || !read_busiest(m, s, e) ||
 	    (phase_method && !read_phases(m, s, phase_method, e))) {
 		stack_free(m);
 		return false;

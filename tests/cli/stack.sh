@@ -76,6 +76,25 @@ test_the_reference_comes_first_and_has_no_error() {
 	json_holds 'm["fmt"]["max_error"] == max(abs(e) for e in m["fmt"]["errors"].values())'
 }
 
+# The most executed instruction is made a division: the divider then needs more than the run took.
+test_a_base_that_is_less_than_the_divider_needs_is_named() {
+	run sim --machine eyerman2006 --analyze profile,cpistack --max-insts 30k -o "$tmp/d.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run stack "$tmp/d.culprit" --no-reference
+	status_is 0
+	! grep -q "Not to be trusted" "$tmp/out" || fail "it names a base that may be right"
+	python3 -c "
+import sqlite3
+db = sqlite3.connect('$tmp/d.culprit')
+db.execute('UPDATE instruction SET class = \'div\' WHERE pc = (SELECT pc FROM golden GROUP BY pc '
+           'ORDER BY sum(executions) DESC LIMIT 1)')
+db.execute('UPDATE golden SET executions = 1000 * executions')
+db.commit()"
+	run stack "$tmp/d.culprit" --no-reference
+	status_is 0
+	grep -q "^div unit alone needs, .* cycles per instruction: .*fmt" "$tmp/out" || fail "no base is named"
+}
+
 test_a_second_call_simulates_nothing() {
 	run stack "$profile" --json
 	cp "$tmp/out" "$tmp/first"

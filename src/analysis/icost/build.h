@@ -309,10 +309,11 @@ static inline void build_mispredict(struct builder *b, uint64_t resolved, uint64
 				    uint64_t in, uint32_t room, const struct graph_inst *out)
 {
 	/* The wrong path is fetched from the next cycle on; its last instructions cannot execute. */
-	const uint64_t cycles = resolved - min_u64(resolved, b->m.depth + 1);
+	const uint64_t cycles = resolved - min_u64(resolved, b->m.depth + 1),
+		       executed = min_u64(cycles * fetched / in, reach_executes(&b->reach, cycles));
 	/* In a larger window the branch would resolve sooner if the miss it waits for is saved. */
 	const bool soon = reach_was_saved(&b->reach, slots_root(&b->slots, out));
-	reach_branch(&b->reach, b->at.number, cycles * fetched / in, cycles * IDEAL_BW_WIDTH,
+	reach_branch(&b->reach, b->at.number, executed, cycles * IDEAL_BW_WIDTH,
 		     (uint32_t)(cycles + b->m.depth + b->m.redirect), room,
 		     soon ? room : IDEAL_WIN_FACTOR * room);
 }

@@ -12,11 +12,11 @@
  * still in flight, so registers and memory are followed here.
  *
  * Wrong paths: shadow.c tells from tags of the right path alone which lines they brought or
- * evicted; reach.c estimates what they would bring in a larger window. slots.c models the issue
+ * evicted; reach.c estimates what they would bring in a larger window. lane.c models the issue
  * slots of operations that are idealised away.
  *
  * Not in the graph: a miss that becomes a hit frees MSHRs and buses for others. Contention for
- * units, and for issue slots beyond slots.c, stays as observed in every lane.
+ * units, and for issue slots beyond lane.c, stays as observed in every lane.
  */
 #include "analysis/icost/edges.h"
 
@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "analysis/icost/build.h"
+#include "analysis/icost/lane.h"
 #include "analysis/icost/shadow.h"
 #include "analysis/icost/thresholds.h"
 #include "trace/file.h"
@@ -84,6 +85,7 @@ struct edges {
 		uint64_t from, to;
 	} busy[EDGES_UNITS][EDGES_PORTS];
 	uint64_t residual[RESIDUAL_COUNT];
+	struct lane *lane; /* issue slots where one-cycle operations take no time */
 	struct shadow *shadow;
 	uint64_t fetch_line; /* line of the last instruction fetched */
 };
@@ -99,7 +101,9 @@ struct edges *edges_new(const struct edges_machine *m)
 	s->history_mask = history - 1;
 	s->line_shift = (unsigned)__builtin_ctz(m->line_bytes);
 	s->fetch_line_shift = (unsigned)__builtin_ctz(m->fetch_line_bytes);
-	slots_reset(&s->b.slots, m->issue_slots, m->rob);
+	slots_reset(&s->b.slots, 0, m->rob); /* slots are the lane's */
+	const struct graph_config config = edges_graph_config(m);
+	s->lane = lane_new(&config, m->issue_slots);
 	/* Numbers start above the history, so that the first instruction has an (empty) past. */
 	s->b.at.number = 2 * history;
 	return s;
@@ -109,6 +113,7 @@ void edges_free(struct edges *s)
 {
 	if (!s)
 		return;
+	lane_free(s->lane);
 	free(s->history);
 	free(s);
 }
@@ -518,11 +523,16 @@ static void mshr_edge(struct edges *s, const struct rec_inst *r, uint64_t p, str
 		slot = s->brought[(s->nbrought - k) % ARRAY_LEN(s->brought)];
 	if (!slot || s->slot_time[slot] >= p)
 		return;
-	const uint64_t latency = min_u64(shadow_latency(s->shadow, SHADOW_DATA, level),
-					 p - s->slot_time[slot]),
+	/* An access has its MSHR from its first cycle on, before it is known to miss. */
+	const uint64_t hit = s->b.m.l1d_latency, room = p - s->slot_time[slot],
+		       found = min_u64(hit - min_u64(hit, s->b.m.dl1_least), room),
+		       always = min_u64(hit - found, room - found), left = room - found - always,
+		       latency = min_u64(shadow_latency(s->shadow, SHADOW_DATA, level), left),
 		       least = min_u64(shadow_least(s->shadow, SHADOW_DATA, level), latency);
+	uint16_t fixed = 0;
 	out->mshr = slot;
-	out->mshr_for[0] = part_as(least, CAT_NONE);
+	out->mshr_for[2] = build_part(&s->b, r->pc, CAT_DL1, LEVEL_NONE, found, &fixed);
+	out->mshr_for[0] = part_as(always + least + fixed, CAT_NONE);
 	out->mshr_for[1] = part_as(latency - least, CAT_BW);
 	out->line_cat = build_category(&s->b, r->pc, CAT_DMISS);
 }
@@ -615,9 +625,13 @@ static enum graph_category contention_category(const struct edges *s, const stru
 {
 	if (r->flags & RI_SERIAL)
 		return CAT_NONE;
-	return d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined && !s->b.nrules
-		   ? CAT_BW_LGALU
-		   : CAT_BW;
+	if (s->b.nrules)
+		return CAT_BW;
+	/* An operation that needs no scarce unit has waited for its issue slot alone. Where one-cycle
+	 * operations take no time, lane.c says how long it waits. */
+	if (d->unit == EDGES_UNITS && !d->queue && s->b.m.issue_slots)
+		return CAT_BW_SHALU;
+	return d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined ? CAT_BW_LGALU : CAT_BW;
 }
 
 /* Counts a line that took an MSHR; slot: of a load's; 0: of a store or a prefetcher. */
@@ -744,6 +758,8 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		ready = max_u64(ready, s->slot_time[out->src[k]]);
 	if (d->unit < EDGES_UNITS)
 		ready = max_u64(ready, port_edge(s, r, d, now, latency, out));
+	const bool alone = d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined;
+	reach_inst(&s->b.reach, d->unit, alone ? latency / s->b.m.unit[d->unit].count : 0);
 	if (ready > now->e)
 		s->residual[RESIDUAL_STRICT] += ready - now->e;
 	else if (now->e > ready)
@@ -769,6 +785,16 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 }
 
 /* ---- all ---- */
+
+/* The wait for an issue slot in the lanes where one-cycle operations take no time. */
+static void slot_edges(struct edges *s, const struct code *d, struct graph_inst *out)
+{
+	const uint32_t wait = lane_next(s->lane, out, !d->queue);
+	unsigned n = 0;
+	while (n < GRAPH_EP_PARTS && out->ep_part[n].cycles)
+		n++;
+	add_part(out, &n, part_as(wait, CAT_SLOTS_SHALU));
+}
 
 static void note_mispredict(struct edges *s, const struct rec_inst *r, const struct graph_inst *out)
 {
@@ -829,6 +855,8 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	s->issued[d->queue][now.e % ISSUED] = (uint32_t)i;
 	if (out->brings)
 		s->slot_time[out->brings] = c + out->fill;
+	if (!s->b.nrules)
+		slot_edges(s, d, out);
 	if (r->flags & RI_MISPREDICT)
 		note_mispredict(s, r, out);
 	s->ninsts++;

@@ -108,9 +108,9 @@ static inline void graph_inst_clear(struct graph_inst *in)
 {
 	typedef uint64_t part __attribute__((vector_size(16), may_alias));
 	part *to = (part *)in;
-	_Static_assert(sizeof(*in) == 7 * 16 || sizeof(*in) == 8 * 16, "what is written here");
-	to[0] = to[1] = to[2] = to[3] = to[4] = to[5] = to[6] = (part){ 0 };
-	if (sizeof(*in) > 7 * 16)
+	_Static_assert(sizeof(*in) == 8 * 16 || sizeof(*in) == 9 * 16, "what is written here");
+	to[0] = to[1] = to[2] = to[3] = to[4] = to[5] = to[6] = to[7] = (part){ 0 };
+	if (sizeof(*in) > 8 * 16)
 		to[sizeof(*in) / 16 - 1] = (part){ 0 };
 }
 

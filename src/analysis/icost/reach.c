@@ -9,12 +9,32 @@
  * (shadow.c): some of them were there. A line beyond that reach, but within the reach of a larger
  * window, gets the same chance from each wrong path that comes that far. A wrong path cannot fetch
  * from an address that depends on a miss after its branch, because that data has not arrived.
- * Chances are summed, and a whole miss is saved whenever the sum reaches one.
+ * A unit that is not pipelined limits how fast a wrong path executes, whatever the window: it needs
+ * the unit as often as the right path does. Chances are summed, and a whole miss is saved whenever
+ * the sum reaches one.
  */
 #include "analysis/icost/reach.h"
 
 #include "analysis/icost/thresholds.h"
 #include "util/util.h"
+
+void reach_inst(struct reach *s, unsigned unit, uint64_t busy)
+{
+	s->busy[unit] += busy;
+	if (++s->insts < REACH_INSTS)
+		return;
+	s->insts /= 2;
+	for (unsigned k = 0; k < REACH_UNITS; k++)
+		s->busy[k] /= 2;
+}
+
+uint64_t reach_executes(const struct reach *s, uint64_t cycles)
+{
+	uint64_t most = 0;
+	for (unsigned k = 0; k < REACH_UNITS; k++)
+		most = max_u64(most, s->busy[k]);
+	return most ? cycles * s->insts / most : UINT64_MAX;
+}
 
 void reach_branch(struct reach *s, uint64_t number, uint64_t fetched, uint64_t wide, uint32_t ahead,
 		  uint32_t room, uint32_t larger)

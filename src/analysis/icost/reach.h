@@ -9,6 +9,7 @@
 #include "analysis/icost/graph.h"
 
 #define REACH_BRANCHES 64
+#define REACH_UNITS    16
 
 struct reach {
 	struct {
@@ -26,7 +27,14 @@ struct reach {
 	uint32_t missed[1024]; /* roots that still miss, by number */
 	/* saved misses not handed out yet: by a larger window, by width, by both */
 	double owed[3];
+	/* of the last instructions: how many, and the cycles that each kind of unit was busy with them */
+	uint64_t insts, busy[REACH_UNITS];
 };
+
+/* The next instruction; busy: the cycles that it has all units of this kind for, 0: none. */
+void reach_inst(struct reach *s, unsigned unit, uint64_t busy);
+/* How many instructions such as the last ones can execute in so many cycles, by the units alone. */
+uint64_t reach_executes(const struct reach *s, uint64_t cycles);
 
 /* A mispredicted branch. Before it resolved, `fetched` instructions of the wrong path could be
  * fetched and executed, `wide` at the idealised width, at most `ahead` cycles before the right path.

@@ -16,7 +16,10 @@
 #define SB(rs2, rs1)	   (0x00000023u | (rs1) << 15 | (rs2) << 20)
 #define LBU(rd, rs1)	   (0x00004003u | (rd) << 7 | (rs1) << 15)
 
+#define ADDI(rd, rs1) (0x00000013u | (rd) << 7 | (rs1) << 15)
+
 #define DIV_CYCLES 34
+#define ALL_COMMIT 16 /* instructions a cycle, so that their number does not matter */
 #define FORWARD	   4
 #define FIRST	   1 /* the graph gives its first packet a cycle that the run did not need */
 
@@ -42,7 +45,8 @@ struct run {
 	uint64_t po, commit;
 };
 
-static struct run run_with(uint32_t l1d_latency, uint32_t mshrs)
+/* A machine with so many issue slots a cycle, and MSHRs; 0: no limit. */
+static struct run run_on(uint32_t l1d_latency, uint32_t mshrs, uint32_t issue_slots)
 {
 	struct edges_machine m;
 	struct err e = { 0 };
@@ -52,6 +56,9 @@ static struct run run_with(uint32_t l1d_latency, uint32_t mshrs)
 	assert_true(edges_machine_read(&m, &meta, &machine, &e));
 	m.l1d_latency = l1d_latency;
 	m.mshrs = mshrs;
+	m.issue_slots = issue_slots;
+	if (issue_slots)
+		m.commit_width = ALL_COMMIT;
 	m.forward_latency = FORWARD;
 	m.unit[PORT_DIV].count = 1;
 	m.of_class[CLASS_DIV].latency = DIV_CYCLES;
@@ -59,6 +66,11 @@ static struct run run_with(uint32_t l1d_latency, uint32_t mshrs)
 	r.edges = edges_new(&m);
 	r.graph = graph_new(&config);
 	return r;
+}
+
+static struct run run_with(uint32_t l1d_latency, uint32_t mshrs)
+{
+	return run_on(l1d_latency, mshrs, 0);
 }
 
 static struct run run_with_l1(uint32_t l1d_latency)
@@ -384,7 +396,9 @@ static void test_1701_a_miss_waits_for_the_line_that_has_its_mshr(void **state)
 	misses(2, false, &r, slot);
 	assert_int_equal(r.last.mshr, slot[0]);
 	assert_int_equal(graph_base(r.graph).c, FIRST + 6 + 300);
-	assert_int_equal(r.last.mshr_for[0].cycles, 150 - 4);
+	/* from the first cycle of the access on: the L1 is looked up while it has the MSHR */
+	assert_int_equal(r.last.mshr_for[0].cycles + r.last.mshr_for[2].cycles, 150);
+	assert_int_equal(r.last.mshr_for[2].category, CAT_DL1);
 	run_free(&r);
 	/* the store took an MSHR after the second load, so it is that line that must come */
 	misses(3, true, &r, slot);
@@ -427,6 +441,55 @@ static void test_633_without_data_misses_stores_bring_no_lines(void **state)
 	}
 }
 
+/* A load whose data comes at `at`, into register rd. */
+static void add_load(struct run *r, unsigned rd, uint32_t at)
+{
+	struct rec_inst i = inst(r, LBU(rd, 2), CLASS_LOAD, 6, at);
+	i.addr = 0x8000 + 0x1000 * rd;
+	i.dlevel = LEVEL_L1;
+	add(r, &i);
+}
+
+/* A one-cycle operation rd <- rs that executes in cycle e. */
+static void add_operation(struct run *r, unsigned rd, unsigned rs, uint32_t e)
+{
+	const struct rec_inst i = inst(r, ADDI(rd, rs), CLASS_ALU, e, e + 1);
+	add(r, &i);
+}
+
+static void
+test_1712_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time(void **state)
+{
+	struct run r = run_on(meta.l1d_latency, 0, 1);
+	/* Three operations on a load's data, one slot a cycle: with or without latency they execute at
+	 * 20, 21 and 22. */
+	add_operation(&r, 9, 9, 6);
+	add_load(&r, 5, 20);
+	for (unsigned k = 0; k < 3; k++)
+		add_operation(&r, 6 + k, 5, 20 + k);
+	assert_int_equal(graph_commit(r.graph, 0), FIRST + 23);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_SHALU), FIRST + 22);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_BW), 21);
+	run_free(&r);
+	(void)state;
+}
+
+static void test_1713_operations_that_wait_for_different_loads_share_the_issue_slots(void **state)
+{
+	struct run r = run_on(meta.l1d_latency, 0, 3);
+	/* Three loads with a chain of three operations each, three slots: in the run 20, 21 and 22, and so
+	 * it stays where operations take no time, since all nine are then ready at 20. */
+	add_operation(&r, 9, 9, 6);
+	for (unsigned k = 0; k < 3; k++)
+		add_load(&r, 5 + k, 20);
+	for (unsigned n = 0; n < 9; n++)
+		add_operation(&r, 5 + n % 3, 5 + n % 3, 20 + n / 3);
+	assert_int_equal(graph_commit(r.graph, 0), FIRST + 23);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_SHALU), FIRST + 22);
+	run_free(&r);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,6 +509,10 @@ int main(void)
 		cmocka_unit_test(test_1701_a_miss_waits_for_the_line_that_has_its_mshr),
 		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
+		cmocka_unit_test(
+		    test_1712_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time),
+		cmocka_unit_test(
+		    test_1713_operations_that_wait_for_different_loads_share_the_issue_slots),
 		cmocka_unit_test(test_1267_nothing_is_said_of_lines_of_a_front_end_that_runs_ahead),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "analysis/icost/graph.h"
+#include "analysis/icost/lane.h"
 #include "util/util.h"
 
 #define MAX_INSTS  400
@@ -231,6 +232,25 @@ static void test_701_every_lane_of_every_kernel_is_the_longest_path(void **state
 			graph_free(g);
 		}
 	}
+}
+
+static void test_1714_the_lane_that_runs_ahead_is_the_one_of_the_graph(void **state)
+{
+	static struct graph_inst insts[MAX_INSTS];
+	struct rng rng;
+	rng_seed(&rng, 1);
+	for (int round = 0; round < 24; round++) {
+		const struct graph_config config = random_config(&rng);
+		const size_t n = 1 + rng_below(&rng, MAX_INSTS);
+		random_insts(&rng, &config, insts, n);
+		struct lane *lane = lane_new(&config, 0);
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(lane_next(lane, &insts[i], true), 0);
+		assert_int_equal(lane_commit(lane),
+				 brute_force(&config, insts, n, 1u << CAT_SHALU));
+		lane_free(lane);
+	}
+	(void)state;
 }
 
 /* Checks every kernel's lanes against brute force; `insts` goes in by batches of up to `most`. */
@@ -484,6 +504,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_701_every_lane_of_every_kernel_is_the_longest_path),
+		cmocka_unit_test(test_1714_the_lane_that_runs_ahead_is_the_one_of_the_graph),
 		cmocka_unit_test(test_702_icosts_of_all_sets_sum_to_the_time_that_can_go),
 		cmocka_unit_test(test_703_a_graph_that_is_reset_starts_anew),
 		cmocka_unit_test(test_704_times_go_beyond_32_bits),

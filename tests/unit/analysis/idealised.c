@@ -198,6 +198,21 @@ test_680_a_wrong_path_does_not_get_to_an_address_that_a_miss_behind_its_branch_g
 	(void)state;
 }
 
+static void test_1715_a_busy_unit_limits_how_far_a_wrong_path_gets(void **state)
+{
+	struct reach s = { .next = 0 };
+	assert_true(reach_executes(&s, 1000) == UINT64_MAX);
+	/* one division of 40 cycles in 20 instructions: 100 of them in 200 cycles */
+	for (unsigned i = 0; i < 20000; i++)
+		reach_inst(&s, i % 2, i % 20 == 1 ? 40 : 0);
+	assert_in_range(reach_executes(&s, 200), 99, 101);
+	/* when the program goes on without divisions, they are forgotten */
+	for (unsigned i = 0; i < 100000; i++)
+		reach_inst(&s, 0, 0);
+	assert_true(reach_executes(&s, 200) > 10000);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +230,7 @@ int main(void)
 		cmocka_unit_test(
 		    test_625_a_wrong_path_that_is_fetched_faster_gets_further_but_less_likely),
 		cmocka_unit_test(test_626_a_wrong_path_saves_no_more_than_it_is_ahead),
+		cmocka_unit_test(test_1715_a_busy_unit_limits_how_far_a_wrong_path_gets),
 		cmocka_unit_test(test_689_misses_go_as_often_as_wrong_paths_were_right),
 		cmocka_unit_test(
 		    test_690_beyond_its_reach_or_within_the_real_window_a_wrong_path_changes_nothing),

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rows of edges.def for one lane, that of CAT_SHALU, and a calendar of its issue slots. Ready
+ * operations issue oldest first. So if each operation in program order takes the first cycle from
+ * its own ready time on that has a slot left, all of them issue when the machine's scheduler would
+ * issue them: a younger operation never takes a slot from an older one.
+ *
+ * Assumed: operations on a wrong path are younger than all that matter here, so they take no slots.
+ * The window, the front end, units and misses are as in the other lanes.
+ */
+#include "analysis/icost/lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/util.h"
+
+#define SET	 (1u << CAT_SHALU)
+#define CALENDAR 4096 /* cycles; one that is as far ahead as this many forgets an older one */
+#define PAST_D	 512  /* more than GRAPH_REACH */
+
+struct lane {
+	struct graph_config config;
+	uint32_t slots;
+	uint64_t count, start;
+	uint64_t last[NODES]; /* of the last instruction; F: of its packet */
+	uint64_t slot[GRAPH_SLOTS];
+	uint64_t d[PAST_D];
+	uint64_t *c, *e; /* rings by instruction number */
+	uint64_t mask;
+	bool counts[GRAPH_MASKS];
+	struct {
+		uint32_t cycle, used;
+	} calendar[CALENDAR];
+};
+
+_Static_assert(PAST_D > GRAPH_REACH + GRAPH_GRAIN, "what GRAIN_D reads");
+
+struct lane *lane_new(const struct graph_config *config, uint32_t slots)
+{
+	struct lane *l = x_calloc(1, sizeof(*l));
+	uint64_t size = 64;
+	l->config = *config;
+	l->slots = slots;
+	while (size <= max_u64(max_u64(config->window, config->past), config->commit_width) + 1)
+		size *= 2;
+	l->mask = size - 1;
+	l->c = x_calloc(size, sizeof(*l->c));
+	l->e = x_calloc(size, sizeof(*l->e));
+	for (unsigned k = 0; k < GRAPH_MASKS; k++)
+		l->counts[k] = graph_counts(k, SET);
+	/* numbers start so high that no distance leads below zero; D is never before F + depth */
+	l->count = l->start = max_u64(size, PAST_D);
+	l->last[NODE_D] = config->depth;
+	return l;
+}
+
+void lane_free(struct lane *l)
+{
+	if (!l)
+		return;
+	free(l->c);
+	free(l->e);
+	free(l);
+}
+
+uint64_t lane_commit(const struct lane *l)
+{
+	return l->last[NODE_C];
+}
+
+/* The first cycle from `ready` on that has a slot left, which is taken. */
+static inline uint64_t take_slot(struct lane *l, uint64_t ready)
+{
+	for (;; ready++) {
+		const uint32_t cycle = (uint32_t)ready;
+		const uint32_t at = cycle % CALENDAR;
+		if (l->calendar[at].cycle != cycle) {
+			l->calendar[at].cycle = cycle;
+			l->calendar[at].used = 0;
+		}
+		if (l->calendar[at].used < l->slots) {
+			l->calendar[at].used++;
+			return ready;
+		}
+	}
+}
+
+static inline uint64_t part(const struct lane *l, struct graph_part p)
+{
+	return l->counts[p.category] ? p.cycles : 0;
+}
+
+static inline uint64_t parts(const struct lane *l, const struct graph_part *p, unsigned n)
+{
+	uint64_t sum = 0;
+	for (unsigned k = 0; k < n; k++)
+		sum += part(l, p[k]);
+	return sum;
+}
+
+static inline uint64_t execution(const struct lane *l, const struct graph_inst *in)
+{
+	uint64_t sum = in->ep;
+	for (unsigned k = 0; k < GRAPH_EP_PARTS && in->ep_part[k].cycles; k++)
+		sum += part(l, in->ep_part[k]);
+	return sum;
+}
+
+#define CYCLES_NONE	      0
+#define CYCLES_ONE	      1
+#define CYCLES_CYCLES(x)      (x)
+#define CYCLES_MACHINE(m)     g->m
+#define CYCLES_IN_PART(x)     part(l, x)
+#define CYCLES_IN_PARTS(x, n) parts(l, x, n)
+#define CYCLES_EXECUTION      execution(l, in)
+
+#define THERE_NEVER   true
+#define THERE_BW      true
+#define THERE_WIN     true
+#define THERE_BW_WIN  true
+#define THERE_NOT_WIN false
+#define THERE_BY(c)   l->counts[c]
+
+/* A distance that leads before the first instruction finds time 0, as in the graph. */
+#define BACK_C(x)      l->c[(i - (x)) & l->mask]
+#define BACK_E(x)      l->e[(i - (x)) & l->mask]
+#define NEXT_D(x)      l->d[(i - (x)) % PAST_D] + 1
+#define GRAIN_D(x)     l->d[((i - (x) + 1) / GRAPH_GRAIN * GRAPH_GRAIN - 1) % PAST_D]
+#define GRAIN_C(x)     0
+#define SLOT(x)	       l->slot[x]
+#define HERE(n)	       now[NODE_##n]
+#define BEFORE(n)      last[NODE_##n]
+#define OWN_PACKET(n)  now[NODE_##n]
+#define LAST_PACKET(n) last[NODE_##n]
+
+/* How long a load that is ready at `since` waits for a line that comes at `there`: see LIMITED. */
+static inline uint64_t limited(uint64_t there, uint64_t since, uint64_t limit, bool forward)
+{
+	const uint64_t wait = there > since ? there - since : 0;
+	return since + (wait <= limit ? wait : forward ? 0 : limit);
+}
+
+uint32_t lane_next(struct lane *l, const struct graph_inst *in, bool slot)
+{
+	const struct graph_config *const g = &l->config;
+	const uint64_t i = l->count++, *const last = l->last;
+	uint64_t now[NODES], ready = 0;
+	now[NODE_F] = last[NODE_F];
+	now[NODE_V] = last[NODE_V];
+#define NODE(n)                                                                                    \
+	if (HAS_##n) {                                                                             \
+		uint64_t t = 0;
+#define EDGE(name, n, at, latency, removed, when, blame)                                           \
+	if (THERE_##removed && HOLDS_##when)                                                       \
+		t = max_u64(t, at + CYCLES_##latency);
+#define NEAR(name, n, at, latency, removed, when, blame)                                           \
+	EDGE(name, n, at, latency, removed, when, blame)
+#define LIMITED(name, n, at, latency, removed, when, blame, limit, forward)                        \
+	if (THERE_##removed && HOLDS_##when)                                                       \
+		t = limited(at + CYCLES_##latency, t, limit, forward);
+#define OWN(n, latency, when)	       t += CYCLES_##latency;
+#define RESULT(slot, n, latency, when) RESULT_##n(slot, latency)
+#define RESULT_V(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;
+#define RESULT_P(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;
+#define RESULT_C(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;
+#define END(n)                                                                                     \
+	END_##n now[NODE_##n] = t;                                                                 \
+	}
+#define END_F
+#define END_D
+#define END_V
+#define END_E                                                                                      \
+	ready = t;                                                                                 \
+	if (slot && l->slots)                                                                      \
+		t = take_slot(l, t);
+#define END_B
+#define END_P
+#define END_C
+#include "analysis/icost/edges.def"
+	l->slot[0] = 0; /* the slot of what nobody wants */
+	l->d[i % PAST_D] = now[NODE_D];
+	l->c[i & l->mask] = now[NODE_C];
+	l->e[i & l->mask] = now[NODE_E];
+	memcpy(l->last, now, sizeof(now));
+	return (uint32_t)(now[NODE_E] - ready);
+}
