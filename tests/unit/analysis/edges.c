@@ -458,7 +458,7 @@ static void add_operation(struct run *r, unsigned rd, unsigned rs, uint32_t e)
 }
 
 static void
-test_1712_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time(void **state)
+test_3312_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time(void **state)
 {
 	struct run r = run_on(meta.l1d_latency, 0, 1);
 	/* Three operations on a load's data, one slot a cycle: with or without latency they execute at
@@ -474,7 +474,7 @@ test_1712_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time(voi
 	(void)state;
 }
 
-static void test_1713_operations_that_wait_for_different_loads_share_the_issue_slots(void **state)
+static void test_3313_operations_that_wait_for_different_loads_share_the_issue_slots(void **state)
 {
 	struct run r = run_on(meta.l1d_latency, 0, 3);
 	/* Three loads with a chain of three operations each, three slots: in the run 20, 21 and 22, and so
@@ -510,9 +510,9 @@ int main(void)
 		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
 		cmocka_unit_test(
-		    test_1712_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time),
+		    test_3312_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time),
 		cmocka_unit_test(
-		    test_1713_operations_that_wait_for_different_loads_share_the_issue_slots),
+		    test_3313_operations_that_wait_for_different_loads_share_the_issue_slots),
 		cmocka_unit_test(test_1267_nothing_is_said_of_lines_of_a_front_end_that_runs_ahead),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

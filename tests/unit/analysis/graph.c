@@ -234,7 +234,7 @@ static void test_701_every_lane_of_every_kernel_is_the_longest_path(void **state
 	}
 }
 
-static void test_1714_the_lane_that_runs_ahead_is_the_one_of_the_graph(void **state)
+static void test_3314_the_lane_that_runs_ahead_is_the_one_of_the_graph(void **state)
 {
 	static struct graph_inst insts[MAX_INSTS];
 	struct rng rng;
@@ -504,7 +504,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_701_every_lane_of_every_kernel_is_the_longest_path),
-		cmocka_unit_test(test_1714_the_lane_that_runs_ahead_is_the_one_of_the_graph),
+		cmocka_unit_test(test_3314_the_lane_that_runs_ahead_is_the_one_of_the_graph),
 		cmocka_unit_test(test_702_icosts_of_all_sets_sum_to_the_time_that_can_go),
 		cmocka_unit_test(test_703_a_graph_that_is_reset_starts_anew),
 		cmocka_unit_test(test_704_times_go_beyond_32_bits),
