@@ -4,8 +4,8 @@
  * sees, the thread that it runs on, and its stamps on their way to the listeners.
  *
  * Steps are in a ring and are published in pieces: waking a thread for each would cost more than
- * the step. A sleeping thread is woken only when what it waits for is true. Both rings and the hash
- * table below fit into a processor's near caches.
+ * the step. A sleeping thread is woken only when what it waits for is true. The ring is long enough
+ * for few sleeps where threads share processors, and short enough for a processor's own caches.
  *
  * Old contents of memory are found by address: each slot of a hash table names the last write to one
  * of its granules, and each write names the one before it in that chain. Old contents are published
