@@ -373,7 +373,6 @@ static const char version_8[] = CALL_TABLES THREAD_TABLES LIVE_THREAD_TABLES;
 static const char version_9[] =
     STRETCH_TABLES INTERVAL_TABLES FRAGMENT_TABLES COUNTER_TABLES WAIT_TABLES;
 
-const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2,
-							version_3, version_4, version_5,
-							version_6, version_7, version_8,
-							version_9 };
+const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
+							version_4, version_5, version_6, version_7,
+							version_8, version_9 };

@@ -245,7 +245,7 @@ static void test_532_live_replayed_threads_and_shards_give_the_same_store(void *
 
 static void test_533_a_region_of_a_replay_is_the_region_of_the_run(void **state)
 {
-	struct region region = { { TRIGGER_INST, 20000, 1 }, { TRIGGER_INST, 90001, 1 } };
+	struct region region = { { TRIGGER_INST, 20000, 1, 0 }, { TRIGGER_INST, 90001, 1, 0 } };
 	struct sum live = run_plan(&(struct plan){ .insts = 150000, .region = &region });
 	struct sum replayed = run_plan(&(struct plan){ .from = the_trace, .region = &region });
 	assert_true(live.insts && live.insts < the_sum.insts);
