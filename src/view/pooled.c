@@ -18,6 +18,8 @@
 #include "view/model.h"
 #include "words/words.h"
 
+#define LEAST_CYCLES 1e-6 /* what is less comes from rounding */
+
 /* Samples as the store has them. */
 struct named {
 	uint32_t first, count; /* in pcs */
@@ -169,19 +171,25 @@ static void put_group(struct pooling *w, const struct named *from, bool commits,
 		*ARRAY_ADD(w->members, w->nmembers) = number_of(w->out, w->pcs[k]);
 }
 
-/* Samples that name one instruction: as many of them commit as its commits leave. Groups that differ in
- * events alone take their turn. */
+/*
+ * Samples that name one instruction: as much of them is of commits as its commits leave. Groups that differ
+ * in events alone take their turn. At random, samples stand for different times, and which of them commit is
+ * not kept: their number is then the nearest that fits.
+ */
 static void put_single(struct pooling *w, const struct named *from)
 {
 	double *left = &w->commits[number_of(w->out, w->pcs[from->first])];
-	const double each = from->cycles / (double)from->samples,
-		     commit = fmax(0, fmin(*left, from->cycles));
-	const uint64_t samples = (uint64_t)fmin((double)from->samples, rint(commit / each));
+	const double commit = *left < LEAST_CYCLES ? 0 : fmin(*left, from->cycles),
+		     rest = from->cycles - commit < LEAST_CYCLES ? 0 : from->cycles - commit;
+	uint64_t samples = (uint64_t)rint((double)from->samples * commit / from->cycles);
 
+	if (commit > 0 && !samples)
+		samples = 1;
 	*left -= commit;
-	put_group(w, from, true, samples, (double)samples * each);
-	put_group(w, from, false, from->samples - samples,
-		  (double)(from->samples - samples) * each);
+	put_group(w, from, true, samples, rest > 0 ? commit : from->cycles);
+	if (rest > 0)
+		put_group(w, from, false, from->samples > samples ? from->samples - samples : 1,
+			  commit > 0 ? rest : from->cycles);
 }
 
 static void put_groups(struct pooling *w)
