@@ -298,7 +298,8 @@ bool export_read(struct store *s, const struct export_options *o, struct export_
 
 	*p = (struct export_profile){ .options = *o };
 	if (o->profiler && !strcmp(o->profiler, POOLED_PROFILER))
-		return err_set(e, "times of " POOLED_PROFILER " can be below 0, which other tools cannot "
+		return err_set(e, "times of " POOLED_PROFILER
+				  " can be below 0, which other tools cannot "
 				  "read: export --profiler tip");
 	if (!model_read(s, o->profiler, &p->model, e))
 		return false;

@@ -25,7 +25,8 @@ static unsigned times_more = 1;
 /* ---- graphs ---- */
 
 /* Blocks of one instruction each, and more of block i if sizes says so; pairs of ends, -1: outside. */
-static struct cfg *graph(const unsigned *sizes, uint32_t nblocks, const int (*ends)[2], uint32_t nedges)
+static struct cfg *graph(const unsigned *sizes, uint32_t nblocks, const int (*ends)[2],
+			 uint32_t nedges)
 {
 	struct cfg_inst *insts = NULL;
 	struct cfg_block *blocks = x_calloc(nblocks, sizeof(*blocks));
@@ -34,7 +35,8 @@ static struct cfg *graph(const unsigned *sizes, uint32_t nblocks, const int (*en
 	struct err e = { "" };
 
 	for (uint32_t b = 0; b < nblocks; b++) {
-		blocks[b] = (struct cfg_block){ .start = 4 * ninsts, .first = ninsts, .count = sizes[b] };
+		blocks[b] =
+		    (struct cfg_block){ .start = 4 * ninsts, .first = ninsts, .count = sizes[b] };
 		for (unsigned i = 0; i < sizes[b]; i++) {
 			const uint64_t pc = 4 * ninsts;
 
@@ -62,7 +64,9 @@ static struct cfg *graph(const unsigned *sizes, uint32_t nblocks, const int (*en
 static struct cfg *diamond(void)
 {
 	static const unsigned sizes[] = { 1, 1, 1, 1 };
-	static const int ends[][2] = { { -1, 0 }, { 0, 1 }, { 0, 2 }, { 1, 3 }, { 2, 3 }, { 3, -1 } };
+	static const int ends[][2] = {
+		{ -1, 0 }, { 0, 1 }, { 0, 2 }, { 1, 3 }, { 2, 3 }, { 3, -1 }
+	};
 
 	return graph(sizes, 4, ends, 6);
 }
@@ -183,7 +187,8 @@ static void run_once(struct program *p, const double *stalls)
 			p->executions[i]++;
 			const double stall = rng_below(&p->rng, 8) ? 0 : stalls[i];
 
-			if (now.count && (stall > 0 || now.count == WIDTH || !rng_below(&p->rng, 3))) {
+			if (now.count &&
+			    (stall > 0 || now.count == WIDTH || !rng_below(&p->rng, 3))) {
 				add_cycle(p, &now);
 				now.count = 0;
 			}
@@ -231,7 +236,8 @@ static struct pool_time *sample(struct program *p, unsigned samples, uint64_t se
 	uint32_t *members = x_calloc((size_t)samples * WIDTH, sizeof(*members)), n = 0;
 
 	for (unsigned s = 0; s < samples; s++) {
-		const double at = p->all * ((double)rng_below(&p->rng, 1u << 30) + 0.5) / (1u << 30);
+		const double at =
+		    p->all * ((double)rng_below(&p->rng, 1u << 30) + 0.5) / (1u << 30);
 		const size_t found = ARRAY_SEARCH(p->ncycles, i, p->ends[i] < at);
 		const struct cycle *c = &p->cycles[found];
 
@@ -336,8 +342,8 @@ static void test_2784_a_sample_in_every_cycle_is_the_truth(void **state)
 	for (size_t i = 0; i < p->ncycles; i++) {
 		const struct cycle *c = &p->cycles[i];
 
-		groups[i] = (struct pool_group){ n, c->count, c->commits, (uint64_t)c->cycles,
-						 c->cycles };
+		groups[i] =
+		    (struct pool_group){ n, c->count, c->commits, (uint64_t)c->cycles, c->cycles };
 		memcpy(&members[n], c->inst, c->count * sizeof(*members));
 		n += c->count;
 	}
@@ -368,7 +374,8 @@ static void test_2784_a_sample_in_every_cycle_is_the_truth(void **state)
 static void test_2785_code_without_a_graph_is_as_tip_has_it(void **state)
 {
 	struct cfg *g = diamond();
-	uint32_t first[] = { 0, 1, 2, 3 }, second[] = { POOL_COUNTED, POOL_COUNTED, POOL_COUNTED, 4 };
+	uint32_t first[] = { 0, 1, 2, 3 },
+		 second[] = { POOL_COUNTED, POOL_COUNTED, POOL_COUNTED, 4 };
 	const struct pool_graph graphs[] = { { g, first }, { g, second } };
 	const uint32_t members[] = { 5, 5, 0, 1, 3 };
 	const struct pool_group groups[] = { { 0, 1, true, 3, 30 },
