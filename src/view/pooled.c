@@ -50,11 +50,19 @@ bool pooled_has(struct store *s)
 	       !store_number(s, "SELECT EXISTS (SELECT 1 FROM sampled)", 0);
 }
 
+static int by_pc(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static uint32_t number_of(const struct pooled *p, uint64_t pc)
 {
-	const size_t at = ARRAY_SEARCH(p->count, i, p->pcs[i] < pc);
+	const uint64_t *found =
+	    p->count ? bsearch(&pc, p->pcs, p->count, sizeof(*p->pcs), by_pc) : NULL;
 
-	return at < p->count && p->pcs[at] == pc ? (uint32_t)at : UINT32_MAX;
+	return found ? (uint32_t)(found - p->pcs) : UINT32_MAX;
 }
 
 const struct pool_time *pooled_at(const struct pooled *p, uint64_t pc)
@@ -111,13 +119,6 @@ static bool read_graph(void *context, int64_t function, const char *image, const
 	if (g)
 		*ARRAY_ADD(r->w->graphs, r->w->ngraphs) = g;
 	return r->ok;
-}
-
-static int by_pc(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 /* Numbers the instructions that have a sample, are in a graph, or were executed. */

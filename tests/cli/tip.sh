@@ -127,7 +127,7 @@ assert j['cycle_stack']['kernel'] == 0 and abs(j['run']['cycles'] - float(open('
 	refuses "golden reference"
 }
 
-test_2787_pooled_samples_are_nearer_to_the_truth_without_bias() {
+test_2977_pooled_samples_are_nearer_to_the_truth_without_bias() {
 	"$CULPRIT" sim --machine boom-tip --param pooled=1 --max-insts 300k --period 50 -o p.culprit -- \
 		"$GUESTS/copy" 20000 9 >/dev/null 2>&1 </dev/null
 	run accuracy p.culprit --json
@@ -155,7 +155,7 @@ assert rows and all(0 <= i['other_low'] <= max(0, i['other_cycles']) <= i['other
 "
 }
 
-test_2788_pooled_times_are_refused_where_they_cannot_be() {
+test_2978_pooled_times_are_refused_where_they_cannot_be() {
 	run report a.culprit --profiler tip-pooled
 	refuses "tip-pooled"
 	[ -s p.culprit ] || "$CULPRIT" sim --machine boom-tip --param pooled=1 --max-insts 50k -o p.culprit -- \

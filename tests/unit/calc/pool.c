@@ -71,7 +71,7 @@ static struct cfg *diamond(void)
 	return graph(sizes, 4, ends, 6);
 }
 
-static void test_2780_a_fit_is_least_squares_with_the_flow(void **state)
+static void test_2970_a_fit_is_least_squares_with_the_flow(void **state)
 {
 	struct cfg *g = diamond();
 	const bool observed[] = { true, true, true, true };
@@ -101,7 +101,7 @@ static void test_2780_a_fit_is_least_squares_with_the_flow(void **state)
 	cfg_free(g);
 }
 
-static void test_2781_what_is_not_observed_follows_from_the_flow(void **state)
+static void test_2971_what_is_not_observed_follows_from_the_flow(void **state)
 {
 	struct cfg *g = diamond();
 	const bool observed[] = { true, false, true, true };
@@ -264,7 +264,7 @@ static struct pool_time *sample(struct program *p, unsigned samples, uint64_t se
  * The mean over many choices of few samples is the truth: each instruction's is within chance of it. The sum
  * of squares of n deviations is chi-squared; 5 deviations of that happen once in millions of seeds.
  */
-static void test_2782_estimates_have_no_bias(void **state)
+static void test_2972_estimates_have_no_bias(void **state)
 {
 	const unsigned choices = 1500 * times_more;
 
@@ -301,7 +301,7 @@ static void test_2782_estimates_have_no_bias(void **state)
 	}
 }
 
-static void test_2783_errors_are_smaller_and_intervals_hold_the_truth(void **state)
+static void test_2973_errors_are_smaller_and_intervals_hold_the_truth(void **state)
 {
 	double tip = 0, pooled = 0, held = 0, all = 0;
 
@@ -331,7 +331,7 @@ static void test_2783_errors_are_smaller_and_intervals_hold_the_truth(void **sta
 }
 
 /* With a sample in every cycle there is nothing left to chance. */
-static void test_2784_a_sample_in_every_cycle_is_the_truth(void **state)
+static void test_2974_a_sample_in_every_cycle_is_the_truth(void **state)
 {
 	struct program *p = program_new(5, 12, 60);
 	const struct pool_graph graph = { p->graph, p->insts };
@@ -371,7 +371,7 @@ static void test_2784_a_sample_in_every_cycle_is_the_truth(void **state)
 }
 
 /* An instruction that no graph has is as TIP has it; one that two graphs have counts once. */
-static void test_2785_code_without_a_graph_is_as_tip_has_it(void **state)
+static void test_2975_code_without_a_graph_is_as_tip_has_it(void **state)
 {
 	struct cfg *g = diamond();
 	uint32_t first[] = { 0, 1, 2, 3 },
@@ -402,7 +402,7 @@ static void test_2785_code_without_a_graph_is_as_tip_has_it(void **state)
 }
 
 /* No samples, no graphs. */
-static void test_2786_nothing_gives_nothing(void **state)
+static void test_2976_nothing_gives_nothing(void **state)
 {
 	const struct pool_input in = { .ninsts = 2 };
 	struct pool_time *t = pool_run(&in);
@@ -418,13 +418,13 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		times_more = (unsigned)atoi(argv[1]);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_2780_a_fit_is_least_squares_with_the_flow),
-		cmocka_unit_test(test_2781_what_is_not_observed_follows_from_the_flow),
-		cmocka_unit_test(test_2782_estimates_have_no_bias),
-		cmocka_unit_test(test_2783_errors_are_smaller_and_intervals_hold_the_truth),
-		cmocka_unit_test(test_2784_a_sample_in_every_cycle_is_the_truth),
-		cmocka_unit_test(test_2785_code_without_a_graph_is_as_tip_has_it),
-		cmocka_unit_test(test_2786_nothing_gives_nothing),
+		cmocka_unit_test(test_2970_a_fit_is_least_squares_with_the_flow),
+		cmocka_unit_test(test_2971_what_is_not_observed_follows_from_the_flow),
+		cmocka_unit_test(test_2972_estimates_have_no_bias),
+		cmocka_unit_test(test_2973_errors_are_smaller_and_intervals_hold_the_truth),
+		cmocka_unit_test(test_2974_a_sample_in_every_cycle_is_the_truth),
+		cmocka_unit_test(test_2975_code_without_a_graph_is_as_tip_has_it),
+		cmocka_unit_test(test_2976_nothing_gives_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
