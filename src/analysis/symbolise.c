@@ -48,11 +48,12 @@ static struct names_pc *read_pcs(struct store *store, size_t *count, uint64_t *t
 
 bool symbolise(struct store *store, struct images *images, bool (*stop)(void), struct err *e)
 {
-	/* whatever has samples for calc, or their truth, is read with graphs */
+	/* whatever has samples for calc, or their truth, is read with graphs, and so are pooled samples */
 	const int64_t calc = store_number(store,
 					  "SELECT EXISTS (SELECT 1 FROM calc_sample) OR EXISTS"
 					  " (SELECT 1 FROM calc_commit) OR EXISTS"
-					  " (SELECT 1 FROM calc_truth)",
+					  " (SELECT 1 FROM calc_truth) OR EXISTS"
+					  " (SELECT 1 FROM run WHERE key = 'pooled')",
 					  0);
 	struct names_options o = { .stop = stop, .graphs_from = calc ? 0 : -1 };
 	size_t count;

@@ -84,6 +84,26 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 		 "address 224 KB/s).");
 }
 
+static void add_pooled(struct doc *d, const struct accuracy_pooled *p)
+{
+	if (!p->is)
+		return;
+	doc_object(d, "pooled");
+	doc_real(d, "of_tip", p->of_tip);
+	doc_real(d, "limit", p->limit);
+	doc_real(d, "covered", 100 * p->covered);
+	doc_real(d, "covered_time", 100 * p->covered_time);
+	doc_real(d, "negative", 100 * p->negative);
+	doc_close(d);
+	doc_line(
+	    d, NULL,
+	    "\ntip-pooled has %.2f of TIP's error by instruction from the same samples; %.2f if "
+	    "executions were known.\n"
+	    "Its 95%% intervals hold the truth of %.1f%% of the instructions, with %.1f%% of the "
+	    "time.",
+	    p->of_tip, p->limit, 100 * p->covered, 100 * p->covered_time);
+}
+
 static void add_bare_stalls(struct doc *d, const struct accuracy_model *m)
 {
 	if (!m->bare_stalls)
@@ -211,6 +231,7 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 	d = doc_new();
 
 	add_profilers(d, &m);
+	add_pooled(d, &m.pooled);
 	add_bare_stalls(d, &m);
 	add_verdicts(d, &m);
 	if (a->sweep)

@@ -36,6 +36,16 @@ struct accuracy_verdict {
 	uint64_t samples;
 };
 
+/* How tip-pooled fares. Shares are of the instructions that were executed, or of the run's time. */
+struct accuracy_pooled {
+	bool is;
+	double of_tip; /* its error by instruction over TIP's */
+	double limit;  /* the same if executions were known exactly */
+	double covered,
+	    covered_time; /* whose interval holds the truth, by instruction and by time */
+	double negative;  /* time that is below 0, which others have too much */
+};
+
 struct accuracy_model {
 	uint64_t samples, period; /* of the main sampler */
 	double sample_rate;	  /* samples in a second of the machine's time */
@@ -59,6 +69,7 @@ struct accuracy_model {
 	 * samples at equal distances are much further off, they fall in step with a loop. */
 	double tip_error, tip_chance;
 	bool resonates;
+	struct accuracy_pooled pooled;
 };
 
 /* Samplers and events are read only if a asks for them. */

@@ -7,7 +7,8 @@
  * profiler reports. It holds both what the profiler gets wrong and what sampling misses. The
  * systematic error (tip2021 section 4) leaves sampling out: sample by sample, which share of it
  * fell on a symbol that the golden reference blames in that very cycle; with it comes a 95%
- * confidence interval over the samples.
+ * confidence interval over the samples. A profiler whose samples are pooled has an exact one: what its
+ * weights make of the true executions.
  */
 #include "view/accuracy.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "view/model.h"
+#include "view/pooled.h"
 
 /* Time of a symbol with a set of events. The symbol is an address until regroup() has run. */
 struct entry {
@@ -114,10 +116,13 @@ static bool read_profile(struct store *s, int64_t sampler, int64_t profiler, str
 
 static bool read_profilers(struct store *s, struct accuracy_model *m, struct err *e)
 {
+	const bool pooled = pooled_has(s);
 	struct store_rows r = store_query(
 	    s, "SELECT id, name, rule, events, sample_bytes FROM profiler ORDER BY id", "");
 
 	while (store_next(&r)) {
+		if (!pooled && !strcmp(store_text(&r, 1), POOLED_PROFILER))
+			continue;
 		struct accuracy_profiler *p = ARRAY_ADD(m->profilers, m->nprofilers);
 
 		*p = (struct accuracy_profiler){ .id = store_int(&r, 0),
@@ -222,6 +227,11 @@ static bool systematic_error(struct store *s, const struct groups *g, const stru
 	return store_done(&r, e);
 }
 
+static bool is_pooled(const struct accuracy_profiler *p)
+{
+	return !strcmp(p->name, POOLED_PROFILER);
+}
+
 static bool systematic_errors(struct store *s, const struct model *run, struct accuracy_model *m,
 			      struct err *e)
 {
@@ -229,10 +239,93 @@ static bool systematic_errors(struct store *s, const struct model *run, struct a
 	bool ok = read_groups(s, &g, e);
 
 	for (size_t i = 0; ok && i < m->nprofilers; i++)
-		ok = systematic_error(s, &g, run, &m->profilers[i], e);
+		if (!is_pooled(&m->profilers[i]))
+			ok = systematic_error(s, &g, run, &m->profilers[i], e);
 	free(g.member);
 	free(g.first);
 	return ok;
+}
+
+/* Half of the time that a bias moves. */
+static double moved(const struct entries *bias, const struct model *m, int level)
+{
+	struct entries by = regroup(bias, m, level, 0);
+	double sum = 0;
+
+	for (size_t i = 0; i < by.count; i++)
+		sum += fabs(by.list[i].units);
+	free(by.list);
+	return sum / 2 / ((double)m->cycles * m->scale);
+}
+
+/* Intervals hold the golden reference, or not. */
+static void judge_intervals(const struct pooled *p, const struct entries *golden,
+			    const struct model *run, struct accuracy_pooled *out)
+{
+	struct entries truth = regroup(golden, run, AT_INSTRUCTION, 0);
+	double insts = 0, held = 0, time = 0, held_time = 0;
+
+	for (size_t i = 0; i < truth.count; i++) {
+		const double cycles = truth.list[i].units / run->scale;
+		const struct pool_time *t = pooled_at(p, (uint64_t)truth.list[i].symbol);
+
+		if (!t)
+			continue;
+		const bool holds = t->low <= cycles && cycles <= t->high;
+
+		insts++;
+		time += cycles;
+		held += holds;
+		held_time += holds ? cycles : 0;
+	}
+	for (uint32_t i = 0; i < p->count; i++)
+		out->negative += fmax(0, -p->times[i].cycles) / (double)run->cycles;
+	out->covered = insts > 0 ? held / insts : NAN;
+	out->covered_time = time > 0 ? held_time / time : NAN;
+	free(truth.list);
+}
+
+static const struct accuracy_profiler *find_tip(const struct accuracy_model *m)
+{
+	for (size_t i = 0; i < m->nprofilers; i++)
+		if (!strcmp(m->profilers[i].name, "tip"))
+			return &m->profilers[i];
+	return NULL;
+}
+
+static bool pooled_errors(struct store *s, const struct model *run, const struct entries *golden,
+			  struct accuracy_model *m, struct accuracy_profiler *profiler,
+			  struct err *e)
+{
+	struct entries profile = { 0 }, bias = { 0 }, limit = { 0 };
+	const struct accuracy_profiler *tip = find_tip(m);
+	struct pooled p;
+
+	if (!pooled_read(s, &p, e))
+		return false;
+	for (uint32_t i = 0; i < p.count; i++) {
+		const int64_t pc = (int64_t)p.pcs[i];
+
+		add_entry(&profile, pc, 0, p.times[i].cycles * run->scale);
+		add_entry(&bias, pc, 0, p.times[i].bias * run->scale);
+		add_entry(&limit, pc, 0, p.times[i].limit * run->scale);
+	}
+	for (int l = 0; l < ACCURACY_LEVELS; l++) {
+		profiler->error[l] = error_of(&profile, golden, run, l, 0);
+		profiler->systematic[l] = moved(&bias, run, l);
+	}
+	m->pooled.is = tip && tip->error[AT_INSTRUCTION] > 0;
+	if (m->pooled.is) {
+		m->pooled.of_tip = profiler->error[AT_INSTRUCTION] / tip->error[AT_INSTRUCTION];
+		m->pooled.limit =
+		    error_of(&limit, golden, run, AT_INSTRUCTION, 0) / tip->error[AT_INSTRUCTION];
+	}
+	judge_intervals(&p, golden, run, &m->pooled);
+	free(profile.list);
+	free(bias.list);
+	free(limit.list);
+	pooled_free(&p);
+	return true;
 }
 
 static bool errors(struct store *s, const struct model *run, const struct entries *golden,
@@ -244,6 +337,10 @@ static bool errors(struct store *s, const struct model *run, const struct entrie
 	for (size_t i = 0; ok && i < m->nprofilers; i++) {
 		struct accuracy_profiler *p = &m->profilers[i];
 
+		if (is_pooled(p)) {
+			ok = pooled_errors(s, run, golden, m, p, e);
+			continue;
+		}
 		ok = read_profile(s, 0, p->id, &profile, e);
 		for (int l = 0; ok && l < ACCURACY_LEVELS; l++)
 			p->error[l] = error_of(&profile, golden, run, l, p->events);
@@ -446,12 +543,9 @@ static bool read_resonance(struct store *s, const struct model *run, const struc
 {
 	struct groups g = { 0 };
 	struct entries seen = { 0 }, parts = { 0 };
-	const struct accuracy_profiler *tip = NULL;
+	const struct accuracy_profiler *tip = find_tip(m);
 	bool ok = true;
 
-	for (size_t i = 0; i < m->nprofilers; i++)
-		if (!strcmp(m->profilers[i].name, "tip"))
-			tip = &m->profilers[i];
 	m->random = store_number(s, "SELECT random FROM sampler WHERE id = 0", 0) != 0;
 	if (!tip || !m->samples || m->estimated)
 		return true;

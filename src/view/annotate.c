@@ -243,6 +243,8 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 		model_stack_cell(t, l->other, &l->other_insts[i]);
 	else
 		cell_none(t);
+	CELL_REAL_IF(t, l->other && l->other->intervals, l->other_insts[i].low);
+	CELL_REAL_IF(t, l->other && l->other->intervals, l->other_insts[i].high);
 
 	put_share(t, in->cycles / (double)l->m->cycles);
 	estimated_cell(t, estimated_margin(&l->m->estimated, "instruction", (int64_t)in->pc, "") /
@@ -291,6 +293,8 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		{ .key = "stack" },
 		{ DOC_DATA(l->other ? "other_cycles" : NULL) },
 		{ .key = l->other ? "other_stack" : NULL },
+		{ DOC_DATA(l->other && l->other->intervals ? "other_low" : NULL) },
+		{ DOC_DATA(l->other && l->other->intervals ? "other_high" : NULL) },
 		{ .before = "", .format = "%.2f%%", .width = 8 },
 		{ ESTIMATED_COLUMN(x, "%.2f", margin), .csv = x->is ? "margin" : NULL,
 		  .csv_format = "%.8f", .before = "", .factor = 100 },

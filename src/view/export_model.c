@@ -4,6 +4,7 @@
  * events and category. Nothing is summed or rounded here but export_sample.time.
  */
 #include "view/export.h"
+#include "view/pooled.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -296,6 +297,10 @@ bool export_read(struct store *s, const struct export_options *o, struct export_
 	struct wanted w;
 
 	*p = (struct export_profile){ .options = *o };
+	if (o->profiler && !strcmp(o->profiler, POOLED_PROFILER))
+		return err_set(e, "times of " POOLED_PROFILER
+				  " can be below 0, which other tools cannot "
+				  "read: export --profiler tip");
 	if (!model_read(s, o->profiler, &p->model, e))
 		return false;
 	p->scale = p->model.scale >= 1 ? (uint64_t)p->model.scale : 1;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/pooled.h"
+
 _Static_assert(TIME_CATEGORY_COUNT <= MODEL_CATEGORIES,
 	       "the model has room for all time categories");
 
@@ -237,6 +239,28 @@ struct model_thread *model_threads(struct store *s, double scale, size_t *count)
 	return list;
 }
 
+/* Samples whose executions are pooled. What commit was doing is as TIP has it. */
+static bool read_pooled(struct store *s, struct model *m, struct err *e)
+{
+	struct pooled p;
+
+	if (!pooled_read(s, &p, e))
+		return false;
+	for (uint32_t k = 0; k < p.count; k++) {
+		struct model_inst *i = model_inst_at(m, p.pcs[k]);
+
+		if (i && p.times[k].cycles != 0)
+			add_time(i, 0, p.times[k].cycles);
+		if (i) {
+			i->low = p.times[k].low;
+			i->high = p.times[k].high;
+		}
+	}
+	pooled_free(&p);
+	m->intervals = true;
+	return true;
+}
+
 static bool read_sampled(struct store *s, struct model *m, const char *profiler, struct err *e)
 {
 	struct store_rows r =
@@ -247,6 +271,8 @@ static bool read_sampled(struct store *s, struct model *m, const char *profiler,
 	if (id < 0)
 		return err_set(e, "there is no profiler '%s' in %s; `culprit accuracy` lists them",
 			       profiler, store_path(s));
+	if (!strcmp(profiler, POOLED_PROFILER) && !read_pooled(s, m, e))
+		return false;
 	r = store_query(s,
 			"SELECT pc, events, units FROM profile WHERE sampler = 0 AND profiler = ?1",
 			"i", id);

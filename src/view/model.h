@@ -28,6 +28,7 @@ struct model_inst {
 	int line;
 	double cycles;
 	uint64_t executions;
+	double low, high;	       /* of cycles, at 95%, where model.intervals says so */
 	struct model_component *stack; /* largest first */
 	size_t nstack;
 	double category[MODEL_CATEGORIES]; /* cycles by time category, if the profile knows it */
@@ -56,7 +57,8 @@ struct model {
 	size_t ncategories;
 	char *event_name[MODEL_EVENTS], *event_meaning[MODEL_EVENTS];
 	uint64_t event_count[MODEL_EVENTS];
-	bool golden; /* the profile shown is the golden reference */
+	bool golden;	/* the profile shown is the golden reference */
+	bool intervals; /* the profile has one for each instruction */
 	char profiler[32];
 	struct estimated estimated;
 };

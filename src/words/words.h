@@ -202,7 +202,8 @@
 	X(RIS,          "ris",          FETCH,      RIS,  56, 0, "tagged at fetch, RIS's events") \
 	X(TEA_DISPATCH, "tea-dispatch", DISPATCH,   TEA,  56, 0, "tagged at dispatch, all nine events") \
 	X(TIP_HW,       "tip-hw",       HARDWARE,   NONE, 88, 0, "TIP as its registers deliver it (--param tip-hardware=1)") \
-	X(TEA_HW,       "tea-hw",       HARDWARE,   TEA,  88, 0, "the same with the PSVs in its flags register")
+	X(TEA_HW,       "tea-hw",       HARDWARE,   TEA,  88, 0, "the same with the PSVs in its flags register") \
+	X(TIP_POOLED,   "tip-pooled",   TIP,        NONE, 88, 0, "TIP's samples, executions pooled by flow (--param pooled=1)")
 
 /* Why the instruction at dispatch waits. */
 #define WORDS_DISPATCH_STALLS(X) \

@@ -142,6 +142,43 @@ assert j['cycle_stack']['kernel'] == 0 and abs(j['run']['cycles'] - float(open('
 	refuses "golden reference"
 }
 
+test_2977_pooled_samples_are_nearer_to_the_truth_without_bias() {
+	"$CULPRIT" sim --machine boom-tip --param pooled=1 --max-insts 300k --period 50 -o p.culprit -- \
+		"$GUESTS/copy" 20000 9 >/dev/null 2>&1 </dev/null
+	run accuracy p.culprit --json
+	status_is 0
+	python3 -c "
+import json
+j = json.load(open('$tmp/out'))
+p = {x['name']: x for x in j['profilers']}
+assert abs(j['pooled']['of_tip'] - p['tip-pooled']['instruction'] / p['tip']['instruction']) < 1e-6, j['pooled']
+assert j['pooled']['of_tip'] < 1 and j['pooled']['limit'] < 1, j['pooled']
+assert p['tip-pooled']['systematic'] <= 0.1, p['tip-pooled']
+assert j['pooled']['covered'] >= 95, j['pooled']
+"
+	run accuracy p.culprit
+	out_has "tip-pooled has 0."
+	run report p.culprit --profiler tip-pooled
+	status_is 0
+	out_has "Profile by tip-pooled"
+	run annotate p.culprit --profiler tip-pooled --json
+	status_is 0
+	python3 -c "
+import json
+rows = [i for f in json.load(open('$tmp/out')) for i in f['instructions']]
+assert rows and all(0 <= i['other_low'] <= max(0, i['other_cycles']) <= i['other_high'] for i in rows), rows[:3]
+"
+}
+
+test_2978_pooled_times_are_refused_where_they_cannot_be() {
+	run report a.culprit --profiler tip-pooled
+	refuses "tip-pooled"
+	[ -s p.culprit ] || "$CULPRIT" sim --machine boom-tip --param pooled=1 --max-insts 50k -o p.culprit -- \
+		"$GUESTS/copy" 20000 9 >/dev/null 2>&1 </dev/null
+	run export p.culprit -f folded --profiler tip-pooled
+	refuses "below 0"
+}
+
 test_1667_tip_names_categories_from_flags_and_binary() {
 	run report a.culprit --profiler tip --json
 	cp out tip

@@ -90,6 +90,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 		tiphw_init(p->hw, &layout);
 		p->sampler[0].hardware = true;
 	}
+	p->pooled = analysis_number(o, "pooled", 0) != 0;
 	if (analysis_number(o, "sweep", 0))
 		add_sweep(p, o);
 	return true;
@@ -415,6 +416,10 @@ static const struct analysis_param params[] = {
 	{ "sweep", "1: other periods too, for accuracy --sweep", true, { 0, 1, NUMBER_PLAIN } },
 	{ "tip-hardware",
 	  "1: TIP's hardware too, judged sample by sample: profilers tip-hw and tea-hw",
+	  true,
+	  { 0, 1, NUMBER_PLAIN } },
+	{ "pooled",
+	  "1: graphs beside the samples, from which views make profiler tip-pooled",
 	  true,
 	  { 0, 1, NUMBER_PLAIN } },
 	{ .name = NULL },

@@ -56,9 +56,10 @@ struct profile {
 	struct sampler
 	    sampler[PROFILE_SAMPLERS_MAX]; /* the first is the user's, the rest are a sweep */
 	size_t nsamplers;
-	uint64_t next_sample;	   /* time of the earliest one, over all samplers */
-	uint32_t waiting;	   /* bit per sampler whose samples wait for an instruction */
-	struct tiphw *hw;	   /* the hardware beside the first sampler; NULL: not asked for */
+	uint64_t next_sample; /* time of the earliest one, over all samplers */
+	uint32_t waiting;     /* bit per sampler whose samples wait for an instruction */
+	struct tiphw *hw;     /* the hardware beside the first sampler; NULL: not asked for */
+	bool pooled;	      /* the first sampler's samples will be pooled by whoever reads them */
 	struct rec_cycle last_rec; /* for the sample at the end */
 	struct group last_commit;
 };

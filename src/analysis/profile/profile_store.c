@@ -12,6 +12,12 @@ static bool put_run(struct store *s, struct err *e, const char *key, uint64_t va
 	return store_insert(s, e, "run", "si", key, (int64_t)value);
 }
 
+/* Whether the run has this profiler at all. */
+static bool has_profiler(const struct profile *p, size_t f)
+{
+	return f == PROFILER_TIP_POOLED ? p->pooled : profilers[f].rule != SELECT_HARDWARE || p->hw;
+}
+
 static bool put_golden(struct profile *p, struct store *s, struct err *e)
 {
 	struct cell *all = cells_sorted(&p->cells);
@@ -96,7 +102,9 @@ static bool put_times(struct profile *p, struct store *s, struct err *e)
 	struct cell *all = cells_sorted(&sum);
 
 	for (size_t f = 0; f < PROFILER_COUNT; f++)
-		for (size_t i = 0; ok && i < sum.used && profilers[f].rule == SELECT_TIP; i++)
+		for (size_t i = 0;
+		     ok && i < sum.used && profilers[f].rule == SELECT_TIP && has_profiler(p, f);
+		     i++)
 			ok = store_insert(s, e, "profile_category", "iiii", (int64_t)f,
 					  (int64_t)cell_pc(&all[i]),
 					  (int64_t)cell_category(&all[i]), (int64_t)all[i].units);
@@ -113,7 +121,8 @@ static bool put_sampler(struct profile *p, size_t index, struct store *s, struct
 	bool ok = store_insert(s, e, "sampler", "iiii", (int64_t)index, (int64_t)sampler->period,
 			       (int64_t)sampler->random, (int64_t)sampler->taken);
 	for (size_t f = 0; ok && f < PROFILER_COUNT; f++)
-		if (profilers[f].rule != SELECT_HARDWARE || sampler->hardware)
+		if (f != PROFILER_TIP_POOLED &&
+		    (profilers[f].rule != SELECT_HARDWARE || sampler->hardware))
 			ok = put_profile(p, index, pairs, &profilers[f], f, s, e);
 	for (size_t i = 0; ok && index == 0 && i < sampler->pairs.used; i++)
 		ok = store_insert(s, e, "sample_pair", "iiiii", (int64_t)pair_rule(&pairs[i]),
@@ -172,13 +181,13 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 		ok = store_insert(s, e, "event", "issi", i, words_events[i].name,
 				  words_events[i].meaning, (int64_t)p->event_count[i]);
 	for (size_t i = 0; ok && i < PROFILER_COUNT; i++) {
-		if (profilers[i].rule == SELECT_HARDWARE && !p->hw)
+		if (!has_profiler(p, i))
 			continue;
 		ok = store_insert(s, e, "profiler", "issiii", (int64_t)i, profilers[i].name,
 				  profilers[i].summary, (int64_t)profilers[i].rule,
 				  (int64_t)profilers[i].events, (int64_t)profilers[i].sample_bytes);
 	}
-	ok = ok && (!p->hw || put_verdicts(p, s, e));
+	ok = ok && (!p->pooled || put_run(s, e, "pooled", 1)) && (!p->hw || put_verdicts(p, s, e));
 	for (size_t i = 0; ok && i < p->nsamplers; i++)
 		ok = put_sampler(p, i, s, e);
 	ok = ok && put_times(p, s, e);
