@@ -84,6 +84,8 @@ static bool close_session(struct session *s, const struct trace_info *info, doub
 					 .nimages = info->nimages,
 					 .counters = info->counters,
 					 .ncounters = info->ncounters,
+					 .waits = info->waits,
+					 .nwaits = info->nwaits,
 					 .stop = stop_signal ? NULL : stop_asked };
 	return session_close(s, ok ? &result : NULL, e) && ok;
 }

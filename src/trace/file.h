@@ -55,7 +55,7 @@ struct trace_info {
 	const char *folders; /* JSON: folders that the run listed, with contents; NULL: none */
 	const char *input;   /* the input that came through a pipe, packed; NULL: not known */
 	bool complete;	     /* the run was traced to its end */
-	const struct trace_wait *waits; /* of its threads, by begin; a file has none */
+	const struct trace_wait *waits; /* of its threads, by begin */
 	size_t nwaits;
 };
 

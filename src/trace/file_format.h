@@ -86,6 +86,7 @@ struct info_copy {
 	struct trace_setting *settings;
 	struct trace_image *images;
 	struct trace_counter *counters;
+	struct trace_wait *waits;
 	struct machine *machine;
 	char *text;
 };

@@ -50,6 +50,19 @@ static void put_real(struct bytes *out, const char *key, double value)
 	put_line(out, key, (const char *[]){ text }, 1);
 }
 
+static void put_wait(struct bytes *out, const struct trace_wait *w)
+{
+	const uint64_t values[] = { w->tid, w->by, w->kind, w->begin, w->end };
+	char text[ARRAY_LEN(values)][32];
+	const char *words[ARRAY_LEN(values)];
+
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		snprintf(text[i], sizeof(text[i]), "%" PRIu64, values[i]);
+		words[i] = text[i];
+	}
+	put_line(out, "wait", words, ARRAY_LEN(words));
+}
+
 void info_write(const struct trace_info *info, struct bytes *out)
 {
 	put_line(out, "program", (const char *[]){ info->meta.program }, 1);
@@ -91,6 +104,8 @@ void info_write(const struct trace_info *info, struct bytes *out)
 		snprintf(n, sizeof(n), "%" PRIu64, info->counters[i].value);
 		put_line(out, "counter", (const char *[]){ info->counters[i].name, n }, 2);
 	}
+	for (size_t i = 0; i < info->nwaits; i++)
+		put_wait(out, &info->waits[i]);
 }
 
 void info_pack(struct bytes *b, size_t from)
@@ -193,6 +208,15 @@ static void take_line(struct info_copy *c, char **v, size_t n)
 		*ARRAY_ADD(c->counters, info->ncounters) =
 		    (struct trace_counter){ v[1], number(v[2]) };
 	}
+	else if (!strcmp(key, "wait") && n >= 6 && number(v[3]) < TRACE_WAIT_KINDS)
+	{
+		*ARRAY_ADD(c->waits, info->nwaits) =
+		    (struct trace_wait){ .tid = (uint32_t)number(v[1]),
+					 .by = (uint32_t)number(v[2]),
+					 .kind = (uint32_t)number(v[3]),
+					 .begin = number(v[4]),
+					 .end = number(v[5]) };
+	}
 }
 
 #define COUNT_MAX   (1ull << 62)
@@ -248,6 +272,7 @@ bool info_parse(const uint8_t *text, size_t size, struct info_copy *out)
 	out->info.settings = out->settings;
 	out->info.images = out->images;
 	out->info.counters = out->counters;
+	out->info.waits = out->waits;
 	out->info.machine = out->machine = read_machine(&out->info);
 	return true;
 }
@@ -257,6 +282,7 @@ void info_free(struct info_copy *c)
 	free(c->settings);
 	free(c->images);
 	free(c->counters);
+	free(c->waits);
 	free(c->machine);
 	free(c->text);
 	memset(c, 0, sizeof(*c));
