@@ -173,7 +173,7 @@ test_1711_a_region_starts_with_an_instruction_word() {
 	local word third
 	word=$(awk -F, 'NR > 1000 { print $5; exit }' live.csv)
 	third=$(awk -F, -v w="$word" '$5 == w && ++n == 3 { print $1; exit }' live.csv)
-	run sim --analyze csv --start "word:$word#3" -o w.culprit --param csv=w.csv -- "$GUESTS/answers" exit 0
+	run replay whole.trace --analyze csv --start "word:$word#3" -o w.culprit --param csv=w.csv
 	[ "$(sed -n 2p w.csv | cut -d, -f1)" = "$third" ] || fail "it starts at $(sed -n 2p w.csv), not at $third"
 	run sim --analyze none --start word:0x10001/0xffff -- "$GUESTS/answers" exit 0
 	refuses "bits outside of its mask"
