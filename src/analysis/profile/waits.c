@@ -71,10 +71,16 @@ static int by_thread_and_begin(const void *x, const void *y)
 	return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
+/* How many of the points are not after instruction po. */
+static size_t points_until(const struct waits *w, uint64_t po)
+{
+	return ARRAY_SEARCH(w->npoints, i, w->points[i].po <= po);
+}
+
 /* When instruction po had committed, as far as it was noted. */
 static uint64_t cycle_of(const struct waits *w, uint64_t po)
 {
-	const size_t after = ARRAY_SEARCH(w->npoints, i, w->points[i].po <= po);
+	const size_t after = points_until(w, po);
 	return after ? w->points[after - 1].cycle : 0;
 }
 
