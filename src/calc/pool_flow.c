@@ -278,15 +278,16 @@ void pool_flow_weigh(struct pool_flow *f, const double *variance)
 			g[f->slot_of[c]] += variance[c];
 	for (uint32_t s = 0; s < f->nsteps; s++) {
 		const struct pool_step *at = &f->step[s];
-		const uint32_t *slot = &f->near_slot[at->first], *fill = &f->fill[at->fill];
+		const uint32_t end = at->first + at->count;
+		uint32_t fill = at->fill;
 		double sum = 0;
 
-		for (uint32_t i = 0; i < at->count; i++)
-			sum += g[slot[i]];
+		for (uint32_t i = at->first; i < end; i++)
+			sum += g[f->near_slot[i]];
 		f->sum[s] = sum;
-		for (uint32_t i = 0; i < at->count; i++)
-			for (uint32_t k = 0; k < i; k++)
-				g[*fill++] += g[slot[i]] * g[slot[k]] / sum;
+		for (uint32_t i = at->first; i < end; i++)
+			for (uint32_t k = at->first; k < i; k++)
+				g[f->fill[fill++]] += g[f->near_slot[i]] * g[f->near_slot[k]] / sum;
 	}
 }
 
