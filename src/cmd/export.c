@@ -8,6 +8,7 @@
 #include "cmd/window.h"
 #include "util/output.h"
 #include "view/export.h"
+#include "view/export_chrome.h"
 #include "view/export_samples.h"
 
 /* Those of traces come first, then those of profiles in the order of export_list, then those of files of
@@ -16,19 +17,21 @@ enum format {
 	FORMAT_KANATA,
 	FORMAT_O3PIPEVIEW,
 	FORMAT_CSV,
+	FORMAT_CHROME,
 	FORMAT_PROFILES,
-	FORMAT_PERF_DATA = FORMAT_PROFILES + 5,
+	FORMAT_PERF_DATA = FORMAT_PROFILES + 6,
 	FORMAT_SAMPLES,
 };
-static const char *const formats[] = { "kanata",    "o3pipeview", "csv",	"pprof",
-				       "callgrind", "folded",	  "speedscope", "perf-script",
-				       "perf-data", "samples",	  NULL };
+static const char *const formats[] = { "kanata",      "o3pipeview", "csv",	 "chrome",
+				       "pprof",	      "callgrind",  "folded",	 "speedscope",
+				       "perf-script", "firefox",    "perf-data", "samples",
+				       NULL };
 
 struct values {
 	struct window_options window; /* must come first */
 	struct reading reading;	      /* of it, --profiler and --raw-names */
 	const char *event, *function;
-	bool exact, event_leaf;
+	bool exact, event_leaf, calls;
 	int format;
 	const char *output;
 	uint64_t ticks;
@@ -44,6 +47,8 @@ static bool write_format(FILE *out, const struct values *o, const struct trace_i
 		return export_o3pipeview(out, info, w, o->ticks ? o->ticks : 500);
 	case FORMAT_CSV:
 		return export_csv(out, info, w);
+	case FORMAT_CHROME:
+		return export_chrome(out, info, w);
 	default:
 		break;
 	}
@@ -82,6 +87,7 @@ static bool write_file(const struct values *o, const struct content *c)
 		{ "a Kanata log", "-o", false, export_is_kanata },
 		{ "O3PipeView text", "-o", false, export_is_o3pipeview },
 		{ "a table that culprit wrote", "-o", false, export_is_csv },
+		{ "trace events that culprit wrote", "-o", false, export_is_chrome },
 	};
 	static const struct output_kind of_samples[] = {
 		{ "perf.data", "-o", false, export_is_perf_data },
@@ -119,12 +125,15 @@ static bool write_output(const struct values *o, const struct content *c)
 
 static int export_profile(const struct values *o, char **args)
 {
+	const struct exporter *exporter = export_list[o->format - FORMAT_PROFILES];
 	const struct export_options options = {
 		.profiler = o->reading.profiler,
 		.event = o->event,
 		.function = o->function,
 		.exact = o->exact,
 		.event_leaf = o->event_leaf,
+		.calls = o->calls || exporter->calls,
+		.phases = exporter->phases,
 	};
 	struct reading reading = o->reading;
 	struct export_profile p;
@@ -141,7 +150,11 @@ static int export_profile(const struct values *o, char **args)
 		warn("export: %s", e.text);
 		return 2;
 	}
-	ok = write_output(o, &(struct content){ .profile = &p });
+	if (o->calls && !p.calls)
+		warn(
+		    "export: %s has no call stacks; culprit sim --analyze profile,calls keeps them",
+		    args[0]);
+	ok = !(o->calls && !p.calls) && write_output(o, &(struct content){ .profile = &p });
 	export_free(&p);
 	return ok ? 0 : 2;
 }
@@ -150,8 +163,8 @@ static int export_profile(const struct values *o, char **args)
 static bool options_fit(const struct values *o)
 {
 	const bool of_window = o->window.from || o->window.count || o->window.salvage;
-	const bool of_profile =
-	    o->reading.profiler || o->reading.raw_names || o->event || o->function || o->exact;
+	const bool of_profile = o->reading.profiler || o->reading.raw_names || o->event ||
+				o->function || o->exact || o->calls;
 
 	if (o->ticks && o->format != FORMAT_O3PIPEVIEW)
 		warn("export: --ticks is for --format o3pipeview alone");
@@ -165,13 +178,16 @@ static bool options_fit(const struct values *o)
 		     "profiles",
 		     formats[o->format]);
 	else if (o->format < FORMAT_PROFILES && of_profile)
-		warn("export: --profiler, --event, --function, --exact and --raw-names are for the "
-		     "formats of profiles, and %s is of traces",
+		warn("export: --profiler, --event, --function, --exact, --calls and --raw-names "
+		     "are for the formats of profiles, and %s is of traces",
 		     formats[o->format]);
 	else if (o->event_leaf && strcmp(formats[o->format], "folded") != 0 &&
 		 strcmp(formats[o->format], "speedscope") != 0 &&
 		 strcmp(formats[o->format], "perf-script") != 0)
 		warn("export: --event-leaf is for folded, speedscope and perf-script alone");
+	else if (o->calls && !strcmp(formats[o->format], "callgrind"))
+		warn("export: --calls is not for callgrind, whose calls have counts that the store "
+		     "does not know");
 	else
 		return true;
 	return false;
@@ -231,8 +247,13 @@ static const struct cmd_option options[] = {
 	  .help =
 	      "kanata (default): the log of the Konata pipeline viewer, with stalls in a second "
 	      "lane and dependences as arrows. o3pipeview: gem5's text. csv: committed "
-	      "instructions with their cycles. Of profiles: pprof; callgrind, for KCachegrind and "
-	      "callgrind_annotate; folded stacks; speedscope; perf-script. Of the samples of "
+	      "instructions with their cycles. chrome: trace events, for chrome://tracing, "
+	      "Perfetto "
+	      "and speedscope: calls over cycles (a microsecond there is a cycle), IPC and commit "
+	      "states as counters. Of profiles: pprof; callgrind, for KCachegrind and "
+	      "callgrind_annotate; folded stacks; speedscope; perf-script; firefox, for "
+	      "profiler.firefox.com, with call stacks, and the CPI stack over time as counters. Of "
+	      "the samples of "
 	      "TIP's hardware (--analyze tip-samples): perf-data, for perf report; samples: a "
 	      "table." },
 	WINDOW_OPTIONS,
@@ -252,6 +273,12 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct values, event_leaf),
 	  .help = "In folded, speedscope and perf-script: the events are the innermost frame" },
+	{ .name = "calls",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct values, calls),
+	  .help = "In pprof, folded, speedscope and perf-script: under the functions that called, "
+		  "if the profile has call stacks (--analyze calls); always in firefox. Time of an "
+		  "instruction is divided among its function's stacks by their cycles." },
 	{ .name = "exact",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct values, exact),
@@ -278,6 +305,10 @@ static const struct cmd_example examples[] = {
 	  "Two thousand instructions for Konata." },
 	{ "culprit export program.trace -f csv --from cycle:5000 --count 100", "As a table." },
 	{ "culprit export program.culprit -f pprof -o program.pb.gz", "For go tool pprof." },
+	{ "culprit export program.culprit -f firefox -o program.json",
+	  "For profiler.firefox.com, \"Load a profile from file\"." },
+	{ "culprit export program.trace -f chrome --count 100000 -o program.json",
+	  "Calls over time." },
 	{ "culprit export program.tip -f perf-data -o perf.data", "For perf report." },
 	{ NULL, NULL },
 };

@@ -5,8 +5,8 @@
 #include <string.h>
 
 const struct exporter *const export_list[] = {
-	&export_pprof,	    &export_callgrind,	 &export_folded,
-	&export_speedscope, &export_perf_script, NULL,
+	&export_pprof,	     &export_callgrind, &export_folded, &export_speedscope,
+	&export_perf_script, &export_firefox,	NULL,
 };
 
 uint64_t export_round(const struct export_profile *p, uint64_t *sum, uint64_t units)

@@ -3,8 +3,8 @@
  * Profiles in the formats of other tools. An exporter is one const struct in a file of its own and
  * one line in export_list (export.c); it writes what export_read (export_model.c) took from a store.
  *
- * A sample belongs to a context: a place in the code, and the context that called it. Stores keep no
- * call stacks yet, so every context is a root; exporters walk up to the root all the same.
+ * A sample belongs to a context: a place in the code, and the context that called it. Without
+ * export_options.calls, or if the store has no call stacks, every context is a root.
  *
  * All texts are as they may be shown (util/text.h): valid UTF-8 without control characters.
  */
@@ -25,6 +25,8 @@ struct export_options {
 	const char *function; /* only this function; NULL: all */
 	bool exact;	      /* time in parts of a cycle, so that no sum is rounded */
 	bool event_leaf;      /* the set of events is the innermost frame of a stack */
+	bool calls;	      /* with call stacks, if the store has any (export_calls.c) */
+	bool phases;	      /* with the CPI stack over time, if the store has one */
 };
 
 struct export_function {
@@ -47,8 +49,14 @@ struct export_place {
 	size_t nframes;
 };
 
+/* Behind its parent. */
 struct export_context {
 	size_t place, parent; /* parent: EXPORT_NONE for a root */
+};
+
+/* A stretch of the run with its CPI stack, in cycles. */
+struct export_phase {
+	double cycles, instructions, parts[CPI_COMPONENTS];
 };
 
 /* Time of a context with one set of events in one category. Samples are in the order of function,
@@ -80,12 +88,18 @@ struct export_profile {
 	size_t nsamples;
 	struct export_image *images;
 	size_t nimages;
+	struct export_phase *phases;
+	size_t nphases;
+	bool calls;    /* contexts have callers */
 	uint64_t time; /* of all samples */
 };
 
 bool export_read(struct store *s, const struct export_options *o, struct export_profile *p,
 		 struct err *e);
 void export_free(struct export_profile *p);
+/* Divides samples among the call stacks of the store; does nothing if it has none. unknown: the
+ * function of code that the store does not know. */
+bool export_add_calls(struct store *s, size_t unknown, struct export_profile *p, struct err *e);
 
 /*
  * Rounds a running sum of units to the unit of export_sample.time. The parts of any stretch of
@@ -104,6 +118,7 @@ const struct export_frame *export_leaf(const struct export_profile *p,
 struct exporter {
 	const char *name; /* of the format, as --format takes it */
 	struct output_kind kind;
+	bool calls, phases; /* what it wants of export_options in any case */
 	/* False if out cannot be written. */
 	bool (*write)(FILE *out, const struct export_profile *p);
 };
@@ -111,7 +126,7 @@ struct exporter {
 /* NULL-terminated. */
 extern const struct exporter *const export_list[];
 extern const struct exporter export_pprof, export_callgrind, export_folded, export_speedscope,
-    export_perf_script;
+    export_perf_script, export_firefox;
 
 /* A text as a JSON string. */
 void export_json_text(FILE *out, const char *text);

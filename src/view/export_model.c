@@ -258,7 +258,9 @@ static int by_place(const void *a, const void *b, void *profile)
 		return v->pc < w->pc ? -1 : 1;
 	if (x->events != y->events)
 		return x->events < y->events ? -1 : 1;
-	return (x->category > y->category) - (x->category < y->category);
+	if (x->category != y->category)
+		return x->category < y->category ? -1 : 1;
+	return (x->context > y->context) - (x->context < y->context);
 }
 
 static bool name_unknown(const struct model *m, const char *function, struct err *e)
@@ -290,6 +292,34 @@ static bool find_wanted(const struct export_profile *p, struct wanted *w, struct
 				      p->options.event);
 }
 
+/* Method fmt, as `stack --phases` shows it. */
+static bool read_phases(struct store *s, struct export_profile *p, struct err *e)
+{
+	const int64_t n = store_number(s, "SELECT count(*) FROM cpi_phase WHERE phase >= 0", 0);
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT p.phase, p.cycles, p.instructions, c.component, c.units * 1.0 / m.scale FROM "
+	    "cpi_phase p JOIN cpi_method m JOIN cpi_component c ON c.phase = p.phase AND c.method "
+	    "= m.id WHERE p.phase >= 0 AND m.name = 'fmt' ORDER BY p.phase",
+	    "");
+
+	p->phases = x_calloc((size_t)n + 1, sizeof(*p->phases));
+	while (store_next(&r)) {
+		const size_t i = (size_t)store_int(&r, 0);
+		const char *name = store_shown(&r, 3);
+
+		if (i >= (size_t)n)
+			continue;
+		p->nphases = i + 1;
+		p->phases[i].cycles = store_double(&r, 1);
+		p->phases[i].instructions = store_double(&r, 2);
+		for (int k = 0; name && k < CPI_COMPONENTS; k++)
+			if (!strcmp(name, words_components[k].name))
+				p->phases[i].parts[k] = store_double(&r, 4);
+	}
+	return store_done(&r, e);
+}
+
 bool export_read(struct store *s, const struct export_options *o, struct export_profile *p,
 		 struct err *e)
 {
@@ -308,7 +338,10 @@ bool export_read(struct store *s, const struct export_options *o, struct export_
 
 	if (ok) {
 		make_places(&r);
-		ok = read_inlined(s, &r, e) && read_samples(s, &r, &w, e);
+		ok = read_inlined(s, &r, e) && read_samples(s, &r, &w, e) &&
+		     (!o->calls ||
+		      export_add_calls(s, function_of(&r, "[unknown]", NULL, 0), p, e)) &&
+		     (!o->phases || read_phases(s, p, e));
 	}
 	if (ok && p->nsamples)
 		qsort_r(p->samples, p->nsamples, sizeof(*p->samples), by_place, p);
@@ -339,6 +372,7 @@ void export_free(struct export_profile *p)
 	free(p->contexts);
 	free(p->samples);
 	free(p->images);
+	free(p->phases);
 	model_free(&p->model);
 	*p = (struct export_profile){ 0 };
 }

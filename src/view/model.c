@@ -44,14 +44,26 @@ double model_run_number(struct store *s, const char *key, double fallback)
 	return value;
 }
 
+/* Cuts a text that is too long, but no character of it. */
+static void copy_cut(char *to, size_t size_bytes, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n >= size_bytes)
+		for (n = size_bytes - 1; n && ((unsigned char)text[n] & 0xc0) == 0x80; n--)
+			;
+	memcpy(to, text, n);
+	to[n] = 0;
+}
+
 void model_run_names(struct store *s, char program[MODEL_PROGRAM], char machine[MODEL_MACHINE])
 {
 	char *text = model_run_text(s, "program", "?");
 
-	snprintf(program, MODEL_PROGRAM, "%s", text);
+	copy_cut(program, MODEL_PROGRAM, text);
 	free(text);
 	text = model_run_text(s, "machine", "?");
-	snprintf(machine, MODEL_MACHINE, "%s", text);
+	copy_cut(machine, MODEL_MACHINE, text);
 	free(text);
 }
 

@@ -246,6 +246,126 @@ def perf_script(store, path):
     same("stacks", s.stacks, stacks)
 
 
+def ends(stacks, wanted):
+    """Stacks without the functions that called: those that end as one of the store does."""
+    found = collections.Counter()
+    for stack, units in stacks.items():
+        for n in range(1, len(stack) + 1):
+            if stack[-n:] in wanted:
+                found[stack[-n:]] += units
+                break
+        else:
+            sys.exit(f"no stack of the store ends as {stack}")
+    return found
+
+
+def calls(store, path):
+    """Folded stacks with callers: times of the store, on stacks that it has, divided by their cycles."""
+    s, stacks = Store(store, ";"), read_folded(path)
+    same("stacks", s.stacks, ends(stacks, s.stacks))
+    names = {pc: shown(n, ";") for pc, n in
+             s.db.execute("SELECT i.pc, f.name FROM instruction i JOIN function f ON f.id = i.function")}
+    tree, paths, ours = {0: ()}, collections.Counter(), collections.Counter()
+    for id, parent, pc, cycles in s.db.execute("SELECT id, parent, pc, cycles FROM call_context ORDER BY id"):
+        tree[id] = tree[parent] + (names.get(pc, "[unknown]"),)
+        paths[tree[id]] += cycles
+    for stack, units in stacks.items():
+        n = max((n for n in range(1, len(stack) + 1) if stack[:n] in paths), default=0)
+        if not n:  # a function whose cycles all went to others that committed with it
+            assert len(stack) == len(stack[:1]) or stack in s.stacks, stack
+            continue
+        ours[stack[:n]] += units
+    for path, units in ours.items():
+        part = paths[path] / sum(c for p, c in paths.items() if p[-1] == path[-1])
+        rows = s.db.execute("SELECT count(*) FROM golden g JOIN instruction n USING (pc) JOIN function f ON f.id = n.function"
+                            " WHERE f.name = ?", (path[-1],)).fetchone()[0]
+        assert abs(units - part * s.functions[path[-1]]) <= s.scale * (rows + 1), (path, units, part)
+
+
+def firefox(store, path):
+    s, doc = Store(store), json.load(open(path, encoding="utf-8"))
+    (t,), meta = doc["threads"], doc["meta"]
+    for name, table in t.items():
+        if isinstance(table, dict):
+            for column, values in table.items():
+                assert not isinstance(values, list) or len(values) == table["length"], (name, column)
+    frame, stack, samples, text = t["frameTable"], t["stackTable"], t["samples"], t["stringArray"]
+    names = [text[i] for i in t["funcTable"]["name"]]
+    assert all(p is None or p < i for i, p in enumerate(stack["prefix"])), "a stack is before its prefix"
+    assert all(0 <= c < len(meta["categories"]) for c in frame["category"]) and meta["categories"][0]["color"] == "grey"
+    stacks, sets, lines = collections.Counter(), collections.Counter(), collections.Counter()
+    for at, weight in zip(samples["stack"], samples["weight"]):
+        sets["[%s]" % meta["categories"][stack["category"][at]]["name"]] += weight
+        leaf = frame["func"][stack["frame"][at]]
+        file = t["funcTable"]["fileName"][leaf]
+        lines["" if file is None else text[file], frame["line"][stack["frame"][at]] or 0] += weight
+        path = ()
+        while at is not None:
+            path, at = (names[frame["func"][stack["frame"][at]]],) + path, stack["prefix"][at]
+        stacks[path] += weight
+    same("stacks", s.stacks, ends(stacks, s.stacks))
+    assert max(map(len, stacks)) > max(map(len, s.stacks)), "no callers"
+    same("sets of events", names_of_sets(s), sets)
+    same("lines", s.lines, lines)
+    assert samples["time"] == sorted(samples["time"])
+    for c in doc["counters"]:
+        whole = c["name"] == "instructions"
+        want = s.db.execute("SELECT sum(instructions) FROM cpi_phase WHERE phase >= 0" if whole else
+                            "SELECT sum(units) * 1.0 / m.scale FROM cpi_component JOIN cpi_method m ON m.id = method"
+                            " WHERE phase >= 0 AND m.name = 'fmt' AND component = ?", () if whole else (c["name"],)).fetchone()[0]
+        assert abs(sum(c["samples"]["count"]) - want) < 1e-6 * want, c["name"]
+        assert c["samples"]["time"] == sorted(c["samples"]["time"])
+    assert len(doc["counters"]) > 3, "no counters"
+
+
+def read_chrome(path):
+    """Checks the file by the rules of the format; returns self times by stack, counters, and the first call's stamp."""
+    doc = json.load(open(path, encoding="utf-8"))
+    open_frames, now, stacks, counters = collections.defaultdict(list), {}, collections.Counter(), []
+    for e in doc["traceEvents"]:
+        assert e["ph"] in "BECM" and isinstance(e["name"], str) and e["name"], e
+        assert all(isinstance(e[k], int) and e[k] >= 0 for k in ("pid", "tid", "ts")), e
+        if e["ph"] == "M":
+            assert e["name"] in ("process_name", "thread_name") and isinstance(e["args"]["name"], str), e
+        elif e["ph"] == "C":
+            assert e["args"] and all(isinstance(v, (int, float)) and v >= 0 for v in e["args"].values()), e
+            counters.append(e)
+        else:
+            frames, tid = open_frames[e["tid"]], e["tid"]
+            assert e["ts"] >= now.get(tid, 0), e
+            if frames:
+                stacks[tuple(frames)] += e["ts"] - now[tid]
+            now[tid] = e["ts"]
+            if e["ph"] == "B":
+                frames.append(e["name"])
+            else:
+                assert frames.pop() == e["name"], e
+    assert not any(open_frames.values()), "frames stay open"
+    return stacks, counters, min(e["ts"] for e in doc["traceEvents"] if e["ph"] == "B")
+
+
+def chrome(folded, path):
+    """Against the stacks of analysis folded, of the same run."""
+    stacks, counters, first = read_chrome(path)
+    ours = collections.Counter()
+    for line in open(folded, encoding="utf-8"):
+        text, cycles = line.rstrip("\n").rsplit(" ", 1)
+        ours[tuple(text.split(";"))] += int(cycles)
+    # The cycles before the first commit are the first function's; a run begins with cycle 1.
+    stacks[next(iter(stacks))[:1]] += first - 1
+    same("stacks", ours, stacks)
+    ipc, cpi = ([e for e in counters if e["name"] == name] for name in ("IPC", "CPI"))
+    assert len(ipc) == len(cpi) > 10, "no counters"
+    for a, b in zip(ipc, cpi):
+        assert a["ts"] == b["ts"] and abs(sum(b["args"].values()) * a["args"]["IPC"] - 1) < 1e-6, (a, b)
+
+
+def chrome_names(path, *names):
+    found = {n for s in read_chrome(path)[0] for n in s}
+    for name in names:
+        assert name in found, (name, sorted(found)[:20])
+
+
 def rounded(store, path):
     s, functions = Store(store, ";"), collections.Counter()
     for stack, cycles in read_folded(path).items():
@@ -262,5 +382,6 @@ def check_sum(path, units):
 
 
 {"pprof": pprof, "tags": tags, "callgrind": callgrind, "folded": folded, "folded-events": folded_events,
- "speedscope": speedscope, "speedscope-events": speedscope_events, "perf-script": perf_script, "rounded": rounded,
+ "speedscope": speedscope, "speedscope-events": speedscope_events, "perf-script": perf_script, "calls": calls,
+ "firefox": firefox, "chrome": chrome, "chrome-names": chrome_names, "rounded": rounded,
  "sum": check_sum}[sys.argv[1]](*sys.argv[2:])

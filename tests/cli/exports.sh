@@ -6,7 +6,8 @@ needs_guests
 
 here=$(dirname "$0")
 cd "$tmp"
-"$CULPRIT" sim -o a.culprit -- "$GUESTS/answers" >/dev/null 2>&1 </dev/null || true
+"$CULPRIT" sim --analyze profile,cpistack,calls,folded --param folded=a.folded --trace a.trace -o a.culprit \
+	-- "$GUESTS/answers" >/dev/null 2>&1 </dev/null || true
 cp a.culprit hostile.culprit
 # A name of its own for each of the hottest functions, so that the names survive only if they are escaped right.
 python3 - hostile.culprit <<'END'
@@ -130,7 +131,7 @@ test_3256_profiler_event_and_function_restrict_an_export() {
 test_3257_a_file_is_replaced_whole_or_left_alone() {
 	local f said
 	mkdir folder
-	for f in pprof callgrind folded speedscope perf-script; do
+	for f in pprof callgrind folded speedscope perf-script firefox; do
 		run export a.culprit -f $f -o one.$f
 		status_is 0
 		run export a.culprit -f $f -o one.$f
@@ -158,7 +159,7 @@ test_3257_a_file_is_replaced_whole_or_left_alone() {
 test_3258_what_is_no_profile_is_refused() {
 	local f
 	head -c 5000 a.culprit >cut.culprit
-	for f in pprof callgrind folded speedscope perf-script; do
+	for f in pprof callgrind folded speedscope perf-script firefox; do
 		run export cut.culprit -f $f
 		refuses cut.culprit
 		run export "$here/exports.sh" -f $f
@@ -167,6 +168,72 @@ test_3258_what_is_no_profile_is_refused() {
 	"$CULPRIT" sim --analyze null -o none.culprit -- "$GUESTS/answers" >/dev/null 2>&1 </dev/null || true
 	run export none.culprit -f pprof
 	refuses "holds no profile"
+}
+
+test_3430_firefox_profiles_have_the_times_of_the_store_under_its_call_stacks() {
+	local s
+	for s in a hostile; do
+		run export $s.culprit -f firefox --exact
+		status_is 0
+		check firefox $s.culprit "$tmp/out"
+	done
+	cp a.culprit no-calls.culprit
+	sqlite3 no-calls.culprit "DELETE FROM call_context; DELETE FROM cpi_phase"
+	run export no-calls.culprit -f firefox
+	status_is 0
+	python3 -m json.tool "$tmp/out" >/dev/null || fail "no JSON"
+}
+
+test_3431_call_stacks_divide_the_times_of_the_store() {
+	local f
+	run export a.culprit -f folded --exact --calls
+	status_is 0
+	check calls a.culprit "$tmp/out"
+	for f in pprof speedscope perf-script; do
+		run export a.culprit -f $f --calls
+		status_is 0
+	done
+	run export a.culprit -f callgrind --calls
+	refuses "--calls"
+	run export a.trace -f chrome --calls
+	refuses "--calls"
+	cp a.culprit without.culprit
+	sqlite3 without.culprit "DELETE FROM call_context"
+	run export without.culprit -f folded --calls
+	refuses "no call stacks" "--analyze profile,calls"
+	sqlite3 without.culprit "INSERT INTO call_context VALUES (1, 1, 0, 5)"
+	run export without.culprit -f folded --calls
+	refuses "damaged"
+}
+
+test_3432_chrome_events_are_the_calls_of_the_run() {
+	run export a.trace -f chrome -n 1000000 -o a.chrome
+	status_is 0
+	check chrome a.folded a.chrome
+	run export a.trace -f chrome --from cycle:20000 --count 3000
+	status_is 0
+	check chrome-names "$tmp/out"
+	run export a.trace -f chrome -o a.chrome
+	status_is 0
+	run export a.trace -f chrome -o a.folded
+	refuses a.folded
+	run export a.culprit -f chrome
+	refuses a.culprit
+}
+
+test_3433_hostile_names_in_chrome_events_are_shown_as_text() {
+	python3 - "$GUESTS/answers" evil <<'END'
+import sys
+data = open(sys.argv[1], "rb").read()
+for old, new in (b"__libc_start_main", b'"\\\1\xff\xe2\x80\xae</b>{}[],:'), (b"_dl_aux_init", b"a\nb\tc\x7f\xc2\x9b  z"):
+    data = data.replace(b"\0" + old + b"\0", b"\0" + new.ljust(len(old), b"z")[:len(old)] + b"\0")
+open(sys.argv[2], "wb").write(data)
+END
+	chmod +x evil
+	"$CULPRIT" sim --analyze none --trace evil.trace --max-insts 8k -o evil.culprit -- ./evil >/dev/null 2>&1 </dev/null || true
+	run export evil.trace -f chrome
+	status_is 0
+	check chrome-names "$tmp/out" '"\\x01\xff\u{202e}</b>{}[],:' 'a\x0ab c\x7f\u{9b}  zz'
 }
 
 run_tests
