@@ -775,6 +775,8 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		store_edges(s, r, d, now, p, out);
 	else
 		build_operation(&s->b, r->pc, d, latency, out);
+	if (d->cls == CLASS_HINT && s->shadow && !s->b.nrules)
+		shadow_hint(s->shadow, r);
 	if (d->store)
 		out->mem = new_pool_slot(s, r->addr, r->size ? r->size : 8);
 	build_done(&s->b, d, latency, out);

@@ -9,9 +9,9 @@
  * so nothing is said about a set of an L1 until the set is full. Whether a line that was not seen
  * before is in a lower cache is learnt from the lines that really missed.
  *
- * A next-line prefetcher at an L1 is modelled here too. Whether its line comes in time is not known,
- * so nothing is said about the first use of a prefetched line. With any other prefetcher, that side
- * (instructions or data) is not modelled.
+ * A next-line prefetcher at an L1 is modelled here too, and so are the program's own prefetches.
+ * Whether such a line comes in time is not known, so nothing is said about the first use of a
+ * prefetched line. With any other prefetcher, that side (instructions or data) is not modelled.
  */
 #include "analysis/icost/shadow.h"
 
@@ -202,11 +202,12 @@ static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint6
 	else if (s->llc.sets && touch(&s->llc, line_in(&s->llc, l1, line), &full2))
 		level = LEVEL_LLC;
 	if (level == LEVEL_MEM && !full2) {
-		/* It may have been there before the run: as likely as for the real misses. */
-		if (really > LEVEL_L1)
+		/* It may have been there before the run. A real miss says so; for the others it is as likely
+		 * as for these. */
+		if (really > LEVEL_L1) {
 			strange->by[really == LEVEL_MEM]++;
-		if (really == LEVEL_MEM)
-			return full ? LEVEL_MEM : LEVEL_NONE;
+			return full ? really : LEVEL_NONE;
+		}
 		const uint32_t all = strange->by[0] + strange->by[1];
 		strange->owed += strange->by[1];
 		if (strange->owed < all)
@@ -276,6 +277,29 @@ uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took)
 	return walk > took ? (uint16_t)(walk - took) : 0;
 }
 
+void shadow_hint(struct shadow *s, const struct rec_inst *r)
+{
+	const struct inst in = isa_decode(r->word);
+	const enum shadow_side side = in.op == OP_PREFETCH_I ? SHADOW_INST : SHADOW_DATA;
+	struct tags *t = &s->l1[side];
+	const uint64_t line = r->addr >> t->shift;
+	bool full;
+	/* Programs ask for what a null pointer points to, which is nowhere. */
+	if (in.op == OP_PAUSE || !s->usable[side] || !(r->addr >> s->page_shift))
+		return;
+	if (side == SHADOW_DATA)
+		shadow_translate(s, r->addr, r->lat_dtlb);
+	const enum touch found = touch(t, line, &full);
+	if (found == TOUCH_HIT)
+		return;
+	set_of(t, line)[0] |= 1;
+	if (s->ahead[side])
+		prefetch(s, side, line);
+	if (!found && (!s->l2.sets || !touch(&s->l2, line_in(&s->l2, t, line), &full)) &&
+	    s->llc.sets)
+		touch(&s->llc, line_in(&s->llc, t, line), &full);
+}
+
 void shadow_watch(struct shadow *s, const struct rec_inst *r)
 {
 	const uint64_t line = r->pc >> s->l1[SHADOW_INST].shift;
@@ -286,7 +310,9 @@ void shadow_watch(struct shadow *s, const struct rec_inst *r)
 	}
 	if (r->flags & (RI_LOAD | RI_STORE))
 		shadow_translate(s, r->addr, r->lat_dtlb);
-	if (r->cls == CLASS_STORE)
+	if (r->cls == CLASS_HINT)
+		shadow_hint(s, r);
+	else if (r->cls == CLASS_STORE)
 		shadow_store(s, r->addr);
 	else if (r->flags & (RI_LOAD | RI_STORE))
 		shadow_access(s, SHADOW_DATA, r->addr,

@@ -31,6 +31,9 @@ void shadow_stored(struct shadow *s, bool memory);
 /* Translates addr. `took` is the observed time; returns the extra cycles without wrong paths, 0
  * also where that cannot be told (a TLB that is not fully associative). */
 uint16_t shadow_translate(struct shadow *s, uint64_t addr, uint16_t took);
+/* The right path asks for a line with a prefetch instruction. Whether it comes in time is not known, as
+ * with a prefetcher's lines: nothing is said about its first use. */
+void shadow_hint(struct shadow *s, const struct rec_inst *r);
 /* Updates the tags with an instruction about which nothing is asked. */
 void shadow_watch(struct shadow *s, const struct rec_inst *r);
 /* Learns, and tells, how many cycles a miss served by this level adds to a hit, in the mean. */

@@ -319,6 +319,87 @@ static struct shadow *small_shadow(void)
 	return shadow_with((const char *[]){ "l1d.size=4k", "l1d.ways=1", NULL });
 }
 
+#define PREFETCH_R(rs1) (0x00106013u | (rs1) << 15)
+#define PREFETCH_I(rs1) (0x00006013u | (rs1) << 15)
+#define PAUSE		0x0100000fu
+
+static void hint(struct shadow *s, uint32_t word, uint64_t addr)
+{
+	const struct rec_inst r = { .word = word, .cls = CLASS_HINT, .addr = addr };
+	shadow_hint(s, &r);
+}
+
+static void test_3520_nothing_is_said_of_a_line_that_the_program_prefetched(void **state)
+{
+	struct shadow *s = shadow_with((const char *[]){ "l1d.size=4k", "l1d.ways=1", NULL });
+	for (uint64_t line = 0; line < 64; line++)
+		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
+	hint(s, PREFETCH_R(5), 0x200000);
+	hint(s, PREFETCH_R(5), 0x200008); /* of a line that is there or on its way */
+	hint(s, PREFETCH_R(5), 0);	  /* of nothing: the end of a list, say */
+	hint(s, PREFETCH_I(5), 0x200040); /* of code */
+	hint(s, PAUSE, 0);
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200010, LEVEL_L1), LEVEL_NONE);
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200010, LEVEL_L1), LEVEL_L1);
+	hint(s, PREFETCH_R(5), 0x200000); /* once more: a hit, as of any other line */
+	assert_int_equal(shadow_access(s, SHADOW_DATA, 0x200010, LEVEL_L1), LEVEL_L1);
+	assert_true(shadow_access(s, SHADOW_DATA, 0x200040, LEVEL_L1) > LEVEL_L1);
+	/* its set has nothing else now: the line is as old as its prefetch */
+	hint(s, PREFETCH_R(5), 0x300000);
+	assert_true(shadow_access(s, SHADOW_DATA, 0x200000, LEVEL_L1) > LEVEL_L1);
+	shadow_free(s);
+	(void)state;
+}
+
+static void test_3522_a_miss_says_itself_where_its_line_was(void **state)
+{
+	struct shadow *s = shadow_with(
+	    (const char *[]){ "l1i.size=4k", "l1i.ways=1", "l2.size=1M", "l2.ways=8", NULL });
+	for (uint64_t line = 0; line < 640; line++)
+		shadow_access(s, SHADOW_INST, 0x100000 + 64 * line, LEVEL_MEM);
+	/* Nearly all lines came from memory, but those that missed and came from the L2 did not. */
+	for (uint64_t line = 0; line < 64; line++)
+		assert_int_equal(shadow_access(s, SHADOW_INST, 0x200000 + 64 * line, LEVEL_L2),
+				 LEVEL_L2);
+	/* of those that hit, as many as of those that missed */
+	unsigned memory = 0;
+	for (uint64_t line = 0; line < 704; line++)
+		memory +=
+		    shadow_access(s, SHADOW_INST, 0x300000 + 64 * line, LEVEL_L1) == LEVEL_MEM;
+	assert_int_equal(memory, 640);
+	shadow_free(s);
+	(void)state;
+}
+
+static void test_3521_a_load_of_a_prefetched_line_costs_nothing_without_mispredicts(void **state)
+{
+	struct shadow *s = small_shadow();
+	for (uint64_t line = 0; line < 64; line++)
+		shadow_access(s, SHADOW_DATA, 0x100000 + 64 * line, LEVEL_MEM);
+	for (unsigned asked = 0; asked < 2; asked++) {
+		const uint64_t line = 0x200000 + 0x1000 * asked;
+		struct run r = run_new();
+		edges_shadow(r.edges, s);
+		struct rec_inst i = inst(&r, PREFETCH_R(5), CLASS_HINT, 6, 7);
+		i.addr = asked ? line : line + 0x40000;
+		i.commit = 8;
+		add(&r, &i);
+		/* It hits in the run. Without wrong paths it still does if the program asked for its line, and
+		 * otherwise misses, as all lines did that the shadow has seen. */
+		i = inst(&r, LBU(7, 8), CLASS_LOAD, 6, 6 + 4);
+		i.commit = 6 + 4;
+		i.addr = line + 8;
+		i.size = 1;
+		i.dlevel = LEVEL_L1;
+		add(&r, &i);
+		const uint64_t base = graph_commit(r.graph, 0);
+		assert_int_equal(graph_commit(r.graph, SET(BMISP)), base + (asked ? 0 : 150 - 4));
+		run_free(&r);
+	}
+	shadow_free(s);
+	(void)state;
+}
+
 static void test_628_a_load_that_comes_sooner_waits_for_the_line_of_a_store(void **state)
 {
 	struct shadow *s = small_shadow();
@@ -509,6 +590,10 @@ int main(void)
 		cmocka_unit_test(test_1701_a_miss_waits_for_the_line_that_has_its_mshr),
 		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
+		cmocka_unit_test(test_3520_nothing_is_said_of_a_line_that_the_program_prefetched),
+		cmocka_unit_test(test_3522_a_miss_says_itself_where_its_line_was),
+		cmocka_unit_test(
+		    test_3521_a_load_of_a_prefetched_line_costs_nothing_without_mispredicts),
 		cmocka_unit_test(
 		    test_3312_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time),
 		cmocka_unit_test(
