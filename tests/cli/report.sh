@@ -153,4 +153,46 @@ print('\n'.join(n.replace(' --verify', '') for n in j['next']))" >commands || fa
 	out_has "-intensive: "
 }
 
+test_3404_annotate_has_the_sum_of_each_line_under_heads() {
+	cp run.culprit lines.culprit
+	printf 'int a;\n\tint b;\n\t\tint c;\n' >one.c
+	sqlite3 lines.culprit "UPDATE instruction SET file = '$tmp/one.c', line = 1 + (pc >> 3) % 3"
+	run annotate lines.culprit main --csv
+	status_is 0
+	cp out csv
+	run annotate lines.culprit main --source --csv
+	status_is 0
+	python3 - csv out <<-'END' || fail "the sums of lines are not those of their instructions"
+		import collections, csv, sys
+		sums = collections.Counter()
+		for r in csv.DictReader(open(sys.argv[1])):
+		    sums[r["source"]] += float(r["cycles"])
+		    runs = int(r["executions"])
+		    assert not runs or abs(float(r["cycles_per_execution"]) - float(r["cycles"]) / runs) < 1e-5, r
+		lines = {r["source"]: float(r["cycles"]) for r in csv.DictReader(open(sys.argv[2]))}
+		assert set(lines) == set(sums) and len(lines) == 3, (lines, sums)
+		assert all(abs(lines[k] - sums[k]) < 1e-3 for k in lines), (lines, sums)
+	END
+	run annotate lines.culprit main
+	out_has "time     runs   cy/run why"
+	grep -qE '[0-9]%  .* 2          int b;' out || fail "the line has no sum, or its indentation is lost"
+	run annotate lines.culprit main --source
+	out_has "                int c;"
+	! grep -q "addi" out || fail "--source shows instructions"
+}
+
+test_3405_costs_are_columns_of_the_same_table() {
+	run annotate run.culprit main --csv
+	cut -d, -f1-8 out >plain
+	run annotate run.culprit main --csv --icost
+	status_is 0
+	cut -d, -f1-8 out | cmp - plain || fail "the columns before the costs differ"
+	head -n 1 out | grep -q "saves,critical,slack,local_slack" || fail "no columns of costs"
+	grep -qE ',[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+$' out || fail "no instruction has costs"
+	run annotate run.culprit main --icost
+	out_has "time    saves critical    slack"
+	run annotate run.culprit main --icost --source
+	refuses --source
+}
+
 run_tests
