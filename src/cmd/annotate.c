@@ -5,7 +5,7 @@
 
 struct annotate_values {
 	struct reading reading;
-	bool icost, spectrum, calc;
+	bool icost, spectrum, calc, source;
 };
 
 static int annotate_run(void *values, int nargs, char **args)
@@ -22,8 +22,9 @@ static int annotate_run(void *values, int nargs, char **args)
 		warn("annotate: %s and %s are two listings: give one of them", a, b);
 		return 2;
 	}
-	if (v->reading.csv) {
-		warn("annotate: --csv: a listing is no table; --json has the same");
+	if (v->source && v->icost + v->spectrum + v->calc) {
+		warn("annotate: --source has lines alone: --icost, --spectrum and --calc are about "
+		     "instructions");
 		return 2;
 	}
 	if (!v->reading.limit)
@@ -34,7 +35,11 @@ static int annotate_run(void *values, int nargs, char **args)
 	o.function = nargs > 1 ? args[1] : NULL;
 	o.spectrum = v->spectrum;
 	o.calc = v->calc;
-	bool ok = v->icost ? view_icost_annotate(s, &o, &e) : view_annotate(s, &o, &e);
+	o.icost = v->icost;
+	o.source = v->source;
+	/* JSON of costs is an array of instructions, whose keys are older than the listing's. */
+	bool ok =
+	    v->icost && v->reading.json ? view_icost_annotate(s, &o, &e) : view_annotate(s, &o, &e);
 	store_close(s);
 	return reading_status("annotate", ok, &e);
 }
@@ -50,6 +55,11 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct annotate_values, icost),
 	  .help = "Shows what fixing each instruction would save, its slack and how often it is "
 		  "critical (of a run with --analyze icost)" },
+	{ .name = "source",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct annotate_values, source),
+	  .help = "Shows source alone: every line with the sum over its instructions, inlined ones "
+		  "among them" },
 	{ .name = "spectrum",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct annotate_values, spectrum),
@@ -69,6 +79,8 @@ static const struct cmd_option options[] = {
 static const struct cmd_example examples[] = {
 	{ "culprit annotate floorceil.culprit floor",
 	  "That function, instruction by instruction." },
+	{ "culprit annotate floorceil.culprit floor --source",
+	  "Its source alone, with what each line takes." },
 	{ "culprit annotate floorceil.culprit floor --profiler nci",
 	  "What a next-committing-instruction profiler would have said, beside the truth." },
 	{ NULL, NULL },
@@ -82,8 +94,10 @@ const struct command cmd_annotate = {
 	.max_args = 2,
 	.description =
 	    "Prints functions with their source (where the files can be read) and their "
-	    "instructions, each with its share of all cycles, a stack of the events behind it, "
-	    "and the jumps. Without SYMBOL the three hottest functions, hottest first. Of a live "
+	    "instructions, each with its share of all cycles, how often it was executed (runs) and "
+	    "its cycles per execution (cy/run), a stack of the events behind it, and the jumps. A "
+	    "line of source has the sum over its instructions where it comes first. Without SYMBOL "
+	    "the three hottest functions, hottest first. Of a live "
 	    "profile it prints the samples of each event.",
 	.exit_status = READING_EXIT_STATUS,
 	.options = options,

@@ -4,9 +4,11 @@
  * instruction with its share of the run and a stack of events. Without a name it shows the hottest
  * functions, hottest first.
  *
- *        share  why                       address
- *                                                        37  double r = floor(x);
- *       21.30%  ffffffffffffff=           2a3f0      ╭─  fsflags  a5     FL-CSR 93%, base 7%
+ *         time     runs   cy/run why            address     instruction
+ *       41.12%                                                   37      double r = floor(x);
+ *       21.30%    9,600     10.2 ffffffffffff=   2a3f0   ╭─  fsflags  a5     FL-CSR 93%, base 7%
+ *
+ * A line of source has the sum over all its instructions in the function where it comes first.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +18,7 @@
 #include "isa/isa.h"
 #include "view/calc.h"
 #include "view/doc.h"
+#include "view/icost.h"
 #include "view/jumps.h"
 #include "view/live.h"
 #include "view/model.h"
@@ -30,10 +33,24 @@ struct listing {
 	const struct model *other;	     /* the same run by a second profiler, or NULL */
 	const struct spectrum_insts *misses; /* NULL: not asked for */
 	const struct calc_model *calc;	     /* NULL: not asked for */
+	const struct icost_model *costs;     /* NULL: not asked for */
 	const struct model_function *f;
 	const struct model_inst *insts, *other_insts;
 	size_t count;
 	struct jumps *jumps;
+	struct line *lines; /* by file and number */
+	size_t nlines;
+};
+
+/* A source line, by all its instructions in the function. */
+struct line {
+	const char *file;
+	int number;
+	size_t first; /* index of its first instruction */
+	double cycles;
+	uint64_t executions;	       /* of the instruction that was executed most often */
+	const struct model_inst *most; /* the instruction with most time */
+	bool shown;		       /* its sum is in the listing */
 };
 
 /* Where a jump or branch leads; 0: it is none, or nobody knows. */
@@ -45,6 +62,64 @@ static uint64_t jump_target(const struct model_inst *i)
 	    isa_is_call(&in))
 		return 0;
 	return i->pc + (uint64_t)(int64_t)in.imm;
+}
+
+static int compare_lines(const struct line *a, const struct line *b)
+{
+	const int file = strcmp(a->file, b->file);
+
+	return file ? file : (a->number > b->number) - (a->number < b->number);
+}
+
+static int by_line(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	const int order = compare_lines(x, y);
+
+	return order ? order : (x->first > y->first) - (x->first < y->first);
+}
+
+/* Sums instructions by source line. */
+static void sum_lines(struct listing *l)
+{
+	struct line *all = x_calloc(l->count + 1, sizeof(*all));
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct model_inst *in = &l->insts[i];
+
+		if (in->file && in->line > 0)
+			all[n++] = (struct line){ .file = in->file,
+						  .number = in->line,
+						  .first = i,
+						  .cycles = in->cycles,
+						  .executions = in->executions,
+						  .most = in };
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), by_line);
+	for (size_t i = 0; i < n; i++) {
+		struct line *last = l->nlines ? &all[l->nlines - 1] : NULL;
+
+		if (!last || compare_lines(last, &all[i])) {
+			all[l->nlines++] = all[i];
+			continue;
+		}
+		last->cycles += all[i].cycles;
+		last->executions = max_u64(last->executions, all[i].executions);
+		if (all[i].most->cycles > last->most->cycles)
+			last->most = all[i].most;
+	}
+	l->lines = all;
+}
+
+/* The line of an instruction that has one. */
+static struct line *line_of(const struct listing *l, const struct model_inst *in)
+{
+	const struct line want = { .file = in->file, .number = in->line };
+	const size_t i = ARRAY_SEARCH(l->nlines, k, compare_lines(&l->lines[k], &want) < 0);
+
+	return &l->lines[i];
 }
 
 static void open_listing(struct listing *l)
@@ -61,6 +136,7 @@ static void open_listing(struct listing *l)
 		targets[i] = jump_target(&l->insts[i]);
 	}
 	l->jumps = jumps_new(pcs, targets, l->count);
+	sum_lines(l);
 	free(pcs);
 	free(targets);
 }
@@ -68,17 +144,43 @@ static void open_listing(struct listing *l)
 static void close_listing(struct listing *l)
 {
 	jumps_free(l->jumps);
+	free(l->lines);
 }
 
 #define MISS_COLUMN 9 /* width of a count of misses */
 
 #define CALC_COLUMN 9 /* width of a frequency, a CPI or letters */
 
+#define COST_COLUMN 9 /* width of a saving, a share or a slack */
+#define RUNS_COLUMN 9 /* width of executions and of cycles per execution */
+
 /* Width of the columns that an option adds. */
 static int more_columns(const struct listing *l)
 {
 	return (l->misses ? (int)(l->misses->nlevels + 2) * MISS_COLUMN : 0) +
-	       (l->calc ? 3 * CALC_COLUMN + 1 : 0);
+	       (l->calc ? 3 * CALC_COLUMN + 1 : 0) + (l->costs ? 4 * COST_COLUMN : 0);
+}
+
+/* What fixing the instruction would save, how often it is critical, and its slack. */
+static void put_costs(struct doc_table *t, const struct listing *l, uint64_t pc)
+{
+	const struct icost_inst *i = l->costs ? icost_inst_at(l->costs, pc) : NULL;
+
+	CELL_REAL_IF(t, i, icost_inst_cost(i) / l->costs->graph_cycles);
+	CELL_REAL_IF(t, i, i->critical);
+	CELL_REAL_IF(t, i, i->slack);
+	CELL_REAL_IF(t, i, i->local_slack);
+}
+
+static void put_runs(struct doc_table *t, const struct model_inst *in)
+{
+	char count[CALC_HUMAN];
+
+	if (in->executions)
+		cell_format(t, "%*s", RUNS_COLUMN, calc_human((double)in->executions, count));
+	else
+		cell_none(t);
+	CELL_REAL_IF(t, in->executions, in->cycles / (double)in->executions);
 }
 
 /* What samples alone say of an instruction: frequency, CPI and the letters of its culprits. */
@@ -143,28 +245,32 @@ static void add_heading(struct doc *d, const struct listing *l)
 		 line, 100 * f->cycles / (double)l->m->cycles);
 }
 
-/* The source line from which instruction i comes, above it. */
+/* The source line from which instruction i comes, above it; where it comes first, with its sum. */
 static void add_source(struct doc_table *t, const struct listing *l, const struct view_options *o,
 		       struct sources *sources, size_t i, int left)
 {
 	const struct model_inst *in = &l->insts[i];
+	struct line *line = line_of(l, in);
+	const double share = line->cycles / (double)l->m->cycles;
 	const char *text = sources_line(sources, in->file, in->line);
-	char lanes[64], place[96], shown[512];
+	char lanes[64], place[96], shown[512], sum[32] = "";
 
 	jumps_draw(l->jumps, i, 0, lanes);
+	if (!line->shown && share >= 0.00005)
+		snprintf(sum, sizeof(sum), "%7.2f%%", 100 * share);
+	line->shown = true;
 	if (text) {
 		const int n =
 		    snprintf(place, sizeof(place), "%.70s%s%d  ", in->inlined ? in->inlined : "",
 			     in->inlined ? ":" : "", in->line);
 
-		text += strspn(text, " \t");
-		term_cut(text, o->width - left - jumps_lanes(l->jumps) - 2 - n, shown,
-			 sizeof(shown));
+		term_cut_source(text, o->width - left - jumps_lanes(l->jumps) - 2 - n, shown,
+				sizeof(shown));
 	} else {
 		snprintf(place, sizeof(place), "%s:%d", path_name(in->file), in->line);
 		shown[0] = '\0';
 	}
-	doc_above(t, TERM_CYAN, "%*s%s %s%s", left, "", lanes, place, shown);
+	doc_above(t, TERM_CYAN, "%-*s%s %s%s", left, sum, lanes, place, shown);
 }
 
 static void put_share(struct doc_table *t, double share)
@@ -223,6 +329,23 @@ static void disasm_line(const struct model_inst *in, char *buf, size_t size_byte
 		snprintf(buf, size_bytes, "%s", disasm);
 }
 
+static void cost_words(const struct listing *l, uint64_t pc, char *buf, size_t size_bytes)
+{
+	const struct icost_inst *i = icost_inst_at(l->costs, pc);
+
+	buf[0] = '\0';
+	if (i)
+		icost_inst_words(l->costs, i, buf, size_bytes);
+}
+
+/* Columns that the longest address takes. */
+static int address_columns(const struct listing *l)
+{
+	const int digits = l->count ? snprintf(NULL, 0, "%" PRIx64, l->insts[l->count - 1].pc) : 0;
+
+	return digits > 8 ? digits : 8;
+}
+
 static void put_inst(struct doc_table *t, const struct listing *l, size_t i, double most, int rest)
 {
 	const struct model_inst *in = &l->insts[i];
@@ -237,6 +360,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	cell_real(t, in->cycles);
 	cell_real(t, in->cycles / (double)l->m->cycles);
 	cell_integer(t, (int64_t)in->executions);
+	CELL_REAL_IF(t, in->executions, in->cycles / (double)in->executions);
 	model_stack_cell(t, l->m, in);
 	CELL_REAL_IF(t, l->other, l->other_insts[i].cycles);
 	if (l->other)
@@ -253,13 +377,18 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 		put_share(t, l->other_insts[i].cycles / (double)l->other->cycles);
 	else
 		cell_none(t);
+	put_runs(t, in);
 	put_misses(t, l, in->pc);
 	put_calc(t, l, in->pc);
+	put_costs(t, l, in->pc);
 	cell_stack(t, parts, model_parts(in, most, parts, ARRAY_LEN(parts)));
-	cell_format(t, "%8" PRIx64, in->pc);
+	cell_format(t, "%*" PRIx64, address_columns(l), in->pc);
 	jumps_draw(l->jumps, i, 1, lanes);
 	cell_text(t, lanes);
-	both_words(l, i, words, sizeof(words));
+	if (l->costs)
+		cost_words(l, in->pc, words, sizeof(words));
+	else
+		both_words(l, i, words, sizeof(words));
 	disasm_line(in, line, sizeof(line));
 	cell_text(t, line);
 	if (!words[0])
@@ -267,21 +396,49 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	cell_text(t, words[0] ? words : NULL);
 }
 
-static void add_listing(struct doc *d, const struct listing *l, const struct view_options *o,
-			struct sources *sources)
+/* How wide the parts of a listing are. */
+struct widths {
+	int bar, runs, other, margin, address;
+	int left; /* of all before the jumps */
+	int lanes, rest, text;
+};
+
+static struct widths widths_of(const struct listing *l, const struct view_options *o)
+{
+	const bool more = more_columns(l) > 0;
+	struct widths w = {
+		.bar = more		 ? 4
+		       : o->width >= 120 ? 20
+					 : 10,
+		.runs = o->width >= (more ? 120 : 90) ? RUNS_COLUMN : 0,
+		.other = l->other ? 8 : 0,
+		.margin = l->m->estimated.is ? 8 : 0,
+		.address = address_columns(l),
+		.lanes = jumps_lanes(l->jumps),
+	};
+
+	w.left =
+	    8 + w.margin + w.other + 2 * w.runs + more_columns(l) + 1 + w.bar + 1 + w.address + 1;
+	w.rest = o->width - w.left - w.lanes - 2;
+	w.text = w.rest > 70		? 42
+		 : w.rest > 44		? 30
+		 : !more && w.rest > 32 ? w.rest - 13
+					: w.rest - 1;
+	w.rest = w.rest > 12 ? w.rest : 12;
+	w.text = w.text > 11 ? w.text : 11;
+	return w;
+}
+
+/* The table of a listing; the options say which of its columns are shown. */
+static struct doc_table *listing_table(struct doc *d, const struct listing *l,
+				       const struct widths *w)
 {
 	const struct spectrum_insts *misses = l->misses;
-	const bool calc = l->calc;
+	const bool calc = l->calc, costs = l->costs;
 	const struct estimated *x = &l->m->estimated;
-	const int bar = l->misses || calc ? 4
-			: o->width >= 120 ? 20
-					  : 10,
-		  other = l->other ? 8 : 0, margin = x->is ? 8 : 0,
-		  left = 8 + margin + other + more_columns(l) + 1 + bar + 10,
-		  lanes = jumps_lanes(l->jumps), rest = o->width - left - lanes - 2,
-		  text = rest > 70	  ? 42
-			 : misses || calc ? rest - 1
-					  : 30;
+	const size_t nlevels = misses ? misses->nlevels : 0;
+	const int miss = misses ? MISS_COLUMN : 0, c = calc ? CALC_COLUMN : 0,
+		  cost = costs ? COST_COLUMN : 0;
 	const struct doc_column columns[] = {
 		{ DOC_DATA("pc") },
 		{ .csv = "symbol" },
@@ -290,71 +447,65 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		{ DOC_DATA("cycles") },
 		{ DOC_DATA("share"), .csv_format = "%.8f" },
 		{ DOC_DATA("executions") },
+		{ DOC_DATA("cycles_per_execution") },
 		{ .key = "stack" },
 		{ DOC_DATA(l->other ? "other_cycles" : NULL) },
 		{ .key = l->other ? "other_stack" : NULL },
 		{ DOC_DATA(l->other && l->other->intervals ? "other_low" : NULL) },
 		{ DOC_DATA(l->other && l->other->intervals ? "other_high" : NULL) },
-		{ .before = "", .format = "%.2f%%", .width = 8 },
-		{ ESTIMATED_COLUMN(x, "%.2f", margin), .csv = x->is ? "margin" : NULL,
+		{ DOC_SHOWN(l->other ? l->m->profiler : "time", "%.2f%%", 8), .before = "" },
+		{ ESTIMATED_COLUMN(x, "%.2f", w->margin), .csv = x->is ? "margin" : NULL,
 		  .csv_format = "%.8f", .before = "", .factor = 100 },
-		{ .before = "", .format = "%.2f%%", .width = other },
-		{ .key = misses ? "misses_near" : NULL,
-		  .head = misses ? misses->level[0] : NULL,
+		{ DOC_SHOWN(l->other ? l->other->profiler : "", "%.2f%%", w->other), .before = "" },
+		{ .head = "runs", .before = "", .width = w->runs },
+		{ DOC_SHOWN("cy/run", "%.2f", w->runs), .before = "" },
+		{ DOC_DATA(misses ? "misses_near" : NULL), .head = misses ? misses->level[0] : NULL,
+		  .before = "", .width = miss },
+		{ DOC_DATA(nlevels > 1 ? "misses_next" : NULL),
+		  .head = nlevels > 1 ? misses->level[1] : NULL, .before = "",
+		  .width = nlevels > 1 ? miss : 0 },
+		{ DOC_DATA(nlevels > 2 ? "misses_far" : NULL),
+		  .head = nlevels > 2 ? misses->level[2] : NULL, .before = "",
+		  .width = nlevels > 2 ? miss : 0 },
+		{ DOC_DATA(misses ? "miss_net" : NULL) },
+		{ DOC_DATA(misses ? "miss_each" : NULL), DOC_SHOWN("each", "%.1f", miss),
+		  .before = "" },
+		{ DOC_DATA(misses ? "miss_hidden" : NULL), DOC_SHOWN("hidden", "%.0f%%", miss),
+		  .factor = 100, .before = "" },
+		{ DOC_DATA(calc ? "frequency" : NULL) },
+		{ .head = "times", .before = "", .width = c },
+		{ DOC_DATA(calc ? "cpi" : NULL), DOC_SHOWN("CPI", "%.1fcy", c), .before = "" },
+		{ DOC_DATA(calc ? "culprits" : NULL), .head = "culprits", .before = " ",
+		  .width = -c },
+		{ .csv = costs ? "saves" : NULL,
+		  DOC_SHOWN("saves", "%.2f%%", cost),
 		  .before = "",
-		  .width = misses ? MISS_COLUMN : 0 },
-		{ .key = misses && misses->nlevels > 1 ? "misses_next" : NULL,
+		  .factor = 100 },
+		{ .csv = costs ? "critical" : NULL,
+		  DOC_SHOWN("critical", "%.0f%%", cost),
 		  .before = "",
-		  .width = misses && misses->nlevels > 1 ? MISS_COLUMN : 0 },
-		{ .key = misses && misses->nlevels > 2 ? "misses_far" : NULL,
-		  .before = "",
-		  .width = misses && misses->nlevels > 2 ? MISS_COLUMN : 0 },
-		{ .key = misses ? "miss_net" : NULL },
-		{ .key = misses ? "miss_each" : NULL,
-		  .format = "%.1f",
-		  .before = "",
-		  .width = misses ? MISS_COLUMN : 0 },
-		{ .key = misses ? "miss_hidden" : NULL,
-		  .format = "%.0f%%",
-		  .factor = 100,
-		  .before = "",
-		  .width = misses ? MISS_COLUMN : 0 },
-		{ .key = calc ? "frequency" : NULL },
-		{ .before = "", .width = calc ? CALC_COLUMN : 0 },
-		{ .key = calc ? "cpi" : NULL,
-		  .format = "%.1fcy",
-		  .before = "",
-		  .width = calc ? CALC_COLUMN : 0 },
-		{ .key = calc ? "culprits" : NULL,
-		  .before = " ",
-		  .width = calc ? -CALC_COLUMN : 0 },
-		{ .width = bar },
-		{ .width = -8, .colour = TERM_DIM },
-		{ .width = -(lanes + 1) },
-		{ .width = -text },
-		{ .width = -(rest - text - 1), .ragged = true, .colour = TERM_DIM },
+		  .factor = 100 },
+		{ .csv = costs ? "slack" : NULL, DOC_SHOWN("slack", "%.1f", cost), .before = "" },
+		{ .csv = costs ? "local_slack" : NULL,
+		  DOC_SHOWN("local", "%.1f", cost),
+		  .before = "" },
+		{ .head = "why", .width = -w->bar },
+		{ .head = "address", .width = -w->address, .colour = TERM_DIM },
+		{ .head = "", .width = -(w->lanes + 1) },
+		{ .head = "instruction", .width = -w->text },
+		{ .head = w->rest - w->text - 1 > 5 ? costs ? "fixing" : "events" : NULL,
+		  .width = -(w->rest - w->text - 1),
+		  .ragged = true,
+		  .colour = TERM_DIM },
 	};
-	double most = 1;
-	const char *file = NULL;
-	int line = 0;
 
-	for (size_t i = 0; i < l->count; i++)
-		most = l->insts[i].cycles > most ? l->insts[i].cycles : most;
-	add_heading(d, l);
-	if (l->other)
-		doc_line(d, NULL, "%8s%*s%8s", l->m->profiler, margin, "", l->other->profiler);
-	if (misses) {
-		char heads[120] = "";
+	return DOC_TABLE(d, columns, .key = "instructions", .heads = true);
+}
 
-		for (size_t k = 0; k < misses->nlevels; k++)
-			snprintf(heads + strlen(heads), sizeof(heads) - strlen(heads), "%*s",
-				 MISS_COLUMN, misses->level[k]);
-		doc_line(d, NULL, "%*s%s%*s%*s", 8 + margin + other, "", heads, MISS_COLUMN, "each",
-			 MISS_COLUMN, "hidden");
-	}
-	if (calc)
-		doc_line(d, NULL, "%*s%*s%*s %s", 8 + margin + other, "", CALC_COLUMN, "times",
-			 CALC_COLUMN, "CPI", "culprits");
+static void open_object(struct doc *d, const struct listing *l)
+{
+	const struct estimated *x = &l->m->estimated;
+
 	doc_object(d, NULL);
 	doc_text(d, "symbol", l->f->name);
 	doc_real(d, "share", l->f->cycles / (double)l->m->cycles);
@@ -363,7 +514,21 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		doc_real(d, "margin",
 			 estimated_margin(x, "function", l->f->id, "") / (double)l->m->cycles);
 	}
-	struct doc_table *t = DOC_TABLE(d, columns, .key = "instructions");
+}
+
+static void add_listing(struct doc *d, const struct listing *l, const struct view_options *o,
+			struct sources *sources)
+{
+	const struct widths w = widths_of(l, o);
+	double most = 1;
+	const char *file = NULL;
+	int line = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		most = l->insts[i].cycles > most ? l->insts[i].cycles : most;
+	add_heading(d, l);
+	open_object(d, l);
+	struct doc_table *t = listing_table(d, l, &w);
 
 	for (size_t i = 0, run; i < l->count; i++) {
 		const struct model_inst *in = &l->insts[i];
@@ -371,10 +536,10 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 		for (run = 0; i + run < l->count && cold(l, i + run);)
 			run++;
 		if (run > COLD_RUN) {
-			doc_above(t, TERM_DIM, "%*s… %zu instructions without time …", left, "",
+			doc_above(t, TERM_DIM, "%*s… %zu instructions without time …", w.left, "",
 				  run);
 			for (; run; run--, i++) {
-				put_inst(t, l, i, most, rest);
+				put_inst(t, l, i, most, w.rest);
 				doc_hide(t);
 			}
 			i--;
@@ -382,11 +547,91 @@ static void add_listing(struct doc *d, const struct listing *l, const struct vie
 			continue;
 		}
 		if (in->file && in->line && (!file || strcmp(file, in->file) || line != in->line)) {
-			add_source(t, l, o, sources, i, left);
+			add_source(t, l, o, sources, i, w.left);
 			file = in->file;
 			line = in->line;
 		}
-		put_inst(t, l, i, most, rest);
+		put_inst(t, l, i, most, w.rest);
+	}
+	doc_close(d);
+}
+
+/* ---- source alone ---- */
+
+/* Between two lines with instructions, so many without any are shown. */
+#define QUIET_RUN 4
+
+static void put_line(struct doc_table *t, const struct listing *l, const struct line *k,
+		     struct sources *sources, int number, const char *file, int text_columns)
+{
+	const char *text = sources_line(sources, file, number);
+	char shown[512] = "", words[360];
+
+	doc_row(t);
+	if (k)
+		cell_text(t, l->f->name);
+	else
+		cell_none(t);
+	cell_format(t, "%s:%d", file, number);
+	CELL_REAL_IF(t, k, k->cycles);
+	CELL_REAL_IF(t, k, k->cycles / (double)l->m->cycles);
+	if (k && k->executions)
+		cell_integer(t, (int64_t)k->executions);
+	else
+		cell_none(t);
+	if (k)
+		put_share(t, k->cycles / (double)l->m->cycles);
+	else
+		cell_none(t);
+	put_runs(t, &(struct model_inst){ .cycles = k ? k->cycles : 0,
+					  .executions = k ? k->executions : 0 });
+	cell_integer(t, number);
+	if (text)
+		term_cut_source(text, text_columns, shown, sizeof(shown));
+	cell_text(t, shown);
+	if (k)
+		why_words(l->m, k->most, words, sizeof(words));
+	cell_text(t, k ? words : NULL);
+}
+
+/* The lines of a function in the order of its files, with the sums over their instructions. */
+static void add_source_lines(struct doc *d, const struct listing *l, const struct view_options *o,
+			     struct sources *sources)
+{
+	const int words = o->width >= 120 ? 34 : 20,
+		  text = o->width - 8 - 2 * RUNS_COLUMN - 7 - 2 - words - 1;
+	const struct doc_column columns[] = {
+		{ .csv = "symbol" },
+		{ DOC_DATA("source") },
+		{ DOC_DATA("cycles") },
+		{ DOC_DATA("share"), .csv_format = "%.8f" },
+		{ DOC_DATA("executions") },
+		{ DOC_SHOWN("time", "%.2f%%", 8), .before = "" },
+		{ .head = "runs", .before = "", .width = RUNS_COLUMN },
+		{ DOC_SHOWN("cy/run", "%.2f", RUNS_COLUMN), .before = "" },
+		{ DOC_SHOWN("line", "%.0f", 6), .colour = TERM_DIM },
+		{ .head = "source", .before = "  ", .width = -text },
+		{ .head = "events", .width = -words, .ragged = true, .colour = TERM_DIM },
+	};
+
+	add_heading(d, l);
+	open_object(d, l);
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "lines", .heads = true);
+
+	for (size_t i = 0; i < l->nlines; i++) {
+		const struct line *k = &l->lines[i], *last = i ? k - 1 : NULL;
+		const bool same = last && !strcmp(last->file, k->file);
+
+		if (!same) {
+			doc_above(t, TERM_CYAN, "%*s%s%s", 8 + 2 * RUNS_COLUMN + 9, "", k->file,
+				  sources_line(sources, k->file, 1) ? "" : " (cannot be read)");
+		} else if (k->number - last->number - 1 > QUIET_RUN) {
+			doc_above(t, TERM_DIM, "%*s…", 8 + 2 * RUNS_COLUMN + 9, "");
+		} else if (o->format == VIEW_TEXT) {
+			for (int n = last->number + 1; n < k->number; n++)
+				put_line(t, l, NULL, sources, n, k->file, text);
+		}
+		put_line(t, l, k, sources, k->number, k->file, text);
 	}
 	doc_close(d);
 }
@@ -407,7 +652,8 @@ static bool not_found(struct store *s, const char *name, struct err *e)
 
 static bool annotate_functions(struct store *s, const struct view_options *o, const struct model *m,
 			       const struct model *other, const struct spectrum_insts *misses,
-			       const struct calc_model *calc, struct err *e)
+			       const struct calc_model *calc, const struct icost_model *costs,
+			       struct err *e)
 {
 	struct sources *sources = sources_new();
 	struct doc *d = doc_new();
@@ -417,14 +663,20 @@ static bool annotate_functions(struct store *s, const struct view_options *o, co
 	estimated_line(d, "", &m->estimated);
 	doc_array(d, NULL);
 	for (size_t i = 0; i < n && shown < (size_t)o->limit; i++, shown++) {
-		struct listing l = {
-			.m = m, .other = other, .misses = misses, .calc = calc, .f = order[i]
-		};
+		struct listing l = { .m = m,
+				     .other = other,
+				     .misses = misses,
+				     .calc = calc,
+				     .costs = costs,
+				     .f = order[i] };
 
 		if (!o->function && order[i]->cycles < 0.01 * (double)m->cycles && shown)
 			break;
 		open_listing(&l);
-		add_listing(d, &l, o, sources);
+		if (o->source)
+			add_source_lines(d, &l, o, sources);
+		else
+			add_listing(d, &l, o, sources);
 		close_listing(&l);
 	}
 	const bool ok = n ? doc_print(d, o, e) : not_found(s, o->function ? o->function : "", e);
@@ -439,6 +691,11 @@ bool view_annotate(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m, other;
 	bool second = o->profiler && strcmp(o->profiler, "oracle");
+
+	if (live_is(s) && (o->icost || o->source))
+		return err_set(e,
+			       "%s has samples of a live machine: %s is of runs of `culprit sim`",
+			       store_path(s), o->icost ? "--icost" : "--source");
 	if (live_is(s))
 		return live_annotate(s, o, e);
 	if (!model_read(s, NULL, &m, e))
@@ -449,13 +706,18 @@ bool view_annotate(struct store *s, const struct view_options *o, struct err *e)
 	}
 	struct spectrum_insts misses = { 0 };
 	struct calc_model calc = { 0 };
+	struct icost_model *costs = o->icost ? x_calloc(1, sizeof(*costs)) : NULL;
 	bool ok =
 	    (!o->spectrum || spectrum_insts_read(s, &misses, e)) &&
 	    (!o->calc || calc_read(s, &(struct calc_read_options){ .no_truth = true }, &calc, e)) &&
+	    (!costs || icost_read(s, costs, e)) &&
 	    annotate_functions(s, o, &m, second ? &other : NULL, o->spectrum ? &misses : NULL,
-			       o->calc ? &calc : NULL, e);
+			       o->calc ? &calc : NULL, costs, e);
 	spectrum_insts_free(&misses);
 	calc_model_free(&calc);
+	if (costs)
+		icost_free(costs);
+	free(costs);
 	if (second)
 		model_free(&other);
 	model_free(&m);

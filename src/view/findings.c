@@ -21,18 +21,40 @@
 #define LINE_INSTS    8	  /* instructions that a sentence about a line counts at most */
 #define MIN_STORES    0.1 /* of the run with a full store queue, from which on it is said */
 
+/* Classes of programs, and what makes one so. */
+static const struct class
+{
+	const char *name, *words;
+} compute = { "compute-intensive", "more than half of all cycles commit instructions" },
+  flush = { "flush-intensive", "more than 3% of all cycles refill the pipeline after a flush" },
+  stores = { "store-intensive",
+	     "in more than a quarter of all cycles a full store queue lets nothing in" },
+  kernel = { "kernel-intensive", "more than a quarter of all cycles are the kernel's" },
+  stall = { "stall-intensive", "most cycles wait for an instruction, few of them after a flush" };
+
+static const struct class *class_of(const struct model *m)
+{
+	const double total = (double)m->cycles;
+
+	if (m->category[TIME_EXECUTION] > 0.5 * total)
+		return &compute;
+	if (m->category[TIME_MISPREDICT] + m->category[TIME_MISC_FLUSH] > 0.03 * total)
+		return &flush;
+	if (m->category[TIME_STORES] > 0.25 * total)
+		return &stores;
+	if (m->category[TIME_KERNEL] > 0.25 * total)
+		return &kernel;
+	return &stall;
+}
+
 const char *findings_class(const struct model *m)
 {
-	double total = (double)m->cycles;
-	if (m->category[TIME_EXECUTION] > 0.5 * total)
-		return "compute-intensive";
-	if (m->category[TIME_MISPREDICT] + m->category[TIME_MISC_FLUSH] > 0.03 * total)
-		return "flush-intensive";
-	if (m->category[TIME_STORES] > 0.25 * total)
-		return "store-intensive";
-	if (m->category[TIME_KERNEL] > 0.25 * total)
-		return "kernel-intensive";
-	return "stall-intensive";
+	return class_of(m)->name;
+}
+
+const char *findings_class_words(const struct model *m)
+{
+	return class_of(m)->words;
 }
 
 static enum time_category main_category(const struct model_inst *i)

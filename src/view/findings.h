@@ -18,5 +18,7 @@ struct finding {
 size_t findings_of(const struct model *m, struct finding *out, size_t max);
 /* "compute-intensive", "flush-intensive" or "stall-intensive", as tip2021 section 4 has it. */
 const char *findings_class(const struct model *m);
+/* What makes it so, in words. */
+const char *findings_class_words(const struct model *m);
 
 #endif

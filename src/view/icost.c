@@ -360,8 +360,8 @@ static void place_of(const struct icost_inst *i, char *buf, size_t size_bytes)
 		snprintf(buf, size_bytes, "%" PRIx64, i ? i->pc : 0);
 }
 
-static void cost_words(const struct icost_model *m, const struct icost_inst *i, char *buf,
-		       size_t size_bytes)
+void icost_inst_words(const struct icost_model *m, const struct icost_inst *i, char *buf,
+		      size_t size_bytes)
 {
 	size_t used = 0;
 	buf[0] = '\0';
@@ -431,7 +431,7 @@ static void add_instructions(struct doc *d, const struct icost_model *m,
 		if (icost_inst_cost(i) < 0.0005 * m->graph_cycles)
 			break;
 		place_of(i, where, sizeof(where));
-		cost_words(m, i, words, sizeof(words));
+		icost_inst_words(m, i, words, sizeof(words));
 		doc_row(t);
 		cell_real(t, icost_inst_cost(i) / m->graph_cycles);
 		cell_real(t, i->critical);
@@ -743,16 +743,6 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 	const char *function = o->function;
 	for (size_t i = 0; !function && i < m.ninsts; i++)
 		function = m.instructions[i].function;
-	static const struct doc_column columns[] = {
-		{ .csv = "saves", DOC_SHOWN("saves", "%.2f%%", 7), .before = "  ", .factor = 100 },
-		{ .csv = "critical", DOC_SHOWN("critical", "%.0f%%", 8), .factor = 100 },
-		{ .csv = "slack", DOC_SHOWN("slack", "%.1f", 8) },
-		{ .csv = "local_slack", DOC_SHOWN("local", "%.1f", 8) },
-		{ .csv = "pc" },
-		{ .before = "  ", .width = -8 },
-		{ .csv = "disasm", .before = "  ", .width = -34 },
-		{ .width = -160, .ragged = true, .colour = TERM_DIM },
-	};
 	const struct icost_inst **list = x_calloc(m.ninsts + 1, sizeof(*list));
 	size_t n = 0;
 
@@ -764,28 +754,8 @@ bool view_icost_annotate(struct store *s, const struct view_options *o, struct e
 	struct doc *d = doc_new();
 
 	doc_array(d, NULL);
-	doc_line(d, function ? function : "", "%s", "");
-	struct doc_table *t = DOC_TABLE(d, columns, .heads = true);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct icost_inst *in = list[i];
-		char words[160];
-
-		add_inst_values(d, &m, in);
-		if (in->file && in->line &&
-		    (!i || !list[i - 1]->file || in->line != list[i - 1]->line))
-			doc_above(t, TERM_CYAN, "%38s%s:%d", "", path_name(in->file), in->line);
-		cost_words(&m, in, words, sizeof(words));
-		doc_row(t);
-		cell_real(t, icost_inst_cost(in) / m.graph_cycles);
-		cell_real(t, in->critical);
-		cell_real(t, in->slack);
-		cell_real(t, in->local_slack);
-		cell_format(t, "0x%" PRIx64, in->pc);
-		cell_format(t, "%8" PRIx64, in->pc);
-		cell_text(t, in->disasm ? in->disasm : "");
-		cell_text(t, words);
-	}
+	for (size_t i = 0; i < n; i++)
+		add_inst_values(d, &m, list[i]);
 	const bool ok = n ? doc_print(d, o, e)
 			  : err_set(e,
 				    "no instruction of '%s' was looked at in %s; `culprit icost` "

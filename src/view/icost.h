@@ -37,7 +37,8 @@ struct icost_options {
 
 bool view_icost(struct store *s, const struct view_options *o, const struct icost_options *io,
 		struct err *e);
-/* Instructions of a function (NULL: those with most cost) with cost, slack and criticality. */
+/* JSON alone: the instructions of a function (NULL: the one with most cost) with cost, slack and
+ * criticality. Text and CSV are view_annotate()'s. */
 bool view_icost_annotate(struct store *s, const struct view_options *o, struct err *e);
 
 #define ICOST_EVENTS_MAX 6
@@ -144,6 +145,9 @@ bool icost_read(struct store *s, struct icost_model *m, struct err *e);
 void icost_free(struct icost_model *m);
 double icost_inst_cost(const struct icost_inst *i);
 const struct icost_inst *icost_inst_at(const struct icost_model *m, uint64_t pc);
+/* "dmiss 3.1%, bmisp 0.4%": which of its events cost the most, as shares of the run. */
+void icost_inst_words(const struct icost_model *m, const struct icost_inst *i, char *buf,
+		      size_t size_bytes);
 
 /* icost.c: JSON: an object with a value per set of categories; values NULL: an empty one. known:
  * which sets it has; NULL: all. */

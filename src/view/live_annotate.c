@@ -21,6 +21,7 @@
 struct listing {
 	const struct live_model *m;
 	const struct live_function *c;
+	const char *symbol; /* as the view names it */
 	struct jumps *jumps;
 	struct doc_column *columns;
 	size_t ncolumns;
@@ -62,9 +63,10 @@ static void open_listing(struct listing *l, const struct view_options *o)
 	const int lanes = jumps_lanes(l->jumps), rest = o->width - l->left - lanes - 1,
 		  text = rest > 30 ? rest : 30;
 	const struct doc_column fixed[] = {
-		{ .key = "address" },
-		{ .key = "disasm" },
-		{ .key = "source" },
+		{ DOC_DATA("address") },
+		{ .csv = "symbol" },
+		{ DOC_DATA("disasm") },
+		{ DOC_DATA("source") },
 		{ .key = "samples" },
 		{ .key = "taken" },
 		{ .key = "not_taken" },
@@ -75,10 +77,11 @@ static void open_listing(struct listing *l, const struct view_options *o)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
-		if (i == 6)
+		if (i == 7)
 			for (size_t k = 0; k < events; k++)
 				*ARRAY_ADD(l->columns, l->ncolumns) =
 				    (struct doc_column){ .head = l->m->events[k].name,
+							 .csv = l->m->events[k].name,
 							 .width = LEFT };
 		*ARRAY_ADD(l->columns, l->ncolumns) = fixed[i];
 	}
@@ -103,9 +106,9 @@ static void add_source(struct doc_table *t, const struct listing *l, const struc
 		 in->line);
 	cut[0] = '\0';
 	if (text)
-		term_cut(text + strspn(text, " \t"),
-			 o->width - l->left - jumps_lanes(l->jumps) - 4 - (int)strlen(place), cut,
-			 sizeof(cut));
+		term_cut_source(text,
+				o->width - l->left - jumps_lanes(l->jumps) - 4 - (int)strlen(place),
+				cut, sizeof(cut));
 	doc_above(t, TERM_CYAN, "%*s%s %s%s%s", l->left, "", lanes, place, *cut ? "  " : "", cut);
 }
 
@@ -131,6 +134,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i)
 
 	doc_row(t);
 	cell_format(t, "0x%" PRIx64, in->address);
+	cell_text(t, l->symbol);
 	cell_text(t, in->disasm ? in->disasm : "");
 	model_source_cell(t, in->file, in->line);
 	cell_map(t);
@@ -262,7 +266,7 @@ bool live_annotate(struct store *s, const struct view_options *o, struct err *e)
 		ok = live_read_code(s, o, &m, m.rows[i].id, &c, e);
 		if (!ok)
 			break;
-		struct listing l = { .m = &m, .c = &c };
+		struct listing l = { .m = &m, .c = &c, .symbol = m.rows[i].name };
 
 		open_listing(&l, o);
 		add_listing(d, &l, &m.rows[i], o, sources);

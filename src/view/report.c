@@ -4,10 +4,11 @@
  *
  *      floorceil on boom-tip: 9,812,345 instructions in 14,120,551 cycles, IPC 0.69
  *
- *      Where the time went                                flush-intensive
+ *      Where the time went
  *        execution     31.2%  ████████
  *        misc. flush   42.0%  ███████████
- *      Functions … Instructions … Findings …
+ *        flush-intensive: …
+ *      Functions … Lines … Libraries … Instructions … Findings …
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,26 +18,11 @@
 #include "util/text.h"
 #include "view/doc.h"
 #include "view/findings.h"
+#include "view/icost.h"
 #include "view/live.h"
-#include "view/spectrum_elsewhere.h"
 #include "view/model.h"
-
-static bool matches(const struct model *m, const struct model_inst *i, const struct view_options *o)
-{
-	const struct model_function *f = model_function_of(m, i->function);
-	if (o->function && (!f || strcmp(f->name, o->function)))
-		return false;
-	if (o->file) {
-		size_t n = i->file ? strlen(i->file) : 0, want = strlen(o->file);
-		if (n < want || strcmp(i->file + n - want, o->file))
-			return false;
-	}
-	if (o->event) {
-		int bit = model_event_bit(m, o->event);
-		return bit >= 0 && model_with_event(i, (unsigned)bit) > 0;
-	}
-	return true;
-}
+#include "view/parts.h"
+#include "view/spectrum_elsewhere.h"
 
 static int compare_insts(const void *a, const void *b, void *ctx)
 {
@@ -57,7 +43,7 @@ static const struct model_inst **select_insts(const struct model *m, const struc
 	const struct model_inst **list = x_calloc(m->ninsts, sizeof(*list));
 	*count = 0;
 	for (size_t i = 0; i < m->ninsts; i++)
-		if (m->insts[i].cycles > 0 && matches(m, &m->insts[i], o))
+		if (m->insts[i].cycles > 0 && parts_match(m, &m->insts[i], o))
 			list[(*count)++] = &m->insts[i];
 	qsort_r(list, *count, sizeof(*list), compare_insts, (void *)o->sort);
 	return list;
@@ -120,7 +106,7 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 		known += m->category[c];
 	if (known <= 0) /* these samples do not say what commit did */
 		return;
-	doc_heading(d, "Where the time went (%s)", findings_class(m));
+	doc_heading(d, "Where the time went");
 	struct doc_table *t = DOC_TABLE(d, columns, .key = NULL);
 
 	for (size_t c = 0; c < m->ncategories; c++) {
@@ -131,6 +117,12 @@ static void add_times(struct doc *d, const struct model *m, const struct view_op
 		cell_real(t, 100 * share);
 		cell_bar(t, share, colour[c]);
 	}
+	if (parts_restricted(o))
+		return;
+	char words[160];
+
+	snprintf(words, sizeof(words), "%s: %s", findings_class(m), findings_class_words(m));
+	doc_sentence(d, "  ", words, 4);
 }
 
 /* Which thread waits for which. limit 0: all rows. */
@@ -268,6 +260,93 @@ static void stack_words(const struct model *m, const struct model_inst *i, char 
 	}
 }
 
+static void add_lines(struct doc *d, const struct model *m, const struct view_options *o)
+{
+	const int words = o->width >= 140 ? 34 : 24, rest = o->width - 21 - 1 - words - 1,
+		  source = rest / 2;
+	const struct doc_column columns[] = {
+		{ .key = "share", .format = "%.2f%%", .factor = 100, .before = "  ", .width = 7 },
+		{ .before = "  ", .width = 10 },
+		{ .key = "source" },
+		{ .key = "symbol" },
+		{ .width = -source },
+		{ .width = -(rest - source - 1) },
+		{ .width = -words, .ragged = true, .colour = TERM_DIM },
+		{ .key = "cycles" },
+		{ .key = "stack" },
+	};
+	size_t count;
+	struct part *list = parts_lines(m, &count);
+
+	if (count)
+		doc_heading(d, "Lines");
+	struct doc_table *t =
+	    DOC_TABLE(d, columns, .key = "lines", .limit = (size_t)o->limit, .more = true);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct model_inst *sum = &list[i].sum;
+		const struct model_function *f = model_function_of(m, list[i].most->function);
+		struct term_part parts[16];
+		char stack[192];
+		const size_t n = model_parts(sum, list[0].sum.cycles, parts, ARRAY_LEN(parts));
+
+		stack_words(m, sum, stack, sizeof(stack));
+		doc_row(t);
+		cell_real(t, sum->cycles / (double)m->cycles);
+		cell_stack(t, parts, n);
+		model_source_cell(t, sum->file, sum->line);
+		cell_text(t, f ? f->name : "[unknown]");
+		cell_format(t, "%s:%d", path_name(sum->file), sum->line);
+		cell_text(t, f ? f->name : "[unknown]");
+		cell_text(t, stack);
+		cell_real(t, sum->cycles);
+		model_stack_cell(t, m, sum);
+	}
+	parts_free(list, count);
+}
+
+/* Text has libraries only if there are several, or if symbols are missing. */
+static void add_libraries(struct doc *d, const struct model *m, const struct view_options *o)
+{
+	const struct doc_column columns[] = {
+		{ .key = "share", .format = "%.2f%%", .factor = 100, .before = "  ", .width = 7 },
+		{ .before = "  ", .width = 10 },
+		{ .key = "image" },
+		{ .width = -(o->width - 21 - 38) },
+		{ .width = -37, .ragged = true, .colour = TERM_DIM },
+		{ .key = "cycles" },
+		{ .key = "nameless_cycles" },
+	};
+	size_t count;
+	struct part *list = parts_libraries(m, &count);
+	const bool shown = count > 1 || (count && list[0].nameless > 0);
+
+	if (shown)
+		doc_heading(d, "Libraries");
+	struct doc_table *t =
+	    DOC_TABLE(d, columns, .key = "libraries", .limit = (size_t)o->limit, .more = shown);
+
+	for (size_t i = 0; i < count; i++) {
+		const double share = list[i].sum.cycles / (double)m->cycles,
+			     nameless = list[i].nameless / list[i].sum.cycles;
+
+		doc_row(t);
+		cell_real(t, share);
+		cell_bar(t, share, TERM_GREEN);
+		cell_text(t, list[i].image);
+		cell_text(t, path_name(list[i].image));
+		if (nameless >= 0.005)
+			cell_format(t, "%.0f%% of it in code without symbols", 100 * nameless);
+		else
+			cell_none(t);
+		cell_real(t, list[i].sum.cycles);
+		cell_real(t, list[i].nameless);
+		if (!shown)
+			doc_hide(t);
+	}
+	parts_free(list, count);
+}
+
 static void put_inst(struct doc_table *t, const struct model *m, const struct model_inst *i,
 		     double most, bool wide)
 {
@@ -343,14 +422,15 @@ static void add_insts(struct doc *d, const struct model *m, const struct view_op
 	free(list);
 }
 
-static void add_events(struct doc *d, const struct model *m)
+static void add_events(struct doc *d, const struct model *m, const struct view_options *o)
 {
-	static const struct doc_column columns[] = {
+	const bool counted = !parts_restricted(o); /* how often each came is known of the run */
+	const struct doc_column columns[] = {
 		{ .before = "  ", .width = 1 },
 		{ .width = -7 },
 		{ .format = "%.2f%%", .width = 7 },
-		{ .before = "  ", .width = 14 },
-		{ .before = " times  ", .width = -200, .ragged = true },
+		{ .before = "  ", .width = counted ? 14 : 0 },
+		{ .before = counted ? " times  " : "  ", .width = -200, .ragged = true },
 	};
 	struct doc_table *t = NULL;
 
@@ -359,13 +439,15 @@ static void add_events(struct doc *d, const struct model *m)
 
 		if (!m->event_name[b] || !m->event_count[b])
 			continue;
+		for (size_t i = 0; i < m->ninsts; i++)
+			cycles += model_with_event(&m->insts[i], b);
+		if (!counted && cycles <= 0)
+			continue;
 		if (!t) {
 			doc_heading(d, "Events by letter (time of instructions that suffered one; "
 				       "sets overlap)");
 			t = DOC_TABLE(d, columns, .key = NULL);
 		}
-		for (size_t i = 0; i < m->ninsts; i++)
-			cycles += model_with_event(&m->insts[i], b);
 		doc_row(t);
 		cell_format(t, "%c", model_letter(1u << b));
 		cell_text(t, m->event_name[b]);
@@ -375,10 +457,102 @@ static void add_events(struct doc *d, const struct model *m)
 	}
 }
 
-static void add_findings(struct doc *d, const struct model *m, struct store *s)
+/* A word of a command as a shell takes it: in quotes if need be. */
+static void put_word(FILE *f, const char *word)
+{
+	fputc(' ', f);
+	if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				  "_-./+:,=@%") == strlen(word)) {
+		fputs(word, f);
+		return;
+	}
+	fputc('\'', f);
+	for (; *word; word++)
+		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, f);
+	fputc('\'', f);
+}
+
+/* What the graph could be asked about an instruction: its costliest event on the longest path as
+ * --what-if has it. False if the run has no graph, or nothing of the instruction is on it. */
+static bool what_if_of(struct store *s, const struct model_inst *i, char *buf, size_t size_bytes)
+{
+	static const char *const events[][2] = { { "miss", "dmiss" },
+						 { "mispredict", "bmisp" },
+						 { "imiss", "imiss" } };
+	const char *cls = i->cls ? i->cls : "", *event = NULL;
+	struct store_rows r = store_query(s,
+					  "SELECT kind FROM icost_critical WHERE pc = ?1 AND "
+					  "cycles > 0 ORDER BY cycles DESC LIMIT 1",
+					  "i", (int64_t)i->pc);
+	const char *kind = store_next(&r) ? store_shown(&r, 0) : NULL;
+
+	for (size_t k = 0; kind && k < ARRAY_LEN(events); k++)
+		if (!strcmp(kind, events[k][0]))
+			event = events[k][1];
+	if (kind && !strcmp(kind, "latency") && strcmp(cls, "store") != 0)
+		event = !strcmp(cls, "load") || !strcmp(cls, "amo")		      ? "dl1"
+			: !strcmp(cls, "mul") || !strcmp(cls, "div") || cls[0] == 'f' ? "lgalu"
+										      : "shalu";
+	store_done(&r, NULL);
+	if (event)
+		snprintf(buf, size_bytes, "%s@0x%" PRIx64, event, i->pc);
+	struct icost_asked asked;
+	struct err ignored;
+
+	return event && icost_find(s, buf, &asked, &ignored);
+}
+
+/* The hottest function of a library. */
+static const char *hottest_in(const struct model *m, const char *library)
+{
+	const struct model_function *best = NULL;
+
+	for (size_t i = 0; i < m->nfunctions; i++)
+		if (m->functions[i].image && !strcmp(path_name(m->functions[i].image), library) &&
+		    (!best || m->functions[i].cycles > best->cycles))
+			best = &m->functions[i];
+	return best ? best->name : NULL;
+}
+
+/* The command that shows more of what a finding is about; the caller frees. */
+static char *next_command(struct store *s, const struct model *m, const struct finding *x)
+{
+	const struct model_function *f = x->inst ? model_function_of(m, x->inst->function) : NULL;
+	const char *symbol = x->library ? hottest_in(m, x->library) : f ? f->name : NULL;
+	char *text = NULL, asked[64];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		die("out of memory");
+	fputs("culprit", out);
+	if (x->event) {
+		fputs(" report", out);
+		put_word(out, store_path(s));
+		put_word(out, "--event");
+		put_word(out, x->event);
+	} else if (x->inst && what_if_of(s, x->inst, asked, sizeof(asked))) {
+		fputs(" icost", out);
+		put_word(out, store_path(s));
+		put_word(out, "--what-if");
+		put_word(out, asked);
+		put_word(out, "--verify");
+	} else {
+		fputs(" annotate", out);
+		put_word(out, store_path(s));
+		if (symbol)
+			put_word(out, symbol);
+	}
+	if (fclose(out))
+		die("out of memory");
+	return text;
+}
+
+static void add_findings(struct doc *d, const struct model *m, struct store *s,
+			 const struct view_options *o)
 {
 	struct finding list[5];
-	char misses[3][1024];
+	char misses[3][1024], *next[5] = { NULL };
 	struct err ignored; /* a spectrum that cannot be read has no finding */
 	size_t n = m->golden ? findings_of(m, list, ARRAY_LEN(list)) : 0;
 
@@ -391,15 +565,26 @@ static void add_findings(struct doc *d, const struct model *m, struct store *s)
 		snprintf(label, sizeof(label), "  %zu. ", i + 1);
 		doc_sentence(d, label, list[i].text, 5);
 		doc_text(d, NULL, list[i].text);
+		next[i] = next_command(s, m, &list[i]);
+		doc_note(d, TERM_DIM, "     next: %s", next[i]);
 	}
-	const size_t more =
-	    m->golden ? spectrum_findings(s, misses, ARRAY_LEN(misses), &ignored) : 0;
+	/* What misses cost is known of the whole run. */
+	const size_t more = m->golden && !parts_restricted(o)
+				? spectrum_findings(s, misses, ARRAY_LEN(misses), &ignored)
+				: 0;
 	for (size_t i = 0; i < more; i++) {
 		char label[32];
 
 		snprintf(label, sizeof(label), "  %zu. ", n + i + 1);
 		doc_sentence(d, label, misses[i], 5);
 		doc_text(d, NULL, misses[i]);
+		doc_note(d, TERM_DIM, "     next: culprit spectrum %s", store_path(s));
+	}
+	doc_close(d);
+	doc_array(d, "next");
+	for (size_t i = 0; i < n; i++) {
+		doc_text(d, NULL, next[i]);
+		free(next[i]);
 	}
 	doc_close(d);
 }
@@ -411,10 +596,17 @@ static bool check_names(const struct model *m, const struct view_options *o, str
 		       file = { .word = o->file ? o->file : "" };
 	bool has_function = !o->function, has_file = !o->file;
 
-	if (o->event && model_event_bit(m, o->event) < 0)
+	if (o->event && model_event_bit(m, o->event) < 0) {
+		struct nearest event = { .word = o->event };
+
+		for (unsigned b = 0; b < MODEL_EVENTS; b++)
+			if (m->event_name[b])
+				nearest_try(&event, m->event_name[b]);
 		return err_set(
-		    e, "there is no event '%s'; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),
-		    o->event);
+		    e, "there is no event '%s'%s%s%s; they are" WORDS_PROFILED_EVENTS(WORDS_SPACED),
+		    o->event, event.best ? "; the nearest is '" : "", event.best ? event.best : "",
+		    event.best ? "'" : "");
+	}
 	for (size_t i = 0; i < m->nfunctions && !has_function; i++) {
 		nearest_try(&function, m->functions[i].name);
 		has_function = !strcmp(m->functions[i].name, o->function);
@@ -436,6 +628,23 @@ static bool check_names(const struct model *m, const struct view_options *o, str
 				   file.best ? file.best : "", file.best ? "'" : "");
 }
 
+/* What the sections below are about; takes the rest out of the model. */
+static void add_restricted(struct doc *d, struct model *m, const struct view_options *o)
+{
+	const double left = parts_restrict(m, o);
+
+	char text[700];
+
+	snprintf(
+	    text, sizeof(text),
+	    "Only instructions%s%.200s%s%.200s%s%.40s: %.2f%% of all cycles. Shares are of the "
+	    "whole run.",
+	    o->function ? " of " : "", o->function ? o->function : "", o->file ? " from " : "",
+	    o->file ? o->file : "", o->event ? " that suffered " : "", o->event ? o->event : "",
+	    100 * left / (double)m->cycles);
+	doc_sentence(d, "", text, 2);
+}
+
 bool view_report(struct store *s, const struct view_options *o, struct err *e)
 {
 	struct model m;
@@ -450,14 +659,18 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 		struct doc *d = doc_new();
 
 		add_summary(d, &m);
+		if (parts_restricted(o))
+			add_restricted(d, &m, o);
 		add_times(d, &m, o);
-		if (m.golden && !o->thread && !o->user_only)
+		if (m.golden && !o->thread && !o->user_only && !parts_restricted(o))
 			add_threads(d, &m, s, o);
 		add_functions(d, &m, o);
+		add_lines(d, &m, o);
+		add_libraries(d, &m, o);
 		add_insts(d, &m, o);
 		if (m.golden)
-			add_events(d, &m);
-		add_findings(d, &m, s);
+			add_events(d, &m, o);
+		add_findings(d, &m, s, o);
 		ok = doc_print(d, o, e);
 		doc_free(d);
 	}

@@ -139,6 +139,26 @@ void term_cut(const char *text, int cells, char *buf, size_t size_bytes)
 	buf[size_bytes - 1] = '\0';
 }
 
+void term_cut_source(const char *text, int cells, char *buf, size_t size_bytes)
+{
+	char blanks[512];
+	size_t n = 0;
+	int at = 0;
+
+	for (; *text && n + 9 < sizeof(blanks); text++) {
+		if (*text != '\t') {
+			at += ((unsigned char)*text & 0xc0) != 0x80;
+			blanks[n++] = *text;
+			continue;
+		}
+		do
+			blanks[n++] = ' ';
+		while (++at % 8);
+	}
+	blanks[n] = '\0';
+	term_cut(blanks, cells, buf, size_bytes);
+}
+
 void term_wrap(const struct view_options *o, const char *text, int indent)
 {
 	int at = indent;

@@ -60,7 +60,7 @@ test_1545_names_that_are_not_there_are_errors_with_the_nearest() {
 	run report run.culprit --file phasse.c
 	refuses phasse.c "nearest is 'phases.c'"
 	run report run.culprit --event ST-LLX
-	refuses ST-LLX
+	refuses ST-LLX "nearest is 'ST-LLC'"
 	run report run.culprit --function main
 	status_is 0
 }
@@ -93,6 +93,106 @@ test_1547_the_tree_of_calls_has_the_stacks_of_folded() {
 		    folded[stack] += int(cycles)
 		assert len(folded) > 3 and tree == folded, (tree - folded, folded - tree)
 	END
+}
+
+test_3400_lines_and_libraries_have_the_time_of_the_store() {
+	cp run.culprit places.culprit
+	sqlite3 places.culprit "UPDATE instruction SET file = '/src/one.c', line = 1 + (pc >> 4) % 5 WHERE pc % 3 <> 0"
+	run report places.culprit --json --limit 100000
+	status_is 0
+	python3 - <<-'END' || fail "the sums differ"
+		import collections, json, sqlite3
+		j, s = json.load(open("out")), sqlite3.connect("places.culprit")
+		scale = float(s.execute("SELECT value FROM run WHERE key = 'scale'").fetchone()[0])
+		def same(key, name, query):
+		    want = {k: v / scale for k, v in s.execute(query) if k and v}
+		    got = {r[name]: r["cycles"] for r in j[key]}
+		    assert set(got) == set(want) and len(want) > 0, (got, want)
+		    assert all(abs(got[k] - want[k]) < 1e-3 for k in want), (got, want)
+		same("lines", "source", """SELECT file || ':' || line, sum(units) FROM golden g JOIN instruction i ON i.pc = g.pc
+		    WHERE file <> '' AND line > 0 GROUP BY 1""")
+		same("libraries", "image", """SELECT m.name, sum(units) FROM golden g JOIN instruction i ON i.pc = g.pc
+		    JOIN function f ON f.id = i.function JOIN image m ON m.id = f.image GROUP BY 1""")
+	END
+}
+
+test_3401_every_section_is_restricted_to_what_was_asked_for() {
+	local event
+	event=$(sqlite3 run.culprit "SELECT name FROM event WHERE executions > 0 LIMIT 1")
+	run report run.culprit --json --limit 100000
+	cp out whole
+	for words in "--function main" "--event $event"; do
+		run report run.culprit --json --limit 100000 $words
+		status_is 0
+		python3 - <<-'END' || fail "with $words the sections disagree"
+			import json
+			j, whole = json.load(open("out")), json.load(open("whole"))
+			sums = [sum(j["cycle_stack"].values())] + [sum(r["cycles"] for r in j[k]) for k in ("functions", "instructions", "libraries")]
+			assert max(sums) - min(sums) < 1e-3 * max(sums) and sums[0] > 0, sums
+			assert sums[0] < 0.99 * sum(whole["cycle_stack"].values()), sums
+			assert j["run"] == whole["run"]
+		END
+	done
+	run report run.culprit --function main
+	out_has "Only instructions of main:"
+}
+
+test_3402_every_finding_ends_with_a_command_that_works() {
+	run report run.culprit --json
+	python3 -c "
+import json
+j = json.load(open('out'))
+assert len(j['next']) == len(j['findings']) > 0
+print('\n'.join(n.replace(' --verify', '') for n in j['next']))" >commands || fail "not as many commands as findings"
+	run report run.culprit
+	while read -r line; do
+		grep -qF "     next: $line" out || fail "the text does not have: $line"
+		bash -c "\"$CULPRIT\" ${line#culprit }" >/dev/null || fail "does not work: $line"
+	done <commands
+	! grep -q "went (" out || fail "the class of the program is a word in brackets"
+	out_has "-intensive: "
+}
+
+test_3404_annotate_has_the_sum_of_each_line_under_heads() {
+	cp run.culprit lines.culprit
+	printf 'int a;\n\tint b;\n\t\tint c;\n' >one.c
+	sqlite3 lines.culprit "UPDATE instruction SET file = '$tmp/one.c', line = 1 + (pc >> 3) % 3"
+	run annotate lines.culprit main --csv
+	status_is 0
+	cp out csv
+	run annotate lines.culprit main --source --csv
+	status_is 0
+	python3 - csv out <<-'END' || fail "the sums of lines are not those of their instructions"
+		import collections, csv, sys
+		sums = collections.Counter()
+		for r in csv.DictReader(open(sys.argv[1])):
+		    sums[r["source"]] += float(r["cycles"])
+		    runs = int(r["executions"])
+		    assert not runs or abs(float(r["cycles_per_execution"]) - float(r["cycles"]) / runs) < 1e-5, r
+		lines = {r["source"]: float(r["cycles"]) for r in csv.DictReader(open(sys.argv[2]))}
+		assert set(lines) == set(sums) and len(lines) == 3, (lines, sums)
+		assert all(abs(lines[k] - sums[k]) < 1e-3 for k in lines), (lines, sums)
+	END
+	run annotate lines.culprit main
+	out_has "time     runs   cy/run why"
+	grep -qE '[0-9]%  .* 2          int b;' out || fail "the line has no sum, or its indentation is lost"
+	run annotate lines.culprit main --source
+	out_has "                int c;"
+	! grep -q "addi" out || fail "--source shows instructions"
+}
+
+test_3405_costs_are_columns_of_the_same_table() {
+	run annotate run.culprit main --csv
+	cut -d, -f1-8 out >plain
+	run annotate run.culprit main --csv --icost
+	status_is 0
+	cut -d, -f1-8 out | cmp - plain || fail "the columns before the costs differ"
+	head -n 1 out | grep -q "saves,critical,slack,local_slack" || fail "no columns of costs"
+	grep -qE ',[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+$' out || fail "no instruction has costs"
+	run annotate run.culprit main --icost
+	out_has "time    saves critical    slack"
+	run annotate run.culprit main --icost --source
+	refuses --source
 }
 
 run_tests
