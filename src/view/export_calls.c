@@ -159,11 +159,19 @@ struct joined {
 	size_t *contexts, place;
 };
 
-/* Nodes of a function: [*first, end). */
+static int64_t function_of(const struct tree *t, size_t k)
+{
+	return t->nodes[t->by_function[k]].function;
+}
+
+/* Nodes of a function: from *first up to what is returned. */
 static size_t nodes_of(const struct tree *t, int64_t function, size_t *first)
 {
-	*first = ARRAY_SEARCH(t->nby_function, k, t->nodes[t->by_function[k]].function < function);
-	return ARRAY_SEARCH(t->nby_function, k, t->nodes[t->by_function[k]].function <= function);
+	const size_t begin = ARRAY_SEARCH(t->nby_function, k, function_of(t, k) < function);
+	const size_t end = ARRAY_SEARCH(t->nby_function, k, function_of(t, k) <= function);
+
+	*first = begin;
+	return end;
 }
 
 /* The cycles of a sample that fall to the first `cycles` of all `sum` of its function's stacks. */

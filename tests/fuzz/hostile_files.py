@@ -10,6 +10,7 @@ of TIP's hardware changed).
 Whatever a file holds, no command may die of a signal, take longer than SECONDS, or print a control character.
 Prints TAP: one test per kind, with the number of files.
 """
+import json
 import os
 import random
 import re
@@ -24,6 +25,8 @@ MASK = 2**64 - 1
 READERS = (['report'], ['report', '--json'], ['report', '--csv'], ['annotate'], ['annotate', '--json'], ['annotate', '--icost'],
            ['accuracy'], ['accuracy', '--events'], ['accuracy', '--sweep'], ['stack', '--no-reference'],
            ['stack', '--no-reference', '--phases'], ['icost'], ['icost', '--phases'], ['stats'], ['diff'])
+EXPORTS = (['pprof'], ['callgrind'], ['folded', '--event-leaf'], ['speedscope', '--exact'], ['perf-script'], ['firefox'],
+           ['pprof', '--calls'], ['folded', '--calls'], ['firefox', '--exact', '--profiler', 'tip'])
 HIDDEN = re.compile('[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]')
 INTEGERS = (0, 1, -1, 2, 7, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, -2**63, 63, 64, 255, 256)
 VALUES = INTEGERS + (None, '', 'x', 'a\nb\x1b[2Jc', '\u202egnp', b'\xff\x00', b'', 0.5, -1.5, 1e300, -1e300,
@@ -59,6 +62,27 @@ def run(command, allow=(0, 1, 2), tabs=False):
 def read_everything(culprit, store):
     for words in READERS:
         run([culprit, *words, store] + ([store] if words == ['diff'] else []))
+
+
+def export_everything(culprit, store, folder, formats):
+    """Exports of a store: whatever it holds, a file that is written is one of its format."""
+    path = os.path.join(folder, 'exported')
+    for words in formats:
+        if os.path.exists(path):
+            os.remove(path)
+        if run([culprit, 'export', store, '-o', path, '-f', *words]) != 0 or words[0] == 'pprof':
+            continue
+        with open(path, 'rb') as f:
+            data = f.read()
+        try:
+            text = data.decode()
+            if words[0] in ('speedscope', 'firefox'):
+                json.loads(text, parse_constant=lambda name: float(name + ' is no JSON'))
+        except ValueError as e:
+            raise Broken('export -f %s: %s' % (' '.join(words), e))
+        bad = HIDDEN.search(text.replace('\t', ' '))
+        if bad:
+            raise Broken('export -f %s has %r' % (' '.join(words), text[max(0, bad.start() - 30):bad.end() + 30]))
 
 
 # --- programs ---------------------------------------------------------------------------------------------
@@ -169,9 +193,10 @@ def change_rows(rng, path):
 
 def fuzz_store(culprit, program, count, rng, folder):
     base, path = os.path.join(folder, 'base.culprit'), os.path.join(folder, 'x.culprit')
-    run([culprit, 'sim', '--max-insts', '20k', '--analyze', 'profile,cpistack,icost', '--param', 'sweep=1',
+    run([culprit, 'sim', '--max-insts', '20k', '--analyze', 'profile,cpistack,icost,calls', '--param', 'sweep=1',
          '-o', base, '--', program, 'work'])
     read_everything(culprit, base)
+    export_everything(culprit, base, folder, EXPORTS)
     whole = open(base, 'rb').read()
     opened = 0
     for i in range(count):
@@ -188,6 +213,7 @@ def fuzz_store(culprit, program, count, rng, folder):
         if run([culprit, 'report', path]) == 0:
             opened += 1
             read_everything(culprit, path)
+            export_everything(culprit, path, folder, EXPORTS[i % 3::3])
         else:
             run([culprit, rng.choice(('annotate', 'accuracy', 'icost', 'stats')), path])
     print('# %d of %d were read in full' % (opened, count))
@@ -259,7 +285,7 @@ def fuzz_trace(culprit, program, count, rng, folder):
         if status == 0:
             run([culprit, 'report', store])
         run([culprit, 'pipeline', path, *salvage], tabs=True)
-        run([culprit, 'export', path, '-f', rng.choice(('kanata', 'o3pipeview', 'csv')), *salvage], tabs=True)
+        run([culprit, 'export', path, '-f', rng.choice(('kanata', 'o3pipeview', 'csv', 'chrome')), *salvage], tabs=True)
     print('# %d of %d were replayed' % (read, count))
 
 
