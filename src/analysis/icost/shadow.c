@@ -202,12 +202,11 @@ static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint6
 	else if (s->llc.sets && touch(&s->llc, line_in(&s->llc, l1, line), &full2))
 		level = LEVEL_LLC;
 	if (level == LEVEL_MEM && !full2) {
-		/* It may have been there before the run. A real miss says so; for the others it is as likely
-		 * as for these. */
-		if (really > LEVEL_L1) {
+		/* It may have been there before the run: as likely as for the real misses. */
+		if (really > LEVEL_L1)
 			strange->by[really == LEVEL_MEM]++;
-			return full ? really : LEVEL_NONE;
-		}
+		if (really == LEVEL_MEM)
+			return full ? LEVEL_MEM : LEVEL_NONE;
 		const uint32_t all = strange->by[0] + strange->by[1];
 		strange->owed += strange->by[1];
 		if (strange->owed < all)

@@ -351,26 +351,6 @@ static void test_3520_nothing_is_said_of_a_line_that_the_program_prefetched(void
 	(void)state;
 }
 
-static void test_3522_a_miss_says_itself_where_its_line_was(void **state)
-{
-	struct shadow *s = shadow_with(
-	    (const char *[]){ "l1i.size=4k", "l1i.ways=1", "l2.size=1M", "l2.ways=8", NULL });
-	for (uint64_t line = 0; line < 640; line++)
-		shadow_access(s, SHADOW_INST, 0x100000 + 64 * line, LEVEL_MEM);
-	/* Nearly all lines came from memory, but those that missed and came from the L2 did not. */
-	for (uint64_t line = 0; line < 64; line++)
-		assert_int_equal(shadow_access(s, SHADOW_INST, 0x200000 + 64 * line, LEVEL_L2),
-				 LEVEL_L2);
-	/* of those that hit, as many as of those that missed */
-	unsigned memory = 0;
-	for (uint64_t line = 0; line < 704; line++)
-		memory +=
-		    shadow_access(s, SHADOW_INST, 0x300000 + 64 * line, LEVEL_L1) == LEVEL_MEM;
-	assert_int_equal(memory, 640);
-	shadow_free(s);
-	(void)state;
-}
-
 static void test_3521_a_load_of_a_prefetched_line_costs_nothing_without_mispredicts(void **state)
 {
 	struct shadow *s = small_shadow();
@@ -591,7 +571,6 @@ int main(void)
 		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
 		cmocka_unit_test(test_3520_nothing_is_said_of_a_line_that_the_program_prefetched),
-		cmocka_unit_test(test_3522_a_miss_says_itself_where_its_line_was),
 		cmocka_unit_test(
 		    test_3521_a_load_of_a_prefetched_line_costs_nothing_without_mispredicts),
 		cmocka_unit_test(
