@@ -123,6 +123,27 @@ static bool find_what_ifs(struct store *s, const struct icost_values *v, struct 
 	return true;
 }
 
+/* Simulations idealise the eight categories; the user's own are not known to them. */
+static bool has_the_eight(struct store *s, struct err *e)
+{
+	bool ok = true;
+	struct store_rows r = store_query(s,
+					  "SELECT name, categories FROM icost WHERE phase = -1 AND "
+					  "(categories & (categories - 1)) = 0",
+					  "");
+	while (store_next(&r)) {
+		const unsigned set = (unsigned)store_int(&r, 1) & (ICOST_SETS - 1);
+		if (ok && set && strcmp(store_shown(&r, 0), words_costs[__builtin_ctz(set)].name))
+			ok = err_set(
+			    e,
+			    "%s has categories of its own (icost.categories), such as '%s', "
+			    "that a simulation cannot idealise; --multisim compares only the "
+			    "eight that `culprit list categories` shows",
+			    store_path(s), store_shown(&r, 0));
+	}
+	return store_done(&r, e) && ok;
+}
+
 static int icost_run(void *values, int nargs, char **args)
 {
 	struct icost_values *v = values;
@@ -145,6 +166,7 @@ static int icost_run(void *values, int nargs, char **args)
 	struct icost_asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
 	bool ok =
 	    (!v->profiler || icost_use_profiler(s, &e)) && find_what_ifs(s, v, asked, what_if, &e);
+	ok = ok && (!(v->multisim || v->all) || has_the_eight(s, &e));
 	const bool simulated = ok && (v->multisim || v->all || v->verify) &&
 			       simulating_trusted("icost", s, &v->simulating);
 	if (simulated)

@@ -110,4 +110,41 @@ assert j['by_profiler'], j.keys()"
 	err_has "it is shotgun"
 }
 
+# Says what design $2's share of the cycles is for each category of profile $1, beside the graph's; $3: what must hold.
+shotgun_is() {
+	python3 -c "
+import sqlite3
+db = sqlite3.connect('file:$1?mode=ro', uri=True)
+cycles = float(db.execute('SELECT value FROM run WHERE key = \'graph_cycles\'').fetchone()[0])
+one = '(categories & (categories - 1)) = 0'
+graph = {n: 100 * c / cycles for n, c in db.execute('SELECT name, cost FROM icost WHERE phase = -1 AND ' + one)}
+shotgun = {n: 100 * c / cycles for n, c in db.execute('SELECT name, cost FROM shotgun WHERE design = $2 AND ' + one)}
+assert $3, (graph, shotgun)"
+}
+
+test_3494_a_fragment_among_others_does_not_make_a_window_seem_dearer() {
+	[ -x "${WORKLOADS:-}/store_burst" ] || skip "no workloads"
+	run sim --machine fields2004 --analyze icost,shotgun --fast-forward 200k --max-insts 150k --param icost.statics=0 \
+		--param shotgun.signature=1500 --param shotgun.detail=25 -o w.culprit -- "$WORKLOADS/store_burst" 5000
+	status_is 0
+	shotgun_is w.culprit 0 "abs(graph['win'] - shotgun['win']) < 4 and graph['win'] > 20"
+	shotgun_is w.culprit 4 "abs(graph['win'] - shotgun['win']) < 4"
+}
+
+test_3495_the_profiler_has_the_categories_that_the_user_defined() {
+	run sim --machine boom-tip --analyze icost,shotgun --param shotgun.detail=30 --param shotgun.signature=2500 \
+		--max-insts 120k --param icost.categories=all=shalu+lgalu,l1=dl1,bmisp,l2=dmiss:l2 -o o.culprit -- "$GUESTS/turns"
+	status_is 0
+	shotgun_is o.culprit 0 "set(graph) == set(shotgun) and 'all' in graph and 'dmiss' not in graph"
+	shotgun_is o.culprit 0 "all(abs(graph[n] - shotgun[n]) < 8 for n in graph)"
+	shotgun_is o.culprit 4 "set(graph) == set(shotgun)"
+}
+
+test_3496_simulations_are_not_compared_with_categories_that_they_do_not_know() {
+	[ -f o.culprit ] || run sim --machine boom-tip --analyze icost --max-insts 20k \
+		--param icost.categories=all=shalu+lgalu -o o.culprit -- "$GUESTS/turns"
+	run icost o.culprit --multisim --trust
+	refuses "categories of its own" "'all'"
+}
+
 run_tests

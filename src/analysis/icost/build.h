@@ -10,6 +10,7 @@
 #include "analysis/icost/edges.h"
 #include "analysis/icost/reach.h"
 #include "analysis/icost/slots.h"
+#include "analysis/icost/thresholds.h"
 #include "isa/isa.h"
 
 #define BUILD_HISTORY 4096 /* loads, stores and writers whose numbers are kept */
@@ -140,6 +141,22 @@ static inline void add_part(struct graph_inst *out, unsigned *n, struct graph_pa
 
 /* ---- F ---- */
 
+/* Fetch resumed `after` cycles after the instruction before it had committed: a flush or a trap.
+ * loads: it is a load whose fault is the cause, and it may have missed before its trap. */
+static inline void build_flush(const struct builder *b, uint64_t after, bool loads,
+			       struct fetch_facts *out)
+{
+	const struct edges_machine *m = &b->m;
+	const uint64_t known = m->fault + m->flush;
+	out->flushed = true;
+	out->flush = clip_u16(after);
+	if (loads && after > known && after <= known + (uint64_t)FAULT_MISSES * m->mem_latency) {
+		out->flush = clip_u16(known);
+		out->own = after - known;
+		out->own_cat = CAT_DMISS;
+	}
+}
+
 static inline void build_fetch(const struct builder *b, const struct fetch_facts *f,
 			       struct graph_inst *out)
 {
@@ -199,6 +216,49 @@ static inline void build_window(const struct builder *b, const struct code *c,
 {
 	out->cd[0] = (uint16_t)build_distance(b, c, 1);
 	out->cd[1] = (uint16_t)max_u64(build_distance(b, c, IDEAL_WIN_FACTOR), GRAPH_WIN_GRAIN);
+}
+
+/* The category of cycles at dispatch that no edge explains. */
+static inline enum graph_category build_stall_category(unsigned by)
+{
+	switch (by) {
+	case DISPATCH_ROB:
+	case DISPATCH_IQ:
+	case DISPATCH_LQ:
+	case DISPATCH_SQ:
+	case DISPATCH_REGS:
+	case DISPATCH_BRANCHES:
+		return CAT_WIN;
+	case DISPATCH_OK:
+	case DISPATCH_EMPTY:
+		return CAT_BW;
+	default:
+		return CAT_NONE;
+	}
+}
+
+/* A queue that was full at dispatch. True if that explains all cycles. */
+static inline bool build_stall(const struct builder *b, const struct code *c, uint64_t pc,
+			       const struct stall_facts *f, struct graph_inst *out)
+{
+	if (f->by == DISPATCH_SQ && c->store) {
+		/* The store that held the entry frees it when it has committed and been written. */
+		const uint64_t j = build_recent(b->stores, b->at.nstores, b->m.sq);
+		if (j && b->at.number - j <= out->cd[0] && f->drain <= DRAIN_SOON) {
+			out->cd[0] = (uint16_t)(b->at.number - j);
+			out->cd_wait = part_as(f->drain, CAT_BW);
+		} else {
+			/* Stores arrive faster than they are written: no queue is long enough. */
+			out->dd = part_as(f->cycles, build_category(b, pc, CAT_DMISS));
+		}
+		return true;
+	}
+	if (f->by == DISPATCH_IQ && f->left) {
+		out->iq = (uint16_t)f->left;
+		return true;
+	}
+	out->dd = part_as(f->cycles, build_stall_category(f->by));
+	return false;
 }
 
 /* ---- E, B, P ---- */
@@ -276,6 +336,15 @@ static inline void build_operation(const struct builder *b, uint64_t pc, const s
 				     LEVEL_NONE, latency, &out->ep);
 	if (b->m.wakeup && c->dst && latency)
 		out->wake = part_as(b->m.wakeup, out->ep_part[0].category);
+}
+
+/* Adds the wait for an issue slot in the lanes where one-cycle operations take no time. */
+static inline void build_slots(uint64_t wait, struct graph_inst *out)
+{
+	unsigned n = 0;
+	while (n < GRAPH_EP_PARTS && out->ep_part[n].cycles)
+		n++;
+	add_part(out, &n, part_as(wait, CAT_SLOTS_SHALU));
 }
 
 /* The rest, once everything but a store's slot is known. */

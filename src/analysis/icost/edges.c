@@ -88,6 +88,7 @@ struct edges {
 	struct lane *lane; /* issue slots where one-cycle operations take no time */
 	struct shadow *shadow;
 	uint64_t fetch_line; /* line of the last instruction fetched */
+	struct edges_seen seen;
 };
 
 struct edges *edges_new(const struct edges_machine *m)
@@ -141,6 +142,11 @@ uint64_t edges_origin(const struct edges *s)
 	return s->origin;
 }
 
+struct edges_seen edges_seen(const struct edges *s)
+{
+	return s->seen;
+}
+
 const uint64_t *edges_residuals(const struct edges *s)
 {
 	return s->residual;
@@ -166,23 +172,6 @@ static struct stamps *past(struct edges *s, uint64_t number)
 }
 
 /* ---- F ---- */
-
-/* Fetch resumed only after the previous instruction committed: a flush or a trap. */
-static void flush_facts(const struct edges *s, const struct rec_inst *r, uint64_t f, uint64_t miss,
-			uint64_t commit, struct fetch_facts *out)
-{
-	const struct edges_machine *m = &s->b.m;
-	const uint64_t after = f - miss - commit, known = m->fault + m->flush;
-	out->flushed = true;
-	out->flush = clip_u16(after);
-	/* A load that faults may have missed before its trap. */
-	if (r->psv & PSV_FL_EX && r->flags & RI_LOAD && r->flags & RI_REFETCH && !miss &&
-	    after > known && after <= known + (uint64_t)FAULT_MISSES * m->mem_latency) {
-		out->flush = clip_u16(known);
-		out->own = after - known;
-		out->own_cat = CAT_DMISS;
-	}
-}
 
 /* Distance to the instruction whose dispatch made room in the fetch buffer; 0: none can have done
  * so. Raises *known to the time of that dispatch. *full: it was just before this fetch. */
@@ -250,7 +239,10 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 		known = max_u64(known, b->p + m->redirect);
 	if ((b->flags & (RI_EXCEPTION | RI_FLUSHES) || r->flags & RI_REFETCH) &&
 	    f >= commit + miss && f > known) {
-		flush_facts(s, r, f, miss, commit, &facts);
+		build_flush(&s->b, f - miss - commit,
+			    r->psv & PSV_FL_EX && r->flags & RI_LOAD && r->flags & RI_REFETCH &&
+				!miss,
+			    &facts);
 		known = max_u64(known, f - miss);
 	}
 	s->packets[s->npackets++ % EDGES_PACKETS] = i;
@@ -317,24 +309,6 @@ static void shadow_fetch(struct edges *s, const struct rec_inst *r, struct graph
 
 /* ---- D ---- */
 
-static enum graph_category stall_category(const struct rec_inst *r)
-{
-	switch (r->dispatch_stall) {
-	case DISPATCH_ROB:
-	case DISPATCH_IQ:
-	case DISPATCH_LQ:
-	case DISPATCH_SQ:
-	case DISPATCH_REGS:
-	case DISPATCH_BRANCHES:
-		return CAT_WIN;
-	case DISPATCH_OK:
-	case DISPATCH_EMPTY:
-		return CAT_BW;
-	default:
-		return CAT_NONE;
-	}
-}
-
 /* Distance to the instruction that issued from the queue in that cycle, the youngest of several; 0:
  * none in the window. */
 static uint64_t who_made_room(struct edges *s, unsigned queue, uint64_t cycle)
@@ -371,31 +345,16 @@ static void dispatch_edges(struct edges *s, const struct rec_inst *r, const stru
 	uint64_t rest = t - known;
 	if (!rest)
 		return;
+	struct stall_facts facts = { .by = r->dispatch_stall, .cycles = rest };
 	if (r->dispatch_stall == DISPATCH_SQ && d->store) {
-		/* The store that held the entry frees it when it has committed and been written. */
 		const uint64_t j = build_recent(s->b.stores, s->b.at.nstores, m->sq);
-		const uint64_t wait =
-		    j && i - j <= out->cd[0] ? t - min_u64(t, past(s, j)->c) : UINT64_MAX;
-		if (wait <= DRAIN_SOON) {
-			out->cd[0] = (uint16_t)(i - j);
-			out->cd_wait =
-			    (struct graph_part){ .cycles = clip_u16(wait), .category = CAT_BW };
-		} else {
-			/* Stores arrive faster than they are written: no queue is long enough. */
-			out->dd = (struct graph_part){ .cycles = clip_u16(rest),
-						       .category = build_category(&s->b, r->pc,
-										  CAT_DMISS) };
-		}
-		return;
+		facts.drain = j && i - j <= out->cd[0] ? t - min_u64(t, past(s, j)->c) : UINT64_MAX;
+	} else if (r->dispatch_stall == DISPATCH_IQ) {
+		facts.left = who_made_room(s, d->queue, t);
 	}
-	if (r->dispatch_stall == DISPATCH_IQ) {
-		out->iq = (uint16_t)who_made_room(s, d->queue, t);
-		if (out->iq)
-			return;
-	}
-	s->residual[RESIDUAL_DISPATCH] += rest;
-	out->dd =
-	    (struct graph_part){ .cycles = clip_u16(rest), .category = (uint8_t)stall_category(r) };
+	s->seen.stall = facts;
+	if (!build_stall(&s->b, d, r->pc, &facts, out))
+		s->residual[RESIDUAL_DISPATCH] += rest;
 }
 
 /* ---- R, E, P ---- */
@@ -646,6 +605,7 @@ static void shadow_line(struct edges *s, const struct rec_inst *r, struct graph_
 	const enum mem_level level = shadow_store(s->shadow, r->addr);
 	if (level == LEVEL_NONE && shadow_knows_first(s->shadow, SHADOW_DATA))
 		count_line(s, 0);
+	s->seen.stored = level;
 	if (level <= LEVEL_L1)
 		return;
 	out->brings = new_pool_slot(s, r->addr >> s->line_shift, 0);
@@ -789,11 +749,7 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 /* The wait for an issue slot in the lanes where one-cycle operations take no time. */
 static void slot_edges(struct edges *s, const struct code *d, struct graph_inst *out)
 {
-	const uint32_t wait = lane_next(s->lane, out, !d->queue);
-	unsigned n = 0;
-	while (n < GRAPH_EP_PARTS && out->ep_part[n].cycles)
-		n++;
-	add_part(out, &n, part_as(wait, CAT_SLOTS_SHALU));
+	build_slots(lane_next(s->lane, out, !d->queue), out);
 }
 
 static void note_mispredict(struct edges *s, const struct rec_inst *r, const struct graph_inst *out)
@@ -809,6 +765,8 @@ static void note_mispredict(struct edges *s, const struct rec_inst *r, const str
 void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out)
 {
 	graph_inst_clear(out);
+	s->seen.stall.cycles = 0;
+	s->seen.stored = LEVEL_NONE;
 	if (!s->started) {
 		s->started = true;
 		s->origin = r->fetch;

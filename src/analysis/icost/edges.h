@@ -94,6 +94,14 @@ struct edges_rule {
 	uint64_t low, high; /* only instructions at low <= pc < high; high 0: all */
 };
 
+/* What held an instruction up at dispatch beyond all that the window's edges say. */
+struct stall_facts {
+	uint8_t by;	 /* enum dispatch_stall */
+	uint64_t cycles; /* 0: nothing did */
+	uint64_t drain;	 /* store queue: cycles since the store that had the entry committed */
+	uint64_t left;	 /* issue queue: how far back the one is that left its entry; 0: unknown */
+};
+
 struct edges;
 
 struct edges *edges_new(const struct edges_machine *m);
@@ -108,6 +116,12 @@ void edges_learnt(struct edges *s, const struct edges *from);
 void edges_rules(struct edges *s, const struct edges_rule *rules, size_t count);
 /* The edges of the next committed instruction. */
 void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *out);
+/* Of the last instruction: what held it up at dispatch, and where a store found its line. */
+struct edges_seen {
+	struct stall_facts stall;
+	enum mem_level stored; /* LEVEL_NONE: no store, or unknown */
+};
+struct edges_seen edges_seen(const struct edges *s);
 /* Cycle of the run that is time 0 in the graph. */
 uint64_t edges_origin(const struct edges *s);
 const uint64_t *edges_residuals(const struct edges *s);

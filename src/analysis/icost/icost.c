@@ -53,9 +53,10 @@ static bool icost_start(void *state, const struct trace_meta *meta,
 	s->places = places_new();
 	rng_seed(&s->rng, o->seed + 1);
 	s->images = o->images;
-	icost_default_names(s->names);
-	const char *rules = analysis_given(o, "icost.categories");
-	return !rules || icost_rules_read(s, rules, e);
+	if (!icost_categories_read(&s->categories, o, e))
+		return false;
+	edges_rules(s->edges, s->categories.rules, s->categories.nrules);
+	return true;
 }
 
 static void all_lengths(const struct icost *s, uint64_t length[GRAPH_LANES])
@@ -129,8 +130,7 @@ static void end_fragment(struct icost *s)
 	edges_free(s->edges);
 	s->edges = next;
 	edges_shadow(s->edges, s->shadow);
-	if (s->nrules)
-		edges_rules(s->edges, s->rules, s->nrules);
+	edges_rules(s->edges, s->categories.rules, s->categories.nrules);
 }
 
 static struct schedule icost_schedule(const void *state)
@@ -202,7 +202,7 @@ static bool put_costs(struct icost *s, struct store *store, int64_t phase, uint6
 	graph_icosts(icost);
 	for (unsigned set = 1; ok && set < GRAPH_LANES; set++) {
 		char name[300];
-		icost_set_name(s->names, set, name, sizeof(name));
+		icost_set_name(s->categories.names, set, name, sizeof(name));
 		ok = store_insert(store, e, "icost", "iisdd", phase, (int64_t)set, name, cost[set],
 				  icost[set]);
 	}

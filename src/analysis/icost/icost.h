@@ -20,6 +20,13 @@ struct icost_phase {
 	uint64_t length[GRAPH_LANES]; /* cumulative */
 };
 
+/* Categories as the user defines them. */
+struct icost_categories {
+	struct edges_rule rules[ICOST_RULES];
+	size_t nrules; /* 0: the eight of categories.def */
+	char names[GRAPH_CATEGORIES][32];
+};
+
 struct icost {
 	struct edges_machine machine;
 	struct edges *edges;
@@ -48,9 +55,7 @@ struct icost {
 	struct icost_phase *phase;
 	size_t nphases;
 	uint64_t phase_insts, phase_end;
-	struct edges_rule rules[ICOST_RULES];
-	size_t nrules;
-	char names[GRAPH_CATEGORIES][32];
+	struct icost_categories categories;
 	struct statics *statics;
 	struct places *places;
 	struct images *const *images;
@@ -65,7 +70,8 @@ void icost_default_names(char names[GRAPH_CATEGORIES][32]);
 char *icost_set_name(const char names[GRAPH_CATEGORIES][32], unsigned set, char *buf,
 		     size_t size_bytes);
 
-/* rules.c: fills rules and names from the parameter icost.categories. */
-bool icost_rules_read(struct icost *s, const char *text, struct err *e);
+/* rules.c: the categories that the parameter icost.categories says, or, without it, the eight. */
+bool icost_categories_read(struct icost_categories *c, const struct analysis_options *o,
+			   struct err *e);
 
 #endif

@@ -44,7 +44,7 @@ static int level_of(const char *text, size_t n)
 }
 
 /* Reads one EVENT with its LEVEL, CYCLES and ADDRESS, from text to end. */
-static bool read_term(struct icost *s, const char *text, const char *end, uint8_t bit,
+static bool read_term(struct icost_categories *s, const char *text, const char *end, uint8_t bit,
 		      struct err *e)
 {
 	struct edges_rule rule = { .category = bit };
@@ -95,9 +95,14 @@ static bool read_term(struct icost *s, const char *text, const char *end, uint8_
 	return true;
 }
 
-bool icost_rules_read(struct icost *s, const char *text, struct err *e)
+bool icost_categories_read(struct icost_categories *s, const struct analysis_options *o,
+			   struct err *e)
 {
+	const char *text = analysis_given(o, "icost.categories");
 	size_t n = 0;
+	icost_default_names(s->names);
+	if (!text)
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(free_bit); i++)
 		s->names[free_bit[i]][0] = '\0';
 	while (*text) {
@@ -130,6 +135,5 @@ bool icost_rules_read(struct icost *s, const char *text, struct err *e)
 		if (!s->names[free_bit[i]][0])
 			snprintf(s->names[free_bit[i]], sizeof(s->names[0]), "unused%zu", i);
 	}
-	edges_rules(s->edges, s->rules, s->nrules);
 	return true;
 }

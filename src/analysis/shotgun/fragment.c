@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analysis/icost/build.h"
+#include "analysis/icost/lane.h"
 #include "analysis/icost/thresholds.h"
 #include "analysis/shotgun/shotgun.h"
 #include "util/array.h"
@@ -68,6 +69,7 @@ struct fragments {
 	uint64_t *targets; /* of all sampled indirect branches, and the addresses after all calls */
 	size_t ntargets;
 	struct rng rng;
+	struct lane *lane; /* issue slots where one-cycle operations take no time */
 	struct fragment_counts counts;
 	/* The fragment being built. */
 	struct path at;
@@ -90,6 +92,8 @@ struct fragments *fragments_new(const struct edges_machine *m, struct images *im
 	f->code = x_calloc(CODE, sizeof(*f->code));
 	f->guesses = x_calloc(SHOTGUN_LONG, sizeof(*f->guesses));
 	rng_seed(&f->rng, seed);
+	const struct graph_config config = edges_graph_config(m);
+	f->lane = lane_new(&config, m->issue_slots);
 	return f;
 }
 
@@ -97,10 +101,17 @@ void fragments_free(struct fragments *f)
 {
 	if (!f)
 		return;
+	lane_free(f->lane);
 	free(f->code);
 	free(f->targets);
 	free(f->guesses);
 	free(f);
+}
+
+void fragments_rules(struct fragments *f, const struct edges_rule *rules, size_t count)
+{
+	f->b.rules = rules;
+	f->b.nrules = count;
 }
 
 struct fragment_counts fragments_counts(const struct fragments *f)
@@ -261,14 +272,15 @@ static void fetch_edges(struct fragments *f, uint64_t pc, const struct shotgun_d
 		.pc = pc,
 		.redirected = before && before->flags & RI_MISPREDICT,
 		.bubble = before && before->flags & RI_BTB_MISS,
-		.flushed = before && before->flags & (RI_FLUSHES | RI_EXCEPTION),
-		.flush = d->flush ? d->flush : (uint16_t)m->flush,
 		.own = d->icache,
 		.own_cat = CAT_IMISS,
+		.level = d->ilevel,
 		.rest = d->itlb,
 		.buffer = min_u64(1 + m->front_entries + (uint64_t)FRONT_SLACK * m->fetch_width,
 				  GRAPH_REACH),
 	};
+	if (d->flush)
+		build_flush(&f->b, d->flush, d->faulted, &facts);
 	/* Within the limit of taken branches, the packet goes on in the block of the jump's
 	 * target. */
 	const uint64_t block = pc / m->block_bytes;
@@ -286,6 +298,20 @@ static void fetch_edges(struct fragments *f, uint64_t pc, const struct shotgun_d
 	out->fetch[2] = part_as(d->isaved, CAT_SAVED_IMISS);
 	f->at.packet = f->at.taken = 0;
 	f->at.block = block;
+}
+
+static void dispatch_edges(struct fragments *f, const struct code *c,
+			   const struct shotgun_detail *d, const struct shotgun_detail *before,
+			   struct graph_inst *out)
+{
+	const struct stall_facts facts = {
+		.by = d->stalled_by, .cycles = d->stall, .drain = d->drain, .left = d->left
+	};
+	build_window(&f->b, c, out);
+	if (d->flags & RI_SERIAL || (before && before->flags & RI_SERIAL))
+		out->flags |= GRAPH_SERIAL;
+	if (facts.cycles)
+		build_stall(&f->b, c, d->pc, &facts, out);
 }
 
 static uint16_t slot_before(const struct fragments *f, size_t i, uint32_t distance_back)
@@ -312,6 +338,8 @@ static void load_edges(struct fragments *f, size_t i, const struct shotgun_detai
 		facts.miss = 0; /* all of the latency is waiting for that line */
 	else
 		facts.saved = d->dsaved;
+	facts.bus = f->b.nrules ? 0 : min_u64(facts.miss, d->bus);
+	facts.miss -= facts.bus;
 	if (facts.miss)
 		facts.as =
 		    (uint8_t)reach_saves(&f->b.reach, number, after, f->b.slots.count, &facts.most);
@@ -521,7 +549,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	f->at.right += pc == on->pcs[i];
 	memset(out, 0, sizeof(*out));
 	fetch_edges(f, pc, &now, i ? &f->at.before : NULL, f->at.jumped, out);
-	build_window(&f->b, &c->code, out);
+	dispatch_edges(f, &c->code, &now, i ? &f->at.before : NULL, out);
 	execute_edges(f, i, &c->code, &now, out);
 	f->at.heads += out->flags & GRAPH_HEAD ? 1 : 0;
 	if (now.flags & RI_MISPREDICT)
@@ -556,6 +584,17 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	return true;
 }
 
+/* Waits for an issue slot in the lanes where one-cycle operations take no time. All guesses have come
+ * to their end, so that the calendar never has to go back. */
+static void slot_edges(struct fragments *f, struct graph_inst *out)
+{
+	for (size_t i = 0; i < f->at.i && !f->b.nrules; i++) {
+		const struct text *c = code_at(f, f->pcs[i]);
+		const uint32_t wait = lane_next(f->lane, &out[i], c && !c->code.queue);
+		build_slots(wait, &out[i]);
+	}
+}
+
 size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		       const struct shotgun_long *on, struct graph_inst *out)
 {
@@ -566,7 +605,7 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 	f->before += APART;
 	f->at = (struct path){ .pc = on->start };
 	f->b.at = (struct build_mark){ .number = f->before };
-	slots_reset(&f->b.slots, f->b.m.issue_slots, f->b.m.rob);
+	slots_reset(&f->b.slots, 0, f->b.m.rob); /* slots are the lane's */
 	f->nguesses = 0;
 	while (f->at.i < SHOTGUN_LONG)
 		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&
@@ -575,6 +614,7 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 			f->counts.errant++;
 			return 0;
 		}
+	slot_edges(f, out);
 	f->counts.built++;
 	f->counts.insts += f->at.i;
 	f->counts.no_sample += f->at.missing;

@@ -31,16 +31,16 @@ struct monitor {
 	uint32_t prev_flags;
 };
 
-unsigned shotgun_bits(const struct rec_inst *r)
+unsigned shotgun_bits(const struct rec_inst *r, enum mem_level stored)
 {
 	const bool memory = r->flags & (RI_LOAD | RI_STORE),
 		   taken = r->flags & RI_TAKEN && r->flags & (RI_BRANCH | RI_JUMP),
-		   l2_miss = r->psv & PSV_ST_L2;
+		   l2_miss = r->psv & PSV_ST_L2 || stored > LEVEL_L2;
 	unsigned bits = 0;
 	if ((memory || taken) && !l2_miss)
 		bits |= SHOTGUN_BIT1;
 	if (r->psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_L2 | PSV_ST_LLC | PSV_ST_TLB) ||
-	    r->flags & RI_MISPREDICT)
+	    r->flags & RI_MISPREDICT || stored > LEVEL_L1)
 		bits |= SHOTGUN_BIT2;
 	return bits;
 }
@@ -81,7 +81,17 @@ static size_t place_for(struct monitor *m, size_t *count, size_t max, uint64_t *
 	return at < max ? (size_t)at : max;
 }
 
-static void begin_detail(struct monitor *m, const struct rec_inst *r, unsigned bits)
+/* A flush or trap: cycles from the commit of the instruction before to this one's fetch, less those
+ * of its own miss. */
+static uint16_t flushed(const struct monitor *m, const struct rec_inst *r)
+{
+	const uint64_t from = m->prev_commit + r->lat_icache + r->lat_itlb;
+	const bool by = m->prev_flags & (RI_FLUSHES | RI_EXCEPTION) || r->flags & RI_REFETCH;
+	return by && r->fetch > from ? clip_u16(r->fetch - from) : 0;
+}
+
+static void begin_detail(struct monitor *m, const struct rec_inst *r,
+			 const struct shotgun_seen *seen, unsigned bits)
 {
 	const uint32_t latency = r->complete - r->issue;
 	m->in_detail = true;
@@ -91,7 +101,7 @@ static void begin_detail(struct monitor *m, const struct rec_inst *r, unsigned b
 		.target = r->target,
 		.signature = m->recent | (uint64_t)bits << 2 * SHOTGUN_CONTEXT,
 		.flags =
-		    r->flags & (RI_MISPREDICT | RI_BTB_MISS | RI_EXCEPTION | RI_FLUSHES | RI_TAKEN),
+		    r->flags & (RI_MISPREDICT | RI_BTB_MISS | RI_TAKEN | RI_SERIAL | RI_REFETCH),
 		.prod_mem = r->prod_mem,
 		.prod_line = r->prod_line,
 		.icache = r->lat_icache,
@@ -100,12 +110,21 @@ static void begin_detail(struct monitor *m, const struct rec_inst *r, unsigned b
 		.latency = clip_u16(latency),
 		.miss = r->lat_dmiss,
 		.dtlb = r->lat_dtlb,
-		.level = r->dlevel,
+		.isaved = seen->isaved,
+		.dsaved = seen->dsaved,
 		.resolve = clip_u16(r->complete),
+		.flush = flushed(m, r),
+		.stall = clip_u16(seen->stall.cycles),
+		.drain = clip_u16(seen->stall.drain),
+		.left = clip_u16(seen->stall.left),
+		.bus = r->lat_bus,
+		.stalled_by = seen->stall.by,
+		.level = r->dlevel,
+		.ilevel = r->ilevel,
+		.faulted = r->psv & PSV_FL_EX && r->flags & RI_LOAD && r->flags & RI_REFETCH &&
+			   !r->lat_icache && !r->lat_itlb,
 		.bits = (uint8_t)bits,
 	};
-	if (m->prev_flags & (RI_FLUSHES | RI_EXCEPTION) && r->fetch > m->prev_commit)
-		m->detail.flush = clip_u16(r->fetch - m->prev_commit);
 }
 
 static void end_detail(struct monitor *m)
@@ -117,9 +136,9 @@ static void end_detail(struct monitor *m)
 	m->to_detail = next_period(m, m->config.detail_period);
 }
 
-bool monitor_add(struct monitor *m, const struct rec_inst *r, uint16_t isaved, uint16_t dsaved)
+bool monitor_add(struct monitor *m, const struct rec_inst *r, const struct shotgun_seen *seen)
 {
-	const unsigned bits = shotgun_bits(r);
+	const unsigned bits = shotgun_bits(r, seen->stored);
 	bool begins = false;
 	if (m->in_detail) {
 		m->after++;
@@ -129,9 +148,7 @@ bool monitor_add(struct monitor *m, const struct rec_inst *r, uint16_t isaved, u
 	} else if (m->to_detail) {
 		m->to_detail--;
 	} else if (m->nrecent == SHOTGUN_CONTEXT) {
-		begin_detail(m, r, bits);
-		m->detail.isaved = isaved;
-		m->detail.dsaved = dsaved;
+		begin_detail(m, r, seen, bits);
 	}
 	if (!m->in_long && m->to_long) {
 		m->to_long--;

@@ -5,8 +5,10 @@
  * Design 0 is not a profiler: it has the same stretches of the run with the true edges, so that the
  * error of sampling and that of building fragments can be told apart (table IX).
  *
- * Fragments are laid end to end: each starts with the machine as the one before left it, not with
- * an empty one, so that filling and draining a window are not costs of anything.
+ * Each fragment goes through the graph twice, and the second time counts: it starts with the machine as
+ * it left it itself. With an empty machine, filling and draining a window would be costs of something.
+ * With the machine as the fragment before left it, a large window overlaps two stretches that are far
+ * apart in the run, and saves more than it could there.
  *
  * Of design 4, the paper's, the fragments also give costs, criticality, slack and pairs of static
  * instructions, as segments of the run give them for the whole graph (icost/statics.c).
@@ -39,10 +41,11 @@ struct shotgun {
 	struct graph_inst *batch;
 	size_t nbatch; /* instructions of the stretch under way, with true edges */
 	bool within;
-	uint64_t perfect[GRAPH_LANES]; /* lengths of all stretches */
+	uint64_t perfect[GRAPH_LANES]; /* lengths of all stretches so far */
 	uint64_t nperfect;
 	uint64_t insts, first_cycle, last_cycle;
 	uint64_t seed;
+	struct icost_categories categories;
 	struct images *const *images;
 };
 
@@ -73,8 +76,24 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 	s->edges = edges_new(&s->machine);
 	s->shadow = shadow_new(o->info->machine, meta);
 	edges_shadow(s->edges, s->shadow);
+	if (!icost_categories_read(&s->categories, o, e))
+		return false;
+	edges_rules(s->edges, s->categories.rules, s->categories.nrules);
 	s->batch = x_calloc(SHOTGUN_LONG, sizeof(*s->batch));
 	return true;
+}
+
+/* Adds the lengths of a stretch that follows itself. */
+static void add_lengths(struct graph *g, const struct graph_inst *in, size_t n,
+			uint64_t sum[GRAPH_LANES])
+{
+	uint64_t from[GRAPH_LANES], to[GRAPH_LANES];
+	graph_add(g, in, n);
+	graph_length(g, from);
+	graph_add(g, in, n);
+	graph_length(g, to);
+	for (unsigned k = 0; k < GRAPH_LANES; k++)
+		sum[k] += to[k] - from[k];
 }
 
 /* Cycles saved because a wrong path had fetched the line. */
@@ -100,15 +119,19 @@ static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, s
 			s->first_cycle = r->fetch;
 		s->last_cycle = r->fetch + r->commit;
 		edges_next(s->edges, r, &edges);
-		if (monitor_add(s->monitor, r, saved(&edges, CAT_SAVED_IMISS),
-				saved(&edges, CAT_SAVED_DMISS)))
+		const struct edges_seen at = edges_seen(s->edges);
+		const struct shotgun_seen seen = { .isaved = saved(&edges, CAT_SAVED_IMISS),
+						   .dsaved = saved(&edges, CAT_SAVED_DMISS),
+						   .stall = at.stall,
+						   .stored = at.stored };
+		if (monitor_add(s->monitor, r, &seen))
 			s->within = true;
 		if (!s->within)
 			continue;
 		s->batch[s->nbatch++] = edges;
 		if (s->nbatch < SHOTGUN_LONG)
 			continue;
-		graph_add(s->graph, s->batch, s->nbatch);
+		add_lengths(s->graph, s->batch, s->nbatch, s->perfect);
 		s->nperfect++;
 		s->nbatch = 0;
 		s->within = false;
@@ -119,17 +142,15 @@ static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, s
 static bool put_lengths(const struct shotgun *s, struct store *store, int design,
 			const uint64_t length[GRAPH_LANES], struct err *e)
 {
-	char names[GRAPH_CATEGORIES][32];
 	const double scale = (double)(s->last_cycle - s->first_cycle) / (double)length[0];
 	double cost[GRAPH_LANES], icost[GRAPH_LANES];
 	bool ok = true;
-	icost_default_names(names);
 	for (unsigned set = 0; set < GRAPH_LANES; set++)
 		cost[set] = icost[set] = ((double)length[0] - (double)length[set]) * scale;
 	graph_icosts(icost);
 	for (unsigned set = 1; ok && set < GRAPH_LANES; set++) {
 		char name[300];
-		icost_set_name(names, set, name, sizeof(name));
+		icost_set_name(s->categories.names, set, name, sizeof(name));
 		ok = store_insert(store, e, "shotgun", "iisdd", (int64_t)design, (int64_t)set, name,
 				  cost[set], icost[set]);
 	}
@@ -171,25 +192,24 @@ static bool shotgun_finish(void *state, struct store *store, struct err *e)
 	bool ok = true;
 	if (!store || !s->images || !*s->images)
 		return true;
-	graph_length(s->graph, s->perfect);
 	monitor_finish(s->monitor);
 	const struct shotgun_detail *details = monitor_details(s->monitor, &ndetails);
 	const struct shotgun_long *longs = monitor_longs(s->monitor, &nlongs);
 	for (int design = DESIGN_STATIC; ok && design <= DESIGN_LONG; design++) {
-		uint64_t length[GRAPH_LANES];
+		uint64_t length[GRAPH_LANES] = { 0 };
 		struct statics *statics = statics_new(&s->config, design == DESIGN_LONG);
 		graph_reset(s->graph);
 		struct fragments *f =
 		    fragments_new(&s->machine, *s->images, details, ndetails, s->seed + 11);
+		fragments_rules(f, s->categories.rules, s->categories.nrules);
 		for (size_t i = 0; i < nlongs; i++) {
 			const size_t n =
 			    fragments_build(f, (enum shotgun_design)design, &longs[i], s->batch);
 			if (!n)
 				continue;
 			statics_add(statics, fragments_pcs(f), s->batch, n);
-			graph_add(s->graph, s->batch, n);
+			add_lengths(s->graph, s->batch, n, length);
 		}
-		graph_length(s->graph, length);
 		const struct fragment_counts c = fragments_counts(f);
 		ok = put_counts(store, design, &c, e) &&
 		     (!c.built || put_lengths(s, store, design, length, e)) &&

@@ -22,7 +22,17 @@ enum shotgun_bit {
 	SHOTGUN_BIT1 = 1 << 0, /* taken branch, load or store; 0 if it missed the L2 D-cache */
 	SHOTGUN_BIT2 = 1 << 1, /* I-cache miss, D-cache miss, TLB miss or mispredict */
 };
-unsigned shotgun_bits(const struct rec_inst *r);
+/* What hardware sees beside the record. */
+struct shotgun_seen {
+	/* Cycles saved because a wrong path had fetched its line, and that of its data: a bit in the
+	 * tag would mark lines that squashed instructions filled. */
+	uint16_t isaved, dsaved;
+	/* What stopped it at dispatch; the queue's counters and the number of the last instruction that
+	 * left it say the rest. */
+	struct stall_facts stall;
+	enum mem_level stored; /* stores: where the tags have the line as it commits */
+};
+unsigned shotgun_bits(const struct rec_inst *r, enum mem_level stored);
 
 /* A detailed sample: what table V says is measured, and the signature around it. */
 struct shotgun_detail {
@@ -30,16 +40,20 @@ struct shotgun_detail {
 	uint64_t target;    /* indirect branches: where it went */
 	uint64_t signature; /* two bits an instruction, the oldest lowest; the sample's own in the
 			       middle */
-	uint32_t flags;	    /* RI_MISPREDICT, RI_BTB_MISS, RI_EXCEPTION, RI_FLUSHES, RI_TAKEN */
+	uint32_t flags;	    /* RI_MISPREDICT, RI_BTB_MISS, RI_TAKEN, RI_SERIAL, RI_REFETCH */
 	uint32_t prod_mem, prod_line; /* distances */
 	uint16_t icache, itlb;	      /* DD */
 	uint16_t contention;	      /* RE */
 	uint16_t latency, miss, dtlb; /* EP: all of it; of that a miss; of that translation */
 	uint16_t isaved, dsaved;      /* cycles saved because a wrong path had fetched the line */
 	uint16_t resolve;	      /* fetch to completion */
-	uint16_t flush; /* if the one before flushed: from its commit to this one's fetch */
-	uint8_t level;	/* where its data came from */
-	uint8_t bits;	/* its own */
+	uint16_t flush; /* after a flush or trap: from the commit before to this fetch */
+	uint16_t stall, drain, left; /* struct stall_facts */
+	uint16_t bus;		     /* of a miss: waiting for buses */
+	uint8_t stalled_by;	     /* enum dispatch_stall */
+	uint8_t level, ilevel;	     /* where its data came from, and its fetch packet */
+	bool faulted;		     /* a load that was fetched again after its own fault */
+	uint8_t bits;		     /* its own */
 };
 
 /* A signature sample. */
@@ -61,10 +75,8 @@ struct monitor_config {
 struct monitor;
 struct monitor *monitor_new(const struct monitor_config *c);
 void monitor_free(struct monitor *m);
-/* Takes the next committed instruction. isaved, dsaved: cycles saved because a wrong path had
- * fetched its line, and that of its data (hardware would mark lines filled by squashed instructions
- * with a bit in the tag). True if it is the first of a signature sample. */
-bool monitor_add(struct monitor *m, const struct rec_inst *r, uint16_t isaved, uint16_t dsaved);
+/* Takes the next committed instruction. True if it is the first of a signature sample. */
+bool monitor_add(struct monitor *m, const struct rec_inst *r, const struct shotgun_seen *seen);
 /* Ends sampling: after it the details are complete and sorted by PC. */
 void monitor_finish(struct monitor *m);
 const struct shotgun_detail *monitor_details(const struct monitor *m, size_t *count);
@@ -97,6 +109,8 @@ struct fragments *fragments_new(const struct edges_machine *m, struct images *im
 				const struct shotgun_detail *details, size_t ndetails,
 				uint64_t seed);
 void fragments_free(struct fragments *f);
+/* Categories of the user's own; the array must outlive f. */
+void fragments_rules(struct fragments *f, const struct edges_rule *rules, size_t count);
 /*
  * Builds a fragment on the skeleton `on` (DESIGN_SHORT uses only its start) into out, which has
  * room for SHOTGUN_LONG. Returns its instructions; 0 if it was discarded.

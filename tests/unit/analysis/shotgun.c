@@ -139,22 +139,41 @@ static struct rec_inst step_of(uint64_t n, uint64_t *pc)
 
 static void test_691_signature_bits_are_those_of_table_6(void **state)
 {
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ 0 }), 0);
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD }), SHOTGUN_BIT1);
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_STORE }), SHOTGUN_BIT1);
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH }), 0);
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH | RI_TAKEN }),
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ 0 }, LEVEL_NONE), 0);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD }, LEVEL_NONE),
 			 SHOTGUN_BIT1);
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD, .psv = PSV_ST_L1 }),
-			 SHOTGUN_BIT1 | SHOTGUN_BIT2);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_STORE }, LEVEL_NONE),
+			 SHOTGUN_BIT1);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH }, LEVEL_NONE), 0);
 	assert_int_equal(
-	    shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD, .psv = PSV_ST_L1 | PSV_ST_L2 }),
-	    SHOTGUN_BIT2);
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ .psv = PSV_DR_L1 }), SHOTGUN_BIT2);
-	assert_int_equal(shotgun_bits(&(struct rec_inst){ .psv = PSV_DR_TLB }), SHOTGUN_BIT2);
+	    shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH | RI_TAKEN }, LEVEL_NONE),
+	    SHOTGUN_BIT1);
 	assert_int_equal(
-	    shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH | RI_TAKEN | RI_MISPREDICT }),
+	    shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD, .psv = PSV_ST_L1 }, LEVEL_NONE),
 	    SHOTGUN_BIT1 | SHOTGUN_BIT2);
+	assert_int_equal(
+	    shotgun_bits(&(struct rec_inst){ .flags = RI_LOAD, .psv = PSV_ST_L1 | PSV_ST_L2 },
+			 LEVEL_NONE),
+	    SHOTGUN_BIT2);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .psv = PSV_DR_L1 }, LEVEL_NONE),
+			 SHOTGUN_BIT2);
+	assert_int_equal(shotgun_bits(&(struct rec_inst){ .psv = PSV_DR_TLB }, LEVEL_NONE),
+			 SHOTGUN_BIT2);
+	assert_int_equal(
+	    shotgun_bits(&(struct rec_inst){ .flags = RI_BRANCH | RI_TAKEN | RI_MISPREDICT },
+			 LEVEL_NONE),
+	    SHOTGUN_BIT1 | SHOTGUN_BIT2);
+}
+
+static const struct shotgun_seen nothing;
+
+static void test_3493_stores_that_miss_set_signature_bits(void **state)
+{
+	const struct rec_inst store = { .flags = RI_STORE };
+	assert_int_equal(shotgun_bits(&store, LEVEL_L1), SHOTGUN_BIT1);
+	assert_int_equal(shotgun_bits(&store, LEVEL_L2), SHOTGUN_BIT1 | SHOTGUN_BIT2);
+	assert_int_equal(shotgun_bits(&store, LEVEL_LLC), SHOTGUN_BIT2);
+	assert_int_equal(shotgun_bits(&store, LEVEL_MEM), SHOTGUN_BIT2);
 }
 
 static struct monitor *watch(uint64_t insts)
@@ -168,7 +187,7 @@ static struct monitor *watch(uint64_t insts)
 	uint64_t pc = BASE;
 	for (uint64_t n = 0; n < insts; n++) {
 		const struct rec_inst r = step_of(n, &pc);
-		monitor_add(m, &r, 0, 0);
+		monitor_add(m, &r, &nothing);
 	}
 	monitor_finish(m);
 	return m;
@@ -206,7 +225,7 @@ static void test_693_full_buffers_keep_a_sample_of_all_samples(void **state)
 	size_t n;
 	for (uint64_t i = 0; i < 200000; i++) {
 		const struct rec_inst r = step_of(i, &pc);
-		monitor_add(m, &r, 0, 0);
+		monitor_add(m, &r, &nothing);
 	}
 	monitor_finish(m);
 	monitor_details(m, &n);
@@ -273,6 +292,120 @@ static void test_694_the_path_is_inferred_from_bits_and_binary(void **state)
 	monitor_free(m);
 }
 
+static struct fragments *fragments_of(const struct edges_machine *em, struct images *images,
+				      struct monitor *m)
+{
+	size_t n;
+	const struct shotgun_detail *d = monitor_details(m, &n);
+	return fragments_new(em, images, d, n, 1);
+}
+
+/* The facts that hardware sees of step n of the loop. */
+typedef void seen_of(uint64_t round, struct rec_inst *r, struct shotgun_seen *seen,
+		     uint64_t *clock);
+
+/* Watches a run in which something happens to each round's load, and builds a fragment of it. */
+static size_t built_with(seen_of *happens, const struct edges_machine *em, struct graph_inst *out)
+{
+	const struct monitor_config c = { .detail_period = 30,
+					  .long_period = 3000,
+					  .max_details = 100000,
+					  .max_longs = 1,
+					  .seed = 3 };
+	struct monitor *m = monitor_new(&c);
+	struct images *images = load();
+	uint64_t pc = BASE, round = 0, clock = 0;
+	size_t nl;
+	for (uint64_t n = 0; n < 50000; n++) {
+		struct shotgun_seen seen = { 0 };
+		const unsigned at = (unsigned)(pc - BASE) / 4;
+		struct rec_inst r = step_of(n, &pc);
+		round += at == 0;
+		if (at == 3)
+			happens(round, &r, &seen, &clock);
+		r.fetch += clock;
+		monitor_add(m, &r, &seen);
+	}
+	monitor_finish(m);
+	const struct shotgun_long *l = monitor_longs(m, &nl);
+	struct fragments *f = fragments_of(em, images, m);
+	const size_t n = fragments_build(f, DESIGN_LONG, l, out);
+	fragments_free(f);
+	images_free(images);
+	unlink(path);
+	monitor_free(m);
+	return n;
+}
+
+/* The load faults on its first touch, is fetched again long after the commit before it. */
+static void faults(uint64_t round, struct rec_inst *r, struct shotgun_seen *seen, uint64_t *clock)
+{
+	if (round % 4)
+		return;
+	r->flags |= RI_REFETCH;
+	r->psv |= PSV_FL_EX;
+	*clock += 500;
+}
+
+static void test_3490_the_time_of_faults_is_in_fragments(void **state)
+{
+	static struct graph_inst out[SHOTGUN_LONG];
+	const struct edges_machine em = machine();
+	unsigned n = 0;
+	assert_int_equal(built_with(faults, &em, out), SHOTGUN_LONG);
+	for (size_t i = 0; i < SHOTGUN_LONG; i++)
+		if (out[i].flags & GRAPH_CF) {
+			assert_in_range(out[i].cf + out[i].fetch[0].cycles, 480, 510);
+			n++;
+		}
+	assert_in_range(n, SHOTGUN_LONG / 40, SHOTGUN_LONG / 25);
+}
+
+static void drains(uint64_t round, struct rec_inst *r, struct shotgun_seen *seen, uint64_t *clock)
+{
+	seen->stall = (struct stall_facts){ .by = DISPATCH_IQ, .cycles = 7, .left = 5 };
+	r->lat_bus = r->lat_dmiss ? 30 : 0;
+}
+
+static void test_3491_full_queues_and_waits_for_buses_are_in_fragments(void **state)
+{
+	static struct graph_inst out[SHOTGUN_LONG];
+	const struct edges_machine em = machine();
+	unsigned queues = 0, buses = 0, loads = 0;
+	assert_int_equal(built_with(drains, &em, out), SHOTGUN_LONG);
+	for (size_t i = 0; i < SHOTGUN_LONG; i++) {
+		loads += out[i].ep_part[0].category == CAT_DL1 && out[i].ep_part[0].cycles;
+		queues += out[i].iq == 5;
+		for (unsigned k = 0; k < GRAPH_EP_PARTS; k++)
+			buses += out[i].ep_part[k].category == CAT_BW_DMISS &&
+				 out[i].ep_part[k].cycles == 30;
+	}
+	assert_true(loads > 200);
+	assert_int_equal(queues, loads);
+	assert_in_range(buses, loads / 4 - 1, loads / 4 + 1);
+}
+
+static void waits(uint64_t round, struct rec_inst *r, struct shotgun_seen *seen, uint64_t *clock)
+{
+	r->flags |= RI_SERIAL;
+	seen->stall = (struct stall_facts){ .by = DISPATCH_LQ, .cycles = 9 };
+}
+
+static void test_3492_serial_instructions_and_stalls_without_an_edge_are_in_fragments(void **state)
+{
+	static struct graph_inst out[SHOTGUN_LONG];
+	const struct edges_machine em = machine();
+	unsigned serial = 0, stalls = 0;
+	assert_int_equal(built_with(waits, &em, out), SHOTGUN_LONG);
+	for (size_t i = 0; i < SHOTGUN_LONG; i++) {
+		serial += !!(out[i].flags & GRAPH_SERIAL);
+		stalls += out[i].dd.cycles == 9 && out[i].dd.category == CAT_WIN;
+	}
+	/* each serial load, and the instruction after it */
+	assert_in_range(stalls, SHOTGUN_LONG / 8, SHOTGUN_LONG / 7 + 1);
+	assert_in_range(serial, 2 * stalls - 1, 2 * stalls + 1);
+}
+
 static void test_695_bits_that_cannot_be_end_a_fragment(void **state)
 {
 	static struct graph_inst out[SHOTGUN_LONG];
@@ -329,6 +462,11 @@ int main(void)
 		cmocka_unit_test(test_692_a_detailed_sample_has_the_bits_around_it),
 		cmocka_unit_test(test_693_full_buffers_keep_a_sample_of_all_samples),
 		cmocka_unit_test(test_694_the_path_is_inferred_from_bits_and_binary),
+		cmocka_unit_test(test_3490_the_time_of_faults_is_in_fragments),
+		cmocka_unit_test(test_3491_full_queues_and_waits_for_buses_are_in_fragments),
+		cmocka_unit_test(
+		    test_3492_serial_instructions_and_stalls_without_an_edge_are_in_fragments),
+		cmocka_unit_test(test_3493_stores_that_miss_set_signature_bits),
 		cmocka_unit_test(test_695_bits_that_cannot_be_end_a_fragment),
 		cmocka_unit_test(test_696_without_samples_bits_and_binary_say_what_they_can),
 	};
