@@ -145,7 +145,7 @@ function listing(d: Data, f: Func, jumps: Jump[], s: State, line: string): HTMLE
 			el("td", { class: "number" }, i[5] ? count(i[5]) : ""),
 			el("td", { class: "number" }, i[5] && i[4] ? (i[4] / i[5]).toFixed(2) : ""),
 			el("td", { class: "arrowcell" }, arrows(jumps, k, lanes)),
-			el("td", {}, link(i[0].slice(2), { page: "code", fn: String(f.id), pc: i[0], prof: s.prof ?? "" })),
+			el("td", {}, i[0] ? link(i[0].slice(2), { page: "code", fn: String(f.id), pc: i[0], prof: s.prof ?? "" }) : ""),
 			el("td", { class: "code" }, i[1].replace("\t", " ")),
 			el("td", { class: "why" }, i[4] ? why(d, i[6], i[4]) : "")));
 	});
