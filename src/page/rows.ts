@@ -99,7 +99,7 @@ export class Rows {
 		case "file": return [file ? baseName(file) : "(no source)", { page: "time", by: "line", filter: file ? `file:${baseName(file)}` : "" }];
 		case "function": return [f.name, code];
 		case "line": return [file && c.line[k] ? `${baseName(file)}:${c.line[k]}` : `${f.name} (no line)`, { ...code, pc: f.address(k) }];
-		case "instruction": return [`${f.address(k)} ${f.text(k)}  ${f.name}`, { ...code, pc: f.address(k) }];
+		case "instruction": return [f.isFolded(k) ? `${f.name}: ${f.text(k)}` : `${f.address(k)} ${f.text(k)}  ${f.name}`, { ...code, pc: f.address(k) }];
 		default: return [cls ?? "(unknown)", { page: "time", by: "instruction", filter: `op:${cls ?? ""}` }];
 		}
 	}
