@@ -189,21 +189,23 @@ export function sortedNumbers(columns: Column<number>[], rows: Uint32Array, sort
 	return Uint32Array.from(rows, (_, k) => k).sort((a, b) => (v[a] < v[b] ? -sign : v[a] > v[b] ? sign : a - b)).map((k) => rows[k]);
 }
 
-/** Rows by rising keys, equal ones in their order. Numbers sorted without a function that compares, and each row put
- * where its key is then, take 100,000 rows a third of the time. */
+/** Rows by rising keys, equal ones in their order: a radix sort of the keys' bits, 16 at a time. It takes 100,000 rows a
+ * third of the time of a sort that compares. */
 function ranked(rows: Uint32Array, keys: Float64Array): Uint32Array {
-	const order = keys.slice().sort(), taken = new Uint32Array(rows.length), out = new Uint32Array(rows.length);
-	for (let k = 0; k < rows.length; k++) {
-		const v = keys[k];
-		let low = 0, high = rows.length;
-		while (low < high) {
-			const m = (low + high) >> 1;
-			if (order[m] < v)
-				low = m + 1;
-			else
-				high = m;
-		}
-		out[low + taken[low]++] = rows[k];
+	let order = Uint32Array.from(rows, (_, k) => k), other = new Uint32Array(rows.length);
+	const bits = new Uint16Array(keys.map((v) => v + 0).buffer), first = new Uint32Array(65537); // -0 + 0 is 0
+	for (let k = 3; k < bits.length; k += 4)
+		for (let i = k - 3, flip = bits[k] & 0x8000 ? 0xffff : 0; i <= k; i++)
+			bits[i] ^= i === k ? flip | 0x8000 : flip;
+	for (let digit = 0; digit < 4; digit++) {
+		first.fill(0);
+		for (let k = digit; k < bits.length; k += 4)
+			first[bits[k] + 1]++;
+		for (let v = 0; v < 65536; v++)
+			first[v + 1] += first[v];
+		for (const k of order)
+			other[first[bits[4 * k + digit]]++] = k;
+		[order, other] = [other, order];
 	}
-	return out;
+	return order.map((k) => rows[k]);
 }
