@@ -13,7 +13,7 @@
 
 struct html_values {
 	struct reading reading;
-	const char *output, *trace;
+	const char *output, *trace, *least;
 	struct cmd_strings windows, maps;
 	uint64_t count;
 	int source;
@@ -85,6 +85,25 @@ static void open_browser(const char *path)
 		warn("html: cannot start a browser: %s", strerror(errno));
 }
 
+/* "0.01", of all cycles in %, as a share; negative if it is none. */
+static double share_of(const char *text)
+{
+	char *end;
+	const double percent = text ? strtod(text, &end) : 0;
+
+	if (!text)
+		return 0;
+	if (*end == '%')
+		end++;
+	return *end || end == text || !(percent >= 0 && percent <= 100) ? -1 : percent / 100;
+}
+
+static bool check_share(const char *text, struct err *e)
+{
+	return share_of(text) >= 0 ||
+	       err_set(e, "'%s' is not valid: a share of all cycles in %%, 0 to 100", text);
+}
+
 static int html_run(void *values, int nargs, char **args)
 {
 	const struct html_values *v = values;
@@ -92,6 +111,7 @@ static int html_run(void *values, int nargs, char **args)
 	struct html_input in = { .windows = &windows,
 				 .nstores = (size_t)nargs,
 				 .window_insts = v->count ? v->count : HTML_WINDOW_INSTS,
+				 .least_share = share_of(v->least),
 				 .source = v->source != SOURCE_NONE,
 				 .source_whole = v->source == SOURCE_ALL,
 				 .source_maps = v->maps.items,
@@ -155,6 +175,13 @@ static const struct cmd_option options[] = {
 	  .range = { 1, HTML_WINDOW_MOST, NUMBER_DECIMAL },
 	  .arg = "N",
 	  .help = "How many instructions a window has, 200 unless given" },
+	{ .name = "min-share",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct html_values, least),
+	  .check = check_share,
+	  .arg = "PERCENT",
+	  .help = "Instructions with a smaller share of all cycles are one row of their function, "
+		  "which has their sums; 0 unless given, so each has its own" },
 	{ .name = "source",
 	  .type = CMD_CHOICE,
 	  .offset = offsetof(struct html_values, source),

@@ -2,7 +2,7 @@
 // Page Changes: two runs by what changed, and why.
 import { All, Data, baseName } from "./data";
 import { Column, bar, button, count, el, percent, signed, table } from "./dom";
-import { inWords } from "./rows";
+import { eventTime, inWords } from "./rows";
 import { Go, Page, State, link } from "./state";
 
 /** What makes the two runs different work, so that their times say little. */
@@ -40,15 +40,6 @@ function pairColumns(what: string, show: (n: number) => string, most: number): C
 const largest = (list: Pair[]): number => list.reduce((a, p) => Math.max(a, Math.abs(p.after - p.before)), 0);
 
 /** Time by set of events over the whole run. */
-function eventTime(d: Data): [string, number][] {
-	const sum = new Map<string, number>();
-	for (const f of d.functions)
-		for (const i of f.insts)
-			for (const [name, cycles] of i[6])
-				sum.set(name, (sum.get(name) ?? 0) + cycles);
-	return [...sum];
-}
-
 function changeColumns(all: All, what: string, insts: boolean): Column<any>[] {
 	const total = all.runs[0].run.cycles;
 	const find = (r: any): HTMLElement | string => {

@@ -6,6 +6,7 @@ import { why } from "./rows";
 import { Go, Page, State, link } from "./state";
 
 const ROW = 22; // pixels; page.css has the same
+const LISTED = 300; // functions that are offered; search finds all
 
 interface Jump { from: number; to: number; lane: number }
 
@@ -145,7 +146,7 @@ function listing(d: Data, f: Func, jumps: Jump[], s: State, line: string): HTMLE
 			el("td", { class: "number" }, i[5] ? count(i[5]) : ""),
 			el("td", { class: "number" }, i[5] && i[4] ? (i[4] / i[5]).toFixed(2) : ""),
 			el("td", { class: "arrowcell" }, arrows(jumps, k, lanes)),
-			el("td", {}, link(i[0].slice(2), { page: "code", fn: String(f.id), pc: i[0], prof: s.prof ?? "" })),
+			el("td", {}, i[0] ? link(i[0].slice(2), { page: "code", fn: String(f.id), pc: i[0], prof: s.prof ?? "" }) : ""),
 			el("td", { class: "code" }, i[1].replace("\t", " ")),
 			el("td", { class: "why" }, i[4] ? why(d, i[6], i[4]) : "")));
 	});
@@ -160,7 +161,8 @@ function draw(d: Data, s: State, go: Go): Node[] {
 		return [el("p", {}, "No function has any time.")];
 	const total = d.run.cycles;
 	const picker = el("select", { "aria-label": "function", id: "function" }) as HTMLSelectElement;
-	for (const x of d.functions)
+	const listed = d.functions.slice(0, LISTED);
+	for (const x of listed.includes(f) ? listed : [...listed, f])
 		picker.append(el("option", { value: String(x.id) }, `${percent(x.cycles / total)}  ${x.name}`));
 	picker.value = String(f.id);
 	picker.addEventListener("change", () => go({ fn: picker.value, pc: "", line: "" }));
@@ -173,6 +175,7 @@ function draw(d: Data, s: State, go: Go): Node[] {
 	const right = el("div", { class: "side", tabindex: "0", role: "region", "aria-label": "disassembly" }, listing(d, f, jumps, s, line));
 	const map = heat(f, most, (row) => { right.scrollTop = row * ROW - right.clientHeight / 2; });
 	return [el("p", { class: "tools" }, "Function ", picker, ` ${percent(f.cycles / total)} of all cycles, in ${f.image ?? "an unknown image"} `,
+		d.functions.length > LISTED ? link(`all ${count(d.functions.length)} functions`, { page: "time", by: "function" }) : null,
 		d.profilers.length ? beside : null),
 	el("div", { class: "sides" },
 		el("div", { class: "side", tabindex: "0", role: "region", "aria-label": "source" }, sourceTable(d, f, jumps, line)),

@@ -4,7 +4,80 @@
 export type Stack = [string, number][];
 /** address, disassembly, file, line, cycles, executions, cycles by set of events, class, inlined function */
 export type Inst = [string, string, string | null, number, number, number, Stack, string | null, string | null];
-export interface Func { id: number; name: string; image: string | null; cycles: number; insts: Inst[] }
+
+/** Instructions as columns, in order of functions and addresses (src/view/html_insts.c). Texts are numbers of `texts`. */
+export interface Columns {
+	count: number;
+	/** number of the function; distance from its first address */
+	fn: Uint32Array; pc: Float64Array;
+	text: Uint32Array; file: Uint32Array; line: Uint32Array; cycles: Float64Array; executions: Float64Array; class: Uint32Array; inlined: Uint32Array;
+	/** sets of events with time: those of instruction k are start[k] to start[k + 1] of set and part */
+	start: Uint32Array; set: Uint32Array; part: Float64Array;
+	/** cycles that fixing each alone saves */
+	saves: Float64Array;
+}
+
+/** A function; its instructions are number `first` to `first + rows` of the columns. */
+export class Func {
+	private made: Inst[] | null = null;
+
+	constructor(readonly d: Data, readonly id: number, readonly name: string, readonly image: string | null, readonly cycles: number,
+		readonly base: string, readonly first: number, readonly rows: number,
+		/** so many instructions are the last row together; 0: every one has its own */
+		readonly folded: number, readonly bytes: number) {}
+
+	/** Whether instruction k of the columns is the row of the folded ones. */
+	isFolded(k: number): boolean {
+		return this.folded > 0 && k === this.first + this.rows - 1;
+	}
+
+	/** The address of instruction k of the columns; "" for the row of folded ones. */
+	address(k: number): string {
+		if (this.isFolded(k))
+			return "";
+		const base = Number(this.base), at = this.d.insts.pc[k];
+		return "0x" + (base + at < Number.MAX_SAFE_INTEGER ? (base + at).toString(16) : (BigInt(this.base) + BigInt(at)).toString(16));
+	}
+
+	/** What instruction k says, or how many are folded in it. */
+	text(k: number): string {
+		return this.isFolded(k) ? `${this.folded} instructions with little time`
+			: (this.d.texts[this.d.insts.text[k]] ?? "").replace("\t", " ");
+	}
+
+	/** The instruction at an address; -1: another function's. */
+	find(pc: string): number {
+		const at = Number(BigInt(pc) - BigInt(this.base)), c = this.d.insts.pc;
+		let low = this.first, high = this.first + this.rows - (this.folded ? 1 : 0);
+		const end = high;
+		while (low < high) {
+			const k = (low + high) >> 1;
+			if (c[k] < at)
+				low = k + 1;
+			else
+				high = k;
+		}
+		return low < end && c[low] === at ? low : -1;
+	}
+
+	stack(k: number): Stack {
+		const c = this.d.insts, out: Stack = [];
+		for (let i = c.start[k]; i < c.start[k + 1]; i++)
+			out.push([this.d.texts[c.set[i]] ?? "base", c.part[i]]);
+		return out;
+	}
+
+	inst(k: number): Inst {
+		const c = this.d.insts, t = this.d.texts;
+		return [this.address(k), this.text(k), t[c.file[k]], c.line[k], c.cycles[k], c.executions[k], this.stack(k), t[c.class[k]], t[c.inlined[k]]];
+	}
+
+	get insts(): Inst[] {
+		if (!this.made)
+			this.made = Array.from({ length: this.rows }, (_, k) => this.inst(this.first + k));
+		return this.made;
+	}
+}
 export interface Finding { text: string; share: number; pc?: string; function?: number; event?: string; library?: string }
 export type Doc = { [key: string]: any } | null;
 
@@ -22,6 +95,8 @@ export interface Data {
 	events: [string, string, number][];
 	findings: Finding[];
 	functions: Func[];
+	insts: Columns;
+	texts: (string | null)[];
 	/** lines of source, with their numbers, by file */
 	sources: { [file: string]: [number, string][] };
 	/** files that were changed after the program was built */
@@ -54,12 +129,44 @@ export interface All { runs: Data[]; diff: Doc; windows: Window[] }
 /** Browsers have it; the types of TypeScript 4.8 do not. */
 declare const DecompressionStream: new (format: "deflate") => ReadableWritablePair<Uint8Array, Uint8Array>;
 
+/** Turns what JSON has into columns of numbers and functions. */
+function read(d: Data): void {
+	const raw = d.insts as unknown as { [name: string]: number[] }, count = raw.pc.length, sets = raw.sets, parts = raw.part;
+	const start = new Uint32Array(count + 1), part = new Float64Array(raw.set.length), fn = new Uint32Array(count);
+	for (let k = 0, p = 0; k < count; k++) {
+		start[k + 1] = start[k] + sets[k];
+		if (sets[k] === 1)
+			part[start[k]] = raw.cycles[k];
+		else
+			for (let i = start[k]; i < start[k + 1]; i++)
+				part[i] = parts[p++];
+	}
+	d.insts = { count, fn, pc: Float64Array.from(raw.pc), text: Uint32Array.from(raw.text), file: Uint32Array.from(raw.file),
+		line: Uint32Array.from(raw.line), cycles: Float64Array.from(raw.cycles), executions: Float64Array.from(raw.executions),
+		class: Uint32Array.from(raw.class), inlined: Uint32Array.from(raw.inlined), start, set: Uint32Array.from(raw.set), part,
+		saves: new Float64Array(count) };
+	let first = 0;
+	d.functions = (d.functions as unknown as { id: number; name: string; image: string | null; cycles: number; base: string; rows: number; folded: number; bytes: number }[])
+		.map((f, n) => {
+			fn.fill(n, first, first + f.rows);
+			first += f.rows;
+			return new Func(d, f.id, f.name, f.image, f.cycles, f.base, first - f.rows, f.rows, f.folded, f.bytes);
+		});
+	for (const pc in d.savings) {
+		const k = rowAt(d, pc);
+		if (k >= 0)
+			d.insts.saves[k] += saving(d, pc).cycles;
+	}
+}
+
 export async function unpack(base64: string): Promise<All> {
 	const text = atob(base64), bytes = new Uint8Array(text.length);
 	for (let i = 0; i < text.length; i++)
 		bytes[i] = text.charCodeAt(i);
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
 	const all: All = JSON.parse(await new Response(stream).text());
+	for (const d of all.runs)
+		read(d);
 	for (const w of all.windows)
 		for (const i of w.insts)
 			i[2] = i[2].replace("\t", " ");
@@ -75,16 +182,57 @@ export function baseName(path: string): string {
 	return path.slice(path.lastIndexOf("/") + 1);
 }
 
-const owners = new WeakMap<Data, Map<string, Func>>();
+const ordered = new WeakMap<Data, Func[]>();
+/** Addresses as they are written have no leading zeros: the longer one is the higher one. */
+const below = (a: string, b: string): boolean => a.length !== b.length ? a.length < b.length : a < b;
+
+/** The last function that begins at an address or before it. */
+function before(d: Data, pc: string): Func | undefined {
+	let list = ordered.get(d);
+	if (!list)
+		ordered.set(d, list = d.functions.slice().sort((a, b) => below(a.base, b.base) ? -1 : below(b.base, a.base) ? 1 : 0));
+	let low = 0, high = list.length;
+	while (low < high) {
+		const k = (low + high) >> 1;
+		if (below(pc, list[k].base))
+			high = k;
+		else
+			low = k + 1;
+	}
+	return low && /^0x[0-9a-f]+$/.test(pc) ? list[low - 1] : undefined;
+}
+
+/** The number of the instruction at an address in the columns; -1: there is none. */
+export function instAt(d: Data, pc: string): number {
+	return before(d, pc)?.find(pc) ?? -1;
+}
 
 /** The function that has the instruction at an address. */
 export function functionAt(d: Data, pc: string): Func | undefined {
-	let map = owners.get(d);
-	if (!map) {
-		map = new Map(d.functions.flatMap((f) => f.insts.map((i) => [i[0], f] as [string, Func])));
-		owners.set(d, map);
+	return instAt(d, pc) < 0 ? undefined : before(d, pc);
+}
+
+/** The row that has the time of an address: its own, or that of its function's folded instructions; -1: none. */
+function rowAt(d: Data, pc: string): number {
+	const f = before(d, pc), k = f?.find(pc) ?? -1;
+	return f && k < 0 && f.folded && BigInt(pc) - BigInt(f.base) < BigInt(f.bytes) ? f.first + f.rows - 1 : k;
+}
+
+const laid = new WeakMap<object, Float64Array>();
+
+/** Cycles by address as a column. */
+export function column(d: Data, cycles: { [pc: string]: number }): Float64Array {
+	let out = laid.get(cycles);
+	if (!out) {
+		out = new Float64Array(d.insts.count);
+		for (const pc in cycles) {
+			const k = rowAt(d, pc);
+			if (k >= 0)
+				out[k] += cycles[pc];
+		}
+		laid.set(cycles, out);
 	}
-	return map.get(pc);
+	return out;
 }
 
 /** What fixing an instruction saves, and which of its costs is the largest. */

@@ -23,7 +23,8 @@ export function svg(tag: string, attributes: { [name: string]: string | number }
 	return e;
 }
 
-export const count = (n: number): string => Math.round(n).toLocaleString("en-US");
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+export const count = (n: number): string => grouped.format(Math.round(n));
 export const percent = (share: number): string => (100 * share).toFixed(2) + "%";
 /** With its sign, as changes are shown. */
 export const signed = (n: number): string => (n < 0 ? "−" : "+") + count(Math.abs(n));
@@ -96,9 +97,7 @@ export interface Column<R> {
 	help?: string;
 }
 
-/** A table whose headings sort. `sort` is "NAME" or "-NAME" (largest first), or "" for the given order. */
-export function table<R>(label: string, columns: Column<R>[], rows: R[], sort: string,
-	onSort: ((sort: string) => void) | null): HTMLElement {
+function headings<R>(columns: Column<R>[], first: R | undefined, sort: string, onSort: ((sort: string) => void) | null): HTMLElement {
 	const down = sort.startsWith("-"), key = columns.find((c) => c.name === (down ? sort.slice(1) : sort));
 	const head = el("tr");
 	for (const c of columns) {
@@ -106,7 +105,7 @@ export function table<R>(label: string, columns: Column<R>[], rows: R[], sort: s
 		const th = el("th", { scope: "col", "aria-sort": on ? (down ? "descending" : "ascending") : "none" });
 		if (c.help)
 			th.title = c.help;
-		if (rows.length && typeof c.value(rows[0]) === "number" && c.name !== "bar")
+		if (first !== undefined && typeof c.value(first) === "number" && c.name !== "bar")
 			th.className = "number";
 		if (onSort)
 			th.append(button(c.name + (on ? (down ? " ▾" : " ▴") : ""), () => onSort(on && down ? c.name : "-" + c.name)));
@@ -114,26 +113,99 @@ export function table<R>(label: string, columns: Column<R>[], rows: R[], sort: s
 			th.append(c.name);
 		head.append(th);
 	}
-	const body = el("tbody");
-	for (const r of sorted(columns, rows, sort)) {
-		const tr = el("tr");
-		for (const c of columns) {
-			const v = c.value(r);
-			tr.append(el("td", { class: typeof v === "number" ? "number" : "", "data-value": String(v) },
-				c.show ? c.show(r) : String(v)));
-		}
-		body.append(tr);
-	}
-	return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-		el("table", {}, el("caption", {}, label), el("thead", {}, head), body));
+	return el("thead", {}, head);
 }
 
-/** Rows in the order that `sort` asks for; numbers are compared once made. */
+function line<R>(columns: Column<R>[], r: R): HTMLElement {
+	const tr = el("tr");
+	for (const c of columns) {
+		const v = c.value(r);
+		tr.append(el("td", { class: typeof v === "number" ? "number" : "", "data-value": String(v) }, c.show ? c.show(r) : String(v)));
+	}
+	return tr;
+}
+
+/** A table whose headings sort. `sort` is "NAME" or "-NAME" (largest first), or "" for the given order. */
+export function table<R>(label: string, columns: Column<R>[], rows: R[], sort: string,
+	onSort: ((sort: string) => void) | null): HTMLElement {
+	const body = el("tbody");
+	for (const r of sorted(columns, rows, sort))
+		body.append(line(columns, r));
+	return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+		el("table", {}, el("caption", {}, label), headings(columns, rows[0], sort, onSort), body));
+}
+
+const LONG_ROW = 22, // pixels; page.css has the same
+	LONG = 60;   // rows at a time; a table of at most so many is drawn whole
+
+/** A table of any length: only rows that are in sight are in the document, and the rest is room above and below them. */
+export function longTable(label: string, columns: Column<number>[], rows: Uint32Array, sort: string, onSort: (sort: string) => void): HTMLElement {
+	const body = el("tbody"), head = headings(columns, rows[0], sort, onSort), whole = rows.length <= LONG;
+	const all = el("table", { "aria-rowcount": String(rows.length + 1) }, el("caption", {}, `${label}, ${count(rows.length)} rows`), head, body);
+	const room = el("div", {}, all);
+	const box = el("div", { class: whole ? "scroll" : "scroll long", tabindex: "0", role: "region", "aria-label": label }, room);
+	let first = -1;
+	const draw = (): void => {
+		const at = whole ? 0 : Math.min(rows.length - LONG, Math.max(0, Math.floor(box.scrollTop / LONG_ROW) - 12) & ~3);
+		if (at === first)
+			return;
+		first = at;
+		body.replaceChildren(...Array.from(rows.subarray(at, at + LONG), (r, k) => {
+			const tr = line(columns, r);
+			tr.setAttribute("aria-rowindex", String(at + k + 2));
+			return tr;
+		}));
+		room.style.paddingTop = at * LONG_ROW + "px";
+		room.style.paddingBottom = Math.max(0, rows.length - at - LONG) * LONG_ROW + "px";
+	};
+	draw();
+	box.addEventListener("scroll", () => requestAnimationFrame(draw));
+	return box;
+}
+
+function keyOf<R>(columns: Column<R>[], sort: string): [Column<R> | undefined, number] {
+	const down = sort.startsWith("-");
+	return [columns.find((c) => c.name === (down ? sort.slice(1) : sort)), down ? -1 : 1];
+}
+
+/** Rows in the order that `sort` asks for. */
 export function sorted<R>(columns: Column<R>[], rows: R[], sort: string): R[] {
-	const down = sort.startsWith("-"), key = columns.find((c) => c.name === (down ? sort.slice(1) : sort));
+	const [key, sign] = keyOf(columns, sort);
 	if (!key)
 		return rows;
 	const keyed = rows.map((r) => ({ r, v: key.value(r) }));
-	keyed.sort((a, b) => (a.v < b.v ? -1 : a.v > b.v ? 1 : 0) * (down ? -1 : 1));
+	keyed.sort((a, b) => (a.v < b.v ? -1 : a.v > b.v ? 1 : 0) * sign);
 	return keyed.map((k) => k.r);
+}
+
+/** The same of rows that are numbers, whose keys are compared as a column of numbers or of texts. */
+export function sortedNumbers(columns: Column<number>[], rows: Uint32Array, sort: string): Uint32Array {
+	const [key, sign] = keyOf(columns, sort);
+	if (!key || !rows.length)
+		return rows;
+	if (typeof key.value(rows[0]) === "number")
+		return ranked(rows, Float64Array.from(rows, (r) => sign * (key.value(r) as number)));
+	const v = Array.from(rows, (r) => key.value(r));
+	return Uint32Array.from(rows, (_, k) => k).sort((a, b) => (v[a] < v[b] ? -sign : v[a] > v[b] ? sign : a - b)).map((k) => rows[k]);
+}
+
+/** Rows by rising keys, equal ones in their order: a radix sort of the keys' bits, 16 at a time. It takes 100,000 rows a
+ * third of the time of a sort that compares. */
+function ranked(rows: Uint32Array, keys: Float64Array): Uint32Array {
+	let order = Uint32Array.from(rows, (_, k) => k), other = new Uint32Array(rows.length);
+	const bits = new Uint16Array(keys.map((v) => v + 0).buffer), first = new Uint32Array(65537); // -0 + 0 is 0
+	for (let k = 3; k < bits.length; k += 4)
+		for (let i = k - 3, flip = bits[k] & 0x8000 ? 0xffff : 0; i <= k; i++)
+			bits[i] ^= i === k ? flip | 0x8000 : flip;
+	for (let digit = 0; digit < 4; digit++) {
+		first.fill(0);
+		for (let k = digit; k < bits.length; k += 4)
+			first[bits[k] + 1]++;
+		for (let v = 0; v < 65536; v++)
+			first[v + 1] += first[v];
+		for (const k of order)
+			other[first[bits[4 * k + digit]]++] = k;
+		[order, other] = [other, order];
+	}
+	return order.map((k) => rows[k]);
 }

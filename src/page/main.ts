@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Starts the page: unpacks the data, draws head and page, keeps the whole state in the fragment.
-import { All, Data, baseName, unpack } from "./data";
+import { All, Data, baseName, functionAt, unpack } from "./data";
 import { button, count, el } from "./dom";
 import { pages } from "./pages";
 import { strip } from "./stacks";
@@ -35,9 +35,9 @@ function runs(all: All, s: State): HTMLElement | null {
 /** Finds a function, a line or an address: the first that fits. */
 function search(d: Data, text: string): { [key: string]: string } {
 	const t = text.trim().toLowerCase(), address = /^(0x)?[0-9a-f]{4,}$/.test(t) ? (t.startsWith("0x") ? t : "0x" + t) : "";
-	for (const f of d.functions)
-		if (address && f.insts.some((i) => i[0] === address))
-			return { page: "code", fn: String(f.id), pc: address };
+	const at = address ? functionAt(d, address) : undefined;
+	if (at)
+		return { page: "code", fn: String(at.id), pc: address };
 	const f = d.functions.find((x) => x.name.toLowerCase() === t) ?? d.functions.find((x) => x.name.toLowerCase().startsWith(t));
 	return f ? { page: "code", fn: String(f.id) } : { page: "time", by: t.includes(":") ? "line" : "function", filter: text.trim() };
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Page Overview: findings first, each with what leads on from it; then the largest of everything.
-import { All, Data, Finding, baseName, functionAt, runOf, saving } from "./data";
+import { All, Data, Finding, baseName, functionAt, instAt, runOf, saving } from "./data";
 import { command, count, el, percent, stackBar, table } from "./dom";
 import { longest } from "./pipeline";
-import { rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
+import { Rows, rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
 import { Go, Page, State, link } from "./state";
 
 /** What `--what-if` calls the cost of an instruction. */
@@ -11,8 +11,8 @@ const whatIf: { [event: string]: string } = { miss: "dmiss", mispredict: "bmisp"
 
 /** Which event of an instruction can be asked about: the name of a latency depends on the operation. */
 function eventOf(d: Data, pc: string): string {
-	const s = saving(d, pc), inst = d.functions.flatMap((f) => f.insts).find((i) => i[0] === pc);
-	const cls = inst ? String(inst[7]) : "";
+	const s = saving(d, pc), k = instAt(d, pc);
+	const cls = k >= 0 ? String(d.texts[d.insts.class[k]]) : "";
 	if (s.event !== "latency")
 		return whatIf[s.event] ?? "";
 	return cls === "load" || cls === "amo" ? "dl1" : cls === "mul" || cls === "div" || cls.startsWith("f") ? "lgalu" :
@@ -29,11 +29,11 @@ function windowOf(all: All, run: number, pc: string): number {
 function partner(d: Data, pc: string, event: string): Node[] | null {
 	const inst = (d.icost?.instructions as any[] | undefined)?.find((i) => i.pc === pc), cycles = d.icost?.graph_cycles;
 	const pairs = ((inst?.pairs ?? []) as any[]).filter((p) => p.event === event && p.with !== pc).sort((a, b) => Math.abs(b.icost) - Math.abs(a.icost));
-	const p = pairs[0], other = p ? functionAt(d, p.with) : undefined, i = other?.insts.find((x) => x[0] === p.with);
-	if (!p || !other || !i || Math.abs(p.icost) < 0.001 * cycles)
+	const p = pairs[0], other = p ? functionAt(d, p.with) : undefined, i = p ? instAt(d, p.with) : -1;
+	if (!p || !other || i < 0 || Math.abs(p.icost) < 0.001 * cycles)
 		return null;
 	return [document.createTextNode("interacts with the " + p.with_event + " of "),
-		link(`${i[1].split(/[\t ]/)[0]} at ${p.with}`, { page: "code", fn: String(other.id), pc: p.with }),
+		link(`${other.text(i).split(" ")[0]} at ${p.with}`, { page: "code", fn: String(other.id), pc: p.with }),
 		document.createTextNode(p.icost < 0 ? `: ${percent(-p.icost / cycles)} less together than one by one` : `: ${percent(p.icost / cycles)} more together than one by one`)];
 }
 
@@ -90,9 +90,9 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 
 function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const total = d.run.cycles, functions = rowsBy(d, "function"), lines = rowsBy(d, "line"), libraries = rowsBy(d, "library");
-	const columns = (what: string, most: number) => [
-		{ name: what, value: (r: typeof functions[0]) => r.name, show: (r: typeof functions[0]) => r.where() },
-		...shareColumns(d, most), ...(d.icost ? [savesColumn(d)] : []), whyColumn(d)];
+	const columns = (rows: Rows) => [{ name: rows.by, value: (r: number) => rows.name(r), show: (r: number) => rows.where(r) },
+		...shareColumns(rows, rows.cycles[0] || 1), ...(d.icost ? [savesColumn(rows)] : []), whyColumn(rows)];
+	const top = (rows: Rows, n: number): number[] => Array.from(rows.all.subarray(0, n));
 	const worth = (f: Finding): number => f.pc && !f.event ? saving(d, f.pc).cycles : 0;
 	const findings = d.icost ? d.findings.slice().sort((a, b) => worth(b) - worth(a)) : d.findings;
 	return [
@@ -107,12 +107,12 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 				{ name: "share", value: (r) => r[1] / total, show: (r) => percent(r[1] / total) },
 				{ name: "bar", value: (r) => r[1], show: (r) => stackBar([r], total, r[1] / total) },
 			], d.cycle_stack, "", null),
-			libraries.length > 1 ? table("Libraries", columns("library", libraries[0].cycles).slice(0, 4), libraries.slice(0, 8), "", null) : null, topDown(d)),
-		table("Ten functions", columns("function", functions[0]?.cycles ?? 1), functions.slice(0, 10), "", null),
-		el("p", { class: "next" }, link(`all ${count(functions.length)} functions`, { page: "time", by: "function" })),
-		...(Object.keys(d.sources).length || d.functions.some((f) => f.insts.some((i) => i[3] > 0)) ? [
-			table("Ten lines", columns("line", lines[0]?.cycles ?? 1), lines.slice(0, 10), "", null),
-			el("p", { class: "next" }, link(`all ${count(lines.length)} lines`, { page: "time", by: "line" }))] : []),
+			libraries.all.length > 1 ? table("Libraries", columns(libraries).slice(0, 4), top(libraries, 8), "", null) : null, topDown(d)),
+		table("Ten functions", columns(functions), top(functions, 10), "", null),
+		el("p", { class: "next" }, link(`all ${count(functions.all.length)} functions`, { page: "time", by: "function" })),
+		...(Object.keys(d.sources).length || d.insts.line.some((n) => n > 0) ? [
+			table("Ten lines", columns(lines), top(lines, 10), "", null),
+			el("p", { class: "next" }, link(`all ${count(lines.all.length)} lines`, { page: "time", by: "line" }))] : []),
 		el("p", { class: "keys print" }, `Made from ${baseName(d.file)}.`)];
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pages Accuracy and Run: how far profilers are from the truth, and what the run was made with.
-import { Data } from "./data";
+import { Data, column, functionAt } from "./data";
 import { Column, command, count, el, percent, table } from "./dom";
 import { Page, link } from "./state";
 
@@ -10,18 +10,23 @@ function short(n: number): string {
 
 /** Whom a profiler blames most for what others took, and whom it blames least. */
 function blame(d: Data): { name: string; says: { [pc: string]: number }; help: string; over: string; under: string; by: number; less: number }[] {
-	const truth = new Map(d.functions.flatMap((f) => f.insts).map((i) => [i[0], i[4]]));
+	const truth = d.insts.cycles, address = (k: number): string => k < 0 ? "" : d.functions[d.insts.fn[k]].address(k);
 	return d.profilers.map(([name, help, says]) => {
 		const sum = Object.values(says).reduce((a, b) => a + b, 0), scale = sum ? d.run.cycles / sum : 0;
-		let over = "", under = "", by = 0, less = 0;
-		for (const [pc, cycles] of truth) {
-			const wrong = (says[pc] ?? 0) * scale - cycles;
-			if (wrong > by)
-				[over, by] = [pc, wrong];
-			if (wrong < less)
-				[under, less] = [pc, wrong];
+		const said = column(d, says);
+		let over = -1, under = -1, by = 0, less = 0;
+		for (let k = 0; k < truth.length; k++) {
+			const wrong = said[k] * scale - truth[k];
+			if (wrong > by) {
+				over = k;
+				by = wrong;
+			}
+			if (wrong < less) {
+				under = k;
+				less = wrong;
+			}
 		}
-		return { name, says, help, over, under, by, less };
+		return { name, says, help, over: address(over), under: address(under), by, less };
 	});
 }
 
@@ -30,8 +35,8 @@ function drawAccuracy(d: Data): Node[] {
 	const keys = rows.length ? Object.keys(rows[0]).filter((k) => rows[0][k] === null || typeof rows[0][k] !== "object") : [];
 	const help = new Map(d.profilers.map((p) => [p[0], p[1]]));
 	const where = (pc: string): HTMLElement | string => {
-		const f = d.functions.find((x) => x.insts.some((i) => i[0] === pc)), i = f?.insts.find((x) => x[0] === pc);
-		return f && i ? link(`${i[1].replace("\t", " ").split(" ")[0]} at ${pc} in ${f.name}`, { page: "code", fn: String(f.id), pc, prof: "" }) : "";
+		const f = functionAt(d, pc), k = f?.find(pc) ?? -1;
+		return f && k >= 0 ? link(`${f.text(k).split(" ")[0]} at ${pc} in ${f.name}`, { page: "code", fn: String(f.id), pc, prof: "" }) : "";
 	};
 	type Blame = ReturnType<typeof blame>[0];
 	const columns: Column<Blame>[] = [{ name: "profiler", value: (r) => r.name, show: (r) => el("span", { title: r.help }, `${r.name}: ${r.help}`) },

@@ -36,13 +36,30 @@ static void add_entry(struct entries *e, int64_t symbol, unsigned events, double
 	*ARRAY_ADD(e->list, e->count) = (struct entry){ symbol, events, units };
 }
 
-static int64_t symbol_of(const struct model *m, int64_t pc, int level)
+static int64_t symbol_at(const struct model *m, size_t at, int64_t pc, int level)
 {
-	const struct model_inst *i = model_inst_at(m, (uint64_t)pc);
+	const struct model_inst *i = &m->insts[at];
 
-	if (!i)
+	if (at >= m->ninsts || i->pc != (uint64_t)pc)
 		return -1;
 	return level == AT_INSTRUCTION ? pc : level == AT_BLOCK ? i->block : i->function;
+}
+
+static int64_t symbol_of(const struct model *m, int64_t pc, int level)
+{
+	return symbol_at(m, model_first_from(m, (uint64_t)pc), pc, level);
+}
+
+/* The first instruction that is not below an address; `at` is that of the address before it. A profile
+ * is in the order of addresses, so it is often the same or the next one. */
+static size_t first_after(const struct model *m, int64_t pc, size_t at)
+{
+	if (at < m->ninsts && m->insts[at].pc < (uint64_t)pc)
+		at++;
+	if (at < m->ninsts && m->insts[at].pc >= (uint64_t)pc &&
+	    (!at || m->insts[at - 1].pc < (uint64_t)pc))
+		return at;
+	return model_first_from(m, (uint64_t)pc);
 }
 
 static int by_symbol(const void *a, const void *b)
@@ -58,14 +75,22 @@ static struct entries regroup(const struct entries *from, const struct model *m,
 			      unsigned mask)
 {
 	struct entries out = { 0 };
-	size_t kept = 0;
+	size_t kept = 0, at = 0, sorted;
 
-	for (size_t i = 0; i < from->count; i++)
-		add_entry(&out, symbol_of(m, from->list[i].symbol, level),
-			  from->list[i].events & mask, from->list[i].units);
+	for (size_t i = 0; i < from->count; i++) {
+		const int64_t pc = from->list[i].symbol;
+
+		at = first_after(m, pc, at);
+		add_entry(&out, symbol_at(m, at, pc, level), from->list[i].events & mask,
+			  from->list[i].units);
+	}
 	if (!out.count)
 		return out;
-	qsort(out.list, out.count, sizeof(*out.list), by_symbol);
+	for (sorted = 1; sorted < out.count; sorted++)
+		if (by_symbol(&out.list[sorted - 1], &out.list[sorted]) > 0)
+			break;
+	if (sorted < out.count)
+		qsort(out.list, out.count, sizeof(*out.list), by_symbol);
 	for (size_t i = 1; i < out.count; i++) {
 		if (by_symbol(&out.list[kept], &out.list[i]))
 			out.list[++kept] = out.list[i];
@@ -73,25 +98,58 @@ static struct entries regroup(const struct entries *from, const struct model *m,
 			out.list[kept].units += out.list[i].units;
 	}
 	out.count = kept + 1;
+	out.list = x_realloc(out.list, out.count * sizeof(*out.list));
 	return out;
 }
 
-static double error_of(const struct entries *profile, const struct entries *golden,
-		       const struct model *m, int level, unsigned mask)
+/* The golden reference, and what became of it at the levels and masks that were asked for: profilers
+ * share them. */
+struct truth {
+	const struct model *m;
+	struct entries entries; /* by address */
+	struct truth_group {
+		int level;
+		unsigned mask;
+		struct entries by;
+	} * groups;
+	size_t ngroups;
+};
+
+static const struct entries *truth_by(struct truth *t, int level, unsigned mask)
+{
+	for (size_t i = 0; i < t->ngroups; i++)
+		if (t->groups[i].level == level && t->groups[i].mask == mask)
+			return &t->groups[i].by;
+	struct truth_group *g = ARRAY_ADD(t->groups, t->ngroups);
+
+	*g = (struct truth_group){ level, mask, regroup(&t->entries, t->m, level, mask) };
+	return &g->by;
+}
+
+static void truth_free(struct truth *t)
+{
+	for (size_t i = 0; i < t->ngroups; i++)
+		free(t->groups[i].by.list);
+	free(t->groups);
+	free(t->entries.list);
+}
+
+static double error_of(const struct entries *profile, struct truth *truth, const struct model *m,
+		       int level, unsigned mask)
 {
 	const double total = (double)m->cycles * m->scale;
-	struct entries p = regroup(profile, m, level, mask), g = regroup(golden, m, level, mask);
+	const struct entries *g = truth_by(truth, level, mask);
+	struct entries p = regroup(profile, m, level, mask);
 	double right = 0;
 
-	for (size_t i = 0, k = 0; i < p.count && k < g.count;) {
-		int c = by_symbol(&p.list[i], &g.list[k]);
+	for (size_t i = 0, k = 0; i < p.count && k < g->count;) {
+		int c = by_symbol(&p.list[i], &g->list[k]);
 		if (!c)
-			right += fmin(p.list[i].units, g.list[k].units);
+			right += fmin(p.list[i].units, g->list[k].units);
 		i += c <= 0;
 		k += c >= 0;
 	}
 	free(p.list);
-	free(g.list);
 	return (total - right) / total;
 }
 
@@ -259,15 +317,15 @@ static double moved(const struct entries *bias, const struct model *m, int level
 }
 
 /* Intervals hold the golden reference, or not. */
-static void judge_intervals(const struct pooled *p, const struct entries *golden,
-			    const struct model *run, struct accuracy_pooled *out)
+static void judge_intervals(const struct pooled *p, struct truth *golden, const struct model *run,
+			    struct accuracy_pooled *out)
 {
-	struct entries truth = regroup(golden, run, AT_INSTRUCTION, 0);
+	const struct entries *truth = truth_by(golden, AT_INSTRUCTION, 0);
 	double insts = 0, held = 0, time = 0, held_time = 0;
 
-	for (size_t i = 0; i < truth.count; i++) {
-		const double cycles = truth.list[i].units / run->scale;
-		const struct pool_time *t = pooled_at(p, (uint64_t)truth.list[i].symbol);
+	for (size_t i = 0; i < truth->count; i++) {
+		const double cycles = truth->list[i].units / run->scale;
+		const struct pool_time *t = pooled_at(p, (uint64_t)truth->list[i].symbol);
 
 		if (!t)
 			continue;
@@ -282,7 +340,6 @@ static void judge_intervals(const struct pooled *p, const struct entries *golden
 		out->negative += fmax(0, -p->times[i].cycles) / (double)run->cycles;
 	out->covered = insts > 0 ? held / insts : NAN;
 	out->covered_time = time > 0 ? held_time / time : NAN;
-	free(truth.list);
 }
 
 static const struct accuracy_profiler *find_tip(const struct accuracy_model *m)
@@ -293,7 +350,7 @@ static const struct accuracy_profiler *find_tip(const struct accuracy_model *m)
 	return NULL;
 }
 
-static bool pooled_errors(struct store *s, const struct model *run, const struct entries *golden,
+static bool pooled_errors(struct store *s, const struct model *run, struct truth *golden,
 			  struct accuracy_model *m, struct accuracy_profiler *profiler,
 			  struct err *e)
 {
@@ -328,7 +385,7 @@ static bool pooled_errors(struct store *s, const struct model *run, const struct
 	return true;
 }
 
-static bool errors(struct store *s, const struct model *run, const struct entries *golden,
+static bool errors(struct store *s, const struct model *run, struct truth *golden,
 		   struct accuracy_model *m, struct err *e)
 {
 	struct entries profile = { 0 };
@@ -389,7 +446,7 @@ static bool read_verdicts(struct store *s, struct accuracy_model *m, struct err 
 	return store_done(&r, e);
 }
 
-static bool read_samplers(struct store *s, const struct model *run, const struct entries *golden,
+static bool read_samplers(struct store *s, const struct model *run, struct truth *golden,
 			  struct accuracy_model *m, struct err *e)
 {
 	struct entries p = { 0 };
@@ -538,7 +595,7 @@ static double chance_by_instruction(const struct entries *golden, const struct e
 }
 
 /* Whether TIP's samples fall in step with the program. */
-static bool read_resonance(struct store *s, const struct model *run, const struct entries *golden,
+static bool read_resonance(struct store *s, const struct model *run, struct truth *golden,
 			   struct accuracy_model *m, struct err *e)
 {
 	struct groups g = { 0 };
@@ -552,18 +609,16 @@ static bool read_resonance(struct store *s, const struct model *run, const struc
 	ok = read_groups(s, &g, e) && read_parts(s, &g, tip->rule, &seen, &parts, e);
 	if (ok && seen.count) {
 		struct entries by_seen = regroup(&seen, run, AT_INSTRUCTION, 0),
-			       by_parts = regroup(&parts, run, AT_INSTRUCTION, 0),
-			       by_time = regroup(golden, run, AT_INSTRUCTION, 0);
+			       by_parts = regroup(&parts, run, AT_INSTRUCTION, 0);
 
 		m->tip_error = tip->error[AT_INSTRUCTION];
 		m->tip_chance =
-		    chance_by_instruction(&by_time, &by_seen, &by_parts,
+		    chance_by_instruction(truth_by(golden, AT_INSTRUCTION, 0), &by_seen, &by_parts,
 					  (double)run->cycles * run->scale, (double)m->samples);
 		m->resonates = !m->random && m->tip_error > RESONANCE * m->tip_chance &&
 			       m->tip_error > m->tip_chance + RESONANCE_POINTS;
 		free(by_seen.list);
 		free(by_parts.list);
-		free(by_time.list);
 	}
 	free(seen.list);
 	free(parts.list);
@@ -575,38 +630,39 @@ static bool read_resonance(struct store *s, const struct model *run, const struc
 bool accuracy_read(struct store *s, const struct accuracy_options *a, struct accuracy_model *m,
 		   struct err *e)
 {
-	struct entries golden = { 0 };
-	struct model run;
+	struct model own = { 0 };
+	const struct model *run = a->run ? a->run : &own;
+	struct truth golden = { .m = run };
 
 	memset(m, 0, sizeof(*m));
-	if (!model_read(s, NULL, &run, e))
+	if (!a->run && !model_read(s, NULL, &own, e))
 		return false;
-	if (!run.golden) {
-		model_free(&run);
+	if (!run->golden) {
+		model_free(&own);
 		return err_set(e,
 			       "%s has samples alone: there is no golden reference to compare "
 			       "them with",
 			       store_path(s));
 	}
-	m->samples = run.samples;
-	m->period = run.period;
-	m->sample_rate = (double)run.samples / (double)run.cycles * run.clock_hz;
-	m->estimated = run.estimated.is;
-	m->chance = chance_error(&run, (double)run.samples);
+	m->samples = run->samples;
+	m->period = run->period;
+	m->sample_rate = (double)run->samples / (double)run->cycles * run->clock_hz;
+	m->estimated = run->estimated.is;
+	m->chance = chance_error(run, (double)run->samples);
 	/* Samples were taken at the points alone. */
-	if (m->estimated && run.estimated.measured_cycles > 0)
-		m->sample_rate *= (double)run.cycles / run.estimated.measured_cycles;
+	if (m->estimated && run->estimated.measured_cycles > 0)
+		m->sample_rate *= (double)run->cycles / run->estimated.measured_cycles;
 	read_bare_stalls(s, m);
 	struct store_rows r =
 	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
-	bool ok = read_entries(&r, &golden, e) && read_profilers(s, m, e) &&
-		  read_verdicts(s, m, e) && errors(s, &run, &golden, m, e) &&
-		  systematic_errors(s, &run, m, e) && read_resonance(s, &run, &golden, m, e) &&
-		  (!a->sweep || read_samplers(s, &run, &golden, m, e)) &&
+	bool ok = read_entries(&r, &golden.entries, e) && read_profilers(s, m, e) &&
+		  read_verdicts(s, m, e) && errors(s, run, &golden, m, e) &&
+		  systematic_errors(s, run, m, e) && read_resonance(s, run, &golden, m, e) &&
+		  (!a->sweep || read_samplers(s, run, &golden, m, e)) &&
 		  (!a->events || read_events(s, m, e));
 
-	free(golden.list);
-	model_free(&run);
+	truth_free(&golden);
+	model_free(&own);
 	if (!ok)
 		accuracy_free(m);
 	return ok;

@@ -205,15 +205,14 @@ static void tell_instruction(const struct model *m, const struct group *g, struc
 static size_t tell_instructions(const struct model *m, struct finding *out, size_t max, bool *told)
 {
 	const struct model_inst **order = x_calloc(m->ninsts, sizeof(*order));
-	size_t count = 0;
+	size_t count = 0, large = 0;
 
 	for (size_t i = 0; i < m->ninsts; i++)
-		order[i] = &m->insts[i];
-	if (m->ninsts)
-		qsort(order, m->ninsts, sizeof(*order), model_by_cycles);
-	for (size_t i = 0; i < m->ninsts && count < max; i++) {
-		if (order[i]->cycles < MIN_SHARE * (double)m->cycles)
-			break;
+		if (m->insts[i].cycles >= MIN_SHARE * (double)m->cycles)
+			order[large++] = &m->insts[i];
+	if (large)
+		qsort(order, large, sizeof(*order), model_by_cycles);
+	for (size_t i = 0; i < large && count < max; i++) {
 		if (main_category(order[i]) == TIME_EXECUTION || told[order[i] - m->insts])
 			continue;
 		const struct group g = group_of(m, order[i]);

@@ -38,16 +38,19 @@ struct html_input {
 	size_t nstores;
 	const struct html_windows *windows; /* of a trace; the stores' own come after them */
 	size_t window_insts;		    /* of each of the stores' own windows */
-	bool source;			    /* lines of source files, where they can be read */
-	bool source_whole;		/* all lines of these files, not only those around code */
+	double least_share; /* instructions with less of all cycles are folded (html_insts.h) */
+	bool source;	    /* lines of source files, where they can be read */
+	bool source_whole;  /* all lines of these files, not only those around code */
 	const char *const *source_maps; /* "FROM=TO": where files are now (view/source.h) */
 	size_t nsource_maps;
 };
 
 bool view_html(const struct html_input *in, FILE *out, struct err *e);
 
-/* html_model.c: the data of the page as JSON; the caller frees. NULL and e filled on failure. */
-char *html_data(const struct html_input *in, size_t *size_bytes, struct err *e);
+/* html_model.c: the data of the page as JSON. False and e filled on failure; the text is cut then. */
+bool html_put_data(const struct html_input *in, FILE *f, struct err *e);
+/* A number with twelve digits; null if it is not finite. */
+void html_put_real(FILE *f, double value);
 /* A text in quotes, as JSON has it; at most that many bytes of it. NULL gives null. */
 void html_put_text(FILE *f, const char *text, size_t most);
 /* html_window.c: an empty window at the end of the list; valid until the next one is added. */

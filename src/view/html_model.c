@@ -19,6 +19,7 @@
 #include "view/estimated.h"
 #include "view/findings.h"
 #include "view/html.h"
+#include "view/html_insts.h"
 #include "view/icost.h"
 #include "view/live.h"
 #include "view/model.h"
@@ -49,7 +50,7 @@ void html_put_text(FILE *f, const char *text, size_t most)
 		fputs("null", f);
 		return;
 	}
-	fputc('"', f);
+	putc_unlocked('"', f);
 	for (size_t i = 0; i < most && text[i]; i++) {
 		const unsigned char c = (unsigned char)text[i];
 
@@ -58,12 +59,12 @@ void html_put_text(FILE *f, const char *text, size_t most)
 		else if (c < 0x20 || c == 0x7f)
 			fprintf(f, "\\u%04x", c);
 		else
-			fputc(c, f);
+			putc_unlocked(c, f);
 	}
-	fputc('"', f);
+	putc_unlocked('"', f);
 }
 
-static void put_real(FILE *f, double value)
+void html_put_real(FILE *f, double value)
 {
 	if (isfinite(value))
 		fprintf(f, "%.12g", value);
@@ -79,7 +80,7 @@ static void put_run(FILE *f, const struct model *m)
 	html_put_text(f, m->machine, SIZE_MAX);
 	fprintf(f, ",\"instructions\":%" PRIu64 ",\"cycles\":%" PRIu64 ",\"ipc\":", m->instructions,
 		m->cycles);
-	put_real(f, m->ipc);
+	html_put_real(f, m->ipc);
 	fprintf(f, ",\"class\":\"%s\"},\"cycle_stack\":[", findings_class(m));
 	for (size_t c = 0, n = 0; c < m->ncategories; c++) {
 		if (!m->category_name[c])
@@ -87,7 +88,7 @@ static void put_run(FILE *f, const struct model *m)
 		fputs(n++ ? ",[" : "[", f);
 		html_put_text(f, m->category_name[c], SIZE_MAX);
 		fputc(',', f);
-		put_real(f, m->category[c]);
+		html_put_real(f, m->category[c]);
 		fputc(']', f);
 	}
 	fputs("],\"events\":[", f);
@@ -118,11 +119,11 @@ static void put_estimated(FILE *f, const struct estimated *x)
 		return;
 	}
 	fprintf(f, "{\"points\":%" PRIu64 ",\"cpi\":", x->points);
-	put_real(f, x->cpi);
+	html_put_real(f, x->cpi);
 	fputs(",\"low\":", f);
-	put_real(f, x->low);
+	html_put_real(f, x->low);
 	fputs(",\"high\":", f);
-	put_real(f, x->high);
+	html_put_real(f, x->high);
 	fputs("},\n", f);
 }
 
@@ -136,7 +137,7 @@ static void put_findings(FILE *f, const struct model *m)
 		fputs(i ? ",{\"text\":" : "{\"text\":", f);
 		html_put_text(f, list[i].text, SIZE_MAX);
 		fputs(",\"share\":", f);
-		put_real(f, list[i].share);
+		html_put_real(f, list[i].share);
 		if (list[i].inst)
 			fprintf(f, ",\"pc\":\"0x%" PRIx64 "\",\"function\":%" PRId64,
 				list[i].inst->pc, list[i].inst->function);
@@ -151,31 +152,6 @@ static void put_findings(FILE *f, const struct model *m)
 		fputc('}', f);
 	}
 	fputs("],\n", f);
-}
-
-static void put_inst(FILE *f, const struct model *m, const struct model_inst *i)
-{
-	char name[128];
-
-	fprintf(f, "[\"0x%" PRIx64 "\",", i->pc);
-	html_put_text(f, i->disasm ? i->disasm : "", SIZE_MAX);
-	fputc(',', f);
-	html_put_text(f, i->file, SIZE_MAX);
-	fprintf(f, ",%d,", i->line);
-	put_real(f, i->cycles);
-	fprintf(f, ",%" PRIu64 ",[", i->executions);
-	for (size_t k = 0; k < i->nstack; k++) {
-		fputs(k ? ",[" : "[", f);
-		html_put_text(f, model_events(m, i->stack[k].events, name, sizeof(name)), SIZE_MAX);
-		fputc(',', f);
-		put_real(f, i->stack[k].cycles);
-		fputc(']', f);
-	}
-	fputs("],", f);
-	html_put_text(f, i->cls, SIZE_MAX);
-	fputc(',', f);
-	html_put_text(f, i->inlined, SIZE_MAX);
-	fputs("]", f);
 }
 
 /* A line of source that has code. */
@@ -251,33 +227,23 @@ static void put_sources(FILE *f, const struct html_input *in, const struct model
 	sources_free(sources);
 }
 
-static void put_functions(FILE *f, const struct html_input *in, const struct model *m)
+/* Functions, instructions and the source around them. */
+static void put_code(FILE *f, const struct html_input *in, const struct model *m)
 {
 	size_t count, n, nplaces = 0;
 	const struct model_function **list = model_functions(m, NULL, &count);
 	struct place *places = x_calloc(m->ninsts + 1, sizeof(*places));
 
-	fputs("\"functions\":[", f);
-	for (size_t i = 0; i < count && list[i]->cycles > 0; i++) {
+	html_put_insts(f, m, in->least_share);
+	for (size_t i = 0; in->source && i < count && list[i]->cycles > 0; i++) {
 		const struct model_inst *insts = model_insts_of(m, list[i], &n);
 
-		fprintf(f, "%s{\"id\":%" PRId64 ",\"name\":", i ? ",\n" : "", list[i]->id);
-		html_put_text(f, list[i]->name, SIZE_MAX);
-		fputs(",\"image\":", f);
-		html_put_text(f, list[i]->image ? path_name(list[i]->image) : NULL, SIZE_MAX);
-		fputs(",\"cycles\":", f);
-		put_real(f, list[i]->cycles);
-		fputs(",\"insts\":[", f);
-		for (size_t k = 0; k < n; k++) {
-			if (k)
-				fputc(',', f);
-			put_inst(f, m, &insts[k]);
-			if (in->source && insts[k].file && insts[k].line > 0)
+		for (size_t k = 0; k < n; k++)
+			if (insts[k].file && insts[k].line > 0 &&
+			    (!k || !insts[k - 1].file || insts[k].line != insts[k - 1].line ||
+			     strcmp(insts[k].file, insts[k - 1].file) != 0))
 				places[nplaces++] = (struct place){ insts[k].file, insts[k].line };
-		}
-		fputs("]}", f);
 	}
-	fputs("],\n", f);
 	qsort(places, nplaces, sizeof(*places), by_place);
 	put_sources(f, in, m, places, nplaces);
 	free(places);
@@ -295,10 +261,10 @@ static void put_savings(FILE *f, struct store *s)
 		for (size_t i = 0; i < m.ninsts; i++) {
 			fprintf(f, "%s\"0x%" PRIx64 "\":[", i ? "," : "", m.instructions[i].pc);
 			for (int k = 0; k < KIND_FIXABLE; k++) {
-				put_real(f, m.instructions[i].cost[k]);
+				html_put_real(f, m.instructions[i].cost[k]);
 				fputc(',', f);
 			}
-			put_real(f, m.instructions[i].slack);
+			html_put_real(f, m.instructions[i].slack);
 			fputc(']', f);
 		}
 		icost_free(&m);
@@ -329,7 +295,7 @@ static bool put_profilers(FILE *f, struct store *s, double scale, struct err *e)
 		}
 		id = store_int(&r, 0);
 		fprintf(f, "\"0x%" PRIx64 "\":", (uint64_t)store_int(&r, 3));
-		put_real(f, store_double(&r, 4) / scale);
+		html_put_real(f, store_double(&r, 4) / scale);
 	}
 	fputs(id < 0 ? "],\n" : "}]],\n", f);
 	return store_done(&r, e);
@@ -438,7 +404,7 @@ static bool put_parameters(FILE *f, struct store *s, const char *name, struct er
 }
 
 /* A document of another view, or null and why it is missing. */
-static void put_document(FILE *f, struct store *s, const char *key)
+static void put_document(FILE *f, struct store *s, const struct model *m, const char *key)
 {
 	char *text = NULL;
 	size_t size;
@@ -453,7 +419,7 @@ static void put_document(FILE *f, struct store *s, const char *key)
 	else if (!strcmp(key, "icost"))
 		ok = view_icost(s, &o, &(struct icost_options){ .focus = NULL }, &why);
 	else if (!strcmp(key, "accuracy"))
-		ok = view_accuracy(s, &o, &(struct accuracy_options){ .sweep = false }, &why);
+		ok = view_accuracy(s, &o, &(struct accuracy_options){ .run = m }, &why);
 	if (fclose(to))
 		die("out of memory");
 	fprintf(f, "\"%s\":%s,\"%s_missing\":", key, ok ? text : "null", key);
@@ -511,11 +477,11 @@ static bool put_store(FILE *f, const struct html_input *in, unsigned run,
 	put_estimated(f, &estimated);
 	estimated_free(&estimated);
 	put_findings(f, &m);
-	put_functions(f, in, &m);
+	put_code(f, in, &m);
 	put_savings(f, s);
-	put_document(f, s, "stack");
-	put_document(f, s, "icost");
-	put_document(f, s, "accuracy");
+	put_document(f, s, &m, "stack");
+	put_document(f, s, &m, "icost");
+	put_document(f, s, &m, "accuracy");
 	put_published(f);
 	const bool ok =
 	    put_profilers(f, s, m.scale, e) && put_calls(f, s, e) &&
@@ -530,10 +496,8 @@ static bool put_store(FILE *f, const struct html_input *in, unsigned run,
 	return ok;
 }
 
-char *html_data(const struct html_input *in, size_t *size_bytes, struct err *e)
+bool html_put_data(const struct html_input *in, FILE *f, struct err *e)
 {
-	char *text = NULL;
-	FILE *f = memory_file(&text, size_bytes);
 	struct html_windows own = { 0 };
 	bool ok = true;
 
@@ -552,10 +516,5 @@ char *html_data(const struct html_input *in, size_t *size_bytes, struct err *e)
 	}
 	fputs("]}\n", f);
 	html_windows_free(&own);
-	if (fclose(f))
-		die("out of memory");
-	if (ok)
-		return text;
-	free(text);
-	return NULL;
+	return ok;
 }

@@ -44,9 +44,11 @@ void view_defaults(struct view_options *o);
 
 bool view_report(struct store *s, const struct view_options *o, struct err *e);
 bool view_annotate(struct store *s, const struct view_options *o, struct err *e);
+struct model;
 struct accuracy_options {
 	bool sweep;
-	bool events; /* correlation of event counts with cycles */
+	bool events;		 /* correlation of event counts with cycles */
+	const struct model *run; /* as model_read gives it; NULL: read it */
 };
 bool view_accuracy(struct store *s, const struct view_options *o, const struct accuracy_options *a,
 		   struct err *e);

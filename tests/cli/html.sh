@@ -145,4 +145,18 @@ test_1574_what_is_no_source_file_is_not_read() {
 	done
 }
 
+test_3460_instructions_with_little_time_are_folded() {
+	run html run.culprit --min-share 0.5 -o folded.html
+	status_is 0
+	[ "$(stat -c %s folded.html)" -lt "$(stat -c %s first.html)" ] || fail "the page is not smaller"
+	run html run.culprit --min-share 0 -o none.html
+	cmp first.html none.html
+	local wrong
+	for wrong in -1 101 x 1x nan; do
+		run html run.culprit --min-share "$wrong" -o x.html
+		refuses "a share of all cycles"
+		[ ! -e x.html ] || fail "it wrote a page"
+	done
+}
+
 run_tests

@@ -335,6 +335,43 @@ def test_1519_call_stacks_sum_to_the_run_from_both_ends(b):
     assert float(b.run("document.getElementById('focus').dataset.value")) == below > 0
 
 
+def test_3461_sums_stay_whole_if_instructions_are_folded(b):
+    report = json_of("report", "run.culprit", "--limit", "1000")
+    total = report["run"]["cycles"]
+    culprit("html", "run.culprit", "--min-share", "0.5", "-o", "folded.html")
+    for name in ("run.html", "folded.html"):
+        b.open(os.path.abspath(name), "page=time")
+        for by in ("library", "file", "function", "line", "instruction", "event", "class"):
+            b.go(f"page=time&by={by}")
+            assert abs(float(b.cells()[0]["value"]) - total) < 1e-6 * total, (name, by, b.cells()[0], total)
+        b.go("page=time&by=function")
+        for f in report["functions"][:10]:
+            same_rows(b.cells(), f["symbol"], f["cycles"])
+    b.go("page=time&by=instruction&filter=little")
+    text = b.run("document.querySelector('main tbody').textContent")
+    assert re.search("[0-9]+ instructions with little time", text), text
+    b.go("page=code&fn=" + b.run("document.querySelector('main tbody a').hash.match(/fn=([0-9]+)/)[1]"))
+    assert "instructions with little time" in b.run("document.querySelector('[aria-label=disassembly]').textContent")
+
+
+def test_3462_a_long_table_draws_what_is_in_sight(b):
+    b.open(os.path.abspath("run.html"), "page=time&by=instruction&sort=executions")
+    with sqlite3.connect("run.culprit") as s:
+        counts = [n for n, in s.execute("SELECT sum(executions) AS n FROM golden GROUP BY pc HAVING sum(units) > 0 ORDER BY n")]
+    shown = """[...document.querySelectorAll('.long tbody tr')].map((r) => [Number(r.getAttribute('aria-rowindex')), Number(r.cells[4].dataset.value)])"""
+    assert len(counts) > 100, len(counts)
+    for share in (0, 0.5, 1):
+        b.run(f"(() => {{ const e = document.querySelector('.long'); e.scrollTop = {share} * e.scrollHeight; }})()")
+        b.settle()
+        b.settle()
+        rows = b.run(shown)
+        assert 20 < len(rows) < 100, len(rows)
+        for index, executions in rows:
+            assert counts[index - 2] == executions, (share, index, executions)
+    assert rows[-1][0] == len(counts) + 1, (rows[-1], len(counts))
+    assert b.run("document.querySelector('.long').scrollHeight") >= 22 * len(counts)
+
+
 class Reader:
     """Somebody who solves a case by clicking alone, from the overview on."""
 
