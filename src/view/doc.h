@@ -80,6 +80,7 @@ struct doc_column {
 	double factor;		      /* text: a number is multiplied by it; 0: by 1 */
 	int width;		      /* text: columns; negative: left-aligned */
 	bool ragged;		      /* text: not padded to the width */
+	bool name; /* text: what is too long is cut in the middle, and no two names read alike */
 	enum term_colour colour;
 };
 

@@ -69,6 +69,72 @@ static void text_cell(const struct view_options *o, const struct doc_column *k,
 		fputs(term_off(o), o->out);
 }
 
+#define NAMES_COMPARED 4096 /* rows of a column whose names are kept apart */
+
+/* Whether another name of the column reads like this one if both are cut after `head` columns. */
+static bool reads_alike(const struct doc_table *t, size_t column, const char *name, int cells,
+			int head)
+{
+	char mine[1024], other[1024];
+
+	term_cut_middle(name, cells, head, mine, sizeof(mine));
+	for (size_t i = 0; i < t->nrows && i < NAMES_COMPARED; i++) {
+		const char *text = t->cells[i * t->ncolumns + column].text;
+
+		if (!text || !strcmp(text, name))
+			continue;
+		term_cut_middle(text, cells, head, other, sizeof(other));
+		if (!strcmp(mine, other))
+			return true;
+	}
+	return false;
+}
+
+/* Bytes that a name has in common with the beginning of the one most like it. */
+static size_t shared(const struct doc_table *t, size_t column, const char *name)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < t->nrows && i < NAMES_COMPARED; i++) {
+		const char *text = t->cells[i * t->ncolumns + column].text;
+		size_t n = 0;
+
+		if (!text || !strcmp(text, name))
+			continue;
+		while (text[n] && text[n] == name[n])
+			n++;
+		most = n > most ? n : most;
+	}
+	while (most && ((unsigned char)name[most] & 0xc0) == 0x80)
+		most--;
+	return most;
+}
+
+/* A name that is too long is cut in the middle; where two would read alike, elsewhere. */
+static void text_name(const struct view_options *o, const struct doc_table *t, size_t column,
+		      const struct doc_cell *c)
+{
+	const struct doc_column *k = &t->columns[column];
+	const int cells = k->width < 0 ? -k->width : k->width, half = (cells - 1) / 2;
+	int head = half;
+	char cut[1024] = "…";
+
+	for (int away = 1; away <= half && reads_alike(t, column, c->text, cells, head); away++)
+		head = away <= half / 2 ? half + 2 * away : half - 2 * (away - half / 2);
+	head = head < 0 ? 0 : head < cells ? head : cells - 1;
+	if (reads_alike(t, column, c->text, cells, head)) /* they differ far from both ends */
+		term_cut(c->text + shared(t, column, c->text), cells - 1, cut + strlen(cut),
+			 sizeof(cut) - strlen(cut));
+	else
+		term_cut_middle(c->text, cells, head, cut, sizeof(cut));
+	fputs(k->before ? k->before : " ", o->out);
+	if (k->colour != TERM_PLAIN)
+		fputs(term_on(o, k->colour), o->out);
+	term_text(o, cut, cells, !k->ragged);
+	if (k->colour != TERM_PLAIN)
+		fputs(term_off(o), o->out);
+}
+
 static void text_heads(const struct view_options *o, const struct doc_table *t)
 {
 	size_t last = 0;
@@ -108,7 +174,9 @@ static void text_table(const struct view_options *o, const struct doc_table *t)
 		if (t->hidden[i])
 			continue;
 		for (size_t k = 0; k < t->ncolumns; k++)
-			if (t->columns[k].width)
+			if (t->columns[k].name && t->cells[i * t->ncolumns + k].kind == CELL_TEXT)
+				text_name(o, t, k, &t->cells[i * t->ncolumns + k]);
+			else if (t->columns[k].width)
 				text_cell(o, &t->columns[k], &t->cells[i * t->ncolumns + k]);
 		fputc('\n', o->out);
 	}

@@ -111,9 +111,25 @@ static bool true_icost(const struct icost_truth *truth, unsigned set, double *ic
 	return truth != NULL;
 }
 
-static void add_breakdown(struct doc *d, const struct icost_model *m,
+/* The categories of a set in words; "" if the user defined them. */
+static void set_words(const struct icost_model *m, unsigned set, char *buf, size_t size_bytes)
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (unsigned k = 0; k < ICOST_CATEGORIES && used < size_bytes; k++) {
+		const int row = set >> k & 1 ? category_row(m->name[1u << k]) : -1;
+
+		if (row >= 0)
+			used += (size_t)snprintf(buf + used, size_bytes - used, "%s%s",
+						 used ? " and " : "", categories[row].words);
+	}
+}
+
+static void add_breakdown(struct doc *d, const struct icost_model *m, const struct view_options *o,
 			  const struct icost_options *io, const struct order *t)
 {
+	const int room = o->width - 60 - (io->truth ? 19 : 0) - (m->estimated.is ? 8 : 0);
 	const struct doc_column columns[] = {
 		{ .head = "Breakdown", .before = "", .width = -16 },
 		{ DOC_SHOWN("% cycles", "%.1f", 8), .factor = 100 },
@@ -121,6 +137,10 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 		{ DOC_SHOWN("simulated", "%.1f", io->truth ? 10 : 0), .factor = 100 },
 		{ DOC_SHOWN("error", "%+.1f", io->truth ? 7 : 0), .factor = 100 },
 		{ .before = "   ", .width = 30 },
+		{ .before = "  ",
+		  .width = room > 10 ? -room : 0,
+		  .ragged = true,
+		  .colour = TERM_DIM },
 	};
 	const struct {
 		const char *name;
@@ -141,6 +161,7 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 		const double share = m->icost[set] / m->graph_cycles;
 		const int c = is_single(set) ? category_row(m->name[set]) : -1;
 		double real;
+		char words[160];
 
 		if (i == ICOST_CATEGORIES)
 			doc_gap(table);
@@ -158,6 +179,8 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 			 c >= 0	     ? categories[c].colour
 			 : share < 0 ? TERM_DIM
 				     : TERM_PLAIN);
+		set_words(m, set, words, sizeof(words));
+		cell_text(table, words);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
 		doc_row(table);
@@ -167,6 +190,7 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 		cell_none(table);
 		cell_none(table);
 		cell_text(table, sums[i].words);
+		cell_none(table);
 	}
 	if (m->run_cycles <= m->cycles)
 		return;
@@ -177,6 +201,7 @@ static void add_breakdown(struct doc *d, const struct icost_model *m,
 	cell_none(table);
 	cell_none(table);
 	cell_format(table, "%.0f cycles at the two ends", m->run_cycles - m->cycles);
+	cell_none(table);
 }
 
 /* The sentence for a pair; buf is filled and returned. */
@@ -411,7 +436,7 @@ static void add_instructions(struct doc *d, const struct icost_model *m,
 		{ DOC_SHOWN("critical", "%.0f%%", 8), .factor = 100 },
 		{ DOC_SHOWN("slack", "%.1f", 9) },
 		{ DOC_SHOWN("local", "%.1f", 9) },
-		{ .before = "  ", .width = -22 },
+		{ .before = "  ", .width = -22, .name = true },
 		{ .width = -28 },
 		{ .width = -(o->width > 95 ? o->width - 92 : 20),
 		  .ragged = true,
@@ -457,7 +482,10 @@ static size_t category_columns(const struct icost_model *m, struct doc_column *c
 static void add_functions(struct doc *d, const struct icost_model *m, const struct view_options *o)
 {
 	struct doc_column columns[4 + ICOST_CATEGORIES] = {
-		{ .key = "symbol", .before = "  ", .width = -22 },
+		{ .key = "symbol",
+		  .before = "  ",
+		  .width = -(o->width > 88 ? o->width - 66 : 22),
+		  .name = true },
 		{ .key = "cycles" },
 		{ .key = "costs" },
 		{ DOC_SHOWN("cycles", "%.1f", 6) },
@@ -666,6 +694,12 @@ static void add_rows(struct doc *d, const struct icost_model *m, const struct ic
 	}
 }
 
+/* Who asks what something would save, and nothing else, gets that answer and nothing else. */
+static bool answer_alone(const struct icost_options *io)
+{
+	return io->nwhat_if && !io->truth && !io->phases && !io->focus && !io->svg;
+}
+
 static void add_model(struct doc *d, const struct icost_model *m, const struct view_options *o,
 		      const struct icost_options *io, const struct order *t)
 {
@@ -684,8 +718,12 @@ static void add_model(struct doc *d, const struct icost_model *m, const struct v
 			 "Costs are those of a shotgun profiler: fragments built from samples and "
 			 "the binary (design 4).");
 	doc_boolean(d, "by_profiler", m->by_profiler);
+	if (o->format == VIEW_TEXT && answer_alone(io)) {
+		add_what_if(d, m, io);
+		return;
+	}
 	add_values(d, m, o, io);
-	add_breakdown(d, m, io, t);
+	add_breakdown(d, m, o, io, t);
 	add_sentences(d, m, t);
 	add_bar(d, m, o, t);
 	add_functions(d, m, o);

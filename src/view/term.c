@@ -139,6 +139,28 @@ void term_cut(const char *text, int cells, char *buf, size_t size_bytes)
 	buf[size_bytes - 1] = '\0';
 }
 
+/* Where a column of a text begins. */
+static const char *column_at(const char *text, int column)
+{
+	for (int at = -1; *text; text++) {
+		at += ((unsigned char)*text & 0xc0) != 0x80;
+		if (at == column)
+			break;
+	}
+	return text;
+}
+
+void term_cut_middle(const char *text, int cells, int head, char *buf, size_t size_bytes)
+{
+	const int columns = term_columns(text, strlen(text)), tail = cells - 1 - head;
+
+	if (columns <= cells || tail < 0)
+		snprintf(buf, size_bytes, "%s", text);
+	else
+		snprintf(buf, size_bytes, "%.*s…%s", (int)(column_at(text, head) - text), text,
+			 column_at(text, columns - tail));
+}
+
 void term_cut_source(const char *text, int cells, char *buf, size_t size_bytes)
 {
 	char blanks[512];

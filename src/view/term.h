@@ -47,6 +47,9 @@ int term_columns(const char *text, size_t size_bytes);
 void term_text(const struct view_options *o, const char *text, int cells, bool pad);
 /* The same into a buffer, not padded. */
 void term_cut(const char *text, int cells, char *buf, size_t size_bytes);
+/* A name cut in the middle, if it is too long: `head` columns of its beginning stay, and of its end what
+ * there is room for. */
+void term_cut_middle(const char *text, int cells, int head, char *buf, size_t size_bytes);
 /* A line of source, cut in the same way: tabs become blanks up to the next eighth column. */
 void term_cut_source(const char *text, int cells, char *buf, size_t size_bytes);
 /* Prints words wrapped at the width, every line but the first indented. */

@@ -195,4 +195,27 @@ test_3405_costs_are_columns_of_the_same_table() {
 	refuses --source
 }
 
+test_3406_what_if_is_answered_alone() {
+	local pc
+	pc=$(sqlite3 run.culprit "SELECT printf('0x%x', p.pc) FROM icost_critical p JOIN instruction USING (pc)
+		WHERE kind = 'latency' AND class = 'alu' AND cycles > 0 LIMIT 1")
+	run icost run.culprit --what-if "shalu@$pc"
+	status_is 0
+	[ "$(wc -l <out)" -le 5 ] || fail "$(wc -l <out) lines around one answer"
+	out_has "shalu@$pc (1 instruction): saves"
+	run icost run.culprit
+	out_has "one-cycle operations" "the window"
+}
+
+test_3407_two_functions_never_read_alike() {
+	cp run.culprit alike.culprit
+	sqlite3 alike.culprit "UPDATE function SET name =
+		'a_name_that_is_far_too_long_for_a_column_' || id || '_and_ends_as_all_of_the_others_do_in_this_program'"
+	run report alike.culprit --width 80 -n 6
+	status_is 0
+	sed -n '/^Functions/,/^$/p' out | grep -oE '[^ ]*…[^ ]*' >names
+	[ "$(wc -l <names)" -ge 3 ] || fail "no names that are cut"
+	[ "$(sort -u names | wc -l)" = "$(wc -l <names)" ] || fail "two names read alike"
+}
+
 run_tests
