@@ -90,7 +90,9 @@ static bool reads_alike(const struct doc_table *t, size_t column, const char *na
 	return false;
 }
 
-/* Bytes that a name has in common with the beginning of the one most like it. */
+#define NAME_BEFORE 6 /* bytes that are shown of what two names share */
+
+/* Where a name is shown from, so that what tells it from the one most like it is shown. */
 static size_t shared(const struct doc_table *t, size_t column, const char *name)
 {
 	size_t most = 0;
@@ -105,6 +107,7 @@ static size_t shared(const struct doc_table *t, size_t column, const char *name)
 			n++;
 		most = n > most ? n : most;
 	}
+	most = most > NAME_BEFORE ? most - NAME_BEFORE : 0;
 	while (most && ((unsigned char)name[most] & 0xc0) == 0x80)
 		most--;
 	return most;
