@@ -85,15 +85,17 @@ def same(what, ours, theirs, within=lambda name: 0):
 class ProfilerCli:
     def __init__(self, path, folder):
         self.env = dict(os.environ, HOME=folder)
-        for _ in range(5):  # its daemon has half a second to start, which a busy machine does not grant
-            r = subprocess.run(["node", CLI, "load", "--session", "culprit", path], env=self.env, capture_output=True, text=True)
-            if not r.returncode:
-                break
+        # Its daemon has half a second to start, which a busy machine does not grant; it starts all the same.
+        r = subprocess.run(["node", CLI, "load", "--session", "culprit", path], env=self.env, capture_output=True, text=True)
+        until = time.monotonic() + 120
+        while r.returncode and time.monotonic() < until:
+            time.sleep(1)
+            if not subprocess.run(["node", CLI, "profile", "info", "--session", "culprit"], env=self.env, capture_output=True).returncode:
+                return
+        if r.returncode:
             stuck = re.search(r"kill (\d+)", r.stdout + r.stderr)
-            time.sleep(2)
             if stuck:
                 subprocess.run(["kill", stuck[1]])
-        else:
             sys.exit("profiler-cli does not load the profile: " + r.stderr)
 
     def ask(self, *words):
