@@ -7,7 +7,7 @@
  * Builds the graph of every function (of the first SHARE of the code; 1: all), gives every instruction
  * samples as a run would (one in eight instructions stalls), and estimates by METHOD on inorder-2w.
  * `largest`: the largest function alone. Prints one JSON object: bytes of code, functions, blocks,
- * seconds of processor time of graphs and of estimates, and the most memory.
+ * seconds of processor time of graphs and of estimates, the most memory, and a digest of all results.
  */
 #include <math.h>
 #include <stdio.h>
@@ -103,6 +103,42 @@ static void put_samples(struct calc_proc *p, struct rng *r)
 	}
 }
 
+/* FNV-1a of all results, so that two builds can be compared. */
+static uint64_t hash(uint64_t h, const void *data, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		h = (h ^ ((const uint8_t *)data)[i]) * 0x100000001b3ull;
+	return h;
+}
+
+static uint64_t digest(const struct calc_program *p)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (uint32_t i = 0; i < p->nprocs; i++) {
+		const struct calc_proc *proc = &p->procs[i];
+
+		for (uint32_t b = 0; b < proc->graph->nblocks; b++) {
+			h = hash(h, &proc->blocks[b].value, sizeof(double));
+			h = hash(h, &proc->blocks[b].low, sizeof(double));
+			h = hash(h, &proc->blocks[b].confidence, 1);
+		}
+		for (uint32_t k = 0; k < proc->graph->ninsts; k++) {
+			const struct calc_inst *inst = &proc->insts[k];
+
+			h = hash(h, &inst->m, sizeof(double));
+			for (unsigned c = 0; c < inst->nculprits; c++) {
+				const struct calc_culprit *one = &inst->culprits[c];
+
+				h = hash(h, &one->cause, 1);
+				h = hash(h, &one->most, sizeof(double));
+				h = hash(h, one->guilty, one->nguilty * sizeof(one->guilty[0]));
+			}
+		}
+	}
+	return h;
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = { "" };
@@ -141,11 +177,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench_calc: %s\n", e.text);
 		return 2;
 	}
+	const double calc = seconds() - begin, memory = memory_bytes() - before;
+
 	printf(
 	    "{\"functions\": %zu, \"blocks\": %llu, \"code_bytes\": %llu, \"graph_seconds\": %.4f, "
-	    "\"calc_seconds\": %.4f, \"memory_bytes\": %.0f}\n",
-	    c.count, (unsigned long long)c.blocks, (unsigned long long)c.bytes, graphs,
-	    seconds() - begin, memory_bytes() - before);
+	    "\"calc_seconds\": %.4f, \"memory_bytes\": %.0f, \"digest\": \"%016llx\"}\n",
+	    c.count, (unsigned long long)c.blocks, (unsigned long long)c.bytes, graphs, calc,
+	    memory, (unsigned long long)digest(&p));
 	calc_free(&p);
 	for (size_t i = 0; i < c.count; i++)
 		cfg_free(c.graphs[i]);

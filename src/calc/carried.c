@@ -32,6 +32,7 @@
  */
 #include "calc/carried.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -416,6 +417,35 @@ static bool pass_on(struct flow *f, uint32_t b, unsigned round)
 	return any;
 }
 
+/* How a block is come to. */
+enum way {
+	WAY_RARE = 1 << 0,    /* no edge into it counts: all do */
+	WAY_ENTERED = 1 << 1, /* from another procedure */
+	WAY_UNKNOWN = 1 << 2, /* nobody knows */
+};
+
+static unsigned ways_into(const struct calc_program *p, const struct calc_proc *proc, uint32_t b)
+{
+	const struct cfg *g = proc->graph;
+	bool entered = b == g->entry, any = entered, outside_too = false;
+
+	for (uint32_t k = 0; k < g->blocks[b].nin; k++) {
+		const uint32_t e = g->in[g->blocks[b].first_in + k];
+		const bool from_outside = g->edges[e].from == CFG_OUTSIDE;
+
+		outside_too |= from_outside;
+		if (carried_counts(p, proc, e)) {
+			any = true;
+			entered |= from_outside;
+		}
+	}
+	const unsigned rare = any ? 0 : WAY_RARE;
+
+	if (!g->blocks[b].nin && !any && !(g->blocks[b].flags & CFG_BLOCK_MAYBE))
+		return rare | WAY_UNKNOWN;
+	return rare | (entered || (!any && outside_too) ? WAY_ENTERED : 0);
+}
+
 struct carried *carried_all(const struct calc_program *p, const struct calc_proc *proc,
 			    const struct carried_machine *m)
 {
@@ -435,23 +465,13 @@ struct carried *carried_all(const struct calc_program *p, const struct calc_proc
 	outside(p, m, ARGUMENTS | SAVED, proc->call_loads ? proc->entry_loads : ALL, 0, 0, &entry);
 	unknown(m, &anything);
 	for (uint32_t b = 0; b < g->nblocks; b++) {
-		bool entered = b == g->entry, any = entered, outside_too = false;
+		const unsigned ways = ways_into(p, proc, b);
 
-		for (uint32_t k = 0; k < g->blocks[b].nin; k++) {
-			const uint32_t e = g->in[g->blocks[b].first_in + k];
-			const bool from_outside = g->edges[e].from == CFG_OUTSIDE;
-
-			outside_too |= from_outside;
-			if (carried_counts(p, proc, e)) {
-				any = true;
-				entered |= from_outside;
-			}
-		}
-		f.rare[b] = !any;
+		f.rare[b] = ways & WAY_RARE ? 1 : 0;
 		nothing(&f.at[b]);
-		if (!g->blocks[b].nin && !any && !(g->blocks[b].flags & CFG_BLOCK_MAYBE))
+		if (ways & WAY_UNKNOWN)
 			join(&f.at[b], &anything);
-		else if (entered || (f.rare[b] && outside_too))
+		else if (ways & WAY_ENTERED)
 			join(&f.at[b], &entry);
 		f.changed[b] = 1;
 	}
@@ -471,4 +491,127 @@ struct carried *carried_all(const struct calc_program *p, const struct calc_proc
 	free(f.rare);
 	free(ops);
 	return f.at;
+}
+
+/* ---- registers alone ---- */
+
+/* A block, as a function of the registers that loads are under way into at its beginning: `keep` of them and
+ * `gen` are under way at its end. */
+struct carried_block {
+	uint64_t keep, gen;
+	uint64_t loaded, stale; /* at its beginning */
+	uint8_t ways;
+	bool changed;
+};
+
+struct carried_loads {
+	const struct calc_program *p;
+	const struct calc_proc *proc;
+	uint64_t loaded, stale; /* at jumps to unknown places */
+	struct carried_block blocks[];
+};
+
+struct carried_loads *carried_loads_new(const struct calc_program *p, const struct calc_proc *proc,
+					const struct carried_machine *m)
+{
+	const struct cfg *g = proc->graph;
+	struct carried_loads *l = x_calloc(1, sizeof(*l) + g->nblocks * sizeof(l->blocks[0]));
+
+	l->p = p;
+	l->proc = proc;
+	for (uint32_t b = 0; b < g->nblocks; b++) {
+		struct carried_block *k = &l->blocks[b];
+
+		*k = (struct carried_block){ .keep = ~0ull,
+					     .ways = (uint8_t)ways_into(p, proc, b),
+					     .changed = true };
+		if (k->ways & WAY_UNKNOWN)
+			k->loaded = ALL;
+		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
+		     i++) {
+			const struct carried_op op = carried_op(m->m, &g->insts[i]);
+			const uint64_t keep = op.serial ? 0 : ~op.touches;
+
+			k->keep &= keep;
+			k->gen = (k->gen & keep) |
+				 (op.load && op.operands.dst ? 1ull << op.operands.dst : 0);
+		}
+	}
+	return l;
+}
+
+void carried_loads_free(struct carried_loads *l)
+{
+	free(l);
+}
+
+static bool loads_join(struct carried_block *to, uint64_t loaded, uint64_t stale)
+{
+	if (!((loaded & ~to->loaded) | (stale & ~to->stale)))
+		return false;
+	to->loaded |= loaded;
+	to->stale |= stale;
+	to->changed = true;
+	return true;
+}
+
+/* As pass_on(). */
+static bool loads_pass_on(struct carried_loads *l, uint32_t b)
+{
+	const struct cfg *g = l->proc->graph;
+	const struct cfg_block *block = &g->blocks[b];
+	const struct carried_block *k = &l->blocks[b];
+	uint64_t loaded = (k->loaded & k->keep) | k->gen, stale = k->stale & k->keep;
+	bool any = false;
+
+	if (block->flags & CFG_BLOCK_CALLS) {
+		loaded = l->proc->call_loads[b] & (RESULTS | SAVED);
+		stale = l->proc->call_loads[b] & ALL & ~(RESULTS | SAVED);
+	}
+	for (uint32_t e = block->first_out; e < block->first_out + block->nout; e++) {
+		const uint32_t to = g->edges[e].to;
+
+		if (to != CFG_OUTSIDE &&
+		    ((l->blocks[to].ways & WAY_RARE) || carried_counts(l->p, l->proc, e)))
+			any |= loads_join(&l->blocks[to], loaded, stale);
+	}
+	if (!(block->flags & CFG_BLOCK_UNRESOLVED) ||
+	    !((loaded & ~l->loaded) | (stale & ~l->stale)))
+		return any;
+	l->loaded |= loaded;
+	l->stale |= stale;
+	for (uint32_t to = 0; to < g->nblocks; to++)
+		if (g->blocks[to].flags & CFG_BLOCK_MAYBE)
+			any |= loads_join(&l->blocks[to], l->loaded, l->stale);
+	return any;
+}
+
+void carried_loads_settle(struct carried_loads *l)
+{
+	const struct cfg *g = l->proc->graph;
+	const uint64_t needed = l->proc->entry_loads & (ARGUMENTS | SAVED);
+	bool more = true;
+
+	assert(l->p->options.cross == CROSS_SELECTIVE && l->proc->call_loads);
+	for (uint32_t b = 0; b < g->nblocks; b++) {
+		if ((l->blocks[b].ways & WAY_ENTERED) && !(l->blocks[b].ways & WAY_UNKNOWN))
+			loads_join(&l->blocks[b], needed, l->proc->entry_loads & ALL & ~needed);
+		l->blocks[b].changed |= g->blocks[b].flags & CFG_BLOCK_CALLS ? 1 : 0;
+	}
+	while (more) {
+		more = false;
+		for (uint32_t b = 0; b < g->nblocks; b++) {
+			if (!l->blocks[b].changed)
+				continue;
+			l->blocks[b].changed = false;
+			more |= loads_pass_on(l, b);
+		}
+	}
+}
+
+uint64_t carried_loads_end(const struct carried_loads *l, uint32_t b)
+{
+	const struct carried_block *k = &l->blocks[b];
+
+	return (k->loaded & k->keep) | k->gen | (k->stale & k->keep);
 }

@@ -77,6 +77,18 @@ struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i);
 /* The state of every block's beginning; the caller frees it. */
 struct carried *carried_all(const struct calc_program *p, const struct calc_proc *proc,
 			    const struct carried_machine *m);
+
+/*
+ * The registers alone, for passed.c: what loads are under way at the ends of blocks, as carried_all() has it, at a
+ * small part of its cost. Needs CROSS_SELECTIVE and proc->call_loads. What settle() found is where the next one
+ * goes on: entry_loads and call_loads may only have grown between two of them.
+ */
+struct carried_loads *carried_loads_new(const struct calc_program *p, const struct calc_proc *proc,
+					const struct carried_machine *m);
+void carried_loads_settle(struct carried_loads *l);
+uint64_t carried_loads_end(const struct carried_loads *l, uint32_t block);
+void carried_loads_free(struct carried_loads *l);
+
 /* Whether a path that comes over this edge counts. */
 bool carried_counts(const struct calc_program *p, const struct calc_proc *proc, uint32_t edge);
 

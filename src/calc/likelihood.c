@@ -27,7 +27,8 @@
 #define MODEL_COMMIT   0.01
 #define MODEL_RELATIVE 0 /* the samples themselves say: relative.c */
 #define MODEL_RECORDS  0.01
-#define POINTS_MAX     48 /* the lowest ratios decide */
+#define NEVER	       (-750.0) /* exp() of less is 0 */
+#define POINTS_MAX     48	/* the lowest ratios decide */
 #define GRID	       72
 #define GRID_BELOW     8.0 /* the grid begins at the smallest ratio over this */
 
@@ -75,13 +76,21 @@ double calc_unstalled(const struct calc_program *p, uint16_t risks)
 
 /* The likelihood of `samples` where `expected` are due, of a point that does not stall, and of one that
  * does. Counts are thinned so that chance and the model's error add up. */
-static void two_likelihoods(double samples, double expected, double *free, double *stalled)
+static void two_likelihoods(double samples, double expected, double factorial, double *free,
+			    double *stalled)
 {
 	double thin = 1 / (1 + samples * MODEL * MODEL);
 	double n = samples * thin, l = expected * thin;
 	double factor = n > l ? l / n : 1;
-	*free = exp(n * log(l) - l - lgamma(n + 1));
-	*stalled = factor * factor / fmax(l, 1) * 0.5 * erfc((l - n) / sqrt(2 * fmax(l, 1)));
+	double chance = n * log(l) - l - factorial, once = l > 1 ? l : 1;
+	*free = chance < NEVER ? 0 : exp(chance);
+	*stalled = factor * factor / once * 0.5 * erfc((l - n) / sqrt(2 * once));
+}
+
+/* The logarithm of the factorial of so many samples, thinned. */
+static double factorial_of(double samples)
+{
+	return lgamma(samples * (1 / (1 + samples * MODEL * MODEL)) + 1);
 }
 
 /* Adds the points of a procedure to what is known of each mix of risks. */
@@ -98,7 +107,8 @@ static void learn_from(const struct calc_program *p, const struct calc_proc *pro
 			if (!(expected >= LEARN_LEAST) || inst->m < 0.5 || !inst->risks)
 				continue;
 			double free, stalled, u = calc_unstalled(p, inst->risks);
-			two_likelihoods(inst->count[SAMPLED_CYCLES], expected, &free, &stalled);
+			const double seen = inst->count[SAMPLED_CYCLES];
+			two_likelihoods(seen, expected, factorial_of(seen), &free, &stalled);
 			double all = u * free + (1 - u) * stalled;
 			if (!(all > 0))
 				continue;
@@ -119,22 +129,22 @@ void calc_learn_risks(struct calc_program *p)
 }
 
 /* The logarithm of the likelihood of one point, if `expected` samples are due. */
-static double point_likelihood(const struct calc_ratio *r, double expected)
+static double point_likelihood(const struct calc_ratio *r, double factorial, double expected)
 {
 	double n = r->samples / (1 + r->samples * MODEL * MODEL);
 	double l = expected / (1 + r->samples * MODEL * MODEL);
 	double free, stalled;
-	two_likelihoods(r->samples, expected, &free, &stalled);
+	two_likelihoods(r->samples, expected, factorial, &free, &stalled);
 	double right = r->unstalled * free + (1 - r->unstalled) * stalled;
 	/* A least time that is wrong says nothing: any count is as likely as another. */
 	return log((1 - WRONG) * right + WRONG / (1 + 2 * fmax(n, l)));
 }
 
-static double likelihood(const struct calc_ratio *r, uint32_t n, double f)
+static double likelihood(const struct calc_ratio *r, const double *factorials, uint32_t n, double f)
 {
 	double sum = 0;
 	for (uint32_t i = 0; i < n; i++)
-		sum += point_likelihood(&r[i], f * r[i].m);
+		sum += point_likelihood(&r[i], factorials[i], f * r[i].m);
 	return sum;
 }
 
@@ -152,6 +162,7 @@ static uint32_t thin_out(struct calc_ratio *r, uint32_t n)
 static struct belief most_likely(struct calc_ratio *r, uint32_t n)
 {
 	double at[GRID + POINTS_MAX], log_of[GRID + POINTS_MAX], samples = 0, m = 0;
+	double factorials[POINTS_MAX];
 	unsigned candidates = 0, best = 0;
 	double top = r[n - 1].value;
 	n = thin_out(r, n);
@@ -169,8 +180,10 @@ static struct belief most_likely(struct calc_ratio *r, uint32_t n)
 	double step = pow(fmax(top, at[means - 1]) * 1.1 / low, 1.0 / (GRID - 1));
 	for (unsigned i = 0; i < GRID; i++, low *= step)
 		at[candidates++] = low;
+	for (uint32_t i = 0; i < n; i++)
+		factorials[i] = factorial_of(r[i].samples);
 	for (unsigned i = 0; i < candidates; i++) {
-		log_of[i] = likelihood(r, n, at[i]);
+		log_of[i] = likelihood(r, factorials, n, at[i]);
 		best = log_of[i] > log_of[best] ? i : best;
 	}
 	struct belief b = { at[best], 0, 0 };

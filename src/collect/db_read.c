@@ -27,7 +27,9 @@ struct reader {
 	struct live_profile *p;
 	struct live_sink sink;
 	struct numbers images, processes, events;
-	bool bad; /* something in the file is not as it must be */
+	bool bad;				/* something in the file is not as it must be */
+	bool any;				/* counts, wanted or not */
+	bool processors_apart, processes_apart; /* in any of them */
 };
 
 /* The slot of a row; a new one is not `used`. */
@@ -216,6 +218,9 @@ static void read_counts(struct reader *r, int64_t data, int64_t cuts)
 		size_t size, n;
 		const uint8_t *blob = db_blob(&q, 4, &size);
 
+		r->any = true;
+		r->processors_apart |= cpu != DB_NONE;
+		r->processes_apart |= db_int(&q, 2) != DB_NONE;
 		if (r->s->cpu && cpu != *r->s->cpu)
 			continue;
 		if (cpu != DB_NONE)
@@ -377,6 +382,25 @@ static void set_totals(struct reader *r)
 	free(events);
 }
 
+/* Says what the epochs do not keep apart, if the selection asks for it. */
+static bool check_apart(const struct reader *r, struct err *e)
+{
+	if (!r->any)
+		return true;
+	if (r->s->cpu && !r->processors_apart)
+		return err_set(e,
+			       "%s keeps the samples of all processors together: `culprit daemon "
+			       "--per-cpu` and `culprit db import --per-process` keep them apart",
+			       r->db->path);
+	if ((r->s->process || r->s->container || r->s->uid) && !r->processes_apart)
+		return err_set(
+		    e,
+		    "%s keeps the samples of all processes together: `culprit daemon` and "
+		    "`culprit db import` with --per-process keep them apart",
+		    r->db->path);
+	return true;
+}
+
 struct live_profile *db_select(struct db *d, const struct db_selection *s, struct err *e)
 {
 	struct reader r = { .db = d, .s = s, .p = live_profile_new() };
@@ -402,7 +426,7 @@ struct live_profile *db_select(struct db *d, const struct db_selection *s, struc
 		read_stacks(&r, db_int(&q, 1), db_int(&q, 2));
 		read_edges(&r, db_int(&q, 1), db_int(&q, 2));
 	}
-	bool ok = db_done(&q, e);
+	bool ok = db_done(&q, e) && check_apart(&r, e);
 
 	sqlite3_exec(d->sql, "COMMIT", NULL, NULL, NULL);
 	free(r.images.slots);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "calc/calc_int.h"
+#include "calc/carried.h"
 #include "isa/isa.h"
 #include "util/array.h"
 
@@ -768,6 +769,96 @@ static void test_1406_unknown_jumps_carry_what_is_under_way_where_they_are(void 
 	}
 }
 
+/* What carried_all() has under way at the end of a block. */
+static uint64_t loads_at_end(const struct sketch *s, const struct carried_machine *m, uint32_t b,
+			     const struct carried *at)
+{
+	const struct cfg_block *block = &s->g->blocks[b];
+	struct carried_walk w;
+
+	carried_begin(&w, m, &s->p.procs[0], &at[b]);
+	for (uint32_t i = block->first; i < block->first + block->count; i++) {
+		const struct carried_op op = carried_op(m->m, &s->g->insts[i]);
+
+		carried_wait(&w, i);
+		carried_issue(&w, i, &op);
+	}
+	return w.s.loaded | w.s.stale;
+}
+
+static void test_3550_registers_alone_have_the_loads_that_whole_states_have(void **state)
+{
+	const uint32_t words[] = {
+		LD(T0, 0, A1), LD(S0, 0, A1), LD(A0, 8, SP),   ADD(T1, T0, T0),
+		NOP,	       FENCE,	      ADD(A2, S0, A0), AMOADD(T2, T0, A1)
+	};
+	struct rng r;
+
+	rng_seed(&r, 3550);
+	for (unsigned trial = 0; trial < 200; trial++) {
+		struct sketch *s = sketch();
+		const uint32_t n = 3 + (uint32_t)rng_below(&r, 9);
+
+		s->p.options.cross = CROSS_SELECTIVE;
+		for (uint32_t b = 0; b < n; b++) {
+			const bool calls = b + 1 < n && !rng_below(&r, 4);
+
+			BLOCK(s, words[rng_below(&r, 8)], words[rng_below(&r, 8)],
+			      b + 1 == n ? JR(RA)
+			      : calls	 ? JAL(RA)
+					 : BNE(T0, T1));
+			if (b + 1 < n)
+				edge(s, b, b + 1, CFG_FALL, rng_below(&r, 5) ? 0.5 : 0.001);
+			const uint32_t to = (uint32_t)rng_below(&r, n);
+			if (b + 1 < n && !calls && to)
+				edge(s, b, to, CFG_TAKEN, rng_below(&r, 5) ? 0.5 : 0.001);
+		}
+		run(s);
+		struct calc_proc *proc = &s->p.procs[0];
+		const struct carried_machine m = carried_machine(&s->p);
+		proc->call_loads = x_calloc(n + 1, sizeof(*proc->call_loads));
+		proc->entry_loads = 0;
+		struct carried_loads *l = carried_loads_new(&s->p, proc, &m);
+
+		/* More comes in from time to time. */
+		for (unsigned round = 0; round < 4; round++) {
+			struct carried *at = carried_all(&s->p, proc, &m);
+
+			carried_loads_settle(l);
+			for (uint32_t b = 0; b < n; b++)
+				assert_true(carried_loads_end(l, b) == loads_at_end(s, &m, b, at));
+			free(at);
+			proc->entry_loads |= 2ull << rng_below(&r, 63);
+			proc->call_loads[rng_below(&r, n)] |= 2ull << rng_below(&r, 63);
+		}
+		carried_loads_free(l);
+		end(s);
+	}
+}
+
+/* Forty blocks, each of which jumps to the one before it: more rounds than whole states have. */
+static void test_3551_registers_alone_settle_however_long_that_takes(void **state)
+{
+	struct sketch *s = sketch();
+
+	s->p.options.cross = CROSS_SELECTIVE;
+	BLOCK(s, ADD(A0, A0, A1), JAL(ZERO));
+	for (unsigned b = 1; b < 40; b++)
+		BLOCK(s, b == 39 ? LD(T0, 0, A1) : NOP, b == 1 ? JR(RA) : JAL(ZERO));
+	edge(s, 0, 39, CFG_TAKEN, 1);
+	for (uint32_t b = 2; b < 40; b++)
+		edge(s, b, b - 1, CFG_TAKEN, 1);
+	run(s);
+	const struct carried_machine m = carried_machine(&s->p);
+	s->p.procs[0].call_loads = x_calloc(41, sizeof(uint64_t));
+	struct carried_loads *l = carried_loads_new(&s->p, &s->p.procs[0], &m);
+
+	carried_loads_settle(l);
+	assert_true(carried_loads_end(l, 1) == 1ull << T0);
+	carried_loads_free(l);
+	end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -799,6 +890,8 @@ int main(void)
 		cmocka_unit_test(
 		    test_1405_calls_and_returns_pass_on_the_loads_that_the_program_leaves),
 		cmocka_unit_test(test_1406_unknown_jumps_carry_what_is_under_way_where_they_are),
+		cmocka_unit_test(test_3550_registers_alone_have_the_loads_that_whole_states_have),
+		cmocka_unit_test(test_3551_registers_alone_settle_however_long_that_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,12 +75,12 @@ static const struct db_writer_options apart = {
 	.source = DB_SOURCE_DAEMON, .boot_id = "boot-1", .per_process = true, .per_cpu = true
 };
 
-/* Epochs of some cuts each. The same seed gives the same counts. */
-static void fill(const char *path, uint64_t seed, int epochs, int cuts, int n)
+static void fill_by(const struct db_writer_options *o, const char *path, uint64_t seed, int epochs,
+		    int cuts, int n)
 {
 	struct err e = { "" };
 	struct db *d = must_open(path, DB_OWN);
-	struct db_writer *w = db_writer_open(d, &apart, &e);
+	struct db_writer *w = db_writer_open(d, o, &e);
 	struct live_sink sink;
 	struct synth s;
 
@@ -98,6 +98,12 @@ static void fill(const char *path, uint64_t seed, int epochs, int cuts, int n)
 	}
 	must(db_writer_close(w, &e), &e);
 	db_close(d);
+}
+
+/* Epochs of some cuts each. The same seed gives the same counts. */
+static void fill(const char *path, uint64_t seed, int epochs, int cuts, int n)
+{
+	fill_by(&apart, path, seed, epochs, cuts, n);
 }
 
 static void keep(const char *path, const struct db_keep *k)
@@ -263,6 +269,36 @@ static void test_2301_a_selection_is_what_the_whole_has_of_it(void **state)
 	assert_int_equal(sum_of("db", &(struct db_selection){ .epoch = 1 }, NULL) +
 			     sum_of("db", &(struct db_selection){ .epoch = 2 }, NULL),
 			 sum_of("db", &all, NULL));
+	(void)state;
+}
+
+static void test_3552_what_was_not_kept_apart_cannot_be_selected(void **state)
+{
+	const struct db_writer_options together = { .source = DB_SOURCE_DAEMON,
+						    .boot_id = "boot-1" };
+	const uint16_t cpu = 1;
+	const uint32_t uid = 1;
+	const struct {
+		struct db_selection s;
+		const char *says;
+	} cases[] = {
+		{ { .cpu = &cpu }, "--per-cpu" },
+		{ { .process = "prog1" }, "--per-process" },
+		{ { .container = "web" }, "--per-process" },
+		{ { .uid = &uid }, "--per-process" },
+	};
+
+	fill_by(&together, "together", 2, 1, 1, 100);
+	struct db *d = must_open("together", DB_READ);
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err e = { "" };
+
+		assert_null(db_select(d, &cases[i].s, &e));
+		assert_non_null(strstr(e.text, cases[i].says));
+	}
+	db_close(d);
+	assert_true(sum_of("together", &(struct db_selection){ .event = "imiss" }, NULL) > 0);
 	(void)state;
 }
 
@@ -814,6 +850,7 @@ int main(void)
 		TEST(test_2786_symbols_and_code_of_an_image_that_comes_again_are_added),
 		TEST(test_2300_what_is_written_is_read_back),
 		TEST(test_2301_a_selection_is_what_the_whole_has_of_it),
+		TEST(test_3552_what_was_not_kept_apart_cannot_be_selected),
 		TEST(test_2302_a_reader_sees_whole_cuts_and_holds_up_nobody),
 		TEST(test_2303_compaction_keeps_every_count_in_at_most_six_bytes),
 		TEST(test_2304_merging_is_exact_in_any_order),
