@@ -8,6 +8,7 @@
 
 #include "cmd/html_windows.h"
 #include "cmd/reading.h"
+#include "util/number.h"
 #include "util/output.h"
 #include "view/html.h"
 
@@ -88,14 +89,14 @@ static void open_browser(const char *path)
 /* "0.01", of all cycles in %, as a share; negative if it is none. */
 static double share_of(const char *text)
 {
-	char *end;
-	const double percent = text ? strtod(text, &end) : 0;
+	const char *unit;
+	double percent;
 
 	if (!text)
 		return 0;
-	if (*end == '%')
-		end++;
-	return *end || end == text || !(percent >= 0 && percent <= 100) ? -1 : percent / 100;
+	if (!number_real(text, &percent, &unit) || (*unit && strcmp(unit, "%") != 0))
+		return -1;
+	return percent <= 100 ? percent / 100 : -1;
 }
 
 static bool check_share(const char *text, struct err *e)

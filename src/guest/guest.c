@@ -183,6 +183,8 @@ void guest_free(struct guest *g)
 {
 	if (!g)
 		return;
+	if (g->procs)
+		proc_end_others(g);
 	signal_release_host(g);
 	threads_free(g, NULL);
 	free(g->sched.threads);

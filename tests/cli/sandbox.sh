@@ -229,7 +229,7 @@ test_results_are_written_though_the_guest_cannot_write() {
 	[ "$(grep -c culprit "$tmp/b")" = 4 ] || fail "not four profiles"
 	for f in answers.csv answers.folded answers.csv.1 answers.folded.2; do cmp "$tmp/plain/$f" "$tmp/caged/$f"; done
 	for f in answers.culprit answers.culprit.1; do
-		cmp <("$CULPRIT" report "$tmp/plain/$f") <("$CULPRIT" report "$tmp/caged/$f")
+		cmp <(cd "$tmp/plain" && "$CULPRIT" report "$f") <(cd "$tmp/caged" && "$CULPRIT" report "$f")
 	done
 }
 

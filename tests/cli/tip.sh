@@ -214,7 +214,7 @@ test_1674_annotate_shows_the_stack_of_a_second_profiler() {
 	function=$(number a.culprit "SELECT f.name FROM profile p JOIN profiler r ON r.id = p.profiler
 		JOIN instruction i ON i.pc = p.pc JOIN function f ON f.id = i.function
 		WHERE r.name = 'ibs' AND p.events != 0 GROUP BY f.id ORDER BY SUM(p.units) DESC LIMIT 1")
-	run annotate a.culprit "$function" --profiler ibs
+	run annotate a.culprit "$function" --profiler ibs --width 200
 	status_is 0
 	grep -Eq ' ibs: .*%' out || fail "no stack of ibs in $function"
 	run annotate a.culprit "$function" --profiler ibs --json

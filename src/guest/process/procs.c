@@ -136,10 +136,6 @@ void procs_free(struct guest *g)
 	g->family.nchildren = 0;
 	ipc_free(g);
 	if (g->procs) {
-		/* Measured processes go on until they have written their results. */
-		if (g->config.children == GUEST_CHILDREN_FUNCTIONAL &&
-		    !(proc_slot(g, g->pid)->status & PROC_ENDED))
-			proc_end_others(g);
 		munmap(g->procs, sizeof(*g->procs));
 		close(g->shared_fd);
 	}
@@ -362,6 +358,10 @@ void proc_end_others(struct guest *g)
 	const siginfo_t kill = { .si_signo = SIGKILL };
 	int n = (int)min_u64((uint64_t)g->procs->next, PROC_SLOTS);
 
+	/* Measured processes go on until they have written their results. */
+	if (g->config.children != GUEST_CHILDREN_FUNCTIONAL ||
+	    (proc_slot(g, g->pid)->status & PROC_ENDED))
+		return;
 	for (int i = 0; i < n; i++) {
 		const int pid = g->procs->slot[i].guest_pid;
 

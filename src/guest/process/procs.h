@@ -91,7 +91,7 @@ int proc_open(struct guest *g, int pid);
 /* Sends a signal to process pid, or (tid not 0) one of its threads: 0 or -errno. */
 int64_t proc_signal(struct guest *g, int pid, uint32_t tid, const siginfo_t *info);
 void proc_tell_children(struct guest *g, int parent);
-/* Ends all other processes of the tree: the run of g was cut, and nobody measures them. */
+/* Ends all other processes of the tree if the run of g was cut and nobody measures them. */
 void proc_end_others(struct guest *g);
 void proc_look(struct guest *g, int pid); /* has it look at what its threads wait for */
 void proc_read_mail(struct guest *g);
