@@ -226,7 +226,9 @@ static uint64_t sum_of(const char *path, const struct db_selection *s, const cha
 	must(p != NULL, &e);
 	const struct live_count *c = live_counts(p, &n);
 	for (size_t i = 0; i < n; i++) {
-		const struct live_process *x = live_process(p, c[i].process);
+		static const struct live_process together = { .comm = "", .container = "" };
+		const struct live_process *x =
+		    c[i].process == LIVE_NO_PROCESS ? &together : live_process(p, c[i].process);
 
 		if (!only || strstr(live_image(p, c[i].image)->name, only) ||
 		    !strcmp(x->comm, only) || !strcmp(x->container, only) ||
