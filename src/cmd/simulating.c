@@ -11,6 +11,7 @@
 #include "combine/combine.h"
 #include "jobs/recipe.h"
 #include "jobs/trust.h"
+#include "util/text.h"
 
 #define JOBS_MAX 1024 /* at a time */
 
@@ -60,22 +61,6 @@ const struct cmd_option simulating_group[] = {
 	{ .name = NULL },
 };
 
-/* Writes a word with the quotes that a shell needs. */
-static void put_word(FILE *f, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "-_./=:,+@%";
-
-	if (*word && !word[strspn(word, plain)]) {
-		fputs(word, f);
-		return;
-	}
-	fputc('\'', f);
-	for (; *word; word++)
-		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, f);
-	fputc('\'', f);
-}
-
 /* The command that a simulation of the store would run; NULL: the store does not say. */
 static char *command_text(struct store *s)
 {
@@ -93,18 +78,18 @@ static char *command_text(struct store *s)
 	if (f) {
 		if (cwd) {
 			fputs("cd ", f);
-			put_word(f, cwd);
+			text_put_word(f, cwd);
 			fputs(" && ", f);
 		}
 		fputs("culprit sim --sandbox", f);
 		if (sysroot) {
 			fputs(" --sysroot ", f);
-			put_word(f, sysroot);
+			text_put_word(f, sysroot);
 		}
 		fputs(" --", f);
 		for (size_t i = 0; i < argv->count; i++) {
 			fputc(' ', f);
-			put_word(f, argv->items[i]);
+			text_put_word(f, argv->items[i]);
 		}
 		if (fclose(f))
 			die("out of memory");

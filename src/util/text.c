@@ -131,3 +131,18 @@ void text_make_plain(char *s)
 		s += n;
 	}
 }
+
+void text_put_word(FILE *f, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./=:,+@%";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fputs(word, f);
+		return;
+	}
+	fputc('\'', f);
+	for (; *word; word++)
+		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, f);
+	fputc('\'', f);
+}

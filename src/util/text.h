@@ -10,6 +10,7 @@
 #define UTIL_TEXT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stddef.h>
 
 /* True if all of it may be shown as it is. */
@@ -23,5 +24,7 @@ char *text_shown_without(const char *s, const char *also);
 
 /* Puts a question mark for each byte that may not be shown; the length stays. */
 void text_make_plain(char *s);
+/* Writes a word of a command, with the quotes that a shell needs. */
+void text_put_word(FILE *f, const char *word);
 
 #endif

@@ -458,19 +458,10 @@ static void add_events(struct doc *d, const struct model *m, const struct view_o
 	}
 }
 
-/* A word of a command as a shell takes it: in quotes if need be. */
 static void put_word(FILE *f, const char *word)
 {
 	fputc(' ', f);
-	if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				  "_-./+:,=@%") == strlen(word)) {
-		fputs(word, f);
-		return;
-	}
-	fputc('\'', f);
-	for (; *word; word++)
-		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, f);
-	fputc('\'', f);
+	text_put_word(f, word);
 }
 
 /* What the graph could be asked about an instruction: its costliest event on the longest path as
