@@ -11,6 +11,7 @@
 #include "analysis/icost/icost.h"
 #include "analysis/intervals.h"
 #include "analysis/null.h"
+#include "analysis/profile/own.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/tip_samples.h"
 #include "analysis/shotgun/shotgun.h"
@@ -23,6 +24,7 @@
 /* clang-format off */
 const struct analysis *const analysis_list[] = {
 	&profile_analysis,
+	&own_analysis,
 	&cpistack_analysis,
 	&interval_analysis,
 	&icost_analysis,

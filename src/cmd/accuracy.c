@@ -4,13 +4,15 @@
 
 struct accuracy_values {
 	struct reading reading;
-	bool sweep, events;
+	bool sweep, events, states, bits;
 };
 
 static int accuracy_run(void *values, int nargs, char **args)
 {
 	const struct accuracy_values *v = values;
-	struct accuracy_options a = { .sweep = v->sweep, .events = v->events };
+	struct accuracy_options a = {
+		.sweep = v->sweep, .events = v->events, .states = v->states, .bits = v->bits
+	};
 	struct view_options o;
 	struct store *s;
 	struct err e = { "" };
@@ -32,6 +34,16 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct accuracy_values, events),
 	  .help = "How well the count of each event tells the cycles it costs" },
+	{ .name = "states",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct accuracy_values, states),
+	  .help = "How much of the time each profiler gives to the right instruction, by what "
+		  "commit was doing" },
+	{ .name = "bits",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct accuracy_values, bits),
+	  .help = "What sets of 0 to 20 events explain, and what they cost; the run needs "
+		  "--analyze profile,own" },
 	{ .name = NULL },
 };
 

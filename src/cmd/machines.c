@@ -8,6 +8,7 @@
 #include "analysis/profile/cost.h"
 #include "analysis/profile/profilers.h"
 #include "machine/machine.h"
+#include "trace/record.h"
 
 struct machines_values {
 	struct cmd_strings set;
@@ -34,7 +35,7 @@ static void print_storage(const struct machine *m)
 {
 	struct cost_storage s;
 
-	cost_storage(m, &s);
+	cost_storage(m, PSV_TEA, &s);
 	printf("Storage that TIP adds to the core: %u bytes\n"
 	       "  offending-instruction register  %5u bits\n"
 	       "  registers for software          %5u bits\n"

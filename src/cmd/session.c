@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/profile/own.h"
+#include "analysis/profile/spec.h"
 #include "analysis/symbolise.h"
 #include "cmd/plugin.h"
 #include "image/image.h"
@@ -43,7 +45,7 @@ struct session {
 	struct machine machine; /* a copy, as info has it */
 	struct analysis_options options;
 	const char **params;
-	char *trace_param;
+	char *trace_param, **profiler_params;
 	struct region regions[REGION_MAX];
 	size_t nregions;
 	struct chosen chosen[ANALYSES_MAX];
@@ -100,6 +102,22 @@ static bool choose(struct session *s, const char *name, unsigned shards, unsigne
 	return true;
 }
 
+static bool is_chosen(const struct session *s, const struct analysis *a)
+{
+	for (size_t i = 0; i < s->nchosen; i++)
+		if (s->chosen[i].analysis == a)
+			return true;
+	return false;
+}
+
+/* The analysis of --profiler. It needs the golden reference to be compared with. */
+static bool choose_own(struct session *s, unsigned absent, struct err *e)
+{
+	if (!is_chosen(s, analysis_find("profile")))
+		return err_set(e, "--profiler needs analysis profile; add it to --analyze");
+	return is_chosen(s, &own_analysis) || choose(s, own_analysis.name, 1, absent, e);
+}
+
 static bool choose_all(struct session *s, const struct session_options *o, unsigned absent,
 		       struct err *e)
 {
@@ -128,6 +146,8 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 		}
 		free(copy);
 	}
+	if (ok && o->profilers.count)
+		ok = choose_own(s, absent, e);
 	if (ok && o->trace)
 		/* A trace takes all that the source has; what the source lacks stays absent. */
 		ok = choose(s, trace_writers[o->trace_records > 0 ? o->trace_records : 0], 1, 0, e);
@@ -171,7 +191,11 @@ static bool parse_regions(struct session *s, const struct session_options *o,
 static void collect_params(struct session *s, const struct session_options *o)
 {
 	size_t n = 0;
-	s->params = x_calloc(o->params.count + 2, sizeof(*s->params));
+	s->params = x_calloc(o->params.count + o->profilers.count + 2, sizeof(*s->params));
+	s->profiler_params = x_calloc(o->profilers.count + 1, sizeof(*s->profiler_params));
+	for (size_t i = 0; i < o->profilers.count; i++)
+		s->params[n++] = s->profiler_params[i] =
+		    x_asprintf("profiler=%s", o->profilers.items[i]);
 	for (size_t i = 0; i < o->params.count; i++)
 		s->params[n++] = o->params.items[i];
 	if (o->trace)
@@ -183,6 +207,13 @@ bool session_check_param(const char *text, struct err *e)
 	const char *equals = strchr(text, '=');
 	return (equals && equals > text && equals[1]) ||
 	       err_set(e, "'%s' is not valid: KEY=VALUE", text);
+}
+
+bool session_check_profiler(const char *text, struct err *e)
+{
+	struct profiler_spec spec;
+
+	return profiler_spec_parse(text, &spec, e);
 }
 
 /* The parameter that "KEY=VALUE" sets, if the analysis has it. */
@@ -342,6 +373,9 @@ static void session_free(struct session *s)
 		free((char *)s->settings[i].value);
 	}
 	free(s->settings);
+	for (size_t i = 0; s->profiler_params && s->profiler_params[i]; i++)
+		free(s->profiler_params[i]);
+	free(s->profiler_params);
 	free(s->params);
 	free(s->trace_param);
 	free(s->stem);

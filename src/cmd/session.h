@@ -29,8 +29,9 @@ extern const char *const session_trace_records[]; /* what --trace writes */
 
 #define SESSION_PERIOD_MAX 1000000000000000ull /* of cycles, and of samples a second */
 
-/* cmd_option.check for KEY=VALUE. */
+/* cmd_option.check for KEY=VALUE, and for NAME=RULE:EVENTS:PERIOD. */
 bool session_check_param(const char *text, struct err *e);
+bool session_check_profiler(const char *text, struct err *e);
 
 /* Row for the option table of a command. */
 extern const struct cmd_option session_group[];

@@ -12,7 +12,8 @@
 #include "util/array.h"
 
 const char combine_left_out[] =
-    "counter_sample: points have times of their own; spectrum_peak, spectrum_predicted, "
+    "counter_sample: points have times of their own; psv_curve: the best sets of points differ; "
+    "spectrum_peak, spectrum_predicted, "
     "spectrum_second, spectrum_cluster, spectrum_cluster_miss: "
     "medians, fits and single clusters of points do not add up; call_context: the stacks of points "
     "begin at other functions; stretch, stretch_why: which stretches are costliest was asked "
@@ -37,6 +38,8 @@ const struct rule combine_rules[] = {
 	{ "golden", "kkkSS", .primary = 3, .in_cycles = true, .by_pc = true, .executions = 2 },
 	{ "profile", "kkkkS", .primary = 4, .group = 2, .in_cycles = true, .by_pc = true, .pc = 2 },
 	{ "golden_thread", "kkkkSS", .primary = 4, .in_cycles = true },
+	{ "golden_events", "kkSS", .primary = 2, .in_cycles = true },
+	{ "sample_state", "kkSSS", .primary = 2 },
 	{ "profile_category", "kkkS", .primary = 3, .in_cycles = true },
 	{ "sample_pair", "kttSC", .primary = 3, .group = 1, .elsewhere = true,
 	  .select = GROUPS "SELECT rule, b.members, t.members, cycles, samples FROM sample_pair p LEFT JOIN g b ON "

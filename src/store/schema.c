@@ -278,6 +278,26 @@
 	" PRIMARY KEY (tid, waker, kind)) WITHOUT ROWID;"
 /* clang-format on */
 
+/*
+ * golden_events  the golden reference with all events of the records (analysis own); executions too
+ * psv_curve      event sets from none to all of them, each with one event more than the one before, the one that
+ *                explains most time in which nothing commits. event: the new one's bit, -1 none; stall: 99% of the
+ *                stalls without an event of the set are at most so long; idle, bare: cycles in which nothing commits,
+ *                and those of them without an event of the set; bytes: what TEA with that set stores in the core; paper:
+ *                1 for TEA's own set, which need not be one of the others
+ * sample_state   by rule and what commit was doing: samples, the cycles that they stand for, and those of them that the
+ *                rule gives to the right instruction, in units
+ */
+/* clang-format off */
+#define EVENT_TABLES \
+	"CREATE TABLE IF NOT EXISTS golden_events (pc INTEGER, events INTEGER, units INTEGER, executions INTEGER," \
+	" PRIMARY KEY (pc, events)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS psv_curve (paper INTEGER, bits INTEGER, event INTEGER, events INTEGER, stall INTEGER," \
+	" idle INTEGER, bare INTEGER, bytes INTEGER, PRIMARY KEY (paper, bits)) WITHOUT ROWID;" \
+	"CREATE TABLE IF NOT EXISTS sample_state (rule INTEGER, category INTEGER, samples INTEGER, cycles INTEGER," \
+	" units INTEGER, PRIMARY KEY (rule, category)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -372,7 +392,8 @@ static const char version_7[] = SAMPLED_TABLES;
 static const char version_8[] = CALL_TABLES THREAD_TABLES LIVE_THREAD_TABLES;
 static const char version_9[] =
     STRETCH_TABLES INTERVAL_TABLES FRAGMENT_TABLES COUNTER_TABLES WAIT_TABLES;
+static const char version_10[] = EVENT_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
 							version_4, version_5, version_6, version_7,
-							version_8, version_9 };
+							version_8, version_9, version_10 };

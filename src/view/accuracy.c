@@ -49,11 +49,15 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 		for (int l = 0; l < ACCURACY_LEVELS; l++)
 			cell_real(t, 100 * p->error[l]);
 		for (int l = 0; l < ACCURACY_LEVELS; l++)
-			cell_real(t, 100 * p->systematic[l]);
-		cell_real(t, 100 * p->interval[0]);
+			cell_real(t, p->own ? NAN : 100 * p->systematic[l]);
+		cell_real(t, p->own ? NAN : 100 * p->interval[0]);
 		cell_real(t, p->sample_bytes);
-		cell_format(t, "%6.2f ± %.2f", 100 * p->systematic[0], 100 * p->interval[0]);
-		cell_real(t, p->sample_bytes * m->sample_rate / 1e6);
+		if (p->own)
+			cell_text(t, "     -");
+		else
+			cell_format(t, "%6.2f ± %.2f", 100 * p->systematic[0],
+				    100 * p->interval[0]);
+		cell_real(t, p->sample_bytes * p->sample_rate / 1e6);
 	}
 	if (m->estimated)
 		doc_boolean(d, "estimated", true);
@@ -192,10 +196,92 @@ static void add_sweep(struct doc *d, const struct accuracy_model *m)
 		cell_integer(t, s->samples);
 		cell_map(t);
 		for (size_t i = 0; i < m->nprofilers; i++)
-			cell_put(t, m->profilers[i].name, 100 * s->error[i]);
+			if (!m->profilers[i].own)
+				cell_put(t, m->profilers[i].name, 100 * s->error[i]);
 		for (size_t i = 0; i < n; i++)
 			cell_real(t, 100 * s->error[shown[i]]);
 	}
+}
+
+/* Table 2.1 of the thesis as numbers: the profilers whose rules differ. */
+static void add_states(struct doc *d, const struct accuracy_model *m)
+{
+	static const char *const rules[] = { "software", "dispatch", "ris",	"nci",
+					     "nci+ilp",	 "lci",	     "tip-ilp", "tip" };
+	struct doc_column columns[4 + ARRAY_LEN(rules)] = {
+		{ .key = "category", .head = "commit", .before = "", .width = -12 },
+		{ .key = "samples", DOC_SHOWN("samples", "%.0f", 9) },
+		{ DOC_DATA("share"), .factor = 100, DOC_SHOWN("time", "%.1f", 6) },
+		{ .key = "right" },
+	};
+	size_t shown[ARRAY_LEN(rules)], n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+		for (size_t k = 0; k < m->nprofilers; k++)
+			if (!strcmp(m->profilers[k].name, rules[i])) {
+				columns[4 + n] =
+				    (struct doc_column){ DOC_SHOWN(rules[i], "%.1f", 9) };
+				shown[n++] = k;
+			}
+	if (!m->nstates)
+		return;
+	doc_heading(
+	    d, "Time given to the right instruction, in %%, by what commit was doing (sample by "
+	       "sample)");
+	struct doc_table *t = doc_table(
+	    d, columns, 4 + n, &(struct doc_table_options){ .key = "states", .heads = true });
+
+	for (size_t i = 0; i < m->nstates; i++) {
+		const struct accuracy_state *s = &m->states[i];
+
+		doc_row(t);
+		cell_text(t, words_times[s->category].name);
+		cell_real(t, s->samples);
+		cell_real(t, s->share);
+		cell_map(t);
+		for (size_t k = 0; k < m->nprofilers; k++)
+			if (!isnan(s->right[k]))
+				cell_put(t, m->profilers[k].name, 100 * s->right[k]);
+		for (size_t k = 0; k < n; k++)
+			cell_real(t, 100 * s->right[shown[k]]);
+	}
+}
+
+/* How many bits explain how much (tea2023 section 3). */
+static void add_psvs(struct doc *d, const struct accuracy_model *m)
+{
+	static const struct doc_column columns[] = {
+		{ .key = "bits", DOC_SHOWN("bits", "%.0f", 5), .before = "" },
+		{ .key = "event", .head = "with", .before = "  ", .width = -10 },
+		{ .key = "stall", DOC_SHOWN("99% of stalls", "%.0f", 14) },
+		{ DOC_DATA("bare"), .factor = 100, DOC_SHOWN("unexplained", "%.2f%%", 12) },
+		{ .key = "bytes", DOC_SHOWN("bytes", "%.0f", 7) },
+	};
+
+	if (!m->npsvs)
+		return;
+	doc_heading(d, "What sets of events explain: each has one more than the one before");
+	struct doc_table *t = DOC_TABLE(d, columns, .key = "psv_curve", .heads = true);
+
+	for (size_t i = 0; i < m->npsvs; i++) {
+		const struct accuracy_psv *p = &m->psvs[i];
+
+		doc_row(t);
+		cell_integer(t, p->bits);
+		cell_text(t, p->paper		      ? "TEA's nine"
+			     : p->event < 0	      ? "none"
+			     : p->event < EVENT_COUNT ? words_events[p->event].name
+						      : "?");
+		cell_real(t, p->stall);
+		cell_real(t, p->idle > 0 ? p->bare / p->idle : 0);
+		cell_real(t, p->bytes);
+	}
+	doc_line(d, NULL,
+		 "\n99%% of the stalls without an event of the set last at most so many cycles "
+		 "(tea2023: 5.8 with "
+		 "nine).\nUnexplained: share of the time in which nothing commits. Bytes: what TEA "
+		 "adds to TIP in the "
+		 "core.");
 }
 
 static void add_events(struct doc *d, const struct accuracy_model *m)
@@ -238,6 +324,10 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 		add_sweep(d, &m);
 	if (a->events)
 		add_events(d, &m);
+	if (a->states)
+		add_states(d, &m);
+	if (a->bits)
+		add_psvs(d, &m);
 	const bool ok = calc_add_accuracy(d, s, e) && doc_print(d, o, e);
 
 	doc_free(d);

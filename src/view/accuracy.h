@@ -12,8 +12,26 @@ struct accuracy_profiler {
 	int64_t id, rule;
 	unsigned events; /* the set of events that it reports */
 	double sample_bytes;
+	double sample_rate; /* samples in a second of the machine's time */
+	bool own;	    /* of --profiler: systematic errors are not known */
 	/* by level, as shares; interval: 95% confidence, to either side */
 	double error[ACCURACY_LEVELS], systematic[ACCURACY_LEVELS], interval[ACCURACY_LEVELS];
+};
+
+/* What TIP's samples found commit doing, and how much of that time a profiler gives to the right
+ * instruction, sample by sample. */
+struct accuracy_state {
+	int category;
+	double samples, share; /* of the run's time */
+	double *right;	       /* by profiler, as a share; NAN: not known */
+};
+
+/* A set of events, and what it explains. */
+struct accuracy_psv {
+	bool paper; /* TEA's own set */
+	int bits, event;
+	unsigned events;
+	double stall, idle, bare, bytes;
 };
 
 /* One way to sample. */
@@ -55,6 +73,10 @@ struct accuracy_model {
 	size_t nsamplers;
 	struct accuracy_event *events;
 	size_t nevents;
+	struct accuracy_state *states;
+	size_t nstates;
+	struct accuracy_psv *psvs;
+	size_t npsvs;
 	bool bare_stalls;     /* there were stalls without any event */
 	int64_t bare_length;  /* 99% of such stalls last at most this many cycles */
 	double with_event;    /* executions with an event */

@@ -186,7 +186,8 @@ static bool read_profilers(struct store *s, struct accuracy_model *m, struct err
 		*p = (struct accuracy_profiler){ .id = store_int(&r, 0),
 						 .rule = store_int(&r, 2),
 						 .events = (unsigned)store_int(&r, 3),
-						 .sample_bytes = store_double(&r, 4) };
+						 .sample_bytes = store_double(&r, 4),
+						 .own = store_int(&r, 0) >= STORE_OWN_PROFILERS };
 		snprintf(p->name, sizeof(p->name), "%s", store_shown(&r, 1));
 	}
 	return store_done(&r, e);
@@ -297,7 +298,7 @@ static bool systematic_errors(struct store *s, const struct model *run, struct a
 	bool ok = read_groups(s, &g, e);
 
 	for (size_t i = 0; ok && i < m->nprofilers; i++)
-		if (!is_pooled(&m->profilers[i]))
+		if (!is_pooled(&m->profilers[i]) && !m->profilers[i].own)
 			ok = systematic_error(s, &g, run, &m->profilers[i], e);
 	free(g.member);
 	free(g.first);
@@ -389,7 +390,9 @@ static bool errors(struct store *s, const struct model *run, struct truth *golde
 		   struct accuracy_model *m, struct err *e)
 {
 	struct entries profile = { 0 };
-	bool ok = true;
+	struct truth all = { .m = run }; /* with all events */
+	struct store_rows r = store_query(s, "SELECT pc, events, units FROM golden_events", "");
+	bool ok = read_entries(&r, &all.entries, e);
 
 	for (size_t i = 0; ok && i < m->nprofilers; i++) {
 		struct accuracy_profiler *p = &m->profilers[i];
@@ -398,10 +401,11 @@ static bool errors(struct store *s, const struct model *run, struct truth *golde
 			ok = pooled_errors(s, run, golden, m, p, e);
 			continue;
 		}
-		ok = read_profile(s, 0, p->id, &profile, e);
+		ok = read_profile(s, p->own ? p->id : 0, p->id, &profile, e);
 		for (int l = 0; ok && l < ACCURACY_LEVELS; l++)
-			p->error[l] = error_of(&profile, golden, run, l, p->events);
+			p->error[l] = error_of(&profile, p->own ? &all : golden, run, l, p->events);
 	}
+	truth_free(&all);
 	free(profile.list);
 	return ok;
 }
@@ -453,9 +457,9 @@ static bool read_samplers(struct store *s, const struct model *run, struct truth
 	bool ok = true;
 	struct store_rows r = store_query(
 	    s,
-	    "SELECT id, period, random, samples FROM sampler WHERE id > 0 ORDER BY period DESC, "
-	    "random",
-	    "");
+	    "SELECT id, period, random, samples FROM sampler WHERE id > 0 AND id < ?1 ORDER BY "
+	    "period DESC, random",
+	    "i", (int64_t)STORE_OWN_PROFILERS);
 
 	while (ok && store_next(&r)) {
 		struct accuracy_sampler *sampler = ARRAY_ADD(m->samplers, m->nsamplers);
@@ -468,6 +472,8 @@ static bool read_samplers(struct store *s, const struct model *run, struct truth
 			.error = x_calloc(m->nprofilers, sizeof(*sampler->error)),
 		};
 		for (size_t i = 0; ok && i < m->nprofilers; i++) {
+			if (m->profilers[i].own)
+				continue;
 			ok = read_profile(s, sampler->id, m->profilers[i].id, &p, e);
 			if (ok)
 				sampler->error[i] = error_of(&p, golden, run, AT_INSTRUCTION,
@@ -627,6 +633,82 @@ static bool read_resonance(struct store *s, const struct model *run, struct trut
 	return ok;
 }
 
+/* Samples that a profiler of the user's own takes in a second. */
+static void read_rates(struct store *s, const struct model *run, struct accuracy_model *m)
+{
+	for (size_t i = 0; i < m->nprofilers; i++) {
+		struct accuracy_profiler *p = &m->profilers[i];
+
+		p->sample_rate = m->sample_rate;
+		if (!p->own)
+			continue;
+		struct store_rows r =
+		    store_query(s, "SELECT samples FROM sampler WHERE id = ?1", "i", p->id);
+		p->sample_rate = store_next(&r) && run->cycles
+				     ? store_double(&r, 0) / (double)run->cycles * run->clock_hz
+				     : 0;
+		store_done(&r, NULL);
+	}
+}
+
+/* Sample by sample what table 2.1 of the thesis says of the commit states with a mark. */
+static bool read_states(struct store *s, const struct model *run, struct accuracy_model *m,
+			struct err *e)
+{
+	struct store_rows r = store_query(s,
+					  "SELECT rule, category, samples, cycles, units FROM "
+					  "sample_state ORDER BY category, rule",
+					  "");
+
+	while (store_next(&r)) {
+		const int category = (int)store_int(&r, 1);
+		struct accuracy_state *t = m->nstates ? &m->states[m->nstates - 1] : NULL;
+
+		if (category < 0 || category >= TIME_CATEGORY_COUNT)
+			continue;
+		if (!t || t->category != category) {
+			t = ARRAY_ADD(m->states, m->nstates);
+			*t = (struct accuracy_state){
+				.category = category,
+				.samples = store_double(&r, 2),
+				.share = store_double(&r, 3) / (double)run->cycles,
+				.right = x_calloc(m->nprofilers, sizeof(*t->right)),
+			};
+			for (size_t i = 0; i < m->nprofilers; i++)
+				t->right[i] = NAN;
+		}
+		for (size_t i = 0; i < m->nprofilers; i++)
+			if (!m->profilers[i].own && !is_pooled(&m->profilers[i]) &&
+			    m->profilers[i].rule == store_int(&r, 0) && store_double(&r, 3) > 0)
+				t->right[i] =
+				    store_double(&r, 4) / (store_double(&r, 3) * run->scale);
+	}
+	return store_done(&r, e);
+}
+
+static bool read_psvs(struct store *s, const struct accuracy_options *a, struct accuracy_model *m,
+		      struct err *e)
+{
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT paper, bits, event, events, stall, idle, bare, bytes FROM psv_curve ORDER BY "
+	    "paper, bits",
+	    "");
+
+	while (store_next(&r))
+		*ARRAY_ADD(m->psvs, m->npsvs) = (struct accuracy_psv){
+			store_int(&r, 0) != 0,	    (int)store_int(&r, 1), (int)store_int(&r, 2),
+			(unsigned)store_int(&r, 3), store_double(&r, 4),   store_double(&r, 5),
+			store_double(&r, 6),	    store_double(&r, 7),
+		};
+	return store_done(&r, e) &&
+	       (m->npsvs || !a->bits ||
+		err_set(e,
+			"%s does not say what sets of events explain: run `culprit sim` with "
+			"--analyze profile,own",
+			store_path(s)));
+}
+
 bool accuracy_read(struct store *s, const struct accuracy_options *a, struct accuracy_model *m,
 		   struct err *e)
 {
@@ -656,11 +738,13 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	struct store_rows r =
 	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
 	bool ok = read_entries(&r, &golden.entries, e) && read_profilers(s, m, e) &&
-		  read_verdicts(s, m, e) && errors(s, run, &golden, m, e) &&
-		  systematic_errors(s, run, m, e) && read_resonance(s, run, &golden, m, e) &&
+		  read_states(s, run, m, e) && read_psvs(s, a, m, e) && read_verdicts(s, m, e) &&
+		  errors(s, run, &golden, m, e) && systematic_errors(s, run, m, e) &&
+		  read_resonance(s, run, &golden, m, e) &&
 		  (!a->sweep || read_samplers(s, run, &golden, m, e)) &&
 		  (!a->events || read_events(s, m, e));
 
+	read_rates(s, run, m);
 	truth_free(&golden);
 	model_free(&own);
 	if (!ok)
@@ -672,6 +756,10 @@ void accuracy_free(struct accuracy_model *m)
 {
 	for (size_t i = 0; i < m->nsamplers; i++)
 		free(m->samplers[i].error);
+	for (size_t i = 0; i < m->nstates; i++)
+		free(m->states[i].right);
+	free(m->states);
+	free(m->psvs);
 	free(m->samplers);
 	free(m->verdicts);
 	free(m->profilers);

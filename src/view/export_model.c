@@ -211,10 +211,13 @@ static bool read_samples(struct store *s, struct reader *r, const struct wanted 
 	struct store_rows rows =
 	    p->model.golden
 		? store_query(s, "SELECT pc, events, category, units, executions FROM golden", "")
-		: store_query(s,
-			      "SELECT pc, events, -1, units, 0 FROM profile WHERE sampler = 0 AND "
-			      "profiler = (SELECT id FROM profiler WHERE name = ?1)",
-			      "s", p->model.profiler);
+		: store_query(
+		      s,
+		      "SELECT pc, p.events & ?3, -1, units, 0 FROM profile p JOIN profiler r ON "
+		      "r.id = profiler WHERE name = ?1 AND sampler = CASE WHEN r.id < ?2 "
+		      "THEN 0 ELSE r.id END",
+		      "sii", p->model.profiler, (int64_t)STORE_OWN_PROFILERS,
+		      (int64_t)((1 << MODEL_EVENTS) - 1));
 
 	while (store_next(&rows)) {
 		const size_t place = place_at(r, (uint64_t)store_int(&rows, 0));

@@ -18,12 +18,12 @@ static const struct {
 	enum term_colour colour;
 	int rank;
 	unsigned hides; /* set of events */
-} look[MODEL_EVENTS] = {
+} look[EVENT_COUNT] = {
 #define HIDES_NONE  0
 #define HIDES_ST_L1 (1u << EVENT_ST_L1)
 #define X(id, name, letter, colour, rank, hides, meaning)                                          \
 	{ letter, TERM_##colour, rank, HIDES_##hides },
-	WORDS_PROFILED_EVENTS(X)
+	WORDS_EVENTS(X)
 #undef X
 };
 
@@ -285,9 +285,16 @@ static bool read_sampled(struct store *s, struct model *m, const char *profiler,
 			       profiler, store_path(s));
 	if (!strcmp(profiler, POOLED_PROFILER) && !read_pooled(s, m, e))
 		return false;
-	r = store_query(s,
-			"SELECT pc, events, units FROM profile WHERE sampler = 0 AND profiler = ?1",
-			"i", id);
+	if (id >= STORE_OWN_PROFILERS) {
+		r = store_query(s, "SELECT samples, period FROM sampler WHERE id = ?1", "i", id);
+		m->samples = store_next(&r) ? (uint64_t)store_int(&r, 0) : 0;
+		m->period = (uint64_t)store_int(&r, 1);
+		if (!store_done(&r, e))
+			return false;
+	}
+	r = store_query(
+	    s, "SELECT pc, events, units FROM profile WHERE profiler = ?1 AND sampler = ?2", "ii",
+	    id, id < STORE_OWN_PROFILERS ? (int64_t)0 : id);
 	while (store_next(&r)) {
 		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
 		if (i)
@@ -431,17 +438,25 @@ void model_free(struct model *m)
 	memset(m, 0, sizeof(*m));
 }
 
+/* Only profilers by choice report events that the store does not name. */
+static const char *event_name(const struct model *m, unsigned bit)
+{
+	if (bit >= MODEL_EVENTS)
+		return words_events[bit].name;
+	return m->event_name[bit] ? m->event_name[bit] : "?";
+}
+
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes)
 {
 	size_t n = 0;
-	for (unsigned b = 0; b < MODEL_EVENTS; b++)
+	for (unsigned b = 0; b < EVENT_COUNT; b++)
 		if (events >> b & 1)
 			events &= ~look[b].hides;
 	buf[0] = '\0';
-	for (unsigned b = 0; b < MODEL_EVENTS; b++)
+	for (unsigned b = 0; b < EVENT_COUNT; b++)
 		if (events >> b & 1 && n < size_bytes)
 			n += (size_t)snprintf(buf + n, size_bytes - n, "%s%s", n ? "+" : "",
-					      m->event_name[b] ? m->event_name[b] : "?");
+					      event_name(m, b));
 	if (!events)
 		snprintf(buf, size_bytes, "base");
 	return buf;
@@ -459,7 +474,7 @@ int model_event_bit(const struct model *m, const char *name)
 static int worst(unsigned events)
 {
 	int best = -1;
-	for (int b = 0; b < MODEL_EVENTS; b++)
+	for (int b = 0; b < EVENT_COUNT; b++)
 		if (events >> b & 1 && (best < 0 || look[b].rank < look[best].rank))
 			best = b;
 	return best;

@@ -48,6 +48,8 @@ struct model;
 struct accuracy_options {
 	bool sweep;
 	bool events;		 /* correlation of event counts with cycles */
+	bool states;		 /* right time by commit state */
+	bool bits;		 /* what sets of events explain */
 	const struct model *run; /* as model_read gives it; NULL: read it */
 };
 bool view_accuracy(struct store *s, const struct view_options *o, const struct accuracy_options *a,

@@ -226,4 +226,85 @@ assert '\"other_stack\"' in text
 json.loads(text)"
 }
 
+# The same run, with profilers of its own.
+own() {
+	[ -f own.culprit ] || run sim --machine boom-tea --period 20 --profiler same=tip:tea --profiler all=tip:all \
+		--profiler often=nci:none:10 --profiler pebs=event:ST-L1:3@ST-L1 -o own.culprit -- "$GUESTS/turns"
+	[ -f own.culprit ] || fail "no profile: $(cat err)"
+}
+
+test_3665_a_profiler_of_ones_own_is_the_listed_one_if_described_so() {
+	own
+	[ "$(number own.culprit "SELECT count(*) FROM profile WHERE profiler = 64")" -gt 20 ] || fail "hardly any rows"
+	[ "$(number own.culprit "SELECT pc, events, units FROM profile WHERE profiler = 64 ORDER BY 1, 2")" = \
+		"$(number own.culprit "SELECT pc, events, units FROM profile WHERE profiler = (SELECT id FROM profiler
+			WHERE name = 'tea') AND sampler = 0 ORDER BY 1, 2")" ] || fail "same and tea differ"
+	run accuracy own.culprit --json
+	python3 -c "
+import json
+p = {x['name']: x for x in json.load(open('$tmp/out'))['profilers']}
+assert p['same']['instruction'] == p['tea']['instruction'] and p['same']['function'] == p['tea']['function'], p
+assert p['often']['function'] != p['nci']['function'], p
+assert p['all']['instruction'] >= p['tea']['instruction'] - 1e-9, p  # a finer stack is no easier"
+}
+
+test_3666_the_reference_by_all_events_is_the_golden_one_by_address() {
+	own
+	[ "$(number own.culprit "SELECT pc, sum(units) FROM golden GROUP BY pc")" = \
+		"$(number own.culprit "SELECT pc, sum(units) FROM golden_events GROUP BY pc")" ] || fail "times differ"
+	[ "$(number own.culprit "SELECT pc, events, sum(executions) n FROM golden GROUP BY 1, 2 HAVING n > 0")" = \
+		"$(number own.culprit "SELECT pc, events & 1023, sum(executions) n FROM golden_events GROUP BY 1, 2 HAVING n > 0")" ] ||
+		fail "executions differ"
+	[ "$(number own.culprit "SELECT count(*) FROM golden_events WHERE events > 1023")" -gt 5 ] || fail "no other events"
+}
+
+test_3667_every_third_miss_is_sampled() {
+	own
+	local misses
+	misses=$(number own.culprit "SELECT sum(executions) FROM golden_events WHERE events >> 6 & 1")
+	[ "$(number own.culprit "SELECT samples FROM sampler s JOIN profiler p USING (id) WHERE p.name = 'pebs'")" = \
+		$((misses / 3)) ] || fail "not a third of $misses misses"
+	[ "$(number own.culprit "SELECT DISTINCT events FROM profile p WHERE profiler = 67")" = 64 ] || fail "not the misses alone"
+	[ "$(number own.culprit "SELECT sum(units) FROM profile p WHERE profiler = 67")" = \
+		"$(number own.culprit "SELECT sum(units) FROM golden")" ] || fail "does not sum to the run"
+}
+
+test_3668_views_show_it_and_say_how_it_sampled() {
+	own
+	run report own.culprit --profiler pebs
+	status_is 0
+	out_has "Profile by pebs, $(number own.culprit "SELECT samples FROM sampler WHERE id = 67") samples"
+	run annotate own.culprit --profiler all --width 250
+	status_is 0
+	out_has "all"
+	run export own.culprit -f folded --profiler pebs
+	status_is 0
+	run accuracy own.culprit --bits --states
+	status_is 0
+	out_has "TEA's nine"
+	out_has "load stall"
+	run accuracy own.culprit --states --json
+	python3 -c "
+import json
+states = json.load(open('$tmp/out'))['states']
+assert all(abs(s['right']['tip'] - 100) < 1e-9 for s in states), states
+assert abs(sum(s['share'] for s in states) - 1) < 0.01, states
+drained = [s for s in states if s['category'] == 'mispredict']
+assert all(s['right']['nci'] < 1 and s['right']['lci'] > 99 for s in drained) and drained, drained"
+}
+
+test_3669_a_profiler_needs_the_reference_and_a_trace_gives_the_same() {
+	run sim --analyze cpistack --profiler a=tip -o x.culprit -- "$GUESTS/answers" work
+	status_is 2
+	err_has "needs analysis profile"
+	run sim --max-insts 50k --profiler a=tip:all:7 --trace t.trace -o x.culprit -- "$GUESTS/answers" work
+	run replay --profiler a=tip:all:7 -o y.culprit t.trace
+	status_is 0
+	[ "$(number x.culprit "SELECT * FROM profile WHERE profiler = 64")" = \
+		"$(number y.culprit "SELECT * FROM profile WHERE profiler = 64")" ] || fail "replay differs"
+	run accuracy few.culprit --bits
+	status_is 2
+	err_has "profile,own"
+}
+
 run_tests

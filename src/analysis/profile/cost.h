@@ -12,7 +12,8 @@ struct cost_storage {
 	unsigned fetch_buffer, rob, front, lsu, last; /* TEA: bits */
 	unsigned tip_bytes, tea_bytes, both_bytes;    /* each part in whole bytes */
 };
-void cost_storage(const struct machine *m, struct cost_storage *out);
+/* events: a set of PSV bits; PSV_TEA is the paper's. */
+void cost_storage(const struct machine *m, unsigned events, struct cost_storage *out);
 
 struct cost_profiler {
 	unsigned storage_bits; /* that it adds to the core */

@@ -81,6 +81,7 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	p->later.into = &p->cells;
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed, o->phase);
+	sampler_count_states(&p->sampler[0], p->scale);
 	if (analysis_number(o, "tip-hardware", 0)) {
 		struct tip_layout layout;
 

@@ -165,6 +165,21 @@ static bool put_verdicts(const struct profile *p, struct store *s, struct err *e
 	return ok;
 }
 
+/* Samples of each rule by what commit was doing. */
+static bool put_states(const struct profile *p, struct store *s, struct err *e)
+{
+	const struct sampler_states *t = p->sampler[0].states;
+	bool ok = true;
+
+	for (size_t r = 0; r < SELECT_COUNT; r++)
+		for (size_t c = 0; ok && c < TIME_CATEGORY_COUNT; c++)
+			if (t->samples[c] && (r != SELECT_HARDWARE || p->hw))
+				ok = store_insert(s, e, "sample_state", "iiiii", (int64_t)r,
+						  (int64_t)c, (int64_t)t->samples[c],
+						  (int64_t)t->cycles[c], (int64_t)t->right[r][c]);
+	return ok;
+}
+
 bool profile_store(struct profile *p, struct store *s, struct err *e)
 {
 	bool ok =
@@ -190,7 +205,7 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 	ok = ok && (!p->pooled || put_run(s, e, "pooled", 1)) && (!p->hw || put_verdicts(p, s, e));
 	for (size_t i = 0; ok && i < p->nsamplers; i++)
 		ok = put_sampler(p, i, s, e);
-	ok = ok && put_times(p, s, e);
+	ok = ok && put_times(p, s, e) && put_states(p, s, e);
 	for (int64_t i = 0; ok && i < STALL_BUCKETS; i++)
 		if (p->stall_length[i])
 			ok = store_insert(s, e, "bare_stall", "ii", i, (int64_t)p->stall_length[i]);

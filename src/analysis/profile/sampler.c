@@ -59,8 +59,15 @@ void sampler_free(struct sampler *s)
 	free(s->ring);
 	free(s->groups);
 	free(s->group_index);
+	free(s->states);
 	cells_free(&s->pairs);
 	cells_free(&s->times);
+}
+
+void sampler_count_states(struct sampler *s, uint64_t scale)
+{
+	s->states = x_calloc(1, sizeof(*s->states));
+	s->states->scale = scale;
 }
 
 static uint64_t group_hash(const struct group *g)
@@ -182,6 +189,36 @@ static enum hw_verdict judge(const struct sampler *s, const struct sample *p)
 	return same ? HW_AGREES : HW_OTHER_EVENTS;
 }
 
+/* How many units of a cycle that group a has belong to the same instructions by group b. */
+static uint64_t common(const struct sampler *s, uint32_t a, uint32_t b)
+{
+	const struct group *x = &s->groups[a], *y = &s->groups[b];
+	const unsigned most = x->n > y->n ? x->n : y->n;
+	unsigned same = 0;
+
+	if (a == b)
+		return s->states->scale;
+	for (unsigned i = 0; i < x->n; i++)
+		for (unsigned k = 0; k < y->n; k++)
+			if (!((x->key[i] ^ y->key[k]) >> CELL_EVENT_BITS)) {
+				same++;
+				break;
+			}
+	return s->states->scale / most * (same < y->n ? same : y->n);
+}
+
+static void count_states(struct sampler *s, const struct sample *p)
+{
+	struct sampler_states *t = s->states;
+
+	t->samples[p->category]++;
+	t->cycles[p->category] += p->weight;
+	for (unsigned r = 0; r < SELECT_COUNT; r++)
+		if (p->group[r] != UINT32_MAX)
+			t->right[r][p->category] +=
+			    p->weight * common(s, p->group[r], p->group[SELECT_TIP]);
+}
+
 /* Moves samples to the pair table, oldest first, up to one that is not complete. */
 static void retire(struct sampler *s)
 {
@@ -189,6 +226,8 @@ static void retire(struct sampler *s)
 		struct sample *p = &s->ring[s->head];
 		if (s->hardware)
 			s->verdict[p->hw_state][judge(s, p)]++;
+		if (s->states)
+			count_states(s, p);
 		cells_add(&s->times,
 			  (uint64_t)(p->category + 1) << 60 | (uint64_t)p->group[SELECT_TIP] << 30,
 			  p->weight, 1);

@@ -70,6 +70,13 @@ struct sampler {
 	bool hardware; /* TIP's hardware delivers samples, too: sampler_deliver */
 	uint64_t verdict[HW_STATES][HW_VERDICTS]; /* its samples */
 
+	/* By what commit was doing: samples, cycles, and those of them, in units, that a rule gives to
+	 * the instruction that TIP gives them to. NULL unless asked for: sampler_states. */
+	struct sampler_states {
+		uint64_t scale, samples[TIME_CATEGORY_COUNT], cycles[TIME_CATEGORY_COUNT];
+		uint64_t right[SELECT_COUNT][TIME_CATEGORY_COUNT];
+	} * states;
+
 	struct cells times; /* cycles by (category, group that TIP blames), as pairs */
 	/* cycles by (rule, group that the rule blames, group that TIP blames); count is in samples
 	 */
@@ -91,6 +98,8 @@ struct sampler_view {
 /* phase: cycles of the first period that have passed already. */
 void sampler_init(struct sampler *s, uint64_t period, bool random, uint64_t seed, uint64_t phase);
 void sampler_free(struct sampler *s);
+/* From now on counts by what commit was doing. scale: units in a cycle. */
+void sampler_count_states(struct sampler *s, uint64_t scale);
 /* Sets s->next to the time of the next sample. sampler_take does it by itself. */
 void sampler_schedule(struct sampler *s);
 /* Takes a sample at time t, inside the run of cycles that view describes. */

@@ -290,7 +290,7 @@ static void test_1658_the_costs_are_those_of_the_papers_on_their_machine(void **
 	struct cost_profiler p;
 
 	assert_true(machine_load(&m, "boom-tea", &e));
-	cost_storage(&m, &s);
+	cost_storage(&m, PSV_TEA, &s);
 	assert_int_equal(s.tip_bytes, 57);
 	assert_int_equal(s.tea_bytes, 249);
 	assert_int_equal(s.both_bytes, 306);
