@@ -19,7 +19,7 @@ struct checkpoint_values {
 	struct reading reading; /* of show: --json */
 	struct sim_options sim;
 	const char *at, *output;
-	bool with_core, skip;
+	bool with_core, with_history, skip;
 };
 
 static const struct number_range point_range = { 0, SIM_INSTS_MAX, NUMBER_DECIMAL };
@@ -82,7 +82,9 @@ static bool check_points(const char *text, struct err *e)
 
 static int make(const struct checkpoint_values *v, char **args)
 {
-	struct sim_saving saving = { .with_core = v->with_core, .skip = v->skip };
+	struct sim_saving saving = { .with_core = v->with_core,
+				     .with_history = v->with_history,
+				     .skip = v->skip };
 	struct sim_options sim = v->sim;
 	struct err e = { "" };
 	uint64_t *points;
@@ -93,6 +95,11 @@ static int make(const struct checkpoint_values *v, char **args)
 		warn("checkpoint: --machine and --set are about the core of --with-core; a process "
 		     "alone "
 		     "is of no machine");
+		return 2;
+	}
+	if (v->with_core && v->with_history) {
+		warn("checkpoint: --with-core saves caches as they are, --with-history what any "
+		     "caches would be made from; they exclude each other");
 		return 2;
 	}
 	if (!v->at || !v->output) {
@@ -280,6 +287,14 @@ static const struct cmd_option options[] = {
 	  .help = "Caches, TLBs, predictors and prefetchers of a machine learn on the way, which "
 		  "takes longer, and are saved "
 		  "too ('culprit sim --restore FILE --restore-core')." },
+	{ .name = "with-history",
+	  .type = CMD_SWITCH,
+	  OPTION(with_history),
+	  .help = "Notes on the way which lines loads and stores touched last, and saves that too: "
+		  "caches and TLBs "
+		  "of any machine begin with them ('culprit sim --restore FILE --history'). Takes "
+		  "up to a third "
+		  "longer." },
 	OF_SIM(machine, sets),
 	OF_SIM(clock, clock_cpi),
 	OF_SIM(sysroot, hide),

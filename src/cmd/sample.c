@@ -95,6 +95,11 @@ static const struct cmd_option options[] = {
 	       .help =
 		   "Clusters by blocks alone, without the part of the vectors that says how local "
 		   "loads and stores are."),
+	OPTION(
+	    no_history, SWITCH, "no-history",
+	    .help =
+		"Caches and TLBs begin a warm-up empty; without it with the lines that the run has "
+		"touched last, which are kept with the checkpoints."),
 	OPTION(seed, NUMBER, "seed", .arg = "N",
 	       .help =
 		   "Of projection, clustering and the choice of further points; 0 by default. The "
@@ -118,13 +123,13 @@ static const struct cmd_option options[] = {
 		   "systematic: keeps process and core before each unit, and measures units from "
 		   "there in random order, so that Ctrl-C ends it with an estimate at any time. "
 		   "Another analysis takes the same live-points."),
-	OPTION(
-	    warm, TEXT, "warm", .arg = "N|all|auto", .check = check_warm,
-	    .help =
-		"Instructions before a point during which caches, TLBs and predictors "
-		"learn, untimed; "
-		"10M by default. all: all that precede it. auto: as many as each point needs, and "
-		"what they leave unknown goes into the error."),
+	OPTION(warm, TEXT, "warm", .arg = "N|all|auto", .check = check_warm,
+	       .help = "Instructions before a point during which caches, TLBs and predictors "
+		       "learn, untimed; "
+		       "2M by default, after what the history of the run says (10M with "
+		       "--no-history). all: "
+		       "all that precede it. auto: as many as each point needs, and "
+		       "what they leave unknown goes into the error."),
 	OPTION(
 	    settle, NUMBER, "settle", .range = { 0, 1000000000, NUMBER_DECIMAL },
 	    .unset = SAMPLE_SETTLE, .arg = "N",
@@ -234,8 +239,13 @@ static bool settle_options(struct sample *s, struct err *e)
 	s->warm_auto = o->warm && !strcmp(o->warm, "auto");
 	if (s->warm_auto)
 		s->warm = SAMPLE_AUTO_LAST;
-	else if (!o->warm || strcmp(o->warm, "all"))
-		number_parse(o->warm ? o->warm : SAMPLE_WARM, &range, &s->warm);
+	else if (o->warm && strcmp(o->warm, "all"))
+		number_parse(o->warm, &range, &s->warm);
+	else if (!o->warm && (o->no_history || systematic))
+		s->warm = SAMPLE_WARM_ALONE;
+	else if (!o->warm)
+		number_parse(SAMPLE_WARM, &range, &s->warm);
+	s->history = !systematic && !o->no_history && s->warm != UINT64_MAX;
 	s->cache = o->cache ? x_strdup(o->cache) : jobs_cache_dir();
 	s->output =
 	    o->output ? x_strdup(o->output) : x_asprintf("%s.culprit", path_name(s->args[0]));

@@ -27,7 +27,8 @@ enum sample_method { SAMPLE_SIMPOINT, SAMPLE_SYSTEMATIC };
 #define SAMPLE_MAX_POINTS 300
 #define SAMPLE_MAX_UNITS  10000
 #define SAMPLE_MAX_LIVE	  8000 /* live-points: they are named on a command line */
-#define SAMPLE_WARM	  "10M"
+#define SAMPLE_WARM	  "2M" /* after what the history says */
+#define SAMPLE_WARM_ALONE 10000000ull
 /* --warm auto: warm-ups to try, each SAMPLE_AUTO_STEP times the one before; the share of the cycles at which what is not
  * known does not matter. */
 #define SAMPLE_AUTO_FIRST 1000000ull
@@ -41,7 +42,7 @@ struct sample_options {
 	int method;
 	uint64_t interval, max_k, dims, tries, seed;
 	const char *bic;
-	bool bic_of_best, exhaustive, no_data;
+	bool bic_of_best, exhaustive, no_data, no_history;
 	const char *machine;
 	struct cmd_strings sets;
 	const char *analyze;
@@ -97,6 +98,7 @@ struct sample {
 	int exit_status; /* -1: it did not end */
 	bool profile_cached;
 	bool stopped;	/* by SIGINT or SIGTERM, while a step of sample_save.c ran */
+	bool history;	/* points begin with the lines that were touched before (sim --history) */
 	bool live;	/* units begin from live-points */
 	bool cut_short; /* a signal ended the measuring of units; those before it count */
 	bool said;	/* the program's process has said what went wrong */

@@ -156,7 +156,8 @@ bool sample_combine(struct sample *s, struct err *e)
 		.settle = s->o->settle,
 		.warm = s->warm == UINT64_MAX ? "all"
 			: s->o->warm	      ? s->o->warm
-					      : SAMPLE_WARM,
+			: s->history	      ? SAMPLE_WARM
+					      : "10M",
 		.seed = s->o->seed,
 		.k = s->choice.clustering.k,
 		.mode = s->o->plain_weights ? COMBINE_WEIGHTS : COMBINE_EXECUTIONS,

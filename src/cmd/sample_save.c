@@ -125,7 +125,7 @@ static char *checkpoints_dir(const struct sample *s)
 	struct digest d;
 
 	if (!s->live)
-		return x_asprintf("%s/checkpoints", s->dir);
+		return x_asprintf("%s/%s", s->dir, s->history ? "histories" : "checkpoints");
 	digest_init(&d);
 	digest_text(&d, s->machine);
 	digest_hex(&d, hex);
@@ -213,6 +213,8 @@ bool sample_save(struct sample *s, const uint64_t *at, size_t count, struct err 
 			words_add_option(&w, "with-core", NULL);
 			change.machine = s->machine;
 		}
+		if (s->history)
+			words_add_option(&w, "with-history", NULL);
 		words_add_option(&w, "output", dir);
 		change.options = (const char *const *)w.items;
 		change.noptions = w.count;
@@ -280,7 +282,9 @@ static bool write_list(const struct sample *s, const struct measuring *m, const 
 		char *store = store_of(m->dir, p), warm[24] = "all";
 
 		if (p->warm != UINT64_MAX)
-			snprintf(warm, sizeof(warm), "%" PRIu64, min_u64(p->warm, p->start));
+			snprintf(warm, sizeof(warm), "%" PRIu64,
+				 min_u64(s->history ? max_u64(p->warm, SAMPLE_WARM_ALONE) : p->warm,
+					 p->start));
 		ok = fprintf(f, "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " %s\n", p->start, warm,
 			     min_u64(s->o->settle, p->start), p->length, store) > 0;
 		free(store);

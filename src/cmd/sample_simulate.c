@@ -168,6 +168,8 @@ struct job sample_point_job(const struct sample *s, const struct sample_point *p
 			add_number(&w, RUN_fast_forward, at - from);
 		if (warm)
 			add_number(&w, RUN_warm, warm);
+		if (s->history)
+			words_add_option(&w, recipe_rows[RUN_history].option, NULL);
 		if (settle)
 			add_number(&w, RUN_settle, settle);
 		if (p->unknown)
@@ -306,6 +308,12 @@ static bool find_ways(struct sample *s, const struct sample_point *points, struc
 			const uint64_t to = sample_approach(s, &points[i], &settle, &warm);
 			const uint64_t from = sample_saved_before(s, to, &path);
 
+			/* What is run on the way would not be in its history. */
+			if (s->history && from != to) {
+				way += is_there(s, &jobs[i]) ? 0 : to;
+				free(path);
+				continue;
+			}
 			if (path && !is_there(s, &jobs[i])) {
 				struct job j = sample_point_job(s, &points[i], path, from);
 

@@ -259,7 +259,12 @@ static int load_and_run(struct sim *s, char **env, char *program, struct confine
 		warn("sandbox: %s", s->confined);
 	if (s->guest && (!functional || (s->saving && s->saving->with_core)))
 		s->core = sim_timing_new(s->guest, o, &e);
-	if (s->core && !sim_restore_core(s, &e)) {
+	if (s->core && o->history && !o->restore && !guest_history(s->guest)) {
+		err_set(&e, "--history: this host has no room for it");
+		core_free(s->core);
+		s->core = NULL;
+	}
+	if (s->core && (!sim_restore_core(s, &e) || !sim_restore_history(s, &e))) {
 		core_free(s->core);
 		s->core = NULL;
 	}

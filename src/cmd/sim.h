@@ -107,8 +107,9 @@ struct sim_saving {
 	const uint64_t *at; /* instructions, ascending */
 	size_t count;
 	const char *folder;
-	bool with_core; /* caches, TLBs and predictors learn on the way, and are saved too */
-	bool skip;	/* a point at which the process cannot be saved is left out */
+	bool with_history; /* which lines were touched is noted on the way, and saved too */
+	bool with_core;	   /* caches, TLBs and predictors learn on the way, and are saved too */
+	bool skip;	   /* a point at which the process cannot be saved is left out */
 	struct state_pool *pool;
 };
 
@@ -158,6 +159,8 @@ struct guest *sim_restore_guest(struct sim *s, const struct guest_config *config
 				struct err *e);
 /* --restore-core: reads what that checkpoint has of a core into the new one. True if nothing is to be read. */
 bool sim_restore_core(struct sim *s, struct err *e);
+/* --history: the same of the lines that were touched. */
+bool sim_restore_history(struct sim *s, struct err *e);
 void sim_enter_folder(int folder);
 /* The run is over: relative names of files that culprit writes mean its own folder again. */
 void sim_leave_folder(struct sim *s);

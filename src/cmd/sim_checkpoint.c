@@ -19,7 +19,8 @@
 #include "util/digest.h"
 #include "util/outside.h"
 
-#define CORE_SECTION "core"
+#define CORE_SECTION	"core"
+#define HISTORY_SECTION "history"
 
 /* Options that say how a program begins. */
 static bool begins(const struct sim_options *o, struct err *e)
@@ -132,6 +133,27 @@ bool sim_restore_core(struct sim *s, struct err *e)
 	return state_ok(t) || err_set(e, "%s: %s", s->options->restore, state_error(t));
 }
 
+bool sim_restore_history(struct sim *s, struct err *e)
+{
+	struct guest_lines lines = { 0 };
+	struct state *t;
+
+	if (!s->options->history || !s->from)
+		return true;
+	t = state_file_section(s->from, HISTORY_SECTION);
+	if (!t)
+		return err_set(e,
+			       "%s: it has no history; 'culprit checkpoint --with-history' saves "
+			       "one with the process",
+			       s->options->restore);
+	guest_lines_state(&lines, t);
+	state_end(t);
+	if (state_ok(t))
+		core_recall(s->core, &lines);
+	guest_lines_free(&lines);
+	return state_ok(t) || err_set(e, "%s: %s", s->options->restore, state_error(t));
+}
+
 void sim_enter_folder(int folder)
 {
 	if (folder < 0)
@@ -169,6 +191,15 @@ static bool save_here(struct sim *s, struct err *e)
 		core_state(s->core, t);
 		state_end(t);
 	}
+	if (ok && s->saving->with_history) {
+		struct state *t = state_file_section(f, HISTORY_SECTION);
+		struct guest_lines lines;
+
+		guest_history_take(s->guest, &lines);
+		guest_lines_state(&lines, t);
+		state_end(t);
+		guest_lines_free(&lines);
+	}
 	ok = ok && state_file_write(f, path, e);
 	state_file_free(f);
 	free(path);
@@ -204,6 +235,10 @@ int sim_save(struct sim *s)
 
 	/* From the first instruction on: a page costs its page fault only once. */
 	guest_touched(s->guest);
+	if (v->with_history && !guest_history(s->guest)) {
+		warn("checkpoint: --with-history: this host has no room for it");
+		return 2;
+	}
 	progress_begin(&progress, v->at[v->count - 1]);
 	while (done < v->count && !e.text[0]) {
 		const uint64_t now = guest_insts(s->guest);

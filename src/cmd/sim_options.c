@@ -99,6 +99,12 @@ bool sim_options_check(const struct sim_options *o, struct err *e)
 		return err_set(e,
 			       "--intervals counts instructions that are always the same; it needs "
 			       "--clock insts");
+	if (o->history && (o->intervals || o->restore_core || o->warm == SIM_WARM_ALL))
+		return err_set(e, "--history says what caches have before --warm N; it excludes "
+				  "--warm all, --intervals and --restore-core");
+	if (o->history && o->restore && o->fast_forward)
+		return err_set(e, "--history with --restore is that of the checkpoint, which "
+				  "excludes --fast-forward");
 	if (o->restore_core && !o->restore)
 		return err_set(
 		    e, "--restore-core is about the checkpoint of --restore, and there is none");

@@ -71,6 +71,13 @@ static bool run_up(struct core *c, struct guest *g, const struct sim_options *op
 	}
 	if ((options->fast_forward && !all) || options->restore)
 		core_attach(c);
+	if (options->history && !options->restore) {
+		struct guest_lines lines;
+
+		guest_history_take(g, &lines);
+		core_recall(c, &lines);
+		guest_lines_free(&lines);
+	}
 	return !warm || sim_stop_signal() || core_warm(c, warm) != CORE_ENDED;
 }
 

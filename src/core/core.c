@@ -603,6 +603,20 @@ static void warm_seen(void *ctx, const struct guest_seen *list, size_t n, uint64
 	}
 }
 
+void core_recall(struct core *c, const struct guest_lines *lines)
+{
+	/* What is older than twice the largest cache is in none, but for a few crowded sets. */
+	const size_t most = 2 * (memsys_reach(c->mem) >> GUEST_LINE_BITS),
+		     first = lines->count > most ? lines->count - most : 0;
+
+	for (const struct guest_line *l = lines->lines + first, *end = lines->lines + lines->count;
+	     l < end; l++)
+		memsys_recall(c->mem, l->store, (uint64_t)l->line << GUEST_LINE_BITS,
+			      1u << GUEST_LINE_BITS);
+	if (lines->all)
+		memsys_data_known(c->mem);
+}
+
 static void warm_begin(struct core *c)
 {
 	assert(c->head == c->tail);

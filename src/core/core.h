@@ -70,6 +70,9 @@ uint64_t core_position(const struct core *c);
 /* Fetches nothing new and runs until all that was fetched has committed, all stores are written and
  * no miss is on its way. The guest is then where the core is. */
 void core_drain(struct core *c);
+/* The guest has touched these lines (guest_history_take), which its caches and TLBs then have as far as there is room. Before
+ * core_warm, of a new core. */
+void core_recall(struct core *c, const struct guest_lines *lines);
 /* Runs n instructions functionally and lets caches, TLBs and predictors learn from them. No time
  * passes, but until stores are written and misses have ended. Only while the pipeline is empty. */
 enum core_status core_warm(struct core *c, uint64_t n);

@@ -359,6 +359,16 @@ static enum guest_status run(struct guest *g, uint64_t max_insts, const struct g
 
 enum guest_status guest_run(struct guest *g, uint64_t max_insts)
 {
+	uint64_t most;
+
+	while (unlikely((most = engine_age_history(g->engine)) < max_insts)) {
+		const uint64_t before = g->insts;
+		const enum guest_status s = run(g, most, NULL);
+
+		if (s != GUEST_RUNNING || g->insts - before < most)
+			return s;
+		max_insts -= most;
+	}
 	return run(g, max_insts, NULL);
 }
 

@@ -25,6 +25,7 @@
 #define GUEST_ADDR_BITS	 38
 #define GUEST_ADDR_LIMIT (1ull << GUEST_ADDR_BITS)
 #define GUEST_PAGE_BYTES 4096ull
+#define GUEST_LINE_BITS	 6 /* of guest_history */
 
 struct guest;
 
@@ -243,6 +244,29 @@ uint8_t *guest_touched(struct guest *g);
 /* Saves or restores these bytes (state/state.h), in few bytes where there are few runs of pages. A
  * guest that was never asked for them saves that it has none, and a restore then changes nothing. */
 void guest_touched_state(struct guest *g, struct state *s);
+
+/*
+ * History: which lines of 64 bytes loads and stores touched last, whatever the caches of a machine may be.
+ * From the first call on guest_run keeps it, and nothing else does; call it before anything runs. It takes
+ * guest_touched with it. False: the host has no room for it. What it costs: generated code takes up to a
+ * third longer.
+ */
+bool guest_history(struct guest *g);
+struct guest_line {
+	uint32_t line; /* address >> GUEST_LINE_BITS, of the access' first byte */
+	bool store;
+};
+struct guest_lines {
+	bool all; /* these are all that were touched */
+	size_t count;
+	struct guest_line *lines; /* the one touched last is the last */
+};
+#define GUEST_LINES_MAX (1u << 18)
+/* The newest lines so far, at most GUEST_LINES_MAX; the caller frees them (guest_lines_free). */
+void guest_history_take(const struct guest *g, struct guest_lines *out);
+/* Saves or restores such a list. */
+void guest_lines_state(struct guest_lines *l, struct state *s);
+void guest_lines_free(struct guest_lines *l);
 
 /* In guest_step, fn(ctx) is called before the kernel does anything: until then the guest has done
  * nothing but execute instructions. NULL: no call. */

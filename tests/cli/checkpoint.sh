@@ -204,4 +204,44 @@ test_2922_a_core_of_another_machine_and_one_that_is_not_there_are_refused() {
 	refuses "--with-core"
 }
 
+test_2923_a_history_is_that_of_the_instructions_before() {
+	local n way
+	run checkpoint --with-history --at 2k,5k,9k -o past --sysroot c1/root -- /program
+	status_is 0
+	run checkpoint --with-history --interpreter --at 2k,5k,9k -o slow --sysroot c1/root -- /program
+	status_is 0
+	for n in 2 5 9; do
+		# By generated code or not.
+		cmp past/${n}000.checkpoint slow/${n}000.checkpoint
+		run sim --clock insts --fast-forward ${n}k --history --warm 100 --max-insts 800 --analyze none --sysroot c1/root -- /program
+		status_is 0
+		cycles >a
+		for way in past slow; do
+			run sim --clock insts --restore $way/${n}000.checkpoint --history --warm 100 --max-insts 800 --analyze none --sysroot c1/root
+			status_is 0
+			cycles | cmp - a
+		done
+	done
+	# It is an offer: without --history the checkpoint is like any other.
+	run sim --clock insts --restore past/5000.checkpoint --warm 100 --max-insts 800 --analyze none --sysroot c1/root
+	cycles >b
+	run sim --clock insts --fast-forward 5k --warm 100 --max-insts 800 --analyze none --sysroot c1/root -- /program
+	cycles | cmp - b
+}
+
+test_2924_a_history_that_is_not_there_or_contradicts_is_refused() {
+	run checkpoint --with-history --at 2k -o one --sysroot c1/root -- /program
+	status_is 0
+	run sim --restore c1/5000.checkpoint --history --sysroot c1/root
+	refuses "c1/5000.checkpoint" "--with-history"
+	run sim --restore one/2000.checkpoint --history --fast-forward 1k --sysroot c1/root
+	refuses "--history" "--fast-forward"
+	run sim --restore one/2000.checkpoint --history --warm all --sysroot c1/root
+	refuses "--history" "--warm all"
+	run sim --functional --restore one/2000.checkpoint --history --sysroot c1/root
+	refuses "--history" "--functional"
+	run checkpoint --with-history --with-core --at 2k -o two --sysroot c1/root -- /program
+	refuses "--with-core"
+}
+
 run_tests

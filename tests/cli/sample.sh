@@ -123,13 +123,35 @@ test_points_far_into_a_run_begin_from_checkpoints_and_take_the_same_cycles() {
 	run sample "${in[@]}" --interval 100k --warm 100k --max-k 4 --max-points 14 --jobs 2 -o far.culprit -- "$phases" 160
 	status_is 0
 	! grep -q "without checkpoints" "$tmp/err" || skip "a sandbox of this user has no /tmp: $(grep without "$tmp/err")"
-	ls "$CULPRIT_CACHE"/samples/*/checkpoints/*.checkpoint >/dev/null || fail "no checkpoints"
+	ls "$CULPRIT_CACHE"/samples/*/histories/*.checkpoint >/dev/null || fail "no checkpoints"
 	IFS='|' read -r start insts cycles <<<"$(number far.culprit \
 		"SELECT start, instructions, cycles FROM point ORDER BY start DESC LIMIT 1")"
 	[ "$start" -gt 40000000 ] || fail "the last point is at $start"
-	run sim "${in[@]}" --clock insts --fast-forward $((start - 102000)) --warm 100k --settle 2k --max-insts "$insts" \
+	run sim "${in[@]}" --clock insts --fast-forward $((start - 102000)) --history --warm 100k --settle 2k --max-insts "$insts" \
 		--analyze none -- "$phases" 160
 	tr -d , <"$tmp/err" | grep -q " $cycles cycles" || fail "the point took $cycles cycles"
+}
+
+# Caches that begin with the lines which the program touched last are nearly those of a run that warmed up all the way, and
+# nothing of its data is unknown.
+test_with_its_history_a_short_warm_up_does_what_a_long_one_does() {
+	local all alone with low high
+	after() {
+		run sim "${in[@]}" --clock insts --fast-forward 2300k --max-insts 100k --analyze none "$@" -- "$phases" $rounds
+		status_is 0
+		tr -d , <"$tmp/err" | sed -n 's/.* instructions \([0-9]*\) cycles.*/\1/p'
+	}
+	all=$(after --warm all)
+	alone=$(after)
+	with=$(after --history)
+	[ $((alone - all)) -gt $((all / 20)) ] || fail "it does not matter what precedes: $all and $alone"
+	[ $(((with - all) ** 2 * 16)) -lt $(((alone - all) ** 2)) ] || fail "$with is not near $all ($alone)"
+	low=$(after --unknown hits)
+	high=$(after --unknown misses)
+	width=$((high - low))
+	low=$(after --history --unknown hits)
+	high=$(after --history --unknown misses)
+	[ $((4 * (high - low))) -lt $width ] || fail "much is unknown: from $low to $high, $width without a history"
 }
 
 # What a warm-up has not seen lies between hits and misses; a longer one leaves less of it.

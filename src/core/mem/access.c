@@ -192,7 +192,7 @@ static enum now_reply access_now(struct memsys *ms, uint64_t now, enum req_kind 
 		if (unlikely(page < 0 && ms->hits) && hits_page(ms, fetch, vpn, now))
 			page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
 		if (unlikely(page < 0 && ms->unknown == UNKNOWN_HIT) &&
-		    unknown_page(fetch ? &ms->itlb : &ms->dtlb, vpn))
+		    unknown_page(ms, fetch ? &ms->itlb : &ms->dtlb, vpn))
 			page = tags_find(fetch ? &ms->itlb : &ms->dtlb, vpn);
 		if (unlikely(page < 0)) {
 			if (!ms->nreq_free || !tlb_can_miss(ms, fetch, vpn) ||

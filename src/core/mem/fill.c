@@ -17,6 +17,7 @@
  */
 #include "core/mem/mem_int.h"
 
+#define FETCHED_BITS (1ull << 20)
 #define UNKNOWN_LINE (1ull << 30) /* how far an unknown line lies from the one that takes its way */
 
 static void write_back(struct memsys *ms, struct cache *c, uint64_t line, uint64_t t,
@@ -116,7 +117,7 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 		st->fills++;
 	if (old == TAG_NONE) {
 		/* some line of the same set */
-		if (unlikely(ms->unknown == UNKNOWN_DIRTY && c->next == MEMORY))
+		if (unlikely(ms->unknown == UNKNOWN_DIRTY && c->next == MEMORY && !ms->fetched))
 			write_back(ms, c, line ^ UNKNOWN_LINE, t, mode);
 		return;
 	}
@@ -152,16 +153,51 @@ static bool has_room(const struct tag_array *t, uint64_t key)
 	return false;
 }
 
+void memsys_data_known(struct memsys *ms)
+{
+	if (!ms->fetched)
+		ms->fetched = x_calloc(FETCHED_BITS / 64, sizeof(*ms->fetched));
+}
+
+/* What was asked for by a fetch, as a set that may hold others, too. */
+static void fetched_add(struct memsys *ms, uint64_t what)
+{
+	const uint64_t bit = hash_u64(what) % FETCHED_BITS;
+
+	ms->fetched[bit / 64] |= 1ull << bit % 64;
+}
+
+static bool fetched_has(const struct memsys *ms, uint64_t what)
+{
+	const uint64_t bit = hash_u64(what) % FETCHED_BITS;
+
+	return ms->fetched[bit / 64] >> bit % 64 & 1;
+}
+
+/* A line, by a name that all caches have for it. */
+static uint64_t common_line(const struct memsys *ms, const struct cache *c, uint64_t line)
+{
+	return line << c->line_shift >> ms->line_shift;
+}
+
 bool unknown_line(struct memsys *ms, struct cache *c, uint64_t line, bool write, uint64_t t)
 {
+	if (ms->fetched && c->id == MEM_L1I)
+		fetched_add(ms, common_line(ms, c, line));
+	if (ms->fetched && !fetched_has(ms, common_line(ms, c, line)))
+		return false;
 	if (!has_room(&c->t, line) || mshr_find(c, line))
 		return false;
 	cache_put(ms, c, line, write, t);
 	return true;
 }
 
-bool unknown_page(struct tag_array *t, uint64_t vpn)
+bool unknown_page(struct memsys *ms, struct tag_array *t, uint64_t vpn)
 {
+	if (ms->fetched && t == &ms->itlb)
+		fetched_add(ms, ~vpn);
+	if (ms->fetched && !fetched_has(ms, ~vpn))
+		return false;
 	if (!has_room(t, vpn))
 		return false;
 	tlb_put(t, vpn);
@@ -240,7 +276,8 @@ static void warm_walk(struct memsys *ms, uint64_t vpn)
 	}
 }
 
-static void warm_one(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint64_t pc)
+static void warm_one(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint64_t pc,
+		     enum warm_how how)
 {
 	bool fetch = kind == MEM_ACCESS_FETCH;
 	struct tag_array *tlb = fetch ? &ms->itlb : &ms->dtlb;
@@ -265,7 +302,7 @@ static void warm_one(struct memsys *ms, enum mem_access kind, uint64_t vaddr, ui
 	}
 	warm_line(ms, fetch ? MEM_L1I : MEM_L1D,
 		  vaddr >> ms->cache[fetch ? MEM_L1I : MEM_L1D].line_shift, pc,
-		  kind == MEM_ACCESS_STORE, WARM_DEMAND);
+		  kind == MEM_ACCESS_STORE, how);
 }
 
 void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size,
@@ -275,7 +312,25 @@ void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32
 	uint64_t end = vaddr + size - 1;
 
 	assert(!ms->nevents);
-	warm_one(ms, kind, vaddr, pc);
+	warm_one(ms, kind, vaddr, pc, WARM_DEMAND);
 	if ((vaddr ^ end) >> shift)
-		warm_one(ms, kind, end >> shift << shift, pc);
+		warm_one(ms, kind, end >> shift << shift, pc, WARM_DEMAND);
+}
+
+void memsys_recall(struct memsys *ms, bool write, uint64_t vaddr, uint32_t size)
+{
+	const uint64_t step = 1ull << ms->cache[MEM_L1D].line_shift;
+
+	assert(!ms->nevents);
+	for (uint64_t at = vaddr; at < vaddr + size; at += step)
+		warm_one(ms, write ? MEM_ACCESS_STORE : MEM_ACCESS_LOAD, at, 0, WARM_ABOVE);
+}
+
+uint64_t memsys_reach(const struct memsys *ms)
+{
+	uint64_t most = 0;
+
+	for (int i = 0; i < MEM_CACHES; i++)
+		most = max_u64(most, ms->cache[i].present ? ms->cache[i].cfg.size_bytes : 0);
+	return most;
 }

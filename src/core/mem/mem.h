@@ -193,6 +193,13 @@ enum mem_access {
  */
 void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size,
 		 uint64_t pc);
+/* The same for a load or store of long ago, of which no more is known than that: prefetchers learn nothing. */
+void memsys_recall(struct memsys *ms, bool write, uint64_t vaddr, uint32_t size);
+/* The bytes of the largest cache. */
+uint64_t memsys_reach(const struct memsys *ms);
+/* All loads and stores since the program began are in the caches and TLBs as far as they have room (or not): what is unknown
+ * (memsys_unknown) is of fetches alone. */
+void memsys_data_known(struct memsys *ms);
 /* Drops every outstanding request without completion, forgets bus, bank and queue state, keeps
  * tags: for switching between functional and timing mode. */
 void memsys_quiesce(struct memsys *ms);

@@ -299,8 +299,10 @@ struct memsys {
 	struct cache cache[MEM_CACHES];
 	struct tag_array itlb, dtlb, stlb;
 	bool has_itlb, has_dtlb, has_stlb;
-	bool perfect;	    /* memsys_perfect() was called */
-	uint8_t unknown;    /* enum mem_unknown */
+	bool perfect;	 /* memsys_perfect() was called */
+	uint8_t unknown; /* enum mem_unknown */
+	uint64_t *
+	    fetched; /* memsys_data_known: a set of lines and pages that fetches asked for; else NULL */
 	uint8_t line_shift; /* of memory, and of the last cache before it */
 	uint8_t page_shift;
 	struct memory mem;
@@ -438,7 +440,7 @@ void cache_install(struct memsys *ms, struct cache *c, uint64_t line, uint8_t st
 /* A line that c misses: true if it may have been there before anything was seen, and has been put in. */
 bool unknown_line(struct memsys *ms, struct cache *c, uint64_t line, bool write, uint64_t t);
 /* The same of a page. */
-bool unknown_page(struct tag_array *t, uint64_t vpn);
+bool unknown_page(struct memsys *ms, struct tag_array *t, uint64_t vpn);
 /* Puts a line into the cache and those below it, in no time, unless it is there or on its way. */
 void cache_put(struct memsys *ms, struct cache *c, uint64_t line, bool write, uint64_t t);
 

@@ -145,6 +145,7 @@ void memsys_free(struct memsys *ms)
 		return;
 	memsys_listen(ms, false);
 	memsys_hits(ms, NULL, 0);
+	free(ms->fetched);
 	for (int i = 0; i < MEM_CACHES; i++) {
 		struct cache *c = &ms->cache[i];
 

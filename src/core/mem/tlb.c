@@ -130,7 +130,7 @@ void tlb_miss(struct memsys *ms, struct req *req, uint64_t t)
 		ms->stats.stlb.accesses++;
 		index = tags_find(&ms->stlb, vpn);
 		if (unlikely(index < 0 && ms->unknown == UNKNOWN_HIT) &&
-		    unknown_page(&ms->stlb, vpn))
+		    unknown_page(ms, &ms->stlb, vpn))
 			index = tags_find(&ms->stlb, vpn);
 	}
 	if (index >= 0) {

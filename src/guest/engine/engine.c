@@ -44,6 +44,7 @@ void engine_free(struct engine *e)
 	counts_free(e->counts);
 	vectors_free(e->vectors);
 	vectors_free_locality(e);
+	history_free(e->history);
 	free(e);
 }
 
@@ -138,14 +139,13 @@ static enum engine_exit run_one(struct engine *e, struct hart *h)
 		return ENGINE_FETCH_FAULT;
 	e->block = NULL;
 	e->cur = in;
-	const uint64_t operand = engine_operand(h, in);
+	const uint64_t operand = engine_operand(e, h, in);
 	const uint64_t addr = inst_address(h, in, op_info[in->op].cls);
 	enum engine_exit result = engine_op(e, h, in);
 	if (result == ENGINE_EBREAK || result == ENGINE_ILLEGAL)
 		return result;
 	e->left--;
-	if (e->locality && operand)
-		locality_touch(e->locality, operand);
+	engine_note(e, in, operand);
 	if (e->counts)
 		counts_add(e->counts, pc, in, 1);
 	if (e->vectors)
@@ -174,7 +174,7 @@ static enum engine_exit run_noting(struct engine *e, struct hart *h, struct bloc
 	e->block = b;
 	engine_count_run(e, b);
 	for (in = b->insts; in <= last; in++) {
-		uint64_t operand = engine_operand(h, in);
+		uint64_t operand = engine_operand(e, h, in);
 
 		e->cur = in;
 		result = engine_op(e, h, in);
@@ -182,8 +182,7 @@ static enum engine_exit run_noting(struct engine *e, struct hart *h, struct bloc
 			engine_unwind_block(e, b, (unsigned)(in - b->insts));
 			return result;
 		}
-		if (operand)
-			locality_touch(e->locality, operand);
+		engine_note(e, in, operand);
 	}
 	e->leader = isa_ends_static_block(last) ? LEADER_NEW : b->leader;
 	if (result == RUN_AGAIN)
@@ -197,7 +196,7 @@ static enum engine_exit run_noting(struct engine *e, struct hart *h, struct bloc
 
 static enum engine_exit interpret(struct engine *e, struct hart *h, struct block *b)
 {
-	if (unlikely(e->locality))
+	if (unlikely(e->locality || e->history))
 		return run_noting(e, h, b);
 	return unlikely(e->touched != NULL) ? interp_track(e, h, b) : interp_run(e, h, b);
 }
@@ -480,6 +479,26 @@ void engine_track(struct engine *e, uint8_t *touched)
 	/* Generated code marks pages or does not. */
 	cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
 	jit_track(e->jit, touched);
+}
+
+struct history *engine_history(struct engine *e)
+{
+	if (e->history)
+		return e->history;
+	e->history = history_new(e->touched);
+	if (e->history && e->jit) {
+		cache_invalidate(e, 0, GUEST_ADDR_LIMIT);
+		jit_history(e->jit, e->history);
+	}
+	return e->history;
+}
+
+uint64_t engine_age_history(struct engine *e)
+{
+	if (likely(!e->history))
+		return UINT64_MAX;
+	history_age(e->history);
+	return HISTORY_RUN;
 }
 
 void engine_fork_begin(struct engine *e)

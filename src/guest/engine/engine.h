@@ -15,6 +15,7 @@
 #include "trace/locality.h"
 
 struct engine;
+struct history;
 
 enum engine_exit {
 	ENGINE_BUDGET, /* the budget is used up */
@@ -84,6 +85,11 @@ bool engine_watched(struct engine *e, uint64_t next_pc, struct guest_seen *held,
  * touched, which has one for each page of the guest; that of the page in which the access begins.
  * engine_step marks nothing. */
 void engine_track(struct engine *e, uint8_t *touched);
+/* From now on the history of lines is kept (history.h), and pages are marked; there is no code yet. NULL: the host has no
+ * room for it. */
+struct history *engine_history(struct engine *e);
+/* Before a run: how many instructions it may have. */
+uint64_t engine_age_history(struct engine *e);
 
 /* Around a fork: _begin before it, then _end in the parent and _child in the child. */
 void engine_fork_begin(struct engine *e);

@@ -22,6 +22,7 @@
 #include <signal.h>
 
 #include "guest/engine/engine.h"
+#include "guest/engine/history.h"
 #include "guest/engine/vector.h"
 #include "guest/memory/mem.h"
 #include "isa/isa.h"
@@ -104,6 +105,7 @@ struct engine {
 			    begins one. Kept only with vectors, whenever the loop is in control */
 	struct locality *locality; /* what was touched; NULL: not wanted */
 	bool locality_near;	   /* generated code can reach it */
+	struct history *history;   /* engine_history; NULL: not wanted */
 	bool resumed;		   /* that block was cut by the end of a run */
 	struct watch *watch;	   /* engine_watch; NULL: nobody watches */
 	uint8_t *touched;	   /* engine_track; NULL: not tracking */
@@ -225,14 +227,30 @@ static inline struct block *cache_after(struct engine *e, const struct block *b)
 				    : cache_lookup(e, b->end);
 }
 
-/* The memory operand, for locality, of an instruction that is to be executed; 0: none that counts. */
-static inline uint64_t engine_operand(const struct hart *h, const struct inst *in)
+/* Whether it is noted what `in` touches: for locality, or for history. */
+static inline bool engine_notes(const struct engine *e, const struct inst *in)
 {
-	const struct op_info *info = &op_info[in->op];
+	if (e->history)
+		return op_info[in->op].flags & (OPF_LOAD | OPF_STORE);
+	return e->locality && isa_has_locality(in);
+}
 
-	if (!isa_has_locality(in))
-		return 0;
-	return inst_address(h, in, info->cls);
+/* The memory operand to be noted of an instruction that is to be executed; 0: none. */
+static inline uint64_t engine_operand(const struct engine *e, const struct hart *h,
+				      const struct inst *in)
+{
+	return engine_notes(e, in) ? inst_address(h, in, op_info[in->op].cls) : 0;
+}
+
+/* That instruction has been executed. */
+static inline void engine_note(struct engine *e, const struct inst *in, uint64_t operand)
+{
+	if (!operand)
+		return;
+	if (e->history)
+		history_touch(e->history, operand, op_info[in->op].flags & OPF_STORE);
+	else
+		locality_touch(e->locality, operand);
 }
 
 /* Block b begins to run. */

@@ -16,6 +16,7 @@ const void *jit_near(const struct jit *j);
 
 /* From now on code notes what it touches; there is no code yet. */
 void jit_locality(struct jit *j, struct locality *l);
+void jit_history(struct jit *j, struct history *h);
 
 /* Makes b->code. False if there is no room: the whole cache must then be dropped. */
 bool jit_translate(struct jit *j, struct engine *e, struct block *b);

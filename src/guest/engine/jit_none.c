@@ -36,6 +36,11 @@ void jit_locality(struct jit *j, struct locality *l)
 	(void)j, (void)l;
 }
 
+void jit_history(struct jit *j, struct history *h)
+{
+	(void)j, (void)h;
+}
+
 bool jit_can_run(const struct jit *j, const struct hart *h)
 {
 	(void)j, (void)h;

@@ -69,10 +69,10 @@ static void run_slow(struct engine *e, uint32_t number)
 	h->pc = pc;
 	e->block = b;
 	e->cur = in;
-	uint64_t operand = engine_operand(h, in);
+	uint64_t operand = engine_operand(e, h, in);
 	enum engine_exit result = engine_op(e, h, in);
-	if (e->locality && operand && result == ENGINE_BUDGET)
-		locality_touch(e->locality, operand);
+	if (result == ENGINE_BUDGET)
+		engine_note(e, in, operand);
 	if (unlikely(result != ENGINE_BUDGET)) {
 		assert(result == ENGINE_ILLEGAL); /* other exits end untranslated blocks */
 		siglongjmp(e->env, ENGINE_JMP_ILLEGAL);
@@ -171,15 +171,47 @@ void jit_locality(struct jit *j, struct locality *l)
 	j->code_start = c->p;
 }
 
+/* history_touch for a line that is not in its entry, and its page is touched. */
+static const uint8_t *emit_history(struct code *c, struct history *h, bool store)
+{
+	const uint8_t *begin = c->p;
+
+	asm_movzx8(c, RCX, RDX);
+	asm_op(c, 0, 0, 0x8b, RAX, asm_table(h->near[store], RCX, 2), 0);
+	asm_op(c, 0, 0, 0x89, RDX, asm_table(h->near[store], RCX, 2), 0);
+	asm_shift_imm(c, SHIFT_RIGHT, 0, RDX, 12 - GUEST_LINE_BITS);
+	asm_imm(c, RCX, (uintptr_t)h->touched);
+	asm_op(c, 0, 0, 0xc6, 0, asm_index(RCX, RDX, 0, 0), 1); /* mov byte */
+	asm_u8(c, 1);
+	asm_imm(c, RDX, (uintptr_t)&h->now);
+	asm_op(c, 0, 0, 0xff, 0, asm_mem(RDX, 0), 0); /* inc */
+	asm_op(c, 0, 0, 0x8b, RDX, asm_mem(RDX, 0), 0);
+	asm_imm(c, RCX, (uintptr_t)h->times);
+	asm_op(c, 0, 0, 0x89, RDX, asm_index(RCX, RAX, 3, store ? sizeof(uint32_t) : 0), 0);
+	asm_u8(c, 0xc3);
+	return begin;
+}
+
+void jit_history(struct jit *j, struct history *h)
+{
+	assert(j->code.p == j->code_start);
+	j->other_line = emit_history(&j->code, h, false);
+	j->other_stored = emit_history(&j->code, h, true);
+	j->code_start = j->code.p;
+}
+
 /* After the access of an instruction whose address is in rdx. */
 static void emit_touch(struct trans *t)
 {
+	const struct history *h = t->e->history;
+	const bool store = op_info[t->in->op].flags & OPF_STORE;
 	struct code *c = &t->c;
 
-	asm_shift_imm(c, SHIFT_RIGHT, ASM_W, RDX, LOCALITY_LINE_BITS);
-	_Static_assert(LOCALITY_LINES_0 == 256, "one byte is the entry");
+	asm_shift_imm(c, SHIFT_RIGHT, ASM_W, RDX, h ? GUEST_LINE_BITS : LOCALITY_LINE_BITS);
+	_Static_assert(LOCALITY_LINES_0 == 256 && HISTORY_NEAR == 256, "one byte is the entry");
 	asm_movzx8(c, RCX, RDX);
-	asm_alu(c, ALU_CMP, 0, RDX, asm_table(t->e->locality->lines_0, RCX, 2));
+	asm_alu(c, ALU_CMP, 0, RDX,
+		asm_table(h ? h->near[store] : t->e->locality->lines_0, RCX, 2));
 	t->touched[t->i] = asm_jcc(c, CC_NE);
 	t->touched_back[t->i] = c->p;
 }
@@ -514,7 +546,9 @@ static void emit_cold(struct trans *t, uint8_t *unpaid)
 		if (!t->touched[i])
 			continue;
 		asm_patch(c, t->touched[i], c->p);
-		asm_call(c, j->other_line);
+		asm_call(c, t->e->history && op_info[t->b->insts[i].op].flags & OPF_STORE
+				? j->other_stored
+				: j->other_line);
 		asm_jmp_to(c, t->touched_back[i]);
 	}
 	if (t->e->vectors) {
@@ -592,7 +626,7 @@ bool jit_translate(struct jit *j, struct engine *e, struct block *b)
 			emit_ctrl(t);
 		else if (!trans_int(t) && !trans_mem(t) && !trans_fp(t))
 			trans_slow_always(t);
-		else if (e->locality && isa_has_locality(t->in))
+		else if (engine_notes(e, t->in))
 			emit_touch(t);
 		if (t->slow[t->i].used) {
 			t->slow[t->i].resume = t->c.p;

@@ -74,6 +74,7 @@ struct jit {
 	const uint8_t *exit_indirect; /* rax: the pc, for which the table has no entry */
 	const uint8_t *first_run;     /* eax: the number of a tally, to put on the list */
 	const uint8_t *other_line;    /* edx: a line that its entry of the first table lacks */
+	const uint8_t *other_stored;  /* the same with history, for a store */
 	const uint8_t *slow;	      /* edx: jit_block number * BLOCK_MAX_INSTS + instruction */
 	bool has_bmi2, has_sse41, has_fma, has_bmi1, has_lzcnt, has_popcnt;
 	struct jit_link *links;

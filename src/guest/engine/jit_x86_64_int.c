@@ -601,14 +601,14 @@ struct opnd trans_address(struct trans *t)
 		trans_slow_if(t, CC_AE);
 		t->slack[in->rs1] = 0;
 	}
-	if (t->e->locality && isa_has_locality(in))
+	if (engine_notes(t->e, in))
 		asm_lea(&t->c, ASM_W, RDX, asm_mem(a, in->imm)); /* for emit_touch */
 	return asm_index(R15, a, 0, in->imm);
 }
 
 void trans_touch_before(struct trans *t, struct opnd at)
 {
-	if (!t->e->touched)
+	if (!t->e->touched || t->e->history)
 		return;
 	asm_op(&t->c, 0, ASM_W, 0x8d, RDX, asm_mem(at.index, at.disp), 0); /* lea */
 	asm_shift_imm(&t->c, SHIFT_RIGHT, ASM_W, RDX, 12);
@@ -617,7 +617,7 @@ void trans_touch_before(struct trans *t, struct opnd at)
 
 void trans_touch_after(struct trans *t)
 {
-	if (!t->e->touched)
+	if (!t->e->touched || t->e->history)
 		return;
 	asm_op(&t->c, 0, 0, 0xc6, 0, asm_mem(RDX, 0), 1); /* mov byte */
 	asm_u8(&t->c, 1);
