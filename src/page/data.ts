@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The data of the page as src/view/html_model.c and html_window.c write them, and how they are unpacked.
 
+import type { Stretch } from "./phases";
+
 export type Stack = [string, number][];
 /** address, disassembly, file, line, cycles, executions, cycles by set of events, class, inlined function */
 export type Inst = [string, string, string | null, number, number, number, Stack, string | null, string | null];
@@ -13,8 +15,8 @@ export interface Columns {
 	text: Uint32Array; file: Uint32Array; line: Uint32Array; cycles: Float64Array; executions: Float64Array; class: Uint32Array; inlined: Uint32Array;
 	/** sets of events with time: those of instruction k are start[k] to start[k + 1] of set and part */
 	start: Uint32Array; set: Uint32Array; part: Float64Array;
-	/** cycles that fixing each alone saves */
-	saves: Float64Array;
+	/** cycles that fixing each alone saves; by which it may be later without harm, -1: not known */
+	saves: Float64Array; slack: Float64Array;
 }
 
 /** A function; its instructions are number `first` to `first + rows` of the columns. */
@@ -41,7 +43,7 @@ export class Func {
 
 	/** What instruction k says, or how many are folded in it. */
 	text(k: number): string {
-		return this.isFolded(k) ? `${this.folded} instructions with little time`
+		return this.d.part ? "all its instructions" : this.isFolded(k) ? `${this.folded} instructions with little time`
 			: (this.d.texts[this.d.insts.text[k]] ?? "").replace("\t", " ");
 	}
 
@@ -114,6 +116,19 @@ export interface Data {
 	/** section, key, value, the shipped value where that is another one, what it is */
 	parameters: [string, string, string, string | null, string | null][];
 	facts: [string, string][];
+	/** time by phase and function; null: the run does not have it */
+	phases: PhaseTime | null;
+	/** what the data are of, if not the whole run (phases.ts) */
+	part?: Stretch;
+}
+
+/** Time by phase, function, set of events and what commit was doing (src/view/html_phases.c). */
+export interface PhaseTime {
+	/** of each phase; rows: how many of the columns below are its */
+	cycles: number[]; instructions: number[]; rows: number[];
+	/** id of the function, number of `sets`, place in cycle_stack, cycles */
+	fn: number[]; set: number[]; category: number[]; time: number[];
+	sets: string[];
 }
 
 /** number (-1: squashed), address, text, marks (1 mispredicted, 2 flushes), fetch cycle; then cycles after it of
@@ -141,10 +156,10 @@ function read(d: Data): void {
 			for (let i = start[k]; i < start[k + 1]; i++)
 				part[i] = parts[p++];
 	}
-	d.insts = { count, fn, pc: Float64Array.from(raw.pc), text: Uint32Array.from(raw.text), file: Uint32Array.from(raw.file),
-		line: Uint32Array.from(raw.line), cycles: Float64Array.from(raw.cycles), executions: Float64Array.from(raw.executions),
-		class: Uint32Array.from(raw.class), inlined: Uint32Array.from(raw.inlined), start, set: Uint32Array.from(raw.set), part,
-		saves: new Float64Array(count) };
+	d.insts = { count, fn, pc: new Float64Array(raw.pc), text: new Uint32Array(raw.text), file: new Uint32Array(raw.file),
+		line: new Uint32Array(raw.line), cycles: new Float64Array(raw.cycles), executions: new Float64Array(raw.executions),
+		class: new Uint32Array(raw.class), inlined: new Uint32Array(raw.inlined), start, set: new Uint32Array(raw.set), part,
+		saves: new Float64Array(count), slack: new Float64Array(count).fill(-1) };
 	let first = 0;
 	d.functions = (d.functions as unknown as { id: number; name: string; image: string | null; cycles: number; base: string; rows: number; folded: number; bytes: number }[])
 		.map((f, n) => {
@@ -154,8 +169,11 @@ function read(d: Data): void {
 		});
 	for (const pc in d.savings) {
 		const k = rowAt(d, pc);
-		if (k >= 0)
-			d.insts.saves[k] += saving(d, pc).cycles;
+		if (k < 0)
+			continue;
+		const slack = d.savings[pc][4], before = d.insts.slack[k];
+		d.insts.saves[k] += saving(d, pc).cycles;
+		d.insts.slack[k] = before < 0 ? slack : Math.min(before, slack);
 	}
 }
 

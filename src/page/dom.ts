@@ -117,7 +117,7 @@ function headings<R>(columns: Column<R>[], first: R | undefined, sort: string, o
 }
 
 function line<R>(columns: Column<R>[], r: R): HTMLElement {
-	const tr = el("tr");
+	const tr = document.createElement("tr");
 	for (const c of columns) {
 		const v = c.value(r);
 		tr.append(el("td", { class: typeof v === "number" ? "number" : "", "data-value": String(v) }, c.show ? c.show(r) : String(v)));
@@ -138,25 +138,28 @@ export function table<R>(label: string, columns: Column<R>[], rows: R[], sort: s
 const LONG_ROW = 22, // pixels; page.css has the same
 	LONG = 60;   // rows at a time; a table of at most so many is drawn whole
 
-/** A table of any length: only rows that are in sight are in the document, and the rest is room above and below them. */
-export function longTable(label: string, columns: Column<number>[], rows: Uint32Array, sort: string, onSort: (sort: string) => void): HTMLElement {
-	const body = el("tbody"), head = headings(columns, rows[0], sort, onSort), whole = rows.length <= LONG;
-	const all = el("table", { "aria-rowcount": String(rows.length + 1) }, el("caption", {}, `${label}, ${count(rows.length)} rows`), head, body);
+/** A table of any length, of rows 0 to n - 1: only rows that are in sight are in the document, and the rest is room above
+ * and below them. `mark` may add to a row. */
+export function longTable(label: string, columns: Column<number>[], n: number, sort: string, onSort: (sort: string) => void,
+	mark: ((tr: HTMLElement, r: number) => void) | null = null, role = "table"): HTMLElement {
+	const body = el("tbody"), head = headings(columns, n ? 0 : undefined, sort, onSort), whole = n <= LONG;
+	const all = el("table", { role, "aria-rowcount": String(n + 1) }, el("caption", {}, `${label}, ${count(n)} rows`), head, body);
 	const room = el("div", {}, all);
 	const box = el("div", { class: whole ? "scroll" : "scroll long", tabindex: "0", role: "region", "aria-label": label }, room);
 	let first = -1;
 	const draw = (): void => {
-		const at = whole ? 0 : Math.min(rows.length - LONG, Math.max(0, Math.floor(box.scrollTop / LONG_ROW) - 12) & ~3);
+		const at = whole ? 0 : Math.min(n - LONG, Math.max(0, Math.floor(box.scrollTop / LONG_ROW) - 12) & ~3);
 		if (at === first)
 			return;
 		first = at;
-		body.replaceChildren(...Array.from(rows.subarray(at, at + LONG), (r, k) => {
-			const tr = line(columns, r);
+		body.replaceChildren(...Array.from({ length: Math.min(LONG, n - at) }, (_, k) => {
+			const tr = line(columns, at + k);
 			tr.setAttribute("aria-rowindex", String(at + k + 2));
+			mark?.(tr, at + k);
 			return tr;
 		}));
 		room.style.paddingTop = at * LONG_ROW + "px";
-		room.style.paddingBottom = Math.max(0, rows.length - at - LONG) * LONG_ROW + "px";
+		room.style.paddingBottom = Math.max(0, n - at - LONG) * LONG_ROW + "px";
 	};
 	draw();
 	box.addEventListener("scroll", () => requestAnimationFrame(draw));
@@ -178,22 +181,17 @@ export function sorted<R>(columns: Column<R>[], rows: R[], sort: string): R[] {
 	return keyed.map((k) => k.r);
 }
 
-/** The same of rows that are numbers, whose keys are compared as a column of numbers or of texts. */
-export function sortedNumbers(columns: Column<number>[], rows: Uint32Array, sort: string): Uint32Array {
-	const [key, sign] = keyOf(columns, sort);
-	if (!key || !rows.length)
-		return rows;
-	if (typeof key.value(rows[0]) === "number")
-		return ranked(rows, Float64Array.from(rows, (r) => sign * (key.value(r) as number)));
-	const v = Array.from(rows, (r) => key.value(r));
-	return Uint32Array.from(rows, (_, k) => k).sort((a, b) => (v[a] < v[b] ? -sign : v[a] > v[b] ? sign : a - b)).map((k) => rows[k]);
-}
-
 /** Rows by rising keys, equal ones in their order: a radix sort of the keys' bits, 16 at a time. It takes 100,000 rows a
  * third of the time of a sort that compares. */
-function ranked(rows: Uint32Array, keys: Float64Array): Uint32Array {
-	let order = Uint32Array.from(rows, (_, k) => k), other = new Uint32Array(rows.length);
-	const bits = new Uint16Array(keys.map((v) => v + 0).buffer), first = new Uint32Array(65537); // -0 + 0 is 0
+export function ranked(rows: Uint32Array, keys: Float64Array): Uint32Array {
+	let order = new Uint32Array(rows.length), other = new Uint32Array(rows.length);
+	for (let k = 0; k < order.length; k++) {
+		order[k] = k;
+		keys[k] += 0; // -0 + 0 is 0
+	}
+	if (rows.length < 2000)
+		return order.sort((a, b) => keys[a] - keys[b] || a - b).map((k) => rows[k]);
+	const bits = new Uint16Array(keys.buffer, keys.byteOffset, 4 * keys.length), first = new Uint32Array(65537);
 	for (let k = 3; k < bits.length; k += 4)
 		for (let i = k - 3, flip = bits[k] & 0x8000 ? 0xffff : 0; i <= k; i++)
 			bits[i] ^= i === k ? flip | 0x8000 : flip;
@@ -201,11 +199,15 @@ function ranked(rows: Uint32Array, keys: Float64Array): Uint32Array {
 		first.fill(0);
 		for (let k = digit; k < bits.length; k += 4)
 			first[bits[k] + 1]++;
+		if (first[bits[digit] + 1] === rows.length) // all the same
+			continue;
 		for (let v = 0; v < 65536; v++)
 			first[v + 1] += first[v];
-		for (const k of order)
-			other[first[bits[4 * k + digit]]++] = k;
+		for (let i = 0; i < order.length; i++)
+			other[first[bits[4 * order[i] + digit]]++] = order[i];
 		[order, other] = [other, order];
 	}
-	return order.map((k) => rows[k]);
+	for (let k = 0; k < order.length; k++)
+		other[k] = rows[order[k]];
+	return other;
 }

@@ -3,6 +3,7 @@
 import { All, Data, baseName, functionAt, unpack } from "./data";
 import { button, count, el } from "./dom";
 import { pages } from "./pages";
+import { chosen, range } from "./phases";
 import { strip } from "./stacks";
 import { Page, State, fragment, link } from "./state";
 
@@ -100,9 +101,11 @@ class View {
 				a.setAttribute("aria-current", "page");
 			return a;
 		}));
-		const focus = document.activeElement?.id ?? "";
+		const focus = document.activeElement?.id ?? "", stretch = range(d, s) !== null && page.id !== "stacks" && page.id !== "changes";
+		const part = stretch && page.stretch ? chosen(d, s)?.data ?? null : null;
 		this.main.replaceChildren(el("h1", {}, page.title),
-			...(missing === null ? page.draw(d, s, (c) => this.go(c), this.all) : [el("p", { class: "missing" }, missing)]));
+			...(stretch && !part && missing === null ? [el("p", { class: "warn", id: "whole" }, "This page is about the whole run.")] : []),
+			...(missing === null ? page.draw(part ?? d, s, (c) => this.go(c), this.all) : [el("p", { class: "missing" }, missing)]));
 		if (focus)
 			document.getElementById(focus)?.focus();
 		else if (this.last && this.last !== page.id)

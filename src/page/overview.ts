@@ -2,6 +2,7 @@
 // Page Overview: findings first, each with what leads on from it; then the largest of everything.
 import { All, Data, Finding, baseName, functionAt, instAt, runOf, saving } from "./data";
 import { command, count, el, percent, stackBar, table } from "./dom";
+import { phaseName } from "./phases";
 import { longest } from "./pipeline";
 import { Rows, rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
 import { Go, Page, State, link } from "./state";
@@ -88,12 +89,28 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 	return item;
 }
 
+function committing(d: Data): HTMLElement {
+	const total = d.run.cycles;
+	return table("Where the time went", [
+		{ name: "commit", value: (r: [string, number]) => r[0] },
+		{ name: "cycles", value: (r) => r[1], show: (r) => count(r[1]) },
+		{ name: "share", value: (r) => r[1] / total, show: (r) => percent(r[1] / total) },
+		{ name: "bar", value: (r) => r[1], show: (r) => stackBar([r], total, r[1] / total) },
+	], d.cycle_stack, "", null);
+}
+
 function draw(d: Data, s: State, go: Go, all: All): Node[] {
-	const total = d.run.cycles, functions = rowsBy(d, "function"), lines = rowsBy(d, "line"), libraries = rowsBy(d, "library");
+	const functions = rowsBy(d, "function"), lines = rowsBy(d, "line"), libraries = rowsBy(d, "library");
 	const columns = (rows: Rows) => [{ name: rows.by, value: (r: number) => rows.name(r), show: (r: number) => rows.where(r) },
 		...shareColumns(rows, rows.cycles[0] || 1), ...(d.icost ? [savesColumn(rows)] : []), whyColumn(rows)];
 	const top = (rows: Rows, n: number): number[] => Array.from(rows.all.subarray(0, n));
 	const worth = (f: Finding): number => f.pc && !f.event ? saving(d, f.pc).cycles : 0;
+	if (d.part)
+		return [el("p", { class: "keys" }, `Of ${phaseName(d.part)}. Findings, lines and instructions are of the whole run.`),
+			el("div", { class: "many" }, committing(d),
+				libraries.all.length > 1 ? table("Libraries", columns(libraries).slice(0, 4), top(libraries, 8), "", null) : null),
+			table("Ten functions", columns(functions).filter((c) => c.name !== "saves"), top(functions, 10), "", null),
+			el("p", { class: "next" }, link(`all ${count(functions.all.length)} functions`, { page: "time", by: "function" }))];
 	const findings = d.icost ? d.findings.slice().sort((a, b) => worth(b) - worth(a)) : d.findings;
 	return [
 		el("h2", {}, d.icost && findings.length > 1 ? "Findings, by what fixing buys" : "Findings"),
@@ -101,12 +118,7 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 			: el("p", {}, "No single instruction stands out."),
 		el("p", { class: "keys" }, `${d.run.class}: ${classes[d.run.class] ?? ""}.`),
 		el("div", { class: "many" },
-			table("Where the time went", [
-				{ name: "commit", value: (r: [string, number]) => r[0] },
-				{ name: "cycles", value: (r) => r[1], show: (r) => count(r[1]) },
-				{ name: "share", value: (r) => r[1] / total, show: (r) => percent(r[1] / total) },
-				{ name: "bar", value: (r) => r[1], show: (r) => stackBar([r], total, r[1] / total) },
-			], d.cycle_stack, "", null),
+			committing(d),
 			libraries.all.length > 1 ? table("Libraries", columns(libraries).slice(0, 4), top(libraries, 8), "", null) : null, topDown(d)),
 		table("Ten functions", columns(functions), top(functions, 10), "", null),
 		el("p", { class: "next" }, link(`all ${count(functions.all.length)} functions`, { page: "time", by: "function" })),
@@ -116,4 +128,4 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 		el("p", { class: "keys print" }, `Made from ${baseName(d.file)}.`)];
 }
 
-export const overview: Page = { id: "overview", title: "Overview", draw };
+export const overview: Page = { id: "overview", title: "Overview", stretch: true, draw };

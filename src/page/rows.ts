@@ -1,69 +1,90 @@
 // SPDX-License-Identifier: MIT
-// Time by library, file, function, line, instruction, event or class: sums over instructions, as columns of numbers.
+// Time by library, file, function, inlined function, line, instruction, event, class or phase: sums over instructions, as
+// columns of numbers. A row has instructions, which rows of the next level split again.
 import { Data, Stack, baseName } from "./data";
-import { Column, count, el, percent, stackBar } from "./dom";
+import { Column, count, el, percent, ranked, stackBar } from "./dom";
+import { Stretch, ofPhases, phaseName } from "./phases";
 import { link } from "./state";
 
-export const groupings = ["library", "file", "function", "line", "instruction", "event", "class"] as const;
+export const groupings = ["library", "file", "function", "line", "instruction", "event", "class", "phase"] as const;
 export type Grouping = typeof groupings[number];
+type Level = Grouping | "inlined";
 
-/** A number that instructions of one row share. */
-function keys(d: Data, by: Grouping): (k: number) => number | string {
-	const c = d.insts, none = (k: number): string => "f" + c.fn[k];
-	switch (by) {
-	case "library": return (k) => d.functions[c.fn[k]].image ?? "";
-	case "file": return (k) => c.file[k];
-	case "line": return (k) => c.file[k] && c.line[k] ? c.file[k] * 2 ** 24 + c.line[k] : none(k);
-	case "class": return (k) => c.class[k];
-	default: return (k) => c.fn[k];
+/** Instructions with the same number are one row. */
+interface Keys { of: Uint32Array; count: number }
+
+function byText(d: Data, text: (k: number) => number | string): Keys {
+	const n = d.insts.count, of = new Uint32Array(n), numbers = new Map<number | string, number>();
+	let last: number | string | undefined, g = 0;
+	for (let k = 0; k < n; k++) {
+		const at = text(k);
+		if (at !== last) {
+			g = numbers.get(at) ?? numbers.size;
+			numbers.set(last = at, g);
+		}
+		of[k] = g;
 	}
+	return { of, count: numbers.size };
+}
+
+function makeKeys(d: Data, by: Level): Keys {
+	const c = d.insts;
+	switch (by) {
+	case "library": return byText(d, (k) => d.functions[c.fn[k]].image ?? "");
+	case "file": return byText(d, (k) => c.file[k]);
+	case "line": return byText(d, (k) => c.file[k] && c.line[k] ? c.file[k] * 2 ** 24 + c.line[k] : -1 - c.fn[k]);
+	case "class": return byText(d, (k) => c.class[k]);
+	case "inlined": return byText(d, (k) => c.inlined[k]);
+	case "instruction": return { of: Uint32Array.from({ length: c.count }, (_, k) => k), count: c.count };
+	default: return { of: c.fn, count: d.functions.length };
+	}
+}
+
+const known = new WeakMap<Data, Map<string, unknown>>();
+
+/** What is made once for a run and kept. */
+function kept<T>(d: Data, key: string, make: () => T): T {
+	let of = known.get(d);
+	if (!of)
+		known.set(d, of = new Map());
+	if (!of.has(key))
+		of.set(key, make());
+	return of.get(key) as T;
+}
+
+const keysOf = (d: Data, by: Level): Keys => kept(d, "keys " + by, () => makeKeys(d, by));
+
+/** Place of every text in the order of the alphabet. */
+const ranks = (d: Data): Uint32Array => kept(d, "ranks", () => {
+	const order = d.texts.map((_, k) => k).sort((a, b) => (d.texts[a] ?? "") < (d.texts[b] ?? "") ? -1 : 1), out = new Uint32Array(order.length);
+	order.forEach((t, place) => { out[t] = place; });
+	return out;
+});
+
+/** Numbers 0 to n - 1, those with the largest value first. */
+export function largestFirst(values: Float64Array): Uint32Array {
+	const keys = new Float64Array(values.length), rows = new Uint32Array(values.length);
+	for (let k = 0; k < rows.length; k++) {
+		keys[k] = -values[k];
+		rows[k] = k;
+	}
+	return ranked(rows, keys);
 }
 
 /** Rows of a table of time; a row is a number, most cycles first. What is shown of one is made when it is shown. */
 export class Rows {
 	/** the columns' instructions of row r are member[start[r]] to member[start[r + 1]] */
-	start: Uint32Array; member: Uint32Array;
-	cycles: Float64Array; executions: Float64Array; saves: Float64Array;
+	start = new Uint32Array(1); member = new Uint32Array(0);
+	/** what the instructions of a row have in common, as a number */
+	key = new Uint32Array(0);
+	cycles = new Float64Array(0); executions = new Float64Array(0); saves = new Float64Array(0);
 	/** numbers of the rows */
-	all: Uint32Array;
+	all = new Uint32Array(0);
+	/** the stretches that are the rows, if they are phases */
+	phases: Stretch[] = [];
 
-	constructor(readonly d: Data, readonly by: Grouping, readonly counts: (set: number) => boolean, groups: Uint32Array, ngroups: number) {
-		const c = d.insts, sizes = new Uint32Array(ngroups + 1), cycles = new Float64Array(ngroups);
-		for (let k = 0; k < c.count; k++)
-			if (groups[k]) {
-				sizes[groups[k]]++;
-				cycles[groups[k] - 1] += this.time(k);
-			}
-		const order = Uint32Array.from({ length: ngroups }, (_, g) => g).filter((g) => cycles[g] > 0).sort((a, b) => cycles[b] - cycles[a]);
-		const place = new Uint32Array(ngroups).fill(order.length), n = order.length;
-		this.start = new Uint32Array(n + 1);
-		order.forEach((g, r) => { place[g] = r; this.start[r + 1] = this.start[r] + sizes[g + 1]; });
-		this.member = new Uint32Array(this.start[n]);
-		this.cycles = Float64Array.from(order, (g) => cycles[g]);
-		this.executions = new Float64Array(n);
-		this.saves = new Float64Array(n);
-		const next = this.start.slice();
-		for (let k = 0; k < c.count; k++) {
-			const r = groups[k] ? place[groups[k] - 1] : n;
-			if (r === n)
-				continue;
-			this.member[next[r]++] = k;
-			this.executions[r] += c.executions[k];
-			this.saves[r] += c.saves[k];
-		}
-		this.all = Uint32Array.from({ length: n }, (_, r) => r);
-	}
-
-	/** Cycles of an instruction in the sets of events that count. */
-	private time(k: number): number {
-		const c = this.d.insts;
-		if (this.counts === every)
-			return c.cycles[k];
-		let sum = 0;
-		for (let i = c.start[k]; i < c.start[k + 1]; i++)
-			sum += this.counts(c.set[i]) ? c.part[i] : 0;
-		return sum;
-	}
+	/** sets: which sets of events count, by number; null: all */
+	constructor(readonly d: Data, readonly by: Level, readonly sets: Uint8Array | null) {}
 
 	/** The sum of a column over a row. */
 	sum(r: number, column: Float64Array): number {
@@ -73,12 +94,18 @@ export class Rows {
 		return sum;
 	}
 
+	counts(r: number, set: number): boolean {
+		return this.by === "event" ? set === this.key[r] : !this.sets || this.sets[set] === 1;
+	}
+
 	/** Cycles by set of events, most first. */
 	stack(r: number): Stack {
+		if (this.by === "phase")
+			return eventTime(this.phases[r].data);
 		const c = this.d.insts, sum = new Map<number, number>();
 		for (let m = this.start[r]; m < this.start[r + 1]; m++)
 			for (let i = c.start[this.member[m]]; i < c.start[this.member[m] + 1]; i++)
-				if (this.counts(c.set[i]))
+				if (this.counts(r, c.set[i]))
 					sum.set(c.set[i], (sum.get(c.set[i]) ?? 0) + c.part[i]);
 		return [...sum].sort((a, b) => b[1] - a[1]).map(([set, cycles]) => [this.d.texts[set] ?? "base", cycles]);
 	}
@@ -86,20 +113,24 @@ export class Rows {
 	/** The set of events with most cycles. */
 	first(r: number): string {
 		const c = this.d.insts, k = this.member[this.start[r]];
-		if (this.start[r + 1] - this.start[r] > 1 || this.counts !== every)
+		if (this.start[r + 1] - this.start[r] !== 1 || this.sets || this.by === "event")
 			return this.stack(r)[0]?.[0] ?? "";
 		return c.start[k] < c.start[k + 1] ? this.d.texts[c.set[c.start[k]]] ?? "" : "";
 	}
 
-	private named(r: number): [string, { [key: string]: string }] {
+	private named(r: number): [string, { [key: string]: string } | null] {
+		if (this.by === "phase")
+			return [phaseName(this.phases[r]), { page: "time", by: "function", from: String(this.phases[r].from), to: String(this.phases[r].to) }];
 		const d = this.d, c = d.insts, k = this.member[this.start[r]], f = d.functions[c.fn[k]], code = { page: "code", fn: String(f.id) };
 		const file = d.texts[c.file[k]], cls = d.texts[c.class[k]];
 		switch (this.by) {
 		case "library": return [f.image ?? "(unknown)", { page: "time", by: "function", filter: f.image ? `lib:${f.image}` : "" }];
 		case "file": return [file ? baseName(file) : "(no source)", { page: "time", by: "line", filter: file ? `file:${baseName(file)}` : "" }];
 		case "function": return [f.name, code];
+		case "inlined": return [d.texts[c.inlined[k]] ? `inlined: ${d.texts[c.inlined[k]]}` : `${f.name} itself`, { ...code, pc: f.address(k) }];
 		case "line": return [file && c.line[k] ? `${baseName(file)}:${c.line[k]}` : `${f.name} (no line)`, { ...code, pc: f.address(k) }];
 		case "instruction": return [f.isFolded(k) ? `${f.name}: ${f.text(k)}` : `${f.address(k)} ${f.text(k)}  ${f.name}`, { ...code, pc: f.address(k) }];
+		case "event": return [inWords(d.texts[this.key[r]] ?? "base"), { page: "time", by: "line", filter: `ev:${d.texts[this.key[r]] ?? "base"}` }];
 		default: return [cls ?? "(unknown)", { page: "time", by: "instruction", filter: `op:${cls ?? ""}` }];
 		}
 	}
@@ -108,49 +139,157 @@ export class Rows {
 		return this.named(r)[0];
 	}
 
+	/** The name, or for those who ask by value the code of a set of events. */
+	value(r: number): string {
+		return this.by === "event" ? this.d.texts[this.key[r]] ?? "base" : this.name(r);
+	}
+
+	/** What rows are sorted by if they are sorted by name; texts are compared as such. */
+	rank(r: number): number | string {
+		const c = this.d.insts, k = this.member[this.start[r]];
+		switch (this.by) {
+		case "phase": return r;
+		case "instruction": return Number(this.d.functions[c.fn[k]].base) + c.pc[k];
+		case "line": return c.file[k] && c.line[k] ? ranks(this.d)[c.file[k]] * 2 ** 24 + c.line[k] : -1;
+		default: return this.name(r).toLowerCase();
+		}
+	}
+
 	where(r: number): HTMLElement {
-		return link(...this.named(r));
+		const [name, to] = this.named(r);
+		return to ? link(name, to) : el("span", {}, name);
+	}
+
+	/** The level that splits row r; null: nothing does. */
+	private below(r: number): Level | null {
+		const c = this.d.insts, some = (column: Uint32Array): boolean => {
+			for (let m = this.start[r]; m < this.start[r + 1]; m++)
+				if (column[this.member[m]])
+					return true;
+			return false;
+		};
+		switch (this.by) {
+		case "instruction": return null;
+		case "library": case "file": case "event": case "class": case "phase": return "function";
+		case "function": return this.d.part ? null : some(c.inlined) ? "inlined" : some(c.line) ? "line" : "instruction";
+		case "inlined": return some(c.line) ? "line" : "instruction";
+		default: return "instruction";
+		}
+	}
+
+	/** Whether something is below row r. */
+	splits(r: number): boolean {
+		return this.below(r) !== null;
+	}
+
+	/** The rows of the next level in row r. */
+	inside(r: number): Rows {
+		const level = this.below(r) ?? "instruction";
+		if (this.by === "phase")
+			return rowsBy(this.phases[r].data, "function");
+		const only = this.by === "event" ? Uint8Array.from(this.d.texts, (_, set) => set === this.key[r] ? 1 : 0) : this.sets;
+		return grouped(this.d, level, this.member.subarray(this.start[r], this.start[r + 1]), only);
 	}
 }
 
-const every = (): boolean => true;
-const known = new WeakMap<Data, Map<string, Rows>>();
+/** Cycles of instruction k in the sets of events that count. */
+function timeOf(d: Data, k: number, sets: Uint8Array | null): number {
+	const c = d.insts;
+	if (!sets)
+		return c.cycles[k];
+	let sum = 0;
+	for (let i = c.start[k]; i < c.start[k + 1]; i++)
+		sum += sets[c.set[i]] ? c.part[i] : 0;
+	return sum;
+}
 
-/** The rows of a grouping; with time that suffered an event alone if one is given. They are kept: every page asks for
- * some of them. */
-export function rowsBy(d: Data, by: Grouping, events = ""): Rows {
-	const of = known.get(d) ?? new Map<string, Rows>(), key = `${by} ${events}`, rows = of.get(key) ?? makeRows(d, by, events);
-	if (events === "")
-		known.set(d, of.set(key, rows));
+/** Puts `count` groups in order of their cycles; then calls `put` for every member. */
+function fill(rows: Rows, cycles: Float64Array, sizes: Uint32Array): Uint32Array {
+	const order = largestFirst(cycles).filter((g) => cycles[g] > 0), n = order.length;
+	const place = new Uint32Array(cycles.length).fill(n);
+	rows.start = new Uint32Array(n + 1);
+	rows.key = order;
+	rows.cycles = new Float64Array(n);
+	rows.executions = new Float64Array(n);
+	rows.saves = new Float64Array(n);
+	rows.all = new Uint32Array(n);
+	for (let r = 0; r < n; r++) {
+		place[order[r]] = r;
+		rows.start[r + 1] = rows.start[r] + sizes[order[r]];
+		rows.cycles[r] = cycles[order[r]];
+		rows.all[r] = r;
+	}
+	rows.member = new Uint32Array(rows.start[n]);
+	return place;
+}
+
+/** Rows of instructions, all if members is null, that have something in common. */
+function grouped(d: Data, by: Level, members: Uint32Array | null, sets: Uint8Array | null): Rows {
+	const rows = new Rows(d, by, sets), c = d.insts, keys = keysOf(d, by), n = members ? members.length : c.count;
+	const cycles = new Float64Array(keys.count), sizes = new Uint32Array(keys.count), of = keys.of;
+	for (let m = 0; m < n; m++) {
+		const k = members ? members[m] : m;
+		if (!c.cycles[k] && by !== "function")
+			continue;
+		cycles[of[k]] += timeOf(d, k, sets);
+		sizes[of[k]]++;
+	}
+	const place = fill(rows, cycles, sizes), next = rows.start.slice();
+	for (let m = 0; m < n; m++) {
+		const k = members ? members[m] : m, r = place[of[k]];
+		if (r === rows.all.length || (!c.cycles[k] && by !== "function"))
+			continue;
+		rows.member[next[r]++] = k;
+		rows.executions[r] += c.executions[k];
+		rows.saves[r] += c.saves[k];
+	}
 	return rows;
 }
 
-function makeRows(d: Data, by: Grouping, events: string): Rows {
-	const c = d.insts, groups = new Uint32Array(c.count), key = keys(d, by), numbers = new Map<number | string, number>();
-	const with_ = d.texts.map((t) => (t ?? "").toLowerCase().includes(events));
-	let n = 0;
-	for (let k = 0; k < c.count; k++) {
-		if (!c.cycles[k] && by !== "function")
-			continue;
-		if (by === "instruction") {
-			groups[k] = ++n;
-			continue;
-		}
-		const at = key(k);
-		let g = numbers.get(at);
-		if (g === undefined)
-			numbers.set(at, g = ++n);
-		groups[k] = g;
+/** A row for every set of events. An instruction is in as many as it has time with. */
+function byEvent(d: Data, members: Uint32Array | null, sets: Uint8Array | null): Rows {
+	const rows = new Rows(d, "event", sets), c = d.insts, n = members ? members.length : c.count;
+	const cycles = new Float64Array(d.texts.length), sizes = new Uint32Array(d.texts.length);
+	for (let m = 0; m < n; m++) {
+		const k = members ? members[m] : m;
+		for (let i = c.start[k]; i < c.start[k + 1]; i++)
+			if (!sets || sets[c.set[i]]) {
+				cycles[c.set[i]] += c.part[i];
+				sizes[c.set[i]]++;
+			}
 	}
-	return new Rows(d, by, events ? (set) => with_[set] : every, groups, n);
+	const place = fill(rows, cycles, sizes), next = rows.start.slice();
+	for (let m = 0; m < n; m++) {
+		const k = members ? members[m] : m;
+		for (let i = c.start[k]; i < c.start[k + 1]; i++)
+			if (place[c.set[i]] < rows.all.length && (!sets || sets[c.set[i]]))
+				rows.member[next[place[c.set[i]]]++] = k;
+	}
+	return rows;
+}
+
+/** A row for every phase of the run. */
+function byPhase(d: Data): Rows {
+	const rows = new Rows(d, "phase", null), cycles = Float64Array.from(d.phases?.cycles ?? []);
+	rows.start = new Uint32Array(cycles.length + 1);
+	rows.key = rows.all = Uint32Array.from(cycles, (_, p) => p);
+	rows.cycles = cycles;
+	rows.executions = Float64Array.from(d.phases?.instructions ?? []);
+	rows.saves = new Float64Array(cycles.length);
+	rows.phases = [...cycles].map((_, p) => ofPhases(d, p, p)!);
+	return rows;
+}
+
+/** The rows of a grouping. They are kept if all instructions and events count: every page asks for some of them. */
+export function rowsBy(d: Data, by: Grouping, members: Uint32Array | null = null, sets: Uint8Array | null = null): Rows {
+	const make = (): Rows => by === "event" ? byEvent(d, members, sets) : by === "phase" ? byPhase(d) : grouped(d, by, members, sets);
+	return members || sets ? make() : kept(d, "rows " + by, make);
 }
 
 /** Time by set of events, most first: an instruction's time is in several. */
 export function eventTime(d: Data): Stack {
-	const c = d.insts, sum = new Float64Array(d.texts.length);
-	for (let i = 0; i < c.set.length; i++)
-		sum[c.set[i]] += c.part[i];
-	return [...sum].map((cycles, set) => [d.texts[set] ?? "base", cycles] as [string, number]).filter((p) => p[1] > 0).sort((a, b) => b[1] - a[1]);
+	const rows = rowsBy(d, "event");
+	return Array.from(rows.all, (r) => [rows.value(r), rows.cycles[r]]);
 }
 
 /** "ST-LLC" with its meaning. */

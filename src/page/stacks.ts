@@ -2,24 +2,14 @@
 // Page Stacks: the CPI stack by every method, over the run and over the stretch that is chosen above.
 import { Data } from "./data";
 import { bar, button, count, el, percent, stackBar, svg, colour, table } from "./dom";
+import { phasesOf, range } from "./phases";
 import { Go, Page, State } from "./state";
 
-interface Phase { instructions: number; cycles: number; parts: [string, number][] }
-
-/** Phases of the run, with the parts in cycles. */
-export function phasesOf(d: Data): Phase[] {
-	return (d.stack?.phases ?? []).map((p: any) => ({ instructions: p.instructions, cycles: p.cycles,
-		parts: Object.entries(p.stack ?? {}) as [string, number][] }));
-}
-
-function range(s: State, n: number): [number, number] | null {
-	const from = Number(s.from ?? -1), to = Number(s.to ?? -1);
-	return s.from !== undefined && from >= 0 && to >= from && to < n ? [from, to] : null;
-}
+const STRIP_W = 1000, STRIP_H = 56;
 
 /** The stretch that is chosen, summed. */
-function chosen(d: Data, s: State): { label: string; parts: [string, number][]; cycles: number; instructions: number } | null {
-	const phases = phasesOf(d), r = range(s, phases.length);
+function summed(d: Data, s: State): { label: string; parts: [string, number][]; cycles: number; instructions: number } | null {
+	const phases = phasesOf(d), r = range(d, s);
 	if (!r)
 		return null;
 	const sum = new Map<string, number>();
@@ -37,52 +27,70 @@ function chosen(d: Data, s: State): { label: string; parts: [string, number][]; 
 	return { label: `instructions ${count(before)} to ${count(before + instructions)}`, parts: [...sum], cycles, instructions };
 }
 
-/** The run from its beginning to its end: height is CPI, colours are components. Dragging chooses a stretch. */
+const drawn = new WeakMap<Data, SVGElement>();
+
+/** The picture of the strip: its height is CPI, its colours are components. It is drawn once. */
+function picture(d: Data): SVGElement {
+	let g = drawn.get(d);
+	if (g)
+		return g;
+	const phases = phasesOf(d), total = phases.reduce((a, p) => a + p.cycles, 0);
+	const cpis = phases.map((p) => p.instructions ? p.cycles / p.instructions : 0), sortedCpis = cpis.slice().sort((a, b) => a - b);
+	const high = Math.max(1e-9, Math.min(sortedCpis[sortedCpis.length - 1], 3 * sortedCpis[Math.floor(sortedCpis.length / 2)]));
+	g = svg("svg", { viewBox: `0 0 ${STRIP_W} ${STRIP_H}`, preserveAspectRatio: "none", class: "strip", role: "img",
+		"aria-label": `CPI over the run, ${phases.length} phases, highest ${sortedCpis[sortedCpis.length - 1].toFixed(2)}` });
+	const outlines = new Map<string, string>();
+	let x = 0;
+	for (const [k, p] of phases.entries()) {
+		const w = STRIP_W * p.cycles / total;
+		let y = STRIP_H;
+		for (const [name, part] of p.parts) {
+			const h = p.instructions ? STRIP_H * (part / p.instructions) / high : 0, top = Math.max(0, y - h);
+			if (h > 0.05 && y > top)
+				outlines.set(colour(name), `${outlines.get(colour(name)) ?? ""}M${x.toFixed(2)} ${y.toFixed(2)}V${top.toFixed(2)}h${(w + 0.3).toFixed(2)}V${y.toFixed(2)}z`);
+			y -= h;
+		}
+		const most = p.parts.slice().sort((a, b) => b[1] - a[1]).slice(0, 3).filter((c) => c[1] > 0);
+		g.append(svg("rect", { x, y: 0, width: w, height: STRIP_H, class: "hover" },
+			svg("title", {}, `phase ${k}: CPI ${cpis[k].toFixed(3)}; ${most.map((c) => `${c[0]} ${percent(c[1] / p.cycles)}`).join(", ")}`)));
+		x += w;
+	}
+	g.prepend(...[...outlines].map(([cls, path]) => svg("path", { d: path, class: cls })));
+	drawn.set(d, g);
+	return g;
+}
+
+/** The run from its beginning to its end. Dragging chooses a stretch, to which the pages are restricted. */
 export function strip(d: Data, s: State, go: Go): HTMLElement | null {
 	const phases = phasesOf(d);
 	if (phases.length < 2)
 		return null;
-	const W = 1000, H = 56, total = phases.reduce((a, p) => a + p.cycles, 0);
-	const cpis = phases.map((p) => p.instructions ? p.cycles / p.instructions : 0), sortedCpis = cpis.slice().sort((a, b) => a - b);
-	const high = Math.max(1e-9, Math.min(sortedCpis[sortedCpis.length - 1], 3 * sortedCpis[Math.floor(sortedCpis.length / 2)]));
-	const g = svg("svg", { viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", class: "strip", role: "img",
-		"aria-label": `CPI over the run, ${phases.length} phases, highest ${sortedCpis[sortedCpis.length - 1].toFixed(2)}` });
-	const starts: number[] = [];
-	let x = 0;
-	for (const [k, p] of phases.entries()) {
-		const w = W * p.cycles / total;
-		let y = H;
-		starts.push(x);
-		for (const [name, part] of p.parts) {
-			const h = p.instructions ? H * (part / p.instructions) / high : 0;
-			if (h > 0.05)
-				g.append(svg("rect", { x, y: Math.max(0, y - h), width: w + 0.3, height: Math.max(0, Math.min(h, y)), class: colour(name) },
-					svg("title", {}, `phase ${k}: CPI ${cpis[k].toFixed(3)}, ${name} ${percent(part / p.cycles)}`)));
-			y -= h;
-		}
-		x += w;
-	}
-	const r = range(s, phases.length);
+	const g = picture(d), starts: number[] = [], r = range(d, s), total = phases.reduce((a, p) => a + p.cycles, 0);
+	phases.reduce((x, p) => (starts.push(x), x + STRIP_W * p.cycles / total), 0);
+	g.querySelector(".brush")?.remove();
 	if (r)
-		g.append(svg("rect", { x: starts[r[0]], y: 0, width: (r[1] + 1 < starts.length ? starts[r[1] + 1] : W) - starts[r[0]], height: H, class: "brush" }));
+		g.append(svg("rect", { x: starts[r[0]], y: 0, width: (r[1] + 1 < starts.length ? starts[r[1] + 1] : STRIP_W) - starts[r[0]], height: STRIP_H, class: "brush" }));
 	const phaseAt = (e: PointerEvent): number => {
-		const at = (e.clientX - g.getBoundingClientRect().left) / g.getBoundingClientRect().width * W;
+		const box = g.getBoundingClientRect(), at = (e.clientX - box.left) / box.width * STRIP_W;
 		return Math.max(0, starts.filter((b) => b <= at).length - 1);
 	};
 	let down = -1;
-	g.addEventListener("pointerdown", (e) => { down = phaseAt(e as PointerEvent); });
-	g.addEventListener("pointerup", (e) => {
-		const up = phaseAt(e as PointerEvent);
+	g.onpointerdown = (e): void => { down = phaseAt(e); };
+	g.onpointerup = (e): void => {
+		const up = phaseAt(e);
 		if (down >= 0)
-			go({ page: "stacks", from: String(Math.min(down, up)), to: String(Math.max(down, up)) });
+			go({ from: String(Math.min(down, up)), to: String(Math.max(down, up)) });
 		down = -1;
-	});
-	return el("div", { id: "strip" }, g as unknown as Node);
+	};
+	const part = summed(d, s);
+	return el("div", { id: "strip" }, g as unknown as Node, part ? el("p", { class: "tools", id: "stretch" },
+		`Only ${part.label}: ${count(part.cycles)} cycles, ${percent(part.cycles / d.run.cycles)} of the run, CPI ${(part.cycles / part.instructions).toFixed(3)} `,
+		button("whole run", () => go({ from: "", to: "" }))) : null);
 }
 
 /** Where the keyboard chooses the stretch. */
 function chooser(d: Data, s: State, go: Go): HTMLElement {
-	const n = phasesOf(d).length, r = range(s, n) ?? [0, n - 1];
+	const n = phasesOf(d).length, r = range(d, s) ?? [0, n - 1];
 	const box = (name: string, value: number): HTMLInputElement => {
 		const b = el("input", { type: "number", min: "0", max: String(n - 1), "aria-label": name }) as HTMLInputElement;
 		b.value = String(value);
@@ -112,7 +120,7 @@ function draw(d: Data, s: State, go: Go): Node[] {
 				{ name: "bar", value: (r) => r[1], show: (r) => r[1] < 0 ? bar(r[1] / cpi, true) : stackBar([r], cpi, r[1] / most) },
 			], rows, "", null), el("p", { class: "keys" }, (m.summary ?? "") + error)));
 	}
-	const part = chosen(d, s), top: Node[] = [];
+	const part = summed(d, s), top: Node[] = [];
 	if (phasesOf(d).length > 1)
 		top.push(chooser(d, s, go));
 	if (part)

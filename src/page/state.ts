@@ -11,6 +11,8 @@ export interface Page {
 	needs?: "stack" | "icost" | "accuracy";
 	/** whether it has anything to show; pages that are of no use are left out of the list */
 	when?: (all: All) => boolean;
+	/** whether it can show a stretch of the run; d is its data then */
+	stretch?: boolean;
 	draw: (d: Data, s: State, go: Go, all: All) => Node[];
 }
 
@@ -22,8 +24,11 @@ export function fragment(change: { [key: string]: string }): string {
 	return "#" + new URLSearchParams(kept).toString();
 }
 
-/** A link to a state; of two runs it stays with the one that is shown. */
+/** A link to a state; it stays with the run, of two, and with the stretch of it that are shown. */
 export function link(text: string, change: { [key: string]: string }): HTMLElement {
-	const run = new URLSearchParams(location.hash.slice(1)).get("run");
-	return el("a", { href: fragment(run && !("run" in change) ? { ...change, run } : change) }, text);
+	const now = new URLSearchParams(location.hash.slice(1)), to = { ...change };
+	for (const key of ["run", "from", "to"])
+		if (!(key in change) && now.get(key))
+			to[key] = now.get(key)!;
+	return el("a", { href: fragment(to) }, text);
 }

@@ -195,6 +195,8 @@ static bool check_dense(struct store *s, struct err *e)
 	} all[] = {
 		{ "sample_group", "max(id) > 16 * count(*) + 64 OR max(position) >= 64" },
 		{ "cpi_phase", "max(phase) > 16 * count(*) + 64" },
+		{ "golden_phase", "max(phase) >= count(*) OR min(phase) < 0 OR count(*) > 4096 OR "
+				  "min(cycles) < 0" },
 		{ "icost_phase", "max(phase) > 16 * count(*) + 64" },
 		{ "category", "max(id) >= 64" },
 		{ "event", "max(bit) >= 64" },

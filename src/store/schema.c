@@ -298,6 +298,17 @@
 	" units INTEGER, PRIMARY KEY (rule, category)) WITHOUT ROWID;"
 /* clang-format on */
 
+/*
+ * golden_phase           a phase of the run; phases follow each other
+ * golden_phase_function  golden by phase and function. pc: the lowest address in the function that has time in the run
+ */
+/* clang-format off */
+#define PHASE_TABLES \
+	"CREATE TABLE IF NOT EXISTS golden_phase (phase INTEGER PRIMARY KEY, cycles INTEGER, instructions INTEGER);" \
+	"CREATE TABLE IF NOT EXISTS golden_phase_function (phase INTEGER, pc INTEGER, events INTEGER, category INTEGER," \
+	" units INTEGER, PRIMARY KEY (phase, pc, events, category)) WITHOUT ROWID;"
+/* clang-format on */
+
 static const char version_1[] =
     /* one fact of the run each: program, machine, instructions, cycles, … */
     "CREATE TABLE run (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -393,7 +404,8 @@ static const char version_8[] = CALL_TABLES THREAD_TABLES LIVE_THREAD_TABLES;
 static const char version_9[] =
     STRETCH_TABLES INTERVAL_TABLES FRAGMENT_TABLES COUNTER_TABLES WAIT_TABLES;
 static const char version_10[] = EVENT_TABLES;
+static const char version_11[] = PHASE_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
 							version_4, version_5, version_6, version_7,
-							version_8, version_9, version_10 };
+							version_8, version_9, version_10, version_11 };

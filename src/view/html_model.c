@@ -4,8 +4,6 @@
  * instructions, source around them, and the documents of stack, icost and accuracy just as `--json`
  * prints them, or null where the store lacks the analysis. For two runs the document of diff; for
  * every window of a trace what html_window.c writes. Numbers have twelve digits, as in the documents.
- *
- * Not here: time by phase and function.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,6 +18,7 @@
 #include "view/findings.h"
 #include "view/html.h"
 #include "view/html_insts.h"
+#include "view/html_phases.h"
 #include "view/icost.h"
 #include "view/live.h"
 #include "view/model.h"
@@ -484,7 +483,7 @@ static bool put_store(FILE *f, const struct html_input *in, unsigned run,
 	put_document(f, s, &m, "accuracy");
 	put_published(f);
 	const bool ok =
-	    put_profilers(f, s, m.scale, e) && put_calls(f, s, e) &&
+	    put_profilers(f, s, m.scale, e) && html_put_phases(f, s, &m, e) && put_calls(f, s, e) &&
 	    stretches_windows(s, &m, run, in->window_insts, windows, e) &&
 	    put_parameters(f, s, m.machine, e) &&
 	    put_rows(f, s, "facts",

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """culprit html as its reader meets it: one Chromium opens the pages, and clicks and types in them. Prints TAP."""
 import base64
+import itertools
 import json
 import os
 import re
@@ -370,6 +371,93 @@ def test_3462_a_long_table_draws_what_is_in_sight(b):
             assert counts[index - 2] == executions, (share, index, executions)
     assert rows[-1][0] == len(counts) + 1, (rows[-1], len(counts))
     assert b.run("document.querySelector('.long').scrollHeight") >= 22 * len(counts)
+
+
+def shares_of_rows(b):
+    """Level and cycles of every row that is shown."""
+    return b.run("""[...document.querySelectorAll('main tbody tr')].map((r) => [Number(r.getAttribute('aria-level')), Number(r.cells[1].dataset.value),
+        r.cells[0].dataset.value])""")
+
+
+def test_3710_a_row_of_time_opens_to_rows_that_sum_to_it(b):
+    b.open(os.path.abspath("run.html"), "page=time&by=library")
+    for level in range(1, 5):
+        before = shares_of_rows(b)
+        at = max((k for k in range(len(before)) if before[k][0] == level), key=lambda k: before[k][1])
+        b.run(f"document.querySelectorAll('main tbody tr')[{at}].querySelector('button.turn').click()")
+        b.settle()
+        rows = shares_of_rows(b)
+        inside = list(itertools.takewhile(lambda r: r[0] == level + 1, rows[at + 1:]))
+        assert inside and abs(sum(r[1] for r in inside) - before[at][1]) < 1e-6 * before[at][1], (level, inside, before[at])
+        assert [r[1] for r in inside] == sorted((r[1] for r in inside), reverse=True), inside
+        if b.run(f"document.querySelectorAll('main tbody tr')[{at + 1}].querySelector('button.turn')") is None:
+            break
+    assert re.search("^0x[0-9a-f]+ ", inside[0][2]), inside[0]
+    shown = shares_of_rows(b)
+    fragment = b.run("location.hash.slice(1)")
+    b.open(os.path.abspath("run.html"), fragment)
+    assert shares_of_rows(b) == shown
+    b.run("history.back()")
+    for by in ("file", "event", "class", "line", "function"):
+        b.go(f"page=time&by={by}")
+        before = shares_of_rows(b)
+        b.click("main tbody tr:first-child button.turn")
+        rows = shares_of_rows(b)
+        inside = [r[1] for r in rows[1:] if r[0] == 2]
+        assert abs(sum(inside) - before[0][1]) < 1e-6 * before[0][1] and len(rows) + len(inside) > len(before), (by, inside, before[0])
+
+
+def test_3711_an_opened_row_keeps_the_keyboard_and_closes_again(b):
+    b.open(os.path.abspath("run.html"), "page=time&by=function")
+    b.tab_to("e.matches('main tbody tr:first-child button.turn')")
+    b.key("Enter")
+    assert b.run("document.activeElement.matches('button.turn') && document.activeElement.closest('tr').getAttribute('aria-expanded')") == "true"
+    b.key("Enter")
+    assert b.run("document.activeElement.closest('tr').getAttribute('aria-expanded')") == "false"
+
+
+def test_3712_words_of_the_filter_restrict_what_is_summed(b):
+    with sqlite3.connect("run.culprit") as s:
+        scale = s.execute("SELECT value FROM run WHERE key = 'scale'").fetchone()[0]
+        loads = s.execute("SELECT sum(units) FROM golden JOIN instruction USING (pc) WHERE class LIKE '%load%' OR disasm LIKE '%load%'").fetchone()[0] / scale
+        missed = s.execute("""SELECT sum(units) FROM golden JOIN instruction USING (pc) WHERE (class LIKE '%load%' OR disasm LIKE '%load%') AND events & (
+            SELECT 1 << bit FROM event WHERE name = 'ST-LLC')""").fetchone()[0] / scale
+    for by in ("library", "function", "line", "instruction", "event", "class"):
+        b.go(f"page=time&by={by}&filter=op:load")
+        texts = float(b.run("document.getElementById('sum').dataset.value"))
+        assert near(texts, loads), (by, texts, loads)
+    b.go("page=time&by=library&filter=op:load%20ev:st-llc")
+    assert near(b.run("document.getElementById('sum').dataset.value"), missed) and missed > 0, missed
+
+
+def test_3713_a_stretch_of_the_run_restricts_the_pages(b):
+    with sqlite3.connect("run.culprit") as s:
+        scale = s.execute("SELECT value FROM run WHERE key = 'scale'").fetchone()[0]
+        want = {n: u / scale for n, u in s.execute("""SELECT f.name, sum(units) FROM golden_phase_function JOIN instruction i USING (pc)
+            JOIN function f ON f.id = i.function WHERE phase BETWEEN 10 AND 30 GROUP BY 1""")}
+        states = {n: u / scale for n, u in s.execute("""SELECT name, sum(units) FROM golden_phase_function JOIN category c ON c.id = category
+            WHERE phase BETWEEN 10 AND 30 GROUP BY 1""")}
+        cycles = s.execute("SELECT sum(cycles) FROM golden_phase WHERE phase BETWEEN 10 AND 30").fetchone()[0]
+    assert len(want) > 1 and near(sum(want.values()), cycles)
+    b.open(os.path.abspath("run.html"), "page=time&by=function&from=10&to=30")
+    assert near(b.cells()[0]["value"], cycles), (b.cells()[0], cycles)
+    rows = {r[2]: r[1] for r in shares_of_rows(b)}
+    assert rows.keys() == want.keys() and all(near(rows[n], want[n]) for n in want), (rows, want)
+    for by in ("library", "event"):
+        b.go(f"page=time&by={by}&from=10&to=30")
+        assert near(b.cells()[0]["value"], cycles), by
+    b.go("page=overview&from=10&to=30")
+    for name, value in states.items():
+        same_rows(b.cells(), name, value)
+    assert "Only instructions" in b.run("document.getElementById('stretch').textContent")
+    b.click("nav a[href*='page=code']")
+    assert "from=10" in b.run("location.hash") and b.run("!!document.getElementById('whole')")
+    b.click("#stretch button")
+    assert "from" not in b.run("location.hash") and not b.run("!!document.getElementById('whole')")
+    b.go("page=time&by=phase")
+    rows = shares_of_rows(b)
+    with sqlite3.connect("run.culprit") as s:
+        assert [r[1] for r in rows] == [c for c, in s.execute("SELECT cycles FROM golden_phase ORDER BY phase LIMIT 60")]
 
 
 class Reader:

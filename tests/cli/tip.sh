@@ -108,6 +108,20 @@ assert abs(sum(j['cycle_stack'].values()) - j['run']['cycles']) <= 1, j
 	refuses "no time of thread 99"
 }
 
+test_3702_the_time_of_phases_sums_to_the_run_phase_by_phase_and_function_by_function() {
+	[ "$(number a.culprit 'SELECT count(*) > 20 FROM golden_phase')" = 1 ] || fail "hardly any phases"
+	[ "$(number a.culprit "SELECT count(*) FROM (SELECT cycles * value AS have, sum(units) AS units FROM golden_phase \
+		JOIN golden_phase_function USING (phase), run WHERE key = 'scale' GROUP BY phase) WHERE have <> units")" = 0 ] ||
+		fail "a phase has more or less time than cycles"
+	[ "$(number a.culprit "SELECT sum(cycles), sum(instructions) FROM golden_phase")" = \
+		"$(number a.culprit "SELECT (SELECT value FROM run WHERE key = 'profiled_cycles'),
+			(SELECT value FROM run WHERE key = 'profiled_instructions')")" ] || fail "the sums differ"
+	local by='sum(units) FROM X JOIN instruction USING (pc) GROUP BY function, events, category'
+	number a.culprit "SELECT function, events, category, ${by/X/golden}" >by_golden
+	number a.culprit "SELECT function, events, category, ${by/X/golden_phase_function}" >by_phase
+	cmp by_golden by_phase || fail "a function has another time"
+}
+
 test_1707_running_and_waiting_of_every_thread_add_up() {
 	[ "$(number a.culprit 'SELECT count(*) FROM thread_time')" = 2 ] || fail "not two threads"
 	[ "$(number a.culprit "SELECT count(*) FROM thread_time t JOIN run ON key = 'scale' WHERE t.cycles * value <> \

@@ -44,7 +44,7 @@ same_output() {
 
 test_the_first_version_is_read_by_every_view() {
 	[ "$(sqlite3 first.culprit 'PRAGMA user_version')" = 1 ]
-	[ "$(sqlite3 new.culprit 'PRAGMA user_version')" = 10 ]
+	[ "$(sqlite3 new.culprit 'PRAGMA user_version')" = 11 ]
 	[ -z "$(sqlite3 first.culprit .tables | grep cpi_)" ]
 	for command in report annotate accuracy stats; do
 		same_output plain.culprit first.culprit "$command"
@@ -79,10 +79,10 @@ test_an_older_file_stays_as_it_is() {
 
 test_a_newer_version_is_refused_in_one_line() {
 	cp new.culprit newer.culprit
-	sqlite3 newer.culprit 'PRAGMA user_version = 11'
+	sqlite3 newer.culprit 'PRAGMA user_version = 12'
 	for command in report annotate accuracy stats icost stack; do
 		run $command newer.culprit
-		refuses "newer.culprit has format version 11, this culprit reads up to 10"
+		refuses "newer.culprit has format version 12, this culprit reads up to 11"
 	done
 }
 

@@ -24,6 +24,7 @@ struct cell {
 	uint64_t key;	/* pc, events, category; see cell_key. 0: free */
 	uint64_t units; /* time */
 	uint64_t count; /* executions, or samples */
+	uint64_t taken; /* units that phases of the run have (phases.h) */
 };
 
 static inline uint64_t cell_key(uint64_t pc, unsigned events, unsigned category)

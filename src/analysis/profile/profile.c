@@ -79,6 +79,8 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	}
 	cells_init(&p->cells);
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
+	time_phases_init(&p->phases);
+	p->images = o->images;
 	p->later.into = &p->cells;
 	sampler_init(&p->sampler[p->nsamplers++], o->period, o->random, o->seed, o->phase);
 	sampler_count_states(&p->sampler[0], p->scale);
@@ -110,25 +112,50 @@ static unsigned flush_category(const struct rec_cycle *c)
 						  : TIME_MISC_FLUSH;
 }
 
+enum { PENDING_STALLED, PENDING_DRAINED, PENDING_EXCEPTED, PENDING_KERNEL };
+
+/* Gives pending cycles of one kind to an instruction. */
+static void settle(struct profile *p, unsigned kind, uint64_t cycles, uint64_t key)
+{
+	if (!cycles)
+		return;
+	cells_add_later(&p->later, key, cycles * p->scale);
+	if (unlikely(p->phases.owing < p->phases.count))
+		time_phases_settle(&p->phases, &p->cells, kind, key, p->scale);
+}
+
 /* Gives the pending time to the instruction that commits now. */
 static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsigned cls)
 {
-	if (p->stalled) {
-		cells_add_later(&p->later, cell_key(pc, events, time_of_stall(cls)),
-				p->stalled * p->scale);
-		if (!(events & PSV_TEA))
-			p->stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
-	}
-	if (p->drained)
-		cells_add_later(&p->later, cell_key(pc, events, time_of_drain(events)),
-				p->drained * p->scale);
-	if (p->excepted)
-		cells_add_later(&p->later, cell_key(pc, events, TIME_MISC_FLUSH),
-				p->excepted * p->scale);
-	if (p->kernel)
-		cells_add_later(&p->later, cell_key(pc, events, TIME_KERNEL), p->kernel * p->scale);
+	if (p->stalled && !(events & PSV_TEA))
+		p->stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
+	settle(p, PENDING_STALLED, p->stalled, cell_key(pc, events, time_of_stall(cls)));
+	settle(p, PENDING_DRAINED, p->drained, cell_key(pc, events, time_of_drain(events)));
+	settle(p, PENDING_EXCEPTED, p->excepted, cell_key(pc, events, TIME_MISC_FLUSH));
+	settle(p, PENDING_KERNEL, p->kernel, cell_key(pc, events, TIME_KERNEL));
+	time_phases_settled(&p->phases);
 	p->stalled = p->drained = p->excepted = p->kernel = 0;
 	p->pending_pc = 0;
+}
+
+/* What all cells got since the phase before becomes the phase that ends now. */
+static void end_phase(struct profile *p)
+{
+	const uint64_t pending[TIME_PENDING_KINDS] = { [PENDING_STALLED] = p->stalled,
+						       [PENDING_DRAINED] = p->drained,
+						       [PENDING_EXCEPTED] = p->excepted,
+						       [PENDING_KERNEL] = p->kernel };
+
+	time_phases_end(&p->phases, p->cycles, p->insts, pending);
+	cells_later_flush(&p->later);
+	execs_move(&p->execs);
+	time_phases_take(&p->phases, &p->cells);
+	for (size_t i = 0; i < p->nthreads; i++) {
+		p->threads[i].execs.into = &p->threads[i].cells;
+		execs_move(&p->threads[i].execs);
+		p->threads[i].execs.into = &p->cells; /* for when its turn comes */
+		time_phases_take(&p->phases, &p->threads[i].cells);
+	}
 }
 
 /* Another thread's instructions commit from now on: its tables change places with the present
@@ -344,6 +371,8 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 			return false;
 		}
 		p->cycles += c->repeat;
+		if (unlikely(p->cycles >= p->phases.end) && time_phases_ends(&p->phases, p->cycles))
+			end_phase(p);
 	}
 	cells_later_flush(&p->later);
 	return true;
@@ -361,6 +390,7 @@ static void profile_free(void *state)
 	}
 	free(p->threads);
 	waits_free(&p->waits);
+	time_phases_free(&p->phases);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_free(&p->sampler[i]);
 }
@@ -390,6 +420,15 @@ static void join_threads(struct profile *p)
 	}
 }
 
+/* The last phase is as long as it is; if there is no room for it, the one before has it, too. */
+static void end_last_phase(struct profile *p)
+{
+	p->phases.end = p->cycles;
+	end_phase(p);
+	if (p->phases.count > TIME_PHASES)
+		time_phases_join_last(&p->phases);
+}
+
 /* Gives the time that is still pending at the end of the run to the instruction that was waited
  * for. */
 static void profile_close(struct profile *p)
@@ -401,6 +440,9 @@ static void profile_close(struct profile *p)
 	settle_pending(p, p->pending_pc, 0, CLASS_ALU);
 	cells_later_flush(&p->later);
 	execs_move(&p->execs);
+	if (p->cycles &&
+	    (!p->phases.count || p->phases.list[p->phases.count - 1].cycles != p->cycles))
+		end_last_phase(p);
 	join_threads(p);
 	for (size_t i = 0; i < p->nsamplers; i++)
 		sampler_end(&p->sampler[i], p->cycles, p->cycles ? &v : NULL);

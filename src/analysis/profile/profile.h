@@ -7,6 +7,7 @@
 #define ANALYSIS_PROFILE_PROFILE_H
 
 #include "analysis/profile/cells.h"
+#include "analysis/profile/phases.h"
 #include "analysis/profile/sampler.h"
 #include "analysis/profile/tiphw.h"
 #include "analysis/profile/waits.h"
@@ -28,10 +29,11 @@ struct profile {
 	uint64_t scale;		       /* units in a cycle: lcm(1..commit width) */
 	uint64_t share[GROUP_MAX + 1]; /* scale / n */
 	uint64_t first[GROUP_MAX + 1]; /* what is left of scale for the oldest of n */
-	struct cells cells;	  /* golden: time and executions by pc, events, category; while it
+	struct cells cells;	   /* golden: time and executions by pc, events, category; while it
 					  runs, of the present thread */
-	struct execs execs;	  /* executions without events, which go to cells at the end */
-	struct cells_later later; /* the last few stalls, which go to cells when the batch ends */
+	struct execs execs;	   /* executions without events, which go to cells at the end */
+	struct cells_later later;  /* the last few stalls, which go to cells when the batch ends */
+	struct time_phases phases; /* the same over time */
 	uint64_t cycles, insts;
 
 	/* Pending time, in cycles: it goes to the next instruction to commit. */
@@ -42,6 +44,7 @@ struct profile {
 	uint32_t tid;	    /* the present thread */
 	struct waits waits; /* whose turn it was; empty if there is one thread */
 	const struct trace_info *info;
+	struct images *const *images;
 	uint64_t pending_pc; /* the oldest instruction of those cycles, if any was seen */
 
 	uint64_t last_key, last_po; /* youngest committed instruction: pc and events; number */

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "analysis/profile/profile.h"
+#include "image/image.h"
 #include "store/store.h"
 #include "trace/file.h"
+#include "util/array.h"
 
 static bool put_run(struct store *s, struct err *e, const char *key, uint64_t value)
 {
@@ -46,6 +48,80 @@ static bool put_threads(struct profile *p, struct store *s, struct err *e)
 					  (int64_t)all[i].count);
 		free(all);
 	}
+	return ok;
+}
+
+/* An address that has time, and the lowest one of those in the same function. */
+struct place_of {
+	uint64_t pc, first;
+};
+
+/* Addresses of the golden reference in order. The caller frees. */
+static struct place_of *places(struct profile *p, size_t *count)
+{
+	struct cell *all = cells_sorted(&p->cells);
+	struct place_of *list = x_calloc(p->cells.used + 1, sizeof(*list));
+	uint64_t end = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < p->cells.used; i++) {
+		const uint64_t pc = cell_pc(&all[i]);
+		const size_t n = *count;
+
+		if (n && list[n - 1].pc == pc)
+			continue;
+		list[n] = (struct place_of){ pc, pc };
+		if (n && pc > list[n - 1].pc && pc < end)
+			list[n].first = list[n - 1].first;
+		else if (p->images && *p->images)
+			end = images_function(*p->images, pc).end;
+		++*count;
+	}
+	free(all);
+	return list;
+}
+
+static uint64_t first_of(const struct place_of *list, size_t count, uint64_t pc)
+{
+	const size_t i = ARRAY_SEARCH(count, k, list[k].pc < pc);
+
+	return i < count && list[i].pc == pc ? list[i].first : pc;
+}
+
+/* Time by phase and function. A function is the lowest address in it that has time. */
+static bool put_phases(struct profile *p, struct store *s, struct err *e)
+{
+	size_t count;
+	struct place_of *list = places(p, &count);
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < p->phases.count; i++) {
+		const struct time_phase *now = &p->phases.list[i],
+					*before = i ? &p->phases.list[i - 1] : NULL;
+		struct cells sum;
+
+		ok = store_insert(s, e, "golden_phase", "iii", (int64_t)i,
+				  (int64_t)(now->cycles - (before ? before->cycles : 0)),
+				  (int64_t)(now->insts - (before ? before->insts : 0)));
+		cells_init(&sum);
+		for (size_t k = 0; k < now->count; k++) {
+			const struct cell c = { .key = now->cells[k].key };
+
+			cells_add(&sum,
+				  cell_key(first_of(list, count, cell_pc(&c)), cell_events(&c),
+					   cell_category(&c)),
+				  now->cells[k].units, 0);
+		}
+		struct cell *all = cells_sorted(&sum);
+
+		for (size_t k = 0; ok && k < sum.used; k++)
+			ok = store_insert(s, e, "golden_phase_function", "iiiii", (int64_t)i,
+					  (int64_t)cell_pc(&all[k]), (int64_t)cell_events(&all[k]),
+					  (int64_t)cell_category(&all[k]), (int64_t)all[k].units);
+		free(all);
+		cells_free(&sum);
+	}
+	free(list);
 	return ok;
 }
 
@@ -188,7 +264,7 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 	    put_run(s, e, "with_event", p->with_event) &&
 	    put_run(s, e, "with_combined_events", p->with_combined) &&
 	    put_run(s, e, "with_several_bits", p->with_bits) && put_golden(p, s, e) &&
-	    put_threads(p, s, e) &&
+	    put_threads(p, s, e) && put_phases(p, s, e) &&
 	    (!p->info || waits_store(&p->waits, p->info->waits, p->info->nwaits, p->cycles, s, e));
 	for (int64_t i = 0; ok && i < TIME_CATEGORY_COUNT; i++)
 		ok = store_insert(s, e, "category", "is", i, words_times[i].name);
