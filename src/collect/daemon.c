@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The daemon's loop. It does what the source wants whenever that has something, and four times a second
- * it writes or compacts for a few milliseconds of processor time (at most WRITE_MS and KEEP_MS), so that
- * no second costs more than a few hundredths of a processor. A database that cannot be written is tried again every
+ * it writes or compacts in slices of a few milliseconds of processor time, as many as the source leaves
+ * of this second (pace.h). A database that cannot be written is tried again every
  * second; what waits meanwhile is bounded by the writer.
  */
 #include "collect/daemon.h"
@@ -18,17 +18,21 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/control.h"
 #include "collect/db_int.h"
+#include "collect/pace.h"
 #include "util/text.h"
 #include "util/descriptor.h"
 
-#define TICK_MS	 250
-#define WRITE_MS 4.0
-#define KEEP_MS	 2.0
-#define HOUR_NS	 3600000000000ull
+#define TICK_MS 250
+#define IDLE_MS 1000 /* between two looks at what there is to pack */
+#define HOUR_NS 3600000000000ull
+/* Blocks above this leave the heap's memory to the kernel as soon as they are freed. By itself the
+ * C library would raise it to the largest block so far. */
+#define BLOCK_BYTES (64 << 10)
 
 struct daemon {
 	const struct daemon_options *o;
@@ -41,8 +45,8 @@ struct daemon {
 	bool stop, failing;
 	bool published;	   /* all of a cut has just been written */
 	uint64_t retry_ns; /* steady time before which a failing database is not tried again */
-	uint64_t
-	    write_ns; /* and before which nothing more is written, as this second has had its part */
+	uint64_t keep_ns;  /* before which nothing is looked for that could be packed */
+	struct pace pace;
 	char failure[256]; /* why it fails */
 };
 
@@ -133,20 +137,45 @@ static void cannot_write(struct daemon *d, const struct err *e)
 	snprintf(d->failure, sizeof(d->failure), "%.250s", e->text);
 }
 
-static void write_some(struct daemon *d)
+/* Packs, merges and drops for so much processor time. */
+static void keep_some(struct daemon *d, uint64_t steady, double cpu_ms)
 {
 	struct db_keep keep = d->o->keep;
 	struct err e = { "" };
 	bool more = false;
 
-	const uint64_t steady = db_real_clock.steady_ns(NULL);
-
-	if ((d->failing && steady < d->retry_ns) || steady < d->write_ns)
+	if (steady < d->keep_ns)
 		return;
-	d->write_ns = steady + TICK_MS * 1000000ull;
+	keep.now_ns = wall(d);
+	if (!db_keep_step(d->db, &keep, cpu_ms, &more, &e))
+		cannot_write(d, &e);
+	if (!more)
+		d->keep_ns = steady + IDLE_MS * 1000000ull;
+}
+
+static uint64_t process_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void write_some(struct daemon *d)
+{
+	const uint64_t steady = db_real_clock.steady_ns(NULL);
+	struct err e = { "" };
+	bool more = false;
+
+	if (d->failing && steady < d->retry_ns)
+		return;
+	const uint64_t begin = process_ns(), slice = pace_slice(&d->pace, steady, begin);
+
+	if (!slice)
+		return;
 	const bool behind = db_writer_status(d->writer).behind;
 
-	if (!db_writer_step(d->writer, WRITE_MS, &more, &e)) {
+	if (!db_writer_step(d->writer, (double)slice / 1e6, &more, &e)) {
 		cannot_write(d, &e);
 		return;
 	}
@@ -157,9 +186,10 @@ static void write_some(struct daemon *d)
 	if (d->failing)
 		warn("daemon: %s can be written again", d->o->folder);
 	d->failing = false;
-	keep.now_ns = wall(d);
-	if (!more && !db_keep_step(d->db, &keep, KEEP_MS, &more, &e))
-		cannot_write(d, &e);
+	const uint64_t used = process_ns() - begin;
+
+	if (!more && used < slice)
+		keep_some(d, steady, (double)(slice - used) / 1e6);
 }
 
 /* Everything that was sampled is on disk when it returns. */
@@ -414,6 +444,8 @@ static bool finish(struct daemon *d, bool ok, struct err *e)
 bool daemon_run(const struct daemon_options *o, const struct daemon_source *source, struct err *e)
 {
 	struct daemon d = { .o = o, .source = source, .listener = -1, .signals = -1 };
+
+	mallopt(M_MMAP_THRESHOLD, BLOCK_BYTES);
 	bool ok = open_as(&d, e);
 
 	if (ok) {

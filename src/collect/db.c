@@ -507,7 +507,7 @@ void db_close(struct db *d)
 {
 	if (!d)
 		return;
-	db_keep_free(d);
+	db_merge_free(d);
 	for (size_t i = 0; i < d->ncached; i++)
 		sqlite3_finalize(d->cached[i].stmt);
 	sqlite3_close(d->sql);

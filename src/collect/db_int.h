@@ -28,7 +28,7 @@ struct db {
 		sqlite3_stmt *stmt;
 	} cached[48];
 	size_t ncached;
-	struct keep_state *keep; /* db_keep.c: a merge under way */
+	struct db_merge *merge; /* under way; db_merge.c */
 };
 
 /* Fills e from SQLite's last error. */
@@ -81,11 +81,14 @@ bool db_put_stacks(struct db *d, int64_t data, int64_t cut, const struct live_st
 		   struct err *e);
 bool db_put_edges(struct db *d, int64_t data, int64_t cut, const struct live_edge *x, size_t n,
 		  struct err *e);
+/* One pack: counts of one image, event, process and processor, by offset, each offset once. */
+bool db_put_group(struct db *d, int64_t data, int64_t cut, const int64_t key[4],
+		  const struct db_count *c, size_t n, struct err *e);
 /* A number for packs that no other has, inside a transaction. */
 int64_t db_new_data(struct db *d);
 
 /* Removes waste: what unfinished work left, and what no epoch needs. db_keep.c */
 bool db_clean(struct db *d, struct err *e);
-void db_keep_free(struct db *d);
+void db_merge_free(struct db *d);
 
 #endif

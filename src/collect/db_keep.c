@@ -1,335 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeping a database small: compaction, merging, retention. Work is done in pieces of a few
- * milliseconds, each a transaction of its own, so that neither the daemon nor its readers notice.
- *
- * A merge (compaction is a merge of one epoch) writes the sums of its epochs' packs under a new
- * number, image by image. That number is in the table `waste` until one last transaction gives it to
- * the first of the epochs and puts the old ones' numbers there instead. So whatever is cut off leaves
- * the database whole, with waste that the next step removes.
+ * Keeping a database small: what is packed, merged (db_merge.c) and dropped, and when. Work is done in
+ * pieces, each bounded by a pack or WASTE_ROWS rows; a step does as many as its time allows, in one
+ * transaction, so that neither the daemon nor its readers notice.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "collect/db_int.h"
-#include "util/array.h"
+#include "collect/db_merge.h"
 
 #define DAY_NS	     86400000000000ull
-#define EPOCHS_MAX   64
+#define WASTE_ROWS   64
 #define VACUUM_PAGES 64
-
-enum phase { MERGE_COUNTS, MERGE_STACKS, MERGE_EDGES, MERGE_PUBLISH };
-
-/* A merge under way. */
-struct keep_state {
-	int64_t epochs[EPOCHS_MAX], datas[EPOCHS_MAX], cuts[EPOCHS_MAX];
-	size_t n;
-	int64_t to;
-	enum phase phase;
-	int64_t image;		/* the last one that is done */
-	int64_t event, process; /* the same for stacks */
-};
-
-void db_keep_free(struct db *d)
-{
-	free(d->keep);
-	d->keep = NULL;
-}
-
-/* ---- Merging ---- */
-
-/* Begins a merge of these epochs, inside a transaction. */
-static bool merge_begin(struct db *d, const int64_t *ids, size_t n, struct err *e)
-{
-	struct keep_state *k = x_calloc(1, sizeof(*k));
-	bool ok = true;
-
-	for (size_t i = 0; i < n && ok; i++) {
-		struct db_rows q = db_query(
-		    d, "SELECT data, cuts FROM epoch WHERE id = ?1 AND state = 2", "i", ids[i]);
-
-		if (db_next(&q)) {
-			k->epochs[k->n] = ids[i];
-			k->datas[k->n] = db_int(&q, 0);
-			k->cuts[k->n++] = db_int(&q, 1);
-		} else {
-			ok = err_set(e, "%s has no closed epoch %lld", d->path, (long long)ids[i]);
-		}
-		ok = db_done(&q, e) && ok;
-	}
-	k->to = db_new_data(d);
-	k->image = k->event = k->process = INT64_MIN;
-	ok = ok && db_run(d, e, "INSERT INTO waste VALUES (?1)", "i", k->to);
-	if (!ok) {
-		free(k);
-		return false;
-	}
-	d->keep = k;
-	return true;
-}
-
-/* A query about the packs of an epoch that is being merged: ?1 its data, ?2 the image, ?3 its last
- * cut. */
-static struct db_rows packs_of(struct db *d, size_t epoch, const char *sql)
-{
-	const struct keep_state *k = d->keep;
-
-	return db_query(d, sql, "iii", k->datas[epoch], k->image, k->cuts[epoch]);
-}
-
-/* The least image above the last one that any epoch has counts or edges of; INT64_MAX: none. */
-static int64_t next_image(struct db *d, const char *sql)
-{
-	const struct keep_state *k = d->keep;
-	int64_t least = INT64_MAX;
-
-	for (size_t i = 0; i < k->n; i++) {
-		struct db_rows q = packs_of(d, i, sql);
-
-		if (db_next(&q) && db_int(&q, 0) < least)
-			least = db_int(&q, 0);
-		db_done(&q, NULL);
-	}
-	return least;
-}
-
-static bool damaged(struct db *d, struct err *e)
-{
-	return err_set(e, "%s is damaged; `culprit db check %s` says where", d->path, d->path);
-}
-
-static bool merge_counts(struct db *d, struct err *e)
-{
-	struct keep_state *k = d->keep;
-	struct live_count *all = NULL;
-	size_t n = 0, room = 0;
-	bool ok = true;
-
-	k->image = next_image(d, "SELECT image FROM pack WHERE data = ?1 AND image > ?2 AND"
-				 " cut <= ?3 ORDER BY image LIMIT 1");
-	if (k->image == INT64_MAX) {
-		k->phase = MERGE_STACKS;
-		return true;
-	}
-	for (size_t i = 0; i < k->n && ok; i++) {
-		struct db_rows q =
-		    packs_of(d, i,
-			     "SELECT event, process, cpu, counts FROM pack WHERE data = ?1 AND"
-			     " image = ?2 AND cut <= ?3");
-
-		while (ok && db_next(&q)) {
-			struct db_count *counts;
-			size_t size, many;
-			const uint8_t *blob = db_blob(&q, 3, &size);
-
-			ok = db_unpack_counts(blob, size, &counts, &many) || damaged(d, e);
-			ARRAY_ROOM(all, room, n + many);
-			for (size_t c = 0; c < many; c++)
-				all[n++] = (struct live_count){
-					.image = (uint32_t)k->image,
-					.event = (uint32_t)db_int(&q, 0),
-					.process = (uint32_t)db_int(&q, 1),
-					.cpu = (uint16_t)db_int(&q, 2),
-					.offset = counts[c].offset,
-					.count = counts[c].count,
-				};
-			free(counts);
-		}
-		ok = db_done(&q, e) && ok;
-	}
-	ok = ok && db_put_counts(d, k->to, 0, all, n, e);
-	free(all);
-	return ok;
-}
-
-static void add_stack(void *self, const struct live_stack *s)
-{
-	const struct live_sink *into = self;
-
-	into->stack(into->self, s);
-}
-
-/* The next event and process of which any epoch has stacks. */
-static bool next_stacks(struct db *d)
-{
-	struct keep_state *k = d->keep;
-	int64_t event = INT64_MAX, process = INT64_MAX;
-
-	for (size_t i = 0; i < k->n; i++) {
-		struct db_rows q =
-		    db_query(d,
-			     "SELECT event, process FROM stack_pack WHERE data = ?1 AND (event,"
-			     " process) > (?2, ?3) AND cut <= ?4 ORDER BY event, process LIMIT 1",
-			     "iiii", k->datas[i], k->event, k->process, k->cuts[i]);
-
-		if (db_next(&q) && (db_int(&q, 0) < event ||
-				    (db_int(&q, 0) == event && db_int(&q, 1) < process))) {
-			event = db_int(&q, 0);
-			process = db_int(&q, 1);
-		}
-		db_done(&q, NULL);
-	}
-	k->event = event;
-	k->process = process;
-	return event != INT64_MAX;
-}
-
-static bool merge_stacks(struct db *d, struct err *e)
-{
-	struct keep_state *k = d->keep;
-	bool ok = true;
-	size_t n;
-
-	if (!next_stacks(d)) {
-		k->phase = MERGE_EDGES;
-		k->image = INT64_MIN;
-		return true;
-	}
-	struct live_profile *p = live_profile_new();
-	struct live_sink into = live_profile_sink(p);
-
-	for (size_t i = 0; i < k->n && ok; i++) {
-		struct db_rows q =
-		    db_query(d,
-			     "SELECT stacks FROM stack_pack WHERE data = ?1 AND event = ?2 AND"
-			     " process = ?3 AND cut <= ?4",
-			     "iiii", k->datas[i], k->event, k->process, k->cuts[i]);
-
-		while (ok && db_next(&q)) {
-			size_t size;
-			const uint8_t *blob = db_blob(&q, 0, &size);
-
-			ok = db_unpack_stacks(blob, size, add_stack, &into) || damaged(d, e);
-		}
-		ok = db_done(&q, e) && ok;
-	}
-	const struct live_stack *sums = live_stacks(p, &n);
-	struct live_stack *s = x_malloc((n + 1) * sizeof(*s));
-
-	for (size_t i = 0; i < n; i++) {
-		s[i] = sums[i];
-		s[i].event = (uint32_t)k->event;
-		s[i].process = (uint32_t)k->process;
-	}
-	ok = ok && (!n || db_put_stacks(d, k->to, 0, s, n, e));
-	free(s);
-	live_profile_free(p);
-	return ok;
-}
-
-static bool merge_edges(struct db *d, struct err *e)
-{
-	struct keep_state *k = d->keep;
-	bool ok = true;
-	size_t n;
-
-	k->image = next_image(d, "SELECT image FROM edge_pack WHERE data = ?1 AND image > ?2 AND"
-				 " cut <= ?3 ORDER BY image LIMIT 1");
-	if (k->image == INT64_MAX) {
-		k->phase = MERGE_PUBLISH;
-		return true;
-	}
-	struct live_profile *p = live_profile_new();
-	struct live_sink into = live_profile_sink(p);
-
-	for (size_t i = 0; i < k->n && ok; i++) {
-		struct db_rows q =
-		    packs_of(d, i,
-			     "SELECT edges FROM edge_pack WHERE data = ?1 AND image = ?2 AND"
-			     " cut <= ?3");
-
-		while (ok && db_next(&q)) {
-			struct live_edge *edges;
-			size_t size, many;
-			const uint8_t *blob = db_blob(&q, 0, &size);
-
-			ok = db_unpack_edges(blob, size, &edges, &many) || damaged(d, e);
-			for (size_t x = 0; x < many; x++) {
-				edges[x].image = (uint32_t)k->image;
-				into.edge(into.self, &edges[x]);
-			}
-			free(edges);
-		}
-		ok = db_done(&q, e) && ok;
-	}
-	const struct live_edge *sums = live_edges(p, &n);
-
-	ok = ok && (!n || db_put_edges(d, k->to, 0, sums, n, e));
-	live_profile_free(p);
-	return ok;
-}
-
-/* Adds the totals of one epoch to those of another, and removes it. */
-static bool join_epoch(struct db *d, int64_t to, int64_t from, struct err *e)
-{
-	return db_run(d, e,
-		      "INSERT INTO epoch_event SELECT ?1, f.event, f.rate, f.period, f.running,"
-		      " f.taken, f.stored, f.lost, f.pending FROM epoch_event f WHERE epoch = ?2"
-		      " ON CONFLICT (epoch, event) DO UPDATE SET"
-		      " rate = max(rate, excluded.rate), period = max(period, excluded.period),"
-		      " running = max(running, excluded.running),"
-		      " taken = taken + excluded.taken, stored = stored + excluded.stored,"
-		      " lost = lost + excluded.lost, pending = pending + excluded.pending",
-		      "ii", to, from) &&
-	       db_run(d, e,
-		      "UPDATE epoch SET begin_ns = min(epoch.begin_ns, f.begin_ns),"
-		      " end_ns = max(epoch.end_ns, f.end_ns), parts = epoch.parts + f.parts,"
-		      " cpus = max(epoch.cpus, f.cpus), idle_ns = epoch.idle_ns + f.idle_ns,"
-		      " budget = max(epoch.budget, f.budget),"
-		      " interrupt_ns = max(epoch.interrupt_ns, f.interrupt_ns),"
-		      " daemon_cpu_ns = epoch.daemon_cpu_ns + f.daemon_cpu_ns,"
-		      " boot_id = CASE epoch.boot_id WHEN f.boot_id THEN f.boot_id ELSE '' END,"
-		      " kernel = CASE epoch.kernel WHEN f.kernel THEN f.kernel ELSE '' END,"
-		      " kernel_build_id = CASE epoch.kernel_build_id WHEN f.kernel_build_id"
-		      "  THEN f.kernel_build_id ELSE '' END,"
-		      " command = CASE epoch.command WHEN f.command THEN f.command ELSE '' END"
-		      " FROM (SELECT * FROM epoch WHERE id = ?2) AS f WHERE epoch.id = ?1",
-		      "ii", to, from) &&
-	       db_run(d, e, "DELETE FROM epoch_event WHERE epoch = ?1", "i", from) &&
-	       db_run(d, e, "DELETE FROM epoch WHERE id = ?1", "i", from);
-}
-
-static bool merge_publish(struct db *d, struct err *e)
-{
-	struct keep_state *k = d->keep;
-	char uuid[33];
-	bool ok = true;
-
-	for (size_t i = 0; i < k->n && ok; i++)
-		ok = db_run(d, e, "INSERT INTO waste VALUES (?1)", "i", k->datas[i]) &&
-		     (i == 0 || join_epoch(d, k->epochs[0], k->epochs[i], e));
-	/* A merged epoch is another one to the fleet. */
-	db_uuid(uuid);
-	ok = ok && (k->n == 1 || db_run(d, e, "UPDATE epoch SET uuid = ?2 WHERE id = ?1", "is",
-					k->epochs[0], uuid));
-	return ok &&
-	       db_run(d, e, "UPDATE epoch SET data = ?2, cuts = 0 WHERE id = ?1", "ii",
-		      k->epochs[0], k->to) &&
-	       db_run(d, e, "DELETE FROM waste WHERE data = ?1", "i", k->to);
-}
-
-/* One piece of the merge; *ended: it is published once the transaction is committed. */
-static bool merge_piece(struct db *d, bool *ended, struct err *e)
-{
-	*ended = d->keep->phase == MERGE_PUBLISH;
-	switch (d->keep->phase) {
-	case MERGE_COUNTS:
-		return merge_counts(d, e);
-	case MERGE_STACKS:
-		return merge_stacks(d, e);
-	case MERGE_EDGES:
-		return merge_edges(d, e);
-	default:
-		return merge_publish(d, e);
-	}
-}
 
 /* ---- What there is to do ---- */
 
-/* Removes the packs of some images under a number that is waste; *more: it was not all. */
+/* Removes some packs under a number that is waste; *more: it was not all. */
 static bool remove_waste(struct db *d, bool *more, struct err *e)
 {
-	const int64_t building = d->keep ? d->keep->to : 0;
+	static const char *const waste[] = {
+		"DELETE FROM pack WHERE (data, image, event, process, cpu, cut) IN (SELECT data, "
+		"image,"
+		" event, process, cpu, cut FROM pack WHERE data = ?1 LIMIT ?2)",
+		"DELETE FROM stack_pack WHERE (data, event, process, cut) IN (SELECT data, event,"
+		" process, cut FROM stack_pack WHERE data = ?1 LIMIT ?2)",
+		"DELETE FROM edge_pack WHERE (data, image, cut) IN (SELECT data, image, cut FROM"
+		" edge_pack WHERE data = ?1 LIMIT ?2)",
+	};
+	const int64_t building = db_merge_number(d);
 	struct db_rows q =
 	    db_query(d, "SELECT data FROM waste WHERE data <> ?1 LIMIT 1", "i", building);
 	const int64_t data = db_next(&q) ? db_int(&q, 0) : 0;
@@ -337,16 +35,13 @@ static bool remove_waste(struct db *d, bool *more, struct err *e)
 	*more = data != 0;
 	if (!db_done(&q, e) || !data)
 		return data == 0;
-	if (!db_run(d, e,
-		    "DELETE FROM pack WHERE data = ?1 AND image IN (SELECT DISTINCT image"
-		    " FROM pack WHERE data = ?1 LIMIT 16)",
-		    "i", data))
-		return false;
-	if (sqlite3_changes(d->sql))
-		return true;
-	return db_run(d, e, "DELETE FROM stack_pack WHERE data = ?1", "i", data) &&
-	       db_run(d, e, "DELETE FROM edge_pack WHERE data = ?1", "i", data) &&
-	       db_run(d, e, "DELETE FROM waste WHERE data = ?1", "i", data);
+	for (size_t i = 0; i < ARRAY_LEN(waste); i++) {
+		if (!db_run(d, e, waste[i], "ii", data, (int64_t)WASTE_ROWS))
+			return false;
+		if (sqlite3_changes(d->sql))
+			return true;
+	}
+	return db_run(d, e, "DELETE FROM waste WHERE data = ?1", "i", data);
 }
 
 static bool drop_epoch(struct db *d, int64_t id, struct err *e)
@@ -385,13 +80,13 @@ static bool begin_compaction(struct db *d, bool *more, struct err *e)
 	    d, "SELECT id FROM epoch WHERE state = 2 AND cuts > 0 ORDER BY id LIMIT 1", 0);
 
 	*more = id != 0;
-	return !id || merge_begin(d, &id, 1, e);
+	return !id || db_merge_begin(d, &id, 1, e);
 }
 
 /* Begins to merge the epochs of a day that is over. */
 static bool begin_day(struct db *d, const struct db_keep *k, bool *more, struct err *e)
 {
-	int64_t ids[EPOCHS_MAX];
+	int64_t ids[DB_MERGE_MAX];
 	size_t n = 0;
 
 	*more = false;
@@ -408,12 +103,12 @@ static bool begin_day(struct db *d, const struct db_keep *k, bool *more, struct 
 	    " ORDER BY x.begin_ns, x.id",
 	    "ii", (int64_t)DAY_NS, (int64_t)(k->now_ns - k->day_after_ns));
 
-	while (n < EPOCHS_MAX && db_next(&q))
+	while (n < DB_MERGE_MAX && db_next(&q))
 		ids[n++] = db_int(&q, 0);
 	if (!db_done(&q, e))
 		return false;
 	*more = n > 1;
-	return n < 2 || merge_begin(d, ids, n, e);
+	return n < 2 || db_merge_begin(d, ids, n, e);
 }
 
 /* One piece of whatever is most urgent. */
@@ -423,9 +118,9 @@ static bool keep_piece(struct db *d, const struct db_keep *k, bool *more, bool *
 	*ended = false;
 	if (!remove_waste(d, more, e) || *more)
 		return *more;
-	if (d->keep) {
+	if (d->merge) {
 		*more = true;
-		return merge_piece(d, ended, e);
+		return db_merge_piece(d, ended, e);
 	}
 	if (!retain(d, k, more, e) || *more)
 		return *more;
@@ -437,22 +132,20 @@ static bool keep_piece(struct db *d, const struct db_keep *k, bool *more, bool *
 bool db_keep_step(struct db *d, const struct db_keep *k, double cpu_ms, bool *more, struct err *e)
 {
 	const uint64_t start = db_cpu_ns(), limit = (uint64_t)(cpu_ms * 1e6);
-	struct keep_state *before = d->keep, saved = { 0 };
+	const struct db_merge_place before = db_merge_place(d);
 	bool ended = false, ok = db_begin(d, e);
 
-	if (before)
-		saved = *before;
 	*more = ok;
-	while (ok && *more && !ended && db_cpu_ns() - start < limit)
+	while (ok && *more && !ended) {
 		ok = keep_piece(d, k, more, &ended, e);
-	ok = db_end(d, ok, e);
-	if (ok && ended) {
-		db_keep_free(d);
-	} else if (!ok && before) {
-		*before = saved;
-	} else if (!ok) {
-		db_keep_free(d);
+		if (db_cpu_ns() - start >= limit)
+			break;
 	}
+	ok = db_end(d, ok, e);
+	if (ok && ended)
+		db_merge_free(d);
+	else if (!ok)
+		db_merge_return(d, &before);
 	if (ok && !*more && db_number(d, "PRAGMA freelist_count", 0) > VACUUM_PAGES) {
 		*more = true;
 		return db_exec(d, "PRAGMA incremental_vacuum(64)", e);
@@ -462,11 +155,11 @@ bool db_keep_step(struct db *d, const struct db_keep *k, double cpu_ms, bool *mo
 
 bool db_merge(struct db *d, const uint64_t *ids, size_t n, struct err *e)
 {
-	int64_t epochs[EPOCHS_MAX];
+	int64_t epochs[DB_MERGE_MAX];
 	bool more = true;
 
-	if (n > EPOCHS_MAX)
-		return err_set(e, "at most %d epochs can be merged at once", EPOCHS_MAX);
+	if (n > DB_MERGE_MAX)
+		return err_set(e, "at most %d epochs can be merged at once", DB_MERGE_MAX);
 	for (size_t i = 0; i < n; i++) {
 		epochs[i] = (int64_t)ids[i];
 		for (size_t k = 0; k < i; k++)
@@ -489,8 +182,8 @@ bool db_merge(struct db *d, const uint64_t *ids, size_t n, struct err *e)
 			    " of two machines, or only one was pushed",
 			    (unsigned long long)ids[0], (unsigned long long)ids[i]);
 	}
-	if (!db_end(d, db_begin(d, e) && merge_begin(d, epochs, n, e), e)) {
-		db_keep_free(d);
+	if (!db_end(d, db_begin(d, e) && db_merge_begin(d, epochs, n, e), e)) {
+		db_merge_free(d);
 		return false;
 	}
 	while (more)

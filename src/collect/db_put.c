@@ -37,30 +37,41 @@ static bool same_group(const struct live_count *a, const struct live_count *b)
 	return a->event == b->event && a->process == b->process && a->cpu == b->cpu;
 }
 
+bool db_put_group(struct db *d, int64_t data, int64_t cut, const int64_t key[4],
+		  const struct db_count *c, size_t n, struct err *e)
+{
+	struct db_bytes bytes = { 0 };
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < n; i++)
+		samples += c[i].count;
+	db_pack_counts(c, n, &bytes);
+	const bool ok =
+	    db_run(d, e, "INSERT OR REPLACE INTO pack VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+		   "iiiiiiiib", data, key[0], key[1], key[2], key[3], cut, (int64_t)n,
+		   (int64_t)samples, bytes.data, bytes.size);
+
+	db_bytes_free(&bytes);
+	return ok;
+}
+
 /* n counts of one group, by offset; an offset may be there several times. */
 static bool put_group(struct db *d, int64_t data, int64_t cut, const struct live_count *c, size_t n,
 		      struct err *e)
 {
+	const int64_t key[] = { (int64_t)c->image, (int64_t)c->event, process_column(c->process),
+				c->cpu == LIVE_NO_CPU ? DB_NONE : c->cpu };
 	struct db_count *counts = x_malloc(n * sizeof(*counts));
-	struct db_bytes bytes = { 0 };
-	uint64_t samples = 0;
 	size_t to = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		samples += c[i].count;
 		if (to && counts[to - 1].offset == c[i].offset)
 			counts[to - 1].count += c[i].count;
 		else
 			counts[to++] = (struct db_count){ c[i].offset, c[i].count };
 	}
-	db_pack_counts(counts, to, &bytes);
-	const bool ok =
-	    db_run(d, e, "INSERT OR REPLACE INTO pack VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-		   "iiiiiiiib", data, (int64_t)c->image, (int64_t)c->event,
-		   process_column(c->process), (int64_t)(c->cpu == LIVE_NO_CPU ? DB_NONE : c->cpu),
-		   cut, (int64_t)to, (int64_t)samples, bytes.data, bytes.size);
+	const bool ok = db_put_group(d, data, cut, key, counts, to, e);
 
-	db_bytes_free(&bytes);
 	free(counts);
 	return ok;
 }

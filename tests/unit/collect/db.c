@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "collect/db.h"
-#include "collect/db_pack.h"
+#include "collect/db_merge.h"
 #include "synth.h"
 
 static struct db *must_open(const char *path, enum db_mode mode)
@@ -844,6 +844,132 @@ static void test_2314_a_pack_of_anybodys_bytes_is_refused_or_read_back_alike(voi
 	(void)state;
 }
 
+/* What one step did: instructions of SQLite's machine, processor time, and the entries of the largest pack. */
+struct worked {
+	uint64_t instructions, ns;
+};
+
+static int count_instructions(void *self)
+{
+	((struct worked *)self)->instructions += 10;
+	return 0;
+}
+
+/* An epoch of the size that an hour has: the kernel's counts in every cut, and many short processes. */
+static void fill_large(const char *path)
+{
+	struct err e = { "" };
+	struct db *d = must_open(path, DB_OWN);
+	struct db_writer *w = db_writer_open(d, &apart, &e);
+	struct live_sink sink;
+	struct synth s;
+
+	must(w != NULL, &e);
+	sink = db_writer_sink(w);
+	synth_begin(&s, 11);
+	s.stacks = false;
+	for (int cut = 0; cut < 20; cut++) {
+		s.nimages = 1;
+		s.nprocesses = 1;
+		s.noffsets = 20000;
+		synth_counts(&s, &sink, 30000);
+		s.nimages = 9;
+		s.nprocesses = 2000;
+		synth_counts(&s, &sink, 3000);
+		must(synth_cut(&s, &sink, &e), &e);
+		must(db_writer_flush(w, &e), &e);
+	}
+	must(db_writer_close(w, &e), &e);
+	db_close(d);
+}
+
+static void test_4401_packing_goes_in_pieces_of_a_pack(void **state)
+{
+	struct err e = { "" };
+	struct worked all = { 0 }, most = { 0 };
+	uint64_t steps = 0;
+	bool more = true;
+
+	fill_large("db");
+	char *before = everything("db");
+	struct db *d = must_open("db", DB_OWN);
+
+	/* Without time, a step is one piece. */
+	while (more) {
+		struct worked one = { 0 };
+		const uint64_t begin = db_cpu_ns();
+
+		sqlite3_progress_handler(d->sql, 10, count_instructions, &one);
+		must(db_keep_step(d, &(struct db_keep){ 0 }, 0, &more, &e), &e);
+		sqlite3_progress_handler(d->sql, 0, NULL, NULL);
+		one.ns = db_cpu_ns() - begin;
+		most.instructions =
+		    one.instructions > most.instructions ? one.instructions : most.instructions;
+		most.ns = one.ns > most.ns ? one.ns : most.ns;
+		all.instructions += one.instructions;
+		all.ns += one.ns;
+		steps++;
+	}
+	print_message("%llu pieces; of %.0f ms the longest took %.1f; of %llu instructions %llu\n",
+		      (unsigned long long)steps, (double)all.ns / 1e6, (double)most.ns / 1e6,
+		      (unsigned long long)all.instructions, (unsigned long long)most.instructions);
+	assert_true(most.instructions < 3000);
+	assert_true(most.ns < all.ns / 10);
+	struct db_rows q = db_query(d, "SELECT max(entries), count(*) FROM pack", "");
+
+	assert_true(db_next(&q));
+	assert_in_range(db_int(&q, 0), 1, 8192);
+	assert_true(db_int(&q, 1) > 1000);
+	assert_true(db_done(&q, &e));
+	db_close(d);
+	char *after = everything("db");
+
+	assert_string_equal(after, before);
+	assert_clean("db");
+	free(before);
+	free(after);
+	(void)state;
+}
+
+/* A merge that goes back to where it was before a step that failed has the sums of one that did not. */
+static void test_4402_a_merge_that_is_set_back_counts_nothing_twice(void **state)
+{
+	struct err e = { "" };
+	bool ended = false;
+
+	fill("db", 12, 4, 5, 800);
+	char *before = everything("db");
+	struct db *d = must_open("db", DB_OWN);
+
+	must(db_begin(d, &e) && db_merge_begin(d, (int64_t[]){ 1, 2, 3, 4 }, 4, &e) &&
+		 db_end(d, true, &e),
+	     &e);
+	for (int i = 0; !ended; i++) {
+		const struct db_merge_place place = db_merge_place(d);
+		const bool fails = i % 3 == 1;
+
+		must(db_begin(d, &e), &e);
+		for (int k = 0; k < 1 + i % 40 && !ended; k++)
+			must(db_merge_piece(d, &ended, &e), &e);
+		if (fails) {
+			assert_false(db_end(d, false, &e));
+			db_merge_return(d, &place);
+			ended = false;
+		} else {
+			must(db_end(d, true, &e), &e);
+		}
+	}
+	db_merge_free(d);
+	db_close(d);
+	char *after = everything("db");
+
+	assert_string_equal(after, before);
+	assert_clean("db");
+	free(before);
+	free(after);
+	(void)state;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, synth_make_folder, synth_remove_folder)
 
 int main(void)
@@ -865,6 +991,8 @@ int main(void)
 		TEST(test_2311_others_cannot_read_it_and_no_link_leads_to_it),
 		TEST(test_2312_a_newer_database_is_refused_in_one_line),
 		TEST(test_2313_a_database_without_processes_keeps_none),
+		TEST(test_4401_packing_goes_in_pieces_of_a_pack),
+		TEST(test_4402_a_merge_that_is_set_back_counts_nothing_twice),
 		TEST(test_2314_a_pack_of_anybodys_bytes_is_refused_or_read_back_alike),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
