@@ -137,9 +137,11 @@ class Lab:
         kept = path.with_suffix(".json")
         if kept.exists():
             return json.loads(kept.read_text())
-        has_sweep = query(path, "SELECT count(*) FROM sampler")[0][0] > 1
+        has_sweep = query(path, "SELECT count(*) FROM sampler WHERE id < 64")[0][0] > 1
+        has_curve = query(path, "SELECT count(*) FROM psv_curve")[0][0] > 0
         accuracy = json.loads(subprocess.run(
-            [str(self.runner.culprit), "accuracy", str(path), "--json", "--events", *(["--sweep"] if has_sweep else [])],
+            [str(self.runner.culprit), "accuracy", str(path), "--json", "--events", "--states",
+             *(["--sweep"] if has_sweep else []), *(["--bits"] if has_curve else [])],
             check=True, capture_output=True, text=True).stdout)
         facts = {"run": dict(query(path, "SELECT key, value FROM run")), "accuracy": accuracy}
         for number in ("cycles", "instructions", "profiled_cycles", "profiled_instructions", "with_event",
@@ -154,6 +156,10 @@ class Lab:
         facts["bare_stalls"] = query(path, "SELECT length, count FROM bare_stall ORDER BY length")
         facts["branches"] = query(path, "SELECT coalesce(sum(g.executions), 0) FROM golden g JOIN instruction i "
                                         "USING (pc) WHERE i.class = 'branch'")[0][0]
+        facts["between"] = {level: between(path, "nci", "software", level) for level in ("instruction", "function")}
+        facts["application"] = application_errors(path, total)
+        facts["worst"] = worst_instructions(path, total)
+        facts["several_bits"] = float(facts["run"].get("with_several_bits", 0))
         facts["footprint"] = query(path, "SELECT count(DISTINCT pc) FROM golden")[0][0]
         kept.write_text(json.dumps(facts))
         return facts
@@ -162,6 +168,82 @@ class Lab:
 def query(path, sql):
     with sqlite3.connect("file:%s?mode=ro" % path, uri=True) as db:
         return [list(row) for row in db.execute(sql)]
+
+
+SYMBOL = {"instruction": "p.pc", "function": "i.function"}
+
+
+def between(path, one, other, level):
+    """Returns how far two profilers' profiles of a run are apart, in % of its time, without events."""
+    sums = [dict(query(path, "SELECT %s, sum(p.units) FROM profile p JOIN profiler r ON r.id = p.profiler LEFT JOIN "
+                             "instruction i ON i.pc = p.pc WHERE r.name = '%s' AND p.sampler = 0 GROUP BY 1" % (
+                                 SYMBOL[level], name))) for name in (one, other)]
+    total = sum(sums[0].values())
+    return 100 * (1 - sum(min(units, sums[1].get(symbol, 0)) for symbol, units in sums[0].items()) / total) if total else 0
+
+
+def application_errors(path, total):
+    """{profiler: error in %} of the whole program's stack, one component per set of the profiler's events."""
+    errors = {}
+    for name, number, events in query(path, "SELECT name, id, events FROM profiler WHERE id < 64"):
+        truth = dict(query(path, "SELECT events & %d, sum(units) FROM golden GROUP BY 1" % events))
+        found = query(path, "SELECT events, sum(units) FROM profile WHERE sampler = 0 AND profiler = %d GROUP BY 1" % number)
+        errors[name] = 100 * (1 - sum(min(units, truth.get(e, 0)) for e, units in found) / total) if found else None
+    return errors
+
+
+def worst_instructions(path, total, count=3):
+    """The instructions with most time: for each its text and its stacks by the golden reference, TEA and IBS, in % of the
+    run by set of events."""
+    names = dict(query(path, "SELECT bit, name FROM event"))
+
+    def stack(rows):
+        return {"+".join(names[b] for b in sorted(names) if e >> b & 1) or "base": 100 * u / total for e, u in rows if u}
+
+    tea = query(path, "SELECT events FROM profiler WHERE name = 'tea'")[0][0]
+    out = []
+    for pc, text in query(path, "SELECT g.pc, i.disasm FROM golden g LEFT JOIN instruction i USING (pc) GROUP BY g.pc "
+                                "ORDER BY sum(g.units) DESC, g.pc LIMIT %d" % count):
+        stacks = {"golden": stack(query(path, "SELECT events & %d, sum(units) FROM golden WHERE pc = %d GROUP BY 1" % (tea, pc)))}
+        for name in ("tea", "ibs"):
+            stacks[name] = stack(query(
+                path, "SELECT p.events, sum(p.units) FROM profile p JOIN profiler r ON r.id = p.profiler WHERE r.name = '%s' "
+                      "AND p.sampler = 0 AND p.pc = %d GROUP BY 1" % (name, pc)))
+        out.append({"pc": pc, "text": text, "stacks": stacks})
+    return out
+
+
+PAPER_HZ = 4000
+
+
+def samples_table(runs, names, paper):
+    """Errors at as many samples as the paper's rate would give, and at equal counts: what is not systematic falls with
+    the square root of the count."""
+    heading("Errors at equal samples, in %, at instruction level")
+    rows = []
+    for name, facts in runs.items():
+        run, accuracy = facts["run"], facts["accuracy"]
+        at_4khz = run["profiled_cycles"] / float(run["clock_hz"]) * PAPER_HZ
+        error = errors(facts, "instruction")[names[0]]
+        few = accuracy["samples"] * (error / BAR_OF_SAMPLES[names[0]]) ** 2
+        rows.append([name, "%d" % accuracy["samples"], "%.0f" % at_4khz, "%.2f" % error,
+                     "%.2f" % (error * (accuracy["samples"] / 1e6) ** 0.5), "%.0f" % few,
+                     "few" if accuracy["too_few_samples"] or accuracy["samples"] < few else ""])
+    table(["", "samples", "at 4 kHz", "%s" % names[0], "at 10^6", "needs", ""], rows)
+    print("\nat 4 kHz: samples that the paper's rate gives in the same time. at 10^6: the error if there were a million\n"
+          "samples (the paper's programs run for minutes: 4 minutes at 4 kHz are a million). needs: samples for the paper's\n"
+          "mean of %.1f%%. few: the run has fewer than that." % paper)
+    return {row[0]: row[1:] for row in rows}
+
+
+BAR_OF_SAMPLES = {"tip": 1.6, "tea": 2.1}
+
+
+def largest(runs, level, names, paper):
+    """Rows of each profiler's largest error over the runs, and in the paper."""
+    found = {n: max((errors(f, level)[n], w) for w, f in runs.items()) for n in names}
+    return [["largest"] + ["%.1f" % found[n][0] for n in names], ["of"] + [found[n][1] for n in names],
+            ["paper"] + [paper.get(n) for n in names]]
 
 
 def klass(time_shares):
