@@ -22,8 +22,10 @@
 #include "image/image.h"
 #include "store/store.h"
 #include "trace/export_file.h"
-#include "util/outside.h"
 #include "trace/file.h"
+#include "trace/turns.h"
+#include "util/array.h"
+#include "util/outside.h"
 #include "util/text.h"
 
 #define DEPTH_MAX 512 /* deeper frames count as the frame at this depth */
@@ -48,6 +50,19 @@ struct thread {
 	struct frame *frames;
 };
 
+/*
+ * What stacks need to know of a batch: instructions of one thread up to and with the next call, return
+ * or jump are one step. Steps are made from a batch alone, so shards make them side by side; following them is
+ * done in the order of batches.
+ */
+struct step {
+	uint64_t end; /* cycle after the last one's commit; of the others the cycle itself */
+	uint64_t pc;  /* of the first */
+	uint64_t target, back;
+	uint32_t tid;
+	enum { STEP_ON, STEP_CALL, STEP_RETURN, STEP_JUMP, STEP_BEGIN, STEP_SEEN } what;
+};
+
 struct folded {
 	struct node *nodes;
 	uint32_t nnodes, capacity;
@@ -60,6 +75,10 @@ struct folded {
 	uint32_t last; /* node of the last instruction that got cycles */
 	struct images *const *images;
 	char *path;
+	struct folded *first; /* of the shards; NULL: there are none */
+	struct turn steps;    /* those of the present batch */
+	struct turns turns;   /* the first's */
+	bool has_turns;
 };
 
 static void rehash(struct folded *f)
@@ -133,26 +152,48 @@ static void go_back(struct folded *f, struct thread *t, uint64_t target)
 	t->frames[0].node = child(f, 0, target);
 }
 
-/* Returns the node whose stack the instruction ran on, and then follows its call, return or
- * jump. */
-static inline uint32_t follow(struct folded *f, const struct rec_inst *r)
+/* Gives a step's time to the stack that it ran on, and then follows its call, return or jump. */
+static inline void follow(struct folded *f, const struct step *s)
 {
-	struct thread *t = thread_of(f, r->tid);
+	struct thread *t = thread_of(f, s->tid);
 	if (unlikely(!t->depth)) {
 		t->depth = 1;
-		t->frames[0] = (struct frame){ .node = child(f, 0, r->pc) };
+		t->frames[0] = (struct frame){ .node = child(f, 0, s->pc) };
 	}
 	struct frame *top = &t->frames[t->depth - 1];
-	uint32_t node = top->node;
-	if (likely(!(r->flags & (RI_CALL | RI_RETURN | RI_JUMP))))
-		return node;
-	if (r->flags & RI_CALL)
-		call(f, t, r->target, r->pc + ((r->word & 3) == 3 ? 4 : 2));
-	else if (r->flags & RI_RETURN)
-		go_back(f, t, r->target);
-	else if (!t->too_deep)
-		top->node = child(f, f->nodes[top->node].parent, r->target);
-	return node;
+	if (s->end != f->now) {
+		f->nodes[top->node].cycles += s->end - f->now;
+		f->now = s->end;
+		f->last = top->node;
+	}
+	if (s->what == STEP_CALL)
+		call(f, t, s->target, s->back);
+	else if (s->what == STEP_RETURN)
+		go_back(f, t, s->target);
+	else if (s->what == STEP_JUMP && !t->too_deep)
+		top->node = child(f, f->nodes[top->node].parent, s->target);
+}
+
+/* Gives the time up to `end` to the last stack. */
+static void settle(struct folded *f, uint64_t end)
+{
+	if (end > f->now)
+		f->nodes[f->last].cycles += end - f->now;
+	f->now = end;
+}
+
+static void follow_all(struct folded *f, const struct step *steps, size_t count)
+{
+	for (const struct step *s = steps; s < steps + count; s++) {
+		if (likely(s->what < STEP_BEGIN)) {
+			follow(f, s);
+		} else if (s->what == STEP_SEEN) {
+			f->seen = s->end ? s->end : f->now;
+		} else if (s->end != f->seen) {
+			settle(f, f->seen);
+			f->now = s->end;
+		}
+	}
 }
 
 /*
@@ -196,6 +237,12 @@ static bool calls_start(void *state, const struct trace_meta *meta,
 	struct folded *f = state;
 	const char *first = o->info ? trace_setting_find(o->info, "run", "first_cycle") : NULL;
 
+	if (o->shards > 1)
+		f->first = o->first ? o->first : f;
+	if (o->first)
+		return true;
+	turns_init(&f->turns);
+	f->has_turns = true;
 	f->images = o->images;
 	/* A run begins with cycle 1; a forked process is told where its run does. */
 	f->now = f->seen = first ? strtoull(first, NULL, 10) : 1;
@@ -211,6 +258,8 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 			 const struct analysis_options *o, struct err *e)
 {
 	struct folded *f = state;
+	if (o->first)
+		return calls_start(state, meta, o, e);
 	f->path = analysis_path(o, "folded", "folded");
 	outside_expect(f->path);
 	/* Checked before the run, so that a bad name is found before time is spent. */
@@ -221,12 +270,13 @@ static bool folded_start(void *state, const struct trace_meta *meta,
 	return calls_start(state, meta, o, e);
 }
 
-/* Gives the time up to `end` to the last stack. */
-static void settle(struct folded *f, uint64_t end)
+/* Adds a step to those of the batch; there is room. */
+static inline struct step *add_step(struct folded *f, uint32_t what, uint64_t end)
 {
-	if (end > f->now)
-		f->nodes[f->last].cycles += end - f->now;
-	f->now = end;
+	struct step *s = (struct step *)f->steps.data + f->steps.used++;
+	s->what = what;
+	s->end = end;
+	return s;
 }
 
 /*
@@ -234,27 +284,69 @@ static void settle(struct folded *f, uint64_t end)
  * commit. Cycle records are there only if another analysis wants them, or if there are regions:
  * then they tell where a region begins and ends.
  */
+static void make_steps(struct folded *f, const struct rec_inst *insts, size_t ninsts,
+		       const struct rec_cycle *cycles, size_t ncycles)
+{
+	struct step *steps = f->steps.data, *on = NULL;
+
+	ARRAY_ROOM(steps, f->steps.capacity, f->steps.used + ninsts + 2);
+	f->steps.data = steps;
+	if (ncycles)
+		add_step(f, STEP_BEGIN, cycles[0].cycle);
+	for (size_t i = 0; i < ninsts; i++) {
+		const struct rec_inst *r = &insts[i];
+		if (unlikely(!(r->flags & RI_COMMITTED)))
+			continue;
+		if (unlikely(!on || on->tid != r->tid)) {
+			on = add_step(f, STEP_ON, 0);
+			on->pc = r->pc;
+			on->tid = r->tid;
+		}
+		on->end = r->fetch + r->commit + 1;
+		if (likely(!(r->flags & (RI_CALL | RI_RETURN | RI_JUMP))))
+			continue;
+		on->what = r->flags & RI_CALL	  ? STEP_CALL
+			   : r->flags & RI_RETURN ? STEP_RETURN
+						  : STEP_JUMP;
+		on->target = r->target;
+		on->back = r->pc + ((r->word & 3) == 3 ? 4 : 2);
+		on = NULL;
+	}
+	add_step(f, STEP_SEEN,
+		 ncycles ? cycles[ncycles - 1].cycle + cycles[ncycles - 1].repeat : 0);
+}
+
 static bool folded_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			 const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct folded *f = state;
-	if (ncycles && cycles[0].cycle != f->seen) {
-		settle(f, f->seen);
-		f->now = cycles[0].cycle;
+
+	make_steps(f, insts, ninsts, cycles, ncycles);
+	if (!f->first) {
+		follow_all(f, f->steps.data, f->steps.used);
+		f->steps.used = 0;
 	}
-	for (size_t i = 0; i < ninsts; i++) {
-		const struct rec_inst *r = &insts[i];
-		if (!(r->flags & RI_COMMITTED))
-			continue;
-		const uint64_t end = r->fetch + r->commit + 1;
-		const uint32_t node = follow(f, r);
-		if (end == f->now)
-			continue;
-		f->nodes[node].cycles += end - f->now;
-		f->now = end;
-		f->last = node;
-	}
-	f->seen = ncycles ? cycles[ncycles - 1].cycle + cycles[ncycles - 1].repeat : f->now;
+	return true;
+}
+
+static bool take_steps(void *ctx, const struct turn *turn, struct err *e)
+{
+	follow_all(ctx, turn->data, turn->used);
+	return true;
+}
+
+static bool folded_turn(void *state, uint64_t index, struct err *e)
+{
+	struct folded *f = state;
+	return turns_bring(&f->first->turns, index, &f->steps, take_steps, f->first, e);
+}
+
+/* The first has followed all steps. */
+static bool folded_merge(void *into, void *from, struct err *e)
+{
+	(void)into;
+	(void)from;
+	(void)e;
 	return true;
 }
 
@@ -387,6 +479,9 @@ static void folded_free(void *state)
 	free(f->nodes);
 	free(f->buckets);
 	free(f->path);
+	free(f->steps.data);
+	if (f->has_turns)
+		turns_free(&f->turns);
 }
 
 const struct analysis folded_analysis = {
@@ -399,6 +494,8 @@ const struct analysis folded_analysis = {
 	.state_size = sizeof(struct folded),
 	.start = folded_start,
 	.batch = folded_batch,
+	.merge = folded_merge,
+	.turn = folded_turn,
 	.finish = folded_finish,
 	.free = folded_free,
 };
@@ -411,6 +508,8 @@ const struct analysis calls_analysis = {
 	.state_size = sizeof(struct folded),
 	.start = calls_start,
 	.batch = folded_batch,
+	.merge = folded_merge,
+	.turn = folded_turn,
 	.finish = calls_finish,
 	.free = folded_free,
 };

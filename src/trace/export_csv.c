@@ -5,19 +5,29 @@
  *      cycle,instruction,thread,pc,word
  *      1042,318,1000,0x1056a,0x00b50533
  *
+ * or the fields of a brief record that are asked for.
+ *
  * Numbers are written by hand: this is one of the three modes whose slowdown is measured against
  * tracedoctor2023 figure C.3, and printf alone would cost more than the run.
  */
 #include "trace/export.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/export_file.h"
+#include "trace/turns.h"
+#include "isa/isa.h"
 #include "util/array.h"
+#include "util/nearest.h"
+#include "words/words.h"
 
 static const char heading[] = "cycle,instruction,thread,pc,word\n";
+
+/* The fields that a line can have (--param csv-fields): those of a brief record. */
+enum field { CYCLE, INSTRUCTION, THREAD, PC, WORD, FETCH, TARGET, EVENTS, CLASS, FIELDS };
+static const char *const field_names[FIELDS] = { "cycle", "instruction", "thread", "pc",   "word",
+						 "fetch", "target",	 "events", "class" };
 
 /* The text of a number without its last two digits: the next number seldom changes it. */
 struct number {
@@ -48,25 +58,16 @@ struct lines {
 	char begin[16];
 };
 
-/* The lines of a batch. */
-struct chunk {
-	uint64_t index;
-	char *text;
-	size_t used, capacity;
-};
-
 struct csv {
 	struct export_file file;
 	struct lines lines;
-	/* Shards make the lines of their batches and hand them to the first, which has the file. Whoever
-	 * brings the batch that comes next writes it, and what waits behind it. */
-	struct csv *first; /* NULL: there are no shards */
-	struct chunk now;
-	pthread_mutex_t lock; /* of what follows; the first's */
-	bool has_lock;
-	struct chunk *waiting, *spare; /* spare: written; their memory is used again */
-	size_t nwaiting, nspare;
-	uint64_t turn; /* index of the batch that is written next */
+	enum field fields[FIELDS]; /* if they were chosen */
+	size_t nfields;		   /* 0: those of the heading */
+	/* Shards make the lines of their batches; the first has the file. */
+	struct csv *first;  /* NULL: there are no shards */
+	struct turn now;    /* its text */
+	struct turns turns; /* the first's */
+	bool has_turns;
 };
 
 static const char pairs[] = "0001020304050607080910111213141516171819"
@@ -184,6 +185,109 @@ static inline char *put_line(struct lines *c, char *p, const struct rec_inst *r)
 	return p + end->size;
 }
 
+static char *put_text(char *p, const char *text)
+{
+	const size_t n = strlen(text);
+	memcpy(p, text, n);
+	return p + n;
+}
+
+static char *put_events(char *p, uint32_t events)
+{
+	for (unsigned b = 0, n = 0; b < EVENT_COUNT; b++) {
+		if (!(events >> b & 1))
+			continue;
+		if (n++)
+			*p++ = '+';
+		p = put_text(p, words_events[b].name);
+	}
+	return p;
+}
+
+/* A line of chosen fields; without what put_line() remembers. */
+static char *put_chosen(const struct csv *c, char *p, const struct rec_inst *r)
+{
+	for (size_t i = 0; i < c->nfields; i++) {
+		switch (c->fields[i]) {
+		case CYCLE:
+			p = put_decimal(p, r->fetch + r->commit);
+			break;
+		case INSTRUCTION:
+			p = put_decimal(p, r->po);
+			break;
+		case THREAD:
+			p = put_decimal(p, r->tid);
+			break;
+		case PC:
+			p = put_hex(put_text(p, "0x"), r->pc);
+			break;
+		case WORD:
+			p = put_hex32(put_text(p, "0x"), r->word);
+			break;
+		case FETCH:
+			p = put_decimal(p, r->fetch);
+			break;
+		case TARGET:
+			p = put_hex(put_text(p, "0x"), r->target);
+			break;
+		case EVENTS:
+			p = put_events(p, r->psv);
+			break;
+		case CLASS:
+			p = put_text(p, r->cls < CLASS_COUNT ? op_class_name[r->cls] : "?");
+			break;
+		case FIELDS:
+			break;
+		}
+		*p++ = i + 1 < c->nfields ? ',' : '\n';
+	}
+	return p;
+}
+
+static enum field find_field(const char *name, size_t bytes)
+{
+	enum field f = 0;
+	while (f < FIELDS &&
+	       (strlen(field_names[f]) != bytes || memcmp(field_names[f], name, bytes)))
+		f++;
+	return f;
+}
+
+/* Reads names with commas between. */
+static bool choose_fields(struct csv *c, const char *list, struct err *e)
+{
+	for (const char *at = list, *end; at; at = *end ? end + 1 : NULL) {
+		end = at + strcspn(at, ",");
+		const enum field f = find_field(at, (size_t)(end - at));
+		char *word = x_strndup(at, (size_t)(end - at));
+		struct nearest near = { .word = word };
+		for (size_t i = 0; i < FIELDS; i++)
+			nearest_try(&near, field_names[i]);
+		if (f == FIELDS)
+			err_set(e, "csv-fields: there is no field '%s'; the nearest is '%s'", word,
+				near.best);
+		else if (c->nfields == FIELDS)
+			err_set(e, "csv-fields: more than %d fields", FIELDS);
+		free(word);
+		if (f == FIELDS || c->nfields == FIELDS)
+			return false;
+		c->fields[c->nfields++] = f;
+	}
+	return true;
+}
+
+static bool put_heading(struct csv *c, struct err *e)
+{
+	char text[EXPORT_LINE_BYTES], *p = text;
+	if (!c->nfields)
+		return export_file_text(&c->file, heading, strlen(heading), e);
+	for (size_t i = 0; i < c->nfields; i++) {
+		p = put_text(p, field_names[c->fields[i]]);
+		*p++ = i + 1 < c->nfields ? ',' : '\n';
+	}
+	return export_file_text(&c->file, text, (size_t)(p - text), e);
+}
+
 static struct ending *new_endings(void)
 {
 	struct ending *all = x_aligned(ENDINGS * sizeof(*all));
@@ -193,7 +297,20 @@ static struct ending *new_endings(void)
 
 bool export_is_csv(const uint8_t *head, size_t size, const char *path)
 {
-	return output_begins(head, size, heading);
+	/* A line of names of fields. */
+	size_t at = 0;
+	for (;;) {
+		size_t end = at;
+		while (end < size && head[end] >= 'a' && head[end] <= 'z')
+			end++;
+		if (end == size || find_field((const char *)head + at, end - at) == FIELDS)
+			return false;
+		if (head[end] == '\n')
+			return true;
+		if (head[end] != ',')
+			return false;
+		at = end + 1;
+	}
 }
 
 static const struct output_kind csv_kind = {
@@ -206,17 +323,20 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 		      struct err *e)
 {
 	struct csv *c = state;
+	const char *fields = analysis_given(o, "csv-fields");
+	if (fields && !choose_fields(c, fields, e))
+		return false;
 	if (o->shards > 1)
 		c->first = o->first ? o->first : c;
 	if (o->first) {
 		c->lines.endings = new_endings();
 		return true;
 	}
-	pthread_mutex_init(&c->lock, NULL);
-	c->has_lock = true;
+	turns_init(&c->turns);
+	c->has_turns = true;
 	char *path = analysis_path(o, "csv", "csv");
 	bool opened = export_file_open(&c->file, path, &csv_kind, e);
-	bool ok = opened && export_file_text(&c->file, heading, strlen(heading), e);
+	bool ok = opened && put_heading(c, e);
 	free(path);
 	if (ok)
 		c->lines.endings = new_endings();
@@ -225,48 +345,35 @@ static bool csv_start(void *state, const struct trace_meta *meta, const struct a
 	return ok;
 }
 
+static inline char *put_any(struct csv *c, char *p, const struct rec_inst *r)
+{
+	return likely(!c->nfields) ? put_line(&c->lines, p, r) : put_chosen(c, p, r);
+}
+
 /* Makes the lines of a shard's batch. */
 static void add_lines(struct csv *c, const struct rec_inst *insts, size_t count)
 {
-	struct chunk *k = &c->now;
-	ARRAY_ROOM(k->text, k->capacity, k->used + count * LINE_BYTES + EXPORT_LINE_BYTES);
-	char *p = k->text + k->used;
+	char *text = c->now.data;
+	const size_t line = c->nfields ? EXPORT_LINE_BYTES : LINE_BYTES;
+	ARRAY_ROOM(text, c->now.capacity, c->now.used + count * line + EXPORT_LINE_BYTES);
+	char *p = text + c->now.used;
 	for (size_t i = 0; i < count; i++)
 		if (insts[i].flags & RI_COMMITTED)
-			p = put_line(&c->lines, p, &insts[i]);
-	k->used = (size_t)(p - k->text);
+			p = put_any(c, p, &insts[i]);
+	c->now.data = text;
+	c->now.used = (size_t)(p - text);
 }
 
-/* Writes batches from the next one on, as many as have come. */
-static bool write_waiting(struct csv *first, struct err *e)
+static bool write_lines(void *ctx, const struct turn *turn, struct err *e)
 {
-	bool ok = true;
-	for (size_t i = 0; ok && i < first->nwaiting;) {
-		struct chunk *k = &first->waiting[i];
-		if (k->index != first->turn) {
-			i++;
-			continue;
-		}
-		ok = !k->used || export_file_text(&first->file, k->text, k->used, e);
-		*ARRAY_ADD(first->spare, first->nspare) =
-		    (struct chunk){ .text = k->text, .capacity = k->capacity };
-		*k = first->waiting[--first->nwaiting];
-		first->turn++;
-		i = 0;
-	}
-	return ok;
+	struct csv *first = ctx;
+	return export_file_text(&first->file, turn->data, turn->used, e);
 }
 
 static bool csv_turn(void *state, uint64_t index, struct err *e)
 {
 	struct csv *c = state;
-	pthread_mutex_lock(&c->first->lock);
-	c->now.index = index;
-	*ARRAY_ADD(c->first->waiting, c->first->nwaiting) = c->now;
-	const bool ok = write_waiting(c->first, e);
-	c->now = c->first->nspare ? c->first->spare[--c->first->nspare] : (struct chunk){ 0 };
-	pthread_mutex_unlock(&c->first->lock);
-	return ok;
+	return turns_bring(&c->first->turns, index, &c->now, write_lines, c->first, e);
 }
 
 /* All that a shard made is in the file already. */
@@ -296,7 +403,7 @@ static bool csv_insts(void *state, const struct rec_inst *insts, size_t count, s
 				return false;
 			p = c->file.buffer + c->file.used;
 		}
-		p = put_line(&c->lines, p, &insts[i]);
+		p = put_any(c, p, &insts[i]);
 	}
 	c->file.used = (size_t)(p - c->file.buffer);
 	return true;
@@ -313,23 +420,24 @@ static void csv_free(void *state)
 	struct csv *c = state;
 	export_file_free(&c->file);
 	free(c->lines.endings);
-	free(c->now.text);
-	for (size_t i = 0; i < c->nwaiting; i++)
-		free(c->waiting[i].text);
-	for (size_t i = 0; i < c->nspare; i++)
-		free(c->spare[i].text);
-	free(c->waiting);
-	free(c->spare);
-	if (c->has_lock)
-		pthread_mutex_destroy(&c->lock);
+	free(c->now.data);
+	if (c->has_turns)
+		turns_free(&c->turns);
 }
 
 const struct analysis csv_analysis = {
 	.name = "csv",
 	.summary = "committed instructions with their cycles, as text (--param csv=FILE)",
 	.wants = WANT_INSTS | WANT_BRIEF,
-	.params = (const struct analysis_param[]){ { "csv", "the file to write", false, { 0 } },
-						   { .name = NULL } },
+	.params =
+	    (const struct analysis_param[]){
+		{ "csv", "the file to write", false, { 0 } },
+		{ "csv-fields",
+		  "its columns, with commas between, of cycle, instruction, thread, pc, "
+		  "word (the default), fetch, target, events, class",
+		  false,
+		  { 0 } },
+		{ .name = NULL } },
 	.writes_file = true,
 	.state_size = sizeof(struct csv),
 	.start = csv_start,

@@ -27,7 +27,26 @@ test_a_replay_writes_the_same_bytes_as_the_run() {
 	replays_the_same --analyze profile,folded,csv:3,null --workers 4 --buffer-memory 1M
 	replays_the_same --analyze profile,folded,csv:5,null --workers 2
 	replays_the_same --analyze profile,folded,csv:3,null --workers 0
+	replays_the_same --analyze profile,folded:3,csv,null --workers 4 --buffer-memory 1M
+	replays_the_same --analyze profile,folded:5,csv:2,null --workers 2
+	replays_the_same --analyze profile,folded:3,csv,null --workers 0
 	replays_the_same --analyze profile,folded,csv,null --salvage
+}
+
+test_3671_a_table_has_the_fields_that_were_asked_for() {
+	run replay whole.trace --analyze csv --param csv=some.csv --param csv-fields=pc,cycle,instruction,word,thread
+	status_is 0
+	awk -F, 'BEGIN { OFS = "," } { print $2, $3, $5, $1, $4 }' some.csv | cmp - live.csv
+	run replay whole.trace --analyze csv:3 --param csv=more.csv --param csv-fields=events,class,fetch,target,instruction
+	status_is 0
+	[ "$(head -1 more.csv)" = events,class,fetch,target,instruction ]
+	[ "$(wc -l <more.csv)" = "$(wc -l <live.csv)" ]
+	grep -q '^ST-L1+ST-LLC.*,load,[0-9]*,0x[0-9a-f]*,[0-9]*$' more.csv || fail "no load missed: $(head -3 more.csv)"
+	run replay whole.trace --analyze csv --param csv=more.csv --param csv-fields=pc
+	status_is 0 # a table of other fields is one of culprit's, too
+	run replay whole.trace --analyze csv --param csv=x.csv --param csv-fields=pc,wort
+	status_is 2
+	err_has "no field 'wort'; the nearest is 'word'"
 }
 
 test_a_run_without_a_trace_gives_the_same_profile() {
