@@ -382,6 +382,7 @@ void machine_unknown(struct machine *m)
 	m->unified_queue = m->int_queue = m->mem_queue = m->fp_queue = MACHINE_UNLIMITED;
 	m->issue_width = m->int_issue = m->mem_issue = m->fp_issue = MACHINE_UNLIMITED;
 	m->int_regs = m->fp_regs = MACHINE_UNLIMITED;
+	m->order = ORDER_PERFECT; /* no load is flushed that the run did not flush */
 	m->fetch_targets = m->branches = MACHINE_UNLIMITED;
 	for (unsigned i = 0; i < UNIT_COUNT; i++)
 		m->unit[i].count = MACHINE_UNLIMITED;

@@ -416,17 +416,20 @@ static uint64_t late_edge(struct edges *s, const struct rec_inst *r, uint16_t st
 {
 	const struct edges_machine *m = &s->b.m;
 	if (r->dlevel == LEVEL_FWD) {
-		if (s->slot_time[store] <= now->e || s->slot_time[store] >= p)
+		if (s->slot_time[store] >= p || (s->slot_time[store] <= now->e && !out->over))
 			return now->e;
 		out->late = store;
-		return s->slot_time[store];
+		return max_u64(now->e, s->slot_time[store]);
 	}
+	if (out->over && s->slot_time[store] <= now->e)
+		out->late = store;
 	const uint64_t back = s->b.at.number - s->pool[store].number,
 		       c = past(s, s->b.at.number - back)->c,
 		       took = m->l1d_latency + (uint64_t)r->lat_dmiss;
 	if (back > edges_past(m) || p < now->e + took + 1 || p <= c + took ||
 	    p - took - c > GRAPH_WAIT_MAX)
 		return now->e;
+	out->late = 0;
 	out->written = (uint16_t)back;
 	out->drain =
 	    (struct graph_part){ .cycles = (uint16_t)(p - took - c),
@@ -696,14 +699,29 @@ static void store_edges(struct edges *s, const struct rec_inst *r, const struct 
 			const struct stamps *now, uint64_t p, struct graph_inst *out)
 {
 	struct load_facts unused;
+	const uint64_t data = s->slot_time[d->src[1]];
 	out->ep = 1;
 	out->data = d->src[1];
-	if (p > max_u64(now->e + 1, s->slot_time[d->src[1]]))
+	if (p > max_u64(now->e + 1, data))
 		out->ep = clip_u16(p - now->e);
+	else if (s->b.m.speculates)
+		out->ep =
+		    0; /* loads get the data in the cycle in which it executes, if it is there */
 	if (s->shadow && !s->b.nrules) {
 		shadow_line(s, r, out);
 		shadow_page(s, r, &unused);
 	}
+}
+
+/* Distance to the store that a load could overtake in an idealised machine; 0: none that matters. A line
+ * that a store brings is waited for in another way. */
+static uint16_t overtakes(struct edges *s, uint16_t store, uint16_t sharer,
+			  const struct stamps *now)
+{
+	const uint64_t back = s->b.at.number - s->pool[store].number;
+	if (back > s->b.m.rob || s->pool[sharer].fill || past(s, s->b.at.number - back)->e > now->e)
+		return 0;
+	return (uint16_t)back;
 }
 
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct code *d,
@@ -713,7 +731,10 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 	const uint16_t store = d->load ? find_store(s, r) : 0,
 		       sharer = d->load ? s->line_map[map_index(r->addr >> s->line_shift)] : 0;
 	uint64_t ready = now->d + 1;
-	build_sources(d, s->slot_time[store] <= now->e ? store : 0, out);
+	if (store && s->b.m.speculates && d->cls == CLASS_LOAD && !(r->flags & RI_REFETCH))
+		out->over = overtakes(s, store, sharer, now);
+	/* A load that may overtake the store waits for the data alone (late_edge). */
+	build_sources(d, !out->over && s->slot_time[store] <= now->e ? store : 0, out);
 	for (unsigned k = 0; k < GRAPH_SOURCES && out->src[k]; k++)
 		ready = max_u64(ready, s->slot_time[out->src[k]]);
 	if (d->unit < EDGES_UNITS)
@@ -743,7 +764,8 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 	if (out->dst)
 		s->slot_time[out->dst] = p + out->wake.cycles;
 	if (out->mem)
-		s->slot_time[out->mem] = p;
+		s->slot_time[out->mem] =
+		    d->split && !out->ep ? max_u64(now->e, s->slot_time[d->src[1]]) : p;
 }
 
 /* ---- all ---- */

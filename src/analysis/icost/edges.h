@@ -39,6 +39,8 @@ struct edges_machine {
 	uint32_t fault;		  /* cycles of a page fault, in addition to the flush */
 	uint32_t btb_bubble;
 	uint32_t wakeup;
+	bool
+	    speculates; /* loads pass stores of unknown address, and are flushed if that was wrong */
 	uint32_t l1d_latency, l2_latency, mem_latency, forward_latency;
 	uint32_t walk;	    /* cycles of a page walk that hits the L2; what is beyond is a miss */
 	uint32_t dl1_least; /* cycles of an L1D hit that idealising it leaves */

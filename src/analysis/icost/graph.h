@@ -124,7 +124,9 @@ struct graph_config {
 	uint32_t dispatch_latency; /* D -> R */
 	uint32_t commit_latency;   /* E -> C at least */
 	uint32_t buffer_ideal;	   /* D(i - x) -> F(i) with CAT_BW idealised; 0: none */
+	uint32_t order_flush;	   /* a load is flushed -> it is fetched again */
 	bool issue_edges;	   /* some instruction will have iq != 0 */
+	bool overtakes;		   /* some instruction will have over != 0 */
 	bool one_window;	   /* no lane idealises the window */
 	bool one_width;		   /* no lane idealises bandwidth */
 };

@@ -42,7 +42,7 @@ struct graph_rows {
 	uint16_t d_grain; /* D of every GRAPH_GRAIN-th, for GRAPH_REACH */
 	uint16_t c;	  /* for window and commit width */
 	uint16_t c_grain; /* every GRAPH_WIN_GRAIN-th, for window_ideal */
-	uint16_t e;	  /* for window, if issue_edges */
+	uint16_t e;	  /* for window, if issue_edges or overtakes */
 	uint16_t last;	  /* LAST_COUNT */
 	uint16_t unread;  /* takes results that nothing reads */
 	uint16_t masks;	  /* GRAPH_MASKS; all rows before them are times */
@@ -72,6 +72,7 @@ enum step_bit {
 #define EDGE(name, n, at, latency, removed, when, blame)		BIT_IF_##when(name)
 #define NEAR(name, n, at, latency, removed, when, blame)		BIT_IF_##when(name)
 #define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd) BIT_IF_##when(name)
+#define OVERTAKES(name, n, at, when)					BIT_IF_##when(name)
 #define OWN(n, latency, when)						BIT_IF_##when(n##_own)
 #define RESULT(slot, n, latency, when)					BIT_IF_##when(slot)
 #include "analysis/icost/edges.def"
@@ -109,6 +110,7 @@ enum {
 #define EDGE(name, n, at, latency, removed, when, blame)		| RARE_IF_##when(name)
 #define NEAR(name, n, at, latency, removed, when, blame)		| RARE_IF_##when(name)
 #define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd) | RARE_IF_##when(name)
+#define OVERTAKES(name, n, at, when)					| RARE_IF_##when(name)
 #define OWN(n, latency, when)						| RARE_IF_##when(n##_own)
 #define RESULT(slot, n, latency, when)					| RARE_IF_##when(slot)
 #include "analysis/icost/edges.def"
@@ -145,7 +147,8 @@ struct graph_step {
 #define LIMITED(name, n, at, latency, removed, when, blame, limit, fwd)                            \
 	uint16_t name, name##_limit; /* limit: cycles */                                           \
 	HAS_LATENCY_##latency(name) HAS_MASK_##removed(name)
-#define OWN(n, latency, when) HAS_LATENCY_##latency(n##_own)
+#define OVERTAKES(name, n, at, when) uint16_t name;
+#define OWN(n, latency, when)	     HAS_LATENCY_##latency(n##_own)
 #define RESULT(slot, n, latency, when)                                                             \
 	uint16_t slot;                                                                             \
 	HAS_LATENCY_##latency(slot)

@@ -118,10 +118,12 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define CLOSE_F                                                                                    \
 	EACH_VEC f[v] = head[v];                                                                   \
 	}
-#define CLOSE_D                                                                                    \
+#define KEEP_D                                                                                     \
 	KEEP(s->d, LANES_BW, d[v] + one)                                                           \
 	if (flags & STEP(D_GRAIN))                                                                 \
-		KEEP(s->d_grain, EACH_VEC, d[v])                                                   \
+	KEEP(s->d_grain, EACH_VEC, d[v])
+#define CLOSE_D                                                                                    \
+	KEEP_D                                                                                     \
 	}
 #define CLOSE_V }
 #define CLOSE_E                                                                                    \
@@ -167,8 +169,8 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 							     const bool wide, const unsigned bw)
 {
 	const VEC ready = ALL(g->config.dispatch_latency), done = ALL(g->config.commit_latency),
-		  depth = ALL(g->config.depth), one = ALL(1);
-	const bool issue = g->config.issue_edges && !wide;
+		  depth = ALL(g->config.depth), one = ALL(1), flush = ALL(g->config.order_flush);
+	const bool issue = (g->config.issue_edges && !wide) || g->config.overtakes;
 	const unsigned last = g->rows.last;
 	VEC f[VECS], d[VECS], p[VECS], c[VECS];
 	EACH_VEC

@@ -159,6 +159,14 @@ uint32_t lane_next(struct lane *l, const struct graph_inst *in, bool slot)
 #define LIMITED(name, n, at, latency, removed, when, blame, limit, forward)                        \
 	if (THERE_##removed && HOLDS_##when)                                                       \
 		t = limited(at + CYCLES_##latency, t, limit, forward);
+#define OVERTAKES(name, n, at, when)                                                               \
+	if (HOLDS_##when && t < at) {                                                              \
+		const uint64_t oldest = max_u64(last[NODE_C] + 1, t + CYCLES_EXECUTION),           \
+			       again = oldest + g->order_flush;                                    \
+		now[NODE_F] = max_u64(now[NODE_F], again);                                         \
+		now[NODE_D] = max_u64(now[NODE_D], again + g->depth);                              \
+		t = max_u64(t, again + g->depth + g->dispatch_latency);                            \
+	}
 #define OWN(n, latency, when)	       t += CYCLES_##latency;
 #define RESULT(slot, n, latency, when) RESULT_##n(slot, latency)
 #define RESULT_V(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;

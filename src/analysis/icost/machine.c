@@ -81,6 +81,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->fault = machine->page_fault_cycles;
 	m->btb_bubble = machine->fetch_btb_bubble;
 	m->wakeup = meta->wakeup_latency;
+	m->speculates = machine->order == ORDER_SPECULATIVE && !machine->wait_entries &&
+			!(machine->ideal_all & IDEAL_FLUSH);
 	m->l1d_latency = meta->l1d_latency;
 	m->dl1_least = machine->mem.ideal_dl1;
 	m->walks_beside = machine->mem.walk_beside;
@@ -138,7 +140,9 @@ struct graph_config edges_graph_config(const struct edges_machine *m)
 		.dispatch_latency = 1,
 		.commit_latency = 1,
 		.buffer_ideal = (uint32_t)min_u64(ideal, GRAPH_REACH),
+		.order_flush = m->flush,
 		.issue_edges = queues_bind(m),
+		.overtakes = m->speculates,
 	};
 }
 

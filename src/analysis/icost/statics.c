@@ -214,6 +214,12 @@ static void label(struct segment *g, const struct event *events, unsigned n)
 	}
 }
 
+/* Cycles that the segment is shorter in a lane; below zero: a load that is too early there is flushed. */
+static double saved(const uint64_t length[GRAPH_LANES], unsigned lane)
+{
+	return (double)length[0] - (double)length[lane];
+}
+
 static void cost_events(struct statics *s)
 {
 	struct event events[EVENTS];
@@ -240,14 +246,13 @@ static void cost_events(struct statics *s)
 	for (unsigned e = 0; e < n; e++) {
 		struct row *r = row_of(s, events[e].pc);
 		if (r)
-			r->cost[events[e].kind] += weight * (double)(length[0] - length[1 + e]);
+			r->cost[events[e].kind] += weight * saved(length, 1 + e);
 	}
 	unsigned lane = 1 + n;
 	for (unsigned a = 0; a < n; a++)
 		for (unsigned b = a + 1; b < n; b++, lane++) {
-			const double both = (double)(length[0] - length[lane]),
-				     icost = both - (double)(length[0] - length[1 + a]) -
-					     (double)(length[0] - length[1 + b]);
+			const double both = saved(length, lane),
+				     icost = both - saved(length, 1 + a) - saved(length, 1 + b);
 			struct pair *p = icost != 0 ? pair_of(s, &events[a], &events[b]) : NULL;
 			if (p) {
 				p->icost += weight * icost;

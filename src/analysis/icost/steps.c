@@ -240,6 +240,15 @@ static inline bool put_execution(struct batch *b, const struct graph_inst *restr
 	return true;
 }
 
+/* The most cycles that an execution has in any lane. */
+static inline uint32_t execution_most(const struct graph_inst *in)
+{
+	uint32_t most = in->ep;
+	for (unsigned k = 0; k < GRAPH_EP_PARTS && in->ep_part[k].cycles; k++)
+		most += in->ep_part[k].cycles;
+	return most;
+}
+
 /* Notes a slot that is written: V may be any time after C, other nodes by their result's latency. */
 static inline void note_result(struct graph *g, enum graph_node node, uint16_t slot,
 			       uint32_t cycles)
@@ -362,11 +371,15 @@ static inline bool step(struct batch *b, const struct graph_inst *restrict in, u
 		PUT_LATENCY(name, latency) MASK_##removed(name) s->name##_limit = limit;           \
 		flags |= (forward) ? STEP(FORWARD) : 0;                                            \
 	}
-#define OWN(n, latency, when)                                                                      \
+/* The load's execution is there twice: the flush waits until it is over. */
+#define OVERTAKES(name, n, at, when)                                                               \
 	IF_##when                                                                                  \
 	{                                                                                          \
-		FLAG_##when(n##_own) PUT_LATENCY(n##_own, latency)                                 \
+		FLAG_##when(name) s->name = (uint16_t)(FROM_##at);                                 \
+		b->growth +=                                                                       \
+		    1 + g->order_flush + g->depth + g->dispatch_latency + execution_most(in);      \
 	}
+#define OWN(n, latency, when) IF_##when{ FLAG_##when(n##_own) PUT_LATENCY(n##_own, latency) }
 #define RESULT(slot, n, latency, when)                                                             \
 	IF_##when                                                                                  \
 	{                                                                                          \

@@ -21,6 +21,7 @@
 #define DIV_CYCLES 34
 #define ALL_COMMIT 16 /* instructions a cycle, so that their number does not matter */
 #define FORWARD	   4
+#define FLUSH	   2
 #define FIRST	   1 /* the graph gives its first packet a cycle that the run did not need */
 
 static const struct trace_meta meta = {
@@ -45,27 +46,44 @@ struct run {
 	uint64_t po, commit;
 };
 
-/* A machine with so many issue slots a cycle, and MSHRs; 0: no limit. */
-static struct run run_on(uint32_t l1d_latency, uint32_t mshrs, uint32_t issue_slots)
+static struct edges_machine machine_of(uint32_t l1d_latency)
 {
 	struct edges_machine m;
 	struct err e = { 0 };
-	struct run r = { 0 };
 	struct machine machine;
 	machine_unknown(&machine);
 	assert_true(edges_machine_read(&m, &meta, &machine, &e));
 	m.l1d_latency = l1d_latency;
+	m.forward_latency = FORWARD;
+	m.flush = FLUSH;
+	m.unit[PORT_DIV].count = 1;
+	m.of_class[CLASS_DIV].latency = DIV_CYCLES;
+	return m;
+}
+
+static struct run run_of(const struct edges_machine *m)
+{
+	const struct graph_config config = edges_graph_config(m);
+	return (struct run){ .edges = edges_new(m), .graph = graph_new(&config) };
+}
+
+/* A machine with so many issue slots a cycle, and MSHRs; 0: no limit. */
+static struct run run_on(uint32_t l1d_latency, uint32_t mshrs, uint32_t issue_slots)
+{
+	struct edges_machine m = machine_of(l1d_latency);
 	m.mshrs = mshrs;
 	m.issue_slots = issue_slots;
 	if (issue_slots)
 		m.commit_width = ALL_COMMIT;
-	m.forward_latency = FORWARD;
-	m.unit[PORT_DIV].count = 1;
-	m.of_class[CLASS_DIV].latency = DIV_CYCLES;
-	const struct graph_config config = edges_graph_config(&m);
-	r.edges = edges_new(&m);
-	r.graph = graph_new(&config);
-	return r;
+	return run_of(&m);
+}
+
+/* A machine whose loads pass stores of unknown address, or wait for the right one. */
+static struct run run_that(bool speculates)
+{
+	struct edges_machine m = machine_of(meta.l1d_latency);
+	m.speculates = speculates;
+	return run_of(&m);
 }
 
 static struct run run_with(uint32_t l1d_latency, uint32_t mshrs)
@@ -178,6 +196,46 @@ static void test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest
 	assert_int_equal(graph_commit(r.graph, 1u << CAT_LGALU), FIRST + 6 + 1 + FORWARD);
 	assert_int_equal(graph_commit(r.graph, 1u << CAT_DL1), 6 + DIV_CYCLES + 1);
 	run_free(&r);
+}
+
+/* The store's address is a quotient, the load's a miss. Without the miss the load executes first, reads
+ * what was there before, and is fetched again when the store has committed. */
+static void test_3671_a_load_that_overtakes_its_store_is_flushed(void **state)
+{
+	for (int speculates = 0; speculates < 2; speculates++) {
+		struct run r = run_that(speculates);
+		const uint32_t there = 6 + DIV_CYCLES, miss = 50,
+			       late = 6 + meta.l1d_latency + miss;
+		struct rec_inst i = inst(&r, DIVU(5, 8, 9), CLASS_DIV, 6, there);
+		add(&r, &i);
+		i = inst(&r, LBU(7, 10), CLASS_LOAD, 6, late);
+		i.psv = PSV_ST_L1;
+		i.lat_dmiss = (uint16_t)miss;
+		i.dlevel = LEVEL_L2;
+		i.addr = 0x4000;
+		i.size = 1;
+		add(&r, &i);
+		i = inst(&r, SB(0, 5), CLASS_STORE, there, there + 1);
+		i.addr = 0x8000;
+		i.size = 1;
+		add(&r, &i);
+		const uint64_t stored = graph_commit(r.graph, 1u << CAT_DMISS);
+		i = inst(&r, LBU(6, 7), CLASS_LOAD, late, late + FORWARD);
+		i.addr = 0x8000;
+		i.size = 1;
+		i.prod_mem = 1;
+		i.dlevel = LEVEL_FWD;
+		add(&r, &i);
+		assert_int_equal(graph_commit(r.graph, 0), FIRST + late + FORWARD);
+		const unsigned again = 1 + FLUSH + meta.frontend_depth + 1;
+		assert_int_equal(graph_commit(r.graph, 1u << CAT_DMISS),
+				 stored + (speculates ? again : 0) + FORWARD);
+		/* with the quotient there at once, too, nothing is overtaken */
+		assert_int_equal(graph_commit(r.graph, 1u << CAT_DMISS | 1u << CAT_LGALU),
+				 FIRST + 6 + meta.l1d_latency + FORWARD);
+		run_free(&r);
+	}
+	(void)state;
 }
 
 /* An L1 hit of one cycle leaves no part for the L1, so the miss is the first part. */
@@ -558,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_622_a_divider_that_others_had_stays_busy_in_a_larger_window),
 		cmocka_unit_test(
 		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
+		cmocka_unit_test(test_3671_a_load_that_overtakes_its_store_is_flushed),
 		cmocka_unit_test(test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle),
 		cmocka_unit_test(test_1027_pages_are_as_large_as_the_machine_says),
 		cmocka_unit_test(

@@ -98,6 +98,14 @@ static uint64_t brute_force(const struct graph_config *g, const struct graph_ins
 		const uint64_t wait = later(TIME_##at + PLUS_##latency, x) - x;                    \
 		x += wait <= limit ? wait : forward ? 0 : limit;                                   \
 	}
+#define OVERTAKES(name, n, at, when)                                                               \
+	if (HOLDS_##when && x < TIME_##at) {                                                       \
+		const uint64_t again =                                                             \
+		    later(AT(C, i - 1) + 1, x + PLUS_EXECUTION) + g->order_flush;                  \
+		t[NODE_F][i] = later(t[NODE_F][i], again);                                         \
+		t[NODE_D][i] = later(t[NODE_D][i], again + g->depth);                              \
+		x = later(x, again + g->depth + g->dispatch_latency);                              \
+	}
 #define OWN(n, latency, when) x += PLUS_##latency;
 #define RESULT(into, n, latency, when)                                                             \
 	if (HOLDS_##when)                                                                          \
@@ -144,6 +152,9 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 		in->iq = g->issue_edges && !rng_below(rng, 5)
 			     ? (uint16_t)(1 + rng_below(rng, g->window - 1))
 			     : 0;
+		in->over = g->overtakes && !rng_below(rng, 6)
+			       ? (uint16_t)(1 + rng_below(rng, g->window - 1))
+			       : 0;
 		in->cd_wait = in->cd[0] ? random_part(rng, 10, 20) : (struct graph_part){ 0 };
 		in->dd = random_part(rng, 10, 20);
 		const unsigned nsrc = (unsigned)rng_below(rng, GRAPH_SOURCES + 1);
@@ -193,7 +204,9 @@ static struct graph_config random_config(struct rng *rng)
 				  .dispatch_latency = (uint32_t)rng_below(rng, 3),
 				  .commit_latency = (uint32_t)rng_below(rng, 2),
 				  .buffer_ideal = rng_below(rng, 2) ? 0 : 100,
+				  .order_flush = 1 + (uint32_t)rng_below(rng, 9),
 				  .issue_edges = rng_below(rng, 2),
+				  .overtakes = rng_below(rng, 2),
 				  .one_window = !rng_below(rng, 4),
 				  .one_width = !rng_below(rng, 4) };
 	g.window_ideal = 20 * g.window;
