@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/progress.h"
 #include "cmd/session.h"
@@ -19,6 +20,7 @@ struct replay_values {
 	bool salvage;
 	uint64_t seed; /* OPTION_NOT_GIVEN: the run's own */
 	const char *sysroot;
+	const char *program;
 	const char *twin;
 };
 
@@ -129,6 +131,12 @@ static bool replay_trace(const struct replay_values *o, const char *path, struct
 	return ok;
 }
 
+static bool check_program(const char *path, struct err *e)
+{
+	return !path || !access(path, R_OK) ||
+	       err_set(e, "--program: cannot read %s: %s", path, strerror(errno));
+}
+
 static bool replay_o3pipeview(const struct replay_values *o, FILE *f, const char *name,
 			      struct err *e)
 {
@@ -138,7 +146,13 @@ static bool replay_o3pipeview(const struct replay_values *o, FILE *f, const char
 	if (!im)
 		return false;
 	struct trace_info info = *import_o3pipeview_info(im);
-	bool ok = open_session(o, &info, &s, e);
+	const struct trace_image program = { .path = o->program, .name = o->program };
+
+	info.images = &program;
+	info.nimages = o->program != NULL;
+	if (o->program)
+		snprintf(info.meta.program, sizeof(info.meta.program), "%s", o->program);
+	bool ok = check_program(o->program, e) && open_session(o, &info, &s, e);
 	if (ok) {
 		ok = !session_emit(s) || import_o3pipeview_feed(im, session_emit(s), e);
 		import_o3pipeview_size(im, &info.insts, &info.cycles);
@@ -165,14 +179,19 @@ static int replay_run(void *values, int nargs, char **args)
 	} else {
 		size_t n = fread(head, 1, sizeof(head), f);
 		rewind(f);
-		if (o->twin && import_is_o3pipeview(head, n)) {
+		const bool text = import_is_o3pipeview(head, n);
+
+		if (o->program && !text) {
+			warn("replay: --program: %s names the programs of its run itself", args[0]);
+			return 2;
+		}
+		if (o->twin && text) {
 			warn("replay: --twin: %s has no misses; both must be traces that 'culprit "
 			     "sim --trace' wrote",
 			     args[0]);
 			return 2;
 		}
-		ok = import_is_o3pipeview(head, n) ? replay_o3pipeview(o, f, args[0], &e)
-						   : replay_trace(o, args[0], &e);
+		ok = text ? replay_o3pipeview(o, f, args[0], &e) : replay_trace(o, args[0], &e);
 		fclose(f);
 	}
 	if (!ok)
@@ -198,6 +217,12 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct replay_values, sysroot),
 	  .arg = "DIR",
 	  .help = "Where debug files of the program and its libraries are looked up first." },
+	{ .name = "program",
+	  .type = CMD_TEXT,
+	  .offset = offsetof(struct replay_values, program),
+	  .arg = "FILE",
+	  .help = "The binary that O3PipeView text is of, for names of functions, lines and "
+		  "disassembly: statically linked, or its addresses as in the file." },
 	{ .name = "twin",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct replay_values, twin),
@@ -213,8 +238,10 @@ static const struct cmd_example examples[] = {
 	{ "culprit replay program.trace --start symbol:main --stop inst:5M", "Only part of it." },
 	{ "culprit replay finite.trace --twin infinite.trace --analyze spectrum",
 	  "What every cluster of cache misses cost." },
-	{ "zcat gem5.txt.gz | culprit replay - --trace gem5.trace",
-	  "Turns gem5's O3PipeView text into a trace, for 'culprit pipeline'." },
+	{ "zcat gem5.txt.gz | culprit replay - --program a.out -o gem5.culprit",
+	  "A profile of a run on gem5, for 'culprit report' and 'culprit html'." },
+	{ "culprit replay gem5.txt --trace gem5.trace",
+	  "Turns gem5's O3PipeView text into a trace, too, for 'culprit pipeline'." },
 	{ NULL, NULL },
 };
 
@@ -227,8 +254,10 @@ const struct command cmd_replay = {
 	.description =
 	    "Feeds the records of a trace that 'culprit sim --trace' wrote to analyses, which "
 	    "give exactly what they would have given in the run itself.\n\n"
-	    "The text of gem5's O3PipeView is a trace, too; - reads it from standard input. It "
-	    "lacks cycle records, dependences and latencies: an analysis that needs them says so.",
+	    "The text of gem5's O3PipeView is a trace, too; - reads it from standard input. Its "
+	    "cycle records are rebuilt from the stamps of fetch, dispatch, retire and squash, and "
+	    "every view of the profile says so. It lacks dependences, latencies and most events: "
+	    "an analysis that needs them says so.",
 	.exit_status =
 	    "0 on success, 2 if the trace cannot be read, an analysis failed or the command "
 	    "was used wrongly, 128 + n if signal n ended it (the store then holds what was "

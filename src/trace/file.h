@@ -19,6 +19,9 @@
 struct trace_setting {
 	const char *section, *key, *value;
 };
+/* The key of section "run" that says which records were not seen, but made from others. */
+#define TRACE_REBUILT "rebuilt"
+
 /* A binary in the guest's memory. */
 struct trace_image {
 	const char *path;    /* host path */

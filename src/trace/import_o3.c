@@ -11,10 +11,16 @@
  * squashed. A cycle is the greatest common divisor of the ticks of the first instructions.
  *
  * The text lacks instruction words, when operands were ready, dependences, latencies by cause,
- * addresses, events, and all cycle records. Fields that follow from the rest are filled in: class
- * and kind from the mnemonic, target and direction of a branch from what committed next, and a
- * mispredict from the instructions that were fetched after it and thrown away. Squashed
- * instructions are numbered in program order from the last one that committed.
+ * addresses and most events. Fields that follow from the rest are filled in: class and kind from the
+ * mnemonic, target and direction of a branch from what committed next. Cycle records are made from
+ * the stamps (rebuild.h).
+ *
+ * The text does not say when and why instructions were squashed either. If what commits next was
+ * among them, it was fetched again: after a status-register access, a fence, an atomic or a system
+ * call these flushed as they committed; else the instruction itself could not commit, a load because
+ * it read too early, others because of an exception. Otherwise the branch before them was
+ * mispredicted, and they went when it had executed. Squashed instructions are numbered in program
+ * order from the last one that committed.
  */
 #include "trace/import.h"
 
@@ -23,9 +29,12 @@
 #include <string.h>
 
 #include "isa/isa.h"
+#include "trace/rebuild.h"
 #include "util/array.h"
 
-#define WINDOW 8192 /* how far out of order instructions may be */
+#define WINDOW	   8192	      /* how far out of order instructions may be */
+#define LIFE_MAX   (1u << 31) /* cycles of an instruction */
+#define CYCLES_MAX (1ull << 48)
 
 enum o3_stage { FETCH, DECODE, RENAME, DISPATCH, ISSUE, COMPLETE, RETIRE, STAGES };
 static const char *const stage_name[STAGES] = { "fetch", "decode",   "rename", "dispatch",
@@ -49,6 +58,8 @@ struct o3_import {
 	uint64_t period; /* ticks a cycle */
 	struct trace_info info;
 	struct machine machine;
+	struct rebuild *cycles;	  /* while records are fed */
+	struct rebuild_flush why; /* before the first of those that wait, if it squashed nothing */
 	uint64_t first, last, insts;
 	/* The last committed instruction and those squashed after it, which wait for the next that
 	 * commits. */
@@ -188,16 +199,22 @@ static bool look_ahead(struct o3_import *im, uint64_t *ticks, struct err *e)
 	return true;
 }
 
+static const struct trace_setting rebuilt = { "run", TRACE_REBUILT,
+					      "cycle records, from the stamps of O3PipeView text" };
+
 struct o3_import *import_o3pipeview_open(FILE *f, const char *name, struct err *e)
 {
 	struct o3_import *im = x_calloc(1, sizeof(*im));
 	im->f = f;
 	im->name = x_strdup(name);
 	snprintf(im->info.meta.program, sizeof(im->info.meta.program), "%s", name);
-	snprintf(im->info.meta.machine, sizeof(im->info.meta.machine), "gem5");
+	snprintf(im->info.meta.machine, sizeof(im->info.meta.machine), "gem5, rebuilt");
 	machine_unknown(&im->machine);
 	im->info.machine = &im->machine;
-	im->info.absent = WANT_CYCLES | WANT_HEAD | WANT_PRODUCERS | WANT_LATENCIES | WANT_FETCH;
+	im->info.meta.commit_width = REBUILD_WIDTH;
+	im->info.absent = WANT_HEAD | WANT_PRODUCERS | WANT_LATENCIES;
+	im->info.settings = &rebuilt;
+	im->info.nsettings = 1;
 	bool ok = look_ahead(im, &im->period, e);
 	if (ok && !im->nheap)
 		ok = wrong(im, "there is no instruction", e);
@@ -303,52 +320,183 @@ static struct rec_inst convert(struct o3_import *im, const struct o3_inst *in)
 	return r;
 }
 
-static void hand_over(struct o3_import *im, struct emit *out)
+static uint64_t leaving(const struct rec_inst *r)
 {
-	for (size_t i = 0; i < im->nwaiting && !out->stop; i++) {
-		if (!(im->waiting[i].flags & RI_COMMITTED) &&
-		    !(out->wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS)))
-			continue;
-		emit_reserve(out, 1);
-		emit_copy_inst(out, &im->waiting[i]);
-	}
-	im->nwaiting = 0;
+	return r->fetch + r->commit;
 }
 
-/* Takes an instruction. A committed one tells where the one before it went. */
-static void take(struct o3_import *im, const struct rec_inst *r, unsigned len, struct emit *out)
+static uint64_t finished(const struct rec_inst *r)
 {
-	if (r->flags & RI_COMMITTED && im->nwaiting) {
-		struct rec_inst *before = &im->waiting[0];
-		if (before->flags & RI_COMMITTED) {
-			bool elsewhere = before->target != r->pc;
-			if (elsewhere && before->flags & (RI_BRANCH | RI_JUMP))
-				before->flags |= RI_TAKEN;
-			before->target = r->pc;
-			if (before->flags & (RI_BRANCH | RI_JUMP) && r->seq != before->seq + 1)
-				before->flags |= RI_MISPREDICT;
-		}
-		hand_over(im, out);
+	return r->complete == STAMP_NONE ? leaving(r) : r->fetch + r->complete;
+}
+
+static bool is_control(const struct rec_inst *r)
+{
+	return r->flags & (RI_BRANCH | RI_JUMP);
+}
+
+/* Whether what comes after it begins anew once it has committed. */
+static bool is_serial(const struct rec_inst *r)
+{
+	return r->cls == CLASS_CSR || r->cls == CLASS_FENCE || r->cls == CLASS_SYSTEM ||
+	       r->cls == CLASS_AMO;
+}
+
+/* `next` was squashed and fetched again: `again` are the records of it and of what came after it. */
+static struct rebuild_flush refetched(struct rec_inst *before, struct rec_inst *again, size_t n,
+				      struct rec_inst *next)
+{
+	const bool order = next->cls == CLASS_LOAD;
+
+	if (before && is_serial(before)) {
+		const bool trap = before->cls == CLASS_SYSTEM;
+
+		before->flags |= RI_FLUSHES | (trap ? RI_EXCEPTION : 0);
+		before->psv |= trap ? PSV_FL_EX : PSV_FL_CSR;
+		return (struct rebuild_flush){ trap ? FLUSH_EXCEPTION : FLUSH_CSR, before->po,
+					       before->pc, leaving(before) };
 	}
+	for (size_t i = 0; i < n; i++)
+		again[i].po = next->po + (again[i].seq - again[0].seq);
+	next->flags |= RI_FLUSHES | RI_REFETCH | (order ? 0 : RI_EXCEPTION);
+	next->psv |= order ? PSV_FL_MO : PSV_FL_EX;
+	return (
+	    struct rebuild_flush){ order ? FLUSH_ORDER : FLUSH_EXCEPTION, next->po, next->pc,
+				   max_u64(finished(&again[0]), before ? leaving(before) + 1 : 0) };
+}
+
+/* Those that are squashed go together, when the flush happens and all have got as far as they did;
+ * without a flush when they were last seen. */
+static bool add_squashed(struct o3_import *im, struct rec_inst *r, size_t n,
+			 const struct rebuild_flush *why, struct err *e)
+{
+	static const struct rebuild_flush none = { .cause = FLUSH_NONE };
+	uint64_t leave = why->cycle;
+	bool ok = true;
+
+	for (size_t i = 0; i < n && why->cause == FLUSH_NONE; i++)
+		leave = max_u64(leave, leaving(&r[i]));
+
+	for (size_t i = 0; i < n; i++)
+		leave =
+		    max_u64(leave, r[i].fetch + (r[i].dispatch == STAMP_NONE ? 0 : r[i].dispatch));
+	for (size_t i = 0; ok && i < n; i++) {
+		r[i].commit = (uint32_t)min_u64(leave - r[i].fetch, LIFE_MAX);
+		ok = rebuild_add(im->cycles, &r[i], i ? &none : why, e);
+	}
+	return ok;
+}
+
+/* What happened between two instructions that commit. */
+struct between {
+	struct rebuild_flush mispredict, again;
+	size_t nwrong;		    /* squashed by the first of them; all others by the second */
+	struct rebuild_flush alone; /* a flush that squashed nothing */
+};
+
+/*
+ * Whether a squashed instruction, the n-th after a branch, is `next` itself before it was fetched
+ * again: fetched once the branch had executed, or right after it and in the ROB. (A front end that
+ * changes its mind fetches the right path for a moment, too.)
+ */
+static bool was_right(const struct rec_inst *r, size_t n, uint64_t resolved,
+		      const struct rec_inst *next)
+{
+	return next && r->pc == next->pc &&
+	       (r->fetch >= resolved || (!n && r->dispatch != STAMP_NONE));
+}
+
+/* Says why the n in r were squashed, and completes the records of the two between which they are:
+ * each may be NULL. */
+static struct between explain(struct rec_inst *before, struct rec_inst *r, size_t n,
+			      struct rec_inst *next)
+{
+	struct between b = { .nwrong = 0 };
+	const bool control = before && is_control(before);
+	const uint64_t resolved = control ? finished(before) : 0;
+
+	if (before && next) {
+		before->flags |= control && before->target != next->pc ? RI_TAKEN : 0;
+		before->target = next->pc;
+	}
+	while (b.nwrong < n && control && !was_right(&r[b.nwrong], b.nwrong, resolved, next))
+		b.nwrong++;
+	if (b.nwrong) {
+		before->flags |= RI_MISPREDICT;
+		before->psv |= PSV_FL_MB;
+		b.mispredict =
+		    (struct rebuild_flush){ FLUSH_MISPREDICT, before->po, before->pc, resolved };
+	}
+	if (b.nwrong < n && next)
+		b.again = refetched(before, r + b.nwrong, n - b.nwrong, next);
+	else if (!n && next && before && is_serial(before) && next->fetch > leaving(before))
+		b.alone = refetched(before, NULL, 0, next);
+	return b;
+}
+
+/* Hands over the last that committed and what was squashed after it; `next` commits after it (NULL:
+ * nothing does). */
+static bool hand_over(struct o3_import *im, struct rec_inst *next, struct err *e)
+{
+	const bool led = im->nwaiting && im->waiting[0].flags & RI_COMMITTED;
+	struct rec_inst *before = led ? &im->waiting[0] : NULL, *r = im->waiting + led;
+	const size_t n = im->nwaiting - led;
+	const struct between b = explain(before, r, n, next);
+	const bool ok = (!before || rebuild_add(im->cycles, before, &im->why, e)) &&
+			add_squashed(im, r, b.nwrong, &b.mispredict, e) &&
+			add_squashed(im, r + b.nwrong, n - b.nwrong, &b.again, e);
+
+	im->why = b.alone;
+	im->nwaiting = 0;
+	return ok;
+}
+
+/* Takes an instruction. A committed one tells what became of those before it. */
+static bool take(struct o3_import *im, struct rec_inst *r, unsigned len, struct err *e)
+{
+	if (r->flags & RI_COMMITTED && !hand_over(im, r, e))
+		return false;
 	ARRAY_ROOM(im->waiting, im->capacity, im->nwaiting + 1);
 	im->waiting[im->nwaiting] = *r;
 	im->waiting[im->nwaiting++].target = r->pc + len; /* until it is known better */
+	return im->nwaiting <= REBUILD_FLIGHT_MAX ||
+	       err_set(e, "more than %d instructions are squashed together", REBUILD_FLIGHT_MAX);
+}
+
+/* Whether its stamps can be those of an instruction of this run. */
+static bool check_life(const struct o3_import *im, const struct o3_inst *in, struct err *e)
+{
+	uint64_t end = 0;
+
+	for (int i = 0; i < STAGES; i++)
+		end = max_u64(end, in->tick[i]);
+	return (end - in->tick[FETCH] < LIFE_MAX * im->period &&
+		end / im->period - im->first < CYCLES_MAX) ||
+	       wrong(im, "an instruction takes too long, or is too far from the first", e);
 }
 
 bool import_o3pipeview_feed(struct o3_import *im, struct emit *out, struct err *e)
 {
 	bool ok = true;
 	uint64_t last = 0;
+
+	im->cycles = rebuild_new(out);
 	while (ok && im->nheap && !out->stop) {
 		struct o3_inst in = heap_pop(im);
 		if (in.seq <= last && last)
 			ok = wrong(im, "instructions are too far from their order, or twice", e);
 		last = in.seq;
+		ok = ok && check_life(im, &in, e);
+		if (!ok)
+			break;
 		struct rec_inst r = convert(im, &in);
-		take(im, &r, is_compressed(in.mnemonic) ? 2 : 4, out);
-		ok = ok && look_ahead(im, NULL, e);
+		ok = take(im, &r, is_compressed(in.mnemonic) ? 2 : 4, e) && look_ahead(im, NULL, e);
 	}
-	hand_over(im, out);
+	ok = ok && hand_over(im, NULL, e);
+	rebuild_end(im->cycles);
+	im->last = max_u64(im->last, rebuild_last(im->cycles));
+	rebuild_free(im->cycles);
+	im->cycles = NULL;
 	im->info.insts = im->insts;
 	return ok;
 }

@@ -316,6 +316,7 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 		return false;
 	d = doc_new();
 
+	estimated_rebuilt(d, s);
 	add_profilers(d, &m);
 	add_pooled(d, &m.pooled);
 	add_bare_stalls(d, &m);

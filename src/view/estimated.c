@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "trace/file.h"
 #include "view/model.h"
 
 static double real_or_nan(const struct store_rows *r, int column)
@@ -24,10 +25,37 @@ static uint64_t fact(struct store *s, const char *key)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
+static void read_rebuilt(struct store *s, struct estimated *x)
+{
+	struct store_rows r =
+	    store_query(s, "SELECT value FROM run WHERE key = ?1", "s", TRACE_REBUILT);
+
+	if (store_next(&r) && store_shown(&r, 0))
+		snprintf(x->rebuilt, sizeof(x->rebuilt), "%s", store_shown(&r, 0));
+	store_done(&r, NULL);
+}
+
+static void rebuilt_line(struct doc *d, const char *before, const struct estimated *x)
+{
+	if (*x->rebuilt)
+		doc_line(d, NULL, "%srebuilt: %s", before, x->rebuilt);
+}
+
+void estimated_rebuilt(struct doc *d, struct store *s)
+{
+	struct estimated x = { .is = false };
+
+	read_rebuilt(s, &x);
+	rebuilt_line(d, "", &x);
+	if (*x.rebuilt)
+		doc_text(d, "rebuilt", x.rebuilt);
+}
+
 bool estimated_read(struct store *s, struct estimated *x, struct err *e)
 {
 	memset(x, 0, sizeof(*x));
 	x->low = x->high = NAN;
+	read_rebuilt(s, x);
 
 	struct store_rows r = store_query(s, "SELECT value FROM sampled WHERE key = 'method'", "");
 
@@ -114,6 +142,7 @@ void estimated_line(struct doc *d, const char *before, const struct estimated *x
 {
 	char insts[32], error[64] = "; its error is not known";
 
+	rebuilt_line(d, before, x);
 	if (!x->is)
 		return;
 	short_number(x->interval, insts, sizeof(insts));
@@ -126,9 +155,11 @@ void estimated_line(struct doc *d, const char *before, const struct estimated *x
 
 void estimated_add(struct doc *d, const struct estimated *x)
 {
+	estimated_line(d, "", x);
+	if (*x->rebuilt)
+		doc_text(d, "rebuilt", x->rebuilt);
 	if (!x->is)
 		return;
-	estimated_line(d, "", x);
 	doc_object(d, "estimated");
 	doc_text(d, "method", x->method);
 	doc_integer(d, "points", (int64_t)x->points);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a view adds where a profile was estimated from points of the run: a line at its head, and how
- * far each figure may be off. A profile of a whole run has none of it, and a view of it does not change.
+ * What a view adds where a profile was estimated from points of the run, or made from records that
+ * its source did not have: a line at its head, and how far each figure may be off. A profile of a whole
+ * run has none of it, and a view of it does not change.
  */
 #ifndef VIEW_ESTIMATED_H
 #define VIEW_ESTIMATED_H
@@ -23,16 +24,21 @@ struct estimated {
 	double cpi, low, high; /* low NAN: nothing is known of the error */
 	struct estimated_figure *figures;
 	size_t count;
+	char rebuilt[128]; /* which records the source of the run did not have; "": it had all */
 };
 
 bool estimated_read(struct store *s, struct estimated *x, struct err *e);
 void estimated_free(struct estimated *x);
 
 /* "estimated from 12 points of 1M instructions, CPI 1.234 ± 1.2% (95%)"; in JSON object `estimated`.
- * Nothing for a whole run. */
+ * Or "rebuilt: ...", JSON `rebuilt`, where records were made from others. Nothing for a whole run of
+ * culprit's own. */
 void estimated_add(struct doc *d, const struct estimated *x);
 /* The same without values for JSON. */
 void estimated_line(struct doc *d, const char *before, const struct estimated *x);
+
+/* Only what was rebuilt, for a view without estimates. */
+void estimated_rebuilt(struct doc *d, struct store *s);
 
 /* Half of a figure's 95% interval, in cycles; NAN: not known, or there is no such figure. what, item
  * and name as in table estimate (docs/store.md). */

@@ -181,11 +181,40 @@ test_gem5_text_is_a_source_and_says_what_it_lacks() {
 	[ "$(wc -l <gem5.csv)" = 3001 ] || fail "not 3000 instructions"
 	run pipeline gem5.trace --from 100 --count 10
 	status_is 0
-	run replay gem5.txt --analyze profile
-	refuses profile "cycle records"
+	run replay gem5.txt --analyze icost
+	refuses icost "dependences"
 	head -5 gem5.txt >half.txt
 	run replay half.txt --analyze csv --param csv=half.csv -o half.culprit
 	refuses half.txt:5
+}
+
+test_1790_cycles_rebuilt_from_gem5_text_tell_the_states_of_commit_within_two_percent() {
+	run export whole.trace -f o3pipeview --count 1000000 -o all.txt
+	status_is 0
+	run replay all.txt --program "$GUESTS/answers" -o rebuilt.culprit
+	status_is 0
+	python3 - <<-'EOF' || fail "states of commit are off"
+		import sqlite3, sys
+		states = [[0], [2, 3, 4], [5, 6, 8], [1, 7]] # computing, stalled, flushed, drained
+		def shares(name):
+		    db = sqlite3.connect(name)
+		    units = dict(db.execute("SELECT category, sum(units) FROM golden GROUP BY category"))
+		    return [sum(units.get(c, 0) for c in state) / sum(units.values()) for state in states]
+		truth, rebuilt = shares("live.culprit"), shares("rebuilt.culprit")
+		print(truth, rebuilt)
+		sys.exit(any(abs(a - b) > 0.02 for a, b in zip(truth, rebuilt)) or min(truth[0], truth[2]) < 0.02)
+	EOF
+	for view in report annotate accuracy "diff live.culprit" "report --json"; do
+		run $view rebuilt.culprit
+		status_is 0
+		out_has rebuilt
+	done
+	run report rebuilt.culprit
+	out_has main
+	run replay all.txt --program nowhere -o x.culprit
+	refuses nowhere
+	run replay whole.trace --program "$GUESTS/answers" -o x.culprit
+	refuses --program
 }
 
 test_1711_a_region_starts_with_an_instruction_word() {
