@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Page Pipeline: windows of a trace, an instruction a line and a cycle a column; why one of them was late.
+import { aligned, beside } from "./aligned";
+import { Paths, Step, end, stamp } from "./critical";
 import { All, Data, Traced, Window, functionAt, runOf } from "./data";
-import { button, count, el, svg, table } from "./dom";
+import { button, count, el, percent, svg, table } from "./dom";
 import { Go, Page, State, link } from "./state";
 
 const SHOWN = 80; // lines that are drawn at once
+const STEPS = 12; // of the chain behind an instruction
 const COLUMNS = 640; // units of the drawing's width
 
 /** Stages: index of their first cycle in a row, name, class of their colour. */
-const stages: [number, string, string][] = [[4, "fetch", "s-fetch"], [5, "decode", "s-decode"], [6, "waits for operands", "s-wait"],
+export const stages: [number, string, string][] = [[4, "fetch", "s-fetch"], [5, "decode", "s-decode"], [6, "waits for operands", "s-wait"],
 	[7, "ready, waits to issue", "s-ready"], [8, "executes", "s-execute"], [9, "done, waits to commit", "s-done"]];
-
-/** Cycle in which stage k begins; -1: it never did. */
-function stamp(i: Traced, k: number): number {
-	return k === 4 ? i[4] : (i[k] as number) < 0 ? -1 : i[4] + (i[k] as number);
-}
-
-const end = (i: Traced): number => i[4] + Math.max(0, i[10]);
 
 /** The last thing that an instruction waited for, in words; and the one that made it wait. */
 function late(w: Window, at: number): { text: string; by: number } {
@@ -49,16 +45,9 @@ function late(w: Window, at: number): { text: string; by: number } {
 	return waits.length ? { text: waits[0][1].replace(/\b1 cycles/g, "1 cycle"), by: waits[0][2] } : { text: "waits for nothing", by: -1 };
 }
 
-/** From an instruction back along what each waited for most. */
-function chain(w: Window, at: number): number[] {
-	const path = [at];
-	for (let k = at; path.length < 12;) {
-		k = late(w, k).by;
-		if (k < 0 || path.includes(k))
-			break;
-		path.push(k);
-	}
-	return path;
+/** Instructions of some steps, from the last to the first, each once. */
+function chain(at: number, steps: Step[]): number[] {
+	return [at, ...new Set(steps.map((x) => x.by).filter((k) => k !== at))];
 }
 
 /** A window's name with the function that an address in it is in. */
@@ -79,7 +68,35 @@ function fitting(w: Window, first: number, selected: number): number {
 	return Math.max(0.05, Math.min(6, COLUMNS / span));
 }
 
-function drawing(w: Window, first: number, path: number[], zoom: number, pan: number, select: (k: number) => void): Node {
+/** What draws an instruction's stages from y on. */
+export function bars(row: SVGElement, i: Traced, x0: number, c0: number, px: number, right: number, y: number, h: number): void {
+	const ends = [...stages.slice(1).map((_, m) => stamp(i, stages[m + 1][0])), end(i) + 1];
+	stages.forEach(([at, name, cls], m) => {
+		const from = stamp(i, at), to = ends.slice(m).find((e) => e >= 0) ?? end(i) + 1;
+		const x = Math.max(x0, x0 + (from - c0) * px), x1 = Math.min(x0 + (to - c0) * px, right);
+		if (from >= 0 && x1 > x)
+			row.append(svg("rect", { x, y: y + 3, width: Math.max(0.7, x1 - x), height: h - 6, class: cls },
+				svg("title", {}, `${i[2]}: ${name}, cycles ${count(from)} to ${count(to)}`)));
+	});
+	const out = x0 + (end(i) - c0) * px;
+	if (out >= x0 && out < right)
+		row.append(svg("rect", { x: out, y: y + 1, width: Math.max(1.5, px), height: h - 2, class: i[0] < 0 ? "s-squash" : "s-commit" }));
+}
+
+/** The path as a line through the rows that are drawn. */
+function pathLine(steps: Step[], first: number, shown: number, x: (c: number) => number, left: number, right: number, H: number): SVGElement {
+	let d = "", on = false;
+	for (const s of steps) {
+		const inside = s.at >= first && s.at < first + shown && s.by >= first && s.by < first + shown && s.from <= s.to && x(s.to) >= left && x(s.from) <= right;
+		const at = (k: number, c: number): string => `${Math.min(right, Math.max(left, x(c))).toFixed(1)} ${20 + (k - first) * H + H / 2}`;
+		if (inside)
+			d += `${on ? "" : `M${at(s.at, s.to)}`}L${at(s.by, s.from)}`;
+		on = inside;
+	}
+	return svg("path", { d: d || "M0 0", class: "critical" });
+}
+
+function drawing(w: Window, first: number, path: number[], critical: Step[], zoom: number, pan: number, select: (k: number) => void): Node {
 	const list = w.insts.slice(first, first + SHOWN), H = 18, left = 330, width = left + COLUMNS + 10;
 	const c0 = (list.length ? Math.min(...list.map((i) => i[4])) : 0) + pan, px = zoom;
 	const g = svg("svg", { width, height: list.length * H + 22, class: "pipe", role: "img",
@@ -93,20 +110,11 @@ function drawing(w: Window, first: number, path: number[], zoom: number, pan: nu
 		row.append(svg("rect", { x: 0, y, width, height: H, class: "back" }),
 			svg("text", { x: 4, y: y + 13, class: "pc" }, i[0] < 0 ? "×" : String(i[0])),
 			svg("text", { x: 76, y: y + 13 }, (i[3] & 1 ? "! " : i[3] & 2 ? "⚑ " : "") + i[2].slice(0, 34)));
-		const ends = [...stages.slice(1).map((_, m) => stamp(i, stages[m + 1][0])), end(i) + 1];
-		stages.forEach(([at, name, cls], m) => {
-			const from = stamp(i, at), to = ends.slice(m).find((e) => e >= 0) ?? end(i) + 1;
-			const x = Math.max(left, left + (from - c0) * px), x1 = Math.min(left + (to - c0) * px, left + COLUMNS);
-			if (from >= 0 && x1 > x)
-				row.append(svg("rect", { x, y: y + 3, width: Math.max(0.7, x1 - x), height: H - 6, class: cls },
-					svg("title", {}, `${i[2]}: ${name}, cycles ${count(from)} to ${count(to)}`)));
-		});
-		const out = left + (end(i) - c0) * px;
-		if (out >= left && out < left + COLUMNS)
-			row.append(svg("rect", { x: out, y: y + 1, width: Math.max(1.5, px), height: H - 2, class: i[0] < 0 ? "s-squash" : "s-commit" }));
+		bars(row, i, left, c0, px, left + COLUMNS, y, H);
 		row.addEventListener("click", () => select(n));
 		g.append(row);
 	});
+	g.append(pathLine(critical, first, list.length, (c) => left + (c - c0) * px, left, left + COLUMNS, H));
 	for (let k = 0; k + 1 < path.length; k++) {
 		const a = path[k + 1], b = path[k];
 		if (a < first || a >= first + list.length || b < first || b >= first + list.length)
@@ -116,6 +124,30 @@ function drawing(w: Window, first: number, path: number[], zoom: number, pan: nu
 		g.append(svg("path", { d: `M${xa} ${20 + (a - first) * H + H / 2}L${xb} ${20 + (b - first) * H + H / 2}`, class: "arrow" }));
 	}
 	return g;
+}
+
+function stepLine(w: Window, x: Step, select: (k: number) => void): HTMLElement {
+	return el("li", {}, `${count(x.cycles)} ${x.cycles === 1 ? "cycle" : "cycles"}: `, button(`${w.insts[x.at][2]} (${w.insts[x.at][1]})`, () => select(x.at), { class: "plain" }), ` ${x.text}`);
+}
+
+/** Where the cycles of the window's critical path go, and its steps in words. */
+function criticalBox(w: Window, steps: Step[], select: (k: number) => void): HTMLElement {
+	const total = steps.reduce((a, x) => a + x.cycles, 0), causes = new Map<string, number>(), insts = new Map<string, [number, number]>();
+	for (const x of steps) {
+		const key = `${w.insts[x.at][2]} (${w.insts[x.at][1]})`;
+		causes.set(x.cause, (causes.get(x.cause) ?? 0) + x.cycles);
+		insts.set(key, [(insts.get(key)?.[0] ?? 0) + x.cycles, x.at]);
+	}
+	const rows = [...causes].filter((r) => r[1]).sort((a, b) => b[1] - a[1]), most = [...insts].filter((r) => r[1][0]).sort((a, b) => b[1][0] - a[1][0]).slice(0, 8);
+	const long = steps.filter((x) => x.cycles).sort((a, b) => b.cycles - a.cycles).slice(0, 40).sort((a, b) => b.to - a.to);
+	return el("details", { id: "critical", "data-value": String(total) },
+		el("summary", {}, `Critical path of the window: ${count(total)} cycles` + rows.slice(0, 3).map((r, k) => `${k ? ", " : "; "}${r[0]} ${percent(r[1] / total)}`).join("")),
+		el("div", { class: "many" },
+			table("What it waits for", [{ name: "cause", value: (r: [string, number]) => r[0] }, { name: "cycles", value: (r) => r[1], show: (r) => count(r[1]) },
+				{ name: "share", value: (r) => r[1] / total, show: (r) => percent(r[1] / total) }], rows, "", null),
+			table("Instructions on it", [{ name: "instruction", value: (r: [string, [number, number]]) => r[0], show: (r) => button(r[0], () => select(r[1][1]), { class: "plain" }) },
+				{ name: "cycles", value: (r) => r[1][0], show: (r) => count(r[1][0]) }, { name: "share", value: (r) => r[1][0] / total, show: (r) => percent(r[1][0] / total) }], most, "", null)),
+		el("p", { class: "keys" }, "Its longest steps, from the window's end to its beginning:"), el("ol", {}, ...long.map((x) => stepLine(w, x, select))));
 }
 
 function draw(d: Data, s: State, go: Go, all: All): Node[] {
@@ -128,7 +160,8 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const selected = Math.max(0, Math.min(n - 1, at));
 	const first = Math.max(0, Math.min(Number(s.first ?? Math.max(0, selected - 10)), Math.max(0, n - 10)));
 	const zoom = s.zoom !== undefined ? Number(s.zoom) : fitting(w, first, selected), pan = Number(s.pan ?? 0), half = Math.round(COLUMNS / zoom / 2);
-	const path = chain(w, selected), i = w.insts[selected], select = (k: number): void => go({ inst: String(k), pc: "", first: String(first) });
+	const paths = new Paths(w, Number(d.parameters.find((p) => p[0] === "window" && p[1] === "rob")?.[2] ?? 0));
+	const steps = paths.back(selected, STEPS), critical = paths.critical(), path = chain(selected, steps), i = w.insts[selected], select = (k: number): void => go({ inst: String(k), pc: "", first: String(first) });
 	const windows = el("select", { "aria-label": "window", id: "window" }) as HTMLSelectElement;
 	all.windows.forEach((x, k) => mine.includes(x) ? windows.append(el("option", { value: String(k) }, named(d, x.name))) : null);
 	windows.value = String(all.windows.indexOf(w));
@@ -140,9 +173,12 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 		if (k >= 0)
 			go({ inst: String(k), pc: "", first: String(Math.max(0, k - 10)), pan: "", zoom: "" });
 	});
-	const fn = functionAt(d, i[1]);
+	const fn = functionAt(d, i[1]), other = all.runs.length > 1 ? beside(all, w) : null;
+	if (other && s.beside === "1")
+		return aligned(d, all, w, other, s, go);
 	const legend = el("p", { class: "legend" }, ...stages.flatMap(([, name, cls]) => [el("span", { class: "key " + cls, "aria-hidden": "true" }), name + "  "]),
-		el("span", { class: "key s-commit", "aria-hidden": "true" }), "commits  ", el("span", { class: "key s-squash", "aria-hidden": "true" }), "squashed (×)  ! mispredicted  ⚑ flushes");
+		el("span", { class: "key s-commit", "aria-hidden": "true" }), "commits  ", el("span", { class: "key s-squash", "aria-hidden": "true" }), "squashed (×)  ! mispredicted  ⚑ flushes",
+		el("span", { class: "key critical-key", "aria-hidden": "true" }), "critical path  ");
 	return [el("p", { class: "tools" }, "Window ", windows, " go to ", where, " ",
 		button("▴", () => go({ first: String(Math.max(0, first - SHOWN / 2)) }), { "aria-label": "earlier instructions" }), " ",
 		button("▾", () => go({ first: String(Math.min(n - 1, first + SHOWN / 2)) }), { "aria-label": "later instructions" }), " ",
@@ -154,8 +190,9 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	el("section", { id: "chosen", "data-inst": String(selected), "aria-live": "polite" },
 		el("p", {}, el("strong", {}, `${i[2]} at `), fn ? link(`${i[1]} in ${fn.name}`, { page: "code", fn: String(fn.id), pc: i[1] }) : i[1],
 			i[14].length ? `, ${i[14].join(", ")}` : "", `: ${late(w, selected).text}.`),
-		el("ol", { class: "why" }, ...path.slice(1).map((k) => el("li", {}, button(`${w.insts[k][2]} (${w.insts[k][1]})`, () => select(k), { class: "plain" }), ` ${late(w, k).text}`)))),
-	el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "pipeline" }, drawing(w, first, path, zoom, pan, select)),
+		i[0] < 0 ? null : el("ol", { class: "why" }, ...steps.filter((x) => x.cycles).map((x) => stepLine(w, x, select)))),
+	criticalBox(w, critical, select), ...(other ? [el("p", { class: "next" }, button("beside the other run, by program order", () => go({ beside: "1" }), { id: "beside" }))] : []),
+	el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "pipeline" }, drawing(w, first, path, critical, zoom, pan, select)),
 	el("details", {}, el("summary", {}, "The same as a table"), table("Cycles of the instructions above", [
 		{ name: "number", value: (r: Traced) => r[0], show: (r) => r[0] < 0 ? "squashed" : count(r[0]) },
 		{ name: "address", value: (r) => r[1] }, { name: "instruction", value: (r) => r[2] },

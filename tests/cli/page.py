@@ -287,7 +287,7 @@ def test_1517_names_and_source_are_text_whatever_they_hold(b):
 def test_1518_the_pipeline_shows_every_instruction_of_its_window(b):
     b.open(os.path.abspath("run.html"), "page=pipeline&window=1")
     rows = json_of("pipeline", "run.trace", "--from", "5000", "-n", "200")["instructions"]
-    shown = b.run("[...document.querySelectorAll('details tbody tr')].map((r) => [...r.children].map((c) => c.dataset.value))")
+    shown = b.run("[...document.querySelectorAll('main > details:last-of-type tbody tr')].map((r) => [...r.children].map((c) => c.dataset.value))")
     assert len(shown) == min(len(rows), 80), (len(shown), len(rows))
     for mine, row in zip(shown, rows):
         assert int(mine[1], 16) == (int(row["pc"], 16) if isinstance(row["pc"], str) else row["pc"]), (mine, row)
@@ -458,6 +458,59 @@ def test_3713_a_stretch_of_the_run_restricts_the_pages(b):
     rows = shares_of_rows(b)
     with sqlite3.connect("run.culprit") as s:
         assert [r[1] for r in rows] == [c for c, in s.execute("SELECT cycles FROM golden_phase ORDER BY phase LIMIT 60")]
+
+
+def windows_of(b):
+    return b.run("[...document.getElementById('window').options].map((o) => o.value)")
+
+
+def test_3714_the_critical_path_is_as_long_as_its_window(b):
+    b.open(os.path.abspath("windows.html"), "page=pipeline")
+    longest = 0
+    for value in windows_of(b)[:3] + windows_of(b)[-2:]:
+        b.go(f"page=pipeline&window={value}&first=0")
+        path = float(b.run("document.getElementById('critical').dataset.value"))
+        b.run("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+        rows = b.run("""[...document.querySelectorAll('#critical .many .scroll:first-child tbody tr')].map((r) => Number(r.cells[1].dataset.value))""")
+        assert path > 0 and sum(rows) == path, (value, rows, path)
+        committed = []
+        last = -1
+        while True:
+            got = b.run("""[...document.querySelectorAll('main > details:last-of-type tbody tr')].map((r) =>
+                [...r.cells].map((c) => c.dataset.value))""")
+            committed += [r for r in got if int(r[0]) >= 0]
+            shown = b.run("document.querySelector('.tools').textContent.match(/instructions ([0-9,]+) to ([0-9,]+) of ([0-9,]+)/).slice(1, 4)")
+            first, to, of = (int(n.replace(",", "")) for n in shown)
+            if to >= of or first == last:
+                break
+            last = first
+            b.go(f"page=pipeline&window={value}&first={to}")
+        want = max(int(r[-1]) for r in committed) - int(committed[0][3])
+        assert path == want, (value, path, want, committed[0])
+        longest = max(longest, path)
+    assert longest > 100
+
+
+def test_3715_two_pipelines_stand_beside_each_other_by_program_order(b):
+    guest = os.path.join(GUESTS, "phases")
+    culprit("sim", "--max-insts", "300000", "--analyze", "profile,windows", "--set", "window.rob=16", "-o", "small.culprit", "--", guest, "2")
+    culprit("html", "run.culprit", "small.culprit", "-o", "beside.html")
+    b.open(os.path.abspath("beside.html"), "page=pipeline&run=0")
+    marked = 0
+    for value in windows_of(b):
+        b.go(f"page=pipeline&run=0&window={value}")
+        if not b.run("!!document.getElementById('beside')"):
+            continue
+        b.click("#beside")
+        po, text = b.run("[document.getElementById('divergence').dataset.value, document.getElementById('divergence').textContent]")
+        rows = b.run("[...document.querySelectorAll('details tbody tr')].map((r) => [...r.cells].map((c) => c.dataset.value))")
+        assert rows and all(int(r[4]) == int(r[3]) - int(r[2]) - (int(rows[0][3]) - int(rows[0][2])) or int(rows[0][4]) for r in rows), rows[:3]
+        if po:
+            marked += 1
+            late = {r[0]: int(r[4]) for r in rows}
+            assert late[po] and all(late[n] == 0 for n in late if int(n) < int(po)), (po, late)
+            assert b.run("document.querySelectorAll('.pipe .row.on').length") == 1 and "First divergence" in text
+    assert marked > 3, marked
 
 
 class Reader:
