@@ -13,6 +13,7 @@
 #include "analysis/profile/own.h"
 #include "analysis/profile/spec.h"
 #include "analysis/symbolise.h"
+#include "cmd/bus_log.h"
 #include "cmd/plugin.h"
 #include "image/image.h"
 #include "jobs/recipe.h"
@@ -50,7 +51,7 @@ struct session {
 	size_t nregions;
 	struct chosen chosen[ANALYSES_MAX];
 	size_t nchosen;
-	char *stem, *suffix, *debug_root;
+	char *stem, *suffix, *debug_root, *bus_log;
 	struct trace_setting *settings; /* copies */
 	struct images *images;
 	struct bus *bus;
@@ -293,7 +294,8 @@ static bool open_bus(struct session *s, const struct session_options *o,
 {
 	struct bus_config config = { .regions = s->regions,
 				     .nregions = s->nregions,
-				     .before = setup->before };
+				     .before = setup->before,
+				     .marks = s->bus_log != NULL };
 	/* A flush can squash everything in flight in one cycle: a batch must hold several of
 	 * those. */
 	config.batch_insts = max_u64(2048, 16 * (uint64_t)s->info.meta.rob_entries);
@@ -328,8 +330,15 @@ static bool open_all(struct session *s, const struct session_options *o,
 		return false;
 	collect_params(s, o);
 	load_images(s, setup->images, setup->nimages);
-	if (!parse_regions(s, o, &setup->interval, e) || !s->nchosen)
-		return !e->text[0];
+	if (!parse_regions(s, o, &setup->interval, e))
+		return false;
+	if (!s->nchosen)
+		return !o->bus_log || err_set(e, "--bus-log: no analysis runs (--analyze null is one)");
+	if (o->bus_log) {
+		s->bus_log = x_asprintf("%s%s", o->bus_log, s->suffix);
+		if (!bus_log_check(s->bus_log, e))
+			return false;
+	}
 	char *path = o->output ? x_asprintf("%s%s", o->output, s->suffix)
 			       : x_asprintf("%s.culprit%s", s->stem, s->suffix);
 	s->store = store_create(path, e);
@@ -381,6 +390,7 @@ static void session_free(struct session *s)
 	free(s->stem);
 	free(s->suffix);
 	free(s->debug_root);
+	free(s->bus_log);
 	free(s);
 }
 
@@ -491,7 +501,8 @@ static bool finish(struct session *s, const struct session_result *r, struct err
 	s->info.ncounters = r->ncounters;
 	s->info.complete = true;
 	load_images(s, r->images, r->nimages);
-	return bus_stop(s->bus, e) && put_run(s, e) && put_machine(s, e) && sign(s, r->key, e) &&
+	return bus_stop(s->bus, e) && (!s->bus_log || bus_log_write(s->bus_log, s->bus, e)) &&
+	       put_run(s, e) && put_machine(s, e) && sign(s, r->key, e) &&
 	       bus_finish(s->bus, s->store, e) && symbolise(s->store, s->images, r->stop, e) &&
 	       store_commit(s->store, e);
 }

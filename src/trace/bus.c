@@ -45,6 +45,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CACHE_LINE     64
@@ -114,6 +115,9 @@ struct bus {
 	pthread_mutex_t error_lock;
 	struct err error;
 	struct bus_stats stats;
+	struct bus_mark *marks;
+	size_t nmarks;
+	uint64_t mark_from, mark_cpu_from, mark_cycle;
 	bool started, stopped;
 };
 
@@ -350,6 +354,35 @@ static void count(struct bus *b, const struct buffer *buf)
 	b->stats.batches++;
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Notes speed and buffers if it is time to. */
+static void mark(struct bus *b, bool always)
+{
+	const uint64_t ns = clock_ns(CLOCK_MONOTONIC) - b->mark_from;
+
+	if (!always && b->nmarks && ns < b->marks[b->nmarks - 1].ns + BUS_MARK_NS)
+		return;
+	const size_t tail = atomic_load_explicit(&b->tail, memory_order_relaxed);
+	struct bus_mark *m = ARRAY_ADD(b->marks, b->nmarks);
+
+	*m = (struct bus_mark){ .ns = ns,
+				.producer_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - b->mark_cpu_from,
+				.cycle = b->mark_cycle,
+				.insts = b->stats.inst_records,
+				.buffers = b->nbuffers };
+	for (size_t i = 0; b->nworkers && i < b->ninstances; i++) {
+		const ptrdiff_t behind = backlog(b->instances[i], tail);
+		m->waiting = behind > (ptrdiff_t)m->waiting ? (size_t)behind : m->waiting;
+	}
+}
+
 static void deliver(struct bus *b)
 {
 	struct buffer *buf = b->current;
@@ -363,6 +396,15 @@ static void deliver(struct bus *b)
 	}
 	buf->index = atomic_load_explicit(&b->tail, memory_order_relaxed);
 	count(b, buf);
+	if (b->config.marks && buf->nslices) {
+		const struct trigger_slice *s = &buf->slices[buf->nslices - 1];
+		const struct rec_cycle *c = s->cycle1 ? &buf->cycles[s->cycle1 - 1] : NULL;
+		const struct rec_inst *r = s->inst1 ? &buf->insts[s->inst1 - 1] : NULL;
+
+		b->mark_cycle = c				     ? c->cycle + c->repeat
+				: r && !(b->emit.wants & WANT_EMPTY) ? r->fetch + r->commit
+								     : b->mark_cycle;
+	}
 	if (!b->nworkers) {
 		for (size_t i = 0; i < b->ninstances && !atomic_load(&b->failed); i++)
 			run_instance(b, b->instances[i], buf);
@@ -372,6 +414,8 @@ static void deliver(struct bus *b)
 		publish(b, buf);
 		install(b, take_free(b));
 	}
+	if (b->config.marks)
+		mark(b, false);
 	if (atomic_load_explicit(&b->failed, memory_order_relaxed))
 		b->emit.stop = true;
 }
@@ -506,6 +550,8 @@ bool bus_start(struct bus *b, struct err *e)
 	join_schedules(b);
 	make_buffers(b);
 	b->started = true;
+	b->mark_from = clock_ns(CLOCK_MONOTONIC);
+	b->mark_cpu_from = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!b->nworkers)
 		return true;
 	size_t slots = 2; /* B3 */
@@ -563,6 +609,8 @@ bool bus_stop(struct bus *b, struct err *e)
 		b->stopped = true;
 		if (b->emit.ncycles || b->emit.ninsts || b->emit.nmisses || b->emit.ntwins)
 			deliver(b);
+		if (b->config.marks)
+			mark(b, true);
 		join_workers(b);
 	}
 	if (atomic_load(&b->failed))
@@ -612,6 +660,7 @@ void bus_free(struct bus *b)
 	free(b->ring);
 	free(b->buffers);
 	spans_free(&b->spans);
+	free(b->marks);
 	free(b);
 }
 
@@ -661,4 +710,10 @@ struct trigger_cutter bus_regions(struct bus *b)
 struct bus_stats bus_stats(const struct bus *b)
 {
 	return b->stats;
+}
+
+const struct bus_mark *bus_marks(const struct bus *b, size_t *count)
+{
+	*count = b->nmarks;
+	return b->marks;
 }

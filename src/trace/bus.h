@@ -27,6 +27,7 @@ struct bus_config {
 	const struct region *regions; /* NULL: the whole run */
 	size_t nregions;
 	const struct trigger_cutter *before; /* regions continue from this state; or NULL */
+	bool marks;			     /* notes speed and buffers over time: bus_marks */
 };
 
 /* How many worker threads suit this host for that many analyses: one core is left for the
@@ -63,5 +64,15 @@ struct bus_stats {
 	uint64_t cycles; /* covered, inside regions */
 };
 struct bus_stats bus_stats(const struct bus *b);
+
+/* Speed and buffers at one time, about every BUS_MARK_NS of the run and at its end. */
+#define BUS_MARK_NS 20000000
+struct bus_mark {
+	uint64_t ns, producer_ns; /* since the bus started; of it the producer's processor time */
+	uint64_t cycle, insts;	  /* up to there records have been delivered */
+	size_t waiting, buffers;  /* filled and not yet seen by all analyses; all that there are */
+};
+/* All of them, NULL if none were asked for; the bus's. */
+const struct bus_mark *bus_marks(const struct bus *b, size_t *count);
 
 #endif

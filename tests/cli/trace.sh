@@ -49,6 +49,24 @@ test_3671_a_table_has_the_fields_that_were_asked_for() {
 	err_has "no field 'wort'; the nearest is 'word'"
 }
 
+test_3673_a_log_says_how_fast_the_run_was_and_how_full_the_buffers() {
+	run sim --analyze csv:2 --param csv=log.csv --bus-log speed.csv --workers 2 -o log.culprit -- "$GUESTS/answers" work
+	status_is 0
+	run sim --analyze null --bus-log speed.csv -o log.culprit -- "$GUESTS/answers" work # replaces its own kind
+	status_is 0
+	run sim --analyze profile --bus-log speed.csv -o log.culprit -- "$GUESTS/answers" work
+	[ "$(head -1 speed.csv)" = seconds,producer_seconds,cycle,instructions,waiting,buffers ] || fail "$(head -1 speed.csv)"
+	[ "$(tail -1 speed.csv | cut -d, -f4)" = "$(sqlite3 log.culprit "SELECT value FROM run WHERE key = 'instructions'")" ] ||
+		fail "not all instructions: $(tail -1 speed.csv)"
+	awk -F, 'NR > 2 && ($1 < t || $3 < c || $5 > $6) { exit 1 } NR > 1 { t = $1; c = $3 }' speed.csv || fail "runs backwards"
+	run sim --analyze none --bus-log x.csv -- "$GUESTS/answers"
+	status_is 2
+	err_has "no analysis runs"
+	run sim --bus-log live.csv -o log.culprit -- "$GUESTS/answers"
+	status_is 2
+	err_has "--bus-log"
+}
+
 test_a_run_without_a_trace_gives_the_same_profile() {
 	"$CULPRIT" sim --analyze profile,folded,csv,null --workers 0 -o plain.culprit -- "$GUESTS/answers" \
 		>/dev/null 2>&1 </dev/null || true
