@@ -36,6 +36,10 @@
 #define DRAIN_EVERY_NS 100000000u
 #define DRAIN_PARTS    50
 
+/* Ended processes are forgotten so often, and so long after their end. */
+#define FORGET_EVERY_NS 2000000000u
+#define FORGET_AFTER_NS 3000000000u
+
 /* ---- What tokens and numbers mean ---- */
 
 static struct maps_space space_of(const struct sample_process *p)
@@ -485,6 +489,50 @@ static bool continue_cut(struct collector *c, struct err *e)
 	return true;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * What was announced is looked up as soon as the maps are complete up to its time, so that processes that
+ * have ended need not be known until their counts are drained: a build has hundreds a second. Wanted
+ * later are those whose code has no fixed place in an image, and stacks, whose frames are addresses.
+ */
+static void forget_ended(struct collector *c, uint64_t now)
+{
+	int32_t *pids = NULL;
+	size_t n = 0;
+
+	if (c->cutting || c->options.stacks || now < c->next_forget_ns)
+		return;
+	c->next_forget_ns = now + FORGET_EVERY_NS;
+	for (size_t i = 0; i < c->ntokens; i++) {
+		struct token *t = &c->tokens[i];
+
+		if (t->state != TOKEN_NONE && (!token_ready(c, t) || t->state == TOKEN_ADDRESSES))
+			*ARRAY_ADD(pids, n) = (int32_t)t->process.pid;
+	}
+	for (size_t i = 0; i < c->nspaces; i++) {
+		const struct known_space *s = &c->spaces[i];
+
+		if (!s->announced || s->found || maps_goes_on(c->maps, (int32_t)s->process.pid))
+			continue;
+		if (s->time_ns <= c->maps_until)
+			process_of(c, c->spaces_base + (uint32_t)i);
+		else
+			*ARRAY_ADD(pids, n) = (int32_t)s->process.pid;
+	}
+	for (size_t i = 0; i < c->nunplaced; i++)
+		*ARRAY_ADD(pids, n) = (int32_t)c->unplaced[i].process.pid;
+	if (n)
+		qsort(pids, n, sizeof(*pids), by_pid);
+	maps_forget_ended(c->maps, now - FORGET_AFTER_NS, pids, n);
+	free(pids);
+}
+
 /* Numbers of images and processes that ended would pile up, here and in the kernel. When there are
  * many, all are given anew; the old ones are forgotten after the next cut, which drains the last
  * counts that can have them. */
@@ -565,6 +613,8 @@ bool collector_poll(struct collector *c, int timeout_ms, struct err *e)
 	}
 	if (c->cutting)
 		return continue_cut(c, e);
+	if (n > 0)
+		forget_ended(c, now);
 	if (now < c->next_cut_ns)
 		return true;
 	c->next_cut_ns = now + drain_interval_ns(c);

@@ -105,7 +105,7 @@ struct collector {
 	size_t nlater;
 	uint32_t *cpu_epoch, *old_table; /* by processor */
 	uint64_t drained_entries;
-	uint64_t next_cut_ns, last_cut_ns;
+	uint64_t next_cut_ns, last_cut_ns, next_forget_ns;
 
 	struct rng rng;
 	double rate, interrupt_ns;

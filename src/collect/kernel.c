@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "collect/identity.h"
+#include "collect/kernel_names.h"
 #include "collect/maps_int.h"
 #include "collect/sideband.h"
 #include "util/array.h"
@@ -89,79 +90,19 @@ static bool read_symbols(const char *proc, found_symbol *found, void *self)
 	return fd >= 0;
 }
 
-/* All functions, by address: 8 bytes and the name each, 4 MB for 120,000. Reading kallsyms again for
- * each cut would take 100 ms. Code of the kernel and its modules lies within 4 GiB. */
-struct kernel_names {
-	uint64_t base; /* of all addresses */
-	struct name {
-		uint32_t address; /* from base */
-		uint32_t at;	  /* in text */
-	} * list;
-	size_t count, room;
-	char *text;
-	size_t text_bytes, text_room;
-};
-
-static void add_name(struct kernel_names *k, const struct kernel_symbol *s)
-{
-	const size_t n = strlen(s->name) + 1;
-
-	if (!s->address || !strchr("tTwW", s->type) || k->text_bytes + n > UINT32_MAX)
-		return;
-	if (!k->count)
-		k->base = s->address & ~(uint64_t)UINT32_MAX;
-	if (s->address - k->base > UINT32_MAX)
-		return;
-	ARRAY_ROOM(k->list, k->room, k->count + 1);
-	ARRAY_ROOM(k->text, k->text_room, k->text_bytes + n);
-	memcpy(k->text + k->text_bytes, s->name, n);
-	k->list[k->count++] =
-	    (struct name){ (uint32_t)(s->address - k->base), (uint32_t)k->text_bytes };
-	k->text_bytes += n;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct name *x = a, *y = b;
-
-	/* Of several names of one address the first in the file is taken. */
-	return x->address != y->address ? (x->address > y->address) - (x->address < y->address)
-					: (x->at > y->at) - (x->at < y->at);
-}
-
-static void names_free(struct kernel_names *k)
-{
-	if (!k)
-		return;
-	free(k->list);
-	free(k->text);
-	free(k);
-}
-
 const char *kernel_name(const struct maps *m, uint64_t address, uint64_t *start, uint64_t *end)
 {
-	const struct kernel_names *k = m->names;
-	size_t i = k && address >= k->base
-		       ? ARRAY_SEARCH(k->count, n, k->base + k->list[n].address <= address)
-		       : 0;
-
-	if (!i)
-		return NULL;
-	*end = i < k->count ? k->base + k->list[i].address : UINT64_MAX;
-	*start = k->base + k->list[--i].address;
-	while (i && k->list[i - 1].address == k->list[i].address)
-		i--;
-	return k->text + k->list[i].at;
+	return m->names ? kernel_names_find(m->names, address, start, end) : NULL;
 }
 
 size_t kernel_bytes(const struct maps *m)
 {
-	return m->names ? m->names->room * sizeof(*m->names->list) + m->names->text_room : 0;
+	return m->names ? kernel_names_bytes(m->names) : 0;
 }
 
 void kernel_free(struct maps *m)
 {
-	names_free(m->names);
+	kernel_names_free(m->names);
 	m->names = NULL;
 }
 
@@ -188,7 +129,8 @@ static void add_symbol(void *self, const struct kernel_symbol *s)
 
 	r->any = true;
 	r->visible |= s->address != 0;
-	add_name(r->names, s);
+	if (s->address && strchr("tTwW", s->type))
+		kernel_names_add(r->names, s->address, s->name);
 	if (!s->module[0]) {
 		if (strcmp(s->name, "_stext") == 0)
 			r->stext = s->address;
@@ -302,12 +244,11 @@ static void add_modules(struct maps *m, struct ranges *r)
 /* Reads all symbols, and keeps the names of functions. */
 static bool read_ranges(struct maps *m, struct ranges *r)
 {
-	*r = (struct ranges){ .names = x_calloc(1, sizeof(*r->names)) };
+	*r = (struct ranges){ .names = kernel_names_new() };
 	const bool good = read_symbols(m->proc, add_symbol, r) && r->any;
 
-	if (r->names->count)
-		qsort(r->names->list, r->names->count, sizeof(*r->names->list), by_address);
-	names_free(m->names);
+	kernel_names_pack(r->names);
+	kernel_names_free(m->names);
 	m->names = r->names;
 	return good;
 }

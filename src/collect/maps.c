@@ -779,9 +779,30 @@ void maps_mark_images(const struct maps *m, bool *used)
 						used[o->spaces[i].exe] = true;
 }
 
-void maps_forget(struct maps *m, uint64_t time_ns)
+static bool has_jit(const struct life *l)
 {
-	forget_versions(m, &m->kernel, time_ns);
+	for (size_t i = 0; i < l->nspaces; i++)
+		if (l->spaces[i].jit)
+			return true;
+	return false;
+}
+
+/* What is asked of ended processes until a cut, or what a caller still wants to ask. */
+struct wanted {
+	const int32_t *pids; /* sorted */
+	size_t n;
+	bool jit;
+};
+
+static bool is_wanted(const struct wanted *w, const struct life *l)
+{
+	const size_t at = ARRAY_SEARCH(w->n, i, w->pids[i] < l->pid);
+
+	return (at < w->n && w->pids[at] == l->pid) || (w->jit && has_jit(l));
+}
+
+static void forget_lives(struct maps *m, uint64_t time_ns, const struct wanted *wanted)
+{
 	for (size_t b = 0; b < m->nbuckets; b++)
 		for (struct life **at = &m->buckets[b]; *at;) {
 			struct life *newest = *at, **older = &newest->older;
@@ -789,6 +810,10 @@ void maps_forget(struct maps *m, uint64_t time_ns)
 			while (*older) {
 				struct life *l = *older;
 
+				if (is_wanted(wanted, l)) {
+					older = &l->older;
+					continue;
+				}
 				forget_spaces(m, l, time_ns);
 				if (l->end_ns > time_ns) {
 					older = &l->older;
@@ -796,6 +821,10 @@ void maps_forget(struct maps *m, uint64_t time_ns)
 				}
 				*older = l->older;
 				life_free(m, l);
+			}
+			if (is_wanted(wanted, newest)) {
+				at = &newest->next;
+				continue;
 			}
 			forget_spaces(m, newest, time_ns);
 			if (newest->end_ns && newest->end_ns <= time_ns && !newest->older) {
@@ -805,7 +834,25 @@ void maps_forget(struct maps *m, uint64_t time_ns)
 				at = &newest->next;
 			}
 		}
+}
+
+void maps_forget(struct maps *m, uint64_t time_ns)
+{
+	forget_versions(m, &m->kernel, time_ns);
+	forget_lives(m, time_ns, &(struct wanted){ 0 });
 	maps_images_sweep(m);
+}
+
+void maps_forget_ended(struct maps *m, uint64_t time_ns, const int32_t *pids, size_t n)
+{
+	forget_lives(m, time_ns, &(struct wanted){ pids, n, true });
+}
+
+bool maps_goes_on(const struct maps *m, int32_t pid)
+{
+	const struct life *l = maps_newest(m, pid);
+
+	return l && !l->end_ns && !l->older && l->nspaces == 1;
 }
 
 /* ---- The whole ---- */

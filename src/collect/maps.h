@@ -80,6 +80,11 @@ void maps_publish(struct maps *m);
 /* Forgets what ended before the time, so that memory does not grow. Counts of before then must have
  * been asked for. */
 void maps_forget(struct maps *m, uint64_t time_ns);
+/* The same between two cuts, for processes of which nothing will be asked any more: not those of these
+ * pids, which are sorted, and none with generated code, whose names are kept at a cut. */
+void maps_forget_ended(struct maps *m, uint64_t time_ns, const int32_t *pids, size_t n);
+/* Whether the process with this pid is the only one so far, runs, and has not executed another program. */
+bool maps_goes_on(const struct maps *m, int32_t pid);
 
 struct maps_status {
 	uint64_t spaces, images, mappings, memory_bytes;

@@ -156,7 +156,7 @@ void kernel_read(struct maps *m);
 void kernel_read_modules(struct maps *m);
 /* The image of a vdso that lies there. */
 uint32_t kernel_vdso(struct maps *m, uint64_t address);
-/* The kernel's function at an address and where it lies; NULL: none, or hidden. */
+/* The kernel's function at an address and where it lies, good until the next call; NULL: none, or hidden. */
 const char *kernel_name(const struct maps *m, uint64_t address, uint64_t *start, uint64_t *end);
 size_t kernel_bytes(const struct maps *m); /* memory for that */
 void kernel_free(struct maps *m);

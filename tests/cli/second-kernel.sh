@@ -113,7 +113,7 @@ touch "$tmp/console"
 ) >"$tmp/line" 2>/dev/null &
 waker=$!
 trap 'kill $waker 2>/dev/null || :; rm -rf "$tmp"' EXIT
-timeout 500 qemu-system-x86_64 -machine pc -cpu max -accel tcg -smp 2 -m 768 -nographic -vga none -net none -no-reboot \
+timeout 500 qemu-system-x86_64 -machine pc -cpu max -accel tcg -smp 2,maxcpus=4 -m 768 -nographic -vga none -net none -no-reboot \
 	-kernel "$kernel"/boot/vmlinuz-* -initrd "$tmp/initrd" -append "console=ttyS0 quiet panic=-1" \
 	<"$tmp/line" >"$tmp/console" 2>"$tmp/err" || :
 sed -i 's/\r//g' "$tmp/console"

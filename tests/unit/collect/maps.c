@@ -253,6 +253,33 @@ static void test_2116_a_build_id_is_one_image_under_all_names(void **state)
 	(void)state;
 }
 
+static void test_4404_ended_processes_are_forgotten_unless_somebody_wants_them(void **state)
+{
+	struct world w = begin();
+
+	for (int32_t pid = 10; pid < 1010; pid++) {
+		forks(&w, 5, pid);
+		execs(&w, pid, "cc1");
+		map(&w, pid, "/bin/cc1", 0x10000, 0x1000, 0);
+		assert_int_equal(maps_goes_on(w.maps, pid),
+				 false); /* it was its parent's program */
+		if (pid % 10)
+			exits(&w, pid);
+	}
+	map(&w, 6, "/bin/a", 0x10000, 0x1000, 0);
+	assert_true(maps_goes_on(w.maps, 6));
+	assert_false(maps_goes_on(w.maps, 7));
+	maps_forget_ended(w.maps, w.now, (int32_t[]){ 17, 999 }, 2);
+	/* 100 that run, two that are wanted with their parent's program before them, 6, and the parent. */
+	assert_in_range(maps_status(w.maps).spaces, 103, 106);
+	assert_string_equal(name_in(&w, 17, 0x10000), "/bin/cc1");
+	assert_string_equal(name_in(&w, 20, 0x10000), "/bin/cc1");
+	assert_string_equal(name_in(&w, 999, 0x10000), "/bin/cc1");
+	assert_string_not_equal(name_in(&w, 998, 0x10000), "/bin/cc1");
+	end(&w);
+	(void)state;
+}
+
 static void test_2117_a_thread_is_no_process_and_does_not_end_it(void **state)
 {
 	struct world w = begin();
@@ -535,6 +562,8 @@ int main(void)
 		cmocka_unit_test(test_2114_an_unknown_first_exec_count_is_learned),
 		cmocka_unit_test(test_2115_another_library_at_the_same_place_is_told_by_time),
 		cmocka_unit_test(test_2116_a_build_id_is_one_image_under_all_names),
+		cmocka_unit_test(
+		    test_4404_ended_processes_are_forgotten_unless_somebody_wants_them),
 		cmocka_unit_test(test_2117_a_thread_is_no_process_and_does_not_end_it),
 		cmocka_unit_test(test_2118_a_fork_storm_stays_small),
 		cmocka_unit_test(test_2119_bpf_programs_come_and_go),
