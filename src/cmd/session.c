@@ -333,7 +333,8 @@ static bool open_all(struct session *s, const struct session_options *o,
 	if (!parse_regions(s, o, &setup->interval, e))
 		return false;
 	if (!s->nchosen)
-		return !o->bus_log || err_set(e, "--bus-log: no analysis runs (--analyze null is one)");
+		return !o->bus_log ||
+		       err_set(e, "--bus-log: no analysis runs (--analyze null is one)");
 	if (o->bus_log) {
 		s->bus_log = x_asprintf("%s%s", o->bus_log, s->suffix);
 		if (!bus_log_check(s->bus_log, e))

@@ -406,6 +406,7 @@ static const char version_9[] =
 static const char version_10[] = EVENT_TABLES;
 static const char version_11[] = PHASE_TABLES;
 
-const char *const store_versions[STORE_VERSION + 1] = { NULL,	   version_1, version_2, version_3,
-							version_4, version_5, version_6, version_7,
-							version_8, version_9, version_10, version_11 };
+const char *const store_versions[STORE_VERSION + 1] = {
+	NULL,	   version_1, version_2, version_3, version_4,	version_5,
+	version_6, version_7, version_8, version_9, version_10, version_11
+};

@@ -86,14 +86,10 @@ static bool own_start(void *state, const struct trace_meta *meta, const struct a
 {
 	struct own *p = state;
 
-	if (!meta->commit_width || meta->commit_width > GROUP_MAX)
-		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width, GROUP_MAX);
+	if (!profile_shares(meta->commit_width, p->share, p->first, e))
+		return false;
 	p->info = o->info;
 	p->scale = profile_scale(meta->commit_width);
-	for (unsigned n = 1; n <= meta->commit_width; n++) {
-		p->share[n] = p->scale / n;
-		p->first[n] = p->scale - (n - 1) * p->share[n];
-	}
 	psv_init(&p->table);
 	cells_init(&p->waits);
 	return read_specs(p, o, e);

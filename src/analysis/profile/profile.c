@@ -51,6 +51,20 @@ uint64_t profile_scale(unsigned commit_width)
 	return lcm_up_to((unsigned)min_u64(commit_width, SHARE_WIDTH_MAX));
 }
 
+bool profile_shares(unsigned commit_width, uint64_t share[GROUP_MAX + 1],
+		    uint64_t first[GROUP_MAX + 1], struct err *e)
+{
+	const uint64_t scale = profile_scale(commit_width);
+
+	if (!commit_width || commit_width > GROUP_MAX)
+		return err_set(e, "commit width %u is not in 1..%d", commit_width, GROUP_MAX);
+	for (unsigned n = 1; n <= commit_width; n++) {
+		share[n] = scale / n;
+		first[n] = scale - (n - 1) * share[n];
+	}
+	return true;
+}
+
 /* The sweep of tip2021 figure 11 and tea2023 figure 8: multiples of the period, both methods. */
 static void add_sweep(struct profile *p, const struct analysis_options *o)
 {
@@ -68,15 +82,11 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 			  const struct analysis_options *o, struct err *e)
 {
 	struct profile *p = state;
-	if (!meta->commit_width || meta->commit_width > GROUP_MAX)
-		return err_set(e, "commit width %u is not in 1..%d", meta->commit_width, GROUP_MAX);
+	if (!profile_shares(meta->commit_width, p->share, p->first, e))
+		return false;
 	p->meta = *meta;
 	p->info = o->info;
 	p->scale = profile_scale(meta->commit_width);
-	for (unsigned n = 1; n <= meta->commit_width; n++) {
-		p->share[n] = p->scale / n;
-		p->first[n] = p->scale - (n - 1) * p->share[n];
-	}
 	cells_init(&p->cells);
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	time_phases_init(&p->phases);

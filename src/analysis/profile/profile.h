@@ -67,6 +67,10 @@ struct profile {
 	struct group last_commit;
 };
 
+/* How n instructions that commit together share a cycle: scale / n each, and what is left of scale for
+ * the oldest; for n up to the commit width. False if that is not in 1..GROUP_MAX. */
+bool profile_shares(unsigned commit_width, uint64_t share[GROUP_MAX + 1],
+		    uint64_t first[GROUP_MAX + 1], struct err *e);
 /* Units in a cycle: lcm(1..commit_width). */
 uint64_t profile_scale(unsigned commit_width);
 /* Writes everything into the store (profile_store.c). */
