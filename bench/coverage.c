@@ -6,43 +6,19 @@
  *
  * Built as bench_coverage; bench/coverage runs it.
  *
- *	coverage FILE.bb FILE.cycles NAME SEEDS DATA ERROR
- *		DATA 1: rows have the data part. ERROR: of --error in percent, 0: the first points alone.
+ *	coverage FILE.bb FILE.cycles NAME SEEDS DATA ERROR [LENGTH]
+ *		DATA 1: rows have the data part. ERROR: of --error in percent, 0: the first points alone. LENGTH: intervals
+ *		are so many of the files' joined.
  *		Prints CSV, a line for each seed.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampling/bb.h"
 #include "sampling/estimate.h"
-#include "sampling/sampling.h"
+#include "truth.h"
 #include "util/number.h"
 
 #define POINTS_MOST 300
-
-static double *read_cycles(const struct intervals *v, const char *path)
-{
-	double *cycles = x_calloc(v->count, sizeof(*cycles));
-	unsigned long long insts, n;
-	FILE *f = fopen(path, "re");
-	char line[128];
-	size_t at = 0;
-
-	if (!f)
-		die("coverage: cannot open %s", path);
-	while (fgets(line, sizeof(line), f)) {
-		if (line[0] == '#')
-			continue;
-		if (sscanf(line, "%llu %llu", &insts, &n) != 2 || at >= v->count ||
-		    insts != v->insts[at])
-			die("coverage: %s has other intervals than the vectors", path);
-		cycles[at++] = (double)n;
-	}
-	fclose(f);
-	if (at != v->count)
-		die("coverage: %s has %zu intervals, the vectors %zu", path, at, v->count);
-	return cycles;
-}
 
 /* One program with one seed. */
 struct trial {
@@ -93,22 +69,17 @@ static struct estimate estimate_all(struct trial *t, double error)
 	return cpi;
 }
 
-static void try(const struct intervals *v, const double *truth, const char *name, uint64_t seed,
-		double error)
+static void try(const struct truth *all, const char *name, uint64_t seed, double error)
 {
+	const struct intervals *v = &all->v;
 	const struct choose_options o = { .max_k = SAMPLING_MAX_K,
 					  .tries = SAMPLING_TRIES,
 					  .bic = SAMPLING_BIC,
 					  .seed = seed,
 					  .threads = 1 };
-	struct trial t = { .v = v, .truth = truth };
-	double cycles = 0, insts = 0;
+	struct trial t = { .v = v, .truth = all->cycles };
 	struct err e;
 
-	for (size_t i = 0; i < v->count; i++) {
-		cycles += truth[i];
-		insts += (double)v->insts[i];
-	}
 	if (!choose(v, &o, &t.choice, &e))
 		die("coverage: %s", e.text);
 
@@ -131,7 +102,7 @@ static void try(const struct intervals *v, const double *truth, const char *name
 	}
 
 	const struct estimate cpi = estimate_all(&t, error);
-	const double real = cycles / insts;
+	const double real = truth_cpi(all);
 
 	printf("%s,%llu,%zu,%llu,%u,%zu,%.9g,%.9g,%.9g,%.9g,%d,%d\n", name,
 	       (unsigned long long)v->interval, v->count, (unsigned long long)seed, k, t.npoints,
@@ -151,25 +122,26 @@ static void try(const struct intervals *v, const double *truth, const char *name
 
 int main(int argc, char **argv)
 {
-	if (argc != 7)
-		die("usage: coverage FILE.bb FILE.cycles NAME SEEDS DATA ERROR");
+	if (argc != 7 && argc != 8)
+		die("usage: coverage FILE.bb FILE.cycles NAME SEEDS DATA ERROR [LENGTH]");
 
 	const uint64_t seeds = number_argument("seeds", argv[4], 1, 100000);
 	const bool data = number_argument("data", argv[5], 0, 1);
 	const double error = strtod(argv[6], NULL) / 100;
+	const uint64_t length = argc == 8 ? number_argument("length", argv[7], 1, 100000) : 1;
 
 	puts("program,interval,intervals,seed,k,points,cpi,low,high,truth,has_error,held");
 	for (uint64_t seed = 0; seed < seeds; seed++) {
-		struct intervals v;
+		struct truth all = { 0 }, joined;
 		struct err e;
-		double *cycles;
 
-		if (!bb_intervals(argv[1], SAMPLING_DIMS, seed, data, &v, &e))
+		if (!bb_intervals(argv[1], SAMPLING_DIMS, seed, data, &all.v, &e))
 			die("coverage: %s", e.text);
-		cycles = read_cycles(&v, argv[2]);
-		try(&v, cycles, argv[3], seed, error);
-		free(cycles);
-		intervals_free(&v);
+		truth_read_cycles(&all, argv[2]);
+		joined = truth_joined(&all, (unsigned)length, all.v.dims, 100);
+		try(&joined, argv[3], seed, error);
+		truth_free(&joined);
+		truth_free(&all);
 	}
 	return 0;
 }

@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampling/bb.h"
-#include "sampling/sampling.h"
+#include "truth.h"
 #include "util/number.h"
 
 #define DIMS_MOST     50
@@ -30,76 +29,6 @@
 #define USUAL_PERCENT 90
 
 static const unsigned lengths[] = { 1, 3, 10, 50, 100 };
-
-struct truth {
-	struct intervals v; /* DIMS_MOST columns */
-	double *cycles;	    /* of each interval */
-};
-
-static void read_cycles(struct truth *t, const char *path)
-{
-	unsigned long long insts, cycles;
-	FILE *f = fopen(path, "re");
-	char line[128];
-	size_t at = 0;
-
-	if (!f)
-		die("sweep: cannot open %s", path);
-	t->cycles = x_malloc(t->v.count * sizeof(*t->cycles));
-	while (fgets(line, sizeof(line), f)) {
-		if (line[0] == '#')
-			continue;
-		if (sscanf(line, "%llu %llu", &insts, &cycles) != 2 || at >= t->v.count ||
-		    insts != t->v.insts[at])
-			die("sweep: %s has other intervals than the vectors, from number %zu on",
-			    path, at);
-		t->cycles[at++] = (double)cycles;
-	}
-	fclose(f);
-	if (at != t->v.count)
-		die("sweep: %s has %zu intervals, the vectors %zu", path, at, t->v.count);
-}
-
-static void truth_free(struct truth *t)
-{
-	intervals_free(&t->v);
-	free(t->cycles);
-}
-
-/* The first `percent` of the run, in intervals of `length` short ones, with `dims` columns. */
-static struct truth joined(const struct truth *t, unsigned length, unsigned dims, unsigned percent)
-{
-	const size_t shorts = (t->v.count * percent + 99) / 100,
-		     count = (shorts + length - 1) / length;
-	struct truth out = {
-		.v = { .interval = t->v.interval * length, .dims = dims, .count = count }
-	};
-
-	out.v.rows = x_calloc(count * dims, sizeof(double));
-	out.v.insts = x_calloc(count, sizeof(uint64_t));
-	out.cycles = x_calloc(count, sizeof(double));
-	for (size_t i = 0; i < shorts; i++) {
-		out.v.insts[i / length] += t->v.insts[i];
-		out.cycles[i / length] += t->cycles[i];
-	}
-	for (size_t i = 0; i < shorts; i++)
-		for (unsigned j = 0; j < dims; j++)
-			out.v.rows[i / length * dims + j] += t->v.rows[i * DIMS_MOST + j] *
-							     (double)t->v.insts[i] /
-							     (double)out.v.insts[i / length];
-	return out;
-}
-
-static double cpi_of(const struct truth *t)
-{
-	double cycles = 0, insts = 0;
-
-	for (size_t i = 0; i < t->v.count; i++) {
-		cycles += t->cycles[i];
-		insts += (double)t->v.insts[i];
-	}
-	return cycles / insts;
-}
 
 /* What the points of a clustering say: CPI, and how many instructions they have. */
 struct outcome {
@@ -168,8 +97,8 @@ static void sweep(const struct truth *all, struct sweep *s, unsigned threads)
 {
 	const bool thresholds = s->dims == SAMPLING_DIMS && s->percent == 100;
 
-	s->t = joined(all, s->length, s->dims, s->percent);
-	s->cpi = cpi_of(all);
+	s->t = truth_joined(all, s->length, s->dims, s->percent);
+	s->cpi = truth_cpi(all);
 	if (s->t.v.count && (s->percent < 100 || s->t.v.count >= LEAST)) {
 		s->c = clusterings_new(&s->t.v, SAMPLING_TRIES, SEED, threads);
 		clusterings_fill(s->c, (unsigned)min_u64(MAX_K, s->t.v.count));
@@ -184,7 +113,7 @@ static void sweep(const struct truth *all, struct sweep *s, unsigned threads)
 
 static void show_clusters(const struct truth *all, unsigned dims, unsigned length, unsigned max_k)
 {
-	struct truth t = joined(all, length, dims, 100);
+	struct truth t = truth_joined(all, length, dims, 100);
 	const struct choose_options o = { .max_k = max_k,
 					  .tries = SAMPLING_TRIES,
 					  .bic = SAMPLING_BIC,
@@ -219,7 +148,7 @@ int main(int argc, char **argv)
 
 	if (!bb_intervals(argv[1], DIMS_MOST, SEED, false, &all.v, &e))
 		die("sweep: %s", e.text);
-	read_cycles(&all, argv[2]);
+	truth_read_cycles(&all, argv[2]);
 	if (argc == 8) {
 		show_clusters(&all, (unsigned)number_argument("columns", argv[4], 1, DIMS_MOST),
 			      (unsigned)number_argument("length", argv[6], 1, 1000),

@@ -105,6 +105,8 @@ static bool put_recipe(struct store *db, void *arg, struct err *e)
 		if (!(recipe_rows[i].use & RECIPE_SIGNED))
 			continue;
 		ok = remove_row(db, name, e);
+		if (i == RUN_history && s->history)
+			ok = ok && store_insert(db, e, "run", "si", name, 1ll);
 		q = store_query(s->profile, "SELECT value FROM run WHERE key = ?1", "s", name);
 		if (store_next(&q) && !store_is_null(&q, 0)) {
 			const enum recipe_type type = recipe_rows[i].type;

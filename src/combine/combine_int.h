@@ -49,6 +49,7 @@ struct facts {
 	struct fact *all;
 	size_t count;
 	char *first; /* path of the first store */
+	bool began;  /* a point ran from the start of the program */
 	char *machine;
 };
 void facts_free(struct facts *f);

@@ -80,6 +80,12 @@ static enum kind kind_of(const char *key)
 	return KIND_KEPT;
 }
 
+/* What says how a program began: a store of what was restored from a checkpoint lacks it. */
+static bool is_of_the_beginning(const char *key)
+{
+	return !strcmp(key, "env") || !strcmp(key, "seed") || !strcmp(key, "clock_cpi");
+}
+
 static bool is_sum(enum kind k)
 {
 	return k == KIND_COUNT || k == KIND_AMOUNT || k == KIND_PLAIN;
@@ -169,7 +175,8 @@ static bool take_row(struct facts *f, struct store *s, const char *key, struct s
 		fact = ARRAY_ADD(f->all, f->count);
 		*fact = (struct fact){ .key = x_strdup(key), .value = v, .is_whole = true };
 		/* A fact that the first point does not have is no fact of the run. */
-		fact->is_dropped = f->first != NULL && kind != KIND_LAST && !is_sum(kind);
+		fact->is_dropped = f->first != NULL && kind != KIND_LAST && !is_sum(kind) &&
+				   (f->began || !is_of_the_beginning(key));
 		ok = !fact->is_dropped || kind != KIND_RUN || differ(f, s, key, e);
 		v.text = NULL;
 	} else if (kind == KIND_LAST && is_last) {
@@ -257,6 +264,8 @@ bool facts_take(struct facts *f, struct store *point, bool is_last, struct err *
 	struct store_rows r = store_query(point, "SELECT key, value, typeof(value) FROM run", "");
 	bool *seen = x_calloc(f->count + 1, sizeof(*seen)), ok = true;
 	const size_t known = f->count;
+	const bool restored =
+	    store_number(point, "SELECT 1 FROM run WHERE key = 'restore'", 0) != 0;
 
 	while (ok && store_next(&r)) {
 		const struct fact *fact = find(f, store_text(&r, 0));
@@ -270,12 +279,14 @@ bool facts_take(struct facts *f, struct store *point, bool is_last, struct err *
 	for (size_t i = 0; ok && i < known; i++) {
 		const enum kind kind = kind_of(f->all[i].key);
 
-		if (seen[i] || is_sum(kind) || kind == KIND_LAST)
+		if (seen[i] || is_sum(kind) || kind == KIND_LAST ||
+		    (restored && is_of_the_beginning(f->all[i].key)))
 			continue;
 		f->all[i].is_dropped = true;
 		ok = kind != KIND_RUN || differ(f, point, f->all[i].key, e);
 	}
 	free(seen);
+	f->began = f->began || !restored;
 	if (!f->first)
 		f->first = x_strdup(store_path(point));
 	return ok;

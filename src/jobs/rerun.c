@@ -548,8 +548,12 @@ static void find_writes(const struct rerun *r, struct words *w)
  * network. So nothing that it reads can leave it. The limits are the run's, because the guest can
  * see them.
  */
-static void add_sandbox(const struct rerun *r, struct words *w)
+static void add_sandbox(const struct rerun *r, bool restores, struct words *w)
 {
+	/* A checkpoint has how the program began. */
+	static const enum recipe_item of_a_beginning[] = { RUN_env, RUN_seed, RUN_real_time,
+							   RUN_clock_cpi };
+	struct recipe recipe = r->recipe;
 	static const enum recipe_item limits[] = { RUN_limit_memory, RUN_limit_files,
 						   RUN_limit_processes, RUN_limit_output };
 	const struct words *write = &r->recipe.items[RUN_allow_write];
@@ -557,7 +561,9 @@ static void add_sandbox(const struct rerun *r, struct words *w)
 	words_add_option(w, option(RUN_sandbox), NULL);
 	for (size_t i = 0; i < write->count; i++)
 		words_add_option(w, option(RUN_overlay), write->items[i]);
-	recipe_options(&r->recipe, w);
+	for (size_t i = 0; restores && i < ARRAY_LEN(of_a_beginning); i++)
+		recipe.items[of_a_beginning[i]].count = 0;
+	recipe_options(&recipe, w);
 	find_writes(r, w);
 	if (text_of(r, RUN_sandbox))
 		return;
@@ -659,7 +665,7 @@ struct job rerun_changed(const struct rerun *r, const char *name, const struct r
 
 	words_add(&w, r->program);
 	words_add(&w, c->command ? c->command : "sim");
-	add_sandbox(r, &w);
+	add_sandbox(r, c->restores, &w);
 	if (c->machine)
 		digest_file(&d, c->machine);
 	if (c->machine || r->machine)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 as FIPS 180-4 has it; its constants are there. Speed does not matter here: what is digested
- * is small beside a simulation. */
+/*
+ * SHA-256 as FIPS 180-4 has it; its constants are there. A short simulation may need the digests of large inputs (a
+ * checkpoint names them so), and on x86-64 most processors have instructions for it: 8 to 10 times as fast.
+ */
 #include "util/digest.h"
 
 #include <fcntl.h>
@@ -11,6 +13,11 @@
 #include <unistd.h>
 
 #include "util/util.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 static const uint32_t constant[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
@@ -29,6 +36,70 @@ static uint32_t rotate(uint32_t x, unsigned n)
 {
 	return x >> n | x << (32 - n);
 }
+
+#if defined(__x86_64__)
+#define BY_HOST __attribute__((target("sha,sse4.1")))
+
+static bool host_has_sha(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_SSE4_1 &&
+	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_SHA;
+}
+
+/* The processor's instructions hold the eight words as A, B, E, F and C, D, G, H, and do four rounds in a pair. */
+BY_HOST static void take_by_host(uint32_t h[8], const uint8_t *p, size_t blocks)
+{
+	const __m128i swap = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
+	const __m128i abcd = _mm_loadu_si128((const __m128i *)h),
+		      efgh = _mm_loadu_si128((const __m128i *)(h + 4));
+	const __m128i badc = _mm_shuffle_epi32(abcd, 0xb1), hgfe = _mm_shuffle_epi32(efgh, 0x1b);
+	__m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
+
+	for (; blocks; blocks--, p += 64) {
+		const __m128i abef_before = abef, cdgh_before = cdgh;
+		__m128i w[4];
+
+		for (unsigned i = 0; i < 16; i++) {
+			__m128i *now = &w[i % 4];
+
+			if (i < 4) {
+				*now = _mm_shuffle_epi8(
+				    _mm_loadu_si128((const __m128i *)(p + 16 * i)), swap);
+			} else {
+				const __m128i last = w[(i + 3) % 4];
+				const __m128i sum =
+				    _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]),
+						  _mm_alignr_epi8(last, w[(i + 2) % 4], 4));
+
+				*now = _mm_sha256msg2_epu32(sum, last);
+			}
+			const __m128i words = _mm_add_epi32(
+			    *now, _mm_loadu_si128((const __m128i *)(constant + 4 * i)));
+
+			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, words);
+			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(words, 0x0e));
+		}
+		abef = _mm_add_epi32(abef, abef_before);
+		cdgh = _mm_add_epi32(cdgh, cdgh_before);
+	}
+	const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+
+	_mm_storeu_si128((__m128i *)h, _mm_blend_epi16(feba, dchg, 0xf0));
+	_mm_storeu_si128((__m128i *)(h + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#else
+static bool host_has_sha(void)
+{
+	return false;
+}
+
+static void take_by_host(uint32_t h[8], const uint8_t *p, size_t blocks)
+{
+	(void)h, (void)p, (void)blocks;
+}
+#endif
 
 static void take_block(struct digest *d, const uint8_t *p)
 {
@@ -64,12 +135,29 @@ void digest_init(struct digest *d)
 
 	memcpy(d->h, start, sizeof(start));
 	d->bytes = 0;
+	d->by_host = host_has_sha();
+}
+
+static void take_blocks(struct digest *d, const uint8_t *p, size_t blocks)
+{
+	if (d->by_host)
+		take_by_host(d->h, p, blocks);
+	for (; !d->by_host && blocks; blocks--, p += sizeof(d->block))
+		take_block(d, p);
 }
 
 void digest_add(struct digest *d, const void *data, size_t bytes)
 {
 	const uint8_t *p = data;
 
+	if (d->bytes % sizeof(d->block) == 0 && bytes >= sizeof(d->block)) {
+		const size_t blocks = bytes / sizeof(d->block);
+
+		take_blocks(d, p, blocks);
+		d->bytes += blocks * sizeof(d->block);
+		p += blocks * sizeof(d->block);
+		bytes %= sizeof(d->block);
+	}
 	while (bytes) {
 		size_t at = d->bytes % sizeof(d->block);
 		size_t n = sizeof(d->block) - at < bytes ? sizeof(d->block) - at : bytes;
@@ -79,7 +167,7 @@ void digest_add(struct digest *d, const void *data, size_t bytes)
 		p += n;
 		bytes -= n;
 		if (at + n == sizeof(d->block))
-			take_block(d, d->block);
+			take_blocks(d, d->block, 1);
 	}
 }
 

@@ -11,6 +11,7 @@ struct digest {
 	uint32_t h[8];
 	uint64_t bytes; /* taken so far */
 	uint8_t block[64];
+	bool by_host; /* the processor has instructions for it */
 };
 
 #define DIGEST_HEX 65 /* 64 digits and a zero */

@@ -132,6 +132,19 @@ test_points_far_into_a_run_begin_from_checkpoints_and_take_the_same_cycles() {
 	tr -d , <"$tmp/err" | grep -q " $cycles cycles" || fail "the point took $cycles cycles"
 }
 
+# A checkpoint has environment and seed in it; a job that begins there is not told again. What simulates the points
+# again runs to them, with their history: they take the cycles that they took.
+test_points_of_a_program_with_an_environment_and_a_seed_begin_from_checkpoints_too() {
+	run sample "${in[@]}" --interval 100k --warm 100k --max-k 2 --max-points 6 --jobs 2 --analyze cpistack --env NAME=value \
+		--guest-seed 7 -o env.culprit -- "$phases" 160
+	status_is 0
+	[ "$(value env.culprit seed)" = 7 ] || fail "the seed is $(value env.culprit seed)"
+	[ "$(value env.culprit history)" = 1 ] || fail "it does not say that points have a history"
+	run stack --trust --json env.culprit
+	status_is 0
+	[ ! -s "$tmp/err" ] || fail "the points do not repeat"
+}
+
 # Caches that begin with the lines which the program touched last are nearly those of a run that warmed up all the way, and
 # nothing of its data is unknown.
 test_with_its_history_a_short_warm_up_does_what_a_long_one_does() {

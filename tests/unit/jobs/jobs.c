@@ -105,6 +105,36 @@ static void test_860_the_digest_is_sha_256(void **state)
 			    "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+/* By the processor's instructions, if it has them, and without; in one piece and in many. */
+static void test_2925_every_way_to_digest_gives_the_same(void **state)
+{
+	static uint8_t data[5000];
+	char first[DIGEST_HEX], other[DIGEST_HEX];
+	uint64_t r = 1;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)((r = hash_u64(r)) >> 32);
+	for (size_t bytes = 0; bytes < sizeof(data); bytes += 61) {
+		struct digest whole, pieces, plain;
+
+		digest_init(&whole);
+		digest_init(&pieces);
+		digest_init(&plain);
+		plain.by_host = false;
+		digest_add(&whole, data, bytes);
+		digest_add(&plain, data, bytes);
+		for (size_t at = 0, n; at < bytes; at += n) {
+			n = min_u64(1 + (r = hash_u64(r)) % 200, bytes - at);
+			digest_add(&pieces, data + at, n);
+		}
+		digest_hex(&whole, first);
+		digest_hex(&plain, other);
+		assert_string_equal(first, other);
+		digest_hex(&pieces, other);
+		assert_string_equal(first, other);
+	}
+}
+
 static void test_861_texts_do_not_run_together(void **state)
 {
 	struct digest a, b;
@@ -275,6 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_860_the_digest_is_sha_256),
+		cmocka_unit_test(test_2925_every_way_to_digest_gives_the_same),
 		cmocka_unit_test(test_861_texts_do_not_run_together),
 		CASE(test_862_a_second_call_runs_nothing),
 		CASE(test_863_a_failed_job_is_named_and_the_rest_kept),
