@@ -31,6 +31,18 @@ struct entries {
 	size_t count;
 };
 
+/* Adds to the entry of that symbol and set, if it is one of the last of the symbol; else at the end. */
+static void add_to_last(struct entries *e, int64_t symbol, unsigned events, double units)
+{
+	for (size_t i = e->count, tries = 0; i-- > 0 && tries < 16 && e->list[i].symbol == symbol;
+	     tries++)
+		if (e->list[i].events == events) {
+			e->list[i].units += units;
+			return;
+		}
+	*ARRAY_ADD(e->list, e->count) = (struct entry){ symbol, events, units };
+}
+
 static void add_entry(struct entries *e, int64_t symbol, unsigned events, double units)
 {
 	*ARRAY_ADD(e->list, e->count) = (struct entry){ symbol, events, units };
@@ -81,8 +93,8 @@ static struct entries regroup(const struct entries *from, const struct model *m,
 		const int64_t pc = from->list[i].symbol;
 
 		at = first_after(m, pc, at);
-		add_entry(&out, symbol_at(m, at, pc, level), from->list[i].events & mask,
-			  from->list[i].units);
+		add_to_last(&out, symbol_at(m, at, pc, level), from->list[i].events & mask,
+			    from->list[i].units);
 	}
 	if (!out.count)
 		return out;

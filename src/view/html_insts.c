@@ -16,60 +16,12 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/interned.h"
 #include "util/text.h"
 #include "view/html.h"
 #include "view/html_insts.h"
 
 static_assert(MODEL_EVENTS <= 16, "a table has a number for every set of events");
-
-/* Texts in the order in which they were first named, and where each is by its hash: number + 1, 0
- * is free. */
-struct texts {
-	const char **list;
-	size_t count, capacity;
-	uint32_t *slots;
-	size_t nslots; /* a power of two */
-};
-
-static size_t hash_of(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325;
-
-	while (*text)
-		h = (h ^ (unsigned char)*text++) * 0x100000001b3;
-	return (size_t)(h ^ h >> 29);
-}
-
-static void texts_grow(struct texts *t)
-{
-	free(t->slots);
-	t->nslots = t->nslots ? 2 * t->nslots : 1024;
-	t->slots = x_calloc(t->nslots, sizeof(*t->slots));
-	for (size_t n = 0; n < t->count; n++) {
-		size_t k = hash_of(t->list[n]) & (t->nslots - 1);
-
-		while (t->slots[k])
-			k = (k + 1) & (t->nslots - 1);
-		t->slots[k] = (uint32_t)n + 1;
-	}
-}
-
-/* The number of a text, from 1 on; 0 for NULL. The text must outlive the table. */
-static uint64_t text_number(struct texts *t, const char *text)
-{
-	if (!text)
-		return 0;
-	if (2 * t->count >= t->nslots)
-		texts_grow(t);
-	size_t k = hash_of(text) & (t->nslots - 1);
-
-	for (; t->slots[k]; k = (k + 1) & (t->nslots - 1))
-		if (!strcmp(t->list[t->slots[k] - 1], text))
-			return t->slots[k];
-	ARRAY_ROOM(t->list, t->capacity, t->count + 1);
-	t->list[t->count++] = text;
-	return t->slots[k] = (uint32_t)t->count;
-}
 
 /* A column as it will be printed. */
 struct column {
@@ -110,7 +62,7 @@ static const char *const column_name[COLUMNS] = { "pc",	    "text",	  "file",   
 
 struct table {
 	const struct model *m;
-	struct texts texts;
+	struct interned texts;
 	struct column columns[COLUMNS];
 	char *set_name[1 << MODEL_EVENTS]; /* by set of events; NULL until it is named */
 };
@@ -135,7 +87,8 @@ static void add_stack(struct table *t, const struct model_component *stack, size
 	for (size_t k = 0; k < count; k++) {
 		if (stack[k].cycles == 0)
 			continue;
-		add_number(&t->columns[SET], text_number(&t->texts, set_name(t, stack[k].events)));
+		add_number(&t->columns[SET],
+			   interned_number(&t->texts, set_name(t, stack[k].events)));
 		if (n > 1)
 			add_real(&t->columns[PART], stack[k].cycles);
 	}
@@ -144,14 +97,14 @@ static void add_stack(struct table *t, const struct model_component *stack, size
 static void add_inst(struct table *t, const struct model_inst *i, uint64_t distance)
 {
 	add_number(&t->columns[PC], distance);
-	add_number(&t->columns[TEXT], text_number(&t->texts, i->disasm));
-	add_number(&t->columns[FILE_NAME], text_number(&t->texts, i->file));
+	add_number(&t->columns[TEXT], interned_number(&t->texts, i->disasm));
+	add_number(&t->columns[FILE_NAME], interned_number(&t->texts, i->file));
 	add_number(&t->columns[LINE], i->line > 0 ? (uint64_t)i->line : 0);
 	add_real(&t->columns[CYCLES], i->cycles);
 	add_number(&t->columns[EXECUTIONS], i->executions);
 	add_stack(t, i->stack, i->nstack);
-	add_number(&t->columns[CLASS], text_number(&t->texts, i->cls));
-	add_number(&t->columns[INLINED], text_number(&t->texts, i->inlined));
+	add_number(&t->columns[CLASS], interned_number(&t->texts, i->cls));
+	add_number(&t->columns[INLINED], interned_number(&t->texts, i->inlined));
 }
 
 static int by_events(const void *a, const void *b)
@@ -236,8 +189,7 @@ static void table_free(struct table *t)
 		free(t->columns[c].text);
 	for (size_t n = 0; n < ARRAY_LEN(t->set_name); n++)
 		free(t->set_name[n]);
-	free(t->texts.list);
-	free(t->texts.slots);
+	interned_free(&t->texts);
 	free(t);
 }
 

@@ -106,8 +106,8 @@ static void put_rows(FILE *f, const struct model *m, const struct phase_rows *p)
 
 bool html_put_phases(FILE *f, struct store *s, const struct model *m, struct err *e)
 {
-	struct phase_rows p = { .nphases =
-				    (size_t)store_number(s, "SELECT count(*) FROM golden_phase", 0) };
+	struct phase_rows p = { .nphases = (size_t)store_number(
+				    s, "SELECT count(*) FROM golden_phase", 0) };
 	static const char *const columns[] = { "cycles", "instructions" };
 
 	if (!p.nphases) {

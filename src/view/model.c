@@ -121,13 +121,16 @@ static bool read_insts(struct store *s, struct model *m, struct err *e)
 			.pc = (uint64_t)store_int(&r, 0),
 			.function = store_int(&r, 1),
 			.block = store_int(&r, 2),
-			.disasm = model_copy(&r, 3),
-			.file = model_copy(&r, 4),
+			.disasm = interned(&m->texts, store_shown(&r, 3)),
+			.file = interned(&m->texts, store_shown(&r, 4)),
 			.line = (int)store_int(&r, 5),
-			.cls = model_copy(&r, 6),
+			.cls = interned(&m->texts, store_shown(&r, 6)),
 			.word = (uint32_t)store_int(&r, 7),
 		};
 	}
+	m->by_category = x_calloc(m->ninsts * TIME_CATEGORY_COUNT + 1, sizeof(*m->by_category));
+	for (size_t i = 0; i < m->ninsts; i++)
+		m->insts[i].category = m->by_category + i * TIME_CATEGORY_COUNT;
 	return store_done(&r, e);
 }
 
@@ -149,7 +152,7 @@ static bool read_inlined(struct store *s, struct model *m, struct err *e)
 	while (store_next(&r)) {
 		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
 		if (i && !i->inlined)
-			i->inlined = model_copy(&r, 1);
+			i->inlined = interned(&m->texts, store_shown(&r, 1));
 	}
 	return store_done(&r, e);
 }
@@ -201,7 +204,8 @@ static bool read_golden(struct store *s, const struct model_part *part, struct m
 		if (!i)
 			continue;
 		add_time(i, (unsigned)store_int(&r, 1), cycles);
-		i->category[category] += cycles;
+		if (category < TIME_CATEGORY_COUNT)
+			i->category[category] += cycles;
 		i->executions += (uint64_t)store_int(&r, 4);
 	}
 	if (!store_done(&r, e))
@@ -311,7 +315,7 @@ static bool read_sampled(struct store *s, struct model *m, const char *profiler,
 		const double cycles = (double)store_int(&r, 2) / m->scale;
 
 		m->category[category] += cycles;
-		if (i)
+		if (i && category < TIME_CATEGORY_COUNT)
 			i->category[category] += cycles;
 	}
 	return store_done(&r, e);
@@ -414,13 +418,10 @@ bool model_has_golden(struct store *s)
 
 void model_free(struct model *m)
 {
-	for (size_t i = 0; i < m->ninsts; i++) {
-		free(m->insts[i].disasm);
-		free(m->insts[i].file);
-		free(m->insts[i].cls);
-		free(m->insts[i].inlined);
+	for (size_t i = 0; i < m->ninsts; i++)
 		free(m->insts[i].stack);
-	}
+	free(m->by_category);
+	interned_free(&m->texts);
 	for (size_t i = 0; i < m->nfunctions; i++) {
 		free(m->functions[i].name);
 		free(m->functions[i].file);

@@ -4,6 +4,7 @@
 #define VIEW_MODEL_H
 
 #include "store/store.h"
+#include "util/interned.h"
 #include "util/util.h"
 #include "view/doc.h"
 #include "view/estimated.h"
@@ -22,8 +23,8 @@ struct model_component {
 struct model_inst {
 	uint64_t pc;
 	int64_t function, block;
-	char *disasm, *file, *cls;
-	char *inlined; /* the innermost function that was inlined here, or NULL */
+	const char *disasm, *file, *cls; /* in model.texts, as the next one; NULL: not known */
+	const char *inlined;		 /* the innermost function that was inlined here, or NULL */
 	uint32_t word;
 	int line;
 	double cycles;
@@ -31,7 +32,8 @@ struct model_inst {
 	double low, high;	       /* of cycles, at 95%, where model.intervals says so */
 	struct model_component *stack; /* largest first */
 	size_t nstack;
-	double category[MODEL_CATEGORIES]; /* cycles by time category, if the profile knows it */
+	double *category; /* cycles by time category, TIME_CATEGORY_COUNT of them; all 0 if the
+			     profile does not know */
 };
 
 struct model_function {
@@ -50,6 +52,8 @@ struct model {
 	uint64_t samples, period;
 	struct model_inst *insts; /* by pc */
 	size_t ninsts;
+	double *by_category;		  /* of all instructions */
+	struct interned texts;		  /* of all instructions: many have the same */
 	struct model_function *functions; /* by id */
 	size_t nfunctions;
 	char *category_name[MODEL_CATEGORIES];

@@ -171,11 +171,11 @@ double parts_restrict(struct model *m, const struct view_options *o)
 			in->cycles = 0;
 			in->executions = 0;
 			in->nstack = 0;
-			memset(in->category, 0, sizeof(in->category));
+			memset(in->category, 0, TIME_CATEGORY_COUNT * sizeof(*in->category));
 		}
 		if (f)
 			f->cycles += in->cycles;
-		for (size_t c = 0; c < MODEL_CATEGORIES; c++)
+		for (size_t c = 0; c < TIME_CATEGORY_COUNT; c++)
 			m->category[c] += in->category[c];
 		left += in->cycles;
 	}

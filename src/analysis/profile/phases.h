@@ -12,9 +12,9 @@
 
 #include "analysis/profile/cells.h"
 
-#define TIME_PHASES	  256
-#define TIME_PHASE_BASE	  4096		   /* cycles of the shortest phase */
-#define TIME_PHASE_CELLS  (size_t)(2 << 20) /* of all phases, before pairs are joined */
+#define TIME_PHASES	   256
+#define TIME_PHASE_BASE	   4096		     /* cycles of the shortest phase */
+#define TIME_PHASE_CELLS   (size_t)(2 << 20) /* of all phases, before pairs are joined */
 #define TIME_PENDING_KINDS 4
 
 struct time_cell {

@@ -21,7 +21,8 @@ static uint64_t units_of(const struct time_phase *p)
 
 /* A run of so many cycles, `step` at a time, each of another of `keys` instructions. Every seventh
  * step is pending and settles with the next one. */
-static void run(struct time_phases *t, struct cells *c, uint64_t cycles, uint64_t step, unsigned keys)
+static void run(struct time_phases *t, struct cells *c, uint64_t cycles, uint64_t step,
+		unsigned keys)
 {
 	uint64_t pending[TIME_PENDING_KINDS] = { 0 };
 

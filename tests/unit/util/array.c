@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "util/array.h"
+#include "util/interned.h"
 
 /* Compares with a linear search, in arrays with equal neighbours and gaps. */
 static void test_1060_a_search_finds_the_first_element_that_is_not_before(void **state)
@@ -97,9 +99,33 @@ static void test_1064_a_size_that_overflows_is_out_of_memory(void **state)
 	assert_int_equal(status_of_asking(SIZE_MAX / 2 + 2, SIZE_MAX / 2 + 3), 2);
 }
 
+static void test_3703_a_text_is_kept_once_however_many_there_are(void **state)
+{
+	struct interned t = { 0 };
+	const char *first[5000];
+	char text[32];
+
+	(void)state;
+	assert_int_equal(interned_number(&t, NULL), 0);
+	assert_null(interned(&t, NULL));
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(text, sizeof(text), "text %u", i);
+		first[i] = interned(&t, text);
+		assert_int_equal(interned_number(&t, text), i + 1);
+	}
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(text, sizeof(text), "text %u", i);
+		assert_string_equal(first[i], text);
+		assert_ptr_equal(interned(&t, text), first[i]);
+	}
+	assert_int_equal(t.count, 5000);
+	interned_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_3703_a_text_is_kept_once_however_many_there_are),
 		cmocka_unit_test(test_1060_a_search_finds_the_first_element_that_is_not_before),
 		cmocka_unit_test(test_1061_a_search_inside_a_search_keeps_its_own_place),
 		cmocka_unit_test(test_1062_elements_that_are_added_one_by_one_stay),
