@@ -200,7 +200,7 @@ static void test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest
 
 /* The store's address is a quotient, the load's a miss. Without the miss the load executes first, reads
  * what was there before, and is fetched again when the store has committed. */
-static void test_3671_a_load_that_overtakes_its_store_is_flushed(void **state)
+static void test_3791_a_load_that_overtakes_its_store_is_flushed(void **state)
 {
 	for (int speculates = 0; speculates < 2; speculates++) {
 		struct run r = run_that(speculates);
@@ -616,7 +616,7 @@ int main(void)
 		cmocka_unit_test(test_622_a_divider_that_others_had_stays_busy_in_a_larger_window),
 		cmocka_unit_test(
 		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
-		cmocka_unit_test(test_3671_a_load_that_overtakes_its_store_is_flushed),
+		cmocka_unit_test(test_3791_a_load_that_overtakes_its_store_is_flushed),
 		cmocka_unit_test(test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle),
 		cmocka_unit_test(test_1027_pages_are_as_large_as_the_machine_says),
 		cmocka_unit_test(
