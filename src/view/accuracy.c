@@ -73,6 +73,13 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 	if (m->tip_chance > 0) {
 		doc_real(d, "tip_chance_error", 100 * m->tip_chance);
 		doc_boolean(d, "resonates", m->resonates);
+		doc_real(d, "samples_at_4khz", m->perf_samples);
+		doc_line(
+		    d, NULL,
+		    "\nBy chance alone so many samples put TIP off by %.2f%% by instruction; a "
+		    "million would by %.2f%%.\nThe papers' 4 kHz would take %.0f in this time.",
+		    100 * m->tip_chance, 100 * m->tip_chance * sqrt((double)m->samples / 1e6),
+		    m->perf_samples);
 	}
 	if (m->resonates)
 		doc_note(

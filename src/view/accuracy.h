@@ -90,6 +90,7 @@ struct accuracy_model {
 	/* TIP's error by instruction, and the one that samples at random cycles have by chance. Where
 	 * samples at equal distances are much further off, they fall in step with a loop. */
 	double tip_error, tip_chance;
+	double perf_samples; /* that 4 kHz, perf's default, would take in the run's time */
 	bool resonates;
 	struct accuracy_pooled pooled;
 };

@@ -555,6 +555,8 @@ static double chance_error(const struct model *run, double samples)
 	return samples > 0 ? sum * sqrt(2 / M_PI / samples) / 2 : 1;
 }
 
+#define PERF_HZ 4000
+
 #define RESONANCE	 1.5  /* times the error by chance */
 #define RESONANCE_POINTS 0.01 /* and by at least so much more */
 
@@ -741,6 +743,7 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	m->samples = run->samples;
 	m->period = run->period;
 	m->sample_rate = (double)run->samples / (double)run->cycles * run->clock_hz;
+	m->perf_samples = run->clock_hz > 0 ? (double)run->cycles / run->clock_hz * PERF_HZ : 0;
 	m->estimated = run->estimated.is;
 	m->chance = chance_error(run, (double)run->samples);
 	/* Samples were taken at the points alone. */

@@ -220,6 +220,7 @@ test_1668_too_few_samples_are_said_beside_the_error() {
 	run accuracy few.culprit
 	status_is 0
 	out_has "too few samples"
+	out_has "The papers' 4 kHz would take 0 in this time"
 }
 
 test_1674_annotate_shows_the_stack_of_a_second_profiler() {
