@@ -46,34 +46,54 @@ static void put_cpi(struct calc_program *p, struct calc_proc *proc)
 		}
 }
 
-bool calc_run(struct calc_program *p, struct err *e)
+/* A second run knows nothing of the first. */
+static void begin(struct calc_proc *proc)
 {
-	const struct calc_method *method = calc_method_find(p->options.method);
-	unsigned rounds = p->options.rounds ? p->options.rounds : ROUNDS;
-	const bool schedules = p->sampling.mode == CALC_ISSUE;
-	const bool samples = !p->sampling.record_depth; /* frequencies are from these */
-	if (method->issues && !(schedules && samples))
-		return err_set(e,
-			       "method %s needs samples of the oldest instruction not yet issued: "
-			       "choose flow, profi or dcpi",
-			       method->name);
-	if (!schedules)
-		rounds = 1;
-	/* A second run knows nothing of the first. */
-	memset(p->unstalled, 0, sizeof(p->unstalled));
-	p->spread = 0;
-	for (uint32_t i = 0; i < p->nprocs; i++) {
-		struct calc_proc *proc = &p->procs[i];
-		proc->nclasses = calc_classes(proc->graph, proc->block_class, proc->edge_class);
-		proc->classes = x_calloc(proc->nclasses, sizeof(*proc->classes));
-		proc->samples = 0;
-		memset(proc->blocks, 0, proc->graph->nblocks * sizeof(*proc->blocks));
-		memset(proc->edges, 0, proc->graph->nedges * sizeof(*proc->edges));
-		for (uint32_t k = 0; k < proc->graph->ninsts; k++)
-			proc->samples += proc->insts[k].count[SAMPLED_CYCLES];
+	proc->nclasses = calc_classes(proc->graph, proc->block_class, proc->edge_class);
+	free(proc->classes);
+	proc->classes = x_calloc(proc->nclasses, sizeof(*proc->classes));
+	free(proc->shares);
+	proc->shares = NULL;
+	proc->samples = 0;
+	memset(proc->blocks, 0, proc->graph->nblocks * sizeof(*proc->blocks));
+	memset(proc->edges, 0, proc->graph->nedges * sizeof(*proc->edges));
+	for (uint32_t k = 0; k < proc->graph->ninsts; k++)
+		proc->samples += proc->insts[k].count[SAMPLED_CYCLES];
+}
+
+/* Frequencies are known: what is left of a procedure are its results. */
+static void end(struct calc_program *p, struct calc_proc *proc)
+{
+	put_cpi(p, proc);
+	calc_confidence(p, proc);
+	free(proc->classes);
+	free(proc->shares);
+	proc->classes = NULL;
+	proc->shares = NULL;
+}
+
+/* Methods that look at each procedure for itself. */
+static void estimate_one(struct calc_program *p, struct calc_proc *proc,
+			 const struct calc_method *method, unsigned rounds)
+{
+	struct calc_scheduler *s =
+	    p->sampling.mode == CALC_ISSUE ? calc_scheduler_new(p->machine, proc) : NULL;
+	for (unsigned round = 0; round < rounds; round++) {
+		if (s)
+			calc_schedule_round(s, proc, round == 0);
+		calc_evidence(p, proc);
+		method->each(p, proc);
 	}
-	p->returned = false;
-	bool risks = method->risks && schedules && samples;
+	if (s)
+		calc_scheduler_free(s);
+}
+
+/* Methods that look at the whole program at once: round by round. */
+static bool estimate_all(struct calc_program *p, const struct calc_method *method, unsigned rounds,
+			 bool risks, struct err *e)
+{
+	for (uint32_t i = 0; i < p->nprocs; i++)
+		begin(&p->procs[i]);
 	for (unsigned round = 0; round < rounds; round++) {
 		double left[2] = { 0 };
 		for (uint32_t i = 0; i < p->nprocs; i++) {
@@ -93,14 +113,40 @@ bool calc_run(struct calc_program *p, struct err *e)
 		if (!method->estimate(p, e))
 			return false;
 	}
+	for (uint32_t i = 0; i < p->nprocs; i++)
+		end(p, &p->procs[i]);
+	return true;
+}
+
+bool calc_run(struct calc_program *p, struct err *e)
+{
+	const struct calc_method *method = calc_method_find(p->options.method);
+	unsigned rounds = p->options.rounds ? p->options.rounds : ROUNDS;
+	const bool schedules = p->sampling.mode == CALC_ISSUE;
+	const bool samples = !p->sampling.record_depth; /* frequencies are from these */
+	if (method->issues && !(schedules && samples))
+		return err_set(e,
+			       "method %s needs samples of the oldest instruction not yet issued: "
+			       "choose flow, profi or dcpi",
+			       method->name);
+	if (!schedules)
+		rounds = 1;
+	memset(p->unstalled, 0, sizeof(p->unstalled));
+	p->spread = 0;
+	p->returned = false;
+	if (method->each) {
+		for (uint32_t i = 0; i < p->nprocs; i++) {
+			begin(&p->procs[i]);
+			estimate_one(p, &p->procs[i], method, rounds);
+			end(p, &p->procs[i]);
+		}
+	} else if (!estimate_all(p, method, rounds, method->risks && schedules && samples, e)) {
+		return false;
+	}
 	if (schedules && p->options.cross == CROSS_SELECTIVE)
 		calc_passed(p);
-	for (uint32_t i = 0; i < p->nprocs; i++) {
-		put_cpi(p, &p->procs[i]);
-		calc_confidence(p, &p->procs[i]);
-		if (p->sampling.mode == CALC_ISSUE)
-			calc_culprits(p, &p->procs[i]);
-	}
+	for (uint32_t i = 0; schedules && i < p->nprocs; i++)
+		calc_culprits(p, &p->procs[i]);
 	return true;
 }
 
@@ -108,8 +154,8 @@ void calc_free(struct calc_program *p)
 {
 	for (uint32_t i = 0; i < p->nprocs; i++) {
 		struct calc_proc *proc = &p->procs[i];
-		for (uint32_t k = 0; k < proc->graph->ninsts; k++)
-			free(proc->insts[k].culprits);
+		free(proc->culprits);
+		free(proc->shares);
 		free(proc->insts);
 		free(proc->pairs);
 		free(proc->call_loads);

@@ -59,7 +59,7 @@ struct calc_culprit {
 	uint8_t cause; /* enum cause of words.h */
 	uint8_t nguilty;
 	double most;		      /* cycles over all executions that it can explain */
-	uint64_t guilty[CALC_GUILTY]; /* addresses of instructions that may be responsible */
+	uint32_t guilty[CALC_GUILTY]; /* instructions of the procedure that may be responsible */
 };
 
 struct calc_inst {
@@ -76,9 +76,10 @@ struct calc_inst {
 	/* culprit.c: what can make it wait for longer than m, a bit for each enum cause; 0: not known */
 	uint16_t risks;
 	/* results */
+	uint8_t nculprits; /* that can be the main cause: its letters */
+	uint8_t nminor;	   /* behind these: causes that can be a part of the stall */
 	double cpi; /* cycles per execution; NAN: the frequency is not known or 0 */
-	struct calc_culprit *culprits;
-	uint8_t nculprits;
+	struct calc_culprit *culprits; /* in calc_proc.culprits */
 };
 
 /* An estimate of how often something was executed. */
@@ -112,8 +113,12 @@ struct calc_proc {
 	uint32_t npairs;
 	uint32_t *block_class, *edge_class; /* classes.c */
 	uint32_t nclasses;
-	struct calc_class *classes;
+	struct calc_class *classes; /* until calc_run() is done */
 	struct calc_freq *blocks, *edges; /* results */
+	struct calc_culprit *culprits;	  /* of all instructions */
+	/* schedule.c: by edge, the share of its block's entries that m was made with; below 0: of a block that has
+	 * not been scheduled by edges. NULL: none has been. */
+	float *shares;
 	/* passed.c: registers that loads may be under way into when it is entered, and behind each block that
 	 * calls. NULL: any. */
 	uint64_t entry_loads, *call_loads;
@@ -174,7 +179,9 @@ struct calc_method {
 	const char *name, *meaning;
 	bool risks;  /* reads calc_inst.risks */
 	bool issues; /* reads calc_inst.issued, which only samples of the issue queue's head have */
+	/* One of the two: the whole program at once, or each procedure for itself. */
 	bool (*estimate)(struct calc_program *p, struct err *e);
+	void (*each)(struct calc_program *p, struct calc_proc *proc);
 };
 extern const struct calc_method *const calc_methods[]; /* NULL ends it */
 #define CALC_DEFAULT "flow"

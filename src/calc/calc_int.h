@@ -28,6 +28,8 @@ void calc_scheduler_edges(struct calc_scheduler *s);
  * the next call. */
 const struct calc_inst *calc_scheduler_block(struct calc_scheduler *s, uint32_t block,
 					     uint32_t edge);
+/* As calc_schedule(), for several rounds. */
+void calc_schedule_round(struct calc_scheduler *s, struct calc_proc *p, bool first_round);
 void calc_scheduler_free(struct calc_scheduler *s);
 
 /*

@@ -34,6 +34,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,15 @@ struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i)
 	return op;
 }
 
+struct carried_op *carried_ops(const struct machine *m, const struct cfg *g)
+{
+	struct carried_op *ops = x_malloc((g->ninsts + 1) * sizeof(*ops));
+
+	for (uint32_t i = 0; i < g->ninsts; i++)
+		ops[i] = carried_op(m, &g->insts[i]);
+	return ops;
+}
+
 bool carried_counts(const struct calc_program *p, const struct calc_proc *proc, uint32_t edge)
 {
 	const double least = p->options.ignore_edges > 0 ? p->options.ignore_edges : 0.01;
@@ -130,12 +140,16 @@ bool carried_counts(const struct calc_program *p, const struct calc_proc *proc, 
 void carried_begin(struct carried_walk *w, const struct carried_machine *m,
 		   const struct calc_proc *proc, const struct carried *s)
 {
-	memset(w, 0, sizeof(*w));
+	memset(w, 0, offsetof(struct carried_walk, s));
 	w->m = m;
 	w->proc = proc;
-	w->s = *s;
-	for (unsigned r = 0; r < 64; r++)
+	memcpy(&w->s, s, offsetof(struct carried, by));
+	for (uint64_t rest = s->live; rest; rest &= rest - 1) {
+		const unsigned r = (unsigned)__builtin_ctzll(rest);
+
+		w->s.by[r] = s->by[r];
 		w->until[r] = s->left[r];
+	}
 	for (unsigned u = 0; u < UNIT_COUNT; u++)
 		w->unit_until[u] = s->unit_left[u];
 	for (unsigned k = 0; k < CARRIED_WIDTHS; k++)
@@ -183,6 +197,15 @@ bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op,
 	return w->nstores > CARRIED_STORES || before;
 }
 
+double carried_queued(const struct carried_walk *w)
+{
+	double left = 0;
+
+	for (unsigned k = 0; k < CARRIED_WIDTHS; k++)
+		left = fmax(left, w->queued_until[k] - w->now);
+	return left;
+}
+
 /* Whether a load of this procedure may be under way. Behind those of others (after a call, at the
  * entry) a store waits only if all is possible (CROSS_PESSIMISTIC). */
 static bool loads_pending(const struct carried_walk *w)
@@ -223,8 +246,7 @@ void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_o
 	w->s.overlapped &= ~op->touches;
 	w->s.stale &= ~op->touches;
 	if (op->serial) {
-		w->s.loaded = w->s.overlapped = w->s.stale = 0;
-		memset(w->until, 0, sizeof(w->until));
+		w->s.loaded = w->s.overlapped = w->s.stale = w->s.live = 0;
 	}
 	if (op->drains) {
 		memset(w->queued_until, 0, sizeof(w->queued_until));
@@ -245,6 +267,7 @@ void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_o
 		w->s.overlapped |= 1ull << dst;
 	w->until[dst] = w->now + op->use.latency;
 	w->s.by[dst] = inst;
+	w->s.live |= 1ull << dst;
 	w->here |= 1ull << dst;
 	/* Addresses by the old value say nothing any more. */
 	for (uint32_t k = 0; k < CARRIED_STORES; k++)
@@ -256,7 +279,7 @@ void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_o
 
 void carried_results(const struct carried_walk *w, double *left)
 {
-	for (uint64_t rest = RESULTS; rest; rest &= rest - 1) {
+	for (uint64_t rest = RESULTS & w->s.live; rest; rest &= rest - 1) {
 		const unsigned r = (unsigned)__builtin_ctzll(rest);
 
 		if (w->s.by[r] != CARRIED_OUTSIDE)
@@ -272,9 +295,17 @@ static uint16_t rest(double until, double now)
 /* What the block leaves behind. */
 static void end(const struct carried_walk *w, struct carried *out)
 {
-	*out = w->s;
-	for (unsigned r = 0; r < 64; r++)
+	const uint64_t pending = w->s.loaded | w->s.stale | w->s.overlapped;
+
+	memcpy(out, &w->s, offsetof(struct carried, by));
+	for (uint64_t left = w->s.live; left; left &= left - 1) {
+		const unsigned r = (unsigned)__builtin_ctzll(left);
+
+		out->by[r] = w->s.by[r];
 		out->left[r] = rest(w->until[r], w->now);
+		if (!out->left[r] && !(pending >> r & 1))
+			out->live &= ~(1ull << r);
+	}
 	for (unsigned u = 0; u < UNIT_COUNT; u++)
 		out->unit_left[u] = rest(w->unit_until[u], w->now);
 	for (unsigned k = 0; k < CARRIED_WIDTHS; k++)
@@ -286,7 +317,7 @@ static void end(const struct carried_walk *w, struct carried *out)
 static void unknown(const struct carried_machine *m, struct carried *s)
 {
 	memset(s, 0, sizeof(*s));
-	s->loaded = s->overlapped = ALL;
+	s->loaded = s->overlapped = s->live = ALL;
 	memset(s->by, 0xff, sizeof(s->by));
 	memset(s->unit_by, 0xff, sizeof(s->unit_by));
 	for (unsigned r = 1; r < 64; r++)
@@ -301,8 +332,7 @@ static void unknown(const struct carried_machine *m, struct carried *s)
 
 static void nothing(struct carried *s)
 {
-	memset(s, 0, sizeof(*s));
-	memset(s->by, 0xff, sizeof(s->by));
+	memset(s, 0, offsetof(struct carried, by));
 	memset(s->unit_by, 0xff, sizeof(s->unit_by));
 	s->store_by = CARRIED_OUTSIDE;
 }
@@ -321,8 +351,11 @@ static void outside(const struct calc_program *p, const struct carried_machine *
 		return;
 	s->loaded = loaded & passed;
 	s->stale = ALL & ~loaded & passed;
-	for (unsigned r = 1; r < 64; r++)
+	s->live = s->loaded | s->stale | computed;
+	for (unsigned r = 1; r < 64; r++) {
+		s->by[r] = CARRIED_OUTSIDE;
 		s->left[r] = computed >> r & 1 ? rest(m->results[r >= 32], 0) : 0;
+	}
 	s->lines = lines;
 }
 
@@ -336,7 +369,16 @@ static bool join(struct carried *s, const struct carried *from)
 	s->loaded |= from->loaded;
 	s->overlapped |= from->overlapped;
 	s->stale |= from->stale;
-	for (unsigned r = 1; r < 64; r++) {
+	for (uint64_t rest = from->live & ~s->live; rest; rest &= rest - 1) {
+		const unsigned r = (unsigned)__builtin_ctzll(rest);
+
+		s->by[r] = CARRIED_OUTSIDE;
+		s->left[r] = 0;
+	}
+	s->live |= from->live;
+	for (uint64_t rest = from->live; rest; rest &= rest - 1) {
+		const unsigned r = (unsigned)__builtin_ctzll(rest);
+
 		if (from->left[r] > s->left[r]) {
 			s->left[r] = from->left[r];
 			grown = true;
@@ -447,21 +489,18 @@ static unsigned ways_into(const struct calc_program *p, const struct calc_proc *
 }
 
 struct carried *carried_all(const struct calc_program *p, const struct calc_proc *proc,
-			    const struct carried_machine *m)
+			    const struct carried_machine *m, const struct carried_op *ops)
 {
 	const struct cfg *g = proc->graph;
-	struct carried_op *ops = x_calloc(g->ninsts + 1, sizeof(*ops));
 	struct flow f = { .p = p,
 			  .proc = proc,
 			  .m = m,
 			  .ops = ops,
-			  .at = x_calloc(g->nblocks + 1, sizeof(*f.at)),
+			  .at = x_malloc((g->nblocks + 1) * sizeof(*f.at)),
 			  .changed = x_calloc(g->nblocks + 1, 1),
 			  .rare = x_calloc(g->nblocks + 1, 1) };
 	struct carried entry, anything;
 
-	for (uint32_t i = 0; i < g->ninsts; i++)
-		ops[i] = carried_op(m->m, &g->insts[i]);
 	outside(p, m, ARGUMENTS | SAVED, proc->call_loads ? proc->entry_loads : ALL, 0, 0, &entry);
 	unknown(m, &anything);
 	for (uint32_t b = 0; b < g->nblocks; b++) {
@@ -489,7 +528,6 @@ struct carried *carried_all(const struct calc_program *p, const struct calc_proc
 		f.at[b] = anything;
 	free(f.changed);
 	free(f.rare);
-	free(ops);
 	return f.at;
 }
 

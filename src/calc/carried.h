@@ -20,13 +20,16 @@ struct carried {
 	uint64_t loaded;     /* registers that a load may have written last, not waited for */
 	uint64_t stale;	     /* loaded by another procedure and of no use here: to be overwritten */
 	uint64_t overlapped; /* of loaded: by a load that a queued store may have held up */
-	uint32_t by[64];     /* the instruction that wrote a register last, one of them */
-	uint16_t left[64];   /* until it is there, if nothing dynamic holds it up */
+	uint64_t
+	    live; /* registers that by and left say something of: all that are in one of these masks, and
+			      * those that are not there yet */
 	uint32_t unit_by[UNIT_COUNT];
 	uint16_t unit_left[UNIT_COUNT];	 /* until the unit is free */
 	uint16_t queued[CARRIED_WIDTHS]; /* until the last store of that width has left the queue */
 	uint32_t store_by;		 /* that store */
 	float lines;			 /* that the write buffer may hold */
+	uint32_t by[64];   /* the instruction that wrote a register last, one of them */
+	uint16_t left[64]; /* until it is there, if nothing dynamic holds it up */
 };
 
 /* What an instruction is, for the rules. */
@@ -56,9 +59,7 @@ struct carried_machine {
 struct carried_walk {
 	const struct carried_machine *m;
 	const struct calc_proc *proc;
-	struct carried s; /* left, unit_left, queued: as they were at the block's beginning */
-	double now;	  /* cycles from the block's beginning to the last issue */
-	double until[64], unit_until[UNIT_COUNT], queued_until[CARRIED_WIDTHS];
+	double now;	     /* cycles from the block's beginning to the last issue */
 	uint64_t here;	     /* registers written in this block */
 	uint32_t units_here; /* kinds of units used in it */
 	struct {
@@ -69,14 +70,20 @@ struct carried_walk {
 	uint32_t nstores;	  /* all of this block */
 	uint8_t line_base;	  /* base register of the line counted last; 0: none */
 	int32_t line_offset;
+	struct carried s; /* left, unit_left, queued: as they were at the block's beginning */
+	double unit_until[UNIT_COUNT], queued_until[CARRIED_WIDTHS];
+	double until[64]; /* of s.live */
 };
 
 struct carried_machine carried_machine(const struct calc_program *p);
 struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i);
 
+/* All instructions of a procedure; the caller frees them. */
+struct carried_op *carried_ops(const struct machine *m, const struct cfg *g);
+
 /* The state of every block's beginning; the caller frees it. */
 struct carried *carried_all(const struct calc_program *p, const struct calc_proc *proc,
-			    const struct carried_machine *m);
+			    const struct carried_machine *m, const struct carried_op *ops);
 
 /*
  * The registers alone, for passed.c: what loads are under way at the ends of blocks, as carried_all() has it, at a
@@ -101,6 +108,8 @@ void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_o
 /* At a return: how long what this procedure has computed for its caller still takes, if longer than left
  * says. left[0]: integer, left[1]: FP. */
 void carried_results(const struct carried_walk *w, double *left);
+/* Cycles until the last queued store has left the queue. */
+double carried_queued(const struct carried_walk *w);
 /* Whether a queued store may hold up a load now; *by: the store, or CARRIED_OUTSIDE. */
 bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op, uint32_t *by);
 

@@ -28,7 +28,8 @@
  * Edges below calc_options.ignore_edges of their block's frequency are ignored. carried.c says what the
  * paths to a block leave behind. Bounds from samples of an event count those that can have been
  * delivered for this instruction (delivery is late, section 4.1.2), with what chance can add. A cause
- * whose bound is below LEAST_SHARE of the stall is cleared.
+ * whose bound is below LEAST_SHARE of the stall is cleared. Of the others, those that cannot be the main cause, whatever
+ * the rest take, count in the summary and are no letters.
  */
 #include "calc/calc.h"
 
@@ -37,10 +38,19 @@
 #include <string.h>
 
 #include "calc/carried.h"
+#include "util/array.h"
 
 #define LEAST_SHARE 0.01
-#define MATTERS	    0.02 /* share of its least time that a risk can add to an instruction */
-#define SKID	    8	 /* instructions before it at which the sample of a miss of code can be */
+#define CHANCE	    2.0	  /* deviations by which a stall can be shorter than it looks */
+#define NEARLY	    0.999 /* all but rounding */
+#define MATTERS	    0.02  /* share of its least time that a risk can add to an instruction */
+#define SKID	    8	  /* instructions before it at which the sample of a miss of code can be */
+
+/* Of all instructions of a procedure, in their order. */
+struct culprits {
+	struct calc_culprit *list;
+	size_t n, room;
+};
 
 /* One instruction under suspicion. */
 struct suspect {
@@ -48,13 +58,15 @@ struct suspect {
 	struct calc_proc *proc;
 	const struct carried_machine *m;
 	const struct carried_walk *w; /* just before it issues */
+	const struct carried_op *ops; /* of the procedure */
 	const struct carried_op *op;
 	uint32_t block, inst;
 	bool head;	  /* first of its block */
 	double frequency; /* executions */
 	double stall;	  /* cycles over all executions */
-	struct calc_culprit list[CAUSE_COUNT + 1];
+	struct culprits *found;
 	unsigned n;
+	struct calc_culprit list[CAUSE_COUNT + 1];
 };
 
 static uint64_t pc_of(const struct suspect *s, uint32_t inst)
@@ -67,10 +79,10 @@ static void add_guilty(const struct suspect *s, struct calc_culprit *c, uint32_t
 	if (inst == CARRIED_OUTSIDE || inst >= s->proc->graph->ninsts)
 		return;
 	for (unsigned k = 0; k < c->nguilty; k++)
-		if (c->guilty[k] == pc_of(s, inst))
+		if (c->guilty[k] == inst)
 			return;
 	if (c->nguilty < CALC_GUILTY)
-		c->guilty[c->nguilty++] = pc_of(s, inst);
+		c->guilty[c->nguilty++] = inst;
 }
 
 /* The cause stays, with so many cycles over all executions at most, unless these are too few to matter:
@@ -209,13 +221,15 @@ static void each_before(struct suspect *s,
 
 struct code_place {
 	uint64_t mask; /* of an address: its line or page */
-	bool elsewhere;
+	bool elsewhere,
+	    other; /* than that of what came right before; that is another procedure's */
 };
 
 static void look_elsewhere(struct suspect *s, const struct before *b, void *ctx)
 {
 	struct code_place *c = ctx;
 
+	c->other |= b->other;
 	if (b->other || b->last == CARRIED_OUTSIDE ||
 	    ((pc_of(s, b->last) ^ pc_of(s, s->inst)) & c->mask))
 		c->elsewhere = true;
@@ -233,7 +247,9 @@ static void suspect_code(struct suspect *s, enum cause cause, enum sampled_event
 		c.elsewhere = (pc_of(s, s->inst - 1) ^ pc_of(s, s->inst)) & c.mask;
 	if (!c.elsewhere)
 		return;
-	if (sampled(s, event))
+	/* A miss of the TLB is counted long before its walk ends: if what came right before is in another procedure,
+	 * its sample may be there. */
+	if (sampled(s, event) && !(c.other && cause == CAUSE_ITLB))
 		most = fmin(most, events(s, event, samples_before(s, event, SKID)) * longest);
 	accuse(s, cause, most);
 }
@@ -321,8 +337,7 @@ static void look_before(struct suspect *s, const struct before *b, void *ctx)
 
 	if (b->last == CARRIED_OUTSIDE || b->other)
 		return;
-	const struct carried_op op = carried_op(s->m->m, &s->proc->graph->insts[b->last]);
-	if (x->is(&op)) {
+	if (x->is(&s->ops[b->last])) {
 		x->any = true;
 		x->found = b->last;
 	}
@@ -359,8 +374,7 @@ static void suspect_serial(struct suspect *s)
 		return;
 	if (x.any) {
 		/* It commits when it is done; an atomic's line may have to come first. */
-		const struct carried_op op = carried_op(s->m->m, &s->proc->graph->insts[x.found]);
-		most += op.load ? memory : 0;
+		most += s->ops[x.found].load ? memory : 0;
 	}
 	if (s->op->serial) {
 		most += w->s.loaded ? memory : 0;
@@ -390,11 +404,9 @@ static void add_loads(const struct suspect *s, struct calc_culprit *c, unsigned 
 			continue;
 		const struct cfg_block *o = &g->blocks[from];
 		for (uint32_t i = o->first + o->count; i-- > o->first;) {
-			const struct carried_op op = carried_op(s->m->m, &g->insts[i]);
-
-			if (op.operands.dst != r)
+			if (s->ops[i].operands.dst != r)
 				continue;
-			if (op.load)
+			if (s->ops[i].load)
 				add_guilty(s, c, i);
 			break;
 		}
@@ -450,7 +462,11 @@ static void suspect_overlap(struct suspect *s)
 
 	if (!itself && !waits)
 		return;
-	struct calc_culprit *c = accuse(s, CAUSE_STORE, s->frequency * s->m->fill);
+	/* Until the last store has left the queue; what needs the load's result waits as long as a hit takes besides. */
+	const double left = carried_queued(s->w),
+		     buffer = s->w->s.lines > (float)s->m->entries - 1 ? s->m->line : 0;
+	const double most = fmin(s->m->fill, left + s->m->m->mem.cache[MEM_L1D].latency + buffer);
+	struct calc_culprit *c = accuse(s, CAUSE_STORE, s->frequency * most);
 	add_guilty(s, c, itself ? by : s->w->s.store_by);
 }
 
@@ -489,14 +505,13 @@ static void suspect_unit(struct suspect *s, enum cause cause)
 		left = w->unit_until[own] - w->now;
 		by = w->s.unit_by[own];
 	}
-	for (uint64_t rest = s->op->touches & ~w->here; rest; rest &= rest - 1) {
+	for (uint64_t rest = s->op->touches & ~w->here & w->s.live; rest; rest &= rest - 1) {
 		const unsigned r = (unsigned)__builtin_ctzll(rest);
 
 		if (w->s.by[r] == CARRIED_OUTSIDE || w->until[r] - w->now <= left)
 			continue;
-		const struct carried_op op =
-		    carried_op(s->m->m, &s->proc->graph->insts[w->s.by[r]]);
-		if (divider ? is_divider(op.use.unit) : op.use.unit == UNIT_MUL) {
+		const unsigned unit = s->ops[w->s.by[r]].use.unit;
+		if (divider ? is_divider(unit) : unit == UNIT_MUL) {
 			left = w->until[r] - w->now;
 			by = w->s.by[r];
 		}
@@ -511,7 +526,7 @@ static void suspect_before(struct suspect *s)
 	double left = 0;
 	uint32_t by = CARRIED_OUTSIDE;
 
-	for (uint64_t rest = s->op->touches & ~w->here; rest; rest &= rest - 1) {
+	for (uint64_t rest = s->op->touches & ~w->here & w->s.live; rest; rest &= rest - 1) {
 		const unsigned r = (unsigned)__builtin_ctzll(rest);
 
 		/* M per edge, after the first round, knows what this procedure's blocks left. */
@@ -547,57 +562,99 @@ static void try_all(struct suspect *s)
 	suspect_before(s);
 }
 
+/* ---- letters ---- */
+
+/*
+ * Whether a cause can be the main one: if no other takes more than its bound, they must still explain all that can
+ * be explained of the stall, as short as chance lets it be.
+ */
+static bool can_be_main(const struct suspect *s, const struct calc_culprit *c, double explained)
+{
+	double sum = 0;
+
+	for (unsigned k = 0; k < s->n; k++)
+		sum += fmin(s->list[k].most, c->most);
+	return sum >= explained;
+}
+
+/* Those that can be the main cause come first. Returns their number. */
+static unsigned put_main_first(struct suspect *s)
+{
+	const double period = (double)s->p->sampling.period[SAMPLED_CYCLES];
+	const double samples = s->proc->insts[s->inst].count[SAMPLED_CYCLES];
+	const double least = fmax(s->stall - CHANCE * sqrt(samples) * period, s->stall / 2);
+	struct calc_culprit sorted[CAUSE_COUNT + 1];
+	double all = 0;
+	unsigned n = 0, main;
+
+	for (unsigned k = 0; k < s->n; k++)
+		all += s->list[k].most;
+	for (unsigned k = 0; k < s->n; k++)
+		if (can_be_main(s, &s->list[k], fmin(least, all * NEARLY)))
+			sorted[n++] = s->list[k];
+	main = n;
+	for (unsigned k = 0; k < s->n; k++)
+		if (!can_be_main(s, &s->list[k], fmin(least, all * NEARLY)))
+			sorted[n++] = s->list[k];
+	memcpy(s->list, sorted, n * sizeof(*sorted));
+	return main;
+}
+
 static void put_culprits(struct suspect *s)
 {
 	struct calc_inst *i = &s->proc->insts[s->inst];
 
 	if (s->frequency > 0 && s->stall > 0)
 		try_all(s);
-	free(i->culprits);
-	i->culprits = NULL;
-	i->nculprits = (uint8_t)s->n;
+	i->nculprits = (uint8_t)put_main_first(s);
+	i->nminor = (uint8_t)(s->n - i->nculprits);
 	if (!s->n)
 		return;
-	i->culprits = x_calloc(s->n, sizeof(*i->culprits));
-	memcpy(i->culprits, s->list, s->n * sizeof(*i->culprits));
+	ARRAY_ROOM(s->found->list, s->found->room, s->found->n + s->n);
+	memcpy(s->found->list + s->found->n, s->list, s->n * sizeof(*s->list));
+	s->found->n += s->n;
 }
 
 /* Calls f for each instruction that was executed, with the cycles of its stall. left: see
  * carried_results(). */
 static void each_suspect(struct calc_program *p, struct calc_proc *proc,
-			 void (*f)(struct suspect *s), double *left)
+			 void (*f)(struct suspect *s), double *left, struct culprits *found)
 {
 	const struct cfg *g = proc->graph;
 	const double period = (double)p->sampling.period[SAMPLED_CYCLES];
 	const struct carried_machine m = carried_machine(p);
-	struct carried *states = carried_all(p, proc, &m);
+	struct carried_op *ops = carried_ops(p->machine, g);
+	struct carried *states = carried_all(p, proc, &m, ops);
 	struct carried_walk w;
+	struct suspect s;
 
+	s.p = p;
+	s.proc = proc;
+	s.m = &m;
+	s.w = &w;
+	s.ops = ops;
+	s.found = found;
 	for (uint32_t b = 0; b < g->nblocks; b++) {
 		carried_begin(&w, &m, proc, &states[b]);
 		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
 		     i++) {
-			const struct carried_op op = carried_op(p->machine, &g->insts[i]);
-			struct suspect s = { .p = p,
-					     .proc = proc,
-					     .m = &m,
-					     .w = &w,
-					     .op = &op,
-					     .block = b,
-					     .inst = i,
-					     .head = i == g->blocks[b].first,
-					     .frequency = proc->blocks[b].value };
-
 			carried_wait(&w, i);
+			s.op = &ops[i];
+			s.block = b;
+			s.inst = i;
+			s.n = 0;
+			s.head = i == g->blocks[b].first;
+			s.frequency = proc->blocks[b].value;
 			s.stall = proc->insts[i].count[SAMPLED_CYCLES] * period -
 				  proc->insts[i].m * s.frequency;
 			f(&s);
-			carried_issue(&w, i, &op);
+			carried_issue(&w, i, &ops[i]);
 			if (g->insts[i].flow == IMAGE_RETURN)
 				carried_results(&w, left);
 		}
 	}
 	free(states);
+	free(ops);
 }
 
 /* Whatever its samples say: all that can add MATTERS of the least time to it. */
@@ -617,8 +674,19 @@ static void put_risks(struct suspect *s)
 void calc_culprits(struct calc_program *p, struct calc_proc *proc)
 {
 	double left[2] = { 0 };
+	const struct cfg *g = proc->graph;
+	struct culprits found = { 0 };
+	size_t at = 0;
 
-	each_suspect(p, proc, put_culprits, left);
+	each_suspect(p, proc, put_culprits, left, &found);
+	free(proc->culprits);
+	proc->culprits = found.n ? x_realloc(found.list, found.n * sizeof(*found.list)) : NULL;
+	for (uint32_t b = 0; b < g->nblocks; b++)
+		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
+		     i++) {
+			proc->insts[i].culprits = proc->culprits + at;
+			at += proc->insts[i].nculprits + proc->insts[i].nminor;
+		}
 }
 
 void calc_risks(struct calc_program *p, struct calc_proc *proc, double *left)
@@ -627,6 +695,6 @@ void calc_risks(struct calc_program *p, struct calc_proc *proc, double *left)
 	const enum cross_procedure asked = p->options.cross;
 
 	p->options.cross = CROSS_OPTIMISTIC;
-	each_suspect(p, proc, put_risks, left);
+	each_suspect(p, proc, put_risks, left, NULL);
 	p->options.cross = asked;
 }

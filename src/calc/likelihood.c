@@ -28,9 +28,12 @@
 #define MODEL_RELATIVE 0 /* the samples themselves say: relative.c */
 #define MODEL_RECORDS  0.01
 #define NEVER	       (-750.0) /* exp() of less is 0 */
-#define POINTS_MAX     48	/* the lowest ratios decide */
-#define GRID	       72
-#define GRID_BELOW     8.0 /* the grid begins at the smallest ratio over this */
+#define UNSEEN                                                                                     \
+	(-40.0) /* exp() of less cannot be seen beside what a wrong least time makes likely */
+#define FAR	   6.0 /* deviations, likewise */
+#define POINTS_MAX 48  /* the lowest ratios decide */
+#define GRID	   72
+#define GRID_BELOW 8.0 /* the grid begins at the smallest ratio over this */
 
 #define RISK(id) (1u << CAUSE_##id)
 
@@ -128,24 +131,63 @@ void calc_learn_risks(struct calc_program *p)
 		    (AT_FIRST * unstalled_at_first(mix) + sum[mix]) / (AT_FIRST + points[mix]);
 }
 
-/* The logarithm of the likelihood of one point, if `expected` samples are due. */
-static double point_likelihood(const struct calc_ratio *r, double factorial, double expected)
+/* What the likelihood needs of a point, worked out once. */
+struct point {
+	double n;	  /* samples, thinned */
+	double due;	  /* thinned samples per unit of frequency */
+	double log_due;	  /* its logarithm */
+	double factorial; /* the logarithm of n's */
+	double unstalled;
+};
+
+static struct point point_of(const struct calc_ratio *r)
 {
-	double n = r->samples / (1 + r->samples * MODEL * MODEL);
-	double l = expected / (1 + r->samples * MODEL * MODEL);
-	double free, stalled;
-	two_likelihoods(r->samples, expected, factorial, &free, &stalled);
-	double right = r->unstalled * free + (1 - r->unstalled) * stalled;
-	/* A least time that is wrong says nothing: any count is as likely as another. */
-	return log((1 - WRONG) * right + WRONG / (1 + 2 * fmax(n, l)));
+	const double thin = 1 / (1 + r->samples * MODEL * MODEL);
+
+	return (struct point){ .n = r->samples * thin,
+			       .due = r->m * thin,
+			       .log_due = log(r->m * thin),
+			       .factorial = lgamma(r->samples * thin + 1),
+			       .unstalled = r->unstalled };
 }
 
-static double likelihood(const struct calc_ratio *r, const double *factorials, uint32_t n, double f)
+/* The likelihood of one point with frequency f, as two_likelihoods() has it; what cannot be seen beside the chance
+ * that its least time is wrong is not worked out. */
+static inline double point_likelihood(const struct point *q, double f, double log_f)
 {
-	double sum = 0;
-	for (uint32_t i = 0; i < n; i++)
-		sum += point_likelihood(&r[i], factorials[i], f * r[i].m);
-	return sum;
+	const double l = f * q->due, larger = l > q->n ? l : q->n;
+	/* A least time that is wrong says nothing: any count is as likely as another. */
+	double all = WRONG / (1 + 2 * larger);
+	const double chance = q->n * (log_f + q->log_due) - l - q->factorial;
+	const double once = l > 1 ? l : 1, apart = l - q->n;
+
+	if (chance > UNSEEN)
+		all += (1 - WRONG) * q->unstalled * exp(chance);
+	if (apart < 0 || apart * apart < 2 * FAR * FAR * once) {
+		const double factor = apart < 0 ? l / q->n : 1;
+		const double tail =
+		    apart * apart < 2 * FAR * FAR * once ? 0.5 * erfc(apart / sqrt(2 * once)) : 1;
+
+		all += (1 - WRONG) * (1 - q->unstalled) * factor * factor / once * tail;
+	}
+	return all;
+}
+
+/* The logarithm of the likelihood of all points. */
+static double likelihood(const struct point *points, uint32_t n, double f)
+{
+	const double log_f = log(f);
+	double sum = 0, product = 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		product *= point_likelihood(&points[i], f, log_f);
+		/* One logarithm for many; none of them is below 1e-11. */
+		if (product < 1e-250) {
+			sum += log(product);
+			product = 1;
+		}
+	}
+	return sum + log(product);
 }
 
 /* Every so many of a class's points, so that POINTS_MAX stand for all. */
@@ -162,7 +204,7 @@ static uint32_t thin_out(struct calc_ratio *r, uint32_t n)
 static struct belief most_likely(struct calc_ratio *r, uint32_t n)
 {
 	double at[GRID + POINTS_MAX], log_of[GRID + POINTS_MAX], samples = 0, m = 0;
-	double factorials[POINTS_MAX];
+	struct point points[POINTS_MAX];
 	unsigned candidates = 0, best = 0;
 	double top = r[n - 1].value;
 	n = thin_out(r, n);
@@ -181,9 +223,9 @@ static struct belief most_likely(struct calc_ratio *r, uint32_t n)
 	for (unsigned i = 0; i < GRID; i++, low *= step)
 		at[candidates++] = low;
 	for (uint32_t i = 0; i < n; i++)
-		factorials[i] = factorial_of(r[i].samples);
+		points[i] = point_of(&r[i]);
 	for (unsigned i = 0; i < candidates; i++) {
-		log_of[i] = likelihood(r, factorials, n, at[i]);
+		log_of[i] = likelihood(points, n, at[i]);
 		best = log_of[i] > log_of[best] ? i : best;
 	}
 	struct belief b = { at[best], 0, 0 };

@@ -322,7 +322,7 @@ static void spread_unknown(struct profi *w)
 	free(inside);
 }
 
-static void infer(const struct calc_program *p, struct calc_proc *proc)
+static void infer(struct calc_program *p, struct calc_proc *proc)
 {
 	const struct cfg *g = proc->graph;
 	struct profi w = { .proc = proc, .g = g };
@@ -354,16 +354,8 @@ static void infer(const struct calc_program *p, struct calc_proc *proc)
 	free(w.seen);
 }
 
-static bool profi_estimate(struct calc_program *p, struct err *e)
-{
-	(void)e;
-	for (uint32_t i = 0; i < p->nprocs; i++)
-		infer(p, &p->procs[i]);
-	return true;
-}
-
 const struct calc_method calc_profi = {
 	.name = "profi",
 	.meaning = "minimum-cost flow with fixed costs, as compilers infer profiles",
-	.estimate = profi_estimate,
+	.each = infer,
 };

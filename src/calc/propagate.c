@@ -208,15 +208,7 @@ void calc_propagate(struct calc_program *p, struct calc_proc *proc)
 	free(w.uses);
 }
 
-static bool estimate(struct calc_program *p, struct err *e)
-{
-	(void)e;
-	for (uint32_t i = 0; i < p->nprocs; i++)
-		calc_propagate(p, &p->procs[i]);
-	return true;
-}
-
 const struct calc_method calc_dcpi = { .name = "dcpi",
 				       .meaning =
 					   "clusters of ratios, then local propagation (dcpi1997)",
-				       .estimate = estimate };
+				       .each = calc_propagate };

@@ -39,6 +39,8 @@
 #define PENDING	  24	     /* registers and units that a block can leave behind */
 #define EDGES_MAX 8	     /* heaviest edges into a block that are looked at */
 #define NOBODY	  UINT32_MAX
+#define SETTLED                                                                                    \
+	0.01 /* a share of a block's entries that changed by less leaves its schedule as it was */
 
 enum need_flag {
 	OP_LOADS = 1 << 0,
@@ -105,6 +107,7 @@ struct calc_scheduler {
 	double *weights;      /* by edge */
 	uint32_t *heaviest;   /* by block: the heaviest edge into it; NOBODY: from outside */
 	bool *again;	      /* by block: what it leaves behind was looked at twice */
+	bool tailed;	      /* tails say what blocks leave behind */
 	struct calc_inst *at; /* where one block's schedule is put: room for the longest */
 	uint32_t rob, load_queue, dispatch_width;
 	uint64_t group_mask; /* bits of an address that name its issue group; 0: no groups */
@@ -646,14 +649,24 @@ struct calc_scheduler *calc_scheduler_new(const struct machine *m, const struct 
 	return s;
 }
 
-void calc_scheduler_edges(struct calc_scheduler *s)
+/* Makes room for edges' weights and for what blocks leave behind. */
+static void prepare_edges(struct calc_scheduler *s)
 {
 	const struct cfg *g = s->p->graph;
 
-	s->tails = x_calloc(g->nblocks + 1, sizeof(*s->tails));
+	if (s->tails)
+		return;
+	s->tails = x_malloc((g->nblocks + 1) * sizeof(*s->tails));
+	for (uint32_t b = 0; b < g->nblocks; b++)
+		s->tails[b].valid = false;
 	s->weights = x_calloc(g->nedges + 1, sizeof(*s->weights));
 	s->heaviest = x_calloc(g->nblocks + 1, sizeof(*s->heaviest));
 	s->again = x_calloc(g->nblocks + 1, sizeof(*s->again));
+}
+
+void calc_scheduler_edges(struct calc_scheduler *s)
+{
+	prepare_edges(s);
 	weigh(s);
 	find_tails(s);
 }
@@ -731,21 +744,74 @@ static void schedule_by_edges(struct calc_scheduler *s, struct calc_proc *p, uin
 	}
 }
 
-void calc_schedule(const struct machine *m, struct calc_proc *p, bool first_round)
+static double share_of(const struct calc_scheduler *s, uint32_t edge, double all)
 {
-	struct calc_scheduler *s = calc_scheduler_new(m, p);
+	return all > 0 ? s->weights[edge] / all : 0;
+}
+
+/* Finds the blocks whose edges' shares have changed since m was made, and keeps the new shares; true if another edge
+ * of a block is its heaviest, so that what follows may begin otherwise. */
+static bool find_changed(struct calc_scheduler *s, struct calc_proc *p, uint8_t *changed, bool *any)
+{
 	const struct cfg *g = p->graph;
+	bool moved = !p->shares;
+
+	if (!p->shares) {
+		p->shares = x_malloc((g->nedges + 1) * sizeof(*p->shares));
+		for (uint32_t e = 0; e < g->nedges; e++)
+			p->shares[e] = -1;
+	}
+	for (uint32_t b = 0; b < g->nblocks; b++) {
+		const uint32_t *in = g->in + g->blocks[b].first_in;
+		double all = 0;
+		uint32_t heaviest = 0;
+
+		for (uint32_t k = 0; k < g->blocks[b].nin; k++) {
+			all += s->weights[in[k]];
+			heaviest = p->shares[in[k]] > p->shares[in[heaviest]] ? k : heaviest;
+		}
+		for (uint32_t k = 0; k < g->blocks[b].nin; k++)
+			changed[b] |= fabs(share_of(s, in[k], all) - p->shares[in[k]]) >= SETTLED;
+		if (!changed[b])
+			continue;
+		*any = true;
+		moved |= s->heaviest[b] != in[heaviest];
+		for (uint32_t k = 0; k < g->blocks[b].nin; k++)
+			p->shares[in[k]] = (float)share_of(s, in[k], all);
+	}
+	return moved;
+}
+
+/* Schedules by edges what these have changed. */
+static void schedule_again(struct calc_scheduler *s, struct calc_proc *p)
+{
+	const struct cfg *g = p->graph;
+	uint8_t *changed = x_calloc(g->nblocks + 1, 1);
+	bool any = false;
+
+	prepare_edges(s);
+	weigh(s);
+	const bool all = find_changed(s, p, changed, &any);
+	/* What blocks leave behind depends on their heaviest edges alone. */
+	if (all || (any && !s->tailed))
+		find_tails(s);
+	s->tailed |= all || any;
+	for (uint32_t b = 0; b < g->nblocks; b++)
+		if (all || changed[b])
+			schedule_by_edges(s, p, b);
+	free(changed);
+}
+
+void calc_schedule_round(struct calc_scheduler *s, struct calc_proc *p, bool first_round)
+{
+	const struct cfg *g = p->graph;
+	struct state z;
 
 	if (!first_round)
-		calc_scheduler_edges(s);
-	for (uint32_t b = 0; b < g->nblocks; b++) {
+		schedule_again(s, p);
+	for (uint32_t b = 0; first_round && b < g->nblocks; b++) {
 		const struct cfg_block *block = &g->blocks[b];
 
-		if (!first_round) {
-			schedule_by_edges(s, p, b);
-			continue;
-		}
-		struct state z;
 		schedule_block(s, b, NOBODY, &z);
 		for (uint32_t i = 0; i < block->count; i++) {
 			p->insts[block->first + i].m = s->at[i].m;
@@ -754,5 +820,12 @@ void calc_schedule(const struct machine *m, struct calc_proc *p, bool first_roun
 	}
 	for (uint32_t i = 0; i < g->ninsts; i++)
 		p->insts[i].issue_point = p->insts[i].m > 0;
+}
+
+void calc_schedule(const struct machine *m, struct calc_proc *p, bool first_round)
+{
+	struct calc_scheduler *s = calc_scheduler_new(m, p);
+
+	calc_schedule_round(s, p, first_round);
 	calc_scheduler_free(s);
 }

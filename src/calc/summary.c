@@ -34,7 +34,7 @@ struct tally {
 static void add_stall(struct tally *t, const struct calc_inst *i, double stall, double period)
 {
 	double bounds = 0, bound[CAUSE_COUNT] = { 0 };
-	for (unsigned k = 0; k < i->nculprits; k++) {
+	for (unsigned k = 0; k < (unsigned)i->nculprits + i->nminor; k++) {
 		const double most = fmax(i->culprits[k].most / period, 0);
 		bound[i->culprits[k].cause] += most;
 		bounds += most;

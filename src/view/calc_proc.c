@@ -333,7 +333,7 @@ static void guilty_words(const struct listing *l, const struct calc_inst *i, boo
 			all[count++] = l->proc->graph->insts[i->fixed[k].by].pc;
 	for (unsigned k = 0; dynamic && k < i->nculprits && k < CAUSE_COUNT; k++)
 		for (unsigned g = 0; g < i->culprits[k].nguilty; g++)
-			all[count++] = i->culprits[k].guilty[g];
+			all[count++] = l->proc->graph->insts[i->culprits[k].guilty[g]].pc;
 	buf[0] = '\0';
 	for (size_t k = 0; k < count && n + 20 < size; k++) {
 		size_t before = 0;
@@ -512,7 +512,8 @@ static void add_culprits(const struct listing *l, uint32_t inst, double frequenc
 			 isfinite(i->culprits[k].most) ? i->culprits[k].most / frequency : NAN);
 		doc_array(l->d, "guilty");
 		for (unsigned g = 0; g < i->culprits[k].nguilty; g++)
-			doc_format(l->d, NULL, "0x%" PRIx64, i->culprits[k].guilty[g]);
+			doc_format(l->d, NULL, "0x%" PRIx64,
+				   l->proc->graph->insts[i->culprits[k].guilty[g]].pc);
 		doc_close(l->d);
 		doc_close(l->d);
 	}

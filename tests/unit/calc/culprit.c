@@ -181,10 +181,26 @@ static const struct calc_culprit *find(const struct sketch *s, uint32_t inst, en
 {
 	const struct calc_inst *i = &s->p.procs[0].insts[inst];
 
-	for (unsigned k = 0; k < i->nculprits; k++)
+	for (unsigned k = 0; k < (unsigned)i->nculprits + i->nminor; k++)
 		if (i->culprits[k].cause == cause)
 			return &i->culprits[k];
 	return NULL;
+}
+
+/* Whether the cause can be the main one. */
+static bool is_letter(const struct sketch *s, uint32_t inst, enum cause cause)
+{
+	const struct calc_culprit *c = find(s, inst, cause);
+	const struct calc_inst *i = &s->p.procs[0].insts[inst];
+
+	return c && c < i->culprits + i->nculprits;
+}
+
+/* Finds the culprits again, of a stall of so many cycles at one instruction. */
+static void stall_for(struct sketch *s, uint32_t inst, double cycles)
+{
+	s->p.procs[0].insts[inst].count[SAMPLED_CYCLES] = FREQUENCY * (1 + cycles);
+	calc_culprits(&s->p, &s->p.procs[0]);
 }
 
 static void end(struct sketch *s)
@@ -203,7 +219,7 @@ static void assert_guilty(const struct sketch *s, uint32_t inst, enum cause caus
 
 	assert_non_null(c);
 	for (unsigned k = 0; k < c->nguilty; k++)
-		if (c->guilty[k] == s->g->insts[by].pc)
+		if (c->guilty[k] == by)
 			return;
 	fail_msg("instruction %u is not accused", by);
 }
@@ -576,6 +592,81 @@ static void test_2435_calls_and_returns_are_crossed_as_asked(void **state)
 	}
 }
 
+/* Of a line of code (79 cycles), a mispredict (less than 10) and a bubble (1) only the first can be the most of 40
+ * cycles, and the first two of 12. */
+static void test_3770_a_cause_that_cannot_be_the_main_one_is_no_letter(void **state)
+{
+	struct sketch *s = sketch();
+
+	BLOCK(s, NOP, BNE(T0, T1));
+	s->at += 64;
+	uint32_t head = BLOCK(s, NOP, NOP);
+	edge(s, 0, 1, CFG_TAKEN, 1);
+	run(s);
+	stall_for(s, head, 40);
+	assert_true(is_letter(s, head, CAUSE_ICACHE));
+	assert_false(is_letter(s, head, CAUSE_BRANCH));
+	assert_false(is_letter(s, head, CAUSE_BUBBLE));
+	assert_stays(s, head, CAUSE_BRANCH); /* it may be a part of it */
+	assert_stays(s, head, CAUSE_BUBBLE);
+	stall_for(s, head, 12);
+	assert_true(is_letter(s, head, CAUSE_ICACHE));
+	assert_true(is_letter(s, head, CAUSE_BRANCH));
+	assert_false(is_letter(s, head, CAUSE_BUBBLE));
+	stall_for(s, head, 2);
+	assert_true(is_letter(s, head, CAUSE_BUBBLE));
+	end(s);
+
+	/* What cannot explain the stall even together with all others is a letter as far as it goes. */
+	s = sketch();
+	BLOCK(s, NOP, BNE(T0, T1));
+	head = BLOCK(s, NOP, NOP);
+	edge(s, 0, 1, CFG_FALL, 1);
+	run(s);
+	stall_for(s, head, 1000);
+	assert_false(is_letter(s, head, CAUSE_BUBBLE));
+	stall_for(s, head, 100);
+	assert_true(is_letter(s, head, CAUSE_BRANCH));
+	end(s);
+}
+
+/* A store that nothing holds up leaves its queue a few cycles after it has issued. */
+static void test_3771_a_queued_store_explains_no_more_than_its_time_in_the_queue(void **state)
+{
+	struct sketch *s = sketch();
+
+	BLOCK(s, SW(T0, 0, A0), LD(T1, 0, A0), NOP);
+	BLOCK(s, LD(T4, 0, A2), SW(T0, 0, A0), LD(T1, 0, A0), NOP);
+	edge(s, 0, 1, CFG_FALL, 1);
+	run(s);
+	assert_stays(s, 1, CAUSE_STORE);
+	assert_true(find(s, 1, CAUSE_STORE)->most <= FREQUENCY * 12);
+	assert_true(find(s, 5, CAUSE_STORE)->most >=
+		    FREQUENCY * 40); /* behind a load that may miss */
+	end(s);
+}
+
+/* The page of a callee is looked up while its caller waits: the sample of the miss may be there. */
+static void test_3772_samples_of_itlb_misses_may_be_in_the_procedure_before(void **state)
+{
+	struct sketch *s = sketch();
+
+	s->p.options.cross = CROSS_SELECTIVE;
+	for (unsigned k = 1; k < SAMPLED_COUNT; k++) {
+		s->p.sampling.period[k] = 1;
+		s->p.sampling.running[k] = 1;
+	}
+	BLOCK(s, NOP, BNE(T0, T1));
+	s->at += 8192;
+	uint32_t other = BLOCK(s, NOP, NOP);
+	edge(s, 0, 1, CFG_TAKEN, 1);
+	run(s);
+	/* at its entry all executions may have missed, on a page of the procedure itself no more than samples say */
+	assert_true(find(s, 0, CAUSE_ITLB)->most > FREQUENCY * 40);
+	assert_true(!find(s, other, CAUSE_ITLB) || find(s, other, CAUSE_ITLB)->most < FREQUENCY);
+	end(s);
+}
+
 static void test_2436_without_a_stall_or_a_frequency_nothing_is_accused(void **state)
 {
 	struct sketch *s = sketch();
@@ -819,10 +910,11 @@ static void test_3550_registers_alone_have_the_loads_that_whole_states_have(void
 		proc->call_loads = x_calloc(n + 1, sizeof(*proc->call_loads));
 		proc->entry_loads = 0;
 		struct carried_loads *l = carried_loads_new(&s->p, proc, &m);
+		struct carried_op *ops = carried_ops(&s->m, s->g);
 
 		/* More comes in from time to time. */
 		for (unsigned round = 0; round < 4; round++) {
-			struct carried *at = carried_all(&s->p, proc, &m);
+			struct carried *at = carried_all(&s->p, proc, &m, ops);
 
 			carried_loads_settle(l);
 			for (uint32_t b = 0; b < n; b++)
@@ -832,6 +924,7 @@ static void test_3550_registers_alone_have_the_loads_that_whole_states_have(void
 			proc->call_loads[rng_below(&r, n)] |= 2ull << rng_below(&r, 63);
 		}
 		carried_loads_free(l);
+		free(ops);
 		end(s);
 	}
 }
@@ -880,6 +973,10 @@ int main(void)
 		cmocka_unit_test(test_2433_the_kernel_is_right_after_a_system_call),
 		cmocka_unit_test(test_2434_previous_blocks_explain_what_m_per_edge_does_not),
 		cmocka_unit_test(test_2435_calls_and_returns_are_crossed_as_asked),
+		cmocka_unit_test(test_3770_a_cause_that_cannot_be_the_main_one_is_no_letter),
+		cmocka_unit_test(
+		    test_3771_a_queued_store_explains_no_more_than_its_time_in_the_queue),
+		cmocka_unit_test(test_3772_samples_of_itlb_misses_may_be_in_the_procedure_before),
 		cmocka_unit_test(test_2436_without_a_stall_or_a_frequency_nothing_is_accused),
 		cmocka_unit_test(test_2437_a_hundred_thousand_blocks_are_bounded_work),
 		cmocka_unit_test(

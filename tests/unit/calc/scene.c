@@ -354,7 +354,10 @@ void scene_run(struct scene *s, const struct calc_method *method)
 		proc->classes = x_calloc(proc->nclasses, sizeof(*proc->classes));
 		calc_evidence(&s->p, proc);
 	}
-	method->estimate(&s->p, &e);
+	if (method->estimate)
+		method->estimate(&s->p, &e);
+	for (uint32_t i = 0; method->each && i < s->p.nprocs; i++)
+		method->each(&s->p, &s->p.procs[i]);
 	for (uint32_t i = 0; i < s->p.nprocs; i++)
 		calc_confidence(&s->p, &s->p.procs[i]);
 }
