@@ -33,7 +33,7 @@ test_a_replay_writes_the_same_bytes_as_the_run() {
 	replays_the_same --analyze profile,folded,csv,null --salvage
 }
 
-test_3671_a_table_has_the_fields_that_were_asked_for() {
+test_3690_a_table_has_the_fields_that_were_asked_for() {
 	run replay whole.trace --analyze csv --param csv=some.csv --param csv-fields=pc,cycle,instruction,word,thread
 	status_is 0
 	awk -F, 'BEGIN { OFS = "," } { print $2, $3, $5, $1, $4 }' some.csv | cmp - live.csv
