@@ -23,8 +23,7 @@
 #define CALLS	 64
 #define CODE	 (1u << 16) /* entries of the cache of decoded instructions */
 #define LOOK_MAX 1024	    /* samples of one PC that are compared */
-#define WHOLE	 ((1ull << 2 * SHOTGUN_SPAN) - 1)
-#define TRIES	 24 /* targets tried for one indirect branch */
+#define TRIES	 24	    /* targets tried for one indirect branch */
 #define APART	 (1u << 20)
 #define AHEAD	 48   /* instructions on which a target is tried */
 #define BACK_MAX 4000 /* wrong guesses in one fragment */
@@ -71,26 +70,30 @@ struct fragments {
 	struct rng rng;
 	struct lane *lane; /* issue slots where one-cycle operations take no time */
 	struct fragment_counts counts;
+	struct shotgun_shape shape;
+	uint64_t whole; /* the mask of a detailed sample's signature */
 	/* The fragment being built. */
 	struct path at;
-	uint64_t pcs[SHOTGUN_LONG];
-	uint16_t slot[SHOTGUN_LONG]; /* of stores and missed lines */
+	uint64_t pcs[SHOTGUN_LONG_MOST];
+	uint16_t slot[SHOTGUN_LONG_MOST]; /* of stores and missed lines */
 	uint64_t before; /* number of its first instruction, far from those of the last fragment */
-	struct guess *guesses; /* SHOTGUN_LONG */
+	struct guess *guesses; /* as many as a fragment has instructions */
 	size_t nguesses;
 };
 
 struct fragments *fragments_new(const struct edges_machine *m, struct images *images,
 				const struct shotgun_detail *details, size_t ndetails,
-				uint64_t seed)
+				uint64_t seed, struct shotgun_shape shape)
 {
 	struct fragments *f = x_calloc(1, sizeof(*f));
+	f->shape = shape;
+	f->whole = (1ull << 2 * shotgun_span(&shape)) - 1;
 	f->b.m = *m;
 	f->images = images;
 	f->details = details;
 	f->ndetails = ndetails;
 	f->code = x_calloc(CODE, sizeof(*f->code));
-	f->guesses = x_calloc(SHOTGUN_LONG, sizeof(*f->guesses));
+	f->guesses = x_calloc(shape.length, sizeof(*f->guesses));
 	rng_seed(&f->rng, seed);
 	const struct graph_config config = edges_graph_config(m);
 	f->lane = lane_new(&config, m->issue_slots);
@@ -144,7 +147,7 @@ static const struct text *code_at(struct fragments *f, uint64_t pc)
 }
 
 /* Step 2e: whether the instruction can have these bits. */
-static bool is_legal(const struct text *c, unsigned bits)
+static bool is_legal(const struct fragments *f, const struct text *c, unsigned bits)
 {
 	const bool branch = c->code.cls == CLASS_BRANCH || c->code.cls == CLASS_JUMP;
 	if (bits & SHOTGUN_BIT1 && !branch && !(c->code.load || c->code.store))
@@ -152,7 +155,8 @@ static bool is_legal(const struct text *c, unsigned bits)
 	if (c->code.cls == CLASS_JUMP && !(bits & SHOTGUN_BIT1))
 		return false;
 	/* Bit 1 of an access is 0 only if it missed, which bit 2 says. */
-	return !(c->code.load || c->code.store) || bits & SHOTGUN_BIT1 || bits & SHOTGUN_BIT2;
+	return f->shape.bits < SHOTGUN_BITS || !(c->code.load || c->code.store) ||
+	       bits & SHOTGUN_BIT1 || bits & SHOTGUN_BIT2;
 }
 
 /* ---- samples ---- */
@@ -170,9 +174,9 @@ static size_t first_of(const struct fragments *f, uint64_t pc, uint64_t signatur
 static const struct shotgun_detail *exact(struct fragments *f, uint64_t pc, uint64_t signature,
 					  uint64_t mask)
 {
-	const unsigned top = 2 * (SHOTGUN_SPAN - 1), ranges = mask == WHOLE ? 1 : 4;
+	const unsigned top = 2 * (shotgun_span(&f->shape) - 1), ranges = mask == f->whole ? 1 : 4;
 	size_t from[4], count[4], n = 0;
-	if (mask != WHOLE && mask != WHOLE >> 2)
+	if (mask != f->whole && mask != f->whole >> 2)
 		return NULL;
 	for (unsigned k = 0; k < ranges; k++) {
 		const uint64_t bits =
@@ -402,16 +406,18 @@ static uint64_t next_pc(struct fragments *f, const struct text *c, unsigned bits
 }
 
 /* The bits around instruction i of a skeleton; mask: which of them exist. */
-static uint64_t signature_at(const struct shotgun_long *on, size_t i, uint64_t *mask)
+static uint64_t signature_at(const struct fragments *f, const struct shotgun_long *on, size_t i,
+			     uint64_t *mask)
 {
+	const int context = (int)f->shape.context;
 	uint64_t bits = 0;
 	*mask = 0;
-	for (int k = -SHOTGUN_CONTEXT; k <= SHOTGUN_CONTEXT; k++) {
+	for (int k = -context; k <= context; k++) {
 		const int64_t at = (int64_t)i + k;
-		if (at < 0 || at >= SHOTGUN_LONG)
+		if (at < 0 || at >= (int64_t)f->shape.length)
 			continue;
-		bits |= (uint64_t)on->bits[at] << 2 * (k + SHOTGUN_CONTEXT);
-		*mask |= 3ull << 2 * (k + SHOTGUN_CONTEXT);
+		bits |= (uint64_t)on->bits[at] << 2 * (k + context);
+		*mask |= 3ull << 2 * (k + context);
 	}
 	return bits;
 }
@@ -460,10 +466,10 @@ static void find_targets(struct fragments *f)
 static unsigned plausible(struct fragments *f, const struct shotgun_long *on, size_t i, uint64_t pc)
 {
 	unsigned n = 0;
-	for (; n < AHEAD && i + n < SHOTGUN_LONG; n++) {
+	for (; n < AHEAD && i + n < f->shape.length; n++) {
 		const unsigned bits = on->bits[i + n];
 		const struct text *c = code_at(f, pc);
-		if (!c || !is_legal(c, bits))
+		if (!c || !is_legal(f, c, bits))
 			return 0;
 		if (c->code.cls == CLASS_JUMP && isa_is_indirect(&c->in))
 			return n + 1;
@@ -535,13 +541,13 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	if (!c)
 		return false;
 	if (design != DESIGN_SHORT || i == 0)
-		*signature = signature_at(on, i, mask);
+		*signature = signature_at(f, on, i, mask);
 	const struct shotgun_detail *d = sample_for(f, design, pc, *signature, *mask);
 	const unsigned bits = design != DESIGN_SHORT	  ? on->bits[i]
 			      : d			  ? d->bits
 			      : c->code.cls == CLASS_JUMP ? SHOTGUN_BIT1
-							  : *signature >> 2 * SHOTGUN_CONTEXT & 3;
-	if (design != DESIGN_SHORT && !is_legal(c, bits))
+							  : *signature >> 2 * f->shape.context & 3;
+	if (design != DESIGN_SHORT && !is_legal(f, c, bits))
 		return false;
 	const struct shotgun_detail now = d ? *d : unsampled(f, c, bits);
 	f->pcs[i] = pc;
@@ -571,7 +577,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 		};
 		const bool found = guess_target(f, on, g);
 		f->nguesses -= !found;
-		if (f->at.i < SHOTGUN_LONG) {
+		if (f->at.i < f->shape.length) {
 			f->counts.indirect++;
 			f->counts.indirect_right += found && f->at.pc == on->pcs[f->at.i];
 		}
@@ -579,7 +585,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	if (design == DESIGN_SHORT) {
 		/* The next instruction's sample must overlap this sample's signature. */
 		*signature = (d ? d->signature : *signature) >> 2;
-		*mask = (1ull << 2 * (SHOTGUN_SPAN - 1)) - 1;
+		*mask = f->whole >> 2;
 	}
 	return true;
 }
@@ -607,7 +613,7 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 	f->b.at = (struct build_mark){ .number = f->before };
 	slots_reset(&f->b.slots, 0, f->b.m.rob); /* slots are the lane's */
 	f->nguesses = 0;
-	while (f->at.i < SHOTGUN_LONG)
+	while (f->at.i < f->shape.length)
 		if (!build_one(f, design, on, &signature, &mask, &out[f->at.i]) &&
 		    (back++ == BACK_MAX || !go_back(f, on))) {
 			f->counts.discarded++;

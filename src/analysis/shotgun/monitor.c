@@ -13,7 +13,8 @@
 struct monitor {
 	struct monitor_config config;
 	struct rng rng;
-	uint64_t recent; /* bits of the last SHOTGUN_CONTEXT instructions, the oldest lowest */
+	uint64_t
+	    recent; /* bits of the instructions before, as many as the context has, the oldest lowest */
 	unsigned nrecent;
 	uint32_t to_detail, to_long; /* instructions until the next sample begins */
 	bool in_detail, in_long;
@@ -99,7 +100,7 @@ static void begin_detail(struct monitor *m, const struct rec_inst *r,
 	m->detail = (struct shotgun_detail){
 		.pc = r->pc,
 		.target = r->target,
-		.signature = m->recent | (uint64_t)bits << 2 * SHOTGUN_CONTEXT,
+		.signature = m->recent | (uint64_t)bits << 2 * m->config.shape.context,
 		.flags =
 		    r->flags & (RI_MISPREDICT | RI_BTB_MISS | RI_TAKEN | RI_SERIAL | RI_REFETCH),
 		.prod_mem = r->prod_mem,
@@ -138,16 +139,18 @@ static void end_detail(struct monitor *m)
 
 bool monitor_add(struct monitor *m, const struct rec_inst *r, const struct shotgun_seen *seen)
 {
-	const unsigned bits = shotgun_bits(r, seen->stored);
+	const unsigned kept = m->config.shape.bits == SHOTGUN_BITS ? SHOTGUN_BIT1 | SHOTGUN_BIT2
+								   : SHOTGUN_BIT1,
+		       bits = shotgun_bits(r, seen->stored) & kept;
 	bool begins = false;
 	if (m->in_detail) {
 		m->after++;
-		m->detail.signature |= (uint64_t)bits << 2 * (SHOTGUN_CONTEXT + m->after);
-		if (m->after == SHOTGUN_CONTEXT)
+		m->detail.signature |= (uint64_t)bits << 2 * (m->config.shape.context + m->after);
+		if (m->after == m->config.shape.context)
 			end_detail(m);
 	} else if (m->to_detail) {
 		m->to_detail--;
-	} else if (m->nrecent == SHOTGUN_CONTEXT) {
+	} else if (m->nrecent == m->config.shape.context) {
 		begin_detail(m, r, seen, bits);
 	}
 	if (!m->in_long && m->to_long) {
@@ -160,7 +163,7 @@ bool monitor_add(struct monitor *m, const struct rec_inst *r, const struct shotg
 	if (m->in_long) {
 		m->now.bits[m->position] = (uint8_t)bits;
 		m->now.pcs[m->position] = r->pc;
-		if (++m->position == SHOTGUN_LONG) {
+		if (++m->position == m->config.shape.length) {
 			const size_t at =
 			    place_for(m, &m->nlongs, m->config.max_longs, &m->seen_longs);
 			if (at < m->config.max_longs)
@@ -169,8 +172,8 @@ bool monitor_add(struct monitor *m, const struct rec_inst *r, const struct shotg
 			m->to_long = next_period(m, m->config.long_period);
 		}
 	}
-	m->recent = m->recent >> 2 | (uint64_t)bits << 2 * (SHOTGUN_CONTEXT - 1);
-	m->nrecent += m->nrecent < SHOTGUN_CONTEXT;
+	m->recent = m->recent >> 2 | (uint64_t)bits << 2 * (m->config.shape.context - 1);
+	m->nrecent += m->nrecent < m->config.shape.context;
 	m->prev_commit = r->fetch + r->commit;
 	m->prev_flags = r->flags;
 	return begins;

@@ -14,7 +14,7 @@
  * instructions, as segments of the run give them for the whole graph (icost/statics.c).
  *
  * Parameters: shotgun.detail and shotgun.signature, the mean number of instructions between
- * samples.
+ * samples; shotgun.length, shotgun.context and shotgun.bits, what a sample has.
  */
 #include "analysis/shotgun/shotgun.h"
 
@@ -45,6 +45,7 @@ struct shotgun {
 	uint64_t nperfect;
 	uint64_t insts, first_cycle, last_cycle;
 	uint64_t seed;
+	struct shotgun_shape shape;
 	struct icost_categories categories;
 	struct images *const *images;
 };
@@ -61,13 +62,18 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 		.max_details = MAX_DETAILS,
 		.max_longs = MAX_LONGS,
 		.seed = o->seed + 7,
+		.shape = { .length = (uint32_t)analysis_number(o, "shotgun.length", SHOTGUN_LONG),
+			   .context =
+			       (uint32_t)analysis_number(o, "shotgun.context", SHOTGUN_CONTEXT),
+			   .bits = (uint32_t)analysis_number(o, "shotgun.bits", SHOTGUN_BITS) },
 	};
-	if (mc.detail_period < SHOTGUN_SPAN || !mc.long_period)
+	if (mc.detail_period < shotgun_span(&mc.shape))
 		return err_set(
 		    e,
-		    "shotgun.detail=%u: one sample is under way at a time, so at least %d "
+		    "shotgun.detail=%u: one sample is under way at a time, so at least %u "
 		    "instructions lie between two",
-		    mc.detail_period, SHOTGUN_SPAN);
+		    mc.detail_period, shotgun_span(&mc.shape));
+	s->shape = mc.shape;
 	s->config = edges_graph_config(&s->machine);
 	s->seed = o->seed;
 	s->images = o->images;
@@ -79,7 +85,7 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 	if (!icost_categories_read(&s->categories, o, e))
 		return false;
 	edges_rules(s->edges, s->categories.rules, s->categories.nrules);
-	s->batch = x_calloc(SHOTGUN_LONG, sizeof(*s->batch));
+	s->batch = x_calloc(s->shape.length, sizeof(*s->batch));
 	return true;
 }
 
@@ -129,7 +135,7 @@ static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, s
 		if (!s->within)
 			continue;
 		s->batch[s->nbatch++] = edges;
-		if (s->nbatch < SHOTGUN_LONG)
+		if (s->nbatch < s->shape.length)
 			continue;
 		add_lengths(s->graph, s->batch, s->nbatch, s->perfect);
 		s->nperfect++;
@@ -199,8 +205,8 @@ static bool shotgun_finish(void *state, struct store *store, struct err *e)
 		uint64_t length[GRAPH_LANES] = { 0 };
 		struct statics *statics = statics_new(&s->config, design == DESIGN_LONG);
 		graph_reset(s->graph);
-		struct fragments *f =
-		    fragments_new(&s->machine, *s->images, details, ndetails, s->seed + 11);
+		struct fragments *f = fragments_new(&s->machine, *s->images, details, ndetails,
+						    s->seed + 11, s->shape);
 		fragments_rules(f, s->categories.rules, s->categories.nrules);
 		for (size_t i = 0; i < nlongs; i++) {
 			const size_t n =
@@ -240,11 +246,23 @@ static const struct analysis_param params[] = {
 	{ "shotgun.detail",
 	  "instructions between two detailed samples",
 	  true,
-	  { SHOTGUN_SPAN, 1000000000, NUMBER_DECIMAL } },
+	  { 3, 1000000000, NUMBER_DECIMAL } },
 	{ "shotgun.signature",
 	  "instructions between two signature samples",
 	  true,
 	  { 1, 1000000000, NUMBER_DECIMAL } },
+	{ "shotgun.length",
+	  "instructions of a signature sample, and of a fragment; 2000 by default",
+	  true,
+	  { 64, SHOTGUN_LONG_MOST, NUMBER_DECIMAL } },
+	{ "shotgun.context",
+	  "instructions on each side of a detailed sample whose bits it has; 10 by default",
+	  true,
+	  { 1, SHOTGUN_CONTEXT_MOST, NUMBER_DECIMAL } },
+	{ "shotgun.bits",
+	  "bits of an instruction's signature; 1: only whether branches were taken; 2 by default",
+	  true,
+	  { 1, SHOTGUN_BITS, NUMBER_DECIMAL } },
 	{ .name = NULL },
 };
 

@@ -13,9 +13,27 @@
 #include "image/image.h"
 #include "trace/analysis.h"
 
-#define SHOTGUN_CONTEXT 10   /* instructions before and after a detailed sample */
-#define SHOTGUN_LONG	2000 /* instructions of a signature sample */
-#define SHOTGUN_SPAN	(2 * SHOTGUN_CONTEXT + 1)
+/* The paper's samples; parameters change them. */
+#define SHOTGUN_CONTEXT	     10	  /* instructions before and after a detailed sample */
+#define SHOTGUN_LONG	     2000 /* instructions of a signature sample */
+#define SHOTGUN_BITS	     2	  /* of an instruction's signature */
+#define SHOTGUN_CONTEXT_MOST 15	  /* a signature has 64 bits */
+#define SHOTGUN_LONG_MOST    4000
+
+/* What a sample has. */
+struct shotgun_shape {
+	uint32_t length;  /* instructions of a signature sample */
+	uint32_t context; /* instructions before and after a detailed sample */
+	uint32_t bits;	  /* of an instruction: 1: the first alone, which says where branches go */
+};
+
+#define SHOTGUN_SHAPE ((struct shotgun_shape){ SHOTGUN_LONG, SHOTGUN_CONTEXT, SHOTGUN_BITS })
+
+/* The instructions whose bits a detailed sample has. */
+static inline uint32_t shotgun_span(const struct shotgun_shape *s)
+{
+	return 2 * s->context + 1;
+}
 
 /* Signature bits (fields2004 table VI). */
 enum shotgun_bit {
@@ -59,8 +77,8 @@ struct shotgun_detail {
 /* A signature sample. */
 struct shotgun_long {
 	uint64_t start; /* PC of the first */
-	uint8_t bits[SHOTGUN_LONG];
-	uint64_t pcs[SHOTGUN_LONG]; /* not in hardware: scores what the software infers */
+	uint8_t bits[SHOTGUN_LONG_MOST];
+	uint64_t pcs[SHOTGUN_LONG_MOST]; /* not in hardware: scores what the software infers */
 };
 
 /* ---- monitor.c ---- */
@@ -70,6 +88,7 @@ struct monitor_config {
 	uint32_t long_period;	       /* instructions between signature samples, in the mean */
 	size_t max_details, max_longs; /* more replace random earlier ones */
 	uint64_t seed;
+	struct shotgun_shape shape;
 };
 
 struct monitor;
@@ -107,13 +126,13 @@ enum shotgun_design {
 struct fragments;
 struct fragments *fragments_new(const struct edges_machine *m, struct images *images,
 				const struct shotgun_detail *details, size_t ndetails,
-				uint64_t seed);
+				uint64_t seed, struct shotgun_shape shape);
 void fragments_free(struct fragments *f);
 /* Categories of the user's own; the array must outlive f. */
 void fragments_rules(struct fragments *f, const struct edges_rule *rules, size_t count);
 /*
  * Builds a fragment on the skeleton `on` (DESIGN_SHORT uses only its start) into out, which has
- * room for SHOTGUN_LONG. Returns its instructions; 0 if it was discarded.
+ * room for the shape's length. Returns its instructions; 0 if it was discarded.
  */
 size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		       const struct shotgun_long *on, struct graph_inst *out);

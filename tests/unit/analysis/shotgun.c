@@ -176,13 +176,14 @@ static void test_3493_stores_that_miss_set_signature_bits(void **state)
 	assert_int_equal(shotgun_bits(&store, LEVEL_MEM), SHOTGUN_BIT2);
 }
 
-static struct monitor *watch(uint64_t insts)
+static struct monitor *watch_as(uint64_t insts, struct shotgun_shape shape)
 {
 	const struct monitor_config c = { .detail_period = 30,
 					  .long_period = 3000,
 					  .max_details = 100000,
 					  .max_longs = 100,
-					  .seed = 3 };
+					  .seed = 3,
+					  .shape = shape };
 	struct monitor *m = monitor_new(&c);
 	uint64_t pc = BASE;
 	for (uint64_t n = 0; n < insts; n++) {
@@ -191,6 +192,11 @@ static struct monitor *watch(uint64_t insts)
 	}
 	monitor_finish(m);
 	return m;
+}
+
+static struct monitor *watch(uint64_t insts)
+{
+	return watch_as(insts, SHOTGUN_SHAPE);
 }
 
 static void test_692_a_detailed_sample_has_the_bits_around_it(void **state)
@@ -219,7 +225,8 @@ static void test_693_full_buffers_keep_a_sample_of_all_samples(void **state)
 					  .long_period = 2000,
 					  .max_details = 50,
 					  .max_longs = 4,
-					  .seed = 3 };
+					  .seed = 3,
+					  .shape = SHOTGUN_SHAPE };
 	struct monitor *m = monitor_new(&c);
 	uint64_t pc = BASE;
 	size_t n;
@@ -266,7 +273,7 @@ static void test_694_the_path_is_inferred_from_bits_and_binary(void **state)
 	size_t nd, nl;
 	const struct shotgun_detail *d = monitor_details(m, &nd);
 	const struct shotgun_long *l = monitor_longs(m, &nl);
-	struct fragments *f = fragments_new(&em, images, d, nd, 1);
+	struct fragments *f = fragments_new(&em, images, d, nd, 1, SHOTGUN_SHAPE);
 	assert_true(nl > 3);
 	for (size_t i = 0; i < nl; i++)
 		assert_int_equal(fragments_build(f, DESIGN_LONG, &l[i], out), SHOTGUN_LONG);
@@ -292,12 +299,51 @@ static void test_694_the_path_is_inferred_from_bits_and_binary(void **state)
 	monitor_free(m);
 }
 
+/* Shorter and longer samples, less and more context, one bit: the path stays the run's. A miss can be told
+ * from a hit only by the second bit: without it a fragment has misses in the wrong rounds. */
+static void test_3672_samples_have_the_shape_that_is_asked_for(void **state)
+{
+	static struct graph_inst out[SHOTGUN_LONG_MOST];
+	const struct shotgun_shape shapes[] = {
+		{ 64, 10, 2 },	{ SHOTGUN_LONG_MOST, 10, 2 },
+		{ 500, 1, 2 },	{ 500, SHOTGUN_CONTEXT_MOST, 2 },
+		{ 500, 10, 1 },
+	};
+	struct images *images = load();
+	const struct edges_machine em = machine();
+	for (size_t k = 0; k < ARRAY_LEN(shapes); k++) {
+		struct monitor *m = watch_as(60000, shapes[k]);
+		size_t nd, nl, seconds = 0;
+		const struct shotgun_detail *d = monitor_details(m, &nd);
+		const struct shotgun_long *l = monitor_longs(m, &nl);
+		struct fragments *f = fragments_new(&em, images, d, nd, 1, shapes[k]);
+		assert_true(nd && nl > 3);
+		for (size_t i = 0; i < nd; i++) {
+			assert_int_equal(d[i].signature >> 2 * shapes[k].context & 3, d[i].bits);
+			assert_int_equal(d[i].signature >> 2 * shotgun_span(&shapes[k]), 0);
+			seconds += !!(d[i].bits & SHOTGUN_BIT2);
+		}
+		assert_int_equal(!!seconds, shapes[k].bits == SHOTGUN_BITS);
+		for (size_t i = 0; i < nl; i++)
+			assert_int_equal(fragments_build(f, DESIGN_LONG, &l[i], out),
+					 shapes[k].length);
+		const struct fragment_counts c = fragments_counts(f);
+		assert_int_equal(c.insts, nl * shapes[k].length);
+		assert_int_equal(c.right_pc, c.insts);
+		fragments_free(f);
+		monitor_free(m);
+	}
+	images_free(images);
+	unlink(path);
+	(void)state;
+}
+
 static struct fragments *fragments_of(const struct edges_machine *em, struct images *images,
 				      struct monitor *m)
 {
 	size_t n;
 	const struct shotgun_detail *d = monitor_details(m, &n);
-	return fragments_new(em, images, d, n, 1);
+	return fragments_new(em, images, d, n, 1, SHOTGUN_SHAPE);
 }
 
 /* The facts that hardware sees of step n of the loop. */
@@ -311,7 +357,8 @@ static size_t built_with(seen_of *happens, const struct edges_machine *em, struc
 					  .long_period = 3000,
 					  .max_details = 100000,
 					  .max_longs = 1,
-					  .seed = 3 };
+					  .seed = 3,
+					  .shape = SHOTGUN_SHAPE };
 	struct monitor *m = monitor_new(&c);
 	struct images *images = load();
 	uint64_t pc = BASE, round = 0, clock = 0;
@@ -415,7 +462,7 @@ static void test_695_bits_that_cannot_be_end_a_fragment(void **state)
 	size_t nd, nl;
 	const struct shotgun_detail *d = monitor_details(m, &nd);
 	struct shotgun_long wrong = monitor_longs(m, &nl)[0];
-	struct fragments *f = fragments_new(&em, images, d, nd, 1);
+	struct fragments *f = fragments_new(&em, images, d, nd, 1, SHOTGUN_SHAPE);
 	for (size_t i = 100; i < SHOTGUN_LONG; i++)
 		if (wrong.pcs[i] == BASE) { /* an addition with the bit of a taken branch */
 			wrong.bits[i] = SHOTGUN_BIT1;
@@ -440,7 +487,7 @@ static void test_696_without_samples_bits_and_binary_say_what_they_can(void **st
 	const struct edges_machine em = machine();
 	size_t nl;
 	const struct shotgun_long *l = monitor_longs(m, &nl);
-	struct fragments *f = fragments_new(&em, images, NULL, 0, 1);
+	struct fragments *f = fragments_new(&em, images, NULL, 0, 1, SHOTGUN_SHAPE);
 	assert_int_equal(fragments_build(f, DESIGN_LONG, &l[0], out), SHOTGUN_LONG);
 	const struct fragment_counts c = fragments_counts(f);
 	assert_int_equal(c.no_sample, SHOTGUN_LONG);
@@ -461,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_691_signature_bits_are_those_of_table_6),
 		cmocka_unit_test(test_692_a_detailed_sample_has_the_bits_around_it),
 		cmocka_unit_test(test_693_full_buffers_keep_a_sample_of_all_samples),
+		cmocka_unit_test(test_3672_samples_have_the_shape_that_is_asked_for),
 		cmocka_unit_test(test_694_the_path_is_inferred_from_bits_and_binary),
 		cmocka_unit_test(test_3490_the_time_of_faults_is_in_fragments),
 		cmocka_unit_test(test_3491_full_queues_and_waits_for_buses_are_in_fragments),
