@@ -5,7 +5,7 @@
 
 struct annotate_values {
 	struct reading reading;
-	bool icost, spectrum, calc, source;
+	bool icost, spectrum, calc, stack, source;
 };
 
 static int annotate_run(void *values, int nargs, char **args)
@@ -15,16 +15,21 @@ static int annotate_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
-	if (v->icost + v->spectrum + v->calc > 1) {
-		const char *a = v->icost ? "--icost" : "--spectrum",
-			   *b = v->calc ? "--calc" : "--spectrum";
+	if (v->icost + v->spectrum + v->calc + v->stack > 1) {
+		const char *a = v->icost      ? "--icost"
+				: v->spectrum ? "--spectrum"
+					      : "--calc",
+			   *b = v->stack  ? "--stack"
+				: v->calc ? "--calc"
+					  : "--spectrum";
 
 		warn("annotate: %s and %s are two listings: give one of them", a, b);
 		return 2;
 	}
-	if (v->source && v->icost + v->spectrum + v->calc) {
-		warn("annotate: --source has lines alone: --icost, --spectrum and --calc are about "
-		     "instructions");
+	if (v->source && v->icost + v->spectrum + v->calc + v->stack) {
+		warn("annotate: --source has lines alone: --icost, --spectrum, --calc and --stack "
+		     "are "
+		     "about instructions");
 		return 2;
 	}
 	if (!v->reading.limit)
@@ -36,6 +41,7 @@ static int annotate_run(void *values, int nargs, char **args)
 	o.spectrum = v->spectrum;
 	o.calc = v->calc;
 	o.icost = v->icost;
+	o.stack = v->stack;
 	o.source = v->source;
 	/* JSON of costs is an array of instructions, whose keys are older than the listing's. */
 	bool ok =
@@ -55,6 +61,12 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct annotate_values, icost),
 	  .help = "Shows what fixing each instruction would save, its slack and how often it is "
 		  "critical (of a run with --analyze icost)" },
+	{ .name = "stack",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct annotate_values, stack),
+	  .help =
+	      "Shows what each instruction takes and loses by FMT, and the largest cause with its "
+	      "cycles for each event (of a run with --analyze profile,cpistack)" },
 	{ .name = "source",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct annotate_values, source),

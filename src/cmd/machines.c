@@ -5,6 +5,7 @@
  */
 #include "cmd/cmd.h"
 
+#include "analysis/cpistack/bits.h"
 #include "analysis/profile/cost.h"
 #include "analysis/profile/profilers.h"
 #include "machine/machine.h"
@@ -49,6 +50,24 @@ static void print_storage(const struct machine *m)
 	       s.lsu, s.rob, s.last);
 }
 
+/* What the counters of each CPI stack would cost. */
+static void print_stacks(const struct machine *m)
+{
+	printf("\nCounters of CPI stacks (culprit stack), in bits; a global counter has %u:\n"
+	       "%-14s %6s %10s %12s %10s %9s %10s\n",
+	       CPISTACK_GLOBAL, "method", "rows", "table", "ROB entries", "registers", "globals",
+	       "all");
+	for (int i = 0; i < METHODS; i++) {
+		struct cpistack_bits b;
+
+		if (i == METHOD_STALLS && m->model != MODEL_INORDER)
+			continue;
+		cpistack_bits(m, (enum cpi_method)i, &b);
+		printf("%-14s %6u %10u %12u %10u %9u %10u\n", words_methods[i].name, b.rows,
+		       b.table, b.rob, b.pointers, b.globals, b.bits);
+	}
+}
+
 /* What every profiler would cost on this machine. */
 static void print_cost(const struct machine *m, const struct machines_values *v)
 {
@@ -73,6 +92,7 @@ static void print_cost(const struct machine *m, const struct machines_values *v)
 	    "\nA trace of every cycle instead: %.0f GB/s for Oracle (addresses), %.0f GB/s for the "
 	    "golden\nreference of TEA (addresses and events).\n",
 	    cost_oracle(m) / 1e9, cost_golden(m) / 1e9);
+	print_stacks(m);
 }
 
 static int machines_run(void *values, int nargs, char **args)

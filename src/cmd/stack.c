@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* culprit stack: CPI stacks by every counting method beside simulated ones. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/reading.h"
 #include "cmd/stack_reference.h"
@@ -10,7 +11,7 @@ struct stack_values {
 	struct reading reading;
 	struct simulating simulating;
 	bool phases, intervals, no_reference;
-	const char *method, *svg;
+	const char *method, *svg, *by;
 };
 
 /* One profile and its simulated stacks. */
@@ -61,6 +62,37 @@ static int show_intervals(const struct stack_values *v, struct store **stores, i
 	return status;
 }
 
+/* FMT by function or instruction of each store, in place of stacks. */
+static int show_places(const struct stack_values *v, struct store **stores, int count,
+		       const struct view_options *o)
+{
+	const enum stack_by by = !strcmp(v->by, "function")	 ? STACK_BY_FUNCTION
+				 : !strcmp(v->by, "instruction") ? STACK_BY_INSTRUCTION
+								 : STACK_BY_NONE;
+	struct err e = { "" };
+	int status = 0;
+
+	if (by == STACK_BY_NONE) {
+		warn("stack: --by: '%s' is not valid: function or instruction", v->by);
+		return 2;
+	}
+	if (v->phases || v->method || v->svg) {
+		warn("stack: --by has no time axis and no picture; leave out --phases, --method "
+		     "and --svg");
+		return 2;
+	}
+	if (count > 1 && o->format == VIEW_JSON) {
+		warn("stack: --by with --json takes one file at a time");
+		return 2;
+	}
+	for (int i = 0; i < count && !status; i++) {
+		if (i && o->format == VIEW_TEXT)
+			putchar('\n');
+		status = reading_status("stack", view_places(stores[i], o, by, &e), &e);
+	}
+	return status;
+}
+
 static int stack_run(void *values, int nargs, char **args)
 {
 	const struct stack_values *v = values;
@@ -77,8 +109,12 @@ static int stack_run(void *values, int nargs, char **args)
 	if (!reading_options("stack", &v->reading, &o) ||
 	    !reading_open("stack", args, nargs, stores)) {
 		status = 2;
-	} else if (v->intervals) {
-		status = show_intervals(v, stores, nargs, &o);
+	} else if (v->by && v->intervals) {
+		warn("stack: --by and --intervals are two tables: give one of them");
+		status = 2;
+	} else if (v->by || v->intervals) {
+		status = v->by ? show_places(v, stores, nargs, &o)
+			       : show_intervals(v, stores, nargs, &o);
 		for (int i = 0; i < nargs; i++)
 			store_close(stores[i]);
 	} else {
@@ -123,6 +159,13 @@ static const struct cmd_option options[] = {
 	  OPTION(intervals),
 	  .help = "Shows instead the intervals between miss events: number, length, penalties, how "
 		  "many instructions begin to execute around each kind of event" },
+	{ .name = "by",
+	  .type = CMD_TEXT,
+	  OPTION(by),
+	  .arg = "WHAT",
+	  .help =
+	      "Shows instead fmt by function or by instruction, which sum to its stack of the run: "
+	      "what each mispredicted branch, each missing load and each late instruction cost" },
 	{ .name = "svg",
 	  .type = CMD_TEXT,
 	  OPTION(svg),
@@ -143,6 +186,8 @@ static const struct cmd_example examples[] = {
 	{ "culprit stack prog.culprit --phases --no-reference", "How they change over time." },
 	{ "culprit stack prog.culprit --intervals",
 	  "How long the intervals between miss events are (sim --analyze interval-analysis)." },
+	{ "culprit stack prog.culprit --by instruction",
+	  "What each branch's mispredictions and each load's misses cost." },
 	{ "culprit stack a.culprit b.culprit --svg stacks.svg", "Draws two programs." },
 	{ NULL, NULL },
 };

@@ -49,6 +49,7 @@ const struct rule combine_rules[] = {
 	{ "cpi_method", "kttk", .primary = 1 },
 	{ "cpi_component", "kktS", .where = "phase = -1", .primary = 3, .group = 2, .in_cycles = true },
 	{ "cpi_instruction", "ktSR", .primary = 2, .by_pc = true, .executions = 1 },
+	{ "cpi_place", "ktSS", .primary = 2, .in_cycles = true, .by_pc = true },
 	{ "cpi_event", "tSS", .primary = 1 },
 	{ "interval_kind", "tSSSSSSS", .primary = 1 },
 	{ "interval_length", "tkSSSSS", .primary = 2 },

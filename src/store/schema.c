@@ -276,6 +276,10 @@
 	" ready INTEGER);" \
 	"CREATE TABLE IF NOT EXISTS thread_wait (tid INTEGER, waker INTEGER, kind TEXT, waits INTEGER, cycles INTEGER," \
 	" PRIMARY KEY (tid, waker, kind)) WITHOUT ROWID;"
+/* FMT's slots by instruction, and events of the component there */
+#define PLACE_TABLES \
+	"CREATE TABLE IF NOT EXISTS cpi_place (pc INTEGER, component TEXT, events INTEGER, units INTEGER," \
+	" PRIMARY KEY (pc, component)) WITHOUT ROWID;"
 /* clang-format on */
 
 /*
@@ -405,8 +409,9 @@ static const char version_9[] =
     STRETCH_TABLES INTERVAL_TABLES FRAGMENT_TABLES COUNTER_TABLES WAIT_TABLES;
 static const char version_10[] = EVENT_TABLES;
 static const char version_11[] = PHASE_TABLES;
+static const char version_12[] = PLACE_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = {
-	NULL,	   version_1, version_2, version_3, version_4,	version_5,
-	version_6, version_7, version_8, version_9, version_10, version_11
+	NULL,	   version_1, version_2, version_3,  version_4,	 version_5, version_6,
+	version_7, version_8, version_9, version_10, version_11, version_12
 };

@@ -83,7 +83,7 @@ bool store_teach(struct store *s, const char *name, char *(*f)(const char *text)
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
-#define STORE_VERSION	     11
+#define STORE_VERSION	     12
 /* Ids of profilers of the user's own, and of their samplers, begin here. */
 #define STORE_OWN_PROFILERS 64
 /* schema.c: the statements that turn version v - 1 into v; entry 0 is unused. */

@@ -24,6 +24,7 @@
 #include "view/model.h"
 #include "view/source.h"
 #include "view/spectrum_elsewhere.h"
+#include "view/stack.h"
 
 /* A longer run of instructions without time becomes one line. */
 #define COLD_RUN 6
@@ -34,6 +35,7 @@ struct listing {
 	const struct spectrum_insts *misses; /* NULL: not asked for */
 	const struct calc_model *calc;	     /* NULL: not asked for */
 	const struct icost_model *costs;     /* NULL: not asked for */
+	const struct stack_places *places;   /* NULL: not asked for */
 	const struct model_function *f;
 	const struct model_inst *insts, *other_insts;
 	size_t count;
@@ -158,7 +160,8 @@ static void close_listing(struct listing *l)
 static int more_columns(const struct listing *l)
 {
 	return (l->misses ? (int)(l->misses->nlevels + 2) * MISS_COLUMN : 0) +
-	       (l->calc ? 3 * CALC_COLUMN + 1 : 0) + (l->costs ? 4 * COST_COLUMN : 0);
+	       (l->calc ? 3 * CALC_COLUMN + 1 : 0) + (l->costs ? 4 * COST_COLUMN : 0) +
+	       (l->places ? 2 * COST_COLUMN : 0);
 }
 
 /* What fixing the instruction would save, how often it is critical, and its slack. */
@@ -170,6 +173,23 @@ static void put_costs(struct doc_table *t, const struct listing *l, uint64_t pc)
 	CELL_REAL_IF(t, i, i->critical);
 	CELL_REAL_IF(t, i, i->slack);
 	CELL_REAL_IF(t, i, i->local_slack);
+}
+
+/* What the instruction takes by FMT, and what of that is lost to miss events and the like. */
+static void put_place(struct doc_table *t, const struct listing *l, uint64_t pc)
+{
+	const struct stack_place *p = l->places ? stack_place_at(l->places, pc) : NULL;
+
+	CELL_REAL_IF(t, p, stack_place_cycles(p) / l->places->run);
+	CELL_REAL_IF(t, p, stack_place_lost(p) / l->places->run);
+	if (!p) {
+		cell_none(t);
+		return;
+	}
+	cell_map(t);
+	for (int k = 0; k < CPI_COMPONENTS; k++)
+		if (p->cycles[k] > 0)
+			cell_put(t, words_components[k].name, p->cycles[k]);
 }
 
 static void put_runs(struct doc_table *t, const struct model_inst *in)
@@ -338,6 +358,15 @@ static void cost_words(const struct listing *l, uint64_t pc, char *buf, size_t s
 		icost_inst_words(l->costs, i, buf, size_bytes);
 }
 
+static void place_words(const struct listing *l, uint64_t pc, char *buf, size_t size_bytes)
+{
+	const struct stack_place *p = stack_place_at(l->places, pc);
+
+	buf[0] = '\0';
+	if (p)
+		stack_place_words(p, l->places->run, buf, size_bytes);
+}
+
 /* Columns that the longest address takes. */
 static int address_columns(const struct listing *l)
 {
@@ -381,12 +410,15 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	put_misses(t, l, in->pc);
 	put_calc(t, l, in->pc);
 	put_costs(t, l, in->pc);
+	put_place(t, l, in->pc);
 	cell_stack(t, parts, model_parts(in, most, parts, ARRAY_LEN(parts)));
 	cell_format(t, "%*" PRIx64, address_columns(l), in->pc);
 	jumps_draw(l->jumps, i, 1, lanes);
 	cell_text(t, lanes);
 	if (l->costs)
 		cost_words(l, in->pc, words, sizeof(words));
+	else if (l->places)
+		place_words(l, in->pc, words, sizeof(words));
 	else
 		both_words(l, i, words, sizeof(words));
 	disasm_line(in, line, sizeof(line));
@@ -438,7 +470,7 @@ static struct doc_table *listing_table(struct doc *d, const struct listing *l,
 	const struct estimated *x = &l->m->estimated;
 	const size_t nlevels = misses ? misses->nlevels : 0;
 	const int miss = misses ? MISS_COLUMN : 0, c = calc ? CALC_COLUMN : 0,
-		  cost = costs ? COST_COLUMN : 0;
+		  cost = costs ? COST_COLUMN : 0, place = l->places ? COST_COLUMN : 0;
 	const struct doc_column columns[] = {
 		{ DOC_DATA("pc") },
 		{ .csv = "symbol" },
@@ -489,11 +521,19 @@ static struct doc_table *listing_table(struct doc *d, const struct listing *l,
 		{ .csv = costs ? "local_slack" : NULL,
 		  DOC_SHOWN("local", "%.1f", cost),
 		  .before = "" },
+		{ DOC_DATA(l->places ? "fmt_share" : NULL), .csv_format = "%.8f",
+		  DOC_SHOWN("fmt", "%.2f%%", place), .before = "", .factor = 100 },
+		{ DOC_DATA(l->places ? "fmt_lost" : NULL), .csv_format = "%.8f",
+		  DOC_SHOWN("lost", "%.2f%%", place), .before = "", .factor = 100 },
+		{ .key = l->places ? "fmt_stack" : NULL },
 		{ .head = "why", .width = -w->bar },
 		{ .head = "address", .width = -w->address, .colour = TERM_DIM },
 		{ .head = "", .width = -(w->lanes + 1) },
 		{ .head = "instruction", .width = -w->text },
-		{ .head = w->rest - w->text - 1 > 5 ? costs ? "fixing" : "events" : NULL,
+		{ .head = w->rest - w->text - 1 > 5 ? costs   ? "fixing"
+						      : place ? "lost to"
+							      : "events"
+						    : NULL,
 		  .width = -(w->rest - w->text - 1),
 		  .ragged = true,
 		  .colour = TERM_DIM },
@@ -653,7 +693,7 @@ static bool not_found(struct store *s, const char *name, struct err *e)
 static bool annotate_functions(struct store *s, const struct view_options *o, const struct model *m,
 			       const struct model *other, const struct spectrum_insts *misses,
 			       const struct calc_model *calc, const struct icost_model *costs,
-			       struct err *e)
+			       const struct stack_places *places, struct err *e)
 {
 	struct sources *sources = sources_new();
 	struct doc *d = doc_new();
@@ -668,6 +708,7 @@ static bool annotate_functions(struct store *s, const struct view_options *o, co
 				     .misses = misses,
 				     .calc = calc,
 				     .costs = costs,
+				     .places = places,
 				     .f = order[i] };
 
 		if (!o->function && order[i]->cycles < 0.01 * (double)m->cycles && shown)
@@ -692,10 +733,13 @@ bool view_annotate(struct store *s, const struct view_options *o, struct err *e)
 	struct model m, other;
 	bool second = o->profiler && strcmp(o->profiler, "oracle");
 
-	if (live_is(s) && (o->icost || o->source))
+	if (live_is(s) && (o->icost || o->source || o->stack))
 		return err_set(e,
 			       "%s has samples of a live machine: %s is of runs of `culprit sim`",
-			       store_path(s), o->icost ? "--icost" : "--source");
+			       store_path(s),
+			       o->icost	  ? "--icost"
+			       : o->stack ? "--stack"
+					  : "--source");
 	if (live_is(s))
 		return live_annotate(s, o, e);
 	if (!model_read(s, NULL, &m, e))
@@ -706,15 +750,18 @@ bool view_annotate(struct store *s, const struct view_options *o, struct err *e)
 	}
 	struct spectrum_insts misses = { 0 };
 	struct calc_model calc = { 0 };
+	struct stack_places places = { .count = 0 };
 	struct icost_model *costs = o->icost ? x_calloc(1, sizeof(*costs)) : NULL;
 	bool ok =
 	    (!o->spectrum || spectrum_insts_read(s, &misses, e)) &&
 	    (!o->calc || calc_read(s, &(struct calc_read_options){ .no_truth = true }, &calc, e)) &&
 	    (!costs || icost_read(s, costs, e)) &&
+	    (!o->stack || stack_places_read(s, &places, e)) &&
 	    annotate_functions(s, o, &m, second ? &other : NULL, o->spectrum ? &misses : NULL,
-			       o->calc ? &calc : NULL, costs, e);
+			       o->calc ? &calc : NULL, costs, o->stack ? &places : NULL, e);
 	spectrum_insts_free(&misses);
 	calc_model_free(&calc);
+	stack_places_free(&places);
 	if (costs)
 		icost_free(costs);
 	free(costs);

@@ -157,27 +157,46 @@ static void add_overlap(struct doc *d, const struct stack_model *m)
 		 100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
 }
 
-/* Names methods whose base cannot be right: the whole run needs a unit for longer than that. What
- * the base lacks was charged to other components. */
+/* Names methods whose base cannot be right: the whole run needs a unit for longer than that, or its
+ * instructions need more dispatch slots. What the base lacks was charged to other components. */
 static void add_distrust(struct doc *d, const struct stack_model *m)
 {
-	char names[STACK_METHODS * 26] = "";
-	size_t n = 0;
+	const double slots = m->width > 0 ? m->insts / m->width : 0;
+	char by_unit[STACK_METHODS * 26] = "", by_slots[STACK_METHODS * 26] = "";
+	size_t n = 0, k = 0;
 
+	doc_array(d, "distrusted");
 	for (size_t i = 0; i < m->nmethods; i++) {
 		const struct stack_method *s = &m->methods[i];
+		const double base = stack_comparable(s, CPI_BASE);
+		const bool unit = m->busiest_cycles > 0 &&
+				  base < m->busiest_cycles - DISTRUST * m->cycles,
+			   /* a naive base is known to be what is left, and may be negative */
+		    slot = base < slots - DISTRUST * m->cycles && strncmp(s->name, "naive", 5) != 0;
 
-		if (!s->reference && m->busiest_cycles > 0 &&
-		    stack_comparable(s, CPI_BASE) < m->busiest_cycles - DISTRUST * m->cycles)
-			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
-					      s->name);
+		if (s->reference || (!unit && !slot))
+			continue;
+		doc_text(d, NULL, s->name);
+		if (unit)
+			n += (size_t)snprintf(by_unit + n, sizeof(by_unit) - n, "%s%s",
+					      n ? ", " : "", s->name);
+		else
+			k += (size_t)snprintf(by_slots + k, sizeof(by_slots) - k, "%s%s",
+					      k ? ", " : "", s->name);
 	}
+	doc_close(d);
 	if (n)
 		doc_line(d, NULL,
 			 "\nNot to be trusted: the base, and what has the cycles that it lacks, "
 			 "where it "
 			 "is less than the\n%s unit alone needs, %.3f cycles per instruction: %s",
-			 m->busiest, m->busiest_cycles / m->insts, names);
+			 m->busiest, m->busiest_cycles / m->insts, by_unit);
+	if (k)
+		doc_line(d, NULL,
+			 "\nNot to be trusted: the base, and what has the cycles that it lacks, "
+			 "where it is less than\nthe instructions need to dispatch, %.3f cycles "
+			 "each: %s",
+			 slots / m->insts, by_slots);
 }
 
 static size_t parts_of(const double *cycles, double full, struct term_part parts[CPI_COMPONENTS])
@@ -271,7 +290,9 @@ static void add_functions(struct doc *d, const struct stack_model *m, const stru
 	};
 
 	if (m->nfunctions)
-		doc_heading(d, "Functions (commit stage)");
+		doc_heading(d, "Functions (%s)",
+			    strcmp(m->function_method, "fmt") ? "commit stage" : "fmt");
+	doc_text(d, "function_method", m->function_method);
 	struct doc_table *t = DOC_TABLE(d, columns, .key = "functions");
 
 	for (size_t i = 0; i < m->nfunctions && i < (size_t)o->limit; i++) {
@@ -499,10 +520,10 @@ static void add_model(struct doc *d, const struct stack_model *m, const struct v
 		add_errors(d, m, i, i + per_block < m->nmethods ? i + per_block : m->nmethods);
 	if (m->in_order)
 		doc_note(d, TERM_YELLOW,
-			 "\nThis machine issues in order. fmt and sfmt expect a window that goes "
-			 "on past what "
-			 "waits,\nand are wrong here; the other counters are no better. The "
-			 "simulated stack is right.");
+			 "\nThis machine issues in order: read stalls. fmt and sfmt expect a "
+			 "window that "
+			 "goes on past what waits,\nand the others count where such a machine "
+			 "loses nothing.");
 	doc_boolean(d, "in_order", m->in_order);
 	add_overlap(d, m);
 	add_distrust(d, m);

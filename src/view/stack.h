@@ -30,7 +30,34 @@ bool view_stack(const struct stack_input *inputs, size_t count, const struct vie
 /* stack_intervals.c: intervals between miss events, instead. svg: a file for a picture; NULL: none. */
 bool view_intervals(struct store *s, const struct view_options *o, const char *svg, struct err *e);
 
+/* stack_places.c: FMT by function or by instruction, instead. */
+enum stack_by { STACK_BY_NONE, STACK_BY_FUNCTION, STACK_BY_INSTRUCTION };
+bool view_places(struct store *s, const struct view_options *o, enum stack_by by, struct err *e);
+
+/* FMT's cycles and events at an address, or in a function. */
+struct stack_place {
+	uint64_t pc;
+	double cycles[CPI_COMPONENTS], events[CPI_COMPONENTS];
+};
+struct stack_places {
+	struct stack_place *all; /* by address */
+	size_t count;
+	double run; /* cycles */
+};
+/* False and e filled if the store has none. */
+bool stack_places_read(struct store *s, struct stack_places *p, struct err *e);
+void stack_places_free(struct stack_places *p);
+/* NULL: nothing is known of the address. */
+const struct stack_place *stack_place_at(const struct stack_places *p, uint64_t pc);
+double stack_place_cycles(const struct stack_place *p);
+/* The same without the base: what miss events, long latency and the like cost. */
+double stack_place_lost(const struct stack_place *p);
+/* The largest of these in words, with cycles for each event. */
+void stack_place_words(const struct stack_place *p, double run, char *text, size_t size_bytes);
+
 /* stack_model.c */
+/* The component of a name; -1: there is none. */
+int stack_part_of(const char *name);
 #define STACK_METHODS 16
 
 struct stack_method {
@@ -65,6 +92,7 @@ struct stack_topdown {
 struct stack_model {
 	char program[MODEL_PROGRAM], machine[MODEL_MACHINE];
 	double cycles, insts;
+	double width;  /* of dispatch; 0: not known */
 	bool in_order; /* the machine issues in order */
 	/* cycles that the front end lost while a long data miss was at the ROB's head; was outstanding */
 	double overlap_cycles, beside_long_cycles;
@@ -82,6 +110,7 @@ struct stack_model {
 	size_t nphases;
 	struct stack_function *functions; /* most cycles first */
 	size_t nfunctions;
+	const char *function_method; /* of the functions' stacks */
 	struct estimated estimated;
 };
 

@@ -15,7 +15,7 @@
 #define NAME_IF_0(name)
 #define NAME_IF_1(name) " " name
 
-static int part_of(const char *name)
+int stack_part_of(const char *name)
 {
 	for (int k = 0; name && k < CPI_COMPONENTS; k++)
 		if (!strcmp(name, words_components[k].name))
@@ -54,7 +54,7 @@ static bool read_methods(struct stack_model *m, struct store *s, struct err *e)
 			snprintf(new->name, sizeof(new->name), "%s", name);
 			snprintf(new->summary, sizeof(new->summary), "%s", store_shown(&q, 2));
 		}
-		int part = part_of(component);
+		int part = stack_part_of(component);
 
 		if (part >= 0) {
 			m->methods[m->nmethods - 1].cycles[part] = cycles;
@@ -86,7 +86,7 @@ static bool read_phases(struct stack_model *m, struct store *s, const char *meth
 	    "s", method);
 	while (store_next(&q)) {
 		size_t i = (size_t)store_int(&q, 0);
-		int part = part_of(store_shown(&q, 3));
+		int part = stack_part_of(store_shown(&q, 3));
 
 		if (i >= (size_t)n)
 			continue;
@@ -105,7 +105,7 @@ static bool read_events(struct stack_model *m, struct store *s, struct err *e)
 	    store_query(s, "SELECT component, fetched, committed FROM cpi_event", "");
 
 	while (store_next(&q)) {
-		int part = part_of(store_shown(&q, 0));
+		int part = stack_part_of(store_shown(&q, 0));
 
 		if (part < 0 || part >= CPI_SIMULATED)
 			continue;
@@ -146,18 +146,22 @@ static int by_cycles(const void *a, const void *b)
 	return x->cycles != y->cycles ? (x->cycles < y->cycles ? 1 : -1) : strcmp(x->name, y->name);
 }
 
+/* By FMT; by what commit waits for where FMT by instruction is not known (files of older versions), and in
+ * sampled runs, whose errors are known of time at commit alone. */
 static bool read_functions(struct stack_model *m, struct store *s, struct err *e)
 {
-	struct store_rows q = store_query(
-	    s,
-	    "SELECT coalesce(f.name, '(no symbol)'), c.component, sum(c.cycles), f.id FROM "
-	    "cpi_instruction c LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = "
+	const bool fmt = !m->estimated.is && store_number(s, "SELECT count(*) FROM cpi_place", 0);
+	char *sql = x_asprintf(
+	    "SELECT coalesce(f.name, '(no symbol)'), c.component, sum(c.%s), f.id FROM "
+	    "%s c LEFT JOIN instruction i USING (pc) LEFT JOIN function f ON f.id = "
 	    "i.function GROUP BY f.id, c.component ORDER BY f.id",
-	    "");
+	    fmt ? "units) * 1.0 / (SELECT scale FROM cpi_method WHERE name = 'fmt'" : "cycles",
+	    fmt ? "cpi_place" : "cpi_instruction");
+	struct store_rows q = store_query(s, sql, "");
 
 	while (store_next(&q)) {
 		const char *name = store_shown(&q, 0);
-		int part = part_of(store_shown(&q, 1));
+		int part = stack_part_of(store_shown(&q, 1));
 
 		if (!m->nfunctions || strcmp(m->functions[m->nfunctions - 1].name, name)) {
 			*ARRAY_ADD(m->functions, m->nfunctions) =
@@ -169,6 +173,8 @@ static bool read_functions(struct stack_model *m, struct store *s, struct err *e
 		m->functions[m->nfunctions - 1].parts[part] += store_double(&q, 2);
 		m->functions[m->nfunctions - 1].cycles += store_double(&q, 2);
 	}
+	free(sql);
+	m->function_method = fmt ? "fmt" : "commit";
 	if (m->nfunctions)
 		qsort(m->functions, m->nfunctions, sizeof(*m->functions), by_cycles);
 	return store_done(&q, e);
@@ -231,6 +237,7 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 	m->cycles = (double)store_number(s, "SELECT cycles FROM cpi_phase WHERE phase = -1", 0);
 	m->insts =
 	    (double)store_number(s, "SELECT instructions FROM cpi_phase WHERE phase = -1", 0);
+	m->width = (double)store_number(s, "SELECT scale FROM cpi_method WHERE name = 'fmt'", 0);
 	m->in_order = store_number(
 	    s, "SELECT value = 'inorder' FROM machine WHERE section = 'machine' AND key = 'model'",
 	    0);

@@ -25,6 +25,7 @@ struct view_options {
 	const char *sort;	/* "cycles" (default), "address", "executions" */
 	bool spectrum;		/* annotate: what misses cost, too */
 	bool calc;		/* annotate: what samples alone say, too */
+	bool stack;		/* annotate: what each instruction loses by FMT, too */
 	bool icost;		/* annotate: what fixing would save, and slack, too */
 	bool source;		/* annotate: source lines alone */
 	const char *profiler;	/* "oracle" (default) or one of the sampled ones */

@@ -168,7 +168,8 @@
 	X(POWER5,         "power5",         0, 1, "completion stalls") \
 	X(COMMIT,         "commit",         0, 1, "what commit waits for") \
 	X(DISPATCH,       "dispatch",       1, 1, "what keeps dispatch slots empty") \
-	X(ISSUE,          "issue",          1, 1, "what keeps issue slots empty")
+	X(ISSUE,          "issue",          1, 1, "what keeps issue slots empty") \
+	X(STALLS,         "stalls",         1, 1, "where issue in order loses slots")
 
 /* Components of top-down analysis. */
 #define WORDS_TOPDOWN(X) \

@@ -55,9 +55,60 @@ assert {c['kind'] for c in j['curves']} >= {'mispredict', 'L2 I-cache'}, j['curv
 test_1714_a_machine_that_issues_in_order_is_warned_of() {
 	run sim --machine inorder-2w --analyze cpistack --max-insts 3k -o "$tmp/o.culprit" -- "$GUESTS/answers" exit 0
 	run stack "$tmp/o.culprit" --no-reference
-	out_has "fmt and sfmt expect a window"
+	out_has "read stalls"
+	run stack "$tmp/o.culprit" --no-reference --json
+	json_holds 'abs(total("stalls") - j["cpi"]) < 1e-6'
 	run stack "$profile" --no-reference
-	! grep -q "in order" "$tmp/out" || fail "a warning on another machine"
+	! grep -q "in order\|stalls" "$tmp/out" || fail "a warning, or counters, on another machine"
+}
+
+test_3963_fmt_by_function_and_by_instruction_is_its_stack() {
+	run stack "$profile" --by function --json --limit 1000
+	status_is 0
+	cp "$tmp/out" "$tmp/functions"
+	run stack "$profile" --by instruction --csv --limit 100000
+	status_is 0
+	cp "$tmp/out" "$tmp/instructions"
+	run stack "$profile" --no-reference --json
+	python3 -c "
+import csv, json
+j = json.load(open('$tmp/out'))
+fmt = {m['name']: m for m in j['methods']}['fmt']['components']
+rows = json.load(open('$tmp/functions'))['functions']
+assert len(rows) > 2 and rows[-1]['symbol'].startswith('(all')
+places = list(csv.DictReader(open('$tmp/instructions')))
+for name, cpi in fmt.items():
+    cycles = cpi * j['instructions']
+    for some in (rows[:-1], rows[-1:]):
+        assert abs(sum(r['stack'].get(name, 0) for r in some) - cycles) < 1, (name, cycles)
+    if name != 'base':
+        assert abs(sum(float(p['cycles']) for p in places if p['component'] == name) - cycles) < 1, name
+assert any(p['component'] == 'mispredict' and float(p['penalty']) > 3 for p in places), places[:3]
+assert j['function_method'] == 'fmt'"
+	run stack "$profile" --by function
+	out_has "in % of the cycles of the run"
+	run stack "$profile" --by line
+	refuses "'line' is not valid: function or instruction"
+	run stack "$profile" --by function --phases
+	refuses "no time axis"
+	run stack "$profile" --by function --intervals
+	refuses "two tables"
+	cp "$profile" "$tmp/old.culprit"
+	sqlite3 "$tmp/old.culprit" 'DELETE FROM cpi_place'
+	run stack "$tmp/old.culprit" --by function
+	refuses "has no FMT by instruction"
+	run stack "$tmp/old.culprit" --no-reference
+	out_has "Functions (commit stage)"
+}
+
+test_3964_annotate_shows_what_each_instruction_loses() {
+	run sim --machine eyerman2006 --analyze profile,cpistack --max-insts 30k -o "$tmp/a.culprit" -- \
+		"$GUESTS/answers" exit 0
+	run annotate "$tmp/a.culprit" --stack --limit 2
+	status_is 0
+	out_has "lost to"
+	run annotate "$tmp/a.culprit" --stack --calc
+	refuses "two listings"
 }
 
 # A write of fflags flushes the younger instructions, which then enter the ROB a second time.

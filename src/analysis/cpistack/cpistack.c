@@ -102,6 +102,8 @@ static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t nin
 		if (!n)
 			return false;
 		stages_runs(s, at);
+		for (size_t k = 0; s->meta.in_order && k < s->nruns; k++)
+			stalls_run(s, &s->runs[k]);
 		for (size_t k = 0; k < s->nruns; k++)
 			s->now.cycles += (int64_t)s->runs[k].repeat;
 		s->now.insts += (int64_t)(s->insts.next - at);
@@ -138,6 +140,7 @@ static bool cpistack_finish(void *state, struct store *store, struct err *e)
 	struct cpistack *s = state;
 	stages_end(s);
 	counters_end(s);
+	fmt_places_end(s);
 	if (s->now.cycles && (!s->nphases || s->phase[s->nphases - 1].cycles != s->now.cycles)) {
 		s->phase_end = (uint64_t)s->now.cycles;
 		if (s->nphases == CPI_PHASES)
@@ -165,7 +168,9 @@ const struct analysis cpistack_analysis = {
 	.name = "cpistack",
 	.summary = "CPI stacks: FMT, sFMT, naive, POWER5, by stage, and top-down",
 	.wants = WANT_CYCLES | WANT_HEAD | WANT_INSTS | WANT_SQUASHED_EVENTS | WANT_BRIEF,
-	.tables = (const struct analysis_table[]){ { "cpi_instruction", NULL }, { NULL, NULL } },
+	.tables = (const struct analysis_table[]){ { "cpi_instruction", NULL },
+						   { "cpi_place", NULL },
+						   { NULL, NULL } },
 	.state_size = sizeof(struct cpistack),
 	.start = cpistack_start,
 	.batch = cpistack_batch,

@@ -66,6 +66,33 @@ struct fmt_fed {
 };
 #define FMT_FED 256 /* more than the stages from fetch to dispatch */
 
+/* What the front end lost before an instruction dispatched, by enum fmt_lost. */
+enum fmt_lost { LOST_BASE, LOST_L1I, LOST_L2I, LOST_ITLB, LOST_BMISP, LOST };
+_Static_assert(LOST_L1I == (int)CPI_L1I && LOST_ITLB == (int)CPI_ITLB,
+	       "I-side components as they are");
+struct fmt_owed {
+	uint64_t po;
+	int64_t slots[LOST];
+};
+
+/* FMT by static instruction (fmt_places.c): every slot of the run belongs to one. */
+struct fmt_places {
+	struct cells cells; /* units: slots (modulo 2^64: some are taken back); count: events */
+	struct cells_later later;
+	/* Slots since the last dispatch of the right path that no back-end miss has. */
+	struct fmt_owed next;
+	struct fmt_owed *owed; /* ring, as large as that of groups: by instruction in the window */
+	uint64_t begin, end;
+	uint64_t dispatched; /* po behind the last instruction of the right path that dispatched */
+	/* Who blocked the head: last; with a D-miss; with a full window behind it; with a long miss, with
+	 * a page walk. */
+	uint64_t head_pc, miss_pc, bound_pc, long_pc[2], branch_pc;
+	/* At the end: slots that no instruction had, of instructions that did not commit; slots that were
+	 * moved to another address. */
+	int64_t rest;
+	uint64_t moved;
+};
+
 struct fmt {
 	struct fmt_group
 	    *groups; /* ring; has room for more than the instructions of a full window */
@@ -114,6 +141,7 @@ struct fmt {
 	 * taken. */
 	uint64_t local[CPI_COMPONENTS];
 	uint64_t cleared_po; /* miss bits of older instructions are reset */
+	struct fmt_places places;
 };
 
 /* A vector of all counters, so that phases are differences of vectors. */
@@ -149,6 +177,22 @@ struct cpi_run {
 };
 #define CPI_BLOCK 256 /* records turned into runs at once; they stay in the nearest cache */
 
+/* Stall counters of a machine that issues in order (inorder.c). */
+#define STALLS_RING 1024
+struct stalls {
+	uint64_t waiting; /* instructions that have dispatched and not issued */
+	/* Slots in which instructions issued; those that latency left empty. */
+	uint64_t used, empty;
+	/* The next to issue; behind the last that dispatched; the next to commit. */
+	uint64_t next_po, dispatched_po, commit_po;
+	/* Cycles so far; since when fetch has waited for memory, and a data miss been on its way there. */
+	uint64_t now, fetch_since, long_since;
+	uint64_t used_at[STALLS_RING],
+	    empty_at[STALLS_RING]; /* by number: both when it had issued */
+	enum cpi_component
+	    front; /* the miss that fetch last waited for since something dispatched */
+};
+
 struct cpistack {
 	struct trace_meta meta;
 	struct cpi_insts insts;
@@ -162,6 +206,7 @@ struct cpistack {
 	struct cells by_pc; /* commit-stage stack: units by (pc, component); complete at the end */
 	struct stages *stages; /* stages.c */
 	uint64_t scale;	       /* of by_pc */
+	struct stalls stalls;
 	unsigned front_reason; /* enum cpi_component: why the front end last delivered nothing */
 	uint64_t stalled[CPI_COMPONENTS]; /* by_pc: cycles for the next to commit */
 	uint64_t last_pc, last_po;
@@ -192,6 +237,25 @@ static inline bool fmt_special(const struct rec_inst *r)
 {
 	return r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB);
 }
+
+/* fmt_places.c: FMT by static instruction. */
+void fmt_places_init(struct fmt_places *p, uint64_t ring);
+void fmt_places_free(struct fmt_places *p);
+/* The next of the right path dispatches: it gets what was lost before it. */
+void fmt_places_dispatch(struct fmt *f, uint64_t po);
+/* Gives what was lost before them to the instructions that commit in cycle c, the first of which is at s->insts.next. */
+void fmt_places_commit(struct cpistack *s, const struct rec_cycle *c);
+/* The rest of every component goes to the last instruction, so that all together are the stack. */
+void fmt_places_end(struct cpistack *s);
+/* Adds slots, which may be negative, to a component at an address. */
+static inline void fmt_places_give(struct fmt_places *p, uint64_t pc, enum cpi_component k,
+				   uint64_t slots)
+{
+	cells_add_later(&p->later, cell_key(pc, 0, k), slots);
+}
+
+/* inorder.c: where issue loses slots; for a machine that issues in order. */
+void stalls_run(struct cpistack *s, const struct cpi_run *r);
 
 /* stages.c: what holds up each stage. */
 struct stages *stages_new(struct cpistack *s);

@@ -37,13 +37,29 @@ static bool put_counts(struct store *store, struct err *e, int64_t phase,
 	return ok;
 }
 
+static bool put_places(const struct cells *places, struct store *store, struct err *e)
+{
+	struct cell *cells = cells_sorted(places);
+	bool ok = true;
+	for (size_t i = 0; ok && i < places->used; i++)
+		if (cells[i].units || cells[i].count)
+			ok =
+			    store_insert(store, e, "cpi_place", "isii", (int64_t)cell_pc(&cells[i]),
+					 words_components[cell_category(&cells[i])].name,
+					 (int64_t)cells[i].count, (int64_t)cells[i].units);
+	free(cells);
+	return ok;
+}
+
 bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 {
 	static const struct cpi_counts zero;
 	bool ok = true;
 	for (int64_t m = 0; ok && m < METHODS; m++)
-		ok = store_insert(store, e, "cpi_method", "issi", m, words_methods[m].name,
-				  words_methods[m].meaning, cpi_scale(s, (enum cpi_method)m));
+		if (m != METHOD_STALLS || s->meta.in_order)
+			ok = store_insert(store, e, "cpi_method", "issi", m, words_methods[m].name,
+					  words_methods[m].meaning,
+					  cpi_scale(s, (enum cpi_method)m));
 	ok = ok &&
 	     store_insert(store, e, "cpi_method", "issi", (int64_t)METHODS, "topdown",
 			  "top-down analysis of dispatch slots", (int64_t)s->meta.dispatch_width);
@@ -75,6 +91,7 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 				  (int64_t)cells[i].count,
 				  (double)cells[i].units / (double)s->scale);
 	free(cells);
+	ok = ok && put_places(&s->fmt.places.cells, store, e);
 	for (int k = 0; ok && k < CPI_COMPONENTS; k++)
 		if (s->events[0][k])
 			ok = store_insert(store, e, "cpi_event", "sii", words_components[k].name,

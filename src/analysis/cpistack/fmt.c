@@ -81,6 +81,7 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 	f->groups = x_calloc(size, sizeof(*f->groups));
 	f->resolved = x_calloc(size, sizeof(*f->resolved));
 	f->mask = size - 1;
+	fmt_places_init(&f->places, size);
 	f->depth = meta->frontend_depth;
 	f->width = meta->dispatch_width;
 	f->fetched = true;
@@ -102,6 +103,7 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 
 void fmt_free(struct fmt *f)
 {
+	fmt_places_free(&f->places);
 	free(f->groups);
 	free(f->resolved);
 }
@@ -132,6 +134,8 @@ static void lose(struct cpistack *s, enum cpi_component cause, bool wrong, uint6
 	if (wrong)
 		return;
 	s->now.method[METHOD_FMT][cause] += (int64_t)slots;
+	s->fmt.places.next.slots[cause == CPI_BMISP ? LOST_BMISP : cause] += (int64_t)slots;
+	s->fmt.places.next.slots[LOST_BASE] -= (int64_t)slots;
 	/* A target that decode corrected has a row of its own in both tables. */
 	if (cause == CPI_BMISP)
 		s->now.method[METHOD_SFMT][CPI_BMISP] += (int64_t)slots;
@@ -192,14 +196,16 @@ static enum cpi_component full_reason(const struct rec_cycle *c)
 	return c->flags & RC_LONG_DMISS_OUT ? CPI_L2D : c->flags & RC_DMISS_OUT ? CPI_L1D : CPI_SQ;
 }
 
-static void give(struct cpistack *s, enum cpi_component cause, uint64_t slots)
+static void give(struct cpistack *s, uint64_t pc, enum cpi_component cause, uint64_t slots)
 {
 	s->fmt.given[cause] += (int64_t)slots;
+	if (slots)
+		fmt_places_give(&s->fmt.places, pc, cause, slots);
 }
 
-static void take(struct cpistack *s, enum cpi_component cause, uint64_t slots)
+static void take(struct cpistack *s, uint64_t pc, enum cpi_component cause, uint64_t slots)
 {
-	s->fmt.given[cause] -= (int64_t)slots;
+	give(s, pc, cause, -slots);
 }
 
 void fmt_fold(struct cpistack *s)
@@ -219,10 +225,13 @@ static void note_head(struct fmt *f, const struct rec_cycle *c, uint64_t repeat,
 	const enum cpi_component head = cpi_head_reason(c);
 	const uint64_t until = c->head_po + c->rob_used;
 	if (head != CPI_LONG) {
-		if (f->miss.po != c->head_po || f->miss.cause != head)
+		if (f->miss.po != c->head_po || f->miss.cause != head) {
 			f->miss = (struct fmt_miss){ .po = c->head_po,
 						     .left = (uint64_t)f->penalty[head] * f->width,
 						     .cause = head };
+			f->places.miss_pc = c->head_pc;
+			cells_add(&f->places.cells, cell_key(c->head_pc, 0, head), 0, 1);
+		}
 		f->miss.left -= min_u64(f->miss.left, slots);
 		f->miss.until = until;
 		if (head == CPI_DTLB && !full) {
@@ -238,6 +247,7 @@ static void note_head(struct fmt *f, const struct rec_cycle *c, uint64_t repeat,
 	} else if (c->head_po >= f->long_until && !(c->flags & RC_DISPATCH_WRONG)) {
 		f->bound_until = until;
 		f->bound_cause = head;
+		f->places.bound_pc = c->head_pc;
 	}
 }
 
@@ -272,16 +282,20 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 	}
 	if (!slots)
 		return;
+	const uint64_t all = slots;
+	if (c->head_po)
+		f->places.head_pc = c->head_pc;
+	const uint64_t pc = f->places.head_pc;
 	if ((cause == CPI_BASE || cause == CPI_LONG) && !(c->flags & RC_DISPATCH_WRONG)) {
 		const uint64_t late = delayed(f, c, slots);
-		give(s, f->miss.cause, late);
+		give(s, f->places.miss_pc, f->miss.cause, late);
 		slots -= late;
 	}
 	if ((cause == CPI_L1D || cause == CPI_L2D) && f->walked && f->walked_po == c->head_po) {
 		/* The page walk made the miss longer, though it was over before the window was
 		 * full. */
 		const uint64_t walk = min_u64(f->walked, slots);
-		give(s, CPI_DTLB, walk);
+		give(s, pc, CPI_DTLB, walk);
 		f->sums.full_long[1] += walk;
 		f->walked -= walk;
 		slots -= walk;
@@ -291,13 +305,16 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 			       later = (repeat - l1_cycles) *
 				       (f->width - min_u64(c->ndispatch, f->width)),
 			       l1 = l1_cycles ? slots - min_u64(slots, later) : 0;
-		give(s, CPI_L1D, l1);
-		give(s, CPI_L2D, slots - l1);
+		give(s, pc, CPI_L1D, l1);
+		give(s, pc, CPI_L2D, slots - l1);
 	} else if (cause != CPI_BASE) {
-		give(s, cause, slots);
+		give(s, pc, cause, slots);
 	}
-	if (cause == CPI_L2D || cause == CPI_DTLB)
+	f->places.next.slots[LOST_BASE] -= (int64_t)(cause == CPI_BASE ? all - slots : all);
+	if (cause == CPI_L2D || cause == CPI_DTLB) {
 		f->sums.full_long[cause == CPI_DTLB] += slots;
+		f->places.long_pc[cause == CPI_DTLB] = pc;
+	}
 }
 
 /* Whether fetch waits for a miss on the right path. */
@@ -475,7 +492,7 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 		if (flags & RC_DISPATCH_WRONG) {
 			/* The head is charged for a full window, but what enters it is wasted all
 			 * the same. */
-			charge = full ? c->ndispatch : f->width;
+			charge = full || blocks ? c->ndispatch : f->width;
 		} else if (starved) {
 			const uint64_t empty =
 			    f->width > c->ndispatch ? f->width - c->ndispatch : 0;
@@ -506,6 +523,16 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 	if (unlikely(lost) && lost < repeat * f->width)
 		f->sums.charged += repeat * f->width - lost;
 	f->now += repeat;
+	struct fmt_owed *open = &f->places.next;
+	open->slots[LOST_BASE] += (int64_t)(repeat * f->width);
+	if (c->ndispatch && !(flags & RC_DISPATCH_WRONG)) {
+		/* Slots left empty beside these instructions come after them, unless a bubble ended here. */
+		const int64_t behind = beside ? 0 : (int64_t)f->width - c->ndispatch;
+		open->slots[LOST_BASE] -= behind + c->ndispatch;
+		fmt_places_dispatch(f, c->head_po ? c->head_po + c->rob_used : f->next_po);
+		open->slots[LOST_BASE] = behind;
+		f->places.dispatched += c->ndispatch;
+	}
 	const bool paper = paper_cycle(s, c, repeat, fed);
 	if (c->ndispatch)
 		add_group(f, c, full, paper, beside);
@@ -567,20 +594,21 @@ static uint64_t beside_long_misses(struct cpistack *s, const struct fmt_resolved
 	}
 	if (cost < own) {
 		const uint64_t walks = (own - cost) * under[1] / under_all;
-		give(s, CPI_L2D, own - cost - walks);
-		give(s, CPI_DTLB, walks);
+		give(s, f->places.long_pc[0], CPI_L2D, own - cost - walks);
+		give(s, f->places.long_pc[1], CPI_DTLB, walks);
 	} else {
 		const uint64_t taken = min_u64(cost - own, full[0]);
-		take(s, CPI_L2D, taken);
-		take(s, CPI_DTLB, cost - own - taken);
+		take(s, f->places.long_pc[0], CPI_L2D, taken);
+		take(s, f->places.long_pc[1], CPI_DTLB, cost - own - taken);
 	}
 	return cost;
 }
 
 /* The first instruction after a mispredicted branch completes: the branch's penalty is known. */
-static void charge_branch(struct cpistack *s, const struct fmt_group *next)
+static void charge_branch(struct cpistack *s, const struct fmt_group *next, uint64_t next_pc)
 {
 	struct fmt *f = &s->fmt;
+	struct fmt_places *p = &f->places;
 	const struct fmt_group *own = &f->branch_group;
 	const struct fmt_resolved *then = &f->resolved[f->branch_po & f->mask];
 	const bool seen = then->po == f->branch_po && then->next.po &&
@@ -598,10 +626,14 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 	uint64_t misses = until->bound[1] - from->bound[1];
 	if (then->po == f->branch_po && !then->blocked && then->under_short > from->under_short)
 		misses += then->under_short - from->under_short;
+	/* So far they were the base of what came next. */
+	fmt_places_give(p, next_pc, CPI_BASE, -penalty);
 	penalty -= latency + misses;
-	give(s, CPI_BMISP, seen ? beside_long_misses(s, then, from, penalty) : penalty);
-	give(s, CPI_LONG, latency);
-	give(s, CPI_L1D, misses);
+	give(s, p->branch_pc, CPI_BMISP,
+	     seen ? beside_long_misses(s, then, from, penalty) : penalty);
+	cells_add(&p->cells, cell_key(p->branch_pc, 0, CPI_BMISP), 0, 1);
+	give(s, p->bound_pc, CPI_LONG, latency);
+	give(s, p->miss_pc, CPI_L1D, misses);
 	s->now.method[METHOD_FMT_PAPER][CPI_BMISP] +=
 	    (int64_t)(until->paper - next->paper - from->paper);
 	for (unsigned k = 0; k < 2; k++)
@@ -610,13 +642,13 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next)
 }
 
 /* Commits an instruction that is special (fmt_special) or follows a mispredicted branch. */
-static void commit_one(struct cpistack *s, const struct rec_cycle *c, uint64_t po,
+static void commit_one(struct cpistack *s, const struct rec_cycle *c, uint64_t po, uint64_t pc,
 		       const struct cpi_special *special)
 {
 	struct fmt *f = &s->fmt;
 	const struct fmt_group *g = group_of(f, po);
 	if (f->have_branch && g)
-		charge_branch(s, g);
+		charge_branch(s, g, pc);
 	f->have_branch = false;
 	if (!special)
 		return;
@@ -627,6 +659,7 @@ static void commit_one(struct cpistack *s, const struct rec_cycle *c, uint64_t p
 	if (special->flags & RI_MISPREDICT) {
 		f->have_branch = g != NULL;
 		f->branch_po = po;
+		f->places.branch_pc = pc;
 		if (g)
 			f->branch_group = *g;
 		memset(f->local, 0, sizeof(f->local));
@@ -641,7 +674,7 @@ static __attribute__((noinline)) void commit_special(struct cpistack *s, const s
 		if (special->at != at)
 			special = NULL;
 		if (special || s->fmt.have_branch)
-			commit_one(s, c, in->po[at], special);
+			commit_one(s, c, in->po[at], in->pc[at], special);
 		in->next_special += special != NULL;
 	}
 }
@@ -660,6 +693,9 @@ static inline bool commit(struct cpistack *s, const struct rec_cycle *c, struct 
 			       (unsigned long long)c->cycle, (unsigned long long)c->head_po);
 	if (unlikely(s->fmt.have_branch || in->special[in->next_special].at < end))
 		commit_special(s, c);
+	const struct fmt_places *p = &s->fmt.places;
+	if (p->begin != p->end && p->owed[p->begin & s->fmt.mask].po <= in->po[end - 1])
+		fmt_places_commit(s, c);
 	in->next = end;
 	return true;
 }

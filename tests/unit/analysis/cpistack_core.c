@@ -35,7 +35,7 @@ static void deliver(struct emit *e)
 }
 
 /* Runs a program and analyses it; done() frees the result. */
-static struct listener *analyse_program(char **args)
+static struct listener *analyse_program(const char *machine, char **args)
 {
 	struct listener *l = x_calloc(1, sizeof(*l));
 	struct analysis_options o = { .period = 0 };
@@ -43,7 +43,7 @@ static struct listener *analyse_program(char **args)
 	struct machine config;
 	struct trace_meta meta;
 	struct err e = { "" };
-	config_of(&config, "eyerman2006", NULL);
+	config_of(&config, machine, NULL);
 	struct guest *g = guest_new(&gc, &e);
 	assert_non_null(g);
 	l->emit = (struct emit){ .cycles = l->cycles,
@@ -65,6 +65,8 @@ static struct listener *analyse_program(char **args)
 	guest_free(g);
 	for (unsigned m = 0; m < METHODS; m++) {
 		int64_t sum = 0;
+		if (m == METHOD_STALLS && !meta.in_order)
+			continue;
 		for (unsigned k = 0; k < CPI_COMPONENTS; k++)
 			sum += l->stack.now.method[m][k];
 		assert_int_equal(sum, l->stack.now.cycles * cpi_scale(&l->stack, m));
@@ -72,7 +74,8 @@ static struct listener *analyse_program(char **args)
 	return l;
 }
 
-static struct listener *analyse(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride)
+static struct listener *analyse_on(const char *machine, unsigned kernel, uint64_t rounds,
+				   unsigned size, unsigned stride)
 {
 	char text[4][32];
 	char *args[] = { (char *)KERNELS, text[0], text[1], text[2], text[3], NULL };
@@ -80,7 +83,12 @@ static struct listener *analyse(unsigned kernel, uint64_t rounds, unsigned size,
 	snprintf(text[1], sizeof(text[1]), "%" PRIu64, rounds);
 	snprintf(text[2], sizeof(text[2]), "%u", size);
 	snprintf(text[3], sizeof(text[3]), "%u", stride);
-	return analyse_program(args);
+	return analyse_program(machine, args);
+}
+
+static struct listener *analyse(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride)
+{
+	return analyse_on("eyerman2006", kernel, rounds, size, stride);
 }
 
 static double share(const struct listener *l, enum cpi_method m, enum cpi_component k)
@@ -103,16 +111,22 @@ static double cycles_without_misses(unsigned kernel, uint64_t rounds, unsigned s
 }
 
 /* Returns what the cause costs by simulation, as a share of the cycles. */
-static double simulated(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride,
-			const char *ideal)
+static double simulated_on(const char *machine, unsigned kernel, uint64_t rounds, unsigned size,
+			   unsigned stride, const char *ideal)
 {
 	struct kernel_run real = {
-		.machine = "eyerman2006", .kernel = kernel, .size = size, .stride = stride
+		.machine = machine, .kernel = kernel, .size = size, .stride = stride
 	};
 	struct kernel_run perfect = real;
 	perfect.sets = SETS(ideal);
 	double cycles = (double)run_kernel(&real, rounds).cycles;
 	return (cycles - (double)run_kernel(&perfect, rounds).cycles) / cycles;
+}
+
+static double simulated(unsigned kernel, uint64_t rounds, unsigned size, unsigned stride,
+			const char *ideal)
+{
+	return simulated_on("eyerman2006", kernel, rounds, size, stride, ideal);
 }
 
 static void done(struct listener *l)
@@ -253,7 +267,7 @@ static void test_666_i_misses_of_wrong_paths_are_counted_by_naive_only(void **st
  * the head; they hide the wait all the same. */
 static void test_667_the_orders_differ_by_what_i_misses_hide_of_a_long_miss(void **state)
 {
-	struct listener *l = analyse_program((char *[]){ (char *)HIDDEN, NULL });
+	struct listener *l = analyse_program("eyerman2006", (char *[]){ (char *)HIDDEN, NULL });
 	struct kernel_run k = { .machine = "eyerman2006", .program = HIDDEN };
 	double real = (double)l->stack.now.cycles, width = 4;
 	k.sets = SETS("ideal.imiss=on", "ideal.itlb=on");
@@ -271,6 +285,31 @@ static void test_667_the_orders_differ_by_what_i_misses_hide_of_a_long_miss(void
 	done(l);
 }
 
+static void test_3962_stall_counters_of_a_machine_in_order_are_what_causes_cost(void **state)
+{
+	static const struct {
+		unsigned kernel, rounds, size, stride;
+		const char *ideal;
+		enum cpi_component from, to;
+	} all[] = {
+		{ 13, 6, 4096, 64, "ideal.imiss=on", CPI_L1I, CPI_L2I },
+		{ 17, 3000, 4096, 64, "ideal.bmisp=on", CPI_BMISP, CPI_BMISP },
+		{ 3, 200, 2 * MB, 64, "ideal.dmiss=on", CPI_L1D, CPI_L2D },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct listener *l = analyse_on("inorder-2w", all[i].kernel, all[i].rounds,
+						all[i].size, all[i].stride);
+		const double truth = simulated_on("inorder-2w", all[i].kernel, all[i].rounds,
+						  all[i].size, all[i].stride, all[i].ideal);
+		double counted = 0;
+		for (unsigned k = all[i].from; k <= (unsigned)all[i].to; k++)
+			counted += share(l, METHOD_STALLS, k);
+		assert_true(truth > 0.05);
+		assert_within(counted, truth, 0.04);
+		done(l);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +322,8 @@ int main(void)
 		cmocka_unit_test(
 		    test_665_a_mispredict_that_waits_for_a_long_miss_costs_what_others_do),
 		cmocka_unit_test(test_666_i_misses_of_wrong_paths_are_counted_by_naive_only),
+		cmocka_unit_test(
+		    test_3962_stall_counters_of_a_machine_in_order_are_what_causes_cost),
 		cmocka_unit_test(test_667_the_orders_differ_by_what_i_misses_hide_of_a_long_miss),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -394,6 +394,8 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 	const bool full =
 	    c->flags & RC_ROB_FULL || (!c->ndispatch && c->dispatch_stall == DISPATCH_ROB);
 	const bool starved = !full && c->dispatch_stall == DISPATCH_EMPTY;
+	const bool blocked =
+	    c->dispatch_stall == DISPATCH_ROB; /* what does not enter is the head's */
 	const enum cpi_component tag = t->pipe[0];
 	const int64_t empty = SCENE_WIDTH - c->ndispatch;
 	bool miss = false;
@@ -423,7 +425,7 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 	const bool wrong = c->ndispatch && c->flags & RC_DISPATCH_WRONG;
 	int64_t bound[2], full_long, charge = 0;
 	if (wrong)
-		charge = full ? c->ndispatch : SCENE_WIDTH;
+		charge = full || blocked ? c->ndispatch : SCENE_WIDTH;
 	else if (!full && !c->ndispatch)
 		charge = miss && !past_branch(p) ? 0 : SCENE_WIDTH;
 	else if (refill)
@@ -434,7 +436,7 @@ static void table_cycle(struct pipe *p, const struct rec_cycle *c)
 		struct row *row = &t->rows[i];
 		if (row->resolved || row->dispatch == c->cycle)
 			continue;
-		row->penalty += full ? c->ndispatch : SCENE_WIDTH;
+		row->penalty += full || (blocked && c->ndispatch) ? c->ndispatch : SCENE_WIDTH;
 		row->under_short += by_short;
 		row->under_long += under_long;
 		row->full_long += full_long;
@@ -507,6 +509,7 @@ void scene_run(struct scene *s, const struct step *steps, size_t count, unsigned
 		*c = (struct rec_cycle){ .cycle = p->now, .repeat = 1 };
 		c->rob_used = (uint16_t)p->ndispatched;
 		c->head_po = p->ndispatched ? p->flight[0].po : 0;
+		c->head_pc = c->head_po ? 0x1000 + 4 * c->head_po : 0;
 		c->flags = (!p->ndispatched ? RC_ROB_EMPTY : 0) |
 			   (p->ndispatched >= rob ? RC_ROB_FULL : 0) |
 			   (p->wrong ? RC_WRONG_PATH : 0);

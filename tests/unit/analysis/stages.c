@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* 639 and 697: the causes that each stage's stack charges for a cycle: looked up in a table, and
+/* 639, 697 and 3965: the causes that each stage's stack charges for a cycle: looked up in a table, and
  * with several cycles counted as one. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,11 +130,40 @@ static void test_697_equal_cycles_count_the_same_together_and_one_by_one(void **
 	free(c);
 }
 
+/* What a queue that is full keeps out is the head's; a branch on whose wrong path the rest enters
+ * has only that. */
+static void test_3965_fmt_charges_no_slot_twice(void **state)
+{
+	static const unsigned heads[] = { 0, RC_HEAD_L1MISS, RC_HEAD_LONG_DMISS, RC_HEAD_DTLB };
+	for (unsigned round = 0; round < DISPATCH_STALL_COUNT * 5 * 16; round++) {
+		const unsigned i = round % 16, n = round / 16 % 5, stall = round / 80;
+		struct cpistack *s = fresh();
+		struct err e = { "" };
+		const struct rec_cycle c = {
+			.cycle = 1,
+			.repeat = n ? 1 : 3,
+			.flags = (uint16_t)(heads[i % 4] | (i & 4 ? RC_DISPATCH_WRONG : 0) |
+					    (i & 8 ? RC_ROB_FULL : 0)),
+			.ndispatch = (uint8_t)n,
+			.dispatch_stall = (uint8_t)stall,
+			.head_po = 1,
+			.rob_used = 8,
+		};
+		uint64_t taken = i & 4 ? 0 : n;
+		assert_true(cpistack_analysis.batch(s, NULL, 0, &c, 1, &e));
+		for (unsigned k = CPI_L1I; k < CPI_COMPONENTS; k++)
+			taken += (uint64_t)s->now.method[METHOD_FMT][k];
+		assert_true(taken + s->fmt.sums.charged <= 4 * c.repeat);
+		done(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_639_whose_a_cycle_is_does_not_depend_on_those_before),
 		cmocka_unit_test(test_697_equal_cycles_count_the_same_together_and_one_by_one),
+		cmocka_unit_test(test_3965_fmt_charges_no_slot_twice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
