@@ -330,7 +330,8 @@ static void make_time(const struct own *p, struct psv_table *sum)
 
 	for (size_t i = 1; i < sum->count; i++)
 		all += sum->list[i].units;
-	for (size_t i = 1; i < sum->count; i++) {
+	/* Of tagged instructions all may have been squashed. */
+	for (size_t i = 1; all && i < sum->count; i++) {
 		seen += sum->list[i].units;
 		const uint64_t upto = (uint64_t)((unsigned __int128)total * seen / all);
 
