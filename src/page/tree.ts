@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The rows of page Time that are shown: those of the grouping and, below each that is open, the rows that split it.
-import { Data } from "./data";
+import { Data, column } from "./data";
 import { count, percent, ranked, stackBar } from "./dom";
 import { Rows, largestFirst, why } from "./rows";
-import { column } from "./data";
 
 /** A column of all levels. */
 export interface Measure {
@@ -136,7 +135,8 @@ export class Shown {
 					continue;
 				const below = inside(t.rows, r);
 				this.tables.push({ rows: below, path: path + ".", depth: t.depth + 1 });
-				put(this.tables.length - 1, ordered(below, sort, by));
+				/* phases are in order of time, what is in one by its cycles */
+				put(this.tables.length - 1, top.by === "phase" && sort.endsWith("phase") ? below.all : ordered(below, sort, by));
 			}
 		};
 		put(0, first);

@@ -458,6 +458,9 @@ def test_3713_a_stretch_of_the_run_restricts_the_pages(b):
     rows = shares_of_rows(b)
     with sqlite3.connect("run.culprit") as s:
         assert [r[1] for r in rows] == [c for c, in s.execute("SELECT cycles FROM golden_phase ORDER BY phase LIMIT 60")]
+    b.click("main tbody tr:first-child button.turn")
+    inside = [r[1] for r in shares_of_rows(b) if r[0] == 2]
+    assert near(sum(inside), rows[0][1]) and inside == sorted(inside, reverse=True), (inside, rows[0])
 
 
 def windows_of(b):
