@@ -613,8 +613,10 @@ bool collector_poll(struct collector *c, int timeout_ms, struct err *e)
 	}
 	if (c->cutting)
 		return continue_cut(c, e);
-	if (n > 0)
+	if (n > 0) {
 		forget_ended(c, now);
+		collector_follow_cpus(c);
+	}
 	if (now < c->next_cut_ns)
 		return true;
 	c->next_cut_ns = now + drain_interval_ns(c);

@@ -56,6 +56,8 @@ struct later {
 struct collected_event {
 	int *fds;
 	size_t nfds;
+	int *fd_cpus; /* the processor of each; -1: of a task */
+	size_t nfd_cpus;
 	uint32_t number; /* the sink's */
 	uint64_t stored;
 	double rate;
@@ -105,7 +107,7 @@ struct collector {
 	size_t nlater;
 	uint32_t *cpu_epoch, *old_table; /* by processor */
 	uint64_t drained_entries;
-	uint64_t next_cut_ns, last_cut_ns, next_forget_ns;
+	uint64_t next_cut_ns, last_cut_ns, next_forget_ns, next_cpus_ns;
 
 	struct rng rng;
 	double rate, interrupt_ns;
@@ -132,6 +134,8 @@ void collector_stop(struct collector *c);
 void collector_close_events(struct collector *c);
 void collector_rotate(struct collector *c);
 double collector_running(const struct collector *c, uint32_t event);
+/* Samples the processors that came on line, and leaves those that went. */
+void collector_follow_cpus(struct collector *c);
 /* Sets the rate of all clock events. */
 void collector_set_rate(struct collector *c, double rate);
 
@@ -147,6 +151,7 @@ void collector_first_facts(struct collector *c);
 void collector_begin_facts(struct collector *c);
 void collector_facts(struct collector *c);
 void collector_free_facts(struct collector *c);
+/* The processors that are on line; none if the kernel does not say. */
 int *collector_online(size_t *n);
 
 /* stacks.c */
@@ -160,5 +165,6 @@ void collector_free_stacks(struct collector *c);
 
 /* collector_open.c */
 void collector_free(struct collector *c);
+void collector_watch(const struct collector *c, int fd);
 
 #endif

@@ -46,7 +46,7 @@ void collector_free(struct collector *c)
 	free(c);
 }
 
-static void watch(const struct collector *c, int fd)
+void collector_watch(const struct collector *c, int fd)
 {
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd,
 		  &(struct epoll_event){ .events = EPOLLIN, .data.fd = fd });
@@ -63,11 +63,11 @@ static bool open_wait(struct collector *c, struct err *e)
 	c->ring = ring_buffer__new(c->program.ring_fd, collector_ring_record, c, NULL);
 	if (c->epoll_fd < 0 || c->timer_fd < 0 || c->rotate_fd < 0 || !c->ring)
 		return err_set(e, "cannot wait for samples: %s", strerror(errno));
-	watch(c, c->timer_fd);
-	watch(c, c->rotate_fd);
-	watch(c, ring_buffer__epoll_fd(c->ring));
+	collector_watch(c, c->timer_fd);
+	collector_watch(c, c->rotate_fd);
+	collector_watch(c, ring_buffer__epoll_fd(c->ring));
 	for (size_t i = 0; i < nfds; i++)
-		watch(c, fds[i]);
+		collector_watch(c, fds[i]);
 	return true;
 }
 
@@ -175,6 +175,8 @@ struct collector *collector_open(const struct collector_options *o, const struct
 	c->epoll_fd = c->timer_fd = c->rotate_fd = -1;
 	c->tokens_base = c->spaces_base = 1;
 	c->cpus = collector_online(&c->ncpus);
+	if (!c->ncpus)
+		*ARRAY_ADD(c->cpus, c->ncpus) = 0;
 	c->begin_cpu_s = collector_cpu_s(c);
 	rng_seed(&c->rng, o->seed);
 	collector_first_facts(c);

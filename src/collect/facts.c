@@ -98,8 +98,6 @@ int *collector_online(size_t *n)
 		if (*at == ',')
 			at++;
 	}
-	if (!*n)
-		*ARRAY_ADD(cpus, *n) = 0;
 	free(list);
 	return cpus;
 }

@@ -20,6 +20,7 @@
 /* A context switch stops and starts every timer of a task. */
 #define TASK_STREAMS 4
 #define MUX_MS	     20
+#define FOLLOW_NS    1000000000u /* between two looks at which processors are on line */
 
 static size_t streams(const struct collector *c, uint32_t event)
 {
@@ -57,6 +58,7 @@ static bool open_on(struct collector *c, uint32_t event, int pid, int cpu, struc
 			    : errno == EMFILE ? "; raise the limit of open files (ulimit -n)"
 					      : "");
 		*ARRAY_ADD(x->fds, x->nfds) = fd;
+		*ARRAY_ADD(x->fd_cpus, x->nfd_cpus) = cpu;
 	}
 	return true;
 }
@@ -194,7 +196,98 @@ void collector_close_events(struct collector *c)
 		for (size_t k = 0; k < c->events[i].nfds; k++)
 			close(c->events[i].fds[k]);
 		free(c->events[i].fds);
+		free(c->events[i].fd_cpus);
 	}
+}
+
+/* ---- Processors that come and go ---- */
+
+/* The kernel ends the events of a processor that goes off line. Their descriptors are not good for anything
+ * when it comes back. */
+static void leave_cpu(struct collector *c, int cpu)
+{
+	for (uint32_t i = 0; i < c->nevents; i++) {
+		struct collected_event *x = &c->events[i];
+		int *fds = NULL, *cpus = NULL;
+		size_t n = 0, ncpus = 0;
+
+		for (size_t k = 0; k < x->nfds; k++) {
+			if (x->fd_cpus[k] == cpu) {
+				close(x->fds[k]);
+				continue;
+			}
+			*ARRAY_ADD(fds, n) = x->fds[k];
+			*ARRAY_ADD(cpus, ncpus) = x->fd_cpus[k];
+		}
+		free(x->fds);
+		free(x->fd_cpus);
+		x->fds = fds;
+		x->fd_cpus = cpus;
+		x->nfds = n;
+		x->nfd_cpus = ncpus;
+	}
+}
+
+static bool join_cpu(struct collector *c, int cpu, struct err *e)
+{
+	const int fd = sideband_add_cpu(c->sideband, cpu, e);
+
+	if (fd < 0)
+		return false;
+	collector_watch(c, fd);
+	for (uint32_t i = 0; i < c->nevents; i++) {
+		struct collected_event *x = &c->events[i];
+		const size_t first = x->nfds;
+
+		if (!open_on(c, i, -1, cpu, e))
+			return false;
+		for (size_t k = first; k < x->nfds; k++)
+			if (!c->list.specs[i].rotates || i == c->rotating)
+				ioctl(x->fds[k], PERF_EVENT_IOC_ENABLE, 0);
+	}
+	return true;
+}
+
+static bool has_cpu(const int *cpus, size_t n, int cpu)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+void collector_follow_cpus(struct collector *c)
+{
+	const uint64_t now = sideband_now();
+	struct err e = { "" };
+	size_t n;
+
+	if (c->options.npids || now < c->next_cpus_ns)
+		return;
+	c->next_cpus_ns = now + FOLLOW_NS;
+	int *online = collector_online(&n), *known = NULL;
+	size_t nknown = 0;
+
+	if (!n)
+		return;
+	for (size_t i = 0; i < c->ncpus; i++)
+		if (!has_cpu(online, n, c->cpus[i]))
+			leave_cpu(c, c->cpus[i]);
+		else
+			*ARRAY_ADD(known, nknown) = c->cpus[i];
+	for (size_t i = 0; i < n; i++) {
+		if (has_cpu(c->cpus, c->ncpus, online[i]))
+			continue;
+		if (!join_cpu(c, online[i], &e)) {
+			warn("processor %d is not sampled: %s", online[i], e.text);
+			leave_cpu(c, online[i]);
+		}
+		*ARRAY_ADD(known, nknown) = online[i];
+	}
+	free(online);
+	free(c->cpus);
+	c->cpus = known;
+	c->ncpus = nknown;
 }
 
 void collector_set_rate(struct collector *c, double rate)

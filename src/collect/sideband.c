@@ -224,8 +224,12 @@ struct ring {
 
 struct sideband {
 	struct ring *rings;
-	int *fds; /* of the rings, and then the timer's */
-	size_t nrings;
+	int *fds;  /* of the rings, and then the timer's */
+	int *cpus; /* of the rings */
+	size_t nrings, room;
+	struct perf_event_attr attr;
+	bool gap;	   /* a processor came that nobody listened to until now */
+	uint64_t old_lost; /* of rings that were replaced */
 	int timer;
 	size_t data_bytes; /* of each ring */
 	uint64_t window_ns, given_ns;
@@ -342,7 +346,7 @@ static void sleep_ns(uint64_t ns)
  * processor: once a second, unless the caller wants everything. */
 static void count_lost(struct sideband *s, bool now)
 {
-	uint64_t sum = 0, values[2];
+	uint64_t sum = s->old_lost, values[2];
 
 	if (!s->counts_lost || (!now && s->now_ns < s->next_count_ns))
 		return;
@@ -360,12 +364,14 @@ static void make_good(struct sideband *s, struct maps *m)
 {
 	const uint64_t now = sideband_now();
 
-	if (s->status.lost == s->made_good ||
+	if ((s->status.lost == s->made_good && !s->gap) ||
 	    (s->made_good_ns && now - s->made_good_ns < MAKE_GOOD_NS))
 		return;
 	/* Without /proc there is nothing to read. */
-	if (maps_read_running(m, NULL))
+	if (maps_read_running(m, NULL)) {
 		s->made_good = s->status.lost;
+		s->gap = false;
+	}
 	s->made_good_ns = now;
 }
 
@@ -472,6 +478,7 @@ static bool add_ring(struct sideband *s, int fd, int cpu, struct err *e)
 {
 	struct ring *r = &s->rings[s->nrings];
 
+	s->cpus[s->nrings] = cpu;
 	s->fds[s->nrings++] = fd;
 	if (map_ring(s, r, fd))
 		return true;
@@ -503,8 +510,10 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 
 	s->window_ns = o->window_ns ? o->window_ns : 50000000;
 	s->data_bytes = ring_size(o->ring_bytes);
-	s->rings = x_calloc(ncpus, sizeof(*s->rings));
-	s->fds = x_calloc(ncpus + 1, sizeof(*s->fds));
+	s->room = max_u64(ncpus, max_u64((uint64_t)possible, 1));
+	s->rings = x_calloc(s->room, sizeof(*s->rings));
+	s->fds = x_calloc(s->room + 1, sizeof(*s->fds));
+	s->cpus = x_calloc(s->room, sizeof(*s->cpus));
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
 					.size = sizeof(attr),
@@ -551,6 +560,7 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 		}
 	}
 	s->counts_lost = attr.read_format;
+	s->attr = attr;
 	s->fds[s->nrings] = s->timer;
 	const struct timespec look = { .tv_nsec = LOOK_NS };
 
@@ -559,20 +569,64 @@ struct sideband *sideband_open(const struct sideband_options *o, char ***notes, 
 	return s;
 }
 
+static void close_ring(struct sideband *s, size_t i)
+{
+	if (s->rings[i].page)
+		munmap(s->rings[i].page, (size_t)sysconf(_SC_PAGESIZE) + s->data_bytes);
+	free(s->rings[i].scratch);
+	close(s->fds[i]);
+}
+
+int sideband_add_cpu(struct sideband *s, int cpu, struct err *e)
+{
+	const int timer = s->fds[s->nrings];
+	uint64_t values[2];
+
+	for (size_t i = 0; i < s->nrings; i++) {
+		if (s->cpus[i] != cpu)
+			continue;
+		/* The kernel has ended the event of a processor that went; all of its ring was read. */
+		if (s->counts_lost && read(s->fds[i], values, sizeof(values)) == sizeof(values))
+			s->old_lost += values[1];
+		close_ring(s, i);
+		s->nrings--;
+		s->rings[i] = s->rings[s->nrings];
+		s->fds[i] = s->fds[s->nrings];
+		s->cpus[i] = s->cpus[s->nrings];
+		break;
+	}
+	s->fds[s->nrings] = timer;
+	if (s->nrings == s->room) {
+		err_set(e, "processor %d is more than this machine was said to have", cpu);
+		return -1;
+	}
+	const int fd = open_event(&s->attr, cpu);
+
+	if (fd < 0) {
+		err_set(e, "side-band of processor %d: %s", cpu, strerror(errno));
+		return -1;
+	}
+	s->rings[s->nrings] = (struct ring){ 0 };
+	s->fds[s->nrings + 1] = timer;
+	s->gap = true;
+	if (add_ring(s, fd, cpu, e))
+		return fd;
+	close_ring(s, --s->nrings);
+	s->fds[s->nrings] = timer;
+	return -1;
+}
+
 void sideband_close(struct sideband *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->nrings; i++) {
-		if (s->rings[i].page)
-			munmap(s->rings[i].page, (size_t)sysconf(_SC_PAGESIZE) + s->data_bytes);
-		free(s->rings[i].scratch);
-		close(s->fds[i]);
-	}
+	for (size_t i = 0; i < s->nrings; i++)
+		close_ring(s, i);
 	if (s->timer >= 0)
 		close(s->timer);
 	free(s->rings);
 	free(s->fds);
+	free(s->cpus);
 	free(s);
 }
 

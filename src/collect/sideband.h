@@ -47,6 +47,9 @@ struct sideband_options {
 struct sideband *sideband_open(const struct sideband_options *o, char ***notes, size_t *nnotes,
 			       struct err *e);
 void sideband_close(struct sideband *s);
+/* Listens to a processor that came on line; what happened there before is made good by reading all
+ * processes. Gives the descriptor to wait for, or -1. Call it right after sideband_read. */
+int sideband_add_cpu(struct sideband *s, int cpu, struct err *e);
 /* Descriptors that become readable when there is something to read: a ring is a quarter full, or a
  * tenth of a second is over. */
 const int *sideband_fds(const struct sideband *s, size_t *n);

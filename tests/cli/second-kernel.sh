@@ -31,7 +31,8 @@ cp -L "$(command -v busybox)" "$guest/bin/busybox"
 ln -s busybox "$guest/bin/sh"
 cp "$CULPRIT" "$guest/bin/culprit"
 strip "$guest/bin/culprit"
-ldd "$CULPRIT" | grep -o '/[^ ]*' | while read -r library; do
+# Debian has a static busybox and another one.
+{ ldd "$CULPRIT" && ldd "$guest/bin/busybox" 2>/dev/null || :; } | grep -o '/[^ ]*' | while read -r library; do
 	mkdir -p "$guest/$(dirname "$library")"
 	cp -L "$library" "$guest/$library"
 done
@@ -90,6 +91,39 @@ wait %2
 echo "status $?"
 culprit db check db
 cat daemon.log
+dmesg | grep -E 'BUG|WARNING|Oops|soft lockup'
+
+echo "== processors"
+kill %1
+cat /sys/devices/system/cpu/possible /sys/devices/system/cpu/online
+culprit daemon --foreground --rate 200 --per-cpu --drain 1s db2 >daemon2.log 2>&1 &
+for i in $(seq 100); do
+	culprit daemon status db2 2>/dev/null | grep -q ^rate: && break
+	sleep 0.2
+done
+# samples NAME: those of processor 1 so far.
+samples() {
+	culprit daemon flush db2
+	culprit daemon status db2 | grep ^event:
+	echo "$1 $(culprit report db2 --cpu 1 --by image --csv 2>/dev/null | awk -F, '$1 + 0 { n += $1 } END { print n + 0 }')"
+}
+taskset 2 sh -c 'while :; do :; done' &
+sleep 3
+samples before
+echo 0 >/sys/devices/system/cpu/cpu1/online
+cat /sys/devices/system/cpu/online
+sleep 2
+samples gone
+sleep 2
+samples still
+echo 1 >/sys/devices/system/cpu/cpu1/online
+taskset 2 sh -c 'while :; do :; done' &
+sleep 4
+samples back
+culprit daemon stop db2
+echo "status $?"
+culprit db check db2
+cat daemon2.log
 dmesg | grep -E 'BUG|WARNING|Oops|soft lockup'
 echo "== end"
 reboot -f
@@ -177,6 +211,24 @@ test_1353_a_daemon_survives_a_machine_that_sleeps() {
 	out_has "status 0"
 	out_has clean
 	! grep -E 'BUG|WARNING|Oops|lockup' "$tmp/out" || fail "the kernel complains"
+}
+
+# The machine has two processors of four that are possible, and one of them goes and comes back.
+test_4406_processors_that_come_and_go_lose_nothing_and_are_sampled_again() {
+	local before gone still back
+	part processors
+	[ "$(sed -n 1,2p "$tmp/out" | tr '\n' ' ')" = "0-3 0-1 " ] || fail "not two processors of four"
+	for name in before gone still back; do
+		printf -v "$name" %s "$(awk -v name="$name" '$1 == name { print $2 }' "$tmp/out")"
+	done
+	[ "$before" -gt 100 ] || fail "processor 1 had $before samples"
+	[ "$still" = "$gone" ] || fail "samples of a processor that is off line: $gone, then $still"
+	[ "$back" -gt $((gone + 100)) ] || fail "$gone samples when it went, $back after it came back"
+	awk '/^event:/ { n++; if ($3 != $6 + $9 + $12) bad = 1 } END { exit bad || n != 4 }' "$tmp/out" ||
+		fail "taken = stored + lost + pending does not hold"
+	out_has "status 0"
+	out_has clean
+	! grep -E 'BUG|WARNING|Oops|lockup|is not sampled' "$tmp/out" || fail "somebody complains"
 }
 
 run_tests
