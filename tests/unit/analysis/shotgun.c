@@ -301,7 +301,7 @@ static void test_694_the_path_is_inferred_from_bits_and_binary(void **state)
 
 /* Shorter and longer samples, less and more context, one bit: the path stays the run's. A miss can be told
  * from a hit only by the second bit: without it a fragment has misses in the wrong rounds. */
-static void test_3672_samples_have_the_shape_that_is_asked_for(void **state)
+static void test_3792_samples_have_the_shape_that_is_asked_for(void **state)
 {
 	static struct graph_inst out[SHOTGUN_LONG_MOST];
 	const struct shotgun_shape shapes[] = {
@@ -508,7 +508,7 @@ int main(void)
 		cmocka_unit_test(test_691_signature_bits_are_those_of_table_6),
 		cmocka_unit_test(test_692_a_detailed_sample_has_the_bits_around_it),
 		cmocka_unit_test(test_693_full_buffers_keep_a_sample_of_all_samples),
-		cmocka_unit_test(test_3672_samples_have_the_shape_that_is_asked_for),
+		cmocka_unit_test(test_3792_samples_have_the_shape_that_is_asked_for),
 		cmocka_unit_test(test_694_the_path_is_inferred_from_bits_and_binary),
 		cmocka_unit_test(test_3490_the_time_of_faults_is_in_fragments),
 		cmocka_unit_test(test_3491_full_queues_and_waits_for_buses_are_in_fragments),
