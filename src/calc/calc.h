@@ -78,7 +78,7 @@ struct calc_inst {
 	/* results */
 	uint8_t nculprits; /* that can be the main cause: its letters */
 	uint8_t nminor;	   /* behind these: causes that can be a part of the stall */
-	double cpi; /* cycles per execution; NAN: the frequency is not known or 0 */
+	double cpi;	   /* cycles per execution; NAN: the frequency is not known or 0 */
 	struct calc_culprit *culprits; /* in calc_proc.culprits */
 };
 
@@ -113,7 +113,7 @@ struct calc_proc {
 	uint32_t npairs;
 	uint32_t *block_class, *edge_class; /* classes.c */
 	uint32_t nclasses;
-	struct calc_class *classes; /* until calc_run() is done */
+	struct calc_class *classes;	  /* until calc_run() is done */
 	struct calc_freq *blocks, *edges; /* results */
 	struct calc_culprit *culprits;	  /* of all instructions */
 	/* schedule.c: by edge, the share of its block's entries that m was made with; below 0: of a block that has
