@@ -686,8 +686,11 @@ void calc_culprits(struct calc_program *p, struct calc_proc *proc)
 	for (uint32_t b = 0; b < g->nblocks; b++)
 		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
 		     i++) {
-			proc->insts[i].culprits = proc->culprits + at;
-			at += proc->insts[i].nculprits + proc->insts[i].nminor;
+			struct calc_inst *inst = &proc->insts[i];
+			const unsigned n = inst->nculprits + inst->nminor;
+
+			inst->culprits = n ? proc->culprits + at : NULL;
+			at += n;
 		}
 }
 
