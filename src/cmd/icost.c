@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/adding.h"
 #include "cmd/reading.h"
 #include "cmd/simulating.h"
 #include "jobs/rerun.h"
@@ -14,7 +15,7 @@
 struct icost_values {
 	struct reading reading;
 	struct simulating simulating;
-	bool phases, multisim, all, verify;
+	bool phases, multisim, all, verify, add;
 	const char *svg, *focus, *profiler;
 	struct cmd_strings what_if;
 };
@@ -161,6 +162,13 @@ static int icost_run(void *values, int nargs, char **args)
 	}
 	if (!reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
 		return 2;
+	/* without a graph, a shotgun profiler's costs are shown */
+	const bool other = v->profiler || store_number(s, "SELECT count(*) FROM shotgun", 0);
+
+	if ((v->add || !other) && !adding_ensure("icost", &s, "icost", v->add, &v->simulating)) {
+		store_close(s);
+		return 2;
+	}
 	struct icost_truth *truth = x_calloc(1, sizeof(*truth));
 	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
 	struct icost_asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
@@ -245,6 +253,7 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  OPTION(verify),
 	  .help = "Simulates every --what-if and prints the truth beside the prediction" },
+	ADDING_OPTION(struct icost_values, add),
 	SIMULATING_OPTIONS(struct icost_values),
 	{ .name = NULL },
 };

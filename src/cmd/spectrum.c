@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* culprit spectrum: what every cluster of cache misses cost. */
+#include "cmd/adding.h"
 #include "cmd/reading.h"
 #include "cmd/spectrum_verify.h"
 #include "util/number.h"
@@ -11,7 +12,7 @@ struct spectrum_values {
 	struct simulating simulating;
 	uint64_t size, verify;
 	const char *from, *to, *pattern, *kind, *load, *svg;
-	bool right, net, compare, multisim;
+	bool right, net, compare, multisim, add;
 };
 
 /* Cycles: a number, with a minus before it for a cost below zero. */
@@ -75,6 +76,10 @@ static int spectrum_run(void *values, int nargs, char **args)
 	if (!reading_options("spectrum", &v->reading, &o) ||
 	    !reading_open("spectrum", args, 1, &store))
 		return 2;
+	if (!adding_ensure("spectrum", &store, "spectrum", v->add, &v->simulating)) {
+		store_close(store);
+		return 2;
+	}
 	struct spectrum_verify verify = { 0 };
 	struct spectrum_compare compare = { 0 };
 	size_t failed = 0;
@@ -168,6 +173,7 @@ static const struct cmd_option options[] = {
 	  OPTION(multisim),
 	  .help = "With --compare: simulates the run again without data misses, without those of "
 		  "each load that is shown, and for the simulated stack" },
+	ADDING_OPTION(struct spectrum_values, add),
 	SIMULATING_OPTIONS(struct spectrum_values),
 	{ .name = NULL },
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/adding.h"
 #include "cmd/reading.h"
 #include "cmd/stack_reference.h"
 #include "view/stack.h"
@@ -10,7 +11,7 @@
 struct stack_values {
 	struct reading reading;
 	struct simulating simulating;
-	bool phases, intervals, no_reference;
+	bool phases, intervals, no_reference, add;
 	const char *method, *svg, *by;
 };
 
@@ -55,6 +56,9 @@ static int show_intervals(const struct stack_values *v, struct store **stores, i
 		return 2;
 	}
 	for (int i = 0; i < count && !status; i++) {
+		if (!adding_ensure("stack", &stores[i], "interval-analysis", v->add,
+				   &v->simulating))
+			return 2;
 		if (i)
 			putchar('\n');
 		status = reading_status("stack", view_intervals(stores[i], o, v->svg, &e), &e);
@@ -121,6 +125,11 @@ static int stack_run(void *values, int nargs, char **args)
 		int failed = 0;
 
 		for (int i = 0; i < nargs && failed < 2; i++) {
+			if (!adding_ensure("stack", &stores[i], "cpistack", v->add,
+					   &v->simulating)) {
+				failed = 2;
+				break;
+			}
 			inputs[i].store = stores[i];
 			if (!v->no_reference &&
 			    store_number(stores[i],
@@ -175,6 +184,7 @@ static const struct cmd_option options[] = {
 	  .type = CMD_SWITCH,
 	  OPTION(no_reference),
 	  .help = "Simulates nothing: the counting methods alone, without errors" },
+	ADDING_OPTION(struct stack_values, add),
 	SIMULATING_OPTIONS(struct stack_values),
 	{ .name = NULL },
 };
@@ -188,6 +198,8 @@ static const struct cmd_example examples[] = {
 	  "How long the intervals between miss events are (sim --analyze interval-analysis)." },
 	{ "culprit stack prog.culprit --by instruction",
 	  "What each branch's mispredictions and each load's misses cost." },
+	{ "culprit stack prog.culprit --add",
+	  "The same of a profile that was made without them." },
 	{ "culprit stack a.culprit b.culprit --svg stacks.svg", "Draws two programs." },
 	{ NULL, NULL },
 };

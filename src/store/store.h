@@ -82,6 +82,11 @@ bool store_teach(struct store *s, const char *name, char *(*f)(const char *text)
 /* The one number that a query gives; fallback if it gives none. */
 int64_t store_number(struct store *s, const char *sql, int64_t fallback);
 
+/* Gives a profile that is a file, and not open, rows of another's table run; those that the other does not
+ * have go (edit.c). */
+bool store_take_run(const char *path, struct store *from, const char *const *keys, size_t count,
+		    struct err *e);
+
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
 #define STORE_VERSION	     12
 /* Ids of profilers of the user's own, and of their samplers, begin here. */

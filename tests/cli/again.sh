@@ -123,4 +123,55 @@ test_a_stream_is_not_taken_for_another_by_its_name() {
 	status_is 0
 }
 
+# Prints all that a profile holds but what differs from run to run.
+content() {
+	python3 - "$1" <<-'EOF'
+		import sqlite3, sys
+		db = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+		for line in db.iterdump():
+		    if "'host_seconds'" not in line:
+		        print(line)
+	EOF
+}
+
+test_1791_a_profile_without_an_analysis_names_the_command_that_adds_it_and_runs_it() {
+	local command
+	cd "$tmp"
+	run sim --set window.rob=64 --period 500 -o less.culprit -- "${program[@]}"
+	run sim --set window.rob=64 --period 500 --analyze profile,cpistack -o all.culprit -- "${program[@]}"
+	run stack less.culprit --no-reference
+	status_is 2
+	err_has "less.culprit has no CPI stacks; --add runs this"
+	command=$(sed 's/.*sandbox: //; s/ culprit sim / "$CULPRIT" sim /' "$tmp/err")
+	cp less.culprit before.culprit
+	run stack less.culprit --no-reference --add
+	status_is 0
+	mv "$tmp/out" added.txt
+	run stack all.culprit --no-reference
+	cmp "$tmp/out" added.txt
+	content less.culprit >added.sql
+	content all.culprit >all.sql
+	diff added.sql all.sql || fail "what was added is not what the run itself would have kept"
+	cp before.culprit less.culprit
+	(eval "$command") >/dev/null 2>&1 || fail "the command that it names fails: $command"
+	run stack less.culprit --no-reference
+	status_is 0
+	cmp "$tmp/out" added.txt
+	run icost less.culprit --add
+	status_is 0
+	out_has "the graph has"
+	run icost less.culprit --add --what-if bmisp@main --verify
+	status_is 0
+}
+
+test_1792_a_run_that_does_not_repeat_keeps_its_profile() {
+	cd "$tmp"
+	run sim --real-time -o time.culprit -- "${program[@]}"
+	cp time.culprit kept.culprit
+	run stack time.culprit --add
+	status_is 2
+	cmp time.culprit kept.culprit
+	[ "$(find . -name '*.culprit*' -newer kept.culprit | wc -l)" = 0 ] || fail "something is left"
+}
+
 run_tests

@@ -127,7 +127,7 @@ assert any(n and n.startswith('size 1: ') for n in names)"
 test_a_profile_without_a_spectrum_says_how_to_get_one() {
 	"$CULPRIT" sim --max-insts 10k -o "$tmp/plain.culprit" -- "${program[@]}" >/dev/null 2>&1
 	run spectrum "$tmp/plain.culprit"
-	refuses 'has no spectrum' '--analyze spectrum'
+	refuses 'has no spectrum; --add runs this' '--analyze profile,spectrum'
 }
 
 # Prints the spectrum tables of a store, without the rows that tell how it was made.

@@ -47,7 +47,7 @@ assert {c['kind'] for c in j['curves']} >= {'mispredict', 'L2 I-cache'}, j['curv
 	out_has "ended by"
 	out_has "Long data misses by distance"
 	run stack "$profile" --intervals
-	refuses "has no intervals; culprit sim --analyze interval-analysis finds them"
+	refuses "has no intervals; --add runs this" interval-analysis
 	run stack "$tmp/i.culprit" --intervals --phases
 	refuses "no time axis"
 }
@@ -293,7 +293,7 @@ test_a_failed_simulation_is_named_and_the_rest_shown() {
 test_a_profile_without_stacks_says_how_to_get_them() {
 	run sim --analyze profile --max-insts 10k -o "$tmp/n.culprit" -- "$GUESTS/answers" exit 0
 	run stack "$tmp/n.culprit"
-	refuses "--analyze cpistack"
+	refuses "profile,cpistack"
 }
 
 test_the_text_has_the_components_in_words() {
