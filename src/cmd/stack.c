@@ -198,8 +198,7 @@ static const struct cmd_example examples[] = {
 	  "How long the intervals between miss events are (sim --analyze interval-analysis)." },
 	{ "culprit stack prog.culprit --by instruction",
 	  "What each branch's mispredictions and each load's misses cost." },
-	{ "culprit stack prog.culprit --add",
-	  "The same of a profile that was made without them." },
+	{ "culprit stack prog.culprit --add", "The same of a profile that was made without them." },
 	{ "culprit stack a.culprit b.culprit --svg stacks.svg", "Draws two programs." },
 	{ NULL, NULL },
 };
