@@ -12,8 +12,11 @@ struct stack_values {
 	struct reading reading;
 	struct simulating simulating;
 	bool phases, intervals, no_reference, add;
-	const char *method, *svg, *by;
+	const char *method, *svg;
+	int by;
 };
+
+static const char *const bys[] = { "run", "function", "instruction", NULL }; /* as enum stack_by */
 
 /* One profile and its simulated stacks. */
 struct input {
@@ -70,16 +73,9 @@ static int show_intervals(const struct stack_values *v, struct store **stores, i
 static int show_places(const struct stack_values *v, struct store **stores, int count,
 		       const struct view_options *o)
 {
-	const enum stack_by by = !strcmp(v->by, "function")	 ? STACK_BY_FUNCTION
-				 : !strcmp(v->by, "instruction") ? STACK_BY_INSTRUCTION
-								 : STACK_BY_NONE;
 	struct err e = { "" };
 	int status = 0;
 
-	if (by == STACK_BY_NONE) {
-		warn("stack: --by: '%s' is not valid: function or instruction", v->by);
-		return 2;
-	}
 	if (v->phases || v->method || v->svg) {
 		warn("stack: --by has no time axis and no picture; leave out --phases, --method "
 		     "and --svg");
@@ -92,7 +88,8 @@ static int show_places(const struct stack_values *v, struct store **stores, int 
 	for (int i = 0; i < count && !status; i++) {
 		if (i && o->format == VIEW_TEXT)
 			putchar('\n');
-		status = reading_status("stack", view_places(stores[i], o, by, &e), &e);
+		status = reading_status("stack",
+					view_places(stores[i], o, (enum stack_by)v->by, &e), &e);
 	}
 	return status;
 }
@@ -169,12 +166,14 @@ static const struct cmd_option options[] = {
 	  .help = "Shows instead the intervals between miss events: number, length, penalties, how "
 		  "many instructions begin to execute around each kind of event" },
 	{ .name = "by",
-	  .type = CMD_TEXT,
+	  .type = CMD_CHOICE,
 	  OPTION(by),
 	  .arg = "WHAT",
+	  .choices = bys,
 	  .help =
-	      "Shows instead fmt by function or by instruction, which sum to its stack of the run: "
-	      "what each mispredicted branch, each missing load and each late instruction cost" },
+	      "run (default): the stacks of the run. function, instruction: instead, fmt's stack "
+	      "of each, which sum to that of the run: what each mispredicted branch, each "
+	      "missing load and each late instruction cost" },
 	{ .name = "svg",
 	  .type = CMD_TEXT,
 	  OPTION(svg),

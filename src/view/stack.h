@@ -31,7 +31,7 @@ bool view_stack(const struct stack_input *inputs, size_t count, const struct vie
 bool view_intervals(struct store *s, const struct view_options *o, const char *svg, struct err *e);
 
 /* stack_places.c: FMT by function or by instruction, instead. */
-enum stack_by { STACK_BY_NONE, STACK_BY_FUNCTION, STACK_BY_INSTRUCTION };
+enum stack_by { STACK_BY_RUN, STACK_BY_FUNCTION, STACK_BY_INSTRUCTION };
 bool view_places(struct store *s, const struct view_options *o, enum stack_by by, struct err *e);
 
 /* FMT's cycles and events at an address, or in a function. */

@@ -88,7 +88,7 @@ assert j['function_method'] == 'fmt'"
 	run stack "$profile" --by function
 	out_has "in % of the cycles of the run"
 	run stack "$profile" --by line
-	refuses "'line' is not valid: function or instruction"
+	refuses "--by has no choice 'line'"
 	run stack "$profile" --by function --phases
 	refuses "no time axis"
 	run stack "$profile" --by function --intervals
