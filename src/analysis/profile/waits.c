@@ -84,7 +84,7 @@ static uint64_t cycle_of(const struct waits *w, uint64_t po)
 	return after ? w->points[after - 1].cycle : 0;
 }
 
-/* Waits of one thread by who ended them and what they were for: few. */
+/* A thread's waits by who ended them and what they were for. */
 struct sum {
 	uint64_t waits, cycles;
 	uint32_t by, kind;
@@ -92,22 +92,46 @@ struct sum {
 
 struct thread_sums {
 	uint64_t ran, blocked, ready;
-	struct sum *sums;
+	struct sum *sums; /* one a wait; add_up() joins them */
 	size_t nsums;
 };
 
 static void add_wait(struct thread_sums *t, const struct trace_wait *w, uint64_t cycles)
 {
-	struct sum *s = NULL;
-	for (size_t i = 0; i < t->nsums && !s; i++)
-		s = t->sums[i].by == w->by && t->sums[i].kind == w->kind ? &t->sums[i] : NULL;
-	if (!s) {
-		s = ARRAY_ADD(t->sums, t->nsums);
-		*s = (struct sum){ .by = w->by, .kind = w->kind };
-	}
-	s->waits++;
-	s->cycles += cycles;
+	struct sum *s = ARRAY_ADD(t->sums, t->nsums);
+
+	*s = (struct sum){ 1, cycles, w->by, w->kind };
 	t->blocked += cycles;
+}
+
+static int by_waker(const void *x, const void *y)
+{
+	const struct sum *a = x, *b = y;
+	if (a->by != b->by)
+		return a->by < b->by ? -1 : 1;
+	return a->kind < b->kind ? -1 : a->kind > b->kind;
+}
+
+/* Joins waits that the same thread ended and that were for the same. A hostile trace may name another
+ * thread in every wait, so they are sorted and not searched for. */
+static void add_up(struct thread_sums *t)
+{
+	size_t n = 0;
+
+	if (!t->nsums)
+		return;
+	qsort(t->sums, t->nsums, sizeof(*t->sums), by_waker);
+	for (size_t i = 1; i < t->nsums; i++) {
+		struct sum *s = &t->sums[n], *next = &t->sums[i];
+
+		if (by_waker(s, next)) {
+			t->sums[++n] = *next;
+			continue;
+		}
+		s->waits += next->waits;
+		s->cycles += next->cycles;
+	}
+	t->nsums = n + 1;
 }
 
 /* The time between two turns of a thread. Takes its waits from *seen on that began by then. */
@@ -128,8 +152,9 @@ static void between(const struct waits *w, struct thread_sums *t, const struct t
 	t->ready += until - now;
 }
 
-static bool put(struct store *s, uint32_t tid, const struct thread_sums *t, struct err *e)
+static bool put(struct store *s, uint32_t tid, struct thread_sums *t, struct err *e)
 {
+	add_up(t);
 	bool ok = store_insert(s, e, "thread_time", "iiii", (int64_t)tid, (int64_t)t->ran,
 			       (int64_t)t->blocked, (int64_t)t->ready);
 	for (size_t i = 0; ok && i < t->nsums; i++)
