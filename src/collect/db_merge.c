@@ -298,13 +298,16 @@ static bool put_counts(struct db *d, struct err *e)
 static bool put_stacks(struct db *d, struct err *e)
 {
 	struct db_merge *m = d->merge;
-	struct live_stack part[64], *s = part;
+	struct live_stack part[64], *many = NULL;
 	size_t all;
 	const struct live_stack *sums = live_stacks(m->sums, &all);
 	const size_t left = all - m->at, n = left < PART_STACKS ? left : PART_STACKS;
 
 	if (n > ARRAY_LEN(part))
-		s = x_malloc(n * sizeof(*s));
+		many = x_malloc(n * sizeof(*many));
+
+	struct live_stack *const s = many ? many : part;
+
 	for (size_t i = 0; i < n; i++) {
 		s[i] = sums[m->at + i];
 		s[i].event = (uint32_t)m->key.of[0];
@@ -314,8 +317,7 @@ static bool put_stacks(struct db *d, struct err *e)
 	m->ncounts = all;
 	const bool ok = !n || db_put_stacks(d, m->to, m->part, s, n, e);
 
-	if (s != part)
-		free(s);
+	free(many);
 	return ok;
 }
 

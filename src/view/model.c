@@ -442,9 +442,9 @@ void model_free(struct model *m)
 /* Only profilers by choice report events that the store does not name. */
 static const char *event_name(const struct model *m, unsigned bit)
 {
-	if (bit >= MODEL_EVENTS)
-		return words_events[bit].name;
-	return m->event_name[bit] ? m->event_name[bit] : "?";
+	if (bit < MODEL_EVENTS)
+		return m->event_name[bit] ? m->event_name[bit] : "?";
+	return bit < EVENT_COUNT ? words_events[bit].name : "?";
 }
 
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes)

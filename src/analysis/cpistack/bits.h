@@ -13,7 +13,7 @@ struct cpistack_bits {
 	unsigned globals;    /* global counters, of CPISTACK_GLOBAL bits each */
 	unsigned bits;	     /* all of these */
 };
-#define CPISTACK_GLOBAL 48
+#define CPISTACK_GLOBAL 48u
 
 void cpistack_bits(const struct machine *m, enum cpi_method method, struct cpistack_bits *out);
 
