@@ -6,7 +6,8 @@
  * the old one's place only if it needed the same instructions and cycles.
  *
  * Which analyses a profile has follows from its tables. What an analysis wrote into a file of its own
- * is not written again; neither are results that a --param asked for.
+ * is not written again. Results that a --param or a --profiler asked for would be lost, so a profile
+ * with such results stays as it is.
  */
 #include "cmd/adding.h"
 
@@ -202,6 +203,30 @@ static bool replace(struct store *old, const char *from, struct err *e)
 	return false;
 }
 
+/* Whether no table gets shorter. One does if a --param or a --profiler asked for its rows: those are not
+ * among what the run is made again with. */
+static bool keeps_all(struct store *old, struct store *new, struct err *e)
+{
+	struct store_rows r = store_query(
+	    new, "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'run'", "");
+	bool ok = true;
+
+	while (ok && store_next(&r)) {
+		const char *name = store_text(&r, 0);
+		char *rows = x_asprintf("SELECT count(*) FROM \"%s\"", name);
+
+		if (store_number(old, rows, 0) > store_number(new, rows, 0))
+			ok = err_set(
+			    e,
+			    "rows of table %s would be lost, because --add knows nothing of "
+			    "--param and --profiler; the profile stays as it is: run sim "
+			    "again with these and the new analysis",
+			    name);
+		free(rows);
+	}
+	return store_done(&r, ok ? e : NULL) && ok;
+}
+
 /* Whether both are of one run. */
 static bool same_run(struct store *old, const char *path, struct err *e)
 {
@@ -220,6 +245,7 @@ static bool same_run(struct store *old, const char *path, struct err *e)
 		free(a);
 		free(b);
 	}
+	ok = ok && keeps_all(old, new, e);
 	store_close(new);
 	return ok;
 }

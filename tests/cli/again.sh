@@ -173,5 +173,15 @@ test_1792_a_run_that_does_not_repeat_keeps_its_profile() {
 	cmp time.culprit kept.culprit
 	[ "$(find . -name '*.culprit*' -newer kept.culprit | wc -l)" = 0 ] || fail "something is left"
 }
+test_1793_adding_to_a_profile_with_a_profiler_of_ones_own_loses_nothing() {
+	cd "$tmp"
+	run sim --period 500 --profiler "mine=nci:ST-L1,FL-MB:300" -o own.culprit -- "${program[@]}"
+	status_is 0
+	cp own.culprit kept.culprit
+	run stack own.culprit --add
+	status_is 2
+	err_has "would be lost"
+	cmp own.culprit kept.culprit
+}
 
 run_tests
