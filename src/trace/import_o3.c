@@ -438,7 +438,12 @@ static struct between explain(struct rec_inst *before, struct rec_inst *r, size_
  * nothing does). */
 static bool hand_over(struct o3_import *im, struct rec_inst *next, struct err *e)
 {
-	const bool led = im->nwaiting && im->waiting[0].flags & RI_COMMITTED;
+	if (!im->nwaiting) {
+		im->why = explain(NULL, NULL, 0, next).alone;
+		return true;
+	}
+
+	const bool led = im->waiting[0].flags & RI_COMMITTED;
 	struct rec_inst *before = led ? &im->waiting[0] : NULL, *r = im->waiting + led;
 	const size_t n = im->nwaiting - led;
 	const struct between b = explain(before, r, n, next);
