@@ -58,14 +58,14 @@ struct db_merge {
 /* By phase: ?1 the epoch's number, ?2 to ?5 a key, ?6 a cut, ?7 the epoch's last cut. The pack that
  * is there, and the one behind it. */
 static const char *const next_packs[] = {
-	[MERGE_COUNTS] = "SELECT image, event, process, cpu, cut, counts FROM pack WHERE data = ?1"
-			 " AND (image, event, process, cpu, cut) >= (?2, ?3, ?4, ?5, ?6) AND"
-			 " cut <= ?7 ORDER BY image, event, process, cpu, cut LIMIT 2",
-	[MERGE_STACKS] = "SELECT event, process, 0, 0, cut, stacks FROM stack_pack WHERE data = ?1"
-			 " AND (event, process, cut) >= (?2, ?3, ?6) AND cut <= ?7"
-			 " ORDER BY event, process, cut LIMIT 2",
-	[MERGE_EDGES] = "SELECT image, 0, 0, 0, cut, edges FROM edge_pack WHERE data = ?1 AND"
-			" (image, cut) >= (?2, ?6) AND cut <= ?7 ORDER BY image, cut LIMIT 2",
+	[MERGE_COUNTS] = ("SELECT image, event, process, cpu, cut, counts FROM pack WHERE data = ?1"
+			  " AND (image, event, process, cpu, cut) >= (?2, ?3, ?4, ?5, ?6) AND"
+			  " cut <= ?7 ORDER BY image, event, process, cpu, cut LIMIT 2"),
+	[MERGE_STACKS] = ("SELECT event, process, 0, 0, cut, stacks FROM stack_pack WHERE data = ?1"
+			  " AND (event, process, cut) >= (?2, ?3, ?6) AND cut <= ?7"
+			  " ORDER BY event, process, cut LIMIT 2"),
+	[MERGE_EDGES] = ("SELECT image, 0, 0, 0, cut, edges FROM edge_pack WHERE data = ?1 AND"
+			 " (image, cut) >= (?2, ?6) AND cut <= ?7 ORDER BY image, cut LIMIT 2"),
 };
 
 static const struct key before_all = { { INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN } };
