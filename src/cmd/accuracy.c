@@ -4,14 +4,18 @@
 
 struct accuracy_values {
 	struct reading reading;
-	bool sweep, events, states, bits;
+	bool sweep, events, states, bits, bandwidth;
 };
 
 static int accuracy_run(void *values, int nargs, char **args)
 {
 	const struct accuracy_values *v = values;
 	struct accuracy_options a = {
-		.sweep = v->sweep, .events = v->events, .states = v->states, .bits = v->bits
+		.sweep = v->sweep,
+		.events = v->events,
+		.states = v->states,
+		.bits = v->bits,
+		.bandwidth = v->bandwidth,
 	};
 	struct view_options o;
 	struct store *s;
@@ -44,6 +48,10 @@ static const struct cmd_option options[] = {
 	  .offset = offsetof(struct accuracy_values, bits),
 	  .help = "What sets of 0 to 20 events explain, and what they cost; the run needs "
 		  "--analyze profile,own" },
+	{ .name = "bandwidth",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct accuracy_values, bandwidth),
+	  .help = "What each profiler's samples are in MB/s on the machine" },
 	{ .name = NULL },
 };
 

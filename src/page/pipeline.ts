@@ -176,9 +176,9 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const fn = functionAt(d, i[1]), other = all.runs.length > 1 ? beside(all, w) : null;
 	if (other && s.beside === "1")
 		return aligned(d, all, w, other, s, go);
-	const legend = el("p", { class: "legend" }, ...stages.flatMap(([, name, cls]) => [el("span", { class: "key " + cls, "aria-hidden": "true" }), name + "  "]),
-		el("span", { class: "key s-commit", "aria-hidden": "true" }), "commits  ", el("span", { class: "key s-squash", "aria-hidden": "true" }), "squashed (×)  ! mispredicted  ⚑ flushes",
-		el("span", { class: "key critical-key", "aria-hidden": "true" }), "critical path  ");
+	const legend = el("p", { class: "legend" }, ...([...stages.map(([, name, cls]) => [cls, name]),
+		["s-commit", "commits"], ["s-squash", "squashed (×)  ! mispredicted  ⚑ flushes"], ["critical-key", "critical path"]])
+		.flatMap(([cls, name]) => [el("span", { class: "item" }, el("span", { class: "key " + cls, "aria-hidden": "true" }), name), " "]));
 	return [el("p", { class: "tools" }, "Window ", windows, " go to ", where, " ",
 		button("▴", () => go({ first: String(Math.max(0, first - SHOWN / 2)) }), { "aria-label": "earlier instructions" }), " ",
 		button("▾", () => go({ first: String(Math.min(n - 1, first + SHOWN / 2)) }), { "aria-label": "later instructions" }), " ",

@@ -5,7 +5,7 @@ import { Column, command, count, el, percent, table } from "./dom";
 import { Page, link } from "./state";
 
 function short(n: number): string {
-	return Number.isInteger(n) || Math.abs(n) >= 1000 ? count(n) : String(Number(n.toPrecision(4)));
+	return Number.isInteger(n) || Math.abs(n) >= 1000 ? count(n) : n.toFixed(2);
 }
 
 /** Whom a profiler blames most for what others took, and whom it blames least. */
@@ -44,7 +44,11 @@ function drawAccuracy(d: Data): Node[] {
 		{ name: "too much", value: (r) => r.by, show: (r) => percent(r.by / d.run.cycles) },
 		{ name: "instead of", value: (r) => r.under, show: (r) => where(r.under) },
 		{ name: "too little", value: (r) => -r.less, show: (r) => percent(-r.less / d.run.cycles) }];
+	const said = d.accuracy! as any, few = said.too_few_samples === true;
 	return [el("p", {}, "Errors against the golden reference, in %: the share of time that lands on the wrong instruction, block or function."),
+		el("p", few ? { class: "warn", id: "samples" } : { id: "samples" }, `${count(said.samples)} samples. By chance alone a profiler is off by ${short(said.chance_error)}% by function`
+			+ (said.tip_chance_error > 0 ? `, and TIP by ${short(said.tip_chance_error)}% by instruction.` : ".")
+			+ (few ? " That is too few samples: a shorter --period or a longer run helps." : "")),
 		table("profilers", keys.flatMap((k) => [{ name: k.replace(/_/g, " "), value: (r: any) => r[k] ?? "",
 			show: (r: any) => typeof r[k] === "number" ? short(r[k])
 				: k === "name" ? el("span", { title: help.get(r[k]) ?? "" }, r[k]) : String(r[k] ?? "") },

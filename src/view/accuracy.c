@@ -11,7 +11,8 @@
 
 #define FEW_SAMPLES 0.02 /* error by chance, by function, from which on it is said */
 
-static void add_profilers(struct doc *d, const struct accuracy_model *m)
+/* Bandwidth has a column of its own, the last, where it is asked for. */
+static void add_profilers(struct doc *d, const struct accuracy_model *m, bool bandwidth)
 {
 	static const struct doc_column columns[] = {
 		{ .key = "name",
@@ -39,7 +40,9 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 		 "Error against the golden reference of this run, in %% (%s samples, one in %llu "
 		 "cycles)\n",
 		 number_commas(m->samples, text), (unsigned long long)m->period);
-	struct doc_table *t = DOC_TABLE(d, columns, .key = "profilers", .heads = true);
+	struct doc_table *t =
+	    doc_table(d, columns, ARRAY_LEN(columns) - (bandwidth ? 0 : 1),
+		      &(struct doc_table_options){ .key = "profilers", .heads = true });
 
 	for (size_t i = 0; i < m->nprofilers; i++) {
 		const struct accuracy_profiler *p = &m->profilers[i];
@@ -57,7 +60,8 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 		else
 			cell_format(t, "%6.2f ± %.2f", 100 * p->systematic[0],
 				    100 * p->interval[0]);
-		cell_real(t, p->sample_bytes * p->sample_rate / 1e6);
+		if (bandwidth)
+			cell_real(t, p->sample_bytes * p->sample_rate / 1e6);
 	}
 	if (m->estimated)
 		doc_boolean(d, "estimated", true);
@@ -89,10 +93,12 @@ static void add_profilers(struct doc *d, const struct accuracy_model *m)
 		    "--period avoids it.",
 		    100 * m->tip_error, 100 * m->tip_chance);
 	doc_line(d, NULL,
-		 "\nSystematic: instruction level, sample by sample, with a 95%% interval. "
-		 "MB/s: what the samples\n"
-		 "of this period are on the machine (at perf's 4 kHz: TIP 352 KB/s, one "
-		 "address 224 KB/s).");
+		 "\nSystematic: instruction level, sample by sample, with a 95%% interval.");
+	if (bandwidth)
+		doc_line(
+		    d, NULL,
+		    "MB/s: what the samples of this period are on the machine (at perf's 4 kHz: "
+		    "TIP 352 KB/s, one address\n224 KB/s).");
 }
 
 static void add_pooled(struct doc *d, const struct accuracy_pooled *p)
@@ -324,7 +330,7 @@ bool view_accuracy(struct store *s, const struct view_options *o, const struct a
 	d = doc_new();
 
 	estimated_rebuilt(d, s);
-	add_profilers(d, &m);
+	add_profilers(d, &m, a->bandwidth);
 	add_pooled(d, &m.pooled);
 	add_bare_stalls(d, &m);
 	add_verdicts(d, &m);

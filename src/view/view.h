@@ -51,6 +51,7 @@ struct accuracy_options {
 	bool events;		 /* correlation of event counts with cycles */
 	bool states;		 /* right time by commit state */
 	bool bits;		 /* what sets of events explain */
+	bool bandwidth;		 /* of the samples; text only, JSON has their bytes */
 	const struct model *run; /* as model_read gives it; NULL: read it */
 };
 bool view_accuracy(struct store *s, const struct view_options *o, const struct accuracy_options *a,

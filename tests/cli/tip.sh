@@ -28,7 +28,10 @@ test_1661_the_hardware_agrees_with_the_reference_in_every_state() {
 		[ "$(number a.culprit "SELECT value FROM counter WHERE name = 'tip-hw.$state.agrees'")" -gt 0 ] ||
 			fail "no sample of state $state agrees"
 	done
+	run accuracy a.culprit --bandwidth
+	out_has "MB/s"
 	run accuracy a.culprit
+	! grep -q "MB/s" "$tmp/out" || fail "bandwidth that nobody asked for"
 	status_is 0
 	out_has "tip-hw"
 	out_has "What the hardware delivered"
