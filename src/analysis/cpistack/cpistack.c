@@ -97,8 +97,9 @@ static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t nin
 	take_insts(s, insts, ninsts);
 	for (size_t i = 0; i < ncycles;) {
 		const size_t at = s->insts.next;
+		const uint64_t now = (uint64_t)s->now.cycles;
 		const size_t n = fmt_cycles(s, cycles + i, ncycles - i,
-					    s->phase_end - (uint64_t)s->now.cycles, e);
+					    now < s->phase_end ? s->phase_end - now : 0, e);
 		if (!n)
 			return false;
 		stages_runs(s, at);
@@ -107,7 +108,9 @@ static bool cpistack_batch(void *state, const struct rec_inst *insts, size_t nin
 		for (size_t k = 0; k < s->nruns; k++)
 			s->now.cycles += (int64_t)s->runs[k].repeat;
 		s->now.insts += (int64_t)(s->insts.next - at);
-		if ((uint64_t)s->now.cycles >= s->phase_end)
+		/* A phase ends where an instruction commits: how a stall is cut into records depends on
+		 * where batches end, and so on who else listens. */
+		if ((uint64_t)s->now.cycles >= s->phase_end && s->runs[s->nruns - 1].c->ncommit)
 			end_phase(s);
 		i += n;
 	}

@@ -224,9 +224,9 @@ extern const struct analysis cpistack_analysis;
 void fmt_init(struct fmt *f, const struct trace_meta *meta);
 void fmt_free(struct fmt *f);
 /*
- * Accounts for records up to the one with which `limit` cycles are reached: at least one, at most
- * CPI_BLOCK. Leaves their runs in s->runs and returns the number of records. 0: the record of an
- * instruction that commits is missing.
+ * Accounts for records up to the first in which something commits once `limit` cycles are reached:
+ * at least one, at most CPI_BLOCK. Leaves their runs in s->runs and returns the number of records. 0:
+ * the record of an instruction that commits is missing.
  */
 size_t fmt_cycles(struct cpistack *s, const struct rec_cycle *cycles, size_t count, uint64_t limit,
 		  struct err *e);

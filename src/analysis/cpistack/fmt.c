@@ -436,15 +436,15 @@ static inline uint64_t issued_slots(const struct fmt *f, const struct rec_cycle 
  * delivers nothing, the run ends where the reason for that changes: a record that is lost in part
  * is handled by itself.
  */
-static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool starved,
-			  uint64_t limit)
+static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool starved)
 {
 	const struct rec_cycle *c = run->c;
 	const unsigned fed = f->fed_last;
+	uint64_t limit = UINT64_MAX;
 	size_t n = 1;
 	if (starved) {
 		fed_seek(f, f->fed_time);
-		limit = min_u64(limit, f->fed_change - f->fed_time);
+		limit = f->fed_change - f->fed_time;
 	}
 	for (; n < count && is_same(c, c + n) && fed_at(f, c + n) == fed; n++) {
 		if (run->repeat + c[n].repeat > limit)
@@ -458,7 +458,7 @@ static inline size_t join(struct fmt *f, struct cpi_run *run, size_t count, bool
 }
 
 /* Accounts for one run; returns how many records it took. */
-static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t count, uint64_t limit)
+static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t count)
 {
 	struct fmt *f = &s->fmt;
 	const struct rec_cycle *c = run->c;
@@ -474,7 +474,7 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 	if (unlikely(fed != f->fed_last))
 		fed_push(f, fed);
 	if (!(c->ndispatch | c->ncommit) && !(flags & RC_FLUSH))
-		n = join(f, run, count, starved, limit);
+		n = join(f, run, count, starved);
 	const uint64_t repeat = run->repeat;
 	if (!(flags & (RC_LONG_DMISS_OUT | RC_HEAD_LONG_DMISS)))
 		f->long_since = f->now + repeat;
@@ -707,13 +707,15 @@ size_t fmt_cycles(struct cpistack *s, const struct rec_cycle *cycles, size_t cou
 	size_t i = 0;
 	count = min_u64(count, CPI_BLOCK);
 	s->nruns = 0;
-	while (i < count && passed < limit) {
+	bool commits = false;
+	while (i < count && (passed < limit || !commits)) {
 		const struct rec_cycle *c = &cycles[i];
 		struct cpi_run *run = &s->runs[s->nruns++];
 		walk_fetch(c + WALK_AHEAD);
 		*run = (struct cpi_run){ c, c->repeat, issued_slots(&s->fmt, c) };
-		i += fmt_run(s, run, count - i, limit - passed);
+		i += fmt_run(s, run, count - i);
 		passed += run->repeat;
+		commits = c->ncommit;
 		if (c->ncommit && !commit(s, c, e))
 			return 0;
 	}

@@ -381,7 +381,10 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 			return false;
 		}
 		p->cycles += c->repeat;
-		if (unlikely(p->cycles >= p->phases.end) && time_phases_ends(&p->phases, p->cycles))
+		/* A phase ends where an instruction commits: how a stall is cut into records depends on
+		 * where batches end, and so on who else listens. */
+		if (unlikely(p->cycles >= p->phases.end) && c->ncommit &&
+		    time_phases_ends(&p->phases, p->cycles))
 			end_phase(p);
 	}
 	cells_later_flush(&p->later);
