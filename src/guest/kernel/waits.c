@@ -44,7 +44,9 @@ void waits_begin(struct guest *g, struct thread *t)
 {
 	struct wait_log *log = &g->sched.log;
 
-	if (!log->on)
+	/* If there is no other thread, none gets the processor meanwhile; and whether a call blocks at all that waits
+	 * for another process is the host's doing. */
+	if (!log->on || g->sched.nthreads < 2)
 		return;
 	ARRAY_ROOM(log->waits, log->capacity, log->count + 1);
 	log->waits[log->count++] = (struct trace_wait){ .begin = position(g),
