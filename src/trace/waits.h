@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits of guest threads, as the emulated kernel saw them. */
+/* Waits of guest threads, as the emulated kernel saw them while there was more than one thread. */
 #ifndef TRACE_WAITS_H
 #define TRACE_WAITS_H
 
