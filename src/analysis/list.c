@@ -29,6 +29,7 @@ const struct analysis *const analysis_list[] = {
 	&interval_analysis,
 	&icost_analysis,
 	&shotgun_analysis,
+	&shotgun_samples_analysis,
 	&spectrum_analysis,
 	&issue_analysis,
 	&truth_analysis,

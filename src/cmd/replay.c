@@ -12,6 +12,7 @@
 
 #include "cmd/progress.h"
 #include "cmd/session.h"
+#include "trace/file_samples.h"
 #include "trace/import.h"
 #include "trace/replay.h"
 
@@ -162,6 +163,54 @@ static bool replay_o3pipeview(const struct replay_values *o, FILE *f, const char
 	return ok;
 }
 
+/* What a file of samples cannot have: it has no records. */
+static bool check_samples_options(const struct replay_values *o, const char *path, struct err *e)
+{
+	const struct session_options *s = &o->session;
+	const char *what = o->program		? "--program: it names the programs of its run"
+			   : o->twin		? "--twin: it has no misses"
+			   : o->salvage		? "--salvage: it is whole or of no use"
+			   : s->trace		? "--trace: it has no records"
+			   : s->profilers.count ? "--profiler: it has no cycles"
+			   : s->start.count + s->stop.count ? "--start, --stop: it has no records"
+							    : NULL;
+
+	if (what)
+		return err_set(e, "%s has samples of a shotgun profiler; %s", path, what);
+	return !s->analyze || !strcmp(s->analyze, "shotgun") ||
+	       err_set(e,
+		       "%s has samples of a shotgun profiler, from which only analysis shotgun "
+		       "can be made; leave --analyze out",
+		       path);
+}
+
+/* Builds fragments from samples that analysis shotgun-samples kept. */
+static bool replay_samples(const struct replay_values *given, const char *path, struct err *e)
+{
+	const double began = host_now();
+	struct replay_values o = *given;
+	struct samples_file *f = NULL;
+	struct session *s;
+	bool ok = check_samples_options(given, path, e) &&
+		  (f = samples_file_open(path, &samples_shotgun, e));
+	const size_t n = given->session.params.count;
+	const char **params = x_calloc(n + 1, sizeof(*params));
+
+	for (size_t i = 0; i < n; i++)
+		params[i] = given->session.params.items[i];
+	char *from = x_asprintf("shotgun.from=%s", path);
+	params[n] = from;
+	o.session.params.items = params;
+	o.session.params.count = n + 1;
+	o.session.analyze = "shotgun";
+	ok = ok && open_session(&o, samples_file_info(f), &s, e) &&
+	     close_session(s, samples_file_info(f), began, true, e);
+	samples_file_close(f);
+	free(from);
+	free(params);
+	return ok;
+}
+
 static int replay_run(void *values, int nargs, char **args)
 {
 	const struct replay_values *o = values;
@@ -191,7 +240,10 @@ static int replay_run(void *values, int nargs, char **args)
 			     args[0]);
 			return 2;
 		}
-		ok = text ? replay_o3pipeview(o, f, args[0], &e) : replay_trace(o, args[0], &e);
+		ok = text ? replay_o3pipeview(o, f, args[0], &e)
+		     : samples_file_begins(&samples_shotgun, head, n)
+			 ? replay_samples(o, args[0], &e)
+			 : replay_trace(o, args[0], &e);
 		fclose(f);
 	}
 	if (!ok)
@@ -240,6 +292,8 @@ static const struct cmd_example examples[] = {
 	  "What every cluster of cache misses cost." },
 	{ "zcat gem5.txt.gz | culprit replay - --program a.out -o gem5.culprit",
 	  "A profile of a run on gem5, for 'culprit report' and 'culprit html'." },
+	{ "culprit replay program.shotgun",
+	  "Costs from the samples that analysis shotgun-samples kept, for 'culprit icost'." },
 	{ "culprit replay gem5.txt --trace gem5.trace",
 	  "Turns gem5's O3PipeView text into a trace, too, for 'culprit pipeline'." },
 	{ NULL, NULL },
@@ -257,7 +311,10 @@ const struct command cmd_replay = {
 	    "The text of gem5's O3PipeView is a trace, too; - reads it from standard input. Its "
 	    "cycle records are rebuilt from the stamps of fetch, dispatch, retire and squash, and "
 	    "every view of the profile says so. It lacks dependences, latencies and most events: "
-	    "an analysis that needs them says so.",
+	    "an analysis that needs them says so.\n\n"
+	    "A file of samples that 'culprit sim --analyze shotgun-samples' wrote has no records: "
+	    "analysis shotgun builds its fragments from the samples, the binaries and the "
+	    "machine alone.",
 	.exit_status =
 	    "0 on success, 2 if the trace cannot be read, an analysis failed or the command "
 	    "was used wrongly, 128 + n if signal n ended it (the store then holds what was "

@@ -109,6 +109,7 @@ extern const char *const shotgun_count_names[SHOTGUN_COUNTS];
 struct icost_shotgun {
 	bool known;
 	double cost[ICOST_SETS], icost[ICOST_SETS];
+	/* NAN: not there. Fragments from samples of a file are not compared with the run's path. */
 	double count[SHOTGUN_COUNTS];
 };
 

@@ -186,6 +186,9 @@ static bool read_shotgun_counts(struct store *s, struct icost_model *m, struct e
 {
 	struct store_rows r = store_query(s, "SELECT design, key, value FROM shotgun_count", "");
 
+	for (int d = 0; d < SHOTGUN_DESIGNS; d++)
+		for (int k = 0; k < SHOTGUN_COUNTS; k++)
+			m->shotgun[d].count[k] = NAN;
 	while (store_next(&r)) {
 		const int64_t d = store_int(&r, 0);
 

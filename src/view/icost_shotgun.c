@@ -42,11 +42,17 @@ static void add_table(struct doc *d, const struct icost_model *m)
 	}
 	for (int i = 2; i < SHOTGUN_DESIGNS; i++) {
 		const double *n = m->shotgun[i].count, insts = fmax(n[SHOTGUN_INSTS], 1);
+		char right[64] = "";
 
+		if (!(n[SHOTGUN_BUILT] + n[SHOTGUN_DISCARDED] >= 0))
+			continue;
+		if (n[SHOTGUN_RIGHT] >= 0)
+			snprintf(right, sizeof(right), "%.2f%% of PCs inferred right, ",
+				 100 * n[SHOTGUN_RIGHT] / insts);
 		doc_line(d, NULL,
-			 "  design %d: %.0f fragments built, %.0f discarded; %.2f%% of PCs "
-			 "inferred right, %.2f%% without a sample",
-			 i, n[SHOTGUN_BUILT], n[SHOTGUN_DISCARDED], 100 * n[SHOTGUN_RIGHT] / insts,
+			 "  design %d: %.0f fragments built, %.0f discarded; %s%.2f%% without a "
+			 "sample",
+			 i, n[SHOTGUN_BUILT], n[SHOTGUN_DISCARDED], right,
 			 100 * n[SHOTGUN_NO_SAMPLE] / insts);
 	}
 }
@@ -56,7 +62,7 @@ static void add_paths(struct doc *d, const struct icost_model *m)
 {
 	const double *n = m->shotgun[SHOTGUN_DESIGNS - 1].count;
 
-	if (n[SHOTGUN_INDIRECT] > 0)
+	if (n[SHOTGUN_INDIRECT] > 0 && n[SHOTGUN_INDIRECT_RIGHT] >= 0)
 		doc_line(
 		    d, NULL,
 		    "  design 4: the first sample's target is right for %.1f%% of %.0f indirect "

@@ -11,6 +11,37 @@ number() {
 	sqlite3 "$1" "$2"
 }
 
+test_4800_fragments_from_samples_in_a_file_are_those_of_the_run() {
+	local table
+	run sim --machine boom-tea --analyze shotgun,shotgun-samples --param shotgun-samples=b.shotgun \
+		--param shotgun.detail=25 --param shotgun.signature=2500 -o b.culprit -- "$GUESTS/turns"
+	status_is 0
+	run replay b.shotgun -o c.culprit
+	status_is 0
+	for table in "shotgun WHERE design > 0" shotgun_instruction shotgun_critical shotgun_pair \
+		"shotgun_count WHERE key NOT IN ('fragments_wrong', 'indirect_right', 'errant', 'pcs_right')"; do
+		number b.culprit "SELECT * FROM $table" >whole
+		number c.culprit "SELECT * FROM $table" >alone
+		[ -s whole ] || fail "the run's table $table is empty"
+		cmp alone whole || fail "table $table: $(diff alone whole | head -5)"
+	done
+	run icost c.culprit
+	status_is 0
+	out_has "fragments built, "
+	! grep -q "inferred right" "$tmp/out" || fail "a score without the run's path"
+	run replay b.shotgun --analyze profile
+	status_is 2
+	err_has "only analysis shotgun"
+	run replay b.shotgun --param shotgun.length=500
+	status_is 2
+	err_has "as they were taken"
+	head -c 3000 b.shotgun >cut.shotgun
+	run replay cut.shotgun -o d.culprit
+	status_is 2
+	err_has "damaged"
+	[ ! -e d.culprit ] || fail "a profile of a damaged file"
+}
+
 test_1660_samples_and_binary_give_the_profile_of_the_run() {
 	run export a.tip -f folded --exact
 	status_is 0

@@ -13,6 +13,9 @@
  * Of design 4, the paper's, the fragments also give costs, criticality, slack and pairs of static
  * instructions, as segments of the run give them for the whole graph (icost/statics.c).
  *
+ * With shotgun.from the samples are those of a file (samples.c); what only the run knows, its true edges
+ * and its path, is then not there.
+ *
  * Parameters: shotgun.detail and shotgun.signature, the mean number of instructions between
  * samples; shotgun.length, shotgun.context and shotgun.bits, what a sample has.
  */
@@ -25,66 +28,76 @@
 #include "analysis/icost/statics.h"
 #include "store/store.h"
 #include "trace/file.h"
-
-#define DETAIL_PERIOD 200
-#define LONG_PERIOD   20000
-#define MAX_DETAILS   (1u << 20)
-#define MAX_LONGS     1024
+#include "trace/file_samples.h"
 
 struct shotgun {
+	struct shotgun_watch watch;
+	struct samples_file *file; /* samples come from there; NULL: from this run */
+	struct shotgun_samples from_file;
 	struct edges_machine machine;
-	struct monitor *monitor;
+	struct shotgun_shape shape;
 	struct graph_config config;
 	struct graph *graph;
-	struct edges *edges;
-	struct shadow *shadow;
 	struct graph_inst *batch;
 	size_t nbatch; /* instructions of the stretch under way, with true edges */
 	bool within;
 	uint64_t perfect[GRAPH_LANES]; /* lengths of all stretches so far */
 	uint64_t nperfect;
-	uint64_t insts, first_cycle, last_cycle;
 	uint64_t seed;
-	struct shotgun_shape shape;
 	struct icost_categories categories;
 	struct images *const *images;
 };
+
+/* Samples of another run, which shotgun-samples has kept. */
+static bool open_samples(struct shotgun *s, const struct trace_meta *meta,
+			 const struct analysis_options *o, const char *path, struct err *e)
+{
+	static const char *const decided[] = { "shotgun.detail", "shotgun.signature",
+					       "shotgun.length", "shotgun.context",
+					       "shotgun.bits" };
+	const uint8_t *data;
+	size_t size;
+
+	for (size_t i = 0; i < ARRAY_LEN(decided); i++)
+		if (analysis_given(o, decided[i]))
+			return err_set(e, "%s: the samples of %s are as they were taken",
+				       decided[i], path);
+	if (!edges_machine_read(&s->machine, meta, o->info->machine, e) ||
+	    !(s->file = samples_file_open(path, &samples_shotgun, e)))
+		return false;
+	data = samples_file_data(s->file, &size);
+	struct err inner;
+	if (!shotgun_unpack(&s->from_file, data, size, &inner))
+		return err_set(e, "%s is damaged: %.400s", path, inner.text);
+	s->shape = s->from_file.shape;
+
+	return shotgun_fits(&s->from_file, &s->machine, &inner) ||
+	       err_set(e, "%s is damaged: %.400s", path, inner.text);
+}
 
 static bool shotgun_start(void *state, const struct trace_meta *meta,
 			  const struct analysis_options *o, struct err *e)
 {
 	struct shotgun *s = state;
-	if (!edges_machine_read(&s->machine, meta, o->info->machine, e))
-		return false;
-	const struct monitor_config mc = {
-		.detail_period = (uint32_t)analysis_number(o, "shotgun.detail", DETAIL_PERIOD),
-		.long_period = (uint32_t)analysis_number(o, "shotgun.signature", LONG_PERIOD),
-		.max_details = MAX_DETAILS,
-		.max_longs = MAX_LONGS,
-		.seed = o->seed + 7,
-		.shape = { .length = (uint32_t)analysis_number(o, "shotgun.length", SHOTGUN_LONG),
-			   .context =
-			       (uint32_t)analysis_number(o, "shotgun.context", SHOTGUN_CONTEXT),
-			   .bits = (uint32_t)analysis_number(o, "shotgun.bits", SHOTGUN_BITS) },
-	};
-	if (mc.detail_period < shotgun_span(&mc.shape))
-		return err_set(
-		    e,
-		    "shotgun.detail=%u: one sample is under way at a time, so at least %u "
-		    "instructions lie between two",
-		    mc.detail_period, shotgun_span(&mc.shape));
-	s->shape = mc.shape;
+	const char *from = analysis_given(o, "shotgun.from");
+
+	if (from) {
+		if (!open_samples(s, meta, o, from, e))
+			return false;
+	} else {
+		if (!shotgun_watch_start(&s->watch, meta, o, e))
+			return false;
+		s->machine = s->watch.machine;
+		s->shape = s->watch.shape;
+	}
 	s->config = edges_graph_config(&s->machine);
 	s->seed = o->seed;
 	s->images = o->images;
-	s->monitor = monitor_new(&mc);
 	s->graph = graph_new(&s->config);
-	s->edges = edges_new(&s->machine);
-	s->shadow = shadow_new(o->info->machine, meta);
-	edges_shadow(s->edges, s->shadow);
 	if (!icost_categories_read(&s->categories, o, e))
 		return false;
-	edges_rules(s->edges, s->categories.rules, s->categories.nrules);
+	if (!from)
+		edges_rules(s->watch.edges, s->categories.rules, s->categories.nrules);
 	s->batch = x_calloc(s->shape.length, sizeof(*s->batch));
 	return true;
 }
@@ -102,36 +115,14 @@ static void add_lengths(struct graph *g, const struct graph_inst *in, size_t n,
 		sum[k] += to[k] - from[k];
 }
 
-/* Cycles saved because a wrong path had fetched the line. */
-static uint16_t saved(const struct graph_inst *in, enum graph_category category)
-{
-	if (category == CAT_SAVED_IMISS)
-		return in->fetch[2].category == category ? in->fetch[2].cycles : 0;
-	for (unsigned k = 0; k < GRAPH_EP_PARTS && in->ep_part[k].cycles; k++)
-		if (in->ep_part[k].category == category)
-			return in->ep_part[k].cycles;
-	return 0;
-}
-
 static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, struct err *e)
 {
 	struct shotgun *s = state;
-	for (size_t i = 0; i < n; i++) {
-		const struct rec_inst *r = &insts[i];
+	for (size_t i = 0; i < n && !s->file; i++) {
 		struct graph_inst edges;
-		if (!(r->flags & RI_COMMITTED))
+		if (!(insts[i].flags & RI_COMMITTED))
 			continue;
-		if (!s->insts++)
-			s->first_cycle = r->fetch;
-		s->last_cycle = r->fetch + r->commit;
-		edges_next(s->edges, r, &edges);
-		const struct edges_seen at = edges_seen(s->edges);
-		const struct shotgun_seen seen = { .isaved = saved(&edges, CAT_SAVED_IMISS),
-						   .dsaved = saved(&edges, CAT_SAVED_DMISS),
-						   .stall = at.stall,
-						   .stored = at.stored };
-		if (monitor_add(s->monitor, r, &seen))
-			s->within = true;
+		s->within |= shotgun_watch_next(&s->watch, &insts[i], &edges);
 		if (!s->within)
 			continue;
 		s->batch[s->nbatch++] = edges;
@@ -145,10 +136,10 @@ static bool shotgun_insts(void *state, const struct rec_inst *insts, size_t n, s
 	return true;
 }
 
-static bool put_lengths(const struct shotgun *s, struct store *store, int design,
+static bool put_lengths(const struct shotgun *s, struct store *store, int design, uint64_t cycles,
 			const uint64_t length[GRAPH_LANES], struct err *e)
 {
-	const double scale = (double)(s->last_cycle - s->first_cycle) / (double)length[0];
+	const double scale = (double)cycles / (double)length[0];
 	double cost[GRAPH_LANES], icost[GRAPH_LANES];
 	bool ok = true;
 	for (unsigned set = 0; set < GRAPH_LANES; set++)
@@ -163,26 +154,29 @@ static bool put_lengths(const struct shotgun *s, struct store *store, int design
 	return ok;
 }
 
+/* What compares with the run's own path is known only where samples have it. */
 static bool put_counts(struct store *store, int design, const struct fragment_counts *c,
-		       struct err *e)
+		       bool scored, struct err *e)
 {
 	const struct {
 		const char *key;
 		double value;
+		bool compares;
 	} rows[] = {
-		{ "fragments_built", (double)c->built },
-		{ "fragments_discarded", (double)c->discarded },
-		{ "fragments_wrong", (double)c->wrong_built },
-		{ "instructions", (double)c->insts },
-		{ "indirect", (double)c->indirect },
-		{ "indirect_right", (double)c->indirect_right },
-		{ "errant", (double)c->errant },
-		{ "pcs_right", (double)c->right_pc },
-		{ "no_sample", (double)c->no_sample },
-		{ "inexact", (double)c->inexact },
+		{ "fragments_built", (double)c->built, false },
+		{ "fragments_discarded", (double)c->discarded, false },
+		{ "fragments_wrong", (double)c->wrong_built, true },
+		{ "instructions", (double)c->insts, false },
+		{ "indirect", (double)c->indirect, false },
+		{ "indirect_right", (double)c->indirect_right, true },
+		{ "errant", (double)c->errant, true },
+		{ "pcs_right", (double)c->right_pc, true },
+		{ "no_sample", (double)c->no_sample, false },
+		{ "inexact", (double)c->inexact, false },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (!store_insert(store, e, "shotgun_count", "isd", (int64_t)design, rows[i].key,
+		if ((scored || !rows[i].compares) &&
+		    !store_insert(store, e, "shotgun_count", "isd", (int64_t)design, rows[i].key,
 				  rows[i].value))
 			return false;
 	return true;
@@ -191,78 +185,70 @@ static bool put_counts(struct store *store, int design, const struct fragment_co
 static const struct statics_tables tables = { "shotgun_instruction", "shotgun_critical",
 					      "shotgun_pair", "shotgun_static_instructions" };
 
+static bool build_design(struct shotgun *s, struct store *store, const struct shotgun_samples *from,
+			 enum shotgun_design design, struct err *e)
+{
+	uint64_t length[GRAPH_LANES] = { 0 };
+	struct statics *statics = statics_new(&s->config, design == DESIGN_LONG);
+	struct fragments *f = fragments_new(&s->machine, *s->images, from->details, from->ndetails,
+					    s->seed + 11, s->shape);
+
+	graph_reset(s->graph);
+	fragments_rules(f, s->categories.rules, s->categories.nrules);
+	for (size_t i = 0; i < from->nlongs; i++) {
+		const size_t n = fragments_build(f, design, &from->longs[i], s->batch);
+		if (!n)
+			continue;
+		statics_add(statics, fragments_pcs(f), s->batch, n);
+		add_lengths(s->graph, s->batch, n, length);
+	}
+
+	const struct fragment_counts c = fragments_counts(f);
+	const bool ok = put_counts(store, design, &c, from->scored, e) &&
+			(!c.built || put_lengths(s, store, design, from->cycles, length, e)) &&
+			statics_store(statics, store, &tables, from->insts, from->cycles, e);
+
+	statics_free(statics);
+	fragments_free(f);
+	return ok;
+}
+
 static bool shotgun_finish(void *state, struct store *store, struct err *e)
 {
 	struct shotgun *s = state;
-	size_t ndetails, nlongs;
 	bool ok = true;
+
 	if (!store || !s->images || !*s->images)
 		return true;
-	monitor_finish(s->monitor);
-	const struct shotgun_detail *details = monitor_details(s->monitor, &ndetails);
-	const struct shotgun_long *longs = monitor_longs(s->monitor, &nlongs);
-	for (int design = DESIGN_STATIC; ok && design <= DESIGN_LONG; design++) {
-		uint64_t length[GRAPH_LANES] = { 0 };
-		struct statics *statics = statics_new(&s->config, design == DESIGN_LONG);
-		graph_reset(s->graph);
-		struct fragments *f = fragments_new(&s->machine, *s->images, details, ndetails,
-						    s->seed + 11, s->shape);
-		fragments_rules(f, s->categories.rules, s->categories.nrules);
-		for (size_t i = 0; i < nlongs; i++) {
-			const size_t n =
-			    fragments_build(f, (enum shotgun_design)design, &longs[i], s->batch);
-			if (!n)
-				continue;
-			statics_add(statics, fragments_pcs(f), s->batch, n);
-			add_lengths(s->graph, s->batch, n, length);
-		}
-		const struct fragment_counts c = fragments_counts(f);
-		ok = put_counts(store, design, &c, e) &&
-		     (!c.built || put_lengths(s, store, design, length, e)) &&
-		     statics_store(statics, store, &tables, s->insts,
-				   s->last_cycle - s->first_cycle, e);
-		statics_free(statics);
-		fragments_free(f);
-	}
-	return ok && (!s->nperfect || put_lengths(s, store, 0, s->perfect, e)) &&
-	       store_insert(store, e, "run", "si", "shotgun_instructions", (int64_t)s->insts) &&
-	       store_insert(store, e, "run", "si", "shotgun_cycles",
-			    (int64_t)(s->last_cycle - s->first_cycle)) &&
-	       store_insert(store, e, "run", "si", "shotgun_details", (int64_t)ndetails) &&
-	       store_insert(store, e, "run", "si", "shotgun_signatures", (int64_t)nlongs);
+
+	const struct shotgun_samples from =
+	    s->file ? s->from_file : shotgun_watch_finish(&s->watch);
+
+	for (int design = DESIGN_STATIC; ok && design <= DESIGN_LONG; design++)
+		ok = build_design(s, store, &from, (enum shotgun_design)design, e);
+	return ok && (!s->nperfect || put_lengths(s, store, 0, from.cycles, s->perfect, e)) &&
+	       store_insert(store, e, "run", "si", "shotgun_instructions", (int64_t)from.insts) &&
+	       store_insert(store, e, "run", "si", "shotgun_cycles", (int64_t)from.cycles) &&
+	       store_insert(store, e, "run", "si", "shotgun_details", (int64_t)from.ndetails) &&
+	       store_insert(store, e, "run", "si", "shotgun_signatures", (int64_t)from.nlongs);
 }
 
 static void shotgun_free(void *state)
 {
 	struct shotgun *s = state;
-	monitor_free(s->monitor);
+	shotgun_watch_free(&s->watch);
+	shotgun_unpacked_free(&s->from_file);
+	samples_file_close(s->file);
 	graph_free(s->graph);
-	edges_free(s->edges);
-	shadow_free(s->shadow);
 	free(s->batch);
 }
 
 static const struct analysis_param params[] = {
-	{ "shotgun.detail",
-	  "instructions between two detailed samples",
-	  true,
-	  { 3, 1000000000, NUMBER_DECIMAL } },
-	{ "shotgun.signature",
-	  "instructions between two signature samples",
-	  true,
-	  { 1, 1000000000, NUMBER_DECIMAL } },
-	{ "shotgun.length",
-	  "instructions of a signature sample, and of a fragment; 2000 by default",
-	  true,
-	  { 64, SHOTGUN_LONG_MOST, NUMBER_DECIMAL } },
-	{ "shotgun.context",
-	  "instructions on each side of a detailed sample whose bits it has; 10 by default",
-	  true,
-	  { 1, SHOTGUN_CONTEXT_MOST, NUMBER_DECIMAL } },
-	{ "shotgun.bits",
-	  "bits of an instruction's signature; 1: only whether branches were taken; 2 by default",
-	  true,
-	  { 1, SHOTGUN_BITS, NUMBER_DECIMAL } },
+	SHOTGUN_PARAMS,
+	{ "shotgun.from",
+	  "a file that shotgun-samples wrote: fragments are built from it, and not from this run",
+	  false,
+	  { 0 } },
 	{ .name = NULL },
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shotgun profiling (fields2004 section 5): costs and interaction costs from what hardware could
- * sample. monitor.c is the hardware: it sees every instruction and keeps samples. fragment.c is the
- * software: from samples, the binary and the machine's description alone it builds fragments of the
- * dependence graph. shotgun.c joins them and scores the result.
+ * sample. monitor.c is the hardware: it sees every instruction and keeps samples; watch.c gives it
+ * what it sees. fragment.c is the software: from samples, the binary and the machine's description alone
+ * it builds fragments of the dependence graph. shotgun.c joins them and scores the result; samples.c
+ * keeps the samples in a file, from which shotgun.c builds the same fragments later.
  */
 #ifndef ANALYSIS_SHOTGUN_SHOTGUN_H
 #define ANALYSIS_SHOTGUN_SHOTGUN_H
@@ -78,7 +79,19 @@ struct shotgun_detail {
 struct shotgun_long {
 	uint64_t start; /* PC of the first */
 	uint8_t bits[SHOTGUN_LONG_MOST];
-	uint64_t pcs[SHOTGUN_LONG_MOST]; /* not in hardware: scores what the software infers */
+	/* Not in hardware: scores what the software infers. All 0 in samples from a file. */
+	uint64_t pcs[SHOTGUN_LONG_MOST];
+};
+
+/* All that the software gets. */
+struct shotgun_samples {
+	struct shotgun_shape shape;
+	uint64_t insts, cycles;		      /* of the run */
+	const struct shotgun_detail *details; /* by PC, then signature */
+	size_t ndetails;
+	const struct shotgun_long *longs;
+	size_t nlongs;
+	bool scored; /* longs have the run's PCs */
 };
 
 /* ---- monitor.c ---- */
@@ -100,6 +113,67 @@ bool monitor_add(struct monitor *m, const struct rec_inst *r, const struct shotg
 void monitor_finish(struct monitor *m);
 const struct shotgun_detail *monitor_details(const struct monitor *m, size_t *count);
 const struct shotgun_long *monitor_longs(const struct monitor *m, size_t *count);
+
+/* ---- watch.c ---- */
+
+/* The monitor, and what makes the facts that it sees from the records. */
+struct shotgun_watch {
+	struct edges_machine machine;
+	struct monitor *monitor;
+	struct edges *edges;
+	struct shadow *shadow;
+	struct shotgun_shape shape;
+	uint64_t insts, first_cycle, last_cycle;
+};
+
+/* Rates and shape are the parameters of the analysis. */
+bool shotgun_watch_start(struct shotgun_watch *w, const struct trace_meta *meta,
+			 const struct analysis_options *o, struct err *e);
+/* Takes a committed instruction, whose edges it also returns. True if a signature sample begins. */
+bool shotgun_watch_next(struct shotgun_watch *w, const struct rec_inst *r,
+			struct graph_inst *edges);
+/* Ends sampling. The samples stay the monitor's. */
+struct shotgun_samples shotgun_watch_finish(struct shotgun_watch *w);
+void shotgun_watch_free(struct shotgun_watch *w);
+
+/* The parameters of rates and shape, for a list of them. */
+#define SHOTGUN_PARAMS                                                                             \
+	{ "shotgun.detail",                                                                        \
+	  "instructions between two detailed samples",                                             \
+	  true,                                                                                    \
+	  { 3, 1000000000, NUMBER_DECIMAL } },                                                     \
+	    { "shotgun.signature",                                                                 \
+	      "instructions between two signature samples",                                        \
+	      true,                                                                                \
+	      { 1, 1000000000, NUMBER_DECIMAL } },                                                 \
+	    { "shotgun.length",                                                                    \
+	      "instructions of a signature sample, and of a fragment; 2000 by default",            \
+	      true,                                                                                \
+	      { 64, SHOTGUN_LONG_MOST, NUMBER_DECIMAL } },                                         \
+	    { "shotgun.context",                                                                   \
+	      "instructions on each side of a detailed sample whose bits it has; 10 by default",   \
+	      true,                                                                                \
+	      { 1, SHOTGUN_CONTEXT_MOST, NUMBER_DECIMAL } },                                       \
+	{                                                                                          \
+		"shotgun.bits",                                                                    \
+		    "bits of an instruction's signature; 1: only whether branches were taken; 2 "  \
+		    "by default",                                                                  \
+		    true,                                                                          \
+		{                                                                                  \
+			1, SHOTGUN_BITS, NUMBER_DECIMAL                                            \
+		}                                                                                  \
+	}
+
+/* ---- samples.c ---- */
+
+/* Samples as bytes; the caller frees. */
+uint8_t *shotgun_pack(const struct shotgun_samples *s, size_t *size);
+/* Samples from bytes that somebody sent: false, with the reason, unless every number is one that
+ * hardware of that shape could have delivered. shotgun_unpacked_free frees what it points to. */
+bool shotgun_unpack(struct shotgun_samples *s, const uint8_t *data, size_t size, struct err *e);
+/* Whether a machine could have delivered them; false, with the reason. */
+bool shotgun_fits(const struct shotgun_samples *s, const struct edges_machine *m, struct err *e);
+void shotgun_unpacked_free(struct shotgun_samples *s);
 
 /* ---- fragment.c ---- */
 
@@ -141,5 +215,6 @@ const uint64_t *fragments_pcs(const struct fragments *f);
 struct fragment_counts fragments_counts(const struct fragments *f);
 
 extern const struct analysis shotgun_analysis;
+extern const struct analysis shotgun_samples_analysis;
 
 #endif

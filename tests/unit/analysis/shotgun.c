@@ -502,6 +502,123 @@ static void test_696_without_samples_bits_and_binary_say_what_they_can(void **st
 	monitor_free(m);
 }
 
+static struct shotgun_samples samples_of(struct monitor *m)
+{
+	struct shotgun_samples s = { .shape = SHOTGUN_SHAPE, .insts = 100000, .cycles = 300000 };
+	s.details = monitor_details(m, &s.ndetails);
+	s.longs = monitor_longs(m, &s.nlongs);
+	return s;
+}
+
+static void test_4801_samples_come_out_of_a_file_as_they_went_in(void **state)
+{
+	struct monitor *m = watch(100000);
+	const struct shotgun_samples in = samples_of(m);
+	struct shotgun_samples out;
+	struct err e;
+	size_t size;
+	uint8_t *data = shotgun_pack(&in, &size);
+	assert_true(shotgun_unpack(&out, data, size, &e));
+	assert_int_equal(out.insts, in.insts);
+	assert_int_equal(out.cycles, in.cycles);
+	assert_int_equal(out.ndetails, in.ndetails);
+	assert_int_equal(out.nlongs, in.nlongs);
+	assert_false(out.scored);
+	for (size_t i = 0; i < in.ndetails; i++) {
+		assert_int_equal(out.details[i].pc, in.details[i].pc);
+		assert_int_equal(out.details[i].signature, in.details[i].signature);
+		assert_int_equal(out.details[i].latency, in.details[i].latency);
+		assert_int_equal(out.details[i].flags, in.details[i].flags);
+		assert_int_equal(out.details[i].bits, in.details[i].bits);
+	}
+	for (size_t k = 0; k < in.nlongs; k++) {
+		assert_int_equal(out.longs[k].start, in.longs[k].start);
+		assert_memory_equal(out.longs[k].bits, in.longs[k].bits, SHOTGUN_LONG);
+		assert_int_equal(out.longs[k].pcs[1], 0); /* not hardware's */
+	}
+	/* Again the same bytes: every field is there. */
+	size_t again_size;
+	uint8_t *again = shotgun_pack(&out, &again_size);
+	assert_int_equal(again_size, size);
+	assert_memory_equal(again, data, size);
+	free(again);
+	shotgun_unpacked_free(&out);
+	free(data);
+	monitor_free(m);
+}
+
+/* Builds what it can from samples that somebody sent. */
+static void build_all(const struct shotgun_samples *s, const struct edges_machine *em,
+		      struct images *images, struct graph *g)
+{
+	static struct graph_inst out[SHOTGUN_LONG_MOST];
+	for (int design = DESIGN_STATIC; design <= DESIGN_LONG; design++) {
+		struct fragments *f =
+		    fragments_new(em, images, s->details, s->ndetails, 1, s->shape);
+		for (size_t i = 0; i < s->nlongs; i++) {
+			const size_t n =
+			    fragments_build(f, (enum shotgun_design)design, &s->longs[i], out);
+			graph_add(g, out, n);
+		}
+		fragments_free(f);
+	}
+}
+
+static void test_4802_samples_that_somebody_sent_do_no_harm(void **state)
+{
+	const struct edges_machine em = machine();
+	const struct graph_config config = edges_graph_config(&em);
+	struct graph *g = graph_new(&config);
+	struct monitor *m = watch(7000);
+	struct images *images = load();
+	const struct shotgun_samples in = samples_of(m);
+	struct shotgun_samples out;
+	struct err e;
+	size_t size, read = 0;
+	uint8_t *data = shotgun_pack(&in, &size), *bad = x_malloc(size);
+	struct rng rng;
+	rng_seed(&rng, 5);
+	assert_true(in.nlongs > 0);
+	for (unsigned n = 0; n < 600; n++) {
+		size_t left = size;
+		memcpy(bad, data, size);
+		for (unsigned k = 0; k <= rng_below(&rng, 4); k++)
+			bad[rng_below(&rng, n % 3 ? size : 44)] =
+			    (uint8_t)(rng_below(&rng, 2) ? rng_below(&rng, 256) : 0xff);
+		if (n % 8 == 0)
+			left = rng_below(&rng, size);
+		if (!shotgun_unpack(&out, bad, left, &e)) {
+			assert_true(e.text[0]);
+			continue;
+		}
+		read++;
+		if (shotgun_fits(&out, &em, &e))
+			build_all(&out, &em, images, g);
+		shotgun_unpacked_free(&out);
+	}
+	assert_in_range(read, 20, 590);
+	graph_free(g);
+	free(bad);
+	free(data);
+	images_free(images);
+	unlink(path);
+	monitor_free(m);
+}
+
+static void test_4803_a_sample_waits_for_an_entry_within_the_window(void **state)
+{
+	const struct edges_machine em = machine();
+	struct shotgun_detail d = { .pc = BASE, .stalled_by = DISPATCH_IQ, .left = 64 };
+	const struct shotgun_samples s = { .shape = SHOTGUN_SHAPE, .details = &d, .ndetails = 1 };
+	struct edges_machine large = em;
+	struct err e;
+	large.iq[0] = 64; /* as many entries as the window: never full */
+	assert_true(shotgun_fits(&s, &em, &e));
+	assert_false(shotgun_fits(&s, &large, &e));
+	d.left = 65;
+	assert_false(shotgun_fits(&s, &em, &e));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +634,9 @@ int main(void)
 		cmocka_unit_test(test_3493_stores_that_miss_set_signature_bits),
 		cmocka_unit_test(test_695_bits_that_cannot_be_end_a_fragment),
 		cmocka_unit_test(test_696_without_samples_bits_and_binary_say_what_they_can),
+		cmocka_unit_test(test_4801_samples_come_out_of_a_file_as_they_went_in),
+		cmocka_unit_test(test_4802_samples_that_somebody_sent_do_no_harm),
+		cmocka_unit_test(test_4803_a_sample_waits_for_an_entry_within_the_window),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
