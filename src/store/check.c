@@ -144,12 +144,13 @@ static struct column column_of(const char *name, const char *type)
 /* No more bytes than characters are allowed, or not too many characters. */
 static bool is_short(sqlite3_stmt *row, int at)
 {
-	const unsigned char *text = sqlite3_column_text(row, at);
 	const int bytes = sqlite3_column_bytes(row, at);
 	int64_t characters = 0;
 
 	if (bytes <= TEXT_MOST)
 		return true;
+	const unsigned char *text = sqlite3_column_text(row, at);
+
 	for (int i = 0; text && i < bytes && text[i]; i++)
 		characters += (text[i] & 0xc0) != 0x80;
 	return characters <= TEXT_MOST;

@@ -29,7 +29,16 @@ struct entry {
 struct entries {
 	struct entry *list;
 	size_t count;
+	bool unsorted; /* add_entry() was called out of order */
 };
+
+static int by_symbol(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->symbol != y->symbol)
+		return x->symbol < y->symbol ? -1 : 1;
+	return (x->events > y->events) - (x->events < y->events);
+}
 
 /* Adds to the entry of that symbol and set, if it is one of the last of the symbol; else at the end. */
 static void add_to_last(struct entries *e, int64_t symbol, unsigned events, double units)
@@ -45,7 +54,10 @@ static void add_to_last(struct entries *e, int64_t symbol, unsigned events, doub
 
 static void add_entry(struct entries *e, int64_t symbol, unsigned events, double units)
 {
-	*ARRAY_ADD(e->list, e->count) = (struct entry){ symbol, events, units };
+	const struct entry new = { symbol, events, units };
+
+	e->unsorted |= e->count && by_symbol(&e->list[e->count - 1], &new) > 0;
+	*ARRAY_ADD(e->list, e->count) = new;
 }
 
 static int64_t symbol_at(const struct model *m, size_t at, int64_t pc, int level)
@@ -66,20 +78,12 @@ static int64_t symbol_of(const struct model *m, int64_t pc, int level)
  * is in the order of addresses, so it is often the same or the next one. */
 static size_t first_after(const struct model *m, int64_t pc, size_t at)
 {
-	if (at < m->ninsts && m->insts[at].pc < (uint64_t)pc)
+	for (int near = 0; near < 4 && at < m->ninsts && m->insts[at].pc < (uint64_t)pc; near++)
 		at++;
 	if (at < m->ninsts && m->insts[at].pc >= (uint64_t)pc &&
 	    (!at || m->insts[at - 1].pc < (uint64_t)pc))
 		return at;
 	return model_first_from(m, (uint64_t)pc);
-}
-
-static int by_symbol(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-	if (x->symbol != y->symbol)
-		return x->symbol < y->symbol ? -1 : 1;
-	return (x->events > y->events) - (x->events < y->events);
 }
 
 /* The entries' addresses as symbols of a level, events reduced to a mask, equal ones added up. */
@@ -125,6 +129,7 @@ struct truth {
 		struct entries by;
 	} * groups;
 	size_t ngroups;
+	enum { NOT_ASKED, ALL_KNOWN, SOME_UNKNOWN } known; /* whether the model has all addresses */
 };
 
 static const struct entries *truth_by(struct truth *t, int level, unsigned mask)
@@ -146,22 +151,112 @@ static void truth_free(struct truth *t)
 	free(t->entries.list);
 }
 
+/* What two lists have in common. */
+static double common(const struct entries *p, const struct entries *g)
+{
+	double right = 0;
+
+	for (size_t i = 0, k = 0; i < p->count && k < g->count;) {
+		int c = by_symbol(&p->list[i], &g->list[k]);
+		if (!c)
+			right += fmin(p->list[i].units, g->list[k].units);
+		i += c <= 0;
+		k += c >= 0;
+	}
+	return right;
+}
+
+/* Whether the model has all addresses of a list. */
+static bool is_known(const struct entries *p, const struct model *m)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		at = first_after(m, p->list[i].symbol, at);
+		if (at >= m->ninsts || m->insts[at].pc != (uint64_t)p->list[i].symbol)
+			return false;
+	}
+	return true;
+}
+
+/* Whether instructions can be compared by their addresses. Addresses that are no instruction's are one symbol, which
+ * makes no difference unless both lists have some. */
+static bool can_compare(const struct entries *profile, struct truth *t, const struct model *m)
+{
+	if (profile->unsorted || t->entries.unsorted)
+		return false;
+	if (t->known == NOT_ASKED)
+		t->known = is_known(&t->entries, m) ? ALL_KNOWN : SOME_UNKNOWN;
+	return t->known == ALL_KNOWN || is_known(profile, m);
+}
+
+static size_t end_of_symbol(const struct entries *e, size_t i)
+{
+	const int64_t symbol = e->list[i].symbol;
+
+	while (i < e->count && e->list[i].symbol == symbol)
+		i++;
+	return i;
+}
+
+static double units_of(const struct entry *list, size_t count, unsigned events, unsigned mask)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += (list[i].events & mask) == events ? list[i].units : 0;
+	return sum;
+}
+
+#define SETS_MOST 64 /* of one address, in a list that is compared as it is */
+
+/* The same by instruction for lists as they were read, in order of addresses: nothing is copied. False: an
+ * address has too many sets of events for that. */
+static bool common_by_address(const struct entries *p, const struct entries *g, unsigned mask,
+			      double *right)
+{
+	*right = 0;
+	for (size_t i = 0, k = 0; i < p->count && k < g->count;) {
+		if (p->list[i].symbol != g->list[k].symbol) {
+			if (p->list[i].symbol < g->list[k].symbol)
+				i++;
+			else
+				k++;
+			continue;
+		}
+		const size_t np = end_of_symbol(p, i) - i, ng = end_of_symbol(g, k) - k;
+
+		if (np > SETS_MOST || ng > SETS_MOST)
+			return false;
+		for (size_t a = 0; a < np; a++) {
+			const unsigned events = p->list[i + a].events & mask;
+			bool seen = false;
+
+			for (size_t b = 0; b < a && !seen; b++)
+				seen = (p->list[i + b].events & mask) == events;
+			if (!seen)
+				*right += fmin(units_of(&p->list[i], np, events, mask),
+					       units_of(&g->list[k], ng, events, mask));
+		}
+		i += np;
+		k += ng;
+	}
+	return true;
+}
+
 static double error_of(const struct entries *profile, struct truth *truth, const struct model *m,
 		       int level, unsigned mask)
 {
 	const double total = (double)m->cycles * m->scale;
-	const struct entries *g = truth_by(truth, level, mask);
-	struct entries p = regroup(profile, m, level, mask);
-	double right = 0;
+	double right;
 
-	for (size_t i = 0, k = 0; i < p.count && k < g->count;) {
-		int c = by_symbol(&p.list[i], &g->list[k]);
-		if (!c)
-			right += fmin(p.list[i].units, g->list[k].units);
-		i += c <= 0;
-		k += c >= 0;
+	if (level != AT_INSTRUCTION || !can_compare(profile, truth, m) ||
+	    !common_by_address(profile, &truth->entries, mask, &right)) {
+		struct entries p = regroup(profile, m, level, mask);
+
+		right = common(&p, truth_by(truth, level, mask));
+		free(p.list);
 	}
-	free(p.list);
 	return (total - right) / total;
 }
 
@@ -169,6 +264,7 @@ static double error_of(const struct entries *profile, struct truth *truth, const
 static bool read_entries(struct store_rows *r, struct entries *into, struct err *e)
 {
 	into->count = 0;
+	into->unsorted = false;
 	while (store_next(r))
 		add_entry(into, store_int(r, 0), (unsigned)store_int(r, 1),
 			  (double)store_int(r, 2));
@@ -178,9 +274,11 @@ static bool read_entries(struct store_rows *r, struct entries *into, struct err 
 static bool read_profile(struct store *s, int64_t sampler, int64_t profiler, struct entries *p,
 			 struct err *e)
 {
-	struct store_rows r = store_query(
-	    s, "SELECT pc, events, units FROM profile WHERE sampler = ?1 AND profiler = ?2", "ii",
-	    sampler, profiler);
+	struct store_rows r = store_query(s,
+					  "SELECT pc, events, units FROM profile WHERE sampler = "
+					  "?1 AND profiler = ?2 ORDER BY pc, "
+					  "events",
+					  "ii", sampler, profiler);
 	return read_entries(&r, p, e);
 }
 
@@ -750,8 +848,11 @@ bool accuracy_read(struct store *s, const struct accuracy_options *a, struct acc
 	if (m->estimated && run->estimated.measured_cycles > 0)
 		m->sample_rate *= (double)run->cycles / run->estimated.measured_cycles;
 	read_bare_stalls(s, m);
-	struct store_rows r =
-	    store_query(s, "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events", "");
+	struct store_rows r = store_query(
+	    s,
+	    "SELECT pc, events, sum(units) FROM golden GROUP BY pc, events ORDER BY pc, "
+	    "events",
+	    "");
 	bool ok = read_entries(&r, &golden.entries, e) && read_profilers(s, m, e) &&
 		  read_states(s, run, m, e) && read_psvs(s, a, m, e) && read_verdicts(s, m, e) &&
 		  errors(s, run, &golden, m, e) && systematic_errors(s, run, m, e) &&

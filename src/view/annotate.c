@@ -396,8 +396,13 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 		model_stack_cell(t, l->other, &l->other_insts[i]);
 	else
 		cell_none(t);
-	CELL_REAL_IF(t, l->other && l->other->intervals, l->other_insts[i].low);
-	CELL_REAL_IF(t, l->other && l->other->intervals, l->other_insts[i].high);
+	const struct model_interval *interval =
+	    l->other && l->other->intervals
+		? &l->other->intervals[l->other_insts - l->other->insts + (ptrdiff_t)i]
+		: NULL;
+
+	CELL_REAL_IF(t, interval, interval->low);
+	CELL_REAL_IF(t, interval, interval->high);
 
 	put_share(t, in->cycles / (double)l->m->cycles);
 	estimated_cell(t, estimated_margin(&l->m->estimated, "instruction", (int64_t)in->pc, "") /

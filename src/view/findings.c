@@ -243,29 +243,58 @@ static void kinds_of_exceptions(const struct model *m, char *buf, size_t size_by
 		 100 * others / (double)m->cycles, 100 * calls / (double)m->cycles);
 }
 
+/* Time of instructions that suffered an event. */
+struct event_time {
+	double sum, known; /* known: of it, what has been said */
+	double cycles;	   /* of the instruction with most */
+	size_t insts;
+	const struct model_inst *most;
+};
+
+static void add_event_time(struct event_time *t, const struct model_inst *i, double cycles,
+			   bool told)
+{
+	if (cycles <= 0)
+		return;
+	t->insts++;
+	t->sum += cycles;
+	t->known += told ? cycles : 0;
+	if (!t->most || cycles > t->cycles) {
+		t->most = i;
+		t->cycles = cycles;
+	}
+}
+
+static void sum_events(const struct model *m, const bool *told, struct event_time *times)
+{
+	for (size_t i = 0; i < m->ninsts; i++) {
+		unsigned events = 0;
+
+		for (size_t k = 0; k < m->insts[i].nstack; k++)
+			events |= m->insts[i].stack[k].events;
+		for (events &= (1u << MODEL_EVENTS) - 1; events; events &= events - 1) {
+			const unsigned b = (unsigned)__builtin_ctz(events);
+
+			add_event_time(&times[b], &m->insts[i], model_with_event(&m->insts[i], b),
+				       told[i]);
+		}
+	}
+}
+
 /* Adds what is said of events that are spread over many instructions. */
 static size_t tell_events(const struct model *m, struct finding *out, size_t max, const bool *told)
 {
+	struct event_time times[MODEL_EVENTS] = { 0 };
 	size_t count = 0;
 
+	sum_events(m, told, times);
 	for (unsigned b = 0; b < MODEL_EVENTS && count < max; b++) {
-		double sum = 0, known = 0;
-		size_t insts = 0;
-		const struct model_inst *most = NULL;
+		const double sum = times[b].sum;
+		const struct model_inst *most = times[b].most;
 		char symbol[160], source[96], kinds[96] = "";
 
-		for (size_t i = 0; i < m->ninsts; i++) {
-			const double cycles = model_with_event(&m->insts[i], b);
-
-			if (cycles <= 0)
-				continue;
-			insts++;
-			sum += cycles;
-			known += told[i] ? cycles : 0;
-			if (!most || cycles > model_with_event(most, b))
-				most = &m->insts[i];
-		}
-		if (sum < MIN_SHARE * (double)m->cycles || known > sum / 2 || !m->event_name[b])
+		if (!most || sum < MIN_SHARE * (double)m->cycles || times[b].known > sum / 2 ||
+		    !m->event_name[b])
 			continue;
 		model_where(m, most, symbol, sizeof(symbol), source, sizeof(source));
 		if (b == EVENT_FL_EX)
@@ -278,10 +307,10 @@ static size_t tell_events(const struct model *m, struct finding *out, size_t max
 			 "suffered one%s. "
 			 "`%.*s` at %s has most, %.1f%%.",
 			 m->event_name[b], m->event_meaning[b] ? m->event_meaning[b] : "",
-			 100 * sum / (double)m->cycles, insts, kinds,
+			 100 * sum / (double)m->cycles, times[b].insts, kinds,
 			 (int)strcspn(most->disasm ? most->disasm : "?", "\t "),
 			 most->disasm ? most->disasm : "?", source[0] ? source : symbol,
-			 100 * model_with_event(most, b) / (double)m->cycles);
+			 100 * times[b].cycles / (double)m->cycles);
 		count++;
 	}
 	return count;

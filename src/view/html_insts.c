@@ -65,7 +65,21 @@ struct table {
 	struct interned texts;
 	struct column columns[COLUMNS];
 	char *set_name[1 << MODEL_EVENTS]; /* by set of events; NULL until it is named */
+	struct last_text {
+		const char *text;
+		uint32_t number;
+	} last[COLUMNS]; /* of the row before, which often has the same */
 };
+
+/* Texts of the model are kept once, so the same has the same address. */
+static void add_text(struct table *t, int column, const char *text)
+{
+	struct last_text *last = &t->last[column];
+
+	if (last->text != text)
+		*last = (struct last_text){ text, interned_number(&t->texts, text) };
+	add_number(&t->columns[column], last->number);
+}
 
 static const char *set_name(struct table *t, unsigned events)
 {
@@ -97,14 +111,14 @@ static void add_stack(struct table *t, const struct model_component *stack, size
 static void add_inst(struct table *t, const struct model_inst *i, uint64_t distance)
 {
 	add_number(&t->columns[PC], distance);
-	add_number(&t->columns[TEXT], interned_number(&t->texts, i->disasm));
-	add_number(&t->columns[FILE_NAME], interned_number(&t->texts, i->file));
+	add_text(t, TEXT, i->disasm);
+	add_text(t, FILE_NAME, i->file);
 	add_number(&t->columns[LINE], i->line > 0 ? (uint64_t)i->line : 0);
 	add_real(&t->columns[CYCLES], i->cycles);
 	add_number(&t->columns[EXECUTIONS], i->executions);
 	add_stack(t, i->stack, i->nstack);
-	add_number(&t->columns[CLASS], interned_number(&t->texts, i->cls));
-	add_number(&t->columns[INLINED], interned_number(&t->texts, i->inlined));
+	add_text(t, CLASS, i->cls);
+	add_text(t, INLINED, i->inlined);
 }
 
 static int by_events(const void *a, const void *b)

@@ -250,23 +250,17 @@ static void put_code(FILE *f, const struct html_input *in, const struct model *m
 }
 
 /* What fixing each instruction alone saves, in cycles: {"0x1234":[miss,mispredict,latency,imiss,slack]}. */
-static void put_savings(FILE *f, struct store *s)
+static void put_savings(FILE *f, const struct icost_model *m)
 {
-	struct icost_model m;
-	struct err none = { "" };
-
 	fputs("\"savings\":{", f);
-	if (icost_read(s, &m, &none)) {
-		for (size_t i = 0; i < m.ninsts; i++) {
-			fprintf(f, "%s\"0x%" PRIx64 "\":[", i ? "," : "", m.instructions[i].pc);
-			for (int k = 0; k < KIND_FIXABLE; k++) {
-				html_put_real(f, m.instructions[i].cost[k]);
-				fputc(',', f);
-			}
-			html_put_real(f, m.instructions[i].slack);
-			fputc(']', f);
+	for (size_t i = 0; i < m->ninsts; i++) {
+		fprintf(f, "%s\"0x%" PRIx64 "\":[", i ? "," : "", m->instructions[i].pc);
+		for (int k = 0; k < KIND_FIXABLE; k++) {
+			html_put_real(f, m->instructions[i].cost[k]);
+			fputc(',', f);
 		}
-		icost_free(&m);
+		html_put_real(f, m->instructions[i].slack);
+		fputc(']', f);
 	}
 	fputs("},\n", f);
 }
@@ -402,8 +396,9 @@ static bool put_parameters(FILE *f, struct store *s, const char *name, struct er
 	return store_done(&r, e);
 }
 
-/* A document of another view, or null and why it is missing. */
-static void put_document(FILE *f, struct store *s, const struct model *m, const char *key)
+/* A document of another view, or null and why it is missing; costs: if they have been read. */
+static void put_document(FILE *f, struct store *s, const struct model *m,
+			 const struct icost_model *costs, const char *key)
 {
 	char *text = NULL;
 	size_t size;
@@ -416,7 +411,7 @@ static void put_document(FILE *f, struct store *s, const struct model *m, const 
 		ok = view_stack(&(struct stack_input){ .store = s }, 1, &o,
 				&(struct stack_options){ .phases = true }, &why);
 	else if (!strcmp(key, "icost"))
-		ok = view_icost(s, &o, &(struct icost_options){ .focus = NULL }, &why);
+		ok = view_icost(s, &o, &(struct icost_options){ .read = costs }, &why);
 	else if (!strcmp(key, "accuracy"))
 		ok = view_accuracy(s, &o, &(struct accuracy_options){ .run = m }, &why);
 	if (fclose(to))
@@ -425,6 +420,21 @@ static void put_document(FILE *f, struct store *s, const struct model *m, const 
 	html_put_text(f, ok ? NULL : why.text, SIZE_MAX);
 	fputs(",\n", f);
 	free(text);
+}
+
+/* What fixing would buy: savings of instructions, and documents of stack and icost. */
+static void put_costs(FILE *f, struct store *s, const struct model *m)
+{
+	struct icost_model costs;
+	struct err none = { "" };
+	const bool known = icost_read(s, &costs, &none);
+
+	if (!known)
+		costs.ninsts = 0;
+	put_savings(f, &costs);
+	put_document(f, s, m, NULL, "stack");
+	put_document(f, s, m, known ? &costs : NULL, "icost");
+	icost_free(&costs);
 }
 
 /* What of two runs differs, or null if there is one run. */
@@ -477,10 +487,8 @@ static bool put_store(FILE *f, const struct html_input *in, unsigned run,
 	estimated_free(&estimated);
 	put_findings(f, &m);
 	put_code(f, in, &m);
-	put_savings(f, s);
-	put_document(f, s, &m, "stack");
-	put_document(f, s, &m, "icost");
-	put_document(f, s, &m, "accuracy");
+	put_costs(f, s, &m);
+	put_document(f, s, &m, NULL, "accuracy");
 	put_published(f);
 	const bool ok =
 	    put_profilers(f, s, m.scale, e) && html_put_phases(f, s, &m, e) && put_calls(f, s, e) &&

@@ -735,29 +735,40 @@ static void add_model(struct doc *d, const struct icost_model *m, const struct v
 	add_rows(d, m, io);
 }
 
-bool view_icost(struct store *s, const struct view_options *o, const struct icost_options *io,
-		struct err *e)
+static bool view_model(const struct icost_model *m, const struct view_options *o,
+		       const struct icost_options *io, struct err *e)
 {
-	struct icost_model m;
 	struct order t;
-	bool ok = icost_read(s, &m, e);
+	bool ok = true;
 
-	if (ok && io->focus && !has_focus(&m, ICOST_SETS - 1, io->focus))
+	if (io->focus && !has_focus(m, ICOST_SETS - 1, io->focus))
 		ok = err_set(e,
 			     "there is no category '%s'; they are" WORDS_COSTS(
 				 WORDS_SPACED) " unless --param icost.categories said otherwise",
 			     io->focus);
 	if (ok) {
-		choose_sets(&m, io, &t);
-		ok = !io->svg || write_svg(&m, &t, io->svg, e);
+		choose_sets(m, io, &t);
+		ok = !io->svg || write_svg(m, &t, io->svg, e);
 	}
 	if (ok) {
 		struct doc *d = doc_new();
 
-		add_model(d, &m, o, io, &t);
+		add_model(d, m, o, io, &t);
 		ok = doc_print(d, o, e);
 		doc_free(d);
 	}
+	return ok;
+}
+
+bool view_icost(struct store *s, const struct view_options *o, const struct icost_options *io,
+		struct err *e)
+{
+	struct icost_model m;
+
+	if (io->read)
+		return view_model(io->read, o, io, e);
+	const bool ok = icost_read(s, &m, e) && view_model(&m, o, io, e);
+
 	icost_free(&m);
 	return ok;
 }

@@ -33,6 +33,7 @@ struct icost_options {
 	const struct icost_what_if *what_if;
 	size_t nwhat_if;
 	bool phases;
+	const struct icost_model *read; /* the store's, if it has been read; NULL: it is read */
 };
 
 bool view_icost(struct store *s, const struct view_options *o, const struct icost_options *io,

@@ -88,6 +88,74 @@ void model_title(struct doc *d, const char *program, const char *machine, double
 		 number_commas((uint64_t)cycles, time), rest);
 }
 
+/* Memory of what instructions point to, in large pieces: most have one component, and a heap would double it. */
+struct model_chunk {
+	struct model_chunk *next;
+	size_t used, size; /* bytes */
+	_Alignas(8) char bytes[];
+};
+
+#define CHUNK_BYTES ((size_t)1 << 18)
+
+static void *chunk_take(struct model *m, size_t bytes)
+{
+	struct model_chunk *c = m->chunks;
+
+	if (!c || c->size - c->used < bytes) {
+		const size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+
+		c = x_malloc(sizeof(*c) + size);
+		*c = (struct model_chunk){ m->chunks, 0, size };
+		m->chunks = c;
+	}
+	c->used += bytes;
+	return c->bytes + c->used - bytes;
+}
+
+/* Makes room for one more component after those of an instruction, in place if nothing came after them. */
+static struct model_component *one_more(struct model *m, struct model_inst *i)
+{
+	struct model_chunk *c = m->chunks;
+	const size_t bytes = i->nstack * sizeof(*i->stack);
+
+	if (c && i->nstack && (char *)(i->stack + i->nstack) == c->bytes + c->used &&
+	    c->size - c->used >= sizeof(*i->stack)) {
+		c->used += sizeof(*i->stack);
+	} else {
+		void *to = chunk_take(m, bytes + sizeof(*i->stack));
+
+		if (bytes)
+			memcpy(to, i->stack, bytes);
+		i->stack = to;
+	}
+	return &i->stack[i->nstack++];
+}
+
+static const double no_categories[TIME_CATEGORY_COUNT];
+
+static void add_category(struct model *m, struct model_inst *i, unsigned category, double cycles)
+{
+	double *mine;
+
+	if (category >= TIME_CATEGORY_COUNT || cycles == 0)
+		return;
+	if (i->category == no_categories) {
+		mine = chunk_take(m, sizeof(no_categories));
+		memset(mine, 0, sizeof(no_categories));
+		i->category = mine;
+	}
+	mine = (double *)(uintptr_t)i->category;
+	mine[category] += cycles;
+}
+
+void model_forget_time(struct model_inst *i)
+{
+	i->cycles = 0;
+	i->executions = 0;
+	i->nstack = 0;
+	i->category = no_categories;
+}
+
 static bool read_functions(struct store *s, struct model *m, struct err *e)
 {
 	struct store_rows r = store_query(
@@ -109,8 +177,37 @@ static bool read_functions(struct store *s, struct model *m, struct err *e)
 	return store_done(&r, e);
 }
 
+/* Texts as they are in the file, and what is shown of each: that is found out once for all that are the same. */
+struct texts {
+	struct interned raw;
+	const char **shown; /* by number - 1 */
+	size_t capacity;
+};
+
+/* The text of a column as it is shown; last: that of the row before, which often has the same. */
+static const char *text_of(const struct store_rows *r, int column, struct model *m, struct texts *t,
+			   uint32_t *last)
+{
+	const char *text = store_text(r, column);
+
+	if (!text)
+		return NULL;
+	if (*last && !strcmp(t->raw.list[*last - 1], text))
+		return t->shown[*last - 1];
+	const size_t had = t->raw.count;
+	const uint32_t n = *last = interned_number(&t->raw, text);
+
+	if (t->raw.count > had) {
+		ARRAY_ROOM(t->shown, t->capacity, t->raw.count);
+		t->shown[n - 1] = interned(&m->texts, store_shown(r, column));
+	}
+	return t->shown[n - 1];
+}
+
 static bool read_insts(struct store *s, struct model *m, struct err *e)
 {
+	struct texts texts = { 0 };
+	uint32_t disasm = 0, file = 0, cls = 0;
 	struct store_rows r = store_query(
 	    s,
 	    "SELECT pc, function, block, disasm, file, line, class, word FROM instruction "
@@ -121,22 +218,37 @@ static bool read_insts(struct store *s, struct model *m, struct err *e)
 			.pc = (uint64_t)store_int(&r, 0),
 			.function = store_int(&r, 1),
 			.block = store_int(&r, 2),
-			.disasm = interned(&m->texts, store_shown(&r, 3)),
-			.file = interned(&m->texts, store_shown(&r, 4)),
+			.disasm = text_of(&r, 3, m, &texts, &disasm),
+			.file = text_of(&r, 4, m, &texts, &file),
 			.line = (int)store_int(&r, 5),
-			.cls = interned(&m->texts, store_shown(&r, 6)),
+			.cls = text_of(&r, 6, m, &texts, &cls),
 			.word = (uint32_t)store_int(&r, 7),
+			.category = no_categories,
 		};
 	}
-	m->by_category = x_calloc(m->ninsts * TIME_CATEGORY_COUNT + 1, sizeof(*m->by_category));
-	for (size_t i = 0; i < m->ninsts; i++)
-		m->insts[i].category = m->by_category + i * TIME_CATEGORY_COUNT;
+	if (m->ninsts)
+		m->insts = x_realloc(m->insts, m->ninsts * sizeof(*m->insts));
+	interned_free(&texts.raw);
+	free(texts.shown);
 	return store_done(&r, e);
 }
 
 size_t model_first_from(const struct model *m, uint64_t pc)
 {
 	return ARRAY_SEARCH(m->ninsts, i, m->insts[i].pc < pc);
+}
+
+/* The same; hint: of the address before, which is often its neighbour, and then of this one. */
+static struct model_inst *inst_after(const struct model *m, uint64_t pc, size_t *hint)
+{
+	size_t i = *hint;
+
+	while (i < m->ninsts && i < *hint + 4 && m->insts[i].pc < pc)
+		i++;
+	if (i >= m->ninsts || m->insts[i].pc != pc)
+		i = model_first_from(m, pc);
+	*hint = i;
+	return i < m->ninsts && m->insts[i].pc == pc ? &m->insts[i] : NULL;
 }
 
 struct model_inst *model_inst_at(const struct model *m, uint64_t pc)
@@ -157,7 +269,7 @@ static bool read_inlined(struct store *s, struct model *m, struct err *e)
 	return store_done(&r, e);
 }
 
-static void add_time(struct model_inst *i, unsigned events, double cycles)
+static void add_time(struct model *m, struct model_inst *i, unsigned events, double cycles)
 {
 	i->cycles += cycles;
 	for (size_t k = 0; k < i->nstack; k++)
@@ -165,8 +277,7 @@ static void add_time(struct model_inst *i, unsigned events, double cycles)
 			i->stack[k].cycles += cycles;
 			return;
 		}
-	i->stack = x_realloc(i->stack, (i->nstack + 1) * sizeof(*i->stack));
-	i->stack[i->nstack++] = (struct model_component){ events, cycles };
+	*one_more(m, i) = (struct model_component){ events, cycles };
 }
 
 static int by_component_cycles(const void *a, const void *b)
@@ -186,16 +297,17 @@ static bool read_golden(struct store *s, const struct model_part *part, struct m
 	    part->thread
 		? store_query(s,
 			      "SELECT pc, events, category, units, executions FROM golden_thread "
-			      "WHERE category <> ?1 AND tid = ?2",
+			      "WHERE category <> ?1 AND tid = ?2 ORDER BY pc",
 			      "ii", left_out, (int64_t)*part->thread)
 		: store_query(s,
 			      "SELECT pc, events, category, units, executions FROM golden "
-			      "WHERE category <> ?1",
+			      "WHERE category <> ?1 ORDER BY pc",
 			      "i", left_out);
 	double cycles_read = 0;
+	size_t hint = 0;
 	uint64_t executions = 0;
 	while (store_next(&r)) {
-		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
+		struct model_inst *i = inst_after(m, (uint64_t)store_int(&r, 0), &hint);
 		unsigned category = (unsigned)store_int(&r, 2) % MODEL_CATEGORIES;
 		double cycles = (double)store_int(&r, 3) / m->scale;
 		m->category[category] += cycles;
@@ -203,9 +315,8 @@ static bool read_golden(struct store *s, const struct model_part *part, struct m
 		executions += (uint64_t)store_int(&r, 4);
 		if (!i)
 			continue;
-		add_time(i, (unsigned)store_int(&r, 1), cycles);
-		if (category < TIME_CATEGORY_COUNT)
-			i->category[category] += cycles;
+		add_time(m, i, (unsigned)store_int(&r, 1), cycles);
+		add_category(m, i, category, cycles);
 		i->executions += (uint64_t)store_int(&r, 4);
 	}
 	if (!store_done(&r, e))
@@ -262,18 +373,18 @@ static bool read_pooled(struct store *s, struct model *m, struct err *e)
 
 	if (!pooled_read(s, &p, e))
 		return false;
+	m->intervals = x_calloc(m->ninsts + 1, sizeof(*m->intervals));
 	for (uint32_t k = 0; k < p.count; k++) {
 		struct model_inst *i = model_inst_at(m, p.pcs[k]);
 
 		if (i && p.times[k].cycles != 0)
-			add_time(i, 0, p.times[k].cycles);
+			add_time(m, i, 0, p.times[k].cycles);
 		if (i) {
-			i->low = p.times[k].low;
-			i->high = p.times[k].high;
+			m->intervals[i - m->insts] =
+			    (struct model_interval){ p.times[k].low, p.times[k].high };
 		}
 	}
 	pooled_free(&p);
-	m->intervals = true;
 	return true;
 }
 
@@ -302,7 +413,7 @@ static bool read_sampled(struct store *s, struct model *m, const char *profiler,
 	while (store_next(&r)) {
 		struct model_inst *i = model_inst_at(m, (uint64_t)store_int(&r, 0));
 		if (i)
-			add_time(i, (unsigned)store_int(&r, 1),
+			add_time(m, i, (unsigned)store_int(&r, 1),
 				 (double)store_int(&r, 2) / m->scale);
 	}
 	if (!store_done(&r, e))
@@ -315,8 +426,8 @@ static bool read_sampled(struct store *s, struct model *m, const char *profiler,
 		const double cycles = (double)store_int(&r, 2) / m->scale;
 
 		m->category[category] += cycles;
-		if (i && category < TIME_CATEGORY_COUNT)
-			i->category[category] += cycles;
+		if (i)
+			add_category(m, i, category, cycles);
 	}
 	return store_done(&r, e);
 }
@@ -418,9 +529,12 @@ bool model_has_golden(struct store *s)
 
 void model_free(struct model *m)
 {
-	for (size_t i = 0; i < m->ninsts; i++)
-		free(m->insts[i].stack);
-	free(m->by_category);
+	while (m->chunks) {
+		struct model_chunk *next = m->chunks->next;
+
+		free(m->chunks);
+		m->chunks = next;
+	}
 	interned_free(&m->texts);
 	for (size_t i = 0; i < m->nfunctions; i++) {
 		free(m->functions[i].name);
@@ -433,6 +547,7 @@ void model_free(struct model *m)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(m->category_name); i++)
 		free(m->category_name[i]);
+	free(m->intervals);
 	free(m->insts);
 	free(m->functions);
 	estimated_free(&m->estimated);

@@ -29,11 +29,10 @@ struct model_inst {
 	int line;
 	double cycles;
 	uint64_t executions;
-	double low, high;	       /* of cycles, at 95%, where model.intervals says so */
 	struct model_component *stack; /* largest first */
 	size_t nstack;
-	double *category; /* cycles by time category, TIME_CATEGORY_COUNT of them; all 0 if the
-			     profile does not know */
+	const double *category; /* cycles by time category, TIME_CATEGORY_COUNT of them; all 0 if
+				   it has no time or the profile does not know */
 };
 
 struct model_function {
@@ -52,7 +51,7 @@ struct model {
 	uint64_t samples, period;
 	struct model_inst *insts; /* by pc */
 	size_t ninsts;
-	double *by_category;		  /* of all instructions */
+	struct model_chunk *chunks;	  /* have stacks and categories of all instructions */
 	struct interned texts;		  /* of all instructions: many have the same */
 	struct model_function *functions; /* by id */
 	size_t nfunctions;
@@ -61,8 +60,10 @@ struct model {
 	size_t ncategories;
 	char *event_name[MODEL_EVENTS], *event_meaning[MODEL_EVENTS];
 	uint64_t event_count[MODEL_EVENTS];
-	bool golden;	/* the profile shown is the golden reference */
-	bool intervals; /* the profile has one for each instruction */
+	bool golden; /* the profile shown is the golden reference */
+	struct model_interval {
+		double low, high; /* of cycles, at 95% */
+	} * intervals;		  /* of each instruction, or NULL */
 	char profiler[32];
 	struct estimated estimated;
 };
@@ -91,6 +92,8 @@ bool model_has_golden(struct store *s);
 
 /* "ST-LLC", "ST-LLC+ST-TLB", "base". A miss of the last level hides its L1 miss. Returns buf. */
 char *model_events(const struct model *m, unsigned events, char *buf, size_t size_bytes);
+/* Takes all time from an instruction. */
+void model_forget_time(struct model_inst *i);
 /* The instruction at an address, or NULL; the index of the first one that is not below it. */
 struct model_inst *model_inst_at(const struct model *m, uint64_t pc);
 size_t model_first_from(const struct model *m, uint64_t pc);

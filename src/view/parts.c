@@ -167,12 +167,8 @@ double parts_restrict(struct model *m, const struct view_options *o)
 		struct model_inst *in = &m->insts[i];
 		struct model_function *f = model_function_of(m, in->function);
 
-		if (!parts_match(m, in, o)) {
-			in->cycles = 0;
-			in->executions = 0;
-			in->nstack = 0;
-			memset(in->category, 0, TIME_CATEGORY_COUNT * sizeof(*in->category));
-		}
+		if (!parts_match(m, in, o))
+			model_forget_time(in);
 		if (f)
 			f->cycles += in->cycles;
 		for (size_t c = 0; c < TIME_CATEGORY_COUNT; c++)

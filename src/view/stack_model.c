@@ -121,13 +121,15 @@ static bool read_busiest(struct stack_model *m, struct store *s, struct err *e)
 {
 	struct store_rows q = store_query(
 	    s,
-	    "WITH n AS (SELECT i.class AS class, sum(g.executions) AS n FROM golden g JOIN "
-	    "instruction i USING (pc) GROUP BY 1), u AS (SELECT c.key AS class, l.value + 0 AS "
-	    "latency, CASE WHEN c.key = 'fsqrt' AND c.value + 0 = 0 THEN 'fdiv' ELSE c.key END AS "
+	    "WITH u AS (SELECT c.key AS class, l.value + 0 AS latency, CASE WHEN c.key = 'fsqrt' "
+	    "AND c.value + 0 = 0 THEN 'fdiv' ELSE c.key END AS "
 	    "unit FROM machine c JOIN machine l ON l.section = 'units' AND l.key = c.key || "
 	    "'_latency' JOIN machine p ON p.section = 'units' AND p.key = c.key || '_pipelined' "
 	    "AND "
-	    "p.value = 'no' WHERE c.section = 'units') SELECT u.unit, sum(n.n * u.latency) * 1.0 / "
+	    "p.value = 'no' WHERE c.section = 'units'), n AS (SELECT i.class AS class, "
+	    "sum(g.executions) AS n FROM instruction i CROSS JOIN golden g USING (pc) WHERE "
+	    "i.class IN (SELECT class FROM u) GROUP BY 1) SELECT u.unit, sum(n.n * u.latency) * "
+	    "1.0 / "
 	    "k.value FROM u JOIN n USING (class) JOIN machine k ON k.section = 'units' AND k.key = "
 	    "u.unit WHERE k.value + 0 > 0 GROUP BY 1 ORDER BY 2 DESC LIMIT 1",
 	    "");
