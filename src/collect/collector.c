@@ -49,24 +49,33 @@ static struct maps_space space_of(const struct sample_process *p)
 				    .start_ns = p->start_ns };
 }
 
+/* Numbers begin anew after the last one, so that what counts is how far one is behind the first that is
+ * known. */
+static uint32_t token_place(const struct collector *c, uint32_t number)
+{
+	return (number - c->tokens_base) & (SAMPLE_TOKENS - 1);
+}
+
 static struct token *find_token(struct collector *c, uint32_t number)
 {
-	const uint32_t i = number - c->tokens_base;
+	const uint32_t i = token_place(c, number);
 
-	return number >= c->tokens_base && i < c->ntokens ? &c->tokens[i] : NULL;
+	return i < c->ntokens ? &c->tokens[i] : NULL;
 }
 
 static struct known_space *find_space(struct collector *c, uint32_t number)
 {
 	const uint32_t i = number - c->spaces_base;
 
-	return number >= c->spaces_base && i < c->nspaces ? &c->spaces[i] : NULL;
+	return i < c->nspaces ? &c->spaces[i] : NULL;
 }
 
 static void put_token(struct collector *c, const struct sample_record_image *r)
 {
 	/* Numbers come nearly in order: processors take them and announce them on their own. */
-	while (r->number >= c->tokens_base && c->ntokens <= r->number - c->tokens_base)
+	const uint32_t at = token_place(c, r->number);
+
+	while (at < SAMPLE_TOKENS / 2 && c->ntokens <= at)
 		*ARRAY_ADD(c->tokens, c->ntokens) = (struct token){ 0 };
 	struct token *t = find_token(c, r->number);
 
@@ -80,7 +89,9 @@ static void put_token(struct collector *c, const struct sample_record_image *r)
 
 static void put_space(struct collector *c, const struct sample_record_process *r)
 {
-	while (r->number >= c->spaces_base && c->nspaces <= r->number - c->spaces_base)
+	const uint32_t at = r->number - c->spaces_base;
+
+	while (at < UINT32_MAX / 2 && c->nspaces <= at)
 		*ARRAY_ADD(c->spaces, c->nspaces) = (struct known_space){ 0 };
 	struct known_space *s = find_space(c, r->number);
 
@@ -538,20 +549,21 @@ static void forget_ended(struct collector *c, uint64_t now)
  * counts that can have them. */
 void collector_recycle(struct collector *c)
 {
-	if (c->recycle_tokens || c->recycle_spaces) {
-		const uint32_t tokens = c->recycle_tokens - c->tokens_base;
+	if (c->recycling) {
+		const uint32_t tokens = token_place(c, c->recycle_tokens);
 		const uint32_t spaces = c->recycle_spaces - c->spaces_base;
 
 		collector_drop((void **)&c->tokens, &c->ntokens, tokens, sizeof(*c->tokens));
 		collector_drop((void **)&c->spaces, &c->nspaces, spaces, sizeof(*c->spaces));
 		c->tokens_base += tokens;
 		c->spaces_base += spaces;
-		c->recycle_tokens = c->recycle_spaces = 0;
+		c->recycling = false;
 		collector_drop_stacks(c);
 		return;
 	}
 	if (c->ntokens < TOKENS_MAX && c->nspaces < SPACES_MAX && !collector_many_stacks(c))
 		return;
+	c->recycling = true;
 	c->recycle_tokens = __atomic_load_n(&c->program.shared->tokens, __ATOMIC_SEQ_CST) + 1;
 	c->recycle_spaces = __atomic_load_n(&c->program.shared->spaces, __ATOMIC_SEQ_CST) + 1;
 	program_forget_images(&c->program);

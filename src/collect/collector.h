@@ -9,6 +9,7 @@
 #include "collect/live.h"
 
 struct collector;
+struct held;
 
 struct collector_options {
 	const char *const *events; /* names; NULL: "cycles"; "default" and "mux" are sets of them */
@@ -60,6 +61,8 @@ int collector_fd(const struct collector *c);
 bool collector_poll(struct collector *c, int timeout_ms, struct err *e);
 /* Drains everything and makes a cut now. */
 bool collector_flush(struct collector *c, struct err *e);
+/* Marks the sink's numbers that may be given to it again. */
+void collector_hold(const struct collector *c, struct held *h);
 struct collector_status collector_status(struct collector *c);
 /* Drains, makes a last cut and ends. */
 bool collector_close(struct collector *c, struct err *e);

@@ -5,6 +5,7 @@
 
 #include "collect/collector.h"
 #include "collect/events.h"
+#include "collect/held.h"
 #include "collect/maps.h"
 #include "collect/program.h"
 #include "collect/sideband.h"
@@ -88,7 +89,8 @@ struct collector {
 	struct known_space *spaces; /* by number - spaces_base */
 	size_t nspaces;
 	uint32_t spaces_base;
-	uint32_t recycle_tokens, recycle_spaces; /* first numbers to keep at the next cut; 0: all */
+	bool recycling; /* at the next cut, numbers before these are forgotten: */
+	uint32_t recycle_tokens, recycle_spaces;
 	struct known_stack *stacks;
 	size_t nstacks;
 	uint32_t *stack_table; /* index + 1 by hash */
@@ -162,6 +164,9 @@ bool collector_stack(struct collector *c, uint32_t event, uint32_t space, uint64
 void collector_drop_stacks(struct collector *c);
 bool collector_many_stacks(const struct collector *c);
 void collector_free_stacks(struct collector *c);
+
+/* Marks the sink's numbers that its stacks have. */
+void collector_hold_stacks(const struct collector *c, struct held *h);
 
 /* collector_open.c */
 void collector_free(struct collector *c);

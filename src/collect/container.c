@@ -171,13 +171,21 @@ struct containers *containers_new(void)
 	return c;
 }
 
+/* Containers come and go for as long as the machine runs. */
+static void forget_all(struct containers *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		free(c->known[i].name);
+	free(c->known);
+	c->known = NULL;
+	c->count = 0;
+}
+
 void containers_free(struct containers *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->count; i++)
-		free(c->known[i].name);
-	free(c->known);
+	forget_all(c);
 	free(c->root_path);
 	if (c->root >= 0)
 		close(c->root);
@@ -217,17 +225,19 @@ const char *container_of_cgroup(struct containers *c, uint64_t cgroup)
 {
 	if (c->root < 0 || !cgroup)
 		return NULL;
-	const size_t at = ARRAY_SEARCH(c->count, i, c->known[i].cgroup < cgroup);
+	size_t at = ARRAY_SEARCH(c->count, i, c->known[i].cgroup < cgroup);
 
 	if (at < c->count && c->known[at].cgroup == cgroup)
 		return c->known[at].name;
-	if (c->count == KNOWN_MAX)
-		return NULL;
 	char *name = name_of_id(c, cgroup);
 
 	/* A cgroup that cannot be opened is asked for again: it may be a question of time. */
 	if (!name)
 		return NULL;
+	if (c->count == KNOWN_MAX) {
+		forget_all(c);
+		at = 0;
+	}
 	(void)ARRAY_ADD(c->known, c->count);
 	memmove(&c->known[at + 1], &c->known[at], (c->count - 1 - at) * sizeof(*c->known));
 	c->known[at] = (struct known){ cgroup, name };

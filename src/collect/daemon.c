@@ -86,6 +86,11 @@ static bool close_collector(void *source, struct err *e)
 	return collector_close(source, e);
 }
 
+static void hold_collector(void *source, struct held *h)
+{
+	collector_hold(source, h);
+}
+
 static void collector_lines(void *source, FILE *out)
 {
 	const struct collector_status s = collector_status(source);
@@ -113,6 +118,7 @@ struct daemon_source daemon_collector(const struct collector_options *o)
 				       .fd = collector_source_fd,
 				       .poll = poll_collector,
 				       .flush = flush_collector,
+				       .hold = hold_collector,
 				       .status = collector_lines,
 				       .close = close_collector,
 				       .self = (void *)o };
@@ -147,6 +153,8 @@ static void keep_some(struct daemon *d, uint64_t steady, double cpu_ms)
 	if (steady < d->keep_ns)
 		return;
 	keep.now_ns = wall(d);
+	keep.hold = d->source->hold;
+	keep.self = d->from;
 	if (!db_keep_step(d->db, &keep, cpu_ms, &more, &e))
 		cannot_write(d, &e);
 	if (!more)

@@ -16,6 +16,8 @@ struct daemon_source {
 	int (*fd)(void *source);
 	bool (*poll)(void *source, int timeout_ms, struct err *e);
 	bool (*flush)(void *source, struct err *e);
+	/* Marks the sink's numbers that it may give again; NULL: not known. */
+	void (*hold)(void *source, struct held *h);
 	/* Some lines for `status`; NULL: none. */
 	void (*status)(void *source, FILE *out);
 	bool (*close)(void *source, struct err *e);

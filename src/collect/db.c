@@ -275,11 +275,12 @@ static bool harden(struct db *d, struct err *e)
 		       e);
 }
 
-static bool make_tables(sqlite3 *sql)
+/* The tables of a version, from those of another one; 0: from nothing. */
+static bool make_tables(sqlite3 *sql, int from, int to)
 {
 	bool ok = true;
 
-	for (int v = 1; v <= DB_VERSION; v++)
+	for (int v = from + 1; v <= to; v++)
 		ok = ok && sqlite3_exec(sql, db_versions[v], NULL, NULL, NULL) == SQLITE_OK;
 	return ok;
 }
@@ -304,13 +305,13 @@ static char *tables_of(sqlite3 *sql)
 	return all;
 }
 
-/* The file has exactly the tables that this version makes. */
-static bool tables_are_ours(struct db *d, struct err *e)
+/* The file has exactly the tables of its version. */
+static bool tables_are_ours(struct db *d, int version, struct err *e)
 {
 	sqlite3 *memory = NULL;
 	bool same = false;
 
-	if (sqlite3_open(":memory:", &memory) == SQLITE_OK && make_tables(memory)) {
+	if (sqlite3_open(":memory:", &memory) == SQLITE_OK && make_tables(memory, 0, version)) {
 		char *ours = tables_of(memory), *theirs = tables_of(d->sql);
 
 		same = strcmp(ours, theirs) == 0;
@@ -343,7 +344,7 @@ static bool right_version(struct db *d, struct err *e)
 			       d->path, (int)version, DB_VERSION);
 	return (version >= 1 ||
 		err_set(e, "%s has no valid format version; it is damaged", d->path)) &&
-	       tables_are_ours(d, e);
+	       tables_are_ours(d, (int)version, e);
 }
 
 /* Makes the tables of a file that is still empty. */
@@ -359,12 +360,27 @@ static bool make_new(struct db *d, struct err *e)
 
 	/* Somebody else may have made them between our look and our lock. */
 	if (db_number(d, "SELECT count(*) FROM sqlite_master", -1) == 0)
-		ok = make_tables(d->sql) &&
+		ok = make_tables(d->sql, 0, DB_VERSION) &&
 		     db_exec(d,
 			     "PRAGMA application_id=" VALUE_OF(
 				 DB_APPLICATION_ID) ";"
 						    "PRAGMA user_version=" VALUE_OF(DB_VERSION),
 			     e);
+	return db_end(d, ok, e);
+}
+
+/* Brings a file of an older version up to this one; readers take it as it is. */
+static bool migrate(struct db *d, struct err *e)
+{
+	if (db_number(d, "PRAGMA user_version", 0) == DB_VERSION)
+		return true;
+	bool ok = db_begin(d, e);
+	const int version = (int)db_number(d, "PRAGMA user_version", 0);
+
+	if (ok && version != DB_VERSION)
+		ok = (make_tables(d->sql, version, DB_VERSION) ||
+		      db_fail(d, "cannot bring it up to date", e)) &&
+		     db_exec(d, "PRAGMA user_version=" VALUE_OF(DB_VERSION), e);
 	return db_end(d, ok, e);
 }
 
@@ -478,7 +494,7 @@ static bool open_file(struct db *d, enum db_mode mode, int32_t *owner, struct er
 		ok = ok && harden(d, e);
 		if (ok && db_number(d, "SELECT count(*) FROM sqlite_master", -1) == 0)
 			ok = make_new(d, e);
-		ok = ok && right_version(d, e) &&
+		ok = ok && right_version(d, e) && migrate(d, e) &&
 		     db_exec(d, "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=4194304", e);
 	}
 	free(file);

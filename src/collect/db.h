@@ -124,15 +124,20 @@ bool db_size(struct db *d, struct db_size *out, struct err *e);
 
 /* ---- Keeping it small ---- */
 
+struct held; /* collect/held.h */
 struct db_keep {
 	uint64_t now_ns;
 	uint64_t max_age_ns;   /* 0: for ever */
 	uint64_t max_bytes;    /* 0: as large as it gets */
 	uint64_t day_after_ns; /* epochs that ended this long ago are merged by day; 0: never */
+	/* Where the database has a writer: marks the numbers that its source may give to it again. NULL:
+	 * not known, so that no process and no image is removed. */
+	void (*hold)(void *self, struct held *h);
+	void *self;
 };
 
 /* Does about cpu_ms of what there is to do: packs the cuts of closed epochs, merges old epochs by
- * day, drops what is too old or too much, removes waste. Readers see each change as a whole. */
+ * day, drops what is too old or too much, removes waste, and processes and images that nothing needs. Readers see each change as a whole. */
 bool db_keep_step(struct db *d, const struct db_keep *k, double cpu_ms, bool *more, struct err *e);
 /* Merges these closed epochs of one machine into the first of them. */
 bool db_merge(struct db *d, const uint64_t *ids, size_t n, struct err *e);

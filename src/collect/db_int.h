@@ -9,7 +9,7 @@
 #include "collect/db_pack.h"
 
 #define DB_APPLICATION_ID 0x63756c64 /* "culd" */
-#define DB_VERSION	  1
+#define DB_VERSION	  2
 #define DB_FILE		  "profile.db"
 
 /* Values of columns for "none". */
@@ -23,12 +23,14 @@ struct db {
 	bool may_write;
 	int lock;    /* descriptor of the owner's lock; -1: not the owner */
 	int writers; /* descriptor of the lock that writers share; -1: a reader */
+	bool alone;  /* we have it for ourselves, until a transaction ends */
 	struct {
 		const char *text; /* the literal itself: found by its address */
 		sqlite3_stmt *stmt;
 	} cached[48];
 	size_t ncached;
-	struct db_merge *merge; /* under way; db_merge.c */
+	struct db_merge *merge;	  /* under way; db_merge.c */
+	struct db_writer *writer; /* that writes into it; NULL: none */
 };
 
 /* Fills e from SQLite's last error. */
@@ -86,6 +88,13 @@ bool db_put_group(struct db *d, int64_t data, int64_t cut, const int64_t key[4],
 		  const struct db_count *c, size_t n, struct err *e);
 /* A number for packs that no other has, inside a transaction. */
 int64_t db_new_data(struct db *d);
+
+/* The writer's part of what db_prune.c asks: marks the numbers of counts that wait, and forgets the
+ * rows that are gone. When its epoch began, or will begin. */
+struct held;
+void db_writer_hold(struct db_writer *w, struct held *h);
+void db_writer_forget(struct db_writer *w, const struct held *gone);
+uint64_t db_writer_begin_ns(const struct db_writer *w);
 
 /* Removes waste: what unfinished work left, and what no epoch needs. db_keep.c */
 bool db_clean(struct db *d, struct err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeping a database small: what is packed, merged (db_merge.c) and dropped, and when. Work is done in
+ * Keeping a database small: what is packed, merged (db_merge.c), dropped and pruned (db_prune.c), and when. Work is done in
  * pieces, each bounded by a pack or WASTE_ROWS rows; a step does as many as its time allows, in one
  * transaction, so that neither the daemon nor its readers notice.
  */
@@ -8,6 +8,7 @@
 
 #include "collect/db_int.h"
 #include "collect/db_merge.h"
+#include "collect/db_prune.h"
 
 #define DAY_NS	     86400000000000ull
 #define WASTE_ROWS   64
@@ -115,18 +116,24 @@ static bool begin_day(struct db *d, const struct db_keep *k, bool *more, struct 
 static bool keep_piece(struct db *d, const struct db_keep *k, bool *more, bool *ended,
 		       struct err *e)
 {
+	bool ok = remove_waste(d, more, e);
+
 	*ended = false;
-	if (!remove_waste(d, more, e) || *more)
-		return *more;
+	if (!ok || *more)
+		return ok;
 	if (d->merge) {
 		*more = true;
 		return db_merge_piece(d, ended, e);
 	}
-	if (!retain(d, k, more, e) || *more)
-		return *more;
-	if (!begin_compaction(d, more, e) || *more)
-		return *more;
-	return begin_day(d, k, more, e);
+	/* Rows that nothing needs go before an epoch does for want of room. */
+	ok = db_prune_piece(d, k, more, e);
+	if (ok && !*more)
+		ok = retain(d, k, more, e);
+	if (ok && !*more)
+		ok = begin_compaction(d, more, e);
+	if (ok && !*more)
+		ok = begin_day(d, k, more, e);
+	return ok;
 }
 
 bool db_keep_step(struct db *d, const struct db_keep *k, double cpu_ms, bool *more, struct err *e)
@@ -142,6 +149,7 @@ bool db_keep_step(struct db *d, const struct db_keep *k, double cpu_ms, bool *mo
 			break;
 	}
 	ok = db_end(d, ok, e);
+	db_prune_end(d);
 	if (ok && ended)
 		db_merge_free(d);
 	else if (!ok)
@@ -215,9 +223,7 @@ bool db_clean(struct db *d, struct err *e)
 		    " AND cut > (SELECT cuts FROM epoch WHERE epoch.data = edge_pack.data);"
 		    "UPDATE epoch_event SET lost = lost + pending, pending = 0 WHERE epoch IN"
 		    " (SELECT id FROM epoch WHERE state = 1);"
-		    "UPDATE epoch SET state = 2 WHERE state = 1;"
-		    "DELETE FROM process WHERE id NOT IN (SELECT process FROM pack UNION SELECT"
-		    " process FROM stack_pack)",
+		    "UPDATE epoch SET state = 2 WHERE state = 1",
 		    e);
 
 	return db_end(d, ok, e);

@@ -15,6 +15,10 @@
 #define RESERVE_PROCESSES 4096
 #define PROCESS_CACHE	  16384 /* entries of 24 bytes, direct mapped */
 #define WAITING_PROCESSES 50000
+#define NEEDED_CACHE	  4096 /* entries of 16 bytes, direct mapped */
+#define KNOWN_IMAGES	  4096 /* that are kept in memory; the others are looked up in the file */
+#define RESERVE_TRIES	  4096
+#define NUMBERS_END	  (UINT32_MAX - 1)
 #define ROWS_AT_ONCE	  200
 
 struct range {
@@ -51,6 +55,13 @@ struct cached {
 	uint32_t exec_id, id;
 };
 
+/* A row that has got its second already. */
+struct needed {
+	int64_t second;
+	uint32_t row;
+	enum held_kind kind;
+};
+
 struct db_names {
 	struct db *db;
 	char *boot_id;
@@ -60,6 +71,8 @@ struct db_names {
 	struct known_image *images; /* by key */
 	size_t nimages;
 	struct cached *cache;
+	struct needed *needed;
+	int64_t begin_s;
 	struct waiting_image *new_images;
 	struct waiting_process *new_processes;
 	size_t nnew_images, nnew_processes, done_images, done_processes;
@@ -75,6 +88,7 @@ struct db_names *db_names_new(struct db *d, const char *boot_id, uint64_t kept_m
 	n->boot_id = x_strdup(boot_id ? boot_id : "");
 	n->kept_max_bytes = kept_max_bytes ? kept_max_bytes : 64u << 20;
 	n->cache = x_calloc(PROCESS_CACHE, sizeof(*n->cache));
+	n->needed = x_calloc(NEEDED_CACHE, sizeof(*n->needed));
 	n->unknown =
 	    db_names_image(n, &(struct live_image){ .kind = LIVE_UNKNOWN, .name = "[unknown]" });
 	return n;
@@ -114,34 +128,66 @@ void db_names_free(struct db_names *n)
 	free(n->image_alias);
 	free(n->process_alias);
 	free(n->cache);
+	free(n->needed);
 	free(n->boot_id);
 	free(n);
 }
 
-/* The next number of a kind; reserves more in the file where none is left. 0: there is none. */
-static uint32_t next_number(struct db *d, const char *name, int64_t many, struct range *left)
+/* Whether rows have any of these numbers. */
+static bool is_used(struct db *d, enum held_kind kind, int64_t first, int64_t end)
 {
+	struct db_rows r = db_query(
+	    d,
+	    kind == HELD_IMAGES ? "SELECT 1 FROM image WHERE id >= ?1 AND id < ?2 LIMIT 1"
+				: "SELECT 1 FROM process WHERE id >= ?1 AND id < ?2 LIMIT 1",
+	    "ii", first, end);
+	const bool used = db_next(&r);
+
+	return !db_done(&r, NULL) || used;
+}
+
+/*
+ * Reserves numbers in the file, inside a transaction. After the largest number they begin anew: a
+ * machine that starts a thousand processes a second takes seven weeks to get there. By then most rows
+ * are gone, and numbers that some still have are passed over.
+ */
+static bool reserve(struct db *d, enum held_kind kind, int64_t many, struct range *left)
+{
+	const char *name = kind == HELD_IMAGES ? "image" : "process";
+	struct db_rows r = db_query(d, "SELECT next FROM sequence WHERE name = ?1", "s", name);
+	int64_t first = db_next(&r) ? db_int(&r, 0) : 1;
+
+	if (!db_done(&r, NULL))
+		return false;
+	for (int tries = 0; tries < RESERVE_TRIES; tries++, first += many) {
+		if (first < 1 || first > NUMBERS_END - many)
+			first = 1;
+		if (is_used(d, kind, first, first + many))
+			continue;
+		*left = (struct range){ first, first + many };
+		return db_run(d, NULL,
+			      "INSERT INTO sequence VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE"
+			      " SET next = ?2",
+			      "si", name, first + many);
+	}
+	return false;
+}
+
+/* The next number of a kind; reserves more in the file where none is left. 0: there is none. */
+static uint32_t next_number(struct db *d, enum held_kind kind, int64_t many, struct range *left)
+{
+	struct range more = { 0 };
+
 	if (left->next == left->end) {
 		const bool own = sqlite3_get_autocommit(d->sql);
-		int64_t end = 0;
 		bool ok = !own || db_begin(d, NULL);
 
-		ok = ok &&
-		     db_run(d, NULL,
-			    "INSERT INTO sequence VALUES (?1, 1 + ?2) ON CONFLICT (name) DO UPDATE"
-			    " SET next = next + ?2",
-			    "si", name, many);
-		struct db_rows r =
-		    db_query(d, "SELECT next FROM sequence WHERE name = ?1", "s", name);
-
-		if (ok && db_next(&r))
-			end = db_int(&r, 0);
-		ok = db_done(&r, NULL) && ok && end > many && end <= UINT32_MAX - 1;
+		ok = ok && reserve(d, kind, many, &more);
 		if (own)
 			ok = db_end(d, ok, NULL);
 		if (!ok)
 			return 0;
-		*left = (struct range){ end - many, end };
+		*left = more;
 	}
 	return (uint32_t)left->next++;
 }
@@ -211,7 +257,7 @@ uint32_t db_names_image(struct db_names *n, const struct live_image *i)
 	const bool has_row = id != 0;
 
 	if (!id)
-		id = next_number(n->db, "image", RESERVE_IMAGES, &n->images_left);
+		id = next_number(n->db, HELD_IMAGES, RESERVE_IMAGES, &n->images_left);
 	if (!id) {
 		free(key);
 		return n->unknown;
@@ -324,10 +370,10 @@ static bool write_image(struct db_names *n, struct waiting_image *w, struct err 
 	if (!w->has_row &&
 	    (!db_run(n->db, e,
 		     "INSERT OR IGNORE INTO image VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-		     " ?8, ?9, ?10, ?11)",
-		     "isissssiiii", (int64_t)w->id, w->key, (int64_t)i->kind, i->name, i->path,
+		     " ?8, ?9, ?10, ?11, ?12)",
+		     "isissssiiiii", (int64_t)w->id, w->key, (int64_t)i->kind, i->name, i->path,
 		     i->build_id, i->digest, (int64_t)i->dev, (int64_t)i->ino,
-		     (int64_t)i->size_bytes, (int64_t)i->mtime_ns) ||
+		     (int64_t)i->size_bytes, (int64_t)i->mtime_ns, n->begin_s) ||
 	     !row_of(db_query(n->db, "SELECT id FROM image WHERE identity = ?1", "s", w->key),
 		     w->id, &n->image_alias, &n->nimage_alias, &row, e)))
 		return false;
@@ -372,7 +418,7 @@ static uint32_t new_process(struct db_names *n, const struct live_process *p)
 {
 	const uint32_t id =
 	    n->nnew_processes < WAITING_PROCESSES
-		? next_number(n->db, "process", RESERVE_PROCESSES, &n->processes_left)
+		? next_number(n->db, HELD_PROCESSES, RESERVE_PROCESSES, &n->processes_left)
 		: 0;
 
 	if (!id)
@@ -410,10 +456,10 @@ static bool write_process(struct db_names *n, const struct waiting_process *w, s
 
 	return db_run(n->db, e,
 		      "INSERT OR IGNORE INTO process VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-		      " ?8, ?9)",
-		      "isiiiisss", (int64_t)w->id, n->boot_id, (int64_t)p->pid,
+		      " ?8, ?9, ?10)",
+		      "isiiiisssi", (int64_t)w->id, n->boot_id, (int64_t)p->pid,
 		      (int64_t)p->start_ns, (int64_t)p->exec_id, (int64_t)p->uid, p->comm, p->exe,
-		      p->container) &&
+		      p->container, n->begin_s) &&
 	       row_of(process_row(n, p), w->id, &n->process_alias, &n->nprocess_alias, &row, e);
 }
 
@@ -454,6 +500,18 @@ bool db_names_write(struct db_names *n, bool *more, struct err *e)
 	return ok;
 }
 
+/* A machine that builds has new images all day. Those that wait have no row to be found by. */
+static void forget_many_images(struct db_names *n)
+{
+	if (n->nimages <= KNOWN_IMAGES || n->nnew_images)
+		return;
+	for (size_t i = 0; i < n->nimages; i++)
+		free(n->images[i].key);
+	free(n->images);
+	n->images = NULL;
+	n->nimages = 0;
+}
+
 void db_names_written(struct db_names *n, bool committed)
 {
 	if (committed) {
@@ -468,7 +526,69 @@ void db_names_written(struct db_names *n, bool committed)
 		for (size_t i = 0; i < n->nnew_processes; i++)
 			n->new_processes[i] = n->new_processes[i + n->done_processes];
 	}
+	if (!committed)
+		memset(n->needed, 0, NEEDED_CACHE * sizeof(*n->needed));
 	n->done_images = n->done_processes = 0;
+	forget_many_images(n);
+}
+
+/* ---- What is needed, held and gone ---- */
+
+void db_names_begin(struct db_names *n, int64_t second)
+{
+	n->begin_s = second;
+}
+
+bool db_names_need(struct db_names *n, enum held_kind kind, uint32_t row, int64_t second,
+		   struct err *e)
+{
+	struct needed *at = &n->needed[(row * 2 + (uint32_t)kind) % NEEDED_CACHE];
+
+	if (at->row == row && at->kind == kind && at->second == second)
+		return true;
+	*at = (struct needed){ second, row, kind };
+	return db_run(n->db, e,
+		      kind == HELD_IMAGES
+			  ? "UPDATE image SET last_s = ?2 WHERE id = ?1 AND last_s < ?2"
+			  : "UPDATE process SET last_s = ?2 WHERE id = ?1 AND last_s < ?2",
+		      "ii", (int64_t)row, second);
+}
+
+void db_names_hold(const struct db_names *n, struct held *h)
+{
+	held_mark(h, HELD_IMAGES, n->unknown);
+	for (size_t i = 0; i < n->nnew_images; i++)
+		held_mark(h, HELD_IMAGES, db_names_row_of_image(n, n->new_images[i].id));
+	/* Whoever holds our number of a row that somebody else made, holds the row. These are few. */
+	for (size_t i = 0; i < n->nimage_alias; i++)
+		held_mark(h, HELD_IMAGES, n->image_alias[i].row);
+	for (size_t i = 0; i < n->nprocess_alias; i++)
+		held_mark(h, HELD_PROCESSES, n->process_alias[i].row);
+}
+
+static bool is_gone(const struct held *gone, uint32_t row)
+{
+	const size_t at = held_find(gone, row);
+
+	return at != SIZE_MAX && !gone->held[at];
+}
+
+void db_names_forget(struct db_names *n, const struct held *gone)
+{
+	size_t kept = 0;
+
+	/* A place in the cache stays taken: a process that waits may have been pushed out of it. */
+	for (size_t i = 0; gone->kind == HELD_PROCESSES && i < PROCESS_CACHE; i++)
+		if (n->cache[i].id && is_gone(gone, n->cache[i].id))
+			n->cache[i] = (struct cached){ .pid = -1, .id = n->cache[i].id };
+	if (gone->kind != HELD_IMAGES)
+		return;
+	for (size_t i = 0; i < n->nimages; i++)
+		if (is_gone(gone, n->images[i].id))
+			free(n->images[i].key);
+		else
+			n->images[kept++] = n->images[i];
+	n->nimages = kept;
 }
 
 static uint32_t row_in(const struct alias *aliases, size_t n, uint32_t id)

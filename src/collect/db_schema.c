@@ -2,7 +2,9 @@
 /*
  * The tables of the database, by the version that brought them. docs/store.md describes them. `data`
  * is what an epoch's packs are filed under: compacting writes the same counts under a new number and
- * then changes the epoch's row, so that a reader sees the old packs or the new ones.
+ * then changes the epoch's row, so that a reader sees the old packs or the new ones. `last_s` is the
+ * second in which the last epoch began that needs a row (db_prune.c); of rows that were there before
+ * it, the newest epoch's.
  */
 #include "collect/db_schema.h"
 
@@ -43,4 +45,11 @@ const char *const db_versions[DB_SCHEMA_VERSIONS + 1] = {
 	      "CREATE TABLE edge_pack (data INTEGER NOT NULL, image INTEGER NOT NULL,"
 	      " cut INTEGER NOT NULL, entries INTEGER NOT NULL, edges BLOB NOT NULL,"
 	      " PRIMARY KEY (data, image, cut)) WITHOUT ROWID;",
+	[2] = "ALTER TABLE image ADD COLUMN last_s INTEGER NOT NULL DEFAULT 0;"
+	      "ALTER TABLE process ADD COLUMN last_s INTEGER NOT NULL DEFAULT 0;"
+	      "UPDATE image SET last_s = (SELECT ifnull(max(begin_ns), 0) / 1000000000 FROM epoch);"
+	      "UPDATE process SET last_s = (SELECT ifnull(max(begin_ns), 0) / 1000000000 FROM"
+	      " epoch);"
+	      "CREATE INDEX image_last ON image (last_s);"
+	      "CREATE INDEX process_last ON process (last_s);",
 };

@@ -61,6 +61,7 @@ struct db_writer {
 	struct total *totals;
 	size_t ntotals;
 	int64_t epoch, data, cuts; /* 0: no epoch is open */
+	int64_t needed_s;	   /* the second in which the open epoch began */
 	uint64_t begin_ns, begin_steady_ns;
 	uint64_t published_ns;	     /* the moment of the cut that was published last */
 	uint64_t time_ns, steady_ns; /* the last moment used, by both clocks */
@@ -281,14 +282,29 @@ static bool begin_epoch(struct db_writer *w, struct err *e)
 		    (int64_t)(pulled ? 2 : 0)))
 		return false;
 	w->epoch = sqlite3_last_insert_rowid(w->db->sql);
+	w->needed_s = begin / 1000000000;
 	w->data = data;
 	w->cuts = 0;
 	return true;
 }
 
-static uint32_t process_row(const struct db_writer *w, uint32_t process)
+/* Rows that packs are about to name, which the open epoch needs from now on. */
+static uint32_t process_row(struct db_writer *w, uint32_t process, bool *ok, struct err *e)
 {
-	return process == LIVE_NO_PROCESS ? process : db_names_row_of_process(w->names, process);
+	if (process == LIVE_NO_PROCESS)
+		return process;
+	const uint32_t row = db_names_row_of_process(w->names, process);
+
+	*ok = *ok && db_names_need(w->names, HELD_PROCESSES, row, w->needed_s, e);
+	return row;
+}
+
+static uint32_t image_row(struct db_writer *w, uint32_t image, bool *ok, struct err *e)
+{
+	const uint32_t row = db_names_row_of_image(w->names, image);
+
+	*ok = *ok && db_names_need(w->names, HELD_IMAGES, row, w->needed_s, e);
+	return row;
 }
 
 /* The counts of the next image. */
@@ -302,12 +318,14 @@ static bool write_counts(struct db_writer *w, struct err *e)
 		n++;
 	struct live_count *c = x_malloc(n * sizeof(*c));
 
-	for (size_t i = 0; i < n; i++) {
+	bool ok = true;
+
+	for (size_t i = 0; i < n && ok; i++) {
 		c[i] = first[i];
-		c[i].image = db_names_row_of_image(w->names, c[i].image);
-		c[i].process = process_row(w, c[i].process);
+		c[i].image = image_row(w, c[i].image, &ok, e);
+		c[i].process = process_row(w, c[i].process, &ok, e);
 	}
-	const bool ok = db_put_counts(w->db, w->data, w->cuts + 1, c, n, e);
+	ok = ok && db_put_counts(w->db, w->data, w->cuts + 1, c, n, e);
 
 	free(c);
 	s->at += n;
@@ -325,16 +343,17 @@ static bool write_stacks(struct db_writer *w, struct err *e)
 	       first[n].process == first->process)
 		n++;
 	struct live_stack *stacks = x_malloc(n * sizeof(*stacks));
+	bool ok = true;
 
 	for (size_t i = 0; i < n; i++) {
 		struct live_frame *frames = (struct live_frame *)first[i].frames;
 
 		stacks[i] = first[i];
-		stacks[i].process = process_row(w, stacks[i].process);
+		stacks[i].process = process_row(w, stacks[i].process, &ok, e);
 		for (size_t k = 0; k < stacks[i].nframes; k++)
-			frames[k].image = db_names_row_of_image(w->names, frames[k].image);
+			frames[k].image = image_row(w, frames[k].image, &ok, e);
 	}
-	const bool ok = db_put_stacks(w->db, w->data, w->cuts + 1, stacks, n, e);
+	ok = ok && db_put_stacks(w->db, w->data, w->cuts + 1, stacks, n, e);
 
 	free(stacks);
 	s->at += n;
@@ -352,9 +371,11 @@ static bool write_edges(struct db_writer *w, struct err *e)
 		n++;
 	struct live_edge *edges = x_malloc(n * sizeof(*edges));
 
+	bool ok = true;
+
 	memcpy(edges, first, n * sizeof(*edges));
-	edges->image = db_names_row_of_image(w->names, first->image);
-	const bool ok = db_put_edges(w->db, w->data, w->cuts + 1, edges, n, e);
+	edges->image = image_row(w, first->image, &ok, e);
+	ok = ok && db_put_edges(w->db, w->data, w->cuts + 1, edges, n, e);
 
 	free(edges);
 	s->at += n;
@@ -536,6 +557,7 @@ bool db_writer_end_epoch(struct db_writer *w, struct err *e)
 	w->cpu_base_ns = w->cpu_ns;
 	w->epoch = w->data = w->cuts = 0;
 	w->begin_ns = end;
+	db_names_begin(w->names, (int64_t)(w->begin_ns / 1000000000));
 	w->begin_steady_ns = w->clock.steady_ns(w->clock.self);
 	return true;
 }
@@ -559,6 +581,8 @@ struct db_writer *db_writer_open(struct db *d, const struct db_writer_options *o
 	    d, "SELECT ifnull(max(end_ns), 0) FROM epoch WHERE source = '" DB_SOURCE_DAEMON "'", 0);
 	w->begin_ns = now(w);
 	w->begin_steady_ns = w->steady_ns;
+	db_names_begin(w->names, w->o.facts_time ? 0 : (int64_t)(w->begin_ns / 1000000000));
+	d->writer = w;
 	bool more;
 
 	if (db_writer_step(w, 1, &more, e))
@@ -569,6 +593,7 @@ struct db_writer *db_writer_open(struct db *d, const struct db_writer_options *o
 
 void db_writer_drop(struct db_writer *w)
 {
+	w->db->writer = NULL;
 	unstage(&w->staged);
 	live_profile_free(w->buffer);
 	db_names_free(w->names);
@@ -576,6 +601,58 @@ void db_writer_drop(struct db_writer *w)
 	free(w->source);
 	free(w->boot_id);
 	free(w);
+}
+
+/* ---- Numbers ---- */
+
+static void hold_counts(const struct live_count *c, size_t n, struct held *h)
+{
+	for (size_t i = 0; i < n; i++)
+		held_mark(h, h->kind, h->kind == HELD_IMAGES ? c[i].image : c[i].process);
+}
+
+static void hold_stacks(const struct live_stack *s, size_t n, struct held *h)
+{
+	for (size_t i = 0; i < n; i++) {
+		held_mark(h, HELD_PROCESSES, s[i].process);
+		for (size_t k = 0; k < s[i].nframes; k++)
+			held_mark(h, HELD_IMAGES, s[i].frames[k].image);
+	}
+}
+
+static void hold_edges(const struct live_edge *x, size_t n, struct held *h)
+{
+	for (size_t i = 0; i < n; i++)
+		held_mark(h, HELD_IMAGES, x[i].image);
+}
+
+void db_writer_hold(struct db_writer *w, struct held *h)
+{
+	size_t n;
+
+	hold_counts(w->staged.counts, w->staged.ncounts, h);
+	hold_stacks(w->staged.stacks, w->staged.nstacks, h);
+	hold_edges(w->staged.edges, w->staged.nedges, h);
+	const struct live_count *counts = live_counts_unsorted(w->buffer, &n);
+
+	hold_counts(counts, n, h);
+	const struct live_stack *stacks = live_stacks(w->buffer, &n);
+
+	hold_stacks(stacks, n, h);
+	const struct live_edge *edges = live_edges(w->buffer, &n);
+
+	hold_edges(edges, n, h);
+	db_names_hold(w->names, h);
+}
+
+void db_writer_forget(struct db_writer *w, const struct held *gone)
+{
+	db_names_forget(w->names, gone);
+}
+
+uint64_t db_writer_begin_ns(const struct db_writer *w)
+{
+	return w->begin_ns;
 }
 
 bool db_writer_close(struct db_writer *w, struct err *e)

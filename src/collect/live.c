@@ -690,6 +690,12 @@ const struct live_facts *live_facts(const struct live_profile *p)
 	return &p->facts;
 }
 
+const struct live_count *live_counts_unsorted(const struct live_profile *p, size_t *n)
+{
+	*n = p->ncounts;
+	return p->counts;
+}
+
 const struct live_count *live_counts(struct live_profile *p, size_t *n)
 {
 	*n = p->ncounts;

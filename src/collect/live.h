@@ -171,6 +171,8 @@ const struct live_event *live_event(const struct live_profile *p, size_t i);
 const struct live_facts *live_facts(const struct live_profile *p);
 /* Counts sorted by image, offset, event, process, cpu; valid until the profile changes. */
 const struct live_count *live_counts(struct live_profile *p, size_t *n);
+/* The same in any order, without moving anything. */
+const struct live_count *live_counts_unsorted(const struct live_profile *p, size_t *n);
 /* Stacks and edges, sorted by all their members. */
 const struct live_stack *live_stacks(struct live_profile *p, size_t *n);
 const struct live_edge *live_edges(struct live_profile *p, size_t *n);

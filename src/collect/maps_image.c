@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collect/held.h"
 #include "collect/identity.h"
 #include "collect/maps_int.h"
 #include "util/array.h"
@@ -346,6 +347,7 @@ void maps_image_recheck(struct maps *m, struct maps_image *i)
 	find_file(m, i, &r, -1);
 }
 
+#define NOTES_MAX    64
 #define DIGEST_BYTES (16u << 20)
 
 /* The identity of a file that came without a build-id: what it is now. Returns a descriptor, or -1
@@ -501,6 +503,25 @@ uint32_t maps_image_number(struct maps *m, uint32_t image)
 	return i->number;
 }
 
+static void hold_life(const struct life *l, struct held *h)
+{
+	for (size_t i = 0; i < l->nspaces; i++)
+		held_mark(h, HELD_PROCESSES, l->spaces[i].process);
+}
+
+void maps_hold(const struct maps *m, struct held *h)
+{
+	for (size_t i = 0; i < m->nimages; i++)
+		if (m->images[i].name)
+			held_mark(h, HELD_IMAGES, m->images[i].number);
+	held_mark(h, HELD_PROCESSES, m->idle);
+	held_mark(h, HELD_PROCESSES, m->kernel.process);
+	for (size_t b = 0; b < m->nbuckets; b++)
+		for (const struct life *l = m->buckets[b]; l; l = l->next)
+			for (const struct life *o = l; o; o = o->older)
+				hold_life(o, h);
+}
+
 void maps_note(struct maps *m, const char *fmt, ...)
 {
 	va_list args;
@@ -512,7 +533,7 @@ void maps_note(struct maps *m, const char *fmt, ...)
 	if (n < 0)
 		die("out of memory");
 	for (size_t i = 0; i < m->nnotes; i++)
-		if (strcmp(m->notes[i], line) == 0) {
+		if (strcmp(m->notes[i], line) == 0 || m->nnotes == NOTES_MAX) {
 			free(line);
 			return;
 		}

@@ -363,7 +363,8 @@ static __always_inline __u32 token(struct sample_cpu *c, __u8 kind, const struct
 
 	if (!r)
 		return 0;
-	__u32 number = __sync_fetch_and_add(&s->tokens, 1) + 1;
+	/* Numbers begin anew after the last one. 0 is none. */
+	__u32 number = (__sync_fetch_and_add(&s->tokens, 1) + 1) & (SAMPLE_TOKENS - 1);
 
 	r->head = head(c, SAMPLE_IMAGE, kind);
 	r->process = b->process;
@@ -372,8 +373,7 @@ static __always_inline __u32 token(struct sample_cpu *c, __u8 kind, const struct
 	r->offset = offset;
 	r->number = number;
 	r->_pad = 0;
-	const long failed =
-	    number < SAMPLE_TOKENS ? bpf_map_update_elem(&images, k, &number, BPF_NOEXIST) : -1;
+	const long failed = number ? bpf_map_update_elem(&images, k, &number, BPF_NOEXIST) : -1;
 	if (!failed) {
 		bpf_ringbuf_submit(r, wake());
 		return number;
@@ -444,6 +444,8 @@ static __always_inline bool announce(struct sample_cpu *c, __u8 kind, struct blo
 	if (!r)
 		return false;
 	b->number = s ? __sync_fetch_and_add(&s->spaces, 1) + 1 : 0;
+	if (s && !b->number)
+		b->number = __sync_fetch_and_add(&s->spaces, 1) + 1;
 	r->head = head(c, SAMPLE_PROCESS, kind);
 	r->process = b->process;
 	r->time_ns = bpf_ktime_get_boot_ns();

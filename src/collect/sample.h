@@ -81,7 +81,7 @@ struct sample_cpu {
 
 /* Shared by all processors, at an address of its own. */
 struct sample_shared {
-	__u32 tokens, spaces; /* last numbers given */
+	__u32 tokens, spaces; /* last numbers given; of tokens the low 27 bits */
 	__u32 generation;     /* what is known of processes and mappings counts only within one */
 };
 

@@ -124,6 +124,19 @@ bool collector_stack(struct collector *c, uint32_t event, uint32_t space, uint64
 	return true;
 }
 
+void collector_hold_stacks(const struct collector *c, struct held *h)
+{
+	for (size_t i = 0; i < c->nstacks; i++) {
+		const struct known_stack *s = &c->stacks[i];
+
+		if (!s->found)
+			continue;
+		held_mark(h, HELD_PROCESSES, s->sink_process);
+		for (size_t k = 0; k < (size_t)s->nkernel + s->nuser; k++)
+			held_mark(h, HELD_IMAGES, s->frame[k].image);
+	}
+}
+
 bool collector_many_stacks(const struct collector *c)
 {
 	return c->nstacks > STACKS_MAX;

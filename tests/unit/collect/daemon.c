@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "collect/control.h"
 #include "collect/daemon.h"
@@ -25,6 +26,7 @@
 struct made_up {
 	struct synth s;
 	struct live_sink sink;
+	uint32_t new_each_time; /* processes */
 };
 
 static void *open_source(void *self, const struct live_sink *sink, struct err *e)
@@ -33,7 +35,8 @@ static void *open_source(void *self, const struct live_sink *sink, struct err *e
 
 	synth_begin(&m->s, 1);
 	m->sink = *sink;
-	(void)self;
+	if (self)
+		m->s.nprocesses = m->new_each_time = *(const uint32_t *)self;
 	(void)e;
 	return m;
 }
@@ -57,6 +60,7 @@ static bool poll_source(void *source, int timeout_ms, struct err *e)
 
 	synth_counts(&m->s, &m->sink, 50);
 	m->s.pending = 7;
+	m->s.first_process += m->new_each_time;
 	(void)timeout_ms;
 	return flush_source(source, e);
 }
@@ -72,8 +76,19 @@ static bool close_source(void *source, struct err *e)
 	return ok;
 }
 
-static const struct daemon_source made_up = { open_source, source_fd,	 poll_source, flush_source,
-					      NULL,	   close_source, NULL };
+/* It asks for a number whenever it counts. */
+static void hold_nothing(void *source, struct held *h)
+{
+	(void)source;
+	(void)h;
+}
+
+static struct daemon_source made_up = { .open = open_source,
+					.fd = source_fd,
+					.poll = poll_source,
+					.flush = flush_source,
+					.hold = hold_nothing,
+					.close = close_source };
 
 static pid_t start(const struct daemon_options *given)
 {
@@ -321,6 +336,51 @@ static void test_2344_no_second_takes_more_than_a_twentieth_of_a_processor(void 
 	(void)state;
 }
 
+static int64_t number(const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	sqlite3 *s = NULL;
+
+	assert_int_equal(sqlite3_open("db/profile.db", &s), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(s, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	const int64_t n = sqlite3_column_int64(stmt, 0);
+
+	sqlite3_finalize(stmt);
+	sqlite3_close(s);
+	return n;
+}
+
+/* A machine whose processes are others all the time: the database has those of what it keeps. */
+static void test_4604_processes_go_while_it_runs(void **state)
+{
+	uint32_t each = 50;
+	struct err e = { "" };
+
+	made_up.self = &each;
+	const pid_t child = start(&(struct daemon_options){ .folder = "db",
+							    .per_process = true,
+							    .epoch_ns = 300000000,
+							    .keep = { .max_age_ns = 500000000 } });
+
+	made_up.self = NULL;
+	sleep(6);
+	free(ask("db/socket", "stop", &e));
+	ends_well(child);
+	const int64_t all = number("SELECT max(id) FROM process");
+	const int64_t kept = number("SELECT count(*) FROM process");
+
+	print_message("%d processes, %d of them kept\n", (int)all, (int)kept);
+	assert_true(all > 200);
+	assert_true(kept > 0 && kept < all / 2);
+	struct db *d = db_open("db", DB_READ, NULL, &e);
+
+	assert_non_null(d);
+	assert_true(db_check(d, complain, NULL));
+	db_close(d);
+	(void)state;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, synth_make_folder, synth_remove_folder)
 
 int main(void)
@@ -330,6 +390,7 @@ int main(void)
 		TEST(test_2341_a_second_daemon_names_the_first),
 		TEST(test_2342_a_user_outside_the_group_sees_own_processes_alone),
 		TEST(test_2343_epochs_end_by_time_and_never_overlap),
+		TEST(test_4604_processes_go_while_it_runs),
 		TEST(test_2344_no_second_takes_more_than_a_twentieth_of_a_processor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

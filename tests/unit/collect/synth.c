@@ -32,7 +32,7 @@ static uint32_t an_image(struct synth *s, const struct live_sink *sink)
 	static struct live_symbol symbols[] = { { 0, 64, "first" }, { 64, 100, "second" } };
 	static uint8_t bytes[] = { 0x90, 0xc3 };
 	static struct live_code code[] = { { 64, 2, bytes } };
-	const uint64_t k = rng_below(&s->rng, s->nimages);
+	const uint64_t k = s->first_image + rng_below(&s->rng, s->nimages);
 	char name[32], build_id[48];
 	struct live_image i = { .kind = LIVE_FILE, .name = name, .build_id = build_id };
 
@@ -54,7 +54,7 @@ static uint32_t an_image(struct synth *s, const struct live_sink *sink)
 
 static uint32_t a_process(struct synth *s, const struct live_sink *sink)
 {
-	const uint64_t k = rng_below(&s->rng, s->nprocesses);
+	const uint64_t k = s->first_process + rng_below(&s->rng, s->nprocesses);
 	char comm[16];
 
 	snprintf(comm, sizeof(comm), "prog%d", (int)(k % 4));

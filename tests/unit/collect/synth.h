@@ -11,6 +11,7 @@ struct synth {
 	struct live_facts facts;
 	uint64_t pending; /* taken and not given yet */
 	uint32_t nimages, nprocesses, noffsets;
+	uint32_t first_image, first_process; /* others than before where these are raised */
 	bool stacks;
 };
 
