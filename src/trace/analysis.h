@@ -116,6 +116,9 @@ struct analysis {
 	/* If not NULL: called for a shard after everything of batch `index`, which counts all batches from
 	 * 0, so that shards can put what they write in order. Other shards may be called meanwhile. */
 	bool (*turn)(void *state, uint64_t index, struct err *e);
+	/* If not NULL: called before insts, cycles or batch with the cycles of all batches before, whatever
+	 * shard saw them. */
+	void (*at)(void *state, uint64_t cycles);
 	/* Writes its results into the store. */
 	bool (*finish)(void *state, struct store *store, struct err *e);
 	void (*free)(void *state); /* releases what start and the rest allocated; may be NULL */

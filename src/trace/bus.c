@@ -146,6 +146,8 @@ static void run_instance(struct bus *b, struct instance *in, const struct buffer
 	for (size_t i = 0; i < buf->nslices; i++) {
 		const struct trigger_slice *s = &buf->slices[i];
 		bool ok = true;
+		if (a->at)
+			a->at(in->state, s->before);
 		if (a->batch)
 			ok = a->batch(in->state, buf->insts + s->inst0, s->inst1 - s->inst0,
 				      buf->cycles + s->cycle0, s->cycle1 - s->cycle0, &e);
@@ -337,10 +339,11 @@ static void cut_more(struct bus *b, struct buffer *buf, size_t ncycles)
 	buf->ntwins = spans_twins(&b->spans, &buf->twins, &buf->twins_capacity, buf->ntwins);
 }
 
-static void count(struct bus *b, const struct buffer *buf)
+static void count(struct bus *b, struct buffer *buf)
 {
 	for (size_t i = 0; i < buf->nslices; i++) {
-		const struct trigger_slice *s = &buf->slices[i];
+		struct trigger_slice *s = &buf->slices[i];
+		s->before = b->stats.cycles;
 		b->stats.cycle_records += s->cycle1 - s->cycle0;
 		b->stats.inst_records += s->inst1 - s->inst0;
 		/* Only the first and last records are read: those between have left the nearest

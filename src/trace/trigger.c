@@ -241,7 +241,7 @@ static size_t cut(struct trigger_cutter *t, struct rec_cycle *cycles, size_t *nc
 		size_t cend = stops ? split_at(cycles, ncycles, ci, when) : *ncycles;
 		size_t iend = stops ? first_inst_from(insts, ninsts, ii, when) : ninsts;
 		if (nslices < max_slices && (cend > ci || iend > ii))
-			slices[nslices++] = (struct trigger_slice){ ci, cend, ii, iend };
+			slices[nslices++] = (struct trigger_slice){ ci, cend, ii, iend, 0 };
 		if (!stops)
 			return nslices;
 		t->inside = false;
@@ -260,7 +260,7 @@ size_t trigger_cut(struct trigger_cutter *t, struct rec_cycle *cycles, size_t *n
 		   size_t max_slices)
 {
 	if (!t->count) {
-		slices[0] = (struct trigger_slice){ 0, *ncycles, 0, ninsts };
+		slices[0] = (struct trigger_slice){ 0, *ncycles, 0, ninsts, 0 };
 		return *ncycles || ninsts;
 	}
 	size_t n = cut(t, cycles, ncycles, insts, ninsts, slices, max_slices);

@@ -68,6 +68,7 @@ struct trigger_cutter {
 struct trigger_slice {
 	size_t cycle0, cycle1; /* [cycle0, cycle1) of the batch's cycle records */
 	size_t inst0, inst1;
+	uint64_t before; /* cycles of the slices before it, of all batches; set by the bus */
 };
 
 /* Regions are taken in order; the last one repeats if its conditions can come again (mark, pc with

@@ -30,7 +30,33 @@ test_a_replay_writes_the_same_bytes_as_the_run() {
 	replays_the_same --analyze profile,folded:3,csv,null --workers 4 --buffer-memory 1M
 	replays_the_same --analyze profile,folded:5,csv:2,null --workers 2
 	replays_the_same --analyze profile,folded:3,csv,null --workers 0
+	replays_the_same --analyze profile:3,folded,csv,null --workers 4 --buffer-memory 1M
 	replays_the_same --analyze profile,folded,csv,null --salvage
+}
+
+# Samples that wait from batch to batch, threads, regions, ends of phases: all as one worker has them.
+test_4804_a_profile_over_workers_is_that_of_one_worker() {
+	local program options
+	for options in "--period 7" "--period 997 --random --param sweep=1" "--start inst:3k --stop inst:9k --period 10" \
+		"--start inst:2k --stop inst:2500 --start inst:60k --period 50 --random"; do
+		for program in turns answers; do
+			"$CULPRIT" sim --analyze none --trace p.trace --max-insts 120k -- "$GUESTS/$program" >/dev/null 2>&1 </dev/null || true
+			# shellcheck disable=SC2086  # options are words
+			{
+				run replay p.trace --analyze profile $options -o one.culprit
+				status_is 0
+				run replay p.trace --analyze profile:3 $options --workers 3 --buffer-memory 1M -o many.culprit
+				status_is 0
+				same_store one.culprit many.culprit
+				run replay p.trace --analyze profile:2 $options --workers 0 -o many.culprit
+				same_store one.culprit many.culprit
+			}
+		done
+	done
+	[ "$(sqlite3 one.culprit "SELECT count(*) > 20 FROM golden")" = 1 ] || fail "hardly anything was profiled"
+	run replay p.trace --analyze profile:2 --param tip-hardware=1 -o no.culprit
+	status_is 2
+	err_has "in one worker"
 }
 
 test_3690_a_table_has_the_fields_that_were_asked_for() {
@@ -154,7 +180,7 @@ test_an_unknown_analysis_names_the_nearest() {
 	refuses profil profile
 	run replay whole.trace --analyze profile,profile
 	refuses twice
-	run replay whole.trace --analyze profile:2
+	run replay whole.trace --analyze cpistack:2
 	refuses shard
 	run replay whole.trace --start nowhere
 	refuses nowhere

@@ -44,7 +44,8 @@ static void end_phase(struct cpistack *s)
 			s->phase[i] = s->phase[2 * i + 1];
 		s->nphases = CPI_PHASES / 2;
 		s->phase_cycles *= 2;
-		s->phase_end = (uint64_t)s->phase[s->nphases - 1].cycles + s->phase_cycles;
+		s->phase_end = ((uint64_t)s->phase[s->nphases - 1].cycles / s->phase_cycles + 1) *
+			       s->phase_cycles;
 		if ((uint64_t)s->now.cycles < s->phase_end)
 			return;
 	}

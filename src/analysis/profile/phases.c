@@ -87,7 +87,7 @@ bool time_phases_ends(struct time_phases *t, uint64_t cycles)
 {
 	while (t->count == TIME_PHASES || (t->ncells > t->most && t->count > 1)) {
 		join_pairs(t);
-		t->end = t->list[t->count - 1].cycles + t->length;
+		t->end = (t->list[t->count - 1].cycles / t->length + 1) * t->length;
 	}
 	return cycles >= t->end;
 }

@@ -2,7 +2,8 @@
 /*
  * The golden reference over time: what every phase of the run added to the cells. Phases are those
  * of cpistack: the run in at most TIME_PHASES pieces, which begin short; when there are too many,
- * pairs are joined. They are joined, too, when they hold too much, so memory is bounded.
+ * pairs are joined. They are joined, too, when they hold too much, so memory is bounded. A phase ends
+ * with the first commit at or after a multiple of its length, so of TIME_PHASE_BASE (shard.c).
  *
  * A phase that ends while time is pending owes it: what it settles on is known only when the next
  * instruction commits. So units over a phase are always its cycles times the scale.

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/profile/shard.h"
 #include "analysis/walk.h"
 #include "isa/isa.h"
 #include "util/array.h"
@@ -87,6 +88,13 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	p->meta = *meta;
 	p->info = o->info;
 	p->scale = profile_scale(meta->commit_width);
+	if (o->shards > 1 && analysis_number(o, "tip-hardware", 0))
+		return err_set(e, "tip-hardware=1 sees one cycle after the other: it needs profile "
+				  "in one worker");
+	if (o->shards > 1)
+		p->shard = profile_shard_new(p, o);
+	if (o->first)
+		return true;
 	cells_init(&p->cells);
 	execs_init(&p->execs, &p->cells, TIME_EXECUTION);
 	time_phases_init(&p->phases);
@@ -106,23 +114,10 @@ static bool profile_start(void *state, const struct trace_meta *meta,
 	p->pooled = analysis_number(o, "pooled", 0) != 0;
 	if (analysis_number(o, "sweep", 0))
 		add_sweep(p, o);
+	if (p->shard)
+		profile_shard_clocks(p->shard, p);
 	return true;
 }
-
-/* Whether the ROB is empty because the kernel's time passes. */
-static bool in_kernel(const struct rec_cycle *c)
-{
-	return c->fetch_stall == FETCH_EXCEPTION && c->flush_cause == FLUSH_EXCEPTION;
-}
-
-static unsigned flush_category(const struct rec_cycle *c)
-{
-	return c->flush_cause == FLUSH_MISPREDICT ? TIME_MISPREDICT
-	       : in_kernel(c)			  ? TIME_KERNEL
-						  : TIME_MISC_FLUSH;
-}
-
-enum { PENDING_STALLED, PENDING_DRAINED, PENDING_EXCEPTED, PENDING_KERNEL };
 
 /* Gives pending cycles of one kind to an instruction. */
 static void settle(struct profile *p, unsigned kind, uint64_t cycles, uint64_t key)
@@ -135,10 +130,10 @@ static void settle(struct profile *p, unsigned kind, uint64_t cycles, uint64_t k
 }
 
 /* Gives the pending time to the instruction that commits now. */
-static void settle_pending(struct profile *p, uint64_t pc, unsigned events, unsigned cls)
+void profile_settle(struct profile *p, uint64_t pc, unsigned events, unsigned cls)
 {
 	if (p->stalled && !(events & PSV_TEA))
-		p->stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
+		p->sums.stall_length[min_u64(p->stalled, STALL_BUCKETS - 1)]++;
 	settle(p, PENDING_STALLED, p->stalled, cell_key(pc, events, time_of_stall(cls)));
 	settle(p, PENDING_DRAINED, p->drained, cell_key(pc, events, time_of_drain(events)));
 	settle(p, PENDING_EXCEPTED, p->excepted, cell_key(pc, events, TIME_MISC_FLUSH));
@@ -168,9 +163,13 @@ static void end_phase(struct profile *p)
 	}
 }
 
-/* Another thread's instructions commit from now on: its tables change places with the present
- * ones. */
-static void switch_thread(struct profile *p, uint32_t tid)
+void profile_phase(struct profile *p)
+{
+	if (p->cycles >= p->phases.end && time_phases_ends(&p->phases, p->cycles))
+		end_phase(p);
+}
+
+void profile_thread(struct profile *p, uint32_t tid)
 {
 	struct profile_thread *t = NULL, now;
 
@@ -199,21 +198,14 @@ static void switch_thread(struct profile *p, uint32_t tid)
 	*t = now;
 }
 
-static inline uint64_t inst_key(const struct rec_inst *r)
-{
-	return r->pc << CELL_EVENT_BITS | (r->psv & CELL_EVENT_MASK);
-}
-
-/* Counts an execution's events. Events are combined only if they are independent: a last-level miss
- * is always a first-level miss, too, and both count as one. */
-static void count_events(struct profile *p, unsigned events)
+void profile_events(struct profile_sums *s, unsigned events)
 {
 	unsigned apart = events & PSV_TEA & ~(events & PSV_ST_LLC ? (unsigned)PSV_ST_L1 : 0);
-	p->with_event += apart != 0;
-	p->with_combined += (apart & (apart - 1)) != 0;
-	p->with_bits += (events & PSV_TEA & ((events & PSV_TEA) - 1)) != 0;
+	s->with_event += apart != 0;
+	s->with_combined += (apart & (apart - 1)) != 0;
+	s->with_bits += (events & PSV_TEA & ((events & PSV_TEA) - 1)) != 0;
 	for (unsigned b = 0; b < CELL_EVENT_BITS; b++)
-		p->event_count[b] += events >> b & 1;
+		s->event_count[b] += events >> b & 1;
 }
 
 /* Commits the instructions of cycle c and gives them their time. Notes them in group and keys, if
@@ -232,24 +224,24 @@ static inline __attribute__((always_inline)) bool commit(struct profile *p, stru
 			return false;
 		const unsigned events = r->psv & CELL_EVENT_MASK;
 		if (unlikely(!i && r->tid != p->tid))
-			switch_thread(p, r->tid);
+			profile_thread(p, r->tid);
 		if (!i && p->stalled | p->drained | p->excepted | p->kernel)
-			settle_pending(p, r->pc, events, r->cls);
+			profile_settle(p, r->pc, events, r->cls);
 		if (group) {
 			group[i] = r;
-			keys[i] = inst_key(r);
+			keys[i] = profile_inst_key(r);
 		}
 		if (likely(!events)) {
 			execs_add(&p->execs, r->pc, units);
 		} else {
 			cells_add(&p->cells, cell_key(r->pc, events, TIME_EXECUTION), units, 1);
-			count_events(p, events);
+			profile_events(&p->sums, events);
 			if (unlikely(events & PSV_FL_EX) && p->waits.count)
 				waits_note(&p->waits, r->po, p->cycles + 1);
 		}
 	}
 	p->insts += n;
-	p->last_key = inst_key(&w->insts[w->at - 1]);
+	p->last_key = profile_inst_key(&w->insts[w->at - 1]);
 	p->last_po = c->head_po + n - 1;
 	return true;
 }
@@ -263,20 +255,40 @@ static inline bool idle(struct profile *p, const struct rec_cycle *c, uint64_t *
 		p->pending_pc = c->head_pc;
 	} else if (c->flush_cause == FLUSH_NONE) {
 		p->drained += c->repeat;
-	} else if (c->flush_po <= p->last_po) {
-		const uint64_t key =
-		    c->flush_po == p->last_po ? p->last_key : c->flush_pc << CELL_EVENT_BITS;
+	} else if (profile_flushed(c, p->last_po, p->last_key, flush_key)) {
 		cells_add_later(&p->later,
-				cell_key(key >> CELL_EVENT_BITS, (unsigned)key & CELL_EVENT_MASK,
-					 flush_category(c)),
+				cell_key(*flush_key >> CELL_EVENT_BITS,
+					 (unsigned)*flush_key & CELL_EVENT_MASK,
+					 profile_flush_category(c)),
 				c->repeat * p->scale);
-		*flush_key = key;
 		return true;
 	} else {
-		*(in_kernel(c) ? &p->kernel : &p->excepted) += c->repeat;
+		*(profile_in_kernel(c) ? &p->kernel : &p->excepted) += c->repeat;
 		p->pending_pc = c->flush_pc;
 	}
 	return false;
+}
+
+/* A record does not follow the one before it: a region ended in between. */
+static inline void begin_record(struct profile *p, const struct rec_cycle *c)
+{
+	if (unlikely(c->cycle != p->next_cycle) &&
+	    (p->stalled | p->drained | p->excepted | p->kernel))
+		profile_settle(p, p->pending_pc, 0, CLASS_ALU);
+	p->next_cycle = c->cycle + c->repeat;
+}
+
+void profile_begin(struct profile *p, const struct rec_cycle *c)
+{
+	begin_record(p, c);
+}
+
+void profile_idle(struct profile *p, const struct rec_cycle *c)
+{
+	uint64_t flush_key;
+
+	begin_record(p, c);
+	idle(p, c, &flush_key);
 }
 
 /* What the hardware delivered goes to the first sampler's samples that wait for it. */
@@ -297,9 +309,8 @@ static void deliver(struct profile *p)
 	sampler_deliver(&p->sampler[0], &g, state);
 }
 
-/* Serves the samplers that take a sample now or wait for an instruction. */
-static void sample(struct profile *p, const struct sampler_view *v,
-		   const struct rec_inst *const *insts)
+void profile_sample(struct profile *p, const struct sampler_view *v,
+		    const struct rec_inst *const *insts)
 {
 	const uint64_t end = p->cycles + v->rec->repeat;
 	if (unlikely(p->next_sample < end)) {
@@ -336,17 +347,14 @@ static bool sampled_cycle(struct profile *p, struct walk *w, const struct rec_cy
 	struct group g;
 	struct sampler_view v = { .rec = c, .commit = &g, .last_key = p->last_key };
 	g.n = c->ncommit;
-	v.category = g.n			    ? TIME_EXECUTION
-		     : !(c->flags & RC_ROB_EMPTY)   ? TIME_ALU_STALL
-		     : c->flush_cause == FLUSH_NONE ? TIME_FRONTEND
-						    : flush_category(c);
+	v.category = profile_category(c);
 	if (!g.n)
 		v.flushed = idle(p, c, &v.flush_key);
 	else if (!commit(p, w, c, committed, g.key, e))
 		return false;
 	if (p->hw && tiphw_begin(p->hw, c, committed))
 		deliver(p);
-	sample(p, &v, committed);
+	profile_sample(p, &v, committed);
 	if (p->hw)
 		tiphw_end(p->hw, c, committed);
 	if (last) {
@@ -361,16 +369,15 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 {
 	struct profile *p = state;
 	struct walk walk = { insts, ninsts, 0 };
+	if (p->shard)
+		return profile_shard_batch(p->shard, insts, ninsts, cycles, ncycles, e);
 	for (size_t i = 0; i < ncycles; i++) {
 		const struct rec_cycle *c = &cycles[i];
 		const bool last = i + 1 == ncycles;
 		uint64_t flush_key;
 
 		walk_fetch(&cycles[i + WALK_AHEAD]);
-		if (unlikely(c->cycle != p->next_cycle) &&
-		    (p->stalled | p->drained | p->excepted | p->kernel))
-			settle_pending(p, p->pending_pc, 0, CLASS_ALU);
-		p->next_cycle = c->cycle + c->repeat;
+		begin_record(p, c);
 		if (unlikely(p->waiting || p->next_sample < p->cycles + c->repeat || last ||
 			     p->hw)) {
 			if (!sampled_cycle(p, &walk, c, last, e))
@@ -383,9 +390,8 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 		p->cycles += c->repeat;
 		/* A phase ends where an instruction commits: how a stall is cut into records depends on
 		 * where batches end, and so on who else listens. */
-		if (unlikely(p->cycles >= p->phases.end) && c->ncommit &&
-		    time_phases_ends(&p->phases, p->cycles))
-			end_phase(p);
+		if (unlikely(p->cycles >= p->phases.end) && c->ncommit)
+			profile_phase(p);
 	}
 	cells_later_flush(&p->later);
 	return true;
@@ -394,6 +400,7 @@ static bool profile_batch(void *state, const struct rec_inst *insts, size_t nins
 static void profile_free(void *state)
 {
 	struct profile *p = state;
+	profile_shard_free(p->shard);
 	cells_free(&p->cells);
 	execs_free(&p->execs);
 	free(p->hw);
@@ -450,7 +457,7 @@ static void profile_close(struct profile *p)
 				  .commit = &p->last_commit,
 				  .last_key = p->last_key,
 				  .category = TIME_EXECUTION };
-	settle_pending(p, p->pending_pc, 0, CLASS_ALU);
+	profile_settle(p, p->pending_pc, 0, CLASS_ALU);
 	cells_later_flush(&p->later);
 	execs_move(&p->execs);
 	if (p->cycles &&
@@ -461,9 +468,33 @@ static void profile_close(struct profile *p)
 		sampler_end(&p->sampler[i], p->cycles, p->cycles ? &v : NULL);
 }
 
+static void profile_at(void *state, uint64_t cycles)
+{
+	struct profile *p = state;
+
+	if (p->shard)
+		profile_shard_at(p->shard, cycles);
+}
+
+static bool profile_turn(void *state, uint64_t index, struct err *e)
+{
+	struct profile *p = state;
+	return profile_shard_turn(p->shard, index, e);
+}
+
+/* All but sums came to the first shard by turns. */
+static bool profile_merge(void *into, void *from, struct err *e)
+{
+	struct profile *a = into, *b = from;
+	profile_shard_sums(b->shard, &a->sums);
+	return true;
+}
+
 static bool profile_finish(void *state, struct store *store, struct err *e)
 {
 	struct profile *p = state;
+	if (p->shard)
+		profile_shard_sums(p->shard, &p->sums);
 	profile_close(p);
 	return !store || profile_store(p, store, e);
 }
@@ -494,6 +525,9 @@ const struct analysis profile_analysis = {
 	.state_size = sizeof(struct profile),
 	.start = profile_start,
 	.batch = profile_batch,
+	.merge = profile_merge,
+	.turn = profile_turn,
+	.at = profile_at,
 	.finish = profile_finish,
 	.free = profile_free,
 };

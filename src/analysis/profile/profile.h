@@ -24,7 +24,19 @@ struct profile_thread {
 	struct execs execs;
 };
 
+/* Counts that only add up. */
+struct profile_sums {
+	uint64_t stall_length[STALL_BUCKETS]; /* event-free stalls of commit, by length */
+	uint64_t with_event, with_combined,
+	    with_bits;			       /* executions with one of TEA's events, with several
+							 that are independent, with several bits */
+	uint64_t event_count[CELL_EVENT_BITS]; /* executions by event */
+};
+
+struct profile_shard;
+
 struct profile {
+	struct profile_shard *shard; /* batches are seen by several workers (shard.c); or NULL */
 	struct trace_meta meta;
 	uint64_t scale;		       /* units in a cycle: lcm(1..commit width) */
 	uint64_t share[GROUP_MAX + 1]; /* scale / n */
@@ -50,11 +62,7 @@ struct profile {
 	uint64_t last_key, last_po; /* youngest committed instruction: pc and events; number */
 	uint64_t next_cycle;	    /* the next record begins here, unless a region ends */
 
-	uint64_t stall_length[STALL_BUCKETS]; /* event-free stalls of commit, by length */
-	uint64_t with_event, with_combined,
-	    with_bits;			       /* executions with one of TEA's events, with several
-							 that are independent, with several bits */
-	uint64_t event_count[CELL_EVENT_BITS]; /* executions by event */
+	struct profile_sums sums;
 
 	struct sampler
 	    sampler[PROFILE_SAMPLERS_MAX]; /* the first is the user's, the rest are a sweep */

@@ -261,16 +261,16 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 	bool ok =
 	    put_run(s, e, "scale", p->scale) && put_run(s, e, "profiled_cycles", p->cycles) &&
 	    put_run(s, e, "profiled_instructions", p->insts) &&
-	    put_run(s, e, "with_event", p->with_event) &&
-	    put_run(s, e, "with_combined_events", p->with_combined) &&
-	    put_run(s, e, "with_several_bits", p->with_bits) && put_golden(p, s, e) &&
+	    put_run(s, e, "with_event", p->sums.with_event) &&
+	    put_run(s, e, "with_combined_events", p->sums.with_combined) &&
+	    put_run(s, e, "with_several_bits", p->sums.with_bits) && put_golden(p, s, e) &&
 	    put_threads(p, s, e) && put_phases(p, s, e) &&
 	    (!p->info || waits_store(&p->waits, p->info->waits, p->info->nwaits, p->cycles, s, e));
 	for (int64_t i = 0; ok && i < TIME_CATEGORY_COUNT; i++)
 		ok = store_insert(s, e, "category", "is", i, words_times[i].name);
 	for (int64_t i = 0; ok && i < CELL_EVENT_BITS; i++)
 		ok = store_insert(s, e, "event", "issi", i, words_events[i].name,
-				  words_events[i].meaning, (int64_t)p->event_count[i]);
+				  words_events[i].meaning, (int64_t)p->sums.event_count[i]);
 	for (size_t i = 0; ok && i < PROFILER_COUNT; i++) {
 		if (!has_profiler(p, i))
 			continue;
@@ -283,7 +283,8 @@ bool profile_store(struct profile *p, struct store *s, struct err *e)
 		ok = put_sampler(p, i, s, e);
 	ok = ok && put_times(p, s, e) && put_states(p, s, e);
 	for (int64_t i = 0; ok && i < STALL_BUCKETS; i++)
-		if (p->stall_length[i])
-			ok = store_insert(s, e, "bare_stall", "ii", i, (int64_t)p->stall_length[i]);
+		if (p->sums.stall_length[i])
+			ok = store_insert(s, e, "bare_stall", "ii", i,
+					  (int64_t)p->sums.stall_length[i]);
 	return ok;
 }

@@ -414,8 +414,8 @@ static void test_611_a_miss_of_the_last_level_alone_is_no_combined_event(void **
 	commit(&s, 1, PSV_ST_L1 | PSV_ST_LLC | PSV_ST_TLB, CLASS_LOAD);
 	commit(&s, 1, PSV_FL_MB | PSV_FL_CSR, CLASS_BRANCH);
 	struct profile *p = analyse(&s, 4, 1);
-	assert_int_equal(p->with_event, 3);
-	assert_int_equal(p->with_combined, 1);
+	assert_int_equal(p->sums.with_event, 3);
+	assert_int_equal(p->sums.with_combined, 1);
 	done(p);
 }
 
@@ -520,9 +520,9 @@ static void test_1673_bits_and_independent_events_are_counted_apart(void **state
 	commit(&s, 1, PSV_ST_L1 | PSV_ST_TLB, CLASS_LOAD);
 	commit(&s, 1, PSV_ST_TLB, CLASS_LOAD);
 	struct profile *p = analyse(&s, 4, 1);
-	assert_int_equal(p->with_event, 3);
-	assert_int_equal(p->with_combined, 1);
-	assert_int_equal(p->with_bits, 2);
+	assert_int_equal(p->sums.with_event, 3);
+	assert_int_equal(p->sums.with_combined, 1);
+	assert_int_equal(p->sums.with_bits, 2);
 	done(p);
 }
 
