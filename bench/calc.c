@@ -139,6 +139,31 @@ static uint64_t digest(const struct calc_program *p)
 	return h;
 }
 
+/* Sums of all results, for builds whose arithmetic differs in the last digits. */
+static void print_sums(const struct calc_program *p)
+{
+	double value = 0, low = 0, high = 0, sure = 0, m = 0, most = 0, letters = 0;
+
+	for (uint32_t i = 0; i < p->nprocs; i++) {
+		const struct calc_proc *proc = &p->procs[i];
+
+		for (uint32_t b = 0; b < proc->graph->nblocks; b++) {
+			value += isnan(proc->blocks[b].value) ? 0 : proc->blocks[b].value;
+			low += isnan(proc->blocks[b].low) ? 0 : proc->blocks[b].low;
+			high += isnan(proc->blocks[b].high) ? 0 : proc->blocks[b].high;
+			sure += proc->blocks[b].confidence;
+		}
+		for (uint32_t k = 0; k < proc->graph->ninsts; k++) {
+			m += proc->insts[k].m;
+			letters += proc->insts[k].nculprits;
+			for (unsigned c = 0; c < proc->insts[k].nculprits; c++)
+				most += proc->insts[k].culprits[c].most;
+		}
+	}
+	printf("\"sums\": [%.12g, %.12g, %.12g, %.0f, %.12g, %.0f, %.12g]}\n", value, low, high,
+	       sure, m, letters, most);
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = { "" };
@@ -181,9 +206,10 @@ int main(int argc, char **argv)
 
 	printf(
 	    "{\"functions\": %zu, \"blocks\": %llu, \"code_bytes\": %llu, \"graph_seconds\": %.4f, "
-	    "\"calc_seconds\": %.4f, \"memory_bytes\": %.0f, \"digest\": \"%016llx\"}\n",
+	    "\"calc_seconds\": %.4f, \"memory_bytes\": %.0f, \"digest\": \"%016llx\", ",
 	    c.count, (unsigned long long)c.blocks, (unsigned long long)c.bytes, graphs, calc,
 	    memory, (unsigned long long)digest(&p));
+	print_sums(&p);
 	calc_free(&p);
 	for (size_t i = 0; i < c.count; i++)
 		cfg_free(c.graphs[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From graphs and samples to frequencies, cycles per execution and culprits: the order of the steps. */
 #include "calc/calc_int.h"
+#include "calc/carried.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,8 +80,8 @@ static void estimate_one(struct calc_program *p, struct calc_proc *proc,
 	struct calc_scheduler *s =
 	    p->sampling.mode == CALC_ISSUE ? calc_scheduler_new(p->machine, proc) : NULL;
 	for (unsigned round = 0; round < rounds; round++) {
-		if (s)
-			calc_schedule_round(s, proc, round == 0);
+		if (s && !calc_schedule_round(s, proc, round == 0))
+			break;
 		calc_evidence(p, proc);
 		method->each(p, proc);
 	}
@@ -118,22 +119,13 @@ static bool estimate_all(struct calc_program *p, const struct calc_method *metho
 	return true;
 }
 
-bool calc_run(struct calc_program *p, struct err *e)
+static bool run(struct calc_program *p, const struct calc_method *method, struct err *e)
 {
-	const struct calc_method *method = calc_method_find(p->options.method);
 	unsigned rounds = p->options.rounds ? p->options.rounds : ROUNDS;
 	const bool schedules = p->sampling.mode == CALC_ISSUE;
 	const bool samples = !p->sampling.record_depth; /* frequencies are from these */
-	if (method->issues && !(schedules && samples))
-		return err_set(e,
-			       "method %s needs samples of the oldest instruction not yet issued: "
-			       "choose flow, profi or dcpi",
-			       method->name);
 	if (!schedules)
 		rounds = 1;
-	memset(p->unstalled, 0, sizeof(p->unstalled));
-	p->spread = 0;
-	p->returned = false;
 	if (method->each) {
 		for (uint32_t i = 0; i < p->nprocs; i++) {
 			begin(&p->procs[i]);
@@ -148,6 +140,30 @@ bool calc_run(struct calc_program *p, struct err *e)
 	for (uint32_t i = 0; schedules && i < p->nprocs; i++)
 		calc_culprits(p, &p->procs[i]);
 	return true;
+}
+
+bool calc_run(struct calc_program *p, struct err *e)
+{
+	const struct calc_method *method = calc_method_find(p->options.method);
+	if (method->issues && (p->sampling.mode != CALC_ISSUE || p->sampling.record_depth))
+		return err_set(e,
+			       "method %s needs samples of the oldest instruction not yet issued: "
+			       "choose flow, profi or dcpi",
+			       method->name);
+	memset(p->unstalled, 0, sizeof(p->unstalled));
+	p->spread = 0;
+	p->returned = false;
+	struct carried_cache *decoded = p->machine ? carried_cache_new() : NULL;
+	for (uint32_t i = 0; i < p->nprocs; i++)
+		p->procs[i].decoded = decoded;
+	p->tails = calc_tails_new();
+	const bool ok = run(p, method, e);
+	free(p->tails);
+	p->tails = NULL;
+	for (uint32_t i = 0; i < p->nprocs; i++)
+		p->procs[i].decoded = NULL;
+	free(decoded);
+	return ok;
 }
 
 void calc_free(struct calc_program *p)

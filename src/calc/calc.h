@@ -126,6 +126,7 @@ struct calc_proc {
 	/* Branch records: ranges that cover the end of each block; branches that took each edge, or ranges
 	 * that went over it, NAN where neither can be seen. NULL: there are no records. */
 	double *block_records, *edge_records;
+	struct carried_cache *decoded; /* carried.h: of calc_run(), else NULL */
 	bool rough; /* its flow is a good one, not the best: the graph is too large */
 };
 
@@ -164,7 +165,8 @@ struct calc_program {
 	double unstalled[CALC_RISK_MIXES]; /* likelihood.c: what the samples say of each mix */
 	/* culprit.c: cycles from a return until its result is there, integer and FP, at the longest */
 	double result_left[2];
-	bool returned; /* that is known */
+	bool returned;		  /* that is known */
+	struct calc_tails *tails; /* likelihood.c: of calc_run(), else NULL */
 	double
 	    spread; /* relative.c: mean square of how unequally long instructions take; 0: not known */
 };

@@ -28,8 +28,8 @@ void calc_scheduler_edges(struct calc_scheduler *s);
  * the next call. */
 const struct calc_inst *calc_scheduler_block(struct calc_scheduler *s, uint32_t block,
 					     uint32_t edge);
-/* As calc_schedule(), for several rounds. */
-void calc_schedule_round(struct calc_scheduler *s, struct calc_proc *p, bool first_round);
+/* As calc_schedule(), for several rounds. False: this one changed nothing. */
+bool calc_schedule_round(struct calc_scheduler *s, struct calc_proc *p, bool first_round);
 void calc_scheduler_free(struct calc_scheduler *s);
 
 /*
@@ -38,6 +38,9 @@ void calc_scheduler_free(struct calc_scheduler *s);
  */
 double calc_unstalled(const struct calc_program *p, uint16_t risks);
 void calc_learn_risks(struct calc_program *p);
+
+/* A table of erfc(), for calc_program.tails; freed with free(). */
+struct calc_tails *calc_tails_new(void);
 
 /* The classes' blocks: those of class c are list[at[c]] to list[at[c + 1] - 1], in order of address.
  * The caller frees both. */

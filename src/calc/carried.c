@@ -70,6 +70,17 @@ static double below_l1(const struct memsys_config *mem)
 	return t;
 }
 
+static uint16_t rest(double until, double now)
+{
+	const double left = until - now;
+
+	if (!(left > 0))
+		return 0;
+	if (left >= UINT16_MAX)
+		return UINT16_MAX;
+	return (uint16_t)((uint16_t)left + (left > (uint16_t)left));
+}
+
 struct carried_machine carried_machine(const struct calc_program *p)
 {
 	const struct machine *m = p->machine;
@@ -87,19 +98,23 @@ struct carried_machine carried_machine(const struct calc_program *p)
 	k.line = fmax(mem->cache[MEM_L1D].latency + mem->cache[MEM_L2].latency, k.fill / mshrs);
 	for (unsigned c = 0; c < CLASS_COUNT; c++)
 		k.latency = fmax(k.latency, units_of_class(m, c).latency);
-	for (unsigned fp = 0; fp < 2; fp++)
+	for (unsigned fp = 0; fp < 2; fp++) {
 		k.results[fp] = p->returned ? p->result_left[fp] : k.latency;
+		k.results_left[fp] = rest(k.results[fp], 0);
+	}
 	return k;
 }
 
 struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i)
 {
-	struct carried_op op = { .in = isa_decode(i->word) };
+	const struct inst in = isa_decode(i->word);
+	struct carried_op op = { .imm = in.imm,
+				 .operands = isa_operands(&in),
+				 .use = units_of(m, &in),
+				 .cls = op_info[in.op].cls,
+				 .mem_bytes = op_info[in.op].mem_bytes };
 	uint32_t policy = SERIAL_NONE;
 
-	op.operands = isa_operands(&op.in);
-	op.use = units_of(m, &op.in);
-	op.cls = op_info[op.in.op].cls;
 	op.load = op.cls == CLASS_LOAD || op.cls == CLASS_AMO;
 	op.store = op.cls == CLASS_STORE || op.cls == CLASS_AMO;
 	for (unsigned k = 0; k < 3; k++)
@@ -117,12 +132,42 @@ struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i)
 	return op;
 }
 
-struct carried_op *carried_ops(const struct machine *m, const struct cfg *g)
+/* By a hash of the instruction's word, which is not 0 if the place is taken. */
+#define CACHED_BITS 12
+struct carried_cache {
+	struct {
+		uint32_t word;
+		struct carried_op op;
+	} of[1 << CACHED_BITS];
+};
+
+struct carried_cache *carried_cache_new(void)
 {
+	return x_calloc(1, sizeof(struct carried_cache));
+}
+
+struct carried_op carried_op_of(struct carried_cache *c, const struct machine *m,
+				const struct cfg_inst *i)
+{
+	const uint32_t word = (i->word & 3) == 3 ? i->word : i->word & 0xffff;
+	const uint32_t at = word * 2654435761u >> (32 - CACHED_BITS);
+
+	if (!c || !word)
+		return carried_op(m, i);
+	if (c->of[at].word != word) {
+		c->of[at].op = carried_op(m, i);
+		c->of[at].word = word;
+	}
+	return c->of[at].op;
+}
+
+struct carried_op *carried_ops(const struct machine *m, const struct calc_proc *proc)
+{
+	const struct cfg *g = proc->graph;
 	struct carried_op *ops = x_malloc((g->ninsts + 1) * sizeof(*ops));
 
 	for (uint32_t i = 0; i < g->ninsts; i++)
-		ops[i] = carried_op(m, &g->insts[i]);
+		ops[i] = carried_op_of(proc->decoded, m, &g->insts[i]);
 	return ops;
 }
 
@@ -161,18 +206,22 @@ void carried_wait(struct carried_walk *w, uint32_t inst)
 	const double passed = w->proc->insts[inst].m;
 
 	w->now += passed;
-	w->s.lines = (float)fmax(0, w->s.lines - passed / w->m->line);
+	if (w->s.lines > 0) {
+		const double lines = w->s.lines - passed / w->m->line;
+
+		w->s.lines = lines > 0 ? (float)lines : 0;
+	}
 }
 
 /* The index of a store's width in queued. */
 static unsigned width_of(const struct carried_op *op)
 {
-	return (unsigned)__builtin_ctz(op_info[op->in.op].mem_bytes | 1u << (CARRIED_WIDTHS - 1));
+	return (unsigned)__builtin_ctz(op->mem_bytes | 1u << (CARRIED_WIDTHS - 1));
 }
 
 bool carried_overlaps(const struct carried_walk *w, const struct carried_op *op, uint32_t *by)
 {
-	const int32_t from = op->in.imm, to = from + op_info[op->in.op].mem_bytes;
+	const int32_t from = op->imm, to = from + op->mem_bytes;
 	const uint32_t known = w->nstores < CARRIED_STORES ? w->nstores : CARRIED_STORES;
 	const unsigned widths = op->cls == CLASS_AMO ? CARRIED_WIDTHS : width_of(op);
 	bool here = false, before = false;
@@ -202,7 +251,8 @@ double carried_queued(const struct carried_walk *w)
 	double left = 0;
 
 	for (unsigned k = 0; k < CARRIED_WIDTHS; k++)
-		left = fmax(left, w->queued_until[k] - w->now);
+		if (w->queued_until[k] - w->now > left)
+			left = w->queued_until[k] - w->now;
 	return left;
 }
 
@@ -219,21 +269,23 @@ static bool loads_pending(const struct carried_walk *w)
 static void issue_store(struct carried_walk *w, uint32_t inst, const struct carried_op *op)
 {
 	const uint8_t base = op->operands.src[0];
-	const int32_t at = op->in.imm, line = (int32_t)machine_line_bytes(&w->m->m->mem, MEM_L1D);
+	const int32_t at = op->imm, line = (int32_t)machine_line_bytes(&w->m->m->mem, MEM_L1D);
 	double *queued = &w->queued_until[width_of(op)];
 
 	w->stores[w->nstores % CARRIED_STORES].base = base;
 	w->stores[w->nstores % CARRIED_STORES].from = at;
-	w->stores[w->nstores % CARRIED_STORES].to = at + op_info[op->in.op].mem_bytes;
+	w->stores[w->nstores % CARRIED_STORES].to = at + op->mem_bytes;
 	w->stores[w->nstores++ % CARRIED_STORES].by = inst;
 	w->s.store_by = inst;
 	/* It commits after all older, which a load that misses may hold up. */
-	*queued = fmax(*queued, w->now + QUEUED + (loads_pending(w) ? w->m->fill : 0));
+	const double until = w->now + QUEUED + (loads_pending(w) ? w->m->fill : 0);
+	if (until > *queued)
+		*queued = until;
 	if (base == w->line_base && base && abs(at - w->line_offset) < line)
 		return;
 	w->line_base = base;
 	w->line_offset = at;
-	w->s.lines = fminf(w->s.lines + 1, (float)w->m->entries);
+	w->s.lines = w->s.lines + 1 < (float)w->m->entries ? w->s.lines + 1 : (float)w->m->entries;
 }
 
 void carried_issue(struct carried_walk *w, uint32_t inst, const struct carried_op *op)
@@ -285,11 +337,6 @@ void carried_results(const struct carried_walk *w, double *left)
 		if (w->s.by[r] != CARRIED_OUTSIDE)
 			left[r >= 32] = fmax(left[r >= 32], w->until[r] - w->now);
 	}
-}
-
-static uint16_t rest(double until, double now)
-{
-	return (uint16_t)fmin(ceil(fmax(until - now, 0)), UINT16_MAX);
 }
 
 /* What the block leaves behind. */
@@ -352,9 +399,11 @@ static void outside(const struct calc_program *p, const struct carried_machine *
 	s->loaded = loaded & passed;
 	s->stale = ALL & ~loaded & passed;
 	s->live = s->loaded | s->stale | computed;
-	for (unsigned r = 1; r < 64; r++) {
+	for (uint64_t rest = s->live; rest; rest &= rest - 1) {
+		const unsigned r = (unsigned)__builtin_ctzll(rest);
+
 		s->by[r] = CARRIED_OUTSIDE;
-		s->left[r] = computed >> r & 1 ? rest(m->results[r >= 32], 0) : 0;
+		s->left[r] = computed >> r & 1 ? m->results_left[r >= 32] : 0;
 	}
 	s->lines = lines;
 }
@@ -402,7 +451,7 @@ static bool join(struct carried *s, const struct carried *from)
 	}
 	if (from->store_by < s->store_by)
 		s->store_by = from->store_by;
-	s->lines = fmaxf(s->lines, from->lines);
+	s->lines = from->lines > s->lines ? from->lines : s->lines;
 	return grown;
 }
 
@@ -567,7 +616,8 @@ struct carried_loads *carried_loads_new(const struct calc_program *p, const stru
 			k->loaded = ALL;
 		for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].count;
 		     i++) {
-			const struct carried_op op = carried_op(m->m, &g->insts[i]);
+			const struct carried_op op =
+			    carried_op_of(proc->decoded, m->m, &g->insts[i]);
 			const uint64_t keep = op.serial ? 0 : ~op.touches;
 
 			k->keep &= keep;

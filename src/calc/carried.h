@@ -32,27 +32,29 @@ struct carried {
 	uint16_t left[64]; /* until it is there, if nothing dynamic holds it up */
 };
 
-/* What an instruction is, for the rules. */
+/* What an instruction is, for the rules and for the schedule. */
 struct carried_op {
-	struct inst in;
-	struct inst_operands operands;
+	uint64_t reads, touches; /* registers: sources; these and the destination */
 	struct unit_use use;
+	struct inst_operands operands;
+	int32_t imm;
 	uint8_t cls; /* enum op_class */
+	uint8_t mem_bytes;
 	bool load, store;
 	bool serial, drains;
-	uint64_t reads, touches; /* registers: sources; these and the destination */
 };
 
 /* The machine's longest times, in cycles. */
 struct carried_machine {
 	const struct machine *m;
-	double fill, fetch_fill; /* a line from memory, for data and for code */
-	double walk;		 /* a page walk */
-	double line;		 /* until the write buffer has sent one line, at the longest */
-	double latency;		 /* of any unit */
-	double results[2];	 /* until what a procedure returns is there: integer, FP */
-	bool pessimistic;	 /* calc_options.cross */
-	uint32_t entries;	 /* of the write buffer; 0: stores cannot fill it */
+	double fill, fetch_fill;  /* a line from memory, for data and for code */
+	double walk;		  /* a page walk */
+	double line;		  /* until the write buffer has sent one line, at the longest */
+	double latency;		  /* of any unit */
+	double results[2];	  /* until what a procedure returns is there: integer, FP */
+	uint16_t results_left[2]; /* the same in whole cycles */
+	bool pessimistic;	  /* calc_options.cross */
+	uint32_t entries;	  /* of the write buffer; 0: stores cannot fill it */
 };
 
 /* A place in a block. */
@@ -77,9 +79,14 @@ struct carried_walk {
 
 struct carried_machine carried_machine(const struct calc_program *p);
 struct carried_op carried_op(const struct machine *m, const struct cfg_inst *i);
+/* The same from a table of what was decoded last, for one machine: programs say the same things again. NULL: none.
+ * Freed with free(). */
+struct carried_cache *carried_cache_new(void);
+struct carried_op carried_op_of(struct carried_cache *c, const struct machine *m,
+				const struct cfg_inst *i);
 
 /* All instructions of a procedure; the caller frees them. */
-struct carried_op *carried_ops(const struct machine *m, const struct cfg *g);
+struct carried_op *carried_ops(const struct machine *m, const struct calc_proc *proc);
 
 /* The state of every block's beginning; the caller frees it. */
 struct carried *carried_all(const struct calc_program *p, const struct calc_proc *proc,

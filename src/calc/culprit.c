@@ -9,8 +9,8 @@
  *   i, I            the line (page) is another one than that of some          longest fill (walk);
  *                   instruction that can come right before                    imiss (itlb) samples
  *   d, D            it reads or overwrites a register that a load may have    longest fill (walk);
- *                   written last and that nothing has waited for; or it is    dmiss (dtlb) samples
- *                   a load, and loads before it can fill the miss registers
+ *                   written last and that nothing has waited for; or it is    dmiss (dtlb) samples;
+ *                   a load, and loads before it can fill the miss registers   D: new pages (strides.c)
  *   p               head of a block after a conditional branch, an indirect   mispredict loop × those
  *                   jump or a return                                          edges; branchmp samples
  *   t               head of a block after a taken transfer                    btb_bubble × those edges
@@ -38,12 +38,14 @@
 #include <string.h>
 
 #include "calc/carried.h"
+#include "calc/strides.h"
 #include "util/array.h"
 
 #define LEAST_SHARE 0.01
 #define CHANCE	    2.0	  /* deviations by which a stall can be shorter than it looks */
 #define NEARLY	    0.999 /* all but rounding */
 #define MATTERS	    0.02  /* share of its least time that a risk can add to an instruction */
+#define PATHS	    16	  /* blocks before it in which loads are looked for */
 #define SKID	    8	  /* instructions before it at which the sample of a miss of code can be */
 
 /* Of all instructions of a procedure, in their order. */
@@ -65,6 +67,7 @@ struct suspect {
 	double frequency; /* executions */
 	double stall;	  /* cycles over all executions */
 	struct culprits *found;
+	struct strides *strides;
 	unsigned n;
 	struct calc_culprit list[CAUSE_COUNT + 1];
 };
@@ -436,6 +439,60 @@ static double load_events(const struct suspect *s, enum sampled_event event, uin
 	return far ? INFINITY : events(s, event, samples_of(s, event, first, s->inst + 1));
 }
 
+/* Adds how often the loads that may have written register r last can have come to another page; INFINITY: not all of
+ * these loads are known. */
+static double new_pages(const struct suspect *s, unsigned r)
+{
+	const struct cfg *g = s->proc->graph;
+	uint32_t blocks[PATHS] = { s->block }, n = 1;
+	double sum = 0;
+
+	if (s->w->here >> r & 1)
+		return strides_new_pages(s->strides, s->block, s->w->s.by[r]);
+	/* Backwards from the block, until something writes it. */
+	for (uint32_t i = 0; i < n && sum < INFINITY; i++) {
+		const struct cfg_block *b = &g->blocks[blocks[i]];
+
+		if (b->flags & CFG_BLOCK_MAYBE || (blocks[i] == g->entry))
+			return INFINITY;
+		for (uint32_t k = 0; k < b->nin; k++) {
+			const uint32_t e = g->in[b->first_in + k], from = g->edges[e].from;
+			const struct cfg_block *o = &g->blocks[from];
+			uint32_t at, known = 0;
+
+			if (!carried_counts(s->p, s->proc, e))
+				continue;
+			if (from == CFG_OUTSIDE || o->flags & CFG_BLOCK_CALLS)
+				return INFINITY;
+			for (at = o->first + o->count; at > o->first; at--)
+				if (s->ops[at - 1].operands.dst == r)
+					break;
+			if (at > o->first) {
+				if (s->ops[at - 1].load)
+					sum += strides_new_pages(s->strides, from, at - 1);
+				continue;
+			}
+			while (known < n && blocks[known] != from)
+				known++;
+			if (known == PATHS)
+				return INFINITY;
+			if (known == n)
+				blocks[n++] = from;
+		}
+	}
+	return sum;
+}
+
+/* The cycles of all walks by loads that are waited for: those in loops come to a new page once in a while. */
+static double loop_walks(const struct suspect *s, uint64_t registers)
+{
+	double sum = 0;
+
+	for (uint64_t rest = registers; rest && sum < INFINITY; rest &= rest - 1)
+		sum += new_pages(s, (unsigned)__builtin_ctzll(rest));
+	return sum * s->m->walk;
+}
+
 static void suspect_loads(struct suspect *s, enum cause cause, enum sampled_event event,
 			  double longest)
 {
@@ -449,6 +506,8 @@ static void suspect_loads(struct suspect *s, enum cause cause, enum sampled_even
 		return;
 	if (sampled(s, event))
 		most = fmin(most, load_events(s, event, full ? s->w->s.loaded : waits) * longest);
+	if (cause == CAUSE_DTLB && !full)
+		most = fmin(most, loop_walks(s, waits));
 	struct calc_culprit *c = accuse(s, cause, most);
 	for (uint64_t rest = waits ? waits : s->w->s.loaded; rest; rest &= rest - 1)
 		add_loads(s, c, (unsigned)__builtin_ctzll(rest));
@@ -573,22 +632,22 @@ static bool can_be_main(const struct suspect *s, const struct calc_culprit *c, d
 	double sum = 0;
 
 	for (unsigned k = 0; k < s->n; k++)
-		sum += fmin(s->list[k].most, c->most);
+		sum += s->list[k].most < c->most ? s->list[k].most : c->most;
 	return sum >= explained;
 }
 
 /* Those that can be the main cause come first. Returns their number. */
 static unsigned put_main_first(struct suspect *s)
 {
+	if (!s->n)
+		return 0;
 	const double period = (double)s->p->sampling.period[SAMPLED_CYCLES];
 	const double samples = s->proc->insts[s->inst].count[SAMPLED_CYCLES];
 	const double least = fmax(s->stall - CHANCE * sqrt(samples) * period, s->stall / 2);
-	struct calc_culprit sorted[CAUSE_COUNT + 1] = { { 0 } };
+	struct calc_culprit sorted[CAUSE_COUNT + 1];
 	double all = 0;
 	unsigned n = 0, main;
 
-	if (!s->n)
-		return 0;
 	for (unsigned k = 0; k < s->n; k++)
 		all += s->list[k].most;
 	for (unsigned k = 0; k < s->n; k++)
@@ -625,11 +684,13 @@ static void each_suspect(struct calc_program *p, struct calc_proc *proc,
 	const struct cfg *g = proc->graph;
 	const double period = (double)p->sampling.period[SAMPLED_CYCLES];
 	const struct carried_machine m = carried_machine(p);
-	struct carried_op *ops = carried_ops(p->machine, g);
+	struct carried_op *ops = carried_ops(p->machine, proc);
 	struct carried *states = carried_all(p, proc, &m, ops);
+	struct strides strides = strides_begin(p->machine, proc, ops);
 	struct carried_walk w;
 	struct suspect s;
 
+	s.strides = &strides;
 	s.p = p;
 	s.proc = proc;
 	s.m = &m;

@@ -26,6 +26,7 @@
 #include "isa/isa.h"
 
 #define Z95 1.96 /* deviations that 95% of a normal distribution lie within */
+#define FEW 24	 /* ratios that are sorted by insertion */
 #define NONE_SEEN                                                                                  \
 	3.0 /* if this many samples are expected, none comes with a probability of 5% (e^-3) */
 
@@ -73,7 +74,8 @@ struct work {
 	uint32_t nblocks;
 	struct calc_ratio *ratios; /* room for all instructions of the procedure */
 	uint32_t nratios;
-	double top_stall; /* the longest that the machine can make */
+	double top_stall;	 /* the longest that the machine can make */
+	double partner, least_m; /* thresholds */
 };
 
 static const struct cfg_block *block_of(const struct work *w, uint32_t n)
@@ -118,7 +120,7 @@ static struct calc_ratio ratio_of(const struct work *w, const struct cfg_block *
 	r.value = r.samples / m;
 	for (uint32_t k = i + 1; k < b->first + b->count && insts[k].m <= 0; k++)
 		partners += samples_of(&insts[k]);
-	if (partners > calc_threshold(w->p, CALC_PARTNER) * samples_of(&insts[i]))
+	if (partners > w->partner * samples_of(&insts[i]))
 		r.dropped = true;
 	return r;
 }
@@ -130,9 +132,25 @@ static int compare_ratios(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Most classes have a few ratios. */
+static void sort_ratios(struct calc_ratio *r, uint32_t n)
+{
+	if (n > FEW) {
+		qsort(r, n, sizeof(*r), compare_ratios);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		const struct calc_ratio one = r[i];
+		uint32_t k = i;
+
+		for (; k && r[k - 1].value > one.value; k--)
+			r[k] = r[k - 1];
+		r[k] = one;
+	}
+}
+
 static void gather(struct work *w)
 {
-	double least = calc_threshold(w->p, CALC_LEAST_M);
 	uint32_t n = 0, kept = 0;
 
 	for (uint32_t k = 0; k < w->nblocks; k++) {
@@ -144,7 +162,7 @@ static void gather(struct work *w)
 			w->class->samples += samples_of(inst);
 			w->class->sum_m += inst->m;
 			w->class->issue_points += inst->m > 0;
-			if (inst->m >= least)
+			if (inst->m >= w->least_m)
 				w->ratios[n++] = ratio_of(w, b, i);
 		}
 	}
@@ -154,8 +172,7 @@ static void gather(struct work *w)
 	for (uint32_t i = 0; i < n; i++)
 		if (!kept || !w->ratios[i].dropped)
 			w->ratios[w->nratios++] = w->ratios[i];
-	if (w->nratios)
-		qsort(w->ratios, w->nratios, sizeof(*w->ratios), compare_ratios);
+	sort_ratios(w->ratios, w->nratios);
 }
 
 static bool is_system_call(uint32_t word)
@@ -175,9 +192,8 @@ static bool is_possible(const struct work *w, double f)
 
 		for (uint32_t i = b->first; i < b->first + b->count; i++) {
 			const struct calc_inst *inst = &w->proc->insts[i];
-			bool kernel = i && is_system_call(g->insts[i - 1].word);
-
-			if (!kernel && samples_of(inst) > f * (inst->m + longest))
+			if (samples_of(inst) > f * (inst->m + longest) &&
+			    !(i && is_system_call(g->insts[i - 1].word)))
 				return false;
 		}
 	}
@@ -283,8 +299,10 @@ static void evidence_issue(struct calc_program *p, struct calc_proc *proc)
 	struct calc_members members = calc_members(proc);
 	struct work w = { .p = p,
 			  .proc = proc,
-			  .ratios = x_calloc(proc->graph->ninsts + 1, sizeof(*w.ratios)),
-			  .top_stall = calc_longest_stall(p->machine) };
+			  .ratios = x_malloc((proc->graph->ninsts + 1) * sizeof(*w.ratios)),
+			  .top_stall = calc_longest_stall(p->machine),
+			  .partner = calc_threshold(p, CALC_PARTNER),
+			  .least_m = calc_threshold(p, CALC_LEAST_M) };
 
 	for (uint32_t c = 0; c < proc->nclasses; c++) {
 		w.class = &proc->classes[c];
@@ -307,7 +325,9 @@ uint32_t calc_ratios(const struct calc_program *p, const struct calc_proc *proc,
 			  .class = &class,
 			  .blocks = blocks,
 			  .nblocks = nblocks,
-			  .ratios = ratios };
+			  .ratios = ratios,
+			  .partner = calc_threshold(p, CALC_PARTNER),
+			  .least_m = calc_threshold(p, CALC_LEAST_M) };
 
 	gather(&w);
 	return w.nratios;

@@ -17,6 +17,7 @@
 
 #include "calc/calc_int.h"
 #include "calc/parts.h"
+#include "util/array.h"
 
 #define WRONG	       0.1  /* of least times: what issues together is not what the schedule says */
 #define UNSTALLED      0.65 /* of issue points whose risks are not known; set by hand */
@@ -131,6 +132,45 @@ void calc_learn_risks(struct calc_program *p)
 		    (AT_FIRST * unstalled_at_first(mix) + sum[mix]) / (AT_FIRST + points[mix]);
 }
 
+/*
+ * Half of erfc(), which every point needs dozens of times, from a table: at its nearest entry, and on from there by
+ * five terms of its series, to within 1e-13.
+ */
+#define TAILS_PER 64
+#define TAILS_END 7 /* beyond FAR, where erfc() is 0 or 2 to within 1e-22 */
+struct calc_tails {
+	struct {
+		double half, slope;
+	} at[2 * TAILS_END * TAILS_PER + 1];
+};
+
+struct calc_tails *calc_tails_new(void)
+{
+	struct calc_tails *t = x_malloc(sizeof(*t));
+
+	for (int i = -TAILS_END * TAILS_PER; i <= TAILS_END * TAILS_PER; i++) {
+		const double x = (double)i / TAILS_PER;
+
+		t->at[i + TAILS_END * TAILS_PER].half = 0.5 * erfc(x);
+		t->at[i + TAILS_END * TAILS_PER].slope = -M_2_SQRTPI / 2 * exp(-x * x);
+	}
+	return t;
+}
+
+/* |x| is at most FAR. */
+static inline double half_erfc(const struct calc_tails *t, double x)
+{
+	if (!t)
+		return 0.5 * erfc(x);
+	const int i = (int)(x * TAILS_PER + TAILS_END * TAILS_PER + 0.5);
+	const double z = (i - TAILS_END * TAILS_PER) * (1.0 / TAILS_PER), h = x - z, zz = z * z;
+
+	return t->at[i].half + t->at[i].slope * h *
+				   (1 + h * (-z + h * ((2 * zz - 1) / 3 +
+						       h * (z * (3 - 2 * zz) / 6 +
+							    h * ((4 * zz - 12) * zz + 3) / 30))));
+}
+
 /* What the likelihood needs of a point, worked out once. */
 struct point {
 	double n;	  /* samples, thinned */
@@ -151,43 +191,114 @@ static struct point point_of(const struct calc_ratio *r)
 			       .unstalled = r->unstalled };
 }
 
-/* The likelihood of one point with frequency f, as two_likelihoods() has it; what cannot be seen beside the chance
- * that its least time is wrong is not worked out. */
-static inline double point_likelihood(const struct point *q, double f, double log_f)
+/*
+ * The likelihood of one point of which `due` samples are expected, as two_likelihoods() has it; what cannot be seen
+ * beside the chance that its least time is wrong is not worked out. *far: nothing of chance can be seen, nor will it
+ * be further away.
+ */
+static inline double point_likelihood(const struct point *q, double due, double log_due,
+				      const struct calc_tails *tails, bool *far)
 {
-	const double l = f * q->due, larger = l > q->n ? l : q->n;
+	const double larger = due > q->n ? due : q->n, once = due > 1 ? due : 1;
+	const double chance = q->n * log_due - due - q->factorial;
+	const double apart = due - q->n;
+	const bool near = apart * apart < 2 * FAR * FAR * once;
 	/* A least time that is wrong says nothing: any count is as likely as another. */
 	double all = WRONG / (1 + 2 * larger);
-	const double chance = q->n * (log_f + q->log_due) - l - q->factorial;
-	const double once = l > 1 ? l : 1, apart = l - q->n;
 
 	if (chance > UNSEEN)
 		all += (1 - WRONG) * q->unstalled * exp(chance);
-	if (apart < 0 || apart * apart < 2 * FAR * FAR * once) {
-		const double factor = apart < 0 ? l / q->n : 1;
-		const double tail =
-		    apart * apart < 2 * FAR * FAR * once ? 0.5 * erfc(apart / sqrt(2 * once)) : 1;
+	if (apart < 0 || near) {
+		const double factor = apart < 0 ? due / q->n : 1;
+		const double tail = near ? half_erfc(tails, apart / sqrt(2 * once)) : 1;
 
 		all += (1 - WRONG) * (1 - q->unstalled) * factor * factor / once * tail;
 	}
+	*far = !near && !(chance > UNSEEN);
 	return all;
 }
 
-/* The logarithm of the likelihood of all points. */
-static double likelihood(const struct point *points, uint32_t n, double f)
-{
-	const double log_f = log(f);
-	double sum = 0, product = 1;
+/* Frequencies that a class may have, the smallest first, and the product of its points' likelihoods with each:
+ * product / LIFT^lifts. */
+#define CANDIDATES (GRID + POINTS_MAX)
+struct candidates {
+	double at[CANDIDATES], log_of[CANDIDATES], product[CANDIDATES], lifts[CANDIDATES];
+	unsigned n;
+};
+#define LIFT  0x1p500
+#define LOW   0x1p-500 /* below it a product is lifted: it is a number for another OFTEN points */
+#define OFTEN 8	       /* a likelihood is not below 1e-11 */
 
-	for (uint32_t i = 0; i < n; i++) {
-		product *= point_likelihood(&points[i], f, log_f);
-		/* One logarithm for many; none of them is below 1e-11. */
-		if (product < 1e-250) {
-			sum += log(product);
-			product = 1;
-		}
+static void lift(struct candidates *c)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		const bool low = c->product[i] < LOW;
+
+		c->product[i] *= low ? LIFT : 1;
+		c->lifts[i] += low ? 1 : 0;
 	}
-	return sum + log(product);
+}
+
+/* Multiplies by the likelihoods of one point. Where it is far from what is due, on either side, these are simple. */
+static void multiply(struct candidates *c, const struct point *q, const struct calc_tails *tails)
+{
+	const double wrong = WRONG / (1 + 2 * q->n), due = q->due;
+	const double stalls = q->n > 0 ? (1 - WRONG) * (1 - q->unstalled) / (q->n * q->n) : 0;
+	const unsigned peak = (unsigned)ARRAY_SEARCH(c->n, i, c->at[i] * due < q->n);
+	unsigned begin = peak, end = peak;
+	bool far = false;
+
+	while (begin && !far) {
+		begin--;
+		c->product[begin] *= point_likelihood(q, c->at[begin] * due,
+						      c->log_of[begin] + q->log_due, tails, &far);
+	}
+	for (unsigned i = 0; i < begin; i++) {
+		const double l = c->at[i] * due;
+
+		c->product[i] *= wrong + stalls * l * l / (l > 1 ? l : 1);
+	}
+	for (far = false; end < c->n && !far; end++)
+		c->product[end] *=
+		    point_likelihood(q, c->at[end] * due, c->log_of[end] + q->log_due, tails, &far);
+	for (unsigned i = end; i < c->n; i++)
+		c->product[i] *= WRONG / (1 + 2 * c->at[i] * due);
+}
+
+static void multiply_all(struct candidates *c, const struct point *points, uint32_t n,
+			 const struct calc_tails *tails)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		c->product[i] = 1;
+		c->lifts[i] = 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		multiply(c, &points[i], tails);
+		if (i % OFTEN == OFTEN - 1)
+			lift(c);
+	}
+	lift(c);
+}
+
+/* How much less likely a candidate is than the best one. */
+static double weight_of(const struct candidates *c, unsigned i, double best, double best_lifts)
+{
+	const double w = c->product[i] / best;
+
+	return c->lifts[i] == best_lifts ? w
+					 : ldexp(w, -500 * (int)fmin(c->lifts[i] - best_lifts, 8));
+}
+
+/* The most likely candidate, if it is more likely than the best so far. */
+static void find_best(const struct candidates *c, double *at, double *best, double *best_lifts)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->lifts[i] < *best_lifts ||
+		    (c->lifts[i] == *best_lifts && c->product[i] > *best)) {
+			*at = c->at[i];
+			*best = c->product[i];
+			*best_lifts = c->lifts[i];
+		}
 }
 
 /* Every so many of a class's points, so that POINTS_MAX stand for all. */
@@ -201,37 +312,40 @@ static uint32_t thin_out(struct calc_ratio *r, uint32_t n)
 
 /* The most likely frequency, in samples per cycle, and its errors. The smallest ratio comes first, and
  * the largest is not 0. */
-static struct belief most_likely(struct calc_ratio *r, uint32_t n)
+static struct belief most_likely(struct calc_ratio *r, uint32_t n, const struct calc_tails *tails)
 {
-	double at[GRID + POINTS_MAX], log_of[GRID + POINTS_MAX], samples = 0, m = 0;
+	struct candidates means = { .n = 0 }, grid;
 	struct point points[POINTS_MAX];
-	unsigned candidates = 0, best = 0;
-	double top = r[n - 1].value;
+	double samples = 0, m = 0, top = r[n - 1].value;
 	n = thin_out(r, n);
 	/* Means of the lowest points, and a grid around them. */
 	for (uint32_t i = 0; i < n; i++) {
+		points[i] = point_of(&r[i]);
 		samples += r[i].samples;
 		m += r[i].m;
-		if (samples > 0)
-			at[candidates++] = samples / m;
+		if (!(samples > 0))
+			continue;
+		means.at[means.n] = samples / m;
+		means.log_of[means.n] = log(means.at[means.n]);
+		means.n++;
 	}
-	if (!candidates)
+	if (!means.n)
 		return (struct belief){ NAN, NAN, NAN };
-	unsigned means = candidates;
-	double low = (r[0].samples > 0 ? r[0].value : at[0] / 2) / GRID_BELOW;
-	double step = pow(fmax(top, at[means - 1]) * 1.1 / low, 1.0 / (GRID - 1));
-	for (unsigned i = 0; i < GRID; i++, low *= step)
-		at[candidates++] = low;
-	for (uint32_t i = 0; i < n; i++)
-		points[i] = point_of(&r[i]);
-	for (unsigned i = 0; i < candidates; i++) {
-		log_of[i] = likelihood(points, n, at[i]);
-		best = log_of[i] > log_of[best] ? i : best;
+	double low = (r[0].samples > 0 ? r[0].value : means.at[0] / 2) / GRID_BELOW;
+	const double step = pow(fmax(top, means.at[means.n - 1]) * 1.1 / low, 1.0 / (GRID - 1));
+	const double log_low = log(low), log_step = log(step);
+	for (grid.n = 0; grid.n < GRID; low *= step) {
+		grid.log_of[grid.n] = log_low + grid.n * log_step;
+		grid.at[grid.n++] = low;
 	}
-	struct belief b = { at[best], 0, 0 };
-	double weight = 0, down = 0, up = 0;
-	for (unsigned i = means; i < candidates; i++) {
-		double w = exp(log_of[i] - log_of[best]), off = at[i] - b.mean;
+	multiply_all(&means, points, n, tails);
+	multiply_all(&grid, points, n, tails);
+	struct belief b = { means.at[0], 0, 0 };
+	double best = 0, best_lifts = INFINITY, weight = 0, down = 0, up = 0;
+	find_best(&means, &b.mean, &best, &best_lifts);
+	find_best(&grid, &b.mean, &best, &best_lifts);
+	for (unsigned i = 0; i < grid.n; i++) {
+		double w = weight_of(&grid, i, best, best_lifts), off = grid.at[i] - b.mean;
 		weight += w;
 		*(off < 0 ? &down : &up) += w * off * off;
 	}
@@ -255,7 +369,7 @@ static void believe_issue(const struct calc_program *p, const struct calc_proc *
 			  struct belief *out)
 {
 	struct calc_members members = calc_members(proc);
-	struct calc_ratio *ratios = x_calloc(proc->graph->ninsts + 1, sizeof(*ratios));
+	struct calc_ratio *ratios = x_malloc((proc->graph->ninsts + 1) * sizeof(*ratios));
 	double period = (double)p->sampling.period[SAMPLED_CYCLES];
 	for (uint32_t c = 0; c < proc->nclasses; c++) {
 		if (isnan(out[c].mean) || !(proc->classes[c].samples > 0))
@@ -264,7 +378,7 @@ static void believe_issue(const struct calc_program *p, const struct calc_proc *
 					 members.at[c + 1] - members.at[c], ratios);
 		if (!n || !(ratios[n - 1].value > 0))
 			continue;
-		struct belief b = most_likely(ratios, n);
+		struct belief b = most_likely(ratios, n, p->tails);
 		if (!isnan(b.mean))
 			out[c] = (struct belief){ b.mean * period, b.down * period, b.up * period };
 	}

@@ -30,8 +30,7 @@
 #include <string.h>
 
 #include "calc/calc_int.h"
-#include "isa/isa.h"
-#include "machine/units.h"
+#include "calc/carried.h"
 
 #define ORIGIN	  (1u << 20) /* cycle of a block's beginning: what came before has a positive time */
 #define ROB_MAX	  64	     /* larger ones never fill up in a schedule */
@@ -56,6 +55,8 @@ enum need_flag {
 /* What the schedule has to know of an instruction. */
 struct need {
 	uint8_t unit, dst, src[3], flags;
+	bool pipelined; /* its unit takes another operation in the next cycle */
+	bool occupies;	/* its unit is of a kind that does not always */
 	uint16_t latency, busy;
 };
 
@@ -103,10 +104,15 @@ struct calc_scheduler {
 	const struct machine *m;
 	const struct calc_proc *p;
 	struct need *ops;
-	struct tail *tails;   /* by block */
-	double *weights;      /* by edge */
-	uint32_t *heaviest;   /* by block: the heaviest edge into it; NOBODY: from outside */
-	bool *again;	      /* by block: what it leaves behind was looked at twice */
+	struct tail *tails; /* by block */
+	double *weights;    /* by edge */
+	uint32_t *heaviest; /* by block: the heaviest edge into it; NOBODY: from outside */
+	bool *again;	    /* by block: what it leaves behind was looked at twice */
+	bool *scheduled;    /* by block: its schedule was made with its tail */
+	uint32_t *versions; /* by block: of its tail */
+	struct made {
+		uint32_t edge, version;
+	} * made; /* by block: what its tail was made behind, and of which version of that one's */
 	bool tailed;	      /* tails say what blocks leave behind */
 	struct calc_inst *at; /* where one block's schedule is put: room for the longest */
 	uint32_t rob, load_queue, dispatch_width;
@@ -121,18 +127,20 @@ static void set_policy(struct need *op, uint32_t policy, bool drains)
 		op->flags |= OP_REFETCH;
 }
 
-static struct need op_of(const struct machine *m, const struct cfg_inst *i)
+static struct need op_of(const struct machine *m, const struct carried_op *i)
 {
-	const struct inst in = isa_decode(i->word);
-	const struct inst_operands o = isa_operands(&in);
-	const struct unit_use use = units_of(m, &in);
-	struct need op = { .unit = use.unit,
-			   .dst = o.dst,
-			   .src = { o.src[0], o.src[1], o.src[2] },
-			   .latency = (uint16_t)use.latency,
-			   .busy = (uint16_t)use.busy };
+	const struct unit_use *use = &i->use;
+	const struct inst_operands *o = &i->operands;
+	const bool piped = units_pipelined(m, use->unit);
+	struct need op = { .unit = use->unit,
+			   .dst = o->dst,
+			   .src = { o->src[0], o->src[1], o->src[2] },
+			   .pipelined = piped && use->busy <= 1,
+			   .occupies = !piped,
+			   .latency = (uint16_t)use->latency,
+			   .busy = (uint16_t)use->busy };
 
-	switch ((enum op_class)op_info[in.op].cls) {
+	switch ((enum op_class)i->cls) {
 	case CLASS_LOAD:
 		op.flags |= OP_LOADS | OP_NO_WAKEUP;
 		break;
@@ -347,7 +355,7 @@ static uint32_t unit_free(const struct calc_scheduler *s, struct state *z, const
 	uint32_t count = s->m->unit[op->unit].count;
 
 	*which = 0;
-	if (op->busy <= 1 && units_pipelined(s->m, op->unit)) {
+	if (op->pipelined) {
 		if (from > z->now || z->used[op->unit] < count)
 			return from;
 		*by = z->last_user[op->unit];
@@ -398,25 +406,35 @@ static void explain(const struct state *z, struct wait *waits, unsigned n, uint3
 	out->nfixed = 0;
 	if (t == z->now)
 		return;
-	/* Insertion sort by time: there are few. */
-	for (unsigned i = 1; i < n; i++)
-		for (unsigned k = i; k && waits[k - 1].time > waits[k].time; k--) {
-			struct wait w = waits[k];
-
-			waits[k] = waits[k - 1];
-			waits[k - 1] = w;
-		}
-	for (unsigned i = 0; i < n && out->nfixed < CALC_STATICS; i++) {
+	if (t == level) {
 		/* In the next cycle anyway: no cycle is lost, but perhaps half of one. */
-		bool half = t == z->now + 1 && waits[i].time == t && !width_used && !out->nfixed;
+		for (unsigned i = 0; i < n && !width_used && !out->nfixed; i++)
+			if (waits[i].time == t)
+				out->fixed[out->nfixed++] =
+				    (struct calc_static){ .why = waits[i].why, .by = waits[i].by };
+		return;
+	}
+	/* Insertion sort by time of what is later than that: there are few. */
+	unsigned late = 0;
+	for (unsigned i = 0; i < n; i++) {
+		const struct wait w = waits[i];
+		unsigned k = late;
 
-		if (waits[i].time <= level && !half)
+		if (w.time <= level)
+			continue;
+		for (; k && waits[k - 1].time > w.time; k--)
+			waits[k] = waits[k - 1];
+		waits[k] = w;
+		late++;
+	}
+	for (unsigned i = 0; i < late && out->nfixed < CALC_STATICS; i++) {
+		if (waits[i].time <= level)
 			continue;
 		out->fixed[out->nfixed++] =
 		    (struct calc_static){ .why = waits[i].why,
 					  .cycles = (uint16_t)(waits[i].time - level),
 					  .by = waits[i].by };
-		level = max_u32(level, waits[i].time);
+		level = waits[i].time;
 	}
 }
 
@@ -481,7 +499,7 @@ static void issue(const struct calc_scheduler *s, struct state *z, const struct 
 	z->last_user[op->unit] = number;
 	z->group = pc & s->group_mask;
 	z->ended = false;
-	if (!units_pipelined(s->m, op->unit)) {
+	if (op->occupies) {
 		z->units |= 1u << op->unit;
 		z->busy[op->unit][which] = t + op->busy;
 		z->user[op->unit][which] = number;
@@ -603,26 +621,101 @@ static void weigh(struct calc_scheduler *s)
 	}
 }
 
-/* Finds what each block leaves behind, in order of address; what comes round a loop is known only when
- * its end is, so loops' heads, and what follows them, are looked at again. */
-static void find_tails(struct calc_scheduler *s)
+static void take(struct calc_inst *to, const struct calc_inst *from)
+{
+	to->nfixed = from->nfixed;
+	memcpy(to->fixed, from->fixed, sizeof(to->fixed));
+}
+
+/* Keeps the schedule that was just made of block b. */
+static void take_block(const struct calc_scheduler *s, struct calc_proc *p, uint32_t b)
+{
+	const struct cfg_block *block = &p->graph->blocks[b];
+
+	for (uint32_t i = 0; i < block->count; i++) {
+		p->insts[block->first + i].m = s->at[i].m;
+		take(&p->insts[block->first + i], &s->at[i]);
+	}
+}
+
+/* Whether control comes into block b over its heaviest edge alone. */
+static bool has_one_way(const struct calc_scheduler *s, uint32_t b)
 {
 	const struct cfg *g = s->p->graph;
+
+	for (uint32_t k = 0; k < g->blocks[b].nin; k++) {
+		const uint32_t e = g->in[g->blocks[b].first_in + k];
+
+		if (e != s->heaviest[b] && s->weights[e] > 0)
+			return false;
+	}
+	return !g->blocks[b].nin || s->weights[s->heaviest[b]] > 0;
+}
+
+/* The block that block b's heaviest edge comes from; CFG_OUTSIDE: none. */
+static uint32_t source_of(const struct calc_scheduler *s, uint32_t b)
+{
+	return s->heaviest[b] == NOBODY ? CFG_OUTSIDE : s->p->graph->edges[s->heaviest[b]].from;
+}
+
+static bool same_tails(const struct tail *a, const struct tail *b)
+{
+	if (memcmp(a, b, offsetof(struct tail, pending)) ||
+	    memcmp(a->commit, b->commit, a->ncommits * sizeof(a->commit[0])))
+		return false;
+	for (unsigned k = 0; k < a->npending; k++)
+		if (a->pending[k].by != b->pending[k].by ||
+		    a->pending[k].time != b->pending[k].time ||
+		    a->pending[k].place != b->pending[k].place)
+			return false;
+	return true;
+}
+
+/*
+ * Schedules block b behind its heaviest edge, for what it leaves behind. If all is known of what comes before and
+ * that is the only way into it, this is its schedule: p gets it (if not NULL). If what comes before is as it was the
+ * last time, so is the rest.
+ */
+static void find_tail(struct calc_scheduler *s, struct calc_proc *p, uint32_t b)
+{
+	const uint32_t from = source_of(s, b);
+	const uint32_t version = from == CFG_OUTSIDE ? 0 : s->versions[from];
+	const bool whole = p && (from == CFG_OUTSIDE || from < b) && has_one_way(s, b);
+	struct made *made = &s->made[b];
+	struct tail tail = s->tails[b];
 	struct state z;
 
-	for (uint32_t b = 0; b < g->nblocks; b++) {
-		schedule_block(s, b, s->heaviest[b], &z);
-		keep_tail(s, &z, &s->tails[b]);
+	if (tail.valid && made->edge == s->heaviest[b] && made->version == version &&
+	    (!whole || s->scheduled[b])) {
+		s->scheduled[b] = whole;
+		return;
 	}
+	*made = (struct made){ .edge = s->heaviest[b], .version = version };
+	schedule_block(s, b, s->heaviest[b], &z);
+	keep_tail(s, &z, &tail);
+	if (!s->tails[b].valid || !same_tails(&tail, &s->tails[b])) {
+		s->tails[b] = tail;
+		s->versions[b]++;
+	}
+	s->scheduled[b] = whole;
+	if (whole)
+		take_block(s, p, b);
+}
+
+/* Finds what each block leaves behind, in order of address; what comes round a loop is known only when
+ * its end is, so loops' heads, and what follows them, are looked at again. */
+static void find_tails(struct calc_scheduler *s, struct calc_proc *p)
+{
+	const struct cfg *g = s->p->graph;
+
+	for (uint32_t b = 0; b < g->nblocks; b++)
+		find_tail(s, p, b);
 	for (uint32_t b = 0; b < g->nblocks; b++) {
-		uint32_t from =
-		    s->heaviest[b] == NOBODY ? CFG_OUTSIDE : g->edges[s->heaviest[b]].from;
+		const uint32_t from = source_of(s, b);
 
 		s->again[b] = from != CFG_OUTSIDE && (from >= b || s->again[from]);
-		if (!s->again[b])
-			continue;
-		schedule_block(s, b, s->heaviest[b], &z);
-		keep_tail(s, &z, &s->tails[b]);
+		if (s->again[b])
+			find_tail(s, p, b);
 	}
 }
 
@@ -640,9 +733,12 @@ struct calc_scheduler *calc_scheduler_new(const struct machine *m, const struct 
 	s->dispatch_width = m->dispatch_width && m->dispatch_width < m->decode_width
 				? m->dispatch_width
 				: m->decode_width;
-	s->ops = x_calloc(g->ninsts + 1, sizeof(*s->ops));
-	for (uint32_t i = 0; i < g->ninsts; i++)
-		s->ops[i] = op_of(m, &g->insts[i]);
+	s->ops = x_malloc((g->ninsts + 1) * sizeof(*s->ops));
+	for (uint32_t i = 0; i < g->ninsts; i++) {
+		const struct carried_op op = carried_op_of(p->decoded, m, &g->insts[i]);
+
+		s->ops[i] = op_of(m, &op);
+	}
 	for (uint32_t b = 0; b < g->nblocks; b++)
 		longest = max_u32(longest, g->blocks[b].count);
 	s->at = x_calloc(longest, sizeof(*s->at));
@@ -656,19 +752,20 @@ static void prepare_edges(struct calc_scheduler *s)
 
 	if (s->tails)
 		return;
-	s->tails = x_malloc((g->nblocks + 1) * sizeof(*s->tails));
-	for (uint32_t b = 0; b < g->nblocks; b++)
-		s->tails[b].valid = false;
+	s->tails = x_calloc(g->nblocks + 1, sizeof(*s->tails));
+	s->versions = x_calloc(g->nblocks + 1, sizeof(*s->versions));
+	s->made = x_malloc((g->nblocks + 1) * sizeof(*s->made));
 	s->weights = x_calloc(g->nedges + 1, sizeof(*s->weights));
 	s->heaviest = x_calloc(g->nblocks + 1, sizeof(*s->heaviest));
 	s->again = x_calloc(g->nblocks + 1, sizeof(*s->again));
+	s->scheduled = x_calloc(g->nblocks + 1, sizeof(*s->scheduled));
 }
 
 void calc_scheduler_edges(struct calc_scheduler *s)
 {
 	prepare_edges(s);
 	weigh(s);
-	find_tails(s);
+	find_tails(s, NULL);
 }
 
 const struct calc_inst *calc_scheduler_block(struct calc_scheduler *s, uint32_t block,
@@ -688,6 +785,9 @@ void calc_scheduler_free(struct calc_scheduler *s)
 	free(s->weights);
 	free(s->heaviest);
 	free(s->again);
+	free(s->scheduled);
+	free(s->versions);
+	free(s->made);
 	free(s);
 }
 
@@ -710,12 +810,6 @@ static unsigned choose_edges(const struct calc_scheduler *s, const struct cfg_bl
 			chosen[at] = e;
 	}
 	return n;
-}
-
-static void take(struct calc_inst *to, const struct calc_inst *from)
-{
-	to->nfixed = from->nfixed;
-	memcpy(to->fixed, from->fixed, sizeof(to->fixed));
 }
 
 /* The mean over the edges into block b, by weight; reasons are those of the heaviest. */
@@ -782,8 +876,8 @@ static bool find_changed(struct calc_scheduler *s, struct calc_proc *p, uint8_t 
 	return moved;
 }
 
-/* Schedules by edges what these have changed. */
-static void schedule_again(struct calc_scheduler *s, struct calc_proc *p)
+/* Schedules by edges what these have changed; false: nothing. */
+static bool schedule_again(struct calc_scheduler *s, struct calc_proc *p)
 {
 	const struct cfg *g = p->graph;
 	uint8_t *changed = x_calloc(g->nblocks + 1, 1);
@@ -794,32 +888,29 @@ static void schedule_again(struct calc_scheduler *s, struct calc_proc *p)
 	const bool all = find_changed(s, p, changed, &any);
 	/* What blocks leave behind depends on their heaviest edges alone. */
 	if (all || (any && !s->tailed))
-		find_tails(s);
+		find_tails(s, all ? p : NULL);
 	s->tailed |= all || any;
 	for (uint32_t b = 0; b < g->nblocks; b++)
-		if (all || changed[b])
+		if (all ? !s->scheduled[b] : changed[b])
 			schedule_by_edges(s, p, b);
 	free(changed);
+	return all || any;
 }
 
-void calc_schedule_round(struct calc_scheduler *s, struct calc_proc *p, bool first_round)
+bool calc_schedule_round(struct calc_scheduler *s, struct calc_proc *p, bool first_round)
 {
 	const struct cfg *g = p->graph;
 	struct state z;
 
-	if (!first_round)
-		schedule_again(s, p);
+	if (!first_round && !schedule_again(s, p))
+		return false;
 	for (uint32_t b = 0; first_round && b < g->nblocks; b++) {
-		const struct cfg_block *block = &g->blocks[b];
-
 		schedule_block(s, b, NOBODY, &z);
-		for (uint32_t i = 0; i < block->count; i++) {
-			p->insts[block->first + i].m = s->at[i].m;
-			take(&p->insts[block->first + i], &s->at[i]);
-		}
+		take_block(s, p, b);
 	}
 	for (uint32_t i = 0; i < g->ninsts; i++)
 		p->insts[i].issue_point = p->insts[i].m > 0;
+	return true;
 }
 
 void calc_schedule(const struct machine *m, struct calc_proc *p, bool first_round)

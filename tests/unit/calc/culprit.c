@@ -910,7 +910,7 @@ static void test_3550_registers_alone_have_the_loads_that_whole_states_have(void
 		proc->call_loads = x_calloc(n + 1, sizeof(*proc->call_loads));
 		proc->entry_loads = 0;
 		struct carried_loads *l = carried_loads_new(&s->p, proc, &m);
-		struct carried_op *ops = carried_ops(&s->m, s->g);
+		struct carried_op *ops = carried_ops(&s->m, &s->p.procs[0]);
 
 		/* More comes in from time to time. */
 		for (unsigned round = 0; round < 4; round++) {
