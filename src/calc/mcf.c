@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Minimum-cost circulations by successive shortest paths with potentials (Ahuja, Magnanti, Orlin,
+ * Minimum-cost circulations: small ones by mcf_simplex.c, others by successive shortest paths with potentials (Ahuja, Magnanti, Orlin,
  * "Network Flows", sections 9.7 and 14.4). Each arc begins at the flow that is cheapest for itself, so
  * all reduced costs are right from the start, and only nodes that receive more than they pass on, or
  * less, have to be mended. Each search ends at the nearest node that lacks flow and touches only what
@@ -9,12 +9,8 @@
  * what they touch in a function of 30,000 blocks. Time is nearly linear in practice; the worst case
  * is the number of pieces times that of a whole search. What would take longer than that is no longer
  * the best solution (mcf_best() tells), but still a circulation near it.
- *
- * An arc keeps the piece that its flow ends in. Invariant: used < the width of that piece, except
- * in the last piece. More flow costs the slope of that piece; less gains its slope, or, if nothing
- * of it is used, the slope of the one before.
  */
-#include "calc/mcf.h"
+#include "calc/mcf_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -22,43 +18,12 @@
 
 #include "util/array.h"
 
-#define SWEEP_NODES    200    /* below that searches one by one are fast */
-#define SWEEP_WORTH    0.1    /* share of nodes that a sweep must mend to be followed by another */
+#define SIMPLEX_NODES  8192 /* above that paths in trees are too long: 9,000 blocks take a second */
+#define SWEEP_NODES    200  /* below that searches one by one are fast */
+#define SWEEP_WORTH    0.1  /* share of nodes that a sweep must mend to be followed by another */
 #define WORK_MAX       600000 /* nodes settled; more would take more than half a second */
 #define HURRIED_SWEEPS 6
 #define RADIUS_MAX     (1LL << 59) /* of a search: 8 times that is still a number */
-
-struct arc {
-	uint32_t from, to;
-	uint32_t first, count; /* in mcf.pieces */
-	uint32_t piece;	       /* that its flow ends in, from first */
-	int64_t used;	       /* of that piece */
-};
-
-struct entry {
-	int64_t distance;
-	uint32_t node;
-};
-
-struct mcf {
-	uint32_t nnodes, narcs, npieces;
-	struct arc *arcs;
-	struct mcf_piece *pieces;
-	uint32_t *first; /* by node, in ends */
-	uint32_t *ends;	 /* arcs that leave (2 * arc) or enter (2 * arc + 1) a node */
-	int64_t *excess; /* what a node receives beyond what it passes on */
-	int64_t *price;
-	/* one search */
-	int64_t *distance;
-	uint32_t *stamp; /* the search that distance belongs to; + 1: settled */
-	uint32_t *via;	 /* the end over which it was reached */
-	uint32_t search;
-	uint32_t *settled, nsettled;
-	uint64_t work; /* nodes settled in all searches */
-	bool hurried;  /* the best solution would have taken too long */
-	struct entry *heap;
-	size_t nheap, heap_room;
-};
 
 struct mcf *mcf_new(uint32_t nodes)
 {
@@ -105,25 +70,6 @@ uint32_t mcf_arc(struct mcf *m, uint32_t from, uint32_t to, const struct mcf_pie
 uint32_t mcf_free_arc(struct mcf *m, uint32_t from, uint32_t to, int64_t slope)
 {
 	return mcf_arc(m, from, to, &(struct mcf_piece){ MCF_UNBOUNDED, slope }, 1);
-}
-
-/* How much more an arc can take at the same slope; 0: nothing. */
-static inline int64_t room_up(const struct mcf *m, const struct arc *a, int64_t *slope)
-{
-	const struct mcf_piece *p = &m->pieces[a->first + a->piece];
-	*slope = p->slope;
-	return p->width == MCF_UNBOUNDED ? MCF_UNBOUNDED : p->width - a->used;
-}
-
-/* How much an arc can give back at the same slope. */
-static inline int64_t room_down(const struct mcf *m, const struct arc *a, int64_t *slope)
-{
-	const struct mcf_piece *p = &m->pieces[a->first + a->piece];
-	*slope = 0;
-	if (!a->used && !a->piece)
-		return 0;
-	*slope = a->used ? p->slope : p[-1].slope;
-	return a->used ? a->used : p[-1].width;
 }
 
 /* Adds flow (or takes it away, if negative) within what the room is. */
@@ -174,7 +120,7 @@ static void link_ends(struct mcf *m)
 		}
 }
 
-static void arc_cheapest(struct mcf *m, struct arc *a)
+void mcf_cheapest(struct mcf *m, struct arc *a)
 {
 	int64_t flow = 0;
 	while (a->piece + 1 < a->count && m->pieces[a->first + a->piece].slope < 0)
@@ -518,16 +464,23 @@ bool mcf_best(const struct mcf *m)
 
 bool mcf_solve(struct mcf *m)
 {
-	assert(!m->first);
-	link_ends(m);
+	assert(!m->price);
 	m->excess = x_calloc(m->nnodes, sizeof(*m->excess));
-	m->price = x_calloc(m->nnodes, sizeof(*m->price));
+	m->price = x_calloc((size_t)m->nnodes + 1, sizeof(*m->price));
+	if (m->nnodes <= SIMPLEX_NODES) {
+		for (uint32_t i = 0; i < m->narcs; i++)
+			mcf_cheapest(m, &m->arcs[i]);
+		const bool solved = mcf_simplex(m);
+		assert(!solved || mcf_optimal(m));
+		return solved;
+	}
+	link_ends(m);
 	m->distance = x_calloc(m->nnodes, sizeof(*m->distance));
 	m->stamp = x_calloc(m->nnodes, sizeof(*m->stamp));
 	m->via = x_calloc(m->nnodes, sizeof(*m->via));
 	m->settled = x_calloc(m->nnodes, sizeof(*m->settled));
 	for (uint32_t i = 0; i < m->narcs; i++)
-		arc_cheapest(m, &m->arcs[i]);
+		mcf_cheapest(m, &m->arcs[i]);
 	while (m->nnodes > SWEEP_NODES && m->work < WORK_MAX && sweep(m) > SWEEP_WORTH)
 		;
 	int64_t radius = 1;
