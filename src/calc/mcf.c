@@ -457,6 +457,17 @@ static bool hurry(struct mcf *m)
 	return true;
 }
 
+/* Forgets all flows and prices. */
+static void begin_again(struct mcf *m)
+{
+	for (uint32_t i = 0; i < m->narcs; i++) {
+		m->arcs[i].piece = 0;
+		m->arcs[i].used = 0;
+	}
+	memset(m->excess, 0, m->nnodes * sizeof(*m->excess));
+	memset(m->price, 0, m->nnodes * sizeof(*m->price));
+}
+
 bool mcf_best(const struct mcf *m)
 {
 	return !m->hurried;
@@ -470,9 +481,11 @@ bool mcf_solve(struct mcf *m)
 	if (m->nnodes <= SIMPLEX_NODES) {
 		for (uint32_t i = 0; i < m->narcs; i++)
 			mcf_cheapest(m, &m->arcs[i]);
-		const bool solved = mcf_simplex(m);
-		assert(!solved || mcf_optimal(m));
-		return solved;
+		if (mcf_simplex(m)) {
+			assert(mcf_optimal(m));
+			return true;
+		}
+		begin_again(m);
 	}
 	link_ends(m);
 	m->distance = x_calloc(m->nnodes, sizeof(*m->distance));

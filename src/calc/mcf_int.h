@@ -65,7 +65,7 @@ static inline int64_t room_down(const struct mcf *m, const struct arc *a, int64_
 
 /* Begins at the flow that is cheapest for the arc itself. */
 void mcf_cheapest(struct mcf *m, struct arc *a);
-/* mcf_simplex.c: solves it, from what mcf_cheapest() has begun. False: there is no circulation. */
+/* mcf_simplex.c: solves it, from what mcf_cheapest() has begun. False: it gave up, or there is no circulation. */
 bool mcf_simplex(struct mcf *m);
 
 #endif

@@ -26,8 +26,10 @@
 #include "util/util.h"
 
 #define BLOCK_MIN 16 /* arcs that are compared before one enters, at least */
-#define NONE	  UINT32_MAX
-#define ENDLESS	  INT64_MAX
+/* Ten times what was ever seen: going on beyond pieces' ends, pivots might go round after all. */
+#define PIVOTS_MAX(m) (200 * ((uint64_t)(m)->narcs + (m)->nnodes) + 10000)
+#define NONE	      UINT32_MAX
+#define ENDLESS	      INT64_MAX
 
 /* What an arc costs if it is not in the tree: a unit more, or what a unit less saves. */
 struct offer {
@@ -403,12 +405,13 @@ bool mcf_simplex(struct mcf *m)
 	while (block * block < m->narcs)
 		block *= 2;
 	begin(&s);
-	while (find_entering(&s, block, &arc, &more))
+	for (uint64_t left = PIVOTS_MAX(m); left && find_entering(&s, block, &arc, &more); left--)
 		pivot(&s, arc, more);
 	for (uint32_t i = 0; i < m->narcs; i++)
 		leave(&s, i);
 	for (uint32_t n = 0; n < m->nnodes; n++)
 		balanced &= !m->excess[n];
+	balanced &= !find_entering(&s, block, &arc, &more);
 	free(s.tree);
 	free(s.offers);
 	free(s.queue);
