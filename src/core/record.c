@@ -91,28 +91,43 @@ static inline void put_stamps(const struct core *c, uint64_t po, size_t n, struc
 	}
 }
 
-/*
- * All of an instruction's record that WANT_ISSUES asks for. Records are written for every
- * instruction and read soon, so their memory is in a near cache: no prefetch. What does not change
- * from one to the next is passed in, since the compiler must assume that the record overlaps it.
- */
-static inline void put_issue(const struct inflight *e, uint64_t po, uint64_t now, uint32_t issue,
-			     const struct event_note *n, struct rec_inst *r)
+/* The rest of what WANT_ISSUES asks for, of an instruction with an event of its fetch or that was mispredicted. */
+static __attribute__((noinline)) void put_events(const struct event_note *n, struct rec_inst *r)
 {
-	const uint64_t fetch = e->fetch;
-	const uint32_t psv = e->psv, flags = e->flags | RI_COMMITTED;
+	r->lat_icache = n->lat_icache;
+	r->lat_itlb = n->lat_itlb;
+	r->complete = n->resolved;
+}
 
-	r->fetch = fetch;
-	r->psv = psv;
-	r->flags = flags;
-	r->pc = e->u->pc;
-	r->po = po;
-	r->commit = (uint32_t)(now - fetch);
-	r->issue = issue;
-	if (unlikely(psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_FL_MB))) {
-		r->lat_icache = n->lat_icache;
-		r->lat_itlb = n->lat_itlb;
-		r->complete = n->resolved;
+/*
+ * All that WANT_ISSUES asks for of n instructions from po on. Records are written for every instruction and read
+ * soon, so their memory is in a near cache: no prefetch. What does not change from one to the next is read once, and
+ * what is read of an instruction before anything is written: the compiler must assume that the records overlap it.
+ */
+static inline void put_issues(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
+{
+	const struct inflight *ring = c->ring;
+	const struct memop *memops = c->lsu.memops;
+	const struct event_note *events = c->rec.events;
+	const uint64_t now = c->now;
+	const uint32_t mask = c->mask;
+
+	for (const struct rec_inst *end = r + n; r < end; r++, po++) {
+		const uint32_t slot = (uint32_t)po & mask;
+		const struct inflight *e = &ring[slot];
+		const uint64_t fetch = e->fetch, pc = e->u->pc;
+		const uint32_t psv = e->psv, flags = e->flags | RI_COMMITTED;
+		const uint32_t issue = memops[slot].issue;
+
+		r->fetch = fetch;
+		r->psv = psv;
+		r->flags = flags;
+		r->pc = pc;
+		r->po = po;
+		r->commit = (uint32_t)(now - fetch);
+		r->issue = issue;
+		if (unlikely(psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_FL_MB)))
+			put_events(&events[slot], r);
 	}
 }
 
@@ -135,27 +150,6 @@ void record_squashed(struct core *c, uint64_t po)
 		put_notes(c, po, r);
 }
 
-/* Writes what WANT_ISSUES or WANT_STAMPS asks for of n instructions from po on. */
-static inline void put_few(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
-{
-	if (c->rec.stamps) {
-		put_stamps(c, po, n, r);
-		return;
-	}
-
-	const struct inflight *ring = c->ring;
-	const struct memop *memops = c->lsu.memops;
-	const struct event_note *events = c->rec.events;
-	const uint64_t now = c->now;
-	const uint32_t mask = c->mask;
-
-	for (const struct rec_inst *end = r + n; r < end; r++, po++) {
-		const uint32_t slot = (uint32_t)po & mask;
-
-		put_issue(&ring[slot], po, now, memops[slot].issue, &events[slot], r);
-	}
-}
-
 /* The same for those that commit in this cycle, where the batch ends in between. */
 static __attribute__((noinline)) void record_split(struct core *c)
 {
@@ -164,7 +158,10 @@ static __attribute__((noinline)) void record_split(struct core *c)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
-		put_few(c, po, n, r);
+		if (c->rec.stamps)
+			put_stamps(c, po, n, r);
+		else
+			put_issues(c, po, n, r);
 	}
 }
 
@@ -178,7 +175,10 @@ static inline void record_few(struct core *c)
 		return;
 	}
 	e->ninsts = at + n;
-	put_few(c, c->head - n, n, &e->insts[at]);
+	if (c->rec.stamps)
+		put_stamps(c, c->head - n, n, &e->insts[at]);
+	else
+		put_issues(c, c->head - n, n, &e->insts[at]);
 }
 
 static __attribute__((noinline)) void record_lines(struct core *c)

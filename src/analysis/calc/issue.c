@@ -295,22 +295,30 @@ static bool issue_batch(void *state, const struct rec_inst *insts, size_t ninsts
 	uint64_t committed = 0;
 	if (unlikely(clock_begins(&s->clock, insts, ninsts, cycles, ncycles)))
 		end_region(s);
+	const uint64_t zero = (uint64_t)clock_time(&s->clock, 0);
+	int64_t latest = s->last;
 	for (size_t i = 0; i < ninsts; i++) {
 		const struct rec_inst *r = &insts[i];
+		/* Times never fall, so `last` is brought up to date only where it is read. */
+		const int64_t time = (int64_t)(r->fetch + r->issue + zero);
 		if (unlikely(!(r->flags & RI_COMMITTED)))
 			continue;
 		committed++;
-		if (unlikely(r->psv & EVENTS))
+		if (likely(time < s->due && !(r->psv & EVENTS))) {
+			latest = time;
+			continue;
+		}
+		s->last = latest > s->last ? latest : s->last;
+		if (r->psv & EVENTS)
 			count_events(s, insts, i);
-		const int64_t time = clock_time(&s->clock, r->fetch + r->issue);
-		if (unlikely(time >= s->due)) {
+		if (time >= s->due) {
 			if (r->issue == STAMP_NONE)
 				continue;
 			deliver(s, r->pc, time);
 		}
-		if (time > s->last)
-			s->last = time;
+		latest = time;
 	}
+	s->last = latest > s->last ? latest : s->last;
 	s->insts += committed;
 	keep_past(s, insts, ninsts);
 	clock_pass(&s->clock, cycles, ncycles);
