@@ -54,17 +54,17 @@ static void print_storage(const struct machine *m)
 static void print_stacks(const struct machine *m)
 {
 	printf("\nCounters of CPI stacks (culprit stack), in bits; a global counter has %u:\n"
-	       "%-14s %6s %10s %12s %10s %9s %10s\n",
-	       CPISTACK_GLOBAL, "method", "rows", "table", "ROB entries", "registers", "globals",
-	       "all");
+	       "%-14s %6s %10s %12s %10s %8s %9s %10s\n",
+	       CPISTACK_GLOBAL, "method", "rows", "table", "ROB entries", "registers", "clocks",
+	       "globals", "all");
 	for (int i = 0; i < METHODS; i++) {
 		struct cpistack_bits b;
 
 		if (i == METHOD_STALLS && m->model != MODEL_INORDER)
 			continue;
 		cpistack_bits(m, (enum cpi_method)i, &b);
-		printf("%-14s %6u %10u %12u %10u %9u %10u\n", words_methods[i].name, b.rows,
-		       b.table, b.rob, b.pointers, b.globals, b.bits);
+		printf("%-14s %6u %10u %12u %10u %8u %9u %10u\n", words_methods[i].name, b.rows,
+		       b.table, b.rob, b.pointers, b.clocks, b.globals, b.bits);
 	}
 }
 

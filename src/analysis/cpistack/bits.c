@@ -12,12 +12,17 @@
  *              in slots, and "full" and "blocked" bits; beside the pointers into the table four into the ROB
  *              (miss, delayed, bound, long), counters of a miss's delay, its age, the walk, the front end's
  *              pipeline of causes, and the typical branch
+ *              Three ideal clocks: a time stamp for each register, for each entry of the ROB, for dispatch, commit
+ *              and the account; and how many units of a kind are busy in each of the next IDEAL_TABLE cycles,
+ *              for kinds that operations may have to wait for. A stamp spans the ROB's slowest operations.
  * sfmt         the same with one set of I-side counters, and a miss bit an entry of the ROB
  * power5       why the front end last delivered nothing, and what the head waits for: 3 bits each
  * naive        nothing beside global counters; naive_non_spec a bit an entry of the ROB for each event
  * by stage     as power5; stalls: how many instructions wait to issue
  */
 #include "analysis/cpistack/bits.h"
+
+#include "analysis/cpistack/ideal.h"
 
 #define EVENTS 7 /* that naive methods count */
 
@@ -28,6 +33,20 @@ static unsigned bits_for(uint64_t most)
 	for (; most; most >>= 1)
 		n++;
 	return n;
+}
+
+static unsigned clock_bits(const struct machine *m, unsigned width)
+{
+	unsigned slowest = 1, table = 0;
+
+	if (m->model == MODEL_INORDER)
+		return 0;
+	for (unsigned k = 0; k < UNIT_COUNT; k++) {
+		slowest = m->unit[k].latency > slowest ? m->unit[k].latency : slowest;
+		if (ideal_keeps(m, width, k))
+			table += IDEAL_TABLE * bits_for(m->unit[k].count);
+	}
+	return CLOCKS * ((63 + m->rob + 5) * bits_for((uint64_t)m->rob * slowest * width) + table);
 }
 
 void cpistack_bits(const struct machine *m, enum cpi_method method, struct cpistack_bits *out)
@@ -52,6 +71,7 @@ void cpistack_bits(const struct machine *m, enum cpi_method method, struct cpist
 		out->rob = method == METHOD_SFMT ? m->rob : 0;
 		out->pointers = 3 * row_id + 4 * id + 3 * slots + 4 * front + slots + 6 +
 				(method == METHOD_SFMT ? 3 * slots : 0);
+		out->clocks = clock_bits(m, width);
 		break;
 	case METHOD_NAIVE:
 		out->globals = EVENTS + 1;
@@ -67,5 +87,6 @@ void cpistack_bits(const struct machine *m, enum cpi_method method, struct cpist
 		out->pointers = 6;
 		break;
 	}
-	out->bits = out->table + out->rob + out->pointers + out->globals * CPISTACK_GLOBAL;
+	out->bits =
+	    out->table + out->rob + out->clocks + out->pointers + out->globals * CPISTACK_GLOBAL;
 }

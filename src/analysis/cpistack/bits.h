@@ -10,6 +10,7 @@ struct cpistack_bits {
 	unsigned rows;	     /* of the table of branches; 0: there is none */
 	unsigned table, rob; /* bits of the table, and of tags in the reorder buffer */
 	unsigned pointers;   /* bits of pointers, and of registers that all rows share */
+	unsigned clocks;     /* bits of the ideal clocks */
 	unsigned globals;    /* global counters, of CPISTACK_GLOBAL bits each */
 	unsigned bits;	     /* all of these */
 };

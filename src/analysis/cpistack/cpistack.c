@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/file.h"
+
 static bool cpistack_start(void *state, const struct trace_meta *meta,
 			   const struct analysis_options *o, struct err *e)
 {
@@ -23,7 +25,9 @@ static bool cpistack_start(void *state, const struct trace_meta *meta,
 	s->scale = 720720; /* divisible by 1..16 */
 	s->phase = x_calloc(CPI_PHASES, sizeof(*s->phase));
 	s->phase_cycles = s->phase_end = CPI_PHASE_BASE;
-	fmt_init(&s->fmt, meta);
+	const struct machine *machine = o->info ? o->info->machine : NULL;
+	fmt_init(&s->fmt, meta, machine);
+	ideal_init(&s->ideal, meta, machine);
 	cells_init(&s->by_pc);
 	s->stages = stages_new(s);
 	return true;
@@ -61,6 +65,7 @@ static void room_for(struct cpi_insts *in, size_t count)
 	in->capacity = count;
 	in->po = x_realloc(in->po, count * sizeof(*in->po));
 	in->pc = x_realloc(in->pc, count * sizeof(*in->pc));
+	in->clock = x_realloc(in->clock, count * sizeof(*in->clock));
 	in->units = x_realloc(in->units, count * sizeof(*in->units));
 	in->special = x_realloc(in->special, count * sizeof(*in->special));
 }
@@ -83,6 +88,14 @@ static void take_insts(struct cpistack *s, const struct rec_inst *insts, size_t 
 			if (r->flags & RI_COMMITTED && fmt_special(r))
 				in->special[in->nspecial++] =
 				    (struct cpi_special){ n, r->psv, r->flags };
+		}
+		if (r->flags & RI_COMMITTED && s->ideal.machine) {
+			ideal_inst(&s->ideal, r);
+			for (unsigned k = 0; k < CLOCKS; k++) {
+				const struct ideal_clock *c = &s->ideal.clock[k];
+				in->clock[n].at[k] = c->entered;
+				in->clock[n].ahead[k] = c->committed - c->entered;
+			}
 		}
 		n += r->flags & RI_COMMITTED;
 	}
@@ -159,11 +172,13 @@ static void cpistack_free(void *state)
 {
 	struct cpistack *s = state;
 	fmt_free(&s->fmt);
+	ideal_free(&s->ideal);
 	cells_free(&s->by_pc);
 	stages_free(s->stages);
 	free(s->phase);
 	free(s->insts.po);
 	free(s->insts.pc);
+	free(s->insts.clock);
 	free(s->insts.units);
 	free(s->insts.special);
 }

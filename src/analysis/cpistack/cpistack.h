@@ -6,6 +6,7 @@
 #ifndef ANALYSIS_CPISTACK_CPISTACK_H
 #define ANALYSIS_CPISTACK_CPISTACK_H
 
+#include "analysis/cpistack/ideal.h"
 #include "analysis/profile/cells.h"
 #include "analysis/walk.h"
 #include "trace/analysis.h"
@@ -26,6 +27,8 @@ struct fmt_sums {
 	uint64_t paper;		/* cycles charged as the paper's text has it */
 	/* Not charged: the window was full behind a long D-miss; behind a page walk. */
 	uint64_t full_long[2];
+	uint64_t back[2]; /* of those, what the ideal clocks took back */
+	uint64_t walks;	  /* of those behind a D-miss, what its page walk was found to have cost */
 };
 
 /* Instructions that entered the window in one cycle. The window is a list of such groups, as the
@@ -33,8 +36,9 @@ struct fmt_sums {
 struct fmt_group {
 	uint64_t po; /* of the first */
 	struct fmt_sums after;
-	uint32_t number; /* counts all groups, so that of two the older is known */
-	uint8_t beside;	 /* slots beside it that were lost to the bubble before it */
+	uint64_t left[CLOCKS]; /* slots so far that were the clock's when it entered: fmt_pace() */
+	uint32_t number;       /* counts all groups, so that of two the older is known */
+	uint8_t beside;	       /* slots beside it that were lost to the bubble before it */
 	bool full, paper;
 };
 
@@ -91,6 +95,20 @@ struct fmt_places {
 	 * moved to another address. */
 	int64_t rest;
 	uint64_t moved;
+	uint64_t late_pc[LOST]; /* the last instruction that a miss of this kind made late */
+};
+
+/* What the base, and the base with L1 D-misses, is worth by an ideal clock: fmt_pace(). In slots. */
+struct fmt_pace {
+	struct fmt_account {
+		/* Given to other components so far; of these, when branches committed or taken back. */
+		int64_t given, late;
+		int64_t surplus; /* over the clock, as far as it does not count */
+	} account[CLOCKS];
+	int64_t before[CPI_COMPONENTS]; /* given when it was last looked at */
+	uint64_t next_po;		/* when it is looked at next */
+	uint64_t
+	    from_branches; /* since then: what short misses got of branches that waited for them */
 };
 
 struct fmt {
@@ -124,6 +142,11 @@ struct fmt {
 	struct fmt_miss miss;
 	uint32_t penalty[CPI_COMPONENTS]; /* delay of a D-miss, by its cause */
 	uint64_t walked_po, walked; /* page walk at the head while the window had room: po, slots */
+	bool walks_first; /* a page walk delays the access, so that a miss ends later by it */
+	/* The last to block the head of a full window with a miss: slots that the miss got, and its walk. */
+	uint64_t stalled_po, stalled, stalled_walk;
+	uint64_t stalled_since,
+	    walked_since; /* long_since then; at the last whose walk was charged */
 	/* Cycles that a hit in the last cache takes beyond one in the L1; since when a data miss that goes to
 	 * memory has been under way. */
 	uint64_t below, now, long_since;
@@ -141,6 +164,7 @@ struct fmt {
 	 * taken. */
 	uint64_t local[CPI_COMPONENTS];
 	uint64_t cleared_po; /* miss bits of older instructions are reset */
+	struct fmt_pace pace;
 	struct fmt_places places;
 };
 
@@ -156,6 +180,10 @@ struct cpi_counts {
 struct cpi_insts {
 	size_t count, capacity;
 	uint64_t *po, *pc;
+	/* By the ideal clocks: slot of dispatch; slots from there to commit. */
+	struct cpi_clock {
+		uint64_t at[CLOCKS], ahead[CLOCKS];
+	} * clock;
 	uint32_t *units; /* by_pc: the share of its cycle that each gets */
 	size_t next;	 /* index of the next to commit */
 	/* Instructions for which fmt_special is true, by index into the arrays above; a sentinel
@@ -203,6 +231,7 @@ struct cpistack {
 	size_t nphases;
 	uint64_t phase_cycles, phase_end;
 	struct fmt fmt;
+	struct ideal_clocks ideal;
 	struct cells by_pc; /* commit-stage stack: units by (pc, component); complete at the end */
 	struct stages *stages; /* stages.c */
 	uint64_t scale;	       /* of by_pc */
@@ -221,7 +250,8 @@ struct cpistack {
 extern const struct analysis cpistack_analysis;
 
 /* fmt.c */
-void fmt_init(struct fmt *f, const struct trace_meta *meta);
+/* machine: NULL if it is not known. */
+void fmt_init(struct fmt *f, const struct trace_meta *meta, const struct machine *machine);
 void fmt_free(struct fmt *f);
 /*
  * Accounts for records up to the first in which something commits once `limit` cycles are reached:
@@ -232,11 +262,19 @@ size_t fmt_cycles(struct cpistack *s, const struct rec_cycle *cycles, size_t cou
 		  struct err *e);
 /* Brings s->now up to date. */
 void fmt_fold(struct cpistack *s);
+/* Slots that component k has in FMT so far. */
+int64_t fmt_given(const struct cpistack *s, unsigned k);
 /* Whether FMT or sFMT has to act when this instruction commits. */
 static inline bool fmt_special(const struct rec_inst *r)
 {
-	return r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB);
+	return r->flags & RI_MISPREDICT || r->psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_TLB);
 }
+
+/* fmt_pace.c: gives the base, and L1 D-misses, what the ideal clocks say that they lack when an instruction
+ * commits that entered with g. */
+void fmt_pace(struct cpistack *s, const struct fmt_group *g, size_t at);
+/* Notes that component k has been given slots; late: of instructions older than any that commits from now on. */
+void fmt_pace_note(struct fmt *f, unsigned k, int64_t slots, bool late);
 
 /* fmt_places.c: FMT by static instruction. */
 void fmt_places_init(struct fmt_places *p, uint64_t ring);

@@ -96,6 +96,11 @@ bool cpistack_store(struct cpistack *s, struct store *store, struct err *e)
 		if (s->events[0][k])
 			ok = store_insert(store, e, "cpi_event", "sii", words_components[k].name,
 					  (int64_t)s->events[0][k], (int64_t)s->events[1][k]);
+	static const char *const clock[CLOCKS] = { "ideal_cycles", "ideal_l1d_cycles",
+						   "ideal_mispredict_cycles" };
+	for (unsigned k = 0; ok && k < CLOCKS && s->ideal.machine; k++)
+		ok = store_insert(store, e, "run", "si", clock[k],
+				  (int64_t)(s->ideal.clock[k].committed / s->meta.dispatch_width));
 	return ok &&
 	       store_insert(store, e, "run", "si", "frontend_backend_overlap_cycles",
 			    (int64_t)(s->overlap / s->meta.dispatch_width)) &&

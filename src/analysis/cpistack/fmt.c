@@ -62,6 +62,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PACE                                                                                       \
+	64 /* instructions after which the base is compared with the clock even if no branch was charged */
+
 /* The cause of a bubble that begins at fetch; CPI_BASE: it is not counted. */
 static enum cpi_component fetch_cause(unsigned fetch_stall, bool fetched)
 {
@@ -72,7 +75,7 @@ static enum cpi_component fetch_cause(unsigned fetch_stall, bool fetched)
 	return cpi_fetch_miss(fetch_stall);
 }
 
-void fmt_init(struct fmt *f, const struct trace_meta *meta)
+void fmt_init(struct fmt *f, const struct trace_meta *meta, const struct machine *machine)
 {
 	const uint32_t lower = meta->l2_latency ? meta->l2_latency : meta->llc_latency;
 	uint64_t size = 64;
@@ -86,6 +89,7 @@ void fmt_init(struct fmt *f, const struct trace_meta *meta)
 	f->width = meta->dispatch_width;
 	f->fetched = true;
 	f->next_po = 1;
+	f->walks_first = !machine || !machine->mem.walk_beside;
 	f->penalty[CPI_L1D] = lower > meta->l1d_latency ? lower - meta->l1d_latency : 0;
 	f->penalty[CPI_L2D] =
 	    meta->mem_latency > meta->l1d_latency ? meta->mem_latency - meta->l1d_latency : 0;
@@ -134,6 +138,7 @@ static void lose(struct cpistack *s, enum cpi_component cause, bool wrong, uint6
 	if (wrong)
 		return;
 	s->now.method[METHOD_FMT][cause] += (int64_t)slots;
+	fmt_pace_note(&s->fmt, cause, (int64_t)slots, false);
 	s->fmt.places.next.slots[cause == CPI_BMISP ? LOST_BMISP : cause] += (int64_t)slots;
 	s->fmt.places.next.slots[LOST_BASE] -= (int64_t)slots;
 	/* A target that decode corrected has a row of its own in both tables. */
@@ -199,6 +204,7 @@ static enum cpi_component full_reason(const struct rec_cycle *c)
 static void give(struct cpistack *s, uint64_t pc, enum cpi_component cause, uint64_t slots)
 {
 	s->fmt.given[cause] += (int64_t)slots;
+	fmt_pace_note(&s->fmt, cause, (int64_t)slots, false);
 	if (slots)
 		fmt_places_give(&s->fmt.places, pc, cause, slots);
 }
@@ -206,6 +212,11 @@ static void give(struct cpistack *s, uint64_t pc, enum cpi_component cause, uint
 static void take(struct cpistack *s, uint64_t pc, enum cpi_component cause, uint64_t slots)
 {
 	give(s, pc, cause, -slots);
+}
+
+int64_t fmt_given(const struct cpistack *s, unsigned k)
+{
+	return s->now.method[METHOD_FMT][k] + s->fmt.given[k];
 }
 
 void fmt_fold(struct cpistack *s)
@@ -291,13 +302,20 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 		give(s, f->places.miss_pc, f->miss.cause, late);
 		slots -= late;
 	}
-	if ((cause == CPI_L1D || cause == CPI_L2D) && f->walked && f->walked_po == c->head_po) {
+	if ((cause == CPI_L1D || cause == CPI_L2D) && f->stalled_po != c->head_po) {
+		f->stalled_po = c->head_po;
+		f->stalled = f->stalled_walk = 0;
+		f->stalled_since = f->long_since;
+	}
+	if ((cause == CPI_L1D || cause == CPI_L2D) && f->walked && f->walked_po == c->head_po &&
+	    f->walks_first) {
 		/* The page walk made the miss longer, though it was over before the window was
 		 * full. */
 		const uint64_t walk = min_u64(f->walked, slots);
 		give(s, pc, CPI_DTLB, walk);
 		f->sums.full_long[1] += walk;
 		f->walked -= walk;
+		f->stalled_walk += walk;
 		slots -= walk;
 	}
 	if (cause == CPI_L2D) {
@@ -307,6 +325,7 @@ static void back_end(struct cpistack *s, const struct rec_cycle *c, uint64_t rep
 			       l1 = l1_cycles ? slots - min_u64(slots, later) : 0;
 		give(s, pc, CPI_L1D, l1);
 		give(s, pc, CPI_L2D, slots - l1);
+		f->stalled += slots - l1;
 	} else if (cause != CPI_BASE) {
 		give(s, pc, cause, slots);
 	}
@@ -380,6 +399,9 @@ static inline void add_group(struct fmt *f, const struct rec_cycle *c, bool full
 	struct fmt_group *g = &f->groups[f->groups_end++ & f->mask];
 	g->po = f->newest_po = po;
 	g->after = f->sums;
+	for (unsigned k = 0; k < CLOCKS; k++)
+		g->left[k] = f->now * f->width -
+			     (uint64_t)(f->pace.account[k].given - f->pace.account[k].late);
 	g->number = f->groups_entered++;
 	g->beside = (uint8_t)beside;
 	g->full = full;
@@ -582,6 +604,11 @@ static uint64_t beside_long_misses(struct cpistack *s, const struct fmt_resolved
 		under[k] = then->under_long[k] - from->under_long[k];
 		full[k] = until->full_long[k] - from->full_long[k];
 	}
+	const uint64_t walks = min_u64(full[0], f->sums.walks - from->walks);
+	full[0] -= walks;
+	full[1] += walks;
+	for (unsigned k = 0; k < 2; k++)
+		full[k] -= min_u64(full[k], f->sums.back[k] - from->back[k]);
 	const uint64_t under_all = under[0] + under[1], full_all = full[0] + full[1];
 	uint64_t cost = own + full_all;
 	if (then->blocked_long || !(under_all + full_all)) {
@@ -593,9 +620,9 @@ static uint64_t beside_long_misses(struct cpistack *s, const struct fmt_resolved
 		cost = min_u64(max_u64(cost, f->typical / 64), own + full_all);
 	}
 	if (cost < own) {
-		const uint64_t walks = (own - cost) * under[1] / under_all;
-		give(s, f->places.long_pc[0], CPI_L2D, own - cost - walks);
-		give(s, f->places.long_pc[1], CPI_DTLB, walks);
+		const uint64_t under_walks = (own - cost) * under[1] / under_all;
+		give(s, f->places.long_pc[0], CPI_L2D, own - cost - under_walks);
+		give(s, f->places.long_pc[1], CPI_DTLB, under_walks);
 	} else {
 		const uint64_t taken = min_u64(cost - own, full[0]);
 		take(s, f->places.long_pc[0], CPI_L2D, taken);
@@ -622,6 +649,10 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next, uint
 	uint64_t penalty = until->charged - from->charged;
 	if (!own->full && f->width > entered + own->beside)
 		penalty += f->width - entered - own->beside;
+	struct fmt_account *a = f->pace.account;
+	int64_t given[CLOCKS];
+	for (unsigned k = 0; k < CLOCKS; k++)
+		given[k] = a[k].given;
 	const uint64_t latency = until->bound[0] - from->bound[0];
 	uint64_t misses = until->bound[1] - from->bound[1];
 	if (then->po == f->branch_po && !then->blocked && then->under_short > from->under_short)
@@ -632,13 +663,33 @@ static void charge_branch(struct cpistack *s, const struct fmt_group *next, uint
 	give(s, p->branch_pc, CPI_BMISP,
 	     seen ? beside_long_misses(s, then, from, penalty) : penalty);
 	cells_add(&p->cells, cell_key(p->branch_pc, 0, CPI_BMISP), 0, 1);
+	f->pace.next_po = 0;
+	f->pace.from_branches += misses;
 	give(s, p->bound_pc, CPI_LONG, latency);
 	give(s, p->miss_pc, CPI_L1D, misses);
+	for (unsigned k = 0; k < CLOCKS; k++)
+		a[k].late += a[k].given - given[k];
 	s->now.method[METHOD_FMT_PAPER][CPI_BMISP] +=
 	    (int64_t)(until->paper - next->paper - from->paper);
 	for (unsigned k = 0; k < 2; k++)
 		s->overlap += until->under_long[k] - from->under_long[k];
 	s->beside_long += until->beside_long - from->beside_long;
+}
+
+/* A load that missed the TLB, too, has blocked the head of a full window with a miss to memory. Its page walk was
+ * over by then, and made the miss end later. Of several misses that overlap all come later by the walk of one. */
+static void charge_walk(struct cpistack *s, uint64_t pc)
+{
+	struct fmt *f = &s->fmt;
+	const uint64_t walk = (uint64_t)f->penalty[CPI_DTLB] * f->width,
+		       left = walk - min_u64(walk, f->stalled_walk);
+	const int64_t most = fmt_given(s, CPI_L2D) - f->pace.before[CPI_L2D];
+	const uint64_t n = most > 0 ? min_u64(min_u64(left, f->stalled), (uint64_t)most) : 0;
+	take(s, pc, CPI_L2D, n);
+	give(s, pc, CPI_DTLB, n);
+	f->sums.walks += n;
+	f->stalled = 0;
+	f->walked_since = f->stalled_since;
 }
 
 /* Commits an instruction that is special (fmt_special) or follows a mispredicted branch. */
@@ -652,6 +703,9 @@ static void commit_one(struct cpistack *s, const struct rec_cycle *c, uint64_t p
 	f->have_branch = false;
 	if (!special)
 		return;
+	if (special->psv & PSV_ST_TLB && f->stalled_po == po && f->walks_first &&
+	    f->stalled_since != f->walked_since)
+		charge_walk(s, pc);
 	if (special->psv & (PSV_DR_L1 | PSV_DR_TLB) && po >= f->cleared_po) {
 		claim(s);
 		f->cleared_po = c->head_po + c->rob_used;
@@ -696,6 +750,12 @@ static inline bool commit(struct cpistack *s, const struct rec_cycle *c, struct 
 	const struct fmt_places *p = &s->fmt.places;
 	if (p->begin != p->end && p->owed[p->begin & s->fmt.mask].po <= in->po[end - 1])
 		fmt_places_commit(s, c);
+	if (s->ideal.machine && unlikely(in->po[end - 1] >= s->fmt.pace.next_po)) {
+		const struct fmt_group *g = group_of(&s->fmt, in->po[end - 1]);
+		s->fmt.pace.next_po = in->po[end - 1] + PACE;
+		if (g)
+			fmt_pace(s, g, end - 1);
+	}
 	in->next = end;
 	return true;
 }

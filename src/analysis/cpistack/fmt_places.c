@@ -61,8 +61,10 @@ static void settle(struct fmt_places *p, const struct fmt_owed *o, uint64_t pc, 
 	if (o->slots[LOST_BASE])
 		fmt_places_give(p, pc, CPI_BASE, (uint64_t)o->slots[LOST_BASE]);
 	for (unsigned k = CPI_L1I; k <= CPI_ITLB; k++)
-		if (unlikely(o->slots[k]))
+		if (unlikely(o->slots[k])) {
+			p->late_pc[k] = pc;
 			cells_add(&p->cells, cell_key(pc, 0, k), (uint64_t)o->slots[k], 1);
+		}
 	if (unlikely(o->slots[LOST_BMISP]))
 		cells_add(&p->cells, cell_key(before, 0, CPI_BMISP), (uint64_t)o->slots[LOST_BMISP],
 			  1);
