@@ -4,7 +4,8 @@
  * asked for. What an interrupt costs is measured on this machine: a loop of known work runs by turns
  * with and without a timer that fires 20,000 times a second into an empty program, and the medians
  * are compared. To that come the handler's own time, which the program measures on every 64th
- * sample, and the collector's processor time.
+ * sample, and the collector's processor time. The first look is short, because starting is part of the
+ * cost; others follow after 1, 3, 7, 15 and 31 seconds, and then every minute.
  */
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -12,16 +13,18 @@
 #include <unistd.h>
 
 #include "collect/collector_int.h"
+#include "collect/spending.h"
 
-#define RATE_MAX       5200.0 /* dcpi1997 */
-#define RATE_MIN       10.0
 #define PROBE_NS       50000 /* period of the timer that is measured */
-#define SLICE_NS       1500000
-#define SLICES_FIRST   15
+#define SLICE_NS       600000
+#define SLICES_FIRST   9
 #define SLICES_AGAIN   5
-#define COLLECTOR_PART 0.25    /* of the budget, until the collector's own time is known */
+#define COLLECTOR_PART 0.25    /* of the budget at least, until a cut has shown what one takes */
 #define INTERRUPT_NS   13000.0 /* where it cannot be measured */
 #define HANDLER_NS     1500.0  /* until it is known: of a miss, in cold caches */
+#define HANDLER_TIMED  16      /* it counts as so many that were timed */
+#define MEASURE_NS     10000000000u /* between two measurements at least: each is 6 ms */
+#define EARLY_S	       16	    /* between the last two early looks */
 
 static double thread_ns(void)
 {
@@ -95,20 +98,50 @@ static double measure(const struct collector *c, size_t slices)
 	return on > off ? (on - off) / (on / PROBE_NS) : 0;
 }
 
-static double handler_ns(struct collector *c)
+/* What a sample costs, and how many there were. */
+static double sample_s(const struct collector *c, double *samples)
 {
-	const double ns = collector_status(c).handler_ns;
+	double timed = HANDLER_TIMED, ns = HANDLER_TIMED * HANDLER_NS;
 
-	return ns > 0 ? ns : HANDLER_NS;
+	*samples = 0;
+	for (uint32_t i = 0; i < c->program.cpus; i++) {
+		const struct sample_cpu *x = &c->program.cpu[i];
+
+		timed += (double)(x->timed[0] + x->timed[1]);
+		ns += (double)(x->timed_ns[0] + x->timed_ns[1]);
+		for (uint32_t k = 0; k < c->nevents; k++)
+			*samples += (double)x->now[k].taken;
+	}
+	return (c->interrupt_ns + ns / timed) / 1e9;
 }
 
-/* collector: the collector's own share of a processor. */
-static double rate_for(struct collector *c, double collector)
+/* collector: the collector's own share of the machine. */
+static double rate_for(const struct collector *c, double collector)
 {
-	const double rate =
-	    (c->options.budget - collector) * 1e9 / (c->interrupt_ns + handler_ns(c));
+	double samples;
+	const double each_s = sample_s(c, &samples), cpu_s = collector_cpu_s(c);
 
-	return rate > RATE_MAX ? RATE_MAX : rate < RATE_MIN ? RATE_MIN : rate;
+	if (!c->last_cut_ns && collector < c->options.budget * COLLECTOR_PART)
+		collector = c->options.budget * COLLECTOR_PART;
+	return spending_rate(
+	    &(struct spending){ .budget = c->options.budget,
+				.cpus = (double)c->ncpus,
+				.life_s = (double)(sideband_now() - c->open_ns) / 1e9,
+				.used_s = cpu_s + samples * each_s,
+				.collector = collector,
+				.sample_s = each_s });
+}
+
+uint64_t collector_next_look(const struct collector *c)
+{
+	const uint64_t second = 1000000000u, now = sideband_now();
+	const uint64_t life = now - c->begin_ns;
+
+	for (uint64_t s = 1; s <= EARLY_S; s *= 2)
+		if (life < (2 * s - 1) * second)
+			return c->begin_ns + (2 * s - 1) * second;
+	/* Half a minute after the others, which are in the seconds of cuts. */
+	return now + COLLECTOR_BUDGET_NS;
 }
 
 void collector_choose(struct collector *c)
@@ -116,9 +149,8 @@ void collector_choose(struct collector *c)
 	c->interrupt_ns = measure(c, SLICES_FIRST);
 	if (c->interrupt_ns <= 0)
 		c->interrupt_ns = INTERRUPT_NS;
-	c->rate =
-	    c->options.rate > 0 ? c->options.rate : rate_for(c, c->options.budget * COLLECTOR_PART);
-	c->adjusted_ns = sideband_now();
+	c->rate = c->options.rate > 0 ? c->options.rate : rate_for(c, 0);
+	c->adjusted_ns = c->measured_ns = sideband_now();
 	c->adjusted_cpu_s = collector_cpu_s(c);
 }
 
@@ -127,13 +159,16 @@ void collector_adjust(struct collector *c)
 	const uint64_t now = sideband_now();
 	const double cpu_s = collector_cpu_s(c), wall_s = (double)(now - c->adjusted_ns) / 1e9;
 
-	if (c->options.rate > 0 || wall_s < 1)
+	if (c->options.rate > 0 || wall_s < 0.5)
 		return;
-	const double ns = measure(c, SLICES_AGAIN);
+	if (now - c->measured_ns >= MEASURE_NS) {
+		const double ns = measure(c, SLICES_AGAIN);
 
-	/* One measurement on a busy machine is not trusted alone. */
-	if (ns > 0)
-		c->interrupt_ns = 0.7 * c->interrupt_ns + 0.3 * ns;
+		c->measured_ns = now;
+		/* One measurement on a busy machine is not trusted alone. */
+		if (ns > 0)
+			c->interrupt_ns = 0.7 * c->interrupt_ns + 0.3 * ns;
+	}
 	const double collector = (cpu_s - c->adjusted_cpu_s) / wall_s / (double)c->ncpus;
 	const double rate = rate_for(c, collector);
 

@@ -467,6 +467,7 @@ static bool finish_cut(struct collector *c, struct err *e)
 		take_record(c, &later[i].record, later[i].bytes);
 	free(later);
 	maps_forget(c->maps, c->last_cut_ns);
+	collector_end_spaces(c);
 	c->last_cut_ns = time_ns;
 	collector_recycle(c);
 	return ok;
@@ -620,8 +621,8 @@ bool collector_poll(struct collector *c, int timeout_ms, struct err *e)
 	const uint64_t now = sideband_now();
 
 	if (now >= c->next_budget_ns) {
-		c->next_budget_ns = now + COLLECTOR_BUDGET_NS;
 		collector_adjust(c);
+		c->next_budget_ns = collector_next_look(c);
 	}
 	if (c->cutting)
 		return continue_cut(c, e);

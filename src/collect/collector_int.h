@@ -38,6 +38,7 @@ struct known_space {
 	uint32_t tid;
 	char name[16]; /* of the thread */
 	bool announced, found;
+	uint8_t cuts_since; /* it ended; 2: all its counts were drained */
 };
 
 struct waiting_entry {
@@ -113,7 +114,7 @@ struct collector {
 
 	struct rng rng;
 	double rate, interrupt_ns;
-	uint64_t next_budget_ns, adjusted_ns;
+	uint64_t open_ns, next_budget_ns, adjusted_ns, measured_ns;
 	double adjusted_cpu_s, begin_cpu_s;
 	struct live_facts facts;
 	uint64_t begin_idle_ns;
@@ -146,6 +147,8 @@ double collector_cpu_s(const struct collector *c);
 /* Chooses the rate for the budget from what an interrupt costs. */
 void collector_choose(struct collector *c);
 void collector_adjust(struct collector *c);
+/* When to look at the budget again. */
+uint64_t collector_next_look(const struct collector *c);
 
 /* facts.c */
 void collector_first_facts(struct collector *c);
@@ -155,6 +158,9 @@ void collector_facts(struct collector *c);
 void collector_free_facts(struct collector *c);
 /* The processors that are on line; none if the kernel does not say. */
 int *collector_online(size_t *n);
+
+/* hold.c: after a cut, which processes cannot have any more counts */
+void collector_end_spaces(struct collector *c);
 
 /* stacks.c */
 void collector_put_stack(struct collector *c, const void *data, size_t bytes);

@@ -157,8 +157,7 @@ static void begin(struct collector *c)
 							.running = 1 });
 	timerfd_settime(c->timer_fd, 0, &(struct itimerspec){ t, t }, NULL);
 	c->next_cut_ns = sideband_now() + (uint64_t)(drain * 1e9);
-	/* Not in the second of a cut. */
-	c->next_budget_ns = sideband_now() + COLLECTOR_BUDGET_NS / 2;
+	c->next_budget_ns = collector_next_look(c);
 }
 
 struct collector *collector_open(const struct collector_options *o, const struct live_sink *sink,
@@ -178,6 +177,7 @@ struct collector *collector_open(const struct collector_options *o, const struct
 	if (!c->ncpus)
 		*ARRAY_ADD(c->cpus, c->ncpus) = 0;
 	c->begin_cpu_s = collector_cpu_s(c);
+	c->open_ns = sideband_now();
 	rng_seed(&c->rng, o->seed);
 	collector_first_facts(c);
 	bool ok = load(c, notes, nnotes, e) && open_maps(c, notes, nnotes, e) && open_wait(c, e);

@@ -249,10 +249,16 @@ static void list_events(struct daemon *d, FILE *out)
 	db_done(&q, NULL);
 }
 
+static double seconds(const struct rusage *u)
+{
+	return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +
+	       (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) / 1e6;
+}
+
 static void status(struct daemon *d, const struct control_peer *who, FILE *out)
 {
 	const struct db_writer_status s = db_writer_status(d->writer);
-	struct rusage used;
+	struct rusage used, loading;
 
 	fputs("ok\n", out);
 	if (!who->trusted) {
@@ -260,11 +266,9 @@ static void status(struct daemon *d, const struct control_peer *who, FILE *out)
 		return;
 	}
 	getrusage(RUSAGE_SELF, &used);
-	fprintf(out, "daemon: process %d, %.1f s of processor time, at most %ld KiB resident\n",
-		(int)getpid(),
-		(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-		    (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
-		used.ru_maxrss);
+	getrusage(RUSAGE_CHILDREN, &loading);
+	fprintf(out, "daemon: process %d, %.2f s of processor time, at most %ld KiB resident\n",
+		(int)getpid(), seconds(&used) + seconds(&loading), used.ru_maxrss);
 	fprintf(out, "database: %s%s%s\n", d->o->folder, d->failing ? ": " : "",
 		d->failing ? d->failure : "");
 	fprintf(out, "epoch: %llu, %llu cuts in %.0f s\n", (unsigned long long)s.epoch,

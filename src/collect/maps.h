@@ -86,6 +86,8 @@ void maps_forget_ended(struct maps *m, uint64_t time_ns, const int32_t *pids, si
 /* Whether the process with this pid is the only one so far, runs, and has not executed another program. */
 bool maps_goes_on(const struct maps *m, int32_t pid);
 
+/* Whether anything is known of this pid. */
+bool maps_knows(const struct maps *m, int32_t pid);
 /* Marks the sink's numbers that may be given again. */
 struct held;
 void maps_hold(const struct maps *m, struct held *h);

@@ -503,6 +503,11 @@ uint32_t maps_image_number(struct maps *m, uint32_t image)
 	return i->number;
 }
 
+bool maps_knows(const struct maps *m, int32_t pid)
+{
+	return maps_newest(m, pid);
+}
+
 static void hold_life(const struct life *l, struct held *h)
 {
 	for (size_t i = 0; i < l->nspaces; i++)
