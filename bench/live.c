@@ -10,7 +10,8 @@
  *	live collect SECONDS RATE     a collection of the machine: reduction, misses, the collector's time
  *	                              (RATE 0: by budget)
  *
- * With PID set, simulate and collect sample that process and what it starts. Prints one JSON object.
+ * With PIDS set (numbers with commas between), simulate and collect sample those processes and what they
+ * start. Prints one JSON object.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -283,10 +284,17 @@ static struct replayed replay(const struct trace *t, const struct shape *shape)
 
 static struct collector *begin(struct live_profile *p, double rate, bool trace, double drain_s)
 {
-	const char *only = getenv("PID");
-	const int32_t pid = only ? atoi(only) : 0;
-	const struct collector_options o = { .pids = &pid,
-					     .npids = only ? 1 : 0,
+	int32_t pids[64];
+	size_t npids = 0;
+
+	for (const char *s = getenv("PIDS"); s && *s && npids < ARRAY_LEN(pids);) {
+		char *end;
+
+		pids[npids++] = (int32_t)strtol(s, &end, 10);
+		s = end + (*end == ',');
+	}
+	const struct collector_options o = { .pids = pids,
+					     .npids = npids,
 					     .rate = rate,
 					     .kernel = true,
 					     .trace = trace,
@@ -339,6 +347,8 @@ static void simulate(double seconds, double rate)
 		{ "image and offset, 36 K, 4-way, swap-to-front, 60 s", true, 9216, 4, true, 60 },
 		{ "image and offset, 64 K, 4-way, swap-to-front", true, 16384, 4, true, 0 },
 		{ "image and offset, 64 K, 4-way, swap-to-front, 60 s", true, 16384, 4, true, 60 },
+		{ "image and offset, 36 K, 4-way, swap-to-front", true, 9216, 4, true, 0 },
+		{ "image and offset, 36 K, 4-way, swap-to-front, 30 s", true, 9216, 4, true, 30 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
