@@ -36,6 +36,7 @@ struct images *images_new(const char *debug_root)
 					 .find_debuginfo = dwfl_standard_find_debuginfo,
 					 .section_address = dwfl_offline_section_address,
 					 .debuginfo_path = &s->debug_path };
+	image_guard();
 	s->dwfl = dwfl_begin(&s->callbacks);
 	s->blocks_of = UINT64_MAX;
 	return s;
@@ -78,6 +79,9 @@ void images_free(struct images *s)
 	free(s->block_starts);
 	if (s->dwfl)
 		dwfl_end(s->dwfl);
+	if (image_became_shorter())
+		warn("a program or library became shorter while it was read: some names may be "
+		     "missing");
 	free(s->debug_path);
 	free(s->cache);
 	free(s);

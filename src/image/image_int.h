@@ -141,4 +141,10 @@ bool image_slot_first(struct image *im, uint64_t at, uint64_t *target);
 void image_free_data(struct image *im);
 void image_free_graphs(struct image *im);
 
+#define IMAGE_PAGE 4096u
+/* guard.c: a file that becomes shorter while it is read has zeros in place of what is gone. */
+void image_guard(void);
+/* Whether that happened since it was asked for. */
+bool image_became_shorter(void);
+
 #endif

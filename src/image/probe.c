@@ -10,7 +10,7 @@
 
 #include <elfutils/libdwelf.h>
 
-#include "image/image.h"
+#include "image/image_int.h"
 
 #define SEGMENTS_LOOKED_AT 65536
 
@@ -35,6 +35,7 @@ static void read_segments(Elf *elf, struct image_probe *out)
 
 static bool read_headers(int fd, struct image_probe *out)
 {
+	image_guard();
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	const void *bits;

@@ -250,6 +250,16 @@ is_flat() {
 	[ "$3" -le $(($2 + $2 / 4 + 2000)) ] || fail "$2 $1, then $3"
 }
 
+# What the daemon has resident in the mean of $1 seconds, in KiB: a storm's moments differ by megabytes.
+mean_resident() {
+	local i sum=0
+	for i in $(seq "$1"); do
+		sleep 1
+		sum=$((sum + $(awk '/^VmRSS/{print $2}' "/proc/$daemon/status")))
+	done
+	echo $((sum / $1))
+}
+
 test_2756_its_memory_and_its_database_do_not_grow() {
 	may_sample
 	[ -z "$SANITIZED" ] || skip "the sanitizer's memory grows"
@@ -261,11 +271,10 @@ test_2756_its_memory_and_its_database_do_not_grow() {
 	started+=($!)
 	start "$tmp/db" --drain 1s --per-process --epoch-length "$((seconds < 300 ? 2 : 5))s" --keep "$((seconds / 6))s"
 	sleep $((seconds / 3))
-	early=$(awk '/^VmRSS/{print $2}' "/proc/$daemon/status")
 	rows=$(sqlite3 "$tmp/db/profile.db" 'SELECT count(*) FROM process')
 	size=$(stat -c %s "$tmp/db/profile.db")
-	sleep $((seconds - seconds / 3))
-	late=$(awk '/^VmRSS/{print $2}' "/proc/$daemon/status")
+	early=$(mean_resident $((seconds / 3)))
+	late=$(mean_resident $((seconds - 2 * (seconds / 3))))
 	peak=$(awk '/^VmHWM/{print $2}' "/proc/$daemon/status")
 	is_flat "processes" "$rows" "$(sqlite3 "$tmp/db/profile.db" 'SELECT count(*) FROM process')"
 	is_flat "KiB of database" $((size / 1024)) $(($(stat -c %s "$tmp/db/profile.db") / 1024))

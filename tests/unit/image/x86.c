@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -312,6 +314,37 @@ static int remove_folder(void **state)
 	(void)state;
 }
 
+/* Somebody builds the program anew while its profile is shown. */
+static void test_4620_a_file_that_becomes_shorter_while_it_is_read_does_no_harm(void **state)
+{
+	char *copy = x_asprintf("%s/copy", folder), *command = x_asprintf("cp %s %s", self, copy);
+	uint64_t at;
+	int status;
+
+	assert_int_equal(system(command), 0);
+	const pid_t child = fork();
+
+	if (!child) {
+		signal(SIGBUS, SIG_DFL); /* the tests have a handler */
+		struct images *set = open_image(copy, false);
+
+		if (truncate(copy, 4096))
+			_exit(2);
+		const bool found = images_find(set, "looked_for", &at);
+
+		images_function(set, 0x10000000000 + 0x2000);
+		images_free(set);
+		_exit(found ? 3 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	unlink(copy);
+	free(command);
+	free(copy);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +353,8 @@ int main(void)
 		cmocka_unit_test(test_2232_only_a_plain_file_of_this_user_is_a_function_table),
 		cmocka_unit_test(test_2233_a_stripped_program_has_names_from_its_unwind_tables),
 		cmocka_unit_test(test_2234_blocks_begin_where_jumps_lead_and_after_them),
+		cmocka_unit_test(
+		    test_4620_a_file_that_becomes_shorter_while_it_is_read_does_no_harm),
 		cmocka_unit_test(test_2235_an_image_without_a_file_is_what_was_kept_of_it),
 	};
 
