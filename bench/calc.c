@@ -128,7 +128,7 @@ static uint64_t digest(const struct calc_program *p)
 
 			h = hash(h, &inst->m, sizeof(double));
 			for (unsigned c = 0; c < inst->nculprits; c++) {
-				const struct calc_culprit *one = &inst->culprits[c];
+				const struct calc_culprit *one = calc_culprit(proc, inst, c);
 
 				h = hash(h, &one->cause, 1);
 				h = hash(h, &one->most, sizeof(double));
@@ -157,7 +157,7 @@ static void print_sums(const struct calc_program *p)
 			m += proc->insts[k].m;
 			letters += proc->insts[k].nculprits;
 			for (unsigned c = 0; c < proc->insts[k].nculprits; c++)
-				most += proc->insts[k].culprits[c].most;
+				most += calc_culprit(proc, &proc->insts[k], c)->most;
 		}
 	}
 	printf("\"sums\": [%.12g, %.12g, %.12g, %.0f, %.12g, %.0f, %.12g]}\n", value, low, high,

@@ -62,25 +62,27 @@ struct calc_culprit {
 	uint32_t guilty[CALC_GUILTY]; /* instructions of the procedure that may be responsible */
 };
 
+/* One of millions: 88 bytes. Counts of up to 16 million are exact. */
 struct calc_inst {
 	/* in */
-	double count[SAMPLED_COUNT]; /* samples */
-	double issued;		     /* samples in whose very cycle it issued (method bit) */
-	double commits;		     /* CALC_COMMIT: samples that saw it commit */
+	float count[SAMPLED_COUNT]; /* samples */
+	float issued;		    /* samples in whose very cycle it issued (method bit) */
+	float commits;		    /* CALC_COMMIT: samples that saw it commit */
 	/* schedule.c */
 	double
 	    m; /* least cycles at the head of the queue, per execution; 0: with its predecessor */
 	struct calc_static fixed[CALC_STATICS];
-	uint8_t nfixed;
-	bool issue_point; /* m > 0 */
+	/* results */
+	double cpi;		/* cycles per execution; NAN: the frequency is not known or 0 */
+	uint32_t first_culprit; /* in calc_proc.culprits */
 	/* culprit.c: what can make it wait for longer than m, a bit for each enum cause; 0: not known */
 	uint16_t risks;
-	/* results */
-	uint8_t nculprits; /* that can be the main cause: its letters */
-	uint8_t nminor;	   /* behind these: causes that can be a part of the stall */
-	double cpi;	   /* cycles per execution; NAN: the frequency is not known or 0 */
-	struct calc_culprit *culprits; /* in calc_proc.culprits */
+	uint8_t nculprits : 4; /* that can be the main cause: its letters */
+	uint8_t nminor : 4;    /* behind these: causes that can be a part of the stall */
+	uint8_t nfixed : 3;
+	bool issue_point : 1; /* m > 0 */
 };
+_Static_assert(CAUSE_COUNT < 16 && CALC_STATICS < 8, "as many fit");
 
 /* An estimate of how often something was executed. */
 struct calc_freq {
@@ -170,6 +172,13 @@ struct calc_program {
 	double
 	    spread; /* relative.c: mean square of how unequally long instructions take; 0: not known */
 };
+
+/* Culprit k of an instruction. */
+static inline const struct calc_culprit *calc_culprit(const struct calc_proc *proc,
+						      const struct calc_inst *i, unsigned k)
+{
+	return &proc->culprits[i->first_culprit + k];
+}
 
 /* Adds a procedure; the graph stays the caller's. Samples are then put into its insts. */
 struct calc_proc *calc_add(struct calc_program *p, struct cfg *graph);

@@ -667,8 +667,10 @@ static void put_culprits(struct suspect *s)
 
 	if (s->frequency > 0 && s->stall > 0)
 		try_all(s);
-	i->nculprits = (uint8_t)put_main_first(s);
-	i->nminor = (uint8_t)(s->n - i->nculprits);
+	const unsigned main = put_main_first(s);
+
+	i->nculprits = main & 15;
+	i->nminor = (s->n - main) & 15;
 	if (!s->n)
 		return;
 	ARRAY_ROOM(s->found->list, s->found->room, s->found->n + s->n);
@@ -739,7 +741,7 @@ void calc_culprits(struct calc_program *p, struct calc_proc *proc)
 	double left[2] = { 0 };
 	const struct cfg *g = proc->graph;
 	struct culprits found = { 0 };
-	size_t at = 0;
+	uint32_t at = 0;
 
 	each_suspect(p, proc, put_culprits, left, &found);
 	free(proc->culprits);
@@ -750,7 +752,7 @@ void calc_culprits(struct calc_program *p, struct calc_proc *proc)
 			struct calc_inst *inst = &proc->insts[i];
 			const unsigned n = inst->nculprits + inst->nminor;
 
-			inst->culprits = n ? proc->culprits + at : NULL;
+			inst->first_culprit = at;
 			at += n;
 		}
 }

@@ -31,12 +31,14 @@ struct tally {
 	double execution;
 };
 
-static void add_stall(struct tally *t, const struct calc_inst *i, double stall, double period)
+static void add_stall(struct tally *t, const struct calc_proc *proc, const struct calc_inst *i,
+		      double stall, double period)
 {
 	double bounds = 0, bound[CAUSE_COUNT] = { 0 };
 	for (unsigned k = 0; k < (unsigned)i->nculprits + i->nminor; k++) {
-		const double most = fmax(i->culprits[k].most / period, 0);
-		bound[i->culprits[k].cause] += most;
+		const struct calc_culprit *c = calc_culprit(proc, i, k);
+		const double most = fmax(c->most / period, 0);
+		bound[c->cause] += most;
 		bounds += most;
 	}
 	for (unsigned c = 0; c < CAUSE_COUNT; c++) {
@@ -71,7 +73,8 @@ static void add_static(struct tally *t, const struct calc_inst *i, double freque
 	t->execution += (i->m - scale * sum) * frequency;
 }
 
-static void add_inst(struct tally *t, const struct calc_inst *i, double frequency, double period)
+static void add_inst(struct tally *t, const struct calc_proc *proc, const struct calc_inst *i,
+		     double frequency, double period)
 {
 	const double samples = i->count[SAMPLED_CYCLES], expected = i->m * frequency,
 		     more = samples - expected;
@@ -85,7 +88,7 @@ static void add_inst(struct tally *t, const struct calc_inst *i, double frequenc
 	if (chance)
 		return; /* becomes a part of the net error */
 	if (more > 0)
-		add_stall(t, i, more, period);
+		add_stall(t, proc, i, more, period);
 	else
 		t->gain += more;
 }
@@ -103,7 +106,7 @@ static void add_proc(struct tally *t, const struct calc_program *p, const struct
 		for (uint32_t k = 0; k < g->blocks[b].count; k++) {
 			t->all += i[k].count[SAMPLED_CYCLES];
 			if (in)
-				add_inst(t, &i[k], f->value / period, period);
+				add_inst(t, proc, &i[k], f->value / period, period);
 		}
 	}
 }

@@ -222,7 +222,7 @@ static void put_calc(struct doc_table *t, const struct listing *l, uint64_t pc)
 	cell_format(t, "%*s", CALC_COLUMN, calc_human(f, count));
 	CELL_REAL_IF(t, !isnan(cpi), cpi);
 	cell_text(t, stall > 0 && calc_halves(stall / f) > 0
-			 ? calc_letters(&p->insts[inst], true, letters)
+			 ? calc_letters(p, &p->insts[inst], true, letters)
 			 : "");
 }
 

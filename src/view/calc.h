@@ -96,7 +96,8 @@ char *calc_human(double x, char buf[CALC_HUMAN]);
 /* Cycles per execution, rounded to half cycles. */
 double calc_halves(double cycles);
 /* "dwD": the letters of an instruction's culprits; "?": it stalls and has none. */
-char *calc_letters(const struct calc_inst *i, bool stalls, char buf[CAUSE_COUNT + 1]);
+char *calc_letters(const struct calc_proc *p, const struct calc_inst *i, bool stalls,
+		   char buf[CAUSE_COUNT + 1]);
 /* "d 91%, w 9%": what really held it, or "". */
 char *calc_true_causes(const struct calc_truth *t, char *buf, size_t size_bytes);
 

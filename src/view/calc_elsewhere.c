@@ -38,8 +38,8 @@ static void add_edge_errors(struct accuracy *a, const struct calc_proc *p,
 	}
 }
 
-static void add_stall_errors(struct accuracy *a, const struct calc_inst *i,
-			     const struct calc_truth *t)
+static void add_stall_errors(struct accuracy *a, const struct calc_proc *p,
+			     const struct calc_inst *i, const struct calc_truth *t)
 {
 	unsigned main_cause = 0;
 	double stall = 0;
@@ -51,7 +51,7 @@ static void add_stall_errors(struct accuracy *a, const struct calc_inst *i,
 	}
 	if (!(stall > 0))
 		return;
-	calc_letters(i, false, letters);
+	calc_letters(p, i, false, letters);
 	a->stall += stall;
 	a->named += strchr(letters, words_cause_letter[main_cause]) ? stall : 0;
 	a->letters += stall * (double)strlen(letters);
@@ -78,7 +78,7 @@ static struct accuracy measure(const struct calc_model *m)
 			a.high += f->confidence == CONFIDENCE_HIGH ? samples : 0;
 			a.wrong_known +=
 			    !(off <= 0.15) && f->confidence != CONFIDENCE_LOW ? samples : 0;
-			add_stall_errors(&a, &proc->insts[i], &truth[i]);
+			add_stall_errors(&a, proc, &proc->insts[i], &truth[i]);
 		}
 		add_edge_errors(&a, proc, &m->names[p]);
 	}

@@ -85,13 +85,14 @@ double calc_stall(const struct calc_model *m, uint32_t proc, uint32_t inst)
 	return i->cpi > i->m && f > 0 ? (i->cpi - i->m) * f : 0;
 }
 
-char *calc_letters(const struct calc_inst *i, bool stalls, char buf[CAUSE_COUNT + 1])
+char *calc_letters(const struct calc_proc *p, const struct calc_inst *i, bool stalls,
+		   char buf[CAUSE_COUNT + 1])
 {
 	size_t n = 0;
 
 	for (unsigned k = 0; k < i->nculprits && n < CAUSE_COUNT; k++)
-		if (!memchr(buf, words_cause_letter[i->culprits[k].cause], n))
-			buf[n++] = words_cause_letter[i->culprits[k].cause];
+		if (!memchr(buf, words_cause_letter[calc_culprit(p, i, k)->cause], n))
+			buf[n++] = words_cause_letter[calc_culprit(p, i, k)->cause];
 	if (!n && stalls)
 		buf[n++] = '?';
 	buf[n] = '\0';
@@ -279,9 +280,9 @@ static void add_dynamic(struct listing *l, const struct calc_inst *i, unsigned h
 	const char *news[CAUSE_COUNT + 1];
 	size_t n = 0;
 
-	calc_letters(i, true, letters);
+	calc_letters(l->proc, i, true, letters);
 	for (unsigned k = 0; k < i->nculprits; k++) {
-		const unsigned c = i->culprits[k].cause;
+		const unsigned c = calc_culprit(l->proc, i, k)->cause;
 
 		if (l->told_cause[c] || n >= CAUSE_COUNT)
 			continue;
@@ -332,8 +333,9 @@ static void guilty_words(const struct listing *l, const struct calc_inst *i, boo
 		if (i->fixed[k].by != UINT32_MAX && i->fixed[k].by < l->proc->graph->ninsts)
 			all[count++] = l->proc->graph->insts[i->fixed[k].by].pc;
 	for (unsigned k = 0; dynamic && k < i->nculprits && k < CAUSE_COUNT; k++)
-		for (unsigned g = 0; g < i->culprits[k].nguilty; g++)
-			all[count++] = l->proc->graph->insts[i->culprits[k].guilty[g]].pc;
+		for (unsigned g = 0; g < calc_culprit(l->proc, i, k)->nguilty; g++)
+			all[count++] =
+			    l->proc->graph->insts[calc_culprit(l->proc, i, k)->guilty[g]].pc;
 	buf[0] = '\0';
 	for (size_t k = 0; k < count && n + 20 < size; k++) {
 		size_t before = 0;
@@ -506,14 +508,15 @@ static void add_culprits(const struct listing *l, uint32_t inst, double frequenc
 
 	doc_array(l->d, "culprits");
 	for (unsigned k = 0; k < i->nculprits; k++) {
+		const struct calc_culprit *c = calc_culprit(l->proc, i, k);
+
 		doc_object(l->d, NULL);
-		doc_text(l->d, "cause", words_causes[i->culprits[k].cause].name);
-		doc_real(l->d, "bound",
-			 isfinite(i->culprits[k].most) ? i->culprits[k].most / frequency : NAN);
+		doc_text(l->d, "cause", words_causes[c->cause].name);
+		doc_real(l->d, "bound", isfinite(c->most) ? c->most / frequency : NAN);
 		doc_array(l->d, "guilty");
-		for (unsigned g = 0; g < i->culprits[k].nguilty; g++)
+		for (unsigned g = 0; g < c->nguilty; g++)
 			doc_format(l->d, NULL, "0x%" PRIx64,
-				   l->proc->graph->insts[i->culprits[k].guilty[g]].pc);
+				   l->proc->graph->insts[c->guilty[g]].pc);
 		doc_close(l->d);
 		doc_close(l->d);
 	}
@@ -771,7 +774,7 @@ void calc_add_csv(struct doc *d, struct calc_model *m, const uint32_t *procs, si
 			cell_real(t, p->insts[i].count[SAMPLED_CYCLES]);
 			CELL_REAL_IF(t, scheduled(m), p->insts[i].m);
 			CELL_REAL_IF(t, !isnan(p->insts[i].cpi), p->insts[i].cpi);
-			cell_text(t, calc_letters(&p->insts[i], false, letters));
+			cell_text(t, calc_letters(p, &p->insts[i], false, letters));
 			CELL_REAL_IF(t, truth, n->truth[i].executions);
 			CELL_REAL_IF(t, truth && !isnan(true_cpi(&n->truth[i])),
 				     true_cpi(&n->truth[i]));

@@ -168,7 +168,7 @@ static void add_stalls(struct doc *d, const struct view_options *o, struct calc_
 
 		sum += s->cycles;
 		for (unsigned g = 0; g < i->nculprits; g++)
-			seen[i->culprits[g].cause] = true;
+			seen[calc_culprit(p, i, g)->cause] = true;
 		stall_place(m, s, place, sizeof(place));
 		if (m->truth)
 			calc_true_causes(&m->names[s->proc].truth[s->inst], causes, sizeof(causes));
@@ -181,7 +181,7 @@ static void add_stalls(struct doc *d, const struct view_options *o, struct calc_
 		cell_format(t, "%8s", calc_human(f->value, freq));
 		cell_text(t, words_confidence[f->confidence].name);
 		cell_real(t, s->cycles / f->value);
-		cell_text(t, calc_letters(i, true, letters));
+		cell_text(t, calc_letters(p, i, true, letters));
 		cell_text(t, causes);
 		cell_text(t, place);
 	}

@@ -182,8 +182,8 @@ static const struct calc_culprit *find(const struct sketch *s, uint32_t inst, en
 	const struct calc_inst *i = &s->p.procs[0].insts[inst];
 
 	for (unsigned k = 0; k < (unsigned)i->nculprits + i->nminor; k++)
-		if (i->culprits[k].cause == cause)
-			return &i->culprits[k];
+		if (calc_culprit(&s->p.procs[0], i, k)->cause == cause)
+			return calc_culprit(&s->p.procs[0], i, k);
 	return NULL;
 }
 
@@ -193,7 +193,7 @@ static bool is_letter(const struct sketch *s, uint32_t inst, enum cause cause)
 	const struct calc_culprit *c = find(s, inst, cause);
 	const struct calc_inst *i = &s->p.procs[0].insts[inst];
 
-	return c && c < i->culprits + i->nculprits;
+	return c && c < calc_culprit(&s->p.procs[0], i, i->nculprits);
 }
 
 /* Finds the culprits again, of a stall of so many cycles at one instruction. */

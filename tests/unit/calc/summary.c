@@ -19,7 +19,7 @@ struct fixture {
 	struct cfg_block blocks[INSTS];
 	struct calc_inst insts[INSTS];
 	struct calc_freq freqs[INSTS];
-	struct calc_culprit culprits[INSTS][4];
+	struct calc_culprit culprits[4 * INSTS];
 	struct calc_proc proc;
 	struct calc_program program;
 };
@@ -28,7 +28,9 @@ static void begin(struct fixture *x)
 {
 	memset(x, 0, sizeof(*x));
 	x->graph = (struct cfg){ .blocks = x->blocks };
-	x->proc = (struct calc_proc){ .graph = &x->graph, .insts = x->insts, .blocks = x->freqs };
+	x->proc = (struct calc_proc){
+		.graph = &x->graph, .insts = x->insts, .blocks = x->freqs, .culprits = x->culprits
+	};
 	x->program = (struct calc_program){ .procs = &x->proc, .nprocs = 1 };
 	x->program.sampling.period[SAMPLED_CYCLES] = 1;
 }
@@ -40,14 +42,14 @@ static struct calc_inst *add(struct fixture *x, double frequency, double m, doub
 	x->graph.ninsts++;
 	x->blocks[n] = (struct cfg_block){ .first = n, .count = 1 };
 	x->freqs[n] = (struct calc_freq){ .value = frequency, .confidence = CONFIDENCE_HIGH };
-	x->insts[n] = (struct calc_inst){ .m = m, .culprits = x->culprits[n] };
+	x->insts[n] = (struct calc_inst){ .m = m, .first_culprit = 4 * n };
 	x->insts[n].count[SAMPLED_CYCLES] = samples;
 	return &x->insts[n];
 }
 
-static void blame(struct calc_inst *i, enum cause cause, double most)
+static void blame(struct fixture *x, struct calc_inst *i, enum cause cause, double most)
 {
-	i->culprits[i->nculprits++] =
+	x->proc.culprits[i->first_culprit + i->nculprits++] =
 	    (struct calc_culprit){ .cause = (uint8_t)cause, .most = most };
 }
 
@@ -77,12 +79,12 @@ static void test_2650_the_rows_of_figure_4_come_out(void **state)
 {
 	struct fixture x;
 	begin(&x);
-	blame(add(&x, 1000, 1, 3788), CAUSE_DCACHE, 99999);
+	blame(&x, add(&x, 1000, 1, 3788), CAUSE_DCACHE, 99999);
 	struct calc_inst *i = add(&x, 1000, 1, 2826);
-	blame(i, CAUSE_DTLB, 99999);
-	blame(i, CAUSE_WRITE, 627);
-	blame(i, CAUSE_BRANCH, 256);
-	blame(i, CAUSE_ICACHE, 24);
+	blame(&x, i, CAUSE_DTLB, 99999);
+	blame(&x, i, CAUSE_WRITE, 627);
+	blame(&x, i, CAUSE_BRANCH, 256);
+	blame(&x, i, CAUSE_ICACHE, 24);
 	add(&x, 1000, 1, 1226); /* unexplained */
 	add(&x, 1000, 1, 568);	/* a gain */
 	i = add(&x, 20, 24, 480);
@@ -128,7 +130,7 @@ static void test_2651_a_cause_alone_has_its_whole_stall_up_to_its_bound(void **s
 {
 	struct fixture x;
 	begin(&x);
-	blame(add(&x, 100, 1, 1100), CAUSE_DCACHE, 400);
+	blame(&x, add(&x, 100, 1, 1100), CAUSE_DCACHE, 400);
 	const struct calc_summary s = sum(&x, CONFIDENCE_LOW);
 	is_near(s.dynamic[CAUSE_DCACHE].least, 400 / 1100.0);
 	is_near(s.dynamic[CAUSE_DCACHE].most, 400 / 1100.0);
@@ -143,8 +145,8 @@ static void test_2652_causes_without_a_bound_range_from_nothing_to_all(void **st
 	struct fixture x;
 	begin(&x);
 	struct calc_inst *i = add(&x, 100, 1, 1100);
-	blame(i, CAUSE_DCACHE, INFINITY);
-	blame(i, CAUSE_KERNEL, INFINITY);
+	blame(&x, i, CAUSE_DCACHE, INFINITY);
+	blame(&x, i, CAUSE_KERNEL, INFINITY);
 	const struct calc_summary s = sum(&x, CONFIDENCE_LOW);
 	is_near(s.dynamic[CAUSE_DCACHE].least, 0);
 	is_near(s.dynamic[CAUSE_DCACHE].most, 1000 / 1100.0);
@@ -157,19 +159,19 @@ static void test_2653_what_chance_can_make_is_an_error_and_a_fact_is_not(void **
 {
 	struct fixture x;
 	begin(&x);
-	blame(add(&x, 10000, 1, 10150), CAUSE_BRANCH, 99999); /* 1.5 deviations, 0.015 cycles */
+	blame(&x, add(&x, 10000, 1, 10150), CAUSE_BRANCH, 99999); /* 1.5 deviations, 0.015 cycles */
 	struct calc_summary s = sum(&x, CONFIDENCE_LOW);
 	is_near(s.dynamic[CAUSE_BRANCH].most, 0);
 	is_near(s.net_error, 150 / 10150.0);
 
 	begin(&x);
-	blame(add(&x, 1e6, 1, 1.015e6), CAUSE_BRANCH, 99999); /* 15 deviations, 0.015 cycles */
+	blame(&x, add(&x, 1e6, 1, 1.015e6), CAUSE_BRANCH, 99999); /* 15 deviations, 0.015 cycles */
 	s = sum(&x, CONFIDENCE_LOW);
 	is_near(s.dynamic[CAUSE_BRANCH].most, 15e3 / 1.015e6);
 	is_near(s.net_error, 0);
 
 	begin(&x);
-	blame(add(&x, 1, 1, 3), CAUSE_BRANCH, 99999); /* 1.2 deviations, 2 cycles */
+	blame(&x, add(&x, 1, 1, 3), CAUSE_BRANCH, 99999); /* 1.2 deviations, 2 cycles */
 	s = sum(&x, CONFIDENCE_LOW);
 	is_near(s.dynamic[CAUSE_BRANCH].most, 2 / 3.0);
 	is_near(s.net_error, 0);
