@@ -177,11 +177,20 @@ function read(d: Data): void {
 	}
 }
 
-export async function unpack(base64: string): Promise<All> {
+function bytesOf(base64: string): Uint8Array {
 	const text = atob(base64), bytes = new Uint8Array(text.length);
 	for (let i = 0; i < text.length; i++)
 		bytes[i] = text.charCodeAt(i);
-	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+	return bytes;
+}
+
+/** A text in base64. */
+export function unpackText(base64: string): string {
+	return new TextDecoder().decode(bytesOf(base64));
+}
+
+export async function unpack(base64: string): Promise<All> {
+	const bytes = bytesOf(base64), stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
 	const all: All = JSON.parse(await new Response(stream).text());
 	for (const d of all.runs)
 		read(d);
@@ -254,7 +263,7 @@ export function column(d: Data, cycles: { [pc: string]: number }): Float64Array 
 }
 
 /** What fixing an instruction saves, and which of its costs is the largest. */
-export function saving(d: Data, pc: string): { cycles: number; event: string; most: number } {
+export function saving(d: Pick<Data, "savings">, pc: string): { cycles: number; event: string; most: number } {
 	const s = d.savings[pc];
 	if (!s)
 		return { cycles: 0, event: "", most: 0 };

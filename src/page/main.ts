@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Starts the page: unpacks the data, draws head and page, keeps the whole state in the fragment.
 import { All, Data, baseName, functionAt, unpack } from "./data";
-import { button, count, el } from "./dom";
+import { drawEarly, headline, nextFrame } from "./early";
+import { button, el } from "./dom";
 import { pages } from "./pages";
 import { chosen, range } from "./phases";
 import { strip } from "./stacks";
@@ -90,8 +91,7 @@ class View {
 		const s = state(this.all), d = this.data(), list = shown(this.all), page = list.find((p) => p.id === s.page) ?? list[0];
 		const r = d.run, name = baseName(r.program), missing = page.needs && !d[page.needs] ? d[`${page.needs}_missing`] : null;
 		document.title = `${page.title}: ${name} on ${r.machine}`;
-		this.head.replaceChildren(el("p", {}, el("strong", {}, name),
-			` on ${r.machine}: ${count(r.instructions)} instructions in ${count(r.cycles)} cycles, IPC ${r.ipc.toFixed(2)}`),
+		this.head.replaceChildren(headline(r),
 		...(d.estimated ? [el("p", { id: "estimated" }, estimated(d.estimated))] : []), ...[runs(this.all, s)].filter((x) => x !== null) as Node[]);
 		const over = page.id === "changes" ? null : strip(d, s, (c) => this.go(c));
 		this.over.replaceChildren(...(over ? [over] : []));
@@ -144,9 +144,25 @@ class View {
 	}
 }
 
+const LARGE = 1 << 19; // characters of data from which on the findings get a frame of their own
+
 async function start(): Promise<void> {
-	const packed = document.getElementById("data")!, all = await unpack(packed.textContent!);
-	packed.remove();
+	const done = drawEarly();
+	if (document.readyState === "loading")
+		await new Promise((ready) => document.addEventListener("DOMContentLoaded", ready, { once: true }));
+	const packed = document.getElementById("data"), text = packed?.textContent ?? "";
+	if (text.length > LARGE)
+		await nextFrame();
+	let all: All;
+	try {
+		all = await unpack(text);
+	} catch (e) {
+		document.body.append(el("p", { class: "warn", id: "cut", role: "alert" }, "The file is cut off or damaged: what comes after the findings is lost."));
+		document.body.dataset.ready = "cut";
+		return;
+	}
+	packed?.remove();
+	done();
 	const view = new View(all);
 	addEventListener("hashchange", () => view.draw());
 	addEventListener("keydown", (e) => view.key(e));

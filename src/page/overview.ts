@@ -2,6 +2,7 @@
 // Page Overview: findings first, each with what leads on from it; then the largest of everything.
 import { All, Data, Finding, baseName, functionAt, instAt, runOf, saving } from "./data";
 import { command, count, el, percent, stackBar, table } from "./dom";
+import { findingsTitle, inOrder, words } from "./early";
 import { phaseName } from "./phases";
 import { longest } from "./pipeline";
 import { Rows, rowsBy, savesColumn, shareColumns, whyColumn } from "./rows";
@@ -60,12 +61,8 @@ function topDown(d: Data): HTMLElement | null {
 	], rows, "", null);
 }
 
-function text(words: string): Node[] {
-	return words.split("`").map((part, k) => k % 2 ? el("code", {}, part) : document.createTextNode(part));
-}
-
 function finding(d: Data, f: Finding, all: All): HTMLElement {
-	const item = el("li", {}, el("strong", { class: "big" }, percent(f.share)), el("p", {}, ...text(f.text)));
+	const item = el("li", {}, el("strong", { class: "big" }, percent(f.share)), el("p", {}, ...words(f.text)));
 	if (f.library)
 		item.append(el("p", { class: "next" }, link("its functions", { page: "time", by: "function", filter: `lib:${f.library}` })));
 	if (f.event)
@@ -104,16 +101,15 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 	const columns = (rows: Rows) => [{ name: rows.by, value: (r: number) => rows.name(r), show: (r: number) => rows.where(r) },
 		...shareColumns(rows, rows.cycles[0] || 1), ...(d.icost ? [savesColumn(rows)] : []), whyColumn(rows)];
 	const top = (rows: Rows, n: number): number[] => Array.from(rows.all.subarray(0, n));
-	const worth = (f: Finding): number => f.pc && !f.event ? saving(d, f.pc).cycles : 0;
 	if (d.part)
 		return [el("p", { class: "keys" }, `Of ${phaseName(d.part)}. Findings, lines and instructions are of the whole run.`),
 			el("div", { class: "many" }, committing(d),
 				libraries.all.length > 1 ? table("Libraries", columns(libraries).slice(0, 4), top(libraries, 8), "", null) : null),
 			table("Ten functions", columns(functions).filter((c) => c.name !== "saves"), top(functions, 10), "", null),
 			el("p", { class: "next" }, link(`all ${count(functions.all.length)} functions`, { page: "time", by: "function" }))];
-	const findings = d.icost ? d.findings.slice().sort((a, b) => worth(b) - worth(a)) : d.findings;
+	const findings = inOrder(d, d.icost !== null);
 	return [
-		el("h2", {}, d.icost && findings.length > 1 ? "Findings, by what fixing buys" : "Findings"),
+		el("h2", {}, findingsTitle(d.icost !== null, findings.length)),
 		findings.length ? el("ol", { id: "findings" }, ...findings.map((f) => finding(d, f, all)))
 			: el("p", {}, "No single instruction stands out."),
 		el("p", { class: "keys" }, `${d.run.class}: ${classes[d.run.class] ?? ""}.`),

@@ -13,28 +13,56 @@ type Level = Grouping | "inlined";
 /** Instructions with the same number are one row. */
 interface Keys { of: Uint32Array; count: number }
 
-function byText(d: Data, text: (k: number) => number | string): Keys {
-	const n = d.insts.count, of = new Uint32Array(n), numbers = new Map<number | string, number>();
-	let last: number | string | undefined, g = 0;
-	for (let k = 0; k < n; k++) {
-		const at = text(k);
-		if (at !== last) {
-			g = numbers.get(at) ?? numbers.size;
-			numbers.set(last = at, g);
-		}
-		of[k] = g;
-	}
+/** By a column of numbers below `most`. */
+function byNumber(column: Uint32Array, most: number): Keys {
+	const of = new Uint32Array(column.length), numbers = new Uint32Array(most);
+	let count = 0;
+	for (let k = 0; k < of.length; k++)
+		of[k] = (numbers[column[k]] ||= ++count) - 1;
+	return { of, count };
+}
+
+function byLibrary(d: Data): Keys {
+	const numbers = new Map<string, number>(), fn = d.insts.fn, of = new Uint32Array(fn.length);
+	const library = Uint32Array.from(d.functions, (f) => {
+		const g = numbers.get(f.image ?? "") ?? numbers.size;
+		numbers.set(f.image ?? "", g);
+		return g;
+	});
+	for (let k = 0; k < of.length; k++)
+		of[k] = library[fn[k]];
 	return { of, count: numbers.size };
+}
+
+/** Instructions without a line are together with those of their function. */
+function byLine(d: Data): Keys {
+	const c = d.insts, of = new Uint32Array(c.count), none = new Uint32Array(d.functions.length);
+	const lines: Map<number, number>[] = [];
+	let count = 0, file = 0, line = 0, last = 0;
+	for (let k = 0; k < of.length; k++) {
+		if (!c.file[k] || !c.line[k]) {
+			of[k] = (none[c.fn[k]] ||= ++count) - 1;
+			continue;
+		}
+		if (c.line[k] !== line || c.file[k] !== file) {
+			const known = lines[file = c.file[k]] ??= new Map<number, number>(), had = known.get(line = c.line[k]);
+			last = had ?? count++;
+			if (had === undefined)
+				known.set(line, last);
+		}
+		of[k] = last;
+	}
+	return { of, count };
 }
 
 function makeKeys(d: Data, by: Level): Keys {
 	const c = d.insts;
 	switch (by) {
-	case "library": return byText(d, (k) => d.functions[c.fn[k]].image ?? "");
-	case "file": return byText(d, (k) => c.file[k]);
-	case "line": return byText(d, (k) => c.file[k] && c.line[k] ? c.file[k] * 2 ** 24 + c.line[k] : -1 - c.fn[k]);
-	case "class": return byText(d, (k) => c.class[k]);
-	case "inlined": return byText(d, (k) => c.inlined[k]);
+	case "library": return byLibrary(d);
+	case "file": return byNumber(c.file, d.texts.length);
+	case "line": return byLine(d);
+	case "class": return byNumber(c.class, d.texts.length);
+	case "inlined": return byNumber(c.inlined, d.texts.length);
 	case "instruction": return { of: Uint32Array.from({ length: c.count }, (_, k) => k), count: c.count };
 	default: return { of: c.fn, count: d.functions.length };
 	}

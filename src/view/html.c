@@ -28,10 +28,30 @@ static void put_hash(FILE *out, const char *text)
 	fputs("'", out);
 }
 
+/* The first part is small: not deflated, the script has it at once. */
+static void put_first(const struct html_run *run, FILE *out)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		die("out of memory");
+	html_put_first(run, f);
+	if (fclose(f))
+		die("out of memory");
+	html_put_base64(out, (const uint8_t *)text, size);
+	free(text);
+}
+
 bool view_html(const struct html_input *in, FILE *out, struct err *e)
 {
 	if (!html_built)
 		return err_set(e, "%s", html_missing);
+	struct html_run *first = html_run_read(in->stores[0], e);
+
+	if (!first)
+		return false;
 	fputs("<!DOCTYPE html>\n<!-- culprit html -->\n<html lang=\"en\"><head><meta "
 	      "charset=\"utf-8\">"
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
@@ -45,14 +65,17 @@ bool view_html(const struct html_input *in, FILE *out, struct err *e)
 	      out);
 	fputs(html_style, out);
 	fputs("</style></head><body><noscript>This page needs its script.</noscript>"
-	      "<pre id=\"data\" hidden>",
+	      "<pre id=\"first\" hidden>",
 	      out);
-	FILE *data = html_pack_open(out);
-	const bool ok = html_put_data(in, data, e);
-
-	fclose(data);
+	put_first(first, out);
 	fputs("</pre><script>", out);
 	fputs(html_script, out);
-	fputs("</script></body></html>\n", out);
+	fputs("</script><pre id=\"data\" hidden>", out);
+	FILE *data = html_pack_open(out);
+	const bool ok = html_put_data(in, first, data, e);
+
+	fclose(data);
+	html_run_free(first);
+	fputs("</pre></body></html>\n", out);
 	return ok;
 }

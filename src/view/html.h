@@ -47,8 +47,15 @@ struct html_input {
 
 bool view_html(const struct html_input *in, FILE *out, struct err *e);
 
-/* html_model.c: the data of the page as JSON. False and e filled on failure; the text is cut then. */
-bool html_put_data(const struct html_input *in, FILE *f, struct err *e);
+/* html_model.c: a run as it is read once for both parts of the page. NULL and e filled on failure. */
+struct html_run;
+struct html_run *html_run_read(struct store *s, struct err *e);
+void html_run_free(struct html_run *r);
+/* What the reader sees first, as JSON: the head and the findings. The browser has it before it has the rest. */
+void html_put_first(const struct html_run *r, FILE *f);
+/* The data of the page as JSON; first: of the first store. False and e filled on failure; the text is cut then. */
+bool html_put_data(const struct html_input *in, const struct html_run *first, FILE *f,
+		   struct err *e);
 /* A number with twelve digits; null if it is not finite. */
 void html_put_real(FILE *f, double value);
 /* A text in quotes, as JSON has it; at most that many bytes of it. NULL gives null. */

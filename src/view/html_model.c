@@ -33,6 +33,17 @@
 #define SOURCE_AROUND	  3 /* lines that are shown before and after those with code */
 #define DIFF_ROWS	  100000
 
+/* What is read of a run before anything of it is written. */
+struct html_run {
+	struct store *store;
+	struct model m;
+	struct estimated estimated;
+	struct icost_model costs;
+	bool has_costs;
+	struct finding findings[FINDINGS];
+	size_t nfindings;
+};
+
 /* A file that is written into memory. */
 static FILE *memory_file(char **text, size_t *size_bytes)
 {
@@ -126,13 +137,12 @@ static void put_estimated(FILE *f, const struct estimated *x)
 	fputs("},\n", f);
 }
 
-static void put_findings(FILE *f, const struct model *m)
+static void put_findings(FILE *f, const struct html_run *r)
 {
-	struct finding list[FINDINGS];
-	const size_t n = findings_of(m, list, ARRAY_LEN(list));
+	const struct finding *list = r->findings;
 
 	fputs("\"findings\":[", f);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < r->nfindings; i++) {
 		fputs(i ? ",{\"text\":" : "{\"text\":", f);
 		html_put_text(f, list[i].text, SIZE_MAX);
 		fputs(",\"share\":", f);
@@ -249,12 +259,20 @@ static void put_code(FILE *f, const struct html_input *in, const struct model *m
 	free(list);
 }
 
-/* What fixing each instruction alone saves, in cycles: {"0x1234":[miss,mispredict,latency,imiss,slack]}. */
-static void put_savings(FILE *f, const struct icost_model *m)
+/* What fixing each instruction alone saves, in cycles: {"0x1234":[miss,mispredict,latency,imiss,slack]}; of those that
+ * are chosen, or of all. */
+static void put_savings(FILE *f, const struct icost_model *m,
+			bool (*chosen)(const struct html_run *r, uint64_t pc),
+			const struct html_run *r)
 {
+	bool some = false;
+
 	fputs("\"savings\":{", f);
 	for (size_t i = 0; i < m->ninsts; i++) {
-		fprintf(f, "%s\"0x%" PRIx64 "\":[", i ? "," : "", m->instructions[i].pc);
+		if (chosen && !chosen(r, m->instructions[i].pc))
+			continue;
+		fprintf(f, "%s\"0x%" PRIx64 "\":[", some ? "," : "", m->instructions[i].pc);
+		some = true;
 		for (int k = 0; k < KIND_FIXABLE; k++) {
 			html_put_real(f, m->instructions[i].cost[k]);
 			fputc(',', f);
@@ -422,21 +440,6 @@ static void put_document(FILE *f, struct store *s, const struct model *m,
 	free(text);
 }
 
-/* What fixing would buy: savings of instructions, and documents of stack and icost. */
-static void put_costs(FILE *f, struct store *s, const struct model *m)
-{
-	struct icost_model costs;
-	struct err none = { "" };
-	const bool known = icost_read(s, &costs, &none);
-
-	if (!known)
-		costs.ninsts = 0;
-	put_savings(f, &costs);
-	put_document(f, s, m, NULL, "stack");
-	put_document(f, s, m, known ? &costs : NULL, "icost");
-	icost_free(&costs);
-}
-
 /* What of two runs differs, or null if there is one run. */
 static bool put_diff(FILE *f, const struct html_input *in, struct err *e)
 {
@@ -461,57 +464,105 @@ static bool put_diff(FILE *f, const struct html_input *in, struct err *e)
 	return ok;
 }
 
-static bool put_store(FILE *f, const struct html_input *in, unsigned run,
+struct html_run *html_run_read(struct store *s, struct err *e)
+{
+	struct html_run *r = x_calloc(1, sizeof(*r));
+	struct err none = { "" };
+
+	r->store = s;
+	if (live_is(s))
+		err_set(e, "%s has samples of a live machine; the page shows runs of `culprit sim`",
+			store_path(s));
+	if (live_is(s) || !model_read(s, NULL, &r->m, e)) {
+		free(r);
+		return NULL;
+	}
+	if (!estimated_read(s, &r->estimated, e)) {
+		model_free(&r->m);
+		free(r);
+		return NULL;
+	}
+	r->has_costs = icost_read(s, &r->costs, &none);
+	if (!r->has_costs)
+		r->costs.ninsts = 0;
+	r->nfindings = findings_of(&r->m, r->findings, ARRAY_LEN(r->findings));
+	return r;
+}
+
+void html_run_free(struct html_run *r)
+{
+	if (!r)
+		return;
+	icost_free(&r->costs);
+	estimated_free(&r->estimated);
+	model_free(&r->m);
+	free(r);
+}
+
+static bool has_finding(const struct html_run *r, uint64_t pc)
+{
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->findings[i].inst && r->findings[i].inst->pc == pc)
+			return true;
+	return false;
+}
+
+/* The members of a run that both parts of the page begin with. */
+static void put_beginning(FILE *f, const struct html_run *r)
+{
+	fputs("{\"file\":", f);
+	html_put_text(f, path_name(store_path(r->store)), SIZE_MAX);
+	fputs(",\n", f);
+	put_run(f, &r->m);
+	put_estimated(f, &r->estimated);
+	put_findings(f, r);
+}
+
+void html_put_first(const struct html_run *r, FILE *f)
+{
+	put_beginning(f, r);
+	put_savings(f, &r->costs, has_finding, r);
+	fprintf(f, "\"costs\":%s}", r->has_costs ? "true" : "false");
+}
+
+static bool put_store(FILE *f, const struct html_input *in, unsigned run, const struct html_run *r,
 		      struct html_windows *windows, struct err *e)
 {
-	struct store *s = in->stores[run];
+	struct store *s = r->store;
+	const struct model *m = &r->m;
 
-	struct model m;
-	struct estimated estimated;
-
-	if (live_is(s))
-		return err_set(
-		    e, "%s has samples of a live machine; the page shows runs of `culprit sim`",
-		    store_path(s));
-	if (!model_read(s, NULL, &m, e))
-		return false;
-	if (!estimated_read(s, &estimated, e)) {
-		model_free(&m);
-		return false;
-	}
-	fputs("{\"file\":", f);
-	html_put_text(f, path_name(store_path(s)), SIZE_MAX);
-	fputs(",\n", f);
-	put_run(f, &m);
-	put_estimated(f, &estimated);
-	estimated_free(&estimated);
-	put_findings(f, &m);
-	put_code(f, in, &m);
-	put_costs(f, s, &m);
-	put_document(f, s, &m, NULL, "accuracy");
+	put_beginning(f, r);
+	put_code(f, in, m);
+	put_savings(f, &r->costs, NULL, r);
+	put_document(f, s, m, NULL, "stack");
+	put_document(f, s, m, r->has_costs ? &r->costs : NULL, "icost");
+	put_document(f, s, m, NULL, "accuracy");
 	put_published(f);
 	const bool ok =
-	    put_profilers(f, s, m.scale, e) && html_put_phases(f, s, &m, e) && put_calls(f, s, e) &&
-	    stretches_windows(s, &m, run, in->window_insts, windows, e) &&
-	    put_parameters(f, s, m.machine, e) &&
+	    put_profilers(f, s, m->scale, e) && html_put_phases(f, s, m, e) && put_calls(f, s, e) &&
+	    stretches_windows(s, m, run, in->window_insts, windows, e) &&
+	    put_parameters(f, s, m->machine, e) &&
 	    put_rows(f, s, "facts",
 		     "SELECT key, CAST(value AS TEXT) FROM run WHERE key NOT IN ('host_seconds', "
 		     "'streams', 'confined', 'signature') ORDER BY key",
 		     2, e);
 	fputs("\"version\":2}", f);
-	model_free(&m);
 	return ok;
 }
 
-bool html_put_data(const struct html_input *in, FILE *f, struct err *e)
+bool html_put_data(const struct html_input *in, const struct html_run *first, FILE *f,
+		   struct err *e)
 {
 	struct html_windows own = { 0 };
 	bool ok = true;
 
 	fputs("{\"runs\":[", f);
 	for (unsigned i = 0; ok && i < in->nstores; i++) {
+		struct html_run *other = i ? html_run_read(in->stores[i], e) : NULL;
+
 		fputs(i ? ",\n" : "", f);
-		ok = put_store(f, in, i, &own, e);
+		ok = (!i || other) && put_store(f, in, i, i ? other : first, &own, e);
+		html_run_free(other);
 	}
 	fputs("],\n", f);
 	ok = ok && put_diff(f, in, e);

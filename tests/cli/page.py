@@ -543,6 +543,23 @@ class Reader:
         assert not missing, (missing, text[:1500])
 
 
+def test_4720_findings_are_drawn_before_the_rest_is_there(b):
+    b.open(os.path.abspath("run.html"), "page=overview")
+    whole = b.run("[...document.querySelectorAll('#findings li')].map((i) => i.querySelector('.big').textContent + ' ' + i.querySelector('p').textContent)")
+    drawn = float(b.run("document.body.dataset.findings"))
+    ready = b.run("performance.now()")
+    assert len(whole) > 1 and 0 < drawn < ready, (len(whole), drawn, ready)
+    with open("run.html", "rb") as f:
+        head, data = f.read().split(b'<pre id="data" hidden>')
+    for cut in (head, head + b'<pre id="data" hidden>' + data[:len(data) // 2]):
+        with open("cut.html", "wb") as f:
+            f.write(cut)
+        b.call("Page.navigate", url="file://" + os.path.abspath("cut.html"))
+        b.wait("document.body?.dataset.ready === 'cut'", "a page that is cut off says so")
+        first = b.run("[...document.querySelectorAll('#findings li')].map((i) => i.textContent)")
+        assert [w.split("%", 1)[1].strip() for w in first] == [w.split("%", 1)[1].strip() for w in whole], (first, whole)
+
+
 def case(name, program, *sim):
     culprit("sim", *sim, "--analyze", "all", "--period", "100", "-o", f"{name}.culprit", "--", os.path.join(WORKLOADS, program[0]), *program[1:])
     culprit("html", f"{name}.culprit", "-o", f"{name}.html")
