@@ -6,37 +6,71 @@ import { Go, Page, State, link } from "./state";
 
 interface Frame { name: string; image: string; cycles: number; before: number; below: Frame[] }
 
+/** Name and library. */
+type Place = [string, string];
+/** A stack from the function that runs to the outermost caller. */
+interface Path { places: Place[]; cycles: number }
+
+const INLINED = " (inlined)", inlining = new WeakMap<Data, Map<string, [string, number][]>>();
+
+/** Which shares of a function's time the functions have that were inlined into it; "": its own. */
+function inlinedIn(d: Data, name: string, image: string): [string, number][] {
+	let of = inlining.get(d);
+	if (!of) {
+		inlining.set(d, of = new Map());
+		const c = d.insts;
+		for (const f of d.functions) {
+			const sums = new Map<number, number>();
+			for (let k = f.first; k < f.first + f.rows; k++)
+				if (c.cycles[k])
+					sums.set(c.inlined[k], (sums.get(c.inlined[k]) ?? 0) + c.cycles[k]);
+			const all = [...sums.values()].reduce((a, b) => a + b, 0);
+			if (sums.size > 1 || (sums.size === 1 && !sums.has(0)))
+				of.set(`${f.name}\n${f.image ?? ""}`, [...sums].map(([text, cycles]) => [d.texts[text] ?? "", cycles / all]));
+		}
+	}
+	return of.get(`${name}\n${image}`) ?? [["", 1]];
+}
+
+/** The stacks of context k: what was inlined into the function that runs is a frame of its own, with its share of the
+ * function's time. */
+function pathsOf(d: Data, k: number): Path[] {
+	const places: Place[] = [];
+	for (let i = k; i >= 0; i = d.calls[i][0] - 1)
+		places.push([d.calls[i][1], d.calls[i][2]]);
+	const cycles = d.calls[k][3];
+	return inlinedIn(d, ...places[0]).map(([name, share]) => ({ cycles: cycles * share,
+		places: name ? [[name + INLINED, places[0][1]] as Place, ...places] : places }));
+}
+
 /** The tree of a run; frames of one name below one caller are one. inverted: from the functions that run to their callers. */
 function tree(d: Data, inverted: boolean, focus: string): Frame {
 	const top: Frame = { name: "all", image: "", cycles: 0, before: 0, below: [] };
-	const paths = d.calls.map((_, k) => {
-		const path: number[] = [];
-		for (let i = k; i >= 0; i = d.calls[i][0] - 1)
-			path.push(i);
-		return path;
-	});
 	for (const [k, call] of d.calls.entries()) {
 		if (!call[3])
 			continue;
-		let path = paths[k].map((i) => d.calls[i]);
-		if (!inverted)
-			path = path.reverse();
-		if (focus) {
-			const at = inverted ? (path[0][1] === focus ? 0 : -1) : path.findIndex((p) => p[1] === focus);
-			if (at < 0)
-				continue;
-			path = path.slice(at);
-		}
-		let at = top;
-		at.cycles += call[3];
-		for (const [, name, image] of path) {
-			let next = at.below.find((f) => f.name === name);
-			if (!next) {
-				next = { name, image, cycles: 0, before: 0, below: [] };
-				at.below.push(next);
+		const paths = pathsOf(d, k);
+		if (!focus)
+			top.cycles += call[3];
+		for (const { places, cycles } of paths) {
+			let path = inverted ? places : places.slice().reverse();
+			if (focus) {
+				const at = inverted ? (path[0][0] === focus ? 0 : -1) : path.findIndex((p) => p[0] === focus);
+				if (at < 0)
+					continue;
+				path = path.slice(at);
+				top.cycles += cycles;
 			}
-			next.cycles += call[3];
-			at = next;
+			let at = top;
+			for (const [name, image] of path) {
+				let next = at.below.find((f) => f.name === name);
+				if (!next) {
+					next = { name, image, cycles: 0, before: 0, below: [] };
+					at.below.push(next);
+				}
+				next.cycles += cycles;
+				at = next;
+			}
 		}
 	}
 	return top;
@@ -91,29 +125,29 @@ function flames(d: Data, top: Frame, other: boolean, go: Go): HTMLElement {
 function neighbours(d: Data, name: string): Node[] {
 	const callers = new Map<string, number>(), callees = new Map<string, number>();
 	let all = 0, self = 0;
-	for (let k = 0; k < d.calls.length; k++) {
-		if (!d.calls[k][3])
-			continue;
-		const path: number[] = [];
-		for (let i = k; i >= 0; i = d.calls[i][0] - 1)
-			path.push(i);
-		const at = path.map((i) => d.calls[i][1]), cycles = d.calls[k][3], outer = at.lastIndexOf(name);
-		if (outer < 0)
-			continue;
-		all += cycles;
+	const add = (path: Path): void => {
+		const at = path.places.map((p) => p[0]), cycles = path.cycles, outer = at.lastIndexOf(name);
 		const caller = at[outer + 1] ?? "(none known)", callee = at.indexOf(name) > 0 ? at[at.indexOf(name) - 1] : "";
 		callers.set(caller, (callers.get(caller) ?? 0) + cycles);
 		if (callee)
 			callees.set(callee, (callees.get(callee) ?? 0) + cycles);
 		else
 			self += cycles;
+	};
+	for (let k = 0; k < d.calls.length; k++) {
+		if (!d.calls[k][3])
+			continue;
+		const paths = pathsOf(d, k), has = paths.filter((p) => p.places.some((x) => x[0] === name));
+		// whole cycles where all of the context counts
+		all += has.length === paths.length ? d.calls[k][3] : has.reduce((sum, p) => sum + p.cycles, 0);
+		has.forEach(add);
 	}
 	const columns = (what: string) => [
 		{ name: what, value: (r: [string, number]) => r[0], show: (r: [string, number]) => link(r[0], { page: "calls", focus: r[0] }) },
 		{ name: "cycles", value: (r: [string, number]) => r[1], show: (r: [string, number]) => count(r[1]) },
 		{ name: "share", value: (r: [string, number]) => r[1] / d.run.cycles, show: (r: [string, number]) => percent(r[1] / d.run.cycles) }];
 	const rows = (m: Map<string, number>): [string, number][] => [...m].sort((a, b) => b[1] - a[1]).slice(0, 20);
-	const f = d.functions.find((x) => x.name === name);
+	const host = name.endsWith(INLINED) ? [...callers].sort((a, b) => b[1] - a[1])[0]?.[0] : name, f = d.functions.find((x) => x.name === host);
 	return [el("p", { id: "focus", "data-value": String(all) }, f ? link(name, { page: "code", fn: String(f.id) }) : name,
 		`: ${percent(all / d.run.cycles)} with what it calls, ${percent(self / d.run.cycles)} itself`),
 	el("div", { class: "many" }, table("Called by", columns("caller"), rows(callers), "", null), table("Calls", columns("callee"), rows(callees), "", null))];
@@ -131,6 +165,8 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 		focus ? button("all functions", () => go({ focus: "" })) : null,
 		against ? "▲ more and ▼ less than in the other run" : "coloured by library; what has less than 0.1% is not drawn"),
 	el("p", { id: "calls", "data-value": String(top.cycles) }, `${count(top.cycles)} cycles, ${percent(top.cycles / d.run.cycles)} of the run`),
+	...(d.functions.some((f) => inlinedIn(d, f.name, f.image ?? "").length > 1) ? [el("p", { class: "keys" },
+		"A function that was inlined has the share of its instructions in the time of the function around it, the same under every caller.")] : []),
 	flames(d, top, against, go), ...(focus ? neighbours(d, focus) : [])];
 }
 

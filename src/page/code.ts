@@ -116,7 +116,7 @@ function sourceTable(d: Data, f: Func, jumps: Jump[], line: string): HTMLElement
 		else if (l.line > last.line + 1)
 			body.append(el("tr", { class: "gap" }, el("td", { colspan: d.icost ? "5" : "4", "aria-label": "lines left out" }, "⋮")));
 		const key = `${l.file}:${l.line}`;
-		const tr = el("tr", { class: (key === line ? "at" : "") + (l.has ? "" : " dim") },
+		const tr = el("tr", { class: (key === line ? "at" : l.cycles === most ? "hot" : "") + (l.has ? "" : " dim") },
 			el("td", { class: "number", "data-value": String(l.cycles) }, l.cycles ? percent(l.cycles / total) : ""),
 			el("td", { class: "thin" }, l.cycles ? stackBar([["time", l.cycles]], total, l.cycles / most) : ""),
 			d.icost ? el("td", { class: "number" }, l.saves > 0.00005 * total ? percent(l.saves / total) : "") : null,
@@ -133,11 +133,11 @@ function sourceTable(d: Data, f: Func, jumps: Jump[], line: string): HTMLElement
 function listing(d: Data, f: Func, jumps: Jump[], s: State, line: string): HTMLElement {
 	const total = d.run.cycles, body = el("tbody"), most = Math.max(...f.insts.map((i) => i[4]), 1);
 	const lanes = jumps.reduce((a, j) => Math.max(a, j.lane + 1), 0), profiler = d.profilers.find((p) => p[0] === s.prof);
-	const chosen = f.insts.some((i) => i[0] === s.pc);
+	const chosen = f.insts.some((i) => i[0] === s.pc), hot = f.insts.findIndex((i) => i[4] === most);
 	f.insts.forEach((i: Inst, k) => {
 		const saves = saving(d, i[0]), there = `${i[2]}:${i[3]}`, says = profiler ? profiler[2][i[0]] ?? 0 : 0;
 		const on = i[0] === s.pc || (!chosen && there === line);
-		body.append(el("tr", { class: on ? "at" : chosen && there === line ? "near" : "" },
+		body.append(el("tr", { class: on ? "at" : chosen && there === line ? "near" : k === hot ? "hot" : "" },
 			el("td", { class: "number", "data-value": String(i[4]) }, i[4] ? percent(i[4] / total) : ""),
 			profiler ? el("td", { class: "number other" }, says ? percent(says / total) : "") : null,
 			el("td", { class: "thin" }, i[4] ? stackBar(i[6], total, i[4] / most) : ""),
@@ -174,11 +174,13 @@ function draw(d: Data, s: State, go: Go): Node[] {
 	const jumps = jumpsOf(f), most = Math.max(...f.insts.map((i) => i[4]), 1);
 	const right = el("div", { class: "side", tabindex: "0", role: "region", "aria-label": "disassembly" }, listing(d, f, jumps, s, line));
 	const map = heat(f, most, (row) => { right.scrollTop = row * ROW - right.clientHeight / 2; });
+	const lines = f.insts.some((i) => i[2] && i[3]);
 	return [el("p", { class: "tools" }, "Function ", picker, ` ${percent(f.cycles / total)} of all cycles, in ${f.image ?? "an unknown image"} `,
 		d.functions.length > LISTED ? link(`all ${count(d.functions.length)} functions`, { page: "time", by: "function" }) : null,
 		d.profilers.length ? beside : null),
-	el("div", { class: "sides" },
-		el("div", { class: "side", tabindex: "0", role: "region", "aria-label": "source" }, sourceTable(d, f, jumps, line)),
+	...(lines ? [] : [el("p", { class: "keys", id: "nolines" }, "Which lines its instructions come from is not known: the file has no debug information.")]),
+	el("div", { class: lines ? "sides" : "sides alone" },
+		lines ? el("div", { class: "side", tabindex: "0", role: "region", "aria-label": "source" }, sourceTable(d, f, jumps, line)) : null,
 		el("div", { class: "withheat" }, right, map))];
 }
 

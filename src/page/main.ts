@@ -112,7 +112,7 @@ class View {
 			scrollTo(0, 0);
 		this.last = page.id;
 		for (const side of this.main.querySelectorAll<HTMLElement>(".side")) {
-			const at = side.querySelector<HTMLElement>(".at");
+			const at = side.querySelector<HTMLElement>(".at") ?? side.querySelector<HTMLElement>(".hot");
 			if (at)
 				side.scrollTop = at.offsetTop - side.clientHeight / 3;
 		}

@@ -39,6 +39,18 @@ function partner(d: Data, pc: string, event: string): Node[] | null {
 		document.createTextNode(p.icost < 0 ? `: ${percent(-p.icost / cycles)} less together than one by one` : `: ${percent(p.icost / cycles)} more together than one by one`)];
 }
 
+/** The category of costs that has all instances of an event. */
+const category: { [event: string]: string } = { "FL-MB": "bmisp", "ST-L1": "dmiss", "ST-LLC": "dmiss", "ST-TLB": "dmiss", "DR-L1": "imiss", "DR-TLB": "imiss" };
+
+/** What a run without such events saves, where the graph knows. */
+function together(d: Data, event: string): Node[] {
+	const code = category[event] ?? "", cost = d.icost?.costs?.[code] as number | undefined;
+	if (cost === undefined)
+		return [];
+	return [document.createTextNode(` · without all ${d.categories[code] ?? code} `),
+		link(`the run saves ${percent(cost / d.icost!.graph_cycles)}`, { page: "buy", set: code })];
+}
+
 /** What the class of a run means. */
 const classes: { [name: string]: string } = {
 	"compute-intensive": "instructions commit in more than half of all cycles",
@@ -67,7 +79,7 @@ function finding(d: Data, f: Finding, all: All): HTMLElement {
 		item.append(el("p", { class: "next" }, link("its functions", { page: "time", by: "function", filter: `lib:${f.library}` })));
 	if (f.event)
 		item.append(el("p", { class: "next" }, link("the lines that suffer it", { page: "time", by: "line", filter: `ev:${f.event}` }), " · ",
-			link("show the code that has most", { page: "code", fn: String(f.function), pc: f.pc! })));
+			link("show the code that has most", { page: "code", fn: String(f.function), pc: f.pc! }), ...together(d, f.event)));
 	if (!f.pc || f.event)
 		return item;
 	const s = saving(d, f.pc), event = eventOf(d, f.pc), next = el("p", { class: "next" },

@@ -560,6 +560,51 @@ def test_4720_findings_are_drawn_before_the_rest_is_there(b):
         assert [w.split("%", 1)[1].strip() for w in first] == [w.split("%", 1)[1].strip() for w in whole], (first, whole)
 
 
+def test_4721_what_was_inlined_is_a_frame_of_the_flame_graph(b):
+    culprit("sim", "--analyze", "profile,calls", "-o", "sort.culprit", "--", os.path.join(WORKLOADS, "quicksort"), "500")
+    culprit("html", "sort.culprit", "-o", "sort.html")
+    with sqlite3.connect("sort.culprit") as s:
+        sums = """SELECT f.name, i.name, sum(g.units) FROM golden g JOIN instruction n USING (pc) JOIN function f ON f.id = n.function
+            LEFT JOIN inlined i ON i.pc = g.pc AND i.depth = 0 GROUP BY 1, 2"""
+        rows = s.execute(sums).fetchall()
+        inside, whole = [r for r in rows if r[0] == "sort" and r[1]], sum(r[2] for r in rows if r[0] == "sort")
+        calls = s.execute("SELECT sum(c.cycles) FROM call_context c JOIN instruction n USING (pc) JOIN function f ON f.id = n.function "
+                          "WHERE f.name = 'sort'").fetchone()[0]
+        total = s.execute("SELECT sum(cycles) FROM call_context").fetchone()[0]
+    assert inside and whole and calls
+    b.open(os.path.abspath("sort.html"), "page=calls")
+    for _, name, units in inside:
+        for fragment in ("page=calls&", "page=calls&inverted=1&"):
+            b.go(fragment + "focus=" + (name + " (inlined)").replace(" ", "+"))
+            expected = calls * units / whole
+            # an inlined function may be in others, too
+            assert float(b.run("document.getElementById('calls').dataset.value")) >= expected * (1 - 1e-9), (name, expected)
+    largest = max(inside, key=lambda r: r[2])
+    b.go("page=calls&focus=" + (largest[1] + " (inlined)").replace(" ", "+"))
+    callers = dict(b.run("[...document.querySelectorAll('main table')[0].querySelectorAll('tbody tr')].map((r) => "
+                         "[...r.cells].slice(0, 2).map((c) => c.dataset.value))"))
+    assert near(callers["sort"], calls * largest[2] / whole), (callers, calls * largest[2] / whole)
+    b.go("page=calls")
+    assert float(b.run("document.getElementById('calls').dataset.value")) == total
+
+
+def test_4722_a_function_without_lines_has_its_disassembly_alone(b):
+    with sqlite3.connect("run.culprit") as s:
+        of = """SELECT function FROM golden JOIN instruction USING (pc) GROUP BY function HAVING sum(units) > 0 AND sum(file IS NOT NULL AND line > 0) {} 0
+            ORDER BY sum(units) DESC LIMIT 1"""
+        without, with_lines = s.execute(of.format("=")).fetchone()[0], s.execute(of.format(">")).fetchone()[0]
+    b.open(os.path.abspath("run.html"), f"page=code&fn={with_lines}")
+    captions = "[...document.querySelectorAll('main caption')].map((c) => c.textContent)"
+    assert b.run(captions) == ["Source", "Disassembly"] and not b.run("!!document.getElementById('nolines')")
+    b.go(f"page=code&fn={without}")
+    assert b.run(captions) == ["Disassembly"] and b.run("document.getElementById('nolines').textContent").startswith("Which lines")
+    wide = b.run("document.querySelector('.side').getBoundingClientRect().width / document.querySelector('main').getBoundingClientRect().width")
+    assert wide > 0.9, wide
+    # what takes most is in sight
+    assert b.run("""(() => { const r = document.querySelector('.side tr.hot').getBoundingClientRect(), s = document.querySelector('.side').getBoundingClientRect();
+        return r.top >= s.top && r.bottom <= s.bottom; })()""")
+
+
 def case(name, program, *sim):
     culprit("sim", *sim, "--analyze", "all", "--period", "100", "-o", f"{name}.culprit", "--", os.path.join(WORKLOADS, program[0]), *program[1:])
     culprit("html", f"{name}.culprit", "-o", f"{name}.html")
