@@ -33,7 +33,8 @@
 #define POOL	(GRAPH_SLOT_PORTS - GRAPH_SLOT_POOL)
 #define MAP	1024 /* entries of the maps from addresses to slots */
 #define STATICS 4096
-#define ISSUED	256 /* cycles of which the issuing instructions are found at once */
+#define NOWHERE UINT64_MAX /* address of what no load looks for */
+#define ISSUED	256	   /* cycles of which the issuing instructions are found at once */
 
 struct stamps {
 	uint64_t f, d, e, c;
@@ -53,6 +54,7 @@ struct held {
 	uint64_t number; /* store: its instruction */
 	uint32_t size;	 /* 0: a line */
 	uint16_t fill;	 /* line: cycles from the commit of the store that brings it; 0: no store */
+	uint16_t known;	 /* store: slot of when its address is there, if loads may overtake it */
 	bool asked;	 /* a load has shown whether the line came from memory */
 };
 
@@ -213,7 +215,16 @@ static uint64_t targets_distance(struct edges *s, uint64_t f, uint64_t *known)
 	return i - j;
 }
 
-static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
+/* Whether the packet that is fetched could have further instructions. */
+static bool packet_is_open(const struct edges *s)
+{
+	const struct edges_machine *m = &s->b.m;
+	return s->packet < m->fetch_width &&
+	       s->taken < (m->taken_per_fetch ? m->taken_per_fetch : 1);
+}
+
+/* again: `f` is when it was fetched before it was flushed for memory order. */
+static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f, bool again,
 			struct graph_inst *out)
 {
 	const struct edges_machine *m = &s->b.m;
@@ -226,18 +237,17 @@ static void fetch_edges(struct edges *s, const struct rec_inst *r, uint64_t f,
 				     .redirected = b->flags & RI_MISPREDICT,
 				     .cut = CAT_BW };
 	/* Without the redirect or the miss that cut it short, the last packet would have gone on. */
-	const bool open =
-	    s->packet < m->fetch_width && s->taken < (m->taken_per_fetch ? m->taken_per_fetch : 1);
+	const bool open = packet_is_open(s);
 	if (open && (facts.bubble || facts.redirected))
 		facts.cut = CAT_BW_BMISP;
 	else if (open && r->lat_icache)
 		facts.cut = CAT_BW_IMISS;
 	/* A miss in the middle of a packet begins in the packet's own cycle: no step. */
-	facts.steps = !miss || f != before + miss || facts.redirected;
+	facts.steps = again ? !open : !miss || f != before + miss || facts.redirected;
 	uint64_t known = before + (facts.bubble ? m->btb_bubble : 0) + facts.steps;
 	if (facts.redirected)
 		known = max_u64(known, b->p + m->redirect);
-	if ((b->flags & (RI_EXCEPTION | RI_FLUSHES) || r->flags & RI_REFETCH) &&
+	if (!again && (b->flags & (RI_EXCEPTION | RI_FLUSHES) || r->flags & RI_REFETCH) &&
 	    f >= commit + miss && f > known) {
 		build_flush(&s->b, f - miss - commit,
 			    r->psv & PSV_FL_EX && r->flags & RI_LOAD && r->flags & RI_REFETCH &&
@@ -399,8 +409,10 @@ static uint16_t new_pool_slot(struct edges *s, uint64_t addr, uint32_t size)
 	s->pool[slot].addr = addr;
 	s->pool[slot].size = size;
 	s->pool[slot].number = s->b.at.number;
-	s->pool[slot].fill = 0;
+	s->pool[slot].fill = s->pool[slot].known = 0;
 	s->pool[slot].asked = false;
+	if (addr == NOWHERE)
+		return slot;
 	if (size)
 		for (uint64_t g = addr >> 3; g <= (addr + size - 1) >> 3; g++)
 			s->store_map[map_index(g)] = s->byte_map[map_index(addr)] = slot;
@@ -459,7 +471,7 @@ static uint64_t line_edge(struct edges *s, const struct rec_inst *r, uint16_t sl
 	}
 	if (missed || there > begun || wait > GRAPH_WAIT_MAX) {
 		from->fill = 0; /* the line was evicted or fetched again: forget this fill */
-		from->addr = UINT64_MAX;
+		from->addr = NOWHERE;
 		return now->e;
 	}
 	out->flags |= GRAPH_LINE;
@@ -713,30 +725,70 @@ static void store_edges(struct edges *s, const struct rec_inst *r, const struct 
 	}
 }
 
-/* Distance to the store that a load could overtake in an idealised machine; 0: none that matters. A line
- * that a store brings is waited for in another way. */
+/* Slot of when the address of a store is there; 0: not known any more, or the store is too old for a load
+ * to overtake it. */
+static uint16_t address_slot(const struct edges *s, uint16_t store)
+{
+	const uint16_t known = s->pool[store].known;
+	const uint64_t number = s->pool[store].number;
+	return known && s->pool[known].addr == NOWHERE && s->pool[known].number == number &&
+		       s->b.at.number - number <= s->b.m.rob
+		   ? known
+		   : 0;
+}
+
+/* The same of a store that a load could overtake in an idealised machine. A line that a store brings is
+ * waited for in another way. */
 static uint16_t overtakes(struct edges *s, uint16_t store, uint16_t sharer,
 			  const struct stamps *now)
 {
-	const uint64_t back = s->b.at.number - s->pool[store].number;
-	if (back > s->b.m.rob || s->pool[sharer].fill || past(s, s->b.at.number - back)->e > now->e)
-		return 0;
-	return (uint16_t)back;
+	const uint16_t known = address_slot(s, store);
+	return s->pool[sharer].fill || past(s, s->pool[store].number)->e > now->e ? 0 : known;
 }
 
+/* A load that was flushed for memory order has the stamps of its second time. If its first time, without
+ * what the flush cost, explains when the flush was, `first` becomes that time, and a lane flushes the load
+ * where it overtakes the store there. */
+static bool flushed_for_order(struct edges *s, const struct rec_inst *r, const struct code *d,
+			      const struct stamps *now, uint64_t p, struct stamps *first)
+{
+	const struct edges_machine *m = &s->b.m;
+	const uint64_t i = s->b.at.number;
+	const struct stamps *const before = past(s, i - 1);
+	if (!m->speculates || !(r->psv & PSV_FL_MO) || !(r->flags & RI_REFETCH) ||
+	    d->cls != CLASS_LOAD || r->lat_icache || r->lat_itlb || s->prev.flags & RI_MISPREDICT)
+		return false;
+	const uint16_t store = find_store(s, r), known = address_slot(s, store);
+	if (!known || now->d != now->f + m->depth || now->e != now->d + 1)
+		return false;
+	*first = *now;
+	first->f = before->f + !packet_is_open(s);
+	first->d =
+	    max_u64(max_u64(before->d, first->f + m->depth), past(s, i - m->dispatch_width)->d + 1);
+	first->e = first->d + 1;
+	for (unsigned k = 0; k < ARRAY_LEN(d->src) && d->src[k]; k++)
+		first->e = max_u64(first->e, s->slot_time[d->src[k]]);
+	return first->e < s->slot_time[known] &&
+	       now->f == max_u64(before->c + 1, first->e + p - now->e) + m->flush;
+}
+
+/* again: it was flushed for memory order, and now has the stamps of its second time. */
 static void execute_edges(struct edges *s, const struct rec_inst *r, const struct code *d,
-			  const struct stamps *now, uint64_t p, struct graph_inst *out)
+			  const struct stamps *now, uint64_t p, bool again, struct graph_inst *out)
 {
 	const uint64_t latency = p - now->e;
 	const uint16_t store = d->load ? find_store(s, r) : 0,
 		       sharer = d->load ? s->line_map[map_index(r->addr >> s->line_shift)] : 0;
 	uint64_t ready = now->d + 1;
-	if (store && s->b.m.speculates && d->cls == CLASS_LOAD && !(r->flags & RI_REFETCH))
+	if (again)
+		out->over = address_slot(s, store);
+	else if (store && s->b.m.speculates && d->cls == CLASS_LOAD && !(r->psv & PSV_FL_MO))
 		out->over = overtakes(s, store, sharer, now);
 	/* A load that may overtake the store waits for the data alone (late_edge). */
 	build_sources(d, !out->over && s->slot_time[store] <= now->e ? store : 0, out);
 	for (unsigned k = 0; k < GRAPH_SOURCES && out->src[k]; k++)
 		ready = max_u64(ready, s->slot_time[out->src[k]]);
+	const uint64_t address = ready;
 	if (d->unit < EDGES_UNITS)
 		ready = max_u64(ready, port_edge(s, r, d, now, latency, out));
 	const bool alone = d->unit < EDGES_UNITS && !s->b.m.unit[d->unit].pipelined;
@@ -760,6 +812,11 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 		shadow_hint(s->shadow, r);
 	if (d->store)
 		out->mem = new_pool_slot(s, r->addr, r->size ? r->size : 8);
+	if (d->split && s->b.m.speculates) {
+		out->known = new_pool_slot(s, NOWHERE, 0);
+		s->pool[out->mem].known = out->known;
+		s->slot_time[out->known] = address;
+	}
 	build_done(&s->b, d, latency, out);
 	if (out->dst)
 		s->slot_time[out->dst] = p + out->wake.cycles;
@@ -806,16 +863,20 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	struct stamps now = {
 		.f = f, .d = f + r->dispatch, .e = f + r->issue, .c = c, .queue = d->queue
 	};
+	struct stamps first = now;
+	const bool again = flushed_for_order(s, r, d, &now, p, &first);
+	if (!again)
+		first = now;
 	if (r->flags & RI_FETCH_HEAD || f != past(s, i - 1)->f) {
-		fetch_edges(s, r, f, out);
+		fetch_edges(s, r, first.f, again, out);
 		s->packet = s->taken = 0;
 	}
 	if (s->shadow && !s->b.nrules)
 		shadow_fetch(s, r, out);
 	s->packet++;
 	s->taken += !!(r->flags & RI_TAKEN);
-	dispatch_edges(s, r, d, f, now.d, out);
-	execute_edges(s, r, d, &now, p, out);
+	dispatch_edges(s, r, d, first.f, first.d, out);
+	execute_edges(s, r, d, &now, p, again, out);
 
 	uint64_t known = max_u64(max_u64(p, now.e + 1), past(s, i - 1)->c);
 	known = max_u64(known, past(s, i - s->b.m.commit_width)->c + 1);

@@ -95,7 +95,7 @@ struct graph *graph_new(const struct graph_config *config)
 	const size_t c = ring_for(
 			 max_u64(max_u64(config->window, config->past), config->commit_width) + 1),
 		     grain = ring_for(config->window_ideal / GRAPH_WIN_GRAIN + 2),
-		     e = config->issue_edges || config->overtakes ? c : 0;
+		     e = config->issue_edges ? c : 0;
 	const size_t size[] = {
 		GRAPH_SLOTS, GRAPH_D_MASK + 1, GRAPH_D_GRAIN_MASK + 1,	c, grain, e, LAST_COUNT, 1,
 		GRAPH_MASKS, GRAPH_SINGLES,    (size_t)3 * GRAPH_DELAYS

@@ -2,8 +2,8 @@
 /*
  * The dependence graph of fields2004 (section 3, table II), evaluated as instructions stream by.
  *
- * An instruction has the nodes of edges.def: F fetched, D in the window, V its unit free, E executes,
- * B its access begins, P has its result, C commits. A node's time is the latest of its incoming
+ * An instruction has the nodes of edges.def: F fetched, D in the window, V its unit free, R operands
+ * ready, E executes, B its access begins, P has its result, C commits. A node's time is the latest of its incoming
  * edges. The latency of an edge is a sum of parts, each of one category or of none. Idealising a set
  * of categories makes their parts zero and removes their edges. All sets are evaluated at once: a
  * node is a vector of 256 times, and lane s is the machine with the categories of bit set s
@@ -90,6 +90,7 @@ struct graph_inst {
 #define HAS_F	       (in->flags & GRAPH_HEAD)
 #define HAS_D	       true
 #define HAS_V	       in->port
+#define HAS_R	       true
 #define HAS_E	       true
 #define HAS_B	       true
 #define HAS_P	       true

@@ -42,7 +42,7 @@ struct graph_rows {
 	uint16_t d_grain; /* D of every GRAPH_GRAIN-th, for GRAPH_REACH */
 	uint16_t c;	  /* for window and commit width */
 	uint16_t c_grain; /* every GRAPH_WIN_GRAIN-th, for window_ideal */
-	uint16_t e;	  /* for window, if issue_edges or overtakes */
+	uint16_t e;	  /* for window, if issue_edges */
 	uint16_t last;	  /* LAST_COUNT */
 	uint16_t unread;  /* takes results that nothing reads */
 	uint16_t masks;	  /* GRAPH_MASKS; all rows before them are times */

@@ -41,7 +41,7 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define MAX(a, b) NAME(max)(a, b)
 
 #ifndef AT_HERE
-/* The rows of edges.def as vector code. Nodes are in registers: t is E, then B; the F of a new
+/* The rows of edges.def as vector code. Nodes are in registers: t is R, then E, then B; the F of a new
  * packet is made in `head`, since it depends on the F of the packet before. */
 #define AT_HERE(n)	  REG_##n[v]
 #define AT_BEFORE(n)	  REG_##n[v]
@@ -50,6 +50,7 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define REG_F		  f
 #define REG_D		  d
 #define REG_V		  unit
+#define REG_R		  t
 #define REG_E		  t
 #define REG_B		  t
 #define REG_P		  p
@@ -57,6 +58,7 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define INTO_F		  head
 #define INTO_D		  d
 #define INTO_V		  unit
+#define INTO_R		  t
 #define INTO_E		  t
 #define INTO_B		  t
 #define INTO_P		  p
@@ -111,6 +113,7 @@ static inline VEC NAME(max)(VEC a, VEC b)
 #define OPEN_F if (flags & STEP(F)) {
 #define OPEN_D {
 #define OPEN_V if (flags & STEP(V)) {
+#define OPEN_R {
 #define OPEN_E {
 #define OPEN_B if (flags & STEPS_INTO_B) {
 #define OPEN_P if (flags & STEP(P)) {
@@ -126,6 +129,7 @@ static inline VEC NAME(max)(VEC a, VEC b)
 	KEEP_D                                                                                     \
 	}
 #define CLOSE_V }
+#define CLOSE_R }
 #define CLOSE_E                                                                                    \
 	if (issue)                                                                                 \
 		KEEP(s->e, EACH_VEC, t[v])                                                         \
@@ -146,8 +150,9 @@ static inline VEC NAME(max)(VEC a, VEC b)
 	if (wide && flags & STEP(C_GRAIN))                                                         \
 		KEEP(s->c_grain, EACH_VEC, c[v])                                                   \
 	}
-/* D, B and C are in registers when their rows begin; the other nodes start with their first row. */
-#define STARTED(n) (NODE_##n == NODE_D || NODE_##n == NODE_B || NODE_##n == NODE_C)
+/* D, E, B and C are in registers when their rows begin; the other nodes start with their first row. */
+#define STARTED(n)                                                                                 \
+	(NODE_##n == NODE_D || NODE_##n == NODE_E || NODE_##n == NODE_B || NODE_##n == NODE_C)
 
 #define LATEST(name, n, from, latency, removed, when)                                              \
 	WHEN_##when(name)                                                                          \
@@ -170,7 +175,7 @@ static inline __attribute__((always_inline)) void NAME(pass)(struct graph *g, LA
 {
 	const VEC ready = ALL(g->config.dispatch_latency), done = ALL(g->config.commit_latency),
 		  depth = ALL(g->config.depth), one = ALL(1), flush = ALL(g->config.order_flush);
-	const bool issue = (g->config.issue_edges && !wide) || g->config.overtakes;
+	const bool issue = g->config.issue_edges && !wide;
 	const unsigned last = g->rows.last;
 	VEC f[VECS], d[VECS], p[VECS], c[VECS];
 	EACH_VEC

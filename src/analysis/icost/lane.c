@@ -170,6 +170,7 @@ uint32_t lane_next(struct lane *l, const struct graph_inst *in, bool slot)
 #define OWN(n, latency, when)	       t += CYCLES_##latency;
 #define RESULT(slot, n, latency, when) RESULT_##n(slot, latency)
 #define RESULT_V(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;
+#define RESULT_R(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;
 #define RESULT_P(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;
 #define RESULT_C(to, latency)	       l->slot[in->to] = t + CYCLES_##latency;
 #define END(n)                                                                                     \
@@ -178,6 +179,7 @@ uint32_t lane_next(struct lane *l, const struct graph_inst *in, bool slot)
 #define END_F
 #define END_D
 #define END_V
+#define END_R
 #define END_E                                                                                      \
 	ready = t;                                                                                 \
 	if (slot && l->slots)                                                                      \

@@ -336,6 +336,7 @@ static inline void note_result(struct graph *g, enum graph_node node, uint16_t s
 #define MAPS_F HAS_F
 #define MAPS_D true
 #define MAPS_V HAS_V
+#define MAPS_R true
 #define MAPS_E true
 #define MAPS_B unlikely(in->late | in->written)
 #define MAPS_P true

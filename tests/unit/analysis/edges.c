@@ -238,6 +238,70 @@ static void test_3791_a_load_that_overtakes_its_store_is_flushed(void **state)
 	(void)state;
 }
 
+/* A store of the byte 0x8000, whose address is in `base`. */
+static void add_store(struct run *r, unsigned base, uint32_t issue)
+{
+	struct rec_inst i = inst(r, SB(0, base), CLASS_STORE, issue, issue + 1);
+	i.addr = 0x8000;
+	i.size = 1;
+	add(r, &i);
+}
+
+/* A load of that byte, which comes from that store. */
+static struct rec_inst load_after(struct run *r, unsigned base, uint32_t issue)
+{
+	struct rec_inst i = inst(r, LBU(6, base), CLASS_LOAD, issue, issue + FORWARD);
+	i.addr = 0x8000;
+	i.size = 1;
+	i.prod_mem = 1;
+	i.dlevel = LEVEL_FWD;
+	return i;
+}
+
+/* The store's operands are there at 6, but it has no port before 20. A load that is ready in between is
+ * younger, so it does not issue first. */
+static void test_4920_a_store_that_waits_for_a_port_is_not_overtaken(void **state)
+{
+	struct run r = run_that(true);
+	const uint32_t miss = 50, late = 6 + meta.l1d_latency + miss, port = 20;
+	struct rec_inst i = inst(&r, LBU(7, 10), CLASS_LOAD, 6, late);
+	i.psv = PSV_ST_L1;
+	i.lat_dmiss = (uint16_t)miss;
+	i.dlevel = LEVEL_L2;
+	i.addr = 0x4000;
+	i.size = 1;
+	add(&r, &i);
+	add_store(&r, 5, port);
+	i = load_after(&r, 7, late);
+	add(&r, &i);
+	assert_int_equal(graph_commit(r.graph, 0), late + FORWARD);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_DMISS), FIRST + port + FORWARD);
+	run_free(&r);
+	(void)state;
+}
+
+/* The store's address is a quotient, and the load behind it was flushed in the run. With the quotient
+ * there at once it is not. */
+static void test_4921_a_load_that_no_longer_overtakes_its_store_is_not_flushed(void **state)
+{
+	struct run r = run_that(true);
+	const uint32_t there = 6 + DIV_CYCLES, fetched = there + 1 + 1 + FLUSH,
+		       issued = meta.frontend_depth + 1;
+	struct rec_inst i = inst(&r, DIVU(5, 8, 9), CLASS_DIV, 6, there);
+	add(&r, &i);
+	add_store(&r, 5, there);
+	i = load_after(&r, 10, issued);
+	i.flags |= RI_REFETCH | RI_FETCH_HEAD;
+	i.psv = PSV_FL_MO;
+	i.fetch += fetched;
+	i.commit = i.complete;
+	add(&r, &i);
+	assert_int_equal(graph_commit(r.graph, 0), fetched + issued + FORWARD);
+	assert_int_equal(graph_commit(r.graph, 1u << CAT_LGALU), FIRST + 6 + FORWARD);
+	run_free(&r);
+	(void)state;
+}
+
 /* An L1 hit of one cycle leaves no part for the L1, so the miss is the first part. */
 static void test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle(void **state)
 {
@@ -617,6 +681,9 @@ int main(void)
 		cmocka_unit_test(
 		    test_623_a_load_waits_for_its_own_byte_not_for_its_granules_youngest),
 		cmocka_unit_test(test_3791_a_load_that_overtakes_its_store_is_flushed),
+		cmocka_unit_test(test_4920_a_store_that_waits_for_a_port_is_not_overtaken),
+		cmocka_unit_test(
+		    test_4921_a_load_that_no_longer_overtakes_its_store_is_not_flushed),
 		cmocka_unit_test(test_700_a_miss_counts_where_an_l1_hit_takes_one_cycle),
 		cmocka_unit_test(test_1027_pages_are_as_large_as_the_machine_says),
 		cmocka_unit_test(

@@ -152,8 +152,10 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 		in->iq = g->issue_edges && !rng_below(rng, 5)
 			     ? (uint16_t)(1 + rng_below(rng, g->window - 1))
 			     : 0;
+		in->known =
+		    rng_below(rng, 4) ? 0 : (uint16_t)(GRAPH_SLOT_POOL + 8 + rng_below(rng, 4));
 		in->over = g->overtakes && !rng_below(rng, 6)
-			       ? (uint16_t)(1 + rng_below(rng, g->window - 1))
+			       ? (uint16_t)(GRAPH_SLOT_POOL + 8 + rng_below(rng, 4))
 			       : 0;
 		in->cd_wait = in->cd[0] ? random_part(rng, 10, 20) : (struct graph_part){ 0 };
 		in->dd = random_part(rng, 10, 20);
