@@ -88,6 +88,9 @@ struct edges {
 	} busy[EDGES_UNITS][EDGES_PORTS];
 	uint64_t residual[RESIDUAL_COUNT];
 	struct lane *lane; /* issue slots where one-cycle operations take no time */
+	struct lane
+	    *broad[2]; /* issue queues without limits of bandwidth, and with the L1 idealised, too;
+				  NULL: none is ever full */
 	struct shadow *shadow;
 	uint64_t fetch_line; /* line of the last instruction fetched */
 	struct edges_seen seen;
@@ -106,7 +109,10 @@ struct edges *edges_new(const struct edges_machine *m)
 	s->fetch_line_shift = (unsigned)__builtin_ctz(m->fetch_line_bytes);
 	slots_reset(&s->b.slots, 0, m->rob); /* slots are the lane's */
 	const struct graph_config config = edges_graph_config(m);
-	s->lane = lane_new(&config, m->issue_slots);
+	s->lane = lane_new(&config, 1u << CAT_SHALU, m->issue_slots, NULL);
+	if (config.issue_edges)
+		for (unsigned k = 0; k < ARRAY_LEN(s->broad); k++)
+			s->broad[k] = lane_new(&config, 1u << CAT_BW | k << CAT_DL1, 0, m->iq);
 	/* Numbers start above the history, so that the first instruction has an (empty) past. */
 	s->b.at.number = 2 * history;
 	return s;
@@ -117,6 +123,8 @@ void edges_free(struct edges *s)
 	if (!s)
 		return;
 	lane_free(s->lane);
+	for (unsigned k = 0; k < ARRAY_LEN(s->broad); k++)
+		lane_free(s->broad[k]);
 	free(s->history);
 	free(s);
 }
@@ -827,10 +835,18 @@ static void execute_edges(struct edges *s, const struct rec_inst *r, const struc
 
 /* ---- all ---- */
 
-/* The wait for an issue slot in the lanes where one-cycle operations take no time. */
-static void slot_edges(struct edges *s, const struct code *d, struct graph_inst *out)
+/* The wait for an issue slot in the lanes where one-cycle operations take no time, and for an entry of
+ * the issue queue in those without limits of bandwidth. */
+static void lane_edges(struct edges *s, const struct code *d, struct graph_inst *out)
 {
-	build_slots(lane_next(s->lane, out, !d->queue), out);
+	uint16_t by[2] = { 0 };
+	for (unsigned k = 0; s->broad[0] && k < ARRAY_LEN(by); k++) {
+		const uint32_t room = lane_next(s->broad[k], out, d->queue, false).room;
+		by[k] = (uint16_t)(room <= s->b.m.rob ? room : 0);
+	}
+	out->iq_bw = by[0];
+	out->iq_bw_dl1 = by[1];
+	build_slots(lane_next(s->lane, out, d->queue, !d->queue).slot, out);
 }
 
 static void note_mispredict(struct edges *s, const struct rec_inst *r, const struct graph_inst *out)
@@ -898,8 +914,10 @@ void edges_next(struct edges *s, const struct rec_inst *r, struct graph_inst *ou
 	s->issued[d->queue][now.e % ISSUED] = (uint32_t)i;
 	if (out->brings)
 		s->slot_time[out->brings] = c + out->fill;
-	if (!s->b.nrules)
-		slot_edges(s, d, out);
+	if (s->b.nrules)
+		out->iq_bw = out->iq_bw_dl1 = out->iq;
+	else
+		lane_edges(s, d, out);
 	if (r->flags & RI_MISPREDICT)
 		note_mispredict(s, r, out);
 	s->ninsts++;

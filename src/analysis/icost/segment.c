@@ -75,7 +75,7 @@ static inline int64_t time_of(const struct segment *s, struct source from)
 #define REAL_WIN     true
 #define REAL_BW_WIN  true
 #define REAL_NOT_WIN false
-#define REAL_BY(c)   true
+#define REAL_BY(c)   graph_counts(c, 0)
 
 /* The instruction that an edge comes from. */
 #define INDEX_BACK_C(x)	 i - (int64_t)(x)

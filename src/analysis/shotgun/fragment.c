@@ -96,7 +96,7 @@ struct fragments *fragments_new(const struct edges_machine *m, struct images *im
 	f->guesses = x_calloc(shape.length, sizeof(*f->guesses));
 	rng_seed(&f->rng, seed);
 	const struct graph_config config = edges_graph_config(m);
-	f->lane = lane_new(&config, m->issue_slots);
+	f->lane = lane_new(&config, 1u << CAT_SHALU, m->issue_slots, NULL);
 	return f;
 }
 
@@ -316,6 +316,7 @@ static void dispatch_edges(struct fragments *f, const struct code *c,
 		out->flags |= GRAPH_SERIAL;
 	if (facts.cycles)
 		build_stall(&f->b, c, d->pc, &facts, out);
+	out->iq_bw = out->iq_bw_dl1 = out->iq;
 }
 
 static uint16_t slot_before(const struct fragments *f, size_t i, uint32_t distance_back)
@@ -596,7 +597,7 @@ static void slot_edges(struct fragments *f, struct graph_inst *out)
 {
 	for (size_t i = 0; i < f->at.i && !f->b.nrules; i++) {
 		const struct text *c = code_at(f, f->pcs[i]);
-		const uint32_t wait = lane_next(f->lane, &out[i], c && !c->code.queue);
+		const uint32_t wait = lane_next(f->lane, &out[i], 0, c && !c->code.queue).slot;
 		build_slots(wait, &out[i]);
 	}
 }

@@ -673,6 +673,34 @@ static void test_3313_operations_that_wait_for_different_loads_share_the_issue_s
 	(void)state;
 }
 
+/* Three operations wait for a load. In the run the third was dispatched late; without limits of bandwidth
+ * it would be at once, but its queue of two entries is full until the data comes. */
+static void test_4922_without_limits_of_bandwidth_an_issue_queue_may_be_full(void **state)
+{
+	for (unsigned full = 0; full < 2; full++) {
+		struct edges_machine m = machine_of(meta.l1d_latency);
+		const uint32_t data = 20;
+		m.iq[0] = full ? 2 : m.rob - 1;
+		struct run r = run_of(&m);
+		add_load(&r, 5, data);
+		add_operation(&r, 6, 5, data);
+		add_operation(&r, 7, 5, data);
+		struct rec_inst i = inst(&r, ADDI(8, 5), CLASS_ALU, data + 1, data + 2);
+		i.dispatch = data;
+		i.dispatch_stall = DISPATCH_OK;
+		add(&r, &i);
+		const uint64_t last = graph_commit(r.graph, 0);
+		for (unsigned dl1 = 0; dl1 < 2; dl1++) {
+			const unsigned set = 1u << CAT_BW | dl1 << CAT_DL1;
+			const uint64_t without = graph_commit(r.graph, set | 1u << CAT_WIN);
+			assert_true(without < last);
+			assert_int_equal(graph_commit(r.graph, set), without + full);
+		}
+		run_free(&r);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -703,6 +731,7 @@ int main(void)
 		    test_3312_a_wait_for_an_issue_slot_counts_once_where_operations_take_no_time),
 		cmocka_unit_test(
 		    test_3313_operations_that_wait_for_different_loads_share_the_issue_slots),
+		cmocka_unit_test(test_4922_without_limits_of_bandwidth_an_issue_queue_may_be_full),
 		cmocka_unit_test(test_1267_nothing_is_said_of_lines_of_a_front_end_that_runs_ahead),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

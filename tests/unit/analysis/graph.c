@@ -152,6 +152,12 @@ static void random_insts(struct rng *rng, const struct graph_config *g, struct g
 		in->iq = g->issue_edges && !rng_below(rng, 5)
 			     ? (uint16_t)(1 + rng_below(rng, g->window - 1))
 			     : 0;
+		in->iq_bw = g->issue_edges && !rng_below(rng, 5)
+				? (uint16_t)(1 + rng_below(rng, g->window - 1))
+				: 0;
+		in->iq_bw_dl1 = g->issue_edges && !rng_below(rng, 5)
+				    ? (uint16_t)(1 + rng_below(rng, g->window - 1))
+				    : 0;
 		in->known =
 		    rng_below(rng, 4) ? 0 : (uint16_t)(GRAPH_SLOT_POOL + 8 + rng_below(rng, 4));
 		in->over = g->overtakes && !rng_below(rng, 6)
@@ -258,9 +264,9 @@ static void test_3314_the_lane_that_runs_ahead_is_the_one_of_the_graph(void **st
 		const struct graph_config config = random_config(&rng);
 		const size_t n = 1 + rng_below(&rng, MAX_INSTS);
 		random_insts(&rng, &config, insts, n);
-		struct lane *lane = lane_new(&config, 0);
+		struct lane *lane = lane_new(&config, 1u << CAT_SHALU, 0, NULL);
 		for (size_t i = 0; i < n; i++)
-			assert_int_equal(lane_next(lane, &insts[i], true), 0);
+			assert_int_equal(lane_next(lane, &insts[i], 0, true).slot, 0);
 		assert_int_equal(lane_commit(lane),
 				 brute_force(&config, insts, n, 1u << CAT_SHALU));
 		lane_free(lane);
