@@ -49,11 +49,11 @@ struct shadow {
 	uint32_t page_shift; /* from addresses to pages */
 	uint64_t watched;    /* line of the last instruction that shadow_watch saw */
 	struct strange {
-		/* misses of lines not seen before that a cache served, that memory served */
-		uint32_t by[2];
-		uint64_t
-		    owed; /* share of them still to be said to come from memory, times their sum */
-	} strange, stores;
+		uint32_t
+		    by[LEVEL_MEM + 1]; /* misses of lines not seen before that a level served */
+		int64_t owed[LEVEL_MEM +
+			     1]; /* lines still to be said to come from it, times their sum */
+	} strange[2], stores;
 	uint32_t sixteenths[2]
 			   [LEVEL_MEM + 1]; /* what a miss adds, mean, in sixteenths of a cycle */
 	uint16_t least[2][LEVEL_MEM + 1];
@@ -183,12 +183,29 @@ static void prefetch(struct shadow *s, enum shadow_side side, uint64_t line)
 	}
 }
 
+/* The level from `from` on that a line comes from of which it is not known: each as often as for the real
+ * misses. */
+static enum mem_level level_by_chance(struct strange *s, enum mem_level from)
+{
+	int64_t all = 0;
+	unsigned level = LEVEL_MEM;
+	for (unsigned k = from; k <= LEVEL_MEM; k++)
+		all += s->by[k];
+	for (unsigned k = from; k <= LEVEL_MEM; k++) {
+		s->owed[k] += s->by[k];
+		if (s->owed[k] > s->owed[level])
+			level = k;
+	}
+	s->owed[level] -= all;
+	return (enum mem_level)level;
+}
+
 static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint64_t addr,
 				  enum mem_level really, struct strange *strange)
 {
 	const struct tags *l1 = &s->l1[side];
 	const uint64_t line = addr >> l1->shift;
-	bool full, full2 = true;
+	bool full, full2 = true, full3;
 	if (!s->usable[side])
 		return LEVEL_NONE;
 	const enum touch found = touch(&s->l1[side], line, &full);
@@ -199,20 +216,16 @@ static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint6
 	enum mem_level level = LEVEL_MEM;
 	if (s->l2.sets && touch(&s->l2, line_in(&s->l2, l1, line), &full2))
 		level = LEVEL_L2;
-	else if (s->llc.sets && touch(&s->llc, line_in(&s->llc, l1, line), &full2))
+	full3 = full2;
+	if (level == LEVEL_MEM && s->llc.sets && touch(&s->llc, line_in(&s->llc, l1, line), &full3))
 		level = LEVEL_LLC;
-	if (level == LEVEL_MEM && !full2) {
-		/* It may have been there before the run: as likely as for the real misses. */
+	if (level == LEVEL_MEM && !full3) {
+		/* It may have been there before the run. */
 		if (really > LEVEL_L1)
-			strange->by[really == LEVEL_MEM]++;
+			strange->by[really]++;
 		if (really == LEVEL_MEM)
 			return full ? LEVEL_MEM : LEVEL_NONE;
-		const uint32_t all = strange->by[0] + strange->by[1];
-		strange->owed += strange->by[1];
-		if (strange->owed < all)
-			level = s->llc.sets ? LEVEL_LLC : LEVEL_L2;
-		else
-			strange->owed -= all;
+		level = level_by_chance(strange, full2 ? LEVEL_LLC : LEVEL_L2);
 	}
 	return full ? level : LEVEL_NONE;
 }
@@ -220,7 +233,7 @@ static enum mem_level access_line(struct shadow *s, enum shadow_side side, uint6
 enum mem_level shadow_access(struct shadow *s, enum shadow_side side, uint64_t addr,
 			     enum mem_level really)
 {
-	return access_line(s, side, addr, really, &s->strange);
+	return access_line(s, side, addr, really, &s->strange[side]);
 }
 
 enum mem_level shadow_store(struct shadow *s, uint64_t addr)
@@ -236,7 +249,7 @@ bool shadow_knows_first(const struct shadow *s, enum shadow_side side)
 
 void shadow_stored(struct shadow *s, bool memory)
 {
-	s->stores.by[memory]++;
+	s->stores.by[memory ? LEVEL_MEM : s->llc.sets ? LEVEL_LLC : LEVEL_L2]++;
 }
 
 /* True if the TLB has the page; from now on it does. */

@@ -612,6 +612,27 @@ static void test_631_where_lines_of_stores_come_from_is_learnt(void **state)
 	shadow_free(s);
 }
 
+/* A line that the right path had not used, and that hits: a wrong path brought it, from where the real misses
+ * of such lines come, of each side. */
+static void test_4923_a_line_not_seen_before_comes_from_where_others_do(void **state)
+{
+	struct shadow *s = shadow_with((const char *[]){ "l1d.size=4k", "l1d.ways=1", "l1i.size=4k",
+							 "l1i.ways=1", "l2.size=1M", "l2.ways=8",
+							 "llc.size=4M", "llc.ways=8", NULL });
+	unsigned of[LEVEL_MEM + 1] = { 0 };
+	for (uint64_t line = 0; line < 64; line++) {
+		shadow_access(s, SHADOW_INST, 0x100000 + 64 * line, LEVEL_MEM);
+		shadow_access(s, SHADOW_DATA, 0x200000 + 64 * line,
+			      line % 4 ? LEVEL_L2 : LEVEL_LLC);
+	}
+	for (uint64_t line = 0; line < 64; line++)
+		of[shadow_access(s, SHADOW_DATA, 0x300000 + 64 * line, LEVEL_L1)]++;
+	assert_int_equal(of[LEVEL_L2], 48);
+	assert_int_equal(of[LEVEL_LLC], 16);
+	shadow_free(s);
+	(void)state;
+}
+
 static void test_633_without_data_misses_stores_bring_no_lines(void **state)
 {
 	for (unsigned ideal = 0; ideal < 2; ideal++) {
@@ -721,6 +742,7 @@ int main(void)
 		cmocka_unit_test(
 		    test_630_a_load_that_misses_itself_does_not_wait_for_a_stores_line),
 		cmocka_unit_test(test_633_without_data_misses_stores_bring_no_lines),
+		cmocka_unit_test(test_4923_a_line_not_seen_before_comes_from_where_others_do),
 		cmocka_unit_test(test_1701_a_miss_waits_for_the_line_that_has_its_mshr),
 		cmocka_unit_test(test_631_where_lines_of_stores_come_from_is_learnt),
 		cmocka_unit_test(test_624_nothing_is_said_of_a_line_that_a_prefetcher_brought),
