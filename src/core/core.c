@@ -520,8 +520,7 @@ static bool is_still(const struct core *c)
 	return c->lsu.sq_head == c->lsu.sq_tail && memsys_next_event(c->mem) == NEVER;
 }
 
-/* The pipeline is empty: lets stores be written and misses end. */
-static void come_to_rest(struct core *c)
+void core_rest(struct core *c)
 {
 	uint64_t limit = c->front.limit;
 
@@ -541,7 +540,7 @@ void core_drain(struct core *c)
 {
 	c->front.limit = c->front.stream_end;
 	core_continue(c, NEVER);
-	come_to_rest(c);
+	core_rest(c);
 }
 
 void core_end_twin(struct core *c)
@@ -555,94 +554,6 @@ void core_end_twin(struct core *c)
 void core_cut(struct core *c)
 {
 	memsys_cut(c->mem, c->now);
-}
-
-/* Caches, TLBs and predictors learn from instructions that the guest has executed. */
-static void warm_stretch(struct core *c, const struct guest_seen *seen, uint64_t next_pc)
-{
-	const uint64_t lines = ~(uint64_t)(machine_line_bytes(&c->cfg.mem, MEM_L1I) - 1);
-	const bool follows = c->twin.follows;
-	const uint64_t *addr = seen->addrs;
-	uint64_t pc = seen->pc, line = c->front.warm_line;
-
-	for (const struct inst *in = seen->insts, *end = in + seen->count; in < end;
-	     pc += in->len, in++) {
-		const struct op_info *info = &op_info[in->op];
-
-		if (unlikely((pc & lines) != line) && !follows)
-			memsys_warm(c->mem, MEM_ACCESS_FETCH, pc, 4, pc);
-		line = pc & lines;
-		if (info->flags & (OPF_LOAD | OPF_STORE)) {
-			if (!follows) {
-				lsu_first_touch(c, *addr);
-				memsys_warm(c->mem,
-					    info->cls == CLASS_LOAD ? MEM_ACCESS_LOAD
-								    : MEM_ACCESS_STORE,
-					    *addr, info->mem_bytes, pc);
-			}
-			addr++;
-		}
-		if (unlikely(c->seen) && info->flags & OPF_CTRL)
-			see_branch(c, pc);
-		if (info->flags & OPF_CTRL && !seen->switched)
-			bpred_warm(c->bpred, pc, in, seen->taken, next_pc);
-	}
-	c->front.warm_line = line;
-}
-
-static void warm_seen(void *ctx, const struct guest_seen *list, size_t n, uint64_t next_pc)
-{
-	struct core *c = ctx;
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t next = i + 1 < n ? list[i + 1].pc : next_pc;
-
-		warm_stretch(c, &list[i], next);
-		if (c->twin.leads)
-			warm_stretch(twin_core(c->twin.leads), &list[i], next);
-	}
-}
-
-void core_recall(struct core *c, const struct guest_lines *lines)
-{
-	/* What is older than twice the largest cache is in none, but for a few crowded sets. */
-	const size_t most = 2 * (memsys_reach(c->mem) >> GUEST_LINE_BITS),
-		     first = lines->count > most ? lines->count - most : 0;
-
-	for (const struct guest_line *l = lines->lines + first, *end = lines->lines + lines->count;
-	     l < end; l++)
-		memsys_recall(c->mem, l->store, (uint64_t)l->line << GUEST_LINE_BITS,
-			      1u << GUEST_LINE_BITS);
-	if (lines->all)
-		memsys_data_known(c->mem);
-}
-
-static void warm_begin(struct core *c)
-{
-	assert(c->head == c->tail);
-	come_to_rest(c);
-	core_cut(c);
-	memsys_quiesce(c->mem);
-	c->front.warm_line = ~0ull;
-}
-
-enum core_status core_warm(struct core *c, uint64_t n)
-{
-	const struct guest_watcher w = { .seen = warm_seen,
-					 .ctx = c,
-					 .faults_count = !c->front.counts_guest };
-
-	warm_begin(c);
-	if (c->twin.leads)
-		warm_begin(twin_core(c->twin.leads));
-	if (c->front.state == FETCH_OVER)
-		return CORE_ENDED;
-	if (guest_watch(c->guest, n, &w) != GUEST_RUNNING) {
-		c->front.state = FETCH_OVER;
-		return CORE_ENDED;
-	}
-	core_attach(c);
-	return CORE_STOPPED;
 }
 
 void core_checked(struct core *c)

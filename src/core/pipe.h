@@ -606,8 +606,12 @@ void commit_stage(struct core *c);   /* commit.c */
 void issue_stage(struct core *c);    /* issue.c */
 void inorder_stage(struct core *c);  /* inorder.c: instead of issue_stage */
 void dispatch_stage(struct core *c); /* dispatch.c: decode, rename, dispatch */
-void fetch_stage(struct core *c);    /* fetch.c */
-void ahead_stage(struct core *c);    /* ahead.c: only if front.ahead is not NULL */
+void fetch_stage(
+    struct core *c); /* core.c: the pipeline is empty; lets stores be written and misses end. */
+void core_rest(struct core *c);
+
+/* fetch.c */
+void ahead_stage(struct core *c); /* ahead.c: only if front.ahead is not NULL */
 /* Takes the registers from the guest: a system call or a switch may have changed any of them. */
 void fetch_registers(struct core *c);
 

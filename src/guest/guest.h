@@ -156,12 +156,17 @@ enum guest_status {
 /* Runs exactly max_insts instructions unless the process ends first. */
 enum guest_status guest_run(struct guest *g, uint64_t max_insts);
 
+/* An access to memory, by an instruction of a stretch. */
+struct guest_access {
+	const struct inst *inst;
+	uint64_t addr;
+};
 /* Instructions that were executed one after the other. */
 struct guest_seen {
-	uint64_t pc;		  /* of the first */
-	const struct inst *insts; /* decoded */
-	const uint64_t *addrs;	  /* of each that accesses memory, in order */
-	uint32_t count;
+	uint64_t pc, end;		     /* of the first, and behind the last */
+	const struct inst *insts;	     /* decoded */
+	const struct guest_access *accesses; /* in order */
+	uint32_t count, naccesses;
 	bool taken;    /* the last is a control transfer that was taken; none else is one */
 	bool switched; /* after the last another thread runs, or a signal handler was entered */
 };

@@ -208,17 +208,54 @@ void bpred_commit(struct bpred *bp, uint64_t pc, const struct inst *in, const st
 		btb_update(&bp->btb, pc, target, btb_what(p->kind, in->len));
 }
 
-bool bpred_warm(struct bpred *bp, uint64_t pc, const struct inst *in, bool taken, uint64_t target)
+/* True if the target was predicted right. */
+static bool warm_indirect(struct bpred *bp, uint64_t pc, const struct inst *in, uint64_t target)
 {
-	struct bpred_truth truth = { taken, target };
 	struct bpred_pred p;
+	uint64_t btb = 0;
 	bool right;
 
-	bpred_predict(bp, pc, in, &truth, &p);
-	right = bpred_right(&p, taken, target);
-	if (!right)
-		bpred_repair(bp, pc, in, &p, taken, target);
-	bpred_commit(bp, pc, in, &p, taken, target);
+	history_save(&bp->spec.history, &p);
+	btb_find(&bp->btb, pc, &btb);
+	p.target = indirect_predict(&bp->indirect, pc, btb, &p);
+	right = p.target == target;
+	if (p.target == 0)
+		p.target = pc + in->len;
+	indirect_update(&bp->indirect, pc, &p, target);
+	return right;
+}
+
+/*
+ * Nothing is in flight, so the speculative state goes straight to what happened: what bpred_predict,
+ * bpred_repair and bpred_commit leave, without a snapshot, and without asking the BTB where nothing
+ * depends on its answer.
+ */
+bool bpred_warm(struct bpred *bp, uint64_t pc, const struct inst *in, bool taken, uint64_t target)
+{
+	struct bpred_pred p;
+	const unsigned kind = kind_of(in);
+	bool right = true;
+
+	if (bp->dir->oracle) {
+		spec_advance(bp, &bp->spec, pc, kind, in->len, taken, target);
+	} else if (kind == BPRED_COND && bp->dir->warm) {
+		right = bp->dir->warm(bp->dir_state, pc, &bp->spec.history, taken, &bp->spec.log);
+		history_advance(&bp->spec.history, pc, kind, taken, target);
+	} else if (kind == BPRED_COND) {
+		history_save(&bp->spec.history, &p);
+		right = bp->dir->predict(bp->dir_state, pc, &bp->spec.history, &p) == taken;
+		spec_advance(bp, &bp->spec, pc, kind, in->len, taken, target);
+		if (bp->dir->update)
+			bp->dir->update(bp->dir_state, pc, &p, taken);
+	} else {
+		if (on_stack(bp, kind))
+			right = bp->spec.ras[bp->spec.ras_top] == target;
+		else if (kind > BPRED_CALL)
+			right = warm_indirect(bp, pc, in, target);
+		spec_advance(bp, &bp->spec, pc, kind, in->len, taken, target);
+	}
+	if (taken && (!bp->dir->oracle || bp->btb.what))
+		btb_update(&bp->btb, pc, target, btb_what(kind, in->len));
 	return right;
 }
 

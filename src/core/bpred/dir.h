@@ -47,6 +47,10 @@ struct bpred_dir {
 	bool (*predict)(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p);
 	/* In program order, with the p of predict. */
 	void (*update)(void *state, uint64_t pc, const struct bpred_pred *p, bool taken);
+	/* Optional: predict, advance and update at once, of a branch that went taken while none is in flight; h is as
+	 * before it. True if it was predicted right. */
+	bool (*warm)(void *state, uint64_t pc, const struct history *h, bool taken,
+		     struct spec_log *log);
 	/* Optional: speculative state of its own moves over a branch that went taken. */
 	void (*advance)(void *state, uint64_t pc, bool taken, struct spec_log *log);
 	/* With advance: the array of *n words that predict reads and advance writes. What runs

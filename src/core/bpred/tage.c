@@ -180,14 +180,13 @@ static void tage_free(void *state)
  * No branch depends on what the tables say, since the host would mispredict it where the guest's
  * branch is hard; the base is component 0, tagged table i is component i + 1. Gain: 33 to 30 ns.
  */
-static bool tage_predict(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p)
+static inline bool predict_at(struct tage *t, uint64_t pc, const struct lookup *l,
+			      struct bpred_pred *p)
 {
-	struct tage *t = state;
-	struct lookup l = look(t, pc, h->fold, h->path);
-	u16x8 e = read_entries(t, &l);
+	u16x8 e = read_entries(t, l);
 	unsigned base = t->base[pc >> 1 & t->base_mask] >> 1;
 	unsigned hit_taken =
-	    lane_bits((u16x8)(e >> TAG_SHIFT == l.tag), (u16x8)((e & CTR_MASK) >= WEAK_TAKEN));
+	    lane_bits((u16x8)(e >> TAG_SHIFT == l->tag), (u16x8)((e & CTR_MASK) >= WEAK_TAKEN));
 	/* usefulness 0 and counter 3 or 4 */
 	u16x8 fresh = (u16x8)((e & (USEFUL_MASK << USEFUL_SHIFT | CTR_MASK)) - WEAK_NOT <= 1);
 	unsigned hits = (hit_taken & 0xff) << 1 | 1;
@@ -210,6 +209,13 @@ static bool tage_predict(void *state, uint64_t pc, const struct history *h, stru
 	p->dir = (uint8_t)(provider | alternate << 4);
 	p->dir2 = (uint8_t)flags;
 	return tage;
+}
+
+static bool tage_predict(void *state, uint64_t pc, const struct history *h, struct bpred_pred *p)
+{
+	const struct lookup l = look(state, pc, h->fold, h->path);
+
+	return predict_at(state, pc, &l, p);
 }
 
 /*
@@ -278,13 +284,12 @@ static void train(struct tage *t, const struct lookup *l, uint64_t pc, unsigned 
 		*e = ctr_step(*e, taken);
 }
 
-static void tage_update(void *state, uint64_t pc, const struct bpred_pred *p, bool taken)
+/* Trains what lies beside the tagged tables; false: that was all. */
+static inline bool update_beside(struct tage *t, uint64_t pc, const struct bpred_pred *p,
+				 bool taken)
 {
-	struct tage *t = state;
-	unsigned provider = p->dir & 15, alternate = p->dir >> 4, flags = p->dir2;
+	unsigned flags = p->dir2;
 	bool said = flags & SAID_PROVIDER, alt = flags & SAID_ALT, tage = flags & SAID_TAGE;
-	bool is_new = flags & NEW_PROVIDER;
-	struct lookup l;
 
 	if (t->loop) {
 		bool sure = flags & LOOP_SURE, loop = flags & SAID_LOOP;
@@ -293,36 +298,45 @@ static void tage_update(void *state, uint64_t pc, const struct bpred_pred *p, bo
 			t->with_loop += loop == taken ? t->with_loop < 63 : -(t->with_loop > -64);
 		loop_update(t->loop, pc, sure, loop, tage, taken, lfsr_step(&t->random));
 	}
-	if (is_new && said != alt) {
+	if (flags & NEW_PROVIDER && said != alt) {
 		uint8_t *a = alt_counter(t, pc);
 
 		*a = (uint8_t)(alt == taken ? *a + (*a < 2 * ALT_HALF - 1) : *a - (*a > 0));
 	}
 	if (unlikely((++t->updates & t->age_mask) == 0))
 		age(t);
-	if (provider == 0 && tage == taken) {
+	if ((p->dir & 15) == 0 && tage == taken) {
 		base_update(t, pc, taken);
-		return;
+		return false;
 	}
-	l = look(t, pc, p->fold, p->path);
+	return true;
+}
+
+static inline void update_tables(struct tage *t, uint64_t pc, const struct lookup *l,
+				 const struct bpred_pred *p, bool taken)
+{
+	unsigned provider = p->dir & 15, alternate = p->dir >> 4, flags = p->dir2;
+	bool said = flags & SAID_PROVIDER, alt = flags & SAID_ALT, tage = flags & SAID_TAGE;
+	bool is_new = flags & NEW_PROVIDER;
+
 	/* a new provider that was right but not believed needs no help */
 	if (tage != taken && provider < t->tables && !(is_new && said == taken)) {
-		unsigned now = matches(t, &l) >> provider;
+		unsigned now = matches(t, l) >> provider;
 
 		/* an instance in flight before this one may have allocated for this history */
 		if (now == 0)
-			allocate(t, &l, provider, taken);
+			allocate(t, l, provider, taken);
 		else
-			train(t, &l, pc, provider + top_bit(now) + 1, taken);
+			train(t, l, pc, provider + top_bit(now) + 1, taken);
 	}
-	train(t, &l, pc, provider, taken);
+	train(t, l, pc, provider, taken);
 	if (provider != 0) {
-		uint16_t *e = entry_of(t, &l, provider - 1);
+		uint16_t *e = entry_of(t, l, provider - 1);
 
-		if (*e >> TAG_SHIFT != l.tag[provider - 1])
+		if (*e >> TAG_SHIFT != l->tag[provider - 1])
 			return;
 		if (useful_of(*e) == 0)
-			train(t, &l, pc, alternate, taken);
+			train(t, l, pc, alternate, taken);
 		if (said == alt)
 			return;
 		if (said == taken)
@@ -330,6 +344,31 @@ static void tage_update(void *state, uint64_t pc, const struct bpred_pred *p, bo
 		else
 			*e = (uint16_t)(*e - ((useful_of(*e) > 0) << USEFUL_SHIFT));
 	}
+}
+
+static void tage_update(void *state, uint64_t pc, const struct bpred_pred *p, bool taken)
+{
+	struct lookup l;
+
+	if (!update_beside(state, pc, p, taken))
+		return;
+	l = look(state, pc, p->fold, p->path);
+	update_tables(state, pc, &l, p, taken);
+}
+
+static bool tage_warm(void *state, uint64_t pc, const struct history *h, bool taken,
+		      struct spec_log *log)
+{
+	struct tage *t = state;
+	const struct lookup l = look(t, pc, h->fold, h->path);
+	struct bpred_pred p;
+	const bool right = predict_at(t, pc, &l, &p) == taken;
+
+	if (t->loop)
+		loop_advance(t->loop, pc, taken, log);
+	if (update_beside(t, pc, &p, taken))
+		update_tables(t, pc, &l, &p, taken);
+	return right;
 }
 
 static void tage_advance(void *state, uint64_t pc, bool taken, struct spec_log *log)
@@ -432,6 +471,7 @@ const struct bpred_dir dir_tage = {
 	.destroy = tage_free,
 	.predict = tage_predict,
 	.update = tage_update,
+	.warm = tage_warm,
 	.advance = tage_advance,
 	.spec = tage_spec,
 	.bits = tage_bits,

@@ -317,6 +317,31 @@ void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32
 		warm_one(ms, kind, end >> shift << shift, pc, WARM_DEMAND);
 }
 
+bool memsys_warm_hit(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size)
+{
+	const bool fetch = kind == MEM_ACCESS_FETCH;
+	struct cache *c = &ms->cache[fetch ? MEM_L1I : MEM_L1D];
+	struct tag_array *tlb = fetch ? &ms->itlb : &ms->dtlb;
+	const bool has_tlb = fetch ? ms->has_itlb : ms->has_dtlb;
+	const uint64_t line = vaddr >> c->line_shift, vpn = vaddr >> ms->page_shift;
+	const uint32_t index = c->t.hint[line & c->t.hint_mask];
+	uint32_t page = 0;
+
+	if (!c->plain || c->t.tag[index] != line || (vaddr + size - 1) >> c->line_shift != line ||
+	    c->t.state[index] & TS_PREFETCHED)
+		return false;
+	if (has_tlb) {
+		page = tlb->hint[vpn & tlb->hint_mask];
+		if (tlb->tag[page] != vpn)
+			return false;
+		tags_touch(tlb, page);
+	}
+	tags_touch(&c->t, index);
+	if (kind == MEM_ACCESS_STORE)
+		c->t.state[index] |= TS_DIRTY;
+	return true;
+}
+
 void memsys_recall(struct memsys *ms, bool write, uint64_t vaddr, uint32_t size)
 {
 	const uint64_t step = 1ull << ms->cache[MEM_L1D].line_shift;

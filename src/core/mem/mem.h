@@ -193,6 +193,9 @@ enum mem_access {
  */
 void memsys_warm(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size,
 		 uint64_t pc);
+/* The same where it is easy: a hit in the first cache and TLB of which only the time of last use and the
+ * mark of being dirty learn. False: it is not, and nothing has changed. */
+bool memsys_warm_hit(struct memsys *ms, enum mem_access kind, uint64_t vaddr, uint32_t size);
 /* The same for a load or store of long ago, of which no more is known than that: prefetchers learn nothing. */
 void memsys_recall(struct memsys *ms, bool write, uint64_t vaddr, uint32_t size);
 /* The bytes of the largest cache. */

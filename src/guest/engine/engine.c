@@ -48,6 +48,20 @@ void engine_free(struct engine *e)
 	free(e);
 }
 
+/* Only the first `done` instructions of the last stretch were executed. */
+static void watch_cut(struct watch *w, uint32_t done)
+{
+	struct guest_seen *last = &w->seen[w->n - 1];
+
+	last->count = done;
+	last->end = last->pc;
+	for (const struct inst *in = last->insts; in < last->insts + done; in++)
+		last->end += in->len;
+	while (w->access > last->accesses && w->access[-1].inst >= last->insts + done)
+		w->access--;
+	w->n -= !done;
+}
+
 void engine_unwind_block(struct engine *e, struct block *b, unsigned done)
 {
 	e->left += b->count - done;
@@ -62,8 +76,7 @@ void engine_unwind_block(struct engine *e, struct block *b, unsigned done)
 		counts_add_block(e->counts, b, done, 1);
 	}
 	if (e->watch && e->watch->n) {
-		e->watch->seen[e->watch->n - 1].count = done;
-		e->watch->n -= !done;
+		watch_cut(e->watch, done);
 	}
 }
 
@@ -108,25 +121,35 @@ void watch_flush(struct engine *e, uint64_t next_pc)
 {
 	struct watch *w = e->watch;
 
+	for (size_t i = 0; i < w->n; i++)
+		w->seen[i].naccesses =
+		    (uint32_t)((i + 1 < w->n ? w->seen[i + 1].accesses : w->access) -
+			       w->seen[i].accesses);
 	if (w->n)
 		w->take(w->ctx, w->seen, w->n, next_pc);
 	w->n = 0;
-	w->addr = w->addrs;
+	w->access = w->accesses;
 }
 
 /* The instruction at pc was executed on its own. */
 static void watch_one(struct engine *e, uint64_t pc, const struct inst *in, uint64_t addr)
 {
 	struct watch *w = e->watch;
-	bool ctrl = op_info[in->op].flags & OPF_CTRL;
+	const uint32_t flags = op_info[in->op].flags;
+	struct inst *copy;
 
 	if (w->n == WATCH_MAX)
 		watch_flush(e, pc);
-	w->single[w->n] = *in;
-	w->seen[w->n] =
-	    (struct guest_seen){ pc, &w->single[w->n], w->addr, 1, ctrl && e->taken, false };
-	w->n++;
-	*w->addr++ = addr;
+	copy = &w->single[w->n];
+	*copy = *in;
+	w->seen[w->n++] = (struct guest_seen){ .pc = pc,
+					       .end = pc + in->len,
+					       .insts = copy,
+					       .accesses = w->access,
+					       .count = 1,
+					       .taken = flags & OPF_CTRL && e->taken };
+	if (flags & (OPF_LOAD | OPF_STORE))
+		*w->access++ = (struct guest_access){ copy, addr };
 }
 
 /* The end of the budget: one instruction of a block that is too long. */
@@ -438,7 +461,7 @@ void engine_watch(struct engine *e,
 		return;
 	e->watch = x_malloc(sizeof(*e->watch));
 	e->watch->n = 0;
-	e->watch->addr = e->watch->addrs;
+	e->watch->access = e->watch->accesses;
 	e->watch->take = take;
 	e->watch->ctx = ctx;
 }
@@ -453,10 +476,10 @@ static bool take_last(struct watch *w, struct guest_seen *out, struct inst *copy
 		return false;
 	*copy = *in;
 	*out = *last;
-	for (const struct inst *i = last->insts; i < in; i++)
-		out->pc += i->len;
+	out->pc = last->end = out->end - in->len;
 	out->insts = copy;
 	out->count = 1;
+	out->naccesses = 0; /* a control transfer */
 	last->count--;
 	last->taken = false;
 	w->n -= !last->count;

@@ -145,9 +145,9 @@ _Noreturn void engine_raise_misaligned(struct engine *e, uint64_t addr);
 /* What engine_watch has seen and not yet handed over. */
 struct watch {
 	struct guest_seen seen[WATCH_MAX];
-	struct inst single[WATCH_MAX];		     /* of stretches that are no blocks */
-	uint64_t addrs[WATCH_MAX * BLOCK_MAX_INSTS]; /* memory operands */
-	uint64_t *addr;				     /* behind the last */
+	struct inst single[WATCH_MAX]; /* of stretches that are no blocks */
+	struct guest_access accesses[WATCH_MAX * BLOCK_MAX_INSTS];
+	struct guest_access *access; /* behind the last */
 	size_t n;
 	void (*take)(void *ctx, const struct guest_seen *seen, size_t n, uint64_t next_pc);
 	void *ctx;
@@ -161,7 +161,11 @@ static inline void watch_block(struct engine *e, const struct block *b)
 
 	if (unlikely(w->n == WATCH_MAX))
 		watch_flush(e, b->pc);
-	w->seen[w->n++] = (struct guest_seen){ b->pc, b->insts, w->addr, b->count, false, false };
+	w->seen[w->n++] = (struct guest_seen){ .pc = b->pc,
+					       .end = b->end,
+					       .insts = b->insts,
+					       .accesses = w->access,
+					       .count = b->count };
 }
 
 /* The address of an instruction that accesses memory, before it is executed. */

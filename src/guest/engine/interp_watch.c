@@ -8,7 +8,8 @@
 #define MEM_BEFORE(cls, flags)                                                                     \
 	do {                                                                                       \
 		if ((flags) & (OPF_LOAD | OPF_STORE))                                              \
-			*e->watch->addr++ = inst_address(h, in, (cls));                            \
+			*e->watch->access++ =                                                      \
+			    (struct guest_access){ in, inst_address(h, in, (cls)) };               \
 	} while (0)
 #define MEM_AFTER(cls, flags) ((void)0)
 #include "guest/engine/interp_body.def"

@@ -504,6 +504,53 @@ static void test_396_what_tage_knows_survives_branches_that_cannot_be_learnt(voi
 	bpred_free(bp);
 }
 
+static void test_4680_warming_leaves_what_predicting_and_committing_leaves(void **state)
+{
+	static const char *const names[] = { "tage",	   "gshare",  "bimodal",
+					     "tournament", "perfect", "taken" };
+	static const struct inst *const kinds[] = {
+		&stream_branch, &stream_branch,	  &stream_branch, &stream_jump,	    &stream_call,
+		&stream_return, &stream_indirect, &stream_icall,  &stream_coroutine
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(names) * 4; i++) {
+		struct bpred_config c = stream_config(names[i / 4]);
+		struct rng r;
+
+		c.ras_entries = i & 1 ? 0 : c.ras_entries;
+		c.loop_predictor = i & 2 ? 0 : 1;
+		struct bpred *a = bpred_new(&c), *b = bpred_new(&c);
+
+		rng_seed(&r, 4680 + i);
+		for (unsigned k = 0; k < 30000; k++) {
+			/* a loop of 20 now and then, places that know their way, and coins */
+			const uint64_t place = rng_below(&r, 300);
+			const struct inst *in = kinds[place % ARRAY_LEN(kinds)];
+			const uint64_t pc = 0x10000 + 6 * place;
+			const bool taken = in != &stream_branch || (k % 7 ? place & 1 : k / 20 & 1);
+			const uint64_t target = in->imm
+						    ? pc + (uint64_t)(int64_t)in->imm
+						    : 0x20000 + 64 * rng_below(&r, 1 + place % 5);
+			const struct bpred_truth truth = { taken, target };
+			struct bpred_pred p;
+
+			bpred_predict(a, pc, in, &truth, &p);
+			const bool right = bpred_right(&p, taken, target);
+
+			if (!right)
+				bpred_repair(a, pc, in, &p, taken, target);
+			bpred_commit(a, pc, in, &p, taken, target);
+			assert_int_equal(bpred_warm(b, pc, in, taken, target), right);
+			if (k % 1000)
+				continue;
+			assert_int_equal(bpred_hash_speculative(a), bpred_hash_speculative(b));
+			assert_int_equal(bpred_hash_tables(a), bpred_hash_tables(b));
+		}
+		bpred_free(a);
+		bpred_free(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_394_noise_costs_tage_little_more_than_the_noise),
 		cmocka_unit_test(test_395_training_that_lags_by_64_branches_still_learns),
 		cmocka_unit_test(test_396_what_tage_knows_survives_branches_that_cannot_be_learnt),
+		cmocka_unit_test(test_4680_warming_leaves_what_predicting_and_committing_leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,6 +340,56 @@ static void test_483_warming_leaves_the_state_of_timed_accesses(void **state)
 	}
 }
 
+static enum mem_access access_of(const struct want *w)
+{
+	return w->kind == RIG_FETCH   ? MEM_ACCESS_FETCH
+	       : w->kind == RIG_STORE ? MEM_ACCESS_STORE
+				      : MEM_ACCESS_LOAD;
+}
+
+static void test_4681_easy_hits_are_warmed_as_all_accesses_are(void **state)
+{
+	struct want w[FUZZ_WANTS];
+	struct memsys_config c;
+	uint64_t easy = 0;
+	struct rng r;
+
+	rng_seed(&r, 4681);
+	for (int n = 0; n < 200; n++) {
+		struct rig *all, *some;
+
+		random_config(&r, &c);
+		for (int k = MEM_L1I; n % 2 && k <= MEM_L1D; k++) {
+			c.cache[k].replacement = MEM_LRU;
+			c.cache[k].ports = c.cache[k].banks = 0;
+			c.cache[k].write_through = false;
+			c.cache[k].prefetch.kind = pick(&r, 2) ? MEM_PF_NEXT_LINE : MEM_PF_NONE;
+		}
+		random_wants(&r, w, FUZZ_WANTS, c.line_bytes);
+		all = rig_new(&c);
+		some = rig_new(&c);
+		for (int i = 0; i < FUZZ_WANTS; i++) {
+			/* the one before again, elsewhere in its line or across its end */
+			const struct want *v = &w[i ? i - (int)rng_below(&r, 2) : 0];
+			const uint64_t addr = v->addr ^ rng_below(&r, 16);
+			const uint32_t size = 1u << rng_below(&r, 4);
+
+			memsys_warm(all->ms, access_of(v), addr, size, 0x1000);
+			if (memsys_warm_hit(some->ms, access_of(v), addr, size))
+				easy++;
+			else
+				memsys_warm(some->ms, access_of(v), addr, size, 0x1000);
+			if (i % 50 == 0)
+				assert_int_equal(memsys_state_hash(all->ms),
+						 memsys_state_hash(some->ms));
+		}
+		assert_int_equal(memsys_state_hash(all->ms), memsys_state_hash(some->ms));
+		rig_free(all);
+		rig_free(some);
+	}
+	assert_true(easy > 1000);
+}
+
 static void test_484_quiescing_drops_what_is_under_way_and_keeps_tags(void **state)
 {
 	struct memsys_config c;
@@ -471,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_481_jumping_to_the_next_event_equals_stepping_every_cycle),
 		cmocka_unit_test(test_482_equal_runs_are_equal_and_different_runs_are_not),
 		cmocka_unit_test(test_483_warming_leaves_the_state_of_timed_accesses),
+		cmocka_unit_test(test_4681_easy_hits_are_warmed_as_all_accesses_are),
 		cmocka_unit_test(test_484_quiescing_drops_what_is_under_way_and_keeps_tags),
 		cmocka_unit_test(test_485_ideal_requests_are_never_slower),
 		cmocka_unit_test(test_490_bad_machines_are_refused_with_the_key_and_what_is_valid),
