@@ -124,12 +124,14 @@ static const struct cmd_option options[] = {
 		   "there in random order, so that Ctrl-C ends it with an estimate at any time. "
 		   "Another analysis takes the same live-points."),
 	OPTION(warm, TEXT, "warm", .arg = "N|all|auto", .check = check_warm,
-	       .help = "Instructions before a point during which caches, TLBs and predictors "
-		       "learn, untimed; "
-		       "2M by default, after what the history of the run says (10M with "
-		       "--no-history). all: "
-		       "all that precede it. auto: as many as each point needs, and "
-		       "what they leave unknown goes into the error."),
+	       .help =
+		   "Instructions before a point during which caches, TLBs and predictors "
+		   "learn, untimed; "
+		   "2M by default, after what the history of the run says (10M with "
+		   "--no-history), and four times that where it matters. A few points are "
+		   "simulated again after a longer one; the difference goes into the error. all: "
+		   "all that precede it. auto: as many as each point needs, and "
+		   "what they leave unknown goes into the error."),
 	OPTION(
 	    settle, NUMBER, "settle", .range = { 0, 1000000000, NUMBER_DECIMAL },
 	    .unset = SAMPLE_SETTLE, .arg = "N",

@@ -2,8 +2,9 @@
 /*
  * What the files of `culprit sample` share. sample.c is the command and the order of its steps; then one
  * file per step: sample_profile.c (vectors and execution counts of the whole run), sample_points.c (which
- * intervals are simulated), sample_simulate.c (jobs, each a point), sample_warm.c (how long points warm up),
- * sample_units.c and sample_live.c (systematic sampling), sample_combine.c (one profile of all).
+ * intervals are simulated), sample_simulate.c (jobs, each a point), sample_check.c and sample_warm.c
+ * (how long points warm up, and what that leaves), sample_units.c and sample_live.c (systematic
+ * sampling), sample_combine.c (one profile of all).
  */
 #ifndef CMD_SAMPLE_H
 #define CMD_SAMPLE_H
@@ -35,6 +36,11 @@ enum sample_method { SAMPLE_SIMPOINT, SAMPLE_SYSTEMATIC };
 #define SAMPLE_AUTO_STEP  10
 #define SAMPLE_AUTO_LAST  100000000ull
 #define SAMPLE_AUTO_ERROR 0.005
+/* What a usual warm-up leaves (sample_check.c): so many points are simulated again, after so many times its length, with so
+ * many more timed instructions before. */
+#define SAMPLE_CHECKS	    6
+#define SAMPLE_CHECK_TIMES  4
+#define SAMPLE_CHECK_SETTLE 100000
 /* Instructions that all points together may run to be reached before checkpoints pay: half a second. */
 #define SAMPLE_FAR 500000000ull
 /* The command line; NULL, 0 or empty if not given. */
@@ -71,6 +77,7 @@ struct sample_point {
 	size_t interval;	  /* from 0 */
 	uint64_t warm;		  /* at most so many; UINT64_MAX: all that precede */
 	enum mem_unknown unknown; /* other than UNKNOWN_EMPTY: only its cycles are wanted */
+	bool is_check;		  /* of the warm-up: only its cycles, with SAMPLE_CHECK_SETTLE */
 	struct job job;
 	uint64_t cycles; /* measured */
 	bool has_bracket;
@@ -89,6 +96,9 @@ struct sample {
 	uint64_t max_points;
 	uint64_t warm;	/* UINT64_MAX: all that precedes */
 	bool warm_auto; /* each point has its own, by what is still unknown */
+	/* sample_check.c: by how much of its cycles a point may be too high (negative) or too low. */
+	bool has_rest, warm_is_longer;
+	double rest_low, rest_high;
 	/* sample_profile.c */
 	char *dir;	       /* what is known of program and input */
 	struct store *profile; /* the run's recipe */
@@ -151,6 +161,9 @@ bool sample_run(struct sample *s, struct sample_point *points, size_t count, boo
 		struct err *e);
 /* sample_warm.c: finds the warm-ups of the points from `first` on, and what they leave unknown. */
 bool sample_warm_up(struct sample *s, size_t first, struct err *e);
+
+/* sample_check.c: simulates the first points, and finds what their warm-up leaves; a longer one if that matters. */
+bool sample_run_checked(struct sample *s, bool *sequence, struct err *e);
 
 /* Reads what the points from `first` on measured. */
 bool sample_read_points(struct sample *s, size_t first, struct err *e);

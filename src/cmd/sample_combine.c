@@ -149,7 +149,8 @@ bool sample_combine(struct sample *s, struct err *e)
 	const unsigned k = s->choice.clustering.k;
 	struct combine_cluster *clusters = x_calloc(k, sizeof(*clusters));
 	const bool systematic = s->choice.clustering.of == NULL;
-	char *chosen = chosen_list(s);
+	char *chosen = chosen_list(s),
+	     *longer = x_asprintf("%lluM", (unsigned long long)s->warm / 1000000);
 	const struct combine_setting settings[] = { { "chosen", chosen } };
 	const struct combine_options o = {
 		.method = systematic ? "systematic" : "simpoint",
@@ -157,6 +158,7 @@ bool sample_combine(struct sample *s, struct err *e)
 		.interval = systematic ? s->o->unit : s->vectors.interval,
 		.settle = s->o->settle,
 		.warm = s->warm == UINT64_MAX ? "all"
+			: s->warm_is_longer   ? longer
 			: s->o->warm	      ? s->o->warm
 			: s->history	      ? SAMPLE_WARM
 					      : "10M",
@@ -189,6 +191,7 @@ bool sample_combine(struct sample *s, struct err *e)
 	free(paths);
 	free(clusters);
 	free(chosen);
+	free(longer);
 	return ok;
 }
 

@@ -142,7 +142,7 @@ struct job sample_job(const struct sample *s, const char *name, const struct wor
 uint64_t sample_approach(const struct sample *s, const struct sample_point *p, uint64_t *settle,
 			 uint64_t *warm)
 {
-	*settle = min_u64(s->o->settle, p->start);
+	*settle = min_u64(s->o->settle + (p->is_check ? SAMPLE_CHECK_SETTLE : 0), p->start);
 	*warm = min_u64(p->warm, p->start - *settle);
 	return p->start - *settle - *warm;
 }
@@ -151,8 +151,9 @@ struct job sample_point_job(const struct sample *s, const struct sample_point *p
 			    const char *checkpoint, uint64_t from)
 {
 	struct words w = { NULL, 0 };
-	char *name =
-	    s->is_whole ? x_strdup("the whole run") : x_asprintf("interval %zu", p->interval);
+	char *name = s->is_whole ? x_strdup("the whole run")
+				 : x_asprintf(p->is_check ? "interval %zu again" : "interval %zu",
+					      p->interval);
 	uint64_t settle, warm, at = sample_approach(s, p, &settle, &warm);
 	struct job j;
 
@@ -176,7 +177,7 @@ struct job sample_point_job(const struct sample *s, const struct sample_point *p
 			add_text(&w, RUN_unknown, sim_unknown_choices[p->unknown]);
 		add_number(&w, RUN_max_insts, p->length);
 	}
-	j = sample_job(s, name, &w, p->unknown != UNKNOWN_EMPTY);
+	j = sample_job(s, name, &w, p->unknown != UNKNOWN_EMPTY || p->is_check);
 	if (s->is_whole && s->exit_status >= 0)
 		j.want_status = s->exit_status;
 	words_free(&w);
@@ -217,6 +218,10 @@ bool sample_read_points(struct sample *s, size_t first, struct err *e)
 		if (!sample_approach(s, p, &settle, &warm)) {
 			p->has_bracket = true;
 			p->low_cycles = p->high_cycles = (double)p->cycles;
+		} else if (s->has_rest) {
+			p->has_bracket = true;
+			p->low_cycles = (double)p->cycles * (1 + s->rest_low);
+			p->high_cycles = (double)p->cycles * (1 + s->rest_high);
 		}
 	}
 	return ok;
@@ -371,10 +376,12 @@ bool sample_run(struct sample *s, struct sample_point *points, size_t count, boo
 /* Runs the points from `first` on. */
 static bool run_points(struct sample *s, size_t first, struct err *e)
 {
+	const bool checks = first == 0 && !s->is_whole && !s->warm_auto && s->warm != UINT64_MAX;
 	bool sequence = false;
 
 	return (!s->warm_auto || sample_warm_up(s, first, e)) &&
-	       sample_run(s, &s->points[first], s->npoints - first, &sequence, e) &&
+	       (checks ? sample_run_checked(s, &sequence, e)
+		       : sample_run(s, &s->points[first], s->npoints - first, &sequence, e)) &&
 	       (!sequence || sample_sequence(s, first, e)) && sample_read_points(s, first, e);
 }
 

@@ -57,7 +57,6 @@ test_a_short_program_is_simulated_whole_and_the_summary_says_so() {
 	[ "$(value whole.culprit instructions)" = "$(value sim.culprit instructions)" ] || fail "not its instructions"
 }
 
-# The interval is of the sampling alone, so the warm-up is whole.
 test_an_estimate_is_near_the_whole_run_and_its_interval_holds_it() {
 	run sample "${in[@]}" --interval 100k --warm all --max-k 4 --jobs 2 -o points.culprit -- "$phases" $rounds
 	status_is 0
@@ -204,6 +203,40 @@ test_a_warm_up_is_as_long_as_each_point_needs_and_what_it_leaves_is_in_the_error
 	END
 	run sample "${in[@]}" --method systematic --warm auto -- "$phases" 1
 	refuses "--warm auto"
+}
+
+# half FILE: half of the interval of the CPI, and that part of it which the warm-up leaves, in % of the CPI.
+half() {
+	run sample show --json "$1"
+	status_is 0
+	python3 - "$tmp/out" <<-'END'
+		import json, sys
+		j = json.load(open(sys.argv[1]))
+		total = sum(p["weight"] * (p["cpi_high"] - p["cpi_low"]) for p in j["points"]) / 2
+		assert all(p["cpi_low"] <= p["cpi"] <= p["cpi_high"] for p in j["points"])
+		assert sum(p["cpi_low"] < p["cpi_high"] for p in j["points"]) > len(j["points"]) / 2
+		print(100 * (j["cpi_high"] - j["cpi_low"]) / 2 / j["cpi"], 100 * total / j["cpi"])
+	END
+}
+
+# Some points are simulated again after a longer warm-up; by how much they differ is in the error of all.
+test_4683_what_a_warm_up_leaves_is_in_the_error_and_a_longer_one_leaves_less() {
+	local short long cpi
+	run sample "${in[@]}" --interval 100k --no-history --warm 20k --max-k 4 --jobs 2 -o short.culprit -- "$phases" $rounds
+	status_is 0
+	run sample "${in[@]}" --interval 100k --warm 400k --max-k 4 --jobs 2 -o long.culprit -- "$phases" $rounds
+	status_is 0
+	short=$(half short.culprit)
+	long=$(half long.culprit)
+	cpi=$(number short.culprit "SELECT low || ' ' || high FROM estimate WHERE what = 'cpi'")
+	python3 - $short $long $cpi "$(truth cycles)" "$(truth instructions)" <<-'END' || fail "short $short, long $long, $cpi"
+		import sys
+		short, short_warm, long, long_warm, low, high, cycles, insts = map(float, sys.argv[1:])
+		assert short_warm > 2 * long_warm > 0.1 and short > short_warm and long > long_warm
+		assert low <= cycles / insts <= high
+	END
+	run sample show short.culprit
+	out_has "Warm-up: ±"
 }
 
 test_units_at_equal_distances_give_an_estimate_that_holds_the_truth() {
