@@ -241,7 +241,7 @@ test_4683_what_a_warm_up_leaves_is_in_the_error_and_a_longer_one_leaves_less() {
 
 # Branches of a database have to be seen for longer than 2M. What was asked for is not made longer.
 test_4684_points_warm_up_longer_where_checks_say_that_it_matters() {
-	local program=("$WORKLOADS/oltp" 3000 7500) few=(--interval 200k --max-k 2 --max-points 6 --jobs 2) left
+	local program=("${WORKLOADS:-}/oltp" 3000 7500) few=(--interval 200k --max-k 2 --max-points 6 --jobs 2) left
 	[ -x "${WORKLOADS:-}/oltp" ] || skip "no workloads"
 	run sample "${few[@]}" -o longer.culprit -- "${program[@]}"
 	status_is 0
