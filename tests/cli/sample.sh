@@ -239,21 +239,6 @@ test_4683_what_a_warm_up_leaves_is_in_the_error_and_a_longer_one_leaves_less() {
 	out_has "Warm-up: ±"
 }
 
-# Branches of a database have to be seen for longer than 2M. What was asked for is not made longer.
-test_4684_points_warm_up_longer_where_checks_say_that_it_matters() {
-	local program=("${WORKLOADS:-}/oltp" 3000 7500) few=(--interval 200k --max-k 2 --max-points 6 --jobs 2) left
-	[ -x "${WORKLOADS:-}/oltp" ] || skip "no workloads"
-	run sample "${few[@]}" -o longer.culprit -- "${program[@]}"
-	status_is 0
-	[ "$(number longer.culprit "SELECT value FROM sampled WHERE key = 'warm'")" = 8M ] || fail "not longer"
-	[ "$(number longer.culprit "SELECT max(warm) FROM point")" = 8000000 ] || fail "not the points"
-	run sample "${few[@]}" --warm 2M -o asked.culprit -- "${program[@]}"
-	status_is 0
-	[ "$(number asked.culprit "SELECT max(warm) FROM point")" = 2000000 ] || fail "longer than asked"
-	left="SELECT sum((high_cycles - low_cycles) / cycles) FROM point"
-	python3 -c "assert $(number asked.culprit "$left") > 2 * $(number longer.culprit "$left") > 0" || fail "no less unknown"
-}
-
 test_units_at_equal_distances_give_an_estimate_that_holds_the_truth() {
 	run sample "${in[@]}" --method systematic --max-points 100 -o units.culprit -- "$phases" $rounds
 	status_is 0
