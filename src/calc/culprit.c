@@ -644,7 +644,7 @@ static unsigned put_main_first(struct suspect *s)
 	const double period = (double)s->p->sampling.period[SAMPLED_CYCLES];
 	const double samples = s->proc->insts[s->inst].count[SAMPLED_CYCLES];
 	const double least = fmax(s->stall - CHANCE * sqrt(samples) * period, s->stall / 2);
-	struct calc_culprit sorted[CAUSE_COUNT + 1];
+	struct calc_culprit sorted[CAUSE_COUNT + 1] = { { 0 } };
 	double all = 0;
 	unsigned n = 0, main;
 

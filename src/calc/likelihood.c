@@ -17,7 +17,6 @@
 
 #include "calc/calc_int.h"
 #include "calc/parts.h"
-#include "util/array.h"
 
 #define WRONG	       0.1  /* of least times: what issues together is not what the schedule says */
 #define UNSTALLED      0.65 /* of issue points whose risks are not known; set by hand */
@@ -239,12 +238,28 @@ static void lift(struct candidates *c)
 	}
 }
 
+/* The first candidate with which as many samples of a point are due as it has. */
+static unsigned first_above(const struct candidates *c, const struct point *q)
+{
+	unsigned low = 0, high = c->n;
+
+	while (low < high) {
+		const unsigned i = (low + high) / 2;
+
+		if (c->at[i] * q->due < q->n)
+			low = i + 1;
+		else
+			high = i;
+	}
+	return low;
+}
+
 /* Multiplies by the likelihoods of one point. Where it is far from what is due, on either side, these are simple. */
 static void multiply(struct candidates *c, const struct point *q, const struct calc_tails *tails)
 {
 	const double wrong = WRONG / (1 + 2 * q->n), due = q->due;
 	const double stalls = q->n > 0 ? (1 - WRONG) * (1 - q->unstalled) / (q->n * q->n) : 0;
-	const unsigned peak = (unsigned)ARRAY_SEARCH(c->n, i, c->at[i] * due < q->n);
+	const unsigned peak = first_above(c, q);
 	unsigned begin = peak, end = peak;
 	bool far = false;
 
