@@ -128,4 +128,56 @@ test_2058_after_run_as_only_what_sampling_needs_is_left() {
 	[ -s "$tmp/open/a.culprit" ]
 }
 
+test_4621_ranks_and_the_hottest_instruction_are_those_of_perf_in_the_same_run() {
+	may_sample
+	command -v perf >/dev/null && command -v cc >/dev/null || skip "perf or cc is not installed"
+	local i
+	{
+		echo 'static volatile unsigned long sink;'
+		for i in $(seq 0 11); do
+			printf '__attribute__((noinline)) void f%d(long n) { while (n-- > 0) sink += n; }\n' "$i"
+		done
+		# Each takes 1.4 times as long as the one before it.
+		echo 'int main(void) { for (int k = 0; k < 20000; k++) {'
+		for i in $(seq 0 11); do
+			printf 'f%d(%d); ' "$i" "$(awk "BEGIN { print int(1500 * 1.4 ^ $i) }")"
+		done
+		echo '} return 0; }'
+	} >"$tmp/ranks.c"
+	cc -O1 -g -static -no-pie -o "$tmp/ranks" "$tmp/ranks.c" 2>/dev/null || skip "cc makes no static program"
+	perf record -q -e cpu-clock:u -c 250000 -o "$tmp/data" -- \
+		"$CULPRIT" record --rate 4000 -o "$tmp/ranks.culprit" -- "$tmp/ranks" >"$tmp/out" 2>"$tmp/err"
+	perf script -i "$tmp/data" --comm ranks -F ip,sym 2>/dev/null >"$tmp/theirs"
+	sqlite3 -separator ' ' "$tmp/ranks.culprit" "SELECT printf('%x', c.pc - i.bias), f.name, sum(c.count) FROM live_count c
+		JOIN image i ON c.pc >= i.start AND c.pc < i.end JOIN function f ON f.image = i.id AND c.pc >= f.start AND c.pc < f.end
+		WHERE i.name LIKE '%/ranks' GROUP BY c.pc" >"$tmp/ours"
+	python3 - "$tmp/ours" "$tmp/theirs" <<-'END'
+	import collections, sys
+	ours, theirs = ({"ip": collections.Counter(), "name": collections.Counter()} for _ in range(2))
+	for line in open(sys.argv[1]):
+	    ip, name, n = line.split()
+	    ours["ip"][ip] += int(n)
+	    ours["name"][name] += int(n)
+	for line in open(sys.argv[2]):
+	    ip, name = line.split()[:2]
+	    theirs["ip"][ip] += 1
+	    theirs["name"][name.split("+")[0]] += 1
+	names = ["f%d" % i for i in range(12)]
+	totals = [sum(x["name"][n] for n in names) for x in (ours, theirs)]
+	assert min(totals) > 2000, totals
+	worst = max(abs(ours["name"][n] / totals[0] - theirs["name"][n] / totals[1]) for n in names)
+	ranks = [sorted(names, key=lambda n: x["name"][n]) for x in (ours, theirs)]
+	apart = sum((ranks[0].index(n) - ranks[1].index(n)) ** 2 for n in names)
+	correlation = 1 - 6 * apart / (12 * (12 * 12 - 1))
+	hottest = [x["ip"].most_common(1)[0][0] for x in (ours, theirs)]
+	print("%d and %d samples, shares within %.2f points, rank correlation %.4f, hottest %s" %
+	      (*totals, 100 * worst, correlation, " ".join(hottest)))
+	# One point, and what two samples of so few can differ by.
+	assert worst < 0.01 + 3 * (0.25 / totals[0] + 0.25 / totals[1]) ** 0.5
+	assert correlation >= 0.99
+	# Of two that are as hot, either may come first.
+	assert hottest[0] == hottest[1] or ours["ip"][hottest[1]] > 0.9 * ours["ip"][hottest[0]]
+	END
+}
+
 run_tests
