@@ -9,6 +9,7 @@
 #include "analysis/cpistack/interval.h"
 #include "analysis/folded.h"
 #include "analysis/icost/icost.h"
+#include "analysis/icost/resources.h"
 #include "analysis/intervals.h"
 #include "analysis/null.h"
 #include "analysis/profile/own.h"
@@ -28,6 +29,7 @@ const struct analysis *const analysis_list[] = {
 	&cpistack_analysis,
 	&interval_analysis,
 	&icost_analysis,
+	&resources_analysis,
 	&shotgun_analysis,
 	&shotgun_samples_analysis,
 	&spectrum_analysis,

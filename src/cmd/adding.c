@@ -32,6 +32,7 @@ static const struct {
 	{ "cpistack", "CPI stacks", "SELECT count(*) FROM cpi_phase WHERE phase = -1" },
 	{ "interval-analysis", "intervals", "SELECT count(*) FROM interval_kind" },
 	{ "icost", "costs", "SELECT count(*) FROM icost WHERE phase = -1" },
+	{ "resources", "parts of other sizes", "SELECT count(*) FROM resource" },
 	{ "shotgun", "costs from a shotgun profiler", "SELECT count(*) FROM shotgun" },
 	{ "spectrum", "spectrum", "SELECT count(*) FROM spectrum" },
 	{ "calls", "call stacks", "SELECT count(*) FROM call_context" },

@@ -9,13 +9,16 @@
 #include "cmd/simulating.h"
 #include "jobs/rerun.h"
 #include "view/icost.h"
+#include "view/resources.h"
 
-#define WHAT_IF_MAX 32
+#define WHAT_IF_MAX	   32
+#define RESOURCES_VERIFIED (3 * RESOURCES + 8) /* at most */
 
 struct icost_values {
 	struct reading reading;
 	struct simulating simulating;
-	bool phases, multisim, all, verify, add;
+	bool phases, resources, multisim, all, verify, add;
+	uint64_t within;
 	const char *svg, *focus, *profiler;
 	struct cmd_strings what_if;
 };
@@ -63,6 +66,16 @@ static void plan_what_if(struct plan *p, const struct rerun *r, size_t index,
 	p->jobs[p->count++] = rerun_job(r, w->text, settings, a->nevents);
 }
 
+static void plan_part(struct plan *p, const struct rerun *r, size_t index,
+		      const struct resource_row *part)
+{
+	const char *const settings[] = { part->settings };
+
+	p->set[p->count] = 0;
+	p->what_if[p->count] = index;
+	p->jobs[p->count++] = rerun_job(r, part->settings, settings, 1);
+}
+
 /* Turns the cycles of the jobs into savings. */
 static void take_found(const struct plan *p, struct icost_truth *truth,
 		       struct icost_what_if *what_if)
@@ -96,7 +109,10 @@ static bool simulate(struct store *s, const struct icost_values *v, const struct
 		if (v->all || __builtin_popcount(set) <= 2)
 			plan_set(p, r, set);
 	for (size_t i = 0; v->verify && i < v->what_if.count; i++)
-		plan_what_if(p, r, i, &what_if[i], &asked[i]);
+		if (what_if[i].part)
+			plan_part(p, r, i, what_if[i].part);
+		else
+			plan_what_if(p, r, i, &what_if[i], &asked[i]);
 	const bool ok =
 	    simulating_run("icost", s, r, &v->simulating, p->jobs, p->count, p->jobs, &found, e);
 	truth->cycles = found.cycles;
@@ -111,10 +127,18 @@ static bool simulate(struct store *s, const struct icost_values *v, const struct
 }
 
 static bool find_what_ifs(struct store *s, const struct icost_values *v, struct icost_asked *asked,
-			  struct icost_what_if *what_if, struct err *e)
+			  struct icost_what_if *what_if, struct resource_model *parts,
+			  struct err *e)
 {
 	for (size_t i = 0; i < v->what_if.count; i++) {
 		what_if[i].text = v->what_if.items[i];
+		if (!strchr(what_if[i].text, '@')) {
+			what_if[i].part = resources_find(parts, what_if[i].text, e);
+			if (!what_if[i].part)
+				return false;
+			what_if[i].predicted = -what_if[i].part->cycles;
+			continue;
+		}
 		if (!icost_find(s, v->what_if.items[i], &asked[i], e))
 			return false;
 		what_if[i].npcs = asked[i].npcs;
@@ -145,6 +169,91 @@ static bool has_the_eight(struct store *s, struct err *e)
 	return store_done(&r, e) && ok;
 }
 
+/* ---- parts of the machine of another size ---- */
+
+static void want_row(struct resource_row **rows, size_t *n, struct resource_row *r)
+{
+	if (r && *n < RESOURCES_VERIFIED)
+		rows[(*n)++] = r;
+}
+
+/* The rows that the view shows. */
+static size_t wanted_rows(struct resource_model *m, double most, struct resource_row **rows)
+{
+	size_t n = 0;
+
+	for (unsigned k = 0; k < RESOURCES; k++) {
+		const char *name = words_resources[k].name;
+		struct resource_row *least = resources_smallest(m, name, most),
+				    *any = resources_below(m, name, INT64_MAX);
+
+		if (!any)
+			continue;
+		want_row(rows, &n, resources_twice(m, name));
+		want_row(rows, &n, least);
+		want_row(rows, &n, resources_below(m, name, least ? least->size : any->real));
+	}
+	for (size_t i = 0; i < m->count; i++)
+		if (!m->rows[i].size)
+			want_row(rows, &n, &m->rows[i]);
+	return n;
+}
+
+static bool verify_parts(struct store *s, const struct icost_values *v, struct resource_model *m,
+			 double most, size_t *failed, struct err *e)
+{
+	struct rerun *r = rerun_open(s, v->simulating.simulator, v->simulating.cache, e);
+	if (!r)
+		return false;
+	struct resource_row **rows = x_calloc(RESOURCES_VERIFIED, sizeof(*rows));
+	const size_t n = wanted_rows(m, most, rows);
+	struct job *jobs = x_calloc(n + 1, sizeof(*jobs));
+	struct simulating_found found;
+
+	jobs[0] = simulating_itself(r);
+	for (size_t i = 0; i < n; i++) {
+		const char *const settings[] = { rows[i]->settings };
+		jobs[i + 1] = rerun_job(r, rows[i]->settings, settings, 1);
+	}
+	const bool ok = simulating_run("icost", s, r, &v->simulating, jobs, n + 1, jobs, &found, e);
+
+	*failed = found.failed;
+	for (size_t i = 0; i <= n; i++) {
+		double cycles;
+
+		if (i && ok && found.repeats && simulating_cycles(&jobs[i], &cycles)) {
+			rows[i - 1]->verified = true;
+			rows[i - 1]->simulated = cycles - found.cycles;
+		}
+		job_free(&jobs[i]);
+	}
+	free(jobs);
+	free(rows);
+	rerun_close(r);
+	return ok;
+}
+
+static int parts_run(struct icost_values *v, const struct view_options *o, struct store *s)
+{
+	struct resource_model m = { 0 };
+	struct err e = { "" };
+	size_t failed = 0;
+
+	if (!adding_ensure("icost", &s, "resources", v->add, &v->simulating)) {
+		store_close(s);
+		return 2;
+	}
+	bool ok = resources_read(s, &m, &e);
+
+	if (ok && v->verify && simulating_trusted("icost", s, &v->simulating))
+		ok = verify_parts(s, v, &m, (double)v->within / 100 * m.cycles, &failed, &e);
+	ok = ok && view_resources(s, o, &m, (double)v->within, &e);
+	resources_free(&m);
+	store_close(s);
+	const int status = reading_status("icost", ok, &e);
+	return status ? status : failed ? 1 : 0;
+}
+
 static int icost_run(void *values, int nargs, char **args)
 {
 	struct icost_values *v = values;
@@ -156,12 +265,14 @@ static int icost_run(void *values, int nargs, char **args)
 		warn("icost: at most %d --what-if at a time", WHAT_IF_MAX);
 		return 2;
 	}
-	if (v->verify && !v->what_if.count) {
-		warn("icost: --verify needs a --what-if to verify");
+	if (v->verify && !v->what_if.count && !v->resources) {
+		warn("icost: --verify needs a --what-if or --resources to verify");
 		return 2;
 	}
 	if (!reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
 		return 2;
+	if (v->resources)
+		return parts_run(v, &o, s);
 	/* without a graph, a shotgun profiler's costs are shown */
 	const bool other = v->profiler || store_number(s, "SELECT count(*) FROM shotgun", 0);
 
@@ -172,8 +283,9 @@ static int icost_run(void *values, int nargs, char **args)
 	struct icost_truth *truth = x_calloc(1, sizeof(*truth));
 	struct icost_what_if what_if[WHAT_IF_MAX] = { 0 };
 	struct icost_asked *asked = x_calloc(WHAT_IF_MAX, sizeof(*asked));
-	bool ok =
-	    (!v->profiler || icost_use_profiler(s, &e)) && find_what_ifs(s, v, asked, what_if, &e);
+	struct resource_model parts = { 0 };
+	bool ok = (!v->profiler || icost_use_profiler(s, &e)) && resources_read(s, &parts, &e) &&
+		  find_what_ifs(s, v, asked, what_if, &parts, &e);
 	ok = ok && (!(v->multisim || v->all) || has_the_eight(s, &e));
 	const bool simulated = ok && (v->multisim || v->all || v->verify) &&
 			       simulating_trusted("icost", s, &v->simulating);
@@ -188,6 +300,7 @@ static int icost_run(void *values, int nargs, char **args)
 					  .phases = v->phases };
 	ok = ok && view_icost(s, &o, &io, &e);
 	store_close(s);
+	resources_free(&parts);
 	free(truth);
 	free(asked);
 	const int status = reading_status("icost", ok, &e);
@@ -198,8 +311,13 @@ static bool check_what_if(const char *text, struct err *e)
 {
 	const char *at = strchr(text, '@');
 
-	return (at && at > text && at[1]) ||
-	       err_set(e, "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88", text);
+	return at > text
+		   ? at[1] || err_set(e, "'%s' is not valid: there is no place after @", text)
+		   : (!at && *text >= 'a' && *text <= 'z') ||
+			 err_set(e,
+				 "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88, or a "
+				 "part of the machine, such as rob*2",
+				 text);
 }
 
 static bool check_profiler(const char *text, struct err *e)
@@ -242,13 +360,31 @@ static const struct cmd_option options[] = {
 	{ .name = "what-if",
 	  .type = CMD_STRINGS,
 	  OPTION(what_if),
-	  .arg = "EVENTS@PLACES",
+	  .arg = "WHAT",
 	  .check = check_what_if,
 	  .help =
-	      "What it would save to be rid of an event (dmiss, bmisp, imiss, dl1, shalu, lgalu) "
-	      "of the instructions at an address, source line (file.c:88), function, or function "
+	      "EVENTS@PLACES: what it would save to be rid of an event (dmiss, bmisp, imiss, dl1, "
+	      "shalu, lgalu) of the instructions at an address, source line (file.c:88), function, "
+	      "or function "
 	      "and address. Several events have + between (dl1+dmiss), several places commas: what "
-	      "it saves to be rid of all of these together" },
+	      "it saves to be rid of all of these together. Or a part of the machine (`culprit "
+	      "list "
+	      "resources`) of another size, if the profile has analysis resources: rob*2, "
+	      "load_queue=24, l1d*2; without a limit: fetch_bw, issue_bw, commit_bw, values" },
+	{ .name = "resources",
+	  .type = CMD_SWITCH,
+	  OPTION(resources),
+	  .help =
+	      "Shows instead which queues, widths, units and caches could be smaller for nothing, "
+	      "and what twice as many would save; needs analysis resources. With --verify, "
+	      "simulates all that it shows" },
+	{ .name = "within",
+	  .type = CMD_NUMBER,
+	  OPTION(within),
+	  .arg = "PERCENT",
+	  .range = { 0, 100, NUMBER_DECIMAL },
+	  .unset = 1,
+	  .help = "With --resources: how much longer the run may get (1)" },
 	{ .name = "verify",
 	  .type = CMD_SWITCH,
 	  OPTION(verify),
@@ -266,6 +402,9 @@ static const struct cmd_example examples[] = {
 	  "The interactions of L1 latency, beside simulated ones." },
 	{ "culprit icost prog.culprit --what-if dmiss@lbm.c:88 --verify",
 	  "What no misses at that line would save; then simulates it." },
+	{ "culprit icost prog.culprit --resources --verify",
+	  "Which parts of the machine could be smaller, and which should be larger; then simulates "
+	  "it." },
 	{ NULL, NULL },
 };
 

@@ -62,6 +62,7 @@ const struct rule combine_rules[] = {
 	{ "icost_critical", "ktR", .primary = 2, .by_pc = true },
 	{ "icost_pair", "ktktRR", .primary = 4, .most = 1000 },
 	{ "icost_place", "kkR", .primary = 2 },
+	{ "resource", "tkktR", .primary = 2 },
 	{ "shotgun", "kktRR", .primary = 2 },
 	{ "shotgun_instruction", "kRmmmlRRRR", .primary = 1, .by = 1, .by_pc = true },
 	{ "shotgun_critical", "ktR", .primary = 2, .by_pc = true },

@@ -68,14 +68,19 @@ static void set_sizes(struct core *c)
 	c->win.group_mask = cfg->issue_group ? ~(uint64_t)(cfg->issue_group - 1) : 0;
 	c->win.load_after_store = cfg->load_after_store;
 	c->lsu.store_ports = cfg->store_ports;
-	if (bw) {
-		c->front.width = c->win.dispatch_width = c->win.commit_width = IDEAL_BW_WIDTH;
+	if (bw || c->ideal & IDEAL_COMMIT_BW)
+		c->win.commit_width = IDEAL_BW_WIDTH;
+	if (bw || c->ideal & IDEAL_FETCH_BW) {
+		c->front.width = c->win.dispatch_width = IDEAL_BW_WIDTH;
 		c->front.taken_max = IDEAL_BW_WIDTH;
 		c->front.through = true;
 		c->front.buffer =
 		    cfg->fetch_buffer < 2 * IDEAL_BW_WIDTH ? 2 * IDEAL_BW_WIDTH : cfg->fetch_buffer;
 		c->front.packets_size = UINT32_MAX;
+	}
+	if (bw)
 		c->lsu.store_ports = IDEAL_BW_WIDTH;
+	if (bw || c->ideal & IDEAL_ISSUE_BW) {
 		c->win.group_mask = 0;
 		c->win.load_after_store = 0;
 		c->win.issue_width = UINT32_MAX;
@@ -593,7 +598,8 @@ void core_meta(const struct core *c, struct trace_meta *meta)
 	snprintf(meta->program, sizeof(meta->program), "%s", guest_program(c->guest));
 	snprintf(meta->machine, sizeof(meta->machine), "%s", cfg->name);
 	meta->fetch_width = c->front.width;
-	meta->decode_width = c->ideal & IDEAL_BW ? c->win.dispatch_width : cfg->decode_width;
+	meta->decode_width =
+	    c->ideal & (IDEAL_BW | IDEAL_FETCH_BW) ? c->win.dispatch_width : cfg->decode_width;
 	meta->dispatch_width = c->win.dispatch_width;
 	meta->issue_width = c->win.issue_width;
 	meta->commit_width = c->win.commit_width;

@@ -92,7 +92,7 @@ static void rename_sources(struct core *c, struct inflight *e, uint32_t slot, ui
 	e->pending = 0;
 	for (unsigned k = 0; k < 3; k++) {
 		uint64_t p = u->src[k] ? c->win.map[u->src[k]] : 0;
-		bool pending = p && is_pending(c, p);
+		bool pending = p && is_pending(c, p) && !(u->ideal & IDEAL_VALUES);
 
 		e->src_slot[k] = SRC_NONE;
 		if (pending) {

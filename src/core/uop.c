@@ -199,7 +199,7 @@ static void predecode(const struct core *c, struct uop *u, uint64_t pc, const st
 		u->queue = 0;
 	if (u->dst >= 32)
 		u->flags |= UOP_FP_DST;
-	if (u->ideal & IDEAL_BW)
+	if (u->ideal & (IDEAL_BW | IDEAL_ISSUE_BW))
 		u->flags |= UOP_NO_UNIT;
 
 	switch (u->cls) {

@@ -268,7 +268,7 @@ static bool set_ideal(struct machine *m, const struct param *p, const char *text
 			m->ideal_pcs[i].mask &= ~bit;
 		return true;
 	}
-	if (bit & (IDEAL_WIN | IDEAL_BW))
+	if (bit & (IDEAL_WIN | IDEAL_BW | IDEAL_FETCH_BW | IDEAL_ISSUE_BW | IDEAL_COMMIT_BW))
 		return err_set(
 		    e, "ideal.%s = %s: valid: on, off (it belongs to no single instruction)",
 		    p->key, text);

@@ -280,6 +280,11 @@
 #define PLACE_TABLES \
 	"CREATE TABLE IF NOT EXISTS cpi_place (pc INTEGER, component TEXT, events INTEGER, units INTEGER," \
 	" PRIMARY KEY (pc, component)) WITHOUT ROWID;"
+/* a machine with one part (words.h, resources) of another size; 0: without the limit. cycles: how much longer the run
+ * would be, by the graph; below zero: shorter */
+#define RESOURCE_TABLES \
+	"CREATE TABLE IF NOT EXISTS resource (name TEXT, size INTEGER, real INTEGER, settings TEXT, cycles REAL," \
+	" PRIMARY KEY (name, size)) WITHOUT ROWID;"
 /* clang-format on */
 
 /*
@@ -410,8 +415,9 @@ static const char version_9[] =
 static const char version_10[] = EVENT_TABLES;
 static const char version_11[] = PHASE_TABLES;
 static const char version_12[] = PLACE_TABLES;
+static const char version_13[] = RESOURCE_TABLES;
 
 const char *const store_versions[STORE_VERSION + 1] = {
-	NULL,	   version_1, version_2, version_3,  version_4,	 version_5, version_6,
-	version_7, version_8, version_9, version_10, version_11, version_12
+	NULL,	   version_1, version_2, version_3,  version_4,	 version_5,  version_6,
+	version_7, version_8, version_9, version_10, version_11, version_12, version_13
 };

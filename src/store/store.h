@@ -88,7 +88,7 @@ bool store_take_run(const char *path, struct store *from, const char *const *key
 		    struct err *e);
 
 #define STORE_APPLICATION_ID 0x63756c70 /* "culp" */
-#define STORE_VERSION	     12
+#define STORE_VERSION	     13
 /* Ids of profilers of the user's own, and of their samplers, begin here. */
 #define STORE_OWN_PROFILERS 64
 /* schema.c: the statements that turn version v - 1 into v; entry 0 is unused. */

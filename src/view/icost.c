@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/resources.h"
 #include "view/svg.h"
 
 #define STRONG	0.02  /* an interaction worth a sentence, as a share of all cycles */
@@ -479,18 +480,30 @@ static size_t category_columns(const struct icost_model *m, struct doc_column *c
 	return fixed + ICOST_CATEGORIES;
 }
 
+/* The strongest interactions of a part of the run, in a line of their own. */
+static void add_pairs_line(struct doc_table *t, const struct icost_model *m,
+			   const struct icost_pairs *p, double least, double of)
+{
+	char words[160];
+
+	icost_pairs_words(m, p, least, of, words, sizeof(words));
+	if (*words)
+		doc_above(t, TERM_DIM, "%8s%s", "", words);
+}
+
 static void add_functions(struct doc *d, const struct icost_model *m, const struct view_options *o)
 {
-	struct doc_column columns[4 + ICOST_CATEGORIES] = {
+	struct doc_column columns[5 + ICOST_CATEGORIES] = {
 		{ .key = "symbol",
 		  .before = "  ",
 		  .width = -(o->width > 88 ? o->width - 66 : 22),
 		  .name = true },
 		{ .key = "cycles" },
 		{ .key = "costs" },
+		{ .key = "icosts" },
 		{ DOC_SHOWN("cycles", "%.1f", 6) },
 	};
-	const size_t n = category_columns(m, columns, 4, 0);
+	const size_t n = category_columns(m, columns, 5, 0);
 	size_t shown = 0;
 
 	while (shown < m->nfunctions && shown < (size_t)o->limit &&
@@ -520,10 +533,56 @@ static void add_functions(struct doc *d, const struct icost_model *m, const stru
 		cell_map(t);
 		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
 			cell_put(t, m->name[1u << k], f->cost[k]);
+		icost_pairs_cell(t, m, &f->pairs);
 		cell_real(t, 100 * f->cycles / m->graph_cycles);
 		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
 			cell_real(t, 100 * f->cost[k] / m->graph_cycles);
+		add_pairs_line(t, m, &f->pairs, VISIBLE * m->graph_cycles, m->graph_cycles);
 	}
+}
+
+/* "saves 3,210 cycles, 1.02%"; or costs them. */
+static char *saving(double cycles, double of, char *buf, size_t size_bytes)
+{
+	char number[32];
+
+	snprintf(buf, size_bytes, "%s %s cycles, %.2f%%", cycles < 0 ? "costs" : "saves",
+		 number_commas((uint64_t)fabs(cycles), number), 100 * fabs(cycles) / of);
+	return buf;
+}
+
+static void add_part_what_if(struct doc *d, const struct icost_model *m,
+			     const struct icost_what_if *w)
+{
+	const struct resource_row *r = w->part;
+	char graph[96], real[96], size[64] = "without it";
+
+	if (r->size)
+		snprintf(size, sizeof(size), "%" PRId64 " for %" PRId64, r->size, r->real);
+	saving(w->predicted, m->cycles, graph, sizeof(graph));
+	saving(w->simulated, m->cycles, real, sizeof(real));
+	doc_line(d, NULL, "  %s (%s, %s): %s, by the graph%s%s%s", w->text,
+		 words_resources[r->what].meaning, size, graph, w->verified ? "; " : "",
+		 w->verified ? real : "", w->verified ? ", simulated" : "");
+}
+
+static void add_event_what_if(struct doc *d, const struct icost_model *m,
+			      const struct icost_what_if *w)
+{
+	char cycles[32], real[32], simulated[96] = "";
+
+	if (w->verified)
+		snprintf(simulated, sizeof(simulated), "; %s, %.2f%%, simulated",
+			 number_commas((uint64_t)fmax(w->simulated, 0), real),
+			 100 * w->simulated / m->cycles);
+	doc_line(d, NULL, "  %s (%zu instruction%s): saves %s cycles, %.2f%%, by the graph%s",
+		 w->text, w->npcs, w->npcs == 1 ? "" : "s",
+		 number_commas((uint64_t)fmax(w->predicted, 0), cycles),
+		 100 * w->predicted / m->graph_cycles, simulated);
+	if (w->predicted <= 0 && w->on_path > 0)
+		doc_line(d, NULL,
+			 "    %.2f%% of the longest path are its, but other paths are as long",
+			 100 * w->on_path / m->graph_cycles);
 }
 
 static void add_what_if(struct doc *d, const struct icost_model *m, const struct icost_options *io)
@@ -541,22 +600,11 @@ static void add_what_if(struct doc *d, const struct icost_model *m, const struct
 
 	for (size_t i = 0; i < io->nwhat_if; i++) {
 		const struct icost_what_if *w = &io->what_if[i];
-		char cycles[32], real[32], simulated[96] = "";
 
-		if (w->verified)
-			snprintf(simulated, sizeof(simulated), "; %s, %.2f%%, simulated",
-				 number_commas((uint64_t)fmax(w->simulated, 0), real),
-				 100 * w->simulated / m->cycles);
-		doc_line(d, NULL,
-			 "  %s (%zu instruction%s): saves %s cycles, %.2f%%, by the graph%s",
-			 w->text, w->npcs, w->npcs == 1 ? "" : "s",
-			 number_commas((uint64_t)fmax(w->predicted, 0), cycles),
-			 100 * w->predicted / m->graph_cycles, simulated);
-		if (w->predicted <= 0 && w->on_path > 0)
-			doc_line(
-			    d, NULL,
-			    "    %.2f%% of the longest path are its, but other paths are as long",
-			    100 * w->on_path / m->graph_cycles);
+		if (w->part)
+			add_part_what_if(d, m, w);
+		else
+			add_event_what_if(d, m, w);
 		doc_row(t);
 		cell_text(t, w->text);
 		cell_integer(t, (int64_t)w->npcs);
@@ -567,16 +615,19 @@ static void add_what_if(struct doc *d, const struct icost_model *m, const struct
 
 static void add_phases(struct doc *d, const struct icost_model *m)
 {
-	struct doc_column columns[3 + ICOST_CATEGORIES] = {
-		{ DOC_SHOWN("phase", "%.0f", 5), .before = "  " },
-		{ .head = "instructions", .width = 12 },
+	struct doc_column columns[6 + ICOST_CATEGORIES] = {
+		{ DOC_SHOWN("phase", "%.0f", 5), .key = "phase", .before = "  " },
+		{ .key = "instructions", .head = "instructions", .width = 12 },
+		{ .key = "cycles" },
+		{ .key = "costs" },
+		{ .key = "icosts" },
 		{ DOC_SHOWN("IPC", "%.3f", 7) },
 	};
-	const size_t n = category_columns(m, columns, 3, 100);
+	const size_t n = category_columns(m, columns, 6, 100);
 
 	doc_heading(d, "Phases (%% of each phase's cycles)");
 	struct doc_table *t =
-	    doc_table(d, columns, n, &(struct doc_table_options){ .heads = true });
+	    doc_table(d, columns, n, &(struct doc_table_options){ .key = "phases", .heads = true });
 
 	for (size_t i = 0; i < m->nphases; i++) {
 		const struct icost_phase *p = &m->phases[i];
@@ -585,9 +636,15 @@ static void add_phases(struct doc *d, const struct icost_model *m)
 		doc_row(t);
 		cell_integer(t, p->phase);
 		cell_integer(t, p->insts);
+		cell_real(t, p->cycles);
+		cell_map(t);
+		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
+			cell_put(t, m->name[1u << k], p->cost[k]);
+		icost_pairs_cell(t, m, &p->pairs);
 		cell_real(t, (double)p->insts / cycles);
 		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
 			cell_real(t, p->cost[k] / cycles);
+		add_pairs_line(t, m, &p->pairs, STRONG * cycles, cycles);
 	}
 }
 
@@ -725,6 +782,7 @@ static void add_model(struct doc *d, const struct icost_model *m, const struct v
 	add_values(d, m, o, io);
 	add_breakdown(d, m, o, io, t);
 	add_sentences(d, m, t);
+	icost_add_cancelled(d, m);
 	add_bar(d, m, o, t);
 	add_functions(d, m, o);
 	add_instructions(d, m, o);

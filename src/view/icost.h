@@ -4,6 +4,7 @@
 #define VIEW_ICOST_H
 
 #include "store/store.h"
+#include "view/doc.h"
 #include "view/model.h"
 
 #define ICOST_CATEGORIES COST_COUNT
@@ -16,9 +17,13 @@ struct icost_truth {
 	double cycles;		 /* of the run itself */
 };
 
-/* What fixing an event of some instructions would save. */
+struct resource_row;
+
+/* What fixing an event of some instructions, or another size of a part of the machine, would save. */
 struct icost_what_if {
 	const char *text; /* as asked for */
+	const struct resource_row
+	    *part; /* of the machine, of another size; NULL: events of instructions */
 	size_t npcs;
 	double predicted; /* cycles, by the graph */
 	double on_path;	  /* cycles of the longest path */
@@ -79,15 +84,22 @@ struct icost_pair {
 	double cost, icost;
 };
 
+/* Interactions of two categories in a part of the run, in cycles; the lower index comes first. */
+struct icost_pairs {
+	double icost[ICOST_CATEGORIES][ICOST_CATEGORIES];
+};
+
 struct icost_function {
 	char *name;
 	double cycles;
 	double cost[ICOST_CATEGORIES];
+	struct icost_pairs pairs;
 };
 
 struct icost_phase {
 	int64_t phase, insts;
 	double cycles, cost[ICOST_CATEGORIES];
+	struct icost_pairs pairs;
 };
 
 /* The monitor of fields2004 with one set of samples; design 0 is the graph of the same stretches. */
@@ -155,6 +167,16 @@ void icost_inst_words(const struct icost_model *m, const struct icost_inst *i, c
  * which sets it has; NULL: all. */
 void icost_add_sets(struct doc *d, const char *key, const struct icost_model *m,
 		    const double *values, const bool *known);
+/* icost_parts.c: interactions by function and by phase. */
+/* "dl1+win -7.1, …": the strongest of at least `least` cycles, as shares of `of`, in percent. */
+void icost_pairs_words(const struct icost_model *m, const struct icost_pairs *p, double least,
+		       double of, char *buf, size_t size_bytes);
+/* A cell with the interactions of all pairs by name. */
+void icost_pairs_cell(struct doc_table *t, const struct icost_model *m,
+		      const struct icost_pairs *p);
+/* Pairs whose interaction is next to nothing in the run as a whole because it is serial in some of its
+ * phases or functions and parallel in others. */
+void icost_add_cancelled(struct doc *d, const struct icost_model *m);
 /* From now on the store's costs are those that the shotgun profiler (design 4) found. */
 bool icost_use_profiler(struct store *s, struct err *e);
 

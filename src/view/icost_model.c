@@ -113,6 +113,13 @@ static bool read_pairs(struct store *s, struct icost_model *m, struct err *e)
 	return store_done(&r, e);
 }
 
+static void put_pair(struct icost_pairs *p, int64_t set, double cycles)
+{
+	if (set > 0 && set < ICOST_SETS && __builtin_popcountll((uint64_t)set) == 2)
+		p->icost[__builtin_ctzll((uint64_t)set)][63 - __builtin_clzll((uint64_t)set)] =
+		    cycles;
+}
+
 static bool read_functions(struct store *s, struct icost_model *m, struct err *e)
 {
 	struct store_rows r = store_query(
@@ -135,7 +142,14 @@ static bool read_functions(struct store *s, struct icost_model *m, struct err *e
 		for (unsigned k = 0; k < ICOST_CATEGORIES; k++)
 			if (set == 1 << k)
 				f->cost[k] = store_double(&r, 2);
+		put_pair(&f->pairs, set, store_double(&r, 2));
 	}
+	/* of both together, less what each saves alone */
+	for (size_t i = 0; i < m->nfunctions; i++)
+		for (unsigned a = 0; a < ICOST_CATEGORIES; a++)
+			for (unsigned b = a + 1; b < ICOST_CATEGORIES; b++)
+				m->functions[i].pairs.icost[a][b] -=
+				    m->functions[i].cost[a] + m->functions[i].cost[b];
 	return store_done(&r, e);
 }
 
@@ -143,9 +157,9 @@ static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 {
 	struct store_rows r =
 	    store_query(s,
-			"SELECT p.phase, p.instructions, p.cycles, c.categories, c.cost FROM "
-			"icost_phase p JOIN icost c ON c.phase = p.phase WHERE p.phase >= 0 AND "
-			"c.categories & (c.categories - 1) = 0 ORDER BY p.phase, c.categories",
+			"SELECT p.phase, p.instructions, p.cycles, c.categories, c.cost, c.icost "
+			"FROM icost_phase p JOIN icost c ON c.phase = p.phase WHERE p.phase >= 0 "
+			"ORDER BY p.phase, c.categories",
 			"");
 
 	while (store_next(&r)) {
@@ -159,8 +173,10 @@ static bool read_phases(struct store *s, struct icost_model *m, struct err *e)
 						  .insts = store_int(&r, 1),
 						  .cycles = store_double(&r, 2) };
 		}
-		m->phases[m->nphases - 1].cost[__builtin_ctzll((uint64_t)set)] =
-		    store_double(&r, 4);
+		struct icost_phase *last = &m->phases[m->nphases - 1];
+		if (!(set & (set - 1)))
+			last->cost[__builtin_ctzll((uint64_t)set)] = store_double(&r, 4);
+		put_pair(&last->pairs, set, store_double(&r, 5));
 	}
 	return store_done(&r, e);
 }

@@ -29,6 +29,18 @@ const struct word words_costs[COST_COUNT] = {
 #undef X
 };
 
+const struct word words_resources[RESOURCES] = {
+#define X(id, name, section, key, kind, meaning) { name, NULL, meaning },
+	WORDS_RESOURCES(X)
+#undef X
+};
+
+const struct resource_param resource_params[RESOURCES] = {
+#define X(id, name, section, key, kind, meaning) { section, key, RESOURCE_IS_##kind },
+	WORDS_RESOURCES(X)
+#undef X
+};
+
 const struct word words_kinds[KIND_COUNT] = {
 #define X(id, name, meaning) { name, NULL, meaning },
 	WORDS_KINDS(X)
@@ -146,6 +158,7 @@ const struct words_list words_lists[] = {
 	LIST("states", "what commit does in a cycle, and who is blamed for it", words_states),
 	LIST("times", "where the time of a run went", words_times),
 	LIST("categories", "what can be idealised, for costs and interaction costs", words_costs),
+	LIST("resources", "parts of the machine that could be of another size", words_resources),
 	LIST("kinds", "what of one instruction has a cost", words_kinds),
 	LIST("components", "what a CPI stack is made of", words_components),
 	LIST("methods", "what makes CPI stacks", words_methods),

@@ -116,7 +116,55 @@
 	X(FLUSH, "flush", "exceptions, serialising instructions and memory order cost nothing") \
 	X(SQ,    "sq",    "the store queue is never full") \
 	X(DMEM,  "dmem",  "data never comes from memory: the last cache has it") \
-	X(IMEM,  "imem",  "instructions never come from memory: the last cache has them")
+	X(IMEM,  "imem",  "instructions never come from memory: the last cache has them") \
+	X(VALUES, "values", "no instruction waits for a register: its values are predicted right") \
+	X(FETCH_BW,  "fetch_bw",  "no limit on fetch, decode and dispatch bandwidth") \
+	X(ISSUE_BW,  "issue_bw",  "no limit on issue bandwidth and units") \
+	X(COMMIT_BW, "commit_bw", "no limit on commit bandwidth")
+
+/*
+ * Parts of the machine that could be of another size, one at a time (analysis resources): enumerator,
+ * name, section and key of the parameter that says how large it is, kind, in words. Kinds: ENTRIES of a
+ * queue; WIDTH, operations a cycle; UNITS; CACHE. Of the kind LIMIT there is no size: without it.
+ */
+#define WORDS_RESOURCES(X) \
+	X(ROB,       "rob",         "window", "rob",         ENTRIES, "reorder buffer") \
+	X(QUEUE,     "queue",       "window", "queue",       ENTRIES, "issue queue") \
+	X(INT_QUEUE, "int_queue",   "window", "int_queue",   ENTRIES, "integer issue queue") \
+	X(MEM_QUEUE, "mem_queue",   "window", "mem_queue",   ENTRIES, "memory issue queue") \
+	X(FP_QUEUE,  "fp_queue",    "window", "fp_queue",    ENTRIES, "FP issue queue") \
+	X(LQ,        "load_queue",  "lsu",    "load_queue",  ENTRIES, "load queue") \
+	X(SQ,        "store_queue", "lsu",    "store_queue", ENTRIES, "store queue") \
+	X(INT_REGS,  "int_regs",    "window", "int_regs",    ENTRIES, "integer registers") \
+	X(FP_REGS,   "fp_regs",     "window", "fp_regs",     ENTRIES, "FP registers") \
+	X(BRANCHES,  "branches",    "decode", "branches",    ENTRIES, "unresolved branches") \
+	X(BUFFER,    "buffer",      "fetch",  "buffer",      ENTRIES, "fetch buffer") \
+	X(TARGETS,   "targets",     "fetch",  "targets",     ENTRIES, "fetch packets in flight") \
+	X(MSHRS,     "mshrs",       "l1d",    "mshrs",       ENTRIES, "L1D misses in flight") \
+	X(FETCH,     "fetch",       "fetch",  "width",       WIDTH,   "fetch width") \
+	X(DECODE,    "decode",      "decode", "width",       WIDTH,   "decode width") \
+	X(ISSUE,     "issue",       "window", "issue_width", WIDTH,   "issue width") \
+	X(INT_ISSUE, "int_issue",   "window", "int_issue",   WIDTH,   "integer issue width") \
+	X(MEM_ISSUE, "mem_issue",   "window", "mem_issue",   WIDTH,   "memory issue width") \
+	X(FP_ISSUE,  "fp_issue",    "window", "fp_issue",    WIDTH,   "FP issue width") \
+	X(COMMIT,    "commit",      "window", "commit_width", WIDTH,  "commit width") \
+	X(ALU,       "alu",         "units",  "alu",         UNITS,   "integer ALUs") \
+	X(BRANCH,    "branch",      "units",  "branch",      UNITS,   "branch units") \
+	X(MUL,       "mul",         "units",  "mul",         UNITS,   "multipliers") \
+	X(DIV,       "div",         "units",  "div",         UNITS,   "dividers") \
+	X(FADD,      "fadd",        "units",  "fadd",        UNITS,   "FP adders") \
+	X(FMUL,      "fmul",        "units",  "fmul",        UNITS,   "FP multipliers") \
+	X(FDIV,      "fdiv",        "units",  "fdiv",        UNITS,   "FP dividers") \
+	X(FSQRT,     "fsqrt",       "units",  "fsqrt",       UNITS,   "FP square-root units") \
+	X(LOAD,      "load",        "units",  "load",        UNITS,   "load ports") \
+	X(STORE,     "store",       "units",  "store",       UNITS,   "store-address ports") \
+	X(L1I,       "l1i",         "l1i",    "size",        CACHE,   "L1 I-cache") \
+	X(L1D,       "l1d",         "l1d",    "size",        CACHE,   "L1 D-cache") \
+	X(L2,        "l2",          "l2",     "size",        CACHE,   "L2 cache") \
+	X(FETCH_BW,  "fetch_bw",    "",       "",            LIMIT,   "fetch and decode bandwidth") \
+	X(ISSUE_BW,  "issue_bw",    "",       "",            LIMIT,   "issue bandwidth and units") \
+	X(COMMIT_BW, "commit_bw",   "",       "",            LIMIT,   "commit bandwidth") \
+	X(VALUES,    "values",      "",       "",            LIMIT,   "waits for registers")
 
 /* What the critical path passes through at an instruction. The first ones are costs that can be
  * fixed. */
@@ -402,6 +450,21 @@ enum cost_category {
 	    COST_COUNT = 0 WORDS_COSTS(WORDS_ONE)
 };
 
+enum resource {
+#define X(id, ...) RESOURCE_##id,
+	WORDS_RESOURCES(X)
+#undef X
+	    RESOURCES
+};
+
+enum resource_kind {
+	RESOURCE_IS_ENTRIES,
+	RESOURCE_IS_WIDTH,
+	RESOURCE_IS_UNITS,
+	RESOURCE_IS_CACHE,
+	RESOURCE_IS_LIMIT,
+};
+
 enum cost_kind {
 	KIND_NONE = -1,
 #define X(id, ...) KIND_##id,
@@ -545,6 +608,13 @@ extern const struct word words_events[EVENT_COUNT];
 extern const struct word words_states[STATE_COUNT];
 extern const struct word words_times[TIME_CATEGORY_COUNT];
 extern const struct word words_costs[COST_COUNT]; /* by bit */
+extern const struct word words_resources[RESOURCES];
+/* The parameter that says how large it is; of the kind LIMIT: empty texts. */
+struct resource_param {
+	const char *section, *key;
+	enum resource_kind kind;
+};
+extern const struct resource_param resource_params[RESOURCES];
 extern const struct word words_kinds[KIND_COUNT];
 extern const struct word words_components[CPI_COMPONENTS];
 extern const struct word words_methods[METHODS];

@@ -24,7 +24,7 @@ static void read_units(struct edges_machine *m, const struct machine *machine)
 		m->of_class[cls].unit = port_of[use.unit];
 		m->of_class[cls].latency = use.latency;
 	}
-	if (machine->ideal_all & IDEAL_BW)
+	if (machine->ideal_all & (IDEAL_BW | IDEAL_ISSUE_BW))
 		return;
 	for (unsigned kind = 0; kind < UNIT_COUNT; kind++) {
 		const unsigned k = port_of[kind];
@@ -54,7 +54,9 @@ static uint32_t issue_slots(const struct machine *machine)
 {
 	const uint64_t slots = min_u64(machine->unified ? machine->issue_width : machine->int_issue,
 				       machine->unit[UNIT_ALU].count);
-	return machine->ideal_all & IDEAL_BW || slots == MACHINE_UNLIMITED ? 0 : (uint32_t)slots;
+	return machine->ideal_all & (IDEAL_BW | IDEAL_ISSUE_BW) || slots == MACHINE_UNLIMITED
+		   ? 0
+		   : (uint32_t)slots;
 }
 
 bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
@@ -108,7 +110,8 @@ bool edges_machine_read(struct edges_machine *m, const struct trace_meta *meta,
 	m->block_bytes = machine->fetch_block_bytes;
 	m->branches = machine->branches == MACHINE_UNLIMITED ? m->rob : machine->branches;
 	/* All that can be between fetch and commit, at one packet a cycle: more never binds. */
-	if (machine->fetch_targets < EDGES_PACKETS && !(machine->ideal_all & IDEAL_BW))
+	if (machine->fetch_targets < EDGES_PACKETS &&
+	    !(machine->ideal_all & (IDEAL_BW | IDEAL_FETCH_BW)))
 		m->targets = machine->fetch_targets;
 	read_units(m, machine);
 	m->issue_slots = issue_slots(machine);

@@ -95,6 +95,51 @@ static void test_352_each_category_takes_its_own_cost_away(void **state)
 	assert_true(cycles_per_round(&k, 20, 60) == 64 * 4);
 }
 
+static void test_4842_without_waits_for_registers_a_chain_runs_at_the_width(void **state)
+{
+	struct kernel_run k = { .machine = "boom-tip",
+				.kernel = 1,
+				.sets = SETS(PERFECT, "ideal.values=on") };
+
+	assert_near(cycles_per_round(&k, 40, 240), 66 / 4.0, 2);
+	/* The one divider is still busy for each of them. */
+	k.kernel = 5;
+	const double busy = cycles_per_round(&k, 40, 80);
+	k.sets = SETS(PERFECT, "ideal.values=on", "ideal.issue_bw=on");
+	assert_true(cycles_per_round(&k, 40, 80) < busy / 2);
+}
+
+static void test_4843_bandwidth_idealised_in_part_saves_no_more_than_all_of_it(void **state)
+{
+	static const char *const parts[] = { "ideal.fetch_bw=on", "ideal.issue_bw=on",
+					     "ideal.commit_bw=on" },
+				 *const narrow[] = { "decode.width=2", "window.int_issue=2",
+						     "window.commit_width=2" };
+
+	for (unsigned i = 0; i < ARRAY_LEN(kernels); i++) {
+		struct kernel_run k = { .machine = "boom-tip", .kernel = kernels[i], .size = MB };
+
+		k.sets = SETS("ideal.bw=on");
+		const uint64_t all = run_kernel(&k, 100).cycles;
+		for (unsigned p = 0; p < ARRAY_LEN(parts); p++) {
+			k.sets = SETS(parts[p]);
+			const uint64_t one = run_kernel(&k, 100).cycles;
+			if ((double)one * 1.01 + 20 < (double)all)
+				fail_msg("%s in kernel %u: %lu cycles, %lu with all bandwidth",
+					 parts[p], kernels[i], (unsigned long)one,
+					 (unsigned long)all);
+		}
+	}
+	/* Each lifts its own limit, here of independent additions, and no other. */
+	for (unsigned n = 0; n < ARRAY_LEN(narrow); n++)
+		for (unsigned p = 0; p < ARRAY_LEN(parts); p++) {
+			struct kernel_run k = { .machine = "boom-tip", .kernel = 2 };
+
+			k.sets = SETS(PERFECT, narrow[n], parts[p]);
+			assert_near(cycles_per_round(&k, 40, 240), n == p ? 66 / 4.0 : 66 / 2.0, 3);
+		}
+}
+
 /* The address of a committed load that memory served. */
 static uint64_t load_pc;
 static void find_load(struct emit *e)
@@ -140,6 +185,9 @@ int main(void)
 		cmocka_unit_test(test_350_no_idealised_category_slows_a_run_by_more_than_a_percent),
 		cmocka_unit_test(test_351_with_everything_ideal_the_width_is_the_limit),
 		cmocka_unit_test(test_352_each_category_takes_its_own_cost_away),
+		cmocka_unit_test(test_4842_without_waits_for_registers_a_chain_runs_at_the_width),
+		cmocka_unit_test(
+		    test_4843_bandwidth_idealised_in_part_saves_no_more_than_all_of_it),
 		cmocka_unit_test(test_353_one_static_instruction_can_be_idealised_alone),
 	};
 
