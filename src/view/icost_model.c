@@ -212,7 +212,7 @@ static bool read_shotgun_counts(struct store *s, struct icost_model *m, struct e
 			if (!strcmp(shotgun_count_names[k], store_shown(&r, 1)))
 				m->shotgun[d].count[k] = store_double(&r, 2);
 	}
-	m->has_shotgun |= m->shotgun[SHOTGUN_DESIGNS - 1].count[SHOTGUN_DISCARDED] > 0;
+	m->has_shotgun |= m->shotgun[SHOTGUN_OURS].count[SHOTGUN_DISCARDED] > 0;
 	return store_done(&r, e);
 }
 

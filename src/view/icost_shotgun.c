@@ -10,7 +10,7 @@
 
 #include "view/icost.h"
 
-static const int designs[] = { 0, 2, 3, 4 };
+static const int designs[] = { 0, 2, 3, 4, 5, 6 };
 
 static void add_table(struct doc *d, const struct icost_model *m)
 {
@@ -21,6 +21,8 @@ static void add_table(struct doc *d, const struct icost_model *m)
 		{ DOC_SHOWN("design 2", "%.1f", 9), .factor = 100 },
 		{ DOC_SHOWN("design 3", "%.1f", 9), .factor = 100 },
 		{ DOC_SHOWN("design 4", "%.1f", 9), .factor = 100 },
+		{ DOC_SHOWN("hot paths", "%.1f", m->shotgun[5].known ? 10 : 0), .factor = 100 },
+		{ DOC_SHOWN("figure 7", "%.1f", m->shotgun[6].known ? 9 : 0), .factor = 100 },
 	};
 
 	doc_blank(d);
@@ -58,21 +60,19 @@ static void add_table(struct doc *d, const struct icost_model *m)
 }
 
 /* What the paper says of its own fragments (section 5.4). */
-static void add_paths(struct doc *d, const struct icost_model *m)
+static void add_paths(struct doc *d, const double *n, const char *design)
 {
-	const double *n = m->shotgun[SHOTGUN_DESIGNS - 1].count;
-
 	if (n[SHOTGUN_INDIRECT] > 0 && n[SHOTGUN_INDIRECT_RIGHT] >= 0)
-		doc_line(
-		    d, NULL,
-		    "  design 4: the first sample's target is right for %.1f%% of %.0f indirect "
-		    "branches (fields2004: 60-99%%)",
-		    100 * n[SHOTGUN_INDIRECT_RIGHT] / n[SHOTGUN_INDIRECT], n[SHOTGUN_INDIRECT]);
+		doc_line(d, NULL,
+			 "  %s: the first sample's target is right for %.1f%% of %.0f indirect "
+			 "branches (fields2004: 60-99%%)",
+			 design, 100 * n[SHOTGUN_INDIRECT_RIGHT] / n[SHOTGUN_INDIRECT],
+			 n[SHOTGUN_INDIRECT]);
 	if (n[SHOTGUN_ERRANT] > 0)
 		doc_line(d, NULL,
-			 "  %.0f fragments went astray, of which %.1f%% were noticed (fields2004: "
-			 "95-100%%)",
-			 n[SHOTGUN_ERRANT],
+			 "  %s: %.0f fragments went astray, of which %.1f%% were noticed "
+			 "(fields2004: 95-100%%)",
+			 design, n[SHOTGUN_ERRANT],
 			 100 * (n[SHOTGUN_ERRANT] - n[SHOTGUN_WRONG]) / n[SHOTGUN_ERRANT]);
 }
 
@@ -101,12 +101,15 @@ void icost_shotgun_add(struct doc *d, const struct icost_model *m)
 	if (!m->has_shotgun)
 		return;
 	add_table(d, m);
-	add_paths(d, m);
+	add_paths(d, m->shotgun[SHOTGUN_OURS].count, "design 4");
+	add_paths(d, m->shotgun[6].count, "figure 7");
 	add_score(d, m);
 	doc_array(d, "shotgun");
 	for (size_t i = 0; i < ARRAY_LEN(designs); i++) {
 		const struct icost_shotgun *g = &m->shotgun[designs[i]];
 
+		if (designs[i] > SHOTGUN_OURS && !(g->count[SHOTGUN_DISCARDED] >= 0))
+			continue;
 		doc_object(d, NULL);
 		doc_integer(d, "design", designs[i]);
 		icost_add_sets(d, "costs", m, g->known ? g->cost : NULL, NULL);

@@ -147,4 +147,27 @@ test_3496_simulations_are_not_compared_with_categories_that_they_do_not_know() {
 	refuses "categories of its own" "'all'"
 }
 
+test_4853_the_designs_for_comparison_are_scored_beside_ours() {
+	run sim --machine boom-tip --analyze icost,shotgun --param shotgun.detail=30 --param shotgun.signature=2500 \
+		--param shotgun.ablation=1 --max-insts 120k -o d.culprit -- "$GUESTS/turns"
+	status_is 0
+	run icost d.culprit
+	out_has "hot paths"
+	out_has "figure 7"
+	run icost d.culprit --json
+	python3 -c "
+import json
+designs = {d['design']: d for d in json.load(open('$tmp/out'))['shotgun']}
+ours, letter, hot = designs[4], designs[6], designs[5]
+assert ours['fragments_built'] + ours['fragments_discarded'] == letter['fragments_built'] + letter['fragments_discarded']
+# Figure 7 takes back no guess, so it can only throw more away.
+assert 0 < letter['fragments_built'] <= ours['fragments_built'], (letter, ours)
+assert hot['fragments_built'] > 0 and hot['costs'] != designs[2]['costs']
+" || fail "the designs are not those"
+	run sim --machine boom-tip --analyze icost,shotgun --max-insts 60k -o n.culprit -- "$GUESTS/turns"
+	run icost n.culprit --json
+	python3 -c "import json; assert [d['design'] for d in json.load(open('$tmp/out'))['shotgun']] == [0, 2, 3, 4]" ||
+		fail "designs for comparison without being asked"
+}
+
 run_tests

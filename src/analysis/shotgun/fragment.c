@@ -427,7 +427,7 @@ static const struct shotgun_detail *sample_for(struct fragments *f, enum shotgun
 					       uint64_t pc, uint64_t signature, uint64_t mask)
 {
 	int differs;
-	if (design == DESIGN_STATIC) {
+	if (design == DESIGN_STATIC || design == DESIGN_HOT) {
 		/* always the same sample of a pc */
 		const size_t at = first_of(f, pc, 0), n = first_of(f, pc + 1, 0) - at;
 		return n ? &f->details[at + hash_u64(pc) % n] : NULL;
@@ -531,6 +531,27 @@ static bool go_back(struct fragments *f, const struct shotgun_long *on)
 	return false;
 }
 
+/* Any of the samples of pc: it goes each way as often as they did. */
+static const struct shotgun_detail *any_way(struct fragments *f, uint64_t pc)
+{
+	const size_t at = first_of(f, pc, 0), n = first_of(f, pc + 1, 0) - at;
+	return n ? &f->details[at + rng_below(&f->rng, n)] : NULL;
+}
+
+/* The bits that say where the path goes from here. way: the sample that says so; NULL: none. */
+static unsigned path_bits(const struct fragments *f, enum shotgun_design design,
+			  const struct text *c, const struct shotgun_long *on, uint64_t signature,
+			  const struct shotgun_detail *way)
+{
+	if (design != DESIGN_SHORT && design != DESIGN_HOT)
+		return on->bits[f->at.i];
+	if (way)
+		return way->bits;
+	if (c->code.cls == CLASS_JUMP)
+		return SHOTGUN_BIT1;
+	return design == DESIGN_SHORT ? signature >> 2 * f->shape.context & 3 : 0;
+}
+
 /* Builds the next instruction of the path. False if it cannot have the bits that it should. */
 static bool build_one(struct fragments *f, enum shotgun_design design,
 		      const struct shotgun_long *on, uint64_t *signature, uint64_t *mask,
@@ -544,11 +565,9 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	if (design != DESIGN_SHORT || i == 0)
 		*signature = signature_at(f, on, i, mask);
 	const struct shotgun_detail *d = sample_for(f, design, pc, *signature, *mask);
-	const unsigned bits = design != DESIGN_SHORT	  ? on->bits[i]
-			      : d			  ? d->bits
-			      : c->code.cls == CLASS_JUMP ? SHOTGUN_BIT1
-							  : *signature >> 2 * f->shape.context & 3;
-	if (design != DESIGN_SHORT && !is_legal(f, c, bits))
+	const struct shotgun_detail *way = design == DESIGN_HOT ? any_way(f, pc) : d;
+	const unsigned bits = path_bits(f, design, c, on, *signature, way);
+	if (design != DESIGN_SHORT && design != DESIGN_HOT && !is_legal(f, c, bits))
 		return false;
 	const struct shotgun_detail now = d ? *d : unsampled(f, c, bits);
 	f->pcs[i] = pc;
@@ -568,8 +587,14 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 	f->at.i++;
 	f->at.pc = next_pc(f, c, bits);
 	f->at.taken += f->at.jumped;
-	if (!f->at.pc && design == DESIGN_SHORT) {
+	if (!f->at.pc && (design == DESIGN_SHORT || design == DESIGN_HOT)) {
+		f->at.pc = way ? way->target : 0;
+	} else if (!f->at.pc && design == DESIGN_LETTER) {
 		f->at.pc = d ? d->target : 0;
+		if (f->at.i < f->shape.length) {
+			f->counts.indirect++;
+			f->counts.indirect_right += f->at.pc == on->pcs[f->at.i];
+		}
 	} else if (!f->at.pc) {
 		struct guess *g = &f->guesses[f->nguesses++];
 		f->at.build = f->b.at;
@@ -611,6 +636,8 @@ size_t fragments_build(struct fragments *f, enum shotgun_design design,
 		find_targets(f);
 	f->before += APART;
 	f->at = (struct path){ .pc = on->start };
+	if (design == DESIGN_HOT && f->ndetails) /* it begins wherever a sample was taken */
+		f->at.pc = f->details[rng_below(&f->rng, f->ndetails)].pc;
 	f->b.at = (struct build_mark){ .number = f->before };
 	slots_reset(&f->b.slots, 0, f->b.m.rob); /* slots are the lane's */
 	f->nguesses = 0;

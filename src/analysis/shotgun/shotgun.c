@@ -44,6 +44,7 @@ struct shotgun {
 	uint64_t perfect[GRAPH_LANES]; /* lengths of all stretches so far */
 	uint64_t nperfect;
 	uint64_t seed;
+	bool ablation; /* designs for comparison, too */
 	struct icost_categories categories;
 	struct images *const *images;
 };
@@ -92,6 +93,7 @@ static bool shotgun_start(void *state, const struct trace_meta *meta,
 	}
 	s->config = edges_graph_config(&s->machine);
 	s->seed = o->seed;
+	s->ablation = analysis_number(o, "shotgun.ablation", 0);
 	s->images = o->images;
 	s->graph = graph_new(&s->config);
 	if (!icost_categories_read(&s->categories, o, e))
@@ -204,7 +206,7 @@ static bool build_design(struct shotgun *s, struct store *store, const struct sh
 	}
 
 	const struct fragment_counts c = fragments_counts(f);
-	const bool ok = put_counts(store, design, &c, from->scored, e) &&
+	const bool ok = put_counts(store, design, &c, from->scored && design != DESIGN_HOT, e) &&
 			(!c.built || put_lengths(s, store, design, from->cycles, length, e)) &&
 			statics_store(statics, store, &tables, from->insts, from->cycles, e);
 
@@ -224,7 +226,8 @@ static bool shotgun_finish(void *state, struct store *store, struct err *e)
 	const struct shotgun_samples from =
 	    s->file ? s->from_file : shotgun_watch_finish(&s->watch);
 
-	for (int design = DESIGN_STATIC; ok && design <= DESIGN_LONG; design++)
+	for (int design = DESIGN_STATIC;
+	     ok && design <= (s->ablation ? DESIGN_LETTER : DESIGN_LONG); design++)
 		ok = build_design(s, store, &from, (enum shotgun_design)design, e);
 	return ok && (!s->nperfect || put_lengths(s, store, 0, from.cycles, s->perfect, e)) &&
 	       store_insert(store, e, "run", "si", "shotgun_instructions", (int64_t)from.insts) &&
@@ -245,6 +248,11 @@ static void shotgun_free(void *state)
 
 static const struct analysis_param params[] = {
 	SHOTGUN_PARAMS,
+	{ "shotgun.ablation",
+	  "1: also design 2 along hot paths (5) and the algorithm of fields2004's figure 7 to the "
+	  "letter (6)",
+	  true,
+	  { 0, 1, NUMBER_DECIMAL } },
 	{ "shotgun.from",
 	  "a file that shotgun-samples wrote: fragments are built from it, and not from this run",
 	  false,

@@ -195,6 +195,10 @@ enum shotgun_design {
 	DESIGN_STATIC = 2, /* one sample per static instruction, along the inferred path */
 	DESIGN_SHORT = 3,  /* short signatures alone: samples that overlap are chained */
 	DESIGN_LONG = 4,   /* short signatures patched into a long one */
+	/* For comparison (shotgun.ablation). */
+	DESIGN_HOT = 5,	   /* design 2 without signatures: along paths that are as hot as samples of
+			      branches say */
+	DESIGN_LETTER = 6, /* design 4 as figure 7 has it: no guess is tried out or taken back */
 };
 
 struct fragments;
