@@ -23,8 +23,9 @@ export function words(text: string): Node[] {
 	return text.split("`").map((part, k) => k % 2 ? el("code", {}, part) : document.createTextNode(part));
 }
 
-export function findingsTitle(costs: boolean, n: number): string {
-	return costs && n > 1 ? "Findings, by what fixing buys" : "Findings";
+/** Only some findings are about what can be fixed alone. */
+export function findingsTitle(d: Pick<Data, "findings" | "savings">, costs: boolean): string {
+	return costs && d.findings.length > 1 && d.findings.some((f) => f.pc && !f.event && saving(d, f.pc).cycles > 0) ? "Findings, by what fixing buys" : "Findings";
 }
 
 /** Draws them if that is what the reader will see; what it returns takes them away again. */
@@ -35,7 +36,7 @@ export function drawEarly(): () => void {
 		return () => undefined;
 	const d: First = JSON.parse(unpackText(packed.textContent!)), list = inOrder(d, d.costs);
 	const head = el("header", {}, el("div", { class: "top" }, el("div", { id: "head" }, headline(d.run))));
-	const main = el("main", { "aria-busy": "true" }, el("h1", {}, "Overview"), el("h2", {}, findingsTitle(d.costs, list.length)),
+	const main = el("main", { "aria-busy": "true" }, el("h1", {}, "Overview"), el("h2", {}, findingsTitle(d, d.costs)),
 		el("ol", { id: "findings" }, ...list.map((f) => el("li", {}, el("strong", { class: "big" }, percent(f.share)), el("p", {}, ...words(f.text))))));
 	document.body.append(head, main);
 	document.body.dataset.findings = String(performance.now());

@@ -121,7 +121,7 @@ function draw(d: Data, s: State, go: Go, all: All): Node[] {
 			el("p", { class: "next" }, link(`all ${count(functions.all.length)} functions`, { page: "time", by: "function" }))];
 	const findings = inOrder(d, d.icost !== null);
 	return [
-		el("h2", {}, findingsTitle(d.icost !== null, findings.length)),
+		el("h2", {}, findingsTitle(d, d.icost !== null)),
 		findings.length ? el("ol", { id: "findings" }, ...findings.map((f) => finding(d, f, all)))
 			: el("p", {}, "No single instruction stands out."),
 		el("p", { class: "keys" }, `${d.run.class}: ${classes[d.run.class] ?? ""}.`),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Pages Accuracy and Run: how far profilers are from the truth, and what the run was made with.
-import { Data, column, functionAt } from "./data";
+import { All, Data, column, functionAt, runOf } from "./data";
 import { Column, command, count, el, percent, table } from "./dom";
-import { Page, link } from "./state";
+import { Go, Page, State, link } from "./state";
 
 function short(n: number): string {
 	return Number.isInteger(n) || Math.abs(n) >= 1000 ? count(n) : n.toFixed(2);
@@ -62,7 +62,8 @@ function quoted(word: string): string {
 	return /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
 }
 
-function again(d: Data): string {
+/** windows: whether the profile has some */
+function again(d: Data, windows: boolean): string {
 	const list = (key: string): string[] => {
 		try {
 			return JSON.parse(d.facts.find((f) => f[0] === key)?.[1] ?? "[]");
@@ -81,7 +82,8 @@ function again(d: Data): string {
 		words.push("--sysroot", one("sysroot"));
 	if (Number(one("max_insts")) > 0)
 		words.push("--max-insts", one("max_insts"));
-	return [...words, "--", ...argv].map(quoted).join(" ");
+	const analyses = ["profile", ...(d.stack ? ["cpistack"] : []), ...(d.icost ? ["icost"] : []), ...(d.calls.length ? ["calls"] : []), ...(windows ? ["windows"] : [])];
+	return [...words, "--analyze", analyses.join(), "--", ...argv].map(quoted).join(" ");
 }
 
 type Parameter = Data["parameters"][0];
@@ -91,10 +93,11 @@ function parameterColumns(changed: boolean): Column<Parameter>[] {
 		...(changed ? [{ name: "shipped", value: (r: Parameter) => r[3] ?? "" }] : []), { name: "what it is", value: (r) => r[4] ?? "" }];
 }
 
-function drawRun(d: Data): Node[] {
-	return [el("p", {}, "The run again (what else decided it is among the facts): "), el("p", {}, command(again(d))),
-		table("Facts of the run", [{ name: "fact", value: (r: [string, string]) => r[0] },
-			{ name: "value", value: (r) => r[1] ?? "" }], d.facts, "", null),
+function drawRun(d: Data, s: State, go: Go, all: All): Node[] {
+	const windows = all.windows.some((w) => w.run === runOf(all, d));
+	return [el("p", {}, "The run again (what else decided it is among the facts): "), el("p", {}, command(again(d, windows))),
+		el("div", { class: "facts" }, table("Facts of the run", [{ name: "fact", value: (r: [string, string]) => r[0] },
+			{ name: "value", value: (r) => r[1] ?? "" }], d.facts, "", null)),
 		table(d.parameters.some((p) => p[3] !== null) ? "Parameters of the machine that are not the shipped ones" : "Parameters of the machine: all are those that culprit ships",
 			parameterColumns(true), d.parameters.filter((p) => p[3] !== null), "", null),
 		el("details", {}, el("summary", {}, `all ${count(d.parameters.length)} parameters of the machine`),

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -603,6 +604,18 @@ def test_4722_a_function_without_lines_has_its_disassembly_alone(b):
     # what takes most is in sight
     assert b.run("""(() => { const r = document.querySelector('.side tr.hot').getBoundingClientRect(), s = document.querySelector('.side').getBoundingClientRect();
         return r.top >= s.top && r.bottom <= s.bottom; })()""")
+
+
+def test_4723_the_command_of_the_run_makes_the_same_run_again(b):
+    b.open(os.path.abspath("run.html"), "page=run")
+    words = shlex.split(b.run("document.querySelector('main .command code').textContent"))
+    assert words[:2] == ["culprit", "sim"] and "--" in words, words
+    at = words.index("--")
+    culprit(*words[1:at], "-o", "again.culprit", *words[at:])
+    with sqlite3.connect("run.culprit") as first, sqlite3.connect("again.culprit") as second:
+        for table in ("golden", "cpi_component", "icost", "call_context", "stretch_why"):
+            rows = [s.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall() for s in (first, second)]
+            assert rows[0] == rows[1] and rows[0], table
 
 
 def case(name, program, *sim):
