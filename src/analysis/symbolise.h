@@ -15,4 +15,10 @@
  */
 bool symbolise(struct store *store, struct images *images, bool (*stop)(void), struct err *e);
 
+/*
+ * Names anew what lies in one image (a row of table image) of a store that has names already and is in memory
+ * (store_detach). The set has this image alone.
+ */
+bool symbolise_again(struct store *store, struct images *images, int64_t image, struct err *e);
+
 #endif

@@ -21,7 +21,8 @@ static int accuracy_run(void *values, int nargs, char **args)
 	struct store *s;
 	struct err e = { "" };
 
-	if (!reading_options("accuracy", &v->reading, &o) || !reading_open("accuracy", args, 1, &s))
+	if (!reading_options("accuracy", &v->reading, &o) ||
+	    !reading_open("accuracy", &v->reading, args, 1, &s))
 		return 2;
 	bool ok = view_accuracy(s, &o, &a, &e);
 	store_close(s);
@@ -30,6 +31,7 @@ static int accuracy_run(void *values, int nargs, char **args)
 
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
+	READING_DEBUG_OPTION,
 	{ .name = "sweep",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct accuracy_values, sweep),

@@ -37,6 +37,15 @@ static const struct {
 	{ "spectrum", "spectrum", "SELECT count(*) FROM spectrum" },
 	{ "calls", "call stacks", "SELECT count(*) FROM call_context" },
 	{ "windows", "stretches", "SELECT count(*) FROM stretch" },
+	{ "issue", "samples of issue",
+	  "SELECT count(*) FROM calc_event WHERE event = 0 AND NOT EXISTS"
+	  " (SELECT 1 FROM calc_commit)" },
+	{ "commits", "samples of commit", "SELECT count(*) FROM calc_commit" },
+	{ "branches", "branch records", "SELECT count(*) FROM calc_branch" },
+	{ "truth", "truth", "SELECT count(*) FROM calc_truth" },
+	{ "own", "events of its own", "SELECT count(*) FROM golden_events" },
+	{ "intervals", "lengths of intervals", "SELECT count(*) FROM sampled_unit" },
+	{ "counters", "counters over time", "SELECT count(*) FROM counter_sample" },
 };
 
 static bool has(struct store *s, size_t i)
@@ -44,13 +53,24 @@ static bool has(struct store *s, size_t i)
 	return store_number(s, known[i].rows, 0) > 0;
 }
 
-/* Those that the profile has, and one more. */
+/* Whether a word of a list with commas. */
+static bool is_listed(const char *list, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += n)
+		if ((at == list || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return true;
+	return false;
+}
+
+/* Those that the profile has, and those of a list. */
 static char *analyses(struct store *s, const char *more)
 {
 	char *list = x_strdup("");
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (has(s, i) || !strcmp(known[i].analysis, more)) {
+		if (has(s, i) || is_listed(more, known[i].analysis)) {
 			char *longer =
 			    x_asprintf("%s%s%s", list, *list ? "," : "", known[i].analysis);
 
@@ -104,7 +124,7 @@ static char *command_text(struct store *s, const char *list)
 {
 	struct recipe r;
 	struct words w = { NULL, 0 };
-	char *text = NULL, *machine = run_row(s, "machine");
+	char *text = NULL, *machine = run_row(s, "machine"), *real = realpath(store_path(s), NULL);
 	size_t size;
 
 	recipe_read(&r, s);
@@ -122,7 +142,9 @@ static char *command_text(struct store *s, const char *list)
 		recipe_options(&r, &w);
 		words_add_option(&w, recipe_rows[RUN_analyze].option, list);
 		add_sampling(s, &w);
-		words_add_option(&w, recipe_rows[RUN_output].option, store_path(s));
+		/* the command begins elsewhere, so a relative path would lead elsewhere, too */
+		words_add_option(&w, recipe_rows[RUN_output].option,
+				 cwd && real ? real : store_path(s));
 		if (!recipe_text(&r, RUN_restore))
 			words_add(&w, "--");
 		for (size_t i = 0; !recipe_text(&r, RUN_restore) && i < argv->count; i++)
@@ -146,6 +168,7 @@ static char *command_text(struct store *s, const char *list)
 	words_free(&w);
 	recipe_free(&r);
 	free(machine);
+	free(real);
 	return text;
 }
 
@@ -298,50 +321,46 @@ static bool run_again(struct store *s, const struct simulating *o, const char *l
 }
 
 /* Runs it and opens the new profile in place of the old one. */
-static bool add_to(const char *command, struct store **s, const char *list,
+static bool add_to(const char *command, const struct reading *r, struct store **s, const char *list,
 		   const struct simulating *o)
 {
 	struct err e = { "" };
 	char *path = x_strdup(store_path(*s));
+	struct store *new;
 	bool ok = simulating_trusted(command, *s, o);
 
 	if (ok && !run_again(*s, o, list, &e)) {
 		warn("%s: %s", command, e.text);
 		ok = false;
 	}
+	ok = ok && reading_open(command, r, &path, 1, &new);
 	if (ok) {
-		struct store *new = store_open(path, &e);
-
-		if (new) {
-			store_close(*s);
-			*s = new;
-		} else {
-			warn("%s: %s", command, e.text);
-			ok = false;
-		}
+		store_close(*s);
+		*s = new;
 	}
 	free(path);
 	return ok;
 }
 
-bool adding_ensure(const char *command, struct store **s, const char *analysis, bool add,
-		   const struct simulating *o)
+bool adding_ensure(const char *command, const struct reading *r, struct store **s,
+		   const char *needs, bool add, const struct simulating *o)
 {
-	size_t i = 0;
+	size_t lacks = ARRAY_LEN(known);
 
-	while (strcmp(known[i].analysis, analysis) != 0)
-		i++;
-	if (has(*s, i))
+	for (size_t i = ARRAY_LEN(known); i-- > 0;)
+		if (is_listed(needs, known[i].analysis) && !has(*s, i))
+			lacks = i;
+	if (lacks == ARRAY_LEN(known))
 		return true;
 
-	char *list = analyses(*s, analysis), *text = command_text(*s, list);
+	char *list = analyses(*s, needs), *text = command_text(*s, list);
 	bool ok = !text;
 
 	if (text && add)
-		ok = add_to(command, s, list, o);
+		ok = add_to(command, r, s, list, o);
 	else if (text)
 		warn("%s: %s has no %s; --add runs this, in a sandbox: %s", command, store_path(*s),
-		     known[i].what, text);
+		     known[lacks].what, text);
 	free(text);
 	free(list);
 	return ok;

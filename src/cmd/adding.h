@@ -6,6 +6,7 @@
 #ifndef CMD_ADDING_H
 #define CMD_ADDING_H
 
+#include "cmd/reading.h"
 #include "cmd/simulating.h"
 #include "store/store.h"
 
@@ -18,11 +19,11 @@
 	}
 
 /*
- * Whether the view can go on: the profile has what `analysis` finds, or says so little of its run that
- * the view has to say what it lacks, or --add was given and *s is now a profile that has it. Otherwise
- * a line on stderr says why not.
+ * Whether the view can go on: the profile has what the analyses of the list `needs` ("profile,icost") find, or says so
+ * little of its run that the view has to say what it lacks, or --add was given and *s is now a profile that has it,
+ * opened as r asks. Otherwise a line on stderr says why not. *s was opened by reading_open from a file.
  */
-bool adding_ensure(const char *command, struct store **s, const char *analysis, bool add,
-		   const struct simulating *o);
+bool adding_ensure(const char *command, const struct reading *r, struct store **s,
+		   const char *needs, bool add, const struct simulating *o);
 
 #endif

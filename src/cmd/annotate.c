@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* culprit annotate: source and disassembly with the time and the why of every instruction. */
+#include "cmd/adding.h"
 #include "cmd/reading.h"
+#include "view/calc.h"
 #include "view/icost.h"
+#include "view/live.h"
 
 struct annotate_values {
 	struct reading reading;
-	bool icost, spectrum, calc, stack, source;
+	struct simulating simulating;
+	bool icost, spectrum, calc, stack, source, add;
 };
+
+/* What the listing shows, as analyses. */
+static const char *needs(const struct annotate_values *v, struct store *s)
+{
+	return v->icost	     ? "profile,icost"
+	       : v->spectrum ? "profile,spectrum"
+	       : v->stack    ? "profile,cpistack"
+	       : v->calc     ? calc_needs(s, NULL, false)
+			     : "profile";
+}
 
 static int annotate_run(void *values, int nargs, char **args)
 {
@@ -37,6 +51,11 @@ static int annotate_run(void *values, int nargs, char **args)
 	if (!reading_options("annotate", &v->reading, &o) ||
 	    !reading_open_any("annotate", &v->reading, args, 1, &s))
 		return 2;
+	if (!live_is(s) &&
+	    !adding_ensure("annotate", &v->reading, &s, needs(v, s), v->add, &v->simulating)) {
+		store_close(s);
+		return 2;
+	}
 	o.function = nargs > 1 ? args[1] : NULL;
 	o.spectrum = v->spectrum;
 	o.calc = v->calc;
@@ -56,6 +75,7 @@ static const struct cmd_option options[] = {
 	READING_EVENT_OPTION,
 	READING_SELECTING_OPTIONS,
 	READING_NAMES_OPTION,
+	READING_DEBUG_OPTION,
 	{ .name = "icost",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct annotate_values, icost),
@@ -85,6 +105,8 @@ static const struct cmd_option options[] = {
 	      "Shows how often each instruction was executed, its cycles per execution and what "
 	      "may be guilty of them, as samples alone tell (of a run with --analyze "
 	      "profile,issue)" },
+	ADDING_OPTION(struct annotate_values, add),
+	SIMULATING_OPTIONS(struct annotate_values),
 	{ .name = NULL },
 };
 

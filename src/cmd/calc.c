@@ -3,17 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/adding.h"
 #include "cmd/reading.h"
 #include "util/nearest.h"
 #include "util/number.h"
 #include "view/calc.h"
+#include "view/live.h"
 #include "words/words.h"
 
 struct calc_values {
 	struct reading reading;
 	const char *method, *samples, *stall, *cutoff;
 	int confidence, cross, export;
-	bool dot, no_truth;
+	bool dot, no_truth, add;
+	struct simulating simulating;
 };
 
 static const char *const confidences[] = { "medium", "low", "high", NULL };
@@ -90,6 +93,14 @@ static int calc_command(void *values, int nargs, char **args)
 	if (!reading_options("calc", &v->reading, &o) ||
 	    !reading_open_any("calc", &v->reading, args, 1, &s))
 		return 2;
+
+	const bool exact = v->method && !strcmp(v->method, CALC_EXACT);
+
+	if (!live_is(s) && !adding_ensure("calc", &v->reading, &s, calc_needs(s, v->samples, exact),
+					  v->add, &v->simulating)) {
+		store_close(s);
+		return 2;
+	}
 	const bool ok = view_calc(s, &o, &c, &e);
 
 	store_close(s);
@@ -99,6 +110,7 @@ static int calc_command(void *values, int nargs, char **args)
 #define OPTION(field) .offset = offsetof(struct calc_values, field)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
+	READING_DEBUG_OPTION,
 	{ .name = "method",
 	  .type = CMD_TEXT,
 	  OPTION(method),
@@ -161,6 +173,8 @@ static const struct cmd_option options[] = {
 	  OPTION(no_truth),
 	  .help = "Shows the estimates alone, also where the profile has the truth" },
 	READING_SELECTING_OPTIONS,
+	ADDING_OPTION(struct calc_values, add),
+	SIMULATING_OPTIONS(struct calc_values),
 	{ .name = NULL },
 };
 

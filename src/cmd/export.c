@@ -163,8 +163,9 @@ static int export_profile(const struct values *o, char **args)
 static bool options_fit(const struct values *o)
 {
 	const bool of_window = o->window.from || o->window.count || o->window.salvage;
-	const bool of_profile = o->reading.profiler || o->reading.raw_names || o->event ||
-				o->function || o->exact || o->calls;
+	const bool of_profile = o->reading.profiler || o->reading.raw_names ||
+				o->reading.debug.count || o->event || o->function || o->exact ||
+				o->calls;
 
 	if (o->ticks && o->format != FORMAT_O3PIPEVIEW)
 		warn("export: --ticks is for --format o3pipeview alone");
@@ -178,8 +179,8 @@ static bool options_fit(const struct values *o)
 		     "profiles",
 		     formats[o->format]);
 	else if (o->format < FORMAT_PROFILES && of_profile)
-		warn("export: --profiler, --event, --function, --exact, --calls and --raw-names "
-		     "are for the formats of profiles, and %s is of traces",
+		warn("export: --profiler, --event, --function, --exact, --calls, --raw-names and "
+		     "--debug are for the formats of profiles, and %s is of traces",
 		     formats[o->format]);
 	else if (o->event_leaf && strcmp(formats[o->format], "folded") != 0 &&
 		 strcmp(formats[o->format], "speedscope") != 0 &&
@@ -259,6 +260,7 @@ static const struct cmd_option options[] = {
 	WINDOW_OPTIONS,
 	{ .group = reading_profiler_group, .offset = offsetof(struct values, reading) },
 	{ .group = reading_names_group, .offset = offsetof(struct values, reading) },
+	DEBUG_OPTION(struct values, reading.debug),
 	{ .name = "event",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct values, event),

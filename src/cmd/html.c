@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/adding.h"
 #include "cmd/html_windows.h"
 #include "cmd/reading.h"
+#include "cmd/session.h"
 #include "util/number.h"
 #include "util/output.h"
 #include "view/html.h"
@@ -18,7 +20,8 @@ struct html_values {
 	struct cmd_strings windows, maps;
 	uint64_t count;
 	int source;
-	bool open;
+	bool open, add;
+	struct simulating simulating;
 };
 
 enum { SOURCE_HOT, SOURCE_NONE, SOURCE_ALL };
@@ -123,8 +126,15 @@ static int html_run(void *values, int nargs, char **args)
 		warn("html: --window says where in a trace; --trace says which");
 		return 2;
 	}
-	if (!reading_open("html", args, nargs, in.stores))
+	if (!reading_open("html", &v->reading, args, nargs, in.stores))
 		return 2;
+	for (int i = 0; v->add && i < nargs; i++)
+		if (!adding_ensure("html", &v->reading, &in.stores[i], SESSION_ALL, true,
+				   &v->simulating)) {
+			for (int k = 0; k < nargs; k++)
+				store_close(in.stores[k]);
+			return 2;
+		}
 	const bool ok = make_page(v, &in, &windows, &e);
 
 	html_windows_free(&windows);
@@ -197,6 +207,14 @@ static const struct cmd_option options[] = {
 	  .arg = "FROM=TO",
 	  .help = "Source files whose path begins with FROM are at TO now. May be given more "
 		  "than once; the first that fits counts" },
+	READING_DEBUG_OPTION,
+	{ .name = "add",
+	  .type = CMD_SWITCH,
+	  .offset = offsetof(struct html_values, add),
+	  .help = "Runs the program again as it ran, in a sandbox, with those analyses of "
+		  "'--analyze all' that the profile lacks beside those that it has, and puts the "
+		  "new profile in its place: no page is empty then" },
+	SIMULATING_OPTIONS(struct html_values),
 	{ .name = "open",
 	  .type = CMD_SWITCH,
 	  .offset = offsetof(struct html_values, open),

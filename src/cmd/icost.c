@@ -269,14 +269,16 @@ static int icost_run(void *values, int nargs, char **args)
 		warn("icost: --verify needs a --what-if or --resources to verify");
 		return 2;
 	}
-	if (!reading_options("icost", &v->reading, &o) || !reading_open("icost", args, 1, &s))
+	if (!reading_options("icost", &v->reading, &o) ||
+	    !reading_open("icost", &v->reading, args, 1, &s))
 		return 2;
 	if (v->resources)
 		return parts_run(v, &o, s);
 	/* without a graph, a shotgun profiler's costs are shown */
 	const bool other = v->profiler || store_number(s, "SELECT count(*) FROM shotgun", 0);
 
-	if ((v->add || !other) && !adding_ensure("icost", &s, "icost", v->add, &v->simulating)) {
+	if ((v->add || !other) &&
+	    !adding_ensure("icost", &v->reading, &s, "icost", v->add, &v->simulating)) {
 		store_close(s);
 		return 2;
 	}
@@ -328,6 +330,7 @@ static bool check_profiler(const char *text, struct err *e)
 #define OPTION(field) .offset = offsetof(struct icost_values, field)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
+	READING_DEBUG_OPTION,
 	{ .name = "focus",
 	  .type = CMD_TEXT,
 	  OPTION(focus),

@@ -77,7 +77,9 @@ bool reading_options(const char *command, const struct reading *r, struct view_o
 				    .image = r->selecting.image,
 				    .process = r->selecting.process,
 				    .container = r->selecting.container,
-				    .user = r->selecting.user };
+				    .user = r->selecting.user,
+				    .debug = r->debug.items,
+				    .ndebug = r->debug.count };
 	if (r->selecting.cpu != OPTION_NOT_GIVEN)
 		o->cpu = &r->selecting.cpu;
 	if (r->json && r->csv) {
@@ -117,13 +119,19 @@ static struct store *open_file(const char *path, const struct reading *r, struct
 	return tip_file_is(path) ? tip_profile_open(path, e) : store_open(path, e);
 }
 
+static bool name_all(const char *command, struct store *s, const struct reading *r, struct err *e)
+{
+	return (!r || debug_names(command, s, &r->debug, e)) &&
+	       ((r && r->raw_names) || demangle_store(s, e));
+}
+
 static bool open_all(const char *command, const struct reading *r, open_fn *open, char **paths,
 		     int count, struct store **stores)
 {
 	for (int i = 0; i < count; i++) {
 		struct err e = { "" };
 		stores[i] = open(paths[i], r, &e);
-		if (stores[i] && !(r && r->raw_names) && !demangle_store(stores[i], &e)) {
+		if (stores[i] && !name_all(command, stores[i], r, &e)) {
 			store_close(stores[i]);
 			stores[i] = NULL;
 		}
@@ -142,9 +150,10 @@ static bool open_all(const char *command, const struct reading *r, open_fn *open
 	return true;
 }
 
-bool reading_open(const char *command, char **paths, int count, struct store **stores)
+bool reading_open(const char *command, const struct reading *r, char **paths, int count,
+		  struct store **stores)
 {
-	return open_all(command, NULL, open_file, paths, count, stores);
+	return open_all(command, r, open_file, paths, count, stores);
 }
 
 /* What was selected from a database, as a store in memory. */

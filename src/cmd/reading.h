@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "cmd/cmd.h"
+#include "cmd/debug.h"
 #include "cmd/selecting.h"
 #include "store/store.h"
 #include "view/view.h"
@@ -18,6 +19,7 @@ struct reading {
 	const char *event;	    /* of the commands that read live profiles */
 	struct selecting selecting; /* of the same, and of databases */
 	bool raw_names;		    /* of the commands with reading_open_any */
+	struct cmd_strings debug;   /* of the commands that show names */
 };
 
 /* Rows for the option table of a command. */
@@ -41,6 +43,7 @@ extern const struct cmd_option reading_group[], reading_profiler_group[], readin
 	{                                                                                          \
 		.group = reading_names_group                                                       \
 	}
+#define READING_DEBUG_OPTION	  DEBUG_OPTION(struct reading, debug)
 #define READING_SELECTING_OPTIONS SELECTING_OPTIONS(struct reading, selecting)
 
 #define READING_EXIT_STATUS                                                                        \
@@ -49,8 +52,10 @@ extern const struct cmd_option reading_group[], reading_profiler_group[], readin
 /* Turns the options into those of a view. False, and a line on stderr, if they contradict each
  * other. */
 bool reading_options(const char *command, const struct reading *r, struct view_options *o);
-/* Opens each file. On failure says why on stderr, closes those already open and returns false. */
-bool reading_open(const char *command, char **paths, int count, struct store **stores);
+/* Opens each file, with names as r (which may be NULL) asks for them. On failure says why on stderr, closes those
+ * already open and returns false. */
+bool reading_open(const char *command, const struct reading *r, char **paths, int count,
+		  struct store **stores);
 /* The same for commands that also read profile databases: a path may be a database's folder, or
  * FOLDER@EPOCH. */
 bool reading_open_any(const char *command, const struct reading *r, char **paths, int count,

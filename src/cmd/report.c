@@ -43,6 +43,7 @@ static const struct cmd_option options[] = {
 	READING_PROFILER_OPTION,
 	READING_SELECTING_OPTIONS,
 	READING_NAMES_OPTION,
+	READING_DEBUG_OPTION,
 	{ .name = "function",
 	  .type = CMD_TEXT,
 	  .offset = offsetof(struct report_values, function),

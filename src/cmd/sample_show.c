@@ -19,7 +19,7 @@ static int run(void *values, int nargs, char **args)
 
 	(void)nargs;
 	if (!reading_options("sample show", &v->reading, &o) ||
-	    !reading_open("sample show", args, 1, &store))
+	    !reading_open("sample show", &v->reading, args, 1, &store))
 		return 2;
 	status = reading_status("sample show", view_sample(store, &o, v->svg, &e), &e);
 	store_close(store);

@@ -131,7 +131,7 @@ static bool choose_all(struct session *s, const struct session_options *o, unsig
 		return err_set(e, "these records have no cycles, so no profile can be made; choose "
 				  "with --analyze (csv works) or --trace FILE");
 	if (!strcmp(list, "all"))
-		list = "profile,cpistack,icost,calls,windows";
+		list = SESSION_ALL;
 	if (strcmp(list, "none")) {
 		char *copy = x_strdup(list), *rest = copy, *word;
 		while (ok && (word = strsep(&rest, ","))) {

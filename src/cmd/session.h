@@ -27,6 +27,9 @@ struct session_options {
 
 extern const char *const session_trace_records[]; /* what --trace writes */
 
+/* --analyze all: what the HTML page shows */
+#define SESSION_ALL "profile,cpistack,icost,calls,windows"
+
 #define SESSION_PERIOD_MAX 1000000000000000ull /* of cycles, and of samples a second */
 
 /* cmd_option.check for KEY=VALUE, and for NAME=RULE:EVENTS:PERIOD. */

@@ -74,9 +74,9 @@ static int spectrum_run(void *values, int nargs, char **args)
 		return 2;
 	}
 	if (!reading_options("spectrum", &v->reading, &o) ||
-	    !reading_open("spectrum", args, 1, &store))
+	    !reading_open("spectrum", &v->reading, args, 1, &store))
 		return 2;
-	if (!adding_ensure("spectrum", &store, "spectrum", v->add, &v->simulating)) {
+	if (!adding_ensure("spectrum", &v->reading, &store, "spectrum", v->add, &v->simulating)) {
 		store_close(store);
 		return 2;
 	}
@@ -108,6 +108,7 @@ static int spectrum_run(void *values, int nargs, char **args)
 #define OPTION(field) .offset = offsetof(struct spectrum_values, field)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
+	READING_DEBUG_OPTION,
 	{ .name = "size",
 	  .type = CMD_NUMBER,
 	  OPTION(size),

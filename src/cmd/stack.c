@@ -59,7 +59,7 @@ static int show_intervals(const struct stack_values *v, struct store **stores, i
 		return 2;
 	}
 	for (int i = 0; i < count && !status; i++) {
-		if (!adding_ensure("stack", &stores[i], "interval-analysis", v->add,
+		if (!adding_ensure("stack", &v->reading, &stores[i], "interval-analysis", v->add,
 				   &v->simulating))
 			return 2;
 		if (i)
@@ -108,7 +108,7 @@ static int stack_run(void *values, int nargs, char **args)
 	int status = 0;
 
 	if (!reading_options("stack", &v->reading, &o) ||
-	    !reading_open("stack", args, nargs, stores)) {
+	    !reading_open("stack", &v->reading, args, nargs, stores)) {
 		status = 2;
 	} else if (v->by && v->intervals) {
 		warn("stack: --by and --intervals are two tables: give one of them");
@@ -122,7 +122,7 @@ static int stack_run(void *values, int nargs, char **args)
 		int failed = 0;
 
 		for (int i = 0; i < nargs && failed < 2; i++) {
-			if (!adding_ensure("stack", &stores[i], "cpistack", v->add,
+			if (!adding_ensure("stack", &v->reading, &stores[i], "cpistack", v->add,
 					   &v->simulating)) {
 				failed = 2;
 				break;
@@ -151,6 +151,7 @@ static int stack_run(void *values, int nargs, char **args)
 #define OPTION(field) .offset = offsetof(struct stack_values, field)
 static const struct cmd_option options[] = {
 	READING_OPTIONS,
+	READING_DEBUG_OPTION,
 	{ .name = "phases",
 	  .type = CMD_SWITCH,
 	  OPTION(phases),

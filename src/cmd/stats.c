@@ -24,7 +24,8 @@ static int stats_run(void *values, int nargs, char **args)
 
 static const struct cmd_option options[] = {
 	READING_OPTIONS,	   READING_PROFILER_OPTION, READING_EVENT_OPTION,
-	READING_SELECTING_OPTIONS, READING_NAMES_OPTION,    { .name = NULL },
+	READING_SELECTING_OPTIONS, READING_NAMES_OPTION,    READING_DEBUG_OPTION,
+	{ .name = NULL },
 };
 
 static const struct cmd_example examples[] = {

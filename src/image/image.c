@@ -15,6 +15,7 @@
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image/image_int.h"
@@ -40,6 +41,60 @@ struct images *images_new(const char *debug_root)
 	s->dwfl = dwfl_begin(&s->callbacks);
 	s->blocks_of = UINT64_MAX;
 	return s;
+}
+
+bool images_look_in(struct images *s, const char *const *folders, size_t count, struct err *e)
+{
+	char *path = x_strdup("");
+
+	for (size_t i = 0; i < count; i++) {
+		char *real = realpath(folders[i], NULL);
+		struct stat st;
+		bool ok = true;
+
+		if (!real || stat(real, &st) != 0)
+			ok = err_set(e, "cannot look for debug files in %s: %s", folders[i],
+				     strerror(errno));
+		else if (!S_ISDIR(st.st_mode))
+			ok = err_set(e, "cannot look for debug files in %s: it is not a folder",
+				     folders[i]);
+		else if (strchr(real, ':'))
+			ok = err_set(e,
+				     "cannot look for debug files in %s: the name of a folder with "
+				     "debug files must have no ':'",
+				     folders[i]);
+		if (!ok) {
+			free(real);
+			free(path);
+			return false;
+		}
+		char *longer = x_asprintf("%s%s:", path, real);
+
+		free(real);
+		free(path);
+		path = longer;
+	}
+	/* libdwfl's checks stay on: the list begins without a sign */
+	char *all = x_asprintf("%s%s", path, s->debug_path);
+
+	free(path);
+	free(s->debug_path);
+	s->debug_path = all;
+	return true;
+}
+
+const char *images_debug_file(struct images *s, size_t index)
+{
+	const struct image *im = &s->image[index];
+	const char *file = NULL, *debug = NULL;
+	Dwarf_Addr bias;
+
+	if (!im->module)
+		return NULL;
+	dwfl_module_getdwarf(im->module, &bias);
+	dwfl_module_getsymtab(im->module);
+	dwfl_module_info(im->module, NULL, NULL, NULL, NULL, NULL, &file, &debug);
+	return debug && (!file || strcmp(file, debug) != 0) ? debug : NULL;
 }
 
 void images_set_cache(struct images *s, const char *folder)

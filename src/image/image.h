@@ -35,6 +35,12 @@ struct images;
 /* debug_root: where /usr/lib/debug and its like are looked up first (a sysroot); may be NULL. */
 struct images *images_new(const char *debug_root);
 void images_free(struct images *set);
+/* Looks for debug files in these folders first, by build-id (FOLDER/.build-id/ab/cd….debug) and by name: that of
+ * the file's debug link, or FILE.debug, in the folder and in the one below it that is called as the file's own.
+ * Before the first images_add. False: a folder cannot be searched. */
+bool images_look_in(struct images *set, const char *const *folders, size_t count, struct err *e);
+/* The debug file that belongs to an image, wherever it was found; NULL: there is none, or the file itself has all. */
+const char *images_debug_file(struct images *set, size_t index);
 /* Adds an ELF file that is in memory with this bias (address - ELF virtual address; 0 for a program
  * that is not position-independent). False if it is not a readable ELF file; the other files still
  * work. name is what a user calls it. */

@@ -28,7 +28,9 @@ struct names {
 	uint64_t spare; /* rows that may still be written for instructions that were not executed */
 	bool (*stop)(void); /* asks to write the rest without names; may be NULL */
 	bool stopped;
-	bool jumps; /* fills table live_jump */
+	bool jumps;		      /* fills table live_jump */
+	const struct names_row *kept; /* functions that keep their row */
+	size_t nkept;
 	int64_t graphs_from;
 	struct names_function *graphed; /* functions of this call whose graphs are wanted */
 	size_t ngraphed;
@@ -163,6 +165,15 @@ static bool put_blocks(struct names *w, size_t at, size_t end, const struct plac
 	return ok;
 }
 
+/* The row of a function that begins here: the one that it had, or a new one. */
+static int64_t row_of(struct names *w, uint64_t start)
+{
+	const size_t after = ARRAY_SEARCH(w->nkept, i, w->kept[i].start <= start);
+
+	return after && w->kept[after - 1].start == start ? w->kept[after - 1].id
+							  : w->next_function++;
+}
+
 /* Writes the function that holds pcs[at]; returns the index of the first pc after it, or SIZE_MAX.
  */
 static size_t put_function(struct names *w, size_t at, struct err *e)
@@ -177,7 +188,7 @@ static size_t put_function(struct names *w, size_t at, struct err *e)
 		time += w->units[end++];
 	if (!w->stopped)
 		images_declared(w->images, w->pcs[at], &file, &line);
-	w->function = w->next_function++;
+	w->function = row_of(w, p.start);
 	if (w->graphs_from >= 0 && time >= w->graphs_from && p.image != SIZE_MAX)
 		*ARRAY_ADD(w->graphed, w->ngraphed) =
 		    (struct names_function){ w->function, p.start, p.end };
@@ -214,6 +225,10 @@ struct names *names_new(struct store *store, const struct names_options *o)
 	w->jumps = o->jumps;
 	w->total = o->total;
 	w->graphs_from = o->graphs_from;
+	w->next_function = o->first_function;
+	w->next_block = o->first_block;
+	w->kept = o->kept;
+	w->nkept = o->nkept;
 	w->spare = SPARE_ROWS;
 	return w;
 }

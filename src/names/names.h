@@ -15,12 +15,23 @@ struct names_pc {
 	int64_t units;
 };
 
+/* A function's row. */
+struct names_row {
+	uint64_t start;
+	int64_t id;
+};
+
 struct names_options {
 	uint64_t total;	    /* time of all addresses that will be added */
 	bool (*stop)(void); /* when it returns true, the rest gets no names; may be NULL */
 	bool jumps;	    /* fill table live_jump, too */
 	/* Write the graphs of functions (names/graph.h) with at least so much time; -1: of none. */
 	int64_t graphs_from;
+	/* For a store that has names already: the first free rows of tables function and block, and functions that
+	 * keep their row if their start is the same, sorted by start. */
+	int64_t first_function, first_block;
+	const struct names_row *kept;
+	size_t nkept;
 };
 
 struct names *names_new(struct store *store, const struct names_options *o);

@@ -172,13 +172,12 @@ static bool harden(struct store *s, struct err *e)
 	return exec(s, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", e, "cannot open");
 }
 
-/* Replaces the file by a copy in memory and adds the tables of later versions to it. */
-static bool migrate(struct store *s, int version, struct err *e)
+/* Replaces the file by a copy in memory. what_for: why, as messages end. */
+static bool copy_to_memory(struct store *s, const char *what_for, struct err *e)
 {
 	sqlite3 *memory, *file = s->db;
 	sqlite3_backup *copy = NULL;
-	if (version == STORE_VERSION)
-		return true;
+
 	if (sqlite3_open(":memory:", &memory) == SQLITE_OK)
 		copy = sqlite3_backup_init(memory, "main", file, "main");
 	int status = copy ? sqlite3_backup_step(copy, -1) : sqlite3_errcode(memory);
@@ -187,10 +186,28 @@ static bool migrate(struct store *s, int version, struct err *e)
 	s->db = memory;
 	sqlite3_close(file);
 	if (status != SQLITE_DONE)
-		return err_set(e,
-			       "%s has the older format %d and cannot be copied to migrate it: %s",
-			       s->path, version, sqlite3_errstr(status));
-	bool ok = harden(s, e);
+		return err_set(e, "%s cannot be copied %s: %s", s->path, what_for,
+			       sqlite3_errstr(status));
+	return harden(s, e);
+}
+
+bool store_detach(struct store *s, struct err *e)
+{
+	forget_inserts(s);
+	return copy_to_memory(s, "to change its names", e);
+}
+
+/* Adds the tables of later versions, to a copy in memory. */
+static bool migrate(struct store *s, int version, struct err *e)
+{
+	char why[64];
+
+	if (version == STORE_VERSION)
+		return true;
+	snprintf(why, sizeof(why), "to migrate it from format %d", version);
+
+	bool ok = copy_to_memory(s, why, e);
+
 	for (int v = version + 1; v <= STORE_VERSION; v++)
 		ok = ok && exec(s, store_versions[v], e, "cannot be migrated");
 	return ok && store_check_schema(s, STORE_VERSION, e);

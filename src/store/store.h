@@ -34,6 +34,8 @@ struct store *store_glance(const char *path, struct err *e);
 struct store *store_adopt(struct sqlite3 *db, const char *path, struct err *e);
 /* Closes the store; removes a new one that was not committed. */
 void store_close(struct store *s);
+/* Replaces an open store by a copy of it in memory, whose rows can be changed; the file is not touched. */
+bool store_detach(struct store *s, struct err *e);
 const char *store_path(const struct store *s);
 
 /*

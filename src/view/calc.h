@@ -73,6 +73,9 @@ const char *calc_samples_name(const struct calc_model *m);
 /* Whether a store has samples that calc can read. */
 bool calc_has(struct store *s);
 /* Whether these are of the oldest instruction not yet issued. */
+/* The analyses that a store of a run needs for these samples (NULL: those that its machine gives), and for the truth's
+ * frequencies: a list with commas; "" if its machine does not give such samples. */
+const char *calc_needs(struct store *s, const char *samples, bool exact);
 bool calc_has_issue(struct store *s);
 bool calc_read(struct store *s, const struct calc_read_options *o, struct calc_model *m,
 	       struct err *e);

@@ -114,6 +114,25 @@ static bool read_machine(struct store *s, struct machine *machine, struct err *e
 	return ok && machine_check(machine, e);
 }
 
+const char *calc_needs(struct store *s, const char *samples, bool exact)
+{
+	struct machine machine;
+	struct err e;
+	const bool in_order = read_machine(s, &machine, &e) && machine.model == MODEL_INORDER;
+	const struct calc_samples *kind = samples ? find_samples(samples) : NULL;
+
+	/* samples that its machine does not give: no run adds them, and reading says so */
+	if (kind && kind->kind != SAMPLES_RECORDS && (kind->kind == SAMPLES_ISSUE) != in_order)
+		return "";
+	if (kind && kind->kind == SAMPLES_RECORDS)
+		return in_order ? exact ? "issue,truth,branches" : "issue,branches"
+		       : exact	? "commits,truth,branches"
+				: "commits,branches";
+	if (in_order)
+		return exact ? "issue,truth" : "issue";
+	return exact ? "commits,truth" : "commits";
+}
+
 static bool read_events(struct store *s, struct calc_sampling *sampling, struct err *e)
 {
 	struct store_rows r = store_query(s, "SELECT event, period, running FROM calc_event", "");

@@ -306,8 +306,70 @@ static void add_lines(struct doc *d, const struct model *m, const struct view_op
 	parts_free(list, count);
 }
 
+static char *build_id_of(struct store *s, const char *image)
+{
+	struct store_rows r = store_query(
+	    s, "SELECT build_id FROM image WHERE path = ?1 AND build_id <> '' LIMIT 1", "s", image);
+	const char *text = store_next(&r) ? store_shown(&r, 0) : NULL;
+	char *copy = text ? x_strdup(text) : NULL;
+
+	store_done(&r, NULL);
+	return copy;
+}
+
+/* Adds what the debug file of an image would be called to a list. */
+static void want_debug_file(char **list, const char *image, const char *build_id)
+{
+	const char *before = *list ? *list : "", *comma = *list ? ", " : "";
+	char *longer = build_id && strlen(build_id) > 2
+			   ? x_asprintf("%s%s.build-id/%.2s/%s.debug (%s)", before, comma, build_id,
+					build_id + 2, path_name(image))
+			   : x_asprintf("%s%s%s.debug", before, comma, path_name(image));
+
+	free(*list);
+	*list = longer;
+}
+
+/* Where debug files were looked for, and how they are looked for elsewhere. wanted: their names; NULL: none. */
+static void add_looked_for(struct doc *d, struct store *s, const struct view_options *o,
+			   const char *wanted)
+{
+	struct store_rows r = store_query(
+	    s, "SELECT CAST(value AS TEXT) || '/usr/lib/debug' FROM run WHERE key = 'sysroot'", "");
+	const char *sysroot = store_next(&r) ? store_shown(&r, 0) : NULL;
+
+	doc_array(d, "debug_folders");
+	for (size_t i = 0; i < o->ndebug; i++)
+		doc_text(d, NULL, o->debug[i]);
+	if (sysroot)
+		doc_text(d, NULL, sysroot);
+	doc_text(d, NULL, "/usr/lib/debug");
+	doc_close(d);
+	if (wanted) {
+		char *given = x_strdup(""), *text;
+
+		for (size_t i = 0; i < o->ndebug; i++) {
+			char *shown = text_shown(o->debug[i]),
+			     *longer = x_asprintf("%s%s, ", given, shown);
+
+			free(shown);
+			free(given);
+			given = longer;
+		}
+		text = x_asprintf("Debug files were looked for in %sthe binaries' own folders, "
+				  "%s%s/usr/lib/debug; --debug "
+				  "DIR looks for %s in DIR, too.",
+				  given, sysroot ? sysroot : "", sysroot ? " and " : "", wanted);
+		doc_sentence(d, "  ", text, 2);
+		free(text);
+		free(given);
+	}
+	store_done(&r, NULL);
+}
+
 /* Text has libraries only if there are several, or if symbols are missing. */
-static void add_libraries(struct doc *d, const struct model *m, const struct view_options *o)
+static void add_libraries(struct doc *d, const struct model *m, struct store *s,
+			  const struct view_options *o)
 {
 	const struct doc_column columns[] = {
 		{ .key = "share", .format = "%.2f%%", .factor = 100, .before = "  ", .width = 7 },
@@ -317,7 +379,9 @@ static void add_libraries(struct doc *d, const struct model *m, const struct vie
 		{ .width = -37, .ragged = true, .colour = TERM_DIM },
 		{ .key = "cycles" },
 		{ .key = "nameless_cycles" },
+		{ .key = "build_id" },
 	};
+	char *wanted = NULL;
 	size_t count;
 	struct part *list = parts_libraries(m, &count);
 	const bool shown = count > 1 || (count && list[0].nameless > 0);
@@ -336,15 +400,23 @@ static void add_libraries(struct doc *d, const struct model *m, const struct vie
 		cell_bar(t, share, TERM_GREEN);
 		cell_text(t, list[i].image);
 		cell_text(t, path_name(list[i].image));
+		char *build_id = build_id_of(s, list[i].image);
+
+		if (nameless >= 0.005)
+			want_debug_file(&wanted, list[i].image, build_id);
 		if (nameless >= 0.005)
 			cell_format(t, "%.0f%% of it in code without symbols", 100 * nameless);
 		else
 			cell_none(t);
 		cell_real(t, list[i].sum.cycles);
 		cell_real(t, list[i].nameless);
+		cell_text(t, build_id);
+		free(build_id);
 		if (!shown)
 			doc_hide(t);
 	}
+	add_looked_for(d, s, o, wanted);
+	free(wanted);
 	parts_free(list, count);
 }
 
@@ -658,7 +730,7 @@ bool view_report(struct store *s, const struct view_options *o, struct err *e)
 			add_threads(d, &m, s, o);
 		add_functions(d, &m, o);
 		add_lines(d, &m, o);
-		add_libraries(d, &m, o);
+		add_libraries(d, &m, s, o);
 		add_insts(d, &m, o);
 		if (m.golden)
 			add_events(d, &m, o);

@@ -32,12 +32,14 @@ struct view_options {
 	bool user_only;		/* without the kernel's time */
 	const uint64_t *thread; /* only this guest thread; NULL: all */
 	/* of live profiles, and by: "thread" of a run: */
-	const char *by;	       /* what a row is: "procedure" (default), "image", … */
-	const char *image;     /* only this image, by name, name without folder or build-id */
-	const char *process;   /* only this process, by pid or name */
-	const char *container; /* only this container */
-	const char *user;      /* only processes of this user, by name or number */
-	const uint64_t *cpu;   /* only this processor; NULL: all */
+	const char *by;		  /* what a row is: "procedure" (default), "image", … */
+	const char *image;	  /* only this image, by name, name without folder or build-id */
+	const char *process;	  /* only this process, by pid or name */
+	const char *container;	  /* only this container */
+	const char *user;	  /* only processes of this user, by name or number */
+	const uint64_t *cpu;	  /* only this processor; NULL: all */
+	const char *const *debug; /* folders in which debug files were looked for first */
+	size_t ndebug;
 };
 
 /* Fills in width and colour from what out is; NO_COLOR is respected. */

@@ -164,6 +164,33 @@ test_1791_a_profile_without_an_analysis_names_the_command_that_adds_it_and_runs_
 	status_is 0
 }
 
+test_4764_a_listing_a_calculation_and_a_page_add_what_they_lack() {
+	local command
+	cd "$tmp"
+	run sim --set window.rob=64 -o bare.culprit -- "${program[@]}"
+	run annotate bare.culprit --icost
+	refuses "bare.culprit has no costs; --add runs this" "--analyze profile,icost"
+	run calc bare.culprit
+	refuses "bare.culprit has no samples of commit; --add runs this" "--analyze profile,commits"
+	# The command begins in the run's own folder and writes the file that was asked for, wherever one is.
+	mkdir -p below
+	cd below
+	run annotate ../bare.culprit --stack
+	refuses "no CPI stacks" "--output $tmp/bare.culprit"
+	run annotate ../bare.culprit --stack --add
+	status_is 0
+	cd ..
+	run calc bare.culprit --add
+	status_is 0
+	run annotate bare.culprit --calc
+	status_is 0
+	run html bare.culprit --add -o bare.html
+	status_is 0
+	[ "$(sqlite3 bare.culprit "SELECT (SELECT count(*) FROM icost) > 0, (SELECT count(*) FROM cpi_phase) > 0,
+		(SELECT count(*) FROM calc_commit) > 0, (SELECT count(*) FROM stretch) > 0,
+		(SELECT count(*) FROM call_context) > 0")" = "1|1|1|1|1" ] || fail "the profile has not all"
+}
+
 test_1792_a_run_that_does_not_repeat_keeps_its_profile() {
 	cd "$tmp"
 	run sim --real-time -o time.culprit -- "${program[@]}"

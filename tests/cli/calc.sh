@@ -131,10 +131,10 @@ test_2668_what_is_missing_is_named_with_what_to_do() {
 	refuses "copi" "did you mean 'copy'"
 	changed 'DELETE FROM calc_event; DELETE FROM calc_sample;'
 	run calc "$tmp/changed.culprit"
-	refuses "--analyze issue"
+	refuses "no samples of issue" "issue,truth"
 	"$CULPRIT" sim --machine boom-tip --max-insts 20k -o "$tmp/ooo.culprit" -- "$GUESTS/copy" >/dev/null 2>&1
 	run calc "$tmp/ooo.culprit"
-	refuses "out of order" "commits"
+	refuses "no samples of commit" "--analyze profile,commits"
 	changed 'INSERT INTO calc_sample SELECT pc + 1, 0, 7, 0 FROM calc_sample WHERE event = 0 ORDER BY count DESC LIMIT 1;'
 	run calc "$tmp/changed.culprit"
 	refuses "between two instructions"
@@ -259,7 +259,7 @@ test_2674_branch_records_tell_edges_on_any_machine() {
 
 test_2675_samples_that_a_profile_does_not_have_are_named() {
 	run calc "$store" --samples branches-16
-	refuses "no branch records" "--analyze issue,branches"
+	refuses "no branch records" "issue,branches"
 	run calc "$store" --samples tip
 	refuses "in order" "tip"
 	run calc "$store" --samples branch-16

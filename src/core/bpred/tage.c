@@ -16,9 +16,11 @@
  * provider again at commit. Not modelled: banks, read ports, delayed table writes, the statistical
  * corrector of later designs.
  */
-#include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "core/bpred/history.h"
 #include "core/bpred/loop.h"
@@ -91,7 +93,15 @@ static inline struct lookup look(const struct tage *t, uint64_t pc, const void *
 /* Bit i: lane i of a; bit 8 + i: lane i of b. Lanes are all ones or all zeros. */
 static inline unsigned lane_bits(u16x8 a, u16x8 b)
 {
+#ifdef __SSE2__
 	return (unsigned)_mm_movemask_epi8(_mm_packs_epi16((__m128i)a, (__m128i)b));
+#else
+	unsigned bits = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		bits |= (a[i] & 1u) << i | (b[i] & 1u) << (8 + i);
+	return bits;
+#endif
 }
 
 static inline u16x8 read_entries(const struct tage *t, const struct lookup *l)

@@ -327,7 +327,6 @@ enum engine_exit engine_run(struct engine *e, struct hart *h, uint64_t *budget)
 	return result;
 }
 
-/* __builtin_setjmp is three stores; sigsetjmp takes half as long as the whole step. */
 static __attribute__((noinline)) enum engine_exit step_memory(struct engine *e, struct hart *h,
 							      const struct inst *in)
 {
@@ -335,7 +334,7 @@ static __attribute__((noinline)) enum engine_exit step_memory(struct engine *e, 
 	volatile enum engine_exit result = ENGINE_FAULT;
 
 	e->stepping = true;
-	if (__builtin_setjmp(e->step_env) == 0)
+	if (STEP_SETJMP(e->step_env) == 0)
 		result = interp_op[in->op](e, h, in);
 	e->stepping = false;
 	engine_leave(before);

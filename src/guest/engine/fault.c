@@ -45,7 +45,7 @@ static void fill_fault(struct engine *e, uint64_t addr)
 static _Noreturn void leave_executor(struct engine *e)
 {
 	if (e->stepping)
-		__builtin_longjmp(e->step_env, 1);
+		STEP_LONGJMP(e->step_env);
 	siglongjmp(e->env, ENGINE_JMP_FAULT);
 }
 
