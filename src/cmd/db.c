@@ -472,8 +472,9 @@ static bool verb_top(const struct job *j, struct err *e)
 		{ DOC_DATA("samples"), DOC_SHOWN("samples", "%.0f", 12), .before = "" },
 		{ DOC_DATA("share"), DOC_SHOWN("share", "%.2f%%", 7), .factor = 100 },
 		{ DOC_DATA("machines"), DOC_SHOWN("machines", "%.0f", 8) },
-		{ DOC_DATA("name"), .head = "name", .width = -40, .before = "  " },
-		{ DOC_DATA("detail"), .head = "", .width = -40, .ragged = true },
+		{ DOC_DATA("name"), .head = "name", .width = -40, .before = "  ", .name = true },
+		{ DOC_DATA("detail"), .head = "", .width = -20, .ragged = true, .name = true,
+		  .fill = true },
 	};
 	const int limit = j->v->reading.limit ? (int)j->v->reading.limit : 10;
 	struct top top = { .raw_names = j->v->reading.raw_names };

@@ -534,7 +534,7 @@ static struct doc_table *listing_table(struct doc *d, const struct listing *l,
 		{ .head = "why", .width = -w->bar },
 		{ .head = "address", .width = -w->address, .colour = TERM_DIM },
 		{ .head = "", .width = -(w->lanes + 1) },
-		{ .head = "instruction", .width = -w->text },
+		{ .head = "instruction", .width = -w->text, .name = true },
 		{ .head = w->rest - w->text - 1 > 5 ? costs   ? "fixing"
 						      : place ? "lost to"
 							      : "events"

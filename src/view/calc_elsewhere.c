@@ -246,8 +246,12 @@ static void add_changed(struct doc *d, const struct changed *all, size_t count, 
 		{ .key = "cpi_after", DOC_SHOWN("after", "%.2f", 8) },
 		{ .key = "best_cpi_before" },
 		{ .key = "best_cpi_after" },
-		{ .head = "procedure", .before = "  ", .width = -20 },
-		{ .key = "moved", .head = "what moved most", .width = -60, .ragged = true },
+		{ .head = "procedure", .before = "  ", .width = -20, .name = true },
+		{ .key = "moved",
+		  .head = "what moved most",
+		  .width = -60,
+		  .ragged = true,
+		  .fill = true },
 	};
 
 	doc_heading(d, "Procedures by samples (culprit calc), by change");

@@ -10,6 +10,7 @@
 
 #include "util/nearest.h"
 #include "view/calc_int.h"
+#include "view/model.h"
 
 /* ---- what is said of the profile as a whole ---- */
 
@@ -119,7 +120,7 @@ static void stall_place(struct calc_model *m, const struct stall *s, char *buf, 
 
 	if (t->file && t->line > 0)
 		snprintf(source, sizeof(source), " %.70s:%d", path_name(t->file), t->line);
-	snprintf(buf, size, "%.120s+0x%" PRIx64 "%s  %.100s", n->name, offset, source, t->disasm);
+	snprintf(buf, size, "%.4096s+0x%" PRIx64 "%s  %.200s", n->name, offset, source, t->disasm);
 	for (char *c = buf; *c; c++)
 		if (*c == '\t')
 			*c = ' ';
@@ -144,10 +145,10 @@ static void add_stalls(struct doc *d, const struct view_options *o, struct calc_
 		{ .csv = m->truth ? "true_blame" : NULL, .head = "true", .width = -truth },
 		{ .csv = "place",
 		  .head = "place",
-		  .width = -(o->width - 62 - (truth ? truth + 1 : 0) > 20
-				 ? o->width - 62 - (truth ? truth + 1 : 0)
-				 : 20),
-		  .ragged = true },
+		  .width = -20,
+		  .ragged = true,
+		  .name = true,
+		  .fill = true },
 	};
 	size_t count;
 	struct stall *stalls = find_stalls(m, fmax(c->cutoff, 1e-12) * all, &count);
@@ -163,8 +164,8 @@ static void add_stalls(struct doc *d, const struct view_options *o, struct calc_
 		const struct calc_proc *p = &m->program.procs[s->proc];
 		const struct calc_inst *i = &p->insts[s->inst];
 		const struct calc_freq *f = &p->blocks[cfg_block_of(p->graph, s->inst)];
-		char letters[CAUSE_COUNT + 1], place[400], causes[160] = "", cycles[CALC_HUMAN],
-							   freq[CALC_HUMAN];
+		char letters[CAUSE_COUNT + 1], place[MODEL_SYMBOL + 400],
+		    causes[160] = "", cycles[CALC_HUMAN], freq[CALC_HUMAN];
 
 		sum += s->cycles;
 		for (unsigned g = 0; g < i->nculprits; g++)
@@ -244,9 +245,11 @@ static bool add_by_cause(struct doc *d, const struct view_options *o, struct cal
 		{ .csv = "samples", .csv_format = "%.0f", DOC_SHOWN("samples", "%.0f", 12) },
 		{ .csv = "symbol",
 		  .head = "procedure",
-		  .width = -50,
+		  .width = -20,
 		  .before = "  ",
-		  .ragged = true },
+		  .ragged = true,
+		  .name = true,
+		  .fill = true },
 	};
 
 	if (cause < 0)
@@ -351,9 +354,11 @@ static void add_program(struct doc *d, const struct view_options *o, struct calc
 		{ .csv = "cpi", .csv_format = "%.3f", DOC_SHOWN("CPI", "%.2f", 8) },
 		{ .csv = "symbol",
 		  .head = "procedure",
-		  .width = -60,
+		  .width = -20,
 		  .before = "  ",
-		  .ragged = true },
+		  .ragged = true,
+		  .name = true,
+		  .fill = true },
 	};
 	uint32_t *order = calc_by_samples(m);
 

@@ -158,21 +158,27 @@ static int operands_length(const char *text)
 }
 
 /* "f+0x12 x.c:88  ld a0,8(a1)", and what it is afterwards where that differs. */
-static void describe(const struct line *l, char *buf, size_t size_bytes)
+static char *describe(const struct line *l, const char *event)
 {
 	const char *text = disasm(l), *later = l->disasm[AFTER];
-	int n = snprintf(buf, size_bytes, "%s", symbol(l));
-	bool both = l->in[BEFORE] && l->in[AFTER];
+	const bool both = l->in[BEFORE] && l->in[AFTER];
+	char *words = NULL;
+	size_t size;
+	FILE *f = open_memstream(&words, &size);
+
+	if (!f)
+		die("out of memory");
+	fputs(symbol(l), f);
 	if (both && strcmp(l->symbol[BEFORE], l->symbol[AFTER]) && strchr(l->symbol[AFTER], '+'))
-		n += snprintf(buf + n, size_bytes - (size_t)n, "→%s",
-			      strrchr(l->symbol[AFTER], '+'));
-	if (!text)
-		return;
-	n += snprintf(buf + n, size_bytes - (size_t)n, "%s%s  %s", l->source[0] ? " " : "",
-		      l->source, text);
-	struct match_key was = match_key(text, NULL, 0);
-	if (both && was.text != match_key(later, NULL, 0).text)
-		snprintf(buf + n, size_bytes - (size_t)n, " → %.*s", operands_length(later), later);
+		fprintf(f, "→%s", strrchr(l->symbol[AFTER], '+'));
+	if (text)
+		fprintf(f, "%s%s  %s", l->source[0] ? " " : "", l->source, text);
+	if (text && both && match_key(text, NULL, 0).text != match_key(later, NULL, 0).text)
+		fprintf(f, " → %.*s", operands_length(later), later);
+	fputs(event, f);
+	if (fclose(f))
+		die("out of memory");
+	return words;
 }
 
 static void put_cycles(struct doc_table *t, const struct line *l, enum side side)
@@ -203,9 +209,7 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		{ .key = insts ? "symbol_after" : NULL },
 		{ .key = insts ? "disasm_after" : NULL },
 		{ DOC_SHOWN("of run", "%+.2f%%", 8) },
-		{ .before = "  ",
-		  .width = -(o->width - 58 - (estimated ? 13 : 0)),
-		  .ragged = true },
+		{ .before = "  ", .width = -20, .ragged = true, .name = true, .fill = true },
 	};
 
 	for (size_t i = 0; !insts && i < ARRAY_LEN(columns); i++)
@@ -218,11 +222,10 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		const struct line *n = &l->list[i];
 		const bool both = n->in[BEFORE] && n->in[AFTER];
 		const enum term_colour colour = change(n) < 0 ? TERM_GREEN : TERM_RED;
-		char event[64], text[640];
+		char event[64], *text;
 
-		describe(n, text, sizeof(text) - sizeof(event));
 		main_event(m, n, event, sizeof(event));
-		strcat(text, event);
+		text = describe(n, event);
 		doc_row(t);
 		cell_text(t, symbol(n));
 		cell_text(t, disasm(n) ? disasm(n) : "");
@@ -238,6 +241,7 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		cell_real(t, 100 * change(n) / (double)m->cycles);
 		cell_colour(t, colour);
 		cell_text(t, text);
+		free(text);
 	}
 	if (!estimated)
 		return;

@@ -81,6 +81,8 @@ struct doc_column {
 	int width;		      /* text: columns; negative: left-aligned */
 	bool ragged;		      /* text: not padded to the width */
 	bool name; /* text: what is too long is cut in the middle, and no two names read alike */
+	bool
+	    fill; /* text: takes what room other columns leave, at least its width; one of a table */
 	enum term_colour colour;
 };
 

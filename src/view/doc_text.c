@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "view/doc_int.h"
 
 static void put_padded(const struct view_options *o, const char *text, int width, bool ragged)
@@ -69,7 +70,84 @@ static void text_cell(const struct view_options *o, const struct doc_column *k,
 		fputs(term_off(o), o->out);
 }
 
-#define NAMES_COMPARED 4096 /* rows of a column whose names are kept apart */
+/* A name of a column as it reads when it is cut in the half. */
+struct cut_name {
+	uint64_t cut, whole; /* hashes */
+};
+
+/* The names of a column that are too long, sorted. */
+struct cut_names {
+	struct cut_name *list;
+	size_t count;
+};
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h;
+}
+
+static int by_cut(const void *a, const void *b)
+{
+	const struct cut_name *x = a, *y = b;
+
+	if (x->cut != y->cut)
+		return x->cut < y->cut ? -1 : 1;
+	return (x->whole > y->whole) - (x->whole < y->whole);
+}
+
+static int cells_of(const struct doc_column *k, const struct doc_cell *c)
+{
+	const int width = c->width ? c->width : k->width;
+
+	return width < 0 ? -width : width;
+}
+
+static bool is_long(const char *name, int cells)
+{
+	return term_columns(name, strlen(name)) > cells;
+}
+
+static struct cut_name cut_name(const char *name, int cells)
+{
+	char cut[1024];
+
+	term_cut_middle(name, cells, (cells - 1) / 2, cut, sizeof(cut));
+	return (struct cut_name){ hash_text(cut), hash_text(name) };
+}
+
+static struct cut_names cut_names(const struct doc_table *t, size_t column, size_t rows)
+{
+	struct cut_names all = { NULL, 0 };
+
+	for (size_t i = 0; i < t->nrows && i < rows; i++) {
+		const struct doc_cell *c = &t->cells[i * t->ncolumns + column];
+		const int cells = cells_of(&t->columns[column], c);
+
+		if (c->text && is_long(c->text, cells))
+			*ARRAY_ADD(all.list, all.count) = cut_name(c->text, cells);
+	}
+	if (all.count)
+		qsort(all.list, all.count, sizeof(*all.list), by_cut);
+	return all;
+}
+
+/* Whether another name that is cut in the half reads like this one. */
+static bool is_ambiguous(const struct cut_names *all, const char *name, int cells)
+{
+	const struct cut_name mine = cut_name(name, cells);
+	const size_t after = ARRAY_SEARCH(all->count, i, all->list[i].cut <= mine.cut);
+
+	for (size_t i = after; i-- > 0 && all->list[i].cut == mine.cut;)
+		if (all->list[i].whole != mine.whole)
+			return true;
+	return false;
+}
+
+#define NAMES_COMPARED 1024 /* rows of a column whose names are kept apart in other ways */
 
 /* Whether another name of the column reads like this one if both are cut after `head` columns. */
 static bool reads_alike(const struct doc_table *t, size_t column, const char *name, int cells,
@@ -115,27 +193,52 @@ static size_t shared(const struct doc_table *t, size_t column, const char *name)
 
 /* A name that is too long is cut in the middle; where two would read alike, elsewhere. */
 static void text_name(const struct view_options *o, const struct doc_table *t, size_t column,
-		      const struct doc_cell *c)
+		      const struct cut_names *all, const struct doc_cell *c)
 {
 	const struct doc_column *k = &t->columns[column];
-	const int cells = k->width < 0 ? -k->width : k->width, half = (cells - 1) / 2;
+	const enum term_colour colour = c->colour != TERM_PLAIN ? c->colour : k->colour;
+	const int cells = cells_of(k, c), half = (cells - 1) / 2;
 	int head = half;
+	bool alike = is_long(c->text, cells) && is_ambiguous(all, c->text, cells);
 	char cut[1024] = "…";
 
-	for (int away = 1; away <= half && reads_alike(t, column, c->text, cells, head); away++)
+	for (int away = 1; alike && away <= half; away++) {
 		head = away <= half / 2 ? half + 2 * away : half - 2 * (away - half / 2);
-	head = head < 0 ? 0 : head < cells ? head : cells - 1;
-	if (reads_alike(t, column, c->text, cells, head)) /* they differ far from both ends */
+		head = head < 0 ? 0 : head < cells ? head : cells - 1;
+		alike = reads_alike(t, column, c->text, cells, head);
+	}
+	if (alike) /* they differ far from both ends */
 		term_cut(c->text + shared(t, column, c->text), cells - 1, cut + strlen(cut),
 			 sizeof(cut) - strlen(cut));
 	else
 		term_cut_middle(c->text, cells, head, cut, sizeof(cut));
 	fputs(k->before ? k->before : " ", o->out);
-	if (k->colour != TERM_PLAIN)
-		fputs(term_on(o, k->colour), o->out);
-	term_text(o, cut, cells, !k->ragged);
-	if (k->colour != TERM_PLAIN)
+	if (colour != TERM_PLAIN)
+		fputs(term_on(o, colour), o->out);
+	term_text(o, cut, cells, !k->ragged && !c->width);
+	if (colour != TERM_PLAIN)
 		fputs(term_off(o), o->out);
+}
+
+/* The columns, and one that fills the line is as wide as the others let it be. */
+static struct doc_column *filled(const struct view_options *o, const struct doc_table *t)
+{
+	struct doc_column *columns = x_calloc(t->ncolumns + 1, sizeof(*columns)), *fill = NULL;
+	int used = 0;
+
+	memcpy(columns, t->columns, t->ncolumns * sizeof(*columns));
+	for (size_t k = 0; k < t->ncolumns; k++) {
+		const char *before = columns[k].before ? columns[k].before : " ";
+
+		if (!columns[k].width)
+			continue;
+		used += term_columns(before, strlen(before)) + abs(columns[k].width);
+		if (columns[k].fill)
+			fill = &columns[k];
+	}
+	if (fill && used < o->width)
+		fill->width += fill->width < 0 ? used - o->width : o->width - used;
+	return columns;
 }
 
 static void text_heads(const struct view_options *o, const struct doc_table *t)
@@ -157,18 +260,14 @@ static void text_heads(const struct view_options *o, const struct doc_table *t)
 	fprintf(o->out, "%s\n", term_off(o));
 }
 
-static void text_table(const struct view_options *o, const struct doc_table *t)
+static void text_rows(const struct view_options *o, const struct doc_table *t, size_t limit)
 {
-	const size_t limit = t->options.limit ? t->options.limit : SIZE_MAX;
+	struct cut_names *names = x_calloc(t->ncolumns + 1, sizeof(*names));
 	size_t line = 0;
-	bool any = false;
 
 	for (size_t k = 0; k < t->ncolumns; k++)
-		any |= t->columns[k].width != 0;
-	if (!any)
-		return;
-	if (t->options.heads)
-		text_heads(o, t);
+		if (t->columns[k].name && t->columns[k].width)
+			names[k] = cut_names(t, k, limit);
 	for (size_t i = 0; i <= t->nrows && i <= limit; i++) {
 		for (; line < t->nbetween && t->between[line].row == i; line++)
 			put_line(o, t->between[line].colour, t->between[line].text);
@@ -176,16 +275,41 @@ static void text_table(const struct view_options *o, const struct doc_table *t)
 			break;
 		if (t->hidden[i])
 			continue;
-		for (size_t k = 0; k < t->ncolumns; k++)
-			if (t->columns[k].name && t->cells[i * t->ncolumns + k].kind == CELL_TEXT)
-				text_name(o, t, k, &t->cells[i * t->ncolumns + k]);
+		for (size_t k = 0; k < t->ncolumns; k++) {
+			const struct doc_cell *c = &t->cells[i * t->ncolumns + k];
+
+			if (t->columns[k].name && t->columns[k].width && c->kind == CELL_TEXT)
+				text_name(o, t, k, &names[k], c);
 			else if (t->columns[k].width)
-				text_cell(o, &t->columns[k], &t->cells[i * t->ncolumns + k]);
+				text_cell(o, &t->columns[k], c);
+		}
 		fputc('\n', o->out);
 	}
+	for (size_t k = 0; k < t->ncolumns; k++)
+		free(names[k].list);
+	free(names);
+}
+
+static void text_table(const struct view_options *o, const struct doc_table *t)
+{
+	const size_t limit = t->options.limit ? t->options.limit : SIZE_MAX;
+	bool any = false;
+
+	for (size_t k = 0; k < t->ncolumns; k++)
+		any |= t->columns[k].width != 0;
+	if (!any)
+		return;
+
+	struct doc_table wide = *t;
+
+	wide.columns = filled(o, t);
+	if (t->options.heads)
+		text_heads(o, &wide);
+	text_rows(o, &wide, limit);
 	if (t->options.more && t->nrows > limit)
 		fprintf(o->out, "  %s… and %zu more%s\n", term_on(o, TERM_DIM), t->nrows - limit,
 			term_off(o));
+	free(wide.columns);
 }
 
 static void put_part(const struct view_options *o, const struct term_part *p)

@@ -73,7 +73,7 @@ static void open_listing(struct listing *l, const struct view_options *o)
 		{ .head = "%", .format = "%.2f%%", .width = 8 },
 		{ .head = "address", .width = l->address, .colour = TERM_DIM },
 		{ .width = -(lanes + 1) },
-		{ .width = -text, .ragged = true },
+		{ .width = -text, .ragged = true, .name = true },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {

@@ -183,8 +183,8 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		{ DOC_DATA("significant"), .width = -1 },
 		{ DOC_DATA(by_line ? "line" : "procedure"), .before = "  ",
 		  .head = by_line ? "line" : "procedure",
-		  .width = -(by_line ? o->width - 42 : (o->width - 42) * 6 / 10) },
-		{ DOC_DATA(by_line ? NULL : "image"), .head = "image", .ragged = true,
+		  .width = -(by_line ? o->width - 42 : (o->width - 42) * 6 / 10), .name = true },
+		{ DOC_DATA(by_line ? NULL : "image"), .head = "image", .ragged = true, .name = true,
 		  .width = by_line ? 0 : -((o->width - 42) * 4 / 10), .colour = TERM_DIM },
 	};
 

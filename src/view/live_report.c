@@ -137,8 +137,9 @@ static struct layout make_layout(const struct live_model *m, enum live_by by, in
 	const int rest = width - used - 2 > 20 ? width - used - 2 : 20;
 
 	*ARRAY_ADD(l.columns, l.count) =
-	    (struct doc_column){ DOC_DATA(by_head[by]), .head = by_head[by], .before = "  ",
-				 .width = image ? -(rest * 6 / 10) : -rest, .ragged = !image };
+	    (struct doc_column){ DOC_DATA(by_head[by]), .head = by_head[by],
+				 .before = "  ",	.width = image ? -(rest * 6 / 10) : -rest,
+				 .ragged = !image,	.name = true };
 	*ARRAY_ADD(l.columns, l.count) =
 	    (struct doc_column){ DOC_DATA(image ? program ? "program" : "image" : NULL) };
 	/* the file's name tells more than the beginning of its path */
@@ -146,6 +147,7 @@ static struct layout make_layout(const struct live_model *m, enum live_by by, in
 	    (struct doc_column){ .head = program ? "program" : "image",
 				 .width = image ? -(rest - rest * 6 / 10 - 1) : 0,
 				 .ragged = true,
+				 .name = true,
 				 .colour = TERM_DIM };
 	return l;
 }

@@ -149,9 +149,9 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		{ DOC_DATA("deviation"), .csv_format = "%.3f", DOC_SHOWN("std-dev", "%.2f", 10) },
 		{ DOC_DATA("least"), .csv_format = "%.0f", DOC_SHOWN("min", "%.2f", 11) },
 		{ DOC_DATA("most"), .csv_format = "%.0f", DOC_SHOWN("max", "%.2f", 11) },
-		{ DOC_DATA("procedure"), .head = "procedure", .before = "  ",
-		  .width = -(o->width > 120 ? o->width - 110 : 24) },
-		{ DOC_DATA("image"), .head = "image", .width = -24, .ragged = true,
+		{ DOC_DATA("procedure"), .head = "procedure", .before = "  ", .width = -24,
+		  .name = true, .fill = true },
+		{ DOC_DATA("image"), .head = "image", .width = -24, .ragged = true, .name = true,
 		  .colour = TERM_DIM },
 	};
 	struct doc_table *t = DOC_TABLE(d, columns, .key = "rows", .heads = true,

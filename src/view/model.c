@@ -715,16 +715,36 @@ bool model_offset_name(const char *function, uint64_t distance, char *buf, size_
 	return true;
 }
 
+/* "foo" or "foo+0x12"; a name for which there is no room loses its middle. */
+static void put_symbol(const char *name, uint64_t offset, char *buf, size_t size_bytes)
+{
+	char tail[24] = "";
+
+	if (offset)
+		snprintf(tail, sizeof(tail), "+0x%" PRIx64, offset);
+	const size_t n = strlen(name), room = size_bytes - strlen(tail) - 1;
+
+	if (n <= room)
+		snprintf(buf, size_bytes, "%s%s", name, tail);
+	else {
+		size_t head = (room - strlen("…")) / 2, from = n - (room - strlen("…") - head);
+
+		while (head && ((unsigned char)name[head] & 0xc0) == 0x80)
+			head--;
+		while (((unsigned char)name[from] & 0xc0) == 0x80)
+			from++;
+		snprintf(buf, size_bytes, "%.*s…%s%s", (int)head, name, name + from, tail);
+	}
+}
+
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size)
 {
 	const struct model_function *f = model_function_of(m, i->function);
 	if (f && model_offset_name(f->name, i->pc - f->start, symbol, symbol_size))
 		;
-	else if (f && i->pc > f->start)
-		snprintf(symbol, symbol_size, "%s+0x%" PRIx64, f->name, i->pc - f->start);
-	else if (f && f->image)
-		snprintf(symbol, symbol_size, "%s", f->name);
+	else if (f && (i->pc > f->start || f->image))
+		put_symbol(f->name, i->pc - f->start, symbol, symbol_size);
 	else
 		snprintf(symbol, symbol_size, "[0x%" PRIx64 "]", i->pc);
 	source[0] = '\0';

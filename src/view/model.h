@@ -120,7 +120,9 @@ struct model_function *model_function_of(const struct model *m, int64_t id);
 /* Names an instruction of a function that is known by its offset alone ("[libfoo.so+0x1200]") in
  * the same way; distance: from the function's start, in bytes. False: the function has a name. */
 bool model_offset_name(const char *function, uint64_t distance, char *buf, size_t size_bytes);
-/* Writes "foo+0x12" and "file.c:88" (or ""), short forms for a table. */
+/* Writes "foo+0x12" and "file.c:88" (or ""), short forms for a table. What does not fit is cut in the middle;
+ * MODEL_SYMBOL bytes hold any name that a binary has. */
+#define MODEL_SYMBOL 4400
 void model_where(const struct model *m, const struct model_inst *i, char *symbol,
 		 size_t symbol_size, char *source, size_t source_size);
 

@@ -425,7 +425,7 @@ static void put_inst(struct doc_table *t, const struct model *m, const struct mo
 {
 	const struct model_function *f = model_function_of(m, i->function);
 	struct term_part parts[16];
-	char symbol[160], source[96], stack[192];
+	char symbol[MODEL_SYMBOL], source[400], stack[192];
 	size_t n = model_parts(i, most, parts, ARRAY_LEN(parts));
 
 	model_where(m, i, symbol, sizeof(symbol), source, sizeof(source));

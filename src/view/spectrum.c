@@ -451,7 +451,7 @@ static void add_theory(struct doc *d, const struct spectrum_model *m)
 static void add_loads(struct doc *d, const struct spectrum_model *m, const struct view_options *o)
 {
 	static const struct doc_column columns[] = {
-		{ .head = "Misses at", .before = "", .width = -32 },
+		{ .head = "Misses at", .before = "", .width = -32, .name = true },
 		{ .head = "kind", .width = -8 },
 		{ .head = "misses", .width = 10 },
 		{ .head = "net", .format = "%.2f%%", .factor = 100, .width = 8 },
@@ -480,7 +480,6 @@ static void add_loads(struct doc *d, const struct spectrum_model *m, const struc
 					  .more = true });
 		}
 		spectrum_place(l, place);
-		spectrum_place_fit(place, 30);
 		snprintf(text, sizeof(text), "  %s", place);
 		doc_row(t);
 		cell_text(t, text);
@@ -614,8 +613,8 @@ bool spectrum_pair_sentence(const struct spectrum_model *m, const struct spectru
 static void add_pairs(struct doc *d, const struct spectrum_model *m, const struct view_options *o)
 {
 	static const struct doc_column columns[] = {
-		{ .head = "Pairs", .before = "", .width = -32 },
-		{ .width = -30 },
+		{ .head = "Pairs", .before = "", .width = -32, .name = true },
+		{ .width = -30, .name = true },
 		{ .head = "times", .width = 8 },
 		{ .head = "overlap", .format = "%.0f%%", .factor = 100, .width = 7 },
 		{ .head = "both", .width = 10 },
@@ -636,8 +635,6 @@ static void add_pairs(struct doc *d, const struct spectrum_model *m, const struc
 				      &(struct doc_table_options){
 					  .heads = true, .limit = limit, .more = true });
 		}
-		spectrum_place_fit(first, 30);
-		spectrum_place_fit(second, 30);
 		snprintf(text, sizeof(text), "  %s", first);
 		doc_row(t);
 		cell_text(t, text);

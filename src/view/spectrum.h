@@ -132,11 +132,8 @@ bool spectrum_read(struct store *s, const struct spectrum_options *so, struct sp
 		   struct err *e);
 void spectrum_free(struct spectrum_model *m);
 /* Where a load is, for people: "file.c:88 @105ee", "main+0x12" or an address. */
-#define SPECTRUM_PLACE 80
+#define SPECTRUM_PLACE 400 /* columns cut it as they need */
 void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE]);
-/* Cuts it to a column's width (at most SPECTRUM_PLACE - 8): in the name, not in what tells two
- * instructions of a function apart. */
-void spectrum_place_fit(char place[SPECTRUM_PLACE], size_t width);
 /* … both loads of a pair; false if one of them is not shown. */
 bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
 			  char first[SPECTRUM_PLACE], char second[SPECTRUM_PLACE]);

@@ -185,7 +185,11 @@ static void add_methods(struct doc *d, const struct spectrum_compare *c, double 
 static void add_compared_loads(struct doc *d, const struct spectrum_compare *c)
 {
 	static const struct doc_column columns[] = {
-		{ .key = "place", .head = "Cycles of misses at", .before = "  ", .width = -26 },
+		{ .key = "place",
+		  .head = "Cycles of misses at",
+		  .before = "  ",
+		  .width = -26,
+		  .name = true },
 		{ .key = "misses", .head = "misses", .width = 8 },
 		{ .key = "net", .head = "net", .format = "%.0f", .width = 10 },
 		{ .key = "even", .head = "even", .format = "%.0f", .width = 10 },

@@ -173,9 +173,9 @@ static void put(struct change *c, enum side side, uint64_t misses, int64_t net)
 static void load_name(const struct spectrum_load *l, char *name, size_t size)
 {
 	if (l->file && l->line)
-		snprintf(name, size, "%.60s:%d  %s", path_name(l->file), l->line, l->kind);
+		snprintf(name, size, "%.360s:%d  %s", path_name(l->file), l->line, l->kind);
 	else if (l->function)
-		snprintf(name, size, "%.60s  %s", l->function, l->kind);
+		snprintf(name, size, "%.380s  %s", l->function, l->kind);
 	else
 		snprintf(name, size, "[unknown]  %s", l->kind);
 }
@@ -184,7 +184,7 @@ static void add_changes(struct doc *d, const struct change *list, size_t count, 
 			const char *head, size_t limit)
 {
 	const struct doc_column columns[] = {
-		{ .key = "name", .head = head, .before = "  ", .width = -36 },
+		{ .key = "name", .head = head, .before = "  ", .width = -36, .name = true },
 		{ .key = "misses_before", .head = "misses", .width = 12 },
 		{ .key = "misses_after", .head = "after", .width = 12 },
 		{ .key = "net_before", .head = "net cost", .format = "%.0f", .width = 12 },

@@ -348,20 +348,6 @@ void spectrum_place(const struct spectrum_load *l, char text[SPECTRUM_PLACE])
 			 l->pc - l->function_start);
 }
 
-void spectrum_place_fit(char place[SPECTRUM_PLACE], size_t width)
-{
-	const char *plus = strrchr(place, '+');
-	const size_t tail = plus ? strlen(plus) : 0;
-	size_t keep = width - 1 - tail;
-
-	if (!plus || tail + 1 >= width || strlen(place) <= width)
-		return;
-	while (keep && (place[keep] & 0xc0) == 0x80) /* within a character of UTF-8 */
-		keep--;
-	memmove(place + keep + strlen("…"), plus, tail + 1);
-	memcpy(place + keep, "…", strlen("…"));
-}
-
 bool spectrum_pair_places(const struct spectrum_model *m, const struct spectrum_pair *p,
 			  char first[SPECTRUM_PLACE], char second[SPECTRUM_PLACE])
 {

@@ -329,8 +329,13 @@ static bool add_instructions(struct doc *d, struct store *s, const struct interv
 		{ .key = "penalty", DOC_SHOWN("penalty", "%.1f", 8) },
 		{ .key = "kind" },
 		{ .head = "event", .before = "  ", .width = -22 },
-		{ .key = "symbol", .head = "function", .width = -22 },
-		{ .key = "disasm", .head = "instruction", .width = -30, .ragged = true },
+		{ .key = "symbol", .head = "function", .width = -22, .name = true },
+		{ .key = "disasm",
+		  .head = "instruction",
+		  .width = -30,
+		  .ragged = true,
+		  .name = true,
+		  .fill = true },
 	};
 	struct store_rows q = store_query(
 	    s,

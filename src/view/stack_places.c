@@ -180,7 +180,8 @@ static bool add_functions(struct doc *d, struct store *s, const struct stack_pla
 							    .factor = 100 };
 	columns[n++] = (struct doc_column){ .key = "stack" };
 	columns[n++] = (struct doc_column){ DOC_DATA("symbol"), .head = "function", .before = "  ",
-					    .width = -30, .ragged = true };
+					    .width = -20,	.ragged = true,	    .name = true,
+					    .fill = true };
 	doc_heading(d, "Functions by fmt, in %% of the cycles of the run");
 	struct doc_table *t = doc_table(
 	    d, columns, n, &(struct doc_table_options){ .key = "functions", .heads = true });
@@ -213,8 +214,9 @@ static bool add_instructions(struct doc *d, struct store *s, const struct stack_
 		{ DOC_DATA("penalty"), DOC_SHOWN("penalty", "%.1f", 8) },
 		{ DOC_DATA("component") },
 		{ .head = "lost to", .before = "  ", .width = -24 },
-		{ DOC_DATA("symbol"), .head = "function", .width = -22 },
-		{ DOC_DATA("disasm"), .head = "instruction", .width = -30, .ragged = true },
+		{ DOC_DATA("symbol"), .head = "function", .width = -22, .name = true },
+		{ DOC_DATA("disasm"), .head = "instruction", .width = -30, .ragged = true,
+		  .name = true, .fill = true },
 	};
 	struct store_rows q = store_query(
 	    s,

@@ -104,7 +104,7 @@ bool view_stats(struct store **stores, size_t count, const struct view_options *
 		{ DOC_DATA("least"), .csv_format = "%.3f", DOC_SHOWN("least", "%.0f", 14) },
 		{ DOC_DATA("most"), .csv_format = "%.3f", DOC_SHOWN("most", "%.0f", 14) },
 		{ DOC_SHOWN("runs", "%.0f", 4), .before = "  " },
-		{ .before = "  ", .width = -(o->width - 68), .ragged = true },
+		{ .before = "  ", .width = -20, .ragged = true, .name = true, .fill = true },
 	};
 	const bool sampled = all_have(stores, count, calc_has);
 	size_t n;

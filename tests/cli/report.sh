@@ -218,4 +218,45 @@ test_3407_two_functions_never_read_alike() {
 	[ "$(sort -u names | wc -l)" = "$(wc -l <names)" ] || fail "two names read alike"
 }
 
+# Prints the words of the standard output that were cut.
+cut_names() {
+	grep -oE '[^ ]*…[^ ]*' "$tmp/out" | grep -v '^…$' || true
+}
+
+test_4765_names_are_cut_in_the_middle_in_every_view_and_none_reads_like_another() {
+	local view width least
+	cp run.culprit alike.culprit
+	sqlite3 alike.culprit "UPDATE function SET name =
+		'a_name_that_is_far_too_long_for_a_column_of_any_view_because_a_template_made_it_' || id ||
+		'_and_it_ends_in_the_very_words_that_all_of_the_others_have_at_their_end_in_this_program'"
+	for view in "report" "stack --by function" "stack --by instruction" "diff alike.culprit" "stats alike.culprit"; do
+		set -- $view
+		for width in 80 200; do
+			run "$1" alike.culprit "${@:2}" --width $width -n 5
+			status_is 0
+			if [ "$view" = "stack --by instruction" ] || [ "$1" = diff ]; then
+				continue # rows of one function: its name twice
+			fi
+			cut_names | sed 's/+0x[0-9a-f]*$//' >names
+			[ "$(wc -l <names)" -ge 3 ] || [ $width = 200 ] || fail "$view: no names that are cut"
+			[ "$1" = report ] || [ -z "$(sort names | uniq -d)" ] || fail "$view: two names read alike"
+		done
+	done
+	run stats alike.culprit --width 80 -n 5
+	sed -n '3,$p' "$tmp/out" | grep -q '…' || fail "nothing is cut at 80 columns"
+	run stats alike.culprit --width 300 -n 5
+	! grep -q '…' "$tmp/out" || fail "names are cut although there is room"
+}
+
+test_4766_names_and_code_of_any_length_are_compared() {
+	cp run.culprit long.culprit
+	sqlite3 long.culprit "UPDATE function SET name = 'f' || id || '_' || printf('%.*c', 20000, 'x');
+		UPDATE instruction SET disasm = disasm || ' <' || printf('%.*c', 20000, 'y') || '>'"
+	for view in diff stats report annotate "stack --by function"; do
+		set -- $view
+		run "$1" long.culprit "${@:2}" $([ "$1" != diff ] || echo run.culprit)
+		status_is 0
+	done
+}
+
 run_tests

@@ -102,8 +102,11 @@ static const struct attempt forbidden[] = {
 	TRY(clock_adjtime, -1, 0),
 	TRY(sethostname, 0, -1),
 	TRY(setdomainname, 0, -1),
+#ifdef SYS_iopl /* of x86 alone */
 	TRY(iopl, 4),
 	TRY(ioperm, -1, -1, 0),
+	TRY(modify_ldt, -1, 0, 0),
+#endif
 	TRY(io_uring_setup, 0, 0),
 	TRY(io_uring_enter, -1, 0, 0, 0),
 	TRY(userfaultfd, -1),
@@ -124,7 +127,6 @@ static const struct attempt forbidden[] = {
 	TRY(move_pages, -1, 0, 0, 0, 0, 0),
 	TRY(vhangup),
 	TRY(ptrace, -1, 0, 0, 0),
-	TRY(modify_ldt, -1, 0, 0),
 };
 
 /* Returns how many calls were not refused. */

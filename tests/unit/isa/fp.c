@@ -22,6 +22,14 @@
 #include "isa/fp.h"
 #include "numbers.h"
 
+/* Four times as many bits as a float: what all compilers for x86-64 call __float128 is long double elsewhere. */
+#ifdef __SIZEOF_FLOAT128__
+typedef __float128 quad;
+#else
+typedef long double quad;
+_Static_assert(sizeof(quad) == 16, "long double has no 113 bits here");
+#endif
+
 #define ROUNDS 150000
 
 static const int host_mode[4] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD };
@@ -260,8 +268,7 @@ static struct outcome ties_away(bool d, struct outcome even, struct outcome down
 	return even;
 }
 
-static bool is_tie(enum operation op, __float128 a, __float128 b, __float128 c,
-		   __float128 twice_mid)
+static bool is_tie(enum operation op, quad a, quad b, quad c, quad twice_mid)
 {
 	switch (op) {
 	case ADD:
@@ -313,8 +320,7 @@ static void test_143_ties_away_in_double_are_those_of_binary128(void **state)
 
 			if (down.bits != up.bits && finite_d(down.bits) && finite_d(up.bits))
 				tie = is_tie(op, fp_to_double(a), fp_to_double(b), fp_to_double(c),
-					     (__float128)fp_to_double(down.bits) +
-						 fp_to_double(up.bits));
+					     (quad)fp_to_double(down.bits) + fp_to_double(up.bits));
 			ties += tie;
 			check(operation_name[op], a, b, c, FP_RMM, soft(op, true, a, b, c, FP_RMM),
 			      ties_away(true, even, down, up, tie));
@@ -346,7 +352,7 @@ static void test_144_ties_away_in_single_are_those_of_binary128(void **state)
 			if (down.bits != up.bits && finite_s((uint32_t)down.bits) &&
 			    finite_s((uint32_t)up.bits))
 				tie = is_tie(op, fp_to_float(a), fp_to_float(b), fp_to_float(c),
-					     (__float128)fp_to_float((uint32_t)down.bits) +
+					     (quad)fp_to_float((uint32_t)down.bits) +
 						 fp_to_float((uint32_t)up.bits));
 			ties += tie;
 			check(operation_name[op], a, b, c, FP_RMM, soft(op, false, a, b, c, FP_RMM),
@@ -465,13 +471,13 @@ static void test_146_fast_conversions_and_comparisons_give_what_the_soft_ones_gi
 
 /* Rounds to an integer as rm says. The result is exact, because binary128 holds every double and
  * its neighbours. */
-static __float128 round_128(__float128 x, unsigned rm)
+static quad round_128(quad x, unsigned rm)
 {
-	__float128 magnitude = x < 0 ? -x : x;
+	quad magnitude = x < 0 ? -x : x;
 
 	if (magnitude >= 0x1p64)
 		return x;
-	__float128 whole = (__float128)(uint64_t)magnitude, rest = magnitude - whole;
+	quad whole = (quad)(uint64_t)magnitude, rest = magnitude - whole;
 	bool odd = (uint64_t)magnitude & 1, up;
 
 	switch (rm) {
@@ -494,12 +500,12 @@ static __float128 round_128(__float128 x, unsigned rm)
 	return x < 0 ? -whole : whole;
 }
 
-static struct outcome want_integer(double x, __float128 low, __float128 high, uint64_t at_low,
-				   uint64_t at_high, unsigned rm)
+static struct outcome want_integer(double x, quad low, quad high, uint64_t at_low, uint64_t at_high,
+				   unsigned rm)
 {
 	if (x != x)
 		return (struct outcome){ at_high, FP_NV };
-	__float128 rounded = round_128(x, rm);
+	quad rounded = round_128(x, rm);
 
 	if (rounded < low)
 		return (struct outcome){ at_low, FP_NV };
