@@ -276,14 +276,13 @@ static void test_2704_places_in_code_without_symbols_can_be_told_apart(void **st
 	static const struct {
 		const char *function;
 		uint64_t distance;
-		size_t width;
 		const char *place;
 	} cases[] = {
-		{ "main", 0x12, 30, "main+0x12" },
-		{ "[liblzma.so.5.8.1+0x1130a]", 0xaa, 30, "[liblzma.so.5.8.1+0x113b4]" },
-		{ "std::vector<int>::push_back_and_more", 0x1e, 20, "std::vector<in…+0x1e" },
-		{ "größergrößer", 4, 11, "größ…+0x4" },
-		{ NULL, 8, 30, "0x4008" },
+		{ "main", 0x12, "main+0x12" },
+		{ "[liblzma.so.5.8.1+0x1130a]", 0xaa, "[liblzma.so.5.8.1+0x113b4]" },
+		{ "std::vector<int>::push_back_and_more", 0x1e,
+		  "std::vector<int>::push_back_and_more+0x1e" },
+		{ NULL, 8, "0x4008" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -293,7 +292,6 @@ static void test_2704_places_in_code_without_symbols_can_be_told_apart(void **st
 		char place[SPECTRUM_PLACE];
 
 		spectrum_place(&l, place);
-		spectrum_place_fit(place, cases[i].width);
 		assert_string_equal(place, cases[i].place);
 	}
 }
