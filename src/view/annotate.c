@@ -427,7 +427,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i, dou
 	else
 		both_words(l, i, words, sizeof(words));
 	disasm_line(in, line, sizeof(line));
-	cell_text(t, line);
+	cell_code(t, line);
 	if (!words[0])
 		cell_width(t, -rest);
 	cell_text(t, words[0] ? words : NULL);

@@ -185,6 +185,7 @@ static void add_stalls(struct doc *d, const struct view_options *o, struct calc_
 		cell_text(t, calc_letters(p, i, true, letters));
 		cell_text(t, causes);
 		cell_text(t, place);
+		cell_name(t, 0, strnlen(m->names[s->proc].name, 4096));
 	}
 	char legend[400] = "";
 

@@ -190,6 +190,15 @@ static void put_cycles(struct doc_table *t, const struct line *l, enum side side
 	cell_real(t, l->cycles[side]);
 }
 
+/* Of "foo+0x12": without the offset. */
+static size_t name_length(const char *symbol)
+{
+	const char *plus = strrchr(symbol, '+');
+
+	return plus && plus > symbol && plus[1] == '0' && plus[2] == 'x' ? (size_t)(plus - symbol)
+									 : strlen(symbol);
+}
+
 /* insts: the lines are instructions; only those go into CSV. m: the run before. */
 static void add_lines(struct doc *d, const struct view_options *o, const struct lines *l,
 		      const struct model *m, bool insts, bool estimated)
@@ -241,6 +250,7 @@ static void add_lines(struct doc *d, const struct view_options *o, const struct 
 		cell_real(t, 100 * change(n) / (double)m->cycles);
 		cell_colour(t, colour);
 		cell_text(t, text);
+		cell_name(t, 0, name_length(symbol(n)));
 		free(text);
 	}
 	if (!estimated)

@@ -261,6 +261,25 @@ void cell_text(struct doc_table *t, const char *text)
 		c->text = x_strdup(text);
 }
 
+void cell_name(struct doc_table *t, size_t at, size_t bytes)
+{
+	struct doc_cell *c = &t->cells[t->ncells - 1];
+
+	c->name_at = at;
+	c->name_bytes = bytes;
+}
+
+void cell_code(struct doc_table *t, const char *text)
+{
+	const char *from = text ? strstr(text, " <") : NULL, *to = from ? strrchr(from, '>') : NULL;
+
+	cell_text(t, text);
+	if (to && to > from + 2)
+		cell_name(t, (size_t)(from + 2 - text), (size_t)(to - from - 2));
+	else if (text && *text) /* no name: nothing of it is cut but the end */
+		cell_name(t, 0, 1);
+}
+
 void cell_format(struct doc_table *t, const char *format, ...)
 {
 	FORMAT(add_cell(t, CELL_TEXT)->text, format);

@@ -7,11 +7,12 @@
 
 struct doc_cell {
 	enum cell_kind kind;
-	enum term_colour colour; /* PLAIN: the column's */
-	int width;		 /* 0: the column's */
-	char *text;		 /* TEXT, and words instead of a number */
-	double real;		 /* REAL; BAR: share */
-	int64_t integer;	 /* and boolean */
+	enum term_colour colour;    /* PLAIN: the column's */
+	int width;		    /* 0: the column's */
+	char *text;		    /* TEXT, and words instead of a number */
+	size_t name_at, name_bytes; /* the name in it; 0, 0: all of it */
+	double real;		    /* REAL; BAR: share */
+	int64_t integer;	    /* and boolean */
 	/* STACK: parts; MAP: names and values */
 	struct term_part *parts;
 	char **names;

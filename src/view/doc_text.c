@@ -111,12 +111,41 @@ static bool is_long(const char *name, int cells)
 	return term_columns(name, strlen(name)) > cells;
 }
 
-static struct cut_name cut_name(const char *name, int cells)
-{
-	char cut[1024];
+#define NAME_LEAST 6 /* columns that tell something of a name */
 
-	term_cut_middle(name, cells, (cells - 1) / 2, cut, sizeof(cut));
-	return (struct cut_name){ hash_text(cut), hash_text(name) };
+/* The text, its name cut in the middle; `shift` columns more stay of the beginning, and less of the end. Where the rest
+ * leaves no room for a name, all is cut at the end. */
+static void cut_cell(const struct doc_cell *c, int cells, int shift, char *buf, size_t size_bytes)
+{
+	const size_t after = c->name_at + c->name_bytes;
+	const int rest = c->name_bytes ? term_columns(c->text, c->name_at) +
+					     term_columns(c->text + after, strlen(c->text + after))
+				       : 0,
+		  room = cells - rest;
+	int head = (room - 1) / 2 + shift;
+
+	if (room < NAME_LEAST && rest) {
+		term_cut(c->text, cells, buf, size_bytes);
+		return;
+	}
+	head = head < 0 ? 0 : head < room ? head : room - 1;
+	if (!c->name_bytes) {
+		term_cut_middle(c->text, cells, head, buf, size_bytes);
+		return;
+	}
+	char *name = x_strndup(c->text + c->name_at, c->name_bytes), cut[1024];
+
+	term_cut_middle(name, room, head, cut, sizeof(cut));
+	snprintf(buf, size_bytes, "%.*s%s%s", (int)c->name_at, c->text, cut, c->text + after);
+	free(name);
+}
+
+static struct cut_name cut_name(const struct doc_cell *c, int cells)
+{
+	char cut[2048];
+
+	cut_cell(c, cells, 0, cut, sizeof(cut));
+	return (struct cut_name){ hash_text(cut), hash_text(c->text) };
 }
 
 static struct cut_names cut_names(const struct doc_table *t, size_t column, size_t rows)
@@ -128,7 +157,7 @@ static struct cut_names cut_names(const struct doc_table *t, size_t column, size
 		const int cells = cells_of(&t->columns[column], c);
 
 		if (c->text && is_long(c->text, cells))
-			*ARRAY_ADD(all.list, all.count) = cut_name(c->text, cells);
+			*ARRAY_ADD(all.list, all.count) = cut_name(c, cells);
 	}
 	if (all.count)
 		qsort(all.list, all.count, sizeof(*all.list), by_cut);
@@ -136,9 +165,9 @@ static struct cut_names cut_names(const struct doc_table *t, size_t column, size
 }
 
 /* Whether another name that is cut in the half reads like this one. */
-static bool is_ambiguous(const struct cut_names *all, const char *name, int cells)
+static bool is_ambiguous(const struct cut_names *all, const struct doc_cell *c, int cells)
 {
-	const struct cut_name mine = cut_name(name, cells);
+	const struct cut_name mine = cut_name(c, cells);
 	const size_t after = ARRAY_SEARCH(all->count, i, all->list[i].cut <= mine.cut);
 
 	for (size_t i = after; i-- > 0 && all->list[i].cut == mine.cut;)
@@ -149,19 +178,19 @@ static bool is_ambiguous(const struct cut_names *all, const char *name, int cell
 
 #define NAMES_COMPARED 1024 /* rows of a column whose names are kept apart in other ways */
 
-/* Whether another name of the column reads like this one if both are cut after `head` columns. */
-static bool reads_alike(const struct doc_table *t, size_t column, const char *name, int cells,
-			int head)
+/* Whether another name of the column reads like this one if both are cut `shift` columns from the half. */
+static bool reads_alike(const struct doc_table *t, size_t column, const struct doc_cell *c,
+			int cells, int shift)
 {
-	char mine[1024], other[1024];
+	char mine[2048], other[2048];
 
-	term_cut_middle(name, cells, head, mine, sizeof(mine));
+	cut_cell(c, cells, shift, mine, sizeof(mine));
 	for (size_t i = 0; i < t->nrows && i < NAMES_COMPARED; i++) {
-		const char *text = t->cells[i * t->ncolumns + column].text;
+		const struct doc_cell *o = &t->cells[i * t->ncolumns + column];
 
-		if (!text || !strcmp(text, name))
+		if (!o->text || !strcmp(o->text, c->text))
 			continue;
-		term_cut_middle(text, cells, head, other, sizeof(other));
+		cut_cell(o, cells, shift, other, sizeof(other));
 		if (!strcmp(mine, other))
 			return true;
 	}
@@ -198,20 +227,19 @@ static void text_name(const struct view_options *o, const struct doc_table *t, s
 	const struct doc_column *k = &t->columns[column];
 	const enum term_colour colour = c->colour != TERM_PLAIN ? c->colour : k->colour;
 	const int cells = cells_of(k, c), half = (cells - 1) / 2;
-	int head = half;
-	bool alike = is_long(c->text, cells) && is_ambiguous(all, c->text, cells);
-	char cut[1024] = "…";
+	int shift = 0;
+	bool alike = is_long(c->text, cells) && is_ambiguous(all, c, cells);
+	char cut[2048] = "…";
 
 	for (int away = 1; alike && away <= half; away++) {
-		head = away <= half / 2 ? half + 2 * away : half - 2 * (away - half / 2);
-		head = head < 0 ? 0 : head < cells ? head : cells - 1;
-		alike = reads_alike(t, column, c->text, cells, head);
+		shift = away <= half / 2 ? 2 * away : -2 * (away - half / 2);
+		alike = reads_alike(t, column, c, cells, shift);
 	}
-	if (alike) /* they differ far from both ends */
+	if (alike && !c->name_bytes) /* they differ far from both ends */
 		term_cut(c->text + shared(t, column, c->text), cells - 1, cut + strlen(cut),
 			 sizeof(cut) - strlen(cut));
 	else
-		term_cut_middle(c->text, cells, head, cut, sizeof(cut));
+		cut_cell(c, cells, alike ? 0 : shift, cut, sizeof(cut));
 	fputs(k->before ? k->before : " ", o->out);
 	if (colour != TERM_PLAIN)
 		fputs(term_on(o, colour), o->out);

@@ -160,7 +160,7 @@ static void put_inst(struct doc_table *t, const struct listing *l, size_t i)
 	jumps_draw(l->jumps, i, 1, lanes);
 	cell_text(t, lanes);
 	disasm_line(in, line, sizeof(line));
-	cell_text(t, line);
+	cell_code(t, line);
 }
 
 static void add_instructions(struct doc_table *t, const struct listing *l,

@@ -358,7 +358,7 @@ static bool add_instructions(struct doc *d, struct store *s, const struct interv
 		cell_text(t, store_shown(&q, 1));
 		cell_text(t, words_of(store_shown(&q, 1)));
 		cell_text(t, store_shown(&q, 4));
-		cell_text(t, store_shown(&q, 5));
+		cell_code(t, store_shown(&q, 5));
 	}
 	return store_done(&q, e);
 }

@@ -244,7 +244,7 @@ static bool add_instructions(struct doc *d, struct store *s, const struct stack_
 		cell_text(t, store_shown(&q, 3));
 		cell_text(t, part < 0 ? "" : words_components[part].words);
 		cell_text(t, store_shown(&q, 4));
-		cell_text(t, store_shown(&q, 5));
+		cell_code(t, store_shown(&q, 5));
 	}
 	return store_done(&q, e);
 }
