@@ -157,46 +157,80 @@ static void add_overlap(struct doc *d, const struct stack_model *m)
 		 100 * m->beside_long_cycles / m->cycles, 100 * m->overlap_cycles / m->cycles);
 }
 
-/* Names methods whose base cannot be right: the whole run needs a unit for longer than that, or its
- * instructions need more dispatch slots. What the base lacks was charged to other components. */
+/* The component that cannot be right, because with those that simulation counts before it there is less than an
+ * ideal machine needs; CPI_COMPONENTS: none is known. */
+static enum cpi_component below_clock(const struct stack_model *m, const struct stack_method *s)
+{
+	static const enum cpi_component next[STACK_CLOCKS] = { CPI_BASE, CPI_L1D, CPI_BMISP };
+	double sum = 0;
+
+	for (size_t k = 0; k < STACK_CLOCKS; k++) {
+		sum += stack_comparable(s, next[k]);
+		if (m->ideal[k] > 0 && sum < m->ideal[k] - DISTRUST * m->cycles)
+			return next[k];
+	}
+	return CPI_COMPONENTS;
+}
+
+/* Names methods with a component that cannot be right: the whole run needs a unit for longer than the base,
+ * or its instructions need more dispatch slots, or an ideal machine takes longer. What the component lacks was
+ * charged to others. */
 static void add_distrust(struct doc *d, const struct stack_model *m)
 {
+	enum reason { BY_UNIT, BY_SLOTS, BY_CLOCK, REASONS };
 	const double slots = m->width > 0 ? m->insts / m->width : 0;
-	char by_unit[STACK_METHODS * 26] = "", by_slots[STACK_METHODS * 26] = "";
-	size_t n = 0, k = 0;
+	char names[REASONS][STACK_METHODS * 56] = { "" };
+	size_t n[REASONS] = { 0 };
 
 	doc_array(d, "distrusted");
 	for (size_t i = 0; i < m->nmethods; i++) {
 		const struct stack_method *s = &m->methods[i];
 		const double base = stack_comparable(s, CPI_BASE);
-		const bool unit = m->busiest_cycles > 0 &&
-				  base < m->busiest_cycles - DISTRUST * m->cycles,
-			   /* a naive base is known to be what is left, and may be negative */
-		    slot = base < slots - DISTRUST * m->cycles && strncmp(s->name, "naive", 5) != 0;
+		/* a naive base is known to be what is left, and may be negative */
+		const bool naive = !strncmp(s->name, "naive", 5);
+		const enum cpi_component below =
+		    s->reference || naive ? CPI_COMPONENTS : below_clock(m, s);
+		enum reason why = REASONS;
 
-		if (s->reference || (!unit && !slot))
+		if (s->reference)
+			continue;
+		if (m->busiest_cycles > 0 && base < m->busiest_cycles - DISTRUST * m->cycles)
+			why = BY_UNIT;
+		else if (base < slots - DISTRUST * m->cycles && !naive)
+			why = BY_SLOTS;
+		else if (below != CPI_COMPONENTS)
+			why = BY_CLOCK;
+		if (why == REASONS)
 			continue;
 		doc_text(d, NULL, s->name);
-		if (unit)
-			n += (size_t)snprintf(by_unit + n, sizeof(by_unit) - n, "%s%s",
-					      n ? ", " : "", s->name);
-		else
-			k += (size_t)snprintf(by_slots + k, sizeof(by_slots) - k, "%s%s",
-					      k ? ", " : "", s->name);
+		n[why] +=
+		    (size_t)snprintf(names[why] + n[why], sizeof(names[why]) - n[why], "%s%s%s%s%s",
+				     n[why] ? ", " : "", s->name, why == BY_CLOCK ? " (" : "",
+				     why == BY_CLOCK ? words_components[below].words : "",
+				     why == BY_CLOCK ? ")" : "");
 	}
 	doc_close(d);
-	if (n)
+	if (n[BY_UNIT])
 		doc_line(d, NULL,
 			 "\nNot to be trusted: the base, and what has the cycles that it lacks, "
 			 "where it "
 			 "is less than the\n%s unit alone needs, %.3f cycles per instruction: %s",
-			 m->busiest, m->busiest_cycles / m->insts, by_unit);
-	if (k)
+			 m->busiest, m->busiest_cycles / m->insts, names[BY_UNIT]);
+	if (n[BY_SLOTS])
 		doc_line(d, NULL,
 			 "\nNot to be trusted: the base, and what has the cycles that it lacks, "
 			 "where it is less than\nthe instructions need to dispatch, %.3f cycles "
 			 "each: %s",
-			 slots / m->insts, by_slots);
+			 slots / m->insts, names[BY_SLOTS]);
+	if (n[BY_CLOCK])
+		doc_line(
+		    d, NULL,
+		    "\nNot to be trusted: a component with which there is less than an ideal "
+		    "machine needs (%.3f cycles\nper instruction without misses, %.3f with L1 "
+		    "D-misses, %.3f with mispredicted branches, too),\nand what has the cycles "
+		    "that it lacks: %s",
+		    m->ideal[0] / m->insts, m->ideal[1] / m->insts, m->ideal[2] / m->insts,
+		    names[BY_CLOCK]);
 }
 
 static size_t parts_of(const double *cycles, double full, struct term_part parts[CPI_COMPONENTS])
@@ -429,6 +463,11 @@ static void add_values(struct doc *d, const struct stack_model *m)
 	doc_integer(d, "overlap_cycles", (int64_t)m->overlap_cycles);
 	doc_integer(d, "beside_long_miss_cycles", (int64_t)m->beside_long_cycles);
 	doc_integer(d, "busiest_unit_cycles", (int64_t)m->busiest_cycles);
+	doc_array(d, "ideal_cycles");
+	for (size_t k = 0; k < STACK_CLOCKS; k++)
+		if (m->ideal[k] > 0)
+			doc_integer(d, NULL, (int64_t)m->ideal[k]);
+	doc_close(d);
 	add_parts(d, "events", m->events, 1, CPI_SIMULATED, false);
 	add_parts(d, "committed_events", m->committed, 1, CPI_SIMULATED, false);
 	doc_array(d, "methods");

@@ -59,6 +59,7 @@ void stack_place_words(const struct stack_place *p, double run, char *text, size
 /* The component of a name; -1: there is none. */
 int stack_part_of(const char *name);
 #define STACK_METHODS 16
+#define STACK_CLOCKS  3
 
 struct stack_method {
 	char name[24];
@@ -100,6 +101,9 @@ struct stack_model {
 	 * can be less */
 	char busiest[16];
 	double busiest_cycles;
+	/* What an ideal machine needs at least: without misses, with L1 D-misses, with mispredicted branches,
+	 * too; 0: not known. */
+	double ideal[STACK_CLOCKS];
 	/* miss events: on all paths, and of instructions that committed */
 	double events[CPI_SIMULATED], committed[CPI_SIMULATED];
 	struct stack_method methods[STACK_METHODS]; /* references first */

@@ -243,6 +243,9 @@ bool stack_read(const struct stack_input *in, const char *phase_method, struct s
 	m->in_order = store_number(
 	    s, "SELECT value = 'inorder' FROM machine WHERE section = 'machine' AND key = 'model'",
 	    0);
+	m->ideal[0] = model_run_number(s, "ideal_cycles", 0);
+	m->ideal[1] = model_run_number(s, "ideal_l1d_cycles", 0);
+	m->ideal[2] = model_run_number(s, "ideal_mispredict_cycles", 0);
 	m->overlap_cycles = model_run_number(s, "frontend_backend_overlap_cycles", 0);
 	m->beside_long_cycles = model_run_number(s, "frontend_beside_long_miss_cycles", 0);
 	add_references(m, in);
