@@ -239,7 +239,7 @@ static int parts_run(struct icost_values *v, const struct view_options *o, struc
 	struct err e = { "" };
 	size_t failed = 0;
 
-	if (!adding_ensure("icost", &s, "resources", v->add, &v->simulating)) {
+	if (!adding_ensure("icost", &v->reading, &s, "resources", v->add, &v->simulating)) {
 		store_close(s);
 		return 2;
 	}

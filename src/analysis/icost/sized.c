@@ -595,6 +595,7 @@ void sized_next(struct sized *l, const struct graph_inst *real, const struct siz
 		t = max_u64(t, fifo_oldest(&l->packets));
 #define END_D t = entry_free(l, a, real, t);
 #define END_V
+#define END_R
 #define END_E                                                                                      \
 	t = max_u64(t, unit_free(l, a));                                                           \
 	t = issue(l, a, t);
