@@ -248,7 +248,7 @@ uint64_t sized_commit(const struct sized *l)
 static bool is_data_miss(unsigned category)
 {
 	return category == CAT_DMISS || category == CAT_BW_DMISS || category == CAT_BMISP_DMISS ||
-	       category >= CAT_REACH_DMISS;
+	       (category >= CAT_REACH_DMISS && category <= CAT_REACH_BOTH_DMISS);
 }
 
 /* The miss of a load: no more than `most` cycles. */

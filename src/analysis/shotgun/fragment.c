@@ -552,6 +552,16 @@ static unsigned path_bits(const struct fragments *f, enum shotgun_design design,
 	return design == DESIGN_SHORT ? signature >> 2 * f->shape.context & 3 : 0;
 }
 
+/* Scores the first target of an indirect branch. On a path that has gone astray no target is right, and
+ * every guess that is taken back comes to other branches: only those of the right path count. */
+static void count_target(struct fragments *f, const struct shotgun_long *on, bool found)
+{
+	if (f->at.i >= f->shape.length || f->at.right < f->at.i)
+		return;
+	f->counts.indirect++;
+	f->counts.indirect_right += found && f->at.pc == on->pcs[f->at.i];
+}
+
 /* Builds the next instruction of the path. False if it cannot have the bits that it should. */
 static bool build_one(struct fragments *f, enum shotgun_design design,
 		      const struct shotgun_long *on, uint64_t *signature, uint64_t *mask,
@@ -591,10 +601,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 		f->at.pc = way ? way->target : 0;
 	} else if (!f->at.pc && design == DESIGN_LETTER) {
 		f->at.pc = d ? d->target : 0;
-		if (f->at.i < f->shape.length) {
-			f->counts.indirect++;
-			f->counts.indirect_right += f->at.pc == on->pcs[f->at.i];
-		}
+		count_target(f, on, true);
 	} else if (!f->at.pc) {
 		struct guess *g = &f->guesses[f->nguesses++];
 		f->at.build = f->b.at;
@@ -603,10 +610,7 @@ static bool build_one(struct fragments *f, enum shotgun_design design,
 		};
 		const bool found = guess_target(f, on, g);
 		f->nguesses -= !found;
-		if (f->at.i < f->shape.length) {
-			f->counts.indirect++;
-			f->counts.indirect_right += found && f->at.pc == on->pcs[f->at.i];
-		}
+		count_target(f, on, found);
 	}
 	if (design == DESIGN_SHORT) {
 		/* The next instruction's sample must overlap this sample's signature. */
