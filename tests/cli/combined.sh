@@ -36,7 +36,7 @@ points() {
 	done
 }
 points p
-points q --set window.rob=32
+points q --set window.rob=16
 
 # Combines points NAME of all intervals into $1; $2: how many instructions an interval stands for, $3: MODE.
 combine() {
