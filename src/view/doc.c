@@ -271,9 +271,12 @@ void cell_name(struct doc_table *t, size_t at, size_t bytes)
 
 void cell_code(struct doc_table *t, const char *text)
 {
-	const char *from = text ? strstr(text, " <") : NULL, *to = from ? strrchr(from, '>') : NULL;
+	const char *from = text ? strstr(text, " <") : NULL, *to = from ? strrchr(from, '>') : NULL,
+		   *plus = to ? strrchr(from, '+') : NULL;
 
 	cell_text(t, text);
+	if (plus && plus > from + 2 && plus < to) /* the distance stays */
+		to = plus;
 	if (to && to > from + 2)
 		cell_name(t, (size_t)(from + 2 - text), (size_t)(to - from - 2));
 	else if (text && *text) /* no name: nothing of it is cut but the end */

@@ -118,7 +118,7 @@ void cell_none(struct doc_table *t);
 void cell_text(struct doc_table *t, const char *text); /* NULL: as cell_none */
 /* In a column of names: only these bytes of the current cell's text are the name, which is cut. */
 void cell_name(struct doc_table *t, size_t at, size_t bytes);
-/* An instruction: the name in it is that of where it leads, in <>. */
+/* An instruction: the name in it is that of where it leads, in <>, without the distance. */
 void cell_code(struct doc_table *t, const char *text);
 void cell_format(struct doc_table *t, const char *format, ...) PRINTF(2, 3);
 /* In a column of numbers: words in text, null in JSON, nothing in CSV. */
