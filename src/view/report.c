@@ -309,13 +309,15 @@ static void add_lines(struct doc *d, const struct model *m, const struct view_op
 static char *build_id_of(struct store *s, const char *image)
 {
 	struct store_rows r = store_query(
-	    s, "SELECT build_id FROM image WHERE path = ?1 AND build_id <> '' LIMIT 1", "s", image);
+	    s, "SELECT build_id FROM image WHERE name = ?1 AND build_id <> '' LIMIT 1", "s", image);
 	const char *text = store_next(&r) ? store_shown(&r, 0) : NULL;
 	char *copy = text ? x_strdup(text) : NULL;
 
 	store_done(&r, NULL);
 	return copy;
 }
+
+#define NAMED_MOST 3 /* files whose debug files a sentence names */
 
 /* Adds what the debug file of an image would be called to a list. */
 static void want_debug_file(char **list, const char *image, const char *build_id)
@@ -332,7 +334,7 @@ static void want_debug_file(char **list, const char *image, const char *build_id
 
 /* Where debug files were looked for, and how they are looked for elsewhere. wanted: their names; NULL: none. */
 static void add_looked_for(struct doc *d, struct store *s, const struct view_options *o,
-			   const char *wanted)
+			   const char *wanted, bool others)
 {
 	struct store_rows r = store_query(
 	    s, "SELECT CAST(value AS TEXT) || '/usr/lib/debug' FROM run WHERE key = 'sysroot'", "");
@@ -358,8 +360,9 @@ static void add_looked_for(struct doc *d, struct store *s, const struct view_opt
 		}
 		text = x_asprintf("Debug files were looked for in %sthe binaries' own folders, "
 				  "%s%s/usr/lib/debug; --debug "
-				  "DIR looks for %s in DIR, too.",
-				  given, sysroot ? sysroot : "", sysroot ? " and " : "", wanted);
+				  "DIR looks for %s%s in DIR, too.",
+				  given, sysroot ? sysroot : "", sysroot ? " and " : "", wanted,
+				  others ? " and the others'" : "");
 		doc_sentence(d, "  ", text, 2);
 		free(text);
 		free(given);
@@ -382,6 +385,7 @@ static void add_libraries(struct doc *d, const struct model *m, struct store *s,
 		{ .key = "build_id" },
 	};
 	char *wanted = NULL;
+	size_t nameless_files = 0;
 	size_t count;
 	struct part *list = parts_libraries(m, &count);
 	const bool shown = count > 1 || (count && list[0].nameless > 0);
@@ -402,7 +406,7 @@ static void add_libraries(struct doc *d, const struct model *m, struct store *s,
 		cell_text(t, path_name(list[i].image));
 		char *build_id = build_id_of(s, list[i].image);
 
-		if (nameless >= 0.005)
+		if (nameless >= 0.005 && nameless_files++ < NAMED_MOST)
 			want_debug_file(&wanted, list[i].image, build_id);
 		if (nameless >= 0.005)
 			cell_format(t, "%.0f%% of it in code without symbols", 100 * nameless);
@@ -415,7 +419,7 @@ static void add_libraries(struct doc *d, const struct model *m, struct store *s,
 		if (!shown)
 			doc_hide(t);
 	}
-	add_looked_for(d, s, o, wanted);
+	add_looked_for(d, s, o, wanted, nameless_files > NAMED_MOST);
 	free(wanted);
 	parts_free(list, count);
 }

@@ -161,6 +161,11 @@ test_4762_a_report_says_where_debug_files_were_looked_for() {
 	out_has "100% of it in code without symbols"
 	out_has "looked for in the binaries' own folders, /usr/lib/debug; --debug DIR looks for"
 	out_has ".build-id/$(sed 's/^\(..\)/\1\//' "$tmp/id").debug (a) in DIR"
+	# In a sysroot a file has another path than the program knows it by.
+	cp "$tmp/run/bare.culprit" "$tmp/other.culprit"
+	sqlite3 "$tmp/other.culprit" "UPDATE image SET name = '/usr/bin/other'"
+	run report "$tmp/other.culprit" --width 200
+	out_has ".build-id/$(sed 's/^\(..\)/\1\//' "$tmp/id").debug (other) in DIR"
 	mkdir -p "$tmp/empty"
 	run report "$tmp/run/bare.culprit" --width 200 --debug "$tmp/empty"
 	status_is 0
