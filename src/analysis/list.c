@@ -6,6 +6,7 @@
 #include "analysis/calc/analyses.h"
 #include "analysis/counters.h"
 #include "analysis/cpistack/cpistack.h"
+#include "analysis/cpistack/fmt_table.h"
 #include "analysis/cpistack/interval.h"
 #include "analysis/folded.h"
 #include "analysis/icost/icost.h"
@@ -28,6 +29,7 @@ const struct analysis *const analysis_list[] = {
 	&own_analysis,
 	&cpistack_analysis,
 	&interval_analysis,
+	&fmt_table_analysis,
 	&icost_analysis,
 	&resources_analysis,
 	&shotgun_analysis,
