@@ -415,9 +415,17 @@ static inline void add_group(struct fmt *f, const struct rec_cycle *c, bool full
 	}
 }
 
-/* A flush. If a mispredicted branch (flush_po) caused it, the branch resolves now. */
-static __attribute__((noinline)) void resolve(struct fmt *f, const struct rec_cycle *c)
+/* A flush. If a mispredicted branch (flush_po) caused it, the branch resolves now. Misses that fetch was waiting for
+ * will have no instruction to be an event of: they are counted here. */
+static __attribute__((noinline)) void resolve(struct cpistack *s, const struct rec_cycle *c)
 {
+	struct fmt *f = &s->fmt;
+	for (uint64_t i = f->fed_end; i-- > 0 && f->fed_end - i < FMT_FED;) {
+		const unsigned cause = f->fed[i % FMT_FED].what & FMT_FED_CAUSE;
+		if (!is_miss(cause))
+			break;
+		s->events[0][cause]++;
+	}
 	f->entering_po = 0;
 	if (c->flush_cause != FLUSH_MISPREDICT)
 		return;
@@ -492,7 +500,7 @@ static inline size_t fmt_run(struct cpistack *s, struct cpi_run *run, size_t cou
 	size_t n = 1;
 	f->fetched = (f->fetched || c->nfetch) && !(flags & RC_FLUSH);
 	if (unlikely(flags & RC_FLUSH))
-		resolve(f, c);
+		resolve(s, c);
 	if (unlikely(fed != f->fed_last))
 		fed_push(f, fed);
 	if (!(c->ndispatch | c->ncommit) && !(flags & RC_FLUSH))

@@ -222,6 +222,26 @@ static void test_646_only_naive_counts_an_i_miss_on_the_wrong_path(void **state)
 	scene_free(&s);
 }
 
+static void test_4897_naive_counts_an_i_miss_that_a_redirect_cuts_off(void **state)
+{
+	struct step steps[64];
+	struct scene s;
+	plain(steps, 64);
+	/* the wrong path is still waiting for its first line: no instruction can have the miss as its event */
+	steps[30].latency = 20;
+	steps[31] =
+	    (struct step){ .branch = true, .mispredict = true, .depends = 1, .wrong_imiss = 90 };
+	scene_run(&s, steps, 64, 128);
+	struct cpistack *a = scene_analyse(&s);
+	assert_conserved(a);
+	assert_int_equal(a->events[0][CPI_L1I], 1);
+	assert_int_equal(a->events[1][CPI_L1I], 0);
+	assert_true(cycles_of(a, METHOD_NAIVE, CPI_L1I) == 9);
+	assert_true(cycles_of(a, METHOD_NAIVE_NON_SPEC, CPI_L1I) == 0);
+	scene_done(a);
+	scene_free(&s);
+}
+
 static void test_647_a_mispredict_that_resolves_under_a_long_miss_keeps_its_cycles(void **state)
 {
 	struct step steps[64];
@@ -654,6 +674,7 @@ int main(void)
 		cmocka_unit_test(test_645_two_overlapping_long_misses_cost_one),
 		cmocka_unit_test(test_1705_a_long_data_miss_costs_the_l1_what_a_hit_below_would),
 		cmocka_unit_test(test_646_only_naive_counts_an_i_miss_on_the_wrong_path),
+		cmocka_unit_test(test_4897_naive_counts_an_i_miss_that_a_redirect_cuts_off),
 		cmocka_unit_test(
 		    test_647_a_mispredict_that_resolves_under_a_long_miss_keeps_its_cycles),
 		cmocka_unit_test(
