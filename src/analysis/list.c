@@ -8,6 +8,7 @@
 #include "analysis/cpistack/cpistack.h"
 #include "analysis/cpistack/fmt_table.h"
 #include "analysis/cpistack/interval.h"
+#include "analysis/cpistack/naive_caches.h"
 #include "analysis/folded.h"
 #include "analysis/icost/icost.h"
 #include "analysis/icost/resources.h"
@@ -30,6 +31,7 @@ const struct analysis *const analysis_list[] = {
 	&cpistack_analysis,
 	&interval_analysis,
 	&fmt_table_analysis,
+	&naive_caches_analysis,
 	&icost_analysis,
 	&resources_analysis,
 	&shotgun_analysis,

@@ -48,23 +48,26 @@ static void fill_base(struct cpistack *s, enum cpi_method m)
 	s->now.method[m][CPI_BASE] = s->now.cycles * cpi_scale(s, m) - sum;
 }
 
-void counters_end(struct cpistack *s)
+void counters_penalties(const struct trace_meta *m, uint64_t penalty[CPI_COMPONENTS])
 {
-	const struct trace_meta *m = &s->meta;
 	/* Penalties are cycles beyond an L1 hit; a machine without an L2 goes to the LLC. */
 	const uint32_t lower = m->l2_latency ? m->l2_latency : m->llc_latency;
 	const uint64_t to_l2 = lower > m->l1d_latency ? lower - m->l1d_latency : 0;
 	const uint64_t to_memory =
 	    m->mem_latency > m->l1d_latency ? m->mem_latency - m->l1d_latency : 0;
-	const uint64_t penalty[CPI_COMPONENTS] = {
-		[CPI_L1I] = to_l2,
-		[CPI_L2I] = to_memory,
-		[CPI_ITLB] = m->itlb_penalty,
-		[CPI_L1D] = to_l2,
-		[CPI_L2D] = to_memory,
-		[CPI_DTLB] = m->dtlb_penalty,
-		[CPI_BMISP] = m->frontend_depth,
-	};
+	for (unsigned k = 0; k < CPI_COMPONENTS; k++)
+		penalty[k] = 0;
+	penalty[CPI_L1I] = penalty[CPI_L1D] = to_l2;
+	penalty[CPI_L2I] = penalty[CPI_L2D] = to_memory;
+	penalty[CPI_ITLB] = m->itlb_penalty;
+	penalty[CPI_DTLB] = m->dtlb_penalty;
+	penalty[CPI_BMISP] = m->frontend_depth;
+}
+
+void counters_end(struct cpistack *s)
+{
+	uint64_t penalty[CPI_COMPONENTS];
+	counters_penalties(&s->meta, penalty);
 	for (unsigned k = 0; k < CPI_COMPONENTS; k++) {
 		s->now.method[METHOD_NAIVE][k] = (int64_t)(s->events[0][k] * penalty[k]);
 		s->now.method[METHOD_NAIVE_NON_SPEC][k] = (int64_t)(s->events[1][k] * penalty[k]);

@@ -335,6 +335,8 @@ void counters_inst(struct cpistack *s, const struct rec_inst *r);
 /* The component that POWER5 blames for a cycle in which nothing completes. */
 enum cpi_component counters_reason(const struct cpistack *s, const struct rec_cycle *c);
 void counters_end(struct cpistack *s);
+/* Cycles that the naive methods give an event of each component. */
+void counters_penalties(const struct trace_meta *m, uint64_t penalty[CPI_COMPONENTS]);
 
 /* Units of a cycle in a method: 1, or the dispatch width for methods that count slots. */
 int64_t cpi_scale(const struct cpistack *s, enum cpi_method m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The front-end miss event tables as hardware, on the pipeline that can be followed by hand (scene.h).
+ * The front-end miss event tables as hardware, on the pipeline that can be followed by hand (scene.h); naive counters
+ * at the caches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/cpistack/fmt_table.h"
+#include "analysis/cpistack/naive_caches.h"
 #include "scene.h"
 
 /* Counts the scene with parameters, in batches of so many cycles. */
@@ -236,6 +238,49 @@ static void test_4895_sfmt_counts_a_wrong_path_that_an_older_miss_claims(void **
 	scene_free(&s);
 }
 
+static void test_4898_counters_at_the_caches_see_stores_and_wrong_paths(void **state)
+{
+	const struct rec_miss misses[] = {
+		{ .kind = MISS_FETCH, .level = LEVEL_L2, .flags = MISS_WRONG_PATH },
+		{ .kind = MISS_FETCH, .level = LEVEL_MEM },
+		{ .kind = MISS_STORE, .level = LEVEL_MEM },
+		{ .kind = MISS_LOAD, .level = LEVEL_L2 },
+		{ .kind = MISS_DTLB, .level = LEVEL_MEM },
+		{ .kind = MISS_PREFETCH, .level = LEVEL_MEM },
+		{ .kind = MISS_WALK, .level = LEVEL_MEM },
+	};
+	const struct rec_cycle cycle = { .repeat = 1000 };
+	const struct trace_meta meta = { .l1d_latency = 2,
+					 .l2_latency = 11,
+					 .mem_latency = 252,
+					 .itlb_penalty = 30,
+					 .dtlb_penalty = 30,
+					 .frontend_depth = 5 };
+	const struct rec_inst insts[] = {
+		{ .flags = RI_COMMITTED | RI_MISPREDICT },
+		{ .flags = RI_MISPREDICT | RI_RESOLVED },
+		{ .flags = RI_MISPREDICT },
+	};
+	const struct analysis *a = &naive_caches_analysis;
+	const struct analysis_options o = { .period = 0 };
+	struct err e = { "" };
+	void *s = x_calloc(1, a->state_size);
+	assert_true(a->start(s, &meta, &o, &e));
+	assert_true(a->misses(s, misses, 7, &e));
+	assert_true(a->batch(s, insts, 3, &cycle, 1, &e));
+	assert_true(a->finish(s, NULL, &e));
+	const struct naive_caches_counts *n = naive_caches_counts(s);
+	assert_int_equal(n->stack[CPI_L1I], 9);
+	assert_int_equal(n->stack[CPI_L2I], 250);
+	assert_int_equal(n->stack[CPI_L1D], 9);
+	assert_int_equal(n->stack[CPI_L2D], 250);
+	assert_int_equal(n->stack[CPI_DTLB], 30);
+	assert_int_equal(n->stack[CPI_BMISP], 10);
+	assert_int_equal(n->stack[CPI_BASE], 1000 - 9 - 250 - 9 - 250 - 30 - 10);
+	assert_int_equal(n->of_stores, 1);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +292,7 @@ int main(void)
 		cmocka_unit_test(
 		    test_4896_a_branch_that_stays_is_charged_until_it_retires_by_one_reading),
 		cmocka_unit_test(test_4895_sfmt_counts_a_wrong_path_that_an_older_miss_claims),
+		cmocka_unit_test(test_4898_counters_at_the_caches_see_stores_and_wrong_paths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
