@@ -36,21 +36,11 @@ static bool check_method(const char *text, struct err *e)
 	       err_set(e, "there is no method '%s'; did you mean '%s'?", text, near.best);
 }
 
-static bool parse_share(const char *text, double *share)
-{
-	const char *unit;
-
-	if (!number_real(text, share, &unit) || (*unit && strcmp(unit, "%") != 0))
-		return false;
-	*share /= 100;
-	return *share <= 1;
-}
-
 static bool check_share(const char *text, struct err *e)
 {
 	double ignored;
 
-	return parse_share(text, &ignored) ||
+	return number_share(text, &ignored) ||
 	       err_set(e, "'%s' is not a share in percent, such as 0.5", text);
 }
 
@@ -89,7 +79,7 @@ static int calc_command(void *values, int nargs, char **args)
 		return 2;
 	}
 	if (v->cutoff)
-		parse_share(v->cutoff, &c.cutoff);
+		number_share(v->cutoff, &c.cutoff);
 	if (!reading_options("calc", &v->reading, &o) ||
 	    !reading_open_any("calc", &v->reading, args, 1, &s))
 		return 2;

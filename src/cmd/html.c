@@ -92,14 +92,11 @@ static void open_browser(const char *path)
 /* "0.01", of all cycles in %, as a share; negative if it is none. */
 static double share_of(const char *text)
 {
-	const char *unit;
-	double percent;
+	double share;
 
 	if (!text)
 		return 0;
-	if (!number_real(text, &percent, &unit) || (*unit && strcmp(unit, "%") != 0))
-		return -1;
-	return percent <= 100 ? percent / 100 : -1;
+	return number_share(text, &share) ? share : -1;
 }
 
 static bool check_share(const char *text, struct err *e)

@@ -8,8 +8,11 @@
 #include "cmd/reading.h"
 #include "cmd/simulating.h"
 #include "jobs/rerun.h"
+#include "util/nearest.h"
+#include "util/number.h"
 #include "view/icost.h"
 #include "view/resources.h"
+#include "words/words.h"
 
 #define WHAT_IF_MAX	   32
 #define RESOURCES_VERIFIED (3 * RESOURCES + 8) /* at most */
@@ -18,7 +21,7 @@ struct icost_values {
 	struct reading reading;
 	struct simulating simulating;
 	bool phases, resources, multisim, all, verify, add;
-	uint64_t within;
+	const char *within;
 	const char *svg, *focus, *profiler;
 	struct cmd_strings what_if;
 };
@@ -243,11 +246,14 @@ static int parts_run(struct icost_values *v, const struct view_options *o, struc
 		store_close(s);
 		return 2;
 	}
+	double within = 0.01;
 	bool ok = resources_read(s, &m, &e);
 
+	if (v->within)
+		number_share(v->within, &within); /* checked */
 	if (ok && v->verify && simulating_trusted("icost", s, &v->simulating))
-		ok = verify_parts(s, v, &m, (double)v->within / 100 * m.cycles, &failed, &e);
-	ok = ok && view_resources(s, o, &m, (double)v->within, &e);
+		ok = verify_parts(s, v, &m, within * m.cycles, &failed, &e);
+	ok = ok && view_resources(s, o, &m, 100 * within, &e);
 	resources_free(&m);
 	store_close(s);
 	const int status = reading_status("icost", ok, &e);
@@ -309,17 +315,51 @@ static int icost_run(void *values, int nargs, char **args)
 	return status ? status : failed ? 1 : 0;
 }
 
+/* A part of the machine: its name, or with *2 or =SIZE behind it. */
+static bool check_part(const char *text, struct err *e)
+{
+	const size_t n = strcspn(text, "*=");
+	struct nearest near = { .word = text };
+	uint64_t size;
+	bool known = false;
+
+	for (size_t i = 0; i < RESOURCES; i++) {
+		const char *name = words_resources[i].name;
+
+		known |= !strncmp(name, text, n) && !name[n];
+		nearest_try(&near, name);
+	}
+	if (known && (!text[n] || !strcmp(text + n, "*2") ||
+		      (text[n] == '=' &&
+		       number_parse(text + n + 1,
+				    &(struct number_range){ 1, UINT32_MAX, NUMBER_PLAIN }, &size))))
+		return true;
+	return err_set(e,
+		       "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88, or a part of the "
+		       "machine: %s, %s*2 or %s=SIZE",
+		       text, near.best, near.best, near.best);
+}
+
 static bool check_what_if(const char *text, struct err *e)
 {
 	const char *at = strchr(text, '@');
 
-	return at > text
-		   ? at[1] || err_set(e, "'%s' is not valid: there is no place after @", text)
-		   : (!at && *text >= 'a' && *text <= 'z') ||
-			 err_set(e,
-				 "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88, or a "
-				 "part of the machine, such as rob*2",
-				 text);
+	if (!at)
+		return check_part(text, e);
+	return (at > text && at[1]) ||
+	       err_set(
+		   e,
+		   "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88, with an event before "
+		   "the @ and a place behind it",
+		   text);
+}
+
+static bool check_within(const char *text, struct err *e)
+{
+	double ignored;
+
+	return number_share(text, &ignored) ||
+	       err_set(e, "'%s' is not valid: a share of the run in %%, 0 to 100", text);
 }
 
 static bool check_profiler(const char *text, struct err *e)
@@ -382,11 +422,10 @@ static const struct cmd_option options[] = {
 	      "and what twice as many would save; needs analysis resources. With --verify, "
 	      "simulates all that it shows" },
 	{ .name = "within",
-	  .type = CMD_NUMBER,
+	  .type = CMD_TEXT,
 	  OPTION(within),
 	  .arg = "PERCENT",
-	  .range = { 0, 100, NUMBER_DECIMAL },
-	  .unset = 1,
+	  .check = check_within,
 	  .help = "With --resources: how much longer the run may get (1)" },
 	{ .name = "verify",
 	  .type = CMD_SWITCH,

@@ -100,3 +100,13 @@ bool number_real(const char *text, double *out, const char **unit)
 	*unit = text + n;
 	return n && !errno && *out >= 0 && *out < 1e9;
 }
+
+bool number_share(const char *text, double *share)
+{
+	const char *unit;
+
+	if (!number_real(text, share, &unit) || (*unit && strcmp(unit, "%") != 0))
+		return false;
+	*share /= 100;
+	return *share <= 1;
+}

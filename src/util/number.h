@@ -30,6 +30,8 @@ bool number_prefix(const char *text, const char **end, uint64_t *out);
 bool number_parse(const char *text, const struct number_range *r, uint64_t *out);
 /* A number with a fraction, from 0 to 10^9, and what follows it: "1%", "0.5%", "2.5". */
 bool number_real(const char *text, double *out, const char **unit);
+/* A share in percent, with or without its sign, from 0 to 100; *share is from 0 to 1. */
+bool number_share(const char *text, double *share);
 /* Like number_parse; on failure e names `what`, the text, and what is valid. */
 bool number_check(const char *what, const char *text, const struct number_range *r, uint64_t *out,
 		  struct err *e);

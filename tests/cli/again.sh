@@ -138,7 +138,7 @@ test_1791_a_profile_without_an_analysis_names_the_command_that_adds_it_and_runs_
 	local command
 	cd "$tmp"
 	run sim --set window.rob=64 --period 500 -o less.culprit -- "${program[@]}"
-	run sim --set window.rob=64 --period 500 --analyze profile,cpistack -o all.culprit -- "${program[@]}"
+	run sim --set window.rob=64 --period 500 --analyze profile,cpistack,calls -o all.culprit -- "${program[@]}"
 	run stack less.culprit --no-reference
 	status_is 2
 	err_has "less.culprit has no CPI stacks; --add runs this"
@@ -169,9 +169,9 @@ test_4764_a_listing_a_calculation_and_a_page_add_what_they_lack() {
 	cd "$tmp"
 	run sim --set window.rob=64 -o bare.culprit -- "${program[@]}"
 	run annotate bare.culprit --icost
-	refuses "bare.culprit has no costs; --add runs this" "--analyze profile,icost"
+	refuses "bare.culprit has no costs; --add runs this" "--analyze profile,icost,calls"
 	run calc bare.culprit
-	refuses "bare.culprit has no samples of commit; --add runs this" "--analyze profile,commits"
+	refuses "bare.culprit has no samples of commit; --add runs this" "--analyze profile,calls,commits"
 	# The command begins in the run's own folder and writes the file that was asked for, wherever one is.
 	mkdir -p below
 	cd below

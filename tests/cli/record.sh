@@ -138,7 +138,7 @@ test_4621_ranks_and_the_hottest_instruction_are_those_of_perf_in_the_same_run() 
 			printf '__attribute__((noinline)) void f%d(long n) { while (n-- > 0) sink += n; }\n' "$i"
 		done
 		# Each takes 1.4 times as long as the one before it.
-		echo 'int main(void) { for (int k = 0; k < 20000; k++) {'
+		echo 'int main(void) { for (int k = 0; k < 40000; k++) {'
 		for i in $(seq 0 11); do
 			printf 'f%d(%d); ' "$i" "$(awk "BEGIN { print int(1500 * 1.4 ^ $i) }")"
 		done

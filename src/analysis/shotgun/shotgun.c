@@ -169,7 +169,7 @@ static bool put_counts(struct store *store, int design, const struct fragment_co
 		{ "fragments_discarded", (double)c->discarded, false },
 		{ "fragments_wrong", (double)c->wrong_built, true },
 		{ "instructions", (double)c->insts, false },
-		{ "indirect", (double)c->indirect, false },
+		{ "indirect", (double)c->indirect, true },
 		{ "indirect_right", (double)c->indirect_right, true },
 		{ "errant", (double)c->errant, true },
 		{ "pcs_right", (double)c->right_pc, true },
