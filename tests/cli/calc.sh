@@ -134,7 +134,7 @@ test_2668_what_is_missing_is_named_with_what_to_do() {
 	refuses "no samples of issue" "issue,truth"
 	"$CULPRIT" sim --machine boom-tip --max-insts 20k -o "$tmp/ooo.culprit" -- "$GUESTS/copy" >/dev/null 2>&1
 	run calc "$tmp/ooo.culprit"
-	refuses "no samples of commit" "--analyze profile,commits"
+	refuses "no samples of commit" "--analyze profile,calls,commits"
 	changed 'INSERT INTO calc_sample SELECT pc + 1, 0, 7, 0 FROM calc_sample WHERE event = 0 ORDER BY count DESC LIMIT 1;'
 	run calc "$tmp/changed.culprit"
 	refuses "between two instructions"
