@@ -107,12 +107,18 @@ void commit_stage(struct core *c)
 		}
 		if (unlikely(e->uflags & UOP_FLUSH)) {
 			c->stats.serial_flushes++;
-			if (c->rec.insts)
+			if (c->rec.events)
+				record_issues(c);
+			else if (c->rec.insts)
 				record_commits(c); /* ahead of what is squashed */
 			squash_flush(c, c->head, e->next_pc, FLUSH_CSR, c->head - 1, u->pc, 0);
 			return;
 		}
 	}
-	if (c->rec.insts && c->did.commits)
+	if (!c->rec.insts || !c->did.commits)
+		return;
+	if (c->rec.events)
+		record_issues(c);
+	else
 		record_commits(c);
 }

@@ -297,6 +297,7 @@ void core_listen(struct core *c, struct emit *emit)
 			c->rec.events = x_calloc((size_t)c->mask + 1, sizeof(*c->rec.events));
 		else
 			c->rec.stamps = c->rec.wants & WANT_STAMPS;
+		assert(!c->rec.events || emit->max_issues >= c->win.commit_width);
 	} else if (c->rec.wants && emit->schedule.one_in) {
 		c->rec.stretch = (struct stretch){ 0 };
 		record_switch(c);

@@ -761,6 +761,7 @@ static inline const struct uop *uop_get_word(struct core *c, uint64_t pc, uint32
 /* record.c: everything that only listeners cause */
 void record_squashed(struct core *c, uint64_t po);
 void record_commits(struct core *c); /* those of this cycle */
+void record_issues(struct core *c);  /* likewise, with rec.events */
 /* The record of the cycle that has passed, and of as many after it as repeat says; then that of the
  * next cycle is begun. */
 void record_cycle(struct core *c, uint64_t repeat);

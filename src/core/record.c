@@ -91,44 +91,81 @@ static inline void put_stamps(const struct core *c, uint64_t po, size_t n, struc
 	}
 }
 
-/* The rest of what WANT_ISSUES asks for, of an instruction with an event of its fetch or that was mispredicted. */
-static __attribute__((noinline)) void put_events(const struct event_note *n, struct rec_inst *r)
+/* The records of instructions with events among those that commit in this cycle, whose issue records were written. */
+static __attribute__((noinline)) void record_events(struct core *c)
 {
-	r->lat_icache = n->lat_icache;
-	r->lat_itlb = n->lat_itlb;
-	r->complete = n->resolved;
+	struct emit *out = c->rec.emit;
+	size_t at = out->nissues - c->did.commits;
+
+	for (uint64_t po = c->head - c->did.commits; po < c->head; po++, at++) {
+		const uint32_t slot = slot_of(c, po);
+		const struct inflight *e = &c->ring[slot];
+		const struct event_note *n = &c->rec.events[slot];
+
+		if (!(e->psv & REC_ISSUE_EVENTS))
+			continue;
+
+		struct rec_inst *r = emit_inst(out);
+
+		r->seq = at;
+		r->fetch = e->fetch;
+		r->psv = e->psv;
+		r->flags = e->flags | RI_COMMITTED;
+		r->pc = e->u->pc;
+		r->po = po;
+		r->commit = (uint32_t)(c->now - e->fetch);
+		r->issue = c->lsu.memops[slot].issue;
+		if (e->psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_FL_MB)) {
+			r->lat_icache = n->lat_icache;
+			r->lat_itlb = n->lat_itlb;
+			r->complete = n->resolved;
+		}
+	}
+}
+
+/* Hands over a full batch, with a record of the cycles that its instructions took, and begins the next one. */
+static __attribute__((noinline)) void record_issues_anew(struct core *c)
+{
+	record_count(c);
+	emit_full_mid_cycle(c->rec.emit, &c->rec.cycle);
+	record_issues(c);
 }
 
 /*
- * All that WANT_ISSUES asks for of n instructions from po on. Records are written for every instruction and read
- * soon, so their memory is in a near cache: no prefetch. What does not change from one to the next is read once, and
- * what is read of an instruction before anything is written: the compiler must assume that the records overlap it.
+ * The issue records of those that commit in this cycle: two stores for each, since this is done for every
+ * instruction. What does not change from one to the next is read once: the compiler must assume that the records
+ * overlap it. What is rare comes last, so that no registers have to be kept for it.
  */
-static inline void put_issues(const struct core *c, uint64_t po, size_t n, struct rec_inst *r)
+void record_issues(struct core *c)
 {
+	struct emit *e = c->rec.emit;
+	const size_t at = e->nissues, n = c->did.commits;
+
+	if (unlikely(at + n > e->max_issues)) {
+		record_issues_anew(c);
+		return;
+	}
+	e->nissues = at + n;
+
 	const struct inflight *ring = c->ring;
 	const struct memop *memops = c->lsu.memops;
-	const struct event_note *events = c->rec.events;
-	const uint64_t now = c->now;
 	const uint32_t mask = c->mask;
+	uint32_t po = (uint32_t)(c->head - n), seen = 0;
+	struct rec_issue *r = &e->issues[at];
 
-	for (const struct rec_inst *end = r + n; r < end; r++, po++) {
-		const uint32_t slot = (uint32_t)po & mask;
-		const struct inflight *e = &ring[slot];
-		const uint64_t fetch = e->fetch, pc = e->u->pc;
-		const uint32_t psv = e->psv, flags = e->flags | RI_COMMITTED;
-		const uint32_t issue = memops[slot].issue;
+	const struct rec_issue *end = r + n;
 
-		r->fetch = fetch;
-		r->psv = psv;
-		r->flags = flags;
-		r->pc = pc;
-		r->po = po;
-		r->commit = (uint32_t)(now - fetch);
-		r->issue = issue;
-		if (unlikely(psv & (PSV_DR_L1 | PSV_DR_TLB | PSV_FL_MB)))
-			put_events(&events[slot], r);
-	}
+	do { /* something commits */
+		const struct inflight *i = &ring[po & mask];
+		const uint64_t time = i->fetch + memops[po & mask].issue;
+
+		seen |= i->psv;
+		r->pc = i->u->pc;
+		r->time = time;
+		po++;
+	} while (++r < end);
+	if (unlikely(seen & REC_ISSUE_EVENTS))
+		record_events(c);
 }
 
 /* Where inst records can be written now: up to `most` of them, *n in fact. */
@@ -150,7 +187,7 @@ void record_squashed(struct core *c, uint64_t po)
 		put_notes(c, po, r);
 }
 
-/* The same for those that commit in this cycle, where the batch ends in between. */
+/* Stamps of those that commit in this cycle, where the batch ends in between. */
 static __attribute__((noinline)) void record_split(struct core *c)
 {
 	size_t n;
@@ -158,14 +195,11 @@ static __attribute__((noinline)) void record_split(struct core *c)
 	for (uint64_t po = c->head - c->did.commits; po < c->head; po += n) {
 		struct rec_inst *r = inst_records(c, c->head - po, &n);
 
-		if (c->rec.stamps)
-			put_stamps(c, po, n, r);
-		else
-			put_issues(c, po, n, r);
+		put_stamps(c, po, n, r);
 	}
 }
 
-static inline void record_few(struct core *c)
+static inline void record_stamps(struct core *c)
 {
 	struct emit *e = c->rec.emit;
 	const size_t n = c->did.commits, at = e->ninsts;
@@ -175,10 +209,7 @@ static inline void record_few(struct core *c)
 		return;
 	}
 	e->ninsts = at + n;
-	if (c->rec.stamps)
-		put_stamps(c, c->head - n, n, &e->insts[at]);
-	else
-		put_issues(c, c->head - n, n, &e->insts[at]);
+	put_stamps(c, c->head - n, n, &e->insts[at]);
 }
 
 static __attribute__((noinline)) void record_lines(struct core *c)
@@ -199,8 +230,8 @@ void record_commits(struct core *c)
 {
 	if (c->twin.follows)
 		twin_commits(c->twin.follows);
-	else if (c->rec.events || c->rec.stamps)
-		record_few(c);
+	else if (c->rec.stamps)
+		record_stamps(c);
 	else
 		record_lines(c);
 }

@@ -107,6 +107,9 @@ struct analysis {
 	/* Instead of insts and cycles, for an analysis that walks both streams together. */
 	bool (*batch)(void *state, const struct rec_inst *insts, size_t ninsts,
 		      const struct rec_cycle *cycles, size_t ncycles, struct err *e);
+	/* Issue records of a batch (WANT_ISSUES), before its insts and cycles, which may go on reading them. Not
+	 * called if it has none: then its inst records are of all instructions. */
+	bool (*issues)(void *state, const struct rec_issue *issues, size_t count, struct err *e);
 	/* Miss and twin records of a batch, before its insts and cycles. */
 	bool (*misses)(void *state, const struct rec_miss *misses, size_t count, struct err *e);
 	bool (*twins)(void *state, const struct rec_twin *twins, size_t count, struct err *e);

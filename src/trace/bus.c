@@ -62,8 +62,9 @@ struct buffer {
 	struct rec_inst *insts;
 	struct rec_miss *misses;
 	struct rec_twin *twins;
+	struct rec_issue *issues;
 	struct trigger_slice *slices;
-	size_t nslices, nmisses, ntwins, twins_capacity;
+	size_t nslices, nmisses, ntwins, nissues, twins_capacity;
 };
 
 struct instance {
@@ -139,7 +140,8 @@ static void run_instance(struct bus *b, struct instance *in, const struct buffer
 	if ((a->misses && b->emit.wants & WANT_MISSES &&
 	     !a->misses(in->state, buf->misses, buf->nmisses, &e)) ||
 	    (a->twins && b->emit.wants & WANT_TWIN &&
-	     !a->twins(in->state, buf->twins, buf->ntwins, &e))) {
+	     !a->twins(in->state, buf->twins, buf->ntwins, &e)) ||
+	    (a->issues && buf->nissues && !a->issues(in->state, buf->issues, buf->nissues, &e))) {
 		fail(b, a->name, &e);
 		return;
 	}
@@ -323,7 +325,8 @@ static void install(struct bus *b, struct buffer *buf)
 	b->emit.insts = buf->insts;
 	b->emit.misses = buf->misses;
 	b->emit.twins = buf->twins;
-	b->emit.ncycles = b->emit.ninsts = b->emit.nmisses = b->emit.ntwins = 0;
+	b->emit.issues = buf->issues;
+	b->emit.ncycles = b->emit.ninsts = b->emit.nmisses = b->emit.ntwins = b->emit.nissues = 0;
 }
 
 /* Keeps the misses and twin stamps that belong to regions. */
@@ -331,6 +334,7 @@ static void cut_more(struct bus *b, struct buffer *buf, size_t ncycles)
 {
 	buf->nmisses = b->emit.nmisses;
 	buf->ntwins = b->emit.ntwins;
+	buf->nissues = b->emit.nissues;
 	if (!b->cutter.count || !(b->emit.wants & (WANT_MISSES | WANT_TWIN)))
 		return;
 	spans_add(&b->spans, buf->cycles, ncycles, buf->insts, b->emit.ninsts, buf->slices,
@@ -345,7 +349,7 @@ static void count(struct bus *b, struct buffer *buf)
 		struct trigger_slice *s = &buf->slices[i];
 		s->before = b->stats.cycles;
 		b->stats.cycle_records += s->cycle1 - s->cycle0;
-		b->stats.inst_records += s->inst1 - s->inst0;
+		b->stats.inst_records += buf->nissues ? buf->nissues : s->inst1 - s->inst0;
 		/* Only the first and last records are read: those between have left the nearest
 		 * cache. */
 		if (s->cycle1 > s->cycle0) {
@@ -392,6 +396,9 @@ static void deliver(struct bus *b)
 	size_t ncycles = b->emit.ncycles;
 	buf->nslices = trigger_cut(&b->cutter, buf->cycles, &ncycles, buf->insts, b->emit.ninsts,
 				   buf->slices, b->max_slices);
+	/* Issue records are not made where there are regions. */
+	if (!buf->nslices && b->emit.nissues)
+		buf->slices[buf->nslices++] = (struct trigger_slice){ 0 };
 	cut_more(b, buf, ncycles);
 	if (!buf->nslices && !buf->nmisses && !buf->ntwins) {
 		install(b, buf);
@@ -512,9 +519,10 @@ static void make_buffers(struct bus *b)
 	const bool empty = b->emit.wants & WANT_EMPTY;
 	const size_t nmisses = b->emit.wants & WANT_MISSES ? ninsts + EMIT_MISSES : 0;
 	const size_t ntwins = b->emit.wants & WANT_TWIN ? ninsts : 0;
+	const size_t nissues = b->emit.wants & WANT_ISSUES ? ninsts : 0;
 	size_t each = (empty ? 0 : ninsts * sizeof(struct rec_inst)) +
 		      ncycles * sizeof(struct rec_cycle) + nmisses * sizeof(struct rec_miss) +
-		      ntwins * sizeof(struct rec_twin);
+		      ntwins * sizeof(struct rec_twin) + nissues * sizeof(struct rec_issue);
 	size_t n = b->nworkers ? b->config.memory_bytes / each : 1;
 	if (b->nworkers && n < 2)
 		n = 2;
@@ -529,6 +537,7 @@ static void make_buffers(struct bus *b)
 		buf->insts = x_aligned((empty ? 1 : ninsts) * sizeof(*buf->insts));
 		buf->misses = nmisses ? x_aligned(nmisses * sizeof(*buf->misses)) : NULL;
 		ARRAY_ROOM(buf->twins, buf->twins_capacity, ntwins);
+		buf->issues = nissues ? x_aligned(nissues * sizeof(*buf->issues)) : NULL;
 		buf->slices = x_malloc(b->max_slices * sizeof(*buf->slices));
 		buf->next = b->free_list;
 		b->free_list = buf;
@@ -537,6 +546,7 @@ static void make_buffers(struct bus *b)
 	b->emit.max_insts = empty ? max_u64(ninsts, BATCH_EMPTY) : ninsts;
 	b->emit.max_misses = nmisses ? ninsts : 0;
 	b->emit.max_twins = ntwins;
+	b->emit.max_issues = nissues;
 	b->emit.full = bus_full;
 	struct buffer *first = b->free_list;
 	b->free_list = first->next;
@@ -550,6 +560,9 @@ bool bus_start(struct bus *b, struct err *e)
 	if (b->cutter.count)
 		b->emit.wants = (b->emit.wants | WANT_CYCLES | WANT_INSTS) &
 				~(unsigned)(WANT_LESS & ~WANT_BRIEF);
+	/* A squashed instruction has no issue record. */
+	if (b->emit.wants & (WANT_SQUASHED | WANT_SQUASHED_EVENTS))
+		b->emit.wants &= ~(unsigned)WANT_ISSUES;
 	join_schedules(b);
 	make_buffers(b);
 	b->started = true;
@@ -610,7 +623,8 @@ bool bus_stop(struct bus *b, struct err *e)
 {
 	if (!b->stopped) {
 		b->stopped = true;
-		if (b->emit.ncycles || b->emit.ninsts || b->emit.nmisses || b->emit.ntwins)
+		if (b->emit.ncycles || b->emit.ninsts || b->emit.nmisses || b->emit.ntwins ||
+		    b->emit.nissues)
 			deliver(b);
 		if (b->config.marks)
 			mark(b, true);
@@ -653,6 +667,7 @@ void bus_free(struct bus *b)
 		free(b->buffers[i].cycles);
 		free(b->buffers[i].insts);
 		free(b->buffers[i].misses);
+		free(b->buffers[i].issues);
 		free(b->buffers[i].twins);
 		free(b->buffers[i].slices);
 	}
@@ -705,7 +720,7 @@ void bus_forget(struct bus *b)
 
 struct trigger_cutter bus_regions(struct bus *b)
 {
-	if (b->emit.ncycles || b->emit.ninsts)
+	if (b->emit.ncycles || b->emit.ninsts || b->emit.nissues)
 		deliver(b);
 	return b->cutter;
 }

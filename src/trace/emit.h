@@ -43,9 +43,12 @@ enum trace_want {
 	 * commit, which counts from there: one cache line. Of cycle records as WANT_COUNTS. Holds only
 	 * if every listener asks for it. */
 	WANT_STAMPS = 1 << 12,
-	/* Of inst records only po, pc, flags, psv, fetch, issue and commit, those latencies of the
-	 * fetch that an event of it tells of, and complete if it was mispredicted; of cycle records
-	 * as WANT_COUNTS. Holds only if every listener asks for it. */
+	/* Issue records of all committed instructions; inst records only of those with one of
+	 * REC_ISSUE_EVENTS, and of these only po, pc, flags, psv, fetch, issue and commit, those latencies of
+	 * the fetch that an event of it tells of, complete if it was mispredicted, and in seq the number of
+	 * its issue record in the batch; of cycle records as WANT_COUNTS. Holds only if every listener asks
+	 * for it and none wants squashed instructions, and not if there are regions. A batch without issue
+	 * records has whole inst records. */
 	WANT_ISSUES = 1 << 13,
 	/* Of cycle records only cycle and repeat, and each stands for as many cycles as it can.
 	 * Holds only if every listener asks for it. */
@@ -61,10 +64,13 @@ struct emit {
 	struct rec_inst *insts;
 	struct rec_miss *misses; /* room for max_misses + EMIT_MISSES */
 	struct rec_twin *twins;
-	size_t ncycles, ninsts;	      /* filled so far */
-	size_t nmisses, ntwins;	      /* filled so far */
-	size_t max_cycles, max_insts; /* room */
-	size_t max_misses, max_twins; /* room */
+	struct rec_issue *issues;
+	size_t ncycles, ninsts;		 /* filled so far */
+	size_t nmisses, ntwins, nissues; /* filled so far */
+	size_t max_cycles, max_insts;	 /* room */
+	size_t max_misses, max_twins;	 /* room */
+	size_t
+	    max_issues; /* room: with WANT_ISSUES for what commits in a cycle; never more than max_insts */
 	unsigned wants;		      /* enum trace_want; 0: nobody listens, nothing is computed */
 	struct schedule schedule;     /* records outside of its stretches need not be made */
 	void (*full)(struct emit *e); /* hands the batch over and installs an empty one; may wait */

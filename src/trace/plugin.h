@@ -20,7 +20,7 @@
  * The layout of records, of struct analysis and of what both refer to. A change of one of them is a
  * new number: a shared object that was built for another one is refused.
  */
-#define CULPRIT_LAYOUT 2
+#define CULPRIT_LAYOUT 3
 
 struct culprit_plugin {
 	uint32_t layout; /* CULPRIT_LAYOUT; this member never moves */

@@ -42,6 +42,10 @@
  *
  * T2  Instruction po has the same pc on the twin, and commits there no earlier than it dispatches.
  *     The twin's cycles count from the start of its own run.
+ *
+ * I1  A batch with issue records has one for every instruction that commits in it, in program order. Its
+ *     inst records are those of instructions with REC_ISSUE_EVENTS; the seq of each is the number of its
+ *     issue record in the batch (from 0). Where instructions issue in program order, times never fall.
  */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
@@ -238,6 +242,14 @@ struct rec_miss {
 _Static_assert(sizeof(struct rec_miss) == 64, "a cache line");
 
 #define WAITS_NONE (-(1 << 23))
+
+/* One per committed instruction, in program order, where nobody wants to know more of most of them (WANT_ISSUES). */
+struct rec_issue {
+	uint64_t pc;
+	uint64_t time; /* cycle in which it issued */
+};
+/* The events of an instruction that has an inst record besides. */
+#define REC_ISSUE_EVENTS (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_TLB | PSV_FL_MB)
 
 /* The cycle in which the data can be used: the miss is in progress in [begin, that). */
 static inline uint64_t miss_end(const struct rec_miss *m)

@@ -32,7 +32,7 @@ test_1571_one_for_another_layout_is_refused_with_both_numbers() {
 		mine.c >old.c
 	build -o old.so old.c
 	run sim --analyze ./old.so -o x.culprit -- "$GUESTS/phases" 2
-	refuses "old.so is made for records of layout 77" "has layout 2"
+	refuses "old.so is made for records of layout 77" "has layout 3"
 	[ ! -e x.culprit ] || fail "it wrote a profile"
 }
 

@@ -56,6 +56,27 @@ test_2480_rows_do_not_depend_on_workers_listeners_or_replay() {
 		cmp - "$tmp/alone"
 }
 
+# alone FILE FILE: the second store, of the profiler alone, has the samples of the first, of several analyses.
+alone() {
+	local sql='SELECT * FROM calc_sample; SELECT * FROM calc_event;'
+	sqlite3 "$1" "$sql SELECT * FROM counter WHERE name <> 'taken_branches'" >"$tmp/several"
+	sqlite3 "$2" "$sql SELECT * FROM counter" | cmp - "$tmp/several"
+	[ "$(wc -l <"$tmp/several")" -gt 20 ] || fail "hardly any rows"
+}
+
+test_4653_alone_the_profiler_finds_the_same_in_regions_and_after_a_fast_forward() {
+	local part=(--start inst:1000 --stop inst:3000 --start inst:4000 --stop cycle:40000)
+	sim "$tmp/n.culprit" "${all[@]}" --analyze issue,branches,truth
+	sim "$tmp/o.culprit" "${all[@]}" --analyze issue --workers 2
+	alone "$tmp/n.culprit" "$tmp/o.culprit"
+	sim "$tmp/n.culprit" "${all[@]}" "${part[@]}"
+	sim "$tmp/o.culprit" "${all[@]}" --analyze issue "${part[@]}"
+	alone "$tmp/n.culprit" "$tmp/o.culprit"
+	sim "$tmp/n.culprit" "${all[@]}" --fast-forward 2k
+	sim "$tmp/o.culprit" "${all[@]}" --analyze issue --fast-forward 2k
+	alone "$tmp/n.culprit" "$tmp/o.culprit"
+}
+
 test_2481_regions_and_fast_forward_are_replayed_alike() {
 	local part=(--start inst:1000 --stop inst:3000 --start inst:4000 --stop cycle:40000)
 	sim "$tmp/f.culprit" "${all[@]}" "${part[@]}"

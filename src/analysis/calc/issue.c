@@ -40,7 +40,7 @@
 
 #define LATE	    6	/* cycles from overflow to delivery */
 #define FRONT_INSTS 128 /* most instructions between fetch and issue queue that are looked at */
-#define EVENTS	    (PSV_DR_L1 | PSV_DR_TLB | PSV_ST_L1 | PSV_ST_TLB | PSV_FL_MB)
+#define EVENTS	    REC_ISSUE_EVENTS
 #define MUX	    SAMPLED_ITLB /* this one and those after it share a counter */
 #define MUX_COUNT   (SAMPLED_COUNT - MUX)
 
@@ -84,6 +84,10 @@ struct issue {
 
 	struct past *past; /* oldest first */
 	size_t npast, max_past;
+
+	const struct rec_issue
+	    *issues; /* of the batch; NULL: its inst records are of all instructions */
+	size_t nissues;
 
 	struct cells cells; /* samples by pc and event; units: how many issued in that cycle */
 	uint64_t insts;
@@ -183,7 +187,7 @@ static inline int64_t issue_time(const struct issue *s, const struct rec_inst *r
 }
 
 /* Delivers a sample of an event at a time that has passed: looks for the instruction that was the
- * oldest then, among those before insts[at] and those that are kept from earlier batches. */
+ * oldest then, among those before number `at` of the batch and those that are kept from earlier batches. */
 static void deliver_past(struct issue *s, unsigned event, int64_t time,
 			 const struct rec_inst *insts, size_t at)
 {
@@ -191,7 +195,10 @@ static void deliver_past(struct issue *s, unsigned event, int64_t time,
 	size_t steps = 0, n = s->npast;
 	while (steps < s->max_past) {
 		struct past p;
-		if (at) {
+		if (at && s->issues) {
+			const struct rec_issue *r = &s->issues[--at];
+			p = (struct past){ r->pc, clock_time(&s->clock, r->time) };
+		} else if (at) {
 			const struct rec_inst *r = &insts[--at];
 			if (!(r->flags & RI_COMMITTED))
 				continue;
@@ -237,10 +244,10 @@ static void count_event(struct issue *s, unsigned event, uint64_t cycle,
 	find_due(s);
 }
 
-static __attribute__((noinline)) void count_events(struct issue *s, const struct rec_inst *insts,
-						   size_t at)
+/* Of an instruction, which has number `at` in the batch. */
+static __attribute__((noinline)) void count_events(struct issue *s, const struct rec_inst *r,
+						   const struct rec_inst *insts, size_t at)
 {
-	const struct rec_inst *r = &insts[at];
 	const uint64_t fetched = r->fetch, issued = r->fetch + r->issue;
 	if (r->psv & PSV_DR_L1)
 		count_event(s, SAMPLED_IMISS, fetched - r->lat_icache, insts, at);
@@ -252,6 +259,20 @@ static __attribute__((noinline)) void count_events(struct issue *s, const struct
 		count_event(s, SAMPLED_DTLB, issued + 1, insts, at);
 	if (r->psv & PSV_FL_MB)
 		count_event(s, SAMPLED_BRANCHMP, fetched + r->complete, insts, at);
+}
+
+/* The same as keep_past(). */
+static void keep_issues(struct issue *s)
+{
+	const size_t n = min_u64(s->nissues, s->max_past);
+	const size_t older = min_u64(s->npast, s->max_past - n);
+	if (s->config == CONFIG_CYCLES)
+		return;
+	memmove(s->past, s->past + s->npast - older, older * sizeof(*s->past));
+	s->npast = older;
+	for (size_t i = s->nissues - n; i < s->nissues; i++)
+		s->past[s->npast++] =
+		    (struct past){ s->issues[i].pc, clock_time(&s->clock, s->issues[i].time) };
 }
 
 /* Keeps the last instructions of a batch, after those of earlier ones that there is room for. */
@@ -288,13 +309,58 @@ static void end_region(struct issue *s)
 	find_due(s);
 }
 
+static bool issue_issues(void *state, const struct rec_issue *issues, size_t count, struct err *e)
+{
+	struct issue *s = state;
+	s->issues = issues;
+	s->nissues = count;
+	return true;
+}
+
+/* Delivers what is due while the instructions [from, to) of the batch issue: their times never fall, so only those at
+ * which something is due are looked at. */
+static void pass_issues(struct issue *s, size_t from, size_t to)
+{
+	const struct rec_issue *r = s->issues;
+	while (from < to && clock_time(&s->clock, r[to - 1].time) >= s->due) {
+		from +=
+		    ARRAY_SEARCH(to - from, i, clock_time(&s->clock, r[from + i].time) < s->due);
+		const int64_t time = clock_time(&s->clock, r[from].time);
+		deliver(s, r[from].pc, time);
+		s->last = time > s->last ? time : s->last;
+		from++;
+	}
+	if (from < to && clock_time(&s->clock, r[to - 1].time) > s->last)
+		s->last = clock_time(&s->clock, r[to - 1].time);
+}
+
+/* A batch with issue records: inst records are of those with events. */
+static void pass_batch(struct issue *s, const struct rec_inst *insts, size_t ninsts)
+{
+	size_t done = 0;
+	for (size_t i = 0; i < ninsts; i++) {
+		pass_issues(s, done, insts[i].seq);
+		count_events(s, &insts[i], insts, insts[i].seq);
+		done = insts[i].seq;
+	}
+	pass_issues(s, done, s->nissues);
+	s->insts += s->nissues;
+	keep_issues(s);
+	s->issues = NULL;
+}
+
 static bool issue_batch(void *state, const struct rec_inst *insts, size_t ninsts,
 			const struct rec_cycle *cycles, size_t ncycles, struct err *e)
 {
 	struct issue *s = state;
 	uint64_t committed = 0;
-	if (unlikely(clock_begins(&s->clock, insts, ninsts, cycles, ncycles)))
+	if (unlikely(clock_begins(&s->clock, insts, s->issues ? 0 : ninsts, cycles, ncycles)))
 		end_region(s);
+	if (s->issues) {
+		pass_batch(s, insts, ninsts);
+		clock_pass(&s->clock, cycles, ncycles);
+		return true;
+	}
 	const uint64_t zero = (uint64_t)clock_time(&s->clock, 0);
 	int64_t latest = s->last;
 	for (size_t i = 0; i < ninsts; i++) {
@@ -310,7 +376,7 @@ static bool issue_batch(void *state, const struct rec_inst *insts, size_t ninsts
 		}
 		s->last = latest > s->last ? latest : s->last;
 		if (r->psv & EVENTS)
-			count_events(s, insts, i);
+			count_events(s, r, insts, i);
 		if (time >= s->due) {
 			if (r->issue == STAMP_NONE)
 				continue;
@@ -395,6 +461,7 @@ const struct analysis issue_analysis = {
 	.tables = (const struct analysis_table[]){ { "calc_sample", "count" }, { NULL, NULL } },
 	.state_size = sizeof(struct issue),
 	.start = issue_start,
+	.issues = issue_issues,
 	.batch = issue_batch,
 	.finish = issue_finish,
 	.free = issue_free,

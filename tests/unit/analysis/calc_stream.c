@@ -44,6 +44,28 @@ static uint64_t commit_of(const struct rec_inst *r)
 	return r->fetch + r->commit;
 }
 
+/* Hands over issue records of n instructions. Returns how many inst records are left, in `few`. */
+static size_t put_issues(void *state, const struct analysis *a, const struct rec_inst *insts,
+			 size_t n, struct rec_inst *few)
+{
+	static struct rec_issue issues[STREAM_INSTS];
+	struct err e = { "" };
+	size_t nissues = 0, nfew = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_inst *r = &insts[i];
+		if (!(r->flags & RI_COMMITTED))
+			continue;
+		if (r->psv & REC_ISSUE_EVENTS) {
+			few[nfew] = *r;
+			few[nfew++].seq = nissues;
+		}
+		issues[nissues++] = (struct rec_issue){ r->pc, r->fetch + r->issue };
+	}
+	if (nissues)
+		assert_true(a->issues(state, issues, nissues, &e));
+	return nfew;
+}
+
 struct store *stream_run(const struct stream *s, const struct analysis *a,
 			 const struct trace_meta *meta, const struct analysis_options *o,
 			 size_t batch)
@@ -60,7 +82,11 @@ struct store *stream_run(const struct stream *s, const struct analysis *a,
 			/* The cycle in which the next one commits may come with the next batch. */
 			uint64_t to = i + n < end ? commit_of(&s->insts[i + n]) : s->regions[g].end;
 			struct rec_cycle c = { .cycle = now, .repeat = (uint32_t)(to - now) };
-			assert_true(a->batch(state, s->insts + i, n, &c, c.repeat > 0, &e));
+			static struct rec_inst few[STREAM_INSTS];
+			const size_t nfew =
+			    s->issues ? put_issues(state, a, s->insts + i, n, few) : 0;
+			assert_true(a->batch(state, s->issues ? few : s->insts + i,
+					     s->issues ? nfew : n, &c, c.repeat > 0, &e));
 			now = to;
 			i += n;
 		}

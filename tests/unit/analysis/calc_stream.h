@@ -17,6 +17,7 @@ struct stream {
 		size_t first;	     /* instruction */
 	} regions[STREAM_REGIONS];
 	size_t nregions;
+	bool issues; /* handed over as WANT_ISSUES has it */
 };
 
 /* What is added from now on belongs to this region. */

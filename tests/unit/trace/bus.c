@@ -193,6 +193,141 @@ static void test_501_every_thread_count_sees_the_same(void **state)
 	}
 }
 
+/* Checks issue records: their times count from 1, and every inst record is of its number. */
+struct issue_probe {
+	uint64_t issues, insts, cycles;
+	const struct rec_issue *of; /* the batch */
+	size_t nof;
+	bool right;
+};
+static struct issue_probe seen_issues[2];
+static size_t nseen_issues;
+
+static bool issue_probe_issues(void *state, const struct rec_issue *r, size_t n, struct err *e)
+{
+	struct issue_probe *p = state;
+	p->of = r;
+	p->nof = n;
+	for (size_t i = 0; i < n; i++)
+		p->right = r[i].time == ++p->issues && p->right;
+	return true;
+}
+
+static bool issue_probe_batch(void *state, const struct rec_inst *insts, size_t ninsts,
+			      const struct rec_cycle *cycles, size_t ncycles, struct err *e)
+{
+	struct issue_probe *p = state;
+	p->insts += ninsts;
+	for (size_t i = 0; p->of && i < ninsts; i++)
+		p->right =
+		    insts[i].seq < p->nof && p->of[insts[i].seq].pc == insts[i].pc && p->right;
+	for (size_t i = 0; i < ncycles; i++)
+		p->cycles += cycles[i].repeat;
+	p->of = NULL;
+	return true;
+}
+
+static bool issue_probe_start(void *state, const struct trace_meta *meta,
+			      const struct analysis_options *o, struct err *e)
+{
+	((struct issue_probe *)state)->right = true;
+	return true;
+}
+
+static bool issue_probe_finish(void *state, struct store *store, struct err *e)
+{
+	seen_issues[nseen_issues++] = *(struct issue_probe *)state;
+	return true;
+}
+
+static const struct analysis issue_probe = {
+	.name = "issues",
+	.wants = WANT_CYCLES | WANT_INSTS | WANT_ISSUES | WANT_COUNTS,
+	.state_size = sizeof(struct issue_probe),
+	.start = issue_probe_start,
+	.issues = issue_probe_issues,
+	.batch = issue_probe_batch,
+	.finish = issue_probe_finish,
+};
+
+/* Hands over n instructions, one per cycle, of which one in `rare` has an inst record. */
+static void produce_issues(struct emit *e, uint64_t n, uint64_t rare)
+{
+	uint64_t counted = 1;
+	for (uint64_t i = 1; i <= n; i++) {
+		if (e->nissues == e->max_issues || i == n) {
+			*emit_cycle(e) = (struct rec_cycle){ .cycle = counted,
+							     .repeat = (uint32_t)(i - counted) };
+			counted = i;
+			if (i < n)
+				e->full(e);
+		}
+		if (rare && i % rare == 0)
+			*emit_inst(e) = (struct rec_inst){
+				.seq = e->nissues, .po = i, .pc = i * 4, .flags = RI_COMMITTED
+			};
+		e->issues[e->nissues++] = (struct rec_issue){ .pc = i * 4, .time = i };
+	}
+}
+
+static void test_4651_issue_records_come_in_order_with_the_insts_that_they_are_of(void **state)
+{
+	static const uint64_t rare[] = { 0, 1, 7, 1000 };
+	const uint64_t n = 100001;
+	struct err e = { "" };
+	for (unsigned k = 0; k < 4 * 3; k++) {
+		struct bus *b = bus_new(
+		    &(struct bus_config){ .workers = k / 4, .batch_insts = 256 },
+		    &(struct trace_meta){ .commit_width = 4 }, &(struct analysis_options){ 0 });
+		nseen_issues = 0;
+		assert_true(bus_add(b, &issue_probe, 1, &e));
+		assert_true(bus_add(b, &issue_probe, 1, &e));
+		assert_true(bus_start(b, &e));
+		produce_issues(bus_emit(b), n, rare[k % 4]);
+		assert_true(bus_stop(b, &e));
+		assert_true(bus_finish(b, NULL, &e));
+		assert_int_equal(bus_stats(b).inst_records, n);
+		assert_int_equal(bus_stats(b).cycles, n - 1);
+		bus_free(b);
+		assert_int_equal(nseen_issues, 2);
+		for (size_t i = 0; i < 2; i++) {
+			assert_true(seen_issues[i].right);
+			assert_int_equal(seen_issues[i].issues, n);
+			assert_int_equal(seen_issues[i].insts, rare[k % 4] ? n / rare[k % 4] : 0);
+			assert_int_equal(seen_issues[i].cycles, n - 1);
+		}
+	}
+}
+
+static void test_4652_issue_records_are_for_those_who_want_nothing_more(void **state)
+{
+	static const struct analysis more[] = {
+		{ .name = "more", .wants = WANT_CYCLES | WANT_INSTS, .state_size = 1 },
+		{ .name = "squashed",
+		  .wants = WANT_INSTS | WANT_SQUASHED | WANT_ISSUES,
+		  .state_size = 1 },
+		{ .name = "events",
+		  .wants = WANT_INSTS | WANT_SQUASHED_EVENTS | WANT_ISSUES,
+		  .state_size = 1 },
+		{ .name = "regions", .wants = WANT_INSTS | WANT_ISSUES, .state_size = 1 },
+		{ .name = "same", .wants = WANT_INSTS | WANT_ISSUES, .state_size = 1 },
+	};
+	const struct region region = { .start = { .kind = TRIGGER_INST, .value = 5, .nth = 1 } };
+	struct err e = { "" };
+	for (size_t k = 0; k < ARRAY_LEN(more); k++) {
+		struct bus *b = bus_new(
+		    &(struct bus_config){ .regions = &region, .nregions = k == 3 },
+		    &(struct trace_meta){ .commit_width = 4 }, &(struct analysis_options){ 0 });
+		assert_true(bus_add(b, &issue_probe, 1, &e));
+		assert_true(bus_add(b, &more[k], 1, &e));
+		assert_true(bus_start(b, &e));
+		assert_int_equal(!!(bus_emit(b)->wants & WANT_ISSUES), k == 4);
+		assert_int_equal(!!bus_emit(b)->max_issues, k == 4);
+		assert_true(bus_stop(b, &e));
+		bus_free(b);
+	}
+}
+
 static void test_502_shards_merge_to_the_same(void **state)
 {
 	struct err e = { "" };
@@ -398,6 +533,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_501_every_thread_count_sees_the_same),
+		cmocka_unit_test(
+		    test_4651_issue_records_come_in_order_with_the_insts_that_they_are_of),
+		cmocka_unit_test(test_4652_issue_records_are_for_those_who_want_nothing_more),
 		cmocka_unit_test(test_502_shards_merge_to_the_same),
 		cmocka_unit_test(test_503_a_slow_analysis_makes_the_core_wait_and_loses_nothing),
 		cmocka_unit_test(test_504_an_error_in_a_worker_ends_the_run_with_its_message),

@@ -81,7 +81,8 @@ static void test_561_the_example_analysis_measures_lifetimes(void **state)
 /* A shared object with an analysis was compiled with these numbers. */
 static void test_1575_the_layout_of_records_never_changes_under_one_number(void **state)
 {
-	static const uint64_t known[] = { 0, 0x5ffd7cdde8524f2c, 0x83c745750f5df633 };
+	static const uint64_t known[] = { 0, 0x5ffd7cdde8524f2c, 0x83c745750f5df633,
+					  0x7012193000304b45 };
 	const size_t at[] = {
 		sizeof(struct rec_inst),
 		AT(rec_inst, fetch),
@@ -107,6 +108,8 @@ static void test_1575_the_layout_of_records_never_changes_under_one_number(void 
 		sizeof(struct rec_miss),
 		AT(rec_miss, kind),
 		sizeof(struct rec_twin),
+		sizeof(struct rec_issue),
+		AT(rec_issue, time),
 		sizeof(struct trace_meta),
 		AT(trace_meta, clock_hz),
 		sizeof(struct analysis),
