@@ -523,7 +523,7 @@ bool profile_shard_batch(struct profile_shard *s, const struct rec_inst *insts, 
 /* ---- taking pieces in their order ---- */
 
 /* Serves the samplers with a record of which is known what commits and dispatches in it. */
-static void serve(struct profile *p, const struct piece *in, size_t index, struct sampler_view *v)
+static void serve(struct profile *p, const struct piece *in, size_t index, struct sampler_view v)
 {
 	const struct brief_record *b =
 	    (const struct brief_record *)((const uint8_t *)in + in->records) + index;
@@ -548,10 +548,10 @@ static void serve(struct profile *p, const struct piece *in, size_t index, struc
 		list[k] = r;
 		g.key[k] = profile_inst_key(r);
 	}
-	v->commit = &g;
-	if (!v->rec)
-		v->rec = &brief;
-	profile_sample(p, v, list);
+	v.commit = &g;
+	if (!v.rec)
+		v.rec = &brief;
+	profile_sample(p, &v, list);
 }
 
 static void take_sample(struct profile *p, const struct piece *in, const struct op_sample *o)
@@ -564,7 +564,7 @@ static void take_sample(struct profile *p, const struct piece *in, const struct 
 		v.flushed = profile_flushed(&o->record, o->committed ? o->last_po : p->last_po,
 					    v.last_key, &v.flush_key);
 	p->cycles = in->before + o->cycle;
-	serve(p, in, o->index, &v);
+	serve(p, in, o->index, v);
 }
 
 /* Records from *at on, up to `end`, for as long as samples wait. */
@@ -572,7 +572,7 @@ static void resolve(struct profile *p, const struct piece *in, size_t at, size_t
 {
 	p->cycles = in->before; /* no sample falls into these records */
 	for (; p->waiting && at < end; at++)
-		serve(p, in, at, &(struct sampler_view){ .rec = NULL });
+		serve(p, in, at, (struct sampler_view){ .rec = NULL });
 }
 
 static const struct piece_op *next_op(const struct piece_op *op)
