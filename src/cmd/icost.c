@@ -336,7 +336,7 @@ static bool check_part(const char *text, struct err *e)
 		return true;
 	return err_set(e,
 		       "'%s' is not valid: EVENT@PLACE, such as dmiss@lbm.c:88, or a part of the "
-		       "machine: %s, %s*2 or %s=SIZE",
+		       "machine, such as %s, %s*2 or %s=SIZE; `culprit list resources` has all",
 		       text, near.best, near.best, near.best);
 }
 
