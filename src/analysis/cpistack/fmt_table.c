@@ -335,9 +335,12 @@ static void run_to(struct fmt_table *t, uint64_t end)
 		if (c->repeat)
 			break;
 	}
-	memmove(t->ticks, t->ticks + i, (t->nticks - i) * sizeof(*t->ticks));
+	/* Of an array that is still NULL nothing is taken. */
+	if (i)
+		memmove(t->ticks, t->ticks + i, (t->nticks - i) * sizeof(*t->ticks));
 	t->nticks -= i;
-	memmove(t->events, t->events + next, (t->nevents - next) * sizeof(*t->events));
+	if (next)
+		memmove(t->events, t->events + next, (t->nevents - next) * sizeof(*t->events));
 	t->nevents -= next;
 }
 
