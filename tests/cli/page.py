@@ -115,7 +115,7 @@ def test_1506_a_walk_by_mouse_from_a_finding_to_code_pipeline_and_what_it_buys(b
     b.go("page=overview")
     b.click("#findings a[href*='page=code']")
     assert b.run("document.querySelectorAll('[aria-label=disassembly] tr.at').length") == 1
-    b.run("history.back()")
+    b.run("void setTimeout(() => history.back(), 0)")
     b.wait("location.hash.includes('overview')", "Back")
     b.click("#findings a[href*='page=pipeline']")
     pc = b.run("new URLSearchParams(location.hash.slice(1)).get('pc')")
@@ -398,7 +398,6 @@ def test_3710_a_row_of_time_opens_to_rows_that_sum_to_it(b):
     fragment = b.run("location.hash.slice(1)")
     b.open(os.path.abspath("run.html"), fragment)
     assert shares_of_rows(b) == shown
-    b.run("history.back()")
     for by in ("file", "event", "class", "line", "function"):
         b.go(f"page=time&by={by}")
         before = shares_of_rows(b)
@@ -646,7 +645,7 @@ def test_1581_the_slow_load_of_lbm_is_solved_in_six_clicks(b):
     r.sees("#findings", "lbm.c:173", "waits for memory", "--what-if dmiss@")
     r.finding("lbm.c:173", "show the code")
     r.sees("[aria-label=disassembly] tr.at", "ld ", "memory (ST-LLC)")
-    b.run("history.back()")
+    b.run("void setTimeout(() => history.back(), 0)")
     b.wait("!location.hash.includes('code')", "Back")
     r.finding("lbm.c:173", "show one in the pipeline")
     r.sees("#chosen", "of them a miss", "ST-LLC")
